@@ -16,7 +16,7 @@ say     = $(if $(V),@:,@printf '  %-7s %s\n')
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
         -Wcast-qual -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough
 HARDEN := $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fstack-protector-strong
-ALL_CPPFLAGS := -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMS_VERSION='"$(VERSION)"'
+ALL_CPPFLAGS := -I. -I$(B) $(if $(SAN)$(ASSERT),-DMS_ASSERT) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMS_VERSION='"$(VERSION)"'
 # User flags come last, so they win.
 ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread $(WARN) \
              $(if $(W),-Werror) $(HARDEN) $(SAN:%=-fsanitize=% -fno-sanitize-recover=all) $(CFLAGS)
@@ -29,30 +29,30 @@ DEP_LIBS   := $(call pkg,--libs,$(DEP_PKGS)) -lm
 CHECK_LIBS := $(call pkg,--libs,check)
 
 # ---- sources ----------------------------------------------------------------
-# A command file belongs to the program, the rest of a folder to its library.
+# Each top folder is a library of rooms; its room cmd/ belongs to the program.
 
-src   = $(filter-out $(wildcard $(1)/cmd_*.c),$(wildcard $(1)/*.c))
+rooms = $(foreach r,$(2),$(wildcard $(1)/$(r)/*.c))
 obj   = $(patsubst %.c,$(B)/%.o,$(1))
 LAYERS := base probe mstx compare viz web
-SRC_base    := $(wildcard probe/base/*.c)
-SRC_probe   := $(filter-out probe/par_mpi.c,$(call src,probe))
-SRC_mstx    := $(filter-out $(wildcard mstx/dropin_*.c mstx/py_*.c mstx/hook_*.c),$(call src,mstx))
-SRC_compare := $(call src,compare)
-SRC_viz     := $(strip $(call src,viz) $(wildcard viz/model/*.c))
-SRC_web     := $(call src,web)
-PROG := $(filter-out probe/cli/launch.c,$(wildcard probe/cli/*.c)) \
-        $(wildcard probe/cmd_*.c mstx/cmd_*.c compare/cmd_*.c viz/cmd_*.c web/cmd_*.c)
-LAUNCH := $(addprefix probe/cli/,launch.c main.c signals.c) mstx/cmd_run.c
+SRC_base    := $(filter-out probe/base/par_mpi.c,$(wildcard probe/base/*.c))
+SRC_probe   := $(call rooms,probe,dump tensor write overflow trend)
+SRC_rt      := $(filter-out mstx/rt/dropin_%,$(call rooms,mstx,rt rt/dev rt/nvtx))
+SRC_mstx    := $(SRC_rt) $(call rooms,mstx,format read rundb cluster import conclude foreign official launch)
+SRC_compare := $(call rooms,compare,read align pair measure judge table source write graph/build graph/merge graph/run graph/view check official run)
+SRC_viz     := $(call rooms,viz,words model tui)
+SRC_web     := $(call rooms,web,api serve)
+PROG := $(filter-out probe/cli/launch.c,$(wildcard probe/cli/*.c)) $(wildcard */cmd/*.c)
+LAUNCH := $(addprefix probe/cli/,launch.c main.c signals.c) mstx/cmd/cmd_run.c
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c store.c store_vtab.c store_bulk.c store_func.c opt.c complete.c par.c beside.c mapsafe.c jprint.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c csv.c store.c store_vtab.c store_func.c opt.c complete.c par.c beside.c mapsafe.c jprint.c message.c pickle_write.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
-PROBE_CLI  := $(wildcard probe/trend*.c)
+PROBE_CLI  := $(wildcard probe/trend/*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 # The recorder needs not even base: it allocates nothing and calls little.
-SO_MSTX    := $(wildcard mstx/rt_*.c)
+SO_MSTX    := $(SRC_rt) $(addprefix mstx/format/,comm_text.c stage.c)
 # Preloaded before communication libraries and device runtimes; thin, over the recorder.
-SO_HOOK    := $(addprefix mstx/,hook_find.c hook_copy.c hook_ccl.c hook_nccl.c hook_hccl.c hook_stream.c hook_opencl.c hook_plugin.c rt_comm_text.c)
+SO_HOOK    := $(filter-out mstx/hook/dlsym.c,$(wildcard mstx/hook/*.c mstx/hook/ccl/*.c)) mstx/format/comm_text.c
 HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so
 MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
@@ -60,7 +60,7 @@ MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/d
 MPI_FLAVOURS := $(strip $(foreach f,openmpi:ompi-c mpich:mpich,$(if $(call pkg,--cflags,$(lastword $(subst :, ,$(f)))),$(firstword $(subst :, ,$(f))))))
 MPI_CFLAGS_openmpi := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,ompi-c))
 MPI_CFLAGS_mpich   := $(patsubst -I%,-isystem %,$(call pkg,--cflags-only-I,mpich))
-SO_MPI   := mstx/hook_find.c $(wildcard mstx/hook_mpi*.c)
+SO_MPI   := mstx/hook/real_function.c $(wildcard mstx/hook/mpi/*.c)
 MPI_LIBS := $(foreach f,$(MPI_FLAVOURS),$(B)/libmstx_mpi_$(f).so)
 MPI_WITHOUT := $(filter-out $(MPI_FLAVOURS),openmpi mpich)
 
@@ -80,12 +80,16 @@ MPI_LD_mpich   := $(call pkg,--libs,mpich)
 # Linked top-down; a folder without sources yet makes no archive.
 LIBS := $(foreach l,web viz compare mstx probe base,$(if $(SRC_$(l)),$(B)/lib$(l).a))
 
-TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/test_*.c))
-FUZZ    := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz_*.c))
-TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tool_*.c))
-BENCH   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench_*.c))
+# The sources of tests lie in the rooms that they test; the programs lie side by side.
+TEST_SRC := $(wildcard $(foreach k,test fuzz bench tool,tests/*/$(k)_*.c tests/*/*/$(k)_*.c))
+test_programs = $(patsubst %.c,$(B)/tests/%,$(filter $(1)_%,$(notdir $(TEST_SRC))))
+TESTS   := $(call test_programs,test)
+FUZZ    := $(call test_programs,fuzz)
+TOOLS   := $(call test_programs,tool)
+BENCH   := $(call test_programs,bench)
+$(foreach s,$(TEST_SRC),$(eval $(B)/tests/$(basename $(notdir $(s))): $(B)/$(s:.c=.o)))
 # Programs that the tests of the recorder run; with them a library that marks.
-RT_APPS := $(addprefix $(B)/tests/rt/, \
+RT_APPS := $(addprefix $(B)/tests/programs/, \
            app app_old app_router \
            nvtx_app nvtx_next.so \
            mspti_app chain.so image.so broken_disk.so \
@@ -95,20 +99,37 @@ STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.s
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c)) $(if $(MPI_FLAVOURS),$(B)/samples/train_mpi)
 # The tests and what they start.
 TESTED  := all $(RT_APPS) $(STANDIN) $(TESTS) $(TOOLS)
-MAN     := $(wildcard */*.1 */*.3 */*.5)
+MAN     := $(wildcard */*.[135] */*/*.[135])
 
 # ---- build ------------------------------------------------------------------
 
-.PHONY: all test check asan tsan valgrind fuzz \
+.PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-torch bench-cluster bench-mpi \
-        soak analyze layers docs format install uninstall deb dist deps demo clean help
+        soak analyze layers calls docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $(B)/msprobe $(B)/libmsprobe.so $(MSTX_LIBS) $(MPI_LIBS) $(PAR_LIBS) $(PY_LIB) ## build the program and the libraries
 	$(if $(MPI_WITHOUT),@echo 'no headers of $(MPI_WITHOUT): MPI programs of that kind are not hooked')
 
-$(B)/%.o: %.c Makefile
+# Data are text files; awk makes headers of them, which the compiler finds under $(B) by the same path.
+# Every object waits for all of these headers the first time; later for those that it includes.
+AWK ?= awk
+awk_header = $(Q)mkdir -p $(@D) && LC_ALL=C $(AWK) -f
+SQL    := $(wildcard mstx/*/sql/*.sql)
+TABLES := compare/pair/api_twins probe/write/risk viz/tui/cell_width
+GENERATED := $(addprefix $(B)/,$(SQL:.sql=.h) $(TABLES:=.h) compare/align/family_table.h probe/base/num_pow10.h)
+# A file of named statements becomes C strings, a file of rows becomes arrays.
+$(B)/%.h: %.sql probe/base/sql_header.awk
+	$(awk_header) probe/base/sql_header.awk $< >$@
+$(TABLES:%=$(B)/%.h): $(B)/%.h: %.txt probe/base/table.awk
+	$(awk_header) probe/base/table.awk $< >$@
+$(B)/compare/align/family_table.h: compare/align/families.txt compare/align/families.awk
+	$(awk_header) compare/align/families.awk $< >$@
+$(B)/probe/base/num_pow10.h: probe/base/num_pow10.awk
+	$(awk_header) $< >$@
+
+$(B)/%.o: %.c Makefile | $(GENERATED)
 	$(say) CC $<
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(CPPFLAGS) $(ALL_CFLAGS) $(DEP_CFLAGS) -MMD -MP -c -o $@ $<
@@ -121,13 +142,13 @@ endef
 $(foreach l,$(LAYERS),$(if $(SRC_$(l)),$(eval $(call library,$(l)))))
 
 # The files of the page, compressed, become part of the program.
-PAGE := $(wildcard web/page/*)
+PAGE := $(filter %.html %.css %.svg %.js,$(wildcard web/page/* web/page/*/*))
 PAGE_GZ := $(PAGE:web/page/%=$(B)/web/page/%.gz)
 $(B)/web/page/%.gz: web/page/%
 	@mkdir -p $(@D)
 	$(Q)gzip -9nc $< >$@
-$(B)/web/asset.o: $(PAGE_GZ)
-$(B)/web/asset.o: ALL_CPPFLAGS += -DWEB_PAGE='"$(B)/web/page"'
+$(B)/web/serve/asset.o: $(PAGE_GZ)
+$(B)/web/serve/asset.o: ALL_CPPFLAGS += -DWEB_PAGE='"$(B)/web/page"'
 
 # What "msprobe version -v" tells; a report of a bug should hold it.
 $(B)/probe/cli/builtin.o: ALL_CPPFLAGS += -DMS_BUILD_FLAGS='"$(subst ",,$(strip $(CFLAGS) $(SAN:%=-fsanitize=%)))"'
@@ -138,7 +159,7 @@ $(B)/msprobe: $(call obj,$(LAUNCH)) $(LIBS) | $(B)/libmsprobe_cli.so
 	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $^ -lm
 $(B)/libmsprobe_cli.so: $(call obj,$(PROG)) $(LIBS)
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-Bsymbolic $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(DEP_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-Bsymbolic $(if $(SAN),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS)
 
 SO_FLAGS = -shared $(if $(SAN),,-Wl,-z,defs) -Wl,-z,nodelete -Wl,-soname,$(@F).0
 $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
@@ -146,7 +167,7 @@ $(B)/libmsprobe.so: $(call obj,$(SO_MSPROBE))
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^ -lm
 	$(Q)ln -sf $(@F) $@.0
 
-$(B)/libmsprobe_mpi_%.so: probe/par_mpi.c probe/base/par_plugin.h
+$(B)/libmsprobe_mpi_%.so: probe/base/par_mpi.c probe/base/par_plugin.h
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(CPPFLAGS) $(MPI_CFLAGS_$*) $(ALL_CFLAGS) -DMS_FLAVOUR='"$*"' $(ALL_LDFLAGS) \
@@ -154,25 +175,35 @@ $(B)/libmsprobe_mpi_%.so: probe/par_mpi.c probe/base/par_plugin.h
 
 # Thread-local storage that a preloaded library has room for, and fields that were written one by one
 # are not read together, which would wait until all that was written is in the cache; names by
-# mstx/exports.map alone.  What they cost was measured at -O2, and there it stays.
+# mstx/rt/exports.map alone.  What they cost was measured at -O2, and there it stays.
 RT_CFLAGS := -ftls-model=initial-exec -fno-tree-slp-vectorize -fno-plt $(if $(filter -O3,$(CFLAGS)),-O2)
 $(call obj,$(SO_MSTX)): ALL_CFLAGS += $(RT_CFLAGS)
-$(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/exports.map
+$(B)/libmstx.so: $(call obj,$(SO_MSTX)) mstx/rt/exports.map
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/exports.map -o $@ $(filter %.o,$^)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/rt/exports.map -o $@ $(filter %.o,$^)
 	$(Q)ln -sf $(@F) $@.0
 
-$(call obj,$(SO_HOOK) mstx/hook_dlsym.c): ALL_CFLAGS += $(RT_CFLAGS)
+$(call obj,$(SO_HOOK) mstx/hook/dlsym.c): ALL_CFLAGS += $(RT_CFLAGS)
 $(B)/libmstx_hook.so: $(call obj,$(SO_HOOK)) $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $(filter %.o,$^) -L$(B) -lmstx
 	$(Q)ln -sf $(@F) $@.0
 # A sanitizer looks its own functions up by this dlsym before it is ready.
-$(B)/mstx/hook_dlsym.o: ALL_CFLAGS += $(if $(SAN),-fno-sanitize=all)
-$(B)/libmstx_dlsym.so: $(B)/mstx/hook_dlsym.o
+$(B)/mstx/hook/dlsym.o: ALL_CFLAGS += $(if $(SAN),-fno-sanitize=all)
+$(B)/libmstx_dlsym.so: $(B)/mstx/hook/dlsym.o
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -o $@ $^
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--defsym=dlsym=mstx_dlsym -Wl,--version-script=mstx/hook/dlsym.map -o $@ $^
 	$(Q)ln -sf $(@F) $@.0
+# Functions that stand before those of NCCL, HCCL and OpenCL and those of streams.
+WRAPPERS := hook/ccl/nccl hook/ccl/hccl hook/opencl_queue hook/stream_handles
+$(B)/wrappers/%_wrappers.inc: mstx/hook/%_calls.txt mstx/hook/wrappers.awk
+	@mkdir -p $(@D)
+	$(Q)awk -f mstx/hook/wrappers.awk $< >$@
+$(B)/wrappers/%_wrappers.inc: mstx/hook/ccl/%_calls.txt mstx/hook/wrappers.awk
+	@mkdir -p $(@D)
+	$(Q)awk -f mstx/hook/wrappers.awk $< >$@
+$(WRAPPERS:%=$(B)/mstx/%.o): ALL_CPPFLAGS += -I$(B)/wrappers
+$(WRAPPERS:%=$(B)/mstx/%.o): $(patsubst %,$(B)/wrappers/%_wrappers.inc,nccl hccl opencl stream)
 # What this mpi.h has: a line for each function that it declares.
 define mpi_library
 $(B)/mpi_$(1)/mpi_have.h: Makefile
@@ -180,6 +211,13 @@ $(B)/mpi_$(1)/mpi_have.h: Makefile
 	$$(Q)printf '#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\n#endif\n' | \
 	  $$(CC) $$(MPI_CFLAGS_$(1)) -E - | grep -oE '\bMPIX?_[A-Z][A-Za-z0-9_]*[[:space:]]*\(' | \
 	  tr -d '( ' | sort -u | sed 's/.*/#define HAVE_& ,/' >$$@
+# The wrappers of that flavour.
+$(B)/mpi_$(1)/mpi_wrappers.inc: MPI_LANG := c
+$(B)/mpi_$(1)/mpi_fortran.inc: MPI_LANG := fortran
+$(B)/mpi_$(1)/mpi_wrappers.inc $(B)/mpi_$(1)/mpi_fortran.inc: mstx/hook/mpi/mpi_wrappers.awk $(B)/mpi_$(1)/mpi_have.h mstx/hook/mpi/mpi_calls.txt
+	$$(Q)awk -v lang=$$(MPI_LANG) -v flavour=$(1) -f $$^ >$$@
+$(B)/mpi_$(1)/mstx/hook/mpi/mpi_calls.o: $(B)/mpi_$(1)/mpi_wrappers.inc
+$(B)/mpi_$(1)/mstx/hook/mpi/mpi_fortran.o: $(B)/mpi_$(1)/mpi_fortran.inc
 $(B)/mpi_$(1)/%.o: %.c $(B)/mpi_$(1)/mpi_have.h Makefile
 	$$(say) CC "$$< ($(1))"
 	@mkdir -p $$(@D)
@@ -192,7 +230,7 @@ $(B)/libmstx_mpi_$(1).so: $$(patsubst %.c,$(B)/mpi_$(1)/%.o,$$(SO_MPI)) $(B)/lib
 endef
 $(foreach f,$(MPI_FLAVOURS),$(eval $(call mpi_library,$(f))))
 
-$(B)/python/mstx.so: mstx/py_mstx.c mstx/ms_tools_ext.h
+$(B)/python/mstx.so: mstx/auto/py_mstx.c mstx/ms_tools_ext.h
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) -isystem $(PY_INC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $<
@@ -214,14 +252,14 @@ $(B)/python/%.py: probe/python/%.py
 	$(Q)cp $< $@
 
 # Real files under the vendor's names: thin doors to the one recorder beside them.
-$(B)/dropin/libmspti.so: $(B)/mstx/dropin_mspti.o
-$(B)/dropin/%.so: $(B)/mstx/dropin_forward.o $(B)/libmstx.so
+$(B)/dropin/libmspti.so: $(B)/mstx/rt/dropin_mspti.o
+$(B)/dropin/%.so: $(B)/mstx/rt/dropin_forward.o $(B)/libmstx.so
 	$(say) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,nodelete -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..:$$ORIGIN/../..' \
 	  -o $@ $(filter %.o,$^) -L$(B) -lmstx -Wl,--no-as-needed -lc
 
-$(B)/tests/test_%: $(B)/tests/test_%.o $(LIBS)
+$(B)/tests/test_%: $(LIBS)
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(DEP_LIBS) \
 	  $(TEST_LIBS_$*)
@@ -233,18 +271,18 @@ $(B)/tests/test_cluster $(B)/tests/bench_cluster $(B)/tests/tool_sim: $(B)/tests
 # they hold nothing but what the test is about.
 $(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/test_plugin $(B)/tests/test_dumper_device $(B)/tests/bench_mstx $(B)/tests/bench_hook: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
 RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
-$(B)/tests/rt/app_old: RT_DEFS := -DPROTO_OLD
-$(B)/tests/rt/app_router: RT_DEFS := -DPROTO_ROUTER
-$(B)/tests/rt/app $(B)/tests/rt/app_old $(B)/tests/rt/app_router: tests/rt/app.c
+$(B)/tests/programs/app_old: RT_DEFS := -DPROTO_OLD
+$(B)/tests/programs/app_router: RT_DEFS := -DPROTO_ROUTER
+$(B)/tests/programs/app $(B)/tests/programs/app_old $(B)/tests/programs/app_router: tests/programs/app.c
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $<
-$(B)/tests/rt/chain.so $(B)/tests/rt/nvtx_next.so $(B)/tests/rt/broken_disk.so: $(B)/tests/rt/%.so: tests/rt/%.c
+$(B)/tests/programs/chain.so $(B)/tests/programs/nvtx_next.so $(B)/tests/programs/broken_disk.so: $(B)/tests/programs/%.so: tests/programs/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -o $@ $<
-$(B)/tests/rt/nvtx_app $(B)/tests/rt/mspti_app $(B)/tests/rt/loader: $(B)/tests/rt/%: tests/rt/%.c
+$(B)/tests/programs/nvtx_app $(B)/tests/programs/mspti_app $(B)/tests/programs/loader: $(B)/tests/programs/%: tests/programs/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $<
-$(B)/tests/rt/comm_app $(B)/tests/rt/clock_app $(B)/tests/rt/device_app: $(B)/tests/rt/%: tests/rt/%.c $(B)/libmstx.so
+$(B)/tests/programs/comm_app $(B)/tests/programs/clock_app $(B)/tests/programs/device_app: $(B)/tests/programs/%: tests/programs/%.c $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $< -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
 # Libraries of accelerators for machines without one: real names and prototypes.
@@ -255,37 +293,37 @@ $(B)/tests/standin/libhccl.so: tests/standin/hccl.c
 $(STANDIN): $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(RT_CC) -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^) -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
-$(B)/tests/rt/ccl_mod.so: RT_DEFS := -DMODULE -shared
-$(B)/tests/rt/ccl_app $(B)/tests/rt/ccl_mod.so: tests/rt/ccl_app.c $(STANDIN)
+$(B)/tests/programs/ccl_mod.so: RT_DEFS := -DMODULE -shared
+$(B)/tests/programs/ccl_app $(B)/tests/programs/ccl_mod.so: tests/programs/ccl_app.c $(STANDIN)
 	$(say) LD $@
 	$(Q)$(RT_CC) $(RT_DEFS) -o $@ $< $(filter %/libcuda.so.1 %/libnccl.so.2,$(STANDIN)) -Wl,-rpath,'$$ORIGIN/../standin'
-$(B)/tests/rt/hccl_app: tests/rt/hccl_app.c $(STANDIN)
+$(B)/tests/programs/hccl_app: tests/programs/hccl_app.c $(STANDIN)
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $< -Wl,-rpath,'$$ORIGIN/../standin'
 # ... and one that holds a copy of the library.
-$(B)/tests/rt/ccl_static.so: tests/rt/ccl_app.c tests/standin/nccl.c $(STANDIN)
+$(B)/tests/programs/ccl_static.so: tests/programs/ccl_app.c tests/standin/nccl.c $(STANDIN)
 	$(say) LD $@
 	$(Q)$(RT_CC) -DMODULE -DOWN_VERSION=22105 -DSTANDIN_VERSION=22105 -shared -o $@ $(filter %.c,$^) $(filter %/libcuda.so.1,$(STANDIN)) -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../standin:$$ORIGIN/../..'
-$(B)/tests/rt/image3.o: tests/rt/image3.cpp
+$(B)/tests/programs/image3.o: tests/programs/image3.cpp
 	$(say) CXX $<
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++11 -I. -fPIC -fvisibility=hidden -Wall -Wextra -O2 -MMD -MP -c -o $@ $<
-$(B)/tests/rt/image.so: $(addprefix $(B)/tests/rt/,image.o image2.o image3.o)
+$(B)/tests/programs/image.so: $(addprefix $(B)/tests/programs/,image.o image2.o image3.o)
 	$(say) LD $@
 	$(Q)$(CXX) $(ALL_LDFLAGS) -shared -o $@ $^
 
-$(B)/tests/tool_%: $(B)/tests/tool_%.o $(LIBS)
+$(B)/tests/tool_%: $(LIBS)
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS)
 
-$(B)/tests/bench_%: $(B)/tests/bench_%.o $(B)/tests/gen/big_dump.o $(LIBS)
+$(B)/tests/bench_%: $(B)/tests/gen/big_dump.o $(LIBS)
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(TEST_LIBS_$*)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS) $(TEST_LIBS_$*)
 
 # Without a fuzzing engine a target replays the files it is given.
-FUZZ_MAIN := $(if $(filter fuzzer%,$(SAN)),,$(B)/tests/replay.o)
-$(B)/tests/fuzz_%: $(B)/tests/fuzz_%.o $(FUZZ_MAIN) $(LIBS)
+FUZZ_MAIN := $(if $(filter fuzzer%,$(SAN)),,$(B)/tests/support/replay.o)
+$(B)/tests/fuzz_%: $(FUZZ_MAIN) $(LIBS)
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(DEP_LIBS)
 
 # The sample trainer is built with the first MPI that is there.
 MPI_FIRST := $(firstword $(MPI_FLAVOURS))
@@ -318,6 +356,8 @@ demo: deps ## install what is missing, build, run the samples and show what mspr
 demo-run: all $(SAMPLES)
 	@B=$(B) sh samples/demo.sh
 
+contracts: ## unit tests and fuzz corpora with every ms_assert on
+	@$(MAKE) --no-print-directory B=$(B)/contracts ASSERT=1 CFLAGS="-O1 -g" UNITS=1 check
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory B=$(B)/asan SAN="address undefined" CFLAGS="-O1 -g" check
 tsan: ## tests of threaded parts under ThreadSanitizer
@@ -334,11 +374,11 @@ fuzz-run: $(FUZZ)
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
 bench-mpi: all ## what a hooked call of MPI and lammps pay for it
-	@B=$(B) sh tests/bench_mpi.sh
+	@B=$(B) sh tests/bench/bench_mpi.sh
 bench-torch: all ## CPU time that dumps add to PyTorch; OFFICIAL=DIR: beside the official tool
-	@$(PYTHON) tests/bench_torch.py $(B) $(OFFICIAL)
+	@$(PYTHON) tests/bench/bench_torch.py $(B) $(OFFICIAL)
 bench-web: all $(B)/tests/tool_big_run ## measure the page in a browser, with a large run and a large graph
-	@B=$(B) PYTHON=$(PYTHON) sh tests/web/bench.sh
+	@B=$(B) PYTHON=$(PYTHON) sh tests/web/page/bench.sh
 bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py
@@ -350,13 +390,15 @@ bench-source: $(B)/msprobe ## how often the operator that introduces an error is
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_shapes.py
 bench-view: all $(B)/tests/tool_big_run ## measure the terminal viewer, with a large run and a large graph; VIEW=PATH: with that
-	@B=$(B) PYTHON=$(PYTHON) sh tests/bench_view.sh $(VIEW)
+	@B=$(B) PYTHON=$(PYTHON) sh tests/bench/bench_view.sh $(VIEW)
 soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow
-	@ITERATIONS=1000 B=$(B) PYTHON=$(PYTHON) sh tests/suite_soak.sh
-analyze: ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
-	@PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
+	@ITERATIONS=1000 B=$(B) PYTHON=$(PYTHON) sh tests/suites/suite_soak.sh
+analyze: $(GENERATED) ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
+	@B=$(B) PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom
 	@sh tests/layers.sh
+calls: all ## check who calls whom: chains and circles of files and rooms
+	@$(PYTHON) tests/calls.py $(B)
 docs: all ## check man pages and that every option has its place in one
 	@B=$(B) sh tests/docs.sh
 format: ## format the lines changed since the last commit
@@ -375,7 +417,7 @@ dist: ## source archive build/msprobe-VERSION.tar.gz
 clean: ## remove $(B)
 	rm -rf $(B)
 help: ## this list
-	@echo 'make TARGET [CC=clang] [W=1: warnings are errors] [V=1: show commands] [B=build] [SAN=address]'
+	@echo 'make TARGET [CC=clang] [W=1: warnings are errors] [ASSERT=1: check contracts] [V=1: show commands] [B=build] [SAN=address]'
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | \
 	  awk -F '\t' '{printf "  %-10s %s\n", $$1, $$2}'
 

@@ -15,15 +15,11 @@
 #ifndef COMPARE_COMPARE_H
 #define COMPARE_COMPARE_H
 
-#include "compare/align.h"
-#include "probe/dump.h"
-#include "probe/stack.h"
+#include "compare/align/align.h"
+#include "probe/dump/dump.h"
+#include "probe/dump/stack.h"
 
-enum cmp_compat {
-    CMP_CUR,    /* the columns and words of the official 26.x, its defects repaired */
-    CMP_OLD,    /* those of msprobe 1.x */
-    CMP_STRICT, /* 26.x, defects included */
-};
+struct cmp_rules; /* compare/read/rules.h */
 
 /* Mapping files of the official tool; file is NULL where only the built-in part is wanted. */
 struct cmp_mapping {
@@ -52,13 +48,13 @@ struct cmp_progress {
 typedef void (*cmp_progress_fn)(void *ctx, const struct cmp_progress *p);
 
 struct cmp_conf {
-    enum cmp_compat compat;
-    cmp_progress_fn progress; /* may be NULL */
+    const struct cmp_rules *rules; /* NULL: cmp_rules_ours */
+    cmp_progress_fn progress;      /* may be NULL */
     void *progress_ctx;
     bool fuzzy;
     bool ext;       /* measure what the extended columns need */
     bool explain;   /* the error source will be asked: keep what views read of leaves */
-    bool highlight; /* with CMP_OLD: colours, and their reasons among the messages */
+    bool highlight; /* with the rules of msprobe 1: colours, and their reasons among the messages */
     bool summarise; /* compare tensor dumps by their statistics */
     struct cmp_mapping api, cell, layer;
     const char *data_mapping;
@@ -182,18 +178,20 @@ struct cmp_row {
     enum cmp_level level;
     uint32_t notes; /* bits of enum cmp_note */
     bool grad_same;
-    bool is_output;                      /* strictly by its name, as the official rules have it */
+    bool is_output;                      /* of the operator, which the rules may tell by the name */
     struct cmp_delta delta[PROBE_STATS]; /* statistics */
     struct cmp_figures fig;              /* tensors */
 };
 
+struct read__values;
 /* The rows of one op, or of neighbouring rows without a target. */
 struct cmp_view {
     struct ms_arena *arena; /* holds the text; the caller makes and frees it */
     struct ms_buf scratch;
     MS_VEC(struct cmp_row) rows;
-    struct ms_str op;     /* the target's record; empty for rows of the golden side alone */
-    struct ms_str frames; /* its stack as a JSON list; p is NULL when there is none */
+    struct ms_str op;            /* the target's record; empty for rows of the golden side alone */
+    struct ms_str frames;        /* its stack as a JSON list; p is NULL when there is none */
+    struct read__values *values; /* who keeps the leaves that are parsed; NULL: nobody */
 };
 
 struct cmp;
@@ -216,9 +214,8 @@ enum ms_rc cmp_measure_join(struct cmp *c, const struct ms_str *packed, unsigned
                             struct ms_err *err) MS_MUST_USE;
 
 enum probe_mode cmp_mode(const struct cmp *c);
-enum cmp_compat cmp_compat(const struct cmp *c);
 bool cmp_has_stack(const struct cmp *c);
-/* Was a layer mapping used?  (Strictly it is for MindSpore alone.) */
+/* Was a layer mapping used?  (Rules with layers_of_mindspore have it for MindSpore alone.) */
 bool cmp_maps_layers(const struct cmp *c);
 bool cmp_is_debug(const struct cmp *c);
 const struct probe_dump *cmp_dump(const struct cmp *c, bool golden);

@@ -265,9 +265,13 @@ __attribute__((unused)) static int msprobeMstxAttach(void)
 
 /* What the tool did not take becomes NULL.  Compared with the values before, not with the stubs:
  * the table may hold the stubs of another file. */
+static inline void msprobeMstxSettle(int attached, mstxFuncPointer before, mstxFuncPointer *slot)
+{
+    if (!attached || *slot == before)
+        __atomic_store_n(slot, (mstxFuncPointer)NULL, __ATOMIC_RELAXED);
+}
 #define MSPROBE_MSTX_SETTLE_V(mod, i, name, params, args)                                          \
-    if (!attached || msprobeMstx.mod[i] == before.mod[i])                                          \
-        __atomic_store_n(&msprobeMstx.mod[i], (mstxFuncPointer)NULL, __ATOMIC_RELAXED);
+    msprobeMstxSettle(attached, before.mod[i], &msprobeMstx.mod[i]);
 #define MSPROBE_MSTX_SETTLE_R(mod, i, type, no, name, params, args)                                \
     MSPROBE_MSTX_SETTLE_V(mod, i, name, params, args)
 

@@ -16,7 +16,8 @@ passed=0
 failed=0
 
 files=$(find probe mstx compare viz web -name '*.c' 2>/dev/null | grep -F "${ONLY:-}" | sort)
-defines='-I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMS_VERSION="0" -DMS_BUILD_FLAGS="0"'
+defines="-I. -I${B:-build}"
+defines="$defines -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMS_VERSION=\"0\" -DMS_BUILD_FLAGS=\"0\""
 defines="$defines -DMS_FLAVOUR=\"openmpi\" -DWEB_PAGE=\"web\""
 modules=$(${PKG_CONFIG:-pkg-config} --cflags sqlite3 libcjson)
 for m in ompi python3; do # what the hooks and the Python module are built against, where it is here
@@ -45,14 +46,14 @@ checks='-*,clang-analyzer-*,bugprone-*
 -bugprone-suspicious-memory-comparison'
 checks=$(printf '%s\n' "$checks" | paste -sd,)
 
-# A command over all files, with {} for one of them and tests/analyzer.h in front,
+# A command over all files, with {} for one of them and tests/support/analyzer.h in front,
 # but for the files that define what that header wraps.
 each_file() { # command...
     # shellcheck disable=SC2016,SC2086
     printf '%s\n' $files | xargs -P "$jobs" -I{} sh -c '
         case $1 in
         probe/base/err.c | probe/base/arena.c | probe/base/jread.c) shift; exec "$@" ;;
-        *) shift; exec "$@" -include tests/analyzer.h ;;
+        *) shift; exec "$@" -include tests/support/analyzer.h ;;
         esac' each {} "$@"
 }
 

@@ -25,14 +25,14 @@ for t in "$B"/tests/bench_*; do
 done
 case mpi in *"${ONLY:-}"*)
     printf '\nbench_mpi\n'
-    sh tests/bench_mpi.sh || { rc=1; echo "bench: bench_mpi failed"; }
+    sh tests/bench/bench_mpi.sh || { rc=1; echo "bench: bench_mpi failed"; }
     runs=$((runs + 1))
     ;;
 esac
 case torch in *"${ONLY:-}"*)
     printf '\nbench_torch\n'
     if "$PYTHON" -c 'import torch' 2>/dev/null; then
-        ONLY=-s "$PYTHON" tests/bench_torch.py "$B" ${OFFICIAL:+"$OFFICIAL"} || { rc=1; echo "bench: bench_torch failed"; }
+        ONLY=-s "$PYTHON" tests/bench/bench_torch.py "$B" ${OFFICIAL:+"$OFFICIAL"} || { rc=1; echo "bench: bench_torch failed"; }
         runs=$((runs + 1))
     else
         echo "left out: $PYTHON has no torch"

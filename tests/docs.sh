@@ -13,7 +13,7 @@ bad() {
     rc=1
 }
 
-pages=$(ls -- */*.1 */*.3 */*.5 2>/dev/null)
+pages=$(ls -- */*.[135] */*/*.[135] 2>/dev/null)
 
 # The text as a reader sees dashes: roff writes \- where the output shall have one.
 plain() { sed 's/\\-/-/g' "$@" 2>/dev/null; }
@@ -42,7 +42,7 @@ check_sections() { # page
 check_functions() { # header
     missing=
     for f in $(sed -n '/^MS_API/s/.*[ *]\([a-z_0-9]*\)(.*/\1/p' "$1"); do
-        n=$(cat -- */*.3 2>/dev/null | sed '/^\.Sh DESCRIPTION/,/^\.Sh NAME/d' |
+        n=$(cat -- */*.3 */*/*.3 2>/dev/null | sed '/^\.Sh DESCRIPTION/,/^\.Sh NAME/d' |
             grep -cE "^\.Fn $f( |\$)")
         [ "$n" -eq 1 ] || missing="$missing $f"
     done
@@ -55,13 +55,13 @@ has_option() { # text option
 }
 
 check_command() { # command
-    shared=$(plain probe/msprobe.1)
+    shared=$(plain probe/cli/msprobe.1)
     if printf '%s\n' "$shared" | grep -qE "^\.(B|BR|It .*Cm) \"?$1\b"; then
         ok "command $1"
     else
-        bad "command $1: not in probe/msprobe.1"
+        bad "command $1: not in probe/cli/msprobe.1"
     fi
-    text=$shared$(plain -- */msprobe-"$1".1)
+    text=$shared$(plain -- */*/msprobe-"$1".1)
     missing=
     for o in $(printf '%s\n' "$list" | sed -n "s/^$1 //p"); do
         has_option "$text" "$o" || missing="$missing $o"
@@ -83,7 +83,7 @@ check_brief() { # page
 
 check_order() {
     listed=$(printf '%s\n' "$help" | sed -n '/^commands:/,/^$/s/^  \([a-z0-9_]*\) .*/\1/p')
-    paged=$(sed -n '/^\.SH COMMANDS/,/^\.SH [^C]/s/^\.BR\{0,1\} "\{0,1\}\([a-z][a-z0-9_]*\).*/\1/p' probe/msprobe.1)
+    paged=$(sed -n '/^\.SH COMMANDS/,/^\.SH [^C]/s/^\.BR\{0,1\} "\{0,1\}\([a-z][a-z0-9_]*\).*/\1/p' probe/cli/msprobe.1)
     if [ "$listed" = "$paged" ]; then ok 'order of commands'; else bad 'order of commands: not that of msprobe help'; fi
 }
 
@@ -93,9 +93,9 @@ else
     echo "skip source of the pages: no groff here"
 fi
 for p in $pages; do check_sections "$p"; done
-for h in $(grep -lE '^MS_API' -- */*.h 2>/dev/null); do check_functions "$h"; done
+for h in $(grep -lE '^MS_API' -- */*.h */*/*.h 2>/dev/null); do check_functions "$h"; done
 help=$("$B/msprobe" help)
-for p in */msprobe-*.1; do check_brief "$p"; done
+for p in */*/msprobe-*.1; do check_brief "$p"; done
 check_order
 list=$("$B/msprobe" completion --list) || bad "$B/msprobe does not list its options"
 for c in $(printf '%s\n' "$list" | grep -v ' '); do check_command "$c"; done

@@ -36,7 +36,7 @@ existing() {
         [ ! -e "$f" ] || printf '%s\n' "$f"
     done
 }
-manuals=$(existing */*.1 */*.3 */*.5)
+manuals=$(existing */*.[135] */*/*.[135])
 
 # Every path below $root that belongs to the installation, one per line.
 files() {

@@ -6,6 +6,7 @@
 #   B=build        what to test
 #   ONLY=word      only what has the word in its name
 #   TSAN=1         only the tests that have threads
+#   UNITS=1        only test programs and fuzz corpora, no suites
 #   JOBS=2         how many at a time
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -35,11 +36,13 @@ is_wanted() { case $1 in *"${ONLY:-}"*) return 0 ;; esac; return 1; }
 
 # Kind and file of each test, the longest kind first.
 list() {
-    if [ -z "${TSAN:-}" ]; then
-        for t in $long; do echo "script tests/$t.sh"; done
-        for t in tests/suite_*.sh; do
+    if [ -z "${TSAN:-}${UNITS:-}" ]; then
+        for t in $long; do echo "script tests/suites/$t.sh"; done
+        for t in tests/suites/suite_*.sh; do
             [ ! -e "$t" ] || among "$(basename "$t" .sh)" "$alone $long" || echo "script $t"
         done
+    fi
+    if [ -z "${TSAN:-}" ]; then
         for t in "$B"/tests/fuzz_*; do echo "corpus $t"; done
     fi
     for t in "$B"/tests/test_*; do
@@ -48,8 +51,8 @@ list() {
     done
 }
 list_alone() {
-    [ -z "${TSAN:-}" ] || return 0
-    for t in $alone; do echo "script tests/$t.sh"; done
+    [ -z "${TSAN:-}${UNITS:-}" ] || return 0
+    for t in $alone; do echo "script tests/suites/$t.sh"; done
 }
 wanted_of() {
     while read -r kind file; do

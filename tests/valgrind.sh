@@ -50,18 +50,18 @@ view() { # WHAT COMMAND...
 }
 # The keys on a real terminal, through ncurses, at sizes that change.
 on_terminal() { # TERM KEYS PATH [option]
-    view "the viewer on $1 at $3 ${4:-}" "${PYTHON:-/usr/bin/python3}" tests/view_pty.py "$1" "$(printf '%b' "$2")" \
+    view "the viewer on $1 at $3 ${4:-}" "${PYTHON:-/usr/bin/python3}" tests/suites/view_pty.py "$1" "$(printf '%b' "$2")" \
         valgrind -q --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite --error-exitcode=9 \
         --keep-debuginfo=yes --log-file="$logs/terminal.log" --suppressions=tests/data/valgrind.supp "$B/msprobe" view ${4:-} "$tmp/$3"
 }
 case view in
 *"${ONLY:-}"*)
     view "screens of the viewer" env UNDER="valgrind -q --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9" \
-        sh tests/suite_view.sh
+        sh tests/suites/suite_view.sh
     tmp=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-valgrind-XXXXXX") || exit 1
     trap 'rm -rf "$tmp"' EXIT
     "$B/tests/tool_sim" "$tmp/sim" straggler 0.3 1 2 2 2 30 >/dev/null && "$B/msprobe" import "$tmp/sim" >/dev/null
-    "${PYTHON:-/usr/bin/python3}" tests/web/make_graph.py "$tmp/d" 500 && "$B/msprobe" graph_visualize -tp "$tmp/d" -o "$tmp/g" >/dev/null
+    "${PYTHON:-/usr/bin/python3}" tests/web/page/make_graph.py "$tmp/d" 500 && "$B/msprobe" graph_visualize -tp "$tmp/d" -o "$tmp/g" >/dev/null
     mv "$tmp"/g/*.vis.db "$tmp/pair.vis.db"
     on_terminal xterm-256color '2E}iqSqvvv/relu\n\\\\Torch\n\0033?/err\0033:sql SELECT 1\n4\t\t\t1:nope\n' pair.vis.db
     on_terminal vt100 '3jwwwd.,}{llll lll i q/step\n\00334\t\t\t1\n' sim

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * align_main: the alignment from end to end, and the questions about its result.
+ * align: runs all steps of the alignment and answers queries about its result.
  */
-#include "compare/align_int.h"
+#include "compare/align/emit.h"
+#include "compare/align/module_match.h"
+#include "compare/align/segment_match.h"
+#include "compare/align/vote.h"
+#include "probe/base/assert.h"
 
 const char *const cmp_align_how_names[CMP_ALIGN_HOWS] = {"pinned", "value", "structure", "weak",
                                                          "part",   "entry", "repeat",    "module"};
 
-/* An array of indices, all ALIGN__NONE. */
+/* Allocates an array of n indices in the arena and sets each to ALIGN__NONE. */
 static enum ms_rc new_index(struct align__ctx *c, size_t n, uint32_t **out, struct ms_err *err)
 {
     *out = ms_arena_alloc(c->arena, (n + 1) * sizeof **out);
@@ -17,7 +21,7 @@ static enum ms_rc new_index(struct align__ctx *c, size_t n, uint32_t **out, stru
     return MS_OK;
 }
 
-static enum ms_rc make_room(struct cmp_align *al, struct ms_err *err)
+static enum ms_rc allocate_tables(struct cmp_align *al, struct ms_err *err)
 {
     struct align__ctx *c = &al->c;
     for (int s = 0; s < 2; s++) {
@@ -46,7 +50,8 @@ static enum ms_rc make_room(struct cmp_align *al, struct ms_err *err)
     return new_index(c, c->side[1].values.n, &c->vmap_back, err);
 }
 
-/* Pinned forward ops are anchors heavier than all others together. */
+/* Adds an anchor for each pinned pair of forward operators. HEAVY outweighs all other anchors of a
+ * chain together. */
 static enum ms_rc pin_anchors(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
                               struct ms_err *err)
 {
@@ -65,36 +70,39 @@ static enum ms_rc pin_anchors(struct cmp_align *al, const struct cmp_align_pin *
     return MS_OK;
 }
 
-/* A dump that does not say is one of PyTorch, as it is to the official tool. */
+/* Framework of a dump. A dump that does not name its framework counts as PyTorch, as in the
+ * official tool. */
 static enum probe_framework framework_of(const struct probe_dump *d)
 {
     return d->framework == PROBE_FW_UNKNOWN ? PROBE_FW_PYTORCH : d->framework;
 }
 
-static enum ms_rc search(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
-                         struct ms_err *err)
+static enum ms_rc find_pairs(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
+                             struct ms_err *err)
 {
     struct align__ctx *c = &al->c;
     MS_TRY(align__words_read(c, err));
-    MS_TRY(align__anchors(c, err));
+    MS_TRY(align__find_anchors(c, err));
     MS_TRY(pin_anchors(al, pins, npins, err));
-    MS_TRY(align__modules(c, err));
+    MS_TRY(align__match_modules(c, err));
     al->anchors = c->anchors.n;
     for (c->round = 0; c->round < ALIGN__ROUNDS; c->round++) {
-        MS_TRY(align__segments(c, err));
+        MS_TRY(align__match_segments(c, err));
         align__settle_tails(c);
-        MS_TRY(align__vote(c, err));
+        MS_TRY(align__vote_modules(c, err));
     }
-    align__prune(c);
+    align__prune_pairs(c);
     if (framework_of(c->side[0].dump) == framework_of(c->side[1].dump))
-        MS_TRY(align__same_names(al, err));
-    MS_TRY(align__vote(c, err));
-    MS_TRY(align__loose_modules(c, err));
+        MS_TRY(align__pair_same_names(al, err));
+    MS_TRY(align__vote_modules(c, err));
+    MS_TRY(align__match_loose_modules(c, err));
     MS_TRY(align__find_members(al, err));
-    return align__emit(al, pins, npins, err);
+    return align__emit_pairs(al, pins, npins, err);
 }
 
-/* Both sides are read at once, each with numbers of its own; the golden side's are kept. */
+/* Arguments of read_one. Two threads read the sides at the same time, so each side numbers names
+ * and shapes for itself; align__side_renumber then translates the target's numbers into the golden
+ * side's. */
 struct reading {
     struct align__side *side;
     const struct cmp_align_input *in[2];
@@ -102,7 +110,7 @@ struct reading {
     struct align__dims dims[2];
 };
 
-static enum ms_rc read_one(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+static enum ms_rc read_side(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
     struct reading *r = ctx;
     (void)worker;
@@ -113,7 +121,7 @@ static enum ms_rc read_sides(struct align__ctx *c, const struct cmp_align_input 
                              const struct cmp_align_input *target, struct ms_err *err)
 {
     struct reading r = {.side = c->side, .in = {golden, target}};
-    enum ms_rc rc = ms_pool_run(c->pool, 2, read_one, &r, err);
+    enum ms_rc rc = ms_pool_run(c->pool, 2, read_side, &r, err);
     c->names = r.names[0];
     c->dims = r.dims[0];
     if (rc == MS_OK)
@@ -137,9 +145,9 @@ enum ms_rc cmp_align_new(struct cmp_align **out, const struct cmp_align_input *t
     if (rc == MS_OK)
         rc = read_sides(&al->c, golden, target, err);
     if (rc == MS_OK)
-        rc = make_room(al, err);
+        rc = allocate_tables(al, err);
     if (rc == MS_OK)
-        rc = search(al, pins, npins, err);
+        rc = find_pairs(al, pins, npins, err);
     if (rc == MS_OK)
         *out = al;
     else
@@ -172,6 +180,8 @@ const struct cmp_align_pair *cmp_align_pairs(const struct cmp_align *al, size_t 
 size_t cmp_align_of(const struct cmp_align *al, uint32_t target,
                     const struct cmp_align_pair **pairs)
 {
+    ms_assert(target < al->c.side[1].dump->nodes.n);
+    ms_assert(al->first_pair[target] <= al->first_pair[target + 1]);
     size_t first = al->first_pair[target];
     *pairs = al->pairs.p + first;
     return al->first_pair[target + 1] - first;
@@ -179,6 +189,7 @@ size_t cmp_align_of(const struct cmp_align *al, uint32_t target,
 
 uint32_t cmp_align_of_golden(const struct cmp_align *al, uint32_t golden)
 {
+    ms_assert(golden < al->c.side[0].dump->nodes.n);
     return al->of_golden[golden];
 }
 
@@ -190,6 +201,7 @@ size_t cmp_align_members(const struct cmp_align *al, const struct cmp_align_pair
     *nodes = NULL;
     if (op == ALIGN__NONE)
         return 0;
+    ms_assert(al->members[side][op].first + al->members[side][op].n <= al->list.n);
     *nodes = al->list.p + al->members[side][op].first;
     return al->members[side][op].n;
 }
@@ -207,7 +219,7 @@ struct cmp_align_stats cmp_align_stats(const struct cmp_align *al)
     return s;
 }
 
-static bool has_all(const struct probe_dump *names, const struct probe_dump *of)
+static bool has_all_records(const struct probe_dump *names, const struct probe_dump *of)
 {
     for (uint32_t i = 0; i < of->nodes.n; i++) {
         if (of->nodes.p[i].dir == PROBE_FORWARD &&
@@ -219,6 +231,6 @@ static bool has_all(const struct probe_dump *names, const struct probe_dump *of)
 
 bool cmp_align_wanted(const struct probe_dump *target, const struct probe_dump *golden)
 {
-    return framework_of(target) != framework_of(golden) || !has_all(golden, target) ||
-           !has_all(target, golden);
+    return framework_of(target) != framework_of(golden) || !has_all_records(golden, target) ||
+           !has_all_records(target, golden);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * align: which node of one run is which node of another, without a mapping.
+ * align: which node of the golden side corresponds to which target node, without a
+ * mapping.
  *
- * Two runs of one model by different frameworks call the same thing by other
- * names, nest it otherwise and cut it into other operators.  The alignment uses
- * what they share: the order of execution, operator families, shapes, parameters
- * and, where the runs have the same values, the values themselves.
+ * Two frameworks that run one model name the same operations differently, nest them
+ * in other modules and split them into other operators. The alignment uses what both
+ * runs share: execution order, operator families, shapes, parameters and, where the
+ * runs have values in common, the values.
  *
  *     struct cmp_align *al;
  *     cmp_align_new(&al, &target, &golden, NULL, 0, pool, err);
@@ -13,100 +14,103 @@
  *     cmp_align_write_rows(al, &buf, err);
  *     cmp_align_free(al);
  *
- * A fused operator has one main pair, with the last of those that run in its
- * place; cmp_align_members tells the others.  The dumps must live as long as the
- * alignment.
+ * A fused operator has one main pair, with the last of the operators that run in its
+ * place; cmp_align_members lists the others. The dumps must outlive the alignment.
  */
-#ifndef COMPARE_ALIGN_H
-#define COMPARE_ALIGN_H
+#ifndef COMPARE_ALIGN_ALIGN_H
+#define COMPARE_ALIGN_ALIGN_H
 
-#include "probe/dump.h"
-#include "probe/tree.h"
+#include "probe/dump/dump.h"
+#include "probe/dump/tree.h"
 
 struct cmp_align_input {
     const struct probe_dump *dump;
-    const struct probe_tree *tree; /* NULL: the modules are not known */
+    const struct probe_tree *tree; /* NULL: the module tree is not known */
 };
 
-/* What the user says goes together: names of nodes.  golden empty: the target has no partner. */
+/* A pair that the user demands, as names of nodes. An empty golden name says that the target node
+ * has no partner. */
 struct cmp_align_pin {
     struct ms_str target, golden;
 };
 
-/* Why two nodes are a pair. */
+/* The reason why two nodes are a pair. */
 enum cmp_align_how {
-    CMP_ALIGN_PINNED,    /* the user said so */
+    CMP_ALIGN_PINNED,    /* the user demanded the pair */
     CMP_ALIGN_VALUE,     /* outputs or parameters agree */
-    CMP_ALIGN_STRUCTURE, /* operator, shape and place agree */
-    CMP_ALIGN_WEAK,      /* the best there is */
-    CMP_ALIGN_PART,      /* several small modules against one large */
-    CMP_ALIGN_ENTRY,     /* backward of the ops that read the same value */
-    CMP_ALIGN_REPEAT,    /* recomputation of a pair */
-    CMP_ALIGN_MODULE,    /* modules around the same pairs */
+    CMP_ALIGN_STRUCTURE, /* operator, shape and position agree */
+    CMP_ALIGN_WEAK,      /* the best candidate, on weak evidence */
+    CMP_ALIGN_PART,      /* several small modules are the parts of one large module */
+    CMP_ALIGN_ENTRY,     /* backward nodes of the operators that read the same value */
+    CMP_ALIGN_REPEAT,    /* the recomputation of a pair */
+    CMP_ALIGN_MODULE,    /* the modules contain the same pairs of operators */
     CMP_ALIGN_HOWS
 };
-/* "pinned", "value", ... */
+/* Names of the reasons: "pinned", "value", ... */
 extern const char *const cmp_align_how_names[CMP_ALIGN_HOWS];
 
 struct cmp_align_pair {
     uint32_t target, golden; /* nodes of the dumps */
-    float confidence;        /* 0 to 1 */
+    float confidence;        /* from 0 to 1 */
     uint8_t how;
-    bool more; /* not the first pair of this target node */
+    bool more; /* this target node has an earlier, better pair */
 };
 
 #define CMP_ALIGN_NONE UINT32_MAX
 
-/* A row of the target and the row of the golden dump it is to be compared with; CMP_ALIGN_NONE: the
- * other has none. */
+/* A row of the target and the row of the golden dump that it is compared with. CMP_ALIGN_NONE: that
+ * side has no such row. */
 struct cmp_align_row {
     uint32_t target, golden;
 };
 
 struct cmp_align_stats {
-    bool by_value;         /* false: the runs have no values in common; structure alone counts */
-    double noise;          /* usual distance of values that should be equal */
-    size_t ops[2];         /* forward operators: golden, target */
+    /* false: the runs have no values in common and are aligned by structure */
+    bool by_value;
+    double noise;          /* typical distance of values that should be equal */
+    size_t ops[2];         /* number of forward operators: golden, target */
     size_t pairs, anchors; /* anchors: pairs known from values or parameters alone */
-    uint64_t cells;        /* comparisons of two operators or modules */
-    size_t unknown_names;  /* names of operators in no table */
+    uint64_t cells;        /* number of comparisons of two operators or two modules */
+    size_t unknown_names;  /* number of operator names that family_table.h lacks */
 };
 
 struct cmp_align;
 
-/* Align.  Pins that name no node are refused.  The result does not depend on the threads of the
- * pool, which may be NULL. */
+/* Aligns two dumps. Fails on a pin that names no node. pool may be NULL; the result does not depend
+ * on its number of threads. */
 enum ms_rc cmp_align_new(struct cmp_align **al, const struct cmp_align_input *target,
                          const struct cmp_align_input *golden, const struct cmp_align_pin *pins,
                          size_t npins, struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 void cmp_align_free(struct cmp_align *al);
 
-/* All pairs: by target node, of one node the best first. */
+/* Returns all pairs, sorted by target node; the best pair of a node comes first. */
 const struct cmp_align_pair *cmp_align_pairs(const struct cmp_align *al, size_t *n);
-/* Pairs of a target node; their number. */
+/* Returns the number of pairs of a target node and sets *pairs to the first of them. */
 size_t cmp_align_of(const struct cmp_align *al, uint32_t target,
                     const struct cmp_align_pair **pairs);
-/* The best target node of a golden one, or CMP_ALIGN_NONE. */
+/* Returns the best target node of a golden node, or CMP_ALIGN_NONE. */
 uint32_t cmp_align_of_golden(const struct cmp_align *al, uint32_t golden);
-/* Nodes that run in place of one side's forward node of a pair, without its partner itself:
- * golden says whose nodes are asked for.  The list is the alignment's. */
+/* Returns the number of nodes that run in place of a pair's forward node, without the paired node
+ * itself, and sets *nodes to them. `golden` selects the side. The alignment owns the list. */
 size_t cmp_align_members(const struct cmp_align *al, const struct cmp_align_pair *pair, bool golden,
                          const uint32_t **nodes);
 struct cmp_align_stats cmp_align_stats(const struct cmp_align *al);
 
-/* Which rows of a pair's nodes belong together, in the target's order, then what only the golden
- * node has.  out has room for the rows of both; returns how many there are. */
+/* Pairs the rows of a pair's nodes: in the target's order, then the rows that only the golden node
+ * has. out must have room for the rows of both nodes. Returns the number of entries. */
 size_t cmp_align_rows(const struct cmp_align *al, const struct cmp_align_pair *pair,
                       struct cmp_align_row *out);
 
-/* Why a node of either side is paired as it is and what came next, as sentences and a table. */
+/* Explains as sentences and a table why a node of either side is paired as it is, and which
+ * candidate came second. */
 void cmp_align_explain(const struct cmp_align *al, bool golden, uint32_t node, struct ms_buf *out);
 
-/* The alignment as an official data mapping: row: row. */
+/* Writes the alignment as an official data mapping, one "row: row" a line. */
 enum ms_rc cmp_align_write_rows(const struct cmp_align *al, struct ms_buf *out, struct ms_err *err);
 
-/* Should two dumps be aligned rather than joined by name?  True when the frameworks differ or a
- * forward record of one has no namesake in the other: behind it call numbers shift. */
+/* Tells whether two dumps have to be aligned rather than joined by name: their frameworks
+ * differ, or a forward record of one has no namesake in the other. Behind such a record call
+ * numbers shift. */
 bool cmp_align_wanted(const struct probe_dump *target, const struct probe_dump *golden);
 
 #endif

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * align_rows: which input of one op is which input of its partner.
+ * arguments: which rows of one operator correspond to which rows of its partner.
  *
- * Frameworks order arguments differently and pass more or fewer of them, by place
- * or by name.  Rows of one kind (inputs, parameters, outputs, gradients) take each
- * other, the most alike first: by value, then shape, name and place.  Where a fused
- * op meets the last of a run, only inputs of equal value correspond.
+ * Frameworks order arguments differently and pass different numbers of them, by
+ * position or by name. Rows of one kind (inputs, parameters, outputs, gradients) are
+ * paired greedily, the most similar pair first: by value, then shape, name and
+ * position. Where a fused operator is paired with the last of several operators, only
+ * inputs of equal value correspond. All pairs of rows together form a mapping that
+ * the official tool can read:
+ *
+ *     Cell.a.B.forward.0.output.0: Module.c.D.forward.0.output.0
  */
-#include "compare/align_int.h"
+#include "compare/align/emit.h"
+#include "compare/read/yaml_doc.h"
+#include "probe/base/assert.h"
 
-enum { ROWS_MAX = 64 }; /* of one kind; longer lists go by place */
+enum { ROWS_MAX = 64 }; /* rows of one kind; longer lists are paired by position */
 
 struct row_view {
     uint32_t row, place;
     bool is_tensor;
     struct align__value value;
     struct align__dim dim;
-    struct ms_str name; /* last part of the path, "weight" or "0" */
-    struct ms_str json; /* of a plain value */
-    uint32_t known_as;  /* value of the alignment, ALIGN__NONE */
-    bool is_inner;      /* a gradient of nothing that the forward read */
+    struct ms_str name; /* last part of the path: "weight", "0" */
+    struct ms_str json; /* text of a plain value */
+    uint32_t known_as;  /* number of the value in the alignment, or ALIGN__NONE */
+    bool is_inner;      /* the gradient of a value that the forward operator did not read */
 };
 
 struct row_list {
@@ -47,15 +53,14 @@ static void view_row(const struct probe_dump *d, uint32_t row, uint32_t place, s
 {
     struct probe_leaf leaf;
     struct ms_str path = probe_row_path(d, &d->rows.p[row]);
-    int64_t dot = ms_str_rfind(path, '.');
     *v = (struct row_view){.row = row, .place = place, .known_as = ALIGN__NONE};
-    v->name = ms_str_sub(path, (uint32_t)(dot + 1), path.n);
+    v->name = probe_name_last(path);
     v->is_tensor = align__row_value(d, row, &v->value, &v->dim);
     probe_row_leaf(d, &d->rows.p[row], &leaf);
     v->json = leaf.value_json;
 }
 
-/* Rows of a node of one kind; false when there are too many to look at. */
+/* Lists the rows of one kind of a node. Returns false when there are more than ROWS_MAX. */
 static bool list_rows(const struct probe_dump *d, uint32_t node, unsigned kind,
                       struct row_list *list)
 {
@@ -72,14 +77,14 @@ static bool list_rows(const struct probe_dump *d, uint32_t node, unsigned kind,
     return true;
 }
 
-/* What is known of a pair before its rows are looked at. */
+/* What is known about two nodes before their rows are compared. */
 struct relation {
     const struct cmp_align *al;
-    bool by_value; /* only equal values go together */
-    bool is_part;  /* one is a part of the other: rows of unlike sizes do not go together */
+    bool by_value; /* only rows with equal values are paired */
+    bool is_part;  /* one node is a part of the other: rows of different sizes are not paired */
 };
 
-/* Fill in which values of the alignment the rows hold. */
+/* Fills in the number that the alignment gives to the value of each row. */
 static void recall_values(const struct align__ctx *c, int side, uint32_t op, struct row_list *list)
 {
     if (op == ALIGN__NONE)
@@ -94,8 +99,9 @@ static void recall_values(const struct align__ctx *c, int side, uint32_t op, str
     }
 }
 
-/* A gradient has the shape of what it belongs to.  Where an operator is several nodes to autograd
- * its first one's gradients are what is recorded, in whatever shape that works on. */
+/* Marks gradients of values that the forward operator did not read. A gradient has the shape of its
+ * value; where autograd splits an operator into several nodes, the recorded gradients are those of
+ * the first node, whose inputs may have other shapes. */
 static void find_inner(const struct align__ctx *c, int side, uint32_t forward,
                        struct row_list *list)
 {
@@ -111,7 +117,7 @@ static void find_inner(const struct align__ctx *c, int side, uint32_t forward,
     }
 }
 
-/* Did earlier pairs pass the one on as the other? */
+/* Tells whether earlier pairs identify the two rows' values with each other. */
 static bool passed_on(const struct relation *rel, const struct row_view *t,
                       const struct row_view *g)
 {
@@ -119,7 +125,7 @@ static bool passed_on(const struct relation *rel, const struct row_view *t,
            rel->al->c.vmap[g->known_as] == t->known_as;
 }
 
-/* How well two rows go together; 0: not at all. */
+/* Returns how well two rows match; 0: not at all. */
 static float row_score(const struct relation *rel, const struct row_view *t,
                        const struct row_view *g)
 {
@@ -144,7 +150,8 @@ static float row_score(const struct relation *rel, const struct row_view *t,
            (ms_str_eq(t->name, g->name) ? 0.3F : 0) + near;
 }
 
-/* The best pair takes each other until none is left; partner[i] is the golden place of target i. */
+/* Pairs rows greedily: the best remaining pair first. partner[i] is the index of the golden row for
+ * target row i. */
 static void assign(const struct relation *rel, const struct row_list *t, const struct row_list *g,
                    uint32_t partner[ROWS_MAX], bool taken[ROWS_MAX])
 {
@@ -172,7 +179,7 @@ static void assign(const struct relation *rel, const struct row_list *t, const s
     }
 }
 
-/* Lists too long to be compared go by place. */
+/* Pairs rows by position, for lists too long to be compared. */
 static size_t zip_rows(const struct probe_dump *const dump[2], const uint32_t node[2],
                        unsigned kind, struct cmp_align_row *out)
 {
@@ -195,7 +202,8 @@ static size_t zip_rows(const struct probe_dump *const dump[2], const uint32_t no
     return n;
 }
 
-/* Are these two ops different operators, so that what one reads is not what the other does? */
+/* Tells whether the two operators are of different families, so that their inputs do not
+ * correspond. */
 static bool is_unlike(const struct cmp_align *al, uint32_t golden, uint32_t target)
 {
     if (golden == ALIGN__NONE || target == ALIGN__NONE)
@@ -204,8 +212,9 @@ static bool is_unlike(const struct cmp_align *al, uint32_t golden, uint32_t targ
            1;
 }
 
-/* Kinds of rows that go together by value alone: what unlike operators read, and the gradients of
- * that.  Backwards that merely begin at one value share the gradient of it and nothing else. */
+/* Returns the kinds of rows that are paired by value alone: the inputs of operators of different
+ * families, and the gradients of those inputs. Backward nodes paired because their forward
+ * operators read the same value share the gradient of that value and nothing else. */
 static unsigned kinds_by_value(const struct cmp_align *al, const struct cmp_align_pair *pair)
 {
     if (pair->how == CMP_ALIGN_ENTRY)
@@ -223,7 +232,7 @@ static uint32_t forward_of(const struct cmp_align *al, int side, uint32_t node)
     return op != ALIGN__NONE ? op : al->back_of[side][node];
 }
 
-/* Do the modules around both ops meet as a part and the whole? */
+/* Tells whether the modules around the two operators are matched as a part and its whole. */
 static bool is_part_pair(const struct cmp_align *al, const struct cmp_align_pair *pair)
 {
     const struct align__ctx *c = &al->c;
@@ -269,6 +278,7 @@ size_t cmp_align_rows(const struct cmp_align *al, const struct cmp_align_pair *p
 {
     const struct probe_dump *const dump[2] = {al->c.side[0].dump, al->c.side[1].dump};
     const uint32_t node[2] = {pair->golden, pair->target};
+    ms_assert(node[0] < dump[0]->nodes.n && node[1] < dump[1]->nodes.n);
     unsigned by_value = kinds_by_value(al, pair);
     struct relation rel = {.al = al, .is_part = is_part_pair(al, pair)};
     size_t n = 0;
@@ -277,4 +287,42 @@ size_t cmp_align_rows(const struct cmp_align *al, const struct cmp_align_pair *p
         n += pair_kind(&rel, dump, node, kind, out + n);
     }
     return n;
+}
+
+static void print_row(const struct cmp_align *al, const struct cmp_align_row *r,
+                      struct ms_buf *scratch, struct ms_buf *out)
+{
+    if (r->target == CMP_ALIGN_NONE || r->golden == CMP_ALIGN_NONE)
+        return;
+    for (int side = 1; side >= 0; side--) {
+        const struct probe_dump *d = al->c.side[side].dump;
+        ms_buf_clear(scratch);
+        probe_row_name(d, &d->rows.p[side == 1 ? r->target : r->golden], scratch);
+        cmp__yaml_put(out, ms_buf_slice(scratch));
+        ms_buf_puts(out, side == 1 ? ": " : "\n");
+    }
+}
+
+enum ms_rc cmp_align_write_rows(const struct cmp_align *al, struct ms_buf *out, struct ms_err *err)
+{
+    struct ms_buf scratch = {.max = 1 << 20};
+    MS_VEC(struct cmp_align_row) rows = {0};
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < al->pairs.n && rc == MS_OK; i++) {
+        const struct cmp_align_pair *p = &al->pairs.p[i];
+        if (p->more)
+            continue;
+        size_t most = (size_t)al->c.side[0].dump->nodes.p[p->golden].nrows +
+                      al->c.side[1].dump->nodes.p[p->target].nrows;
+        if (!ms_vec_reserve(&rows, most + 1)) {
+            rc = ms_no_memory(err);
+            break;
+        }
+        size_t n = cmp_align_rows(al, p, rows.p);
+        for (size_t k = 0; k < n; k++)
+            print_row(al, &rows.p[k], &scratch, out);
+    }
+    ms_vec_free(&rows);
+    ms_buf_free(&scratch);
+    return rc == MS_OK ? ms_buf_check(out, err) : rc;
 }

@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * align_emit: from paired ops and modules to pairs of records.
+ * emit: turns paired operators and modules into the list of paired nodes.
  *
- * Backward is not searched but follows forward by name: A.3.forward with
- * B.5.forward gives A.3.backward with B.5.backward, and where a run recomputes,
- * the backward of the recomputed call stands in.  Two more rules complete it: small
- * projections also meet the split that cuts the large one's result, and the first
- * readers of a shared value meet in backward, where they finish its gradient.
+ * Backward nodes are not searched; they follow their forward nodes by name:
+ * A.3.forward with B.5.forward gives A.3.backward with B.5.backward. Where a run
+ * recomputes, the backward of the recomputed call takes its place. Two more rules add
+ * pairs: small projections are also paired with the split of a large projection's
+ * result, and the operators that read a shared value first are paired in backward,
+ * where they complete its gradient.
+ *
+ * Operators that run in place of a fused one are its members:
+ *
+ *     golden   matmul ─ div ─ mask ─ softmax ─ matmul        the last matmul is the pair,
+ *     target   flash_attention                               the four before it are members
+ *
+ * A member lies between the previous pair and this one, and its result reaches the
+ * paired operator through operators without a partner. An operator whose result does
+ * not reach it is no member, and a split belongs to the projection before it.
+ * Operators without evidence are paired by name.
  */
-#include "compare/align_int.h"
+#include "compare/align/emit.h"
+#include "compare/align/score.h"
+#include "compare/align/vote.h"
+#include "probe/base/assert.h"
 
 #include <stdlib.h>
 
@@ -17,11 +31,13 @@ struct emit {
     struct align__ctx *c;
 };
 
-static enum ms_rc put(struct emit *e, uint32_t golden, uint32_t target, float confidence,
-                      enum cmp_align_how how, struct ms_err *err)
+static enum ms_rc add_pair(struct emit *e, uint32_t golden, uint32_t target, float confidence,
+                           enum cmp_align_how how, struct ms_err *err)
 {
     if (golden == ALIGN__NONE || target == ALIGN__NONE)
         return MS_OK;
+    ms_assert(golden < e->c->side[0].dump->nodes.n && target < e->c->side[1].dump->nodes.n);
+    ms_assert(confidence >= 0 && confidence <= 1);
     struct cmp_align_pair *p = ms_vec_push(&e->al->pairs);
     if (p == NULL)
         return ms_no_memory(err);
@@ -38,20 +54,21 @@ static uint32_t backward_of(const struct align__side *s, const struct align__op 
     return s->again.p[op->twin].back;
 }
 
-/* A pair of forward ops, its backward, and what was computed again. */
-static enum ms_rc put_ops(struct emit *e, uint32_t ia, uint32_t ib, float confidence,
-                          enum cmp_align_how how, struct ms_err *err)
+/* Adds a pair of forward operators, the pair of their backward nodes, and the pair of their
+ * recomputations. */
+static enum ms_rc add_op_pair(struct emit *e, uint32_t ia, uint32_t ib, float confidence,
+                              enum cmp_align_how how, struct ms_err *err)
 {
     const struct align__side *g = &e->c->side[0];
     const struct align__side *t = &e->c->side[1];
     const struct align__op *a = &g->ops.p[ia];
     const struct align__op *b = &t->ops.p[ib];
-    MS_TRY(put(e, a->node, b->node, confidence, how, err));
-    MS_TRY(put(e, backward_of(g, a), backward_of(t, b), confidence, how, err));
+    MS_TRY(add_pair(e, a->node, b->node, confidence, how, err));
+    MS_TRY(add_pair(e, backward_of(g, a), backward_of(t, b), confidence, how, err));
     if (b->twin == ALIGN__NONE)
         return MS_OK;
     uint32_t again = a->twin != ALIGN__NONE ? g->again.p[a->twin].node : a->node;
-    return put(e, again, t->again.p[b->twin].node, confidence, CMP_ALIGN_REPEAT, err);
+    return add_pair(e, again, t->again.p[b->twin].node, confidence, CMP_ALIGN_REPEAT, err);
 }
 
 static float confidence_of(const struct align__ctx *c, const struct align__evidence *e,
@@ -69,7 +86,7 @@ static float confidence_of(const struct align__ctx *c, const struct align__evide
     return 0.6F;
 }
 
-static enum ms_rc put_all_ops(struct emit *e, struct ms_err *err)
+static enum ms_rc add_op_pairs(struct emit *e, struct ms_err *err)
 {
     for (uint32_t a = 0; a < e->c->side[0].ops.n; a++) {
         uint32_t b = e->c->op[0][a];
@@ -77,23 +94,24 @@ static enum ms_rc put_all_ops(struct emit *e, struct ms_err *err)
         enum cmp_align_how how;
         if (b == ALIGN__NONE)
             continue;
-        align__weigh(e->c, a, b, &ev);
+        align__weigh_pair(e->c, a, b, &ev);
         float confidence = confidence_of(e->c, &ev, &how);
-        MS_TRY(put_ops(e, a, b, confidence, how, err));
+        MS_TRY(add_op_pair(e, a, b, confidence, how, err));
     }
     return MS_OK;
 }
 
 /* ---- parts: small projections and the split of the large one ------------- */
 
-/* Are the modules around both partners?  Where a side has fewer layers a part may be another's. */
+/* Tells whether the modules around both partners are paired. Where one side has fewer layers, a
+ * part may belong to another layer. */
 static bool are_in_one_module(const struct align__ctx *c, const struct align__link *l)
 {
     uint32_t a = c->side[0].modules.p[l->a].parent, b = c->side[1].modules.p[l->b].parent;
     return a != ALIGN__NONE && b != ALIGN__NONE && c->mod_pair[0][a] == b;
 }
 
-static enum ms_rc put_parts(struct emit *e, struct ms_err *err)
+static enum ms_rc add_parts(struct emit *e, struct ms_err *err)
 {
     const struct align__side *g = &e->c->side[0];
     const struct align__side *t = &e->c->side[1];
@@ -103,23 +121,25 @@ static enum ms_rc put_parts(struct emit *e, struct ms_err *err)
         uint32_t b = t->modules.p[l->b].direct;
         if (a == ALIGN__NONE || b == ALIGN__NONE)
             continue;
-        /* Backward the large one's gradient is the sum of theirs, and nobody's partner. */
+        /* Only forward nodes are paired: the gradient of the large module is the sum of the small
+         * ones' gradients and has no partner. */
         if (g->ops.p[a].family == t->ops.p[b].family && are_in_one_module(e->c, l))
-            MS_TRY(put(e, g->ops.p[a].node, t->ops.p[b].node, 0.85F, CMP_ALIGN_PART, err));
+            MS_TRY(add_pair(e, g->ops.p[a].node, t->ops.p[b].node, 0.85F, CMP_ALIGN_PART, err));
         uint32_t sa = align__split_behind(g, a);
         uint32_t sb = align__split_behind(t, b);
-        /* The small side has no split of its own. */
+        /* Only one of the two sides has a split of its own. */
         if (sb != ALIGN__NONE && sa == ALIGN__NONE && e->c->op[0][a] != sb)
-            MS_TRY(put_ops(e, a, sb, 0.9F, CMP_ALIGN_PART, err));
+            MS_TRY(add_op_pair(e, a, sb, 0.9F, CMP_ALIGN_PART, err));
         if (sa != ALIGN__NONE && sb == ALIGN__NONE && e->c->op[1][b] != sa)
-            MS_TRY(put_ops(e, sa, b, 0.9F, CMP_ALIGN_PART, err));
+            MS_TRY(add_op_pair(e, sa, b, 0.9F, CMP_ALIGN_PART, err));
     }
     return MS_OK;
 }
 
-/* ---- entries: who reads a shared value first ----------------------------- */
+/* ---- entries: the first readers of a shared value ------------------------ */
 
-/* Ops of one side of a pair, in order: members, then the op itself. */
+/* The operators of one side of a pair in execution order: members, then the paired operator
+ * itself. */
 struct crew {
     const struct align__side *s;
     const uint32_t *nodes, *op_of;
@@ -135,7 +155,7 @@ static uint32_t crew_op(const struct crew *w, uint32_t i)
 {
     return i < w->n ? w->op_of[w->nodes[i]] : w->tail;
 }
-static bool reads(const struct align__side *s, uint32_t op, uint32_t value)
+static bool reads_value(const struct align__side *s, uint32_t op, uint32_t value)
 {
     const struct align__op *o = &s->ops.p[op];
     for (unsigned i = 0; i < o->nin; i++) {
@@ -147,14 +167,15 @@ static bool reads(const struct align__side *s, uint32_t op, uint32_t value)
 static uint32_t first_reader(const struct crew *w, uint32_t value)
 {
     for (uint32_t i = 0; i <= w->n; i++) {
-        if (reads(w->s, crew_op(w, i), value))
+        if (reads_value(w->s, crew_op(w, i), value))
             return crew_op(w, i);
     }
     return ALIGN__NONE;
 }
 
-/* The value of crew b that is u where neither was made by an op that is known: a table of angles, a
- * mask.  Equal numbers are all there is to go by. */
+/* Returns the input of crew b that equals the value u, for a value that no recorded operator
+ * produced, such as a table of angles or a mask. Such a value is identified by its numbers
+ * alone. */
 static uint32_t outer_twin(const struct align__ctx *c, const struct crew *a, uint32_t u,
                            const struct crew *b)
 {
@@ -177,7 +198,7 @@ static uint32_t outer_twin(const struct align__ctx *c, const struct crew *a, uin
     return best;
 }
 
-static enum ms_rc put_entries_of(struct emit *e, const struct crew *a, const struct crew *b,
+static enum ms_rc add_entries_of(struct emit *e, const struct crew *a, const struct crew *b,
                                  struct ms_err *err)
 {
     for (uint32_t i = 0; i <= a->n; i++) {
@@ -188,37 +209,38 @@ static enum ms_rc put_entries_of(struct emit *e, const struct crew *a, const str
             uint32_t v = e->c->vmap[u];
             if (v == ALIGN__NONE)
                 v = outer_twin(e->c, a, u, b);
-            /* Who reads a value without a name is a guess. */
+            /* Who reads a value without statistics cannot be known. */
             if (v == ALIGN__NONE || !a->s->values.p[u].known || !b->s->values.p[v].known ||
                 first_reader(a, u) != ra)
                 continue;
             uint32_t rb = first_reader(b, v);
             if (rb == ALIGN__NONE || (ra == a->tail && rb == b->tail))
                 continue;
-            MS_TRY(put(e, backward_of(a->s, op), backward_of(b->s, &b->s->ops.p[rb]), 0.85F,
-                       CMP_ALIGN_ENTRY, err));
+            MS_TRY(add_pair(e, backward_of(a->s, op), backward_of(b->s, &b->s->ops.p[rb]), 0.85F,
+                            CMP_ALIGN_ENTRY, err));
         }
     }
     return MS_OK;
 }
 
-static enum ms_rc put_entries(struct emit *e, struct ms_err *err)
+static enum ms_rc add_entries(struct emit *e, struct ms_err *err)
 {
-    enum { CREW_MAX = 64 }; /* a longer run is no fused operator */
+    enum { CREW_MAX = 64 }; /* a longer list is no fused operator */
     for (uint32_t i = 0; i < e->c->side[0].ops.n; i++) {
         if (e->c->op[0][i] == ALIGN__NONE)
             continue;
         struct crew a = crew_of(e->al, 0, i);
         struct crew b = crew_of(e->al, 1, e->c->op[0][i]);
         if (a.n <= CREW_MAX && b.n <= CREW_MAX)
-            MS_TRY(put_entries_of(e, &a, &b, err));
+            MS_TRY(add_entries_of(e, &a, &b, err));
     }
     return MS_OK;
 }
 
-/* Several small modules read one value, as the large one does: the backward of the first of them
- * comes last and finishes its gradient. */
-static enum ms_rc put_part_entries(struct emit *e, struct ms_err *err)
+/* Pairs the backward nodes that complete a shared input's gradient. Several small modules read one
+ * value as the large module does; the backward of the first of them runs last and adds the last
+ * term of the gradient. */
+static enum ms_rc add_part_entries(struct emit *e, struct ms_err *err)
 {
     const struct align__link *l = e->c->parts.p;
     const struct align__side *g = &e->c->side[0];
@@ -229,8 +251,8 @@ static enum ms_rc put_part_entries(struct emit *e, struct ms_err *err)
         uint32_t b = t->modules.p[l[i].b].direct;
         if (goes_on || a == ALIGN__NONE || b == ALIGN__NONE)
             continue;
-        MS_TRY(put(e, backward_of(g, &g->ops.p[a]), backward_of(t, &t->ops.p[b]), 0.85F,
-                   CMP_ALIGN_ENTRY, err));
+        MS_TRY(add_pair(e, backward_of(g, &g->ops.p[a]), backward_of(t, &t->ops.p[b]), 0.85F,
+                        CMP_ALIGN_ENTRY, err));
     }
     return MS_OK;
 }
@@ -244,7 +266,7 @@ static uint32_t module_backward(const struct align__side *s, const struct align_
     return s->modules.p[m->twin].back;
 }
 
-static enum ms_rc put_modules(struct emit *e, struct ms_err *err)
+static enum ms_rc add_module_pairs(struct emit *e, struct ms_err *err)
 {
     const struct align__side *g = &e->c->side[0];
     const struct align__side *t = &e->c->side[1];
@@ -253,17 +275,19 @@ static enum ms_rc put_modules(struct emit *e, struct ms_err *err)
             continue;
         const struct align__module *a = &g->modules.p[i];
         const struct align__module *b = &t->modules.p[e->c->mod_pair[0][i]];
-        MS_TRY(put(e, a->node, b->node, 0.95F, CMP_ALIGN_MODULE, err));
-        MS_TRY(put(e, module_backward(g, a), module_backward(t, b), 0.95F, CMP_ALIGN_MODULE, err));
+        MS_TRY(add_pair(e, a->node, b->node, 0.95F, CMP_ALIGN_MODULE, err));
+        MS_TRY(add_pair(e, module_backward(g, a), module_backward(t, b), 0.95F, CMP_ALIGN_MODULE,
+                        err));
         if (b->twin == ALIGN__NONE)
             continue;
         uint32_t again = a->twin != ALIGN__NONE ? g->modules.p[a->twin].node : a->node;
-        MS_TRY(put(e, again, t->modules.p[b->twin].node, 0.95F, CMP_ALIGN_REPEAT, err));
+        MS_TRY(add_pair(e, again, t->modules.p[b->twin].node, 0.95F, CMP_ALIGN_REPEAT, err));
     }
     return MS_OK;
 }
 
-/* Name of the golden record of parameter gradients that goes with a target's. */
+/* Builds the name of the golden record of parameter gradients that corresponds to a target
+ * record. */
 static void grad_name(const struct align__side *g, uint32_t module, struct ms_str target,
                       struct ms_buf *out)
 {
@@ -276,11 +300,11 @@ static void grad_name(const struct align__side *g, uint32_t module, struct ms_st
     ms_buf_str(out, ms_str_sub(target, (uint32_t)(at < 0 ? 0 : at), target.n));
 }
 
-static enum ms_rc put_gradients(struct emit *e, struct ms_err *err)
+static enum ms_rc add_gradient_pairs(struct emit *e, struct ms_err *err)
 {
     const struct align__side *g = &e->c->side[0];
     const struct align__side *t = &e->c->side[1];
-    struct ms_map paths = {.slots = NULL}; /* of target modules with a partner */
+    struct ms_map paths = {.slots = NULL}; /* paths of the target modules that have a partner */
     MS_VEC(uint32_t) partner = {0};
     struct ms_buf text = {.max = 1 << 20};
     enum ms_rc rc = MS_OK;
@@ -307,7 +331,7 @@ static enum ms_rc put_gradients(struct emit *e, struct ms_err *err)
         rc = ms_buf_check(&text, err);
         uint32_t node = probe_node_find(g->dump, ms_buf_slice(&text));
         if (rc == MS_OK && node != MS_MAP_NONE)
-            rc = put(e, node, i, 0.95F, CMP_ALIGN_MODULE, err);
+            rc = add_pair(e, node, i, 0.95F, CMP_ALIGN_MODULE, err);
     }
     ms_map_free(&paths);
     ms_vec_free(&partner);
@@ -315,9 +339,10 @@ static enum ms_rc put_gradients(struct emit *e, struct ms_err *err)
     return rc;
 }
 
-/* ---- namesakes ------------------------------------------------------------ */
+/* ---- namesakes ----------------------------------------------------------- */
 
-/* Gradients of what neither dump has a forward record of have nothing but their names to go by. */
+/* Tells whether a node is a gradient whose forward operator was not recorded. Such nodes can only
+ * be paired by name. */
 static bool is_orphan(const struct cmp_align *al, int side, uint32_t node)
 {
     const struct probe_node *n = &al->c.side[side].dump->nodes.p[node];
@@ -341,7 +366,7 @@ static bool have_equal_shapes(const struct probe_dump *const dump[2], uint32_t g
     return same;
 }
 
-static enum ms_rc put_namesakes(struct emit *e, struct ms_err *err)
+static enum ms_rc add_namesakes(struct emit *e, struct ms_err *err)
 {
     const struct probe_dump *const dump[2] = {e->c->side[0].dump, e->c->side[1].dump};
     bool *paired[2] = {ms_calloc(dump[0]->nodes.n + 1, 1), ms_calloc(dump[1]->nodes.n + 1, 1)};
@@ -356,7 +381,7 @@ static enum ms_rc put_namesakes(struct emit *e, struct ms_err *err)
         uint32_t g = probe_node_find(dump[0], probe_node_name(dump[1], i));
         if (g != MS_MAP_NONE && !paired[0][g] && is_orphan(e->al, 0, g) &&
             have_equal_shapes(dump, g, i))
-            rc = put(e, g, i, 0.8F, CMP_ALIGN_STRUCTURE, err);
+            rc = add_pair(e, g, i, 0.8F, CMP_ALIGN_STRUCTURE, err);
     }
     ms_free(paired[0]);
     ms_free(paired[1]);
@@ -378,7 +403,7 @@ static enum ms_rc find_pin(const struct probe_dump *d, struct ms_str name, const
                    whose, MS_STR_ARG(name));
 }
 
-/* Which nodes pins speak of, golden and target. */
+/* Flags of the nodes that pins name, by node: golden, target. */
 struct pinned {
     bool *node[2];
 };
@@ -388,8 +413,8 @@ static bool is_pinned(const struct pinned *p, uint32_t golden, uint32_t target)
     return p->node[0][golden] || p->node[1][target];
 }
 
-/* Drop what contradicts a pin, then add the pins. */
-static enum ms_rc put_pins(struct emit *e, const struct cmp_align_pin *pins, size_t npins,
+/* Removes the pairs that contradict a pin, then adds the pins. */
+static enum ms_rc add_pins(struct emit *e, const struct cmp_align_pin *pins, size_t npins,
                            const struct pinned *pinned, struct ms_err *err)
 {
     const struct probe_dump *const dump[2] = {e->c->side[0].dump, e->c->side[1].dump};
@@ -413,7 +438,7 @@ static enum ms_rc put_pins(struct emit *e, const struct cmp_align_pin *pins, siz
     for (size_t i = 0; i < npins; i++) {
         MS_TRY(find_pin(dump[1], pins[i].target, "target", &target, err));
         MS_TRY(find_pin(dump[0], pins[i].golden, "golden", &golden, err));
-        MS_TRY(put(e, golden, target, 1, CMP_ALIGN_PINNED, err));
+        MS_TRY(add_pair(e, golden, target, 1, CMP_ALIGN_PINNED, err));
     }
     return MS_OK;
 }
@@ -423,7 +448,7 @@ static enum ms_rc apply_pins(struct emit *e, const struct cmp_align_pin *pins, s
 {
     struct pinned p = {{ms_calloc(e->c->side[0].dump->nodes.n + 1, sizeof(bool)),
                         ms_calloc(e->c->side[1].dump->nodes.n + 1, sizeof(bool))}};
-    enum ms_rc rc = p.node[0] != NULL && p.node[1] != NULL ? put_pins(e, pins, npins, &p, err)
+    enum ms_rc rc = p.node[0] != NULL && p.node[1] != NULL ? add_pins(e, pins, npins, &p, err)
                                                            : ms_no_memory(err);
     ms_free(p.node[0]);
     ms_free(p.node[1]);
@@ -441,8 +466,8 @@ static int by_target(const void *p, const void *q)
     return (x->golden > y->golden) - (x->golden < y->golden);
 }
 
-/* Sort, and keep one of equal pairs: the surest. */
-static void order(struct cmp_align *al)
+/* Sorts the pairs and keeps the most confident one of equal pairs. */
+static void sort_pairs(struct cmp_align *al)
 {
     size_t n = 0;
     if (al->pairs.n != 0)
@@ -455,13 +480,14 @@ static void order(struct cmp_align *al)
         if (twice)
             continue;
         p.more = n != 0 && al->pairs.p[n - 1].target == p.target;
+        ms_assert(!p.more || al->pairs.p[n - 1].confidence >= p.confidence);
         al->pairs.p[n++] = p;
     }
     al->pairs.n = n;
 }
 
-/* The target of each golden node: a first choice counts before another's second one, and of several
- * what is no mere part. */
+/* Chooses the target of each golden node. A target's best pair counts before another target's
+ * second pair, and any other pair counts before CMP_ALIGN_PART. */
 static void choose_targets(struct cmp_align *al)
 {
     const struct cmp_align_pair *p = al->pairs.p;
@@ -489,24 +515,207 @@ static enum ms_rc index_pairs(struct cmp_align *al, struct ms_err *err)
     for (size_t i = 0; i < targets; i++)
         al->first_pair[i + 1] += al->first_pair[i];
     choose_targets(al);
+    ms_assert(al->first_pair[targets] == al->pairs.n);
     return MS_OK;
 }
 
-enum ms_rc align__emit(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
-                       struct ms_err *err)
+enum ms_rc align__emit_pairs(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
+                             struct ms_err *err)
 {
     struct emit e = {al, &al->c};
-    if (!ms_vec_reserve(&al->pairs, 1)) /* an empty list has an address, too */
+    if (!ms_vec_reserve(&al->pairs, 1)) /* an empty list needs an address, too */
         return ms_no_memory(err);
-    MS_TRY(put_all_ops(&e, err));
-    MS_TRY(put_parts(&e, err));
-    MS_TRY(put_entries(&e, err));
-    MS_TRY(put_part_entries(&e, err));
-    MS_TRY(put_modules(&e, err));
-    MS_TRY(put_gradients(&e, err));
-    MS_TRY(put_namesakes(&e, err));
+    MS_TRY(add_op_pairs(&e, err));
+    MS_TRY(add_parts(&e, err));
+    MS_TRY(add_entries(&e, err));
+    MS_TRY(add_part_entries(&e, err));
+    MS_TRY(add_module_pairs(&e, err));
+    MS_TRY(add_gradient_pairs(&e, err));
+    MS_TRY(add_namesakes(&e, err));
     if (npins != 0)
         MS_TRY(apply_pins(&e, pins, npins, err));
-    order(al);
+    sort_pairs(al);
     return index_pairs(al, err);
+}
+
+void align__prune_pairs(struct align__ctx *c)
+{
+    ms_assert(align__is_mutual(c->op[0], c->side[0].ops.n, c->op[1]));
+    for (uint32_t a = 0; a < c->side[0].ops.n; a++) {
+        uint32_t b = c->op[0][a];
+        struct align__evidence e;
+        if (b == ALIGN__NONE)
+            continue;
+        align__weigh_pair(c, a, b, &e);
+        if (align__accept_pair(c, &e))
+            continue;
+        c->op[0][a] = ALIGN__NONE;
+        c->op[1][b] = ALIGN__NONE;
+    }
+}
+
+/* Tells whether `later`, which reads the output of `tail`, is a better end of the operators that
+ * run in place of `fused`. A separate addition of a bias belongs to a fused operator that has a
+ * bias. */
+static bool ends_later(const struct align__op *fused, const struct align__op *tail,
+                       const struct align__op *later)
+{
+    if (!align__family_fuses(fused->family, later->family) || align__family_is_view(later->family))
+        return false; /* a view only passes on the tail's result */
+    if (fused->family == tail->family)
+        return fused->nparam > tail->nparam && later->nparam != 0;
+    return align__family_fuses(fused->family, tail->family) &&
+           align__family_likeness(fused->family, later->family) >=
+               align__family_likeness(fused->family, tail->family);
+}
+
+/* Returns the unpaired operator behind `op` in the same module that should take over the partner of
+ * `op`, or ALIGN__NONE. */
+static uint32_t later_tail(const struct align__ctx *c, int side, uint32_t op)
+{
+    const struct align__side *s = &c->side[side];
+    ms_assert(c->op[side][op] != ALIGN__NONE);
+    const struct align__op *tail = &s->ops.p[op];
+    const struct align__op *fused = &c->side[1 - side].ops.p[c->op[side][op]];
+    if (tail->nout == 0 || fused->nout == 0)
+        return ALIGN__NONE;
+    const struct align__value *v = &s->values.p[align__outs(s, tail)->value];
+    const struct align__value *whole =
+        &c->side[1 - side].values.p[align__outs(&c->side[1 - side], fused)->value];
+    if (c->by_value && align__likeness(align__distance(v, whole)) >= c->strict)
+        return ALIGN__NONE;
+    for (uint32_t i = 0; i < v->uses; i++) {
+        uint32_t next = s->users[v->first_use + i];
+        const struct align__op *later = &s->ops.p[next];
+        if (next > op && c->op[side][next] == ALIGN__NONE && later->parent == tail->parent &&
+            later->nout != 0 && s->values.p[align__outs(s, later)->value].n == v->n &&
+            ends_later(fused, tail, later))
+            return next;
+    }
+    return ALIGN__NONE;
+}
+
+void align__settle_tails(struct align__ctx *c)
+{
+    for (int side = 0; side < 2; side++) {
+        for (uint32_t op = 0; op < c->side[side].ops.n; op++) {
+            uint32_t later = c->op[side][op] != ALIGN__NONE ? later_tail(c, side, op) : ALIGN__NONE;
+            if (later == ALIGN__NONE)
+                continue;
+            c->op[side][later] = c->op[side][op];
+            c->op[1 - side][c->op[side][op]] = later;
+            c->op[side][op] = ALIGN__NONE;
+        }
+    }
+    ms_assert(align__is_mutual(c->op[0], c->side[0].ops.n, c->op[1]));
+    ms_assert(align__is_mutual(c->op[1], c->side[1].ops.n, c->op[0]));
+}
+
+enum ms_rc align__pair_same_names(struct cmp_align *al, struct ms_err *err)
+{
+    struct align__ctx *c = &al->c;
+    const struct align__side *t = &c->side[1], *g = &c->side[0];
+    uint32_t before = ALIGN__NONE;
+    uint32_t *behind = ms_arena_alloc(c->arena, (t->ops.n + 1) * sizeof *behind);
+    if (behind == NULL)
+        return ms_arena_fail(c->arena, err);
+    behind[t->ops.n] = ALIGN__NONE;
+    for (size_t b = t->ops.n; b-- > 0;)
+        behind[b] = c->op[1][b] < behind[b + 1] ? c->op[1][b] : behind[b + 1];
+    for (uint32_t b = 0; b < t->ops.n; b++) {
+        if (c->op[1][b] == ALIGN__NONE) {
+            uint32_t node = probe_node_find(g->dump, probe_node_name(t->dump, t->ops.p[b].node));
+            uint32_t a = node != MS_MAP_NONE ? al->op_of[0][node] : ALIGN__NONE;
+            bool in_order = a < behind[b] && (before == ALIGN__NONE || a > before);
+            if (a == ALIGN__NONE || c->op[0][a] != ALIGN__NONE || !in_order)
+                continue;
+            c->op[1][b] = a;
+            c->op[0][a] = b;
+        }
+        if (before == ALIGN__NONE || c->op[1][b] > before)
+            before = c->op[1][b];
+    }
+    ms_assert(align__is_mutual(c->op[1], t->ops.n, c->op[0]));
+    return MS_OK;
+}
+
+struct walk {
+    const struct align__side *s;
+    const uint32_t *paired; /* by operator: its partner */
+    uint32_t *seen;         /* by operator: 1 + the operator whose member it is */
+    MS_VEC(uint32_t) stack;
+};
+
+/* Pushes the producers of the inputs of `op` that can be members of `of`. */
+static enum ms_rc push_producers(struct walk *w, uint32_t op, uint32_t floor, uint32_t of,
+                                 struct ms_err *err)
+{
+    const struct align__op *o = &w->s->ops.p[op];
+    const struct align__tensor *t = align__ins(w->s, o);
+    for (unsigned i = 0; i < o->nin; i++) {
+        uint32_t p = w->s->values.p[t[i].value].producer;
+        if (p == ALIGN__NONE || p >= op || p < floor || w->seen[p] == of + 1 ||
+            w->paired[p] != ALIGN__NONE || align__family_is_split(w->s->ops.p[p].family))
+            continue;
+        w->seen[p] = of + 1;
+        uint32_t *slot = ms_vec_push(&w->stack);
+        if (slot == NULL)
+            return ms_no_memory(err);
+        *slot = p;
+    }
+    return MS_OK;
+}
+
+/* Appends the members of one operator to the list, in execution order. */
+static enum ms_rc walk_back(struct cmp_align *al, int side, struct walk *w, uint32_t op,
+                            uint32_t floor, struct ms_err *err)
+{
+    uint32_t lowest = op;
+    w->stack.n = 0;
+    MS_TRY(push_producers(w, op, floor, op, err));
+    while (w->stack.n != 0) {
+        uint32_t p = w->stack.p[--w->stack.n];
+        lowest = p < lowest ? p : lowest;
+        MS_TRY(push_producers(w, p, floor, op, err));
+    }
+    ms_assert(lowest >= floor && lowest <= op);
+    struct align__members *m = &al->members[side][op];
+    m->first = (uint32_t)al->list.n;
+    for (uint32_t i = lowest; i < op; i++) {
+        if (w->seen[i] != op + 1)
+            continue;
+        uint32_t *slot = ms_vec_push(&al->list);
+        if (slot == NULL)
+            return ms_no_memory(err);
+        *slot = w->s->ops.p[i].node;
+        m->n++;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc find_side(struct cmp_align *al, int side, struct ms_err *err)
+{
+    const struct align__side *s = &al->c.side[side];
+    struct walk w = {.s = s, .paired = al->c.op[side]};
+    w.seen = ms_calloc(s->ops.n + 1, sizeof *w.seen);
+    al->members[side] = ms_arena_calloc(al->c.arena, s->ops.n + 1, sizeof *al->members[side]);
+    enum ms_rc rc = w.seen != NULL && al->members[side] != NULL ? MS_OK : ms_no_memory(err);
+    uint32_t floor = 0; /* first operator behind the previous pair */
+    for (uint32_t i = 0; rc == MS_OK && i < s->ops.n; i++) {
+        if (w.paired[i] == ALIGN__NONE)
+            continue;
+        rc = walk_back(al, side, &w, i, floor, err);
+        floor = i + 1;
+    }
+    ms_free(w.seen);
+    ms_vec_free(&w.stack);
+    return rc;
+}
+
+enum ms_rc align__find_members(struct cmp_align *al, struct ms_err *err)
+{
+    if (!ms_vec_reserve(&al->list, 1)) /* an empty list needs an address, too */
+        return ms_no_memory(err);
+    MS_TRY(find_side(al, 0, err));
+    return find_side(al, 1, err);
 }

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * align_explain: why a node is paired as it is, and what came next.
+ * explain: why a node is paired as it is, and which candidate came second.
  *
- * The evidence of the pair is weighed again and held against that of the rival on
- * either side: the golden op that came nearest to the target's, and the target op
- * that came nearest to the golden one.  Rivals are looked for around the partner,
- * which is where order allows them.  Modules are told by the pairs inside of both.
+ * The evidence of a pair is computed again and compared with that of the rival on
+ * either side: the second-best golden operator for the target's operator, and the
+ * second-best target operator for the golden one. Rivals are searched around the
+ * partner, where the order of execution allows them. Modules are explained by the
+ * pairs inside both.
  */
-#include "compare/align_int.h"
+#include "compare/align/emit.h"
+#include "compare/align/score.h"
+#include "probe/base/assert.h"
 
 enum { AROUND = 48, UP = 12, NEAR_MODULES = 64 };
 enum { SCORE, OPERATOR, SHAPE, MODULES, OUTPUTS, INPUTS, CONSUMERS, PARAMETERS, TERMS };
 
 static const char *const side_names[2] = {"golden side", "target"};
 
-struct weighed { /* a golden and a target op */
+struct weighed { /* a golden and a target operator with their evidence */
     uint32_t op[2];
     struct align__evidence e;
 };
@@ -38,15 +41,16 @@ static struct ms_str op_name(const struct teller *t, int side, uint32_t op)
 
 /* ---- operators ----------------------------------------------------------- */
 
-/* Weigh an op of one side with an op of the other. */
-static struct weighed weigh(const struct align__ctx *c, int side, uint32_t op, uint32_t other)
+/* Computes the evidence for an operator of `side` and an operator of the other side. */
+static struct weighed weigh_ops(const struct align__ctx *c, int side, uint32_t op, uint32_t other)
 {
     struct weighed w = {.op = {side == 0 ? op : other, side == 0 ? other : op}};
-    align__weigh(c, w.op[0], w.op[1], &w.e);
+    align__weigh_pair(c, w.op[0], w.op[1], &w.e);
     return w;
 }
 
-/* Where on the other side rivals of an op can be: at the partner of it or of the op before. */
+/* Returns the position on the other side around which rivals are searched: the partner of the
+ * operator, or of the nearest paired operator before it. */
 static uint32_t place_of(const struct align__ctx *c, int side, uint32_t op)
 {
     for (uint32_t i = op + 1; i-- > 0;) {
@@ -56,7 +60,8 @@ static uint32_t place_of(const struct align__ctx *c, int side, uint32_t op)
     return 0;
 }
 
-/* The op of the other side that comes next after the partner; false when none is in question. */
+/* Finds the second-best candidate for an operator on the other side. Returns false when there is
+ * none. */
 static bool find_rival(const struct align__ctx *c, int side, uint32_t op, struct weighed *best)
 {
     uint32_t n = (uint32_t)c->side[1 - side].ops.n;
@@ -67,7 +72,7 @@ static bool find_rival(const struct align__ctx *c, int side, uint32_t op, struct
     for (uint32_t i = from; i < to; i++) {
         if (i == c->op[side][op])
             continue;
-        struct weighed w = weigh(c, side, op, i);
+        struct weighed w = weigh_ops(c, side, op, i);
         if (w.e.veto || (found && w.e.score <= best->e.score))
             continue;
         *best = w;
@@ -76,7 +81,8 @@ static bool find_rival(const struct align__ctx *c, int side, uint32_t op, struct
     return found;
 }
 
-/* The terms of a score as they are shown, 0 to 1; below 0: there is nothing to compare. */
+/* Lists the terms of a score as they are shown, from 0 to 1; below 0: the term could not be
+ * computed. */
 static void list_terms(const struct align__ctx *c, const struct align__evidence *e, float v[TERMS])
 {
     v[SCORE] = e->score;
@@ -92,7 +98,8 @@ static void list_terms(const struct align__ctx *c, const struct align__evidence 
 static const char *const term_names[TERMS] = {"score",   "operator", "shape",     "modules",
                                               "outputs", "inputs",   "consumers", "parameters"};
 
-/* What the rival is furthest behind in, by the weight it has in the score; TERMS: in nothing. */
+/* Returns the term in which the rival falls short most, weighted as in the score; TERMS: it falls
+ * short in none. */
 static unsigned weak_point(const float pair[TERMS], const float rival[TERMS])
 {
     static const float weight[TERMS] = {0, 0.6F, 0.3F, 1, 1, 0.5F, 0.5F, 0.8F};
@@ -118,7 +125,7 @@ static void put_partner_of_rival(const struct teller *t, int side, uint32_t op)
                       MS_STR_ARG(op_name(t, 1 - side, partner)));
 }
 
-/* "Next for X on the golden side came Y ..."; pair is NULL where X has no partner. */
+/* Writes "Next for X on the golden side came Y ...". pair is NULL where X has no partner. */
 static void put_rival(const struct teller *t, int side, const struct weighed *rival,
                       const struct weighed *pair)
 {
@@ -147,7 +154,7 @@ static void put_cell(struct ms_buf *out, unsigned term, float v)
         ms_buf_printf(out, "%14.2f", (double)v);
 }
 
-/* The evidence side by side; entries of list may be NULL. */
+/* Writes the evidence of up to three pairs side by side; entries of list may be NULL. */
 static void put_table(const struct teller *t, const struct weighed *const list[3])
 {
     static const char *const heads[3] = {"this pair", "next golden", "next target"};
@@ -185,10 +192,11 @@ static void explain_op(const struct teller *t, int side, uint32_t op)
     struct weighed pair, rival[2];
     bool paired = partner != ALIGN__NONE;
     if (paired) {
-        pair = weigh(t->c, side, op, partner);
+        pair = weigh_ops(t->c, side, op, partner);
         put_families(t, &pair);
     }
-    /* rival[0] is a golden op, found for the target's; rival[1] the other way round. */
+    /* rival[0] is a golden operator, a rival of the partner of the target's operator; rival[1] is a
+     * target operator. */
     uint32_t own[2] = {side == 0 ? op : partner, side == 1 ? op : partner};
     bool has[2] = {own[1] != ALIGN__NONE && find_rival(t->c, 1, own[1], &rival[0]),
                    own[0] != ALIGN__NONE && find_rival(t->c, 0, own[0], &rival[1])};
@@ -205,7 +213,7 @@ static void explain_op(const struct teller *t, int side, uint32_t op)
                                                    has[1] ? &rival[1] : NULL});
 }
 
-/* The forward op whose backward a node is, or ALIGN__NONE. */
+/* Returns the forward operator whose backward or recomputation a node is, or ALIGN__NONE. */
 static uint32_t forward_of(const struct align__side *s, uint32_t node)
 {
     for (uint32_t i = 0; i < s->ops.n; i++) {
@@ -219,7 +227,7 @@ static uint32_t forward_of(const struct align__side *s, uint32_t node)
 
 /* ---- modules ------------------------------------------------------------- */
 
-/* The module whose backward or recomputation a node is, or ALIGN__NONE. */
+/* Returns the module whose backward or recomputation a node is, or ALIGN__NONE. */
 static uint32_t module_behind(const struct align__side *s, uint32_t node)
 {
     for (uint32_t i = 0; i < s->modules.n; i++) {
@@ -232,11 +240,11 @@ static uint32_t module_behind(const struct align__side *s, uint32_t node)
     return ALIGN__NONE;
 }
 
-struct candidate { /* a module of the other side and how many pairs it shares */
+struct candidate { /* a module of the other side and the number of pairs it shares */
     uint32_t module, shared, all;
 };
 
-static bool holds(const struct align__side *s, uint32_t module, uint32_t op)
+static bool contains_op(const struct align__side *s, uint32_t module, uint32_t op)
 {
     return s->ops.p[op].parent != ALIGN__NONE && align__inside(s, s->ops.p[op].parent, module);
 }
@@ -246,7 +254,7 @@ static uint32_t count_pairs(const struct align__ctx *c, int side, uint32_t modul
     const struct align__module *m = &c->side[side].modules.p[module];
     uint32_t n = 0;
     for (uint32_t i = m->lo; i <= m->hi && m->lo <= m->hi; i++)
-        n += c->op[side][i] != ALIGN__NONE && holds(&c->side[side], module, i);
+        n += c->op[side][i] != ALIGN__NONE && contains_op(&c->side[side], module, i);
     return n;
 }
 
@@ -263,7 +271,7 @@ static unsigned add_candidate(struct candidate list[NEAR_MODULES], unsigned n, u
     return n;
 }
 
-/* Modules of the other side around the partners of what lies in this one. */
+/* Lists the modules of the other side that contain partners of the operators inside a module. */
 static unsigned list_candidates(const struct align__ctx *c, int side, uint32_t module,
                                 struct candidate list[NEAR_MODULES])
 {
@@ -272,7 +280,7 @@ static unsigned list_candidates(const struct align__ctx *c, int side, uint32_t m
     unsigned n = 0;
     for (uint32_t i = m->lo; i <= m->hi && m->lo <= m->hi; i++) {
         uint32_t partner = c->op[side][i];
-        if (partner == ALIGN__NONE || !holds(s, module, i))
+        if (partner == ALIGN__NONE || !contains_op(s, module, i))
             continue;
         uint32_t up = o->ops.p[partner].parent;
         for (unsigned k = 0; up != ALIGN__NONE && k < UP; k++, up = o->modules.p[up].parent)
@@ -316,7 +324,7 @@ static void explain_module(const struct teller *t, int side, uint32_t module)
         put_candidate(t, side, true, next, own);
 }
 
-/* ---- what was paired ------------------------------------------------------- */
+/* ---- pairs --------------------------------------------------------------- */
 
 static void put_list(const struct teller *t, int side, const char *text, const uint32_t *nodes,
                      size_t n)
@@ -344,7 +352,7 @@ static const char *reason_of(const struct cmp_align_pair *p)
     return why[p->how];
 }
 
-/* One pair of the node, as a sentence. */
+/* Writes one pair of the node as a sentence. */
 static void put_pair(const struct teller *t, int side, uint32_t node,
                      const struct cmp_align_pair *p, bool first)
 {
@@ -364,7 +372,7 @@ static void put_pair(const struct teller *t, int side, uint32_t node,
     put_list(t, 1, "On the target these run in its place as well:", nodes, n);
 }
 
-/* All pairs of a node; how many. */
+/* Writes all pairs of a node and returns their number. */
 static size_t put_pairs(const struct teller *t, int side, uint32_t node)
 {
     const struct cmp_align_pair *p;
@@ -382,7 +390,7 @@ static size_t put_pairs(const struct teller *t, int side, uint32_t node)
     return found;
 }
 
-/* The paired op in whose place an op runs, or ALIGN__NONE. */
+/* Returns the paired operator of which an operator is a member, or ALIGN__NONE. */
 static uint32_t head_of(const struct cmp_align *al, int side, uint32_t op)
 {
     const struct align__ctx *c = &al->c;

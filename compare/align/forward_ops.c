@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * align_side: one dump as forward ops, the values they pass on, and modules.
+ * forward_ops: reads a dump as forward operators, the values between them, and
+ * modules.
  *
- * A value is known by its statistics: tensors of one run with the same size and
- * bit-equal statistics are one value, which gives the data flow.  Where that
- * fails - NaN, zeros, constants, no statistics at all - a tensor that is read is
- * taken for the one that was last written with the same description.
+ * A value is identified by its statistics: tensors of one run with the same size and
+ * bit-equal statistics are one value, which gives the data flow. Where statistics do
+ * not identify a value (NaN, zeros, constants, no statistics), a tensor that is read
+ * is taken for the last one written with the same description.
  */
-#include "compare/align_int.h"
+#include "compare/align/forward_ops.h"
+#include "compare/align/recomputed.h"
+#include "probe/base/assert.h"
 
 #include <math.h>
 
@@ -18,12 +21,12 @@ struct reader {
     struct align__names *names;
     struct align__dims *dims;
     const struct probe_tree *tree;
-    uint32_t *slots, mask; /* values by description */
+    uint32_t *slots, mask; /* hash table of values by their description */
     MS_VEC(struct align__tensor) ins, outs;
-    MS_VEC(uint32_t) tree_module; /* module by node of the tree, or ALIGN__NONE */
+    MS_VEC(uint32_t) tree_module; /* by node of the tree: the module, or ALIGN__NONE */
     struct ms_buf text;
-    uint32_t *in_tree; /* by forward node: where it is in the tree, MS_MAP_NONE: nowhere */
-    uint32_t *back;    /* and its backward, MS_MAP_NONE: it has none */
+    uint32_t *in_tree; /* by forward node: its node in the tree, or MS_MAP_NONE */
+    uint32_t *back;    /* by forward node: its backward node, or MS_MAP_NONE */
     bool *again;       /* by node: it is a recomputation */
 };
 
@@ -67,7 +70,8 @@ static enum ms_rc grow_slots(struct reader *rd, struct ms_err *err)
     return MS_OK;
 }
 
-/* Zeros, constants and what has no finite statistics look alike without being the same. */
+/* Tells whether a value cannot be identified by its statistics: zeros, constants and values without
+ * finite statistics look alike without being the same. */
 static bool is_anonymous(const struct align__value *v)
 {
     if (v->digest != 0)
@@ -75,9 +79,10 @@ static bool is_anonymous(const struct align__value *v)
     return !v->known || (v->n > 1 && v->stat[ALIGN__MAX] == v->stat[ALIGN__MIN]);
 }
 
-enum role { READ, WRITTEN, OWNED }; /* OWNED: a parameter in a module's record */
+enum role { READ, WRITTEN, OWNED }; /* OWNED: a parameter in the record of its module */
 
-/* Number of the value; a new one where it has not been seen, or is written anew. */
+/* Finds the number of a value. A value that has not been seen, or that is written again, gets a new
+ * number. */
 static enum ms_rc find_value(struct reader *rd, const struct align__value *v, enum role role,
                              uint32_t *id, struct ms_err *err)
 {
@@ -144,6 +149,7 @@ bool align__row_value(const struct probe_dump *dump, uint32_t row, struct align_
     struct probe_leaf leaf;
     uint64_t d[SHAPE_MAX];
     unsigned nd;
+    ms_assert(row < dump->rows.n);
     probe_row_leaf(dump, &dump->rows.p[row], &leaf);
     if (leaf.kind != PROBE_LEAF_TENSOR || !probe_leaf_shape(&leaf, d, SHAPE_MAX, &nd))
         return false;
@@ -154,7 +160,7 @@ bool align__row_value(const struct probe_dump *dump, uint32_t row, struct align_
     return true;
 }
 
-/* The tensor of a row; *is_tensor is false when it holds none. */
+/* Reads the tensor of a row; *is_tensor is false when the row holds none. */
 static enum ms_rc read_tensor(struct reader *rd, uint32_t row, enum role role,
                               struct align__tensor *t, bool *is_tensor, struct ms_err *err)
 {
@@ -179,9 +185,9 @@ static enum ms_rc push_tensors(struct align__side *s, const struct align__tensor
     return MS_OK;
 }
 
-/* Tensors of a node's rows of some sections, put behind what is in list. */
-static enum ms_rc collect(struct reader *rd, uint32_t node, unsigned sections, enum role role,
-                          bool outs, struct ms_err *err)
+/* Appends the tensors of the given sections of a node's rows to a list. */
+static enum ms_rc collect_tensors(struct reader *rd, uint32_t node, unsigned sections,
+                                  enum role role, bool outs, struct ms_err *err)
 {
     const struct probe_node *nd = &rd->s->dump->nodes.p[node];
     for (uint32_t i = nd->first_row; i < nd->first_row + nd->nrows; i++) {
@@ -202,7 +208,7 @@ static enum ms_rc collect(struct reader *rd, uint32_t node, unsigned sections, e
 
 /* ---- modules ------------------------------------------------------------- */
 
-static enum ms_rc put_module(struct align__side *s, struct ms_str name, uint32_t *id,
+static enum ms_rc add_module(struct align__side *s, struct ms_str name, uint32_t *id,
                              struct ms_err *err)
 {
     bool added;
@@ -215,18 +221,15 @@ static enum ms_rc put_module(struct align__side *s, struct ms_str name, uint32_t
     if (m == NULL)
         return ms_no_memory(err);
     struct ms_str path = probe_name_parse(name).path;
-    int64_t dot = ms_str_rfind(path, '.');
     *m = (struct align__module){.node = ALIGN__NONE,
                                 .parent = ALIGN__NONE,
                                 .lo = ALIGN__NONE,
                                 .direct = ALIGN__NONE,
                                 .twin = ALIGN__NONE,
                                 .back = ALIGN__NONE,
-                                .name = name};
-    m->cls = ms_str_sub(path, (uint32_t)(dot + 1), path.n);
-    path = ms_str_sub(path, 0, dot < 0 ? 0 : (uint32_t)dot);
-    dot = ms_str_rfind(path, '.');
-    m->path = ms_str_sub(path, (uint32_t)(dot + 1), path.n);
+                                .name = name,
+                                .cls = probe_name_last(path),
+                                .path = probe_name_part_back(path, 1)};
     return MS_OK;
 }
 
@@ -242,7 +245,7 @@ static enum ms_rc list_modules(struct reader *rd, struct ms_err *err)
     for (uint32_t i = 0; i < d->nodes.n; i++) {
         if (!is_forward(&d->nodes.p[i], PROBE_NODE_MODULE))
             continue;
-        MS_TRY(put_module(rd->s, probe_node_name(d, i), &id, err));
+        MS_TRY(add_module(rd->s, probe_node_name(d, i), &id, err));
         rd->s->modules.p[id].node = i;
         rd->s->modules.p[id].again = rd->again[i];
     }
@@ -253,7 +256,7 @@ static enum ms_rc list_modules(struct reader *rd, struct ms_err *err)
             return ms_no_memory(err);
         *slot = ALIGN__NONE;
         if (name.kind == PROBE_NODE_MODULE && name.dir == PROBE_FORWARD)
-            MS_TRY(put_module(rd->s, probe_tree_name(rd->tree, i), slot, err));
+            MS_TRY(add_module(rd->s, probe_tree_name(rd->tree, i), slot, err));
     }
     for (uint32_t i = 0; i < rd->tree_module.n; i++) {
         uint32_t parent = rd->tree->nodes.p[i].parent;
@@ -263,7 +266,8 @@ static enum ms_rc list_modules(struct reader *rd, struct ms_err *err)
     return MS_OK;
 }
 
-/* Parameters first: they tell which inputs of ops are not data. */
+/* Reads the parameters of all modules. Operators are read afterwards, because a parameter among
+ * their inputs is not data. */
 static enum ms_rc read_parameters(struct reader *rd, struct ms_err *err)
 {
     struct align__side *s = rd->s;
@@ -272,7 +276,7 @@ static enum ms_rc read_parameters(struct reader *rd, struct ms_err *err)
         if (m->node == ALIGN__NONE)
             continue;
         rd->ins.n = 0;
-        MS_TRY(collect(rd, m->node, 1U << PROBE_SEC_PARAMETERS, OWNED, false, err));
+        MS_TRY(collect_tensors(rd, m->node, 1U << PROBE_SEC_PARAMETERS, OWNED, false, err));
         m->params = (uint32_t)s->tensors.n;
         m->nparam = (uint16_t)rd->ins.n;
         s->owns |= m->nparam != 0;
@@ -292,7 +296,7 @@ static enum ms_rc read_outputs(struct reader *rd, struct ms_err *err)
         if (m->node == ALIGN__NONE)
             continue;
         rd->outs.n = 0;
-        MS_TRY(collect(rd, m->node, 1U << PROBE_SEC_OUTPUT, READ, true, err));
+        MS_TRY(collect_tensors(rd, m->node, 1U << PROBE_SEC_OUTPUT, READ, true, err));
         m->outs = (uint32_t)rd->s->tensors.n;
         m->nout = (uint16_t)rd->outs.n;
         MS_TRY(push_tensors(rd->s, rd->outs.p, rd->outs.n, err));
@@ -309,7 +313,8 @@ static uint32_t parent_of(const struct reader *rd, uint32_t node)
     return up != MS_MAP_NONE ? rd->tree_module.p[up] : ALIGN__NONE;
 }
 
-/* Is t a parameter?  One without statistics is known by its shape. */
+/* Tells whether t is a parameter of a module around it. A parameter without statistics is
+ * identified by its shape. */
 static bool is_parameter(const struct align__side *s, uint32_t parent, struct align__tensor *t)
 {
     const struct align__value *v = &s->values.p[t->value];
@@ -328,7 +333,7 @@ static bool is_parameter(const struct align__side *s, uint32_t parent, struct al
     return false;
 }
 
-/* Put the collected tensors behind the others: data, parameters, outputs. */
+/* Appends the collected tensors of an operator: data, parameters, outputs. */
 static enum ms_rc store_op(struct reader *rd, struct align__op *op, struct ms_err *err)
 {
     struct align__side *s = rd->s;
@@ -344,10 +349,11 @@ static enum ms_rc store_op(struct reader *rd, struct align__op *op, struct ms_er
     op->nout = (uint16_t)rd->outs.n;
     for (size_t i = 0; i < rd->ins.n && rd->outs.n != 0; i++)
         op->passes |= rd->ins.p[i].value == rd->outs.p[0].value;
+    ms_assert(op->first + op->nin + op->nparam == s->tensors.n);
     return push_tensors(s, rd->outs.p, rd->outs.n, err);
 }
 
-/* Place of the last ".forward" in a name, or -1. */
+/* Returns the offset of the last ".forward" in a name, or -1. */
 static int64_t find_forward(struct ms_str name)
 {
     const struct ms_str word = MS_STR(".forward");
@@ -358,7 +364,7 @@ static int64_t find_forward(struct ms_str name)
     return -1;
 }
 
-/* The record of the backward of a forward one, or ALIGN__NONE. */
+/* Finds the backward record of a forward record, or ALIGN__NONE. */
 static enum ms_rc backward_of(struct reader *rd, struct ms_str forward, uint32_t *node,
                               struct ms_err *err)
 {
@@ -375,7 +381,7 @@ static enum ms_rc backward_of(struct reader *rd, struct ms_str forward, uint32_t
     return MS_OK;
 }
 
-static enum ms_rc look_nodes_up(struct reader *rd, struct ms_err *err)
+static enum ms_rc look_up_nodes(struct reader *rd, struct ms_err *err)
 {
     const struct probe_dump *d = rd->s->dump;
     size_t bytes = (d->nodes.n + 1) * sizeof *rd->in_tree;
@@ -396,7 +402,8 @@ static enum ms_rc look_nodes_up(struct reader *rd, struct ms_err *err)
     return MS_OK;
 }
 
-/* What a view makes of a parameter, as a cast to the type of computing, is one still. */
+/* Marks what a view makes of a parameter as a parameter, such as its cast to the type of
+ * computation. */
 static void pass_ownership(struct align__side *s, const struct align__op *op)
 {
     if (!align__family_is_view(op->family) || op->nin != 0 || op->nparam != 1 || op->nout != 1)
@@ -423,11 +430,12 @@ static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
         return MS_OK;
     }
     rd->ins.n = rd->outs.n = 0;
-    MS_TRY(collect(rd, node, 1U << PROBE_SEC_INPUT_ARGS | 1U << PROBE_SEC_INPUT_KWARGS, READ, false,
-                   err));
-    /* A view passes its input on, so where values have no name it writes nothing new. */
+    MS_TRY(collect_tensors(rd, node, 1U << PROBE_SEC_INPUT_ARGS | 1U << PROBE_SEC_INPUT_KWARGS,
+                           READ, false, err));
+    /* A view passes on its input. An output that cannot be identified by its statistics is then no
+     * new value. */
     enum role role = align__family_is_view(op.family) ? READ : WRITTEN;
-    MS_TRY(collect(rd, node, 1U << PROBE_SEC_OUTPUT, role, true, err));
+    MS_TRY(collect_tensors(rd, node, 1U << PROBE_SEC_OUTPUT, role, true, err));
     MS_TRY(store_op(rd, &op, err));
     if (op.nparam != 0)
         op.family = align__family_with_weight(op.family);
@@ -461,7 +469,20 @@ static enum ms_rc read_ops(struct reader *rd, struct ms_err *err)
     return MS_OK;
 }
 
-/* ---- what follows from it ------------------------------------------------ */
+/* ---- data flow and recomputation ----------------------------------------- */
+
+/* Tells whether each value lists its readers in execution order without duplicates. */
+__attribute__((unused)) static bool are_users_sorted(const struct align__side *s)
+{
+    for (uint32_t v = 0; v < s->values.n; v++) {
+        const uint32_t *list = s->users + s->values.p[v].first_use;
+        for (uint32_t i = 0; i < s->values.p[v].uses; i++) {
+            if (list[i] >= s->ops.n || (i != 0 && list[i - 1] >= list[i]))
+                return false;
+        }
+    }
+    return true;
+}
 
 static void span_modules(struct align__side *s)
 {
@@ -482,7 +503,7 @@ static void span_modules(struct align__side *s)
     }
 }
 
-/* Lists of ops by the value they read, in one array. */
+/* Lists the readers of every value in one array. */
 static enum ms_rc list_users(struct align__side *s, struct ms_err *err)
 {
     uint32_t total = 0;
@@ -511,7 +532,8 @@ static enum ms_rc list_users(struct align__side *s, struct ms_err *err)
     return MS_OK;
 }
 
-/* The text that a call and its recomputation share: module without call, and operator. */
+/* Builds in rd->text the key that a call and its recomputation share: path of the module without
+ * call number, and operator. */
 static struct ms_str repeat_key(struct reader *rd, uint32_t module, struct ms_str api)
 {
     ms_buf_clear(&rd->text);
@@ -524,7 +546,7 @@ static struct ms_str repeat_key(struct reader *rd, uint32_t module, struct ms_st
     return ms_buf_slice(&rd->text);
 }
 
-/* Calls with one key, in order of execution. */
+/* Queues of calls with the same key, in execution order. */
 struct repeats {
     struct ms_map keys;
     MS_VEC(uint32_t) head, tail; /* by key */
@@ -539,11 +561,11 @@ static void free_repeats(struct repeats *r)
     ms_vec_free(&r->next);
 }
 
-static enum ms_rc note_repeat(struct reader *rd, struct repeats *r, struct ms_str key,
-                              struct ms_err *err)
+static enum ms_rc append_repeat(struct reader *rd, struct repeats *r, struct ms_str key,
+                                struct ms_err *err)
 {
     bool added;
-    MS_TRY(ms_buf_check(&rd->text, err)); /* the key was made there */
+    MS_TRY(ms_buf_check(&rd->text, err)); /* the key lies in rd->text */
     uint32_t id = ms_map_put_copy(&r->keys, key, rd->s->arena, &added);
     uint32_t call = (uint32_t)r->next.n;
     uint32_t *next = ms_vec_push(&r->next);
@@ -551,7 +573,8 @@ static enum ms_rc note_repeat(struct reader *rd, struct repeats *r, struct ms_st
         return ms_no_memory(err);
     *next = ALIGN__NONE;
     if (!added) {
-        /* head may have been used up: then this call starts the list anew */
+        /* The queue may be empty because take_repeat has consumed it; then this call starts the
+         * queue anew. */
         if (r->head.p[id] == ALIGN__NONE)
             r->head.p[id] = call;
         else
@@ -567,7 +590,7 @@ static enum ms_rc note_repeat(struct reader *rd, struct repeats *r, struct ms_st
     return MS_OK;
 }
 
-/* The first call with the key that has not been asked for. */
+/* Removes the first call from the queue of a key and returns it, or ALIGN__NONE. */
 static uint32_t take_repeat(struct repeats *r, struct ms_str key)
 {
     uint32_t id = ms_map_get(&r->keys, key);
@@ -582,31 +605,34 @@ static struct ms_str api_of(const struct reader *rd, const struct align__op *op)
     return ms_map_key(&rd->names->apis, op->api);
 }
 
-/* Join recomputed calls with the calls they repeat: the n-th of each key with the n-th. */
+/* Joins recomputed calls with the calls that they repeat: the n-th call of a key with the n-th
+ * recomputation. */
 static enum ms_rc join_repeats(struct reader *rd, struct ms_err *err)
 {
     struct align__side *s = rd->s;
     struct repeats first = {.keys = {.slots = NULL}};
     enum ms_rc rc = MS_OK;
     for (uint32_t i = 0; i < s->ops.n && rc == MS_OK; i++)
-        rc = note_repeat(rd, &first, repeat_key(rd, s->ops.p[i].parent, api_of(rd, &s->ops.p[i])),
-                         err);
+        rc = append_repeat(rd, &first, repeat_key(rd, s->ops.p[i].parent, api_of(rd, &s->ops.p[i])),
+                           err);
     for (uint32_t i = 0; i < s->again.n && rc == MS_OK; i++) {
         struct align__op *op = &s->again.p[i];
         uint32_t call = take_repeat(&first, repeat_key(rd, op->parent, api_of(rd, op)));
         rc = ms_buf_check(&rd->text, err);
+        ms_assert(call == ALIGN__NONE || s->ops.p[call].twin == ALIGN__NONE);
         if (call != ALIGN__NONE)
             s->ops.p[call].twin = i;
     }
     free_repeats(&first);
     struct repeats mods = {.keys = {.slots = NULL}};
     for (uint32_t i = 0; i < s->modules.n && rc == MS_OK; i++) {
-        /* A recomputation finds nothing but earlier calls; what it does not find joins the list. */
+        /* A recomputation repeats an earlier call only; a call that repeats none joins the
+         * queue. */
         struct ms_str key = repeat_key(rd, i, MS_STR(""));
         uint32_t call = s->modules.p[i].again ? take_repeat(&mods, key) : ALIGN__NONE;
         if (call != ALIGN__NONE)
             s->modules.p[call].twin = i;
-        rc = note_repeat(rd, &mods, s->modules.p[i].again ? MS_STR("") : key, err);
+        rc = append_repeat(rd, &mods, s->modules.p[i].again ? MS_STR("") : key, err);
     }
     free_repeats(&mods);
     return rc;
@@ -615,6 +641,7 @@ static enum ms_rc join_repeats(struct reader *rd, struct ms_err *err)
 bool align__inside(const struct align__side *s, uint32_t m, uint32_t up)
 {
     for (unsigned i = 0; m != ALIGN__NONE && i < UP_MAX; i++) {
+        ms_assert(m < s->modules.n);
         if (m == up)
             return true;
         m = s->modules.p[m].parent;
@@ -625,17 +652,18 @@ bool align__inside(const struct align__side *s, uint32_t m, uint32_t up)
 static enum ms_rc read_side(struct reader *rd, const struct cmp_align_input *in, struct ms_err *err)
 {
     struct align__side *s = rd->s;
-    /* One more than needed, so that an empty list has an address. */
+    /* One more than needed: an empty list needs an address, too. */
     if (s->arena == NULL || !ms_vec_reserve(&s->tensors, 1))
         return ms_no_memory(err);
-    MS_TRY(look_nodes_up(rd, err));
-    MS_TRY(align__repeats(s->arena, in, rd->in_tree, rd->back, &rd->again, err));
+    MS_TRY(look_up_nodes(rd, err));
+    MS_TRY(align__find_repeats(s->arena, in, rd->in_tree, rd->back, &rd->again, err));
     MS_TRY(list_modules(rd, err));
     MS_TRY(read_parameters(rd, err));
     MS_TRY(read_ops(rd, err));
     MS_TRY(read_outputs(rd, err));
     span_modules(s);
     MS_TRY(list_users(s, err));
+    ms_assert(are_users_sorted(s));
     return s->again.n != 0 ? join_repeats(rd, err) : MS_OK;
 }
 
@@ -670,8 +698,10 @@ enum ms_rc align__side_renumber(struct align__side *s, const struct align__names
         MS_TRY(align__names_put(names, ms_map_key(&own_names->apis, i), &name_of[i], err));
     for (uint32_t i = 0; i < own_dims->list.n; i++)
         MS_TRY(align__dims_put(dims, &own_dims->list.p[i], &shape_of[i], err));
-    for (uint32_t i = 0; i < s->ops.n; i++)
+    for (uint32_t i = 0; i < s->ops.n; i++) {
+        ms_assert(s->ops.p[i].api < own_names->family.n);
         s->ops.p[i].api = name_of[s->ops.p[i].api];
+    }
     for (uint32_t i = 0; i < s->again.n; i++)
         s->again.p[i].api = name_of[s->again.p[i].api];
     for (uint32_t i = 0; i < s->tensors.n; i++)

@@ -1,16 +1,161 @@
 /* SPDX-License-Identifier: MIT
  *
- * align_words: what names say where no table helps.
+ * name_likeness: how similar the names of operators and of modules are.
+ *
+ * Operators are compared by the last part of their names, in lower case and without
+ * the underscores of Python's methods: Tensor.__iadd__, Mint.add and Primitive.Add
+ * are one family. For names in no family the likeness is learned: two names belong
+ * together when their calls have often been paired by value.
  *
  * The words of a module are those of its own name and its class ("input_norm" and
- * "FusedRMSNorm": input, norm, fused, rms); words that few modules have count more.
- * Operators in no table are joined by experience: two names whose ops have met
- * again and again by their values.
+ * "FusedRMSNorm": input, norm, fused, rms); words that few modules have weigh more.
  */
-#include "compare/align_int.h"
+#include "compare/align/name_likeness.h"
+#include "compare/align/search.h"
+#include "probe/base/assert.h"
+
+#include "compare/align/family_table.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+enum { NAME_MAX_BYTES = 64 };
+
+/* Writes the last part of a name in lower case and returns its length; 0: it is empty, or too long
+ * for the table. */
+static size_t bare_name(struct ms_str api, char out[NAME_MAX_BYTES])
+{
+    struct ms_str s = probe_name_last(api);
+    while (s.n > 0 && s.p[0] == '_')
+        s = ms_str_sub(s, 1, s.n);
+    while (s.n > 0 && s.p[s.n - 1] == '_')
+        s.n--;
+    if (s.n >= NAME_MAX_BYTES)
+        return 0;
+    for (uint32_t i = 0; i < s.n; i++)
+        out[i] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] + ('a' - 'A') : s.p[i]);
+    return s.n;
+}
+
+uint16_t align__family_find(struct ms_str api)
+{
+    char name[NAME_MAX_BYTES];
+    struct ms_str key = {name, (uint32_t)bare_name(api, name)};
+    size_t lo = 0;
+    size_t hi = sizeof align__family_names / sizeof *align__family_names;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        int c = ms_str_cmp(ms_str_of(align__family_names[mid].name), key);
+        if (c == 0)
+            return align__family_names[mid].family;
+        if (c < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return ALIGN__FAM_UNKNOWN;
+}
+
+enum ms_rc align__names_put(struct align__names *names, struct ms_str api, uint32_t *id,
+                            struct ms_err *err)
+{
+    bool added;
+    *id = ms_map_put(&names->apis, api, &added);
+    if (*id == MS_MAP_NONE)
+        return ms_no_memory(err);
+    if (!added)
+        return MS_OK;
+    uint16_t *family = ms_vec_push(&names->family);
+    if (family == NULL)
+        return ms_no_memory(err);
+    *family = align__family_find(api);
+    uint32_t *twin = ms_vec_push(&names->twin);
+    float *share = ms_vec_push(&names->twin_share);
+    if (twin == NULL || share == NULL)
+        return ms_no_memory(err);
+    *twin = ALIGN__NONE;
+    *share = 0;
+    ms_assert(*id + 1 == names->family.n && names->family.n == names->twin.n &&
+              names->family.n == names->twin_share.n);
+    return MS_OK;
+}
+
+void align__names_free(struct align__names *names)
+{
+    ms_map_free(&names->apis);
+    ms_vec_free(&names->family);
+    ms_vec_free(&names->twin);
+    ms_vec_free(&names->twin_share);
+}
+
+const char *align__family_text(uint16_t family)
+{
+    return family < ALIGN__FAM_COUNT ? align__families[family].name : "unknown";
+}
+
+bool align__family_is_view(uint16_t family)
+{
+    return family < ALIGN__FAM_COUNT && align__families[family].view;
+}
+
+bool align__family_is_split(uint16_t family)
+{
+    return family == ALIGN__FAM_SPLIT;
+}
+
+uint16_t align__family_with_weight(uint16_t family)
+{
+    if (family == ALIGN__FAM_MATMUL)
+        return ALIGN__FAM_LINEAR;
+    return family == ALIGN__FAM_ADD ? ALIGN__FAM_BIASADD : family;
+}
+
+bool align__family_is_collective(uint16_t family)
+{
+    return family >= ALIGN__FAM_ALLREDUCE && family <= ALIGN__FAM_REDUCESCATTER;
+}
+
+bool align__family_is_linear(uint16_t family)
+{
+    return family == ALIGN__FAM_LINEAR || family == ALIGN__FAM_MATMUL;
+}
+
+static bool has_family(const uint64_t set[3], uint16_t family)
+{
+    return set[family / 64] >> family % 64 & 1;
+}
+
+/* Likeness of a fused family and one of its members. */
+static float fused_likeness(uint16_t fused, uint16_t member)
+{
+    ms_assert(fused < ALIGN__FAM_COUNT && member < ALIGN__FAM_COUNT);
+    if (has_family(align__families[fused].last, member))
+        return 0.7F;
+    if (has_family(align__families[fused].tails, member))
+        return 0.5F;
+    return has_family(align__families[fused].members, member) ? 0.1F : 0;
+}
+
+float align__family_likeness(uint16_t a, uint16_t b)
+{
+    if (a >= ALIGN__FAM_COUNT || b >= ALIGN__FAM_COUNT)
+        return 0;
+    if (a == b)
+        return 1;
+    /* A projection and the split behind it produce the same values. */
+    if ((align__family_is_split(a) && align__family_is_linear(b)) ||
+        (align__family_is_split(b) && align__family_is_linear(a)))
+        return 0.4F;
+    float ab = fused_likeness(a, b);
+    float ba = fused_likeness(b, a);
+    return ab > ba ? ab : ba;
+}
+
+bool align__family_fuses(uint16_t fused, uint16_t tail)
+{
+    return fused < ALIGN__FAM_COUNT && tail < ALIGN__FAM_COUNT &&
+           has_family(align__families[fused].tails, tail);
+}
 
 /* ---- words of modules ---------------------------------------------------- */
 
@@ -23,8 +168,8 @@ static bool is_letter(char ch)
     return is_upper(ch) || (ch >= 'a' && ch <= 'z');
 }
 
-/* Take the next word off *rest: letters, up to where a new capital begins ("RMSNorm": rms and
- * norm). */
+/* Removes the next word from *rest and returns it. A word ends at a non-letter or where a capital
+ * starts a new word ("RMSNorm": rms, norm). */
 static struct ms_str next_word(struct ms_str *rest)
 {
     uint32_t from = 0;
@@ -49,7 +194,7 @@ struct word_table {
     MS_VEC(uint32_t) uses;
 };
 
-static enum ms_rc put_word(struct align__ctx *c, struct word_table *t, struct align__words *w,
+static enum ms_rc add_word(struct align__ctx *c, struct word_table *t, struct align__words *w,
                            struct ms_str word, struct ms_err *err)
 {
     char lower[32];
@@ -89,7 +234,7 @@ static enum ms_rc split_names(struct align__ctx *c, struct word_table *t, int si
         for (int k = 0; k < 2; k++) {
             struct ms_str rest = part[k];
             for (struct ms_str word = next_word(&rest); word.n != 0; word = next_word(&rest))
-                MS_TRY(put_word(c, t, &c->words[side][i], word, err));
+                MS_TRY(add_word(c, t, &c->words[side][i], word, err));
         }
     }
     return MS_OK;
@@ -115,6 +260,7 @@ enum ms_rc align__words_read(struct align__ctx *c, struct ms_err *err)
 
 float align__word_likeness(const struct align__ctx *c, uint32_t a, uint32_t b)
 {
+    ms_assert(a < c->side[0].modules.n && b < c->side[1].modules.n);
     const struct align__words *x = &c->words[0][a];
     const struct align__words *y = &c->words[1][b];
     float common = 0;
@@ -127,16 +273,17 @@ float align__word_likeness(const struct align__ctx *c, uint32_t a, uint32_t b)
             in_both |= x->id[i] == y->id[j];
         *(in_both ? &common : &all) += c->word_weight[y->id[j]];
     }
+    ms_assert(common >= 0 && common <= all * 1.0001F);
     return all > 0 ? common / all : 0;
 }
 
-/* ---- operators in no table ----------------------------------------------- */
+/* ---- operators in no family ---------------------------------------------- */
 
 enum { MEET_MIN = 2 };
-#define COMMON_MAX 0.25F /* a name that so many ops have says nothing */
+#define COMMON_MAX 0.25F /* a name with a larger share of all operators says nothing */
 
 struct meeting {
-    uint32_t a, b; /* names */
+    uint32_t a, b; /* numbers of a golden and a target name */
     uint32_t n;
 };
 
@@ -149,8 +296,8 @@ static int by_names(const void *p, const void *q)
     return (x->b > y->b) - (x->b < y->b);
 }
 
-/* Count equal meetings together; how many different ones there are. */
-static size_t fold(struct meeting *m, size_t n)
+/* Sums up equal meetings and returns the number of distinct ones. */
+static size_t join_meetings(struct meeting *m, size_t n)
 {
     size_t out = 0;
     if (n != 0)
@@ -164,17 +311,19 @@ static size_t fold(struct meeting *m, size_t n)
     return out;
 }
 
-struct tally { /* by name */
+struct tally { /* counters by name */
     uint32_t *met[2], *ops[2];
 };
 
-/* The share of what both names met that was each other. */
-static void judge(struct align__names *names, const struct tally *t, const struct meeting *m,
-                  const size_t ops[2])
+/* Computes the share of both names' meetings that were with each other, and stores it as their
+ * likeness when it is the best. */
+static void judge_meeting(struct align__names *names, const struct tally *t,
+                          const struct meeting *m, const size_t ops[2])
 {
     bool common = (float)t->ops[0][m->a] > COMMON_MAX * (float)ops[0] ||
                   (float)t->ops[1][m->b] > COMMON_MAX * (float)ops[1];
     float share = 2 * (float)m->n / (float)(t->met[0][m->a] + t->met[1][m->b]);
+    ms_assert(share > 0 && share <= 1);
     if (!common && m->n >= MEET_MIN && share > names->twin_share.p[m->a]) {
         names->twin.p[m->a] = m->b;
         names->twin_share.p[m->a] = share;
@@ -186,11 +335,12 @@ static bool both_known(const struct align__names *names, uint32_t a, uint32_t b)
     return names->family.p[a] != ALIGN__FAM_UNKNOWN && names->family.p[b] != ALIGN__FAM_UNKNOWN;
 }
 
-static void count(struct align__ctx *c, const struct tally *t, struct meeting *m,
-                  const struct align__link *pairs, size_t n)
+static void count_meetings(struct align__ctx *c, const struct tally *t, struct meeting *m,
+                           const struct align__link *pairs, size_t n)
 {
-    size_t met = 0; /* names in the table have nothing to learn */
+    size_t met = 0; /* meetings of names that the family table does not cover */
     for (size_t i = 0; i < n; i++) {
+        ms_assert(pairs[i].a < c->side[0].ops.n && pairs[i].b < c->side[1].ops.n);
         uint32_t a = c->side[0].ops.p[pairs[i].a].api, b = c->side[1].ops.p[pairs[i].b].api;
         t->met[0][a]++;
         t->met[1][b]++;
@@ -202,13 +352,13 @@ static void count(struct align__ctx *c, const struct tally *t, struct meeting *m
             t->ops[s][c->side[s].ops.p[i].api]++;
     }
     const size_t ops[2] = {c->side[0].ops.n, c->side[1].ops.n};
-    size_t folded = fold(m, met);
+    size_t folded = join_meetings(m, met);
     for (size_t i = 0; i < folded; i++)
-        judge(&c->names, t, &m[i], ops);
+        judge_meeting(&c->names, t, &m[i], ops);
 }
 
-enum ms_rc align__learn(struct align__ctx *c, const struct align__link *pairs, size_t n,
-                        struct ms_err *err)
+enum ms_rc align__learn_names(struct align__ctx *c, const struct align__link *pairs, size_t n,
+                              struct ms_err *err)
 {
     size_t names = c->names.family.n;
     struct meeting *m = ms_alloc((n + 1) * sizeof *m);
@@ -218,14 +368,14 @@ enum ms_rc align__learn(struct align__ctx *c, const struct align__link *pairs, s
         rc = ms_no_memory(err);
     } else {
         const struct tally t = {{tally, tally + names}, {tally + 2 * names, tally + 3 * names}};
-        count(c, &t, m, pairs, n);
+        count_meetings(c, &t, m, pairs, n);
     }
     ms_free(m);
     ms_free(tally);
     return rc;
 }
 
-/* A product of two activations, where parameters are known, stands for no projection. */
+/* Where parameters are known, a product of two activations is no projection. */
 #define UNWEIGHTED 0.15F
 
 static bool is_unweighted(const struct align__side *s, const struct align__op *op)
@@ -250,5 +400,6 @@ float align__op_likeness(const struct align__ctx *c, const struct align__op *a,
         float like = align__family_likeness(a->family, b->family);
         return meets_weights(c, a, b) ? like : fminf(like, UNWEIGHTED);
     }
+    ms_assert(a->api < c->names.family.n && b->api < c->names.family.n);
     return c->names.twin.p[a->api] == b->api ? c->names.twin_share.p[a->api] : 0;
 }

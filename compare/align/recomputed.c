@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * align_repeat: which calls are a recomputation of earlier ones.
+ * recomputed: which calls are recomputations of earlier calls.
  *
- * Older dumps say so.  In others a recomputed call gives itself away: it has the
- * operator, the module, the inputs and the outputs of an earlier call, and the
- * backward that the earlier one lacks.  What lies in one module call with it is
- * recomputed too, also where it has no gradient.  Without statistics it has to come
- * behind the first backward instead.
+ * Older dumps mark recomputed calls. In other dumps a recomputed call has the
+ * operator, module, inputs and outputs of an earlier call, and the backward that the
+ * earlier call lacks. Every call in the same module call is then recomputed, too,
+ * even without a gradient. Where a dump has no statistics, a recomputed call must
+ * come behind the first backward.
  */
-#include "compare/align_int.h"
+#include "compare/align/recomputed.h"
+#include "probe/base/assert.h"
 
 struct repeater {
     struct ms_arena *arena;
     const struct probe_dump *d;
     const struct probe_tree *tree;
     bool *again;                    /* by node: the result */
-    bool *module_again;             /* by tree node */
+    bool *module_again;             /* by node of the tree */
     const uint32_t *in_tree, *back; /* by node */
-    uint32_t *call;                 /* by node: of calls */
-    bool found;                     /* any is */
-    uint32_t first_back;            /* node of the first backward */
-    struct ms_map calls;            /* operator and module */
-    MS_VEC(uint8_t) seen;           /* by call: HAS and LACKS */
-    struct ms_map lone;             /* calls without backward, with what they read and write */
+    uint32_t *call;                 /* by node: number of its call key */
+    bool found;                     /* there is a recomputation */
+    uint32_t first_back;            /* the first backward node */
+    struct ms_map calls;            /* operator and module -> call key */
+    MS_VEC(uint8_t) seen;           /* by call key: HAS, LACKS or both */
+    /* calls without a backward, keyed with the values they read and write */
+    struct ms_map lone;
     struct ms_buf text;
 };
 enum { HAS = 1, LACKS = 2 };
@@ -32,15 +34,15 @@ static bool is_op(const struct probe_node *n)
     return n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
 }
 
-/* The module call around a node as a node of the tree, or MS_MAP_NONE. */
+/* Returns the module call around a node, as a node of the tree, or MS_MAP_NONE. */
 static uint32_t module_of(const struct repeater *r, uint32_t node)
 {
     uint32_t at = r->in_tree[node];
     return at != MS_MAP_NONE ? r->tree->nodes.p[at].parent : MS_MAP_NONE;
 }
 
-/* Operator and module, without the numbers of their calls, in r->text. */
-static void put_call(struct repeater *r, uint32_t node)
+/* Writes the call key of a node to r->text: operator and module without call numbers. */
+static void write_call_key(struct repeater *r, uint32_t node)
 {
     struct probe_name name = probe_name_parse(probe_node_name(r->d, node));
     uint32_t up = module_of(r, node);
@@ -53,8 +55,9 @@ static void put_call(struct repeater *r, uint32_t node)
         ms_buf_str(&r->text, probe_name_parse(probe_tree_name(r->tree, up)).path);
 }
 
-/* Put the content of the op's tensors behind the call; false when nothing of it is known. */
-static bool put_values(struct repeater *r, uint32_t node)
+/* Appends the contents of the operator's tensors to the call key; returns false when none is
+ * known. */
+static bool append_values(struct repeater *r, uint32_t node)
 {
     const struct probe_node *n = &r->d->nodes.p[node];
     bool known = false;
@@ -75,14 +78,14 @@ static bool put_values(struct repeater *r, uint32_t node)
     return known;
 }
 
-/* Note the calls that there are, and whether some have a backward and others have not. */
+/* Numbers the call keys and notes for each whether calls with and without a backward exist. */
 static enum ms_rc note_calls(struct repeater *r, struct ms_err *err)
 {
     for (uint32_t i = 0; i < r->d->nodes.n; i++) {
         bool added;
         if (!is_op(&r->d->nodes.p[i]))
             continue;
-        put_call(r, i);
+        write_call_key(r, i);
         MS_TRY(ms_buf_check(&r->text, err));
         uint32_t id = ms_map_put_copy(&r->calls, ms_buf_slice(&r->text), r->arena, &added);
         uint8_t *slot = id == MS_MAP_NONE ? NULL : added ? ms_vec_push(&r->seen) : &r->seen.p[id];
@@ -94,15 +97,16 @@ static enum ms_rc note_calls(struct repeater *r, struct ms_err *err)
     return MS_OK;
 }
 
-/* A call with a backward that an equal one before it lacks is a recomputation, and so is the module
- * call that it lies in. */
+/* Decides whether a call is a recomputation: it has a backward, and an earlier call with equal
+ * values lacks one. The module call around it is then a recomputation, too. */
 static enum ms_rc judge_call(struct repeater *r, uint32_t node, struct ms_err *err)
 {
     bool has = r->back[node] != MS_MAP_NONE;
+    ms_assert(r->call[node] < r->seen.n);
     if (r->seen.p[r->call[node]] != (HAS | LACKS))
         return MS_OK;
-    put_call(r, node);
-    if (!put_values(r, node) && has && node < r->first_back)
+    write_call_key(r, node);
+    if (!append_values(r, node) && has && node < r->first_back)
         return MS_OK;
     MS_TRY(ms_buf_check(&r->text, err));
     if (!has) {
@@ -118,8 +122,9 @@ static enum ms_rc judge_call(struct repeater *r, uint32_t node, struct ms_err *e
     return MS_OK;
 }
 
-/* What lies in a recomputed module call is recomputed.  Parents may come after their children. */
-static void spread(struct repeater *r)
+/* Marks everything inside a recomputed module call. The tree may list parents after their
+ * children. */
+static void mark_inside(struct repeater *r)
 {
     enum { UP = 64 };
     for (uint32_t i = 0; r->found && r->tree != NULL && i < r->d->nodes.n; i++) {
@@ -131,7 +136,7 @@ static void spread(struct repeater *r)
     }
 }
 
-static enum ms_rc judge(struct repeater *r, struct ms_err *err)
+static enum ms_rc judge_calls(struct repeater *r, struct ms_err *err)
 {
     size_t in_tree = r->tree != NULL ? r->tree->nodes.n : 0;
     r->call = ms_alloc((r->d->nodes.n + 1) * sizeof *r->call);
@@ -143,11 +148,11 @@ static enum ms_rc judge(struct repeater *r, struct ms_err *err)
         if (is_op(&r->d->nodes.p[i]))
             MS_TRY(judge_call(r, i, err));
     }
-    spread(r);
+    mark_inside(r);
     return MS_OK;
 }
 
-/* The first backward, or MS_MAP_NONE: nothing is recomputed then. */
+/* Returns the first backward node, or MS_MAP_NONE; without one nothing is recomputed. */
 static uint32_t first_backward(const struct probe_dump *d)
 {
     for (uint32_t i = 0; i < d->nodes.n; i++) {
@@ -157,9 +162,9 @@ static uint32_t first_backward(const struct probe_dump *d)
     return MS_MAP_NONE;
 }
 
-enum ms_rc align__repeats(struct ms_arena *arena, const struct cmp_align_input *in,
-                          const uint32_t *in_tree, const uint32_t *back, bool **again,
-                          struct ms_err *err)
+enum ms_rc align__find_repeats(struct ms_arena *arena, const struct cmp_align_input *in,
+                               const uint32_t *in_tree, const uint32_t *back, bool **again,
+                               struct ms_err *err)
 {
     const struct probe_dump *d = in->dump;
     bool said = false;
@@ -178,9 +183,10 @@ enum ms_rc align__repeats(struct ms_arena *arena, const struct cmp_align_input *
                          .again = *again,
                          .first_back = first_backward(d),
                          .text = {.max = 1 << 24}};
+    ms_assert(in->tree == NULL || in_tree != NULL);
     if (said || r.first_back == MS_MAP_NONE)
         return MS_OK;
-    enum ms_rc rc = judge(&r, err);
+    enum ms_rc rc = judge_calls(&r, err);
     ms_free(r.call);
     ms_free(r.module_again);
     ms_map_free(&r.calls);

@@ -2,11 +2,12 @@
  *
  * calibrate: every pair of runs, then what they have in common.
  */
-#include "compare/calibrate.h"
+#include "compare/check/calibrate.h"
+#include "compare/read/rules.h"
 
-#include "compare/cmp_int.h"
-#include "compare/ranks.h"
-#include "compare/source.h"
+#include "compare/pair/ranks.h"
+#include "compare/source/source.h"
+#include "compare/table/comparison.h"
 #include "probe/base/jwrite.h"
 
 #include <math.h>
@@ -101,7 +102,7 @@ static enum ms_rc take_notes(struct calibration *cal, const struct cmp *c, struc
 
 static enum ms_rc take_couple(struct work *w, const struct cmp_couple *couple, struct ms_err *err)
 {
-    struct cmp_conf conf = {.compat = CMP_CUR};
+    struct cmp_conf conf = {.rules = &cmp_rules_ours};
     struct cmp *c;
     struct place *place = place_of(w, couple->b, err);
     if (place == NULL)
@@ -132,15 +133,16 @@ static enum ms_rc take_alarms(struct work *w, struct ms_err *err)
         struct cal_alarm *a = ms_vec_push(&cal->alarms);
         if (a == NULL)
             return ms_no_memory(err);
-        *a = (struct cal_alarm){.target = ms_arena_str(cal->arena, ms_str_of(w->target)),
-                                .golden = ms_arena_str(cal->arena, ms_str_of(w->golden)),
-                                .node = ms_arena_str(cal->arena, list[i].target.p != NULL
-                                                                     ? list[i].target
-                                                                     : list[i].golden),
-                                .text = ms_arena_str(cal->arena, list[i].text),
-                                .rank = list[i].rank,
-                                .step = list[i].step};
-        if (a->target.p == NULL || a->golden.p == NULL || a->node.p == NULL || a->text.p == NULL)
+        *a = (struct cal_alarm){
+            .target = ms_arena_str(cal->arena, ms_str_of(w->target)),
+            .golden = ms_arena_str(cal->arena, ms_str_of(w->golden)),
+            .node = ms_arena_str(cal->arena,
+                                 list[i].target.p != NULL ? list[i].target : list[i].golden),
+            .said = {list[i].said.kind, ms_arena_str(cal->arena, list[i].said.args)},
+            .rank = list[i].rank,
+            .step = list[i].step};
+        if (a->target.p == NULL || a->golden.p == NULL || a->node.p == NULL ||
+            a->said.args.p == NULL)
             return ms_arena_fail(cal->arena, err);
     }
     return MS_OK;

@@ -8,15 +8,18 @@
  *     {"noise_floor": 1, "mode": "statistics", "runs": ["a", "b"],
  *      "places": [{"step": 0, "rank": 0, "rows": {"Torch.a.0.forward.output.0": 1.2e-07}}]}
  */
-#ifndef COMPARE_CALIBRATE_H
-#define COMPARE_CALIBRATE_H
+#ifndef COMPARE_CHECK_CALIBRATE_H
+#define COMPARE_CHECK_CALIBRATE_H
 
 #include "compare/compare.h"
-#include "compare/out.h"
+
+#include "compare/write/out.h"
+#include "probe/base/message.h"
 
 struct cal_alarm {                /* a suspect where there is nothing to find */
     struct ms_str target, golden; /* runs */
-    struct ms_str node, text;
+    struct ms_str node;
+    struct ms_said said;
     int rank, step;
 };
 

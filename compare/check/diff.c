@@ -2,10 +2,10 @@
  *
  * diff: the JSON files of -da.
  */
-#include "compare/diff.h"
+#include "compare/check/diff.h"
 
-#include "compare/cmp_int.h"
-#include "compare/table.h"
+#include "compare/table/comparison.h"
+#include "compare/write/table.h"
 #include "probe/base/jwrite.h"
 #include "probe/base/num.h"
 
@@ -50,18 +50,19 @@ static bool is_ignored_row(struct ms_str row)
 
 static bool row_differs(const struct cmp *c, const struct cmp_row *row)
 {
-    bool any = c->conf.compat == CMP_OLD;             /* it asks inputs too */
+    bool any = c->set.conf.rules->diff_asks_inputs;   /* it asks inputs too */
     bool output = row->t.section == PROBE_SEC_OUTPUT; /* whatever its name says */
     if (!any && (!output || is_ignored_row(row->t.name)))
         return false;
-    if (c->mode == PROBE_MODE_MD5)
+    if (c->set.mode == PROBE_MODE_MD5)
         return row->b.present && !ms_str_eq(row->t.md5, row->b.md5);
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         if (row->delta[i].rel_value > limit)
             return true;
     }
     /* NaN and inf, which the official tool does not see */
-    return !cmp__strict(c) && (row->notes & (1U << CMP_NOTE_INF_NAN | 1U << CMP_NOTE_NORM_ERR));
+    return !c->set.conf.rules->official_diff &&
+           (row->notes & (1U << CMP_NOTE_INF_NAN | 1U << CMP_NOTE_NORM_ERR));
 }
 
 static bool op_differs(const struct cmp *c, const struct cmp_view *v)
@@ -156,9 +157,9 @@ static void put_operation(struct ms_jwrite *w, const struct cmp *c, const struct
         char name[2][32];
         snprintf(name[0], sizeof *name, "NPU P2POp %s", fields[i]);
         snprintf(name[1], sizeof *name, "Bench P2POp %s", fields[i]);
-        if (cmp__strict(c)) {
-            put_p2p_at(w, name[0], &c->t, place, fields[i]);
-            put_p2p_at(w, name[1], &c->b, place, fields[i]);
+        if (c->set.conf.rules->official_diff) {
+            put_p2p_at(w, name[0], &c->rows.t, place, fields[i]);
+            put_p2p_at(w, name[1], &c->rows.b, place, fields[i]);
         } else {
             put_p2p(w, name[0], &row->t, fields[i]);
             put_p2p(w, name[1], &row->b, fields[i]);
@@ -214,7 +215,7 @@ static void put_difference(struct ms_jwrite *w, const struct cmp *c, const char 
 {
     double v;
     bool number = ms_num_parse_f64(diff.p, diff.n, &v);
-    if (c->conf.compat != CMP_OLD || !(number || ms_str_ends(diff, MS_STR("inf")))) {
+    if (!c->set.conf.rules->text_numbers || !(number || ms_str_ends(diff, MS_STR("inf")))) {
         put_text(w, name, diff);
         return;
     }
@@ -227,7 +228,7 @@ static void put_figures(struct ms_jwrite *w, const struct cmp *c, const struct c
     static const char *const diffs[] = {"Max diff", "Min diff", "Mean diff", "L2norm diff"};
     static const char *const rels[] = {"MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr",
                                        "NormRelativeErr"};
-    if (c->mode == PROBE_MODE_MD5) {
+    if (c->set.mode == PROBE_MODE_MD5) {
         put_pair_of(w, "NPU MD5", "BENCH MD5", row->t.md5, row->b.md5);
         return;
     }
@@ -243,7 +244,7 @@ static void put_figures(struct ms_jwrite *w, const struct cmp *c, const struct c
  * rule is asked. */
 static void put_verdict(struct ms_jwrite *w, const struct cmp *c, const struct cmp_row *row)
 {
-    bool md5 = c->mode == PROBE_MODE_MD5;
+    bool md5 = c->set.mode == PROBE_MODE_MD5;
     key(w, "Requires_grad Consistent");
     ms_jwrite_bool(w, row->grad_same);
     ms_jwrite_kstr(w, "Result",
@@ -251,7 +252,7 @@ static void put_verdict(struct ms_jwrite *w, const struct cmp *c, const struct c
                    : !row->b.present                        ? "N/A"
                    : md5                                    ? "Different"
                                                             : "");
-    if (md5 && c->conf.compat == CMP_OLD)
+    if (md5 && c->set.conf.rules->no_digest_message)
         return;
     char message[80];
     snprintf(message, sizeof message, "%s%s", row->b.present ? "" : "No bench data matched.",
@@ -274,7 +275,7 @@ static void put_row(struct ms_jwrite *w, const struct cmp *c, const struct cmp_v
                 row->b.requires_grad);
     put_figures(w, c, row);
     put_verdict(w, c, row);
-    if (c->has_stack) {
+    if (c->rows.has_stack) {
         key(w, "NPU_Stack_Info");
         if (cmp__shows_stack(c, v, row))
             put_frames(w, v->frames);
@@ -411,7 +412,7 @@ static void put_rows_of(struct ms_jwrite *w, const struct cmp *c, const struct c
             continue;
         ms_jwrite_key(w, row->t.name);
         ms_jwrite_obj(w);
-        if (c->mode == PROBE_MODE_MD5)
+        if (c->set.mode == PROBE_MODE_MD5)
             put_text(w, "NPU MD5", row->t.md5);
         else
             put_stats(w, "NPU", &row->t);

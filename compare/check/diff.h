@@ -6,10 +6,10 @@
  * Communications of several ranks that belong together say what could have reached
  * whom, so the answer is what differs with nothing before it that differs too.
  */
-#ifndef COMPARE_DIFF_H
-#define COMPARE_DIFF_H
+#ifndef COMPARE_CHECK_DIFF_H
+#define COMPARE_CHECK_DIFF_H
 
-#include "compare/out.h"
+#include "compare/write/out.h"
 
 enum cmp_step_role { CMP_STEP_BOTH, CMP_STEP_GIVES, CMP_STEP_TAKES };
 

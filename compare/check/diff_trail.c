@@ -13,9 +13,9 @@
  * for those that give; where nobody comes (a rank without a dump, calls that do not
  * match) the rank that is furthest behind goes on alone.
  */
-#include "compare/diff.h"
+#include "compare/check/diff.h"
 
-#include "compare/cmp_int.h"
+#include "compare/table/comparison.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +27,6 @@ struct call {
     int64_t peer;        /* src or dst; -1: not said */
     bool in_group;       /* the peer counts within the group */
 };
-
-static struct ms_str last_part(struct ms_str name)
-{
-    return ms_str_sub(name, (uint32_t)(ms_str_rfind(name, '.') + 1), name.n);
-}
 
 /* The rank with this number within a group like "[4, 5]". */
 static int64_t rank_of_member(struct ms_str group, int64_t member)
@@ -55,7 +50,7 @@ static int64_t rank_of_member(struct ms_str group, int64_t member)
 static void read_row(const struct cmp_row *row, struct call *call)
 {
     static const char *const peers[] = {"dst", "src", "group_dst", "group_src"};
-    struct ms_str part = last_part(row->t.name), text = row->t.stat[PROBE_STAT_MAX].text;
+    struct ms_str part = probe_name_last(row->t.name), text = row->t.stat[PROBE_STAT_MAX].text;
     int64_t number;
     if (row->is_output || !row->t.present)
         return;
@@ -93,15 +88,6 @@ static uint64_t meeting_between(int64_t from, int64_t to)
 static uint64_t meeting_of(struct ms_str api, struct ms_str group)
 {
     return ms_str_hash(api) * 31 + (group.n != 0 ? ms_str_hash(group) : 0);
-}
-
-/* The api's name: send in Distributed.send.0.forward. */
-static struct ms_str api_of(struct ms_str op)
-{
-    struct ms_str part = MS_STR_NONE;
-    (void)ms_str_split(&op, '.', &part);
-    (void)ms_str_split(&op, '.', &part);
-    return part;
 }
 
 static bool is_any(struct ms_str api, const char *a, const char *b)
@@ -174,7 +160,7 @@ enum ms_rc cmp_trail_add(struct cmp_trail *t, uint32_t group, const struct cmp_v
     t->segments += communicates;
     if (communicates) {
         struct call call = read_call(v);
-        struct ms_str api = api_of(v->op);
+        struct ms_str api = probe_name_part(v->op, 1);
         if (ms_str_is(api, "batch_isend_irecv"))
             MS_TRY(add_batch(t, v, step, t->rank, &members, err));
         settle(&step, api, &call, t->rank);

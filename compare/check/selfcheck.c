@@ -2,7 +2,7 @@
  *
  * selfcheck: dump after dump, then all of them together.
  */
-#include "compare/selfcheck_int.h"
+#include "compare/check/selfcheck_int.h"
 
 #include <stdlib.h>
 
@@ -10,31 +10,6 @@ enum { TEXT_MAX = 1 << 20 };
 
 const char *const self_kind_names[SELF_KINDS] = {"finite", "replica", "collective", "unchanged",
                                                  "mirror"};
-
-enum ms_rc self__find(struct self__ctx *c, const struct self_finding *f, struct ms_err *err)
-{
-    struct ms_arena *a = c->s->arena;
-    struct self_finding *slot = ms_vec_push(&c->s->findings);
-    if (slot == NULL)
-        return ms_no_memory(err);
-    *slot = *f;
-    slot->node = ms_arena_str(a, f->node);
-    slot->row = ms_arena_str(a, f->row.p != NULL ? f->row : MS_STR(""));
-    slot->text = ms_arena_str(a, ms_buf_slice(&c->text));
-    enum ms_rc rc = ms_buf_check(&c->text, err);
-    if (rc == MS_OK && (slot->node.p == NULL || slot->row.p == NULL || slot->text.p == NULL))
-        rc = ms_arena_fail(a, err);
-    if (rc != MS_OK)
-        c->s->findings.n--;
-    ms_buf_clear(&c->text);
-    return rc;
-}
-
-enum ms_rc self__name(struct self__ctx *c, struct ms_str name, uint32_t *id, struct ms_err *err)
-{
-    *id = ms_map_put_copy(&c->names, name, c->s->arena, NULL);
-    return *id != MS_MAP_NONE ? MS_OK : ms_no_memory(err);
-}
 
 static enum ms_rc note_failure(struct self_check *s, const struct ms_err *why, struct ms_err *err)
 {

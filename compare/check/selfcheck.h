@@ -12,11 +12,11 @@
  * parameter is suspected when most ranks have one value and some another, or when
  * the ranks are split otherwise than for the other parameters of its kind.
  */
-#ifndef COMPARE_SELFCHECK_H
-#define COMPARE_SELFCHECK_H
+#ifndef COMPARE_CHECK_SELFCHECK_H
+#define COMPARE_CHECK_SELFCHECK_H
 
-#include "probe/dump.h"
-#include "probe/find.h"
+#include "probe/dump/dump.h"
+#include "probe/dump/find.h"
 
 enum self_kind {
     SELF_FINITE,

@@ -6,10 +6,10 @@
  *     selfcheck_mirror   one dump ──► backward against forward
  *     selfcheck_ranks    facts of all ranks and steps ──► findings between them
  */
-#ifndef COMPARE_SELFCHECK_INT_H
-#define COMPARE_SELFCHECK_INT_H
+#ifndef COMPARE_CHECK_SELFCHECK_INT_H
+#define COMPARE_CHECK_SELFCHECK_INT_H
 
-#include "compare/selfcheck.h"
+#include "compare/check/selfcheck.h"
 #include "probe/base/map.h"
 
 enum { SELF__PARAMETER, SELF__OUTPUT };

@@ -8,7 +8,7 @@
  * Who reads what is taken from equal values.  A value that several ops write (a
  * recomputation, a constant) says nothing.
  */
-#include "compare/selfcheck_int.h"
+#include "compare/check/selfcheck_int.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
  * How the ranks are split for most parameters of a kind is how they ought to be, and
  * a few ranks apart from a majority never are.
  */
-#include "compare/selfcheck_int.h"
+#include "compare/check/selfcheck_int.h"
 
 #include <stdlib.h>
 

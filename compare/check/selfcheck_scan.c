@@ -6,11 +6,36 @@
  * behind it merely carry it on.  Infinity below zero is how attention masks look and
  * is no fault of a forward output.
  */
-#include "compare/selfcheck_int.h"
+#include "compare/check/selfcheck_int.h"
 
-#include "probe/overflow.h"
+#include "probe/overflow/overflow.h"
 
 #include <math.h>
+
+enum ms_rc self__find(struct self__ctx *c, const struct self_finding *f, struct ms_err *err)
+{
+    struct ms_arena *a = c->s->arena;
+    struct self_finding *slot = ms_vec_push(&c->s->findings);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = *f;
+    slot->node = ms_arena_str(a, f->node);
+    slot->row = ms_arena_str(a, f->row.p != NULL ? f->row : MS_STR(""));
+    slot->text = ms_arena_str(a, ms_buf_slice(&c->text));
+    enum ms_rc rc = ms_buf_check(&c->text, err);
+    if (rc == MS_OK && (slot->node.p == NULL || slot->row.p == NULL || slot->text.p == NULL))
+        rc = ms_arena_fail(a, err);
+    if (rc != MS_OK)
+        c->s->findings.n--;
+    ms_buf_clear(&c->text);
+    return rc;
+}
+
+enum ms_rc self__name(struct self__ctx *c, struct ms_str name, uint32_t *id, struct ms_err *err)
+{
+    *id = ms_map_put_copy(&c->names, name, c->s->arena, NULL);
+    return *id != MS_MAP_NONE ? MS_OK : ms_no_memory(err);
+}
 
 struct scan {
     struct self__ctx *c;
@@ -265,12 +290,10 @@ static enum ms_rc take_gradient(struct scan *s, uint32_t node, struct ms_err *er
         probe_row_leaf(s->d, row, &leaf);
         if (leaf.kind != PROBE_LEAF_TENSOR || !(leaf.stat[PROBE_STAT_NORM].v > 0))
             continue;
-        int64_t dot = ms_str_find(path, '.');
-        path = dot < 0 ? path : ms_str_sub(path, 0, (uint32_t)dot);
         ms_buf_clear(&s->name);
         ms_buf_str(&s->name, name.path);
         ms_buf_puts(&s->name, ".parameters.");
-        ms_buf_str(&s->name, path);
+        ms_buf_str(&s->name, probe_name_part(path, 0));
         MS_TRY(ms_buf_check(&s->name, err));
         uint32_t id = ms_map_get(&s->seen, ms_buf_slice(&s->name));
         if (id != MS_MAP_NONE)

@@ -2,7 +2,8 @@
  *
  * cmd_calibrate: `msprobe calibrate`.
  */
-#include "compare/calibrate.h"
+#include "compare/check/calibrate.h"
+#include "compare/run/report.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/jprint.h"
@@ -25,9 +26,9 @@ static const char *const formats[] = {"text", "json", NULL};
 
 static const struct ms_opt opts[] = {
     {"RUN", NULL, MS_OPT_REST, offsetof(struct args, runs), .min = 2, .max = RUNS_MAX,
-     .help = "two or more dumps that ought to be equal: files or directories"},
+     .help = "two or more dumps of equal runs: files or directories"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE",
-     .help = "keep the noise of every row in a file, for compare --noise_floor"},
+     .help = "write the noise of every row to FILE, for compare --noise_floor"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
      .dflt = "text", .help = "text for people, json for programs"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
@@ -64,8 +65,10 @@ static void print_alarms(const struct calibration *cal)
                cal->comparisons, plural(cal->comparisons));
     for (size_t i = 0; i < cal->alarms.n; i++) {
         const struct cal_alarm *a = &cal->alarms.p[i];
-        printf("  %.*s against %.*s: %.*s\n    %.*s\n", MS_STR_ARG(a->target),
-               MS_STR_ARG(a->golden), MS_STR_ARG(a->node), MS_STR_ARG(a->text));
+        printf("  %.*s against %.*s: %.*s\n    ", MS_STR_ARG(a->target), MS_STR_ARG(a->golden),
+               MS_STR_ARG(a->node));
+        cmp_report_said_text(a->said);
+        putchar('\n');
     }
     printf("verdicts      %llu warning%s, %llu error%s\n", (unsigned long long)cal->warnings,
            plural(cal->warnings), (unsigned long long)cal->errors, plural(cal->errors));
@@ -100,7 +103,8 @@ static void put_alarm(struct ms_jwrite *w, const struct cal_alarm *a)
     ms_jwrite_ktext(w, "target", a->node);
     ms_jwrite_ki64(w, "rank", a->rank);
     ms_jwrite_ki64(w, "step", a->step);
-    ms_jwrite_ktext(w, "text", a->text);
+    ms_jwrite_key(w, MS_STR("text"));
+    cmp_report_said_json(w, a->said);
     ms_jwrite_obj_end(w);
 }
 
@@ -206,14 +210,14 @@ static int run(int argc, char **argv)
 const struct ms_cmd compare_cmd_calibrate = {
     .name = "calibrate",
     .run = run,
-    .brief = "measure the noise of runs that ought to be equal",
+    .brief = "measure the noise between runs that should be equal",
     .opts = opts,
     .usage = "[options] RUN RUN...",
     .about =
-        "Compares runs of one program with each other, which differ in nothing but noise: other "
-        "threads, other blocking, another order of sums. Says how large the noise is, whether "
-        "compare would take any of it for an error (a false alarm), and with -o keeps it row by "
-        "row in a file for compare --noise_floor.\n"
+        "Compares runs of one program that differ by noise only: by threads, blocking and the "
+        "order of sums. Reports how large the noise is and whether compare would name any of it "
+        "as a suspect (a false alarm). With -o it writes the noise of every row to a file for "
+        "compare --noise_floor.\n"
         "\n"
         "  msprobe calibrate ref ref2 ref3 -o noise.json\n"
         "  msprobe compare -tp run -gp ref --ext --noise_floor noise.json\n",

@@ -2,7 +2,7 @@
  *
  * cmd_check: `msprobe check`.
  */
-#include "compare/selfcheck.h"
+#include "compare/check/selfcheck.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/jprint.h"
@@ -27,11 +27,11 @@ static const struct ms_opt opts[] = {
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
      .dflt = "text", .help = "text for people, json for programs"},
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "20", .min = 0,
-     .max = 1000000, .help = "show this many findings in text; 0 shows all"},
+     .max = 1000000, .help = "print at most this many findings as text; 0: all"},
     {"tolerant", NULL, MS_OPT_FLAG, offsetof(struct args, tolerant),
-     .help = "read what is complete of a file that was cut off"},
+     .help = "read the complete records of a file that was cut off by a kill or a full disk"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
-     .help = "exit with 1 when something was found"},
+     .help = "exit with 1 when there is a finding, for scripts"},
     {0}};
 
 /* ---- text ------------------------------------------------------------------- */
@@ -223,14 +223,14 @@ static int run(int argc, char **argv)
 const struct ms_cmd compare_cmd_check = {
     .name = "check",
     .run = run,
-    .brief = "find what is wrong in one dump",
+    .brief = "find faults in one dump, without a second run",
     .opts = opts,
     .usage = "[options] DUMP",
     .about =
-        "Holds a dump against itself, where there is no other run to compare with: gradients are "
-        "finite, parameters that ranks share are equal on them and stay as they are within a "
-        "step, a collective hands every rank the same, and backward mirrors forward. What is "
-        "wrong is told in the order it happened.\n"
+        "Checks a dump for contradictions, for when there is no other run to compare with: "
+        "gradients are finite, parameters that ranks share are equal and do not change within a "
+        "step, a collective gives every rank the same result, and backward mirrors forward. "
+        "Findings are listed in execution order.\n"
         "\n"
         "  msprobe check run\n"
         "  msprobe check run/step0 --format json | jq .suspects[0]\n",

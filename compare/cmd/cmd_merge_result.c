@@ -2,7 +2,7 @@
  *
  * cmd_merge_result: `msprobe merge_result`.
  */
-#include "compare/merge.h"
+#include "compare/official/merge.h"
 #include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 
@@ -19,13 +19,13 @@ static const char *const formats[] = {"text", "json", NULL};
 
 static const struct ms_opt opts[] = {
     {"input_dir", "i", MS_OPT_PATH, offsetof(struct args, input), "DIR", .required = true,
-     .help = "directory with compare_result_rankN_TIME.xlsx or .csv, of two ranks or more"},
+     .help = "directory with compare_result_rankN_TIME.xlsx or .csv of at least two ranks"},
     {"output_dir", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .required = true,
-     .help = "directory for the workbook, made when missing"},
+     .help = "directory for the workbook; created when missing"},
     {"config_path", "config", MS_OPT_PATH, offsetof(struct args, config), "FILE", .required = true,
-     .help = "yaml with 'api: [names]' and 'compare_index: [columns]'"},
+     .help = "YAML that selects operators and columns: 'api: [names]', 'compare_index: [columns]'"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
-     .dflt = "text", .help = "of the summary: text for people, json for programs"},
+     .dflt = "text", .help = "format of the summary: text for people, json for programs"},
     {0}};
 
 extern const struct ms_cmd compare_cmd_merge_result;

@@ -10,8 +10,8 @@
  * of ours begin with x_ and do not disturb it.  Words are the official ones: the
  * target is "NPU", the golden side "Bench".
  */
-#ifndef COMPARE_GRAPH_H
-#define COMPARE_GRAPH_H
+#ifndef COMPARE_GRAPH_GRAPH_H
+#define COMPARE_GRAPH_GRAPH_H
 
 #include "compare/compare.h"
 #include "probe/base/pool.h"
@@ -31,9 +31,9 @@ enum graph_state {
 /* Where the members of a batch of point-to-point operations go in matched_distributed. */
 enum graph_batch { GRAPH_BATCH_LIST, GRAPH_BATCH_FIRST, GRAPH_BATCH_NONE };
 
-/* Called on every change of progress, from the thread that called graph_make. */
+/* Called on every change of progress, from the thread that called graph_run. */
 typedef void (*graph_progress_fn)(void *ctx, int percent);
-/* A line for people: what was repaired, left out, or is missing. */
+/* Called with a line for people: what was repaired, left out, or is missing. */
 typedef void (*graph_note_fn)(void *ctx, const char *line);
 
 /* How a run was cut into ranks. */
@@ -42,20 +42,22 @@ struct graph_param {
     const char *order; /* of its parallelisms, "tp-cp-ep-dp-pp" */
 };
 
+struct graph_rules;
+
 struct graph_conf {
     const char *target;
-    const char *golden;  /* NULL or "": one graph */
-    const char *out_dir; /* made when missing */
-    bool strict;         /* reproduce the official tool, defects included */
+    const char *golden;              /* NULL or "": one graph */
+    const char *out_dir;             /* made when missing */
+    const struct graph_rules *rules; /* NULL: graph_rules_ours */
     bool fuzzy;
     bool overflow;
-    enum cmp_matching matching; /* where neither fuzzy nor layers say how; strict: by name */
+    enum cmp_matching matching; /* where neither fuzzy nor layers say how, and the rules align */
     bool map_layers;            /* match by the rules of layer_mapping */
     const char *layer_file;     /* NULL: its built-in part only */
     bool md5_index; /* digests: mark ops that make empty tensors red, as files of old were read */
     enum graph_batch batch;
-    bool
-        suspects; /* name the nodes that introduce differences; not of merged ranks, nor strictly */
+    /* Name the nodes that introduce differences; not of merged ranks, nor without x_ tables. */
+    bool suspects;
     bool log_items;                  /* a note for every item whose tensors were compared */
     const struct graph_param *merge; /* of the target and the golden side; NULL: ranks stay apart */
     bool json;                       /* write merged ranks as dumps, no database */
@@ -74,11 +76,12 @@ struct graph_made {
     char suspect[512]; /* what there is to say of the first */
 };
 
-/* Build, compare and write a database into conf->out_dir. */
-enum ms_rc graph_make(const struct graph_conf *conf, struct ms_pool *pool, struct graph_made *made,
-                      struct ms_err *err) MS_MUST_USE;
+/* Builds all ranks and steps, compares them where there is a golden side, and writes a database into
+ * conf->out_dir.  A target that is a .vis file of an earlier version is converted. */
+enum ms_rc graph_run(const struct graph_conf *conf, struct ms_pool *pool, struct graph_made *made,
+                     struct ms_err *err) MS_MUST_USE;
 
-/* A .vis file of an earlier version as a database NAME.vis.db in out_dir. */
+/* Converts a .vis file of an earlier version into a database NAME.vis.db in out_dir. */
 enum ms_rc graph_convert(const char *vis, const char *out_dir, struct graph_made *made,
                          struct ms_err *err) MS_MUST_USE;
 

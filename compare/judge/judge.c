@@ -9,7 +9,9 @@
  * scalar argument has no say in how exact the inputs are, and the output limit of
  * the one-thousandth rule is the 0.6 that its message names.
  */
-#include "compare/consistent.h"
+#include "compare/judge/judge.h"
+
+#include "compare/measure/fold.h"
 #include "probe/base/scan.h"
 
 #include <math.h>
@@ -30,20 +32,11 @@ static bool is_one_of(struct ms_str s, const char *const *list)
     return false;
 }
 
-/* The api's name: linear in Functional.linear.0.forward. */
-static struct ms_str second_component(struct ms_str name)
-{
-    struct ms_str part = MS_STR_NONE;
-    if (!ms_str_split(&name, '.', &part) || !ms_str_split(&name, '.', &part))
-        return MS_STR_NONE;
-    return part;
-}
-
 /* Merged operators of other ranks: add_rank1. */
-static struct ms_str without_rank(const struct cmp *c, struct ms_str api)
+static struct ms_str without_rank(const struct cmp_setup *set, struct ms_str api)
 {
     uint32_t n = api.n;
-    while (c->merged && n > 0 && ms_is_digit(api.p[n - 1]))
+    while (set->merged && n > 0 && ms_is_digit(api.p[n - 1]))
         n--;
     struct ms_str head = ms_str_sub(api, 0, n);
     bool ranked = n < api.n && ms_str_ends(head, MS_STR("_rank"));
@@ -101,27 +94,28 @@ static bool has_special(const struct cmp_item *item)
     return is_special(&item->stat[PROBE_STAT_MAX]) || is_special(&item->stat[PROBE_STAT_MIN]);
 }
 
-static bool is_consistent(const struct cmp *c)
+static bool is_consistent(const struct cmp_setup *set)
 {
-    return c->conf.consistent != CMP_CONSISTENT_NO;
+    return set->conf.consistent != CMP_CONSISTENT_NO;
 }
 
-static bool dtype_differs(const struct cmp *c, const struct cmp_row *row)
+static bool dtype_differs(const struct cmp_setup *set, const struct cmp_row *row)
 {
     if (ms_str_eq(row->t.dtype, row->b.dtype))
         return false;
-    if (cmp__strict(c))
+    if (set->conf.rules->compares_dtype_text)
         return ms_str_find_str(row->b.name, MS_STR("qkv")) < 0 &&
                ms_str_find_str(row->b.name, MS_STR("gate_up")) < 0;
     return row->t.type == MS_DT_NONE || row->t.type != row->b.type;
 }
 
-static bool grad_differs(const struct cmp *c, const struct cmp_row *row)
+static bool grad_differs(const struct cmp_setup *set, const struct cmp_row *row)
 {
-    if (is_consistent(c) && (!cmp__strict(c) || c->mode == PROBE_MODE_TENSOR))
+    if (is_consistent(set) &&
+        (!set->conf.rules->judges_gradients || set->mode == PROBE_MODE_TENSOR))
         return false; /* inference has no gradients */
     bool said = row->t.requires_grad.p[0] != 'N' && row->b.requires_grad.p[0] != 'N';
-    return !row->grad_same && (said || cmp__strict(c));
+    return !row->grad_same && (said || set->conf.rules->none_differs);
 }
 
 /* To Python True is 1. */
@@ -147,50 +141,35 @@ static bool value_differs(const struct cmp_row *row)
     return n->kind != b->kind || !ms_str_eq(n->text, b->text);
 }
 
-/* Wrapping does no harm. */
-uint64_t cmp__shape_count(struct ms_str shape)
-{
-    uint64_t all = 1, one = 0;
-    bool digits = false;
-    for (uint32_t i = 0; i <= shape.n; i++) {
-        bool digit = i < shape.n && shape.p[i] >= '0' && shape.p[i] <= '9';
-        if (digit)
-            one = 10 * one + (uint64_t)(shape.p[i] - '0');
-        else if (digits)
-            all *= one, one = 0;
-        digits = digit;
-    }
-    return all;
-}
-
 /* Two frameworks lay the same numbers out differently; statistics do not see that. */
-static bool shape_differs(const struct cmp *c, const struct cmp_row *row)
+static bool shape_differs(const struct cmp_setup *set, const struct cmp_row *row)
 {
     if (ms_str_eq(row->t.shape, row->b.shape))
         return false;
-    if (is_consistent(c) && (!cmp__strict(c) || c->mode == PROBE_MODE_TENSOR))
-        return !cmp__consistent_shapes(c, row);
-    return c->al == NULL || c->mode == PROBE_MODE_TENSOR ||
+    if (is_consistent(set) &&
+        (!set->conf.rules->judges_gradients || set->mode == PROBE_MODE_TENSOR))
+        return !cmp__consistent_shapes(set, row);
+    return !set->aligned || set->mode == PROBE_MODE_TENSOR ||
            cmp__shape_count(row->t.shape) != cmp__shape_count(row->b.shape);
 }
 
-static void judge_attributes(const struct cmp *c, struct cmp_row *row)
+static void judge_attributes(const struct cmp_setup *set, struct cmp_row *row)
 {
-    if (grad_differs(c, row))
+    if (grad_differs(set, row))
         mark(row, CMP_NOTE_GRAD);
     if (!row->is_output && is_class(row->t.dtype) && is_class(row->b.dtype) &&
         ms_str_is(row->t.shape, "[]") && value_differs(row))
         mark(row, CMP_NOTE_PARAM);
-    if (dtype_differs(c, row))
+    if (dtype_differs(set, row))
         mark(row, CMP_NOTE_DTYPE);
-    if (!c->merged && shape_differs(c, row))
+    if (!set->merged && shape_differs(set, row))
         mark(row, CMP_NOTE_SHAPE);
 }
 
 /* What the official tool loses on the way to its file. */
-static void judge_reading(const struct cmp *c, struct cmp_row *row)
+static void judge_reading(const struct cmp_setup *set, struct cmp_row *row)
 {
-    if (cmp__strict(c) || c->mode != PROBE_MODE_TENSOR)
+    if (set->conf.rules->loses_reading || set->mode != PROBE_MODE_TENSOR)
         return;
     if (row->fig.state == CMP_STATE_UNREADABLE)
         mark(row, CMP_NOTE_NO_FILE);
@@ -202,14 +181,14 @@ static void judge_reading(const struct cmp *c, struct cmp_row *row)
         mark(row, CMP_NOTE_MASKS);
 }
 
-static void judge_row(const struct cmp *c, struct cmp_row *row)
+static void judge_row(const struct cmp_setup *set, struct cmp_row *row)
 {
     if (has_special(&row->t) && !has_special(&row->b))
         mark(row, CMP_NOTE_INF_NAN);
     if (!row->b.present)
         return;
-    judge_reading(c, row);
-    judge_attributes(c, row);
+    judge_reading(set, row);
+    judge_attributes(set, row);
 }
 
 /* ---- rules for an op -------------------------------------------------------- */
@@ -219,14 +198,14 @@ struct extremes {
     struct cmp_row *first_out;
 };
 
-/* Has the row a say in how far the inputs are apart?  A scalar argument has not, outside of strict. */
-static bool counts(const struct cmp *c, const struct cmp_row *row)
+/* Has the row a say in how far the inputs are apart?  A scalar argument has not, outside of the official rules. */
+static bool counts(const struct cmp_setup *set, const struct cmp_row *row)
 {
     bool scalar = is_class(row->t.dtype) || row->t.stat[PROBE_STAT_NORM].is_text;
-    return cmp__strict(c) || row->is_output || !scalar;
+    return set->conf.rules->scalars_count || row->is_output || !scalar;
 }
 
-static struct extremes largest_norm_err(const struct cmp *c, struct cmp_view *v)
+static struct extremes largest_norm_err(const struct cmp_setup *set, struct cmp_view *v)
 {
     struct extremes e = {0};
     for (size_t i = 0; i < v->rows.n; i++) {
@@ -235,7 +214,7 @@ static struct extremes largest_norm_err(const struct cmp *c, struct cmp_view *v)
         double *into = row->is_output ? &e.out : &e.in;
         if (row->is_output && e.first_out == NULL)
             e.first_out = row;
-        if (counts(c, row) && x > *into)
+        if (counts(set, row) && x > *into)
             *into = x;
     }
     return e;
@@ -256,9 +235,9 @@ static struct extremes smallest(struct cmp_view *v, unsigned metric)
     return e;
 }
 
-static void judge_norms(const struct cmp *c, struct cmp_view *v)
+static void judge_norms(const struct cmp_setup *set, struct cmp_view *v)
 {
-    struct extremes e = largest_norm_err(c, v);
+    struct extremes e = largest_norm_err(set, v);
     for (size_t i = 0; i < v->rows.n && e.in < 0.1; i++) {
         struct cmp_row *row = &v->rows.p[i];
         const struct cmp_delta *d = &row->delta[PROBE_STAT_NORM];
@@ -269,13 +248,13 @@ static void judge_norms(const struct cmp *c, struct cmp_view *v)
         mark(e.first_out, CMP_NOTE_NORM_WARN);
 }
 
-static void judge_tensors(const struct cmp *c, struct cmp_view *v)
+static void judge_tensors(const struct cmp_setup *set, struct cmp_view *v)
 {
     struct extremes ratio = smallest(v, CMP_THOUSANDTH);
     struct extremes cosine = smallest(v, CMP_COSINE);
     if (ratio.first_out == NULL)
         return;
-    if (ratio.in > 0.9 && ratio.out < (cmp__strict(c) ? 0.1 : 0.6))
+    if (ratio.in > 0.9 && ratio.out < set->conf.rules->thousandth_limit)
         mark(ratio.first_out, CMP_NOTE_THOUSANDTH);
     if (cosine.in > 0.9 && cosine.in - cosine.out > 0.1)
         mark(cosine.first_out, CMP_NOTE_COSINE_WARN);
@@ -286,94 +265,95 @@ static bool has_digest(const struct cmp_item *item)
     return item->md5.n != 0 && !ms_str_is(item->md5, "N/A") && !ms_str_is(item->md5, "Nan");
 }
 
-static void judge_digest(const struct cmp *c, struct cmp_row *row)
+static void judge_digest(const struct cmp_setup *set, struct cmp_row *row)
 {
-    const bool folds = is_consistent(c); /* without, a checksum is whatever text a dump has */
+    const bool folds = is_consistent(set); /* without, a checksum is whatever text a dump has */
     if (folds && (cmp__is_joined(row->t.md5) || cmp__is_joined(row->b.md5)))
         mark(row, CMP_NOTE_CRC_PARTS);
-    else if (folds && cmp__strict(c) && row->b.present)
+    else if (folds && set->conf.rules->folded_digests_differ && row->b.present)
         mark(row, CMP_NOTE_CRC);
     else if (!ms_str_eq(row->t.md5, row->b.md5))
         mark(row, has_digest(&row->t) && has_digest(&row->b) ? CMP_NOTE_CRC : CMP_NOTE_CRC_NONE);
-    if (!cmp__strict(c))
-        judge_attributes(c, row);
+    if (!set->conf.rules->digests_alone)
+        judge_attributes(set, row);
 }
 
 /* ---- all of them -------------------------------------------------------------- */
 
 /* Rows without a partner are unmatched in the repaired mode, whatever else is wrong with them; NaN
  * and infinity are worth a word all the same. */
-static bool judge_unmatched(const struct cmp *c, struct cmp_row *row, bool free_of_rules)
+static bool judge_unmatched(const struct cmp_setup *set, struct cmp_row *row, bool free_of_rules)
 {
-    if (cmp__strict(c) || (row->t.present && row->b.present))
+    if (!set->conf.rules->has_unmatched || (row->t.present && row->b.present))
         return false;
     mark(row, row->t.present ? CMP_NOTE_NO_BENCH : CMP_NOTE_NO_TARGET);
-    if (c->mode != PROBE_MODE_MD5 && !free_of_rules && has_special(&row->t))
+    if (set->mode != PROBE_MODE_MD5 && !free_of_rules && has_special(&row->t))
         mark(row, CMP_NOTE_INF_NAN);
     return true;
 }
 
 /* The official tool judges what inference alone has by the N/A of the other side. */
-static void judge_inference_alone(const struct cmp *c, struct cmp_row *row)
+static void judge_inference_alone(const struct cmp_setup *set, struct cmp_row *row)
 {
-    if (!is_consistent(c) || row->t.present || !cmp__strict(c))
+    if (!is_consistent(set) || row->t.present || !set->conf.rules->judges_inference_alone)
         return;
-    if (c->mode == PROBE_MODE_SUMMARY) {
+    if (set->mode == PROBE_MODE_SUMMARY) {
         mark(row, CMP_NOTE_GRAD);
         mark(row, CMP_NOTE_SHAPE);
-    } else if (c->mode == PROBE_MODE_MD5) {
+    } else if (set->mode == PROBE_MODE_MD5) {
         mark(row, CMP_NOTE_CRC);
     }
 }
 
 /* In a graph of the official tool the fields of the side that is missing are "Nan", not "N/A", and so
  * differ from all there is. */
-static bool judge_alone(const struct cmp *c, struct cmp_row *row)
+static bool judge_alone(const struct cmp_setup *set, struct cmp_row *row)
 {
-    if (!c->is_graph || !cmp__strict(c) || row->b.present || c->mode == PROBE_MODE_MD5)
+    if (!set->is_graph || !set->conf.rules->missing_is_nan || row->b.present ||
+        set->mode == PROBE_MODE_MD5)
         return false;
     if (row->t.requires_grad.p[0] != 'N')
         mark(row, CMP_NOTE_GRAD);
     mark(row, CMP_NOTE_DTYPE);
-    if (!c->merged)
+    if (!set->merged)
         mark(row, CMP_NOTE_SHAPE);
     return true;
 }
 
 /* By which name an op is freed from rules: the official tool asks its first input. */
-static struct ms_str name_for_rules(const struct cmp *c, const struct cmp_view *v)
+static struct ms_str name_for_rules(const struct cmp_setup *set, const struct cmp_view *v)
 {
-    for (size_t i = 0; i < v->rows.n && cmp__strict(c); i++) {
+    for (size_t i = 0; i < v->rows.n && set->conf.rules->rules_by_first_input; i++) {
         const struct cmp_row *row = &v->rows.p[i];
         if (!row->is_output && row->t.present)
             return row->t.name;
     }
-    return cmp__strict(c) ? MS_STR_NONE : v->op;
+    return set->conf.rules->rules_by_first_input ? MS_STR_NONE : v->op;
 }
 
-void cmp__judge(const struct cmp *c, struct cmp_view *v)
+void cmp__judge(const struct cmp_setup *set, struct cmp_view *v)
 {
-    struct ms_str api = without_rank(c, second_component(name_for_rules(c, v)));
+    struct ms_str api = without_rank(set, probe_name_part(name_for_rules(set, v), 1));
     bool outputs_only = has_output_only(api);
     bool free_of_rules = has_no_rules(api);
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
-        if (judge_unmatched(c, row, free_of_rules) || free_of_rules)
+        if (judge_unmatched(set, row, free_of_rules) || free_of_rules)
             continue;
-        judge_inference_alone(c, row);
+        judge_inference_alone(set, row);
         if (!row->t.present || (outputs_only && !row->is_output))
             continue;
-        if (judge_alone(c, row))
+        if (judge_alone(set, row))
             continue;
-        if (c->mode == PROBE_MODE_MD5)
-            judge_digest(c, row);
+        if (set->mode == PROBE_MODE_MD5)
+            judge_digest(set, row);
         else
-            judge_row(c, row);
+            judge_row(set, row);
     }
     if (free_of_rules || outputs_only || v->op.n == 0)
         return;
-    if (c->mode == PROBE_MODE_SUMMARY)
-        judge_norms(c, v);
-    else if (c->mode == PROBE_MODE_TENSOR)
-        judge_tensors(c, v);
+    if (set->mode == PROBE_MODE_SUMMARY)
+        judge_norms(set, v);
+    else if (set->mode == PROBE_MODE_TENSOR)
+        judge_tensors(set, v);
 }

@@ -6,16 +6,16 @@
  * side by side, and inputs are one and the same tensor.  The official tool writes means
  * and norms of the parts one behind the other; here they are those of the whole.
  */
-#include "compare/consistent.h"
+#include "compare/measure/fold.h"
+#include "compare/measure/tensor_file.h"
 
-#include "compare/metric.h"
 #include "probe/base/num.h"
 
 #include <math.h>
 
 enum { PARTS_MAX = 64 };
 
-const struct cmp__fold *cmp__folds_of(const struct cmp *c, uint32_t pair, size_t *n)
+const struct cmp__fold *cmp__folds_of(const struct cmp_rows *c, uint32_t pair, size_t *n)
 {
     size_t from = 0, to = c->folds.n;
     while (from < to) {
@@ -51,12 +51,12 @@ static double float_of(const struct cmp_value *x)
     return x->kind == CMP_VALUE_NAN ? (double)NAN : x->v;
 }
 
-/* The larger, or with sign -1 the smaller; NaN speaks for the whole, strictly only that of the
+/* The larger, or with sign -1 the smaller; NaN speaks for the whole, by the official rules only that of the
  * first part, with which the others are compared. */
-static void take_extreme(const struct cmp *c, struct cmp_value *into, const struct cmp_value *more,
-                         int sign)
+static void take_extreme(const struct cmp_rows *c, struct cmp_value *into,
+                         const struct cmp_value *more, int sign)
 {
-    bool nan = more->kind == CMP_VALUE_NAN && !cmp__strict(c);
+    bool nan = more->kind == CMP_VALUE_NAN && !c->set->conf.rules->folds_text;
     if (!is_float(more) || into->kind == CMP_VALUE_NAN)
         return;
     if (!is_float(into) || nan || sign * float_of(more) > sign * float_of(into))
@@ -80,6 +80,22 @@ static enum ms_rc set_number(struct cmp_view *v, struct cmp_value *x, double val
     }
     ms_buf_put(&v->scratch, text, ms_num_f64(text, value));
     return cmp__keep(v, &x->text, err);
+}
+
+/* Wrapping does no harm. */
+uint64_t cmp__shape_count(struct ms_str shape)
+{
+    uint64_t all = 1, one = 0;
+    bool digits = false;
+    for (uint32_t i = 0; i <= shape.n; i++) {
+        bool digit = i < shape.n && shape.p[i] >= '0' && shape.p[i] <= '9';
+        if (digit)
+            one = 10 * one + (uint64_t)(shape.p[i] - '0');
+        else if (digits)
+            all *= one, one = 0;
+        digits = digit;
+    }
+    return all;
 }
 
 /* Mean and norm of all parts; counts of elements weigh the means. */
@@ -142,8 +158,8 @@ static bool is_input(const struct cmp_item *item)
 }
 
 /* One part more, as the official tool lists it: text behind text. */
-static enum ms_rc fold_strictly(struct cmp_view *v, struct cmp_item *item,
-                                const struct cmp_item *more, struct ms_err *err)
+static enum ms_rc fold_as_text(struct cmp_view *v, struct cmp_item *item,
+                               const struct cmp_item *more, struct ms_err *err)
 {
     MS_TRY(join_text(v, &item->dtype, more->dtype, ";", err));
     MS_TRY(join_text(v, &item->shape, more->shape, ";", err));
@@ -160,19 +176,19 @@ static enum ms_rc fold_strictly(struct cmp_view *v, struct cmp_item *item,
     return MS_OK;
 }
 
-static enum ms_rc fold_one(const struct cmp *c, struct cmp_view *v, struct cmp_item *item,
+static enum ms_rc fold_one(const struct cmp_rows *c, struct cmp_view *v, struct cmp_item *item,
                            const struct cmp_item *more, struct ms_err *err)
 {
-    MS_TRY(join_text(v, &item->name, more->name, c->conf.fold_lines ? ";\n" : ";  ", err));
+    MS_TRY(join_text(v, &item->name, more->name, c->set->conf.fold_lines ? ";\n" : ";  ", err));
     MS_TRY(join_text(v, &item->data_name, more->data_name, ";", err));
-    if (!cmp__strict(c) && is_input(item))
+    if (!c->set->conf.rules->folds_text && is_input(item))
         return MS_OK;
-    if (c->mode == PROBE_MODE_MD5)
+    if (c->set->mode == PROBE_MODE_MD5)
         MS_TRY(join_text(v, &item->md5, more->md5, CMP__PARTS, err));
     take_extreme(c, &item->stat[PROBE_STAT_MAX], &more->stat[PROBE_STAT_MAX], 1);
     take_extreme(c, &item->stat[PROBE_STAT_MIN], &more->stat[PROBE_STAT_MIN], -1);
-    if (cmp__strict(c))
-        return fold_strictly(v, item, more, err);
+    if (c->set->conf.rules->folds_text)
+        return fold_as_text(v, item, more, err);
     if (!ms_str_eq(item->dtype, more->dtype)) {
         MS_TRY(join_text(v, &item->dtype, more->dtype, ";", err));
         item->type = MS_DT_NONE;
@@ -191,23 +207,23 @@ bool cmp__is_joined(struct ms_str digest)
     return ms_str_find_str(digest, MS_STR(CMP__PARTS)) >= 0;
 }
 
-enum ms_rc cmp__fold_item(const struct cmp *c, struct cmp_view *v, uint32_t pair,
+enum ms_rc cmp__fold_item(const struct cmp_rows *c, struct cmp_view *v, uint32_t pair,
                           struct cmp_item *item, struct ms_err *err)
 {
     size_t n;
     const struct cmp__fold *f = cmp__folds_of(c, pair, &n);
-    const struct cmp__side *s = cmp__folds_target(c) ? &c->t : &c->b;
+    const struct cmp__side *s = cmp__folds_target(c->set) ? &c->t : &c->b;
     struct whole w = {.known = true};
     if (n == 0)
         return MS_OK;
     add_part(&w, item);
     for (size_t i = 0; i < n; i++) {
         struct cmp_item more;
-        MS_TRY(cmp__item_make(s, f[i].row, c->mode, v, &more, err));
+        MS_TRY(cmp__item_make(s, f[i].row, c->set->mode, v, &more, err));
         add_part(&w, &more);
         MS_TRY(fold_one(c, v, item, &more, err));
     }
-    if (cmp__strict(c) || is_input(item) || !w.known)
+    if (c->set->conf.rules->folds_text || is_input(item) || !w.known)
         return MS_OK;
     MS_TRY(set_number(v, &item->stat[PROBE_STAT_MEAN], w.sum / w.count, err));
     return set_number(v, &item->stat[PROBE_STAT_NORM], sqrt(w.squares), err);
@@ -231,16 +247,16 @@ static size_t axes_of(struct ms_str shape, uint64_t *axis, size_t room)
     return n;
 }
 
-bool cmp__consistent_shapes(const struct cmp *c, const struct cmp_row *row)
+bool cmp__consistent_shapes(const struct cmp_setup *set, const struct cmp_row *row)
 {
     uint64_t t[PROBE_MAX_DIMS], b[PROBE_MAX_DIMS];
     bool fused = ms_str_find_str(row->b.name, MS_STR("qkv")) >= 0 ||
                  ms_str_find_str(row->b.name, MS_STR("gate_up")) >= 0;
-    if (cmp__strict(c) && cmp__folds_target(c) && fused)
+    if (set->conf.rules->fused_shapes_agree && cmp__folds_target(set) && fused)
         return true;
     size_t nt = axes_of(row->t.shape, t, PROBE_MAX_DIMS),
            nb = axes_of(row->b.shape, b, PROBE_MAX_DIMS);
-    if (!cmp__folds_target(c) && nt == 3 && nb != 3) { /* heads and their width are one axis */
+    if (!cmp__folds_target(set) && nt == 3 && nb != 3) { /* heads and their width are one axis */
         t[1] *= t[2];
         nt = 2;
     }
@@ -250,7 +266,7 @@ bool cmp__consistent_shapes(const struct cmp *c, const struct cmp_row *row)
 /* ---- tensors ---------------------------------------------------------------- */
 
 struct parts {
-    const struct cmp *c;
+    const struct cmp_rows *c;
     struct probe_tensor t[PARTS_MAX], one;
     size_t n;
     unsigned section;
@@ -275,7 +291,7 @@ static bool is_stacked(const struct parts *p)
 static enum ms_rc open_parts(struct parts *p, uint32_t pair, struct ms_err *err)
 {
     size_t more;
-    bool target = cmp__folds_target(p->c);
+    bool target = cmp__folds_target(p->c->set);
     const struct cmp__pair *x = &p->c->pairs.p[pair];
     const struct cmp__fold *f = cmp__folds_of(p->c, pair, &more);
     p->section = cmp__side_row(target ? &p->c->t : &p->c->b, target ? x->t : x->b)->section;
@@ -311,10 +327,10 @@ static void add_stretch(struct parts *p, const struct probe_tensor *part, uint64
         step = n < CMP_METRIC_BLOCK ? n : CMP_METRIC_BLOCK;
         const void *x = probe_tensor_elements(part, from, step, p->scratch[0]);
         const void *y = probe_tensor_elements(&p->one, at, step, p->scratch[1]);
-        bool target = cmp__folds_target(p->c);
+        bool target = cmp__folds_target(p->c->set);
         cmp_facts_add(p->facts, target ? part->dtype : p->one.dtype, target ? x : y,
                       target ? p->one.dtype : part->dtype, target ? y : x, (size_t)step,
-                      p->c->conf.ext);
+                      p->c->set->conf.ext);
         *p->bytes += step * (ms_dtype_size(part->dtype) + ms_dtype_size(p->one.dtype));
     }
 }
@@ -389,10 +405,10 @@ static enum cmp_state measure_parts(struct parts *p)
 }
 
 /* The official tool looks for one file with the names of all parts where these words are missing. */
-static bool is_joined_there(const struct cmp *c, uint32_t pair)
+static bool is_joined_there(const struct cmp_rows *c, uint32_t pair)
 {
     size_t n;
-    bool target = cmp__folds_target(c);
+    bool target = cmp__folds_target(c->set);
     const struct cmp__side *s = target ? &c->t : &c->b;
     const struct cmp__pair *x = &c->pairs.p[pair];
     const struct cmp__fold *f = cmp__folds_of(c, pair, &n);
@@ -408,11 +424,11 @@ static bool is_joined_there(const struct cmp *c, uint32_t pair)
     return false;
 }
 
-enum cmp_state cmp__fold_facts(const struct cmp *c, uint32_t pair, struct cmp_facts *facts,
+enum cmp_state cmp__fold_facts(const struct cmp_rows *c, uint32_t pair, struct cmp_facts *facts,
                                uint64_t *bytes, struct ms_err *why)
 {
     struct parts *p = NULL;
-    if (cmp__strict(c) && !is_joined_there(c, pair)) {
+    if (c->set->conf.rules->folds_named_files && !is_joined_there(c, pair)) {
         (void)ms_fail(why, MS_E_NOTFOUND, "the official tool does not join these files");
         return CMP_STATE_UNREADABLE;
     }

@@ -5,7 +5,7 @@
  * The type of a difference is what both types fit in: two float16 give a float16, a float32
  * and an int32 a double, two uint8 a uint8 that wraps around.
  */
-#include "compare/measure_one.h"
+#include "compare/measure/measure_one.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef COMPARE_MEASURE_ONE_H
-#define COMPARE_MEASURE_ONE_H
+#ifndef COMPARE_MEASURE_MEASURE_ONE_H
+#define COMPARE_MEASURE_MEASURE_ONE_H
 
 #include "probe/base/dtype.h"
 

@@ -13,7 +13,8 @@
  *     device        Diff     Diff   Diff   Diff   N/A     N/A   Diff
  *     other         Diff     Diff   Diff   Diff   Diff    N/A   Diff
  */
-#include "compare/cmp_int.h"
+#include "compare/measure/measure_stat.h"
+#include "compare/read/item.h"
 #include "probe/base/num.h"
 #include "probe/base/scan.h"
 
@@ -168,17 +169,19 @@ static enum ms_rc subtract_whole(struct cmp_view *v, struct ms_str n, struct ms_
 }
 
 /* As pandas does it, whole: in columns of whole numbers. */
-static enum ms_rc subtract_strictly(struct cmp_view *v, const struct cmp_value *n,
-                                    const struct cmp_value *b, bool whole, struct cmp_delta *d,
-                                    struct ms_err *err)
+static enum ms_rc subtract_in_pandas(struct cmp_view *v, const struct cmp_value *n,
+                                     const struct cmp_value *b, bool whole, struct cmp_delta *d,
+                                     struct ms_err *err)
 {
     return whole ? subtract_whole(v, n->text, b->text, d, err)
                  : subtract(v, as_pandas_reads(n), as_pandas_reads(b), d, err);
 }
 
-enum ms_rc cmp__measure_stats(const struct cmp *c, struct cmp_view *v, struct cmp_row *row,
+enum ms_rc cmp__measure_stats(const struct cmp_setup *set, struct cmp_view *v, struct cmp_row *row,
                               struct ms_err *err)
 {
+    if (set->conf.rules->measure_stats != NULL)
+        return set->conf.rules->measure_stats(v, row, err);
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         const struct cmp_value *n = &row->t.stat[i], *b = &row->b.stat[i];
         struct cmp_delta *d = &row->delta[i];
@@ -187,8 +190,8 @@ enum ms_rc cmp__measure_stats(const struct cmp *c, struct cmp_view *v, struct cm
             d->diff = d->rel = MS_STR("0");
         else if (n->kind != CMP_VALUE_NUMBER || b->kind != CMP_VALUE_NUMBER)
             *d = one_word(word_for(n->kind, b->kind));
-        else if (cmp__strict(c))
-            MS_TRY(subtract_strictly(v, n, b, c->whole[i], d, err));
+        else if (set->conf.rules->pandas_numbers)
+            MS_TRY(subtract_in_pandas(v, n, b, set->whole[i], d, err));
         else
             MS_TRY(subtract(v, n->v, b->v, d, err));
     }

@@ -7,23 +7,128 @@
  * files of a chunk are mapped only while it is read, so memory does not grow with
  * the tensors.
  */
-#include "compare/consistent.h"
-#include "compare/measure_half.h"
-#include "compare/measure_old.h"
-#include "compare/measure_one.h"
-#include "compare/metric.h"
-#include "compare/multiply.h"
+#include "compare/measure/fold.h"
+#include "compare/measure/measure_one.h"
+#include "compare/measure/multiply.h"
+#include "compare/measure/tensor_file.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/log.h"
 #include "probe/base/num.h"
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-#define CHUNK    ((uint64_t)4 << 20) /* elements: a multiple of CMP_METRIC_BLOCK */
-#define FILE_MAX ((size_t)10 << 30)  /* what the official tool reads */
-enum { BATCH = 4096, PATH_BYTES = 4096 };
+/* ---- distances of float16 ------------------------------------------------- */
+
+/* How many float16 numbers lie between those of two tensors.  The pass over both widens them to
+ * float32, between whose numbers near zero there are a thousand times more; so these are counted by
+ * themselves. */
+struct half_ulps {
+    uint64_t sum, max;
+};
+
+enum { SIGN = 0x8000, REST = 0x7fff, INFINITE = 0x7c00, HALF_BLOCK = 4096 };
+
+/* Neighbours differ by one, and both zeros are one. */
+static int32_t half_place(uint16_t bits)
+{
+    int32_t rest = bits & REST;
+    return (bits & SIGN) != 0 ? -rest : rest;
+}
+
+static uint32_t half_apart(uint16_t n, uint16_t b)
+{
+    int32_t d = half_place(n) - half_place(b);
+    uint32_t far = (uint32_t)(d < 0 ? -d : d);
+    return (n & REST) < INFINITE && (b & REST) < INFINITE ? far : 0;
+}
+
+static void half_ulps_add(struct half_ulps *u, const void *n, const void *b, size_t m)
+{
+    uint16_t x[HALF_BLOCK], y[HALF_BLOCK];
+    for (size_t at = 0; at < m; at += HALF_BLOCK) {
+        size_t k = m - at < HALF_BLOCK ? m - at : HALF_BLOCK;
+        uint32_t sum = 0, max = 0; /* of 4096 that are less than 2^16 */
+        memcpy(x, (const char *)n + at * sizeof *x, k * sizeof *x);
+        memcpy(y, (const char *)b + at * sizeof *y, k * sizeof *y);
+        for (size_t i = 0; i < k; i++) {
+            uint32_t far = half_apart(x[i], y[i]);
+            sum += far;
+            max = far > max ? far : max;
+        }
+        u->sum += sum;
+        u->max = max > u->max ? max : u->max;
+    }
+}
+
+static void half_ulps_join(struct half_ulps *u, const struct half_ulps *next)
+{
+    u->sum += next->sum;
+    u->max = next->max > u->max ? next->max : u->max;
+}
+
+/* ---- golden zeros --------------------------------------------------------- */
+
+/* 1.x divides what stands against a golden zero by the epsilon of double precision whatever the type,
+ * msprobe 26 by that of float32 where it computes in float32.  The pass over both tensors counts as
+ * msprobe 26 does; elements with a golden zero are looked at once more, so that the pass itself knows
+ * nothing of it. */
+struct golden_zeros {
+    float max_rel;
+    uint64_t thousandth, five; /* that are not so close as cmp_facts has counted them */
+};
+
+enum { ZERO_BLOCK = 512 };
+
+static float relative(float n, float step)
+{
+    return fabsf(((n + step) - step) / step);
+}
+
+static void note_zero(struct golden_zeros *z, float n)
+{
+    float old = relative(n, 0x1p-52F), cur = relative(n, 0x1p-23F);
+    z->max_rel = old > z->max_rel ? old : z->max_rel;
+    z->thousandth += cur < 0.001F && old >= 0.001F;
+    z->five += cur < 0.005F && old >= 0.005F;
+}
+
+static void zeros_add(struct golden_zeros *z, enum ms_dtype tn, const void *n, enum ms_dtype tb,
+                      const void *b, size_t m)
+{
+    double x[ZERO_BLOCK], y[ZERO_BLOCK];
+    if (!cmp_facts_single(tn, tb)) /* they have that epsilon anyway */
+        return;
+    for (size_t at = 0; at < m; at += ZERO_BLOCK) {
+        size_t k = m - at < ZERO_BLOCK ? m - at : ZERO_BLOCK;
+        ms_dtype_to_f64(tn, (const char *)n + at * ms_dtype_size(tn), k, x);
+        ms_dtype_to_f64(tb, (const char *)b + at * ms_dtype_size(tb), k, y);
+        for (size_t i = 0; i < k; i++) {
+            if (y[i] == 0 && isfinite(x[i]))
+                note_zero(z, (float)x[i]);
+        }
+    }
+}
+
+static void zeros_join(struct golden_zeros *z, const struct golden_zeros *next)
+{
+    z->max_rel = next->max_rel > z->max_rel ? next->max_rel : z->max_rel;
+    z->thousandth += next->thousandth;
+    z->five += next->five;
+}
+
+static void zeros_apply(const struct golden_zeros *z, struct cmp_facts *f)
+{
+    f->max_rel = (double)z->max_rel > f->max_rel ? (double)z->max_rel : f->max_rel;
+    f->thousandth -= z->thousandth;
+    f->five -= z->five;
+}
+
+#define CHUNK ((uint64_t)4 << 20) /* elements: a multiple of CMP_METRIC_BLOCK */
+enum { BATCH = 4096 };
 /* A batch of large tensors is shorter, so that there is some progress to show. */
 #define BATCH_ELEMENTS (CHUNK * 64)
 
@@ -35,12 +140,21 @@ struct chunk {
     struct cmp_figures fig; /* final already when state is not OK */
     enum ms_dtype tn, tb;
     struct cmp_facts facts;
-    struct cmp__zeros zeros;
-    struct cmp__half_ulps halves; /* in CMP_OLD */
+    struct golden_zeros zeros; /* with rules.golden_zero_by_double */
+    struct half_ulps halves;   /* with conf.ext */
+};
+
+/* What decides how two tensors are measured. */
+struct terms {
+    const struct cmp_rules *rules;
+    bool ext;        /* measure what the extended columns need */
+    bool keeps_axes; /* axes of length 1 count */
 };
 
 struct batch {
-    struct cmp *c;
+    const struct cmp_rows *c;
+    struct cmp_measured *m;
+    struct terms terms;
     MS_VEC(struct chunk) chunks;
     uint64_t elements; /* about */
     /* of several processes: every parts-th chunk is this one's */
@@ -51,22 +165,6 @@ struct batch {
 };
 
 /* ---- what to read ----------------------------------------------------------- */
-
-struct ms_str cmp__data_name(const struct cmp__side *s, uint32_t row)
-{
-    struct probe_leaf leaf;
-    if (row == MS_MAP_NONE || !(cmp__side_row(s, row)->flags & PROBE_LEAF_HAS_DATA_NAME))
-        return MS_STR_NONE;
-    probe_row_leaf(s->dump, cmp__side_row(s, row), &leaf);
-    return leaf.data_name;
-}
-
-/* A name that stays in the dump's own folder. */
-static bool is_safe(struct ms_str name)
-{
-    return name.n != 0 && name.p[0] != '/' && ms_str_find_str(name, MS_STR("..")) < 0 &&
-           ms_str_find(name, '\\') < 0;
-}
 
 static uint64_t elements_of(const struct cmp__side *s, uint32_t row)
 {
@@ -83,7 +181,7 @@ static uint64_t elements_of(const struct cmp__side *s, uint32_t row)
     return n;
 }
 
-static bool has_folds(const struct cmp *c, const struct cmp__pair *p)
+static bool has_folds(const struct cmp_rows *c, const struct cmp__pair *p)
 {
     size_t n;
     (void)cmp__folds_of(c, (uint32_t)(p - c->pairs.p), &n);
@@ -91,49 +189,18 @@ static bool has_folds(const struct cmp *c, const struct cmp__pair *p)
 }
 
 /* How many chunks a pair is cut into, by what the dump says of its shape. */
-static uint32_t chunks_of(const struct cmp *c, const struct cmp__pair *p)
+static uint32_t chunks_of(const struct cmp_rows *c, const struct cmp_measured *m,
+                          const struct cmp__pair *p)
 {
     if (cmp__data_name(&c->t, p->t).n == 0 || cmp__data_name(&c->b, p->b).n == 0)
         return 0;
-    if (has_folds(c, p) || cmp__has_factors(c, p)) /* they are measured in one go */
+    if (has_folds(c, p) || cmp__has_factors(m->factors, c, p)) /* they are measured in one go */
         return 1;
     uint64_t n = elements_of(&c->t, p->t) / CHUNK + 1;
     return n < 1 << 20 ? (uint32_t)n : 1 << 20;
 }
 
 /* ---- one chunk ------------------------------------------------------------------ */
-
-enum ms_rc cmp__open_tensor(const struct probe_dump *d, const char *dir, struct ms_str name,
-                            struct probe_tensor *t, struct ms_err *err)
-{
-    char path[PATH_BYTES];
-    if (!is_safe(name))
-        return ms_fail(err, MS_E_ARG, "%.*s: not a name in the dump's own folder",
-                       MS_STR_ARG(name));
-    int n = snprintf(path, sizeof path, "%s/%.*s", dir, MS_STR_ARG(name));
-    struct ms_str said = d->data_dir; /* where it was written; it may have been moved since */
-    if (n > 0 && (size_t)n < sizeof path && ms_path_kind(path) == MS_KIND_NONE && said.n != 0)
-        n = snprintf(path, sizeof path, "%.*s/%.*s", MS_STR_ARG(said), MS_STR_ARG(name));
-    if (n < 0 || (size_t)n >= sizeof path)
-        return ms_fail(err, MS_E_LIMIT, "%s: path too long", dir);
-    return probe_tensor_open(t, path, FILE_MAX, err);
-}
-
-/* Shapes are equal but for axes of length 1. */
-bool cmp__same_shape(const struct probe_tensor *a, const struct probe_tensor *b)
-{
-    uint32_t i = 0, k = 0;
-    for (;;) {
-        while (i < a->ndim && a->shape[i] == 1)
-            i++;
-        while (k < b->ndim && b->shape[k] == 1)
-            k++;
-        if (i == a->ndim || k == b->ndim)
-            return i == a->ndim && k == b->ndim;
-        if (a->shape[i++] != b->shape[k++])
-            return false;
-    }
-}
 
 /* A stretch of two tensors.  Elements of the target from `used` on count as zeros. */
 struct stretch {
@@ -168,7 +235,7 @@ static const void *target_elements(const struct stretch *s, uint64_t at, uint64_
     return space;
 }
 
-static enum ms_rc pass(struct chunk *ch, const struct cmp_conf *conf, struct stretch *s,
+static enum ms_rc pass(struct chunk *ch, const struct terms *terms, struct stretch *s,
                        struct ms_err *err)
 {
     enum ms_rc rc = gather_space(s, err);
@@ -177,11 +244,11 @@ static enum ms_rc pass(struct chunk *ch, const struct cmp_conf *conf, struct str
         uint64_t m = s->to - at < step ? s->to - at : step;
         const void *n = target_elements(s, at, m);
         const void *b = probe_tensor_elements(s->b, at, m, s->b_space);
-        cmp_facts_add(&ch->facts, s->n->dtype, n, s->b->dtype, b, (size_t)m, conf->ext);
-        if (conf->compat == CMP_OLD)
-            cmp__zeros_add(&ch->zeros, s->n->dtype, n, s->b->dtype, b, (size_t)m);
-        if (conf->ext && s->n->dtype == MS_DT_F16 && s->b->dtype == MS_DT_F16)
-            cmp__half_ulps_add(&ch->halves, n, b, (size_t)m);
+        cmp_facts_add(&ch->facts, s->n->dtype, n, s->b->dtype, b, (size_t)m, terms->ext);
+        if (terms->rules->golden_zero_by_double)
+            zeros_add(&ch->zeros, s->n->dtype, n, s->b->dtype, b, (size_t)m);
+        if (terms->ext && s->n->dtype == MS_DT_F16 && s->b->dtype == MS_DT_F16)
+            half_ulps_add(&ch->halves, n, b, (size_t)m);
     }
     ms_free(s->n_space);
     ms_free(s->b_space);
@@ -189,7 +256,7 @@ static enum ms_rc pass(struct chunk *ch, const struct cmp_conf *conf, struct str
 }
 
 /* Elements before the rows that the operator did not write; axes of length 1 are none. */
-static uint64_t used_elements(const struct cmp *c, uint32_t row, const struct probe_tensor *n)
+static uint64_t used_elements(const struct cmp_rows *c, uint32_t row, const struct probe_tensor *n)
 {
     uint64_t rows = cmp__used_rows(c, row);
     uint32_t axis = 0;
@@ -217,28 +284,22 @@ static double only_element(const struct probe_tensor *t)
 
 /* One element: in the arithmetic of its own type, as numpy 1 computes it. */
 static void measure_scalar(struct chunk *ch, const struct probe_tensor *n,
-                           const struct probe_tensor *b, enum cmp_compat compat)
+                           const struct probe_tensor *b, const struct cmp_rules *rules)
 {
     double x = only_element(n), y = only_element(b);
-    bool single = cmp_facts_single(n->dtype, b->dtype), strict = compat == CMP_STRICT;
+    bool single = cmp_facts_single(n->dtype, b->dtype), in_f32 = single || rules->single_scalars;
     double d = single ? (double)fabsf((float)x - (float)y) : fabs(x - y);
-    if (compat != CMP_CUR)
+    if (rules->numpy_scalars)
         d = cmp__numpy_apart(n->dtype, x, b->dtype, y);
-    double step = y == 0 ? (single || strict ? 0x1p-23 : 0x1p-52) : 0;
+    double step = y == 0 ? (in_f32 ? 0x1p-23 : 0x1p-52) : 0;
     double below = y + step, above = x + step;
-    double rel = single || strict ? (double)fabsf(((float)above - (float)below) / (float)below)
-                                  : fabs((above - below) / below);
-    if (compat == CMP_OLD)
+    double rel = in_f32 ? (double)fabsf(((float)above - (float)below) / (float)below)
+                        : fabs((above - below) / below);
+    if (rules->golden_zero_by_double)
         rel = cmp__numpy_relative(n->dtype, x, b->dtype, y);
     ch->fig.state = CMP_STATE_SCALAR;
     ch->fig.metric[CMP_MAX_ABS] = d;
     ch->fig.metric[CMP_MAX_REL] = rel;
-}
-
-/* 1.x leaves axes of length 1 of PyTorch's tensors where they are. */
-static bool keeps_axes(const struct cmp *c)
-{
-    return c->conf.compat == CMP_OLD && c->t.dump != NULL && cmp__is_pytorch(&c->t);
 }
 
 static bool is_shaped_as(const struct probe_tensor *a, const struct probe_tensor *b)
@@ -246,7 +307,7 @@ static bool is_shaped_as(const struct probe_tensor *a, const struct probe_tensor
     return a->ndim == b->ndim && memcmp(a->shape, b->shape, a->ndim * sizeof *a->shape) == 0;
 }
 
-static enum ms_rc measure_alike(struct cmp *c, struct chunk *ch, uint32_t last,
+static enum ms_rc measure_alike(const struct terms *terms, struct chunk *ch, uint32_t last,
                                 const struct probe_tensor *n, const struct probe_tensor *b,
                                 struct ms_err *err)
 {
@@ -256,12 +317,12 @@ static enum ms_rc measure_alike(struct cmp *c, struct chunk *ch, uint32_t last,
         ch->fig.state = n->count == 0 ? CMP_STATE_EMPTY : CMP_STATE_SHAPE;
         return MS_OK;
     }
-    if (keeps_axes(c) ? !is_shaped_as(n, b) : !cmp__same_shape(n, b)) {
+    if (terms->keeps_axes ? !is_shaped_as(n, b) : !cmp__same_shape(n, b)) {
         ch->fig.state = CMP_STATE_SHAPE;
         return MS_OK;
     }
-    if (n->count == 1 && (n->ndim == 0 || !keeps_axes(c))) {
-        measure_scalar(ch, n, b, c->conf.compat);
+    if (n->count == 1 && (n->ndim == 0 || !terms->keeps_axes)) {
+        measure_scalar(ch, n, b, terms->rules);
         return MS_OK;
     }
     uint64_t from = CHUNK * ch->index, to = from + CHUNK;
@@ -271,7 +332,7 @@ static enum ms_rc measure_alike(struct cmp *c, struct chunk *ch, uint32_t last,
         to = n->count;
     ch->bytes = (to - from) * (ms_dtype_size(n->dtype) + ms_dtype_size(b->dtype));
     struct stretch s = {.n = n, .b = b, .from = from, .to = to, .used = ch->used};
-    return pass(ch, &c->conf, &s, err);
+    return pass(ch, terms, &s, err);
 }
 
 /* A complex tensor as its real and imaginary parts, along one axis more. */
@@ -293,31 +354,36 @@ static bool has_parts(const struct probe_tensor *t)
 }
 
 /* The official tool drops the imaginary parts. */
-static enum ms_rc measure_open(struct cmp *c, struct chunk *ch, uint32_t last,
+static enum ms_rc measure_open(const struct terms *terms, struct chunk *ch, uint32_t last,
                                const struct probe_tensor *n, const struct probe_tensor *b,
                                struct ms_err *err)
 {
-    if (c->conf.compat != CMP_CUR || !has_parts(n) || !has_parts(b))
-        return measure_alike(c, ch, last, n, b, err);
+    if (!terms->rules->complex_by_parts || !has_parts(n) || !has_parts(b))
+        return measure_alike(terms, ch, last, n, b, err);
     struct probe_tensor x = parts_of(n), y = parts_of(b);
     if (ch->used != UINT64_MAX)
         ch->used *= 2;
-    return measure_alike(c, ch, last, &x, &y, err);
+    return measure_alike(terms, ch, last, &x, &y, err);
 }
 
 /* The sides are multiplied first. */
-static enum ms_rc measure_products(struct cmp *c, struct chunk *ch, const struct probe_tensor *n,
-                                   const struct probe_tensor *b, struct ms_err *err)
+static enum ms_rc measure_products(const struct batch *batch, struct chunk *ch,
+                                   const struct probe_tensor *n, const struct probe_tensor *b,
+                                   struct ms_err *err)
 {
+    const struct cmp_rows *c = batch->c;
+    const struct cmp__factors *f = batch->m->factors;
+    const struct cmp_rules *rules = c->set->conf.rules;
     struct cmp__product x = {0}, y = {0};
     struct ms_err why = {0};
     const struct cmp__pair *p = &c->pairs.p[ch->pair];
-    enum ms_rc rc = cmp__multiply(c, true, cmp__data_name(&c->t, p->t), n, ch->used, &x, &why);
+    enum ms_rc rc =
+        cmp__multiply(f, rules, true, cmp__data_name(&c->t, p->t), n, ch->used, &x, &why);
     if (rc == MS_OK)
-        rc = cmp__multiply(c, false, cmp__data_name(&c->b, p->b), b, UINT64_MAX, &y, &why);
+        rc = cmp__multiply(f, rules, false, cmp__data_name(&c->b, p->b), b, UINT64_MAX, &y, &why);
     if (rc == MS_OK) {
         ch->used = x.own != NULL ? UINT64_MAX : ch->used;
-        rc = measure_open(c, ch, ch->index, &x.t, &y.t, err);
+        rc = measure_open(&batch->terms, ch, ch->index, &x.t, &y.t, err);
     } else if (rc == MS_E_NOMEM) {
         rc = ms_no_memory(err);
     } else {
@@ -330,7 +396,7 @@ static enum ms_rc measure_products(struct cmp *c, struct chunk *ch, const struct
     return rc;
 }
 
-static enum ms_rc measure_folded(struct cmp *c, struct chunk *ch, struct ms_err *err)
+static enum ms_rc measure_folded(const struct cmp_rows *c, struct chunk *ch, struct ms_err *err)
 {
     struct ms_err why = {0};
     ch->tn = ch->tb = MS_DT_F32;
@@ -348,15 +414,16 @@ static bool is_own_format(const struct cmp__side *s, uint32_t row)
     return ms_str_ends(cmp__data_name(s, row), cmp__is_pytorch(s) ? MS_STR(".pt") : MS_STR(".npy"));
 }
 
-static bool is_readable(const struct cmp *c, const struct cmp__pair *p)
+static bool is_readable(const struct cmp_rows *c, const struct cmp__pair *p)
 {
-    return !cmp__strict(c) || (is_own_format(&c->t, p->t) && is_own_format(&c->b, p->b));
+    return !c->set->conf.rules->own_formats ||
+           (is_own_format(&c->t, p->t) && is_own_format(&c->b, p->b));
 }
 
 static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
     struct batch *batch = ctx;
-    struct cmp *c = batch->c;
+    const struct cmp_rows *c = batch->c;
     struct chunk *ch = &batch->chunks.p[item];
     const struct cmp__pair *p = &c->pairs.p[ch->pair];
     struct probe_tensor n = {0}, b = {0};
@@ -382,9 +449,10 @@ static enum ms_rc measure_chunk(void *ctx, size_t item, unsigned worker, struct 
         return MS_OK;
     }
     ch->used = used_elements(c, p->t, &n);
-    enum ms_rc rc = cmp__has_factors(c, p)
-                        ? measure_products(c, ch, &n, &b, err)
-                        : measure_open(c, ch, more ? UINT32_MAX : ch->index, &n, &b, err);
+    enum ms_rc rc =
+        cmp__has_factors(batch->m->factors, c, p)
+            ? measure_products(batch, ch, &n, &b, err)
+            : measure_open(&batch->terms, ch, more ? UINT32_MAX : ch->index, &n, &b, err);
     probe_tensor_close(&n);
     probe_tensor_close(&b);
     return rc;
@@ -465,9 +533,9 @@ static struct cmp_ext ext_of(const struct chunk *ch, const struct cmp_facts *f, 
     return e;
 }
 
-static void conclude(struct cmp *c, const struct chunk *ch, const struct cmp_facts *f)
+static void conclude(const struct terms *terms, const struct chunk *ch, const struct cmp_facts *f,
+                     struct cmp_figures *fig)
 {
-    struct cmp_figures *fig = &c->figures.p[ch->pair];
     *fig = ch->fig;
     if (fig->state == CMP_STATE_SCALAR) {
         fig->metric[CMP_MAX_ABS] = cmp__round12(fig->metric[CMP_MAX_ABS]);
@@ -476,7 +544,7 @@ static void conclude(struct cmp *c, const struct chunk *ch, const struct cmp_fac
     }
     if (fig->state != CMP_STATE_OK)
         return;
-    if (f->mask_diff != 0 || (f->sign_diff != 0 && !cmp__strict(c))) {
+    if (f->mask_diff != 0 || (f->sign_diff != 0 && !terms->rules->ignores_signs)) {
         fig->state = CMP_STATE_MASKS;
         return;
     }
@@ -486,7 +554,7 @@ static void conclude(struct cmp *c, const struct chunk *ch, const struct cmp_fac
     fig->metric[CMP_MAX_REL] = cmp__round12(f->max_rel);
     fig->metric[CMP_THOUSANDTH] = cmp__round12((double)f->thousandth / (double)f->count);
     fig->metric[CMP_FIVE] = cmp__round12((double)f->five / (double)f->count);
-    fig->ext = ext_of(ch, f, c->conf.ext);
+    fig->ext = ext_of(ch, f, terms->ext);
 }
 
 /* Chunks of one pair follow each other; the first that could not be measured speaks for all. */
@@ -495,19 +563,19 @@ static void conclude_batch(struct batch *batch)
     for (size_t i = 0, end; i < batch->chunks.n; i = end) {
         struct chunk *first = &batch->chunks.p[i];
         struct cmp_facts f = first->facts;
-        batch->c->bytes_read += first->bytes;
+        batch->m->bytes_read += first->bytes;
         for (end = i + 1; end < batch->chunks.n && batch->chunks.p[end].pair == first->pair;
              end++) {
             const struct chunk *next = &batch->chunks.p[end];
             cmp_facts_join(&f, &next->facts);
-            cmp__zeros_join(&first->zeros, &next->zeros);
-            cmp__half_ulps_join(&first->halves, &next->halves);
-            batch->c->bytes_read += next->bytes;
+            zeros_join(&first->zeros, &next->zeros);
+            half_ulps_join(&first->halves, &next->halves);
+            batch->m->bytes_read += next->bytes;
             if (first->fig.state == CMP_STATE_OK)
                 first->fig.state = next->fig.state;
         }
-        cmp__zeros_apply(&first->zeros, &f);
-        conclude(batch->c, first, &f);
+        zeros_apply(&first->zeros, &f);
+        conclude(&batch->terms, first, &f, &batch->m->figures.p[first->pair]);
     }
 }
 
@@ -524,7 +592,7 @@ static void pack_batch(struct batch *batch)
     }
 }
 
-static enum ms_rc run_batch(struct batch *batch, struct ms_pool *pool, struct ms_err *err)
+static enum ms_rc measure_batch(struct batch *batch, struct ms_pool *pool, struct ms_err *err)
 {
     if (batch->chunks.n == 0)
         return MS_OK;
@@ -550,93 +618,104 @@ static enum ms_rc add_chunks(struct batch *batch, uint32_t pair, uint32_t n, str
     return MS_OK;
 }
 
-static void tell_progress(const struct batch *batch, size_t pairs)
+static void report_progress(const struct batch *batch, size_t pairs)
 {
-    const struct cmp *c = batch->c;
+    const struct cmp_rows *c = batch->c;
     const struct cmp_progress p = {.what = "measuring",
                                    .share =
                                        c->pairs.n != 0 ? (double)pairs / (double)c->pairs.n : 1,
-                                   .amount = c->bytes_read + batch->bytes,
+                                   .amount = batch->m->bytes_read + batch->bytes,
                                    .is_bytes = true};
-    cmp__progress(c, &p);
+    cmp__progress(c->set, &p);
 }
 
-static enum ms_rc run_all(struct batch *batch, struct ms_pool *pool, struct ms_err *err)
+static enum ms_rc measure_all(struct batch *batch, struct ms_pool *pool, struct ms_err *err)
 {
-    struct cmp *c = batch->c;
+    const struct cmp_rows *c = batch->c;
     for (uint32_t i = 0; i < c->pairs.n; i++) {
-        uint32_t n = chunks_of(c, &c->pairs.p[i]);
+        uint32_t n = chunks_of(c, batch->m, &c->pairs.p[i]);
         if (n == 0) {
-            c->figures.p[i] = (struct cmp_figures){.state = CMP_STATE_NO_DATA};
+            batch->m->figures.p[i] = (struct cmp_figures){.state = CMP_STATE_NO_DATA};
             continue;
         }
         MS_TRY(add_chunks(batch, i, n, err));
         batch->elements += elements_of(&c->t, c->pairs.p[i].t);
         if (batch->chunks.n < BATCH && batch->elements < BATCH_ELEMENTS)
             continue;
-        MS_TRY(run_batch(batch, pool, err));
-        tell_progress(batch, i);
+        MS_TRY(measure_batch(batch, pool, err));
+        report_progress(batch, i);
     }
-    enum ms_rc rc = run_batch(batch, pool, err);
-    tell_progress(batch, c->pairs.n);
+    enum ms_rc rc = measure_batch(batch, pool, err);
+    report_progress(batch, c->pairs.n);
     return rc;
 }
 
-static enum ms_rc figures_begin(struct cmp *c, struct ms_err *err)
+/* 1.x leaves axes of length 1 of PyTorch's tensors where they are. */
+static struct terms terms_of(const struct cmp_rows *c)
 {
-    if (!ms_vec_reserve(&c->figures, c->pairs.n + 1))
+    const struct cmp_conf *conf = &c->set->conf;
+    return (struct terms){.rules = conf->rules,
+                          .ext = conf->ext,
+                          .keeps_axes = conf->rules->keeps_axes && cmp__is_pytorch(&c->t)};
+}
+
+static enum ms_rc fill_figures(struct batch *batch, struct ms_pool *pool, struct ms_err *err)
+{
+    size_t pairs = batch->c->pairs.n;
+    ms_assert(batch->part < batch->parts);
+    if (!ms_vec_reserve(&batch->m->figures, pairs + 1))
         return ms_no_memory(err);
-    c->figures.n = c->pairs.n;
-    return MS_OK;
-}
-
-enum ms_rc cmp__measure_tensors(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
-{
-    struct batch batch = {.c = c, .parts = 1};
-    MS_TRY(figures_begin(c, err));
-    enum ms_rc rc = run_all(&batch, pool, err);
-    ms_vec_free(&batch.chunks);
+    batch->m->figures.n = pairs;
+    enum ms_rc rc = measure_all(batch, pool, err);
+    ms_vec_free(&batch->chunks);
     return rc;
 }
 
-enum ms_rc cmp__measure_two(const struct cmp_conf *conf, const struct probe_tensor *n,
+enum ms_rc cmp__measure_tensors(const struct cmp_rows *c, struct cmp_measured *m,
+                                struct ms_pool *pool, struct ms_err *err)
+{
+    struct batch batch = {.c = c, .m = m, .terms = terms_of(c), .parts = 1};
+    return fill_figures(&batch, pool, err);
+}
+
+void cmp__measured_free(struct cmp_measured *m)
+{
+    cmp__factors_free(m->factors);
+    ms_vec_free(&m->figures);
+    ms_vec_free(&m->noise);
+}
+
+enum ms_rc cmp__measure_two(const struct cmp_rules *rules, bool ext, const struct probe_tensor *n,
                             const struct probe_tensor *b, struct cmp_figures *fig,
                             struct ms_err *err)
 {
-    struct cmp c = {.conf = *conf};
-    struct batch batch = {.c = &c};
-    enum ms_rc rc =
-        ms_vec_reserve(&c.figures, 1) ? add_chunks(&batch, 0, 1, err) : ms_no_memory(err);
-    if (rc == MS_OK)
-        rc = measure_open(&c, &batch.chunks.p[0], 0, n, b, err);
-    if (rc == MS_OK) {
-        conclude_batch(&batch);
-        *fig = c.figures.p[0];
-    }
-    ms_vec_free(&batch.chunks);
-    ms_vec_free(&c.figures);
-    return rc;
+    const struct terms terms = {.rules = rules, .ext = ext};
+    struct chunk ch = {.used = UINT64_MAX};
+    MS_TRY(measure_open(&terms, &ch, 0, n, b, err));
+    struct cmp_facts f = ch.facts;
+    zeros_apply(&ch.zeros, &f);
+    conclude(&terms, &ch, &f, fig);
+    return MS_OK;
 }
 
 /* ---- by several processes ------------------------------------------------------------- */
 
-enum ms_rc cmp_measure_part(struct cmp *c, struct ms_pool *pool, unsigned part, unsigned parts,
-                            struct ms_buf *packed, struct ms_err *err)
+enum ms_rc cmp__measure_part(const struct cmp_rows *c, struct cmp_measured *m, struct ms_pool *pool,
+                             unsigned part, unsigned parts, struct ms_buf *packed,
+                             struct ms_err *err)
 {
-    struct batch batch = {.c = c, .part = part, .parts = parts, .packed = packed};
-    MS_TRY(figures_begin(c, err));
-    enum ms_rc rc = run_all(&batch, pool, err);
-    ms_vec_free(&batch.chunks);
-    return rc;
+    struct batch batch = {
+        .c = c, .m = m, .terms = terms_of(c), .part = part, .parts = parts, .packed = packed};
+    return fill_figures(&batch, pool, err);
 }
 
 /* All chunks there are, in order; first[pair] is the number of the pair's first. */
 static enum ms_rc list_chunks(struct batch *batch, size_t *first, struct ms_err *err)
 {
-    struct cmp *c = batch->c;
+    const struct cmp_rows *c = batch->c;
     for (uint32_t i = 0; i < c->pairs.n; i++) {
         first[i] = batch->chunks.n;
-        MS_TRY(add_chunks(batch, i, chunks_of(c, &c->pairs.p[i]), err));
+        MS_TRY(add_chunks(batch, i, chunks_of(c, batch->m, &c->pairs.p[i]), err));
     }
     first[c->pairs.n] = batch->chunks.n;
     return MS_OK;
@@ -672,10 +751,11 @@ static enum ms_rc join_all(struct batch *batch, size_t *first, const struct ms_s
     return MS_OK;
 }
 
-enum ms_rc cmp_measure_join(struct cmp *c, const struct ms_str *packed, unsigned parts,
-                            struct ms_err *err)
+enum ms_rc cmp__measure_join(const struct cmp_rows *c, struct cmp_measured *m,
+                             const struct ms_str *packed, unsigned parts, struct ms_err *err)
 {
-    struct batch batch = {.c = c};
+    ms_assert(m->figures.n == c->pairs.n); /* this process has measured its part */
+    struct batch batch = {.c = c, .m = m, .terms = terms_of(c)};
     size_t *first = ms_calloc(c->pairs.n + 1, sizeof *first);
     enum ms_rc rc = first != NULL ? join_all(&batch, first, packed, parts, err) : ms_no_memory(err);
     ms_vec_free(&batch.chunks);

@@ -2,7 +2,7 @@
  *
  * metric: choosing the passes, and bringing elements into the form they take.
  */
-#include "compare/metric_int.h"
+#include "compare/measure/metric_int.h"
 
 #include "probe/base/cpu.h"
 

@@ -7,8 +7,8 @@
  * the last bit with every instruction set, and for any number of threads as long as
  * the tensors are cut at the same places.
  */
-#ifndef COMPARE_METRIC_H
-#define COMPARE_METRIC_H
+#ifndef COMPARE_MEASURE_METRIC_H
+#define COMPARE_MEASURE_METRIC_H
 
 #include "probe/base/dtype.h"
 

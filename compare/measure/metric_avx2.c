@@ -2,7 +2,7 @@
  *
  * metric_avx2: the operations that metric_simd.h needs, on 256-bit registers.
  */
-#include "compare/metric_int.h"
+#include "compare/measure/metric_int.h"
 
 #if defined(__x86_64__)
 
@@ -62,7 +62,7 @@
 #define MAX_UNSIGNED(a, b) (vu) _mm256_max_epu16((__m256i)(a), (__m256i)(b))
 #define UPPER_HALF(a, b)   (vu) _mm256_mulhi_epu16((__m256i)(a), (__m256i)(b))
 
-#include "compare/metric_simd.h"
+#include "compare/measure/metric_simd.h"
 
 #else
 typedef int cmp__metric_avx2_is_for_x86;

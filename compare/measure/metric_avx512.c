@@ -2,7 +2,7 @@
  *
  * metric_avx512: the operations that metric_simd.h needs, on 512-bit registers.
  */
-#include "compare/metric_int.h"
+#include "compare/measure/metric_int.h"
 
 #if defined(__x86_64__)
 
@@ -83,7 +83,7 @@ enum { ABSOLUTE_MAXIMUM = 0xb };
 #define ADD_AT_ZERO_D(v, at, what)                                                                 \
     (vd) _mm512_mask_add_pd((__m512d)(v), ZERO_D(at), (__m512d)(v), _mm512_set1_pd(what))
 
-#include "compare/metric_simd.h"
+#include "compare/measure/metric_simd.h"
 
 #else
 typedef int cmp__metric_avx512_is_for_x86;

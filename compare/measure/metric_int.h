@@ -2,10 +2,10 @@
  *
  * metric_int: the passes that every instruction set offers to metric.c.
  */
-#ifndef COMPARE_METRIC_INT_H
-#define COMPARE_METRIC_INT_H
+#ifndef COMPARE_MEASURE_METRIC_INT_H
+#define COMPARE_MEASURE_METRIC_INT_H
 
-#include "compare/metric.h"
+#include "compare/measure/metric.h"
 
 enum {
     CMP__LANES = 16, /* of a sum: element i goes to lane i % 16, whatever the vectors are */

@@ -3,7 +3,7 @@
  * metric_plain: the operations that metric_simd.h needs, on 128-bit vectors that
  * every machine has or that the compiler makes of smaller things.
  */
-#include "compare/metric_int.h"
+#include "compare/measure/metric_int.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,4 +87,4 @@ static inline two_doubles fused(two_doubles a, two_doubles b, two_doubles c)
     (vu)((((vui)(a)&0xffff) * ((vui)(b)&0xffff) >> 16) |                                           \
          (((vui)(a) >> 16) * ((vui)(b) >> 16) & 0xffff0000))
 
-#include "compare/metric_simd.h"
+#include "compare/measure/metric_simd.h"

@@ -345,7 +345,7 @@ INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
 #define SAME_RUN      same_run
 #define SPREAD_SAME   spread_same_floats
 #define FOR_ELEM(x)   x##_single
-#include "compare/metric_loop.h"
+#include "compare/measure/metric_loop.h"
 
 /* ---- double, and what is taken as such ------------------------------------------ */
 
@@ -440,11 +440,11 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
 #define SAME_RUN(...)     false
 #define SPREAD_SAME(...)  (void)0
 #define FOR_ELEM(x)       x##_whole
-#include "compare/metric_loop.h"
+#include "compare/measure/metric_loop.h"
 
 /* ---- the table -------------------------------------------------------------------- */
 
-#include "compare/metric_small.h"
+#include "compare/measure/metric_small.h"
 
 #define PASS(name, elem, from, look, ext)                                                          \
     TARGET static bool name(struct cmp_facts *f, const void *n, const void *b, size_t count)       \

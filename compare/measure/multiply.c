@@ -12,11 +12,12 @@
  * A tensor goes through these in order, each with one matrix at most.  Axes of length
  * 1 are taken off first; the last two are those of the product, the others are batches.
  */
-#include "compare/multiply.h"
+#include "compare/measure/multiply.h"
+#include "compare/measure/tensor_file.h"
 
-#include "compare/metric.h"
-#include "compare/names.h"
-#include "compare/yaml_doc.h"
+#include "compare/measure/metric.h"
+#include "compare/pair/names.h"
+#include "compare/read/yaml_doc.h"
 
 #define MATRIX_MAX   ((size_t)10 << 30)
 #define ELEMENTS_MAX ((uint64_t)1 << 28)
@@ -44,7 +45,7 @@ struct cmp__factors {
 
 struct reader {
     struct cmp__factors *f;
-    struct cmp *c;
+    struct cmp_rows *c;
     const char *file;
     struct ms_map tried; /* matrices that were opened to see that it can be done */
 };
@@ -71,7 +72,8 @@ static enum ms_rc take_names(struct reader *r, bool target, size_t step, yaml_do
     yaml_node_t *list = yaml_document_get_node(doc, pair->value);
     MS_TRY(cmp__yaml_scalar(yaml_document_get_node(doc, pair->key), &matrix, err));
     if (list == NULL || list->type != YAML_SEQUENCE_NODE)
-        return cmp__problem(r->c, err, "%s: %.*s: expected a list of data files; left out", r->file,
+        return cmp__problem(&r->c->problems, err,
+                            "%s: %.*s: expected a list of data files; left out", r->file,
                             MS_STR_ARG(matrix));
     for (yaml_node_item_t *i = list->data.sequence.items.start; i < list->data.sequence.items.top;
          i++) {
@@ -112,7 +114,7 @@ static enum ms_rc take_map(struct reader *r, struct ms_str section, yaml_documen
     MS_TRY(cmp__yaml_scalar(yaml_document_get_node(doc, pair->key), &name, err));
     size_t step = step_of(section, name, &target);
     if (step == STEPS)
-        return cmp__problem(r->c, err, "%s: %.*s has no '%.*s'; left out", r->file,
+        return cmp__problem(&r->c->problems, err, "%s: %.*s has no '%.*s'; left out", r->file,
                             MS_STR_ARG(section), MS_STR_ARG(name));
     if (map == NULL || map->type != YAML_MAPPING_NODE) {
         struct ms_str text;
@@ -132,7 +134,7 @@ static enum ms_rc take_section(struct reader *r, yaml_document_t *doc, const yam
     yaml_node_t *maps = yaml_document_get_node(doc, pair->value);
     MS_TRY(cmp__yaml_scalar(yaml_document_get_node(doc, pair->key), &name, err));
     if (!is_section(name))
-        return cmp__problem(r->c, err,
+        return cmp__problem(&r->c->problems, err,
                             "%s: there is no '%.*s', but right_matmul, left_matmul and "
                             "left_right_matmul",
                             r->file, MS_STR_ARG(name));
@@ -173,7 +175,7 @@ static enum ms_rc factors_done(struct reader *r, struct cmp__factors **out, enum
     return rc;
 }
 
-enum ms_rc cmp__factors_parse(struct cmp__factors **f, struct cmp *c, const char *name,
+enum ms_rc cmp__factors_parse(struct cmp__factors **f, struct cmp_rows *c, const char *name,
                               struct ms_str text, struct ms_err *err)
 {
     struct reader r = {.c = c, .file = name};
@@ -211,7 +213,7 @@ static enum ms_rc check_matrices(struct reader *r, bool target, size_t step, str
         if (probe_tensor_open(&t, path.p, MATRIX_MAX, &why) == MS_OK)
             probe_tensor_close(&t);
         else
-            MS_TRY(cmp__problem(r->c, err, "%s: %s", r->file, why.msg));
+            MS_TRY(cmp__problem(&r->c->problems, err, "%s: %s", r->file, why.msg));
     }
     return MS_OK;
 }
@@ -249,7 +251,8 @@ static enum ms_rc tell_unknown(struct cmp__unknown *u, const struct ms_map *data
 static enum ms_rc check_side(struct reader *r, bool target, struct ms_err *err)
 {
     struct ms_map data = {0};
-    struct cmp__unknown u = {r->c, r->file, target ? "target" : "golden side", "data file", 0};
+    struct cmp__unknown u = {&r->c->problems, r->file, target ? "target" : "golden side",
+                             "data file", 0};
     enum ms_rc rc = list_data(target ? &r->c->t : &r->c->b, &data, err);
     for (size_t step = 0; step < STEPS && rc == MS_OK; step++) {
         const struct ms_map *names = &r->f->of[target][step].names;
@@ -264,9 +267,9 @@ static enum ms_rc check_side(struct reader *r, bool target, struct ms_err *err)
     return rc == MS_OK ? cmp__unknown_end(&u, err) : rc;
 }
 
-enum ms_rc cmp__factors_read(struct cmp *c, struct ms_err *err)
+enum ms_rc cmp__factors_read(struct cmp__factors **f, struct cmp_rows *c, struct ms_err *err)
 {
-    struct reader r = {.c = c, .file = c->conf.config};
+    struct reader r = {.c = c, .file = c->set->conf.config};
     enum ms_rc rc = factors_new(&r, err);
     if (rc == MS_OK)
         rc = cmp__yaml_load_file(r.file, take_factors, &r, err);
@@ -274,7 +277,7 @@ enum ms_rc cmp__factors_read(struct cmp *c, struct ms_err *err)
         rc = check_side(&r, true, err);
     if (rc == MS_OK)
         rc = check_side(&r, false, err);
-    return factors_done(&r, &c->factors, rc);
+    return factors_done(&r, f, rc);
 }
 
 /* ---- products ---------------------------------------------------------------------- */
@@ -295,10 +298,11 @@ static bool is_multiplied(const struct cmp__factors *f, bool target, struct ms_s
     return false;
 }
 
-bool cmp__has_factors(const struct cmp *c, const struct cmp__pair *p)
+bool cmp__has_factors(const struct cmp__factors *f, const struct cmp_rows *c,
+                      const struct cmp__pair *p)
 {
-    return c->factors != NULL && (is_multiplied(c->factors, true, cmp__data_name(&c->t, p->t)) ||
-                                  is_multiplied(c->factors, false, cmp__data_name(&c->b, p->b)));
+    return f != NULL && (is_multiplied(f, true, cmp__data_name(&c->t, p->t)) ||
+                         is_multiplied(f, false, cmp__data_name(&c->b, p->b)));
 }
 
 /* Values on the way: C order, without axes of length 1 unless they are a matrix's. */
@@ -415,15 +419,16 @@ static enum ms_rc multiply_by_file(struct array *x, struct ms_str path, bool lef
     return rc == MS_OK ? MS_OK : ms_fail(err, rc, "%s: %s", path.p, why.msg);
 }
 
-/* The strict tool goes on without a matrix that will not do. */
-static enum ms_rc multiply_all(const struct cmp *c, bool target, struct ms_str data_name,
-                               struct array *x, struct ms_err *err)
+/* The official tool goes on without a matrix that will not do. */
+static enum ms_rc multiply_all(const struct cmp__factors *f, const struct cmp_rules *rules,
+                               bool target, struct ms_str data_name, struct array *x,
+                               struct ms_err *err)
 {
     for (size_t i = 0; i < STEPS; i++) {
-        const struct ms_str *path = matrix_of(c->factors, target, i, data_name);
+        const struct ms_str *path = matrix_of(f, target, i, data_name);
         struct ms_err why = {0};
         enum ms_rc rc = path != NULL ? multiply_by_file(x, *path, steps[i].left, &why) : MS_OK;
-        if (rc != MS_OK && (rc == MS_E_NOMEM || !cmp__strict(c))) {
+        if (rc != MS_OK && (rc == MS_E_NOMEM || !rules->skips_bad_matrices)) {
             *err = why;
             return rc;
         }
@@ -447,19 +452,19 @@ static void be_tensor(struct cmp__product *out, const struct array *a)
     memcpy(out->t.shape, a->shape, sizeof a->shape);
 }
 
-enum ms_rc cmp__multiply(const struct cmp *c, bool target, struct ms_str data_name,
-                         const struct probe_tensor *t, uint64_t used, struct cmp__product *out,
-                         struct ms_err *err)
+enum ms_rc cmp__multiply(const struct cmp__factors *f, const struct cmp_rules *rules, bool target,
+                         struct ms_str data_name, const struct probe_tensor *t, uint64_t used,
+                         struct cmp__product *out, struct ms_err *err)
 {
     struct array x;
     *out = (struct cmp__product){.t = *t};
-    if (!is_multiplied(c->factors, target, data_name) || t->count == 0)
+    if (!is_multiplied(f, target, data_name) || t->count == 0)
         return MS_OK;
     enum ms_rc rc = take_values(&x, t, true, err);
     for (uint64_t i = used; i < x.count && rc == MS_OK; i++)
         x.v[i] = 0;
     if (rc == MS_OK)
-        rc = multiply_all(c, target, data_name, &x, err);
+        rc = multiply_all(f, rules, target, data_name, &x, err);
     if (rc == MS_OK)
         be_tensor(out, &x);
     else

@@ -4,19 +4,20 @@
  * file of --config lists them: a rotated or scaled side is brought back to the other's
  * basis.
  */
-#ifndef COMPARE_MULTIPLY_H
-#define COMPARE_MULTIPLY_H
+#ifndef COMPARE_MEASURE_MULTIPLY_H
+#define COMPARE_MEASURE_MULTIPLY_H
 
-#include "compare/cmp_int.h"
+#include "compare/measure/measured.h"
 
-/* Read c->conf.config.  What it names and nothing has, and matrices that cannot be read, become
+/* Reads the file of the configuration.  What it names and nothing has, and matrices that cannot be read, become
  * problems of the comparison. */
-enum ms_rc cmp__factors_read(struct cmp *c, struct ms_err *err);
+enum ms_rc cmp__factors_read(struct cmp__factors **f, struct cmp_rows *c, struct ms_err *err);
 void cmp__factors_free(struct cmp__factors *f);
-enum ms_rc cmp__factors_parse(struct cmp__factors **f, struct cmp *c, const char *name,
+enum ms_rc cmp__factors_parse(struct cmp__factors **f, struct cmp_rows *c, const char *name,
                               struct ms_str text, struct ms_err *err);
 /* Is a tensor of the pair multiplied? */
-bool cmp__has_factors(const struct cmp *c, const struct cmp__pair *p);
+bool cmp__has_factors(const struct cmp__factors *f, const struct cmp_rows *c,
+                      const struct cmp__pair *p);
 
 /* A tensor that may have been multiplied; its data is `own` then. */
 struct cmp__product {
@@ -25,8 +26,8 @@ struct cmp__product {
 };
 /* Elements from `used` on count as zeros.  out->own stays NULL where nothing was to be done.  A
  * matrix that cannot be read or does not fit is an error. */
-enum ms_rc cmp__multiply(const struct cmp *c, bool target, struct ms_str data_name,
-                         const struct probe_tensor *t, uint64_t used, struct cmp__product *out,
-                         struct ms_err *err);
+enum ms_rc cmp__multiply(const struct cmp__factors *f, const struct cmp_rules *rules, bool target,
+                         struct ms_str data_name, const struct probe_tensor *t, uint64_t used,
+                         struct cmp__product *out, struct ms_err *err);
 
 #endif

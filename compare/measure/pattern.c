@@ -8,9 +8,7 @@
  *
  *     |d|2 >= max(|dNorm|, sqrt(N) |dMean|, |dMax|, |dMin|)
  */
-#include "compare/pattern.h"
-
-#include "compare/cmp_int.h"
+#include "compare/measure/pattern.h"
 
 #include <math.h>
 
@@ -35,9 +33,10 @@ static double unit_roundoff(enum ms_dtype t)
 }
 
 /* What a second run was measured to differ by, else what rounding gives. */
-static double expected_of(const struct cmp *c, const struct cmp_row *row)
+static double expected_of(const struct cmp_rows *c, const struct cmp_measured *m,
+                          const struct cmp_row *row)
 {
-    double noise = c->noise.n != 0 ? c->noise.p[c->pairs.p[row->pair].b] : NAN;
+    double noise = m->noise.n != 0 ? m->noise.p[c->pairs.p[row->pair].b] : NAN;
     if (noise > 0)
         return noise;
     double u = 0.425 * unit_roundoff(row->t.type), w = 0.425 * unit_roundoff(row->b.type);
@@ -132,22 +131,23 @@ static const char *name_of(const struct cmp_pattern *p, bool measured)
     return "different";
 }
 
-struct cmp_pattern cmp__pattern(const struct cmp *c, const struct cmp_row *row)
+struct cmp_pattern cmp__pattern(const struct cmp_rows *c, const struct cmp_measured *m,
+                                const struct cmp_row *row)
 {
     struct cmp_pattern p = {
         .ext = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}, .expected = NAN, .z = NAN, .name = "N/A"};
-    bool measured = c->mode == PROBE_MODE_TENSOR;
+    bool measured = c->set->mode == PROBE_MODE_TENSOR;
     if (!row->t.present || !row->b.present || row->t.type == MS_DT_NONE ||
         row->b.type == MS_DT_NONE)
         return p;
-    if (c->mode == PROBE_MODE_MD5) {
+    if (c->set->mode == PROBE_MODE_MD5) {
         p.name = ms_str_eq(row->t.md5, row->b.md5) ? "identical" : "different";
         return p;
     }
     if (measured && row->fig.state != CMP_STATE_OK)
         return p;
     p.ext = measured ? row->fig.ext : ext_of_stats(row);
-    p.expected = expected_of(c, row);
+    p.expected = expected_of(c, m, row);
     double size = measured ? p.ext.rel_l2 : p.ext.rel_l2_bound;
     if (isnan(size))
         return p;

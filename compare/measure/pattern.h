@@ -2,10 +2,10 @@
  *
  * pattern: what a difference looks like, and whether rounding alone can explain it.
  */
-#ifndef COMPARE_PATTERN_H
-#define COMPARE_PATTERN_H
+#ifndef COMPARE_MEASURE_PATTERN_H
+#define COMPARE_MEASURE_PATTERN_H
 
-#include "compare/compare.h"
+#include "compare/measure/measured.h"
 
 struct cmp_pattern {
     struct cmp_ext ext;
@@ -16,6 +16,7 @@ struct cmp_pattern {
         *name; /* "identical", "rounding", "scaled", "sign flip", "shifted", "outliers", ... */
 };
 
-struct cmp_pattern cmp__pattern(const struct cmp *c, const struct cmp_row *row);
+struct cmp_pattern cmp__pattern(const struct cmp_rows *c, const struct cmp_measured *m,
+                                const struct cmp_row *row);
 
 #endif

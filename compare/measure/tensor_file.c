@@ -1,10 +1,65 @@
 /* SPDX-License-Identifier: MIT
  *
- * used_rows: operators over groups of rows fill the head of their output and leave the rest of the
- * buffer as it was, which is whatever lay there.  How long the head is, an argument says.
+ * tensor_file: where the data file of a row is, and what of it can be compared.
  */
-#include "compare/cmp_int.h"
+#include "compare/measure/tensor_file.h"
 
+#include <stdio.h>
+
+#define FILE_MAX ((size_t)10 << 30) /* what the official tool reads */
+enum { PATH_BYTES = 4096 };
+
+struct ms_str cmp__data_name(const struct cmp__side *s, uint32_t row)
+{
+    struct probe_leaf leaf;
+    if (row == MS_MAP_NONE || !(cmp__side_row(s, row)->flags & PROBE_LEAF_HAS_DATA_NAME))
+        return MS_STR_NONE;
+    probe_row_leaf(s->dump, cmp__side_row(s, row), &leaf);
+    return leaf.data_name;
+}
+
+/* A name that stays in the dump's own folder. */
+static bool is_safe(struct ms_str name)
+{
+    return name.n != 0 && name.p[0] != '/' && ms_str_find_str(name, MS_STR("..")) < 0 &&
+           ms_str_find(name, '\\') < 0;
+}
+
+enum ms_rc cmp__open_tensor(const struct probe_dump *d, const char *dir, struct ms_str name,
+                            struct probe_tensor *t, struct ms_err *err)
+{
+    char path[PATH_BYTES];
+    if (!is_safe(name))
+        return ms_fail(err, MS_E_ARG, "%.*s: not a name in the dump's own folder",
+                       MS_STR_ARG(name));
+    int n = snprintf(path, sizeof path, "%s/%.*s", dir, MS_STR_ARG(name));
+    struct ms_str said = d->data_dir; /* where it was written; it may have been moved since */
+    if (n > 0 && (size_t)n < sizeof path && ms_path_kind(path) == MS_KIND_NONE && said.n != 0)
+        n = snprintf(path, sizeof path, "%.*s/%.*s", MS_STR_ARG(said), MS_STR_ARG(name));
+    if (n < 0 || (size_t)n >= sizeof path)
+        return ms_fail(err, MS_E_LIMIT, "%s: path too long", dir);
+    return probe_tensor_open(t, path, FILE_MAX, err);
+}
+
+bool cmp__same_shape(const struct probe_tensor *a, const struct probe_tensor *b)
+{
+    uint32_t i = 0, k = 0;
+    for (;;) {
+        while (i < a->ndim && a->shape[i] == 1)
+            i++;
+        while (k < b->ndim && b->shape[k] == 1)
+            k++;
+        if (i == a->ndim || k == b->ndim)
+            return i == a->ndim && k == b->ndim;
+        if (a->shape[i++] != b->shape[k++])
+            return false;
+    }
+}
+
+/* ---- rows that an operator wrote ------------------------------------------ */
+
+/* Operators over groups of rows fill the head of their output and leave the rest of the buffer as it
+ * was.  An argument of theirs says how long the head is. */
 static const struct {
     const char *op, *sizes; /* part of the operator's name; the argument that holds group sizes */
 } grouped[] = {
@@ -44,14 +99,14 @@ static uint32_t row_with_path(const struct cmp__side *s, const struct cmp__op *o
     return MS_MAP_NONE;
 }
 
-uint64_t cmp__used_rows(const struct cmp *c, uint32_t t_row)
+uint64_t cmp__used_rows(const struct cmp_rows *c, uint32_t t_row)
 {
     const struct cmp__side *s = &c->t;
     const struct cmp__op *op = &s->ops.p[s->op_of.p[t_row]];
     struct ms_str name = probe_node_name(s->dump, op->node);
     struct probe_tensor sizes = {0};
     struct ms_err why = {0};
-    if (cmp__side_row(s, t_row)->section != PROBE_SEC_OUTPUT || c->conf.compat == CMP_OLD)
+    if (cmp__side_row(s, t_row)->section != PROBE_SEC_OUTPUT || c->set->conf.rules->whole_outputs)
         return UINT64_MAX;
     unsigned k = 0;
     while (k < GROUPED && ms_str_find_str(name, ms_str_of(grouped[k].op)) < 0)

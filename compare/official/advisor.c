@@ -2,10 +2,10 @@
  *
  * advisor: where the first bad row stands in its op says what to look at.
  */
-#include "compare/advisor.h"
+#include "compare/official/advisor.h"
 
-#include "compare/cmp_int.h"
-#include "compare/judge_old.h"
+#include "compare/official/judge_old.h"
+#include "compare/table/comparison.h"
 
 enum { RENEW_GROUPS = 256 };
 
@@ -45,7 +45,7 @@ static const char *advice_for(struct ms_str name)
 static enum ms_rc find(const struct cmp *c, struct cmp_view *v, const struct cmp_row **found,
                        size_t *line, struct ms_err *err)
 {
-    struct cmp_old_verdict verdict;
+    struct cmp_row_verdict verdict;
     *found = NULL;
     *line = 0;
     for (size_t g = 0; g < cmp_groups(c); g++) {
@@ -53,7 +53,7 @@ static enum ms_rc find(const struct cmp *c, struct cmp_view *v, const struct cmp
             MS_TRY(cmp_view_renew(v, err));
         MS_TRY(cmp_view_group(c, g, v, err));
         for (size_t i = 0; i < v->rows.n; i++, ++*line) {
-            MS_TRY(cmp__judge_old(c, v, &v->rows.p[i], &verdict, err));
+            MS_TRY(cmp__judge_old(&c->set, v, &v->rows.p[i], &verdict, err));
             if (verdict.failed) {
                 *found = &v->rows.p[i];
                 return MS_OK;

@@ -2,11 +2,11 @@
  *
  * atb: statistic.csv of both sides, line by line.
  */
-#include "compare/atb.h"
+#include "compare/official/atb.h"
 
-#include "compare/file_pair.h"
+#include "compare/official/file_pair.h"
+#include "probe/base/csv.h"
 #include "probe/base/map.h"
-#include "probe/csvread.h"
 
 #include <math.h>
 
@@ -97,7 +97,7 @@ static enum ms_rc take_path(struct side *s, struct line *l, struct ms_buf *text)
 }
 
 /* Lines of another length, or whose names and ids do not go together, are passed over. */
-static enum ms_rc take_line(struct side *s, const struct probe_csv *r, struct ms_buf *text)
+static enum ms_rc take_line(struct side *s, const struct ms_csv *r, struct ms_buf *text)
 {
     struct line l = {.path = NULL};
     bool added;
@@ -123,18 +123,18 @@ static enum ms_rc take_line(struct side *s, const struct probe_csv *r, struct ms
 
 static enum ms_rc read_lines(struct side *s, struct ms_str csv)
 {
-    struct probe_csv r;
+    struct ms_csv r;
     struct ms_buf text = {.max = 1 << 16};
     bool more, header = true;
     enum ms_rc rc;
-    probe_csv_init(&r, csv.p, csv.n);
-    while ((rc = probe_csv_next(&r, &more, s->err)) == MS_OK && more) {
+    ms_csv_init(&r, csv.p, csv.n);
+    while ((rc = ms_csv_next(&r, &more, s->err)) == MS_OK && more) {
         rc = header ? MS_OK : take_line(s, &r, &text);
         header = false;
         if (rc != MS_OK)
             break;
     }
-    probe_csv_free(&r);
+    ms_csv_free(&r);
     ms_buf_free(&text);
     if (rc == MS_OK && s->lines.n == 0)
         rc = ms_fail(s->err, MS_E_FORMAT, "no line of %d columns; is it one of ATB?", COLUMNS);
@@ -231,7 +231,7 @@ static void put_common(struct cmp__sheet *s, const struct pair *p)
 static bool number_of(const struct line *l, unsigned stat, double *v)
 {
     struct ms_str field = l != NULL ? l->field[STATS + stat] : MS_STR_NONE;
-    return field.n != 0 && !ms_str_is(field, "N/A") && probe_csv_number(field, v);
+    return field.n != 0 && !ms_str_is(field, "N/A") && ms_csv_number(field, v);
 }
 
 struct delta {

@@ -5,11 +5,11 @@
  *
  * Tensors meet by the ids and names of their operators, input or output and index.
  */
-#ifndef COMPARE_ATB_H
-#define COMPARE_ATB_H
+#ifndef COMPARE_OFFICIAL_ATB_H
+#define COMPARE_OFFICIAL_ATB_H
 
-#include "compare/out.h"
-#include "compare/sheet.h"
+#include "compare/write/out.h"
+#include "compare/write/sheet.h"
 
 struct cmp_atb_conf {
     bool strict; /* as the official table: what one side alone has is left out */

@@ -2,7 +2,8 @@
  *
  * file_pair: two tensor files, measured.
  */
-#include "compare/file_pair.h"
+#include "compare/official/file_pair.h"
+#include "compare/official/rules_official.h"
 
 #include <float.h>
 #include <math.h>
@@ -91,14 +92,14 @@ static void say_of_cosine(struct cmp__file_pair *p, bool strict)
 enum ms_rc cmp__file_pair_open(struct cmp__file_pair *p, const char *n, const char *b,
                                bool same_type, bool strict, struct ms_err *err)
 {
-    const struct cmp_conf conf = {.compat = strict ? CMP_STRICT : CMP_CUR};
+    const struct cmp_rules *rules = cmp_rules_of(strict ? CMP_STRICT : CMP_CUR);
     *p = (struct cmp__file_pair){.why.max = 1 << 16, .fig.state = CMP_STATE_NO_DATA};
     p->has_n = open_file(&p->n, n, &p->why);
     p->has_b = open_file(&p->b, b, &p->why);
     if (p->has_n && p->has_b)
         say_why_not(p, same_type);
     if (p->why.n == 0)
-        MS_TRY(cmp__measure_two(&conf, &p->n, &p->b, &p->fig, err));
+        MS_TRY(cmp__measure_two(rules, false, &p->n, &p->b, &p->fig, err));
     say_of_cosine(p, strict);
     if (p->fig.state == CMP_STATE_MASKS)
         ms_buf_puts(&p->why, "The position of inf or nan in NPU and bench Tensor do not match.\n");

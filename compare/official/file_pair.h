@@ -2,11 +2,11 @@
  *
  * file_pair: two tensor files that a table names, and the cells about them.
  */
-#ifndef COMPARE_FILE_PAIR_H
-#define COMPARE_FILE_PAIR_H
+#ifndef COMPARE_OFFICIAL_FILE_PAIR_H
+#define COMPARE_OFFICIAL_FILE_PAIR_H
 
-#include "compare/cmp_int.h"
-#include "compare/sheet.h"
+#include "compare/measure/measured.h"
+#include "compare/write/sheet.h"
 
 struct cmp__file_pair {
     struct probe_tensor n, b;

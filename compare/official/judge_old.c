@@ -2,11 +2,171 @@
  *
  * judge_old: a row of 1.x is judged by its own figures alone.
  */
-#include "compare/judge_old.h"
+#include "compare/official/judge_old.h"
 
-#include "compare/cmp_int.h"
+#include "compare/measure/measure_stat.h"
+#include "compare/read/item.h"
+#include "compare/read/pytext.h"
+#include "compare/read/setup.h"
 
 #include <math.h>
+
+/* ---- colours -------------------------------------------------------------- */
+
+/* A row is coloured for its own figures, and an output row for how it compares with each input or
+ * parameter of its op.  A reason is given once for every input that it holds for, as the official
+ * tool does. */
+
+/* What is collected about a row. */
+struct mark {
+    enum cmp_colour colour;
+    struct ms_buf *reasons;
+};
+
+/* Red takes the place of yellow, reasons and all. */
+static void put(struct mark *m, enum cmp_colour colour, const char *reason)
+{
+    if (colour < m->colour)
+        return;
+    if (m->reasons != NULL && colour > m->colour)
+        ms_buf_clear(m->reasons);
+    if (m->reasons != NULL && m->reasons->n != 0)
+        ms_buf_putc(m->reasons, '\n');
+    if (m->reasons != NULL)
+        ms_buf_puts(m->reasons, reason);
+    m->colour = colour;
+}
+
+static bool is_special(const struct cmp_value *x)
+{
+    return x->kind == CMP_VALUE_NAN || x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF;
+}
+
+static double max_of(const struct cmp_item *item)
+{
+    return cmp__value_number(&item->stat[PROBE_STAT_MAX]);
+}
+
+/* How far the maxima are apart, or of tensors the elements; NaN where that is not a number. */
+static double max_diff(const struct cmp_setup *set, const struct cmp_row *row)
+{
+    if (set->mode != PROBE_MODE_TENSOR)
+        return fabs(max_of(&row->t) - max_of(&row->b));
+    bool known = row->fig.state == CMP_STATE_OK || row->fig.state == CMP_STATE_SCALAR;
+    return known ? row->fig.metric[CMP_MAX_ABS] : NAN;
+}
+
+static bool is_number(const struct cmp_value *x)
+{
+    return !x->is_text && !isnan(cmp__value_number(x));
+}
+
+static bool is_numeric(const struct cmp_setup *set, const struct cmp_row *row)
+{
+    return is_number(&row->t.stat[PROBE_STAT_MAX]) && is_number(&row->b.stat[PROBE_STAT_MAX]) &&
+           !isnan(max_diff(set, row));
+}
+
+/* ---- a row by itself -------------------------------------------------------- */
+
+static void judge_alone(const struct cmp_setup *set, const struct cmp_row *row, struct mark *m)
+{
+    if (is_special(&row->t.stat[PROBE_STAT_MAX]) || is_special(&row->t.stat[PROBE_STAT_MIN]))
+        put(m, CMP_RED, "maximum or minimum is nan, -inf, or inf");
+    else if (max_diff(set, row) > 1e10)
+        put(m, CMP_RED, "maximum absolute error exceeds 1e+10");
+}
+
+/* ---- an output against an input ------------------------------------------------ */
+
+static void judge_magnitude(double in, double out, struct mark *m)
+{
+    if (in > 1 && out > 1 && out >= in && log10(out) - log10(in) >= 1)
+        put(m, CMP_YELLOW,
+            "maximum absolute error of both input/parameters and output exceed 1, with the output "
+            "larger by an order of magnitude");
+}
+
+/* A figure of a tensor; NaN where the tool has a word instead, as for the cosine of one element. */
+static double figure(const struct cmp_row *row, unsigned which)
+{
+    double x = row->fig.state == CMP_STATE_OK ? row->fig.metric[which] : NAN;
+    return x != HUGE_VAL ? x : NAN;
+}
+
+static void judge_tensors(const struct cmp_row *in, const struct cmp_row *out, struct mark *m)
+{
+    double ratio_in = figure(in, CMP_THOUSANDTH), ratio_out = figure(out, CMP_THOUSANDTH);
+    if (ratio_in > 0.9 && ratio_out < 0.6)
+        put(m, CMP_RED,
+            "The input/parameter's one thousandth err ratio exceeds 0.9, while the output's is "
+            "below 0.6");
+    else if (ratio_in - ratio_out > 0.1)
+        put(m, CMP_YELLOW,
+            "The output's one thousandth err ratio decreases by more than 0.1 compared to the "
+            "input/parameter's");
+    if (figure(in, CMP_COSINE) - figure(out, CMP_COSINE) > 0.1)
+        put(m, CMP_YELLOW,
+            "The output's cosine decreases by more than 0.1 compared to the input/parameter's");
+}
+
+static double relative(const struct cmp_row *row)
+{
+    double n = max_of(&row->t), b = max_of(&row->b);
+    return b != 0 ? fabs((n - b) / b) : NAN;
+}
+
+static void judge_statistics(const struct cmp_row *in, const struct cmp_row *out, struct mark *m)
+{
+    double rel_in = relative(in), rel_out = relative(out);
+    if (rel_out > 0.5)
+        put(m, CMP_RED, "maximum relative error exceeds 0.5");
+    else if (rel_out > 0.1 && rel_in < 0.01)
+        put(m, CMP_YELLOW,
+            "The output's maximum relative error exceeds 0.1, while the input/parameter's is below "
+            "0.01");
+}
+
+static void judge_pair(const struct cmp_setup *set, const struct cmp_row *in,
+                       const struct cmp_row *out, struct mark *m)
+{
+    judge_magnitude(max_diff(set, in), max_diff(set, out), m);
+    if (set->mode == PROBE_MODE_TENSOR)
+        judge_tensors(in, out, m);
+    else
+        judge_statistics(in, out, m);
+}
+
+/* The first row of an op counts as an input, whatever it is. */
+static bool is_output(const struct cmp_view *v, const struct cmp_row *row)
+{
+    return row->is_output && row != v->rows.p;
+}
+
+static void judge_output(const struct cmp_setup *set, const struct cmp_view *v,
+                         const struct cmp_row *row, struct mark *m)
+{
+    if (!is_output(v, row) || !is_numeric(set, row))
+        return;
+    for (size_t i = 0; i < v->rows.n; i++) {
+        const struct cmp_row *in = &v->rows.p[i];
+        if (!is_output(v, in) && is_numeric(set, in))
+            judge_pair(set, in, row, m);
+    }
+}
+
+enum cmp_colour cmp__highlight(const struct cmp_setup *set, const struct cmp_view *v,
+                               const struct cmp_row *row, struct ms_buf *reasons)
+{
+    struct mark m = {.reasons = reasons};
+    if (set->mode == PROBE_MODE_MD5 || set->is_debug)
+        return CMP_PLAIN;
+    judge_alone(set, row, &m);
+    judge_output(set, v, row, &m);
+    if (!row->grad_same)
+        put(&m, CMP_YELLOW, "requires_grad is inconsistent");
+    return m.colour;
+}
 
 static const char *reached(const struct cmp_row *row)
 {
@@ -40,13 +200,13 @@ static bool needs_check(const struct cmp_row *row)
     return false;
 }
 
-static const char *result_of(const struct cmp *c, const struct cmp_row *row)
+static const char *result_of(const struct cmp_setup *set, const struct cmp_row *row)
 {
-    if (c->mode == PROBE_MODE_TENSOR)
+    if (set->mode == PROBE_MODE_TENSOR)
         return reached(row);
     if (!row->b.present)
         return "N/A";
-    if (c->mode == PROBE_MODE_MD5)
+    if (set->mode == PROBE_MODE_MD5)
         return ms_str_eq(row->t.md5, row->b.md5) ? "pass" : "Different";
     return needs_check(row) ? "Warning" : "";
 }
@@ -134,11 +294,12 @@ static void tell_no_error(struct ms_buf *out, const struct cmp_row *row)
 }
 
 /* Why the row has a colour, on lines behind what else is said of it. */
-static enum ms_rc add_reasons(const struct cmp *c, struct cmp_view *v, const struct cmp_row *row,
-                              struct cmp_old_verdict *out, struct ms_err *err)
+static enum ms_rc add_reasons(const struct cmp_setup *set, struct cmp_view *v,
+                              const struct cmp_row *row, struct cmp_row_verdict *out,
+                              struct ms_err *err)
 {
     struct ms_buf reasons = {.max = 1 << 24};
-    out->colour = cmp__highlight(c, v, row, &reasons);
+    out->colour = cmp__highlight(set, v, row, &reasons);
     if (reasons.n != 0 && v->scratch.n != 0)
         ms_buf_putc(&v->scratch, '\n');
     ms_buf_str(&v->scratch, ms_buf_slice(&reasons));
@@ -147,13 +308,13 @@ static enum ms_rc add_reasons(const struct cmp *c, struct cmp_view *v, const str
 }
 
 /* Of tensors, the last of the first two counts alone. */
-static void tell(const struct cmp *c, const struct cmp_row *row, const char *result,
+static void tell(const struct cmp_setup *set, const struct cmp_row *row, const char *result,
                  struct ms_buf *out)
 {
-    bool tensor = c->mode == PROBE_MODE_TENSOR;
+    bool tensor = set->mode == PROBE_MODE_TENSOR;
     if (!row->b.present && (row->grad_same || !tensor))
         ms_buf_puts(out, "No bench data matched.");
-    if (c->mode == PROBE_MODE_SUMMARY && strcmp(result, "Warning") == 0)
+    if (set->mode == PROBE_MODE_SUMMARY && strcmp(result, "Warning") == 0)
         ms_buf_puts(out, "Need double check api accuracy. ");
     if (!row->grad_same)
         ms_buf_puts(out, "Requires_grad inconsistent. ");
@@ -164,13 +325,15 @@ static void tell(const struct cmp *c, const struct cmp_row *row, const char *res
     }
 }
 
-enum ms_rc cmp__judge_old(const struct cmp *c, struct cmp_view *v, const struct cmp_row *row,
-                          struct cmp_old_verdict *out, struct ms_err *err)
+enum ms_rc cmp__judge_old(const struct cmp_setup *set, struct cmp_view *v,
+                          const struct cmp_row *row, struct cmp_row_verdict *out,
+                          struct ms_err *err)
 {
-    const char *result = result_of(c, row);
-    *out = (struct cmp_old_verdict){.result = ms_str_of(result)};
+    const char *result = result_of(set, row);
+    *out = (struct cmp_row_verdict){.result = ms_str_of(result)};
     out->failed = strcmp(result, "No") == 0 || strcmp(result, "Different") == 0 ||
                   strcmp(result, "Warning") == 0;
-    tell(c, row, result, &v->scratch);
-    return c->conf.highlight ? add_reasons(c, v, row, out, err) : cmp__keep(v, &out->message, err);
+    tell(set, row, result, &v->scratch);
+    return set->conf.highlight ? add_reasons(set, v, row, out, err)
+                               : cmp__keep(v, &out->message, err);
 }

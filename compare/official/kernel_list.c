@@ -2,11 +2,11 @@
  *
  * kernel_list: walking a dump of graph kernels.
  */
-#include "compare/kernel_list.h"
+#include "compare/official/kernel_list.h"
 
+#include "probe/base/csv.h"
 #include "probe/base/io.h"
 #include "probe/base/map.h"
-#include "probe/csvread.h"
 
 #include <limits.h>
 #include <math.h>
@@ -74,12 +74,12 @@ typedef enum ms_rc (*row_fn)(struct finder *f, void *into, const struct ms_str *
 static enum ms_rc read_csv(struct finder *f, const char *path, row_fn take, void *into)
 {
     struct ms_file file;
-    struct probe_csv r;
+    struct ms_csv r;
     bool more, header = true;
     MS_TRY(ms_file_map(&file, path, CSV_MAX, f->err));
-    probe_csv_init(&r, file.p, file.n);
+    ms_csv_init(&r, file.p, file.n);
     enum ms_rc rc;
-    while ((rc = probe_csv_next(&r, &more, f->err)) == MS_OK && more) {
+    while ((rc = ms_csv_next(&r, &more, f->err)) == MS_OK && more) {
         rc = take(f, into, r.fields.p, r.fields.n, header);
         header = false;
         if (rc != MS_OK) {
@@ -87,7 +87,7 @@ static enum ms_rc read_csv(struct finder *f, const char *path, row_fn take, void
             break;
         }
     }
-    probe_csv_free(&r);
+    ms_csv_free(&r);
     ms_file_unmap(&file);
     return rc != MS_OK ? ms_err_wrap(f->err, "%s", path), rc : MS_OK;
 }
@@ -123,7 +123,7 @@ static double number_of(struct ms_str field)
         return 0;
     if (ms_str_is(field, "True"))
         return 1;
-    return probe_csv_number(field, &v) ? (double)(float)v : NAN;
+    return ms_csv_number(field, &v) ? (double)(float)v : NAN;
 }
 
 /* Columns of statistic.csv. */

@@ -2,12 +2,12 @@
  *
  * kernel_list: which kernels a side has, by rank and step.
  */
-#ifndef COMPARE_KERNEL_LIST_H
-#define COMPARE_KERNEL_LIST_H
+#ifndef COMPARE_OFFICIAL_KERNEL_LIST_H
+#define COMPARE_OFFICIAL_KERNEL_LIST_H
 
 #include "probe/base/arena.h"
 #include "probe/base/vec.h"
-#include "probe/dump.h"
+#include "probe/dump/dump.h"
 
 /* A tensor of a kernel: a file, or a line of statistic.csv. */
 struct cmp__kernel {

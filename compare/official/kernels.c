@@ -2,10 +2,10 @@
  *
  * kernels: the table of a rank and step, from two sorted lists.
  */
-#include "compare/kernels.h"
+#include "compare/official/kernels.h"
 
-#include "compare/file_pair.h"
-#include "compare/kernel_list.h"
+#include "compare/official/file_pair.h"
+#include "compare/official/kernel_list.h"
 #include "probe/base/num.h"
 
 #include <math.h>

@@ -9,11 +9,11 @@
  * Kernels are paired by op, task, input or output and slot, and by how manieth time
  * they ran; what has no partner is listed too.
  */
-#ifndef COMPARE_KERNELS_H
-#define COMPARE_KERNELS_H
+#ifndef COMPARE_OFFICIAL_KERNELS_H
+#define COMPARE_OFFICIAL_KERNELS_H
 
-#include "compare/out.h"
-#include "compare/sheet.h"
+#include "compare/write/out.h"
+#include "compare/write/sheet.h"
 
 struct cmp_kernel_conf {
     const char *ranks, *steps; /* "0,1"; NULL or empty: all */

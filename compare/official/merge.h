@@ -8,10 +8,10 @@
  *
  * Only rows of the operators asked for are kept in memory.
  */
-#ifndef COMPARE_MERGE_H
-#define COMPARE_MERGE_H
+#ifndef COMPARE_OFFICIAL_MERGE_H
+#define COMPARE_OFFICIAL_MERGE_H
 
-#include "compare/out.h"
+#include "compare/write/out.h"
 #include "probe/base/arena.h"
 #include "probe/base/map.h"
 
@@ -63,5 +63,8 @@ enum ms_rc cmp_merge_read(struct cmp_merge *m, const char *dir, const struct cmp
 enum ms_rc cmp_merge_write(const struct cmp_merge *m, const char *path,
                            struct ms_err *err) MS_MUST_USE;
 void cmp_merge_free(struct cmp_merge *m);
+
+/* Is it the file of a rank's result?  Then its rank and time. */
+bool cmp__merge_name(struct ms_str name, uint64_t *rank, uint64_t *stamp);
 
 #endif

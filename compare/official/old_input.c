@@ -5,7 +5,7 @@
  *
  * The stack is looked for beside the dump, so its path says nothing new.
  */
-#include "compare/old_input.h"
+#include "compare/official/old_input.h"
 
 #include "probe/base/conf.h"
 #include "probe/base/mem.h"

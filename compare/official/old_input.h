@@ -2,8 +2,8 @@
  *
  * old_input: the json in which msprobe 1.x takes its paths (-i compare.json).
  */
-#ifndef COMPARE_OLD_INPUT_H
-#define COMPARE_OLD_INPUT_H
+#ifndef COMPARE_OFFICIAL_OLD_INPUT_H
+#define COMPARE_OFFICIAL_OLD_INPUT_H
 
 #include "probe/base/arena.h"
 #include "probe/base/map.h"

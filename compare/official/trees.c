@@ -2,9 +2,10 @@
  *
  * trees: directories of .npy files, mirrored.
  */
-#include "compare/trees.h"
+#include "compare/official/trees.h"
 
-#include "compare/file_pair.h"
+#include "compare/official/file_pair.h"
+#include "compare/read/pytext.h"
 
 #define TEXT_MAX ((size_t)1 << 32)
 enum { DEPTH_MAX = 10 };

@@ -5,11 +5,11 @@
  * A file's key is its name without the last two parts (NAME_STEP_ID.npy); files of
  * one key meet in the order of their paths.
  */
-#ifndef COMPARE_TREES_H
-#define COMPARE_TREES_H
+#ifndef COMPARE_OFFICIAL_TREES_H
+#define COMPARE_OFFICIAL_TREES_H
 
-#include "compare/out.h"
-#include "compare/sheet.h"
+#include "compare/write/out.h"
+#include "compare/write/sheet.h"
 #include "probe/base/map.h"
 
 /* Keys of the target and what they are called on the golden side. */

@@ -11,7 +11,7 @@
  * What training does between the backward of the model and the next forward of its
  * embedding has no twin and is left out.
  */
-#include "compare/consistent.h"
+#include "compare/pair/consistent.h"
 
 enum { KEY_MAX = 1 << 20 };
 
@@ -38,14 +38,11 @@ static const struct rename megatron_names[] = {{"word_embeddings", "embed_tokens
 /* Record name without call number and direction, and those two. */
 static void split_record(struct ms_str name, struct ms_str *base, struct ms_str *call)
 {
-    int64_t last = ms_str_rfind(name, '.');
-    int64_t before = last > 0 ? ms_str_rfind(ms_str_sub(name, 0, (uint32_t)last), '.') : -1;
-    struct ms_str tail = ms_str_sub(name, (uint32_t)(last + 1), name.n);
-    struct ms_str two = ms_str_sub(name, (uint32_t)(before + 1), name.n);
-    bool gradient =
-        ms_str_starts(two, MS_STR("parameters_grad")) || ms_str_is(tail, "parameters_grad");
-    int64_t end = gradient ? last : before;
-    *base = ms_str_sub(name, 0, end > 0 ? (uint32_t)end : 0);
+    struct ms_str head = probe_name_cut(name, 2);
+    struct ms_str two = ms_str_sub(name, probe_name_parts(name) > 2 ? head.n + 1 : 0, name.n);
+    bool gradient = ms_str_starts(two, MS_STR("parameters_grad")) ||
+                    ms_str_is(probe_name_last(name), "parameters_grad");
+    *base = gradient ? probe_name_cut(name, 1) : head;
     *call = gradient ? MS_STR("parameters_grad") : two;
 }
 
@@ -95,14 +92,14 @@ static struct ms_str behind_last(struct ms_str s, const char *word)
 }
 
 /* A name inside the model without the wrappers around it, its class last. */
-static struct ms_str module_class(const struct cmp *c, struct ms_str base, bool training)
+static struct ms_str module_class(const struct cmp_rows *c, struct ms_str base, bool training)
 {
     if (!training) {
         struct ms_str inner = behind_layers(base);
         bool outer = ms_str_starts(inner, MS_STR("Module.model."));
         return outer ? ms_str_sub(inner, 13, inner.n) : inner;
     }
-    bool fsdp = c->conf.consistent == CMP_CONSISTENT_FSDP;
+    bool fsdp = c->set->conf.consistent == CMP_CONSISTENT_FSDP;
     struct ms_str inner = fsdp ? behind_last(base, "_fsdp_wrapped_module") : behind_layers(base);
     return behind_last(inner, "module.module");
 }
@@ -117,11 +114,11 @@ static struct ms_str renamed(const struct rename *list, struct ms_str name)
 }
 
 /* The module by the inference engine's name for it. */
-static struct ms_str module_name(const struct cmp *c, struct ms_str module, bool training)
+static struct ms_str module_name(const struct cmp_rows *c, struct ms_str module, bool training)
 {
-    bool fsdp = c->conf.consistent == CMP_CONSISTENT_FSDP;
+    bool fsdp = c->set->conf.consistent == CMP_CONSISTENT_FSDP;
     if (fsdp && !training)
-        return ms_str_sub(module, (uint32_t)(ms_str_rfind(module, '.') + 1), module.n);
+        return probe_name_last(module);
     int64_t dot = ms_str_find(module, '.');
     if (dot < 0)
         return module;
@@ -141,23 +138,25 @@ struct phase {
     bool idle;
 };
 
-static bool is_model(const struct cmp *c, struct ms_str cls)
+static bool is_model(const struct cmp_rows *c, struct ms_str cls)
 {
-    if (c->conf.consistent == CMP_CONSISTENT_MEGATRON)
+    if (c->set->conf.consistent == CMP_CONSISTENT_MEGATRON)
         return ms_str_is(cls, "GPTModel");
     return ms_str_is(cls, "Qwen2Model") || ms_str_is(cls, "Qwen3Model") ||
            ms_str_is(cls, "Qwen3MoeModel");
 }
 
-static bool is_embedding(const struct cmp *c, struct ms_str cls)
+static bool is_embedding(const struct cmp_rows *c, struct ms_str cls)
 {
-    return ms_str_is(cls, c->conf.consistent == CMP_CONSISTENT_FSDP ? "Embedding"
-                                                                    : "VocabParallelEmbedding");
+    return ms_str_is(cls, c->set->conf.consistent == CMP_CONSISTENT_FSDP
+                              ? "Embedding"
+                              : "VocabParallelEmbedding");
 }
 
-static bool takes_part(const struct cmp *c, struct phase *p, struct ms_str base, struct ms_str call)
+static bool takes_part(const struct cmp_rows *c, struct phase *p, struct ms_str base,
+                       struct ms_str call)
 {
-    struct ms_str cls = ms_str_sub(base, (uint32_t)(ms_str_rfind(base, '.') + 1), base.n);
+    struct ms_str cls = probe_name_last(base);
     if (ms_str_starts(call, MS_STR("backward.")) && is_model(c, cls))
         p->idle = true;
     else if (ms_str_starts(call, MS_STR("forward.")) && is_embedding(c, cls))
@@ -168,7 +167,7 @@ static bool takes_part(const struct cmp *c, struct phase *p, struct ms_str base,
 /* ---- keys ------------------------------------------------------------------ */
 
 struct keyer {
-    struct cmp *c;
+    struct cmp_rows *c;
     struct ms_map keys, bases;
     MS_VEC(uint32_t) calls; /* by base: forwards so far */
     struct ms_arena *arena;
@@ -202,8 +201,7 @@ static enum ms_rc key_of_record(struct keyer *k, struct ms_str base, struct ms_s
                                 bool training, struct ms_err *err)
 {
     struct ms_str layer, inner = module_class(k->c, base, training);
-    int64_t dot = ms_str_rfind(inner, '.');
-    struct ms_str module = ms_str_sub(inner, 0, dot > 0 ? (uint32_t)dot : 0);
+    struct ms_str module = probe_name_cut(inner, 1);
     ms_buf_clear(&k->text);
     if (training)
         MS_TRY(put_call(k, base, call, err));
@@ -214,7 +212,7 @@ static enum ms_rc key_of_record(struct keyer *k, struct ms_str base, struct ms_s
         ms_buf_str(&k->text, layer);
     ms_buf_putc(&k->text, '\n');
     /* The official tool forgets the names of operators, so that all of a kind are one. */
-    bool whole = !cmp__strict(k->c) && !is_module(base);
+    bool whole = !k->c->set->conf.rules->forgets_operators && !is_module(base);
     ms_buf_str(&k->text, whole ? base : module_name(k->c, module, training));
     ms_buf_putc(&k->text, '\n');
     return MS_OK;
@@ -367,7 +365,7 @@ static bool next_row(const struct table *t, uint32_t at_t, uint32_t at_b, uint32
     return false;
 }
 
-static enum ms_rc weave(struct cmp *c, struct table *t, uint32_t *order, struct ms_err *err)
+static enum ms_rc weave(struct cmp_rows *c, struct table *t, uint32_t *order, struct ms_err *err)
 {
     size_t n = t->rows.n, i = 0, k = 0;
     for (size_t done = 0; done < n; done++) {
@@ -376,10 +374,11 @@ static enum ms_rc weave(struct cmp *c, struct table *t, uint32_t *order, struct 
         while (t->used[t->by[0][k]])
             k++;
         uint32_t row;
-        if (!next_row(t, t->by[1][i], t->by[0][k], &row) && cmp__strict(c))
+        if (!next_row(t, t->by[1][i], t->by[0][k], &row) && c->set->conf.rules->refuses_orders)
             return ms_fail(err, MS_E_FORMAT,
                            "rows of training and inference come in orders that contradict each "
-                           "other; leave out --compat strict");
+                           "other; leave out --compat %s",
+                           c->set->conf.rules->name);
         t->used[row] = true;
         order[done] = row;
     }
@@ -400,7 +399,7 @@ static enum ms_rc put_row(struct table *t, uint32_t target, uint32_t golden, str
 /* Each row of the side that is not folded, and rows of the other that are not asked for. */
 static enum ms_rc list_table(const struct keyer *k, struct table *t, struct ms_err *err)
 {
-    int many = cmp__folds_target(k->c) ? 1 : 0, one = 1 - many;
+    int many = cmp__folds_target(k->c->set) ? 1 : 0, one = 1 - many;
     size_t rows[2] = {k->c->b.order.n, k->c->t.order.n};
     for (uint32_t i = 0; i < rows[one]; i++) {
         uint32_t key = k->key[one][i];
@@ -419,8 +418,8 @@ static enum ms_rc list_table(const struct keyer *k, struct table *t, struct ms_e
 
 static enum ms_rc put_pair(const struct keyer *k, const struct cmp__pair *row, struct ms_err *err)
 {
-    struct cmp *c = k->c;
-    int many = cmp__folds_target(c) ? 1 : 0;
+    struct cmp_rows *c = k->c;
+    int many = cmp__folds_target(c->set) ? 1 : 0;
     struct cmp__pair *p = ms_vec_push(&c->pairs);
     if (p == NULL)
         return ms_no_memory(err);
@@ -454,7 +453,7 @@ static enum ms_rc put_all(const struct keyer *k, struct table *t, struct ms_err 
     return rc;
 }
 
-enum ms_rc cmp__pair_consistent(struct cmp *c, struct ms_err *err)
+enum ms_rc cmp__pair_consistent(struct cmp_rows *c, struct ms_err *err)
 {
     struct keyer k = {.c = c, .text.max = KEY_MAX, .name.max = KEY_MAX};
     struct table t = {0};

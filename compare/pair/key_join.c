@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * align: which target row belongs to which row of the golden side.
+ * key_join: which target row belongs to which row of the golden side.
  *
  * Both sides give each row a key; a row's partners are the golden rows with the
  * same key, in file order.  Keys are made by all threads and kept as hashes only;
@@ -12,16 +12,17 @@
  * lists the golden rows that nobody asked for, behind the op of the golden row
  * before them.
  */
-#include "compare/consistent.h"
-#include "compare/match.h"
-#include "compare/row_key.h"
+#include "compare/pair/consistent.h"
+#include "compare/pair/match.h"
+#include "compare/pair/row_key.h"
+#include "probe/base/assert.h"
 
 #include <stdatomic.h>
 
 enum { CHUNK_ROWS = 1 << 13 };
 
 struct aligner {
-    struct cmp *c;
+    struct cmp_rows *c;
     struct ms_pool *pool;
     struct cmp__keys keys;
     MS_VEC(uint32_t) partner_op; /* golden row -> target op that got it */
@@ -71,7 +72,7 @@ static uint64_t hash_of(struct cmp__keyer *k, unsigned salt)
 static enum ms_rc hash_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
     struct join *j = ctx;
-    const struct cmp *c = j->a->c;
+    const struct cmp_rows *c = j->a->c;
     size_t of_golden = chunks_of(c->b.order.n);
     bool golden = item < of_golden;
     size_t rows = golden ? c->b.order.n : c->t.order.n;
@@ -124,7 +125,7 @@ static enum ms_rc pair_hashes(struct join *j, struct ms_err *err)
 static enum ms_rc check_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
     struct join *j = ctx;
-    const struct cmp *c = j->a->c;
+    const struct cmp_rows *c = j->a->c;
     struct cmp__keyer t, b;
     (void)worker;
     cmp__keyer_init(&t, &j->a->keys);
@@ -260,7 +261,7 @@ static enum ms_rc walk(struct aligner *a, struct queue *t, struct queue *b, stru
         if (b->tail < nb)
             queue_append(b);
         /* Here the official tool stops and loses what has not been appended. */
-        if (cmp__strict(a->c) && (t->head == t->tail) != (b->head == b->tail))
+        if (a->c->set->conf.rules->fuzzy_stops && (t->head == t->tail) != (b->head == b->tail))
             break;
         if (!next_hit(t, b, &at_t, &at_b))
             continue;
@@ -353,7 +354,7 @@ static enum ms_rc find_lonely(struct aligner *a, struct lonely *l, struct ms_err
     return MS_OK;
 }
 
-static void put_lonely(struct cmp *c, const struct lonely *l, uint32_t anchor)
+static void put_lonely(struct cmp_rows *c, const struct lonely *l, uint32_t anchor)
 {
     for (uint32_t i = anchor == 0 ? 0 : l->end.p[anchor - 1]; i < l->end.p[anchor]; i++)
         c->pairs.p[c->pairs.n++] = (struct cmp__pair){MS_MAP_NONE, l->rows.p[i]};
@@ -362,7 +363,7 @@ static void put_lonely(struct cmp *c, const struct lonely *l, uint32_t anchor)
 /* Weave them in behind the ops they follow. */
 static enum ms_rc add_lonely(struct aligner *a, struct ms_err *err)
 {
-    struct cmp *c = a->c;
+    struct cmp_rows *c = a->c;
     struct lonely l = {0};
     enum ms_rc rc = find_lonely(a, &l, err);
     if (rc == MS_OK && l.rows.n != 0) {
@@ -393,7 +394,7 @@ static enum ms_rc add_lonely(struct aligner *a, struct ms_err *err)
 
 static enum ms_rc pair_aligned(struct aligner *a, struct ms_err *err)
 {
-    struct cmp *c = a->c;
+    struct cmp_rows *c = a->c;
     MS_TRY(cmp__match(c, a->pool, err));
     for (size_t i = 0; i < c->pairs.n; i++) {
         if (c->pairs.p[i].b != MS_MAP_NONE)
@@ -404,18 +405,18 @@ static enum ms_rc pair_aligned(struct aligner *a, struct ms_err *err)
 
 /* ---- groups ------------------------------------------------------------ */
 
-static uint32_t op_of_pair(const struct cmp *c, const struct cmp__pair *p)
+static uint32_t op_of_pair(const struct cmp_rows *c, const struct cmp__pair *p)
 {
     return p->t != MS_MAP_NONE ? c->t.op_of.p[p->t] : c->b.op_of.p[p->b];
 }
 
-static bool same_op(const struct cmp *c, const struct cmp__pair *x, const struct cmp__pair *y)
+static bool same_op(const struct cmp_rows *c, const struct cmp__pair *x, const struct cmp__pair *y)
 {
     return (x->t == MS_MAP_NONE) == (y->t == MS_MAP_NONE) && op_of_pair(c, x) == op_of_pair(c, y);
 }
 
 /* A row of inference alone stays with the op whose rows surround it. */
-static bool begins_consistent(const struct cmp *c, size_t i)
+static bool begins_consistent(const struct cmp_rows *c, size_t i)
 {
     const struct cmp__pair *p = c->pairs.p;
     uint32_t first = c->groups.n != 0 ? c->groups.p[c->groups.n - 1].first : 0;
@@ -430,9 +431,9 @@ static bool begins_consistent(const struct cmp *c, size_t i)
 
 /* Does pair i begin a group: another op, or the op with another partner?  *partner is the golden op
  * of the group so far.  Names may send the rows of one op to several; that stays one group. */
-static bool begins_group(const struct cmp *c, size_t i, uint32_t *partner)
+static bool begins_group(const struct cmp_rows *c, size_t i, uint32_t *partner)
 {
-    if (c->conf.consistent != CMP_CONSISTENT_NO)
+    if (c->set->conf.consistent != CMP_CONSISTENT_NO)
         return begins_consistent(c, i);
     const struct cmp__pair *p = &c->pairs.p[i];
     uint32_t op = p->b != MS_MAP_NONE ? c->b.op_of.p[p->b] : MS_MAP_NONE;
@@ -443,7 +444,7 @@ static bool begins_group(const struct cmp *c, size_t i, uint32_t *partner)
     return begins;
 }
 
-static enum ms_rc group(struct cmp *c, struct ms_err *err)
+static enum ms_rc group(struct cmp_rows *c, struct ms_err *err)
 {
     uint32_t partner = MS_MAP_NONE;
     for (size_t i = 0; i <= c->pairs.n; i++) {
@@ -462,10 +463,8 @@ static enum ms_rc group(struct cmp *c, struct ms_err *err)
 
 static enum ms_rc align(struct aligner *a, struct ms_err *err)
 {
-    if (a->c->conf.consistent != CMP_CONSISTENT_NO) {
+    if (a->c->set->conf.consistent != CMP_CONSISTENT_NO) {
         MS_TRY(cmp__pair_consistent(a->c, err));
-        if (a->c->conf.compat == CMP_STRICT)
-            MS_TRY(cmp__place_verdicts(a->c, err));
         return group(a->c, err);
     }
     size_t nb = a->c->b.order.n;
@@ -477,17 +476,40 @@ static enum ms_rc align(struct aligner *a, struct ms_err *err)
     if (cmp__match_wanted(a->c))
         MS_TRY(pair_aligned(a, err));
     else
-        MS_TRY(a->c->conf.fuzzy ? pair_fuzzy(a, err) : pair_exact(a, err));
-    if (!cmp__strict(a->c))
+        MS_TRY(a->c->set->conf.fuzzy ? pair_fuzzy(a, err) : pair_exact(a, err));
+    if (a->c->set->conf.rules->lists_lonely_golden)
         MS_TRY(add_lonely(a, err));
     return group(a->c, err);
 }
 
-enum ms_rc cmp__align(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
+enum ms_rc cmp__pair_rows(struct cmp_rows *c, struct ms_pool *pool, struct ms_err *err)
 {
+    ms_assert(c->set != NULL && c->pairs.n == 0 && c->groups.n == 0);
     struct aligner a = {.c = c, .pool = pool};
     enum ms_rc rc = align(&a, err);
     cmp__keys_free(&a.keys);
     ms_vec_free(&a.partner_op);
+    ms_assert(rc != MS_OK || c->groups.p[c->groups.n - 1].first == c->pairs.n);
     return rc;
+}
+
+void cmp__rows_free(struct cmp_rows *c)
+{
+    cmp_align_free(c->al);
+    for (int side = 0; side < 2; side++) {
+        if (c->has_tree[side])
+            probe_tree_close(&c->tree[side]);
+    }
+    cmp__side_free(&c->t);
+    cmp__side_free(&c->b);
+    if (c->has_stack)
+        probe_stacks_close(&c->stacks);
+    cmp__pairs_free(&c->row_map);
+    ms_vec_free(&c->named);
+    ms_vec_free(&c->pairs);
+    ms_vec_free(&c->folds);
+    ms_vec_free(&c->groups);
+    cmp__problems_free(&c->problems);
+    ms_free(c->t_dir);
+    ms_free(c->b_dir);
 }

@@ -7,8 +7,8 @@
  * it lies in, and the n-th op of a scope and state belongs to the n-th on the golden
  * side.
  */
-#include "compare/layer_int.h"
-#include "compare/map_names.h"
+#include "compare/pair/layer_int.h"
+#include "compare/pair/map_names.h"
 
 /* ---- rows --------------------------------------------------------------------------- */
 
@@ -82,7 +82,7 @@ static const struct cmp__op *mate_of(struct layer__layout *b, const struct layer
 }
 
 /* An operator that a rule names is meant to be that one, where both sides call it equally often. */
-static enum ms_rc note_named(struct cmp *c, struct layer__layout *t, struct layer__layout *b,
+static enum ms_rc note_named(struct cmp_rows *c, struct layer__layout *t, struct layer__layout *b,
                              const struct layer__op *op, struct ms_str path,
                              const struct cmp__op *mate, struct ms_err *err)
 {
@@ -98,7 +98,7 @@ static enum ms_rc note_named(struct cmp *c, struct layer__layout *t, struct laye
     return MS_OK;
 }
 
-static enum ms_rc pair_ops(struct cmp *c, struct layer__layout *t, struct layer__layout *b,
+static enum ms_rc pair_ops(struct cmp_rows *c, struct layer__layout *t, struct layer__layout *b,
                            const struct cmp__layers *rules, struct cmp__pairs *out,
                            struct ms_err *err)
 {
@@ -118,7 +118,7 @@ static enum ms_rc pair_ops(struct cmp *c, struct layer__layout *t, struct layer_
 
 /* ---- all of it ------------------------------------------------------------------------ */
 
-enum ms_rc layer__golden_stacks(const struct cmp *c, struct probe_stacks *s, bool *there,
+enum ms_rc layer__golden_stacks(const struct cmp_rows *c, struct probe_stacks *s, bool *there,
                                 struct ms_err *err)
 {
     char *d = ms_str_dup(ms_path_dir(c->b.dump->path));
@@ -132,7 +132,7 @@ enum ms_rc layer__golden_stacks(const struct cmp *c, struct probe_stacks *s, boo
     return rc;
 }
 
-static enum ms_rc check_names(struct cmp *c, const struct cmp__layers *rules,
+static enum ms_rc check_names(struct cmp_rows *c, const struct cmp__layers *rules,
                               const struct layer__layout *t, const struct layer__layout *b,
                               struct ms_err *err)
 {
@@ -145,12 +145,12 @@ static enum ms_rc check_names(struct cmp *c, const struct cmp__layers *rules,
 
 /* A dump with stacks cannot be held against one that has lost its own, but against one that has no
  * layers at all: of that one nothing is said. */
-static enum ms_rc check_files(struct cmp *c, const struct layer__layout *l, bool stacks,
+static enum ms_rc check_files(struct cmp_rows *c, const struct layer__layout *l, bool stacks,
                               bool others, struct ms_err *err)
 {
     const char *path = l->side->dump->path;
     if (l->bare)
-        return cmp__problem(c, err,
+        return cmp__problem(&c->problems, err,
                             "%s: neither stack.json nor construct.json is beside it, so -lm finds "
                             "no layers in it",
                             path);
@@ -159,7 +159,7 @@ static enum ms_rc check_files(struct cmp *c, const struct layer__layout *l, bool
                                        "-lm needs stack.json beside both dumps; %s has none", path);
 }
 
-static enum ms_rc expand(struct cmp *c, const struct probe_stacks *stacks,
+static enum ms_rc expand(struct cmp_rows *c, const struct probe_stacks *stacks,
                          const struct cmp__layers *rules, struct cmp__pairs *out,
                          struct ms_err *err)
 {
@@ -181,7 +181,7 @@ static enum ms_rc expand(struct cmp *c, const struct probe_stacks *stacks,
     return rc;
 }
 
-enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err *err)
+enum ms_rc cmp__layer_pairs(struct cmp_rows *c, struct cmp__pairs *out, struct ms_err *err)
 {
     struct cmp__layers rules = {0};
     struct probe_stacks stacks = {0};
@@ -189,8 +189,8 @@ enum ms_rc cmp__layer_pairs(struct cmp *c, struct cmp__pairs *out, struct ms_err
     *out = (struct cmp__pairs){.arena = ms_arena_new(LAYER__MAP_MAX)};
     if (out->arena == NULL)
         return ms_no_memory(err);
-    if (c->conf.layer.file != NULL)
-        MS_TRY(cmp__layers_read(&rules, c->conf.layer.file, err));
+    if (c->set->conf.layer.file != NULL)
+        MS_TRY(cmp__layers_read(&rules, c->set->conf.layer.file, err));
     enum ms_rc rc = layer__golden_stacks(c, &stacks, &there, err);
     if (rc == MS_OK)
         rc = expand(c, &stacks, &rules, out, err);

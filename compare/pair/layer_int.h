@@ -9,10 +9,10 @@
  *     i = layer__op_at(&other, path, state, n);
  *     layer__free(&l);
  */
-#ifndef COMPARE_LAYER_INT_H
-#define COMPARE_LAYER_INT_H
+#ifndef COMPARE_PAIR_LAYER_INT_H
+#define COMPARE_PAIR_LAYER_INT_H
 
-#include "compare/cmp_int.h"
+#include "compare/pair/layer.h"
 
 #define LAYER__MAP_MAX ((size_t)8 << 30)
 
@@ -25,7 +25,7 @@ struct layer__op {
 struct layer__layout {
     const struct cmp__side *side;
     const struct probe_stacks *stacks;
-    bool mindspore, strict;
+    bool mindspore, official;
     bool bare; /* neither stacks nor a tree */
     struct probe_tree tree;
     struct ms_arena *arena;
@@ -41,7 +41,7 @@ struct layer__layout {
 };
 
 /* Lays out one side of c.  Needs construct.json beside the dump.  To be freed even when it fails. */
-enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp *c,
+enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp_rows *c,
                           const struct cmp__side *side, const struct probe_stacks *stacks,
                           struct ms_err *err);
 void layer__free(struct layer__layout *l);
@@ -58,7 +58,7 @@ uint32_t layer__op_at(struct layer__layout *l, struct ms_str path, struct ms_str
 bool layer__map(const struct layer__layout *l, const struct cmp__layers *rules, struct ms_str path,
                 struct ms_buf *out);
 /* Stacks of the golden side; *there: it has some. */
-enum ms_rc layer__golden_stacks(const struct cmp *c, struct probe_stacks *s, bool *there,
+enum ms_rc layer__golden_stacks(const struct cmp_rows *c, struct probe_stacks *s, bool *there,
                                 struct ms_err *err);
 
 #endif

@@ -9,38 +9,107 @@
  *
  * Scopes are kept as text in hash maps, which do for a tree.
  */
-#include "compare/frame.h"
-#include "compare/layer_int.h"
+#include "compare/pair/layer_int.h"
+
+#include "probe/dump/stack.h"
+
+/* ---- frames of a stack ---------------------------------------------------- */
+
+/* The lines of interest end where the model's own code begins: at the first `construct` (MindSpore) or
+ * `in forward,` (PyTorch) behind a line of the template, and begin at the last template line before
+ * it. */
+static bool has(struct ms_str s, const char *word)
+{
+    return ms_str_find_str(s, ms_str_of(word)) >= 0;
+}
+
+static bool is_end(struct ms_str line, bool mindspore)
+{
+    return mindspore ? has(line, "construct")
+                     : has(line, "in forward,") || has(line, "in backward,");
+}
+
+/* Lines [*from, *to) of the stack. */
+static void find_range(struct ms_str frames, bool mindspore, struct ms_buf *scratch, unsigned *from,
+                       unsigned *to)
+{
+    struct ms_jread r;
+    struct ms_str line;
+    bool seen = false;
+    *from = 0;
+    *to = UINT32_MAX;
+    ms_jread_init(&r, frames.p, frames.n, 0);
+    for (unsigned i = 0; probe_stack_next(&r, scratch, &line); i++) {
+        if (has(line, "Template")) {
+            seen = true;
+            *from = i + 1;
+        } else if (seen && is_end(line, mindspore)) {
+            *to = i;
+            return;
+        }
+    }
+    *from = seen ? *from : 0;
+}
+
+static struct ms_str file_of(struct ms_str line)
+{
+    int64_t comma = ms_str_find(line, ',');
+    return comma < 0 ? line : ms_str_sub(line, 0, (uint32_t)comma);
+}
+
+static struct ms_str function_of(struct ms_str line)
+{
+    int64_t at = ms_str_find_str(line, MS_STR(", in "));
+    if (at < 0)
+        return MS_STR("");
+    struct ms_str rest = ms_str_sub(line, (uint32_t)at + 5, line.n);
+    int64_t comma = ms_str_find(rest, ',');
+    return comma < 0 ? rest : ms_str_sub(rest, 0, (uint32_t)comma);
+}
+
+static bool is_framework(struct ms_str file)
+{
+    return has(file, "site-packages/torch") || has(file, "package/torch") ||
+           has(file, "site-packages/mindspore") || has(file, "package/mindspore");
+}
+
+/* frames is a JSON list of "File F, line N, in FUNC, \n CODE", innermost first.  True when the
+ * operator was called from inside the framework; *function is in scratch then. */
+static bool frame_function(struct ms_str frames, bool mindspore, struct ms_buf *scratch,
+                           struct ms_str *function)
+{
+    struct ms_jread r;
+    struct ms_str line, found = MS_STR_NONE;
+    unsigned from, to;
+    if (frames.n == 0)
+        return false;
+    find_range(frames, mindspore, scratch, &from, &to);
+    ms_jread_init(&r, frames.p, frames.n, 0);
+    struct ms_buf last = {.max = scratch->max};
+    for (unsigned i = 0; i < to && probe_stack_next(&r, scratch, &line); i++) {
+        if (i < from)
+            continue;
+        if (!is_framework(file_of(line)))
+            break;
+        ms_buf_clear(&last);
+        ms_buf_str(&last, line);
+        found = ms_buf_slice(&last);
+    }
+    bool fine =
+        found.p != NULL && !has(file_of(found), "msprobe") && !has(file_of(found), "MindSpeed");
+    if (fine) {
+        ms_buf_clear(scratch);
+        ms_buf_str(scratch, function_of(found));
+        *function = ms_buf_slice(scratch);
+        fine = function->n != 0 && !has(*function, "construct") && !has(*function, "__call__");
+    }
+    ms_buf_free(&last);
+    return fine;
+}
 
 enum { TEXT_MAX = 1 << 20 };
 
 /* ---- taking names apart --------------------------------------------------- */
-
-/* Position of the n-th dot from the right, or -1. */
-static int64_t dot_from_right(struct ms_str s, unsigned n)
-{
-    int64_t at = s.n;
-    while (n-- > 0 && at >= 0)
-        at = ms_str_rfind(ms_str_sub(s, 0, (uint32_t)at), '.');
-    return at;
-}
-
-/* The n-th component from the right, 0 is the last; empty when there is none. */
-static struct ms_str from_right(struct ms_str s, unsigned n)
-{
-    int64_t end = dot_from_right(s, n);
-    if (end < 0)
-        return MS_STR("");
-    struct ms_str head = ms_str_sub(s, 0, (uint32_t)end);
-    return ms_str_sub(head, (uint32_t)(ms_str_rfind(head, '.') + 1), head.n);
-}
-
-/* Without its last n components; empty when nothing is left. */
-static struct ms_str without_last(struct ms_str s, unsigned n)
-{
-    int64_t at = dot_from_right(s, n);
-    return at < 0 ? MS_STR("") : ms_str_sub(s, 0, (uint32_t)at);
-}
 
 struct parts {
     struct ms_str type, api, state, layer;
@@ -49,27 +118,27 @@ struct parts {
 
 static bool take_apart(const struct layer__layout *l, struct ms_str name, struct parts *p)
 {
-    struct ms_str last = from_right(name, 0), second = from_right(name, 1);
-    if (dot_from_right(name, 3) < 0)
+    struct ms_str last = probe_name_part_back(name, 0), second = probe_name_part_back(name, 1);
+    if (probe_name_parts(name) < 4)
         return false;
     *p = (struct parts){0};
     if (ms_str_is(last, "parameters_grad")) {
-        *p = (struct parts){from_right(name, 1), from_right(name, 2), last, without_last(name, 3),
-                            true};
+        *p = (struct parts){probe_name_part_back(name, 1), probe_name_part_back(name, 2), last,
+                            probe_name_cut(name, 3), true};
     } else if (ms_str_is(second, "parameters_grad") &&
                ms_str_all_digits(last)) { /* this form repeats the name in its scope */
-        *p = (struct parts){from_right(name, 2), from_right(name, 3), second, without_last(name, 3),
-                            true};
+        *p = (struct parts){probe_name_part_back(name, 2), probe_name_part_back(name, 3), second,
+                            probe_name_cut(name, 3), true};
     } else if (ms_str_starts(name, MS_STR("Cell.")) || ms_str_starts(name, MS_STR("Module."))) {
-        *p = (struct parts){from_right(name, 2), from_right(name, 3), second, without_last(name, 4),
-                            false};
+        *p = (struct parts){probe_name_part_back(name, 2), probe_name_part_back(name, 3), second,
+                            probe_name_cut(name, 4), false};
     } else {
-        *p = (struct parts){from_right(name, 2), from_right(name, 2), last, MS_STR("TopLayer"),
-                            true};
+        *p = (struct parts){probe_name_part_back(name, 2), probe_name_part_back(name, 2), last,
+                            MS_STR("TopLayer"), true};
         uint32_t id = probe_tree_find(&l->tree, name);
         uint32_t parent = id != MS_MAP_NONE ? l->tree.nodes.p[id].parent : MS_MAP_NONE;
         if (parent != MS_MAP_NONE)
-            p->layer = without_last(probe_tree_name(&l->tree, parent), 3);
+            p->layer = probe_name_cut(probe_tree_name(&l->tree, parent), 3);
     }
     return p->api.n != 0;
 }
@@ -90,31 +159,14 @@ static void put_scope(struct layer__layout *l, struct ms_str name, const struct 
     ms_buf_clear(&l->a);
     ms_buf_str(&l->a, p->layer);
     bool plain = ms_str_starts(name, MS_STR("Primitive.")) || ms_str_starts(name, MS_STR("Jit."));
-    bool unread = l->strict && l->stacks->grouped;
+    bool unread = l->official && l->stacks->grouped;
     if (p->called && !plain && !unread &&
-        cmp__frame_function(probe_stack_frames(l->stacks, name), l->mindspore, &l->b, &function)) {
+        frame_function(probe_stack_frames(l->stacks, name), l->mindspore, &l->b, &function)) {
         ms_buf_putc(&l->a, '.');
         ms_buf_str(&l->a, function);
     }
     ms_buf_putc(&l->a, '.');
     ms_buf_str(&l->a, p->api);
-}
-
-/* Name of the forward op that a backward op belongs to, in l->a. */
-static bool forward_name(struct layer__layout *l, struct ms_str name)
-{
-    struct ms_str last = from_right(name, 0), second = from_right(name, 1);
-    const char *from = ms_str_is(last, "backward")     ? last.p
-                       : ms_str_is(second, "backward") ? second.p
-                                                       : NULL;
-    if (from == NULL)
-        return false;
-    ms_buf_clear(&l->a);
-    ms_buf_put(&l->a, name.p, (size_t)(from - name.p));
-    ms_buf_puts(&l->a, "forward");
-    from += sizeof "backward" - 1;
-    ms_buf_put(&l->a, from, (size_t)(name.p + name.n - from));
-    return true;
 }
 
 static enum ms_rc place_op(struct layer__layout *l, uint32_t node, struct ms_err *err)
@@ -137,7 +189,8 @@ static void join_forward(struct layer__layout *l)
 {
     for (size_t i = 0; i < l->ops.n; i++) {
         struct layer__op *op = &l->ops.p[i];
-        uint32_t twin = forward_name(l, probe_node_name(l->side->dump, op->node))
+        ms_buf_clear(&l->a);
+        uint32_t twin = probe_name_put_forward(&l->a, probe_node_name(l->side->dump, op->node))
                             ? ms_map_get(&l->names, ms_buf_slice(&l->a))
                             : MS_MAP_NONE;
         if (twin != MS_MAP_NONE)
@@ -192,7 +245,7 @@ static enum ms_rc renumber_below(struct layer__layout *l, struct ms_str prefix, 
             least = number;
     }
     bool none = least == UINT64_MAX; /* the official tool numbers such all the same, as nan */
-    for (size_t i = 0; i < l->ops.n && !(none && !l->strict); i++) {
+    for (size_t i = 0; i < l->ops.n && !(none && !l->official); i++) {
         struct ms_str *scope = &l->ops.p[i].scope;
         if (!layer_part(*scope, prefix, &part) || (!none && !number_in(part, &number)))
             continue;
@@ -291,13 +344,13 @@ static enum ms_rc open_tree(struct layer__layout *l, struct ms_err *err)
 }
 
 /* The official tool sees nothing at all of a dump whose stack.json or construct.json is empty. */
-enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp *c,
+enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp_rows *c,
                           const struct cmp__side *side, const struct probe_stacks *stacks,
                           struct ms_err *err)
 {
     *l = (struct layer__layout){.side = side,
                                 .stacks = stacks,
-                                .strict = cmp__strict(c),
+                                .official = c->set->conf.rules->official_layers,
                                 .mindspore = side->dump->framework == PROBE_FW_MINDSPORE,
                                 .a.max = TEXT_MAX,
                                 .b.max = TEXT_MAX};
@@ -305,7 +358,7 @@ enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp *c,
     if (l->arena == NULL)
         return ms_no_memory(err);
     MS_TRY(open_tree(l, err));
-    bool blind = l->bare || (l->strict && (stacks->frames.n == 0 || l->tree.nodes.n == 0));
+    bool blind = l->bare || (l->official && (stacks->frames.n == 0 || l->tree.nodes.n == 0));
     for (uint32_t i = 0; i < side->dump->nodes.n && !blind; i++)
         MS_TRY(place_op(l, i, err));
     join_forward(l);
@@ -363,7 +416,7 @@ struct ms_str layer__class(const struct layer__layout *l, struct ms_str path)
 static struct ms_str rules_class(const struct layer__layout *l, struct ms_str path)
 {
     struct ms_str cls = layer__class(l, path);
-    return cls.n != 0 ? cls : from_right(path, 0);
+    return cls.n != 0 ? cls : probe_name_part_back(path, 0);
 }
 
 bool layer__map(const struct layer__layout *l, const struct cmp__layers *rules, struct ms_str path,

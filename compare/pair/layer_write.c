@@ -14,10 +14,9 @@
  * stands in a class where all its modules agree; what does not come out as wished then
  * gets a line of its own at the top, which is stronger than all others.
  */
-#include "compare/align.h"
-#include "compare/layer_int.h"
-#include "compare/partners.h"
-#include "compare/yaml_doc.h"
+#include "compare/align/align.h"
+#include "compare/pair/layer_int.h"
+#include "compare/read/yaml_doc.h"
 
 enum { ROUNDS = 4 };
 static const struct ms_str nowhere = {"N/A", 3};
@@ -29,7 +28,7 @@ struct line { /* a candidate: of one class, or the same for one place alone */
 };
 
 struct writer {
-    const struct cmp *c;
+    const struct cmp_rows *c;
     struct layer__layout t, b;
     struct cmp__layers rules;
     uint32_t *golden_op; /* by golden node: its place in b.ops */
@@ -171,7 +170,7 @@ static enum ms_rc take_lines(struct writer *w, struct ms_err *err)
     for (size_t i = 0; i < w->list.n; i++) {
         const struct line *l = &w->list.p[i];
         if (l->agreed && l->theirs.n != 0 && !ms_str_eq(l->mine, l->theirs))
-            MS_TRY(cmp__layers_put(&w->rules, l->cls, l->mine, l->theirs, err));
+            MS_TRY(cmp__layers_set(&w->rules, l->cls, l->mine, l->theirs, err));
     }
     forget_lines(w);
     return MS_OK;
@@ -209,7 +208,7 @@ static enum ms_rc mend_one_by_one(struct writer *w, const bool *wrong, struct ms
     for (uint32_t i = 0; i < w->t.classes.keys.n; i++) {
         struct ms_str to = w->wish[i].n != 0 ? w->wish[i] : nowhere;
         if (wrong[i])
-            MS_TRY(cmp__layers_put(&w->rules, MS_STR("TopLayer"), ms_map_key(&w->t.classes, i), to,
+            MS_TRY(cmp__layers_set(&w->rules, MS_STR("TopLayer"), ms_map_key(&w->t.classes, i), to,
                                    err));
     }
     return MS_OK;
@@ -262,7 +261,7 @@ static enum ms_rc write_rules(struct writer *w, const struct probe_stacks *stack
     return rc;
 }
 
-enum ms_rc cmp__write_layers(const struct cmp *c, struct ms_buf *out, struct ms_err *err)
+enum ms_rc cmp__write_layers(const struct cmp_rows *c, struct ms_buf *out, struct ms_err *err)
 {
     struct writer w = {.c = c, .text.max = 1 << 20};
     struct probe_stacks stacks = {0};

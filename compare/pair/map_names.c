@@ -6,10 +6,10 @@
  * of one.  So what a wrong name may have been meant for is looked for among all runs
  * of as many components.
  */
-#include "compare/map_names.h"
+#include "compare/pair/map_names.h"
 
-#include "compare/names.h"
-#include "compare/rename.h"
+#include "compare/pair/names.h"
+#include "compare/pair/rename.h"
 
 #define TEXTS_MAX ((size_t)2 << 30)
 enum { TEXT_BYTES = 1 << 20 };
@@ -68,19 +68,11 @@ static bool is_known(const struct ms_map *texts, struct ms_str word, bool whole)
 
 /* ---- what may have been meant -------------------------------------------------- */
 
-static unsigned components_of(struct ms_str s)
-{
-    unsigned n = 1;
-    for (uint32_t i = 0; i < s.n; i++)
-        n += s.p[i] == '.';
-    return n;
-}
-
 /* All runs of n components; of shorter texts all there is. */
 static enum ms_rc put_runs(struct texts *runs, struct ms_str text, unsigned n, struct ms_err *err)
 {
     struct ms_str rest = text, part = MS_STR("");
-    for (unsigned have = components_of(text);; have--) {
+    for (unsigned have = probe_name_parts(text);; have--) {
         struct ms_str tail = rest;
         for (unsigned i = 0; i < n && ms_str_split(&tail, '.', &part); i++)
             ;
@@ -110,8 +102,8 @@ static enum ms_rc tell(struct cmp__unknown *u, const struct ms_map *texts, struc
     MS_TRY(texts_begin(&runs, err));
     char *z = ms_str_dup(word);
     struct ms_near near = {.word = z};
-    enum ms_rc rc =
-        z != NULL ? offer_runs(&runs, texts, components_of(word), &near, err) : ms_no_memory(err);
+    enum ms_rc rc = z != NULL ? offer_runs(&runs, texts, probe_name_parts(word), &near, err)
+                              : ms_no_memory(err);
     if (rc == MS_OK)
         rc = cmp__unknown_tell(u, word, near.best, err);
     ms_free(z);
@@ -143,7 +135,7 @@ static enum ms_rc put_argument(struct texts *t, struct ms_str row, struct ms_buf
             continue;
         struct ms_str index = ms_str_sub(row, (uint32_t)at + (uint32_t)strlen(parts[i]), row.n);
         ms_buf_clear(text);
-        ms_buf_str(text, cmp__api_of(row));
+        ms_buf_str(text, probe_name_head(row, 2));
         ms_buf_puts(text, parts[i]);
         ms_buf_str(text, index);
         MS_TRY(ms_buf_check(text, err));
@@ -162,7 +154,7 @@ static enum ms_rc list_arguments(struct texts *t, const struct probe_dump *d, st
     struct ms_buf name = {.max = TEXT_BYTES}, text = {.max = TEXT_BYTES};
     enum ms_rc rc = MS_OK;
     for (uint32_t i = 0; i < d->nodes.n && rc == MS_OK; i++)
-        rc = d->nodes.p[i].nrows != 0 ? texts_put(t, cmp__api_of(probe_node_name(d, i)), err)
+        rc = d->nodes.p[i].nrows != 0 ? texts_put(t, probe_name_head(probe_node_name(d, i), 2), err)
                                       : MS_OK;
     for (uint32_t i = 0; i < d->rows.n && rc == MS_OK; i++) {
         ms_buf_clear(&name);
@@ -206,7 +198,7 @@ static enum ms_rc check_rule(struct rule_check *k, struct cmp__api_rule *rule, s
 {
     struct cmp__unknown *u = k->unknown;
     if (!rule->valid)
-        return cmp__problem(u->c, err,
+        return cmp__problem(u->problems, err,
                             "%s: the entry of '%.*s' is left out: it lists more of one side's "
                             "arguments than of the other's",
                             u->file, MS_STR_ARG(rule->ms));
@@ -222,8 +214,8 @@ static enum ms_rc check_rule(struct rule_check *k, struct cmp__api_rule *rule, s
     return MS_OK;
 }
 
-static enum ms_rc check_rules(struct rule_check *k, struct cmp *c, struct cmp__api_rules *rules,
-                              struct ms_err *err)
+static enum ms_rc check_rules(struct rule_check *k, struct cmp_rows *c,
+                              struct cmp__api_rules *rules, struct ms_err *err)
 {
     MS_TRY(texts_begin(&k->known[0], err));
     MS_TRY(texts_begin(&k->known[1], err));
@@ -235,12 +227,12 @@ static enum ms_rc check_rules(struct rule_check *k, struct cmp *c, struct cmp__a
     return cmp__unknown_end(&k->unknown[0], err);
 }
 
-enum ms_rc cmp__check_rules(struct cmp *c, struct cmp__api_rules *rules, struct ms_err *err)
+enum ms_rc cmp__check_rules(struct cmp_rows *c, struct cmp__api_rules *rules, struct ms_err *err)
 {
-    const char *file = c->conf.api.file;
-    struct rule_check k = {
-        .unknown = {{c, file, "golden side", "operator", 0}, {c, file, "target", "operator", 0}},
-        .text.max = TEXT_BYTES};
+    const char *file = c->set->conf.api.file;
+    struct rule_check k = {.unknown = {{&c->problems, file, "golden side", "operator", 0},
+                                       {&c->problems, file, "target", "operator", 0}},
+                           .text.max = TEXT_BYTES};
     enum ms_rc rc = check_rules(&k, c, rules, err);
     ms_buf_free(&k.text);
     texts_free(&k.known[0]);
@@ -267,12 +259,12 @@ static enum ms_rc list_cells(struct texts *t, const struct probe_dump *d, struct
     return rc;
 }
 
-static enum ms_rc check_cells_of(struct cmp__unknown *u, const struct cmp__pairs *cells,
-                                 bool target, struct ms_err *err)
+static enum ms_rc check_cells_of(struct cmp__unknown *u, const struct probe_dump *d,
+                                 const struct cmp__pairs *cells, bool target, struct ms_err *err)
 {
     struct texts known;
     MS_TRY(texts_begin(&known, err));
-    enum ms_rc rc = list_cells(&known, target ? u->c->t.dump : u->c->b.dump, err);
+    enum ms_rc rc = list_cells(&known, d, err);
     for (uint32_t i = 0; i < cells->keys.keys.n && rc == MS_OK; i++)
         rc = check_word(u, &known.map, target ? ms_map_key(&cells->keys, i) : cells->values.p[i],
                         false, err);
@@ -280,12 +272,12 @@ static enum ms_rc check_cells_of(struct cmp__unknown *u, const struct cmp__pairs
     return rc == MS_OK ? cmp__unknown_end(u, err) : rc;
 }
 
-enum ms_rc cmp__check_cells(struct cmp *c, const struct cmp__pairs *cells, struct ms_err *err)
+enum ms_rc cmp__check_cells(struct cmp_rows *c, const struct cmp__pairs *cells, struct ms_err *err)
 {
-    struct cmp__unknown t = {c, c->conf.cell.file, "target", "module", 0};
-    struct cmp__unknown b = {c, c->conf.cell.file, "golden side", "module", 0};
-    MS_TRY(check_cells_of(&t, cells, true, err));
-    return check_cells_of(&b, cells, false, err);
+    struct cmp__unknown t = {&c->problems, c->set->conf.cell.file, "target", "module", 0};
+    struct cmp__unknown b = {&c->problems, c->set->conf.cell.file, "golden side", "module", 0};
+    MS_TRY(check_cells_of(&t, c->t.dump, cells, true, err));
+    return check_cells_of(&b, c->b.dump, cells, false, err);
 }
 
 /* ---- -lm --------------------------------------------------------------------- */
@@ -296,17 +288,16 @@ static enum ms_rc put_containers(struct texts *classes, const struct ms_map *pla
 {
     for (int64_t dot = ms_str_rfind(path, '.'); dot > 0; dot = ms_str_rfind(path, '.')) {
         path = ms_str_sub(path, 0, (uint32_t)dot);
-        uint32_t name = (uint32_t)(ms_str_rfind(path, '.') + 1);
         if (ms_map_get(places, path) == MS_MAP_NONE)
-            MS_TRY(texts_put(classes, ms_str_sub(path, name, path.n), err));
+            MS_TRY(texts_put(classes, probe_name_last(path), err));
     }
     return MS_OK;
 }
 
-static enum ms_rc check_classes(struct cmp *c, const struct cmp__layers *layers,
+static enum ms_rc check_classes(struct cmp_rows *c, const struct cmp__layers *layers,
                                 const struct cmp__known_layers *known, struct ms_err *err)
 {
-    struct cmp__unknown u = {c, c->conf.layer.file, "target", "class", 0};
+    struct cmp__unknown u = {&c->problems, c->set->conf.layer.file, "target", "class", 0};
     struct texts classes;
     MS_TRY(texts_begin(&classes, err));
     enum ms_rc rc = texts_put(&classes, MS_STR("TopLayer"), err);
@@ -334,12 +325,48 @@ static enum ms_rc check_places(struct cmp__unknown *u, const struct cmp__layers 
     return cmp__unknown_end(u, err);
 }
 
-enum ms_rc cmp__check_layers(struct cmp *c, const struct cmp__layers *layers,
+enum ms_rc cmp__check_layers(struct cmp_rows *c, const struct cmp__layers *layers,
                              const struct cmp__known_layers *known, struct ms_err *err)
 {
-    struct cmp__unknown t = {c, c->conf.layer.file, "target", "layer", 0};
-    struct cmp__unknown b = {c, c->conf.layer.file, "golden side", "layer", 0};
+    struct cmp__unknown t = {&c->problems, c->set->conf.layer.file, "target", "layer", 0};
+    struct cmp__unknown b = {&c->problems, c->set->conf.layer.file, "golden side", "layer", 0};
     MS_TRY(check_classes(c, layers, known, err));
     MS_TRY(check_places(&t, layers, known->target, true, err));
     return check_places(&b, layers, known->golden, false, err);
+}
+
+/* ---- -dm --------------------------------------------------------------------- */
+
+static enum ms_rc check_row_name(struct cmp__unknown *u, const struct cmp__names *names,
+                                 struct ms_str name, struct ms_err *err)
+{
+    if (ms_str_is(name, "N/A") || cmp__names_find(names, name) != NULL)
+        return MS_OK;
+    char *z = cmp__unknown_is_told(u) ? ms_str_dup(name) : NULL;
+    if (z == NULL && cmp__unknown_is_told(u))
+        return ms_no_memory(err);
+    enum ms_rc rc = cmp__unknown_tell(u, name, z != NULL ? cmp__names_near(names, z) : NULL, err);
+    ms_free(z);
+    return rc;
+}
+
+static enum ms_rc check_rows_of(struct cmp_rows *c, bool golden, struct ms_err *err)
+{
+    const struct cmp__pairs *map = &c->row_map;
+    struct cmp__unknown u = {&c->problems, c->set->conf.data_mapping,
+                             golden ? "golden side" : "target", "row", 0};
+    struct cmp__names names;
+    enum ms_rc rc = cmp__names_list(&names, golden ? c->b.dump : c->t.dump, false, err);
+    for (uint32_t i = 0; i < map->keys.keys.n && rc == MS_OK; i++)
+        rc = check_row_name(&u, &names, golden ? map->values.p[i] : ms_map_key(&map->keys, i), err);
+    if (rc == MS_OK)
+        rc = cmp__unknown_end(&u, err);
+    cmp__names_free(&names);
+    return rc;
+}
+
+enum ms_rc cmp__check_names(struct cmp_rows *c, struct ms_err *err)
+{
+    MS_TRY(check_rows_of(c, false, err));
+    return check_rows_of(c, true, err);
 }

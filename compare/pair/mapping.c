@@ -9,8 +9,8 @@
  *
  * Everything is kept as text, in file order; of a key given twice the last counts.
  */
-#include "compare/cmp_int.h"
-#include "compare/yaml_doc.h"
+#include "compare/pair/mapping.h"
+#include "compare/read/yaml_doc.h"
 
 enum { API_PARTS = 4 };
 
@@ -108,7 +108,7 @@ static struct cmp__pairs *class_of(struct cmp__layers *l, struct ms_str name)
     return p;
 }
 
-enum ms_rc cmp__layers_put(struct cmp__layers *l, struct ms_str cls, struct ms_str key,
+enum ms_rc cmp__layers_set(struct cmp__layers *l, struct ms_str cls, struct ms_str key,
                            struct ms_str value, struct ms_err *err)
 {
     struct cmp__pairs *p = class_of(l, cls);

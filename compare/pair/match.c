@@ -7,12 +7,165 @@
  * that stands for three projections) add a block each, of the rows that have a
  * partner there.  Rows that the user pinned go where they were told to.
  */
-#include "compare/match.h"
+#include "compare/pair/match.h"
+
+#include "compare/pair/names.h"
+
+/* ---- pins ----------------------------------------------------------------- */
+
+/* Pairs that the user settles and the alignment has to respect:
+ *
+ *     Functional.silu.3.forward: Torch.mul.7.forward        nodes
+ *     Mint.split.0.forward.output.1: Torch.chunk.0.forward.output.2
+ *     Functional.cast.4.forward: N/A                        has no partner
+ *
+ * That is the grammar of a data mapping, so a mapping that was written can be edited and given back.
+ * A row with a partner pins its node as well, to the first node that is named with one of its rows.
+ * Names that no dump has are reported with the nearest there is, and left out. */
+
+enum { SHOWN = 10 };
+
+struct pin_reader {
+    struct cmp_rows *c;
+    const char *path;
+    struct cmp__pins *out;
+    struct cmp__pairs file;
+    struct cmp__names names[2]; /* golden, target */
+    bool *pinned;               /* by target node */
+    size_t unknown;
+};
+
+static enum ms_rc report_unknown(struct pin_reader *r, bool target, struct ms_str name,
+                                 struct ms_err *err)
+{
+    const char *file = r->path, *whose = target ? "target" : "golden side";
+    char *z = ms_str_dup(name);
+    if (z == NULL)
+        return ms_no_memory(err);
+    const char *near = cmp__names_near(&r->names[target], z);
+    enum ms_rc rc;
+    if (cmp__names_find(&r->names[!target], name) != NULL)
+        rc =
+            cmp__problem(&r->c->problems, err, "%s: '%s' is a name of the %s; write target: golden",
+                         file, z, target ? "golden side" : "target");
+    else if (near != NULL)
+        rc = cmp__problem(&r->c->problems, err, "%s: the %s has no '%s'; did you mean '%s'?", file,
+                          whose, z, near);
+    else
+        rc = cmp__problem(&r->c->problems, err, "%s: the %s has no '%s'", file, whose, z);
+    ms_free(z);
+    return rc;
+}
+
+static enum ms_rc find(struct pin_reader *r, bool target, struct ms_str name,
+                       const struct cmp__named **found, struct ms_err *err)
+{
+    *found = cmp__names_find(&r->names[target], name);
+    if (*found != NULL)
+        return MS_OK;
+    return r->unknown++ < SHOWN ? report_unknown(r, target, name, err) : MS_OK;
+}
+
+static enum ms_rc pin_node(struct pin_reader *r, uint32_t target, uint32_t golden,
+                           struct ms_err *err)
+{
+    if (r->pinned[target])
+        return MS_OK;
+    r->pinned[target] = true;
+    struct cmp_align_pin *pin = ms_vec_push(&r->out->nodes);
+    if (pin == NULL)
+        return ms_no_memory(err);
+    pin->target = probe_node_name(r->c->t.dump, target);
+    pin->golden = golden != MS_MAP_NONE ? probe_node_name(r->c->b.dump, golden) : MS_STR("");
+    return MS_OK;
+}
+
+static enum ms_rc pin_row(struct pin_reader *r, uint32_t target, uint32_t golden,
+                          struct ms_err *err)
+{
+    struct cmp_align_row *row = ms_vec_push(&r->out->rows);
+    if (row == NULL)
+        return ms_no_memory(err);
+    *row = (struct cmp_align_row){target, golden};
+    return MS_OK;
+}
+
+static enum ms_rc read_pin(struct pin_reader *r, struct ms_str target, struct ms_str golden,
+                           struct ms_err *err)
+{
+    const struct cmp__named *t, *g = NULL;
+    bool alone = golden.n == 0 || ms_str_is(golden, "N/A");
+    MS_TRY(find(r, true, target, &t, err));
+    if (!alone)
+        MS_TRY(find(r, false, golden, &g, err));
+    if (t == NULL || (g == NULL && !alone))
+        return MS_OK;
+    if (g != NULL && (t->row == MS_MAP_NONE) != (g->row == MS_MAP_NONE))
+        return cmp__problem(&r->c->problems, err,
+                            "%s: '%.*s': one is a node and the other a row of one", r->path,
+                            MS_STR_ARG(target));
+    if (t->row == MS_MAP_NONE)
+        return pin_node(r, t->node, g != NULL ? g->node : MS_MAP_NONE, err);
+    if (g != NULL)
+        MS_TRY(pin_node(r, t->node, g->node, err));
+    return pin_row(r, t->row, g != NULL ? g->row : CMP_ALIGN_NONE, err);
+}
+
+static enum ms_rc read_pins(struct pin_reader *r, struct ms_err *err)
+{
+    const struct cmp_rows *c = r->c;
+    MS_TRY(cmp__names_list(&r->names[0], c->b.dump, true, err));
+    MS_TRY(cmp__names_list(&r->names[1], c->t.dump, true, err));
+    r->pinned = ms_calloc(c->t.dump->nodes.n + 1, sizeof *r->pinned);
+    if (r->pinned == NULL)
+        return ms_no_memory(err);
+    for (uint32_t i = 0; i < r->file.keys.keys.n; i++)
+        MS_TRY(read_pin(r, ms_map_key(&r->file.keys, i), r->file.values.p[i], err));
+    if (r->unknown > SHOWN)
+        return cmp__problem(&r->c->problems, err, "%s: %zu more names that no dump has", r->path,
+                            r->unknown - SHOWN);
+    return MS_OK;
+}
+
+static void free_pin_reader(struct pin_reader *r)
+{
+    cmp__pairs_free(&r->file);
+    cmp__names_free(&r->names[0]);
+    cmp__names_free(&r->names[1]);
+    ms_free(r->pinned);
+}
+
+enum ms_rc cmp__pins_parse(struct cmp_rows *c, const char *name, struct ms_str text,
+                           struct cmp__pins *pins, struct ms_err *err)
+{
+    struct pin_reader r = {.c = c, .path = name, .out = pins};
+    enum ms_rc rc = cmp__pairs_parse(&r.file, name, text, err);
+    if (rc == MS_OK)
+        rc = read_pins(&r, err);
+    free_pin_reader(&r);
+    return rc;
+}
+
+enum ms_rc cmp__pins_read(struct cmp_rows *c, struct cmp__pins *pins, struct ms_err *err)
+{
+    struct pin_reader r = {.c = c, .path = c->set->conf.pins, .out = pins};
+    enum ms_rc rc = cmp__pairs_read(&r.file, r.path, err);
+    if (rc == MS_OK)
+        rc = read_pins(&r, err);
+    free_pin_reader(&r);
+    return rc;
+}
+
+void cmp__pins_free(struct cmp__pins *pins)
+{
+    ms_vec_free(&pins->nodes);
+    ms_vec_free(&pins->rows);
+}
 
 enum { SIDE_GOLDEN, SIDE_TARGET };
 
 struct matcher {
-    struct cmp *c;
+    struct cmp_rows *c;
     struct cmp__pins pins;
     uint32_t *listed[2]; /* by row of a dump: the row of the table, or MS_MAP_NONE */
     uint32_t *pinned;    /* by target row of the dump: its golden row; or one of these: */
@@ -22,20 +175,20 @@ struct matcher {
 };
 #define UNPINNED (UINT32_MAX - 1)
 
-static const struct cmp__side *side_of(const struct cmp *c, int side)
+static const struct cmp__side *side_of(const struct cmp_rows *c, int side)
 {
     return side == SIDE_TARGET ? &c->t : &c->b;
 }
 
 /* ---- aligning ---------------------------------------------------------- */
 
-bool cmp__match_wanted(const struct cmp *c)
+bool cmp__match_wanted(const struct cmp_rows *c)
 {
-    const struct cmp_conf *conf = &c->conf;
+    const struct cmp_conf *conf = &c->set->conf;
     bool mapped = conf->data_mapping != NULL || conf->api.on || conf->cell.on || conf->layer.on;
     if (conf->consistent != CMP_CONSISTENT_NO)
         return false;
-    if (cmp__strict(c) || conf->fuzzy || mapped || c->t.is_debug || c->b.is_debug)
+    if (!c->set->conf.rules->aligns || conf->fuzzy || mapped || c->t.is_debug || c->b.is_debug)
         return false;
     if (conf->matching != CMP_MATCH_AUTO)
         return conf->matching == CMP_MATCH_ALWAYS;
@@ -43,7 +196,7 @@ bool cmp__match_wanted(const struct cmp *c)
 }
 
 /* The tree beside a dump; an alignment does without one that is missing or broken. */
-static enum ms_rc open_tree(struct cmp *c, int side, struct ms_err *err)
+static enum ms_rc open_tree(struct cmp_rows *c, int side, struct ms_err *err)
 {
     struct ms_buf path = {.max = 1 << 16};
     struct ms_err why = {0};
@@ -56,7 +209,7 @@ static enum ms_rc open_tree(struct cmp *c, int side, struct ms_err *err)
         if (rc == MS_E_NOMEM || rc == MS_E_INTERRUPTED)
             *err = why;
         else if (rc != MS_OK && rc != MS_E_NOTFOUND)
-            rc = cmp__problem(c, err, "%s; aligned without it", why.msg);
+            rc = cmp__problem(&c->problems, err, "%s; aligned without it", why.msg);
         else
             rc = MS_OK;
     }
@@ -64,7 +217,7 @@ static enum ms_rc open_tree(struct cmp *c, int side, struct ms_err *err)
     return rc;
 }
 
-static struct cmp_align_input input_of(const struct cmp *c, int side)
+static struct cmp_align_input input_of(const struct cmp_rows *c, int side)
 {
     return (struct cmp_align_input){side_of(c, side)->dump,
                                     c->has_tree[side] ? &c->tree[side] : NULL};
@@ -72,10 +225,10 @@ static struct cmp_align_input input_of(const struct cmp *c, int side)
 
 static enum ms_rc align(struct matcher *m, struct ms_pool *pool, struct ms_err *err)
 {
-    struct cmp *c = m->c;
+    struct cmp_rows *c = m->c;
     MS_TRY(open_tree(c, SIDE_GOLDEN, err));
     MS_TRY(open_tree(c, SIDE_TARGET, err));
-    if (c->conf.pins != NULL)
+    if (c->set->conf.pins != NULL)
         MS_TRY(cmp__pins_read(c, &m->pins, err));
     struct cmp_align_input golden = input_of(c, SIDE_GOLDEN), target = input_of(c, SIDE_TARGET);
     return cmp_align_new(&c->al, &target, &golden, m->pins.nodes.p, m->pins.nodes.n, pool, err);
@@ -203,7 +356,7 @@ static enum ms_rc put_all(struct matcher *m, struct ms_err *err)
     return MS_OK;
 }
 
-enum ms_rc cmp__match(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
+enum ms_rc cmp__match(struct cmp_rows *c, struct ms_pool *pool, struct ms_err *err)
 {
     struct matcher m = {.c = c};
     enum ms_rc rc = align(&m, pool, err);
@@ -217,41 +370,4 @@ enum ms_rc cmp__match(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
     ms_free(m.later);
     ms_vec_free(&m.rows);
     return rc;
-}
-
-void cmp__match_free(struct cmp *c)
-{
-    cmp_align_free(c->al);
-    for (int side = 0; side < 2; side++) {
-        if (c->has_tree[side])
-            probe_tree_close(&c->tree[side]);
-    }
-}
-
-/* ---- what is told about a row --------------------------------------------- */
-
-static struct cmp_match match_by_name(const struct cmp *c, const struct cmp_row *row)
-{
-    if (ms_str_eq(row->t.name, row->b.name))
-        return (struct cmp_match){"exact", 1};
-    bool mapped = c->row_map.arena != NULL || c->conf.api.on || c->conf.cell.on || c->conf.fuzzy ||
-                  c->conf.consistent != CMP_CONSISTENT_NO;
-    return (struct cmp_match){mapped ? "mapped" : "renumbered", 1};
-}
-
-struct cmp_match cmp__match_of(const struct cmp *c, const struct cmp_pairing *nodes,
-                               const struct cmp_row *row)
-{
-    const struct cmp_align_pair *pairs;
-    if (!row->t.present || !row->b.present)
-        return (struct cmp_match){"none", 0};
-    if (c->al == NULL)
-        return match_by_name(c, row);
-    size_t n = cmp_align_of(c->al, nodes->target, &pairs);
-    for (size_t i = 0; i < n; i++) {
-        if (pairs[i].golden == nodes->golden)
-            return (struct cmp_match){cmp_align_how_names[pairs[i].how],
-                                      (double)pairs[i].confidence};
-    }
-    return (struct cmp_match){cmp_align_how_names[CMP_ALIGN_PINNED], 1};
 }

@@ -2,30 +2,26 @@
  *
  * match: rows paired by the automatic alignment, and what the user pinned.
  */
-#ifndef COMPARE_MATCH_H
-#define COMPARE_MATCH_H
+#ifndef COMPARE_PAIR_MATCH_H
+#define COMPARE_PAIR_MATCH_H
 
-#include "compare/cmp_int.h"
+#include "compare/pair/cmp_rows.h"
 
 /* What a file of pins says: nodes for the alignment, rows that it does not decide. */
 struct cmp__pins {
     MS_VEC(struct cmp_align_pin) nodes;
     MS_VEC(struct cmp_align_row) rows; /* rows of the dumps; golden CMP_ALIGN_NONE: no partner */
 };
-/* Read c->conf.pins.  Names that neither dump has become problems of the comparison. */
-enum ms_rc cmp__pins_read(struct cmp *c, struct cmp__pins *pins, struct ms_err *err);
+/* Read c->set->conf.pins.  Names that neither dump has become problems of the comparison. */
+enum ms_rc cmp__pins_read(struct cmp_rows *c, struct cmp__pins *pins, struct ms_err *err);
 /* The same of text. */
-enum ms_rc cmp__pins_parse(struct cmp *c, const char *name, struct ms_str text,
+enum ms_rc cmp__pins_parse(struct cmp_rows *c, const char *name, struct ms_str text,
                            struct cmp__pins *pins, struct ms_err *err);
 void cmp__pins_free(struct cmp__pins *pins);
 
 /* Are rows to be paired by the alignment rather than by name? */
-bool cmp__match_wanted(const struct cmp *c);
+bool cmp__match_wanted(const struct cmp_rows *c);
 /* Align the dumps and fill c->pairs, in the target's order. */
-enum ms_rc cmp__match(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
-void cmp__match_free(struct cmp *c);
-/* How a row of a group with these nodes came to its partner. */
-struct cmp_match cmp__match_of(const struct cmp *c, const struct cmp_pairing *nodes,
-                               const struct cmp_row *row);
+enum ms_rc cmp__match(struct cmp_rows *c, struct ms_pool *pool, struct ms_err *err);
 
 #endif

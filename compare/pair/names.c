@@ -2,7 +2,7 @@
  *
  * names: every name that a dump's nodes and rows have, in one map.
  */
-#include "compare/names.h"
+#include "compare/pair/names.h"
 
 enum { NAME_BYTES = 1 << 20, TOLD = 10 };
 
@@ -87,16 +87,16 @@ enum ms_rc cmp__unknown_tell(struct cmp__unknown *u, struct ms_str name, const c
     if (u->n++ >= TOLD)
         return MS_OK;
     if (near == NULL)
-        return cmp__problem(u->c, err, "%s: the %s has no %s '%.*s'", u->file, u->side, u->what,
-                            MS_STR_ARG(name));
-    return cmp__problem(u->c, err, "%s: the %s has no %s '%.*s'; did you mean '%s'?", u->file,
-                        u->side, u->what, MS_STR_ARG(name), near);
+        return cmp__problem(u->problems, err, "%s: the %s has no %s '%.*s'", u->file, u->side,
+                            u->what, MS_STR_ARG(name));
+    return cmp__problem(u->problems, err, "%s: the %s has no %s '%.*s'; did you mean '%s'?",
+                        u->file, u->side, u->what, MS_STR_ARG(name), near);
 }
 
 enum ms_rc cmp__unknown_end(const struct cmp__unknown *u, struct ms_err *err)
 {
     if (u->n <= TOLD)
         return MS_OK;
-    return cmp__problem(u->c, err, "%s: %zu more names that the %s does not have", u->file,
+    return cmp__problem(u->problems, err, "%s: %zu more names that the %s does not have", u->file,
                         u->n - TOLD, u->side);
 }

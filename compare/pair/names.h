@@ -2,10 +2,10 @@
  *
  * names: what a mapping file may call the nodes and rows of a dump.
  */
-#ifndef COMPARE_NAMES_H
-#define COMPARE_NAMES_H
+#ifndef COMPARE_PAIR_NAMES_H
+#define COMPARE_PAIR_NAMES_H
 
-#include "compare/cmp_int.h"
+#include "compare/pair/cmp_rows.h"
 #include "probe/base/nearest.h"
 
 struct cmp__named {
@@ -31,7 +31,7 @@ const char *cmp__names_near(const struct cmp__names *n, const char *word);
 /* Names in a mapping file that a side does not have: the first few become problems, the others a
  * number. */
 struct cmp__unknown {
-    struct cmp *c;
+    struct cmp_problems *problems;
     const char *file, *side, *what; /* "row" and so on */
     size_t n;
 };

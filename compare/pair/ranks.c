@@ -5,7 +5,7 @@
  * Where each side holds a single step the numbers of the steps do not matter: step
  * 0 of one run can be held against step 1 of another.
  */
-#include "compare/ranks.h"
+#include "compare/pair/ranks.h"
 
 #include "probe/base/arena.h"
 

@@ -3,10 +3,10 @@
  * ranks: which dump of the target goes with which of the golden side, when the two
  * paths are directories.
  */
-#ifndef COMPARE_RANKS_H
-#define COMPARE_RANKS_H
+#ifndef COMPARE_PAIR_RANKS_H
+#define COMPARE_PAIR_RANKS_H
 
-#include "probe/find.h"
+#include "probe/dump/find.h"
 
 struct cmp_couple {
     const struct probe_place *t, *b;

@@ -2,7 +2,10 @@
  *
  * rename: from a target row's name to the name its partner would have.
  */
-#include "compare/rename.h"
+#include "compare/pair/rename.h"
+#include "probe/dump/name.h"
+
+#include "compare/pair/api_twins.h"
 
 static void put_replaced(struct ms_buf *out, struct ms_str s, struct ms_str from, struct ms_str to,
                          bool all)
@@ -38,16 +41,9 @@ static bool has_component(struct ms_str name, const char *word)
     return false;
 }
 
-struct ms_str cmp__api_of(struct ms_str name)
-{
-    int64_t dot = ms_str_find(name, '.');
-    if (dot < 0)
-        return name;
-    int64_t next = ms_str_find(ms_str_sub(name, (uint32_t)dot + 1, name.n), '.');
-    return next < 0 ? name : ms_str_sub(name, 0, (uint32_t)(dot + 1 + next));
-}
-
 /* ---- api mapping ------------------------------------------------------ */
+
+const size_t cmp__api_twin_count = sizeof cmp__api_twins / sizeof *cmp__api_twins;
 
 static const char *twin_of(struct ms_str api)
 {
@@ -68,7 +64,7 @@ static const char *twin_of(struct ms_str api)
 void cmp__rename_builtin(struct ms_buf *name, struct ms_buf *scratch)
 {
     struct ms_str s = ms_buf_slice(name);
-    struct ms_str api = cmp__api_of(s);
+    struct ms_str api = probe_name_head(s, 2);
     if (ms_str_starts(s, MS_STR("Mint."))) {
         replace_in(name, scratch, MS_STR("Mint"), MS_STR("Torch"), true);
     } else if (ms_str_starts(s, MS_STR("MintFunctional."))) {
@@ -130,7 +126,7 @@ static bool translate_index(struct ms_buf *name, struct ms_buf *scratch,
 bool cmp__rename_by_rules(const struct cmp__api_rules *rules, bool whole, struct ms_str original,
                           struct ms_buf *name, struct ms_buf *scratch)
 {
-    struct ms_str api = cmp__api_of(original);
+    struct ms_str api = probe_name_head(original, 2);
     for (size_t i = rules->list.n; i-- > 0;) { /* of several for one operator the last counts */
         const struct cmp__api_rule *rule = &rules->list.p[i];
         if (!rule->valid || !ms_str_eq(rule->ms, api))

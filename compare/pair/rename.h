@@ -3,10 +3,17 @@
  * rename: the rules by which a target row's name becomes the name of its partner.
  * Each works in place on the text in `name`.
  */
-#ifndef COMPARE_RENAME_H
-#define COMPARE_RENAME_H
+#ifndef COMPARE_PAIR_RENAME_H
+#define COMPARE_PAIR_RENAME_H
 
-#include "compare/cmp_int.h"
+#include "compare/pair/mapping.h"
+
+/* The official table of MindSpore names and their PyTorch twins, sorted by ms. */
+struct cmp__api_twin {
+    const char *ms, *pt;
+};
+extern const struct cmp__api_twin cmp__api_twins[];
+extern const size_t cmp__api_twin_count;
 
 /* The built-in MindSpore to PyTorch names of -am. */
 void cmp__rename_builtin(struct ms_buf *name, struct ms_buf *scratch);
@@ -14,8 +21,6 @@ void cmp__rename_builtin(struct ms_buf *name, struct ms_buf *scratch);
  * api leaves the row out.  whole: an argument that has parts is only covered part by part. */
 bool cmp__rename_by_rules(const struct cmp__api_rules *rules, bool whole, struct ms_str original,
                           struct ms_buf *name, struct ms_buf *scratch);
-/* The first two components of a name: Functional.linear. */
-struct ms_str cmp__api_of(struct ms_str name);
 /* -cm; map may be NULL, whole_only: its lines are for whole names.  False: not a row of a module. */
 bool cmp__rename_cell(const struct cmp__pairs *map, bool whole_only, struct ms_buf *name,
                       struct ms_buf *scratch, struct ms_buf *cell);

@@ -2,39 +2,41 @@
  *
  * row_key: names of rows, mapped.
  */
-#include "compare/row_key.h"
+#include "compare/pair/row_key.h"
 
-#include "compare/map_names.h"
-#include "compare/rename.h"
+#include "compare/pair/layer.h"
+#include "compare/pair/map_names.h"
+#include "compare/pair/rename.h"
 
 enum { NAME_MAX_BYTES = 1 << 20 };
 
 /* Of several mappings the official tool uses one, and rows come last; an empty one is none. */
 static bool has_row_map(const struct cmp__keys *keys)
 {
-    const struct cmp *c = keys->c;
-    if (cmp__strict(c) && (c->conf.api.on || c->conf.cell.on || c->row_map.keys.keys.n == 0))
+    const struct cmp_rows *c = keys->c;
+    if (c->set->conf.rules->one_mapping &&
+        (c->set->conf.api.on || c->set->conf.cell.on || c->row_map.keys.keys.n == 0))
         return false;
     return c->row_map.arena != NULL;
 }
 
 static bool has_cell_map(const struct cmp__keys *keys)
 {
-    const struct cmp *c = keys->c;
-    return c->conf.cell.on && !(cmp__strict(c) && c->conf.api.on);
+    const struct cmp_rows *c = keys->c;
+    return c->set->conf.cell.on && !(c->set->conf.rules->one_mapping && c->set->conf.api.on);
 }
 
 /* ---- mapping files -------------------------------------------------------- */
 
-static enum ms_rc read_mappings(struct cmp__keys *keys, struct cmp *c, struct ms_err *err)
+static enum ms_rc read_mappings(struct cmp__keys *keys, struct cmp_rows *c, struct ms_err *err)
 {
-    const struct cmp_conf *conf = &c->conf;
+    const struct cmp_conf *conf = &c->set->conf;
     if (conf->data_mapping != NULL)
         return cmp__pairs_read(&c->row_map, conf->data_mapping, err);
     /* The official tool looks at -lm only where the target comes from MindSpore. */
-    bool layers =
-        conf->layer.on && (!cmp__strict(c) || c->t.dump->framework == PROBE_FW_MINDSPORE ||
-                           c->t.dump->framework == PROBE_FW_MINDTORCH);
+    bool layers = conf->layer.on && (!c->set->conf.rules->layers_of_mindspore ||
+                                     c->t.dump->framework == PROBE_FW_MINDSPORE ||
+                                     c->t.dump->framework == PROBE_FW_MINDTORCH);
     if (layers)
         MS_TRY(cmp__layer_pairs(c, &c->row_map, err));
     if (has_row_map(keys))
@@ -52,11 +54,11 @@ static enum ms_rc read_mappings(struct cmp__keys *keys, struct cmp *c, struct ms
 
 static void choose_numbers(struct cmp__keys *keys)
 {
-    const struct cmp_conf *conf = &keys->c->conf;
-    if (conf->fuzzy || keys->c->t.is_debug || conf->compat == CMP_OLD)
+    const struct cmp_conf *conf = &keys->c->set->conf;
+    if (conf->fuzzy || keys->c->t.is_debug || !conf->rules->counts_calls)
         return;
     bool mapped = has_row_map(keys) || conf->api.on || conf->cell.on;
-    if (cmp__strict(keys->c)) { /* its defect: a mapping makes it forget one side */
+    if (conf->rules->renumbers_golden_alone) { /* its defect: a mapping makes it forget one side */
         keys->renumber_t = !mapped;
         keys->renumber_b = true;
     } else {
@@ -64,7 +66,7 @@ static void choose_numbers(struct cmp__keys *keys)
     }
 }
 
-enum ms_rc cmp__keys_read(struct cmp__keys *keys, struct cmp *c, struct ms_err *err)
+enum ms_rc cmp__keys_read(struct cmp__keys *keys, struct cmp_rows *c, struct ms_err *err)
 {
     *keys = (struct cmp__keys){.c = c};
     MS_TRY(read_mappings(keys, c, err));
@@ -111,9 +113,9 @@ static void put_shape(const struct cmp__side *s, uint32_t row, struct ms_buf *ou
 /* In 1.x a different shape is a different row, where no mapping names the rows. */
 static void finish_key(struct cmp__keyer *k, const struct cmp__side *s, uint32_t row)
 {
-    if (k->keys->c->conf.fuzzy)
+    if (k->keys->c->set->conf.fuzzy)
         cmp__rename_fuzzy(&k->name, &k->scratch);
-    if (k->keys->c->conf.compat == CMP_OLD && !has_row_map(k->keys))
+    if (k->keys->c->set->conf.rules->shape_in_key && !has_row_map(k->keys))
         put_shape(s, row, &k->name);
 }
 
@@ -124,19 +126,19 @@ static bool rename_by_api(struct cmp__keyer *k)
     ms_buf_str(&k->original, ms_buf_slice(&k->name));
     cmp__rename_builtin(&k->name, &k->scratch);
     return rules->arena == NULL ||
-           cmp__rename_by_rules(rules, cmp__strict(k->keys->c), ms_buf_slice(&k->original),
-                                &k->name, &k->scratch);
+           cmp__rename_by_rules(rules, k->keys->c->set->conf.rules->drops_unmapped,
+                                ms_buf_slice(&k->original), &k->name, &k->scratch);
 }
 
 static bool rename_by_mapping(struct cmp__keyer *k)
 {
     const struct cmp__keys *keys = k->keys;
-    const struct cmp_conf *conf = &keys->c->conf;
+    const struct cmp_conf *conf = &keys->c->set->conf;
     if (conf->api.on && !rename_by_api(k))
         return false;
     return !has_cell_map(keys) ||
            cmp__rename_cell(keys->cells.arena != NULL ? &keys->cells : NULL,
-                            conf->compat == CMP_OLD, &k->name, &k->scratch, &k->original);
+                            conf->rules->maps_cells_once, &k->name, &k->scratch, &k->original);
 }
 
 static void rename_by_row(struct cmp__keyer *k)

@@ -3,19 +3,19 @@
  * row_key: the text by which a row is paired: its name, with calls counted anew,
  * rewritten by the mappings of the user.
  */
-#ifndef COMPARE_ROW_KEY_H
-#define COMPARE_ROW_KEY_H
+#ifndef COMPARE_PAIR_ROW_KEY_H
+#define COMPARE_PAIR_ROW_KEY_H
 
-#include "compare/cmp_int.h"
+#include "compare/pair/cmp_rows.h"
 
 struct cmp__keys {
-    const struct cmp *c;
+    const struct cmp_rows *c;
     struct cmp__pairs cells; /* -cm FILE */
     struct cmp__api_rules rules;
     bool renumber_t, renumber_b;
 };
 /* Read the mapping files that the configuration names; -dm and -lm become c->row_map. */
-enum ms_rc cmp__keys_read(struct cmp__keys *keys, struct cmp *c, struct ms_err *err);
+enum ms_rc cmp__keys_read(struct cmp__keys *keys, struct cmp_rows *c, struct ms_err *err);
 void cmp__keys_free(struct cmp__keys *keys);
 
 /* What a thread needs to make keys. */

@@ -7,12 +7,12 @@
  *     torch.Size   type and value, no statistics
  *     plain value  <class 'int'>, [], the value as maximum, minimum, mean and norm
  */
-#include "compare/cmp_int.h"
-#include "compare/source_value.h"
+#include "compare/read/item.h"
+#include "compare/read/pytext.h"
 #include "probe/base/crc.h"
+#include "probe/base/csv.h"
 #include "probe/base/num.h"
 #include "probe/base/scan.h"
-#include "probe/csvread.h"
 
 #include <math.h>
 #include <strings.h>
@@ -41,7 +41,7 @@ enum ms_rc cmp__keep(struct cmp_view *v, struct ms_str *out, struct ms_err *err)
     return out->p != NULL ? MS_OK : ms_arena_fail(v->arena, err);
 }
 
-/* ---- values ----------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------- */
 
 static struct cmp_value value_of_number(const struct probe_num *n)
 {
@@ -70,38 +70,40 @@ struct cmp_value cmp__value_of(const struct probe_num *n)
     }
 }
 
-static bool has(struct ms_str s, const char *word)
+static bool has_word(struct ms_str s, const char *word)
 {
     return ms_str_find_str(s, ms_str_of(word)) >= 0;
 }
 
-static bool is_word(struct ms_str s, const char *word)
+static bool equals_word(struct ms_str s, const char *word)
 {
     return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
 }
 
-/* Text that is a number is subtracted as one, as ranks are that a communication names. */
+/* Classifies a text. A text that is a number is subtracted as a number: a communication writes its
+ * ranks like this. */
 static struct cmp_value value_of_text(struct ms_str text)
 {
     double x;
-    if (is_word(text, "nan"))
+    if (equals_word(text, "nan"))
         return (struct cmp_value){
             .kind = CMP_VALUE_NAN, .is_text = true, .v = NAN, .text = MS_STR("Nan")};
-    if (is_word(text, "inf"))
+    if (equals_word(text, "inf"))
         return (struct cmp_value){
             .kind = CMP_VALUE_INF, .is_text = true, .v = HUGE_VAL, .text = text};
     if (ms_str_is(text, "N/A"))
         return (struct cmp_value){.kind = CMP_VALUE_NA, .is_text = true, .text = text};
-    if (is_word(text, "infinity")) /* a number to pandas, where inf is a word */
+    if (equals_word(text, "infinity")) /* pandas parses "infinity" as a number; "inf" stays text */
         return (struct cmp_value){
             .kind = CMP_VALUE_NUMBER, .is_text = true, .v = HUGE_VAL, .text = text};
-    if (probe_csv_number(text, &x) && isfinite(x))
+    if (ms_csv_number(text, &x) && isfinite(x))
         return (struct cmp_value){.kind = CMP_VALUE_NUMBER, .is_text = true, .v = x, .text = text};
-    const bool device = has(text, "npu") || has(text, "cpu") || has(text, "cuda");
+    const bool device = has_word(text, "npu") || has_word(text, "cpu") || has_word(text, "cuda");
     return (struct cmp_value){.kind = device ? CMP_VALUE_DEVICE : CMP_VALUE_TEXT, .text = text};
 }
 
-/* Python writes the shortest digits, so a number of a dump is nearly always shown as it stands. */
+/* Tells whether a number is written as Python writes it: with the fewest digits. Nearly all numbers
+ * of a dump are, and are shown unchanged. */
 static bool is_python_float(struct ms_str s)
 {
     uint32_t n = s.n;
@@ -133,7 +135,7 @@ enum ms_rc cmp__item_show_floats(struct cmp_view *v, struct cmp_item *item,
     return MS_OK;
 }
 
-/* ---- the kinds of leaves ------------------------------------------------ */
+/* ---- the kinds of leaves ------------------------------------------------- */
 
 static enum ms_rc keep_str(struct cmp_view *v, struct ms_str json, struct ms_str *out,
                            struct ms_err *err)
@@ -144,7 +146,8 @@ static enum ms_rc keep_str(struct cmp_view *v, struct ms_str json, struct ms_str
     return cmp__keep(v, out, err);
 }
 
-/* Shapes are lists of whole numbers: copy them without the white space of the file. */
+/* Keeps a shape without the white space of the file. A shape is a list of integers, so no string
+ * can contain the white space. */
 static enum ms_rc keep_shape(struct cmp_view *v, struct ms_str json, struct ms_str *out,
                              struct ms_err *err)
 {
@@ -191,8 +194,9 @@ static struct probe_num number_of(const struct ms_jread *r)
     return n;
 }
 
-static enum ms_rc number_value(struct cmp_view *v, const struct cmp__side *s,
-                               const struct ms_jread *r, struct cmp_item *item, struct ms_err *err)
+static enum ms_rc set_number_value(struct cmp_view *v, const struct cmp__side *s,
+                                   const struct ms_jread *r, struct cmp_item *item,
+                                   struct ms_err *err)
 {
     struct probe_num n = number_of(r);
     set_stats(item, cmp__value_of(&n));
@@ -202,8 +206,7 @@ static enum ms_rc number_value(struct cmp_view *v, const struct cmp__side *s,
 static bool is_peer(struct ms_str path)
 {
     static const char *const names[] = {"src", "dst", "group_src", "group_dst"};
-    int64_t dot = ms_str_rfind(path, '.');
-    struct ms_str last = ms_str_sub(path, (uint32_t)(dot + 1), path.n);
+    struct ms_str last = probe_name_last(path);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (ms_str_is(last, names[i]))
             return true;
@@ -211,18 +214,19 @@ static bool is_peer(struct ms_str path)
     return false;
 }
 
-/* What nobody reads: the key of a torch.memory_format is `format`, and an end of a communication is
- * asked for a `value`, not for group_ranks. */
+/* Tells whether the official tool finds no value: of a torch.memory_format the key is `format`, and
+ * for the peer of a communication it reads `value`, not group_ranks. */
 static bool has_no_value(const struct probe_leaf *leaf, bool peer)
 {
     return leaf->value_json.n == 0 || ms_str_is(leaf->type, "torch.memory_format") ||
            (peer && leaf->kind == PROBE_LEAF_GROUP);
 }
 
-/* A scalar, text, or whatever else has a value: it stands in all four columns. */
-static enum ms_rc plain_value(struct cmp_view *v, const struct cmp__side *s,
-                              const struct probe_leaf *leaf, bool peer, struct cmp_item *item,
-                              struct ms_err *err)
+/* Fills the cells of a leaf that has a value but no statistics: the value is in all four
+ * columns. */
+static enum ms_rc set_plain_value(struct cmp_view *v, const struct cmp__side *s,
+                                  const struct probe_leaf *leaf, bool peer, struct cmp_item *item,
+                                  struct ms_err *err)
 {
     struct ms_jread r;
     ms_jread_init(&r, leaf->value_json.p, leaf->value_json.n, 0);
@@ -233,7 +237,7 @@ static enum ms_rc plain_value(struct cmp_view *v, const struct cmp__side *s,
     else
         item->dtype = class_of(tok, tok == MS_J_NUM && ms_jread_is_int(&r));
     if (tok == MS_J_NUM && !peer)
-        return number_value(v, s, &r, item, err);
+        return set_number_value(v, s, &r, item, err);
     struct ms_str text = NONE_TEXT;
     if (tok != MS_J_NULL)
         MS_TRY(keep_str(v, leaf->value_json, &text, err));
@@ -241,9 +245,9 @@ static enum ms_rc plain_value(struct cmp_view *v, const struct cmp__side *s,
     return MS_OK;
 }
 
-/* A size or a slice describes itself by its shape. */
-static enum ms_rc sized_value(struct cmp_view *v, const struct probe_leaf *leaf,
-                              struct cmp_item *item, struct ms_err *err)
+/* Fills the cells of a torch.Size or slice, whose value is in the column of the shape. */
+static enum ms_rc set_sized_value(struct cmp_view *v, const struct probe_leaf *leaf,
+                                  struct cmp_item *item, struct ms_err *err)
 {
     set_stats(item, (struct cmp_value){.kind = CMP_VALUE_TEXT, .text = NONE_TEXT});
     item->dtype = leaf->type;
@@ -260,9 +264,9 @@ static enum ms_rc sized_value(struct cmp_view *v, const struct probe_leaf *leaf,
     return cmp__keep(v, &item->shape, err);
 }
 
-/* A statistic that is text, as of a tensor on a device that has none. */
-static enum ms_rc other_value(struct cmp_view *v, struct ms_str json, struct cmp_value *x,
-                              struct ms_err *err)
+/* Keeps a statistic that is text, as of a tensor on a device without values. */
+static enum ms_rc keep_text_value(struct cmp_view *v, struct ms_str json, struct cmp_value *x,
+                                  struct ms_err *err)
 {
     struct ms_str text;
     MS_TRY(keep_str(v, json, &text, err));
@@ -270,16 +274,16 @@ static enum ms_rc other_value(struct cmp_view *v, struct ms_str json, struct cmp
     return MS_OK;
 }
 
-static enum ms_rc tensor_value(struct cmp_view *v, const struct cmp__side *s,
-                               const struct probe_leaf *leaf, struct cmp_item *item,
-                               struct ms_err *err)
+static enum ms_rc set_tensor_value(struct cmp_view *v, const struct cmp__side *s,
+                                   const struct probe_leaf *leaf, struct cmp_item *item,
+                                   struct ms_err *err)
 {
     item->dtype = leaf->dtype_text;
     item->type = leaf->dtype;
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         item->stat[i] = cmp__value_of(&leaf->stat[i]);
         if (leaf->stat[i].kind == PROBE_NUM_OTHER)
-            MS_TRY(other_value(v, leaf->stat[i].text, &item->stat[i], err));
+            MS_TRY(keep_text_value(v, leaf->stat[i].text, &item->stat[i], err));
         MS_TRY(show_number(v, &item->stat[i], s->as_float[i], err));
     }
     if (leaf->shape_json.n == 0) {
@@ -294,9 +298,9 @@ static bool is_tensor(const struct probe_leaf *leaf)
     return leaf->kind == PROBE_LEAF_TENSOR || leaf->dtype_text.n != 0;
 }
 
-static enum ms_rc leaf_value(struct cmp_view *v, const struct cmp__side *s,
-                             const struct probe_row *row, const struct probe_leaf *leaf,
-                             struct cmp_item *item, struct ms_err *err)
+static enum ms_rc set_leaf_value(struct cmp_view *v, const struct cmp__side *s,
+                                 const struct probe_row *row, const struct probe_leaf *leaf,
+                                 struct cmp_item *item, struct ms_err *err)
 {
     bool peer = is_peer(probe_row_path(s->dump, row));
     switch (leaf->kind) {
@@ -307,16 +311,16 @@ static enum ms_rc leaf_value(struct cmp_view *v, const struct cmp__side *s,
         return MS_OK;
     default:
         if (is_tensor(leaf))
-            return tensor_value(v, s, leaf, item, err);
+            return set_tensor_value(v, s, leaf, item, err);
         if (ms_str_is(leaf->type, "torch.Size") || ms_str_is(leaf->type, "slice"))
-            return sized_value(v, leaf, item, err);
-        return plain_value(v, s, leaf, peer, item, err);
+            return set_sized_value(v, leaf, item, err);
+        return set_plain_value(v, s, leaf, peer, item, err);
     }
 }
 
-/* ---- digests and files -------------------------------------------------- */
+/* ---- digests and files --------------------------------------------------- */
 
-/* A group, or one end of a communication. */
+/* Tells whether a leaf names ranks: a process group or the peer of a communication. */
 static bool names_ranks(const struct probe_leaf *leaf, struct ms_str path)
 {
     bool sized = ms_str_is(leaf->type, "torch.Size") || ms_str_is(leaf->type, "slice") ||
@@ -325,9 +329,10 @@ static bool names_ranks(const struct probe_leaf *leaf, struct ms_str path)
            (leaf->kind != PROBE_LEAF_TENSOR && leaf->dtype_text.n == 0 && !sized && is_peer(path));
 }
 
-/* What has no digest of its own has that of its text; ranks are their own digest. */
-static enum ms_rc digest(struct cmp_view *v, const struct probe_leaf *leaf, bool ranks,
-                         struct cmp_item *item, struct ms_err *err)
+/* Fills in the digest: the recorded md5, or the CRC of the value's text. The digest of ranks is
+ * their text itself. */
+static enum ms_rc set_digest(struct cmp_view *v, const struct probe_leaf *leaf, bool ranks,
+                             struct cmp_item *item, struct ms_err *err)
 {
     if (leaf->kind == PROBE_LEAF_NULL) {
         item->md5 = NA_TEXT;
@@ -352,8 +357,8 @@ static enum ms_rc digest(struct cmp_view *v, const struct probe_leaf *leaf, bool
     return cmp__keep(v, &item->md5, err);
 }
 
-/* Text with escapes is rare: made anew only then. */
-static enum ms_rc unescape(struct cmp_view *v, struct ms_str *text, struct ms_err *err)
+/* Replaces a text that contains escapes by its unescaped copy. */
+static enum ms_rc unescape_text(struct cmp_view *v, struct ms_str *text, struct ms_err *err)
 {
     if (text->n == 0 || ms_str_find(*text, '\\') < 0)
         return MS_OK;
@@ -370,7 +375,7 @@ static enum ms_rc unescape(struct cmp_view *v, struct ms_str *text, struct ms_er
     return rc;
 }
 
-/* A P2P operation is shown by its tensor. */
+/* Replaces the leaf of a P2P operation by the leaf of its tensor. */
 static void look_into_p2p(struct probe_leaf *leaf)
 {
     struct ms_jread r;
@@ -412,26 +417,36 @@ void cmp__item_numbers(const struct cmp__side *s, uint32_t row, const struct pro
         stat[i] = is_tensor(leaf) ? leaf->stat[i] : value;
 }
 
+enum ms_rc cmp__item_of_leaf(const struct cmp__side *s, uint32_t row,
+                             const struct probe_leaf *parsed, enum probe_mode mode,
+                             struct cmp_view *v, struct cmp_item *item, struct ms_err *err)
+{
+    const struct probe_row *r = cmp__side_row(s, row);
+    struct probe_leaf tensor;
+    const struct probe_leaf *leaf = parsed;
+    *item = (struct cmp_item){.present = true, .section = r->section, .json = leaf->json};
+    if (leaf->kind == PROBE_LEAF_P2P) {
+        tensor = *leaf;
+        look_into_p2p(&tensor);
+        leaf = &tensor;
+    }
+    cmp__side_name(s, row, false, &v->scratch);
+    MS_TRY(cmp__keep(v, &item->name, err));
+    MS_TRY(set_leaf_value(v, s, r, leaf, item, err));
+    item->requires_grad = leaf->requires_grad < 0    ? NA_TEXT
+                          : leaf->requires_grad != 0 ? MS_STR("True")
+                                                     : MS_STR("False");
+    item->data_name = leaf->data_name.n != 0 ? leaf->data_name : MS_STR("-1");
+    if (mode == PROBE_MODE_MD5)
+        MS_TRY(set_digest(v, leaf, names_ranks(leaf, probe_row_path(s->dump, r)), item, err));
+    MS_TRY(unescape_text(v, &item->dtype, err));
+    return unescape_text(v, &item->data_name, err);
+}
+
 enum ms_rc cmp__item_make(const struct cmp__side *s, uint32_t row, enum probe_mode mode,
                           struct cmp_view *v, struct cmp_item *item, struct ms_err *err)
 {
-    const struct probe_row *r = cmp__side_row(s, row);
     struct probe_leaf leaf;
-    probe_row_leaf(s->dump, r, &leaf);
-    if (s->seen != NULL)
-        source__take(&leaf, &s->seen[s->order.p[row]]);
-    *item = (struct cmp_item){.present = true, .section = r->section, .json = leaf.json};
-    if (leaf.kind == PROBE_LEAF_P2P)
-        look_into_p2p(&leaf);
-    cmp__side_name(s, row, false, &v->scratch);
-    MS_TRY(cmp__keep(v, &item->name, err));
-    MS_TRY(leaf_value(v, s, r, &leaf, item, err));
-    item->requires_grad = leaf.requires_grad < 0    ? NA_TEXT
-                          : leaf.requires_grad != 0 ? MS_STR("True")
-                                                    : MS_STR("False");
-    item->data_name = leaf.data_name.n != 0 ? leaf.data_name : MS_STR("-1");
-    if (mode == PROBE_MODE_MD5)
-        MS_TRY(digest(v, &leaf, names_ranks(&leaf, probe_row_path(s->dump, r)), item, err));
-    MS_TRY(unescape(v, &item->dtype, err));
-    return unescape(v, &item->data_name, err);
+    probe_row_leaf(s->dump, cmp__side_row(s, row), &leaf);
+    return cmp__item_of_leaf(s, row, &leaf, mode, v, item, err);
 }

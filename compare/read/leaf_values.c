@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_value: the leaves of a dump as numbers, read once by all threads.
+ * leaf_values: the leaves of a dump as numbers, parsed once, by all threads.
  */
-#include "compare/source_int.h"
-
+#include "compare/read/leaf_values.h"
+#include "probe/base/assert.h"
 #include "probe/base/num.h"
 
 #include <math.h>
 
 enum { CHUNK_ROWS = 1 << 13, DIMS_MAX = 64 };
 
-static enum source__kind kind_of(enum ms_dtype t)
+static enum read__kind kind_of(enum ms_dtype t)
 {
     switch (ms_dtype_kind(t)) {
     case MS_DTK_FLOAT:
     case MS_DTK_COMPLEX:
-        return SOURCE__FLOAT;
+        return READ__FLOAT;
     case MS_DTK_BOOL:
-        return SOURCE__BOOL;
+        return READ__BOOL;
     default:
-        return SOURCE__WHOLE;
+        return READ__WHOLE;
     }
 }
 
@@ -29,7 +29,7 @@ static uint32_t hash_words(const uint64_t *w, size_t n)
     return (uint32_t)(h ^ h >> 32);
 }
 
-static void take_shape(const struct probe_leaf *leaf, struct source__value *v)
+static void set_shape(const struct probe_leaf *leaf, struct read__value *v)
 {
     uint64_t dim[DIMS_MAX];
     unsigned ndim;
@@ -43,17 +43,17 @@ static void take_shape(const struct probe_leaf *leaf, struct source__value *v)
     v->shape = hash_words(dim, ndim);
 }
 
-static void take_tensor(const struct probe_leaf *leaf, struct source__value *v)
+static void set_tensor(const struct probe_leaf *leaf, struct read__value *v)
 {
     v->kind = (uint8_t)kind_of(leaf->dtype);
     v->dtype = (uint8_t)leaf->dtype;
     v->grad = (int8_t)leaf->requires_grad;
-    take_shape(leaf, v);
+    set_shape(leaf, v);
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         const struct probe_num *num = &leaf->stat[i];
         if (num->kind < PROBE_NUM_BOOL || num->kind > PROBE_NUM_FLOAT)
             continue;
-        v->stat[i] = num->v == 0 ? 0 : num->v; /* no negative zero */
+        v->stat[i] = num->v == 0 ? 0 : num->v; /* turns -0.0 into 0.0 */
         v->known |= (uint8_t)(1U << i);
     }
     if (leaf->md5.n != 0)
@@ -70,12 +70,13 @@ static bool names_device(struct ms_str text)
     return false;
 }
 
-/* Numbers count by what they are, so 1 and 1.0 are one; where a tensor lies does not count. */
-static void take_plain(const struct probe_leaf *leaf, struct source__value *v)
+/* Hashes a plain value by its meaning: 1 and 1.0 are equal, and the device of a tensor does not
+ * count. */
+static void set_plain(const struct probe_leaf *leaf, struct read__value *v)
 {
     struct ms_str text = leaf->value_json;
     double x;
-    v->kind = SOURCE__PLAIN;
+    v->kind = READ__PLAIN;
     if (text.n != 0 && ms_num_parse_f64(text.p, text.n, &x)) {
         x = isnan(x) ? NAN : x == 0 ? 0 : x;
         memcpy(&v->n, &x, sizeof x);
@@ -85,51 +86,64 @@ static void take_plain(const struct probe_leaf *leaf, struct source__value *v)
     }
 }
 
-void source__take(const struct probe_leaf *leaf, struct source__value *v)
+static struct read__value value_of(const struct probe_leaf *leaf)
 {
-    *v = (struct source__value){.kind = SOURCE__NOTHING, .grad = -1};
+    struct read__value v = {.kind = READ__NOTHING, .grad = -1};
     if (leaf->kind == PROBE_LEAF_TENSOR)
-        take_tensor(leaf, v);
+        set_tensor(leaf, &v);
     else if (leaf->kind == PROBE_LEAF_VALUE)
-        take_plain(leaf, v);
+        set_plain(leaf, &v);
+    return v;
+}
+
+/* ---- ownership ----------------------------------------------------------- */
+
+enum ms_rc read__values_init(struct read__values *v, const struct probe_dump *dump,
+                             struct ms_err *err)
+{
+    *v = (struct read__values){dump, ms_calloc(dump->rows.n + 1, sizeof *v->list)};
+    return v->list != NULL ? MS_OK : ms_no_memory(err);
+}
+
+void read__values_free(struct read__values *v)
+{
+    ms_free(v->list);
+    *v = (struct read__values){0};
+}
+
+void read__values_keep(struct read__values *v, uint32_t row, const struct probe_leaf *leaf)
+{
+    ms_assert(row < v->dump->rows.n);
+    v->list[row] = value_of(leaf);
+    ms_assert(v->list[row].kind != READ__UNREAD);
 }
 
 static enum ms_rc read_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
-    struct source__side *s = ctx;
+    struct read__values *v = ctx;
+    const struct probe_dump *d = v->dump;
     size_t from = item * CHUNK_ROWS, to = from + CHUNK_ROWS;
     (void)worker;
     (void)err;
-    for (size_t i = from; i < to && i < s->dump->rows.n; i++) {
+    for (size_t i = from; i < to && i < d->rows.n; i++) {
         struct probe_leaf leaf;
-        if (s->value[i].kind != SOURCE__UNREAD)
+        if (v->list[i].kind != READ__UNREAD)
             continue;
-        probe_row_leaf(s->dump, &s->dump->rows.p[i], &leaf);
-        source__take(&leaf, &s->value[i]);
+        probe_row_leaf(d, &d->rows.p[i], &leaf);
+        read__values_keep(v, (uint32_t)i, &leaf);
     }
     return MS_OK;
 }
 
-enum ms_rc source__read(struct source__side *s, struct ms_pool *pool, struct ms_err *err)
+enum ms_rc read__values_complete(struct read__values *v, struct ms_pool *pool, struct ms_err *err)
 {
-    size_t rows = s->dump->rows.n;
-    if (!s->borrowed)
-        s->value = ms_calloc(rows + 1, sizeof *s->value);
-    s->maker = ms_alloc((rows + 1) * sizeof *s->maker);
-    if (s->value == NULL || s->maker == NULL)
-        return ms_no_memory(err);
-    return ms_pool_run(pool, (rows + CHUNK_ROWS - 1) / CHUNK_ROWS, read_chunk, s, err);
+    size_t chunks = (v->dump->rows.n + CHUNK_ROWS - 1) / CHUNK_ROWS;
+    return ms_pool_run(pool, chunks, read_chunk, v, err);
 }
 
-void source__side_free(struct source__side *s)
-{
-    if (!s->borrowed)
-        ms_free(s->value);
-    ms_free(s->maker);
-    *s = (struct source__side){0};
-}
+/* ---- predicates ---------------------------------------------------------- */
 
-bool source__is_finite(const struct source__value *v)
+bool read__is_finite(const struct read__value *v)
 {
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         if ((v->known >> i & 1) && !isfinite(v->stat[i]))
@@ -138,19 +152,19 @@ bool source__is_finite(const struct source__value *v)
     return true;
 }
 
-bool source__is_masked(const struct source__value *v)
+bool read__is_masked(const struct read__value *v)
 {
     const unsigned both = 1U << PROBE_STAT_MAX | 1U << PROBE_STAT_MIN;
     return (v->known & both) == both && isfinite(v->stat[PROBE_STAT_MAX]) &&
            v->stat[PROBE_STAT_MIN] == -INFINITY;
 }
 
-/* Whole numbers, zeroes and what has no figures look alike without being the same. */
-bool source__is_traceable(const struct source__value *v)
+/* Integers, zeros and values without statistics look alike without being the same. */
+bool read__is_traceable(const struct read__value *v)
 {
     enum { ALL = (1 << PROBE_STATS) - 1 };
     bool told = v->known == ALL;
-    if (v->kind != SOURCE__FLOAT || (told && v->stat[PROBE_STAT_NORM] == 0))
+    if (v->kind != READ__FLOAT || (told && v->stat[PROBE_STAT_NORM] == 0))
         return false;
-    return v->digest != 0 || (told && source__is_finite(v));
+    return v->digest != 0 || (told && read__is_finite(v));
 }

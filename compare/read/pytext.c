@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * pytext: JSON values as Python's str() and repr() print them, which is what
- * the official tables hold: [2, 3], ['a', None], True.
+ * pytext: JSON values as Python's str() and repr() print them, as in the official tables: [2,
+ * 3], ['a', None], True.
  */
-#include "compare/cmp_int.h"
+#include "compare/read/pytext.h"
+#include "probe/base/jread.h"
 #include "probe/base/num.h"
 #include "probe/base/scan.h"
 
@@ -15,8 +16,9 @@ static uint32_t code_point(const unsigned char *p, unsigned n)
     return c;
 }
 
-/* What Python escapes: controls, spaces other than the plain one, formats such as the soft hyphen,
- * surrogates and private ones.  Rare formats and what Unicode has not given away are not asked for. */
+/* Tells whether Python prints a character as it is. It escapes control characters, spaces other
+ * than U+0020, formats such as the soft hyphen, surrogates and private characters. Rare formats and
+ * unassigned characters are not checked. */
 static bool is_printable_above_ascii(uint32_t c)
 {
     static const struct {
@@ -33,14 +35,15 @@ static bool is_printable_above_ascii(uint32_t c)
     return true;
 }
 
-/* Length of the sequence at p, which the JSON reader has checked, cut to what is there. */
-static unsigned sequence(const unsigned char *p, size_t left)
+/* Returns the length of the UTF-8 sequence at p, at most `left`. The JSON reader has validated the
+ * text. */
+static unsigned sequence_length(const unsigned char *p, size_t left)
 {
     unsigned n = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
     return n <= left ? n : 1;
 }
 
-static void put_escaped(struct ms_buf *out, const unsigned char *p, unsigned n)
+static void write_escaped(struct ms_buf *out, const unsigned char *p, unsigned n)
 {
     uint32_t c = code_point(p, n);
     if (c == '\n')
@@ -60,12 +63,12 @@ void cmp__py_repr_text(struct ms_buf *out, struct ms_str s)
     uint32_t plain = 0;
     ms_buf_putc(out, quote);
     for (uint32_t i = 0; i < s.n;) {
-        if (swift) /* over all that is printed as it is */
+        if (swift) /* copies a run of characters that need no escape */
             i = (uint32_t)(ms_scan_plain(s.p + i, s.p + s.n) - s.p);
         if (i == s.n)
             break;
         const unsigned char *p = (const unsigned char *)s.p + i;
-        unsigned n = sequence(p, s.n - i);
+        unsigned n = sequence_length(p, s.n - i);
         bool same =
             n == 1 ? p[0] >= 0x20 && p[0] < 0x7f && p[0] != '\\' && p[0] != (unsigned char)quote
                    : is_printable_above_ascii(code_point(p, n));
@@ -76,7 +79,7 @@ void cmp__py_repr_text(struct ms_buf *out, struct ms_str s)
                 ms_buf_putc(out, '\\');
                 ms_buf_putc(out, (char)p[0]);
             } else {
-                put_escaped(out, p, n);
+                write_escaped(out, p, n);
             }
         }
         i += n;
@@ -85,7 +88,7 @@ void cmp__py_repr_text(struct ms_buf *out, struct ms_str s)
     ms_buf_putc(out, quote);
 }
 
-static void put_number(struct ms_buf *out, const struct ms_jread *r)
+static void write_number(struct ms_buf *out, const struct ms_jread *r)
 {
     double v;
     char text[MS_NUM_MAX];
@@ -99,59 +102,60 @@ static void put_number(struct ms_buf *out, const struct ms_jread *r)
         ms_buf_put(out, text, ms_num_f64(text, v));
 }
 
-static void put_value(struct ms_buf *out, struct ms_jread *r, enum ms_jtok tok,
-                      struct ms_buf *scratch);
+static void write_value(struct ms_buf *out, struct ms_jread *r, enum ms_jtok tok,
+                        struct ms_buf *scratch);
 
-static void put_text(struct ms_buf *out, struct ms_jread *r, struct ms_buf *scratch)
+static void write_text(struct ms_buf *out, struct ms_jread *r, struct ms_buf *scratch)
 {
     struct ms_str text;
     if (ms_jread_text(r, scratch, &text, NULL) == MS_OK)
         cmp__py_repr_text(out, text);
 }
 
-static void put_list(struct ms_buf *out, struct ms_jread *r, struct ms_buf *scratch)
+static void write_list(struct ms_buf *out, struct ms_jread *r, struct ms_buf *scratch)
 {
     enum ms_jtok tok;
     const char *between = "";
     ms_buf_putc(out, '[');
     while ((tok = ms_jread_next(r)) > MS_J_END && tok != MS_J_ARR_END) {
         ms_buf_puts(out, between);
-        put_value(out, r, tok, scratch);
+        write_value(out, r, tok, scratch);
         between = ", ";
     }
     ms_buf_putc(out, ']');
 }
 
-static void put_dict(struct ms_buf *out, struct ms_jread *r, struct ms_buf *scratch)
+static void write_dict(struct ms_buf *out, struct ms_jread *r, struct ms_buf *scratch)
 {
     const char *between = "";
     ms_buf_putc(out, '{');
     while (ms_jread_next(r) == MS_J_KEY) {
         ms_buf_puts(out, between);
-        put_text(out, r, scratch);
+        write_text(out, r, scratch);
         ms_buf_puts(out, ": ");
-        put_value(out, r, ms_jread_next(r), scratch);
+        write_value(out, r, ms_jread_next(r), scratch);
         between = ", ";
     }
     ms_buf_putc(out, '}');
 }
 
-/* As an item of a list: text in quotes.  The reader's own depth limit bounds the recursion. */
-static void put_value(struct ms_buf *out, struct ms_jread *r, enum ms_jtok tok,
-                      struct ms_buf *scratch)
+/* Appends a value as an item of a list: text in quotes. The JSON reader limits the depth of the
+ * recursion. */
+static void write_value(struct ms_buf *out, struct ms_jread *r, enum ms_jtok tok,
+                        struct ms_buf *scratch)
 {
     switch (tok) {
     case MS_J_STR:
-        put_text(out, r, scratch);
+        write_text(out, r, scratch);
         break;
     case MS_J_NUM:
-        put_number(out, r);
+        write_number(out, r);
         break;
     case MS_J_ARR:
-        put_list(out, r, scratch);
+        write_list(out, r, scratch);
         break;
     case MS_J_OBJ:
-        put_dict(out, r, scratch);
+        write_dict(out, r, scratch);
         break;
     case MS_J_TRUE:
         ms_buf_puts(out, "True");
@@ -174,5 +178,5 @@ void cmp__py_str(struct ms_buf *out, struct ms_str json, struct ms_buf *scratch)
     if (tok == MS_J_STR && ms_jread_text(&r, scratch, &text, NULL) == MS_OK)
         ms_buf_str(out, text);
     else
-        put_value(out, &r, tok, scratch);
+        write_value(out, &r, tok, scratch);
 }

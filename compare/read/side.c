@@ -2,32 +2,25 @@
  *
  * side: one dump as the official tables list it.
  *
- * Ops keep the order of the file, their rows are inputs, parameters, outputs and
- * parameter gradients.  The calls of backward ops are counted again in file order,
- * since backward runs in an order that recomputation changes, and so are parameter
- * gradients, whose own number goes on counting over the steps of a run.
+ * Operators keep the order of the file; their rows are inputs, parameters, outputs
+ * and parameter gradients. Calls of backward operators are numbered again in file
+ * order, because recomputation changes the order of backward. Parameter gradients are
+ * numbered again, because their own number counts up over the steps of a run.
  */
-#include "compare/cmp_int.h"
+#include "compare/read/side.h"
+#include "compare/read/rules.h"
+#include "probe/base/assert.h"
 #include "probe/base/num.h"
 
-/* Name without call number and direction, which tells one op's calls from another's. */
+/* Splits a name into the operator, without direction, and the call number. */
 static bool split_name(struct ms_str name, struct ms_str *base, struct ms_str *call)
 {
-    int64_t last = ms_str_rfind(name, '.');
-    if (last < 0)
-        return false;
-    struct ms_str tail = ms_str_sub(name, (uint32_t)last + 1, name.n);
-    struct ms_str rest = ms_str_sub(name, 0, (uint32_t)last);
-    int64_t before = ms_str_rfind(rest, '.');
-    if (before < 0)
-        return false;
-    struct ms_str second = ms_str_sub(rest, (uint32_t)before + 1, rest.n);
-    *base = ms_str_sub(rest, 0, (uint32_t)before);
-    *call = ms_str_all_digits(tail) ? tail : second;
-    return ms_str_all_digits(*call);
+    *base = probe_name_cut(name, 2);
+    return probe_name_parts(name) > 2 && probe_name_find_call(name, call);
 }
 
-/* One of the last two parts is a direction: the official tool does not ask for a number beside it. */
+/* Tells whether one of the last two parts of a name is a direction. The official tool does not
+ * require a call number beside it. */
 static bool has_direction(struct ms_str name)
 {
     for (int i = 0; i < 2; i++) {
@@ -43,13 +36,13 @@ static bool has_direction(struct ms_str name)
 static bool is_listed(const struct cmp__side *s, const struct cmp_conf *conf,
                       const struct probe_node *node)
 {
-    return s->is_debug || conf->compat == CMP_OLD || node->dir != PROBE_DIR_NONE ||
+    return s->is_debug || conf->rules->lists_all_records || node->dir != PROBE_DIR_NONE ||
            node->kind == PROBE_NODE_PGRAD ||
-           (conf->compat == CMP_STRICT &&
+           (conf->rules->lists_named_directions &&
             has_direction(probe_node_name(s->dump, (uint32_t)(node - s->dump->nodes.p))));
 }
 
-/* Inputs and what has no place of its own, parameters, outputs, gradients. */
+/* Place of a section in the table: inputs and other values, parameters, outputs, gradients. */
 static unsigned place_of(unsigned section)
 {
     switch (section) {
@@ -74,7 +67,8 @@ static void order_rows(struct cmp__side *s, const struct probe_node *node)
     }
 }
 
-/* The how manieth op of its base this is; gradients of a module are counted apart from its calls. */
+/* Numbers the operator among those of its base name. Gradients of a module are numbered apart from
+ * its calls. */
 static enum ms_rc count_call(struct ms_map *bases, uint32_t *seen, struct ms_str name, bool pgrad,
                              int32_t *call, struct ms_err *err)
 {
@@ -93,7 +87,7 @@ static enum ms_rc count_call(struct ms_map *bases, uint32_t *seen, struct ms_str
 static bool is_recounted(const struct probe_node *node, const struct cmp_conf *conf)
 {
     if (node->kind == PROBE_NODE_PGRAD)
-        return conf->compat == CMP_CUR;
+        return conf->rules->counts_gradients;
     return node->dir == PROBE_BACKWARD;
 }
 
@@ -107,10 +101,10 @@ static enum ms_rc list_ops(struct cmp__side *s, const struct cmp_conf *conf, str
             continue;
         struct cmp__op op = {
             .node = i, .first = (uint32_t)s->order.n, .n = node->nrows, .call = -1};
-        if (!s->is_debug && conf->compat != CMP_OLD && is_recounted(node, conf))
+        if (!s->is_debug && conf->rules->counts_calls && is_recounted(node, conf))
             MS_TRY(count_call(bases, seen, probe_node_name(d, i), node->kind == PROBE_NODE_PGRAD,
                               &op.call, err));
-        if (op.n == 0) /* counted all the same */
+        if (op.n == 0) /* an operator without rows is counted but not listed */
             continue;
         order_rows(s, node);
         for (uint32_t k = 0; k < op.n; k++)
@@ -155,20 +149,19 @@ void cmp__side_free(struct cmp__side *s)
     ms_vec_free(&s->order);
     ms_vec_free(&s->op_of);
     ms_vec_free(&s->ops);
-    ms_free(s->seen);
     probe_dump_close(s->dump);
     *s = (struct cmp__side){0};
 }
 
-/* ---- names ------------------------------------------------------------ */
+/* ---- names --------------------------------------------------------------- */
 
-/* Put `call` in the place of n digits at `at`. */
-static void put_call(struct ms_buf *out, size_t at, size_t n, int32_t call)
+/* Replaces n digits at `at` by the number `call`. */
+static void replace_call(struct ms_buf *out, size_t at, size_t n, int32_t call)
 {
     char text[MS_NUM_MAX];
     size_t digits = ms_num_i64(text, call), rest = at + n;
     if (digits > n)
-        ms_buf_put(out, text, digits - n); /* room */
+        ms_buf_put(out, text, digits - n); /* makes room for more digits */
     if (out->bad != MS_OK)
         return;
     size_t old = digits > n ? out->n - (digits - n) : out->n;
@@ -179,6 +172,7 @@ static void put_call(struct ms_buf *out, size_t at, size_t n, int32_t call)
 
 void cmp__side_name(const struct cmp__side *s, uint32_t row, bool renumber, struct ms_buf *out)
 {
+    ms_assert(row < s->order.n);
     const struct cmp__op *op = &s->ops.p[s->op_of.p[row]];
     struct ms_str node = probe_node_name(s->dump, op->node);
     size_t from = out->n;
@@ -186,8 +180,8 @@ void cmp__side_name(const struct cmp__side *s, uint32_t row, bool renumber, stru
     if (!renumber || op->call < 0 || out->bad != MS_OK)
         return;
     struct ms_str whole = {out->p + from, (uint32_t)(out->n - from)}, base, digits;
-    if (!ms_str_starts(whole, node)) /* a data file with a name of its own */
+    if (!ms_str_starts(whole, node)) /* the row is named after its data file */
         return;
     if (split_name(node, &base, &digits))
-        put_call(out, from + (size_t)(digits.p - node.p), digits.n, op->call);
+        replace_call(out, from + (size_t)(digits.p - node.p), digits.n, op->call);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * yaml_doc: a file of YAML as libyaml's tree of nodes.
+ * yaml_doc: loads a YAML file as libyaml's tree of nodes.
  */
-#include "compare/yaml_doc.h"
+#include "compare/read/yaml_doc.h"
 
 #include "probe/base/io.h"
 
@@ -67,7 +67,7 @@ enum ms_rc cmp__yaml_scalar(const yaml_node_t *node, struct ms_str *out, struct 
     return MS_OK;
 }
 
-/* ---- writing -------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
 static bool is_plain(char ch)
 {
@@ -75,8 +75,8 @@ static bool is_plain(char ch)
            ch == '_' || ch == '.' || ch == '/' || ch == '-';
 }
 
-/* A character of n bytes between quotes, where PyYAML writes all but ASCII as escapes. */
-static void put_quoted(struct ms_buf *out, const char *p, unsigned n)
+/* Appends one character of n bytes inside quotes. PyYAML escapes all characters outside ASCII. */
+static void write_quoted(struct ms_buf *out, const char *p, unsigned n)
 {
     uint32_t code = (unsigned char)*p;
     if (n > 1)
@@ -97,7 +97,7 @@ void cmp__yaml_quote(struct ms_buf *out, struct ms_str s)
     ms_buf_putc(out, '"');
     for (uint32_t i = 0; i < s.n;) {
         unsigned n = ms_utf8_len(s.p + i, s.n - i);
-        put_quoted(out, s.p + i, n != 0 ? n : 1);
+        write_quoted(out, s.p + i, n != 0 ? n : 1);
         i += n != 0 ? n : 1;
     }
     ms_buf_putc(out, '"');

@@ -2,15 +2,149 @@
  *
  * report: the answer first, the paths of the tables after it.
  */
-#include "compare/report.h"
+#include "compare/run/report.h"
 
-#include "compare/cmp_int.h"
-#include "probe/base/jprint.h"
+#include "compare/table/comparison.h"
 
 #include "probe/base/human.h"
+#include "probe/base/jprint.h"
 
 #include <math.h>
 #include <stdio.h>
+
+/* ---- suspects ------------------------------------------------------------- */
+
+enum { SHOWN = 5 };
+
+static void print_ranks(const struct cmp_suspect *s)
+{
+    if (s->nranks == 0 || s->ranks[0] < 0)
+        return;
+    fputs(s->nranks > 1 ? " [ranks " : " [rank ", stdout);
+    for (size_t i = 0; i < s->nranks && i < SHOWN; i++)
+        printf("%s%d", i != 0 ? ", " : "", s->ranks[i]);
+    fputs(s->nranks > SHOWN ? ", ...]" : "]", stdout);
+}
+
+void cmp_report_said_text(struct ms_said said)
+{
+    struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
+    ms_message_speak(said, &text);
+    printf("%.*s", MS_STR_ARG(ms_buf_slice(&text)));
+    ms_buf_free(&text);
+}
+
+static void print_suspect(const struct cmp_suspect *s, bool several)
+{
+    struct ms_str name = s->target.p != NULL ? s->target : s->golden;
+    printf("suspect %u  %.*s", s->place, MS_STR_ARG(name));
+    if (several)
+        print_ranks(s);
+    if (s->module.n != 0)
+        printf("  in %.*s", MS_STR_ARG(s->module));
+    fputs("\n           ", stdout);
+    cmp_report_said_text(s->said);
+    putchar('\n');
+    if (s->pattern != NULL)
+        printf("           pattern: %s\n", s->pattern);
+}
+
+void cmp_report_suspects_text(const struct cmp_source *source, bool several, bool compared)
+{
+    const struct cmp_suspect *list;
+    const struct ms_said *notes;
+    size_t n = cmp_source_suspects(source, &list), nnotes = cmp_source_notes(source, &notes);
+    for (size_t i = 0; i < nnotes; i++) {
+        fputs("note: ", stdout);
+        cmp_report_said_text(notes[i]);
+        putchar('\n');
+    }
+    if (n == 0)
+        puts(compared ? "no suspect: nothing differs more than the noise of this pair explains"
+                      : "nothing was compared: no row has a partner on the other side");
+    for (size_t i = 0; i < n && i < SHOWN; i++)
+        print_suspect(&list[i], several);
+    if (n > SHOWN)
+        printf("and %zu more behind these; --format json lists them\n", n - SHOWN);
+    putchar('\n');
+}
+
+static void put_name(struct ms_jwrite *w, const char *key, struct ms_str name)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    if (name.p != NULL)
+        ms_jwrite_str(w, name);
+    else
+        ms_jwrite_null(w);
+}
+
+void cmp_report_said_json(struct ms_jwrite *w, struct ms_said said)
+{
+    struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
+    ms_message_speak(said, &text);
+    if (ms_buf_check(&text, &w->err) == MS_OK)
+        ms_jwrite_str(w, ms_buf_slice(&text));
+    ms_buf_free(&text);
+}
+
+static void put_figure(struct ms_jwrite *w, const char *key, double x)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    if (isfinite(x))
+        ms_jwrite_f64(w, x);
+    else
+        ms_jwrite_null(w);
+}
+
+static void put_suspect(struct ms_jwrite *w, const struct cmp_suspect *s)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "place", s->place);
+    /* an operator that the target lacks is still one that can be named */
+    put_name(w, "target", s->target.p != NULL ? s->target : s->golden);
+    put_name(w, "golden", s->golden);
+    ms_jwrite_kmaybe(w, "rank", s->rank);
+    ms_jwrite_kmaybe(w, "step", s->step);
+    ms_jwrite_kstr(w, "role", cmp_role_names[s->role]);
+    ms_jwrite_key(w, MS_STR("group"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < s->ngroup; i++)
+        ms_jwrite_str(w, s->group[i]);
+    ms_jwrite_arr_end(w);
+    put_figure(w, "score", s->score);
+    put_name(w, "pattern", s->pattern != NULL ? ms_str_of(s->pattern) : MS_STR_NONE);
+    ms_jwrite_key(w, MS_STR("text"));
+    cmp_report_said_json(w, s->said);
+    ms_jwrite_kstr(w, "why", cmp_why_names[s->why]);
+    put_figure(w, "in", s->in);
+    put_figure(w, "out", s->out);
+    put_figure(w, "floor", s->floor);
+    ms_jwrite_ki64(w, "later", (int64_t)s->later);
+    ms_jwrite_key(w, MS_STR("ranks"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < s->nranks && s->ranks[i] >= 0; i++)
+        ms_jwrite_i64(w, s->ranks[i]);
+    ms_jwrite_arr_end(w);
+    ms_jwrite_obj_end(w);
+}
+
+void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *source)
+{
+    const struct cmp_suspect *list = NULL;
+    size_t n = source != NULL ? cmp_source_suspects(source, &list) : 0;
+    ms_jwrite_key(w, MS_STR("suspects"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < n; i++)
+        put_suspect(w, &list[i]);
+    ms_jwrite_arr_end(w);
+    const struct ms_said *notes = NULL;
+    size_t nnotes = source != NULL ? cmp_source_notes(source, &notes) : 0;
+    ms_jwrite_key(w, MS_STR("notes"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < nnotes; i++)
+        cmp_report_said_json(w, notes[i]);
+    ms_jwrite_arr_end(w);
+}
 
 struct cmp_result *cmp_report_add(struct cmp_report *r, const struct cmp_couple *couple)
 {
@@ -91,7 +225,7 @@ enum ms_rc cmp_report_take(struct cmp_result *r, const struct cmp *c, struct ms_
     MS_TRY(cmp_view_init(&v, err));
     enum ms_rc rc = tell_all(r, c, &v, err);
     cmp_view_free(&v);
-    if (rc == MS_OK && c->conf.ext)
+    if (rc == MS_OK && c->set.conf.ext)
         rc = cmp_pair_list_take(&r->pairs, c, err);
     take_size(r, c);
     return rc;
@@ -363,4 +497,50 @@ enum ms_rc cmp_report_json(const struct cmp_report *r, struct ms_err *err)
     put_files(&w, r);
     ms_jwrite_obj_end(&w);
     return ms_jprint_end(&w, MS_OK, err);
+}
+
+/* ---- tables that are no comparisons of dump.json -------------------------- */
+
+static void put_sheet_count(struct ms_jwrite *w, const char *name, uint64_t n)
+{
+    ms_jwrite_key(w, ms_str_of(name));
+    ms_jwrite_u64(w, n);
+}
+
+static void put_texts(struct ms_jwrite *w, const char *name, char *const *list, size_t n)
+{
+    ms_jwrite_key(w, ms_str_of(name));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < n; i++)
+        ms_jwrite_str(w, ms_str_of(list[i]));
+    ms_jwrite_arr_end(w);
+}
+
+static enum ms_rc print_sheet_json(const struct cmp_sheet_sum *sum, const struct cmp_files *files,
+                                   struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    put_sheet_count(&w, "rows", sum->rows);
+    put_sheet_count(&w, "accurate", sum->yes);
+    put_sheet_count(&w, "inaccurate", sum->no);
+    put_sheet_count(&w, "not_compared", sum->rest);
+    put_texts(&w, "problems", sum->notes.p, sum->notes.n);
+    put_texts(&w, "files", files->list.p, files->list.n);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
+}
+
+enum ms_rc cmp_sheet_tell(const struct cmp_sheet_sum *sum, const struct cmp_files *files, bool json,
+                          struct ms_err *err)
+{
+    if (json)
+        return print_sheet_json(sum, files, err);
+    printf("%llu rows: %llu accurate, %llu not, %llu could not be compared\n",
+           (unsigned long long)sum->rows, (unsigned long long)sum->yes, (unsigned long long)sum->no,
+           (unsigned long long)sum->rest);
+    for (size_t i = 0; i < files->list.n; i++)
+        puts(files->list.p[i]);
+    return MS_OK;
 }

@@ -2,15 +2,15 @@
  *
  * report: what `msprobe compare` says when it is done, as text and as JSON.
  */
-#ifndef COMPARE_REPORT_H
-#define COMPARE_REPORT_H
+#ifndef COMPARE_RUN_REPORT_H
+#define COMPARE_RUN_REPORT_H
 
-#include "compare/diff.h"
-#include "compare/out.h"
-#include "compare/partners.h"
-#include "compare/ranks.h"
-#include "compare/sheet.h"
-#include "compare/source.h"
+#include "compare/check/diff.h"
+#include "compare/pair/ranks.h"
+#include "compare/source/source.h"
+#include "compare/write/out.h"
+#include "compare/write/partners.h"
+#include "compare/write/sheet.h"
 #include "probe/base/jwrite.h"
 
 /* One row as it is told about. */
@@ -60,6 +60,9 @@ enum ms_rc cmp_report_json(const struct cmp_report *r, struct ms_err *err) MS_MU
 bool cmp_report_differs(const struct cmp_report *r);
 void cmp_report_free(struct cmp_report *r);
 
+/* The sentence of a message, on standard output or as a value. */
+void cmp_report_said_text(struct ms_said said);
+void cmp_report_said_json(struct ms_jwrite *w, struct ms_said said);
 /* The suspects alone; several: say of which rank they are. */
 void cmp_report_suspects_text(const struct cmp_source *source, bool several, bool compared);
 void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *source);

@@ -5,7 +5,7 @@
  * Numbers are copied as they are, since both ends are the same program; texts have
  * their length in front.
  */
-#include "compare/report.h"
+#include "compare/run/report.h"
 
 /* ---- out -------------------------------------------------------------------- */
 

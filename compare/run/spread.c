@@ -2,7 +2,7 @@
  *
  * spread: who owns what, and the messages between owners and the others.
  */
-#include "compare/spread.h"
+#include "compare/run/spread.h"
 
 #include "probe/base/jread.h"
 

@@ -10,10 +10,10 @@
  * the same calls for the same couples in the same order, whatever fails on the way: a
  * failure travels in the message that would have brought the result.
  */
-#ifndef COMPARE_SPREAD_H
-#define COMPARE_SPREAD_H
+#ifndef COMPARE_RUN_SPREAD_H
+#define COMPARE_RUN_SPREAD_H
 
-#include "compare/report.h"
+#include "compare/run/report.h"
 #include "probe/base/par.h"
 #include "probe/base/pool.h"
 

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_cross: what of two frameworks' values can be held against each other.
+ * cross_values: which differences between two frameworks count.
  *
- * Where both cut an operation into pieces they need not cut it alike, so a piece's
- * value may be another's by name and place and still have nothing to do with it.
- * Such a difference ends with the operation: its result agrees again.  One that a
- * fault makes goes on.  So a difference that reaches no later difference is taken
- * for no measurement at all.
+ * Two frameworks may split one operation into different pieces. Two pieces may then
+ * correspond by name and position although their values are unrelated. Such a
+ * difference ends with the operation, whose results agree again, while the difference
+ * of a fault persists. A difference that reaches no later difference is therefore
+ * discarded.
  */
-#include "compare/source_floor.h"
-#include "compare/source_int.h"
+#include "compare/source/cross_values.h"
+#include "compare/source/node_facts.h"
+#include "compare/source/noise_floor.h"
+#include "probe/base/assert.h"
 
 #include <math.h>
 
-static const float unlike = 0.1F; /* a difference as large does not count as noise */
+static const float unlike = 0.1F; /* a difference this large is no noise */
 static const float least = 2.4e-7F;
-/* A difference so many times the usual one is one: forward, backward. */
+/* A difference is significant above this multiple of the usual one: forward, backward. */
 static const float noise_times[] = {8, 30};
 
-/* Values that only a reader's rows compare: of nodes that have no partner themselves. */
+/* Copies the difference that a reader measured to the output of a node without a partner, which has
+ * no rows to compare. */
 static void take_from_readers(struct source__part *p)
 {
     for (size_t i = 0; i < p->leaves.n; i++) {
@@ -44,11 +47,12 @@ static void take_from_readers(struct source__part *p)
 }
 
 struct noise {
-    float *e; /* by node: larger differences than that are there for a reason */
+    float *e; /* by node: larger differences have a cause */
     bool *lasts;
 };
 
-/* What the runs begin with: the smallest differences there are, or those of what both read. */
+/* Estimates the noise at the start of the runs: the lowest quarter of differences, or the
+ * differences of roots. */
 static bool first_noise(const struct source__part *p, float *noise)
 {
     float *e = ms_alloc((2 * p->leaves.n + 1) * sizeof *e), *roots = e + p->leaves.n;
@@ -67,7 +71,7 @@ static bool first_noise(const struct source__part *p, float *noise)
         unit = fmaxf(unit, (float)source__roundoff(l, &differ));
     }
     if (e != NULL) {
-        /* one coarse value is no coarse run */
+        /* A single coarse value does not make the run coarse. */
         *noise = fmaxf(*noise, fminf(unit, source__quantile(e, n, 0.25)));
         float low = source__quantile(e, n, 0.1), start = source__quantile(roots, m, 0.5);
         *noise = fmaxf(*noise, fmaxf(low, start));
@@ -76,7 +80,7 @@ static bool first_noise(const struct source__part *p, float *noise)
     return e != NULL;
 }
 
-/* Noise grows on its way through a run; what stands out of it is not learned from. */
+/* Follows the growth of noise through a run; differences that stand out are not learned from. */
 static bool follow_noise(const struct source__part *p, float *by_node)
 {
     struct source__floor *f = ms_calloc(1, sizeof *f);
@@ -101,6 +105,7 @@ enum state { UNKNOWN, AGREES, DIFFERS };
 
 static enum state state_of(const struct source__part *p, const struct source__node *n, float noise)
 {
+    ms_assert(noise > 0 && n->leaf + n->nleaf <= p->leaves.n);
     enum state s = UNKNOWN;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &p->leaves.p[i];
@@ -113,8 +118,8 @@ static enum state state_of(const struct source__part *p, const struct source__no
     return s;
 }
 
-/* From the last node to the first: does the difference of a node reach the end or another that
- * lasts?  Who reads nothing that it made has come to the end. */
+/* Decides, from the last node to the first, whether a node's difference lasts: it reaches the end,
+ * or another difference that lasts. A node whose output nobody reads is at the end. */
 static void find_lasting(const struct source__part *p, const struct noise *w)
 {
     for (size_t i = p->nodes.n; i-- > 0;) {
@@ -133,13 +138,13 @@ static void find_lasting(const struct source__part *p, const struct noise *w)
     }
 }
 
-static void forget(struct source__leaf *l)
+static void forget_leaf(struct source__leaf *l)
 {
     l->flags &= (uint16_t) ~(SOURCE__MEASURED | SOURCE__FLAGGED);
     l->e = l->en = 0;
 }
 
-static void forget_passing(struct source__part *p, const struct noise *w)
+static void forget_passing_leaves(struct source__part *p, const struct noise *w)
 {
     for (size_t i = 0; i < p->nodes.n; i++) {
         const struct source__node *n = &p->nodes.p[i];
@@ -149,9 +154,10 @@ static void forget_passing(struct source__part *p, const struct noise *w)
             bool out = (l->flags & SOURCE__IS_OUT) != 0;
             uint32_t maker = l->maker[1];
             bool read = !out && maker != SOURCE__NONE && l->e > w->e[i] && !w->lasts[maker];
-            bool real = p->finite && (l->flags & SOURCE__FLAGGED); /* no way to cut makes a NaN */
+            /* no cut of an operation makes a NaN */
+            bool real = p->finite && (l->flags & SOURCE__FLAGGED);
             if (((out && passing) || read) && !real)
-                forget(l);
+                forget_leaf(l);
         }
     }
 }
@@ -166,7 +172,7 @@ enum ms_rc source__settle_cross(struct source__part *p, struct ms_err *err)
     fine = fine && follow_noise(p, w.e);
     if (fine) {
         find_lasting(p, &w);
-        forget_passing(p, &w);
+        forget_passing_leaves(p, &w);
     }
     ms_free(w.e);
     ms_free(w.lasts);

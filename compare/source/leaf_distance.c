@@ -1,37 +1,42 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_leaf: how far two values are apart, as far as four statistics tell.
+ * leaf_distance: how far two leaves are apart.
  *
- * The larger side is the denominator, and the mean is held against the root mean
- * square: means near zero would be far apart otherwise without meaning anything.
+ * Of four statistics the larger side is the denominator, and the difference of means
+ * is relative to the root mean square: two means near zero would otherwise be far
+ * apart without significance. For tensor files it is the relative L2 distance of all
+ * elements.
  */
-#include "compare/source_int.h"
+#include "compare/source/leaf_distance.h"
+#include "compare/measure/tensor_file.h"
+#include "compare/table/comparison.h"
+#include "probe/base/assert.h"
 
 #include <math.h>
 
-static bool is_known(const struct source__value *v, unsigned stat)
+static bool is_known(const struct read__value *v, unsigned stat)
 {
     return (v->known >> stat & 1) && isfinite(v->stat[stat]);
 }
 
-static bool both_known(const struct source__value *g, const struct source__value *t, unsigned stat)
+static bool both_known(const struct read__value *g, const struct read__value *t, unsigned stat)
 {
     return is_known(g, stat) && is_known(t, stat);
 }
 
-static double gap(const struct source__value *g, const struct source__value *t, unsigned stat)
+static double stat_gap(const struct read__value *g, const struct read__value *t, unsigned stat)
 {
     return both_known(g, t, stat) ? fabs(t->stat[stat] - g->stat[stat]) : 0;
 }
 
-static double peak_of(const struct source__value *v)
+static double peak_of(const struct read__value *v)
 {
     double max = is_known(v, PROBE_STAT_MAX) ? fabs(v->stat[PROBE_STAT_MAX]) : 0;
     double min = is_known(v, PROBE_STAT_MIN) ? fabs(v->stat[PROBE_STAT_MIN]) : 0;
     return fmax(max, min);
 }
 
-static double norm_of(const struct source__value *v)
+static double norm_of(const struct read__value *v)
 {
     return is_known(v, PROBE_STAT_NORM) ? v->stat[PROBE_STAT_NORM] : 0;
 }
@@ -41,31 +46,32 @@ static double ratio(double part, double whole)
     return part == 0 ? 0 : whole > 0 ? part / whole : 1;
 }
 
-static double norm_gap(const struct source__value *g, const struct source__value *t)
+static double norm_gap(const struct read__value *g, const struct read__value *t)
 {
-    return ratio(gap(g, t, PROBE_STAT_NORM), fmax(norm_of(g), norm_of(t)));
+    return ratio(stat_gap(g, t, PROBE_STAT_NORM), fmax(norm_of(g), norm_of(t)));
 }
 
-static double distance(const struct source__value *g, const struct source__value *t)
+static double distance(const struct read__value *g, const struct read__value *t)
 {
-    double peak = fmax(gap(g, t, PROBE_STAT_MAX), gap(g, t, PROBE_STAT_MIN));
+    double peak = fmax(stat_gap(g, t, PROBE_STAT_MAX), stat_gap(g, t, PROBE_STAT_MIN));
     double e = fmax(norm_gap(g, t), ratio(peak, fmax(peak_of(g), peak_of(t))));
     double rms = fmax(norm_of(g), norm_of(t)) / sqrt((double)t->n);
     if (rms > 0)
-        e = fmax(e, gap(g, t, PROBE_STAT_MEAN) / rms);
+        e = fmax(e, stat_gap(g, t, PROBE_STAT_MEAN) / rms);
+    ms_assert(e >= 0);
     return fmin(e, 2);
 }
 
-/* ---- patterns ----------------------------------------------------------------- */
+/* ---- patterns ------------------------------------------------------------ */
 
 static bool close_to(double a, double b, double scale)
 {
     return fabs(a - b) <= scale;
 }
 
-/* All four figures of t are those of `factor` times g. */
-static bool fits(const struct source__value *g, const struct source__value *t, double factor,
-                 double slack)
+/* Tells whether all four statistics of t are `factor` times those of g. */
+static bool fits_factor(const struct read__value *g, const struct read__value *t, double factor,
+                        double slack)
 {
     double peak = slack * peak_of(t), norm = slack * norm_of(t);
     double max = factor * g->stat[factor < 0 ? PROBE_STAT_MIN : PROBE_STAT_MAX];
@@ -77,24 +83,23 @@ static bool fits(const struct source__value *g, const struct source__value *t, d
            close_to(t->stat[PROBE_STAT_NORM], fabs(factor) * g->stat[PROBE_STAT_NORM], norm);
 }
 
-/* Noise may hide that the signs are turned from a close look, but not that t is much nearer to the
- * negative of g. */
-static bool is_nearer_negative(const struct source__value *g, const struct source__value *t,
-                               double e)
+/* Tells whether t is much nearer to the negative of g than to g, where noise hides an exact
+ * match. */
+static bool is_nearer_negative(const struct read__value *g, const struct read__value *t, double e)
 {
     enum { COUNT_MIN = 16 };
-    struct source__value minus = *g;
+    struct read__value minus = *g;
     minus.stat[PROBE_STAT_MAX] = -g->stat[PROBE_STAT_MIN];
     minus.stat[PROBE_STAT_MIN] = -g->stat[PROBE_STAT_MAX];
     minus.stat[PROBE_STAT_MEAN] = -g->stat[PROBE_STAT_MEAN];
     return t->n >= COUNT_MIN && e > 0.05 && 3 * distance(&minus, t) < e;
 }
 
-static void look_for_patterns(const struct source__value *g, const struct source__value *t,
+static void look_for_patterns(const struct read__value *g, const struct read__value *t,
                               struct source__leaf *l)
 {
     enum { ALL = (1 << PROBE_STATS) - 1 };
-    bool whole = g->known == ALL && t->known == ALL && source__is_finite(g) && source__is_finite(t);
+    bool whole = g->known == ALL && t->known == ALL && read__is_finite(g) && read__is_finite(t);
     if (!whole || !(norm_of(g) > 0) || !(norm_of(t) > 0) || l->e < 1e-5F)
         return;
     double factor = norm_of(t) / norm_of(g);
@@ -102,9 +107,9 @@ static void look_for_patterns(const struct source__value *g, const struct source
     double shift = t->stat[PROBE_STAT_MEAN] - g->stat[PROBE_STAT_MEAN], peak = peak_of(g);
     double up = t->stat[PROBE_STAT_MAX] - g->stat[PROBE_STAT_MAX];
     double down = t->stat[PROBE_STAT_MIN] - g->stat[PROBE_STAT_MIN];
-    if (fits(g, t, factor, slack) && fabs(factor - 1) > 1e-6) {
+    if (fits_factor(g, t, factor, slack) && fabs(factor - 1) > 1e-6) {
         l->scale = (float)factor;
-    } else if ((l->e > 0.2F && fits(g, t, -factor, fmax(slack, 2e-2))) ||
+    } else if ((l->e > 0.2F && fits_factor(g, t, -factor, fmax(slack, 2e-2))) ||
                is_nearer_negative(g, t, l->e)) {
         l->scale = (float)-factor;
         l->flags |= SOURCE__OPPOSITE;
@@ -116,10 +121,11 @@ static void look_for_patterns(const struct source__value *g, const struct source
     }
 }
 
-/* ---- one pair -------------------------------------------------------------------- */
+/* ---- one pair ------------------------------------------------------------ */
 
-/* Are extremes there that the type could not hold?  Then the values were not rounded to it. */
-static bool is_finer(const struct source__value *v)
+/* Tells whether the extremes have more digits than the type can hold; then the statistics were not
+ * rounded to the type. */
+static bool is_finer(const struct read__value *v)
 {
     for (unsigned i = PROBE_STAT_MAX; i <= PROBE_STAT_MIN; i++) {
         double x = v->stat[i];
@@ -144,9 +150,9 @@ static enum ms_dtype held_by(double max, double min)
     return MS_DT_NONE;
 }
 
-/* Numbers that went through a lower type have only its digits; that the two extremes have no more
- * by chance happens once in 2^26 tensors. */
-static void look_at_digits(const struct source__value *g, const struct source__value *t,
+/* Compares the digits of the extremes. Values that passed through a lower type have only its
+ * digits; that both extremes have no more by chance happens once in 2^26 tensors. */
+static void look_at_digits(const struct read__value *g, const struct read__value *t,
                            struct source__leaf *l)
 {
     enum { COUNT_MIN = 16 };
@@ -161,7 +167,7 @@ static void look_at_digits(const struct source__value *g, const struct source__v
         l->flags |= SOURCE__COARSE;
 }
 
-static void compare_tensors(const struct source__value *g, const struct source__value *t,
+static void compare_tensors(const struct read__value *g, const struct read__value *t,
                             enum probe_mode mode, bool cross, struct source__leaf *l)
 {
     if (g->shape != t->shape && !cross)
@@ -173,18 +179,18 @@ static void compare_tensors(const struct source__value *g, const struct source__
     l->dtype[0] = g->dtype;
     l->dtype[1] = t->dtype;
     l->count = (float)t->n;
-    if (g->kind == SOURCE__FLOAT && t->kind == SOURCE__FLOAT)
+    if (g->kind == READ__FLOAT && t->kind == READ__FLOAT)
         l->flags |= SOURCE__REAL;
     if (mode == PROBE_MODE_MD5) {
         l->e = g->digest != t->digest;
         l->flags |= SOURCE__MEASURED;
         return;
     }
-    if (mode == PROBE_MODE_SUMMARY) { /* a file holds no more than its type */
+    if (mode == PROBE_MODE_SUMMARY) { /* the values of a file have the precision of its type */
         l->flags |= is_finer(g) ? SOURCE__FINE_GOLDEN : 0;
         l->flags |= is_finer(t) ? SOURCE__FINE_TARGET : 0;
     }
-    if (source__is_finite(g) != source__is_finite(t))
+    if (read__is_finite(g) != read__is_finite(t))
         l->flags |= SOURCE__FLAGGED;
     bool any = both_known(g, t, PROBE_STAT_MAX) || both_known(g, t, PROBE_STAT_NORM);
     if (g->n != t->n || !any)
@@ -195,44 +201,163 @@ static void compare_tensors(const struct source__value *g, const struct source__
         l->en = (float)norm_gap(g, t);
     look_for_patterns(g, t, l);
     look_at_digits(g, t, l);
-    if (l->e > 0 && l->e < 1e-6F && gap(g, t, PROBE_STAT_MAX) == 0 &&
-        gap(g, t, PROBE_STAT_MIN) == 0)
+    if (l->e > 0 && l->e < 1e-6F && stat_gap(g, t, PROBE_STAT_MAX) == 0 &&
+        stat_gap(g, t, PROBE_STAT_MIN) == 0)
         l->flags |= SOURCE__RESUMMED;
 }
 
-static uint32_t fold(uint64_t h)
+static uint32_t fold_hash(uint64_t h)
 {
     return (uint32_t)(h ^ h >> 32);
 }
 
-static uint32_t hash_of(const struct source__value *v)
+static uint32_t hash_of(const struct read__value *v)
 {
     uint64_t words[PROBE_STATS + 2] = {v->n, v->digest};
     memcpy(words + 2, v->stat, sizeof v->stat);
-    return fold(ms_str_hash((struct ms_str){(const char *)words, sizeof words}));
+    return fold_hash(ms_str_hash((struct ms_str){(const char *)words, sizeof words}));
 }
 
-void source__compare(const struct source__value *golden, const struct source__value *target,
-                     enum probe_mode mode, bool cross, struct source__leaf *l)
+void source__compare_values(const struct read__value *golden, const struct read__value *target,
+                            enum probe_mode mode, bool cross, struct source__leaf *l)
 {
-    static const struct source__value nothing = {.kind = SOURCE__NOTHING, .grad = -1};
-    const struct source__value *g = golden != NULL ? golden : &nothing;
-    const struct source__value *t = target != NULL ? target : &nothing;
+    static const struct read__value nothing = {.kind = READ__NOTHING, .grad = -1};
+    const struct read__value *g = golden != NULL ? golden : &nothing;
+    const struct read__value *t = target != NULL ? target : &nothing;
+    ms_assert(golden != NULL || target != NULL);
+    ms_assert(l->e == 0 && l->flags == 0);
     l->scale = NAN;
-    if (source__is_tensor(g) && source__is_tensor(t)) {
+    if (read__is_tensor(g) && read__is_tensor(t)) {
         compare_tensors(g, t, mode, cross, l);
+        ms_assert(l->e >= 0 && l->e <= 2 && l->en >= 0);
         l->value = hash_of(g);
         return;
     }
-    if (source__is_tensor(t)) {
+    if (read__is_tensor(t)) {
         l->dtype[0] = l->dtype[1] = t->dtype;
         l->count = (float)t->n;
     }
-    bool plain = g->kind == SOURCE__PLAIN || t->kind == SOURCE__PLAIN;
+    bool plain = g->kind == READ__PLAIN || t->kind == READ__PLAIN;
     if (cross || !plain)
         return;
     l->flags |= SOURCE__PLAINLY;
     if (g->kind != t->kind || g->n != t->n)
         l->attrs |= SOURCE__SCALAR;
-    l->value = fold(g->n * 3 + t->n);
+    l->value = fold_hash(g->n * 3 + t->n);
+}
+
+/* ---- tensor files -------------------------------------------------------- */
+
+enum { BLOCK = 4096 };
+
+struct pair {
+    struct probe_tensor t[2];
+    void *room[2];
+    double *x[2];
+};
+
+static enum ms_rc open_side(const struct probe_dump *d, const char *dir, uint32_t row,
+                            struct probe_tensor *t, struct ms_err *err)
+{
+    struct probe_leaf leaf;
+    probe_row_leaf(d, &d->rows.p[row], &leaf);
+    return cmp__open_tensor(d, dir, leaf.data_name, t, err);
+}
+
+static void close_pair(struct pair *p)
+{
+    for (unsigned s = 0; s < 2; s++) {
+        probe_tensor_close(&p->t[s]);
+        ms_free(p->room[s]);
+        ms_free(p->x[s]);
+    }
+}
+
+static enum ms_rc allocate_blocks(struct pair *p, struct ms_err *err)
+{
+    for (unsigned s = 0; s < 2; s++) {
+        p->room[s] = ms_alloc(BLOCK * ms_dtype_size(p->t[s].dtype));
+        p->x[s] = ms_alloc(BLOCK * sizeof *p->x[s]);
+        if (p->room[s] == NULL || p->x[s] == NULL)
+            return ms_no_memory(err);
+    }
+    return MS_OK;
+}
+
+/* Loads elements from `at` on as doubles and returns their number. */
+static size_t load_block(struct pair *p, uint64_t at)
+{
+    ms_assert(at < p->t[0].count && p->t[0].count == p->t[1].count);
+    uint64_t left = p->t[0].count - at;
+    size_t n = left < BLOCK ? (size_t)left : BLOCK;
+    for (unsigned s = 0; s < 2; s++) {
+        const void *raw = probe_tensor_elements(&p->t[s], at, n, p->room[s]);
+        ms_dtype_to_f64(p->t[s].dtype, raw, n, p->x[s]);
+    }
+    return n;
+}
+
+struct sums {
+    double dd, dd_nz, gg;
+    uint64_t unequal, masks;
+};
+
+static void add_block(struct sums *a, const double *g, const double *t, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool fg = isfinite(g[i]), ft = isfinite(t[i]);
+        a->unequal += g[i] != t[i] && !(isnan(g[i]) && isnan(t[i]));
+        a->masks += fg != ft;
+        if (!fg || !ft)
+            continue;
+        double d = t[i] - g[i];
+        a->dd += d * d;
+        a->gg += g[i] * g[i];
+        if ((g[i] != 0) == (t[i] != 0))
+            a->dd_nz += d * d;
+    }
+}
+
+static double relative(double dd, double gg)
+{
+    return dd == 0 ? 0 : gg > 0 ? sqrt(dd / gg) : 1;
+}
+
+static enum ms_rc measure_pair(struct pair *p, struct source__facts *f, struct ms_err *err)
+{
+    struct sums a = {0};
+    if (!cmp__same_shape(&p->t[0], &p->t[1]) || p->t[0].count != p->t[1].count ||
+        p->t[0].count == 0)
+        return MS_OK;
+    MS_TRY(allocate_blocks(p, err));
+    for (uint64_t at = 0; at < p->t[0].count; at += BLOCK) {
+        size_t n = load_block(p, at);
+        add_block(&a, p->x[0], p->x[1], n);
+    }
+    bool real = ms_dtype_kind(p->t[0].dtype) >= MS_DTK_FLOAT;
+    f->e = real ? relative(a.dd, a.gg) : sqrt((double)a.unequal / (double)p->t[0].count);
+    f->e_nz = real ? relative(a.dd_nz, a.gg) : f->e;
+    f->flagged = a.masks != 0;
+    f->measured = true;
+    return MS_OK;
+}
+
+enum ms_rc source__measure_files(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
+                                 struct source__facts *facts, struct ms_err *err)
+{
+    struct pair p = {0};
+    struct ms_err why = {0};
+    *facts = (struct source__facts){0};
+    ms_assert(golden_row < c->rows.b.dump->rows.n && target_row < c->rows.t.dump->rows.n);
+    enum ms_rc rc = open_side(c->rows.b.dump, c->rows.b_dir, golden_row, &p.t[0], &why);
+    if (rc == MS_OK)
+        rc = open_side(c->rows.t.dump, c->rows.t_dir, target_row, &p.t[1], &why);
+    if (rc == MS_OK)
+        rc = measure_pair(&p, facts, err);
+    else if (rc != MS_E_NOMEM)
+        rc = MS_OK; /* fall back to the statistics; the stage measure/ has reported the file */
+    else
+        ms_no_memory(err);
+    close_pair(&p);
+    return rc;
 }

@@ -1,49 +1,291 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_pair: which node of the target is which of the golden side.
+ * node_pairs: which node of the target is which node of the golden side.
  *
- * Runs of one program meet by name as long as their lists of forward operators are
- * equal.  An operator more or less moves the call numbers of all later ones, so
- * other lists are aligned, and backward operators follow their forward ones.  What
- * the user mapped is taken as it is, but that a mapping of layers, cells or apis of
- * two frameworks says too little: the rest is aligned around what it names.
+ * Nodes of one program are paired by name as long as both dumps list the same forward
+ * operators. One additional operator shifts the call numbers of all later ones; then
+ * the lists are aligned, and backward operators follow their forward operators. A
+ * mapping by the user is applied as it is, except for a mapping of layers, cells or
+ * apis between two frameworks, which names too few nodes: the rest is aligned around
+ * the nodes it names.
+ *
+ * For two runs of one program this is a global sequence alignment in a band around
+ * the diagonal. Only calls of the same operator can be paired, or calls of another
+ * operator with the same values; shapes and values decide which call it is. The score
+ * of values keeps repeated blocks from sliding by one, and the other scores keep
+ * pairs together behind the fault, where no value agrees any more.
  */
-#include "compare/source_int.h"
+#include "compare/source/node_pairs.h"
+#include "compare/align/name_likeness.h"
+#include "compare/table/comparison.h"
+#include "probe/base/assert.h"
 
-enum { NEAR = 64 }; /* a moved operator is looked for so far around its place */
+#include <math.h>
+
+/* Scores of a pair in thousandths. Without SAME_VALUES the layers of a residual network slid by
+ * one. */
+enum {
+    LEAVES = 4,      /* tensors of a node that are compared */
+    BAND = 40,       /* half width beyond the difference in length */
+    BAND_MAX = 1000, /* a wider band means another program */
+    SAME_OP = 500,
+    SAME_NAME = 20,
+    SAME_SHAPE = 100,
+    SAME_VALUES = 600,
+    OTHER_OP = -300, /* needs equal values */
+    SKIP = -300,
+    NEVER = INT32_MIN / 2
+};
+enum step { STOP, DIAGONAL, SKIP_GOLDEN, SKIP_TARGET };
+
+struct item {
+    uint32_t node, op, out;
+    const struct read__value *leaf[LEAVES];
+    unsigned n;
+};
+
+struct grid {
+    const struct probe_dump *dump[2];
+    struct item *item[2];
+    uint32_t n[2], band;
+    int32_t *row[2];
+    uint8_t *step;
+    struct ms_map ops;
+};
+
+/* ---- items --------------------------------------------------------------- */
+
+static void take_leaves(const struct source__side *s, const struct probe_node *n, struct item *it)
+{
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        const struct read__value *v = &s->value[i];
+        if (!read__is_tensor(v))
+            continue;
+        if (it->n < LEAVES)
+            it->leaf[it->n++] = v;
+        if (source__is_output(&s->dump->rows.p[i]) && it->out == 0)
+            it->out = v->shape | 1;
+    }
+}
+
+/* Returns the number of an operator's family, or of its name where it has no family, so that two
+ * spellings of one operator match. */
+static uint32_t op_number(struct grid *g, struct ms_str name)
+{
+    struct probe_name n = probe_name_parse(name);
+    struct ms_str api = ms_str_sub(name, 0, n.prefix.n + 1 + n.path.n);
+    uint16_t family = align__family_find(api);
+    if (family != ALIGN__FAM_UNKNOWN)
+        api = ms_str_of(align__family_text(family));
+    return ms_map_put(&g->ops, api, NULL);
+}
+
+static enum ms_rc list_items(struct grid *g, unsigned side, const struct source__side *s,
+                             struct ms_err *err)
+{
+    const struct probe_dump *d = s->dump;
+    g->item[side] = ms_calloc(d->nodes.n + 1, sizeof *g->item[side]);
+    if (g->item[side] == NULL)
+        return ms_no_memory(err);
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        const struct probe_node *n = &d->nodes.p[i];
+        if (n->kind != PROBE_NODE_API || n->dir != PROBE_FORWARD)
+            continue;
+        struct item *it = &g->item[side][g->n[side]++];
+        it->node = i;
+        it->op = op_number(g, probe_node_name(d, i));
+        if (it->op == MS_MAP_NONE)
+            return ms_no_memory(err);
+        take_leaves(s, n, it);
+    }
+    return MS_OK;
+}
+
+/* ---- how well two calls go together -------------------------------------- */
+
+static bool is_near(double a, double b, double share)
+{
+    return fabs(a - b) <= share * fmax(fabs(a), fabs(b));
+}
+
+static bool is_close(const struct read__value *a, const struct read__value *b)
+{
+    const unsigned both = a->known & b->known;
+    if (a->n != b->n || a->kind != b->kind)
+        return false;
+    if (a->digest != 0 && b->digest != 0)
+        return a->digest == b->digest;
+    if ((both >> PROBE_STAT_MAX & 1) == 0)
+        return false;
+    bool max = is_near(a->stat[PROBE_STAT_MAX], b->stat[PROBE_STAT_MAX], 0.05);
+    bool norm = (both >> PROBE_STAT_NORM & 1) == 0 ||
+                is_near(a->stat[PROBE_STAT_NORM], b->stat[PROBE_STAT_NORM], 0.02);
+    return max && norm;
+}
+
+/* Returns the score of two calls; NEVER: they cannot be a pair. */
+static int32_t score_calls(const struct grid *g, const struct item *a, const struct item *b)
+{
+    unsigned most = a->n > b->n ? a->n : b->n, close = 0;
+    for (unsigned i = 0; i < a->n && i < b->n; i++)
+        close += is_close(a->leaf[i], b->leaf[i]);
+    int32_t values = most != 0 ? (int32_t)(SAME_VALUES * close / most) : 0;
+    if (a->op != b->op)
+        return most != 0 && close == most ? OTHER_OP + values : NEVER;
+    bool name =
+        ms_str_eq(probe_node_name(g->dump[0], a->node), probe_node_name(g->dump[1], b->node));
+    return SAME_OP + values + (name ? SAME_NAME : 0) + (a->out == b->out ? SAME_SHAPE : 0);
+}
+
+/* ---- the grid ------------------------------------------------------------ */
+
+/* Returns the target item of column 0 in row i. The band follows the line from the first pair of
+ * items to the last. */
+static int64_t column_start(const struct grid *g, uint32_t i)
+{
+    int64_t middle = g->n[0] != 0 ? (int64_t)i * g->n[1] / g->n[0] : 0;
+    return middle - g->band;
+}
+
+static size_t width(const struct grid *g)
+{
+    return 2 * (size_t)g->band + 1;
+}
+
+static int32_t score_at(const struct grid *g, const int32_t *row, uint32_t i, int64_t k)
+{
+    int64_t c = k - column_start(g, i);
+    return c < 0 || c >= (int64_t)width(g) ? NEVER : row[c];
+}
+
+static void fill_row(struct grid *g, uint32_t i)
+{
+    int32_t *now = g->row[i & 1], *before = g->row[(i + 1) & 1];
+    int64_t start = column_start(g, i);
+    for (size_t c = 0; c < width(g); c++) {
+        int64_t k = start + (int64_t)c;
+        int32_t best = NEVER;
+        uint8_t step = STOP;
+        now[c] = NEVER;
+        if (k < 0 || k > g->n[1])
+            continue;
+        if (i == 0 && k == 0)
+            best = 0;
+        if (i > 0 && k > 0) {
+            int32_t base = score_at(g, before, i - 1, k - 1);
+            int32_t s =
+                base > NEVER ? score_calls(g, &g->item[0][i - 1], &g->item[1][k - 1]) : NEVER;
+            if (s > NEVER && base + s > best)
+                best = base + s, step = DIAGONAL;
+        }
+        int32_t up = i > 0 ? score_at(g, before, i - 1, k) : NEVER;
+        if (up > NEVER && up + SKIP > best)
+            best = up + SKIP, step = SKIP_GOLDEN;
+        if (c > 0 && now[c - 1] > NEVER && now[c - 1] + SKIP > best)
+            best = now[c - 1] + SKIP, step = SKIP_TARGET;
+        now[c] = best;
+        g->step[i * width(g) + c] = step;
+    }
+}
+
+static void walk_back(const struct grid *g, struct source__pairing *q)
+{
+    uint32_t i = g->n[0], k = g->n[1];
+    while (i > 0 || k > 0) {
+        int64_t c = (int64_t)k - column_start(g, i);
+        if (c < 0 || c >= (int64_t)width(g))
+            return;
+        switch ((enum step)g->step[i * width(g) + (size_t)c]) {
+        case DIAGONAL:
+            i--;
+            k--;
+            ms_assert(i < g->n[0] && k < g->n[1]);
+            q->mate[0][g->item[0][i].node] = g->item[1][k].node;
+            q->mate[1][g->item[1][k].node] = g->item[0][i].node;
+            break;
+        case SKIP_GOLDEN:
+            i--;
+            break;
+        case SKIP_TARGET:
+            k--;
+            break;
+        default:
+            return;
+        }
+    }
+}
+
+static enum ms_rc align_grid(struct grid *g, struct source__pairing *q, bool *done,
+                             struct ms_err *err)
+{
+    uint32_t apart = g->n[0] > g->n[1] ? g->n[0] - g->n[1] : g->n[1] - g->n[0];
+    g->band = apart + BAND;
+    *done = g->band <= BAND_MAX || (uint64_t)g->n[0] * g->band < 1 << 24;
+    if (!*done)
+        return MS_OK;
+    g->step = ms_calloc((size_t)g->n[0] + 1, width(g));
+    for (unsigned s = 0; s < 2; s++)
+        g->row[s] = ms_alloc(width(g) * sizeof *g->row[s]);
+    if (g->step == NULL || g->row[0] == NULL || g->row[1] == NULL)
+        return ms_no_memory(err);
+    for (uint32_t i = 0; i <= g->n[0]; i++)
+        fill_row(g, i);
+    walk_back(g, q);
+    return MS_OK;
+}
+
+/* Pairs the forward operators of two runs of one framework; *done: false when the lengths differ
+ * too much. */
+static enum ms_rc align_runs(struct source__pairing *q, bool *done, struct ms_err *err)
+{
+    struct grid g = {.dump = {q->dump[0], q->dump[1]}};
+    enum ms_rc rc = list_items(&g, 0, q->side[0], err);
+    if (rc == MS_OK)
+        rc = list_items(&g, 1, q->side[1], err);
+    if (rc == MS_OK)
+        rc = align_grid(&g, q, done, err);
+    for (unsigned s = 0; s < 2; s++) {
+        ms_free(g.item[s]);
+        ms_free(g.row[s]);
+    }
+    ms_free(g.step);
+    ms_map_free(&g.ops);
+    return rc;
+}
+
+enum { NEAR = 64 }; /* how far around its expected position a moved operator is searched */
 
 static bool is_api(const struct probe_node *n, enum probe_dir dir)
 {
     return n->kind == PROBE_NODE_API && n->dir == dir;
 }
 
-/* ---- by name ------------------------------------------------------------------- */
+/* ---- by name ------------------------------------------------------------- */
 
-static void join(struct source__pairing *q, uint32_t golden, uint32_t target)
+static void join_nodes(struct source__pairing *q, uint32_t golden, uint32_t target)
 {
+    ms_assert(golden < q->dump[0]->nodes.n && target < q->dump[1]->nodes.n);
     q->mate[0][golden] = target;
     q->mate[1][target] = golden;
 }
 
-/* The name without the number that goes on counting over the steps of a run. */
-static struct ms_str uncounted(const struct probe_dump *d, uint32_t node)
+/* Returns the name without the number that counts up over the steps of a run. */
+static struct ms_str uncounted_name(const struct probe_dump *d, uint32_t node)
 {
     struct ms_str name = probe_node_name(d, node);
-    struct ms_str end = MS_STR("parameters_grad");
-    int64_t dot = ms_str_rfind(name, '.');
-    return dot >= 0 && !ms_str_ends(name, end) ? ms_str_sub(name, 0, (uint32_t)dot) : name;
+    return ms_str_ends(name, MS_STR("parameters_grad")) ? name : probe_name_cut(name, 1);
 }
 
 static enum ms_rc pair_gradients(struct source__pairing *q, struct ms_err *err)
 {
     struct ms_map names = {0};
     enum ms_rc rc = MS_OK;
-    MS_VEC(uint32_t) at = {0}; /* by name: the next golden node of it is behind this one */
+    MS_VEC(uint32_t) at = {0}; /* by name: where to search the next golden node of that name */
     for (uint32_t i = 0; i < q->dump[0]->nodes.n && rc == MS_OK; i++) {
         if (q->dump[0]->nodes.p[i].kind != PROBE_NODE_PGRAD)
             continue;
         bool added;
-        uint32_t id = ms_map_put(&names, uncounted(q->dump[0], i), &added);
+        uint32_t id = ms_map_put(&names, uncounted_name(q->dump[0], i), &added);
         uint32_t *slot = id != MS_MAP_NONE && added ? ms_vec_push(&at) : NULL;
         if (slot != NULL)
             *slot = i;
@@ -53,15 +295,15 @@ static enum ms_rc pair_gradients(struct source__pairing *q, struct ms_err *err)
     for (uint32_t i = 0; i < q->dump[1]->nodes.n && rc == MS_OK; i++) {
         if (q->dump[1]->nodes.p[i].kind != PROBE_NODE_PGRAD)
             continue;
-        struct ms_str name = uncounted(q->dump[1], i);
+        struct ms_str name = uncounted_name(q->dump[1], i);
         uint32_t id = ms_map_get(&names, name), n = (uint32_t)q->dump[0]->nodes.n;
         uint32_t g = id != MS_MAP_NONE ? at.p[id] : n;
         while (g < n && (q->dump[0]->nodes.p[g].kind != PROBE_NODE_PGRAD ||
-                         !ms_str_eq(uncounted(q->dump[0], g), name)))
+                         !ms_str_eq(uncounted_name(q->dump[0], g), name)))
             g++;
         if (g >= n)
             continue;
-        join(q, g, i);
+        join_nodes(q, g, i);
         at.p[id] = g + 1;
     }
     ms_vec_free(&at);
@@ -79,7 +321,7 @@ static void pair_by_name(struct source__pairing *q)
         bool here = i < g->nodes.n && ms_str_eq(name, probe_node_name(g, i));
         uint32_t at = here ? i : probe_node_find(g, name);
         if (at != MS_MAP_NONE)
-            join(q, at, i);
+            join_nodes(q, at, i);
     }
 }
 
@@ -102,7 +344,7 @@ static bool same_calls(const struct source__pairing *q)
     }
 }
 
-/* ---- aligned ---------------------------------------------------------------------- */
+/* ---- aligned ------------------------------------------------------------- */
 
 static enum ms_rc open_tree(struct probe_tree *tree, bool *there, const char *dump,
                             struct ms_err *err)
@@ -125,8 +367,8 @@ struct pins {
     MS_VEC(struct cmp_align_pin) list;
 };
 
-static enum ms_rc pin(struct pins *pins, const struct source__pairing *q, struct cmp_pairing pair,
-                      struct ms_err *err)
+static enum ms_rc pin_pair(struct pins *pins, const struct source__pairing *q,
+                           struct cmp_pairing pair, struct ms_err *err)
 {
     struct cmp_align_pin *slot = ms_vec_push(&pins->list);
     if (slot == NULL)
@@ -136,26 +378,26 @@ static enum ms_rc pin(struct pins *pins, const struct source__pairing *q, struct
     return MS_OK;
 }
 
-/* What a mapping says of nodes: which modules are the same, and which operators where it names
- * them.  What it comes to for the others is a guess from their order, which we make better. */
+/* Pins what a mapping says about nodes: modules, and operators that it names. The partners it
+ * implies for other operators are a guess from their order; the alignment finds better ones. */
 static enum ms_rc pin_mapped(struct pins *pins, const struct source__pairing *q, struct ms_err *err)
 {
     const struct cmp *c = q->c;
-    for (size_t i = 0; i < c->named.n; i++)
-        MS_TRY(pin(pins, q, c->named.p[i], err));
-    for (size_t i = 0; i < cmp_groups(c) && (c->conf.layer.on || c->conf.cell.on); i++) {
+    for (size_t i = 0; i < c->rows.named.n; i++)
+        MS_TRY(pin_pair(pins, q, c->rows.named.p[i], err));
+    for (size_t i = 0; i < cmp_groups(c) && (c->set.conf.layer.on || c->set.conf.cell.on); i++) {
         struct cmp_pairing pair = cmp_group_nodes(c, i);
         if (pair.target != MS_MAP_NONE && pair.golden != MS_MAP_NONE &&
             q->dump[1]->nodes.p[pair.target].kind == PROBE_NODE_MODULE)
-            MS_TRY(pin(pins, q, pair, err));
+            MS_TRY(pin_pair(pins, q, pair, err));
     }
     return MS_OK;
 }
 
-/* The alignment that paired the rows already, or one of our own around what is mapped. */
-static enum ms_rc align(struct source__pairing *q, struct ms_err *err)
+/* Uses the alignment that paired the rows, or makes one around the mapped nodes. */
+static enum ms_rc align_dumps(struct source__pairing *q, struct ms_err *err)
 {
-    q->al = q->c->al;
+    q->al = q->c->rows.al;
     if (q->al != NULL)
         return MS_OK;
     struct probe_tree tree[2];
@@ -181,20 +423,20 @@ static void take_alignment(struct source__pairing *q, bool forward_apis)
 {
     size_t n;
     const struct cmp_align_pair *pairs = cmp_align_pairs(q->al, &n);
-    for (size_t k = 0; k < 2 * n; k++) { /* parts take what is left */
+    for (size_t k = 0; k < 2 * n; k++) { /* parts come second: they take what is left */
         const struct cmp_align_pair *p = &pairs[k % n];
         if ((p->how == CMP_ALIGN_PART) != (k >= n))
             continue;
         if (forward_apis && !is_api(&q->dump[1]->nodes.p[p->target], PROBE_FORWARD))
             continue;
         if (q->mate[1][p->target] == SOURCE__NONE && q->mate[0][p->golden] == SOURCE__NONE)
-            join(q, p->golden, p->target);
+            join_nodes(q, p->golden, p->target);
     }
 }
 
-/* ---- what follows the forward operators --------------------------------------------- */
+/* ---- backward operators -------------------------------------------------- */
 
-/* The name with its last part replaced. */
+/* Finds the node whose name has another last part. */
 static uint32_t find_turned(const struct probe_dump *d, struct ms_str name, const char *end,
                             struct ms_buf *text)
 {
@@ -205,7 +447,7 @@ static uint32_t find_turned(const struct probe_dump *d, struct ms_str name, cons
     return text->bad == MS_OK ? probe_node_find(d, ms_buf_slice(text)) : MS_MAP_NONE;
 }
 
-static void separate(struct source__pairing *q, uint32_t target)
+static void separate_unlike(struct source__pairing *q, uint32_t target)
 {
     uint32_t g = q->mate[1][target];
     if (g != SOURCE__NONE)
@@ -219,7 +461,7 @@ static enum ms_rc follow_forward(struct source__pairing *q, struct ms_err *err)
     struct ms_buf text = {.max = 1 << 20};
     for (uint32_t i = 0; i < t->nodes.n; i++) {
         if (is_api(&t->nodes.p[i], PROBE_BACKWARD))
-            separate(q, i);
+            separate_unlike(q, i);
     }
     for (uint32_t i = 0; i < t->nodes.n; i++) {
         if (!is_api(&t->nodes.p[i], PROBE_BACKWARD))
@@ -232,14 +474,14 @@ static enum ms_rc follow_forward(struct source__pairing *q, struct ms_err *err)
                           ? find_turned(g, probe_node_name(g, mate), "backward", &text)
                           : MS_MAP_NONE;
         if (at != MS_MAP_NONE && q->mate[0][at] == SOURCE__NONE)
-            join(q, at, i);
+            join_nodes(q, at, i);
     }
     enum ms_rc rc = ms_buf_check(&text, err);
     ms_buf_free(&text);
     return rc;
 }
 
-/* ---- operators that changed their place ------------------------------------------------ */
+/* ---- operators that changed their place ---------------------------------- */
 
 static struct ms_str op_of(const struct probe_dump *d, uint32_t node)
 {
@@ -248,7 +490,8 @@ static struct ms_str op_of(const struct probe_dump *d, uint32_t node)
     return ms_str_sub(name, 0, n.prefix.n + 1 + n.path.n);
 }
 
-/* Where the golden node should run in the target: behind the mate of the one before it. */
+/* Returns the position in the target where a golden node should run: behind the partner of the node
+ * before it. */
 static uint32_t place_of(const struct source__pairing *q, uint32_t golden)
 {
     for (uint32_t i = golden; i-- > 0 && golden - i < NEAR;) {
@@ -258,7 +501,8 @@ static uint32_t place_of(const struct source__pairing *q, uint32_t golden)
     return 0;
 }
 
-/* Of two operators that changed places, the one that the golden side runs first has moved. */
+/* Marks a moved operator. Of two operators that changed places, the one that runs first on the
+ * golden side counts as moved. */
 static void mark_moved(struct source__pairing *q, uint32_t golden, uint32_t target)
 {
     uint32_t crossed = SOURCE__NONE, n = 0;
@@ -287,14 +531,14 @@ static void pair_moved(struct source__pairing *q)
             if (q->mate[1][k] != SOURCE__NONE || !is_api(&t->nodes.p[k], PROBE_FORWARD) ||
                 !ms_str_eq(op, op_of(t, k)))
                 continue;
-            join(q, i, k);
+            join_nodes(q, i, k);
             mark_moved(q, i, k);
             break;
         }
     }
 }
 
-/* ---- mapped by the user ------------------------------------------------------------------ */
+/* ---- mapped by the user -------------------------------------------------- */
 
 static bool is_mapped(const struct cmp_conf *conf)
 {
@@ -305,33 +549,33 @@ static bool is_mapped(const struct cmp_conf *conf)
 static enum ms_rc take_groups(struct source__pairing *q, struct ms_err *err)
 {
     const struct cmp *c = q->c;
-    size_t rows = c->t.dump->rows.n;
+    size_t rows = c->rows.t.dump->rows.n;
     q->row_mate = ms_alloc((rows + 1) * sizeof *q->row_mate);
     if (q->row_mate == NULL)
         return ms_no_memory(err);
     memset(q->row_mate, 0xff, (rows + 1) * sizeof *q->row_mate);
-    for (size_t i = 0; i < c->pairs.n; i++) {
-        const struct cmp__pair *p = &c->pairs.p[i];
+    for (size_t i = 0; i < c->rows.pairs.n; i++) {
+        const struct cmp__pair *p = &c->rows.pairs.p[i];
         if (p->t != MS_MAP_NONE && p->b != MS_MAP_NONE)
-            q->row_mate[c->t.order.p[p->t]] = c->b.order.p[p->b];
+            q->row_mate[c->rows.t.order.p[p->t]] = c->rows.b.order.p[p->b];
     }
     for (size_t i = 0; i < cmp_groups(c); i++) {
         struct cmp_pairing pair = cmp_group_nodes(c, i);
         if (pair.target != MS_MAP_NONE && pair.golden != MS_MAP_NONE &&
             q->mate[1][pair.target] == SOURCE__NONE && q->mate[0][pair.golden] == SOURCE__NONE)
-            join(q, pair.golden, pair.target);
+            join_nodes(q, pair.golden, pair.target);
     }
     return MS_OK;
 }
 
-/* ---- one program or two ---------------------------------------------------------------------- */
+/* ---- one program or two -------------------------------------------------- */
 
 static bool is_mindspore(const struct probe_dump *d)
 {
     return d->framework == PROBE_FW_MINDSPORE;
 }
 
-/* Of forward operators: how often each side calls them, by operator. */
+/* Number of calls of each forward operator, by side. */
 struct calls {
     struct ms_map ops;
     MS_VEC(struct { uint32_t n[2]; }) list;
@@ -354,7 +598,8 @@ static enum ms_rc count_calls(struct calls *calls, const struct probe_dump *d, u
     return MS_OK;
 }
 
-/* Does a side call many operators that the other never calls, and do both call any? */
+/* Tells whether one side calls many operators that the other never calls, while both call
+ * operators. */
 static bool have_little_in_common(const struct calls *calls)
 {
     enum { FEW = 6, SHARE = 5 };
@@ -375,18 +620,19 @@ static bool have_little_in_common(const struct calls *calls)
 enum ms_rc source__is_cross(const struct cmp *c, bool *cross, struct ms_err *err)
 {
     struct calls calls = {0};
-    enum ms_rc rc = count_calls(&calls, c->b.dump, 0, err);
+    enum ms_rc rc = count_calls(&calls, c->rows.b.dump, 0, err);
     if (rc == MS_OK)
-        rc = count_calls(&calls, c->t.dump, 1, err);
-    *cross = is_mindspore(c->b.dump) != is_mindspore(c->t.dump) || have_little_in_common(&calls);
+        rc = count_calls(&calls, c->rows.t.dump, 1, err);
+    *cross = is_mindspore(c->rows.b.dump) != is_mindspore(c->rows.t.dump) ||
+             have_little_in_common(&calls);
     ms_map_free(&calls.ops);
     ms_vec_free(&calls.list);
     return rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- pairing ------------------------------------------------------------- */
 
-static enum ms_rc make_room(struct source__pairing *q, struct ms_err *err)
+static enum ms_rc allocate_mates(struct source__pairing *q, struct ms_err *err)
 {
     for (unsigned s = 0; s < 2; s++) {
         size_t bytes = (q->dump[s]->nodes.n + 1) * sizeof *q->mate[s];
@@ -404,15 +650,16 @@ static enum ms_rc make_room(struct source__pairing *q, struct ms_err *err)
     return MS_OK;
 }
 
-/* Pins of the user go before; programs that have little in common are for the other alignment. */
+/* Pairs operators by the user's pins, else by sequence; programs with little in common are left to
+ * align/. */
 static enum ms_rc align_calls(struct source__pairing *q, struct ms_err *err)
 {
     bool done = false;
-    if (q->c->conf.pins == NULL)
-        MS_TRY(source__align(q, &done, err));
+    if (q->c->set.conf.pins == NULL)
+        MS_TRY(align_runs(q, &done, err));
     if (done)
         return MS_OK;
-    MS_TRY(align(q, err));
+    MS_TRY(align_dumps(q, err));
     take_alignment(q, true);
     return MS_OK;
 }
@@ -423,30 +670,32 @@ static enum ms_rc pair_one_framework(struct source__pairing *q, struct ms_err *e
     if (!same_calls(q)) {
         for (uint32_t i = 0; i < q->dump[1]->nodes.n; i++) {
             if (is_api(&q->dump[1]->nodes.p[i], PROBE_FORWARD))
-                separate(q, i);
+                separate_unlike(q, i);
         }
         MS_TRY(align_calls(q, err));
         pair_moved(q);
         MS_TRY(follow_forward(q, err));
         if (q->al != NULL)
             take_alignment(q, false);
-        q->al = NULL; /* rows meet by their paths all the same */
+        q->al = NULL; /* rows are then paired by path */
     }
     return pair_gradients(q, err);
 }
 
-enum ms_rc source__pair(struct source__pairing *q, const struct cmp *c,
-                        const struct source__side side[2], bool cross, struct ms_pool *pool,
-                        struct ms_err *err)
+enum ms_rc source__pair_nodes(struct source__pairing *q, const struct cmp *c,
+                              const struct source__side side[2], bool cross, struct ms_pool *pool,
+                              struct ms_err *err)
 {
-    *q = (struct source__pairing){
-        .c = c, .dump = {c->b.dump, c->t.dump}, .side = {&side[0], &side[1]}, .pool = pool};
-    MS_TRY(make_room(q, err));
-    if (c->conf.data_mapping != NULL || (is_mapped(&c->conf) && !cross))
+    *q = (struct source__pairing){.c = c,
+                                  .dump = {c->rows.b.dump, c->rows.t.dump},
+                                  .side = {&side[0], &side[1]},
+                                  .pool = pool};
+    MS_TRY(allocate_mates(q, err));
+    if (c->set.conf.data_mapping != NULL || (is_mapped(&c->set.conf) && !cross))
         return take_groups(q, err);
     if (!cross)
         return pair_one_framework(q, err);
-    MS_TRY(align(q, err));
+    MS_TRY(align_dumps(q, err));
     take_alignment(q, false);
     return MS_OK;
 }

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_judge: every node against its own context and the noise before it.
+ * node_rules: judges every node by its inputs and by the noise before it.
  *
- * Pass 1 settles for each node what went in (`in`), what came out (`out`) and what
- * noise explains (`floor`); pass 2 asks the rules, which need what pass 1 found out
- * about all backward operators.  Each rule is a function of (judge, node) that adds
+ * Pass 1 computes for each node what went in (`in`), what came out (`out`) and what
+ * noise explains (`floor`). Pass 2 applies the rules, which need the usual gain of
+ * backward operators from pass 1. Each rule is a function of judge and node that adds
  * a suspect or does not.
  */
-#include "compare/source_judge.h"
+#include "compare/source/node_rules.h"
+#include "compare/source/node_weigh.h"
+#include "probe/base/assert.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- suspects ------------------------------------------------------------------------------- */
+/* ---- suspects ------------------------------------------------------------ */
 
-static enum ms_rc accuse(struct source__judge *j, uint32_t node, struct source__raw raw,
-                         struct ms_err *err)
+static enum ms_rc add_suspect(struct source__judge *j, uint32_t node, struct source__raw raw,
+                              struct ms_err *err)
 {
+    ms_assert(node < j->p->nodes.n && !isnan(raw.s));
+    ms_assert(raw.leaf == SOURCE__NONE || raw.leaf < j->p->leaves.n);
     const struct source__node *n = &j->p->nodes.p[node];
     struct source__raw *slot = ms_vec_push(&j->s->raws);
     if (slot == NULL)
@@ -42,58 +46,30 @@ static struct source__raw raw_of(const struct source__node *n, enum cmp_why why,
                                 .factor = n->rho};
 }
 
-/* Where modules stand beside operators they are there for the eye. */
+/* Tells whether rules apply to a node. Modules are ignored where operators are recorded. */
 static bool is_judged(const struct source__judge *j, const struct source__node *n)
 {
     return n->kind != PROBE_NODE_MODULE || !j->p->has_apis;
 }
 
-static bool is_backward(const struct source__node *n)
-{
-    return n->dir == PROBE_BACKWARD && n->kind != PROBE_NODE_PGRAD;
-}
-
-/* Its backward hardly makes differences larger, so less is suspect where precision is low. */
+/* Tells whether the node's backward hardly amplifies differences, so that limits for low precision
+ * can be lower. */
 static bool is_calm(const struct source__judge *j, const struct source__node *n)
 {
     unsigned op = j->p->ops.p[n->op].flags;
-    return is_backward(n) && n->kind == PROBE_NODE_API && j->low &&
+    return source__is_backward(n) && n->kind == PROBE_NODE_API && j->low &&
            (op & (SOURCE__WILD | SOURCE__SWITCH)) == 0;
-}
-
-/* The least that it makes and the most that it reads, in elements. */
-static void count_of(const struct source__judge *j, const struct source__node *n, float *read,
-                     float *made)
-{
-    *read = *made = 0;
-    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &j->p->leaves.p[i];
-        if (l->flags & SOURCE__IS_OUT)
-            *made = *made == 0 ? l->count : fminf(*made, l->count);
-        else
-            *read = fmaxf(*read, l->count);
-    }
-}
-
-bool source__is_even(const struct source__judge *j, const struct source__node *n)
-{
-    float read, made;
-    if (!is_backward(n) || j->p->cross || n->kind != PROBE_NODE_API ||
-        (j->p->ops.p[n->op].flags & SOURCE__EVEN) == 0)
-        return false;
-    count_of(j, n, &read, &made);
-    return made >= read;
 }
 
 static double limit_of(const struct source__judge *j, const struct source__node *n)
 {
     if (n->kind == PROBE_NODE_PGRAD)
         return source__rule.gradients;
-    if (source__is_even(j, n))
+    if (source__is_even(j->p, n))
         return source__rule.forward[j->tensor];
     if (is_calm(j, n))
         return fmin(j->backward_factor, source__rule.backward_calm[j->tensor]);
-    if (is_backward(n))
+    if (source__is_backward(n))
         return j->backward_factor;
     double low = j->low && !j->tensor ? source__rule.forward_low : 1;
     return source__rule.forward[j->tensor] * (n->young ? source__rule.start : low);
@@ -101,24 +77,24 @@ static double limit_of(const struct source__judge *j, const struct source__node 
 
 static double norm_limit_of(const struct source__judge *j, const struct source__node *n)
 {
-    if (!is_backward(n) && n->kind != PROBE_NODE_PGRAD)
+    if (!source__is_backward(n) && n->kind != PROBE_NODE_PGRAD)
         return source__rule.norm_forward;
-    if (source__is_even(j, n))
+    if (source__is_even(j->p, n))
         return source__rule.norm_even;
     return is_calm(j, n) ? source__rule.norm_calm : source__rule.norm_backward;
 }
 
-/* Did a norm move by more than it ever does of itself? */
+/* Tells whether the norm moved by more than chance explains. */
 static bool is_norm_off(const struct source__judge *j, const struct source__node *n)
 {
     double least = source__rule.norm_least;
-    if (is_calm(j, n) && !source__is_even(j, n))
+    if (is_calm(j, n) && !source__is_even(j->p, n))
         least = fmax(least, source__rule.norm_units * n->unit);
     return n->rho_norm > norm_limit_of(j, n) && n->out_norm > least && !n->young;
 }
 
-/* Equal calls were exact before: a hash of operator, direction and the sizes of what goes in and comes
- * out, since a kernel is chosen by all of them. */
+/* Remembers a call that was exact, or looks it up. The key is operator, direction and the sizes of
+ * inputs and outputs, because all of them select the kernel. */
 static enum ms_rc remember_exact(struct source__judge *j, const struct source__node *n, bool *known,
                                  struct ms_err *err)
 {
@@ -137,7 +113,8 @@ static enum ms_rc remember_exact(struct source__judge *j, const struct source__n
     return MS_OK;
 }
 
-/* Does all that differs of what it reads, or makes, differ in the last digits of its sums alone? */
+/* Tells whether all differing inputs (or outputs: made) differ only in the last digits of their
+ * sums. */
 static bool is_resummed(const struct source__judge *j, const struct source__node *n, bool made)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
@@ -149,7 +126,7 @@ static bool is_resummed(const struct source__judge *j, const struct source__node
     return true;
 }
 
-/* Is it made, by whatever way, of what the first inexact operator made? */
+/* Tells whether the node depends on the output of the first inexact operator. */
 static bool is_behind(const struct source__judge *j, const struct source__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
@@ -162,10 +139,10 @@ static bool is_behind(const struct source__judge *j, const struct source__node *
     return false;
 }
 
-/* An operator that gives its values another order leaves the statistics as they are but for the
- * order of summation: in runs that were exact so far that much is seen, and how large it is where
- * the next operator mixes the elements. */
-static enum ms_rc ask_order(struct source__judge *j, uint32_t i, struct ms_err *err)
+/* Rule: the operator reorders its values. Statistics then differ only by the order of summation.
+ * Runs that were exact so far show this, and the strength is taken from the next operator that
+ * mixes elements. */
+static enum ms_rc check_order(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     uint32_t from = j->first_inexact;
@@ -175,25 +152,26 @@ static enum ms_rc ask_order(struct source__judge *j, uint32_t i, struct ms_err *
         return MS_OK;
     struct source__raw raw =
         raw_of(&j->p->nodes.p[from], CMP_WHY_PRECEDENT, SOURCE__NUM, log10(n->rho));
-    return accuse(j, from, raw, err);
+    return add_suspect(j, from, raw, err);
 }
 
-/* Equal bits give equal bits, but where a gradient is summed up.  Of statistics no more is asked
- * than what inputs with equal ones cannot hide. */
+/* Tells whether a difference cannot be noise: bit-equal inputs give bit-equal outputs, except where
+ * a gradient is summed up. Of statistics only what equal statistics of the inputs cannot hide is
+ * counted. */
 static bool is_no_noise(const struct source__judge *j, const struct source__node *n)
 {
     float read, made;
     bool other = j->p->cross || (n->attrs_in & (SOURCE__SHAPE | SOURCE__DTYPE));
     if (other || n->in > 0 || n->out <= (j->tensor ? 0 : source__rule.hidden))
         return false;
-    count_of(j, n, &read, &made);
-    return (j->p->ops.p[n->op].flags & SOURCE__EXACT) && (!is_backward(n) || made >= read);
+    source__count_elements(j->p, n, &read, &made);
+    return (j->p->ops.p[n->op].flags & SOURCE__EXACT) && (!source__is_backward(n) || made >= read);
 }
 
-/* Could the run be one of tiny differences that did not show so far?  Statistics are equal by chance
- * now and then, where rounding alone is different, and of other threads only some sums are; values of
- * low precision hide all that is smaller, until some of them fall on the other side, at most about one
- * in as many as were equal before. */
+/* Tells whether the runs may have had tiny differences that did not show so far. Statistics agree
+ * by chance now and then where only rounding differs, and other threads change only some sums.
+ * Low-precision values hide smaller differences until one is rounded the other way, which happens
+ * to about one in as many values as were equal before. */
 static bool may_be_rounding(const struct source__judge *j, const struct source__node *n)
 {
     bool reordered = true, sums = (j->p->ops.p[n->op].flags & SOURCE__EXACT) == 0;
@@ -215,7 +193,7 @@ static bool may_be_rounding(const struct source__judge *j, const struct source__
            turned * j->exact_values <= source__rule.turned_chance * values;
 }
 
-/* What was equal so far, of low precision. */
+/* Counts the low-precision nodes and values that were equal so far. */
 static void count_exact(struct source__judge *j, const struct source__node *n)
 {
     bool differ;
@@ -228,8 +206,9 @@ static void count_exact(struct source__judge *j, const struct source__node *n)
     }
 }
 
-/* The output has few digits, and all that it is made of has more.  Behind values of low precision
- * that says nothing: some of them come through unchanged, and may be the extremes. */
+/* Tells whether the output has the digits of a lower type while all inputs have more. Behind
+ * low-precision values this proves nothing: some of them pass through unchanged and may be the
+ * extremes. */
 static bool drops_digits(const struct source__judge *j, const struct source__node *n)
 {
     bool coarse = false, fine = false;
@@ -247,42 +226,42 @@ static bool drops_digits(const struct source__judge *j, const struct source__nod
     return coarse && fine && n->unit == 0 && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
 }
 
-static enum ms_rc ask_output(struct source__judge *j, uint32_t i, struct ms_err *err)
+static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     struct source__node *n = &j->p->nodes.p[i];
     bool known = false, exact_so_far = j->all_exact;
     if (j->all_exact && (n->flags & SOURCE__OUT_MEASURED))
         MS_TRY(remember_exact(j, n, &known, err));
-    if (is_backward(n) && (n->flags & SOURCE__OUT_MEASURED))
+    if (source__is_backward(n) && (n->flags & SOURCE__OUT_MEASURED))
         n->rho /= j->class_gain[n->op];
     if ((n->flags & SOURCE__OUT_FLAGGED) && !(n->flags & SOURCE__IN_FLAGGED))
-        return accuse(j, i, raw_of(n, CMP_WHY_FLAG, SOURCE__NUM, 4), err);
+        return add_suspect(j, i, raw_of(n, CMP_WHY_FLAG, SOURCE__NUM, 4), err);
     if (j->p->mode == PROBE_MODE_MD5) {
         bool differs = n->out > 0 && n->in == 0 && (n->flags & SOURCE__OUT_MEASURED);
-        return differs ? accuse(j, i, raw_of(n, CMP_WHY_DIFFERS, SOURCE__NUM, 3), err) : MS_OK;
+        return differs ? add_suspect(j, i, raw_of(n, CMP_WHY_DIFFERS, SOURCE__NUM, 3), err) : MS_OK;
     }
     bool gradient = n->dir == PROBE_BACKWARD || n->kind == PROBE_NODE_PGRAD;
     if (n->rho > limit_of(j, n) && (!gradient || n->out > source__rule.backward_least)) {
-        MS_TRY(ask_order(j, i, err));
-        return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
+        MS_TRY(check_order(j, i, err));
+        return add_suspect(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
     if (is_norm_off(j, n)) {
         struct source__raw raw = raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));
         raw.factor = n->rho_norm;
-        return accuse(j, i, raw, err);
+        return add_suspect(j, i, raw, err);
     }
     if (drops_digits(j, n))
-        return accuse(j, i, raw_of(n, CMP_WHY_ROUNDED, SOURCE__NUM, 2), err);
+        return add_suspect(j, i, raw_of(n, CMP_WHY_ROUNDED, SOURCE__NUM, 2), err);
     if ((n->flags & SOURCE__TURNED) && n->rho > 2 && n->out > source__rule.turned_least)
-        return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
+        return add_suspect(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     if (exact_so_far && n->out > 0 && (known || is_no_noise(j, n)) && !may_be_rounding(j, n))
-        return accuse(j, i, raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);
+        return add_suspect(j, i, raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);
     return MS_OK;
 }
 
-/* ---- roots ----------------------------------------------------------------------------------- */
+/* ---- roots --------------------------------------------------------------- */
 
-static enum ms_rc ask_root(struct source__judge *j, uint32_t i, uint32_t leaf, struct ms_err *err)
+static enum ms_rc check_root(struct source__judge *j, uint32_t i, uint32_t leaf, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     const struct source__leaf *l = &j->p->leaves.p[leaf];
@@ -313,10 +292,10 @@ static enum ms_rc ask_root(struct source__judge *j, uint32_t i, uint32_t leaf, s
     raw.in = l->e;
     raw.floor = (float)t;
     raw.factor = (float)(l->e / t);
-    return accuse(j, i, raw, err);
+    return add_suspect(j, i, raw, err);
 }
 
-/* ---- wiring ---------------------------------------------------------------------------------- */
+/* ---- wiring -------------------------------------------------------------- */
 
 static bool is_clean(const struct source__judge *j, uint32_t node)
 {
@@ -327,7 +306,7 @@ static bool is_clean(const struct source__judge *j, uint32_t node)
            n->out <= source__rule.forward[j->tensor] * n->floor;
 }
 
-/* Of operators without a partner in a row, the first. */
+/* Returns the first of several consecutive operators without a partner. */
 static uint32_t first_unmatched(const struct source__judge *j, uint32_t node)
 {
     for (unsigned steps = 0; steps < 64; steps++) {
@@ -346,7 +325,8 @@ static uint32_t first_unmatched(const struct source__judge *j, uint32_t node)
     return node;
 }
 
-static enum ms_rc ask_wiring(struct source__judge *j, uint32_t i, uint32_t leaf, struct ms_err *err)
+static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t leaf,
+                               struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     const struct source__leaf *l = &j->p->leaves.p[leaf];
@@ -373,14 +353,14 @@ static enum ms_rc ask_wiring(struct source__judge *j, uint32_t i, uint32_t leaf,
     raw.leaf = leaf;
     raw.in = l->e;
     raw.factor = l->e / n->floor;
-    return accuse(j, blamed, raw, err);
+    return add_suspect(j, blamed, raw, err);
 }
 
-/* ---- arguments and attributes ------------------------------------------------------------------- */
+/* ---- arguments and attributes -------------------------------------------- */
 
-/* Does the node's output differ more than what it read? */
-static enum source__class weight_of(const struct source__judge *j, const struct source__node *n,
-                                    enum source__class cls)
+/* Returns SOURCE__NUM if the node's output differs by more than its input, else cls. */
+static enum source__class class_of(const struct source__judge *j, const struct source__node *n,
+                                   enum source__class cls)
 {
     bool effect =
         n->out > 1.5F * fmaxf(n->in, n->floor) || (j->all_exact && n->in == 0 && n->out > 0);
@@ -393,25 +373,28 @@ static double strength_of(const struct source__node *n)
     return fmax(1, log10(fmax(n->rho, 1)));
 }
 
-static enum ms_dtype dtype_said(struct ms_str text)
+static enum ms_dtype parse_dtype(struct ms_str text)
 {
     if (text.n > 2 && text.p[0] == '"')
         text = ms_str_sub(text, 1, text.n - 1);
     return ms_dtype_parse(text);
 }
 
-/* A cast to the type that each run computes in: that they differ is how the runs differ. */
+/* Tells whether a cast is to the type that each run computes in; that these types differ is how the
+ * runs differ. */
 static bool names_systemic(const struct source__judge *j, const struct source__leaf *l)
 {
     if (l->said == SOURCE__NONE)
         return false;
     const struct source__said *said = &j->p->said.p[l->said];
-    enum ms_dtype golden = dtype_said(said->text[0]), target = dtype_said(said->text[1]);
+    enum ms_dtype golden = parse_dtype(said->text[0]), target = parse_dtype(said->text[1]);
     return golden != MS_DT_NONE && target != MS_DT_NONE && j->systemic[golden][target];
 }
 
-/* The same argument may differ in every call: the first says it for all. */
-static enum ms_rc ask_scalar(struct source__judge *j, uint32_t i, uint32_t leaf, struct ms_err *err)
+/* Rule: a plain argument differs. The same argument may differ in every call; only the first is
+ * reported. */
+static enum ms_rc check_scalar(struct source__judge *j, uint32_t i, uint32_t leaf,
+                               struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     const struct source__leaf *l = &j->p->leaves.p[leaf];
@@ -426,13 +409,13 @@ static enum ms_rc ask_scalar(struct source__judge *j, uint32_t i, uint32_t leaf,
     if (!added)
         return MS_OK;
     struct source__raw raw =
-        raw_of(n, CMP_WHY_SCALAR, weight_of(j, n, SOURCE__SOFT), strength_of(n));
+        raw_of(n, CMP_WHY_SCALAR, class_of(j, n, SOURCE__SOFT), strength_of(n));
     raw.leaf = leaf;
-    return accuse(j, i, raw, err);
+    return add_suspect(j, i, raw, err);
 }
 
-static enum ms_rc accuse_attrs(struct source__judge *j, uint32_t i, unsigned attrs, uint32_t leaf,
-                               struct ms_err *err)
+static enum ms_rc add_attrs_suspect(struct source__judge *j, uint32_t i, unsigned attrs,
+                                    uint32_t leaf, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     bool hard = (attrs & (SOURCE__SHAPE | SOURCE__DTYPE)) != 0;
@@ -440,14 +423,14 @@ static enum ms_rc accuse_attrs(struct source__judge *j, uint32_t i, unsigned att
                        : attrs & SOURCE__DTYPE ? CMP_WHY_DTYPE
                                                : CMP_WHY_GRAD;
     struct source__raw raw = raw_of(n, why, hard ? SOURCE__HARD : SOURCE__SOFT, 1);
-    raw.cls = (uint8_t)weight_of(j, n, (enum source__class)raw.cls);
+    raw.cls = (uint8_t)class_of(j, n, (enum source__class)raw.cls);
     raw.s = (float)strength_of(n);
     raw.leaf = leaf;
     j->attr_seen = true;
-    return accuse(j, i, raw, err);
+    return add_suspect(j, i, raw, err);
 }
 
-static enum ms_rc ask_attrs(struct source__judge *j, uint32_t i, struct ms_err *err)
+static enum ms_rc check_attrs(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     unsigned kinds = SOURCE__SHAPE | SOURCE__DTYPE | SOURCE__GRAD;
@@ -459,31 +442,31 @@ static enum ms_rc ask_attrs(struct source__judge *j, uint32_t i, struct ms_err *
             attrs &= ~(unsigned)n->attrs_in;
         bool root = (l->flags & SOURCE__ROOT) && !j->attr_seen;
         if (attrs != 0 && (out || root))
-            return accuse_attrs(j, i, attrs, k, err);
+            return add_attrs_suspect(j, i, attrs, k, err);
     }
     return MS_OK;
 }
 
-/* ---- pass 2 ---------------------------------------------------------------------------------------- */
+/* ---- pass 2 -------------------------------------------------------------- */
 
-static enum ms_rc ask_inputs(struct source__judge *j, uint32_t i, struct ms_err *err)
+static enum ms_rc check_inputs(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
         const struct source__leaf *l = &j->p->leaves.p[k];
         if (l->flags & SOURCE__PLAINLY)
-            MS_TRY(ask_scalar(j, i, k, err));
+            MS_TRY(check_scalar(j, i, k, err));
         if ((l->flags & SOURCE__IS_OUT) || l->row[0] == SOURCE__NONE)
             continue;
         if (l->flags & SOURCE__ROOT)
-            MS_TRY(ask_root(j, i, k, err));
+            MS_TRY(check_root(j, i, k, err));
         else if (n->dir == PROBE_FORWARD && !j->p->cross)
-            MS_TRY(ask_wiring(j, i, k, err));
+            MS_TRY(check_wiring(j, i, k, err));
     }
     return MS_OK;
 }
 
-/* The cast that the target alone has and that this one, of the target alone too, follows at once. */
+/* Returns the cast directly before this cast, when the target alone has both. */
 static uint32_t cast_before(const struct source__judge *j, const struct source__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
@@ -497,21 +480,22 @@ static uint32_t cast_before(const struct source__judge *j, const struct source__
     return SOURCE__NONE;
 }
 
-/* Where the sides compute in different types a cast more says nothing, but one that another takes
- * back at once is there for nothing but the digits that it drops. */
-static enum ms_rc ask_cast(struct source__judge *j, uint32_t i, struct ms_err *err)
+/* Rule: two casts in a row. Where the sides compute in different types one additional cast is
+ * normal, but a cast that the next one reverts only drops digits. */
+static enum ms_rc check_cast(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     uint32_t before = n->id[0] == SOURCE__NONE ? cast_before(j, n) : SOURCE__NONE;
     if (before == SOURCE__NONE)
         return MS_OK;
     struct source__raw raw = raw_of(&j->p->nodes.p[before], CMP_WHY_EXTRA, SOURCE__HARD, 1);
-    MS_TRY(accuse(j, before, raw, err));
-    return accuse(j, i, raw_of(n, CMP_WHY_EXTRA, SOURCE__STRUCTURE, 0), err);
+    MS_TRY(add_suspect(j, before, raw, err));
+    return add_suspect(j, i, raw_of(n, CMP_WHY_EXTRA, SOURCE__STRUCTURE, 0), err);
 }
 
-/* Of two programs one more operator says nothing, but two casts in a row that cost digits do. */
-static enum ms_rc ask_cast_across(struct source__judge *j, uint32_t i, struct ms_err *err)
+/* Rule for two programs: an additional operator is normal, but two casts in a row that lose digits
+ * are a suspect. */
+static enum ms_rc check_cast_across(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     double past = fmax(n->in, source__rule.exact);
@@ -522,12 +506,12 @@ static enum ms_rc ask_cast_across(struct source__judge *j, uint32_t i, struct ms
         return MS_OK;
     uint32_t before = cast_before(j, n);
     struct source__raw raw = raw_of(n, CMP_WHY_EXTRA, SOURCE__HARD, log10(n->out / past));
-    return accuse(j, before, raw, err);
+    return add_suspect(j, before, raw, err);
 }
 
-/* An operator that no dump records may change a value: the module around it hands on what nobody
- * in it made, where the golden module hands on what its last operator made. */
-static enum ms_rc ask_module(struct source__judge *j, uint32_t i, struct ms_err *err)
+/* Rule: a module outputs a value that no operator inside it made, while the golden module outputs
+ * what its last operator made. An operator that no dump records may have changed the value. */
+static enum ms_rc check_module(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     double limit = source__rule.forward[j->tensor] * fmaxf(n->in, n->floor);
@@ -537,62 +521,65 @@ static enum ms_rc ask_module(struct source__judge *j, uint32_t i, struct ms_err 
         if ((l->flags & want) != want || !(l->e > limit) || l->maker[0] == SOURCE__NONE ||
             l->maker[1] != SOURCE__NONE || !is_clean(j, l->maker[0]))
             continue;
-        return accuse(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
+        return add_suspect(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
     return MS_OK;
 }
 
-static enum ms_rc ask_structure(struct source__judge *j, uint32_t i, struct ms_err *err)
+static enum ms_rc check_structure(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     bool extra = n->id[0] == SOURCE__NONE, missing = n->id[1] == SOURCE__NONE;
     bool cast = (j->p->ops.p[n->op].flags & SOURCE__CAST) && j->mixed;
     if (n->moved)
-        return accuse(j, i, raw_of(n, CMP_WHY_MOVED, SOURCE__STRUCTURE, 0), err);
+        return add_suspect(j, i, raw_of(n, CMP_WHY_MOVED, SOURCE__STRUCTURE, 0), err);
     if (j->p->cross)
-        return ask_cast_across(j, i, err);
+        return check_cast_across(j, i, err);
     if ((!extra && !missing) || n->dir != PROBE_FORWARD ||
         (j->p->has_apis && n->kind != PROBE_NODE_API))
         return MS_OK;
     if (cast)
-        return ask_cast(j, i, err);
+        return check_cast(j, i, err);
     enum cmp_why why = extra ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
-    return accuse(j, i, raw_of(n, why, SOURCE__STRUCTURE, 0), err);
+    return add_suspect(j, i, raw_of(n, why, SOURCE__STRUCTURE, 0), err);
 }
 
-static enum ms_rc ask(struct source__judge *j, uint32_t i, struct ms_err *err)
+static enum ms_rc check_node(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     struct source__node *n = &j->p->nodes.p[i];
     if (!is_judged(j, n))
-        return n->dir == PROBE_FORWARD && n->id[0] != SOURCE__NONE ? ask_module(j, i, err) : MS_OK;
-    MS_TRY(ask_structure(j, i, err));
-    bool told = n->id[0] != SOURCE__NONE || (n->flags & SOURCE__OUT_MEASURED);
-    if (!told || n->id[1] == SOURCE__NONE)
+        return n->dir == PROBE_FORWARD && n->id[0] != SOURCE__NONE ? check_module(j, i, err)
+                                                                   : MS_OK;
+    MS_TRY(check_structure(j, i, err));
+    bool is_known = n->id[0] != SOURCE__NONE || (n->flags & SOURCE__OUT_MEASURED);
+    if (!is_known || n->id[1] == SOURCE__NONE)
         return MS_OK;
-    MS_TRY(ask_inputs(j, i, err));
-    MS_TRY(ask_output(j, i, err));
-    return ask_attrs(j, i, err);
+    MS_TRY(check_inputs(j, i, err));
+    MS_TRY(check_output(j, i, err));
+    return check_attrs(j, i, err);
 }
 
-/* How many operators were inexact on their own: where one was, the runs are exact.  What is made of
- * the first and differs in the last digits of its sums may have got them from it. */
+/* Counts the operators that were inexact on their own; one of them ends the exact part of the runs.
+ * An operator that depends on the first of them and differs only in the last digits of its sums is
+ * not counted. */
 static void count_inexact(struct source__judge *j, uint32_t i)
 {
     struct source__node *n = &j->p->nodes.p[i];
     bool behind = j->inexact != 0 && is_behind(j, n);
+    ms_assert(j->inexact == 0 || j->first_inexact < i);
     if (behind)
         n->flags |= SOURCE__BEHIND;
     if (n->out > 0 && (behind ? !is_resummed(j, n, true) : n->in == 0) && j->inexact++ == 0)
         j->first_inexact = i;
 }
 
-static enum ms_rc ask_all(struct source__judge *j, struct ms_err *err)
+static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
 {
     j->all_exact = true;
     j->first_inexact = SOURCE__NONE;
     for (uint32_t i = 0; i < j->p->nodes.n; i++) {
         const struct source__node *n = &j->p->nodes.p[i];
-        MS_TRY(ask(j, i, err));
+        MS_TRY(check_node(j, i, err));
         j->dirtiest = fmaxf(j->dirtiest, fmaxf(n->in, n->out));
         j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
         if (is_judged(j, n))
@@ -604,15 +591,16 @@ static enum ms_rc ask_all(struct source__judge *j, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc judge_part(struct source__judge *j, struct ms_err *err)
+static enum ms_rc weigh_and_check(struct source__judge *j, struct ms_err *err)
 {
-    MS_TRY(source__weigh(j, err));
-    return ask_all(j, err);
+    MS_TRY(source__weigh_part(j, err));
+    return check_nodes(j, err);
 }
 
-enum ms_rc source__judge(struct cmp_source *s, uint32_t part, const struct source__comms *comms,
-                         bool explained, struct ms_err *err)
+enum ms_rc source__judge_part(struct cmp_source *s, uint32_t part,
+                              const struct source__comms *comms, bool explained, struct ms_err *err)
 {
+    ms_assert(part < s->parts.n);
     struct source__part *p = s->parts.p[part];
     struct source__judge *j = ms_calloc(1, sizeof *j);
     if (j == NULL)
@@ -624,7 +612,7 @@ enum ms_rc source__judge(struct cmp_source *s, uint32_t part, const struct sourc
     j->explained = explained;
     j->tensor = p->mode == PROBE_MODE_TENSOR;
     j->arena = ms_arena_new((size_t)1 << 30);
-    enum ms_rc rc = j->arena != NULL ? judge_part(j, err) : ms_no_memory(err);
+    enum ms_rc rc = j->arena != NULL ? weigh_and_check(j, err) : ms_no_memory(err);
     ms_map_free(&j->exact);
     ms_map_free(&j->scalars);
     ms_arena_free(j->arena);

@@ -1,88 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_weigh: for each node what went in (`in`), what came out (`out`) and what noise
+ * node_weigh: computes for each node what went in (`in`), what came out (`out`) and what noise
  * explains (`floor`).
  */
-#include "compare/source_judge.h"
+#include "compare/source/node_weigh.h"
+#include "compare/source/leaf_distance.h"
+#include "probe/base/assert.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-const struct source__rules source__rule = {
-    .exact = 2.4e-7,
-    .forward = {4, 3},
-    .forward_low = 1.3,
-    .gradients = 3,
-    .backward = {12, 8},
-    .backward_low = {30, 14},
-    .backward_calm = {10, 6},
-    .turned_least = 0.1,
-    .norm_forward = 6,
-    .norm_backward = 100,
-    .norm_calm = 12,
-    .norm_units = 5,
-    .norm_even = 4,
-    .norm_least = 1e-4,
-    .norm_learned = 1.5,
-    .norm_effect = 2,
-    .start = 2.5,
-    .backward_least = 1e-5,
-    .hidden = 1e-5,
-    .resummed = 1e-6,
-    .turned_most = 16,
-    .turned_chance = 64,
-    .inherited = 0.5,
-    .parameter_norm = 6,
-    .unexplained_input = 1e-2,
-    .systemic_share = 0.2,
-    .start_few = 12,
-};
-
 enum { SYSTEMIC_LEAVES = 6, CLASS_FEW = 3, PARAMETERS_FEW = 4 };
 
-/* ---- precision --------------------------------------------------------------------- */
+/* ---- precision ----------------------------------------------------------- */
 
-static double unit_of(uint8_t dtype)
-{
-    switch ((enum ms_dtype)dtype) {
-    case MS_DT_F16:
-        return 0x1p-11;
-    case MS_DT_BF16:
-        return 0x1p-8;
-    case MS_DT_F8E4M3:
-    case MS_DT_F8E4M3Z:
-        return 0x1p-4;
-    case MS_DT_F8E5M2:
-    case MS_DT_F8E5M2Z:
-        return 0x1p-3;
-    default:
-        return 0;
-    }
-}
-
-double source__roundoff(const struct source__leaf *l, bool *differ)
-{
-    double a = l->flags & SOURCE__FINE_GOLDEN ? 0 : unit_of(l->dtype[0]);
-    double b = l->flags & SOURCE__FINE_TARGET ? 0 : unit_of(l->dtype[1]);
-    *differ = a != b;
-    return fmax(a, b);
-}
-
-/* What types alone explain of a difference. */
+/* The difference that the types of a node explain. */
 struct grain {
     double unit;
     bool differ;
     uint8_t coarse;
 };
 
-static void look_at(struct grain *g, const struct source__part *p, const struct source__node *n)
+static void widen_grain(struct grain *g, const struct source__part *p, const struct source__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         bool differ;
         const struct source__leaf *l = &p->leaves.p[i];
         double u = source__roundoff(l, &differ);
         if (u > g->unit)
-            g->coarse = l->dtype[unit_of(l->dtype[1]) >= unit_of(l->dtype[0])];
+            g->coarse = l->dtype[source__unit(l->dtype[1]) >= source__unit(l->dtype[0])];
         g->unit = fmax(g->unit, u);
         g->differ |= differ;
     }
@@ -91,9 +37,9 @@ static void look_at(struct grain *g, const struct source__part *p, const struct 
 static struct grain grain_of(const struct source__part *p, const struct source__node *n)
 {
     struct grain g = {0};
-    look_at(&g, p, n);
+    widen_grain(&g, p, n);
     if (n->forward != SOURCE__NONE)
-        look_at(&g, p, &p->nodes.p[n->forward]);
+        widen_grain(&g, p, &p->nodes.p[n->forward]);
     return g;
 }
 
@@ -103,9 +49,11 @@ double source__tiny(const struct source__judge *j, double unit, bool differ)
     return fmax(source__rule.exact, share * unit);
 }
 
-/* What a node is made of was rounded before: elements differ by that, though statistics of single
- * values may agree by chance.  Rounding of the target alone is no such excuse. */
-static double inherit(const struct source__judge *j, const struct source__node *n, double own)
+/* Returns the unit of rounding that a node's inputs carry: elements differ by it although
+ * statistics of single values may agree by chance. The rounding of operators that the target alone
+ * has does not count. */
+static double inherited_unit(const struct source__judge *j, const struct source__node *n,
+                             double own)
 {
     double unit = own;
     if (n->id[0] == SOURCE__NONE)
@@ -126,14 +74,14 @@ static double tiny_norm(const struct grain *g, float count)
     return fmax(source__rule.exact, g->differ ? fmax(t, 0.1 * g->unit) : t);
 }
 
-/* ---- what holds for the pair as a whole ----------------------------------------------- */
+/* ---- what holds for the pair as a whole ---------------------------------- */
 
 static bool is_real_output(const struct source__leaf *l)
 {
     return (l->flags & (SOURCE__IS_OUT | SOURCE__REAL)) == (SOURCE__IS_OUT | SOURCE__REAL);
 }
 
-/* The most usual pair of types of those that are systemic. */
+/* Notes the most frequent systemic pair of types. */
 static void note_precision(struct source__judge *j, uint32_t count[MS_DT_MAX][MS_DT_MAX],
                            uint32_t all)
 {
@@ -146,14 +94,15 @@ static void note_precision(struct source__judge *j, uint32_t count[MS_DT_MAX][MS
             most = count[g][t];
             p->other[0] = (uint8_t)g;
             p->other[1] = (uint8_t)t;
-            p->other_noise = 2 * fmax(unit_of((uint8_t)g), unit_of((uint8_t)t));
+            p->other_noise = 2 * fmax(source__unit((uint8_t)g), source__unit((uint8_t)t));
         }
     }
     p->other_share = all != 0 ? (double)most / all : 0;
+    ms_assert(p->other_share >= 0 && p->other_share <= 1);
 }
 
-/* A pair of types that is usual here is how the runs differ, no fault; so is any other with the
- * same low type. */
+/* Finds pairs of types that are so frequent that they are how the runs differ, not a fault. A pair
+ * with the same low type is then systemic, too. */
 static void find_systemic(struct source__judge *j)
 {
     bool differ;
@@ -173,8 +122,8 @@ static void find_systemic(struct source__judge *j)
                 count[g][t] < source__rule.systemic_share * all)
                 continue;
             j->systemic[g][t] = j->mixed = true;
-            low[g] |= unit_of((uint8_t)g) > 0 || t == MS_DT_F64;
-            low[t] |= unit_of((uint8_t)t) > 0 || g == MS_DT_F64;
+            low[g] |= source__unit((uint8_t)g) > 0 || t == MS_DT_F64;
+            low[t] |= source__unit((uint8_t)t) > 0 || g == MS_DT_F64;
         }
     }
     for (unsigned g = 0; g < MS_DT_MAX; g++) {
@@ -201,7 +150,7 @@ static int by_value(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-/* Differences of distinct parameters: what the runs start with. */
+/* Computes the difference that the runs start with, from distinct parameters. */
 static enum ms_rc find_root_floor(struct source__judge *j, struct ms_err *err)
 {
     struct source__part *p = j->p;
@@ -237,9 +186,10 @@ static enum ms_rc find_root_floor(struct source__judge *j, struct ms_err *err)
     return fine ? MS_OK : ms_no_memory(err);
 }
 
-/* ---- pass 1: in, out, floor --------------------------------------------------------------- */
+/* ---- pass 1: in, out, floor ---------------------------------------------- */
 
-static void see(struct source__context *c, float e, float en, unsigned flagged, unsigned attrs)
+static void widen_context(struct source__context *c, float e, float en, unsigned flagged,
+                          unsigned attrs)
 {
     c->e = e > c->e ? e : c->e;
     c->en = en > c->en ? en : c->en;
@@ -247,33 +197,37 @@ static void see(struct source__context *c, float e, float en, unsigned flagged, 
     c->attrs |= (uint8_t)attrs;
 }
 
-/* The norm of what is made of few elements may move as much as one of them. */
+/* Returns the difference of a leaf's norm. With few elements the norm may move as much as one of
+ * them. */
 static float norm_of(const struct source__leaf *l)
 {
     bool few = l->count < SOURCE__NORM_COUNT && (l->flags & SOURCE__REAL);
     return few ? l->e : l->en;
 }
 
-/* What has no partner is as wrong as who made it, or as what that one read. */
-static void see_leaf(const struct source__judge *j, const struct source__leaf *l,
+/* Adds a leaf to a context. A leaf without a partner is as wrong as its maker's output, or else as
+ * its maker's input. */
+static void add_leaf(const struct source__judge *j, const struct source__leaf *l,
                      struct source__context *c)
 {
-    see(c, l->e, norm_of(l), l->flags & (SOURCE__FLAGGED | SOURCE__OPPOSITE), source__attrs(j, l));
+    widen_context(c, l->e, norm_of(l), l->flags & (SOURCE__FLAGGED | SOURCE__OPPOSITE),
+                  source__attrs(j, l));
     if ((l->flags & SOURCE__MEASURED) || l->maker[1] == SOURCE__NONE)
         return;
+    ms_assert(l->maker[1] < j->p->nodes.n);
     const struct source__node *from = &j->p->nodes.p[l->maker[1]];
     bool measured = (from->flags & SOURCE__OUT_MEASURED) != 0;
-    see(c, measured ? from->out : from->in, measured ? from->out_norm : from->in_norm,
-        from->flags & SOURCE__OUT_FLAGGED ? SOURCE__FLAGGED : 0, 0);
+    widen_context(c, measured ? from->out : from->in, measured ? from->out_norm : from->in_norm,
+                  from->flags & SOURCE__OUT_FLAGGED ? SOURCE__FLAGGED : 0, 0);
 }
 
-static void see_all(const struct source__judge *j, const struct source__node *n, bool outputs,
-                    struct source__context *c)
+static void add_leaves(const struct source__judge *j, const struct source__node *n, bool outputs,
+                       struct source__context *c)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
         if (((l->flags & SOURCE__IS_OUT) != 0) == outputs)
-            see_leaf(j, l, c);
+            add_leaf(j, l, c);
     }
 }
 
@@ -286,28 +240,28 @@ static struct source__context context_of(const struct source__judge *j,
                                          const struct source__node *n)
 {
     struct source__context c = {0};
-    see_all(j, n, false, &c);
+    add_leaves(j, n, false, &c);
     if (is_after_all(n))
-        see(&c, j->seen.e, j->seen.en, j->seen.flags, j->seen.attrs);
+        widen_context(&c, j->seen.e, j->seen.en, j->seen.flags, j->seen.attrs);
     const struct source__context *others = source__comm_of(j->comms, j->p, n);
     if (others != NULL)
-        see(&c, others->e, others->en, others->flags, others->attrs);
+        widen_context(&c, others->e, others->en, others->flags, others->attrs);
     if (n->forward == SOURCE__NONE)
         return c;
     struct source__context f = {0};
-    see_all(j, &j->p->nodes.p[n->forward], false, &f);
-    see_all(j, &j->p->nodes.p[n->forward], true, &f);
-    /* a mask made of activations that differ by e lets a share e of the elements through */
+    add_leaves(j, &j->p->nodes.p[n->forward], false, &f);
+    add_leaves(j, &j->p->nodes.p[n->forward], true, &f);
+    /* A mask of activations that differ by e passes other elements in a share e of the places. */
     bool mask = !j->tensor && (j->p->ops.p[n->op].flags & SOURCE__SWITCH) != 0;
-    see(&c, mask && f.e < 1 ? sqrtf(f.e) : f.e, f.en, f.flags, f.attrs);
+    widen_context(&c, mask && f.e < 1 ? sqrtf(f.e) : f.e, f.en, f.flags, f.attrs);
     return c;
 }
 
-/* How much less than what types explain the past excuses of a norm: gradients cancel, so theirs move
- * by more than was seen before. */
-static double learned(const struct source__judge *j, const struct source__node *n)
+/* Returns by how much less learned noise excuses a norm than types do. Gradients cancel, so their
+ * norms move by more than was seen before. */
+static double learned_share(const struct source__judge *j, const struct source__node *n)
 {
-    bool calm = n->dir != PROBE_BACKWARD || source__is_even(j, n);
+    bool calm = n->dir != PROBE_BACKWARD || source__is_even(j->p, n);
     return calm ? source__rule.norm_learned : 1;
 }
 
@@ -330,10 +284,10 @@ static void set_outputs(const struct source__judge *j, struct source__node *n,
         n->out = fmaxf(n->out, l->e);
         n->out_norm = fmaxf(n->out_norm, l->en);
         n->floor = fmaxf(n->floor, l->noise);
-        /* noise of single elements moves the norm by its root mean */
+        /* Noise of single elements moves the norm by its root mean square. */
         double past =
             fmax(fmax(n->in_norm, n->floor_norm), fmax(n->in, n->floor) / sqrt(fmax(l->count, 1)));
-        past = fmax(past / learned(j, n), l->noise);
+        past = fmax(past / learned_share(j, n), l->noise);
         rho = fmax(rho, l->en / fmax(past, tiny_norm(g, l->count)));
     }
     n->rho_norm = (float)rho;
@@ -345,7 +299,7 @@ static float floor_now(struct source__floor *f, float root)
     return f->n < SOURCE_FLOOR_FEW && root > now ? root : now;
 }
 
-/* What the norms start with: as much as single values, until it was seen what those do to them. */
+/* Returns the noise that norms start with: that of single values, until norms were seen. */
 static float first_norm(const struct source__judge *j)
 {
     const struct source__part *p = j->p;
@@ -353,7 +307,7 @@ static float first_norm(const struct source__judge *j)
     return early ? fmaxf(p->root_floor, p->root_floor_norm) : p->root_floor_norm;
 }
 
-static void weigh(struct source__judge *j, struct source__node *n)
+static void weigh_node(struct source__judge *j, struct source__node *n)
 {
     struct source__context c = context_of(j, n);
     struct grain g = grain_of(j->p, n);
@@ -363,21 +317,22 @@ static void weigh(struct source__judge *j, struct source__node *n)
     n->flags = c.flags & SOURCE__FLAGGED ? SOURCE__IN_FLAGGED : 0;
     n->floor_norm = floor_now(&j->floor_norm, first_norm(j));
     n->tiny = (float)source__tiny(j, g.unit, g.differ);
-    n->unit = (float)inherit(j, n, g.unit);
+    n->unit = (float)inherited_unit(j, n, g.unit);
     if (!j->tensor && j->seen.e > 0)
         n->tiny = fmaxf(n->tiny, (float)source__rule.inherited * n->unit);
     n->coarse = g.coarse;
     n->floor = fmaxf(n->tiny, floor_now(&j->floor, j->p->root_floor));
     n->young = j->floor.seen < source__rule.start_few && isnan(j->p->root_floor);
     set_outputs(j, n, &g, (c.flags & SOURCE__OPPOSITE) != 0);
+    ms_assert(n->floor > 0 && n->out >= 0);
     n->rho = n->out / fmaxf(n->in, n->floor);
 }
 
-static void learn(struct source__judge *j, const struct source__node *n)
+static void learn_noise(struct source__judge *j, const struct source__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
-        see_leaf(j, l, &j->seen);
+        add_leaf(j, l, &j->seen);
         unsigned want = SOURCE__MEASURED | SOURCE__REAL;
         if ((l->flags & want) != want || (l->flags & (SOURCE__IS_OUT | SOURCE__ROOT)) == 0)
             continue;
@@ -386,18 +341,18 @@ static void learn(struct source__judge *j, const struct source__node *n)
     }
 }
 
-static void weigh_all(struct source__judge *j)
+static void weigh_nodes(struct source__judge *j)
 {
     for (size_t i = 0; i < j->p->nodes.n; i++) {
         struct source__node *n = &j->p->nodes.p[i];
         if (n->id[1] == SOURCE__NONE)
             continue;
-        weigh(j, n);
-        learn(j, n);
+        weigh_node(j, n);
+        learn_noise(j, n);
     }
 }
 
-/* ---- what backward operators usually do ------------------------------------------------------ */
+/* ---- gain of backward operators ------------------------------------------ */
 
 static bool is_backward_api(const struct source__node *n)
 {
@@ -416,11 +371,12 @@ static int by_op(const void *a, const void *b)
                           : (x->rho > y->rho) - (x->rho < y->rho);
 }
 
-static void take_gains(struct source__judge *j, struct gain *g, size_t n, float *rho)
+static void set_gains(struct source__judge *j, struct gain *g, size_t n, float *rho)
 {
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && g[end].op == g[i].op; end++)
             rho[end - i] = g[end].rho;
+        ms_assert(g[i].op < j->p->ops.n);
         float median = source__quantile(rho, end - i, 0.5);
         if (end - i >= CLASS_FEW)
             j->class_gain[g[i].op] = fminf(fmaxf(median, 1), 5);
@@ -452,16 +408,16 @@ static enum ms_rc find_gains(struct source__judge *j, struct ms_err *err)
     if (n != 0)
         qsort(g, n, sizeof *g, by_op);
     if (fine)
-        take_gains(j, g, n, rho);
+        set_gains(j, g, n, rho);
     ms_free(g);
     ms_free(rho);
     return fine ? MS_OK : ms_no_memory(err);
 }
 
-enum ms_rc source__weigh(struct source__judge *j, struct ms_err *err)
+enum ms_rc source__weigh_part(struct source__judge *j, struct ms_err *err)
 {
     find_systemic(j);
     MS_TRY(find_root_floor(j, err));
-    weigh_all(j);
+    weigh_nodes(j);
     return find_gains(j, err);
 }

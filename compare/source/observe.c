@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_observe: a pair of dumps as a list of node pairs in order of execution,
- * each with its pairs of leaves.  The dumps are not needed after this.
+ * observe: reads a pair of dumps as node pairs in execution order, each with its pairs of
+ * leaves. The dumps are not needed afterwards.
  */
-#include "compare/source_int.h"
+#include "compare/source/observe.h"
+#include "compare/source/cross_values.h"
+#include "compare/source/leaf_distance.h"
+#include "compare/source/node_facts.h"
+#include "compare/source/node_pairs.h"
+#include "compare/table/comparison.h"
+#include "probe/base/assert.h"
 
 #include "probe/base/trace.h"
 
@@ -12,7 +18,7 @@
 #define PART_MAX ((size_t)1 << 34)
 
 enum {
-    OPPOSITE_COUNT = 64, /* fewer elements may seem turned by chance */
+    OPPOSITE_COUNT = 64, /* with fewer elements the sign may flip by chance */
     CHUNK_NODES = 1 << 10,
 };
 
@@ -22,15 +28,16 @@ struct observer {
     struct source__side side[2];
     const struct cmp *c;
     struct ms_pool *pool;
-    uint32_t *figure;      /* by target row: pair of c with its figures; NULL: none are measured */
-    float *noise;          /* by golden row; NULL: no second run */
-    uint32_t *by_golden;   /* node of the part by node of the golden side */
-    MS_VEC(uint32_t) look; /* leaves whose tensor files have to be read */
+    /* by target row: its pair of rows in c with figures; NULL: nothing was measured */
+    uint32_t *figure;
+    float *noise;          /* by golden row: noise of a second run; NULL: there is none */
+    uint32_t *by_golden;   /* by node of the golden dump: node of the part */
+    MS_VEC(uint32_t) look; /* leaves whose tensor files must be read */
 };
 
-/* ---- operators -------------------------------------------------------------------- */
+/* ---- operators ----------------------------------------------------------- */
 
-static enum ms_rc put_op(struct source__part *p, struct ms_str name, uint32_t *id,
+static enum ms_rc add_op(struct source__part *p, struct ms_str name, uint32_t *id,
                          struct ms_err *err)
 {
     bool added;
@@ -43,7 +50,8 @@ static enum ms_rc put_op(struct source__part *p, struct ms_str name, uint32_t *i
     return MS_OK;
 }
 
-/* Modules are told apart by their class: Module.layers.0.fc.Linear is a Linear. */
+/* Numbers the operator of a node. The operator of a module is its class: Module.layers.0.fc.Linear
+ * is a Linear. */
 static enum ms_rc number_op(struct observer *o, unsigned side, uint32_t node, uint32_t *id,
                             struct ms_err *err)
 {
@@ -51,11 +59,11 @@ static enum ms_rc number_op(struct observer *o, unsigned side, uint32_t node, ui
     struct probe_name n = probe_name_parse(name);
     struct ms_str op = ms_str_sub(name, 0, n.prefix.n + 1 + n.path.n);
     if (n.kind == PROBE_NODE_MODULE || n.kind == PROBE_NODE_PGRAD)
-        op = ms_str_sub(n.path, (uint32_t)(ms_str_rfind(n.path, '.') + 1), n.path.n);
-    return put_op(o->p, op, id, err);
+        op = probe_name_last(n.path);
+    return add_op(o->p, op, id, err);
 }
 
-/* ---- names -------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------- */
 
 static enum ms_rc keep_names(struct observer *o, unsigned side, struct ms_err *err)
 {
@@ -74,12 +82,13 @@ static enum ms_rc keep_names(struct observer *o, unsigned side, struct ms_err *e
     return MS_OK;
 }
 
-/* ---- the order of nodes --------------------------------------------------------------- */
+/* ---- the order of nodes -------------------------------------------------- */
 
-static enum ms_rc put_node(struct observer *o, uint32_t golden, uint32_t target, struct ms_err *err)
+static enum ms_rc add_node(struct observer *o, uint32_t golden, uint32_t target, struct ms_err *err)
 {
     unsigned side = target != SOURCE__NONE;
     uint32_t id = side ? target : golden;
+    ms_assert(id < o->side[side].dump->nodes.n);
     const struct probe_node *from = &o->side[side].dump->nodes.p[id];
     struct source__node *n = ms_vec_push(&o->p->nodes);
     if (n == NULL)
@@ -95,15 +104,16 @@ static enum ms_rc put_node(struct observer *o, uint32_t golden, uint32_t target,
     return number_op(o, side, id, &n->op, err);
 }
 
-/* Forward operators that the golden side alone has, from golden node *at up to the next mate. */
-static enum ms_rc put_missing(struct observer *o, uint32_t *at, struct ms_err *err)
+/* Adds the forward operators that the golden side alone has, from golden node *at up to the next
+ * paired one. */
+static enum ms_rc add_missing(struct observer *o, uint32_t *at, struct ms_err *err)
 {
     const struct probe_dump *g = o->side[0].dump;
     for (; *at < g->nodes.n && o->q.mate[0][*at] == SOURCE__NONE; ++*at) {
         const struct probe_node *n = &g->nodes.p[*at];
         bool counts = o->p->has_apis ? n->kind == PROBE_NODE_API : n->kind == PROBE_NODE_MODULE;
         if (counts && n->dir == PROBE_FORWARD && !o->p->cross)
-            MS_TRY(put_node(o, *at, SOURCE__NONE, err));
+            MS_TRY(add_node(o, *at, SOURCE__NONE, err));
     }
     return MS_OK;
 }
@@ -118,19 +128,19 @@ static enum ms_rc list_nodes(struct observer *o, struct ms_err *err)
     memset(o->by_golden, 0xff, (n[0] + 1) * sizeof *o->by_golden);
     o->p->by_target.n = n[1];
     uint32_t at = 0;
-    MS_TRY(put_missing(o, &at, err));
+    MS_TRY(add_missing(o, &at, err));
     for (uint32_t i = 0; i < n[1]; i++) {
         uint32_t mate = o->q.mate[1][i];
-        MS_TRY(put_node(o, mate, i, err));
+        MS_TRY(add_node(o, mate, i, err));
         if (mate == SOURCE__NONE || mate < at)
             continue;
         at = mate + 1;
-        MS_TRY(put_missing(o, &at, err));
+        MS_TRY(add_missing(o, &at, err));
     }
     return MS_OK;
 }
 
-/* The forward node with the name of a backward one. */
+/* Finds the forward node of each backward node by name. */
 static enum ms_rc find_forward(struct observer *o, struct ms_err *err)
 {
     const struct probe_dump *t = o->side[1].dump;
@@ -139,15 +149,11 @@ static enum ms_rc find_forward(struct observer *o, struct ms_err *err)
         struct source__node *n = &o->p->nodes.p[i];
         if (n->dir != PROBE_BACKWARD || n->kind == PROBE_NODE_PGRAD || n->id[1] == SOURCE__NONE)
             continue;
-        struct ms_str name = probe_node_name(t, n->id[1]), word = MS_STR("backward");
-        int64_t last = ms_str_rfind(name, '.');
-        bool module = n->kind == PROBE_NODE_MODULE;
-        uint32_t from = module ? (uint32_t)last - word.n : (uint32_t)last + 1;
         ms_buf_clear(&text);
-        ms_buf_str(&text, ms_str_sub(name, 0, from));
-        ms_buf_puts(&text, "forward");
-        ms_buf_str(&text, ms_str_sub(name, from + word.n, name.n));
-        uint32_t at = text.bad == MS_OK ? probe_node_find(t, ms_buf_slice(&text)) : MS_MAP_NONE;
+        uint32_t at =
+            probe_name_put_forward(&text, probe_node_name(t, n->id[1])) && text.bad == MS_OK
+                ? probe_node_find(t, ms_buf_slice(&text))
+                : MS_MAP_NONE;
         n->forward = at != MS_MAP_NONE ? o->p->by_target.p[at] : SOURCE__NONE;
     }
     enum ms_rc rc = ms_buf_check(&text, err);
@@ -155,7 +161,7 @@ static enum ms_rc find_forward(struct observer *o, struct ms_err *err)
     return rc;
 }
 
-/* ---- leaves -------------------------------------------------------------------------------- */
+/* ---- leaves -------------------------------------------------------------- */
 
 static unsigned role_of(const struct observer *o, const struct source__node *n, unsigned side,
                         uint32_t row)
@@ -194,13 +200,14 @@ static void mark_read(struct observer *o)
     }
 }
 
-/* Of whole numbers it counts how many differ, as source__look says it. */
+/* Takes the measured share of different integers, in the form of source__measure_files. */
 static bool take_share(const struct observer *o, struct source__leaf *l,
                        const struct cmp_figures *f)
 {
     double share = f->ext.bit_equal;
     if (f->state != CMP_STATE_OK || isnan(share))
         return false;
+    ms_assert(share >= 0 && share <= 1);
     float e = (float)sqrt(1 - share);
     if (!o->p->cross || l->e > e)
         l->e = e;
@@ -208,21 +215,22 @@ static bool take_share(const struct observer *o, struct source__leaf *l,
     return true;
 }
 
-/* Tensor files say more than statistics: what was measured, or has to be looked at. */
+/* Takes measured figures of a tensor file; returns true when the file must be read here. */
 static bool take_figures(const struct observer *o, struct source__leaf *l)
 {
     if (o->figure == NULL || l->row[0] == SOURCE__NONE || l->row[1] == SOURCE__NONE)
         return false;
     uint32_t pair = o->figure[l->row[1]];
     bool real = (l->flags & SOURCE__REAL) != 0;
-    bool known = pair != SOURCE__NONE && o->c->b.order.p[o->c->pairs.p[pair].b] == l->row[0];
-    const struct cmp_figures *f = known ? &o->c->figures.p[pair] : NULL;
+    bool known =
+        pair != SOURCE__NONE && o->c->rows.b.order.p[o->c->rows.pairs.p[pair].b] == l->row[0];
+    const struct cmp_figures *f = known ? &o->c->measured.figures.p[pair] : NULL;
     if (f != NULL && !real)
         return !take_share(o, l, f);
     if (f != NULL && f->state == CMP_STATE_OK) {
         double e = fmin(f->ext.rel_l2, 1e30);
         bool laid_out = o->p->cross && (l->flags & SOURCE__MEASURED) && l->e < e;
-        l->e = laid_out ? l->e : (float)e; /* two frameworks order axes differently */
+        l->e = laid_out ? l->e : (float)e; /* two frameworks may order dimensions differently */
         l->flags |= SOURCE__MEASURED;
         if (l->e > 0 && l->scale != l->scale && fabs(f->ext.scale - 1) > 1e-6) {
             double rest = f->ext.rel_l2 * f->ext.rel_l2 - (f->ext.scale - 1) * (f->ext.scale - 1);
@@ -238,7 +246,7 @@ static bool take_figures(const struct observer *o, struct source__leaf *l)
     return f == NULL || f->state == CMP_STATE_MASKS || f->state == CMP_STATE_SCALAR;
 }
 
-/* Paths of both sides, the target's first. */
+/* Keeps the paths of both sides, the target's first. */
 static enum ms_rc keep_paths(struct observer *o, struct ms_err *err)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -257,7 +265,7 @@ static enum ms_rc keep_paths(struct observer *o, struct ms_err *err)
     return MS_OK;
 }
 
-static struct ms_str said_by(const struct observer *o, unsigned side, uint32_t row, unsigned attrs)
+static struct ms_str text_of(const struct observer *o, unsigned side, uint32_t row, unsigned attrs)
 {
     struct probe_leaf leaf;
     if (row == SOURCE__NONE)
@@ -272,7 +280,7 @@ static struct ms_str said_by(const struct observer *o, unsigned side, uint32_t r
     return leaf.requires_grad == 1 ? MS_STR("true") : MS_STR("false");
 }
 
-/* Text on one line, and not too much of it. */
+/* Copies a text as one line of limited length. */
 static struct ms_str keep_line(struct ms_arena *a, struct ms_str s)
 {
     enum { LINE = 60 };
@@ -286,7 +294,7 @@ static struct ms_str keep_line(struct ms_arena *a, struct ms_str s)
     return out != NULL ? (struct ms_str){out, n} : MS_STR_NONE;
 }
 
-/* Remember how an argument or attribute that differs is written; not all of a flood of them. */
+/* Keeps both texts of an argument or attribute that differs, up to a limit. */
 static enum ms_rc keep_said(struct observer *o, struct source__leaf *l, struct ms_err *err)
 {
     enum { SAID_MAX = 10000 };
@@ -297,7 +305,7 @@ static enum ms_rc keep_said(struct observer *o, struct source__leaf *l, struct m
     if (slot == NULL)
         return ms_no_memory(err);
     for (unsigned s = 0; s < 2; s++)
-        slot->text[s] = keep_line(o->p->arena, said_by(o, s, l->row[s], l->attrs));
+        slot->text[s] = keep_line(o->p->arena, text_of(o, s, l->row[s], l->attrs));
     l->said = (uint32_t)(o->p->said.n - 1);
     return MS_OK;
 }
@@ -306,10 +314,11 @@ static void fill_leaf(const struct observer *o, const struct source__node *n,
                       struct source__leaf *l)
 {
     uint32_t golden = l->row[0], target = l->row[1];
-    const struct source__value *g = golden != SOURCE__NONE ? &o->side[0].value[golden] : NULL;
-    const struct source__value *t = target != SOURCE__NONE ? &o->side[1].value[target] : NULL;
-    source__compare(g, t, o->p->mode, o->p->cross, l);
-    bool broken = t != NULL && !source__is_finite(t) && !source__is_masked(t);
+    ms_assert(golden != SOURCE__NONE || target != SOURCE__NONE);
+    const struct read__value *g = golden != SOURCE__NONE ? &o->side[0].value[golden] : NULL;
+    const struct read__value *t = target != SOURCE__NONE ? &o->side[1].value[target] : NULL;
+    source__compare_values(g, t, o->p->mode, o->p->cross, l);
+    bool broken = t != NULL && !read__is_finite(t) && !read__is_masked(t);
     if (g == NULL && o->p->finite && broken)
         l->flags |= SOURCE__FLAGGED | SOURCE__MEASURED;
     l->flags |= (uint16_t)(t != NULL ? role_of(o, n, 1, target) : role_of(o, n, 0, golden));
@@ -339,7 +348,7 @@ static enum ms_rc fill_chunk(void *ctx, size_t item, unsigned worker, struct ms_
     return MS_OK;
 }
 
-/* What has an order: of what is said only the first is kept. */
+/* Completes a leaf in order: the limit of keep_said depends on the order of leaves. */
 static enum ms_rc settle_leaf(struct observer *o, uint32_t leaf, struct ms_err *err)
 {
     struct source__leaf *l = &o->p->leaves.p[leaf];
@@ -362,9 +371,9 @@ static enum ms_rc fill_leaves(struct observer *o, struct ms_err *err)
     return MS_OK;
 }
 
-/* ---- which rows make a leaf ------------------------------------------------------------------ */
+/* ---- which rows make a leaf ---------------------------------------------- */
 
-static enum ms_rc put_leaf(struct observer *o, uint32_t golden, uint32_t target, struct ms_err *err)
+static enum ms_rc add_leaf(struct observer *o, uint32_t golden, uint32_t target, struct ms_err *err)
 {
     struct source__leaf *l = ms_vec_push(&o->p->leaves);
     if (l == NULL)
@@ -373,7 +382,8 @@ static enum ms_rc put_leaf(struct observer *o, uint32_t golden, uint32_t target,
     return MS_OK;
 }
 
-/* The row of the golden node with the target row's path: mostly at the same place. */
+/* Returns the row of the golden node with the path of the target row; mostly it is at the same
+ * index. */
 static uint32_t row_mate(const struct observer *o, const struct probe_node *g, uint32_t place,
                          uint32_t target)
 {
@@ -392,18 +402,18 @@ static uint32_t row_mate(const struct observer *o, const struct probe_node *g, u
     return SOURCE__NONE;
 }
 
-/* Plain arguments that the golden side alone has: a node of the target gets what it does not say. */
-static enum ms_rc put_unsaid(struct observer *o, const struct probe_node *g, uint32_t from,
+/* Adds a leaf for each plain argument that the golden node alone has. */
+static enum ms_rc add_unsaid(struct observer *o, const struct probe_node *g, uint32_t from,
                              struct ms_err *err)
 {
     size_t end = o->p->leaves.n;
     for (uint32_t i = g->first_row; i < g->first_row + g->nrows; i++) {
-        bool met = o->side[0].value[i].kind != SOURCE__PLAIN ||
+        bool met = o->side[0].value[i].kind != READ__PLAIN ||
                    !source__is_input(&o->side[0].dump->rows.p[i]);
         for (size_t k = from; k < end && !met; k++)
             met = o->p->leaves.p[k].row[0] == i;
         if (!met)
-            MS_TRY(put_leaf(o, i, SOURCE__NONE, err));
+            MS_TRY(add_leaf(o, i, SOURCE__NONE, err));
     }
     return MS_OK;
 }
@@ -429,8 +439,9 @@ static size_t most_golden_rows(const struct observer *o, uint32_t target)
     return most;
 }
 
-/* A fused operator meets several: what a row has no partner for in the first it may find in another.
- * out is in the order of the target node's rows, without what the golden side alone has. */
+/* Collects the golden row of each row of a target node. A fused operator has several golden nodes;
+ * a row without a partner in the first may have one in another. Rows that the golden side alone has
+ * are left out. */
 static void gather_rows(const struct observer *o, const struct source__node *n,
                         struct cmp_align_row *rows, uint32_t *out)
 {
@@ -438,7 +449,7 @@ static void gather_rows(const struct observer *o, const struct source__node *n,
     const struct probe_node *t = &o->side[1].dump->nodes.p[n->id[1]];
     size_t many = cmp_align_of(o->q.al, n->id[1], &pairs);
     memset(out, 0xff, t->nrows * sizeof *out);
-    for (size_t k = 0; k <= many; k++) { /* the mate comes first */
+    for (size_t k = 0; k <= many; k++) { /* the main partner comes first */
         const struct cmp_align_pair *p = k == 0 ? find_mate(pairs, many, n->id[0]) : &pairs[k - 1];
         size_t count = p != NULL ? cmp_align_rows(o->q.al, p, rows) : 0;
         for (size_t i = 0; i < count; i++) {
@@ -450,7 +461,7 @@ static void gather_rows(const struct observer *o, const struct source__node *n,
     }
 }
 
-static enum ms_rc put_aligned(struct observer *o, const struct source__node *n, struct ms_err *err)
+static enum ms_rc add_aligned(struct observer *o, const struct source__node *n, struct ms_err *err)
 {
     const struct probe_node *t = &o->side[1].dump->nodes.p[n->id[1]];
     size_t most = t->nrows + most_golden_rows(o, n->id[1]);
@@ -461,20 +472,20 @@ static enum ms_rc put_aligned(struct observer *o, const struct source__node *n, 
     if (fine)
         gather_rows(o, n, rows, golden);
     for (uint32_t i = 0; fine && i < t->nrows && rc == MS_OK; i++)
-        rc = put_leaf(o, golden[i], t->first_row + i, err);
+        rc = add_leaf(o, golden[i], t->first_row + i, err);
     ms_free(rows);
     ms_free(golden);
     return fine ? rc : ms_no_memory(err);
 }
 
-static enum ms_rc put_leaves(struct observer *o, struct source__node *n, struct ms_err *err)
+static enum ms_rc add_leaves(struct observer *o, struct source__node *n, struct ms_err *err)
 {
     uint32_t golden = n->id[0];
     n->leaf = (uint32_t)o->p->leaves.n;
     if (n->id[1] == SOURCE__NONE)
         return MS_OK;
     if (o->q.al != NULL && golden != SOURCE__NONE) {
-        MS_TRY(put_aligned(o, n, err));
+        MS_TRY(add_aligned(o, n, err));
     } else {
         const struct probe_node *t = &o->side[1].dump->nodes.p[n->id[1]];
         const struct probe_node *g =
@@ -482,24 +493,25 @@ static enum ms_rc put_leaves(struct observer *o, struct source__node *n, struct 
         for (uint32_t i = 0; i < t->nrows; i++) {
             uint32_t row = t->first_row + i;
             uint32_t mate = g != NULL ? row_mate(o, g, i, row) : SOURCE__NONE;
-            MS_TRY(put_leaf(o, mate, row, err));
+            MS_TRY(add_leaf(o, mate, row, err));
         }
         if (g != NULL && !o->p->cross && o->q.row_mate == NULL)
-            MS_TRY(put_unsaid(o, g, n->leaf, err));
+            MS_TRY(add_unsaid(o, g, n->leaf, err));
     }
     n->nleaf = (uint32_t)o->p->leaves.n - n->leaf;
+    ms_assert(n->nleaf >= o->side[1].dump->nodes.p[n->id[1]].nrows);
     return MS_OK;
 }
 
-/* ---- tensor files ------------------------------------------------------------------------- */
+/* ---- tensor files -------------------------------------------------------- */
 
-static enum ms_rc look(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+static enum ms_rc measure_files(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
     struct observer *o = ctx;
     struct source__leaf *l = &o->p->leaves.p[o->look.p[item]];
     struct source__facts f;
     (void)worker;
-    MS_TRY(source__look(o->c, l->row[0], l->row[1], &f, err));
+    MS_TRY(source__measure_files(o->c, l->row[0], l->row[1], &f, err));
     if (!f.measured)
         return MS_OK;
     l->flags |= SOURCE__MEASURED;
@@ -510,8 +522,8 @@ static enum ms_rc look(void *ctx, size_t item, unsigned worker, struct ms_err *e
     return MS_OK;
 }
 
-/* What a mask made of other activations zeroed on one side alone is no difference of its own. */
-static enum ms_rc look_past_masks(struct observer *o, struct ms_err *err)
+/* Ignores elements that a mask of other activations zeroed on one side alone. */
+static enum ms_rc measure_past_masks(struct observer *o, struct ms_err *err)
 {
     for (size_t i = 0; i < o->p->nodes.n; i++) {
         const struct source__node *n = &o->p->nodes.p[i];
@@ -522,7 +534,7 @@ static enum ms_rc look_past_masks(struct observer *o, struct ms_err *err)
             struct source__facts f;
             if ((l->flags & SOURCE__IS_OUT) == 0 || !(l->e > 1e-5F) || l->row[0] == SOURCE__NONE)
                 continue;
-            MS_TRY(source__look(o->c, l->row[0], l->row[1], &f, err));
+            MS_TRY(source__measure_files(o->c, l->row[0], l->row[1], &f, err));
             if (f.measured)
                 l->e = (float)fmin(f.e_nz, 1e30);
         }
@@ -530,21 +542,21 @@ static enum ms_rc look_past_masks(struct observer *o, struct ms_err *err)
     return MS_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- observing ----------------------------------------------------------- */
 
 static enum ms_rc index_figures(struct observer *o, struct ms_err *err)
 {
     const struct cmp *c = o->c;
-    size_t rows = c->t.dump->rows.n;
-    if (c->figures.n == 0)
+    size_t rows = c->rows.t.dump->rows.n;
+    if (c->measured.figures.n == 0)
         return MS_OK;
     o->figure = ms_alloc((rows + 1) * sizeof *o->figure);
     if (o->figure == NULL)
         return ms_no_memory(err);
     memset(o->figure, 0xff, (rows + 1) * sizeof *o->figure);
-    for (uint32_t i = 0; i < c->pairs.n; i++) {
-        if (c->pairs.p[i].t != MS_MAP_NONE && c->pairs.p[i].b != MS_MAP_NONE)
-            o->figure[c->t.order.p[c->pairs.p[i].t]] = i;
+    for (uint32_t i = 0; i < c->rows.pairs.n; i++) {
+        if (c->rows.pairs.p[i].t != MS_MAP_NONE && c->rows.pairs.p[i].b != MS_MAP_NONE)
+            o->figure[c->rows.t.order.p[c->rows.pairs.p[i].t]] = i;
     }
     return MS_OK;
 }
@@ -552,14 +564,14 @@ static enum ms_rc index_figures(struct observer *o, struct ms_err *err)
 static enum ms_rc index_noise(struct observer *o, struct ms_err *err)
 {
     const struct cmp *c = o->c;
-    if (c->noise.n == 0)
+    if (c->measured.noise.n == 0)
         return MS_OK;
-    o->noise = ms_calloc(c->b.dump->rows.n + 1, sizeof *o->noise);
+    o->noise = ms_calloc(c->rows.b.dump->rows.n + 1, sizeof *o->noise);
     if (o->noise == NULL)
         return ms_no_memory(err);
-    for (size_t i = 0; i < c->b.order.n && i < c->noise.n; i++) {
-        double e = c->noise.p[i];
-        o->noise[c->b.order.p[i]] = (float)(e > 0 ? e : 0);
+    for (size_t i = 0; i < c->rows.b.order.n && i < c->measured.noise.n; i++) {
+        double e = c->measured.noise.p[i];
+        o->noise[c->rows.b.order.p[i]] = (float)(e > 0 ? e : 0);
     }
     return MS_OK;
 }
@@ -568,14 +580,15 @@ static enum ms_rc trace_side(void *ctx, size_t item, unsigned worker, struct ms_
 {
     struct observer *o = ctx;
     (void)worker;
-    return source__trace(&o->side[item], err);
+    return source__trace_values(&o->side[item], err);
 }
 
 static enum ms_rc read_sides(struct observer *o, struct ms_err *err)
 {
     for (unsigned s = 0; s < 2; s++) {
-        MS_TRY(source__read(&o->side[s], o->pool, err));
-        if (!o->side[s].dump->borrowed) /* its values are in memory now */
+        MS_TRY(source__borrow_values(&o->side[s], o->c->values != NULL ? &o->c->values[s] : NULL,
+                                     o->pool, err));
+        if (!o->side[s].dump->borrowed) /* the values have been parsed into memory */
             ms_file_release(&o->side[s].dump->file);
     }
     const struct probe_dump *t = o->side[1].dump;
@@ -587,13 +600,13 @@ static enum ms_rc read_sides(struct observer *o, struct ms_err *err)
 static bool is_finite_side(const struct source__side *s)
 {
     for (uint32_t i = 0; i < s->dump->rows.n; i++) {
-        if (!source__is_finite(&s->value[i]))
+        if (!read__is_finite(&s->value[i]))
             return false;
     }
     return true;
 }
 
-/* Fused operators: who else runs in place of the golden one. */
+/* Keeps the members of fused operators: the target nodes that run in place of a golden one. */
 static enum ms_rc keep_members(struct observer *o, struct ms_err *err)
 {
     const struct cmp_align_pair *pairs;
@@ -617,15 +630,17 @@ static enum ms_rc keep_members(struct observer *o, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc observe(struct observer *o, struct ms_err *err)
+static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
 {
     struct source__part *p = o->p;
     MS_TRY(read_sides(o, err));
     MS_TRY(source__is_cross(o->c, &p->cross, err));
-    MS_TRY(source__pair(&o->q, o->c, o->side, p->cross, o->pool, err));
+    MS_TRY(source__pair_nodes(&o->q, o->c, o->side, p->cross, o->pool, err));
     p->finite = p->cross && is_finite_side(&o->side[0]);
+    ms_assert(o->side[0].value != NULL && o->side[1].value != NULL);
     MS_TRY(keep_names(o, 0, err));
     MS_TRY(keep_names(o, 1, err));
+    ms_assert(p->names[0].n == o->side[0].dump->nodes.n);
     MS_TRY(keep_paths(o, err));
     MS_TRY(list_nodes(o, err));
     MS_TRY(find_forward(o, err));
@@ -635,32 +650,28 @@ static enum ms_rc observe(struct observer *o, struct ms_err *err)
     if (!ms_vec_reserve(&p->leaves, o->side[1].dump->rows.n + 1))
         return ms_no_memory(err);
     for (size_t i = 0; i < p->nodes.n; i++)
-        MS_TRY(put_leaves(o, &p->nodes.p[i], err));
+        MS_TRY(add_leaves(o, &p->nodes.p[i], err));
     MS_TRY(fill_leaves(o, err));
-    MS_TRY(ms_pool_run(o->pool, o->look.n, look, o, err));
+    MS_TRY(ms_pool_run(o->pool, o->look.n, measure_files, o, err));
     if (p->mode == PROBE_MODE_TENSOR)
-        MS_TRY(look_past_masks(o, err));
+        MS_TRY(measure_past_masks(o, err));
     if (p->cross)
         MS_TRY(source__settle_cross(p, err));
     return keep_members(o, err);
 }
 
-static struct source__side side_of(const struct cmp__side *s)
+enum ms_rc source__observe_pair(struct source__part *p, const struct cmp *c, struct ms_pool *pool,
+                                struct ms_err *err)
 {
-    return (struct source__side){.dump = s->dump, .value = s->seen, .borrowed = s->seen != NULL};
-}
-
-enum ms_rc source__observe(struct source__part *p, const struct cmp *c, struct ms_pool *pool,
-                           struct ms_err *err)
-{
-    struct observer o = {.p = p, .c = c, .pool = pool, .side = {side_of(&c->b), side_of(&c->t)}};
+    struct observer o = {
+        .p = p, .c = c, .pool = pool, .side = {{.dump = c->rows.b.dump}, {.dump = c->rows.t.dump}}};
     struct ms_span span = ms_span_begin("explain: observe");
-    p->mode = c->mode;
+    p->mode = c->set.mode;
     p->arena = ms_arena_new(PART_MAX);
-    p->path[0] = ms_str_dup(ms_str_of(c->b.dump->path));
-    p->path[1] = ms_str_dup(ms_str_of(c->t.dump->path));
+    p->path[0] = ms_str_dup(ms_str_of(c->rows.b.dump->path));
+    p->path[1] = ms_str_dup(ms_str_of(c->rows.t.dump->path));
     enum ms_rc rc = p->arena != NULL && p->path[0] != NULL && p->path[1] != NULL
-                        ? observe(&o, err)
+                        ? observe_dumps(&o, err)
                         : ms_no_memory(err);
     for (unsigned s = 0; s < 2; s++)
         source__side_free(&o.side[s]);

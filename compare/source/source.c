@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * source: parts are observed as they are added, and judged together: what a rank
- * receives is explained by what the others sent, and what a step starts with by what
- * an earlier step did.
+ * source: parts are observed when they are added, and judged together: what a rank receives is
+ * explained by what other ranks sent, and what a step starts with by earlier steps.
  */
-#include "compare/source_int.h"
+#include "compare/source/consequences.h"
+#include "compare/source/node_rules.h"
+#include "compare/source/observe.h"
+#include "compare/source/suspect.h"
+#include "probe/base/assert.h"
 
 #include "probe/base/trace.h"
 
@@ -12,12 +15,6 @@
 #include <stdlib.h>
 
 #define TEXT_MAX ((size_t)1 << 30)
-
-const char *const cmp_role_names[CMP_ROLES] = {"clean", "introduces", "amplifies", "propagates",
-                                               "absorbs"};
-const char *const cmp_why_names[CMP_WHYS] = {
-    "flag",   "differs", "value", "norm",  "precedent", "rounded", "parameter",     "input",
-    "wiring", "missing", "extra", "moved", "shape",     "dtype",   "requires_grad", "scalar"};
 
 enum ms_rc cmp_source_new(struct cmp_source **out, struct ms_err *err)
 {
@@ -60,17 +57,17 @@ enum ms_rc cmp_source_add(struct cmp_source *s, const struct cmp *c, int rank, i
     p->rank = rank;
     p->step = step;
     p->number = (uint32_t)(s->parts.n - 1);
-    enum ms_rc rc = source__observe(p, c, pool, err);
-    if (rc != MS_OK) { /* half a part says nothing */
+    enum ms_rc rc = source__observe_pair(p, c, pool, err);
+    if (rc != MS_OK) { /* a part that could not be read is no evidence */
         source__part_free(p);
         s->parts.n--;
     }
     return rc;
 }
 
-/* ---- judging ------------------------------------------------------------------------ */
+/* ---- judging ------------------------------------------------------------- */
 
-/* Steps in their order, ranks within them. */
+/* Sorts parts by step, then by rank. */
 static int by_time(const void *a, const void *b)
 {
     const struct source__part *x = *(struct source__part *const *)a;
@@ -98,7 +95,8 @@ static enum ms_rc judge_all(struct cmp_source *s, const struct source__comms *co
     for (uint32_t i = 0; i < s->parts.n; i++) {
         if (i != 0 && s->parts.p[i]->step != s->parts.p[i - 1]->step)
             explained |= went_wrong(s);
-        MS_TRY(source__judge(s, i, comms, explained, err));
+        ms_assert(i == 0 || s->parts.p[i]->step >= s->parts.p[i - 1]->step);
+        MS_TRY(source__judge_part(s, i, comms, explained, err));
     }
     return MS_OK;
 }
@@ -116,14 +114,14 @@ enum ms_rc cmp_source_find(struct cmp_source *s, struct ms_err *err)
         rc = source__drop_explained(s, &comms, err);
     source__comms_free(&comms);
     if (rc == MS_OK)
-        rc = source__rank(s, err);
+        rc = source__rank_suspects(s, err);
     if (rc == MS_OK)
         rc = source__note(s, err);
     ms_span_end(&span);
     return rc;
 }
 
-/* ---- asking ------------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
 size_t cmp_source_suspects(const struct cmp_source *s, const struct cmp_suspect **list)
 {
@@ -131,7 +129,7 @@ size_t cmp_source_suspects(const struct cmp_source *s, const struct cmp_suspect 
     return s->list.n;
 }
 
-size_t cmp_source_notes(const struct cmp_source *s, const struct ms_str **list)
+size_t cmp_source_notes(const struct cmp_source *s, const struct ms_said **list)
 {
     *list = s->notes.p;
     return s->notes.n;
@@ -149,6 +147,7 @@ static const struct source__part *part_of(const struct cmp_source *s, uint32_t n
 static struct cmp_verdict verdict_of(const struct source__node *n)
 {
     struct cmp_verdict v = {(enum cmp_role)n->role, NAN, NAN, NAN, n->suspect};
+    ms_assert(n->role < CMP_ROLES);
     if (n->flags & SOURCE__OUT_MEASURED) {
         v.in = n->in;
         v.out = n->out;

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_pattern: what a suspect's difference looks like, where the data tells.
+ * suspect_pattern: recognizes the pattern of a suspect's difference.
  *
- * Statistics know scaling, sign, shift, clipping and equal sets of values.  Tensor
- * files are read once more, those of the first suspects alone, and tell as well
- * which elements differ and how many bits of them are left.
+ * Statistics show scaling, sign, shift, clipping and equal sets of values. The tensor
+ * files of the first suspects are read once more; they also show which elements
+ * differ and how many bits of the values are left.
  */
-#include "compare/source_int.h"
+#include "compare/measure/tensor_file.h"
+#include "compare/source/node_facts.h"
+#include "compare/source/suspect.h"
+#include "compare/table/comparison.h"
 
 #include <math.h>
 
 enum { BLOCK = 4096, LOOKED_AT = 3 };
 #define ELEMENTS_MAX ((uint64_t)1 << 26)
 
-/* ---- what the statistics told ----------------------------------------------------- */
+/* ---- patterns of statistics ---------------------------------------------- */
 
-static void put_scale(struct ms_buf *b, double c)
+static void describe_scale(struct ms_buf *b, double c)
 {
     double near = c < 1 ? 1 / c : c, whole = round(near);
     bool nice = fabs(near - whole) < 2e-3 * near && whole >= 2 && whole <= 4096;
@@ -27,7 +30,7 @@ static void put_scale(struct ms_buf *b, double c)
         ms_buf_printf(b, "scaled by %.4g", c);
 }
 
-static bool tell_figures(const struct source__leaf *l, struct ms_buf *b)
+static bool describe_figures(const struct source__leaf *l, struct ms_buf *b)
 {
     if ((l->flags & SOURCE__COARSE) && l->e < 0.02F)
         ms_buf_puts(b, "hidden down-cast");
@@ -36,7 +39,7 @@ static bool tell_figures(const struct source__leaf *l, struct ms_buf *b)
     else if (l->flags & SOURCE__OPPOSITE)
         ms_buf_printf(b, "scaled by %.4g", (double)l->scale);
     else if (!isnan(l->scale) && fabs(l->scale - 1) > 1e-6)
-        put_scale(b, l->scale);
+        describe_scale(b, l->scale);
     else if (l->flags & SOURCE__SAME_SET)
         ms_buf_puts(b, "transposed or permuted: the same values at other places");
     else if (l->flags & SOURCE__CLIPPED)
@@ -48,7 +51,7 @@ static bool tell_figures(const struct source__leaf *l, struct ms_buf *b)
     return true;
 }
 
-/* ---- what the operator tells -------------------------------------------------------- */
+/* ---- patterns of operators ----------------------------------------------- */
 
 static bool ends_with_eps(const struct source__part *p, const struct source__raw *r)
 {
@@ -76,7 +79,7 @@ static const char *name_of_op(const struct source__part *p, const struct source_
     return NULL;
 }
 
-/* ---- what the elements tell ----------------------------------------------------------- */
+/* ---- patterns of elements ------------------------------------------------ */
 
 struct elements {
     struct probe_tensor t[2];
@@ -85,13 +88,13 @@ struct elements {
 };
 
 struct marks {
-    uint64_t n, differ, first, last;  /* places that differ */
+    uint64_t n, differ, first, last;  /* positions that differ */
     uint64_t zeroed;                  /* zero on the target alone */
-    bool exact_low, exact_half;       /* bf16, fp16 can hold all of the target's values so far */
-    uint64_t golden_low, golden_half; /* and how many of the golden side's, while that is so */
+    bool exact_low, exact_half;       /* bf16, fp16 can represent all target values so far */
+    uint64_t golden_low, golden_half; /* number of golden values that they can represent */
     double sum_d, sum_dd;
     double max, golden_max;
-    uint64_t at_max; /* target values at its maximum */
+    uint64_t at_max; /* number of target values equal to its maximum */
 };
 
 static enum ms_rc open_elements(struct elements *e, const struct probe_dump *const d[2],
@@ -130,7 +133,7 @@ static bool fits_type(enum ms_dtype t, double x)
     return ms_dtype_round(t, x) == x;
 }
 
-/* Rounding is asked for no longer once a value of the target has more digits. */
+/* Counts values that bf16 and fp16 can represent, until a target value has more digits. */
 static void mark_digits(struct marks *m, double g, double t)
 {
     m->exact_low = m->exact_low && fits_type(MS_DT_BF16, t);
@@ -139,7 +142,7 @@ static void mark_digits(struct marks *m, double g, double t)
     m->golden_half += m->exact_half && fits_type(MS_DT_F16, g);
 }
 
-static void mark(struct marks *m, uint64_t at, double g, double t)
+static void mark_element(struct marks *m, uint64_t at, double g, double t)
 {
     double d = t - g;
     bool differs = t != g && !(isnan(t) && isnan(g));
@@ -162,7 +165,7 @@ static void mark(struct marks *m, uint64_t at, double g, double t)
     m->n++;
 }
 
-static void mark_all(struct elements *e, struct marks *m)
+static void mark_elements(struct elements *e, struct marks *m)
 {
     bool single = e->t[1].dtype == MS_DT_F32 && e->t[1].count > 16;
     *m = (struct marks){
@@ -174,11 +177,11 @@ static void mark_all(struct elements *e, struct marks *m)
             ms_dtype_to_f64(e->t[s].dtype, probe_tensor_elements(&e->t[s], at, n, e->room[s]), n,
                             e->x[s]);
         for (size_t i = 0; i < n; i++)
-            mark(m, at + i, e->x[0][i], e->x[1][i]);
+            mark_element(m, at + i, e->x[0][i], e->x[1][i]);
     }
 }
 
-/* The axis along which all that differs lies in one part, and that part. */
+/* The dimension along which all differences lie in one range, and that range. */
 struct slice {
     unsigned axis;
     uint64_t from, to;
@@ -214,11 +217,11 @@ static bool find_slice(struct elements *e, const struct marks *m, struct slice *
     return false;
 }
 
-static bool tell_elements(struct elements *e, struct ms_buf *b)
+static bool describe_elements(struct elements *e, struct ms_buf *b)
 {
     struct marks m;
     struct slice s;
-    mark_all(e, &m);
+    mark_elements(e, &m);
     double n = (double)m.n;
     if (m.differ == 0 || m.n < 2)
         return false;
@@ -244,13 +247,13 @@ static bool tell_elements(struct elements *e, struct ms_buf *b)
     return true;
 }
 
-static bool look_at_files(const struct source__part *p, const struct source__leaf *l,
-                          struct ms_buf *b)
+static bool describe_files(const struct source__part *p, const struct source__leaf *l,
+                           struct ms_buf *b)
 {
     struct probe_dump *d[2] = {NULL, NULL};
     struct elements e = {0};
     struct ms_err why = {0};
-    bool told = false;
+    bool found = false;
     enum ms_rc rc = MS_OK;
     for (unsigned s = 0; s < 2 && rc == MS_OK; s++)
         rc = probe_dump_open(&d[s], p->path[s], 0, NULL, &why);
@@ -258,16 +261,16 @@ static bool look_at_files(const struct source__part *p, const struct source__lea
     bool there = rc == MS_OK && l->row[0] < d[0]->rows.n && l->row[1] < d[1]->rows.n;
     if (there && open_elements(&e, dumps, l, &why) == MS_OK && cmp__same_shape(&e.t[0], &e.t[1]) &&
         e.t[0].count <= ELEMENTS_MAX)
-        told = tell_elements(&e, b);
+        found = describe_elements(&e, b);
     close_elements(&e);
     for (unsigned s = 0; s < 2; s++)
         probe_dump_close(d[s]);
-    return told;
+    return found;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------- */
+/* ---- search -------------------------------------------------------------- */
 
-/* The output that differs most; of a root, the leaf itself. */
+/* Returns the output with the largest difference; for a root, the leaf itself. */
 static uint32_t leaf_of(const struct source__part *p, const struct source__raw *r)
 {
     const struct source__node *n = &p->nodes.p[r->node];
@@ -298,7 +301,7 @@ bool source__find_pattern(const struct source__part *p, const struct source__raw
     const struct source__leaf *l = &p->leaves.p[leaf];
     bool whole = l->row[0] != SOURCE__NONE && l->row[1] != SOURCE__NONE;
     if (p->mode == PROBE_MODE_TENSOR && place <= LOOKED_AT && whole &&
-        !(l->flags & SOURCE__SAME_SET) && isnan(l->scale) && look_at_files(p, l, b))
+        !(l->flags & SOURCE__SAME_SET) && isnan(l->scale) && describe_files(p, l, b))
         return true;
-    return tell_figures(l, b);
+    return describe_figures(l, b);
 }

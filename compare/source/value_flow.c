@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_flow: which node wrote what a node reads.
+ * value_flow: which node wrote the values that a node reads.
  *
- * Tensors of one run with as many elements and bit-equal figures are one value; it
- * was made by the nearest earlier operator that wrote it.  Modules only hand on
- * what operators made: one counts where no operator is known, and what one writes
- * has a maker too.
+ * Tensors of one run with the same number of elements and bit-equal statistics are
+ * one value, written by the nearest earlier operator that outputs it. Modules only
+ * pass on what operators wrote: a module counts as the writer where no operator is
+ * known, and the value it outputs has a maker, too.
  */
-#include "compare/source_int.h"
+#include "compare/source/value_flow.h"
+#include "probe/base/assert.h"
 
 struct table {
     struct source__side *s;
-    uint32_t *slots; /* rows + 1 */
+    uint32_t *slots; /* row + 1; 0: empty */
     uint32_t mask;
 };
 
-static uint64_t hash_of(const struct source__value *v)
+static uint64_t hash_of(const struct read__value *v)
 {
     uint64_t words[PROBE_STATS + 1];
     if (v->digest != 0)
@@ -29,34 +30,37 @@ static uint64_t hash_of(const struct source__value *v)
     return h;
 }
 
-static bool same(const struct source__value *a, const struct source__value *b)
+static bool is_same_value(const struct read__value *a, const struct read__value *b)
 {
     if (a->digest != 0 || b->digest != 0)
         return a->digest == b->digest;
     return a->n == b->n && memcmp(a->stat, b->stat, sizeof a->stat) == 0;
 }
 
-static uint32_t *slot_of(struct table *t, const struct source__value *v)
+static uint32_t *slot_of(struct table *t, const struct read__value *v)
 {
     uint64_t at = hash_of(v) >> 20;
-    while (t->slots[at & t->mask] != 0 && !same(&t->s->value[t->slots[at & t->mask] - 1], v))
+    while (t->slots[at & t->mask] != 0 &&
+           !is_same_value(&t->s->value[t->slots[at & t->mask] - 1], v))
         at++;
     return &t->slots[at & t->mask];
 }
 
-static void look_up(struct table *t, uint32_t row)
+static void look_up_maker(struct table *t, uint32_t row)
 {
-    const struct source__value *v = &t->s->value[row];
-    uint32_t slot = source__is_traceable(v) ? *slot_of(t, v) : 0;
+    const struct read__value *v = &t->s->value[row];
+    uint32_t slot = read__is_traceable(v) ? *slot_of(t, v) : 0;
+    ms_assert(slot == 0 || slot - 1 < row);
     t->s->maker[row] = slot != 0 ? t->s->dump->rows.p[slot - 1].node : SOURCE__NONE;
 }
 
-static void write_down(struct table *t, uint32_t row)
+static void record_writer(struct table *t, uint32_t row)
 {
     const struct probe_dump *d = t->s->dump;
-    const struct source__value *v = &t->s->value[row];
+    const struct read__value *v = &t->s->value[row];
+    ms_assert(v->kind != READ__UNREAD);
     t->s->maker[row] = SOURCE__NONE;
-    if (!source__is_traceable(v))
+    if (!read__is_traceable(v))
         return;
     uint32_t *slot = slot_of(t, v);
     bool module = d->nodes.p[d->rows.p[row].node].kind == PROBE_NODE_MODULE;
@@ -73,16 +77,38 @@ static void trace_node(struct table *t, const struct probe_node *node)
     uint32_t end = node->first_row + node->nrows;
     for (uint32_t i = node->first_row; i < end; i++) {
         if (!source__is_output(&rows[i]))
-            look_up(t, i);
+            look_up_maker(t, i);
     }
     for (uint32_t i = node->first_row; i < end; i++) {
         if (source__is_output(&rows[i]))
-            write_down(t, i);
+            record_writer(t, i);
     }
 }
 
-enum ms_rc source__trace(struct source__side *s, struct ms_err *err)
+enum ms_rc source__borrow_values(struct source__side *s, struct read__values *kept,
+                                 struct ms_pool *pool, struct ms_err *err)
 {
+    struct read__values *values = kept != NULL ? kept : &s->own;
+    ms_assert(kept == NULL || kept->dump == s->dump);
+    if (kept == NULL)
+        MS_TRY(read__values_init(&s->own, s->dump, err));
+    s->maker = ms_alloc((s->dump->rows.n + 1) * sizeof *s->maker);
+    if (s->maker == NULL)
+        return ms_no_memory(err);
+    s->value = values->list;
+    return read__values_complete(values, pool, err);
+}
+
+void source__side_free(struct source__side *s)
+{
+    read__values_free(&s->own);
+    ms_free(s->maker);
+    *s = (struct source__side){0};
+}
+
+enum ms_rc source__trace_values(struct source__side *s, struct ms_err *err)
+{
+    ms_assert(s->value != NULL && s->maker != NULL);
     struct table t = {.s = s, .mask = 1023};
     while (t.mask < s->dump->rows.n)
         t.mask = 2 * t.mask + 1;

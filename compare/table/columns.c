@@ -7,7 +7,7 @@
  * that have no partner are filled in apart from the others, which makes numbers of one type where
  * they alone have no text.  And where a column is whole numbers on both sides, so is its difference.
  */
-#include "compare/cmp_int.h"
+#include "compare/table/comparison.h"
 
 enum { CHUNK_PAIRS = 1 << 12 };
 
@@ -116,19 +116,19 @@ struct table {
 static enum ms_rc note_pair(const struct cmp *c, struct cmp_view *v, uint32_t pair,
                             struct table *table, struct ms_err *err)
 {
-    const struct cmp__pair *p = &c->pairs.p[pair];
+    const struct cmp__pair *p = &c->rows.pairs.p[pair];
     struct probe_leaf t, b = {.kind = PROBE_LEAF_NULL};
     bool alone = p->b == MS_MAP_NONE;
-    cmp__item_leaf(&c->t, p->t, &t);
+    cmp__item_leaf(&c->rows.t, p->t, &t);
     if (!alone)
-        cmp__item_leaf(&c->b, p->b, &b);
+        cmp__item_leaf(&c->rows.b, p->b, &b);
     if (!alone && (t.dtype_text.n == 0 || !ms_str_eq(t.dtype_text, b.dtype_text)))
         MS_TRY(cmp__is_parted(c, v, pair, &alone, err));
-    note_row(&c->t, p->t, &t, &table->target);
+    note_row(&c->rows.t, p->t, &t, &table->target);
     if (alone)
-        note_row(&c->t, p->t, &t, &table->alone);
+        note_row(&c->rows.t, p->t, &t, &table->alone);
     else
-        note_row(&c->b, p->b, &b, &table->golden);
+        note_row(&c->rows.b, p->b, &b, &table->golden);
     table->lonely |= alone;
     return MS_OK;
 }
@@ -146,7 +146,7 @@ static enum ms_rc note_chunk(void *ctx, size_t item, unsigned worker, struct ms_
     (void)worker;
     MS_TRY(cmp_view_init(&v, err));
     enum ms_rc rc = MS_OK;
-    for (size_t i = item * CHUNK_PAIRS; i < end && i < r->c->pairs.n && rc == MS_OK; i++)
+    for (size_t i = item * CHUNK_PAIRS; i < end && i < r->c->rows.pairs.n && rc == MS_OK; i++)
         rc = note_pair(r->c, &v, (uint32_t)i, &r->parts[item], err);
     cmp_view_free(&v);
     return rc;
@@ -162,7 +162,7 @@ static void join_columns(struct columns *c, const struct columns *more)
 static enum ms_rc note_table(const struct cmp *c, struct table *table, struct ms_pool *pool,
                              struct ms_err *err)
 {
-    size_t chunks = (c->pairs.n + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
+    size_t chunks = (c->rows.pairs.n + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
     struct reading r = {c, ms_calloc(chunks + 1, sizeof *r.parts)};
     if (r.parts == NULL)
         return ms_no_memory(err);
@@ -185,29 +185,29 @@ static bool is_whole(const struct column *c, bool as_float)
 /* Where parts are joined the official tool reads every number as a float. */
 void cmp__settle_sides(struct cmp *c)
 {
-    bool joined = cmp__strict(c) && c->conf.consistent != CMP_CONSISTENT_NO;
-    settle_side(&c->t);
-    settle_side(&c->b);
+    bool joined = c->set.conf.rules->joined_as_float && c->set.conf.consistent != CMP_CONSISTENT_NO;
+    settle_side(&c->rows.t);
+    settle_side(&c->rows.b);
     for (unsigned i = 0; i < PROBE_STATS; i++) {
-        c->t.as_float[i] |= joined;
-        c->b.as_float[i] |= joined;
+        c->rows.t.as_float[i] |= joined;
+        c->rows.b.as_float[i] |= joined;
     }
 }
 
 enum ms_rc cmp__settle_table(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
 {
     struct table table = {0};
-    if (c->conf.compat != CMP_STRICT || c->conf.consistent != CMP_CONSISTENT_NO ||
-        c->mode == PROBE_MODE_MD5)
+    if (!c->set.conf.rules->column_types || c->set.conf.consistent != CMP_CONSISTENT_NO ||
+        c->set.mode == PROBE_MODE_MD5)
         return MS_OK;
     MS_TRY(note_table(c, &table, pool, err));
-    settle(&table.target, c->t.as_float);
-    settle(&table.golden, c->b.as_float);
+    settle(&table.target, c->rows.t.as_float);
+    settle(&table.golden, c->rows.b.as_float);
     for (unsigned i = 0; i < PROBE_STATS; i++) {
-        c->t.alone_as_float[i] = is_mixed(&table.alone.of[i]);
-        c->b.as_float[i] &= !table.lonely;
-        c->whole[i] = !table.lonely && is_whole(&table.target.of[i], c->t.as_float[i]) &&
-                      is_whole(&table.golden.of[i], c->b.as_float[i]);
+        c->rows.t.alone_as_float[i] = is_mixed(&table.alone.of[i]);
+        c->rows.b.as_float[i] &= !table.lonely;
+        c->set.whole[i] = !table.lonely && is_whole(&table.target.of[i], c->rows.t.as_float[i]) &&
+                          is_whole(&table.golden.of[i], c->rows.b.as_float[i]);
     }
     return MS_OK;
 }

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * noise_file: a calibration (compare/calibrate.h) read back as the noise of golden rows.
+ * noise: how far two runs of the golden side are apart, row by row, which is what a
+ * difference of the target has to exceed to mean anything.  Either the second run is
+ * compared, or a calibration (compare/check/calibrate.h) has the noise of each row.
  */
-#include "compare/cmp_int.h"
-#include "compare/names.h"
+#include "compare/measure/pattern.h"
+#include "compare/pair/names.h"
+#include "compare/table/comparison.h"
 
 #include <math.h>
 
 #define CALIBRATION_MAX ((size_t)1 << 30)
+enum { RENEW_GROUPS = 256 };
+
+/* ---- a calibration ------------------------------------------------------------ */
 
 /* A calibration begins with its mark; a dump, however large, is not read to tell. */
 bool cmp_is_calibration(const char *path)
@@ -25,7 +31,8 @@ bool cmp_is_calibration(const char *path)
 }
 
 struct reader {
-    struct cmp *c;
+    struct cmp_rows *c;
+    struct cmp_measured *m;
     struct ms_jread r;
     struct cmp__names names; /* of the golden side */
     struct ms_buf text;
@@ -64,7 +71,7 @@ static enum ms_rc read_row(struct reader *rd, bool ours, struct ms_err *err)
         return ms_jread_reject(&rd->r, err, "a noise is a number that is not below 0");
     if (found == NULL)
         return MS_OK;
-    rd->c->noise.p[found->row] = v;
+    rd->m->noise.p[found->row] = v;
     rd->taken++;
     return MS_OK;
 }
@@ -80,7 +87,7 @@ static enum ms_rc read_rows(struct reader *rd, bool ours, struct ms_err *err)
 
 static bool is_ours(const struct reader *rd, int64_t step, int64_t rank)
 {
-    const struct cmp_conf *conf = &rd->c->conf;
+    const struct cmp_conf *conf = &rd->c->set->conf;
     return (step == conf->noise_step || step < 0 || conf->noise_step < 0) &&
            (rank == conf->noise_rank || rank < 0 || conf->noise_rank < 0);
 }
@@ -115,7 +122,7 @@ static enum ms_rc read_places(struct reader *rd, struct ms_err *err)
 static enum ms_rc check_mode(struct reader *rd, struct ms_err *err)
 {
     MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_STR, "a kind of dump", err));
-    const char *mode = probe_mode_text(rd->c->mode);
+    const char *mode = probe_mode_text(rd->c->set->mode);
     if (ms_str_is(rd->r.text, mode))
         return MS_OK;
     return ms_fail(err, MS_E_ARG, "measured on dumps of %.*s, which says nothing about %s",
@@ -138,17 +145,27 @@ static enum ms_rc read_file(struct reader *rd, struct ms_err *err)
 }
 
 /* Numbers are kept by row of the table, names by row of the dump. */
-static enum ms_rc reorder(struct cmp *c, struct ms_err *err)
+static enum ms_rc reorder(const struct cmp_rows *c, struct cmp_measured *m, struct ms_err *err)
 {
     size_t n = c->b.order.n;
     double *by_row = ms_calloc(n + 1, sizeof *by_row);
     if (by_row == NULL)
         return ms_no_memory(err);
     for (size_t i = 0; i < n; i++)
-        by_row[i] = c->noise.p[c->b.order.p[i]];
-    memcpy(c->noise.p, by_row, n * sizeof *by_row);
-    c->noise.n = n;
+        by_row[i] = m->noise.p[c->b.order.p[i]];
+    memcpy(m->noise.p, by_row, n * sizeof *by_row);
+    m->noise.n = n;
     ms_free(by_row);
+    return MS_OK;
+}
+
+/* Makes room for the noise of so many rows, none of which is known. */
+static enum ms_rc forget_noise(struct cmp_measured *m, size_t rows, struct ms_err *err)
+{
+    if (!ms_vec_reserve(&m->noise, rows + 1))
+        return ms_no_memory(err);
+    for (m->noise.n = 0; m->noise.n < rows; m->noise.n++)
+        m->noise.p[m->noise.n] = NAN;
     return MS_OK;
 }
 
@@ -156,35 +173,68 @@ static enum ms_rc read_all(struct reader *rd, const char *name, struct ms_str te
                            struct ms_err *err)
 {
     size_t rows = rd->c->b.dump->rows.n;
-    if (!ms_vec_reserve(&rd->c->noise, rows + 1))
-        return ms_no_memory(err);
-    for (rd->c->noise.n = 0; rd->c->noise.n < rows; rd->c->noise.n++)
-        rd->c->noise.p[rd->c->noise.n] = NAN;
+    MS_TRY(forget_noise(rd->m, rows, err));
     MS_TRY(cmp__names_list(&rd->names, rd->c->b.dump, false, err));
     ms_jread_init(&rd->r, text.p, text.n, 0);
     enum ms_rc rc = read_file(rd, err);
     if (rc != MS_OK)
         return ms_err_wrap(err, "%s", name), rc;
     if (rd->taken == 0)
-        MS_TRY(cmp__problem(rd->c, err, "%s: none of its rows is one of the golden side", name));
-    return reorder(rd->c, err);
+        MS_TRY(cmp__problem(&rd->c->problems, err, "%s: none of its rows is one of the golden side",
+                            name));
+    return reorder(rd->c, rd->m, err);
 }
 
-enum ms_rc cmp__parse_noise(struct cmp *c, const char *name, struct ms_str text, struct ms_err *err)
+enum ms_rc cmp__parse_noise(struct cmp_rows *c, struct cmp_measured *m, const char *name,
+                            struct ms_str text, struct ms_err *err)
 {
-    struct reader rd = {.c = c, .text = {.max = 1 << 20}};
+    struct reader rd = {.c = c, .m = m, .text = {.max = 1 << 20}};
     enum ms_rc rc = read_all(&rd, name, text, err);
     cmp__names_free(&rd.names);
     ms_buf_free(&rd.text);
     return rc;
 }
 
-enum ms_rc cmp__read_noise(struct cmp *c, struct ms_err *err)
+enum ms_rc cmp__read_noise(struct cmp_rows *c, struct cmp_measured *m, struct ms_err *err)
 {
     struct ms_file f;
-    const char *path = c->conf.noise_floor;
+    const char *path = c->set->conf.noise_floor;
     MS_TRY(ms_file_map(&f, path, CALIBRATION_MAX, err));
-    enum ms_rc rc = cmp__parse_noise(c, path, (struct ms_str){f.p, (uint32_t)f.n}, err);
+    enum ms_rc rc = cmp__parse_noise(c, m, path, (struct ms_str){f.p, (uint32_t)f.n}, err);
     ms_file_unmap(&f);
+    return rc;
+}
+
+/* ---- a second run -------------------------------------------------------------- */
+
+double cmp__row_noise(const struct cmp *c, const struct cmp_row *row)
+{
+    struct cmp_pattern p = cmp__pattern(&c->rows, &c->measured, row);
+    return c->set.mode == PROBE_MODE_TENSOR ? p.ext.rel_l2 : p.ext.rel_l2_bound;
+}
+
+static void note_row(struct cmp *c, const struct cmp *second, const struct cmp_row *row)
+{
+    uint32_t golden = second->rows.pairs.p[row->pair].b;
+    if (!row->t.present || golden == MS_MAP_NONE)
+        return;
+    c->measured.noise.p[golden] = cmp__row_noise(second, row);
+}
+
+enum ms_rc cmp__noise_of_run(struct cmp *c, const struct cmp *second, struct ms_err *err)
+{
+    struct cmp_view v;
+    MS_TRY(forget_noise(&c->measured, c->rows.b.order.n, err));
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t g = 0; g < cmp_groups(second) && rc == MS_OK; g++) {
+        if (g % RENEW_GROUPS == 0)
+            rc = cmp_view_renew(&v, err);
+        if (rc == MS_OK)
+            rc = cmp_view_group(second, g, &v, err);
+        for (size_t i = 0; rc == MS_OK && i < v.rows.n; i++)
+            note_row(c, second, &v.rows.p[i]);
+    }
+    cmp_view_free(&v);
     return rc;
 }

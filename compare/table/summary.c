@@ -2,7 +2,7 @@
  *
  * summary: counts by verdict, the first row that is not well, the worst ten.
  */
-#include "compare/out.h"
+#include "compare/table/summary.h"
 
 #include <math.h>
 

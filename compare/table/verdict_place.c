@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * consistent_place: where the official tool writes its verdicts.
+ * verdict_place: where the official tool writes its verdicts.
  *
  * It judges all rows of an operator together, wherever they stand in the table, but writes the
  * verdicts back operator by operator from the top.  Where rows of inference alone stand between
@@ -9,9 +9,9 @@
  *     row       q.input  v.input  q.output       of ops q, v
  *     verdict   q.input  q.output v.input
  *
- * Strict does so too.
+ * So do rules with judges_by_place.
  */
-#include "compare/consistent.h"
+#include "compare/table/comparison.h"
 
 /* ---- operators ------------------------------------------------------------ */
 
@@ -29,14 +29,14 @@ static struct ms_str op_name(const struct cmp__side *s, uint32_t op)
 
 static enum ms_rc find_twins(struct owners *o, const struct cmp *c, struct ms_err *err)
 {
-    o->twin = ms_alloc((c->b.ops.n + 1) * sizeof *o->twin);
+    o->twin = ms_alloc((c->rows.b.ops.n + 1) * sizeof *o->twin);
     if (o->twin == NULL)
         return ms_no_memory(err);
-    memset(o->twin, 0xff, (c->b.ops.n + 1) * sizeof *o->twin);
-    for (size_t i = 0; i < c->pairs.n; i++) {
-        const struct cmp__pair *p = &c->pairs.p[i];
+    memset(o->twin, 0xff, (c->rows.b.ops.n + 1) * sizeof *o->twin);
+    for (size_t i = 0; i < c->rows.pairs.n; i++) {
+        const struct cmp__pair *p = &c->rows.pairs.p[i];
         if (p->t != MS_MAP_NONE && p->b != MS_MAP_NONE)
-            o->twin[c->b.op_of.p[p->b]] = c->t.op_of.p[p->t];
+            o->twin[c->rows.b.op_of.p[p->b]] = c->rows.t.op_of.p[p->t];
     }
     return MS_OK;
 }
@@ -46,19 +46,20 @@ static struct ms_str owner_of(const struct owners *o, const struct cmp *c,
                               const struct cmp__pair *p)
 {
     if (p->t != MS_MAP_NONE)
-        return op_name(&c->t, c->t.op_of.p[p->t]);
-    uint32_t golden = c->b.op_of.p[p->b];
-    return o->twin[golden] != MS_MAP_NONE ? op_name(&c->t, o->twin[golden])
-                                          : op_name(&c->b, golden);
+        return op_name(&c->rows.t, c->rows.t.op_of.p[p->t]);
+    uint32_t golden = c->rows.b.op_of.p[p->b];
+    return o->twin[golden] != MS_MAP_NONE ? op_name(&c->rows.t, o->twin[golden])
+                                          : op_name(&c->rows.b, golden);
 }
 
 static enum ms_rc list_owners(struct owners *o, const struct cmp *c, struct ms_err *err)
 {
-    if (!ms_vec_reserve(&o->of, c->pairs.n + 1) || !ms_vec_reserve(&o->first, c->pairs.n + 1))
+    if (!ms_vec_reserve(&o->of, c->rows.pairs.n + 1) ||
+        !ms_vec_reserve(&o->first, c->rows.pairs.n + 1))
         return ms_no_memory(err);
-    for (size_t i = 0; i < c->pairs.n; i++) {
+    for (size_t i = 0; i < c->rows.pairs.n; i++) {
         bool added;
-        uint32_t id = ms_map_put(&o->names, owner_of(o, c, &c->pairs.p[i]), &added);
+        uint32_t id = ms_map_put(&o->names, owner_of(o, c, &c->rows.pairs.p[i]), &added);
         if (id == MS_MAP_NONE)
             return ms_no_memory(err);
         o->of.p[o->of.n++] = id;
@@ -77,20 +78,20 @@ static enum ms_rc list_owners(struct owners *o, const struct cmp *c, struct ms_e
 
 /* ---- places --------------------------------------------------------------- */
 
-static enum ms_rc put_places(const struct owners *o, struct cmp *c, struct ms_err *err)
+static enum ms_rc fill_places(const struct owners *o, struct cmp *c, struct ms_err *err)
 {
     uint32_t *next = ms_alloc((o->first.n + 1) * sizeof *next);
-    if (next == NULL || !ms_vec_reserve(&c->places, c->pairs.n + 1)) {
+    if (next == NULL || !ms_vec_reserve(&c->places, c->rows.pairs.n + 1)) {
         ms_free(next);
         return ms_no_memory(err);
     }
     for (size_t id = 0; id < o->first.n; id++)
         next[id] = o->first.p[id];
-    for (uint32_t i = 0; i < c->pairs.n; i++) {
+    for (uint32_t i = 0; i < c->rows.pairs.n; i++) {
         uint32_t id = o->of.p[i];
         c->places.p[next[id]++] = (struct cmp__place){i, o->first.p[id]};
     }
-    c->places.n = c->pairs.n;
+    c->places.n = c->rows.pairs.n;
     ms_free(next);
     return MS_OK;
 }
@@ -102,45 +103,10 @@ enum ms_rc cmp__place_verdicts(struct cmp *c, struct ms_err *err)
     if (rc == MS_OK)
         rc = list_owners(&o, c, err);
     if (rc == MS_OK)
-        rc = put_places(&o, c, err);
+        rc = fill_places(&o, c, err);
     ms_map_free(&o.names);
     ms_vec_free(&o.of);
     ms_vec_free(&o.first);
     ms_free(o.twin);
-    return rc;
-}
-
-/* ---- judging -------------------------------------------------------------- */
-
-/* All rows of the operator whose first verdict stands at `first`. */
-static enum ms_rc judge_op(const struct cmp *c, uint32_t first, struct cmp_view *v,
-                           struct ms_err *err)
-{
-    v->rows.n = 0;
-    for (size_t i = first; i < c->places.n && c->places.p[i].first == first; i++)
-        MS_TRY(cmp__view_row(c, v, c->places.p[i].pair, err));
-    v->op = v->rows.p[0].t.name;
-    cmp__judge(c, v);
-    return MS_OK;
-}
-
-enum ms_rc cmp__judge_by_place(const struct cmp *c, struct cmp_view *v, struct ms_err *err)
-{
-    struct cmp_view op;
-    uint32_t first = UINT32_MAX;
-    MS_TRY(cmp_view_init(&op, err));
-    enum ms_rc rc = MS_OK;
-    for (size_t i = 0; i < v->rows.n && rc == MS_OK; i++) {
-        struct cmp_row *row = &v->rows.p[i];
-        const struct cmp__place *place = &c->places.p[row->pair];
-        if (place->first != first)
-            rc = judge_op(c, first = place->first, &op, err);
-        if (rc != MS_OK)
-            break;
-        const struct cmp_row *judged = &op.rows.p[row->pair - first];
-        row->level = judged->level;
-        row->notes = judged->notes;
-    }
-    cmp_view_free(&op);
     return rc;
 }

@@ -1,41 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * out: writers of a comparison's files, and the summary that falls off while they
- * look at every row.
+ * out: writers of a comparison's files.
  */
-#ifndef COMPARE_OUT_H
-#define COMPARE_OUT_H
+#ifndef COMPARE_WRITE_OUT_H
+#define COMPARE_WRITE_OUT_H
 
-#include "compare/source.h"
-
-enum { CMP_WORST = 10 };
-
-/* A place in the comparison: row `row` of group `group`. */
-struct cmp_place {
-    size_t group;
-    uint32_t row;
-    double score; /* relative error that put it on the list */
-};
-
-struct cmp_summary {
-    uint64_t rows, level[CMP_LEVELS];
-    uint64_t unmatched_target, unmatched_golden;
-    bool has_first;
-    struct cmp_place first; /* the first warning or error in execution order */
-    unsigned nworst;
-    struct cmp_place worst[CMP_WORST]; /* largest score first */
-};
-void cmp_summary_add(struct cmp_summary *s, const struct cmp *c, size_t group,
-                     const struct cmp_view *v);
-/* Add the summary of the part that follows. */
-void cmp_summary_join(struct cmp_summary *s, const struct cmp_summary *next);
-
-/* Paths of the files that were written. */
-struct cmp_files {
-    MS_VEC(char *) list;
-};
-enum ms_rc cmp_files_add(struct cmp_files *f, struct ms_str path, struct ms_err *err) MS_MUST_USE;
-void cmp_files_free(struct cmp_files *f);
+#include "compare/source/source.h"
+#include "compare/table/summary.h"
 
 /* Write STEM.csv, or STEM_part_N.csv above a million rows.  pool may be NULL. */
 enum ms_rc cmp_write_csv(const struct cmp *c, const char *stem, struct ms_pool *pool,

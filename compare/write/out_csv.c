@@ -6,11 +6,11 @@
  * order.  So no more than a few blocks are ever in memory, and the file is the same
  * for any number of threads.
  */
-#include "compare/out.h"
+#include "compare/write/out.h"
 
-#include "compare/cmp_int.h"
-#include "compare/table.h"
-#include "probe/base/scan.h"
+#include "compare/table/comparison.h"
+#include "compare/write/sheet.h"
+#include "compare/write/table.h"
 #include "probe/base/trace.h"
 
 enum { BLOCK_ROWS = 512, BLOCK_TEXT_MAX = 1 << 30, PART_ROWS = 1000000 };
@@ -30,72 +30,6 @@ struct csv {
     struct cmp_view *views; /* one a thread */
 };
 
-/* ---- text --------------------------------------------------------------- */
-
-static bool needs_quotes(struct ms_str s)
-{
-    for (uint32_t i = 0; i < s.n; i++) {
-        if (s.p[i] == ',' || s.p[i] == '"' || s.p[i] == '\n' || s.p[i] == '\r')
-            return true;
-    }
-    return false;
-}
-
-/* Nearly every name and number: neither quotes nor a formula come into question. */
-static bool is_bare(const struct cmp_cell *cell)
-{
-    struct ms_str s = cell->text;
-    return ms_scan_bare(s.p, s.p + s.n) == s.p + s.n && !(cell->foreign && cmp_begins_formula(s));
-}
-
-/* In quotes, with the text's own doubled. */
-static void put_quoted(struct ms_buf *b, struct ms_str s)
-{
-    for (;;) {
-        const char *quote = s.n != 0 ? memchr(s.p, '"', s.n) : NULL;
-        if (quote == NULL)
-            break;
-        uint32_t n = (uint32_t)(quote - s.p) + 1;
-        ms_buf_put(b, s.p, n);
-        ms_buf_putc(b, '"');
-        s = ms_str_sub(s, n, s.n);
-    }
-    ms_buf_str(b, s);
-}
-
-/* A spreadsheet takes what follows ' for text. */
-static void put_harmless(struct ms_buf *b, struct ms_str s)
-{
-    struct ms_str part;
-    const char *begin = s.p;
-    while (ms_str_split(&s, ';', &part)) {
-        if (part.p != begin)
-            ms_buf_putc(b, ';');
-        if (cmp_begins_formula(part))
-            ms_buf_putc(b, '\'');
-        put_quoted(b, part);
-    }
-}
-
-void cmp_csv_cell(struct ms_buf *b, const struct cmp_cell *cell)
-{
-    struct ms_str s = cell->text;
-    if (cell->infinite)
-        ms_buf_putc(b, ' ');
-    if (cell->number || cell->infinite || s.n == 0 || is_bare(cell)) {
-        ms_buf_str(b, s);
-        return;
-    }
-    bool formula = cell->foreign && cmp_is_formula(s);
-    if (!formula && !needs_quotes(s)) {
-        ms_buf_str(b, s);
-        return;
-    }
-    ms_buf_putc(b, '"');
-    (formula ? put_harmless : put_quoted)(b, s);
-    ms_buf_putc(b, '"');
-}
-
 /* ---- blocks ------------------------------------------------------------- */
 
 static enum ms_rc put_group(const struct csv *csv, size_t group, struct cmp_view *v,
@@ -105,7 +39,7 @@ static enum ms_rc put_group(const struct csv *csv, size_t group, struct cmp_view
     MS_TRY(cmp_view_group(csv->c, group, v, err));
     cmp_summary_add(&b->sum, csv->c, group, v);
     for (size_t i = 0; i < v->rows.n; i++) {
-        MS_TRY(cmp_table_cells(csv->c, v, i, cells, err));
+        MS_TRY(cmp_table_cells(&csv->c->set, csv->c, v, i, cells, err));
         for (unsigned k = 0; k < csv->columns; k++) {
             if (k != 0)
                 ms_buf_putc(&b->text, ',');
@@ -241,7 +175,7 @@ static enum ms_rc write_blocks(const struct csv *csv, struct parts *p, struct ms
         MS_TRY(ms_pool_run(pool, s.nfresh + 1, step_item, &s, err));
         for (size_t i = 0; i < s.nfresh; i++)
             cmp_summary_join(sum, &s.fresh[i].sum);
-        cmp__wrote(csv->c, group);
+        cmp__report_written(csv->c, group);
         struct block *done = s.ready;
         s.ready = s.fresh;
         s.nready = s.nfresh;
@@ -273,8 +207,10 @@ static enum ms_rc csv_init(struct csv *csv, unsigned threads, struct ms_err *err
         return ms_no_memory(err);
     for (size_t i = 0; i < 2 * csv->most; i++)
         csv->blocks[i].text.max = BLOCK_TEXT_MAX;
-    for (unsigned i = 0; i < threads; i++)
+    for (unsigned i = 0; i < threads; i++) {
         MS_TRY(cmp_view_init(&csv->views[i], err));
+        csv->views[i].values = csv->c->values;
+    }
     return MS_OK;
 }
 
@@ -282,7 +218,7 @@ enum ms_rc cmp_write_csv(const struct cmp *c, const char *stem, struct ms_pool *
                          struct cmp_summary *sum, struct cmp_files *files, struct ms_err *err)
 {
     const char *names[CMP_COLUMNS];
-    struct csv csv = {.c = c, .columns = cmp_table_columns(c, names)};
+    struct csv csv = {.c = c, .columns = cmp_table_columns(&c->set, cmp_has_stack(c), names)};
     struct parts p = {.csv = &csv,
                       .names = names,
                       .stem = stem,

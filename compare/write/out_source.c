@@ -4,10 +4,12 @@
  *
  *     suspects_TIME.csv  roles_TIME.csv       or, as two sheets,  suspects_TIME.xlsx
  */
-#include "compare/out.h"
-#include "compare/source.h"
-#include "compare/table.h"
-#include "compare/workbook.h"
+#include "compare/source/source.h"
+#include "compare/write/out.h"
+
+#include "compare/write/sheet.h"
+#include "compare/write/table.h"
+#include "compare/write/workbook.h"
 
 #include "probe/base/io.h"
 
@@ -124,7 +126,8 @@ static const char *const suspect_columns[] = {
     "place", "target", "golden", "module", "rank",  "step",    "role", "why",
     "in",    "out",    "floor",  "factor", "later", "pattern", "text", NULL};
 
-static enum ms_rc put_suspects(const struct cmp_source *source, struct table *t, struct ms_err *err)
+static enum ms_rc write_suspects(const struct cmp_source *source, struct table *t,
+                                 struct ms_buf *text, struct ms_err *err)
 {
     const struct cmp_suspect *s;
     size_t n = cmp_source_suspects(source, &s);
@@ -144,10 +147,21 @@ static enum ms_rc put_suspects(const struct cmp_source *source, struct table *t,
         put_figure(&l, s->factor);
         put_count(&l, (int64_t)s->later);
         put_text(&l, ms_str_of(s->pattern != NULL ? s->pattern : ""));
-        put_text(&l, s->text);
+        ms_buf_clear(text);
+        ms_message_speak(s->said, text);
+        MS_TRY(ms_buf_check(text, err));
+        put_text(&l, ms_buf_slice(text));
         MS_TRY(write_line(t, &l, err));
     }
     return MS_OK;
+}
+
+static enum ms_rc put_suspects(const struct cmp_source *source, struct table *t, struct ms_err *err)
+{
+    struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
+    const enum ms_rc rc = write_suspects(source, t, &text, err);
+    ms_buf_free(&text);
+    return rc;
 }
 
 static const char *const role_columns[] = {"rank", "step", "target", "golden",  "role",

@@ -4,11 +4,10 @@
  *
  * Rows are coloured by their verdict, the header stays in view and has filters.
  */
-#include "compare/cmp_int.h"
-#include "compare/highlight.h"
-#include "compare/out.h"
-#include "compare/table.h"
-#include "compare/workbook.h"
+#include "compare/table/comparison.h"
+#include "compare/write/out.h"
+#include "compare/write/table.h"
+#include "compare/write/workbook.h"
 #include "probe/base/trace.h"
 
 #include <stdio.h>
@@ -40,15 +39,16 @@ static lxw_format *filled(lxw_workbook *w, lxw_color_t colour)
 static lxw_format *fill_of(const struct book *b, const struct cmp_view *v,
                            const struct cmp_row *row)
 {
-    if (cmp_compat(b->c) != CMP_OLD)
+    const struct cmp_rules *rules = b->c->set.conf.rules;
+    if (rules->colour_row == NULL)
         return b->fill[row->level];
-    return b->c->conf.highlight ? b->colour[cmp__highlight(b->c, v, row, NULL)] : NULL;
+    return b->c->set.conf.highlight ? b->colour[rules->colour_row(&b->c->set, v, row, NULL)] : NULL;
 }
 
 /* Of a workbook that has colours msprobe 1.x calls the sheet so. */
 static const char *only_sheet(const struct book *b)
 {
-    return b->c->conf.highlight ? "Sheet" : "Sheet1";
+    return b->c->set.conf.highlight ? "Sheet" : "Sheet1";
 }
 
 static void new_sheet(struct book *b)
@@ -69,7 +69,7 @@ static void new_sheet(struct book *b)
 static struct ms_str text_of(const struct book *b, const struct cmp_cell *cell)
 {
     static const char *const words[][2] = {{"inf", "inf\t"}, {"-inf", "-inf\t"}, {"nan", "nan\t"}};
-    for (unsigned i = 0; i < 3 && b->c->conf.highlight; i++) {
+    for (unsigned i = 0; i < 3 && b->c->set.conf.highlight; i++) {
         if (ms_str_is(cell->text, words[i][0]))
             return ms_str_of(words[i][1]);
     }
@@ -107,7 +107,7 @@ static enum ms_rc put_group(struct book *b, struct cmp_view *v, struct ms_err *e
 {
     struct cmp_cell cells[CMP_COLUMNS];
     for (size_t i = 0; i < v->rows.n; i++) {
-        MS_TRY(cmp_table_cells(b->c, v, i, cells, err));
+        MS_TRY(cmp_table_cells(&b->c->set, b->c, v, i, cells, err));
         MS_TRY(put_row(b, cells, fill_of(b, v, &v->rows.p[i]), err));
     }
     return MS_OK;
@@ -117,6 +117,7 @@ static enum ms_rc put_all(struct book *b, struct cmp_summary *sum, struct ms_err
 {
     struct cmp_view v;
     MS_TRY(cmp_view_init(&v, err));
+    v.values = b->c->values;
     enum ms_rc rc = MS_OK;
     size_t since = 0;
     new_sheet(b);
@@ -124,7 +125,7 @@ static enum ms_rc put_all(struct book *b, struct cmp_summary *sum, struct ms_err
         if ((since += cmp_group_rows(b->c, g)) > RENEW_ROWS) {
             rc = cmp_view_renew(&v, err);
             since = 0;
-            cmp__wrote(b->c, g);
+            cmp__report_written(b->c, g);
         }
         if (rc == MS_OK)
             rc = cmp_view_group(b->c, g, &v, err);
@@ -133,7 +134,7 @@ static enum ms_rc put_all(struct book *b, struct cmp_summary *sum, struct ms_err
             rc = put_group(b, &v, err);
         }
     }
-    cmp__wrote(b->c, cmp_groups(b->c));
+    cmp__report_written(b->c, cmp_groups(b->c));
     cmp_view_free(&v);
     return rc;
 }
@@ -169,7 +170,7 @@ enum ms_rc cmp_write_xlsx(const struct cmp *c, const char *stem, struct cmp_summ
     struct book b = {.c = c, .names = names, .text.max = 1 << 24};
     struct ms_buf path = {.max = 1 << 16};
     struct ms_span span = ms_span_begin("write xlsx");
-    b.columns = cmp_table_columns(c, names);
+    b.columns = cmp_table_columns(&c->set, cmp_has_stack(c), names);
     b.sheets = (cmp_rows(c) + SHEET_ROWS - 1) / SHEET_ROWS;
     b.sheet_rows = b.sheets > 1 ? (cmp_rows(c) + b.sheets - 1) / b.sheets : SHEET_ROWS;
     ms_buf_printf(&path, "%s.xlsx", stem);

@@ -2,9 +2,12 @@
  *
  * partners: how nodes found their partners, for people and for files.
  */
-#include "compare/partners.h"
+#include "compare/write/partners.h"
 
-#include "compare/names.h"
+#include "compare/pair/layer.h"
+#include "compare/pair/names.h"
+#include "compare/read/yaml_doc.h"
+#include "compare/table/comparison.h"
 
 #include <math.h>
 
@@ -15,11 +18,11 @@
 
 struct cmp_partners cmp_partners_count(const struct cmp *c)
 {
-    struct cmp_partners p = {.aligned = c->al != NULL};
+    struct cmp_partners p = {.aligned = c->rows.al != NULL};
     const struct cmp_align_pair *pairs;
-    p.by_value = p.aligned && cmp_align_stats(c->al).by_value;
-    for (size_t i = 0; p.aligned && i < c->t.ops.n; i++) {
-        size_t n = cmp_align_of(c->al, c->t.ops.p[i].node, &pairs);
+    p.by_value = p.aligned && cmp_align_stats(c->rows.al).by_value;
+    for (size_t i = 0; p.aligned && i < c->rows.t.ops.n; i++) {
+        size_t n = cmp_align_of(c->rows.al, c->rows.t.ops.p[i].node, &pairs);
         p.nodes++;
         p.paired += n != 0;
         p.unsure += n != 0 && pairs[0].confidence < UNSURE;
@@ -42,18 +45,18 @@ void cmp_partners_text(const struct cmp_partners *p, struct ms_buf *out)
 enum ms_rc cmp_pair_list_take(struct cmp_pair_list *l, const struct cmp *c, struct ms_err *err)
 {
     size_t n;
-    if (c->al == NULL)
+    if (c->rows.al == NULL)
         return MS_OK;
-    const struct cmp_align_pair *p = cmp_align_pairs(c->al, &n);
+    const struct cmp_align_pair *p = cmp_align_pairs(c->rows.al, &n);
     l->arena = ms_arena_new(TEXT_MAX);
     if (l->arena == NULL || !ms_vec_reserve(&l->list, n + 1))
         return ms_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         struct cmp_pair_told *told = &l->list.p[l->list.n++];
-        *told =
-            (struct cmp_pair_told){ms_arena_str(l->arena, probe_node_name(c->t.dump, p[i].target)),
-                                   ms_arena_str(l->arena, probe_node_name(c->b.dump, p[i].golden)),
-                                   p[i].confidence, p[i].how};
+        *told = (struct cmp_pair_told){
+            ms_arena_str(l->arena, probe_node_name(c->rows.t.dump, p[i].target)),
+            ms_arena_str(l->arena, probe_node_name(c->rows.b.dump, p[i].golden)), p[i].confidence,
+            p[i].how};
         if (told->target.p == NULL || told->golden.p == NULL)
             return ms_arena_fail(l->arena, err);
     }
@@ -125,8 +128,8 @@ static enum ms_rc explain_node(const struct cmp *c, struct ms_str name,
         if (found)
             ms_buf_putc(out, '\n');
         found = true;
-        if (c->al != NULL)
-            cmp_align_explain(c->al, golden, node, out);
+        if (c->rows.al != NULL)
+            cmp_align_explain(c->rows.al, golden, node, out);
         else
             explain_by_name(c, golden, node, out);
     }
@@ -166,8 +169,8 @@ enum ms_rc cmp_write_alignment(const struct cmp *c, bool layers, const char *pat
 {
     struct ms_buf text = {.max = TEXT_MAX};
     struct ms_out *out;
-    enum ms_rc rc =
-        layers ? cmp__write_layers(c, &text, err) : cmp_align_write_rows(c->al, &text, err);
+    enum ms_rc rc = layers ? cmp__write_layers(&c->rows, &text, err)
+                           : cmp_align_write_rows(c->rows.al, &text, err);
     if (rc == MS_OK)
         rc = cmp_files_add(files, ms_str_of(path), err);
     if (rc == MS_OK)
@@ -178,4 +181,57 @@ enum ms_rc cmp_write_alignment(const struct cmp *c, bool layers, const char *pat
     }
     ms_buf_free(&text);
     return rc;
+}
+
+/* ---- a mapping of rows ------------------------------------------------------ */
+
+/* Keys of this length get a line of their own: with the five characters of their tag they reach the 128
+ * bytes at which the writer of the official tool stops calling a key simple. */
+enum { SIMPLE_KEY = 123 };
+
+/* Names are plain scalars unless a character of them means something in yaml. */
+static bool is_plain(struct ms_str s)
+{
+    if (s.n == 0 || memchr("-?:,[]{}#&*!|>'\"%@` ", s.p[0], 20) != NULL)
+        return false;
+    for (uint32_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c < 0x20 || c >= 0x7f || c == '#' || c == ':')
+            return false;
+    }
+    return s.p[s.n - 1] != ' ';
+}
+
+static void put_name(struct ms_out *out, struct ms_str s, struct ms_buf *quoted)
+{
+    if (is_plain(s)) {
+        ms_out_str(out, s);
+        return;
+    }
+    ms_buf_clear(quoted);
+    cmp__yaml_quote(quoted, s);
+    ms_out_str(out, ms_buf_slice(quoted));
+}
+
+enum ms_rc cmp_write_mapping(const struct cmp *c, const char *path, struct cmp_files *files,
+                             struct ms_err *err)
+{
+    struct ms_out *out;
+    struct ms_buf quoted = {.max = 1 << 20};
+    const struct cmp__pairs *map = &c->rows.row_map;
+    MS_TRY(cmp_files_add(files, ms_str_of(path), err));
+    MS_TRY(ms_out_create(&out, path, err));
+    for (uint32_t i = 0; i < map->keys.keys.n; i++) {
+        struct ms_str key = ms_map_key(&map->keys, i);
+        bool simple = key.n < SIMPLE_KEY;
+        ms_out_puts(out, simple ? "" : "? ");
+        put_name(out, key, &quoted);
+        ms_out_puts(out, simple ? ": " : "\n: ");
+        put_name(out, map->values.p[i], &quoted);
+        ms_out_putc(out, '\n');
+    }
+    if (map->keys.keys.n == 0)
+        ms_out_puts(out, "{}\n");
+    ms_buf_free(&quoted);
+    return ms_out_commit(out, err);
 }

@@ -3,10 +3,10 @@
  * partners: what is told about how nodes found their partners, as sentences, figures
  * and mapping files.
  */
-#ifndef COMPARE_PARTNERS_H
-#define COMPARE_PARTNERS_H
+#ifndef COMPARE_WRITE_PARTNERS_H
+#define COMPARE_WRITE_PARTNERS_H
 
-#include "compare/out.h"
+#include "compare/write/out.h"
 
 #include "probe/base/jwrite.h"
 

@@ -2,13 +2,26 @@
  *
  * sheet: rows of cells into a file.
  */
-#include "compare/sheet.h"
+#include "compare/write/sheet.h"
 
+#include "probe/base/csv.h"
 #include "probe/base/mem.h"
 #include "probe/base/num.h"
 
 #include <math.h>
 #include <string.h>
+
+/* ---- text --------------------------------------------------------------- */
+
+void cmp_csv_cell(struct ms_buf *b, const struct cmp_cell *cell)
+{
+    if (cell->infinite)
+        ms_buf_putc(b, ' ');
+    if (cell->number || cell->infinite)
+        ms_buf_str(b, cell->text);
+    else
+        ms_csv_put(b, cell->text, cell->foreign ? MS_CSV_FOREIGN : MS_CSV_OWN);
+}
 
 /* ---- what is counted ---------------------------------------------------------- */
 

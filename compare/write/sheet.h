@@ -10,11 +10,11 @@
  *
  * A failure is kept until cmp__sheet_close, so a row needs no check of its own.
  */
-#ifndef COMPARE_SHEET_H
-#define COMPARE_SHEET_H
+#ifndef COMPARE_WRITE_SHEET_H
+#define COMPARE_WRITE_SHEET_H
 
-#include "compare/table.h"
-#include "compare/workbook.h"
+#include "compare/write/table.h"
+#include "compare/write/workbook.h"
 #include "probe/base/arena.h"
 #include "probe/base/io.h"
 
@@ -53,5 +53,8 @@ struct ms_str cmp__sheet_keep(struct cmp__sheet *s, struct ms_str text);
 void cmp__sheet_end_row(struct cmp__sheet *s);
 /* rc: how else it went; the file is there only when all went well. */
 enum ms_rc cmp__sheet_close(struct cmp__sheet *s, enum ms_rc rc);
+
+/* A cell as csv has it, quoted where it must be. */
+void cmp_csv_cell(struct ms_buf *out, const struct cmp_cell *cell);
 
 #endif

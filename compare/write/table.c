@@ -5,11 +5,11 @@
  *     basic | tensor: metrics  statistics: differences  md5: digests | values | verdict
  *     | stack, where there is a stack.json | data files, in tensor mode
  */
-#include "compare/table.h"
+#include "compare/write/table.h"
 
-#include "compare/cmp_int.h"
-#include "compare/judge_old.h"
-#include "compare/pattern.h"
+#include "compare/measure/pattern.h"
+#include "compare/read/pytext.h"
+#include "compare/table/comparison.h"
 #include "probe/base/num.h"
 
 #include <math.h>
@@ -42,29 +42,30 @@ static void add(const char *names[CMP_COLUMNS], unsigned *n, const char *const *
         names[(*n)++] = *list;
 }
 
-static void add_verdict(const struct cmp *c, const char *names[CMP_COLUMNS], unsigned *n)
+static void add_verdict(const struct cmp_setup *set, const char *names[CMP_COLUMNS], unsigned *n)
 {
-    bool old = cmp_compat(c) == CMP_OLD;
+    const struct cmp_rules *rules = set->conf.rules;
     names[(*n)++] = "Requires_grad Consistent";
-    names[(*n)++] = old && cmp_mode(c) == PROBE_MODE_TENSOR ? "Accuracy Reached or Not" : "Result";
-    if (!old || cmp_mode(c) != PROBE_MODE_MD5)
+    names[(*n)++] = set->mode == PROBE_MODE_TENSOR ? rules->tensor_title : "Result";
+    if (!rules->no_digest_message || set->mode != PROBE_MODE_MD5)
         names[(*n)++] = "Err_message";
 }
 
-unsigned cmp_table_columns(const struct cmp *c, const char *names[CMP_COLUMNS])
+unsigned cmp_table_columns(const struct cmp_setup *set, bool has_stack,
+                           const char *names[CMP_COLUMNS])
 {
     unsigned n = 0;
-    enum probe_mode mode = cmp_mode(c);
+    enum probe_mode mode = set->mode;
     add(names, &n, basic);
     add(names, &n, mode == PROBE_MODE_TENSOR ? metrics : mode == PROBE_MODE_MD5 ? digests : deltas);
     if (mode != PROBE_MODE_MD5)
         add(names, &n, values);
-    add_verdict(c, names, &n);
-    if (cmp_has_stack(c))
+    add_verdict(set, names, &n);
+    if (has_stack)
         names[n++] = "NPU_Stack_Info";
     if (mode == PROBE_MODE_TENSOR)
         names[n++] = "Data_name";
-    if (c->conf.ext)
+    if (set->conf.ext)
         add(names, &n, ext);
     return n;
 }
@@ -72,7 +73,8 @@ unsigned cmp_table_columns(const struct cmp *c, const char *names[CMP_COLUMNS])
 /* ---- cells ------------------------------------------------------------ */
 
 struct writer {
-    const struct cmp *c;
+    const struct cmp_setup *set;
+    const struct cmp *c; /* NULL: rows of no comparison, without stacks and extended columns */
     struct cmp_view *v;
     struct cmp_cell *at;
     struct ms_err *err;
@@ -137,7 +139,7 @@ static void put_difference(struct writer *w, struct ms_str diff)
 {
     struct cmp_cell *cell = w->at;
     put(w, diff);
-    cell->number = w->c->conf.compat == CMP_OLD && ms_num_parse_f64(diff.p, diff.n, &cell->v);
+    cell->number = w->set->conf.rules->text_numbers && ms_num_parse_f64(diff.p, diff.n, &cell->v);
 }
 
 static void put_deltas(struct writer *w, const struct cmp_row *row)
@@ -186,10 +188,9 @@ static void put_values(struct writer *w, const struct cmp_row *row)
         put_value(w, &row->b.stat[i]);
 }
 
-enum ms_rc cmp_table_notes(const struct cmp *c, struct cmp_view *v, const struct cmp_row *row,
-                           struct ms_str *out, struct ms_err *err)
+enum ms_rc cmp_table_notes(struct cmp_view *v, const struct cmp_row *row, struct ms_str *out,
+                           struct ms_err *err)
 {
-    (void)c;
     *out = MS_STR("[]");
     if (row->notes == 0)
         return MS_OK;
@@ -209,22 +210,22 @@ static void put_verdict(struct writer *w, const struct cmp_row *row)
 {
     struct ms_str notes;
     *w->at++ = (struct cmp_cell){.text = row->grad_same ? MS_STR("True") : MS_STR("False"),
-                                 .truth = !w->c->conf.highlight, /* a word beside colours */
+                                 .truth = !w->set->conf.highlight, /* a word beside colours */
                                  .v = row->grad_same};
-    if (w->c->conf.compat == CMP_OLD) {
-        struct cmp_old_verdict old;
+    if (w->set->conf.rules->judge_row != NULL) {
+        struct cmp_row_verdict old;
         if (w->rc == MS_OK)
-            w->rc = cmp__judge_old(w->c, w->v, row, &old, w->err);
+            w->rc = w->set->conf.rules->judge_row(w->set, w->v, row, &old, w->err);
         if (w->rc != MS_OK)
             return;
         put(w, old.result);
-        if (w->c->mode != PROBE_MODE_MD5)
+        if (!w->set->conf.rules->no_digest_message || w->set->mode != PROBE_MODE_MD5)
             put(w, old.message);
         return;
     }
     put(w, ms_str_of(cmp_level_names[row->level]));
     if (w->rc == MS_OK)
-        w->rc = cmp_table_notes(w->c, w->v, row, &notes, w->err);
+        w->rc = cmp_table_notes(w->v, row, &notes, w->err);
     if (w->rc == MS_OK)
         put(w, notes);
 }
@@ -261,7 +262,7 @@ static void put_files(struct writer *w, const struct cmp_row *row)
 
 static void put_ext(struct writer *w, const struct cmp_row *row)
 {
-    struct cmp_pattern p = cmp__pattern(w->c, row);
+    struct cmp_pattern p = cmp__pattern(&w->c->rows, &w->c->measured, row);
     const struct cmp_ext *e = &p.ext;
     const double list[] = {e->rel_l2,    e->rel_l2_bound, e->sqnr_db, e->mean_ulp, e->max_ulp,
                            e->bit_equal, e->bias,         e->scale,   p.expected,  p.z};
@@ -276,16 +277,16 @@ static void put_ext(struct writer *w, const struct cmp_row *row)
     put_f64(w, round(row->match.confidence * 1000) / 1000);
 }
 
-enum ms_rc cmp_table_cells(const struct cmp *c, struct cmp_view *v, size_t i,
-                           struct cmp_cell cells[CMP_COLUMNS], struct ms_err *err)
+enum ms_rc cmp_table_cells(const struct cmp_setup *set, const struct cmp *c, struct cmp_view *v,
+                           size_t i, struct cmp_cell cells[CMP_COLUMNS], struct ms_err *err)
 {
-    struct writer w = {.c = c, .v = v, .at = cells, .err = err};
+    struct writer w = {.set = set, .c = c, .v = v, .at = cells, .err = err};
     const struct cmp_row *row = &v->rows.p[i];
     put_basic(&w, row);
-    if (c->mode == PROBE_MODE_MD5) {
+    if (set->mode == PROBE_MODE_MD5) {
         put(&w, row->t.md5);
         put(&w, row->b.md5);
-    } else if (c->mode == PROBE_MODE_TENSOR) {
+    } else if (set->mode == PROBE_MODE_TENSOR) {
         put_metrics(&w, row);
         put_values(&w, row);
     } else {
@@ -293,45 +294,11 @@ enum ms_rc cmp_table_cells(const struct cmp *c, struct cmp_view *v, size_t i,
         put_values(&w, row);
     }
     put_verdict(&w, row);
-    if (cmp_has_stack(c))
+    if (c != NULL && cmp_has_stack(c))
         put_stack(&w, row);
-    if (c->mode == PROBE_MODE_TENSOR)
+    if (set->mode == PROBE_MODE_TENSOR)
         put_files(&w, row);
-    if (c->conf.ext)
+    if (c != NULL && set->conf.ext)
         put_ext(&w, row);
     return w.rc;
-}
-
-/* Numbers of folded rows stand behind each other: "-0.5;0.25". */
-static bool is_numbers(struct ms_str s)
-{
-    struct ms_str part;
-    double v;
-    while (ms_str_split(&s, ';', &part)) {
-        if (!ms_num_parse_f64(part.p, part.n, &v))
-            return false;
-    }
-    return true;
-}
-
-bool cmp_begins_formula(struct ms_str s)
-{
-    static const char *const wide[] = {"\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\x9d",
-                                       "\xef\xbc\xa0", "\xef\xbc\x85"};
-    for (size_t i = 0; i < sizeof wide / sizeof *wide && s.n != 0 && s.p[0] == wide[i][0]; i++) {
-        if (ms_str_starts(s, ms_str_of(wide[i])))
-            return true;
-    }
-    return s.n != 0 && memchr("+-=@%", s.p[0], 5) != NULL;
-}
-
-bool cmp_is_formula(struct ms_str s)
-{
-    bool begins = cmp_begins_formula(s);
-    struct ms_str rest = s;
-    for (int64_t at; !begins && (at = ms_str_find(rest, ';')) >= 0;) {
-        rest = ms_str_sub(rest, (uint32_t)at + 1, rest.n);
-        begins = cmp_begins_formula(rest);
-    }
-    return begins && !is_numbers(s);
 }

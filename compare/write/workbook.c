@@ -2,11 +2,11 @@
  *
  * workbook: libxlsxwriter writes a file that gets its name when it is whole.
  */
-#include "compare/workbook.h"
+#include "compare/write/workbook.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
-#include "probe/zip.h"
+#include "probe/base/zip.h"
 
 #include <errno.h>
 #include <fcntl.h>

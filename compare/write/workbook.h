@@ -2,8 +2,8 @@
  *
  * workbook: a .xlsx that appears complete or not at all.
  */
-#ifndef COMPARE_WORKBOOK_H
-#define COMPARE_WORKBOOK_H
+#ifndef COMPARE_WRITE_WORKBOOK_H
+#define COMPARE_WRITE_WORKBOOK_H
 
 #include "probe/base/str.h"
 

@@ -9,13 +9,13 @@
  * Type t of a cell: "s" index of a shared string, "inlineStr" <is><t>text</t></is>,
  * "str" and "e" text in v, "b" 0 or 1, "n" or none a number.
  */
-#include "compare/xlsx_read.h"
+#include "compare/write/xlsx_read.h"
 
 #include "probe/base/arena.h"
 #include "probe/base/io.h"
 #include "probe/base/num.h"
 #include "probe/base/vec.h"
-#include "probe/zip.h"
+#include "probe/base/zip.h"
 
 #include <expat.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * Only values are read: no formats, no dates, no formulas (of a formula, the value that
  * was stored with it).  Memory holds the shared strings and one row.
  */
-#ifndef COMPARE_XLSX_READ_H
-#define COMPARE_XLSX_READ_H
+#ifndef COMPARE_WRITE_XLSX_READ_H
+#define COMPARE_WRITE_XLSX_READ_H
 
 #include "probe/base/str.h"
 

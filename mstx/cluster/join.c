@@ -1,112 +1,60 @@
 /* SPDX-License-Identifier: MIT
  *
- * cl_join: one collective in the calls of all its ranks.
+ * join: one collective in the calls of all its ranks.
  *
  * Place of a call: where its communicator begins, and its number there, so calls come together by
  * counting and without a sort.  The last to come waits for nobody, so the shortest call is the
  * transfer and what the others took longer is their waiting: no clock is compared.
  */
-#include "mstx/tl_cluster.h"
+#include "mstx/cluster/join.h"
 
+#include "mstx/format/note_kinds.h"
+
+#include "mstx/format/comm_rates.h"
+
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- formulas ----------------------------------------------------------------- */
-
-bool mstx_cl_is_barrier(unsigned op)
-{
-    switch (op) {
-    case MSTX_COMM_BARRIER:
-    case MSTX_COMM_ALLREDUCE:
-    case MSTX_COMM_REDUCE_SCATTER:
-    case MSTX_COMM_REDUCE_SCATTER_V:
-    case MSTX_COMM_ALLGATHER:
-    case MSTX_COMM_ALLGATHER_V:
-    case MSTX_COMM_ALLTOALL:
-    case MSTX_COMM_ALLTOALL_V:
-    case MSTX_COMM_ALLTOALL_W:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Do calls count what one rank gives to or has from each of the others? */
-static bool counts_a_share(unsigned op)
-{
-    return op == MSTX_COMM_REDUCE_SCATTER || op == MSTX_COMM_ALLGATHER ||
-           op == MSTX_COMM_ALLTOALL || op == MSTX_COMM_GATHER || op == MSTX_COMM_SCATTER;
-}
-
-double mstx_cl_algorithm_bytes(unsigned op, uint64_t bytes, int64_t n)
-{
-    if (op == MSTX_COMM_BARRIER)
-        return 0;
-    return counts_a_share(op) ? (double)bytes * (double)n : (double)bytes;
-}
-
-double mstx_cl_bus_factor(unsigned op, int64_t n)
-{
-    const double others = n > 0 ? (double)(n - 1) / (double)n : 0;
-    if (op == MSTX_COMM_ALLREDUCE)
-        return 2 * others;
-    if (counts_a_share(op) || op == MSTX_COMM_ALLTOALL_V || op == MSTX_COMM_REDUCE_SCATTER_V ||
-        op == MSTX_COMM_ALLGATHER_V || op == MSTX_COMM_ALLTOALL_W)
-        return others;
-    return 1;
-}
-
-/* v[at] becomes what it would be in sorted order, with nothing greater before and nothing smaller
- * behind it. */
-static void put_in_place(double *v, size_t n, size_t at)
-{
-    size_t from = 0, last = n - 1; /* it lies within */
-    while (from < last) {
-        const double pivot = v[from + (last - from) / 2];
-        size_t i = from, k = last;
-        for (;; i++, k--) {
-            while (v[i] < pivot)
-                i++;
-            while (v[k] > pivot)
-                k--;
-            if (i >= k)
-                break;
-            const double kept = v[i];
-            v[i] = v[k];
-            v[k] = kept;
-        }
-        if (at <= k)
-            last = k;
-        else
-            from = k + 1;
-    }
-}
-
-double mstx__median(double *v, size_t n)
-{
-    if (n == 0)
-        return 0;
-    put_in_place(v, n, n / 2);
-    double low = v[n / 2];
-    for (size_t i = 0; n % 2 == 0 && i < n / 2; i++)
-        low = i == 0 || v[i] > low ? v[i] : low;
-    return n % 2 != 0 ? low : (low + v[n / 2]) / 2;
-}
-
 /* ---- places ------------------------------------------------------------------- */
+
+/* Sequence numbers have few gaps: one beyond GAPS times the number of calls comes from a damaged record. */
+enum { GAPS = 4, GAPS_LEAST = 4096 };
+
+static void count_hosts(const struct mstx_cluster *c, struct mstx_cl_group *g)
+{
+    g->hosts = g->members.n != 0;
+    for (size_t m = 1; m < g->members.n && g->hosts < 2; m++)
+        g->hosts += c->process.p[g->members.p[m]].host != c->process.p[g->members.p[0]].host;
+}
+
+void mstx__cluster_find_places(struct mstx_cluster *c)
+{
+    size_t place = 0;
+    for (size_t i = 0; i < c->group.n; i++) {
+        struct mstx_cl_group *g = &c->group.p[i];
+        const uint64_t most = g->calls * GAPS + GAPS_LEAST;
+        const uint64_t span = g->calls != 0 ? (uint64_t)g->last_seq - g->first_seq + 1 : 0;
+        g->seqs = (uint32_t)(span < most ? span : most);
+        g->place = place;
+        place += g->seqs;
+        count_hosts(c, g);
+    }
+    c->from = 0;
+    c->to = place;
+}
 
 size_t mstx__cluster_place(const struct mstx_cluster *c, const struct mstx_cl_call *k)
 {
+    ms_assert(k->group < c->group.n);
     const struct mstx_cl_group *g = &c->group.p[k->group];
     const uint32_t at = k->seq - g->first_seq;
     return at < g->seqs ? g->place + at : SIZE_MAX;
 }
 
-/* Calls by the places that are joined here. */
+/* Calls ordered by place, for the places that this process joins. */
 struct places {
     uint32_t *begin; /* by place behind the first: in order; one more at the end */
     uint32_t *order; /* of calls in coll */
@@ -132,6 +80,7 @@ static void count_places(struct mstx_cluster *c, uint32_t *count, size_t n)
 
 static bool make_places(struct mstx_cluster *c, struct places *p)
 {
+    ms_assert(c->from <= c->to);
     *p = (struct places){.n = c->to - c->from};
     p->begin = ms_calloc(p->n + 2, sizeof *p->begin);
     p->order = ms_calloc(c->coll.n + 1, sizeof *p->order);
@@ -157,14 +106,14 @@ static bool make_places(struct mstx_cluster *c, struct places *p)
 
 /* ---- one collective ------------------------------------------------------------- */
 
-/* A call as most make it, and one that is another. */
+/* A call as most ranks make it (a), and one that differs (b). */
 struct quarrel {
     const struct mstx_cl_call *a, *b;
 };
 
 static bool has_equal_bytes(unsigned op)
 {
-    return (mstx_cl_is_barrier(op) && op != MSTX_COMM_REDUCE_SCATTER_V &&
+    return (mstx_comm_is_barrier(op) && op != MSTX_COMM_REDUCE_SCATTER_V &&
             op != MSTX_COMM_ALLGATHER_V && op != MSTX_COMM_ALLTOALL_V &&
             op != MSTX_COMM_ALLTOALL_W) ||
            op == MSTX_COMM_BROADCAST || op == MSTX_COMM_REDUCE;
@@ -190,8 +139,9 @@ static struct mstx_cl_note note_of(const char *kind, int32_t rank, double value,
                                  .seq = k->seq};
 }
 
-static void take_quarrel(struct mstx_cluster *c, const struct quarrel *q, const char *comm)
+static void note_mismatch(struct mstx_cluster *c, const struct quarrel *q, const char *comm)
 {
+    ms_assert(q->a != NULL && q->b != NULL && q->a->seq == q->b->seq);
     const int32_t rank_a = c->process.p[q->a->process].rank;
     const int32_t rank_b = c->process.p[q->b->process].rank;
     struct mstx_cl_note *n = ms_vec_push(&c->quarrel);
@@ -201,13 +151,17 @@ static void take_quarrel(struct mstx_cluster *c, const struct quarrel *q, const 
     }
     *n = note_of("mismatch", rank_b, q->a->seq, q->a);
     n->at_ns = q->b->start_ns;
-    snprintf(n->text, sizeof n->text,
-             "ranks %" PRId32 " and %" PRId32 " do not run the same program: call %" PRIu32
-             " of %s is %s of %" PRIu64 " bytes of %s on the one, %s of %" PRIu64
-             " bytes of %s on the other",
-             rank_a, rank_b, q->a->seq, comm, mstx_comm_op_text(q->a->op), q->a->bytes,
-             mstx_comm_type_text(q->a->dtype), mstx_comm_op_text(q->b->op), q->b->bytes,
-             mstx_comm_type_text(q->b->dtype));
+    ms_message_begin(&n->said, &mstx_note_mismatch);
+    ms_message_i64(&n->said, "rank", rank_a);
+    ms_message_i64(&n->said, "other_rank", rank_b);
+    ms_message_i64(&n->said, "seq", q->a->seq);
+    ms_message_str(&n->said, "comm", ms_str_of(comm));
+    ms_message_str(&n->said, "op", ms_str_of(mstx_comm_op_text(q->a->op)));
+    ms_message_i64(&n->said, "bytes", (int64_t)q->a->bytes);
+    ms_message_str(&n->said, "type", ms_str_of(mstx_comm_type_text(q->a->dtype)));
+    ms_message_str(&n->said, "other_op", ms_str_of(mstx_comm_op_text(q->b->op)));
+    ms_message_i64(&n->said, "other_bytes", (int64_t)q->b->bytes);
+    ms_message_str(&n->said, "other_type", ms_str_of(mstx_comm_type_text(q->b->dtype)));
 }
 
 static bool tells_waiting(const struct mstx_cl_call *k)
@@ -215,9 +169,10 @@ static bool tells_waiting(const struct mstx_cl_call *k)
     return !(k->flags & MSTX_CF_ASYNC) && !k->unfinished;
 }
 
-/* Who waited how long, into the steps of the ranks and the row. */
-static void measure(struct mstx_cluster *c, const uint32_t *at, struct mstx_cl_join *j)
+/* Adds what each rank waited to its step, and the sum to the join. */
+static void measure_waiting(struct mstx_cluster *c, const uint32_t *at, struct mstx_cl_join *j)
 {
+    ms_assert(j->ranks >= 2);
     int64_t least = INT64_MAX, second = INT64_MAX, most = 0;
     size_t last = 0;
     for (uint32_t i = 0; i < j->ranks; i++) {
@@ -248,11 +203,15 @@ static void measure(struct mstx_cluster *c, const uint32_t *at, struct mstx_cl_j
 
 static void join_one(struct mstx_cluster *c, const uint32_t *at, uint32_t n, bool *quarrels)
 {
+    ms_assert(n >= 1);
     const struct mstx_cl_call *first = &c->coll.p[at[0]];
     const struct mstx_cl_group *g = &c->group.p[first->group];
     struct quarrel q = {first, NULL};
     bool tells = true, once = true;
     uint32_t alike = 0;
+    const struct mstx_cl_join *before = c->join.n != 0 ? &c->join.p[c->join.n - 1] : NULL;
+    ms_assert(before == NULL || before->group < first->group ||
+              (before->group == first->group && before->seq < first->seq));
     struct mstx_cl_join *j = ms_vec_push(&c->join);
     if (j == NULL) {
         c->no_memory = true;
@@ -283,21 +242,22 @@ static void join_one(struct mstx_cluster *c, const uint32_t *at, uint32_t n, boo
     }
     j->agrees = q.b == NULL;
     if (q.b != NULL && !*quarrels) {
-        *quarrels = true; /* behind the first all differ */
+        *quarrels = true; /* behind the first one all differ */
         if (alike * 2 < n)
             q = (struct quarrel){q.b, first};
-        take_quarrel(c, &q, g->name);
+        note_mismatch(c, &q, g->name);
     }
     const bool complete = n >= 2 && (g->size < 0 || (int64_t)n == g->size);
-    if (complete && tells && once && j->agrees && mstx_cl_is_barrier(j->op))
-        measure(c, at, j);
+    if (complete && tells && once && j->agrees && mstx_comm_is_barrier(j->op))
+        measure_waiting(c, at, j);
 }
 
 /* ---- who is missing -------------------------------------------------------------- */
 
-static void tell_missing(struct mstx_cluster *c, uint32_t process, const struct mstx_cl_call *k,
+static void note_missing(struct mstx_cluster *c, uint32_t process, const struct mstx_cl_call *k,
                          uint32_t waiting)
 {
+    ms_assert(process < c->process.n);
     const int32_t rank = c->process.p[process].rank;
     struct mstx_cl_note *n = ms_vec_push(&c->missing);
     if (n == NULL) {
@@ -305,17 +265,19 @@ static void tell_missing(struct mstx_cluster *c, uint32_t process, const struct 
         return;
     }
     *n = note_of("hang", rank, waiting, k);
-    snprintf(n->text, sizeof n->text,
-             "rank %" PRId32 " did not come to %s (call %" PRIu32 " of %s), in which %" PRIu32
-             " rank%s waited at the end",
-             rank, mstx_comm_op_text(k->op), k->seq, c->group.p[k->group].name, waiting,
-             waiting == 1 ? "" : "s");
+    ms_message_begin(&n->said, &mstx_note_not_joined);
+    ms_message_i64(&n->said, "rank", rank);
+    ms_message_str(&n->said, "op", ms_str_of(mstx_comm_op_text(k->op)));
+    ms_message_i64(&n->said, "seq", k->seq);
+    ms_message_str(&n->said, "comm", ms_str_of(c->group.p[k->group].name));
+    ms_message_i64(&n->said, "waiting", waiting);
 }
 
-/* Is it a collective in which some wait to the end for others? */
+/* Notes the ranks that are missing from a collective in which others still wait at the end of the run. */
 static bool find_missing(struct mstx_cluster *c, const struct mstx_cl_group *g, const uint32_t *at,
                          uint32_t n)
 {
+    ms_assert(n >= 1);
     uint32_t waiting = 0, came = 0;
     for (uint32_t i = 0; i < n; i++)
         waiting += c->coll.p[at[i]].unfinished;
@@ -325,15 +287,15 @@ static bool find_missing(struct mstx_cluster *c, const struct mstx_cl_group *g, 
         if (came < n && c->coll.p[at[came]].process == g->members.p[m])
             came++;
         else
-            tell_missing(c, g->members.p[m], &c->coll.p[at[0]], waiting);
+            note_missing(c, g->members.p[m], &c->coll.p[at[0]], waiting);
     }
     return true;
 }
 
 /* ---- all of them ----------------------------------------------------------------- */
 
-/* Calls of one collective lie as far apart as its ranks: those of the next are on their way while
- * this one is joined. */
+/* Prefetches the calls of the next collective while this one is joined: calls of one collective lie as
+ * far apart in memory as its ranks. */
 static void fetch_next(const struct mstx_cluster *c, const struct places *p, const uint32_t *begin)
 {
     if (begin + 1 >= p->begin + p->n)
@@ -342,10 +304,12 @@ static void fetch_next(const struct mstx_cluster *c, const struct places *p, con
         __builtin_prefetch(&c->coll.p[p->order[i]]);
 }
 
-/* Those of a communicator that are joined here; after the first of a kind that is wrong all are. */
+/* Joins the collectives of a communicator that lie in [c->from, c->to).  Of mismatches, and of missing
+ * ranks, only the first is noted: all behind it follow from it. */
 static void join_group(struct mstx_cluster *c, const struct mstx_cl_group *g,
                        const struct places *p)
 {
+    ms_assert(p->n == c->to - c->from);
     const size_t from = g->place > c->from ? g->place : c->from;
     const size_t end = g->place + g->seqs, to = end < c->to ? end : c->to;
     bool quarrels = false, misses = false;
@@ -372,6 +336,4 @@ void mstx__cluster_join(struct mstx_cluster *c)
     for (size_t g = 0; g < c->group.n && !c->no_memory; g++)
         join_group(c, &c->group.p[g], &p);
     free_places(&p);
-    if (!c->no_memory)
-        mstx__cluster_paths(c);
 }

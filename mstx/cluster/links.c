@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
- * cl_link: how fast data goes on each path, and which path is slower than its like.
+ * links: how fast data goes on each path, and which path is slower than its like.
  *
  * A path is a pair of ranks for transfers, all ranks of a communicator for collectives; alike are
  * those with the same operation, bytes and number of ranks, within a host or between hosts.
  */
-#include "mstx/tl_cluster.h"
+#include "mstx/cluster/links.h"
 
-#include "probe/base/human.h"
+#include "mstx/format/note_kinds.h"
+
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-/* Eager transfers end before the data has gone anywhere. */
+/* Smaller transfers are passed over: eager ones return before the data has left the sender. */
 static const uint64_t LEAST_BYTES = 65536;
+/* Chosen by hand: a slow path takes at least SLOW_RATIO of the median of its like and lies SLOW_Z robust
+ * deviations above it.  No benchmark derives them; bench_cluster counts how often the conclusions drawn
+ * with them are right on simulated runs of which the truth is known. */
 static const double SLOW_RATIO = 1.12, SLOW_Z = 4, LEAST_SPREAD = 0.02;
 enum { CALLS_SURE = 5, PATHS_SURE = 3 };
 
 /* ---- paths ---------------------------------------------------------------------- */
 
-/* Times of one path; `open` when other processes of ours may have some of it too. */
+/* Adds a path with its n times.  It is open while other importing processes may hold times of it too. */
 static bool add_path(struct mstx_cluster *c, const struct mstx_cl_link *like, double *ns, size_t n,
                      bool is_open)
 {
+    ms_assert(n >= 1);
     struct mstx_cl_link *l = ms_vec_push(&c->link);
     if (l == NULL || (is_open && !ms_vec_reserve(&c->open, c->open.n + n)))
         return false;
@@ -45,11 +50,8 @@ static bool add_path(struct mstx_cluster *c, const struct mstx_cl_link *like, do
 static int by_kind(const void *pa, const void *pb)
 {
     const struct mstx_cl_join *const *a = pa, *const *b = pb;
-    if ((*a)->op != (*b)->op)
-        return (*a)->op < (*b)->op ? -1 : 1;
-    if ((*a)->bytes != (*b)->bytes)
-        return (*a)->bytes < (*b)->bytes ? -1 : 1;
-    return ((*a)->ranks > (*b)->ranks) - ((*a)->ranks < (*b)->ranks);
+    return MS_ORDER((*a)->op, (*b)->op,
+                    MS_ORDER((*a)->bytes, (*b)->bytes, MS_ORDER((*a)->ranks, (*b)->ranks, 0)));
 }
 
 struct room {
@@ -57,10 +59,11 @@ struct room {
     double *ns;
 };
 
-/* The n joins of one communicator. */
+/* Adds the paths of one communicator, which has n joins. */
 static bool add_group(struct mstx_cluster *c, const struct mstx_cl_join *j, size_t n,
                       struct room *r)
 {
+    ms_assert(n >= 1);
     const struct mstx_cl_group *g = &c->group.p[j->group];
     const bool is_open = g->place < c->from || g->place + g->seqs > c->to;
     size_t many = 0;
@@ -115,20 +118,14 @@ struct end {
 static int by_path(const void *pa, const void *pb)
 {
     const struct end *a = pa, *b = pb;
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    if (a->src != b->src)
-        return a->src < b->src ? -1 : 1;
-    if (a->dst != b->dst)
-        return a->dst < b->dst ? -1 : 1;
-    if (a->receives != b->receives)
-        return a->receives ? 1 : -1;
-    return (a->order > b->order) - (a->order < b->order);
+    const int by_end = MS_ORDER(a->receives, b->receives, MS_ORDER(a->order, b->order, 0));
+    return MS_ORDER(a->group, b->group, MS_ORDER(a->src, b->src, MS_ORDER(a->dst, b->dst, by_end)));
 }
 
 bool mstx__cluster_ends(const struct mstx_cluster *c, const struct mstx_cl_call *k, int32_t *src,
                         int32_t *dst)
 {
+    ms_assert(k->group < c->group.n && k->process < c->process.n);
     const struct mstx_cl_group *g = &c->group.p[k->group];
     const int32_t own = c->process.p[k->process].rank;
     if (k->peer < 0 || own < 0 || (k->op != MSTX_COMM_SEND && k->op != MSTX_COMM_RECV))
@@ -147,7 +144,7 @@ static bool is_same_path(const struct end *a, const struct end *b)
     return a->group == b->group && a->src == b->src && a->dst == b->dst;
 }
 
-/* How long a transfer took that both ends tell of. */
+/* Duration of a transfer, of which both ends were recorded. */
 struct transfer {
     uint64_t bytes;
     double ns;
@@ -156,18 +153,20 @@ struct transfer {
 static int by_bytes(const void *pa, const void *pb)
 {
     const struct transfer *a = pa, *b = pb;
-    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+    return MS_ORDER(a->bytes, b->bytes, 0);
 }
 
-static bool measure(const struct mstx_cl_call *a, const struct mstx_cl_call *b, struct transfer *t)
+static bool measure_transfer(const struct mstx_cl_call *a, const struct mstx_cl_call *b,
+                             struct transfer *t)
 {
+    ms_assert(a->group == b->group);
     const bool tells = !((a->flags | b->flags) & MSTX_CF_ASYNC) && !a->unfinished && !b->unfinished;
     const int64_t ns = a->dur_ns < b->dur_ns ? a->dur_ns : b->dur_ns;
     *t = (struct transfer){a->bytes, (double)ns};
     return tells && a->bytes == b->bytes && a->bytes >= LEAST_BYTES && ns > 0;
 }
 
-/* Of one path, by sizes. */
+/* Adds one path for each size of its n transfers. */
 static bool add_sizes(struct mstx_cluster *c, const struct end *e, uint32_t hosts,
                       struct transfer *t, size_t n, double *ns)
 {
@@ -188,17 +187,20 @@ static bool add_sizes(struct mstx_cluster *c, const struct end *e, uint32_t host
     }
     return ok;
 }
-/* The n-th that one sends to another is the n-th that the other receives. */
+
+/* Adds the paths of a pair of ranks.  The n-th message that one rank sends to the other is the n-th that
+ * the other receives. */
 static bool add_pair(struct mstx_cluster *c, const struct end *e, size_t n, struct transfer *t,
                      double *ns)
 {
+    ms_assert(n >= 1);
     size_t receive = 0, many = 0;
     uint32_t hosts = 1;
     while (receive < n && !e[receive].receives)
         receive++;
     for (size_t s = 0; s < receive && receive + s < n; s++) {
         const struct mstx_cl_call *a = &c->p2p.p[e[s].order], *b = &c->p2p.p[e[receive + s].order];
-        many += measure(a, b, &t[many]);
+        many += measure_transfer(a, b, &t[many]);
         hosts = c->process.p[a->process].host != c->process.p[b->process].host ? 2 : 1;
     }
     return add_sizes(c, e, hosts, t, many, ns);
@@ -240,13 +242,9 @@ void mstx__cluster_paths(struct mstx_cluster *c)
 
 static int compare_like(const struct mstx_cl_link *a, const struct mstx_cl_link *b)
 {
-    if (a->op != b->op)
-        return a->op < b->op ? -1 : 1;
-    if (a->bytes != b->bytes)
-        return a->bytes < b->bytes ? -1 : 1;
-    if (a->ranks != b->ranks)
-        return a->ranks < b->ranks ? -1 : 1;
-    return (a->hosts > b->hosts) - (a->hosts < b->hosts);
+    return MS_ORDER(a->op, b->op,
+                    MS_ORDER(a->bytes, b->bytes,
+                             MS_ORDER(a->ranks, b->ranks, MS_ORDER(a->hosts, b->hosts, 0))));
 }
 
 static int by_likeness(const void *pa, const void *pb)
@@ -255,14 +253,10 @@ static int by_likeness(const void *pa, const void *pb)
     int order = compare_like(a, b);
     if (order != 0)
         return order;
-    if (a->src != b->src)
-        return a->src < b->src ? -1 : 1;
-    if (a->dst != b->dst)
-        return a->dst < b->dst ? -1 : 1;
-    return (a->group > b->group) - (a->group < b->group);
+    return MS_ORDER(a->src, b->src, MS_ORDER(a->dst, b->dst, MS_ORDER(a->group, b->group, 0)));
 }
 
-/* What several processes of ours have of one path becomes one. */
+/* Makes one path of the parts that several importing processes have of it. */
 static bool close_paths(struct mstx_cluster *c)
 {
     double *ns = ms_calloc(c->open.n + 1, sizeof *ns);
@@ -287,30 +281,31 @@ static bool close_paths(struct mstx_cluster *c)
     return ns != NULL;
 }
 
-static void tell_slow(struct mstx_cluster *c, const struct mstx_cl_link *l, size_t paths)
+static void note_slow_path(struct mstx_cluster *c, const struct mstx_cl_link *l, size_t paths)
 {
-    char bytes[MS_HUMAN_MAX];
+    ms_assert(paths >= PATHS_SURE);
     struct mstx_cl_note *n =
         mstx__cluster_note(c, "slow_link", l->ratio >= 1.5 ? "error" : "warning", l->src, l->ratio);
     if (n == NULL)
         return;
-    ms_human_bytes(bytes, l->bytes);
+    ms_message_begin(&n->said, l->src >= 0 ? &mstx_note_slow_link : &mstx_note_slow_group);
+    ms_message_i64(&n->said, "bytes", (int64_t)l->bytes);
+    ms_message_f64(&n->said, "ratio", l->ratio);
+    ms_message_i64(&n->said, "alike", (int64_t)paths - 1);
     if (l->src >= 0) {
-        snprintf(n->text, sizeof n->text,
-                 "the link from rank %" PRId32 " to rank %" PRId32
-                 " is slow: %s takes %.2f times as long as on the %zu links alike",
-                 l->src, l->dst, bytes, l->ratio, paths - 1);
+        ms_message_i64(&n->said, "src", l->src);
+        ms_message_i64(&n->said, "dst", l->dst);
         return;
     }
     const struct mstx_cl_group *g = &c->group.p[l->group];
     const int32_t first = c->process.p[g->members.p[0]].rank;
     const int32_t last = c->process.p[g->members.p[g->members.n - 1]].rank;
     n->rank = first;
-    snprintf(n->text, sizeof n->text,
-             "a link among the %zu ranks %" PRId32 " .. %" PRId32
-             " (%s) is slow: %s of %s takes %.2f times as long as in the %zu communicators alike",
-             g->members.n, first, last, g->name, mstx_comm_op_text(l->op), bytes, l->ratio,
-             paths - 1);
+    ms_message_i64(&n->said, "ranks", (int64_t)g->members.n);
+    ms_message_i64(&n->said, "first_rank", first);
+    ms_message_i64(&n->said, "last_rank", last);
+    ms_message_str(&n->said, "comm", ms_str_of(g->name));
+    ms_message_str(&n->said, "op", ms_str_of(mstx_comm_op_text(l->op)));
 }
 
 static bool is_slow(const struct mstx_cl_link *l, size_t paths)
@@ -319,9 +314,10 @@ static bool is_slow(const struct mstx_cl_link *l, size_t paths)
            l->ratio >= SLOW_RATIO && l->z >= SLOW_Z;
 }
 
-/* Those alike among [from, to). */
+/* Compares the paths [from, to), which are alike, with their median. */
 static void compare_paths(struct mstx_cluster *c, size_t from, size_t to, double *v)
 {
+    ms_assert(from < to && to <= c->link.n);
     const size_t n = to - from;
     for (size_t i = 0; i < n; i++)
         v[i] = (double)c->link.p[from + i].transfer_ns;
@@ -338,7 +334,8 @@ static void compare_paths(struct mstx_cluster *c, size_t from, size_t to, double
     }
 }
 
-/* One conclusion for a path, from what shows it best. */
+/* Puts the entries of one path together, the one with the greatest deviation first: only that one becomes
+ * a conclusion. */
 static int by_path_and_z(const void *pa, const void *pb)
 {
     const struct mstx_cl_link *a = pa, *b = pb;
@@ -348,7 +345,7 @@ static int by_path_and_z(const void *pa, const void *pb)
         return a->dst < b->dst ? -1 : 1;
     if (a->src < 0 && a->group != b->group)
         return a->group < b->group ? -1 : 1;
-    return a->z > b->z ? -1 : a->z < b->z;
+    return MS_ORDER(b->z, a->z, 0);
 }
 
 struct slow {
@@ -356,7 +353,7 @@ struct slow {
     size_t paths;
 };
 
-static void tell_all(struct mstx_cluster *c, struct slow *slow, size_t n)
+static void note_slow_paths(struct mstx_cluster *c, struct slow *slow, size_t n)
 {
     if (n != 0)
         qsort(slow, n, sizeof *slow, by_path_and_z);
@@ -365,7 +362,7 @@ static void tell_all(struct mstx_cluster *c, struct slow *slow, size_t n)
         const bool is_same =
             i != 0 && l->src == b->src && l->dst == b->dst && (l->src >= 0 || l->group == b->group);
         if (!is_same)
-            tell_slow(c, l, slow[i].paths);
+            note_slow_path(c, l, slow[i].paths);
     }
 }
 
@@ -386,15 +383,14 @@ static void judge_paths(struct mstx_cluster *c)
         i = last;
     }
     c->no_memory |= v == NULL;
-    tell_all(c, slow.p, slow.n);
+    note_slow_paths(c, slow.p, slow.n);
     ms_vec_free(&slow);
     ms_free(v);
 }
 
 void mstx__cluster_links(struct mstx_cluster *c)
 {
-    if (c->link.n != 0)
-        qsort(c->link.p, c->link.n, sizeof *c->link.p, by_likeness);
+    ms_vec_sort(&c->link, by_likeness);
     if (close_paths(c))
         judge_paths(c);
     else

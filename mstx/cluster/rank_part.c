@@ -1,38 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * cl_part: what one process brings to the analysis of all: its steps, divided into computing,
- * communication and the rest, and its calls with the steps they lie in.
+ * rank_part: see the header.
  */
-#include "mstx/tl_cluster.h"
+#include "mstx/cluster/rank_part.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-void mstx__cluster_free(struct mstx_cluster *c)
-{
-    for (size_t i = 0; i < c->group.n; i++) {
-        ms_free(c->group.p[i].name);
-        ms_vec_free(&c->group.p[i].world);
-        ms_vec_free(&c->group.p[i].members);
-        ms_vec_free(&c->group.p[i].cost);
-    }
-    for (size_t i = 0; i < c->host.n; i++)
-        ms_free(c->host.p[i]);
-    ms_vec_free(&c->group);
-    ms_vec_free(&c->process);
-    ms_vec_free(&c->step);
-    ms_vec_free(&c->coll);
-    ms_vec_free(&c->p2p);
-    ms_vec_free(&c->join);
-    ms_vec_free(&c->link);
-    ms_vec_free(&c->open);
-    ms_vec_free(&c->quarrel);
-    ms_vec_free(&c->missing);
-    ms_vec_free(&c->note);
-    ms_vec_free(&c->host);
-}
 
 void mstx__cluster_part_reset(struct mstx_cl_part *p)
 {
@@ -49,48 +26,12 @@ void mstx__cluster_part_free(struct mstx_cl_part *p)
     ms_vec_free(&p->calls);
 }
 
-static char *group_name(uint32_t id, struct ms_str name)
-{
-    struct ms_buf b = {.max = 128};
-    if (name.n != 0)
-        ms_buf_printf(&b, "%.*s", name.n < 48 ? (int)name.n : 48, name.p);
-    else
-        ms_buf_printf(&b, "communicator %u", id);
-    ms_buf_z(&b);
-    return b.p;
-}
-
-void mstx__cluster_group(struct mstx_cluster *c, uint32_t id, struct ms_str name, int64_t size,
-                         const void *world, uint32_t listed)
-{
-    if (id == 0 || id <= c->group.n)
-        return;
-    struct mstx_cl_group *g = ms_vec_push(&c->group);
-    if (g == NULL) {
-        c->no_memory = true;
-        return;
-    }
-    *g = (struct mstx_cl_group){
-        .id = id, .name = group_name(id, name), .size = size, .first_seq = UINT32_MAX};
-    c->no_memory |= g->name == NULL;
-    if (listed == 0)
-        return;
-    if (!ms_vec_reserve(&g->world, listed)) {
-        c->no_memory = true;
-        return;
-    }
-    memcpy(g->world.p, world, listed * sizeof *g->world.p);
-    g->world.n = listed;
-}
-
 /* ---- spans -------------------------------------------------------------------- */
 
 static int by_start(const void *pa, const void *pb)
 {
     const struct mstx_cl_span *a = pa, *b = pb;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return (a->end > b->end) - (a->end < b->end);
+    return MS_ORDER(a->start, b->start, MS_ORDER(a->end, b->end, 0));
 }
 
 void mstx__spans_join(mstx_cl_spans *s)
@@ -130,8 +71,9 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int64_t covered(const mstx_cl_spans *s, size_t at, int64_t from, int64_t to)
+static int64_t covered_ns(const mstx_cl_spans *s, size_t at, int64_t from, int64_t to)
 {
+    ms_assert(from <= to);
     int64_t sum = 0;
     for (; at < s->n && s->p[at].start < to; at++)
         sum += later(0, earlier(s->p[at].end, to) - later(s->p[at].start, from));
@@ -139,9 +81,10 @@ static int64_t covered(const mstx_cl_spans *s, size_t at, int64_t from, int64_t 
 }
 
 /* Covered by both. */
-static int64_t covered_by_both(const mstx_cl_spans *a, size_t i, const mstx_cl_spans *b, size_t k,
-                               int64_t from, int64_t to)
+static int64_t covered_by_both_ns(const mstx_cl_spans *a, size_t i, const mstx_cl_spans *b,
+                                  size_t k, int64_t from, int64_t to)
 {
+    ms_assert(from <= to);
     int64_t sum = 0;
     while (i < a->n && k < b->n && a->p[i].start < to && b->p[k].start < to) {
         int64_t start = later(later(a->p[i].start, b->p[k].start), from);
@@ -160,15 +103,16 @@ static int64_t covered_by_both(const mstx_cl_spans *a, size_t i, const mstx_cl_s
 static void divide_step(struct mstx_cl_step *s, const struct mstx_cl_part *p, size_t comm,
                         size_t work, size_t bubble)
 {
+    ms_assert(s->start_ns <= s->end_ns);
     const int64_t whole = s->end_ns - s->start_ns;
-    s->comm_ns = covered(&p->comm, comm, s->start_ns, s->end_ns);
-    s->bubble_ns = covered(&p->bubble, bubble, s->start_ns, s->end_ns);
+    s->comm_ns = covered_ns(&p->comm, comm, s->start_ns, s->end_ns);
+    s->bubble_ns = covered_ns(&p->bubble, bubble, s->start_ns, s->end_ns);
     if (!p->knows_work) {
         s->computing_ns = whole - s->comm_ns;
         return;
     }
-    s->computing_ns = covered(&p->work, work, s->start_ns, s->end_ns);
-    s->overlapped_ns = covered_by_both(&p->comm, comm, &p->work, work, s->start_ns, s->end_ns);
+    s->computing_ns = covered_ns(&p->work, work, s->start_ns, s->end_ns);
+    s->overlapped_ns = covered_by_both_ns(&p->comm, comm, &p->work, work, s->start_ns, s->end_ns);
     s->free_ns = later(0, whole - s->computing_ns - s->comm_ns + s->overlapped_ns);
     int64_t first = s->end_ns;
     if (work < p->work.n)
@@ -192,24 +136,10 @@ static void divide_steps(struct mstx_cl_part *p)
 
 /* ---- taking ------------------------------------------------------------------- */
 
-uint32_t mstx__cluster_host(struct mstx_cluster *c, struct ms_str name)
-{
-    for (size_t i = c->host.n; i-- > 0;) {
-        if (ms_str_is(name, c->host.p[i]))
-            return (uint32_t)i;
-    }
-    char **slot = ms_vec_push(&c->host);
-    if (slot == NULL || (*slot = ms_str_dup(name)) == NULL) {
-        c->host.n -= slot != NULL;
-        c->no_memory = true;
-        return 0;
-    }
-    return (uint32_t)c->host.n - 1;
-}
-
 /* Parts come one after the other, so members are in order. */
 static bool count_call(struct mstx_cl_group *g, uint32_t seq, uint32_t process)
 {
+    ms_assert(g->members.n == 0 || g->members.p[g->members.n - 1] <= process);
     g->calls++;
     g->first_seq = seq < g->first_seq ? seq : g->first_seq;
     g->last_seq = seq > g->last_seq ? seq : g->last_seq;
@@ -246,9 +176,7 @@ static bool take_call(struct mstx_cluster *c, const struct mstx_cl_call *call, u
 static int call_by_start(const void *pa, const void *pb)
 {
     const struct mstx_cl_call *a = pa, *b = pb;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return (a->seq > b->seq) - (a->seq < b->seq);
+    return MS_ORDER(a->start_ns, b->start_ns, MS_ORDER(a->seq, b->seq, 0));
 }
 
 static void take_calls(struct mstx_cluster *c, struct mstx_cl_part *p, uint32_t process,
@@ -272,6 +200,7 @@ static void take_calls(struct mstx_cluster *c, struct mstx_cl_part *p, uint32_t 
 
 void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p)
 {
+    ms_assert(p->rank >= -1);
     const uint32_t process = (uint32_t)c->process.n, first = (uint32_t)c->step.n;
     struct mstx_cl_process *slot = ms_vec_push(&c->process);
     if (slot == NULL || !ms_vec_reserve(&c->step, c->step.n + p->steps.n)) {
@@ -290,4 +219,52 @@ void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p)
         c->step.p[c->step.n] = p->steps.p[i];
         c->step.p[c->step.n++].process = process;
     }
+}
+
+/* ---- steps out of calls ------------------------------------------------------- */
+
+enum { SLICES = 32 }; /* about as many steps as a report shows on a screen */
+
+static bool add_slice(struct mstx_cl_part *p, int64_t start, int64_t end)
+{
+    struct mstx_cl_step *slot = ms_vec_push(&p->steps);
+    if (slot != NULL)
+        *slot = (struct mstx_cl_step){
+            .number = (uint32_t)p->steps.n - 1, .start_ns = start, .end_ns = end};
+    return slot != NULL;
+}
+
+bool mstx__cluster_slice(struct mstx_cl_part *p)
+{
+    MS_VEC(uint32_t) count = {0};
+    uint32_t best = 0;
+    bool ok = true;
+    for (size_t i = 0; i < p->calls.n && ok; i++) {
+        const struct mstx_cl_call *k = &p->calls.p[i];
+        if (mstx_comm_op_class(k->op) != MSTX_CLASS_COLL || k->group == 0)
+            continue;
+        while (ok && count.n <= k->group) {
+            uint32_t *slot = ms_vec_push(&count);
+            ok = slot != NULL;
+            if (ok)
+                *slot = 0;
+        }
+        if (ok && ++count.p[k->group] > (best != 0 ? count.p[best] : 0))
+            best = k->group;
+    }
+    for (uint32_t g = 1; ok && g < count.n; g++)
+        best = count.p[g] > count.p[best] ? g : best;
+    const uint32_t each = best != 0 ? (count.p[best] + SLICES - 1) / SLICES : 0;
+    int64_t last = INT64_MIN;
+    for (size_t i = 0, n = 0; ok && best != 0 && i < p->calls.n; i++) {
+        const struct mstx_cl_call *k = &p->calls.p[i];
+        if (k->group != best || mstx_comm_op_class(k->op) != MSTX_CLASS_COLL || n++ % each != 0)
+            continue;
+        const int64_t here = k->start_ns + k->dur_ns;
+        if (last != INT64_MIN && here > last)
+            ok = add_slice(p, last, here);
+        last = here;
+    }
+    ms_vec_free(&count);
+    return ok;
 }

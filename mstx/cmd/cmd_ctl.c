@@ -3,7 +3,7 @@
  * cmd_ctl: msprobe ctl DIR start|stop|snapshot|status: control of a capture while its program
  * runs.
  */
-#include "mstx/control.h"
+#include "mstx/read/control.h"
 #include "probe/base/human.h"
 #include "probe/base/io.h"
 #include "probe/base/jwrite.h"
@@ -61,7 +61,7 @@ static void text_process(const char *path, const struct mstx_control *c)
            (unsigned long long)c->open_ranges, (unsigned long long)c->dropped);
 }
 
-/* RUN/rank_R/HOST.PID.TAG; -1: the process has no rank. */
+/* Finds the rank in RUN/rank_R/HOST.PID.TAG; -1 for a process without a rank. */
 static int64_t rank_of(const char *path)
 {
     struct ms_str dir = ms_path_dir(path), prefix = MS_STR(MSTX_RANK_PREFIX);
@@ -93,7 +93,8 @@ static void json_process(struct ms_jwrite *w, const char *path, const struct mst
     ms_jwrite_obj_end(w);
 }
 
-static enum ms_rc ask(struct job *j, struct mstx_link *l, const char *path, struct ms_err *err)
+static enum ms_rc ask_process(struct job *j, struct mstx_link *l, const char *path,
+                              struct ms_err *err)
 {
     struct mstx_control c;
     const struct args *a = j->args;
@@ -111,14 +112,14 @@ static enum ms_rc ask(struct job *j, struct mstx_link *l, const char *path, stru
     return MS_OK;
 }
 
-static enum ms_rc visit(void *arg, const char *path, struct ms_err *err)
+static enum ms_rc visit_link(void *arg, const char *path, struct ms_err *err)
 {
     struct job *j = arg;
     struct mstx_link *l;
     MS_TRY(mstx_link_open(&l, path, err));
     if (l == NULL)
         return MS_OK;
-    enum ms_rc rc = mstx_link_alive(l) ? ask(j, l, path, err) : MS_E_NOTFOUND;
+    enum ms_rc rc = mstx_link_alive(l) ? ask_process(j, l, path, err) : MS_E_NOTFOUND;
     mstx_link_close(l);
     if (rc != MS_E_NOTFOUND)
         return rc;
@@ -127,7 +128,8 @@ static enum ms_rc visit(void *arg, const char *path, struct ms_err *err)
     return MS_OK;
 }
 
-/* The first number that is free; mkdir decides between two that ask at a time. */
+/* Chooses the first free number; mkdir decides between two commands that choose at the same
+ * time. */
 static enum ms_rc name_snapshot(struct job *j, const char *run, struct ms_err *err)
 {
     const char *given = j->args->output;
@@ -151,7 +153,7 @@ static enum ms_rc name_snapshot(struct job *j, const char *run, struct ms_err *e
     return MS_OK;
 }
 
-/* One object: what was asked, and a list of those that answered. */
+/* Prints one object: the request, and the list of processes that answered. */
 static enum ms_rc ask_for_json(struct job *j, const char *run, struct ms_err *err)
 {
     struct ms_jwrite *w = &j->json;
@@ -160,7 +162,7 @@ static enum ms_rc ask_for_json(struct job *j, const char *run, struct ms_err *er
     ms_jwrite_kstr(w, "action", j->args->words.items[1]);
     ms_jwrite_key(w, MS_STR("processes"));
     ms_jwrite_arr(w);
-    enum ms_rc rc = mstx_each_process(run, (int)j->args->rank, visit, j, err);
+    enum ms_rc rc = mstx_each_process(run, (int)j->args->rank, visit_link, j, err);
     ms_jwrite_arr_end(w);
     ms_jwrite_ki64(w, "ended", (int64_t)j->ended);
     if (j->command == MSTX_CMD_SNAPSHOT)
@@ -175,13 +177,13 @@ static enum ms_rc ask_for_json(struct job *j, const char *run, struct ms_err *er
     return rc;
 }
 
-static enum ms_rc work(struct job *j, const char *run, struct ms_err *err)
+static enum ms_rc control_run(struct job *j, const char *run, struct ms_err *err)
 {
     bool json = j->args->format != 0;
     if (j->command == MSTX_CMD_SNAPSHOT)
         MS_TRY(name_snapshot(j, run, err));
     MS_TRY(json ? ask_for_json(j, run, err)
-                : mstx_each_process(run, (int)j->args->rank, visit, j, err));
+                : mstx_each_process(run, (int)j->args->rank, visit_link, j, err));
     if (j->asked == 0 && j->ended > 0)
         return ms_fail(err, MS_E_NOTFOUND,
                        "%s: the program has ended; 'msprobe report %s' reads it", run, run);
@@ -203,7 +205,7 @@ static int action_of(const char *word)
     return -1;
 }
 
-static int run(int argc, char **argv)
+static int run_ctl(int argc, char **argv)
 {
     struct args args = {.rank = -1};
     struct ms_err err = {0};
@@ -223,14 +225,14 @@ static int run(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_ctl, &err);
     }
     struct job job = {.args = &args, .command = commands[action]};
-    if (work(&job, args.words.items[0], &err) != MS_OK)
+    if (control_run(&job, args.words.items[0], &err) != MS_OK)
         return ms_cmd_fail(&mstx_cmd_ctl, &err);
     return MS_EXIT_OK;
 }
 
 const struct ms_cmd mstx_cmd_ctl = {
     .name = "ctl",
-    .run = run,
+    .run = run_ctl,
     .brief = "start, stop, snapshot or show a capture while its program runs",
     .opts = opts,
     .usage = "[options] DIR start|stop|snapshot|status",

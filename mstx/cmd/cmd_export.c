@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * export: a run as files that other tools open.
+ * export: writes a run as files that other tools open.
  */
-#include "mstx/tl_export.h"
+#include "mstx/conclude/run_ready.h"
+#include "mstx/foreign/export_run.h"
 
 #include "probe/base/opt.h"
-
-enum format {
-    FORMAT_CHROME,
-    FORMAT_TRACE_VIEW,
-    FORMAT_PERFETTO,
-    FORMAT_CSV,
-    FORMAT_ASCEND_DB,
-    FORMAT_FLIGHT
-};
 
 struct args {
     struct ms_opt_list path;
@@ -21,6 +13,7 @@ struct args {
     const char *output;
 };
 
+/* In the order of enum mstx_export_format. */
 static const char *const formats[] = {"chrome",    "trace-view",      "perfetto", "csv",
                                       "ascend-db", "flight-recorder", NULL};
 
@@ -36,37 +29,6 @@ static const struct ms_opt opts[] = {
 
 extern const struct ms_cmd mstx_cmd_export;
 
-typedef enum ms_rc (*stream_fn)(struct mstx_tl *tl, struct ms_out *out, struct ms_err *err);
-
-static enum ms_rc to_file(struct mstx_tl *tl, const char *path, stream_fn fn, struct ms_err *err)
-{
-    struct ms_out *out;
-    MS_TRY(ms_out_create(&out, path, err));
-    enum ms_rc rc = fn(tl, out, err);
-    if (rc == MS_OK)
-        return ms_out_commit(out, err);
-    ms_out_abort(out);
-    return rc;
-}
-
-static enum ms_rc export_to(struct mstx_tl *tl, const struct args *a, struct ms_err *err)
-{
-    switch ((enum format)a->format) {
-    case FORMAT_CHROME:
-        return to_file(tl, a->output, mstx_export_chrome, err);
-    case FORMAT_TRACE_VIEW:
-        return to_file(tl, a->output, mstx_export_trace_view, err);
-    case FORMAT_PERFETTO:
-        return to_file(tl, a->output, mstx_export_perfetto, err);
-    case FORMAT_CSV:
-        return mstx_export_csv(tl, a->output, err);
-    case FORMAT_FLIGHT:
-        return mstx_export_flight(tl, a->output, err);
-    default:
-        return mstx_export_ascend_db(tl, a->output, err);
-    }
-}
-
 static int run_export(int argc, char **argv)
 {
     struct args a = {0};
@@ -77,9 +39,9 @@ static int run_export(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_export, &err);
     if (done)
         return MS_EXIT_OK;
-    enum ms_rc rc = mstx_tl_open(&tl, a.path.items[0], &err);
+    enum ms_rc rc = mstx_run_open(&tl, a.path.items[0], &err);
     if (rc == MS_OK) {
-        rc = export_to(tl, &a, &err);
+        rc = mstx_export_run(tl, (enum mstx_export_format)a.format, a.output, &err);
         mstx_tl_close(tl);
     }
     if (rc != MS_OK)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * import: a capture becomes run.db.
+ * import: reads a capture into run.db.
  */
-#include "mstx/timeline.h"
+#include "mstx/conclude/run_ready.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
@@ -33,13 +33,13 @@ static const struct ms_opt opts[] = {
 
 extern const struct ms_cmd mstx_cmd_import;
 
-/* The ending of a noun behind a count. */
+/* Plural ending of a noun behind a count. */
 static const char *s_of(uint64_t n)
 {
     return n == 1 ? "" : "s";
 }
 
-static void show(const char *db, const struct mstx_import_result *r, int64_t took_ns)
+static void print_result(const char *db, const struct mstx_import_result *r, int64_t took_ns)
 {
     char time[MS_HUMAN_MAX];
     printf("%s: %" PRIu64 " event%s on %" PRIu32 " track%s of %" PRIu32 " process%s, from %" PRIu64
@@ -58,14 +58,14 @@ static void show(const char *db, const struct mstx_import_result *r, int64_t too
 
 /* ---- progress ------------------------------------------------------------------- */
 
-/* On a terminal alone, and only for who waits: the first second says nothing. */
+/* Prints progress on a terminal, and nothing in the first second. */
 struct watch {
     int64_t next_ns;
     bool is_shown;
 };
 static const int64_t FIRST_NS = 1000000000, AGAIN_NS = 100000000;
 
-static void progress(void *ctx, double done)
+static void print_progress(void *ctx, double done)
 {
     struct watch *w = ctx;
     const int64_t now = ms_clock_ns();
@@ -85,7 +85,7 @@ static void end_progress(const struct watch *w)
 
 /* ---- the command ------------------------------------------------------------------ */
 
-static enum ms_rc import(const struct args *a, struct ms_par *par, struct ms_err *err)
+static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms_err *err)
 {
     const char *path = a->path.items[0];
     struct mstx_import_result r;
@@ -95,20 +95,20 @@ static enum ms_rc import(const struct args *a, struct ms_par *par, struct ms_err
     const struct mstx_import_how how = {
         .summary = a->summary,
         .par = par,
-        .progress = is_first && ms_progress_ok(STDERR_FILENO) ? progress : NULL,
+        .progress = is_first && ms_progress_ok(STDERR_FILENO) ? print_progress : NULL,
         .ctx = &watch,
     };
     int64_t start = ms_clock_ns();
     enum ms_rc rc = db != NULL ? mstx_import_as(path, db, &how, &r, err) : ms_no_memory(err);
     end_progress(&watch);
     if (rc == MS_OK && is_first)
-        show(db, &r, ms_clock_ns() - start);
+        print_result(db, &r, ms_clock_ns() - start);
     ms_free(db);
     return rc;
 }
 
-/* Under mpirun the first process speaks for all, and before they part: a launcher stops those that
- * are left once one has ended with a failure. */
+/* Under mpirun the first process prints for all, before the processes end: a launcher stops the
+ * others once one has ended with a failure. */
 static int run_import(int argc, char **argv)
 {
     struct args a = {0};
@@ -122,7 +122,7 @@ static int run_import(int argc, char **argv)
     if (ms_par_open(&par, &opened) != MS_OK)
         return ms_cmd_fail(&mstx_cmd_import, &opened);
     if (rc == MS_OK)
-        rc = import(&a, par, &err);
+        rc = import_run(&a, par, &err);
     int code = MS_EXIT_OK;
     if (rc != MS_OK)
         code = ms_par_rank(par) == 0 ? ms_cmd_fail(&mstx_cmd_import, &err) : MS_EXIT_FAIL;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * report: what a run's marks and ranges say.
+ * report: prints findings, steps and times of a run.
  */
-#include "mstx/tl_report.h"
+#include "mstx/conclude/run_ready.h"
+#include "mstx/conclude/run_report.h"
+
+#include "viz/model/finding.h"
 
 #include "probe/base/jprint.h"
 #include "probe/base/opt.h"
@@ -38,8 +41,16 @@ extern const struct ms_cmd mstx_cmd_report;
 
 enum { TEXT_MAX = 1 << 30 };
 
-static enum ms_rc show(struct mstx_tl *tl, const struct mstx_report *r, const struct args *a,
-                       struct ms_err *err)
+/* Writes the link by which viewers open the evidence of a finding. */
+static void write_where(const struct mstx_finding *f, struct ms_buf *out)
+{
+    struct viz_place at;
+    if (viz_finding_place(&at, ms_str_of(f->kind), f->rank, f->first_step, f->from_ns, f->to_ns))
+        viz_place_write(&at, out);
+}
+
+static enum ms_rc print_report(struct mstx_tl *tl, const struct mstx_report *r,
+                               const struct args *a, struct ms_err *err)
 {
     const char *path = a->path.items[0];
     if (a->format != AS_JSON) {
@@ -56,11 +67,11 @@ static enum ms_rc show(struct mstx_tl *tl, const struct mstx_report *r, const st
     }
     struct ms_jwrite w;
     ms_jprint_begin(&w);
-    mstx_report_json(tl, r, path, &w);
+    mstx_report_json(tl, r, path, write_where, &w);
     return ms_jprint_end(&w, MS_OK, err);
 }
 
-/* Operations of a step, as told or counted. */
+/* Finds the operations of a step: given by --flops, or counted in a dump. */
 static enum ms_rc find_flops(const struct args *a, struct mstx_flops *f, struct ms_err *err)
 {
     const bool is_told = a->flops > 0 || a->structure != NULL;
@@ -86,13 +97,13 @@ static int run_report(int argc, char **argv)
     struct mstx_flops flops;
     enum ms_rc rc = find_flops(&a, &flops, &err);
     if (rc == MS_OK)
-        rc = mstx_tl_open(&tl, a.path.items[0], &err);
+        rc = mstx_run_open(&tl, a.path.items[0], &err);
     if (rc == MS_OK) {
-        rc = mstx_report_make(tl, true, &r, &err);
+        rc = mstx_report_read(tl, true, &r, &err);
         if (rc == MS_OK) {
             r.use.flops = flops;
             r.use.peak = a.peak;
-            rc = show(tl, &r, &a, &err);
+            rc = print_report(tl, &r, &a, &err);
             mstx_report_free(&r);
         }
         mstx_tl_close(tl);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sql: a query over a run.
+ * sql: prints the result of a query over a run.
  */
-#include "mstx/tl_sql.h"
+#include "mstx/conclude/run_ready.h"
+#include "mstx/rundb/events_table.h"
 
 #include "probe/base/jprint.h"
 #include "probe/base/opt.h"
@@ -27,7 +28,7 @@ extern const struct ms_cmd mstx_cmd_sql;
 
 /* ---- text ------------------------------------------------------------- */
 
-/* A tab or a line break within a value would look like the next column or row. */
+/* Escapes tabs and line breaks, which would look like the next column or row. */
 static void print_cell(struct ms_str s)
 {
     for (uint32_t i = 0; i < s.n; i++) {
@@ -41,7 +42,6 @@ static void print_cell(struct ms_str s)
 
 static enum ms_rc print_rows(struct ms_stmt *st, struct ms_err *err)
 {
-    bool more;
     int n = ms_stmt_columns(st);
     for (int i = 0; i < n; i++) {
         if (i != 0)
@@ -49,15 +49,14 @@ static enum ms_rc print_rows(struct ms_stmt *st, struct ms_err *err)
         print_cell(ms_str_of(ms_stmt_column_name(st, i)));
     }
     putchar('\n');
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
         for (int i = 0; i < n; i++) {
             if (i != 0)
                 putchar('\t');
             print_cell(ms_stmt_get_str(st, i));
         }
         putchar('\n');
-        rc = ms_stmt_step(st, &more, err);
     }
     return rc;
 }
@@ -79,18 +78,16 @@ static void json_value(struct ms_jwrite *w, struct ms_stmt *st, int i)
 static enum ms_rc json_rows(struct ms_stmt *st, struct ms_err *err)
 {
     struct ms_jwrite w;
-    bool more;
     ms_jprint_begin(&w);
     ms_jwrite_arr(&w);
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
         ms_jwrite_obj(&w);
         for (int i = 0; i < ms_stmt_columns(st); i++) {
             ms_jwrite_key(&w, ms_str_of(ms_stmt_column_name(st, i)));
             json_value(&w, st, i);
         }
         ms_jwrite_obj_end(&w);
-        rc = ms_stmt_step(st, &more, err);
     }
     ms_jwrite_arr_end(&w);
     return ms_jprint_end(&w, rc, err);
@@ -98,7 +95,7 @@ static enum ms_rc json_rows(struct ms_stmt *st, struct ms_err *err)
 
 /* ---- the command ------------------------------------------------------ */
 
-static enum ms_rc ask(struct mstx_tl *tl, const struct args *a, struct ms_err *err)
+static enum ms_rc print_answer(struct mstx_tl *tl, const struct args *a, struct ms_err *err)
 {
     struct ms_stmt *st;
     MS_TRY(mstx_tl_add_events(tl, err));
@@ -118,9 +115,9 @@ static int run_sql(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_sql, &err);
     if (done)
         return MS_EXIT_OK;
-    enum ms_rc rc = mstx_tl_open(&tl, a.rest.items[0], &err);
+    enum ms_rc rc = mstx_run_open(&tl, a.rest.items[0], &err);
     if (rc == MS_OK) {
-        rc = ask(tl, &a, &err);
+        rc = print_answer(tl, &a, &err);
         mstx_tl_close(tl);
     }
     return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&mstx_cmd_sql, &err);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_comm_measure: what a run's communication took, by communicator and operation, and how sure its
- * clocks are.
+ * comm_measure: see the header.
  */
-#include "mstx/tl_comm.h"
-#include "mstx/tl_packed.h"
+#include "mstx/conclude/comm_measure.h"
+
+#include "mstx/format/comm.h"
+#include "mstx/rundb/packed_tables.h"
 
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 #include "probe/base/store.h"
 
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 
 /* One operation on one communicator. */
 struct sum {
-    int64_t group; /* MSTX_ROWS_NULL: one that nobody introduced */
+    int64_t group; /* MSTX_ROWS_NULL: a communicator without description */
     uint8_t op;
     int64_t calls, bytes, total_ns, max_ns;
     int64_t processes, process; /* how many, and the last one: calls come process by process */
@@ -38,7 +40,7 @@ static size_t slot_of(const struct sums *s, int64_t group, uint8_t op)
     return at;
 }
 
-static bool grow(struct sums *s)
+static bool grow_sums(struct sums *s)
 {
     const size_t want = s->slot.n != 0 ? 2 * s->slot.n : 256;
     if (2 * s->list.n < s->slot.n)
@@ -55,7 +57,7 @@ static bool grow(struct sums *s)
 /* NULL: no memory. */
 static struct sum *sum_of(struct sums *s, int64_t group, uint8_t op)
 {
-    if (!grow(s))
+    if (!grow_sums(s))
         return NULL;
     uint32_t *slot = &s->slot.p[slot_of(s, group, op)];
     if (*slot != 0)
@@ -124,10 +126,10 @@ struct place {
 static int by_group(const void *pa, const void *pb)
 {
     const struct place *a = pa, *b = pb;
-    return (a->sum->group > b->sum->group) - (a->sum->group < b->sum->group);
+    return MS_ORDER(a->sum->group, b->sum->group, 0);
 }
 
-/* By communicator, what takes longest first; those that nobody introduced last. */
+/* Orders by communicator, the longest total first; communicators without description come last. */
 static int by_weight(const void *pa, const void *pb)
 {
     const struct place *a = pa, *b = pb;
@@ -215,7 +217,7 @@ enum ms_rc mstx_comm_measure(struct mstx_tl *tl, mstx_comm_rows *rows, struct ms
 {
     struct sums s = {0};
     *rows = (mstx_comm_rows){0};
-    enum ms_rc rc = mstx__packed_each_call(tl, count_calls, &s, err);
+    enum ms_rc rc = mstx__packed_each_call(mstx_tl_store(tl), count_calls, &s, err);
     if (rc == MS_OK)
         rc = make_rows(tl, &s, rows, err);
     ms_vec_free(&s.list);

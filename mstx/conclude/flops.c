@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_flops: floating point operations of one step, from the shapes that a dump has of its calls.
+ * flops: floating point operations of one step, from the shapes that a dump has of its calls.
  *
  *     "Functional.linear.0.forward": {"input_args": [{"shape": [..]}, ..], "output": [{..}]}
  *
  * Of a product the output and the length that is summed over tell the operations; so the order in
  * which a framework passes its operands does not matter, but for that length.
  */
-#include "mstx/tl_use.h"
+#include "mstx/conclude/time_use.h"
 
-#include "probe/base/io.h"
-#include "probe/base/jread.h"
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
+#include "probe/dump/dump.h"
 
 #include <string.h>
 
 enum { DIMS_MAX = 8, INPUTS_MAX = 4 };
-static const double DIM_MOST =
-    1e12; /* no tensor is longer: what is, is damage and counts nothing */
+static const double DIM_MOST = 1e12; /* no tensor is longer */
 
 struct shape {
     double dim[DIMS_MAX];
@@ -32,72 +30,41 @@ struct record {
 
 /* ---- reading --------------------------------------------------------------------- */
 
-static bool read_shape(struct ms_jread *j, struct shape *s)
+/* A shape that cannot be read, or a length that no tensor has, is damage and counts nothing. */
+static struct shape shape_of(const struct probe_leaf *leaf)
 {
-    enum ms_jtok t = ms_jread_next(j);
-    s->n = 0;
-    if (t != MS_J_ARR)
-        return ms_jread_skip(j, t) != MS_J_ERR;
-    while ((t = ms_jread_next(j)) != MS_J_ARR_END) {
-        double v;
-        if (t == MS_J_NUM && s->n < DIMS_MAX && ms_jread_f64(j, &v))
-            s->dim[s->n++] = v >= 0 && v < DIM_MOST ? v : 0;
-        else if (ms_jread_skip(j, t) == MS_J_ERR)
-            return false;
-    }
-    return true;
+    struct shape s = {.n = 0};
+    uint64_t dim[DIMS_MAX];
+    unsigned n;
+    if (!probe_leaf_shape(leaf, dim, DIMS_MAX, &n))
+        return (struct shape){.n = 1};
+    for (s.n = 0; s.n < n; s.n++)
+        s.dim[s.n] = (double)dim[s.n] < DIM_MOST ? (double)dim[s.n] : 0;
+    return s;
 }
 
-/* Shapes of the tensors in a value, in their order. */
-static bool read_tensors(struct ms_jread *j, enum ms_jtok t, struct shape *to, size_t most,
-                         size_t *n)
+/* Adds the shape of a leaf to those of its section. */
+static void add_leaf(struct record *r, unsigned section, const struct probe_leaf *leaf)
 {
-    if (t == MS_J_ARR) {
-        while ((t = ms_jread_next(j)) != MS_J_ARR_END) {
-            if (t == MS_J_ERR || !read_tensors(j, t, to, most, n))
-                return false;
-        }
-        return true;
-    }
-    if (t != MS_J_OBJ)
-        return t != MS_J_ERR;
-    while ((t = ms_jread_next(j)) == MS_J_KEY) {
-        struct shape s;
-        if (ms_str_is(j->text, "shape")) {
-            if (!read_shape(j, &s))
-                return false;
-            if (*n < most)
-                to[(*n)++] = s;
-        } else if (!read_tensors(j, ms_jread_next(j), to, most, n)) {
-            return false;
-        }
-    }
-    return t == MS_J_OBJ_END;
+    const bool is_in = section == PROBE_SEC_INPUT_ARGS || section == PROBE_SEC_INPUT_KWARGS;
+    if (leaf->shape_json.n == 0)
+        return;
+    if (is_in && r->ins < INPUTS_MAX)
+        r->in[r->ins++] = shape_of(leaf);
+    if (section == PROBE_SEC_OUTPUT && r->outs++ == 0)
+        r->out = shape_of(leaf);
 }
 
-static bool read_record(struct ms_jread *j, struct record *r)
+static struct record read_record(const struct probe_dump *d, const struct probe_node *node)
 {
-    enum ms_jtok t = ms_jread_next(j);
-    *r = (struct record){0};
-    if (t != MS_J_OBJ)
-        return ms_jread_skip(j, t) != MS_J_ERR;
-    while ((t = ms_jread_next(j)) == MS_J_KEY) {
-        const struct ms_str key = j->text;
-        const bool is_in = ms_str_is(key, "input_args") || ms_str_is(key, "input_kwargs");
-        bool ok = true;
-        t = ms_jread_next(j);
-        if (is_in)
-            ok = read_tensors(j, t, r->in, INPUTS_MAX, &r->ins);
-        else if (ms_str_is(key, "output"))
-            ok = read_tensors(j, t, &r->out, 1, &r->outs);
-        else
-            ok = ms_jread_skip(j, t) != MS_J_ERR;
-        if (ms_str_is(key, "is_recompute"))
-            r->recomputed = t == MS_J_TRUE;
-        if (!ok)
-            return false;
+    struct record r = {.recomputed = (node->flags & PROBE_NODE_RECOMPUTE) != 0};
+    for (uint32_t i = 0; i < node->nrows; i++) {
+        const struct probe_row *row = &d->rows.p[node->first_row + i];
+        struct probe_leaf leaf;
+        probe_row_leaf(d, row, &leaf);
+        add_leaf(&r, row->section, &leaf);
     }
-    return t == MS_J_OBJ_END;
+    return r;
 }
 
 /* ---- counting -------------------------------------------------------------------- */
@@ -179,8 +146,8 @@ static enum ms_rc keep_forward(struct counting *c, struct ms_str call, double fl
     return MS_OK;
 }
 
-static enum ms_rc count(struct counting *c, struct ms_str name, const struct record *r,
-                        struct ms_err *err)
+static enum ms_rc count_flops(struct counting *c, struct ms_str name, const struct record *r,
+                              struct ms_err *err)
 {
     const struct ms_str forward = MS_STR(".forward"), backward = MS_STR(".backward");
     double flops = 0;
@@ -198,58 +165,25 @@ static enum ms_rc count(struct counting *c, struct ms_str name, const struct rec
     return MS_OK;
 }
 
-static enum ms_rc read_data(struct counting *c, struct ms_jread *j, struct ms_err *err)
-{
-    enum ms_jtok t = ms_jread_next(j);
-    struct record r;
-    if (t != MS_J_OBJ)
-        return ms_jread_reject(j, err, "expected an object of records");
-    while ((t = ms_jread_next(j)) == MS_J_KEY) {
-        const struct ms_str name = j->text;
-        if (!read_record(j, &r))
-            return ms_jread_fail(j, err);
-        MS_TRY(count(c, name, &r, err));
-    }
-    return t == MS_J_OBJ_END ? MS_OK : ms_jread_fail(j, err);
-}
-
-static enum ms_rc read_dump(struct counting *c, struct ms_jread *j, struct ms_err *err)
-{
-    enum ms_jtok t = ms_jread_next(j);
-    bool found = false;
-    if (t != MS_J_OBJ)
-        return t == MS_J_ERR ? ms_jread_fail(j, err)
-                             : ms_jread_reject(j, err, "expected an object");
-    while ((t = ms_jread_next(j)) == MS_J_KEY) {
-        if (ms_str_is(j->text, "data")) {
-            found = true;
-            MS_TRY(read_data(c, j, err));
-        } else if (ms_jread_skip(j, ms_jread_next(j)) == MS_J_ERR) {
-            return ms_jread_fail(j, err);
-        }
-    }
-    if (t != MS_J_OBJ_END)
-        return ms_jread_fail(j, err);
-    return found ? MS_OK : ms_fail(err, MS_E_FORMAT, "has no 'data': it is no dump.json");
-}
-
 enum ms_rc mstx_flops_of_dump(struct mstx_flops *f, const char *path, struct ms_err *err)
 {
-    struct ms_file file;
-    struct ms_jread j;
+    struct probe_dump *dump;
     struct counting c = {.f = f, .names = ms_arena_new((size_t)1 << 30)};
     *f = (struct mstx_flops){0};
     if (c.names == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = ms_file_map(&file, path, MS_JSON_MAX, err);
+    enum ms_rc rc = probe_dump_open(&dump, path, PROBE_OPEN_TOLERANT, NULL, err);
     if (rc == MS_OK) {
-        ms_jread_init(&j, file.p, file.n, 0);
-        rc = read_dump(&c, &j, err);
+        /* Of a part of a step no figure is true. */
+        if (dump->problems.n != 0)
+            rc = ms_fail(err, MS_E_FORMAT, "%s: %.*s", path, MS_STR_ARG(dump->problems.p[0]));
+        for (uint32_t i = 0; rc == MS_OK && i < dump->nodes.n; i++) {
+            const struct record r = read_record(dump, &dump->nodes.p[i]);
+            rc = count_flops(&c, probe_node_name(dump, i), &r, err);
+        }
         if (rc == MS_OK && f->machine <= 0)
-            rc = ms_fail(err, MS_E_NOTFOUND, "has no matrix product with shapes");
-        if (rc != MS_OK)
-            ms_err_wrap(err, "%s", path);
-        ms_file_unmap(&file);
+            rc = ms_fail(err, MS_E_NOTFOUND, "%s: has no matrix product with shapes", path);
+        probe_dump_close(dump);
     }
     ms_map_free(&c.call);
     ms_vec_free(&c.forward);

@@ -1,137 +1,89 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_hang: see the header.  Who waits in a call is told by the ranks themselves; who has not
- * come to a collective is who of all ranks is not among them.
+ * hang: see the header.  The ranks themselves recorded which call they wait in; the ranks that are
+ * missing from a collective are all others.
  */
-#include "mstx/tl_hang.h"
+#include "mstx/conclude/hang.h"
 
-#include "mstx/comm.h"
-#include "mstx/tl_export.h"
-#include "mstx/tl_report.h"
+#include "mstx/conclude/finding_kinds.h"
+#include "mstx/format/comm.h"
 
 #include "probe/base/store.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-/* ---- importing ---------------------------------------------------------------- */
-
-static bool bind(struct ms_stmt *add, const struct ms_str text)
+/* The arguments call, seq, way, peer and comm. */
+static void say_call(struct ms_message *m, struct ms_stmt *st)
 {
-    struct mstx_hang h;
-    if (text.n < sizeof h)
-        return false;
-    memcpy(&h, text.p, sizeof h);
-    const uint32_t name = sizeof h, group = name + h.name_len, rest = group + h.group_len;
-    if (rest > text.n)
-        return false;
-    const int64_t column[] = {(int64_t)h.uid, h.seq, h.size, h.on_device, h.waited_ns, h.tid, h.op};
-    enum { FIRST = 5, COLUMNS = sizeof column / sizeof *column };
-    ms_stmt_str(add, 3, ms_str_sub(text, name, group));
-    ms_stmt_str(add, 4, ms_str_sub(text, group, rest));
-    for (int n = 0; n < COLUMNS; n++)
-        ms_stmt_i64(add, FIRST + n, column[n]);
-    if (h.peer_plus_1 > 0)
-        ms_stmt_i64(add, FIRST + COLUMNS, h.peer_plus_1 - 1);
-    else
-        ms_stmt_null(add, FIRST + COLUMNS);
-    ms_stmt_str(add, FIRST + COLUMNS + 1, ms_str_sub(text, rest, text.n));
-    return true;
-}
-
-void mstx__hangs_write(struct mstx_writer *w, uint32_t process, int32_t rank,
-                       const struct mstx_texts *t)
-{
-    struct ms_err err = {0};
-    struct ms_stmt *add = NULL;
-    if (t->hangs.n == 0)
-        return;
-    enum ms_rc rc = ms_store_prepare(mstx__writer_store(w), &add,
-                                     "INSERT INTO hangs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", &err);
-    for (size_t i = 0; rc == MS_OK && i < t->hangs.n; i++) {
-        ms_stmt_i64(add, 1, process);
-        ms_stmt_i64(add, 2, rank);
-        if (bind(add, t->hangs.p[i].text))
-            rc = ms_stmt_run(add, &err);
+    const uint8_t op = (uint8_t)ms_stmt_get_i64(st, 5);
+    ms_message_str(m, "call", ms_stmt_get_str(st, 2));
+    if (op != MSTX_COMM_NONE && mstx_comm_op_class(op) < MSTX_SEQUENCES)
+        ms_message_i64(m, "seq", ms_stmt_get_i64(st, 4));
+    if (!ms_stmt_is_null(st, 9) && ms_stmt_get_i64(st, 9) >= 0 && mstx_comm_op_has_peer(op)) {
+        const bool is_from = op == MSTX_COMM_RECV || op == MSTX_COMM_PROBE;
+        ms_message_str(m, "way",
+                       ms_str_of(is_from                ? "from"
+                                 : op == MSTX_COMM_SEND ? "to"
+                                                        : "with"));
+        ms_message_i64(m, "peer", ms_stmt_get_i64(st, 9));
     }
-    if (rc != MS_OK)
-        mstx__writer_fail(w, &err);
-    ms_stmt_free(add);
+    if (ms_stmt_get_str(st, 3).n != 0)
+        ms_message_str(m, "comm", ms_stmt_get_str(st, 3));
 }
 
-/* ---- findings -------------------------------------------------------------------- */
+typedef void hang_say_fn(struct mstx_finding *f, struct ms_stmt *st);
 
-static void copy(char *out, size_t cap, struct ms_str s)
+static void say_waits(struct mstx_finding *f, struct ms_stmt *st)
 {
-    snprintf(out, cap, "%.*s", MS_STR_ARG(s));
+    const bool on_device = ms_stmt_get_i64(st, 7) != 0;
+    ms_message_begin(&f->said, on_device ? &mstx_say_device_late : &mstx_say_waits);
+    mstx__message_process(&f->said, f->rank, ms_stmt_get_i64(st, 1), ms_stmt_get_str(st, 8));
+    ms_message_f64(&f->said, "waited_s", f->value);
+    if (!on_device) {
+        say_call(&f->said, st);
+        return;
+    }
+    ms_message_str(&f->said, "call", ms_stmt_get_str(st, 2));
+    ms_message_str(&f->said, "stream", ms_stmt_get_str(st, 3));
 }
 
-static void put_call(char out[MSTX_COMM_SPOKEN], struct ms_stmt *st)
+static void say_misses(struct mstx_finding *f, struct ms_stmt *st,
+                       const struct ms_message_kind *kind)
 {
-    struct mstx_comm_told c = {.op = (uint8_t)ms_stmt_get_i64(st, 5),
-                               .seq = (uint32_t)ms_stmt_get_i64(st, 4),
-                               .peer =
-                                   ms_stmt_is_null(st, 9) ? -1 : (int32_t)ms_stmt_get_i64(st, 9)};
-    copy(c.name, sizeof c.name, ms_stmt_get_str(st, 2));
-    copy(c.group, sizeof c.group, ms_stmt_get_str(st, 3));
-    mstx_comm_speak(out, &c);
+    ms_message_begin(&f->said, kind);
+    ms_message_i64(&f->said, "rank", f->rank);
+    ms_message_i64(&f->said, "waiting", ms_stmt_get_i64(st, 1));
+    ms_message_f64(&f->said, "waited_s", f->value);
+    say_call(&f->said, st);
 }
 
-typedef void hang_text_fn(struct mstx_finding *f, struct ms_stmt *st);
-
-static void waits(struct mstx_finding *f, struct ms_stmt *st)
+static void say_misses_collective(struct mstx_finding *f, struct ms_stmt *st)
 {
-    char call[MSTX_COMM_SPOKEN], who[MSTX_WHO_MAX];
-    put_call(call, st);
-    mstx__put_who(who, f->rank, ms_stmt_get_i64(st, 1), ms_stmt_get_str(st, 8));
-    if (ms_stmt_get_i64(st, 7) != 0)
-        snprintf(f->text, sizeof f->text,
-                 "the device of %s did not come to %.*s on %.*s for %.1f s", who,
-                 MS_STR_ARG(ms_stmt_get_str(st, 2)), MS_STR_ARG(ms_stmt_get_str(st, 3)), f->value);
-    else
-        snprintf(f->text, sizeof f->text, "%s waited in %.110s for %.1f s", who, call, f->value);
+    say_misses(f, st, &mstx_say_misses_collective);
 }
 
-static void is_missed(struct mstx_finding *f, struct ms_stmt *st, const char *where)
+static void say_misses_transfer(struct mstx_finding *f, struct ms_stmt *st)
 {
-    char call[MSTX_COMM_SPOKEN];
-    const int64_t there = ms_stmt_get_i64(st, 1);
-    put_call(call, st);
-    snprintf(f->text, sizeof f->text,
-             "rank %" PRId32 " did not come to %s%.110s, in which %" PRId64
-             " rank%s waited for %.1f s",
-             f->rank, where, call, there, there == 1 ? "" : "s", f->value);
+    say_misses(f, st, &mstx_say_misses_transfer);
 }
 
-static void misses_collective(struct mstx_finding *f, struct ms_stmt *st)
-{
-    is_missed(f, st, "");
-}
-
-static void misses_transfer(struct mstx_finding *f, struct ms_stmt *st)
-{
-    is_missed(f, st, "the other end of ");
-}
-
-/* Columns: rank, number for the text, name, comm, seq, op, waited_ns, on_device, process, peer or NULL. */
-static enum ms_rc find(struct mstx_tl *tl, struct mstx_report *r, const char *sql,
-                       enum mstx_severity severity, hang_text_fn *text, struct ms_err *err)
+/* Columns: rank, a number for the sentence, name, comm, seq, op, waited_ns, on_device, process,
+ * peer or NULL. */
+static enum ms_rc find_rows(struct mstx_tl *tl, mstx_findings *to, const char *sql,
+                            enum mstx_severity severity, hang_say_fn *say, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql, err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
-        struct mstx_finding *f =
-            mstx__finding_add(r, "hang", severity, (int32_t)ms_stmt_get_i64(st, 0),
-                              (double)ms_stmt_get_i64(st, 6) / 1e9);
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
+        struct mstx_finding *f = mstx__finding_add(to, "hang", &mstx_say_waits, severity,
+                                                   (int32_t)ms_stmt_get_i64(st, 0),
+                                                   (double)ms_stmt_get_i64(st, 6) / 1e9);
         if (f == NULL) {
             rc = ms_no_memory(err);
             break;
         }
-        text(f, st);
-        rc = ms_stmt_step(st, &more, err);
+        say(f, st);
     }
     ms_stmt_free(st);
     return rc;
@@ -178,7 +130,7 @@ static_assert(MSTX_COMM_BARRIER == 1 && MSTX_COMM_NEIGHBOR_ALLTOALL_W == 22, "co
     "   AND b.op = t.way AND b.peer = t.there AND b.tag = t.tag AND b.start_ns <= t.start_ns)"     \
     " GROUP BY t.peer ORDER BY 1 LIMIT 100"
 
-/* Of several that one call waits for, those are passed over whose other end waits as well. */
+/* Passes over ranks that wait as well, of several that one call waits for. */
 #define VICTIMS                                                                                    \
     "SELECT h.rank, p.pid, h.name, h.comm, h.seq, h.op, h.waited_ns, h.on_device, p.name, h.peer"  \
     " FROM hangs h JOIN processes p ON p.id = h.process"                                           \
@@ -187,29 +139,26 @@ static_assert(MSTX_COMM_BARRIER == 1 && MSTX_COMM_NEIGHBOR_ALLTOALL_W == 22, "co
     "   AND g.peer NOT IN " WAITING ")"                                                            \
     " ORDER BY h.rank, h.on_device LIMIT 1000"
 
-enum ms_rc mstx__find_hangs(struct mstx_tl *tl, struct mstx_report *r, struct ms_err *err)
+enum ms_rc mstx__find_hangs(struct mstx_tl *tl, mstx_findings *to, struct ms_err *err)
 {
-    size_t before = r->findings.n;
-    MS_TRY(find(tl, r, COLLECTIVE, MSTX_ERROR_FINDING, misses_collective, err));
-    MS_TRY(find(tl, r, TRANSFER, MSTX_ERROR_FINDING, misses_transfer, err));
-    bool is_explained = r->findings.n > before; /* then the others are its victims */
-    return find(tl, r, VICTIMS, is_explained ? MSTX_WARNING_FINDING : MSTX_ERROR_FINDING, waits,
-                err);
+    size_t before = to->n;
+    MS_TRY(find_rows(tl, to, COLLECTIVE, MSTX_ERROR_FINDING, say_misses_collective, err));
+    MS_TRY(find_rows(tl, to, TRANSFER, MSTX_ERROR_FINDING, say_misses_transfer, err));
+    bool is_explained = to->n > before; /* then the others are its victims */
+    return find_rows(tl, to, VICTIMS, is_explained ? MSTX_WARNING_FINDING : MSTX_ERROR_FINDING,
+                     say_waits, err);
 }
 
 enum ms_rc mstx__hangs_stacks(struct mstx_tl *tl, mstx_stacks_fn *fn, void *ctx, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
                             "SELECT rank, name, stacks FROM hangs WHERE stacks <> ''"
                             " ORDER BY rank, process, rowid",
                             err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
         fn(ctx, (int32_t)ms_stmt_get_i64(st, 0), ms_stmt_get_str(st, 1), ms_stmt_get_str(st, 2));
-        rc = ms_stmt_step(st, &more, err);
-    }
     ms_stmt_free(st);
     return rc;
 }

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_hang: communication calls that did not return, from HANG texts to run.db.  The report makes
- * findings of them: see tl_report.h.
+ * hang: communication calls that did not return, as findings.
  */
-#ifndef MSTX_TL_HANG_H
-#define MSTX_TL_HANG_H
+#ifndef MSTX_CONCLUDE_HANG_H
+#define MSTX_CONCLUDE_HANG_H
 
-#include "mstx/timeline.h"
-#include "mstx/tl_texts.h"
+#include "mstx/conclude/findings.h"
 
-/* Rows of the table hangs for one process. What makes no sense is passed over; a failure stays
- * in the writer. */
-void mstx__hangs_write(struct mstx_writer *w, uint32_t process, int32_t rank,
-                       const struct mstx_texts *t);
+/* Adds findings of communication calls that do not return, and of the ranks that are missing from
+ * them. */
+enum ms_rc mstx__find_hangs(struct mstx_tl *tl, mstx_findings *to, struct ms_err *err) MS_MUST_USE;
 /* The stacks that were kept when something hung, by rank and time: what the rank waited in, and the
  * stacks of all its threads as text, borrowed for the call. */
 typedef void mstx_stacks_fn(void *ctx, int32_t rank, struct ms_str name, struct ms_str stacks);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_names: count, total, mean and percentiles of every name in every domain.
+ * name_totals: see the header.
  *
  * The first durations of a name are kept as they are; when they become many they
  * go into a histogram whose classes are 1/128 of a power of two wide, which
  * bounds both memory and the error of a percentile.
  */
-#include "mstx/tl_export.h"
-#include "mstx/tl_report.h"
+#include "mstx/conclude/name_totals.h"
 
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
 #include <stdlib.h>
 
@@ -150,7 +150,7 @@ static enum ms_rc take_event(void *ctx, const struct mstx_event *ev, struct ms_e
 static int by_value(const void *pa, const void *pb)
 {
     const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-    return a < b ? -1 : a > b;
+    return MS_ORDER(a, b, 0);
 }
 
 /* The smallest duration that at least that part of all do not exceed. */
@@ -281,8 +281,8 @@ static void free_measuring(struct measuring *m)
     ms_arena_free(m->arena);
 }
 
-static enum ms_rc measure(struct mstx_tl *tl, const struct mstx_part *part, int64_t time_ns,
-                          mstx_name_rows *rows, struct ms_err *err)
+static enum ms_rc measure_names(struct mstx_tl *tl, const struct mstx_part *part, int64_t time_ns,
+                                mstx_name_rows *rows, struct ms_err *err)
 {
     struct measuring m = {.arena = ms_arena_new((size_t)1 << 34), .time_ns = time_ns};
     enum ms_rc rc = m.arena != NULL ? MS_OK : ms_no_memory(err);
@@ -290,8 +290,7 @@ static enum ms_rc measure(struct mstx_tl *tl, const struct mstx_part *part, int6
         rc = part != NULL ? measure_part(tl, &m, part, err) : measure_threads(tl, &m, err);
     for (size_t i = 0; i < m.group.n && rc == MS_OK; i++)
         rc = add_row(tl, &m, &m.group.p[i], rows, err);
-    if (rows->n != 0)
-        qsort(rows->p, rows->n, sizeof *rows->p, row_order);
+    ms_vec_sort(rows, row_order);
     free_measuring(&m);
     return rc;
 }
@@ -300,11 +299,11 @@ enum ms_rc mstx_names_measure(struct mstx_tl *tl, mstx_name_rows *rows, struct m
 {
     int64_t start, end;
     mstx_tl_span(tl, &start, &end);
-    return measure(tl, NULL, end - start, rows, err);
+    return measure_names(tl, NULL, end - start, rows, err);
 }
 
 enum ms_rc mstx_names_measure_part(struct mstx_tl *tl, const struct mstx_part *part,
                                    mstx_name_rows *rows, struct ms_err *err)
 {
-    return measure(tl, part, part->to - part->from, rows, err);
+    return measure_names(tl, part, part->to - part->from, rows, err);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_prometheus: aggregates of a run in the text format of Prometheus, for a textfile collector or a
+ * prometheus: aggregates of a run in the text format of Prometheus, for a textfile collector or a
  * push gateway.  Series are per rank or per communicator and operation, never per call.
  */
-#include "mstx/tl_report.h"
+#include "mstx/conclude/run_report.h"
 
 #include <inttypes.h>
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_db: where a run.db lies, whether it is still true, and what makes it.
+ * run_ready: see the header.
  */
-#include "mstx/tl_flight.h"
-#include "mstx/tl_import.h"
-#include "mstx/tl_read.h"
-#include "mstx/tl_report.h"
-#include "mstx/tl_schema.h"
-#include "mstx/tl_share.h"
+#include "mstx/conclude/run_ready.h"
+
+#include "mstx/conclude/conclude.h"
+#include "mstx/foreign/from_ascend.h"
+#include "mstx/foreign/from_chrome.h"
+#include "mstx/foreign/from_flight.h"
+#include "mstx/import/exchange.h"
+#include "mstx/rundb/run_schema.h"
+#include "mstx/rundb/run_write.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -70,49 +73,28 @@ static enum ms_rc look_for_live(struct ms_store *s, bool *live)
 static enum ms_rc compare_sources(struct ms_store *s, const char *run, bool *changed, size_t *n)
 {
     struct ms_stmt *st;
-    bool more;
     MS_TRY(look_for_live(s, changed));
     MS_TRY(ms_store_prepare(s, &st, "SELECT path, bytes, mtime_ns FROM sources", NULL));
-    enum ms_rc rc = ms_stmt_step(st, &more, NULL);
-    while (rc == MS_OK && more && !*changed) {
+    enum ms_rc rc = MS_OK;
+    while (!*changed && ms_stmt_next(st, &rc, NULL)) {
         char *path = ms_str_dup(ms_stmt_get_str(st, 0));
         *changed =
             path == NULL || has_changed(run, path, ms_stmt_get_i64(st, 1), ms_stmt_get_i64(st, 2));
         ms_free(path);
         ++*n;
-        rc = ms_stmt_step(st, &more, NULL);
     }
     ms_stmt_free(st);
     return rc;
 }
 
-static void ignore_problem(void *ctx, const char *file, struct ms_err *err)
-{
-    (void)ctx;
-    (void)file;
-    (void)err;
-}
-
 /* Files that an import of the directory reads. */
 static size_t count_files(const char *dir)
 {
-    struct mstx_procs procs;
-    const struct mstx_problems ignore = {ignore_problem, NULL};
-    size_t n = 0;
-    if (mstx__procs_find(&procs, dir, NULL) != MS_OK)
-        return 0;
-    for (size_t i = 0; i < procs.list.n; i++) {
-        struct mstx_proc *p = &procs.list.p[i];
-        if (mstx__proc_open(p, &ignore, NULL) == MS_OK)
-            n += p->seg.n + p->has_strings;
-        mstx__proc_close(p);
-    }
-    if (procs.list.n == 0)
+    bool is_capture;
+    size_t n = mstx__count_capture_files(dir, &is_capture);
+    if (!is_capture)
         n = mstx__count_flight_files(dir);
-    if (n == 0)
-        n = mstx__count_ascend_files(dir);
-    mstx__procs_free(&procs);
-    return n;
+    return n != 0 ? n : mstx__count_ascend_files(dir);
 }
 
 bool mstx_db_is_stale(const char *path, const char *db)
@@ -120,6 +102,8 @@ bool mstx_db_is_stale(const char *path, const char *db)
     struct ms_store *s;
     bool changed = false;
     size_t n = 0;
+    if (strcmp(path, db) == 0) /* a run.db is shown as it is, also where its sources are not */
+        return false;
     if (ms_path_kind(db) != MS_KIND_FILE || ms_store_open(&s, db, NULL) != MS_OK)
         return true;
     enum ms_rc rc = compare_sources(s, path, &changed, &n);
@@ -131,7 +115,7 @@ bool mstx_db_is_stale(const char *path, const char *db)
 
 /* ---- making ----------------------------------------------------------------- */
 
-bool mstx__is_sqlite(const char *path)
+static bool is_sqlite(const char *path)
 {
     struct ms_file f;
     const struct ms_str magic = MS_STR("SQLite format 3");
@@ -153,6 +137,17 @@ static enum ms_rc import_trace(const char *path, struct mstx_writer *w,
     return rc;
 }
 
+static void put_totals(struct mstx_import_result *r, const struct mstx_writer *w)
+{
+    const struct mstx_writer_totals t = mstx__writer_totals(w);
+    r->tracks = t.tracks;
+    r->processes = t.processes;
+    r->events = t.events;
+    r->problems = t.problems;
+    r->start_ns = t.start_ns;
+    r->end_ns = t.end_ns;
+}
+
 static enum ms_rc import_file(const char *path, const char *db, struct mstx_import_result *result,
                               struct ms_err *err)
 {
@@ -162,11 +157,11 @@ static enum ms_rc import_file(const char *path, const char *db, struct mstx_impo
     mstx__writer_meta(w, "path", path);
     enum ms_rc rc;
     if (ms_path_kind(path) == MS_KIND_FILE)
-        mstx__import_source(w, path);
+        mstx__writer_source(w, path);
     const bool is_dir = ms_path_kind(path) == MS_KIND_DIR;
     if (is_dir ? mstx__count_flight_files(path) != 0 : mstx__is_flight_file(path))
         rc = mstx__import_flight(path, w, result, err);
-    else if (is_dir || mstx__is_sqlite(path))
+    else if (is_dir || is_sqlite(path))
         rc = mstx__import_ascend(path, w, result, err);
     else
         rc = import_trace(path, w, result, err);
@@ -174,37 +169,15 @@ static enum ms_rc import_file(const char *path, const char *db, struct mstx_impo
         mstx__writer_abort(w);
         return rc;
     }
-    mstx__writer_totals(w, result);
+    put_totals(result, w);
     return mstx__writer_commit(w, err);
 }
 
-/* What the first screen of a viewer shows is found once, here. */
-static enum ms_rc add_findings(const char *db, struct ms_err *err)
-{
-    struct mstx_tl *tl;
-    struct mstx_report r;
-    MS_TRY(mstx__tl_open_db(&tl, db, err));
-    /* Inside a transaction the file is locked once, not for every question. */
-    enum ms_rc rc = ms_store_exec(mstx_tl_store(tl), "BEGIN", err);
-    if (rc == MS_OK)
-        rc = mstx_report_make(tl, false, &r, err);
-    mstx_tl_close(tl);
-    if (rc == MS_OK) {
-        rc = mstx_report_save(&r, db, err);
-        mstx_report_free(&r);
-    }
-    return rc;
-}
-
-/* Files of others, and nothing of ours. */
+/* True for a directory with files of other tools and no capture of msprobe. */
 static bool is_foreign(const char *dir)
 {
-    struct mstx_procs procs;
-    if (mstx__procs_find(&procs, dir, NULL) != MS_OK)
-        return false;
-    const bool is_ours = procs.list.n != 0;
-    mstx__procs_free(&procs);
-    return !is_ours && (mstx__count_flight_files(dir) != 0 || mstx__count_ascend_files(dir) != 0);
+    return !mstx__is_capture(dir) &&
+           (mstx__count_flight_files(dir) != 0 || mstx__count_ascend_files(dir) != 0);
 }
 
 static enum ms_rc import_to(const char *path, const char *db, const struct mstx_import_how *how,
@@ -224,16 +197,16 @@ static enum ms_rc import_to(const char *path, const char *db, const struct mstx_
     default:
         return ms_fail_kind(path, err);
     }
-    return ms_par_rank(how->par) == 0 ? add_findings(db, err) : MS_OK;
+    return ms_par_rank(how->par) == 0 ? mstx__conclude(db, err) : MS_OK;
 }
 
-static enum ms_rc publish(const char *whole, const char *db, struct ms_err *err)
+static enum ms_rc publish_database(const char *whole, const char *db, struct ms_err *err)
 {
     int fd = open(whole, O_RDWR | O_CLOEXEC);
     return fd >= 0 ? ms_tmp_publish(fd, whole, db, err) : ms_fail_sys(err, "%s", whole);
 }
 
-/* Hosts may have the same process numbers. */
+/* Makes a temporary name that holds the MPI rank, because process ids of several hosts may be equal. */
 static enum ms_rc new_name(char **whole, const char *db, const struct mstx_import_how *how,
                            struct ms_err *err)
 {
@@ -259,7 +232,7 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
     MS_TRY(new_name(&whole, db, how, err));
     enum ms_rc rc = import_to(path, whole, how, result, err);
     if (rc == MS_OK && is_first)
-        rc = publish(whole, db, err);
+        rc = publish_database(whole, db, err);
     if (rc != MS_OK || !is_first) {
         unlink(whole);
         ms_tmp_forget(whole);
@@ -309,9 +282,23 @@ static enum ms_rc make_where_possible(const char *path, char **db, struct ms_err
     return mstx_db_is_stale(path, other) ? mstx_import(path, other, &ignored, err) : MS_OK;
 }
 
+/* True for a database of ours, whatever its name; one of a profiler is imported. */
+static bool is_run_db(const char *path)
+{
+    struct mstx_tl *tl;
+    if (ms_path_kind(path) != MS_KIND_FILE)
+        return false;
+    if (ms_str_is(ms_path_base(path), MSTX_DB_NAME))
+        return true;
+    if (!is_sqlite(path) || mstx_tl_open(&tl, path, NULL) != MS_OK)
+        return false;
+    mstx_tl_close(tl);
+    return true;
+}
+
 enum ms_rc mstx_db_prepare(const char *path, char **db, struct ms_err *err)
 {
-    *db = mstx_db_path(path);
+    *db = is_run_db(path) ? ms_str_dup(ms_str_of(path)) : mstx_db_path(path);
     if (*db == NULL)
         return ms_no_memory(err);
     enum ms_rc rc = mstx_db_is_stale(path, *db) ? make_where_possible(path, db, err) : MS_OK;
@@ -319,5 +306,15 @@ enum ms_rc mstx_db_prepare(const char *path, char **db, struct ms_err *err)
         ms_free(*db);
         *db = NULL;
     }
+    return rc;
+}
+
+enum ms_rc mstx_run_open(struct mstx_tl **tl, const char *path, struct ms_err *err)
+{
+    char *db;
+    *tl = NULL;
+    MS_TRY(mstx_db_prepare(path, &db, err));
+    enum ms_rc rc = mstx_tl_open(tl, db, err);
+    ms_free(db);
     return rc;
 }

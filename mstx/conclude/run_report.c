@@ -1,27 +1,88 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_report_out: a report as text for people and as JSON for programs: the same
- * things in the same order.
+ * run_report: read from run.db, then as text for people and as JSON for programs: the same things in the
+ * same order.
  */
-#include "mstx/tl_report.h"
+#include "mstx/conclude/run_report.h"
 
-#include "mstx/tl_hang.h"
+#include "mstx/conclude/hang.h"
 
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 #include "probe/base/store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+/* ---- reading ---------------------------------------------------------------- */
+
+/* What recording took in the processes that measured it. */
+static enum ms_rc read_cost(struct mstx_tl *tl, struct mstx_report *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
+                            "SELECT ifnull(sum(cost_ns), 0), ifnull(sum(end_ns - start_ns), 0)"
+                            " FROM processes WHERE end_ns > start_ns AND cost_ns > 0",
+                            err));
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && more) {
+        r->cost_ns = ms_stmt_get_i64(st, 0);
+        r->costed_ns = ms_stmt_get_i64(st, 1);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc measure_names(struct mstx_tl *tl, struct mstx_report *r, struct ms_err *err)
+{
+    MS_TRY(mstx_names_measure(tl, &r->names, err));
+    MS_TRY(mstx_comm_measure(tl, &r->comms, err));
+    return mstx_use_measure(tl, &r->use, err);
+}
+
+static enum ms_rc read_all(struct mstx_tl *tl, bool with_names, struct mstx_report *r,
+                           struct ms_err *err)
+{
+    MS_TRY(mstx_findings_read(tl, &r->findings, err));
+    /* The table steps does not hold how the steps were found. */
+    MS_TRY(mstx_steps_find(tl, &r->steps, err));
+    MS_TRY(mstx__steps_median(&r->steps, &r->step_median_ns, err));
+    MS_TRY(read_cost(tl, r, err));
+    if (with_names)
+        MS_TRY(measure_names(tl, r, err));
+    MS_TRY(mstx_clocks_measure(tl, &r->clocks, err));
+    return mstx__tl_check(tl, err);
+}
+
+enum ms_rc mstx_report_read(struct mstx_tl *tl, bool with_names, struct mstx_report *r,
+                            struct ms_err *err)
+{
+    *r = (struct mstx_report){0};
+    const enum ms_rc rc = read_all(tl, with_names, r, err);
+    if (rc != MS_OK)
+        mstx_report_free(r);
+    return rc;
+}
+
+void mstx_report_free(struct mstx_report *r)
+{
+    mstx_steps_free(&r->steps);
+    ms_vec_free(&r->findings);
+    ms_vec_free(&r->names);
+    mstx_comm_rows_free(&r->comms);
+    mstx_use_free(&r->use);
+}
+
+/* ---- text ------------------------------------------------------------------- */
+
 static const char *source_text(enum mstx_step_source s)
 {
     static const char *const text[] = {"none", "ranges", "marks", "period"};
     return text[s];
 }
-
-/* ---- text ------------------------------------------------------------------- */
 
 static void text_head(struct mstx_tl *tl, const char *path, struct ms_buf *out)
 {
@@ -55,9 +116,11 @@ static void text_cost(const struct mstx_report *r, struct ms_buf *out)
 static void text_findings(const struct mstx_report *r, struct ms_buf *out)
 {
     ms_buf_puts(out, "\nfindings\n");
-    for (size_t i = 0; i < r->findings.n; i++)
-        ms_buf_printf(out, "  %-7s  %s\n", mstx_severity_text(r->findings.p[i].severity),
-                      r->findings.p[i].text);
+    for (size_t i = 0; i < r->findings.n; i++) {
+        ms_buf_printf(out, "  %-7s  ", mstx_severity_text(r->findings.p[i].severity));
+        ms_message_speak(ms_message_said(&r->findings.p[i].said), out);
+        ms_buf_putc(out, '\n');
+    }
     if (r->findings.n == 0)
         ms_buf_puts(out, "  none\n");
 }
@@ -91,7 +154,7 @@ static int slower_first(const void *pa, const void *pb)
     int64_t dur_a = a->end_ns - a->start_ns, dur_b = b->end_ns - b->start_ns;
     if (dur_a != dur_b)
         return dur_a > dur_b ? -1 : 1;
-    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+    return MS_ORDER(a->start_ns, b->start_ns, 0);
 }
 
 static void text_step(struct mstx_tl *tl, const struct mstx_step *s, int64_t median,
@@ -233,9 +296,11 @@ static void text_stacks(struct mstx_tl *tl, size_t most, struct ms_buf *out)
 void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       size_t most, struct ms_buf *out)
 {
-    const struct mstx_finding *head = mstx_report_headline(r);
-    if (head != NULL)
-        ms_buf_printf(out, "%s\n\n", head->text);
+    const struct mstx_finding *head = mstx_findings_headline(&r->findings);
+    if (head != NULL) {
+        ms_message_speak(ms_message_said(&head->said), out);
+        ms_buf_puts(out, "\n\n");
+    }
     text_head(tl, path, out);
     text_clocks(r, out);
     text_cost(r, out);
@@ -278,8 +343,19 @@ static void json_run(struct mstx_tl *tl, const struct mstx_report *r, const char
     ms_jwrite_obj_end(w);
 }
 
-static void json_finding(const struct mstx_finding *f, struct ms_jwrite *w)
+/* What `said` or `where` writes, as a string; null where that is nothing. */
+static void json_text(const struct ms_buf *b, struct ms_jwrite *w)
 {
+    if (ms_buf_check(b, &w->err) == MS_OK && b->n != 0)
+        ms_jwrite_str(w, ms_buf_slice(b));
+    else
+        ms_jwrite_null(w);
+}
+
+static void json_finding(const struct mstx_finding *f, mstx_where_fn *where, struct ms_jwrite *w)
+{
+    struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
+    ms_message_speak(ms_message_said(&f->said), &text);
     ms_jwrite_obj(w);
     ms_jwrite_kstr(w, "kind", f->kind);
     ms_jwrite_kstr(w, "severity", mstx_severity_text(f->severity));
@@ -296,12 +372,14 @@ static void json_finding(const struct mstx_finding *f, struct ms_jwrite *w)
     }
     ms_jwrite_arr_end(w);
     ms_jwrite_kf64(w, "value", f->value);
-    ms_jwrite_kstr(w, "text", f->text);
+    key(w, "text");
+    json_text(&text, w);
     key(w, "where");
-    if (f->place[0] != '\0')
-        ms_jwrite_str(w, ms_str_of(f->place));
-    else
-        ms_jwrite_null(w);
+    ms_buf_clear(&text);
+    if (where != NULL)
+        where(f, &text);
+    json_text(&text, w);
+    ms_buf_free(&text);
     key(w, "evidence");
     if (f->evidence[0] != '\0')
         ms_jwrite_str(w, ms_str_of(f->evidence));
@@ -328,7 +406,7 @@ static void json_steps(struct mstx_tl *tl, const struct mstx_report *r, struct m
 static void json_ranks(struct mstx_tl *tl, struct ms_jwrite *w)
 {
     struct ms_stmt *st;
-    bool more = false;
+    enum ms_rc rc = MS_OK;
     ms_jwrite_arr(w);
     if (ms_store_prepare(mstx_tl_store(tl), &st,
                          "SELECT rank, host, pid, state, records, events, unfinished, dropped,"
@@ -336,7 +414,7 @@ static void json_ranks(struct mstx_tl *tl, struct ms_jwrite *w)
                          &w->err) == MS_OK) {
         static const char *const names[] = {"records", "events", "unfinished", "dropped",
                                             "overhead_ns"};
-        while (ms_stmt_step(st, &more, &w->err) == MS_OK && more) {
+        while (ms_stmt_next(st, &rc, &w->err)) {
             ms_jwrite_obj(w);
             ms_jwrite_ki64(w, "rank", ms_stmt_get_i64(st, 0));
             key(w, "host");
@@ -388,7 +466,7 @@ static void json_comm(const struct mstx_comm_row *r, struct ms_jwrite *w)
 }
 
 void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
-                      struct ms_jwrite *w)
+                      mstx_where_fn *where, struct ms_jwrite *w)
 {
     ms_jwrite_obj(w);
     key(w, "run");
@@ -396,7 +474,7 @@ void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const cha
     key(w, "findings");
     ms_jwrite_arr(w);
     for (size_t i = 0; i < r->findings.n; i++)
-        json_finding(&r->findings.p[i], w);
+        json_finding(&r->findings.p[i], where, w);
     ms_jwrite_arr_end(w);
     key(w, "steps");
     json_steps(tl, r, w);

@@ -1,60 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_steps: finds the steps of a training run in its marks and ranges.
+ * steps: finds the steps of a training run in its marks and ranges.
  *
  * The track of a process with the most events named like steps gives them.
  * Without any, a name whose events return regularly will do: of those that are
  * spread over most of the track, the one with the longest period, as a step
  * holds everything that returns more often.
  */
-#include "mstx/tl_report.h"
+#include "mstx/conclude/steps.h"
+
+#include "mstx/format/step_name.h"
 
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 #include "probe/base/store.h"
 
 #include <stdlib.h>
-
-/* ---- names of steps --------------------------------------------------------- */
-
-static const char *const step_words[] = {"profilerstep", "train_step", "training_step", "trainstep",
-                                         "global_step",  "step",       "iteration",     "iter"};
-
-static bool starts_with_word(struct ms_str s, const char *word)
-{
-    size_t n = strlen(word);
-    for (size_t i = 0; i < n; i++) {
-        if (i >= s.n || (s.p[i] | 0x20) != (word[i] | 0x20))
-            return false;
-    }
-    return true;
-}
-
-/* What stands between word and number: "step 7", "step_7", "ProfilerStep#7", "iter: 7". */
-static struct ms_str pass_separators(struct ms_str s)
-{
-    while (s.n != 0 && strchr(" #_:=-", s.p[0]) != NULL && s.p[0] != '\0')
-        s = ms_str_sub(s, 1, s.n);
-    return s;
-}
-
-bool mstx_is_step_name(struct ms_str name, int64_t *number)
-{
-    *number = -1;
-    for (size_t i = 0; i < sizeof step_words / sizeof *step_words; i++) {
-        if (!starts_with_word(name, step_words[i]))
-            continue;
-        struct ms_str rest =
-            pass_separators(ms_str_sub(name, (uint32_t)strlen(step_words[i]), name.n));
-        uint64_t v;
-        if (rest.n == 0)
-            return true;
-        if (ms_str_u64(rest, &v) && v <= UINT32_MAX) {
-            *number = (int64_t)v;
-            return true;
-        }
-    }
-    return false;
-}
 
 /* ---- steps that say so ------------------------------------------------------ */
 
@@ -177,7 +138,6 @@ static enum ms_rc list_candidates(struct mstx_tl *tl, const struct mstx_track *t
                                   struct periodic *p, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more = true;
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
                             "SELECT name FROM names WHERE track = ? AND events BETWEEN ? AND ?"
                             " AND (last_ns - first_ns) * 2 > ? ORDER BY events, name LIMIT ?",
@@ -187,11 +147,9 @@ static enum ms_rc list_candidates(struct mstx_tl *tl, const struct mstx_track *t
     ms_stmt_i64(st, 3, RETURNS_MAX);
     ms_stmt_i64(st, 4, t->end_ns - t->start_ns);
     ms_stmt_i64(st, 5, CANDIDATES_MAX);
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more && p->n < CANDIDATES_MAX) {
+    enum ms_rc rc = MS_OK;
+    while (p->n < CANDIDATES_MAX && ms_stmt_next(st, &rc, err))
         p->list[p->n++] = (struct candidate){.name = (uint32_t)ms_stmt_get_i64(st, 0)};
-        rc = ms_stmt_step(st, &more, err);
-    }
     ms_stmt_free(st);
     return rc;
 }
@@ -214,7 +172,7 @@ static enum ms_rc take_candidate(void *ctx, const struct mstx_event *ev, struct 
 static int by_value(const void *pa, const void *pb)
 {
     const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-    return a < b ? -1 : a > b;
+    return MS_ORDER(a, b, 0);
 }
 
 /* No step of a training is shorter: a loop that only marks is none. */
@@ -325,4 +283,22 @@ enum ms_rc mstx_steps_find(struct mstx_tl *tl, struct mstx_steps *steps, struct 
 void mstx_steps_free(struct mstx_steps *steps)
 {
     ms_vec_free(&steps->list);
+}
+
+enum ms_rc mstx__steps_median(const struct mstx_steps *steps, int64_t *median_ns,
+                              struct ms_err *err)
+{
+    const size_t n = steps->list.n;
+    *median_ns = 0;
+    if (n == 0)
+        return MS_OK;
+    int64_t *dur = ms_calloc(n, sizeof *dur);
+    if (dur == NULL)
+        return ms_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        dur[i] = steps->list.p[i].end_ns - steps->list.p[i].start_ns;
+    qsort(dur, n, sizeof *dur, by_value);
+    *median_ns = dur[(n - 1) / 2];
+    ms_free(dur);
+    return MS_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_use: see the header.
+ * time_use: see the header.
  */
-#include "mstx/tl_use.h"
+#include "mstx/conclude/time_use.h"
 
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
@@ -43,19 +43,15 @@ static enum ms_rc take_memory(struct mstx_use *u, struct ms_stmt *st, struct ms_
 typedef enum ms_rc (*take_fn)(struct mstx_use *u, struct ms_stmt *st, struct ms_err *err);
 
 /* A database of an older version has no such table. */
-static enum ms_rc each(struct mstx_tl *tl, const char *sql, take_fn take, struct mstx_use *u,
-                       struct ms_err *err)
+static enum ms_rc each_row(struct mstx_tl *tl, const char *sql, take_fn take, struct mstx_use *u,
+                           struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     if (ms_store_prepare(mstx_tl_store(tl), &st, sql, NULL) != MS_OK)
         return MS_OK;
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
         rc = take(u, st, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
-    }
     ms_stmt_free(st);
     return rc;
 }
@@ -63,19 +59,19 @@ static enum ms_rc each(struct mstx_tl *tl, const char *sql, take_fn take, struct
 enum ms_rc mstx_use_measure(struct mstx_tl *tl, struct mstx_use *u, struct ms_err *err)
 {
     *u = (struct mstx_use){0};
-    enum ms_rc rc = each(
+    enum ms_rc rc = each_row(
         tl,
         "SELECT rank, count(*), avg(end_ns - start_ns), avg(computing_ns), avg(communication_ns),"
         " avg(exposed_ns), avg(overlapped_ns), avg(free_ns), avg(bubble_ns), avg(preparing_ns),"
         " avg(waiting_ns), avg(blame_ns) FROM rank_steps WHERE rank >= 0 GROUP BY rank ORDER BY 1",
         take_rank, u, err);
     if (rc == MS_OK)
-        rc = each(tl,
-                  "SELECT p.rank, t.name, max(n.max_ns), sum(n.events) FROM tracks t"
-                  " JOIN names n ON n.track = t.id JOIN processes p ON p.id = t.process"
-                  " WHERE t.kind = 1 AND (lower(t.unit) IN ('b', 'byte', 'bytes') OR"
-                  " t.name LIKE '%bytes%') GROUP BY p.rank, t.name ORDER BY p.rank, t.name",
-                  take_memory, u, err);
+        rc = each_row(tl,
+                      "SELECT p.rank, t.name, max(n.max_ns), sum(n.events) FROM tracks t"
+                      " JOIN names n ON n.track = t.id JOIN processes p ON p.id = t.process"
+                      " WHERE t.kind = 1 AND (lower(t.unit) IN ('b', 'byte', 'bytes') OR"
+                      " t.name LIKE '%bytes%') GROUP BY p.rank, t.name ORDER BY p.rank, t.name",
+                      take_memory, u, err);
     if (rc != MS_OK)
         mstx_use_free(u);
     return rc;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_use: what ranks did with their time and memory: their steps divided, how well the arithmetic
+ * time_use: what ranks did with their time and memory: their steps divided, how well the arithmetic
  * was used, and counters of memory.
  */
-#ifndef MSTX_TL_USE_H
-#define MSTX_TL_USE_H
+#ifndef MSTX_CONCLUDE_TIME_USE_H
+#define MSTX_CONCLUDE_TIME_USE_H
 
-#include "mstx/timeline.h"
+#include "mstx/rundb/run_query.h"
 
 #include "probe/base/jwrite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe_find: which files of which rank there are below a directory.
+ * ascend_files: see the header.
  *
  *     NAME_TIME_ascend_pt/profiler_info_7.json
  *                         ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_7.db, analysis.db,
@@ -9,10 +9,9 @@
  *
  * The rank stands in the name of a database, else beside the output's directory, else in info.json.
  */
-#include "mstx/recipe.h"
+#include "mstx/foreign/ascend_files.h"
 
-#include "mstx/tl_export.h"
-
+#include "probe/base/assert.h"
 #include "probe/base/io.h"
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"
@@ -23,7 +22,7 @@
 
 enum { DEPTH_MAX = 8, NO_RANK = -1 };
 
-/* "HEAD7TAIL" -> 7; NO_RANK: it is another name. */
+/* Returns 7 of "HEAD7TAIL", or NO_RANK of any other name. */
 static int64_t number_in(struct ms_str name, struct ms_str head, struct ms_str tail)
 {
     uint64_t n;
@@ -79,7 +78,7 @@ static char *analysis_in(const char *dir)
     return found;
 }
 
-/* profiler_info_7.json in the directory above. */
+/* Returns the rank of profiler_info_7.json in the directory above. */
 static int64_t rank_beside(const char *dir)
 {
     struct ms_dir list;
@@ -114,7 +113,8 @@ static int64_t rank_in_json(const char *path)
     return rank;
 }
 
-/* device_3/info.json.3 of a directory of msprof; without a rank in it the device's number. */
+/* Returns the rank in device_3/info.json.3 of a directory of msprof; where the file names no
+ * rank, the number of the device. */
 static int64_t rank_of_msprof(const char *dir)
 {
     for (int device = 0; device < 64; device++) {
@@ -130,11 +130,11 @@ static int64_t rank_of_msprof(const char *dir)
     return 0;
 }
 
-/* Takes profiler, which may be NULL. */
-static enum ms_rc take(struct mstx_recipe_run *r, int64_t rank, const char *dir, char *profiler,
-                       struct ms_err *err)
+/* Adds a rank and takes over profiler, which may be NULL. */
+static enum ms_rc add_rank(struct mstx_ascend_files *found, int64_t rank, const char *dir,
+                           char *profiler, struct ms_err *err)
 {
-    struct mstx_rank_files *f = ms_vec_push(&r->ranks);
+    struct mstx_rank_files *f = ms_vec_push(&found->ranks);
     if (f == NULL) {
         ms_free(profiler);
         return ms_no_memory(err);
@@ -143,8 +143,8 @@ static enum ms_rc take(struct mstx_recipe_run *r, int64_t rank, const char *dir,
     return f->dir != NULL ? MS_OK : ms_no_memory(err);
 }
 
-static enum ms_rc take_database(struct mstx_recipe_run *r, const char *dir, struct ms_str name,
-                                struct ms_err *err)
+static enum ms_rc add_database(struct mstx_ascend_files *found, const char *dir, struct ms_str name,
+                               struct ms_err *err)
 {
     int64_t rank = rank_of_database(name);
     if (rank == NO_RANK && is_msprof(name))
@@ -152,10 +152,10 @@ static enum ms_rc take_database(struct mstx_recipe_run *r, const char *dir, stru
     if (rank == NO_RANK)
         return MS_OK;
     char *path = ms_path_join(dir, name.p);
-    return path != NULL ? take(r, rank, dir, path, err) : ms_no_memory(err);
+    return path != NULL ? add_rank(found, rank, dir, path, err) : ms_no_memory(err);
 }
 
-/* Files that tell their rank only by where they lie. */
+/* Has the directory files whose rank only their place shows? */
 static bool has_output(const char *dir)
 {
     static const char *const names[] = {"analysis.db", "communication.json",
@@ -169,45 +169,47 @@ static bool has_output(const char *dir)
     return any;
 }
 
-static enum ms_rc look_below(struct mstx_recipe_run *r, const char *dir, int depth,
+static enum ms_rc search_dir(struct mstx_ascend_files *found, const char *dir, int depth,
                              struct ms_err *err);
 
-static enum ms_rc look_at(struct mstx_recipe_run *r, const char *dir, struct ms_str name, int depth,
-                          struct ms_err *err)
+static enum ms_rc search_entry(struct mstx_ascend_files *found, const char *dir, struct ms_str name,
+                               int depth, struct ms_err *err)
 {
     if (ms_str_ends(name, MS_STR(".db")))
-        return take_database(r, dir, name, err);
+        return add_database(found, dir, name, err);
     if (depth >= DEPTH_MAX || ms_str_is(name, MSTX_ANALYSIS_DIR))
         return MS_OK;
     char *path = ms_path_join(dir, name.p);
     if (path == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = ms_path_kind(path) == MS_KIND_DIR ? look_below(r, path, depth + 1, err) : MS_OK;
+    enum ms_rc rc =
+        ms_path_kind(path) == MS_KIND_DIR ? search_dir(found, path, depth + 1, err) : MS_OK;
     ms_free(path);
     return rc;
 }
 
-static enum ms_rc look_below(struct mstx_recipe_run *r, const char *dir, int depth,
+static enum ms_rc search_dir(struct mstx_ascend_files *found, const char *dir, int depth,
                              struct ms_err *err)
 {
     struct ms_dir list;
     struct ms_err aside = {0};
-    const size_t before = r->ranks.n;
+    const size_t before = found->ranks.n;
     if (ms_dir_list(&list, dir, &aside) != MS_OK)
-        return mstx__recipe_problem(r, dir, aside.msg, err);
+        return found->note_problem(found->ctx, dir, aside.msg, err);
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < list.names.n && rc == MS_OK; i++)
-        rc = look_at(r, dir, list.names.p[i], depth, err);
+        rc = search_entry(found, dir, list.names.p[i], depth, err);
     ms_dir_free(&list);
-    if (rc != MS_OK || r->ranks.n != before || !has_output(dir))
+    if (rc != MS_OK || found->ranks.n != before || !has_output(dir))
         return rc;
     const int64_t rank = rank_beside(dir);
-    return rank != NO_RANK ? take(r, rank, dir, NULL, err) : MS_OK;
+    return rank != NO_RANK ? add_rank(found, rank, dir, NULL, err) : MS_OK;
 }
 
 /* ---- ranks ------------------------------------------------------------------------- */
 
-/* Of a rank the newest: the names of directories hold the time, so they grow. */
+/* Of several directories of one rank only the newest is read: names of directories contain the
+ * time, so the greatest name is the newest. */
 static int by_rank(const void *pa, const void *pb)
 {
     const struct mstx_rank_files *a = pa, *b = pb;
@@ -236,63 +238,45 @@ static bool is_wanted(int64_t rank, const char *only)
     return false;
 }
 
-static enum ms_rc keep_one_of_each(struct mstx_recipe_run *r, const char *only, struct ms_err *err)
+static enum ms_rc keep_one_of_each(struct mstx_ascend_files *found, const char *only,
+                                   struct ms_err *err)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < r->ranks.n; i++) {
-        struct mstx_rank_files *f = &r->ranks.p[i];
-        const bool again = kept != 0 && r->ranks.p[kept - 1].rank == f->rank;
+    for (size_t i = 0; i < found->ranks.n; i++) {
+        struct mstx_rank_files *f = &found->ranks.p[i];
+        const bool again = kept != 0 && found->ranks.p[kept - 1].rank == f->rank;
         enum ms_rc rc = MS_OK;
         if (!again && is_wanted(f->rank, only)) {
-            r->ranks.p[kept++] = *f;
+            found->ranks.p[kept++] = *f;
             continue;
         }
         if (again)
-            rc = mstx__recipe_problem(r, f->dir,
-                                      "the same rank has been found elsewhere; the "
-                                      "newest directory is taken",
-                                      err);
+            rc = found->note_problem(found->ctx, f->dir,
+                                     "the same rank has been found elsewhere; the "
+                                     "newest directory is taken",
+                                     err);
         free_files(f);
         f->profiler = f->analysis = f->dir = NULL;
         if (rc != MS_OK)
             return rc;
     }
-    r->ranks.n = kept;
+    found->ranks.n = kept;
     return MS_OK;
 }
 
-enum ms_rc mstx__recipe_find(struct mstx_recipe_run *r, const char *only, struct ms_err *err)
+enum ms_rc mstx__ascend_files_find(struct mstx_ascend_files *found, const char *dir,
+                                   const char *only, struct ms_err *err)
 {
-    MS_TRY(look_below(r, r->path, 0, err));
-    if (r->ranks.n != 0)
-        qsort(r->ranks.p, r->ranks.n, sizeof *r->ranks.p, by_rank);
-    return keep_one_of_each(r, only, err);
+    ms_assert(found->note_problem != NULL && found->ranks.n == 0);
+    MS_TRY(search_dir(found, dir, 0, err));
+    if (found->ranks.n != 0)
+        qsort(found->ranks.p, found->ranks.n, sizeof *found->ranks.p, by_rank);
+    return keep_one_of_each(found, only, err);
 }
 
-void mstx__recipe_forget(struct mstx_recipe_run *r)
+void mstx__ascend_files_free(struct mstx_ascend_files *found)
 {
-    for (size_t i = 0; i < r->ranks.n; i++)
-        free_files(&r->ranks.p[i]);
-    ms_vec_free(&r->ranks);
-    ms_stmt_free(r->add_problem);
-    r->add_problem = NULL;
-}
-
-enum ms_rc mstx__recipe_problem(struct mstx_recipe_run *r, const char *file, const char *text,
-                                struct ms_err *err)
-{
-    r->bad++;
-    if (r->tell_problem != NULL) {
-        r->tell_problem(r->ctx, file, text);
-        return MS_OK;
-    }
-    if (r->add_problem == NULL) {
-        MS_TRY(ms_store_exec(r->s, "CREATE TABLE IF NOT EXISTS ImportProblem(file TEXT, text TEXT)",
-                             err));
-        MS_TRY(
-            ms_store_prepare(r->s, &r->add_problem, "INSERT INTO ImportProblem VALUES(?,?)", err));
-    }
-    ms_stmt_str(r->add_problem, 1, ms_str_of(file));
-    ms_stmt_str(r->add_problem, 2, ms_str_of(text));
-    return ms_stmt_run(r->add_problem, err);
+    for (size_t i = 0; i < found->ranks.n; i++)
+        free_files(&found->ranks.p[i]);
+    ms_vec_free(&found->ranks);
 }

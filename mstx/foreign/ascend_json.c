@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe_text_read: see recipe_text.h.
+ * ascend_json: see the header.
  */
-#include "mstx/recipe_text.h"
+#include "mstx/foreign/ascend_json.h"
 
 #include "probe/base/jread.h"
 
@@ -11,14 +11,14 @@ enum { AT_STEP = 1, AT_KIND, AT_OP, TEXT_MAX = 1 << 30 };
 struct reading {
     struct ms_jread r;
     struct ms_buf key[AT_OP + 1]; /* of each level */
-    mstx_text_op_fn fn;
+    mstx_ascend_op_fn fn;
     void *ctx;
 };
 
-static enum ms_rc take_op(struct reading *d, struct ms_err *err)
+static enum ms_rc read_op(struct reading *d, struct ms_err *err)
 {
-    struct mstx_text_op op = {ms_buf_slice(&d->key[AT_STEP]), ms_buf_slice(&d->key[AT_KIND]),
-                              ms_buf_slice(&d->key[AT_OP]), MS_STR_NONE, MS_STR_NONE};
+    struct mstx_ascend_op op = {ms_buf_slice(&d->key[AT_STEP]), ms_buf_slice(&d->key[AT_KIND]),
+                                ms_buf_slice(&d->key[AT_OP]), MS_STR_NONE, MS_STR_NONE};
     const enum ms_jtok t = ms_jread_next(&d->r);
     const char *start = d->r.tok;
     if (t == MS_J_ERR || ms_jread_skip(&d->r, t) == MS_J_ERR)
@@ -32,8 +32,9 @@ static enum ms_rc take_op(struct reading *d, struct ms_err *err)
     return d->fn(d->ctx, &op, err);
 }
 
-/* A key: its text is kept for what lies below; what is no object has nothing there. */
-static enum ms_rc take_key(struct reading *d, struct ms_err *err)
+/* Keeps the text of a key for the levels below. A key whose value is no object has nothing
+ * below. */
+static enum ms_rc read_key(struct reading *d, struct ms_err *err)
 {
     const uint32_t level = d->r.depth;
     struct ms_buf *key = &d->key[level];
@@ -49,7 +50,7 @@ static enum ms_rc take_key(struct reading *d, struct ms_err *err)
     if (rc != MS_OK)
         return rc;
     if (level == AT_OP)
-        return take_op(d, err);
+        return read_op(d, err);
     const enum ms_jtok t = ms_jread_next(&d->r);
     if (t != MS_J_OBJ && (t == MS_J_ERR || ms_jread_skip(&d->r, t) == MS_J_ERR))
         return ms_jread_fail(&d->r, err);
@@ -63,13 +64,13 @@ static enum ms_rc read_all(struct reading *d, struct ms_err *err)
         return ms_jread_reject(&d->r, err, "expected an object of steps");
     while ((t = ms_jread_next(&d->r)) > MS_J_END) {
         if (t == MS_J_KEY)
-            MS_TRY(take_key(d, err));
+            MS_TRY(read_key(d, err));
     }
     return t == MS_J_ERR ? ms_jread_fail(&d->r, err) : MS_OK;
 }
 
-enum ms_rc mstx__text_ops(const char *p, size_t n, mstx_text_op_fn fn, void *ctx,
-                          struct ms_err *err)
+enum ms_rc mstx__ascend_json_read(const char *p, size_t n, mstx_ascend_op_fn fn, void *ctx,
+                                  struct ms_err *err)
 {
     struct reading d = {.fn = fn, .ctx = ctx};
     for (int i = 0; i <= AT_OP; i++)

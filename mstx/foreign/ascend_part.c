@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * cl_ascend: what the database of an Ascend profiler brings to the analysis of all ranks.
+ * ascend_part: what the database of an Ascend profiler brings to the analysis of all ranks.
  *
  * Operations are timed on the device, so how long one lasts shows who waited.  The same operation has
  * the same name on all its ranks, hcom_allReduce__233_58_1, and the n-th of a name is the n-th
  * everywhere; each gets a number on its communicator when it is met first.  Where communication was not
  * profiled, marks of the framework tell of it: those have their number by their order.
  */
-#include "mstx/cl_ascend.h"
+#include "mstx/foreign/ascend_part.h"
 
-#include "mstx/recipe.h"
-#include "mstx/tl_comm_said.h"
+#include "mstx/foreign/ascend_tables.h"
+#include "mstx/foreign/sql/ascend_part.h"
+#include "mstx/format/comm_said.h"
+#include "mstx/import/cluster_save.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
@@ -20,27 +23,6 @@
 #include <string.h>
 
 enum { GROUP_RANKS_MAX = 65536 };
-
-static const char CALLS_SQL[] =
-    "SELECT g.value, n.value, ifnull(t.value, n.value), o.startNs, o.endNs, d.name, o.count,"
-    " i.src, i.dst, row_number() OVER (PARTITION BY o.groupName, o.opName ORDER BY o.startNs)"
-    " FROM COMMUNICATION_OP o LEFT JOIN STRING_IDS n ON n.id = o.opName"
-    " LEFT JOIN STRING_IDS t ON t.id = o.opType LEFT JOIN STRING_IDS g ON g.id = o.groupName"
-    " LEFT JOIN ENUM_HCCL_DATA_TYPE d ON d.id = o.dataType"
-    " LEFT JOIN (SELECT opId, min(srcRank) AS src, min(dstRank) AS dst FROM"
-    " COMMUNICATION_TASK_INFO GROUP BY opId HAVING min(srcRank) = max(srcRank) AND"
-    " min(dstRank) = max(dstRank)) i ON i.opId = o.opId ORDER BY o.startNs";
-static const char MARKS_SQL[] =
-    "SELECT m.value, ifnull(t.startNs, e.startNs), ifnull(t.endNs, e.endNs) FROM MSTX_EVENTS e"
-    " JOIN STRING_IDS m ON m.id = e.message LEFT JOIN TASK t ON t.connectionId = e.connectionId"
-    " WHERE m.value LIKE '{%groupName%' OR m.value LIKE 'comm:%' ORDER BY e.startNs";
-static const char WORK_SQL[] = "SELECT t.startNs, t.endNs FROM TASK t JOIN COMPUTE_TASK_INFO c"
-                               " ON c.globalTaskId = t.globalTaskId ORDER BY 1";
-static const char STEPS_SQL[] = "SELECT id, startNs, endNs FROM STEP_TIME ORDER BY startNs";
-static const char GROUP_SQL[] =
-    "SELECT json_extract(j.value, '$.global_ranks'), json_extract(j.value, '$.group_name')"
-    " FROM META_DATA m, json_each(CASE WHEN json_valid(m.value) THEN m.value ELSE '{}' END) j"
-    " WHERE m.name = 'parallel_group_info' AND j.type = 'object' AND j.key = ?";
 
 /* One database being read. */
 struct rank {
@@ -53,17 +35,13 @@ struct rank {
 
 typedef enum ms_rc (*row_fn)(struct rank *r, struct ms_stmt *st, struct ms_err *err);
 
-static enum ms_rc each(struct rank *r, const char *sql, row_fn fn, struct ms_err *err)
+static enum ms_rc read_rows(struct rank *r, const char *sql, row_fn fn, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     MS_TRY(ms_store_prepare(r->from, &st, sql, err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
         rc = fn(r, st, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
-    }
     ms_stmt_free(st);
     return rc;
 }
@@ -75,7 +53,8 @@ static bool is_time(int64_t start, int64_t end)
 
 /* ---- communicators ----------------------------------------------------------------- */
 
-/* Ranks of the world in it and its name, where the metadata tells; else the name alone. */
+/* Finds the ranks and the name of a group in the metadata; without metadata the name alone is
+ * known. */
 static enum ms_rc look_up_group(struct rank *r, struct ms_str name, struct mstx_comm_known *g,
                                 int32_t *world, char shown[128], struct ms_err *err)
 {
@@ -84,7 +63,7 @@ static enum ms_rc look_up_group(struct rank *r, struct ms_str name, struct mstx_
     *g = (struct mstx_comm_known){
         .uid = ms_str_hash(name), .size = -1, .rank = -1, .world = (const char *)world};
     snprintf(shown, 128, "%.*s", MS_STR_ARG(name));
-    MS_TRY(ms_store_prepare(r->from, &st, GROUP_SQL, err));
+    MS_TRY(ms_store_prepare(r->from, &st, sql_find_group, err));
     ms_stmt_str(st, 1, name);
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     if (rc == MS_OK && more) {
@@ -121,9 +100,9 @@ static enum ms_rc meet_group(struct rank *r, struct ms_str name, uint32_t number
     return rc;
 }
 
-/* Of an empty name there is none: number 0. */
-static enum ms_rc number_of_group(struct rank *r, struct ms_str name, uint32_t *number,
-                                  struct ms_err *err)
+/* Finds the number of a group; the empty name has number 0, which is no group. */
+static enum ms_rc find_group_number(struct rank *r, struct ms_str name, uint32_t *number,
+                                    struct ms_err *err)
 {
     bool is_new;
     *number = 0;
@@ -151,7 +130,7 @@ static bool count_up(void *counts, uint32_t at, uint32_t *count)
     return true;
 }
 
-/* hcom_allReduce_, hcom_allReduce__233_58_1, HcclAllReduce__233_0_1 */
+/* Finds the operation of hcom_allReduce_, hcom_allReduce__233_58_1 or HcclAllReduce__233_0_1. */
 static uint8_t op_of(struct ms_str type)
 {
     uint32_t from = 0, to;
@@ -169,7 +148,7 @@ static uint8_t op_of(struct ms_str type)
     return mstx__comm_op_find(name);
 }
 
-/* The number of an operation on its communicator, the same for all its ranks. */
+/* Finds the sequence number of an operation on its communicator; all ranks get the same. */
 static enum ms_rc number_call(struct mstx_cl_ascend *a, uint32_t group, struct ms_str name,
                               int64_t again, uint32_t *seq, struct ms_err *err)
 {
@@ -186,6 +165,7 @@ static enum ms_rc number_call(struct mstx_cl_ascend *a, uint32_t group, struct m
         if (slot == NULL || !count_up(&a->next, group, slot))
             return ms_no_memory(err);
     }
+    ms_assert(at < a->seq.n);
     *seq = a->seq.p[at];
     return MS_OK;
 }
@@ -204,6 +184,7 @@ static enum ms_rc add_call(struct rank *r, const struct mstx_rec_comm *rec, stru
     const struct mstx_comm_fact fact = {.rec = rec};
     const struct mstx_event ev = {
         .start_ns = start, .dur_ns = end - start, .name = mstx__writer_text(r->a->w, name)};
+    ms_assert(is_time(start, end));
     struct mstx_cl_call *k = ms_vec_push(&r->part.calls);
     const bool waits = rec->op == MSTX_COMM_RECV;
     if (k == NULL || !add_span(&r->part.comm, start, end) ||
@@ -229,7 +210,7 @@ static int32_t peer_of(struct ms_stmt *st, uint8_t op)
     return has && peer >= 0 && peer < INT32_MAX ? (int32_t)peer : -1;
 }
 
-static enum ms_rc take_call(struct rank *r, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc read_call(struct rank *r, struct ms_stmt *st, struct ms_err *err)
 {
     const int64_t start = ms_stmt_get_i64(st, 3), end = ms_stmt_get_i64(st, 4);
     const int64_t count = ms_stmt_get_i64(st, 6);
@@ -244,19 +225,19 @@ static enum ms_rc take_call(struct rank *r, struct ms_stmt *st, struct ms_err *e
         return MS_OK;
     rec.elem = mstx_comm_type_bytes(rec.dtype);
     rec.peer = peer_of(st, rec.op);
-    MS_TRY(number_of_group(r, ms_stmt_get_str(st, 0), &rec.group, err));
+    MS_TRY(find_group_number(r, ms_stmt_get_str(st, 0), &rec.group, err));
     MS_TRY(number_call(r->a, mstx__comm_writer_id(r->a->comm, rec.group), name,
                        ms_stmt_get_i64(st, 9), &rec.seq, err));
     return add_call(r, &rec, name, start, end, err);
 }
 
-static enum ms_rc take_mark(struct rank *r, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc read_mark(struct rank *r, struct ms_stmt *st, struct ms_err *err)
 {
     const int64_t start = ms_stmt_get_i64(st, 1), end = ms_stmt_get_i64(st, 2);
     struct mstx_comm_said said;
     if (!is_time(start, end) || !mstx__comm_said(ms_stmt_get_str(st, 0), &said))
         return MS_OK;
-    MS_TRY(number_of_group(r, ms_str_of(said.group), &said.rec.group, err));
+    MS_TRY(find_group_number(r, ms_str_of(said.group), &said.rec.group, err));
     const uint32_t class = mstx_comm_op_class(said.rec.op);
     if (class < MSTX_SEQUENCES &&
         !count_up(&r->marked, said.rec.group * MSTX_SEQUENCES + class, &said.rec.seq))
@@ -266,14 +247,14 @@ static enum ms_rc take_mark(struct rank *r, struct ms_stmt *st, struct ms_err *e
 
 /* ---- the rest ---------------------------------------------------------------------------- */
 
-static enum ms_rc take_work(struct rank *r, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc read_work(struct rank *r, struct ms_stmt *st, struct ms_err *err)
 {
     const int64_t start = ms_stmt_get_i64(st, 0), end = ms_stmt_get_i64(st, 1);
     r->part.knows_work = true;
     return !is_time(start, end) || add_span(&r->part.work, start, end) ? MS_OK : ms_no_memory(err);
 }
 
-static enum ms_rc take_step(struct rank *r, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc read_step(struct rank *r, struct ms_stmt *st, struct ms_err *err)
 {
     const int64_t number = ms_stmt_get_i64(st, 0);
     const int64_t start = ms_stmt_get_i64(st, 1), end = ms_stmt_get_i64(st, 2);
@@ -292,11 +273,11 @@ static enum ms_rc read_rank(struct rank *r, char host[128], struct ms_err *err)
     struct ms_stmt *st;
     bool has, more;
     MS_TRY(mstx__has_table(r->from, "COMMUNICATION_OP", &has, err));
-    MS_TRY(mstx__recipe_tables(r->from, err));
-    MS_TRY(each(r, has ? CALLS_SQL : MARKS_SQL, has ? take_call : take_mark, err));
-    MS_TRY(each(r, WORK_SQL, take_work, err));
-    MS_TRY(each(r, STEPS_SQL, take_step, err));
-    MS_TRY(ms_store_prepare(r->from, &st, "SELECT hostName FROM HOST_INFO", err));
+    MS_TRY(mstx__ascend_tables(r->from, err));
+    MS_TRY(read_rows(r, has ? sql_read_calls : sql_read_marks, has ? read_call : read_mark, err));
+    MS_TRY(read_rows(r, sql_read_work, read_work, err));
+    MS_TRY(read_rows(r, sql_read_steps, read_step, err));
+    MS_TRY(ms_store_prepare(r->from, &st, sql_find_host, err));
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     if (rc == MS_OK && more)
         snprintf(host, 128, "%.*s", MS_STR_ARG(ms_stmt_get_str(st, 0)));

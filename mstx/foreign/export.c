@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_export: what the formats share: merging tracks, telling overlapping slices
- * apart, quoting.
+ * export: see the header.
  */
-#include "mstx/tl_export.h"
+#include "mstx/foreign/export.h"
 
 #include "probe/base/arena.h"
+#include "probe/base/assert.h"
 #include "probe/base/jwrite.h"
 #include "probe/base/mem.h"
 #include "probe/base/num.h"
@@ -20,8 +20,8 @@ const char *mstx__event_type_text(const struct mstx_event *ev)
                                          : "start/end";
 }
 
-/* At most n bytes of a text, without a part of a character at the end. */
-static struct ms_str cut(struct ms_str s, uint32_t n)
+/* Returns at most n bytes of a text and cuts no UTF-8 character in two. */
+static struct ms_str shorten_text(struct ms_str s, uint32_t n)
 {
     if (s.n <= n)
         return s;
@@ -32,10 +32,10 @@ static struct ms_str cut(struct ms_str s, uint32_t n)
 
 struct ms_str mstx__process_label(const struct mstx_process *p, char buf[MSTX_LABEL_MAX])
 {
-    struct ms_str host = cut(p->host, 64), name = cut(p->name, 96);
+    struct ms_str host = shorten_text(p->host, 64), name = shorten_text(p->name, 96);
     int n = 0;
     if (host.n == 0 && p->name.n != 0)
-        return cut(p->name, MSTX_LABEL_MAX - 1);
+        return shorten_text(p->name, MSTX_LABEL_MAX - 1);
     if (p->rank >= 0)
         n += snprintf(buf, MSTX_LABEL_MAX, "rank %" PRId32 " ", p->rank);
     if (name.n != 0)
@@ -45,6 +45,7 @@ struct ms_str mstx__process_label(const struct mstx_process *p, char buf[MSTX_LA
                       n != 0 ? "(" : "", MS_STR_ARG(host), p->pid, n != 0 ? ")" : "");
     else
         n += snprintf(buf + n, (size_t)(MSTX_LABEL_MAX - n), "process %" PRIu32, p->pid);
+    ms_assert(n > 0 && n < MSTX_LABEL_MAX);
     return (struct ms_str){buf, (uint32_t)n};
 }
 
@@ -61,6 +62,7 @@ void mstx__put_us(struct ms_out *o, int64_t ns)
     at[n++] = (char)('0' + rest / 100);
     at[n++] = (char)('0' + rest / 10 % 10);
     at[n++] = (char)('0' + rest % 10);
+    ms_assert(n <= MS_NUM_MAX + 8);
     ms_out_used(o, n);
 }
 
@@ -123,7 +125,7 @@ static enum ms_rc open_sources(struct merge *m, struct mstx_tl *tl, int32_t rank
     return MS_OK;
 }
 
-static enum ms_rc drain(struct merge *m, mstx_merged_fn fn, void *ctx, struct ms_err *err)
+static enum ms_rc merge_sources(struct merge *m, mstx_merged_fn fn, void *ctx, struct ms_err *err)
 {
     while (m->heap.n != 0) {
         struct source *first = &m->heap.p[0];
@@ -144,7 +146,7 @@ enum ms_rc mstx__merge(struct mstx_tl *tl, int32_t rank, mstx_merged_fn fn, void
     struct merge m = {0};
     enum ms_rc rc = open_sources(&m, tl, rank, err);
     if (rc == MS_OK)
-        rc = drain(&m, fn, ctx, err);
+        rc = merge_sources(&m, fn, ctx, err);
     for (size_t i = 0; i < m.heap.n; i++)
         mstx__cursor_free(m.heap.p[i].cursor);
     ms_vec_free(&m.heap);
@@ -166,7 +168,7 @@ bool mstx__nest(struct mstx_nest *n, int64_t start, int64_t *end, mstx_nest_fn f
                 unsigned *lane)
 {
     unsigned at = 0;
-    /* A lane without room has been used, so the first that was never used ends the search. */
+    /* Lanes are used in order, so the first unused lane ends the search. */
     for (;; at++) {
         end_until(n, at, start, fn, ctx);
         size_t open = n->end[at].n;
@@ -177,6 +179,7 @@ bool mstx__nest(struct mstx_nest *n, int64_t start, int64_t *end, mstx_nest_fn f
             break;
         }
     }
+    ms_assert(at < MSTX_NEST_LANES);
     int64_t *slot = ms_vec_push(&n->end[at]);
     if (slot != NULL)
         *slot = *end;
@@ -223,7 +226,8 @@ struct ms_str mstx__quote(struct mstx_quoted *q, struct ms_str text)
 struct ms_str mstx__quoted(struct mstx_quoted *q, uint32_t id)
 {
     if (id >= q->text.n) {
-        /* Only ids that have a text, so a damaged one makes no huge table. */
+        /* Grows the table only for ids that have a text, so that a damaged id does not allocate
+         * a huge table. */
         size_t want = mstx_tl_text(q->tl, id).n != 0 ? (size_t)id + id / 2 + 64 : 0;
         if (want == 0)
             return MS_STR("\"\"");
@@ -234,6 +238,7 @@ struct ms_str mstx__quoted(struct mstx_quoted *q, uint32_t id)
         memset(q->text.p + q->text.n, 0, (want - q->text.n) * sizeof *q->text.p);
         q->text.n = want;
     }
+    ms_assert(id < q->text.n);
     if (q->text.p[id].p == NULL)
         q->text.p[id] = mstx__quote(q, mstx_tl_text(q->tl, id));
     return q->text.p[id];

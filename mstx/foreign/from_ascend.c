@@ -1,52 +1,38 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_from_ascend: databases of Ascend's profilers, of one rank or all below a directory, become a run.db;
- * so does what they tell of communication in texts alone.
+ * from_ascend: reads databases of Ascend's profilers, of one rank or of all ranks below a directory, into
+ * a run.db; where a rank has no database, its communication.json.
  *
  * Each table of events is one query that gives rows of one form: process, thread,
  * domain, name of the track, and the event.  Rows come in the order of tracks, so
  * one track at a time is gathered and written.
  */
-#include "mstx/cl_ascend.h"
-#include "mstx/recipe.h"
-#include "mstx/tl_ascend_text.h"
-#include "mstx/tl_import.h"
+#include "mstx/foreign/from_ascend.h"
 
+#include "mstx/foreign/ascend_files.h"
+#include "mstx/foreign/ascend_part.h"
+#include "mstx/foreign/ascend_tables.h"
+#include "mstx/foreign/from_ascend_text.h"
+#include "mstx/foreign/sql/from_ascend.h"
+
+#include "probe/base/assert.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 
 #include <stdio.h>
 
-/* Columns: pid, tid, domain, track name, is it a range (2) or push/pop (1) or mark (0), name, start,
- * end, thread that ended it if another, connection if it has one, device; by the first four and
- * start.  Marks and tasks of one connection are the two sides of one event. */
+/* sql/from_ascend.sql names the columns of the statements. */
 static const struct source {
     const char *table;
     enum mstx_track_kind kind;
     const char *sql;
 } sources[] = {
-    {"MSTX_EVENTS", MSTX_TRACK_THREAD,
-     "SELECT globalTid >> 32, globalTid & 4294967295, d.value, '', eventType % 3, m.value,"
-     " startNs, endNs, nullif(endGlobalTid, globalTid) & 4294967295,"
-     " nullif(nullif(connectionId, 4294967295), 4000000000), NULL FROM MSTX_EVENTS"
-     " LEFT JOIN STRING_IDS m ON m.id = message LEFT JOIN STRING_IDS d ON d.id = domainId"
-     " ORDER BY 1, 2, domainId, 7"},
-    {"PYTORCH_API", MSTX_TRACK_THREAD,
-     "SELECT globalTid >> 32, globalTid & 4294967295, 'PyTorch', '', 2, n.value,"
-     " CAST(startNs AS INTEGER), CAST(endNs AS INTEGER), NULL, NULL, NULL FROM PYTORCH_API"
-     " LEFT JOIN STRING_IDS n ON n.id = name ORDER BY 1, 2, 7"},
-    {"CANN_API", MSTX_TRACK_THREAD,
-     "SELECT globalTid >> 32, globalTid & 4294967295, 'CANN', '', 2, n.value, startNs, endNs, NULL,"
-     " NULL, NULL FROM CANN_API LEFT JOIN STRING_IDS n ON n.id = name ORDER BY 1, 2, 7"},
-    {"TASK", MSTX_TRACK_STREAM,
-     "SELECT globalPid, streamId, 'device ' || deviceId, 'Stream ' || streamId, 2, n.value,"
-     " startNs, endNs, NULL, connectionId, deviceId FROM TASK"
-     " LEFT JOIN STRING_IDS n ON n.id = taskType ORDER BY 1, deviceId, streamId, 7"},
-    {"COMMUNICATION_OP", MSTX_TRACK_STREAM,
-     "SELECT 0, 0, 'communication', g.value, 2, n.value, startNs, endNs, NULL, NULL, NULL"
-     " FROM COMMUNICATION_OP LEFT JOIN STRING_IDS n ON n.id = opName"
-     " LEFT JOIN STRING_IDS g ON g.id = groupName ORDER BY groupName, 7"},
+    {"MSTX_EVENTS", MSTX_TRACK_THREAD, sql_read_marks},
+    {"PYTORCH_API", MSTX_TRACK_THREAD, sql_read_pytorch_calls},
+    {"CANN_API", MSTX_TRACK_THREAD, sql_read_cann_calls},
+    {"TASK", MSTX_TRACK_STREAM, sql_read_tasks},
+    {"COMMUNICATION_OP", MSTX_TRACK_STREAM, sql_read_communication},
 };
 
 struct reader {
@@ -62,12 +48,14 @@ struct reader {
     struct mstx_track_row row;
     struct ms_buf domain, name;
     mstx_events ev;
-    uint64_t bad; /* rows whose times make no sense */
+    uint64_t bad; /* rows whose end is before their start, or whose times are out of range */
 };
 
-/* pid 0 comes from tables that do not tell: the first process has these. */
-static bool process_of(struct reader *r, int64_t pid, uint32_t *id)
+/* Finds the process of a pid. Tables without a pid give 0: their rows belong to the first
+ * process. */
+static bool find_process(struct reader *r, int64_t pid, uint32_t *id)
 {
+    ms_assert(r->pid.n == r->id.n);
     for (size_t i = 0; i < r->pid.n; i++) {
         if (r->pid.p[i] == pid || pid == 0) {
             *id = r->id.p[i];
@@ -99,14 +87,14 @@ static bool set_text(struct ms_buf *b, struct ms_str s)
     return b->bad == MS_OK;
 }
 
-static bool same_track(const struct reader *r, uint32_t process, uint32_t tid, struct ms_str domain,
-                       struct ms_str name)
+static bool is_same_track(const struct reader *r, uint32_t process, uint32_t tid,
+                          struct ms_str domain, struct ms_str name)
 {
     return r->row.process == process && r->row.tid == tid &&
            ms_str_eq(ms_buf_slice(&r->domain), domain) && ms_str_eq(ms_buf_slice(&r->name), name);
 }
 
-static bool take_row(struct reader *r, struct ms_stmt *st)
+static bool read_row(struct reader *r, struct ms_stmt *st)
 {
     uint32_t process, tid = (uint32_t)ms_stmt_get_i64(st, 1);
     struct ms_str domain = ms_stmt_get_str(st, 2), name = ms_stmt_get_str(st, 3);
@@ -118,9 +106,9 @@ static bool take_row(struct reader *r, struct ms_stmt *st)
         r->bad++;
         return true;
     }
-    if (!process_of(r, ms_stmt_get_i64(st, 0), &process))
+    if (!find_process(r, ms_stmt_get_i64(st, 0), &process))
         return false;
-    if (!same_track(r, process, tid, domain, name)) {
+    if (!is_same_track(r, process, tid, domain, name)) {
         finish_track(r);
         r->row = (struct mstx_track_row){.process = process,
                                          .kind = r->kind,
@@ -152,28 +140,25 @@ static bool take_row(struct reader *r, struct ms_stmt *st)
 static enum ms_rc read_source(struct reader *r, const struct source *s, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     r->kind = s->kind;
     MS_TRY(ms_store_prepare(r->store, &st, s->sql, err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
-        rc = take_row(r, st) ? ms_stmt_step(st, &more, err) : ms_no_memory(err);
-    }
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
+        rc = read_row(r, st) ? MS_OK : ms_no_memory(err);
     ms_stmt_free(st);
     finish_track(r);
     r->row = (struct mstx_track_row){0};
     return rc;
 }
 
-/* A database whose table of ranks is missing or odd has none. */
+/* Finds the rank of a database; one whose table of ranks is missing or invalid has rank -1. */
 static enum ms_rc find_rank(struct reader *r, struct ms_err *err)
 {
     struct ms_stmt *st;
     bool more = false;
     struct ms_err aside = {0};
     r->rank = -1;
-    enum ms_rc rc =
-        ms_store_prepare(r->store, &st, "SELECT min(rankId) FROM RANK_DEVICE_MAP", &aside);
+    enum ms_rc rc = ms_store_prepare(r->store, &st, sql_find_rank, &aside);
     if (rc == MS_OK)
         rc = ms_stmt_step(st, &more, &aside);
     if (rc == MS_OK && more && !ms_stmt_is_null(st, 0)) {
@@ -201,8 +186,8 @@ static void write_processes(struct reader *r, const char *path)
     }
 }
 
-static void tell_unreadable(struct reader *r, const char *table, const char *path,
-                            const struct ms_err *why)
+static void report_unreadable(struct reader *r, const char *table, const char *path,
+                              const struct ms_err *why)
 {
     char text[sizeof why->msg + 64];
     snprintf(text, sizeof text, "table %s cannot be read: %s", table, why->msg);
@@ -221,7 +206,7 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
         if (rc == MS_E_NOMEM)
             return ms_no_memory(err);
         if (rc != MS_OK) /* columns are missing, or pages are damaged: the other tables count */
-            tell_unreadable(r, sources[i].table, path, &aside);
+            report_unreadable(r, sources[i].table, path, &aside);
         any |= there && rc == MS_OK;
     }
     if (!any)
@@ -238,19 +223,20 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
     return MS_OK;
 }
 
-/* What the rank has to say of communication; a database where that cannot be read has its timeline. */
+/* Reads the communication of the rank for the analysis of all ranks. Where that fails, the
+ * timeline is kept and a problem noted. */
 static enum ms_rc read_cluster(struct reader *r, struct mstx_cl_ascend *all, const char *path,
                                struct ms_err *err)
 {
     struct ms_err aside = {0};
     uint32_t process;
-    if (!process_of(r, 0, &process))
+    if (!find_process(r, 0, &process))
         return ms_no_memory(err);
     enum ms_rc rc = mstx__cluster_ascend_rank(all, r->store, r->rank, process, &aside);
     if (rc == MS_E_NOMEM)
         return ms_no_memory(err);
     if (rc != MS_OK)
-        tell_unreadable(r, "COMMUNICATION_OP", path, &aside);
+        report_unreadable(r, "COMMUNICATION_OP", path, &aside);
     return MS_OK;
 }
 
@@ -264,7 +250,7 @@ static void free_reader(struct reader *r)
     ms_buf_free(&r->name);
 }
 
-/* What is in a database that was opened, which is closed. rank: -1 where it is to tell itself. */
+/* Imports an open database and closes it. rank: -1 to find the rank in the database. */
 static enum ms_rc import_store(struct ms_store *s, const char *path, int64_t rank,
                                struct mstx_cl_ascend *all, struct ms_err *err)
 {
@@ -298,17 +284,20 @@ static enum ms_rc import_text(const char *path, const struct mstx_rank_files *f,
 
 /* ---- a directory ------------------------------------------------------------------- */
 
-static void ignore_problem(void *ctx, const char *file, const char *text)
+static enum ms_rc ignore_problem(void *ctx, const char *file, const char *text, struct ms_err *err)
 {
-    (void)ctx, (void)file, (void)text;
+    (void)ctx, (void)file, (void)text, (void)err;
+    return MS_OK;
 }
 
-static void note_problem(void *ctx, const char *file, const char *text)
+static enum ms_rc note_problem(void *ctx, const char *file, const char *text, struct ms_err *err)
 {
+    (void)err;
     mstx__writer_problem(ctx, file, text);
+    return MS_OK;
 }
 
-/* The profiler's database, or what it tells of communication in a text. */
+/* Has the rank a database, or a communication.json in its place? */
 static bool is_readable(const struct mstx_rank_files *f)
 {
     return f->profiler != NULL || mstx__has_ascend_text(f->dir);
@@ -316,17 +305,17 @@ static bool is_readable(const struct mstx_rank_files *f)
 
 size_t mstx__count_ascend_files(const char *dir)
 {
-    struct mstx_recipe_run r = {.path = dir, .tell_problem = ignore_problem};
+    struct mstx_ascend_files found = {.note_problem = ignore_problem};
     size_t n = 0;
-    if (mstx__recipe_find(&r, NULL, NULL) == MS_OK) {
-        for (size_t i = 0; i < r.ranks.n; i++)
-            n += is_readable(&r.ranks.p[i]);
+    if (mstx__ascend_files_find(&found, dir, NULL, NULL) == MS_OK) {
+        for (size_t i = 0; i < found.ranks.n; i++)
+            n += is_readable(&found.ranks.p[i]);
     }
-    mstx__recipe_forget(&r);
+    mstx__ascend_files_free(&found);
     return n;
 }
 
-/* A rank that cannot be read is a problem and the others count. */
+/* Imports one rank. A rank that cannot be read is noted as a problem; the others are imported. */
 static enum ms_rc import_rank(const struct mstx_rank_files *f, struct mstx_cl_ascend *all,
                               uint64_t *files, struct ms_err *err)
 {
@@ -337,7 +326,7 @@ static enum ms_rc import_rank(const struct mstx_rank_files *f, struct mstx_cl_as
     char *path = is_text ? mstx__ascend_text_path(f->dir) : ms_str_dup(ms_str_of(f->profiler));
     if (path == NULL)
         return ms_no_memory(err);
-    mstx__import_source(all->w, path);
+    mstx__writer_source(all->w, path);
     enum ms_rc rc =
         is_text ? import_text(path, f, all, &aside) : import_one(path, f->rank, all, &aside);
     if (rc != MS_OK && rc != MS_E_NOMEM)
@@ -350,11 +339,11 @@ static enum ms_rc import_rank(const struct mstx_rank_files *f, struct mstx_cl_as
 static enum ms_rc import_dir(const char *path, struct mstx_cl_ascend *all, uint64_t *files,
                              struct ms_err *err)
 {
-    struct mstx_recipe_run r = {.path = path, .tell_problem = note_problem, .ctx = all->w};
-    enum ms_rc rc = mstx__recipe_find(&r, NULL, err);
-    for (size_t i = 0; i < r.ranks.n && rc == MS_OK; i++)
-        rc = import_rank(&r.ranks.p[i], all, files, err);
-    mstx__recipe_forget(&r);
+    struct mstx_ascend_files found = {.note_problem = note_problem, .ctx = all->w};
+    enum ms_rc rc = mstx__ascend_files_find(&found, path, NULL, err);
+    for (size_t i = 0; i < found.ranks.n && rc == MS_OK; i++)
+        rc = import_rank(&found.ranks.p[i], all, files, err);
+    mstx__ascend_files_free(&found);
     if (rc == MS_OK && *files == 0)
         rc = ms_fail(err, MS_E_FORMAT, "%s: none of the profilers' files in it can be read", path);
     return rc;

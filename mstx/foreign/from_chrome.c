@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_from_chrome: Chrome trace events become a run.db.
+ * from_chrome: reads Chrome trace events into a run.db.
  *
- * Every pid is a process, every tid a track; complete, begin/end, instant, async
- * and counter events are taken, flows are not.  What an export of ours says in args
- * (domain, kind, unfinished, ending thread) is taken back.  A file that was cut off, as crashed
- * programs leave it, is read up to there.
+ * Every pid is a process, every tid a track; complete, begin/end, instant, async and counter events are
+ * imported, flows are not.  The args that to_chrome.c writes (domain, kind, unfinished, ending thread)
+ * become fields of the event again.  A truncated file, as crashed programs leave it, is read up to its
+ * end.
  */
-#include "mstx/tl_import.h"
+#include "mstx/foreign/from_chrome.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/io.h"
 #include "probe/base/jread.h"
 #include "probe/base/map.h"
@@ -23,11 +24,12 @@ struct item {
     struct ms_str pid, tid;
     int64_t ts, dur;
     bool has_ts, name_escaped;
-    struct ms_str label;        /* args.name of metadata */
-    struct ms_str domain, type; /* args.domain, args.event_type: ours and Ascend's */
-    int64_t end_tid;            /* args.end_tid: ours */
-    bool is_unfinished;         /* args.unfinished: ours */
-    double value;               /* the first number in args */
+    struct ms_str label; /* args.name of metadata */
+    struct ms_str domain,
+        type;           /* args.domain, args.event_type: as to_chrome.c and Ascend write them */
+    int64_t end_tid;    /* args.end_tid: as to_chrome.c writes it */
+    bool is_unfinished; /* args.unfinished: as to_chrome.c writes it */
+    double value;       /* the first number in args */
     bool has_value, value_is_int;
     int64_t value_int;
 };
@@ -43,7 +45,7 @@ struct lane {
 struct process {
     struct ms_str pid, name;
 };
-/* A begun async event. */
+/* An async event that has begun. */
 struct async {
     uint32_t lane;
     size_t at;
@@ -63,12 +65,12 @@ struct reader {
     bool no_memory;
 };
 
-/* Times beyond this are no times: two of them can be added, and a chunk holds the sum. */
+/* Greater times are rejected: the sum of two valid times fits, and so does the end of a chunk. */
 static const int64_t TIME_MOST = ((int64_t)1 << 61) - 1;
 
 /* ---- values ----------------------------------------------------------------- */
 
-/* Microseconds as text to ns, exactly for up to three decimals; the rest is cut. */
+/* Converts microseconds in text to nanoseconds; digits behind the third decimal are dropped. */
 static bool parse_us(struct ms_str s, int64_t *ns)
 {
     struct ms_str whole = s, rest = MS_STR("");
@@ -90,8 +92,8 @@ static bool parse_us(struct ms_str s, int64_t *ns)
     return true;
 }
 
-/* A time may be a number or a text. */
-static bool take_time(const struct ms_jread *j, enum ms_jtok t, int64_t *ns)
+/* Reads a time, which may be a number or a text. */
+static bool read_time(const struct ms_jread *j, enum ms_jtok t, int64_t *ns)
 {
     double us;
     if ((t == MS_J_NUM || t == MS_J_STR) && parse_us(j->text, ns))
@@ -112,8 +114,8 @@ static struct ms_str keep_text(struct reader *r, struct ms_str s)
     return s.p != NULL ? s : MS_STR("");
 }
 
-/* The current string without escapes, kept. */
-static struct ms_str take_text(struct reader *r)
+/* Returns the current string without escapes, copied into the arena. */
+static struct ms_str read_text(struct reader *r)
 {
     struct ms_buf scratch = {.max = 1 << 24};
     struct ms_str s = MS_STR("");
@@ -126,11 +128,12 @@ static struct ms_str take_text(struct reader *r)
 
 /* ---- reading one event ------------------------------------------------------ */
 
-/* What exports of ours add to the attributes is taken back; false: it is an attribute. */
-static bool take_own_member(struct reader *r, struct item *it, struct ms_str key, enum ms_jtok t)
+/* Reads a member of args that to_chrome.c writes; returns false when it is an attribute of the
+ * user. */
+static bool read_own_member(struct reader *r, struct item *it, struct ms_str key, enum ms_jtok t)
 {
     if (t == MS_J_STR && ms_str_is(key, "domain"))
-        it->domain = take_text(r);
+        it->domain = read_text(r);
     else if (t == MS_J_STR && ms_str_is(key, "event_type"))
         it->type = r->j.text;
     else if (t == MS_J_NUM && ms_str_is(key, "end_tid"))
@@ -142,25 +145,25 @@ static bool take_own_member(struct reader *r, struct item *it, struct ms_str key
     return true;
 }
 
-static void take_attribute(struct reader *r, struct item *it, struct ms_str key, enum ms_jtok t)
+static void read_attribute(struct reader *r, struct item *it, struct ms_str key, enum ms_jtok t)
 {
     if (t == MS_J_STR && ms_str_is(key, "name"))
-        it->label = take_text(r);
+        it->label = read_text(r);
     else if (t == MS_J_NUM && !it->has_value) {
         it->has_value = ms_jread_f64(&r->j, &it->value);
         it->value_is_int = ms_jread_i64(&r->j, &it->value_int);
     }
 }
 
-/* One member of args; as it stands in the file it joins `kept`. */
-static bool take_args_member(struct reader *r, struct item *it, struct ms_buf *kept)
+/* Reads one member of args; an attribute is appended to `kept` as it stands in the file. */
+static bool read_args_member(struct reader *r, struct item *it, struct ms_buf *kept)
 {
     const char *from = r->j.tok;
     struct ms_str key = r->j.text;
     enum ms_jtok t = ms_jread_next(&r->j);
-    bool is_own = take_own_member(r, it, key, t);
+    bool is_own = read_own_member(r, it, key, t);
     if (!is_own)
-        take_attribute(r, it, key, t);
+        read_attribute(r, it, key, t);
     if (ms_jread_skip(&r->j, t) == MS_J_ERR)
         return false;
     if (!is_own) {
@@ -170,14 +173,14 @@ static bool take_args_member(struct reader *r, struct item *it, struct ms_buf *k
     return true;
 }
 
-static bool take_args(struct reader *r, struct item *it, enum ms_jtok t)
+static bool read_args(struct reader *r, struct item *it, enum ms_jtok t)
 {
     struct ms_buf kept = {.max = UINT32_MAX / 2};
     if (t != MS_J_OBJ)
         return ms_jread_skip(&r->j, t) != MS_J_ERR;
     bool ok = true;
     for (t = ms_jread_next(&r->j); ok && t != MS_J_OBJ_END; t = ms_jread_next(&r->j)) {
-        ok = t == MS_J_KEY && take_args_member(r, it, &kept);
+        ok = t == MS_J_KEY && read_args_member(r, it, &kept);
         if (!ok)
             break;
     }
@@ -190,21 +193,21 @@ static bool take_args(struct reader *r, struct item *it, enum ms_jtok t)
     return ok;
 }
 
-static bool take_member(struct reader *r, struct item *it, struct ms_str key)
+static bool read_member(struct reader *r, struct item *it, struct ms_str key)
 {
     enum ms_jtok t = ms_jread_next(&r->j);
     if (t == MS_J_ERR)
         return false;
     if (ms_str_is(key, "args"))
-        return take_args(r, it, t);
+        return read_args(r, it, t);
     if (t != MS_J_STR && t != MS_J_NUM)
         return ms_jread_skip(&r->j, t) != MS_J_ERR;
     if (ms_str_is(key, "ts"))
-        it->has_ts = take_time(&r->j, t, &it->ts);
+        it->has_ts = read_time(&r->j, t, &it->ts);
     else if (ms_str_is(key, "dur"))
-        take_time(&r->j, t, &it->dur);
+        read_time(&r->j, t, &it->dur);
     else if (t == MS_J_STR && ms_str_is(key, "name"))
-        it->name = r->j.escaped ? take_text(r) : r->j.text;
+        it->name = r->j.escaped ? read_text(r) : r->j.text;
     else if (t == MS_J_STR && ms_str_is(key, "ph"))
         it->phase = r->j.text;
     else if (t == MS_J_STR && ms_str_is(key, "cat"))
@@ -218,7 +221,7 @@ static bool take_member(struct reader *r, struct item *it, struct ms_str key)
     return true;
 }
 
-/* Behind the opening brace. */
+/* Reads an event. The opening brace has been read. */
 static bool read_item(struct reader *r, struct item *it)
 {
     *it = (struct item){
@@ -227,7 +230,7 @@ static bool read_item(struct reader *r, struct item *it)
         enum ms_jtok t = ms_jread_next(&r->j);
         if (t == MS_J_OBJ_END)
             return true;
-        if (t != MS_J_KEY || !take_member(r, it, r->j.text))
+        if (t != MS_J_KEY || !read_member(r, it, r->j.text))
             return false;
     }
 }
@@ -246,10 +249,11 @@ static struct process *process_of(struct reader *r, struct ms_str pid, uint32_t 
             return NULL;
         *p = (struct process){.pid = pid, .name = MS_STR("")};
     }
+    ms_assert(*index < r->process.n);
     return &r->process.p[*index];
 }
 
-/* The lane of a thread, or of a counter, which is named by `what`. */
+/* Finds or adds the lane of a thread, or of the counter named `what`. */
 static struct lane *lane_of(struct reader *r, const struct item *it, enum mstx_track_kind kind,
                             struct ms_str what, uint32_t *index)
 {
@@ -277,6 +281,7 @@ static struct lane *lane_of(struct reader *r, const struct item *it, enum mstx_t
         if (kind == MSTX_TRACK_THREAD && ms_str_u64(it->tid, &tid) && tid <= UINT32_MAX)
             l->tid = (uint32_t)tid;
     }
+    ms_assert(*index < r->lane.n);
     return &r->lane.p[*index];
 }
 
@@ -315,14 +320,14 @@ static enum mstx_event_kind kind_of(const struct item *it, enum mstx_event_kind 
     return ms_str_is(it->type, "push/pop") ? MSTX_EV_PUSHPOP : kind;
 }
 
-static bool take_slice(struct reader *r, const struct item *it, enum mstx_event_kind kind)
+static bool add_slice(struct reader *r, const struct item *it, enum mstx_event_kind kind)
 {
     uint32_t index;
     struct lane *l = lane_of(r, it, MSTX_TRACK_THREAD, it->tid, &index);
     return l != NULL && add_event(r, l, it, kind_of(it, kind)) != NULL;
 }
 
-static bool take_begin(struct reader *r, const struct item *it)
+static bool add_begin(struct reader *r, const struct item *it)
 {
     uint32_t index;
     struct lane *l = lane_of(r, it, MSTX_TRACK_THREAD, it->tid, &index);
@@ -344,7 +349,7 @@ static void close_event(struct reader *r, struct mstx_event *e, int64_t ts, bool
     r->last_ns = end > r->last_ns ? end : r->last_ns;
 }
 
-static bool take_end(struct reader *r, const struct item *it)
+static bool add_end(struct reader *r, const struct item *it)
 {
     uint32_t index;
     struct lane *l = lane_of(r, it, MSTX_TRACK_THREAD, it->tid, &index);
@@ -379,7 +384,7 @@ static struct async *async_of(struct reader *r, const struct item *it)
     return &r->async.p[at];
 }
 
-static bool take_async(struct reader *r, const struct item *it, bool begins)
+static bool add_async(struct reader *r, const struct item *it, bool begins)
 {
     struct async *a = async_of(r, it);
     if (a == NULL)
@@ -402,7 +407,7 @@ static bool take_async(struct reader *r, const struct item *it, bool begins)
     return true;
 }
 
-static bool take_counter(struct reader *r, const struct item *it)
+static bool add_counter(struct reader *r, const struct item *it)
 {
     uint32_t index;
     if (!it->has_value) {
@@ -422,7 +427,7 @@ static bool take_counter(struct reader *r, const struct item *it)
     return true;
 }
 
-static bool take_metadata(struct reader *r, const struct item *it)
+static bool add_metadata(struct reader *r, const struct item *it)
 {
     uint32_t index;
     if (ms_str_is(it->name, "process_name")) {
@@ -440,35 +445,35 @@ static bool take_metadata(struct reader *r, const struct item *it)
     return true;
 }
 
-static bool take_item(struct reader *r, const struct item *it)
+static bool add_item(struct reader *r, const struct item *it)
 {
     char phase = it->phase.n == 1 ? it->phase.p[0] : 0;
     if (phase == 'M')
-        return take_metadata(r, it);
+        return add_metadata(r, it);
     if (!it->has_ts || strchr("XBEiIRCbe", phase) == NULL || phase == 0) {
         r->skipped++;
         return true;
     }
     switch (phase) {
     case 'X':
-        return take_slice(r, it, MSTX_EV_RANGE);
+        return add_slice(r, it, MSTX_EV_RANGE);
     case 'B':
-        return take_begin(r, it);
+        return add_begin(r, it);
     case 'E':
-        return take_end(r, it);
+        return add_end(r, it);
     case 'C':
-        return take_counter(r, it);
+        return add_counter(r, it);
     case 'b':
     case 'e':
-        return take_async(r, it, phase == 'b');
+        return add_async(r, it, phase == 'b');
     default:
-        return take_slice(r, it, MSTX_EV_MARK);
+        return add_slice(r, it, MSTX_EV_MARK);
     }
 }
 
 /* ---- the file --------------------------------------------------------------- */
 
-/* Behind the opening bracket. */
+/* Reads the events of an array. The opening bracket has been read. */
 static enum ms_rc read_events(struct reader *r, struct ms_err *err)
 {
     for (;;) {
@@ -486,12 +491,12 @@ static enum ms_rc read_events(struct reader *r, struct ms_err *err)
         }
         if (!read_item(r, &it))
             return ms_jread_fail(&r->j, err);
-        if (!take_item(r, &it) || r->no_memory)
+        if (!add_item(r, &it) || r->no_memory)
             return ms_no_memory(err);
     }
 }
 
-/* Our own exports say when the run began. */
+/* Reads the start of the run from otherData, where to_chrome.c writes it. */
 static enum ms_rc read_other_data(struct reader *r, struct ms_err *err)
 {
     enum ms_jtok t = ms_jread_next(&r->j);
@@ -550,7 +555,7 @@ static enum ms_rc read_file(struct reader *r, struct ms_err *err)
 
 /* ---- writing ---------------------------------------------------------------- */
 
-/* "rank 3 ..." as our exports call processes. */
+/* Finds the rank in "rank 3 ...", as mstx__process_label names processes. */
 static int32_t rank_of(struct ms_str name)
 {
     struct ms_str rest = name, word;
@@ -616,7 +621,7 @@ static void free_reader(struct reader *r)
     ms_arena_free(r->arena);
 }
 
-static void tell_problems(struct reader *r, const char *path)
+static void report_problems(struct reader *r, const char *path)
 {
     char text[96];
     if (r->j.truncated)
@@ -642,7 +647,7 @@ enum ms_rc mstx__import_chrome(const char *path, struct mstx_writer *w,
         if (rc != MS_OK)
             ms_err_wrap(err, "%s", path);
         if (rc == MS_OK) {
-            tell_problems(&r, path);
+            report_problems(&r, path);
             write_processes(&r);
             write_lanes(&r);
             result->files = 1;

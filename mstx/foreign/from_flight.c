@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_from_flight: PyTorch's Flight Recorder dumps, one file for each rank, pickled or JSON, as a run.
+ * from_flight: reads PyTorch's Flight Recorder dumps, one file for each rank, pickled or JSON.
  *
  *     {"version": .., "pg_config": {NAME: {"name", "desc", "ranks": "[0, 1]"}}, "entries": [{..}, ..]}
  *
- * A group is its name and its ranks.  The recorder is a ring: numbers of calls begin anywhere, so each
- * group counts from the lowest that any rank has left.
+ * A group is identified by its name and its ranks.  The recorder is a ring, so sequence numbers begin
+ * anywhere: each group counts from the lowest number that the ring of any rank still holds.
  */
-#include "mstx/tl_cluster.h"
-#include "mstx/tl_comm.h"
-#include "mstx/tl_comm_said.h"
-#include "mstx/tl_flight.h"
-#include "mstx/tl_import.h"
-#include "mstx/tl_plain.h"
-#include "mstx/tl_write.h"
+#include "mstx/foreign/from_flight.h"
+#include "mstx/cluster/cluster.h"
+#include "mstx/foreign/plain_values.h"
+#include "mstx/format/comm_said.h"
+#include "mstx/import/cluster_save.h"
+#include "mstx/import/comm_calls.h"
+#include "mstx/rundb/run_write.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 
@@ -31,13 +32,15 @@ struct flight {
     struct mstx_writer *w;
     struct mstx_comm_writer *comm;
     struct mstx_cluster cluster;
-    bool knows_start; /* somewhere: then what has not started has not come */
+    bool
+        knows_start; /* true when any dump records starts: then a call that has not started has not arrived */
     uint64_t files, entries, unfinished;
 };
 
 /* ---- words -------------------------------------------------------------------------- */
 
-/* "nccl:_reduce_scatter_base", "gloo:all_reduce", "nccl:send 1->2"; the longer words first. */
+/* Finds the operation in "nccl:_reduce_scatter_base", "gloo:all_reduce" or "nccl:send 1->2". A
+ * word that contains another stands before it. */
 static uint8_t op_of(struct ms_str name)
 {
     static const struct {
@@ -92,7 +95,7 @@ static uint8_t type_of(struct ms_str name)
     return MSTX_TYPE_NA;
 }
 
-/* "nccl:send 1->2" and "nccl:recv 3<-0": who is on the other side. */
+/* Finds the peer in "nccl:send 1->2" or "nccl:recv 3<-0"; -1 without one. */
 static int32_t peer_of(struct ms_str name)
 {
     int64_t at = ms_str_find_str(name, MS_STR("->")), peer;
@@ -106,19 +109,14 @@ static int32_t peer_of(struct ms_str name)
 
 /* ---- an entry ------------------------------------------------------------------------ */
 
-static const struct mstx_plain *item(const struct mstx_plain *v, size_t i)
-{
-    return v != NULL && v->kind == MSTX_PLAIN_LIST && i < v->n ? v->item[i] : NULL;
-}
-
-static uint64_t elements(const struct mstx_plain *sizes)
+static uint64_t elements(const struct ms_plain *sizes)
 {
     uint64_t all = 0;
-    for (size_t i = 0; item(sizes, i) != NULL; i++) {
-        const struct mstx_plain *shape = item(sizes, i);
+    for (uint32_t i = 0; i < ms_plain_len(sizes); i++) {
+        const struct ms_plain *shape = ms_plain_item(sizes, i);
         uint64_t n = 1;
-        for (size_t k = 0; item(shape, k) != NULL; k++) {
-            const int64_t d = mstx_plain_int(item(shape, k), 0);
+        for (uint32_t k = 0; k < ms_plain_len(shape); k++) {
+            const int64_t d = ms_plain_int(ms_plain_item(shape, k), 0);
             if (d < 0 || __builtin_mul_overflow(n, (uint64_t)d, &n) || n > INT64_MAX / 64)
                 return 0;
         }
@@ -136,24 +134,25 @@ struct entry {
     bool has_started, is_done;
 };
 
-static int64_t time_of(const struct mstx_plain *e, const char *key)
+static int64_t time_of(const struct ms_plain *e, const char *key)
 {
-    const int64_t years_36 = (int64_t)1 << 60, t = mstx_plain_int(mstx_plain_get(e, key), 0);
+    const int64_t years_36 = (int64_t)1 << 60, t = ms_plain_int(ms_plain_get(e, key), 0);
     return t > 0 && t < 2 * years_36 ? t : 0;
 }
 
-static void read_times(const struct mstx_plain *e, struct entry *to)
+static void read_times(const struct ms_plain *e, struct entry *to)
 {
-    const struct ms_str state = mstx_plain_text(mstx_plain_get(e, "state"));
+    const struct ms_str state = ms_plain_text(ms_plain_get(e, "state"));
     const int64_t made = time_of(e, "time_created_ns");
     const int64_t began = time_of(e, "time_discovered_started_ns");
     const int64_t ended = time_of(e, "time_discovered_completed_ns");
-    const double ms = mstx_plain_real(mstx_plain_get(e, "duration_ms"), -1);
+    const double ms = ms_plain_real(ms_plain_get(e, "duration_ms"), -1);
     to->is_done = ms_str_is(state, "completed");
     to->has_started = to->is_done || ms_str_is(state, "started");
     to->start_ns = began != 0 ? began : made;
     to->end_ns = to->start_ns;
-    if (ms >= 0 && ms < 1e12 && ended != 0) { /* what the device measured, before it was noticed */
+    if (ms >= 0 && ms < 1e12 &&
+        ended != 0) { /* duration_ms is the time on the device; the completion is noticed later */
         to->start_ns = ended - (int64_t)(ms * 1e6);
         to->end_ns = ended;
     } else if (ms >= 0 && ms < 1e12) {
@@ -163,23 +162,22 @@ static void read_times(const struct mstx_plain *e, struct entry *to)
     }
 }
 
-static void read_entry(const struct mstx_plain *e, struct entry *to)
+static void read_entry(const struct ms_plain *e, struct entry *to)
 {
-    const struct mstx_plain *pg = mstx_plain_get(e, "process_group");
-    *to = (struct entry){.name = mstx_plain_text(mstx_plain_get(e, "profiling_name")),
-                         .group = mstx_plain_text(item(pg, 0))};
+    const struct ms_plain *pg = ms_plain_get(e, "process_group");
+    *to = (struct entry){.name = ms_plain_text(ms_plain_get(e, "profiling_name")),
+                         .group = ms_plain_text(ms_plain_item(pg, 0))};
     const uint8_t op = op_of(to->name);
     const bool is_p2p = mstx_comm_op_class(op) == MSTX_CLASS_P2P;
     const bool by_output = op == MSTX_COMM_REDUCE_SCATTER || op == MSTX_COMM_SCATTER;
-    const struct mstx_plain *types =
-        mstx_plain_get(e, by_output ? "output_dtypes" : "input_dtypes");
+    const struct ms_plain *types = ms_plain_get(e, by_output ? "output_dtypes" : "input_dtypes");
     const int64_t seq =
-        mstx_plain_int(mstx_plain_get(e, is_p2p ? "p2p_seq_id" : "collective_seq_id"), 0);
+        ms_plain_int(ms_plain_get(e, is_p2p ? "p2p_seq_id" : "collective_seq_id"), 0);
     to->rec = (struct mstx_rec_comm){
-        .count = elements(mstx_plain_get(e, by_output ? "output_sizes" : "input_sizes")),
+        .count = elements(ms_plain_get(e, by_output ? "output_sizes" : "input_sizes")),
         .seq = seq >= 0 && seq < UINT32_MAX ? (uint32_t)seq : UINT32_MAX,
         .peer = is_p2p ? peer_of(to->name) : -1,
-        .dtype = type_of(mstx_plain_text(item(types, 0))),
+        .dtype = type_of(ms_plain_text(ms_plain_item(types, 0))),
         .reduce = MSTX_REDUCE_NONE,
         .type = MSTX_REC_COMM,
         .op = op,
@@ -190,20 +188,20 @@ static void read_entry(const struct mstx_plain *e, struct entry *to)
 
 /* ---- groups --------------------------------------------------------------------------- */
 
-/* Group n of the file has number n + 1 in its calls. */
-static enum ms_rc take_group(struct flight *f, const struct mstx_plain *name,
-                             const struct mstx_plain *conf, uint32_t number, struct ms_err *err)
+/* Adds a group. Group n of the file has number n + 1 in the calls. */
+static enum ms_rc add_group(struct flight *f, const struct ms_plain *name,
+                            const struct ms_plain *conf, uint32_t number, struct ms_err *err)
 {
-    const struct ms_str ranks = mstx_plain_text(mstx_plain_get(conf, "ranks"));
-    const struct ms_str desc = mstx_plain_text(mstx_plain_get(conf, "desc"));
+    const struct ms_str ranks = ms_plain_text(ms_plain_get(conf, "ranks"));
+    const struct ms_str desc = ms_plain_text(ms_plain_get(conf, "desc"));
     int32_t *world = ms_calloc(GROUP_RANKS_MAX, sizeof *world);
     char shown[128];
     bool is_new = false;
     if (world == NULL)
         return ms_no_memory(err);
     const uint32_t n = mstx__comm_ranks(ranks, world, GROUP_RANKS_MAX);
-    snprintf(shown, sizeof shown, "%.*s", MS_STR_ARG(desc.n != 0 ? desc : mstx_plain_text(name)));
-    const struct mstx_comm_known g = {.uid = ms_str_hash(mstx_plain_text(name)) * 31 +
+    snprintf(shown, sizeof shown, "%.*s", MS_STR_ARG(desc.n != 0 ? desc : ms_plain_text(name)));
+    const struct mstx_comm_known g = {.uid = ms_str_hash(ms_plain_text(name)) * 31 +
                                              ms_str_hash(ranks),
                                       .size = n != 0 ? (int32_t)n : -1,
                                       .rank = -1,
@@ -220,12 +218,11 @@ static enum ms_rc take_group(struct flight *f, const struct mstx_plain *name,
     return rc;
 }
 
-static uint32_t number_of(const struct mstx_plain *groups, struct ms_str name)
+static uint32_t number_of(const struct ms_plain *groups, struct ms_str name)
 {
-    for (size_t i = 0; groups != NULL && groups->kind == MSTX_PLAIN_DICT && i + 1 < groups->n;
-         i += 2) {
-        if (ms_str_eq(mstx_plain_text(groups->item[i]), name))
-            return (uint32_t)(i / 2) + 1;
+    for (uint32_t i = 0; i + 1 < ms_plain_len(groups); i += 2) {
+        if (ms_str_eq(ms_plain_text(ms_plain_item(groups, i)), name))
+            return i / 2 + 1;
     }
     return 0;
 }
@@ -249,14 +246,16 @@ static bool add_call(struct flight *f, struct mstx_cl_part *part, const struct e
                                .op = e->rec.op,
                                .dtype = e->rec.dtype,
                                .unfinished = !e->is_done};
-    if (!e->has_started && f->knows_start) /* it is in the queue behind another */
+    if (!e->has_started &&
+        f->knows_start) /* the call is queued behind another and has not arrived */
         part->calls.n--;
     return true;
 }
 
-static enum ms_rc take_entry(struct flight *f, const struct entry *e, struct mstx_cl_part *part,
-                             mstx_events *events, struct ms_err *err)
+static enum ms_rc add_entry(struct flight *f, const struct entry *e, struct mstx_cl_part *part,
+                            mstx_events *events, struct ms_err *err)
 {
+    ms_assert(e->end_ns >= e->start_ns);
     struct mstx_event *slot = ms_vec_push(events);
     const struct mstx_comm_fact fact = {.rec = &e->rec};
     if (slot == NULL || !add_call(f, part, e))
@@ -297,26 +296,26 @@ static void write_process(struct flight *f, uint32_t id, int32_t rank, const cha
     mstx__writer_process(f->w, id, &row);
 }
 
-static enum ms_rc take_dump(struct flight *f, const char *path, int32_t rank,
-                            const struct mstx_plain *dump, struct ms_err *err)
+static enum ms_rc add_dump(struct flight *f, const char *path, int32_t rank,
+                           const struct ms_plain *dump, struct ms_err *err)
 {
-    const struct mstx_plain *groups = mstx_plain_get(dump, "pg_config");
-    const struct mstx_plain *entries = mstx_plain_get(dump, "entries");
+    const struct ms_plain *groups = ms_plain_get(dump, "pg_config");
+    const struct ms_plain *entries = ms_plain_get(dump, "entries");
     struct mstx_cl_part part = {.rank = rank, .host = MS_STR("")};
     mstx_events events = {0};
     enum ms_rc rc = MS_OK;
-    if (entries == NULL || entries->kind != MSTX_PLAIN_LIST)
+    if (entries == NULL || (entries->kind != MS_PLAIN_LIST && entries->kind != MS_PLAIN_TUPLE))
         return ms_fail(err, MS_E_FORMAT,
                        "%s: has no list of entries: it is no Flight Recorder dump", path);
     const uint32_t id = mstx__writer_process_id(f->w);
     mstx__comm_writer_process(f->comm, id, rank, f->entries);
-    for (size_t i = 0; rc == MS_OK && groups != NULL && i + 1 < groups->n; i += 2)
-        rc = take_group(f, groups->item[i], groups->item[i + 1], (uint32_t)(i / 2) + 1, err);
-    for (size_t i = 0; rc == MS_OK && i < entries->n; i++) {
+    for (uint32_t i = 0; rc == MS_OK && i + 1 < ms_plain_len(groups); i += 2)
+        rc = add_group(f, ms_plain_item(groups, i), ms_plain_item(groups, i + 1), i / 2 + 1, err);
+    for (uint32_t i = 0; rc == MS_OK && i < ms_plain_len(entries); i++) {
         struct entry e;
-        read_entry(entries->item[i], &e);
+        read_entry(ms_plain_item(entries, i), &e);
         e.rec.group = number_of(groups, e.group);
-        rc = take_entry(f, &e, &part, &events, err);
+        rc = add_entry(f, &e, &part, &events, err);
     }
     if (rc == MS_OK)
         rc = mstx__comm_writer_flush(f->comm, err);
@@ -331,19 +330,20 @@ static enum ms_rc take_dump(struct flight *f, const char *path, int32_t rank,
     return rc;
 }
 
-/* Any entry that has started and is not done, or was seen to start: the recorder tells of starts. */
-static bool tells_starts(const struct mstx_plain *dump)
+/* Does the dump record starts? It does when any entry is in the state "started". */
+static bool tells_starts(const struct ms_plain *dump)
 {
-    const struct mstx_plain *entries = mstx_plain_get(dump, "entries");
-    for (size_t i = 0; item(entries, i) != NULL; i++) {
-        const struct mstx_plain *e = item(entries, i);
-        if (ms_str_is(mstx_plain_text(mstx_plain_get(e, "state")), "started"))
+    const struct ms_plain *entries = ms_plain_get(dump, "entries");
+    for (uint32_t i = 0; i < ms_plain_len(entries); i++) {
+        const struct ms_plain *e = ms_plain_item(entries, i);
+        if (ms_str_is(ms_plain_text(ms_plain_get(e, "state")), "started"))
             return true;
     }
     return false;
 }
 
-/* The digits that its name ends in, before an ending; -1: none. */
+/* Finds the rank in the digits at the end of a file name, before its extension; -1 without
+ * digits. */
 static int32_t rank_of(struct ms_str name)
 {
     const int64_t dot = ms_str_rfind(name, '.'), slash = ms_str_rfind(name, '/');
@@ -357,10 +357,10 @@ static int32_t rank_of(struct ms_str name)
 struct loaded {
     struct ms_file file;
     struct ms_arena *a;
-    struct mstx_plain *dump;
+    struct ms_plain *dump;
 };
 
-static enum ms_rc load(struct loaded *l, const char *path, struct ms_err *err)
+static enum ms_rc load_file(struct loaded *l, const char *path, struct ms_err *err)
 {
     *l = (struct loaded){.a = ms_arena_new((size_t)1 << 34)};
     if (l->a == NULL)
@@ -371,13 +371,14 @@ static enum ms_rc load(struct loaded *l, const char *path, struct ms_err *err)
     return rc == MS_OK ? MS_OK : ms_err_wrap(err, "%s", path);
 }
 
-static void unload(struct loaded *l)
+static void free_file(struct loaded *l)
 {
     ms_file_unmap(&l->file);
     ms_arena_free(l->a);
 }
 
-/* A damaged file is a problem; the others are read. */
+/* Reads all files; a damaged file is noted as a problem. only_look: looks whether dumps record
+ * starts and imports nothing. */
 static enum ms_rc each_file(struct flight *f, const struct ms_dir *list, const char *dir,
                             bool only_look, struct ms_err *err)
 {
@@ -389,16 +390,16 @@ static enum ms_rc each_file(struct flight *f, const struct ms_dir *list, const c
         if (path == NULL)
             return ms_no_memory(err);
         if (mstx__is_flight_file(path)) {
-            rc = load(&l, path, &e);
+            rc = load_file(&l, path, &e);
             if (rc == MS_OK && only_look)
                 f->knows_start |= tells_starts(l.dump);
             else if (rc == MS_OK)
-                rc = take_dump(f, path, rank_of(ms_str_of(path)), l.dump, &e);
-            unload(&l);
+                rc = add_dump(f, path, rank_of(ms_str_of(path)), l.dump, &e);
+            free_file(&l);
             f->files += !only_look;
             if (!only_look)
-                mstx__import_source(f->w, path);
-            if (rc == MS_E_FORMAT) {
+                mstx__writer_source(f->w, path);
+            if (rc == MS_E_FORMAT || rc == MS_E_UNSUPPORTED || rc == MS_E_LIMIT) {
                 if (!only_look)
                     mstx__writer_problem(f->w, path, e.msg);
                 rc = MS_OK;
@@ -413,7 +414,7 @@ static enum ms_rc each_file(struct flight *f, const struct ms_dir *list, const c
 
 /* ---- all ------------------------------------------------------------------------------ */
 
-static enum ms_rc conclude(struct flight *f, struct ms_err *err)
+static enum ms_rc conclude_cluster(struct flight *f, struct ms_err *err)
 {
     MS_TRY(mstx__cluster_conclude(&f->cluster, err));
     return mstx__cluster_save_all(&f->cluster, f->w, err);
@@ -440,7 +441,7 @@ enum ms_rc mstx__import_flight(const char *path, struct mstx_writer *w,
     for (int look = 1; rc == MS_OK && look >= 0; look--)
         rc = each_file(&f, is_dir ? &list : &single, dir, look != 0, err);
     if (rc == MS_OK)
-        rc = conclude(&f, err);
+        rc = conclude_cluster(&f, err);
     *result = (struct mstx_import_result){
         .files = f.files, .records = f.entries, .unfinished = f.unfinished};
     mstx__cluster_free(&f.cluster);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_ascend: a database as Ascend's profilers write it, for MindStudio Insight and
- * msprof-analyze.
+ * to_ascend: writes a database like Ascend's profilers, for MindStudio Insight and msprof-analyze.
  *
- * Readers join MSTX_EVENTS with STRING_IDS for texts and with TASK for the device
- * side; an event without a device side has no TASK row, yet a connectionId of its
- * own.  Times are Unix nanoseconds, globalTid is (pid << 32) | tid.
+ * Readers join MSTX_EVENTS with STRING_IDS for texts and with TASK for the device side; an event without
+ * a device side has no TASK row, but has a connectionId of its own.  Times are Unix nanoseconds,
+ * globalTid is (pid << 32) | tid.
  */
-#include "mstx/tl_export.h"
+#include "mstx/foreign/to_ascend.h"
 
-#include "mstx/tl_ascend_comm.h"
+#include "mstx/foreign/export.h"
 
+#include "mstx/foreign/sql/to_ascend.h"
+#include "mstx/foreign/to_ascend_comm.h"
+
+#include "probe/base/assert.h"
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
@@ -21,36 +24,7 @@
 
 static const int64_t NO_VALUE = 4294967295, FIRST_CONNECTION = 4000000002;
 
-static const char schema[] =
-    "CREATE TABLE META_DATA(name TEXT, value TEXT);"
-    "INSERT INTO META_DATA VALUES('SCHEMA_VERSION','1.2.0'),('SCHEMA_VERSION_MAJOR','1'),"
-    "('SCHEMA_VERSION_MINOR','2'),('SCHEMA_VERSION_MICRO','0');"
-    "CREATE TABLE STRING_IDS(id INTEGER PRIMARY KEY, value TEXT);"
-    "CREATE TABLE SESSION_TIME_INFO(startTimeNs INTEGER, endTimeNs INTEGER);"
-    "CREATE TABLE NPU_INFO(id INTEGER, name TEXT);"
-    "CREATE TABLE RANK_DEVICE_MAP(rankId INTEGER, deviceId INTEGER);"
-    "CREATE TABLE HOST_INFO(hostUid TEXT, hostName TEXT);"
-    "CREATE TABLE MSTX_EVENTS(startNs INTEGER, endNs INTEGER, eventType INTEGER, rangeId INTEGER,"
-    " category INTEGER, message INTEGER, globalTid INTEGER, endGlobalTid INTEGER,"
-    " domainId INTEGER, connectionId INTEGER);"
-    "CREATE TABLE TASK(startNs INTEGER, endNs INTEGER, deviceId INTEGER, connectionId INTEGER,"
-    " globalTaskId INTEGER, globalPid INTEGER, taskType INTEGER, contextId INTEGER,"
-    " streamId INTEGER, taskId INTEGER, modelId INTEGER);"
-    "CREATE TABLE STEP_TIME(id INTEGER, startNs INTEGER, endNs INTEGER);"
-    "CREATE TABLE ENUM_MSTX_EVENT_TYPE(id INTEGER PRIMARY KEY, name TEXT);"
-    "INSERT INTO ENUM_MSTX_EVENT_TYPE VALUES(0,'marker'),(1,'push/pop'),(2,'start/end'),"
-    "(3,'marker_ex');"
-    "CREATE TABLE ENUM_API_TYPE(id INTEGER PRIMARY KEY, name TEXT);"
-    "INSERT INTO ENUM_API_TYPE VALUES(20000,'acl'),(15000,'model'),(10000,'node'),"
-    "(5500,'communication'),(5000,'runtime'),(50001,'op'),(50002,'queue'),(50003,'trace'),"
-    "(50004,'mstx');"
-    "CREATE TABLE ENUM_HCCL_DATA_TYPE(id INTEGER PRIMARY KEY, name TEXT);"
-    "INSERT INTO ENUM_HCCL_DATA_TYPE VALUES(0,'INT8'),(1,'INT16'),(2,'INT32'),(3,'FP16'),"
-    "(4,'FP32'),(5,'INT64'),(6,'UINT64'),(7,'UINT8'),(8,'UINT16'),(9,'UINT32'),(10,'FP64'),"
-    "(11,'BFP16'),(12,'INT128'),(14,'HIF8'),(15,'FP8E4M3'),(16,'FP8E5M2'),(17,'FP8E8M0'),"
-    "(255,'RESERVED'),(65534,'N/A'),(65535,'INVALID_TYPE');";
-
-/* An event and its device side have one number within their process. */
+/* Joins an event with its device side: both have the same number within their process. */
 struct link {
     uint32_t process;
     uint64_t number;
@@ -61,12 +35,12 @@ struct writer {
     struct mstx_tl *tl;
     struct ms_store *store;
     struct ms_stmt *add_event, *add_string, *add_task;
-    MS_VEC(uint8_t) known; /* by text id: stands in STRING_IDS */
+    MS_VEC(uint8_t) known; /* by text id: 1 when the text has a row in STRING_IDS */
     int64_t events, first_own_id;
     int64_t start, end;
     uint32_t last_domain; /* track whose domain has domain_id */
     int64_t domain_id;
-    struct ms_map own; /* texts that are not of run.db; index + first_own_id is the id */
+    struct ms_map own; /* texts without an id in run.db; index + first_own_id is the id */
     struct ms_arena *arena;
     struct mstx_ascend_comm *comm; /* NULL: the run has no communication calls */
     MS_VEC(struct link) links;     /* of events with a device side, in order of connection */
@@ -75,14 +49,15 @@ struct writer {
 
 /* ---- texts ------------------------------------------------------------------ */
 
-static enum ms_rc put_string(struct writer *w, int64_t id, struct ms_str text, struct ms_err *err)
+static enum ms_rc add_string_row(struct writer *w, int64_t id, struct ms_str text,
+                                 struct ms_err *err)
 {
     ms_stmt_i64(w->add_string, 1, id);
     ms_stmt_str(w->add_string, 2, text);
     return ms_stmt_run(w->add_string, err);
 }
 
-static enum ms_rc know_text(struct writer *w, uint32_t id, struct ms_err *err)
+static enum ms_rc ensure_text(struct writer *w, uint32_t id, struct ms_err *err)
 {
     if (id < w->known.n && w->known.p[id] != 0)
         return MS_OK;
@@ -97,12 +72,13 @@ static enum ms_rc know_text(struct writer *w, uint32_t id, struct ms_err *err)
         memset(w->known.p + w->known.n, 0, want - w->known.n);
         w->known.n = want;
     }
+    ms_assert(id < w->known.n);
     w->known.p[id] = 1;
-    return put_string(w, id, text, err);
+    return add_string_row(w, id, text, err);
 }
 
-/* Texts that run.db does not number get ids behind all others. */
-static enum ms_rc own_text(void *ctx, struct ms_str text, int64_t *id, struct ms_err *err)
+/* Finds or adds a text without an id in run.db; such texts get ids behind all ids of run.db. */
+static enum ms_rc add_own_text(void *ctx, struct ms_str text, int64_t *id, struct ms_err *err)
 {
     struct writer *w = ctx;
     bool added;
@@ -110,19 +86,19 @@ static enum ms_rc own_text(void *ctx, struct ms_str text, int64_t *id, struct ms
     if (at == MS_MAP_NONE)
         return ms_no_memory(err);
     *id = w->first_own_id + at;
-    return added ? put_string(w, *id, text, err) : MS_OK;
+    return added ? add_string_row(w, *id, text, err) : MS_OK;
 }
 
-/* Domains are texts of tracks, not of events. */
+/* Finds the id of the domain, which is a text of the track and not of the event. */
 static enum ms_rc find_domain(struct writer *w, size_t track, struct ms_err *err)
 {
     if (w->last_domain == track)
         return MS_OK;
     w->last_domain = (uint32_t)track;
-    return own_text(w, mstx_tl_track(w->tl, track)->domain, &w->domain_id, err);
+    return add_own_text(w, mstx_tl_track(w->tl, track)->domain, &w->domain_id, err);
 }
 
-/* The text of an event; what a hook saw of a communication call becomes the official one. */
+/* Finds the text of an event. A communication call that a hook recorded gets the official text. */
 static enum ms_rc find_message(struct writer *w, const struct mstx_track *t,
                                const struct mstx_event *e, int64_t *id, struct ms_err *err)
 {
@@ -132,7 +108,7 @@ static enum ms_rc find_message(struct writer *w, const struct mstx_track *t,
     if (*id >= 0)
         return MS_OK;
     *id = e->name;
-    return know_text(w, e->name, err);
+    return ensure_text(w, e->name, err);
 }
 
 /* ---- rows ------------------------------------------------------------------- */
@@ -145,7 +121,8 @@ static bool keep_link(struct writer *w, uint32_t process, uint64_t number)
     return l != NULL;
 }
 
-static enum ms_rc put_event(void *ctx, size_t track, const struct mstx_event *e, struct ms_err *err)
+static enum ms_rc add_event_row(void *ctx, size_t track, const struct mstx_event *e,
+                                struct ms_err *err)
 {
     static const int64_t type_of[] = {
         [MSTX_EV_MARK] = 0, [MSTX_EV_PUSHPOP] = 1, [MSTX_EV_RANGE] = 2};
@@ -187,7 +164,7 @@ struct task_writer {
     int64_t type; /* text "MsTx" */
 };
 
-static enum ms_rc put_task(void *ctx, const struct mstx_event *e, struct ms_err *err)
+static enum ms_rc add_task_row(void *ctx, const struct mstx_event *e, struct ms_err *err)
 {
     struct task_writer *to = ctx;
     struct writer *w = to->w;
@@ -208,23 +185,23 @@ static enum ms_rc put_task(void *ctx, const struct mstx_event *e, struct ms_err 
     return ms_stmt_run(w->add_task, err);
 }
 
-/* The device side of the events that have been written. */
-static enum ms_rc put_tasks(struct writer *w, struct ms_err *err)
+/* Adds the device sides of the events that have been written. */
+static enum ms_rc add_tasks(struct writer *w, struct ms_err *err)
 {
     if (w->links.n == 0)
         return MS_OK;
     qsort(w->links.p, w->links.n, sizeof *w->links.p, by_number);
     struct task_writer to = {.w = w};
-    MS_TRY(own_text(w, MS_STR("MsTx"), &to.type, err));
+    MS_TRY(add_own_text(w, MS_STR("MsTx"), &to.type, err));
     for (size_t i = 0; i < mstx_tl_track_count(w->tl); i++) {
         to.track = mstx_tl_track(w->tl, i);
         if (to.track->kind == MSTX_TRACK_STREAM)
-            MS_TRY(mstx_tl_walk(w->tl, i, NULL, put_task, &to, err));
+            MS_TRY(mstx_tl_walk(w->tl, i, NULL, add_task_row, &to, err));
     }
     return MS_OK;
 }
 
-static enum ms_rc put_pair(struct writer *w, const char *sql, int64_t a, int64_t b,
+static enum ms_rc add_pair(struct writer *w, const char *sql, int64_t a, int64_t b,
                            struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -236,15 +213,12 @@ static enum ms_rc put_pair(struct writer *w, const char *sql, int64_t a, int64_t
     return rc;
 }
 
-static enum ms_rc put_host(struct writer *w, struct ms_str name, struct ms_err *err)
+static enum ms_rc add_host(struct writer *w, struct ms_str name, struct ms_err *err)
 {
     struct ms_stmt *st;
     char uid[24];
     int n = snprintf(uid, sizeof uid, "%" PRIu64, ms_str_hash(name) >> 1);
-    MS_TRY(ms_store_prepare(w->store, &st,
-                            "INSERT INTO HOST_INFO SELECT ?1, ?2 WHERE NOT EXISTS"
-                            " (SELECT 1 FROM HOST_INFO WHERE hostName = ?2)",
-                            err));
+    MS_TRY(ms_store_prepare(w->store, &st, sql_add_host, err));
     ms_stmt_str(st, 1, (struct ms_str){uid, (uint32_t)n});
     ms_stmt_str(st, 2, name);
     enum ms_rc rc = ms_stmt_run(st, err);
@@ -252,8 +226,8 @@ static enum ms_rc put_host(struct writer *w, struct ms_str name, struct ms_err *
     return rc;
 }
 
-/* The device that a rank marks on: that of its first stream, or 0. */
-static uint32_t device_of(const struct mstx_tl *tl, int32_t rank)
+/* Finds the device of a rank: that of its first stream, or 0. */
+static uint32_t find_device(const struct mstx_tl *tl, int32_t rank)
 {
     for (size_t i = 0; i < mstx_tl_track_count(tl); i++) {
         const struct mstx_track *t = mstx_tl_track(tl, i);
@@ -273,71 +247,58 @@ static bool is_new_rank(const struct mstx_tl *tl, size_t i)
     return true;
 }
 
-static enum ms_rc put_ranks(struct writer *w, int32_t rank, struct ms_err *err)
+static enum ms_rc add_ranks(struct writer *w, int32_t rank, struct ms_err *err)
 {
     for (size_t i = 0; i < mstx_tl_process_count(w->tl); i++) {
         const struct mstx_process *p = mstx_tl_process(w->tl, i);
         if (rank != MSTX_ALL_RANKS && p->rank != rank)
             continue;
-        MS_TRY(put_host(w, p->host, err));
+        MS_TRY(add_host(w, p->host, err));
         if (is_new_rank(w->tl, i))
-            MS_TRY(put_pair(w, "INSERT INTO RANK_DEVICE_MAP VALUES(?,?)", p->rank,
-                            device_of(w->tl, p->rank), err));
+            MS_TRY(add_pair(w, sql_add_rank, p->rank, find_device(w->tl, p->rank), err));
     }
     return MS_OK;
 }
 
-static enum ms_rc put_steps(struct writer *w, int32_t rank, struct ms_err *err)
+static enum ms_rc add_steps(struct writer *w, int32_t rank, struct ms_err *err)
 {
     struct ms_stmt *from, *to;
-    bool more;
-    MS_TRY(ms_store_prepare(mstx_tl_store(w->tl), &from,
-                            "SELECT s.number, s.start_ns, s.end_ns FROM steps s JOIN processes p"
-                            " ON p.id = s.process WHERE p.rank = ?1 OR ?1 = ?2"
-                            " ORDER BY s.start_ns",
-                            err));
-    enum ms_rc rc = ms_store_prepare(w->store, &to, "INSERT INTO STEP_TIME VALUES(?,?,?)", err);
+    MS_TRY(ms_store_prepare(mstx_tl_store(w->tl), &from, sql_find_steps, err));
+    enum ms_rc rc = ms_store_prepare(w->store, &to, sql_add_step, err);
     ms_stmt_i64(from, 1, rank);
     ms_stmt_i64(from, 2, MSTX_ALL_RANKS);
-    if (rc == MS_OK)
-        rc = ms_stmt_step(from, &more, err);
-    while (rc == MS_OK && more) {
+    while (ms_stmt_next(from, &rc, err)) {
         for (int c = 0; c < 3; c++)
             ms_stmt_i64(to, c + 1, ms_stmt_get_i64(from, c));
         rc = ms_stmt_run(to, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(from, &more, err);
     }
     ms_stmt_free(from);
     ms_stmt_free(to);
     return rc;
 }
 
-static enum ms_rc put_all(struct writer *w, int32_t rank, struct ms_err *err)
+static enum ms_rc fill_db(struct writer *w, int32_t rank, struct ms_err *err)
 {
-    MS_TRY(ms_store_exec(w->store, schema, err));
-    MS_TRY(ms_store_prepare(w->store, &w->add_event,
-                            "INSERT INTO MSTX_EVENTS VALUES(?,?,?,?,?,?,?,?,?,?)", err));
-    MS_TRY(ms_store_prepare(w->store, &w->add_string, "INSERT INTO STRING_IDS VALUES(?,?)", err));
-    MS_TRY(ms_store_prepare(w->store, &w->add_task,
-                            "INSERT INTO TASK VALUES(?,?,?,?,?,?,?,?,?,?,?)", err));
-    const struct mstx_own_texts texts = {own_text, w};
+    MS_TRY(ms_store_exec(w->store, sql_create_tables, err));
+    MS_TRY(ms_store_prepare(w->store, &w->add_event, sql_add_event, err));
+    MS_TRY(ms_store_prepare(w->store, &w->add_string, sql_add_string, err));
+    MS_TRY(ms_store_prepare(w->store, &w->add_task, sql_add_task, err));
+    const struct mstx_own_texts texts = {add_own_text, w};
     MS_TRY(mstx__ascend_comm_new(&w->comm, w->tl, w->store, &texts, err));
-    MS_TRY(mstx__merge(w->tl, rank, put_event, w, err));
-    MS_TRY(put_tasks(w, err));
+    MS_TRY(mstx__merge(w->tl, rank, add_event_row, w, err));
+    MS_TRY(add_tasks(w, err));
     if (w->comm != NULL)
         MS_TRY(mstx__ascend_comm_finish(w->comm, err));
-    MS_TRY(put_pair(w, "INSERT INTO SESSION_TIME_INFO VALUES(?,?)", w->start, w->end, err));
-    MS_TRY(put_ranks(w, rank, err));
-    return put_steps(w, rank, err);
+    MS_TRY(add_pair(w, sql_add_session, w->start, w->end, err));
+    MS_TRY(add_ranks(w, rank, err));
+    return add_steps(w, rank, err);
 }
 
-static enum ms_rc count_texts(struct mstx_tl *tl, int64_t *next, struct ms_err *err)
+static enum ms_rc find_free_text_id(struct mstx_tl *tl, int64_t *next, struct ms_err *err)
 {
     struct ms_stmt *st;
     bool more;
-    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, "SELECT ifnull(max(id), 0) + 1 FROM strings",
-                            err));
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql_find_free_id, err));
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     if (rc == MS_OK)
         *next = ms_stmt_get_i64(st, 0);
@@ -350,11 +311,11 @@ static enum ms_rc write_db(struct mstx_tl *tl, const char *path, int32_t rank, s
     struct writer w = {.tl = tl, .last_domain = UINT32_MAX, .arena = ms_arena_new((size_t)1 << 34)};
     if (w.arena == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = count_texts(tl, &w.first_own_id, err);
+    enum ms_rc rc = find_free_text_id(tl, &w.first_own_id, err);
     if (rc == MS_OK)
         rc = ms_store_create(&w.store, path, err);
     if (rc == MS_OK)
-        rc = put_all(&w, rank, err);
+        rc = fill_db(&w, rank, err);
     if (rc == MS_OK)
         rc = mstx__tl_check(tl, err);
     ms_stmt_free(w.add_event);

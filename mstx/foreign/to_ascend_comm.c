@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_ascend_comm: see the header.
+ * to_ascend_comm: see the header.
  */
-#include "mstx/tl_ascend_comm.h"
+#include "mstx/foreign/to_ascend_comm.h"
 
-#include "mstx/tl_comm_said.h"
+#include "mstx/foreign/sql/to_ascend_comm.h"
+#include "mstx/format/comm_said.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char table[] =
-    "CREATE TABLE COMMUNICATION_OP(opName INTEGER, startNs INTEGER, endNs INTEGER,"
-    " connectionId INTEGER, groupName INTEGER, opId INTEGER PRIMARY KEY, relay INTEGER,"
-    " retry INTEGER, dataType INTEGER, algType INTEGER, count NUMERIC, opType INTEGER,"
-    " deviceId INTEGER, rankSize INTEGER)";
-
-/* A row of comm_ops; of those that start at one time several are held. */
+/* A row of comm_ops. All rows that start at one time are held together. */
 struct call {
     uint32_t process, tid;
     int64_t start, end;
     struct mstx_rec_comm rec;
     int64_t size; /* ranks of the communicator; -1: not known */
     uint64_t stream;
-    bool is_said; /* by a framework, whose text stays as it is */
+    bool is_said; /* noted by a framework, whose text is kept */
     char group[MSTX_SAID_NAME], op[MSTX_SAID_NAME];
 };
 
@@ -47,33 +43,20 @@ static enum ms_rc has_calls(struct mstx_tl *tl, bool *yes, struct ms_err *err)
 {
     struct ms_stmt *st;
     *yes = false;
-    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
-                            "SELECT 1 FROM comm_ops WHERE class < 2 LIMIT 1", err));
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql_find_any_call, err));
     enum ms_rc rc = ms_stmt_step(st, yes, err);
     ms_stmt_free(st);
     return rc;
 }
 
-/* A group is known by its name there, so each needs one of its own. */
-#define NAMED_GROUPS                                                                               \
-    "(SELECT id, size, ranks, CASE WHEN ifnull(name, '') = '' THEN 'communicator ' || id"          \
-    " WHEN count(*) OVER (PARTITION BY name) > 1 THEN name || ' ' || id ELSE name END AS name"     \
-    " FROM comm_groups)"
-
-/* Which ranks are in which group, as the profiler of PyTorch notes it. */
-static enum ms_rc put_groups(struct mstx_ascend_comm *c, struct mstx_tl *tl, struct ms_err *err)
+/* Writes the ranks of each group in the form of PyTorch's profiler. */
+static enum ms_rc add_groups(struct mstx_ascend_comm *c, struct mstx_tl *tl, struct ms_err *err)
 {
     struct ms_stmt *from = NULL, *add = NULL;
     bool more = false;
-    enum ms_rc rc = ms_store_prepare(
-        mstx_tl_store(tl), &from,
-        "SELECT json_group_object(name, json_object('group_name', name, 'global_ranks',"
-        " json('[' || ranks || ']'))) FROM " NAMED_GROUPS " WHERE ifnull(ranks, '') <> ''"
-        " AND json_valid('[' || ranks || ']')",
-        err);
+    enum ms_rc rc = ms_store_prepare(mstx_tl_store(tl), &from, sql_list_groups, err);
     if (rc == MS_OK)
-        rc = ms_store_prepare(c->to, &add, "INSERT INTO META_DATA VALUES('parallel_group_info', ?)",
-                              err);
+        rc = ms_store_prepare(c->to, &add, sql_add_groups, err);
     if (rc == MS_OK)
         rc = ms_stmt_step(from, &more, err);
     if (rc == MS_OK && more) {
@@ -85,20 +68,13 @@ static enum ms_rc put_groups(struct mstx_ascend_comm *c, struct mstx_tl *tl, str
     return rc;
 }
 
-static enum ms_rc prepare(struct mstx_ascend_comm *c, struct mstx_tl *tl, struct ms_err *err)
+static enum ms_rc prepare_statements(struct mstx_ascend_comm *c, struct mstx_tl *tl,
+                                     struct ms_err *err)
 {
-    static const char sql[] =
-        "SELECT o.process, o.tid, o.start_ns, o.end_ns, o.op, o.type, o.count, o.peer,"
-        " o.stream, g.name, coalesce(g.size, -1), o.name, o.lib"
-        " FROM comm_ops o LEFT JOIN " NAMED_GROUPS " g ON g.id = o.comm_group"
-        " WHERE o.class < 2 ORDER BY o.start_ns";
-    MS_TRY(ms_store_exec(c->to, table, err));
-    MS_TRY(put_groups(c, tl, err));
-    MS_TRY(ms_store_prepare(c->to, &c->add,
-                            "INSERT INTO COMMUNICATION_OP VALUES(?,?,?,?,?,?,NULL,NULL,?,NULL,?,"
-                            "?,0,?)",
-                            err));
-    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &c->from, sql, err));
+    MS_TRY(ms_store_exec(c->to, sql_create_table, err));
+    MS_TRY(add_groups(c, tl, err));
+    MS_TRY(ms_store_prepare(c->to, &c->add, sql_add_call, err));
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &c->from, sql_read_calls, err));
     return ms_stmt_step(c->from, &c->more, err);
 }
 
@@ -117,7 +93,7 @@ enum ms_rc mstx__ascend_comm_new(struct mstx_ascend_comm **out, struct mstx_tl *
     c->to = to;
     c->texts = *texts;
     c->arena = ms_arena_new((size_t)1 << 34);
-    enum ms_rc rc = c->arena != NULL ? prepare(c, tl, err) : ms_no_memory(err);
+    enum ms_rc rc = c->arena != NULL ? prepare_statements(c, tl, err) : ms_no_memory(err);
     if (rc == MS_OK)
         *out = c;
     else
@@ -161,8 +137,8 @@ static struct call read_call(struct ms_stmt *st)
     return k;
 }
 
-/* Hold the rows that start at t; those before belong to other ranks. */
-static enum ms_rc hold(struct mstx_ascend_comm *c, int64_t t, struct ms_err *err)
+/* Holds the rows that start at t. Earlier rows belong to other ranks and are skipped. */
+static enum ms_rc hold_calls_at(struct mstx_ascend_comm *c, int64_t t, struct ms_err *err)
 {
     if (c->held.n != 0 && c->held.p[0].start == t)
         return MS_OK;
@@ -179,9 +155,10 @@ static enum ms_rc hold(struct mstx_ascend_comm *c, int64_t t, struct ms_err *err
     return MS_OK;
 }
 
-/* A thread begins one call at a time, but clocks are coarse: of two alike each is taken once. */
-static struct call *find(struct mstx_ascend_comm *c, const struct mstx_track *t,
-                         const struct mstx_event *ev)
+/* Finds the held row of an event and removes it: clocks are coarse, so two calls of a thread may
+ * have equal times. */
+static struct call *find_held_call(struct mstx_ascend_comm *c, const struct mstx_track *t,
+                                   const struct mstx_event *ev)
 {
     for (size_t i = 0; i < c->held.n; i++) {
         struct call *k = &c->held.p[i];
@@ -195,7 +172,7 @@ static struct call *find(struct mstx_ascend_comm *c, const struct mstx_track *t,
 
 /* ---- writing ---------------------------------------------------------------- */
 
-/* The number that the vendor's tools give to the name of a communicator. */
+/* Computes the number that HCCL's tools give to the name of a communicator. */
 static uint64_t double_hash(const char *text)
 {
     uint32_t a = 0, b = 0;
@@ -206,7 +183,7 @@ static uint64_t double_hash(const char *text)
     return (uint64_t)a << 32 | b;
 }
 
-/* How many calls of the kind the process made on the communicator before. */
+/* Counts the earlier calls of this kind by the process on the communicator. */
 static enum ms_rc count_call(struct mstx_ascend_comm *c, uint32_t process, const struct call *k,
                              uint32_t *before, struct ms_err *err)
 {
@@ -219,18 +196,19 @@ static enum ms_rc count_call(struct mstx_ascend_comm *c, uint32_t process, const
         return ms_no_memory(err);
     if (added)
         *slot = 0;
+    ms_assert(c->key.keys.n == c->calls.n);
     *before = (*slot)++;
     return MS_OK;
 }
 
-static enum ms_rc text_id(struct mstx_ascend_comm *c, const char *text, int64_t *id,
-                          struct ms_err *err)
+static enum ms_rc find_text_id(struct mstx_ascend_comm *c, const char *text, int64_t *id,
+                               struct ms_err *err)
 {
     return c->texts.id(c->texts.ctx, ms_str_of(text), id, err);
 }
 
-static enum ms_rc put_row(struct mstx_ascend_comm *c, uint32_t process, const struct call *k,
-                          int64_t connection, struct ms_err *err)
+static enum ms_rc add_call_row(struct mstx_ascend_comm *c, uint32_t process, const struct call *k,
+                               int64_t connection, struct ms_err *err)
 {
     enum { NOT_A_TYPE = 65534 }; /* N/A of ENUM_HCCL_DATA_TYPE */
     char hash[24], name[MSTX_SAID_NAME + 40], type[MSTX_SAID_NAME + 2];
@@ -240,9 +218,9 @@ static enum ms_rc put_row(struct mstx_ascend_comm *c, uint32_t process, const st
     int n = snprintf(hash, sizeof hash, "%" PRIu64, double_hash(k->group));
     snprintf(type, sizeof type, "%s_", k->op);
     snprintf(name, sizeof name, "%s_%s_%" PRIu32 "_1", type, n > 3 ? hash + n - 3 : hash, before);
-    MS_TRY(text_id(c, name, &name_id, err));
-    MS_TRY(text_id(c, type, &type_id, err));
-    MS_TRY(text_id(c, k->group, &group_id, err));
+    MS_TRY(find_text_id(c, name, &name_id, err));
+    MS_TRY(find_text_id(c, type, &type_id, err));
+    MS_TRY(find_text_id(c, k->group, &group_id, err));
     const int64_t dtype = k->rec.dtype <= MSTX_TYPE_FP8E8M0 ? k->rec.dtype : NOT_A_TYPE;
     const int64_t column[] = {name_id,  k->start,  k->end, connection,
                               group_id, c->rows++, dtype,  (int64_t)k->rec.count,
@@ -257,22 +235,18 @@ enum ms_rc mstx__ascend_comm_event(struct mstx_ascend_comm *c, const struct mstx
                                    int64_t *message, struct ms_err *err)
 {
     char text[512];
-    MS_TRY(hold(c, ev->start_ns, err));
-    const struct call *k = find(c, t, ev);
+    MS_TRY(hold_calls_at(c, ev->start_ns, err));
+    const struct call *k = find_held_call(c, t, ev);
     if (k == NULL)
         return MS_OK;
     if (!k->is_said) {
         mstx_comm_message(text, sizeof text, &k->rec, k->group, k->stream);
-        MS_TRY(text_id(c, text, message, err));
+        MS_TRY(find_text_id(c, text, message, err));
     }
-    return put_row(c, t->process, k, connection, err);
+    return add_call_row(c, t->process, k, connection, err);
 }
 
 enum ms_rc mstx__ascend_comm_finish(struct mstx_ascend_comm *c, struct ms_err *err)
 {
-    return ms_store_exec(c->to,
-                         "UPDATE COMMUNICATION_OP SET startNs = t.startNs, endNs = t.endNs,"
-                         " deviceId = t.deviceId FROM TASK t"
-                         " WHERE t.connectionId = COMMUNICATION_OP.connectionId",
-                         err);
+    return ms_store_exec(c->to, sql_take_device_times, err);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_csv: the table msprof_tx.csv of Ascend's profiler.
+ * to_csv: writes the table msprof_tx.csv of Ascend's profiler.
  *
- * An event has a row for each device that it has a side on, with the times there, and one row
- * of device "host" when it has none.  The device sides are gathered first, as they are few and
- * lie on tracks of their own.
+ * An event has a row for each device that has a side of it, with the times on the device, or one row of
+ * device "host".  The device sides are gathered first: they are few and lie on tracks of their own.
  *
- * Messages are quoted where CSV needs it.  One that a spreadsheet would take for a
- * formula gets an apostrophe in front, as spreadsheets themselves do it.
+ * Messages and domains are foreign text: probe/base/csv.h quotes them and guards formulas.
  */
-#include "mstx/tl_export.h"
+#include "mstx/foreign/to_csv.h"
 
+#include "mstx/foreign/export.h"
+
+#include "probe/base/csv.h"
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
@@ -22,7 +23,7 @@ static const char header[] =
     "Device_id,pid,tid,category,event_type,payload_type,payload_value,Start_time(us),End_time(us),"
     "message_type,message,domain,Device Start_time(us),Device End_time(us)\n";
 
-/* Host event and device side have one number within their process. */
+/* Device side of an event. Host event and device side have the same number within their process. */
 struct side {
     uint32_t process, device;
     uint64_t number;
@@ -77,7 +78,8 @@ static enum ms_rc gather_sides(struct writer *w, struct ms_err *err)
     return MS_OK;
 }
 
-/* The sides of an event stand together from the first on; w->side.n: none. */
+/* Finds the first side of an event, behind which its other sides follow; w->side.n: there is
+ * none. */
 static size_t first_side(const struct writer *w, uint32_t process, uint64_t number)
 {
     const struct side wanted = {.process = process, .number = number};
@@ -97,7 +99,7 @@ static size_t first_side(const struct writer *w, uint32_t process, uint64_t numb
 /* ---- rows ------------------------------------------------------------------- */
 
 /* "marks.csv" becomes "marks_1.csv". */
-static char *numbered(const char *path, unsigned number)
+static char *number_path(const char *path, unsigned number)
 {
     struct ms_buf b = {.max = 1 << 16};
     struct ms_str all = ms_str_of(path), ending = MS_STR(".csv");
@@ -117,7 +119,7 @@ static enum ms_rc next_file(struct writer *w, struct ms_err *err)
         w->out = NULL;
         MS_TRY(ms_out_commit(full, err));
     }
-    char *path = numbered(w->path, w->files++);
+    char *path = number_path(w->path, w->files++);
     if (path == NULL)
         return ms_no_memory(err);
     enum ms_rc rc = ms_out_create(&w->out, path, err);
@@ -127,34 +129,10 @@ static enum ms_rc next_file(struct writer *w, struct ms_err *err)
     return rc;
 }
 
-static bool needs_quotes(struct ms_str s)
-{
-    for (uint32_t i = 0; i < s.n; i++) {
-        if (s.p[i] == ',' || s.p[i] == '"' || s.p[i] == '\n' || s.p[i] == '\r')
-            return true;
-    }
-    return false;
-}
-
-void mstx__csv_text(struct ms_out *o, struct ms_str s)
-{
-    bool quotes = needs_quotes(s);
-    if (quotes)
-        ms_out_putc(o, '"');
-    if (s.n != 0 && memchr("=+-@\t\r", s.p[0], 6) != NULL)
-        ms_out_putc(o, '\'');
-    for (struct ms_str rest = s, part; ms_str_split(&rest, '"', &part);) {
-        ms_out_str(o, part);
-        if (rest.p != NULL)
-            ms_out_puts(o, "\"\"");
-    }
-    if (quotes)
-        ms_out_putc(o, '"');
-}
-
-/* side NULL: the event is the host's alone. */
-static enum ms_rc put_line(struct writer *w, const struct mstx_track *t, const struct mstx_event *e,
-                           const struct side *side, struct ms_err *err)
+/* Writes a row. side is NULL for an event without a device side. */
+static enum ms_rc write_line(struct writer *w, const struct mstx_track *t,
+                             const struct mstx_event *e, const struct side *side,
+                             struct ms_err *err)
 {
     if (w->rows != 0 && w->rows % ROWS_PER_FILE == 0)
         MS_TRY(next_file(w, err));
@@ -169,9 +147,9 @@ static enum ms_rc put_line(struct writer *w, const struct mstx_track *t, const s
     ms_out_putc(w->out, ',');
     mstx__put_us(w->out, e->start_ns + e->dur_ns);
     ms_out_puts(w->out, ",N/A,");
-    mstx__csv_text(w->out, mstx_tl_text(w->tl, e->name));
+    ms_csv_write(w->out, mstx_tl_text(w->tl, e->name), MS_CSV_FOREIGN);
     ms_out_putc(w->out, ',');
-    mstx__csv_text(w->out, t->domain);
+    ms_csv_write(w->out, t->domain, MS_CSV_FOREIGN);
     if (side == NULL) {
         ms_out_puts(w->out, ",N/A,N/A\n");
         return MS_OK;
@@ -184,16 +162,16 @@ static enum ms_rc put_line(struct writer *w, const struct mstx_track *t, const s
     return MS_OK;
 }
 
-static enum ms_rc put_row(void *ctx, size_t track, const struct mstx_event *e, struct ms_err *err)
+static enum ms_rc write_row(void *ctx, size_t track, const struct mstx_event *e, struct ms_err *err)
 {
     struct writer *w = ctx;
     const struct mstx_track *t = mstx_tl_track(w->tl, track);
     size_t i = first_side(w, t->process, e->kind <= MSTX_EV_PUSHPOP ? e->size : 0);
     if (i == w->side.n)
-        return put_line(w, t, e, NULL, err);
+        return write_line(w, t, e, NULL, err);
     for (; i < w->side.n && w->side.p[i].process == t->process && w->side.p[i].number == e->size;
          i++)
-        MS_TRY(put_line(w, t, e, &w->side.p[i], err));
+        MS_TRY(write_line(w, t, e, &w->side.p[i], err));
     return MS_OK;
 }
 
@@ -204,7 +182,7 @@ enum ms_rc mstx_export_csv(struct mstx_tl *tl, const char *path, struct ms_err *
     if (rc == MS_OK)
         rc = next_file(&w, err);
     if (rc == MS_OK)
-        rc = mstx__merge(tl, MSTX_ALL_RANKS, put_row, &w, err);
+        rc = mstx__merge(tl, MSTX_ALL_RANKS, write_row, &w, err);
     if (rc == MS_OK)
         rc = mstx__tl_check(tl, err);
     ms_vec_free(&w.side);

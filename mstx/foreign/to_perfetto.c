@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_perfetto: Perfetto's trace format, encoded by hand.
+ * to_perfetto: writes Perfetto's trace format, encoded by hand.
  *
- * A trace is a row of packets, each "field 1, length, bytes".  All are of one
- * sequence, so a name or domain is written once, with the first packet that uses
- * it, and by number afterwards.  Lengths stand before their contents: a packet is
- * built from its end to its beginning in a small buffer, which makes every length
- * known when it is due.
+ * A trace is a list of packets, each "field 1, length, bytes".  All packets belong to one sequence, so a
+ * name or domain is interned with the first packet that uses it and referred to by number afterwards.
+ * Lengths precede contents: a packet is built from its end to its beginning in a small buffer, so that
+ * every length is known when it is written.
  */
-#include "mstx/tl_export.h"
+#include "mstx/foreign/to_perfetto.h"
 
+#include "mstx/foreign/export.h"
+
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
 #include <assert.h>
@@ -81,14 +83,14 @@ struct writer {
     MS_VEC(uint8_t) known; /* by text id: has been interned */
     struct mstx_nest nest;
     const struct mstx_track *track;
-    int64_t base_ns; /* the trace's clock is 0 here */
+    int64_t base_ns; /* time 0 of the clock of the trace */
     uint64_t track_uuid;
     uint32_t category; /* number of the track's domain */
     bool lane_known[MSTX_NEST_LANES];
     bool state_cleared, no_memory;
 };
 
-/* A message being built backwards: at is its first byte, end is behind its last. */
+/* A message that is built backwards: at is its first byte, the end of bytes its last. */
 struct back {
     uint8_t bytes[PACKET_MAX];
     uint8_t *at;
@@ -106,7 +108,7 @@ static unsigned varint_size(uint64_t v)
     return v == 0 ? 1 : (70u - (unsigned)__builtin_clzll(v)) / 7u;
 }
 
-static uint8_t *put_varint(uint8_t *at, uint64_t v)
+static uint8_t *write_varint(uint8_t *at, uint64_t v)
 {
     while (v >= 0x80) {
         *at++ = (uint8_t)(v | 0x80);
@@ -120,7 +122,7 @@ static void back_varint(struct back *b, uint64_t v)
 {
     b->at -= varint_size(v);
     assert(b->at >= b->bytes);
-    put_varint(b->at, v);
+    write_varint(b->at, v);
 }
 
 static void back_tag(struct back *b, unsigned field, unsigned wire)
@@ -134,7 +136,7 @@ static void back_number(struct back *b, unsigned field, uint64_t v)
     back_tag(b, field, VARINT);
 }
 
-/* Everything from at up to `from` becomes the contents of a field. */
+/* Makes the bytes from at up to `from` the contents of a field. */
 static void back_wrap(struct back *b, unsigned field, const uint8_t *from)
 {
     back_varint(b, (uint64_t)(from - b->at));
@@ -144,17 +146,18 @@ static void back_wrap(struct back *b, unsigned field, const uint8_t *from)
 static void out_varint(struct ms_out *o, uint64_t v)
 {
     uint8_t *room = (uint8_t *)ms_out_room(o, 16);
-    ms_out_used(o, (size_t)(put_varint(room, v) - room));
+    ms_out_used(o, (size_t)(write_varint(room, v) - room));
 }
 
-/* Write a finished packet. */
-static void send(struct writer *w, struct back *b)
+/* Writes a finished packet. */
+static void write_packet(struct writer *w, struct back *b)
 {
+    ms_assert(b->at <= back_end(b));
     back_wrap(b, TRACE_PACKET, back_end(b));
     ms_out_write(w->out, b->at, (size_t)(back_end(b) - b->at));
 }
 
-/* What every packet of the sequence ends with. */
+/* Begins a packet, from its end, with the fields of every packet of the sequence. */
 static void begin_packet(struct writer *w, struct back *b)
 {
     b->at = back_end(b);
@@ -165,27 +168,27 @@ static void begin_packet(struct writer *w, struct back *b)
 
 /* ---- texts ------------------------------------------------------------------ */
 
-/* Texts are too long for the small buffer: their packets are written forwards, with sizes counted
- * first. text_field is the size of a field that holds n bytes. */
+/* Texts may not fit into the small buffer: their packets are written forwards, with sizes
+ * computed first. text_field returns the size of a field that holds n bytes. */
 static uint64_t text_field(unsigned field, uint64_t n)
 {
     return varint_size(field << 3) + varint_size(n) + n;
 }
 
-static void put_text(struct ms_out *o, unsigned field, struct ms_str text)
+static void write_text(struct ms_out *o, unsigned field, struct ms_str text)
 {
     out_varint(o, field << 3 | BYTES);
     out_varint(o, text.n);
     ms_out_str(o, text);
 }
 
-static void put_head(struct ms_out *o, unsigned field, uint64_t n)
+static void write_head(struct ms_out *o, unsigned field, uint64_t n)
 {
     out_varint(o, field << 3 | BYTES);
     out_varint(o, n);
 }
 
-static void put_number(struct ms_out *o, unsigned field, uint64_t v)
+static void write_number(struct ms_out *o, unsigned field, uint64_t v)
 {
     out_varint(o, field << 3 | VARINT);
     out_varint(o, v);
@@ -196,25 +199,25 @@ static uint64_t number_field(unsigned field, uint64_t v)
     return varint_size(field << 3) + varint_size(v);
 }
 
-/* A packet that interns one text. */
-static void put_interned(struct writer *w, unsigned kind, uint64_t iid, struct ms_str text)
+/* Writes a packet that interns one text. */
+static void write_interned(struct writer *w, unsigned kind, uint64_t iid, struct ms_str text)
 {
     uint64_t flags = w->state_cleared ? NEEDS_STATE : STATE_CLEARED | NEEDS_STATE;
     uint64_t entry = number_field(INTERNED_IID, iid) + text_field(INTERNED_TEXT, text.n);
     uint64_t data = text_field(kind, entry);
     w->state_cleared = true;
-    put_head(w->out, TRACE_PACKET,
-             number_field(PACKET_SEQUENCE, SEQUENCE) + number_field(PACKET_FLAGS, flags) +
-                 text_field(PACKET_INTERNED, data));
-    put_number(w->out, PACKET_SEQUENCE, SEQUENCE);
-    put_number(w->out, PACKET_FLAGS, flags);
-    put_head(w->out, PACKET_INTERNED, data);
-    put_head(w->out, kind, entry);
-    put_number(w->out, INTERNED_IID, iid);
-    put_text(w->out, INTERNED_TEXT, text);
+    write_head(w->out, TRACE_PACKET,
+               number_field(PACKET_SEQUENCE, SEQUENCE) + number_field(PACKET_FLAGS, flags) +
+                   text_field(PACKET_INTERNED, data));
+    write_number(w->out, PACKET_SEQUENCE, SEQUENCE);
+    write_number(w->out, PACKET_FLAGS, flags);
+    write_head(w->out, PACKET_INTERNED, data);
+    write_head(w->out, kind, entry);
+    write_number(w->out, INTERNED_IID, iid);
+    write_text(w->out, INTERNED_TEXT, text);
 }
 
-/* The text's id is its number in the sequence. */
+/* Returns the number of a text in the sequence, which is its id, after interning it. */
 static void intern_name(struct writer *w, uint32_t id)
 {
     if (id < w->known.n && w->known.p[id] != 0)
@@ -231,37 +234,39 @@ static void intern_name(struct writer *w, uint32_t id)
     }
     if (id < w->known.n)
         w->known.p[id] = 1;
-    put_interned(w, INTERNED_NAME, id, text);
+    write_interned(w, INTERNED_NAME, id, text);
 }
 
 /* ---- tracks ----------------------------------------------------------------- */
 
-enum { PROCESS_UUIDS = 1 /* process i is i + 1; tracks follow, with room for their lanes */ };
+enum {
+    PROCESS_UUIDS = 1 /* uuid of process i is i + 1; tracks follow, with room for their lanes */
+};
 
 static uint64_t uuid_of_track(const struct writer *w, size_t i)
 {
     return PROCESS_UUIDS + mstx_tl_process_count(w->tl) + i * MSTX_NEST_LANES;
 }
 
-/* A track descriptor whose bytes besides the uuid and name are in extra. */
-static void put_descriptor(struct writer *w, uint64_t uuid, struct ms_str name,
-                           const struct back *extra, uint64_t extra_n)
+/* Writes a track descriptor; extra holds its fields except uuid and name. */
+static void write_descriptor(struct writer *w, uint64_t uuid, struct ms_str name,
+                             const struct back *extra, uint64_t extra_n)
 {
     uint64_t flags = w->state_cleared ? NEEDS_STATE : STATE_CLEARED | NEEDS_STATE;
     uint64_t body = number_field(TRACK_UUID, uuid) + text_field(TRACK_NAME, name.n) + extra_n;
     w->state_cleared = true;
-    put_head(w->out, TRACE_PACKET,
-             number_field(PACKET_SEQUENCE, SEQUENCE) + number_field(PACKET_FLAGS, flags) +
-                 text_field(PACKET_TRACK, body));
-    put_number(w->out, PACKET_SEQUENCE, SEQUENCE);
-    put_number(w->out, PACKET_FLAGS, flags);
-    put_head(w->out, PACKET_TRACK, body);
-    put_number(w->out, TRACK_UUID, uuid);
-    put_text(w->out, TRACK_NAME, name);
+    write_head(w->out, TRACE_PACKET,
+               number_field(PACKET_SEQUENCE, SEQUENCE) + number_field(PACKET_FLAGS, flags) +
+                   text_field(PACKET_TRACK, body));
+    write_number(w->out, PACKET_SEQUENCE, SEQUENCE);
+    write_number(w->out, PACKET_FLAGS, flags);
+    write_head(w->out, PACKET_TRACK, body);
+    write_number(w->out, TRACK_UUID, uuid);
+    write_text(w->out, TRACK_NAME, name);
     ms_out_write(w->out, extra->at, extra_n);
 }
 
-static void put_process(struct writer *w, size_t i)
+static void write_process(struct writer *w, size_t i)
 {
     char buf[MSTX_LABEL_MAX];
     struct back b;
@@ -273,10 +278,10 @@ static void put_process(struct writer *w, size_t i)
     back_wrap(&b, PROCESS_NAME, back_end(&b));
     back_number(&b, PROCESS_PID, p->pid);
     back_wrap(&b, TRACK_PROCESS, back_end(&b));
-    put_descriptor(w, PROCESS_UUIDS + i, label, &b, (uint64_t)(back_end(&b) - b.at));
+    write_descriptor(w, PROCESS_UUIDS + i, label, &b, (uint64_t)(back_end(&b) - b.at));
 }
 
-static void put_track_name(struct writer *w, uint64_t uuid)
+static void write_track_name(struct writer *w, uint64_t uuid)
 {
     struct ms_buf name = {.max = 1 << 22};
     const struct mstx_track *t = w->track;
@@ -295,7 +300,7 @@ static void put_track_name(struct writer *w, uint64_t uuid)
         ms_buf_printf(&name, "thread %u", (unsigned)t->tid);
     if (!ms_str_is(t->domain, "default"))
         ms_buf_printf(&name, " [%.*s]", MS_STR_ARG(t->domain));
-    put_descriptor(w, uuid, ms_buf_slice(&name), &b, (uint64_t)(back_end(&b) - b.at));
+    write_descriptor(w, uuid, ms_buf_slice(&name), &b, (uint64_t)(back_end(&b) - b.at));
     w->no_memory |= name.bad == MS_E_NOMEM;
     ms_buf_free(&name);
 }
@@ -312,24 +317,24 @@ static void end_slice(void *ctx, unsigned lane, int64_t end_ns)
     back_number(&b, EVENT_TYPE, TYPE_END);
     back_wrap(&b, PACKET_TRACK_EVENT, from);
     back_number(&b, PACKET_TIMESTAMP, (uint64_t)(end_ns - w->base_ns));
-    send(w, &b);
+    write_packet(w, &b);
 }
 
-/* The rest of an event with attributes: they are a text and may be long. */
-static void put_with_args(struct writer *w, struct back *b, int64_t start, const uint8_t *tail,
-                          struct ms_str args)
+/* Writes the rest of an event with attributes, which are a text and may be long. */
+static void write_with_args(struct writer *w, struct back *b, int64_t start, const uint8_t *tail,
+                            struct ms_str args)
 {
     uint64_t own = (uint64_t)(tail - b->at), behind = (uint64_t)(back_end(b) - tail);
     uint64_t note = text_field(ANNOTATION_NAME, 4) + text_field(ANNOTATION_JSON, args.n);
     uint64_t event = own + text_field(EVENT_ANNOTATION, note);
-    put_head(w->out, TRACE_PACKET,
-             number_field(PACKET_TIMESTAMP, (uint64_t)start) +
-                 text_field(PACKET_TRACK_EVENT, event) + behind);
-    put_number(w->out, PACKET_TIMESTAMP, (uint64_t)start);
-    put_head(w->out, PACKET_TRACK_EVENT, event);
-    put_head(w->out, EVENT_ANNOTATION, note);
-    put_text(w->out, ANNOTATION_NAME, MS_STR("args"));
-    put_text(w->out, ANNOTATION_JSON, args);
+    write_head(w->out, TRACE_PACKET,
+               number_field(PACKET_TIMESTAMP, (uint64_t)start) +
+                   text_field(PACKET_TRACK_EVENT, event) + behind);
+    write_number(w->out, PACKET_TIMESTAMP, (uint64_t)start);
+    write_head(w->out, PACKET_TRACK_EVENT, event);
+    write_head(w->out, EVENT_ANNOTATION, note);
+    write_text(w->out, ANNOTATION_NAME, MS_STR("args"));
+    write_text(w->out, ANNOTATION_JSON, args);
     ms_out_write(w->out, b->at, own);
     ms_out_write(w->out, tail, behind);
 }
@@ -342,7 +347,8 @@ static void back_fixed64(struct back *b, unsigned field, uint64_t v)
     back_tag(b, field, FIXED64);
 }
 
-/* From an event to its device side, which has the same size; numbers count in each process. */
+/* Adds a flow from an event to its device side, which has the same size; sizes are unique within
+ * a process. */
 static void back_flow(const struct writer *w, struct back *b, const struct mstx_event *e)
 {
     bool is_stream = w->track->kind == MSTX_TRACK_STREAM;
@@ -364,7 +370,7 @@ static void back_unfinished(struct back *b)
     back_wrap(b, EVENT_ANNOTATION, from);
 }
 
-static void put_named(struct writer *w, const struct mstx_event *e, unsigned type, unsigned lane)
+static void write_named(struct writer *w, const struct mstx_event *e, unsigned type, unsigned lane)
 {
     struct back b;
     struct ms_str args = mstx_tl_text(w->tl, e->args);
@@ -379,15 +385,15 @@ static void put_named(struct writer *w, const struct mstx_event *e, unsigned typ
     back_number(&b, EVENT_TYPE, type);
     back_number(&b, EVENT_CATEGORY, w->category);
     if (args.n != 0) {
-        put_with_args(w, &b, e->start_ns - w->base_ns, from, args);
+        write_with_args(w, &b, e->start_ns - w->base_ns, from, args);
         return;
     }
     back_wrap(&b, PACKET_TRACK_EVENT, from);
     back_number(&b, PACKET_TIMESTAMP, (uint64_t)(e->start_ns - w->base_ns));
-    send(w, &b);
+    write_packet(w, &b);
 }
 
-static void put_counter(struct writer *w, const struct mstx_event *e)
+static void write_counter(struct writer *w, const struct mstx_event *e)
 {
     struct back b;
     begin_packet(w, &b);
@@ -401,10 +407,10 @@ static void put_counter(struct writer *w, const struct mstx_event *e)
     back_number(&b, EVENT_TYPE, TYPE_COUNTER);
     back_wrap(&b, PACKET_TRACK_EVENT, from);
     back_number(&b, PACKET_TIMESTAMP, (uint64_t)(e->start_ns - w->base_ns));
-    send(w, &b);
+    write_packet(w, &b);
 }
 
-static void put_slice(struct writer *w, const struct mstx_event *e)
+static void write_slice(struct writer *w, const struct mstx_event *e)
 {
     unsigned lane;
     int64_t end = e->start_ns + e->dur_ns;
@@ -413,40 +419,40 @@ static void put_slice(struct writer *w, const struct mstx_event *e)
         return;
     }
     if (!w->lane_known[lane])
-        put_track_name(w, w->track_uuid + lane);
+        write_track_name(w, w->track_uuid + lane);
     w->lane_known[lane] = true;
-    put_named(w, e, TYPE_BEGIN, lane);
+    write_named(w, e, TYPE_BEGIN, lane);
 }
 
-static enum ms_rc put_event(void *ctx, const struct mstx_event *e, struct ms_err *err)
+static enum ms_rc write_event(void *ctx, const struct mstx_event *e, struct ms_err *err)
 {
     struct writer *w = ctx;
     if (e->kind == MSTX_EV_COUNTER)
-        put_counter(w, e);
+        write_counter(w, e);
     else if (e->kind == MSTX_EV_MARK)
-        put_named(w, e, TYPE_INSTANT, 0);
+        write_named(w, e, TYPE_INSTANT, 0);
     else
-        put_slice(w, e);
+        write_slice(w, e);
     return w->no_memory ? ms_no_memory(err) : MS_OK;
 }
 
-static enum ms_rc put_track(struct writer *w, size_t i, struct ms_err *err)
+static enum ms_rc write_track(struct writer *w, size_t i, struct ms_err *err)
 {
     w->track = mstx_tl_track(w->tl, i);
     w->track_uuid = uuid_of_track(w, i);
     w->category = (uint32_t)i + 1;
     memset(w->lane_known, 0, sizeof w->lane_known);
-    put_track_name(w, w->track_uuid);
+    write_track_name(w, w->track_uuid);
     w->lane_known[0] = true;
-    put_interned(w, INTERNED_CATEGORY, w->category, w->track->domain);
-    enum ms_rc rc = mstx_tl_walk(w->tl, i, NULL, put_event, w, err);
+    write_interned(w, INTERNED_CATEGORY, w->category, w->track->domain);
+    enum ms_rc rc = mstx_tl_walk(w->tl, i, NULL, write_event, w, err);
     if (rc == MS_OK && w->no_memory)
         rc = ms_no_memory(err);
     mstx__nest_finish(&w->nest, rc == MS_OK ? end_slice : NULL, w);
     return rc;
 }
 
-static void put_clock(struct back *b, uint64_t id, uint64_t time)
+static void write_clock(struct back *b, uint64_t id, uint64_t time)
 {
     const uint8_t *from = b->at;
     back_number(b, CLOCK_TIME, time);
@@ -454,15 +460,15 @@ static void put_clock(struct back *b, uint64_t id, uint64_t time)
     back_wrap(b, SNAPSHOT_CLOCK, from);
 }
 
-/* Times in the trace count from its first event, which keeps them short; this gives the date. */
-static void put_snapshot(struct writer *w)
+/* Writes the date of the trace. Times count from the first event, which keeps them short. */
+static void write_snapshot(struct writer *w)
 {
     struct back b;
     b.at = back_end(&b);
-    put_clock(&b, CLOCK_IS_REALTIME, (uint64_t)w->base_ns);
-    put_clock(&b, CLOCK_IS_BOOTTIME, 0);
+    write_clock(&b, CLOCK_IS_REALTIME, (uint64_t)w->base_ns);
+    write_clock(&b, CLOCK_IS_BOOTTIME, 0);
     back_wrap(&b, PACKET_CLOCKS, back_end(&b));
-    send(w, &b);
+    write_packet(w, &b);
 }
 
 enum ms_rc mstx_export_perfetto(struct mstx_tl *tl, struct ms_out *out, struct ms_err *err)
@@ -471,11 +477,11 @@ enum ms_rc mstx_export_perfetto(struct mstx_tl *tl, struct ms_out *out, struct m
     enum ms_rc rc = MS_OK;
     int64_t end;
     mstx_tl_span(tl, &w.base_ns, &end);
-    put_snapshot(&w);
+    write_snapshot(&w);
     for (size_t i = 0; i < mstx_tl_process_count(tl); i++)
-        put_process(&w, i);
+        write_process(&w, i);
     for (size_t i = 0; i < mstx_tl_track_count(tl) && rc == MS_OK; i++)
-        rc = put_track(&w, i, err);
+        rc = write_track(&w, i, err);
     ms_vec_free(&w.known);
     if (rc == MS_OK)
         rc = mstx__tl_check(tl, err);

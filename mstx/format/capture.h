@@ -155,8 +155,8 @@
  *     1.2  CALL, tag_code of COMM: an older reader counts communication calls as records that it
  *          does not know, and shows none of them
  */
-#ifndef MSTX_CAPTURE_H
-#define MSTX_CAPTURE_H
+#ifndef MSTX_FORMAT_CAPTURE_H
+#define MSTX_FORMAT_CAPTURE_H
 
 #include <assert.h>
 #include <stddef.h>

@@ -17,10 +17,10 @@
  *   elem   bytes of one element; 0: a type nobody introduced
  *   tag_code  not 0: COMM says what a PART would, see mstx_comm_implied
  */
-#ifndef MSTX_COMM_H
-#define MSTX_COMM_H
+#ifndef MSTX_FORMAT_COMM_H
+#define MSTX_FORMAT_COMM_H
 
-#include "mstx/capture.h"
+#include "mstx/format/capture.h"
 
 #include <stdbool.h>
 
@@ -237,16 +237,11 @@ const char *mstx_comm_op_text(unsigned op);
 const char *mstx_comm_op_official(unsigned op);
 /* Is it one of those that move nothing, and may be asked again and again? */
 bool mstx_comm_op_asks(unsigned op);
-#define MSTX_COMM_CASE(name, text, official, class)                                                \
-    case MSTX_COMM_##name:                                                                         \
-        return MSTX_CLASS_##class;
+#define MSTX_COMM_CLASS_ENTRY(name, text, official, class) [MSTX_COMM_##name] = MSTX_CLASS_##class,
 static inline enum mstx_comm_class mstx_comm_op_class(unsigned op)
 {
-    switch (op) {
-        MSTX_COMM_OPS(MSTX_COMM_CASE)
-    default:
-        return MSTX_CLASS_ADMIN;
-    }
+    static const uint8_t classes[] = {MSTX_COMM_OPS(MSTX_COMM_CLASS_ENTRY)};
+    return op < MSTX_COMM_OP_COUNT ? (enum mstx_comm_class)classes[op] : MSTX_CLASS_ADMIN;
 }
 /* Is there one rank at its other end? */
 bool mstx_comm_op_has_peer(unsigned op);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_comm_said: see the header.
+ * comm_said: see the header.
  */
-#include "mstx/tl_comm_said.h"
+#include "mstx/format/comm_said.h"
 
 #include "probe/base/jread.h"
 

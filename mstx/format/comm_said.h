@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_comm_said: the text that frameworks of Ascend give to a range of the domain communication,
+ * comm_said: the text that frameworks of Ascend give to a range of the domain communication,
  * read back into what a hook would have recorded of the call.
  *
  *     {\"opName\": \"HcclAllreduce\",\"groupName\": \"g\",\"dataType\": \"fp32\",...}
@@ -8,10 +8,10 @@
  *
  * Our own texts for torch.distributed also say rootRank, reduceOp, groupSize and groupRanks ("0 1 2").
  */
-#ifndef MSTX_TL_COMM_SAID_H
-#define MSTX_TL_COMM_SAID_H
+#ifndef MSTX_FORMAT_COMM_SAID_H
+#define MSTX_FORMAT_COMM_SAID_H
 
-#include "mstx/comm.h"
+#include "mstx/format/comm.h"
 
 #include "probe/base/str.h"
 

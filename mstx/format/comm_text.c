@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_comm_text: names of operations, types and reductions, and the message that frameworks of
+ * comm_text: names of operations, types and reductions, and the message that frameworks of
  * Ascend give to a communication range.  Used by the recorder and by readers of captures.
  */
-#include "mstx/comm.h"
+#include "mstx/format/comm.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -57,41 +57,26 @@ uint8_t mstx_comm_op_find(const char *name, size_t n)
 
 const char *mstx_comm_type_text(unsigned type)
 {
-    switch (type) {
-#define CASE(name, number, text, bytes)                                                            \
-    case number:                                                                                   \
-        return text;
-        MSTX_COMM_TYPES(CASE)
-#undef CASE
-    default:
-        return "na";
-    }
+#define ENTRY(name, number, text, bytes) [number] = text,
+    static const char *const texts[UINT8_MAX + 1] = {MSTX_COMM_TYPES(ENTRY)};
+#undef ENTRY
+    return type <= UINT8_MAX && texts[type] != NULL ? texts[type] : "na";
 }
 
 uint32_t mstx_comm_type_bytes(unsigned type)
 {
-    switch (type) {
-#define CASE(name, number, text, bytes)                                                            \
-    case number:                                                                                   \
-        return bytes;
-        MSTX_COMM_TYPES(CASE)
-#undef CASE
-    default:
-        return 0;
-    }
+#define ENTRY(name, number, text, bytes) [number] = bytes,
+    static const uint8_t sizes[UINT8_MAX + 1] = {MSTX_COMM_TYPES(ENTRY)};
+#undef ENTRY
+    return type <= UINT8_MAX ? sizes[type] : 0;
 }
 
 const char *mstx_comm_reduce_text(unsigned reduce)
 {
-    switch (reduce) {
-#define CASE(name, number, text)                                                                   \
-    case number:                                                                                   \
-        return text;
-        MSTX_COMM_REDUCES(CASE)
-#undef CASE
-    default:
-        return "na";
-    }
+#define ENTRY(name, number, text) [number] = text,
+    static const char *const texts[UINT8_MAX + 1] = {MSTX_COMM_REDUCES(ENTRY)};
+#undef ENTRY
+    return reduce <= UINT8_MAX && texts[reduce] != NULL ? texts[reduce] : "na";
 }
 
 const char *mstx_comm_lib_text(unsigned lib)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_stage: see stage.h.
+ * stage: see stage.h.
  */
-#include "mstx/stage.h"
+#include "mstx/format/stage.h"
 
-#include "mstx/capture.h"
+#include "mstx/format/capture.h"
 
 #include <dirent.h>
 #include <errno.h>

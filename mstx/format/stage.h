@@ -4,8 +4,8 @@
  * snapshot.  Used by the recorder while the program runs and by `msprobe run` for what a
  * killed program left behind.
  */
-#ifndef MSTX_STAGE_H
-#define MSTX_STAGE_H
+#ifndef MSTX_FORMAT_STAGE_H
+#define MSTX_FORMAT_STAGE_H
 
 enum mstx_stage_what {
     MSTX_STAGE_FINISHED, /* move closed ring segments, leave the rest */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_dlsym: a library of its own, libmstx_dlsym.so, for programs that look communication
+ * dlsym: a library of its own, libmstx_dlsym.so, for programs that look communication
  * functions up with dlsym(handle, name), where no preload comes in between.  It is preloaded
  * only when asked for, because it stands before every dlsym of the process.
  *
  * glibc takes from the return address what RTLD_NEXT and RTLD_DEFAULT mean, so those, and every
  * name that is not a hook's, leave by a jump that keeps the caller's return address.
+ *
+ * The function is called mstx_dlsym here; the linker gives it the exported name dlsym (--defsym in the
+ * Makefile).  So no object file of the tree defines a function of the C library, and a tool that draws
+ * who calls whom from object files does not take every call of dlsym for a call of this file.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -127,15 +131,15 @@ dlsym_fn *mstx_dlsym_target(void *handle, const char *name, const void *caller)
 }
 
 #if defined(__x86_64__)
-__asm__(".text\n.globl dlsym\n.type dlsym,@function\ndlsym:\n"
+__asm__(".text\n.globl mstx_dlsym\n.type mstx_dlsym,@function\nmstx_dlsym:\n"
         "  endbr64\n  push %rbp\n  mov %rsp,%rbp\n  push %rdi\n  push %rsi\n"
         "  mov 8(%rbp),%rdx\n  call mstx_dlsym_target\n"
-        "  pop %rsi\n  pop %rdi\n  pop %rbp\n  jmp *%rax\n.size dlsym,.-dlsym");
+        "  pop %rsi\n  pop %rdi\n  pop %rbp\n  jmp *%rax\n.size mstx_dlsym,.-mstx_dlsym");
 #elif defined(__aarch64__)
-__asm__(".text\n.globl dlsym\n.type dlsym,%function\ndlsym:\n"
+__asm__(".text\n.globl mstx_dlsym\n.type mstx_dlsym,%function\nmstx_dlsym:\n"
         "  stp x29,x30,[sp,#-32]!\n  mov x29,sp\n  stp x0,x1,[sp,#16]\n"
         "  mov x2,x30\n  bl mstx_dlsym_target\n  mov x16,x0\n"
-        "  ldp x0,x1,[sp,#16]\n  ldp x29,x30,[sp],#32\n  br x16\n.size dlsym,.-dlsym");
+        "  ldp x0,x1,[sp,#16]\n  ldp x29,x30,[sp],#32\n  br x16\n.size mstx_dlsym,.-mstx_dlsym");
 #else
 #error "a jump that keeps the return address is needed for this processor"
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_copy: see the header.
+ * library_copy: see the header.
  */
-#include "mstx/hook_copy.h"
+#include "mstx/hook/library_copy.h"
 
-#include "mstx/rt_comm.h"
+#include "mstx/rt/comm_range.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_copy: which of several copies of a library a call is meant for.
+ * library_copy: which of several copies of a library a call is meant for.
  *
  * NCCL comes as a library of its own and inside of others, and a process may hold both.  All their
  * callers meet in one hook.  The object that calls says which copy it would have reached without
  * us: the one that its own dependencies hold, itself first.  Copy 0 is the one that everybody else
- * reaches, found as mstx/hook_find.h says.
+ * reaches, found as mstx/hook/real_function.h says.
  *
  * A caller is known by the address it is called back at; the answer is looked up once for each.
  */
-#ifndef MSTX_HOOK_COPY_H
-#define MSTX_HOOK_COPY_H
+#ifndef MSTX_HOOK_LIBRARY_COPY_H
+#define MSTX_HOOK_LIBRARY_COPY_H
 
-#include "mstx/hook_find.h"
+#include "mstx/hook/real_function.h"
 
 enum { HOOK_COPIES = 8, HOOK_SITES = 1 << 10 };
 

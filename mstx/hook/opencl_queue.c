@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_opencl: command queues of OpenCL and what a program puts into them.
+ * opencl_queue: command queues of OpenCL and what a program puts into them.
  *
  * Queues are made with profiling, without which they tell no times; should that be refused, as the
  * program wanted them.  A command is a range of the domain "opencl": on the host as long as the call
  * takes, on the device from start to end of the command, which the event says that the program asks
  * for, or else one of ours.
  */
-#include "mstx/hook_ccl.h"
-#include "mstx/rt_hook.h"
+#include "mstx/hook/real_function.h"
+#include "mstx/mstx_device.h"
+#include "mstx/rt/hook_api.h"
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
@@ -31,7 +32,7 @@ static void *keep_error(int32_t *error)
     return NULL;
 }
 
-static void *told(void *queue)
+static void *announce_queue(void *queue)
 {
     if (queue != NULL)
         mstx_stream_made(MSTX_DEVICE_OPENCL, queue, NULL);
@@ -51,7 +52,7 @@ HOOK_API void *clCreateCommandQueue(void *context, void *device, uint64_t proper
     void *queue = real(context, device, properties | CL_PROFILING, error);
     if (queue == NULL && (properties & CL_PROFILING) == 0)
         return real(context, device, properties, error);
-    return told(queue);
+    return announce_queue(queue);
 }
 
 /* A copy of the list of pairs with profiling in it; false: longer than is understood. */
@@ -86,7 +87,7 @@ HOOK_API void *clCreateCommandQueueWithProperties(void *context, void *device, c
     if (real == NULL)
         return keep_error(error);
     void *queue = with_profiling(list, more) ? real(context, device, more, error) : NULL;
-    return queue != NULL ? told(queue) : real(context, device, list, error);
+    return queue != NULL ? announce_queue(queue) : real(context, device, list, error);
 }
 
 /* The last reference goes: its marks are still waited for, their events live on their own. */
@@ -114,12 +115,12 @@ static int32_t event_call(const char *name, hook_slot *slot, void *event)
     *(void **)(void *)&f = hook_real(slot, name, opencl);
     return f != NULL ? f(event) : CL_FAILED;
 }
-static void retain(void *event)
+static void retain_event(void *event)
 {
     static hook_slot slot;
     event_call("clRetainEvent", &slot, event);
 }
-static void release(void *event)
+static void release_event(void *event)
 {
     static hook_slot slot;
     event_call("clReleaseEvent", &slot, event);
@@ -140,111 +141,28 @@ struct command {
     void **event; /* where the call puts one */
 };
 
-static struct command begin(void *queue, const char *name, void **wanted)
+static void begin_command(struct command *c, void *queue, const char *name, void **wanted)
 {
-    struct command c = {.event = wanted};
+    *c = (struct command){.event = wanted};
     if (hook_depth == 0)
-        c.id = mstx_stream_command(queue, name, &c.ticks);
-    return c;
+        c->id = mstx_stream_command(queue, name, &c->ticks);
+    if (c->id != 0 && wanted == NULL)
+        c->event = &c->own;
 }
 
-static void end(struct command *c, void *queue, int32_t rc)
+static void end_command(struct command *c, void *queue, int32_t rc)
 {
     if (c->id == 0)
         return;
     mstx_device_range_end(c->id);
     void *event = rc == 0 ? *c->event : NULL;
     if (event != NULL && c->own == NULL)
-        retain(event);
+        retain_event(event);
     if (event != NULL && !mstx_stream_command_queued(queue, c->id, c->ticks, event))
-        release(event);
+        release_event(event);
 }
 
-#define WAIT uint32_t n, void *const *w, void **e
-#define RECT                                                                                       \
-    const size_t *o1, const size_t *o2, const size_t *r, size_t p1, size_t p2, size_t p3, size_t p4
-#define RECT_ARGS o1, o2, r, p1, p2, p3, p4
-#define AREA      const size_t *o, const size_t *r
+typedef void native_kernel(void *);
+typedef void free_svm(void *, uint32_t, void *[], void *);
 
-/* function, parameters, arguments without the event, name of the command */
-/* clang-format off */
-#define COMMANDS(X) \
-    X(clEnqueueNDRangeKernel, (void *q, void *k, uint32_t d, const size_t *o, const size_t *g, const size_t *l, WAIT), (q, k, d, o, g, l, n, w), kernel_name(k, "clEnqueueNDRangeKernel", text)) \
-    X(clEnqueueTask, (void *q, void *k, WAIT), (q, k, n, w), kernel_name(k, "clEnqueueTask", text)) \
-    X(clEnqueueNativeKernel, (void *q, void (*f)(void *), void *a, size_t z, uint32_t m, const void *const *list, const void **at, WAIT), (q, f, a, z, m, list, at, n, w), "clEnqueueNativeKernel") \
-    X(clEnqueueReadBuffer, (void *q, void *b, uint32_t block, size_t o, size_t z, void *p, WAIT), (q, b, block, o, z, p, n, w), "clEnqueueReadBuffer") \
-    X(clEnqueueWriteBuffer, (void *q, void *b, uint32_t block, size_t o, size_t z, const void *p, WAIT), (q, b, block, o, z, p, n, w), "clEnqueueWriteBuffer") \
-    X(clEnqueueReadBufferRect, (void *q, void *b, uint32_t block, RECT, void *p, WAIT), (q, b, block, RECT_ARGS, p, n, w), "clEnqueueReadBufferRect") \
-    X(clEnqueueWriteBufferRect, (void *q, void *b, uint32_t block, RECT, const void *p, WAIT), (q, b, block, RECT_ARGS, p, n, w), "clEnqueueWriteBufferRect") \
-    X(clEnqueueCopyBuffer, (void *q, void *s, void *d, size_t so, size_t to, size_t z, WAIT), (q, s, d, so, to, z, n, w), "clEnqueueCopyBuffer") \
-    X(clEnqueueCopyBufferRect, (void *q, void *s, void *d, RECT, WAIT), (q, s, d, RECT_ARGS, n, w), "clEnqueueCopyBufferRect") \
-    X(clEnqueueFillBuffer, (void *q, void *b, const void *p, size_t pz, size_t o, size_t z, WAIT), (q, b, p, pz, o, z, n, w), "clEnqueueFillBuffer") \
-    X(clEnqueueReadImage, (void *q, void *i, uint32_t block, AREA, size_t row, size_t slice, void *p, WAIT), (q, i, block, o, r, row, slice, p, n, w), "clEnqueueReadImage") \
-    X(clEnqueueWriteImage, (void *q, void *i, uint32_t block, AREA, size_t row, size_t slice, const void *p, WAIT), (q, i, block, o, r, row, slice, p, n, w), "clEnqueueWriteImage") \
-    X(clEnqueueCopyImage, (void *q, void *s, void *d, const size_t *so, AREA, WAIT), (q, s, d, so, o, r, n, w), "clEnqueueCopyImage") \
-    X(clEnqueueCopyImageToBuffer, (void *q, void *i, void *b, AREA, size_t to, WAIT), (q, i, b, o, r, to, n, w), "clEnqueueCopyImageToBuffer") \
-    X(clEnqueueCopyBufferToImage, (void *q, void *b, void *i, size_t from, AREA, WAIT), (q, b, i, from, o, r, n, w), "clEnqueueCopyBufferToImage") \
-    X(clEnqueueFillImage, (void *q, void *i, const void *color, AREA, WAIT), (q, i, color, o, r, n, w), "clEnqueueFillImage") \
-    X(clEnqueueUnmapMemObject, (void *q, void *m, void *p, WAIT), (q, m, p, n, w), "clEnqueueUnmapMemObject") \
-    X(clEnqueueMigrateMemObjects, (void *q, uint32_t m, void *const *list, uint64_t flags, WAIT), (q, m, list, flags, n, w), "clEnqueueMigrateMemObjects") \
-    X(clEnqueueSVMMemcpy, (void *q, uint32_t block, void *d, const void *s, size_t z, WAIT), (q, block, d, s, z, n, w), "clEnqueueSVMMemcpy") \
-    X(clEnqueueSVMMemFill, (void *q, void *p, const void *f, size_t fz, size_t z, WAIT), (q, p, f, fz, z, n, w), "clEnqueueSVMMemFill") \
-    X(clEnqueueSVMMap, (void *q, uint32_t block, uint64_t flags, void *p, size_t z, WAIT), (q, block, flags, p, z, n, w), "clEnqueueSVMMap") \
-    X(clEnqueueSVMUnmap, (void *q, void *p, WAIT), (q, p, n, w), "clEnqueueSVMUnmap") \
-    X(clEnqueueSVMMigrateMem, (void *q, uint32_t m, const void **list, const size_t *z, uint64_t flags, WAIT), (q, m, list, z, flags, n, w), "clEnqueueSVMMigrateMem") \
-    X(clEnqueueSVMFree, (void *q, uint32_t m, void *list[], void (*f)(void *, uint32_t, void *[], void *), void *a, WAIT), (q, m, list, f, a, n, w), "clEnqueueSVMFree") \
-    X(clEnqueueMarkerWithWaitList, (void *q, WAIT), (q, n, w), "clEnqueueMarkerWithWaitList") \
-    X(clEnqueueBarrierWithWaitList, (void *q, WAIT), (q, n, w), "clEnqueueBarrierWithWaitList")
-
-/* They return the place in memory, and the error through a pointer. */
-#define MAPS(X) \
-    X(clEnqueueMapBuffer, (void *q, void *b, uint32_t block, uint64_t flags, size_t o, size_t z, WAIT, int32_t *error), (q, b, block, flags, o, z, n, w), "clEnqueueMapBuffer") \
-    X(clEnqueueMapImage, (void *q, void *i, uint32_t block, uint64_t flags, AREA, size_t *row, size_t *slice, WAIT, int32_t *error), (q, i, block, flags, o, r, row, slice, n, w), "clEnqueueMapImage")
-/* clang-format on */
-
-#define BARE(...) __VA_ARGS__
-#define OPEN(name, called)                                                                         \
-    char text[NAME];                                                                               \
-    (void)text;                                                                                    \
-    struct command c = begin(q, called, e);                                                        \
-    c.event = c.id != 0 && e == NULL ? &c.own : e;                                                 \
-    hook_depth++
-
-#define X(name, params, args, called)                                                              \
-    HOOK_API int32_t name params;                                                                  \
-    HOOK_API int32_t name params                                                                   \
-    {                                                                                              \
-        static hook_slot slot;                                                                     \
-        int32_t(*real) params;                                                                     \
-        *(void **)(void *)&real = hook_real(&slot, #name, opencl);                                 \
-        if (real == NULL)                                                                          \
-            return CL_FAILED;                                                                      \
-        OPEN(name, called);                                                                        \
-        const int32_t rc = real(BARE args, c.event);                                               \
-        hook_depth--;                                                                              \
-        end(&c, q, rc);                                                                            \
-        return rc;                                                                                 \
-    }
-COMMANDS(X)
-#undef X
-
-#define X(name, params, args, called)                                                              \
-    HOOK_API void *name params;                                                                    \
-    HOOK_API void *name params                                                                     \
-    {                                                                                              \
-        static hook_slot slot;                                                                     \
-        void *(*real)params;                                                                       \
-        *(void **)(void *)&real = hook_real(&slot, #name, opencl);                                 \
-        if (real == NULL)                                                                          \
-            return keep_error(error);                                                              \
-        int32_t rc = 0;                                                                            \
-        OPEN(name, called);                                                                        \
-        void *p = real(BARE args, c.event, &rc);                                                   \
-        hook_depth--;                                                                              \
-        end(&c, q, rc);                                                                            \
-        if (error != NULL)                                                                         \
-            *error = rc;                                                                           \
-        return p;                                                                                  \
-    }
-MAPS(X)
-#undef X
+#include <opencl_wrappers.inc>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_find: see hook_find.h.
+ * real_function: see the header.
  */
-#include "mstx/hook_find.h"
+#include "mstx/hook/real_function.h"
 
 #include <dlfcn.h>
 #include <link.h>

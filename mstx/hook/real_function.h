@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_find: where a hook library finds the function it stands in front of, and the few bytes of
- * memory and order that hooks need.  Included by mstx/hook_*.c alone; each hook library has its
- * own copy of hook_find.c.
+ * real_function: where a hook library finds the function it stands in front of, and the few bytes of
+ * memory and order that hooks need.  Each hook library has its own copy of real_function.c.
  *
  * A library that was opened RTLD_LOCAL is not seen by RTLD_NEXT: then the loaded objects are
  * searched for one whose file name begins with an owner's.
  */
-#ifndef MSTX_HOOK_FIND_H
-#define MSTX_HOOK_FIND_H
+#ifndef MSTX_HOOK_REAL_FUNCTION_H
+#define MSTX_HOOK_REAL_FUNCTION_H
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -20,8 +19,6 @@
 #define HOOK_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HOOK_COLD      __attribute__((noinline, cold))
 #define HOOK_HOT       __attribute__((hot)) /* side by side in memory */
-/* Of a list in parentheses, which makes it one argument of a macro, the list. */
-#define HOOK_BARE(...) __VA_ARGS__
 
 /* The definition of `name` behind this library, or one in a loaded object whose file name begins
  * with one of owners (NULL ends them); NULL when there is none yet. */

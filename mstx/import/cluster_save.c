@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * cl_save: joins, packed, and the tables rank_steps, links and conclusions of run.db.
+ * cluster_save: see the header.
  */
-#include "mstx/tl_cluster.h"
+#include "mstx/import/cluster_save.h"
 
-#include "mstx/tl_packed.h"
-#include "mstx/tl_write.h"
+#include "mstx/rundb/packed_tables.h"
+#include "mstx/rundb/run_write.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/store_bulk.h"
 
 enum { NULL_HERE = -1 };
 
 /* Negative numbers are not known. */
-static void bind(struct ms_stmt *st, const int64_t *column, int n)
+static void bind_columns(struct ms_stmt *st, const int64_t *column, int n)
 {
     for (int i = 0; i < n; i++) {
         if (column[i] < 0)
@@ -59,6 +60,7 @@ static int64_t known_or_null(bool known, int64_t v)
 static void put_join(const struct mstx_cluster *c, const struct mstx_cl_join *j,
                      struct mstx_rows_out *r)
 {
+    ms_assert(j->group < c->group.n && j->ranks >= 1);
     const struct mstx_cl_group *g = &c->group.p[j->group];
     const bool known = j->transfer_ns > 0;
     const int64_t missing = g->size >= 0 && g->size > j->ranks ? g->size - j->ranks : 0;
@@ -79,7 +81,8 @@ static void put_join(const struct mstx_cluster *c, const struct mstx_cl_join *j,
     r->n++;
 }
 
-/* A stretch of places is one blob, whichever process of ours has it. */
+/* Packs each stretch of MSTX_JOINS_TOGETHER places into one blob, so that blobs do not depend on the number
+ * of importing processes. */
 static enum ms_rc pack_joins(const struct mstx_cluster *c, struct mstx_packed_out *out,
                              struct ms_err *err)
 {
@@ -88,6 +91,7 @@ static enum ms_rc pack_joins(const struct mstx_cluster *c, struct mstx_packed_ou
         const struct mstx_cl_join *j = &c->join.p[i];
         const struct mstx_cl_group *g = &c->group.p[j->group];
         const size_t here = (g->place + j->seq - g->first_seq) / MSTX_JOINS_TOGETHER;
+        ms_assert(here >= stretch);
         if (here != stretch)
             MS_TRY(mstx__packed_flush(out, (int64_t)stretch + 1, err));
         stretch = here;
@@ -103,7 +107,7 @@ static enum ms_rc save_links(const struct mstx_cluster *c, struct ms_stmt *st, s
         const int64_t column[] = {
             l->src,       l->dst,   c->group.p[l->group].id, 0, (int64_t)l->bytes,
             l->hosts > 1, l->calls, l->transfer_ns};
-        bind(st, column, sizeof column / sizeof *column);
+        bind_columns(st, column, sizeof column / sizeof *column);
         ms_stmt_str(st, 4, ms_str_of(mstx_comm_op_text(l->op)));
         ms_stmt_f64(st, 9, l->transfer_ns > 0 ? (double)l->bytes / (double)l->transfer_ns : 0);
         ms_stmt_f64(st, 10, l->ratio);
@@ -113,20 +117,36 @@ static enum ms_rc save_links(const struct mstx_cluster *c, struct ms_stmt *st, s
     return MS_OK;
 }
 
-static enum ms_rc save_notes(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc write_notes(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_buf *text,
+                              struct ms_err *err)
 {
     for (size_t i = 0; i < c->note.n; i++) {
         const struct mstx_cl_note *n = &c->note.p[i];
         const int64_t column[] = {
             0, 0, n->rank, n->first_step, n->last_step, 0, n->at_ns != 0 ? n->at_ns : NULL_HERE};
-        bind(st, column, sizeof column / sizeof *column);
+        const struct ms_said said = ms_message_said(&n->said);
+        ms_assert(ms_message_is_whole(&n->said));
+        ms_buf_clear(text);
+        ms_message_speak(said, text);
+        MS_TRY(ms_buf_check(text, err));
+        bind_columns(st, column, sizeof column / sizeof *column);
         ms_stmt_str(st, 1, ms_str_of(n->kind));
         ms_stmt_str(st, 2, ms_str_of(n->severity));
         ms_stmt_f64(st, 6, n->value);
-        ms_stmt_str(st, 8, ms_str_of(n->text));
+        ms_stmt_str(st, 8, ms_buf_slice(text));
+        ms_stmt_str(st, 9, said.kind);
+        ms_stmt_str(st, 10, said.args);
         MS_TRY(ms_stmt_run(st, err));
     }
     return MS_OK;
+}
+
+static enum ms_rc save_notes(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_err *err)
+{
+    struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
+    const enum ms_rc rc = write_notes(c, st, &text, err);
+    ms_buf_free(&text);
+    return rc;
 }
 
 struct table {
@@ -135,9 +155,10 @@ struct table {
     enum ms_rc (*save)(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_err *err);
 };
 
-static enum ms_rc save(const struct mstx_cluster *c, struct ms_store *s, const struct table *t,
-                       struct ms_err *err)
+static enum ms_rc save_table(const struct mstx_cluster *c, struct ms_store *s,
+                             const struct table *t, struct ms_err *err)
 {
+    ms_assert(t->save != NULL);
     struct ms_stmt *st;
     if (t->rows == 0)
         return MS_OK;
@@ -161,11 +182,11 @@ enum ms_rc mstx__cluster_save(const struct mstx_cluster *c, struct ms_store *s, 
 {
     const struct table tables[] = {
         {c->link.n, "INSERT INTO links VALUES(?,?,?,?,?,?,?,?,?,?,?)", save_links},
-        {c->note.n, "INSERT INTO conclusions VALUES(?,?,?,?,?,?,?,?)", save_notes},
+        {c->note.n, "INSERT INTO conclusions VALUES(?,?,?,?,?,?,?,?,?,?)", save_notes},
     };
     MS_TRY(save_steps(c, s, err));
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        MS_TRY(save(c, s, &tables[i], err));
+        MS_TRY(save_table(c, s, &tables[i], err));
     return MS_OK;
 }
 

@@ -1,85 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_comm: calls, packed, and the table comm_groups.
+ * comm_calls: calls, packed, and the table comm_groups.
  *
  * A communicator has one row for all its ranks: processes know it by numbers of their own, its uid
  * is the same everywhere.  Calls on one that nobody introduced have no group.
  */
-#include "mstx/tl_comm.h"
+#include "mstx/import/comm_calls.h"
 
-#include "mstx/tl_comm_said.h"
-#include "mstx/tl_packed.h"
-#include "mstx/tl_write.h"
+#include "mstx/format/comm_said.h"
+#include "mstx/rundb/packed_tables.h"
+#include "mstx/rundb/run_write.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* ---- records ---------------------------------------------------------------- */
-
-bool mstx__comm_group_parse(struct ms_str text, struct mstx_comm_known *g)
-{
-    struct mstx_comm_group h;
-    if (text.n < sizeof h)
-        return false;
-    memcpy(&h, text.p, sizeof h);
-    if (h.listed > (text.n - sizeof h) / sizeof(int32_t))
-        return false;
-    const uint32_t name = (uint32_t)(sizeof h + h.listed * sizeof(int32_t));
-    *g = (struct mstx_comm_known){.uid = h.uid,
-                                  .size = h.size,
-                                  .rank = h.rank,
-                                  .listed = h.listed,
-                                  .world = text.p + sizeof h,
-                                  .name = ms_str_sub(text, name, text.n)};
-    return true;
-}
-
-void mstx__comm_take(const struct mstx_rec *cont, size_t n, struct mstx_rec_comm *rec,
-                     struct mstx_rec_comm_part *part)
-{
-    rec->type = part->type = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (cont[i].type == MSTX_REC_COMM)
-            memcpy(rec, &cont[i], sizeof *rec);
-        else if (cont[i].type == MSTX_REC_COMM_PART)
-            memcpy(part, &cont[i], sizeof *part);
-    }
-    if (rec->type != 0 && rec->tag_code != 0 && part->type == 0)
-        *part = mstx_comm_implied(rec);
-}
-
-void mstx__comm_members(struct ms_jwrite *w, const struct mstx_rec_comm *c, struct ms_str group)
-{
-    const enum mstx_comm_class class = mstx_comm_op_class(c->op);
-    ms_jwrite_kstr(w, "op", mstx_comm_op_text(c->op));
-    if (group.n != 0) {
-        ms_jwrite_key(w, MS_STR("communicator"));
-        ms_jwrite_str(w, group);
-    }
-    if (class == MSTX_CLASS_WAIT || class == MSTX_CLASS_ADMIN)
-        return;
-    ms_jwrite_kstr(w, "type", mstx_comm_type_text(c->dtype));
-    ms_jwrite_key(w, MS_STR("count"));
-    ms_jwrite_u64(w, c->count);
-    ms_jwrite_key(w, MS_STR("bytes"));
-    ms_jwrite_u64(w, c->count * c->elem);
-    if (c->reduce != MSTX_REDUCE_NONE)
-        ms_jwrite_kstr(w, "reduce", mstx_comm_reduce_text(c->reduce));
-    if (c->peer >= 0)
-        ms_jwrite_ki64(w, class == MSTX_CLASS_COLL ? "root" : "peer", c->peer);
-}
-
-/* ---- rows ------------------------------------------------------------------- */
 
 /* Two of one uid are one communicator. */
 struct group_row {
     uint64_t uid;
     int64_t id;
-    uint32_t seq[MSTX_SEQUENCES]; /* of calls of the process at hand that do not tell theirs */
+    uint32_t seq[MSTX_SEQUENCES]; /* next number of calls that carry none, of the current process */
 };
 
 struct mstx_comm_writer {
@@ -126,6 +69,7 @@ void mstx__comm_writer_mute(struct mstx_comm_writer *w)
 
 void mstx__comm_writer_part(struct mstx_comm_writer *w)
 {
+    ms_assert(!w->is_part);
     w->is_part = true;
     w->is_mute = false;
     w->elsewhere = w->known.n;
@@ -146,7 +90,7 @@ void mstx__comm_writer_free(struct mstx_comm_writer *w)
 void mstx__comm_writer_process(struct mstx_comm_writer *w, uint32_t process, int32_t rank,
                                uint64_t calls)
 {
-    assert(w->out.rows.n == 0);
+    ms_assert(w->out.rows.n == 0);
     w->process = process;
     w->rank = rank;
     w->calls = (int64_t)calls;
@@ -199,6 +143,7 @@ static enum ms_rc write_row(struct mstx_comm_writer *w, int64_t id, uint64_t uid
                             struct ms_str name, int64_t size, struct ms_str ranks,
                             struct ms_err *err)
 {
+    ms_assert(id >= 1);
     if (w->add_group == NULL || w->is_mute)
         return MS_OK;
     ms_stmt_i64(w->add_group, 1, id);
@@ -281,7 +226,7 @@ static int64_t known_or_null(bool known, int64_t v)
 static void put_moved(struct mstx_rows_out *r, const struct mstx_comm_fact *f)
 {
     const struct mstx_rec_comm_part *last = f->end != NULL ? f->end : f->part;
-    /* an exchange names whom it sends to; who sent to it is another */
+    /* the peer of a sendrecv is the rank it sends to, not the one it receives from */
     const bool tells_source = f->end != NULL && f->rec->op != MSTX_COMM_SENDRECV;
     const int32_t peer = tells_source ? f->end->peer : f->rec->peer;
     const bool asks = mstx_comm_op_asks(f->rec->op);
@@ -298,6 +243,7 @@ static void put_moved(struct mstx_rows_out *r, const struct mstx_comm_fact *f)
 
 static void put_kind(struct mstx_rows_out *r, const struct mstx_rec_comm *c, uint32_t group)
 {
+    ms_assert(r->n < MSTX_ROWS_MAX);
     const bool counts = mstx_comm_op_class(c->op) < MSTX_SEQUENCES && group != 0;
     mstx__rows_put(r, MSTX_CALL_GROUP, known_or_null(group != 0, group));
     mstx__rows_put(r, MSTX_CALL_SEQ, known_or_null(counts, c->seq));
@@ -320,6 +266,7 @@ static enum ms_rc write_call(struct mstx_comm_writer *w, const struct mstx_comm_
                              uint32_t group, const struct mstx_event *ev, uint32_t tid,
                              uint32_t name, struct ms_err *err)
 {
+    ms_assert(w->out.rows.n < MSTX_ROWS_MAX);
     struct mstx_rows_out *r = &w->out.rows;
     const bool has_stream = (ev->flags & MSTX_EVF_STREAM) != 0;
     mstx__rows_put(r, MSTX_CALL_ID, ++w->calls);
@@ -339,6 +286,7 @@ static enum ms_rc write_call(struct mstx_comm_writer *w, const struct mstx_comm_
 enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
                                   const struct mstx_event *ev, uint32_t tid, struct ms_err *err)
 {
+    ms_assert(f->rec->type == MSTX_REC_COMM);
     return write_call(w, f, mstx__comm_writer_id(w, f->rec->group), ev, tid, ev->name, err);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_share: see the header.
+ * exchange: see the header.
  */
-#include "mstx/tl_share.h"
+#include "mstx/import/exchange.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 #include "probe/base/vec.h"
 
@@ -11,7 +12,7 @@
 
 /* ---- bytes ---------------------------------------------------------------------- */
 
-void mstx__put(struct ms_buf *b, const void *p, size_t n)
+void mstx__put_bytes(struct ms_buf *b, const void *p, size_t n)
 {
     ms_buf_put(b, p, n);
 }
@@ -30,7 +31,7 @@ void mstx__put_counted(struct ms_buf *b, const void *p, size_t n, size_t item)
         ms_buf_put(b, p, n * item);
 }
 
-void mstx__take(struct mstx_taker *t, void *p, size_t n)
+void mstx__take_bytes(struct mstx_taker *t, void *p, size_t n)
 {
     if (t->bad || t->n < n) {
         t->bad = true;
@@ -46,7 +47,7 @@ struct ms_str mstx__take_text(struct mstx_taker *t)
 {
     struct ms_str s = {t->p, 0};
     uint32_t n;
-    mstx__take(t, &n, sizeof n);
+    mstx__take_bytes(t, &n, sizeof n);
     t->bad |= n > t->n;
     if (t->bad)
         return s;
@@ -58,14 +59,16 @@ struct ms_str mstx__take_text(struct mstx_taker *t)
 
 size_t mstx__take_count(struct mstx_taker *t, size_t item)
 {
+    ms_assert(item != 0);
     uint64_t n;
-    mstx__take(t, &n, sizeof n);
+    mstx__take_bytes(t, &n, sizeof n);
     t->bad |= n > t->n / item;
     return t->bad ? 0 : (size_t)n;
 }
 
 bool mstx__take_counted(struct mstx_taker *t, void *p, size_t *n, size_t *cap, size_t item)
 {
+    ms_assert(item != 0 && *n <= *cap);
     const size_t more = mstx__take_count(t, item);
     char *first;
     if (more == 0)
@@ -73,7 +76,7 @@ bool mstx__take_counted(struct mstx_taker *t, void *p, size_t *n, size_t *cap, s
     if (*n + more > *cap && !ms_vec_grow(p, cap, *n + more, item))
         return false;
     memcpy(&first, p, sizeof first); /* the vector's pointer, whatever its type */
-    mstx__take(t, first + *n * item, more * item);
+    mstx__take_bytes(t, first + *n * item, more * item);
     *n += more;
     return true;
 }
@@ -94,26 +97,27 @@ void mstx__messages_free(struct mstx_messages *m)
     ms_vec_free(&m->end);
 }
 
-/* The message behind its result and the words of a failure. */
-static void wrap(struct ms_buf *out, const struct ms_buf *message, enum ms_rc mine,
-                 const struct ms_err *err)
+/* Writes the result, the words of a failure, and the message. */
+static void wrap_message(struct ms_buf *out, const struct ms_buf *message, enum ms_rc mine,
+                         const struct ms_err *err)
 {
     const int32_t rc = message->bad != MS_OK && mine == MS_OK ? (int32_t)MS_E_NOMEM : (int32_t)mine;
     const char *why = rc == MS_OK                    ? ""
                       : mine != MS_OK && err != NULL ? err->msg
                                                      : ms_rc_text(MS_E_NOMEM);
-    mstx__put(out, &rc, sizeof rc);
+    mstx__put_bytes(out, &rc, sizeof rc);
     mstx__put_text(out, ms_str_of(why));
     if (rc == MS_OK)
-        mstx__put(out, message->p, message->n);
+        mstx__put_bytes(out, message->p, message->n);
 }
 
-/* What one process sent, behind those before it. */
-static enum ms_rc unwrap(struct mstx_messages *all, const struct ms_buf *got, struct ms_err *err)
+/* Appends the message of one process, without its result. */
+static enum ms_rc unwrap_message(struct mstx_messages *all, const struct ms_buf *got,
+                                 struct ms_err *err)
 {
     struct mstx_taker t = {got->p, got->n, false};
     int32_t rc;
-    mstx__take(&t, &rc, sizeof rc);
+    mstx__take_bytes(&t, &rc, sizeof rc);
     const struct ms_str why = mstx__take_text(&t);
     size_t *end = ms_vec_push(&all->end);
     if (end == NULL)
@@ -127,19 +131,20 @@ static enum ms_rc unwrap(struct mstx_messages *all, const struct ms_buf *got, st
                        : ms_buf_check(&all->bytes, err);
 }
 
-/* Process 0 hears everyone in order, whatever goes wrong on the way. */
-static enum ms_rc hear(struct ms_par *par, const struct ms_buf *own, struct mstx_messages *all,
-                       struct ms_err *err)
+/* Receives the message of every process, in order, also after one of them failed. */
+static enum ms_rc hear_all(struct ms_par *par, const struct ms_buf *own, struct mstx_messages *all,
+                           struct ms_err *err)
 {
     struct ms_buf got = {.max = MSTX_SHARE_MAX};
     struct ms_err first = {0};
-    enum ms_rc rc = own->bad == MS_OK ? unwrap(all, own, &first) : ms_buf_check(own, &first);
+    enum ms_rc rc =
+        own->bad == MS_OK ? unwrap_message(all, own, &first) : ms_buf_check(own, &first);
     for (unsigned i = 1; i < ms_par_size(par); i++) {
         struct ms_err e = {0};
         unsigned who;
         enum ms_rc one = ms_par_recv(par, (int)i, &got, &who, &e);
         if (one == MS_OK)
-            one = unwrap(all, &got, &e);
+            one = unwrap_message(all, &got, &e);
         if (one != MS_OK && rc == MS_OK) {
             rc = one;
             first = e;
@@ -167,7 +172,7 @@ enum ms_rc mstx__share_from_first(struct ms_par *par, struct ms_buf *bytes, stru
 }
 
 /* Process 0's result becomes that of all. */
-static enum ms_rc settle(struct ms_par *par, enum ms_rc rc, struct ms_err *err)
+static enum ms_rc settle_result(struct ms_par *par, enum ms_rc rc, struct ms_err *err)
 {
     struct ms_err mine = {0};
     struct ms_buf b = {.max = MSTX_SHARE_MAX};
@@ -175,11 +180,11 @@ static enum ms_rc settle(struct ms_par *par, enum ms_rc rc, struct ms_err *err)
     if (rc != MS_OK && err != NULL)
         mine = *err;
     if (ms_par_rank(par) == 0)
-        wrap(&b, &nothing, rc, &mine);
+        wrap_message(&b, &nothing, rc, &mine);
     enum ms_rc told = mstx__share_from_first(par, &b, err);
     struct mstx_messages one = {.bytes = {.max = MSTX_SHARE_MAX}};
     if (told == MS_OK && ms_par_rank(par) != 0)
-        rc = unwrap(&one, &b, err);
+        rc = unwrap_message(&one, &b, err);
     mstx__messages_free(&one);
     ms_buf_free(&b);
     return rc != MS_OK ? rc : told;
@@ -192,13 +197,13 @@ enum ms_rc mstx__share_gather(struct ms_par *par, const struct ms_buf *message, 
     struct ms_err first = {0};
     enum ms_rc rc;
     *all = (struct mstx_messages){.bytes = {.max = MSTX_SHARE_MAX}};
-    wrap(&own, message, mine, err);
+    wrap_message(&own, message, mine, err);
     if (ms_par_rank(par) != 0)
         rc = ms_par_send(par, 0, own.p, own.n, &first);
     else
-        rc = hear(par, &own, all, &first);
+        rc = hear_all(par, &own, all, &first);
     ms_buf_free(&own);
-    rc = settle(par, rc, &first);
+    rc = settle_result(par, rc, &first);
     if (rc != MS_OK && mine == MS_OK && err != NULL && err->rc == MS_OK)
         *err = first;
     if (rc != MS_OK)

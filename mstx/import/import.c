@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_import: a run directory to run.db.
+ * import: a run directory to run.db.
  *
  * Two passes over the processes: the first collects calibration, communicators and texts, as all
  * processes of a host share one clock and all ranks their communicators; the second turns records
  * into events, one process at a time, so memory is bounded by the largest process.
  */
-#include "mstx/tl_import_int.h"
+#include "mstx/import/import_int.h"
 
-#include "mstx/tl_schema.h"
+#include "mstx/cluster/cluster.h"
+#include "mstx/cluster/join.h"
+#include "mstx/cluster/links.h"
+#include "mstx/import/cluster_save.h"
+#include "mstx/import/join_share.h"
+#include "mstx/rundb/run_schema.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
 
@@ -19,18 +25,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* ---- problems and sources --------------------------------------------------- */
-
-void mstx__import_problem(struct mstx_import *im, const char *file, const char *text)
-{
-    struct mstx_import_problem *slot = ms_vec_push(&im->problem);
-    struct ms_err err = {0};
-    if (slot != NULL)
-        *slot = (struct mstx_import_problem){im->at, ms_str_dup(ms_str_of(file)),
-                                             ms_str_dup(ms_str_of(text))};
-    if ((slot == NULL || slot->file == NULL || slot->text == NULL) && ms_no_memory(&err) != MS_OK)
-        mstx__writer_fail(im->w, &err);
-}
+/* ---- along the way ---------------------------------------------------------- */
 
 static void note_problem(void *ctx, const char *file, struct ms_err *err)
 {
@@ -39,33 +34,14 @@ static void note_problem(void *ctx, const char *file, struct ms_err *err)
         mstx__import_problem(im, file, err->msg);
 }
 
-void mstx__import_step(struct mstx_import *im)
+/* One process has been passed. */
+static void count_step(struct mstx_import *im)
 {
     const size_t mine = im->to - im->from;
     im->done++;
     if (im->how->progress == NULL || mine == 0)
         return;
     im->how->progress(im->how->ctx, (double)im->done / (double)(2 * mine));
-}
-
-void mstx__import_source(struct mstx_writer *w, const char *path)
-{
-    struct stat st;
-    struct ms_stmt *add = NULL;
-    struct ms_err err = {0};
-    if (mstx__writer_bad(w) || stat(path, &st) != 0)
-        return;
-    enum ms_rc rc = ms_store_prepare(mstx__writer_store(w), &add,
-                                     "INSERT OR REPLACE INTO sources VALUES(?,?,?)", &err);
-    if (rc == MS_OK) {
-        ms_stmt_str(add, 1, ms_str_of(path));
-        ms_stmt_i64(add, 2, st.st_size);
-        ms_stmt_i64(add, 3, (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
-        rc = ms_stmt_run(add, &err);
-    }
-    if (rc != MS_OK)
-        mstx__writer_fail(w, &err);
-    ms_stmt_free(add);
 }
 
 /* ---- first pass -------------------------------------------------------------- */
@@ -104,13 +80,13 @@ static void learn_notes(struct mstx_import *im, const struct mstx_proc *p,
 static void learn_files(struct mstx_import *im, const struct mstx_proc *p, struct mstx_seen *seen)
 {
     for (size_t i = 0; i < p->seg.n; i++) {
-        mstx__import_source(im->w, p->seg.p[i].path);
+        mstx__writer_source(im->w, p->seg.p[i].path);
         seen->records += p->seg.p[i].n;
         if (p->seg.p[i].head.world_size > (int32_t)seen->size)
             seen->size = (uint32_t)p->seg.p[i].head.world_size;
     }
     if (p->has_strings)
-        mstx__import_source(im->w, p->strings.path);
+        mstx__writer_source(im->w, p->strings.path);
     seen->id = p->seg.n != 0;
 }
 
@@ -122,8 +98,9 @@ static bool is_changing(const char *dir)
     return stat(dir, &st) == 0 && time(NULL) - st.st_mtime < CALM_S;
 }
 
-static enum ms_rc learn(struct mstx_import *im, size_t place, struct ms_err *err)
+static enum ms_rc learn_process(struct mstx_import *im, size_t place, struct ms_err *err)
 {
+    ms_assert(place >= im->from && place < im->to);
     struct mstx_proc *p = &im->procs.list.p[place];
     struct mstx_texts texts;
     const size_t problems = im->problem.n;
@@ -134,7 +111,7 @@ static enum ms_rc learn(struct mstx_import *im, size_t place, struct ms_err *err
     learn_files(im, p, &im->seen.p[place]);
     enum ms_rc rc = mstx__import_learn_clock(im, p, err);
     if (rc == MS_OK && p->seg.n != 0) {
-        rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
+        rc = mstx__texts_read(&texts, p, &im->sink, &im->problems, err);
         if (rc == MS_OK) {
             im->seen.p[place].uses_mpi = texts.names_mpi;
             learn_notes(im, p, &texts);
@@ -143,7 +120,7 @@ static enum ms_rc learn(struct mstx_import *im, size_t place, struct ms_err *err
         }
     }
     mstx__proc_close(p);
-    mstx__import_step(im);
+    count_step(im);
     return rc;
 }
 
@@ -151,7 +128,7 @@ static enum ms_rc learn_all(struct mstx_import *im, struct ms_err *err)
 {
     MS_TRY(mstx__comm_writer_new(&im->comm, NULL, err));
     for (size_t i = im->from; i < im->to; i++)
-        MS_TRY(learn(im, i, err));
+        MS_TRY(learn_process(im, i, err));
     mstx__comm_writer_free(im->comm);
     im->comm = NULL;
     return mstx__writer_why(im->w, err);
@@ -175,13 +152,17 @@ static void shift_calls(const struct mstx_host_clock *k, mstx_cl_calls *v, size_
         v->p[i].start_ns += mstx__clock_shift(k, v->p[i].start_ns);
 }
 
-/* A part of the cluster is told by the steady clock of its host, where the times of a process can be
- * compared to the nanosecond; from here on by the clock of all. */
-static enum ms_rc take(struct mstx_import *im, size_t place, struct ms_err *err)
+/* Reads one process and converts its rows of the cluster from the steady clock of its host, by which the
+ * times of a process can be compared to the nanosecond, to the clock of all hosts. */
+static enum ms_rc take_process(struct mstx_import *im, size_t place, struct ms_err *err)
 {
+    ms_assert(place >= im->from && place < im->to);
     struct mstx_cluster *c = &im->cluster;
     const size_t process = c->process.n, step = c->step.n, coll = c->coll.n, p2p = c->p2p.n;
-    MS_TRY(mstx__import_take(im, place, err));
+    const enum ms_rc rc = mstx__import_read_process(im, place, err);
+    count_step(im);
+    if (rc != MS_OK)
+        return rc;
     mstx__import_write_process(im, place);
     if (c->process.n == process)
         return MS_OK;
@@ -196,22 +177,24 @@ static enum ms_rc take(struct mstx_import *im, size_t place, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc take_all(struct mstx_import *im, struct ms_err *err)
+static enum ms_rc take_processes(struct mstx_import *im, struct ms_err *err)
 {
     expect_calls(im);
     for (size_t i = im->from; i < im->to && !mstx__writer_bad(im->w); i++)
-        MS_TRY(take(im, i, err));
+        MS_TRY(take_process(im, i, err));
     return im->cluster.no_memory ? ms_no_memory(err) : mstx__writer_why(im->w, err);
 }
 
 /* ---- all ranks together ------------------------------------------------------ */
 
-static enum ms_rc join(struct mstx_import *im, struct ms_err *err)
+static enum ms_rc join_ranks(struct mstx_import *im, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("join");
     enum ms_rc rc = mstx__cluster_share(&im->cluster, im->par, mstx__import_alone(im), err);
     if (rc == MS_OK) {
         mstx__cluster_join(&im->cluster);
+        if (!im->cluster.no_memory)
+            mstx__cluster_paths(&im->cluster);
         rc = im->cluster.no_memory ? ms_no_memory(err) : MS_OK;
     }
     if (rc == MS_OK && !mstx__writer_bad(im->w))
@@ -220,7 +203,7 @@ static enum ms_rc join(struct mstx_import *im, struct ms_err *err)
     return mstx__share_result(im->par, rc, err);
 }
 
-static enum ms_rc judge(struct mstx_import *im, struct ms_err *err)
+static enum ms_rc judge_ranks(struct mstx_import *im, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("cluster");
     mstx__cluster_judge(&im->cluster);
@@ -242,23 +225,8 @@ static enum ms_rc judge(struct mstx_import *im, struct ms_err *err)
 
 /* ---- the end ------------------------------------------------------------------ */
 
-/* In order of the processes, and of each as they were found. */
-static int by_process(const void *pa, const void *pb)
-{
-    const struct mstx_import_problem *a = pa, *b = pb;
-    return a->process < b->process ? -1 : a->process > b->process;
-}
-
-static void write_problems(struct mstx_import *im)
-{
-    if (im->problem.n != 0)
-        qsort(im->problem.p, im->problem.n, sizeof *im->problem.p, by_process);
-    for (size_t i = 0; i < im->problem.n; i++)
-        mstx__writer_problem(im->w, im->problem.p[i].file, im->problem.p[i].text);
-}
-
-static enum ms_rc ask(struct mstx_import *im, const char *sql, int64_t *out, int n,
-                      struct ms_err *err)
+static enum ms_rc ask_numbers(struct mstx_import *im, const char *sql, int64_t *out, int n,
+                              struct ms_err *err)
 {
     struct ms_stmt *st;
     bool more;
@@ -271,16 +239,17 @@ static enum ms_rc ask(struct mstx_import *im, const char *sql, int64_t *out, int
 }
 
 /* What all processes put into the database. */
-static enum ms_rc count(struct mstx_import *im, struct ms_err *err)
+static enum ms_rc count_rows(struct mstx_import *im, struct ms_err *err)
 {
     struct mstx_import_result *r = im->result;
     int64_t p[4] = {0}, t[4] = {0}, files = 0;
-    MS_TRY(ask(im, "SELECT count(*), sum(records), sum(unfinished), sum(dropped) FROM processes", p,
-               4, err));
-    MS_TRY(
-        ask(im, "SELECT count(*), sum(events), min(start_ns), max(end_ns) FROM tracks", t, 4, err));
-    MS_TRY(ask(im, "SELECT count(*) FROM sources WHERE path NOT LIKE '%/" MSTX_STRINGS "'", &files,
-               1, err));
+    MS_TRY(ask_numbers(
+        im, "SELECT count(*), sum(records), sum(unfinished), sum(dropped) FROM processes", p, 4,
+        err));
+    MS_TRY(ask_numbers(im, "SELECT count(*), sum(events), min(start_ns), max(end_ns) FROM tracks",
+                       t, 4, err));
+    MS_TRY(ask_numbers(im, "SELECT count(*) FROM sources WHERE path NOT LIKE '%/" MSTX_STRINGS "'",
+                       &files, 1, err));
     *r = (struct mstx_import_result){.files = (uint64_t)files,
                                      .records = (uint64_t)p[1],
                                      .events = (uint64_t)t[1],
@@ -294,16 +263,16 @@ static enum ms_rc count(struct mstx_import *im, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc finish(struct mstx_import *im, const char *dir, struct ms_err *err)
+static enum ms_rc finish_run(struct mstx_import *im, const char *dir, struct ms_err *err)
 {
     char size[24];
     int64_t world = 0;
     for (size_t i = 0; i < im->seen.n; i++)
         world = im->seen.p[i].size > world ? im->seen.p[i].size : world;
-    MS_TRY(judge(im, err));
-    write_problems(im);
+    MS_TRY(judge_ranks(im, err));
+    mstx__import_write_problems(im);
     MS_TRY(mstx__writer_why(im->w, err));
-    MS_TRY(count(im, err));
+    MS_TRY(count_rows(im, err));
     snprintf(size, sizeof size, "%" PRId64, world);
     mstx__writer_meta(im->w, "path", dir);
     if (world > 0)
@@ -321,11 +290,11 @@ static enum ms_rc import_all(struct mstx_import *im, const char *db, const char 
 {
     MS_TRY(mstx__import_exchange(im, learn_all(im, err), err));
     MS_TRY(mstx__import_fit_clocks(im, err));
-    MS_TRY(mstx__share_result(im->par, take_all(im, err), err));
-    MS_TRY(join(im, err));
+    MS_TRY(mstx__share_result(im->par, take_processes(im, err), err));
+    MS_TRY(join_ranks(im, err));
     MS_TRY(mstx__import_merge(im, db, err));
     MS_TRY(mstx__cluster_gather(&im->cluster, im->par, err));
-    return ms_par_rank(im->par) == 0 ? finish(im, dir, err) : MS_OK;
+    return ms_par_rank(im->par) == 0 ? finish_run(im, dir, err) : MS_OK;
 }
 
 static void free_import(struct mstx_import *im)
@@ -334,13 +303,9 @@ static void free_import(struct mstx_import *im)
     mstx__cluster_free(&im->cluster);
     mstx__cluster_part_free(&im->part);
     mstx__lanes_free(&im->lanes);
-    for (size_t i = 0; i < im->problem.n; i++) {
-        ms_free(im->problem.p[i].file);
-        ms_free(im->problem.p[i].text);
-    }
+    mstx__import_free_problems(im);
     for (size_t i = 0; i < im->seen.n; i++)
         ms_free(im->seen.p[i].head);
-    ms_vec_free(&im->problem);
     ms_vec_free(&im->seen);
     ms_vec_free(&im->names);
     ms_vec_free(&im->said);
@@ -350,12 +315,29 @@ static void free_import(struct mstx_import *im)
     mstx__procs_free(&im->procs);
 }
 
-static enum ms_rc run(struct mstx_import *im, const char *db, const char *dir, struct ms_err *err)
+static uint32_t put_text(void *ctx, struct ms_str text)
+{
+    return mstx__writer_text(ctx, text);
+}
+
+static struct ms_str get_text(const void *ctx, uint32_t id)
+{
+    return mstx__writer_text_of(ctx, id);
+}
+
+static void keep_failure(void *ctx, const struct ms_err *err)
+{
+    mstx__writer_fail(ctx, err);
+}
+
+static enum ms_rc divide_and_import(struct mstx_import *im, const char *db, const char *dir,
+                                    struct ms_err *err)
 {
     MS_TRY(mstx__import_divide(im, dir, err));
     enum ms_rc rc = mstx__lanes_new(&im->lanes, err);
     if (rc == MS_OK)
         rc = mstx__writer_new(&im->w, db, err);
+    im->sink = (struct mstx_text_sink){im->w, put_text, get_text, keep_failure};
     MS_TRY(mstx__share_result(im->par, rc, err));
     rc = import_all(im, db, dir, err);
     if (rc == MS_OK && ms_par_rank(im->par) == 0)
@@ -375,8 +357,47 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, const struct ms
                              .reference = SIZE_MAX};
     im.problems = (struct mstx_problems){note_problem, &im};
     *result = (struct mstx_import_result){0};
-    enum ms_rc rc = run(&im, db, dir, err);
+    enum ms_rc rc = divide_and_import(&im, db, dir, err);
     free_import(&im);
     ms_span_end(&span);
     return mstx__share_result(how->par, rc, err);
+}
+
+/* ---- what there is to import ------------------------------------------------- */
+
+static void ignore_problem(void *ctx, const char *file, struct ms_err *err)
+{
+    (void)ctx;
+    (void)file;
+    (void)err;
+}
+
+/* Where nothing can be read, nothing is foreign either: the import says why. */
+bool mstx__is_capture(const char *dir)
+{
+    struct mstx_procs procs;
+    if (mstx__procs_find(&procs, dir, NULL) != MS_OK)
+        return true;
+    const bool is = procs.list.n != 0;
+    mstx__procs_free(&procs);
+    return is;
+}
+
+size_t mstx__count_capture_files(const char *dir, bool *is_capture)
+{
+    struct mstx_procs procs;
+    const struct mstx_problems ignore = {ignore_problem, NULL};
+    size_t n = 0;
+    *is_capture = false;
+    if (mstx__procs_find(&procs, dir, NULL) != MS_OK)
+        return 0;
+    for (size_t i = 0; i < procs.list.n; i++) {
+        struct mstx_proc *p = &procs.list.p[i];
+        if (mstx__proc_open(p, &ignore, NULL) == MS_OK)
+            n += p->seg.n + p->has_strings;
+        mstx__proc_close(p);
+    }
+    *is_capture = procs.list.n != 0;
+    mstx__procs_free(&procs);
+    return n;
 }

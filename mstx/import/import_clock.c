@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_import_clock: what times of a capture mean.  All processes of a host share one clock, so
+ * import_clock: what times of a capture mean.  All processes of a host share one clock, so
  * calibration is collected from all before the first time is used.
  */
-#include "mstx/tl_import_int.h"
+#include "mstx/import/import_int.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
@@ -28,13 +29,13 @@ enum ms_rc mstx__import_learn_clock(struct mstx_import *im, const struct mstx_pr
 void mstx__import_put_clocks(const struct mstx_import *im, struct ms_buf *b)
 {
     const uint64_t n = im->clocks.host.n, reference = im->reference;
-    mstx__put(b, &n, sizeof n);
-    mstx__put(b, &reference, sizeof reference);
+    mstx__put_bytes(b, &n, sizeof n);
+    mstx__put_bytes(b, &reference, sizeof reference);
     for (size_t i = 0; i < im->clocks.host.n; i++) {
         const struct mstx_host_clock *c = &im->clocks.host.p[i];
-        mstx__put(b, c->boot_id, sizeof c->boot_id);
-        mstx__put(b, &c->clock, sizeof c->clock);
-        mstx__put(b, &c->slope, sizeof c->slope);
+        mstx__put_bytes(b, c->boot_id, sizeof c->boot_id);
+        mstx__put_bytes(b, &c->clock, sizeof c->clock);
+        mstx__put_bytes(b, &c->slope, sizeof c->slope);
         mstx__put_items(b, &c->knot);
         mstx__put_items(b, &c->apart);
     }
@@ -45,9 +46,9 @@ static struct mstx_host_clock *take_clock(struct mstx_import *im, struct mstx_ta
 {
     struct mstx_seg h = {0};
     double slope;
-    mstx__take(t, h.boot_id, sizeof h.boot_id);
-    mstx__take(t, &h.clock, sizeof h.clock);
-    mstx__take(t, &slope, sizeof slope);
+    mstx__take_bytes(t, h.boot_id, sizeof h.boot_id);
+    mstx__take_bytes(t, &h.clock, sizeof h.clock);
+    mstx__take_bytes(t, &slope, sizeof slope);
     const size_t before = im->clocks.host.n;
     struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &h);
     if (c != NULL && im->clocks.host.n != before)
@@ -59,8 +60,8 @@ enum ms_rc mstx__import_take_clocks(struct mstx_import *im, struct mstx_taker *t
                                     struct ms_err *err)
 {
     uint64_t n, reference;
-    mstx__take(t, &n, sizeof n);
-    mstx__take(t, &reference, sizeof reference);
+    mstx__take_bytes(t, &n, sizeof n);
+    mstx__take_bytes(t, &reference, sizeof reference);
     for (uint64_t i = 0; i < n && !t->bad; i++) {
         struct mstx_host_clock *c = take_clock(im, t);
         if (c == NULL || !mstx__take_items(t, &c->knot) || !mstx__take_items(t, &c->apart))
@@ -119,8 +120,8 @@ static void write_apart(struct mstx_import *im, const struct mstx_host_clock *c,
 
 /* ---- several hosts ---------------------------------------------------------------- */
 
-/* Calls of one ring that have begun, until their ends come.  What finds its place taken pushes out
- * what is there: a call less says less, not something wrong. */
+/* Calls of one ring that have begun and not yet ended, as a hash table without probing.  A call that finds
+ * its slot taken replaces the other: with fewer calls the bounds are wider, not wrong. */
 enum { ENTERED_SLOTS = 256 };
 struct entered {
     uint64_t begin, id; /* begin 0: a free place */
@@ -140,8 +141,9 @@ static struct entered *place_of(struct scan *s, uint64_t begin, uint64_t id)
 }
 static_assert(ENTERED_SLOTS == 1 << 8, "the hash gives 8 bits");
 
-static bool met(struct scan *s, const struct mstx_rec_comm *c, uint64_t begin, uint64_t end)
+static bool add_meeting(struct scan *s, const struct mstx_rec_comm *c, uint64_t begin, uint64_t end)
 {
+    ms_assert(s->clock != NULL);
     struct mstx_comm_known g;
     const struct mstx_keyed *key = mstx__texts_find(&s->texts, MSTX_GROUP, 0, c->group);
     if (key == NULL || !mstx__comm_group_parse(key->text, &g))
@@ -155,25 +157,26 @@ static bool met(struct scan *s, const struct mstx_rec_comm *c, uint64_t begin, u
     return mstx__meeting_add(&s->im->meetings, &m);
 }
 
-static bool enter(struct scan *s, const struct mstx_rec *r)
+static bool enter_call(struct scan *s, const struct mstx_rec *r)
 {
     struct mstx_rec_comm c;
     memcpy(&c, r + 1, sizeof c);
     if (c.type != MSTX_REC_COMM || !mstx__meeting_counts(&c))
         return true;
     if (r->type == MSTX_REC_CALL && r->arg != 0)
-        return met(s, &c, r->ticks, r->arg);
+        return add_meeting(s, &c, r->ticks, r->arg);
     *place_of(s, r->ticks, r->id) = (struct entered){r->ticks, r->id, c};
     return true;
 }
 
-static bool leave(struct scan *s, const struct mstx_rec *r)
+static bool leave_call(struct scan *s, const struct mstx_rec *r)
 {
+    ms_assert(r->type == MSTX_REC_END || r->type == MSTX_REC_POP);
     struct entered *e = place_of(s, r->arg, r->id);
     if (e->begin == 0 || e->begin != r->arg || e->id != r->id)
         return true;
     e->begin = 0;
-    return met(s, &e->comm, r->arg, r->ticks);
+    return add_meeting(s, &e->comm, r->arg, r->ticks);
 }
 
 static bool scan_segment(struct scan *s, const struct mstx_segment *seg)
@@ -184,9 +187,9 @@ static bool scan_segment(struct scan *s, const struct mstx_segment *seg)
         const bool begins =
             r->type == MSTX_REC_BEGIN || r->type == MSTX_REC_CALL || r->type == MSTX_REC_PUSH;
         if (begins && r->flags & MSTX_F_MORE && r + 1 < end)
-            ok = enter(s, r);
+            ok = enter_call(s, r);
         else if (r->type == MSTX_REC_END || r->type == MSTX_REC_POP)
-            ok = leave(s, r);
+            ok = leave_call(s, r);
     }
     return ok;
 }
@@ -203,7 +206,7 @@ static enum ms_rc scan_rings(struct scan *s, const struct mstx_proc *p, struct m
     return MS_OK;
 }
 
-/* Calls of a process that all ranks of a communicator leave together. */
+/* Lists the collectives of a process from which all ranks return together. */
 static enum ms_rc list_meetings(struct mstx_import *im, size_t place, struct ms_err *err)
 {
     struct mstx_proc *p = &im->procs.list.p[place];
@@ -211,7 +214,7 @@ static enum ms_rc list_meetings(struct mstx_import *im, size_t place, struct ms_
     im->is_quiet = true; /* it was opened before */
     enum ms_rc rc = mstx__proc_open(p, &im->problems, err);
     if (rc == MS_OK && p->seg.n != 0) {
-        rc = mstx__texts_read(&s.texts, p, im->w, &im->problems, err);
+        rc = mstx__texts_read(&s.texts, p, &im->sink, &im->problems, err);
         if (rc == MS_OK)
             rc = scan_rings(&s, p, err);
         mstx__texts_free(&s.texts);
@@ -240,13 +243,13 @@ static void write_clocks(struct mstx_import *im, bool are_aligned)
     ms_stmt_free(apart);
 }
 
-/* What process 0 found, for everyone. */
+/* Sends the offsets that process 0 found to every process. */
 static enum ms_rc share_offsets(struct mstx_import *im, struct ms_err *err)
 {
     struct ms_buf b = {.max = MSTX_SHARE_MAX};
     for (size_t i = 0; ms_par_rank(im->par) == 0 && i < im->clocks.host.n; i++) {
         const struct mstx_host_clock *c = &im->clocks.host.p[i];
-        mstx__put(&b, &c->reference_ns, sizeof c->reference_ns);
+        mstx__put_bytes(&b, &c->reference_ns, sizeof c->reference_ns);
         mstx__put_items(&b, &c->apart);
     }
     enum ms_rc rc = ms_buf_check(&b, err);
@@ -255,7 +258,7 @@ static enum ms_rc share_offsets(struct mstx_import *im, struct ms_err *err)
     struct mstx_taker t = {b.p, b.n, false};
     for (size_t i = 0; rc == MS_OK && ms_par_rank(im->par) != 0 && i < im->clocks.host.n; i++) {
         struct mstx_host_clock *c = &im->clocks.host.p[i];
-        mstx__take(&t, &c->reference_ns, sizeof c->reference_ns);
+        mstx__take_bytes(&t, &c->reference_ns, sizeof c->reference_ns);
         c->apart.n = 0;
         if (!mstx__take_items(&t, &c->apart))
             rc = ms_no_memory(err);
@@ -264,7 +267,7 @@ static enum ms_rc share_offsets(struct mstx_import *im, struct ms_err *err)
     return rc;
 }
 
-/* Meetings of all processes, where the clocks are brought together. */
+/* Brings the collectives of all processes to process 0, which aligns the clocks. */
 static enum ms_rc gather_meetings(struct mstx_import *im, enum ms_rc mine, struct ms_err *err)
 {
     struct ms_buf b = {.max = MSTX_SHARE_MAX};
@@ -287,9 +290,8 @@ static enum ms_rc gather_meetings(struct mstx_import *im, enum ms_rc mine, struc
     return rc;
 }
 
-/* Of several hosts the collectives tell how their clocks stand, or whether what was measured is
- * true. */
-static enum ms_rc meet(struct mstx_import *im, struct ms_err *err)
+/* Aligns the clocks of several hosts by collectives, and checks offsets that were measured by pings. */
+static enum ms_rc align_by_meetings(struct mstx_import *im, struct ms_err *err)
 {
     enum ms_rc rc = MS_OK;
     for (size_t i = im->from; rc == MS_OK && i < im->to; i++) {
@@ -318,7 +320,7 @@ enum ms_rc mstx__import_fit_clocks(struct mstx_import *im, struct ms_err *err)
     if (has_reference)
         mstx__clocks_align(&im->clocks, &im->clocks.host.p[im->reference]);
     if (has_reference && im->clocks.host.n > 1)
-        rc = meet(im, err);
+        rc = align_by_meetings(im, err);
     if (rc == MS_OK && tells)
         write_clocks(im, has_reference);
     return rc;

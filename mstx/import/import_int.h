@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_import_int: what the files of an import share: tl_import (the whole), tl_import_clock (what
- * times mean), tl_import_take (events), tl_import_merge (many processes' parts in one database).
+ * import_int: what the files of an import share: import.c (the whole), import_clock.c (what times
+ * mean), import_records.c (events), import_merge.c (parts of many processes in one database) and
+ * import_problems.c.
  *
  *              learn              exchange            take                merge
  *     files ─► clocks, texts, ─► everybody knows ─► rows of run.db, ─► one run.db, joined
@@ -11,14 +12,23 @@
  * gets it by its place in the whole list, so that the database is the same for any number of
  * processes, one among them.
  */
-#ifndef MSTX_TL_IMPORT_INT_H
-#define MSTX_TL_IMPORT_INT_H
+#ifndef MSTX_IMPORT_IMPORT_INT_H
+#define MSTX_IMPORT_IMPORT_INT_H
 
-#include "mstx/cl_lanes.h"
-#include "mstx/tl_import.h"
-#include "mstx/tl_lanes.h"
-#include "mstx/tl_meet.h"
-#include "mstx/tl_share.h"
+#include "mstx/cluster/rank_part.h"
+#include "mstx/import/comm_calls.h"
+#include "mstx/import/exchange.h"
+#include "mstx/import/import.h"
+#include "mstx/read/host_clocks.h"
+#include "mstx/read/lanes.h"
+#include "mstx/read/processes.h"
+#include "mstx/rundb/run_write.h"
+
+/* Step numbers by the id of a name in run.db, so that each name is parsed once in a whole import. */
+struct mstx_cl_names {
+    int64_t *p;
+    size_t n, cap;
+};
 
 /* A call that the program marked with a text. */
 struct mstx_said_call {
@@ -50,6 +60,7 @@ struct mstx_import {
     const struct mstx_import_how *how;
     struct ms_par *par;
     struct mstx_writer *w;
+    struct mstx_text_sink sink; /* texts of captures into w */
     struct mstx_comm_writer *comm;
     struct mstx_cluster cluster;
     struct mstx_cl_part part; /* of the process at hand */
@@ -59,28 +70,29 @@ struct mstx_import {
     struct mstx_clocks clocks;
     struct mstx_meetings meetings; /* only when there are several hosts */
     struct mstx_procs procs;
-    size_t from, to;               /* ours of them */
+    size_t from, to;               /* those that this process reads */
     MS_VEC(struct mstx_seen) seen; /* of all */
     struct ms_buf groups; /* communicators as they were met: texts as they lie in the files */
-    uint32_t texts;       /* that everybody knows */
+    uint32_t texts;       /* that every process knows */
     struct mstx_problems problems;
     MS_VEC(struct mstx_import_problem) problem;
     size_t at;        /* place of the process at hand */
-    bool is_quiet;    /* opening files again finds the same problems */
-    size_t done;      /* passes over processes, for who waits */
+    bool is_quiet;    /* set while files are opened again, which finds the same problems */
+    size_t done;      /* processes passed, in both passes: for progress */
     size_t reference; /* the clock of rank 0's host */
     struct mstx_import_result *result;
 };
 
 /* Of the process at hand, or of none where at is behind the list. */
 void mstx__import_problem(struct mstx_import *im, const char *file, const char *text);
-/* finished, replaced by exec, running, killed, or not finished where that cannot be told. */
-const char *mstx__import_state(const struct mstx_procs *all, size_t place,
-                               const struct mstx_seg *head, bool is_closed);
-/* One process has been passed. */
-void mstx__import_step(struct mstx_import *im);
+/* Writes all, in order of the processes and of each as they were found. */
+void mstx__import_write_problems(struct mstx_import *im);
+void mstx__import_put_problems(const struct mstx_import *im, struct ms_buf *b);
+enum ms_rc mstx__import_take_problems(struct mstx_import *im, struct mstx_taker *t,
+                                      struct ms_err *err) MS_MUST_USE;
+void mstx__import_free_problems(struct mstx_import *im);
 
-/* Clocks of the hosts of our processes; then, when those of all are known, straightened. */
+/* Collects the clocks of hosts; mstx__import_fit_clocks fits them when those of all are known. */
 enum ms_rc mstx__import_learn_clock(struct mstx_import *im, const struct mstx_proc *p,
                                     struct ms_err *err) MS_MUST_USE;
 void mstx__import_put_clocks(const struct mstx_import *im, struct ms_buf *b);
@@ -88,20 +100,21 @@ enum ms_rc mstx__import_take_clocks(struct mstx_import *im, struct mstx_taker *t
                                     struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__import_fit_clocks(struct mstx_import *im, struct ms_err *err) MS_MUST_USE;
 
-/* Read the lanes of a process: its part of the cluster's analysis, and events unless a summary is
- * all that is wanted. */
-enum ms_rc mstx__import_take(struct mstx_import *im, size_t place, struct ms_err *err) MS_MUST_USE;
+/* Reads the lanes of a process: adds its part to the rows of all ranks, and writes its events unless only a
+ * summary is wanted. */
+enum ms_rc mstx__import_read_process(struct mstx_import *im, size_t place,
+                                     struct ms_err *err) MS_MUST_USE;
 void mstx__import_write_process(struct mstx_import *im, size_t place);
 
-/* Find the captured processes, and which of them are ours. */
+/* Finds the captured processes and divides them among the importing ones. */
 enum ms_rc mstx__import_divide(struct mstx_import *im, const char *dir,
                                struct ms_err *err) MS_MUST_USE;
-/* How much of all work process 0 has for itself, and gets less of what is divided. */
+/* Returns the share of all work that process 0 alone has; it gets that much less of what is divided. */
 double mstx__import_alone(const struct mstx_import *im);
-/* Tell everybody what was learnt. */
+/* Tells every process what each of them learnt in its first pass. */
 enum ms_rc mstx__import_exchange(struct mstx_import *im, enum ms_rc mine,
                                  struct ms_err *err) MS_MUST_USE;
-/* Put our part where process 0 can take it; there, take all parts. */
+/* Sends the part of this process to process 0; in process 0, copies all parts into its database. */
 enum ms_rc mstx__import_merge(struct mstx_import *im, const char *db,
                               struct ms_err *err) MS_MUST_USE;
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_import_merge: the work of an import shared among processes: who reads what, what each must know
- * of the others' files, and one database out of the parts.
+ * import_merge: divides an import among the processes of an mpirun: which captures each of them reads,
+ * what each has to know of the others' files, and how process 0 makes one database of their parts.
  *
- * Texts that were known before events were read have the same ids everywhere.  Those that came up on
- * the way get theirs when parts are brought together in order, which is the order in which a single
- * process would have met them; so the database does not depend on how many there are.
+ * Texts that were known before the exchange have the same ids in every process.  Texts first met while
+ * records are read get their ids when process 0 copies the parts in order.  That is the order in which a
+ * single process would have met them, so the database does not depend on the number of processes.
  */
-#include "mstx/tl_import_int.h"
+#include "mstx/import/import_int.h"
 
-#include "mstx/tl_pack.h"
-#include "mstx/tl_packed.h"
+#include "mstx/rundb/pack.h"
+#include "mstx/rundb/packed_tables.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 
@@ -21,7 +22,9 @@
 
 /* ---- who reads what ------------------------------------------------------------ */
 
-/* Process 0 copies what the others wrote and draws conclusions: in parts of all work, by measure. */
+/* Shares of all work that process 0 alone has, because it copies what the others wrote and draws the
+ * conclusions.  Chosen by hand on one capture of 1,024 ranks with 20,000 records each, so that the two
+ * processes of a summary ended together (1.25 and 1.22 s); no benchmark repeats this. */
 static const double SUMMARY_COPY = 0.13, WHOLE_COPY = 0.30;
 
 double mstx__import_alone(const struct mstx_import *im)
@@ -34,7 +37,7 @@ static uint64_t bytes_of(const char *dir)
 {
     struct ms_dir list;
     struct stat st;
-    uint64_t sum = 4096; /* opening costs something too */
+    uint64_t sum = 4096; /* the cost of opening the directory */
     if (ms_dir_list(&list, dir, NULL) != MS_OK)
         return sum;
     for (size_t i = 0; i < list.names.n; i++) {
@@ -47,7 +50,7 @@ static uint64_t bytes_of(const char *dir)
     return sum;
 }
 
-/* Stretches of the list with equal bytes, but for the first, which is shorter. */
+/* Divides the list into stretches of equal bytes, one for each process; that of process 0 is shorter. */
 static void put_limits(struct mstx_import *im, struct ms_buf *b)
 {
     const unsigned k = ms_par_size(im->par);
@@ -67,14 +70,14 @@ static void put_limits(struct mstx_import *im, struct ms_buf *b)
             sum += next;
             at++;
         }
-        mstx__put(b, &at, sizeof at);
+        mstx__put_bytes(b, &at, sizeof at);
     }
     at = im->procs.list.n;
-    mstx__put(b, &at, sizeof at);
+    mstx__put_bytes(b, &at, sizeof at);
 }
 
-static enum ms_rc find(struct mstx_import *im, const char *dir, struct ms_buf *b,
-                       struct ms_err *err)
+static enum ms_rc find_processes(struct mstx_import *im, const char *dir, struct ms_buf *b,
+                                 struct ms_err *err)
 {
     MS_TRY(mstx__procs_find(&im->procs, dir, err));
     if (im->procs.list.n == 0)
@@ -104,13 +107,14 @@ enum ms_rc mstx__import_divide(struct mstx_import *im, const char *dir, struct m
 {
     struct ms_buf b = {.max = MSTX_SHARE_MAX};
     const bool is_first = ms_par_rank(im->par) == 0;
-    enum ms_rc rc = mstx__share_result(im->par, is_first ? find(im, dir, &b, err) : MS_OK, err);
+    enum ms_rc rc =
+        mstx__share_result(im->par, is_first ? find_processes(im, dir, &b, err) : MS_OK, err);
     if (rc == MS_OK)
         rc = mstx__share_from_first(im->par, &b, err);
     struct mstx_taker t = {b.p, b.n, false};
     for (unsigned i = 0; rc == MS_OK && i < ms_par_size(im->par); i++) {
         uint64_t end;
-        mstx__take(&t, &end, sizeof end);
+        mstx__take_bytes(&t, &end, sizeof end);
         if (i < ms_par_rank(im->par))
             im->from = (size_t)end;
         if (i == ms_par_rank(im->par))
@@ -128,22 +132,23 @@ enum ms_rc mstx__import_divide(struct mstx_import *im, const char *dir, struct m
     return mstx__share_result(im->par, rc, err);
 }
 
-/* ---- what everybody knows -------------------------------------------------------- */
+/* ---- what every process knows -------------------------------------------------------- */
 
 static void put_learnt(const struct mstx_import *im, struct ms_buf *b)
 {
+    ms_assert(im->from <= im->to && im->to <= im->seen.n);
     const uint64_t n = im->to - im->from, texts = mstx__writer_texts(im->w);
     mstx__import_put_clocks(im, b);
-    mstx__put(b, &n, sizeof n);
+    mstx__put_bytes(b, &n, sizeof n);
     for (size_t i = im->from; i < im->to; i++) {
-        mstx__put(b, &im->seen.p[i].records, sizeof im->seen.p[i].records);
-        mstx__put(b, &im->seen.p[i].id, sizeof im->seen.p[i].id);
-        mstx__put(b, &im->seen.p[i].size, sizeof im->seen.p[i].size);
+        mstx__put_bytes(b, &im->seen.p[i].records, sizeof im->seen.p[i].records);
+        mstx__put_bytes(b, &im->seen.p[i].id, sizeof im->seen.p[i].id);
+        mstx__put_bytes(b, &im->seen.p[i].size, sizeof im->seen.p[i].size);
     }
-    mstx__put(b, &texts, sizeof texts);
+    mstx__put_bytes(b, &texts, sizeof texts);
     for (uint32_t i = 1; i <= texts; i++)
         mstx__put_text(b, mstx__writer_text_of(im->w, i));
-    mstx__put(b, im->groups.p, im->groups.n);
+    mstx__put_bytes(b, im->groups.p, im->groups.n);
 }
 
 static enum ms_rc take_groups(struct mstx_import *im, struct mstx_taker *t, struct ms_err *err)
@@ -166,21 +171,21 @@ static enum ms_rc take_learnt(struct mstx_import *im, struct mstx_taker *t, size
 {
     uint64_t n, texts;
     MS_TRY(mstx__import_take_clocks(im, t, err));
-    mstx__take(t, &n, sizeof n);
+    mstx__take_bytes(t, &n, sizeof n);
     for (uint64_t i = 0; i < n && !t->bad && *at < im->seen.n; i++, ++*at) {
         struct mstx_seen *s = &im->seen.p[*at];
-        mstx__take(t, &s->records, sizeof s->records);
-        mstx__take(t, &s->id, sizeof s->id);
-        mstx__take(t, &s->size, sizeof s->size);
+        mstx__take_bytes(t, &s->records, sizeof s->records);
+        mstx__take_bytes(t, &s->id, sizeof s->id);
+        mstx__take_bytes(t, &s->size, sizeof s->size);
     }
-    mstx__take(t, &texts, sizeof texts);
+    mstx__take_bytes(t, &texts, sizeof texts);
     for (uint64_t i = 0; i < texts && !t->bad; i++)
         mstx__writer_text(im->w, mstx__take_text(t));
     return take_groups(im, t, err);
 }
 
-/* Numbers by the place in the list of all. */
-static void number(struct mstx_import *im)
+/* Numbers processes and their calls by the place in the list of all captured processes. */
+static void number_processes(struct mstx_import *im)
 {
     uint32_t id = 0;
     uint64_t calls = 0;
@@ -194,7 +199,7 @@ static void number(struct mstx_import *im)
     im->texts = mstx__writer_texts(im->w);
 }
 
-/* Rows of communicators that all know are written once, by process 0. */
+/* Rows of communicators that every process knows are written once, by process 0. */
 static enum ms_rc new_comm(struct mstx_import *im, struct ms_err *err)
 {
     MS_TRY(mstx__comm_writer_new(&im->comm, im->w, err));
@@ -222,7 +227,7 @@ enum ms_rc mstx__import_exchange(struct mstx_import *im, enum ms_rc mine, struct
         rc = take_learnt(im, &t, &at, err);
     }
     mstx__messages_free(&all);
-    number(im);
+    number_processes(im);
     if (rc == MS_OK && ms_par_rank(im->par) != 0)
         mstx__comm_writer_part(im->comm);
     return mstx__share_result(im->par, rc, err);
@@ -233,9 +238,9 @@ enum ms_rc mstx__import_exchange(struct mstx_import *im, enum ms_rc mine, struct
 struct merging {
     struct mstx_import *im;
     struct ms_store *s;
-    int64_t tracks, chunks; /* in the parts before */
-    MS_VEC(uint32_t) text;  /* of the part's texts behind those that all know */
-    MS_VEC(int64_t) group;  /* of its communicators from MSTX_COMM_LATER on */
+    int64_t tracks, chunks; /* ids used by the parts before */
+    MS_VEC(uint32_t) text;  /* id in the whole of each text that only the part has */
+    MS_VEC(int64_t) group;  /* the same of communicators, whose ids begin at MSTX_COMM_LATER */
     struct mstx_rows rows;
     struct mstx_packed_out out;
     struct mstx_packer *packer;
@@ -243,17 +248,13 @@ struct merging {
 
 typedef enum ms_rc (*row_fn)(struct merging *m, struct ms_stmt *row, struct ms_err *err);
 
-static enum ms_rc each(struct merging *m, const char *sql, row_fn fn, struct ms_err *err)
+static enum ms_rc each_row(struct merging *m, const char *sql, row_fn fn, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     MS_TRY(ms_store_prepare(m->s, &st, sql, err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
         rc = fn(m, st, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
-    }
     ms_stmt_free(st);
     return rc;
 }
@@ -267,16 +268,18 @@ static enum ms_rc take_text(struct merging *m, struct ms_stmt *row, struct ms_er
     return MS_OK;
 }
 
-/* As the whole database numbers it. */
+/* Returns the id that a text of the part has in the whole database. */
 static uint32_t text_of(const void *ctx, uint32_t id)
 {
     const struct merging *m = ctx;
+    ms_assert(m->im->texts <= mstx__writer_texts(m->im->w));
     const uint32_t known = m->im->texts;
     return id > known && id - known <= m->text.n ? m->text.p[id - known - 1] : id;
 }
 
 static enum ms_rc take_blob(struct merging *m, struct ms_stmt *row, struct ms_err *err)
 {
+    ms_assert(m->chunks >= 0);
     struct ms_str blob = ms_stmt_get_blob(row, 1);
     if (m->text.n != 0) {
         MS_TRY(mstx_pack_renumber(m->packer, blob, text_of, m, err));
@@ -295,7 +298,7 @@ static enum ms_rc take_name(struct merging *m, struct ms_stmt *row, struct ms_er
     return mstx__writer_name(m->im->w, column, err);
 }
 
-/* Communicators that only texts of the part tell of. */
+/* Adds a communicator that is known from calls marked in this part only. */
 static enum ms_rc take_group(struct merging *m, struct ms_stmt *row, struct ms_err *err)
 {
     int64_t *slot = ms_vec_push(&m->group);
@@ -312,16 +315,17 @@ static int64_t group_of(const struct merging *m, int64_t id)
     return later < m->group.n ? m->group.p[later] : id;
 }
 
-/* Where all have a number already. */
+/* True when all texts and communicators of the rows have the same ids in every process. */
 static bool is_known_to_all(const struct merging *m)
 {
     return m->rows.column[MSTX_CALL_NAME].high <= m->im->texts &&
            m->rows.column[MSTX_CALL_GROUP].high < MSTX_COMM_LATER;
 }
 
-/* Calls with texts and communicators as the whole database numbers them. */
-static enum ms_rc renumber(struct merging *m, struct ms_err *err)
+/* Writes the calls of a blob anew with the ids of the whole database. */
+static enum ms_rc renumber_calls(struct merging *m, struct ms_err *err)
 {
+    ms_assert(m->rows.n >= 1);
     struct mstx_rows_out *to = &m->out.rows;
     for (unsigned c = 0; c < MSTX_CALL_COLUMNS; c++) {
         const int64_t *cell = mstx__rows_column(&m->rows, c, err);
@@ -345,14 +349,14 @@ static enum ms_rc take_calls(struct merging *m, struct ms_stmt *row, struct ms_e
     MS_TRY(mstx__rows_look(&m->rows, blob, MSTX_CALL_COLUMNS, err));
     if (is_known_to_all(m))
         return mstx__packed_copy(&m->out, id, m->rows.n, blob, err);
-    MS_TRY(renumber(m, err));
+    MS_TRY(renumber_calls(m, err));
     return mstx__packed_flush(&m->out, id, err);
 }
 
-static enum ms_rc copy(struct merging *m, struct ms_err *err)
+static enum ms_rc copy_part(struct merging *m, struct ms_err *err)
 {
     char sql[1024];
-    MS_TRY(each(m, "SELECT value FROM part.strings ORDER BY id", take_text, err));
+    MS_TRY(each_row(m, "SELECT value FROM part.strings ORDER BY id", take_text, err));
     snprintf(sql, sizeof sql,
              "INSERT INTO processes SELECT * FROM part.processes;"
              "INSERT INTO hangs SELECT * FROM part.hangs;"
@@ -366,10 +370,10 @@ static enum ms_rc copy(struct merging *m, struct ms_err *err)
              " ORDER BY id",
              m->tracks, m->tracks, m->chunks, m->chunks);
     MS_TRY(ms_store_exec(m->s, sql, err));
-    MS_TRY(each(m, "SELECT chunk, data FROM part.blobs ORDER BY chunk", take_blob, err));
-    MS_TRY(each(m, "SELECT * FROM part.names", take_name, err));
-    MS_TRY(each(m, "SELECT * FROM part.comm_groups ORDER BY id", take_group, err));
-    return each(m, "SELECT id, data FROM part.packed_calls ORDER BY id", take_calls, err);
+    MS_TRY(each_row(m, "SELECT chunk, data FROM part.blobs ORDER BY chunk", take_blob, err));
+    MS_TRY(each_row(m, "SELECT * FROM part.names", take_name, err));
+    MS_TRY(each_row(m, "SELECT * FROM part.comm_groups ORDER BY id", take_group, err));
+    return each_row(m, "SELECT id, data FROM part.packed_calls ORDER BY id", take_calls, err);
 }
 
 static enum ms_rc count_rows(struct merging *m, const char *sql, int64_t *n, struct ms_err *err)
@@ -384,8 +388,8 @@ static enum ms_rc count_rows(struct merging *m, const char *sql, int64_t *n, str
     return rc;
 }
 
-/* Databases are attached and detached between transactions. */
-static enum ms_rc attach(struct merging *m, struct ms_str path, struct ms_err *err)
+/* Attaches the database of a part.  SQLite attaches and detaches between transactions only. */
+static enum ms_rc attach_part(struct merging *m, struct ms_str path, struct ms_err *err)
 {
     struct ms_stmt *st;
     MS_TRY(ms_store_exec(m->s, "COMMIT", err));
@@ -401,43 +405,14 @@ static enum ms_rc take_part(struct merging *m, struct ms_str path, struct ms_err
     m->text.n = m->group.n = 0;
     MS_TRY(count_rows(m, "SELECT max(id) FROM main.tracks", &m->tracks, err));
     MS_TRY(count_rows(m, "SELECT max(id) FROM main.chunks", &m->chunks, err));
-    MS_TRY(attach(m, path, err));
-    MS_TRY(copy(m, err));
+    MS_TRY(attach_part(m, path, err));
+    MS_TRY(copy_part(m, err));
     return ms_store_exec(m->s, "COMMIT; DETACH part; BEGIN", err);
 }
 
 /* ---- sending and receiving ----------------------------------------------------------- */
 
-static void put_problems(const struct mstx_import *im, struct ms_buf *b)
-{
-    const uint64_t n = im->problem.n;
-    mstx__put(b, &n, sizeof n);
-    for (size_t i = 0; i < im->problem.n; i++) {
-        const struct mstx_import_problem *p = &im->problem.p[i];
-        mstx__put(b, &p->process, sizeof p->process);
-        mstx__put_text(b, ms_str_of(p->file));
-        mstx__put_text(b, ms_str_of(p->text));
-    }
-}
-
-static enum ms_rc take_problems(struct mstx_import *im, struct mstx_taker *t, struct ms_err *err)
-{
-    uint64_t n;
-    mstx__take(t, &n, sizeof n);
-    for (uint64_t i = 0; i < n && !t->bad; i++) {
-        struct mstx_import_problem *p = ms_vec_push(&im->problem);
-        if (p == NULL)
-            return ms_no_memory(err);
-        mstx__take(t, &p->process, sizeof p->process);
-        p->file = ms_str_dup(mstx__take_text(t));
-        p->text = ms_str_dup(mstx__take_text(t));
-        if (p->file == NULL || p->text == NULL)
-            return ms_no_memory(err);
-    }
-    return MS_OK;
-}
-
-/* Where our part lies, and what was wrong. */
+/* Commits the part of this process and tells process 0 its path and the problems. */
 static enum ms_rc send_part(struct mstx_import *im, const char *path, struct ms_err *err)
 {
     struct ms_buf b = {.max = MSTX_SHARE_MAX};
@@ -446,7 +421,7 @@ static enum ms_rc send_part(struct mstx_import *im, const char *path, struct ms_
     rc = mstx__share_result(im->par, rc, err);
     if (rc == MS_OK) {
         mstx__put_text(&b, ms_str_of(path));
-        put_problems(im, &b);
+        mstx__import_put_problems(im, &b);
         rc = ms_buf_check(&b, err);
     }
     if (rc == MS_OK)
@@ -457,6 +432,7 @@ static enum ms_rc send_part(struct mstx_import *im, const char *path, struct ms_
 
 static enum ms_rc receive_part(struct merging *m, unsigned from, struct ms_err *err)
 {
+    ms_assert(from >= 1 && from < ms_par_size(m->im->par));
     struct ms_buf b = {.max = MSTX_SHARE_MAX};
     unsigned who;
     enum ms_rc rc = ms_par_recv(m->im->par, (int)from, &b, &who, err);
@@ -465,7 +441,7 @@ static enum ms_rc receive_part(struct merging *m, unsigned from, struct ms_err *
     if (rc == MS_OK)
         rc = take_part(m, path, err);
     if (rc == MS_OK)
-        rc = take_problems(m->im, &t, err);
+        rc = mstx__import_take_problems(m->im, &t, err);
     if (rc == MS_OK && t.bad)
         rc = ms_fail(err, MS_E_INTERNAL, "the part of process %u is damaged", from);
     ms_buf_free(&b);

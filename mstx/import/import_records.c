@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_import_take: the records of one captured process become rows of run.db, and its part of what
+ * import_records: the records of one captured process become rows of run.db, and its part of what
  * all ranks say together.
  */
-#include "mstx/tl_import_int.h"
+#include "mstx/import/import_int.h"
 
-#include "mstx/tl_comm_said.h"
-#include "mstx/tl_hang.h"
-#include "mstx/tl_lanes.h"
+#include "mstx/format/comm_said.h"
+#include "mstx/format/step_name.h"
+#include "mstx/read/records.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-/* Of a flight recorder only the promised window is shown: files are reused whole. */
+/* Returns the time before which events are dropped: a flight recorder reuses whole files, so they hold more
+ * than the window that was asked for. */
 static int64_t oldest_shown(const struct mstx_proc *p, struct mstx_host_clock *c, uint64_t newest)
 {
     uint64_t flight_ns = 0;
@@ -54,6 +56,7 @@ static void write_call(struct mstx_import *im, const struct mstx_lanes *l,
                        const struct mstx_lane *lane, const struct mstx_raw *raw,
                        const struct mstx_event *e)
 {
+    ms_assert(raw->extra >= 1 && raw->extra <= l->extra.n);
     const struct mstx_extra *x = &l->extra.p[raw->extra - 1];
     const struct mstx_comm_parts *parts = x->parts != 0 ? &l->parts.p[x->parts - 1] : NULL;
     const struct mstx_comm_fact fact = {
@@ -86,15 +89,14 @@ static void keep_said(struct mstx_import *im, const struct mstx_lane *lane,
 static int by_start(const void *pa, const void *pb)
 {
     const struct mstx_said_call *a = pa, *b = pb;
-    return a->event.start_ns < b->event.start_ns ? -1 : a->event.start_ns > b->event.start_ns;
+    return MS_ORDER(a->event.start_ns, b->event.start_ns, 0);
 }
 
-/* Afterwards no call of the process awaits its being written. */
+/* Writes the kept calls of the process in order of their start, and flushes its packed calls. */
 static void write_said(struct mstx_import *im)
 {
     struct ms_err err = {0};
-    if (im->said.n != 0)
-        qsort(im->said.p, im->said.n, sizeof *im->said.p, by_start);
+    ms_vec_sort(&im->said, by_start);
     for (size_t i = 0; i < im->said.n && !mstx__writer_bad(im->w); i++) {
         const struct mstx_said_call *c = &im->said.p[i];
         if (mstx__comm_writer_said(im->comm, mstx__writer_text_of(im->w, c->event.name), &c->event,
@@ -110,6 +112,7 @@ static void write_lane(struct mstx_import *im, const struct mstx_lanes *l,
                        struct mstx_host_clock *c, struct mstx_lane *lane, uint32_t process,
                        int64_t oldest)
 {
+    ms_assert(process >= 1);
     const struct mstx_track_row row = {
         .process = process,
         .kind = lane->kind,
@@ -149,6 +152,7 @@ static int64_t cost_of(const struct mstx_seen *seen, struct mstx_host_clock *c)
 
 void mstx__import_write_process(struct mstx_import *im, size_t place)
 {
+    ms_assert(place < im->seen.n);
     const struct mstx_seen *seen = &im->seen.p[place];
     const struct mstx_seg *h = seen->head;
     if (!seen->is_taken || seen->id == 0)
@@ -162,7 +166,7 @@ void mstx__import_write_process(struct mstx_import *im, size_t place)
         .name = mstx__writer_text_of(im->w, seen->name),
         .dir = ms_str_of(im->procs.list.p[place].dir),
         .tool = {h->tool, (uint32_t)strnlen(h->tool, sizeof h->tool)},
-        .state = ms_str_of(mstx__import_state(&im->procs, place, h, seen->is_closed)),
+        .state = ms_str_of(mstx__process_state(&im->procs, place, h, seen->is_closed)),
         .start_ns = h->start_ns,
         .end_ns = mstx__clock_ns(c, seen->newest),
         .records = seen->records,
@@ -184,9 +188,55 @@ static void tell_count(struct mstx_import *im, const struct mstx_proc *p, uint64
     mstx__import_problem(im, p->dir, text);
 }
 
-/* What is told of a process. */
-static bool see(struct mstx_import *im, struct mstx_seen *seen, const struct mstx_proc *p,
-                const struct mstx_texts *t)
+/* Communication calls that did not return, from HANG texts to rows of the table hangs. */
+
+/* Binds the columns of a hang; false: the text is damaged. */
+static bool bind_hang(struct ms_stmt *add, const struct ms_str text)
+{
+    struct mstx_hang h;
+    if (text.n < sizeof h)
+        return false;
+    memcpy(&h, text.p, sizeof h);
+    const uint32_t name = sizeof h, group = name + h.name_len, rest = group + h.group_len;
+    if (rest > text.n)
+        return false;
+    const int64_t column[] = {(int64_t)h.uid, h.seq, h.size, h.on_device, h.waited_ns, h.tid, h.op};
+    enum { FIRST = 5, COLUMNS = sizeof column / sizeof *column };
+    ms_stmt_str(add, 3, ms_str_sub(text, name, group));
+    ms_stmt_str(add, 4, ms_str_sub(text, group, rest));
+    for (int n = 0; n < COLUMNS; n++)
+        ms_stmt_i64(add, FIRST + n, column[n]);
+    if (h.peer_plus_1 > 0)
+        ms_stmt_i64(add, FIRST + COLUMNS, h.peer_plus_1 - 1);
+    else
+        ms_stmt_null(add, FIRST + COLUMNS);
+    ms_stmt_str(add, FIRST + COLUMNS + 1, ms_str_sub(text, rest, text.n));
+    return true;
+}
+
+static void write_hangs(struct mstx_writer *w, uint32_t process, int32_t rank,
+                        const struct mstx_texts *t)
+{
+    struct ms_err err = {0};
+    struct ms_stmt *add = NULL;
+    if (t->hangs.n == 0)
+        return;
+    enum ms_rc rc = ms_store_prepare(mstx__writer_store(w), &add,
+                                     "INSERT INTO hangs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)", &err);
+    for (size_t i = 0; rc == MS_OK && i < t->hangs.n; i++) {
+        ms_stmt_i64(add, 1, process);
+        ms_stmt_i64(add, 2, rank);
+        if (bind_hang(add, t->hangs.p[i].text))
+            rc = ms_stmt_run(add, &err);
+    }
+    if (rc != MS_OK)
+        mstx__writer_fail(w, &err);
+    ms_stmt_free(add);
+}
+
+/* Fields of the process record. */
+static bool keep_seen(struct mstx_import *im, struct mstx_seen *seen, const struct mstx_proc *p,
+                      const struct mstx_texts *t)
 {
     const struct mstx_lanes *l = &im->lanes;
     seen->head = ms_alloc(sizeof *seen->head);
@@ -208,7 +258,7 @@ static bool see(struct mstx_import *im, struct mstx_seen *seen, const struct mst
     tell_count(im, p, l->bad, "records are of a type this program does not know",
                "records are of a type this program does not know");
     tell_count(im, p, l->no_device, "device time was lost", "device times were lost");
-    mstx__hangs_write(im->w, seen->id, seen->head->rank, t);
+    write_hangs(im->w, seen->id, seen->head->rank, t);
     return true;
 }
 
@@ -235,59 +285,296 @@ static void write_events(struct mstx_import *im, const struct mstx_proc *p,
     write_said(im);
 }
 
+/* ---- what the process brings to the analysis of all ranks -------------------------- */
+
+/* One process, of which steps and calls are wanted.  Their times are those of the host's steady clock.
+ * Device times count where there are some, since the host's call of an operation that only begins shows
+ * no waiting.  Without a device nothing separates computing from being idle: then computing is what is
+ * not communication. */
+struct source {
+    const struct mstx_lanes *l;
+    struct mstx_host_clock *clock;
+    const struct mstx_writer *w;
+    const struct mstx_comm_writer *comm;
+    struct mstx_cl_names *names;
+    int32_t rank;
+    struct ms_str host;
+    uint32_t host_clock; /* number of the clock among those of all hosts */
+};
+
+enum { NAME_NEW, NAME_OTHER, NAME_STEP, NAME_NUMBERED };
+
+/* Returns the step number of a name, NAME_OTHER for other names.  Each name is parsed once. */
+static int64_t step_of_name(struct mstx_cl_names *names, const struct mstx_writer *w, uint32_t name)
+{
+    ms_assert(w != NULL);
+    if (name >= names->n) {
+        const size_t want = (size_t)name + name / 2 + 64;
+        if (!ms_vec_reserve(names, want))
+            return NAME_OTHER;
+        memset(names->p + names->n, 0, (want - names->n) * sizeof *names->p);
+        names->n = want;
+    }
+    if (names->p[name] == NAME_NEW) {
+        int64_t number;
+        const bool is = mstx_is_step_name(mstx__writer_text_of(w, name), &number);
+        names->p[name] = !is ? NAME_OTHER : number < 0 ? NAME_STEP : NAME_NUMBERED + number;
+    }
+    return names->p[name];
+}
+
+static bool may_be_step(const struct mstx_raw *r)
+{
+    return r->kind <= MSTX_EV_PUSHPOP && !(r->flags & MSTX_EVF_UNFINISHED);
+}
+
+static size_t count_steps(const struct source *s, const struct mstx_lane *lane, bool marks)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < lane->ev.n; i++) {
+        const struct mstx_raw *r = &lane->ev.p[i];
+        n += may_be_step(r) && (r->kind == MSTX_EV_MARK) == marks &&
+             step_of_name(s->names, s->w, r->name) != NAME_OTHER;
+    }
+    return n;
+}
+
+static struct mstx_cl_step *add_step(struct mstx_cl_part *p, int64_t name, int64_t start,
+                                     int64_t end)
+{
+    struct mstx_cl_step *slot = ms_vec_push(&p->steps);
+    if (slot != NULL)
+        *slot =
+            (struct mstx_cl_step){.number = name >= NAME_NUMBERED ? (uint32_t)(name - NAME_NUMBERED)
+                                                                  : (uint32_t)p->steps.n - 1,
+                                  .start_ns = start,
+                                  .end_ns = end};
+    return slot;
+}
+
+/* Adds the steps of a lane: ranges that do not overlap, or marks, which last until the next one. */
+static bool take_steps(const struct source *s, struct mstx_cl_part *p, const struct mstx_lane *lane,
+                       bool marks)
+{
+    int64_t end = INT64_MIN;
+    struct mstx_cl_step *open = NULL;
+    for (size_t i = 0; i < lane->ev.n; i++) {
+        const struct mstx_raw *r = &lane->ev.p[i];
+        const int64_t name = may_be_step(r) ? step_of_name(s->names, s->w, r->name) : NAME_OTHER;
+        if (name == NAME_OTHER || (r->kind == MSTX_EV_MARK) != marks)
+            continue;
+        const int64_t start = mstx__lane_steady(lane, s->clock, r->begin);
+        if (open != NULL)
+            open->end_ns = start;
+        if (!marks && (start < end || r->end <= r->begin))
+            continue;
+        end = marks ? start : mstx__lane_steady(lane, s->clock, r->end);
+        open = add_step(p, name, start, end);
+        if (open == NULL)
+            return false;
+        open = marks ? open : NULL;
+    }
+    if (open != NULL) /* nothing says where the last one ends */
+        p->steps.n--;
+    return true;
+}
+
+/* Finds the steps in the lane that has the most; ranges are preferred to marks. */
+static bool find_steps(const struct source *s, struct mstx_cl_part *p)
+{
+    for (int marks = 0; marks <= 1; marks++) {
+        const struct mstx_lane *best = NULL;
+        size_t most = 0;
+        for (size_t i = 0; i < s->l->lane.n; i++) {
+            const struct mstx_lane *lane = &s->l->lane.p[i];
+            const size_t n = lane->kind == MSTX_TRACK_THREAD ? count_steps(s, lane, marks != 0) : 0;
+            if (n > most) {
+                most = n;
+                best = lane;
+            }
+        }
+        if (best != NULL)
+            return take_steps(s, p, best, marks != 0);
+    }
+    return true;
+}
+
+static bool add_span(mstx_cl_spans *s, int64_t start, int64_t end)
+{
+    struct mstx_cl_span *slot = end > start ? ms_vec_push(s) : NULL;
+    if (slot != NULL)
+        *slot = (struct mstx_cl_span){start, end};
+    return slot != NULL || end <= start;
+}
+
+/* Spans of calls on the device, by the number that the host and the device side carry. */
+struct sides {
+    MS_VEC(struct mstx_cl_span) at; /* by number; end 0: none */
+};
+
+static bool take_side(struct sides *d, uint64_t link, struct mstx_cl_span span)
+{
+    if (link == 0 || link > (uint64_t)1 << 31)
+        return true;
+    if (link >= d->at.n) {
+        const size_t want = (size_t)link + link / 2 + 64;
+        if (!ms_vec_reserve(&d->at, want))
+            return false;
+        memset(d->at.p + d->at.n, 0, (want - d->at.n) * sizeof *d->at.p);
+        d->at.n = want;
+    }
+    d->at.p[link] = span;
+    return true;
+}
+
+static bool take_stream(const struct source *s, struct mstx_cl_part *p,
+                        const struct mstx_lane *lane, struct sides *d)
+{
+    const bool is_comm = ms_str_is(mstx__writer_text_of(s->w, lane->domain), MSTX_COMM_DOMAIN);
+    for (size_t i = 0; i < lane->ev.n; i++) {
+        const struct mstx_raw *r = &lane->ev.p[i];
+        if (r->end <= r->begin || r->kind > MSTX_EV_PUSHPOP)
+            continue;
+        const struct mstx_cl_span span = {mstx__lane_steady(lane, s->clock, r->begin),
+                                          mstx__lane_steady(lane, s->clock, r->end)};
+        if (!add_span(is_comm ? &p->comm : &p->work, span.start, span.end))
+            return false;
+        p->knows_work |= !is_comm;
+        if (is_comm && r->extra != 0 && !take_side(d, s->l->extra.p[r->extra - 1].size, span))
+            return false;
+    }
+    return true;
+}
+
+/* True for libraries whose calls return as soon as the operation is in a queue of the device. */
+static bool only_begins(const struct mstx_rec_comm *c)
+{
+    return c->lib == MSTX_LIB_NCCL || c->lib == MSTX_LIB_RCCL || c->lib == MSTX_LIB_HCCL;
+}
+
+static bool take_call(const struct source *s, struct mstx_cl_part *p, const struct mstx_lane *lane,
+                      const struct mstx_raw *r, struct sides *d, bool has_device)
+{
+    ms_assert(r->extra >= 1 && r->extra <= s->l->extra.n);
+    const struct mstx_extra *x = &s->l->extra.p[r->extra - 1];
+    const struct mstx_rec_comm *c = &s->l->comm.p[x->comm - 1];
+    const enum mstx_comm_class class = mstx_comm_op_class(c->op);
+    struct mstx_cl_span span = {mstx__lane_steady(lane, s->clock, r->begin), 0};
+    uint8_t flags = c->flags;
+    if (class == MSTX_CLASS_ADMIN || c->type == 0)
+        return true;
+    span.end = r->end > r->begin ? mstx__lane_steady(lane, s->clock, r->end) : span.start;
+    const bool on_device = x->size < d->at.n && d->at.p[x->size].end != 0;
+    if (on_device) {
+        span = d->at.p[x->size];
+        flags &= (uint8_t)~MSTX_CF_ASYNC;
+    } else if (only_begins(c)) {
+        flags |= MSTX_CF_ASYNC; /* its device time was lost, so its waiting is unknown */
+    }
+    if (!has_device && !add_span(&p->comm, span.start, span.end))
+        return false;
+    if (c->op == MSTX_COMM_RECV && !add_span(&p->bubble, span.start, span.end))
+        return false;
+    if (class >= MSTX_SEQUENCES)
+        return true;
+    struct mstx_cl_call *k = ms_vec_push(&p->calls);
+    if (k != NULL)
+        *k = (struct mstx_cl_call){.start_ns = span.start,
+                                   .dur_ns = span.end - span.start,
+                                   .bytes = c->count * c->elem,
+                                   .group = mstx__comm_writer_id(s->comm, c->group),
+                                   .seq = c->seq,
+                                   .peer = c->peer,
+                                   .op = c->op,
+                                   .dtype = c->dtype,
+                                   .flags = flags,
+                                   .unfinished = (r->flags & MSTX_EVF_UNFINISHED) != 0};
+    return k != NULL;
+}
+
+static bool take_calls(const struct source *s, struct mstx_cl_part *p)
+{
+    struct sides d = {0};
+    bool ok = true;
+    for (size_t i = 0; i < s->l->lane.n && ok; i++) {
+        if (s->l->lane.p[i].kind == MSTX_TRACK_STREAM)
+            ok = take_stream(s, p, &s->l->lane.p[i], &d);
+    }
+    const bool has_device = p->comm.n != 0;
+    for (size_t i = 0; i < s->l->lane.n && ok; i++) {
+        const struct mstx_lane *lane = &s->l->lane.p[i];
+        for (size_t k = 0; lane->kind == MSTX_TRACK_THREAD && k < lane->ev.n && ok; k++) {
+            const struct mstx_raw *r = &lane->ev.p[k];
+            if (r->extra != 0 && s->l->extra.p[r->extra - 1].comm != 0)
+                ok = take_call(s, p, lane, r, &d, has_device);
+        }
+    }
+    ms_vec_free(&d.at);
+    return ok;
+}
+
+/* Adds the part of the process to the rows of all ranks, unless it made no communication calls. */
+static void add_rank_part(struct mstx_cluster *c, const struct source *s, struct mstx_cl_part *p)
+{
+    ms_assert(p != NULL && s->rank >= -1);
+    if (s->l->comm.n == 0) /* a helper process, which takes part in no collective */
+        return;
+    mstx__cluster_part_reset(p);
+    p->rank = s->rank;
+    p->clock = s->host_clock;
+    p->host = s->host;
+    bool ok = take_calls(s, p) && find_steps(s, p);
+    if (ok && p->steps.n == 0)
+        ok = mstx__cluster_slice(p);
+    if (ok)
+        mstx__cluster_part(c, p);
+    c->no_memory |= !ok;
+}
+
+/* ---- one process ---------------------------------------------------------------- */
+
 static enum ms_rc take_lanes(struct mstx_import *im, struct mstx_proc *p, struct mstx_texts *t,
                              struct ms_err *err)
 {
     struct mstx_seen *seen = &im->seen.p[im->at];
     struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &p->seg.p[0].head);
-    if (!see(im, seen, p, t))
+    if (!keep_seen(im, seen, p, t))
         return ms_no_memory(err);
     mstx__comm_writer_process(im->comm, seen->id, seen->head->rank, seen->calls);
     MS_TRY(know_groups(im, t, err));
-    const struct mstx_cl_source part = {&im->lanes,
-                                        c,
-                                        im->w,
-                                        im->comm,
-                                        &im->names,
-                                        seen->head->rank,
-                                        ms_str_of(seen->head->host),
-                                        (uint32_t)(c - im->clocks.host.p),
-                                        &im->part};
-    mstx__cluster_lanes(&im->cluster, &part);
+    const struct source s = {.l = &im->lanes,
+                             .clock = c,
+                             .w = im->w,
+                             .comm = im->comm,
+                             .names = &im->names,
+                             .rank = seen->head->rank,
+                             .host = ms_str_of(seen->head->host),
+                             .host_clock = (uint32_t)(c - im->clocks.host.p)};
+    add_rank_part(&im->cluster, &s, &im->part);
     if (!im->how->summary)
         write_events(im, p, c, seen->id);
     return MS_OK;
 }
 
-static void read_lanes(struct mstx_lanes *l, const struct mstx_proc *p, struct mstx_texts *t)
+enum ms_rc mstx__import_read_process(struct mstx_import *im, size_t place, struct ms_err *err)
 {
-    mstx__lanes_reset(l, t);
-    for (size_t i = 0; i < p->seg.n; i++) {
-        bool is_first = i == 0 || p->seg.p[i - 1].head.ring != p->seg.p[i].head.ring;
-        mstx__lanes_read(l, &p->seg.p[i], is_first);
-    }
-    mstx__lanes_finish(l);
-}
-
-enum ms_rc mstx__import_take(struct mstx_import *im, size_t place, struct ms_err *err)
-{
+    ms_assert(place >= im->from && place < im->to);
     struct mstx_proc *p = &im->procs.list.p[place];
     struct mstx_texts texts;
     im->at = place;
     im->is_quiet = true; /* it was opened before */
     enum ms_rc rc = im->seen.p[place].id != 0 ? mstx__proc_open(p, &im->problems, err) : MS_OK;
     if (rc == MS_OK && p->seg.n != 0)
-        rc = mstx__texts_read(&texts, p, im->w, &im->problems, err);
+        rc = mstx__texts_read(&texts, p, &im->sink, &im->problems, err);
     im->is_quiet = false;
     if (rc == MS_OK && p->seg.n != 0) {
         im->lanes.no_args = im->how->summary;
-        read_lanes(&im->lanes, p, &texts);
+        mstx__lanes_read(&im->lanes, p, &texts);
         rc = im->lanes.no_memory
                  ? ms_fail(err, MS_E_NOMEM, "%s: %s", p->dir, ms_rc_text(MS_E_NOMEM))
                  : take_lanes(im, p, &texts, err);
         mstx__texts_free(&texts);
     }
     mstx__proc_close(p);
-    mstx__import_step(im);
     return rc;
 }

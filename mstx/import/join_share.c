@@ -1,68 +1,44 @@
 /* SPDX-License-Identifier: MIT
  *
- * cl_share: joining divided among the processes of ours.
+ * join_share: divides the joining of collectives among the importing processes.
  *
  *     every process has the calls of        share        every process has the calls of
  *     some ranks                       ───────────────►  some collectives, of all their ranks
  *
- * All learn which ranks and steps there are and how many calls each communicator has.  So all know the
- * place of each collective, by communicator and number, and places are dealt out in stretches with as
- * many calls each: joined one behind the other they are in the order of a single process.
+ * Every process learns all ranks and steps and the number of calls of each communicator, from which the
+ * place of each collective follows.  Each process gets a stretch of places with an equal number of calls.
+ * The joins of the stretches, one behind the other, are in the order of a single process.
  */
-#include "mstx/tl_cluster.h"
+#include "mstx/import/join_share.h"
 
-#include "mstx/tl_packed.h"
-#include "mstx/tl_share.h"
+#include "mstx/cluster/join.h"
+#include "mstx/cluster/links.h"
+#include "mstx/format/note_kinds.h"
+#include "mstx/import/exchange.h"
+#include "mstx/rundb/packed_tables.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- places -------------------------------------------------------------------- */
-
-/* Numbers have few gaps; one far behind the count of calls comes from damage. */
-enum { GAPS = 4, GAPS_LEAST = 4096 };
-
-static void count_hosts(const struct mstx_cluster *c, struct mstx_cl_group *g)
-{
-    g->hosts = g->members.n != 0;
-    for (size_t m = 1; m < g->members.n && g->hosts < 2; m++)
-        g->hosts += c->process.p[g->members.p[m]].host != c->process.p[g->members.p[0]].host;
-}
-
-static void find_places(struct mstx_cluster *c)
-{
-    size_t place = 0;
-    for (size_t i = 0; i < c->group.n; i++) {
-        struct mstx_cl_group *g = &c->group.p[i];
-        const uint64_t most = g->calls * GAPS + GAPS_LEAST;
-        const uint64_t span = g->calls != 0 ? (uint64_t)g->last_seq - g->first_seq + 1 : 0;
-        g->seqs = (uint32_t)(span < most ? span : most);
-        g->place = place;
-        place += g->seqs;
-        count_hosts(c, g);
-    }
-    c->from = 0;
-    c->to = place;
-}
-
-/* ---- what all must know -------------------------------------------------------- */
+/* ---- ranks, steps and counts of calls -------------------------------------------------------- */
 
 static void put_known(const struct mstx_cluster *c, struct ms_buf *b)
 {
     const uint64_t hosts = c->host.n, groups = c->group.n;
-    mstx__put(b, &hosts, sizeof hosts);
+    mstx__put_bytes(b, &hosts, sizeof hosts);
     for (size_t i = 0; i < c->host.n; i++)
         mstx__put_text(b, ms_str_of(c->host.p[i]));
     mstx__put_items(b, &c->process);
     mstx__put_items(b, &c->step);
-    mstx__put(b, &groups, sizeof groups);
+    mstx__put_bytes(b, &groups, sizeof groups);
     for (size_t i = 0; i < c->group.n; i++) {
         const struct mstx_cl_group *g = &c->group.p[i];
-        mstx__put(b, &g->calls, sizeof g->calls);
-        mstx__put(b, &g->first_seq, sizeof g->first_seq);
-        mstx__put(b, &g->last_seq, sizeof g->last_seq);
+        mstx__put_bytes(b, &g->calls, sizeof g->calls);
+        mstx__put_bytes(b, &g->first_seq, sizeof g->first_seq);
+        mstx__put_bytes(b, &g->last_seq, sizeof g->last_seq);
         mstx__put_items(b, &g->members);
     }
 }
@@ -85,7 +61,7 @@ static bool take_hosts(struct mstx_cluster *c, struct mstx_taker *t, size_t firs
 {
     MS_VEC(uint32_t) number = {0};
     uint64_t hosts;
-    mstx__take(t, &hosts, sizeof hosts);
+    mstx__take_bytes(t, &hosts, sizeof hosts);
     for (uint64_t i = 0; i < hosts && !t->bad && !c->no_memory; i++) {
         uint32_t *slot = ms_vec_push(&number);
         c->no_memory |= slot == NULL;
@@ -104,9 +80,9 @@ static bool take_counts(struct mstx_cl_group *g, struct mstx_taker *t, uint32_t 
     const size_t first = g->members.n;
     uint64_t calls;
     uint32_t first_seq, last_seq;
-    mstx__take(t, &calls, sizeof calls);
-    mstx__take(t, &first_seq, sizeof first_seq);
-    mstx__take(t, &last_seq, sizeof last_seq);
+    mstx__take_bytes(t, &calls, sizeof calls);
+    mstx__take_bytes(t, &first_seq, sizeof first_seq);
+    mstx__take_bytes(t, &last_seq, sizeof last_seq);
     g->calls += calls;
     g->first_seq = first_seq < g->first_seq ? first_seq : g->first_seq;
     g->last_seq = last_seq > g->last_seq ? last_seq : g->last_seq;
@@ -117,7 +93,7 @@ static bool take_counts(struct mstx_cl_group *g, struct mstx_taker *t, uint32_t 
     return true;
 }
 
-/* Behind what those before it told. */
+/* Appends the ranks, steps and counts of one process; its places follow those appended before. */
 static bool take_known(struct mstx_cluster *c, struct mstx_taker *t)
 {
     const size_t processes = c->process.n, steps = c->step.n;
@@ -128,7 +104,7 @@ static bool take_known(struct mstx_cluster *c, struct mstx_taker *t)
         c->process.p[i].first_step += (uint32_t)steps;
     for (size_t i = steps; i < c->step.n; i++)
         c->step.p[i].process += (uint32_t)processes;
-    mstx__take(t, &groups, sizeof groups);
+    mstx__take_bytes(t, &groups, sizeof groups);
     for (uint64_t i = 0; i < groups && i < c->group.n && !t->bad; i++) {
         if (!take_counts(&c->group.p[i], t, (uint32_t)processes))
             return false;
@@ -144,7 +120,7 @@ static void move_calls(struct mstx_cl_call *p, size_t n, uint32_t processes, uin
     }
 }
 
-static enum ms_rc learn(struct mstx_cluster *c, struct ms_par *par, struct ms_err *err)
+static enum ms_rc learn_ranks(struct mstx_cluster *c, struct ms_par *par, struct ms_err *err)
 {
     struct ms_buf b = {.max = MSTX_SHARE_MAX};
     struct mstx_messages all;
@@ -162,16 +138,16 @@ static enum ms_rc learn(struct mstx_cluster *c, struct ms_par *par, struct ms_er
             move_calls(c->p2p.p, c->p2p.n, processes, steps);
         }
         if (!take_known(c, &t))
-            rc = t.bad ? ms_fail(err, MS_E_INTERNAL, "what process %u knows is damaged", i)
+            rc = t.bad ? ms_fail(err, MS_E_INTERNAL, "the message of process %u is damaged", i)
                        : ms_no_memory(err);
     }
     mstx__messages_free(&all);
     return mstx__share_result(par, rc, err);
 }
 
-/* ---- who joins what ------------------------------------------------------------ */
+/* ---- the owner of each collective ------------------------------------------------------------ */
 
-/* The place before which so many calls lie. */
+/* Returns the place before which this many calls lie. */
 static size_t place_after(const struct mstx_cluster *c, double calls)
 {
     for (size_t i = 0; i < c->group.n; i++) {
@@ -183,9 +159,11 @@ static size_t place_after(const struct mstx_cluster *c, double calls)
     return c->to;
 }
 
-/* end[k]: behind the last place of process k.  Joins that lie in one blob have one process. */
+/* Sets end[p] to the place behind the last one of process p.  Stretches end where a blob of joins ends,
+ * so that each blob is written by one process. */
 static void deal_out(const struct mstx_cluster *c, unsigned k, double less, size_t *end)
 {
+    ms_assert(k >= 1 && less < 1);
     double all = 0;
     for (size_t i = 0; i < c->group.n; i++)
         all += (double)c->group.p[i].calls;
@@ -199,6 +177,7 @@ static void deal_out(const struct mstx_cluster *c, unsigned k, double less, size
 
 static unsigned owner_of_place(const size_t *end, unsigned k, size_t place)
 {
+    ms_assert(k >= 1);
     unsigned p = 0;
     while (p + 1 < k && place >= end[p])
         p++;
@@ -215,7 +194,7 @@ static unsigned owner_of_pair(const struct mstx_cluster *c, const struct mstx_cl
     return (unsigned)((key * 0x9E3779B97F4A7C15u >> 33) % processes);
 }
 
-/* ---- calls go where they are joined -------------------------------------------- */
+/* ---- sending calls to their owners -------------------------------------------- */
 
 enum { NOBODY = UINT16_MAX, PIECE = (1 << 20) / sizeof(struct mstx_cl_call) };
 
@@ -223,9 +202,9 @@ struct deal {
     struct mstx_cluster *c;
     struct ms_par *par;
     unsigned k;
-    const size_t *end;   /* of the places of each; NULL: calls go by pairs */
-    uint64_t *to, *from; /* how many we have for each, and each for us */
-    uint16_t *owner;     /* by call */
+    const size_t *end;   /* of the places of each process; NULL: calls go by pairs of ranks */
+    uint64_t *to, *from; /* number of calls to send to, and to receive from, each process */
+    uint16_t *owner;     /* process that joins the call, by call */
     const mstx_cl_calls *given;
     mstx_cl_calls taken;
     struct mstx_cl_call *piece; /* one message */
@@ -250,17 +229,17 @@ static void find_owners(struct deal *d, const mstx_cl_calls *v)
     }
 }
 
-static enum ms_rc tell_counts(struct deal *d, struct ms_err *err)
+static enum ms_rc share_counts(struct deal *d, struct ms_err *err)
 {
     struct ms_buf b = {.max = MSTX_SHARE_MAX};
     struct mstx_messages all;
-    mstx__put(&b, d->to, d->k * sizeof *d->to);
+    mstx__put_bytes(&b, d->to, d->k * sizeof *d->to);
     enum ms_rc rc = mstx__share_all(d->par, &b, MS_OK, &all, err);
     ms_buf_free(&b);
     for (unsigned i = 0; rc == MS_OK && i < d->k; i++) {
         struct mstx_taker t = mstx__message(&all, i);
         for (unsigned p = 0; p <= ms_par_rank(d->par); p++)
-            mstx__take(&t, &d->from[i], sizeof d->from[i]);
+            mstx__take_bytes(&t, &d->from[i], sizeof d->from[i]);
     }
     if (rc == MS_OK)
         mstx__messages_free(&all);
@@ -275,7 +254,7 @@ static uint64_t all_of(const uint64_t *v, unsigned n)
     return sum;
 }
 
-/* All memory that is needed, before anybody waits for a message. */
+/* Allocates everything before the first message: a process that fails later would leave others waiting. */
 static bool make_room(struct deal *d)
 {
     d->piece = ms_calloc(PIECE, sizeof *d->piece);
@@ -285,6 +264,7 @@ static bool make_room(struct deal *d)
 
 static enum ms_rc send_calls(struct deal *d, unsigned to, struct ms_err *err)
 {
+    ms_assert(to != ms_par_rank(d->par) && to < d->k);
     size_t n = 0;
     for (size_t i = 0; i < d->given->n; i++) {
         if (d->owner[i] != to)
@@ -300,6 +280,7 @@ static enum ms_rc send_calls(struct deal *d, unsigned to, struct ms_err *err)
 
 static enum ms_rc receive_calls(struct deal *d, unsigned from, struct ms_err *err)
 {
+    ms_assert(from != ms_par_rank(d->par) && from < d->k);
     struct mstx_cl_call *p = d->taken.p + all_of(d->from, from);
     for (uint64_t i = 0; i < d->from[from]; i += PIECE) {
         const uint64_t n = d->from[from] - i < PIECE ? d->from[from] - i : PIECE;
@@ -322,8 +303,9 @@ static void keep_calls(struct deal *d, unsigned own)
     }
 }
 
-/* In each round pairs talk, the lower one first, so nobody waits for somebody who waits. */
-static enum ms_rc exchange(struct deal *d, struct ms_err *err)
+/* Exchanges calls in rounds.  In each round processes talk in pairs and the lower one sends first, so
+ * that no two processes wait for each other. */
+static enum ms_rc exchange_calls(struct deal *d, struct ms_err *err)
 {
     const unsigned own = ms_par_rank(d->par);
     for (unsigned round = 0; round < d->k; round++) {
@@ -341,7 +323,7 @@ static enum ms_rc exchange(struct deal *d, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc pass_on(struct deal *d, struct ms_err *err)
+static enum ms_rc pass_calls_on(struct deal *d, struct ms_err *err)
 {
     d->to = ms_calloc(d->k, sizeof *d->to);
     d->from = ms_calloc(d->k, sizeof *d->from);
@@ -349,14 +331,14 @@ static enum ms_rc pass_on(struct deal *d, struct ms_err *err)
     const bool ok = d->to != NULL && d->from != NULL && d->owner != NULL;
     MS_TRY(mstx__share_result(d->par, ok ? MS_OK : ms_no_memory(err), err));
     find_owners(d, d->given);
-    MS_TRY(tell_counts(d, err));
+    MS_TRY(share_counts(d, err));
     MS_TRY(mstx__share_result(d->par, make_room(d) ? MS_OK : ms_no_memory(err), err));
-    return exchange(d, err);
+    return exchange_calls(d, err);
 }
 
-/* given: calls of some ranks; behind it those that are joined here, rank by rank as before. */
-static enum ms_rc deal(struct mstx_cluster *c, struct ms_par *par, const size_t *end, bool is_coll,
-                       struct ms_err *err)
+/* Replaces the calls of some ranks by the calls that this process joins, in the order of their ranks. */
+static enum ms_rc deal_calls(struct mstx_cluster *c, struct ms_par *par, const size_t *end,
+                             bool is_coll, struct ms_err *err)
 {
     mstx_cl_calls *given = is_coll ? &c->coll : &c->p2p;
     struct deal d = {.c = c,
@@ -365,7 +347,7 @@ static enum ms_rc deal(struct mstx_cluster *c, struct ms_par *par, const size_t 
                      .end = is_coll ? end : NULL,
                      .given = given,
                      .got = {.max = MSTX_SHARE_MAX}};
-    enum ms_rc rc = pass_on(&d, err);
+    enum ms_rc rc = pass_calls_on(&d, err);
     if (rc == MS_OK) {
         ms_vec_free(given);
         *given = d.taken;
@@ -383,23 +365,24 @@ static enum ms_rc deal(struct mstx_cluster *c, struct ms_par *par, const size_t 
 enum ms_rc mstx__cluster_share(struct mstx_cluster *c, struct ms_par *par, double less,
                                struct ms_err *err)
 {
+    ms_assert(less >= 0 && less < 1);
     const unsigned k = ms_par_size(par), own = ms_par_rank(par);
     enum ms_rc rc = mstx__share_result(par, c->no_memory ? ms_no_memory(err) : MS_OK, err);
     if (rc == MS_OK && k > 1)
-        rc = learn(c, par, err);
+        rc = learn_ranks(c, par, err);
     if (rc != MS_OK)
         return rc;
-    find_places(c);
+    mstx__cluster_find_places(c);
     if (k == 1)
         return MS_OK;
     size_t *end = ms_calloc(k, sizeof *end);
     rc = mstx__share_result(par, end != NULL ? MS_OK : ms_no_memory(err), err);
     if (rc == MS_OK) {
         deal_out(c, k, less, end);
-        rc = deal(c, par, end, true, err);
+        rc = deal_calls(c, par, end, true, err);
     }
     if (rc == MS_OK)
-        rc = deal(c, par, NULL, false, err);
+        rc = deal_calls(c, par, NULL, false, err);
     if (rc == MS_OK) {
         c->from = own != 0 ? end[own - 1] : 0;
         c->to = end[own];
@@ -408,35 +391,41 @@ enum ms_rc mstx__cluster_share(struct mstx_cluster *c, struct ms_par *par, doubl
     return rc;
 }
 
-/* ---- what was found ------------------------------------------------------------ */
+/* ---- bringing results to process 0 ------------------------------------------------------------ */
 
 static void put_notes(struct ms_buf *b, const struct mstx_cl_note *p, size_t n)
 {
     const uint64_t count = n;
-    mstx__put(b, &count, sizeof count);
+    mstx__put_bytes(b, &count, sizeof count);
     for (size_t i = 0; i < n; i++) {
-        mstx__put(b, &p[i].rank, sizeof p[i].rank);
-        mstx__put(b, &p[i].value, sizeof p[i].value);
-        mstx__put(b, &p[i].at_ns, sizeof p[i].at_ns);
-        mstx__put(b, &p[i].group, sizeof p[i].group);
-        mstx__put(b, &p[i].seq, sizeof p[i].seq);
-        mstx__put(b, p[i].text, sizeof p[i].text);
+        mstx__put_bytes(b, &p[i].rank, sizeof p[i].rank);
+        mstx__put_bytes(b, &p[i].value, sizeof p[i].value);
+        mstx__put_bytes(b, &p[i].at_ns, sizeof p[i].at_ns);
+        mstx__put_bytes(b, &p[i].group, sizeof p[i].group);
+        mstx__put_bytes(b, &p[i].seq, sizeof p[i].seq);
+        mstx__put_bytes(b, &p[i].said.n, sizeof p[i].said.n);
+        mstx__put_bytes(b, p[i].said.args, p[i].said.n);
     }
 }
 
 static void take_note(struct mstx_taker *t, struct mstx_cl_note *n)
 {
-    mstx__take(t, &n->rank, sizeof n->rank);
-    mstx__take(t, &n->value, sizeof n->value);
-    mstx__take(t, &n->at_ns, sizeof n->at_ns);
-    mstx__take(t, &n->group, sizeof n->group);
-    mstx__take(t, &n->seq, sizeof n->seq);
-    mstx__take(t, n->text, sizeof n->text);
+    mstx__take_bytes(t, &n->rank, sizeof n->rank);
+    mstx__take_bytes(t, &n->value, sizeof n->value);
+    mstx__take_bytes(t, &n->at_ns, sizeof n->at_ns);
+    mstx__take_bytes(t, &n->group, sizeof n->group);
+    mstx__take_bytes(t, &n->seq, sizeof n->seq);
+    mstx__take_bytes(t, &n->said.n, sizeof n->said.n);
+    t->bad |= n->said.n >= sizeof n->said.args;
+    if (!t->bad)
+        mstx__take_bytes(t, n->said.args, n->said.n);
 }
 
-/* Of a communicator whose collectives several processes joined the first counts. */
-static bool is_told(const struct mstx_cl_note *p, size_t n, const struct mstx_cl_note *one)
+/* True for a note behind the first one of its communicator: of several processes that joined parts of one
+ * communicator the first reports. */
+static bool is_repeated(const struct mstx_cl_note *p, size_t n, const struct mstx_cl_note *one)
 {
+    ms_assert(n == 0 || p != NULL);
     for (size_t i = n; i-- > 0;) {
         if (p[i].group == one->group)
             return p[i].seq != one->seq;
@@ -447,15 +436,16 @@ static bool is_told(const struct mstx_cl_note *p, size_t n, const struct mstx_cl
 static bool take_quarrels(struct mstx_cluster *c, struct mstx_taker *t)
 {
     uint64_t n;
-    mstx__take(t, &n, sizeof n);
+    mstx__take_bytes(t, &n, sizeof n);
     for (uint64_t i = 0; i < n && !t->bad; i++) {
         struct mstx_cl_note *slot = ms_vec_push(&c->quarrel);
         if (slot == NULL)
             return false;
         *slot = (struct mstx_cl_note){
             .kind = "mismatch", .severity = "error", .first_step = -1, .last_step = -1};
+        ms_message_begin(&slot->said, &mstx_note_mismatch);
         take_note(t, slot);
-        c->quarrel.n -= is_told(c->quarrel.p, c->quarrel.n - 1, slot);
+        c->quarrel.n -= is_repeated(c->quarrel.p, c->quarrel.n - 1, slot);
     }
     return true;
 }
@@ -463,25 +453,26 @@ static bool take_quarrels(struct mstx_cluster *c, struct mstx_taker *t)
 static bool take_missing(struct mstx_cluster *c, struct mstx_taker *t)
 {
     uint64_t n;
-    mstx__take(t, &n, sizeof n);
+    mstx__take_bytes(t, &n, sizeof n);
     for (uint64_t i = 0; i < n && !t->bad; i++) {
         struct mstx_cl_note *slot = ms_vec_push(&c->missing);
         if (slot == NULL)
             return false;
         *slot = (struct mstx_cl_note){
             .kind = "hang", .severity = "error", .first_step = -1, .last_step = -1};
+        ms_message_begin(&slot->said, &mstx_note_not_joined);
         take_note(t, slot);
-        c->missing.n -= is_told(c->missing.p, c->missing.n - 1, slot);
+        c->missing.n -= is_repeated(c->missing.p, c->missing.n - 1, slot);
     }
     return true;
 }
 
 static void put_found(const struct mstx_cluster *c, struct ms_buf *b)
 {
-    mstx__put(b, &c->strange, sizeof c->strange);
+    mstx__put_bytes(b, &c->strange, sizeof c->strange);
     for (size_t i = 0; i < c->step.n; i++) {
-        mstx__put(b, &c->step.p[i].waiting_ns, sizeof c->step.p[i].waiting_ns);
-        mstx__put(b, &c->step.p[i].blame_ns, sizeof c->step.p[i].blame_ns);
+        mstx__put_bytes(b, &c->step.p[i].waiting_ns, sizeof c->step.p[i].waiting_ns);
+        mstx__put_bytes(b, &c->step.p[i].blame_ns, sizeof c->step.p[i].blame_ns);
     }
     put_notes(b, c->quarrel.p, c->quarrel.n);
     put_notes(b, c->missing.p, c->missing.n);
@@ -493,12 +484,12 @@ static bool take_found(struct mstx_cluster *c, struct mstx_taker *t)
 {
     const size_t links = c->link.n, open = c->open.n;
     uint64_t strange;
-    mstx__take(t, &strange, sizeof strange);
+    mstx__take_bytes(t, &strange, sizeof strange);
     c->strange += strange;
     for (size_t i = 0; i < c->step.n; i++) {
         int64_t waiting, blame;
-        mstx__take(t, &waiting, sizeof waiting);
-        mstx__take(t, &blame, sizeof blame);
+        mstx__take_bytes(t, &waiting, sizeof waiting);
+        mstx__take_bytes(t, &blame, sizeof blame);
         c->step.p[i].waiting_ns += waiting;
         c->step.p[i].blame_ns += blame;
     }
@@ -525,7 +516,7 @@ enum ms_rc mstx__cluster_gather(struct mstx_cluster *c, struct ms_par *par, stru
     for (unsigned i = 1; rc == MS_OK && is_first && i < ms_par_size(par); i++) {
         struct mstx_taker t = mstx__message(&all, i);
         if (!take_found(c, &t) || t.bad)
-            rc = t.bad ? ms_fail(err, MS_E_INTERNAL, "what process %u found is damaged", i)
+            rc = t.bad ? ms_fail(err, MS_E_INTERNAL, "the results of process %u are damaged", i)
                        : ms_no_memory(err);
     }
     mstx__messages_free(&all);

@@ -1,50 +1,42 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe_mstx: ranges and pairs of marks by name, step and rank: in the framework, in CANN, on the
+ * mark_sums: sums ranges and pairs of marks by name, step and rank: in the framework, in CANN, on the
  * device.
  *
  *     marks  NAME_start ... NAME_stop    the last start of a thread first
  *     ranges outer { inner }             become outer::inner
  *
- * What happens twice within a step gets _0, _1, ... behind its name.
+ * A name that occurs twice within a step gets the suffixes _0, _1, ...
  */
-#include "mstx/recipe.h"
+#include "mstx/official/mark_sums.h"
+
+#include "mstx/official/sql/mark_sums.h"
 
 #include "probe/base/arena.h"
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { NEST_MAX = 100 }; /* deeper ranges keep their names, as officially */
+enum { NEST_MAX = 100 }; /* deeper ranges keep their names, as in the official tool */
 
-static const struct mstx_pull marks = {
+static const struct mstx_rank_query marks = {
     .into = "MarkRows",
     .columns = "rank INTEGER, msg, cann INTEGER, device INTEGER, framework INTEGER, tid INTEGER",
     .needs = "MSTX_EVENTS STRING_IDS",
-    .sql = "WITH f AS (SELECT CAST(p.startNs AS INTEGER) AS startNs, c.connectionId"
-           " FROM PYTORCH_API p JOIN CONNECTION_IDS c ON c.id = p.connectionId)"
-           " SELECT ?3, m.value, e.startNs, ifnull(t.startNs, 0), ifnull(f.startNs, 0), e.globalTid"
-           " FROM MSTX_EVENTS e LEFT JOIN TASK t ON t.connectionId = e.connectionId"
-           " LEFT JOIN f ON f.connectionId = e.connectionId JOIN STRING_IDS m ON m.id = e.message"
-           " WHERE e.eventType = 3 AND e.startNs BETWEEN ?1 AND ?2 ORDER BY e.startNs"};
+    .sql = sql_read_marks};
 
-static const struct mstx_pull ranges = {
+static const struct mstx_rank_query ranges = {
     .into = "RangeRows",
     .columns = "rank INTEGER, msg, start INTEGER, end INTEGER, device REAL",
     .needs = "MSTX_EVENTS STRING_IDS",
-    .sql = "SELECT ?3, m.value, e.startNs, e.endNs,"
-           " CASE WHEN t.startNs IS NULL AND (SELECT count(*) FROM main.sqlite_master"
-           " WHERE name = 'TASK') = 0 THEN 0.0 ELSE t.endNs - t.startNs END"
-           " FROM MSTX_EVENTS e LEFT JOIN TASK t ON t.connectionId = e.connectionId"
-           " JOIN STRING_IDS m ON m.id = e.message WHERE e.eventType = 2"
-           " AND e.startNs BETWEEN ?1 AND ?2 AND e.connectionId != 4294967295 ORDER BY e.startNs"};
+    .sql = sql_read_ranges};
 
-static const struct mstx_pull steps = {
-    .into = "MarkSteps",
-    .columns = "rank INTEGER, id, start INTEGER, end INTEGER",
-    .optional = true,
-    .sql = "SELECT ?3, id, startNs, endNs FROM STEP_TIME ORDER BY startNs"};
+static const struct mstx_rank_query steps = {.into = "MarkSteps",
+                                             .columns =
+                                                 "rank INTEGER, id, start INTEGER, end INTEGER",
+                                             .optional = true,
+                                             .sql = sql_read_steps};
 
 /* ---- one rank ---------------------------------------------------------------------------- */
 
@@ -61,13 +53,13 @@ struct summing {
     struct ms_arena *arena;
     struct ms_stmt *add; /* rank, name, start, framework, cann, device */
     MS_VEC(struct range) ranges;
-    struct { /* marks that wait for their end, the last one last */
+    struct { /* start marks without an end so far, the latest last */
         MS_VEC(struct ms_str) stem;
         MS_VEC(int64_t) tid, cann, device, framework;
     } open;
     int64_t rank;
-    bool any;    /* a rank has begun */
-    bool strict; /* marks have no time but that of CANN, as the official tool has it by mistake */
+    bool any;    /* rank is valid */
+    bool strict; /* the official tool, by a defect, knows no time of marks except that of CANN */
 };
 
 static enum ms_rc add_row(struct summing *m, struct ms_str name, int64_t start,
@@ -109,7 +101,8 @@ static void remove_mark(struct summing *m, size_t at)
     m->open.tid.n = m->open.cann.n = m->open.device.n = m->open.framework.n = m->open.stem.n;
 }
 
-/* The last start of that thread and stem; an end without one is passed over. */
+/* Pairs an end with the last start of the same thread and stem; an end without a start is
+ * skipped. */
 static enum ms_rc end_mark(struct summing *m, struct ms_str stem, const int64_t v[4],
                            struct ms_err *err)
 {
@@ -127,7 +120,7 @@ static enum ms_rc end_mark(struct summing *m, struct ms_str stem, const int64_t 
     return rc;
 }
 
-static enum ms_rc take_mark(struct summing *m, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc add_mark(struct summing *m, struct ms_stmt *st, struct ms_err *err)
 {
     const struct ms_str start = MS_STR("_start"), stop = MS_STR("_stop");
     const struct ms_str msg = ms_stmt_get_str(st, 1);
@@ -161,8 +154,9 @@ static int by_row(const void *pa, const void *pb)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
-static bool put_inside(struct summing *m, struct range *r, const struct range *outer)
+static bool place_inside(struct summing *m, struct range *r, const struct range *outer)
 {
+    ms_assert(outer->name.n != 0 && r->name.n != 0);
     struct ms_str whole = {NULL, outer->name.n + 2 + r->name.n};
     char *p = ms_arena_text(m->arena, whole.n);
     if (p == NULL)
@@ -175,8 +169,8 @@ static bool put_inside(struct summing *m, struct range *r, const struct range *o
     return true;
 }
 
-/* A range lies in the innermost one that is still open; rows of the same times share the name of the
- * last, which is the innermost of them. */
+/* Prefixes each range with the innermost range that is open at its start. Rows of equal times
+ * share the name of the last, which is the innermost. */
 static bool name_by_nesting(struct summing *m)
 {
     const size_t n = m->ranges.n;
@@ -189,7 +183,7 @@ static bool name_by_nesting(struct summing *m)
             open.n--;
         if (open.n != 0 && open.n + 1 < NEST_MAX && r[i].name.n != 0 &&
             r[open.p[open.n - 1]].name.n != 0)
-            ok = put_inside(m, &r[i], &r[open.p[open.n - 1]]);
+            ok = place_inside(m, &r[i], &r[open.p[open.n - 1]]);
         size_t *slot = ms_vec_push(&open);
         ok = ok && slot != NULL;
         if (ok)
@@ -220,7 +214,7 @@ static enum ms_rc finish_ranges(struct summing *m, struct ms_err *err)
     return rc;
 }
 
-static enum ms_rc take_range(struct summing *m, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc add_range(struct summing *m, struct ms_stmt *st, struct ms_err *err)
 {
     if (m->any && m->rank != ms_stmt_get_i64(st, 0))
         MS_TRY(finish_ranges(m, err));
@@ -242,99 +236,41 @@ static enum ms_rc take_range(struct summing *m, struct ms_stmt *st, struct ms_er
 
 typedef enum ms_rc (*row_fn)(struct summing *m, struct ms_stmt *st, struct ms_err *err);
 
-static enum ms_rc walk(struct summing *m, const char *sql, row_fn take, struct ms_err *err)
+static enum ms_rc read_rows(struct summing *m, const char *sql, row_fn take, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     m->any = false;
     MS_TRY(ms_store_prepare(m->s, &st, sql, err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
         rc = take(m, st, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
-    }
     ms_stmt_free(st);
     return rc;
 }
 
-static enum ms_rc gather(struct summing *m, struct ms_err *err)
+static enum ms_rc sum_ranks(struct summing *m, struct ms_err *err)
 {
-    MS_TRY(ms_store_prepare(m->s, &m->add, "INSERT INTO Timed VALUES(?,?,?,?,?,?)", err));
-    MS_TRY(walk(m, "SELECT * FROM MarkRows ORDER BY rank, rowid", take_mark, err));
-    MS_TRY(walk(m, "SELECT * FROM RangeRows ORDER BY rank, rowid", take_range, err));
+    MS_TRY(ms_store_prepare(m->s, &m->add, sql_add_timed, err));
+    MS_TRY(read_rows(m, sql_find_marks, add_mark, err));
+    MS_TRY(read_rows(m, sql_find_ranges, add_range, err));
     return finish_ranges(m, err);
-}
-
-/* Names get their numbers, durations their share of the rank's. */
-static const char number_names[] =
-    "CREATE INDEX temp.MarkStepsByRank ON MarkSteps(rank, start);"
-    "CREATE TEMP TABLE Stepped AS SELECT t.rowid AS at, t.*, ifnull((SELECT id FROM MarkSteps s"
-    " WHERE s.rank = t.rank AND t.start BETWEEN s.start AND s.end ORDER BY s.start LIMIT 1), 0)"
-    " AS step FROM Timed t;"
-    "CREATE TEMP TABLE Named AS SELECT at, rank, step, CASE WHEN count(*) OVER w > 1"
-    " THEN name || '_' || (row_number() OVER (PARTITION BY rank, step, name ORDER BY at) - 1)"
-    " ELSE name END AS Name, framework, cann, device, sum(framework) OVER r AS frameworks,"
-    " sum(cann) OVER r AS canns, sum(device) OVER r AS devices FROM Stepped"
-    " WINDOW w AS (PARTITION BY rank, step, name), r AS (PARTITION BY rank);"
-    "DROP TABLE IF EXISTS MSTXMarkStats;"
-    "CREATE TABLE MSTXMarkStats AS SELECT row_number() OVER (ORDER BY share DESC, rank, at) - 1"
-    " AS \"index\", Name, framework AS FrameworkDurationNs,"
-    " CASE WHEN frameworks != 0 THEN framework / frameworks * 100 ELSE 0.0 END"
-    " AS \"FrameworkDurationRatio(%)\", cann AS CannDurationNs, share AS \"CannDurationRatio(%)\","
-    " device AS DeviceDurationNs, CASE WHEN devices != 0 THEN device / devices * 100 ELSE 0.0 END"
-    " AS \"DeviceDurationRatio(%)\", rank AS Rank, step AS StepId"
-    " FROM (SELECT *, CASE WHEN canns != 0 THEN cann / canns * 100 ELSE 0.0 END AS share FROM "
-    "Named)"
-    " ORDER BY share DESC, rank, at;"
-    "DROP TABLE Named; DROP TABLE Stepped;";
-
-static enum ms_rc summarize(struct ms_store *s, const char *table, const char *column,
-                            struct ms_err *err)
-{
-    char sql[2048];
-    snprintf(
-        sql, sizeof sql,
-        "DROP TABLE IF EXISTS %s; CREATE TABLE %s AS WITH o AS (SELECT Name, StepId, Rank, %s AS x,"
-        " first_value(Rank) OVER (w ORDER BY %s IS NULL, %s, \"index\") AS low,"
-        " first_value(Rank) OVER (w ORDER BY %s DESC, \"index\") AS high FROM MSTXMarkStats"
-        " WINDOW w AS (PARTITION BY StepId, Name))"
-        " SELECT Name, count(x) AS Count, avg(x) AS MeanNs, stddev(x) AS StdNs, min(x) AS MinNs,"
-        " CASE WHEN max(x) = 0 AND min(x) = 0 THEN 0 ELSE max(low) END AS MinRank,"
-        " quantile(x, 0.25) AS Q1Ns, quantile(x, 0.5) AS MedianNs, quantile(x, 0.75) AS Q3Ns,"
-        " max(x) AS MaxNs, CASE WHEN max(x) = 0 AND min(x) = 0 THEN 0 ELSE max(high) END AS "
-        "MaxRank,"
-        " total(x) AS SumNs, ifnull((max(x) - quantile(x, 0.75)) / sum(x), 0.0) * 100"
-        " AS \"Dispersion(%%)\", StepId FROM o GROUP BY StepId, Name"
-        " ORDER BY StepId, \"Dispersion(%%)\" DESC, Name",
-        table, table, column, column, column, column);
-    return ms_store_exec(s, sql, err);
 }
 
 static enum ms_rc write_tables(struct ms_store *s, struct ms_err *err)
 {
-    MS_TRY(ms_store_exec(s, number_names, err));
-    MS_TRY(summarize(s, "MSTXAllFrameworkStats", "FrameworkDurationNs", err));
-    MS_TRY(summarize(s, "MSTXAllCannStats", "CannDurationNs", err));
-    MS_TRY(summarize(s, "MSTXAllDeviceStats", "DeviceDurationNs", err));
-    return ms_store_exec(s,
-                         "DROP TABLE Timed; DROP TABLE MarkRows; DROP TABLE RangeRows;"
-                         "DROP TABLE MarkSteps",
-                         err);
+    MS_TRY(ms_store_exec(s, sql_number_names, err));
+    return ms_store_exec(s, sql_summarize, err);
 }
 
-enum ms_rc mstx__recipe_mstx_sum(struct mstx_recipe_run *r, struct ms_err *err)
+enum ms_rc mstx__sum_marks(struct mstx_recipe *r, struct ms_err *err)
 {
     struct summing m = {.s = r->s, .strict = r->strict};
-    MS_TRY(mstx__recipe_pull(r, &marks, err));
-    MS_TRY(mstx__recipe_pull(r, &ranges, err));
-    MS_TRY(mstx__recipe_pull(r, &steps, err));
-    MS_TRY(ms_store_exec(r->s,
-                         "CREATE TEMP TABLE Timed(rank INTEGER, name TEXT, start INTEGER,"
-                         " framework REAL, cann REAL, device REAL)",
-                         err));
+    MS_TRY(mstx__recipe_read_rows(r, &marks, err));
+    MS_TRY(mstx__recipe_read_rows(r, &ranges, err));
+    MS_TRY(mstx__recipe_read_rows(r, &steps, err));
+    MS_TRY(ms_store_exec(r->s, sql_make_timed, err));
     m.arena = ms_arena_new((size_t)1 << 34);
-    enum ms_rc rc = m.arena != NULL ? gather(&m, err) : ms_no_memory(err);
+    enum ms_rc rc = m.arena != NULL ? sum_ranks(&m, err) : ms_no_memory(err);
     ms_stmt_free(m.add);
     ms_arena_free(m.arena);
     ms_vec_free(&m.ranges);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe_mask: how much communication of each kind of group kernels hide within a step.
+ * masking: measures how much communication of each kind of group is hidden by kernels within a step.
  *
  *     communication  ████████    ███       merged, at whole length when it reaches out of the step
  *     kernels           ███   ███
  *     uncovered      ███   ██    ███
  */
-#include "mstx/recipe.h"
+#include "mstx/official/masking.h"
+
+#include "mstx/official/sql/masking.h"
 
 #include "probe/base/mem.h"
 
@@ -14,27 +16,19 @@
 
 static const char default_kinds[] = "dp,edp;edp;dp;ep;pp;mp;tp";
 
-static const struct mstx_pull pulls[] = {
+static const struct mstx_rank_query pulls[] = {
     {.into = "MaskSteps",
      .columns = "rank INTEGER, id, start INTEGER, end INTEGER",
      .needs = "STEP_TIME",
-     .sql = "SELECT ?3, id, startNs, endNs FROM STEP_TIME"},
+     .sql = sql_read_steps},
     {.into = "MaskComm",
      .columns = "rank INTEGER, start INTEGER, end INTEGER, kind",
      .needs = "COMMUNICATION_OP META_DATA",
-     .sql =
-         "SELECT ?3, o.startNs, o.endNs, d.kind FROM COMMUNICATION_OP o"
-         " LEFT JOIN STRING_IDS g ON g.id = o.groupName"
-         " JOIN (SELECT j.key AS name, json_extract(j.value, '$.group_name') AS kind"
-         " FROM META_DATA m, json_each(CASE WHEN json_valid(m.value) THEN m.value ELSE '{}' END) j"
-         " WHERE m.name = 'parallel_group_info' AND j.type = 'object') d ON d.name = g.value"
-         " WHERE o.startNs >= ?1 AND o.endNs <= ?2"},
+     .sql = sql_read_comm},
     {.into = "MaskKernels",
      .columns = "rank INTEGER, start INTEGER, end INTEGER",
      .needs = "COMPUTE_TASK_INFO TASK",
-     .sql = "SELECT ?3, t.startNs, t.endNs FROM COMPUTE_TASK_INFO c"
-            " JOIN TASK t ON t.globalTaskId = c.globalTaskId"
-            " WHERE t.startNs >= ?1 AND t.endNs <= ?2"},
+     .sql = sql_read_kernels},
 };
 
 struct span {
@@ -44,35 +38,34 @@ typedef MS_VEC(struct span) spans;
 
 struct masking {
     struct ms_store *s;
+    int64_t step; /* only this one, or MSTX_ALL_STEPS */
     struct ms_stmt *steps, *add;
     spans comm, kernels;        /* of the rank, by start */
     spans comm_now, kernel_now; /* of the step, merged */
 };
 
-static enum ms_rc read_spans(struct ms_store *s, const char *sql, int64_t rank, spans *to,
-                             struct ms_err *err)
+static enum ms_rc read_spans(struct ms_store *s, const char *sql, int64_t rank, struct ms_str kinds,
+                             spans *to, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     to->n = 0;
     MS_TRY(ms_store_prepare(s, &st, sql, err));
-    if (ms_stmt_params(st) == 1)
-        ms_stmt_i64(st, 1, rank);
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    ms_stmt_i64(st, 1, rank);
+    if (ms_stmt_params(st) == 2)
+        ms_stmt_str(st, 2, kinds);
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
         struct span *slot = ms_vec_push(to);
         if (slot == NULL)
             rc = ms_no_memory(err);
         else
             *slot = (struct span){ms_stmt_get_i64(st, 0), ms_stmt_get_i64(st, 1)};
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
     }
     ms_stmt_free(st);
     return rc;
 }
 
-/* Those that reach into the step, in one piece where they touch. */
+/* Merges the spans that reach into the step where they touch. */
 static bool merge_within(const spans *all, struct span step, spans *to)
 {
     to->n = 0;
@@ -116,7 +109,7 @@ static int64_t common_length(const spans *a, const spans *b)
     return sum;
 }
 
-/* As Python rounds to five places: exactly, ties to even. */
+/* Rounds to five decimals as Python does: exactly, ties to even. */
 static double round5(double v)
 {
     char text[64];
@@ -126,7 +119,7 @@ static double round5(double v)
     return out;
 }
 
-static enum ms_rc add_step(struct masking *m, const char *kinds, struct ms_err *err)
+static enum ms_rc add_step(struct masking *m, struct ms_str kinds, struct ms_err *err)
 {
     const struct span step = {ms_stmt_get_i64(m->steps, 1), ms_stmt_get_i64(m->steps, 2)};
     if (step.end <= step.start)
@@ -138,7 +131,7 @@ static enum ms_rc add_step(struct masking *m, const char *kinds, struct ms_err *
     const int64_t comm = length_of(&m->comm_now);
     const int64_t uncovered = comm - common_length(&m->comm_now, &m->kernel_now);
     ms_stmt_i64(m->add, 1, ms_stmt_get_i64(m->steps, 0));
-    ms_stmt_str(m->add, 2, ms_str_of(kinds));
+    ms_stmt_str(m->add, 2, kinds);
     ms_stmt_i64(m->add, 3, step.start);
     ms_stmt_i64(m->add, 4, step.end);
     ms_stmt_i64(m->add, 5, comm);
@@ -148,96 +141,49 @@ static enum ms_rc add_step(struct masking *m, const char *kinds, struct ms_err *
     return ms_stmt_run(m->add, err);
 }
 
-static enum ms_rc add_steps(struct masking *m, int64_t rank, const char *kinds, struct ms_err *err)
+static enum ms_rc add_steps(struct masking *m, int64_t rank, struct ms_str kinds,
+                            struct ms_err *err)
 {
-    bool more;
     ms_stmt_i64(m->steps, 1, rank);
-    enum ms_rc rc = ms_stmt_step(m->steps, &more, err);
-    while (rc == MS_OK && more) {
+    ms_stmt_i64(m->steps, 2, m->step);
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(m->steps, &rc, err))
         rc = add_step(m, kinds, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(m->steps, &more, err);
-    }
     return rc;
 }
 
-/* "dp,edp" becomes the condition and, joined by plus, the name of the row. */
-static enum ms_rc look_at_kinds(struct masking *m, int64_t rank, struct ms_str kinds,
-                                struct ms_err *err)
+static enum ms_rc mask_kinds(struct masking *m, int64_t rank, struct ms_str kinds,
+                             struct ms_err *err)
 {
-    struct ms_buf sql = {.max = 1 << 16}, name = {.max = 1 << 12};
-    struct ms_str rest = kinds, kind;
-    ms_buf_puts(&sql, "SELECT start, end FROM MaskComm WHERE rank = ?1 AND kind IN (''");
-    while (ms_str_split(&rest, ',', &kind)) {
-        ms_buf_puts(&sql, ", '");
-        for (uint32_t i = 0; i < kind.n; i++) {
-            if (kind.p[i] == '\'')
-                ms_buf_putc(&sql, '\'');
-            ms_buf_putc(&sql, kind.p[i]);
-        }
-        ms_buf_putc(&sql, '\'');
-        if (name.n != 0)
-            ms_buf_putc(&name, '+');
-        ms_buf_str(&name, kind);
-    }
-    ms_buf_puts(&sql, ") ORDER BY start");
-    enum ms_rc rc = ms_buf_check(&sql, err);
-    if (rc == MS_OK)
-        rc = ms_buf_check(&name, err);
-    if (rc == MS_OK)
-        rc = read_spans(m->s, ms_buf_z(&sql), rank, &m->comm, err);
-    if (rc == MS_OK && m->comm.n != 0)
-        rc = add_steps(m, rank, ms_buf_z(&name), err);
-    ms_buf_free(&sql);
-    ms_buf_free(&name);
-    return rc;
+    MS_TRY(read_spans(m->s, sql_find_comm, rank, kinds, &m->comm, err));
+    return m->comm.n != 0 ? add_steps(m, rank, kinds, err) : MS_OK;
 }
 
 static enum ms_rc mask_rank(struct masking *m, int64_t rank, const char *kinds, struct ms_err *err)
 {
     struct ms_str rest = ms_str_of(kinds), part;
-    enum ms_rc rc =
-        read_spans(m->s, "SELECT start, end FROM MaskKernels WHERE rank = ?1 ORDER BY start", rank,
-                   &m->kernels, err);
+    enum ms_rc rc = read_spans(m->s, sql_find_kernels, rank, MS_STR_NONE, &m->kernels, err);
     while (rc == MS_OK && m->kernels.n != 0 && ms_str_split(&rest, ';', &part))
-        rc = look_at_kinds(m, rank, part, err);
+        rc = mask_kinds(m, rank, part, err);
     return rc;
 }
 
-static const char table[] =
-    "DROP TABLE IF EXISTS ComputationalOperatorMaskingLinearity;"
-    "CREATE TABLE ComputationalOperatorMaskingLinearity(stepId INTEGER, parallelType TEXT,"
-    " stepStartTime INTEGER, stepEndTime INTEGER, totalCommunicationOperatorTime INTEGER,"
-    " timeRatioOfStepCommunicationOperator REAL, totalTimeWithoutCommunicationBlackout INTEGER,"
-    " ratioOfUnmaskedCommunication REAL);"
-    "CREATE INDEX temp.MaskCommBy ON MaskComm(rank, kind);"
-    "CREATE INDEX temp.MaskKernelsBy ON MaskKernels(rank, start);"
-    "CREATE INDEX temp.MaskStepsBy ON MaskSteps(rank);";
-
-static enum ms_rc mask_all(struct masking *m, const struct mstx_recipe_run *r, struct ms_err *err)
+static enum ms_rc mask_all(struct masking *m, const struct mstx_recipe *r, struct ms_err *err)
 {
     const char *kinds = r->parallel != NULL ? r->parallel : default_kinds;
-    char steps[160];
-    snprintf(steps, sizeof steps,
-             "SELECT id, start, end FROM MaskSteps WHERE rank = ? AND %lld IN (-1, id)"
-             " ORDER BY rowid",
-             (long long)r->step);
-    MS_TRY(ms_store_prepare(r->s, &m->steps, steps, err));
-    MS_TRY(ms_store_prepare(r->s, &m->add,
-                            "INSERT INTO ComputationalOperatorMaskingLinearity"
-                            " VALUES(?,?,?,?,?,?,?,?)",
-                            err));
-    for (size_t i = 0; i < r->ranks.n; i++)
-        MS_TRY(mask_rank(m, r->ranks.p[i].rank, kinds, err));
+    MS_TRY(ms_store_prepare(r->s, &m->steps, sql_find_steps, err));
+    MS_TRY(ms_store_prepare(r->s, &m->add, sql_add_step, err));
+    for (size_t i = 0; i < r->files.ranks.n; i++)
+        MS_TRY(mask_rank(m, r->files.ranks.p[i].rank, kinds, err));
     return MS_OK;
 }
 
-enum ms_rc mstx__recipe_masking(struct mstx_recipe_run *r, struct ms_err *err)
+enum ms_rc mstx__measure_masking(struct mstx_recipe *r, struct ms_err *err)
 {
-    struct masking m = {.s = r->s};
+    struct masking m = {.s = r->s, .step = r->step};
     for (size_t i = 0; i < sizeof pulls / sizeof *pulls; i++)
-        MS_TRY(mstx__recipe_pull(r, &pulls[i], err));
-    MS_TRY(ms_store_exec(r->s, table, err));
+        MS_TRY(mstx__recipe_read_rows(r, &pulls[i], err));
+    MS_TRY(ms_store_exec(r->s, sql_make_table, err));
     enum ms_rc rc = mask_all(&m, r, err);
     ms_stmt_free(m.steps);
     ms_stmt_free(m.add);
@@ -247,6 +193,5 @@ enum ms_rc mstx__recipe_masking(struct mstx_recipe_run *r, struct ms_err *err)
     ms_vec_free(&m.kernel_now);
     if (rc != MS_OK)
         return rc;
-    return ms_store_exec(r->s, "DROP TABLE MaskSteps; DROP TABLE MaskComm; DROP TABLE MaskKernels",
-                         err);
+    return ms_store_exec(r->s, sql_drop_rows, err);
 }

@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe_module: which kernels each module of a model ran, by its ranges of the domain Module.
+ * modules: assigns kernels to the modules of a model, by ranges of the domain Module.
  *
  *     Net {  Net.0 { aten::linear ─► kernel, kernel }  aten::add ─► kernel  }
  *
  * An operator belongs to the innermost module that holds its call.  Autograd calls what is backward from
  * elsewhere: such an operator shares a connection with one of the forward pass, and the module of that
  * one gets a range around the neighbours that it has in time.
+ *
+ * The share of a core's peak that a kernel reached is known where the program counted its operations: a
+ * range "4194304-linear" of the domain mfu_flops around the call of the framework.
+ *
+ *     share = operations / seconds / peak     peak = cores x frequency x operations a cycle
  */
-#include "mstx/recipe.h"
+#include "mstx/official/modules.h"
+
+#include "mstx/official/sql/modules.h"
 
 #include "probe/base/arena.h"
+#include "probe/base/assert.h"
+#include "probe/base/io.h"
+#include "probe/base/jread.h"
 #include "probe/base/mem.h"
+#include "probe/base/num.h"
 
 #include <stdlib.h>
 
@@ -19,63 +30,43 @@ enum { DEPTH_MAX = 20, ROOT = -1 };
 
 /* ---- input ---------------------------------------------------------------------------------- */
 
-#define KERNELS_OF(table)                                                                          \
-    "WITH k AS (SELECT n.value AS kernel, t.startNs AS ts, t.endNs AS te, c.id AS api"             \
-    " FROM " table " i JOIN TASK t ON t.globalTaskId = i.globalTaskId"                             \
-    " LEFT JOIN STRING_IDS n ON n.id = i.name"                                                     \
-    " JOIN CONNECTION_IDS c ON c.connectionId = t.connectionId)" WITH_API
-#define WITH_API                                                                                   \
-    " SELECT ?3, ifnull(kernel, ''), ts, te, n.value, CAST(p.startNs AS INTEGER),"                 \
-    " CAST(p.endNs AS INTEGER) FROM k JOIN PYTORCH_API p ON p.connectionId = k.api"                \
-    " JOIN STRING_IDS n ON n.id = p.name ORDER BY p.startNs, ts"
-
-static const struct mstx_pull pulls[] = {
+static const struct mstx_rank_query kernel_rows[] = {
     {.into = "ModuleNodes",
      .columns = "rank INTEGER, start INTEGER, end INTEGER, name, backward INTEGER",
      .optional = true,
      .needs = "MSTX_EVENTS STRING_IDS",
-     .sql = "SELECT ?3, e.startNs, e.endNs, ifnull(n.value, ''), 0 FROM MSTX_EVENTS e"
-            " LEFT JOIN STRING_IDS n ON n.id = e.message JOIN STRING_IDS d ON d.id = e.domainId"
-            " WHERE e.eventType = 2 AND d.value = 'Module' ORDER BY e.startNs"},
+     .sql = sql_read_module_ranges},
     {.into = "KernelOps",
      .columns = "rank INTEGER, kernel, ts INTEGER, end INTEGER, op, op_ts INTEGER, op_end INTEGER",
      .needs = "PYTORCH_API CONNECTION_IDS STRING_IDS",
-     .sql = KERNELS_OF("COMPUTE_TASK_INFO")},
+     .sql = sql_read_kernels},
     {.into = "KernelOps",
      .columns = "rank, kernel, ts, end, op, op_ts, op_end",
      .optional = true,
      .needs = "COMMUNICATION_OP",
-     .sql = "WITH k AS (SELECT n.value AS kernel, o.startNs AS ts, o.endNs AS te, c.id AS api"
-            " FROM COMMUNICATION_OP o JOIN STRING_IDS n ON n.id = o.opType"
-            " JOIN CONNECTION_IDS c ON c.connectionId = o.connectionId)" WITH_API},
+     .sql = sql_read_comm_kernels},
     {.into = "KernelOps",
      .columns = "rank, kernel, ts, end, op, op_ts, op_end",
      .optional = true,
      .needs = "COMMUNICATION_SCHEDULE_TASK_INFO",
-     .sql = KERNELS_OF("COMMUNICATION_SCHEDULE_TASK_INFO")},
+     .sql = sql_read_schedule_kernels},
 };
 
-static const struct mstx_pull flows = {
+static const struct mstx_rank_query flows = {
     .into = "Flows",
     .columns = "rank INTEGER, name, ts INTEGER, end INTEGER, bwd_ts INTEGER, bwd_end INTEGER",
     .optional = true,
     .needs = "PYTORCH_API CONNECTION_IDS",
-    .sql = "WITH c AS (SELECT connectionId, min(id) AS first, max(id) AS last FROM CONNECTION_IDS"
-           " GROUP BY connectionId HAVING count(*) > 1)"
-           " SELECT ?3, n.value, CAST(f.startNs AS INTEGER), CAST(f.endNs AS INTEGER),"
-           " CAST(b.startNs AS INTEGER), CAST(b.endNs AS INTEGER) FROM c"
-           " JOIN PYTORCH_API f ON f.connectionId = c.first JOIN STRING_IDS n ON n.id = f.name"
-           " JOIN PYTORCH_API b ON b.connectionId = c.last WHERE n.value NOT LIKE 'Enqueue%'"
-           " AND n.value NOT LIKE 'Dequeue%' ORDER BY c.connectionId"};
+    .sql = sql_read_flows};
 
 /* ---- the tree --------------------------------------------------------------------------------- */
 
 struct node {
     int64_t start, end;
     struct ms_str name;
-    size_t row;     /* of the operator in its table; by which nodes came */
+    size_t row;     /* of the operator in its table; orders nodes of equal times */
     int64_t parent; /* node, or ROOT */
-    uint32_t depth; /* modules around it */
+    uint32_t depth; /* number of modules around the node, itself included */
     bool is_module, backward;
 };
 
@@ -100,11 +91,10 @@ static enum ms_rc read_nodes(struct tree *t, struct ms_store *s, const char *sql
                              bool is_module, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     MS_TRY(ms_store_prepare(s, &st, sql, err));
     ms_stmt_i64(st, 1, rank);
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
         struct node *n = ms_vec_push(&t->nodes);
         const struct ms_str name =
             n != NULL ? ms_arena_str(t->arena, ms_stmt_get_str(st, 3)) : MS_STR_NONE;
@@ -118,13 +108,12 @@ static enum ms_rc read_nodes(struct tree *t, struct ms_store *s, const char *sql
                            .row = (size_t)ms_stmt_get_i64(st, 0),
                            .is_module = is_module,
                            .backward = ms_stmt_get_i64(st, 4) != 0};
-        rc = ms_stmt_step(st, &more, err);
     }
     ms_stmt_free(st);
     return rc;
 }
 
-static void build(struct tree *t)
+static void build_tree(struct tree *t)
 {
     int64_t top = ROOT;
     if (t->nodes.n != 0)
@@ -133,6 +122,7 @@ static void build(struct tree *t)
         struct node *n = &t->nodes.p[i];
         while (top != ROOT && (t->nodes.p[top].start > n->start || t->nodes.p[top].end < n->end))
             top = t->nodes.p[top].parent;
+        ms_assert(top == ROOT || (top < (int64_t)i && t->nodes.p[top].is_module));
         n->parent = top;
         n->depth = top != ROOT ? t->nodes.p[top].depth + 1 : 1;
         if (n->is_module)
@@ -140,12 +130,13 @@ static void build(struct tree *t)
     }
 }
 
-/* Names of the modules around, outermost first, without slashes at the ends. */
+/* Joins the names of the modules around a module, outermost first, without slashes at the ends. */
 static struct ms_str path_above(const struct tree *t, const struct node *module, struct ms_buf *b)
 {
     const struct node *chain[DEPTH_MAX + 2];
     int n = 0;
     ms_buf_clear(b);
+    ms_assert(module->is_module && module->depth <= DEPTH_MAX);
     for (int64_t i = module->parent; i != ROOT && n < DEPTH_MAX + 2; i = t->nodes.p[i].parent)
         chain[n++] = &t->nodes.p[i];
     while (n > 0) {
@@ -170,8 +161,9 @@ static bool is_backward(const struct tree *t, const struct node *module)
 
 /* ---- operators to their modules ------------------------------------------------------------------ */
 
-/* add: rank, row of the operator, path, module, start and end of the module. */
-static enum ms_rc put_place(const struct tree *t, const struct node *op, struct ms_stmt *add,
+/* Adds the module of an operator. Parameters of add: rank, row of the operator, path, module,
+ * start and end of the module. */
+static enum ms_rc add_place(const struct tree *t, const struct node *op, struct ms_stmt *add,
                             struct ms_buf *path, struct ms_buf *name, struct ms_err *err)
 {
     const struct node *module = op->parent != ROOT ? &t->nodes.p[op->parent] : NULL;
@@ -194,16 +186,16 @@ static enum ms_rc put_place(const struct tree *t, const struct node *op, struct 
     return ms_stmt_run(add, err);
 }
 
-static enum ms_rc put_places(struct tree *t, struct ms_store *s, int64_t rank, struct ms_err *err)
+static enum ms_rc add_places(struct tree *t, struct ms_store *s, int64_t rank, struct ms_err *err)
 {
     struct ms_buf path = {.max = 1 << 20}, name = {.max = 1 << 20};
     struct ms_stmt *add;
-    MS_TRY(ms_store_prepare(s, &add, "INSERT INTO Places VALUES(?,?,?,?,?,?)", err));
+    MS_TRY(ms_store_prepare(s, &add, sql_add_place, err));
     enum ms_rc rc = MS_OK;
     ms_stmt_i64(add, 1, rank);
     for (size_t i = 0; i < t->nodes.n && rc == MS_OK; i++) {
         if (!t->nodes.p[i].is_module)
-            rc = put_place(t, &t->nodes.p[i], add, &path, &name, err);
+            rc = add_place(t, &t->nodes.p[i], add, &path, &name, err);
     }
     ms_stmt_free(add);
     ms_buf_free(&path);
@@ -214,123 +206,181 @@ static enum ms_rc put_places(struct tree *t, struct ms_store *s, int64_t rank, s
 static enum ms_rc place_rank(struct ms_store *s, const char *operators, int64_t rank,
                              struct ms_err *err)
 {
-    static const char modules[] =
-        "SELECT rowid, start, end, name, backward FROM ModuleNodes WHERE rank = ? ORDER BY rowid";
     struct tree t = {.arena = ms_arena_new((size_t)1 << 34)};
     enum ms_rc rc = t.arena != NULL ? MS_OK : ms_no_memory(err);
     if (rc == MS_OK)
-        rc = read_nodes(&t, s, modules, rank, true, err);
+        rc = read_nodes(&t, s, sql_find_modules, rank, true, err);
     if (rc == MS_OK && t.nodes.n != 0)
         rc = read_nodes(&t, s, operators, rank, false, err);
     if (rc == MS_OK) {
-        build(&t);
-        rc = put_places(&t, s, rank, err);
+        build_tree(&t);
+        rc = add_places(&t, s, rank, err);
     }
     ms_vec_free(&t.nodes);
     ms_arena_free(t.arena);
     return rc;
 }
 
-static enum ms_rc place(struct mstx_recipe_run *r, const char *operators, struct ms_err *err)
+static enum ms_rc place_operators(struct mstx_recipe *r, const char *operators, struct ms_err *err)
 {
-    MS_TRY(ms_store_exec(r->s,
-                         "DROP TABLE IF EXISTS temp.Places;"
-                         "CREATE TEMP TABLE Places(rank INTEGER, op INTEGER, parent TEXT,"
-                         " module TEXT, mstart INTEGER, mend INTEGER)",
-                         err));
-    for (size_t i = 0; i < r->ranks.n; i++)
-        MS_TRY(place_rank(r->s, operators, r->ranks.p[i].rank, err));
+    MS_TRY(ms_store_exec(r->s, sql_make_places, err));
+    for (size_t i = 0; i < r->files.ranks.n; i++)
+        MS_TRY(place_rank(r->s, operators, r->files.ranks.p[i].rank, err));
     return MS_OK;
 }
 
-/* Neighbours in time whose forward operators lie in one module. */
-static enum ms_rc add_backward(struct mstx_recipe_run *r, struct ms_err *err)
+/* Adds ranges of modules in the backward pass: neighbours in time whose forward operators lie in
+ * one module. */
+static enum ms_rc add_backward(struct mstx_recipe *r, struct ms_err *err)
 {
-    static const char modules[] =
-        "CREATE TEMP TABLE Runs AS WITH b AS (SELECT p.rank, p.parent, p.module, p.mstart, p.mend,"
-        " f.bwd_ts, f.bwd_end, row_number() OVER (PARTITION BY p.rank ORDER BY f.bwd_ts, p.mstart,"
-        " f.ts, f.rowid) AS at FROM Places p JOIN Flows o ON o.rowid = p.op JOIN Flows f"
-        " ON f.rank = p.rank AND f.name = o.name AND f.ts = o.ts AND f.end = o.end)"
-        " SELECT *, at - row_number() OVER (PARTITION BY rank, parent, module, mstart, mend"
-        " ORDER BY at) AS run FROM b;"
-        "INSERT INTO ModuleNodes SELECT rank, min(bwd_ts) - 1, max(bwd_end) + 1, parent, 1 FROM "
-        "Runs"
-        " WHERE parent != '' GROUP BY rank, parent, module, mstart, mend, run ORDER BY rank, "
-        "min(at);"
-        "INSERT INTO ModuleNodes SELECT rank, min(bwd_ts), max(bwd_end), module, 1 FROM Runs"
-        " GROUP BY rank, parent, module, mstart, mend, run ORDER BY rank, min(at);"
-        "DROP TABLE Runs; DROP TABLE Flows;";
-    MS_TRY(mstx__recipe_pull(r, &flows, err));
-    MS_TRY(ms_store_exec(r->s, "CREATE INDEX temp.FlowsBy ON Flows(rank, ts, name)", err));
-    MS_TRY(
-        place(r, "SELECT rowid, ts, end, name, 0 FROM Flows WHERE rank = ? ORDER BY rowid", err));
-    return ms_store_exec(r->s, modules, err);
+    MS_TRY(mstx__recipe_read_rows(r, &flows, err));
+    MS_TRY(ms_store_exec(r->s, sql_index_flows, err));
+    MS_TRY(place_operators(r, sql_find_flows, err));
+    return ms_store_exec(r->s, sql_add_backward_modules, err);
 }
 
-enum ms_rc mstx__module_place(struct mstx_recipe_run *r, bool backward, struct ms_err *err)
+static enum ms_rc place_kernels(struct mstx_recipe *r, bool backward, struct ms_err *err)
 {
-    static const char calls[] =
-        "CREATE TEMP TABLE Calls AS SELECT rank, op, op_ts, op_end, group_concat(kernel, ', ')"
-        " AS kernels, total(end - ts) AS device FROM (SELECT * FROM KernelOps"
-        " ORDER BY rank, op, op_ts, op_end, rowid) GROUP BY rank, op, op_ts, op_end"
-        " ORDER BY rank, op_ts;"
-        "CREATE INDEX temp.CallsByRank ON Calls(rank);"
-        "CREATE INDEX temp.ModuleNodesByRank ON ModuleNodes(rank);";
-    static const char placed[] =
-        "CREATE TEMP TABLE ModuleOps AS SELECT p.rank, p.parent, p.module, p.mstart, p.mend,"
-        " c.op AS op, c.op_ts AS ostart, c.op_end AS oend, c.kernels, c.device FROM Places p"
-        " JOIN Calls c ON c.rowid = p.op ORDER BY p.rank, p.mstart, c.op_ts, p.rowid;"
-        "DROP TABLE Calls; DROP TABLE Places; DROP TABLE ModuleNodes;";
-    for (size_t i = 0; i < sizeof pulls / sizeof *pulls; i++)
-        MS_TRY(mstx__recipe_pull(r, &pulls[i], err));
-    MS_TRY(ms_store_exec(r->s, calls, err));
+    for (size_t i = 0; i < sizeof kernel_rows / sizeof *kernel_rows; i++)
+        MS_TRY(mstx__recipe_read_rows(r, &kernel_rows[i], err));
+    MS_TRY(ms_store_exec(r->s, sql_group_calls, err));
     if (backward)
         MS_TRY(add_backward(r, err));
-    MS_TRY(place(r, "SELECT rowid, op_ts, op_end, op, 0 FROM Calls WHERE rank = ? ORDER BY rowid",
-                 err));
-    return ms_store_exec(r->s, placed, err);
+    MS_TRY(place_operators(r, sql_find_calls, err));
+    return ms_store_exec(r->s, sql_place_calls, err);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------ */
-
-/* Modules of one name that ran other operators are told apart by a number, where they follow each other. */
-enum ms_rc mstx__module_sum(struct ms_store *s, struct ms_err *err)
+enum ms_rc mstx__sum_modules(struct mstx_recipe *r, struct ms_err *err)
 {
-    static const char sql[] =
-        "CREATE TEMP TABLE Ordered AS SELECT rowid AS at, rank, parent, module, op, ostart, "
-        "kernels,"
-        " device, row_number() OVER w - 1 AS place, group_concat(op, '/') OVER (w ROWS BETWEEN"
-        " UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS ops FROM ModuleOps"
-        " WINDOW w AS (PARTITION BY rank, parent, module, mstart, mend ORDER BY rowid);"
-        "CREATE TEMP TABLE Grouped AS WITH o AS (SELECT *, min(at) OVER (PARTITION BY rank, ops)"
-        " AS seq FROM Ordered)"
-        " SELECT rank, parent, module, op, place, kernels, seq, sum(device) AS total,"
-        " avg(device) AS mean, count(*) AS n, min(ostart) AS ostart,"
-        " ',' || group_concat(at) || ',' AS ops FROM o GROUP BY rank, parent, module, op, place,"
-        " kernels, seq;"
-        "CREATE TEMP TABLE ModuleRows AS WITH i AS (SELECT *, row_number() OVER (PARTITION BY rank"
-        " ORDER BY ostart, parent, module, place) AS at FROM Grouped), r AS (SELECT *, at -"
-        " row_number() OVER (PARTITION BY rank, parent, module ORDER BY at) AS run FROM i),"
-        " d AS (SELECT *, dense_rank() OVER (PARTITION BY rank, parent, module, run ORDER BY seq) "
-        "- 1"
-        " AS number FROM r), m AS (SELECT *, max(number) OVER (PARTITION BY rank, parent, module,"
-        " run) AS others FROM d)"
-        " SELECT rank, parent, CASE WHEN others > 0 THEN module || '_' || number ELSE module END"
-        " AS module, op, kernels, total, mean, n, ops FROM m ORDER BY rank, ostart, place;"
-        "DROP TABLE Grouped; DROP TABLE Ordered;";
-    return ms_store_exec(s, sql, err);
+    MS_TRY(place_kernels(r, true, err));
+    MS_TRY(ms_store_exec(r->s, sql_sum_modules, err));
+    return ms_store_exec(r->s, sql_write_module_statistic, err);
 }
 
-enum ms_rc mstx__recipe_module(struct mstx_recipe_run *r, struct ms_err *err)
+/* Multiplications and additions of one core in one cycle. */
+enum { CYCLE_HALF = 16 * 16 * 16 * 2, CYCLE_INT8 = 16 * 32 * 16 * 2, CHIP_DEPTH_MAX = 6 };
+
+static const struct mstx_rank_query flop_rows[] = {
+    {.into = "FlopRanges",
+     .columns = "rank INTEGER, start INTEGER, end INTEGER, flops REAL, name",
+     .optional = true,
+     .needs = "MSTX_EVENTS STRING_IDS",
+     .sql = sql_read_flop_ranges},
+    {.into = "Shapes",
+     .columns = "rank INTEGER, kernel, ts INTEGER, end INTEGER, input, output, type",
+     .optional = true,
+     .needs = "COMPUTE_TASK_INFO TASK STRING_IDS",
+     .sql = sql_read_shapes},
+};
+
+/* ---- the chip ---------------------------------------------------------------------------------- */
+
+static bool number_here(struct ms_jread *r, double *out)
 {
-    static const char sql[] =
-        "DROP TABLE IF EXISTS ModuleStatistic;"
-        "CREATE TABLE ModuleStatistic AS SELECT parent AS parentModule, module, op AS opName,"
-        " kernels AS kernelList, total AS \"totalKernelDuration(ns)\","
-        " mean AS \"avgKernelDuration(ns)\", n AS opCount, rank AS rankID FROM ModuleRows"
-        " ORDER BY rowid;"
-        "DROP TABLE ModuleRows; DROP TABLE ModuleOps; DROP TABLE KernelOps;";
-    MS_TRY(mstx__module_place(r, true, err));
-    MS_TRY(mstx__module_sum(r->s, err));
-    return ms_store_exec(r->s, sql, err);
+    const enum ms_jtok t = ms_jread_next(r);
+    if (t == MS_J_NUM)
+        return ms_jread_f64(r, out);
+    return t == MS_J_STR && ms_num_parse_f64(r->text.p, r->text.n, out);
+}
+
+/* Reads the first device of {"DeviceInfo": [{"ai_core_num": 24, "aic_frequency": "1800"}, ...]}. */
+static double hertz_of(const char *path)
+{
+    struct ms_file f;
+    struct ms_jread r;
+    struct ms_err ignored = {0};
+    enum ms_jtok t;
+    double cores = 0, mega = 0;
+    if (ms_file_map(&f, path, (size_t)1 << 26, &ignored) != MS_OK)
+        return 0;
+    ms_jread_init(&r, f.p, f.n, 0);
+    while ((t = ms_jread_next(&r)) > MS_J_END) {
+        if (t != MS_J_KEY || r.depth != 3)
+            continue;
+        if (cores == 0 && ms_str_is(r.text, "ai_core_num") && !number_here(&r, &cores))
+            cores = 0;
+        else if (mega == 0 && ms_str_is(r.text, "aic_frequency") && !number_here(&r, &mega))
+            mega = 0;
+    }
+    ms_file_unmap(&f);
+    return cores > 0 && mega > 0 ? cores * mega * 1e6 : 0;
+}
+
+static double find_chip(const char *dir, int depth);
+
+static double chip_at(const char *dir, struct ms_str name, int depth)
+{
+    char *path = ms_path_join(dir, name.p);
+    double hertz = 0;
+    if (path == NULL)
+        return 0;
+    if (ms_str_starts(name, MS_STR("info.json.")) &&
+        ms_str_starts(ms_path_base(dir), MS_STR("device_")))
+        hertz = hertz_of(path);
+    else if (depth < CHIP_DEPTH_MAX && ms_path_kind(path) == MS_KIND_DIR)
+        hertz = find_chip(path, depth + 1);
+    ms_free(path);
+    return hertz;
+}
+
+static double find_chip(const char *dir, int depth)
+{
+    struct ms_dir list;
+    struct ms_err ignored = {0};
+    double hertz = 0;
+    if (ms_dir_list(&list, dir, &ignored) != MS_OK)
+        return 0;
+    for (size_t i = 0; i < list.names.n && hertz == 0; i++)
+        hertz = chip_at(dir, list.names.p[i], depth);
+    ms_dir_free(&list);
+    return hertz;
+}
+
+static enum ms_rc add_chip(struct mstx_recipe *r, const struct mstx_rank_files *f,
+                           struct ms_stmt *add, struct ms_err *err)
+{
+    const bool below = ms_str_is(ms_path_base(f->dir), "ASCEND_PROFILER_OUTPUT");
+    char *dir = ms_str_dup(below ? ms_path_dir(f->dir) : ms_str_of(f->dir));
+    if (dir == NULL)
+        return ms_no_memory(err);
+    const double hertz = find_chip(dir, 0);
+    enum ms_rc rc = MS_OK;
+    if (hertz > 0) {
+        ms_stmt_i64(add, 1, f->rank);
+        ms_stmt_f64(add, 2, hertz);
+        rc = ms_stmt_run(add, err);
+    } else {
+        rc = mstx__recipe_note_problem(r, dir,
+                                       "has no device_N/info.json.N with ai_core_num and "
+                                       "aic_frequency: the peak of its cores is not known",
+                                       err);
+    }
+    ms_free(dir);
+    return rc;
+}
+
+static enum ms_rc add_chips(struct mstx_recipe *r, struct ms_err *err)
+{
+    struct ms_stmt *add;
+    MS_TRY(ms_store_exec(r->s, sql_make_chips, err));
+    MS_TRY(ms_store_prepare(r->s, &add, sql_add_chip, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < r->files.ranks.n && rc == MS_OK; i++)
+        rc = add_chip(r, &r->files.ranks.p[i], add, err);
+    ms_stmt_free(add);
+    return rc;
+}
+
+/* ---- tables -------------------------------------------------------------------------------------- */
+
+enum ms_rc mstx__rate_kernels(struct mstx_recipe *r, struct ms_err *err)
+{
+    const int64_t cycle[] = {CYCLE_HALF, CYCLE_INT8};
+    MS_TRY(place_kernels(r, false, err));
+    for (size_t i = 0; i < sizeof flop_rows / sizeof *flop_rows; i++)
+        MS_TRY(mstx__recipe_read_rows(r, &flop_rows[i], err));
+    MS_TRY(add_chips(r, err));
+    MS_TRY(ms_store_exec_i64(r->s, sql_rate_kernels, cycle, 2, err));
+    MS_TRY(ms_store_exec(r->s, sql_sum_modules, err));
+    return ms_store_exec(r->s, sql_rate_modules, err);
 }

@@ -1,121 +1,51 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe_read: rows out of the databases of all ranks, each as it stands there.
+ * recipe: see the header.
  */
-#include "mstx/recipe.h"
+#include "mstx/official/recipe.h"
 
+#include "mstx/foreign/ascend_tables.h"
+#include "mstx/official/sql/recipe.h"
+
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
-#include "probe/base/store_func.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-/* ---- what SQL knows ---------------------------------------------------------------- */
+/* ---- problems ------------------------------------------------------------------------ */
 
-/* HCCL's number of a text: two hashes side by side, in decimal. */
-static void double_hash(const struct ms_value *arg, char scratch[MS_FUNCTION_SCRATCH],
-                        struct ms_value *out)
+enum ms_rc mstx__recipe_note_problem(struct mstx_recipe *r, const char *file, const char *text,
+                                     struct ms_err *err)
 {
-    uint32_t high = 0, low = 0;
-    if (arg->type != MS_VALUE_TEXT)
-        return;
-    for (uint32_t i = 0; i < arg->s.n; i++) {
-        high = high * 29 + (unsigned char)arg->s.p[i];
-        low = low * 131 + (unsigned char)arg->s.p[i];
+    r->bad++;
+    if (r->add_problem == NULL) {
+        MS_TRY(ms_store_exec(r->s, sql_create_problems, err));
+        MS_TRY(ms_store_prepare(r->s, &r->add_problem, sql_add_problem, err));
     }
-    const int n = snprintf(scratch, MS_FUNCTION_SCRATCH, "%" PRIu64, (uint64_t)high << 32 | low);
-    *out = (struct ms_value){.type = MS_VALUE_TEXT, .s = {scratch, (uint32_t)n}};
+    ms_stmt_str(r->add_problem, 1, ms_str_of(file));
+    ms_stmt_str(r->add_problem, 2, ms_str_of(text));
+    return ms_stmt_run(r->add_problem, err);
 }
 
-/* hcom_send__233_58_1 -> 233 */
-static void p2p_domain(const struct ms_value *arg, char scratch[MS_FUNCTION_SCRATCH],
-                       struct ms_value *out)
+static enum ms_rc note_problem(void *ctx, const char *file, const char *text, struct ms_err *err)
 {
-    static const char *const heads[] = {"hcom_send__", "hcom_Send__",    "hcom_recv__",
-                                        "hcom_Recv__", "hcom_receive__", "hcom_Receive__"};
-    struct ms_str rest = MS_STR_NONE, domain, number, last;
-    (void)scratch;
-    for (size_t i = 0; i < sizeof heads / sizeof *heads && arg->type == MS_VALUE_TEXT; i++) {
-        if (ms_str_starts(arg->s, ms_str_of(heads[i])))
-            rest = ms_str_sub(arg->s, (uint32_t)strlen(heads[i]), arg->s.n);
-    }
-    if (ms_str_split(&rest, '_', &domain) && ms_str_split(&rest, '_', &number) &&
-        ms_str_split(&rest, '_', &last) && rest.p == NULL && ms_str_all_digits(domain) &&
-        ms_str_all_digits(number) && ms_str_all_digits(last))
-        *out = (struct ms_value){.type = MS_VALUE_TEXT, .s = domain};
+    return mstx__recipe_note_problem(ctx, file, text, err);
 }
 
-enum ms_rc mstx__recipe_functions(struct ms_store *s, struct ms_err *err)
+enum ms_rc mstx__recipe_find_files(struct mstx_recipe *r, const char *only, struct ms_err *err)
 {
-    MS_TRY(ms_store_add_statistics(s, err));
-    MS_TRY(ms_store_add_function(s, "double_hash", 1, double_hash, err));
-    return ms_store_add_function(s, "p2p_domain", 1, p2p_domain, err);
+    ms_assert(r->s != NULL);
+    r->files.note_problem = note_problem;
+    r->files.ctx = r;
+    return mstx__ascend_files_find(&r->files, r->path, only, err);
 }
 
-/* ---- tables that may be missing ------------------------------------------------------ */
-
-static const struct {
-    const char *name, *columns;
-} known[] = {
-    {"META_DATA", "name, value"},
-    {"STRING_IDS", "id INTEGER PRIMARY KEY, value"},
-    {"RANK_DEVICE_MAP", "rankId, deviceId"},
-    {"HOST_INFO", "hostUid, hostName"},
-    {"ENUM_HCCL_DATA_TYPE", "id INTEGER PRIMARY KEY, name"},
-    {"STEP_TIME", "id, startNs, endNs"},
-    {"MSTX_EVENTS", "startNs, endNs, eventType, message, globalTid, domainId, connectionId"},
-    {"TASK", "startNs, endNs, deviceId, connectionId, globalTaskId, taskType, streamId"},
-    {"COMPUTE_TASK_INFO",
-     "name, globalTaskId INTEGER PRIMARY KEY, taskType, opType, inputDataTypes,"
-     " inputShapes, outputShapes"},
-    {"COMMUNICATION_OP", "opName, startNs, endNs, connectionId, groupName, opId, dataType, count,"
-                         " opType"},
-    {"COMMUNICATION_TASK_INFO", "globalTaskId, taskType, groupName, srcRank, dstRank, opId"},
-    {"COMMUNICATION_SCHEDULE_TASK_INFO",
-     "name, globalTaskId INTEGER PRIMARY KEY, taskType, opType"},
-    {"CANN_API", "startNs, endNs, connectionId INTEGER PRIMARY KEY, name"},
-    {"PYTORCH_API", "startNs, endNs, connectionId, name"},
-    {"CONNECTION_IDS", "id, connectionId"},
-    {"AICORE_FREQ", "deviceId, timestampNs, freq"},
-    {"CommAnalyzerTime", "hccl_op_name, group_name, start_timestamp, elapse_time, transit_time,"
-                         " wait_time, synchronization_time, idle_time, step, type"},
-    {"CommAnalyzerBandwidth",
-     "hccl_op_name, group_name, transport_type, transit_size, transit_time,"
-     " bandwidth, large_packet_ratio, package_size, count, total_duration,"
-     " step, type"},
-    {"CommAnalyzerMatrix", "hccl_op_name, group_name, src_rank, dst_rank, transport_type,"
-                           " transit_size, transit_time, bandwidth, step, type, op_name"},
-    {"StepTraceTime", "step, computing, communication_not_overlapped, overlapped, communication,"
-                      " free, stage, bubble, communication_not_overlapped_and_exclude_receive,"
-                      " preparing"},
-};
-
-enum ms_rc mstx__has_table(struct ms_store *s, const char *name, bool *has, struct ms_err *err)
+void mstx__recipe_free(struct mstx_recipe *r)
 {
-    struct ms_stmt *st;
-    MS_TRY(ms_store_prepare(
-        s, &st, "SELECT 1 FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = ?",
-        err));
-    ms_stmt_str(st, 1, ms_str_of(name));
-    enum ms_rc rc = ms_stmt_step(st, has, err);
-    ms_stmt_free(st);
-    return rc;
-}
-
-enum ms_rc mstx__recipe_tables(struct ms_store *s, struct ms_err *err)
-{
-    MS_TRY(mstx__recipe_functions(s, err));
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        char sql[512];
-        bool has;
-        MS_TRY(mstx__has_table(s, known[i].name, &has, err));
-        if (has)
-            continue;
-        snprintf(sql, sizeof sql, "CREATE TEMP TABLE %s(%s)", known[i].name, known[i].columns);
-        MS_TRY(ms_store_exec(s, sql, err));
-    }
-    return MS_OK;
+    mstx__ascend_files_free(&r->files);
+    ms_stmt_free(r->add_problem);
+    r->add_problem = NULL;
 }
 
 /* ---- one rank ------------------------------------------------------------------------ */
@@ -134,8 +64,7 @@ static enum ms_rc find_step(struct source *f, int64_t step, struct ms_err *err)
     f->end = INT64_MAX;
     if (step == MSTX_ALL_STEPS)
         return MS_OK;
-    MS_TRY(
-        ms_store_prepare(f->from, &st, "SELECT startNs, endNs FROM STEP_TIME WHERE id = ?", err));
+    MS_TRY(ms_store_prepare(f->from, &st, sql_find_step, err));
     ms_stmt_i64(st, 1, step);
     enum ms_rc rc = ms_stmt_step(st, &more, err);
     if (rc == MS_OK && !more && f->steps)
@@ -153,7 +82,7 @@ static enum ms_rc open_source(struct source *f, const char *path, int64_t step, 
     MS_TRY(ms_store_open(&f->from, path, err));
     MS_TRY(mstx__has_table(f->from, "CANN_API", &f->apis, err));
     MS_TRY(mstx__has_table(f->from, "STEP_TIME", &f->steps, err));
-    MS_TRY(mstx__recipe_tables(f->from, err));
+    MS_TRY(mstx__ascend_tables(f->from, err));
     return find_step(f, step, err);
 }
 
@@ -172,7 +101,7 @@ static enum ms_rc check_needs(struct ms_store *from, const char *needs, bool *al
     return MS_OK;
 }
 
-static void bind(struct ms_stmt *st, const struct source *f)
+static void bind_times(struct ms_stmt *st, const struct source *f)
 {
     const int64_t value[] = {f->start, f->end, f->rank, f->apis, f->steps};
     const int n = ms_stmt_params(st);
@@ -180,7 +109,7 @@ static void bind(struct ms_stmt *st, const struct source *f)
         ms_stmt_i64(st, i + 1, value[i]);
 }
 
-/* A value of any type goes over as it is. */
+/* Copies a value of any type. */
 static void copy_value(struct ms_stmt *to, int at, struct ms_stmt *from, int i)
 {
     if (ms_stmt_is_null(from, i))
@@ -195,21 +124,18 @@ static void copy_value(struct ms_stmt *to, int at, struct ms_stmt *from, int i)
 
 static enum ms_rc copy_rows(struct ms_stmt *from, struct ms_stmt *to, struct ms_err *err)
 {
-    bool more;
     const int n = ms_stmt_columns(from);
-    enum ms_rc rc = ms_stmt_step(from, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(from, &rc, err)) {
         for (int i = 0; i < n; i++)
             copy_value(to, i + 1, from, i);
         rc = ms_stmt_run(to, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(from, &more, err);
     }
     return rc;
 }
 
-static enum ms_rc pull_rank(struct mstx_recipe_run *r, const struct mstx_pull *p, const char *path,
-                            int64_t rank, struct ms_stmt *add, struct ms_err *err)
+static enum ms_rc pull_rank(struct mstx_recipe *r, const struct mstx_rank_query *p,
+                            const char *path, int64_t rank, struct ms_stmt *add, struct ms_err *err)
 {
     struct source f = {.rank = rank};
     struct ms_stmt *st = NULL;
@@ -220,7 +146,7 @@ static enum ms_rc pull_rank(struct mstx_recipe_run *r, const struct mstx_pull *p
     if (rc == MS_OK && all)
         rc = ms_store_prepare(f.from, &st, p->sql, err);
     if (rc == MS_OK && all) {
-        bind(st, &f);
+        bind_times(st, &f);
         rc = copy_rows(st, add, err);
     } else if (rc == MS_OK && !p->optional) {
         rc = MS_E_FORMAT;
@@ -232,7 +158,7 @@ static enum ms_rc pull_rank(struct mstx_recipe_run *r, const struct mstx_pull *p
 
 /* ---- all ranks ------------------------------------------------------------------------- */
 
-static enum ms_rc drop_rank(struct mstx_recipe_run *r, const char *table, int64_t rank,
+static enum ms_rc drop_rank(struct mstx_recipe *r, const char *table, int64_t rank,
                             struct ms_err *err)
 {
     char sql[160];
@@ -240,7 +166,7 @@ static enum ms_rc drop_rank(struct mstx_recipe_run *r, const char *table, int64_
     return ms_store_exec(r->s, sql, err);
 }
 
-static enum ms_rc prepare_add(struct mstx_recipe_run *r, const struct mstx_pull *p,
+static enum ms_rc prepare_add(struct mstx_recipe *r, const struct mstx_rank_query *p,
                               struct ms_stmt **add, struct ms_err *err)
 {
     char sql[1024];
@@ -256,7 +182,7 @@ static enum ms_rc prepare_add(struct mstx_recipe_run *r, const struct mstx_pull 
     return ms_store_prepare(r->s, add, sql, err);
 }
 
-static enum ms_rc pull_or_note(struct mstx_recipe_run *r, const struct mstx_pull *p,
+static enum ms_rc pull_or_note(struct mstx_recipe *r, const struct mstx_rank_query *p,
                                const struct mstx_rank_files *f, struct ms_stmt *add,
                                struct ms_err *err)
 {
@@ -265,7 +191,7 @@ static enum ms_rc pull_or_note(struct mstx_recipe_run *r, const struct mstx_pull
     if (path == NULL && p->optional)
         return MS_OK;
     if (path == NULL)
-        return mstx__recipe_problem(
+        return mstx__recipe_note_problem(
             r, f->dir,
             p->analysis ? "has no database analysis.db" : "has no database of the profiler", err);
     enum ms_rc rc = pull_rank(r, p, path, f->rank, add, &aside);
@@ -276,28 +202,28 @@ static enum ms_rc pull_or_note(struct mstx_recipe_run *r, const struct mstx_pull
         return ms_no_memory(err);
     ms_stmt_reset(add);
     MS_TRY(drop_rank(r, p->into, f->rank, err));
-    return mstx__recipe_problem(r, path, aside.msg, err);
+    return mstx__recipe_note_problem(r, path, aside.msg, err);
 }
 
-enum ms_rc mstx__recipe_pull(struct mstx_recipe_run *r, const struct mstx_pull *p,
-                             struct ms_err *err)
+enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *p,
+                                  struct ms_err *err)
 {
     struct ms_stmt *add;
     MS_TRY(prepare_add(r, p, &add, err));
     enum ms_rc rc = MS_OK;
-    for (size_t i = 0; i < r->ranks.n && rc == MS_OK; i++) {
-        rc = pull_or_note(r, p, &r->ranks.p[i], add, err);
+    for (size_t i = 0; i < r->files.ranks.n && rc == MS_OK; i++) {
+        rc = pull_or_note(r, p, &r->files.ranks.p[i], add, err);
         if (r->progress != NULL)
-            r->progress(i + 1, r->ranks.n);
+            r->progress(i + 1, r->files.ranks.n);
     }
     ms_stmt_free(add);
     return rc;
 }
 
-enum ms_rc mstx__recipe_each(struct mstx_recipe_run *r, mstx_rank_fn fn, struct ms_err *err)
+enum ms_rc mstx__recipe_each_rank(struct mstx_recipe *r, mstx_rank_fn fn, struct ms_err *err)
 {
-    for (size_t i = 0; i < r->ranks.n; i++) {
-        const struct mstx_rank_files *f = &r->ranks.p[i];
+    for (size_t i = 0; i < r->files.ranks.n; i++) {
+        const struct mstx_rank_files *f = &r->files.ranks.p[i];
         struct ms_err aside = {0};
         enum ms_rc rc = f->profiler != NULL
                             ? fn(r, f, &aside)
@@ -306,10 +232,10 @@ enum ms_rc mstx__recipe_each(struct mstx_recipe_run *r, mstx_rank_fn fn, struct 
         if (rc == MS_E_NOMEM)
             return ms_no_memory(err);
         if (rc != MS_OK)
-            MS_TRY(mstx__recipe_problem(r, f->profiler != NULL ? f->profiler : f->dir, aside.msg,
-                                        err));
+            MS_TRY(mstx__recipe_note_problem(r, f->profiler != NULL ? f->profiler : f->dir,
+                                             aside.msg, err));
         if (r->progress != NULL)
-            r->progress(i + 1, r->ranks.n);
+            r->progress(i + 1, r->files.ranks.n);
     }
     return MS_OK;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe_run: a run of ours as the profilers' databases, for the time of an analysis.
+ * run_as_ascend: writes a run as the profilers' databases, for the time of an analysis.
  *
  *     DIR/rank_7/ascend_pytorch_profiler_7.db     what export makes
  *                analysis.db                      steps as import measured them
  */
-#include "mstx/recipe.h"
+#include "mstx/official/run_as_ascend.h"
 
-#include "mstx/timeline.h"
-#include "mstx/tl_export.h"
+#include "mstx/foreign/ascend_tables.h"
+#include "mstx/official/sql/run_as_ascend.h"
+
+#include "mstx/conclude/run_ready.h"
+#include "mstx/foreign/to_ascend.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -25,15 +28,11 @@ static enum ms_rc each_row(struct ms_store *s, const char *sql, int64_t rank, ro
                            struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     MS_TRY(ms_store_prepare(s, &st, sql, err));
     ms_stmt_i64(st, 1, rank);
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
         rc = fn(ctx, st, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
-    }
     ms_stmt_free(st);
     return rc;
 }
@@ -48,7 +47,8 @@ static enum ms_rc delete_op(void *ctx, struct ms_stmt *st, struct ms_err *err)
     return ms_stmt_run(delete, err);
 }
 
-/* Calls that only begin an operation last no longer for those who wait, so they tell nothing. */
+/* Calls that only start an operation return at once on every rank, so their durations show no
+ * straggler. */
 static enum ms_rc leave_out_beginnings(struct ms_store *run, const char *path, int64_t rank,
                                        struct ms_err *err)
 {
@@ -60,13 +60,9 @@ static enum ms_rc leave_out_beginnings(struct ms_store *run, const char *path, i
     if (rc == MS_OK && has)
         rc = ms_store_exec(s, "BEGIN; CREATE INDEX ByStart ON COMMUNICATION_OP(startNs)", err);
     if (rc == MS_OK && has)
-        rc = ms_store_prepare(s, &delete,
-                              "DELETE FROM COMMUNICATION_OP WHERE startNs = ? AND endNs = ?", err);
+        rc = ms_store_prepare(s, &delete, sql_delete_op, err);
     if (rc == MS_OK && has)
-        rc = each_row(run,
-                      "SELECT start_ns, end_ns FROM comm_ops WHERE rank = ? AND class IN (0, 1)"
-                      " AND flags & 2 != 0",
-                      rank, delete_op, delete, err);
+        rc = each_row(run, sql_find_beginnings, rank, delete_op, delete, err);
     ms_stmt_free(delete);
     if (rc == MS_OK && has)
         rc = ms_store_exec(s, "COMMIT", err);
@@ -88,21 +84,10 @@ static enum ms_rc add_step(void *ctx, struct ms_stmt *st, struct ms_err *err)
 static enum ms_rc write_steps(struct ms_store *run, struct ms_store *s, int64_t rank,
                               struct ms_err *err)
 {
-    /* Stage: the step without the bubble. */
-    static const char sql[] =
-        "SELECT step, computing_ns, exposed_ns, overlapped_ns, communication_ns, free_ns,"
-        " end_ns - start_ns - bubble_ns, bubble_ns, exposed_ns - bubble_ns, preparing_ns"
-        " FROM rank_steps WHERE rank = ? ORDER BY step";
     struct ms_stmt *add;
-    MS_TRY(ms_store_exec(s,
-                         "CREATE TABLE StepTraceTime(step TEXT, computing NUMERIC,"
-                         " communication_not_overlapped NUMERIC, overlapped NUMERIC,"
-                         " communication NUMERIC, free NUMERIC, stage NUMERIC, bubble NUMERIC,"
-                         " communication_not_overlapped_and_exclude_receive NUMERIC,"
-                         " preparing NUMERIC)",
-                         err));
-    MS_TRY(ms_store_prepare(s, &add, "INSERT INTO StepTraceTime VALUES(?,?,?,?,?,?,?,?,?,?)", err));
-    enum ms_rc rc = each_row(run, sql, rank, add_step, add, err);
+    MS_TRY(ms_store_exec(s, sql_make_steps, err));
+    MS_TRY(ms_store_prepare(s, &add, sql_add_step, err));
+    enum ms_rc rc = each_row(run, sql_find_steps, rank, add_step, add, err);
     ms_stmt_free(add);
     return rc;
 }
@@ -143,12 +128,12 @@ static enum ms_rc finish_rank(struct ms_store *run, const char *dir, int64_t ran
     return write_analysis(run, to, rank, err);
 }
 
-enum ms_rc mstx__recipe_from_run(const char *run, const char *dir, struct ms_err *err)
+enum ms_rc mstx__write_run_as_ascend(const char *run, const char *dir, struct ms_err *err)
 {
     struct mstx_tl *tl;
     if (strlen(dir) >= PATH_ROOM - 64)
         return ms_fail(err, MS_E_LIMIT, "%s: the path is too long", dir);
-    MS_TRY(mstx_tl_open(&tl, run, err));
+    MS_TRY(mstx_run_open(&tl, run, err));
     enum ms_rc rc = ms_mkdirs(dir, err);
     if (rc == MS_OK)
         rc = mstx_export_ascend_db(tl, dir, err);

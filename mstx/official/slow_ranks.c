@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe_slow_rank: who was shortest in a collective came last, if it was shorter than chance allows.
+ * slow_ranks: finds stragglers: the rank with the shortest duration in a collective arrived last, if its
+ * duration is shorter than chance explains.
  *
  * Dixon's test of the least of n values at 0.995, for more than 100 ranks three deviations.
  */
-#include "mstx/recipe.h"
+#include "mstx/official/slow_ranks.h"
 
+#include "mstx/official/sql/slow_ranks.h"
+
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 #include "probe/base/vec.h"
 
@@ -16,7 +20,7 @@
 
 enum { LEAST = 3, DIXON_MOST = 100 };
 
-/* For n from 3. */
+/* Critical values, from n = 3. */
 static const double dixon[DIXON_MOST - LEAST + 1] = {
     .994, .920, .823, .744, .680, .723, .676, .638, .707, .675, .649, .672, .649, .629,
     .611, .595, .580, .568, .556, .545, .536, .526, .519, .510, .503, .496, .489, .484,
@@ -66,7 +70,7 @@ static bool has_few_values(const double *x, size_t n)
     return distinct <= LEAST;
 }
 
-size_t mstx_slow_ranks(const double *x, const int64_t *rank, size_t n, int64_t *slow)
+size_t mstx__judge_slow_ranks(const double *x, const int64_t *rank, size_t n, int64_t *slow)
 {
     if (n < LEAST || has_few_values(x, n))
         return 0;
@@ -80,7 +84,7 @@ size_t mstx_slow_ranks(const double *x, const int64_t *rank, size_t n, int64_t *
 
 /* ---- one operation ----------------------------------------------------------------- */
 
-/* One operation of all its ranks, the shortest first. */
+/* One operation on all its ranks, the shortest duration first. */
 struct op {
     MS_VEC(double) duration;
     MS_VEC(int64_t) rank;
@@ -91,8 +95,9 @@ struct op {
     double unit; /* nanoseconds in a unit of what is written */
 };
 
-static double quantile(const struct op *o, double q)
+static double find_quantile(const struct op *o, double q)
 {
+    ms_assert(o->duration.n != 0 && q >= 0 && q <= 1);
     const double at = q * (double)(o->duration.n - 1);
     const size_t low = (size_t)at;
     const size_t high = low + 1 < o->duration.n ? low + 1 : low;
@@ -113,6 +118,7 @@ static int64_t earliest_of_slow(const struct op *o, size_t found)
 
 static enum ms_rc add_stats(struct op *o, size_t found, struct ms_err *err)
 {
+    ms_assert(found <= o->slow.cap && o->rank.n == o->duration.n && o->start.n == o->duration.n);
     const size_t n = o->duration.n;
     struct ms_buf ranks = {.max = (size_t)1 << 20};
     double sum = 0, squares = 0;
@@ -123,10 +129,10 @@ static enum ms_rc add_stats(struct op *o, size_t found, struct ms_err *err)
         sum += o->duration.p[i];
     for (size_t i = 0; i < n; i++)
         squares += pow(o->duration.p[i] - sum / (double)n, 2);
-    const double column[] = {sum / (double)n,      sqrt(squares / (double)(n - 1)),
-                             o->duration.p[0],     quantile(o, 0.25),
-                             quantile(o, 0.5),     quantile(o, 0.75),
-                             o->duration.p[n - 1], sum};
+    const double column[] = {sum / (double)n,       sqrt(squares / (double)(n - 1)),
+                             o->duration.p[0],      find_quantile(o, 0.25),
+                             find_quantile(o, 0.5), find_quantile(o, 0.75),
+                             o->duration.p[n - 1],  sum};
     ms_stmt_str(o->add, 1, ms_buf_slice(&ranks));
     ms_stmt_str(o->add, 2, ms_buf_slice(&o->name));
     ms_stmt_str(o->add, 3, ms_buf_slice(&o->group));
@@ -151,7 +157,7 @@ static enum ms_rc finish_op(struct op *o, struct ms_err *err)
         return MS_OK;
     if (!ms_vec_reserve(&o->slow, o->duration.n))
         return ms_no_memory(err);
-    const size_t found = mstx_slow_ranks(o->duration.p, o->rank.p, o->duration.n, o->slow.p);
+    const size_t found = mstx__judge_slow_ranks(o->duration.p, o->rank.p, o->duration.n, o->slow.p);
     if (found > 1)
         qsort(o->slow.p, found, sizeof *o->slow.p, by_number);
     enum ms_rc rc = found != 0 ? add_stats(o, found, err) : MS_OK;
@@ -163,7 +169,7 @@ static enum ms_rc finish_op(struct op *o, struct ms_err *err)
     return rc;
 }
 
-static enum ms_rc take_row(struct op *o, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc add_duration(struct op *o, struct ms_stmt *st, struct ms_err *err)
 {
     const struct ms_str group = ms_stmt_get_str(st, 0), name = ms_stmt_get_str(st, 1);
     if (!ms_str_eq(ms_buf_slice(&o->group), group) || !ms_str_eq(ms_buf_slice(&o->name), name)) {
@@ -187,51 +193,27 @@ static enum ms_rc take_row(struct op *o, struct ms_stmt *st, struct ms_err *err)
 
 /* ---- all of them --------------------------------------------------------------------- */
 
-/* What the profiler saw of communication, where the call that started it falls into the step. */
-static const struct mstx_pull operations = {
-    .into = "SlowRankOps",
-    .columns = "rank, grp, name, start, end",
-    .needs = "COMMUNICATION_OP STRING_IDS",
-    .sql = "SELECT ?3, g.value, n.value, o.startNs, o.endNs FROM COMMUNICATION_OP o"
-           " JOIN STRING_IDS g ON g.id = o.groupName JOIN STRING_IDS n ON n.id = o.opName"
-           " LEFT JOIN CANN_API a ON a.connectionId = o.connectionId"
-           " WHERE CASE WHEN ?4 THEN a.startNs ELSE o.startNs END BETWEEN ?1 AND ?2"
-           " AND o.endNs - o.startNs IS NOT NULL"};
-
-/* Officially only lower case is looked for, which HcclSend does not have. */
-static const char leave_out_p2p[] =
-    "DELETE FROM SlowRankOps WHERE lower(name) LIKE '%send%' OR lower(name) LIKE '%receive%'"
-    " OR lower(name) LIKE '%recv%'";
-static const char leave_out_p2p_strictly[] =
-    "DELETE FROM SlowRankOps WHERE instr(name, 'send') != 0 OR instr(name, 'receive') != 0";
+/* Operations of communication whose call lies in the step. */
+static const struct mstx_rank_query operations = {.into = "SlowRankOps",
+                                                  .columns = "rank, grp, name, start, end",
+                                                  .needs = "COMMUNICATION_OP STRING_IDS",
+                                                  .sql = sql_read_ops};
 
 static enum ms_rc read_ops(struct ms_store *s, struct op *o, struct ms_err *err)
 {
-    /* A group whose operations were not made by as many ranks each is left out. */
-    static const char sql[] =
-        "WITH o AS (SELECT * FROM SlowRankOps),"
-        " c AS (SELECT grp, count(*) AS n FROM o GROUP BY grp, name),"
-        " g AS (SELECT grp FROM c GROUP BY grp HAVING min(n) = max(n))"
-        " SELECT grp, name, rank, start, end - start FROM o WHERE grp IN (SELECT grp FROM g)"
-        " ORDER BY grp, name, 5, rank";
     struct ms_stmt *st;
-    bool more;
-    MS_TRY(ms_store_prepare(s, &st, sql, err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
-        rc = take_row(o, st, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
-    }
+    MS_TRY(ms_store_prepare(s, &st, sql_find_ops, err));
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
+        rc = add_duration(o, st, err);
     ms_stmt_free(st);
     return rc == MS_OK ? finish_op(o, err) : rc;
 }
 
-static enum ms_rc vote(struct mstx_recipe_run *r, struct op *o, struct ms_err *err)
+static enum ms_rc vote_slow_rank(struct mstx_recipe *r, struct op *o, struct ms_err *err)
 {
-    MS_TRY(ms_store_prepare(r->s, &o->add, "INSERT INTO Stats VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                            err));
-    MS_TRY(ms_store_prepare(r->s, &o->vote, "INSERT INTO Votes VALUES(?)", err));
+    MS_TRY(ms_store_prepare(r->s, &o->add, sql_add_stats, err));
+    MS_TRY(ms_store_prepare(r->s, &o->vote, sql_add_vote, err));
     return read_ops(r->s, o, err);
 }
 
@@ -247,30 +229,17 @@ static void free_op(struct op *o)
     ms_buf_free(&o->name);
 }
 
-enum ms_rc mstx__recipe_slow_rank(struct mstx_recipe_run *r, struct ms_err *err)
+enum ms_rc mstx__find_slow_ranks(struct mstx_recipe *r, struct ms_err *err)
 {
-    static const char tables[] =
-        "DROP TABLE IF EXISTS SlowRank; DROP TABLE IF EXISTS SlowOpStats;"
-        "CREATE TEMP TABLE Votes(rank INTEGER);"
-        "CREATE TEMP TABLE Stats(a, b, c, d, e, f, g, h, i, j, k, l, m);"
-        "CREATE TABLE SlowRank(rankId INTEGER, slowAffectCount INTEGER);"
-        "CREATE TABLE SlowOpStats(SlowRank TEXT, OpName TEXT, GroupName TEXT, Timestamp INTEGER,"
-        " Count INTEGER, MeanNs REAL, StdNs REAL, MinNs REAL, Q1Ns REAL, MedianNs REAL, Q3Ns REAL,"
-        " MaxNs REAL, SumNs REAL);";
     /* The official tool fills columns that say Ns with microseconds. */
     struct op o = {
         .group = {.max = 1 << 24}, .name = {.max = 1 << 24}, .unit = r->strict ? 1e3 : 1};
-    MS_TRY(mstx__recipe_pull(r, &operations, err));
-    MS_TRY(ms_store_exec(r->s, r->strict ? leave_out_p2p_strictly : leave_out_p2p, err));
-    MS_TRY(ms_store_exec(r->s, tables, err));
-    enum ms_rc rc = vote(r, &o, err);
+    MS_TRY(mstx__recipe_read_rows(r, &operations, err));
+    MS_TRY(ms_store_exec(r->s, r->strict ? sql_drop_p2p_strictly : sql_drop_p2p, err));
+    MS_TRY(ms_store_exec(r->s, sql_make_tables, err));
+    enum ms_rc rc = vote_slow_rank(r, &o, err);
     free_op(&o);
     if (rc == MS_OK)
-        rc = ms_store_exec(r->s,
-                           "INSERT INTO SlowRank SELECT rank, count(*) FROM Votes GROUP BY rank"
-                           " ORDER BY rank;"
-                           "INSERT INTO SlowOpStats SELECT * FROM Stats ORDER BY d, c, b;"
-                           "DROP TABLE Votes; DROP TABLE Stats; DROP TABLE SlowRankOps;",
-                           err);
+        rc = ms_store_exec(r->s, sql_write_tables, err);
     return rc;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe_csv: a table as the official text output has it.
+ * table_csv: see the header.
  */
-#include "mstx/recipe.h"
+#include "mstx/official/table_csv.h"
 
-#include "mstx/tl_export.h"
-
+#include "probe/base/csv.h"
 #include "probe/base/num.h"
 
 #include <inttypes.h>
@@ -16,63 +15,61 @@ static bool is_ns(const char *column)
     return ms_str_ends(ms_str_of(column), MS_STR("Ns"));
 }
 
-static void put_real(struct ms_out *o, double v)
+static void write_real(struct ms_out *o, double v)
 {
     char text[MS_NUM_MAX];
     ms_out_write(o, text, ms_num_f64(text, v));
 }
 
-static void put_cell(struct ms_out *o, struct ms_stmt *st, int i, double divide)
+static void write_cell(struct ms_out *o, struct ms_stmt *st, int i, double divide)
 {
     if (ms_stmt_is_null(st, i))
         return;
     const bool whole = ms_stmt_is_i64(st, i);
     if (divide != 1 && (whole || ms_stmt_is_f64(st, i)))
-        put_real(o, ms_stmt_get_f64(st, i) / divide);
+        write_real(o, ms_stmt_get_f64(st, i) / divide);
     else if (whole)
         ms_out_printf(o, "%" PRId64, ms_stmt_get_i64(st, i));
     else if (ms_stmt_is_f64(st, i))
-        put_real(o, ms_stmt_get_f64(st, i));
+        write_real(o, ms_stmt_get_f64(st, i));
     else
-        mstx__csv_text(o, ms_stmt_get_str(st, i));
+        ms_csv_write(o, ms_stmt_get_str(st, i), MS_CSV_FOREIGN);
 }
 
-static void put_name(struct ms_out *o, const char *name, const struct mstx_unit *unit)
+static void write_name(struct ms_out *o, const char *name, const struct mstx_unit *unit)
 {
     char text[160];
     if (unit != NULL && is_ns(name))
         snprintf(text, sizeof text, "%.*s(%s)", (int)strlen(name) - 2, name, unit->name);
     else
         snprintf(text, sizeof text, "%s", name);
-    mstx__csv_text(o, ms_str_of(text));
+    ms_csv_write(o, ms_str_of(text), MS_CSV_OWN);
 }
 
-static enum ms_rc put_rows(struct ms_stmt *st, const struct mstx_unit *unit, struct ms_out *o,
-                           struct ms_err *err)
+static enum ms_rc write_rows(struct ms_stmt *st, const struct mstx_unit *unit, struct ms_out *o,
+                             struct ms_err *err)
 {
-    bool more;
     const int n = ms_stmt_columns(st);
     for (int i = 0; i < n; i++) {
         if (i != 0)
             ms_out_putc(o, ',');
-        put_name(o, ms_stmt_column_name(st, i), unit);
+        write_name(o, ms_stmt_column_name(st, i), unit);
     }
     ms_out_putc(o, '\n');
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
         for (int i = 0; i < n; i++) {
             if (i != 0)
                 ms_out_putc(o, ',');
-            put_cell(o, st, i, unit != NULL && is_ns(ms_stmt_column_name(st, i)) ? unit->ns : 1);
+            write_cell(o, st, i, unit != NULL && is_ns(ms_stmt_column_name(st, i)) ? unit->ns : 1);
         }
         ms_out_putc(o, '\n');
-        rc = ms_stmt_step(st, &more, err);
     }
     return rc;
 }
 
-enum ms_rc mstx__recipe_csv(struct ms_store *s, const char *table, const struct mstx_unit *unit,
-                            const char *path, struct ms_err *err)
+enum ms_rc mstx__write_table_csv(struct ms_store *s, const char *table,
+                                 const struct mstx_unit *unit, const char *path, struct ms_err *err)
 {
     char sql[160];
     struct ms_stmt *st;
@@ -81,7 +78,7 @@ enum ms_rc mstx__recipe_csv(struct ms_store *s, const char *table, const struct 
     MS_TRY(ms_store_prepare(s, &st, sql, err));
     enum ms_rc rc = ms_out_create(&o, path, err);
     if (rc == MS_OK) {
-        rc = put_rows(st, unit, o, err);
+        rc = write_rows(st, unit, o, err);
         if (rc == MS_OK)
             rc = ms_out_commit(o, err);
         else

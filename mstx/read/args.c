@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_args: continuation records to JSON.
+ * args: continuation records to JSON.
  *
  * Schemas come from the program and payloads from its memory, so every offset is
  * checked against the bytes at hand; what does not fit is left out.
  */
-#include "mstx/tl_args.h"
-
-#include "mstx/tl_comm.h"
+#include "mstx/read/args.h"
 
 #include "probe/base/jwrite.h"
 #include "probe/base/num.h"
@@ -68,7 +66,7 @@ static const struct plain *plain_of(uint64_t type)
     return NULL;
 }
 
-static uint64_t load(const uint8_t *p, size_t n)
+static uint64_t load_bytes(const uint8_t *p, size_t n)
 {
     uint64_t v = 0;
     for (size_t i = 0; i < n; i++)
@@ -106,7 +104,7 @@ static void put_real(struct ms_jwrite *w, uint64_t bits, size_t size)
 
 static void put_plain(struct ms_jwrite *w, const struct plain *k, const uint8_t *p)
 {
-    uint64_t v = load(p, k->size);
+    uint64_t v = load_bytes(p, k->size);
     if (k->form == FORM_SIGNED)
         ms_jwrite_i64(w, sign_extend(v, k->size));
     else if (k->form == FORM_REAL)
@@ -138,7 +136,7 @@ static struct mstx_schema_item read_item(const struct mstx_keyed *k, uint32_t i)
 
 static struct ms_str item_name(struct args *a, const struct mstx_schema_item *item)
 {
-    return mstx__writer_text_of(a->t->w, mstx__text_id(a->t, item->name));
+    return a->t->to->get(a->t->to->ctx, mstx__text_id(a->t, item->name));
 }
 
 /* The value's name, or the number itself when the enumeration lacks it. */
@@ -150,7 +148,7 @@ static void put_enum(struct args *a, const struct mstx_keyed *k, const struct ms
         ms_jwrite_null(&a->w);
         return;
     }
-    uint64_t v = load(b.p, size);
+    uint64_t v = load_bytes(b.p, size);
     for (uint32_t i = 0; i < s->count; i++) {
         struct mstx_schema_item item = read_item(k, i);
         if (item.type == v) {
@@ -183,7 +181,7 @@ static void put_other(struct args *a, uint64_t type, struct bytes b, int nested)
     ms_jwrite_obj_end(&a->w);
 }
 
-/* How many elements an array entry has, as far as the payload tells. */
+/* Returns the number of elements of an array entry that lie in the payload. */
 static uint64_t array_length(const struct mstx_keyed *k, const struct mstx_schema *s,
                              const struct mstx_schema_item *item, size_t size, struct bytes all,
                              struct bytes at)
@@ -197,11 +195,11 @@ static uint64_t array_length(const struct mstx_keyed *k, const struct mstx_schem
         const struct plain *p = plain_of(other.type);
         if (p == NULL || other.offset > all.n || all.n - other.offset < p->size)
             return 0;
-        uint64_t n = load(all.p + other.offset, p->size);
+        uint64_t n = load_bytes(all.p + other.offset, p->size);
         return n < most ? n : most;
     }
     uint64_t n = 0;
-    while (form == ARRAY_ZERO_ENDED && n < most && load(at.p + n * size, size) != 0)
+    while (form == ARRAY_ZERO_ENDED && n < most && load_bytes(at.p + n * size, size) != 0)
         n++;
     return n;
 }
@@ -227,7 +225,7 @@ static void put_item(struct args *a, const struct mstx_keyed *k, const struct ms
     const struct plain *p = plain_of(item->type);
     bool is_array = (item->flags >> ENTRY_ARRAY_SHIFT & 7) != 0;
     if (item->flags & ENTRY_POINTER && at.n >= 8)
-        put_hex(&a->w, load(at.p, 8));
+        put_hex(&a->w, load_bytes(at.p, 8));
     else if (p == NULL && item->type >= SCHEMA_IDS)
         put_other(a, item->type, at, nested);
     else if (p == NULL || at.n < p->size)
@@ -307,8 +305,8 @@ static void put_attr(struct args *a, const struct mstx_rec_attr *r)
 }
 
 /* Collect the DATA records behind a PAYLOAD into out; returns how many records they were. */
-static size_t gather(const struct mstx_rec *cont, size_t n, uint64_t want, uint8_t *out,
-                     size_t *filled)
+static size_t gather_data(const struct mstx_rec *cont, size_t n, uint64_t want, uint8_t *out,
+                          size_t *filled)
 {
     size_t i = 0;
     *filled = 0;
@@ -325,13 +323,35 @@ static size_t gather(const struct mstx_rec *cont, size_t n, uint64_t want, uint8
     return i;
 }
 
+/* Writes the members that describe a call to a viewer; group may be "". */
+static void put_call(struct ms_jwrite *w, const struct mstx_rec_comm *c, struct ms_str group)
+{
+    const enum mstx_comm_class class = mstx_comm_op_class(c->op);
+    ms_jwrite_kstr(w, "op", mstx_comm_op_text(c->op));
+    if (group.n != 0) {
+        ms_jwrite_key(w, MS_STR("communicator"));
+        ms_jwrite_str(w, group);
+    }
+    if (class == MSTX_CLASS_WAIT || class == MSTX_CLASS_ADMIN)
+        return;
+    ms_jwrite_kstr(w, "type", mstx_comm_type_text(c->dtype));
+    ms_jwrite_key(w, MS_STR("count"));
+    ms_jwrite_u64(w, c->count);
+    ms_jwrite_key(w, MS_STR("bytes"));
+    ms_jwrite_u64(w, c->count * c->elem);
+    if (c->reduce != MSTX_REDUCE_NONE)
+        ms_jwrite_kstr(w, "reduce", mstx_comm_reduce_text(c->reduce));
+    if (c->peer >= 0)
+        ms_jwrite_ki64(w, class == MSTX_CLASS_COLL ? "root" : "peer", c->peer);
+}
+
 static void put_comm(struct args *a, const struct mstx_rec_comm *c)
 {
     struct mstx_comm_known g = {0};
     const struct mstx_keyed *k = mstx__texts_find(a->t, MSTX_GROUP, 0, c->group);
     if (k == NULL || !mstx__comm_group_parse(k->text, &g))
         g.name = MS_STR("");
-    mstx__comm_members(&a->w, c, g.name);
+    put_call(&a->w, c, g.name);
     a->any = true;
 }
 
@@ -365,13 +385,14 @@ static void put_records(struct args *a, const struct mstx_rec *cont, size_t n)
             memcpy(&r, &cont[i], sizeof r);
             uint64_t want = r.bytes < sizeof bytes ? r.bytes : sizeof bytes;
             size_t filled;
-            i += gather(cont + i + 1, n - i - 1, want, bytes, &filled);
+            i += gather_data(cont + i + 1, n - i - 1, want, bytes, &filled);
             put_payload(a, r.schema, (struct bytes){bytes, filled});
         }
     }
 }
 
-static uint32_t make(struct mstx_texts *t, const struct mstx_rec *cont, size_t n, uint16_t domain)
+static uint32_t make_object(struct mstx_texts *t, const struct mstx_rec *cont, size_t n,
+                            uint16_t domain)
 {
     struct args a = {.t = t, .domain = domain};
     uint32_t id = 0;
@@ -382,14 +403,14 @@ static uint32_t make(struct mstx_texts *t, const struct mstx_rec *cont, size_t n
     struct ms_err err = {0};
     enum ms_rc rc = ms_jwrite_finish(&a.w, &err);
     if (rc == MS_OK && a.any)
-        id = mstx__writer_text(t->w, ms_buf_slice(&a.w.buf));
+        id = t->to->put(t->to->ctx, ms_buf_slice(&a.w.buf));
     else if (rc == MS_E_NOMEM)
-        mstx__writer_fail(t->w, &err);
+        t->to->fail(t->to->ctx, &err);
     ms_jwrite_free(&a.w);
     return id;
 }
 
-/* A program says the same of thousands of calls: all but what numbers and tags them. */
+/* Thousands of calls differ in their sequence number and tag alone: the rest of their text is cached. */
 static uint32_t args_of_comm(struct mstx_texts *t, struct mstx_args_cache *cache,
                              const struct mstx_rec *cont, uint16_t domain)
 {
@@ -403,7 +424,7 @@ static uint32_t args_of_comm(struct mstx_texts *t, struct mstx_args_cache *cache
     size_t slot = mix * 0x9E3779B97F4A7C15u >> 56;
     if (cache->comm[slot].id == 0 || memcmp(&cache->comm[slot].rec, &r, sizeof r) != 0) {
         cache->comm[slot].rec = r;
-        cache->comm[slot].id = make(t, cont, 1, domain);
+        cache->comm[slot].id = make_object(t, cont, 1, domain);
     }
     return cache->comm[slot].id;
 }
@@ -414,7 +435,7 @@ uint32_t mstx__args_asked(struct mstx_texts *t, const struct mstx_rec_comm *c, u
     const struct mstx_rec_comm_part part = {.type = MSTX_REC_COMM_PART, .polls = polls};
     memcpy(&cont[0], c, sizeof *c);
     memcpy(&cont[1], &part, sizeof part);
-    return make(t, cont, 2, 0);
+    return make_object(t, cont, 2, 0);
 }
 
 uint32_t mstx__args(struct mstx_texts *t, struct mstx_args_cache *cache,
@@ -425,7 +446,7 @@ uint32_t mstx__args(struct mstx_texts *t, struct mstx_args_cache *cache,
     if (cont->type == MSTX_REC_COMM)
         return args_of_comm(t, cache, cont, domain);
     if (n != 1 || cont->type != MSTX_REC_ATTR)
-        return make(t, cont, n, domain);
+        return make_object(t, cont, n, domain);
     struct mstx_rec_attr r;
     memcpy(&r, cont, sizeof r);
     uint64_t mix = (r.payload ^ (uint64_t)r.argb << 32 ^ r.category) * 0x9E3779B97F4A7C15u;
@@ -434,7 +455,7 @@ uint32_t mstx__args(struct mstx_texts *t, struct mstx_args_cache *cache,
         memcmp(&cache->attr[slot], &r, sizeof r) != 0) {
         cache->attr[slot] = r;
         cache->domain[slot] = domain;
-        cache->id[slot] = make(t, cont, n, domain);
+        cache->id[slot] = make_object(t, cont, n, domain);
     }
     return cache->id[slot];
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_args: what an event carries besides its name (category, colour, payloads
+ * args: what an event carries besides its name (category, colour, payloads
  * laid out by a registered schema) as one JSON object.
  *
  *     {"category": "io", "color": "#ff8000", "payload": 7,
  *      "Communicator ID": 1234, "Message size [bytes]": 4096}
  */
-#ifndef MSTX_TL_ARGS_H
-#define MSTX_TL_ARGS_H
+#ifndef MSTX_READ_ARGS_H
+#define MSTX_READ_ARGS_H
 
-#include "mstx/comm.h"
-#include "mstx/tl_texts.h"
+#include "mstx/format/comm.h"
+#include "mstx/read/texts.h"
 
 /* Attributes repeat: the last ones are remembered. */
 struct mstx_args_cache {
@@ -23,7 +23,7 @@ struct mstx_args_cache {
     } comm[256];
 };
 
-/* Id in run.db of the object for n continuation records of an event in that domain; 0 when they
+/* Id in the sink of the object for n continuation records of an event in that domain; 0 when they
  * hold nothing to show. */
 uint32_t mstx__args(struct mstx_texts *t, struct mstx_args_cache *cache,
                     const struct mstx_rec *cont, size_t n, uint16_t domain);

@@ -3,7 +3,7 @@
  * control: see control.h.  A request is two words and a text in a mapped page, so it works
  * across users and containers wherever the directory can be written.
  */
-#include "mstx/control.h"
+#include "mstx/read/control.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
@@ -182,7 +182,7 @@ static void ring(uint32_t *bell)
     syscall(SYS_futex, bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Until `done` has the value; false after five seconds, or when nobody is there to answer. */
+/* Waits until `done` has the value; false after five seconds, or when the process has ended. */
 static bool wait_done(const struct mstx_link *l, uint32_t value)
 {
     struct mstx_control *c = l->page;

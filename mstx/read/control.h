@@ -3,10 +3,10 @@
  * control: the outside of a running capture: find its processes and ask them for things
  * through their control files (struct mstx_control).
  */
-#ifndef MSTX_CONTROL_H
-#define MSTX_CONTROL_H
+#ifndef MSTX_READ_CONTROL_H
+#define MSTX_READ_CONTROL_H
 
-#include "mstx/capture.h"
+#include "mstx/format/capture.h"
 #include "probe/base/err.h"
 
 #include <stdbool.h>

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_device: when marks and ranges with a stream were reached on the device.
+ * device_times: when marks and ranges with a stream were reached on the device.
  *
  * A DEVICE record holds the id of a mark or range, the ticks of its start on the host, which
  * tell the uses of an id apart, and a time of the steady clock.  A mark has one, a range two,
  * of which either may be lost.
  */
-#include "mstx/tl_lanes.h"
+#include "mstx/read/device_times.h"
 
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,16 +24,12 @@ struct caller {
 static int by_id_and_begin(const void *pa, const void *pb)
 {
     const struct caller *a = pa, *b = pb;
-    if (a->id != b->id)
-        return a->id < b->id ? -1 : 1;
-    return a->begin < b->begin ? -1 : a->begin > b->begin;
+    return MS_ORDER(a->id, b->id, MS_ORDER(a->begin, b->begin, 0));
 }
 
 static int compare_times(const struct mstx_device_time *t, uint64_t id, uint64_t begin)
 {
-    if (t->id != id)
-        return t->id < id ? -1 : 1;
-    return t->begin < begin ? -1 : t->begin > begin;
+    return MS_ORDER(t->id, id, MS_ORDER(t->begin, begin, 0));
 }
 
 static int by_event(const void *pa, const void *pb)
@@ -88,7 +85,7 @@ static uint32_t stream_name(struct mstx_lanes *l, uint64_t key, const struct mst
     if (s != NULL && s->name != 0)
         return s->name;
     int n = snprintf(text, sizeof text, "Stream %#" PRIx64, key);
-    return mstx__writer_text(l->texts->w, (struct ms_str){text, (uint32_t)n});
+    return l->texts->to->put(l->texts->to->ctx, (struct ms_str){text, (uint32_t)n});
 }
 
 /* The lane of a stream within a domain, as the host side has one for each as well. */
@@ -114,8 +111,8 @@ static bool lane_of(struct device *d, uint64_t key, uint32_t domain, uint32_t *l
 }
 
 /* One event on the device; either end of a range may be missing. */
-static bool add(struct device *d, const struct caller *c, const struct mstx_device_time *start,
-                const struct mstx_device_time *end)
+static bool add_event(struct device *d, const struct caller *c,
+                      const struct mstx_device_time *start, const struct mstx_device_time *end)
 {
     const struct mstx_raw host = d->l->lane.p[c->lane].ev.p[c->at];
     struct mstx_extra *mine = &d->l->extra.p[host.extra - 1];
@@ -140,7 +137,7 @@ static bool add(struct device *d, const struct caller *c, const struct mstx_devi
     return true;
 }
 
-static bool match(struct device *d)
+static bool match_callers(struct device *d)
 {
     const struct mstx_device_time *t = d->l->device.p, *last = t + d->l->device.n;
     for (size_t i = 0; i < d->caller.n; i++) {
@@ -154,7 +151,7 @@ static bool match(struct device *d)
             else
                 start = t;
         }
-        if ((start != NULL || end != NULL) && !add(d, c, start, end))
+        if ((start != NULL || end != NULL) && !add_event(d, c, start, end))
             return false;
     }
     return true;
@@ -169,7 +166,7 @@ void mstx__device_lanes(struct mstx_lanes *l)
     bool ok = list_callers(&d);
     if (ok && d.caller.n != 0) {
         qsort(d.caller.p, d.caller.n, sizeof *d.caller.p, by_id_and_begin);
-        ok = match(&d);
+        ok = match_callers(&d);
     }
     l->no_memory |= !ok;
     ms_vec_free(&d.caller);

@@ -2,7 +2,7 @@
  *
  * elf_needs: see elf_needs.h.  The file may be anything: every offset is checked.
  */
-#include "mstx/elf_needs.h"
+#include "mstx/read/elf_needs.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"

@@ -2,8 +2,8 @@
  *
  * elf_needs: which shared libraries a program asks for by itself.
  */
-#ifndef MSTX_ELF_NEEDS_H
-#define MSTX_ELF_NEEDS_H
+#ifndef MSTX_READ_ELF_NEEDS_H
+#define MSTX_READ_ELF_NEEDS_H
 
 #include "probe/base/io.h"
 

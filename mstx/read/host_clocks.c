@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_clock: ticks to wall-clock nanoseconds.
- *
- * All processes of one boot read the same counter, so their calibration points
- * make one clock: between two points time is a straight line, and ranks of one
- * host keep their true order.  The steady clock gives the slope; the wall clock
- * is looked at once, as it may jump.
+ * host_clocks: see the header.
  */
-#include "mstx/tl_read.h"
+#include "mstx/read/host_clocks.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-/* Points closer than this say more about their own noise than about the slope. */
+/* No quartz drifts by more: oscillators of computers are specified to within 100 parts per million. */
+static const double MOST_DRIFT = 200e-6;
+/* Knots nearer to each other than this are thinned out: over less time the error of reading the clock
+ * outweighs the slope. */
 static const int64_t KNOT_APART_NS = 200 * 1000 * 1000;
 
 struct mstx_host_clock *mstx__clock_of(struct mstx_clocks *c, const struct mstx_seg *h)
@@ -95,12 +94,13 @@ enum ms_rc mstx__clock_add(struct mstx_clocks *c, const struct mstx_segment *s, 
 static int by_ticks(const void *pa, const void *pb)
 {
     const struct mstx_knot *a = pa, *b = pb;
-    return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
+    return MS_ORDER(a->ticks, b->ticks, 0);
 }
 
-/* Of neighbours the one read most exactly stays; a point that would turn time back goes.  A run too
- * short for two points apart keeps its first and last: a rough slope is better than a guess. */
-static void thin(struct mstx_host_clock *c)
+/* Keeps, of knots that lie close together, the one with the smallest error of reading, and drops knots
+ * that would turn time back.  A run too short for two knots keeps the first and the last one: a rough
+ * slope is better than a guess. */
+static void thin_knots(struct mstx_host_clock *c)
 {
     const struct mstx_knot first = c->knot.p[0], end = c->knot.p[c->knot.n - 1];
     size_t out = 0;
@@ -129,7 +129,7 @@ bool mstx__clock_fit(struct mstx_host_clock *c)
     }
     qsort(c->knot.p, n, sizeof *c->knot.p, by_ticks);
     c->offset_ns = c->knot.p[0].real_ns - c->knot.p[0].mono_ns;
-    thin(c);
+    thin_knots(c);
     n = c->knot.n;
     for (size_t i = 0; i + 1 < n; i++) {
         struct mstx_knot *k = &c->knot.p[i];
@@ -143,19 +143,18 @@ bool mstx__clock_fit(struct mstx_host_clock *c)
 static int by_time(const void *pa, const void *pb)
 {
     const struct mstx_apart *a = pa, *b = pb;
-    return a->at_ns < b->at_ns ? -1 : a->at_ns > b->at_ns;
+    return MS_ORDER(a->at_ns, b->at_ns, 0);
 }
 
-static const double MOST_DRIFT = 200e-6; /* no clock is off by more */
-
-/* ns per ns between two points. */
+/* Returns the drift between two points, in ns per ns. */
 static double drift(const struct mstx_apart *a, const struct mstx_apart *b)
 {
     double d = (double)(b->offset_ns - a->offset_ns) / (double)(b->at_ns - a->at_ns);
     return d > MOST_DRIFT ? MOST_DRIFT : d < -MOST_DRIFT ? -MOST_DRIFT : d;
 }
 
-/* The line through the points on either side, before the first and behind the last through both. */
+/* Returns the offset at a time: interpolated between the points on either side of it; before the first
+ * and behind the last point, on the line through those two. */
 static int64_t on_line(const struct mstx_apart *p, size_t n, int64_t at_ns)
 {
     size_t i = 0;
@@ -167,7 +166,7 @@ static int64_t on_line(const struct mstx_apart *p, size_t n, int64_t at_ns)
     return from->offset_ns + (int64_t)(slope * (double)(at_ns - from->at_ns));
 }
 
-/* Could both be true of one clock? */
+/* True when one clock, with a drift that clocks have, can have both offsets. */
 static bool can_both_be(const struct mstx_apart *a, const struct mstx_apart *b)
 {
     const int64_t moved = llabs(a->offset_ns - b->offset_ns), took = llabs(a->at_ns - b->at_ns);
@@ -178,12 +177,10 @@ static bool can_both_be(const struct mstx_apart *a, const struct mstx_apart *b)
 static int by_certainty(const void *pa, const void *pb)
 {
     const struct mstx_apart *a = pa, *b = pb;
-    if (a->uncertainty_ns != b->uncertainty_ns)
-        return a->uncertainty_ns < b->uncertainty_ns ? -1 : 1;
-    return by_time(pa, pb);
+    return MS_ORDER(a->uncertainty_ns, b->uncertainty_ns, by_time(pa, pb));
 }
 
-/* Of the others the one that tells the slope best comes second. */
+/* Moves to the second place the point that, with the most certain one, bounds the slope best. */
 static void choose_second(struct mstx_apart *p, size_t n)
 {
     size_t best = 1;
@@ -203,7 +200,7 @@ static void choose_second(struct mstx_apart *p, size_t n)
         p[1] = chosen;
 }
 
-/* How far the line may be off, by its points alone. */
+/* Returns the uncertainty of the line at a time, from that of its points. */
 static double line_unsure(const struct mstx_apart *p, size_t n, int64_t at_ns)
 {
     size_t i = 0;
@@ -215,8 +212,8 @@ static double line_unsure(const struct mstx_apart *p, size_t n, int64_t at_ns)
     return fabs(1 - part) * (double)a->uncertainty_ns + fabs(part) * (double)b->uncertainty_ns;
 }
 
-/* Does it say nothing that the line does not say better?  A line that is surer there is not bent by it
- * as long as both can be true. */
+/* True when a point adds nothing to the line: the line passes it within their uncertainties.  A line that
+ * is more certain there is not bent by the point as long as both can be true. */
 static bool is_needless(const struct mstx_apart *p, size_t n, const struct mstx_apart *one)
 {
     const double off = fabs((double)(on_line(p, n, one->at_ns) - one->offset_ns));
@@ -224,8 +221,8 @@ static bool is_needless(const struct mstx_apart *p, size_t n, const struct mstx_
     return off <= own + (unsure < own ? unsure : 0);
 }
 
-/* The most certain points count; of the others one that the line through those passes by within what
- * it is unsure of teaches nothing, and one that would need a greater slope than a clock has is wrong. */
+/* Keeps the points that define the line, from the most certain one on.  Drops points that add nothing to
+ * the line, and points that would need a greater drift than clocks have, which are wrong. */
 static void thin_apart(struct mstx_host_clock *c)
 {
     struct mstx_apart *p = c->apart.p;
@@ -292,7 +289,7 @@ static int64_t along(double slope, uint64_t from, uint64_t to)
     return (int64_t)(ns > most ? most : ns < -most ? -most : ns);
 }
 
-/* The stretch in which no time can leave its range. */
+/* Keeps the line from the current knot to the next, as far as no time on it leaves the range of int64_t. */
 static void keep_line(struct mstx_host_clock *c)
 {
     const struct mstx_knot *k = &c->knot.p[c->at];
@@ -336,4 +333,332 @@ void mstx__clocks_free(struct mstx_clocks *c)
     for (size_t i = 0; i < c->host.n; i++)
         ms_vec_free(&c->host.p[i].apart);
     ms_vec_free(&c->host);
+}
+
+/* ---- clocks of several hosts from collectives ------------------------------- */
+
+/* Length of the window for which one line is fitted: quartz hardly changes its rate within two minutes.
+ * Chosen by hand; test_host_clocks checks the offsets found with it. */
+static const int64_t WINDOW_NS = INT64_C(120) * 1000000000;
+
+/* Bounds that one collective sets on the offset of a host, at times of the host's own clock. */
+struct bound {
+    int64_t low_at, low;
+    int64_t high_at, high;
+};
+typedef MS_VEC(struct bound) bounds;
+
+bool mstx__meeting_counts(const struct mstx_rec_comm *c)
+{
+    if (c->lib != MSTX_LIB_MPI) /* others return when the call is in the queue of a device */
+        return false;
+    switch (c->op) {
+    case MSTX_COMM_BARRIER:
+        return true;
+    case MSTX_COMM_ALLREDUCE:
+    case MSTX_COMM_REDUCE_SCATTER:
+    case MSTX_COMM_ALLGATHER:
+    case MSTX_COMM_ALLTOALL:
+        return c->count != 0; /* nothing to exchange, nothing to wait for */
+    default:
+        return false;
+    }
+}
+
+bool mstx__meeting_add(struct mstx_meetings *m, const struct mstx_meeting *one)
+{
+    const int64_t years_36 = (int64_t)1 << 60;
+    if (one->start < 0 || one->end < one->start || one->end > years_36)
+        return true;
+    struct mstx_meeting *slot = ms_vec_push(&m->list);
+    if (slot != NULL)
+        *slot = *one;
+    return slot != NULL;
+}
+
+/* ---- bounds ----------------------------------------------------------------- */
+
+static int by_call(const void *pa, const void *pb)
+{
+    const struct mstx_meeting *a = pa, *b = pb;
+    return MS_ORDER(a->uid, b->uid, MS_ORDER(a->seq, b->seq, (int)a->op - (int)b->op));
+}
+
+struct aligning {
+    struct mstx_meetings *m;
+    struct mstx_clocks *clocks;
+    struct mstx_host_clock *reference;
+    MS_VEC(uint8_t) known; /* by host: 1 when its offset from the reference is known */
+};
+
+static int64_t by_reference(const struct aligning *a, uint32_t host, int64_t t)
+{
+    const struct mstx_host_clock *k = &a->clocks->host.p[host];
+    return k->apart.n == 0 ? t : t + mstx__clock_shift(k, t) - a->reference->offset_ns;
+}
+
+/* Finds the bounds from the calls [from, to), which are one collective; false: it sets none. */
+static bool bound_of(const struct aligning *a, size_t from, size_t to, uint32_t host,
+                     struct bound *b)
+{
+    int64_t came = INT64_MIN, left = INT64_MAX; /* of the hosts that are known */
+    b->low_at = INT64_MAX;
+    b->high_at = INT64_MIN;
+    for (size_t i = from; i < to; i++) {
+        const struct mstx_meeting *m = &a->m->list.p[i];
+        if (m->host == host) {
+            b->low_at = m->end < b->low_at ? m->end : b->low_at;
+            b->high_at = m->start > b->high_at ? m->start : b->high_at;
+        } else if (a->known.p[m->host] != 0) {
+            const int64_t start = by_reference(a, m->host, m->start);
+            const int64_t end = by_reference(a, m->host, m->end);
+            came = start > came ? start : came;
+            left = end < left ? end : left;
+        }
+    }
+    if (came == INT64_MIN || b->low_at == INT64_MAX)
+        return false;
+    b->low = came - b->low_at;
+    b->high = left - b->high_at;
+    return true;
+}
+
+static int by_low_time(const void *pa, const void *pb)
+{
+    const struct bound *a = pa, *b = pb;
+    return MS_ORDER(a->low_at, b->low_at, 0);
+}
+
+static enum ms_rc collect_bounds(const struct aligning *a, uint32_t host, bounds *out,
+                                 struct ms_err *err)
+{
+    const struct mstx_meeting *p = a->m->list.p;
+    const size_t n = a->m->list.n;
+    out->n = 0;
+    for (size_t from = 0, to; from < n; from = to) {
+        struct bound b;
+        for (to = from + 1; to < n && by_call(&p[from], &p[to]) == 0;)
+            to++;
+        if (!bound_of(a, from, to, host, &b))
+            continue;
+        struct bound *slot = ms_vec_push(out);
+        if (slot == NULL)
+            return ms_no_memory(err);
+        *slot = b;
+    }
+    ms_vec_sort(out, by_low_time);
+    return MS_OK;
+}
+
+/* ---- a line between them ----------------------------------------------------- */
+
+struct line {
+    int64_t at, offset;   /* the line goes through this point */
+    double slope;         /* ns per ns */
+    double room;          /* to the nearest bound on either side; negative: they contradict */
+    int64_t edge[2];      /* offsets of the flattest and the steepest line that fit as well, */
+    double edge_slope[2]; /* through the same time, and their slopes */
+};
+
+static int64_t line_offset(const struct line *l, int64_t offset, double slope, int64_t t)
+{
+    return offset + (int64_t)(slope * (double)(t - l->at));
+}
+
+/* Places the line of the given slope as far from the lower as from the upper bounds. */
+static void place_line(const struct bound *b, size_t n, struct line *l)
+{
+    double low = -INFINITY, high = INFINITY;
+    l->at = b[0].low_at;
+    const int64_t base = b[0].low;
+    for (size_t i = 0; i < n; i++) {
+        low = fmax(low, (double)(b[i].low - base) - l->slope * (double)(b[i].low_at - l->at));
+        high = fmin(high, (double)(b[i].high - base) - l->slope * (double)(b[i].high_at - l->at));
+    }
+    l->offset = base + (int64_t)((low + high) / 2);
+    l->room = (high - low) / 2;
+}
+
+/* Finds the last slope on one side with which a line still fits: an edge of what can be true. */
+static void find_edge(const struct bound *b, size_t n, struct line *best, int side)
+{
+    double good = best->slope, bad = side == 0 ? -MOST_DRIFT : MOST_DRIFT;
+    struct line l = {0};
+    for (int i = 0; i < 30 && n > 1 && best->room > 0; i++) {
+        l.slope = (good + bad) / 2;
+        place_line(b, n, &l);
+        if (l.room >= 0)
+            good = l.slope;
+        else
+            bad = l.slope;
+    }
+    l.slope = good;
+    place_line(b, n, &l);
+    best->edge[side] = l.offset;
+    best->edge_slope[side] = good;
+}
+
+/* Finds the line with the most room, by ternary search: the room is a concave function of the slope. */
+static struct line fit_line(const struct bound *b, size_t n)
+{
+    double from = -MOST_DRIFT, to = MOST_DRIFT;
+    struct line l = {0}, r = {0};
+    for (int i = 0; i < 60 && n > 1; i++) {
+        l.slope = from + (to - from) / 3;
+        r.slope = to - (to - from) / 3;
+        place_line(b, n, &l);
+        place_line(b, n, &r);
+        if (l.room < r.room)
+            from = l.slope;
+        else
+            to = r.slope;
+    }
+    l.slope = n > 1 ? (from + to) / 2 : 0;
+    place_line(b, n, &l);
+    for (int i = 0; i < 2; i++)
+        find_edge(b, n, &l, i);
+    return l;
+}
+
+static bool add_point(struct mstx_host_clock *c, const struct line *l, int64_t at)
+{
+    const int64_t offset = line_offset(l, l->offset, l->slope, at);
+    int64_t unsure = (int64_t)fabs(l->room) + 1;
+    for (int i = 0; i < 2; i++) {
+        const int64_t off = llabs(line_offset(l, l->edge[i], l->edge_slope[i], at) - offset);
+        unsure = off > unsure ? off : unsure;
+    }
+    struct mstx_apart *slot = ms_vec_push(&c->apart);
+    if (slot != NULL)
+        *slot = (struct mstx_apart){at, offset, unsure, MSTX_APART_MEETINGS};
+    return slot != NULL;
+}
+
+/* A line for each window; points at its middle, and at both ends of the run. */
+static bool add_lines(struct mstx_host_clock *c, const bounds *b)
+{
+    const int64_t first = b->p[0].low_at, last = b->p[b->n - 1].low_at;
+    for (size_t from = 0, to; from < b->n; from = to) {
+        for (to = from + 1; to < b->n && b->p[to].low_at - b->p[from].low_at < WINDOW_NS;)
+            to++;
+        if (b->p[b->n - 1].low_at - b->p[to - 1].low_at < WINDOW_NS / 4)
+            to = b->n; /* a short rest would give a poor slope */
+        const struct line l = fit_line(&b->p[from], to - from);
+        const int64_t begin = b->p[from].low_at, end = b->p[to - 1].low_at;
+        const bool is_one = begin == first && end == last;
+        if ((begin == first && !add_point(c, &l, begin)) ||
+            (!is_one && !add_point(c, &l, begin + (end - begin) / 2)) ||
+            (end == last && end != begin && !add_point(c, &l, end)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- measured by pings ------------------------------------------------------- */
+
+/* Returns the error of reading the clock in two steps, ticks and time. */
+static int64_t reading_error(const struct mstx_host_clock *c)
+{
+    double most = 0;
+    for (size_t i = 0; i < c->knot.n; i++)
+        most = fmax(most, (double)c->knot.p[i].width * c->knot.p[i].slope / 2);
+    return most < 1e9 ? (int64_t)most : 0;
+}
+
+/* Moves offsets that contradict the bounds by more than their uncertainty to the nearest bound. */
+static void verify_offsets(const struct aligning *a, struct mstx_host_clock *c, const bounds *b)
+{
+    int64_t low = INT64_MIN, high = INT64_MAX, unsure = 0;
+    const int64_t reading = reading_error(c) + reading_error(a->reference);
+    for (size_t i = 0; i < c->apart.n; i++)
+        unsure = c->apart.p[i].uncertainty_ns > unsure ? c->apart.p[i].uncertainty_ns : unsure;
+    for (size_t i = 0; i < b->n; i++) {
+        const struct bound *k = &b->p[i];
+        const int64_t under = k->low - (mstx__clock_shift(c, k->low_at) - a->reference->offset_ns);
+        const int64_t over = k->high - (mstx__clock_shift(c, k->high_at) - a->reference->offset_ns);
+        low = under > low ? under : low;
+        high = over < high ? over : high;
+    }
+    unsure += reading;
+    const int64_t move = low > unsure ? low : high < -unsure ? high : 0;
+    for (size_t i = 0; move != 0 && i < c->apart.n; i++) {
+        c->apart.p[i].offset_ns += move;
+        c->apart.p[i].method = MSTX_APART_CORRECTED;
+    }
+}
+
+/* ---- all hosts --------------------------------------------------------------- */
+
+/* Adds a point to the reference clock, so that offsets are listed with the clock they refer to. */
+static enum ms_rc name_reference(struct aligning *a, struct ms_err *err)
+{
+    struct mstx_host_clock *c = a->reference;
+    const struct line none = {.at = a->m->list.p[0].start};
+    if (c->apart.n != 0)
+        return MS_OK;
+    c->reference_ns = c->offset_ns;
+    if (!add_point(c, &none, none.at))
+        return ms_no_memory(err);
+    c->apart.p[0].uncertainty_ns = 0;
+    return MS_OK;
+}
+
+/* Learns the offset of a host that shares collectives with a host whose offset is known. */
+static enum ms_rc learn_one(struct aligning *a, uint32_t host, bounds *b, bool *learned,
+                            struct ms_err *err)
+{
+    struct mstx_host_clock *c = &a->clocks->host.p[host];
+    MS_TRY(collect_bounds(a, host, b, err));
+    if (b->n == 0)
+        return MS_OK;
+    if (!add_lines(c, b))
+        return ms_no_memory(err);
+    c->reference_ns = a->reference->offset_ns;
+    a->known.p[host] = 1;
+    *learned = true;
+    return name_reference(a, err);
+}
+
+static enum ms_rc learn_all(struct aligning *a, bounds *b, struct ms_err *err)
+{
+    const uint32_t n = (uint32_t)a->clocks->host.n;
+    bool learned = true;
+    for (uint32_t i = 0; i < n; i++) {
+        struct mstx_host_clock *c = &a->clocks->host.p[i];
+        if (c->apart.n == 0 || c == a->reference)
+            continue;
+        MS_TRY(collect_bounds(a, i, b, err));
+        verify_offsets(a, c, b);
+    }
+    while (learned) {
+        learned = false;
+        for (uint32_t i = 0; i < n; i++) {
+            if (a->known.p[i] == 0)
+                MS_TRY(learn_one(a, i, b, &learned, err));
+        }
+    }
+    return MS_OK;
+}
+
+enum ms_rc mstx__meetings_align(struct mstx_meetings *m, struct mstx_clocks *c, size_t reference,
+                                struct ms_err *err)
+{
+    struct aligning a = {.m = m, .clocks = c, .reference = &c->host.p[reference]};
+    bounds b = {0};
+    if (m->list.n == 0)
+        return MS_OK;
+    qsort(m->list.p, m->list.n, sizeof *m->list.p, by_call);
+    if (!ms_vec_reserve(&a.known, c->host.n))
+        return ms_no_memory(err);
+    a.known.n = c->host.n;
+    for (size_t i = 0; i < c->host.n; i++) {
+        const struct mstx_host_clock *k = &c->host.p[i];
+        /* one boot has one steady clock, however its processes read it */
+        a.known.p[i] =
+            k->apart.n != 0 || memcmp(k->boot_id, a.reference->boot_id, sizeof k->boot_id) == 0;
+    }
+    enum ms_rc rc = learn_all(&a, &b, err);
+    ms_vec_free(&b);
+    ms_vec_free(&a.known);
+    return rc;
 }

@@ -1,79 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_read: what a capture on disk holds, checked before use: which process
- * directories there are, their segments in order, their texts, and what their
- * ticks mean as time.  Only mstx/tl_*.c include this.
+ * host_clocks: what the ticks of a capture mean as time.  All processes of one boot read the same
+ * counter, so their calibration points make one clock: between two points time is a straight line, and
+ * ranks of one host keep their true order.  The steady clock gives the slope; the wall clock is read
+ * once, because it may jump.
+ *
+ * Clocks of several hosts are aligned by what their ranks did together.
+ * Nobody leaves a barrier, an allreduce and their like before the last has entered.  With S and E
+ * for start and end by the host's own clock, and theta for what the reference is ahead of it:
+ *
+ *     S_reference - E_here  <=  theta  <=  E_reference - S_here
+ *
+ *     theta │ ▼   ▼  ▼ ▼    ▼      upper bounds, one for each call
+ *           │ ──────────────────   the line with the greatest distance from both
+ *           │   ▲  ▲   ▲  ▲  ▲     lower bounds
+ *           └──────────────────► time
+ *
+ * Hosts whose clocks nobody measured get a line for each two minutes; of those that were measured
+ * it is checked, and put right where the bounds forbid what was measured.
  */
-#ifndef MSTX_TL_READ_H
-#define MSTX_TL_READ_H
+#ifndef MSTX_READ_HOST_CLOCKS_H
+#define MSTX_READ_HOST_CLOCKS_H
 
-#include "mstx/capture.h"
+#include "mstx/format/comm.h"
+#include "mstx/read/segment.h"
 
-#include "probe/base/arena.h"
-#include "probe/base/io.h"
 #include "probe/base/vec.h"
-
-/* Where a reader puts what is wrong with a file; it goes on with the others.  err is cleared. */
-typedef void (*mstx_problem_fn)(void *ctx, const char *file, struct ms_err *err);
-struct mstx_problems {
-    mstx_problem_fn fn;
-    void *ctx;
-};
-void mstx__problem(const struct mstx_problems *to, const char *file, struct ms_err *err);
-/* The same with a text made here. */
-void mstx__problem_text(const struct mstx_problems *to, const char *file, const char *fmt, ...)
-    MS_PRINTF(3, 4);
-
-/* ---- one segment ------------------------------------------------------------ */
-
-struct mstx_segment {
-    char *path;
-    struct ms_file file;
-    struct mstx_seg head; /* a copy, checked */
-    const struct mstx_rec *rec;
-    uint64_t n;            /* complete records at rec; in strings.seg bytes */
-    struct mstx_rec *copy; /* where the writer may reuse the file while we read */
-};
-
-/* kind is the one expected.  Fails with what is wrong with which header field; a file that is cut off
- * gives what is left and is told to `to`. */
-enum ms_rc mstx__segment_open(struct mstx_segment *s, const char *path, uint32_t kind,
-                              const struct mstx_problems *to, struct ms_err *err) MS_MUST_USE;
-void mstx__segment_close(struct mstx_segment *s);
-
-/* ---- one process ------------------------------------------------------------ */
-
-struct mstx_proc {
-    char *dir;
-    MS_VEC(struct mstx_segment) seg; /* by ring, then part */
-    struct mstx_segment strings;
-    bool has_strings;
-};
-
-/* Every process directory below root, in natural order of their paths.  Snapshots lie in a run of
- * their own and are passed over. */
-struct mstx_procs {
-    MS_VEC(struct mstx_proc) list;
-};
-enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, struct ms_err *err) MS_MUST_USE;
-void mstx__procs_free(struct mstx_procs *p);
-/* Open all segments of one; unreadable ones are told to `to` and left out. */
-enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to,
-                           struct ms_err *err) MS_MUST_USE;
-void mstx__proc_close(struct mstx_proc *p);
-
-/* ---- texts ------------------------------------------------------------------ */
-
-/* One entry of strings.seg: head is a copy, text lies in the file. */
-struct mstx_entry {
-    struct mstx_text head;
-    struct ms_str text;
-};
-/* *at is where to read, 0 to begin; false at the end.  Damage ends the walk and is told to `to`. */
-bool mstx__entry_next(const struct mstx_segment *s, uint64_t *at, struct mstx_entry *e,
-                      const struct mstx_problems *to);
-
-/* ---- clock ------------------------------------------------------------------ */
 
 /* Ticks of one host to Unix nanoseconds: straight between calibration points. */
 struct mstx_knot {
@@ -82,10 +34,10 @@ struct mstx_knot {
     uint64_t width;
     double slope; /* ns per tick up to the next knot */
 };
-/* What the steady clock of rank 0's host is ahead of this one, at a time of this one. */
+/* Offset of the steady clock of rank 0's host from this one, at a time of this one. */
 enum mstx_apart_method {
     MSTX_APART_PINGS,     /* messages there and back */
-    MSTX_APART_MEETINGS,  /* what ranks did together: see tl_meet.h */
+    MSTX_APART_MEETINGS,  /* what ranks did together: see the picture above */
     MSTX_APART_CORRECTED, /* pings, moved where that showed them to be wrong */
 };
 struct mstx_apart {
@@ -113,15 +65,15 @@ struct mstx_clocks {
 
 /* The clock a segment's ticks belong to, made when it is new; NULL when out of memory. */
 struct mstx_host_clock *mstx__clock_of(struct mstx_clocks *c, const struct mstx_seg *h);
-/* Take the calibration of a segment: of its header, and of its records in ring 0. */
+/* Adds the calibration of a segment: of its header, and of its records when it is of ring 0. */
 enum ms_rc mstx__clock_add(struct mstx_clocks *c, const struct mstx_segment *s,
                            struct ms_err *err) MS_MUST_USE;
-/* After the last point. false: the host has no usable point, its times are guessed. */
+/* Fits the clock after its last knot was added; false: the host has no usable knot, its times are guessed. */
 bool mstx__clock_fit(struct mstx_host_clock *c);
-/* What makes wall-clock time of a time of the steady clock. */
+/* Returns what is added to a time of the steady clock to make wall-clock time of it. */
 int64_t mstx__clock_shift(const struct mstx_host_clock *c, int64_t mono_ns);
 int64_t mstx__clock_look_up(struct mstx_host_clock *c, uint64_t ticks);
-/* After all are fitted: hosts that were measured follow the clock of this one. */
+/* Makes hosts with measured offsets follow the clock of the reference, after all clocks were fitted. */
 void mstx__clocks_align(struct mstx_clocks *c, const struct mstx_host_clock *reference);
 /* Ticks by the steady clock of the host, and by the wall clock of the reference. */
 static inline int64_t mstx__clock_steady(struct mstx_host_clock *c, uint64_t ticks)
@@ -133,5 +85,25 @@ static inline int64_t mstx__clock_steady(struct mstx_host_clock *c, uint64_t tic
 }
 int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks);
 void mstx__clocks_free(struct mstx_clocks *c);
+
+/* ---- several hosts ------------------------------------------------------------ */
+
+/* One rank in one call. */
+struct mstx_meeting {
+    uint64_t uid; /* of the communicator */
+    uint32_t seq, host;
+    int64_t start, end; /* by the steady clock of the host */
+    uint8_t op;
+};
+struct mstx_meetings {
+    MS_VEC(struct mstx_meeting) list;
+};
+/* True when the return of the call proves that all ranks have entered it. */
+bool mstx__meeting_counts(const struct mstx_rec_comm *c);
+/* Adds a call, unless its times are out of the range of clocks; false: no memory. */
+bool mstx__meeting_add(struct mstx_meetings *m, const struct mstx_meeting *one);
+/* Aligns hosts by their collectives, after the clocks were fitted and aligned.  Sorts the list. */
+enum ms_rc mstx__meetings_align(struct mstx_meetings *m, struct mstx_clocks *c, size_t reference,
+                                struct ms_err *err) MS_MUST_USE;
 
 #endif

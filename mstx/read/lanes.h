@@ -1,34 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_lanes: records of one process become events, lane by lane.
+ * lanes: the events of one process by lanes, in ticks.
  *
- * An END tells the ticks of its BEGIN, so (id, ticks) names a range and a lost
- * BEGIN is no loss.  The begin is remembered in a small table; what does not
- * find its other half there (ended by another thread, pushed out of the table)
- * goes to two lists that are sorted and merged when all rings have been read.
- *
- *     CALL that ended in place ──► lane ─────────────► complete
- *     BEGIN ──► lane + table ──(END of the same ring)──► complete
- *                     │ pushed out
- *                     ▼
- *                   open list ═══ merge by (id, ticks) ═══ end list ◄── END of another ring
- *                     │ no partner                            │ no partner
- *                     ▼                                       ▼
- *                 unfinished                             start lost
+ * A lane is a thread in a domain, a counter, a heap or a stream of a device: what becomes a track of
+ * run.db.  Records become events of lanes in records.c, memory_tracks.c and device_times.c.
  */
-#ifndef MSTX_TL_LANES_H
-#define MSTX_TL_LANES_H
+#ifndef MSTX_READ_LANES_H
+#define MSTX_READ_LANES_H
 
-#include "mstx/tl_args.h"
-#include "mstx/tl_comm.h"
-#include "mstx/tl_read.h"
-#include "mstx/tl_texts.h"
+#include "mstx/format/comm.h"
+#include "mstx/format/event.h"
+#include "mstx/read/args.h"
+#include "mstx/read/host_clocks.h"
+#include "mstx/read/texts.h"
 
 /* An event in ticks, in order of its begin. */
 struct mstx_raw {
     uint64_t begin, end; /* end is 0 as long as it is open */
     uint64_t id;
-    uint32_t name;  /* id in run.db */
+    uint32_t name;  /* id in the sink of texts */
     uint32_t extra; /* 1 + place in extras, 0: none */
     uint8_t kind, flags;
 };
@@ -47,7 +37,7 @@ struct mstx_comm_parts {
 struct mstx_lane {
     enum mstx_track_kind kind;
     uint32_t tid;
-    uint32_t domain, name, unit; /* ids in run.db */
+    uint32_t domain, name, unit; /* ids in the sink of texts */
     MS_VEC(struct mstx_raw) ev;
     uint64_t last; /* begin of the last event */
     bool is_sorted;
@@ -67,7 +57,7 @@ struct mstx_loose_end {
     uint8_t kind;
 };
 
-/* Memory records of all rings, for tl_memory. */
+/* Memory records of all rings, for memory_tracks.c. */
 struct mstx_mem_event {
     uint64_t ticks, id, heap, address, size;
     uint32_t device, domain, tid, name;
@@ -75,7 +65,7 @@ struct mstx_mem_event {
     bool by_pointer, stays;
 };
 
-/* DEVICE and STREAM records of all rings, for tl_device. */
+/* DEVICE and STREAM records of all rings, for device_times.c. */
 struct mstx_device_time {
     uint64_t id, begin, ns; /* begin: ticks of the MARK or BEGIN */
     bool is_end;
@@ -118,14 +108,36 @@ enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct ms_err *err) MS_MUST_USE
 /* Forget everything, for another process. */
 void mstx__lanes_reset(struct mstx_lanes *l, struct mstx_texts *t);
 void mstx__lanes_free(struct mstx_lanes *l);
-/* Read one segment; those of a ring one after the other, a new ring with is_first. */
-void mstx__lanes_read(struct mstx_lanes *l, const struct mstx_segment *s, bool is_first);
-/* After the last segment: bring loose halves together, sort what is not in order. */
-void mstx__lanes_finish(struct mstx_lanes *l);
-/* A new lane, and an event at its end; used by tl_memory too.  NULL when out of memory. */
+/* A new lane; NULL when out of memory. */
 struct mstx_lane *mstx__lane_add(struct mstx_lanes *l, enum mstx_track_kind kind, uint32_t tid,
                                  uint32_t domain, uint32_t name, uint32_t *index);
-struct mstx_raw *mstx__lane_event(struct mstx_lanes *l, uint32_t lane, uint64_t begin);
+/* A new event at the end of a lane; NULL when out of memory. */
+static inline struct mstx_raw *mstx__lane_event(struct mstx_lanes *l, uint32_t lane, uint64_t begin)
+{
+    struct mstx_lane *to = &l->lane.p[lane];
+    struct mstx_raw *raw = ms_vec_push(&to->ev);
+    if (raw == NULL) {
+        l->no_memory = true;
+        return NULL;
+    }
+    *raw = (struct mstx_raw){.begin = begin};
+    to->is_sorted &= begin >= to->last;
+    to->last = begin;
+    return raw;
+}
+
+/* The place of a new extra for an event; NULL when out of memory. */
+static inline struct mstx_extra *mstx__extra(struct mstx_lanes *l, uint32_t *extra)
+{
+    struct mstx_extra *x = ms_vec_push(&l->extra);
+    if (x == NULL) {
+        l->no_memory = true;
+        return NULL;
+    }
+    *x = (struct mstx_extra){0};
+    *extra = (uint32_t)l->extra.n;
+    return x;
+}
 /* The time of a lane's event, which is given in ticks or by the steady clock. */
 int64_t mstx__lane_ns(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t);
 /* The same by the steady clock of the host. */
@@ -137,11 +149,5 @@ static inline int64_t mstx__lane_steady(const struct mstx_lane *lane, struct mst
         return mstx__clock_steady(c, t);
     return (int64_t)(t < most ? t : most);
 }
-/* The place of a new extra for an event. */
-struct mstx_extra *mstx__extra(struct mstx_lanes *l, uint32_t *extra);
-/* Heaps and regions of the process as lanes: address ranges, and bytes in use and reserved. */
-void mstx__memory_lanes(struct mstx_lanes *l);
-/* Device times of marks and ranges with a stream, as lanes of their streams. */
-void mstx__device_lanes(struct mstx_lanes *l);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_memory: what allocators told about heaps and regions, as tracks.
+ * memory_tracks: what allocators told about heaps and regions, as tracks.
  *
  * One pool per domain and device has three: the address ranges with their life
  * times, the bytes of all regions in use and the bytes of all heaps.  A region is
  * ended by its handle or its address, whichever the program used, and by the end
  * of its heap.
  */
-#include "mstx/tl_lanes.h"
+#include "mstx/read/memory_tracks.h"
 
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static size_t probe(const struct place_map *m, uint64_t key)
     return at;
 }
 
-static bool grow(struct place_map *m)
+static bool grow_map(struct place_map *m)
 {
     struct place_map bigger = {.size = m->size != 0 ? 2 * m->size : 256, .used = m->used};
     bigger.slot = ms_calloc(bigger.size, sizeof *bigger.slot);
@@ -50,7 +51,7 @@ static bool grow(struct place_map *m)
 /* The latest place put for a key counts. */
 static bool map_put(struct place_map *m, uint64_t key, size_t place)
 {
-    if (2 * (m->used + 1) > m->size && !grow(m))
+    if (2 * (m->used + 1) > m->size && !grow_map(m))
         return false;
     size_t at = probe(m, key);
     m->used += m->slot[at].place == 0;
@@ -95,11 +96,11 @@ static bool add_lane(struct memory *m, struct pool *p, enum mstx_track_kind kind
 {
     char text[64];
     int n = snprintf(text, sizeof text, "%s, device %u", what, p->device);
-    struct mstx_writer *w = m->l->texts->w;
-    uint32_t name = mstx__writer_text(w, (struct ms_str){text, (uint32_t)n});
+    const struct mstx_texts *t = m->l->texts;
+    uint32_t name = t->to->put(t->to->ctx, (struct ms_str){text, (uint32_t)n});
     struct mstx_lane *made = mstx__lane_add(m->l, kind, 0, p->domain, name, lane);
     if (made != NULL && kind == MSTX_TRACK_COUNTER)
-        made->unit = mstx__writer_text(w, MS_STR("bytes"));
+        made->unit = t->to->put(t->to->ctx, MS_STR("bytes"));
     return made != NULL;
 }
 
@@ -126,7 +127,7 @@ static struct pool *pool_of(struct memory *m, const struct mstx_mem_event *e, ui
     return slot;
 }
 
-static void sample(struct memory *m, uint32_t lane, uint64_t ticks, uint64_t value)
+static void add_sample(struct memory *m, uint32_t lane, uint64_t ticks, uint64_t value)
 {
     uint32_t extra;
     struct mstx_raw *raw = mstx__lane_event(m->l, lane, ticks);
@@ -140,12 +141,12 @@ static void sample(struct memory *m, uint32_t lane, uint64_t ticks, uint64_t val
     raw->kind = MSTX_EV_COUNTER;
 }
 
-static void account(struct memory *m, const struct block *b, uint64_t ticks, bool add)
+static void account_block(struct memory *m, const struct block *b, uint64_t ticks, bool add)
 {
     struct pool *p = &m->pool.p[b->pool];
     uint64_t *total = b->is_heap ? &p->heap_bytes : &p->used_bytes;
     *total = add ? *total + b->size : *total - b->size;
-    sample(m, b->is_heap ? p->reserved : p->in_use, ticks, *total);
+    add_sample(m, b->is_heap ? p->reserved : p->in_use, ticks, *total);
 }
 
 /* ---- heaps and regions ------------------------------------------------------ */
@@ -156,7 +157,7 @@ static void end_block(struct memory *m, size_t at, uint64_t ticks)
     if (b->end != 0)
         return;
     b->end = ticks;
-    account(m, b, ticks, false);
+    account_block(m, b, ticks, false);
 }
 
 /* The place of what an event is about, by its address or its handle. */
@@ -176,7 +177,7 @@ static void add_block(struct memory *m, const struct block *from)
         return;
     }
     *b = *from;
-    account(m, b, b->begin, true);
+    account_block(m, b, b->begin, true);
 }
 
 /* The region at an address has another size from now on. */
@@ -239,7 +240,7 @@ static void name_block(struct memory *m, const struct mstx_mem_event *e)
         m->block.p[at].name = e->name;
 }
 
-static void show(struct memory *m, const struct block *b, uint32_t heap, uint32_t region)
+static void show_block(struct memory *m, const struct block *b, uint32_t heap, uint32_t region)
 {
     uint32_t extra;
     struct mstx_raw *raw = mstx__lane_event(m->l, m->pool.p[b->pool].ranges, b->begin);
@@ -257,10 +258,10 @@ static void show(struct memory *m, const struct block *b, uint32_t heap, uint32_
 static int by_ticks(const void *pa, const void *pb)
 {
     const struct mstx_mem_event *a = pa, *b = pb;
-    return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
+    return MS_ORDER(a->ticks, b->ticks, 0);
 }
 
-static void take(struct memory *m, const struct mstx_mem_event *e)
+static void take_record(struct memory *m, const struct mstx_mem_event *e)
 {
     if (e->type == MSTX_REC_REGION && e->by_pointer)
         resize_block(m, e);
@@ -281,11 +282,11 @@ void mstx__memory_lanes(struct mstx_lanes *l)
         return;
     qsort(l->memory.p, l->memory.n, sizeof *l->memory.p, by_ticks);
     for (size_t i = 0; i < l->memory.n && !l->no_memory; i++)
-        take(&m, &l->memory.p[i]);
-    uint32_t heap = mstx__writer_text(l->texts->w, MS_STR("heap"));
-    uint32_t region = mstx__writer_text(l->texts->w, MS_STR("region"));
+        take_record(&m, &l->memory.p[i]);
+    uint32_t heap = l->texts->to->put(l->texts->to->ctx, MS_STR("heap"));
+    uint32_t region = l->texts->to->put(l->texts->to->ctx, MS_STR("region"));
     for (size_t i = 0; i < m.block.n && !l->no_memory; i++)
-        show(&m, &m.block.p[i], heap, region);
+        show_block(&m, &m.block.p[i], heap, region);
     ms_vec_free(&m.pool);
     ms_vec_free(&m.block);
     ms_free(m.heap.slot);

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_find: finds the process directories of a run and opens their segments in
+ * processes: finds the process directories of a run and opens their segments in
  * the order in which they were written.
  *
  * A process directory is any directory that holds segment files, at most a few
  * levels below the run, so moved and renamed captures are found as well.
  */
-#include "mstx/tl_read.h"
+#include "mstx/read/processes.h"
+
+#include "mstx/read/control.h"
 
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { LEVELS_MAX = 4, STAGED_LINE_MAX = 4096 };
 
@@ -33,7 +37,7 @@ static enum ms_rc add_proc(struct mstx_procs *p, const char *dir, struct ms_err 
 
 static enum ms_rc find_below(struct mstx_procs *p, const char *dir, int level, struct ms_err *err);
 
-static enum ms_rc descend(struct mstx_procs *p, const char *dir, struct ms_str name, int level,
+static enum ms_rc find_in(struct mstx_procs *p, const char *dir, struct ms_str name, int level,
                           struct ms_err *err)
 {
     if (level >= LEVELS_MAX || ms_str_is(name, MSTX_SNAPSHOTS))
@@ -56,7 +60,7 @@ static enum ms_rc find_below(struct mstx_procs *p, const char *dir, int level, s
         struct ms_str name = list.names.p[i];
         holds_segments |= is_segment_name(name) || ms_str_is(name, MSTX_STAGED);
         if (!is_segment_name(name))
-            rc = descend(p, dir, name, level, err);
+            rc = find_in(p, dir, name, level, err);
     }
     if (rc == MS_OK && holds_segments)
         rc = add_proc(p, dir, err);
@@ -86,8 +90,8 @@ void mstx__procs_free(struct mstx_procs *p)
 
 /* A file that was listed and is gone is no problem: a recorder moves what it staged, and removes
  * what it prepared and did not need.  A gap that this leaves is told of later. */
-static enum ms_rc tell(enum ms_rc rc, const char *path, const struct mstx_problems *to,
-                       struct ms_err *err)
+static enum ms_rc note_failure(enum ms_rc rc, const char *path, const struct mstx_problems *to,
+                               struct ms_err *err)
 {
     if (rc == MS_OK || rc == MS_E_NOMEM)
         return rc;
@@ -106,7 +110,7 @@ static enum ms_rc open_strings(struct mstx_proc *p, const char *dir, const struc
         return MS_E_NOMEM;
     enum ms_rc rc = mstx__segment_open(&p->strings, path, MSTX_KIND_STRINGS, to, &err);
     p->has_strings = rc == MS_OK;
-    rc = tell(rc, path, to, &err);
+    rc = note_failure(rc, path, to, &err);
     ms_free(path);
     return rc;
 }
@@ -117,7 +121,7 @@ static enum ms_rc open_ring(struct mstx_proc *p, const char *path, const struct 
     struct mstx_segment s;
     enum ms_rc rc = mstx__segment_open(&s, path, MSTX_KIND_RING, to, &err);
     if (rc != MS_OK)
-        return tell(rc, path, to, &err);
+        return note_failure(rc, path, to, &err);
     bool in_use = s.head.part != 0;
     struct mstx_segment *slot = in_use ? ms_vec_push(&p->seg) : NULL;
     if (slot == NULL)
@@ -165,12 +169,10 @@ static int by_ring_and_part(const void *pa, const void *pb)
 {
     const struct mstx_seg *a = &((const struct mstx_segment *)pa)->head;
     const struct mstx_seg *b = &((const struct mstx_segment *)pb)->head;
-    if (a->ring != b->ring)
-        return a->ring < b->ring ? -1 : 1;
-    return a->part < b->part ? -1 : a->part > b->part;
+    return MS_ORDER(a->ring, b->ring, MS_ORDER(a->part, b->part, 0));
 }
 
-/* Copied and staged at the same moment, a segment may be found twice: the longer one stays. */
+/* Keeps the longer copy of a segment that is found twice, because it was being moved from the stage. */
 static void drop_doubles(struct mstx_proc *p)
 {
     size_t out = 0;
@@ -247,8 +249,7 @@ enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to, 
     ms_free(staged);
     if (rc != MS_OK)
         return ms_fail(err, rc, "%s: %s", p->dir, ms_rc_text(rc));
-    if (p->seg.n != 0)
-        qsort(p->seg.p, p->seg.n, sizeof *p->seg.p, by_ring_and_part);
+    ms_vec_sort(&p->seg, by_ring_and_part);
     drop_doubles(p);
     tell_gaps(p, to);
     return MS_OK;
@@ -262,4 +263,66 @@ void mstx__proc_close(struct mstx_proc *p)
     if (p->has_strings)
         mstx__segment_close(&p->strings);
     p->has_strings = false;
+}
+
+/* ---- how a process ended ------------------------------------------------------ */
+
+/* exec() keeps pid and start of a process and runs nothing of the old image: what that left looks as
+ * if it had been killed, but for a younger capture of the very same process beside it. */
+
+/* The ring of the process is its first file. */
+static bool read_first(const char *dir, struct mstx_seg *head)
+{
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/" MSTX_SEG_NAME, dir, 0u, 1u);
+    int fd = n > 0 && (size_t)n < sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    bool ok = fd >= 0 && read(fd, head, sizeof *head) == (ssize_t)sizeof *head;
+    if (fd >= 0)
+        close(fd);
+    return ok && mstx_seg_check(head, sizeof *head, MSTX_KIND_RING) == MSTX_SEG_GOOD;
+}
+
+static bool is_younger_image(const struct mstx_seg *old, const char *dir)
+{
+    struct mstx_seg young;
+    return read_first(dir, &young) && young.pid == old->pid &&
+           young.start_jiffies == old->start_jiffies && young.start_ns > old->start_ns &&
+           memcmp(young.boot_id, old->boot_id, sizeof young.boot_id) == 0;
+}
+
+/* Directories are called HOST.PID.TAG. */
+static bool was_replaced(const struct mstx_procs *all, size_t place, const struct mstx_seg *head)
+{
+    const char *own = all->list.p[place].dir;
+    const char *tag = strrchr(own, '.');
+    const size_t n = tag != NULL ? (size_t)(tag - own) + 1 : 0;
+    for (size_t i = 0; i < all->list.n && n != 0; i++) {
+        const char *dir = all->list.p[i].dir;
+        if (i != place && strncmp(dir, own, n) == 0 && is_younger_image(head, dir))
+            return true;
+    }
+    return false;
+}
+
+/* Which can be told on its own host alone, and among processes that we see. */
+static bool is_in_sight(const struct mstx_seg *head)
+{
+    char host[sizeof head->host] = "";
+    struct stat ns;
+    if (gethostname(host, sizeof host - 1) != 0 || strcmp(host, head->host) != 0)
+        return false;
+    return head->pid_ns == 0 || stat("/proc/self/ns/pid", &ns) != 0 ||
+           head->pid_ns == (uint64_t)ns.st_ino;
+}
+
+const char *mstx__process_state(const struct mstx_procs *all, size_t place,
+                                const struct mstx_seg *head, bool is_closed)
+{
+    if (is_closed)
+        return "finished";
+    if (was_replaced(all, place, head))
+        return "replaced";
+    if (!is_in_sight(head))
+        return "not finished";
+    return mstx_process_runs(head->pid, head->start_jiffies) ? "running" : "killed";
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_segment: opens one segment file.  Nothing in it is believed: each header
+ * segment: opens one segment file.  Nothing in it is believed: each header
  * field is checked, and the number of records is the least of what the head
  * says, what there is room for and what the file holds.
  */
-#include "mstx/tl_read.h"
+#include "mstx/read/segment.h"
 
 #include "probe/base/mem.h"
 

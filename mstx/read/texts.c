@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_texts: reads strings.seg into tables.
+ * texts: reads strings.seg into tables.
  */
-#include "mstx/tl_texts.h"
+#include "mstx/read/texts.h"
+
+#include "mstx/format/comm.h"
 
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* ---- reading ---------------------------------------------------------------- */
+
+static uint32_t put_text(const struct mstx_text_sink *to, struct ms_str text)
+{
+    return to->put(to->ctx, text);
+}
 
 /* v[at] = id, with zeros up to there. */
 static bool put_id(mstx_text_ids *v, size_t at, uint32_t id)
@@ -26,7 +33,7 @@ static bool put_id(mstx_text_ids *v, size_t at, uint32_t id)
     return true;
 }
 
-static bool keep(mstx_keyed_texts *v, const struct mstx_entry *e, uint32_t name)
+static bool keep_entry(mstx_keyed_texts *v, const struct mstx_entry *e, uint32_t name)
 {
     struct mstx_keyed *k = ms_vec_push(v);
     if (k != NULL)
@@ -35,20 +42,20 @@ static bool keep(mstx_keyed_texts *v, const struct mstx_entry *e, uint32_t name)
 }
 
 /* The program without its folders and arguments: what a viewer has room for. */
-static uint32_t short_command(struct mstx_writer *w, struct ms_str cmdline)
+static uint32_t short_command(const struct mstx_text_sink *to, struct ms_str cmdline)
 {
     struct ms_str rest = cmdline, word;
     if (!ms_str_split(&rest, ' ', &word))
         return 0;
     int64_t slash = ms_str_rfind(word, '/');
-    return mstx__writer_text(w, ms_str_sub(word, (uint32_t)(slash + 1), word.n));
+    return put_text(to, ms_str_sub(word, (uint32_t)(slash + 1), word.n));
 }
 
 static void take_info(struct mstx_texts *t, struct ms_str text)
 {
     const struct ms_str cmdline = MS_STR("cmdline="), cost = MS_STR("clock_cost_ticks=");
     if (ms_str_starts(text, cmdline))
-        t->process_name = short_command(t->w, ms_str_sub(text, cmdline.n, text.n));
+        t->process_name = short_command(t->to, ms_str_sub(text, cmdline.n, text.n));
     else if (ms_str_starts(text, cost) &&
              !ms_str_u64(ms_str_sub(text, cost.n, text.n), &t->clock_cost))
         t->clock_cost = 0;
@@ -61,7 +68,7 @@ static bool take_entry(struct mstx_texts *t, const struct mstx_entry *e)
     const bool is_text =
         kind != MSTX_SCHEMA && kind != MSTX_ENUM && kind != MSTX_GROUP && kind != MSTX_HANG;
     if (is_text)
-        name = mstx__writer_text(t->w, e->text);
+        name = put_text(t->to, e->text);
     if (!put_id(&t->id, e->head.id, name))
         return false;
     switch (e->head.kind) {
@@ -74,21 +81,17 @@ static bool take_entry(struct mstx_texts *t, const struct mstx_entry *e)
         take_info(t, e->text);
         return true;
     case MSTX_NOTE:
-        return keep(&t->notes, e, name);
+        return keep_entry(&t->notes, e, name);
     case MSTX_HANG:
-        return keep(&t->hangs, e, 0);
+        return keep_entry(&t->hangs, e, 0);
     default:
-        return keep(&t->keyed, e, name);
+        return keep_entry(&t->keyed, e, name);
     }
 }
 
 static int compare_keys(const struct mstx_keyed *a, const struct mstx_keyed *b)
 {
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    if (a->domain != b->domain)
-        return a->domain < b->domain ? -1 : 1;
-    return a->key < b->key ? -1 : a->key > b->key;
+    return MS_ORDER(a->kind, b->kind, MS_ORDER(a->domain, b->domain, MS_ORDER(a->key, b->key, 0)));
 }
 
 /* Equal keys stay in the order of the file: text pointers rise with it. */
@@ -99,10 +102,11 @@ static int by_key_and_age(const void *pa, const void *pb)
     return order != 0 ? order : (a->text.p > b->text.p) - (a->text.p < b->text.p);
 }
 
-enum ms_rc mstx__texts_read(struct mstx_texts *t, const struct mstx_proc *p, struct mstx_writer *w,
-                            const struct mstx_problems *to, struct ms_err *err)
+enum ms_rc mstx__texts_read(struct mstx_texts *t, const struct mstx_proc *p,
+                            const struct mstx_text_sink *sink, const struct mstx_problems *to,
+                            struct ms_err *err)
 {
-    *t = (struct mstx_texts){.w = w};
+    *t = (struct mstx_texts){.to = sink};
     struct mstx_entry e;
     uint64_t at = 0;
     uint32_t expected = 1;
@@ -121,8 +125,7 @@ enum ms_rc mstx__texts_read(struct mstx_texts *t, const struct mstx_proc *p, str
         expected++;
         ok = take_entry(t, &e);
     }
-    if (t->keyed.n != 0)
-        qsort(t->keyed.p, t->keyed.n, sizeof *t->keyed.p, by_key_and_age);
+    ms_vec_sort(&t->keyed, by_key_and_age);
     if (!ok) {
         mstx__texts_free(t);
         return ms_no_memory(err);
@@ -141,27 +144,25 @@ void mstx__texts_free(struct mstx_texts *t)
 
 /* ---- asking ----------------------------------------------------------------- */
 
-static uint32_t numbered(struct mstx_writer *w, const char *what, uint32_t number)
+static uint32_t numbered(const struct mstx_text_sink *to, const char *what, uint32_t number)
 {
     char text[32];
     int n = snprintf(text, sizeof text, "(%s %" PRIu32 ")", what, number);
-    return mstx__writer_text(w, (struct ms_str){text, (uint32_t)n});
+    return put_text(to, (struct ms_str){text, (uint32_t)n});
 }
 
 uint32_t mstx__text_id(struct mstx_texts *t, uint32_t local)
 {
     if (local < t->id.n && t->id.p[local] != 0)
         return t->id.p[local];
-    return local == 0 ? mstx__writer_text(t->w, MS_STR("(no text)"))
-                      : numbered(t->w, "text", local);
+    return local == 0 ? put_text(t->to, MS_STR("(no text)")) : numbered(t->to, "text", local);
 }
 
 uint32_t mstx__domain_id(struct mstx_texts *t, uint16_t domain)
 {
     if (domain < t->domain.n && t->domain.p[domain] != 0)
         return t->domain.p[domain];
-    return domain == 0 ? mstx__writer_text(t->w, MS_STR("default"))
-                       : numbered(t->w, "domain", domain);
+    return domain == 0 ? put_text(t->to, MS_STR("default")) : numbered(t->to, "domain", domain);
 }
 
 bool mstx__texts_is_newest(const struct mstx_texts *t, size_t i)
@@ -182,4 +183,22 @@ const struct mstx_keyed *mstx__texts_find(const struct mstx_texts *t, uint16_t k
             hi = mid;
     }
     return lo != 0 && compare_keys(&t->keyed.p[lo - 1], &wanted) == 0 ? &t->keyed.p[lo - 1] : NULL;
+}
+
+bool mstx__comm_group_parse(struct ms_str text, struct mstx_comm_known *g)
+{
+    struct mstx_comm_group h;
+    if (text.n < sizeof h)
+        return false;
+    memcpy(&h, text.p, sizeof h);
+    if (h.listed > (text.n - sizeof h) / sizeof(int32_t))
+        return false;
+    const uint32_t name = (uint32_t)(sizeof h + h.listed * sizeof(int32_t));
+    *g = (struct mstx_comm_known){.uid = h.uid,
+                                  .size = h.size,
+                                  .rank = h.rank,
+                                  .listed = h.listed,
+                                  .world = text.p + sizeof h,
+                                  .name = ms_str_sub(text, name, text.n)};
+    return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_clock_net: clocks of hosts compared by TCP while the job runs, with MPI or without it.
+ * clock_net: clocks of hosts compared by TCP while the job runs, with MPI or without it.
  *
  *     rank 0                      publishes addresses in the run, answers pings
  *     one process of each host    asks: 200 pings at the start, 20 each minute and at the end
@@ -14,10 +14,7 @@
  *
  * Ranks that record into folders of their own meet at MASTER_ADDR, port MSTX_CLOCK_PORT.
  */
-#include "mstx/rt_clock_sync.h"
-
-#include "mstx/rt.h"
-#include "mstx/rt_comm.h"
+#include "mstx/rt/clock_net.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -35,6 +32,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "mstx/rt/clock_sync.h"
+#include "mstx/rt/comm_range.h"
+#include "mstx/rt/ticks.h"
 
 enum {
     AT_START = 200,
@@ -212,6 +213,7 @@ static void write_addresses(FILE *f, const struct ifaddrs *list, bool loopback)
 
 static bool write_place(const char *path, unsigned port)
 {
+    ms_assert(port > 0 && port < 65536);
     struct ifaddrs *list = NULL;
     FILE *f = fopen(path, "we");
     if (f == NULL)
@@ -296,6 +298,7 @@ static void dismiss(struct guest *g)
 /* false: it is gone, or is none of ours. */
 static bool attend(struct guest *g)
 {
+    ms_assert(g->fd >= 0 && g->have < sizeof g->word);
     const size_t want = g->known ? sizeof g->word[0] : sizeof g->word;
     const ssize_t r = recv(g->fd, (char *)g->word + g->have, want - g->have, MSG_DONTWAIT);
     const int64_t came = now();
@@ -476,6 +479,7 @@ static size_t ping(int fd, struct mstx_ping *out, size_t n, int64_t until)
 /* Rows of pings until one was not disturbed; the best of them. */
 static bool measure(int fd, size_t pings, int64_t until, struct mstx_clock_point *best)
 {
+    ms_assert(pings > 0 && pings <= AT_START);
     const struct timespec moment = {.tv_nsec = 2000000};
     const int64_t enough = now() + ROWS_NS < until ? now() + ROWS_NS : until;
     struct mstx_ping row[AT_START];
@@ -563,6 +567,7 @@ static uint64_t new_token(void)
 
 void rt_clock_net_start(void)
 {
+    ms_assert(!net.running);
     const enum mstx_clock_wish wish = mstx_clock_wish();
     sigset_t all, old;
     if (rt.conf.rank < 0 || rt.conf.world_size < 2 || rt.epoch > 1 || wish == MSTX_CLOCK_NEVER ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_clock_sync: what the clocks of hosts are apart: the estimate from pings and the record of it.
+ * clock_sync: what the clocks of hosts are apart: the estimate from pings and the record of it.
  * Whoever can carry messages between hosts (MPI, TCP) measures; this turns round trips into an
  * offset and writes it into the capture, from where a reader brings all hosts to one clock.
  *

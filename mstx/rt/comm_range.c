@@ -1,199 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_comm: communication calls as ranges; see rt_comm.h.
+ * comm_range: communication calls as ranges; see the header.
  *
  * Groups live in blocks that are never given back, so a stale pointer is harmless; the definition
  * of a group is written when it is first used in a capture.  What a call looks like is kept beside
  * the slot of its range as long as it is open, one cache line, for hang detection.
  */
-#include "mstx/rt_comm.h"
+#include "mstx/rt/comm_range.h"
 
-#include "mstx/rt.h"
-
-#include <stdio.h>
+#include "mstx/rt/comm_group.h"
+#include "mstx/rt/mark.h"
 
 #define API __attribute__((visibility("default")))
-
-enum { GROUP_NAME = 128, NOTES = 32 };
-
-struct mstx_group {
-    _Atomic uint32_t seq[MSTX_SEQUENCES];
-    _Atomic uint32_t epoch; /* of the capture that knows it */
-    uint32_t number;        /* in captures; 0: ended */
-    uint64_t uid;
-    int32_t size, rank;
-    uint32_t listed, room;
-    int32_t *world;
-    struct mstx_group *next; /* free one */
-    char name[GROUP_NAME];
-};
-
-static struct { /* under rt.comm_lock */
-    struct mstx_group *free;
-    uint32_t groups;
-    uint64_t notes[NOTES]; /* hashes of what was said */
-    uint32_t noted;
-} comm;
-
-struct rt_domain *rt_comm_domain;
-
-/* What is open, by the slot of its range: pages that are never used cost nothing.  A range that a
- * framework opened has no name here: its text tells, should anybody ask. */
-static _Alignas(64) struct open_call {
-    struct mstx_rec_comm rec;
-    const char *name;
-    union {
-        const struct mstx_group *group; /* of a call with a name */
-        const uint64_t *requests;       /* of a WAIT with a name */
-        uint64_t since; /* ticks from which on somebody waits for it; 0: the start */
-    };
-    uint32_t id, tid;
-    uint32_t told; /* the id once it was told to hang */
-} open_calls[1 << RT_SLOT_BITS];
-static_assert(sizeof(struct open_call) <= 64, "a cache line");
-
-/* ---- groups --------------------------------------------------------------------------- */
-
-API uint64_t mstx_group_hash(uint64_t seed, const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-    uint64_t h = seed ^ 0xCBF29CE484222325u;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 0x100000001B3u;
-    h ^= h >> 32;
-    return h * 0x9E3779B97F4A7C15u;
-}
-
-/* Caller holds comm_lock. */
-static bool keep_world(struct mstx_group *g, const struct mstx_group_info *info)
-{
-    uint32_t n = info->world != NULL && info->size > 0 ? (uint32_t)info->size : 0;
-    const uint32_t most =
-        (MSTX_TEXT_MAX - sizeof(struct mstx_comm_group) - GROUP_NAME) / sizeof(int32_t);
-    n = n < most ? n : most;
-    if (n > g->room) {
-        char *p = rt_keep(info->world, n * sizeof(int32_t));
-        if (p == NULL)
-            return false;
-        g->world = (int32_t *)(void *)p;
-        g->room = n;
-    } else if (n > 0) {
-        memcpy(g->world, info->world, n * sizeof(int32_t));
-    }
-    g->listed = n;
-    return true;
-}
-
-static void fill(struct mstx_group *g, const struct mstx_group_info *info)
-{
-    g->uid = info->uid;
-    g->size = info->size;
-    g->rank = info->rank;
-    snprintf(g->name, sizeof g->name, "%s", info->name != NULL ? info->name : "");
-    if (!keep_world(g, info))
-        g->listed = 0;
-}
-
-/* Caller holds comm_lock. */
-static struct mstx_group *take(void)
-{
-    struct mstx_group *g = comm.free;
-    if (g != NULL) {
-        comm.free = g->next;
-        return g;
-    }
-    static const struct mstx_group nothing;
-    return (struct mstx_group *)(void *)rt_keep(&nothing, sizeof nothing);
-}
-
-RT_COLD static void prepare(void)
-{
-    if (rt_comm_domain == NULL)
-        rt_domain_create(MSTX_COMM_DOMAIN); /* which sets it */
-}
-
-API struct mstx_group *mstx_group_new(const struct mstx_group_info *info)
-{
-    prepare();
-    rt_start(false);
-    rt_lock(&rt.comm_lock);
-    struct mstx_group *g = take();
-    if (g != NULL) {
-        fill(g, info);
-        g->number = ++comm.groups;
-        atomic_store(&g->epoch, 0);
-        for (int i = 0; i < MSTX_SEQUENCES; i++)
-            atomic_store(&g->seq[i], 0);
-    }
-    rt_unlock(&rt.comm_lock);
-    return g;
-}
-
-API void mstx_group_end(struct mstx_group *g)
-{
-    if (g == NULL)
-        return;
-    rt_lock(&rt.comm_lock);
-    if (g->number != 0) { /* a second end would put it on the list twice */
-        g->number = 0;
-        g->next = comm.free;
-        comm.free = g;
-    }
-    rt_unlock(&rt.comm_lock);
-}
-
-API void mstx_group_update(struct mstx_group *g, const struct mstx_group_info *info)
-{
-    if (g == NULL)
-        return;
-    rt_lock(&rt.comm_lock);
-    if (g->number != 0) {
-        fill(g, info);
-        atomic_store(&g->epoch, 0);
-    }
-    rt_unlock(&rt.comm_lock);
-}
-
-API uint64_t mstx_group_uid(const struct mstx_group *g)
-{
-    return g != NULL ? g->uid : 0;
-}
-
-API const char *mstx_group_name(const struct mstx_group *g)
-{
-    return g != NULL ? g->name : "";
-}
-
-API _Atomic uint32_t *mstx_group_sequences(struct mstx_group *g)
-{
-    return g != NULL ? g->seq : NULL;
-}
-
-/* Write the definition into the capture at hand. */
-RT_COLD static void define(struct mstx_group *g)
-{
-    static char text[MSTX_TEXT_MAX];
-    rt_lock(&rt.comm_lock);
-    if (g->number != 0 && atomic_exchange(&g->epoch, rt.epoch) != rt.epoch) {
-        struct mstx_comm_group head = {
-            .uid = g->uid, .size = g->size, .rank = g->rank, .listed = g->listed};
-        size_t n = sizeof head, name = strlen(g->name);
-        memcpy(text, &head, sizeof head);
-        if (g->listed != 0)
-            memcpy(text + n, g->world, g->listed * sizeof(int32_t));
-        n += g->listed * sizeof(int32_t);
-        memcpy(text + n, g->name, name);
-        rt_text_define(MSTX_GROUP, 0, g->number, text, n + name);
-    }
-    rt_unlock(&rt.comm_lock);
-}
 
 /* ---- calls ------------------------------------------------------------------------------ */
 
 static uint8_t live_now(void)
 {
     if (RT_UNLIKELY(rt_comm_domain == NULL))
-        prepare();
+        rt_comm_prepare();
     const struct rt_domain *d = rt_comm_domain;
     return RT_LIKELY(d != NULL) ? atomic_load_explicit(&d->live, memory_order_relaxed) : 0;
 }
@@ -217,7 +42,7 @@ static inline uint32_t next_in(struct mstx_group *g, unsigned op)
 API const _Atomic uint8_t *mstx_comm_live(void)
 {
     if (rt_comm_domain == NULL)
-        prepare();
+        rt_comm_prepare();
     return rt_comm_domain != NULL ? &rt_comm_domain->live : NULL;
 }
 
@@ -236,6 +61,7 @@ static inline bool is_implied(const struct mstx_rec_comm *rec, const struct mstx
 
 static inline struct mstx_rec_comm describe(const struct mstx_comm_call *c)
 {
+    ms_assert(c->op < MSTX_COMM_OP_COUNT && c->name != NULL);
     struct mstx_rec_comm rec = {
         .count = c->count,
         .group = c->group != NULL ? c->group->number : 0,
@@ -287,6 +113,7 @@ static struct mstx_rec_comm_part part_of(const struct mstx_comm_call *c)
 RT_COLD static uint32_t start_on_stream(struct rt_ring *r, const struct mstx_comm_call *c,
                                         struct mstx_rec_comm rec)
 {
+    ms_assert(rt_comm_domain != NULL && c->stream != NULL);
     struct mstx_rec more[2];
     const struct mstx_rec_comm_part part = part_of(c);
     memcpy(&more[0], &rec, sizeof rec);
@@ -298,6 +125,7 @@ RT_COLD static uint32_t start_on_stream(struct rt_ring *r, const struct mstx_com
 static inline uint32_t start(struct rt_ring *r, const struct mstx_comm_call *c,
                              struct mstx_rec_comm rec)
 {
+    ms_assert(rt_comm_domain != NULL && c->stream == NULL);
     const bool has_part = (rec.flags & MSTX_F_MORE) != 0;
     const struct rt_call call = rt_call_start(r, rt_comm_domain, name_of(r, c), has_part ? 2 : 1);
     if (RT_UNLIKELY(call.more == NULL))
@@ -318,12 +146,12 @@ static inline uint32_t record(const struct mstx_comm_call *c, struct mstx_rec_co
         return 0; /* the framework marks this call itself */
     if (RT_UNLIKELY(c->group != NULL &&
                     atomic_load_explicit(&c->group->epoch, memory_order_relaxed) != r->epoch))
-        define(c->group);
+        rt_group_define(c->group);
     const uint32_t id =
         RT_LIKELY(c->stream == NULL) ? start(r, c, rec) : start_on_stream(r, c, rec);
-    struct open_call *o = &open_calls[id >> RT_GEN_BITS];
+    struct rt_open_call *o = &rt_open_calls[id >> RT_GEN_BITS];
     if (RT_LIKELY(id != 0))
-        *o = (struct open_call){rec, c->name, {c->group}, id, r->tid, 0};
+        *o = (struct rt_open_call){rec, c->name, {c->group}, id, r->tid, 0};
     if (RT_UNLIKELY(c->requests != NULL) && id != 0)
         o->requests = c->requests;
     return id;
@@ -349,7 +177,8 @@ RT_HOT API uint64_t mstx_comm_begin(const struct mstx_comm_call *c)
 /* What readers show of a receive whose end says nothing. */
 static bool is_as_posted(uint64_t id, const struct mstx_rec_comm_part *end)
 {
-    const struct open_call *o = &open_calls[(uint32_t)id >> RT_GEN_BITS];
+    ms_assert(id != 0);
+    const struct rt_open_call *o = &rt_open_calls[(uint32_t)id >> RT_GEN_BITS];
     const struct mstx_rec_comm_part posted = mstx_comm_implied(&o->rec);
     return o->id == id && o->rec.op == MSTX_COMM_RECV && o->rec.tag_code != 0 &&
            o->rec.peer == end->peer && posted.received == end->received && posted.tag == end->tag;
@@ -370,36 +199,30 @@ API void mstx_comm_end_received(uint64_t id, uint64_t bytes, int32_t source, int
 
 /* ---- what frameworks open themselves -------------------------------------------------------- */
 
-void rt_comm_framework_start(uint32_t id, uint32_t tid)
+static struct rt_open_call *opened_by_framework(uint64_t id)
 {
-    open_calls[id >> RT_GEN_BITS] =
-        (struct open_call){.rec = {.type = MSTX_REC_COMM, .peer = -1}, .id = id, .tid = tid};
-}
-
-static struct open_call *opened_by_framework(uint64_t id)
-{
-    struct open_call *o =
-        id != 0 && id <= UINT32_MAX ? &open_calls[(uint32_t)id >> RT_GEN_BITS] : NULL;
+    struct rt_open_call *o =
+        id != 0 && id <= UINT32_MAX ? &rt_open_calls[(uint32_t)id >> RT_GEN_BITS] : NULL;
     return o != NULL && o->id == id && o->name == NULL ? o : NULL;
 }
 
 API void mstx_comm_framework_call(uint64_t id, uint32_t seq)
 {
-    struct open_call *o = opened_by_framework(id);
+    struct rt_open_call *o = opened_by_framework(id);
     if (o != NULL)
         o->rec.seq = seq;
 }
 
 API void mstx_comm_framework_async(uint64_t id)
 {
-    struct open_call *o = opened_by_framework(id);
+    struct rt_open_call *o = opened_by_framework(id);
     if (o != NULL)
         o->rec.flags |= MSTX_CF_ASYNC;
 }
 
 API void mstx_comm_framework_wait(uint64_t id)
 {
-    struct open_call *o = opened_by_framework(id);
+    struct rt_open_call *o = opened_by_framework(id);
     struct rt_ring *r = rt_ring_of_thread();
     if (o == NULL)
         return;
@@ -408,85 +231,139 @@ API void mstx_comm_framework_wait(uint64_t id)
     o->rec.flags &= (uint8_t)~MSTX_CF_ASYNC;
 }
 
-/* ---- what is open ------------------------------------------------------------------------- */
+/* ---- calls that ask ---------------------------------------------------------------------------
+ *
+ * A program that asks (MPI_Test, MPI_Iprobe) millions of times a second means one thing: it waits.  So
+ * asking again at once makes the range of the question before longer and counts, in place, instead of
+ * writing a new range:
+ *
+ *      CALL COMM │ END PART        the first question, which found nothing
+ *                    │   └─ polls  2, 3, 4 ..
+ *                    └───── ticks  of the newest answer
+ *
+ * Progress engines ask several questions in turn, so the newest QUESTIONS are kept.  That holds as long
+ * as they are the newest records of the thread: whatever else the thread does or marks, and every pause,
+ * lets the next question begin a range of its own.  A killed process loses nothing.
+ */
 
-struct open_walk {
-    mstx_comm_open_fn *fn;
-    void *arg;
+/* Whoever pauses longer does something else in between. */
+enum { PAUSES_A_SECOND = 100000, QUESTIONS = 4 };
+static const uint64_t FASTEST_HZ = 4000000000; /* of a counter, until its rate is known */
+
+struct question {
+    const char *name;
+    const struct mstx_group *group;
+    struct mstx_rec *end; /* the END, with its PART behind it; NULL: none */
 };
+static __thread struct {
+    struct rt_ring *ring;
+    uint64_t part; /* of the ring's file they are in */
+    uint32_t pos;  /* of the ring behind them */
+    uint32_t next; /* whose place the next new one takes */
+    struct question *asked;
+    struct question q[QUESTIONS];
+} last __attribute__((tls_model("initial-exec")));
 
-/* A send, a receive or a probe: who is at its other end. */
-static int32_t peer_of(const struct open_call *o)
+static bool are_newest(const struct rt_ring *r)
 {
-    const struct mstx_group *g = o->group;
-    const int32_t peer = o->rec.peer;
-    if (peer < 0 || !mstx_comm_op_has_peer(o->rec.op))
-        return -1;
-    return (uint32_t)peer < g->listed ? g->world[peer] : g->listed == 0 ? peer : -1;
+    return r != NULL && r == last.ring && r->pos == last.pos && r->part == last.part;
 }
 
-RT_RACY static void tell_open(void *arg, uint32_t id, uint64_t ticks)
+static bool is_soon(uint64_t then, uint64_t now)
 {
-    const struct open_walk *w = arg;
-    const struct open_call o = open_calls[id >> RT_GEN_BITS];
-    if (o.id != id) /* being taken at this moment */
-        return;
-    struct mstx_comm_open open = {
-        .id = id, .ticks = ticks, .rec = o.rec, .name = o.name, .tid = o.tid};
-    open.is_told = o.told == id;
-    open.size = open.peer = -1;
-    if (o.name == NULL) {
-        open.ticks = o.since != 0 ? o.since : ticks;
-        open.text = rt_range_text(id);
-    } else if (o.rec.op == MSTX_COMM_WAIT) {
-        open.requests = o.requests;
-    } else if (o.group != NULL) {
-        open.uid = o.group->uid;
-        open.size = o.group->size;
-        open.peer = peer_of(&o);
-        snprintf(open.group, sizeof open.group, "%.95s", o.group->name);
+    const uint64_t known =
+        rt_clock_kind == MSTX_CLOCK_MONOTONIC ? 1000000000 : atomic_load(&rt.tick_hz);
+    return now - then <= (known != 0 ? known : FASTEST_HZ) / PAUSES_A_SECOND;
+}
+
+static struct question *find(const struct mstx_comm_call *c)
+{
+    for (int i = 0; i < QUESTIONS; i++) {
+        struct question *q = &last.q[i];
+        if (q->end != NULL && q->name == c->name && q->group == c->group)
+            return q;
     }
-    w->fn(w->arg, &open);
+    return NULL;
 }
 
-void rt_comm_told(uint64_t id)
+API bool mstx_comm_asks_again(const struct mstx_comm_call *c)
 {
-    open_calls[(uint32_t)id >> RT_GEN_BITS].told = (uint32_t)id;
+    const struct rt_ring *r = rt_tls;
+    if (!are_newest(r) || r->busy != 0 ||
+        atomic_load_explicit(&rt_comm_domain->live, memory_order_relaxed) != RT_RECORD)
+        return false;
+    last.asked = find(c);
+    return last.asked != NULL && is_soon(last.asked->end->ticks, rt_ticks());
 }
 
-API void mstx_comm_each_open(mstx_comm_open_fn *fn, void *arg)
+/* Not more than the field holds; a peer that differs is none. */
+static void count_one(struct rt_ring *r, const struct mstx_comm_call *c, bool found)
 {
-    struct open_walk w = {fn, arg};
-    if (rt_comm_domain != NULL)
-        rt_ranges_each(rt_comm_domain->number, tell_open, &w);
+    ms_assert(last.asked != NULL && last.asked->end->type == MSTX_REC_END);
+    struct mstx_rec *end = last.asked->end;
+    struct mstx_rec_comm_part *p = (struct mstx_rec_comm_part *)(void *)(end + 1);
+    rt_bump(&r->busy, 1);
+    __atomic_store_n(&end->ticks, rt_ticks(), __ATOMIC_RELAXED);
+    p->polls += p->polls != UINT32_MAX;
+    p->peer = p->peer == c->peer ? p->peer : -1;
+    rt_publish(r);
+    if (found)
+        last.asked->end = NULL;
 }
 
-static _Atomic(mstx_comm_request_fn *) requests_by;
-
-API void mstx_comm_requests_by(mstx_comm_request_fn *fn)
+static void forget(void)
 {
-    atomic_store(&requests_by, fn);
+    for (int i = 0; i < QUESTIONS; i++)
+        last.q[i].end = NULL;
 }
 
-mstx_comm_request_fn *rt_comm_requests_by(void)
+static void remember(uint64_t id, const struct mstx_comm_call *c)
 {
-    return atomic_load(&requests_by);
+    struct rt_ring *r = rt_tls;
+    struct mstx_rec *end = r != NULL && r->pos >= 2 && r->busy == 0 ? r->rec + r->pos - 2 : NULL;
+    struct question *q = find(c);
+    if (end == NULL || r->pos > r->cap || end->type != MSTX_REC_END || end->id != id) {
+        forget();
+        return;
+    }
+    q = q != NULL ? q : &last.q[last.next++ % QUESTIONS];
+    *q = (struct question){c->name, c->group, end};
+    last.ring = r;
+    last.part = r->part;
+    last.pos = r->pos;
 }
 
-/* ---- notes ---------------------------------------------------------------------------------- */
-
-API void mstx_comm_note(const char *text)
+/* What the first of a row is: CALL, COMM and perhaps its PART. */
+static bool is_alone(const struct rt_ring *r, uint64_t id)
 {
-    uint64_t hash = mstx_group_hash(0, text, strlen(text));
-    bool is_new = true;
-    rt_lock(&rt.comm_lock);
-    for (uint32_t i = 0; i < comm.noted; i++)
-        is_new &= comm.notes[i] != hash;
-    if (is_new && comm.noted < NOTES)
-        comm.notes[comm.noted++] = hash;
-    else
-        is_new = false;
-    rt_unlock(&rt.comm_lock);
-    if (is_new)
-        rt_note(text);
+    const uint32_t n = r->pos - last.pos;
+    return r == last.ring && r->part == last.part && n >= 2 && n <= 3 &&
+           r->rec[last.pos].type == MSTX_REC_CALL && r->rec[last.pos].id == id;
+}
+
+static void ask_once(uint64_t id, const struct mstx_comm_call *c, bool found)
+{
+    const struct mstx_rec_comm_part part = {
+        .peer = c->peer, .type = MSTX_REC_COMM_PART, .tag = -1, .polls = 1};
+    struct mstx_rec more;
+    if (found || id == 0 || rt_tls == NULL) {
+        forget();
+        mstx_comm_end(id);
+        return;
+    }
+    if (!is_alone(rt_tls, id))
+        forget();
+    memcpy(&more, &part, sizeof more);
+    rt_range_end_ready(rt_comm_domain, id, &more, 1);
+    remember(id, c);
+}
+
+API void mstx_comm_asked(uint64_t id, const struct mstx_comm_call *c, bool found)
+{
+    if (id != MSTX_COMM_AGAIN)
+        ask_once(id, c, found);
+    else if (are_newest(rt_tls))
+        count_one(rt_tls, c, found);
+    else /* something was marked from within the call */
+        ask_once(mstx_comm_begin(c), c, found);
 }

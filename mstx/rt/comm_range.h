@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_comm: the recorder's door for communication hooks: every hook, whatever library it stands
+ * comm_range: the recorder's door for communication hooks: every hook, whatever library it stands
  * in front of, describes a call here and gets a range of the domain "communication".
  *
  *     hook library ──► mstx_comm_begin(&op) ─► CALL + COMM ──┐
@@ -12,10 +12,10 @@
  * mark that the program itself made in that domain is open on the thread, begin records nothing,
  * so a call is never counted twice.
  */
-#ifndef MSTX_RT_COMM_H
-#define MSTX_RT_COMM_H
+#ifndef MSTX_RT_COMM_RANGE_H
+#define MSTX_RT_COMM_RANGE_H
 
-#include "mstx/comm.h"
+#include "mstx/format/comm.h"
 
 #include <stdbool.h>
 
@@ -104,7 +104,6 @@ void mstx_comm_each_open(mstx_comm_open_fn *fn, void *arg);
 /* A hook says which range ends with a request, 0: none; asked by the helper thread. */
 typedef uint64_t mstx_comm_request_fn(uint64_t handle);
 void mstx_comm_requests_by(mstx_comm_request_fn *fn);
-mstx_comm_request_fn *rt_comm_requests_by(void); /* NULL: nobody knows */
 
 /* Write one line about a hook into the capture and, unless quiet, on stderr; each text once. */
 void mstx_comm_note(const char *text);

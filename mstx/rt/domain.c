@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_domain: the domains of the process, in a table whose entries are the handles that
+ * domain: the domains of the process, in a table whose entries are the handles that
  * callers hold.  An entry is never moved or given to another name, so a stale handle is
  * harmless.  `live` of each holds the answer of every filter; it is recomputed when the
  * filter, the state of recording or the table changes, so a filtered call asks one byte.
  */
-#include "mstx/comm.h"
-#include "mstx/rt.h"
+#include "mstx/rt/domain.h"
 
 #include <stdio.h>
 
+#include "mstx/format/comm.h"
+#include "mstx/rt/string_file.h"
+
 struct rt_domain rt_domains[RT_DOMAINS] = {{.name = "default"}};
+struct rt_domain *rt_comm_domain;
 
 enum { NAME_MAX_BYTES = 1023 };
 
@@ -40,6 +43,7 @@ static bool listed(const char *list, const char *name)
 
 static uint8_t live_of(const struct rt_domain *d)
 {
+    ms_assert(d->name != NULL && d == &rt_domains[d->number]);
     int state = atomic_load(&rt.state);
     if (d->destroyed)
         return RT_DEAD;
@@ -55,6 +59,7 @@ static uint8_t live_of(const struct rt_domain *d)
 /* Caller holds domain_lock. */
 static void refresh_all(void)
 {
+    ms_assert(atomic_load(&rt.domain_lock.held) == 1);
     uint32_t n = atomic_load(&dom.count);
     for (uint32_t i = 0; i < n; i++)
         atomic_store_explicit(&rt_domains[i].live, live_of(&rt_domains[i]), memory_order_relaxed);
@@ -112,6 +117,7 @@ static struct rt_domain *find(const char *name)
 
 static struct rt_domain *add(const char *name)
 {
+    ms_assert(atomic_load(&rt.domain_lock.held) == 1);
     uint32_t n = atomic_load(&dom.count);
     const char *kept = n < RT_DOMAINS ? rt_keep(name, strlen(name)) : NULL;
     if (kept == NULL)
@@ -161,6 +167,7 @@ struct rt_domain *rt_domain_create(const char *name)
 
 void rt_domain_destroy(struct rt_domain *d)
 {
+    ms_assert(rt_domain_of(d) == d && d->number < rt_domain_count());
     if (d == &rt_domains[0])
         return; /* the default domain stays */
     rt_lock(&rt.domain_lock);
@@ -173,6 +180,7 @@ void rt_domain_destroy(struct rt_domain *d)
 
 void rt_set_tap(int which, rt_tap_fn *fn)
 {
+    ms_assert(which >= 0 && which < RT_TAPS);
     atomic_store(&dom.taps[which], fn);
     rt_domain_refresh();
 }
@@ -180,6 +188,7 @@ void rt_set_tap(int which, rt_tap_fn *fn)
 void rt_tell(enum rt_tap_kind kind, struct rt_domain *d, const char *message, void *stream,
              uint32_t id, uint64_t *other)
 {
+    ms_assert(kind == RT_TAP_END || message != NULL);
     for (int i = 0; i < RT_TAPS; i++) {
         rt_tap_fn *fn = atomic_load(&dom.taps[i]);
         if (fn != NULL)

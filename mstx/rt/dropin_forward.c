@@ -3,7 +3,7 @@
  * dropin_forward: the mstx names for the libraries that carry the vendor's file names.  The
  * recorder itself is libmstx.so, once per process however many of its doors are open.
  */
-#include "mstx/rt_entry.h"
+#include "mstx/rt/entry.h"
 
 #define API __attribute__((visibility("default")))
 

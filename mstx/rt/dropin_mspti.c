@@ -5,7 +5,7 @@
  * lends us and gets back full, as it expects of the original: packed records, a range as two,
  * the end without name.  Kinds other than markers are accepted and never come.
  */
-#include "mstx/rt_entry.h"
+#include "mstx/rt/entry.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_entry: the doors through which the other libraries of this folder (drop-ins, the Python
+ * entry: the doors through which the other libraries of this folder (drop-ins, the Python
  * module) reach the one recorder of the process, which lives in libmstx.so.
  */
 #ifndef MSTX_RT_ENTRY_H
@@ -11,7 +11,8 @@
 
 #include <stdint.h>
 
-/* What a listener is told; ns is Unix time.  Strings live until the call returns. */
+/* Event passed to a listener.  Times are nanoseconds since the Unix epoch; strings live until the call
+ * returns. */
 enum mstx_heard_kind { MSTX_HEARD_MARK, MSTX_HEARD_START, MSTX_HEARD_END };
 struct mstx_heard {
     enum mstx_heard_kind kind;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_env: what `msprobe run` (or a person) asked for, from environment variables, and the
+ * env: what `msprobe run` (or a person) asked for, from environment variables, and the
  * rank from the variables of the usual launchers.  secure_getenv: a set-uid program sees none
  * of it, so it cannot be made to write files.
  */
-#include "mstx/rt.h"
+#include "mstx/rt/env.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { HANG_S = 300 /* a communication call that takes longer hangs */ };
+enum {
+    HANG_S = 300,                       /* a communication call that takes longer hangs */
+    SEGMENT_LEAST = 4 * MSTX_SEG_HEADER /* 384 records: the largest event, of 193, fits */
+};
 
 static const char *get(const char *name)
 {
@@ -142,7 +145,6 @@ void rt_read_env(struct rt_config *c)
     rt_make_absolute(c->stage);
     copy(c->include, sizeof c->include, "MSTX_DOMAIN_INCLUDE");
     copy(c->exclude, sizeof c->exclude, "MSTX_DOMAIN_EXCLUDE");
-    copy(c->device, sizeof c->device, "MSTX_DEVICE");
     copy(c->next_mstx, sizeof c->next_mstx, "MSTX_NEXT_PATH");
     c->policy = is("MSTX_POLICY", "drop") ? RT_DROP : RT_BLOCK;
     c->flight_s = seconds_of(get("MSTX_FLIGHT"));
@@ -150,8 +152,8 @@ void rt_read_env(struct rt_config *c)
     c->max_bytes = bytes_of(get("MSTX_MAX_SIZE"));
     uint64_t seg = bytes_of(get("MSTX_SEGMENT"));
     c->segment_bytes = seg == 0 ? 4u << 20 : seg > 64u << 20 ? 64u << 20 : (uint32_t)seg;
-    if (c->segment_bytes < 2 * MSTX_SEG_HEADER)
-        c->segment_bytes = 2 * MSTX_SEG_HEADER;
+    if (c->segment_bytes < SEGMENT_LEAST)
+        c->segment_bytes = SEGMENT_LEAST;
     c->segment_bytes &= ~(uint32_t)(MSTX_SEG_HEADER - 1);
     c->wait = is("MSTX_START", "off");
     c->no_nvtx = is("MSTX_NVTX", "0");

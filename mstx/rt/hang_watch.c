@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_hang: communication calls that do not return, and marks that a device does not come to.
- * They are told once: a line for people on stderr, and a HANG text in the capture, which a
+ * hang_watch: communication calls that do not return, and marks that a device does not reach.
+ * Each is reported once: a line for people on stderr, and a HANG text in the capture, which a
  * reader may see while the program still hangs.  Nothing is done to the program.
  *
  * An operation that was only begun (an Irecv) may wait for long: the call that waits for it is
@@ -9,15 +9,18 @@
  * requests, with their peers, as far as the hook knows them, or else the collectives that its thread
  * had begun and that are still open.
  */
-#include "mstx/rt_comm.h"
-
-#include "mstx/rt.h"
+#include "mstx/rt/hang_watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
-/* At one look so many are told, the others by the next: a name may have to be searched for. */
+#include "mstx/rt/comm_group.h"
+#include "mstx/rt/stacks.h"
+#include "mstx/rt/string_file.h"
+
+/* Reports at most CALLS_A_LOOK hung calls in one scan, because resolving a name can be slow.  The next
+ * scan reports the rest. */
 enum { STACKS = 64 << 10, CALLS_A_LOOK = 32, WAITS_A_LOOK = 64, REQUESTS_A_WAIT = 32 };
 
 static struct {
@@ -62,13 +65,15 @@ static void tell_people(const struct mstx_hang *h, const struct mstx_comm_told *
 /* Caller holds the lock. */
 static size_t append(size_t at, const char *text, uint16_t *len)
 {
+    ms_assert(atomic_load(&hang.lock.held) == 1 && at + 250 <= sizeof hang.text - STACKS);
     size_t n = strnlen(text, 250);
     memcpy(hang.text + at, text, n);
     *len = (uint16_t)n;
     return at + n;
 }
 
-/* Several calls of a moment share the stacks of the first. */
+/* Writes the HANG text and the line for people.  Calls that hang at the same moment share the stacks
+ * of the first. */
 static void tell(struct mstx_hang *h, uint64_t id, const struct mstx_comm_told *c)
 {
     rt_lock(&hang.lock);
@@ -89,7 +94,7 @@ static void tell(struct mstx_hang *h, uint64_t id, const struct mstx_comm_told *
     rt_unlock(&hang.lock);
 }
 
-/* A framework says it in the text of its range. */
+/* Fills in what a person wants to hear of the call; of a framework's range, from its text. */
 static void what_is(const struct mstx_comm_open *o, struct mstx_comm_told *c)
 {
     char text[1024];
@@ -127,11 +132,13 @@ struct look {
 
 static bool hangs(const struct look *l, const struct mstx_comm_open *o)
 {
+    ms_assert(l->now != 0);
     return (o->rec.flags & MSTX_CF_ASYNC) == 0 && o->ticks <= l->now &&
            rt_hang_is_long(l->now - o->ticks);
 }
 
-/* The handles are on the stack of a thread that may go on at any moment. */
+/* Finds the ranges that the call waits for.  The handles lie on the stack of a thread that may return
+ * at any moment, so they are read through the kernel. */
 static void find_ranges(struct wait *w, const struct mstx_comm_open *o)
 {
     mstx_comm_request_fn *range_of = rt_comm_requests_by();
@@ -168,7 +175,7 @@ static bool waits_for(const struct wait *w, const struct mstx_comm_open *o)
            mstx_comm_op_class(o->rec.op) == MSTX_CLASS_COLL;
 }
 
-/* Since when a call that hangs waits for this operation; 0: none does. */
+/* Ticks since which a hung call has waited for this operation; 0: none waits for it. */
 static uint64_t waited_since(const struct look *l, const struct mstx_comm_open *o)
 {
     for (uint32_t i = 0; (o->rec.flags & MSTX_CF_ASYNC) != 0 && i < l->waits; i++) {
@@ -178,7 +185,7 @@ static uint64_t waited_since(const struct look *l, const struct mstx_comm_open *
     return 0;
 }
 
-/* Then these are told, not the call that waits for them. */
+/* Are the ranges known that this WAIT waits for?  Then they are reported in its place. */
 static bool has_ranges(const struct look *l, const struct mstx_comm_open *o)
 {
     for (uint32_t i = 0; o->rec.op == MSTX_COMM_WAIT && i < l->waits; i++) {

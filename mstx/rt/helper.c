@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_helper: the one thread the recorder adds to a process.  It sleeps on the bell of the
+ * helper: the one thread the recorder adds to a process.  It sleeps on the bell of the
  * control page, which a ring that wants a segment and `msprobe ctl` both ring, and wakes once
  * a second by itself to read the clocks.  All signals are blocked in it.
  */
-#include "mstx/rt.h"
+#include "mstx/rt/helper.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -15,23 +15,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "mstx/rt/domain.h"
+#include "mstx/rt/hang_watch.h"
+#include "mstx/rt/process_ring.h"
+#include "mstx/rt/ring.h"
+#include "mstx/rt/segment_file.h"
+#include "mstx/rt/string_file.h"
+
 static struct {
     pthread_t thread;
     bool running;
     _Atomic bool stop;
 } helper;
-
-static void ring_bell(uint32_t *bell)
-{
-    __atomic_fetch_add(bell, 1, __ATOMIC_RELEASE);
-    syscall(SYS_futex, bell, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-void rt_helper_wake(void)
-{
-    if (rt.control != NULL)
-        ring_bell(&rt.control->bell);
-}
 
 static void sleep_until_rung(uint32_t *bell, uint32_t seen)
 {
@@ -41,9 +36,20 @@ static void sleep_until_rung(uint32_t *bell, uint32_t seen)
 
 /* ---- requests of `msprobe ctl` ---------------------------------------------------------- */
 
+void rt_set_recording(bool on, enum mstx_why why)
+{
+    if (atomic_exchange(&rt.recording, on) == on)
+        return;
+    if (rt.control != NULL) /* a child may look at any time */
+        __atomic_store_n(&rt.control->recording, on, __ATOMIC_RELEASE);
+    rt_domain_refresh();
+    rt_state_write(why, on);
+}
+
 /* `recording` is rt_set_recording's to write. */
 static void fill_status(struct mstx_control *c)
 {
+    ms_assert(c == rt.control);
     struct rt_totals t;
     struct rusage u;
     rt_ring_totals(&t);
@@ -86,7 +92,8 @@ static int obey(uint32_t command, const char *text)
     }
 }
 
-/* The page is shared with another process: copy the request before looking at it. */
+/* Carries out one request.  The page is shared with another process, so the request is copied before it
+ * is examined. */
 static void answer(struct mstx_control *c)
 {
     uint32_t request = __atomic_load_n(&c->request, __ATOMIC_ACQUIRE);
@@ -146,6 +153,7 @@ static void *work(void *arg)
 
 bool rt_helper_start(void)
 {
+    ms_assert(!helper.running && rt.control != NULL);
     sigset_t all, old;
     sigfillset(&all);
     atomic_store(&helper.stop, false);
@@ -160,7 +168,7 @@ void rt_helper_stop(void)
     if (!helper.running)
         return;
     atomic_store(&helper.stop, true);
-    rt_helper_wake();
+    rt_bell_ring();
     pthread_join(helper.thread, NULL);
     helper.running = false;
 }

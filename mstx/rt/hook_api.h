@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_hook: the recorder's door for hooks that learn device times on their own, as the profiler
+ * hook_api: the recorder's door for hooks that learn device times on their own, as the profiler
  * of a communication library does: ranges on a stream that nobody queues events on.
  */
-#ifndef MSTX_RT_HOOK_H
-#define MSTX_RT_HOOK_H
+#ifndef MSTX_RT_HOOK_API_H
+#define MSTX_RT_HOOK_API_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,62 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_mark: marks, ranges, push and pop, counters, memory: the hot path.
+ * mark: marks, ranges, push and pop, counters, memory: the hot path.
  */
-#include "mstx/rt_comm.h"
-#include "mstx/rt_device.h"
-#include "mstx/rt_slot.h"
+#include "mstx/rt/mark.h"
+
+#include "mstx/rt/comm_group.h"
+#include "mstx/rt/comm_range.h"
+#include "mstx/rt/slot.h"
 
 enum { RECORDS_MAX = 192 }; /* of one event: a payload of MSTX_PAYLOAD_MAX and its heads */
 static_assert(RECORDS_MAX > MSTX_PAYLOAD_MAX / MSTX_DATA_BYTES + 8, "one payload always fits");
-
-/* ---- messages --------------------------------------------------------------------- */
-
-/* A spreadsheet would run a cell that begins with one of these; the original refuses them. */
-bool rt_message_ok(const char *m)
-{
-    return m != NULL && m[0] != '\0' && m[0] != '=' && m[0] != '+' && m[0] != '-' && m[0] != '@';
-}
-
-RT_COLD static uint32_t refuse_message(const char *m)
-{
-    rt_say(RT_SAY_MESSAGE, 0,
-           m == NULL      ? "a mark without message (NULL) was refused"
-           : m[0] == '\0' ? "a mark with an empty message was refused"
-                          : "a message that begins with '%c' was refused",
-           m != NULL ? m[0] : ' ');
-    return 0;
-}
-
-enum { REFUSED = UINT32_MAX };
-
-RT_COLD uint32_t rt_text_slow(struct rt_ring *r, const char *text, size_t place)
-{
-    if (!rt_message_ok(text)) {
-        refuse_message(text);
-        return REFUSED;
-    }
-    const struct mstx_text *e = rt_text_intern(text, strlen(text));
-    if (e == NULL)
-        return 0;
-    r->names[place] = e;
-    return e->id;
-}
-
-/* A handler that comes meanwhile, and calls, finds the place taken and by nobody it knows. */
-RT_COLD uint32_t rt_text_keep_id(struct rt_ring *r, const char *text, size_t line)
-{
-    static const char in_work[] = "";
-    const uint32_t id = rt_text_id(r, text);
-    for (int i = 0; id != 0 && i < 4; i++) {
-        const char *none = NULL;
-        if (!atomic_compare_exchange_strong(&r->call_names[line][i].text, &none, in_work))
-            continue;
-        r->call_names[line][i].id = id;
-        atomic_store_explicit(&r->call_names[line][i].text, text, memory_order_release);
-        break;
-    }
-    return id;
-}
 
 /* ---- continuations ---------------------------------------------------------------- */
 
@@ -88,6 +41,7 @@ static struct mstx_rec *put(struct mstx_rec *to, const void *rec)
 static struct mstx_rec *put_payload(struct mstx_rec *to, const struct rt_payload *p, uint32_t index,
                                     uint16_t domain)
 {
+    ms_assert(p->bytes != NULL);
     size_t n = p->n > MSTX_PAYLOAD_MAX ? MSTX_PAYLOAD_MAX : p->n;
     struct mstx_rec_payload head = {.schema = p->schema,
                                     .bytes = n,
@@ -155,6 +109,7 @@ RT_INLINE void write1(struct rt_ring *r, struct mstx_rec rec)
 
 static void write_ready(struct rt_ring *r, struct mstx_rec rec, const struct rt_event *e)
 {
+    ms_assert(e->nready > 0 && e->nready < RECORDS_MAX);
     struct mstx_rec *to = rt_reserve(r, 1 + e->nready);
     if (RT_UNLIKELY(to == NULL))
         return;
@@ -167,6 +122,7 @@ static void write_ready(struct rt_ring *r, struct mstx_rec rec, const struct rt_
 
 static void write_more(struct rt_ring *r, struct mstx_rec rec, const struct rt_event *e)
 {
+    ms_assert(rec.type != 0);
     size_t fit;
     const uint32_t extra = extra_records(e, &fit);
     struct mstx_rec *to = rt_reserve(r, 1 + extra);
@@ -189,6 +145,8 @@ RT_INLINE void write_event(struct rt_ring *r, struct mstx_rec rec, const struct 
         write_more(r, rec, e);
 }
 
+const struct rt_device_calls *_Atomic rt_device;
+
 /* ---- marks ---------------------------------------------------------------------------- */
 
 /* An id for marks that a device time may be joined to. */
@@ -208,8 +166,9 @@ static inline void put_stream(struct mstx_rec *rec, void *stream)
 static uint16_t on_device(struct mstx_rec *rec)
 {
     uint16_t stream = 0;
-    if (atomic_load_explicit(&rt_dev_any, memory_order_acquire))
-        rec->flags |= rt_dev_start(rec, &stream);
+    const struct rt_device_calls *device = atomic_load_explicit(&rt_device, memory_order_acquire);
+    if (device != NULL)
+        rec->flags |= device->start(rec, &stream);
     return stream;
 }
 
@@ -227,9 +186,9 @@ static void record_mark(struct rt_domain *d, const char *message, void *stream)
     struct rt_ring *r = rt_ring_of_thread();
     if (RT_UNLIKELY(r == NULL))
         return;
-    uint32_t name = RT_LIKELY(message != NULL) ? rt_text_id(r, message) : REFUSED;
-    if (RT_UNLIKELY(name == REFUSED)) {
-        refuse_message(message);
+    uint32_t name = RT_LIKELY(message != NULL) ? rt_text_id(r, message) : RT_REFUSED_ID;
+    if (RT_UNLIKELY(name == RT_REFUSED_ID)) {
+        rt_message_refuse(message);
         return;
     }
     const struct mstx_rec rec = {
@@ -277,11 +236,9 @@ RT_COLD static void mark_rare(struct rt_domain *d, const char *message, void *st
         say_dead(d);
 }
 
-void rt_mark(struct rt_domain *d, const char *message, void *stream)
+void rt_mark_live(struct rt_domain *d, const char *message, void *stream, uint8_t live)
 {
-    uint8_t live = atomic_load_explicit(&d->live, memory_order_relaxed);
-    if (live == 0)
-        return;
+    ms_assert(d != NULL && live != 0);
     if (RT_UNLIKELY(live != RT_RECORD))
         mark_rare(d, message, stream, live);
     else if (RT_UNLIKELY(!mark_near(d, message, stream)))
@@ -338,9 +295,9 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
     struct rt_ring *r = rt_ring_of_thread();
     if (RT_UNLIKELY(r == NULL))
         return 0;
-    uint32_t name = RT_LIKELY(message != NULL) ? rt_text_id(r, message) : REFUSED;
-    if (RT_UNLIKELY(name == REFUSED))
-        return refuse_message(message);
+    uint32_t name = RT_LIKELY(message != NULL) ? rt_text_id(r, message) : RT_REFUSED_ID;
+    if (RT_UNLIKELY(name == RT_REFUSED_ID))
+        return rt_message_refuse(message);
     struct mstx_rec rec = {.name = name, .domain = d->number, .type = MSTX_REC_BEGIN};
     if (stream != NULL)
         put_stream(&rec, stream);
@@ -357,11 +314,12 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
 RT_HOT struct rt_call rt_call_start(struct rt_ring *r, const struct rt_domain *d, uint32_t name,
                                     uint32_t n)
 {
+    ms_assert(n > 0 && r == rt_tls);
     struct rt_slot *s = rt_slot_get(r);
     if (RT_UNLIKELY(s == NULL))
         return (struct rt_call){NULL, too_many_ranges()};
     const uint64_t now = rt_ring_ticks(r);
-    name = name == REFUSED ? 0 : name;
+    name = name == RT_REFUSED_ID ? 0 : name;
     const uint32_t id = rt_slot_open(s, r, now, name, d->number);
     struct mstx_rec *to = rt_reserve(r, 1 + n);
     if (RT_UNLIKELY(to == NULL))
@@ -380,8 +338,9 @@ RT_HOT struct rt_call rt_call_start(struct rt_ring *r, const struct rt_domain *d
 uint32_t rt_range_start_ready(struct rt_ring *r, const struct rt_domain *d, uint32_t name,
                               void *stream, const struct mstx_rec *more, uint32_t n)
 {
+    ms_assert(n > 0 && stream != NULL);
     struct mstx_rec rec = {
-        .name = name == REFUSED ? 0 : name, .domain = d->number, .type = MSTX_REC_BEGIN};
+        .name = name == RT_REFUSED_ID ? 0 : name, .domain = d->number, .type = MSTX_REC_BEGIN};
     const struct rt_event e = {.ready = more, .nready = n};
     put_stream(&rec, stream);
     return begin(r, rec, &e);
@@ -443,6 +402,7 @@ RT_COLD static uint32_t start_rare(struct rt_domain *d, const char *message, voi
 
 uint32_t rt_range_start(struct rt_domain *d, const char *message, void *stream)
 {
+    ms_assert(d != NULL);
     uint8_t live = atomic_load_explicit(&d->live, memory_order_relaxed);
     if (live == 0)
         return 0;
@@ -454,6 +414,7 @@ uint32_t rt_range_start(struct rt_domain *d, const char *message, void *stream)
 
 uint32_t rt_range_start_event(struct rt_domain *d, const struct rt_event *e)
 {
+    ms_assert(d != NULL && e != NULL);
     struct rt_ring *r = rt_ring_of_thread();
     if (r == NULL)
         return 0;
@@ -498,7 +459,9 @@ static inline bool end_in_place(uint64_t id)
 /* The record's further flags. */
 static __attribute__((noinline)) uint8_t end_on_device(uint16_t stream, struct mstx_rec rec)
 {
-    return rt_dev_end(stream, &rec);
+    const struct rt_device_calls *device = atomic_load_explicit(&rt_device, memory_order_acquire);
+    ms_assert(device != NULL); /* it opened the range */
+    return device->end(stream, &rec);
 }
 
 /* Ids alone name a range: an end in another domain ends it all the same. */
@@ -582,7 +545,7 @@ void rt_range_end(struct rt_domain *d, uint64_t id)
         end(d, id, NULL);
 }
 
-/* Of rt_comm.h: here, as what it needs of the range is here. */
+/* Of comm_range.h: here, as what it needs of the range is here. */
 RT_HOT __attribute__((visibility("default"))) void mstx_comm_end(uint64_t id)
 {
     if (RT_LIKELY(id != 0) && RT_UNLIKELY(!end_in_place(id)))
@@ -591,6 +554,7 @@ RT_HOT __attribute__((visibility("default"))) void mstx_comm_end(uint64_t id)
 
 void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec *more, uint32_t n)
 {
+    ms_assert(n > 0 && more != NULL);
     end(d, id, &(struct rt_event){.ready = more, .nready = n});
 }
 
@@ -636,6 +600,7 @@ int rt_push(struct rt_domain *d, const struct rt_event *e)
 /* Take entry i out; mostly it is the top one. */
 static struct rt_push pull(struct rt_ring *r, int32_t i)
 {
+    ms_assert(i >= 0 && i <= r->top && r->top < RT_PUSHES);
     struct rt_push p = r->pushes[i];
     memmove(&r->pushes[i], &r->pushes[i + 1], (size_t)(r->top - i) * sizeof r->pushes[0]);
     r->top--;
@@ -677,6 +642,7 @@ void rt_counter(struct rt_domain *d, uint32_t name, uint64_t bits, bool real)
 void rt_memory(struct rt_domain *d, uint8_t type, uint64_t id, uint32_t device, uint64_t arg,
                const struct mstx_rec_mem *mem)
 {
+    ms_assert(mem == NULL || mem->domain == d->number);
     struct rt_ring *r = rt_ring_of_thread();
     struct mstx_rec *to = r == NULL ? NULL : rt_reserve(r, mem != NULL ? 2 : 1);
     if (to == NULL)

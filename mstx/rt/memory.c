@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_memory: see rt_memory.h.
+ * memory: see the header.
  *
  * Handles are numbers that carry their domain, so that garbage is recognised:
  *
@@ -12,7 +12,9 @@
  * With a next tool behind us its handles are given out where it gives some, as it must find
  * them again; they are remembered in a set, for the same reason.
  */
-#include "mstx/rt_memory.h"
+#include "mstx/rt/memory.h"
+
+#include "mstx/rt/mark.h"
 
 enum { HEAP = 0x4D48, REGION = 0x4D52, NEXT_HEAPS = 1 << 14, BATCH = 64 };
 static _Atomic uint32_t handles_given;
@@ -26,6 +28,7 @@ static struct {
 
 static uint64_t new_handle(unsigned kind, const struct rt_domain *d)
 {
+    ms_assert(kind == HEAP || kind == REGION);
     return (uint64_t)kind << 48 | (uint64_t)d->number << 32 |
            (atomic_fetch_add(&handles_given, 1) + 1);
 }
@@ -55,6 +58,7 @@ static struct mstx_rec_mem memory_of(const struct rt_domain *d, const struct rt_
 static void record_block(struct rt_domain *d, uint8_t type, uint64_t handle, uint64_t heap,
                          const struct rt_block *b, bool by_address)
 {
+    ms_assert(b != NULL);
     struct mstx_rec_mem m = memory_of(d, b);
     m.by_pointer = by_address;
     if (is_recorded(d))
@@ -151,6 +155,7 @@ void rt_block_name(struct rt_domain *d, struct rt_block_ref block, uint32_t name
 
 void rt_memory_chain(const mstxFuncPointer *fn, mstxDomainHandle_t (*domain_of)(struct rt_domain *))
 {
+    ms_assert(fn != NULL && domain_of != NULL);
     next.domain_of = domain_of;
     next.fn = fn;
 }
@@ -204,6 +209,7 @@ void rt_mstx_unheap(mstxDomainHandle_t domain, mstxMemHeapHandle_t heap)
 static void regions_part(struct rt_domain *d, const mstxMemRegionsRegisterBatch_t *b, bool known,
                          size_t from, size_t n)
 {
+    ms_assert(n <= BATCH && from + n <= b->regionCount);
     mstxMemRegionHandle_t theirs[BATCH] = {NULL};
     const mstxMemVirtualRangeDesc_t *v =
         (const mstxMemVirtualRangeDesc_t *)b->regionDescArray + from;

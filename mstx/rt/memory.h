@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_memory: what allocators tell of heaps and regions, through mstx or NVTX, as records, and
+ * memory: what allocators tell of heaps and regions, through mstx or NVTX, as records, and
  * for mstx passed on to the next tool.  What a region or heap is at a time is for the reader to
  * work out, so nothing is looked up here.
  */
@@ -9,7 +9,7 @@
 
 #define MSTX_NO_IMPL
 #include "mstx/ms_tools_ext.h"
-#include "mstx/rt.h"
+#include "mstx/rt/domain.h"
 
 struct rt_block {
     uint64_t address, size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_core: the life of a capture: begun by the first mark (or by the entry point a marking
+ * recorder: the life of a capture: begun by the first mark (or by the entry point a marking
  * header calls), forgotten and begun anew in a forked child, closed at exit.
  *
  *    IDLE ──first mark──► RUNNING ──exit──► ENDED
@@ -9,95 +9,28 @@
  *
  * A process that never marks leaves no trace: no thread, no file.
  */
-#include "mstx/rt_device.h"
+#include "mstx/rt/recorder.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
-struct rt rt = {.dir = -1, .recording = 1};
-
-/* ---- locks ------------------------------------------------------------------------ */
-
-static __thread struct {
-    unsigned depth;
-    sigset_t before; /* signals that were blocked when depth was 0 */
-} holds __attribute__((tls_model("initial-exec")));
-
-void rt_lock(struct rt_lock *l)
-{
-    if (holds.depth == 0) {
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        holds.before = before;
-    }
-    holds.depth++;
-    while (atomic_exchange_explicit(&l->held, 1, memory_order_acquire) != 0)
-        sched_yield();
-}
-
-void rt_unlock(struct rt_lock *l)
-{
-    atomic_store_explicit(&l->held, 0, memory_order_release);
-    if (--holds.depth == 0) {
-        sigset_t before = holds.before;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-}
-
-/* ---- talking ---------------------------------------------------------------------- */
-
-static void write_line(const char *line, size_t n)
-{
-    struct rt_calm calm;
-    rt_calm(&calm, false);
-    (void)!write(STDERR_FILENO, line, n);
-    rt_calm_end(&calm);
-}
-
-void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
-{
-    uint32_t bit = 1u << what;
-    if ((atomic_fetch_or(&rt.said, bit) & bit) != 0)
-        return;
-    char line[1024];
-    int saved = errno;
-    int n = snprintf(line, sizeof line, "mstx: ");
-    va_list ap;
-    va_start(ap, fmt);
-    int m = vsnprintf(line + n, sizeof line - (size_t)n - 1, fmt, ap);
-    va_end(ap);
-    size_t len = (size_t)n + (size_t)(m > 0 ? m : 0);
-    if (len > sizeof line - 2)
-        len = sizeof line - 2;
-    if (what != RT_SAY_START && rt_is_running())
-        rt_text_define(MSTX_NOTE, 0, why, line + n, len - (size_t)n);
-    line[len] = '\n';
-    if (rt.conf.quiet < (what == RT_SAY_START ? 1 : 2))
-        write_line(line, len + 1);
-    errno = saved;
-}
-
-void rt_note(const char *text)
-{
-    char line[1024];
-    int saved = errno;
-    if (rt_is_running())
-        rt_text_define(MSTX_NOTE, 0, 0, text, strlen(text));
-    int n = snprintf(line, sizeof line, "mstx: %.1000s\n", text);
-    if (rt.conf.quiet < 2)
-        write_line(line, (size_t)n);
-    errno = saved;
-}
+#include "mstx/rt/clock_net.h"
+#include "mstx/rt/domain.h"
+#include "mstx/rt/env.h"
+#include "mstx/rt/helper.h"
+#include "mstx/rt/mark.h"
+#include "mstx/rt/process_ring.h"
+#include "mstx/rt/segment_file.h"
+#include "mstx/rt/slot.h"
 
 /* ---- facts about the process --------------------------------------------------------- */
 
 static void define_info(const char *name, const char *value, size_t n)
 {
+    ms_assert(name != NULL && value != NULL);
     char text[4096];
     int head = snprintf(text, sizeof text, "%s=", name);
     size_t room = sizeof text - (size_t)head;
@@ -138,37 +71,22 @@ static void define_facts(void)
     define_info("clock_cost_ticks", text, (size_t)n);
 }
 
-static void say_state(enum mstx_why why, bool on)
-{
-    struct mstx_rec rec = {
-        .ticks = rt_ticks(), .id = why, .type = MSTX_REC_STATE, .arg = on ? 1 : 0};
-    rt_lock(&rt.process_lock);
-    rt_ring_process(&rec);
-    rt_unlock(&rt.process_lock);
-}
-
-void rt_set_recording(bool on, enum mstx_why why)
-{
-    if (atomic_exchange(&rt.recording, on) == on)
-        return;
-    if (rt.control != NULL) /* a child may look at any time */
-        __atomic_store_n(&rt.control->recording, on, __ATOMIC_RELEASE);
-    rt_domain_refresh();
-    say_state(why, on);
-}
-
 /* ---- begin ---------------------------------------------------------------------------- */
 
 static bool begin(void)
 {
+    ms_assert(atomic_load(&rt.state) == RT_IDLE && atomic_load(&rt.start_lock.held) == 1);
     rt.pid = (uint32_t)getpid();
     rt.epoch++;
     atomic_store(&rt.bytes, 0);
+    atomic_store(&rt.records, 0);
+    atomic_store(&rt.dropped, 0);
+    atomic_store(&rt.segments, 0);
     atomic_store(&rt.recording, rt_file_ask_parent(!rt.conf.wait));
     if (!rt_file_start())
         return false;
     rt.control->recording = atomic_load(&rt.recording) != 0;
-    if (!rt_text_start() || !rt_ring_start()) {
+    if (!rt_text_start() || !rt_ring_start() || !rt_process_start()) {
         rt_say(RT_SAY_DIR, MSTX_WHY_IO, "cannot record into %s: %s; nothing is recorded", rt.path,
                strerror(errno));
         return false;
@@ -176,7 +94,7 @@ static bool begin(void)
     atomic_store_explicit(&rt.state, RT_RUNNING, memory_order_release);
     define_facts();
     rt_domain_define_all();
-    say_state(MSTX_WHY_START, atomic_load(&rt.recording) != 0);
+    rt_state_write(MSTX_WHY_START, atomic_load(&rt.recording) != 0);
     rt_clock_tick();
     rt_helper_start();
     rt_clock_net_start();
@@ -184,7 +102,7 @@ static bool begin(void)
     return true;
 }
 
-bool rt_start(bool by_default)
+bool rt_recorder_start(bool by_default)
 {
     int state = atomic_load_explicit(&rt.state, memory_order_acquire);
     if (state != RT_IDLE)
@@ -238,8 +156,11 @@ static void begin_anew(void)
     int state = atomic_load(&rt.state);
     rt_helper_forget();
     rt_clock_net_forget();
-    rt_dev_forget();
+    const struct rt_device_calls *device = atomic_load(&rt_device);
+    if (device != NULL)
+        device->forget();
     rt_ring_forget();
+    rt_process_forget();
     rt_slots_forget();
     rt_text_forget();
     rt_file_forget();
@@ -257,11 +178,7 @@ static void in_child(void)
     for (int i = 0; i < LOCKS; i++)
         atomic_store(&locks[i]->held, 0);
     begin_anew(); /* still without signals: a handler must not mark into what is the parent's */
-    if (holds.depth == 0)
-        return;
-    sigset_t before = holds.before;
-    holds.depth = 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    rt_unlock_all();
 }
 
 /* ---- load and exit ------------------------------------------------------------------------- */
@@ -273,7 +190,7 @@ __attribute__((constructor)) static void load(void)
     pthread_atfork(before_fork, after_fork, in_child);
     atomic_store(&rt.recording, rt.conf.out[0] != '\0'); /* the first mark opens the capture */
     rt_domain_filter(rt.conf.include, rt.conf.exclude);
-    rt_dev_trust(rt.conf.device);
+    rt.begin = rt_recorder_start;
 }
 
 __attribute__((destructor)) static void unload(void)
@@ -286,6 +203,7 @@ __attribute__((destructor)) static void unload(void)
     rt_clock_tick();
     atomic_store(&rt.state, RT_ENDED);
     rt_ring_close_all();
+    rt_process_close();
     rt_text_close();
     rt_file_unstage(true);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_ring: the ring of a thread, a chain of segment files.
+ * ring: the ring of a thread, a chain of segment files.
  *
  *     written by the thread              prepared by the helper
  *   ┌───────────────┬──────────┐        ┌──────────────────────┐
@@ -20,7 +20,7 @@
  * The ring of an ended thread serves the next new thread, so a thousand short threads are
  * not a thousand files.
  */
-#include "mstx/rt.h"
+#include "mstx/rt/ring.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,12 +29,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "mstx/rt/segment_file.h"
+#include "mstx/rt/slot.h"
+#include "mstx/rt/string_file.h"
+
 enum {
     FIRST_BYTES = 64 << 10, /* a thread that marks little costs little */
     SLOW_FILES = 8,
     FLIGHT_BYTES = 1 << 20, /* reuse is by file: small ones keep the window sharp */
-    PROCESS_BYTES = 16 << 10,
-    REBIRTHS = 3, /* rings a thread may open again while it ends */
+    REBIRTHS = 3,           /* rings a thread may open again while it ends */
     NAME_BYTES = 16,
 };
 
@@ -50,35 +53,11 @@ static struct {
     struct rt_ring *all[RT_RINGS]; /* all[0] is not used: ring 0 is the process */
     _Atomic uint32_t made;
     struct rt_ring *free;
-    struct mstx_seg *process;
-    uint64_t process_part;
-    _Atomic uint64_t records; /* in segments that were left */
-    _Atomic uint64_t dropped;
-    _Atomic uint32_t segments;
     pthread_key_t key;
     bool have_key;
 } rings;
 
 /* ---- files of a ring ------------------------------------------------------------ */
-
-static struct mstx_seg *create(uint32_t ring, uint32_t number, uint32_t tid, size_t bytes)
-{
-    char name[32];
-    uint64_t all = atomic_fetch_add(&rt.bytes, bytes) + bytes;
-    struct mstx_seg *seg = NULL;
-    if (rt.conf.max_bytes != 0 && all > rt.conf.max_bytes && ring != 0)
-        errno = EDQUOT;
-    else {
-        snprintf(name, sizeof name, MSTX_SEG_NAME, ring, number);
-        seg = rt_file_create(name, ring, tid, bytes);
-    }
-    if (seg == NULL) {
-        atomic_fetch_sub(&rt.bytes, bytes);
-        return NULL;
-    }
-    atomic_fetch_add(&rings.segments, 1);
-    return seg;
-}
 
 /* The disk, or a quota that is not our own limit. */
 static bool is_full(int why)
@@ -104,10 +83,11 @@ static void say_no_file(int why)
  * it is taken into use. */
 static void prepare(struct rt_ring *r)
 {
-    struct mstx_seg *seg = create(r->number, r->made + 1, 0, r->next_bytes);
+    ms_assert(atomic_load(&r->next_state) == RT_NEXT_WORK);
+    struct mstx_seg *seg = rt_segment_make(r->number, r->made + 1, 0, r->next_bytes);
     while (seg == NULL && is_full(errno) && r->next_bytes / 4 >= FIRST_BYTES) {
         r->next_bytes /= 4; /* what is left of the disk */
-        seg = create(r->number, r->made + 1, 0, r->next_bytes);
+        seg = rt_segment_make(r->number, r->made + 1, 0, r->next_bytes);
     }
     int why = errno;
     if (seg != NULL) {
@@ -129,7 +109,8 @@ static bool claim(struct rt_ring *r, int from)
 /* Write into seg from now on.  No signal comes meanwhile. */
 static void install(struct rt_ring *r, struct mstx_seg *seg)
 {
-    atomic_fetch_add(&rings.records, r->pos); /* of the segment we leave; 0 at the first */
+    ms_assert(r->busy <= 1 && seg->capacity > 0);
+    atomic_fetch_add(&rt.records, r->pos); /* of the segment we leave; 0 at the first */
     seg->tid = r->tid;
     seg->first_ticks = r->began = rt_ticks();
     seg->tick_hz = atomic_load(&rt.tick_hz);
@@ -151,6 +132,7 @@ static void install(struct rt_ring *r, struct mstx_seg *seg)
 
 static void retire(struct rt_ring *r, struct rt_file f)
 {
+    ms_assert(f.map != NULL);
     __atomic_or_fetch(&f.map->state, MSTX_SEG_CLOSED, __ATOMIC_RELEASE);
     uint32_t full = atomic_load(&r->retired_full);
     for (uint32_t i = 0; i < RT_RETIRED; i++) {
@@ -179,6 +161,7 @@ static void unmap_retired(struct rt_ring *r)
 
 static uint32_t after(const struct rt_ring *r, uint32_t i)
 {
+    ms_assert(i < r->nfiles);
     return i + 1 == r->nfiles ? 0 : i + 1;
 }
 
@@ -196,6 +179,7 @@ static bool oldest_is_out(const struct rt_ring *r, uint64_t now)
 
 static void reuse_oldest(struct rt_ring *r)
 {
+    ms_assert(r->nfiles > 0);
     r->file_at = after(r, r->file_at);
     struct mstx_seg *seg = r->files[r->file_at].map;
     __atomic_store_n(&seg->part, 0, __ATOMIC_SEQ_CST);
@@ -206,6 +190,7 @@ static void reuse_oldest(struct rt_ring *r)
 /* The new file comes behind the current one, where the oldest was next in turn. */
 static void insert_file(struct rt_ring *r, struct rt_file f)
 {
+    ms_assert(r->nfiles < RT_FILES && f.map != NULL);
     uint32_t at = r->nfiles == 0 ? 0 : r->file_at + 1;
     memmove(r->files + at + 1, r->files + at, (r->nfiles - at) * sizeof r->files[0]);
     r->files[at] = f;
@@ -227,7 +212,7 @@ static void drop_from(struct rt_ring *r, struct mstx_seg *seg, uint64_t n, enum 
     r->lost += n;
     r->lost_why = why;
     seg->dropped += n;
-    atomic_fetch_add_explicit(&rings.dropped, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&rt.dropped, n, memory_order_relaxed);
 }
 
 static bool drop(struct rt_ring *r, uint32_t n, enum mstx_why why)
@@ -250,6 +235,7 @@ static double half_a_second_of(const struct rt_ring *r, uint64_t now)
  * the window of a flight recorder must fit. */
 static void choose_size(struct rt_ring *r, uint64_t now)
 {
+    ms_assert(r->seg != NULL);
     const bool flight = rt.conf.flight_s > 0;
     uint32_t most = rt.conf.segment_bytes;
     if (flight && most > FLIGHT_BYTES)
@@ -271,7 +257,7 @@ static void ask(struct rt_ring *r)
     if (atomic_load(&r->next_state) == RT_NEXT_NONE)
         choose_size(r, now);
     if (atomic_compare_exchange_strong(&r->next_state, &none, RT_NEXT_WANTED))
-        rt_helper_wake();
+        rt_bell_ring();
 }
 
 /* Make the file here unless the helper is at it; then wait for it, a second at the most. */
@@ -323,7 +309,7 @@ static void write_over(struct rt_ring *r)
     __atomic_or_fetch(&seg->state, MSTX_SEG_FLIGHT, __ATOMIC_RELEASE);
     __atomic_or_fetch(&r->seg->state, MSTX_SEG_FLIGHT, __ATOMIC_RELEASE);
     drop_from(r, seg, lost, MSTX_WHY_NO_SPACE);
-    atomic_fetch_sub(&rings.records, lost);
+    atomic_fetch_sub(&rt.records, lost);
     reuse_oldest(r);
 }
 
@@ -365,9 +351,10 @@ static void half_way(struct rt_ring *r)
     ask(r);
 }
 
-/* A handler that marks would find the ring between two segments: it comes afterwards. */
+/* Signals wait until the segment has changed: a handler that marks would find the ring between two. */
 static bool change_segment(struct rt_ring *r, uint32_t n)
 {
+    ms_assert(r->busy > 0 && r->seg != NULL);
     sigset_t before;
     if (r->busy > 1)
         return drop(r, n, MSTX_WHY_SIGNAL);
@@ -379,6 +366,7 @@ static bool change_segment(struct rt_ring *r, uint32_t n)
 
 RT_COLD struct mstx_rec *rt_ring_more(struct rt_ring *r, uint32_t at, uint32_t n)
 {
+    ms_assert(n > 0 && r->busy > 0);
     if (at + n <= r->cap) {
         half_way(r);
         return r->rec + at;
@@ -436,6 +424,7 @@ static struct rt_ring *take_ring(void)
 
 static void give_back(struct rt_ring *r)
 {
+    ms_assert(r->in_use);
     rt_lock(&rt.ring_lock);
     r->in_use = false;
     r->free_next = rings.free;
@@ -465,6 +454,7 @@ static void say_thread(struct rt_ring *r)
 /* First segment of a new ring, made here: the helper knows nothing of it yet. */
 static bool first_segment(struct rt_ring *r)
 {
+    ms_assert(r->nfiles == 0 && r->seg == NULL);
     r->next_bytes = rt.conf.segment_bytes < FIRST_BYTES ? rt.conf.segment_bytes : FIRST_BYTES;
     atomic_store(&r->next_state, RT_NEXT_WORK);
     prepare(r);
@@ -495,13 +485,13 @@ static struct rt_ring *open_ring(void)
     return r;
 }
 
-/* A handler that marks comes when there is a ring for it. */
+/* Opens a ring with signals blocked: a handler that marks runs when there is a ring for it. */
 static struct rt_ring *open_undisturbed(void)
 {
     sigset_t before;
     no_signals(&before);
     self.opening = true;
-    struct rt_ring *r = rt_start(false) && atomic_load(&rt.recording) != 0 ? open_ring() : NULL;
+    struct rt_ring *r = rt_start() && atomic_load(&rt.recording) != 0 ? open_ring() : NULL;
     if (r != NULL && pthread_setspecific(rings.key, r) == 0)
         rt_tls = r;
     self.opening = false;
@@ -519,46 +509,6 @@ RT_COLD struct rt_ring *rt_ring_open(void)
         rt_say(RT_SAY_THREADS, MSTX_WHY_NO_THREAD, "a thread has no ring; its records are dropped");
     }
     return r;
-}
-
-/* ---- the process ring --------------------------------------------------------------- */
-
-static bool process_segment(void)
-{
-    struct mstx_seg *seg = create(0, (uint32_t)rings.process_part + 1, rt.pid, PROCESS_BYTES);
-    if (seg == NULL)
-        return false;
-    struct mstx_seg *old = rings.process;
-    rings.process = seg;
-    seg->part = ++rings.process_part;
-    if (old != NULL) {
-        atomic_fetch_add(&rings.records, old->head);
-        __atomic_or_fetch(&old->state, MSTX_SEG_CLOSED, __ATOMIC_RELEASE);
-        munmap(old, rt_file_bytes(old));
-    }
-    return true;
-}
-
-void rt_ring_process(const struct mstx_rec *rec)
-{
-    struct mstx_seg *seg = rings.process;
-    if (seg == NULL || (seg->head == seg->capacity && !process_segment()))
-        return;
-    seg = rings.process;
-    struct mstx_rec *to = (struct mstx_rec *)(void *)((char *)seg + MSTX_SEG_HEADER);
-    to[seg->head] = *rec;
-    __atomic_store_n(&seg->head, seg->head + 1, __ATOMIC_RELEASE);
-}
-
-void rt_ring_date(const struct mstx_calib *c)
-{
-    rt_lock(&rt.process_lock);
-    if (rings.process != NULL) {
-        rings.process->last_calib = *c;
-        rings.process->tick_hz = atomic_load(&rt.tick_hz);
-        rings.process->heartbeat++;
-    }
-    rt_unlock(&rt.process_lock);
 }
 
 /* ---- all rings ------------------------------------------------------------------------ */
@@ -586,20 +536,13 @@ void rt_ring_retry(void)
 
 bool rt_ring_start(void)
 {
+    ms_assert(atomic_load(&rings.made) == 0);
     if (!rings.have_key)
         rings.have_key = pthread_key_create(&rings.key, thread_ends) == 0;
-    return rings.have_key && process_segment();
+    return rings.have_key;
 }
 
-static void close_segment(struct mstx_seg *seg, uint32_t ring, uint32_t number)
-{
-    char name[32];
-    snprintf(name, sizeof name, MSTX_SEG_NAME, ring, number);
-    __atomic_or_fetch(&seg->state, MSTX_SEG_CLOSED | MSTX_SEG_LAST, __ATOMIC_RELEASE);
-    rt_file_trim(seg, name, rt_file_bytes(seg));
-}
-
-/* A file that was prepared and never used would only puzzle. */
+/* Removes the file that was prepared and never used: readers would see an empty segment. */
 static void remove_next(struct rt_ring *r)
 {
     char name[32];
@@ -618,12 +561,8 @@ void rt_ring_close_all(void)
             continue;
         remove_next(r);
         for (uint32_t k = 0; k < r->nfiles; k++)
-            close_segment(r->files[k].map, r->number, r->files[k].number);
+            rt_segment_close(r->files[k].map, r->number, r->files[k].number);
     }
-    rt_lock(&rt.process_lock);
-    if (rings.process != NULL)
-        close_segment(rings.process, 0, (uint32_t)rings.process_part);
-    rt_unlock(&rt.process_lock);
 }
 
 static void unmap_ring(struct rt_ring *r)
@@ -643,30 +582,23 @@ void rt_ring_forget(void)
         unmap_ring(rings.all[i]);
         rings.all[i] = NULL;
     }
-    if (rings.process != NULL)
-        munmap(rings.process, rt_file_bytes(rings.process));
-    rings.process = NULL;
-    rings.process_part = 0;
     rings.free = NULL;
     atomic_store(&rings.made, 0);
-    atomic_store(&rings.records, 0);
-    atomic_store(&rings.dropped, 0);
-    atomic_store(&rings.segments, 0);
     rt_tls = NULL;
     if (rings.have_key)
         pthread_setspecific(rings.key, NULL);
     memset(&self, 0, sizeof self);
 }
 
-/* A little behind for rings that are being written. */
+/* Counts lag a little for rings that are being written. */
 void rt_ring_totals(struct rt_totals *t)
 {
     uint32_t n = atomic_load_explicit(&rings.made, memory_order_acquire);
-    *t = (struct rt_totals){.records = atomic_load(&rings.records),
-                            .dropped = atomic_load(&rings.dropped) + atomic_load(&rt.lost_no_ring),
+    *t = (struct rt_totals){.records = atomic_load(&rt.records),
+                            .dropped = atomic_load(&rt.dropped) + atomic_load(&rt.lost_no_ring),
                             .bytes = atomic_load(&rt.bytes),
                             .rings = n,
-                            .segments = atomic_load(&rings.segments),
+                            .segments = atomic_load(&rt.segments),
                             .open_ranges = rt_slots_open()};
     for (uint32_t i = 1; i <= n; i++) {
         t->records += __atomic_load_n(&rings.all[i]->pos, __ATOMIC_RELAXED);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_same: is a text the stored one?  What strcmp() says; the way to it and back was a third of
+ * same_text: is a text the stored one?  What strcmp() says; the way to it and back was a third of
  * a mark.
  */
-#ifndef MSTX_RT_SAME_H
-#define MSTX_RT_SAME_H
+#ifndef MSTX_RT_SAME_TEXT_H
+#define MSTX_RT_SAME_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_file: the directory of the process, segment files in it, and copies of them.
+ * segment_file: the directory of the process, segment files in it, and copies of them.
  *
  * A segment file gets its blocks before anybody writes to it: a full disk is an error here
  * and never a SIGBUS in the training loop.  Its pages are made present too, so the writer
  * meets no page fault.  Names are relative to an open directory, so a directory that is
  * renamed goes on working and one that is deleted fails cleanly.
  */
-#include "mstx/rt.h"
-#include "mstx/stage.h"
+#include "mstx/rt/segment_file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "mstx/format/stage.h"
+#include "mstx/rt/ticks.h"
 
 enum { TRIM_LEAST = 128 << 10 };
 
@@ -102,34 +106,6 @@ static void fill_header(struct mstx_seg *h)
 }
 
 /* ---- blocks ------------------------------------------------------------------- */
-
-void rt_calm(struct rt_calm *c, bool all)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGXFSZ);
-    sigaddset(&set, SIGPIPE);
-    if (all)
-        sigfillset(&set);
-    pthread_sigmask(SIG_BLOCK, &set, &c->before);
-    sigpending(&c->pending);
-}
-
-/* Take back what we caused: those that wait now and did not before. */
-void rt_calm_end(const struct rt_calm *c)
-{
-    static const int ours[] = {SIGXFSZ, SIGPIPE};
-    const struct timespec now = {0};
-    sigset_t pending, one;
-    sigpending(&pending);
-    for (int i = 0; i < 2; i++) {
-        sigemptyset(&one);
-        sigaddset(&one, ours[i]);
-        if (sigismember(&pending, ours[i]) == 1 && sigismember(&c->pending, ours[i]) == 0)
-            sigtimedwait(&one, NULL, &now);
-    }
-    pthread_sigmask(SIG_SETMASK, &c->before, NULL);
-}
 
 /* fallocate gives up when a signal comes, and a program may have a timer that fires faster than
  * it works: no signals meanwhile.  Without fallocate (NFS) glibc writes zeros. */
@@ -270,8 +246,17 @@ static int open_control(void)
     return 0;
 }
 
+void rt_bell_ring(void)
+{
+    if (rt.control == NULL)
+        return;
+    __atomic_fetch_add(&rt.control->bell, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &rt.control->bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 bool rt_file_start(void)
 {
+    ms_assert(rt.control == NULL);
     fill_header(&rt.proto);
     int rc = open_dirs();
     if (rc == 0)
@@ -329,9 +314,9 @@ bool rt_file_ask_parent(bool otherwise)
 
 /* ---- segments ----------------------------------------------------------------- */
 
-/* Bytes are written before the pages are mapped in: the kernel takes large pieces of a file then,
+/* Writes zeros before the pages are mapped in: the kernel then takes large pieces of the page cache,
  * where faults take one page after the other at three times the price.  Pieces above a quarter of a
- * megabyte are no better, and where memory is in fragments far worse.  On tmpfs the allocated blocks
+ * megabyte (PAGES) are no better, and far worse where memory is fragmented.  On tmpfs the allocated blocks
  * are the pages. */
 static void write_zeros(int fd, size_t n)
 {
@@ -361,11 +346,13 @@ static void make_present(void *p, size_t n)
 /* ".tmp" behind the name; readers skip such files. */
 static void temporary(char to[64], const char *name)
 {
+    ms_assert(strlen(name) <= 40);
     snprintf(to, 64, "%.40s.tmp", name);
 }
 
 int rt_file_begin(const char *name, size_t bytes)
 {
+    ms_assert(bytes > 0);
     char tmp[64];
     temporary(tmp, name);
     int dir = rt_file_dir();
@@ -398,6 +385,7 @@ bool rt_file_name(const char *name)
 
 static void fill_segment(struct mstx_seg *seg, uint32_t ring, uint32_t tid, size_t bytes)
 {
+    ms_assert((uintptr_t)seg % 64 == 0);
     rt_lock(&rt.proto_lock);
     struct mstx_seg h = rt.proto;
     rt_unlock(&rt.proto_lock);
@@ -408,8 +396,9 @@ static void fill_segment(struct mstx_seg *seg, uint32_t ring, uint32_t tid, size
     memcpy(seg, &h, sizeof h);
 }
 
-struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, size_t bytes)
+static struct mstx_seg *create(const char *name, uint32_t ring, uint32_t tid, size_t bytes)
 {
+    ms_assert(bytes > MSTX_SEG_HEADER);
     int fd = rt_file_begin(name, bytes);
     if (fd < 0)
         return NULL;
@@ -433,8 +422,29 @@ struct mstx_seg *rt_file_create(const char *name, uint32_t ring, uint32_t tid, s
     return NULL;
 }
 
+struct mstx_seg *rt_segment_make(uint32_t ring, uint32_t number, uint32_t tid, size_t bytes)
+{
+    ms_assert(number > 0 && ring < (1 << 16));
+    char name[32];
+    uint64_t all = atomic_fetch_add(&rt.bytes, bytes) + bytes;
+    struct mstx_seg *seg = NULL;
+    if (rt.conf.max_bytes != 0 && all > rt.conf.max_bytes && ring != 0)
+        errno = EDQUOT;
+    else {
+        snprintf(name, sizeof name, MSTX_SEG_NAME, ring, number);
+        seg = create(name, ring, tid, bytes);
+    }
+    if (seg == NULL) {
+        atomic_fetch_sub(&rt.bytes, bytes);
+        return NULL;
+    }
+    atomic_fetch_add(&rt.segments, 1);
+    return seg;
+}
+
 size_t rt_file_bytes(const struct mstx_seg *seg)
 {
+    ms_assert(seg->record_size != 0);
     return MSTX_SEG_HEADER + (size_t)seg->capacity * seg->record_size;
 }
 
@@ -442,6 +452,7 @@ size_t rt_file_bytes(const struct mstx_seg *seg)
  * blocks instead of SIGBUS.  A few are not worth what the end of a process pays for it. */
 size_t rt_file_trim(const struct mstx_seg *seg, const char *name, size_t all)
 {
+    ms_assert(seg->head <= seg->capacity);
     size_t used = MSTX_SEG_HEADER + (size_t)seg->head * seg->record_size;
     used = (used + 4095) & ~(size_t)4095;
     if (used + TRIM_LEAST > all)
@@ -453,6 +464,15 @@ size_t rt_file_trim(const struct mstx_seg *seg, const char *name, size_t all)
                      (off_t)(all - used));
     close(fd);
     return used;
+}
+
+void rt_segment_close(struct mstx_seg *seg, uint32_t ring, uint32_t number)
+{
+    ms_assert(seg->head <= seg->capacity);
+    char name[32];
+    snprintf(name, sizeof name, MSTX_SEG_NAME, ring, number);
+    __atomic_or_fetch(&seg->state, MSTX_SEG_CLOSED | MSTX_SEG_LAST, __ATOMIC_RELEASE);
+    rt_file_trim(seg, name, rt_file_bytes(seg));
 }
 
 /* ---- copies ------------------------------------------------------------------- */
@@ -481,6 +501,7 @@ static int copy_moved(const char *to)
 /* Snapshots lie under RUN/snapshots/NNN/rank_R/HOST.PID.TAG, so each is a run of its own. */
 int rt_file_snapshot(const char *to)
 {
+    ms_assert(to != NULL && rt_is_running());
     const char *tail = rt.target + strlen(rt.conf.out);
     char path[RT_PATH];
     int n = snprintf(path, sizeof path, "%s%s", to, tail);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_slot: see rt_slot.h.
+ * slot: see the header.
  */
-#include "mstx/rt_slot.h"
+#include "mstx/rt/slot.h"
 
 enum { CHUNKS = 1 << (RT_SLOT_BITS - 6) };
 static_assert(1 << 6 == RT_CHUNK, "chunk");
@@ -72,6 +72,7 @@ static struct rt_slot *slot_in(struct rt_ring *r, uint32_t chunk)
 
 struct rt_slot *rt_slot_far(struct rt_ring *r)
 {
+    ms_assert(r->slot_chunk < CHUNKS);
     struct rt_slot *s = slot_in(r, r->slot_chunk);
     if (RT_LIKELY(s != NULL))
         return s;
@@ -97,16 +98,19 @@ bool rt_range_is_open(uint32_t id)
 
 uint64_t rt_range_ticks(uint32_t id)
 {
+    ms_assert(id != 0);
     return rt_slots[id >> RT_GEN_BITS].ticks;
 }
 
 uint32_t rt_range_text(uint32_t id)
 {
+    ms_assert(id != 0);
     return rt_slots[id >> RT_GEN_BITS].name;
 }
 
 uint16_t rt_range_domain(uint32_t id)
 {
+    ms_assert(id != 0);
     return rt_slots[id >> RT_GEN_BITS].domain;
 }
 
@@ -122,5 +126,6 @@ RT_RACY void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg)
 
 void rt_range_set_other(uint32_t id, uint64_t other)
 {
+    ms_assert(id != 0);
     rt_slots[id >> RT_GEN_BITS].other = other;
 }

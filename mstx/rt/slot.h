@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_slot: the places of open ranges.
+ * slot: the places of open ranges.
  *
  * A range id is the place of a slot and the number of its use:
  *
@@ -16,9 +16,12 @@
 #ifndef MSTX_RT_SLOT_H
 #define MSTX_RT_SLOT_H
 
-#include "mstx/rt.h"
+#include "mstx/rt/ring.h"
 
 enum {
+    RT_SLOT_BITS = 20, /* 2^20 ranges may be open at once */
+    RT_GEN_BITS = 12,  /* a stale id is known for 2^12 uses of its slot */
+    RT_CHUNK = 64,     /* slots a ring takes at a time */
     RT_SLOT_USES = (1 << RT_GEN_BITS) - 1,
     RT_SLOT_PLACE_BITS = 32 - RT_GEN_BITS,
     RT_SLOT_NO_PLACE = (1 << RT_SLOT_PLACE_BITS) - 1,
@@ -45,9 +48,10 @@ extern struct rt_slot rt_slots[1 << RT_SLOT_BITS];
 extern uint16_t rt_slot_stream[1 << RT_SLOT_BITS]; /* touched by ranges with a device side alone */
 extern _Atomic uint32_t rt_slot_chunks;            /* those in use, of RT_CHUNK slots */
 
-/* The next uses come from two slots, that is from one cache line, which a program that computes
- * between its calls does not throw out; every RT_SLOT_STAY uses they are others, so that all 64 take
- * part and a stale id stays recognisable for long.  NULL: it is open. */
+/* Returns the slot for the next range, NULL while that slot holds an open one.  RT_SLOT_STAY uses in a
+ * row share two slots, that is one cache line, which a program that computes between its calls does not
+ * evict; then two others follow, so that all 64 take part and a
+ * stale id stays recognisable for long. */
 static inline struct rt_slot *rt_slot_next(struct rt_ring *r, uint32_t chunk)
 {
     const uint32_t at = rt_bump(&r->slot_at, 1);
@@ -90,5 +94,21 @@ static inline uint32_t rt_slot_open(struct rt_slot *s, const struct rt_ring *r, 
     atomic_store_explicit(&s->live, id, memory_order_release);
     return id;
 }
+
+/* ---- open ranges -------------------------------------------------------------- */
+
+bool rt_range_is_open(uint32_t id);
+/* Of an open range. */
+uint64_t rt_range_ticks(uint32_t id);
+uint32_t rt_range_text(uint32_t id);
+uint16_t rt_range_domain(uint32_t id);
+/* All open ranges of a domain; one that ends meanwhile may still be told. */
+typedef void rt_range_fn(void *arg, uint32_t id, uint64_t ticks);
+void rt_ranges_each(uint16_t domain, rt_range_fn *fn, void *arg);
+void rt_range_set_other(uint32_t id, uint64_t other);
+/* First chunk of range slots for a ring; ranges still open. */
+bool rt_slots_take(struct rt_ring *r);
+uint32_t rt_slots_open(void);
+void rt_slots_forget(void);
 
 #endif

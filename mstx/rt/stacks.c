@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_stacks: what the threads of this process are doing, without stopping or signalling them,
+ * stacks: what the threads of this process are doing, without stopping or signalling them,
  * and without a lock that a hanging thread may hold.
  *
  * /proc/self/task/TID/syscall tells of a thread that sleeps in the kernel its stack pointer and
@@ -8,24 +8,34 @@
  * fault, and every word that points behind a call instruction is taken for a return address.
  * Some of these are left over from calls that have returned: it is a list of candidates, the
  * innermost first, in which the true ones are all present.  A thread that runs is sampled once
- * by the kernel's counters (rt_sample.c), and only named where that is forbidden.
+ * by the kernel's performance counters; where that is not allowed (perf_event_paranoid above 2, a strict
+ * container) it is only named.
  *
  * Places are given as file and offset, with the name of the function where the symbol table of
  * the file has one.
  */
-#include "mstx/rt.h"
+#include "mstx/rt/stacks.h"
+
+#include "probe/base/assert.h"
 
 #include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
+#if defined(__x86_64__) || defined(__aarch64__)
+#include <asm/perf_regs.h>
+#endif
 
 enum {
     MAPS = 512,   /* executable mappings */
@@ -43,7 +53,7 @@ struct out {
     char *p;
     size_t n, cap;
 };
-static struct { /* under the lock of rt_hang.c: one at a time */
+static struct { /* under the lock of hang_watch.c: one at a time */
     struct mapping map[MAPS];
     size_t n;
     uint64_t word[WORDS];
@@ -214,6 +224,7 @@ static bool is_return(uint64_t address)
 
 static void put_stack(struct out *o, uint64_t sp, uint64_t pc)
 {
+    ms_assert(o->n < o->cap);
     const struct mapping *m = mapping_of(pc);
     int frames = 0;
     size_t n = 0;
@@ -228,6 +239,68 @@ static void put_stack(struct out *o, uint64_t sp, uint64_t pc)
         put_place(o, st.word[i], m);
         frames++;
     }
+}
+
+/* ---- a thread that runs ------------------------------------------------------------------------ */
+
+#if defined(__x86_64__)
+enum { SP = PERF_REG_X86_SP, PC = PERF_REG_X86_IP };
+#elif defined(__aarch64__)
+enum { SP = PERF_REG_ARM64_SP, PC = PERF_REG_ARM64_PC };
+#else
+enum { SP = 0, PC = 1 };
+#endif
+
+enum {
+    PAGES = 1 + 8,       /* the head and a ring */
+    PERIOD_NS = 1000000, /* of the thread's time between samples */
+    TRIES = 50,          /* of 2 ms: it may get little of the processor */
+};
+
+/* A sample with the two registers, in ascending order of their numbers. */
+struct sample {
+    struct perf_event_header head;
+    uint64_t abi, low, high;
+};
+
+static bool read_sample(const struct perf_event_mmap_page *page, uint64_t *sp, uint64_t *pc)
+{
+    struct sample s;
+    if (__atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) < sizeof s)
+        return false;
+    memcpy(&s, (const char *)page + page->data_offset, sizeof s);
+    if (s.head.type != PERF_RECORD_SAMPLE || s.abi == PERF_SAMPLE_REGS_ABI_NONE)
+        return false;
+    *sp = SP < PC ? s.low : s.high;
+    *pc = SP < PC ? s.high : s.low;
+    return true;
+}
+
+static bool thread_sample(uint32_t tid, uint64_t *sp, uint64_t *pc)
+{
+    struct perf_event_attr a = {.type = PERF_TYPE_SOFTWARE,
+                                .size = sizeof a,
+                                .config = PERF_COUNT_SW_CPU_CLOCK,
+                                .sample_period = PERIOD_NS,
+                                .sample_type = PERF_SAMPLE_REGS_USER,
+                                .exclude_kernel = 1,
+                                .exclude_hv = 1,
+                                .sample_regs_user = 1ull << SP | 1ull << PC};
+    const struct timespec pause = {.tv_nsec = 2000000};
+    const size_t bytes = PAGES * (size_t)sysconf(_SC_PAGESIZE);
+    int fd = (int)syscall(SYS_perf_event_open, &a, (pid_t)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return false;
+    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    bool found = false;
+    for (int i = 0; page != MAP_FAILED && i < TRIES && !found; i++) {
+        nanosleep(&pause, NULL);
+        found = read_sample(page, sp, pc);
+    }
+    if (page != MAP_FAILED)
+        munmap(page, bytes);
+    close(fd);
+    return found;
 }
 
 /* ---- all threads -------------------------------------------------------------------------------- */
@@ -259,13 +332,14 @@ static void put_thread(struct out *o, const char *tid)
         put_stack(o, sp, pc);
     } else {
         put(o, "thread %s %s, %s\n", tid, name, call[0] != '\0' ? call : "unknown");
-        if (rt_thread_sample((uint32_t)strtoul(tid, NULL, 10), &sp, &pc))
+        if (thread_sample((uint32_t)strtoul(tid, NULL, 10), &sp, &pc))
             put_stack(o, sp, pc);
     }
 }
 
 size_t rt_stacks(char *out, size_t cap)
 {
+    ms_assert(cap > 0);
     struct out o = {.p = out, .cap = cap};
     struct dirent *e;
     uint32_t self = (uint32_t)gettid();

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_text: strings.seg, every text once.
+ * string_file: strings.seg, every text once.
  *
  * The file is mapped once over more addresses than it will ever have and grows in steps of a
  * megabyte ahead of the writer.  An index of (hash, place) words finds a text without a lock;
  * adding one takes text_lock.  On top of that every thread remembers what it used last by the
  * address of the caller's text (rt_text_id), so the hot path compares once and never hashes.
  */
-#include "mstx/rt.h"
+#include "mstx/rt/string_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "mstx/rt/segment_file.h"
 
 enum {
     STEP = 1 << 20,    /* the file grows by this */
@@ -39,6 +41,7 @@ static struct {
 
 static struct index *index_new(size_t words)
 {
+    ms_assert(words != 0 && (words & (words - 1)) == 0);
     struct index *x = mmap(NULL, sizeof *x + words * sizeof(uint64_t), PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (x == MAP_FAILED)
@@ -124,6 +127,7 @@ static bool allocate(size_t size)
 /* Room up to `size`, when the limit on the size of the capture and the disk have it. */
 static bool extend(size_t size)
 {
+    ms_assert(atomic_load(&rt.text_lock.held) == 1 && size > tx.size);
     const size_t next = (size + 4095) & ~(size_t)4095, more = next - tx.size;
     if (next > tx.mapped)
         return false;
@@ -148,6 +152,7 @@ static bool grow_to(size_t size)
 static struct mstx_text *append(enum mstx_text_kind kind, uint16_t domain, uint64_t key,
                                 const void *bytes, size_t n)
 {
+    ms_assert(atomic_load(&rt.text_lock.held) == 1 && n <= MSTX_TEXT_MAX);
     if (tx.seg == NULL)
         return NULL;
     size_t head = tx.seg->head;
@@ -187,6 +192,7 @@ static const struct mstx_text *add(uint64_t hash, const char *text, size_t n)
 
 const struct mstx_text *rt_text_intern(const char *text, size_t n)
 {
+    ms_assert(text != NULL);
     if (n > MSTX_TEXT_MAX)
         n = MSTX_TEXT_MAX;
     uint64_t hash = hash_of(text, n);
@@ -229,6 +235,7 @@ static bool map_file(int fd)
 /* Seldom: from the beginning, as ids are in the order of the file. */
 bool rt_text_copy(uint32_t id, char *out, size_t cap)
 {
+    ms_assert(cap > 0);
     const struct mstx_seg *seg = tx.seg;
     const uint64_t head = seg != NULL ? __atomic_load_n(&seg->head, __ATOMIC_ACQUIRE) : 0;
     out[0] = '\0';
@@ -246,8 +253,14 @@ bool rt_text_copy(uint32_t id, char *out, size_t cap)
     return false;
 }
 
+static void define_note(enum mstx_why why, const char *text, size_t n)
+{
+    rt_text_define(MSTX_NOTE, 0, why, text, n);
+}
+
 bool rt_text_start(void)
 {
+    ms_assert(tx.seg == NULL && !rt_is_running());
     int fd = rt_file_begin(MSTX_STRINGS, FIRST);
     struct index *x = index_new(INDEX_MIN);
     bool mapped = fd >= 0 && x != NULL && map_file(fd);
@@ -266,6 +279,7 @@ bool rt_text_start(void)
     h.part = 1;
     memcpy(tx.seg, &h, sizeof h);
     atomic_store_explicit(&tx.index, x, memory_order_release);
+    rt.define_note = define_note;
     return rt_file_name(MSTX_STRINGS);
 }
 
@@ -296,6 +310,56 @@ uint64_t rt_text_count(void)
     return n;
 }
 
+/* ---- messages of marks -------------------------------------------------------- */
+
+/* A spreadsheet would run a cell that begins with one of these; the original refuses them. */
+bool rt_message_ok(const char *m)
+{
+    return m != NULL && m[0] != '\0' && m[0] != '=' && m[0] != '+' && m[0] != '-' && m[0] != '@';
+}
+
+RT_COLD uint32_t rt_message_refuse(const char *m)
+{
+    rt_say(RT_SAY_MESSAGE, 0,
+           m == NULL      ? "a mark without message (NULL) was refused"
+           : m[0] == '\0' ? "a mark with an empty message was refused"
+                          : "a message that begins with '%c' was refused",
+           m != NULL ? m[0] : ' ');
+    return 0;
+}
+
+RT_COLD uint32_t rt_text_slow(struct rt_ring *r, const char *text, size_t place)
+{
+    ms_assert(place < RT_NAMES);
+    if (!rt_message_ok(text)) {
+        rt_message_refuse(text);
+        return RT_REFUSED_ID;
+    }
+    const struct mstx_text *e = rt_text_intern(text, strlen(text));
+    if (e == NULL)
+        return 0;
+    r->names[place] = e;
+    return e->id;
+}
+
+/* A signal handler that runs between the two stores sees the place as taken by another text, and looks
+ * its own up the long way. */
+RT_COLD uint32_t rt_text_keep_id(struct rt_ring *r, const char *text, size_t line)
+{
+    ms_assert(text != NULL && line < RT_CALL_NAMES);
+    static const char in_work[] = "";
+    const uint32_t id = rt_text_id(r, text);
+    for (int i = 0; id != 0 && i < 4; i++) {
+        const char *none = NULL;
+        if (!atomic_compare_exchange_strong(&r->call_names[line][i].text, &none, in_work))
+            continue;
+        r->call_names[line][i].id = id;
+        atomic_store_explicit(&r->call_names[line][i].text, text, memory_order_release);
+        break;
+    }
+    return id;
+}
+
 /* ---- memory that stays -------------------------------------------------------- */
 
 static struct {
@@ -305,6 +369,7 @@ static struct {
 
 char *rt_keep(const void *bytes, size_t n)
 {
+    ms_assert(bytes != NULL);
     size_t need = (n + 1 + 15) & ~(size_t)15;
     enum { BLOCK = 1 << 16 };
     rt_lock(&rt.keep_lock);

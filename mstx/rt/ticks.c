@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_clock: ticks and what they mean.  The hot path stores the raw counter; once a second
+ * ticks: ticks and what they mean.  The hot path stores the raw counter; once a second
  * the helper stores what CLOCK_MONOTONIC and CLOCK_REALTIME said at the same moment, and
  * readers convert between those points.
  */
-#include "mstx/rt.h"
+#include "mstx/rt/ticks.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -111,27 +111,4 @@ void rt_clock_calibrate(struct mstx_calib *best)
         if (width < best->width)
             *best = (struct mstx_calib){before + width / 2, mono, real, width};
     }
-}
-
-void rt_clock_tick(void)
-{
-    struct mstx_calib c;
-    rt_clock_calibrate(&c);
-    struct mstx_rec rec = {.ticks = c.ticks,
-                           .id = (uint64_t)c.monotonic_ns,
-                           .name = c.width > UINT32_MAX ? UINT32_MAX : (uint32_t)c.width,
-                           .type = MSTX_REC_CALIB,
-                           .arg = (uint64_t)c.realtime_ns};
-    rt_lock(&rt.process_lock);
-    rt_ring_process(&rec);
-    rt_unlock(&rt.process_lock);
-    const struct mstx_calib *f = &rt.proto.first_calib;
-    int64_t ns = c.monotonic_ns - f->monotonic_ns;
-    if (ns > 100000000) /* a tenth of a second gives the rate to a few ppm */
-        atomic_store(&rt.tick_hz, (uint64_t)((double)(c.ticks - f->ticks) / (double)ns * 1e9));
-    rt_lock(&rt.proto_lock);
-    rt.proto.last_calib = c;
-    rt.proto.tick_hz = atomic_load(&rt.tick_hz);
-    rt_unlock(&rt.proto_lock);
-    rt_ring_date(&c);
 }

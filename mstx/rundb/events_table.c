@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_sql: the table "events".  Conditions on track, rank and time skip whole
+ * events_table: the table "events".  Conditions on track, rank and time skip whole
  * tracks and chunks; everything else SQLite looks at row by row.
  */
-#include "mstx/tl_sql.h"
+#include "mstx/rundb/events_table.h"
 
-#include "mstx/tl_export.h"
-
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 #include "probe/base/store_vtab.h"
 
@@ -67,6 +66,7 @@ static void close_scan(void *cursor)
 
 static bool is_wanted(const struct scan *s, const struct mstx_track *t)
 {
+    ms_assert(t->process < mstx_tl_process_count(s->tl));
     int32_t rank = mstx_tl_process(s->tl, t->process)->rank;
     return rank >= s->first_rank && rank <= s->last_rank && t->end_ns >= s->ends_from &&
            t->start_ns <= s->starts_to;
@@ -154,6 +154,7 @@ static void give_text(struct ms_value *v, struct ms_str s)
 /* What only some kinds of events have; others show NULL. */
 static void give_special(const struct scan *s, int column, struct ms_value *v)
 {
+    ms_assert(s->ev != NULL);
     const struct mstx_event *e = s->ev;
     if (column == COL_VALUE && e->kind == MSTX_EV_COUNTER) {
         v->type = e->flags & MSTX_EVF_FLOAT ? MS_VALUE_REAL : MS_VALUE_INT;
@@ -174,6 +175,7 @@ static void give_special(const struct scan *s, int column, struct ms_value *v)
 
 static void give_track(const struct scan *s, int column, struct ms_value *v)
 {
+    ms_assert(s->track < mstx_tl_track_count(s->tl));
     const struct mstx_track *t = mstx_tl_track(s->tl, s->track);
     const struct mstx_process *p = mstx_tl_process(s->tl, t->process);
     if (column == COL_DOMAIN)

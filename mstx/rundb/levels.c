@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_levels: joins events of a track into coarser ones.
+ * levels: joins events of a track into coarser ones.
  */
-#include "mstx/tl_levels.h"
+#include "mstx/rundb/levels.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
 #include <string.h>
@@ -12,15 +13,6 @@ enum {
     FEW = 512, /* this many events need no coarser level */
     LANES = 2  /* marks and events with a duration grow apart within a row */
 };
-
-double mstx_event_value(const struct mstx_event *e)
-{
-    double real;
-    if (!(e->flags & MSTX_EVF_FLOAT))
-        return (double)(int64_t)e->arg;
-    memcpy(&real, &e->arg, sizeof real);
-    return real;
-}
 
 static bool is_small(const struct mstx_event *e, unsigned shift)
 {
@@ -59,8 +51,9 @@ static void join_times(struct mstx_event *into, const struct mstx_event *e)
     into->size += e->count > 1 ? e->size : (uint64_t)e->dur_ns;
 }
 
-static void join(struct mstx_event *into, const struct mstx_event *e)
+static void join_events(struct mstx_event *into, const struct mstx_event *e)
 {
+    ms_assert(into->start_ns <= e->start_ns && into->kind == e->kind);
     if (into->kind == MSTX_EV_COUNTER)
         join_counters(into, e);
     else
@@ -91,21 +84,22 @@ static bool reserve_lane(struct mstx_levels *l, size_t lane)
     return true;
 }
 
-static bool fits(const struct mstx_event *into, const struct mstx_event *e, unsigned shift)
+static bool fits_into(const struct mstx_event *into, const struct mstx_event *e, unsigned shift)
 {
     return is_small(into, shift) && into->start_ns >> shift == e->start_ns >> shift &&
            into->kind == e->kind;
 }
 
 /* Place e at out or join it with an earlier one; the lane has room. Returns whether it was placed. */
-static bool place(struct mstx_levels *l, struct mstx_event *out, size_t n,
-                  const struct mstx_event *e)
+static bool place_event(struct mstx_levels *l, struct mstx_event *out, size_t n,
+                        const struct mstx_event *e)
 {
+    ms_assert(lane_of(e) < l->open.n);
     uint32_t *open = &l->open.p[lane_of(e)];
     if (!is_small(e, l->shift)) {
         *open = 0;
-    } else if (*open != 0 && fits(&out[*open - 1], e, l->shift)) {
-        join(&out[*open - 1], e);
+    } else if (*open != 0 && fits_into(&out[*open - 1], e, l->shift)) {
+        join_events(&out[*open - 1], e);
         return false;
     } else {
         *open = (uint32_t)n + 1;
@@ -115,15 +109,16 @@ static bool place(struct mstx_levels *l, struct mstx_event *out, size_t n,
 }
 
 /* At `shift`, in place: the reading index never falls behind the writing one. */
-static void coarsen(struct mstx_levels *l, unsigned shift)
+static void coarsen_level(struct mstx_levels *l, unsigned shift)
 {
+    ms_assert(shift >= l->shift);
     l->shift = shift;
     if (l->open.n != 0)
         memset(l->open.p, 0, l->open.n * sizeof *l->open.p);
     size_t n = 0;
     for (size_t i = 0; i < l->ev.n; i++) {
         struct mstx_event e = l->ev.p[i];
-        n += place(l, l->ev.p, n, &e);
+        n += place_event(l, l->ev.p, n, &e);
     }
     l->ev.n = n;
 }
@@ -144,6 +139,7 @@ enum { NEVER = 65 };
  * short enough and begin in one slot. */
 static void count_neighbours(struct mstx_levels *l, size_t of_shift[NEVER + 1])
 {
+    ms_assert(l->before.cap >= l->open.n);
     l->before.n = l->open.n;
     for (size_t i = 0; i < l->before.n; i++)
         l->before.p[i] = (struct mstx_level_before){0, NEVER};
@@ -160,6 +156,7 @@ static void count_neighbours(struct mstx_levels *l, size_t of_shift[NEVER + 1])
 /* The least shift above this one at which no more than `most` events may be left. */
 static unsigned next_shift(struct mstx_levels *l, uint64_t most)
 {
+    ms_assert(l->shift <= MSTX_SHIFT_MAX);
     size_t of_shift[NEVER + 1] = {0};
     uint64_t left = l->ev.n;
     unsigned shift = l->shift < MSTX_SHIFT_MIN ? MSTX_SHIFT_MIN : l->shift + 1;
@@ -179,7 +176,7 @@ static bool is_too_fine(const struct mstx_levels *l)
 static void join_down(struct mstx_levels *l)
 {
     while (is_too_fine(l))
-        coarsen(l, next_shift(l, l->seen / 4));
+        coarsen_level(l, next_shift(l, l->seen / 4));
 }
 
 static bool reserve_lanes(struct mstx_levels *l, const struct mstx_event *ev, size_t n)
@@ -192,6 +189,7 @@ static bool reserve_lanes(struct mstx_levels *l, const struct mstx_event *ev, si
 
 bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev, size_t n)
 {
+    ms_assert(n >= 1);
     const uint64_t before = l->seen;
     if (before == 0)
         l->shift = 0;
@@ -203,7 +201,7 @@ bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev, size_t
         l->ev.n += n;
     }
     for (size_t i = 0; l->shift != 0 && i < n; i++)
-        l->ev.n += place(l, l->ev.p, l->ev.n, &ev[i]);
+        l->ev.n += place_event(l, l->ev.p, l->ev.n, &ev[i]);
     /* Looking now and then is enough to bound the memory. */
     if (before >> 16 != l->seen >> 16)
         join_down(l);
@@ -222,15 +220,16 @@ bool mstx__levels_up(struct mstx_levels *l)
     if (before <= FEW)
         return false;
     while (l->ev.n > before / 2 && l->shift < MSTX_SHIFT_MAX)
-        coarsen(l, next_shift(l, before / 2));
+        coarsen_level(l, next_shift(l, before / 2));
     return l->ev.n <= before / 2;
 }
 
 bool mstx__levels_join(struct mstx_levels *l, unsigned shift)
 {
+    ms_assert(shift <= MSTX_SHIFT_MAX);
     if (!reserve_lanes(l, l->ev.p, l->ev.n))
         return false;
-    coarsen(l, shift);
+    coarsen_level(l, shift);
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_levels: the pyramid above the events of one track.
+ * levels: the pyramid above the events of one track.
  *
  * On level `shift` events shorter than 2^shift ns that begin in the same slot of
  * that width and lie in the same row are one; longer ones stay what they are.
@@ -9,10 +9,10 @@
  * half the size of the track.  Widths at which too few events can be joined are
  * passed over without joining.
  */
-#ifndef MSTX_TL_LEVELS_H
-#define MSTX_TL_LEVELS_H
+#ifndef MSTX_RUNDB_LEVELS_H
+#define MSTX_RUNDB_LEVELS_H
 
-#include "mstx/timeline.h"
+#include "mstx/format/event.h"
 
 enum { MSTX_SHIFT_MIN = 6, MSTX_SHIFT_MAX = 61 };
 
@@ -35,7 +35,7 @@ bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev, size_t
 bool mstx__levels_finish(struct mstx_levels *l);
 /* Go up until at most half as many events are left; false when it cannot be (or memory ran out). */
 bool mstx__levels_up(struct mstx_levels *l);
-/* Of events that somebody else put into ev: join them as level `shift` has them. */
+/* Joins the events that the caller put into ev as level `shift` has them. */
 bool mstx__levels_join(struct mstx_levels *l, unsigned shift);
 void mstx__levels_clear(struct mstx_levels *l);
 void mstx__levels_free(struct mstx_levels *l);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_pack: writing and reading packed chunks; the layout is drawn in tl_pack.h.
+ * pack: writing and reading packed chunks; the layout is drawn in pack.h.
  */
-#include "mstx/tl_pack.h"
+#include "mstx/rundb/pack.h"
 
-#include "mstx/tl_varint.h"
+#include "mstx/rundb/varint.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
-
-#include <assert.h>
 
 enum {
     VERSION = 1,
@@ -60,6 +59,7 @@ static bool is_shape(const struct mstx_shape *s, const struct mstx_event *e)
 
 static uint16_t shape_of(struct mstx_packer *p, const struct mstx_event *e)
 {
+    ms_assert(p->shapes <= MSTX_CHUNK_MAX);
     uint32_t at = hash_shape(e);
     while (p->slot[at] != 0) {
         if (is_shape(&p->shape[p->slot[at] - 1], e))
@@ -73,6 +73,7 @@ static uint16_t shape_of(struct mstx_packer *p, const struct mstx_event *e)
 
 static void find_shapes(struct mstx_packer *p, const struct mstx_event *ev, uint32_t n)
 {
+    ms_assert(n <= MSTX_CHUNK_MAX);
     memset(p->slot, 0, sizeof p->slot);
     p->shapes = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -99,6 +100,7 @@ static unsigned columns_of(const struct mstx_event *ev, uint32_t n)
 static uint8_t *put_head(const struct mstx_packer *p, uint8_t *at, const struct mstx_event *ev,
                          uint32_t n, unsigned columns)
 {
+    ms_assert(p->shapes >= 1 && p->shapes <= n);
     uint64_t first = htole64((uint64_t)ev[0].start_ns);
     *at++ = VERSION;
     *at++ = (uint8_t)columns;
@@ -116,6 +118,7 @@ static uint8_t *put_head(const struct mstx_packer *p, uint8_t *at, const struct 
 
 static uint8_t *put_index(const struct mstx_packer *p, uint8_t *at, uint32_t n)
 {
+    ms_assert(n >= 1);
     bool wide = p->shapes > 256;
     for (uint32_t i = 0; i < n; i++) {
         *at++ = (uint8_t)p->index[i];
@@ -130,7 +133,7 @@ static uint8_t *put_times(uint8_t *at, const struct mstx_event *ev, uint32_t n)
 {
     int64_t before = ev[0].start_ns;
     for (uint32_t i = 0; i < n; i++) {
-        assert(ev[i].start_ns >= before);
+        ms_assert(ev[i].start_ns >= before);
         at = mstx_put_varint_fast(at, (uint64_t)ev[i].start_ns - (uint64_t)before);
         before = ev[i].start_ns;
     }
@@ -169,7 +172,7 @@ static uint8_t *put_optional(uint8_t *at, const struct mstx_event *ev, uint32_t 
 enum ms_rc mstx_pack(struct mstx_packer *p, const struct mstx_event *ev, uint32_t n,
                      struct ms_err *err)
 {
-    assert(n >= 1 && n <= MSTX_CHUNK_MAX);
+    ms_assert(n >= 1 && n <= MSTX_CHUNK_MAX);
     ms_buf_clear(&p->out);
     uint8_t *start = (uint8_t *)ms_buf_room(&p->out, (size_t)n * EVENT_MAX + 64);
     if (start == NULL)
@@ -222,6 +225,7 @@ static struct mstx_shape get_shape(struct mstx_bytes *r)
 /* Where the index lies; it is passed. */
 static const uint8_t *pass_index(struct mstx_bytes *r, const struct head *h)
 {
+    ms_assert(h->shapes >= 1 && h->n >= h->shapes);
     size_t bytes = (size_t)h->n * (h->shapes > 256 ? 2 : 1);
     const uint8_t *at = r->at;
     if ((size_t)(r->end - r->at) < bytes) {
@@ -236,6 +240,7 @@ static const uint8_t *pass_index(struct mstx_bytes *r, const struct head *h)
 static void get_index(struct mstx_bytes *r, const uint8_t *at, const struct head *h, uint32_t n,
                       const struct mstx_shape *shape, struct mstx_event *ev)
 {
+    ms_assert(n <= h->n);
     unsigned width = h->shapes > 256 ? 2 : 1;
     for (uint32_t i = 0; i < n; i++) {
         unsigned k = at[i * width] | (width == 2 ? (unsigned)at[i * width + 1] << 8 : 0u);
@@ -298,6 +303,7 @@ static enum ms_rc fail_damaged(struct ms_err *err)
 
 enum ms_rc mstx_unpack(struct ms_str blob, struct mstx_event *ev, uint32_t *n, struct ms_err *err)
 {
+    ms_assert(ev != NULL);
     struct mstx_shape shape[MSTX_CHUNK_MAX];
     struct mstx_bytes r = mstx_bytes_of(blob);
     struct head h;
@@ -335,6 +341,7 @@ static uint8_t *put_shapes(uint8_t *at, struct mstx_bytes *r, const struct head 
 /* From the index up to the attributes. */
 static uint8_t *copy_columns(uint8_t *at, struct mstx_bytes *r, const struct head *h)
 {
+    ms_assert(h->n >= 1 && h->n <= MSTX_CHUNK_MAX);
     const uint8_t *from = r->at;
     const unsigned present = h->columns & (HAS_ALL & ~(unsigned)HAS_ARGS);
     if (pass_index(r, h) != NULL)
@@ -348,6 +355,7 @@ static uint8_t *copy_columns(uint8_t *at, struct mstx_bytes *r, const struct hea
 enum ms_rc mstx_pack_renumber(struct mstx_packer *p, struct ms_str blob, mstx_text_map map,
                               const void *ctx, struct ms_err *err)
 {
+    ms_assert(map != NULL);
     struct mstx_bytes r = mstx_bytes_of(blob);
     struct head h;
     ms_buf_clear(&p->out);
@@ -376,6 +384,7 @@ enum ms_rc mstx_pack_renumber(struct mstx_packer *p, struct ms_str blob, mstx_te
 static uint32_t get_starts_until(struct mstx_bytes *r, const struct head *h, int64_t until,
                                  int64_t *start)
 {
+    ms_assert(h->n <= MSTX_CHUNK_MAX);
     uint64_t at = h->start;
     uint32_t n = 0;
     r->bad |= !is_time(at);
@@ -394,6 +403,7 @@ static uint32_t get_starts_until(struct mstx_bytes *r, const struct head *h, int
 
 static void get_drawn(struct mstx_bytes *r, const struct head *h, uint32_t n, struct mstx_event *ev)
 {
+    ms_assert(n <= h->n);
     for (uint32_t i = 0; i < n; i++)
         ev[i].dur_ns = (int64_t)mstx_get_below(r, (uint64_t)1 << 62);
     mstx_skip_varints(r, h->n - n);
@@ -414,6 +424,7 @@ static void get_drawn(struct mstx_bytes *r, const struct head *h, uint32_t n, st
 enum ms_rc mstx_unpack_drawn(struct ms_str blob, int64_t until, struct mstx_event *ev, uint32_t *n,
                              struct ms_err *err)
 {
+    ms_assert(ev != NULL);
     struct mstx_shape shape[MSTX_CHUNK_MAX];
     int64_t start[MSTX_CHUNK_MAX];
     struct mstx_bytes r = mstx_bytes_of(blob);
@@ -438,6 +449,7 @@ enum ms_rc mstx_unpack_drawn(struct ms_str blob, int64_t until, struct mstx_even
 
 bool mstx_pack_has_name(struct ms_str blob, mstx_name_test test, void *ctx)
 {
+    ms_assert(test != NULL);
     struct mstx_bytes r = mstx_bytes_of(blob);
     struct head h;
     get_head(&r, &h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_pack: events of one track as a packed chunk, the blob of run.db.
+ * pack: events of one track as a packed chunk, the blob of run.db.
  *
  * A chunk holds up to MSTX_CHUNK_MAX events in order of their start, column by
  * column, because neighbours in a column resemble each other:
@@ -18,10 +18,10 @@
  * search by name can pass over a chunk without reading its columns.  All
  * numbers are little-endian; varints are LEB128.
  */
-#ifndef MSTX_TL_PACK_H
-#define MSTX_TL_PACK_H
+#ifndef MSTX_RUNDB_PACK_H
+#define MSTX_RUNDB_PACK_H
 
-#include "mstx/timeline.h"
+#include "mstx/format/event.h"
 
 #include "probe/base/str.h"
 

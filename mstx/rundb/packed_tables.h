@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_packed: the tables of run.db that have a row for each call or collective, packed (tl_rows.h).
+ * packed_tables: the tables of run.db that have a row for each call or collective, packed (packed_rows.h).
  *
  *     packed_calls(id, rows, data)   calls of one process, MSTX_ROWS_MAX at most; id that of the first
  *     packed_joins(id, rows, data)   collectives of MSTX_JOINS_TOGETHER places; id counts the stretches
@@ -8,17 +8,16 @@
  * A million such rows are written and read some twenty times as fast as rows of SQLite are, and take a
  * tenth of the space.  Queries find them as comm_ops and joins, tables of SQL that unpack as they go.
  */
-#ifndef MSTX_TL_PACKED_H
-#define MSTX_TL_PACKED_H
+#ifndef MSTX_RUNDB_PACKED_TABLES_H
+#define MSTX_RUNDB_PACKED_TABLES_H
 
-#include "mstx/timeline.h"
-#include "mstx/tl_rows.h"
+#include "mstx/rundb/packed_rows.h"
 
 #include "probe/base/store.h"
 
 #include <assert.h>
 
-/* Places (tl_cluster.h) whose joins lie in one blob. */
+/* Places (cluster.h) whose joins lie in one blob. */
 enum { MSTX_JOINS_TOGETHER = 512 };
 
 enum mstx_call_column {
@@ -26,7 +25,7 @@ enum mstx_call_column {
     MSTX_CALL_PROCESS,
     MSTX_CALL_RANK, /* NULL: none */
     MSTX_CALL_TID,
-    MSTX_CALL_GROUP, /* NULL: one that nobody introduced */
+    MSTX_CALL_GROUP, /* NULL: a communicator without description */
     MSTX_CALL_SEQ,   /* NULL: no sequence */
     MSTX_CALL_NAME,  /* text */
     MSTX_CALL_OP,
@@ -35,7 +34,7 @@ enum mstx_call_column {
     MSTX_CALL_REDUCE,
     MSTX_CALL_COUNT,
     MSTX_CALL_ELEM,
-    MSTX_CALL_SENT, /* of what only asks: how often; NULL, as the next ones: not told */
+    MSTX_CALL_SENT, /* of a test or probe: how often; NULL here and below: not recorded */
     MSTX_CALL_RECEIVED,
     MSTX_CALL_PEER,
     MSTX_CALL_TAG,
@@ -66,7 +65,7 @@ enum mstx_join_column {
 static_assert((int)MSTX_CALL_COLUMNS <= MSTX_ROWS_COLUMNS, "calls fit into rows");
 static_assert((int)MSTX_JOIN_COLUMNS <= MSTX_ROWS_COLUMNS, "joins fit into rows");
 
-/* Rows that await the next blob of such a table, while a database is made. */
+/* Rows collected for the next blob of a packed table, while a database is written. */
 struct mstx_packed_out {
     struct mstx_rows_out rows;
     struct ms_stmt *add;
@@ -78,18 +77,24 @@ enum ms_rc mstx__packed_joins_new(struct mstx_packed_out *p, struct ms_store *s,
 /* What awaits becomes the blob of that id; nothing does nothing. */
 enum ms_rc mstx__packed_flush(struct mstx_packed_out *p, int64_t id,
                               struct ms_err *err) MS_MUST_USE;
-/* A blob of so many rows as it is. */
+/* Writes a blob of n packed rows as it is. */
 enum ms_rc mstx__packed_copy(struct mstx_packed_out *p, int64_t id, uint32_t rows,
                              struct ms_str blob, struct ms_err *err) MS_MUST_USE;
 void mstx__packed_free(struct mstx_packed_out *p);
 
-/* comm_ops and joins for queries on this database, which keeps t; a table of such a name in the
- * database goes before.  Texts come from tl. */
-enum ms_rc mstx__packed_tables(struct mstx_tl *tl, struct ms_err *err) MS_MUST_USE;
+/* What the tables of SQL need of an open run.db; it stays as long as the store is open. */
+struct mstx_packed_source {
+    struct ms_store *store;
+    struct ms_str (*text)(void *ctx, uint32_t id); /* of a name */
+    void *ctx;
+};
+/* Makes comm_ops and joins known to queries on the store; a table of such a name in the database goes
+ * before. */
+enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *err) MS_MUST_USE;
 
-/* All calls, blob by blob. */
+/* Calls fn for all calls, blob by blob. */
 typedef enum ms_rc (*mstx_calls_fn)(void *ctx, struct mstx_rows *rows, struct ms_err *err);
-enum ms_rc mstx__packed_each_call(struct mstx_tl *tl, mstx_calls_fn fn, void *ctx,
+enum ms_rc mstx__packed_each_call(struct ms_store *s, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err) MS_MUST_USE;
 
 #endif

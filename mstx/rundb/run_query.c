@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_query: run.db asked by viewers.
+ * run_query: run.db asked by viewers.
  *
  * Opening reads processes, tracks and levels, a few rows each.  The place and
  * span of a level's chunks are read when the level is first looked at; from then
  * on a view is a binary search and the unpacking of the chunks on the screen.
  * Texts are fetched when somebody wants them.
  */
-#include "mstx/timeline.h"
-#include "mstx/tl_export.h"
-#include "mstx/tl_import.h"
-#include "mstx/tl_pack.h"
-#include "mstx/tl_packed.h"
-#include "mstx/tl_schema.h"
+#include "mstx/rundb/run_query.h"
+
+#include "mstx/rundb/levels.h"
+#include "mstx/rundb/pack.h"
+#include "mstx/rundb/packed_tables.h"
+#include "mstx/rundb/run_schema.h"
 
 #include "probe/base/arena.h"
-#include "probe/base/io.h"
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 
@@ -45,6 +45,7 @@ struct levels {
 struct mstx_tl {
     struct ms_store *store;
     struct ms_stmt *get_blob, *get_text, *get_chunks;
+    struct mstx_packed_source packed;
     struct ms_arena *arena;
     MS_VEC(struct mstx_process) process;
     MS_VEC(struct mstx_track) track;
@@ -63,14 +64,10 @@ typedef enum ms_rc (*row_fn)(struct mstx_tl *tl, struct ms_stmt *st, struct ms_e
 static enum ms_rc for_rows(struct mstx_tl *tl, const char *sql, row_fn fn, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more = true;
     MS_TRY(ms_store_prepare(tl->store, &st, sql, err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
         rc = fn(tl, st, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
-    }
     ms_stmt_free(st);
     return rc;
 }
@@ -184,7 +181,12 @@ static enum ms_rc read_tables(struct mstx_tl *tl, struct ms_err *err)
                             err);
 }
 
-enum ms_rc mstx__tl_open_db(struct mstx_tl **out, const char *path, struct ms_err *err)
+static struct ms_str text_of(void *ctx, uint32_t id)
+{
+    return mstx_tl_text(ctx, id);
+}
+
+enum ms_rc mstx_tl_open(struct mstx_tl **out, const char *path, struct ms_err *err)
 {
     *out = NULL;
     struct mstx_tl *tl = ms_calloc(1, sizeof *tl);
@@ -193,9 +195,10 @@ enum ms_rc mstx__tl_open_db(struct mstx_tl **out, const char *path, struct ms_er
     tl->arena = ms_arena_new(TEXT_BYTES_MAX);
     enum ms_rc rc = tl->arena != NULL ? ms_store_open(&tl->store, path, err) : ms_no_memory(err);
     if (rc == MS_OK) {
+        tl->packed = (struct mstx_packed_source){tl->store, text_of, tl};
         rc = read_tables(tl, err);
         if (rc == MS_OK)
-            rc = mstx__packed_tables(tl, err);
+            rc = mstx__packed_tables(&tl->packed, err);
         if (rc == MS_OK)
             rc = mstx__tl_check(tl, err);
         if (rc != MS_OK)
@@ -205,23 +208,6 @@ enum ms_rc mstx__tl_open_db(struct mstx_tl **out, const char *path, struct ms_er
         *out = tl;
     else
         mstx_tl_close(tl);
-    return rc;
-}
-
-enum ms_rc mstx_tl_open(struct mstx_tl **tl, const char *path, struct ms_err *err)
-{
-    *tl = NULL;
-    bool is_named_so = ms_str_is(ms_path_base(path), MSTX_DB_NAME);
-    if (ms_path_kind(path) == MS_KIND_FILE && is_named_so)
-        return mstx__tl_open_db(tl, path, err);
-    /* A run.db under another name, or a foreign database. */
-    if (ms_path_kind(path) == MS_KIND_FILE && mstx__is_sqlite(path) &&
-        mstx__tl_open_db(tl, path, NULL) == MS_OK)
-        return MS_OK;
-    char *db;
-    MS_TRY(mstx_db_prepare(path, &db, err));
-    enum ms_rc rc = mstx__tl_open_db(tl, db, err);
-    ms_free(db);
     return rc;
 }
 
@@ -264,6 +250,7 @@ size_t mstx_tl_process_count(const struct mstx_tl *tl)
 
 const struct mstx_process *mstx_tl_process(const struct mstx_tl *tl, size_t i)
 {
+    ms_assert(i < tl->process.n);
     return &tl->process.p[i];
 }
 
@@ -274,6 +261,7 @@ size_t mstx_tl_track_count(const struct mstx_tl *tl)
 
 const struct mstx_track *mstx_tl_track(const struct mstx_tl *tl, size_t i)
 {
+    ms_assert(i < tl->track.n);
     return &tl->track.p[i];
 }
 
@@ -333,6 +321,7 @@ struct ms_str mstx_tl_text(struct mstx_tl *tl, uint32_t id)
 
 static enum ms_rc load_index(struct mstx_tl *tl, struct level *l, struct ms_err *err)
 {
+    ms_assert(l->count >= 1);
     if (l->chunk != NULL)
         return MS_OK;
     struct chunk *chunk = ms_calloc((size_t)l->count, sizeof *chunk);
@@ -340,13 +329,9 @@ static enum ms_rc load_index(struct mstx_tl *tl, struct level *l, struct ms_err 
         return ms_no_memory(err);
     ms_stmt_i64(tl->get_chunks, 1, l->first);
     ms_stmt_i64(tl->get_chunks, 2, l->first + l->count);
-    bool more = true;
     enum ms_rc rc = MS_OK;
     int64_t n = 0, end = INT64_MIN;
-    while (rc == MS_OK && more && n < l->count) {
-        rc = ms_stmt_step(tl->get_chunks, &more, err);
-        if (rc != MS_OK || !more)
-            break;
+    while (n < l->count && ms_stmt_next(tl->get_chunks, &rc, err)) {
         struct chunk c = {ms_stmt_get_i64(tl->get_chunks, 0), ms_stmt_get_i64(tl->get_chunks, 1),
                           0};
         end = c.end > end ? c.end : end;
@@ -366,6 +351,7 @@ static enum ms_rc load_index(struct mstx_tl *tl, struct level *l, struct ms_err 
 /* The first chunk that may hold what ends at t or later. */
 static int64_t first_reaching(const struct level *l, int64_t t)
 {
+    ms_assert(l->chunk != NULL);
     int64_t lo = 0, hi = l->count;
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
@@ -380,6 +366,7 @@ static int64_t first_reaching(const struct level *l, int64_t t)
 /* The first chunk that starts behind t. */
 static int64_t first_behind(const struct level *l, int64_t t)
 {
+    ms_assert(l->chunk != NULL);
     int64_t lo = 0, hi = l->count;
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
@@ -408,6 +395,7 @@ static enum ms_rc get_chunk(struct mstx_tl *tl, int64_t id, struct ms_str *blob,
 
 static struct level *level_for(struct levels *l, int64_t res_ns)
 {
+    ms_assert(l->list.n >= 1);
     struct level *best = &l->list.p[0];
     for (size_t i = 1; i < l->list.n; i++) {
         if (l->list.p[i].shift < 63 && (int64_t)1 << l->list.p[i].shift <= res_ns)
@@ -419,6 +407,7 @@ static struct level *level_for(struct levels *l, int64_t res_ns)
 static enum ms_rc take_visible(const struct mstx_tl *tl, uint32_t n, int64_t t0, int64_t t1,
                                mstx_events *out, struct ms_err *err)
 {
+    ms_assert(n <= MSTX_CHUNK_MAX);
     for (uint32_t i = 0; i < n; i++) {
         const struct mstx_event *e = &tl->unpacked[i];
         if (e->start_ns > t1)
@@ -437,9 +426,11 @@ static enum ms_rc take_visible(const struct mstx_tl *tl, uint32_t n, int64_t t0,
 typedef enum ms_rc (*unpack_fn)(struct ms_str blob, int64_t until, struct mstx_event *ev,
                                 uint32_t *n, struct ms_err *err);
 
-static enum ms_rc view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
-                       unpack_fn unpack, mstx_events *out, struct ms_err *err)
+static enum ms_rc view_chunks(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1,
+                              int64_t res_ns, unpack_fn unpack, mstx_events *out,
+                              struct ms_err *err)
 {
+    ms_assert(track < tl->levels.n);
     struct levels *levels = &tl->levels.p[track];
     if (levels->list.n == 0 || t0 > t1)
         return MS_OK;
@@ -471,13 +462,38 @@ static enum ms_rc unpack_all(struct ms_str blob, int64_t until, struct mstx_even
 enum ms_rc mstx_tl_view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
                         mstx_events *out, struct ms_err *err)
 {
-    return view(tl, track, t0, t1, res_ns, unpack_all, out, err);
+    return view_chunks(tl, track, t0, t1, res_ns, unpack_all, out, err);
 }
 
-enum ms_rc mstx__tl_drawn(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
-                          mstx_events *out, struct ms_err *err)
+/* ---- pictures --------------------------------------------------------------- */
+
+/* The levels that are stored lie wherever half of the events are gone, so the one below a screen's
+ * resolution may hold several events for a pixel.  They are joined here by the rule that made the
+ * levels. */
+
+/* The shift of the least power of two that is not below v. */
+static unsigned shift_of(int64_t v)
 {
-    return view(tl, track, t0, t1, res_ns, mstx_unpack_drawn, out, err);
+    unsigned shift = 0;
+    while (shift < MSTX_SHIFT_MAX && (int64_t)1 << shift < v)
+        shift++;
+    return shift;
+}
+
+enum ms_rc mstx_tl_picture(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
+                           mstx_events *out, struct ms_err *err)
+{
+    unsigned shift = shift_of(res_ns);
+    out->n = 0;
+    MS_TRY(view_chunks(tl, track, t0, t1, (int64_t)1 << shift, mstx_unpack_drawn, out, err));
+    if (shift == 0)
+        return MS_OK;
+    struct mstx_levels joined = {.ev = *out};
+    bool good = mstx__levels_join(&joined, shift);
+    *out = joined.ev;
+    joined.ev = (mstx_events){0};
+    mstx__levels_free(&joined);
+    return good ? MS_OK : ms_no_memory(err);
 }
 
 /* ---- names ------------------------------------------------------------------ */
@@ -512,20 +528,18 @@ static enum ms_rc collect_names(struct mstx_tl *tl, const char *text, struct mst
                                 struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
     MS_TRY(ms_store_prepare(tl->store, &st,
                             "SELECT id FROM strings WHERE id IN (SELECT DISTINCT name FROM names)"
                             " AND instr(lower(value), lower(?)) > 0",
                             err));
     ms_stmt_str(st, 1, ms_str_of(text));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
         int64_t id = ms_stmt_get_i64(st, 0);
         if (id > 0 && id < names->size) {
             names->bit[id / 64] |= (uint64_t)1 << id % 64;
             names->count++;
         }
-        rc = ms_stmt_step(st, &more, err);
     }
     ms_stmt_free(st);
     return rc;
@@ -567,11 +581,13 @@ enum ms_rc mstx_tl_find(struct mstx_tl *tl, const char *text, struct mstx_names 
 
 size_t mstx_names_count(const struct mstx_names *names)
 {
+    ms_assert(names != NULL);
     return names->count;
 }
 
 bool mstx_names_has(const struct mstx_names *names, uint32_t name)
 {
+    ms_assert(names != NULL);
     return is_wanted((void *)(uintptr_t)names, name);
 }
 
@@ -587,6 +603,7 @@ void mstx_names_free(struct mstx_names *names)
 
 static enum ms_rc level_0(struct mstx_tl *tl, size_t track, struct level **l, struct ms_err *err)
 {
+    ms_assert(track < tl->levels.n);
     *l = tl->levels.p[track].list.n != 0 ? &tl->levels.p[track].list.p[0] : NULL;
     return *l != NULL ? load_index(tl, *l, err) : MS_OK;
 }
@@ -641,6 +658,7 @@ enum ms_rc mstx_tl_prev(struct mstx_tl *tl, size_t track, int64_t t, const struc
 enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, const struct mstx_names *names,
                         mstx_event_fn fn, void *ctx, struct ms_err *err)
 {
+    ms_assert(fn != NULL);
     struct level *l;
     MS_TRY(level_0(tl, track, &l, err));
     for (int64_t i = 0; l != NULL && i < l->count; i++) {
@@ -684,6 +702,7 @@ enum ms_rc mstx__cursor_new(struct mstx_cursor **out, struct mstx_tl *tl, size_t
 enum ms_rc mstx__cursor_next(struct mstx_cursor *c, const struct mstx_event **ev,
                              struct ms_err *err)
 {
+    ms_assert(c->at <= c->n && c->n <= MSTX_CHUNK_MAX);
     *ev = NULL;
     if (c->at == c->n) {
         if (c->level == NULL || c->chunk == c->level->count)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_schema: the tables of run.db, explained in msprobe-run.db(5).
+ * run_schema: the tables of run.db, explained in msprobe-run.db(5).
  */
-#ifndef MSTX_TL_SCHEMA_H
-#define MSTX_TL_SCHEMA_H
+#ifndef MSTX_RUNDB_RUN_SCHEMA_H
+#define MSTX_RUNDB_RUN_SCHEMA_H
 
 #define MSTX_DB_VERSION "3"
 #define MSTX_DB_NAME    "run.db"
@@ -41,7 +41,8 @@ static const char mstx_db_schema[] =
     "CREATE TABLE steps(process INTEGER, number INTEGER, name TEXT, start_ns INTEGER,"
     " end_ns INTEGER, PRIMARY KEY(process, start_ns, number)) WITHOUT ROWID;"
     "CREATE TABLE findings(id INTEGER PRIMARY KEY, kind TEXT, severity TEXT, ranks TEXT,"
-    " first_step INTEGER, last_step INTEGER, value REAL, text TEXT, place TEXT);"
+    " first_step INTEGER, last_step INTEGER, value REAL, text TEXT, place TEXT, message TEXT,"
+    " args TEXT, from_ns INTEGER, to_ns INTEGER);"
     "CREATE TABLE hangs(process INTEGER, rank INTEGER, name TEXT, comm TEXT, uid INTEGER,"
     " seq INTEGER, size INTEGER, on_device INTEGER, waited_ns INTEGER, tid INTEGER, op INTEGER,"
     " peer INTEGER, stacks TEXT);"
@@ -52,7 +53,7 @@ static const char mstx_db_schema[] =
     "CREATE TABLE links(src INTEGER, dst INTEGER, comm_group INTEGER, op TEXT, bytes INTEGER,"
     " between_hosts INTEGER, calls INTEGER, transfer_ns INTEGER, gbs REAL, ratio REAL, z REAL);"
     "CREATE TABLE conclusions(kind TEXT, severity TEXT, rank INTEGER, first_step INTEGER,"
-    " last_step INTEGER, value REAL, at_ns INTEGER, text TEXT);"
+    " last_step INTEGER, value REAL, at_ns INTEGER, text TEXT, message TEXT, args TEXT);"
     "CREATE TABLE problems(file TEXT, text TEXT);";
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_write: makes a run.db: strings, processes, tracks with their chunks and
- * levels, and what was wrong.  The schema is in tl_schema.h and msprobe-run.db(5).
- * Only mstx/tl_*.c include this.
+ * run_write: makes a run.db: strings, processes, tracks with their chunks and
+ * levels, and what was wrong.  The schema is in run_schema.h and msprobe-run.db(5).
  */
-#ifndef MSTX_TL_WRITE_H
-#define MSTX_TL_WRITE_H
+#ifndef MSTX_RUNDB_RUN_WRITE_H
+#define MSTX_RUNDB_RUN_WRITE_H
 
-#include "mstx/timeline.h"
+#include "mstx/format/event.h"
 
 #include "probe/base/store.h"
 
@@ -77,7 +76,14 @@ void mstx__writer_track(struct mstx_writer *w, const struct mstx_track_row *t, m
 
 void mstx__writer_problem(struct mstx_writer *w, const char *file, const char *text);
 void mstx__writer_meta(struct mstx_writer *w, const char *key, const char *value);
-/* So far: tracks, events, first start, last end, problems. */
-void mstx__writer_totals(const struct mstx_writer *w, struct mstx_import_result *r);
+/* Remembers a file by its size and time, so that a change makes the database stale. */
+void mstx__writer_source(struct mstx_writer *w, const char *path);
+/* What was written so far. */
+struct mstx_writer_totals {
+    uint32_t processes, tracks;
+    uint64_t events, problems;
+    int64_t start_ns, end_ns;
+};
+struct mstx_writer_totals mstx__writer_totals(const struct mstx_writer *w);
 
 #endif

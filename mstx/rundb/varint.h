@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_varint: numbers of changing length, LEB128, as the packed parts of run.db hold them.
+ * varint: numbers of changing length, LEB128, as the packed parts of run.db hold them.
  */
-#ifndef MSTX_TL_VARINT_H
-#define MSTX_TL_VARINT_H
+#ifndef MSTX_RUNDB_VARINT_H
+#define MSTX_RUNDB_VARINT_H
 
+#include "probe/base/assert.h"
 #include "probe/base/str.h"
 
 #include <endian.h>
@@ -41,6 +42,7 @@ static inline uint8_t *mstx_put_varint_fast(uint8_t *at, uint64_t v)
     if (v >> 56 != 0)
         return mstx_put_varint(at, v);
     const unsigned bytes = (70 - (unsigned)__builtin_clzll(v)) / 7;
+    ms_assert(bytes >= 2 && bytes <= 8);
     const uint64_t more = 0x8080808080808080u & (((uint64_t)1 << (8 * (bytes - 1))) - 1);
     const uint64_t w = htole64(mstx_open_gaps(v) | more);
     memcpy(at, &w, sizeof w);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * csvread: fields are slices of the text; only a field with doubled quotes is
- * rebuilt, in a scratch buffer.  That may move while the row grows, so such a
- * field is first noted by its offset and pointed at when the row is complete.
+ * csv: fields that are read are slices of the text; only a field with doubled quotes is rebuilt,
+ * in a scratch buffer.  The buffer may move while the row grows, so a rebuilt field is first noted
+ * by its offset and pointed at when the row is complete.
  */
-#include "probe/csvread.h"
+#include "probe/base/csv.h"
 
 #include "probe/base/num.h"
+#include "probe/base/scan.h"
 
 #include <math.h>
 
-void probe_csv_init(struct probe_csv *r, const char *p, size_t n)
+void ms_csv_init(struct ms_csv *r, const char *p, size_t n)
 {
-    *r = (struct probe_csv){.at = p, .start = p, .end = p + n, .next_line = 1};
+    *r = (struct ms_csv){.at = p, .start = p, .end = p + n, .next_line = 1};
     r->scratch.max = SIZE_MAX / 2;
     if (n >= 3 && memcmp(p, MS_UTF8_MARK, 3) == 0)
         r->at += 3;
 }
 
-void probe_csv_free(struct probe_csv *r)
+void ms_csv_free(struct ms_csv *r)
 {
     ms_vec_free(&r->fields);
     ms_buf_free(&r->scratch);
@@ -30,7 +31,7 @@ static bool ends_line(char c)
 }
 
 /* One line end, if the text stands at one. */
-static void pass_line_end(struct probe_csv *r)
+static void pass_line_end(struct ms_csv *r)
 {
     if (r->at == r->end || !ends_line(*r->at))
         return;
@@ -40,19 +41,19 @@ static void pass_line_end(struct probe_csv *r)
     r->next_line++;
 }
 
-static enum ms_rc fail_here(const struct probe_csv *r, struct ms_err *err, const char *why)
+static enum ms_rc fail_here(const struct ms_csv *r, struct ms_err *err, const char *why)
 {
     return ms_fail_at(err, MS_E_FORMAT, r->line, r->at - r->start, "%s", why);
 }
 
 /* p stays NULL for a field that lies in scratch; its offset is where the buffer ended before. */
-static enum ms_rc add_field(struct probe_csv *r, const char *p, size_t n, struct ms_err *err)
+static enum ms_rc add_field(struct ms_csv *r, const char *p, size_t n, struct ms_err *err)
 {
     if (n > UINT32_MAX)
         return ms_fail(err, MS_E_LIMIT, "a field of more than 4 GiB");
-    if (r->fields.n == PROBE_CSV_COLUMNS)
+    if (r->fields.n == MS_CSV_COLUMNS)
         return ms_fail_at(err, MS_E_LIMIT, r->line, r->at - r->start, "more than %d fields",
-                          PROBE_CSV_COLUMNS);
+                          MS_CSV_COLUMNS);
     struct ms_str *slot = ms_vec_push(&r->fields);
     if (slot == NULL)
         return ms_no_memory(err);
@@ -60,7 +61,7 @@ static enum ms_rc add_field(struct probe_csv *r, const char *p, size_t n, struct
     return MS_OK;
 }
 
-static enum ms_rc read_plain(struct probe_csv *r, struct ms_err *err)
+static enum ms_rc read_plain(struct ms_csv *r, struct ms_err *err)
 {
     const char *from = r->at;
     while (r->at < r->end && *r->at != ',' && !ends_line(*r->at))
@@ -69,7 +70,7 @@ static enum ms_rc read_plain(struct probe_csv *r, struct ms_err *err)
 }
 
 /* The part of a quoted field up to the next quote. */
-static const char *to_quote(struct probe_csv *r)
+static const char *to_quote(struct ms_csv *r)
 {
     const char *from = r->at;
     while (r->at < r->end && *r->at != '"') {
@@ -80,13 +81,13 @@ static const char *to_quote(struct probe_csv *r)
     return from;
 }
 
-static bool at_doubled(const struct probe_csv *r)
+static bool at_doubled(const struct ms_csv *r)
 {
     return r->at + 1 < r->end && r->at[0] == '"' && r->at[1] == '"';
 }
 
 /* Behind the opening quote. */
-static enum ms_rc read_quoted(struct probe_csv *r, struct ms_err *err)
+static enum ms_rc read_quoted(struct ms_csv *r, struct ms_err *err)
 {
     const char *from = to_quote(r);
     size_t n = (size_t)(r->at - from), kept = r->scratch.n;
@@ -109,7 +110,7 @@ static enum ms_rc read_quoted(struct probe_csv *r, struct ms_err *err)
     return add_field(r, rebuilt ? NULL : from, n, err);
 }
 
-static void point_into_scratch(struct probe_csv *r)
+static void point_into_scratch(struct ms_csv *r)
 {
     size_t off = 0;
     for (size_t i = 0; i < r->fields.n; i++) {
@@ -121,7 +122,7 @@ static void point_into_scratch(struct probe_csv *r)
     }
 }
 
-enum ms_rc probe_csv_next(struct probe_csv *r, bool *more, struct ms_err *err)
+enum ms_rc ms_csv_next(struct ms_csv *r, bool *more, struct ms_err *err)
 {
     r->fields.n = 0;
     ms_buf_clear(&r->scratch);
@@ -158,7 +159,7 @@ static bool is_word(struct ms_str s, const char *word)
     return strlen(word) == s.n && strncasecmp(s.p, word, s.n) == 0;
 }
 
-bool probe_csv_number(struct ms_str field, double *out)
+bool ms_csv_number(struct ms_str field, double *out)
 {
     static const char *const missing[] = {"nan", "na", "n/a", "null", "none", "-nan"};
     struct ms_str s = trimmed(field);
@@ -180,4 +181,121 @@ bool probe_csv_number(struct ms_str field, double *out)
         return false;
     *out = minus ? -*out : *out;
     return true;
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+static bool begins_formula(struct ms_str s)
+{
+    static const char *const wide[] = {"\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\x9d",
+                                       "\xef\xbc\xa0", "\xef\xbc\x85"};
+    for (size_t i = 0; i < sizeof wide / sizeof *wide && s.n != 0 && s.p[0] == wide[i][0]; i++) {
+        if (ms_str_starts(s, ms_str_of(wide[i])))
+            return true;
+    }
+    return s.n != 0 && memchr("+-=@%\t\r", s.p[0], 7) != NULL;
+}
+
+/* Numbers of folded rows are joined by semicolons: "-0.5;0.25". */
+static bool is_numbers(struct ms_str s)
+{
+    struct ms_str part;
+    double v;
+    while (ms_str_split(&s, ';', &part)) {
+        if (!ms_num_parse_f64(part.p, part.n, &v))
+            return false;
+    }
+    return true;
+}
+
+bool ms_csv_is_formula(struct ms_str text)
+{
+    bool begins = begins_formula(text);
+    struct ms_str rest = text;
+    for (int64_t at; !begins && (at = ms_str_find(rest, ';')) >= 0;) {
+        rest = ms_str_sub(rest, (uint32_t)at + 1, rest.n);
+        begins = begins_formula(rest);
+    }
+    return begins && !is_numbers(text);
+}
+
+/* Nearly every name and number: neither quotes nor a formula come into question. */
+static bool is_bare(struct ms_str s, enum ms_csv_guard guard)
+{
+    return s.n == 0 || (ms_scan_bare(s.p, s.p + s.n) == s.p + s.n &&
+                        !(guard == MS_CSV_FOREIGN && begins_formula(s)));
+}
+
+static bool needs_quotes(struct ms_str s)
+{
+    for (uint32_t i = 0; i < s.n; i++) {
+        if (s.p[i] == ',' || s.p[i] == '"' || s.p[i] == '\n' || s.p[i] == '\r')
+            return true;
+    }
+    return false;
+}
+
+/* Where a field goes: a buffer or a file. */
+struct sink {
+    struct ms_buf *buf;
+    struct ms_out *out;
+};
+
+static void sink_put(const struct sink *to, const char *p, size_t n)
+{
+    if (to->buf != NULL)
+        ms_buf_put(to->buf, p, n);
+    else
+        ms_out_write(to->out, p, n);
+}
+
+static void put_doubling_quotes(const struct sink *to, struct ms_str s)
+{
+    for (const char *quote; s.n != 0 && (quote = memchr(s.p, '"', s.n)) != NULL;) {
+        uint32_t n = (uint32_t)(quote - s.p) + 1;
+        sink_put(to, s.p, n);
+        sink_put(to, "\"", 1);
+        s = ms_str_sub(s, n, s.n);
+    }
+    sink_put(to, s.p, s.n);
+}
+
+/* An apostrophe before each part that begins like a formula. */
+static void put_guarded(const struct sink *to, struct ms_str s)
+{
+    struct ms_str part;
+    const char *begin = s.p;
+    while (ms_str_split(&s, ';', &part)) {
+        if (part.p != begin)
+            sink_put(to, ";", 1);
+        if (begins_formula(part))
+            sink_put(to, "'", 1);
+        put_doubling_quotes(to, part);
+    }
+}
+
+static void put_field(const struct sink *to, struct ms_str s, enum ms_csv_guard guard)
+{
+    if (is_bare(s, guard)) {
+        sink_put(to, s.p, s.n);
+        return;
+    }
+    bool formula = guard == MS_CSV_FOREIGN && ms_csv_is_formula(s);
+    if (!formula && !needs_quotes(s)) {
+        sink_put(to, s.p, s.n);
+        return;
+    }
+    sink_put(to, "\"", 1);
+    (formula ? put_guarded : put_doubling_quotes)(to, s);
+    sink_put(to, "\"", 1);
+}
+
+void ms_csv_put(struct ms_buf *out, struct ms_str text, enum ms_csv_guard guard)
+{
+    put_field(&(struct sink){.buf = out}, text, guard);
+}
+
+void ms_csv_write(struct ms_out *out, struct ms_str text, enum ms_csv_guard guard)
+{
+    put_field(&(struct sink){.out = out}, text, guard);
 }

@@ -63,3 +63,29 @@ const char *ms_human_time(char buf[MS_HUMAN_MAX], int64_t ns)
         three_digits(out, v, units[u]);
     return buf;
 }
+
+const char *ms_human_error(char buf[MS_HUMAN_MAX], double v)
+{
+    if (v == 0)
+        snprintf(buf, MS_HUMAN_MAX, "0");
+    else if (v >= 0.01 && v < 100)
+        snprintf(buf, MS_HUMAN_MAX, "%.2g", v);
+    else
+        snprintf(buf, MS_HUMAN_MAX, "%.1e", v);
+    return buf;
+}
+
+const char *ms_human_factor(char buf[MS_HUMAN_MAX], double v)
+{
+    if (v < 10)
+        snprintf(buf, MS_HUMAN_MAX, "%.1f", v);
+    else if (v < 1e15) {
+        /* Two digits by hand: the program that people start links libc alone. */
+        uint64_t unit = 1;
+        for (; v >= 100; v /= 10)
+            unit *= 10;
+        return ms_human_count(buf, (uint64_t)(v + 0.5) * unit);
+    } else
+        snprintf(buf, MS_HUMAN_MAX, "%.1e", v);
+    return buf;
+}

@@ -2,8 +2,8 @@
  *
  * le: numbers in little-endian order out of a file, at any address.
  */
-#ifndef PROBE_LE_H
-#define PROBE_LE_H
+#ifndef PROBE_BASE_LE_H
+#define PROBE_BASE_LE_H
 
 #include <stdint.h>
 #include <string.h>

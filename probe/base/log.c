@@ -4,6 +4,7 @@
  * that lines of several threads and processes do not mix.
  */
 #include "probe/base/log.h"
+#include "probe/base/progress.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/str.h"
@@ -13,6 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { MAX_DOMAINS = 32, DOMAIN_LEN = 24 };
@@ -189,4 +191,12 @@ enum ms_rc ms_log_from_env(struct ms_err *err)
         close(cfg.fd);
     cfg.fd = fd;
     return MS_OK;
+}
+
+/* ---- where a line may be written over ---------------------------------------- */
+
+bool ms_progress_ok(int fd)
+{
+    const char *term = getenv("TERM");
+    return isatty(fd) != 0 && term != NULL && strcmp(term, "dumb") != 0;
 }

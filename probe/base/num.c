@@ -2,7 +2,7 @@
  *
  * num: decimal text to binary numbers and back.
  *
- * Both directions use one table of powers of ten cut to 128 bits (num_pow10.h).
+ * Both directions use one table of powers of ten cut to 128 bits (num_pow10.awk makes it).
  *
  * Reading tries three ways, each exact or known to be undecided:
  *   1. few digits and a small exponent: one multiplication or division of two
@@ -31,8 +31,8 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
                                   "50515253545556575859606162636465666768697071727374"
                                   "75767778798081828384858687888990919293949596979899";
 
-/* floor(log2(10^k)) and floor(log10(2^q)), floor(log10(3/4 2^q)): checked over the whole range by
- * tests/gen/pow10.py.  >> of a negative number rounds down here, as gcc and clang define it. */
+/* floor(log2(10^k)), floor(log10(2^q)) and floor(log10(3/4 2^q)).  tests/gen/num_logarithms.py checks
+ * them over the whole range.  >> of a negative number rounds down, as gcc and clang define it. */
 static int log2_pow10(int k)
 {
     return (k * 1741647) >> 19;

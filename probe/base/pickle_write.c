@@ -1,53 +1,53 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_pickle: see the header; the letters are those of Python's pickletools.
+ * pickle_write: writes protocol 2; the letters are those of Python's pickletools.
  */
-#include "mstx/tl_pickle.h"
+#include "probe/base/pickle.h"
 
 #include <endian.h>
 #include <string.h>
 
-void mstx__pickle_begin(struct ms_out *o)
+void ms_pickle_begin(struct ms_out *o)
 {
     ms_out_write(o, "\x80\x02", 2);
 }
 
-void mstx__pickle_end(struct ms_out *o)
+void ms_pickle_end(struct ms_out *o)
 {
     ms_out_putc(o, '.');
 }
 
-void mstx__pickle_dict(struct ms_out *o)
+void ms_pickle_dict(struct ms_out *o)
 {
     ms_out_write(o, "}(", 2);
 }
 
-void mstx__pickle_dict_end(struct ms_out *o)
+void ms_pickle_dict_end(struct ms_out *o)
 {
     ms_out_putc(o, 'u');
 }
 
-void mstx__pickle_list(struct ms_out *o)
+void ms_pickle_list(struct ms_out *o)
 {
     ms_out_write(o, "](", 2);
 }
 
-void mstx__pickle_list_end(struct ms_out *o)
+void ms_pickle_list_end(struct ms_out *o)
 {
     ms_out_putc(o, 'e');
 }
 
-void mstx__pickle_tuple(struct ms_out *o)
+void ms_pickle_tuple(struct ms_out *o)
 {
     ms_out_putc(o, '(');
 }
 
-void mstx__pickle_tuple_end(struct ms_out *o)
+void ms_pickle_tuple_end(struct ms_out *o)
 {
     ms_out_putc(o, 't');
 }
 
-void mstx__pickle_str(struct ms_out *o, struct ms_str s)
+void ms_pickle_str(struct ms_out *o, struct ms_str s)
 {
     const uint32_t n = htole32(s.n);
     ms_out_putc(o, 'X');
@@ -62,7 +62,7 @@ void mstx__pickle_str(struct ms_out *o, struct ms_str s)
     }
 }
 
-void mstx__pickle_i64(struct ms_out *o, int64_t v)
+void ms_pickle_i64(struct ms_out *o, int64_t v)
 {
     const uint32_t low = htole32((uint32_t)v);
     const uint64_t all = htole64((uint64_t)v);
@@ -75,7 +75,7 @@ void mstx__pickle_i64(struct ms_out *o, int64_t v)
     }
 }
 
-void mstx__pickle_f64(struct ms_out *o, double v)
+void ms_pickle_f64(struct ms_out *o, double v)
 {
     uint64_t bits;
     memcpy(&bits, &v, sizeof bits);
@@ -84,12 +84,12 @@ void mstx__pickle_f64(struct ms_out *o, double v)
     ms_out_write(o, &bits, sizeof bits);
 }
 
-void mstx__pickle_bool(struct ms_out *o, bool v)
+void ms_pickle_bool(struct ms_out *o, bool v)
 {
     ms_out_putc(o, v ? '\x88' : '\x89');
 }
 
-void mstx__pickle_none(struct ms_out *o)
+void ms_pickle_none(struct ms_out *o)
 {
     ms_out_putc(o, 'N');
 }

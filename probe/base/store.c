@@ -10,6 +10,7 @@
  * the database was left in WAL mode: its helper files cannot be made there.
  */
 #include "probe/base/store.h"
+#include "probe/base/store_bulk.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
@@ -49,14 +50,22 @@ struct ms_stmt {
 
 /* ---- memory ----------------------------------------------------------- */
 
+/* This thread had no memory for SQLite since its last failure.  What SQLite then says may be a
+ * consequence: after a schema that could not be read again it finds "no such table". */
+static _Thread_local bool ran_out;
+
 static void *mem_alloc(int n)
 {
-    return ms_alloc((size_t)n);
+    void *p = ms_alloc((size_t)n);
+    ran_out |= p == NULL;
+    return p;
 }
 
-static void *mem_realloc(void *p, int n)
+static void *mem_realloc(void *old, int n)
 {
-    return ms_realloc(p, (size_t)n);
+    void *p = ms_realloc(old, (size_t)n);
+    ran_out |= p == NULL;
+    return p;
 }
 
 static int mem_size(void *p)
@@ -153,6 +162,10 @@ static bool is_about_statement(int code)
 /* sql may be NULL; its beginning tells which statement it was. */
 static enum ms_rc fail_sql(const struct ms_store *s, int code, const char *sql, struct ms_err *err)
 {
+    if (ran_out && (code & 0xFF) == SQLITE_ERROR) {
+        code = SQLITE_NOMEM;
+        ran_out = false;
+    }
     /* A handle without memory answers for itself and would hide why. */
     const char *why =
         s->db != NULL && code != SQLITE_NOMEM ? sqlite3_errmsg(s->db) : sqlite3_errstr(code);
@@ -515,6 +528,26 @@ enum ms_rc ms_store_exec(struct ms_store *s, const char *sql, struct ms_err *err
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, sql, err);
 }
 
+enum ms_rc ms_store_exec_i64(struct ms_store *s, const char *sql, const int64_t *value, int n,
+                             struct ms_err *err)
+{
+    start_clock(s);
+    for (const char *rest = sql; *rest != '\0';) {
+        sqlite3_stmt *st;
+        int code = sqlite3_prepare_v2(s->db, rest, -1, &st, &rest);
+        if (code == SQLITE_OK && st == NULL)
+            break; /* nothing but spaces is left */
+        for (int i = 1; i <= n && i <= sqlite3_bind_parameter_count(st); i++)
+            sqlite3_bind_int64(st, i, value[i - 1]);
+        while (code == SQLITE_OK || code == SQLITE_ROW)
+            code = sqlite3_step(st);
+        sqlite3_finalize(st);
+        if (code != SQLITE_DONE)
+            return fail_sql(s, code, sql, err);
+    }
+    return MS_OK;
+}
+
 enum ms_rc ms_store_prepare(struct ms_store *s, struct ms_stmt **out, const char *sql,
                             struct ms_err *err)
 {
@@ -603,6 +636,14 @@ enum ms_rc ms_stmt_step(struct ms_stmt *st, bool *more, struct ms_err *err)
     return rc;
 }
 
+bool ms_stmt_next(struct ms_stmt *st, enum ms_rc *rc, struct ms_err *err)
+{
+    bool more = false;
+    if (*rc == MS_OK)
+        *rc = ms_stmt_step(st, &more, err);
+    return more;
+}
+
 enum ms_rc ms_stmt_run(struct ms_stmt *st, struct ms_err *err)
 {
     bool more;
@@ -669,4 +710,86 @@ struct sqlite3 *ms_store__handle(struct ms_store *s)
 const char *ms_store_version(void)
 {
     return sqlite3_libversion();
+}
+
+/* ---- many rows at once ------------------------------------------------------ */
+
+enum { TOGETHER = 32 }; /* rows; more of them gain little */
+
+struct ms_bulk {
+    struct ms_stmt *many, *one; /* of TOGETHER rows, of one */
+    unsigned columns, n;        /* rows that lie ready */
+    int64_t cell[];             /* row by row */
+};
+
+static enum ms_rc prepare(struct ms_store *s, struct ms_stmt **st, const char *insert,
+                          const char *row, unsigned rows, struct ms_err *err)
+{
+    struct ms_buf sql = {.max = 1 << 16};
+    ms_buf_puts(&sql, insert);
+    for (unsigned i = 0; i < rows; i++) {
+        ms_buf_puts(&sql, i != 0 ? "," : " ");
+        ms_buf_puts(&sql, row);
+    }
+    enum ms_rc rc = ms_buf_check(&sql, err);
+    if (rc == MS_OK)
+        rc = ms_store_prepare(s, st, ms_buf_z(&sql), err);
+    ms_buf_free(&sql);
+    return rc;
+}
+
+enum ms_rc ms_bulk_new(struct ms_bulk **out, struct ms_store *s, const char *insert,
+                       const char *row, unsigned columns, struct ms_err *err)
+{
+    struct ms_bulk *b = ms_calloc(1, sizeof *b + TOGETHER * columns * sizeof *b->cell);
+    *out = NULL;
+    if (b == NULL)
+        return ms_no_memory(err);
+    b->columns = columns;
+    enum ms_rc rc = prepare(s, &b->many, insert, row, TOGETHER, err);
+    if (rc == MS_OK)
+        rc = prepare(s, &b->one, insert, row, 1, err);
+    if (rc == MS_OK)
+        *out = b;
+    else
+        ms_bulk_free(b);
+    return rc;
+}
+
+void ms_bulk_free(struct ms_bulk *b)
+{
+    if (b == NULL)
+        return;
+    ms_stmt_free(b->many);
+    ms_stmt_free(b->one);
+    ms_free(b);
+}
+
+static enum ms_rc run(struct ms_stmt *st, const int64_t *cell, unsigned n, struct ms_err *err)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (cell[i] != MS_BULK_NULL)
+            ms_stmt_i64(st, (int)i + 1, cell[i]);
+        else
+            ms_stmt_null(st, (int)i + 1);
+    }
+    return ms_stmt_run(st, err);
+}
+
+enum ms_rc ms_bulk_row(struct ms_bulk *b, const int64_t *column, struct ms_err *err)
+{
+    memcpy(b->cell + (size_t)b->n * b->columns, column, b->columns * sizeof *column);
+    if (++b->n < TOGETHER)
+        return MS_OK;
+    b->n = 0;
+    return run(b->many, b->cell, TOGETHER * b->columns, err);
+}
+
+enum ms_rc ms_bulk_flush(struct ms_bulk *b, struct ms_err *err)
+{
+    const unsigned rows = b->n;
+    b->n = 0;
+    for (unsigned i = 0; i < rows; i++)
+        MS_TRY(run(b->one, b->cell + (size_t)i * b->columns, b->columns, err));
+    return MS_OK;
 }

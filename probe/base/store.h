@@ -41,6 +41,9 @@ void ms_store_only_look(struct ms_store *s);
 
 /* One or more statements without results. */
 enum ms_rc ms_store_exec(struct ms_store *s, const char *sql, struct ms_err *err) MS_MUST_USE;
+/* The same with numbers for ?1, ?2, ... of every statement. */
+enum ms_rc ms_store_exec_i64(struct ms_store *s, const char *sql, const int64_t *value, int n,
+                             struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_store_prepare(struct ms_store *s, struct ms_stmt **st, const char *sql,
                             struct ms_err *err) MS_MUST_USE;
 void ms_stmt_free(struct ms_stmt *st);
@@ -54,6 +57,14 @@ void ms_stmt_null(struct ms_stmt *st, int i);
 enum ms_rc ms_stmt_run(struct ms_stmt *st, struct ms_err *err) MS_MUST_USE;
 /* Next row: *more tells whether there is one; after the last it is ready to run again. */
 enum ms_rc ms_stmt_step(struct ms_stmt *st, bool *more, struct ms_err *err) MS_MUST_USE;
+/* The cursor for a loop over rows: steps while *rc is MS_OK, and says whether there is a row.
+ *
+ *     enum ms_rc rc = MS_OK;
+ *     while (ms_stmt_next(st, &rc, err))
+ *         rc = use_row(st, err);
+ *
+ * *rc is then the first failure, of a step or of the body. */
+bool ms_stmt_next(struct ms_stmt *st, enum ms_rc *rc, struct ms_err *err);
 void ms_stmt_reset(struct ms_stmt *st);
 /* The highest number of a parameter. */
 int ms_stmt_params(const struct ms_stmt *st);

@@ -306,3 +306,12 @@ void ms_buf_free(struct ms_buf *b)
     size_t max = b->max;
     *b = (struct ms_buf){.max = max};
 }
+
+const char *ms_str_shown(char buf[MS_STR_SHOWN], struct ms_str s)
+{
+    const uint32_t n = s.n < MS_STR_SHOWN ? s.n : MS_STR_SHOWN - 1;
+    for (uint32_t i = 0; i < n; i++)
+        buf[i] = (char)(s.p[i] >= ' ' && s.p[i] <= '~' ? s.p[i] : '?');
+    buf[n] = '\0';
+    return buf;
+}

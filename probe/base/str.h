@@ -76,6 +76,10 @@ char *ms_str_dup(struct ms_str s);
 /* Length of the well-formed UTF-8 sequence at p (1 to 4), or 0. */
 unsigned ms_utf8_len(const char *p, size_t n);
 
+/* Writes text of a file as a message may show it: cut, on one line, nothing that a terminal would obey. */
+enum { MS_STR_SHOWN = 120 };
+const char *ms_str_shown(char buf[MS_STR_SHOWN], struct ms_str s);
+
 /* A growing text.  Zero it with a maximum: struct ms_buf b = {.max = 1 << 20};
  * A failure (memory or maximum) is kept in `bad` and later calls do nothing, so
  * a chain of puts needs one check at the end. */

@@ -2,7 +2,7 @@
  *
  * typed: reading by tables.
  */
-#include "probe/typed.h"
+#include "probe/base/typed.h"
 
 #define MS_LOG_DOMAIN "config"
 #include "probe/base/log.h"

@@ -11,9 +11,9 @@
  * Every offset and length is an input and is checked before it becomes a
  * pointer.
  */
-#include "probe/zip.h"
+#include "probe/base/zip.h"
 
-#include "probe/le.h"
+#include "probe/base/le.h"
 
 enum {
     LOCAL_SIZE = 30,

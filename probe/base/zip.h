@@ -2,8 +2,8 @@
  *
  * zip: the directory of a zip archive in memory: that of a .pt, or of a workbook.
  */
-#ifndef PROBE_ZIP_H
-#define PROBE_ZIP_H
+#ifndef PROBE_BASE_ZIP_H
+#define PROBE_BASE_ZIP_H
 
 #include "probe/base/str.h"
 

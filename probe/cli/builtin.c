@@ -8,6 +8,8 @@
 #include "probe/base/cpu.h"
 #include "probe/base/store.h"
 
+#include "viz/words/words.h"
+
 /* ---- version ---------------------------------------------------------- */
 
 #ifdef __clang__
@@ -166,6 +168,11 @@ const struct ms_cmd cli_cmd_completion = {
 
 static const struct ms_cmd *const builtin_cmds[] = {&cli_cmd_version, &cli_cmd_selftest,
                                                     &cli_cmd_help, &cli_cmd_completion, NULL};
-const struct ms_cmd *const *const cli_folders[] = {probe_cmds, mstx_cmds,    compare_cmds, viz_cmds,
-                                                   web_cmds,   builtin_cmds, NULL};
-const bool cli_shows_stacks = true;
+
+int cli_main(int argc, char **argv)
+{
+    static const struct ms_cmd *const *const lists[] = {
+        probe_cmds, mstx_cmds, compare_cmds, viz_cmds, web_cmds, builtin_cmds, NULL};
+    viz_words_install();
+    return cli_run(lists, true, argc, argv);
+}

@@ -13,11 +13,10 @@ extern const struct ms_cmd *const probe_cmds[],
     *const mstx_cmds[], *const compare_cmds[], *const viz_cmds[], *const web_cmds[];
 extern const struct ms_cmd cli_cmd_version, cli_cmd_selftest, cli_cmd_help, cli_cmd_completion;
 
-/* The lists that the program has, ended by NULL: all in libmsprobe_cli.so, see launch.c. */
-extern const struct ms_cmd *const *const cli_folders[];
-/* Does a crash tell where?  What finds that out is a library that has to be loaded at the start. */
-extern const bool cli_shows_stacks;
-/* The program: an exit status. */
+/* The program with these lists of commands, ended by NULL; returns an exit status.  shows_stacks: a
+ * crash prints its frames, which needs a library that has to be loaded at the start. */
+int cli_run(const struct ms_cmd *const *const *lists, bool shows_stacks, int argc, char **argv);
+/* The program with all commands: what libmsprobe_cli.so is opened for, see launch.c. */
 __attribute__((visibility("default"))) int cli_main(int argc, char **argv);
 
 /* All commands in the order of `msprobe help`, ended by NULL. */

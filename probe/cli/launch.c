@@ -19,8 +19,7 @@
 
 extern const struct ms_cmd mstx_cmd_run;
 static const struct ms_cmd *const run_alone[] = {&mstx_cmd_run, NULL};
-const struct ms_cmd *const *const cli_folders[] = {run_alone, NULL};
-const bool cli_shows_stacks = false;
+static const struct ms_cmd *const *const lists[] = {run_alone, NULL};
 
 static int not_whole(const char *what, const char *why)
 {
@@ -44,6 +43,6 @@ static int run_library(int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], mstx_cmd_run.name) == 0)
-        return cli_main(argc, argv);
+        return cli_run(lists, false, argc, argv);
     return run_library(argc, argv);
 }

@@ -2,7 +2,7 @@
  *
  * main: finds the command, runs it, and does for every command what none
  * should forget: check that standard output arrived, show --stats, write
- * --trace_self.  launch.c calls it.
+ * --trace_self.  launch.c and, in the library of all commands, builtin.c call it.
  */
 #include "probe/cli/cmds.h"
 #include "probe/cli/signals.h"
@@ -17,11 +17,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+/* The lists that this program has, ended by NULL; set once, by cli_run. */
+static const struct ms_cmd *const *const *folders;
+
 const struct ms_cmd *const *cli_commands(void)
 {
     static const struct ms_cmd *all[64];
     size_t n = 0;
-    for (const struct ms_cmd *const *const *f = cli_folders; *f != NULL; f++) {
+    for (const struct ms_cmd *const *const *f = folders; *f != NULL; f++) {
         for (const struct ms_cmd *const *c = *f; *c != NULL; c++) {
             assert(n + 1 < sizeof all / sizeof *all);
             all[n++] = *c;
@@ -131,7 +134,7 @@ static int finish(const struct ms_cmd *cmd, int code)
     return code;
 }
 
-static int run(const struct ms_cmd *cmd, int argc, char **argv)
+static int run_command(const struct ms_cmd *cmd, int argc, char **argv)
 {
     struct ms_span span = ms_span_begin(cmd->name);
     int code = cmd->run(argc, argv);
@@ -139,12 +142,13 @@ static int run(const struct ms_cmd *cmd, int argc, char **argv)
     return finish(cmd, code);
 }
 
-int cli_main(int argc, char **argv)
+int cli_run(const struct ms_cmd *const *const *lists, bool shows_stacks, int argc, char **argv)
 {
     struct ms_err err = {0};
     const struct ms_cmd *cmd = NULL;
+    folders = lists;
     fill_closed_descriptors();
-    signals_install(argc, argv, cli_shows_stacks);
+    signals_install(argc, argv, shows_stacks);
     if (take_environment(&err) != MS_OK)
         return ms_cmd_fail(NULL, &err);
     if (argc < 2) {
@@ -155,5 +159,5 @@ int cli_main(int argc, char **argv)
         return ms_cmd_fail(NULL, &err);
     if (find_command(argv[1], &cmd, &err) != MS_OK)
         return ms_cmd_fail(NULL, &err);
-    return run(cmd, argc - 1, argv + 1);
+    return run_command(cmd, argc - 1, argv + 1);
 }

@@ -6,7 +6,7 @@
 #include "probe/base/human.h"
 #include "probe/base/io.h"
 #include "probe/base/opt.h"
-#include "probe/trend.h"
+#include "probe/trend/trend.h"
 
 struct args {
     const char *db, *data, *mapping;

@@ -4,7 +4,7 @@
  */
 #include "probe/base/opt.h"
 #include "probe/base/progress.h"
-#include "probe/convert.h"
+#include "probe/tensor/convert.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -3,8 +3,9 @@
  * census: one pass over the rows, in chunks of a fixed size that are counted
  * side by side and added up in order.
  */
-#include "probe/census.h"
+#include "probe/dump/census.h"
 
+#include "probe/base/clock.h"
 #include "probe/base/trace.h"
 
 #include <math.h>
@@ -150,4 +151,76 @@ void probe_census_free(struct probe_census *c)
 {
     ms_map_free(&c->prefixes);
     ms_vec_free(&c->prefix_nodes);
+}
+
+/* ---- all dumps below a path ---------------------------------------------- */
+
+static enum ms_rc read_rank(struct probe_stat_rank *r, unsigned flags, struct ms_pool *pool,
+                            struct ms_err *err)
+{
+    MS_TRY(probe_dump_open(&r->dump, r->place->json, flags, pool, err));
+    enum ms_rc rc = probe_census_take(&r->census, r->dump, pool, err);
+    if (rc != MS_OK) {
+        probe_dump_close(r->dump);
+        r->dump = NULL;
+    }
+    return rc;
+}
+
+struct reading {
+    struct probe_stat *stat;
+    unsigned flags;
+};
+
+static enum ms_rc read_item(void *ctx, size_t i, unsigned worker, struct ms_err *err)
+{
+    (void)worker;
+    (void)err;
+    const struct reading *r = ctx;
+    struct probe_stat_rank *rank = &r->stat->ranks[i];
+    read_rank(rank, r->flags, NULL, &rank->err);
+    return MS_OK;
+}
+
+static enum ms_rc read_ranks(struct probe_stat *s, unsigned flags, struct ms_pool *pool,
+                             struct ms_err *err)
+{
+    struct reading reading = {s, flags};
+    size_t n = s->places.list.n;
+    s->ranks = ms_calloc(n, sizeof *s->ranks);
+    if (s->ranks == NULL)
+        return ms_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        s->ranks[i].place = &s->places.list.p[i];
+    if (n == 1)
+        read_rank(&s->ranks[0], flags, pool, &s->ranks[0].err);
+    else
+        MS_TRY(ms_pool_run(pool, n, read_item, &reading, err));
+    for (size_t i = 0; i < n; i++) {
+        s->failed += s->ranks[i].dump == NULL;
+        s->bytes += s->ranks[i].dump != NULL ? s->ranks[i].dump->file.n : 0;
+    }
+    return MS_OK;
+}
+
+enum ms_rc probe_stat_read(struct probe_stat *s, const char *path, unsigned flags,
+                           struct ms_pool *pool, struct ms_err *err)
+{
+    MS_TRY(probe_find(&s->places, path, err));
+    int64_t start = ms_clock_ns();
+    enum ms_rc rc = read_ranks(s, flags, pool, err);
+    s->took_ns = ms_clock_ns() - start;
+    return rc;
+}
+
+void probe_stat_free(struct probe_stat *s)
+{
+    for (size_t i = 0; s->ranks != NULL && i < s->places.list.n; i++) {
+        if (s->ranks[i].dump != NULL)
+            probe_census_free(&s->ranks[i].census);
+        probe_dump_close(s->ranks[i].dump);
+    }
+    ms_free(s->ranks);
+    if (s->places.arena != NULL)
+        probe_places_free(&s->places);
 }

@@ -2,10 +2,11 @@
  *
  * census: what is in a dump, counted.
  */
-#ifndef PROBE_CENSUS_H
-#define PROBE_CENSUS_H
+#ifndef PROBE_DUMP_CENSUS_H
+#define PROBE_DUMP_CENSUS_H
 
-#include "probe/dump.h"
+#include "probe/dump/dump.h"
+#include "probe/dump/find.h"
 
 enum { PROBE_NODE_KINDS = PROBE_NODE_DEBUG + 1 };
 
@@ -27,5 +28,31 @@ struct probe_census {
 enum ms_rc probe_census_take(struct probe_census *c, const struct probe_dump *d,
                              struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 void probe_census_free(struct probe_census *c);
+
+/* ---- all dumps below a path ---------------------------------------------- */
+
+/* One rank's dump. */
+struct probe_stat_rank {
+    const struct probe_place *place;
+    struct probe_dump *dump; /* NULL: could not be read, see err */
+    struct probe_census census;
+    struct ms_err err;
+};
+
+/* Zero it first. */
+struct probe_stat {
+    struct probe_places places;
+    struct probe_stat_rank *ranks; /* one for each place */
+    uint64_t bytes;                /* of JSON read */
+    int64_t took_ns;
+    size_t failed; /* ranks that could not be read */
+};
+
+/* Reads and counts every dump below path.  A rank that cannot be read keeps its failure and the
+ * others go on; one rank alone is read in parts, several side by side. */
+enum ms_rc probe_stat_read(struct probe_stat *s, const char *path, unsigned flags,
+                           struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
+/* Fine after a failure as well. */
+void probe_stat_free(struct probe_stat *s);
 
 #endif

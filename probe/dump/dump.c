@@ -12,7 +12,7 @@
  * be larger than the memory there is.  Whatever goes wrong in a part, the file is
  * read again from the start in one go, so that errors are always the same.
  */
-#include "probe/dump_int.h"
+#include "probe/dump/dump_int.h"
 
 #define MS_LOG_DOMAIN "dump"
 #include "probe/base/log.h"

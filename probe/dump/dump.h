@@ -13,14 +13,14 @@
  * there are some, and the pages of a part are given back once it has been read;
  * the result is the same.
  */
-#ifndef PROBE_DUMP_H
-#define PROBE_DUMP_H
+#ifndef PROBE_DUMP_DUMP_H
+#define PROBE_DUMP_DUMP_H
 
 #include "probe/base/io.h"
 #include "probe/base/map.h"
 #include "probe/base/pool.h"
-#include "probe/leaf.h"
-#include "probe/name.h"
+#include "probe/dump/leaf.h"
+#include "probe/dump/name.h"
 #include "probe/probe.h"
 
 struct probe_row {

@@ -7,7 +7,7 @@
  * members making rows, and if it turns out to be a leaf those rows are taken
  * back and one row for the whole is put in their place.
  */
-#include "probe/dump_int.h"
+#include "probe/dump/dump_int.h"
 
 #include "probe/base/num.h"
 

@@ -2,10 +2,10 @@
  *
  * dump_int: what the files of the dump reader share.
  */
-#ifndef PROBE_DUMP_INT_H
-#define PROBE_DUMP_INT_H
+#ifndef PROBE_DUMP_DUMP_INT_H
+#define PROBE_DUMP_DUMP_INT_H
 
-#include "probe/dump.h"
+#include "probe/dump/dump.h"
 
 struct probe__named_node {
     struct probe_node node;

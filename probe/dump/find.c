@@ -6,7 +6,7 @@
  * proc{PID} (pid{PID} from aclgraph); those are numbered in ascending order of
  * PID behind the ranks, and a note says so.
  */
-#include "probe/find.h"
+#include "probe/dump/find.h"
 
 #include "probe/base/arena.h"
 #include "probe/base/jread.h"

@@ -6,8 +6,8 @@
  *
  *     root/ [graph|pynative/] step0/ rank0/ dump.json construct.json stack.json
  */
-#ifndef PROBE_FIND_H
-#define PROBE_FIND_H
+#ifndef PROBE_DUMP_FIND_H
+#define PROBE_DUMP_FIND_H
 
 #include "probe/base/io.h"
 

@@ -6,7 +6,7 @@
  * stand anywhere in it, and a dict of the user's that has a key `type` holding
  * another leaf is a container all the same.
  */
-#include "probe/leaf.h"
+#include "probe/dump/leaf.h"
 
 #include "probe/base/scan.h"
 

@@ -2,8 +2,8 @@
  *
  * leaf: one tensor or plain value of a dump, as its JSON describes it.
  */
-#ifndef PROBE_LEAF_H
-#define PROBE_LEAF_H
+#ifndef PROBE_DUMP_LEAF_H
+#define PROBE_DUMP_LEAF_H
 
 #include "probe/base/dtype.h"
 #include "probe/base/jread.h"

@@ -2,7 +2,7 @@
  *
  * name: the grammar of record names.
  */
-#include "probe/name.h"
+#include "probe/dump/name.h"
 
 static enum probe_dir dir_of(struct ms_str segment)
 {
@@ -104,4 +104,91 @@ const char *probe_node_kind_text(enum probe_node_kind kind)
 {
     static const char *const text[] = {"other", "api", "module", "parameters_grad", "debug"};
     return text[kind];
+}
+
+/* ---- parts between dots -------------------------------------------------- */
+
+unsigned probe_name_parts(struct ms_str name)
+{
+    unsigned n = 1;
+    for (uint32_t i = 0; i < name.n; i++)
+        n += name.p[i] == '.';
+    return n;
+}
+
+struct ms_str probe_name_part(struct ms_str name, unsigned i)
+{
+    struct ms_str part = {name.p, 0};
+    for (unsigned k = 0; k <= i; k++) {
+        if (!ms_str_split(&name, '.', &part))
+            return MS_STR("");
+    }
+    return part;
+}
+
+/* Where the last n parts begin, at the dot before them; -1: the name has no more than n. */
+static int64_t dot_from_right(struct ms_str name, unsigned n)
+{
+    int64_t at = name.n;
+    while (n-- > 0 && at >= 0)
+        at = ms_str_rfind(ms_str_sub(name, 0, (uint32_t)at), '.');
+    return at;
+}
+
+struct ms_str probe_name_part_back(struct ms_str name, unsigned i)
+{
+    int64_t end = dot_from_right(name, i);
+    return end < 0 ? MS_STR("") : probe_name_last(ms_str_sub(name, 0, (uint32_t)end));
+}
+
+struct ms_str probe_name_cut(struct ms_str name, unsigned n)
+{
+    int64_t at = dot_from_right(name, n);
+    return ms_str_sub(name, 0, at < 0 ? 0 : (uint32_t)at);
+}
+
+struct ms_str probe_name_head(struct ms_str name, unsigned n)
+{
+    uint32_t at = 0;
+    while (at < name.n && (name.p[at] != '.' || --n > 0))
+        at++;
+    return ms_str_sub(name, 0, at);
+}
+
+bool probe_name_find_call(struct ms_str name, struct ms_str *call)
+{
+    for (unsigned i = 0; i < 2 && dot_from_right(name, i + 1) >= 0; i++) {
+        *call = probe_name_part_back(name, i);
+        if (ms_str_all_digits(*call))
+            return true;
+    }
+    return false;
+}
+
+bool probe_name_is_call_of(struct ms_str name, struct ms_str word)
+{
+    return ms_str_all_digits(probe_name_last(name)) && dot_from_right(name, 2) >= 0 &&
+           ms_str_eq(probe_name_part_back(name, 1), word);
+}
+
+void probe_name_put_call(struct ms_buf *out, struct ms_str name, struct ms_str word)
+{
+    ms_buf_str(out, probe_name_cut(name, 2));
+    ms_buf_putc(out, '.');
+    ms_buf_str(out, word);
+    ms_buf_putc(out, '.');
+    ms_buf_str(out, probe_name_last(name));
+}
+
+bool probe_name_put_forward(struct ms_buf *out, struct ms_str name)
+{
+    struct ms_str word = probe_name_last(name);
+    if (!ms_str_is(word, "backward"))
+        word = probe_name_part_back(name, 1);
+    if (!ms_str_is(word, "backward"))
+        return false;
+    ms_buf_put(out, name.p, (size_t)(word.p - name.p));
+    ms_buf_puts(out, "forward");
+    ms_buf_put(out, word.p + word.n, (size_t)(name.p + name.n - word.p - word.n));
+    return true;
 }

@@ -8,7 +8,7 @@
  * The value tells them apart: a group's list begins with a list.  The official tool asks for an
  * entry named 0 instead, and so do we where we are asked to.
  */
-#include "probe/stack.h"
+#include "probe/dump/stack.h"
 
 #include "probe/base/mem.h"
 

@@ -2,8 +2,8 @@
  *
  * stack: stack.json, where in the source each node was called.
  */
-#ifndef PROBE_STACK_H
-#define PROBE_STACK_H
+#ifndef PROBE_DUMP_STACK_H
+#define PROBE_DUMP_STACK_H
 
 #include "probe/base/io.h"
 #include "probe/base/jread.h"

@@ -8,7 +8,7 @@
  *
  * A parent may stand behind its children, or nowhere: it is then a root.
  */
-#include "probe/tree.h"
+#include "probe/dump/tree.h"
 
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"

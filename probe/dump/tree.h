@@ -2,8 +2,8 @@
  *
  * tree: construct.json, which node lies inside which.
  */
-#ifndef PROBE_TREE_H
-#define PROBE_TREE_H
+#ifndef PROBE_DUMP_TREE_H
+#define PROBE_DUMP_TREE_H
 
 #include "probe/base/io.h"
 #include "probe/base/map.h"

@@ -5,7 +5,7 @@
  * Some operators are handed an infinity on purpose: masked_fill with -inf is in
  * every attention.  Such a record is an answer only when there is no other.
  */
-#include "probe/overflow_int.h"
+#include "probe/overflow/overflow_int.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"

@@ -15,11 +15,11 @@
  *
  * The phases are searched in this order and the first with an answer ends it.
  */
-#ifndef PROBE_OVERFLOW_H
-#define PROBE_OVERFLOW_H
+#ifndef PROBE_OVERFLOW_OVERFLOW_H
+#define PROBE_OVERFLOW_OVERFLOW_H
 
-#include "probe/dump.h"
-#include "probe/find.h"
+#include "probe/dump/dump.h"
+#include "probe/dump/find.h"
 
 enum probe_overflow_phase {
     PROBE_OVERFLOW_BEFORE,  /* ahead of the first communication; each rank can have an answer */
@@ -90,5 +90,20 @@ void probe_overflow_detail_free(struct probe_overflow_detail *detail);
  * as a plain value.  Bits. */
 enum probe_bad { PROBE_BAD_NAN = 1 << 0, PROBE_BAD_INF = 1 << 1 };
 unsigned probe_leaf_bad(const struct probe_leaf *leaf);
+
+/* ---- words ---------------------------------------------------------------- */
+
+/* "NaN", "Inf", "NaN and Inf", "none" for bits of enum probe_bad. */
+const char *probe_overflow_bad_text(unsigned bad);
+/* Appends " from -1.5 to 3"; nothing where the dump has no statistics. */
+void probe_overflow_put_range(struct ms_buf *out, const struct probe_leaf *leaf);
+/* Appends the answer in one sentence. */
+void probe_overflow_put_sentence(struct ms_buf *out, const struct probe_overflow_answer *a,
+                                 const struct probe_overflow_detail *detail);
+struct ms_jwrite;
+/* Writes the answer as a finding: kind, severity, ranks, steps, value, text, place. */
+enum ms_rc probe_overflow_put_finding(struct ms_jwrite *w, const struct probe_overflow *o,
+                                      const struct probe_overflow_answer *a,
+                                      struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -6,10 +6,10 @@
  *     overflow_link   communication of all ranks ──► groups in order of time
  *     overflow        the three phases over these
  */
-#ifndef PROBE_OVERFLOW_INT_H
-#define PROBE_OVERFLOW_INT_H
+#ifndef PROBE_OVERFLOW_OVERFLOW_INT_H
+#define PROBE_OVERFLOW_OVERFLOW_INT_H
 
-#include "probe/overflow.h"
+#include "probe/overflow/overflow.h"
 
 /* An operator with good inputs and a bad output, or another record that could be an answer. */
 struct probe__origin {

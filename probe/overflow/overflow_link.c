@@ -8,7 +8,7 @@
  * largest before it.  A dump whose calls do not fit together can have groups
  * that wait for each other; then the one that stands earliest goes first.
  */
-#include "probe/overflow_int.h"
+#include "probe/overflow/overflow_int.h"
 
 #include "probe/base/mem.h"
 

@@ -6,7 +6,7 @@
  * an operator only writes to hold whatever memory held before, so what they say
  * as inputs does not count.
  */
-#include "probe/overflow_int.h"
+#include "probe/overflow/overflow_int.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/num.h"

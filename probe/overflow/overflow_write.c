@@ -11,13 +11,13 @@
  * The record is cut out of its dump by its offset and read as a small dump of
  * its own.
  */
-#include "probe/overflow.h"
+#include "probe/overflow/overflow.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/jwrite.h"
 #include "probe/base/mem.h"
-#include "probe/stack.h"
-#include "probe/tree.h"
+#include "probe/dump/stack.h"
+#include "probe/dump/tree.h"
 
 #include <stdio.h>
 

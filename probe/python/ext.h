@@ -7,10 +7,11 @@
  *             │  _probe.setup(...)
  *     ext_op ext_hook ext_call          functions, modules, gradients, by hand
  *             │                         that call, around the real ones
- *     ext_value ── ext_tensor           values into the record, without copies
- *     ext_stack                         the Python frames of a call
+ *     ext_value ── ext_json             values into the record, without copies
+ *     ext_leave                         calls that end before the next one
+ *     ext_state                         the framework, the dumper, the frames of a call, trouble
  *             │
- *     probe/call_int.h                  names, filters, files
+ *     probe/write/call_entry.h                  names, filters, files
  *
  * There is one dumper in a process.  All state is guarded by the interpreter
  * lock; the dumper's own lock is only taken while that is held and never the
@@ -23,8 +24,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "probe/call_int.h"
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
+#include "probe/write/call_entry.h"
 
 /* What a framework's tensors have, read past any wrapper or subclass. */
 enum ext_get {
@@ -66,7 +67,17 @@ extern struct probe_dumper *ext_dumper;
 extern bool ext_has_module_backward; /* backward of functions lies in that of modules */
 extern bool ext_host_only;           /* figures cannot come later: the records need the elements */
 
-/* ---- ext_tensor ------------------------------------------------------- */
+/* ---- ext_json --------------------------------------------------------- */
+
+/* Python's lists, dicts, numbers and texts as JSON. */
+void ext_put_json(struct ms_jwrite *json, PyObject *v);
+/* The members of a dict, without the braces. */
+void ext_put_members(struct ms_jwrite *json, PyObject *dict);
+/* The key of a dict, as Python's json writes it; good while *hold is, which may be NULL.  NULL with an
+ * exception: it has no text. */
+const char *ext_key_text(PyObject *key, PyObject **hold);
+
+/* ---- ext_value -------------------------------------------------------- */
 
 bool ext_is_tensor(PyObject *o);
 /* One tensor as the next value of the record at `r`; never fails, at worst it is a null. */
@@ -74,9 +85,6 @@ void ext_put_tensor(struct probe_call *c, struct probe__record *r, const char *k
 /* A new reference to what a getter gives, or NULL with an exception. */
 PyObject *ext_get(enum ext_get what, PyObject *t);
 bool ext_get_bool(enum ext_get what, PyObject *t);
-
-/* ---- ext_value -------------------------------------------------------- */
-
 /* Any value, under a key or as the next item of a list. */
 void ext_put_value(struct probe_call *c, struct probe__record *r, const char *key, PyObject *v);
 /* The values of one part; masked ones, by index, are null. */
@@ -87,18 +95,15 @@ void ext_put_tuple(struct probe_call *c, enum probe_section section, PyObject *t
 void ext_put_dict(struct probe_call *c, enum probe_section section, PyObject *dict);
 /* The result of a call: a tuple is the list of results, anything else the only one. */
 void ext_put_result(struct probe_call *c, PyObject *result, uint32_t mask);
-/* Python's lists, dicts, numbers and texts as JSON. */
-void ext_put_json(struct ms_jwrite *json, PyObject *v);
 
-/* ---- ext_stack -------------------------------------------------------- */
+/* ---- ext_state -------------------------------------------------------- */
 
 /* Where the program is; never NULL. */
 struct probe__place *ext_place(void);
 /* The dumper, and with it all groups, is gone. */
 void ext_forget_places(void);
-
-/* ---- calls ------------------------------------------------------------ */
-
+/* Writes a line about what was left out, with the Python frames. */
+void ext_note(const char *where, const char *why);
 /* Take the exception that is set, tell the note function, and go on. */
 void ext_swallow(const char *where);
 /* Figures that have been waited for; at the end of a step or when there are many. */
@@ -106,19 +111,26 @@ void ext_settle(void);
 void ext_settle_if_many(void);
 /* Where the files of tensors are; "" where there are none. */
 const char *ext_data_dir(void);
+
+/* End the calls that wait for it; while there are none, ext_leaving is 0. */
+void ext_leave_calls(void);
+extern unsigned ext_leaving;
+/* End this call before the next one is entered; true: it is the first that waits. */
+bool ext_leave_later(struct probe_call *c, uint64_t uses);
+
+/* ---- calls ------------------------------------------------------------ */
+
 /* Records of gradients that are not complete. */
 void ext_finish_grads(void);
 
 extern PyTypeObject ext_op_type, ext_fn_type, ext_back_type; /* ext_op */
-/* Of a Hook: what the module is called, and whether it was called while anything was collected. */
-const char *ext_hook_path(PyObject *hook);
-const char *ext_hook_class(PyObject *hook);
-bool ext_was_called(PyObject *hook);
-extern PyTypeObject ext_hook_type, ext_after_type; /* ext_hook */
-extern PyTypeObject ext_grads_type, ext_grad_type; /* ext_grad */
-extern PyTypeObject ext_call_type;                 /* ext_call */
+/* ext_hook */
+extern PyTypeObject ext_hook_type, ext_after_type, ext_grads_type, ext_grad_type;
+extern PyTypeObject ext_call_type; /* ext_call */
 /* enter(prefix, name, args, kwargs, mask), enter_root(name), ... */
 extern PyMethodDef ext_call_functions[];
 extern uint32_t ext_late; /* figures that are still to come */
+/* How many dumpers have been opened: calls of an older one are void. */
+extern unsigned ext_generation;
 
 #endif

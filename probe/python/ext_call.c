@@ -43,6 +43,14 @@ static struct probe_call *open_call(PyObject *self)
     return is_open ? c->call : NULL;
 }
 
+/* leave_calls(): end them now */
+static PyObject *leave_calls(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    ext_leave_calls();
+    Py_RETURN_NONE;
+}
+
 /* ---- entering --------------------------------------------------------- */
 
 static PyObject *call_enter(PyObject *module, PyObject *args)
@@ -93,6 +101,7 @@ static PyObject *enter_module_backward(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "ssL|p", &path, &class_name, &number, &ends_first))
         return NULL;
+    ext_leave_calls();
     return wrap(probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__MODULE,
                                                                 .dir = PROBE_BACKWARD,
                                                                 .prefix = ext_fw.module_prefix,
@@ -166,6 +175,7 @@ PyMethodDef ext_call_functions[] = {
      "enter_backward(prefix, name, number) -> Call or None"},
     {"hidden", (PyCFunction)(void (*)(void))hidden, METH_FASTCALL,
      "hidden(function, *args): its result; functions it calls are not dumped"},
+    {"leave_calls", leave_calls, METH_NOARGS, "leave_calls(): calls that are leaving end now"},
     {"save", save, METH_VARARGS, "save(name, value, is_grad=False, number=-1) -> number or None"},
     {0}};
 
@@ -210,6 +220,16 @@ static PyObject *done(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* leave() -> is it the first that waits to end? */
+static PyObject *leave(PyObject *self, PyObject *unused)
+{
+    struct probe_call *c = open_call(self);
+    (void)unused;
+    if (c == NULL)
+        Py_RETURN_FALSE;
+    return PyBool_FromLong(ext_leave_later(c, ((struct call *)self)->uses));
+}
+
 static PyObject *fail(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -222,6 +242,7 @@ static PyMethodDef methods[] = {
     {"output", put_output, METH_VARARGS, "output(tuple, mask=0)"},
     {"detach", detach, METH_NOARGS, "the rest comes later; others may be entered"},
     {"done", done, METH_NOARGS, "the call is over"},
+    {"leave", leave, METH_NOARGS, "the call is over before the next one is entered"},
     {"fail", fail, METH_NOARGS, "the call ended without a result"},
     {0}};
 static PyMemberDef members[] = {

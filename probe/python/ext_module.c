@@ -6,89 +6,13 @@
 #include "probe/python/ext.h"
 
 #include "probe/base/mem.h"
-#include "probe/dumper_int.h"
-#include "probe/settings.h"
-
-/* Figures that come later are fetched when there are so many: each holds a few numbers on a
- * device. */
-enum { LATE_MAX = 4096 };
-
-struct probe_dumper *ext_dumper;
-bool ext_host_only, ext_has_module_backward;
-uint32_t ext_late;
-extern unsigned ext_generation;
-
-/* ---- trouble ---------------------------------------------------------- */
-
-static void note(const char *where, const char *why)
-{
-    char text[1024];
-    snprintf(text, sizeof text, "%s%s%s", where, *where != '\0' ? " is left out: " : "", why);
-    if (ext_dumper != NULL)
-        probe__note_at(ext_dumper, PROBE__BAD_VALUE, ext_place(), text);
-}
-
-void ext_swallow(const char *where)
-{
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    if (type == NULL)
-        return;
-    PyErr_NormalizeException(&type, &value, &trace);
-    bool is_interrupt = PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt) != 0;
-    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
-    const char *p = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
-    PyErr_Clear();
-    if (!is_interrupt)
-        note(where, p != NULL ? p : "?");
-    Py_XDECREF(text);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    if (is_interrupt)
-        PyErr_SetInterrupt(); /* it was meant for the program */
-}
+#include "probe/write/dumper_state.h"
+#include "probe/write/settings.h"
 
 static PyObject *raise(const struct ms_err *err)
 {
     PyErr_SetString(err->rc == MS_E_NOMEM ? PyExc_MemoryError : PyExc_ValueError, err->msg);
     return NULL;
-}
-
-/* ---- figures that come later ------------------------------------------ */
-
-static struct probe__figure figure_of(PyObject *v)
-{
-    if (PyBool_Check(v))
-        return (struct probe__figure){.kind = PROBE_NUM_BOOL, .v = v == Py_True};
-    if (PyFloat_Check(v))
-        return (struct probe__figure){.kind = PROBE_NUM_FLOAT, .v = PyFloat_AS_DOUBLE(v)};
-    if (PyLong_Check(v))
-        return (struct probe__figure){.kind = PROBE_NUM_INT, .i = PyLong_AsLongLong(v)};
-    return (struct probe__figure){.kind = PROBE_NUM_NULL};
-}
-
-void ext_settle(void)
-{
-    if (ext_late == 0)
-        return;
-    ext_late = 0;
-    PyObject *list = PyObject_CallNoArgs(ext_fw.figures);
-    size_t n = list != NULL && PyList_Check(list) ? (size_t)PyList_GET_SIZE(list) : 0;
-    struct probe__figure *f = n != 0 ? ms_calloc(n, sizeof *f) : NULL;
-    for (size_t i = 0; f != NULL && i < n; i++)
-        f[i] = figure_of(PyList_GET_ITEM(list, (Py_ssize_t)i));
-    if (PyErr_Occurred())
-        ext_swallow("figures of a device");
-    probe__dumper_figures(ext_dumper, f, f != NULL ? n : 0);
-    ms_free(f);
-    Py_XDECREF(list);
-}
-
-void ext_settle_if_many(void)
-{
-    if (ext_late >= LATE_MAX)
-        ext_settle();
 }
 
 /* ---- the framework ---------------------------------------------------- */
@@ -221,14 +145,9 @@ static PyObject *py_info(PyObject *module, PyObject *unused)
     return info_of(ext_dumper);
 }
 
-const char *ext_data_dir(void)
-{
-    const char *dir = ext_dumper != NULL ? ext_dumper->files.data_dir : NULL;
-    return dir != NULL ? dir : "";
-}
-
 static void settle_all(void)
 {
+    ext_leave_calls();
     ext_finish_grads();
     ext_settle();
 }
@@ -313,7 +232,7 @@ static PyObject *py_note(PyObject *module, PyObject *arg)
     (void)module;
     if (text == NULL)
         return NULL;
-    note("", text);
+    ext_note("", text);
     Py_RETURN_NONE;
 }
 

@@ -39,6 +39,7 @@ static PyObject *back_call(PyObject *self, PyObject *const *args, size_t nargsf,
     if (PyVectorcall_NARGS(nargsf) < 2 || !probe__may_enter(ext_dumper, PROBE__OP) ||
         b->epoch != probe__epoch(ext_dumper))
         Py_RETURN_NONE;
+    ext_leave_calls();
     struct probe_call *c =
         probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
                                                         .dir = PROBE_BACKWARD,
@@ -191,6 +192,7 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     const struct op *op = (struct op *)self;
     if (!probe__may_enter(ext_dumper, PROBE__OP))
         return PyObject_Vectorcall(op->func, args, nargsf, kwnames);
+    ext_leave_calls();
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     struct probe_call *c = probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
                                                                            .dir = PROBE_FORWARD,

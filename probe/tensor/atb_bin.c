@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor_atb: the .bin of ATB dumps: lines "name=value" up to "$End=1", then
+ * atb_bin: the .bin of ATB dumps: lines "name=value" up to "$End=1", then
  * bytes.
  *
  *     $Version=1.0
@@ -12,7 +12,7 @@
  *     $Object.data=0,32          offset (from the byte after $End) and length
  *     $End=1
  */
-#include "probe/tensor_int.h"
+#include "probe/tensor/tensor_int.h"
 
 enum { MAX_HEADER = 64 << 10 };
 
@@ -36,22 +36,22 @@ static enum ms_dtype dtype_of(uint64_t code)
 
 static enum ms_rc read_dtype(struct header *h, struct ms_str value, struct ms_err *err)
 {
-    char shown[PROBE__SHOWN];
+    char shown[MS_STR_SHOWN];
     uint64_t code;
     h->dtype = ms_str_u64(value, &code) ? dtype_of(code) : MS_DT_NONE;
     if (h->dtype == MS_DT_NONE)
-        return ms_fail(err, MS_E_UNSUPPORTED, "dtype %s is not read", probe__shown(shown, value));
+        return ms_fail(err, MS_E_UNSUPPORTED, "dtype %s is not read", ms_str_shown(shown, value));
     return MS_OK;
 }
 
 /* NCHW, NHWC and ND keep elements where the dimensions say; all others are private orders. */
 static enum ms_rc check_format(struct ms_str value, struct ms_err *err)
 {
-    char shown[PROBE__SHOWN];
+    char shown[MS_STR_SHOWN];
     uint64_t code;
     if (!ms_str_u64(value, &code) || code > 2)
         return ms_fail(err, MS_E_UNSUPPORTED, "format %s orders the elements privately; dump in ND",
-                       probe__shown(shown, value));
+                       ms_str_shown(shown, value));
     return MS_OK;
 }
 
@@ -86,7 +86,7 @@ static enum ms_rc read_object(struct header *h, struct ms_str value, struct ms_e
 static enum ms_rc read_attribute(struct header *h, struct ms_str name, struct ms_str value,
                                  struct ms_err *err)
 {
-    char shown[PROBE__SHOWN];
+    char shown[MS_STR_SHOWN];
     if (ms_str_is(name, "dtype"))
         return read_dtype(h, value, err);
     if (ms_str_is(name, "format"))
@@ -95,7 +95,7 @@ static enum ms_rc read_attribute(struct header *h, struct ms_str name, struct ms
         return read_dims(h, value, err);
     if (ms_str_is(name, "data"))
         return ms_fail(err, MS_E_UNSUPPORTED, "is a link to %s; open that file",
-                       probe__shown(shown, value));
+                       ms_str_shown(shown, value));
     const bool object = ms_str_starts(name, MS_STR("$Object."));
     if (object && !ms_str_is(name, "$Object.Count") && !ms_str_is(name, "$Object.Length"))
         return read_object(h, value, err);

@@ -3,7 +3,7 @@
  * convert: walks a directory in natural order and writes every tensor file
  * found, so that messages and results are the same in every run.
  */
-#include "probe/convert.h"
+#include "probe/tensor/convert.h"
 
 #include "probe/base/arena.h"
 #include "probe/base/map.h"

@@ -2,10 +2,10 @@
  *
  * convert: tensor files from one form to another, one file or a whole tree.
  */
-#ifndef PROBE_CONVERT_H
-#define PROBE_CONVERT_H
+#ifndef PROBE_TENSOR_CONVERT_H
+#define PROBE_TENSOR_CONVERT_H
 
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 struct probe_convert {
     const char *from;        /* a tensor file, or a directory searched to its depth */

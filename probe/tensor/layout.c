@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor_layout: shape, strides and data of a tensor, checked against the bytes
- * that a file has for them.  Every reader of a format ends here.
+ * layout: shape, strides and data of a tensor, checked against the bytes
+ * that a file has for them.  Every reader of a format ends here.  Then the
+ * elements in the order of the shape.
  */
-#include "probe/tensor_int.h"
+#include "probe/tensor/tensor_int.h"
 
 #include "probe/base/mem.h"
 
 /* A stride of 0 lets a small file describe a huge tensor.  Files themselves reach 10 GiB, so beyond
  * this only nonsense lies, and no pass over it would end in reasonable time. */
 #define MAX_EXPANDED_BYTES (16ULL << 30)
-
-const char *probe__shown(char buf[PROBE__SHOWN], struct ms_str s)
-{
-    const uint32_t n = s.n < PROBE__SHOWN ? s.n : PROBE__SHOWN - 1;
-    for (uint32_t i = 0; i < n; i++)
-        buf[i] = (char)(s.p[i] >= ' ' && s.p[i] <= '~' ? s.p[i] : '?');
-    buf[n] = '\0';
-    return buf;
-}
 
 /* ---- shape and place ------------------------------------------------------ */
 
@@ -124,4 +116,94 @@ enum ms_rc probe__tensor_place(struct probe_tensor *t, const char *storage, size
         return copy_swapped(t, first, (span + 1) * size, err);
     t->data = first;
     return MS_OK;
+}
+
+/* ---- elements ------------------------------------------------------------- */
+
+/* n elements that lie `step` bytes apart.  A known size makes each copy one move. */
+static void copy_apart(char *to, const char *from, size_t n, size_t step, size_t size)
+{
+    switch (size) {
+    case 1:
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i * step];
+        break;
+    case 2:
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * 2, from + i * step, 2);
+        break;
+    case 4:
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * 4, from + i * step, 4);
+        break;
+    case 8:
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * 8, from + i * step, 8);
+        break;
+    default:
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * size, from + i * step, size);
+        break;
+    }
+}
+
+/* Odometer over all dimensions but the last, whose elements are copied as one run. */
+struct walk {
+    uint64_t index[PROBE_MAX_DIMS];
+    uint64_t at; /* elements from data */
+};
+
+static void walk_to(struct walk *w, const struct probe_tensor *t, uint64_t element)
+{
+    w->at = 0;
+    for (uint32_t d = t->ndim; d-- > 0;) {
+        w->index[d] = element % t->shape[d];
+        element /= t->shape[d];
+        w->at += w->index[d] * t->stride[d];
+    }
+}
+
+static void walk_on(struct walk *w, const struct probe_tensor *t, uint64_t run)
+{
+    uint32_t d = t->ndim - 1;
+    w->index[d] += run;
+    w->at += run * t->stride[d];
+    while (w->index[d] == t->shape[d] && d != 0) {
+        w->at -= w->index[d] * t->stride[d];
+        w->index[d] = 0;
+        d--;
+        w->index[d]++;
+        w->at += t->stride[d];
+    }
+}
+
+static void gather(const struct probe_tensor *t, uint64_t from, uint64_t n, char *to)
+{
+    const uint32_t last = t->ndim - 1;
+    const size_t size = ms_dtype_size(t->dtype);
+    struct walk w;
+    walk_to(&w, t, from);
+    while (n != 0) {
+        const uint64_t left = t->shape[last] - w.index[last], run = n < left ? n : left;
+        const char *src = (const char *)t->data + w.at * size;
+        if (t->stride[last] == 1)
+            memcpy(to, src, run * size);
+        else
+            copy_apart(to, src, run, t->stride[last] * size, size);
+        to += run * size;
+        n -= run;
+        if (n != 0)
+            walk_on(&w, t, run);
+    }
+}
+
+const void *probe_tensor_elements(const struct probe_tensor *t, uint64_t from, uint64_t n,
+                                  void *scratch)
+{
+    if (n == 0)
+        return scratch;
+    if (t->contiguous)
+        return (const char *)t->data + from * ms_dtype_size(t->dtype);
+    gather(t, from, n, scratch);
+    return scratch;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor_npy: NumPy's .npy.
+ * npy: NumPy's .npy.
  *
  *     \x93NUMPY  major minor  length (2 bytes in version 1, else 4)  header  data
  *
  * The header is a Python dict literal with exactly three keys; only what such a
  * dict can hold is understood.
  */
-#include "probe/tensor_int.h"
+#include "probe/tensor/tensor_int.h"
 
 enum { MAX_HEADER = 64 << 10 };
 
@@ -180,9 +180,9 @@ static enum ms_rc find_type(const struct scan *s, struct ms_str descr, enum ms_d
     const char *why = kind == 'O'                  ? "Python objects are not read"
                       : kind == 'U' || kind == 'S' ? "text has no numbers to read"
                                                    : "this type is not read";
-    char shown[PROBE__SHOWN];
+    char shown[MS_STR_SHOWN];
     return ms_fail_at(s->err, MS_E_UNSUPPORTED, 0, descr.p - s->p, "descr '%s': %s",
-                      probe__shown(shown, descr), why);
+                      ms_str_shown(shown, descr), why);
 }
 
 static void strides_of_fortran_order(struct probe_tensor *t)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor_pt: PyTorch's .pt.  A pickle describes the tensor: how its elements lie
+ * pt: PyTorch's .pt.  A pickle describes the tensor: how its elements lie
  * in a storage, which the zip keeps as the member data/KEY.  The older form
  * has no zip: five pickles, then for each storage a count and its bytes.
  */
-#include "probe/base/mem.h"
-#include "probe/tensor_int.h"
-#include "probe/zip.h"
+#include "probe/base/assert.h"
+#include "probe/base/pickle.h"
+#include "probe/base/zip.h"
+#include "probe/tensor/tensor_int.h"
 
 #include <stdio.h>
 
-enum { MAX_PICKLE = 64 << 10, MAX_KEY = 20, MAX_MEMBERS = 16 };
+/* PICKLE_MEMORY holds the values of the limits below: 512 + 1024 of 32 bytes, and places in containers. */
+enum { MAX_PICKLE = 64 << 10, PICKLE_MEMORY = 4 << 20, MAX_KEY = 20, MAX_MEMBERS = 16 };
 
 /* What the pickle says. */
 struct description {
@@ -22,34 +24,117 @@ struct description {
     uint32_t ndim;
 };
 
-struct reader {
-    struct probe__pickle *pk;
-    struct ms_err *err;
+static enum ms_rc bad(struct ms_err *err, const char *what)
+{
+    return ms_fail(err, MS_E_FORMAT, "the tensor's description has %s", what);
+}
+
+/* ---- what the pickle of a tensor may name ---------------------------------- */
+
+enum {
+    TENSOR_V2 = MS_PICKLE_OWN,
+    TENSOR_V3,
+    TENSOR_NPU,
+    PARAMETER,
+    STORAGE,
+    UNTYPED_STORAGE,
+    DTYPE
 };
 
-static enum ms_rc bad(const struct reader *r, const char *what)
+/* The number of a name holds a type above these bits: of a storage, or the type itself. */
+enum { TYPE_SHIFT = 8 };
+
+static uint32_t kind_of(const struct ms_plain *v)
 {
-    return ms_fail(r->err, MS_E_FORMAT, "the tensor's description has %s", what);
+    return v->kind == MS_PLAIN_NAME ? (uint32_t)v->i & ((1U << TYPE_SHIFT) - 1) : MS_PICKLE_REFUSED;
+}
+
+static enum ms_dtype type_of(const struct ms_plain *v)
+{
+    ms_assert(v->kind == MS_PLAIN_NAME);
+    return (enum ms_dtype)(v->i >> TYPE_SHIFT);
+}
+
+static const struct {
+    const char *module, *name;
+    uint8_t kind, dtype;
+} names[] = {
+    {"torch._utils", "_rebuild_tensor_v2", TENSOR_V2, 0},
+    {"torch._utils", "_rebuild_tensor_v3", TENSOR_V3, 0},
+    {"torch._utils", "_rebuild_parameter", PARAMETER, 0},
+    {"torch_npu.utils.storage", "_rebuild_npu_tensor", TENSOR_NPU, 0},
+    {"collections", "OrderedDict", MS_PICKLE_NEW_DICT, 0},
+    {"torch.storage", "UntypedStorage", UNTYPED_STORAGE, 0},
+    {"torch", "DoubleStorage", STORAGE, MS_DT_F64},
+    {"torch", "FloatStorage", STORAGE, MS_DT_F32},
+    {"torch", "HalfStorage", STORAGE, MS_DT_F16},
+    {"torch", "BFloat16Storage", STORAGE, MS_DT_BF16},
+    {"torch", "LongStorage", STORAGE, MS_DT_I64},
+    {"torch", "IntStorage", STORAGE, MS_DT_I32},
+    {"torch", "ShortStorage", STORAGE, MS_DT_I16},
+    {"torch", "CharStorage", STORAGE, MS_DT_I8},
+    {"torch", "ByteStorage", STORAGE, MS_DT_U8},
+    {"torch", "BoolStorage", STORAGE, MS_DT_BOOL},
+    {"torch", "ComplexDoubleStorage", STORAGE, MS_DT_C128},
+    {"torch", "ComplexFloatStorage", STORAGE, MS_DT_C64},
+};
+
+static uint32_t name_number(struct ms_str module, struct ms_str name)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (ms_str_is(module, names[i].module) && ms_str_is(name, names[i].name))
+            return names[i].kind | (uint32_t)names[i].dtype << TYPE_SHIFT;
+    }
+    /* The name alone must be a type's: "torch" + "torch.half" would be one as well. */
+    enum ms_dtype dtype = MS_DT_NONE;
+    if (ms_str_is(module, "torch") && ms_str_find(name, '.') < 0)
+        dtype = ms_dtype_parse(name);
+    return dtype != MS_DT_NONE ? DTYPE | (uint32_t)dtype << TYPE_SHIFT : MS_PICKLE_REFUSED;
+}
+
+#define OPS "()]}NJKMXUaeutscRQhjqr\x80\x85\x86\x87\x88\x89\x8a"
+
+static const struct ms_pickle_rules rules = {.of = "a tensor",
+                                             .ops = {OPS, sizeof OPS - 1},
+                                             .protocol = 2,
+                                             .name_number = name_number,
+                                             .open = 512,
+                                             .remembered = 512,
+                                             .objects = 256,
+                                             .items = 1024,
+                                             .digits = 8};
+
+/* Reads one pickle.  A checkpoint uses much that a tensor does not: the error says so, whatever it was
+ * that failed first. */
+static enum ms_rc read_pickle(struct ms_plain **root, const char *p, size_t n, size_t *at,
+                              struct ms_arena *a, struct ms_err *err)
+{
+    const enum ms_rc rc = ms_pickle_read(root, p, n, at, &rules, a, err);
+    if (rc != MS_OK && *root != NULL &&
+        ((*root)->kind == MS_PLAIN_DICT || (*root)->kind == MS_PLAIN_LIST))
+        ms_err_hint(err, "the file holds a %s: a checkpoint, not a tensor",
+                    (*root)->kind == MS_PLAIN_DICT ? "dictionary" : "list");
+    return rc;
 }
 
 /* ---- from pickle values to a description ---------------------------------- */
 
-static enum ms_rc read_sizes(const struct reader *r, struct probe__pk_value v, uint64_t *out,
-                             uint32_t *n)
+static enum ms_rc read_sizes(const struct ms_plain *v, uint64_t *out, uint32_t *n,
+                             struct ms_err *err)
 {
-    *n = probe__pk_len(r->pk, v);
-    if (v.kind != PK_TUPLE)
-        return bad(r, "no sizes or strides");
+    *n = ms_plain_len(v);
+    if (v->kind != MS_PLAIN_TUPLE)
+        return bad(err, "no sizes or strides");
     if (*n > PROBE_MAX_DIMS)
-        return ms_fail(r->err, MS_E_LIMIT, "%u dimensions, more than the %d that are read", *n,
+        return ms_fail(err, MS_E_LIMIT, "%u dimensions, more than the %d that are read", *n,
                        PROBE_MAX_DIMS);
     for (uint32_t i = 0; i < *n; i++) {
-        const struct probe__pk_value item = probe__pk_item(r->pk, v, i);
-        if (item.kind != PK_INT)
-            return bad(r, "a size that is no number");
-        if (item.i < 0)
-            return bad(r, "a negative size or stride");
-        out[i] = (uint64_t)item.i;
+        const struct ms_plain *item = ms_plain_item(v, i);
+        if (item->kind != MS_PLAIN_INT)
+            return bad(err, "a size that is no number");
+        if (item->i < 0)
+            return bad(err, "a negative size or stride");
+        out[i] = (uint64_t)item->i;
     }
     return MS_OK;
 }
@@ -61,134 +146,128 @@ static bool is_key(struct ms_str s)
 
 /* ('storage', type, key, location, count [, None]).  A view into another storage, which only torch
  * before 0.4 wrote, would stand in place of None. */
-static enum ms_rc read_storage(const struct reader *r, struct probe__pk_value v,
-                               struct description *d, bool *untyped)
+static enum ms_rc read_storage(const struct ms_plain *v, struct description *d, bool *untyped,
+                               struct ms_err *err)
 {
-    const struct probe__pk_value id = probe__pk_item(r->pk, v, 0);
-    const struct probe__pk_value word = probe__pk_item(r->pk, id, 0);
-    const struct probe__pk_value type = probe__pk_item(r->pk, id, 1);
-    const struct probe__pk_value key = probe__pk_item(r->pk, id, 2);
-    const struct probe__pk_value count = probe__pk_item(r->pk, id, 4);
-    const uint32_t n = probe__pk_len(r->pk, id);
-    if (v.kind != PK_PERSID || id.kind != PK_TUPLE || word.kind != PK_STR ||
-        !ms_str_is(word.s, "storage"))
-        return bad(r, "no storage");
-    if (n < 5 || n > 6 || probe__pk_item(r->pk, id, 5).kind != PK_NONE)
-        return bad(r, "a storage of another form");
-    if (type.kind != PK_GLOBAL ||
-        (type.global != PKG_STORAGE && type.global != PKG_UNTYPED_STORAGE))
-        return bad(r, "a storage without a type");
-    if (key.kind != PK_STR || !is_key(key.s) || count.kind != PK_INT || count.i < 0)
-        return bad(r, "a storage without key or size");
-    *untyped = type.global == PKG_UNTYPED_STORAGE;
-    d->dtype = (enum ms_dtype)type.dtype;
-    d->key = key.s;
+    const struct ms_plain *id = ms_plain_item(v, 0);
+    const struct ms_plain *word = ms_plain_item(id, 0);
+    const struct ms_plain *type = ms_plain_item(id, 1);
+    const struct ms_plain *key = ms_plain_item(id, 2);
+    const struct ms_plain *count = ms_plain_item(id, 4);
+    const uint32_t n = ms_plain_len(id);
+    if (v->kind != MS_PLAIN_OUTSIDE || id->kind != MS_PLAIN_TUPLE || word->kind != MS_PLAIN_TEXT ||
+        !ms_str_is(word->s, "storage"))
+        return bad(err, "no storage");
+    if (n < 5 || n > 6 || ms_plain_item(id, 5)->kind != MS_PLAIN_NONE)
+        return bad(err, "a storage of another form");
+    if (kind_of(type) != STORAGE && kind_of(type) != UNTYPED_STORAGE)
+        return bad(err, "a storage without a type");
+    if (key->kind != MS_PLAIN_TEXT || !is_key(key->s) || count->kind != MS_PLAIN_INT ||
+        count->i < 0)
+        return bad(err, "a storage without key or size");
+    *untyped = kind_of(type) == UNTYPED_STORAGE;
+    d->dtype = type_of(type);
+    d->key = key->s;
     d->storage_unit = *untyped ? 1 : ms_dtype_size(d->dtype);
-    if (__builtin_mul_overflow((uint64_t)count.i, d->storage_unit, &d->storage_bytes))
-        return bad(r, "a storage of impossible size");
+    if (__builtin_mul_overflow((uint64_t)count->i, d->storage_unit, &d->storage_bytes))
+        return bad(err, "a storage of impossible size");
     return MS_OK;
 }
 
-static bool set_in(const struct reader *r, struct probe__pk_value dict, const char *key)
+static bool is_set(const struct ms_plain *dict, const char *key)
 {
-    for (uint32_t i = 0; i + 1 < probe__pk_len(r->pk, dict); i += 2) {
-        const struct probe__pk_value k = probe__pk_item(r->pk, dict, i);
-        const struct probe__pk_value v = probe__pk_item(r->pk, dict, i + 1);
-        if (k.kind == PK_STR && ms_str_is(k.s, key))
-            return v.kind != PK_BOOL || v.i != 0;
-    }
-    return false;
+    const struct ms_plain *v = ms_plain_get(dict, key);
+    return v != NULL && (v->kind != MS_PLAIN_BOOL || v->i != 0);
 }
 
 /* A private layout would be named as npu_format_/NZ or the like. */
-static bool has_private_format(const struct reader *r, struct probe__pk_value dict)
+static bool has_private_format(const struct ms_plain *dict)
 {
     const struct ms_str prefix = MS_STR("npu_format_/");
-    for (uint32_t i = 0; i + 1 < probe__pk_len(r->pk, dict); i += 2) {
-        const struct probe__pk_value k = probe__pk_item(r->pk, dict, i);
-        if (k.kind == PK_STR && ms_str_starts(k.s, prefix) && !ms_str_is(k.s, "npu_format_/ND"))
+    for (uint32_t i = 0; i + 1 < ms_plain_len(dict); i += 2) {
+        const struct ms_plain *k = ms_plain_item(dict, i);
+        if (k->kind == MS_PLAIN_TEXT && ms_str_starts(k->s, prefix) &&
+            !ms_str_is(k->s, "npu_format_/ND"))
             return true;
     }
     return false;
 }
 
-static enum ms_rc check_metadata(const struct reader *r, struct probe__pk_value v)
+static enum ms_rc check_metadata(const struct ms_plain *v, struct ms_err *err)
 {
-    if (v.kind == PK_NONE || v.kind == PK_BOOL || v.kind == PK_INT)
+    if (v->kind == MS_PLAIN_NONE || v->kind == MS_PLAIN_BOOL || v->kind == MS_PLAIN_INT)
         return MS_OK;
-    if (v.kind != PK_DICT)
-        return bad(r, "unknown metadata");
-    if (set_in(r, v, "conj") || set_in(r, v, "neg"))
-        return ms_fail(r->err, MS_E_UNSUPPORTED,
+    if (v->kind != MS_PLAIN_DICT)
+        return bad(err, "unknown metadata");
+    if (is_set(v, "conj") || is_set(v, "neg"))
+        return ms_fail(err, MS_E_UNSUPPORTED,
                        "the tensor is a conjugate or negative view; save x.resolve_conj()"
                        ".resolve_neg()");
-    if (has_private_format(r, v))
-        return ms_fail(r->err, MS_E_UNSUPPORTED,
-                       "the tensor has a private NPU layout; save x.cpu()");
+    if (has_private_format(v))
+        return ms_fail(err, MS_E_UNSUPPORTED, "the tensor has a private NPU layout; save x.cpu()");
     return MS_OK;
 }
 
 /* _rebuild_tensor_v2: storage, offset, size, stride, requires_grad, hooks [, metadata]
  * _rebuild_tensor_v3: the same with the dtype before the metadata */
-static enum ms_rc read_tensor(const struct reader *r, struct probe__pk_value args, bool v3,
-                              struct description *d)
+static enum ms_rc read_tensor(const struct ms_plain *args, bool v3, struct description *d,
+                              struct ms_err *err)
 {
-    const uint32_t n = probe__pk_len(r->pk, args), need = v3 ? 7 : 6;
-    const struct probe__pk_value offset = probe__pk_item(r->pk, args, 1);
+    const uint32_t n = ms_plain_len(args), need = v3 ? 7 : 6;
+    const struct ms_plain *offset = ms_plain_item(args, 1);
     bool untyped;
     uint32_t strides;
     if (n < need || n > need + 1)
-        return bad(r, "a wrong number of parts");
-    MS_TRY(read_storage(r, probe__pk_item(r->pk, args, 0), d, &untyped));
+        return bad(err, "a wrong number of parts");
+    MS_TRY(read_storage(ms_plain_item(args, 0), d, &untyped, err));
     if (untyped != v3)
-        return bad(r, "a storage of the wrong kind");
-    if (offset.kind != PK_INT || offset.i < 0)
-        return bad(r, "no offset");
-    d->offset = (uint64_t)offset.i;
-    MS_TRY(read_sizes(r, probe__pk_item(r->pk, args, 2), d->shape, &d->ndim));
-    MS_TRY(read_sizes(r, probe__pk_item(r->pk, args, 3), d->stride, &strides));
+        return bad(err, "a storage of the wrong kind");
+    if (offset->kind != MS_PLAIN_INT || offset->i < 0)
+        return bad(err, "no offset");
+    d->offset = (uint64_t)offset->i;
+    MS_TRY(read_sizes(ms_plain_item(args, 2), d->shape, &d->ndim, err));
+    MS_TRY(read_sizes(ms_plain_item(args, 3), d->stride, &strides, err));
     if (strides != d->ndim)
-        return bad(r, "not as many strides as sizes");
+        return bad(err, "not as many strides as sizes");
     if (v3) {
-        const struct probe__pk_value type = probe__pk_item(r->pk, args, 6);
-        if (type.kind != PK_GLOBAL || type.global != PKG_DTYPE)
-            return bad(r, "no dtype");
-        d->dtype = (enum ms_dtype)type.dtype;
+        const struct ms_plain *type = ms_plain_item(args, 6);
+        if (kind_of(type) != DTYPE)
+            return bad(err, "no dtype");
+        d->dtype = type_of(type);
     }
-    return check_metadata(r, probe__pk_item(r->pk, args, need));
+    return check_metadata(ms_plain_item(args, need), err);
 }
 
-static enum ms_rc refuse_root(const struct reader *r, struct probe__pk_value root)
+static enum ms_rc refuse_root(const struct ms_plain *root, struct ms_err *err)
 {
-    const char *what = root.kind == PK_DICT                            ? "a dictionary"
-                       : root.kind == PK_LIST || root.kind == PK_TUPLE ? "a list"
-                                                                       : NULL;
+    const char *what = root->kind == MS_PLAIN_DICT ? "a dictionary"
+                       : root->kind == MS_PLAIN_LIST || root->kind == MS_PLAIN_TUPLE ? "a list"
+                                                                                     : NULL;
     if (what == NULL)
-        return ms_fail(r->err, MS_E_UNSUPPORTED, "holds no tensor");
-    return ms_fail(r->err, MS_E_UNSUPPORTED, "holds %s: a checkpoint, not a tensor", what);
+        return ms_fail(err, MS_E_UNSUPPORTED, "holds no tensor");
+    return ms_fail(err, MS_E_UNSUPPORTED, "holds %s: a checkpoint, not a tensor", what);
 }
 
-static enum ms_rc describe(const struct reader *r, struct probe__pk_value root,
-                           struct description *d)
+static enum ms_rc describe(const struct ms_plain *root, struct description *d, struct ms_err *err)
 {
     enum { PARAMETERS = 4 };
-    for (int i = 0; i < PARAMETERS && root.kind == PK_CALL; i++) {
-        const struct probe__pk_value callee = probe__pk_item(r->pk, root, 0);
-        const struct probe__pk_value args = probe__pk_item(r->pk, root, 1);
-        switch (callee.global) {
-        case PKG_TENSOR_V2:
-        case PKG_TENSOR_NPU:
-            return read_tensor(r, args, false, d);
-        case PKG_TENSOR_V3:
-            return read_tensor(r, args, true, d);
-        case PKG_PARAMETER: /* a tensor with a flag */
-            root = probe__pk_item(r->pk, args, 0);
+    for (int i = 0; i < PARAMETERS && root->kind == MS_PLAIN_CALL; i++) {
+        const struct ms_plain *callee = ms_plain_item(root, 0);
+        const struct ms_plain *args = ms_plain_item(root, 1);
+        switch (kind_of(callee)) {
+        case TENSOR_V2:
+        case TENSOR_NPU:
+            return read_tensor(args, false, d, err);
+        case TENSOR_V3:
+            return read_tensor(args, true, d, err);
+        case PARAMETER: /* a tensor with a flag */
+            root = ms_plain_item(args, 0);
             break;
         default:
-            return refuse_root(r, root);
+            return refuse_root(root, err);
         }
     }
-    return refuse_root(r, root);
+    return refuse_root(root, err);
 }
 
 /* Give t the description and the bytes of its storage. */
@@ -288,16 +367,16 @@ static enum ms_rc check_pickle_member(const struct probe_zip_member *m, struct m
 static enum ms_rc describe_member(const struct probe_zip_member *m, const char *file,
                                   struct description *d, struct ms_err *err)
 {
-    struct reader r = {probe__pickle_new(), err};
-    struct probe__pk_value root;
-    if (r.pk == NULL)
+    struct ms_arena *a = ms_arena_new(PICKLE_MEMORY);
+    struct ms_plain *root;
+    if (a == NULL)
         return ms_no_memory(err);
     const size_t begin = (size_t)(m->data - file), end = begin + m->size;
     size_t at = begin;
-    enum ms_rc rc = probe__pickle_run(r.pk, file, end, &at, &root, err);
+    enum ms_rc rc = read_pickle(&root, file, end, &at, a, err);
     if (rc == MS_OK)
-        rc = describe(&r, root, d);
-    ms_free(r.pk);
+        rc = describe(root, d, err);
+    ms_arena_free(a);
     return rc;
 }
 
@@ -346,34 +425,34 @@ bool probe__is_pt_legacy(const char *p, size_t n)
 }
 
 /* The data is little-endian whatever the machine was; old writers on others are not trusted. */
-static enum ms_rc check_machine(const struct reader *r, struct probe__pk_value info)
+static enum ms_rc check_machine(const struct ms_plain *info, struct ms_err *err)
 {
-    if (info.kind != PK_DICT || !set_in(r, info, "little_endian"))
-        return ms_fail(r->err, MS_E_UNSUPPORTED,
+    if (info->kind != MS_PLAIN_DICT || !is_set(info, "little_endian"))
+        return ms_fail(err, MS_E_UNSUPPORTED,
                        "was not written on a little-endian machine; save it with a newer torch");
     return MS_OK;
 }
 
-static enum ms_rc check_keys(const struct reader *r, struct probe__pk_value keys, struct ms_str key)
+static enum ms_rc check_keys(const struct ms_plain *keys, struct ms_str key, struct ms_err *err)
 {
-    const struct probe__pk_value first = probe__pk_item(r->pk, keys, 0);
-    if (keys.kind != PK_LIST || probe__pk_len(r->pk, keys) != 1 || first.kind != PK_STR ||
-        !ms_str_eq(first.s, key))
-        return bad(r, "another list of storages than its own");
+    const struct ms_plain *first = ms_plain_item(keys, 0);
+    if (keys->kind != MS_PLAIN_LIST || ms_plain_len(keys) != 1 || first->kind != MS_PLAIN_TEXT ||
+        !ms_str_eq(first->s, key))
+        return bad(err, "another list of storages than its own");
     return MS_OK;
 }
 
-/* The three pickles that follow; *at is left where the storage begins. */
-static enum ms_rc read_pickles(const struct reader *r, const char *p, size_t n, size_t *at,
-                               struct description *d)
+/* Reads the three pickles that follow; *at is left where the storage begins. */
+static enum ms_rc read_pickles(const char *p, size_t n, size_t *at, struct description *d,
+                               struct ms_arena *a, struct ms_err *err)
 {
-    struct probe__pk_value v;
-    MS_TRY(probe__pickle_run(r->pk, p, n, at, &v, r->err));
-    MS_TRY(check_machine(r, v));
-    MS_TRY(probe__pickle_run(r->pk, p, n, at, &v, r->err));
-    MS_TRY(describe(r, v, d));
-    MS_TRY(probe__pickle_run(r->pk, p, n, at, &v, r->err));
-    return check_keys(r, v, d->key);
+    struct ms_plain *v;
+    MS_TRY(read_pickle(&v, p, n, at, a, err));
+    MS_TRY(check_machine(v, err));
+    MS_TRY(read_pickle(&v, p, n, at, a, err));
+    MS_TRY(describe(v, d, err));
+    MS_TRY(read_pickle(&v, p, n, at, a, err));
+    return check_keys(v, d->key, err);
 }
 
 enum ms_rc probe__pt_legacy_read(struct probe_tensor *t, const char *p, size_t n,
@@ -382,12 +461,12 @@ enum ms_rc probe__pt_legacy_read(struct probe_tensor *t, const char *p, size_t n
     size_t at = MAGIC_SIZE + VERSION_SIZE;
     if (n < at || memcmp(p + MAGIC_SIZE, legacy_version, VERSION_SIZE) != 0)
         return ms_fail_at(err, MS_E_FORMAT, 0, MAGIC_SIZE, "another version than 1001");
-    struct reader r = {probe__pickle_new(), err};
-    if (r.pk == NULL)
+    struct ms_arena *a = ms_arena_new(PICKLE_MEMORY);
+    if (a == NULL)
         return ms_no_memory(err);
     struct description d;
-    const enum ms_rc rc = read_pickles(&r, p, n, &at, &d);
-    ms_free(r.pk);
+    const enum ms_rc rc = read_pickles(p, n, &at, &d, a, err);
+    ms_arena_free(a);
     MS_TRY(rc);
     if (n - at < 8)
         return ms_fail_at(err, MS_E_FORMAT, 0, (int64_t)n, "ends before the tensor's bytes");

@@ -7,8 +7,8 @@
  * it is used.  The data pointer is into the map whenever byte order and layout
  * allow, which is nearly always.
  */
-#ifndef PROBE_TENSOR_H
-#define PROBE_TENSOR_H
+#ifndef PROBE_TENSOR_TENSOR_H
+#define PROBE_TENSOR_TENSOR_H
 
 #include "probe/base/crc.h"
 #include "probe/base/dtype.h"
@@ -71,5 +71,19 @@ enum ms_rc probe_pt_write(const char *path, enum ms_dtype t, const uint64_t *sha
 /* The same for a tensor of any strides, without a copy of it; as is PROBE_FILE_NPY or _PT. */
 enum ms_rc probe_tensor_write(const struct probe_tensor *t, const char *path,
                               enum probe_file_kind as, struct ms_err *err) MS_MUST_USE;
+
+/* ---- for those who describe a tensor themselves --------------------------- */
+
+/* Gives t a dtype and a shape; the strides become those of C order. Fails when the size in bytes does not
+ * fit 63 bits. */
+enum ms_rc probe__tensor_set(struct probe_tensor *t, enum ms_dtype dtype, const uint64_t *shape,
+                             uint32_t ndim, struct ms_err *err) MS_MUST_USE;
+/* Whether the tensor is a plain array of all elements, in C order. Dimensions of size 1 have any stride. */
+bool probe__tensor_in_c_order(const struct probe_tensor *t);
+
+/* As probe_tensor_write, but without waiting for the disk: the file outlives the process, not the
+ * machine. */
+enum ms_rc probe__tensor_write_lazily(const struct probe_tensor *t, const char *path,
+                                      enum probe_file_kind as, struct ms_err *err) MS_MUST_USE;
 
 #endif

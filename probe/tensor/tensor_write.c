@@ -6,7 +6,7 @@
  * descriptor behind it and into the central directory, as torch does.
  */
 #include "probe/base/mem.h"
-#include "probe/tensor_int.h"
+#include "probe/tensor/tensor_int.h"
 
 #include <stdio.h>
 

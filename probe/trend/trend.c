@@ -2,15 +2,9 @@
  *
  * trend: which of the two kinds of data there is, and converting it.
  */
-#include "probe/trend_int.h"
+#include "probe/trend/trend_int.h"
 
 #include "probe/base/io.h"
-
-void probe__trend_note(const struct probe__trend_job *j, const struct ms_err *why)
-{
-    if (j->conf->on_note != NULL)
-        j->conf->on_note(j->conf->ctx, why);
-}
 
 typedef enum ms_rc (*convert_fn)(struct probe__trend_job *, struct probe_trend_file *,
                                  struct ms_err *);

@@ -9,8 +9,8 @@
  * A row of the table trend_data is one tensor ("target") of one rank at one
  * step, with a column for each statistic.
  */
-#ifndef PROBE_TREND_H
-#define PROBE_TREND_H
+#ifndef PROBE_TREND_TREND_H
+#define PROBE_TREND_TREND_H
 
 #include "probe/base/pool.h"
 #include "probe/base/str.h"

@@ -7,7 +7,7 @@
  * it is kept, since readers compare the schema, and foreign keys are not
  * enforced.
  */
-#include "probe/trend_int.h"
+#include "probe/trend/trend_int.h"
 
 #include <math.h>
 
@@ -303,4 +303,10 @@ enum ms_rc probe__trend_db_finish(struct probe__trend_db *db,
     struct ms_store *store = db->store;
     db->store = NULL;
     return ms_store_commit(store, err);
+}
+
+void probe__trend_note(const struct probe__trend_job *j, const struct ms_err *why)
+{
+    if (j->conf->on_note != NULL)
+        j->conf->on_note(j->conf->ctx, why);
 }

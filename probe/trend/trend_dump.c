@@ -9,12 +9,12 @@
  * One dump is in memory at a time, with its rows put in order of the table's
  * key: a table that is filled in its own order is filled several times faster.
  */
-#include "probe/trend_int.h"
+#include "probe/trend/trend_int.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
-#include "probe/dump.h"
-#include "probe/find.h"
+#include "probe/dump/dump.h"
+#include "probe/dump/find.h"
 
 #include <math.h>
 #include <stdlib.h>

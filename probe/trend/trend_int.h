@@ -2,13 +2,13 @@
  *
  * trend_int: what the files of the trend converter share.
  */
-#ifndef PROBE_TREND_INT_H
-#define PROBE_TREND_INT_H
+#ifndef PROBE_TREND_TREND_INT_H
+#define PROBE_TREND_TREND_INT_H
 
 #include "probe/base/map.h"
 #include "probe/base/store.h"
-#include "probe/tree.h"
-#include "probe/trend.h"
+#include "probe/dump/tree.h"
+#include "probe/trend/trend.h"
 
 /* ---- names (trend_names) ---------------------------------------------- */
 

@@ -11,9 +11,10 @@
  *     Module.a.A.forward.0  root 0        Functional.f.0.forward in it ─► f.0
  *     Module.a.A.forward.1  root 1        Functional.f.1.forward in it ─► f.0
  */
-#include "probe/trend_int.h"
+#include "probe/trend/trend_int.h"
 
 #include "probe/base/mem.h"
+#include "probe/dump/name.h"
 
 #include <stdlib.h>
 
@@ -76,23 +77,17 @@ static void assign_steps(struct probe__micro *m, struct ms_buf *scratch)
 
 /* ---- calls ------------------------------------------------------------ */
 
-/* Where the number of the call stands in a name: "Module.a.A.forward.3", "Functional.f.3.forward";
- * false: it has none. */
-static bool find_call(struct ms_str name, struct ms_str *before, struct ms_str *call,
-                      struct ms_str *behind)
+/* Splits "Functional.f.3.forward" into what stands before the number of the call, the number and what
+ * follows; false: the name has none. */
+static bool split_call(struct ms_str name, struct ms_str *before, struct ms_str *call,
+                       struct ms_str *behind)
 {
-    int64_t dot = ms_str_rfind(name, '.');
-    struct ms_str last = ms_str_sub(name, (uint32_t)(dot + 1), name.n);
-    *behind = ms_str_sub(name, name.n, name.n);
-    if (dot >= 0 && !ms_str_all_digits(last)) {
-        *behind = ms_str_sub(name, (uint32_t)dot, name.n);
-        name = ms_str_sub(name, 0, (uint32_t)dot);
-        dot = ms_str_rfind(name, '.');
-        last = ms_str_sub(name, (uint32_t)(dot + 1), name.n);
-    }
-    *before = ms_str_sub(name, 0, (uint32_t)(dot + 1));
-    *call = last;
-    return dot >= 0 && ms_str_all_digits(last);
+    if (!probe_name_find_call(name, call))
+        return false;
+    uint32_t at = (uint32_t)(call->p - name.p);
+    *before = ms_str_sub(name, 0, at);
+    *behind = ms_str_sub(name, at + call->n, name.n);
+    return true;
 }
 
 struct call {
@@ -117,7 +112,7 @@ static enum ms_rc find_series(struct ms_map *series, struct ms_arena *arena, str
     struct ms_str name = probe_tree_name(&m->tree, c->node), before, call, behind;
     ms_buf_clear(key);
     ms_buf_printf(key, "%u|", m->step_of.p[c->node]);
-    if (find_call(name, &before, &call, &behind) && ms_str_u64(call, &c->number)) {
+    if (split_call(name, &before, &call, &behind) && ms_str_u64(call, &c->number)) {
         ms_buf_str(key, before);
         ms_buf_str(key, behind);
     } else {
@@ -242,7 +237,7 @@ bool probe__micro_name(const struct probe__micro *m, struct ms_str record, uint3
     if (node == MS_MAP_NONE || m->step_of.p[node] == MS_MAP_NONE)
         return name_pgrad(m, record, step, out);
     *step = m->step_of.p[node];
-    if (find_call(record, &before, &call, &behind)) {
+    if (split_call(record, &before, &call, &behind)) {
         ms_buf_str(out, before);
         ms_buf_printf(out, "%u", m->number_of.p[node]);
         ms_buf_str(out, behind);

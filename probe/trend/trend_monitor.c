@@ -8,12 +8,12 @@
  * The files are read twice: steps, metrics and statistics of all of them decide
  * how the tables look and how micro steps are numbered.
  */
-#include "probe/trend_int.h"
+#include "probe/trend/trend_int.h"
 
+#include "probe/base/csv.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
-#include "probe/csvread.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -169,12 +169,12 @@ struct line {
     struct ms_str name; /* as mapped */
     int64_t stage, step, micro;
     const struct columns *columns;
-    const struct probe_csv *csv;
+    const struct ms_csv *csv;
 };
 typedef enum ms_rc (*line_fn)(struct monitor *m, const struct csv_path *file,
                               const struct line *line, struct ms_err *err);
 
-static int column_of(const struct probe_csv *csv, const char *name)
+static int column_of(const struct ms_csv *csv, const char *name)
 {
     for (size_t i = 0; i < csv->fields.n; i++) {
         if (ms_str_is(csv->fields.p[i], name))
@@ -183,10 +183,10 @@ static int column_of(const struct probe_csv *csv, const char *name)
     return -1;
 }
 
-static enum ms_rc read_header(struct columns *c, struct probe_csv *csv, struct ms_err *err)
+static enum ms_rc read_header(struct columns *c, struct ms_csv *csv, struct ms_err *err)
 {
     bool more;
-    MS_TRY(probe_csv_next(csv, &more, err));
+    MS_TRY(ms_csv_next(csv, &more, err));
     if (!more)
         return ms_fail(err, MS_E_FORMAT, "the file is empty");
     *c = (struct columns){.name = column_of(csv, "name"),
@@ -203,14 +203,14 @@ static enum ms_rc read_header(struct columns *c, struct probe_csv *csv, struct m
 }
 
 /* Whole number in a column; one that is not there counts as 0. */
-static bool whole(const struct probe_csv *csv, int column, int64_t *out)
+static bool whole(const struct ms_csv *csv, int column, int64_t *out)
 {
     const double most = 9007199254740992.0; /* 2^53 */
     double v;
     *out = 0;
     if (column < 0)
         return true;
-    if ((size_t)column >= csv->fields.n || !probe_csv_number(csv->fields.p[column], &v) ||
+    if ((size_t)column >= csv->fields.n || !ms_csv_number(csv->fields.p[column], &v) ||
         !(v >= -most && v <= most))
         return false;
     *out = (int64_t)v;
@@ -221,7 +221,7 @@ static bool whole(const struct probe_csv *csv, int column, int64_t *out)
 static enum ms_rc read_line(struct monitor *m, struct line *line, bool *good, struct ms_err *err)
 {
     const struct columns *c = line->columns;
-    const struct probe_csv *csv = line->csv;
+    const struct ms_csv *csv = line->csv;
     if (csv->fields.n > c->n)
         return ms_fail_at(err, MS_E_FORMAT, csv->line, csv->at - csv->start,
                           "%zu fields where the header has %zu", csv->fields.n, c->n);
@@ -233,7 +233,7 @@ static enum ms_rc read_line(struct monitor *m, struct line *line, bool *good, st
     return probe__rename(&m->job->renames, csv->fields.p[c->name], m->renamed, &line->name, err);
 }
 
-static enum ms_rc read_lines(struct monitor *m, const struct csv_path *file, struct probe_csv *csv,
+static enum ms_rc read_lines(struct monitor *m, const struct csv_path *file, struct ms_csv *csv,
                              line_fn fn, struct ms_err *err)
 {
     struct columns columns;
@@ -243,7 +243,7 @@ static enum ms_rc read_lines(struct monitor *m, const struct csv_path *file, str
         m->metric_stats[file->metric] |= columns.stat[i] >= 0 ? 1u << i : 0;
     for (;;) {
         struct line line = {.columns = &columns, .csv = csv};
-        MS_TRY(probe_csv_next(csv, &more, err));
+        MS_TRY(ms_csv_next(csv, &more, err));
         if (!more)
             return MS_OK;
         MS_TRY(read_line(m, &line, &good, err));
@@ -257,11 +257,11 @@ static enum ms_rc read_file(struct monitor *m, const struct csv_path *file, line
                             struct ms_err *err)
 {
     struct ms_file map;
-    struct probe_csv csv;
+    struct ms_csv csv;
     MS_TRY(ms_file_map(&map, file->path.p, CSV_MAX, err));
-    probe_csv_init(&csv, map.p, map.n);
+    ms_csv_init(&csv, map.p, map.n);
     enum ms_rc rc = read_lines(m, file, &csv, fn, err);
-    probe_csv_free(&csv);
+    ms_csv_free(&csv);
     ms_file_unmap(&map);
     return rc == MS_OK ? MS_OK : (ms_err_wrap(err, "%s", file->path.p), rc);
 }
@@ -359,7 +359,7 @@ static enum ms_rc put_line(struct monitor *m, const struct csv_path *file, const
     for (unsigned i = 0; i < m->nstats; i++) {
         int column = line->columns->stat[m->stat_at[i]];
         bool there = column >= 0 && (size_t)column < line->csv->fields.n;
-        if (!there || !probe_csv_number(line->csv->fields.p[column], &values[i]))
+        if (!there || !ms_csv_number(line->csv->fields.p[column], &values[i]))
             values[i] = NAN;
     }
     MS_TRY(probe__trend_target(&m->db, metric, line->name, line->stage,

@@ -3,7 +3,7 @@
  * trend_names: names of targets: the mapping of a user's file, and the tags
  * that the viewer filters by.
  */
-#include "probe/trend_int.h"
+#include "probe/trend/trend_int.h"
 
 #include "probe/base/io.h"
 #include "probe/base/jread.h"

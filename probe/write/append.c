@@ -5,7 +5,7 @@
  * A reader meets a complete document at any time: what is added shows at once or,
  * when the process is killed meanwhile, not at all.
  */
-#include "probe/append.h"
+#include "probe/write/append.h"
 
 #include "probe/base/mem.h"
 

@@ -13,8 +13,8 @@
  * the first.  The one that was seen is the next to be written to: it lacks what
  * the last flush added, and so all is written twice and never more often.
  */
-#ifndef PROBE_APPEND_H
-#define PROBE_APPEND_H
+#ifndef PROBE_WRITE_APPEND_H
+#define PROBE_WRITE_APPEND_H
 
 #include "probe/base/jwrite.h"
 

@@ -5,11 +5,11 @@
  * A tensor that is under way leaves a mark in the record's text, at which its
  * description is put in.  JSON has no such bytes, so the marks are found again.
  */
-#include "probe/await.h"
+#include "probe/write/await.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/vec.h"
-#include "probe/call_struct.h"
+#include "probe/write/call_struct.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -351,7 +351,7 @@ static bool extent_of(const struct probe_tensor *t, size_t *bytes)
 static struct probe__copy *begin_copy(struct probe__await *a, const struct probe_tensor *t,
                                       const struct probe_tensor_desc *from)
 {
-    size_t bytes;
+    size_t bytes = 0;
     struct probe__copy *c = extent_of(t, &bytes) ? take_copy(a, from->stream, bytes) : NULL;
     const uint64_t offset =
         (uint64_t)((const char *)t->data - (const char *)from->data) + from->offset;

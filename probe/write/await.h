@@ -6,11 +6,11 @@
  *
  *     call ── text with gaps, copies under way ──► queue ── thread ── whole text ──► files
  */
-#ifndef PROBE_AWAIT_H
-#define PROBE_AWAIT_H
+#ifndef PROBE_WRITE_AWAIT_H
+#define PROBE_WRITE_AWAIT_H
 
-#include "probe/record.h"
-#include "probe/stream.h"
+#include "probe/write/device_copy.h"
+#include "probe/write/record.h"
 
 struct probe__await;
 struct probe__waiting;

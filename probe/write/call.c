@@ -8,11 +8,11 @@
  * wanted has a handle all the same, because it counts and others may lie in it.
  * Calls are used again, so a program that has warmed up allocates nothing.
  */
-#include "probe/call_struct.h"
+#include "probe/write/call_struct.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/num.h"
-#include "probe/tensor_int.h"
+#include "probe/tensor/tensor.h"
 
 /* ---- calls and threads ------------------------------------------------ */
 
@@ -30,16 +30,6 @@ static struct probe_call *new_call(struct probe_dumper *d)
     d->all = c;
     pthread_mutex_unlock(&d->lock);
     return c;
-}
-
-void probe__free_held(struct probe_dumper *d, struct held **first)
-{
-    while (*first != NULL) {
-        struct held *h = *first;
-        *first = h->next;
-        atomic_fetch_sub(&d->held, h->bytes);
-        ms_free(h);
-    }
 }
 
 void probe__calls_forget(struct probe_call *all)
@@ -657,19 +647,6 @@ void probe_call_detach(struct probe_call *c)
     c->thread = NULL;
 }
 
-bool probe__stays(struct probe_dumper *d, unsigned epoch, bool is_odd)
-{
-    if (epoch != d->epoch)
-        return false;
-    if (d->s.task != PROBE_TASK_OVERFLOW_CHECK)
-        return true;
-    if (!is_odd || d->overflows_left == 0)
-        return false;
-    if (d->overflows_left > 0 && --d->overflows_left == 0)
-        atomic_store(&d->active, false);
-    return true;
-}
-
 static void put_is_nan(struct probe_call *c)
 {
     struct ms_jwrite *json = &c->record.json;
@@ -695,12 +672,6 @@ static bool finish_record(struct probe_call *c, struct ms_str *text)
         return true;
     probe__note(c->d, PROBE__BAD_RECORD, "%s", err.msg);
     return false;
-}
-
-void probe__release_held(struct probe_dumper *d, struct held *first)
-{
-    for (struct held *h = first; h != NULL; h = h->next)
-        (void)!probe__spool_put(d->spool, d->files.data_dir, h->name, &h->t); /* told by drain */
 }
 
 /* A whole record goes to the files, or behind those that wait; the lock is held. */

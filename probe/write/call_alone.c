@@ -3,7 +3,7 @@
  * call_alone: gradients of parameters and what is saved by hand: records that are on no
  * thread and that nothing lies in.
  */
-#include "probe/call_struct.h"
+#include "probe/write/call_struct.h"
 
 #include "probe/base/num.h"
 

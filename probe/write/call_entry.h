@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * call_int: calls for those who describe values in a language of their own, as
+ * call_entry: calls for those who describe values in a language of their own, as
  * the Python module does.  They enter with what they know of the place, write
  * into the record themselves, and leave through the public functions.
  */
-#ifndef PROBE_CALL_INT_H
-#define PROBE_CALL_INT_H
+#ifndef PROBE_WRITE_CALL_ENTRY_H
+#define PROBE_WRITE_CALL_ENTRY_H
 
 #include "probe/dumper.h"
-#include "probe/record.h"
+#include "probe/write/record.h"
 
 enum probe__call_kind { PROBE__OP, PROBE__MODULE, PROBE__ROOT, PROBE__SAVED };
 

@@ -2,7 +2,7 @@
  *
  * call_name: how calls are called, and what they lie in.
  */
-#include "probe/call_struct.h"
+#include "probe/write/call_struct.h"
 
 #include "probe/base/num.h"
 

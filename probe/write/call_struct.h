@@ -3,11 +3,11 @@
  * call_struct: what a call consists of, for the files that it is made by: call has its
  * life, call_name its name and place, call_alone records that are no calls.
  */
-#ifndef PROBE_CALL_STRUCT_H
-#define PROBE_CALL_STRUCT_H
+#ifndef PROBE_WRITE_CALL_STRUCT_H
+#define PROBE_WRITE_CALL_STRUCT_H
 
-#include "probe/call_int.h"
-#include "probe/dumper_int.h"
+#include "probe/write/call_entry.h"
+#include "probe/write/dumper_state.h"
 
 /* A tensor's elements, kept until it is known whether its record stays. */
 struct held {
@@ -47,6 +47,9 @@ bool probe__has_level(const struct probe_dumper *d, enum probe__call_kind kind);
 /* Tensors go to files where the configuration has it so. */
 void probe__call_keep_files(struct probe_call *c);
 void probe__put_value(struct probe_call *c, const struct probe_value *v);
+
+/* ---- dumper_state ------------------------------------------------------- */
+
 /* Does a record of that epoch stay?  Overflow checking keeps those with something odd in them alone.
  * The lock is held. */
 bool probe__stays(struct probe_dumper *d, unsigned epoch, bool is_odd);

@@ -2,7 +2,7 @@
  *
  * callsite: walking, unwinding, and remembering stacks.
  */
-#include "probe/callsite.h"
+#include "probe/write/callsite.h"
 
 #include "probe/base/mem.h"
 

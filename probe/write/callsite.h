@@ -7,8 +7,8 @@
  * The walk is believed only for stacks where it once gave exactly what the
  * unwinder gave; code without frame pointers pays for the unwinder each time.
  */
-#ifndef PROBE_CALLSITE_H
-#define PROBE_CALLSITE_H
+#ifndef PROBE_WRITE_CALLSITE_H
+#define PROBE_WRITE_CALLSITE_H
 
 #include "probe/base/arena.h"
 #include "probe/base/map.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream: the devices' own ways to queue a copy and to ask for its end, found
+ * device_copy: the devices' own ways to queue a copy and to ask for its end, found
  * at run time in the libraries that the process has loaded.
  *
  * Copies go to the stream itself and not to one beside it: what the program
  * queues later has to wait for the copy in both cases, as it may write to the
  * same memory.
  */
-#include "probe/stream.h"
+#include "probe/write/device_copy.h"
 
 #include "probe/base/mem.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream: copies from the memory of devices into that of the host.  One is
+ * device_copy: copies from the memory of devices into that of the host.  One is
  * queued on the stream that makes the elements, behind that work, and asked
  * after from time to time; nobody waits for the stream.
  */
-#ifndef PROBE_STREAM_H
-#define PROBE_STREAM_H
+#ifndef PROBE_WRITE_DEVICE_COPY_H
+#define PROBE_WRITE_DEVICE_COPY_H
 
 #include "probe/dumper.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * dumper_int: what dumper.c (steps and files) and call.c (records) share.
+ * dumper_state: what dumper.c (steps and files) and call.c (records) share.
  *
  *     dumper ── threads ── the module that is open, and the ones around it
  *        │         └────── the operator that is open
@@ -11,18 +11,18 @@
  *
  * One lock guards names, filter, sites and files.  Figures are made without it.
  */
-#ifndef PROBE_DUMPER_INT_H
-#define PROBE_DUMPER_INT_H
+#ifndef PROBE_WRITE_DUMPER_STATE_H
+#define PROBE_WRITE_DUMPER_STATE_H
 
-#include "probe/await.h"
-#include "probe/call_int.h"
-#include "probe/callsite.h"
 #include "probe/dumper.h"
-#include "probe/files.h"
-#include "probe/filter.h"
-#include "probe/late.h"
-#include "probe/record.h"
-#include "probe/spool.h"
+#include "probe/write/await.h"
+#include "probe/write/call_entry.h"
+#include "probe/write/callsite.h"
+#include "probe/write/filter.h"
+#include "probe/write/late.h"
+#include "probe/write/rank_files.h"
+#include "probe/write/record.h"
+#include "probe/write/spool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -102,6 +102,10 @@ struct probe_dumper {
     atomic_size_t held; /* bytes of tensors whose record may yet be dropped */
 };
 
+/* ---- dumper_state ------------------------------------------------------ */
+
+/* How often this process and those before it have been forked; counted from the first call on. */
+unsigned probe__fork_count(void);
 bool probe__is_own_process(const struct probe_dumper *d);
 /* Does this process own the dumper, and does it collect? */
 bool probe__is_mine(const struct probe_dumper *d);
@@ -117,17 +121,29 @@ void probe__note(struct probe_dumper *d, enum probe__trouble kind, const char *f
 /* The same about a place that the caller knows. */
 void probe__note_at(struct probe_dumper *d, enum probe__trouble kind,
                     const struct probe__place *place, const char *text);
-/* Work by these settings from now on; the lock is held and no step is open. */
-enum ms_rc probe__adopt(struct probe_dumper *d, const struct probe_settings *s,
-                        struct ms_err *err) MS_MUST_USE;
-/* Remember where the settings come from, and read them again when that has changed: every half
- * second at most, every three while it says not to dump.  The lock is held for the latter. */
-void probe__source_set(struct probe_dumper *d, const char *path, struct ms_str over);
-void probe__source_look(struct probe_dumper *d);
 /* What belongs to the calling thread; NULL without memory. */
 struct probe__thread *probe__thread_of(struct probe_dumper *d);
 /* Text of the record's name without call and direction -> index into d->called; the lock is held. */
 uint32_t probe__called_index(struct probe_dumper *d, struct ms_str key, bool *added);
+
+/* The end of a thread: what belongs to it is for the next one. */
+void probe__leave_thread(void *thread);
+/* No name has been called in this step; the lock is held for this and all below. */
+void probe__forget_calls(struct probe_dumper *d);
+/* Collect nothing more in this step, whose files cannot be written. */
+void probe__give_up(struct probe_dumper *d, const struct ms_err *err);
+/* The folder of this step and rank, on the heap; NULL when it is too long or memory is short. */
+char *probe__step_dir(const struct probe_dumper *d);
+/* Bring elements and then records to the files. */
+void probe__flush(struct probe_dumper *d);
+/* Records that wait for figures take these; those that still lack some go without. */
+void probe__release_late(struct probe_dumper *d, const struct probe__figure *f, size_t n);
+
+/* ---- dumper ------------------------------------------------------------ */
+
+/* Remember where the settings come from, to read them again at the start of a step when that has
+ * changed: looked at every half second at most, every three while it says not to dump. */
+void probe__source_set(struct probe_dumper *d, const char *path, struct ms_str over);
 
 /* ---- call.c ----------------------------------------------------------- */
 

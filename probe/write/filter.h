@@ -3,12 +3,12 @@
  * filter: which records the settings ask for.  Scope and list remember what has
  * been entered, so a filter belongs to one dumper and is used under its lock.
  */
-#ifndef PROBE_FILTER_H
-#define PROBE_FILTER_H
+#ifndef PROBE_WRITE_FILTER_H
+#define PROBE_WRITE_FILTER_H
 
+#include "probe/dump/name.h"
 #include "probe/dumper.h"
-#include "probe/name.h"
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 struct probe__filter {
     const struct probe_settings *s; /* borrowed */

@@ -2,10 +2,10 @@
  *
  * late: finding the places in the text and filling them in.
  */
-#include "probe/late.h"
+#include "probe/write/late.h"
 
 #include "probe/base/num.h"
-#include "probe/leaf_write.h"
+#include "probe/write/leaf_write.h"
 
 enum { TEXT_MAX = 1 << 30, NUMBER_BITS = 4 };
 

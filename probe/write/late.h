@@ -4,12 +4,12 @@
  * in their order, with all that come after them, until the program hands over
  * the figures of many tensors at once.
  */
-#ifndef PROBE_LATE_H
-#define PROBE_LATE_H
+#ifndef PROBE_WRITE_LATE_H
+#define PROBE_WRITE_LATE_H
 
 #include "probe/base/str.h"
 #include "probe/base/vec.h"
-#include "probe/leaf.h"
+#include "probe/dump/leaf.h"
 
 /* One of a tensor's four figures, in the words of JSON. */
 struct probe__figure {

@@ -8,9 +8,9 @@
  * figures.  So a leaf is laid out here, in one piece, at half of what a call of
  * the JSON writer for each token would cost.
  */
-#include "probe/leaf_write.h"
+#include "probe/write/leaf_write.h"
 
-#include "probe/leaf.h"
+#include "probe/dump/leaf.h"
 
 #include "probe/base/num.h"
 

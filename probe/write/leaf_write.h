@@ -3,12 +3,12 @@
  * leaf_write: how a tensor is described: the JSON of a leaf up to the name of
  * its file, which the caller adds.
  */
-#ifndef PROBE_LEAF_WRITE_H
-#define PROBE_LEAF_WRITE_H
+#ifndef PROBE_WRITE_LEAF_WRITE_H
+#define PROBE_WRITE_LEAF_WRITE_H
 
 #include "probe/base/jwrite.h"
 #include "probe/probe.h"
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 enum { PROBE__LEAF_DEPTH = 120 };
 

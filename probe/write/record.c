@@ -5,7 +5,7 @@
  * The path grows and shrinks with the values that are entered; at a tensor it
  * is the name of the file that holds the elements.
  */
-#include "probe/record.h"
+#include "probe/write/record.h"
 
 #define MS_LOG_DOMAIN "record"
 #include "probe/base/log.h"

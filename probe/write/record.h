@@ -7,11 +7,11 @@
  * A failure is kept in the record and makes later calls do nothing; finishing
  * reports it.
  */
-#ifndef PROBE_RECORD_H
-#define PROBE_RECORD_H
+#ifndef PROBE_WRITE_RECORD_H
+#define PROBE_WRITE_RECORD_H
 
 #include "probe/base/jwrite.h"
-#include "probe/leaf_write.h"
+#include "probe/write/leaf_write.h"
 
 enum { PROBE__NEST = 64 };
 

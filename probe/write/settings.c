@@ -5,11 +5,11 @@
  * Every task has a section of its own and the task may be named after it, so
  * all sections are read and one is used.
  */
-#include "probe/settings.h"
+#include "probe/write/settings.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
-#include "probe/typed.h"
+#include "probe/base/typed.h"
 
 enum { FILE_MAX = 1 << 20, NUMBER_MAX = 1000000 };
 

@@ -2,8 +2,8 @@
  *
  * settings: what the settings of a dumper mean, wherever they came from.
  */
-#ifndef PROBE_SETTINGS_H
-#define PROBE_SETTINGS_H
+#ifndef PROBE_WRITE_SETTINGS_H
+#define PROBE_WRITE_SETTINGS_H
 
 #include "probe/base/arena.h"
 #include "probe/dumper.h"

@@ -4,8 +4,8 @@
  */
 #include "probe/base/arena.h"
 #include "probe/base/mem.h"
-#include "probe/name.h"
-#include "probe/settings.h"
+#include "probe/dump/name.h"
+#include "probe/write/settings.h"
 
 /* ---- rules ------------------------------------------------------------ */
 

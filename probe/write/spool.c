@@ -9,10 +9,10 @@
  * program waits for the rest.  Items are begun in their order and are done in
  * any, and their room is free again once those before them are done.
  */
-#include "probe/spool.h"
+#include "probe/write/spool.h"
 
 #include "probe/base/mem.h"
-#include "probe/tensor_int.h"
+#include "probe/tensor/tensor.h"
 
 #include <pthread.h>
 #include <signal.h>

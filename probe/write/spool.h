@@ -8,10 +8,10 @@
  *     ring   │ ... done ... │ header name elements │ header ... │ header ... │   free   │
  *                           └ tail: being written  └ done       └ next       └ head
  */
-#ifndef PROBE_SPOOL_H
-#define PROBE_SPOOL_H
+#ifndef PROBE_WRITE_SPOOL_H
+#define PROBE_WRITE_SPOOL_H
 
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 struct probe__spool;
 

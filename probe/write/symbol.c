@@ -5,7 +5,7 @@
  * function.  Debug files elsewhere are not looked for, since that can mean the
  * network.
  */
-#include "probe/callsite.h"
+#include "probe/write/callsite.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"

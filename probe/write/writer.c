@@ -6,9 +6,9 @@
 #include "probe/probe.h"
 
 #include "probe/base/mem.h"
-#include "probe/files.h"
-#include "probe/name.h"
-#include "probe/record.h"
+#include "probe/dump/name.h"
+#include "probe/write/rank_files.h"
+#include "probe/write/record.h"
 
 struct probe_writer {
     enum probe_task task;

@@ -39,9 +39,9 @@ cost_of() { # FLAVOUR PROGRAM NAMES-AND-CALLS...: as many as the program prints
 }
 cost_of_calls() { # FLAVOUR
     command -v "mpicc.$1" >/dev/null && [ -e "$build/libmstx_mpi_$1.so" ] || return 0
-    "mpicc.$1" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.c || return 0
+    "mpicc.$1" -w -O2 -o "$scratch/cost" tests/programs/mpi_cost.c || return 0
     cost_of "$1" "$scratch/cost" "$("$scratch/cost" names)"
-    command -v "mpif90.$1" >/dev/null && "mpif90.$1" -w -O2 -o "$scratch/cost" tests/rt/mpi_cost.f90 || return 0
+    command -v "mpif90.$1" >/dev/null && "mpif90.$1" -w -O2 -o "$scratch/cost" tests/programs/mpi_cost.f90 || return 0
     cost_of "$1" "$scratch/cost" "Fortran send:1,Fortran allreduce:1,Fortran isend and wait:2"
 }
 
@@ -49,7 +49,7 @@ cost_of_calls() { # FLAVOUR
 # programs run beside each other.  Runs are kept until the end: ext4 looks at every inode that was deleted
 # a short while ago before it makes the next file.
 added_to_lammps() { # RANKS SECONDS INPUT NAME
-    python3 tests/bench_pairs.py "$2" "mpirun.openmpi -n $1 $lmp -log none -in $3" \
+    python3 tests/bench/bench_pairs.py "$2" "mpirun.openmpi -n $1 $lmp -log none -in $3" \
         "mpirun.openmpi -n $1 $msprobe run -o $scratch/runs/$4.{} -- $lmp -log none -in $3"
 }
 cost_of_lammps() { # RANKS CELLS STEPS

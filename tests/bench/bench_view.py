@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Measures the terminal viewer on a pseudo terminal.
 
-    python3 tests/bench_view.py PATH
+    python3 tests/bench/bench_view.py PATH
 
 Prints the time from exec to the first screen, resident memory after it and after all
 keys, the time from a key to the last byte of the screen (median, p99, most), and bytes

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Measures the terminal viewer: makes a run of 10,000,000 events on 64 ranks and a
 # graph of 1,000,000 nodes and looks at both on a pseudo terminal.
-#   sh tests/bench_view.sh [PATH...]    these instead
+#   sh tests/bench/bench_view.sh [PATH...]    these instead
 #   B=build        what to measure
 #   KEEP=folder    where the inputs are kept for the next time
 B=${B:-build}
@@ -17,7 +17,7 @@ if [ $# -eq 0 ]; then
         "$B/tests/tool_big_run" "$scratch/run" 64 10000000 && "$B/msprobe" import "$scratch/run" || exit 1
     fi
     if [ ! -d "$scratch/g" ]; then
-        "$PYTHON" tests/web/make_graph.py "$scratch/d" 1000000 &&
+        "$PYTHON" tests/web/page/make_graph.py "$scratch/d" 1000000 &&
             "$B/msprobe" graph_visualize -tp "$scratch/d" -o "$scratch/g" >/dev/null || exit 1
         rm -rf "$scratch/d"
     fi
@@ -25,5 +25,5 @@ if [ $# -eq 0 ]; then
 fi
 for path; do
     echo "$path"
-    "$PYTHON" tests/bench_view.py "$path" || exit 1
+    "$PYTHON" tests/bench/bench_view.py "$path" || exit 1
 done

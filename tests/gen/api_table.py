@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write compare/api_table.c from a ms_pt_api_map.yaml: tests/gen/api_table.py MAP > compare/api_table.c"""
+"""Writes the rows of compare/pair/api_twins.txt from a ms_pt_api_map.yaml: tests/gen/api_table.py MAP"""
 import re
 import sys
 
@@ -21,20 +21,8 @@ def twins(text):
 
 def main():
     table = sorted(dict(twins(open(sys.argv[1]).read())).items())
-    print('''/* SPDX-License-Identifier: MIT
- *
- * api_table: MindSpore names and their PyTorch twins, as the official tool has
- * them.  Made by tests/gen/api_table.py; sorted by the first column.
- */
-#include "compare/cmp_int.h"
-
-/* clang-format off */
-const struct cmp__api_twin cmp__api_twins[] = {''')
     for ms, pt in table:
-        print(f'    {{"{ms}", "{pt}"}},')
-    print('''};
-/* clang-format on */
-const size_t cmp__api_twin_count = sizeof cmp__api_twins / sizeof *cmp__api_twins;''')
+        print(ms, pt)
 
 
 main()

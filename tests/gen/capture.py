@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes a small capture from the description in mstx/capture.h, without its code.
+"""Writes a small capture from the description in mstx/format/capture.h, without its code.
 
     python3 tests/gen/capture.py RUN > truth.json
 

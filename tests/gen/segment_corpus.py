@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the seeds of tests/fuzz_segment.c.
+"""Writes the seeds of tests/mstx/read/fuzz_segment.c.
 
     python3 tests/gen/segment_corpus.py tests/data/fuzz/segment
 

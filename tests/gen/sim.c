@@ -4,8 +4,8 @@
  */
 #include "tests/gen/sim.h"
 
-#include "mstx/comm.h"
-#include "tests/make_capture.h"
+#include "mstx/format/comm.h"
+#include "tests/support/make_capture.h"
 
 #include <math.h>
 

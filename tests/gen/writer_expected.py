@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes tests/data/writer/: what the dump of tests/test_writer.c must be, to the byte.
+"""Writes tests/data/writer/: what the dump of tests/probe/write/test_writer.c must be, to the byte.
 
     python3 tests/gen/writer_expected.py
 

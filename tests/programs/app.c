@@ -3,8 +3,8 @@
  * app: the program that the recorder's tests run.  The first argument says what it does; its
  * exit status is 0 unless something it checks on its own is wrong.
  */
-#include "tests/rt/proto.h"
-#include "tests/settle.h"
+#include "tests/programs/proto.h"
+#include "tests/support/settle.h"
 
 #include <errno.h>
 #include <fcntl.h>

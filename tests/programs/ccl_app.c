@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * ccl_app: a program that communicates by NCCL, to which it is linked, or by HCCL, which it
- * looks up by dlsym as frameworks do.  It is also built as a module that tests/rt/loader.c
+ * looks up by dlsym as frameworks do.  It is also built as a module that tests/programs/loader.c
  * opens RTLD_LOCAL.  Exit status 0: every call returned what it should.
  */
 #include <dlfcn.h>

@@ -5,7 +5,7 @@
 #define MSTX_NO_IMPL
 #include "mstx/ms_tools_ext.h"
 #include "mstx/mstx.h"
-#include "mstx/rt_comm.h"
+#include "mstx/rt/comm_range.h"
 
 #include <pthread.h>
 #include <stdio.h>

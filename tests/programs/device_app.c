@@ -5,7 +5,7 @@
  */
 #include "mstx/ms_tools_ext.h"
 #include "mstx/mstx_device.h"
-#include "tests/settle.h"
+#include "tests/support/settle.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

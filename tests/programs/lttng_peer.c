@@ -5,7 +5,7 @@
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
-#include "tests/rt/lttng_peer.h"
+#include "tests/programs/lttng_peer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -172,6 +172,22 @@ static void stacks(void)
     CALL(void (*)(uint64_t), core[7], id);
 }
 
+/* Marks of as many records as an event may have: 193, of attributes, a payload of the largest size and
+ * what else fits. */
+static void largest_events(void)
+{
+    static char bytes[4096];
+    const struct payload p[] = {{7, sizeof bytes, bytes}, {8, 18 * 24, bytes}};
+    struct attr a = {.version = 3, .size = 48, .category = 7, .message_type = 1};
+    memset(bytes, 'x', sizeof bytes);
+    a.message = "largest";
+    a.payload_type = (int32_t)0xDFBD0009;
+    a.count = 2;
+    a.payload.p = p;
+    for (int i = 0; i < 20; i++)
+        mark_ex(&a);
+}
+
 /* As NCCL does it: a schema under an id of its own, a push with the payload, and for some calls a
  * plain push that is popped by the extension. */
 static void nccl(void *lib)
@@ -413,6 +429,7 @@ int main(void)
     }
     attach(lib);
     attributes();
+    largest_events();
     strings_of_domains();
     stacks();
     nccl(lib);

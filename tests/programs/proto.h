@@ -7,8 +7,8 @@
  *   PROTO_OLD      memory calls inside CORE (size 8), no module MEM, no GetToolId
  *   PROTO_ROUTER   sizes one larger than the last slot, DOMAIN reports the size of CORE
  */
-#ifndef TESTS_RT_PROTO_H
-#define TESTS_RT_PROTO_H
+#ifndef TESTS_PROGRAMS_PROTO_H
+#define TESTS_PROGRAMS_PROTO_H
 
 #include <dlfcn.h>
 #include <sched.h>

@@ -3,10 +3,10 @@
  * run: how the tests of the recorder run a program under it: a scratch directory, a clean
  * environment that names the library of this build, and a wait.
  */
-#ifndef TESTS_RT_RUN_H
-#define TESTS_RT_RUN_H
+#ifndef TESTS_PROGRAMS_RUN_H
+#define TESTS_PROGRAMS_RUN_H
 
-#include "tests/capture_read.h"
+#include "tests/support/capture_read.h"
 
 #include <dlfcn.h>
 #include <errno.h>

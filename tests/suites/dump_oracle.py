@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Compares what tool_rows reads with a reader of its own.
 
-    python3 tests/dump_oracle.py TOOL FILE...
+    python3 tests/suites/dump_oracle.py TOOL FILE...
 
 The files are dump.json, construct.json and stack.json.  This reader is Python's
 json and the rules of the format, nothing of the library.  A line for each file:

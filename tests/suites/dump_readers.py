@@ -33,6 +33,7 @@ KINDS["debug_tensor"] = {"level": "debug", "task": "tensor"}
 def train(rank, config):
     """One rank of a training, as main() starts it."""
     import torch
+    sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
     import bench_torch
     from msprobe.pytorch import PrecisionDebugger
     torch.manual_seed(3)

@@ -7,7 +7,7 @@ an error or an interrupt.  On a disk like another machine's everything is as on 
 for the libraries that dump and record, whose program goes on.  Commands that only read, and the
 server, have their memory ended as well.
 
-    tests/faults.py BUILD [WORD]    only what has the word in its name
+    tests/suites/faults.py BUILD [WORD]    only what has the word in its name
 """
 import collections, contextlib, errno, glob, json, os, pickletools, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, threading, time, zipfile
 import urllib.error, urllib.request
@@ -15,7 +15,7 @@ import urllib.error, urllib.request
 BUILD = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
 MSPROBE = os.path.join(BUILD, "msprobe")
-SHIM = os.path.join(BUILD, "tests/rt/broken_disk.so")
+SHIM = os.path.join(BUILD, "tests/programs/broken_disk.so")
 KINDS = {"write": errno.ENOSPC, "sync": errno.EIO, "rename": errno.EACCES, "truncate": errno.ENOSPC}
 # What a program that shows its trouble on the screen, or goes on, says of it.
 REASONS = [os.strerror(n) for n in (*KINDS.values(), errno.EROFS)] + ["disk I/O error", "disk is full", "may not be written"]
@@ -105,7 +105,7 @@ def libraries():
     yield Work("the dumper", [BUILD + "/samples/two_dumps", "OUT/d"], 1)
     yield Work("the recorder", [MSPROBE, "run", "-o", "OUT/new", "--", BUILD + "/samples/mstx_c"], 0)
     snapshot = [MSPROBE, "ctl", "OUT/new", "snapshot"]
-    yield Work("ctl snapshot", [MSPROBE, "run", "-o", "OUT/new", "--flight", "5", "--", BUILD + "/tests/rt/app", "marks-then", "20000", *snapshot])
+    yield Work("ctl snapshot", [MSPROBE, "run", "-o", "OUT/new", "--flight", "5", "--", BUILD + "/tests/programs/app", "marks-then", "20000", *snapshot])
 
 
 def readers(top):

@@ -137,7 +137,7 @@ CASES = [  # target, golden, status, words
     ('noise', 'plain', 3, 'expected a value'),
     ('latin', 'latin', 3, 'invalid UTF-8 in a string'),
     ('twice', 'twice', 0, "'Torch.add.0.forward' appears twice"),
-    ('plain', 'shape', 0, 'has another shape: [2,3] here and [3,2] on the golden side'),
+    ('plain', 'shape', 0, 'has another shape: [2,3] on the target side and [3,2] on the golden side'),
     ('odd', 'odd', 0, 'rows:'),
     ('huge', 'huge', 0, '2 rows: 2 pass'),
     ('tensor', 'tensor', 0, '2 rows: 0 pass, 2 error'),

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(1, os.path.join(sys.path[0], 'gen'))
+sys.path.insert(1, os.path.join(os.path.dirname(sys.path[0]), 'gen'))
 import random_dump  # noqa: E402
 from parity import number, slack, unpack  # noqa: E402
 

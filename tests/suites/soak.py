@@ -4,7 +4,7 @@
 program that never end, the second stopped, started and asked for snapshots: neither may grow in memory
 or open files, and nothing may fail.
 
-    tests/soak.py BUILD [ITERATIONS [SIZES]]    SIZES: a CSV file of the sizes after every round
+    tests/suites/soak.py BUILD [ITERATIONS [SIZES]]    SIZES: a CSV file of the sizes after every round
 """
 import glob, http.client, os, re, shutil, signal, subprocess, sys, tempfile, time
 

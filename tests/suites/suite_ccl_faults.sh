@@ -4,7 +4,7 @@
 # slow link, a slow device, a clock that drifts, lost times, calls that fail.  (Deadlocks: suite_hang.sh.)
 #   B=build        what to test
 suite=ccl-faults
-. tests/checks.sh
+. tests/support/checks.sh
 trap 'rm -rf "$scratch" /dev/shm/faults-$$-*' EXIT
 unset LD_LIBRARY_PATH
 export MSTX_QUIET=2
@@ -20,7 +20,7 @@ ranks() { # how many, calls, what: rank or ring
     meeting=$((meeting + 1))
     rm -rf "$run"
     for r in $(seq 0 $(($1 - 1))); do
-        RANK=$r WORLD_SIZE=$1 timeout 60 "$msprobe" run -o "$run" $lookup "$build/tests/rt/$app" "$3" \
+        RANK=$r WORLD_SIZE=$1 timeout 60 "$msprobe" run -o "$run" $lookup "$build/tests/programs/$app" "$3" \
             "faults-$$-$meeting" "$1" "$2" &
     done
     wait
@@ -84,15 +84,15 @@ drift() {
 }
 # Every third call fails: the program hears of it as it would without us.
 fails() {
-    RANK=0 STANDIN_LOSS=3 "$build/tests/rt/$app" rank "faults-$$-bare" 1 30 >"$scratch/bare" 2>&1
+    RANK=0 STANDIN_LOSS=3 "$build/tests/programs/$app" rank "faults-$$-bare" 1 30 >"$scratch/bare" 2>&1
     bare=$?
     rm -rf "$run"
-    RANK=0 STANDIN_LOSS=3 "$msprobe" run -o "$run" $lookup "$build/tests/rt/$app" rank "faults-$$-heard" 1 30 >"$scratch/heard" 2>&1
+    RANK=0 STANDIN_LOSS=3 "$msprobe" run -o "$run" $lookup "$build/tests/programs/$app" rank "faults-$$-heard" 1 30 >"$scratch/heard" 2>&1
     is "$?" "$bare" && is "$bare" 10 && is "$(sql "SELECT count(*) FROM ($(host))")" 30
 }
 lost() {
     rm -rf "$run"
-    MSTX_CPU_LOSS=10 "$msprobe" run -o "$run" "$build/tests/rt/device_app" marks 100 || return 1
+    MSTX_CPU_LOSS=10 "$msprobe" run -o "$run" "$build/tests/programs/device_app" marks 100 || return 1
     "$msprobe" report "$run" >"$scratch/report"
     cat "$scratch/report"
     grep -q 'warning .*: 10 device times were lost' "$scratch/report"

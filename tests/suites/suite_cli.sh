@@ -7,7 +7,7 @@
 #   NAME.exit                              exit status; 0 when there is no such file
 # A stream without a file must be empty.  In a case $MSPROBE is the program and
 # $CASES this folder; "exit 77" after a line on stdout skips the case.
-#   sh tests/suite_cli.sh [--update] [NAME...]    --update writes the exact files anew
+#   sh tests/suites/suite_cli.sh [--update] [NAME...]    --update writes the exact files anew
 B=${B:-build}
 update=
 [ "${1:-}" = --update ] && update=y && shift

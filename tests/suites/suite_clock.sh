@@ -5,13 +5,13 @@
 # meet is not waited for.
 #   B=build        what to test
 suite=clock
-. tests/checks.sh
+. tests/support/checks.sh
 export MSTX_QUIET=2 MSTX_CLOCK_EVERY=1
 
 sql() { "$msprobe" sql "$run" "$1" | tail -n +2; }
 
 rank() { # RANK ROUNDS DIR CLOCK
-    RANK=$1 WORLD_SIZE=2 MSTX_CLOCK_FAKE=$4 "$msprobe" run -o "$3" -- "$build/tests/rt/clock_app" "$2"
+    RANK=$1 WORLD_SIZE=2 MSTX_CLOCK_FAKE=$4 "$msprobe" run -o "$3" -- "$build/tests/programs/clock_app" "$2"
 }
 two_hosts() { # CLOCK-OF-RANK-1 [DIR-OF-RANK-1]
     rm -rf "$run"

@@ -11,10 +11,10 @@ if ! "$PYTHON" -c '' 2>/dev/null; then
     exit 0
 fi
 # The expected files of the writer are dumps as well, and always here.
-"$PYTHON" tests/dump_oracle.py "$tool" tests/data/writer/*.json || exit
+"$PYTHON" tests/suites/dump_oracle.py "$tool" tests/data/writer/*.json || exit
 if [ ! -d "$GOLDEN" ]; then
     echo "skip golden: no $GOLDEN"
     exit 0
 fi
 find "$GOLDEN" -name dump.json -o -name construct.json -o -name stack.json | sort |
-    xargs "$PYTHON" tests/dump_oracle.py "$tool"
+    xargs "$PYTHON" tests/suites/dump_oracle.py "$tool"

@@ -9,4 +9,4 @@ if ! "$PYTHON" -c 'import numpy' 2>/dev/null; then
 fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-ext-XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
-"$PYTHON" tests/ext_oracle.py "$(realpath "$B/msprobe")" "$scratch"
+"$PYTHON" tests/suites/ext_oracle.py "$(realpath "$B/msprobe")" "$scratch"

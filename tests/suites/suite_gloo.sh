@@ -3,7 +3,7 @@
 # torch.distributed over gloo in two processes, unchanged, under msprobe run.
 #   B=build        what to test
 suite=gloo
-. tests/checks.sh
+. tests/support/checks.sh
 export MSTX_QUIET=2
 if [ ! -e "$build/python/mstx.so" ] || ! "$PYTHON" -c 'import torch.distributed as d; assert d.is_gloo_available() if hasattr(d, "is_gloo_available") else d.is_available()' 2>/dev/null; then
     echo "skip gloo: no PyTorch with it"
@@ -14,7 +14,7 @@ if ! can_preload; then
     exit 0
 fi
 for r in 0 1; do
-    RANK=$r timeout 120 "$build/msprobe" run -o "$scratch/run" -- "$PYTHON" tests/rt/gloo_app.py $r "$scratch/meet" \
+    RANK=$r timeout 120 "$build/msprobe" run -o "$scratch/run" -- "$PYTHON" tests/programs/gloo_app.py $r "$scratch/meet" \
         >"$scratch/out.$r" 2>&1 &
 done
 wait
@@ -40,7 +40,7 @@ fi
 run=$scratch/more
 sql() { "$build/msprobe" sql "$run" "$1" | tail -n +2 | tr '\t\n' ', '; }
 for r in 0 1; do
-    RANK=$r timeout 120 "$build/msprobe" run -o "$run" -- "$PYTHON" tests/rt/gloo_more.py $r "$scratch/meet2" \
+    RANK=$r timeout 120 "$build/msprobe" run -o "$run" -- "$PYTHON" tests/programs/gloo_more.py $r "$scratch/meet2" \
         >"$scratch/out.$r" 2>&1 &
 done
 wait
@@ -62,7 +62,7 @@ if "$PYTHON" -c 'import torch; torch.ops._c10d_functional.all_to_all_single' 2>/
     backends=$(command -v g++ >/dev/null && echo 3 || echo 2)
     export TORCHINDUCTOR_CACHE_DIR="$scratch/inductor"
     for r in 0 1; do
-        RANK=$r timeout 200 "$build/msprobe" run -o "$run" -- "$PYTHON" tests/rt/gloo_functional.py $r "$scratch/meet5" \
+        RANK=$r timeout 200 "$build/msprobe" run -o "$run" -- "$PYTHON" tests/programs/gloo_functional.py $r "$scratch/meet5" \
             >"$scratch/out.$r" 2>&1 &
     done
     wait
@@ -81,7 +81,7 @@ learn() { # RANKS HOW COMMAND...: what each rank learnt
     shift 2
     rm -f "$scratch/meet3"
     for r in $(seq 0 $((ranks - 1))); do
-        RANK=$r timeout 120 "$@" "$PYTHON" tests/rt/gloo_ddp.py "$r" "$ranks" "$scratch/meet3" "$how" \
+        RANK=$r timeout 120 "$@" "$PYTHON" tests/programs/gloo_ddp.py "$r" "$ranks" "$scratch/meet3" "$how" \
             >"$scratch/learnt.$r" 2>"$scratch/err.$r" &
     done
     wait
@@ -121,7 +121,7 @@ late() { # HOW
     rm -rf "$run" "$scratch/meet4"
     for r in 0 1; do
         MSTX_QUIET=0 RANK=$r WORLD_SIZE=2 timeout 120 "$build/msprobe" run -o "$run" --hang-timeout 1 -- \
-            "$PYTHON" tests/rt/gloo_dead.py $r "$scratch/meet4" "$1" >"$scratch/out.$r" 2>&1 &
+            "$PYTHON" tests/programs/gloo_dead.py $r "$scratch/meet4" "$1" >"$scratch/out.$r" 2>&1 &
     done
     wait
     cat "$scratch/out.0" "$scratch/out.1"
@@ -136,7 +136,7 @@ waits_in() { # HOW RANK CALL EXPECTED: a machine that stood still meanwhile gets
     done
     is "$(hangs)" "$4" && grep -q "rank $2 waits in $3 .* for" "$scratch/out.$2"
 }
-misses() { grep -q 'error .*rank 1 did not come to AllReduce (call 3) of .*, in which 1 rank waited' "$scratch/report"; }
+misses() { grep -q 'error .*rank 1 is missing from AllReduce (call 3) of .*, in which 1 rank waited' "$scratch/report"; }
 check a-rank-that-does-not-come waits_in collective 0 'AllReduce (call 3)' '0,AllReduce,3,1 '
 check it-is-named misses
 check its-stacks-are-there is "$(sql 'SELECT count(*) FROM hangs WHERE length(stacks) > 100')" '1 '

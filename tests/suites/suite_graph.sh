@@ -180,5 +180,5 @@ else
     fi
 fi
 
-"$PYTHON" tests/merge_oracle.py "$B/msprobe" "${OFFICIAL:-}" || rc=1
+"$PYTHON" tests/suites/merge_oracle.py "$B/msprobe" "${OFFICIAL:-}" || rc=1
 exit $rc

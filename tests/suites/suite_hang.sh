@@ -4,7 +4,7 @@
 # several ranks, programs that look functions up, and ranks that do not come back.
 #   B=build        what to test
 suite=hang
-. tests/checks.sh
+. tests/support/checks.sh
 meeting=0
 trap 'rm -rf "$scratch" /dev/shm/suite-$$-*' EXIT
 unset LD_LIBRARY_PATH
@@ -41,7 +41,7 @@ fi
 
 opencl() {
     fresh
-    "$msprobe" run -o "$run" "$build/tests/rt/device_app" opencl-hooked 50 >"$scratch/out" 2>>"$said"
+    "$msprobe" run -o "$run" "$build/tests/programs/device_app" opencl-hooked 50 >"$scratch/out" 2>>"$said"
     status=$?
     [ $status -eq 77 ] && return 0
     [ $status -eq 0 ] && is "$(sql "SELECT sum(events) FROM tracks WHERE kind = 3 AND name NOT LIKE '% commands'")" 50
@@ -63,7 +63,7 @@ commands() {
 check 'commands of OpenCL have the times of their events' commands
 without() {
     fresh
-    "$msprobe" run -o "$run" --comm none "$build/tests/rt/device_app" opencl-hooked 5 >"$scratch/out" 2>>"$said"
+    "$msprobe" run -o "$run" --comm none "$build/tests/programs/device_app" opencl-hooked 5 >"$scratch/out" 2>>"$said"
     status=$?
     [ $status -eq 77 ] && return 0
     [ $status -eq 0 ] && is "$(sql "SELECT count(*) FROM tracks WHERE kind = 3")" 0
@@ -81,7 +81,7 @@ ranks() { # how many, calls, then options of run; of $app (ccl_app), doing $what
     pids=
     while [ $i -lt "$n" ]; do
         RANK=$i WORLD_SIZE=$n timeout -k 1 "${limit:-20}" "$msprobe" run -o "$run" "$@" \
-            "$build/tests/rt/${app:-ccl_app}" "${what:-rank}" "suite-$$-$meeting" "$n" "$calls" 2>"$scratch/err.$i" &
+            "$build/tests/programs/${app:-ccl_app}" "${what:-rank}" "suite-$$-$meeting" "$n" "$calls" 2>"$scratch/err.$i" &
         pids="$pids $!"
         i=$((i + 1))
     done
@@ -108,13 +108,13 @@ check 'a slow rank makes the others wait on the device' slow
 looked_up() {
     fresh
     LD_LIBRARY_PATH=$build/tests/standin "$msprobe" run -o "$run" --hook_dlsym \
-        "$build/tests/rt/ccl_app" hccl 2>>"$said" &&
+        "$build/tests/programs/ccl_app" hccl 2>>"$said" &&
         [ "$(sql "SELECT count(*) FROM events WHERE name LIKE 'Hccl%'")" -ge 30 ]
 }
 check 'run --hook_dlsym sees functions that are looked up' looked_up
 
 said_so() {
-    LD_LIBRARY_PATH=$build/tests/standin MSTX_QUIET=0 "$msprobe" run -o "$run" "$build/tests/rt/ccl_app" hccl 2>"$scratch/out"
+    LD_LIBRARY_PATH=$build/tests/standin MSTX_QUIET=0 "$msprobe" run -o "$run" "$build/tests/programs/ccl_app" hccl 2>"$scratch/out"
     grep -q 'none of its calls came to the hooks.*--hook_dlsym' "$scratch/out"
 }
 check 'without it the user is told what to try' said_so
@@ -181,7 +181,7 @@ mpi() { # KIND CALL [from|to]
         return 1
     "$msprobe" report "$run" >"$scratch/report"
     cat "$scratch/err" "$scratch/report" >>"$said"
-    grep -q "error .*rank 2 did not come to ${way:+the other end of }$call$nth of MPI_COMM_WORLD.*, in which [12] ranks* waited" \
+    grep -q "error .*rank 2 is missing from ${way:+the other end of }$call$nth of MPI_COMM_WORLD.*, in which [12] ranks* waited" \
         "$scratch/report" &&
         grep -q "mstx: rank [01] waits in $call$nth${way:+ $way rank 2} of MPI_COMM_WORLD" "$scratch/err" &&
         grep -q "rank [01] .* waited in $call$nth${way:+ $way rank 2} of MPI_COMM_WORLD" "$scratch/report" &&
@@ -192,7 +192,7 @@ nth='\( (call [0-9]*)\)*'
 late() { mpi "$@" || mpi "$@"; } # a machine that stood still meanwhile gets another try
 for flavour in openmpi mpich; do
     if ! command -v "mpicc.$flavour" >/dev/null || [ ! -e "$build/libmstx_mpi_$flavour.so" ] ||
-        ! "mpicc.$flavour" -w -O1 -o "$scratch/dead" tests/rt/mpi_dead.c; then
+        ! "mpicc.$flavour" -w -O1 -o "$scratch/dead" tests/programs/mpi_dead.c; then
         echo "skip $flavour: it is not here"
         continue
     fi

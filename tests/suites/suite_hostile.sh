@@ -5,4 +5,4 @@ B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-hostile-XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
-"$PYTHON" tests/hostile.py "$(realpath "$B/msprobe")" "$scratch"
+"$PYTHON" tests/suites/hostile.py "$(realpath "$B/msprobe")" "$scratch"

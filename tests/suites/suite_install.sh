@@ -49,7 +49,7 @@ tree_is_whole() {
         share/zsh/site-functions/_msprobe share/doc/msprobe/README.md share/doc/msprobe/LICENSE; do
         [ -s "$here/$f" ] || missing="$missing $f"
     done
-    for m in */*.1 */*.3 */*.5; do
+    for m in */*.[135] */*/*.[135]; do
         [ ! -e "$m" ] || [ -s "$here/share/man/man${m##*.}/${m##*/}" ] || missing="$missing $m"
     done
     echo "missing:$missing"

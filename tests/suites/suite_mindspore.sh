@@ -8,7 +8,7 @@
 #   MINDSPORE_FAULTS=all     every fault against every other run; without it, three of them
 #   OFFICIAL=DIR             a folder with the package msprobe of mindstudio-probe and what it needs
 suite=mindspore
-. tests/checks.sh
+. tests/support/checks.sh
 export PYTHONDONTWRITEBYTECODE=1 MSTX_QUIET=2 GLOG_v=3
 unset MSPROBE_DUMP
 extension=$(ls "$build"/python/msprobe/_probe*.so 2>/dev/null | head -1)
@@ -21,9 +21,9 @@ find_python MINDSPORE mindspore 400 'numpy<2' mindspore
 "$python" -c 'import sys; sys.path.insert(0, sys.argv[1]); from msprobe import _probe' \
     "$build/python" 2>/dev/null || skip "the extension is for another version than $python"
 
-"$python" tests/suite_mindspore.py "$B"
-"$python" tests/mindspore_faults.py "$B"
-"$python" tests/mindspore_oracle.py "$B" "${OFFICIAL:-}"
+"$python" tests/suites/suite_mindspore.py "$B"
+"$python" tests/suites/mindspore_faults.py "$B"
+"$python" tests/suites/mindspore_oracle.py "$B" "${OFFICIAL:-}"
 
 # ---- one model in C, PyTorch and MindSpore --------------------------------------------------
 

@@ -4,7 +4,7 @@
 # must do and say the same; every call must be in the capture.
 #   B=build        what to test
 suite=mpi
-. tests/checks.sh
+. tests/support/checks.sh
 here=$(pwd)
 export MSTX_QUIET=2
 sql() { "$msprobe" sql "$1" "$2" | tail -n +2 | tr '\t' ','; }
@@ -93,7 +93,7 @@ watched() {
 # A program that is not linked to MPI: the same results, and its calls where the lookup is hooked.
 opened_by_the_program() { # OPTION ALL-REDUCES
     lib=$(ldd "$scratch/app" | awk '/libmpi(ch)?\.so/ {print $3; exit}')
-    "$mpicc" -w -O1 -c -o "$scratch/dlopen.o" "$here/tests/rt/mpi_dlopen.c" &&
+    "$mpicc" -w -O1 -c -o "$scratch/dlopen.o" "$here/tests/programs/mpi_dlopen.c" &&
         cc -o "$scratch/dlopen" "$scratch/dlopen.o" -ldl || return 1
     launch 2 "$scratch/dlopen" "$lib" 2>"$scratch/err" | sort >"$scratch/bare"
     rm -rf "$scratch/run"
@@ -119,8 +119,8 @@ test_flavour() {
         return
     fi
     # mpi.h of some versions stumbles over warnings of newer compilers in its own macros
-    "$mpicc" -w -O1 -o "$scratch/app" "$here/tests/rt/mpi_app.c" -lpthread &&
-        "$mpicc" -w -O1 -shared -fPIC -o "$scratch/count.so" "$here/tests/rt/mpi_count.c" || {
+    "$mpicc" -w -O1 -o "$scratch/app" "$here/tests/programs/mpi_app.c" -lpthread &&
+        "$mpicc" -w -O1 -shared -fPIC -o "$scratch/count.so" "$here/tests/programs/mpi_count.c" || {
         echo "not ok $flavour-compiler"
         rc=1
         return
@@ -175,7 +175,7 @@ test_flavour() {
     check "$flavour-opened-by-the-program" opened_by_the_program '' 0
     check "$flavour-looked-up-by-the-program" opened_by_the_program --hook_dlsym 2
     # a program that watches its memory, with the hooks in it; what MPI itself leaks does not matter
-    if "$mpicc" -w -O1 -g -fsanitize=address -o "$scratch/watched" "$here/tests/rt/mpi_app.c" -lpthread 2>/dev/null &&
+    if "$mpicc" -w -O1 -g -fsanitize=address -o "$scratch/watched" "$here/tests/programs/mpi_app.c" -lpthread 2>/dev/null &&
         ASAN_OPTIONS=detect_leaks=0 launch 1 "$scratch/watched" bad >/dev/null 2>&1; then
         check "$flavour-under-a-sanitizer" watched
     else
@@ -217,7 +217,7 @@ test_fortran() {
         return
     fi
     for form in mpif f08; do
-        if ! (cd "$scratch" && "$fortran" -w -o "fortran_$form" "$here/tests/rt/mpi_$form.f90") >>"$said" 2>&1; then
+        if ! (cd "$scratch" && "$fortran" -w -o "fortran_$form" "$here/tests/programs/mpi_$form.f90") >>"$said" 2>&1; then
             echo "skip $flavour-fortran-$form: the compiler does not build it"
             : >"$said"
             continue
@@ -290,7 +290,7 @@ a_bare_rank_is_not_waited_for() {
     is "$(sql "$scratch/run" "SELECT count(*) FROM problems WHERE text LIKE 'clocks of hosts were not compared%'")" 1
 }
 test_clocks() {
-    "$mpicc" -w -O1 -o "$scratch/clock" "$here/tests/rt/mpi_clock.c" -ldl || return
+    "$mpicc" -w -O1 -o "$scratch/clock" "$here/tests/programs/mpi_clock.c" -ldl || return
     check "$flavour-clock-a-second-ahead" clocks_meet_closely 1000000000 50 together
     check "$flavour-clock-a-second-behind" clocks_meet_closely -1000000000 -50
     check "$flavour-clocks-without-being-told" clocks_agree
@@ -309,7 +309,7 @@ test_lammps() {
         echo "skip lammps: it is not installed"
         return
     fi
-    mpicc.openmpi -w -O1 -shared -fPIC -o "$scratch/count.so" "$here/tests/rt/mpi_count.c"
+    mpicc.openmpi -w -O1 -shared -fPIC -o "$scratch/count.so" "$here/tests/programs/mpi_count.c"
     cd "$scratch" || exit 1
     for n in 2 4; do
         launch "$n" "$lmp" -log none -in "$here/tests/data/melt.lmp" >bare 2>&1

@@ -3,7 +3,7 @@
 # `mpirun -n K msprobe compare` writes the same for every K and every flavour of
 # MPI, also when one rank's dump cannot be read.
 suite=mpirun
-. tests/checks.sh
+. tests/support/checks.sh
 tool=$msprobe
 top=$scratch
 

@@ -4,8 +4,8 @@
 # names, a next tool, Python, and what the libraries show of themselves.
 #   B=build        what to test
 suite=mstx
-. tests/checks.sh
-app=$build/tests/rt/app
+. tests/support/checks.sh
+app=$build/tests/programs/app
 export MSTX_QUIET=1
 preloads=yes
 can_preload || preloads=
@@ -94,7 +94,7 @@ ranks() {
 check 'each rank has its directory and rank 0 talks' ranks
 nvtx() {
     rm -rf "$run"
-    "$msprobe" run -o "$run" --nvtx "$build/tests/rt/nvtx_app" 2>"$said" && says 'records of 1 process'
+    "$msprobe" run -o "$run" --nvtx "$build/tests/programs/nvtx_app" 2>"$said" && says 'records of 1 process'
 }
 check 'run --nvtx records NVTX' nvtx
 third_party() {
@@ -231,17 +231,17 @@ check 'ctl names its actions' sh -c "'$msprobe' ctl '$run' pause 2>&1 | grep 'st
 # ---- other doors ------------------------------------------------------------------------
 
 export MSTX_OUT="$run"
-preloaded() { LD_PRELOAD="$sanitizer$build/dropin/libmspti.so" "$build/tests/rt/mspti_app" 2>"$said"; }
+preloaded() { LD_PRELOAD="$sanitizer$build/dropin/libmspti.so" "$build/tests/programs/mspti_app" 2>"$said"; }
 check 'markers are heard through libmspti.so' preloaded
 chained() {
-    MSTX_INJECTION_PATH=$build/libmstx.so MSTX_NEXT_PATH=$build/tests/rt/chain.so \
+    MSTX_INJECTION_PATH=$build/libmstx.so MSTX_NEXT_PATH=$build/tests/programs/chain.so \
         "$app" ranges >"$scratch/heard" 2>"$said"
     printf 'next %s\n' 'start outer' 'domain loader' 'start inner' 'mark tick' 'end 78' 'end 77' \
         'start never ended' | diff - "$scratch/heard"
 }
 check 'marks are passed on to the next tool' chained
 chained_memory() {
-    MSTX_INJECTION_PATH=$build/libmstx.so MSTX_NEXT_PATH=$build/tests/rt/chain.so \
+    MSTX_INJECTION_PATH=$build/libmstx.so MSTX_NEXT_PATH=$build/tests/programs/chain.so \
         "$app" memory >"$scratch/heard" 2>"$said"
     printf 'next %s\n' 'mark memory' 'domain pool' heap 'regions 2 of heap 1' 'unregion 1 0x4712' \
         'unregion 0 0x10040' 'unheap 1' 'domain ptaCaching' heap 'regions 2 of heap 1' \
@@ -249,15 +249,15 @@ chained_memory() {
 }
 check 'so are memory calls, with the handles it gave' chained_memory
 chained_nvtx() {
-    NVTX_INJECTION64_PATH=$build/libmstx.so MSTX_NEXT_NVTX_PATH=$build/tests/rt/nvtx_next.so \
-        "$build/tests/rt/nvtx_app" >"$scratch/heard" 2>"$said" &&
-        diff tests/rt/nvtx_next.txt "$scratch/heard"
+    NVTX_INJECTION64_PATH=$build/libmstx.so MSTX_NEXT_NVTX_PATH=$build/tests/programs/nvtx_next.so \
+        "$build/tests/programs/nvtx_app" >"$scratch/heard" 2>"$said" &&
+        diff tests/programs/nvtx_next.txt "$scratch/heard"
 }
 check 'NVTX calls are passed on to the next NVTX tool' chained_nvtx
 keeps_nvtx() {
     rm -rf "$run"
-    NVTX_INJECTION64_PATH=$build/tests/rt/nvtx_next.so "$msprobe" run -o "$run" --nvtx \
-        "$build/tests/rt/nvtx_app" 2>"$said" | diff tests/rt/nvtx_next.txt - && says 'records of 1 process'
+    NVTX_INJECTION64_PATH=$build/tests/programs/nvtx_next.so "$msprobe" run -o "$run" --nvtx \
+        "$build/tests/programs/nvtx_app" 2>"$said" | diff tests/programs/nvtx_next.txt - && says 'records of 1 process'
 }
 check 'run --nvtx keeps the NVTX tool that was there' keeps_nvtx
 by_ctypes() {

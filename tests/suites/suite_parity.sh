@@ -15,11 +15,11 @@ if ! command -v "$PYTHON" >/dev/null; then
     exit 0
 fi
 rc=0
-"$PYTHON" tests/parity.py "$B/msprobe" tests/data/parity || rc=1
+"$PYTHON" tests/suites/parity.py "$B/msprobe" tests/data/parity || rc=1
 if [ -d "$GOLDEN" ]; then
-    "$PYTHON" tests/parity.py "$B/msprobe" "$GOLDEN" || rc=1
+    "$PYTHON" tests/suites/parity.py "$B/msprobe" "$GOLDEN" || rc=1
 else
     echo "skip parity: no $GOLDEN"
 fi
-"$PYTHON" tests/compare_oracle.py "$B/msprobe" "${OFFICIAL:-}" || rc=1
+"$PYTHON" tests/suites/compare_oracle.py "$B/msprobe" "${OFFICIAL:-}" || rc=1
 exit $rc

@@ -21,7 +21,7 @@ import statistics
 import subprocess
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GOLDEN = f"{HERE}/data/recipes/official.json.xz"
 DB = "cluster_analysis_output/cluster_analysis.db"
 MODES = ["all", "slow_rank", "slow_link", "hccl_sum", "mstx_sum", "communication_group_map",

@@ -5,4 +5,4 @@
 PYTHON=${PYTHON:-/usr/bin/python3}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-recipes-XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
-"$PYTHON" tests/suite_recipes.py "${B:-build}/msprobe" "$dir"
+"$PYTHON" tests/suites/suite_recipes.py "${B:-build}/msprobe" "$dir"

@@ -14,7 +14,7 @@ for needed in "$GOLDEN" "$(command -v "$PYTHON")"; do
 done
 export PYTHONDONTWRITEBYTECODE=1
 rc=0
-"$PYTHON" tests/repairs.py "$B/msprobe" "$GOLDEN" || rc=1
-"$PYTHON" tests/repairs.py "$B/msprobe" tests/data/parity || rc=1
-"$PYTHON" tests/repairs.py "$B/msprobe" --random 100 || rc=1
+"$PYTHON" tests/suites/repairs.py "$B/msprobe" "$GOLDEN" || rc=1
+"$PYTHON" tests/suites/repairs.py "$B/msprobe" tests/data/parity || rc=1
+"$PYTHON" tests/suites/repairs.py "$B/msprobe" --random 100 || rc=1
 exit $rc

@@ -11,4 +11,4 @@ if [ ! -e "$B/python/mstx.so" ]; then
     echo "skip soak: the Python module is not built, Python's headers are missing"
     exit 0
 fi
-exec "${PYTHON:-/usr/bin/python3}" tests/soak.py "$B" "${ITERATIONS:-25}"
+exec "${PYTHON:-/usr/bin/python3}" tests/suites/soak.py "$B" "${ITERATIONS:-25}"

@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE=1 MSPROBE="$B/msprobe"
 
 [ -x "$PYTHON" ] || { echo "skip source: no $PYTHON"; exit 0; }
 if [ -d "$golden" ]; then
-    "$PYTHON" tests/source_golden.py "$B/msprobe" "$golden" || echo "not ok source golden"
+    "$PYTHON" tests/suites/source_golden.py "$B/msprobe" "$golden" || echo "not ok source golden"
 else
     echo "skip source golden: no $golden"
 fi

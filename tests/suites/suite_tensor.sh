@@ -8,4 +8,4 @@ if ! "$PYTHON" -c 'import numpy, torch' 2>/dev/null; then
 fi
 dir=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-tensor-XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
-"$PYTHON" tests/suite_tensor.py "${B:-build}/tests/tool_tensor" "$dir" "${GOLDEN:-../shared/golden}"
+"$PYTHON" tests/suites/suite_tensor.py "${B:-build}/tests/tool_tensor" "$dir" "${GOLDEN:-../shared/golden}"

@@ -63,18 +63,18 @@ check "a report in JSON keeps the contract" json_report
 for f in chrome trace-view perfetto csv; do
     export_and_compare() {
         "$msprobe" export -f $f -o "$tmp/out.$f" "$run" &&
-            $PYTHON tests/check_export.py $f "$tmp/out.$f" "$tmp/truth.json"
+            $PYTHON tests/suites/check_export.py $f "$tmp/out.$f" "$tmp/truth.json"
     }
     check "$f holds every event once" export_and_compare
 done
 export_db() {
     "$msprobe" export -f ascend-db -o "$tmp/all.db" "$run" &&
-        $PYTHON tests/check_export.py ascend-db "$tmp/all.db" "$tmp/truth.json"
+        $PYTHON tests/suites/check_export.py ascend-db "$tmp/all.db" "$tmp/truth.json"
 }
 check "ascend-db holds every event once" export_db
 if command -v protoc >/dev/null; then
     check "protoc decodes every event of the Perfetto trace" \
-        $PYTHON tests/check_export.py protoc "$tmp/out.perfetto" "$tmp/truth.json"
+        $PYTHON tests/suites/check_export.py protoc "$tmp/out.perfetto" "$tmp/truth.json"
 else
     echo "skip protoc decodes the Perfetto trace: protobuf-compiler is not installed"
 fi
@@ -132,14 +132,14 @@ for f in chrome trace-view; do
     again() {
         cp "$tmp/out.$f" "$tmp/in.$f.json" &&
             "$msprobe" export -f $f -o "$tmp/again.$f" "$tmp/in.$f.json" &&
-            $PYTHON tests/check_export.py $f "$tmp/again.$f" "$tmp/truth.json"
+            $PYTHON tests/suites/check_export.py $f "$tmp/again.$f" "$tmp/truth.json"
     }
     check "$f is read back whole" again
 done
 again_db() {
     cp "$tmp/all.db" "$tmp/in.db" && "$msprobe" import "$tmp/in.db" &&
         "$msprobe" export -f ascend-db -o "$tmp/again.db" "$tmp/in.db" &&
-        $PYTHON tests/check_export.py ascend-db "$tmp/again.db" "$tmp/truth.json"
+        $PYTHON tests/suites/check_export.py ascend-db "$tmp/again.db" "$tmp/truth.json"
 }
 check "ascend-db is read back whole" again_db
 cat >"$tmp/other.json" <<'JSON'
@@ -160,7 +160,7 @@ other() {
         says 'is cut off' "$msprobe" report "$tmp/other.json"
 }
 check "a Chrome trace of others, cut off, is read" other
-check "a file that is no trace is refused" says 'byte' "$msprobe" import tests/suite_timeline.sh
+check "a file that is no trace is refused" says 'byte' "$msprobe" import tests/suites/suite_timeline.sh
 
 read_only() {
     cp -r "$run" "$tmp/ro" && rm -f "$tmp/ro/run.db" && chmod -R a-w "$tmp/ro" || return 1

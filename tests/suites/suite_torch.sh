@@ -4,7 +4,7 @@
 # go wrong, and with the real one where it is installed.
 #   B=build        what to test
 suite=torch
-. tests/checks.sh
+. tests/support/checks.sh
 if ! can_preload; then
     echo "skip marks of torch: a sanitizer must be first in a process"
     exit 0

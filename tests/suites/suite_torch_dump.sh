@@ -19,9 +19,9 @@ if ldd "$(ls "$B"/python/msprobe/_probe*.so | head -1)" | grep -q 'libasan\|libt
     echo "skip torch_dump: the interpreter is built without the sanitizer"
     exit 0
 fi
-"$PYTHON" tests/suite_torch_dump.py "$B"
-"$PYTHON" tests/suite_torch_trouble.py "$B"
-"$PYTHON" tests/torch_oracle.py "$B" "${OFFICIAL:-}"
+"$PYTHON" tests/suites/suite_torch_dump.py "$B"
+"$PYTHON" tests/suites/suite_torch_trouble.py "$B"
+"$PYTHON" tests/suites/torch_oracle.py "$B" "${OFFICIAL:-}"
 
 # ---- msprobe run --dump: a script that knows nothing of it ----------------------------------
 

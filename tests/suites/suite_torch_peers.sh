@@ -7,7 +7,7 @@
 #   TORCH_PARTS="torch2 readers"    what is run; oracle2 and oracle1, dumps of many programs beside the
 #                        official tool's with the newest PyTorch and with Debian's, take minutes more
 suite=torch_peers
-. tests/checks.sh
+. tests/support/checks.sh
 export PYTHONDONTWRITEBYTECODE=1 MSTX_QUIET=2
 official=mindstudio-probe==26.2.0
 [ -n "${TORCH_INSTALL:-}" ] || skip "TORCH_INSTALL=DIR says where to install its peers"
@@ -26,7 +26,7 @@ pip() { timeout 500 "$python" -m pip install -q "$@"; }
 install_torch() {
     "$PYTHON" -m venv "$venv" && pip --no-deps torch &&
         pip numpy typing_extensions sympy networkx jinja2 fsspec filelock setuptools &&
-        "$python" tests/vendor_standins.py "$(packages_of)/torch/lib" &&
+        "$python" tests/suites/vendor_standins.py "$(packages_of)/torch/lib" &&
         "$python" -c 'import torch' && pip "$official" && touch "$venv/whole"
 }
 install_first() {
@@ -43,17 +43,17 @@ once "$venv" install_torch || skip "PyTorch and $official could not be installed
 echo "# PyTorch $("$python" -c 'import torch; print(torch.__version__)'), $official"
 
 if wanted torch2; then
-    PYTHON=$python sh tests/suite_torch_dump.sh
-    PYTHON=$python sh tests/suite_gloo.sh
+    PYTHON=$python sh tests/suites/suite_torch_dump.sh
+    PYTHON=$python sh tests/suites/suite_gloo.sh
 fi
-if wanted oracle2; then "$python" tests/torch_oracle.py "$B" "$(packages_of)"; fi
-if wanted readers; then "$python" tests/dump_readers.py "$B" "$(packages_of)"; fi
+if wanted oracle2; then "$python" tests/suites/torch_oracle.py "$B" "$(packages_of)"; fi
+if wanted readers; then "$python" tests/suites/dump_readers.py "$B" "$(packages_of)"; fi
 if wanted oracle1; then
     if ! "$PYTHON" -c 'import torch' 2>/dev/null; then
         echo "skip oracle1: $PYTHON has no torch"
     elif ! once "$first" install_first; then
         echo "skip oracle1: $official could not be installed beside it"
     else
-        "$PYTHON" tests/torch_oracle.py "$B" "$first"
+        "$PYTHON" tests/suites/torch_oracle.py "$B" "$first"
     fi
 fi

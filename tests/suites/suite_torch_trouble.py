@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import OrderedDict
 
 from torch_tests import BUILD, Two, data, debugger, equal, main, notes, one_step, read, test
 import torch
@@ -543,6 +544,122 @@ print(model(torch.ones(1, 4)).tolist())
     got = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False,
                          env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "python")})
     equal(got.stdout.strip(), str(model(torch.ones(1, 4)).tolist()))
+
+
+# ---- nothing of the training is replaced ----------------------------------------
+
+
+class Keeps(nn.Module):
+    """What its forward was called with and what it gave, as the objects that they are."""
+
+    def __init__(self, forward):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self._forward, self.got, self.gave = forward, None, None
+
+    def forward(self, *args, **kwargs):
+        self.got = args, kwargs
+        self.gave = self._forward(self, *args, **kwargs)
+        return self.gave
+
+
+def _watched_call(forward, *args, level="L0", **kwargs):
+    """A module called while modules are collected, and what came of it."""
+    torch.manual_seed(0)
+    inner = Keeps(forward)
+    model = nn.Sequential(inner)
+    d = debugger(level=level, module_backward=True)
+    d.start(model)
+    result = inner(*args, **kwargs)
+    return d, inner, result
+
+
+@test
+def arguments_and_results_are_the_same_objects():
+    x, more = torch.ones(2, 4, requires_grad=True) * 1, {"y": torch.ones(4, requires_grad=True) * 2}
+    many = [torch.ones(4, requires_grad=True) * 3]
+
+    def forward(self, x, many, more=None):
+        many.append(self.fc(x))
+        more["z"] = many[-1] * more["y"]
+        return OrderedDict(out=more["z"] + many[0], hidden=many)
+
+    _, inner, result = _watched_call(forward, x, many, more=more)
+    (got, named) = inner.got
+    assert got[0] is x and got[1] is many and named["more"] is more
+    assert result is inner.gave and result["hidden"] is many and len(many) == 2 and "z" in more
+
+
+@test
+def one_tensor_by_position_and_by_keyword_stays_one():
+    x = torch.ones(2, 4, requires_grad=True) * 1
+    _, inner, result = _watched_call(lambda self, a, b=None: self.fc(a) if a is b else None, x, b=x)
+    assert result is not None
+
+
+@test
+def a_parameter_given_as_an_argument_stays_a_leaf():
+    weight = nn.Parameter(torch.ones(4, 4))
+    _, inner, result = _watched_call(lambda self, x, w: x @ w if w.is_leaf else None,
+                                     torch.ones(2, 4), weight)
+    result.sum().backward()
+    equal(weight.grad.tolist(), [[2.0] * 4] * 4)
+
+
+@test
+def results_may_be_detached_and_written_to_in_place():
+    _, inner, result = _watched_call(lambda self, x: self.fc(x), torch.ones(2, 4))
+    kept = result.detach_()
+    assert kept is result and not result.requires_grad
+    _, inner, result = _watched_call(lambda self, x: self.fc(x), torch.ones(2, 4))
+    result.mul_(2).sum().backward()
+    assert inner.fc.bias.grad.tolist() == [4.0] * 4
+
+
+@test
+def attributes_of_tensors_pass_the_borders_of_modules():
+    x = torch.ones(2, 4, requires_grad=True) * 1
+    x.scale = 3.0
+
+    def forward(self, x):
+        out = self.fc(x * x.scale)
+        out.scale = 2.0
+        return out
+
+    _, inner, result = _watched_call(forward, x)
+    equal(result.scale, 2.0)
+
+
+@test
+def the_graph_holds_the_nodes_of_the_training_alone():
+    def names(dump):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Linear(4, 2))
+        if dump:
+            debugger(level="mix", module_backward=True).start(model)
+        seen, stack = [], [model(torch.ones(3, 4)).sum().grad_fn]
+        while stack:
+            node = stack.pop()
+            if node is not None:
+                seen.append(type(node).__name__)
+                stack += [following for following, _ in node.next_functions]
+        return seen
+
+    equal(names(False), names(True))
+
+
+@test
+def the_gradient_of_an_input_is_what_the_module_gives_it():
+    """x goes into two modules and past them: each has its own part."""
+    x = torch.ones(2, 4, requires_grad=True) * 1
+    model = nn.ModuleDict({"a": nn.Linear(4, 4, bias=False), "b": nn.Linear(4, 4, bias=False)})
+    with torch.no_grad():
+        model["a"].weight.copy_(torch.eye(4)), model["b"].weight.copy_(5 * torch.eye(4))
+    d = debugger(level="L0", module_backward=True)
+    d.start(model)
+    (model["a"](x) + model["b"](x) + x).sum().backward()
+    d.stop()
+    equal([data()[f"Module.{n}.Linear.backward.0"]["output"][0]["Max"] for n in "ab"], [1.0, 5.0])
 
 
 @test

@@ -4,7 +4,7 @@
 # be, dumped in the official layout.
 #   B=build        what to test
 suite=train
-. tests/checks.sh
+. tests/support/checks.sh
 train=$build/samples/train_mpi
 export MSTX_QUIET=2
 if [ ! -x "$train" ]; then

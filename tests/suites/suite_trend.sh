@@ -62,6 +62,6 @@ if ! "$PYTHON" -c 'import msprobe.core.compare.data2db, msprobe.overflow_check.a
 elif [ ! -d "$golden" ]; then
     echo "skip trend-official: no reference dumps in $golden"
 else
-    "$PYTHON" tests/suite_trend.py "$msprobe" "$golden" "$dir/official" || rc=1
+    "$PYTHON" tests/suites/suite_trend.py "$msprobe" "$golden" "$dir/official" || rc=1
 fi
 exit $rc

@@ -3,7 +3,7 @@
 # The terminal viewer: every screen by script at a fixed size against the expected
 # text in tests/data/view, and on a real terminal (tmux) for what needs one: sizes,
 # kinds of terminals, resizing, signals and how the terminal is left.
-#   sh tests/suite_view.sh --update     writes the expectations: read them before committing
+#   sh tests/suites/suite_view.sh --update     writes the expectations: read them before committing
 #   UNDER="valgrind -q ..."             runs the viewer of every script under that, and no terminal
 UNDER=${UNDER:-}
 B=${B:-build}
@@ -286,7 +286,7 @@ for r in want:
     fi
 fi
 if [ -d "$tmp/run" ]; then
-    if "$PYTHON" tests/view_keys.py "$msprobe" viz/msprobe-view.1 "$pair" "$tmp/run" >"$tmp/said" 2>&1; then
+    if "$PYTHON" tests/suites/view_keys.py "$msprobe" viz/cmd/msprobe-view.1 "$pair" "$tmp/run" >"$tmp/said" 2>&1; then
         ok "help and manual list the same keys and commands"
     else
         bad "help and manual list the same keys and commands"

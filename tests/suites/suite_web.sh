@@ -40,9 +40,9 @@ start() { # argument...
     token=${address##*token=}
 }
 
-"$PYTHON" tests/web/make_inputs.py "$scratch" || exit 1
+"$PYTHON" tests/web/page/make_inputs.py "$scratch" || exit 1
 if start "$scratch/t" --golden "$scratch/g"; then
-    "$PYTHON" tests/web/sockets.py "$port" "$token" "$scratch/log" || rc=1
+    "$PYTHON" tests/web/page/sockets.py "$port" "$token" "$scratch/log" || rc=1
     if kill -TERM "$server" && wait "$server"; then
         echo "ok the server ends by a signal"
         server=
@@ -84,9 +84,9 @@ cluster() {
     alone=$address
     start "$scratch/t" --golden "$scratch/g" || return
     export SHOTS="$B/tests/logs"
-    browse tests/web/hands.mjs "$run" "$address" "$alone"
-    browse tests/web/keys.mjs "$run" "$address"
-    browse tests/web/cluster.mjs "$run" "$address" "$growing" \
+    browse tests/web/page/hands.mjs "$run" "$address" "$alone"
+    browse tests/web/page/keys.mjs "$run" "$address"
+    browse tests/web/page/cluster.mjs "$run" "$address" "$growing" \
         "$B/tests/tool_sim $scratch/grow clean 0 1 1 1 2 \$((\$(date +%s) % 500 + 20))"
 }
 
@@ -96,13 +96,14 @@ pages() {
         echo "skip pages in a browser: no node here"
         return
     fi
-    if [ ! -d tests/web/node_modules/playwright-core ] && [ -n "${CI:-}" ] && command -v npm >/dev/null; then
-        (cd tests/web && npm ci --silent --no-audit --no-fund --ignore-scripts) >&2
+    node tests/web/page/csv.mjs || rc=1
+    if [ ! -d tests/web/page/node_modules/playwright-core ] && [ -n "${CI:-}" ] && command -v npm >/dev/null; then
+        (cd tests/web/page && npm ci --silent --no-audit --no-fund --ignore-scripts) >&2
     fi
     beside "$scratch/run.json" || return
     trace=$address
     if start "$scratch/t" --golden "$scratch/g"; then
-        browse tests/web/pages.mjs "$address" "$trace"
+        browse tests/web/page/pages.mjs "$address" "$trace"
     fi
     stop
     cluster

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Compares the keys and commands that the viewer's help lists with those of its manual page.
 
-    python3 tests/view_keys.py MSPROBE MANPAGE GRAPH RUN
+    python3 tests/suites/view_keys.py MSPROBE MANPAGE GRAPH RUN
 
 Both ways: what one has and the other lacks, or says in other words, is printed, and
 the exit status is 1.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Uses the viewer on a pseudo terminal: every screen, help, prompt, size, stop and continue.
 
-    python3 tests/view_pty.py TERM KEYS COMMAND [ARGUMENT...]
+    python3 tests/suites/view_pty.py TERM KEYS COMMAND [ARGUMENT...]
 
 Writes KEYS one after the other, each once the answer to the one before has come, with
 changes of the size and a stop in between, then q until it ends.  Its exit status is

@@ -5,8 +5,8 @@
  * MS_OK, and then that its caller goes on with values never set; and that a vector
  * with room for items might have none.
  */
-#ifndef TESTS_ANALYZER_H
-#define TESTS_ANALYZER_H
+#ifndef TESTS_SUPPORT_ANALYZER_H
+#define TESTS_SUPPORT_ANALYZER_H
 
 #include "probe/base/arena.h"
 #include "probe/base/err.h"

@@ -5,11 +5,11 @@
  * or a record that names an unknown text fails the test.  A CALL is shown as the BEGIN and END
  * that it stands for.
  */
-#ifndef TESTS_CAPTURE_READ_H
-#define TESTS_CAPTURE_READ_H
+#ifndef TESTS_SUPPORT_CAPTURE_READ_H
+#define TESTS_SUPPORT_CAPTURE_READ_H
 
-#include "mstx/capture.h"
-#include "tests/check.h"
+#include "mstx/format/capture.h"
+#include "tests/support/check.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * check: what every Check program of this folder needs: a main from a list of
  * tests, failure text that shows an ms_err, and a scratch directory.
  */
-#ifndef TESTS_CHECK_H
-#define TESTS_CHECK_H
+#ifndef TESTS_SUPPORT_CHECK_H
+#define TESTS_SUPPORT_CHECK_H
 
 #include "probe/base/err.h"
 

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034
 # SPDX-License-Identifier: MIT
-# What suites have in common; from the top folder:   suite=NAME; . tests/checks.sh
+# What suites have in common; from the top folder:   suite=NAME; . tests/support/checks.sh
 #   build, msprobe    what is tested: an absolute path, and the program
 #   scratch, run      a folder that goes at the end, and a place for a run in it
 #   check, ok, bad    tell how a test went; rc: the exit status of the suite

@@ -6,11 +6,12 @@
  *     dir/b/dump.json                                    the golden side
  *     dir/n/dump.json                                    a second run of it
  */
-#ifndef TESTS_CMP_FIXTURE_H
-#define TESTS_CMP_FIXTURE_H
+#ifndef TESTS_SUPPORT_CMP_FIXTURE_H
+#define TESTS_SUPPORT_CMP_FIXTURE_H
 
-#include "compare/cmp_int.h"
-#include "tests/check.h"
+#include "compare/official/rules_official.h"
+#include "compare/table/comparison.h"
+#include "tests/support/check.h"
 
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -26,7 +27,7 @@ struct fixture {
 static inline void fixture_init(struct fixture *f)
 {
     char path[128];
-    *f = (struct fixture){.conf.compat = CMP_CUR};
+    *f = (struct fixture){.conf.rules = cmp_rules_of(CMP_CUR)};
     scratch_dir(f->dir);
     snprintf(f->t, sizeof f->t, "%s/t/dump.json", f->dir);
     snprintf(f->b, sizeof f->b, "%s/b/dump.json", f->dir);

@@ -3,13 +3,13 @@
  * dumper_fixture: what the tests of probe/dumper.h share: a dumper into a
  * scratch directory, a small model, and what its files hold afterwards.
  */
-#ifndef TESTS_DUMPER_FIXTURE_H
-#define TESTS_DUMPER_FIXTURE_H
+#ifndef TESTS_SUPPORT_DUMPER_FIXTURE_H
+#define TESTS_SUPPORT_DUMPER_FIXTURE_H
 
-#include "probe/dump.h"
-#include "probe/dumper_int.h"
+#include "probe/dump/dump.h"
+#include "probe/write/dumper_state.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 static struct ms_err err;
 static char dir[64];

@@ -3,10 +3,10 @@
  * fuzz_tensor: what must hold for every tensor file that is accepted, shared by
  * the targets of the formats.
  */
-#ifndef TESTS_FUZZ_TENSOR_H
-#define TESTS_FUZZ_TENSOR_H
+#ifndef TESTS_SUPPORT_FUZZ_TENSOR_H
+#define TESTS_SUPPORT_FUZZ_TENSOR_H
 
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 #include <math.h>
 #include <stdio.h>

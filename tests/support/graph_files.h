@@ -2,14 +2,18 @@
  *
  * graph_files: small dumps for the tests of graphs, written by hand.
  */
-#ifndef TESTS_GRAPH_FILES_H
-#define TESTS_GRAPH_FILES_H
+#ifndef TESTS_SUPPORT_GRAPH_FILES_H
+#define TESTS_SUPPORT_GRAPH_FILES_H
 
-#include "compare/graph_int.h"
-#include "compare/graph_view.h"
+#include "compare/graph/build/graph_tree.h"
+#include "compare/graph/graph_rules.h"
+#include "compare/graph/view/graph_edit.h"
+#include "compare/official/graph_official.h"
+#include "probe/base/jread.h"
+#include "probe/base/store.h"
 #include "probe/base/trace.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 /* A float tensor leaf. */
 #define LEAF(max, min, mean, norm)                                                                 \

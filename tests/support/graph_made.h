@@ -2,10 +2,10 @@
  *
  * graph_made: a folder with two dumps, the graph made of them, and what its database says.
  */
-#ifndef TESTS_GRAPH_MADE_H
-#define TESTS_GRAPH_MADE_H
+#ifndef TESTS_SUPPORT_GRAPH_MADE_H
+#define TESTS_SUPPORT_GRAPH_MADE_H
 
-#include "tests/graph_files.h"
+#include "tests/support/graph_files.h"
 
 static struct ms_err err;
 static char dir[64], target[96], golden[96], out[96];
@@ -70,7 +70,7 @@ static inline void make_two(const char *t_construct, const char *t_dump, const c
 {
     put_rank(target, ".", t_construct, t_dump, NULL);
     put_rank(golden, ".", b_construct, b_dump, NULL);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
 }
 
 /* A call that sends and receives at once, and one of its members. */

@@ -2,10 +2,10 @@
  *
  * graph_viewed: a database of two small graphs, opened as viewers do.
  */
-#ifndef TESTS_GRAPH_VIEWED_H
-#define TESTS_GRAPH_VIEWED_H
+#ifndef TESTS_SUPPORT_GRAPH_VIEWED_H
+#define TESTS_SUPPORT_GRAPH_VIEWED_H
 
-#include "tests/graph_files.h"
+#include "tests/support/graph_files.h"
 
 static struct ms_err err;
 static char dir[64], target[96], golden[96], out[96];
@@ -55,7 +55,7 @@ static inline void set_up(void)
                                                                                     FLAT("1.0"),
                                                                                     FLAT("1.0"))),
         NULL);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     ck_ok(graph_view_open(&view, made.path, &err), err);
 }
 

@@ -2,11 +2,11 @@
  *
  * io_place: a folder of one test, and what lies in it.
  */
-#ifndef TESTS_IO_PLACE_H
-#define TESTS_IO_PLACE_H
+#ifndef TESTS_SUPPORT_IO_PLACE_H
+#define TESTS_SUPPORT_IO_PLACE_H
 
 #include "probe/base/io.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <sys/stat.h>
 #include <sys/wait.h>

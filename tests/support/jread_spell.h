@@ -3,11 +3,11 @@
  * jread_spell: what a reader of JSON says of a text, spelled as a text itself.  Every text ends
  * where a page begins that may not be touched, so reading one byte too many ends the test.
  */
-#ifndef TESTS_JREAD_SPELL_H
-#define TESTS_JREAD_SPELL_H
+#ifndef TESTS_SUPPORT_JREAD_SPELL_H
+#define TESTS_SUPPORT_JREAD_SPELL_H
 
 #include "probe/base/jread.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <sys/mman.h>
 

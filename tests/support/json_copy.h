@@ -3,8 +3,8 @@
  * json_copy: read with jread, write with jwrite.  What a test, a fuzz target and
  * a benchmark of the pair have in common.
  */
-#ifndef TESTS_JSON_COPY_H
-#define TESTS_JSON_COPY_H
+#ifndef TESTS_SUPPORT_JSON_COPY_H
+#define TESTS_SUPPORT_JSON_COPY_H
 
 #include "probe/base/jread.h"
 #include "probe/base/jwrite.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_capture: writes captures as mstx/capture.h describes them, for tests and
+ * make_capture: writes captures as mstx/format/capture.h describes them, for tests and
  * benchmarks, without the recorder: what is in them is known to the last record.
  *
  * Ticks count from TICKS_0 at 1 GHz; calibration says that TICKS_0 was EPOCH_NS.
  */
-#ifndef TESTS_MAKE_CAPTURE_H
-#define TESTS_MAKE_CAPTURE_H
+#ifndef TESTS_SUPPORT_MAKE_CAPTURE_H
+#define TESTS_SUPPORT_MAKE_CAPTURE_H
 
-#include "mstx/capture.h"
+#include "mstx/format/capture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  *
  * ptmake: .pt files made byte by byte, so that each part can be wrong.
  */
-#ifndef TESTS_PTMAKE_H
-#define TESTS_PTMAKE_H
+#ifndef TESTS_SUPPORT_PTMAKE_H
+#define TESTS_SUPPORT_PTMAKE_H
 
 #include "probe/base/crc.h"
 #include "probe/base/str.h"

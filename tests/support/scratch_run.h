@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * tl_run: what the tests of the reading side have in common: a scratch run that is
+ * scratch_run: what the tests of the reading side have in common: a scratch run that is
  * written with make_capture, opened, exported and read back.
  */
-#ifndef TESTS_TL_RUN_H
-#define TESTS_TL_RUN_H
+#ifndef TESTS_SUPPORT_SCRATCH_RUN_H
+#define TESTS_SUPPORT_SCRATCH_RUN_H
 
-#include "mstx/timeline.h"
-#include "mstx/tl_export.h"
+#include "mstx/conclude/run_ready.h"
+#include "mstx/foreign/to_ascend.h"
+#include "mstx/foreign/to_chrome.h"
+#include "mstx/foreign/to_csv.h"
+#include "mstx/foreign/to_perfetto.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
-#include "tests/check.h"
-#include "tests/make_capture.h"
+#include "tests/support/check.h"
+#include "tests/support/make_capture.h"
+#include "tests/support/said.h"
 
 #include <inttypes.h>
 
@@ -27,10 +31,20 @@ static inline void begin_run(struct maker *m, int32_t rank)
     maker_begin(m, run, rank, 4242);
 }
 
+/* The sentence of a message in English, until the next one. */
+static inline const char *sentence_of(const struct ms_message *m)
+{
+    static char text[4 * MS_MESSAGE_MAX];
+    ck_assert_msg(ms_message_is_whole(m), "%s %s", m->kind->name, m->args);
+    say_in_english(ms_message_said(m), text, sizeof text);
+    return text;
+}
+
 static inline void open_path(const char *path)
 {
     struct ms_err e = {0};
-    ck_ok(mstx_tl_open(&tl, path, &e), e);
+    viz_words_install();
+    ck_ok(mstx_run_open(&tl, path, &e), e);
 }
 
 /* Close the ring and the process that m writes, and open the run. */

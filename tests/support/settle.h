@@ -7,8 +7,8 @@
  * forked at that moment waits in its first allocation for ever.  So a test that forks beside
  * threads settles first.
  */
-#ifndef TESTS_SETTLE_H
-#define TESTS_SETTLE_H
+#ifndef TESTS_SUPPORT_SETTLE_H
+#define TESTS_SUPPORT_SETTLE_H
 
 #include <dirent.h>
 #include <stdbool.h>

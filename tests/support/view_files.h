@@ -2,12 +2,12 @@
  *
  * view_files: what tests of viewers open: a session and its reader, on files in a scratch folder.
  */
-#ifndef TESTS_VIEW_FILES_H
-#define TESTS_VIEW_FILES_H
+#ifndef TESTS_SUPPORT_VIEW_FILES_H
+#define TESTS_SUPPORT_VIEW_FILES_H
 
 #include "viz/model/session.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 /* An event of a Chrome trace; times in microseconds. */
 #define EVENT(name, pid, tid, ts, dur)                                                             \

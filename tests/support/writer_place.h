@@ -2,12 +2,12 @@
  *
  * writer_place: a folder in which a writer makes a dump, and its files.
  */
-#ifndef TESTS_WRITER_PLACE_H
-#define TESTS_WRITER_PLACE_H
+#ifndef TESTS_SUPPORT_WRITER_PLACE_H
+#define TESTS_SUPPORT_WRITER_PLACE_H
 
 #include "probe/probe.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #define TENSOR(type, bytes, grad, ...)                                                             \
     &(struct probe_tensor_desc)                                                                    \

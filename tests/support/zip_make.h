@@ -3,8 +3,8 @@
  * zip_make: a zip archive of members that are stored as they are, for tests of what
  * reads such archives.
  */
-#ifndef TESTS_ZIP_MAKE_H
-#define TESTS_ZIP_MAKE_H
+#ifndef TESTS_SUPPORT_ZIP_MAKE_H
+#define TESTS_SUPPORT_ZIP_MAKE_H
 
 #include "probe/base/str.h"
 

@@ -2,9 +2,9 @@
  *
  * view: the terminal visualizer.
  */
-#include "viz/tell.h"
-#include "viz/tui_app.h"
-#include "viz/tui_term.h"
+#include "viz/model/tell.h"
+#include "viz/tui/term.h"
+#include "viz/tui/viewer.h"
 
 #include "probe/base/io.h"
 #include "probe/base/opt.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster: queries over comm_ops and what import found out about ranks together.  A collective is named
+ * collectives: queries over comm_ops and what import found out about ranks together.  A collective is named
  * by its communicator and its number on it, the same on every rank.
  */
-#include "viz/model/cluster.h"
+#include "viz/model/collectives.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
@@ -47,13 +47,9 @@ typedef enum ms_rc (*row_fn)(void *ctx, struct ms_stmt *st, struct ms_err *err);
 
 static enum ms_rc each(struct ms_stmt *st, row_fn fn, void *ctx, struct ms_err *err)
 {
-    bool more;
-    enum ms_rc rc;
-    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
         rc = fn(ctx, st, err);
-        if (rc != MS_OK)
-            break;
-    }
     ms_stmt_free(st);
     return rc;
 }

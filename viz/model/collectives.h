@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster: what the ranks of a run did with each other, out of the communication
+ * collectives: what the ranks of a run did with each other, out of the communication
  * calls in run.db.
  *
  *     a collective on three ranks      rank 0  ▒▒▒▒▒▒▒▒████    ▒ waits for the last
  *                                      rank 1      ▒▒▒▒████    █ transfers
  *                                      rank 2          ████    last to come: the straggler
  */
-#ifndef VIZ_MODEL_CLUSTER_H
-#define VIZ_MODEL_CLUSTER_H
+#ifndef VIZ_MODEL_COLLECTIVES_H
+#define VIZ_MODEL_COLLECTIVES_H
 
-#include "mstx/timeline.h"
+#include "mstx/rundb/run_query.h"
 
 struct viz_rank_share {
     int64_t rank, span_ns;     /* from its first event to its last */

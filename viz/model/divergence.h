@@ -9,7 +9,7 @@
 #ifndef VIZ_MODEL_DIVERGENCE_H
 #define VIZ_MODEL_DIVERGENCE_H
 
-#include "compare/graph_view.h"
+#include "compare/graph/view/graph_view.h"
 
 /* The page gets that node, by errors, or by warnings where there is no error; without one the
  * first node of that state, and no row when there is neither. */

@@ -6,7 +6,9 @@
 
 #include "viz/model/divergence.h"
 #include "viz/model/session.h"
+#include "viz/model/viewer_findings.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/store.h"
 
 #include <inttypes.h>
@@ -19,11 +21,13 @@ static const char *const names[] = {"error", "warning", "info"};
 
 char viz_severity_letter(enum viz_severity s)
 {
+    ms_assert(s <= VIZ_INFO);
     return "EWi"[s];
 }
 
 const char *viz_severity_name(enum viz_severity s)
 {
+    ms_assert(s <= VIZ_INFO);
     return names[s];
 }
 
@@ -37,14 +41,14 @@ static enum viz_severity severity_of(struct ms_str name)
 
 /* ---- the timeline's ------------------------------------------------------------- */
 
-static const char TIMELINE_SQL[] =
-    "SELECT f.severity, f.kind, f.text, ifnull(f.ranks, ''), ifnull(f.first_step, -1),"
-    " ifnull(f.last_step, -1), f.value, ifnull(f.place, ''),"
-    " ifnull((SELECT min(s.start_ns) FROM steps s WHERE s.number >= f.first_step AND"
-    "         s.number <= ifnull(f.last_step, f.first_step)), 0),"
-    " ifnull((SELECT max(s.end_ns) FROM steps s WHERE s.number >= f.first_step AND"
-    "         s.number <= ifnull(f.last_step, f.first_step)), 0)"
-    " FROM findings f ORDER BY f.id";
+#define TIMELINE_SQL(message)                                                                      \
+    "SELECT f.severity, f.kind, f.text, ifnull(f.ranks, ''), ifnull(f.first_step, -1),"            \
+    " ifnull(f.last_step, -1), f.value,"                                                           \
+    " ifnull((SELECT min(s.start_ns) FROM steps s WHERE s.number >= f.first_step AND"              \
+    "         s.number <= ifnull(f.last_step, f.first_step)), 0),"                                 \
+    " ifnull((SELECT max(s.end_ns) FROM steps s WHERE s.number >= f.first_step AND"                \
+    "         s.number <= ifnull(f.last_step, f.first_step)), 0)," message                         \
+    " FROM findings f ORDER BY f.id"
 
 static enum ms_rc keep(struct viz_findings *f, struct ms_str s, struct ms_str *out,
                        struct ms_err *err)
@@ -53,30 +57,54 @@ static enum ms_rc keep(struct viz_findings *f, struct ms_str s, struct ms_str *o
     return out->p != NULL ? MS_OK : ms_arena_fail(f->arena, err);
 }
 
-/* The place that the database says, or else the steps and the rank in question. */
-static enum ms_rc place_of(struct viz_findings *f, struct viz_finding *to, struct ms_stmt *st,
-                           struct ms_err *err)
+/* The sentence in the language of the reader; `stored` where the database has no message, or a newer
+ * one. */
+static enum ms_rc keep_sentence(struct viz_findings *f, struct ms_said said, struct ms_str stored,
+                                struct ms_str *out, struct ms_err *err)
 {
-    struct ms_str said = ms_stmt_get_str(st, 7);
-    struct ms_buf scratch = {.max = TEXT_MAX};
-    to->place = viz_place_of(VIZ_TIMELINE);
-    if (said.n != 0 && viz_place_read(&to->place, said, &scratch, NULL) == MS_OK) {
-        enum ms_rc rc = keep(f, to->place.node, &to->place.node, err);
-        if (rc == MS_OK)
-            rc = keep(f, to->place.query, &to->place.query, err);
-        ms_buf_free(&scratch);
-        return rc;
-    }
-    ms_buf_free(&scratch);
-    to->place = viz_place_of(VIZ_TIMELINE);
-    (void)ms_str_i64(to->ranks, &to->place.rank);
-    to->place.step = to->first_step;
-    to->place.from = ms_stmt_get_i64(st, 8);
-    to->place.to = ms_stmt_get_i64(st, 9);
-    return MS_OK;
+    struct ms_buf b = {.max = TEXT_MAX};
+    const bool is_known = viz_words_say(f->language, said, &b);
+    enum ms_rc rc = ms_buf_check(&b, err);
+    if (rc == MS_OK)
+        rc = keep(f, is_known ? ms_buf_slice(&b) : stored, out, err);
+    ms_buf_free(&b);
+    return rc;
 }
 
-static enum ms_rc take(struct viz_findings *f, struct ms_stmt *st, struct ms_err *err)
+bool viz_finding_place(struct viz_place *to, struct ms_str kind, int64_t rank, int64_t step,
+                       int64_t from_ns, int64_t to_ns)
+{
+    static const char *const of_all_ranks[] = {"mismatch", "straggler", "fail_slow", "slow_link",
+                                               "absent"};
+    enum { AROUND_NS = 1000000 };
+    bool is_of_all = false;
+    for (size_t i = 0; i < sizeof of_all_ranks / sizeof *of_all_ranks; i++)
+        is_of_all |= ms_str_is(kind, of_all_ranks[i]);
+    *to = viz_place_of(from_ns != 0 || !is_of_all ? VIZ_TIMELINE : VIZ_CLUSTER);
+    to->rank = rank;
+    if (to->screen == VIZ_CLUSTER)
+        return true;
+    to->step = step;
+    if (from_ns == 0)
+        return false;
+    to->from = from_ns - AROUND_NS;
+    to->to = (to_ns > from_ns ? to_ns : from_ns) + AROUND_NS;
+    return true;
+}
+
+/* The place of what the finding is about, or else the time of its steps. */
+static void set_place(struct viz_finding *to, struct ms_stmt *st)
+{
+    int64_t rank = -1;
+    (void)ms_str_i64(to->ranks, &rank);
+    if (viz_finding_place(&to->place, to->kind, rank, to->first_step, ms_stmt_get_i64(st, 11),
+                          ms_stmt_get_i64(st, 12)))
+        return;
+    to->place.from = ms_stmt_get_i64(st, 7);
+    to->place.to = ms_stmt_get_i64(st, 8);
+}
+
+static enum ms_rc add_timeline(struct viz_findings *f, struct ms_stmt *st, struct ms_err *err)
 {
     struct viz_finding *to = ms_vec_push(&f->list);
     if (to == NULL)
@@ -85,23 +113,24 @@ static enum ms_rc take(struct viz_findings *f, struct ms_stmt *st, struct ms_err
                                .first_step = ms_stmt_get_i64(st, 4),
                                .last_step = ms_stmt_get_i64(st, 5),
                                .value = ms_stmt_get_f64(st, 6)};
+    const struct ms_said said = {ms_stmt_get_str(st, 9), ms_stmt_get_str(st, 10)};
     MS_TRY(keep(f, ms_stmt_get_str(st, 1), &to->kind, err));
-    MS_TRY(keep(f, ms_stmt_get_str(st, 2), &to->text, err));
+    MS_TRY(keep_sentence(f, said, ms_stmt_get_str(st, 2), &to->text, err));
     MS_TRY(keep(f, ms_stmt_get_str(st, 3), &to->ranks, err));
-    return place_of(f, to, st, err);
+    set_place(to, st);
+    return MS_OK;
 }
 
 static enum ms_rc read_timeline(struct viz_findings *f, struct mstx_tl *tl, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more = true;
-    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, TIMELINE_SQL, err));
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
-        rc = take(f, st, err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
-    }
+    struct ms_store *store = mstx_tl_store(tl);
+    if (ms_store_prepare(store, &st, TIMELINE_SQL("f.message, f.args, f.from_ns, f.to_ns"), NULL) !=
+        MS_OK) /* an older database */
+        MS_TRY(ms_store_prepare(store, &st, TIMELINE_SQL("NULL, NULL, 0, 0"), err));
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
+        rc = add_timeline(f, st, err);
     ms_stmt_free(st);
     return rc;
 }
@@ -109,7 +138,7 @@ static enum ms_rc read_timeline(struct viz_findings *f, struct mstx_tl *tl, stru
 /* ---- the graph's ---------------------------------------------------------------- */
 
 static enum ms_rc add_node(struct viz_findings *f, const struct viz_finding *what,
-                           struct ms_str text, struct graph_spot at, struct ms_str node,
+                           struct ms_said said, struct graph_spot at, struct ms_str node,
                            struct ms_err *err)
 {
     struct viz_finding *to = ms_vec_push(&f->list);
@@ -124,7 +153,7 @@ static enum ms_rc add_node(struct viz_findings *f, const struct viz_finding *wha
     to->place.rank = at.rank;
     to->place.golden = at.golden;
     MS_TRY(keep(f, what->kind, &to->kind, err));
-    MS_TRY(keep(f, text, &to->text, err));
+    MS_TRY(keep_sentence(f, said, what->text, &to->text, err));
     MS_TRY(keep(f, ms_str_of(rank), &to->ranks, err));
     return keep(f, node, &to->place.node, err);
 }
@@ -136,9 +165,11 @@ static enum ms_rc add_suspects(struct viz_findings *f, struct graph_view *v, str
     enum ms_rc rc = graph_view_findings(v, &list, err);
     for (size_t i = 0; rc == MS_OK && i < list.list.n; i++) {
         const struct graph_finding *s = &list.list.p[i];
-        struct viz_finding what = {.severity = VIZ_ERROR, .kind = s->role, .value = s->score};
+        struct viz_finding what = {
+            .severity = VIZ_ERROR, .kind = s->role, .text = s->text, .value = s->score};
         struct graph_spot at = {s->step, s->rank, s->target.n == 0};
-        rc = add_node(f, &what, s->text, at, at.golden ? s->golden : s->target, err);
+        rc = add_node(f, &what, (struct ms_said){s->message, s->args}, at,
+                      at.golden ? s->golden : s->target, err);
     }
     graph_findings_free(&list);
     return rc;
@@ -167,24 +198,24 @@ static enum ms_rc add_difference(struct viz_findings *f, struct graph_view *v, s
     if (n.error + n.warning + n.overflow == 0)
         return MS_OK;
     enum ms_rc rc = viz_first_divergence(v, at, &first, err);
-    struct ms_buf b = {.max = TEXT_MAX};
     struct ms_str node = first.rows.n != 0 ? first.rows.p[0].name : MS_STR("");
-    ms_buf_printf(&b,
-                  "step %" PRId64 " rank %" PRId64 ": %" PRId64 " nodes in error, %" PRId64
-                  " in warning, %" PRId64 " unmatched",
-                  at.step, at.rank, n.error, n.warning, n.unmatched);
+    struct ms_message m;
+    ms_message_begin(&m, &viz_say_divergence);
+    ms_message_i64(&m, "step", at.step);
+    ms_message_i64(&m, "rank", at.rank);
+    ms_message_i64(&m, "errors", n.error);
+    ms_message_i64(&m, "warnings", n.warning);
+    ms_message_i64(&m, "unmatched", n.unmatched);
     if (n.overflow != 0)
-        ms_buf_printf(&b, ", %" PRId64 " with overflow", n.overflow);
+        ms_message_i64(&m, "overflows", n.overflow);
     if (node.n != 0)
-        ms_buf_printf(&b, "; the first to differ is %.*s", MS_STR_ARG(node));
+        ms_message_str(&m, "node", node);
     struct viz_finding what = {.severity = n.error + n.overflow != 0 ? VIZ_ERROR : VIZ_WARNING,
                                .kind = MS_STR("divergence"),
+                               .text = MS_STR(""),
                                .value = (double)n.error};
     if (rc == MS_OK)
-        rc = ms_buf_check(&b, err);
-    if (rc == MS_OK)
-        rc = add_node(f, &what, ms_buf_slice(&b), at, node, err);
-    ms_buf_free(&b);
+        rc = add_node(f, &what, ms_message_said(&m), at, node, err);
     graph_page_free(&first);
     return rc;
 }
@@ -210,17 +241,16 @@ static enum ms_rc add_overflow(struct viz_findings *f, struct graph_view *v, str
     enum ms_rc rc = graph_view_filter(v, at, GRAPH_WANT_OVERFLOW, -1, OVERFLOWS_SEEN, &page, err);
     const struct graph_row *first = first_operator(&page);
     if (rc == MS_OK && first != NULL) {
-        struct ms_buf b = {.max = TEXT_MAX};
-        ms_buf_printf(&b,
-                      "is the first of %" PRId64
-                      " node%s with NaN, infinity or an exploding norm in step %" PRId64
-                      " of rank %" PRId64,
-                      n.overflow, n.overflow == 1 ? "" : "s", at.step, at.rank);
-        struct viz_finding what = {
-            .severity = VIZ_ERROR, .kind = MS_STR("overflow"), .value = (double)n.overflow};
-        rc = ms_buf_check(&b, err);
-        rc = rc == MS_OK ? add_node(f, &what, ms_buf_slice(&b), at, first->name, err) : rc;
-        ms_buf_free(&b);
+        struct ms_message m;
+        ms_message_begin(&m, &viz_say_overflow);
+        ms_message_i64(&m, "nodes", n.overflow);
+        ms_message_i64(&m, "step", at.step);
+        ms_message_i64(&m, "rank", at.rank);
+        struct viz_finding what = {.severity = VIZ_ERROR,
+                                   .kind = MS_STR("overflow"),
+                                   .text = MS_STR(""),
+                                   .value = (double)n.overflow};
+        rc = add_node(f, &what, ms_message_said(&m), at, first->name, err);
     }
     graph_page_free(&page);
     return rc;
@@ -254,9 +284,10 @@ static void worst_first(struct viz_findings *f)
     }
 }
 
-enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r, struct ms_err *err)
+enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
+                             enum viz_language language, struct ms_err *err)
 {
-    *f = (struct viz_findings){.arena = ms_arena_new(TEXT_MAX)};
+    *f = (struct viz_findings){.arena = ms_arena_new(TEXT_MAX), .language = language};
     if (f->arena == NULL)
         return ms_no_memory(err);
     enum ms_rc rc = r->graph != NULL ? read_graph(f, r->graph, err) : MS_OK;

@@ -9,6 +9,7 @@
 #define VIZ_MODEL_FINDING_H
 
 #include "viz/model/place.h"
+#include "viz/words/words.h"
 
 #include "probe/base/arena.h"
 #include "probe/base/vec.h"
@@ -31,14 +32,19 @@ struct viz_finding {
 struct viz_findings {
     MS_VEC(struct viz_finding) list;
     struct ms_arena *arena;
+    enum viz_language language;
 };
 
 /* Letter of a severity: E, W or i. */
 char viz_severity_letter(enum viz_severity s);
 const char *viz_severity_name(enum viz_severity s);
+/* Where a finding of a run points: to the time that it names, or to the cluster where it is about all
+ * ranks.  False: its steps say when.  rank, step: -1 for none. */
+bool viz_finding_place(struct viz_place *to, struct ms_str kind, int64_t rank, int64_t step,
+                       int64_t from_ns, int64_t to_ns);
 /* All findings of what is open. */
 enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
-                             struct ms_err *err) MS_MUST_USE;
+                             enum viz_language language, struct ms_err *err) MS_MUST_USE;
 void viz_findings_free(struct viz_findings *f);
 
 #endif

@@ -7,8 +7,8 @@
 #include "probe/base/jread.h"
 #include "probe/base/mapsafe.h"
 #include "probe/base/mem.h"
-#include "probe/find.h"
-#include "probe/tensor.h"
+#include "probe/dump/find.h"
+#include "probe/tensor/tensor.h"
 
 #include <math.h>
 

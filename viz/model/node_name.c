@@ -4,6 +4,8 @@
  */
 #include "viz/model/node_name.h"
 
+#include "probe/dump/name.h"
+
 static struct ms_str without_end(struct ms_str s, const char *end)
 {
     struct ms_str e = ms_str_of(end);
@@ -23,11 +25,8 @@ static struct ms_str module_of(struct ms_str name)
 /* "layers.0" of "Module.layers.0.TransformerLayer.forward.0"; "" for what is no module. */
 static struct ms_str path_of(struct ms_str name)
 {
-    struct ms_str module = module_of(name);
-    int64_t way = ms_str_find_str(module, MS_STR(".forward"));
-    way = way >= 0 ? way : ms_str_find_str(module, MS_STR(".backward"));
-    int64_t class = way > 0 ? ms_str_rfind(ms_str_sub(module, 0, (uint32_t)way), '.') : -1;
-    return class > 0 ? ms_str_sub(module, 0, (uint32_t) class) : MS_STR("");
+    struct probe_name n = probe_name_parse(name);
+    return n.kind == PROBE_NODE_MODULE ? probe_name_cut(n.path, 1) : MS_STR("");
 }
 
 struct ms_str viz_node_short(struct ms_str name, struct ms_str parent)

@@ -4,6 +4,8 @@
  */
 #include "viz/model/outline.h"
 
+#include "probe/base/assert.h"
+
 #include <string.h>
 
 enum { PAGE_ROWS = 128, RUN_LEAST = 3 };
@@ -196,6 +198,7 @@ static bool has_children(const struct viz_row *r)
 
 enum ms_rc viz_outline_unfold(struct viz_outline *t, size_t i, struct ms_err *err)
 {
+    ms_assert(i < t->rows.n);
     struct viz_row *r = &t->rows.p[i];
     if (r->kind == VIZ_ROW_MORE)
         return unfold_more(t, i, err);
@@ -211,6 +214,7 @@ enum ms_rc viz_outline_unfold(struct viz_outline *t, size_t i, struct ms_err *er
 
 void viz_outline_fold(struct viz_outline *t, size_t i)
 {
+    ms_assert(i < t->rows.n);
     if (!t->rows.p[i].open)
         return;
     remove_rows(t, i + 1, end_of(t, i) - i - 1);

@@ -10,7 +10,7 @@
 #ifndef VIZ_MODEL_PAIRS_H
 #define VIZ_MODEL_PAIRS_H
 
-#include "compare/graph_view.h"
+#include "compare/graph/view/graph_view.h"
 
 enum viz_where {
     VIZ_BOTH,

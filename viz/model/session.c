@@ -4,10 +4,12 @@
  */
 #include "viz/model/session.h"
 
+#include "mstx/conclude/run_ready.h"
+
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
-#include "probe/find.h"
+#include "probe/dump/find.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -75,7 +77,7 @@ static enum ms_rc make_graph(struct viz_session *s, const struct viz_conf *conf,
                            .note = conf->note,
                            .ctx = conf->ctx};
     MS_TRY(ms_pool_new(&pool, 0, err));
-    enum ms_rc rc = graph_make(&g, pool, &made, err);
+    enum ms_rc rc = graph_run(&g, pool, &made, err);
     ms_pool_free(pool);
     MS_TRY(rc);
     s->graph = ms_str_dup(ms_str_of(made.path));

@@ -14,8 +14,8 @@
 #ifndef VIZ_MODEL_SESSION_H
 #define VIZ_MODEL_SESSION_H
 
-#include "compare/graph_view.h"
-#include "mstx/timeline.h"
+#include "compare/graph/view/graph_view.h"
+#include "mstx/rundb/run_query.h"
 
 struct viz_conf {
     const char *path;

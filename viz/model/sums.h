@@ -12,7 +12,7 @@
 #ifndef VIZ_MODEL_SUMS_H
 #define VIZ_MODEL_SUMS_H
 
-#include "mstx/timeline.h"
+#include "mstx/rundb/run_query.h"
 #include "probe/base/map.h"
 
 enum viz_sums_of {

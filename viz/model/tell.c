@@ -2,7 +2,7 @@
  *
  * tell: lines on standard error.
  */
-#include "viz/tell.h"
+#include "viz/model/tell.h"
 
 #include "probe/base/progress.h"
 

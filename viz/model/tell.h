@@ -2,8 +2,8 @@
  *
  * tell: what a viewer says on standard error while it opens what it will show.
  */
-#ifndef VIZ_TELL_H
-#define VIZ_TELL_H
+#ifndef VIZ_MODEL_TELL_H
+#define VIZ_MODEL_TELL_H
 
 /* ctx of both. */
 struct viz_teller {

@@ -10,7 +10,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"
-#include "probe/name.h"
+#include "probe/dump/name.h"
 
 #include <ctype.h>
 #include <regex.h>
@@ -314,7 +314,7 @@ static unsigned states_of(const struct graph_row *row)
 static bool meets_class(struct ms_str name, struct ms_str want)
 {
     struct ms_str path = probe_name_parse(name).path;
-    struct ms_str last = ms_str_sub(path, (uint32_t)(ms_str_rfind(path, '.') + 1), path.n);
+    struct ms_str last = probe_name_last(path);
     return last.n == want.n && holds(last, want);
 }
 

@@ -11,7 +11,7 @@
 #ifndef VIZ_MODEL_TERMS_H
 #define VIZ_MODEL_TERMS_H
 
-#include "compare/graph_view.h"
+#include "compare/graph/view/graph_view.h"
 
 struct viz_terms;
 

@@ -4,7 +4,7 @@
  */
 #include "viz/model/tracks.h"
 
-#include "mstx/tl_export.h"
+#include "mstx/foreign/export.h"
 #include "probe/base/mem.h"
 
 #include <inttypes.h>

@@ -15,7 +15,7 @@
 #ifndef VIZ_MODEL_TRACKS_H
 #define VIZ_MODEL_TRACKS_H
 
-#include "mstx/timeline.h"
+#include "mstx/rundb/run_query.h"
 #include "probe/base/arena.h"
 
 enum viz_lane_kind { VIZ_LANE_PROCESS, VIZ_LANE_TRACK };

@@ -4,6 +4,8 @@
  */
 #include "viz/model/window.h"
 
+#include "probe/base/assert.h"
+
 #include <math.h>
 
 static const double ROOM = 0.02; /* on each side of the whole run */
@@ -39,10 +41,12 @@ void viz_window_show(struct viz_window *w, int64_t from, int64_t to)
     length = at_most(length, high - low);
     w->from = at_most(at_least(from, low), high - length);
     w->to = w->from + length;
+    ms_assert(low <= w->from && w->from < w->to && w->to <= high);
 }
 
 void viz_window_zoom(struct viz_window *w, double factor, double still)
 {
+    ms_assert(factor > 0 && still >= 0 && still <= 1);
     double length = (double)viz_window_length(w);
     double wanted = fmin(fmax(length * factor, VIZ_SHORTEST_NS), (double)INT64_MAX / 4);
     int64_t from = w->from + (int64_t)((length - wanted) * still);

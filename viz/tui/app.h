@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_app: the frame of the terminal viewer: screens, prompt, help and messages.
+ * app: state of the terminal viewer, the interface of its screens, and what a screen may ask.
  *
- *     row 0        what is open, step, rank, names of the screens
- *     rows 1..     the screen
- *     last but one a message, or what the screen has to say of its state
- *     last         the prompt, or hints at keys
- *
- * A screen is a table of functions over its own state; it draws into cells and is
- * handed keys, and never sees a terminal.
+ * A screen is a table of functions over its own state. It draws into cells and is handed keys;
+ * no screen knows the terminal, the frame around it or another screen.
  */
 #ifndef VIZ_TUI_APP_H
 #define VIZ_TUI_APP_H
 
 #include "viz/model/finding.h"
 #include "viz/model/session.h"
-#include "viz/tui_cells.h"
-#include "viz/tui_key.h"
-#include "viz/tui_page.h"
+#include "viz/tui/cells.h"
+#include "viz/tui/key.h"
+#include "viz/tui/page.h"
 
 enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_SCREENS };
 
@@ -61,6 +56,7 @@ struct tui_screen {
 };
 
 struct tui_app {
+    const struct tui_screen *const *screens; /* by enum tui_screen_id */
     struct viz_session *session;
     struct viz_reader reader;
     struct viz_findings findings;
@@ -81,27 +77,16 @@ struct tui_app {
     struct ms_buf copied; /* for the clipboard of the terminal */
 };
 
-enum ms_rc tui_app_open(struct tui_app *a, struct viz_session *s, const char *live, bool ascii,
-                        struct ms_err *err) MS_MUST_USE;
-void tui_app_close(struct tui_app *a);
-/* Draw all into a->cells of the given size. */
-enum ms_rc tui_app_draw(struct tui_app *a, int w, int h, struct ms_err *err) MS_MUST_USE;
-/* Handle a key; what goes wrong becomes the message. */
-void tui_app_key(struct tui_app *a, int key);
-/* Go on with what the screen has begun; false when there is nothing to do. */
-bool tui_app_work(struct tui_app *a);
-/* Keys from a script, a line at a time, drawn after each; lines that begin with # are passed over. */
-enum ms_rc tui_app_script(struct tui_app *a, struct ms_str script, int w, int h,
-                          struct ms_err *err) MS_MUST_USE;
-
-/* ---- for screens -------------------------------------------------------------------- */
-
 /* Rows between the first and the last two. */
 static inline int tui_body_rows(const struct tui_app *a)
 {
     return a->cells.h - 3;
 }
+/* Set the message in the last line but one, and that of a failure. */
 void tui_say(struct tui_app *a, const char *fmt, ...) MS_PRINTF(2, 3);
+void tui_say_error(struct tui_app *a, const struct ms_err *err);
+/* Fails with a hint where the data of a screen is missing. */
+enum ms_rc tui_check_screen(const struct tui_app *a, enum tui_screen_id id, struct ms_err *err);
 /* Show a screen, and on it a place (NULL: as it was). */
 enum ms_rc tui_go(struct tui_app *a, enum tui_screen_id id, const struct viz_place *p,
                   struct ms_err *err);
@@ -118,15 +103,8 @@ bool tui_move(int key, size_t *at, size_t n, size_t page);
 size_t tui_scroll(size_t top, size_t at, size_t page);
 
 void tui_copy(struct tui_app *a, struct ms_str s);
-/* A text as a field of CSV, in quotes; what a spreadsheet would take for a formula gets a "'". */
-void tui_csv_text(struct ms_buf *out, struct ms_str s);
 
-/* What a line behind ":" asks for. */
-enum ms_rc tui_command(struct tui_app *a, struct ms_str line, struct ms_err *err);
-/* The keys of the screen, in a page. */
-enum ms_rc tui_help(struct tui_app *a, struct ms_err *err);
-
-extern const struct tui_screen *const tui_screens[TUI_SCREENS];
+/* The screens, each in the file of its name. */
 extern const struct tui_screen tui_findings_screen, tui_tree_screen, tui_time_screen,
     tui_report_screen, tui_live_screen;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_cells: text, bars and their places in the grid.
+ * cells: text, bars and their places in the grid.
  */
-#include "viz/tui_cells.h"
+#include "viz/tui/cells.h"
 
 #include "probe/base/mem.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_cells: the grid of cells that every screen of the terminal viewer draws into.
+ * cells: the grid of cells that every screen of the terminal viewer draws into.
  *
  *     struct tui_cells g = {0};
  *     tui_cells_size(&g, 80, 24)                    false when out of memory
  *     tui_put(&g, 0, 2, 40, TUI_ERROR, text)        row, column, at most 40 columns
  *
- * Nothing here knows a terminal: the grid is shown by tui_term.h or written as
+ * Nothing here knows a terminal: the grid is shown by term.h or written as
  * text for tests.  A cell's look is a token of meaning, never a colour.  What lies
  * outside of the grid is cut; wide letters take two cells; control characters and
  * broken UTF-8 show as '?', so no file can send the terminal a command.

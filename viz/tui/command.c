@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_command: what is typed behind ":", and the page of keys.
+ * command: what is typed behind ":", and the page of keys.
  */
-#include "viz/tui_app.h"
-#include "viz/tui_tree.h"
+#include "viz/tui/command.h"
 
-#include "mstx/tl_sql.h"
+#include "viz/tui/tree_match.h"
+#include "viz/tui/viewer.h"
+
+#include "mstx/rundb/events_table.h"
 #include "probe/base/io.h"
 #include "probe/base/nearest.h"
 #include "probe/base/store.h"
@@ -29,7 +31,7 @@ static enum ms_rc write_text(struct tui_app *a, const char *path, const struct m
 }
 
 /* The screen as it was before the line was typed. */
-static enum ms_rc save(struct tui_app *a, const char *path, bool looks, struct ms_err *err)
+static enum ms_rc write_screen(struct tui_app *a, const char *path, bool looks, struct ms_err *err)
 {
     struct ms_buf text = {.max = FILE_MAX};
     enum ms_rc rc = tui_app_draw(a, a->cells.w, a->cells.h, err);
@@ -42,17 +44,17 @@ static enum ms_rc save(struct tui_app *a, const char *path, bool looks, struct m
 
 static enum ms_rc save_screen(struct tui_app *a, const char *path, struct ms_err *err)
 {
-    return save(a, path, false, err);
+    return write_screen(a, path, false, err);
 }
 
 static enum ms_rc save_looks(struct tui_app *a, const char *path, struct ms_err *err)
 {
-    return save(a, path, true, err);
+    return write_screen(a, path, true, err);
 }
 
 static enum ms_rc export_list(struct tui_app *a, const char *path, struct ms_err *err)
 {
-    const struct tui_screen *s = tui_screens[a->at];
+    const struct tui_screen *s = a->screens[a->at];
     struct ms_buf text = {.max = FILE_MAX};
     if (s->export == NULL)
         return ms_fail(err, MS_E_UNSUPPORTED, "this screen has nothing to export");
@@ -61,19 +63,6 @@ static enum ms_rc export_list(struct tui_app *a, const char *path, struct ms_err
         rc = write_text(a, path, &text, err);
     ms_buf_free(&text);
     return rc;
-}
-
-void tui_csv_text(struct ms_buf *out, struct ms_str s)
-{
-    ms_buf_putc(out, '"');
-    if (s.n != 0 && strchr("=+-@\t\r", s.p[0]) != NULL)
-        ms_buf_putc(out, '\'');
-    for (uint32_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"')
-            ms_buf_putc(out, '"');
-        ms_buf_putc(out, s.p[i]);
-    }
-    ms_buf_putc(out, '"');
 }
 
 /* ---- places ------------------------------------------------------------------------ */
@@ -90,7 +79,7 @@ static enum ms_rc go_to(struct tui_app *a, const char *text, struct ms_err *err)
 }
 
 /* "rank 1", "step 3" */
-static enum ms_rc set(struct tui_app *a, const char *text, struct ms_err *err)
+static enum ms_rc set_place(struct tui_app *a, const char *text, struct ms_err *err)
 {
     struct viz_place p = viz_place_of(a->at == TUI_TREE ? VIZ_GRAPH : VIZ_TIMELINE);
     struct ms_str rest = ms_str_of(text), what;
@@ -123,18 +112,19 @@ static enum ms_rc put_row(struct tui_page *page, struct ms_stmt *st, bool names,
 
 static enum ms_rc put_rows(struct tui_page *page, struct ms_stmt *st, struct ms_err *err)
 {
-    bool more = true;
+    enum ms_rc rc = MS_OK;
     MS_TRY(put_row(page, st, true, err));
-    MS_TRY(ms_stmt_step(st, &more, err));
-    for (int n = 0; more && n < SQL_ROWS; n++) {
-        MS_TRY(put_row(page, st, false, err));
-        MS_TRY(ms_stmt_step(st, &more, err));
+    for (int n = 0; ms_stmt_next(st, &rc, err); n++) {
+        if (n == SQL_ROWS)
+            return tui_page_addf(page, TUI_WARNING, err, "more rows than %d; add a LIMIT",
+                                 SQL_ROWS);
+        rc = put_row(page, st, false, err);
     }
-    return more ? tui_page_addf(page, TUI_WARNING, err, "more rows than %d; add a LIMIT", SQL_ROWS)
-                : MS_OK;
+    return rc;
 }
 
-static enum ms_rc ask(struct tui_app *a, struct ms_store *s, const char *query, struct ms_err *err)
+static enum ms_rc show_query(struct tui_app *a, struct ms_store *s, const char *query,
+                             struct ms_err *err)
 {
     struct ms_stmt *st;
     ms_store_set_limit_ms(s, SQL_MS);
@@ -152,23 +142,23 @@ static enum ms_rc ask(struct tui_app *a, struct ms_store *s, const char *query, 
 }
 
 /* Of the database that the screen shows. */
-static enum ms_rc sql(struct tui_app *a, const char *query, struct ms_err *err)
+static enum ms_rc query_database(struct tui_app *a, const char *query, struct ms_err *err)
 {
     bool graph = a->reader.tl == NULL || (a->at == TUI_TREE && a->reader.graph != NULL);
     if (!graph) {
         MS_TRY(mstx_tl_add_events(a->reader.tl, err));
-        return ask(a, mstx_tl_store(a->reader.tl), query, err);
+        return show_query(a, mstx_tl_store(a->reader.tl), query, err);
     }
     struct ms_store *s;
     MS_TRY(ms_store_open(&s, a->reader.graph_path, err));
-    enum ms_rc rc = ask(a, s, query, err);
+    enum ms_rc rc = show_query(a, s, query, err);
     ms_store_close(s);
     return rc;
 }
 
 /* ---- which one --------------------------------------------------------------------- */
 
-static enum ms_rc quit(struct tui_app *a, const char *text, struct ms_err *err)
+static enum ms_rc quit_viewer(struct tui_app *a, const char *text, struct ms_err *err)
 {
     (void)text;
     (void)err;
@@ -176,7 +166,7 @@ static enum ms_rc quit(struct tui_app *a, const char *text, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc help(struct tui_app *a, const char *text, struct ms_err *err)
+static enum ms_rc show_help(struct tui_app *a, const char *text, struct ms_err *err)
 {
     (void)text;
     return tui_help(a, err);
@@ -188,21 +178,21 @@ static const struct {
     const char *help;
 } commands[] = {
     {"goto", "PLACE", go_to, "go to a place, such as graph?rank=1&node=NAME"},
-    {"set", "rank N", set, "another rank, or another step"},
+    {"set", "rank N", set_place, "another rank, or another step"},
     {"export", "FILE", export_list, "write what the screen lists as CSV"},
-    {"sql", "QUERY", sql, "ask the database of the screen; nothing can be changed"},
+    {"sql", "QUERY", query_database, "ask the database of the screen; nothing can be changed"},
     {"save-screen", "FILE", save_screen, "write the screen as text"},
     {"save-looks", "FILE", save_looks, "the same, each line followed by its colours as letters"},
     {"save-matches", NULL, tui_tree_save_matches,
      "keep the pairs matched by hand in a file beside the graph"},
     {"apply-matches", "FILE", tui_tree_apply_matches, "match the pairs of such a file"},
-    {"help", NULL, help, "this page"},
-    {"quit", NULL, quit, "end"},
+    {"help", NULL, show_help, "this page"},
+    {"quit", NULL, quit_viewer, "end"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 /* The command that begins with the word; -1: none, or several. */
-static int find(struct ms_str word)
+static int find_command(struct ms_str word)
 {
     int found = -1;
     for (int i = 0; i < COMMANDS; i++) {
@@ -214,7 +204,7 @@ static int find(struct ms_str word)
     return found < COMMANDS ? found : -1;
 }
 
-static enum ms_rc unknown(const char *word, struct ms_err *err)
+static enum ms_rc fail_unknown(const char *word, struct ms_err *err)
 {
     struct ms_near near = {.word = word};
     for (int i = 0; i < COMMANDS; i++)
@@ -233,9 +223,9 @@ enum ms_rc tui_command(struct tui_app *a, struct ms_str line, struct ms_err *err
         *rest++ = '\0';
     if (text[0] == '\0')
         return MS_OK;
-    int i = find(ms_str_of(text));
+    int i = find_command(ms_str_of(text));
     if (i < 0)
-        return unknown(text, err);
+        return fail_unknown(text, err);
     if (commands[i].what != NULL && (rest == NULL || *rest == '\0'))
         return ms_fail(err, MS_E_ARG, "':%s %s' is what is expected", commands[i].name,
                        commands[i].what);
@@ -278,9 +268,9 @@ static enum ms_rc put_hints(struct tui_page *p, const struct tui_hint *h, struct
 enum ms_rc tui_help(struct tui_app *a, struct ms_err *err)
 {
     char title[64];
-    snprintf(title, sizeof title, "keys of %s", tui_screens[a->at]->name);
+    snprintf(title, sizeof title, "keys of %s", a->screens[a->at]->name);
     MS_TRY(tui_page_open(&a->page, title, err));
-    MS_TRY(put_hints(&a->page, tui_screens[a->at]->hints, err));
+    MS_TRY(put_hints(&a->page, a->screens[a->at]->hints, err));
     MS_TRY(put_hints(&a->page, frame_hints, err));
     MS_TRY(tui_page_addf(&a->page, TUI_ACCENT, err, "commands"));
     for (int i = 0; i < COMMANDS; i++)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_findings: the first screen: what is wrong with this run.
+ * findings_screen: the first screen: what is wrong with this run.
  */
-#include "viz/tui_app.h"
+#include "viz/tui/app.h"
 
-#include "mstx/tl_comm.h"
+#include "mstx/conclude/comm_measure.h"
+#include "probe/base/csv.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 
@@ -244,7 +245,7 @@ static enum ms_rc export_findings(struct tui_app *a, void *self, struct ms_buf *
         ms_buf_printf(out, "%s,%.*s,\"%.*s\",%" PRId64 ",%" PRId64 ",%.17g,",
                       viz_severity_name(f->severity), MS_STR_ARG(f->kind), MS_STR_ARG(f->ranks),
                       f->first_step, f->last_step, f->value);
-        tui_csv_text(out, f->text);
+        ms_csv_put(out, f->text, MS_CSV_FOREIGN);
         ms_buf_putc(out, '\n');
     }
     return MS_OK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_key: names of keys.
+ * key: names of keys.
  */
-#include "viz/tui_key.h"
+#include "viz/tui/key.h"
 
-#include "viz/tui_cells.h"
+#include "viz/tui/cells.h"
 
 static const struct {
     const char *name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_key: keys as numbers, and as words in scripts and hints.
+ * key: keys as numbers, and as words in scripts and hints.
  *
  * A key that writes a letter is its code point, Ctrl with a letter 1 to 26, the
  * others are below.  In a script keys stand one after the other, spaces included,

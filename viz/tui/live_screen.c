@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_live: a running job, like top: a row for each rank, read anew every second.
+ * live_screen: a running job, like top: a row for each rank, read anew every second.
  *
  * Reading a run takes longer the longer it has run, so the next turn waits at
  * least four times as long as the last one took: a job is never slowed by its
  * viewer more than that.
  */
-#include "viz/tui_app.h"
+#include "viz/tui/app.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
@@ -117,14 +117,13 @@ static enum ms_rc read_last(struct live *l, struct rank_row *r, struct mstx_tl *
 static enum ms_rc read_blame(struct live *l, struct ms_store *s, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more = true;
     MS_TRY(ms_store_prepare(s, &st,
                             "SELECT process - 1, avg(blame_ns) FROM rank_steps WHERE step >"
                             " (SELECT max(step) FROM rank_steps) - ?1 GROUP BY process",
                             err));
     ms_stmt_i64(st, 1, RECENT);
-    enum ms_rc rc;
-    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
         uint64_t process = (uint64_t)ms_stmt_get_i64(st, 0);
         if (process < l->rows.n)
             l->rows.p[process].blame_ns = ms_stmt_get_i64(st, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_node: items, stacks and links as they are stored.
+ * node_detail: items, stacks and links as they are stored.
  */
-#include "viz/tui_node.h"
+#include "viz/tui/node_detail.h"
 
 #include "probe/base/jread.h"
 

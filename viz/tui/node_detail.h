@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_node: what the terminal shows of one node: its figures, items, stack, partners.
+ * node_detail: what the terminal shows of one node: its figures, items, stack, partners.
  *
  * Items are stored as JSON in which every value is a text; what the words mean is
  * up to who compared, so they are shown as they are, those of both sides abreast.
  */
-#ifndef VIZ_TUI_NODE_H
-#define VIZ_TUI_NODE_H
+#ifndef VIZ_TUI_NODE_DETAIL_H
+#define VIZ_TUI_NODE_DETAIL_H
 
-#include "viz/tui_page.h"
+#include "viz/tui/page.h"
 
-#include "compare/graph_view.h"
+#include "compare/graph/view/graph_view.h"
 
 /* The figure that is worst among a node's items, as "800%" or "cos 0.98"; "" when there is none. */
 enum { TUI_FIGURE_MAX = 16 };

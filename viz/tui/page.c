@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_page: a page is short enough to be filtered line by line at every key.
+ * page: a page is short enough to be filtered line by line at every key.
  */
-#include "viz/tui_page.h"
+#include "viz/tui/page.h"
 
-#include "viz/tui_key.h"
+#include "viz/tui/key.h"
 
 #include <stdio.h>
 #include <strings.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_page: lines of text that cover the screen, scrolled and filtered as one types.
+ * page: lines of text that cover the screen, scrolled and filtered as one types.
  */
 #ifndef VIZ_TUI_PAGE_H
 #define VIZ_TUI_PAGE_H
 
-#include "viz/tui_cells.h"
+#include "viz/tui/cells.h"
 
 #include "probe/base/arena.h"
 #include "probe/base/vec.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_paint: moves of the cursor, of rows and of cells.
+ * paint: moves of the cursor, of rows and of cells.
  */
-#include "viz/tui_paint.h"
+#include "viz/tui/paint.h"
 
 #include <stdio.h>
 

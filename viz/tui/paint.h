@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_paint: what to send so that a terminal that shows one grid shows another.
+ * paint: what to send so that a terminal that shows one grid shows another.
  *
  *     struct tui_paint p = {.can = {.colours = 256}};
  *     tui_paint_frame(&p, &cells, &out)       the first time: all of it
@@ -15,7 +15,7 @@
 #ifndef VIZ_TUI_PAINT_H
 #define VIZ_TUI_PAINT_H
 
-#include "viz/tui_paint_row.h"
+#include "viz/tui/paint_row.h"
 
 enum { TUI_SLIDES = 6 };
 

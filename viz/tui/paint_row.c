@@ -1,17 +1,207 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_paint_row: the way through a row that takes the fewest bytes.
+ * paint_row: the way through a row that takes the fewest bytes.
  *
  * A stop is a column together with the pen that the terminal has there.  From each stop lead a few
  * steps to the right: over what has not changed, by writing a cell in one of its looks, by writing
  * one and repeating it, or by clearing all that follows.  The cheapest way from the first column to
  * the end is found column by column, and then told.
  */
-#include "viz/tui_paint_row.h"
+#include "viz/tui/paint_row.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
 #include <stdio.h>
+#include <string.h>
+
+enum { BLOCK = 0x2588, BLACK = 0, WHITE = 7 };
+
+/* ---- colours ------------------------------------------------------------------------ */
+
+/* By the table of the page's tokens; -1 is the terminal's own colour.  `on` is the colour of letters
+ * upon a slice of that kind; -1: it is shown in reverse, which is short to send and can be read where
+ * the colour is neither light nor dark. */
+static const struct {
+    int16_t c256, c8, on;
+    uint8_t mono;
+} palette[TUI_TOKENS] = {
+    [TUI_TEXT] = {-1, -1, -1, 0},
+    [TUI_DIM] = {8, -1, -1, 0},
+    [TUI_ACCENT] = {75, 6, -1, TUI_BOLD},
+    [TUI_ERROR] = {203, 1, -1, TUI_BOLD},
+    [TUI_WARNING] = {214, 3, BLACK, TUI_BOLD},
+    [TUI_PASS] = {78, 2, -1, 0},
+    [TUI_UNMATCHED] = {141, 5, -1, 0},
+    [TUI_INFO] = {245, 7, -1, 0},
+    [TUI_OVERFLOW] = {203, 1, -1, TUI_REVERSE},
+    /* Of slices there are many: numbers below 16 are half as long to send. */
+    [TUI_COMPUTE] = {4, 4, WHITE, 0},
+    [TUI_COMM] = {6, 6, BLACK, 0},
+    [TUI_COPY] = {3, 3, BLACK, 0},
+    [TUI_USER] = {12, 4, -1, 0},
+    [TUI_IDLE] = {8, -1, -1, 0},
+};
+
+static int16_t colour_of(const struct tui_paint_can *can, unsigned token)
+{
+    return can->colours >= 256 ? palette[token].c256 : can->colours > 0 ? palette[token].c8 : -1;
+}
+
+/* Letters on a slice need light on dark or dark on light; eight colours have no light blue. */
+static int16_t upon(const struct tui_paint_can *can, unsigned token)
+{
+    return can->colours < 256 && palette[token].c8 == palette[TUI_COMPUTE].c8 ? WHITE
+                                                                              : palette[token].on;
+}
+
+static bool is_slice(const struct tui_paint_can *can, const struct tui_cell *c)
+{
+    return can->colours > 0 && (c->flags & TUI_REVERSE) != 0 && upon(can, c->token) >= 0;
+}
+
+static struct tui_pen pen_of(const struct tui_paint_can *can, const struct tui_cell *c)
+{
+    struct tui_pen pen = {colour_of(can, c->token), -1, c->flags};
+    if (is_slice(can, c))
+        return (struct tui_pen){upon(can, c->token), pen.fg, c->flags & (uint8_t)~TUI_REVERSE};
+    if (c->ch == ' ' && (c->flags & ~TUI_BOLD) == 0)
+        return (struct tui_pen){pen.fg, -1, 0}; /* empty, whatever it is a part of */
+    if (can->colours == 0)
+        pen.attrs ^= palette[c->token].mono;
+    else if (c->token == TUI_OVERFLOW)
+        pen.attrs ^= TUI_REVERSE;
+    return pen;
+}
+
+/* ---- looks --------------------------------------------------------------------------- */
+
+/* Is that look nothing but a colour, and which? -1 is that of the terminal's letters.  The blocks of bars
+ * stay letters, so that who copies the text of the screen has them too. */
+static bool is_full(const struct tui_look *l, int16_t *colour)
+{
+    bool on_colour = l->ch == ' ' && l->pen.attrs == 0 && l->pen.bg >= 0;
+    bool reversed = l->ch == ' ' && l->pen.attrs == TUI_REVERSE && l->pen.bg < 0;
+    *colour = on_colour ? l->pen.bg : l->pen.fg;
+    return on_colour || reversed;
+}
+
+static int full_looks(int16_t colour, bool ascii, struct tui_look *out)
+{
+    int n = 0;
+    if (colour >= 0)
+        out[n++] = (struct tui_look){' ', {-1, colour, 0}, true};
+    out[n++] = (struct tui_look){' ', {colour, -1, TUI_REVERSE}, false};
+    if (!ascii)
+        out[n++] = (struct tui_look){BLOCK, {colour, -1, 0}, false};
+    return n;
+}
+
+/* What shows in reverse as another letter does: the left or lower part of a cell and the rest of it. */
+static uint32_t rest_of(uint32_t ch)
+{
+    static const uint32_t pairs[][2] = {
+        {0x2589, 0x2595}, {0x258c, 0x2590}, {0x2584, 0x2580}, {0x2587, 0x2594}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (pairs[i][0] == ch)
+            return pairs[i][1];
+    }
+    return 0;
+}
+
+static int letter_looks(const struct tui_paint_can *can, struct tui_look *out)
+{
+    uint32_t rest = can->colours >= 256 ? rest_of(out->ch) : 0;
+    if (rest == 0 || out->pen.attrs != 0 || out->pen.bg >= 0)
+        return 1;
+    out[1] = (struct tui_look){rest, {out->pen.fg, -1, TUI_REVERSE}, false};
+    return 2;
+}
+
+int tui_pen_looks(const struct tui_paint_can *can, const struct tui_cell *c, bool ascii,
+                  struct tui_look *out)
+{
+    int16_t colour;
+    out[0] = (struct tui_look){c->ch, pen_of(can, c), false};
+    if (is_full(out, &colour))
+        return full_looks(colour, ascii, out);
+    out[0].any_fg = c->ch == ' ' && (out[0].pen.attrs & (TUI_REVERSE | TUI_UNDERLINE)) == 0;
+    out[0].pen.fg = out[0].any_fg ? -1 : out[0].pen.fg;
+    return letter_looks(can, out);
+}
+
+/* ---- changing the pen ------------------------------------------------------------------ */
+
+struct order {
+    char s[TUI_ORDER_MAX];
+    int n;
+};
+
+static void parameter(struct order *o, const char *before, int v)
+{
+    o->n += snprintf(o->s + o->n, sizeof o->s - (size_t)o->n, "%s%s%d", o->n == 0 ? "\033[" : ";",
+                     before, v);
+}
+
+static void put_colour(struct order *o, int colour, bool background)
+{
+    int base = background ? 10 : 0;
+    if (colour < 0)
+        parameter(o, "", base + 39);
+    else if (colour < 8)
+        parameter(o, "", base + 30 + colour);
+    else if (colour < 16)
+        parameter(o, "", base + 90 + colour - 8);
+    else
+        parameter(o, background ? "48;5;" : "38;5;", colour);
+}
+
+static void put_attributes(struct order *o, unsigned has, unsigned want)
+{
+    static const struct {
+        unsigned flag;
+        int on, off;
+    } kinds[] = {{TUI_BOLD, 1, 22}, {TUI_UNDERLINE, 4, 24}, {TUI_REVERSE, 7, 27}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if ((has & kinds[i].flag) != (want & kinds[i].flag))
+            parameter(o, "", (want & kinds[i].flag) != 0 ? kinds[i].on : kinds[i].off);
+    }
+}
+
+static struct order change(struct tui_pen from, struct tui_pen to, bool reset)
+{
+    struct order o = {.n = 0};
+    if (reset) {
+        from = (struct tui_pen){-1, -1, 0};
+        if (tui_pen_eq(from, to))
+            return (struct order){"\033[m", 3};
+        parameter(&o, "", 0);
+    }
+    put_attributes(&o, from.attrs, to.attrs);
+    if (from.fg != to.fg)
+        put_colour(&o, to.fg, false);
+    if (from.bg != to.bg)
+        put_colour(&o, to.bg, true);
+    o.s[o.n++] = 'm';
+    return o;
+}
+
+int tui_pen_change(const struct tui_paint_can *can, struct tui_pen from, struct tui_pen to,
+                   char out[TUI_ORDER_MAX])
+{
+    if (tui_pen_eq(from, to))
+        return 0;
+    struct order o = change(from, to, true);
+    bool takes_away = (from.attrs & ~to.attrs) != 0;
+    if (can->separate || !takes_away) {
+        struct order step = change(from, to, false);
+        o = step.n <= o.n ? step : o;
+    }
+    memcpy(out, o.s, (size_t)o.n);
+    return o.n;
+}
+
+/* ---- the cheapest way through a row ---------------------------------------------------- */
 
 enum { PENS = 48, KEPT = 16, NEVER = 0x7fffffff, REPEAT_LEAST = 5, TAB = 8, UNTOLD = 0xff };
 enum step { SKIP, NEXT_TAB, WRITE, REPEAT, CLEAR };
@@ -158,7 +348,7 @@ static int by_tabs(const struct tui_row *r, int x, int z, int *tabs)
     return r->can->tabs && stop < r->w ? *tabs + stop - z : -1;
 }
 
-static void skip(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost)
+static void try_skip(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost)
 {
     int n = k->column[x].same, z = x + n, tabs, way = by_tabs(r, x, z, &tabs);
     int order = order_length(n), stop = x / TAB * TAB + TAB;
@@ -192,7 +382,7 @@ static void write_with(struct tui_row_work *k, const struct tui_row *r, int x, i
     }
 }
 
-static void write(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost)
+static void try_write(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost)
 {
     const struct column *c = &k->column[x];
     for (int i = 0; i < c->looks; i++) {
@@ -219,7 +409,7 @@ static bool may_clear(const struct tui_row_work *k, const struct tui_row *r, int
     return true;
 }
 
-static void clear(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost)
+static void try_clear(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost)
 {
     struct tui_pen want = {k->pen[pen].fg, -1, 0};
     for (int i = 0; i < 2; i++, want.fg = -1) {
@@ -238,11 +428,11 @@ static void go_on(struct tui_row_work *k, const struct tui_row *r, int x, bool c
         int cost = k->stop[(size_t)x * PENS + (size_t)pen].cost;
         if (cost == NEVER)
             continue;
-        skip(k, r, x, pen, cost);
+        try_skip(k, r, x, pen, cost);
         if (k->column[x].looks != 0)
-            write(k, r, x, pen, cost);
+            try_write(k, r, x, pen, cost);
         if (clears)
-            clear(k, r, x, pen, cost);
+            try_clear(k, r, x, pen, cost);
     }
 }
 
@@ -270,8 +460,8 @@ static void put_skip(const struct tui_row *r, int x, int z, struct ms_buf *out)
 }
 
 /* The step that leads to stop s, which stands at column `to` with pen number `pen`. */
-static void tell(const struct tui_row_work *k, const struct tui_row *r, const struct stop *s,
-                 int to, int pen, struct ms_buf *out)
+static void emit_step(const struct tui_row_work *k, const struct tui_row *r, const struct stop *s,
+                      int to, int pen, struct ms_buf *out)
 {
     char order[TUI_ORDER_MAX];
     int n = tui_pen_change(r->can, k->pen[s->pen], k->pen[pen], order);
@@ -306,15 +496,15 @@ static int turn_round(struct tui_row_work *k, int first, int last, int pen)
     }
 }
 
-static void tell_all(struct tui_row_work *k, const struct tui_row *r, int from, int to, int pen,
-                     struct ms_buf *out)
+static void emit_steps(struct tui_row_work *k, const struct tui_row *r, int from, int to, int pen,
+                       struct ms_buf *out)
 {
     int x = from;
     while (x != to) {
         int next = k->stop[(size_t)x * PENS + (size_t)pen].cost;
         x = next / PENS;
         pen = next % PENS;
-        tell(k, r, &k->stop[(size_t)next], x, pen, out);
+        emit_step(k, r, &k->stop[(size_t)next], x, pen, out);
     }
 }
 
@@ -350,6 +540,7 @@ static int find_way(struct tui_row_work *k, const struct tui_row *r, int from)
 bool tui_paint_row(struct tui_row_work **work, const struct tui_row *r, struct tui_pen *pen, int *x,
                    struct ms_buf *out)
 {
+    ms_assert(r->first >= 0 && r->first <= r->last && r->last <= r->w);
     if (!make_room(work, r->w))
         return false;
     struct tui_row_work *k = *work;
@@ -362,7 +553,7 @@ bool tui_paint_row(struct tui_row_work **work, const struct tui_row *r, struct t
         const struct stop *last = &k->stop[(size_t)to * PENS + (size_t)end];
         *x = last->step == CLEAR ? last->from : to;
         *pen = k->pen[end];
-        tell_all(k, r, from, to, turn_round(k, from, to, end), out);
+        emit_steps(k, r, from, to, turn_round(k, from, to, end), out);
     }
     return true;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_pen: how a cell may look on a terminal, and the orders that change colours.
+ * paint_row: the shortest bytes that turn one row of cells into another.
  *
- * Most cells can be written in one way only.  One that is nothing but its colour can be a space on
+ * Most cells can be written in one way only. A cell that is nothing but its colour can be a space on
  * that colour, a space in reverse or a block: which is shortest depends on what stands around it.
  */
-#ifndef VIZ_TUI_PEN_H
-#define VIZ_TUI_PEN_H
+#ifndef VIZ_TUI_PAINT_ROW_H
+#define VIZ_TUI_PAINT_ROW_H
 
-#include "viz/tui_cells.h"
+#include "viz/tui/cells.h"
+
+/* ---- pens: how a cell may look on a terminal, and the orders that change colours -------------- */
 
 struct tui_paint_can {
     int colours;    /* 0: none, 8, or 256 */
@@ -42,5 +44,23 @@ int tui_pen_looks(const struct tui_paint_can *can, const struct tui_cell *c, boo
 /* The shortest order that makes one pen the other; returns its length, 0 when they are the same. */
 int tui_pen_change(const struct tui_paint_can *can, struct tui_pen from, struct tui_pen to,
                    char out[TUI_ORDER_MAX]);
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* The row as it is to be and as it is, the cursor standing at column `first`. */
+struct tui_row {
+    const struct tui_paint_can *can;
+    const struct tui_cell *now, *then;
+    int first, last, w; /* columns [first, last) are looked at: the first and last that differ */
+    bool ascii;
+};
+
+struct tui_row_work; /* memory that is used again */
+
+/* Append the bytes and set the pen and the column of the cursor to where they leave it; false when
+ * out of memory. */
+bool tui_paint_row(struct tui_row_work **work, const struct tui_row *r, struct tui_pen *pen, int *x,
+                   struct ms_buf *out);
+void tui_paint_row_free(struct tui_row_work *work);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_report: tables over the whole run: ranges, collectives, ranks, breakdown.
+ * report_screen: tables over the whole run: ranges, collectives, ranks, breakdown.
  *
  * They come from what the import has added up (names, steps); where that is much it
  * goes on between keys.
  */
 #include "viz/model/sums.h"
 #include "viz/model/tracks.h"
-#include "viz/tui_app.h"
-#include "viz/tui_time.h"
+#include "viz/tui/app.h"
+#include "viz/tui/time_draw.h"
 
 #include "probe/base/clock.h"
+#include "probe/base/csv.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 
@@ -429,7 +430,7 @@ static enum ms_rc export_shares(struct tui_app *a, struct report *r, struct ms_b
         struct share *e = &r->shares.p[i];
         const struct viz_lane *l = &r->tracks.lanes.p[e->lane];
         MS_TRY(measure(r, e, a->reader.tl, err));
-        tui_csv_text(out, l->label);
+        ms_csv_put(out, l->label, MS_CSV_FOREIGN);
         ms_buf_printf(out, ",%" PRId32 ",%.6g,%.6g,%.6g,%.6g\n",
                       mstx_tl_process(a->reader.tl, l->process)->rank, e->part[0], e->part[1],
                       e->part[2], e->part[3]);
@@ -442,9 +443,9 @@ static void export_sum(struct tui_app *a, const struct report *r, const struct v
 {
     const struct mstx_process *p =
         r->view == RANKS ? mstx_tl_process(a->reader.tl, e->process) : NULL;
-    tui_csv_text(out, p != NULL ? p->name : mstx_tl_text(a->reader.tl, e->name));
+    ms_csv_put(out, p != NULL ? p->name : mstx_tl_text(a->reader.tl, e->name), MS_CSV_FOREIGN);
     ms_buf_putc(out, ',');
-    tui_csv_text(out, p != NULL ? p->host : e->domain);
+    ms_csv_put(out, p != NULL ? p->host : e->domain, MS_CSV_FOREIGN);
     ms_buf_printf(out, ",%" PRId32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 "\n",
                   p != NULL ? p->rank : -1, e->count, e->total, e->longest,
                   p != NULL ? p->dropped : 0);
@@ -452,9 +453,9 @@ static void export_sum(struct tui_app *a, const struct report *r, const struct v
 
 static void export_collective(struct tui_app *a, const struct viz_sum *e, struct ms_buf *out)
 {
-    tui_csv_text(out, mstx_tl_text(a->reader.tl, e->name));
+    ms_csv_put(out, mstx_tl_text(a->reader.tl, e->name), MS_CSV_FOREIGN);
     ms_buf_putc(out, ',');
-    tui_csv_text(out, e->op);
+    ms_csv_put(out, e->op, MS_CSV_FOREIGN);
     ms_buf_printf(out,
                   ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
                   ",%" PRId64 ",%" PRId64 "\n",

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_term: ncurses, colours, keys and signals.
+ * term: ncurses, colours, keys and signals.
  *
  * The first signal that asks the program to end becomes a key, so that files of the
  * session are taken away; a second one, like a crash, ends it at once.
  */
-#include "viz/tui_term.h"
+#include "viz/tui/term.h"
 
 #include "probe/base/mem.h"
-#include "viz/tui_paint.h"
+#include "viz/tui/paint.h"
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_term: the terminal, by way of ncurses.
+ * term: the terminal, by way of ncurses.
  *
  * Only cells that changed since they were last shown are handed on, so a key costs
  * the bytes of what it changed.  However the program ends, by a signal or a crash
@@ -9,8 +9,8 @@
 #ifndef VIZ_TUI_TERM_H
 #define VIZ_TUI_TERM_H
 
-#include "viz/tui_cells.h"
-#include "viz/tui_key.h"
+#include "viz/tui/cells.h"
+#include "viz/tui/key.h"
 
 struct tui_term_conf {
     bool mouse, monochrome, ascii;

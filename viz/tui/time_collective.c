@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_time_meet: a collective on all ranks, one below the other.
+ * time_collective: a collective on all ranks, one below the other.
  *
  *     rank 2        first  ░░░░░░░░░░░░████  waits 61.2 us
  *     rank 0   +  20.1 us  ····░░░░░░░░████  waits 41.1 us
  *     rank 1  !+  61.2 us  ············████  the others wait for it
  */
-#include "viz/tui_time_meet.h"
+#include "viz/tui/time_collective.h"
 
 #include "probe/base/human.h"
-#include "viz/model/cluster.h"
+#include "viz/model/collectives.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_time_meet: who came when to a collective, and who waited for whom.
+ * time_collective: who came when to a collective, and who waited for whom.
  */
-#ifndef VIZ_TUI_TIME_MEET_H
-#define VIZ_TUI_TIME_MEET_H
+#ifndef VIZ_TUI_TIME_COLLECTIVE_H
+#define VIZ_TUI_TIME_COLLECTIVE_H
 
-#include "viz/model/cluster.h"
-#include "viz/tui_time.h"
+#include "viz/model/collectives.h"
+#include "viz/tui/time_state.h"
 
 /* A page about the collective that the chosen slice is, or a word why there is none. */
 enum ms_rc tui_time_meet(struct tui_app *a, struct tui_time *t, struct ms_err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_time_draw: lanes, slices and the ruler in cells.
+ * time_draw: lanes, slices and the ruler in cells.
  *
  * A slice of a cell or more is a block in reverse with its name inside; what is
  * shorter adds up to a bar whose height is how busy that cell's time is.  Heights
@@ -8,8 +8,9 @@
  * the quarter these can be sent in reverse too, as the block beside them is.  A gap
  * within one cell is a thin line.
  */
-#include "viz/tui_time.h"
+#include "viz/tui/time_draw.h"
 
+#include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 
@@ -19,36 +20,6 @@
 
 enum { NAME_LEAST = 6, RULER_W = 14 };
 static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.65F, GAP = 0.5F, HALF = 0.3F, NEAR = 1.4F;
-
-/* ---- places ------------------------------------------------------------------------- */
-
-int tui_time_column(const struct tui_time *t, int64_t ns)
-{
-    double share = (double)(ns - t->w.from) / (double)viz_window_length(&t->w);
-    double x = floor(share * (double)t->width);
-    return x < -1 ? -1 : x > t->width ? t->width : (int)x;
-}
-
-int64_t tui_time_at(const struct tui_time *t, int column)
-{
-    double part = (double)viz_window_length(&t->w) / (double)(t->width > 0 ? t->width : 1);
-    return t->w.from + (int64_t)(part * (double)column);
-}
-
-const struct viz_lane *tui_time_lane(const struct tui_time *t)
-{
-    return t->at < t->seen.n ? &t->tracks.lanes.p[t->seen.p[t->at]] : NULL;
-}
-
-int tui_time_rows(const struct tui_time *t, size_t seen)
-{
-    const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[seen]];
-    if (l->kind == VIZ_LANE_PROCESS)
-        return 1;
-    const struct mstx_track *track = mstx_tl_track(t->tl, l->track);
-    bool flat = track->kind == MSTX_TRACK_COUNTER || track->kind == MSTX_TRACK_MEMORY;
-    return flat || track->rows < 1 ? 1 : track->rows > TUI_DEPTHS ? TUI_DEPTHS : (int)track->rows;
-}
 
 /* ---- kinds of slices ------------------------------------------------------------------ */
 
@@ -398,6 +369,80 @@ static enum ms_rc draw_lanes(struct tui_app *a, struct tui_time *t, int y, int l
     }
     ms_free(part);
     return rc;
+}
+
+/* ---- the whole run in one row ---------------------------------------------------------- */
+
+/* A run may have thousands of tracks, so the row is filled between keys, process by process. */
+static bool begin_map(struct tui_time *t)
+{
+    size_t n = (size_t)t->width;
+    if (!ms_vec_reserve(&t->map, n))
+        return false;
+    memset(t->map.p, 0, n * sizeof *t->map.p);
+    t->map.n = n;
+    t->map_w = t->width;
+    t->mapped = 0;
+    return true;
+}
+
+static enum ms_rc add_process(struct tui_time *t, size_t lane, struct ms_err *err)
+{
+    struct viz_busy *part = ms_calloc(t->map.n, sizeof *part);
+    if (part == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc =
+        viz_tracks_busy(&t->tracks, t->tl, lane, t->w.first, t->w.last + 1, part, t->map.n, err);
+    for (size_t i = 0; rc == MS_OK && i < t->map.n; i++)
+        t->map.p[i].share += part[i].share;
+    ms_free(part);
+    return rc;
+}
+
+enum ms_rc tui_time_map_work(struct tui_time *t, bool *more, struct ms_err *err)
+{
+    int64_t end = ms_clock_ns() + TUI_WORK_NS;
+    if (t->width < 1 || (t->map_w != t->width && !begin_map(t)))
+        return MS_OK;
+    for (; t->mapped < t->tracks.lanes.n && ms_clock_ns() < end; t->mapped++) {
+        if (t->tracks.lanes.p[t->mapped].kind == VIZ_LANE_PROCESS)
+            MS_TRY(add_process(t, t->mapped, err));
+    }
+    *more = *more || t->mapped < t->tracks.lanes.n;
+    return MS_OK;
+}
+
+/* Column of a time in the map. */
+static int place_of(const struct tui_time *t, int64_t ns)
+{
+    double share = (double)(ns - t->w.first) / (double)(t->w.last - t->w.first + 1);
+    int x = (int)(share * t->map_w);
+    return x < 0 ? 0 : x >= t->map_w ? t->map_w - 1 : x;
+}
+
+/* Processes are busy in different measure: the busiest column is full. */
+void tui_time_draw_map(struct tui_app *a, struct tui_time *t, int y)
+{
+    float most = 0;
+    tui_puts(&a->cells, y, 1, t->label_w - 2, TUI_DIM, "whole run");
+    if (t->map_w != t->width || t->mapped < t->tracks.lanes.n)
+        return; /* not measured yet */
+    for (size_t i = 0; i < t->map.n; i++)
+        most = t->map.p[i].share > most ? t->map.p[i].share : most;
+    for (size_t i = 0; i < t->map.n && most > 0; i++) {
+        int level = (int)(t->map.p[i].share / most * 8 + 0.5F);
+        if (t->map.p[i].share > 0)
+            tui_char(&a->cells, y, t->label_w + (int)i, TUI_DIM,
+                     (uint32_t)(0x2580 + (level > 0 ? level : 1)));
+    }
+    int from = place_of(t, t->w.from), to = place_of(t, t->w.to);
+    for (int i = from; i <= to; i++) {
+        struct tui_cell *c = tui_at(&a->cells, y, t->label_w + i);
+        if (c != NULL)
+            c->token = TUI_ACCENT;
+        if (c != NULL && c->ch == ' ')
+            c->ch = a->cells.ascii ? '_' : 0x2581;
+    }
 }
 
 /* ---- ruler, steps, cursor, selection ----------------------------------------------------- */

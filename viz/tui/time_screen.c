@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_time: the timeline screen: windows, cursors, slices and what keys do.
+ * time_screen: the timeline screen: windows, cursors, slices and what keys do.
  */
-#include "viz/tui_time.h"
-#include "viz/tui_time_meet.h"
+#include "viz/tui/app.h"
+#include "viz/tui/time_collective.h"
+#include "viz/tui/time_draw.h"
 
 #include "probe/base/clock.h"
+#include "probe/base/csv.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 
@@ -350,9 +352,9 @@ static enum ms_rc export_time(struct tui_app *a, void *self, struct ms_buf *out,
     ms_buf_puts(out, "domain,name,count,total_ns,mean_ns,p50_ns,p99_ns,max_ns,share\n");
     for (size_t i = 0; i < rows.n; i++) {
         const struct mstx_name_row *n = &rows.p[i];
-        tui_csv_text(out, n->domain);
+        ms_csv_put(out, n->domain, MS_CSV_FOREIGN);
         ms_buf_putc(out, ',');
-        tui_csv_text(out, n->name);
+        ms_csv_put(out, n->name, MS_CSV_FOREIGN);
         ms_buf_printf(
             out, ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.6g\n",
             n->events, n->total_ns, n->mean_ns, n->p50_ns, n->p99_ns, n->max_ns, n->share);

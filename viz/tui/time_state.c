@@ -1,13 +1,55 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_time_steps: steps of the process under the cursor, asked for one by one.
- *
- * A process may have millions of steps, so none are kept: the database has them in
- * the order of time.
+ * time_state: window, cursor and steps of the timeline screen.
  */
-#include "viz/tui_time.h"
+#include "viz/tui/time_state.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/store.h"
+
+#include <math.h>
+
+enum { MAP_FROM = 16 }; /* rows of the screen from which on there is room for the map */
+
+int tui_time_top(const struct tui_app *a)
+{
+    return a->cells.h >= MAP_FROM ? 4 : 3;
+}
+
+int tui_time_column(const struct tui_time *t, int64_t ns)
+{
+    ms_assert(t->w.from < t->w.to);
+    double share = (double)(ns - t->w.from) / (double)viz_window_length(&t->w);
+    double x = floor(share * (double)t->width);
+    return x < -1 ? -1 : x > t->width ? t->width : (int)x;
+}
+
+int64_t tui_time_at(const struct tui_time *t, int column)
+{
+    double part = (double)viz_window_length(&t->w) / (double)(t->width > 0 ? t->width : 1);
+    return t->w.from + (int64_t)(part * (double)column);
+}
+
+const struct viz_lane *tui_time_lane(const struct tui_time *t)
+{
+    return t->at < t->seen.n ? &t->tracks.lanes.p[t->seen.p[t->at]] : NULL;
+}
+
+int tui_time_rows(const struct tui_time *t, size_t seen)
+{
+    ms_assert(seen < t->seen.n);
+    const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[seen]];
+    if (l->kind == VIZ_LANE_PROCESS)
+        return 1;
+    const struct mstx_track *track = mstx_tl_track(t->tl, l->track);
+    bool flat = track->kind == MSTX_TRACK_COUNTER || track->kind == MSTX_TRACK_MEMORY;
+    return flat || track->rows < 1 ? 1 : track->rows > TUI_DEPTHS ? TUI_DEPTHS : (int)track->rows;
+}
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+/* Steps of the process under the cursor. A process may have millions of steps, so none are kept:
+ * the database returns them in the order of time. */
 
 /* A number may return, as where each epoch counts from 0; a start does not. */
 #define STEP "SELECT number, start_ns, end_ns FROM steps WHERE process = ?1"
@@ -15,20 +57,21 @@ static const char of_number[] = STEP " AND number = ?2 ORDER BY start_ns LIMIT 1
 static const char at_or_behind[] = STEP " AND start_ns >= ?2 ORDER BY start_ns LIMIT 1";
 static const char before[] = STEP " AND start_ns < ?2 ORDER BY start_ns DESC LIMIT 1";
 
-struct asked { /* a statement that gives one step */
+struct step_query { /* a statement that returns one step */
     struct ms_stmt *st;
     int64_t process;
 };
 
-static enum ms_rc begin(struct tui_time *t, struct asked *q, const char *sql, struct ms_err *err)
+static enum ms_rc prepare_step(struct tui_time *t, struct step_query *q, const char *sql,
+                               struct ms_err *err)
 {
     const struct viz_lane *l = tui_time_lane(t);
     q->process = l != NULL ? (int64_t)l->process + 1 : 0;
     return ms_store_prepare(mstx_tl_store(t->tl), &q->st, sql, err);
 }
 
-static enum ms_rc ask(const struct asked *q, int64_t value, struct mstx_step *s, bool *found,
-                      struct ms_err *err)
+static enum ms_rc read_step(const struct step_query *q, int64_t value, struct mstx_step *s,
+                            bool *found, struct ms_err *err)
 {
     ms_stmt_i64(q->st, 1, q->process);
     ms_stmt_i64(q->st, 2, value);
@@ -42,12 +85,12 @@ static enum ms_rc ask(const struct asked *q, int64_t value, struct mstx_step *s,
     return MS_OK;
 }
 
-static enum ms_rc ask_once(struct tui_time *t, const char *sql, int64_t value, struct mstx_step *s,
-                           bool *found, struct ms_err *err)
+static enum ms_rc read_one_step(struct tui_time *t, const char *sql, int64_t value,
+                                struct mstx_step *s, bool *found, struct ms_err *err)
 {
-    struct asked q;
-    MS_TRY(begin(t, &q, sql, err));
-    enum ms_rc rc = ask(&q, value, s, found, err);
+    struct step_query q;
+    MS_TRY(prepare_step(t, &q, sql, err));
+    enum ms_rc rc = read_step(&q, value, s, found, err);
     ms_stmt_free(q.st);
     return rc;
 }
@@ -55,27 +98,28 @@ static enum ms_rc ask_once(struct tui_time *t, const char *sql, int64_t value, s
 enum ms_rc tui_time_step_at(struct tui_time *t, int64_t number, struct mstx_step *s, bool *found,
                             struct ms_err *err)
 {
-    return ask_once(t, of_number, number, s, found, err);
+    return read_one_step(t, of_number, number, s, found, err);
 }
 
 enum ms_rc tui_time_step_next(struct tui_time *t, bool back, struct mstx_step *s, bool *found,
                               struct ms_err *err)
 {
-    return ask_once(t, back ? before : at_or_behind, back ? t->time : t->time + 1, s, found, err);
+    return read_one_step(t, back ? before : at_or_behind, back ? t->time : t->time + 1, s, found,
+                         err);
 }
 
 enum ms_rc tui_time_steps(struct tui_time *t, struct ms_err *err)
 {
     size_t most = (size_t)t->width / TUI_STEP_LEAST + 1;
     struct mstx_step s;
-    struct asked q;
+    struct step_query q;
     int64_t from = t->w.from;
     bool found = true;
     t->steps.n = 0;
-    MS_TRY(begin(t, &q, at_or_behind, err));
+    MS_TRY(prepare_step(t, &q, at_or_behind, err));
     enum ms_rc rc = MS_OK;
     while (rc == MS_OK && found && t->steps.n < most) {
-        rc = ask(&q, from, &s, &found, err);
+        rc = read_step(&q, from, &s, &found, err);
         struct mstx_step *slot =
             rc == MS_OK && found && s.start_ns < t->w.to ? ms_vec_push(&t->steps) : NULL;
         if (slot == NULL)

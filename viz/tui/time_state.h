@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_time: state of the timeline screen.  Only viz/tui_time*.c include this.
+ * time_state: window, cursor and steps of the timeline screen; the files time_* share them.
  *
  * A lane takes one row for each depth of its slices, up to TUI_DEPTHS.  Time is the
  * window's; the cursor is a lane and a time, and a selection reaches from `mark` to
  * the cursor.
  */
-#ifndef VIZ_TUI_TIME_H
-#define VIZ_TUI_TIME_H
+#ifndef VIZ_TUI_TIME_STATE_H
+#define VIZ_TUI_TIME_STATE_H
 
 #include "viz/model/tracks.h"
 #include "viz/model/window.h"
-#include "viz/tui_app.h"
+#include "viz/tui/app.h"
 
-#include "mstx/tl_report.h"
+#include "mstx/conclude/name_totals.h"
+#include "mstx/conclude/steps.h"
 
 enum { TUI_DEPTHS = 4, TUI_UNDO = 32, TUI_LABEL_W = 24, TUI_STEP_LEAST = 6 };
 
@@ -58,12 +59,7 @@ enum ms_rc tui_time_step_next(struct tui_time *t, bool back, struct mstx_step *s
                               struct ms_err *err);
 int tui_time_rows(const struct tui_time *t, size_t lane);
 const struct viz_lane *tui_time_lane(const struct tui_time *t);
-enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool stream);
-/* The row above the ruler; a lane more is added to it at each call of map_work. */
-void tui_time_draw_map(struct tui_app *a, struct tui_time *t, int y);
-enum ms_rc tui_time_map_work(struct tui_time *t, bool *more, struct ms_err *err);
 /* Rows above the lanes: the map, where there is room for it, ruler and cursor. */
 int tui_time_top(const struct tui_app *a);
-enum ms_rc tui_time_draw(struct tui_app *a, void *self, struct ms_err *err);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_tree_draw: rows of the graph, one side or both abreast.
+ * tree_draw: rows of the graph, one side or both abreast.
  *
  *     ▾ E layers.7                 2E 1W  3.1%│ ▾ layers.7
  *
  * Fold mark, letter of the state, name, what is wrong below, the worst figure.
  */
-#include "viz/tui_tree.h"
+#include "viz/tui/tree_draw.h"
 
 #include "viz/model/node_name.h"
 

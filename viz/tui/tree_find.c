@@ -1,30 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_tree_find: searching and filtering in the graph.
+ * tree_find: searching and filtering in the graph.
  *
  * Hits are asked for a page at a time, in their node_order, which is the order in
  * which n and N visit them.  Sorting needs all, up to a limit that it tells.
  */
-#include "viz/tui_tree.h"
+#include "viz/tui/tree_find.h"
 
 #include "probe/base/clock.h"
 
 #include <stdlib.h>
 
 enum { PAGE = 64, SORT_MOST = 20000 };
-
-void tui_tree_search_end(struct tui_tree *t)
-{
-    viz_terms_free(t->terms);
-    graph_page_free(&t->found);
-    t->terms = NULL;
-    t->found = (struct graph_page){.more = false};
-    t->more = t->listing = false;
-    t->reached = -1;
-    t->list_at = t->list_top = t->want = 0;
-    t->seek.on = false;
-    t->order = TUI_BY_ORDER;
-}
 
 static bool keep(struct graph_page *to, const struct graph_row *r)
 {

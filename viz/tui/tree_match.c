@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_tree_match: nodes that are matched by hand, and taken apart.
+ * tree_match: nodes that are matched by hand, and taken apart.
  *
  * A node of one side is tagged, the other is the one under the cursor.
  */
-#include "viz/tui_tree.h"
+#include "viz/tui/tree_match.h"
+
+#include "compare/graph/view/graph_edit.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,75 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_tree: the graph screen: where the cursor is and what keys do.
+ * tree_screen: the graph screen: where the cursor is and what keys do.
  */
-#include "viz/tui_tree.h"
+#include "viz/tui/app.h"
+#include "viz/tui/tree_draw.h"
+#include "viz/tui/tree_find.h"
+#include "viz/tui/tree_match.h"
 
+#include "probe/base/clock.h"
+#include "probe/base/csv.h"
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- the node under the cursor ------------------------------------------------------- */
-
-const struct viz_row *tui_tree_row(const struct tui_tree *t)
-{
-    const struct viz_row *r = t->at < t->rows.rows.n ? &t->rows.rows.p[t->at] : NULL;
-    return r != NULL && r->kind != VIZ_ROW_MORE ? r : NULL;
-}
-
-const struct graph_row *tui_tree_node(const struct tui_tree *t)
-{
-    const struct viz_row *r = tui_tree_row(t);
-    if (r == NULL)
-        return NULL;
-    const struct graph_row *n = t->golden ? &r->pair.golden : &r->pair.target;
-    return n->name.n != 0 ? n : NULL;
-}
-
-enum ms_rc tui_tree_need_node(const struct tui_tree *t, const struct graph_row **n,
-                              struct ms_err *err)
-{
-    *n = tui_tree_node(t);
-    return *n != NULL ? MS_OK
-                      : ms_fail(err, MS_E_NOTFOUND, "there is no node on this side of the row");
-}
+enum { UNFOLD_MOST = 100000 };
 
 /* ---- opening ----------------------------------------------------------------------- */
-
-void tui_tree_forget(struct tui_tree *t)
-{
-    memset(t->figure, 0, sizeof t->figure);
-    t->matrix_of = MS_STR_NONE;
-    t->matrix.rows.n = 0;
-}
-
-static bool lists(const int64_t *p, size_t n, int64_t v)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (p[i] == v)
-            return true;
-    }
-    return false;
-}
-
-enum ms_rc tui_tree_show(struct tui_tree *t, int64_t step, int64_t rank, struct ms_err *err)
-{
-    struct viz_outline fresh;
-    if (!lists(t->about->steps.p, t->about->steps.n, step))
-        return ms_fail(err, MS_E_NOTFOUND, "step %" PRId64 " is not in this graph", step);
-    if (!lists(t->about->ranks.p, t->about->ranks.n, rank))
-        return ms_fail(err, MS_E_NOTFOUND, "rank %" PRId64 " is not in this graph", rank);
-    MS_TRY(viz_outline_open(&fresh, t->v, step, rank, err));
-    viz_outline_close(&t->rows);
-    t->rows = fresh;
-    t->step = step;
-    t->rank = rank;
-    t->at = t->top = 0;
-    MS_TRY(tui_tree_resort(t, err));
-    tui_tree_forget(t);
-    tui_tree_search_end(t);
-    return MS_OK;
-}
 
 static void close_tree(void *self)
 {
@@ -104,21 +51,6 @@ static void *open_tree(struct tui_app *a, struct ms_err *err)
 
 /* ---- sorting ----------------------------------------------------------------------- */
 
-static bool is_sorted(const struct tui_tree *t)
-{
-    return t->sort != VIZ_SORT_ORDER || t->upside_down;
-}
-
-enum ms_rc tui_tree_unsort(struct tui_tree *t, struct ms_err *err)
-{
-    return is_sorted(t) ? viz_arrange_back(&t->rows, &t->at, err) : MS_OK;
-}
-
-enum ms_rc tui_tree_resort(struct tui_tree *t, struct ms_err *err)
-{
-    return is_sorted(t) ? viz_arrange(&t->rows, t->sort, t->upside_down, &t->at, err) : MS_OK;
-}
-
 static enum ms_rc sort_rows(struct tui_app *a, struct tui_tree *t, int key, struct ms_err *err)
 {
     static const char *const names[VIZ_SORTS] = {"order", "state", "number of errors", "name"};
@@ -133,19 +65,8 @@ static enum ms_rc sort_rows(struct tui_app *a, struct tui_tree *t, int key, stru
 
 /* ---- going to nodes ------------------------------------------------------------------ */
 
-enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, struct ms_err *err)
-{
-    MS_TRY(tui_tree_unsort(t, err));
-    enum ms_rc rc = viz_outline_reveal(&t->rows, golden, name, &t->at, err);
-    MS_TRY(tui_tree_resort(t, rc == MS_OK ? err : NULL));
-    MS_TRY(rc);
-    t->golden = golden;
-    if (t->layout == TUI_MATRIX)
-        t->layout = TUI_SPLIT;
-    return MS_OK;
-}
-
-static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, struct ms_err *err)
+static enum ms_rc go_to_place(struct tui_app *a, void *self, const struct viz_place *p,
+                              struct ms_err *err)
 {
     struct tui_tree *t = self;
     (void)a;
@@ -173,34 +94,6 @@ static enum ms_rc next_in(struct tui_app *a, struct tui_tree *t, unsigned want, 
     return rc;
 }
 
-/* A module ends behind all that is in it, but stands before it: from there the first node within
- * comes next. */
-enum ms_rc tui_tree_before(struct tui_tree *t, bool golden, int64_t *order, struct ms_err *err)
-{
-    struct graph_page page = {.more = false};
-    const struct viz_row *r = tui_tree_row(t);
-    const struct graph_row *n = r == NULL ? NULL : golden ? &r->pair.golden : &r->pair.target;
-    enum ms_rc rc = MS_OK;
-    *order = n != NULL && n->name.n != 0 ? n->order : -1;
-    bool within = *order >= 0 && n->has_children;
-    struct ms_str name = within ? n->name : MS_STR_NONE;
-    struct ms_buf parent = {.max = 1 << 20};
-    while (rc == MS_OK && within) {
-        ms_buf_clear(&parent);
-        ms_buf_str(&parent, name);
-        rc = graph_view_children(t->v, tui_tree_spot(t, golden), ms_buf_slice(&parent), -1, -1, 1,
-                                 &page, err);
-        if (rc != MS_OK || page.rows.n == 0)
-            break;
-        name = page.rows.p[0].name;
-        within = page.rows.p[0].has_children;
-        *order = page.rows.p[0].order - 1;
-    }
-    ms_buf_free(&parent);
-    graph_page_free(&page);
-    return rc;
-}
-
 static enum ms_rc next_error(struct tui_app *a, struct tui_tree *t, bool back, struct ms_err *err)
 {
     int64_t from;
@@ -213,24 +106,6 @@ static enum ms_rc next_error(struct tui_app *a, struct tui_tree *t, bool back, s
     return next_in(a, t, want, from, back, "error", err);
 }
 
-static bool is_suspect(const struct tui_tree *t, const struct viz_finding *f)
-{
-    return f->place.screen == VIZ_GRAPH && f->place.node.n != 0 && f->place.rank == t->rank &&
-           f->place.step == t->step;
-}
-
-const struct viz_finding *tui_tree_suspect(const struct tui_tree *t, bool golden,
-                                           struct ms_str name)
-{
-    for (size_t i = 0; i < t->findings->list.n && t->about->dual; i++) {
-        const struct viz_finding *f = &t->findings->list.p[i];
-        bool role = !ms_str_eq(f->kind, MS_STR("divergence"));
-        if (role && is_suspect(t, f) && f->place.golden == golden && ms_str_eq(f->place.node, name))
-            return f;
-    }
-    return NULL;
-}
-
 /* The node that the first suspect names; from there the next one, and round.  Without suspects the
  * first error in order of calls. */
 static enum ms_rc first_divergence(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
@@ -240,7 +115,7 @@ static enum ms_rc first_divergence(struct tui_app *a, struct tui_tree *t, struct
     bool passed = false;
     for (size_t i = 0; i < a->findings.list.n && to == NULL; i++) {
         const struct viz_finding *f = &a->findings.list.p[i];
-        if (!is_suspect(t, f))
+        if (!tui_tree_is_suspect(t, f))
             continue;
         first = first != NULL ? first : f;
         bool at = here != NULL && ms_str_eq(here->name, f->place.node);
@@ -285,6 +160,86 @@ static enum ms_rc turn_rank(struct tui_tree *t, int by, bool steps, struct ms_er
         (void)tui_tree_reveal(t, golden, ms_buf_slice(&name), NULL);
     ms_buf_free(&name);
     return rc;
+}
+
+/* ---- folding ------------------------------------------------------------------------- */
+
+static enum ms_rc fold_children(struct tui_tree *t)
+{
+    uint16_t depth = t->at < t->rows.rows.n ? t->rows.rows.p[t->at].depth : 0;
+    for (size_t i = t->at + 1; i < t->rows.rows.n && t->rows.rows.p[i].depth > depth; i++)
+        viz_outline_fold(&t->rows, i);
+    return MS_OK;
+}
+
+/* All below the row (e: its children alone) is unfolded in slices of time: there may be very much. */
+static void begin_unfolding(struct tui_tree *t, bool children)
+{
+    t->unfold.on = true;
+    t->unfold.children = children;
+    t->unfold.at = t->unfold.begin = t->at;
+    t->unfold.depth = t->rows.rows.p[t->at].depth;
+}
+
+static bool is_below(const struct tui_tree *t, size_t i)
+{
+    return i < t->rows.rows.n &&
+           (i == t->unfold.begin || t->rows.rows.p[i].depth > t->unfold.depth);
+}
+
+static enum ms_rc continue_unfolding(struct tui_app *a, struct tui_tree *t, bool *more,
+                                     struct ms_err *err)
+{
+    int64_t end = ms_clock_ns() + TUI_WORK_NS;
+    size_t i = t->unfold.at;
+    for (; is_below(t, i) && t->rows.rows.n < UNFOLD_MOST && ms_clock_ns() < end; i++) {
+        int deep = t->rows.rows.p[i].depth - t->unfold.depth;
+        if (t->rows.rows.p[i].kind == VIZ_ROW_NODE && (deep <= 1 || !t->unfold.children))
+            MS_TRY(viz_outline_unfold(&t->rows, i, err));
+    }
+    t->unfold.at = i;
+    *more = t->unfold.on = is_below(t, i) && t->rows.rows.n < UNFOLD_MOST;
+    if (*more)
+        tui_say(a, "unfolding, %zu rows; any key stops it", t->rows.rows.n);
+    else if (t->rows.rows.n >= UNFOLD_MOST)
+        tui_say(a, "stopped at %zu rows", t->rows.rows.n);
+    else
+        a->message[0] = '\0';
+    return MS_OK;
+}
+
+static enum ms_rc fold_key(struct tui_tree *t, int key, bool *taken, struct ms_err *err)
+{
+    const struct viz_row *r = t->at < t->rows.rows.n ? &t->rows.rows.p[t->at] : NULL;
+    *taken = true;
+    if (r == NULL) {
+        *taken = false;
+    } else if (key == TUI_KEY_ENTER || key == 'l' || key == TUI_KEY_RIGHT) {
+        if (r->open && key == TUI_KEY_ENTER)
+            viz_outline_fold(&t->rows, t->at);
+        else
+            return viz_outline_unfold(&t->rows, t->at, err);
+    } else if (key == 'h' || key == TUI_KEY_LEFT) {
+        if (r->open)
+            viz_outline_fold(&t->rows, t->at);
+        else
+            t->at = viz_outline_parent(&t->rows, t->at);
+    } else if (key == 'c') {
+        return fold_children(t);
+    } else if (key == 'C') {
+        viz_outline_fold(&t->rows, t->at);
+    } else if (key == 'e') {
+        begin_unfolding(t, true);
+    } else if (key == 'E') {
+        begin_unfolding(t, false);
+    } else if (key == 'u') {
+        t->at = viz_outline_parent(&t->rows, t->at);
+    } else if (key == 'J' || key == 'K') {
+        t->at = viz_outline_sibling(&t->rows, t->at, key == 'J' ? 1 : -1);
+    } else {
+        *taken = false;
+    }
+    return MS_OK;
 }
 
 /* ---- pages over one node --------------------------------------------------------------- */
@@ -480,7 +435,7 @@ static enum ms_rc tree_key(struct tui_app *a, void *self, int key, bool *taken, 
         return MS_OK;
     } else {
         MS_TRY(tui_tree_unsort(t, err));
-        enum ms_rc rc = tui_tree_fold_key(t, key, taken, err);
+        enum ms_rc rc = fold_key(t, key, taken, err);
         MS_TRY(tui_tree_resort(t, rc == MS_OK ? err : NULL));
         if (rc != MS_OK || *taken)
             return rc;
@@ -511,29 +466,29 @@ static enum ms_rc tree_line(struct tui_app *a, void *self, char kind, struct ms_
 }
 
 /* Searches come by surprise: names are made ready for them while nothing else is to do. */
-static enum ms_rc ahead(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+static enum ms_rc prepare_names(struct tui_app *a, void *self, bool *more, struct ms_err *err)
 {
     struct tui_tree *t = self;
     (void)a;
     return graph_view_ahead(t->v, tui_tree_spot(t, t->golden), more, err);
 }
 
-static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+static enum ms_rc continue_work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
 {
     struct tui_tree *t = self;
     if (!t->unfold.on)
         MS_TRY(tui_tree_search_work(a, t, more, err));
     if (!t->unfold.on && !*more)
-        return ahead(a, t, more, err);
+        return prepare_names(a, t, more, err);
     if (!t->unfold.on)
         return MS_OK;
     MS_TRY(tui_tree_unsort(t, err));
-    enum ms_rc rc = tui_tree_fold_work(a, t, more, err);
+    enum ms_rc rc = continue_unfolding(a, t, more, err);
     MS_TRY(tui_tree_resort(t, rc == MS_OK ? err : NULL));
     return rc;
 }
 
-static bool click(struct tui_app *a, void *self, int y, int x, bool drag)
+static bool choose_row(struct tui_app *a, void *self, int y, int x, bool drag)
 {
     struct tui_tree *t = self;
     (void)drag;
@@ -558,18 +513,18 @@ static enum ms_rc export_tree(struct tui_app *a, void *self, struct ms_buf *out,
         if (r->kind == VIZ_ROW_MORE)
             continue;
         ms_buf_printf(out, "%u,%c,", r->depth, tui_state_letter(&r->pair.target));
-        tui_csv_text(out, r->pair.target.name);
+        ms_csv_put(out, r->pair.target.name, MS_CSV_FOREIGN);
         ms_buf_putc(out, ',');
-        tui_csv_text(out, r->pair.golden.name);
+        ms_csv_put(out, r->pair.golden.name, MS_CSV_FOREIGN);
         ms_buf_printf(out, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", b->error,
                       b->warning, b->unmatched, b->overflow);
     }
     for (size_t i = 0; t->listing && i < t->found.rows.n; i++) {
         const struct graph_row *r = &t->found.rows.p[i];
         ms_buf_printf(out, ",%c,", tui_state_letter(r));
-        tui_csv_text(out, t->golden ? r->partner : r->name);
+        ms_csv_put(out, t->golden ? r->partner : r->name, MS_CSV_FOREIGN);
         ms_buf_putc(out, ',');
-        tui_csv_text(out, t->golden ? r->name : r->partner);
+        ms_csv_put(out, t->golden ? r->name : r->partner, MS_CSV_FOREIGN);
         ms_buf_puts(out, ",,,,\n");
     }
     return MS_OK;
@@ -584,7 +539,7 @@ static const struct tui_hint hints[] = {
     {"/", "search as you type", "search"},
     {"}", "next error", "next error"},
     {"{", "previous error", NULL},
-    {"F", "first divergence or suspect; again: the next suspect", "first"},
+    {"F", "suspect 1; again: the next suspect", "suspect"},
     {"m", "to the matched node", "match"},
     {"c e / C E", "fold, unfold children / all below", NULL},
     {"u J K", "parent, next and previous sibling", NULL},
@@ -621,10 +576,10 @@ const struct tui_screen tui_tree_screen = {
     .draw = tui_tree_draw,
     .where = tui_tree_where,
     .key = tree_key,
-    .go = go,
-    .work = work,
-    .ahead = ahead,
-    .click = click,
+    .go = go_to_place,
+    .work = continue_work,
+    .ahead = prepare_names,
+    .click = choose_row,
     .export = export_tree,
     .line = tree_line,
 };

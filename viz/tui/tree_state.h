@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_tree: state of the tree screen.  Only viz/tui_tree*.c include this.
+ * tree_state: rows, cursor and search of the graph screen; the files tree_* share them.
  */
-#ifndef VIZ_TUI_TREE_H
-#define VIZ_TUI_TREE_H
+#ifndef VIZ_TUI_TREE_STATE_H
+#define VIZ_TUI_TREE_STATE_H
 
 #include "viz/model/arrange.h"
 #include "viz/model/outline.h"
 #include "viz/model/terms.h"
-#include "viz/tui_app.h"
-#include "viz/tui_node.h"
+#include "viz/tui/app.h"
+#include "viz/tui/node_detail.h"
 
 enum tui_layout { TUI_SPLIT, TUI_SINGLE, TUI_MATRIX, TUI_LAYOUTS };
 enum tui_order { TUI_BY_ORDER, TUI_BY_STATE, TUI_BY_NAME, TUI_ORDERS };
@@ -75,42 +75,20 @@ enum ms_rc tui_tree_show(struct tui_tree *t, int64_t step, int64_t rank, struct 
 enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, struct ms_err *err);
 /* Where a search forward from the cursor begins in node_order. */
 enum ms_rc tui_tree_before(struct tui_tree *t, bool golden, int64_t *order, struct ms_err *err);
+/* A finding that names a node of this step and rank. */
+bool tui_tree_is_suspect(const struct tui_tree *t, const struct viz_finding *f);
 /* What the findings say of a node of this step and rank, or NULL. */
 const struct viz_finding *tui_tree_suspect(const struct tui_tree *t, bool golden,
                                            struct ms_str name);
-/* Rows of the screen that show nodes, and the side that a column belongs to. */
-int tui_tree_rows(const struct tui_tree *t, const struct tui_cells *g);
-bool tui_tree_is_golden(const struct tui_tree *t, const struct tui_cells *g, int x);
-void tui_tree_where(const struct tui_app *a, const void *self, char text[TUI_WHERE_MAX]);
-enum ms_rc tui_tree_draw(struct tui_app *a, void *self, struct ms_err *err);
-
-/* Terms: as typed, and n or N afterwards; and the list of what was found. */
-enum ms_rc tui_tree_search(struct tui_tree *t, struct ms_str text, bool list, struct ms_err *err);
-enum ms_rc tui_tree_hit(struct tui_tree *t, bool back, struct ms_err *err);
-/* Go on with what a search has begun; *more: it has not come to its end. */
-enum ms_rc tui_tree_search_work(struct tui_app *a, struct tui_tree *t, bool *more,
-                                struct ms_err *err);
-enum ms_rc tui_tree_list_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
-                             struct ms_err *err);
-void tui_tree_search_end(struct tui_tree *t);
-
 /* Rows as they were read, for what changes them, and sorted again. */
 enum ms_rc tui_tree_unsort(struct tui_tree *t, struct ms_err *err);
 enum ms_rc tui_tree_resort(struct tui_tree *t, struct ms_err *err);
-/* Folding; *taken false: another key. */
-enum ms_rc tui_tree_fold_key(struct tui_tree *t, int key, bool *taken, struct ms_err *err);
-enum ms_rc tui_tree_fold_work(struct tui_app *a, struct tui_tree *t, bool *more,
-                              struct ms_err *err);
-
-/* Matching by hand: Space, U, M, B and Z. */
-enum ms_rc tui_tree_match_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
-                              struct ms_err *err);
-/* The commands that keep matches in a file beside the graph, and take them from one. */
-enum ms_rc tui_tree_save_matches(struct tui_app *a, const char *text, struct ms_err *err);
-enum ms_rc tui_tree_apply_matches(struct tui_app *a, const char *path, struct ms_err *err);
 /* What was read of single nodes may have changed. */
 void tui_tree_forget(struct tui_tree *t);
 enum ms_rc tui_tree_need_node(const struct tui_tree *t, const struct graph_row **n,
                               struct ms_err *err);
+
+/* Ends the search and its list. */
+void tui_tree_search_end(struct tui_tree *t);
 
 #endif

@@ -1,41 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * tui_app: the frame, and which part of it a key is for.
+ * viewer: opens the screens and sends each key to the part of the viewer that it is for.
  */
-#include "viz/tui_app.h"
+#include "viz/tui/viewer.h"
 
-#include "probe/base/mem.h"
+#include "viz/tui/command.h"
 
-#include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-
-const struct tui_screen *const tui_screens[TUI_SCREENS] = {
+static const struct tui_screen *const screens[TUI_SCREENS] = {
     &tui_findings_screen, &tui_tree_screen, &tui_time_screen, &tui_report_screen, &tui_live_screen};
-
-void tui_say(struct tui_app *a, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(a->message, sizeof a->message, fmt, ap);
-    va_end(ap);
-    a->bad = false;
-}
-
-void tui_copy(struct tui_app *a, struct ms_str s)
-{
-    ms_buf_clear(&a->copied);
-    ms_buf_str(&a->copied, s);
-}
 
 /* ---- opening ----------------------------------------------------------------------- */
 
 enum ms_rc tui_app_open(struct tui_app *a, struct viz_session *s, const char *live, bool ascii,
                         struct ms_err *err)
 {
-    *a = (struct tui_app){.session = s, .live = live, .cells.ascii = ascii, .copied.max = 1 << 16};
+    *a = (struct tui_app){.screens = screens,
+                          .session = s,
+                          .live = live,
+                          .cells.ascii = ascii,
+                          .copied.max = 1 << 16};
     MS_TRY(viz_reader_open(&a->reader, s, err));
-    enum ms_rc rc = viz_findings_read(&a->findings, &a->reader, err);
+    enum ms_rc rc = viz_findings_read(&a->findings, &a->reader, VIZ_ENGLISH, err);
     if (rc == MS_OK)
         rc = tui_go(a, live != NULL ? TUI_LIVE : TUI_FINDINGS, NULL, err);
     if (rc != MS_OK)
@@ -47,7 +32,7 @@ static void close_screens(struct tui_app *a)
 {
     for (int i = 0; i < TUI_SCREENS; i++) {
         if (a->state[i] != NULL)
-            tui_screens[i]->close(a->state[i]);
+            a->screens[i]->close(a->state[i]);
         a->state[i] = NULL;
     }
 }
@@ -62,219 +47,7 @@ void tui_app_close(struct tui_app *a)
     ms_buf_free(&a->copied);
 }
 
-enum ms_rc tui_reopen(struct tui_app *a, struct ms_err *err)
-{
-    struct viz_reader fresh;
-    struct viz_findings findings;
-    MS_TRY(viz_reader_open(&fresh, a->session, err));
-    enum ms_rc rc = viz_findings_read(&findings, &fresh, err);
-    if (rc != MS_OK) {
-        viz_reader_close(&fresh);
-        return rc;
-    }
-    for (int i = 0; i < TUI_SCREENS; i++) {
-        if (i == TUI_LIVE || a->state[i] == NULL) /* live keeps what it has seen */
-            continue;
-        tui_screens[i]->close(a->state[i]);
-        a->state[i] = NULL;
-        a->ready[i] = false;
-    }
-    viz_findings_free(&a->findings);
-    viz_reader_close(&a->reader);
-    a->findings = findings;
-    a->reader = fresh;
-    return MS_OK;
-}
-
-/* ---- going about ------------------------------------------------------------------- */
-
-static enum ms_rc check_there(const struct tui_app *a, enum tui_screen_id id, struct ms_err *err)
-{
-    if (id == TUI_TREE && a->reader.graph == NULL)
-        return ms_fail(err, MS_E_NOTFOUND,
-                       "no graph here; 'msprobe graph_visualize' makes one from a dump");
-    if (id == TUI_LIVE && a->live == NULL)
-        return ms_fail(err, MS_E_NOTFOUND,
-                       "not a running job; 'msprobe view --live DIR' opens one");
-    if ((id == TUI_TIME || id == TUI_REPORT) && a->reader.tl == NULL)
-        return ms_fail(err, MS_E_NOTFOUND,
-                       "no timeline here; 'msprobe run -o DIR -- PROGRAM' records one");
-    return MS_OK;
-}
-
-enum ms_rc tui_go(struct tui_app *a, enum tui_screen_id id, const struct viz_place *p,
-                  struct ms_err *err)
-{
-    MS_TRY(check_there(a, id, err));
-    if (a->state[id] == NULL)
-        a->state[id] = tui_screens[id]->open(a, err);
-    if (a->state[id] == NULL)
-        return err != NULL && err->rc != MS_OK ? err->rc : MS_E_NOMEM;
-    if (a->at != id)
-        a->before = a->at;
-    a->at = id;
-    return p != NULL && tui_screens[id]->go != NULL ? tui_screens[id]->go(a, a->state[id], p, err)
-                                                    : MS_OK;
-}
-
-enum ms_rc tui_go_place(struct tui_app *a, const struct viz_place *p, struct ms_err *err)
-{
-    static const enum tui_screen_id of[VIZ_SCREENS] = {[VIZ_OVERVIEW] = TUI_FINDINGS,
-                                                       [VIZ_TIMELINE] = TUI_TIME,
-                                                       [VIZ_GRAPH] = TUI_TREE,
-                                                       [VIZ_TABLE] = TUI_TREE,
-                                                       [VIZ_CLUSTER] = TUI_REPORT};
-    return tui_go(a, of[p->screen], p, err);
-}
-
-bool tui_move(int key, size_t *at, size_t n, size_t page)
-{
-    size_t last = n > 0 ? n - 1 : 0;
-    page = page > 1 ? page - 1 : 1;
-    if (key == 'j' || key == TUI_KEY_DOWN)
-        *at += *at < last;
-    else if (key == 'k' || key == TUI_KEY_UP)
-        *at -= *at > 0;
-    else if (key == TUI_KEY_PAGE_DOWN)
-        *at = last - *at > page ? *at + page : last;
-    else if (key == TUI_KEY_PAGE_UP)
-        *at -= *at > page ? page : *at;
-    else if (key == 'g' || key == TUI_KEY_HOME)
-        *at = 0;
-    else if (key == 'G' || key == TUI_KEY_END)
-        *at = last;
-    else
-        return false;
-    return true;
-}
-
-bool tui_click_row(int y, int row, size_t top, size_t n, size_t *at)
-{
-    size_t to = y >= row ? top + (size_t)(y - row) : n;
-    bool chosen = to == *at;
-    if (to >= n)
-        return false;
-    *at = to;
-    return chosen;
-}
-
-size_t tui_scroll(size_t top, size_t at, size_t page)
-{
-    if (at < top)
-        return at;
-    return page > 0 && at >= top + page ? at - page + 1 : top;
-}
-
-/* ---- drawing ----------------------------------------------------------------------- */
-
-static void draw_head(struct tui_app *a)
-{
-    struct tui_cells *g = &a->cells;
-    int x = g->w;
-    tui_fill(g, 0, 0, g->w, TUI_TEXT, ' ');
-    for (int i = TUI_SCREENS; i-- > 0 && g->w >= TUI_ROOMY_W;) {
-        char word[32];
-        if (i == TUI_LIVE && a->live == NULL)
-            continue;
-        int w = snprintf(word, sizeof word, "%d %s", i + 1, tui_screens[i]->name);
-        x -= w + 1;
-        tui_puts(g, 0, x, w, (int)a->at == i ? TUI_ACCENT : TUI_DIM, word);
-        if ((int)a->at == i)
-            tui_mark(g, 0, x, w, TUI_BOLD, TUI_TOKENS);
-    }
-    char where[TUI_WHERE_MAX] = "";
-    if (tui_screens[a->at]->where != NULL && g->w >= TUI_ROOMY_W)
-        tui_screens[a->at]->where(a, a->state[a->at], where);
-    int at = tui_puts(g, 0, 1, 13, TUI_DIM, "msprobe view ");
-    int room = x - at - 1 - (where[0] != '\0' ? (int)strlen(where) + 2 : 0);
-    int end = tui_put_name(g, 0, at, room, TUI_TEXT, viz_session_title(a->session));
-    tui_mark(g, 0, at, end - at, TUI_BOLD, TUI_TOKENS);
-    tui_puts(g, 0, end + 2, x - end - 3, TUI_DIM, where);
-}
-
-static int put_hint(struct tui_cells *g, int x, const char *keys, const char *text)
-{
-    x = tui_puts(g, g->h - 1, x, g->w - x, TUI_TEXT, keys);
-    return tui_puts(g, g->h - 1, x + 1, g->w - x - 1, TUI_DIM, text) + 2;
-}
-
-/* Where there is little room one hint must do, and that more is to be seen on a larger screen. */
-static void draw_hints(struct tui_app *a)
-{
-    struct tui_cells *g = &a->cells;
-    bool small = g->w < TUI_ROOMY_W || g->h < TUI_ROOMY_H;
-    int x = 1, left = small ? 1 : INT_MAX;
-    for (const struct tui_hint *h = tui_screens[a->at]->hints; h->keys != NULL && left > 0; h++) {
-        if (h->brief == NULL)
-            continue;
-        int w = tui_text_width(ms_str_of(h->keys)) + tui_text_width(ms_str_of(h->brief)) + 3;
-        if (x + w > g->w - 17)
-            break;
-        x = put_hint(g, x, h->keys, h->brief);
-        left--;
-    }
-    x = put_hint(g, x, "?", "help");
-    x = put_hint(g, x, "q", "quit");
-    if (small)
-        tui_puts(g, g->h - 1, x, g->w - x, TUI_INFO, "more at 80x24");
-}
-
-static void draw_line(struct tui_app *a)
-{
-    struct tui_cells *g = &a->cells;
-    int x = tui_char(g, g->h - 1, 0, TUI_ACCENT, (uint32_t)(unsigned char)a->kind);
-    struct ms_str s = {a->line, (uint32_t)a->line_n};
-    s = tui_tail(s, g->w - 3);
-    x = tui_put(g, g->h - 1, x, g->w - 2, TUI_TEXT, s);
-    tui_mark(g, g->h - 1, x, 1, TUI_REVERSE, TUI_TEXT);
-}
-
-static void draw_foot(struct tui_app *a)
-{
-    struct tui_cells *g = &a->cells;
-    if (a->message[0] != '\0') {
-        tui_fill(g, g->h - 2, 0, g->w, TUI_TEXT, ' ');
-        tui_puts(g, g->h - 2, 1, g->w - 2, a->bad ? TUI_ERROR : TUI_TEXT, a->message);
-    }
-    if (a->kind != 0)
-        draw_line(a);
-    else
-        draw_hints(a);
-}
-
-static void fail_to_message(struct tui_app *a, const struct ms_err *err)
-{
-    tui_say(a, "%s", err->msg[0] != '\0' ? err->msg : ms_rc_text(err->rc));
-    a->bad = true;
-}
-
-enum ms_rc tui_app_draw(struct tui_app *a, int w, int h, struct ms_err *err)
-{
-    struct ms_err drawing = {0};
-    if (!tui_cells_size(&a->cells, w > 0 ? w : 1, h > 0 ? h : 1))
-        return ms_no_memory(err);
-    if (w < TUI_LEAST_W || h < TUI_LEAST_H) {
-        tui_printf(&a->cells, h / 2, 0, w, TUI_TEXT, "%dx%d is too small; %dx%d will do", w, h,
-                   TUI_LEAST_W, TUI_LEAST_H);
-        return MS_OK;
-    }
-    enum ms_rc rc = tui_screens[a->at]->draw(a, a->state[a->at], &drawing);
-    if (rc != MS_OK)
-        fail_to_message(a, &drawing);
-    draw_head(a);
-    draw_foot(a);
-    if (a->page.open)
-        tui_page_draw(&a->page, &a->cells);
-    return MS_OK;
-}
-
 /* ---- typing a line ----------------------------------------------------------------- */
-
-void tui_ask(struct tui_app *a, char kind)
-{
-    a->kind = kind;
-    a->line_n = 0;
-}
 
 static void put_letter(struct tui_app *a, int key)
 {
@@ -296,7 +69,7 @@ static void take_letter_back(struct tui_app *a)
 static enum ms_rc line_changed(struct tui_app *a, char kind, struct ms_str text, bool done,
                                struct ms_err *err)
 {
-    const struct tui_screen *s = tui_screens[a->at];
+    const struct tui_screen *s = a->screens[a->at];
     if (kind == ':')
         return done && text.p != NULL ? tui_command(a, text, err) : MS_OK;
     return s->line != NULL ? s->line(a, a->state[a->at], kind, text, done, err) : MS_OK;
@@ -364,7 +137,7 @@ static enum ms_rc route(struct tui_app *a, int key, struct ms_err *err)
     }
     if (a->kind != 0 && key != TUI_KEY_TICK)
         return type(a, key, err);
-    MS_TRY(tui_screens[a->at]->key(a, a->state[a->at], key, &taken, err));
+    MS_TRY(a->screens[a->at]->key(a, a->state[a->at], key, &taken, err));
     return taken ? MS_OK : frame_key(a, key, err);
 }
 
@@ -374,7 +147,7 @@ static int screen_at(const struct tui_app *a, int x)
     for (int i = TUI_SCREENS, right = a->cells.w; i-- > 0;) {
         if (i == TUI_LIVE && a->live == NULL)
             continue;
-        right -= (int)strlen(tui_screens[i]->name) + 3;
+        right -= (int)strlen(a->screens[i]->name) + 3;
         if (x >= right)
             return i;
     }
@@ -388,7 +161,7 @@ static int key_of_mouse(struct tui_app *a, int point)
     enum tui_mouse what = (enum tui_mouse)(point >> 2 * TUI_POINT_BITS & 3);
     int y = point >> TUI_POINT_BITS & most, x = point & most;
     int id = what == TUI_CLICK && y == 0 ? screen_at(a, x) : -1;
-    const struct tui_screen *s = tui_screens[a->at];
+    const struct tui_screen *s = a->screens[a->at];
     if (what == TUI_WHEEL_UP || what == TUI_WHEEL_DOWN)
         return what == TUI_WHEEL_UP ? TUI_KEY_UP : TUI_KEY_DOWN;
     if (a->page.open || a->kind != 0 || y >= a->cells.h - 2)
@@ -411,7 +184,7 @@ void tui_app_key(struct tui_app *a, int key)
     if (key != TUI_KEY_TICK)
         a->message[0] = '\0';
     if (route(a, key, &err) != MS_OK)
-        fail_to_message(a, &err);
+        tui_say_error(a, &err);
 }
 
 /* Screens that were not looked at yet are made ready; one that cannot be says so when it is shown.
@@ -419,9 +192,10 @@ void tui_app_key(struct tui_app *a, int key)
 static bool work_ahead(struct tui_app *a)
 {
     for (int i = 0; i < TUI_SCREENS && a->live == NULL; i++) {
-        const struct tui_screen *s = tui_screens[i];
+        const struct tui_screen *s = a->screens[i];
         bool more = false;
-        if (i == TUI_LIVE || a->ready[i] || check_there(a, (enum tui_screen_id)i, NULL) != MS_OK)
+        if (i == TUI_LIVE || a->ready[i] ||
+            tui_check_screen(a, (enum tui_screen_id)i, NULL) != MS_OK)
             continue;
         if (a->state[i] == NULL)
             a->state[i] = s->open(a, NULL);
@@ -437,14 +211,14 @@ static bool work_ahead(struct tui_app *a)
 
 bool tui_app_work(struct tui_app *a)
 {
-    const struct tui_screen *s = tui_screens[a->at];
+    const struct tui_screen *s = a->screens[a->at];
     struct ms_err err = {0};
     bool more = false;
     if (a->quit || a->state[a->at] == NULL)
         return false;
     if (s->work == NULL || s->work(a, a->state[a->at], &more, &err) == MS_OK)
         return more || work_ahead(a);
-    fail_to_message(a, &err);
+    tui_say_error(a, &err);
     return false;
 }
 

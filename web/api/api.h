@@ -6,11 +6,11 @@
  * fill.  Nothing is kept between two calls: the state of a view travels with the
  * request.  Failures become {"error": "..."} and a status.
  */
-#ifndef WEB_API_H
-#define WEB_API_H
+#ifndef WEB_API_API_H
+#define WEB_API_API_H
 
 #include "viz/model/session.h"
-#include "web/query.h"
+#include "web/api/request_query.h"
 
 #include "probe/base/jwrite.h"
 

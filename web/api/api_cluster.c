@@ -2,10 +2,10 @@
  *
  * api_cluster: what ranks did with each other.
  */
-#include "viz/model/cluster.h"
-#include "web/api.h"
+#include "viz/model/collectives.h"
+#include "web/api/api.h"
 
-#include "mstx/tl_use.h"
+#include "mstx/conclude/time_use.h"
 
 static void put_numbers(struct ms_jwrite *w, size_t n, const int64_t *v)
 {

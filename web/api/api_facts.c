@@ -2,7 +2,7 @@
  *
  * api_facts: what was run or compared, when, and what watching it cost.
  */
-#include "web/api.h"
+#include "web/api/api.h"
 
 #include "probe/base/store.h"
 

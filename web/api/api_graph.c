@@ -2,11 +2,12 @@
  *
  * api_graph: nodes, both sides, and changes of their matching.
  */
+#include "compare/graph/view/graph_edit.h"
 #include "viz/model/divergence.h"
 #include "viz/model/node_name.h"
 #include "viz/model/pairs.h"
 #include "viz/model/terms.h"
-#include "web/api.h"
+#include "web/api/api.h"
 
 enum { ROWS_MAX = 2000, ROWS_USUAL = 200 };
 

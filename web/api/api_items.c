@@ -4,7 +4,7 @@
  */
 #include "viz/model/histogram.h"
 #include "viz/model/item_table.h"
-#include "web/api.h"
+#include "web/api/api.h"
 
 #include "probe/base/jread.h"
 #include "probe/base/num.h"

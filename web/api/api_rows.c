@@ -2,8 +2,8 @@
  *
  * api_rows: rows of a comparison, a page at a time.
  */
-#include "web/api.h"
-#include "web/tables.h"
+#include "web/api/api.h"
+#include "web/api/tables.h"
 
 enum { ROWS_MAX = 2000, ROWS_USUAL = 100 };
 

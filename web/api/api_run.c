@@ -3,9 +3,9 @@
  * api_run: what is open, what is wrong with it, and its steps.
  */
 #include "viz/model/finding.h"
-#include "web/api.h"
+#include "web/api/api.h"
 
-#include "mstx/tl_report.h"
+#include "mstx/conclude/comm_measure.h"
 #include "probe/base/store.h"
 
 #include <inttypes.h>
@@ -128,7 +128,8 @@ static enum ms_rc put_finding(struct ms_jwrite *w, const struct viz_finding *f, 
 enum ms_rc web_api_findings(struct web_call *c, struct ms_err *err)
 {
     struct viz_findings f;
-    MS_TRY(viz_findings_read(&f, c->reader, err));
+    const enum viz_language language = viz_language_of(web_query_text(c->query, "lang"));
+    MS_TRY(viz_findings_read(&f, c->reader, language, err));
     enum ms_rc rc = MS_OK;
     ms_jwrite_arr(c->json);
     for (size_t i = 0; i < f.list.n && rc == MS_OK; i++)
@@ -164,7 +165,6 @@ enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err)
 {
     int64_t first, last, process = -1, most = STEPS_USUAL;
     struct ms_stmt *st;
-    bool more = true;
     mstx_tl_span(c->reader->tl, &first, &last);
     MS_TRY(web_query_int(c->query, "process", -1, UINT32_MAX, &process, err));
     MS_TRY(web_query_int(c->query, "most", 1, STEPS_MAX, &most, err));
@@ -172,8 +172,8 @@ enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err)
     ms_stmt_i64(st, 1, process);
     ms_stmt_i64(st, 2, most);
     ms_jwrite_arr(c->json);
-    enum ms_rc rc;
-    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more)
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
         put_step(c->json, st, first);
     ms_jwrite_arr_end(c->json);
     ms_stmt_free(st);

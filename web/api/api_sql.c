@@ -5,8 +5,8 @@
  * One at a time: a statement may keep a core busy until its time is over, and the
  * pages of others shall go on being answered.
  */
-#include "mstx/tl_sql.h"
-#include "web/api.h"
+#include "mstx/rundb/events_table.h"
+#include "web/api/api.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
@@ -34,9 +34,9 @@ static void put_cell(struct ms_jwrite *w, struct ms_stmt *st, int i)
 
 static enum ms_rc put_rows(struct ms_jwrite *w, struct ms_stmt *st, struct ms_err *err)
 {
-    bool more = true;
+    bool more = false;
     int n = ms_stmt_columns(st), rows = 0;
-    enum ms_rc rc;
+    enum ms_rc rc = MS_OK;
     ms_jwrite_obj(w);
     ms_jwrite_key(w, MS_STR("columns"));
     ms_jwrite_arr(w);
@@ -45,7 +45,7 @@ static enum ms_rc put_rows(struct ms_jwrite *w, struct ms_stmt *st, struct ms_er
     ms_jwrite_arr_end(w);
     ms_jwrite_key(w, MS_STR("rows"));
     ms_jwrite_arr(w);
-    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more && rows++ < ROWS_MAX) {
+    while ((more = ms_stmt_next(st, &rc, err)) && rows++ < ROWS_MAX) {
         ms_jwrite_arr(w);
         for (int i = 0; i < n; i++)
             put_cell(w, st, i);

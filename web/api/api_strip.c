@@ -6,7 +6,7 @@
  *
  * null stands where a rank has no such node.
  */
-#include "web/api.h"
+#include "web/api/api.h"
 
 #include "probe/base/map.h"
 #include "probe/base/mem.h"

@@ -5,10 +5,10 @@
  * Times in requests and answers are nanoseconds from the first event of the run.
  * Slices travel as slice_pack.h draws them.
  */
-#include "mstx/tl_report.h"
+#include "mstx/conclude/name_totals.h"
 #include "viz/model/tracks.h"
-#include "web/api.h"
-#include "web/slice_pack.h"
+#include "web/api/api.h"
+#include "web/api/slice_pack.h"
 
 #include "probe/base/mem.h"
 

@@ -2,7 +2,7 @@
  *
  * metrics: counters as text.
  */
-#include "web/metrics.h"
+#include "web/api/metrics.h"
 
 #include "viz/model/finding.h"
 
@@ -76,7 +76,7 @@ static enum ms_rc put_findings(const struct viz_reader *r, struct ms_buf *b, str
 {
     uint64_t n[VIZ_INFO + 1] = {0};
     struct viz_findings f;
-    MS_TRY(viz_findings_read(&f, r, err));
+    MS_TRY(viz_findings_read(&f, r, VIZ_ENGLISH, err));
     for (size_t i = 0; i < f.list.n; i++)
         n[f.list.p[i].severity]++;
     viz_findings_free(&f);

@@ -2,8 +2,8 @@
  *
  * metrics: what /metrics tells a Prometheus server, about the run and about us.
  */
-#ifndef WEB_METRICS_H
-#define WEB_METRICS_H
+#ifndef WEB_API_METRICS_H
+#define WEB_API_METRICS_H
 
 #include "viz/model/session.h"
 

@@ -3,8 +3,9 @@
  * readers: a list of idle handles under a lock.
  */
 #define MS_LOG_DOMAIN "serve"
-#include "web/readers.h"
+#include "web/api/readers.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/clock.h"
 #include "probe/base/log.h"
 #include "probe/base/mem.h"
@@ -73,6 +74,7 @@ enum ms_rc web_readers_take(struct web_readers *r, struct viz_reader **reader, s
 
 void web_readers_give(struct web_readers *r, struct viz_reader *reader)
 {
+    ms_assert(reader != NULL);
     pthread_mutex_lock(&r->lock);
     struct viz_reader **slot =
         reader->version == r->session->version ? ms_vec_push(&r->idle) : NULL;

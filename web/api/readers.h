@@ -5,8 +5,8 @@
  * A handle serves one request at a time.  When the run has grown, handles on the
  * older state are closed as they come back.
  */
-#ifndef WEB_READERS_H
-#define WEB_READERS_H
+#ifndef WEB_API_READERS_H
+#define WEB_API_READERS_H
 
 #include "viz/model/session.h"
 

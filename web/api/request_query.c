@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * query: decoding and checking the values of a request.
+ * request_query: decoding and checking the values of a request.
  */
-#include "web/query.h"
+#include "web/api/request_query.h"
 
 #include "viz/model/place.h"
 

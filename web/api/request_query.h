@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * query: the values of a request, "from=1&to=2&node=a%2Fb", decoded and typed.
+ * request_query: the values of a request, "from=1&to=2&node=a%2Fb", decoded and typed.
  *
  * Nothing in a request names a file: values are numbers within bounds, names that
  * are looked up, or search terms.  A statement, of api_sql alone, may only look.
  */
-#ifndef WEB_QUERY_H
-#define WEB_QUERY_H
+#ifndef WEB_API_REQUEST_QUERY_H
+#define WEB_API_REQUEST_QUERY_H
 
 #include "probe/base/str.h"
 

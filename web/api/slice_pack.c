@@ -2,7 +2,7 @@
  *
  * slice_pack: columns written one behind the other into room that is taken once.
  */
-#include "web/slice_pack.h"
+#include "web/api/slice_pack.h"
 
 enum {
     VERSION = 2,

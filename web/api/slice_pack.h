@@ -14,10 +14,10 @@
  *     u32 count[n]      if it has counts; else each stands for itself alone
  *     u16 shape[n]      u32 if they are wide
  */
-#ifndef WEB_SLICE_PACK_H
-#define WEB_SLICE_PACK_H
+#ifndef WEB_API_SLICE_PACK_H
+#define WEB_API_SLICE_PACK_H
 
-#include "mstx/timeline.h"
+#include "mstx/rundb/run_query.h"
 
 /* Working space; zero it, use it for any number of tracks, free it. */
 struct web_slices {

@@ -6,7 +6,7 @@
  * leaves it to its last user.  The lock is not held while rows are fetched, but it
  * is while a table is read or sorted, so that two viewers do not do it twice.
  */
-#include "web/tables.h"
+#include "web/api/tables.h"
 
 #include "probe/base/mem.h"
 

@@ -7,8 +7,8 @@
  * beside it the index of each filter and sorting.  Both are shared by all viewers
  * and go away when the graph is changed.
  */
-#ifndef WEB_TABLES_H
-#define WEB_TABLES_H
+#ifndef WEB_API_TABLES_H
+#define WEB_API_TABLES_H
 
 #include "viz/model/item_table.h"
 

@@ -2,9 +2,9 @@
  *
  * serve: the browser visualizer.
  */
-#include "web/server.h"
+#include "web/serve/server.h"
 
-#include "viz/tell.h"
+#include "viz/model/tell.h"
 
 #include "probe/base/opt.h"
 

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: MIT
 // The frame of the page: title bar, rail of views, the view, details, status line.
-import {get, takeToken, told} from './api.js';
-import {Keys} from './keys.js';
-import * as place from './place.js';
-import * as snapshot from './snapshot.js';
-import {count, fill, h, svg, time} from './util.js';
-import {extent, language, switchLanguage, w} from './words.js';
+import {get, takeToken, told} from './shared/api.js';
+import {Keys} from './shared/keys.js';
+import * as place from './shared/place.js';
+import * as snapshot from './shared/snapshot.js';
+import {count, fill, h, svg, time} from './shared/util.js';
+import {extent, language, switchLanguage, w} from './shared/words.js';
 
 const views = {
   overview: () => import('./overview.js'),
-  timeline: () => import('./timeline.js'),
-  graph: () => import('./graph.js'),
-  table: () => import('./table.js'),
-  cluster: () => import('./cluster.js'),
+  timeline: () => import('./timeline/timeline.js'),
+  graph: () => import('./graph/graph.js'),
+  table: () => import('./table/table.js'),
+  cluster: () => import('./timeline/cluster.js'),
 };
 // What a view is made of, so that its parts are fetched side by side.
-const parts = {overview: ['bars', 'sentences'], timeline: ['tl_data', 'tl_draw', 'tl_hands', 'tl_marks', 'tl_sums', 'sentences'], graph: ['node', 'mark', 'outline', 'sentences'], table: ['mark'], cluster: ['bars']};
+const parts = {
+  overview: ['shared/bars'],
+  timeline: ['timeline/slices', 'timeline/painter', 'timeline/hands', 'timeline/marks', 'timeline/sums'],
+  graph: ['graph/node', 'shared/mark', 'graph/outline'],
+  table: ['shared/mark'],
+  cluster: ['shared/bars'],
+};
 const icons = {
   overview: 'M2 2h5v5H2zM9 2h5v3H9zM9 7h5v7H9zM2 9h5v5H2z',
   timeline: 'M1 4h6M5 8h8M3 12h5M10 12h4',
@@ -186,7 +192,7 @@ async function goToFirst() {
 }
 
 async function showPalette() {
-  (await import('./palette.js')).openPalette(app.keys);
+  (await import('./shared/palette.js')).openPalette(app.keys);
 }
 
 function globalKeys() {
@@ -195,7 +201,7 @@ function globalKeys() {
   k.add('app', 'ctrl+f', 'search', startSearch);
   k.add('app', '>', 'commands', showPalette);
   k.add('app', 'ctrl+shift+p', 'commands', showPalette);
-  k.add('app', ':', 'ask in SQL', async () => (await import('./sql.js')).openSql(app.about));
+  k.add('app', ':', 'ask in SQL', async () => (await import('./table/sql.js')).openSql(app.about));
   for (let n = 1; n <= 9; n++) k.add('app', String(n), `recall snapshot ${n}`, () => snapshot.recall(n));
   for (let n = 1; n <= 9; n++) k.add('app', `shift+${n}`, `store snapshot ${n}`, () => snapshot.store(n));
   k.add('app', 'K', 'note about this place', () => snapshot.note());

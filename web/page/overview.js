@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The first screen: what is wrong with this run, each finding a link to its evidence.
-import {get} from './api.js';
-import {shareBars, stepBars} from './bars.js';
-import * as place from './place.js';
-import {sentence} from './sentences.js';
-import {bytes, count, digits, fill, h, moment, svg, time} from './util.js';
-import {extent, w} from './words.js';
+import {get} from './shared/api.js';
+import {shareBars, stepBars} from './shared/bars.js';
+import * as place from './shared/place.js';
+import {bytes, count, digits, fill, h, moment, svg, time} from './shared/util.js';
+import {extent, language, w} from './shared/words.js';
 
 const SHOWN = 10, RANKS = 16;
 const ABOUT_RANKS = /straggl|slow_link|fail_slow|imbalance|wait|skew|hang|mismatch/;
@@ -28,7 +27,7 @@ function evidence(f) {
 
 function finding(f) {
   return h(`div.finding.${CLASS[f.severity]}`, {},
-      h('span.letter', {title: f.severity}, LETTER[f.severity]), h('span.text', {}, subject(f), sentence(f.text)), evidence(f));
+      h('span.letter', {title: f.severity}, LETTER[f.severity]), h('span.text', {}, subject(f), f.text), evidence(f));
 }
 
 function findingList(list, about) {
@@ -101,7 +100,7 @@ function addKeys(keys, root) {
 export async function open({root, about, keys}) {
   addKeys(keys, root);
   const draw = async () => {
-    const [list, steps, cluster, more] = await Promise.all([get('findings'), about.timeline ? get('steps') : [], about.timeline ? get('cluster') : null, get('facts')]);
+    const [list, steps, cluster, more] = await Promise.all([get('findings', {lang: language()}), about.timeline ? get('steps') : [], about.timeline ? get('cluster') : null, get('facts')]);
     fill(root, h('div.page', {}, h('h2', {}, w('wrong')), findingList(list, about),
         steps.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(steps, more.timeline.step_median_ns)],
         breakdown(cluster), h('h2', {}, w('facts')), facts(about, more)));

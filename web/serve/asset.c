@@ -1,47 +1,48 @@
 /* SPDX-License-Identifier: MIT
  *
- * asset: the assembler takes the compressed files in.  A new file of the page is
- * one line here; the Makefile compresses everything in web/page.
+ * asset: embeds the compressed files of the page by .incbin. A new file of the page is
+ * one line in ASSETS; the Makefile compresses everything in web/page. A path of a request is compared
+ * with the paths of this table and never opened as a file.
  */
-#include "web/asset.h"
+#include "web/serve/asset.h"
+
+#include "probe/base/assert.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <zlib.h>
 
-#define JS  "text/javascript; charset=utf-8"
-#define CSS "text/css; charset=utf-8"
-
+#define MODULE(X, symbol, file) X(symbol, "/" file, "text/javascript; charset=utf-8", file)
 /* symbol, path, type, file */
 #define ASSETS(X)                                                                                  \
     X(index, "/", "text/html; charset=utf-8", "index.html")                                        \
     X(icon, "/icon.svg", "image/svg+xml", "icon.svg")                                              \
-    X(style, "/style.css", CSS, "style.css")                                                       \
-    X(node, "/node.js", JS, "node.js")                                                             \
-    X(main, "/main.js", JS, "main.js")                                                             \
-    X(mark, "/mark.js", JS, "mark.js")                                                             \
-    X(api, "/api.js", JS, "api.js")                                                                \
-    X(bars, "/bars.js", JS, "bars.js")                                                             \
-    X(cluster, "/cluster.js", JS, "cluster.js")                                                    \
-    X(graph, "/graph.js", JS, "graph.js")                                                          \
-    X(keys, "/keys.js", JS, "keys.js")                                                             \
-    X(outline, "/outline.js", JS, "outline.js")                                                    \
-    X(overview, "/overview.js", JS, "overview.js")                                                 \
-    X(palette, "/palette.js", JS, "palette.js")                                                    \
-    X(picture, "/picture.js", JS, "picture.js")                                                    \
-    X(place, "/place.js", JS, "place.js")                                                          \
-    X(snapshot, "/snapshot.js", JS, "snapshot.js")                                                 \
-    X(sql, "/sql.js", JS, "sql.js")                                                                \
-    X(table, "/table.js", JS, "table.js")                                                          \
-    X(timeline, "/timeline.js", JS, "timeline.js")                                                 \
-    X(sentences, "/sentences.js", JS, "sentences.js")                                              \
-    X(tl_data, "/tl_data.js", JS, "tl_data.js")                                                    \
-    X(tl_draw, "/tl_draw.js", JS, "tl_draw.js")                                                    \
-    X(tl_hands, "/tl_hands.js", JS, "tl_hands.js")                                                 \
-    X(tl_marks, "/tl_marks.js", JS, "tl_marks.js")                                                 \
-    X(tl_sums, "/tl_sums.js", JS, "tl_sums.js")                                                    \
-    X(util, "/util.js", JS, "util.js")                                                             \
-    X(words, "/words.js", JS, "words.js")
+    X(style, "/style.css", "text/css; charset=utf-8", "style.css")                                 \
+    MODULE(X, main, "main.js")                                                                     \
+    MODULE(X, overview, "overview.js")                                                             \
+    MODULE(X, graph_graph, "graph/graph.js")                                                       \
+    MODULE(X, graph_node, "graph/node.js")                                                         \
+    MODULE(X, graph_outline, "graph/outline.js")                                                   \
+    MODULE(X, shared_api, "shared/api.js")                                                         \
+    MODULE(X, shared_bars, "shared/bars.js")                                                       \
+    MODULE(X, shared_csv, "shared/csv.js")                                                         \
+    MODULE(X, shared_keys, "shared/keys.js")                                                       \
+    MODULE(X, shared_mark, "shared/mark.js")                                                       \
+    MODULE(X, shared_palette, "shared/palette.js")                                                 \
+    MODULE(X, shared_picture, "shared/picture.js")                                                 \
+    MODULE(X, shared_place, "shared/place.js")                                                     \
+    MODULE(X, shared_snapshot, "shared/snapshot.js")                                               \
+    MODULE(X, shared_util, "shared/util.js")                                                       \
+    MODULE(X, shared_words, "shared/words.js")                                                     \
+    MODULE(X, table_sql, "table/sql.js")                                                           \
+    MODULE(X, table_table, "table/table.js")                                                       \
+    MODULE(X, timeline_cluster, "timeline/cluster.js")                                             \
+    MODULE(X, timeline_hands, "timeline/hands.js")                                                 \
+    MODULE(X, timeline_marks, "timeline/marks.js")                                                 \
+    MODULE(X, timeline_painter, "timeline/painter.js")                                             \
+    MODULE(X, timeline_slices, "timeline/slices.js")                                               \
+    MODULE(X, timeline_sums, "timeline/sums.js")                                                   \
+    MODULE(X, timeline_timeline, "timeline/timeline.js")
 
 #define EMBED(symbol, path, type, file)                                                            \
     __asm__(".pushsection .rodata\n"                                                               \
@@ -94,6 +95,7 @@ enum ms_rc web_asset_inflate(const struct web_asset *a, struct ms_buf *out, stru
     enum { GZIP = 16 };
     z_stream z = {.next_in = (z_const Bytef *)(uintptr_t)a->gz.p, .avail_in = a->gz.n};
     char part[16 << 10];
+    ms_assert(a->gz.n != 0);
     if (inflateInit2(&z, GZIP + MAX_WBITS) != Z_OK)
         return ms_no_memory(err);
     int rc = Z_OK;

@@ -2,8 +2,8 @@
  *
  * asset: the files of the page, compressed, as part of the program.
  */
-#ifndef WEB_ASSET_H
-#define WEB_ASSET_H
+#ifndef WEB_SERVE_ASSET_H
+#define WEB_SERVE_ASSET_H
 
 #include "probe/base/str.h"
 

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * guard: checks of Host, Origin and token.
+ * guard: checks Host, Origin and token, and counts what is refused.
  */
-#include "web/guard.h"
+#define MS_LOG_DOMAIN "serve"
+#include "web/serve/guard.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/clock.h"
+#include "probe/base/log.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,6 +25,7 @@ enum ms_rc web_guard_token(struct web_guard *g, struct ms_err *err)
         g->token[2 * i + 1] = digits[raw[i] & 15];
     }
     g->token[WEB_TOKEN] = '\0';
+    ms_assert(strlen(g->token) == WEB_TOKEN);
     return MS_OK;
 }
 
@@ -90,4 +96,37 @@ const char *web_guard_refuses(const struct web_guard *g, const struct web_asked 
     if (!g->only_this_machine && !a->page && !is_token(g, a->token))
         return "this server is open to the network: the address must carry its token";
     return NULL;
+}
+
+/* ---- what was refused ------------------------------------------------------------------- */
+
+enum { LINES_A_SECOND = 5, SHOWN_MAX = 80 };
+
+static bool may_say(struct web_refusals *r)
+{
+    int64_t second = ms_clock_ns() / 1000000000;
+    if (atomic_exchange(&r->second, second) != second) {
+        unsigned left = atomic_exchange(&r->said, 0);
+        if (left > LINES_A_SECOND)
+            ms_warn("%u more like these", left - LINES_A_SECOND);
+    }
+    return atomic_fetch_add(&r->said, 1) < LINES_A_SECOND;
+}
+
+/* Nothing that a terminal would act upon. */
+static const char *printable(char *to, struct ms_str from)
+{
+    uint32_t n = from.n < SHOWN_MAX ? from.n : SHOWN_MAX;
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = from.p[i] > ' ' && from.p[i] < 127 ? from.p[i] : '?';
+    snprintf(to + n, 4, "%s", from.n > n ? "..." : "");
+    return to;
+}
+
+void web_refusal(struct web_refusals *r, const char *why, struct ms_str what)
+{
+    char shown[SHOWN_MAX + 4];
+    web_metrics_refused(r->metrics);
+    if (may_say(r))
+        ms_warn("refused: %s%s%s", why, what.n != 0 ? ": " : "", printable(shown, what));
 }

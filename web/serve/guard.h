@@ -8,8 +8,10 @@
  * token that only our page and the terminal that started the server know.  Bound
  * to more than this machine, reading needs the token as well.
  */
-#ifndef WEB_GUARD_H
-#define WEB_GUARD_H
+#ifndef WEB_SERVE_GUARD_H
+#define WEB_SERVE_GUARD_H
+
+#include "web/api/metrics.h"
 
 #include "probe/base/str.h"
 
@@ -35,5 +37,18 @@ enum ms_rc web_guard_token(struct web_guard *g, struct ms_err *err) MS_MUST_USE;
 bool web_is_loopback(const char *host);
 /* NULL: let it pass; else why not, in words. */
 const char *web_guard_refuses(const struct web_guard *g, const struct web_asked *a);
+
+/* ---- what was refused ------------------------------------------------------------------- */
+
+/* Every refusal is counted; the log gets some of each second, so that a flood of requests cannot
+ * fill the disk. */
+struct web_refusals {
+    struct web_metrics *metrics;
+    _Atomic int64_t second;
+    _Atomic unsigned said; /* in that second */
+};
+
+/* `what` comes from outside and is shortened to what is safe to print; "" says nothing. */
+void web_refusal(struct web_refusals *r, const char *why, struct ms_str what);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * route: which path is which question.
  */
-#include "web/api.h"
+#include "web/api/api.h"
 
 static const struct web_route routes[] = {
     {"/api/about", web_api_about, .writes = false},

@@ -6,15 +6,14 @@
  * costs little: requests are short, connections time out, bodies are not read.
  */
 #define MS_LOG_DOMAIN "serve"
-#include "web/server.h"
+#include "web/serve/server.h"
 
-#include "web/api.h"
-#include "web/asset.h"
-#include "web/metrics.h"
-#include "web/readers.h"
-#include "web/refusal.h"
-#include "web/tables.h"
-#include "web/visits.h"
+#include "web/api/api.h"
+#include "web/api/metrics.h"
+#include "web/api/readers.h"
+#include "web/api/tables.h"
+#include "web/serve/asset.h"
+#include "web/serve/visits.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/cpu.h"

@@ -5,11 +5,11 @@
  *     browser ─► server ─► guard ─► asset (files of the page)
  *                                └─► route ─► api_*.c ─► viz/model
  */
-#ifndef WEB_SERVER_H
-#define WEB_SERVER_H
+#ifndef WEB_SERVE_SERVER_H
+#define WEB_SERVE_SERVER_H
 
 #include "viz/model/session.h"
-#include "web/guard.h"
+#include "web/serve/guard.h"
 
 struct web_server;
 

@@ -2,8 +2,9 @@
  *
  * visits: a list under a lock, and a thread that looks at it every second.
  */
-#include "web/visits.h"
+#include "web/serve/visits.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/clock.h"
 #include "probe/base/mem.h"
 
@@ -156,6 +157,7 @@ void web_visits_go(struct web_visits *v, struct web_visit *x)
     if (x == NULL)
         return;
     pthread_mutex_lock(&v->lock);
+    ms_assert(v->n > 0 && (x->before != NULL || v->first == x));
     if (x->next != NULL)
         x->next->before = x->before;
     *(x->before != NULL ? &x->before->next : &v->first) = x->next;

@@ -4,8 +4,8 @@
  * ended however regularly its bytes come, and where many are connected those who never asked anything
  * make room: nobody holds a place for nothing.
  */
-#ifndef WEB_VISITS_H
-#define WEB_VISITS_H
+#ifndef WEB_SERVE_VISITS_H
+#define WEB_SERVE_VISITS_H
 
 #include "probe/base/err.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_edge: data flow between operators, which no dump tells.
+ * data_flow: data flow between operators, which no dump tells.
  *
  * An operator reads what the nearest earlier one wrote with the same type, shape and
  * figures.  Values without a face of their own, such as all zeros, are left out: they
@@ -9,7 +9,8 @@
  * Values are hashed while the JSON of their nodes is made, by many threads and while
  * their text is in memory anyway; the search then reads hashes alone.
  */
-#include "compare/graph_int.h"
+#include "compare/graph/build/data_flow.h"
+#include "probe/base/assert.h"
 
 struct made { /* a value, by its hash */
     uint64_t hash;
@@ -31,7 +32,8 @@ static struct made *slot_of(const struct graph__flow *f, uint64_t hash)
     return &f->table[at];
 }
 
-/* All elements alike, or nothing known of them. */
+/* Returns true for a tensor that cannot be told from others by its values: all of its elements are
+ * equal, or it has neither statistics nor a digest. */
 static bool has_no_face(const struct probe_leaf *leaf)
 {
     const struct probe_num *max = &leaf->stat[PROBE_STAT_MAX], *min = &leaf->stat[PROBE_STAT_MIN];
@@ -64,6 +66,7 @@ static const struct cmp__op *op_of(const struct graph__flow *f, uint32_t node)
 enum ms_rc graph__flow_note(struct graph__flow *f, uint32_t node, struct ms_buf *key,
                             struct ms_err *err)
 {
+    ms_assert(node < f->g->nodes.n);
     const struct cmp__op *op = op_of(f, node);
     for (uint32_t i = 0; op != NULL && i < op->n; i++) {
         const struct probe_row *row = cmp__side_row(&f->g->side, op->first + i);
@@ -100,7 +103,7 @@ static void note_outputs(struct graph__flow *f, uint32_t order, const struct cmp
     }
 }
 
-/* A table that stays half empty when every output is another value. */
+/* Makes a hash table that is at most half full even when every output has another value. */
 static enum ms_rc make_table(struct graph__flow *f, struct ms_err *err)
 {
     uint64_t outputs = 0;
@@ -115,6 +118,7 @@ static enum ms_rc make_table(struct graph__flow *f, struct ms_err *err)
 enum ms_rc graph__flow_find(struct graph__flow *f, graph__edge_fn put, void *ctx,
                             struct ms_err *err)
 {
+    ms_assert(f->table == NULL);
     MS_TRY(make_table(f, err));
     for (uint32_t i = 0; i < f->g->order.n; i++) {
         const struct cmp__op *op = op_of(f, f->g->order.p[i]);

@@ -12,8 +12,14 @@
  * its nodes lie one behind the other.  Batches are stored in order, so the file
  * does not depend on the number of threads.
  */
-#include "compare/graph_extra.h"
-#include "compare/graph_schema.h"
+#include "compare/graph/build/graph_db.h"
+
+#include "compare/graph/build/data_flow.h"
+#include "compare/graph/build/graph_schema.h"
+#include "compare/graph/build/graph_words.h"
+#include "compare/graph/build/json_text.h"
+#include "compare/graph/build/viewer_tables.h"
+#include "probe/base/assert.h"
 
 #include "probe/base/num.h"
 
@@ -44,7 +50,7 @@ struct batch {
 struct graph__db {
     struct ms_store *store;
     struct ms_stmt *node, *slim, *stack, *link;
-    struct graph__extra extra; /* unless strict */
+    struct graph__extra extra; /* where the rules want viewer_tables */
     const struct graph_conf *conf;
     /* Of the tree being written: */
     struct graph__pair *pair;
@@ -53,20 +59,14 @@ struct graph__db {
     struct ms_buf prefix, id, stack_id, text;
     struct ms_map stacks;         /* equal lists of frames share a row, whose number this is */
     MS_VEC(uint32_t) stack_known; /* the row by number of a list, GRAPH_NO: not looked up yet */
-    struct graph__items *items;   /* by worker */
-    struct graph__flow *flow;     /* NULL: nobody asks where values go */
+    const struct graph__db_calls *calls;
+    struct graph__flow *flow; /* NULL: nobody asks where values go */
     struct batch making, storing;
     uint32_t next; /* first of the order that is in no batch yet */
     int64_t rows;  /* of tb_nodes so far, which is the last rowid */
 };
 
 /* ---- texts ------------------------------------------------------------------ */
-
-void graph__put_graph_id(struct ms_buf *out, struct graph__place place)
-{
-    ms_buf_printf(out, "%s_%lld_%lld", place.golden ? "Bench" : "NPU", (long long)place.step,
-                  (long long)place.rank);
-}
 
 static void put_children(struct ms_buf *out, const struct graph__tree *g, uint32_t node)
 {
@@ -125,7 +125,7 @@ static enum ms_rc make_node(struct graph__db *db, struct chunk *c, uint32_t i,
     else
         ms_buf_puts(&c->text, "[]");
     c->end[i][COL_LINK] = (uint32_t)c->text.n;
-    MS_TRY(graph__items_make(it, db->pair, db->g, node, &state, err));
+    MS_TRY(db->calls->make(it, db->pair, db->g, node, &state, err));
     ms_buf_str(&c->text, ms_buf_slice(&it->in));
     c->end[i][COL_IN] = (uint32_t)c->text.n;
     ms_buf_str(&c->text, ms_buf_slice(&it->out));
@@ -146,7 +146,7 @@ static enum ms_rc make_chunk(struct graph__db *db, struct chunk *c, struct graph
     return MS_OK;
 }
 
-/* Hand the next nodes of the order to chunks. */
+/* Assigns the next nodes of the order to chunks. */
 static void plan_batch(struct graph__db *db, size_t chunks)
 {
     uint32_t total = (uint32_t)db->g->order.n;
@@ -211,18 +211,18 @@ static enum ms_rc stack_row(struct graph__db *db, uint32_t stack, uint32_t *row,
     if (stack == GRAPH_STACK_EMPTY)
         return add_stack(db, MS_STR("[]"), row, err);
     if (stack == GRAPH_STACK_NO_FORWARD)
-        return add_stack(db, graph__lost_stack(db->conf->strict), row, err);
+        return add_stack(db, ms_str_of(db->conf->rules->words->lost_stack), row, err);
     if (db->stack_known.p[stack] == GRAPH_NO)
         MS_TRY(add_stack(db, db->g->stacks.frames.p[stack], &db->stack_known.p[stack], err));
     *row = db->stack_known.p[stack];
     return MS_OK;
 }
 
-/* The worst of what it holds.  The official tool asks before tensor members have been measured. */
+/* The worst state of what a collection holds. */
 static uint8_t state_of_collection(const struct graph__db *db, uint32_t node)
 {
     uint8_t worst = GRAPH_PASS;
-    if (db->conf->strict && db->pair->cmp.mode == PROBE_MODE_TENSOR)
+    if (!db->conf->rules->collections_by_members && db->pair->set.mode == PROBE_MODE_TENSOR)
         return worst;
     for (uint32_t n = db->g->nodes.p[node].first_child; n != GRAPH_NO; n = db->g->nodes.p[n].next)
         worst = db->g->nodes.p[n].state > worst ? db->g->nodes.p[n].state : worst;
@@ -268,7 +268,7 @@ static enum ms_rc store_slim(struct graph__db *db, uint32_t order, const struct 
     db->rows++;
     ms_stmt_i64(db->slim, 1, db->place.step);
     ms_stmt_i64(db->slim, 2, db->place.rank);
-    ms_stmt_str(db->slim, 3, db->place.golden ? MS_STR("Bench") : MS_STR("NPU"));
+    ms_stmt_str(db->slim, 3, graph__side_name(db->place.golden));
     ms_stmt_str(db->slim, 4, n->parent != GRAPH_NO ? graph__name(db->g, n->parent) : MS_STR(""));
     ms_stmt_i64(db->slim, 5, order);
     ms_stmt_str(db->slim, 6, name);
@@ -303,7 +303,7 @@ static enum ms_rc store_node(struct graph__db *db, const struct chunk *c, uint32
     ms_stmt_str(db->node, 4, name);
     ms_stmt_str(db->node, 6, n->parent != GRAPH_NO ? graph__name(db->g, n->parent) : MS_STR(""));
     ms_stmt_str(db->node, 12, ms_buf_slice(&db->stack_id));
-    ms_stmt_str(db->node, 16, db->place.golden ? MS_STR("Bench") : MS_STR("NPU"));
+    ms_stmt_str(db->node, 16, graph__side_name(db->place.golden));
     ms_stmt_str(db->node, 17, db->g->data_dir != NULL ? ms_str_of(db->g->data_dir) : MS_STR_NONE);
     ms_stmt_i64(db->node, 20, ms_str_starts(name, MS_STR("Distributed")));
     ms_stmt_str(db->node, 13, graph__about(db->g, node).info);
@@ -325,16 +325,17 @@ static enum ms_rc store_batch(struct graph__db *db, struct ms_err *err)
 
 /* ---- a tree --------------------------------------------------------------------- */
 
-/* Item 0 stores the batch made before, the others make the next. */
+/* Work item 0 stores the previous batch; the other items make the chunks of the next one. */
 static enum ms_rc work(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
     struct graph__db *db = ctx;
     if (item == 0)
         return store_batch(db, err);
-    return make_chunk(db, &db->making.chunks[item - 1], &db->items[worker], err);
+    return make_chunk(db, &db->making.chunks[item - 1], &db->calls->items[worker], err);
 }
 
-/* Nodes are written about in the order of the dump, so what was read of it is not needed again. */
+/* Gives pages of the mapped dumps back: nodes are written roughly in the order of the dump, so pages
+ * already read are not needed again. */
 static void release_dumps(const struct graph__db *db)
 {
     const struct probe_dump *t = db->pair->t.side.dump, *b = db->pair->b.side.dump;
@@ -344,8 +345,7 @@ static void release_dumps(const struct graph__db *db)
         ms_file_release(&b->file);
 }
 
-static enum ms_rc put_all(struct graph__db *db, struct ms_pool *pool, graph__tell_fn tell,
-                          void *ctx, struct ms_err *err)
+static enum ms_rc put_all(struct graph__db *db, struct ms_pool *pool, struct ms_err *err)
 {
     size_t threads = pool != NULL ? ms_pool_threads(pool) : 1;
     size_t chunks = threads * CHUNKS_PER_THREAD, batches = 0;
@@ -358,7 +358,7 @@ static enum ms_rc put_all(struct graph__db *db, struct ms_pool *pool, graph__tel
         db->storing = made;
         if (batches++ % RELEASE_EVERY == 0)
             release_dumps(db);
-        tell(ctx, (double)db->next / (double)db->g->order.n);
+        db->calls->tell(db->calls->ctx, (double)db->next / (double)db->g->order.n);
     } while (db->storing.n != 0);
     return MS_OK;
 }
@@ -401,39 +401,24 @@ static enum ms_rc new_chunks(struct batch *b, struct ms_err *err)
     return b->chunks != NULL ? MS_OK : ms_no_memory(err);
 }
 
-static enum ms_rc with_items(struct graph__db *db, struct ms_pool *pool, graph__tell_fn tell,
-                             void *ctx, struct ms_err *err)
-{
-    unsigned threads = pool != NULL ? ms_pool_threads(pool) : 1;
-    enum ms_rc rc = MS_OK;
-    db->items = ms_calloc(threads, sizeof *db->items);
-    if (db->items == NULL)
-        return ms_no_memory(err);
-    for (unsigned i = 0; i < threads && rc == MS_OK; i++)
-        rc = graph__items_init(&db->items[i], err);
-    if (rc == MS_OK)
-        rc = put_all(db, pool, tell, ctx, err);
-    for (unsigned i = 0; i < threads; i++)
-        graph__items_free(&db->items[i]);
-    ms_free(db->items);
-    return rc;
-}
-
 enum ms_rc graph__db_put(struct graph__db *db, struct graph__pair *p, struct graph__place place,
-                         struct ms_pool *pool, graph__tell_fn tell, void *ctx, struct ms_err *err)
+                         struct ms_pool *pool, const struct graph__db_calls *calls,
+                         struct ms_err *err)
 {
+    ms_assert(!place.golden || p->dual);
+    db->calls = calls;
     MS_TRY(begin_tree(db, p, place, err));
     enum ms_rc rc = new_chunks(&db->making, err);
     if (rc == MS_OK)
         rc = new_chunks(&db->storing, err);
-    /* What the golden side's nodes read and write is what their partners do. */
-    if (rc == MS_OK && !db->conf->strict && !place.golden)
+    /* Only the target's data flow is stored: golden nodes read and write what their partners do. */
+    if (rc == MS_OK && db->conf->rules->viewer_tables && !place.golden)
         rc = graph__flow_new(&db->flow, db->g, err);
     if (rc == MS_OK)
-        rc = with_items(db, pool, tell, ctx, err);
+        rc = put_all(db, pool, err);
     free_chunks(&db->making);
     free_chunks(&db->storing);
-    if (rc == MS_OK && !db->conf->strict)
+    if (rc == MS_OK && db->conf->rules->viewer_tables)
         rc =
             graph__extra_put(&db->extra, p, place.golden, ms_buf_slice(&db->prefix), db->flow, err);
     graph__flow_free(db->flow);
@@ -446,8 +431,10 @@ int64_t graph__db_rows(const struct graph__db *db)
     return db->rows;
 }
 
-enum ms_rc graph__db_link(struct graph__db *db, int64_t row, struct ms_str json, struct ms_err *err)
+enum ms_rc graph__db_link(void *ctx, int64_t row, struct ms_str json, struct ms_err *err)
 {
+    struct graph__db *db = ctx;
+    ms_assert(row > 0 && row <= db->rows);
     ms_stmt_str(db->link, 1, json);
     ms_stmt_i64(db->link, 2, row);
     return ms_stmt_run(db->link, err);
@@ -461,12 +448,13 @@ static struct ms_str task_of(const struct graph__config *c)
     return c->dual ? ms_str_of(names[c->mode]) : MS_STR("");
 }
 
-static enum ms_rc put_config(struct ms_stmt *st, const struct graph__config *c, struct ms_buf *tips,
+static enum ms_rc put_config(struct ms_stmt *st, const struct graph__config *c, bool overflow,
+                             const struct graph_words *words, struct ms_buf *tips,
                              struct ms_buf *colours, struct ms_err *err)
 {
     if (c->dual) {
-        graph__put_tips(tips, c->mode, c->strict);
-        graph__put_colours(colours, c->mode, c->strict);
+        graph__put_tips(tips, c->mode, words);
+        graph__put_colours(colours, c->mode, words);
     }
     MS_TRY(ms_buf_check(tips, err));
     MS_TRY(ms_buf_check(colours, err));
@@ -474,7 +462,7 @@ static enum ms_rc put_config(struct ms_stmt *st, const struct graph__config *c, 
     ms_stmt_str(st, 2, task_of(c));
     ms_stmt_str(st, 3, c->dual ? ms_buf_slice(tips) : MS_STR_NONE);
     ms_stmt_i64(st, 4, c->micro_steps);
-    ms_stmt_i64(st, 5, c->overflow);
+    ms_stmt_i64(st, 5, overflow);
     ms_stmt_str(st, 6, c->dual ? ms_buf_slice(colours) : MS_STR("null"));
     ms_stmt_str(st, 7, c->ranks);
     ms_stmt_str(st, 8, c->steps);
@@ -487,7 +475,8 @@ enum ms_rc graph__db_config(struct graph__db *db, const struct graph__config *c,
     struct ms_buf tips = {.max = TEXT_MAX}, colours = {.max = TEXT_MAX};
     MS_TRY(ms_store_prepare(db->store, &st,
                             "INSERT INTO tb_config VALUES ('1', ?, ?, ?, ?, ?, ?, ?, ?)", err));
-    enum ms_rc rc = put_config(st, c, &tips, &colours, err);
+    enum ms_rc rc =
+        put_config(st, c, db->conf->overflow, db->conf->rules->words, &tips, &colours, err);
     ms_stmt_free(st);
     ms_buf_free(&tips);
     ms_buf_free(&colours);
@@ -498,7 +487,7 @@ enum ms_rc graph__db_meta(struct graph__db *db, const char *key, const char *val
                           struct ms_err *err)
 {
     struct ms_stmt *st;
-    if (db->conf->strict)
+    if (!db->conf->rules->viewer_tables)
         return MS_OK;
     MS_TRY(ms_store_prepare(db->store, &st, "INSERT OR REPLACE INTO x_meta VALUES (?, ?)", err));
     ms_stmt_str(st, 1, ms_str_of(key));
@@ -508,7 +497,8 @@ enum ms_rc graph__db_meta(struct graph__db *db, const char *key, const char *val
     return rc;
 }
 
-static enum ms_rc store_suspect(struct ms_stmt *st, const struct cmp_suspect *s, struct ms_err *err)
+static enum ms_rc store_suspect(struct ms_stmt *st, const struct cmp_suspect *s,
+                                struct ms_buf *text, struct ms_err *err)
 {
     ms_stmt_i64(st, 1, s->place);
     ms_stmt_i64(st, 2, s->step < 0 ? 0 : s->step);
@@ -518,21 +508,26 @@ static enum ms_rc store_suspect(struct ms_stmt *st, const struct cmp_suspect *s,
     ms_stmt_str(st, 6, ms_str_of(cmp_role_names[s->role]));
     ms_stmt_str(st, 7, ms_str_of(cmp_why_names[s->why]));
     ms_stmt_f64(st, 8, s->score);
-    ms_stmt_str(st, 9, s->text);
+    ms_buf_clear(text);
+    ms_message_speak(s->said, text);
+    MS_TRY(ms_buf_check(text, err));
+    ms_stmt_str(st, 9, ms_buf_slice(text));
+    ms_stmt_str(st, 10, s->said.kind);
+    ms_stmt_str(st, 11, s->said.args);
     return ms_stmt_run(st, err);
 }
 
-enum ms_rc graph__db_findings(struct graph__db *db, const struct cmp_source *source,
+enum ms_rc graph__db_findings(struct graph__db *db, const struct cmp_suspect *list, size_t n,
                               struct ms_err *err)
 {
-    const struct cmp_suspect *list;
     struct ms_stmt *st;
-    size_t n = cmp_source_suspects(source, &list);
-    MS_TRY(ms_store_prepare(db->store, &st,
-                            "INSERT INTO x_findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", err));
+    struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
+    MS_TRY(ms_store_prepare(
+        db->store, &st, "INSERT INTO x_findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", err));
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < n && rc == MS_OK; i++)
-        rc = store_suspect(st, &list[i], err);
+        rc = store_suspect(st, &list[i], &text, err);
+    ms_buf_free(&text);
     ms_stmt_free(st);
     return rc;
 }
@@ -555,7 +550,7 @@ static enum ms_rc prepare(struct graph__db *db, struct ms_err *err)
     MS_TRY(ms_store_prepare(s, &db->link,
                             "UPDATE tb_nodes SET matched_distributed = ? WHERE rowid = ?", err));
     MS_TRY(ms_store_prepare(s, &db->slim, GRAPH_SQL_INSERT_SLIM, err));
-    if (db->conf->strict)
+    if (!db->conf->rules->viewer_tables)
         return MS_OK;
     return graph__extra_prepare(&db->extra, s, db->conf, err);
 }
@@ -610,15 +605,17 @@ static enum ms_rc make_indexes(struct graph__db *db, struct ms_err *err)
     MS_TRY(ms_store_exec(db->store,
                          "COMMIT; PRAGMA temp_store=FILE; PRAGMA cache_size=-8192; BEGIN", err));
     MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEXES("x_slim"), err));
-    if (!db->conf->strict)
+    bool whole = db->conf->rules->whole_modified_index;
+    if (!whole)
         MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEX6, err));
     MS_TRY(ms_store_exec(db->store, GRAPH_SQL_HAND_OVER, err));
     MS_TRY(ms_store_exec(db->store, GRAPH_SQL_PRIMARY_KEY, err));
-    return db->conf->strict ? ms_store_exec(db->store, GRAPH_SQL_INDEX6_STRICT, err) : MS_OK;
+    return whole ? ms_store_exec(db->store, GRAPH_SQL_INDEX6_WHOLE, err) : MS_OK;
 }
 
 enum ms_rc graph__db_commit(struct graph__db *db, struct ms_err *err)
 {
+    ms_assert(db->store != NULL);
     free_statements(db);
     enum ms_rc rc = make_indexes(db, err);
     struct ms_store *s = db->store;

@@ -8,8 +8,15 @@
  * Values and colours are kept, whatever rules they were made by: the file says what
  * its values mean.
  */
-#include "compare/graph_int.h"
-#include "compare/graph_schema.h"
+#include "compare/graph/build/graph_id.h"
+#include "compare/graph/build/graph_schema.h"
+#include "compare/graph/graph.h"
+#include "probe/base/arena.h"
+#include "probe/base/io.h"
+#include "probe/base/jread.h"
+#include "probe/base/map.h"
+#include "probe/base/store.h"
+#include "probe/base/vec.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -133,7 +140,7 @@ static enum ms_rc read_nodes(struct old_file *f, struct old_side *s, struct ms_s
         MS_TRY(keep_text(f, &r, &name, err));
         MS_TRY(take_raw(&r, &raw, err));
         uint32_t id = ms_map_put(&s->names, name, NULL);
-        if (id == GRAPH_NO || !ms_vec_reserve(&s->nodes, (size_t)id + 1))
+        if (id == MS_MAP_NONE || !ms_vec_reserve(&s->nodes, (size_t)id + 1))
             return ms_no_memory(err);
         s->nodes.n = s->names.keys.n;
         s->nodes.p[id] = (struct old_node){.listed = false};
@@ -186,11 +193,6 @@ static int64_t whole(struct ms_str json)
 {
     int64_t v;
     return ms_str_i64(json, &v) ? v : ms_str_is(json, "true");
-}
-
-static const char *side_name(unsigned side)
-{
-    return side == 0 ? "NPU" : "Bench";
 }
 
 /* Names of much older files begin with the side they are of. */
@@ -249,8 +251,9 @@ static enum ms_rc put_row(struct old_file *f, unsigned side, uint32_t node, int6
     const struct old_node *n = &s->nodes.p[node];
     struct ms_str name = ms_map_key(&s->names, node), up, type, over;
     struct ms_buf id = {.max = TEXT_MAX}, link = {.max = TEXT_MAX};
-    ms_buf_printf(&id, "%s_%lld_%lld_%.*s", side_name(side), (long long)f->step, (long long)f->rank,
-                  MS_STR_ARG(name));
+    graph__put_graph_id(&id, (struct graph__place){f->step, f->rank, side != 0});
+    ms_buf_putc(&id, '_');
+    ms_buf_str(&id, name);
     put_link(&link, n->value[F_LINK]);
     enum ms_rc rc = ms_buf_check(&id, err);
     if (rc == MS_OK)
@@ -284,7 +287,7 @@ static enum ms_rc put_row(struct old_file *f, unsigned side, uint32_t node, int6
                     is_empty_list(n->value[F_MERGED]) ? MS_STR("") : n->value[F_MERGED]);
         ms_stmt_str(f->insert, 14, or_else(n->value[F_IN], '{', MS_STR("{}")));
         ms_stmt_str(f->insert, 15, or_else(n->value[F_OUT], '{', MS_STR("{}")));
-        ms_stmt_str(f->insert, 16, ms_str_of(side_name(side)));
+        ms_stmt_str(f->insert, 16, graph__side_name(side != 0));
         ms_stmt_str(f->insert, 17, s->data_dir);
         ms_stmt_i64(f->insert, 18, f->step);
         ms_stmt_i64(f->insert, 19, f->rank);
@@ -324,17 +327,17 @@ static enum ms_rc put_side(struct old_file *f, unsigned side, uint64_t *written,
     struct visit *stack = NULL;
     size_t n = 0, cap = 0;
     uint32_t root = ms_map_get(&s->names, s->root);
-    if (root == GRAPH_NO)
-        return ms_fail(err, MS_E_FORMAT, "%s has no root node '%.*s'", side_name(side),
-                       MS_STR_ARG(s->root));
+    if (root == MS_MAP_NONE)
+        return ms_fail(err, MS_E_FORMAT, "%.*s has no root node '%.*s'",
+                       MS_STR_ARG(graph__side_name(side != 0)), MS_STR_ARG(s->root));
     enum ms_rc rc = push_visit(s, &stack, &n, &cap, root, err);
     while (rc == MS_OK && n > 0) {
         struct visit *v = &stack[n - 1];
         struct ms_str name;
         if (s->nodes.p[v->node].value[F_SUBS].n != 0 && ms_jread_next(&v->at) == MS_J_STR) {
             rc = keep_text(f, &v->at, &name, err);
-            uint32_t child = rc == MS_OK ? ms_map_get(&s->names, name) : GRAPH_NO;
-            if (child != GRAPH_NO && !s->nodes.p[child].listed)
+            uint32_t child = rc == MS_OK ? ms_map_get(&s->names, name) : MS_MAP_NONE;
+            if (child != MS_MAP_NONE && !s->nodes.p[child].listed)
                 rc = push_visit(s, &stack, &n, &cap, child, err);
             continue;
         }
@@ -385,7 +388,7 @@ static enum ms_rc fill(struct old_file *f, struct graph_made *made, struct ms_er
             MS_TRY(put_side(f, side, &made->nodes[side], err));
     }
     MS_TRY(put_config(f, err));
-    return ms_store_exec(f->store, GRAPH_SQL_INDEXES("tb_nodes") ";" GRAPH_SQL_INDEX6_STRICT, err);
+    return ms_store_exec(f->store, GRAPH_SQL_INDEXES("tb_nodes") ";" GRAPH_SQL_INDEX6_WHOLE, err);
 }
 
 /* The number behind a word in the file's name, 0 when there is none. */

@@ -12,9 +12,11 @@
  *               their own place: what became of them, their partner, why, how sure
  *     x_kin     who else of the other side goes with a node: further pairs, and members that
  *               run in its place together with its partner
+ *     x_edge    which node wrote the value that a node reads in a slot
+ *     x_findings  the suspects: nodes that introduce a difference, best first
  */
-#ifndef COMPARE_GRAPH_SCHEMA_H
-#define COMPARE_GRAPH_SCHEMA_H
+#ifndef COMPARE_GRAPH_BUILD_GRAPH_SCHEMA_H
+#define COMPARE_GRAPH_BUILD_GRAPH_SCHEMA_H
 
 enum { GRAPH_STATE_OVERFLOW = 4 };
 
@@ -65,7 +67,8 @@ enum { GRAPH_STATE_OVERFLOW = 4 };
     "CREATE TABLE x_edge (graph_id TEXT, dst INTEGER, slot TEXT, src INTEGER,"                     \
     " PRIMARY KEY (graph_id, dst, slot)) WITHOUT ROWID;"                                           \
     "CREATE TABLE x_findings (place INTEGER PRIMARY KEY, step INTEGER, rank INTEGER,"              \
-    " node_name TEXT, golden_name TEXT, role TEXT, why TEXT, score REAL, text TEXT)"
+    " node_name TEXT, golden_name TEXT, role TEXT, why TEXT, score REAL, text TEXT,"               \
+    " message TEXT, args TEXT)"
 
 #define GRAPH_SQL_INDEXES(table)                                                                   \
     "CREATE INDEX index1 ON " table " (step, rank, data_source, up_node, node_order);"             \
@@ -95,7 +98,7 @@ enum { GRAPH_STATE_OVERFLOW = 4 };
 /* The plugin asks for modified = 1 alone, so the rest of the index would be dead weight. */
 #define GRAPH_SQL_INDEX6                                                                           \
     "CREATE INDEX index6 ON x_slim (step, rank, modified, matched_node_link) WHERE modified = 1"
-#define GRAPH_SQL_INDEX6_STRICT                                                                    \
+#define GRAPH_SQL_INDEX6_WHOLE                                                                     \
     "CREATE INDEX index6 ON tb_nodes (step, rank, modified, matched_node_link)"
 
 #define GRAPH_SQL_INSERT                                                                           \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_item: input_data and output_data of a node.
+ * node_items: input_data and output_data of a node.
  *
  *     {"Torch.matmul.0.forward.output.0": {"type": "torch.Tensor", "Max": "2.0", ...}, ...}
  *
@@ -8,47 +8,18 @@
  * quotes ' are left out and None is null.  A leaf's own keys come first, then what
  * the official parser adds, then figures and verdict of a comparison.
  */
-#include "compare/graph_int.h"
+#include "compare/graph/build/node_items.h"
 
-#include "compare/table.h"
+#include "compare/graph/build/json_text.h"
+#include "compare/graph/build/node_judge.h"
+
+#include "compare/read/pytext.h"
+#include "compare/write/table.h"
+#include "probe/base/assert.h"
 #include "probe/base/num.h"
 #include "probe/base/scan.h"
 
 enum { TEXT_MAX = 1 << 28, RENEW_EVERY = 256 };
-
-/* ---- text ----------------------------------------------------------------- */
-
-static void put_escaped(struct ms_buf *out, const char *p, size_t n)
-{
-    struct ms_jwrite w;
-    ms_jwrite_init(&w, 0, TEXT_MAX);
-    ms_jwrite_str(&w, (struct ms_str){p, (uint32_t)n});
-    /* Without the quotes that it puts around the text. */
-    if (ms_jwrite_finish(&w, NULL) != MS_OK)
-        out->bad = MS_E_NOMEM;
-    else if (w.buf.n >= 2)
-        ms_buf_put(out, w.buf.p + 1, w.buf.n - 2);
-    ms_jwrite_free(&w);
-}
-
-/* The inside of JSON text. */
-static void put_inside(struct ms_buf *out, struct ms_str s)
-{
-    const char *end = s.p + s.n;
-    if (s.n == 0)
-        return;
-    if (ms_scan_plain(s.p, end) == end)
-        ms_buf_str(out, s);
-    else
-        put_escaped(out, s.p, s.n);
-}
-
-void graph__put_json(struct ms_buf *out, struct ms_str s)
-{
-    ms_buf_putc(out, '"');
-    put_inside(out, s);
-    ms_buf_putc(out, '"');
-}
 
 /* ---- one member: "key": "text" ---------------------------------------------- */
 
@@ -87,13 +58,13 @@ static void put_changed(struct ms_buf *out, struct ms_str s)
         bool none = s.p[i] == 'N' && s.n - i >= 4 && memcmp(s.p + i, "None", 4) == 0;
         if (s.p[i] != '\'' && !none)
             continue;
-        put_inside(out, ms_str_sub(s, from, i));
+        graph__put_json_inside(out, ms_str_sub(s, from, i));
         if (none)
             ms_buf_puts(out, "null");
         i += none ? 3 : 0;
         from = i + 1;
     }
-    put_inside(out, ms_str_sub(s, from, s.n));
+    graph__put_json_inside(out, ms_str_sub(s, from, s.n));
 }
 
 static bool needs_change(struct ms_str s)
@@ -110,14 +81,14 @@ static void put_text(struct ms_buf *out, struct ms_str s)
     else if (needs_change(s))
         put_changed(out, s);
     else
-        put_inside(out, s);
+        graph__put_json_inside(out, s);
 }
 
 /* A figure of Python's, which is not rounded. */
 static void put_number_member(struct ms_buf *out, const char *key, struct ms_str text)
 {
     put_key(out, key);
-    put_inside(out, text);
+    graph__put_json_inside(out, text);
     ms_buf_putc(out, '"');
 }
 
@@ -389,13 +360,13 @@ static bool is_measure(const char *column)
 
 /* The cells of the official table between the two descriptions and the stack, under the names of
  * their columns. */
-enum ms_rc graph__put_figures(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
+enum ms_rc graph__put_figures(struct ms_buf *out, const struct cmp_setup *c, struct cmp_view *v,
                               size_t row, struct ms_err *err)
 {
     const char *names[CMP_COLUMNS];
     struct cmp_cell cells[CMP_COLUMNS];
-    unsigned n = cmp_table_columns(c, names);
-    MS_TRY(cmp_table_cells(c, v, row, cells, err));
+    unsigned n = cmp_table_columns(c, false, names);
+    MS_TRY(cmp_table_cells(c, NULL, v, row, cells, err));
     for (unsigned i = FIRST_FIGURE; i < n; i++) {
         if (!is_figure(names[i]))
             continue;
@@ -409,10 +380,19 @@ enum ms_rc graph__put_figures(struct ms_buf *out, const struct cmp *c, struct cm
     return MS_OK;
 }
 
-bool graph__is_figure(const struct cmp *c, struct ms_str key)
+void graph__drop_comma(struct ms_buf *out, size_t at)
+{
+    if (out->bad != MS_OK || out->n <= at + 2)
+        return;
+    ms_assert(memcmp(out->p + at, ", ", 2) == 0);
+    memmove(out->p + at, out->p + at + 2, out->n - at - 2);
+    out->n -= 2;
+}
+
+bool graph__is_figure(const struct cmp_setup *c, struct ms_str key)
 {
     const char *names[CMP_COLUMNS];
-    unsigned n = cmp_table_columns(c, names);
+    unsigned n = cmp_table_columns(c, false, names);
     for (unsigned i = FIRST_FIGURE; i < n; i++) {
         if (ms_str_is(key, names[i]) && is_figure(names[i]))
             return true;
@@ -434,7 +414,7 @@ static bool is_output(struct ms_str name)
 }
 
 static enum ms_rc put_fields(struct graph__items *it, struct ms_buf *out, const struct shape *f,
-                             size_t index, const struct cmp *c, struct ms_err *err)
+                             size_t index, const struct cmp_setup *c, struct ms_err *err)
 {
     const struct cmp_row *row = &it->view.rows.p[index];
     struct said said = {.dtype = false};
@@ -453,11 +433,7 @@ static enum ms_rc put_fields(struct graph__items *it, struct ms_buf *out, const 
         put_member(out, "data_name", MS_STR("-1"));
     if (f->compared && !f->group && !said.null_max)
         MS_TRY(graph__put_figures(out, c, &it->view, index, err));
-    /* Each member begins with ", ": the first stands behind the bracket. */
-    if (out->bad == MS_OK && out->n > at + 2) {
-        memmove(out->p + at, out->p + at + 2, out->n - at - 2);
-        out->n -= 2;
-    }
+    graph__drop_comma(out, at); /* each member begins with one */
     return MS_OK;
 }
 
@@ -467,7 +443,7 @@ static enum ms_rc put_item(struct graph__items *it, const struct graph__pair *p,
     const struct cmp_row *row = &it->view.rows.p[index];
     struct ms_buf *out = is_output(row->t.name) ? &it->out : &it->in;
     struct shape f = {.compared = it->compared,
-                      .digests = p->cmp.mode == PROBE_MODE_MD5,
+                      .digests = p->set.mode == PROBE_MODE_MD5,
                       .batch = batch,
                       .group = ms_str_is(row->t.dtype, "torch.ProcessGroup")};
     ms_buf_puts(out, out->n > 1 ? ", " : "");
@@ -476,7 +452,7 @@ static enum ms_rc put_item(struct graph__items *it, const struct graph__pair *p,
     if (is_maximum_missing(&row->t))
         ms_buf_puts(out, "\"value\": \"null\"");
     else
-        MS_TRY(put_fields(it, out, &f, index, &p->cmp, err));
+        MS_TRY(put_fields(it, out, &f, index, &p->set, err));
     ms_buf_putc(out, '}');
     return MS_OK;
 }
@@ -508,10 +484,10 @@ static enum ms_rc make_rows(struct graph__items *it, const struct graph__pair *p
         struct cmp_row *row = &it->view.rows.p[it->view.rows.n++];
         *row = (struct cmp_row){.b = cmp__item_none};
         uint32_t at = op->first + i;
-        if (cmp__side_row(&g->side, at)->kind == PROBE_LEAF_TENSOR && p->cmp.mode != PROBE_MODE_MD5)
+        if (cmp__side_row(&g->side, at)->kind == PROBE_LEAF_TENSOR && p->set.mode != PROBE_MODE_MD5)
             MS_TRY(make_bare(it, g, at, &row->t, err));
         else
-            MS_TRY(cmp__item_make(&g->side, at, p->cmp.mode, &it->view, &row->t, err));
+            MS_TRY(cmp__item_make(&g->side, at, p->set.mode, &it->view, &row->t, err));
     }
     return MS_OK;
 }
@@ -524,7 +500,7 @@ static enum ms_rc put_items(struct graph__items *it, const struct graph__pair *p
     if (++it->nodes % RENEW_EVERY == 0)
         MS_TRY(cmp_view_renew(&it->view, err));
     it->compared = g == &p->t && g->nodes.p[node].match != GRAPH_NO && p->dual &&
-                   p->cmp.mode != PROBE_MODE_STRUCTURE;
+                   p->set.mode != PROBE_MODE_STRUCTURE;
     if (it->compared)
         MS_TRY(graph__judge(p, node, &it->view, state, err));
     else
@@ -538,6 +514,7 @@ enum ms_rc graph__items_make(struct graph__items *it, const struct graph__pair *
                              const struct graph__tree *g, uint32_t node, uint8_t *state,
                              struct ms_err *err)
 {
+    ms_assert(node < g->nodes.n);
     *state = GRAPH_NONE;
     ms_buf_clear(&it->in);
     ms_buf_clear(&it->out);

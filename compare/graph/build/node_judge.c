@@ -1,60 +1,135 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_judge: figures and state of a matched node.
+ * node_judge: figures and state of a matched node.
  *
  * Rows meet by position: inputs with inputs, parameters with parameters and so on.
  * Rules and figures are those of the table compare, except that whole numbers are
  * subtracted as such and that a golden 0 has no relative error.
  */
-#include "compare/graph_int.h"
+#include "compare/graph/build/node_judge.h"
+
+#include "compare/graph/graph_rules.h"
+#include "compare/judge/judge.h"
+#include "compare/measure/measure_stat.h"
+#include "probe/base/assert.h"
 #include "probe/base/num.h"
 
 #include <math.h>
 
+/* ---- rows that the alignment puts together ------------------------------------ */
+
+/* Maps rows of the target to the golden rows with which the alignment pairs them. */
+struct row_pairs {
+    const struct graph__pair *p;
+    uint32_t *place;   /* of a golden row in the order of its side, by row of the dump */
+    uint32_t *partner; /* of a target row: a place as above, by row of the dump */
+    MS_VEC(struct cmp_align_row) rows;
+};
+
+/* By row of the golden dump: its place in the order of the side. */
+static uint32_t *places_of_rows(const struct cmp__side *s)
+{
+    size_t n = s->dump->rows.n;
+    uint32_t *list = ms_alloc((n + 1) * sizeof *list);
+    if (list == NULL)
+        return NULL;
+    memset(list, 0xff, (n + 1) * sizeof *list);
+    for (uint32_t i = 0; i < s->order.n; i++)
+        list[s->order.p[i]] = i;
+    return list;
+}
+
+static enum ms_rc row_pairs_init(struct row_pairs *r, const struct graph__pair *p,
+                                 struct ms_err *err)
+{
+    *r = (struct row_pairs){.p = p};
+    if (p->rows.al == NULL)
+        return MS_OK;
+    r->place = places_of_rows(&p->b.side);
+    r->partner = ms_alloc((p->t.side.dump->rows.n + 1) * sizeof *r->partner);
+    return r->place != NULL && r->partner != NULL ? MS_OK : ms_no_memory(err);
+}
+
+static void row_pairs_free(struct row_pairs *r)
+{
+    ms_free(r->place);
+    ms_free(r->partner);
+    ms_vec_free(&r->rows);
+}
+
+static const struct cmp_align_pair *pair_of(const struct cmp_align *al, uint32_t t, uint32_t b)
+{
+    const struct cmp_align_pair *pairs;
+    size_t n = cmp_align_of(al, t, &pairs);
+    for (size_t i = 0; i < n; i++) {
+        if (pairs[i].golden == b)
+            return &pairs[i];
+    }
+    return NULL;
+}
+
+/* Fills r->partner for the rows of t; *known is false when t and b are no pair of the alignment. */
+static enum ms_rc find_row_pairs(struct row_pairs *r, const struct cmp__op *t,
+                                 const struct cmp__op *b, bool *known, struct ms_err *err)
+{
+    const struct cmp_align *al = r->p->rows.al;
+    const struct cmp_align_pair *pair =
+        al != NULL && b != NULL ? pair_of(al, t->node, b->node) : NULL;
+    *known = pair != NULL;
+    if (pair == NULL)
+        return MS_OK;
+    if (!ms_vec_reserve(&r->rows, (size_t)t->n + b->n + 1))
+        return ms_no_memory(err);
+    size_t n = cmp_align_rows(al, pair, r->rows.p);
+    for (size_t i = 0; i < n; i++) {
+        if (r->rows.p[i].target != CMP_ALIGN_NONE)
+            r->partner[r->rows.p[i].target] =
+                r->rows.p[i].golden != CMP_ALIGN_NONE ? r->place[r->rows.p[i].golden] : GRAPH_NO;
+    }
+    return MS_OK;
+}
+
 /* ---- pairs ---------------------------------------------------------------- */
 
-/* Rows of one op are sorted by these. */
-enum place { PLACE_INPUT, PLACE_PARAMETERS, PLACE_OUTPUT, PLACE_GRADIENT };
-
-static enum place place_of(const struct cmp__side *s, uint32_t row)
+static enum graph__place_of_row place_of(const struct cmp__side *s, uint32_t row)
 {
     switch (cmp__side_row(s, row)->section) {
     case PROBE_SEC_PARAMETERS:
-        return PLACE_PARAMETERS;
+        return GRAPH_ROW_PARAMETERS;
     case PROBE_SEC_OUTPUT:
-        return PLACE_OUTPUT;
+        return GRAPH_ROW_OUTPUT;
     case PROBE_SEC_PGRAD:
-        return PLACE_GRADIENT;
+        return GRAPH_ROW_GRADIENT;
     default:
-        return PLACE_INPUT;
+        return GRAPH_ROW_INPUT;
     }
 }
 
-/* The first row of the op from `row` on that is not at an earlier place. */
+/* Returns the first row of the operator from `row` on whose place is not before `place`. */
 static uint32_t skip_to(const struct cmp__side *s, const struct cmp__op *op, uint32_t row,
-                        enum place place)
+                        enum graph__place_of_row place)
 {
     while (row < op->first + op->n && place_of(s, row) < place)
         row++;
     return row;
 }
 
-static enum ms_rc pair_rows(struct graph__pair *p, struct graph__row_pairs *known,
-                            const struct cmp__op *t, const struct cmp__op *b, struct ms_err *err)
+static enum ms_rc pair_rows(struct graph__pair *p, struct row_pairs *known, const struct cmp__op *t,
+                            const struct cmp__op *b, struct ms_err *err)
 {
     uint32_t other = b != NULL ? b->first : 0;
     bool aligned;
-    MS_TRY(graph__row_pairs_of(known, t, b, &aligned, err));
-    if (!ms_vec_reserve(&p->cmp.pairs, p->cmp.pairs.n + t->n))
+    MS_TRY(find_row_pairs(known, t, b, &aligned, err));
+    if (!ms_vec_reserve(&p->rows.pairs, p->rows.pairs.n + t->n))
         return ms_no_memory(err);
     for (uint32_t row = t->first; row < t->first + t->n; row++) {
-        struct cmp__pair *pair = &p->cmp.pairs.p[p->cmp.pairs.n++];
+        struct cmp__pair *pair = &p->rows.pairs.p[p->rows.pairs.n++];
         *pair = (struct cmp__pair){row, GRAPH_NO};
         if (aligned)
             pair->b = known->partner[p->t.side.order.p[row]];
         if (b == NULL || aligned)
             continue;
-        enum place place = place_of(&p->t.side, row);
+        enum graph__place_of_row place = place_of(&p->t.side, row);
         other = skip_to(&p->b.side, b, other, place);
         if (other < b->first + b->n && place_of(&p->b.side, other) == place)
             pair->b = other++;
@@ -62,43 +137,40 @@ static enum ms_rc pair_rows(struct graph__pair *p, struct graph__row_pairs *know
     return MS_OK;
 }
 
-static const struct cmp__op *op_of(const struct graph__tree *g, uint32_t node)
-{
-    uint32_t op = node != GRAPH_NO ? g->nodes.p[node].op : GRAPH_NO;
-    return op != GRAPH_NO ? &g->side.ops.p[op] : NULL;
-}
-
-static enum ms_rc pair_all(struct graph__pair *p, struct graph__row_pairs *known,
-                           struct ms_err *err)
+static enum ms_rc pair_all(struct graph__pair *p, struct row_pairs *known, struct ms_err *err)
 {
     size_t n = p->t.nodes.n;
     if (!ms_vec_reserve(&p->first_pair, n + 1))
         return ms_no_memory(err);
     for (uint32_t i = 0; i < n; i++) {
-        const struct cmp__op *t = op_of(&p->t, i);
-        p->first_pair.p[i] = (uint32_t)p->cmp.pairs.n;
+        const struct cmp__op *t = graph__op(&p->t, i);
+        p->first_pair.p[i] = (uint32_t)p->rows.pairs.n;
         if (t != NULL && p->t.nodes.p[i].match != GRAPH_NO)
-            MS_TRY(pair_rows(p, known, t, op_of(&p->b, p->t.nodes.p[i].match), err));
+            MS_TRY(pair_rows(p, known, t, graph__op(&p->b, p->t.nodes.p[i].match), err));
     }
-    p->first_pair.p[n] = (uint32_t)p->cmp.pairs.n;
+    p->first_pair.p[n] = (uint32_t)p->rows.pairs.n;
+    p->first_pair.n = n + 1;
     return MS_OK;
 }
 
 enum ms_rc graph__measure(struct graph__pair *p, struct ms_pool *pool, struct ms_err *err)
 {
-    struct cmp *c = &p->cmp;
+    struct cmp_rows *c = &p->rows;
+    ms_assert(p->dual && c->pairs.n == 0);
+    c->set = &p->set;
     c->t = p->t.side;
     c->b = p->b.side;
     c->t_dir = p->t.data_dir;
     c->b_dir = p->b.data_dir;
-    c->cross = p->t.side.dump->framework != p->b.side.dump->framework;
-    struct graph__row_pairs known;
-    enum ms_rc rc = graph__row_pairs_init(&known, p, err);
+    p->set.cross = p->t.side.dump->framework != p->b.side.dump->framework;
+    struct row_pairs known;
+    enum ms_rc rc = row_pairs_init(&known, p, err);
     if (rc == MS_OK)
         rc = pair_all(p, &known, err);
-    graph__row_pairs_free(&known);
+    row_pairs_free(&known);
     MS_TRY(rc);
-    return c->mode == PROBE_MODE_TENSOR ? cmp__measure_tensors(c, pool, err) : MS_OK;
+    return p->set.mode == PROBE_MODE_TENSOR ? cmp__measure_tensors(c, &p->measured, pool, err)
+                                            : MS_OK;
 }
 
 /* ---- figures ---------------------------------------------------------------- */
@@ -119,24 +191,25 @@ static bool is_infinite(const struct cmp_value *x)
     return x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF;
 }
 
-/* Infinities are numbers here.  The tab behind them kept a spreadsheet from reading them. */
-static void subtract_infinite(const struct cmp_value *n, const struct cmp_value *b, bool strict,
-                              struct cmp_delta *d)
+/* Subtracts where a side is infinite: graphs treat infinities as numbers, the table does not. */
+static enum ms_rc subtract_infinite(struct cmp_view *v, const struct cmp_value *n,
+                                    const struct cmp_value *b, const char *end, struct cmp_delta *d,
+                                    struct ms_err *err)
 {
     double diff = n->v - b->v;
     double rel = fabs(diff / b->v);
-    if (isnan(diff))
-        d->diff = MS_STR("Nan");
-    else if (diff > 0)
-        d->diff = strict ? MS_STR("inf\t") : MS_STR("inf");
-    else
-        d->diff = strict ? MS_STR("-inf\t") : MS_STR("-inf");
     d->rel = isnan(rel) ? MS_STR("Nan") : MS_STR("inf%");
     d->rel_value = rel;
+    d->diff = MS_STR("Nan");
+    if (isnan(diff))
+        return MS_OK;
+    ms_buf_puts(&v->scratch, diff > 0 ? "inf" : "-inf");
+    ms_buf_puts(&v->scratch, end);
+    return cmp__keep(v, &d->diff, err);
 }
 
-enum ms_rc graph__measure_row(const struct cmp *c, struct cmp_view *v, struct cmp_row *row,
-                              struct ms_err *err)
+enum ms_rc graph__measure_row(const struct cmp_rules *rules, struct cmp_view *v,
+                              struct cmp_row *row, struct ms_err *err)
 {
     MS_TRY(cmp__measure_stats_old(v, row, err));
     for (unsigned i = 0; i < PROBE_STATS; i++) {
@@ -151,7 +224,8 @@ enum ms_rc graph__measure_row(const struct cmp *c, struct cmp_view *v, struct cm
         if (!numbers)
             continue;
         if (is_infinite(n) || is_infinite(b))
-            subtract_infinite(n, b, cmp__strict(c), &row->delta[i]);
+            MS_TRY(subtract_infinite(v, n, b, rules->tabs_infinities ? "\t" : "", &row->delta[i],
+                                     err));
         if (b->v == 0) {
             row->delta[i].rel = MS_STR("N/A");
             row->delta[i].rel_value = NAN;
@@ -165,20 +239,23 @@ enum ms_rc graph__measure_row(const struct cmp *c, struct cmp_view *v, struct cm
 static enum ms_rc make_row(const struct graph__pair *p, uint32_t i, struct cmp_view *v,
                            struct ms_err *err)
 {
-    const struct cmp__pair *pair = &p->cmp.pairs.p[i];
+    const struct cmp__pair *pair = &p->rows.pairs.p[i];
     struct cmp_row *row = &v->rows.p[v->rows.n++];
+    ms_assert(i < p->rows.pairs.n);
     *row = (struct cmp_row){.b = cmp__item_none, .pair = i, .fig.state = CMP_STATE_UNMATCHED};
-    MS_TRY(cmp__item_make(&p->t.side, pair->t, p->cmp.mode, v, &row->t, err));
+    MS_TRY(cmp__item_make(&p->t.side, pair->t, p->set.mode, v, &row->t, err));
     if (pair->b != GRAPH_NO)
-        MS_TRY(cmp__item_make(&p->b.side, pair->b, p->cmp.mode, v, &row->b, err));
+        MS_TRY(cmp__item_make(&p->b.side, pair->b, p->set.mode, v, &row->b, err));
     row->grad_same = row->b.present && ms_str_eq(row->t.requires_grad, row->b.requires_grad);
-    if (p->cmp.mode == PROBE_MODE_TENSOR && row->b.present)
-        row->fig = p->cmp.figures.p[i];
-    return p->cmp.mode == PROBE_MODE_SUMMARY ? graph__measure_row(&p->cmp, v, row, err) : MS_OK;
+    if (p->set.mode == PROBE_MODE_TENSOR && row->b.present)
+        row->fig = p->measured.figures.p[i];
+    return p->set.mode == PROBE_MODE_SUMMARY ? graph__measure_row(p->set.conf.rules, v, row, err)
+                                             : MS_OK;
 }
 
-/* Who does not say requires_grad does not disagree with a side that does. */
-static void judge_rows(const struct cmp *c, struct cmp_view *v)
+/* Judges the rows. A side without requires_grad agrees with whatever the other side has; afterwards
+ * grad_same is the plain comparison again, which the table shows. */
+static void judge_rows(const struct cmp_setup *c, struct cmp_view *v)
 {
     for (size_t i = 0; i < v->rows.n; i++) {
         struct cmp_row *row = &v->rows.p[i];
@@ -195,12 +272,12 @@ static void judge_rows(const struct cmp *c, struct cmp_view *v)
 
 /* ---- states ------------------------------------------------------------------- */
 
-/* They hand out memory that nobody has written yet. */
+/* Returns true for operators whose output is memory that nothing has written yet. */
 static bool makes_empty(struct ms_str name)
 {
     static const char *const names[] = {"empty",     "empty_like",    "empty_with_format",
                                         "new_empty", "empty_strided", "new_empty_strided"};
-    struct ms_str api = graph__part(name, 1);
+    struct ms_str api = probe_name_part(name, 1);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (ms_str_is(api, names[i]))
             return true;
@@ -220,7 +297,7 @@ static uint8_t worst_of(const struct cmp_view *v)
     return worst;
 }
 
-uint8_t graph__judge_rows(const struct cmp *c, bool red_empty, struct cmp_view *v)
+uint8_t graph__judge_rows(const struct cmp_setup *c, bool red_empty, struct cmp_view *v)
 {
     judge_rows(c, v);
     if (makes_empty(v->op) && v->rows.n != 0)
@@ -232,6 +309,7 @@ enum ms_rc graph__judge(const struct graph__pair *p, uint32_t node, struct cmp_v
                         uint8_t *state, struct ms_err *err)
 {
     uint32_t first = p->first_pair.p[node], end = p->first_pair.p[node + 1];
+    ms_assert(node + 1 < p->first_pair.n && first <= end);
     v->rows.n = 0;
     v->op = graph__name(&p->t, node);
     v->frames = MS_STR_NONE;
@@ -239,89 +317,6 @@ enum ms_rc graph__judge(const struct graph__pair *p, uint32_t node, struct cmp_v
         return ms_no_memory(err);
     for (uint32_t i = first; i < end; i++)
         MS_TRY(make_row(p, i, v, err));
-    *state = graph__judge_rows(&p->cmp, p->red_empty, v);
+    *state = graph__judge_rows(&p->set, p->red_empty, v);
     return MS_OK;
-}
-
-/* ---- layer mapping -------------------------------------------------------------- */
-
-/* Rows of the golden side by name. */
-static enum ms_rc index_rows(const struct cmp__side *s, struct ms_map *rows, struct ms_arena *arena,
-                             struct ms_err *err)
-{
-    struct ms_buf name = {.max = 1 << 20};
-    enum ms_rc rc = MS_OK;
-    for (uint32_t i = 0; i < s->order.n && rc == MS_OK; i++) {
-        bool added;
-        ms_buf_clear(&name);
-        cmp__side_name(s, i, false, &name);
-        ms_buf_putc(&name, '#'); /* keeps numbers in step where two rows have one name */
-        uint32_t id = ms_map_put_copy(rows, ms_buf_slice(&name), arena, &added);
-        for (; id != GRAPH_NO && !added;
-             id = ms_map_put_copy(rows, ms_buf_slice(&name), arena, &added))
-            ms_buf_putc(&name, '#');
-        rc = id != GRAPH_NO ? ms_buf_check(&name, err) : ms_no_memory(err);
-    }
-    ms_buf_free(&name);
-    return rc;
-}
-
-/* The mapping pairs rows; a node goes where its first paired row goes. */
-static enum ms_rc name_node(struct graph__pair *p, const struct cmp__pairs *rows,
-                            const struct ms_map *golden, const struct cmp__op *op,
-                            struct ms_buf *name, struct cmp__pairs *names, struct ms_err *err)
-{
-    for (uint32_t i = op->first; i < op->first + op->n; i++) {
-        ms_buf_clear(name);
-        cmp__side_name(&p->t.side, i, false, name);
-        uint32_t at = ms_map_get(&rows->keys, ms_buf_slice(name));
-        if (at == GRAPH_NO)
-            continue;
-        ms_buf_clear(name);
-        ms_buf_str(name, rows->values.p[at]);
-        ms_buf_putc(name, '#');
-        uint32_t row = ms_map_get(golden, ms_buf_slice(name));
-        if (row == GRAPH_NO)
-            continue;
-        const struct cmp__side *b = &p->b.side;
-        bool added;
-        uint32_t id = ms_map_put(&names->keys, probe_node_name(p->t.side.dump, op->node), &added);
-        struct ms_str *slot = id != GRAPH_NO && added ? ms_vec_push(&names->values) : NULL;
-        if (slot == NULL)
-            return ms_no_memory(err);
-        *slot = probe_node_name(b->dump, b->ops.p[b->op_of.p[row]].node);
-        return ms_buf_check(name, err);
-    }
-    return MS_OK;
-}
-
-static enum ms_rc name_nodes(struct graph__pair *p, const struct cmp__pairs *rows,
-                             struct ms_arena *arena, struct cmp__pairs *names, struct ms_err *err)
-{
-    struct ms_map golden = {.mask = 0};
-    struct ms_buf name = {.max = 1 << 20};
-    enum ms_rc rc = index_rows(&p->b.side, &golden, arena, err);
-    for (size_t i = 0; i < p->t.side.ops.n && rc == MS_OK; i++)
-        rc = name_node(p, rows, &golden, &p->t.side.ops.p[i], &name, names, err);
-    ms_map_free(&golden);
-    ms_buf_free(&name);
-    return rc;
-}
-
-enum ms_rc graph__map_layers(struct graph__pair *p, struct cmp__pairs *names, struct ms_err *err)
-{
-    struct cmp__pairs rows = {.arena = NULL};
-    struct cmp *c = &p->cmp;
-    *names = (struct cmp__pairs){.arena = NULL};
-    c->t = p->t.side;
-    c->b = p->b.side;
-    c->stacks = p->t.stacks;
-    c->has_stack = true;
-    c->arena = ms_arena_new(SIZE_MAX);
-    enum ms_rc rc = c->arena != NULL ? cmp__layer_pairs(c, &rows, err) : ms_no_memory(err);
-    if (rc == MS_OK)
-        rc = name_nodes(p, &rows, c->arena, names, err);
-    c->has_stack = false;
-    cmp__pairs_free(&rows);
-    return rc;
 }

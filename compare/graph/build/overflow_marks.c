@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_over: where NaN, infinity or an exploding norm comes from.
+ * overflow_marks: where NaN, infinity or an exploding norm comes from.
  *
  *     inputs      outputs
  *     normal      abnormal    critical   it is made here
@@ -10,7 +10,9 @@
  *
  * Buffers that an operator is to fill hold anything before, so they do not count.
  */
-#include "compare/graph_int.h"
+#include "compare/graph/build/overflow_marks.h"
+
+#include "compare/graph/graph_rules.h"
 
 #include <math.h>
 
@@ -103,9 +105,9 @@ static enum graph__over level_of(const struct side *in, const struct side *out)
 /* The official tool looks into lists and not into objects. */
 static bool is_in_lists(struct ms_str path)
 {
-    unsigned n = graph__parts(path);
+    unsigned n = probe_name_parts(path);
     for (unsigned i = 2; i < n; i++) {
-        if (!graph__is_number(graph__part(path, i)))
+        if (!ms_str_all_digits(probe_name_part(path, i)))
             return false;
     }
     return true;
@@ -139,7 +141,7 @@ static enum graph__over official_level(const struct graph__tree *g, uint32_t nod
             continue;
         probe_row_leaf(d, row, &leaf);
         look_at(&one, &leaf);
-        bool whole = graph__parts(path) == 2;
+        bool whole = probe_name_parts(path) == 2;
         fails |= whole && one.abnormal && has_exemption(name, row->section) &&
                  !is_ignored(name, row->section, path);
         struct side *side = row->section == PROBE_SEC_OUTPUT ? &out : &in;
@@ -156,7 +158,7 @@ static enum graph__over level_of_node(const struct graph__tree *g, uint32_t node
     const struct probe_dump *d = g->side.dump;
     const struct probe_node *record = &d->nodes.p[g->side.ops.p[g->nodes.p[node].op].node];
     struct side in = {.norm = -1}, out = {.norm = -1};
-    if (g->strict)
+    if (g->rules->exempt_whole_operators)
         return official_level(g, node, record);
     for (uint32_t i = record->first_row; i < record->first_row + record->nrows; i++) {
         const struct probe_row *row = &d->rows.p[i];

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_comm: which communication of one rank meets which of another.
+ * rank_comm: which communication of one rank meets which of another.
  *
  * Every call gets a key that its partner can work out: for point-to-point calls
  * operation, peer and how manieth such call it is, for collectives group,
  * operation and number.  All calls of all ranks are noted first, then each looks
  * its partners up and the links are written.
  */
-#include "compare/graph_int.h"
+#include "compare/graph/build/rank_comm.h"
+
+#include "compare/graph/build/json_text.h"
+#include "compare/graph/graph_rules.h"
+#include "probe/base/assert.h"
 
 #include <stdlib.h>
 
@@ -111,7 +115,8 @@ static const struct api *api_of(struct ms_str op)
 /* What one rank calls isend meets what another calls recv; the official tool tells them apart. */
 static struct ms_str key_name(const struct graph__comm *c, struct ms_str op)
 {
-    bool plain = !c->conf->strict && (ms_str_is(op, "isend") || ms_str_is(op, "irecv"));
+    bool plain =
+        c->conf->rules->isend_meets_recv && (ms_str_is(op, "isend") || ms_str_is(op, "irecv"));
     return plain ? ms_str_sub(op, 1, op.n) : op;
 }
 
@@ -167,23 +172,6 @@ static enum ms_rc add_call(struct graph__comm *c, struct call *call, struct ms_e
 
 /* ---- noting ------------------------------------------------------------------- */
 
-/* A text or number member of an object. */
-static struct ms_str member(struct ms_str json, const char *key)
-{
-    struct ms_jread r;
-    ms_jread_init(&r, json.p, json.n, 0);
-    if (ms_jread_next(&r) != MS_J_OBJ)
-        return MS_STR("");
-    while (ms_jread_next(&r) == MS_J_KEY) {
-        bool here = ms_str_is(r.text, key);
-        enum ms_jtok tok = ms_jread_next(&r);
-        if (here && (tok == MS_J_STR || tok == MS_J_NUM))
-            return r.text;
-        ms_jread_skip(&r, tok);
-    }
-    return MS_STR("");
-}
-
 static const struct probe_row *row_at(const struct graph__tree *g, const struct cmp__op *op,
                                       const char *path)
 {
@@ -203,7 +191,7 @@ static int64_t rank_at(const struct graph__tree *g, const struct cmp__op *op, co
     if (row == NULL)
         return -1;
     probe_row_leaf(g->side.dump, row, &leaf);
-    return ms_str_i64(member(leaf.json, "value"), &rank) ? rank : -1;
+    return ms_str_i64(graph__json_member(leaf.json, "value"), &rank) ? rank : -1;
 }
 
 static void read_group(const struct graph__tree *g, const struct cmp__op *op, struct call *call)
@@ -213,7 +201,7 @@ static void read_group(const struct graph__tree *g, const struct cmp__op *op, st
     if (row == NULL)
         return;
     probe_row_leaf(g->side.dump, row, &leaf);
-    call->group = member(leaf.json, "group_id");
+    call->group = graph__json_member(leaf.json, "group_id");
     if (leaf.kind == PROBE_LEAF_GROUP)
         call->ranks = leaf.value_json;
 }
@@ -230,10 +218,11 @@ static enum ms_rc note_batch(struct graph__comm *c, const struct graph__tree *g,
         probe_row_leaf(g->side.dump, row, &leaf);
         struct call call = *like;
         call.batch = true;
-        call.op = member(leaf.json, "op");
-        call.group = member(leaf.json, "group_id");
+        call.op = graph__json_member(leaf.json, "op");
+        call.group = graph__json_member(leaf.json, "group_id");
         call.api = api_of(call.op);
-        if (call.api->class == CLASS_P2P && ms_str_i64(member(leaf.json, "peer"), &call.peer))
+        if (call.api->class == CLASS_P2P &&
+            ms_str_i64(graph__json_member(leaf.json, "peer"), &call.peer))
             MS_TRY(add_call(c, &call, err));
     }
     return MS_OK;
@@ -245,7 +234,7 @@ static enum ms_rc note_node(struct graph__comm *c, const struct graph__tree *g, 
     const struct graph__node *n = &g->nodes.p[node];
     const struct cmp__op *op = &g->side.ops.p[n->op];
     struct call call = {.name = graph__name(g, node),
-                        .op = graph__part(graph__name(g, node), 1),
+                        .op = probe_name_part(graph__name(g, node), 1),
                         .group = {"", 0},
                         .ranks = {"", 0},
                         .place = place,
@@ -256,12 +245,12 @@ static enum ms_rc note_node(struct graph__comm *c, const struct graph__tree *g, 
                         .state = n->state};
     MS_TRY(copy(c, &call.name, err));
     if (ms_str_is(call.op, "batch_isend_irecv"))
-        return c->conf->strict || c->conf->batch == GRAPH_BATCH_NONE
+        return !c->conf->rules->link_batches || c->conf->batch == GRAPH_BATCH_NONE
                    ? MS_OK
                    : note_batch(c, g, op, &call, err);
     call.api = api_of(call.op);
     call.peer = rank_at(g, op, call.api->rank_at);
-    if (call.peer < 0 && !c->conf->strict)
+    if (call.peer < 0 && c->conf->rules->ranks_by_position)
         call.peer = rank_at(g, op, call.api->or_at);
     read_group(g, op, &call);
     return add_call(c, &call, err);
@@ -270,6 +259,7 @@ static enum ms_rc note_node(struct graph__comm *c, const struct graph__tree *g, 
 enum ms_rc graph__comm_note(struct graph__comm *c, const struct graph__tree *g,
                             struct graph__place place, int64_t first_row, struct ms_err *err)
 {
+    ms_assert(first_row >= 0);
     for (size_t i = 0; i < g->order.n; i++) {
         uint32_t node = g->order.p[i];
         if (g->nodes.p[node].op != GRAPH_NO &&
@@ -299,8 +289,8 @@ static int64_t batch_sends_to(const struct graph__tree *g, const struct cmp__op 
         if (row->section != PROBE_SEC_OUTPUT || row->kind != PROBE_LEAF_P2P)
             continue;
         probe_row_leaf(g->side.dump, row, &leaf);
-        if (ms_str_is(member(leaf.json, "op"), "isend") &&
-            ms_str_i64(member(leaf.json, "peer"), &peer) && peer != self)
+        if (ms_str_is(graph__json_member(leaf.json, "op"), "isend") &&
+            ms_str_i64(graph__json_member(leaf.json, "peer"), &peer) && peer != self)
             return peer;
     }
     return -1;
@@ -314,7 +304,7 @@ int64_t graph__comm_sends_to(const struct graph__tree *g, uint32_t node, int64_t
     const struct cmp__op *op = &g->side.ops.p[g->nodes.p[node].op];
     if (ms_str_find_str(name, MS_STR(".batch_isend_irecv.")) >= 0)
         return batch_sends_to(g, op, self);
-    struct ms_str api = graph__part(name, 1);
+    struct ms_str api = probe_name_part(name, 1);
     return ms_str_is(api, "send") || ms_str_is(api, "isend") ? rank_at(g, op, "input.dst") : -1;
 }
 
@@ -430,14 +420,14 @@ static void put_node(struct graph__comm *c, struct ms_buf *out, size_t from, siz
     ms_buf_puts(out, list ? "]" : "");
 }
 
-static enum ms_rc write_node(struct graph__comm *c, struct graph__db *db, size_t from, size_t end,
-                             struct ms_err *err)
+static enum ms_rc put_links(struct graph__comm *c, size_t from, size_t end, graph__link_fn put,
+                            void *ctx, struct ms_err *err)
 {
     const struct call *call = &c->calls.p[c->links.p[from].call];
     ms_buf_clear(&c->text);
     put_node(c, &c->text, from, end);
     MS_TRY(ms_buf_check(&c->text, err));
-    return graph__db_link(db, call->row, ms_buf_slice(&c->text), err);
+    return put(ctx, call->row, ms_buf_slice(&c->text), err);
 }
 
 static int by_call(const void *a, const void *b)
@@ -449,8 +439,10 @@ static int by_call(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-enum ms_rc graph__comm_write(struct graph__comm *c, struct graph__db *db, struct ms_err *err)
+enum ms_rc graph__comm_find_links(struct graph__comm *c, graph__link_fn put, void *ctx,
+                                  struct ms_err *err)
 {
+    ms_assert(c->links.n == 0);
     for (uint32_t i = 0; i < c->calls.n; i++)
         MS_TRY(meet(c, i, err));
     if (c->links.n == 0)
@@ -460,7 +452,7 @@ enum ms_rc graph__comm_write(struct graph__comm *c, struct graph__db *db, struct
         uint32_t node = c->calls.p[c->links.p[from].call].node;
         for (to = from + 1; to < c->links.n && c->calls.p[c->links.p[to].call].node == node; to++)
             ;
-        MS_TRY(write_node(c, db, from, to, err));
+        MS_TRY(put_links(c, from, to, put, ctx, err));
     }
     return MS_OK;
 }

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_build: from the three files of a rank to a tree.
+ * tree_build: from the three files of a rank to a tree.
  *
  * The parents that construct.json names are repaired first: a backward module may
  * hang below the wrong one, and many backward nodes have none.  Then cycles that a
  * repair has closed are opened again, and only then children are linked, in the
  * order of the file, so that no later stage can meet a cycle.
  */
-#include "compare/graph_int.h"
-#include "compare/graph_merge.h"
+#include "compare/graph/build/graph_tree.h"
+
+#include "compare/graph/graph_rules.h"
 
 #include <limits.h>
 #include <stdlib.h>
+
+/* A graph shows every record, by its own name. */
+static const struct cmp_rules every_record = {.lists_all_records = true};
 
 #define ROOT_NAME MS_STR("DefaultModel")
 
@@ -26,56 +30,13 @@ struct builder {
 
 /* ---- nodes ---------------------------------------------------------------- */
 
-uint32_t graph__find(const struct graph__tree *g, struct ms_str name)
-{
-    uint32_t id = ms_map_get(&g->built.names, name);
-    return id != GRAPH_NO && id < g->nodes.n && g->nodes.p[id].in_tree ? id : GRAPH_NO;
-}
-
-static struct graph__node blank(enum graph__kind kind)
-{
-    return (struct graph__node){.parent = GRAPH_NO,
-                                .first_child = GRAPH_NO,
-                                .last_child = GRAPH_NO,
-                                .next = GRAPH_NO,
-                                .op = GRAPH_NO,
-                                .stack = GRAPH_STACK_EMPTY,
-                                .match = GRAPH_NO,
-                                .kind = (uint8_t)kind};
-}
-
-uint32_t graph__add(struct graph__tree *g, struct ms_str name, enum graph__kind kind)
-{
-    uint32_t id = ms_map_put_copy(&g->built.names, name, g->built.arena, NULL);
-    if (id == GRAPH_NO || !ms_vec_reserve(&g->nodes, (size_t)id + 1))
-        return GRAPH_NO;
-    if (id < g->nodes.n)
-        return id;
-    g->nodes.p[g->nodes.n++] = blank(kind);
-    return id;
-}
-
-void graph__append(struct graph__tree *g, uint32_t parent, uint32_t child)
-{
-    struct graph__node *p = &g->nodes.p[parent];
-    struct graph__node *c = &g->nodes.p[child];
-    c->parent = parent;
-    c->next = GRAPH_NO;
-    c->in_tree = true;
-    if (p->last_child == GRAPH_NO)
-        p->first_child = child;
-    else
-        g->nodes.p[p->last_child].next = child;
-    p->last_child = child;
-}
-
 static enum ms_rc make_nodes(struct graph__tree *g, struct ms_err *err)
 {
     size_t n = g->built.nodes.n;
     if (!ms_vec_reserve(&g->nodes, n + 1))
         return ms_no_memory(err);
     for (uint32_t i = 0; i < n; i++) {
-        g->nodes.p[i] = blank(graph__kind_of(graph__name(g, i)));
+        g->nodes.p[i] = graph__blank_node(graph__kind_of(graph__name(g, i)));
         g->nodes.p[i].micro = g->built.nodes.p[i].micro_step;
     }
     g->nodes.n = n;
@@ -108,8 +69,8 @@ static uint32_t backward_of(struct builder *b, uint32_t module)
 {
     struct ms_str name = graph__name(b->g, module);
     ms_buf_clear(&b->other);
-    if (graph__is_call_of(name, MS_STR("forward")))
-        graph__turn_call(&b->other, name, MS_STR("backward"));
+    if (probe_name_is_call_of(name, MS_STR("forward")))
+        probe_name_put_call(&b->other, name, MS_STR("backward"));
     else
         graph__replace(&b->other, name, MS_STR("forward"), MS_STR("backward"));
     return key_of(b, &b->other);
@@ -119,7 +80,7 @@ static uint32_t backward_of(struct builder *b, uint32_t module)
 static uint32_t forward_of(struct builder *b, struct ms_str backward)
 {
     ms_buf_clear(&b->name);
-    graph__turn_call(&b->name, backward, MS_STR("forward"));
+    probe_name_put_call(&b->name, backward, MS_STR("forward"));
     return key_of(b, &b->name);
 }
 
@@ -129,8 +90,8 @@ static uint32_t fix_in_place(struct builder *b, uint32_t child, uint32_t parent)
 {
     struct ms_str c = graph__name(b->g, child);
     struct ms_str p = graph__name(b->g, parent);
-    if (!graph__is_call_of(c, MS_STR("backward")) || graph__parts(c) < 5 || graph__parts(p) < 4 ||
-        ms_str_eq(graph__cut(c, 4), graph__cut(p, 3)))
+    if (!probe_name_is_call_of(c, MS_STR("backward")) || probe_name_parts(c) < 5 ||
+        probe_name_parts(p) < 4 || ms_str_eq(probe_name_cut(c, 4), probe_name_cut(p, 3)))
         return parent;
     uint32_t twin = forward_of(b, c);
     if (twin == GRAPH_NO)
@@ -146,7 +107,7 @@ static uint32_t find_missing(struct builder *b, uint32_t child)
 {
     struct ms_str c = graph__name(b->g, child);
     uint32_t twin = GRAPH_NO;
-    if (graph__is_call_of(c, MS_STR("backward"))) {
+    if (probe_name_is_call_of(c, MS_STR("backward"))) {
         twin = forward_of(b, c);
     } else if (ms_str_ends(c, MS_STR(".backward"))) {
         ms_buf_clear(&b->name);
@@ -218,7 +179,7 @@ static void attach_detached(struct graph__tree *g)
         if (g->nodes.p[i].parent != GRAPH_NO || i == g->root)
             continue;
         g->detached++;
-        if (!g->strict)
+        if (g->rules->attach_detached)
             graph__append(g, g->root, i);
     }
 }
@@ -255,8 +216,8 @@ static uint32_t twin_stack(struct builder *b, uint32_t node)
     if (ms_str_find_str(name, MS_STR("backward")) < 0)
         return GRAPH_STACK_EMPTY;
     ms_buf_clear(&b->name);
-    if (graph__is_call_of(name, MS_STR("backward"))) {
-        ms_buf_str(&b->name, graph__cut(name, 2));
+    if (probe_name_is_call_of(name, MS_STR("backward"))) {
+        ms_buf_str(&b->name, probe_name_cut(name, 2));
         ms_buf_puts(&b->name, ".forward.0");
     } else {
         graph__replace(&b->name, name, MS_STR("backward"), MS_STR("forward"));
@@ -265,7 +226,7 @@ static uint32_t twin_stack(struct builder *b, uint32_t node)
         b->bad = b->name.bad;
     uint32_t twin = ms_map_get(&g->built.names, ms_buf_slice(&b->name));
     if (twin == GRAPH_NO || twin >= g->nodes.n ||
-        (g->strict && g->nodes.p[twin].seq > g->nodes.p[node].seq))
+        (!g->rules->later_forward_stack && g->nodes.p[twin].seq > g->nodes.p[node].seq))
         return GRAPH_STACK_NO_FORWARD;
     uint32_t stack = own_stack(g, ms_buf_slice(&b->name));
     return stack != GRAPH_NO ? stack : GRAPH_STACK_EMPTY;
@@ -302,7 +263,7 @@ static enum ms_rc build(struct builder *b, struct ms_err *err)
 static enum ms_rc arrange(struct graph__tree *g, struct ms_err *err)
 {
     MS_TRY(graph__move_recomputed(g, err));
-    MS_TRY(graph__collect(g, err));
+    MS_TRY(graph__collect_operators(g, err));
     MS_TRY(graph__add_gradients(g, err));
     graph__number_micro_steps(g);
     return graph__set_order(g, err);
@@ -331,7 +292,7 @@ static enum ms_rc read_construct(struct graph__tree *g, struct ms_err *err)
 static enum ms_rc read_dump(struct graph__tree *g, struct ms_pool *pool, struct ms_err *err)
 {
     /* All records count here, whatever they are called: the tables of 1.x list them all. */
-    const struct cmp_conf every = {.compat = CMP_OLD};
+    const struct cmp_conf every = {.rules = &every_record};
     char *path;
     MS_TRY(in_dir(g, "dump.json", &path, err));
     enum ms_rc rc = cmp__side_init(&g->side, &every, path, pool, err);
@@ -418,7 +379,7 @@ static enum ms_rc build_merged(struct builder *b, const struct graph__merged *m,
 static enum ms_rc open_merged(struct graph__tree *g, const struct graph__merged *m,
                               struct ms_err *err)
 {
-    const struct cmp_conf every = {.compat = CMP_OLD};
+    const struct cmp_conf every = {.rules = &every_record};
     struct builder b = {.g = g, .name.max = NAME_MAX_BYTES, .other.max = NAME_MAX_BYTES};
     struct probe_dump *dump;
     MS_TRY(probe_tree_parse(&g->built, "merged ranks", ms_buf_slice(&m->construct), 0, err));
@@ -430,11 +391,10 @@ static enum ms_rc open_merged(struct graph__tree *g, const struct graph__merged 
     return rc;
 }
 
-enum ms_rc graph__open_merged(struct graph__tree *g, const struct graph__merged *m, bool strict,
-                              struct ms_err *err)
+enum ms_rc graph__open_merged(struct graph__tree *g, const struct graph__merged *m,
+                              const struct graph_rules *rules, struct ms_err *err)
 {
-    *g = (struct graph__tree){.strict = strict, .micro_steps = 1};
-    g->built.file.p = g->stacks.file.p = "";
+    graph__init(g, rules);
     enum ms_rc rc = open_merged(g, m, err);
     g->built.micro_steps = m->said;
     g->micro_steps = m->micro_steps;
@@ -443,27 +403,13 @@ enum ms_rc graph__open_merged(struct graph__tree *g, const struct graph__merged 
     return rc;
 }
 
-enum ms_rc graph__open(struct graph__tree *g, const char *dir, bool strict, struct ms_pool *pool,
-                       struct ms_err *err)
+enum ms_rc graph__open(struct graph__tree *g, const char *dir, const struct graph_rules *rules,
+                       struct ms_pool *pool, struct ms_err *err)
 {
-    *g = (struct graph__tree){.strict = strict, .micro_steps = 1};
-    g->built.file.p = g->stacks.file.p = "";
+    graph__init(g, rules);
     g->dir = ms_str_dup(ms_str_of(dir));
     enum ms_rc rc = g->dir != NULL ? open_tree(g, pool, err) : ms_no_memory(err);
     if (rc != MS_OK)
         graph__close(g);
     return rc;
-}
-
-void graph__close(struct graph__tree *g)
-{
-    cmp__side_free(&g->side);
-    probe_tree_close(&g->built);
-    probe_stacks_close(&g->stacks);
-    ms_vec_free(&g->nodes);
-    ms_vec_free(&g->order);
-    ms_vec_free(&g->about);
-    ms_free(g->dir);
-    ms_free(g->data_dir);
-    *g = (struct graph__tree){.built.file.p = "", .stacks.file.p = ""};
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_shape: what moves, joins and numbers the nodes of a tree.
+ * tree_shape: what moves, joins and numbers the nodes of a tree.
  *
  *     recomputed modules   stand at the root, belong below the backward of their parent
  *     loose operators      two or more in a row become Apis_Between_Modules.k
  *     parameter gradients  have no entry in construct.json, hang below their backward
  *     micro steps          forward, backward, forward: the second forward begins a new one
  */
-#include "compare/graph_int.h"
+#include "compare/graph/build/graph_tree.h"
 
+#include "compare/graph/graph_rules.h"
+#include "probe/base/assert.h"
 #include "probe/base/num.h"
 
 enum { NAME_MAX_BYTES = 1 << 20, TWO_PARTS = 2 };
@@ -29,7 +31,7 @@ struct recompute {
     enum ms_rc bad; /* the first text that could not be made */
 };
 
-/* What is in a buffer, whose failure must not be lost when it is cleared. */
+/* Returns the text of a buffer and keeps its failure, which clearing the buffer would forget. */
 static struct ms_str text_in(struct recompute *rc, const struct ms_buf *b)
 {
     if (b->bad != MS_OK)
@@ -39,7 +41,7 @@ static struct ms_str text_in(struct recompute *rc, const struct ms_buf *b)
 
 static struct ms_str prefix_of(const struct graph__tree *g, uint32_t node)
 {
-    return graph__cut(graph__name(g, node), TWO_PARTS);
+    return probe_name_cut(graph__name(g, node), TWO_PARTS);
 }
 
 /* "File PATH, line N, in FUNCTION, ..." */
@@ -68,7 +70,7 @@ static bool is_backward_frame(const struct frame *f)
             ms_str_find_str(f->path, MS_STR("megatron")) >= 0);
 }
 
-/* The autograd function runs the forward again, or its checkpoint does. */
+/* Returns true when a frame shows that autograd or its checkpoint ran the forward again. */
 static bool shows_recompute(struct recompute *rc, struct ms_str frames)
 {
     struct ms_jread r;
@@ -95,20 +97,21 @@ static bool is_recomputed_by_stack(struct recompute *rc, uint32_t node)
         return true;
     struct ms_str name = graph__name(g, node);
     ms_buf_clear(&rc->name);
-    if (graph__is_call_of(name, MS_STR("backward")))
-        graph__turn_call(&rc->name, name, MS_STR("forward"));
+    if (probe_name_is_call_of(name, MS_STR("backward")))
+        probe_name_put_call(&rc->name, name, MS_STR("forward"));
     else
         ms_buf_str(&rc->name, name);
     struct ms_str frames = probe_stack_frames(&g->stacks, text_in(rc, &rc->name));
     return frames.p != NULL && shows_recompute(rc, frames);
 }
 
-/* Deep enough to be a part of a model and not the model, or a chunk of it. */
+/* Returns true for a name with so many parts that it is a part of a model, not the model or a chunk
+ * of it. */
 static bool is_recomputed_by_name(struct ms_str name)
 {
-    unsigned n = graph__parts(name);
-    bool first = graph__is_number(graph__part(name, 1));
-    return n > 7 || (n == 7 && !(first && graph__is_number(graph__part(name, 3)))) ||
+    unsigned n = probe_name_parts(name);
+    bool first = ms_str_all_digits(probe_name_part(name, 1));
+    return n > 7 || (n == 7 && !(first && ms_str_all_digits(probe_name_part(name, 3)))) ||
            (n == 6 && !first);
 }
 
@@ -116,11 +119,11 @@ static bool has_twin_at_root(struct recompute *rc, uint32_t node)
 {
     struct graph__tree *g = rc->g;
     struct ms_str name = graph__name(g, node);
-    bool forward = graph__is_call_of(name, MS_STR("forward"));
-    if (!forward && !graph__is_call_of(name, MS_STR("backward")))
+    bool forward = probe_name_is_call_of(name, MS_STR("forward"));
+    if (!forward && !probe_name_is_call_of(name, MS_STR("backward")))
         return false;
     ms_buf_clear(&rc->name);
-    graph__turn_call(&rc->name, name, forward ? MS_STR("backward") : MS_STR("forward"));
+    probe_name_put_call(&rc->name, name, forward ? MS_STR("backward") : MS_STR("forward"));
     uint32_t twin = graph__find(g, text_in(rc, &rc->name));
     return twin != GRAPH_NO && g->nodes.p[twin].parent == g->root;
 }
@@ -156,7 +159,7 @@ static enum ms_rc queue_forward(struct recompute *rc, struct ms_err *err)
         uint32_t node = g->built.entries.p[i];
         uint32_t parent = g->nodes.p[node].parent;
         if (g->nodes.p[node].kind == GRAPH_MODULE && parent != g->root && parent != GRAPH_NO &&
-            graph__is_call_of(graph__name(g, node), MS_STR("forward")))
+            probe_name_is_call_of(graph__name(g, node), MS_STR("forward")))
             MS_TRY(queue_node(rc, node, err));
     }
     return MS_OK;
@@ -179,15 +182,15 @@ static uint32_t place_for(struct recompute *rc, uint32_t node)
     if (id == GRAPH_NO)
         return GRAPH_NO;
     struct queue *q = &rc->queues.p[id];
-    uint32_t *taken = &q->taken[graph__is_call_of(graph__name(g, node), MS_STR("backward"))];
+    uint32_t *taken = &q->taken[probe_name_is_call_of(graph__name(g, node), MS_STR("backward"))];
     if (*taken >= q->nodes.n)
         return GRAPH_NO;
     uint32_t parent = g->nodes.p[q->nodes.p[(*taken)++]].parent;
     struct ms_str name = graph__name(g, parent);
-    if (!graph__is_call_of(name, MS_STR("forward")))
+    if (!probe_name_is_call_of(name, MS_STR("forward")))
         return GRAPH_NO;
     ms_buf_clear(&rc->name);
-    graph__turn_call(&rc->name, name, MS_STR("backward"));
+    probe_name_put_call(&rc->name, name, MS_STR("backward"));
     uint32_t place = graph__find(g, text_in(rc, &rc->name));
     return place != GRAPH_NO && !is_above(g, node, place) ? place : GRAPH_NO;
 }
@@ -235,7 +238,7 @@ enum ms_rc graph__move_recomputed(struct graph__tree *g, struct ms_err *err)
 
 /* ---- collections ---------------------------------------------------------- */
 
-/* How many operators in a row begin with n. */
+/* Returns how many siblings from n on are operators, without a gap. */
 static uint32_t run_length(const struct graph__tree *g, uint32_t n)
 {
     uint32_t length = 0;
@@ -257,7 +260,7 @@ static uint32_t add_collection(struct graph__tree *g, uint32_t number, uint32_t 
     return id;
 }
 
-enum ms_rc graph__collect(struct graph__tree *g, struct ms_err *err)
+enum ms_rc graph__collect_operators(struct graph__tree *g, struct ms_err *err)
 {
     uint32_t number = 0, left = 0, into = g->root;
     uint32_t n = g->nodes.p[g->root].first_child;
@@ -283,7 +286,7 @@ enum ms_rc graph__collect(struct graph__tree *g, struct ms_err *err)
 
 /* ---- parameter gradients ---------------------------------------------------- */
 
-/* The number behind the last dot of a backward module, by its name before the direction. */
+/* The last backward call of each module, by the module's name before the direction. */
 struct last_backward {
     struct ms_map prefixes;
     MS_VEC(struct {
@@ -298,13 +301,14 @@ static enum ms_rc note_module(struct last_backward *lb, const struct graph__tree
                               struct ms_err *err)
 {
     struct ms_str name = graph__name(g, node);
-    bool backward = graph__is_call_of(name, MS_STR("backward"));
+    bool backward = probe_name_is_call_of(name, MS_STR("backward"));
     uint64_t call;
     bool added;
-    /* The official tool takes a backward that hangs nowhere too, and loses the gradients with it. */
-    bool here = g->nodes.p[node].in_tree || (g->strict && backward);
-    if (!here || (!backward && !graph__is_call_of(name, MS_STR("forward"))) ||
-        !ms_str_u64(ms_str_sub(name, (uint32_t)ms_str_rfind(name, '.') + 1, name.n), &call))
+    /* The official tool takes a backward module outside of the tree too, and loses the gradients
+     * below it. */
+    bool here = g->nodes.p[node].in_tree || (!g->rules->keep_gradients && backward);
+    if (!here || (!backward && !probe_name_is_call_of(name, MS_STR("forward"))) ||
+        !ms_str_u64(probe_name_last(name), &call))
         return MS_OK;
     uint32_t id = ms_map_put(&lb->prefixes, prefix_of(g, node), &added);
     if (id == GRAPH_NO || (added && ms_vec_push(&lb->last) == NULL))
@@ -323,9 +327,9 @@ static uint32_t place_for_gradient(const struct graph__tree *g, const struct las
                                    struct ms_str module)
 {
     uint32_t id = ms_map_get(&lb->prefixes, module);
-    if (id != GRAPH_NO && (lb->last.p[id].backward || !g->strict))
+    if (id != GRAPH_NO && (lb->last.p[id].backward || g->rules->keep_gradients))
         return lb->last.p[id].node;
-    return g->strict ? GRAPH_NO : g->root;
+    return g->rules->keep_gradients ? g->root : GRAPH_NO;
 }
 
 /* op: its rows, GRAPH_NO: it has none. */
@@ -335,8 +339,8 @@ static enum ms_rc add_gradient(struct graph__tree *g, const struct last_backward
     struct ms_str name = probe_node_name(g->side.dump, record);
     if (graph__find(g, name) != GRAPH_NO)
         return MS_OK;
-    bool counted = graph__is_call_of(name, MS_STR("parameters_grad"));
-    uint32_t place = place_for_gradient(g, lb, graph__cut(name, counted ? 2 : 1));
+    bool counted = probe_name_is_call_of(name, MS_STR("parameters_grad"));
+    uint32_t place = place_for_gradient(g, lb, probe_name_cut(name, counted ? 2 : 1));
     if (place == GRAPH_NO) {
         g->dropped++;
         return MS_OK;
@@ -403,6 +407,7 @@ static void count_micro_steps(struct graph__tree *g)
 void graph__number_micro_steps(struct graph__tree *g)
 {
     int64_t said = g->built.micro_steps;
+    ms_assert(g->root < g->nodes.n);
     if (said < 0)
         count_micro_steps(g);
     else
@@ -410,48 +415,26 @@ void graph__number_micro_steps(struct graph__tree *g)
     g->nodes.p[g->root].micro = 0;
 }
 
-/* The partner of a node of the root; the official tool asks those alone that are of the root too. */
+/* Returns true when the micro step of the partner counts; the official tool asks only partners that
+ * are children of the root. */
 static bool has_number(const struct graph__tree *t, const struct graph__tree *b, uint32_t n)
 {
     uint32_t partner = b->nodes.p[n].match;
-    return partner != GRAPH_NO && (!b->strict || t->nodes.p[partner].parent == t->root);
+    return partner != GRAPH_NO &&
+           (b->rules->golden_follows_target || t->nodes.p[partner].parent == t->root);
 }
 
 void graph__share_micro_steps(const struct graph__tree *t, struct graph__tree *b)
 {
-    if (b->strict && t->built.micro_steps >= 0)
+    if (!b->rules->golden_follows_target && t->built.micro_steps >= 0)
         return; /* each side says its own */
     for (uint32_t n = b->nodes.p[b->root].first_child; n != GRAPH_NO; n = b->nodes.p[n].next) {
         struct ms_str name = graph__name(b, n);
         uint64_t number = 0;
         if (has_number(t, b, n))
             number = t->nodes.p[b->nodes.p[n].match].micro;
-        else if (!ms_str_u64(ms_str_sub(name, (uint32_t)(ms_str_rfind(name, '.') + 1), name.n),
-                             &number))
+        else if (!ms_str_u64(probe_name_last(name), &number))
             number = 0;
         set_micro_step(b, n, number < INT32_MAX ? (uint32_t)number : INT32_MAX);
-    }
-}
-
-/* ---- order ------------------------------------------------------------------ */
-
-static uint32_t deepest_first(const struct graph__tree *g, uint32_t n)
-{
-    while (g->nodes.p[n].first_child != GRAPH_NO)
-        n = g->nodes.p[n].first_child;
-    return n;
-}
-
-enum ms_rc graph__set_order(struct graph__tree *g, struct ms_err *err)
-{
-    if (!ms_vec_reserve(&g->order, g->nodes.n))
-        return ms_no_memory(err);
-    uint32_t n = deepest_first(g, g->root);
-    for (;;) {
-        g->order.p[g->order.n++] = n;
-        if (n == g->root)
-            return MS_OK;
-        uint32_t next = g->nodes.p[n].next;
-        n = next != GRAPH_NO ? deepest_first(g, next) : g->nodes.p[n].parent;
     }
 }

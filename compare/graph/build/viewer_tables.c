@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_extra: the tables of a .vis.db that only our viewers read: sums over what
+ * viewer_tables: the tables of a .vis.db that only our viewers read: sums over what
  * lies below a node, nodes by state, where a partner went, where values go, names.
  */
-#include "compare/graph_extra.h"
-#include "compare/graph_schema.h"
+#include "compare/graph/build/viewer_tables.h"
+#include "compare/graph/build/graph_schema.h"
+#include "probe/base/assert.h"
+
+#include <stdlib.h>
 
 enum { TEXT_MAX = 1 << 30 };
 
@@ -50,7 +53,8 @@ static enum ms_rc store_rollup(struct graph__extra *x, uint32_t node, const stru
     return ms_stmt_run(x->rollup, err);
 }
 
-/* Children stand before their parent, so one pass adds up. */
+/* Stores the sums below each node. Children precede their parent in the order, so one pass
+ * suffices. */
 static enum ms_rc add_up(struct graph__extra *x, struct tally *t, struct ms_err *err)
 {
     const struct graph__tree *g = x->g;
@@ -152,7 +156,7 @@ static enum ms_rc store_name_page(struct graph__extra *x, uint32_t first, struct
     return MS_OK;
 }
 
-/* Every name in lower case with a line break behind it. */
+/* Stores every name in lower case, each followed by a line break, in pages. */
 static enum ms_rc store_names(struct graph__extra *x, struct ms_err *err)
 {
     enum { PAGE = 1 << 18 };
@@ -176,6 +180,140 @@ static enum ms_rc store_names(struct graph__extra *x, struct ms_err *err)
     return MS_OK;
 }
 
+/* ---- kin: nodes of the other side that go with a node besides its partner ---------- */
+
+struct kin {
+    uint32_t at, other; /* places in the order of both sides */
+    bool member;        /* runs in the node's place with others; else a pair */
+    uint8_t how;
+    float confidence;
+};
+
+struct kins {
+    const struct graph__tree *g, *other;
+    uint32_t *node[2]; /* by record of the side and of the other: the node of the tree */
+    uint32_t *at[2];   /* by node: its place in the order */
+    MS_VEC(struct kin) list;
+};
+
+/* ---- finding them ----------------------------------------------------------- */
+
+static uint32_t *places_of_nodes(const struct graph__tree *g)
+{
+    uint32_t *at = ms_alloc((g->nodes.n + 1) * sizeof *at);
+    if (at == NULL)
+        return NULL;
+    memset(at, 0xff, (g->nodes.n + 1) * sizeof *at);
+    for (uint32_t i = 0; i < g->order.n; i++)
+        at[g->order.p[i]] = i;
+    return at;
+}
+
+static enum ms_rc add_kin(struct kins *k, uint32_t record, uint32_t other,
+                          const struct cmp_align_pair *pair, bool member, struct ms_err *err)
+{
+    uint32_t node = k->node[0][record], mate = k->node[1][other];
+    if (node == GRAPH_NO || mate == GRAPH_NO || k->g->nodes.p[node].match == mate)
+        return MS_OK;
+    struct kin *kin = ms_vec_push(&k->list);
+    if (kin == NULL)
+        return ms_no_memory(err);
+    *kin = (struct kin){k->at[0][node], k->at[1][mate], member, pair->how, pair->confidence};
+    return MS_OK;
+}
+
+static enum ms_rc list_pair(struct kins *k, const struct cmp_align *al,
+                            const struct cmp_align_pair *pair, bool golden, struct ms_err *err)
+{
+    uint32_t record = golden ? pair->golden : pair->target;
+    const uint32_t *parts;
+    size_t n = cmp_align_members(al, pair, !golden, &parts);
+    MS_TRY(add_kin(k, record, golden ? pair->target : pair->golden, pair, false, err));
+    for (size_t i = 0; i < n; i++)
+        MS_TRY(add_kin(k, record, parts[i], pair, true, err));
+    return MS_OK;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct kin *x = a;
+    const struct kin *y = b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    if (x->other != y->other)
+        return x->other < y->other ? -1 : 1;
+    return x->member - y->member; /* who is a pair is no mere member */
+}
+
+static enum ms_rc list_all(struct kins *k, const struct graph__pair *p, bool golden,
+                           struct ms_err *err)
+{
+    size_t n;
+    const struct cmp_align_pair *pairs = cmp_align_pairs(p->rows.al, &n);
+    const struct graph__tree *tree[2] = {k->g, k->other};
+    for (unsigned i = 0; i < 2; i++) {
+        k->node[i] = graph__nodes_of_records(tree[i]);
+        k->at[i] = places_of_nodes(tree[i]);
+        if (k->node[i] == NULL || k->at[i] == NULL)
+            return ms_no_memory(err);
+    }
+    for (size_t i = 0; i < n; i++)
+        MS_TRY(list_pair(k, p->rows.al, &pairs[i], golden, err));
+    if (k->list.n != 0)
+        qsort(k->list.p, k->list.n, sizeof *k->list.p, by_place);
+    return MS_OK;
+}
+
+/* ---- storing them ------------------------------------------------------------ */
+
+static enum ms_rc store_one(const struct kins *k, struct ms_stmt *st, const struct kin *kin,
+                            int64_t place, struct ms_err *err)
+{
+    ms_stmt_i64(st, 2, kin->at);
+    ms_stmt_i64(st, 3, place);
+    ms_stmt_str(st, 4, kin->member ? MS_STR("member") : MS_STR("pair"));
+    ms_stmt_str(st, 5, graph__name(k->other, k->other->order.p[kin->other]));
+    ms_stmt_str(st, 6, ms_str_of(cmp_align_how_names[kin->how]));
+    ms_stmt_f64(st, 7, (double)kin->confidence);
+    return ms_stmt_run(st, err);
+}
+
+static enum ms_rc store_all(const struct kins *k, struct ms_stmt *st, struct ms_err *err)
+{
+    int64_t place = 0;
+    for (size_t i = 0; i < k->list.n; i++) {
+        const struct kin *kin = &k->list.p[i], *before = i != 0 ? kin - 1 : NULL;
+        if (before != NULL && before->at == kin->at && before->other == kin->other)
+            continue;
+        place = before != NULL && before->at == kin->at ? place + 1 : 0;
+        MS_TRY(store_one(k, st, kin, place, err));
+    }
+    return MS_OK;
+}
+
+static enum ms_rc store_kin(struct ms_store *store, const struct graph__pair *p, bool golden,
+                            struct ms_str graph_id, struct ms_err *err)
+{
+    struct kins k = {.g = golden ? &p->b : &p->t, .other = golden ? &p->t : &p->b};
+    struct ms_stmt *st = NULL;
+    if (p->rows.al == NULL)
+        return MS_OK;
+    enum ms_rc rc = list_all(&k, p, golden, err);
+    if (rc == MS_OK)
+        rc = ms_store_prepare(store, &st, "INSERT INTO x_kin VALUES (?, ?, ?, ?, ?, ?, ?)", err);
+    if (rc == MS_OK) {
+        ms_stmt_str(st, 1, graph_id);
+        rc = store_all(&k, st, err);
+    }
+    ms_stmt_free(st);
+    for (unsigned i = 0; i < 2; i++) {
+        ms_free(k.node[i]);
+        ms_free(k.at[i]);
+    }
+    ms_vec_free(&k.list);
+    return rc;
+}
+
 /* ---- all of them ----------------------------------------------------------------- */
 
 enum ms_rc graph__extra_prepare(struct graph__extra *x, struct ms_store *store,
@@ -197,6 +335,7 @@ enum ms_rc graph__extra_prepare(struct graph__extra *x, struct ms_store *store,
 enum ms_rc graph__extra_put(struct graph__extra *x, const struct graph__pair *p, bool golden,
                             struct ms_str prefix, struct graph__flow *flow, struct ms_err *err)
 {
+    ms_assert(x->store != NULL && prefix.n != 0);
     x->pair = p;
     x->g = golden ? &p->b : &p->t;
     x->golden = golden;
@@ -205,7 +344,7 @@ enum ms_rc graph__extra_put(struct graph__extra *x, const struct graph__pair *p,
     MS_TRY(store_rollups(x, err));
     MS_TRY(store_states(x, err));
     MS_TRY(store_fates(x, err));
-    MS_TRY(graph__store_kin(x->store, p, golden, prefix, err));
+    MS_TRY(store_kin(x->store, p, golden, prefix, err));
     MS_TRY(store_edges(x, err));
     return store_names(x, err);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_extra: the tables of a .vis.db that only our viewers read.
+ * viewer_tables: the tables of a .vis.db that only our viewers read.
  */
-#ifndef COMPARE_GRAPH_EXTRA_H
-#define COMPARE_GRAPH_EXTRA_H
+#ifndef COMPARE_GRAPH_BUILD_VIEWER_TABLES_H
+#define COMPARE_GRAPH_BUILD_VIEWER_TABLES_H
 
-#include "compare/graph_int.h"
+#include "compare/graph/build/data_flow.h"
+#include "compare/graph/build/node_match.h"
+#include "probe/base/store.h"
 
 struct graph__extra {
     struct ms_store *store;

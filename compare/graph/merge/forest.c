@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_forest: nodes of several ranks, their names and their items.
+ * forest: nodes of several ranks, their names and their items.
  */
-#include "compare/graph_forest.h"
+#include "compare/graph/merge/forest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +11,13 @@ enum { TEXT_MAX = 1 << 28 };
 
 /* Figures of ranks that compute the same differ by the order of their sums. */
 static const double uncertain = 1e-6;
+
+/* The data of a node. */
+static struct graph__data *data_at(struct graph__forest *f, uint32_t data)
+{
+    ms_assert(data < f->data.n);
+    return &f->data.p[data];
+}
 
 static void fail(struct graph__forest *f)
 {
@@ -75,7 +82,7 @@ void graph__rename(struct graph__forest *f, struct graph__rank *r, uint32_t node
 
 void graph__put_ranked(struct ms_buf *out, struct ms_str name, int64_t rank)
 {
-    struct ms_str first = graph__part(name, 0), api = graph__part(name, 1);
+    struct ms_str first = probe_name_part(name, 0), api = probe_name_part(name, 1);
     uint32_t at = first.n + 1 + api.n;
     if (at > name.n)
         at = name.n;
@@ -86,8 +93,8 @@ void graph__put_ranked(struct ms_buf *out, struct ms_str name, int64_t rank)
 
 void graph__put_chunk(struct ms_buf *out, struct ms_str name, uint32_t number)
 {
-    struct ms_str first = graph__part(name, 0), chunk = graph__part(name, 1);
-    if (!graph__is_number(chunk)) {
+    struct ms_str first = probe_name_part(name, 0), chunk = probe_name_part(name, 1);
+    if (!ms_str_all_digits(chunk)) {
         ms_buf_str(out, name);
         return;
     }
@@ -111,6 +118,7 @@ static uint32_t add_data(struct graph__forest *f, uint32_t rank, uint32_t record
 
 void graph__adopt(struct graph__forest *f, uint32_t parent, uint32_t child)
 {
+    ms_assert(parent < f->nodes.n && child < f->nodes.n && parent != child);
     uint32_t *slot = ms_vec_push(&f->nodes.p[parent].children);
     if (slot == NULL) {
         fail(f);
@@ -281,7 +289,7 @@ void graph__forest_free(struct graph__forest *f)
 
 /* ---- items ----------------------------------------------------------------------- */
 
-/* By what the whole name of an item holds, whatever section it stands in. */
+/* Decides by the whole name of an item, as the official tool does, not by the section it is in. */
 static bool is_output(struct ms_str path)
 {
     bool out =
@@ -323,7 +331,7 @@ static void take_item(const struct graph__forest *f, const struct graph__data *d
 
 bool graph__next_item(struct graph__forest *f, uint32_t data, uint32_t *at, struct graph__item *it)
 {
-    const struct graph__data *d = &f->data.p[data];
+    const struct graph__data *d = data_at(f, data);
     if (d->record == GRAPH_NO)
         return false;
     const struct probe_dump *dump = f->ranks[d->rank].g->side.dump;
@@ -342,7 +350,7 @@ bool graph__next_item(struct graph__forest *f, uint32_t data, uint32_t *at, stru
 bool graph__find_item(struct graph__forest *f, uint32_t data, struct ms_str path,
                       struct graph__item *it)
 {
-    const struct graph__data *d = &f->data.p[data];
+    const struct graph__data *d = data_at(f, data);
     if (d->record == GRAPH_NO)
         return false;
     const struct probe_dump *dump = f->ranks[d->rank].g->side.dump;
@@ -358,7 +366,7 @@ bool graph__find_item(struct graph__forest *f, uint32_t data, struct ms_str path
 
 void graph__patch_item(struct graph__forest *f, uint32_t data, const struct graph__item *it)
 {
-    struct graph__data *d = &f->data.p[data];
+    struct graph__data *d = data_at(f, data);
     struct graph__patch *p = NULL;
     for (size_t i = 0; i < d->patches.n; i++) {
         if (d->patches.p[i].row == it->row)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_forest: the trees of several ranks, taken apart so that nodes can move from
+ * forest: the trees of several ranks, taken apart so that nodes can move from
  * one to another, be renamed, and take over what came in or went out of others.
  *
  *     rank ──names──► node ──in, out──► data: rows of a record, some with new figures
@@ -8,11 +8,12 @@
  * Nodes and data of all ranks are numbered together.  A failed allocation is kept in
  * `bad` and asked for once at the end.
  */
-#ifndef COMPARE_GRAPH_FOREST_H
-#define COMPARE_GRAPH_FOREST_H
+#ifndef COMPARE_GRAPH_MERGE_FOREST_H
+#define COMPARE_GRAPH_MERGE_FOREST_H
 
-#include "compare/graph_int.h"
-#include "compare/graph_merge.h"
+#include "compare/graph/build/graph_tree.h"
+#include "compare/graph/graph_rules.h"
+#include "probe/base/assert.h"
 
 struct graph__patch { /* figures of a row in the place of those it had */
     uint32_t row;
@@ -55,7 +56,7 @@ struct graph__rank {
 
 struct graph__forest {
     const struct graph_param *param;
-    bool strict;
+    const struct graph_rules *rules;
     struct graph__rank *ranks;
     uint32_t n;
     MS_VEC(struct graph__fnode) nodes;
@@ -80,6 +81,7 @@ void graph__forest_free(struct graph__forest *f);
 
 static inline struct graph__fnode *graph__fnode(struct graph__forest *f, uint32_t node)
 {
+    ms_assert(node < f->nodes.n);
     return &f->nodes.p[node];
 }
 
@@ -115,41 +117,5 @@ bool graph__item_differs(struct graph__forest *f, const struct graph__item *it,
                          uint32_t *count);
 bool graph__data_differs(struct graph__forest *f, uint32_t data, const uint32_t *others,
                          uint32_t n);
-
-/* ---- ways to merge ----------------------------------------------------------- */
-
-/* Lists of ranks, told by their numbers in the forest. */
-struct graph__groups {
-    MS_VEC(uint32_t) members;
-    MS_VEC(uint32_t) starts; /* one more than there are groups */
-};
-static inline uint32_t graph__group_count(const struct graph__groups *g)
-{
-    return g->starts.n > 0 ? (uint32_t)g->starts.n - 1 : 0;
-}
-static inline const uint32_t *graph__group(const struct graph__groups *g, uint32_t i, uint32_t *n)
-{
-    *n = g->starts.p[i + 1] - g->starts.p[i];
-    return &g->members.p[g->starts.p[i]];
-}
-void graph__groups_free(struct graph__groups *g);
-/* As the communication of the ranks tells, else as Megatron would lay them out. */
-enum ms_rc graph__tensor_groups(struct graph__forest *f, struct graph__groups *g,
-                                struct ms_err *err);
-enum ms_rc graph__pipeline_groups(struct graph__forest *f, struct graph__groups *g,
-                                  struct ms_err *err);
-
-/* All of them go into the first. */
-void graph__merge_collections(struct graph__forest *f, const uint32_t *ranks, uint32_t n);
-void graph__merge_pipeline(struct graph__forest *f, const uint32_t *ranks, uint32_t n);
-/* map: groups of all ranks, which tell the ranks in names apart; NULL: names hold none. */
-void graph__merge_tensor(struct graph__forest *f, const uint32_t *ranks, uint32_t n,
-                         const struct graph__groups *map);
-/* Chunks of the first rank go into its chunk 0. */
-void graph__merge_chunks(struct graph__forest *f, uint32_t rank);
-
-/* The merged tree of a rank as text. */
-enum ms_rc graph__put_merged(struct graph__forest *f, uint32_t rank, struct graph__merged *m,
-                             struct ms_err *err);
 
 #endif

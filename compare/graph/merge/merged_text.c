@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_text: a merged tree as the three files of a dump.
+ * merged_text: a merged tree as the three files of a dump.
  *
  * Records are those of the dumps, byte for byte but for figures that were merged;
  * where outputs are another rank's, the record is put together from two.
  */
-#include "compare/graph_forest.h"
+#include "compare/graph/merge/merged_text.h"
+
+#include "compare/graph/build/json_text.h"
+#include "probe/base/jread.h"
+#include "probe/base/jwrite.h"
 
 enum { TEXT_MAX = INT32_MAX, VALUE_MAX = 1 << 24 };
 
@@ -189,7 +193,7 @@ static struct ms_str lost_children(struct text *t, const struct graph__fnode *n)
         uint32_t id = ms_map_get(&t->names, graph__fnode(f, n->children.p[i])->name);
         lost += id == GRAPH_NO || t->owner.p[id] != n->children.p[i];
     }
-    if (lost == 0 || !f->strict)
+    if (lost == 0 || !f->rules->list_lost_children)
         return MS_STR("");
     ms_buf_clear(&f->text);
     for (size_t i = 0; i < n->children.n; i++) {
@@ -224,7 +228,7 @@ static void put_record(struct text *t, const struct graph__fnode *n, struct ms_s
 static struct ms_str frames_of(const struct text *t, const struct graph__fnode *n)
 {
     if (n->stack == GRAPH_STACK_NO_FORWARD)
-        return graph__lost_stack(t->f->strict);
+        return ms_str_of(t->f->rules->words->lost_stack);
     return n->stack == GRAPH_STACK_EMPTY ? MS_STR_NONE
                                          : t->f->ranks[n->rank].g->stacks.frames.p[n->stack];
 }
@@ -321,6 +325,7 @@ enum ms_rc graph__put_merged(struct graph__forest *f, uint32_t rank, struct grap
                              struct ms_err *err)
 {
     struct text t = {.f = f, .m = m};
+    ms_assert(rank < f->n && f->bad == MS_OK);
     *m = (struct graph__merged){.rank = f->ranks[rank].rank,
                                 .micro_steps = f->ranks[rank].g->micro_steps,
                                 .said = f->ranks[rank].g->built.micro_steps,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_pipeline: the ranks of a pipeline put behind one another.
+ * pipeline: the ranks of a pipeline put behind one another.
  *
  * Layers have the same names on all ranks, so a layer whose inputs and outputs differ
  * everywhere is a stage of its own: those of later ranks are marked with place and
  * rank, hung beside the first rank's, sorted and numbered in a row.  What holds such
  * layers takes its output from the last rank, its backward the input.
  */
-#include "compare/graph_forest.h"
+#include "compare/graph/merge/pipeline.h"
 
 #include "probe/base/scan.h"
 
@@ -183,7 +183,8 @@ static bool differs(struct pipeline *p, uint32_t node, bool output)
     return graph__data_differs(p->f, output ? n->out : n->in, p->data, p->n - 1);
 }
 
-/* Outputs of a backward may be missing, so its forward decides. */
+/* Returns true when the forward of this backward was merged: outputs of a backward may be missing, so
+ * the forward decides for both. */
 static bool forward_is_merged(struct pipeline *p, struct ms_str name)
 {
     if (ms_str_find_str(name, MS_STR(".backward.")) < 0)
@@ -225,7 +226,7 @@ static bool count_children(struct pipeline *p, uint32_t node, struct ms_map *nam
     return true;
 }
 
-/* Children that one other rank alone has. */
+/* Moves the children that only one other rank has below the node of the main rank. */
 static void take_unique(struct pipeline *p, uint32_t node)
 {
     struct graph__forest *f = p->f;
@@ -251,7 +252,8 @@ static void take_unique(struct pipeline *p, uint32_t node)
     ms_map_free(&names);
 }
 
-/* Should its children be looked at? */
+/* Merges a node with the same node of the other ranks. Returns true when its children are to be
+ * merged as well. */
 static bool merge_node(struct pipeline *p, uint32_t node)
 {
     struct graph__forest *f = p->f;
@@ -302,7 +304,7 @@ static int by_rank(const void *a, const void *b)
     return (x->was > y->was) - (x->was < y->was);
 }
 
-/* Give the marked node and all below it their names. */
+/* Gives the marked node and all nodes below it their final names. */
 static void name_again(struct pipeline *p, uint32_t top)
 {
     struct graph__forest *f = p->f;
@@ -371,12 +373,11 @@ static void number_layers(struct pipeline *p, const struct graph__fnode *up, boo
     }
 }
 
-static void sort_siblings(struct pipeline *p, uint32_t node)
+/* Sorts and numbers the children of a node; those behind the first `had` get their names. */
+static void sort_children(struct pipeline *p, uint32_t parent, bool forward, size_t had)
 {
     struct graph__forest *f = p->f;
-    uint32_t parent = graph__fnode(f, node)->parent;
     struct graph__fnode *up = graph__fnode(f, parent);
-    bool forward = is_forward(plain_name(graph__fnode(f, node)));
     size_t n = up->children.n;
     struct spot *spots = ms_calloc(n, sizeof *spots);
     uint32_t *list = ms_calloc(n, sizeof *list);
@@ -385,7 +386,7 @@ static void sort_siblings(struct pipeline *p, uint32_t node)
     } else {
         order_children(p, up, spots, list, forward);
         number_layers(p, up, forward);
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = had; i < n; i++) {
             if (graph__fnode(f, list[i])->marked)
                 name_again(p, list[i]);
         }
@@ -406,7 +407,8 @@ static void sort_below(struct pipeline *p, uint32_t top)
     while (todo.n > 0 && p->f->bad == MS_OK) {
         uint32_t node = todo.p[--todo.n];
         if (graph__fnode(p->f, node)->marked)
-            sort_siblings(p, node);
+            sort_children(p, graph__fnode(p->f, node)->parent,
+                          is_forward(plain_name(graph__fnode(p->f, node))), 0);
         const struct graph__fnode *n = graph__fnode(p->f, node);
         if (!ms_vec_reserve(&todo, todo.n + n->children.n)) {
             p->f->bad = MS_E_NOMEM;
@@ -442,7 +444,7 @@ static void take_root_children(struct pipeline *p)
     struct graph__forest *f = p->f;
     uint32_t root = p->main->root;
     size_t had = graph__fnode(f, root)->children.n;
-    if (f->strict && !has_layers_at_root(p))
+    if (!f->rules->join_root_children && !has_layers_at_root(p))
         return;
     for (uint32_t i = 1; i < p->n; i++) {
         uint32_t other = f->ranks[p->ranks[i]].root;
@@ -454,22 +456,9 @@ static void take_root_children(struct pipeline *p)
                 move_to(p, child, root);
         }
     }
-    if (graph__fnode(f, root)->children.n == had || f->bad != MS_OK)
-        return;
     /* Behind one another, whatever their direction: the first marked child is of a forward. */
-    struct graph__fnode *up = graph__fnode(f, root);
-    struct spot *spots = ms_calloc(up->children.n, sizeof *spots);
-    uint32_t *list = ms_calloc(up->children.n, sizeof *list);
-    if (spots != NULL && list != NULL) {
-        order_children(p, up, spots, list, true);
-        number_layers(p, up, true);
-        for (size_t i = had; i < up->children.n; i++)
-            name_again(p, list[i]);
-    } else {
-        f->bad = MS_E_NOMEM;
-    }
-    ms_free(spots);
-    ms_free(list);
+    if (graph__fnode(f, root)->children.n != had && f->bad == MS_OK)
+        sort_children(p, root, true, had);
 }
 
 static bool is_left_alone(struct ms_str name)
@@ -514,7 +503,8 @@ static void merge_ranks(struct pipeline *p)
 void graph__merge_pipeline(struct graph__forest *f, const uint32_t *ranks, uint32_t n)
 {
     struct pipeline p = {.f = f, .main = &f->ranks[ranks[0]], .ranks = ranks, .n = n};
-    if (n < 2)
+    ms_assert(n > 0);
+    if (n == 1)
         return;
     p.like = ms_calloc(n, sizeof *p.like);
     p.data = ms_calloc(n, sizeof *p.data);
@@ -559,7 +549,7 @@ static bool is_chunk(struct ms_str name, uint32_t number)
 {
     char text[16];
     snprintf(text, sizeof text, "%u", number);
-    return ms_str_is(graph__part(name, 1), text);
+    return ms_str_is(probe_name_part(name, 1), text);
 }
 
 static void start_at(struct chunks *c, uint32_t a, uint32_t b)
@@ -580,7 +570,7 @@ static uint32_t in_chunk(struct chunks *c, uint32_t node, uint32_t chunk)
     return graph__rank_get(c->r, ms_buf_slice(&c->f->text));
 }
 
-/* What leaves the last chunk leaves the model, and enters its backward. */
+/* Outputs of the last chunk are the outputs of the model, and inputs of its backward. */
 static void take_ends(struct chunks *c)
 {
     struct graph__forest *f = c->f;
@@ -594,7 +584,7 @@ static void take_ends(struct chunks *c)
         uint32_t end = in_chunk(c, node, c->last);
         if (end == GRAPH_NO)
             continue;
-        if (graph__is_call_of(n->name, MS_STR("forward")))
+        if (probe_name_is_call_of(n->name, MS_STR("forward")))
             n->out = graph__fnode(f, end)->out;
         else
             n->in = graph__fnode(f, end)->in;
@@ -643,7 +633,7 @@ static void save_rest(struct chunks *c, uint32_t node, uint32_t skip)
 {
     struct graph__forest *f = c->f;
     uint32_t home = in_chunk(c, node, 0);
-    if (home == GRAPH_NO || home == node || f->strict)
+    if (home == GRAPH_NO || home == node || !f->rules->keep_chunk_rest)
         return;
     for (size_t i = 0; i < graph__fnode(f, node)->children.n; i++) {
         uint32_t child = graph__fnode(f, node)->children.p[i];
@@ -668,7 +658,7 @@ static void drop_ancestors(struct chunks *c, uint32_t node)
         below = up;
         up = graph__fnode(f, up)->parent;
     }
-    if (below != node || !f->strict)
+    if (below != node || f->rules->keep_chunk_rest)
         drop_child(f, c->r->root, below);
 }
 
@@ -753,7 +743,7 @@ static void number_again(struct chunks *c, uint32_t holder, bool forward)
         struct ms_str name = graph__fnode(f, c->list.p[i])->name;
         bool layer = has_layer(name);
         layers += layer;
-        if (!is_chunk(name, 0) && graph__parts(name) > 1)
+        if (!is_chunk(name, 0) && probe_name_parts(name) > 1)
             name_moved(c, c->list.p[i], layer, layers - layer);
     }
 }
@@ -761,11 +751,12 @@ static void number_again(struct chunks *c, uint32_t holder, bool forward)
 void graph__merge_chunks(struct graph__forest *f, uint32_t rank)
 {
     struct chunks c = {.f = f, .r = &f->ranks[rank], .last = f->param->vpp - 1};
+    ms_assert(rank < f->n && f->param->vpp > 0);
     take_ends(&c);
     find_holders(&c);
     for (size_t i = 0; i < c.holders.n && f->bad == MS_OK; i++) {
         uint32_t holder = c.holders.p[i];
-        bool forward = graph__is_call_of(graph__fnode(f, holder)->name, MS_STR("forward"));
+        bool forward = probe_name_is_call_of(graph__fnode(f, holder)->name, MS_STR("forward"));
         for (uint32_t k = 1; k <= c.last; k++) {
             uint32_t from = in_chunk(&c, holder, k);
             if (from != GRAPH_NO && from != holder)

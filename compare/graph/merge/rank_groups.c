@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_groups: which ranks hold parts of the same tensors, and which hold layers of
+ * rank_groups: which ranks hold parts of the same tensors, and which hold layers of
  * one pipeline.
  *
  * Ranks tell by whom they talk to: the group of the first reduction is a tensor
@@ -8,7 +8,9 @@
  * sizes than said, ranks are laid out as Megatron does by the order of its
  * parallelisms, without context and expert parallelism.
  */
-#include "compare/graph_forest.h"
+#include "compare/graph/merge/rank_groups.h"
+
+#include "compare/graph/build/rank_comm.h"
 
 #include "probe/base/scan.h"
 
@@ -232,7 +234,7 @@ static bool covers(const struct graph__forest *f, const struct graph__groups *g,
         return false;
     uint32_t first;
     graph__group(g, 0, &first);
-    if (f->strict)
+    if (!f->rules->check_all_groups)
         return first == size;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t members;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_merge: which ranks are merged how, and what comes out as text.
+ * rank_merge: which ranks are merged how, and what comes out as text.
  *
  *     tp = pp = 1                      nothing but collections
  *     tp = all ranks, or pp = 1        tensor groups
@@ -8,7 +8,14 @@
  *     both                             pipelines first, then their tensor groups; one
  *                                      graph for each of the data-parallel copies
  */
-#include "compare/graph_forest.h"
+#include "compare/graph/merge/rank_merge.h"
+
+#include "compare/graph/build/overflow_marks.h"
+#include "compare/graph/merge/merged_text.h"
+#include "compare/graph/merge/pipeline.h"
+#include "compare/graph/merge/rank_groups.h"
+#include "compare/graph/merge/tensor_parts.h"
+#include "probe/base/assert.h"
 
 /* ---- sizes ------------------------------------------------------------------- */
 
@@ -47,17 +54,11 @@ static enum ms_rc check_param(const struct graph_param *p, uint32_t ranks, const
 #define ALL_RANKS "Apis_Between_Modules_All_Ranks"
 #define COLLECTED "Apis_Between_Modules"
 
-/* The number behind the last dot. */
-static struct ms_str number_of(struct ms_str name)
-{
-    return ms_str_sub(name, (uint32_t)(ms_str_rfind(name, '.') + 1), name.n);
-}
-
 static struct ms_str name_of_rank(struct graph__forest *f, struct ms_str collection, int64_t rank)
 {
     ms_buf_clear(&f->text);
     ms_buf_printf(&f->text, COLLECTED "_Rank%lld.%.*s", (long long)rank,
-                  MS_STR_ARG(number_of(collection)));
+                  MS_STR_ARG(probe_name_last(collection)));
     return graph__copy(f, ms_buf_slice(&f->text));
 }
 
@@ -82,7 +83,7 @@ static uint32_t wrap(struct graph__forest *f, struct graph__rank *main, uint32_t
     uint32_t all = graph__new_collection(f, main, MS_STR(ALL_RANKS));
     if (f->bad != MS_OK)
         return node;
-    if (!f->strict)
+    if (f->rules->collections_keep_micro)
         graph__fnode(f, all)->micro = graph__fnode(f, node)->micro;
     graph__rename(f, main, node, name_of_rank(f, origin, main->rank));
     graph__adopt(f, all, node);
@@ -106,7 +107,7 @@ static void join_operators(struct graph__forest *f, struct graph__rank *main, ui
     for (size_t i = 0; i < graph__fnode(f, collection)->children.n && f->bad == MS_OK; i++) {
         uint32_t n = graph__fnode(f, collection)->children.p[i];
         struct graph__fnode *node = graph__fnode(f, n);
-        if (!f->strict && graph__rank_get(main, node->name) != GRAPH_NO) {
+        if (f->rules->rank_joined_operators && graph__rank_get(main, node->name) != GRAPH_NO) {
             ms_buf_clear(&f->text);
             graph__put_ranked(&f->text, node->name, f->ranks[node->rank].rank);
             node->name = graph__copy(f, ms_buf_slice(&f->text));
@@ -132,7 +133,7 @@ static void join(struct graph__forest *f, struct graph__rank *main, uint32_t nod
     }
 }
 
-void graph__merge_collections(struct graph__forest *f, const uint32_t *ranks, uint32_t n)
+static void merge_collections(struct graph__forest *f, const uint32_t *ranks, uint32_t n)
 {
     struct graph__rank *main = &f->ranks[ranks[0]];
     for (size_t i = 0; i < graph__fnode(f, main->root)->children.n && f->bad == MS_OK; i++) {
@@ -197,7 +198,7 @@ static enum ms_rc merge_one_way(struct graph__forest *f, bool tensors, struct re
     for (uint32_t i = 0; rc == MS_OK && i < graph__group_count(&g); i++) {
         uint32_t n;
         const uint32_t *ranks = graph__group(&g, i, &n);
-        graph__merge_collections(f, ranks, n);
+        merge_collections(f, ranks, n);
         if (tensors)
             graph__merge_tensor(f, ranks, n, NULL);
         else
@@ -237,7 +238,7 @@ static enum ms_rc merge_heads(struct graph__forest *f, const struct graph__group
         if (count == 0)
             continue;
         if (!whole)
-            graph__merge_collections(f, heads, count);
+            merge_collections(f, heads, count);
         graph__merge_tensor(f, heads, count, tp);
         sort_collections(f, heads[0]);
         rc = add_result(out, heads[0], err);
@@ -257,12 +258,12 @@ static enum ms_rc merge_both(struct graph__forest *f, struct results *out, struc
     for (uint32_t i = 0; all != NULL && i < f->n; i++)
         all[i] = i;
     if (rc == MS_OK && whole)
-        graph__merge_collections(f, all, f->n);
+        merge_collections(f, all, f->n);
     for (uint32_t i = 0; rc == MS_OK && i < graph__group_count(&pp); i++) {
         uint32_t n;
         const uint32_t *ranks = graph__group(&pp, i, &n);
         if (!whole)
-            graph__merge_collections(f, ranks, n);
+            merge_collections(f, ranks, n);
         pipeline(f, ranks, n);
     }
     if (rc == MS_OK)
@@ -276,7 +277,7 @@ static enum ms_rc merge_both(struct graph__forest *f, struct results *out, struc
 static enum ms_rc merge_nothing(struct graph__forest *f, struct results *out, struct ms_err *err)
 {
     uint32_t first = 0;
-    graph__merge_collections(f, &first, 1);
+    merge_collections(f, &first, 1);
     return add_result(out, first, err);
 }
 
@@ -325,14 +326,14 @@ static enum ms_rc merge_trees(struct graph__forest *f, const struct graph__tree 
 struct opening {
     const struct graph__dumps *d;
     struct graph__tree *trees;
-    bool strict;
+    const struct graph_rules *rules;
 };
 
 static enum ms_rc open_rank(void *ctx, size_t i, unsigned worker, struct ms_err *err)
 {
     const struct opening *o = ctx;
     (void)worker;
-    MS_TRY(graph__open(&o->trees[i], o->d->dirs[i], o->strict, NULL, err));
+    MS_TRY(graph__open(&o->trees[i], o->d->dirs[i], o->rules, NULL, err));
     graph__find_overflows(&o->trees[i]);
     if (o->trees[i].side.dump->mode != PROBE_MODE_TENSOR)
         return MS_OK;
@@ -342,17 +343,19 @@ static enum ms_rc open_rank(void *ctx, size_t i, unsigned worker, struct ms_err 
 }
 
 enum ms_rc graph__merge(const struct graph__dumps *dumps, const struct graph_param *param,
-                        bool strict, struct ms_pool *pool, struct graph__merges *out,
-                        struct ms_err *err)
+                        const struct graph_rules *rules, struct ms_pool *pool,
+                        struct graph__merges *out, struct ms_err *err)
 {
-    struct graph__forest f = {.param = param, .strict = strict};
+    struct graph__forest f = {.param = param, .rules = rules};
     MS_TRY(check_param(param, dumps->n, dumps->what, err));
     struct graph__tree *trees = ms_calloc(dumps->n, sizeof *trees);
     if (trees == NULL)
         return ms_no_memory(err);
-    for (uint32_t i = 0; i < dumps->n; i++)
-        trees[i].built.file.p = trees[i].stacks.file.p = "";
-    struct opening o = {dumps, trees, strict};
+    for (uint32_t i = 0; i < dumps->n; i++) {
+        ms_assert(i == 0 || dumps->ranks[i - 1] <= dumps->ranks[i]);
+        graph__init(&trees[i], rules);
+    }
+    struct opening o = {dumps, trees, rules};
     enum ms_rc rc = ms_pool_run(pool, dumps->n, open_rank, &o, err);
     if (rc == MS_OK)
         rc = merge_trees(&f, trees, dumps, out, err);

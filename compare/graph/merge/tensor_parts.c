@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_tensor: the parts of tensors that ranks hold, as the whole tensor.
+ * tensor_parts: the parts of tensors that ranks hold, as the whole tensor.
  *
  *     Max = max, Min = min, Mean = average, Norm = root of the sum of squares
  *
@@ -8,7 +8,7 @@
  * ends in a reduction, so its output is the reduction's, not a sum of norms; between
  * a column-parallel and a row-parallel layer everything is a part, equal or not.
  */
-#include "compare/graph_forest.h"
+#include "compare/graph/merge/tensor_parts.h"
 
 #include "probe/base/num.h"
 
@@ -59,7 +59,7 @@ static const struct probe_num *extreme(const struct tensor *t, uint32_t count, u
     for (uint32_t i = 1; i < count; i++) {
         const struct probe_num *x = &t->items[i].stat[stat];
         bool better = stat == PROBE_STAT_MAX ? x->v > best->v : x->v < best->v;
-        if (better || (!t->f->strict && isnan(x->v)))
+        if (better || (t->f->rules->nan_is_extreme && isnan(x->v)))
             best = x;
     }
     return best;
@@ -119,6 +119,7 @@ static bool all_numbers(const struct tensor *t, uint32_t count, unsigned stat)
 static void merge_item(struct tensor *t, uint32_t node, uint32_t data, uint32_t count)
 {
     struct graph__item merged = t->items[0];
+    const struct graph_words *w = t->f->rules->words;
     if (count < 2)
         return;
     for (unsigned stat = 0; stat < PROBE_STATS; stat++) {
@@ -126,7 +127,8 @@ static void merge_item(struct tensor *t, uint32_t node, uint32_t data, uint32_t 
             continue;
         merged.stat[stat] = merge_figure(t, count, stat);
         ms_buf_clear(&t->text);
-        graph__put_merge_word(&t->text, stat, merged.path, t->f->strict);
+        ms_buf_printf(&t->text, "%s%s%s%.*s%s", w->before_stat, probe_stat_names[stat],
+                      w->before_item, MS_STR_ARG(merged.path), w->after_item);
         put_formula(t, count, stat);
         ms_buf_puts(&t->text, " = ");
         put_number(&t->text, &merged.stat[stat]);
@@ -236,7 +238,7 @@ static void merge_data(struct tensor *t, uint32_t node, bool output, bool all, c
 static void tell_ranks(struct tensor *t, uint32_t node)
 {
     ms_buf_clear(&t->text);
-    graph__put_merge_word(&t->text, GRAPH_WORD_RANKS, MS_STR(""), t->f->strict);
+    ms_buf_puts(&t->text, t->f->rules->words->ranks);
     ms_buf_printf(&t->text, "[%lld", (long long)t->f->ranks[graph__fnode(t->f, node)->rank].rank);
     for (uint32_t i = 0; i < t->likes; i++)
         ms_buf_printf(&t->text, ", %lld",
@@ -249,7 +251,7 @@ static void tell_ranks(struct tensor *t, uint32_t node)
 static void join_overflow(struct tensor *t, uint32_t node)
 {
     struct graph__fnode *n = graph__fnode(t->f, node);
-    for (uint32_t i = 0; !t->f->strict && i < t->likes; i++) {
+    for (uint32_t i = 0; t->f->rules->join_overflows && i < t->likes; i++) {
         uint8_t over = graph__fnode(t->f, t->like[i])->over;
         n->over = over > n->over ? over : n->over;
     }
@@ -271,9 +273,9 @@ static void merge_node(struct tensor *t, uint32_t node)
 
 static bool is_layer(struct ms_str name, const char *word, const char *direction)
 {
-    unsigned n = graph__parts(name);
-    return n >= 4 && ms_str_is(graph__part(name, n - 2), direction) &&
-           ms_str_find_str(graph__part(name, n - 3), ms_str_of(word)) >= 0;
+    unsigned n = probe_name_parts(name);
+    return n >= 4 && ms_str_is(probe_name_part(name, n - 2), direction) &&
+           ms_str_find_str(probe_name_part(name, n - 3), ms_str_of(word)) >= 0;
 }
 
 static bool names(struct graph__forest *f, uint32_t node, const char *word)
@@ -321,7 +323,7 @@ static void take_reduced(struct tensor *t, uint32_t product, struct graph__item 
     memcpy(made->stat, out.stat, sizeof made->stat);
     graph__patch_item(t->f, graph__fnode(t->f, product)->out, made);
     ms_buf_clear(&t->text);
-    graph__put_merge_word(&t->text, GRAPH_WORD_OUTPUT, MS_STR(""), t->f->strict);
+    ms_buf_puts(&t->text, t->f->rules->words->reduction);
     ms_buf_str(&t->text, r->name);
     ms_buf_putc(&t->text, '.');
     ms_buf_str(&t->text, out.path);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_rows: see graph_rows.h.
+ * graph_rows: statements, the rows that they give, and the states of nodes.
  */
-#include "compare/graph_rows.h"
+#include "compare/graph/view/graph_rows.h"
 
-#include "compare/graph_schema.h"
+#include "compare/graph/build/graph_schema.h"
 #include "probe/base/jread.h"
 
 /* What a row of a list is made from, in this order. */
@@ -17,6 +17,11 @@
     " AND n.modified = 0 WHERE a.graph_id = ?4 AND a.kind = 'moved' AND a.node_order " where       \
     " LIMIT 1"
 #define AT " n.step = ?1 AND n.rank = ?2 AND n.data_source = ?3 "
+
+/* message: the columns of a message, or NULL for each where a file of an older version has none. */
+#define FINDINGS(message)                                                                          \
+    "SELECT place, step, rank, node_name, golden_name, role, why, text, score, " message           \
+    " FROM x_findings ORDER BY place"
 
 static const char *const sql[QUERIES] = {
     [Q_CHILDREN] = ROW " FROM tb_nodes n WHERE" AT "AND n.up_node = ?4 AND n.node_order > ?5"
@@ -60,8 +65,8 @@ static const char *const sql[QUERIES] = {
     [Q_READERS] = ROW " FROM x_edge e JOIN tb_nodes n ON" AT "AND n.node_order = e.dst"
                       " WHERE e.graph_id = ?4 AND e.src = ?5 GROUP BY n.node_order"
                       " ORDER BY n.node_order",
-    [Q_FINDINGS] = "SELECT place, step, rank, node_name, golden_name, role, why, text, score"
-                   " FROM x_findings ORDER BY place",
+    [Q_FINDINGS] = FINDINGS("message, args"),
+    [Q_FINDINGS_OLD] = FINDINGS("NULL, NULL"),
     [Q_ROLLUP_SLOW] =
         "WITH RECURSIVE below(name) AS (SELECT ?4 UNION ALL SELECT m.node_name FROM"
         " below JOIN tb_nodes m ON m.step = ?1 AND m.rank = ?2 AND"
@@ -151,16 +156,13 @@ enum ms_rc graph__push_row(const struct graph_view *v, struct ms_stmt *st, struc
 enum ms_rc graph__list_rows(struct graph_view *v, struct ms_stmt *st, uint32_t limit,
                             struct graph_page *p, struct ms_err *err)
 {
-    bool more;
-    enum ms_rc rc;
-    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
         if (p->rows.n >= limit) {
             p->more = true;
             break;
         }
         rc = graph__push_row(v, st, p, err);
-        if (rc != MS_OK)
-            break;
     }
     ms_stmt_reset(st);
     return rc;
@@ -195,4 +197,101 @@ struct ms_str graph__view_id(struct graph_view *v, struct graph_spot at, struct 
     if (name.n != 0)
         ms_buf_printf(&v->text, "_%.*s", MS_STR_ARG(name));
     return ms_buf_slice(&v->text);
+}
+
+/* ---- which value of precision_index means which state -------------------------------- */
+
+static const struct graph_bands usual = {
+    .list = {{0, 0.3, GRAPH_PASS}, {0.3, 0.6, GRAPH_WARNING}, {0.6, 1, GRAPH_ERROR}},
+    .n = 3,
+    .usual = true};
+
+/* Files of old do not name levels, but their colours are always these. */
+static enum graph_state state_of(struct ms_str colour, struct ms_str level)
+{
+    if (ms_str_is(level, "pass") || (level.n == 0 && ms_str_is(colour, "#FFFCF3")))
+        return GRAPH_PASS;
+    if (ms_str_is(level, "error") || (level.n == 0 && ms_str_is(colour, "#FF704D")))
+        return GRAPH_ERROR;
+    return GRAPH_WARNING;
+}
+
+/* [from, to]; anything else leaves *n below 2. */
+static void read_range(struct ms_jread *r, double range[2], unsigned *n)
+{
+    enum ms_jtok tok = ms_jread_next(r);
+    if (tok != MS_J_ARR) {
+        ms_jread_skip(r, tok);
+        return;
+    }
+    while ((tok = ms_jread_next(r)) > MS_J_END && tok != MS_J_ARR_END) {
+        double v;
+        if (tok == MS_J_NUM && *n < 2 && ms_jread_f64(r, &v))
+            range[(*n)++] = v;
+        else
+            ms_jread_skip(r, tok);
+    }
+}
+
+/* The members of one colour, whose bracket was the last token. */
+static void read_band(struct graph_bands *b, struct ms_jread *r, struct ms_str colour)
+{
+    double range[2] = {0, 0};
+    unsigned n = 0;
+    struct ms_str level = {"", 0};
+    while (ms_jread_next(r) == MS_J_KEY) {
+        if (ms_str_is(r->text, "value")) {
+            read_range(r, range, &n);
+            continue;
+        }
+        bool is_level = ms_str_is(r->text, "accuracy_level");
+        enum ms_jtok tok = ms_jread_next(r);
+        if (is_level && tok == MS_J_STR)
+            level = r->text;
+        else
+            ms_jread_skip(r, tok);
+    }
+    if (n == 2 && b->n < GRAPH_BANDS)
+        b->list[b->n++] = (struct graph_band){range[0], range[1], state_of(colour, level)};
+}
+
+static bool are_usual(const struct graph_bands *b)
+{
+    for (unsigned i = 0; i < b->n; i++) {
+        if (i >= usual.n || b->list[i].from != usual.list[i].from ||
+            b->list[i].to != usual.list[i].to || b->list[i].state != usual.list[i].state)
+            return false;
+    }
+    return b->n == usual.n;
+}
+
+void graph__bands_read(struct graph_bands *b, struct ms_str json)
+{
+    struct ms_jread r;
+    *b = (struct graph_bands){.n = 0};
+    ms_jread_init(&r, json.n != 0 ? json.p : "", json.n, 0);
+    if (ms_jread_next(&r) == MS_J_OBJ) {
+        while (ms_jread_next(&r) == MS_J_KEY) {
+            struct ms_str colour = r.text;
+            enum ms_jtok tok = ms_jread_next(&r);
+            if (tok == MS_J_OBJ)
+                read_band(b, &r, colour);
+            else
+                ms_jread_skip(&r, tok);
+        }
+    }
+    if (b->n == 0)
+        *b = usual;
+    b->usual = are_usual(b);
+}
+
+enum graph_state graph__band_of(const struct graph_bands *b, double value)
+{
+    for (unsigned i = 0; i < b->n; i++) {
+        const struct graph_band *band = &b->list[i];
+        bool last = i + 1 == b->n || band->from == band->to;
+        if (value >= band->from && (value < band->to || (last && value <= band->to)))
+            return band->state;
+    }
+    return value == value ? GRAPH_ERROR : GRAPH_NONE; /* beyond all bands */
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_rows: the statements that graph_view and graph_seek ask a database, and the rows they give.
+ * graph_rows: an open database: its statements, and the rows that they give.
  */
-#ifndef COMPARE_GRAPH_ROWS_H
-#define COMPARE_GRAPH_ROWS_H
+#ifndef COMPARE_GRAPH_VIEW_GRAPH_ROWS_H
+#define COMPARE_GRAPH_VIEW_GRAPH_ROWS_H
 
-#include "compare/graph_bands.h"
-#include "compare/graph_view.h"
+#include "compare/graph/view/graph_view.h"
 #include "probe/base/store.h"
 
 enum {
@@ -14,6 +13,23 @@ enum {
     GRAPH_ARENA_MAX = 1 << 30,
     GRAPH_NAME_MAX = 1 << 20,
 };
+
+/* Which value of precision_index means which state.  Files state that themselves, and not all alike:
+ * in digest files of earlier versions 1 is good and 0 is bad. */
+enum { GRAPH_BANDS = 16 };
+
+struct graph_bands {
+    struct graph_band {
+        double from, to; /* half-open but for the last and for a single value */
+        enum graph_state state;
+    } list[GRAPH_BANDS];
+    unsigned n;
+    bool usual; /* as this tool writes them */
+};
+
+/* Reads node_colors; what is no such object gives the usual bands. */
+void graph__bands_read(struct graph_bands *b, struct ms_str json);
+enum graph_state graph__band_of(const struct graph_bands *b, double value);
 
 enum query {
     Q_CHILDREN,
@@ -38,6 +54,7 @@ enum query {
     Q_WRITERS,
     Q_READERS,
     Q_FINDINGS,
+    Q_FINDINGS_OLD,
     QUERIES
 };
 
@@ -76,14 +93,5 @@ enum ms_rc graph__statement_at(struct graph_view *v, enum query q, struct graph_
                                struct ms_stmt **st, struct ms_err *err);
 /* "NPU_0_1" and, where a name is given, "NPU_0_1_NAME": valid until the next call. */
 struct ms_str graph__view_id(struct graph_view *v, struct graph_spot at, struct ms_str name);
-
-/* Names by their shapes, see graph_view_ahead. */
-void graph__shapes_free(struct graph_shapes *s);
-/* Can the word be searched by shapes there? */
-bool graph__shapes_know(const struct graph_view *v, struct graph_spot at, struct ms_str word);
-/* For every shape whether it holds the word: free it; NULL when out of memory. */
-bool *graph__shapes_meet(struct graph_shapes *s, struct ms_str word);
-/* The first node behind `after` of a shape that meets; -1: none. */
-int64_t graph__shapes_next(struct graph_shapes *s, const bool *meets, int64_t after);
 
 #endif

@@ -1,12 +1,167 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_seek: nodes by a part of their name and by their state.  x_names and x_state make both
- * independent of how large the rows are; a database without them is read through.
+ * graph_seek: nodes by a part of their name and by their state.  x_names and x_state
+ * make both independent of how large the rows are; a database without them is read
+ * through.
+ *
+ * Names of one side are searched by their shapes once these are known:
+ *
+ *     layers.12.attn.softmax.3  ┐
+ *     layers.13.attn.softmax.3  ┴► layers.#.attn.softmax.#      one number for each shape
+ *
+ * Names of a model differ mostly in numbers: half a million have some hundred shapes.
+ * A word without digits is part of a name exactly when it is part of the name's shape,
+ * so a search reads the shapes and then one small number for each node.
  */
-#include "compare/graph_rows.h"
-#include "compare/graph_schema.h"
+#include "compare/graph/view/graph_seek.h"
+
+#include "compare/graph/build/graph_schema.h"
+#include "compare/graph/view/graph_rows.h"
+#include "probe/base/assert.h"
+#include "probe/base/map.h"
 #include "probe/base/mapsafe.h"
 #include "probe/base/mem.h"
+
+#include <ctype.h>
+
+/* ---- names by their shapes --------------------------------------------------------- */
+
+enum { SHAPES_MOST = UINT16_MAX, PAGES_EACH = 4, TEXT_MOST = 1 << 26 };
+
+struct graph_shapes {
+    struct graph_spot at;
+    struct ms_map shapes;
+    struct ms_arena *arena;
+    MS_VEC(uint16_t) of; /* shape of the node of that order */
+    bool done, useless;  /* useless: there are too many shapes */
+    struct ms_buf text;
+};
+
+void graph__shapes_free(struct graph_shapes *s)
+{
+    if (s == NULL)
+        return;
+    ms_map_free(&s->shapes);
+    ms_arena_free(s->arena);
+    ms_vec_free(&s->of);
+    ms_buf_free(&s->text);
+    ms_free(s);
+}
+
+static bool is_same_spot(struct graph_spot a, struct graph_spot b)
+{
+    return a.step == b.step && a.rank == b.rank && a.golden == b.golden;
+}
+
+static enum ms_rc begin_shapes(struct graph_view *v, struct graph_spot at, struct ms_err *err)
+{
+    struct graph_shapes *s = ms_calloc(1, sizeof *s);
+    if (s == NULL)
+        return ms_no_memory(err);
+    s->at = at;
+    s->text.max = GRAPH_NAME_MAX;
+    s->arena = ms_arena_new(TEXT_MOST);
+    graph__shapes_free(v->shapes[at.golden]);
+    v->shapes[at.golden] = s;
+    return s->arena != NULL ? MS_OK : ms_no_memory(err);
+}
+
+static struct ms_str shape_of(struct graph_shapes *s, const char *p, const char *end)
+{
+    ms_buf_clear(&s->text);
+    for (; p < end; p++) {
+        bool digit = isdigit((unsigned char)*p) != 0;
+        if (!digit || s->text.n == 0 || s->text.p[s->text.n - 1] != '#')
+            ms_buf_putc(&s->text, digit ? '#' : *p);
+    }
+    return ms_buf_slice(&s->text);
+}
+
+static enum ms_rc add_names(struct graph_shapes *s, struct ms_str names, struct ms_err *err)
+{
+    const char *p = names.p, *end = p + names.n;
+    while (p < end) {
+        const char *line = memchr(p, '\n', (size_t)(end - p));
+        const char *stop = line != NULL ? line : end;
+        uint32_t shape = ms_map_put_copy(&s->shapes, shape_of(s, p, stop), s->arena, NULL);
+        uint16_t *slot = ms_vec_push(&s->of);
+        if (shape == MS_MAP_NONE || slot == NULL)
+            return ms_no_memory(err);
+        s->useless = s->shapes.keys.n > SHAPES_MOST;
+        *slot = (uint16_t)shape;
+        p = stop + 1;
+    }
+    return ms_buf_check(&s->text, err);
+}
+
+/* Reads the next pages of names. Each page begins where the one before ends; if a page is missing,
+ * orders would be wrong, so shapes are not used. */
+static enum ms_rc add_pages(struct graph_view *v, struct graph_shapes *s, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    enum ms_rc rc = MS_OK;
+    MS_TRY(graph__statement(v, Q_NAMES_FROM, &st, err));
+    ms_stmt_str(st, 1, graph__view_id(v, s->at, MS_STR("")));
+    ms_stmt_i64(st, 2, (int64_t)s->of.n);
+    for (int i = 0; (more = ms_stmt_next(st, &rc, err)); i++) {
+        s->useless = s->useless || ms_stmt_get_i64(st, 0) != (int64_t)s->of.n;
+        if (i == PAGES_EACH || s->useless)
+            break;
+        rc = add_names(s, ms_stmt_get_blob(st, 1), err);
+    }
+    ms_stmt_reset(st);
+    s->done = (rc == MS_OK && !more) || s->useless;
+    return rc;
+}
+
+enum ms_rc graph_view_ahead(struct graph_view *v, struct graph_spot at, bool *more,
+                            struct ms_err *err)
+{
+    *more = false;
+    if (!v->quick)
+        return MS_OK;
+    struct graph_shapes *s = v->shapes[at.golden];
+    if (s == NULL || !is_same_spot(s->at, at))
+        MS_TRY(begin_shapes(v, at, err));
+    s = v->shapes[at.golden];
+    if (s->done)
+        return MS_OK;
+    enum ms_rc rc = add_pages(v, s, err);
+    s->done = s->done || rc != MS_OK;
+    s->useless = s->useless || rc != MS_OK;
+    *more = !s->done;
+    return rc;
+}
+
+static bool shapes_know(const struct graph_view *v, struct graph_spot at, struct ms_str word)
+{
+    const struct graph_shapes *s = v->shapes[at.golden];
+    if (s == NULL || !s->done || s->useless || !is_same_spot(s->at, at))
+        return false;
+    for (uint32_t i = 0; i < word.n; i++) {
+        if (isdigit((unsigned char)word.p[i]) || word.p[i] == '#')
+            return false;
+    }
+    return true;
+}
+
+static int64_t shapes_next(struct graph_shapes *s, const bool *meets, int64_t after)
+{
+    for (size_t i = after < 0 ? 0 : (size_t)after + 1; i < s->of.n; i++) {
+        if (meets[s->of.p[i]])
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+static bool *shapes_meet(struct graph_shapes *s, struct ms_str word)
+{
+    bool *meets = ms_calloc(s->shapes.keys.n + 1, sizeof *meets);
+    for (uint32_t i = 0; meets != NULL && i < s->shapes.keys.n; i++)
+        meets[i] = ms_str_find_str(ms_map_key(&s->shapes, i), word) >= 0;
+    return meets;
+}
 
 enum { SEARCH_PAGES = 8 };
 
@@ -16,6 +171,7 @@ static enum ms_rc add_by_order(struct graph_view *v, struct graph_spot at, int64
                                struct graph_page *page, struct ms_err *err)
 {
     struct ms_stmt *st;
+    ms_assert(order >= 0);
     MS_TRY(graph__statement_at(v, Q_BY_ORDER, at, &st, err));
     ms_stmt_i64(st, 4, order);
     return graph__list_rows(v, st, (uint32_t)page->rows.n + 1, page, err);
@@ -49,13 +205,11 @@ static enum ms_rc search_pages(struct graph_view *v, struct graph_spot at, struc
                                struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
-    enum ms_rc rc;
+    enum ms_rc rc = MS_OK;
     MS_TRY(graph__statement(v, Q_NAMES, &st, err));
     ms_stmt_str(st, 1, graph__view_id(v, at, MS_STR("")));
     ms_stmt_i64(st, 2, after < 0 ? 0 : after);
-    for (int pages = 0; (rc = ms_stmt_step(st, &more, err)) == MS_OK && more && !page->more;
-         pages++) {
+    for (int pages = 0; ms_stmt_next(st, &rc, err) && !page->more; pages++) {
         if (pages == SEARCH_PAGES) {
             page->more = true;
             page->reached = ms_stmt_get_i64(st, 0) - 1;
@@ -63,8 +217,6 @@ static enum ms_rc search_pages(struct graph_view *v, struct graph_spot at, struc
         }
         rc = search_names(v, at, ms_stmt_get_blob(st, 1), ms_stmt_get_i64(st, 0), word, after,
                           limit, page, err);
-        if (rc != MS_OK)
-            break;
     }
     ms_stmt_reset(st);
     return rc;
@@ -100,10 +252,10 @@ static enum ms_rc search_shapes(struct graph_view *v, struct graph_spot at, stru
                                 int64_t after, uint32_t limit, struct graph_page *page,
                                 struct ms_err *err)
 {
-    bool *meets = graph__shapes_meet(v->shapes[at.golden], word);
+    bool *meets = shapes_meet(v->shapes[at.golden], word);
     enum ms_rc rc = meets != NULL ? MS_OK : ms_no_memory(err);
     while (rc == MS_OK && !page->more) {
-        after = graph__shapes_next(v->shapes[at.golden], meets, after);
+        after = shapes_next(v->shapes[at.golden], meets, after);
         if (after < 0)
             break;
         page->more = page->rows.n == limit;
@@ -148,7 +300,7 @@ enum ms_rc graph_view_search(struct graph_view *v, struct graph_spot at, struct 
     enum ms_rc rc = ms_buf_check(&lower, err);
     struct ms_str word = ms_buf_slice(&lower);
     /* Names do not change, so x_names is right whatever was matched by hand. */
-    if (rc == MS_OK && text.n != 0 && graph__shapes_know(v, at, word))
+    if (rc == MS_OK && text.n != 0 && shapes_know(v, at, word))
         rc = search_shapes(v, at, word, after, limit, page, err);
     else if (rc == MS_OK && v->quick && text.n != 0 && ms_str_find(text, '\n') < 0)
         rc = search_quick(v, at, word, after, limit, page, err);
@@ -167,7 +319,7 @@ static bool is_wanted(const struct graph_row *row, unsigned want)
            (row->state != GRAPH_NONE && (want & 1U << row->state));
 }
 
-/* The nearest node that has moved, or -1. */
+/* Finds the nearest node that has moved; *order is -1 without one. */
 static enum ms_rc nearest_moved(struct graph_view *v, struct graph_spot at, int64_t from,
                                 bool backwards, int64_t *order, struct ms_err *err)
 {
@@ -205,12 +357,12 @@ static enum ms_rc scan(struct graph_view *v, struct graph_spot at, unsigned want
                        bool backwards, uint32_t limit, struct graph_page *page, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more, wanted = false;
+    bool wanted = false;
     int64_t moved = INT64_MIN;
-    enum ms_rc rc;
+    enum ms_rc rc = MS_OK;
     MS_TRY(graph__statement_at(v, backwards ? Q_SCAN_DOWN : Q_SCAN_UP, at, &st, err));
     ms_stmt_i64(st, 4, from);
-    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more && !page->more) {
+    while (ms_stmt_next(st, &rc, err) && !page->more) {
         rc = graph__push_row(v, st, page, err);
         if (rc == MS_OK)
             rc = judge_row(v, at, want, &page->rows.p[page->rows.n - 1], backwards, &moved, &wanted,
@@ -226,7 +378,7 @@ static enum ms_rc scan(struct graph_view *v, struct graph_spot at, unsigned want
     return rc;
 }
 
-/* States that x_state holds, and what x_align does. */
+/* Returns true when x_state and x_align answer for all wanted states. */
 static bool is_quick(const struct graph_view *v, unsigned want)
 {
     const unsigned indexed =
@@ -234,7 +386,7 @@ static bool is_quick(const struct graph_view *v, unsigned want)
     return v->whole || (v->quick && (want & ~indexed) == 0) || want == GRAPH_WANT_MOVED;
 }
 
-/* The nearest node_order in a state, or -1. */
+/* Finds the nearest node in a state; *order is -1 without one. */
 static enum ms_rc nearest_in(struct graph_view *v, struct graph_spot at, int state, int64_t from,
                              bool backwards, int64_t *order, struct ms_err *err)
 {

@@ -6,7 +6,8 @@
  * table answers; node_order is the cursor, so that no page costs more than the
  * first.
  */
-#include "compare/graph_rows.h"
+#include "compare/graph/view/graph_rows.h"
+#include "compare/graph/view/graph_seek.h"
 #include "probe/base/jread.h"
 
 enum { PATH_MAX_NODES = 100000 };
@@ -64,7 +65,7 @@ static enum ms_rc read_config(struct graph_view *v, struct ms_err *err)
     return rc;
 }
 
-/* The answer to a question; false as well where it cannot be asked. */
+/* Returns the answer to a yes-no query; false where a table it needs is missing. */
 static bool is_true(struct graph_view *v, const char *question)
 {
     struct ms_stmt *st;
@@ -77,7 +78,8 @@ static bool is_true(struct graph_view *v, const char *question)
     return yes;
 }
 
-/* Somebody else's changes are not in the tables of ours: those count the rows they know of. */
+/* Returns true when x_ tables know every row changed by hand: x_meta counts those they know, and the
+ * official viewer changes rows without telling. */
 static bool knows_all_changes(struct graph_view *v)
 {
     return is_true(v, "SELECT (SELECT count(*) FROM tb_nodes WHERE modified = 1) ="
@@ -251,10 +253,9 @@ enum ms_rc graph_view_walk(struct graph_view *v, struct graph_spot at, graph_wal
     struct ms_stmt *st;
     struct graph_page text = {.more = false};
     struct graph_row row;
-    bool more;
     MS_TRY(graph__statement_at(v, Q_WALK, at, &st, err));
     enum ms_rc rc = MS_OK;
-    while (rc == MS_OK && (rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+    while (ms_stmt_next(st, &rc, err)) {
         rc = graph__page_start(&text, err);
         if (rc == MS_OK)
             rc = graph__take_row(v, st, &text, &row, err);
@@ -384,7 +385,6 @@ enum ms_rc graph_view_kin(struct graph_view *v, struct graph_spot at, struct ms_
                           struct graph_kins *k, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more = true;
     k->list.n = 0;
     MS_TRY(one_node(v, at, name, &k->page, err));
     const struct graph_row row = k->page.rows.p[0];
@@ -393,12 +393,10 @@ enum ms_rc graph_view_kin(struct graph_view *v, struct graph_spot at, struct ms_
     MS_TRY(graph__statement(v, Q_KIN, &st, err));
     ms_stmt_str(st, 1, graph__view_id(v, at, MS_STR("")));
     ms_stmt_i64(st, 2, row.order);
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    while (rc == MS_OK && more) {
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
         struct graph_fate *fate = ms_vec_push(&k->list);
         rc = fate != NULL ? take_fate(st, &k->page, fate, err) : ms_no_memory(err);
-        if (rc == MS_OK)
-            rc = ms_stmt_step(st, &more, err);
     }
     ms_stmt_reset(st);
     return rc;
@@ -435,10 +433,11 @@ static enum ms_rc take_finding(struct ms_stmt *st, struct graph_findings *f, str
                                    .step = ms_stmt_get_i64(st, 1),
                                    .rank = ms_stmt_get_i64(st, 2),
                                    .score = ms_stmt_get_f64(st, 8)};
-    struct ms_str *const texts[] = {&slot->target, &slot->golden, &slot->role, &slot->why,
-                                    &slot->text};
-    for (int i = 0; i < 5; i++) {
-        struct ms_str s = ms_stmt_get_str(st, 3 + i);
+    struct ms_str *const texts[] = {&slot->target, &slot->golden,  &slot->role, &slot->why,
+                                    &slot->text,   &slot->message, &slot->args};
+    static const int column[] = {3, 4, 5, 6, 7, 9, 10};
+    for (size_t i = 0; i < sizeof column / sizeof *column; i++) {
+        struct ms_str s = ms_stmt_get_str(st, column[i]);
         *texts[i] = ms_arena_str(f->arena, s.p != NULL ? s : MS_STR(""));
         if (texts[i]->p == NULL)
             return ms_arena_fail(f->arena, err);
@@ -449,20 +448,17 @@ static enum ms_rc take_finding(struct ms_stmt *st, struct graph_findings *f, str
 enum ms_rc graph_view_findings(struct graph_view *v, struct graph_findings *f, struct ms_err *err)
 {
     struct ms_stmt *st;
-    bool more;
-    enum ms_rc rc;
+    enum ms_rc rc = MS_OK;
     graph_findings_free(f);
     f->arena = ms_arena_new(GRAPH_ARENA_MAX);
     if (f->arena == NULL)
         return ms_no_memory(err);
     if (!v->traced)
         return MS_OK;
-    MS_TRY(graph__statement(v, Q_FINDINGS, &st, err));
-    while ((rc = ms_stmt_step(st, &more, err)) == MS_OK && more) {
+    if (graph__statement(v, Q_FINDINGS, &st, NULL) != MS_OK)
+        MS_TRY(graph__statement(v, Q_FINDINGS_OLD, &st, err));
+    while (ms_stmt_next(st, &rc, err))
         rc = take_finding(st, f, err);
-        if (rc != MS_OK)
-            break;
-    }
     ms_stmt_reset(st);
     return rc;
 }

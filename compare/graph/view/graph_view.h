@@ -7,10 +7,10 @@
  * Our files answer from tables of their own; for others, and after a change that
  * those tables do not know of, the same answer is found more slowly.
  */
-#ifndef COMPARE_GRAPH_VIEW_H
-#define COMPARE_GRAPH_VIEW_H
+#ifndef COMPARE_GRAPH_VIEW_GRAPH_VIEW_H
+#define COMPARE_GRAPH_VIEW_GRAPH_VIEW_H
 
-#include "compare/graph.h"
+#include "compare/graph/graph.h"
 #include "probe/base/arena.h"
 #include "probe/base/vec.h"
 
@@ -144,6 +144,7 @@ enum ms_rc graph_view_flow(struct graph_view *v, struct graph_spot at, struct ms
 struct graph_finding { /* a suspect */
     int64_t place, step, rank;
     struct ms_str target, golden, role, why, text;
+    struct ms_str message, args; /* "": a file of an older version has the sentence alone */
     double score;
 };
 struct graph_findings {
@@ -154,31 +155,5 @@ struct graph_findings {
 enum ms_rc graph_view_findings(struct graph_view *v, struct graph_findings *f,
                                struct ms_err *err) MS_MUST_USE;
 void graph_findings_free(struct graph_findings *f);
-
-/* ---- changes ------------------------------------------------------------- */
-
-/* Written as the official plugin writes them: the pair and its opposites in direction get links,
- * states and figures, and are marked as modified.  Tensors are measured by their files; without
- * those they have no figures. */
-enum ms_rc graph_match(const char *path, struct graph_spot at, struct ms_str target,
-                       struct ms_str golden, struct ms_err *err) MS_MUST_USE;
-/* The same for pairs of children with equal types and names, and for theirs; *matched counts pairs. */
-enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_str target,
-                             struct ms_str golden, uint64_t *matched,
-                             struct ms_err *err) MS_MUST_USE;
-/* Write the pairs that were matched by hand beside the database, as the official plugin does, and
- * tell where; *path has its max set. */
-enum ms_rc graph_save_matches(const char *db, struct graph_spot at, struct ms_buf *path,
-                              uint64_t *pairs, struct ms_err *err) MS_MUST_USE;
-/* Match the pairs of such a file; those that are matched already or not there are passed over. */
-enum ms_rc graph_match_saved(const char *db, struct graph_spot at, const char *config,
-                             uint64_t *matched, struct ms_err *err) MS_MUST_USE;
-enum ms_rc graph_unmatch(const char *path, struct graph_spot at, struct ms_str target,
-                         struct ms_err *err) MS_MUST_USE;
-/* The same for all that is in it; *parted counts nodes that had a partner. */
-enum ms_rc graph_unmatch_below(const char *path, struct graph_spot at, struct ms_str target,
-                               uint64_t *parted, struct ms_err *err) MS_MUST_USE;
-/* Take the last change back that was made through these functions. MS_E_NOTFOUND: there is none. */
-enum ms_rc graph_undo(const char *path, struct ms_err *err) MS_MUST_USE;
 
 #endif

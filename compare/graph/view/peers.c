@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_peers: children by what makes two of them alike.
+ * peers: children by what makes two of them alike.
  *
  *     place   c0 c3 c4 | c1 c5 | c2      children of one likeness together, in their order
  *     first   0          3       5  6    by likeness
@@ -9,15 +9,18 @@
  * A module may hold a hundred thousand children none of which are alike, so they are
  * not looked through for each of the other side.
  */
-#include "compare/graph_int.h"
+#include "compare/graph/view/peers.h"
+
+#include "compare/graph/build/graph_name.h"
+#include "probe/base/assert.h"
 
 /* What makes two children alike: the class of a module, the api of an operator. */
 static struct ms_str likeness(struct ms_str name, bool api)
 {
-    unsigned n = graph__parts(name), back = api ? 2 : 4;
-    if (n >= back && graph__is_number(graph__part(name, n - back)))
+    unsigned n = probe_name_parts(name), back = api ? 2 : 4;
+    if (n >= back && ms_str_all_digits(probe_name_part(name, n - back)))
         back++;
-    return n >= back ? graph__part(name, n - back) : name;
+    return n >= back ? probe_name_part(name, n - back) : name;
 }
 
 static struct ms_str key_of(struct graph__peers *p, struct ms_str type, struct ms_str name)
@@ -43,12 +46,13 @@ enum ms_rc graph__peers_new(struct graph__peers *p, size_t n, struct ms_err *err
 enum ms_rc graph__peers_add(struct graph__peers *p, struct ms_str type, struct ms_str name,
                             bool taken, struct ms_err *err)
 {
-    uint32_t kind = GRAPH_NO;
+    uint32_t kind = MS_MAP_NONE;
+    ms_assert(p->first == NULL); /* not sorted yet */
     if (!taken) {
         struct ms_str key = key_of(p, type, name);
         MS_TRY(ms_buf_check(&p->text, err));
         kind = ms_map_put_copy(&p->kinds, key, p->arena, NULL);
-        if (kind == GRAPH_NO)
+        if (kind == MS_MAP_NONE)
             return ms_no_memory(err);
     }
     p->kind[p->n++] = kind;
@@ -63,13 +67,13 @@ enum ms_rc graph__peers_sort(struct graph__peers *p, struct ms_err *err)
         return ms_no_memory(err);
     /* One further along until the children have been placed, each of which moves its begin on. */
     for (uint32_t i = 0; i < p->n; i++) {
-        if (p->kind[i] != GRAPH_NO)
+        if (p->kind[i] != MS_MAP_NONE)
             p->first[p->kind[i] + 2]++;
     }
     for (size_t k = 2; k < kinds + 2; k++)
         p->first[k] += p->first[k - 1];
     for (uint32_t i = 0; i < p->n; i++) {
-        if (p->kind[i] != GRAPH_NO)
+        if (p->kind[i] != MS_MAP_NONE)
             p->place[p->first[p->kind[i] + 1]++] = i;
     }
     for (uint32_t i = 0; i <= p->n; i++)
@@ -103,16 +107,17 @@ static uint32_t behind(const struct graph__peers *p, uint32_t from, uint32_t end
 uint32_t graph__peers_take(struct graph__peers *p, struct ms_str type, struct ms_str name,
                            uint32_t last)
 {
+    ms_assert(p->first != NULL);
     uint32_t kind = ms_map_get(&p->kinds, key_of(p, type, name));
-    if (kind == GRAPH_NO || p->text.bad != MS_OK)
-        return GRAPH_NO;
+    if (kind == MS_MAP_NONE || p->text.bad != MS_OK)
+        return MS_MAP_NONE;
     uint32_t from = p->first[kind], end = p->first[kind + 1], at = end;
-    if (last != GRAPH_NO)
+    if (last != MS_MAP_NONE)
         at = free_from(p, behind(p, from, end, last));
     if (at >= end)
         at = free_from(p, from);
     if (at >= end)
-        return GRAPH_NO;
+        return MS_MAP_NONE;
     p->free[at] = at + 1;
     return p->place[at];
 }

@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_stored: items as a database holds them, read back into rows of a comparison
+ * stored_items: items as a database holds them, read back into rows of a comparison
  * and written anew with other figures.
  *
- * The text is that of graph_item, or of the official tool: every value is text.
+ * The text is that of node_items, or of the official tool: every value is text.
  */
-#include "compare/graph_int.h"
-#include "probe/tensor.h"
+#include "compare/graph/view/stored_items.h"
+
+#include "compare/graph/build/node_items.h"
+#include "compare/graph/build/node_judge.h"
+#include "compare/graph/graph_rules.h"
+#include "compare/measure/tensor_file.h"
+#include "probe/base/assert.h"
+#include "probe/base/jread.h"
+#include "probe/tensor/tensor.h"
 
 #include <math.h>
 
 /* ---- items as rows -------------------------------------------------------------- */
 
-enum place { PLACE_INPUT, PLACE_PARAMETERS, PLACE_OUTPUT, PLACE_GRADIENT };
-
-static enum place place_of(struct ms_str name, bool output)
+static enum graph__place_of_row place_of(struct ms_str name, bool output)
 {
     if (ms_str_find_str(name, MS_STR(".parameters_grad")) >= 0)
-        return PLACE_GRADIENT;
+        return GRAPH_ROW_GRADIENT;
     if (output)
-        return PLACE_OUTPUT;
-    return ms_str_find_str(name, MS_STR(".parameters.")) >= 0 ? PLACE_PARAMETERS : PLACE_INPUT;
+        return GRAPH_ROW_OUTPUT;
+    return ms_str_find_str(name, MS_STR(".parameters.")) >= 0 ? GRAPH_ROW_PARAMETERS
+                                                              : GRAPH_ROW_INPUT;
 }
 
 static struct cmp_value value_of(struct ms_str text)
@@ -82,7 +88,7 @@ static void read_item(struct ms_jread *r, struct cmp_item *item)
 
 struct item {
     struct cmp_item cells;
-    enum place place;
+    enum graph__place_of_row place;
 };
 struct items {
     MS_VEC(struct item) list;
@@ -123,8 +129,9 @@ static enum ms_rc open_file(const char *dir, const struct cmp_item *item, struct
     return why.rc == MS_E_NOMEM ? ms_no_memory(err) : MS_OK;
 }
 
-/* A file that is gone makes a row without figures, as it does when a graph is made. */
-static enum ms_rc measure_files(const struct cmp *c, struct cmp_row *row, const char *t_dir,
+/* Measures two tensor files. A missing file gives a row without figures, as when the graph was
+ * made. */
+static enum ms_rc measure_files(const struct cmp_setup *c, struct cmp_row *row, const char *t_dir,
                                 const char *b_dir, struct ms_err *err)
 {
     struct probe_tensor t = {0}, b = {0};
@@ -136,7 +143,7 @@ static enum ms_rc measure_files(const struct cmp *c, struct cmp_row *row, const 
     if (rc == MS_OK && row->fig.state == CMP_STATE_OK)
         rc = open_file(b_dir, &row->b, &b, &row->fig.state, err);
     if (rc == MS_OK && row->fig.state == CMP_STATE_OK)
-        rc = cmp__measure_two(&c->conf, &t, &b, &row->fig, err);
+        rc = cmp__measure_two(c->conf.rules, c->conf.ext, &t, &b, &row->fig, err);
     probe_tensor_close(&t);
     probe_tensor_close(&b);
     return rc;
@@ -144,17 +151,17 @@ static enum ms_rc measure_files(const struct cmp *c, struct cmp_row *row, const 
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-/* The k-th item of the target at a place meets the k-th golden one. */
-static enum ms_rc make_rows(const struct cmp *c, struct cmp_view *v, const struct items *t,
+/* Makes a row of each target item, paired with the golden item of the same place and count. */
+static enum ms_rc make_rows(const struct cmp_setup *c, struct cmp_view *v, const struct items *t,
                             const struct items *b, const char *t_dir, const char *b_dir,
                             struct ms_err *err)
 {
-    size_t next[PLACE_GRADIENT + 1] = {0};
+    size_t next[GRAPH_ROW_PLACES] = {0};
     v->rows.n = 0;
     if (!ms_vec_reserve(&v->rows, t->list.n + 1))
         return ms_no_memory(err);
     for (size_t i = 0; i < t->list.n; i++) {
-        enum place place = t->list.p[i].place;
+        enum graph__place_of_row place = t->list.p[i].place;
         struct cmp_row *row = &v->rows.p[v->rows.n++];
         *row = (struct cmp_row){.t = t->list.p[i].cells, .b = cmp__item_none};
         while (next[place] < b->list.n && b->list.p[next[place]].place != place)
@@ -163,7 +170,7 @@ static enum ms_rc make_rows(const struct cmp *c, struct cmp_view *v, const struc
             row->b = b->list.p[next[place]++].cells;
         row->grad_same = ms_str_eq(row->t.requires_grad, row->b.requires_grad);
         if (c->mode == PROBE_MODE_SUMMARY)
-            MS_TRY(graph__measure_row(c, v, row, err));
+            MS_TRY(graph__measure_row(c->conf.rules, v, row, err));
         else if (c->mode == PROBE_MODE_TENSOR)
             MS_TRY(measure_files(c, row, t_dir, b_dir, err));
     }
@@ -176,29 +183,52 @@ static enum ms_rc read_side(struct items *all, const struct graph__stored *s, st
     return read_items(all, s->out, true, err);
 }
 
-enum ms_rc graph__read_stored(const struct cmp *c, struct cmp_view *v,
-                              const struct graph__stored *target,
-                              const struct graph__stored *golden, struct ms_err *err)
+static enum ms_rc read_rows(struct graph__stored_judge *j, const struct graph__stored *target,
+                            const struct graph__stored *golden, struct ms_err *err)
 {
     struct items t = {.list = {0}}, b = {.list = {0}};
     enum ms_rc rc = read_side(&t, target, err);
     if (rc == MS_OK)
         rc = read_side(&b, golden, err);
     if (rc == MS_OK)
-        rc = make_rows(c, v, &t, &b, target->dir, golden->dir, err);
+        rc = make_rows(&j->set, &j->view, &t, &b, target->dir, golden->dir, err);
     ms_vec_free(&t.list);
     ms_vec_free(&b.list);
     return rc;
 }
 
+enum ms_rc graph__stored_init(struct graph__stored_judge *j, enum probe_mode mode,
+                              struct ms_err *err)
+{
+    *j = (struct graph__stored_judge){.set = {.mode = mode, .conf.rules = &cmp_rules_ours}};
+    return cmp_view_init(&j->view, err);
+}
+
+void graph__stored_free(struct graph__stored_judge *j)
+{
+    cmp_view_free(&j->view);
+}
+
+enum ms_rc graph__judge_stored(struct graph__stored_judge *j, struct ms_str name,
+                               const struct graph__stored *target,
+                               const struct graph__stored *golden, enum graph_state *state,
+                               struct ms_err *err)
+{
+    MS_TRY(read_rows(j, target, golden, err));
+    j->view.op = name;
+    *state = (enum graph_state)graph__judge_rows(&j->set, false, &j->view);
+    return MS_OK;
+}
+
 /* ---- items with other figures ------------------------------------------------------ */
 
 /* One item with its own members, and the figures of a row of the view unless that is -1. */
-static enum ms_rc put_item(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
-                           struct ms_jread *r, int64_t row, struct ms_err *err)
+static enum ms_rc put_item(struct ms_buf *out, struct graph__stored_judge *j, struct ms_jread *r,
+                           int64_t row, struct ms_err *err)
 {
     const char *between = "";
     bool blank = false;
+    ms_assert(row >= -1 && row < (int64_t)j->view.rows.n);
     ms_buf_puts(out, out->n > 1 ? ", \"" : "\"");
     ms_buf_str(out, r->text);
     ms_buf_puts(out, "\": {");
@@ -210,7 +240,7 @@ static enum ms_rc put_item(struct ms_buf *out, const struct cmp *c, struct cmp_v
         enum ms_jtok tok = ms_jread_next(r);
         const char *from = r->tok;
         ms_jread_skip(r, tok);
-        if (graph__is_figure(c, key))
+        if (graph__is_figure(&j->set, key))
             continue;
         ms_buf_printf(out, "%s\"%.*s\": ", between, MS_STR_ARG(key));
         ms_buf_put(out, from, (size_t)(r->at - from));
@@ -218,17 +248,15 @@ static enum ms_rc put_item(struct ms_buf *out, const struct cmp *c, struct cmp_v
         between = ", ";
     }
     if (row >= 0 && !blank)
-        MS_TRY(graph__put_figures(out, c, v, (size_t)row, err));
-    if (between[0] == '\0' && out->n > at + 2) { /* figures begin with ", " */
-        memmove(out->p + at, out->p + at + 2, out->n - at - 2);
-        out->n -= 2;
-    }
+        MS_TRY(graph__put_figures(out, &j->set, &j->view, (size_t)row, err));
+    if (between[0] == '\0')
+        graph__drop_comma(out, at); /* figures begin with one */
     ms_buf_putc(out, '}');
     return MS_OK;
 }
 
-enum ms_rc graph__put_stored(struct ms_buf *out, const struct cmp *c, struct cmp_view *v,
-                             struct ms_str json, int64_t *row, struct ms_err *err)
+enum ms_rc graph__put_stored(struct ms_buf *out, struct graph__stored_judge *j, struct ms_str json,
+                             int64_t *row, struct ms_err *err)
 {
     struct ms_jread r;
     ms_jread_init(&r, json.n != 0 ? json.p : "", json.n, 0);
@@ -236,7 +264,7 @@ enum ms_rc graph__put_stored(struct ms_buf *out, const struct cmp *c, struct cmp
     ms_buf_putc(out, '{');
     if (ms_jread_next(&r) == MS_J_OBJ) {
         while (ms_jread_next(&r) == MS_J_KEY) {
-            MS_TRY(put_item(out, c, v, &r, *row, err));
+            MS_TRY(put_item(out, j, &r, *row, err));
             *row += *row >= 0;
         }
     }

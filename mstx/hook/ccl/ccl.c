@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_ccl: see the header.  The table of communicators is read without a lock; entries are
+ * ccl: see the header.  The table of communicators is read without a lock; entries are
  * never moved, a destroyed one leaves a mark that a search passes over and a new one may take.
  */
-#include "mstx/hook_ccl.h"
+#include "mstx/hook/ccl/ccl.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,12 @@ enum {
     GROUP_MAX = 1024, /* operations of an open group whose end is waited for */
 };
 static void *const GONE = (void *)(uintptr_t)1;
+
+static const char *const nccl_owners[] = {"libnccl.so", "librccl.so", "libtorch_cuda.so",
+                                          "libtorch_hip.so", NULL};
+static const char *const hccl_owners[] = {"libhccl.so", "libhcomm.so", NULL};
+struct hook_family hook_nccl_family = {.name = "NCCL", .owners = nccl_owners};
+struct hook_family hook_hccl_family = {.name = "HCCL", .owners = hccl_owners};
 
 const _Atomic uint8_t *hook_ccl_live;
 static struct hook_ccl_comm comms[COMMS];

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_ccl: what the hooks of NCCL, RCCL and HCCL share.  Their interfaces are alike: an
+ * ccl: what the hooks of NCCL, RCCL and HCCL share.  Their interfaces are alike: an
  * operation names a communicator and a stream, is put into a group between a start and an end
  * of such, and returns at once.
  *
- *     program ──ncclX, HcclX──► hook_nccl, hook_hccl (made from tables) ──► the library
+ *     program ──ncclX, HcclX──► nccl.c, hccl.c (wrappers from tables) ──► the library
  *                                          │
  *                                          ▼
- *                 hook_ccl: communicators, open groups of a thread ──► rt_comm
+ *                 ccl.c: communicators, open groups of a thread ──► mstx/rt/comm_range
  *
- * A function of a table is made by HOOK_CALL from its parameters and a description; one that is
- * only passed on by HOOK_PASS, which needs to know nothing of its parameters.
- *
- * mstx/hook_find.h says how the library's own function is found, mstx/hook_copy.h which one where
+ * mstx/hook/wrappers.awk makes the wrappers from nccl_calls.txt and hccl_calls.txt.
+ * mstx/hook/real_function.h says how the library's own function is found, mstx/hook/library_copy.h which one where
  * there are several: that of the communicator's copy, else of the caller's.
  */
-#ifndef MSTX_HOOK_CCL_H
-#define MSTX_HOOK_CCL_H
+#ifndef MSTX_HOOK_CCL_CCL_H
+#define MSTX_HOOK_CCL_CCL_H
 
-#include "mstx/hook_copy.h"
+#include "mstx/hook/library_copy.h"
 #include "mstx/mstx_device.h"
-#include "mstx/rt_comm.h"
+#include "mstx/rt/comm_range.h"
 
 /* ---- communicators ----------------------------------------------------------- */
 
@@ -111,71 +109,9 @@ static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
         mstx_comm_pass(c->group, op);
 }
 
-/*
- * HOOK_CALL(ccl, missing, fn, kind, handle, params, args, facts): the function `fn`.
- * Its parameters and the call's arguments stand in parentheses.  handle: the communicator, or
- * NULL.  facts: assignments to the members of c, with commas in between, in parentheses; they
- * are evaluated only when something is recorded.
- */
-#define HOOK_CALL(ccl, missing, fn, kind, handle, params, args, facts)                             \
-    HOOK_API int fn params;                                                                        \
-    HOOK_API int fn params                                                                         \
-    {                                                                                              \
-        static struct hook_fn all;                                                                 \
-        unsigned copy = hook_ccl_copy(ccl, handle, #fn, __builtin_return_address(0));              \
-        int(*real) params;                                                                         \
-        *(void **)(void *)&real = hook_copy_fn((ccl)->family, &all, #fn, copy);                    \
-        if (real == NULL)                                                                          \
-            return missing;                                                                        \
-        if (hook_depth != 0)                                                                       \
-            return real args;                                                                      \
-        hook_depth = 1;                                                                            \
-        hook_ccl_copy_now = copy;                                                                  \
-        uint64_t range = 0;                                                                        \
-        if (hook_ccl_on()) {                                                                       \
-            struct mstx_comm_call c = hook_ccl_plain(#fn, MSTX_COMM_##kind);                       \
-            (void)facts;                                                                           \
-            range = hook_ccl_begin(ccl, handle, &c);                                               \
-        } else {                                                                                   \
-            hook_ccl_pass(handle, MSTX_COMM_##kind);                                               \
-        }                                                                                          \
-        int rc = real args;                                                                        \
-        hook_ccl_end(range);                                                                       \
-        hook_depth = 0;                                                                            \
-        return rc;                                                                                 \
-    }
-/* The same for what makes, ends and brackets: before and after are statements around the call,
- * whether something is recorded or not; after may look at rc. */
-#define HOOK_MANAGE(ccl, missing, fn, kind, handle, params, args, before, after)                   \
-    HOOK_API int fn params;                                                                        \
-    HOOK_API int fn params                                                                         \
-    {                                                                                              \
-        static struct hook_fn all;                                                                 \
-        unsigned copy = hook_ccl_copy(ccl, handle, #fn, __builtin_return_address(0));              \
-        int(*real) params;                                                                         \
-        *(void **)(void *)&real = hook_copy_fn((ccl)->family, &all, #fn, copy);                    \
-        if (real == NULL)                                                                          \
-            return missing;                                                                        \
-        if (hook_depth != 0)                                                                       \
-            return real args;                                                                      \
-        hook_depth = 1;                                                                            \
-        hook_ccl_copy_now = copy;                                                                  \
-        struct mstx_comm_call c = hook_ccl_plain(#fn, MSTX_COMM_##kind);                           \
-        uint64_t range = hook_ccl_begin(ccl, handle, &c);                                          \
-        before;                                                                                    \
-        int rc = real args;                                                                        \
-        after;                                                                                     \
-        hook_ccl_end(range);                                                                       \
-        hook_depth = 0;                                                                            \
-        return rc;                                                                                 \
-    }
-
-/*
- * HOOK_PASS(ccl, name, missing): a function of any parameters, of which nothing is known but that it
- * is called: a jump that leaves registers and stack as the caller set them.  hook_real_name finds
- * where to, or gives the function `missing`, which returns the library's error.
- * HOOK_COUNT does the same and records that it was called, as a range without a length.
- */
+/* HOOK_JUMP(name): the function `name` of any parameters, of which nothing is known but that it is
+ * called: code that leaves registers and stack as the caller set them, asks hook_real_NAME for the
+ * library's own function, and jumps there.  wrappers.awk writes hook_real_NAME. */
 #if defined(__x86_64__)
 #define HOOK_JUMP(name)                                                                            \
     __asm__(".pushsection .text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n"        \
@@ -208,20 +144,5 @@ static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
 #else
 #error "a jump that keeps the arguments is needed for this processor"
 #endif
-#define HOOK_PASS(ccl, name, missing) HOOK_PASS_WITH(ccl, name, missing, (void)0)
-#define HOOK_COUNT(ccl, name, kind, missing)                                                       \
-    HOOK_PASS_WITH(ccl, name, missing, hook_ccl_count(ccl, #name, MSTX_COMM_##kind))
-#define HOOK_PASS_WITH(ccl, name, missing, SAY)                                                    \
-    void *hook_real_##name(const void *caller);                                                    \
-    __attribute__((used)) void *hook_real_##name(const void *caller)                               \
-    {                                                                                              \
-        static struct hook_fn all;                                                                 \
-        unsigned copy = hook_copy_of((ccl)->family, #name, caller);                                \
-        void *p = hook_copy_fn((ccl)->family, &all, #name, copy);                                  \
-        if (p != NULL)                                                                             \
-            SAY;                                                                                   \
-        return p != NULL ? p : (void *)(uintptr_t)(missing);                                       \
-    }                                                                                              \
-    HOOK_JUMP(name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_plugin: the profiler of NCCL, for the times at which a collective's kernel ran on the
+ * nccl_profiler: the profiler of NCCL, for the times at which a collective's kernel ran on the
  * device, and for programs that carry NCCL within themselves, where no preload comes between.
  *
  * An operation becomes a range of the domain "nccl" on a stream of the communicator; from
@@ -15,9 +15,9 @@
  * and the report of its end lies its kernel, which bounds the difference from both sides; the
  * upper bound, the shortest report, is taken.
  */
-#include "mstx/hook_plugin.h"
-#include "mstx/hook_ccl.h"
-#include "mstx/rt_hook.h"
+#include "mstx/hook/ccl/nccl_profiler.h"
+#include "mstx/hook/ccl/ccl.h"
+#include "mstx/rt/hook_api.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -424,17 +424,48 @@ static int init_v6(void **context, uint64_t id, int *mask, const char *name, int
     return rc;
 }
 
-#define VERSION(n, table, init_fn)                                                                 \
-    static int start_v##n(void *context, void **event, void *descr)                                \
-    {                                                                                              \
-        return start_event(n, context, event, descr);                                              \
-    }                                                                                              \
-    extern const struct plugin_v##table ncclProfiler_v##n;                                         \
-    HOOK_API const struct plugin_v##table ncclProfiler_v##n = {                                    \
-        "msprobe", init_fn, start_v##n, stop_event, record_state, finalize}
-VERSION(1, 1, init_old);
-VERSION(2, 1, init_old);
-VERSION(3, 1, init_old);
-VERSION(4, 4, init_v4);
-VERSION(5, 5, init_v5);
-VERSION(6, 5, init_v6);
+static int start_v1(void *context, void **event, void *descr)
+{
+    return start_event(1, context, event, descr);
+}
+static int start_v2(void *context, void **event, void *descr)
+{
+    return start_event(2, context, event, descr);
+}
+static int start_v3(void *context, void **event, void *descr)
+{
+    return start_event(3, context, event, descr);
+}
+static int start_v4(void *context, void **event, void *descr)
+{
+    return start_event(4, context, event, descr);
+}
+static int start_v5(void *context, void **event, void *descr)
+{
+    return start_event(5, context, event, descr);
+}
+static int start_v6(void *context, void **event, void *descr)
+{
+    return start_event(6, context, event, descr);
+}
+
+/* Declared where they are defined: NCCL looks them up by name. */
+extern const struct plugin_v1 ncclProfiler_v1;
+extern const struct plugin_v1 ncclProfiler_v2;
+extern const struct plugin_v1 ncclProfiler_v3;
+extern const struct plugin_v4 ncclProfiler_v4;
+extern const struct plugin_v5 ncclProfiler_v5;
+extern const struct plugin_v5 ncclProfiler_v6;
+
+HOOK_API const struct plugin_v1 ncclProfiler_v1 = {"msprobe",  init_old,     start_v1,
+                                                   stop_event, record_state, finalize};
+HOOK_API const struct plugin_v1 ncclProfiler_v2 = {"msprobe",  init_old,     start_v2,
+                                                   stop_event, record_state, finalize};
+HOOK_API const struct plugin_v1 ncclProfiler_v3 = {"msprobe",  init_old,     start_v3,
+                                                   stop_event, record_state, finalize};
+HOOK_API const struct plugin_v4 ncclProfiler_v4 = {"msprobe",  init_v4,      start_v4,
+                                                   stop_event, record_state, finalize};
+HOOK_API const struct plugin_v5 ncclProfiler_v5 = {"msprobe",  init_v5,      start_v5,
+                                                   stop_event, record_state, finalize};
+HOOK_API const struct plugin_v5 ncclProfiler_v6 = {"msprobe",  init_v6,      start_v6,
+                                                   stop_event, record_state, finalize};

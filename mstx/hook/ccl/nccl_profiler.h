@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_plugin: the profiler interface of NCCL, versions 1 to 6, as far as it is used here.
+ * nccl_profiler: the profiler interface of NCCL, versions 1 to 6, as far as it is used here.
  *
  *     v1 2.23   v2 2.24   v3 2.26   v4 2.27   v5 2.28   v6 2.29
  *
@@ -8,8 +8,8 @@
  * by a head and a body whose layout differs from version to version; the member that says what
  * an event is has one byte up to v4, eight from v5 on.
  */
-#ifndef MSTX_HOOK_PLUGIN_H
-#define MSTX_HOOK_PLUGIN_H
+#ifndef MSTX_HOOK_CCL_NCCL_PROFILER_H
+#define MSTX_HOOK_CCL_NCCL_PROFILER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_mpi_clock: brings the clocks of hosts together while MPI is up, and says to the recorder
+ * mpi_clock: brings the clocks of hosts together while MPI is up, and says to the recorder
  * what it found.
  *
  *     rank 0 ── round 0 ──► leader of host 1        one leader for each host: its lowest rank
@@ -13,9 +13,9 @@
  * and rt_clock_net compares by TCP.  As it is collective, the ranks first make sure that all of them
  * have this hook.
  */
-#include "mstx/hook_mpi.h"
+#include "mstx/hook/mpi/mpi_hook.h"
 
-#include "mstx/rt_clock_sync.h"
+#include "mstx/rt/clock_sync.h"
 
 #include <sched.h>
 #include <string.h>

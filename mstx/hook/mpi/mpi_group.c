@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_mpi_group: who a communicator is.
+ * mpi_group: who a communicator is.
  *
  * Its identity is computed, never communicated: from its parent's identity, the ranks it has in
  * the world, how it was made, and how often the same was made before.  Every rank of the new
  * communicator has taken part in every earlier one of the same parent and members, so all of them
  * count alike.
  */
-#include "mstx/hook_mpi.h"
+#include "mstx/hook/mpi/mpi_hook.h"
 
 #include <stdio.h>
 #include <stdlib.h>

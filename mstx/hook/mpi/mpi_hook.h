@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_mpi: what the files of an MPI hook share.  They are compiled once for each flavour of MPI,
+ * mpi_hook: what the files of an MPI hook share.  They are compiled once for each flavour of MPI,
  * as handles are pointers in one and numbers in the other, into libmstx_mpi_FLAVOUR.so.
  *
- *     program ──MPI_X──► hook_mpi_calls, _p2p, _comm (made from hook_mpi_table.h) ──► next MPI_X
- *     Fortran ──mpi_x_──► hook_mpi_fortran ──► next mpi_x_       (Open MPI only)
+ *     program ──MPI_X──► mpi_calls.c   ┐ wrappers, made from mpi_calls.txt ──► next MPI_X
+ *     Fortran ──mpi_x_──► mpi_fortran.c ┘ by mpi_wrappers.awk
  *                                │
  *                                ▼
- *                   hook_mpi.c: communicators, types, requests ──► rt_comm
+ *         mpi_life.c ──► mpi_group.c, mpi_requests.c ──► mpi_handles.c ──► rt/comm_range
  *
  * The rule that everything here follows: a handle that the program gives is looked up in our own
  * tables and never handed to MPI, because a query with a bad handle would raise an error that the
@@ -15,11 +15,11 @@
  *
  * mpi_have.h is made at build time: "#define HAVE_MPI_X ," for each prototype of this mpi.h.
  */
-#ifndef MSTX_HOOK_MPI_H
-#define MSTX_HOOK_MPI_H
+#ifndef MSTX_HOOK_MPI_MPI_HOOK_H
+#define MSTX_HOOK_MPI_MPI_HOOK_H
 
-#include "mstx/hook_find.h"
-#include "mstx/rt_comm.h"
+#include "mstx/hook/real_function.h"
+#include "mstx/rt/comm_range.h"
 
 #include <mpi.h>
 #if defined(OPEN_MPI)
@@ -27,14 +27,6 @@
 #endif
 
 #include <mpi_have.h>
-
-/* Emit the rest only where the header of this MPI has the function. */
-#define HOOK_SECOND(a, b, ...) b
-#define HOOK_PICK(...)         HOOK_SECOND(__VA_ARGS__)
-#define HOOK_KEEP(...)         __VA_ARGS__
-#define HOOK_DROP(...)
-#define HOOK_IF(name, ...)  HOOK_IF_(HAVE_##name, __VA_ARGS__)
-#define HOOK_IF_(have, ...) HOOK_PICK(have HOOK_KEEP, HOOK_DROP, )(__VA_ARGS__)
 
 typedef uint64_t hook_handle;
 #define HOOK_HANDLE(h) ((hook_handle)(uintptr_t)(h))
@@ -111,9 +103,20 @@ struct hook_comm *hook_comm_take(hook_handle h, enum hook_kind kind);
 void hook_comm_put_back(hook_handle h, enum hook_kind kind, struct hook_comm *k);
 void hook_comm_drop(struct hook_comm *k, enum hook_kind kind);
 void hook_comm_named(MPI_Comm c, const char *name);
+/* Behind a free: rc is what MPI said. */
+static inline void hook_comm_freed(int rc, hook_handle was, enum hook_kind kind,
+                                   struct hook_comm *k)
+{
+    if (rc == MPI_SUCCESS)
+        hook_comm_drop(k, kind);
+    else
+        hook_comm_put_back(was, kind, k);
+}
 
 /* ---- types and reductions ----------------------------------------------------------------- */
 
+/* MPI is up: those that are predefined. */
+void hook_know_predefined(void);
 /* Size and kind of a type that is predefined or was committed; others are unknown, size 0. */
 void hook_type_find(MPI_Datatype t, uint32_t *bytes, uint8_t *dtype);
 uint32_t hook_type_bytes(MPI_Datatype t);
@@ -157,13 +160,12 @@ struct hook_before {
 };
 /* Room for n in h; none without memory: their ranges stay open. */
 void hook_before_room(struct hook_before *b, int n);
-/* What a call of class WAIT says to whoever looks for hangs. */
-#define HOOK_WAITS(OP, BEFORE) x.c.requests = MSTX_COMM_##OP == MSTX_COMM_WAIT ? (BEFORE).h : NULL
-
 /* ---- life --------------------------------------------------------------------------------------- */
 
 /* MPI is up: introduce what is predefined. More than once is harmless. */
 void hook_mpi_start(void);
+/* Behind a call that begins MPI: the same, and the clocks of the hosts are compared. */
+void hook_mpi_is_up(int rc);
 /* Not 0 while calls are recorded; hook_mpi_not_known until MPI is up. */
 extern const _Atomic uint8_t *_Atomic hook_mpi_live;
 extern const _Atomic uint8_t hook_mpi_not_known;
@@ -259,59 +261,9 @@ static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)
                               memory_order_relaxed);
 }
 
-/* A wrapper in two parts: while nothing is recorded and READY, the call costs some loads and a jump;
- * else the body in braces at the end does everything. PASS counts. They lie side by side: a program
- * that computes between its calls throws code out of the cache. */
-#define HOOK_BESIDE(NAME) __attribute__((section(".text." #NAME)))
-#define HOOK_LIGHT(NAME, READY, PASS, PARAMS, ARGS, ...)                                           \
-    static struct hook_site NAME##_site;                                                           \
-    static __attribute__((noinline)) HOOK_BESIDE(NAME) int NAME##_watched PARAMS                   \
-    {                                                                                              \
-        struct hook_site *const site = &NAME##_site;                                               \
-        __VA_ARGS__                                                                                \
-    }                                                                                              \
-    HOOK_API HOOK_BESIDE(NAME)                                                                     \
-    int NAME PARAMS                                                                                \
-    {                                                                                              \
-        __typeof__(&NAME) real =                                                                   \
-            (__typeof__(&NAME))atomic_load_explicit(&NAME##_site.real, memory_order_relaxed);      \
-        if (real == NULL || !hook_mpi_is_off() || !(READY))                                        \
-            return NAME##_watched ARGS;                                                            \
-        PASS;                                                                                      \
-        return real ARGS;                                                                          \
-    }
-#define HOOK_COUNT(C, OP) hook_pass(HOOK_HANDLE(C), (enum mstx_comm_class)MSTX_CLASS_OF_##OP)
-
-/* The body of a watched part: CALL uses `real`; DESC fills x.c; AFTER may look at rc. */
-#define HOOK_WATCHED(NAME, OP, K, DESC, CALL, AFTER)                                               \
-    __typeof__(&NAME) real = (__typeof__(&NAME))hook_real(&site->real, #NAME, hook_mpi_owners);    \
-    if (real == NULL)                                                                              \
-        return MPI_ERR_INTERN;                                                                     \
-    if (hook_depth != 0)                                                                           \
-        return CALL;                                                                               \
-    hook_depth++;                                                                                  \
-    hook_mpi_here();                                                                               \
-    struct hook_call x;                                                                            \
-    hook_open(&x, site, #NAME, MSTX_COMM_##OP, K);                                                 \
-    if (HOOK_LIKELY(x.on)) {                                                                       \
-        DESC;                                                                                      \
-    }                                                                                              \
-    hook_begin(&x);                                                                                \
-    int rc = CALL;                                                                                 \
-    AFTER;                                                                                         \
-    hook_depth--;                                                                                  \
-    return rc
-
-/* ... and of a wrapper in one. */
-#define HOOK_BODY(...)                                                                             \
-    static struct hook_site own_site;                                                              \
-    struct hook_site *const site = &own_site;                                                      \
-    HOOK_WATCHED(__VA_ARGS__)
-
-/* All of a call that has no sequence. */
-#define HOOK_UNCOUNTED(NAME, OP, K, PARAMS, ARGS, DESC, AFTER)                                     \
-    HOOK_IF(NAME, HOOK_LIGHT(NAME, true, (void)0, PARAMS, ARGS,                                    \
-                             HOOK_WATCHED(NAME, OP, K, DESC, real ARGS, AFTER);))
+/* Wrappers lie side by side in the code, the watched part of each behind the light one: a program that
+ * computes between its calls throws code out of the cache. */
+#define HOOK_BESIDE(name) __attribute__((section(".text." #name)))
 
 static inline unsigned hook_req_flags(const struct hook_call *x, unsigned flags)
 {
@@ -414,13 +366,6 @@ static inline void hook_at_target(struct hook_call *x, int rank, bool gives)
     x->c.peer = rank;
     hook_moved(x, gives ? bytes : 0, gives ? 0 : bytes);
 }
-/* The ways to send, with their names in Fortran and those of the two forms in C. */
-#define HOOK_SENDS(X)                                                                              \
-    X(send, SEND, Send, Isend)                                                                     \
-    X(bsend, BSEND, Bsend, Ibsend)                                                                 \
-    X(ssend, SSEND, Ssend, Issend)                                                                 \
-    X(rsend, RSEND, Rsend, Irsend)
-
 /* What a call between two says of itself, in C and in Fortran. */
 void hook_transfer(struct hook_call *x, int64_t n, MPI_Datatype t, int peer, int tag, bool is_send);
 static inline void hook_matched(struct hook_call *x, int64_t n, MPI_Datatype t)
@@ -453,6 +398,43 @@ static inline bool hook_is_root(const struct hook_call *x, int root)
 static inline int hook_peers(const struct hook_call *x)
 {
     return x->k != NULL ? x->k->peers : 0;
+}
+
+/* ---- descriptions of collectives ------------------------------------------------------------ */
+
+static inline void hook_to_root(struct hook_call *x, int root)
+{
+    x->c.peer = hook_member(x, root);
+}
+/* This rank's own of an array with a count for each. */
+static inline int64_t hook_own(const struct hook_call *x, const void *counts, size_t width)
+{
+    return x->k != NULL && !x->k->is_inter ? hook_nth(counts, width, x->k->rank) : 0;
+}
+/* What is received is the sum of an array of n counts. */
+static inline void hook_got(struct hook_call *x, const void *counts, size_t width, int n,
+                            MPI_Datatype t)
+{
+    hook_moved(x, x->c.count * x->c.elem, hook_sum(counts, width, n) * hook_type_bytes(t));
+}
+/* Each rank has a type of its own: bytes are counted. */
+static inline void hook_many_types(struct hook_call *x, bool in_place, uint64_t given,
+                                   uint64_t taken)
+{
+    if (in_place)
+        x->c.flags |= MSTX_CF_IN_PLACE;
+    x->c.count = in_place ? taken : given;
+    x->c.elem = 1;
+    x->c.dtype = MSTX_TYPE_DERIVED;
+    hook_moved(x, x->c.count, taken);
+}
+static inline int hook_in_degree(const struct hook_call *x)
+{
+    return x->k != NULL ? x->k->in : 0;
+}
+static inline int hook_out_degree(const struct hook_call *x)
+{
+    return x->k != NULL ? x->k->out : 0;
 }
 
 #endif

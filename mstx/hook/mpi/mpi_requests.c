@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_mpi_req: from a request to the range that ends with it.
+ * mpi_requests: from a request to the range that ends with it.
  *
  * Requests are found by the value of their handle.  Both flavours give one and the same handle to all
  * operations that were complete at once, so a handle may stand for several: the oldest goes first.
  */
-#include "mstx/hook_mpi.h"
+#include "mstx/hook/mpi/mpi_hook.h"
 
 struct hook_request {
     hook_handle handle;

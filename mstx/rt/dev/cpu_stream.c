@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_dev_cpu: streams that are threads of the processor.  A program with worker threads of its
+ * cpu_stream: streams that are threads of the processor.  A program with worker threads of its
  * own can mark on them, and tests of everything around devices need no hardware: a stream can
  * be made slow, lossy, and its clock wrong.
  *
@@ -10,7 +10,7 @@
  *   MSTX_CPU_OFFSET_NS  the clock of the device is ahead of the host's
  *   MSTX_CPU_DRIFT_PPM  ... and runs faster
  */
-#include "mstx/rt_device.h"
+#include "mstx/rt/dev/device.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -158,6 +158,8 @@ static void put(struct cpu_stream *c, const struct item *it)
     pthread_cond_signal(&c->more);
 }
 
+static const struct rt_dev_ops cpu_ops;
+
 /* ---- what programs call ------------------------------------------------------------------ */
 
 static bool start(struct cpu_stream *c)
@@ -184,7 +186,7 @@ API void *mstx_cpu_stream_new(const char *name)
         munmap(c, sizeof *c);
         return NULL;
     }
-    mstx_stream_made(MSTX_DEVICE_CPU, c, name);
+    rt_dev_stream_made(&cpu_ops, c, name);
     return c;
 }
 
@@ -305,7 +307,7 @@ static void cpu_close(struct rt_stream *s)
         munmap(c, sizeof *c);
 }
 
-const struct rt_dev_ops rt_dev_cpu = {
+static const struct rt_dev_ops cpu_ops = {
     .kind = MSTX_DEVICE_CPU,
     .name = "cpu",
     .open = cpu_open,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_device: device times of marks and ranges with a stream; what the back ends (cpu, opencl,
+ * device: device times of marks and ranges with a stream; what the back ends (cpu, opencl,
  * cuda, acl) and their common part share.
  *
  *      mark with a stream                     device                    poller thread
@@ -17,11 +17,11 @@
  * A stream handle is opaque until somebody who knows said what it is: then it is in the table
  * of streams, and only then its back end touches it.
  */
-#ifndef MSTX_RT_DEVICE_H
-#define MSTX_RT_DEVICE_H
+#ifndef MSTX_RT_DEV_DEVICE_H
+#define MSTX_RT_DEV_DEVICE_H
 
 #include "mstx/mstx_device.h"
-#include "mstx/rt.h"
+#include "mstx/rt/state.h"
 
 enum {
     RT_STREAMS = 4096,       /* that may be known at once */
@@ -126,42 +126,14 @@ struct rt_dev_ops {
     /* The last token was taken and the stream is gone, or lost. */
     void (*close)(struct rt_stream *s);
 };
-extern const struct rt_dev_ops rt_dev_cpu, rt_dev_opencl, rt_dev_cuda, rt_dev_acl;
+extern const struct rt_dev_ops rt_dev_opencl, rt_dev_cuda, rt_dev_acl;
 
 /* The library when the process has loaded it, else (may_load) loaded by name; NULL: none. */
 void *rt_dev_library(const char *const names[], bool may_load);
 /* Memory that is never given back one by one. NULL: none left. */
 void *rt_dev_map(size_t bytes);
 
-/* ---- marks ------------------------------------------------------------------ */
-
-extern _Atomic bool rt_dev_any; /* a stream was ever told of, or all handles are trusted */
-
-/* Queue an event for a MARK or BEGIN with a stream, or for an END; returns flags for the host record.  *stream: where the
- * end of a range belongs to, 0 when there is no device time. */
-uint8_t rt_dev_start(const struct mstx_rec *rec, uint16_t *stream);
-uint8_t rt_dev_end(uint16_t stream, const struct mstx_rec *rec);
-
-/* ---- the rest of the recorder ------------------------------------------------ */
-
-/* The kind of all handles that nobody told of: MSTX_DEVICE=cuda or another.  NULL: none. */
-void rt_dev_trust(const char *kind);
-/* In a forked child: devices stay with the parent. */
-void rt_dev_forget(void);
-
-/* ---- poller ------------------------------------------------------------------ */
-
-/* Streams ever told of, from 1; NULL: that place is free. */
-struct rt_stream *rt_dev_stream(uint32_t index);
-uint32_t rt_dev_streams(void);
-/* Unless it has left the state: it is the caller's alone, to unmake. */
-bool rt_dev_claim(struct rt_stream *s, int state);
-/* Close it; its place is free. */
-void rt_dev_unmake(struct rt_stream *s);
-/* A thread from the first device mark on; at exit it takes what the devices have reached. */
-void rt_dev_poller_start(void);
-void rt_dev_poller_forget(void);
-/* Wait until the poller does not touch s, which was claimed: what it points to may go. */
-void rt_dev_wait_unused(const struct rt_stream *s);
+/* A stream that its back end made itself, as mstx_stream_made. */
+int rt_dev_stream_made(const struct rt_dev_ops *ops, void *handle, const char *name);
 
 #endif

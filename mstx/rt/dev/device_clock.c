@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_dev_clock: a device's clock against the host's.  One reading tells the offset to half its
+ * device_clock: a device's clock against the host's.  One reading tells the offset to half its
  * width; the rate comes from a reading that lies up to a minute back, so that the noise of both
  * is divided by a long time.
  */
-#include "mstx/rt_device.h"
+#include "mstx/rt/dev/device.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 enum { SECOND = 1000000000 };
 static const double RATE_MOST = 200e-6; /* clocks that differ by more are read wrongly */
@@ -21,6 +22,7 @@ bool rt_dev_clock_is_due(const struct rt_dev_clock *c, int64_t now_ns)
 
 int64_t rt_dev_clock_host(const struct rt_dev_clock *c, int64_t device_ns)
 {
+    ms_assert(c->readings > 0);
     double since = (double)(device_ns - c->device_ns);
     return c->host_ns + (device_ns - c->device_ns) + (int64_t)(since * (c->rate - 1));
 }
@@ -54,6 +56,7 @@ static bool is_poor(const struct rt_dev_clock *c, const struct rt_dev_reading *r
 
 void rt_dev_clock_add(struct rt_dev_clock *c, const struct rt_dev_reading *r)
 {
+    ms_assert(r->after_ns >= r->before_ns);
     if (is_poor(c, r))
         return;
     c->host_ns = r->before_ns + (r->after_ns - r->before_ns) / 2;
@@ -83,4 +86,17 @@ void *rt_dev_library(const char *const names[], bool may_load)
             return lib;
     }
     return NULL;
+}
+
+void *rt_dev_map(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+int64_t rt_dev_now(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_dev_event: see the header.
+ * device_event: what CUDA and Ascend have in common: a mark is an event recorded on the
+ * stream, its time is known relative to another event, and a thread works within a context.
+ * A runtime of that sort is this table; all functions give 0 for success.
  *
  * Time: an elapsed time is a float of milliseconds, so it is measured from an anchor, an event
  * on an idle stream of our own that was recorded between two readings of the host's clock and
@@ -11,13 +13,41 @@
  * The head of the stack counts its changes, so that a thread that was interrupted in between
  * cannot take what is no longer on top.
  */
-#include "mstx/rt_dev_event.h"
+#include "mstx/rt/dev/device.h"
 
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
+struct event_api {
+    const char *name;
+    enum mstx_device_kind kind;
+    uint32_t events_max; /* of one context: a scarce resource on some devices */
+    bool (*load)(void);  /* find the library: load_library with its symbols */
+
+    /* the runtime's own, by load_library */
+    int (*event_record)(void *event, void *stream);
+    int (*event_elapsed)(float *ms, void *from, void *to);
+    int (*context_get)(void **context);
+    int (*context_set)(void *context);
+    int (*device_get)(int *device);
+    int (*capture_mode)(int *mode); /* of this thread; NULL: an older release */
+
+    /* where runtimes differ */
+    int (*event_create)(void **event);
+    enum rt_dev_answer (*event_query)(void *event);
+    int (*stream_create)(void **stream); /* one that waits for no other */
+    int (*stream_number)(void *stream, uint32_t *number);
+    bool (*stream_is_capturing)(void *stream);
+};
+
+/* A function of the runtime by its name there, and the pointer to it that is to be set. */
+struct event_symbol {
+    const char *name;
+    void *to;
+    bool may_lack; /* from older releases */
+};
 enum {
     CONTEXTS = 64,
     POOL_MAX = 1 << 16,
@@ -33,7 +63,7 @@ struct pool {
 };
 
 struct context {
-    const struct rt_event_api *api;
+    const struct event_api *api;
     void *handle;
     uint32_t users, device;
     bool is_dead; /* the device was reset: the runtime is not called for it again */
@@ -50,8 +80,9 @@ static struct context contexts[CONTEXTS];
 
 /* ---- the library ------------------------------------------------------------------------- */
 
-bool rt_event_load(void **lib, const char *const *files, const struct rt_event_symbol *symbols,
-                   size_t n)
+/* files: names of the library, NULL at their end; *lib stays NULL unless everything was found. */
+static bool load_library(void **lib, const char *const *files, const struct event_symbol *symbols,
+                         size_t n)
 {
     if (*lib != NULL)
         return true;
@@ -67,7 +98,7 @@ bool rt_event_load(void **lib, const char *const *files, const struct rt_event_s
 }
 
 /* This thread's calls must not end a capture of another. */
-static void relax(const struct rt_event_api *api)
+static void relax(const struct event_api *api)
 {
     enum { RELAXED = 2 };
     static __thread unsigned relaxed __attribute__((tls_model("initial-exec"))); /* kinds */
@@ -92,6 +123,7 @@ static bool pool_start(struct pool *p)
 
 static void pool_put(struct pool *p, uint32_t i)
 {
+    ms_assert(i < POOL_MAX);
     uint64_t head = atomic_load(&p->head), next;
     do {
         p->below[i] = (uint32_t)head;
@@ -128,8 +160,9 @@ static bool pool_grow(struct context *c, uint32_t *i)
 /* ---- contexts ----------------------------------------------------------------------------- */
 
 /* Caller holds the lock of all streams. */
-static struct context *context_for(const struct rt_event_api *api, void *handle)
+static struct context *context_for(const struct event_api *api, void *handle)
 {
+    ms_assert(atomic_load(&rt.stream_lock.held) == 1);
     struct context *free_one = NULL;
     for (size_t i = 0; i < CONTEXTS; i++) {
         struct context *c = &contexts[i];
@@ -152,7 +185,7 @@ static struct context *context_for(const struct rt_event_api *api, void *handle)
     return free_one;
 }
 
-bool rt_event_open(struct rt_stream *s, const struct rt_event_api *api)
+static bool event_stream_open(struct rt_stream *s, const struct event_api *api)
 {
     static uint32_t made; /* under the lock of all streams */
     void *handle = NULL;
@@ -172,7 +205,7 @@ bool rt_event_open(struct rt_stream *s, const struct rt_event_api *api)
 }
 
 /* Other streams of the context are lost as well; its slot serves a new one when they are closed. */
-void rt_event_lose(struct rt_stream *s)
+static void event_stream_lose(struct rt_stream *s)
 {
     struct context *c = s->own;
     rt_lock(&rt.stream_lock);
@@ -181,7 +214,7 @@ void rt_event_lose(struct rt_stream *s)
 }
 
 /* A context keeps its events for its next stream. */
-void rt_event_close(struct rt_stream *s)
+static void event_stream_close(struct rt_stream *s)
 {
     struct context *c = s->own;
     rt_lock(&rt.stream_lock);
@@ -234,7 +267,8 @@ static void compare_clocks(struct context *c)
         rt_dev_clock_add(&c->clock, &best);
 }
 
-bool rt_event_enter(struct rt_stream *s, int64_t now_ns)
+static void event_stream_leave(struct rt_stream *s);
+static bool event_stream_enter(struct rt_stream *s, int64_t now_ns)
 {
     struct context *c = s->own;
     c->before = NULL;
@@ -250,11 +284,11 @@ bool rt_event_enter(struct rt_stream *s, int64_t now_ns)
         compare_clocks(c);
     if (c->clock.readings != 0)
         return true;
-    rt_event_leave(s);
+    event_stream_leave(s);
     return false;
 }
 
-void rt_event_leave(struct rt_stream *s)
+static void event_stream_leave(struct rt_stream *s)
 {
     struct context *c = s->own;
     if (c->before != NULL)
@@ -263,13 +297,13 @@ void rt_event_leave(struct rt_stream *s)
 
 /* ---- marks ------------------------------------------------------------------------------------ */
 
-bool rt_event_is_capturing(struct rt_stream *s)
+static bool event_stream_is_capturing(struct rt_stream *s)
 {
     const struct context *c = s->own;
     return c->api->stream_is_capturing(s->handle);
 }
 
-bool rt_event_mark(struct rt_stream *s, struct rt_token *t)
+static bool event_stream_mark(struct rt_stream *s, struct rt_token *t)
 {
     struct context *c = s->own;
     uint32_t i;
@@ -288,7 +322,8 @@ static uint32_t index_of(struct rt_token *t)
     return (uint32_t)((uintptr_t)atomic_load_explicit(&t->event, memory_order_relaxed) - 1);
 }
 
-enum rt_dev_answer rt_event_poll(struct rt_stream *s, struct rt_token *t, int64_t *host_ns)
+static enum rt_dev_answer event_stream_poll(struct rt_stream *s, struct rt_token *t,
+                                            int64_t *host_ns)
 {
     struct context *c = s->own;
     void *event = c->pool.event[index_of(t)];
@@ -302,8 +337,215 @@ enum rt_dev_answer rt_event_poll(struct rt_stream *s, struct rt_token *t, int64_
     return RT_DEV_DONE;
 }
 
-void rt_event_release(struct rt_stream *s, struct rt_token *t)
+static void event_stream_release(struct rt_stream *s, struct rt_token *t)
 {
     struct context *c = s->own;
     pool_put(&c->pool, index_of(t));
 }
+
+/* ---- cuda ---------------------------------------------------------------------------------
+ *
+ * cuda: streams of CUDA, by the driver's interface (libcuda.so.1), found at run time.
+ * Streams of the runtime library (cudaStream_t) are the same handles.
+ */
+
+enum {
+    CUDA_NOT_READY = 600,
+    CUDA_NON_BLOCKING = 1, /* a stream that does not wait for the default one */
+};
+
+static struct {
+    void *lib;
+    int (*event_create)(void **event, unsigned flags);
+    int (*event_query)(void *event);
+    int (*stream_create)(void **stream, unsigned flags);
+    int (*stream_is_capturing)(void *stream, int *status);
+    int (*stream_id)(void *stream, unsigned long long *id);
+} cu;
+static struct event_api cuda_api;
+
+static bool cuda_load(void)
+{
+    static const char *const files[] = {"libcuda.so.1", "libcuda.so", NULL};
+    static const struct event_symbol symbols[] = {
+        {"cuEventCreate", &cu.event_create, false},
+        {"cuEventQuery", &cu.event_query, false},
+        {"cuEventRecord", &cuda_api.event_record, false},
+        {"cuEventElapsedTime", &cuda_api.event_elapsed, false},
+        {"cuStreamCreate", &cu.stream_create, false},
+        {"cuCtxGetCurrent", &cuda_api.context_get, false},
+        {"cuCtxSetCurrent", &cuda_api.context_set, false},
+        {"cuCtxGetDevice", &cuda_api.device_get, false},
+        {"cuStreamIsCapturing", &cu.stream_is_capturing, true},
+        {"cuStreamGetId", &cu.stream_id, true},
+        {"cuThreadExchangeStreamCaptureMode", &cuda_api.capture_mode, true},
+    };
+    return load_library(&cu.lib, files, symbols, sizeof symbols / sizeof *symbols);
+}
+
+static int cuda_event_create(void **event)
+{
+    return cu.event_create(event, 0); /* with timing */
+}
+static enum rt_dev_answer cuda_event_query(void *event)
+{
+    int rc = cu.event_query(event);
+    return rc == 0 ? RT_DEV_DONE : rc == CUDA_NOT_READY ? RT_DEV_NOT_YET : RT_DEV_LOST;
+}
+static int cuda_stream_create(void **stream)
+{
+    return cu.stream_create(stream, CUDA_NON_BLOCKING);
+}
+static int cuda_stream_number(void *stream, uint32_t *number)
+{
+    unsigned long long id;
+    if (cu.stream_id == NULL || cu.stream_id(stream, &id) != 0)
+        return -1;
+    *number = (uint32_t)id;
+    return 0;
+}
+static bool cuda_stream_is_capturing(void *stream)
+{
+    int status = 0;
+    return cu.stream_is_capturing != NULL && cu.stream_is_capturing(stream, &status) == 0 &&
+           status != 0;
+}
+
+static struct event_api cuda_api = {
+    .name = "cuda",
+    .kind = MSTX_DEVICE_CUDA,
+    .events_max = 1 << 16,
+    .load = cuda_load,
+    .event_create = cuda_event_create,
+    .event_query = cuda_event_query,
+    .stream_create = cuda_stream_create,
+    .stream_number = cuda_stream_number,
+    .stream_is_capturing = cuda_stream_is_capturing,
+};
+
+static bool cuda_open(struct rt_stream *s)
+{
+    return event_stream_open(s, &cuda_api);
+}
+
+const struct rt_dev_ops rt_dev_cuda = {
+    .kind = MSTX_DEVICE_CUDA,
+    .name = "cuda",
+    .open = cuda_open,
+    .is_capturing = event_stream_is_capturing,
+    .mark = event_stream_mark,
+    .poll = event_stream_poll,
+    .release = event_stream_release,
+    .enter = event_stream_enter,
+    .leave = event_stream_leave,
+    .lose = event_stream_lose,
+    .close = event_stream_close,
+};
+
+/* ---- acl ---------------------------------------------------------------------------------
+ *
+ * acl: streams of Ascend devices, by libascendcl.so, found at run time.  Only an event
+ * with the flag ACL_TIME_LINE has a time.  Events are scarce on older parts, so the pool stops at
+ * 4096.  aclrtQueryEvent is avoided: its codes are the other way round.
+ */
+
+enum {
+    ACL_TIME_LINE = 8,
+    ACL_COMPLETE = 1,
+    ACL_FAST_LAUNCH = 1, /* a stream with its own task queue */
+};
+
+static struct {
+    void *lib;
+    int (*event_create)(void **event, uint32_t flag);
+    int (*event_create_again)(void **event, uint32_t flag);
+    int (*event_query)(void *event, int *status);
+    int (*stream_create)(void **stream, uint32_t priority, uint32_t flag);
+    int (*stream_id)(void *stream, int32_t *id);
+    int (*capture_info)(void *stream, int *status, void **model);
+} acl;
+static struct event_api acl_api;
+
+static bool acl_load(void)
+{
+    static const char *const files[] = {"libascendcl.so", NULL};
+    static const struct event_symbol symbols[] = {
+        {"aclrtCreateEventWithFlag", &acl.event_create, false},
+        {"aclrtQueryEventStatus", &acl.event_query, false},
+        {"aclrtRecordEvent", &acl_api.event_record, false},
+        {"aclrtEventElapsedTime", &acl_api.event_elapsed, false},
+        {"aclrtCreateStreamWithConfig", &acl.stream_create, false},
+        {"aclrtGetCurrentContext", &acl_api.context_get, false},
+        {"aclrtSetCurrentContext", &acl_api.context_set, false},
+        {"aclrtGetDevice", &acl_api.device_get, false},
+        {"aclrtStreamGetId", &acl.stream_id, true},
+        {"aclmdlRICaptureGetInfo", &acl.capture_info, true},
+        {"aclmdlRICaptureThreadExchangeMode", &acl_api.capture_mode, true},
+        {"aclrtCreateEventExWithFlag", &acl.event_create_again, true},
+    };
+    return load_library(&acl.lib, files, symbols, sizeof symbols / sizeof *symbols);
+}
+
+/* The newer sort may be recorded again without a reset, as a pool does. */
+static int acl_event_create(void **event)
+{
+    return acl.event_create_again != NULL ? acl.event_create_again(event, ACL_TIME_LINE)
+                                          : acl.event_create(event, ACL_TIME_LINE);
+}
+static enum rt_dev_answer acl_event_query(void *event)
+{
+    int status = 0;
+    if (acl.event_query(event, &status) != 0)
+        return RT_DEV_LOST;
+    return status == ACL_COMPLETE ? RT_DEV_DONE : RT_DEV_NOT_YET;
+}
+static int acl_stream_create(void **stream)
+{
+    return acl.stream_create(stream, 0, ACL_FAST_LAUNCH);
+}
+static int acl_stream_number(void *stream, uint32_t *number)
+{
+    int32_t id;
+    if (acl.stream_id == NULL || acl.stream_id(stream, &id) != 0)
+        return -1;
+    *number = (uint32_t)id;
+    return 0;
+}
+static bool acl_stream_is_capturing(void *stream)
+{
+    int status = 0;
+    void *model;
+    return acl.capture_info != NULL && acl.capture_info(stream, &status, &model) == 0 &&
+           status != 0;
+}
+
+static struct event_api acl_api = {
+    .name = "ascend",
+    .kind = MSTX_DEVICE_ACL,
+    .events_max = 4096,
+    .load = acl_load,
+    .event_create = acl_event_create,
+    .event_query = acl_event_query,
+    .stream_create = acl_stream_create,
+    .stream_number = acl_stream_number,
+    .stream_is_capturing = acl_stream_is_capturing,
+};
+
+static bool acl_open(struct rt_stream *s)
+{
+    return event_stream_open(s, &acl_api);
+}
+
+const struct rt_dev_ops rt_dev_acl = {
+    .kind = MSTX_DEVICE_ACL,
+    .name = "acl",
+    .open = acl_open,
+    .is_capturing = event_stream_is_capturing,
+    .mark = event_stream_mark,
+    .poll = event_stream_poll,
+    .release = event_stream_release,
+    .enter = event_stream_enter,
+    .leave = event_stream_leave,
+    .lose = event_stream_lose,
+    .close = event_stream_close,
+};

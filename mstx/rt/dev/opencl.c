@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_dev_opencl: command queues of OpenCL.  A mark is a marker command; its time is that of
+ * opencl: command queues of OpenCL.  A mark is a marker command; its time is that of
  * its end, when all that was queued before it has finished.  The queue must have profiling on:
  * under `msprobe run` every queue has.
  *
@@ -11,7 +11,7 @@
  *
  * The library is found at run time, so its few types and numbers are declared here.
  */
-#include "mstx/rt_device.h"
+#include "mstx/rt/dev/device.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

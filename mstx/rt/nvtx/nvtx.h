@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_nvtx: what the two NVTX files share.  The structures are those of the injection
+ * nvtx: what the two NVTX files share.  The structures are those of the injection
  * protocol, version 3, declared here by their layout.
  */
-#ifndef MSTX_RT_NVTX_H
-#define MSTX_RT_NVTX_H
+#ifndef MSTX_RT_NVTX_NVTX_H
+#define MSTX_RT_NVTX_NVTX_H
 
-#include "mstx/rt.h"
+#include "mstx/rt/mark.h"
 
 struct nvtx_attr { /* 48 bytes; callers may give fewer */
     uint16_t version, size;
@@ -53,11 +53,30 @@ static inline void nvtx_copy_attr(struct nvtx_attr *to, const struct nvtx_attr *
 }
 /* Id of a text of any kind; NULL has none. */
 uint32_t nvtx_text(const char *text);
+/* The handle of a string that a program registers; never NULL. */
+void *nvtx_text_register(const char *text);
 /* The program's array as ours; how many there are room for. */
 size_t nvtx_payloads(const struct nvtx_payload *from, size_t n,
                      struct rt_payload to[NVTX_PAYLOADS]);
 /* UTF-8 of a wide string, NUL-terminated, cut at cap. */
 const char *nvtx_narrow(const wchar_t *wide, char *to, size_t cap);
+struct nvtx_field {
+    uint64_t type, offset;
+    const char *name; /* kept; NULL: none */
+};
+/* What must be known of a schema when another one contains it, and to name its events. */
+struct nvtx_schema {
+    uint64_t size;
+    uint32_t align, name;
+    bool has_strings; /* holds handles of registered strings, which are ours */
+};
+void nvtx_schema_add(uint64_t id, const struct nvtx_schema *what);
+/* Its numbers, unless it has some: they may be in use. */
+void nvtx_schema_add_fields(uint64_t id, const struct nvtx_field *found, uint32_t n);
+/* Does what has this type hold handles of strings that were registered here? */
+bool nvtx_type_has_strings(uint64_t type);
+/* Size of one element and its alignment, by NVTX's numbers of types. */
+void nvtx_type_measure(uint64_t type, uint64_t *size, uint32_t *align);
 /* Text that names events which carry this schema, 0: none. */
 uint32_t nvtx_schema_name(uint64_t schema);
 
@@ -68,10 +87,6 @@ const char *nvtx_message_text(int32_t type, const void *message, char *buf, size
 
 /* ---- numbers in payloads, by NVTX's types ------------------------------------------------ */
 
-struct nvtx_field {
-    uint64_t type, offset;
-    const char *name; /* kept; NULL: none */
-};
 /* Bytes of a number of that type, 0: it is none. */
 size_t nvtx_number_size(uint64_t type);
 /* As the bits of an int64_t or, real, of a double; false: it is no number. */
@@ -102,7 +117,9 @@ static inline bool nvtx_tells_next(const struct rt_domain *d)
 {
     return RT_UNLIKELY(atomic_load_explicit(&nvtx_has_next, memory_order_relaxed)) && d != NULL;
 }
-void nvtx_next_find(void);
+typedef int nvtx_init_fn(const void *(*get_export_table)(uint32_t id));
+/* ours: our own entry point, which is no next tool. */
+void nvtx_next_find(nvtx_init_fn *ours);
 void nvtx_next_mark(struct rt_domain *d, const struct nvtx_attr *a);
 /* id: of the range here, 0: it is not recorded; the id that the program gets. */
 uint64_t nvtx_next_start(struct rt_domain *d, const struct nvtx_attr *a, uint32_t id);
@@ -138,7 +155,6 @@ struct nvtx_module {
     const void *get_export, *info;
 };
 static_assert(sizeof(struct nvtx_segment) == 24 && sizeof(struct nvtx_module) == 40, "extension");
-void nvtx_next_extension(void *lib);
 void nvtx_next_offer(const struct nvtx_module *m);
 /* 0: there is no next tool, or it does not want to hear of this. */
 intptr_t nvtx_next_slot_of(unsigned module, unsigned slot);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_nvtx_counter: the counter module of NVTX's extension.  A counter is a number, or a group of
+ * nvtx_counter: the counter module of NVTX's extension.  A counter is a number, or a group of
  * them laid out by a schema: each number is a counter of its own here, named "group.number".
  * Names outlive captures and forks; their text ids do not, so each is looked up once a capture.
  */
-#include "mstx/rt_nvtx.h"
+#include "mstx/rt/nvtx/nvtx.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,6 +98,7 @@ static const char *whole_name(const char *group, const char *number)
 /* Fields of the sample: those of its schema, or the one number it is. */
 static bool lay_out(struct counter *c, const struct attr *a)
 {
+    ms_assert(atomic_load(&rt.schema_lock.held) == 1);
     struct nvtx_field plain = {.type = a->schema}, *fields = &plain;
     size_t n = nvtx_schema_fields(a->schema, &fields, &c->bytes);
     if (n == 0) {
@@ -161,7 +162,7 @@ typedef void next_bytes_fn(void *, uint64_t, const void *, size_t);
 typedef void next_nothing_fn(void *, uint64_t, uint8_t);
 typedef void next_batch_fn(void *, const struct batch *);
 
-static struct counter *recorded(void *domain, uint64_t id, struct rt_domain **d)
+static struct counter *find_recorded(void *domain, uint64_t id, struct rt_domain **d)
 {
     *d = rt_domain_of(domain);
     if (!nvtx_live(*d) || id == 0)
@@ -183,7 +184,8 @@ static uint32_t text_of(const struct counter *c, struct number *n)
     return id;
 }
 
-static void put(struct rt_domain *d, const struct counter *c, size_t i, uint64_t bits, bool real)
+static void record_number(struct rt_domain *d, const struct counter *c, size_t i, uint64_t bits,
+                          bool real)
 {
     uint32_t name = i < c->count ? text_of(c, &c->numbers[i]) : 0;
     if (name != 0)
@@ -193,9 +195,9 @@ static void put(struct rt_domain *d, const struct counter *c, size_t i, uint64_t
 static void sample_int(void *domain, uint64_t id, int64_t value)
 {
     struct rt_domain *d;
-    const struct counter *c = recorded(domain, id, &d);
+    const struct counter *c = find_recorded(domain, id, &d);
     if (c != NULL)
-        put(d, c, 0, (uint64_t)value, false);
+        record_number(d, c, 0, (uint64_t)value, false);
     TELL_NEXT(domain, INT_SLOT, next_int_fn, id, value);
 }
 
@@ -203,10 +205,10 @@ static void sample_real(void *domain, uint64_t id, double value)
 {
     struct rt_domain *d;
     uint64_t bits;
-    const struct counter *c = recorded(domain, id, &d);
+    const struct counter *c = find_recorded(domain, id, &d);
     memcpy(&bits, &value, sizeof bits);
     if (c != NULL)
-        put(d, c, 0, bits, true);
+        record_number(d, c, 0, bits, true);
     TELL_NEXT(domain, REAL_SLOT, next_real_fn, id, value);
 }
 
@@ -220,14 +222,14 @@ static void sample_bytes(struct rt_domain *d, const struct counter *c, const cha
         if (f->offset > bytes || size > bytes - f->offset)
             continue;
         if (nvtx_number(f->type, p + f->offset, &bits, &real))
-            put(d, c, i, bits, real);
+            record_number(d, c, i, bits, real);
     }
 }
 
-static void sample(void *domain, uint64_t id, const void *values, size_t bytes)
+static void sample_values(void *domain, uint64_t id, const void *values, size_t bytes)
 {
     struct rt_domain *d;
-    const struct counter *c = recorded(domain, id, &d);
+    const struct counter *c = find_recorded(domain, id, &d);
     if (c != NULL && values != NULL)
         sample_bytes(d, c, values, bytes);
     TELL_NEXT(domain, BYTES_SLOT, next_bytes_fn, id, values, bytes);
@@ -237,17 +239,17 @@ static void sample(void *domain, uint64_t id, const void *values, size_t bytes)
 static void sample_nothing(void *domain, uint64_t id, uint8_t reason)
 {
     struct rt_domain *d;
-    const struct counter *c = recorded(domain, id, &d);
+    const struct counter *c = find_recorded(domain, id, &d);
     for (size_t i = 0; c != NULL && reason == 0 && i < c->count; i++)
-        put(d, c, i, 0, false);
+        record_number(d, c, i, 0, false);
     TELL_NEXT(domain, NOTHING_SLOT, next_nothing_fn, id, reason);
 }
 
 /* Their times are of a clock of the program's; the newest sample holds now. */
-static void newest_of(void *domain, uint64_t id, const char *samples, size_t bytes)
+static void record_newest(void *domain, uint64_t id, const char *samples, size_t bytes)
 {
     struct rt_domain *d;
-    const struct counter *c = recorded(domain, id, &d);
+    const struct counter *c = find_recorded(domain, id, &d);
     if (c == NULL || samples == NULL || c->bytes == 0 || bytes < c->bytes)
         return;
     if (bytes >= 2 * c->bytes)
@@ -264,24 +266,24 @@ static void tell_next_batch(void *domain, const struct batch *b)
         TELL_NEXT(domain, BATCH_SLOT, next_bytes_fn, b->id, b->samples, b->bytes);
 }
 
-static void submit(void *domain, const struct batch *b)
+static void submit_batch(void *domain, const struct batch *b)
 {
     if (b == NULL)
         return;
-    newest_of(domain, b->id, b->samples, b->bytes);
+    record_newest(domain, b->id, b->samples, b->bytes);
     tell_next_batch(domain, b);
 }
 
-static void submit_old(void *domain, uint64_t id, const void *samples, size_t bytes)
+static void submit_batch_old(void *domain, uint64_t id, const void *samples, size_t bytes)
 {
-    submit(domain, &(struct batch){.id = id, .samples = samples, .bytes = bytes});
+    submit_batch(domain, &(struct batch){.id = id, .samples = samples, .bytes = bytes});
 }
 
 const intptr_t nvtx_counter_slots[NVTX_COUNTER_SLOTS] = {
     (intptr_t)counter_register, (intptr_t)sample_int,     (intptr_t)sample_real,
-    (intptr_t)sample,           (intptr_t)sample_nothing, (intptr_t)submit};
+    (intptr_t)sample_values,    (intptr_t)sample_nothing, (intptr_t)submit_batch};
 
 /* Before 0x0102 batches came as four arguments, and a seventh function with times. */
 const intptr_t nvtx_counter_slots_old[NVTX_COUNTER_SLOTS] = {
     (intptr_t)counter_register, (intptr_t)sample_int,     (intptr_t)sample_real,
-    (intptr_t)sample,           (intptr_t)sample_nothing, (intptr_t)submit_old};
+    (intptr_t)sample_values,    (intptr_t)sample_nothing, (intptr_t)submit_batch_old};

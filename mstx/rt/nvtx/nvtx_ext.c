@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_nvtx_ext: the extensions of NVTX, and of them the one for payloads, through which NCCL tells
+ * nvtx_ext: the extensions of NVTX, and of them the one for payloads, through which NCCL tells
  * sizes, roots and communicators.  A layout ("schema") is registered once and written to strings.seg with its
  * offsets worked out; an event carries the bytes as they are.  Ids a program chooses lie below
  * 2^32; those we give out lie above.
  */
-#include "mstx/rt_nvtx.h"
+#include "mstx/rt/nvtx/nvtx.h"
 
 #include <string.h>
 
+#include "mstx/rt/recorder.h"
+
 #define API __attribute__((visibility("default")))
 
-enum { SCHEMAS = 2048, ENTRIES_MAX = 256, NAME_BYTES_MAX = 256 };
+enum { ENTRIES_MAX = 256, NAME_BYTES_MAX = 256 };
 
 struct attr { /* 80 bytes */
     uint64_t fields;
@@ -48,7 +50,7 @@ static_assert(sizeof(struct enum_attr) == 56 && sizeof(struct enum_entry) == 24,
 enum { HAS_NAME = 2, HAS_TYPE = 4, HAS_ENTRIES = 16, HAS_COUNT = 32, HAS_SIZE = 64, HAS_ID = 256 };
 enum { ENUM_NAME = 2, ENUM_ENTRIES = 4, ENUM_COUNT = 8, ENUM_SIZE = 16, ENUM_ID = 32 };
 enum { IS_POINTER = 2, ARRAY_SHIFT = 4, ARRAY_MASK = 7, ARRAY_FIXED = 1 };
-enum { OWN_TYPES = 1 << 24, STRING_FIRST = 75, STRING_REGISTERED = 80, STRING_LAST = 80 };
+enum { STRING_FIRST = 75, STRING_LAST = 80 };
 enum {
     SCHEMA_SLOT,
     ENUM_SLOT,
@@ -62,165 +64,7 @@ enum {
     PAYLOAD_SLOTS
 };
 
-/* What must be known of a schema when another one contains it, and to name its events. */
-static struct known {
-    _Atomic uint64_t id; /* written last */
-    uint64_t size;
-    uint32_t align, name;
-    uint32_t epoch;
-    uint32_t count;   /* of fields */
-    bool has_strings; /* holds handles of registered strings, which are ours */
-    struct nvtx_field *fields;
-} known[SCHEMAS];
-static _Atomic uint64_t ids_given;
-
-static struct known *find(uint64_t id)
-{
-    for (uint64_t i = 0; id != 0 && i < SCHEMAS; i++) {
-        struct known *k = &known[(id + i) % SCHEMAS];
-        uint64_t here = atomic_load_explicit(&k->id, memory_order_acquire);
-        if (here == id)
-            return k;
-        if (here == 0)
-            return NULL;
-    }
-    return NULL;
-}
-
-/* Its place in the table, known or free; NULL: the table is full.  Under schema_lock. */
-static struct known *place_of(uint64_t id)
-{
-    struct known *k = find(id);
-    for (uint64_t i = 0; k == NULL && i < SCHEMAS; i++) {
-        struct known *at = &known[(id + i) % SCHEMAS];
-        k = atomic_load(&at->id) == 0 ? at : NULL;
-    }
-    return k;
-}
-
-static void remember(uint64_t id, const struct known *what)
-{
-    rt_lock(&rt.schema_lock);
-    struct known *k = place_of(id);
-    if (k != NULL) {
-        k->size = what->size;
-        k->align = what->align;
-        k->name = what->name;
-        k->has_strings = what->has_strings;
-        k->epoch = rt.epoch;
-        atomic_store_explicit(&k->id, id, memory_order_release);
-    }
-    rt_unlock(&rt.schema_lock);
-}
-
-uint32_t nvtx_schema_name(uint64_t schema)
-{
-    const struct known *k = find(schema);
-    return k != NULL && k->epoch == rt.epoch ? k->name : 0;
-}
-
-bool nvtx_payloads_may_leave(const struct nvtx_payload *p, size_t n)
-{
-    for (size_t i = 0; p != NULL && i < n; i++) {
-        const struct known *k = find(p[i].schema);
-        if (p[i].schema == STRING_REGISTERED || (k != NULL && k->has_strings))
-            return false;
-    }
-    return true;
-}
-
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-/* By NVTX's number of the type: how many bytes, and how they are to be read. */
-static const struct {
-    uint8_t bytes;
-    char kind; /* i signed, u unsigned, f real, b upper half of a float */
-} numbers[] = {[1] = {1, 'i'},  [2] = {1, 'u'},  [3] = {2, 'i'},  [4] = {2, 'u'},  [5] = {4, 'i'},
-               [6] = {4, 'u'},  [7] = {8, 'i'},  [8] = {8, 'u'},  [9] = {8, 'i'},  [10] = {8, 'u'},
-               [11] = {1, 'i'}, [12] = {1, 'u'}, [13] = {2, 'i'}, [14] = {2, 'u'}, [15] = {4, 'i'},
-               [16] = {4, 'u'}, [17] = {8, 'i'}, [18] = {8, 'u'}, [19] = {4, 'f'}, [20] = {8, 'f'},
-               [22] = {8, 'u'}, [23] = {8, 'u'}, [32] = {1, 'u'}, [43] = {4, 'f'}, [44] = {8, 'f'},
-               [50] = {2, 'b'}};
-
-size_t nvtx_number_size(uint64_t type)
-{
-    return type < sizeof numbers / sizeof *numbers ? numbers[type].bytes : 0;
-}
-
-static double real_of(const void *at, size_t bytes, char kind)
-{
-    float f;
-    double d;
-    if (kind == 'b') {
-        uint16_t half;
-        memcpy(&half, at, sizeof half);
-        const uint32_t whole = (uint32_t)half << 16;
-        memcpy(&f, &whole, sizeof f);
-        return (double)f;
-    }
-    if (bytes == sizeof f) {
-        memcpy(&f, at, sizeof f);
-        return (double)f;
-    }
-    memcpy(&d, at, sizeof d);
-    return d;
-}
-
-bool nvtx_number(uint64_t type, const void *at, uint64_t *bits, bool *real)
-{
-    size_t bytes = nvtx_number_size(type);
-    if (bytes == 0)
-        return false;
-    char kind = numbers[type].kind;
-    *real = kind == 'f' || kind == 'b';
-    *bits = 0;
-    if (*real) {
-        double v = real_of(at, bytes, kind);
-        memcpy(bits, &v, sizeof v);
-        return true;
-    }
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    memcpy(bits, at, bytes);
-#else
-    memcpy((char *)bits + sizeof *bits - bytes, at, bytes);
-#endif
-    unsigned unused = 64 - 8 * (unsigned)bytes;
-    if (kind == 'i')
-        *bits = (uint64_t)((int64_t)(*bits << unused) >> unused);
-    return true;
-}
-
-size_t nvtx_schema_fields(uint64_t schema, struct nvtx_field **fields, size_t *bytes)
-{
-    const struct known *k = find(schema);
-    if (k == NULL || k->fields == NULL)
-        return 0;
-    *fields = k->fields;
-    *bytes = k->size;
-    return k->count;
-}
-
 /* ---- sizes -------------------------------------------------------------------------------- */
-
-/* Size of one element and its alignment, by NVTX's numbers of types. */
-static void measure(uint64_t type, uint64_t *size, uint32_t *align)
-{
-    static const uint8_t sizes[] = {
-        [1] = 1,  [2] = 1,  [3] = 2,  [4] = 2,  [5] = 4,   [6] = 4,  [7] = 8,  [8] = 8,
-        [9] = 8,  [10] = 8, [11] = 1, [12] = 1, [13] = 2,  [14] = 2, [15] = 4, [16] = 4,
-        [17] = 8, [18] = 8, [19] = 4, [20] = 8, [21] = 16, [22] = 8, [23] = 8, [24] = 4,
-        [25] = 1, [26] = 2, [27] = 4, [32] = 1, [42] = 2,  [43] = 4, [44] = 8, [45] = 16,
-        [50] = 2, [52] = 4, [68] = 4, [69] = 4, [70] = 8,  [73] = 4, [74] = 8, [75] = 1,
-        [76] = 1, [77] = 2, [78] = 4, [80] = 8, [100] = 8};
-    const struct known *k = type >= OWN_TYPES ? find(type) : NULL;
-    if (k != NULL) {
-        *size = k->size;
-        *align = k->align;
-        return;
-    }
-    *size = type < sizeof sizes ? sizes[type] : 0;
-    *align = *size > 0 ? (uint32_t)*size : 1;
-}
 
 /* A text that is no array of known length is a pointer in the payload. */
 static void measure_entry(const struct entry *e, uint64_t *size, uint32_t *align)
@@ -231,7 +75,7 @@ static void measure_entry(const struct entry *e, uint64_t *size, uint32_t *align
         *size = *align = 8;
         return;
     }
-    measure(e->type, size, align);
+    nvtx_type_measure(e->type, size, align);
     if (array == ARRAY_FIXED && __builtin_mul_overflow(*size, e->detail, size))
         *size = 0;
 }
@@ -248,26 +92,6 @@ static uint32_t name_of(const char *name)
     const struct mstx_text *e =
         name == NULL ? NULL : rt_text_intern(name, strnlen(name, NAME_BYTES_MAX));
     return e != NULL ? e->id : 0;
-}
-
-/* Far above those of a next tool, which are given out where it gives some. */
-static uint64_t own_id(void)
-{
-    uint64_t first = atomic_load(&nvtx_has_next) ? UINT64_C(1) << 62 : UINT64_C(1) << 32;
-    return first + atomic_fetch_add(&ids_given, 1);
-}
-
-typedef uint64_t register_fn(void *, const void *);
-
-uint64_t nvtx_id_of(struct rt_domain *d, unsigned module, unsigned slot, const void *attr,
-                    uint64_t chosen)
-{
-    intptr_t next = nvtx_next_slot(d, module, slot);
-    uint64_t theirs =
-        next != 0 ? NVTX_CALL(register_fn, next, nvtx_next_domain(d), attr) : UINT64_C(0);
-    if (chosen != 0)
-        return chosen;
-    return theirs != 0 && theirs != UINT64_MAX ? theirs : own_id();
 }
 
 /* Offsets of all entries; the alignment of the whole. */
@@ -315,21 +139,14 @@ static void remember_fields(uint64_t id, const struct layout *l, const struct en
             (struct nvtx_field){e[i].type, l->items[i].offset,
                                 name != NULL ? rt_keep(name, strnlen(name, NAME_BYTES_MAX)) : NULL};
     }
-    rt_lock(&rt.schema_lock);
-    struct known *k = find(id);
-    if (n != 0 && k != NULL && k->fields == NULL) {
-        k->fields = (struct nvtx_field *)(void *)rt_keep(found, n * sizeof found[0]);
-        k->count = k->fields != NULL ? n : 0;
-    }
-    rt_unlock(&rt.schema_lock);
+    nvtx_schema_add_fields(id, found, n);
 }
 
 /* Here or in a schema inside. */
 static bool has_strings(const struct entry *entries, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct known *k = entries[i].type >= OWN_TYPES ? find(entries[i].type) : NULL;
-        if (entries[i].type == STRING_REGISTERED || (k != NULL && k->has_strings))
+        if (nvtx_type_has_strings(entries[i].type))
             return true;
     }
     return false;
@@ -348,10 +165,11 @@ static uint64_t schema_register(void *domain, const struct attr *a)
     uint32_t align = lay_out(&l, a->entries, l.head.count);
     if ((a->fields & HAS_SIZE) != 0 && a->static_size != 0)
         l.head.size = a->static_size;
-    remember(id, &(struct known){.size = l.head.size,
-                                 .align = align,
-                                 .name = l.head.name,
-                                 .has_strings = has_strings(a->entries, l.head.count)});
+    nvtx_schema_add(id,
+                    &(struct nvtx_schema){.size = l.head.size,
+                                          .align = align,
+                                          .name = l.head.name,
+                                          .has_strings = has_strings(a->entries, l.head.count)});
     remember_fields(id, &l, a->entries);
     define(MSTX_SCHEMA, domain, id, &l);
     return id;
@@ -372,8 +190,9 @@ static uint64_t enum_register(void *domain, const struct enum_attr *a)
         l.items[i] = (struct mstx_schema_item){.type = a->entries[i].value,
                                                .flags = a->entries[i].is_flag != 0,
                                                .name = name_of(a->entries[i].name)};
-    remember(id, &(struct known){
-                     .size = l.head.size, .align = (uint32_t)l.head.size, .name = l.head.name});
+    nvtx_schema_add(id, &(struct nvtx_schema){.size = l.head.size,
+                                              .align = (uint32_t)l.head.size,
+                                              .name = l.head.name});
     define(MSTX_ENUM, domain, id, &l);
     return id;
 }
@@ -532,7 +351,7 @@ static void fill_module(const struct nvtx_module *m, const struct nvtx_segment *
 API int InitializeInjectionNvtxExtension(struct nvtx_module *m);
 int InitializeInjectionNvtxExtension(struct nvtx_module *m)
 {
-    if (m == NULL || m->struct_size < sizeof *m || rt.conf.no_nvtx || !rt_start(true))
+    if (m == NULL || m->struct_size < sizeof *m || rt.conf.no_nvtx || !rt_recorder_start(true))
         return 0;
     if (m->segments == 1 && m->segment != NULL && m->segment->slots != NULL) {
         nvtx_next_offer(m); /* before the first call can come */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_nvtx_mem: the memory module of NVTX's extension: heaps and regions of allocators, recorded
+ * nvtx_mem: the memory module of NVTX's extension: heaps and regions of allocators, recorded
  * like those of mstx.  The structures are the protocol's; an array comes with the size of its
  * elements, which may be larger than the part known here.  A next tool gets arrays an element at
  * a time, but for new regions, and is asked about no handle that it did not give.
  */
-#include "mstx/rt_memory.h"
-#include "mstx/rt_nvtx.h"
+#include "mstx/rt/memory.h"
+#include "mstx/rt/nvtx/nvtx.h"
 
 #include <string.h>
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_nvtx_next: another NVTX tool behind us, named by MSTX_NEXT_NVTX_PATH.  It gets a table like
+ * nvtx_next: another NVTX tool behind us, named by MSTX_NEXT_NVTX_PATH.  It gets a table like
  * that of a program and is called with what the program said, after it was recorded.  Handles
  * are translated: domains by their name, registered strings to their text, ranges by a word that
- * is kept with ours.  Payloads go with them when the tool hears of schemas (rt_nvtx_next_ext).
+ * is kept with ours.  Payloads go with them when the tool hears of schemas.
  */
-#include "mstx/rt_nvtx.h"
+#include "mstx/rt/nvtx/nvtx.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
+
+#include "mstx/rt/slot.h"
 
 enum { CORE = 1, CORE2 = 5, SLOTS = 16, EXPORT_CALLBACKS = 1 };
 enum { NAMERS = NVTX_CUDART - NVTX_CUDA + 1 };
@@ -61,21 +63,81 @@ static const void *get_export(uint32_t id)
     return id == EXPORT_CALLBACKS ? &callbacks : NULL;
 }
 
-typedef int init_fn(const void *(*)(uint32_t));
-int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
+/* ---- extension modules ----------------------------------------------------------------------
+ *
+ * Each is offered to the next tool when the first image of the program offers it to us, under the same
+ * version; one table of slots serves all images. */
 
-void nvtx_next_find(void)
+enum { MODULES = 5, MODULE_SLOTS = 63 };
+enum { IDLE, OFFERING, OFFERED };
+
+typedef int extension_fn(struct nvtx_module *);
+static extension_fn *extension;
+static struct {
+    _Atomic int state;
+    uint16_t compat;
+    intptr_t slots[MODULE_SLOTS + 1];
+} modules[MODULES];
+
+static void find_extension(void *lib)
+{
+    void *found = lib != NULL ? dlsym(lib, "InitializeInjectionNvtxExtension") : NULL;
+    memcpy(&extension, &found, sizeof extension);
+}
+
+/* What the tool left empty, and all of it when it refuses, is not called. */
+static void offer(const struct nvtx_module *m, intptr_t *slots)
+{
+    struct nvtx_segment segment = {m->segment->id, MODULE_SLOTS, slots};
+    struct nvtx_module copy = *m;
+    copy.segments = 1;
+    copy.segment = &segment;
+    bool ok = extension(&copy) != 0;
+    for (int i = 0; i < MODULE_SLOTS; i++)
+        slots[i] = ok && slots[i] != -1 ? slots[i] : 0;
+}
+
+void nvtx_next_offer(const struct nvtx_module *m)
+{
+    int idle = IDLE;
+    if (!atomic_load(&nvtx_has_next) || extension == NULL || m->id >= MODULES)
+        return;
+    if (!atomic_compare_exchange_strong(&modules[m->id].state, &idle, OFFERING)) {
+        while (atomic_load(&modules[m->id].state) != OFFERED) /* by another thread */
+            sched_yield();
+        return;
+    }
+    modules[m->id].compat = m->compat;
+    offer(m, modules[m->id].slots);
+    atomic_store(&modules[m->id].state, OFFERED);
+}
+
+intptr_t nvtx_next_slot_of(unsigned module, unsigned slot)
+{
+    ms_assert(module < MODULES && slot <= MODULE_SLOTS);
+    bool there = atomic_load_explicit(&modules[module].state, memory_order_acquire) == OFFERED;
+    return there ? modules[module].slots[slot] : 0;
+}
+
+bool nvtx_next_counts_by_structure(void)
+{
+    return modules[NVTX_MODULE_COUNTERS].compat >= NVTX_COUNTERS_0102;
+}
+
+/* ---- the tool -------------------------------------------------------------------------------- */
+
+void nvtx_next_find(nvtx_init_fn *ours)
 {
     const char *path = secure_getenv("MSTX_NEXT_NVTX_PATH");
     if (path == NULL || *path == '\0')
         return;
     void *lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     void *found = lib != NULL ? dlsym(lib, "InitializeInjectionNvtx2") : NULL;
-    init_fn *init;
+    nvtx_init_fn *init;
     memcpy(&init, &found, sizeof init);
-    if (init == InitializeInjectionNvtx2)
+    if (init == ours)
         return; /* ourselves */
-    nvtx_next_extension(lib);
+    find_extension(lib);
     for (int i = 1; i < SLOTS; i++) {
         next.core_slots[i] = &next.core[i];
         next.core2_slots[i] = &next.core2[i];
@@ -218,6 +280,7 @@ void nvtx_next_name(struct rt_domain *d, enum mstx_text_kind kind, uint64_t key,
 
 nvtx_fn nvtx_next_namer(int module, int slot)
 {
+    ms_assert(module >= NVTX_CUDA && module <= NVTX_CUDART && slot < SLOTS);
     return atomic_load(&nvtx_has_next) ? next.namer[module - NVTX_CUDA][slot] : NULL;
 }
 
@@ -239,4 +302,27 @@ void nvtx_next_domain_end(struct rt_domain *d)
     void *h = __atomic_exchange_n(&d->next_nvtx, NULL, __ATOMIC_ACQ_REL);
     if (h != NULL && next.core2[D_DESTROY] != NULL)
         CALL(destroy_fn *, next.core2[D_DESTROY], h);
+}
+
+/* ---- ids --------------------------------------------------------------------------------------- */
+
+static _Atomic uint64_t ids_given;
+
+/* Far above those of a next tool, which are given out where it gives some. */
+static uint64_t own_id(void)
+{
+    uint64_t first = atomic_load(&nvtx_has_next) ? UINT64_C(1) << 62 : UINT64_C(1) << 32;
+    return first + atomic_fetch_add(&ids_given, 1);
+}
+
+typedef uint64_t register_fn(void *, const void *);
+
+uint64_t nvtx_id_of(struct rt_domain *d, unsigned module, unsigned slot, const void *attr,
+                    uint64_t chosen)
+{
+    intptr_t fn = nvtx_next_slot(d, module, slot);
+    uint64_t theirs = fn != 0 ? NVTX_CALL(register_fn, fn, nvtx_next_domain(d), attr) : UINT64_C(0);
+    if (chosen != 0)
+        return chosen;
+    return theirs != 0 && theirs != UINT64_MAX ? theirs : own_id();
 }

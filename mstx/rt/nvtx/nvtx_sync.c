@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * rt_nvtx_sync: locks that a program builds itself and tells NVTX about.  Waiting for one is a
+ * nvtx_sync: locks that a program builds itself and tells NVTX about.  Waiting for one is a
  * range on the thread that waits, holding it a range that any thread may end:
  *
  *     AcquireStart ──► "wait NAME" ──► AcquireSuccess ──► "hold NAME" ──► Releasing
  *                                 └──► AcquireFailed
  */
-#include "mstx/rt_nvtx.h"
+#include "mstx/rt/nvtx/nvtx.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -78,6 +78,9 @@ class BaseDebugger:
     def _hook_model(self):
         """Hooks of the model's modules."""
 
+    def _after_stop(self):
+        """Collecting has stopped: what belongs to the step is let go."""
+
     def _has_backward(self):
         """Is the backward of modules recorded?"""
 
@@ -165,6 +168,7 @@ class BaseDebugger:
         with BaseDebugger._lock:
             self._find_rank()
             _probe.stop()
+            self._after_stop()
 
     forward_backward_dump_end = stop
 

@@ -8,7 +8,7 @@
  * out must be a proper relation, the same each time, and its rows must hold every
  * row of both nodes once.
  */
-#include "compare/align.h"
+#include "compare/align/align.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,9 @@
  * takes an op's name, inputs and outputs by the names of their values, whose statistics
  * follow from the name.
  */
-#include "compare/align_int.h"
-#include "tests/check.h"
+#include "compare/align/emit.h"
+#include "compare/align/score.h"
+#include "tests/support/check.h"
 
 #include <math.h>
 

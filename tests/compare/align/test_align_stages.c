@@ -2,8 +2,9 @@
  *
  * test_align_stages: the stages of an alignment one by one.
  */
-#include "compare/align_int.h"
-#include "tests/check.h"
+#include "compare/align/emit.h"
+#include "compare/align/score.h"
+#include "tests/support/check.h"
 
 #include <math.h>
 
@@ -193,7 +194,7 @@ START_TEST(the_chain_is_the_heaviest_that_increases)
             }
             best = fits && sum > best ? sum : best;
         }
-        ck_ok(align__chain(links, &n, &err), err);
+        ck_ok(align__keep_chain(links, &n, &err), err);
         float got = 0;
         for (size_t i = 0; i < n; i++) {
             got += links[i].weight;
@@ -208,7 +209,7 @@ START_TEST(a_chain_of_nothing_is_nothing)
 {
     size_t n = 0;
     struct ms_err err = {0};
-    ck_ok(align__chain(NULL, &n, &err), err);
+    ck_ok(align__keep_chain(NULL, &n, &err), err);
     ck_assert_uint_eq(n, 0);
 }
 END_TEST

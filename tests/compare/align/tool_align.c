@@ -8,7 +8,7 @@
  *     tool_align -d TARGET GOLDEN       the data mapping
  *     tool_align -s TARGET GOLDEN       time and figures alone
  */
-#include "compare/align.h"
+#include "compare/align/align.h"
 #include "probe/base/clock.h"
 
 #include <stdio.h>

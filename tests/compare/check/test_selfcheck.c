@@ -3,8 +3,8 @@
  * test_selfcheck: dumps of a small model on several ranks and steps, clean and with
  * one fault each.
  */
-#include "compare/selfcheck.h"
-#include "tests/check.h"
+#include "compare/check/selfcheck.h"
+#include "tests/support/check.h"
 
 #include <sys/stat.h>
 

@@ -9,12 +9,12 @@
  * 517 MB for a comparison, 14.7 s and 0.93 GB for a single graph; they grow with the
  * number of nodes.
  */
-#include "compare/graph.h"
-#include "compare/graph_view.h"
+#include "compare/graph/graph.h"
+#include "compare/graph/view/graph_view.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/io.h"
-#include "probe/dump.h"
+#include "probe/dump/dump.h"
 #include "tests/gen/big_dump.h"
 
 #include <stdlib.h>
@@ -139,7 +139,7 @@ static void make(const char *dir, bool dual, int runs, struct times *t, struct g
         if (t->n > 0)
             unlink(made->path);
         double cpu = now(CLOCK_PROCESS_CPUTIME_ID), wall = now(CLOCK_MONOTONIC);
-        if (ms_pool_new(&pool, 0, &err) != MS_OK || graph_make(&conf, pool, made, &err) != MS_OK)
+        if (ms_pool_new(&pool, 0, &err) != MS_OK || graph_run(&conf, pool, made, &err) != MS_OK)
             die(&err);
         ms_pool_free(pool);
         t->cpu[t->n] = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;

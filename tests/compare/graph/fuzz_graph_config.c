@@ -3,7 +3,8 @@
  * fuzz_graph_config: a file of matches that somebody else has written.  Pairs that
  * are read, written as such a file again, are read as the same pairs.
  */
-#include "compare/graph_int.h"
+#include "compare/graph/view/graph_edit.h"
+#include "probe/base/jwrite.h"
 
 static void must(bool truth)
 {

@@ -3,8 +3,7 @@
  * fuzz_graph_old: .vis files that somebody else has written.  What is converted is a
  * database that viewers open.
  */
-#include "compare/graph_int.h"
-#include "compare/graph_view.h"
+#include "compare/graph/view/graph_view.h"
 
 #include <fcntl.h>
 #include <stdio.h>

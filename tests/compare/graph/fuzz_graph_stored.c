@@ -4,11 +4,10 @@
  * read is written as JSON again, and figures that are taken away, or put there a
  * second time, give the same text.
  */
-#include "compare/graph_int.h"
+#include "compare/graph/view/stored_items.h"
+#include "probe/base/jread.h"
 
 #include <stdlib.h>
-
-static struct cmp c = {.mode = PROBE_MODE_SUMMARY};
 
 static void must(bool truth)
 {
@@ -32,24 +31,24 @@ static void must_be_same(const struct ms_buf *a, const struct ms_buf *b)
 }
 
 /* Put figures of the view into the text of `from`; row -1 takes them away. */
-static enum ms_rc put(struct ms_buf *to, struct cmp_view *v, struct ms_str from, int64_t row)
+static enum ms_rc put(struct ms_buf *to, struct graph__stored_judge *v, struct ms_str from,
+                      int64_t row)
 {
-    enum ms_rc rc = graph__put_stored(to, &c, v, from, &row, NULL);
+    enum ms_rc rc = graph__put_stored(to, v, from, &row, NULL);
     if (rc == MS_OK)
         must_be_json(to);
     return rc;
 }
 
-static void check(struct cmp_view *v, struct ms_str text, struct ms_buf b[3])
+static void check(struct graph__stored_judge *v, struct ms_str text, struct ms_buf b[3])
 {
     const struct graph__stored side = {text, MS_STR("{}"), "/nowhere"};
     if (put(&b[0], v, text, -1) != MS_OK)
         return;
     must(put(&b[1], v, ms_buf_slice(&b[0]), -1) == MS_OK);
     must_be_same(&b[0], &b[1]);
-    must(graph__read_stored(&c, v, &side, &side, NULL) == MS_OK);
-    v->op = MS_STR("Torch.f.0.forward");
-    graph__judge_rows(&c, false, v);
+    enum graph_state state;
+    must(graph__judge_stored(v, MS_STR("Torch.f.0.forward"), &side, &side, &state, NULL) == MS_OK);
     must(put(&b[1], v, text, 0) == MS_OK);
     must(put(&b[2], v, ms_buf_slice(&b[1]), 0) == MS_OK);
     must_be_same(&b[1], &b[2]);
@@ -58,12 +57,12 @@ static void check(struct cmp_view *v, struct ms_str text, struct ms_buf b[3])
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct cmp_view v;
+    struct graph__stored_judge v;
     struct ms_buf b[3] = {{.max = 1 << 24}, {.max = 1 << 24}, {.max = 1 << 24}};
-    if (size > 1 << 20 || cmp_view_init(&v, NULL) != MS_OK)
+    if (size > 1 << 20 || graph__stored_init(&v, PROBE_MODE_SUMMARY, NULL) != MS_OK)
         return 0;
     check(&v, (struct ms_str){(const char *)data, (uint32_t)size}, b);
-    cmp_view_free(&v);
+    graph__stored_free(&v);
     for (int i = 0; i < 3; i++)
         ms_buf_free(&b[i]);
     return 0;

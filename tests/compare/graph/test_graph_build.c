@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/graph_files.h"
+#include "tests/support/graph_files.h"
 
 static struct ms_err err;
 static char dir[64];
@@ -23,7 +23,8 @@ static void tear_down(void)
 static void open_it(const char *construct, const char *dump, const char *stack, bool strict)
 {
     put_rank(dir, ".", construct, dump, stack);
-    ck_ok(graph__open(&g, dir, strict, NULL, &err), err);
+    ck_ok(graph__open(&g, dir, strict ? &graph_rules_official : &graph_rules_ours, NULL, &err),
+          err);
 }
 
 static void expect_tree(const char *wanted)
@@ -127,7 +128,7 @@ START_TEST(an_empty_construct_is_refused_with_a_hint)
 {
     set_up();
     put_rank(dir, ".", "{}", DUMP(""), NULL);
-    ck_assert_int_eq(graph__open(&g, dir, false, NULL, &err), MS_E_ARG);
+    ck_assert_int_eq(graph__open(&g, dir, &graph_rules_ours, NULL, &err), MS_E_ARG);
     ck_says(err, "level L0 or mix");
     tear_down();
 }
@@ -309,21 +310,6 @@ START_TEST(the_kind_shows_in_how_a_name_begins)
 }
 END_TEST
 
-START_TEST(names_are_cut_at_dots)
-{
-    struct ms_str s = MS_STR("a.bc.d.0");
-    ck_assert_uint_eq(graph__parts(s), 4);
-    ck_assert(ms_str_is(graph__cut(s, 0), "a.bc.d.0"));
-    ck_assert(ms_str_is(graph__cut(s, 2), "a.bc"));
-    ck_assert(ms_str_is(graph__cut(s, 4), ""));
-    ck_assert(ms_str_is(graph__part(s, 1), "bc"));
-    ck_assert(ms_str_is(graph__part(s, 9), ""));
-    ck_assert(graph__is_call_of(MS_STR("x.forward.0"), MS_STR("forward")));
-    ck_assert(!graph__is_call_of(MS_STR("x.forward.a"), MS_STR("forward")));
-    ck_assert(!graph__is_call_of(MS_STR("xforward.0"), MS_STR("forward")));
-}
-END_TEST
-
 /* ---- out of memory -------------------------------------------------------------- */
 
 START_TEST(no_memory_is_an_error_and_leaks_nothing)
@@ -336,7 +322,7 @@ START_TEST(no_memory_is_an_error_and_leaks_nothing)
     for (uint64_t n = 1;; n++) {
         ms_err_clear(&err);
         ms_mem_fail_at(n);
-        enum ms_rc rc = graph__open(&g, dir, false, NULL, &err);
+        enum ms_rc rc = graph__open(&g, dir, &graph_rules_ours, NULL, &err);
         bool failed = ms_mem_failed();
         ms_mem_fail_at(0);
         if (rc == MS_OK) { /* what failed was not needed: the record of a phase */
@@ -361,4 +347,4 @@ TEST_MAIN("graph_build", construct_becomes_a_tree, a_repair_that_closes_a_cycle_
           parameter_gradients_hang_below_the_last_backward,
           a_forward_behind_a_backward_begins_a_micro_step, pipeline_runs_say_their_micro_steps,
           a_backward_node_has_the_stack_of_its_forward, the_kind_shows_in_how_a_name_begins,
-          names_are_cut_at_dots, no_memory_is_an_error_and_leaks_nothing)
+          no_memory_is_an_error_and_leaks_nothing)

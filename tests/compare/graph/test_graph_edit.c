@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/graph_viewed.h"
+#include "tests/support/graph_viewed.h"
 
 /* ---- changes ------------------------------------------------------------------------ */
 
@@ -138,7 +138,7 @@ START_TEST(many_children_of_few_likenesses_are_matched)
     put_many(target, "t", MANY, 1);
     put_many(golden, "b", MANY, 1000); /* no divisor in common: all of them */
     unlink(made.path);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     ck_ok(graph_match_below(made.path, npu, MS_STR("Module.t.M.forward.0"),
                             MS_STR("Module.b.M.forward.0"), &n, &err),
           err);
@@ -239,7 +239,7 @@ START_TEST(matches_are_saved_and_applied_to_another_file)
     ms_file_unmap(&text);
     /* The same runs once more, in a file that nobody has touched. */
     snprintf(out, sizeof out, "%s/p", dir);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     ck_ok(graph_match_saved(made.path, npu, ms_buf_z(&file), &n, &err), err);
     ck_assert_uint_eq(n, 2);
     reopen(NULL);
@@ -317,7 +317,7 @@ static void set_up_tensors(void)
         put_npy(sides[i], "Torch.f.0.forward.input.0.npy", in);
         put_npy(sides[i], "Torch.f.0.forward.output.0.npy", i == 0 ? out_t : in);
     }
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     reopen(NULL);
 }
 

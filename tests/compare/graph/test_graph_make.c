@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/graph_made.h"
+#include "tests/support/graph_made.h"
 
 #include <sys/stat.h>
 
@@ -9,7 +9,7 @@ static void make_one(const char *input)
     conf.golden = NULL;
     snprintf(dump, sizeof dump, DUMP(RECORD("Torch.f.0.forward", "%s", FLAT("1.5"))), input);
     put_rank(target, ".", ONE, dump, NULL);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
 }
 
 /* ---- items -------------------------------------------------------------------- */
@@ -88,7 +88,7 @@ START_TEST(a_file_name_names_the_item_and_decides_the_side)
              "\"Min\":1.0,\"Mean\":1.0,\"Norm\":1.0,\"data_name\":\"a.kwargs.x.pt\"}},"
              "\"parameters\":{\"w\":" FLAT("1.0") "}}}}",
              NULL);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     const char *in = ask_of("input_data", "NPU_0_0_Torch.f.0.forward");
     ck_assert_ptr_nonnull(strstr(in, "{\"a.kwargs.x\": {"));
     ck_assert_ptr_nonnull(strstr(in, "\"data_name\": \"a.kwargs.x.pt\""));
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(strict_writes_no_table_of_ours)
 {
     begin_pair();
-    conf.strict = true;
+    conf.rules = &graph_rules_official;
     make_one("null");
     expect("SELECT count(*) FROM sqlite_master WHERE name LIKE 'x\\_%' ESCAPE '\\'", "0");
     tear_down();
@@ -162,7 +162,7 @@ START_TEST(by_name_and_place_an_inserted_module_unmatches_what_lies_below_it)
 {
     for (int strict = 0; strict < 2; strict++) {
         begin_pair();
-        conf.strict = strict != 0;
+        conf.rules = strict != 0 ? &graph_rules_official : NULL;
         conf.matching = strict ? CMP_MATCH_AUTO : CMP_MATCH_EXACT;
         make_two(WRAPPED, DUMP(""), ONE, DUMP(""));
         ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Module.m.M.forward.0"),
@@ -304,7 +304,7 @@ START_TEST(a_layer_mapping_renames_and_cuts_brackets)
                  "Module.model.linear.Linear.forward.0", FLAT("1.0"),
                  FLAT("1.0")) "," RECORD("Module.model.Net.forward.0", FLAT("1.0"), FLAT("1.0"))),
              "{}");
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     ck_assert_str_eq(ask_of("matched_node_link", "NPU_0_0_Module.net.fc.Linear.forward.0"),
                      "[\"DefaultModel\", \"Module.model.Net.forward.0\","
                      " \"Module.model.linear.Linear.forward.0\"]");
@@ -391,8 +391,8 @@ START_TEST(sides_that_do_not_go_together_are_refused)
         begin_pair();
         put_rank(target, ".", ONE, DUMP(""), NULL);
         put_rank(golden, ".", ONE, cases[i].dump, NULL);
-        conf.strict = i == 1; /* the official tool does not align */
-        ck_assert_int_eq(graph_make(&conf, NULL, &made, &err), MS_E_ARG);
+        conf.rules = i == 1 ? &graph_rules_official : NULL; /* the official tool does not align */
+        ck_assert_int_eq(graph_run(&conf, NULL, &made, &err), MS_E_ARG);
         ck_says(err, cases[i].why);
         ck_assert_int_eq(ms_path_kind(made.path), MS_KIND_NONE);
         tear_down();
@@ -459,7 +459,7 @@ START_TEST(overflow_levels_say_where_it_is_made)
         snprintf(dump, sizeof dump, DUMP("\"%s\":{\"input_args\":[%s],\"output\":[%s]}"),
                  levels[i].name, levels[i].in, levels[i].out);
         put_rank(target, ".", construct, dump, NULL);
-        ck_ok(graph_make(&conf, NULL, &made, &err), err);
+        ck_ok(graph_run(&conf, NULL, &made, &err), err);
         snprintf(id, sizeof id, "NPU_0_0_%s", levels[i].name);
         ck_assert_msg(strcmp(ask_of("overflow_level", id), levels[i].level) == 0, "case %zu: %s", i,
                       ask_of("overflow_level", id));
@@ -476,7 +476,7 @@ START_TEST(no_memory_leaves_no_file_and_no_leak)
     put_rank(target, ".", ONE, DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("2.0"))), NULL);
     put_rank(golden, ".", ONE, DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("2.0"))), NULL);
     /* SQLite keeps some of its first memory for the life of the process. */
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     unlink(made.path);
     ms_trace_reset();
     size_t live = ms_mem_live();
@@ -484,7 +484,7 @@ START_TEST(no_memory_leaves_no_file_and_no_leak)
     for (uint64_t n = 1; failed; n += 1 + n / 8) {
         ms_err_clear(&err);
         ms_mem_fail_at(n);
-        enum ms_rc rc = graph_make(&conf, NULL, &made, &err);
+        enum ms_rc rc = graph_run(&conf, NULL, &made, &err);
         failed = ms_mem_failed();
         ms_mem_fail_at(0);
         ms_trace_reset();
@@ -513,7 +513,7 @@ START_TEST(edges_lead_from_the_last_writer_to_its_readers)
                                          FLAT("0.0")) "," RECORD("Torch.h.0.forward", FLAT("0.0"),
                                                                  LEAF("2.0", "1.0", "1.5", "5.0"))),
              NULL);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     /* All zeros say nothing of where they come from. */
     expect("SELECT group_concat(src || ' ' || dst || ' ' || slot) FROM x_edge", "0 1 input.0");
     tear_down();
@@ -552,7 +552,7 @@ START_TEST(a_graph_is_made_where_suspects_cannot_be_looked_for)
              "{\"task\":\"statistics\",\"framework\":\"mindspore\",\"dump_data_dir\":null,"
              "\"data\":{" RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0")) "}}",
              stacks);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     expect("SELECT count(*) FROM x_findings", "0");
     ck_assert_uint_eq(made.suspects, 0);
     tear_down();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/graph_made.h"
+#include "tests/support/graph_made.h"
 
 static struct graph_param merge[2];
 
@@ -25,7 +25,7 @@ static void make(uint32_t rank_size, uint32_t tp, uint32_t pp)
     merge[0].rank_size = rank_size;
     merge[0].tp = tp;
     merge[0].pp = pp;
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
 }
 
 static void expect_refused(uint32_t rank_size, uint32_t tp, uint32_t pp, const char *why)
@@ -34,7 +34,7 @@ static void expect_refused(uint32_t rank_size, uint32_t tp, uint32_t pp, const c
     merge[0].tp = tp;
     merge[0].pp = pp;
     ms_err_clear(&err);
-    ck_assert_int_eq(graph_make(&conf, NULL, &made, &err), MS_E_ARG);
+    ck_assert_int_eq(graph_run(&conf, NULL, &made, &err), MS_E_ARG);
     ck_assert_msg(strstr(err.msg, why) != NULL, "%s, expected %s", err.msg, why);
 }
 
@@ -73,7 +73,7 @@ START_TEST(strictly_it_is_told_in_the_official_words)
 {
     put_op(0, FLAT("1.5"), LEAF("2.0", "-1.0", "0.5", "3.0"));
     put_op(1, FLAT("1.5"), LEAF("1.0", "-2.0", "1.5", "4.0"));
-    conf.strict = true;
+    conf.rules = &graph_rules_official;
     make(2, 2, 1);
     expect_of("json_extract(parallel_merge_info, '$[1]')", "Torch.f.0.forward",
               "The Max value merging method for output.0 is: max(2.0, 1.0) = 2.0");
@@ -288,7 +288,7 @@ START_TEST(no_memory_leaves_no_file_and_no_leak)
     for (uint64_t n = 1; failed; n += 1 + n / 16) {
         ms_err_clear(&err);
         ms_mem_fail_at(n);
-        enum ms_rc rc = graph_make(&conf, NULL, &made, &err);
+        enum ms_rc rc = graph_run(&conf, NULL, &made, &err);
         failed = ms_mem_failed();
         ms_mem_fail_at(0);
         ms_trace_reset();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/graph_files.h"
+#include "tests/support/graph_files.h"
 
 static struct ms_err err;
 static char dir[64], vis[128], out[96];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/graph_made.h"
+#include "tests/support/graph_made.h"
 
 #define GROUP                                                                                      \
     ",\"group\":{\"type\":\"torch.ProcessGroup\",\"group_ranks\":[0,1],\"group_id\":\"g\"}"
@@ -48,7 +48,7 @@ START_TEST(calls_of_two_ranks_meet)
         snprintf(d1, sizeof d1, DUMP("%s"), talks[i].dump1);
         put_rank(target, "rank0", c0, d0, NULL);
         put_rank(target, "rank1", c1, d1, NULL);
-        ck_ok(graph_make(&conf, NULL, &made, &err), err);
+        ck_ok(graph_run(&conf, NULL, &made, &err), err);
         snprintf(id, sizeof id, "NPU_0_0_Distributed.%s.forward", talks[i].call0);
         ck_assert_msg(strcmp(ask_of("matched_distributed", id), talks[i].link) == 0, "case %zu: %s",
                       i, ask_of("matched_distributed", id));
@@ -81,7 +81,7 @@ START_TEST(the_second_call_meets_the_second)
     put_rank(target, "rank1",
              "{\"Distributed.irecv.0.forward\":null,\"Distributed.irecv.1.forward\":null}",
              DUMP(SEND("irecv.0", "src", "0") "," SEND("irecv.1", "src", "0")), NULL);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     expect_link("0_Distributed.isend.0", "{\"communications_type\": \"send\", \"nodes_info\":"
                                          " {\"1\": [\"Nan\", \"Distributed.irecv.0.forward\"]}}");
     expect_link("0_Distributed.isend.1", "{\"communications_type\": \"send\", \"nodes_info\":"
@@ -104,7 +104,7 @@ START_TEST(calls_meet_within_their_group)
              NULL);
     put_rank(target, "rank1", one, DUMP(IN_GROUP("all_reduce.0", "g", "0,1")), NULL);
     put_rank(target, "rank2", one, DUMP(IN_GROUP("all_reduce.0", "h", "0,2")), NULL);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     expect_link("0_Distributed.all_reduce.0",
                 "{\"communications_type\": \"send_receive\", \"nodes_info\":"
                 " {\"1\": [\"Nan\", \"Distributed.all_reduce.0.forward\"]}}");
@@ -137,7 +137,7 @@ START_TEST(a_broadcast_goes_from_its_root_to_all_others)
             snprintf(rank, sizeof rank, "rank%d", i);
             put_rank(target, rank, "{\"Distributed.broadcast.0.forward\":null}", dumps[how], NULL);
         }
-        ck_ok(graph_make(&conf, NULL, &made, &err), err);
+        ck_ok(graph_run(&conf, NULL, &made, &err), err);
         expect_link("1_Distributed.broadcast.0",
                     "{\"communications_type\": \"send\", \"nodes_info\":"
                     " {\"0\": [\"Nan\", \"Distributed.broadcast.0.forward\"],"
@@ -176,7 +176,7 @@ START_TEST(members_of_a_batch_meet_each_by_itself)
                  NULL);
         put_rank(target, "rank1", construct, BATCH(MEMBER("irecv", "0") "," MEMBER("isend", "0")),
                  NULL);
-        ck_ok(graph_make(&conf, NULL, &made, &err), err);
+        ck_ok(graph_run(&conf, NULL, &made, &err), err);
         const char *link = ask_of("matched_distributed", id);
         if (how == GRAPH_BATCH_LIST)
             ck_assert(strncmp(link, "[{\"communications_type\": \"send\"", 30) == 0 &&
@@ -198,7 +198,7 @@ START_TEST(ranks_of_both_sides_are_intersected)
     put_rank(target, "step1/rank0", ONE, DUMP(""), NULL);
     put_rank(golden, "step1/rank0", ONE, DUMP(""), NULL);
     put_rank(golden, "step2/rank0", ONE, DUMP(""), NULL);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     expect("SELECT step_list || rank_list FROM tb_config", "[1][0]");
     ck_assert_uint_eq(made.steps, 1);
     tear_down();
@@ -207,7 +207,7 @@ START_TEST(ranks_of_both_sides_are_intersected)
     put_rank(target, "rank2", ONE, DUMP(""), NULL);
     put_rank(golden, "rank1", ONE, DUMP(""), NULL);
     put_rank(golden, "rank3", ONE, DUMP(""), NULL);
-    ck_assert_int_eq(graph_make(&conf, NULL, &made, &err), MS_E_ARG);
+    ck_assert_int_eq(graph_run(&conf, NULL, &made, &err), MS_E_ARG);
     ck_says(err, "no rank and step in common");
     tear_down();
 }

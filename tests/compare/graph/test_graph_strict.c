@@ -3,12 +3,12 @@
  * What the official tool gets wrong in a graph: each defect as --compat=strict
  * reproduces it, and repaired.
  */
-#include "tests/graph_made.h"
+#include "tests/support/graph_made.h"
 
 static void set_up(bool strict)
 {
     begin_pair();
-    conf.strict = strict;
+    conf.rules = strict ? &graph_rules_official : NULL;
 }
 
 /* The same input by both rules: what the official tool answers, and what we do. */
@@ -18,7 +18,7 @@ static void expect_both(void (*put)(void), const char *question, const char *off
     for (int strict = 1; strict >= 0; strict--) {
         set_up(strict != 0);
         put();
-        ck_ok(graph_make(&conf, NULL, &made, &err), err);
+        ck_ok(graph_run(&conf, NULL, &made, &err), err);
         expect(question, strict ? official : ours);
         tear_down();
     }
@@ -118,7 +118,7 @@ START_TEST(what_was_kept_is_counted_in_the_file)
 {
     set_up(false);
     put_detached();
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     expect("SELECT value FROM x_meta WHERE key = 'attached_subtrees'", "1");
     tear_down();
 }
@@ -131,7 +131,7 @@ START_TEST(every_repair_is_listed_in_the_file)
                                         "gradient",     "forward node"};
     set_up(false);
     put_equal_empties();
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     expect("SELECT json_valid(value) FROM x_meta WHERE key = 'repaired'", "1");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         ck_assert_msg(strstr(ask("SELECT value FROM x_meta WHERE key = 'repaired'"), words[i]) !=
@@ -140,7 +140,7 @@ START_TEST(every_repair_is_listed_in_the_file)
     tear_down();
     set_up(false);
     put_red_empties();
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     ck_assert_ptr_null(
         strstr(ask("SELECT value FROM x_meta WHERE key = 'repaired'"), "empty memory"));
     tear_down();
@@ -500,7 +500,7 @@ START_TEST(states_below_a_closed_module_are_counted)
                 "1");
     set_up(false);
     put_tensors();
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     expect(
         "SELECT worst || ' ' || n_error FROM x_rollup WHERE id = 'NPU_0_0_Apis_Between_Modules.0'",
         "3 1");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/graph_viewed.h"
+#include "tests/support/graph_viewed.h"
 
-#include "compare/graph_bands.h"
+#include "compare/graph/view/graph_rows.h"
 
 /* ---- questions ------------------------------------------------------------- */
 
@@ -282,7 +282,7 @@ START_TEST(what_has_moved_is_found)
              "\"Torch.g.0.forward\":\"Module.a.A.forward.0\"}",
              DUMP(""), NULL);
     snprintf(out, sizeof out, "%s/moved", dir);
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     reopen(NULL);
     ck_ok(graph_view_filter(view, npu, GRAPH_WANT_MOVED, -1, 9, &page, &err), err);
     expect("Torch.f.0.forward");
@@ -337,7 +337,7 @@ START_TEST(data_flow_is_followed_both_ways)
                                     FLAT("0.0"))),
         NULL);
     conf.golden = NULL;
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     ck_ok(graph_view_open(&view, made.path, &err), err);
     ck_ok(graph_view_flow(view, npu, MS_STR("Torch.f.0.forward"), true, &page, &err), err);
     ck_assert_uint_eq(page.rows.n, 2);

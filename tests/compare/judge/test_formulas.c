@@ -3,9 +3,10 @@
  * formulas: differences of statistics by class of value, as the official tables have
  * them, and what must hold whatever the values are.
  */
-#include "tests/cmp_fixture.h"
+#include "compare/official/rules_official.h"
+#include "tests/support/cmp_fixture.h"
 
-#include "compare/judge_old.h"
+#include "compare/official/judge_old.h"
 
 #define ROW "Torch.a.0.forward.output.0"
 
@@ -74,7 +75,7 @@ static void check_all(enum cmp_compat compat, const struct formula *list, size_t
 {
     struct fixture f;
     fixture_init(&f);
-    f.conf.compat = compat;
+    f.conf.rules = cmp_rules_of(compat);
     for (size_t i = 0; i < n; i++) {
         struct cmp_delta d = delta_of(&f, list[i].npu, list[i].bench);
         ck_assert_msg(ms_str_is(d.diff, list[i].diff) && ms_str_is(d.rel, list[i].rel),
@@ -228,7 +229,7 @@ START_TEST(the_first_version_says_why_figures_are_missing)
          0},
         {CMP_STATE_UNREADABLE, "[2]", "Dump file: ['n.pt', 'b.pt'] not found or read failed.", 0},
     };
-    struct cmp c = {.mode = PROBE_MODE_TENSOR, .conf.compat = CMP_OLD};
+    struct cmp_setup c = {.mode = PROBE_MODE_TENSOR, .conf.rules = cmp_rules_of(CMP_OLD)};
     struct cmp_view v;
     struct ms_err err = {0};
     ck_ok(cmp_view_init(&v, &err), err);
@@ -237,7 +238,7 @@ START_TEST(the_first_version_says_why_figures_are_missing)
         row.fig.metric[CMP_COSINE] = list[i].cosine;
         row.t.data_name = MS_STR("n.pt");
         row.b.data_name = MS_STR("b.pt");
-        struct cmp_old_verdict verdict;
+        struct cmp_row_verdict verdict;
         row.t.present = row.b.present = true;
         row.t.shape = ms_str_of(list[i].shape);
         row.t.dtype = row.b.dtype = MS_STR("torch.float32");

@@ -3,10 +3,11 @@
  * highlight: each rule of the colours of msprobe 1, where it holds and where it just
  * does not.
  */
-#include "compare/judge_old.h"
-#include "tests/cmp_fixture.h"
+#include "compare/official/judge_old.h"
+#include "compare/official/rules_official.h"
+#include "tests/support/cmp_fixture.h"
 
-#include "compare/highlight.h"
+#include "compare/official/judge_old.h"
 
 #define LEAF(max, grad)                                                                            \
     "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[2],\"Max\":" max            \
@@ -50,7 +51,7 @@ static void open_case(struct fixture *f, size_t i)
     snprintf(b, sizeof b, "\"Torch.a.0.forward\": {\"input_args\": [%s%s}], \"output\": [%s%s}]}",
              leaf, cases[i].in_b, leaf, cases[i].out_b);
     fixture_pair(f, t, b);
-    f->conf.compat = CMP_OLD;
+    f->conf.rules = cmp_rules_of(CMP_OLD);
     fixture_open(f);
 }
 
@@ -62,7 +63,7 @@ START_TEST(an_output_is_coloured_for_itself_and_against_its_input)
         struct ms_buf why = {.max = 1 << 12};
         open_case(&f, i);
         const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.output.0");
-        enum cmp_colour colour = cmp__highlight(f.c, &f.v, row, &why);
+        enum cmp_colour colour = cmp__highlight(&f.c->set, &f.v, row, &why);
         ck_assert_msg(colour == cases[i].colour && strcmp(ms_buf_z(&why), cases[i].reasons) == 0,
                       "case %zu: colour %d, '%s'", i, colour, ms_buf_z(&why));
         ms_buf_free(&why);
@@ -77,7 +78,7 @@ START_TEST(a_reason_is_given_once_for_every_input_that_it_holds_for)
     struct fixture f;
     struct ms_buf why = {.max = 1 << 12};
     fixture_init(&f);
-    f.conf.compat = CMP_OLD;
+    f.conf.rules = cmp_rules_of(CMP_OLD);
     fixture_pair(&f,
                  "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "true") "," LEAF(
                      "1.0", "true") "], \"output\": [" LEAF("1.6", "true") "]}",
@@ -85,7 +86,7 @@ START_TEST(a_reason_is_given_once_for_every_input_that_it_holds_for)
                      "1.0", "true") "], \"output\": [" LEAF("1.0", "false") "]}");
     fixture_open(&f);
     const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.output.0");
-    ck_assert_int_eq(cmp__highlight(f.c, &f.v, row, &why), CMP_RED);
+    ck_assert_int_eq(cmp__highlight(&f.c->set, &f.v, row, &why), CMP_RED);
     ck_assert_str_eq(ms_buf_z(&why), "maximum relative error exceeds 0.5\n"
                                      "maximum relative error exceeds 0.5");
     ms_buf_free(&why);
@@ -98,12 +99,12 @@ START_TEST(another_requires_grad_is_yellow_on_any_row)
     struct fixture f;
     struct ms_buf why = {.max = 1 << 12};
     fixture_init(&f);
-    f.conf.compat = CMP_OLD;
+    f.conf.rules = cmp_rules_of(CMP_OLD);
     fixture_pair(&f, "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "true") "]}",
                  "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "false") "]}");
     fixture_open(&f);
     const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.input.0");
-    ck_assert_int_eq(cmp__highlight(f.c, &f.v, row, &why), CMP_YELLOW);
+    ck_assert_int_eq(cmp__highlight(&f.c->set, &f.v, row, &why), CMP_YELLOW);
     ck_assert_str_eq(ms_buf_z(&why), "requires_grad is inconsistent");
     ms_buf_free(&why);
     fixture_free(&f);
@@ -143,12 +144,12 @@ START_TEST(what_counts_as_an_input_and_which_reason_comes_last)
         char t[900], b[900];
         struct ms_buf why = {.max = 1 << 12};
         fixture_init(&f);
-        f.conf.compat = CMP_OLD;
+        f.conf.rules = cmp_rules_of(CMP_OLD);
         snprintf(t, sizeof t, "\"Torch.a.0.forward\": {%s}", known[i].target);
         snprintf(b, sizeof b, "\"Torch.a.0.forward\": {%s}", known[i].golden);
         fixture_pair(&f, t, b);
         fixture_open(&f);
-        (void)cmp__highlight(f.c, &f.v, fixture_row(&f, known[i].row), &why);
+        (void)cmp__highlight(&f.c->set, &f.v, fixture_row(&f, known[i].row), &why);
         ck_assert_msg(strcmp(ms_buf_z(&why), known[i].reasons) == 0, "case %zu: '%s'", i,
                       ms_buf_z(&why));
         ms_buf_free(&why);
@@ -163,7 +164,7 @@ START_TEST(one_element_says_nothing_of_directions)
     struct fixture f;
     struct ms_buf why = {.max = 1 << 12};
     fixture_init(&f);
-    f.conf.compat = CMP_OLD;
+    f.conf.rules = cmp_rules_of(CMP_OLD);
     fixture_pair(&f,
                  "\"Torch.a.0.forward\": {\"input_args\": [" LEAF(
                      "1.0", "true") "], \"output\": [" LEAF("1.0", "true") "]}",
@@ -171,12 +172,12 @@ START_TEST(one_element_says_nothing_of_directions)
                      "1.0", "true") "], \"output\": [" LEAF("1.0", "true") "]}");
     fixture_open(&f);
     const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.output.0");
-    f.c->mode = PROBE_MODE_TENSOR;
+    f.c->set.mode = PROBE_MODE_TENSOR;
     for (size_t i = 0; i < f.v.rows.n; i++) {
         f.v.rows.p[i].fig = (struct cmp_figures){.state = CMP_STATE_OK};
         f.v.rows.p[i].fig.metric[CMP_COSINE] = i == 0 ? HUGE_VAL : 1;
     }
-    ck_assert_int_eq(cmp__highlight(f.c, &f.v, row, &why), CMP_PLAIN);
+    ck_assert_int_eq(cmp__highlight(&f.c->set, &f.v, row, &why), CMP_PLAIN);
     ms_buf_free(&why);
     fixture_free(&f);
 }
@@ -195,18 +196,18 @@ START_TEST(zeros_on_one_side_have_no_cosine)
     };
     struct fixture f;
     fixture_init(&f);
-    f.conf.compat = CMP_OLD;
+    f.conf.rules = cmp_rules_of(CMP_OLD);
     fixture_pair(&f, "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "true") "]}",
                  "\"Torch.a.0.forward\": {\"input_args\": [" LEAF("1.0", "true") "]}");
     fixture_open(&f);
-    f.c->mode = PROBE_MODE_TENSOR;
+    f.c->set.mode = PROBE_MODE_TENSOR;
     struct cmp_row row = *fixture_row(&f, "Torch.a.0.forward.input.0");
     row.fig = (struct cmp_figures){.state = CMP_STATE_OK};
     for (size_t i = 0; i < sizeof zeros / sizeof *zeros; i++) {
-        struct cmp_old_verdict verdict;
+        struct cmp_row_verdict verdict;
         row.fig.metric[CMP_COSINE] = zeros[i].cosine;
         row.fig.ext.scale = zeros[i].scale;
-        ck_ok(cmp__judge_old(f.c, &f.v, &row, &verdict, &f.err), f.err);
+        ck_ok(cmp__judge_old(&f.c->set, &f.v, &row, &verdict, &f.err), f.err);
         ck_assert_msg(ms_str_is(verdict.message, zeros[i].message), "case %zu: %.*s", i,
                       MS_STR_ARG(verdict.message));
     }

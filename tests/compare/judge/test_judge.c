@@ -2,9 +2,10 @@
  *
  * judge: each rule of the verdicts, where it holds and where it just does not.
  */
-#include "tests/cmp_fixture.h"
+#include "compare/official/rules_official.h"
+#include "tests/support/cmp_fixture.h"
 
-#include "compare/pattern.h"
+#include "compare/measure/pattern.h"
 
 /* An op with one input and one output, whose norms on both sides are given. */
 static void open_norms(struct fixture *f, const char *op, const char *in_t, const char *in_b,
@@ -127,7 +128,7 @@ START_TEST(a_dtype_that_differs_is_excused_by_a_golden_name_in_strict_alone)
     fixture_init(&f);
     open_pair(&f, &a, &b, NULL);
     ck_assert_uint_eq(notes_of(&f), 1U << CMP_NOTE_DTYPE);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     open_pair(&f, &a, &b, NULL);
     ck_assert_uint_eq(notes_of(&f), 0);
     fixture_free(&f);
@@ -142,7 +143,7 @@ START_TEST(frameworks_are_compared_by_what_their_dtypes_mean)
     fixture_init(&f);
     open_pair(&f, &ms, &pt, "pytorch");
     ck_assert_uint_eq(notes_of(&f), 0);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     open_pair(&f, &ms, &pt, "pytorch");
     ck_assert_uint_eq(notes_of(&f), 1U << CMP_NOTE_GRAD); /* the name excuses the dtype */
     fixture_free(&f);
@@ -157,7 +158,7 @@ START_TEST(far_apart_dtypes_are_compared_except_in_strict)
     fixture_init(&f);
     open_pair(&f, &a, &b, NULL);
     ck_assert_uint_eq(notes_of(&f), 1U << CMP_NOTE_DTYPE);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     open_pair(&f, &a, &b, NULL);
     ck_str_is(fixture_row(&f, "Torch.qkv.0.forward.output.0")->b.name, "N/A");
     fixture_free(&f);
@@ -176,7 +177,7 @@ START_TEST(a_scalar_argument_is_an_error_and_excuses_the_output_in_strict_alone)
     fixture_open(&f);
     ck_assert(fixture_row(&f, "Torch.a.0.forward.input.0")->notes == 1U << CMP_NOTE_PARAM);
     ck_assert(fixture_row(&f, "Torch.a.0.forward.output.0")->notes & 1U << CMP_NOTE_NORM_ERR);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     fixture_open(&f);
     ck_assert(fixture_row(&f, "Torch.a.0.forward.output.0")->notes == 0);
     fixture_free(&f);
@@ -223,7 +224,7 @@ START_TEST(a_dump_against_itself_passes_in_every_row)
                                                                                         "0."
                                                                                         "0") "]}";
     for (int compat = CMP_CUR; compat <= CMP_STRICT; compat++) {
-        f.conf.compat = (enum cmp_compat)compat;
+        f.conf.rules = cmp_rules_of((enum cmp_compat)compat);
         fixture_pair(&f, data, data);
         fixture_open(&f);
         for (size_t g = 0; g < cmp_groups(f.c); g++) {
@@ -247,7 +248,8 @@ START_TEST(a_second_run_is_the_measure_where_it_differs)
                  "\"Torch.a.0.forward\": {\"output\": [" TENSOR("1.0", "0.0", "0.0", "1.2") "]}",
                  "\"Torch.a.0.forward\": {\"output\": [" TENSOR("1.0", "0.0", "0.0", "1.0") "]}");
     fixture_open(&f);
-    struct cmp_pattern p = cmp__pattern(f.c, fixture_row(&f, "Torch.a.0.forward.output.0"));
+    struct cmp_pattern p =
+        cmp__pattern(&f.c->rows, &f.c->measured, fixture_row(&f, "Torch.a.0.forward.output.0"));
     ck_assert_double_eq_tol(p.ext.rel_l2_bound, 0.2, 1e-12);
     ck_assert(p.z > 1e6);
     fixture_dump(&f, 'n', "statistics", "pytorch",
@@ -255,7 +257,7 @@ START_TEST(a_second_run_is_the_measure_where_it_differs)
     snprintf(second, sizeof second, "%s/n/dump.json", f.dir);
     f.conf.noise_floor = second;
     fixture_open(&f);
-    p = cmp__pattern(f.c, fixture_row(&f, "Torch.a.0.forward.output.0"));
+    p = cmp__pattern(&f.c->rows, &f.c->measured, fixture_row(&f, "Torch.a.0.forward.output.0"));
     ck_assert_double_eq_tol(p.expected, 0.1, 1e-12);
     ck_assert_double_eq_tol(p.z, 2, 1e-9);
     fixture_free(&f);
@@ -281,7 +283,8 @@ START_TEST(a_scaled_tensor_reports_its_scale)
             &f, t,
             "\"Torch.a.0.forward\": {\"output\": [" TENSOR("2.0", "-1.0", "0.5", "4.0") "]}");
         fixture_open(&f);
-        struct cmp_pattern p = cmp__pattern(f.c, fixture_row(&f, "Torch.a.0.forward.output.0"));
+        struct cmp_pattern p =
+            cmp__pattern(&f.c->rows, &f.c->measured, fixture_row(&f, "Torch.a.0.forward.output.0"));
         double scale = i == 0 ? 1 : i == 1 ? 2 : -1;
         ck_assert_double_eq_tol(p.ext.scale, scale, 1e-12);
         ck_assert_str_eq(p.name, i == 0 ? "same figures" : i == 1 ? "scaled" : "sign flip");

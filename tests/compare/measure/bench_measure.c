@@ -10,10 +10,10 @@
  * 1 MiB that stays in the processor's cache; a comparison is all of it, from opening the
  * dumps to the table.  Runs of both take turns; the quickest of each count.
  */
-#include "compare/out.h"
+#include "compare/write/out.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -3,9 +3,10 @@
  * measure: differences of statistics for every pair of classes, and figures of
  * tensor files for the cases the official tool was observed on.
  */
-#include "tests/cmp_fixture.h"
+#include "compare/official/rules_official.h"
+#include "tests/support/cmp_fixture.h"
 
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 #include <math.h>
 
@@ -95,7 +96,7 @@ START_TEST(strict_differences_are_those_of_numbers_cut_to_17_digits)
 {
     struct fixture f;
     fixture_init(&f);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     fixture_pair(&f,
                  "\"Torch.a.0.forward\": {\"output\": [" TENSOR("0.26045331358909607", "0.0",
                                                                 "null", "null") "]}",
@@ -104,7 +105,7 @@ START_TEST(strict_differences_are_those_of_numbers_cut_to_17_digits)
     fixture_open(&f);
     const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.output.0");
     ck_str_is(row->delta[PROBE_STAT_MAX].diff, "0.0");
-    f.conf.compat = CMP_CUR;
+    f.conf.rules = cmp_rules_of(CMP_CUR);
     fixture_open(&f);
     row = fixture_row(&f, "Torch.a.0.forward.output.0");
     ck_assert(!ms_str_is(row->delta[PROBE_STAT_MAX].diff, "0.0"));
@@ -185,7 +186,7 @@ START_TEST(one_element_has_only_the_two_errors)
     ck_assert_int_eq(row->fig.state, CMP_STATE_SCALAR);
     ck_assert_double_eq_tol(row->fig.metric[CMP_MAX_ABS], 0.099999904633, 1e-15);
     ck_assert_double_eq_tol(row->fig.metric[CMP_MAX_REL], 0.049999952316, 1e-15);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     const int64_t five = 5, three = 3;
     row = measure(&f, MS_DT_I64, 1, &five, &three);
     ck_assert_double_eq_tol(row->fig.metric[CMP_MAX_REL], 0.666666686535, 1e-15);
@@ -205,7 +206,7 @@ START_TEST(complex_numbers_differ_by_either_part_except_in_strict)
     row = measure(&f, MS_DT_C128, 1, z, w);
     ck_assert_int_eq(row->fig.state, CMP_STATE_OK);
     ck_assert_double_eq(row->fig.metric[CMP_MAX_ABS], 8);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     row = measure(&f, MS_DT_C64, 2, x, y);
     ck_assert_double_eq(row->fig.metric[CMP_MAX_ABS], 0);
     fixture_free(&f);
@@ -238,7 +239,7 @@ START_TEST(a_missing_file_is_an_error_except_in_strict)
     const struct cmp_row *row = measure(&f, MS_DT_F32, 2, x, NULL);
     ck_assert_int_eq(row->fig.state, CMP_STATE_UNREADABLE);
     ck_assert_int_eq(row->level, CMP_ERROR);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     ck_assert_int_eq(measure(&f, MS_DT_F32, 2, x, NULL)->level, CMP_PASS);
     fixture_free(&f);
 }
@@ -252,7 +253,7 @@ START_TEST(infinities_of_both_signs_differ_except_in_strict)
     ck_assert_int_eq(measure(&f, MS_DT_F32, 3, x, y)->fig.state, CMP_STATE_MASKS);
     ck_assert_int_eq(measure(&f, MS_DT_F32, 3, nan_x, y)->fig.state, CMP_STATE_MASKS);
     ck_assert_int_eq(measure(&f, MS_DT_F32, 3, nan_x, nan_x)->fig.state, CMP_STATE_OK);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     check_metrics(measure(&f, MS_DT_F32, 3, x, y), (double[]){1, 0, 0, 0, 1, 1});
     fixture_free(&f);
 }

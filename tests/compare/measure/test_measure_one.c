@@ -2,9 +2,9 @@
  *
  * Differences of single elements of every pair of types, beside those that numpy 1.24 gives.
  */
-#include "compare/measure_one.h"
+#include "compare/measure/measure_one.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <math.h>
 

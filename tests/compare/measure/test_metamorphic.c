@@ -4,9 +4,10 @@
  * all pass, changing sides mirrors every figure, and what is c times the other is said
  * to be.  For each mode, each set of rules and each way of finding partners.
  */
+#include "compare/official/rules_official.h"
 #include "probe/base/num.h"
-#include "probe/tensor.h"
-#include "tests/cmp_fixture.h"
+#include "probe/tensor/tensor.h"
+#include "tests/support/cmp_fixture.h"
 
 #include <math.h>
 
@@ -99,7 +100,7 @@ enum { WAYS = sizeof ways / sizeof *ways };
 static void begin(struct fixture *f, const struct way *w)
 {
     fixture_init(f);
-    f->conf.compat = w->compat;
+    f->conf.rules = cmp_rules_of(w->compat);
     f->conf.matching = w->matching;
     f->conf.fuzzy = w->fuzzy;
     f->conf.ext = true;

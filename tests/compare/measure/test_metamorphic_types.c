@@ -7,8 +7,8 @@
  * blocks of the kernels and end within one.
  */
 #include "probe/base/cpu.h"
-#include "probe/tensor.h"
-#include "tests/cmp_fixture.h"
+#include "probe/tensor/tensor.h"
+#include "tests/support/cmp_fixture.h"
 
 #include <math.h>
 

@@ -3,9 +3,9 @@
  * metric: the one pass over two tensors against a plain one in long double, for
  * every type and every instruction set of this machine.
  */
-#include "tests/check.h"
+#include "tests/support/check.h"
 
-#include "compare/metric.h"
+#include "compare/measure/metric.h"
 #include "probe/base/cpu.h"
 
 #include <math.h>

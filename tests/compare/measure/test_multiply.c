@@ -3,7 +3,8 @@
  * multiply: tensors that --config multiplies before they are compared, against
  * products made here, and what is said of a file that does not fit.
  */
-#include "tests/cmp_fixture.h"
+#include "compare/official/rules_official.h"
+#include "tests/support/cmp_fixture.h"
 
 #include <math.h>
 
@@ -161,7 +162,7 @@ START_TEST(a_matrix_that_will_not_do_is_an_error_but_for_strict)
     struct fixture f;
     begin(&f);
     for (int strict = 0; strict < 2; strict++) {
-        f.conf.compat = strict ? CMP_STRICT : CMP_CUR;
+        f.conf.rules = cmp_rules_of(strict ? CMP_STRICT : CMP_CUR);
         /* .npy files are MindSpore's: the strict tool reads no others of it, and none of PyTorch */
         fixture_dump(&f, 't', "tensor", strict ? "mindspore" : "pytorch", leaf());
         fixture_dump(&f, 'b', "tensor", strict ? "mindspore" : "pytorch", leaf());

@@ -4,7 +4,7 @@
  * both sides.  They are refused, or the table has a row for each line of either side at
  * most; a file against itself has nothing that is alone or different.
  */
-#include "compare/atb.h"
+#include "compare/official/atb.h"
 
 #include "probe/base/mem.h"
 

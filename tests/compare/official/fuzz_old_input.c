@@ -3,7 +3,7 @@
  * Any text as the json of -i: it is refused with a place inside it, or both paths are
  * there, lists are digits and commas, and every name has its other name.
  */
-#include "compare/old_input.h"
+#include "compare/official/old_input.h"
 
 #include "probe/base/mem.h"
 

@@ -2,10 +2,10 @@
  *
  * kernels: dumps of graph kernels, as files and as lines of statistics.
  */
-#include "tests/check.h"
+#include "tests/support/check.h"
 
-#include "compare/kernel_list.h"
-#include "compare/kernels.h"
+#include "compare/official/kernel_list.h"
+#include "compare/official/kernels.h"
 #include "probe/base/io.h"
 
 static char dir[64];

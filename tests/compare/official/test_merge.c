@@ -2,13 +2,12 @@
  *
  * merge: results of ranks side by side.
  */
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <xlsxwriter.h>
 
-#include "compare/merge.h"
-#include "compare/merge_int.h"
-#include "compare/xlsx_read.h"
+#include "compare/official/merge.h"
+#include "compare/write/xlsx_read.h"
 
 static char dir[64];
 static struct cmp_merge_conf conf;

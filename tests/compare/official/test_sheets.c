@@ -3,11 +3,11 @@
  * sheets: tables without a dump.json: trees of .npy files, dumps of ATB, and the json
  * of msprobe 1 that asks for them.
  */
-#include "tests/check.h"
+#include "tests/support/check.h"
 
-#include "compare/atb.h"
-#include "compare/old_input.h"
-#include "compare/trees.h"
+#include "compare/official/atb.h"
+#include "compare/official/old_input.h"
+#include "compare/official/trees.h"
 #include "probe/base/io.h"
 
 static char dir[64];

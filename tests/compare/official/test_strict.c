@@ -2,8 +2,9 @@
  *
  * strict: what the official tool makes of dumps that are not as they should be.
  */
-#include "compare/yaml_doc.h"
-#include "tests/cmp_fixture.h"
+#include "compare/official/rules_official.h"
+#include "compare/read/yaml_doc.h"
+#include "tests/support/cmp_fixture.h"
 
 #define OP(name, input, output)                                                                    \
     "\"" name "\": {\"input_args\": [" input "], \"input_kwargs\": {}, \"output\": [" output "]}"
@@ -12,7 +13,7 @@
 static void open_strict(struct fixture *f, const char *t, const char *b)
 {
     fixture_init(f);
-    f->conf.compat = CMP_STRICT;
+    f->conf.rules = cmp_rules_of(CMP_STRICT);
     fixture_pair(f, t, b);
     fixture_open(f);
 }
@@ -196,7 +197,7 @@ START_TEST(the_stack_stands_at_each_row_of_the_first_leaf)
     const char *text =
         "\"Torch.add.0.forward\": {\"input_args\": [" PLAIN "," PLAIN "], \"input\": [" PLAIN "]}";
     fixture_init(&f);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     fixture_pair(&f, text, text);
     fixture_write(&f, "t/stack.json", "{\"0\": [[\"Torch.add.0.forward\"], [\"line\"]]}");
     fixture_open(&f);
@@ -229,7 +230,7 @@ START_TEST(verdicts_of_a_consistency_check_are_written_back_by_place)
     static const bool nan[2][3] = {{false, false, true}, {false, true, false}};
     for (int strict = 0; strict < 2; strict++) {
         fixture_init(&f);
-        f.conf.compat = strict ? CMP_STRICT : CMP_CUR;
+        f.conf.rules = cmp_rules_of(strict ? CMP_STRICT : CMP_CUR);
         f.conf.consistent = CMP_CONSISTENT_FSDP;
         fixture_pair(&f, t, b);
         fixture_open(&f);
@@ -254,7 +255,7 @@ START_TEST(what_a_module_named_output_reads_is_no_output)
     for (int strict = 0; strict < 2; strict++) {
         struct fixture f;
         fixture_init(&f);
-        f.conf.compat = strict ? CMP_STRICT : CMP_CUR;
+        f.conf.rules = cmp_rules_of(strict ? CMP_STRICT : CMP_CUR);
         fixture_pair(&f, text, text);
         fixture_open(&f);
         const char *const names[] = {"Module.layer.0.output.dense.Linear.forward.0.input.0",
@@ -274,7 +275,7 @@ START_TEST(a_layer_mapping_of_dumps_without_layers_leaves_their_names)
     f.conf.layer.on = true;
     fixture_pair(&f, text, text);
     fixture_open(&f);
-    ck_assert_uint_eq(f.c->problems.n, 2);
+    ck_assert_uint_eq(f.c->rows.problems.list.n, 2);
     ck_assert(fixture_row(&f, "Torch.add.0.forward.output.0")->b.present);
     fixture_free(&f);
 }

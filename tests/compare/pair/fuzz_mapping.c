@@ -4,8 +4,8 @@
  * be written by the writer's rules and read again; rules never have lists of unequal
  * length and are valid too.
  */
-#include "compare/multiply.h"
-#include "compare/rename.h"
+#include "compare/measure/multiply.h"
+#include "compare/pair/rename.h"
 
 #include <stdlib.h>
 
@@ -70,12 +70,11 @@ static void try_layers(struct ms_str text)
 
 static void try_factors(struct ms_str text)
 {
-    struct cmp c = {.arena = ms_arena_new(1 << 24)};
+    struct cmp_rows c = {.problems = {.arena = NULL}};
     struct cmp__factors *f;
-    if (c.arena != NULL && cmp__factors_parse(&f, &c, "fuzz", text, NULL) == MS_OK)
+    if (cmp__factors_parse(&f, &c, "fuzz", text, NULL) == MS_OK)
         cmp__factors_free(f);
-    ms_vec_free(&c.problems);
-    ms_arena_free(c.arena);
+    cmp__problems_free(&c.problems);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,9 +4,11 @@
  * dumps.  Every row of the target is listed at least once, in every mode the cells of
  * all rows can be made, and a dump against itself has nothing to remark.
  */
-#include "compare/cmp_int.h"
-#include "compare/source.h"
-#include "compare/table.h"
+#include "compare/official/rules_official.h"
+#include "compare/source/source.h"
+#include "compare/table/comparison.h"
+#include "compare/write/table.h"
+#include "viz/words/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,13 +54,13 @@ static void look(const struct cmp *c, bool same)
         check(cmp_view_group(c, g, &v, NULL) == MS_OK);
         check(v.rows.n == cmp_group_rows(c, g));
         for (size_t i = 0; i < v.rows.n; i++) {
-            check(cmp_table_cells(c, &v, i, cells, NULL) == MS_OK);
-            const struct cmp__pair *p = &c->pairs.p[v.rows.p[i].pair];
+            check(cmp_table_cells(&c->set, c, &v, i, cells, NULL) == MS_OK);
+            const struct cmp__pair *p = &c->rows.pairs.p[v.rows.p[i].pair];
             check(!same || p->t != p->b || v.rows.p[i].notes == 0);
             rows++;
         }
     }
-    check(rows == cmp_rows(c) && rows >= c->t.order.n);
+    check(rows == cmp_rows(c) && rows >= c->rows.t.order.n);
     cmp_view_free(&v);
 }
 
@@ -72,9 +74,11 @@ static void explain(const struct cmp *c, bool same)
     check(cmp_source_add(s, c, 0, 0, NULL, NULL) == MS_OK);
     check(cmp_source_find(s, NULL) == MS_OK);
     size_t n = cmp_source_suspects(s, &list);
-    check(n == 0 || !same || c->conf.fuzzy);
+    check(n == 0 || !same || c->set.conf.fuzzy);
     for (size_t i = 0; i < n; i++) {
-        check(list[i].place == i + 1 && list[i].text.n != 0);
+        struct ms_buf text = {.max = 1 << 20};
+        check(list[i].place == i + 1 && viz_words_say(VIZ_ENGLISH, list[i].said, &text));
+        ms_buf_free(&text);
         check(list[i].target.p != NULL || list[i].golden.p != NULL);
         check(!(list[i].factor < 1));
     }
@@ -109,7 +113,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     compare(paths[0], paths[0], &(struct cmp_conf){.ext = true}, true);
     compare(paths[0], paths[1], &(struct cmp_conf){.ext = true}, false);
     compare(paths[0], paths[1], &(struct cmp_conf){.fuzzy = true}, false);
-    compare(paths[0], paths[1], &(struct cmp_conf){.compat = CMP_STRICT, .cell.on = true}, false);
-    compare(paths[0], paths[1], &(struct cmp_conf){.compat = CMP_OLD}, false);
+    compare(paths[0], paths[1],
+            &(struct cmp_conf){.rules = cmp_rules_of(CMP_STRICT), .cell.on = true}, false);
+    compare(paths[0], paths[1], &(struct cmp_conf){.rules = cmp_rules_of(CMP_OLD)}, false);
     return 0;
 }

@@ -4,7 +4,8 @@
  * What is read of pins must hold in the alignment that comes out, and noise is never
  * below zero.
  */
-#include "compare/match.h"
+#include "compare/pair/match.h"
+#include "compare/table/comparison.h"
 
 #include <stdlib.h>
 
@@ -38,7 +39,7 @@ static void open_side(struct cmp__side *s, const char *text)
         s->order.p[s->order.n++] = i;
 }
 
-static void check_pins(const struct cmp *c, const struct cmp__pins *pins)
+static void check_pins(const struct cmp_rows *c, const struct cmp__pins *pins)
 {
     const struct cmp_align_input t = {c->t.dump, NULL}, g = {c->b.dump, NULL};
     struct cmp_align *al;
@@ -62,27 +63,26 @@ static void check_pins(const struct cmp *c, const struct cmp__pins *pins)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct cmp c = {.mode = PROBE_MODE_SUMMARY, .conf = {.noise_step = 0, .noise_rank = 0}};
+    const struct cmp_setup set = {.mode = PROBE_MODE_SUMMARY};
+    struct cmp_rows c = {.set = &set};
+    struct cmp_measured m = {.factors = NULL};
     struct cmp__pins pins = {.nodes = {.p = NULL}};
     struct ms_str text = {(const char *)data, (uint32_t)size};
     if (size > 1 << 16)
         return 0;
-    c.arena = ms_arena_new(1 << 24);
-    require(c.arena != NULL);
     open_side(&c.b, texts[0]);
     open_side(&c.t, texts[1]);
     if (cmp__pins_parse(&c, "pins", text, &pins, NULL) == MS_OK)
         check_pins(&c, &pins);
-    if (cmp__parse_noise(&c, "noise", text, NULL) == MS_OK) {
-        require(c.noise.n == c.b.order.n);
-        for (size_t i = 0; i < c.noise.n; i++)
-            require(!(c.noise.p[i] < 0));
+    if (cmp__parse_noise(&c, &m, "noise", text, NULL) == MS_OK) {
+        require(m.noise.n == c.b.order.n);
+        for (size_t i = 0; i < m.noise.n; i++)
+            require(!(m.noise.p[i] < 0));
     }
     cmp__pins_free(&pins);
-    ms_vec_free(&c.noise);
-    ms_vec_free(&c.problems);
+    ms_vec_free(&m.noise);
+    cmp__problems_free(&c.problems);
     cmp__side_free(&c.t);
     cmp__side_free(&c.b);
-    ms_arena_free(c.arena);
     return 0;
 }

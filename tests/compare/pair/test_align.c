@@ -3,7 +3,8 @@
  * align: which rows meet, by names, mappings and in fuzzy order, and that no row of
  * either side is lost.
  */
-#include "tests/cmp_fixture.h"
+#include "compare/official/rules_official.h"
+#include "tests/support/cmp_fixture.h"
 
 #include "probe/base/trace.h"
 
@@ -53,7 +54,8 @@ START_TEST(rows_of_both_sides_without_a_partner_are_shown)
         ck_str_is(row->t.present ? row->t.name : row->b.name, order[g]);
         ck_assert_int_eq(row->level, g == 1 ? CMP_PASS : CMP_UNMATCHED);
     }
-    f.conf.compat = CMP_STRICT; /* the golden rows vanish and the lonely target row passes */
+    f.conf.rules =
+        cmp_rules_of(CMP_STRICT); /* the golden rows vanish and the lonely target row passes */
     fixture_open(&f);
     ck_assert_uint_eq(cmp_rows(f.c), 2);
     ck_assert_int_eq(fixture_row(&f, "Torch.t.0.forward.output.0")->level, CMP_PASS);
@@ -71,7 +73,7 @@ START_TEST(backward_calls_are_paired_in_the_order_they_ran)
     fixture_open(&f);
     meets(&f, "Torch.a.1.backward.input.0", "Torch.a.0.backward.input.0");
     meets(&f, "Torch.a.0.backward.input.0", "Torch.a.1.backward.input.0");
-    f.conf.compat = CMP_OLD;
+    f.conf.rules = cmp_rules_of(CMP_OLD);
     fixture_open(&f);
     meets(&f, "Torch.a.1.backward.input.0", "Torch.a.1.backward.input.0");
     fixture_free(&f);
@@ -90,7 +92,7 @@ START_TEST(gradients_of_parameters_meet_across_steps)
     fixture_open(&f);
     meets(&f, "Module.fc.Linear.parameters_grad.1.weight",
           "Module.fc.Linear.parameters_grad.0.weight");
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     fixture_open(&f);
     meets(&f, "Module.fc.Linear.parameters_grad.1.weight", "N/A");
     fixture_free(&f);
@@ -113,7 +115,7 @@ START_TEST(a_data_mapping_renumbers_neither_side)
     fixture_open(&f);
     meets(&f, "Torch.q.0.forward.output.0", "Torch.r.5.forward.output.0");
     meets(&f, "Torch.a.1.backward.input.0", "Torch.a.1.backward.input.0");
-    f.conf.compat = CMP_STRICT; /* the golden side alone is numbered anew */
+    f.conf.rules = cmp_rules_of(CMP_STRICT); /* the golden side alone is numbered anew */
     fixture_open(&f);
     meets(&f, "Torch.a.1.backward.input.0", "Torch.a.0.backward.input.0");
     fixture_free(&f);
@@ -265,7 +267,7 @@ START_TEST(a_layer_mapping_may_say_that_there_is_no_partner)
     fixture_open(&f);
     meets(&f, "Functional.add.0.forward.output.0", "N/A");
     meets(&f, "Functional.mul.0.forward.output.0", "Functional.mul.5.forward.output.0");
-    ck_assert_uint_eq(f.c->problems.n, 0);
+    ck_assert_uint_eq(f.c->rows.problems.list.n, 0);
     fixture_free(&f);
 }
 END_TEST
@@ -281,7 +283,7 @@ static void fuzzy(const char *t, const char *b, enum cmp_compat compat, char *fo
     const char *ops[2] = {t, b};
     fixture_init(&f);
     f.conf.fuzzy = true;
-    f.conf.compat = compat;
+    f.conf.rules = cmp_rules_of(compat);
     for (int s = 0; s < 2; s++) {
         size_t n = 0;
         for (size_t i = 0; ops[s][i] != 0; i++) /* numbers tell the positions and must not matter */
@@ -335,7 +337,7 @@ static void refused(enum cmp_compat compat, const char *t_task, const char *t_fw
 {
     struct fixture f;
     fixture_init(&f);
-    f.conf.compat = compat;
+    f.conf.rules = cmp_rules_of(compat);
     fixture_dump(&f, 't', t_task, t_fw, NAMED("Torch.a.0.forward") OUT("1.0"));
     fixture_dump(&f, 'b', b_task, b_fw, NAMED("Torch.a.0.forward") OUT("1.0"));
     ck_assert_int_ne(cmp_open(&f.c, &f.conf, f.t, f.b, NULL, &f.err), MS_OK);

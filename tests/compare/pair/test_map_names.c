@@ -3,7 +3,8 @@
  * map_names: what is said of names in mapping files that no dump has, and what
  * becomes of such lines.
  */
-#include "tests/cmp_fixture.h"
+#include "compare/official/rules_official.h"
+#include "tests/support/cmp_fixture.h"
 
 #define NAMED(name) "\"" name "\": "
 #define OUT(max)    "{\"output\": [" TENSOR(max, "0.0", "0.0", "1.0") "]}"
@@ -127,7 +128,7 @@ START_TEST(an_argument_covers_what_is_nested_below_it_but_for_strict)
     fixture_open(&f);
     meets(&f, "Functional.fa.0.forward.input.0.1", "NPU.fa.0.forward.input.1.1");
     ck_assert_uint_eq(problems(&f), 0);
-    f.conf.compat = CMP_STRICT;
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
     fixture_open(&f);
     meets(&f, "Functional.fa.0.forward.input.0.1", NULL);
     fixture_free(&f);

@@ -2,9 +2,10 @@
  *
  * mapping: the yaml files of users, good and bad.
  */
-#include "tests/check.h"
+#include "tests/support/check.h"
 
-#include "compare/cmp_int.h"
+#include "compare/pair/rename.h"
+#include "compare/read/pytext.h"
 
 static struct ms_str text(const char *z)
 {

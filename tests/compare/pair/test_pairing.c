@@ -3,9 +3,10 @@
  * pairing: several threads pair, measure and list what one does; run with a checker
  * of threads, too.
  */
-#include "tests/cmp_fixture.h"
+#include "compare/official/rules_official.h"
+#include "tests/support/cmp_fixture.h"
 
-#include "compare/out.h"
+#include "compare/write/out.h"
 #include "tests/gen/big_dump.h"
 
 enum { RECORDS = 1500, THREADS = 4 };
@@ -61,7 +62,7 @@ static void pair_big(const struct cmp_conf *conf)
 
 START_TEST(threads_pair_by_name_what_one_does)
 {
-    pair_big(&(struct cmp_conf){.compat = CMP_STRICT});
+    pair_big(&(struct cmp_conf){.rules = cmp_rules_of(CMP_STRICT)});
 }
 END_TEST
 

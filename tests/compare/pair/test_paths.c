@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/io_place.h"
+#include "tests/support/io_place.h"
 
 #include "probe/base/mem.h"
 

@@ -5,8 +5,9 @@
  * A run is a list of calls that read and write numbered values.  Statistics follow
  * from the number alone, times 1 + err[number] in the target.
  */
-#include "compare/source.h"
-#include "tests/cmp_fixture.h"
+#include "compare/source/source.h"
+#include "tests/support/cmp_fixture.h"
+#include "tests/support/said.h"
 
 #include <math.h>
 
@@ -134,7 +135,7 @@ static struct answer answer_of(const struct cmp_source *s)
     a.step = list[0].step;
     a.nranks = list[0].nranks;
     snprintf(a.pattern, sizeof a.pattern, "%s", list[0].pattern != NULL ? list[0].pattern : "");
-    snprintf(a.text, sizeof a.text, "%.*s", MS_STR_ARG(list[0].text));
+    say_in_english(list[0].said, a.text, sizeof a.text);
     return a;
 }
 
@@ -395,7 +396,8 @@ START_TEST(an_input_from_another_operator_is_named)
     struct answer a = ask(&g, &t);
     ck_assert_str_eq(a.name[0], "Functional.linear.2.forward");
     ck_assert_int_eq(a.why, CMP_WHY_WIRING);
-    ck_assert_ptr_nonnull(strstr(a.text, "comes from Functional.relu.0.forward here"));
+    ck_assert_ptr_nonnull(
+        strstr(a.text, "comes from Functional.relu.0.forward on the target side"));
 }
 END_TEST
 
@@ -413,7 +415,7 @@ START_TEST(a_missing_operator_with_effect_is_named)
     struct answer a = ask(&g, &t);
     ck_assert_str_eq(a.name[0], "Functional.softmax.0.forward");
     ck_assert_int_eq(a.why, CMP_WHY_MISSING);
-    ck_assert_ptr_nonnull(strstr(a.text, "not there in the target"));
+    ck_assert_ptr_nonnull(strstr(a.text, "missing from the target"));
 }
 END_TEST
 
@@ -490,7 +492,7 @@ START_TEST(another_argument_is_told_with_both_values)
     ck_assert_str_eq(a.name[0], "Functional.layer_norm.0.forward");
     ck_assert_int_eq(a.why, CMP_WHY_SCALAR);
     ck_assert_str_eq(a.pattern, "eps differs");
-    ck_assert_ptr_nonnull(strstr(a.text, "0.001 here and 1e-05 on the golden side"));
+    ck_assert_ptr_nonnull(strstr(a.text, "0.001 on the target side and 1e-05 on the golden side"));
     t.call[6].scalar = "0.00001";
     ck_assert_uint_eq(ask(&g, &t).n, 0);
 }
@@ -549,7 +551,7 @@ static const char *note_of(const struct run *golden, const struct run *target)
     struct fixture f;
     struct cmp_source *s;
     const struct cmp_suspect *list;
-    const struct ms_str *notes;
+    const struct ms_said *notes;
     fixture_init(&f);
     ck_ok(cmp_source_new(&s, &f.err), f.err);
     add_pair(&f, s, golden, target, 0, 0);
@@ -557,7 +559,9 @@ static const char *note_of(const struct run *golden, const struct run *target)
     size_t n = cmp_source_notes(s, &notes);
     ck_assert_uint_eq(cmp_source_suspects(s, &list), 0);
     ck_assert_uint_le(n, 1);
-    snprintf(text, sizeof text, "%.*s", n != 0 ? (int)notes[0].n : 0, n != 0 ? notes[0].p : "");
+    text[0] = '\0';
+    if (n != 0)
+        say_in_english(notes[0], text, sizeof text);
     cmp_source_free(s);
     fixture_free(&f);
     return text;

@@ -5,9 +5,9 @@
  * One operator reads x and writes y; y of the target is y of the golden side after
  * the fault.  Tensor dumps let the elements be looked at, statistics do not.
  */
-#include "compare/source.h"
-#include "probe/tensor.h"
-#include "tests/cmp_fixture.h"
+#include "compare/source/source.h"
+#include "probe/tensor/tensor.h"
+#include "tests/support/cmp_fixture.h"
 
 #include <math.h>
 

@@ -9,8 +9,8 @@
  * one: 81.9 s of CPU for csv, 137 s for xlsx; 71.2 s for 10,041 records with -fm;
  * beyond 2 s of starting up they grow with the number of records (with -fm faster).
  */
-#include "compare/metric.h"
-#include "compare/out.h"
+#include "compare/measure/metric.h"
+#include "compare/write/out.h"
 #include "probe/base/mem.h"
 #include "tests/gen/big_dump.h"
 

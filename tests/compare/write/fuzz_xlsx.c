@@ -3,9 +3,9 @@
  * fuzz xlsx: any bytes as a workbook, and as the XML of a sheet in one.  Rows come in
  * order and hold text of bounded length; nothing is left behind.
  */
-#include "compare/xlsx_read.h"
+#include "compare/write/xlsx_read.h"
 #include "probe/base/mem.h"
-#include "tests/zip_make.h"
+#include "tests/support/zip_make.h"
 
 #include <stdlib.h>
 

@@ -3,12 +3,15 @@
  * out: the files of a comparison: the same for any number of threads, cells quoted
  * where they must be, the mapping that can be read back, the summary's counts.
  */
-#include "tests/cmp_fixture.h"
+#include "compare/official/rules_official.h"
+#include "tests/support/cmp_fixture.h"
 
-#include "compare/advisor.h"
-#include "compare/diff.h"
-#include "compare/out.h"
-#include "compare/table.h"
+#include "compare/check/diff.h"
+#include "compare/official/advisor.h"
+#include "compare/write/out.h"
+#include "compare/write/sheet.h"
+#include "compare/write/table.h"
+#include "probe/base/csv.h"
 #include "tests/gen/big_dump.h"
 
 static char *slurp(const char *path, size_t *n)
@@ -136,7 +139,7 @@ START_TEST(one_byte_anywhere_in_a_cell_decides)
             char c = (char)(i % 256);
             memset(text, 'a', n);
             text[i / 256] = c;
-            bool formula = cell.foreign && cmp_is_formula(cell.text);
+            bool formula = cell.foreign && ms_csv_is_formula(cell.text);
             bool quoted = formula || c == ',' || c == '"' || c == '\n' || c == '\r';
             ms_buf_clear(&b);
             cmp_csv_cell(&b, &cell);
@@ -146,28 +149,6 @@ START_TEST(one_byte_anywhere_in_a_cell_decides)
         }
     }
     ms_buf_free(&b);
-}
-END_TEST
-
-START_TEST(formulas_are_told_from_numbers)
-{
-    static const char *const formulas[] = {"=a",
-                                           "+a",
-                                           "-a",
-                                           "@a",
-                                           "%a",
-                                           "-",
-                                           "=1",
-                                           "a;=b",
-                                           "1;-b",
-                                           "\xef\xbc\x9d"
-                                           "a",
-                                           "a;b;\xef\xbc\x8b"};
-    static const char *const others[] = {"", "a", "-5", "-0.25", "1=2", "-Infinity"};
-    for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
-        ck_assert_msg(cmp_is_formula(ms_str_of(formulas[i])), "%s", formulas[i]);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        ck_assert_msg(!cmp_is_formula(ms_str_of(others[i])), "%s", others[i]);
 }
 END_TEST
 
@@ -189,8 +170,8 @@ START_TEST(a_mapping_that_was_written_reads_back)
     ck_ok(cmp__pairs_read(&back, out, &f.err), f.err);
     ck_assert_uint_eq(back.keys.keys.n, 4);
     for (uint32_t i = 0; i < 4; i++) {
-        ck_assert(ms_str_eq(ms_map_key(&back.keys, i), ms_map_key(&f.c->row_map.keys, i)));
-        ck_assert(ms_str_eq(back.values.p[i], f.c->row_map.values.p[i]));
+        ck_assert(ms_str_eq(ms_map_key(&back.keys, i), ms_map_key(&f.c->rows.row_map.keys, i)));
+        ck_assert(ms_str_eq(back.values.p[i], f.c->rows.row_map.values.p[i]));
     }
     cmp__pairs_free(&back);
     cmp_files_free(&files);
@@ -229,7 +210,7 @@ START_TEST(advice_names_the_first_bad_row)
     char path[96];
     size_t n;
     fixture_init(&f);
-    f.conf.compat = CMP_OLD;
+    f.conf.rules = cmp_rules_of(CMP_OLD);
     fixture_pair(
         &f,
         "\"Torch.a.0.forward\": {\"input_args\": [" TENSOR(
@@ -331,7 +312,6 @@ END_TEST
 TEST_MAIN("out", the_csv_is_the_same_for_any_number_of_threads,
           rows_of_the_csv_are_those_of_the_comparison,
           cells_are_quoted_where_they_must_be_and_never_run, one_byte_anywhere_in_a_cell_decides,
-          formulas_are_told_from_numbers, a_mapping_that_was_written_reads_back,
-          the_workbook_is_written_whole_or_not_at_all, advice_names_the_first_bad_row,
-          the_earliest_stretch_between_communications_is_to_blame,
+          a_mapping_that_was_written_reads_back, the_workbook_is_written_whole_or_not_at_all,
+          advice_names_the_first_bad_row, the_earliest_stretch_between_communications_is_to_blame,
           what_a_rank_received_explains_what_differs_on_it)

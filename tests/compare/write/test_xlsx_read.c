@@ -2,10 +2,10 @@
  *
  * xlsx_read: workbooks that libxlsxwriter wrote, and XML of our own.
  */
-#include "tests/check.h"
-#include "tests/zip_make.h"
+#include "tests/support/check.h"
+#include "tests/support/zip_make.h"
 
-#include "compare/xlsx_read.h"
+#include "compare/write/xlsx_read.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 

@@ -7,7 +7,8 @@
  *
  * Seeds from 1 on were looked at while thresholds were chosen; from 1000001 on they were not.
  */
-#include "mstx/tl_report.h"
+#include "mstx/conclude/run_ready.h"
+#include "mstx/conclude/run_report.h"
 #include "probe/base/clock.h"
 #include "tests/gen/sim.h"
 
@@ -97,13 +98,13 @@ static void look(const struct sim *s, struct score *score)
     bool found = false, blamed = false;
     must(mstx_import_as(run_dir, db, &how, &r, &err), &err);
     must(mstx_tl_open(&tl, db, &err), &err);
-    must(mstx_report_make(tl, false, &report, &err), &err);
+    must(mstx_report_read(tl, false, &report, &err), &err);
     for (size_t i = 0; i < report.findings.n; i++) {
         const struct mstx_finding *f = &report.findings.p[i];
         found |= is_about(s, f);
         blamed |= concludes(f) && !is_about(s, f);
         if (getenv("VERBOSE") != NULL && concludes(f))
-            printf("  seed %llu: %s\n", (unsigned long long)s->seed, f->text);
+            printf("  seed %llu: %s\n", (unsigned long long)s->seed, f->said.args);
     }
     const bool misses = !found && s->fault != SIM_CLEAN && s->fault != SIM_MISSING;
     if ((misses || blamed) && getenv("VERBOSE") != NULL)

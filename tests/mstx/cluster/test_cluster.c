@@ -2,10 +2,12 @@
  *
  * What ranks say together: formulas, and simulated runs whose truth is known.
  */
-#include "mstx/tl_cluster.h"
-#include "mstx/tl_report.h"
+#include "mstx/cluster/cluster.h"
+#include "mstx/conclude/run_ready.h"
+#include "mstx/conclude/run_report.h"
+#include "mstx/format/comm_rates.h"
 #include "tests/gen/sim.h"
-#include "tests/tl_run.h"
+#include "tests/support/scratch_run.h"
 
 #include <math.h>
 
@@ -36,7 +38,7 @@ static void simulate(enum sim_fault fault, double amount)
     snprintf(run, sizeof run, "%s/run", dir);
     sim_write(&sim, run);
     open_path(run);
-    ck_ok(mstx_report_make(tl, false, &report, &e), e);
+    ck_ok(mstx_report_read(tl, false, &report, &e), e);
 }
 
 static void end_simulation(void)
@@ -69,13 +71,13 @@ static int64_t ask(const char *sql)
 START_TEST(bandwidths_are_those_of_the_ring)
 {
     /* 1,048,576 fp32 on 8 ranks in 100 us: 41.94 and 73.40 GB/s */
-    const double s = mstx_cl_algorithm_bytes(MSTX_COMM_ALLREDUCE, 4194304, 8);
+    const double s = mstx_comm_algorithm_bytes(MSTX_COMM_ALLREDUCE, 4194304, 8);
     ck_assert_double_eq_tol(s / 1e5, 41.94, 0.01);
-    ck_assert_double_eq_tol(s / 1e5 * mstx_cl_bus_factor(MSTX_COMM_ALLREDUCE, 8), 73.40, 0.01);
-    ck_assert_double_eq(mstx_cl_algorithm_bytes(MSTX_COMM_ALLGATHER, 100, 8), 800);
-    ck_assert_double_eq(mstx_cl_bus_factor(MSTX_COMM_ALLGATHER, 8), 0.875);
-    ck_assert_double_eq(mstx_cl_bus_factor(MSTX_COMM_BROADCAST, 8), 1);
-    ck_assert_double_eq(mstx_cl_algorithm_bytes(MSTX_COMM_BARRIER, 100, 8), 0);
+    ck_assert_double_eq_tol(s / 1e5 * mstx_comm_bus_factor(MSTX_COMM_ALLREDUCE, 8), 73.40, 0.01);
+    ck_assert_double_eq(mstx_comm_algorithm_bytes(MSTX_COMM_ALLGATHER, 100, 8), 800);
+    ck_assert_double_eq(mstx_comm_bus_factor(MSTX_COMM_ALLGATHER, 8), 0.875);
+    ck_assert_double_eq(mstx_comm_bus_factor(MSTX_COMM_BROADCAST, 8), 1);
+    ck_assert_double_eq(mstx_comm_algorithm_bytes(MSTX_COMM_BARRIER, 100, 8), 0);
 }
 END_TEST
 
@@ -120,7 +122,8 @@ END_TEST
 START_TEST(a_clean_run_blames_nobody)
 {
     simulate(SIM_CLEAN, 0);
-    ck_assert_msg(mstx_report_headline(&report) == NULL, "%s", report.findings.p[0].text);
+    ck_assert_msg(mstx_findings_headline(&report.findings) == NULL, "%s",
+                  sentence_of(&report.findings.p[0].said));
     ck_assert_int_eq(ask("SELECT count(*) FROM rank_steps"), 16 * 12);
     /* one all-reduce of all ranks a step, with all of them */
     ck_assert_int_eq(ask("SELECT count(*) FROM joins WHERE ranks = 16"), 12);
@@ -136,7 +139,7 @@ END_TEST
 START_TEST(a_slow_rank_is_named_in_the_first_line)
 {
     simulate(SIM_STRAGGLER, 0.05);
-    const struct mstx_finding *f = mstx_report_headline(&report);
+    const struct mstx_finding *f = mstx_findings_headline(&report.findings);
     ck_assert_ptr_nonnull(f);
     ck_assert_str_eq(f->kind, "straggler");
     ck_assert_int_eq(f->rank, sim.rank);
@@ -170,14 +173,14 @@ START_TEST(slow_links_are_named_by_their_ends_or_their_communicator)
     char words[64];
     snprintf(words, sizeof words, "from rank %d to rank %d ", sim.rank, sim.other);
     ck_assert_ptr_nonnull(f);
-    ck_assert_msg(strstr(f->text, words) != NULL, "%s", f->text);
+    ck_assert_msg(strstr(sentence_of(&f->said), words) != NULL, "%s", sentence_of(&f->said));
     ck_assert_double_eq_tol(f->value, 1 / 0.7, 0.1);
     end_simulation();
     simulate(SIM_SLOW_GROUP, 0.3);
     f = first_of("slow_link");
     snprintf(words, sizeof words, "ranks %d .. %d ", sim.rank, sim.other);
     ck_assert_ptr_nonnull(f);
-    ck_assert_msg(strstr(f->text, words) != NULL, "%s", f->text);
+    ck_assert_msg(strstr(sentence_of(&f->said), words) != NULL, "%s", sentence_of(&f->said));
     end_simulation();
 }
 END_TEST
@@ -201,7 +204,8 @@ START_TEST(a_rank_that_does_not_come_is_named_and_so_is_one_without_capture)
     ck_assert_int_eq(f->rank, sim.rank);
     end_simulation();
     simulate(SIM_MISSING, 0);
-    ck_assert_msg(mstx_report_headline(&report) == NULL, "%s", report.findings.p[0].text);
+    ck_assert_msg(mstx_findings_headline(&report.findings) == NULL, "%s",
+                  sentence_of(&report.findings.p[0].said));
     ck_assert_int_gt(ask("SELECT count(*) FROM joins WHERE missing = 1"), 0);
     f = first_of("absent");
     ck_assert_ptr_nonnull(f);
@@ -228,7 +232,7 @@ START_TEST(a_summary_concludes_what_the_whole_does)
     snprintf(db, sizeof db, "%s/summary.db", dir);
     ck_ok(mstx_import_as(run, db, &how, &r, &e), e);
     open_path(db);
-    ck_ok(mstx_report_make(tl, false, &report, &e), e);
+    ck_ok(mstx_report_read(tl, false, &report, &e), e);
     ck_assert_int_eq(ask("SELECT sum(waited_ns) FROM joins"), waited);
     ck_assert_int_eq(ask("SELECT count(*) FROM conclusions"), notes);
     ck_assert_int_eq(ask("SELECT count(*) FROM comm_ops"), 0);

@@ -3,7 +3,7 @@
  * Any text as the dump.json whose shapes tell the operations of a step: it is refused with a reason, or
  * there is a number of them that can be divided by, and the machine did at least what the model needs.
  */
-#include "mstx/tl_use.h"
+#include "mstx/conclude/time_use.h"
 
 #include <assert.h>
 #include <math.h>

@@ -3,15 +3,15 @@
  * Reports of small runs: what they find, in which order, and how they say it to people
  * and to programs.
  */
-#include "mstx/tl_report.h"
-#include "tests/tl_run.h"
+#include "mstx/conclude/run_report.h"
+#include "tests/support/scratch_run.h"
 
 static struct mstx_report report;
 
 static void make_report(void)
 {
     struct ms_err e = {0};
-    ck_ok(mstx_report_make(tl, true, &report, &e), e);
+    ck_ok(mstx_report_read(tl, true, &report, &e), e);
 }
 
 static void end_report(void)
@@ -64,11 +64,13 @@ START_TEST(a_slow_step_and_lost_records_are_found)
     ck_assert_uint_eq(report.findings.n, 2);
     const struct mstx_finding *f = report.findings.p;
     ck_assert_str_eq(f[0].kind, "drop");
-    ck_assert_str_eq(f[0].text, "rank 2 (process 4242) lost 1 record while recording; figures of"
-                                " it are too low");
+    ck_assert_str_eq(sentence_of(&f[0].said),
+                     "rank 2 (process 4242) lost 1 record while recording; figures of"
+                     " it are too low");
     ck_assert_str_eq(f[1].kind, "slow_step");
-    ck_assert_str_eq(f[1].text, "step 5 of rank 2 (process 4242) took 3.00 us, 3.0 times the"
-                                " median of all steps");
+    ck_assert_str_eq(sentence_of(&f[1].said),
+                     "step 5 of rank 2 (process 4242) took 3.00 us, 3.0 times the"
+                     " median of all steps");
     ck_assert_int_eq(f[1].first_step, 5);
     ck_assert_int_eq(f[1].rank, 2);
     end_report();
@@ -182,7 +184,7 @@ START_TEST(the_json_keeps_its_contract)
     struct ms_jwrite w;
     struct ms_err e = {0};
     ms_jwrite_init(&w, 0, 1 << 20);
-    mstx_report_json(tl, &report, "r", &w);
+    mstx_report_json(tl, &report, "r", NULL, &w);
     ck_ok(ms_jwrite_finish(&w, &e), e);
     const char *text = ms_buf_z(&w.buf);
     static const char *const parts[] = {
@@ -210,6 +212,8 @@ START_TEST(findings_are_kept_in_the_database)
     ck_rows(mstx_tl_store(tl),
             "SELECT kind, severity, ranks, first_step, last_step FROM findings ORDER BY id",
             "drop|warning|2||;slow_step|warning|2|5|5;");
+    ck_rows(mstx_tl_store(tl), "SELECT message, args, place FROM findings WHERE kind = 'drop'",
+            "drop|{\"pid\": 4242, \"rank\": 2, \"records\": 1}|;");
     ck_rows(mstx_tl_store(tl), "SELECT count(*), max(number) FROM steps", "6|5;");
     end_run();
 }
@@ -238,7 +242,7 @@ START_TEST(steps_whose_number_returns_are_all_kept)
 }
 END_TEST
 
-TEST_MAIN("tl_report", a_slow_step_and_lost_records_are_found,
+TEST_MAIN("run_report", a_slow_step_and_lost_records_are_found,
           the_text_names_steps_from_the_slowest, a_process_without_a_rank_is_named_by_host_and_pid,
           marks_and_a_period_make_steps_that_last_until_the_next,
           percentiles_are_those_of_the_sorted_durations, a_run_without_events_has_nothing_to_say,

@@ -2,7 +2,7 @@
  *
  * Any text as a Chrome trace: the import ends, and what it took can be read back.
  */
-#include "mstx/timeline.h"
+#include "mstx/conclude/run_ready.h"
 
 #include <assert.h>
 #include <stdio.h>

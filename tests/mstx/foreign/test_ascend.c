@@ -3,9 +3,9 @@
  * Ascend databases: tables and rows as MindStudio Insight and msprof-analyze ask for
  * them, made from captures of known content; and read back when parts are missing.
  */
-#include "mstx/comm.h"
-#include "mstx/tl_comm_said.h"
-#include "tests/tl_run.h"
+#include "mstx/format/comm.h"
+#include "mstx/format/comm_said.h"
+#include "tests/support/scratch_run.h"
 
 static struct ms_store *out;
 
@@ -602,7 +602,7 @@ START_TEST(a_database_of_something_else_is_refused)
 }
 END_TEST
 
-TEST_MAIN("tl_ascend", every_table_has_the_columns_that_readers_name,
+TEST_MAIN("ascend", every_table_has_the_columns_that_readers_name,
           events_follow_the_rules_of_their_rows, only_events_with_a_device_side_have_a_task,
           collectives_are_named_as_by_the_recipe_of_msprof_analyze,
           calls_that_hooks_saw_have_the_official_text, a_call_in_two_records_is_read_as_one_in_four,

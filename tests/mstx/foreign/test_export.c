@@ -2,7 +2,7 @@
  *
  * Exports of small runs, compared to the last byte with what they have to be.
  */
-#include "tests/tl_run.h"
+#include "tests/support/scratch_run.h"
 
 static void check_text(const char *got, const char *expected)
 {
@@ -149,10 +149,11 @@ START_TEST(csv_quotes_what_would_break_a_row_and_disarms_formulas)
 {
     make_odd();
 #define ODD_ROW(t, text) CSV("4242", "marker", t ".000", t ".000", text, "\"'=a\"\"b\"")
-    check_csv(ODD_ROW("00", "\"say \"\"hi\"\", twice\"") ODD_ROW("01", "'=1+1")
-                  ODD_ROW("02", "'@cmd") ODD_ROW("03", "\"line\nbreak\ttab\"")
+    check_csv(ODD_ROW("00", "\"say \"\"hi\"\", twice\"") ODD_ROW("01", "\"'=1+1\"")
+                  ODD_ROW("02", "\"'@cmd\"") ODD_ROW("03", "\"line\nbreak\ttab\"")
                       ODD_ROW("04", "\x01\x7f") ODD_ROW("05", "\xc3\xa4\xe8\xae\xad")
-                          ODD_ROW("06", "'-2") ODD_ROW("07", "'\tx") ODD_ROW("08", "back\\slash"));
+                          ODD_ROW("06", "-2") ODD_ROW("07", "\"'\tx\"")
+                              ODD_ROW("08", "back\\slash"));
     end_run();
 }
 END_TEST
@@ -536,7 +537,7 @@ START_TEST(perfetto_of_an_empty_run_has_its_process)
 }
 END_TEST
 
-TEST_MAIN("tl_export", csv_has_a_row_for_every_mark_and_range,
+TEST_MAIN("export", csv_has_a_row_for_every_mark_and_range,
           csv_tells_when_an_event_was_reached_on_its_device,
           csv_quotes_what_would_break_a_row_and_disarms_formulas, csv_of_an_empty_run_is_a_header,
           csv_writes_times_before_1970_as_numbers, chrome_holds_slices_instants_and_counters,

@@ -6,8 +6,8 @@
  * The first byte says what is copied and whether a good header, with head, part, capacity and
  * state from the next 32 bytes, comes before the rest.
  */
-#include "mstx/stage.h"
-#include "tests/make_capture.h"
+#include "mstx/format/stage.h"
+#include "tests/support/make_capture.h"
 
 #include <assert.h>
 #include <fcntl.h>

@@ -19,7 +19,7 @@ struct way {
 static double run(const char *build, const struct way *w)
 {
     char command[4000], line[64] = "";
-    snprintf(command, sizeof command, "env %s %s/tests/rt/ccl_app cost 100000", w->variables,
+    snprintf(command, sizeof command, "env %s %s/tests/programs/ccl_app cost 100000", w->variables,
              build);
     FILE *p = popen(command, "r");
     if (p == NULL || fgets(line, sizeof line, p) == NULL)

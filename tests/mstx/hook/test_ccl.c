@@ -3,8 +3,8 @@
  * Tests of the hooks of NCCL and HCCL: a program that uses the stand-in libraries is run with
  * the hook library preloaded, and its capture is read afterwards.
  */
-#include "mstx/comm.h"
-#include "tests/rt/run.h"
+#include "mstx/format/comm.h"
+#include "tests/programs/run.h"
 
 #include <dlfcn.h>
 
@@ -214,7 +214,7 @@ START_TEST(a_linked_program_is_seen_whole)
     if (!can_preload())
         return;
     rt_setup();
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "all", "3", NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "all", "3", NULL), 0);
     cap_load_one(&c, rt_out);
     is_all_of_the_program(&c);
     const struct mstx_rec_comm *r = comm_of(&c, "ncclAllReduce", 2);
@@ -241,7 +241,8 @@ START_TEST(a_library_opened_locally_is_seen_as_well)
     if (!can_preload())
         return;
     rt_setup();
-    ck_assert_int_eq(hooked("tests/rt/loader", rt_built("tests/rt/ccl_mod.so"), "all", "3"), 0);
+    ck_assert_int_eq(
+        hooked("tests/programs/loader", rt_built("tests/programs/ccl_mod.so"), "all", "3"), 0);
     cap_load_one(&c, rt_out);
     is_all_of_the_program(&c);
     cap_free(&c);
@@ -258,7 +259,7 @@ static void two_copies(const char *first, const char *second)
     rt_setup();
     snprintf(modules, sizeof modules, "%s:", rt_built(first));
     snprintf(modules + strlen(modules), sizeof modules - strlen(modules), "%s", rt_built(second));
-    ck_assert_int_eq(hooked("tests/rt/loader", modules, "copies", NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/loader", modules, "copies", NULL), 0);
     cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclAllReduce"), 5);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclBcast"), 2);
@@ -275,8 +276,8 @@ START_TEST(of_two_copies_each_gets_its_own_calls)
 {
     if (!can_preload())
         return;
-    two_copies("tests/rt/ccl_mod.so", "tests/rt/ccl_static.so");
-    two_copies("tests/rt/ccl_static.so", "tests/rt/ccl_mod.so");
+    two_copies("tests/programs/ccl_mod.so", "tests/programs/ccl_static.so");
+    two_copies("tests/programs/ccl_static.so", "tests/programs/ccl_mod.so");
 }
 END_TEST
 
@@ -286,8 +287,8 @@ START_TEST(a_copy_that_is_looked_up_is_not_mistaken_for_another)
     if (!can_preload())
         return;
     rt_setup();
-    snprintf(module, sizeof module, "%s", rt_built("tests/rt/ccl_static.so"));
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "looked-up", module, NULL), 0);
+    snprintf(module, sizeof module, "%s", rt_built("tests/programs/ccl_static.so"));
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "looked-up", module, NULL), 0);
     rt_done();
 }
 END_TEST
@@ -298,7 +299,7 @@ START_TEST(calls_of_later_versions_and_of_rccl_are_recorded)
     if (!can_preload())
         return;
     rt_setup();
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "newer", NULL, NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "newer", NULL, NULL), 0);
     cap_load_one(&c, rt_out);
     const struct mstx_rec_comm *r = comm_of(&c, "ncclAllReduceConfig", 0);
     ck_assert_int_eq(r->op, MSTX_COMM_ALLREDUCE);
@@ -317,7 +318,7 @@ START_TEST(a_library_may_lack_functions_and_have_unknown_ones)
     if (!can_preload())
         return;
     rt_setup();
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "unlike", NULL, NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "unlike", NULL, NULL), 0);
     cap_load_one(&c, rt_out);
     /* what an unknown function calls by public names is seen */
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclAllReduce"), 3);
@@ -348,7 +349,7 @@ START_TEST(all_ranks_know_a_grown_communicator_alike)
         return;
     rt_setup();
     setenv("NCCL_PROFILER_PLUGIN", "libmstx_hook.so", 1);
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "grow", NULL, NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "grow", NULL, NULL), 0);
     unsetenv("NCCL_PROFILER_PLUGIN");
     cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclCommGrow"), 3);
@@ -366,7 +367,7 @@ START_TEST(a_group_ends_its_operations)
         return;
     rt_setup();
     setenv("MSTX_CLOCK", "monotonic", 1);
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "group", NULL, NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "group", NULL, NULL), 0);
     unsetenv("MSTX_CLOCK");
     cap_load_one(&c, rt_out);
     ck_assert_int_ge(length_of(&c, "ncclSend"), 20000000);
@@ -385,7 +386,7 @@ START_TEST(errors_and_arguments_pass_untouched_and_handles_come_back)
     if (!can_preload())
         return;
     rt_setup();
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "errors", NULL, NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "errors", NULL, NULL), 0);
     cap_load_one(&c, rt_out);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, NULL, "ncclAllReduce"), 51);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_BEGIN, MSTX_COMM_DOMAIN, "ncclPutSignal"), 1);
@@ -404,7 +405,7 @@ START_TEST(a_captured_call_says_so_and_has_no_device_time)
     if (!can_preload())
         return;
     rt_setup();
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "capture", NULL, NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "capture", NULL, NULL), 0);
     cap_load_one(&c, rt_out);
     ck_assert(cap_find(&c, MSTX_REC_BEGIN, "ncclAllReduce")->r.flags & MSTX_F_CAPTURED);
     ck_assert_uint_eq(cap_count(&c, MSTX_REC_DEVICE, NULL, NULL), 0);
@@ -420,7 +421,7 @@ START_TEST(a_device_reset_loses_times_and_nothing_else)
         return;
     rt_setup();
     setenv("STANDIN_DELAY_US", "300000", 1);
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "reset", NULL, NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "reset", NULL, NULL), 0);
     unsetenv("STANDIN_DELAY_US");
     cap_load_one(&c, rt_out);
     size_t lost = 0;
@@ -441,7 +442,7 @@ START_TEST(streams_and_communicators_may_go_with_work_pending)
         return;
     rt_setup();
     setenv("STANDIN_DELAY_US", "20000", 1);
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "abandon", NULL, NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "abandon", NULL, NULL), 0);
     unsetenv("STANDIN_DELAY_US");
     cap_load_one(&c, rt_out);
     size_t begun = 0, ended = 0;
@@ -466,7 +467,7 @@ START_TEST(a_program_that_looks_hccl_up_is_seen_with_the_dlsym_library)
     if (!can_preload())
         return;
     rt_setup();
-    ck_assert_int_eq(hooked("tests/rt/ccl_app", "hccl", NULL, NULL), 0);
+    ck_assert_int_eq(hooked("tests/programs/ccl_app", "hccl", NULL, NULL), 0);
     cap_load_one(&c, rt_out);
     for (size_t i = 0; i < sizeof prototypes / sizeof *prototypes; i++) {
         static const char *const operators =

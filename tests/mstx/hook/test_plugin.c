@@ -4,8 +4,8 @@
  * events of each version, and the capture is read afterwards.  The layouts are written here once
  * more, from the description of the interface.
  */
-#include "mstx/comm.h"
-#include "tests/rt/run.h"
+#include "mstx/format/comm.h"
+#include "tests/programs/run.h"
 
 #include <dlfcn.h>
 

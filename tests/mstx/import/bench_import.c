@@ -4,11 +4,13 @@
  * The limits beside them, measured in the same run: reading every record once, and
  * writing the same bytes with write().
  */
-#include "mstx/timeline.h"
-#include "mstx/tl_export.h"
+#include "mstx/conclude/run_ready.h"
+#include "mstx/foreign/to_chrome.h"
+#include "mstx/foreign/to_csv.h"
+#include "mstx/foreign/to_perfetto.h"
 #include "probe/base/clock.h"
 #include "probe/base/mem.h"
-#include "tests/make_capture.h"
+#include "tests/support/make_capture.h"
 
 #include <fcntl.h>
 #include <unistd.h>

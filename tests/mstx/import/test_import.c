@@ -3,13 +3,13 @@
  * Captures of known content become events: pairing, threads, clocks, memory,
  * counters, attributes; and captures that are damaged in every field.
  */
-#include "mstx/timeline.h"
-#include "mstx/tl_report.h"
+#include "mstx/conclude/run_ready.h"
+#include "mstx/rundb/run_query.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 #include "probe/base/trace.h"
-#include "tests/check.h"
-#include "tests/make_capture.h"
+#include "tests/support/check.h"
+#include "tests/support/make_capture.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -728,7 +728,7 @@ START_TEST(a_database_stays_current_when_its_run_is_moved)
 }
 END_TEST
 
-TEST_MAIN("tl_import", a_process_without_segments_is_a_problem_once_it_is_calm,
+TEST_MAIN("import", a_process_without_segments_is_a_problem_once_it_is_calm,
           a_database_stays_current_when_its_run_is_moved, marks_ranges_and_pushes_come_out_in_order,
           a_range_ended_on_another_thread_stays_with_its_starter,
           what_never_ended_is_kept_and_what_lost_its_start_is_whole,

@@ -4,10 +4,11 @@
  * imports, each export, a report and a query the first 300 and then ever fewer.  Each either says so or gives what it gives with
  * enough memory, and nothing stays behind.
  */
-#include "mstx/tl_report.h"
-#include "mstx/tl_sql.h"
+#include "mstx/conclude/run_ready.h"
+#include "mstx/conclude/run_report.h"
+#include "mstx/rundb/events_table.h"
 #include "probe/base/trace.h"
-#include "tests/tl_run.h"
+#include "tests/support/scratch_run.h"
 
 #include <dirent.h>
 
@@ -218,11 +219,11 @@ static char *try_report(struct ms_err *err)
     struct mstx_report r;
     char *text = NULL;
     struct mstx_tl *opened = try_open(err);
-    enum ms_rc rc = opened != NULL ? mstx_report_make(opened, true, &r, err) : err->rc;
+    enum ms_rc rc = opened != NULL ? mstx_report_read(opened, true, &r, err) : err->rc;
     if (rc == MS_OK && report_as_json) {
         struct ms_jwrite w;
         ms_jwrite_init(&w, 1, 1 << 20);
-        mstx_report_json(opened, &r, "run", &w);
+        mstx_report_json(opened, &r, "run", NULL, &w);
         if (ms_jwrite_finish(&w, err) == MS_OK)
             text = strndup(w.buf.p, w.buf.n);
         ms_jwrite_free(&w);
@@ -365,7 +366,7 @@ START_TEST(a_query_fails_cleanly)
 END_TEST
 
 /* The longest fails some hundred times at every allocation of an import. */
-TEST_MAIN_WITHIN(240, "tl_alloc", an_import_of_a_capture_fails_cleanly,
+TEST_MAIN_WITHIN(240, "import_alloc", an_import_of_a_capture_fails_cleanly,
                  an_import_of_a_chrome_trace_fails_cleanly,
                  an_import_of_an_ascend_database_fails_cleanly, every_export_fails_cleanly,
                  a_report_fails_cleanly, a_query_fails_cleanly)

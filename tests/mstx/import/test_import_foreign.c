@@ -3,7 +3,7 @@
  * Chrome traces of other programs: every form that is taken, what is left out, and
  * files that end anywhere.
  */
-#include "tests/tl_run.h"
+#include "tests/support/scratch_run.h"
 
 static char source[96], db[96];
 
@@ -205,6 +205,6 @@ START_TEST(what_is_no_trace_is_refused_with_its_place)
 }
 END_TEST
 
-TEST_MAIN("tl_import_foreign", every_phase_has_its_events, what_has_no_place_is_left_out,
+TEST_MAIN("import_foreign", every_phase_has_its_events, what_has_no_place_is_left_out,
           metadata_names_processes_and_threads, a_file_cut_at_any_byte_is_read_up_to_there,
           what_is_no_trace_is_refused_with_its_place)

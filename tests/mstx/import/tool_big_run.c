@@ -4,7 +4,7 @@
  *
  *     tool_big_run DIRECTORY RANKS EVENTS      events of all ranks together
  */
-#include "tests/make_capture.h"
+#include "tests/support/make_capture.h"
 
 static void put_rank(const char *run, int32_t rank, uint64_t events)
 {

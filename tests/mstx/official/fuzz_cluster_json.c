@@ -3,8 +3,8 @@
  * Any text as communication.json and communication_matrix.json of a rank: what is well-formed is told
  * operation by operation, and the cluster's files can be made of it or a problem is noted.
  */
-#include "mstx/recipe.h"
-#include "mstx/recipe_text.h"
+#include "mstx/foreign/ascend_json.h"
+#include "mstx/official/cluster_texts.h"
 
 #include "probe/base/io.h"
 
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static enum ms_rc check(void *ctx, const struct mstx_text_op *op, struct ms_err *err)
+static enum ms_rc check(void *ctx, const struct mstx_ascend_op *op, struct ms_err *err)
 {
     (void)err;
     assert(op->text.n >= 2 && op->text.p[0] == '{' && op->text.p[op->text.n - 1] == '}');
@@ -36,16 +36,16 @@ static void make_cluster(const char *dir)
     char db[128];
     struct ms_err err = {0};
     char *of_rank = ms_str_dup(ms_str_of(dir));
-    struct mstx_recipe_run r = {.path = dir, .out = dir, .step = MSTX_ALL_STEPS};
-    struct mstx_rank_files *f = ms_vec_push(&r.ranks);
+    struct mstx_recipe r = {.path = dir, .out = dir, .step = MSTX_ALL_STEPS};
+    struct mstx_rank_files *f = ms_vec_push(&r.files.ranks);
     assert(f != NULL && of_rank != NULL);
     *f = (struct mstx_rank_files){.rank = 0, .dir = of_rank};
     snprintf(db, sizeof db, "%s/out.db", dir);
     enum ms_rc rc = ms_store_create(&r.s, db, &err);
     assert(rc == MS_OK);
-    rc = mstx__recipe_from_text(&r, true, true, &err);
+    rc = mstx__merge_cluster_texts(&r, true, true, &err);
     assert(rc == MS_OK || err.msg[0] != '\0');
-    mstx__recipe_forget(&r);
+    mstx__recipe_free(&r);
     ms_store_close(r.s);
 }
 
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char dir[64], path[160];
     struct ms_err err = {0};
     int n = 0;
-    if (mstx__text_ops((const char *)data, size, check, &n, &err) != MS_OK)
+    if (mstx__ascend_json_read((const char *)data, size, check, &n, &err) != MS_OK)
         assert(err.msg[0] != '\0');
     const char *tmp = getenv("TMPDIR");
     snprintf(dir, sizeof dir, "%.30s/msprobe-fuzz-%d", tmp != NULL ? tmp : "/tmp", (int)getpid());

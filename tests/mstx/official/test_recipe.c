@@ -2,11 +2,12 @@
  *
  * Official recipes against what their published formulas give, worked out here in another way.
  */
-#include "mstx/recipe.h"
-#include "mstx/recipe_text.h"
+#include "mstx/foreign/ascend_json.h"
+#include "mstx/foreign/ascend_tables.h"
+#include "mstx/official/slow_ranks.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ START_TEST(the_published_example_names_the_shortest)
     const double x[] = {100, 398, 399, 400, 401, 402, 405, 410};
     const int64_t rank[] = {0, 5, 7, 1, 6, 4, 2, 3};
     int64_t slow[8];
-    ck_assert_uint_eq(mstx_slow_ranks(x, rank, 8, slow), 1);
+    ck_assert_uint_eq(mstx__judge_slow_ranks(x, rank, 8, slow), 1);
     ck_assert_int_eq(slow[0], 0);
 }
 END_TEST
@@ -38,9 +39,9 @@ START_TEST(few_values_and_equal_values_name_nobody)
     const double two[] = {1, 100}, equal[] = {5, 5, 5, 5, 5}, three[] = {1, 50, 50, 51, 51};
     const int64_t rank[] = {0, 1, 2, 3, 4};
     int64_t slow[5];
-    ck_assert_uint_eq(mstx_slow_ranks(two, rank, 2, slow), 0);
-    ck_assert_uint_eq(mstx_slow_ranks(equal, rank, 5, slow), 0);
-    ck_assert_uint_eq(mstx_slow_ranks(three, rank, 5, slow), 0);
+    ck_assert_uint_eq(mstx__judge_slow_ranks(two, rank, 2, slow), 0);
+    ck_assert_uint_eq(mstx__judge_slow_ranks(equal, rank, 5, slow), 0);
+    ck_assert_uint_eq(mstx__judge_slow_ranks(three, rank, 5, slow), 0);
 }
 END_TEST
 
@@ -71,7 +72,7 @@ START_TEST(each_size_has_its_ratio)
                                         : 1000 * ratio + width * (double)(i - first) /
                                                              (double)(at[c].far - first);
             }
-            ck_assert_msg(mstx_slow_ranks(x, rank, at[c].n, slow) == (size_t)above,
+            ck_assert_msg(mstx__judge_slow_ranks(x, rank, at[c].n, slow) == (size_t)above,
                           "%zu values, ratio %g", at[c].n, ratio);
         }
     }
@@ -90,11 +91,11 @@ START_TEST(more_than_a_hundred_are_judged_by_their_deviation)
         x[i] = 1000 + i / 30;
     x[0] = 10;
     x[1] = 20;
-    ck_assert_uint_eq(mstx_slow_ranks(x, rank, 200, slow), 2);
+    ck_assert_uint_eq(mstx__judge_slow_ranks(x, rank, 200, slow), 2);
     ck_assert_int_eq(slow[1], 1);
     x[0] = x[1] = 1000;
     x[199] = 5000; /* all others wait for the first */
-    ck_assert_uint_eq(mstx_slow_ranks(x, rank, 200, slow), 1);
+    ck_assert_uint_eq(mstx__judge_slow_ranks(x, rank, 200, slow), 1);
     ck_assert_int_eq(slow[0], 0);
 }
 END_TEST
@@ -153,7 +154,7 @@ static int by_value(const void *pa, const void *pb)
 
 START_TEST(slow_rank_has_the_tables_and_values_of_the_recipe)
 {
-    struct mstx_recipe_run r = {.path = dir, .step = MSTX_ALL_STEPS};
+    struct mstx_recipe r = {.path = dir, .step = MSTX_ALL_STEPS};
     struct ms_store *s;
     struct ms_err e = {0};
     char path[160], expected[128];
@@ -167,11 +168,11 @@ START_TEST(slow_rank_has_the_tables_and_values_of_the_recipe)
     snprintf(path, sizeof path, "%s/out.db", dir);
     ck_ok(ms_store_create(&s, path, &e), e);
     r.s = s;
-    ck_ok(mstx__recipe_functions(s, &e), e);
-    ck_ok(mstx__recipe_find(&r, NULL, &e), e);
-    ck_assert_uint_eq(r.ranks.n, 9);
-    ck_assert_int_eq(r.ranks.p[7].rank, 7);
-    ck_ok(mstx__recipe_slow_rank(&r, &e), e);
+    ck_ok(mstx__ascend_functions(s, &e), e);
+    ck_ok(mstx__recipe_find_files(&r, NULL, &e), e);
+    ck_assert_uint_eq(r.files.ranks.n, 9);
+    ck_assert_int_eq(r.files.ranks.p[7].rank, 7);
+    ck_ok(mstx__find_slow_ranks(&r, &e), e);
     ck_assert_uint_eq(r.bad, 1);
     must_be(s, "SELECT group_concat(rankId || ':' || slowAffectCount, ' ') FROM SlowRank", "3:1");
     must_be(s,
@@ -192,7 +193,7 @@ START_TEST(slow_rank_has_the_tables_and_values_of_the_recipe)
             " Q1Ns, MedianNs, Q3Ns, MaxNs, SumNs) FROM SlowOpStats",
             expected);
     must_be(s, "SELECT count(*) || '' FROM ImportProblem WHERE file LIKE '%profiler_9.db'", "1");
-    mstx__recipe_forget(&r);
+    mstx__recipe_free(&r);
     ms_store_close(s);
     scratch_remove(dir);
 }
@@ -208,7 +209,7 @@ START_TEST(sql_knows_statistics_and_hashes)
     scratch_dir(dir);
     snprintf(path, sizeof path, "%s/out.db", dir);
     ck_ok(ms_store_create(&s, path, &e), e);
-    ck_ok(mstx__recipe_functions(s, &e), e);
+    ck_ok(mstx__ascend_functions(s, &e), e);
     must_exec(s, "CREATE TABLE t(x); INSERT INTO t VALUES(1), (2), (4), (9), (NULL), (4)");
     must_be(s,
             "SELECT printf('%.6f %.6f %.6f', quantile(x, 0.25), stddev(x), stddev_pop(x)) FROM t",
@@ -233,7 +234,7 @@ struct seen {
     char last[128];
 };
 
-static enum ms_rc see(void *ctx, const struct mstx_text_op *op, struct ms_err *err)
+static enum ms_rc see(void *ctx, const struct mstx_ascend_op *op, struct ms_err *err)
 {
     struct seen *seen = ctx;
     (void)err;
@@ -250,12 +251,12 @@ START_TEST(operations_are_told_with_step_and_group)
                                " \"s\\u0074ep3\": {\"collective\": {\"c@d@8\": {\"y\": 2}}}}";
     struct seen seen = {0};
     struct ms_err e = {0};
-    ck_ok(mstx__text_ops(text, sizeof text - 1, see, &seen, &e), e);
+    ck_ok(mstx__ascend_json_read(text, sizeof text - 1, see, &seen, &e), e);
     ck_assert_int_eq(seen.n, 2);
     ck_assert_str_eq(seen.last, "step3 collective c@d@8 8 {\"y\": 2}");
-    ck_assert_int_eq(mstx__text_ops("[1]", 3, see, &seen, &e), MS_E_FORMAT);
+    ck_assert_int_eq(mstx__ascend_json_read("[1]", 3, see, &seen, &e), MS_E_FORMAT);
     ms_err_clear(&e);
-    ck_assert_int_eq(mstx__text_ops(text, sizeof text - 9, see, &seen, &e), MS_E_FORMAT);
+    ck_assert_int_eq(mstx__ascend_json_read(text, sizeof text - 9, see, &seen, &e), MS_E_FORMAT);
 }
 END_TEST
 

@@ -2,7 +2,7 @@
  *
  * Any bytes as a program: whether they name a library is told without reading beyond them.
  */
-#include "mstx/elf_needs.h"
+#include "mstx/read/elf_needs.h"
 
 #include <stdlib.h>
 #include <string.h>

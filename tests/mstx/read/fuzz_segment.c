@@ -7,10 +7,10 @@
  * say where.  So that most inputs get past the header, a bit of the first byte puts a
  * good one in front of each piece.
  */
-#include "mstx/timeline.h"
+#include "mstx/conclude/run_ready.h"
 #include "probe/base/mem.h"
 #include "probe/base/vec.h"
-#include "tests/make_capture.h"
+#include "tests/support/make_capture.h"
 
 #include <assert.h>
 #include <unistd.h>

@@ -3,9 +3,9 @@
  * Clocks from collectives: hosts with known offsets and drifts hold barriers; what is found must be
  * what was put in.
  */
-#include "mstx/tl_meet.h"
+#include "mstx/read/host_clocks.h"
 #include "probe/base/mem.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <stdlib.h>
 
@@ -263,7 +263,7 @@ START_TEST(only_calls_that_wait_for_all_count)
 }
 END_TEST
 
-TEST_MAIN("tl_meet", a_host_that_nobody_measured_follows_from_its_barriers,
+TEST_MAIN("host_clocks", a_host_that_nobody_measured_follows_from_its_barriers,
           a_host_is_reached_through_another, a_long_run_follows_a_clock_that_changes_its_rate,
           a_measure_that_the_barriers_forbid_is_put_right,
           certain_measures_count_and_others_only_where_they_say_more,

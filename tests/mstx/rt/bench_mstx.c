@@ -251,7 +251,7 @@ static void threads(void)
 static void lttng(double ours)
 {
     char line[64] = "";
-    FILE *p = popen("sh tests/rt/lttng.sh 2>/dev/null", "r");
+    FILE *p = popen("sh tests/programs/lttng.sh 2>/dev/null", "r");
     if (p != NULL) {
         if (fgets(line, sizeof line, p) == NULL)
             line[0] = '\0';
@@ -271,8 +271,9 @@ static void python(const char *build)
     char cmd[1200], line[96] = "";
     const char *py = getenv("PYTHON");
     double mark_ns = 0, range_ns = 0, domain_ns = 0;
-    snprintf(cmd, sizeof cmd, "PYTHONPATH='%.1000s/python' %s tests/rt/py_cost.py 2>/dev/null",
-             build, py != NULL ? py : "/usr/bin/python3");
+    snprintf(cmd, sizeof cmd,
+             "PYTHONPATH='%.1000s/python' %s tests/programs/py_cost.py 2>/dev/null", build,
+             py != NULL ? py : "/usr/bin/python3");
     FILE *p = popen(cmd, "r");
     if (p != NULL) {
         if (fgets(line, sizeof line, p) == NULL)

@@ -7,7 +7,10 @@
  */
 #define MSTX_NO_IMPL
 #include "mstx/ms_tools_ext.h"
-#include "mstx/rt.h"
+#include "mstx/rt/domain.h"
+#include "mstx/rt/env.h"
+
+#include <string.h>
 
 #include <assert.h>
 #include <stdio.h>

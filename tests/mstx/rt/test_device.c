@@ -3,7 +3,7 @@
  * Tests of device times: a program marks on streams of the processor, or on queues of OpenCL
  * where there is a device for it, and says when its work really ran; the capture must agree.
  */
-#include "tests/rt/run.h"
+#include "tests/programs/run.h"
 
 static FILE *output;
 
@@ -15,7 +15,7 @@ static int app(const char *what, const char *n)
     int keep = dup(STDOUT_FILENO);
     fflush(stdout);
     ck_assert_ptr_nonnull(freopen(path, "w", stdout));
-    int status = rt_wait(rt_spawn("tests/rt/device_app", what, n, NULL));
+    int status = rt_wait(rt_spawn("tests/programs/device_app", what, n, NULL));
     fflush(stdout);
     dup2(keep, STDOUT_FILENO);
     close(keep);

@@ -3,14 +3,14 @@
  * Tests of the recorder from outside: a program that speaks the injection protocol is run
  * with libmstx.so named in its environment, and its capture is read afterwards.
  */
-#include "mstx/timeline.h"
-#include "tests/rt/run.h"
+#include "mstx/conclude/run_ready.h"
+#include "tests/programs/run.h"
 
 #include <sys/mount.h>
 
 static int app(const char *a, const char *b, const char *c)
 {
-    return rt_wait(rt_spawn("tests/rt/app", a, b, c));
+    return rt_wait(rt_spawn("tests/programs/app", a, b, c));
 }
 
 /* ---- attaching ---------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ START_TEST(a_preloaded_recorder_is_found_without_variable)
     unsetenv("MSTX_INJECTION_PATH");
     snprintf(libs, sizeof libs, "%s%s", rt_before_preload(), rt_built("libmstx.so"));
     setenv("LD_PRELOAD", libs, 1);
-    pid_t pid = rt_spawn("tests/rt/app", "once", NULL, NULL);
+    pid_t pid = rt_spawn("tests/programs/app", "once", NULL, NULL);
     unsetenv("LD_PRELOAD");
     ck_assert_int_eq(rt_wait(pid), 0);
     cap_load_one(&c, rt_out);
@@ -66,8 +66,8 @@ START_TEST(the_old_layout_and_the_routers_are_understood)
 {
     struct cap c[2];
     rt_setup();
-    ck_assert_int_eq(rt_wait(rt_spawn("tests/rt/app_old", "ranges", NULL, NULL)), 0);
-    ck_assert_int_eq(rt_wait(rt_spawn("tests/rt/app_router", "ranges", NULL, NULL)), 0);
+    ck_assert_int_eq(rt_wait(rt_spawn("tests/programs/app_old", "ranges", NULL, NULL)), 0);
+    ck_assert_int_eq(rt_wait(rt_spawn("tests/programs/app_router", "ranges", NULL, NULL)), 0);
     ck_assert_uint_eq(cap_load(c, 2, rt_out), 2);
     for (int i = 0; i < 2; i++) {
         ck_assert_uint_eq(cap_count(&c[i], MSTX_REC_BEGIN, "loader", "inner"), 1);
@@ -82,7 +82,7 @@ START_TEST(several_images_and_files_share_one_capture)
 {
     struct cap c;
     rt_setup();
-    ck_assert_int_eq(app("images", rt_built("tests/rt/image.so"), NULL), 0);
+    ck_assert_int_eq(app("images", rt_built("tests/programs/image.so"), NULL), 0);
     cap_load_one(&c, rt_out);
     static const char *const marks[] = {"from the library",     "from its second file",
                                         "from the program",     "after dlclose",
@@ -414,7 +414,7 @@ static void kill_once(unsigned seed, volatile uint64_t *seen, const char *shm)
 {
     struct cap c;
     *seen = 0;
-    pid_t pid = rt_spawn("tests/rt/app", "until-killed", shm, NULL);
+    pid_t pid = rt_spawn("tests/programs/app", "until-killed", shm, NULL);
     while (*seen == 0)
         usleep(200);
     usleep(seed * 7919 % 2999); /* up to three milliseconds, all over the segments' ends */
@@ -727,7 +727,7 @@ START_TEST(a_set_uid_program_records_nothing)
     rt_setup();
     snprintf(copy, sizeof copy, "%s/app", rt_dir);
     snprintf(cmd, sizeof cmd, "cp %s %s && chown nobody %s && chmod 4755 %s && chmod 755 %s",
-             rt_built("tests/rt/app"), copy, copy, copy, rt_dir);
+             rt_built("tests/programs/app"), copy, copy, copy, rt_dir);
     struct stat st;
     if (RT_SANITIZED || geteuid() != 0 || system(cmd) != 0 || stat(copy, &st) != 0 ||
         st.st_uid == 0) {
@@ -750,7 +750,7 @@ START_TEST(equal_pids_on_one_host_name_do_not_meet)
     char cmd[2600];
     rt_setup();
     snprintf(cmd, sizeof cmd, "unshare --pid --fork --mount-proc %s marks 5 >/dev/null 2>&1",
-             rt_built("tests/rt/app"));
+             rt_built("tests/programs/app"));
     if (system(cmd) != 0) {
         printf("skip equal pids: cannot unshare the pid namespace\n");
         rt_done();

@@ -3,14 +3,14 @@
  * Tests of the door for communication hooks: a program that uses it as a hook does is run, and
  * its capture is read record by record.
  */
-#include "tests/rt/run.h"
+#include "tests/programs/run.h"
 
-#include "mstx/comm.h"
+#include "mstx/format/comm.h"
 
 static void run(const char *what, struct cap *c)
 {
     rt_setup();
-    ck_assert_int_eq(rt_wait(rt_spawn("tests/rt/comm_app", what, NULL, NULL)), 0);
+    ck_assert_int_eq(rt_wait(rt_spawn("tests/programs/comm_app", what, NULL, NULL)), 0);
     cap_load_one(c, rt_out);
 }
 
@@ -240,7 +240,7 @@ START_TEST(open_calls_can_be_listed_until_another_thread_ends_them)
     char line[2][64] = {"", ""};
     char command[1300];
     rt_setup();
-    snprintf(command, sizeof command, "%s open", rt_built("tests/rt/comm_app"));
+    snprintf(command, sizeof command, "%s open", rt_built("tests/programs/comm_app"));
     FILE *f = popen(command, "r");
     for (int i = 0; i < 2 && fgets(line[i], sizeof line[i], f) != NULL;)
         i++;

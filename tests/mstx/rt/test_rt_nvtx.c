@@ -2,7 +2,7 @@
  *
  * Tests of what is recorded of NVTX: a program with NVTX's tables runs under the recorder.
  */
-#include "tests/rt/run.h"
+#include "tests/programs/run.h"
 
 /* The continuation of that type behind record r of the capture. */
 static const void *behind(const struct cap *c, const struct cap_rec *r, int type)
@@ -20,7 +20,7 @@ static void record_nvtx(struct cap *c)
 {
     rt_setup();
     setenv("NVTX_INJECTION64_PATH", rt_built("libmstx.so"), 1);
-    ck_assert_int_eq(rt_wait(rt_spawn("tests/rt/nvtx_app", NULL, NULL, NULL)), 0);
+    ck_assert_int_eq(rt_wait(rt_spawn("tests/programs/nvtx_app", NULL, NULL, NULL)), 0);
     cap_load_one(c, rt_out);
 }
 
@@ -98,6 +98,31 @@ START_TEST(a_payload_is_written_with_its_schema)
         ck_assert_uint_eq(v, values[i]);
     }
     ck_assert_str_eq(cap_text(&c, item[1].name), "Message size [bytes]");
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+/* Of 8k, two events would not fit one after the other, and one wrote past the mapping. */
+START_TEST(the_smallest_segment_holds_the_largest_event)
+{
+    struct cap c;
+    setenv("MSTX_SEGMENT", "8k", 1);
+    record_nvtx(&c);
+    unsetenv("MSTX_SEGMENT");
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, "default", "largest"), 20);
+    const struct cap_rec *at = cap_find(&c, MSTX_REC_MARK, "largest");
+    size_t records = 1, bytes = 0;
+    for (; (at->r.flags & MSTX_F_MORE) != 0; records++) {
+        struct mstx_rec_data d;
+        at++;
+        memcpy(&d, &at->r, sizeof d);
+        for (size_t i = 0; d.type == MSTX_REC_DATA && i < d.n; i++, bytes++)
+            ck_assert_int_eq(i < 16 ? d.bytes[i] : d.more[i - 16], 'x');
+    }
+    ck_assert_uint_eq(records, 193);
+    ck_assert_uint_eq(bytes, 4096 + 18 * 24);
+    ck_assert_uint_eq(c.dropped, 0);
     cap_free(&c);
     rt_done();
 }
@@ -207,7 +232,7 @@ START_TEST(nvtx_can_be_switched_off)
     rt_setup();
     setenv("NVTX_INJECTION64_PATH", rt_built("libmstx.so"), 1);
     setenv("MSTX_NVTX", "0", 1);
-    ck_assert_int_eq(rt_wait(rt_spawn("tests/rt/nvtx_app", NULL, NULL, NULL)), 3);
+    ck_assert_int_eq(rt_wait(rt_spawn("tests/programs/nvtx_app", NULL, NULL, NULL)), 3);
     unsetenv("MSTX_NVTX");
     ck_assert_int_ne(access(rt_out, F_OK), 0);
     rt_done();
@@ -219,4 +244,4 @@ TEST_MAIN("rt_nvtx", attributes_are_kept_and_short_structures_are_not_overread,
           a_payload_is_written_with_its_schema, counters_are_numbers_or_groups_of_them,
           heaps_and_regions_are_recorded_with_their_changes,
           waiting_for_and_holding_a_lock_are_ranges, a_pop_of_the_extension_closes_a_plain_push,
-          nvtx_can_be_switched_off)
+          nvtx_can_be_switched_off, the_smallest_segment_holds_the_largest_event)

@@ -3,9 +3,9 @@
  * rt_same: it says what strcmp() says, wherever the text lies and however it differs.  The text
  * ends where a page begins that may not be touched, so reading one byte too many ends the test.
  */
-#include "mstx/rt_same.h"
+#include "mstx/rt/same_text.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <sys/mman.h>
 

@@ -3,7 +3,7 @@
  * Any bytes as packed rows: they are refused, or have rows whose cells lie within what the heads tell
  * of their column or are NULL, and which packed again read the same.
  */
-#include "mstx/tl_rows.h"
+#include "mstx/rundb/packed_rows.h"
 
 #include <assert.h>
 #include <string.h>

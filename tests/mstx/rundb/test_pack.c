@@ -2,9 +2,9 @@
  *
  * Packed chunks: what goes in comes out, and damage is told, never believed.
  */
-#include "mstx/tl_pack.h"
+#include "mstx/rundb/pack.h"
 #include "probe/base/mem.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 static uint64_t seed = 0x9E3779B97F4A7C15u;
 
@@ -238,7 +238,7 @@ START_TEST(texts_get_other_numbers_and_nothing_else_changes)
 }
 END_TEST
 
-TEST_MAIN("tl_pack", texts_get_other_numbers_and_nothing_else_changes, a_chunk_reads_back_as_it_was,
+TEST_MAIN("pack", texts_get_other_numbers_and_nothing_else_changes, a_chunk_reads_back_as_it_was,
           columns_that_nobody_uses_take_no_bytes, extreme_times_survive,
           a_chunk_cut_off_anywhere_is_refused, a_changed_byte_never_gives_times_that_overflow,
           what_is_drawn_is_the_same_up_to_its_end, a_chunk_tells_whether_it_may_hold_a_name)

@@ -2,8 +2,8 @@
  *
  * Packed rows: what goes in comes out, what never changes takes no room, and damage is told.
  */
-#include "mstx/tl_rows.h"
-#include "tests/check.h"
+#include "mstx/rundb/packed_rows.h"
+#include "tests/support/check.h"
 
 static uint64_t seed = 0x9E3779B97F4A7C15u;
 static struct mstx_rows_out out;
@@ -142,5 +142,5 @@ START_TEST(damage_is_told)
 }
 END_TEST
 
-TEST_MAIN("tl_rows", rows_read_back_as_they_were, what_never_changes_takes_three_bytes,
+TEST_MAIN("packed_rows", rows_read_back_as_they_were, what_never_changes_takes_three_bytes,
           a_column_of_nothing_holds_no_number, damage_is_told)

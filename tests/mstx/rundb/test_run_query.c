@@ -3,12 +3,14 @@
  * Views against brute force: on every level and in every window nothing is lost,
  * nothing is invented and the answer stays small; steps, searches, reports.
  */
-#include "mstx/timeline.h"
-#include "mstx/tl_export.h"
-#include "mstx/tl_report.h"
+#include "mstx/conclude/run_ready.h"
+#include "mstx/conclude/run_report.h"
+#include "mstx/foreign/export.h"
+#include "mstx/format/step_name.h"
+#include "mstx/rundb/run_query.h"
 #include "probe/base/mem.h"
-#include "tests/check.h"
-#include "tests/make_capture.h"
+#include "tests/support/check.h"
+#include "tests/support/make_capture.h"
 
 static char dir[64], run[80];
 static struct mstx_tl *tl;
@@ -23,7 +25,7 @@ static void begin(struct maker *m)
 static void open_it(void)
 {
     struct ms_err e = {0};
-    ck_ok(mstx_tl_open(&tl, run, &e), e);
+    ck_ok(mstx_run_open(&tl, run, &e), e);
 }
 
 static void end(void)
@@ -291,7 +293,7 @@ static void check_steps(enum mstx_step_source source, bool numbered)
 {
     struct ms_err e = {0};
     struct mstx_report r;
-    ck_ok(mstx_report_make(tl, true, &r, &e), e);
+    ck_ok(mstx_report_read(tl, true, &r, &e), e);
     ck_assert_int_eq(r.steps.source, source);
     ck_assert_uint_ge(r.steps.list.n, 19);
     ck_assert_int_eq(r.step_median_ns, source == MSTX_STEPS_PERIOD ? 1001000 : 1000000);
@@ -330,7 +332,7 @@ START_TEST(what_returns_at_both_ends_of_a_run_is_no_step)
     maker_end_ring(&m);
     maker_end(&m);
     open_it();
-    ck_ok(mstx_report_make(tl, true, &r, &e), e);
+    ck_ok(mstx_report_read(tl, true, &r, &e), e);
     ck_assert_uint_eq(r.steps.list.n, 0);
     ck_assert_uint_eq(r.findings.n, 0);
     mstx_report_free(&r);
@@ -418,7 +420,7 @@ START_TEST(slices_that_overlap_go_to_another_lane)
 }
 END_TEST
 
-TEST_MAIN("tl_query", every_level_holds_every_event_once, a_view_holds_what_touches_its_window,
+TEST_MAIN("run_query", every_level_holds_every_event_once, a_view_holds_what_touches_its_window,
           the_answer_stays_small_at_any_zoom, pixels_bound_a_picture,
           joined_events_tell_their_longest_and_their_sum, next_and_previous_walk_over_every_event,
           a_search_finds_names_whatever_their_case, names_of_steps_are_known_with_their_numbers,

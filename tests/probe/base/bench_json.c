@@ -10,7 +10,7 @@
 #include "probe/base/jwrite.h"
 #include "probe/base/mem.h"
 #include "tests/gen/big_dump.h"
-#include "tests/json_copy.h"
+#include "tests/support/json_copy.h"
 
 #include <cJSON.h>
 #include <malloc.h>

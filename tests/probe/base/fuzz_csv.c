@@ -3,7 +3,7 @@
  * Any text: it is refused with a place inside it, or it is rows; and rows that
  * are written with every field in quotes read back as the same rows.
  */
-#include "probe/csvread.h"
+#include "probe/base/csv.h"
 
 #include "probe/base/mem.h"
 
@@ -30,24 +30,24 @@ static void put_quoted(struct ms_buf *out, struct ms_str field)
 /* The rows of a text, every field in quotes. */
 static enum ms_rc normal_form(struct ms_buf *out, const char *p, size_t n, struct ms_err *err)
 {
-    struct probe_csv r;
+    struct ms_csv r;
     bool more;
     enum ms_rc rc;
     uint32_t line = 0;
-    probe_csv_init(&r, p, n);
-    while ((rc = probe_csv_next(&r, &more, err)) == MS_OK && more) {
+    ms_csv_init(&r, p, n);
+    while ((rc = ms_csv_next(&r, &more, err)) == MS_OK && more) {
         MUST(r.fields.n != 0 && r.at <= r.end && r.line > line);
         line = r.line;
         for (size_t i = 0; i < r.fields.n; i++) {
             double v = 0;
-            MUST(probe_csv_number(r.fields.p[i], &v) || isnan(v));
+            MUST(ms_csv_number(r.fields.p[i], &v) || isnan(v));
             ms_buf_puts(out, i == 0 ? "" : ",");
             put_quoted(out, r.fields.p[i]);
         }
         ms_buf_putc(out, '\n');
     }
     MUST(rc != MS_OK || r.at == r.end);
-    probe_csv_free(&r);
+    ms_csv_free(&r);
     return rc;
 }
 

@@ -11,7 +11,7 @@
  *   4. taken as members of an object, it reads in parts as it reads in one, when
  *      no part complains.
  */
-#include "tests/json_copy.h"
+#include "tests/support/json_copy.h"
 
 #include <stdio.h>
 #include <stdlib.h>

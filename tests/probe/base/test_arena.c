@@ -2,7 +2,7 @@
 #include "probe/base/arena.h"
 
 #include "probe/base/mem.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <stdalign.h>
 

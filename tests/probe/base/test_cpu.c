@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe/base/cpu.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <sched.h>
 #include <sys/wait.h>

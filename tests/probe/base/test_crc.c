@@ -2,7 +2,7 @@
 #include "probe/base/crc.h"
 
 #include "probe/base/cpu.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <zlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe/base/dtype.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <math.h>
 #include <stdint.h>

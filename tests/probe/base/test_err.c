@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe/base/err.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe/base/human.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
+
+#include <math.h>
 
 static char buf[MS_HUMAN_MAX];
 
@@ -80,6 +82,18 @@ START_TEST(times_go_from_nanoseconds_to_minutes)
 }
 END_TEST
 
+START_TEST(factors_have_two_digits_and_commas)
+{
+    ck_assert_str_eq(ms_human_factor(buf, 3.24), "3.2");
+    ck_assert_str_eq(ms_human_factor(buf, 47.4), "47");
+    ck_assert_str_eq(ms_human_factor(buf, 129167), "130,000");
+    ck_assert_str_eq(ms_human_factor(buf, 2791667), "2,800,000");
+    ck_assert_str_eq(ms_human_factor(buf, 9.99e11), "1,000,000,000,000");
+    ck_assert_str_eq(ms_human_factor(buf, 2e300), "2.0e+300");
+    ck_assert_str_eq(ms_human_factor(buf, INFINITY), "inf");
+}
+END_TEST
+
 START_TEST(the_longest_text_fits)
 {
     ck_assert_uint_lt(strlen(ms_human_count(buf, UINT64_MAX)), MS_HUMAN_MAX);
@@ -89,4 +103,5 @@ START_TEST(the_longest_text_fits)
 END_TEST
 
 TEST_MAIN("human", counts_have_a_comma_every_three_digits, bytes_have_three_digits_and_a_unit,
-          times_go_from_nanoseconds_to_minutes, the_longest_text_fits)
+          times_go_from_nanoseconds_to_minutes, factors_have_two_digits_and_commas,
+          the_longest_text_fits)

@@ -2,7 +2,7 @@
  *
  * Files without a name until they are whole, and what stands in for them where there are none.
  */
-#include "tests/io_place.h"
+#include "tests/support/io_place.h"
 
 #include "probe/base/mem.h"
 

@@ -2,7 +2,7 @@
  *
  * jread: tokens, values, and where a wrong text is wrong.
  */
-#include "tests/jread_spell.h"
+#include "tests/support/jread_spell.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/scan.h"

@@ -2,7 +2,7 @@
  *
  * jread: texts that were cut off, and texts read in parts.
  */
-#include "tests/jread_spell.h"
+#include "tests/support/jread_spell.h"
 
 #include "probe/base/scan.h"
 

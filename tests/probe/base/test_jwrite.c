@@ -7,8 +7,8 @@
 #include "probe/base/jwrite.h"
 
 #include "probe/base/mem.h"
-#include "tests/check.h"
-#include "tests/json_copy.h"
+#include "tests/support/check.h"
+#include "tests/support/json_copy.h"
 
 #include <ftw.h>
 #include <math.h>

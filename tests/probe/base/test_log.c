@@ -2,7 +2,7 @@
 #define MS_LOG_DOMAIN "here"
 #include "probe/base/log.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "probe/base/map.h"
 
 #include "probe/base/mem.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #define LEN(a) (sizeof(a) / sizeof *(a))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe/base/mem.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <malloc.h>
 #include <pthread.h>

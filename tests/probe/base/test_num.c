@@ -6,7 +6,7 @@
 #include "probe/base/num.h"
 #include "probe/base/num_pow10.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <float.h>
 #include <math.h>

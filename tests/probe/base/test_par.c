@@ -3,7 +3,7 @@
  * par: a process alone, and plugins that are not what they should be.  Several
  * processes are the business of suite_mpi.sh.
  */
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include "probe/base/par.h"
 

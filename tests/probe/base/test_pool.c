@@ -4,7 +4,7 @@
 #include "probe/base/cpu.h"
 #include "probe/base/mem.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe/base/progress.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "probe/base/stats.h"
 
 #include "probe/base/cpu.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
 #include "probe/base/log.h"
 #include "probe/base/mem.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -198,6 +198,58 @@ START_TEST(a_statement_runs_again_after_its_last_row_and_after_a_reset)
     ck_ok(ms_stmt_step(st, &more, &err), err);
     ck_assert_int_eq(ms_stmt_get_i64(st, 0), 1);
     ms_stmt_free(st);
+    ms_store_close(s);
+}
+END_TEST
+
+START_TEST(a_loop_over_rows_ends_at_the_first_failure)
+{
+    struct ms_store *s;
+    struct ms_stmt *st;
+    enum ms_rc rc = MS_OK;
+    int rows = 0;
+    ck_ok(make_database(path), err);
+    ck_ok(ms_store_open(&s, path, &err), err);
+    ck_ok(ms_store_prepare(s, &st, "SELECT id FROM t ORDER BY id LIMIT 3", &err), err);
+    for (; ms_stmt_next(st, &rc, &err); rows++)
+        ck_assert_int_eq(rc, MS_OK);
+    ck_assert_int_eq(rc, MS_OK);
+    ck_assert_int_eq(rows, 3);
+    for (; ms_stmt_next(st, &rc, &err); rows++)
+        rc = ms_fail(&err, MS_E_LIMIT, "enough");
+    ck_assert_int_eq(rc, MS_E_LIMIT);
+    ck_assert_int_eq(rows, 4);
+    ms_stmt_free(st);
+    rc = MS_OK;
+    err = (struct ms_err){0};
+    ck_ok(ms_store_prepare(s, &st, "SELECT abs(-9223372036854775807 - 1)", &err), err);
+    ck_assert(!ms_stmt_next(st, &rc, &err));
+    ck_assert_int_ne(rc, MS_OK);
+    ms_stmt_free(st);
+    ms_store_close(s);
+}
+END_TEST
+
+START_TEST(numbers_are_bound_in_every_statement_of_a_script)
+{
+    const int64_t value[] = {7, 9};
+    struct ms_store *s;
+    struct ms_stmt *st;
+    bool more;
+    ck_ok(ms_store_scratch(&s, &err), err);
+    ck_ok(ms_store_exec_i64(s,
+                            "CREATE TABLE t AS SELECT ?2 AS b;"
+                            "INSERT INTO t SELECT b + ?1 FROM t; SELECT * FROM t; ",
+                            value, 2, &err),
+          err);
+    ck_ok(ms_store_prepare(s, &st, "SELECT group_concat(b) FROM t", &err), err);
+    ck_ok(ms_stmt_step(st, &more, &err), err);
+    ck_assert(ms_str_is(ms_stmt_get_str(st, 0), "9,16"));
+    ms_stmt_free(st);
+    ck_assert_int_ne(
+        ms_store_exec_i64(s, "DELETE FROM t; INSERT INTO nowhere VALUES(?1)", value, 2, &err),
+        MS_OK);
+    ck_assert_ptr_nonnull(strstr(err.msg, "nowhere"));
     ms_store_close(s);
 }
 END_TEST
@@ -500,6 +552,8 @@ int main(void)
     tcase_add_test(tc, an_interrupt_knows_the_temporary_name);
     tcase_add_test(tc, values_come_back_as_they_were);
     tcase_add_test(tc, a_statement_runs_again_after_its_last_row_and_after_a_reset);
+    tcase_add_test(tc, a_loop_over_rows_ends_at_the_first_failure);
+    tcase_add_test(tc, numbers_are_bound_in_every_statement_of_a_script);
     tcase_add_test(tc, an_empty_blob_is_not_null);
     tcase_add_test(tc, a_parameter_that_does_not_exist_fails_the_run);
     tcase_add_loop_test(tc, wrong_sql_is_quoted_in_the_message, 0, COUNT(bad_sql));

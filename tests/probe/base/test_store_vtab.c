@@ -5,7 +5,7 @@
  */
 #include "probe/base/mem.h"
 #include "probe/base/store_vtab.h"
-#include "tests/tl_run.h"
+#include "tests/support/scratch_run.h"
 
 /* Numbers 0 .. ROWS - 1 with a column of each type. */
 enum { ROWS = 100 };

@@ -2,7 +2,7 @@
 #include "probe/base/str.h"
 
 #include "probe/base/mem.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <sys/mman.h>
 #include <wchar.h>

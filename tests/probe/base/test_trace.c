@@ -6,7 +6,7 @@
 #include "probe/base/mem.h"
 #include "probe/base/pool.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 static struct ms_err err;
 static char dir[64];

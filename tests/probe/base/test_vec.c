@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe/base/vec.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 START_TEST(items_stay_where_they_were_pushed)
 {

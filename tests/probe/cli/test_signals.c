@@ -7,7 +7,7 @@
 
 #include "probe/base/mapsafe.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -8,7 +8,7 @@
  */
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
-#include "probe/dump.h"
+#include "probe/dump/dump.h"
 #include "tests/gen/big_dump.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
  */
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
-#include "probe/dump_int.h"
+#include "probe/dump/dump_int.h"
 
 #include <stdlib.h>
 

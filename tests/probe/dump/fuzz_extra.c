@@ -5,8 +5,8 @@
  * accepted text is accepted when tolerant and says nothing else.
  */
 #include "probe/base/mem.h"
-#include "probe/stack.h"
-#include "probe/tree.h"
+#include "probe/dump/stack.h"
+#include "probe/dump/tree.h"
 
 #include <stdlib.h>
 

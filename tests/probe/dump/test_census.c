@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "probe/census.h"
+#include "probe/dump/census.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 static struct ms_err err;
 static struct probe_dump *dump;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "probe/dump.h"
+#include "probe/dump/dump.h"
 
 #include "probe/base/jwrite.h"
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
 #include "tests/gen/big_dump.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <math.h>
 

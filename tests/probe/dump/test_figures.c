@@ -2,9 +2,9 @@
  *
  * Statistics and digests of one tensor, as a dump has them.
  */
-#include "tests/writer_place.h"
+#include "tests/support/writer_place.h"
 
-#include "probe/dump.h"
+#include "probe/dump/dump.h"
 
 #include <math.h>
 

@@ -3,11 +3,11 @@
  * A layout is written as a list of paths under a scratch directory: "x/" makes a
  * directory, "x" a file, "x->y" a link.  What is found is written the same way.
  */
-#include "probe/find.h"
+#include "probe/dump/find.h"
 
 #include "probe/base/mem.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <sys/stat.h>
 

@@ -3,9 +3,9 @@
  * Leaves are read out of a dump of one record saved by hand, so what is a leaf
  * and what a container is decided as for a file.
  */
-#include "probe/dump.h"
+#include "probe/dump/dump.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <math.h>
 

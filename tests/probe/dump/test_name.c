@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "probe/name.h"
+#include "probe/dump/name.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 struct name_case {
     const char *name;
@@ -139,8 +139,60 @@ START_TEST(every_kind_has_its_word)
 }
 END_TEST
 
-TEST_MAIN("name", an_operator_has_its_call_before_the_direction,
-          a_module_has_its_call_behind_the_direction, gradients_of_parameters_may_carry_a_count,
-          a_value_saved_by_hand_has_a_name_and_a_count,
+START_TEST(parts_are_what_stands_between_dots)
+{
+    struct ms_str s = MS_STR("a.bc.d.0"), call;
+    ck_assert_uint_eq(probe_name_parts(s), 4);
+    ck_assert(ms_str_is(probe_name_cut(s, 0), "a.bc.d.0"));
+    ck_assert(ms_str_is(probe_name_cut(s, 2), "a.bc"));
+    ck_assert(ms_str_is(probe_name_cut(s, 4), ""));
+    ck_assert(ms_str_is(probe_name_head(s, 2), "a.bc"));
+    ck_assert(ms_str_is(probe_name_head(s, 4), "a.bc.d.0"));
+    ck_assert(ms_str_is(probe_name_head(s, 9), "a.bc.d.0"));
+    ck_assert(ms_str_is(probe_name_part(s, 1), "bc"));
+    ck_assert(ms_str_is(probe_name_part(s, 9), ""));
+    ck_assert(ms_str_is(probe_name_part_back(s, 1), "d"));
+    ck_assert(ms_str_is(probe_name_part_back(s, 3), "a"));
+    ck_assert(ms_str_is(probe_name_part_back(s, 4), ""));
+    ck_assert(ms_str_is(probe_name_last(s), "0"));
+    ck_assert(ms_str_is(probe_name_last(MS_STR("plain")), "plain"));
+    ck_assert(probe_name_find_call(s, &call) && ms_str_is(call, "0"));
+    ck_assert(probe_name_find_call(MS_STR("f.3.forward"), &call) && ms_str_is(call, "3"));
+    ck_assert(!probe_name_find_call(MS_STR("3"), &call));
+    ck_assert(!probe_name_find_call(MS_STR("3.forward"), &call));
+    ck_assert(!probe_name_find_call(MS_STR("f.3.x.forward"), &call));
+}
+END_TEST
+
+START_TEST(a_name_becomes_that_of_another_direction)
+{
+    static const struct {
+        const char *name, *forward;
+    } names[] = {{"Functional.linear.2.backward", "Functional.linear.2.forward"},
+                 {"Module.backward.A.backward.0", "Module.backward.A.forward.0"},
+                 {"Module.a.A.forward.0", NULL},
+                 {"a.backward.x.y", NULL},
+                 {"backward", "forward"}};
+    struct ms_buf b = {.max = 100};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        ms_buf_clear(&b);
+        bool turned = probe_name_put_forward(&b, ms_str_of(names[i].name));
+        ck_assert_int_eq(turned, names[i].forward != NULL);
+        ck_assert_str_eq(ms_buf_z(&b), turned ? names[i].forward : "");
+    }
+    ms_buf_clear(&b);
+    probe_name_put_call(&b, MS_STR("Module.a.A.forward.7"), MS_STR("backward"));
+    ck_assert_str_eq(ms_buf_z(&b), "Module.a.A.backward.7");
+    ms_buf_free(&b);
+    ck_assert(probe_name_is_call_of(MS_STR("x.forward.0"), MS_STR("forward")));
+    ck_assert(!probe_name_is_call_of(MS_STR("x.forward.a"), MS_STR("forward")));
+    ck_assert(!probe_name_is_call_of(MS_STR("xforward.0"), MS_STR("forward")));
+    ck_assert(!probe_name_is_call_of(MS_STR("forward.0"), MS_STR("forward")));
+}
+END_TEST
+
+TEST_MAIN("name", parts_are_what_stands_between_dots, a_name_becomes_that_of_another_direction,
+          an_operator_has_its_call_before_the_direction, a_module_has_its_call_behind_the_direction,
+          gradients_of_parameters_may_carry_a_count, a_value_saved_by_hand_has_a_name_and_a_count,
           what_follows_no_rule_is_other_and_keeps_its_text, an_absent_name_is_other,
           every_kind_has_its_word)

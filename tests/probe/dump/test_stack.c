@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "probe/stack.h"
+#include "probe/dump/stack.h"
 
 #include "probe/base/mem.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 static struct ms_err err;
 static struct probe_stacks stacks;

@@ -11,9 +11,9 @@
  *     tool_rows stack.json        ["stack", name, frames]
  */
 #include "probe/base/jwrite.h"
-#include "probe/dump.h"
-#include "probe/stack.h"
-#include "probe/tree.h"
+#include "probe/dump/dump.h"
+#include "probe/dump/stack.h"
+#include "probe/dump/tree.h"
 
 #include <stdio.h>
 

@@ -11,11 +11,11 @@
  * group_dst= keywords, group=0.1 a process group, is_nan=1, p2p=isend.PEER.g an
  * operation of a batch.
  */
-#include "probe/overflow.h"
+#include "probe/overflow/overflow.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <sys/stat.h>
 

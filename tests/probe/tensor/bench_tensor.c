@@ -9,7 +9,7 @@
  */
 #include "probe/base/clock.h"
 #include "probe/base/cpu.h"
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

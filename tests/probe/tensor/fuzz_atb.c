@@ -2,7 +2,7 @@
  *
  * fuzz_atb: the .bin of ATB dumps.
  */
-#include "tests/fuzz_tensor.h"
+#include "tests/support/fuzz_tensor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

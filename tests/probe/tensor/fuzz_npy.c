@@ -2,7 +2,7 @@
  *
  * fuzz_npy: .npy.
  */
-#include "tests/fuzz_tensor.h"
+#include "tests/support/fuzz_tensor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "probe/convert.h"
+#include "probe/tensor/convert.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <sys/stat.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 #include "probe/base/mem.h"
-#include "tests/check.h"
-#include "tests/ptmake.h"
+#include "tests/support/check.h"
+#include "tests/support/ptmake.h"
 
 #include <math.h>
 

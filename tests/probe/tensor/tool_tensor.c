@@ -6,7 +6,7 @@
  *     tool_tensor FILE...          a line for each: fields NAME=VALUE, or "error: ..."
  *     tool_tensor npy|pt IN OUT    write IN again
  */
-#include "probe/tensor.h"
+#include "probe/tensor/tensor.h"
 
 #include <inttypes.h>
 #include <stdio.h>

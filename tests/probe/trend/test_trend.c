@@ -2,13 +2,13 @@
  *
  * Dumps and monitor files made here, converted, and asked in SQL.
  */
-#include "probe/trend.h"
+#include "probe/trend/trend.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 #include "probe/base/trace.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 static char dir[64];
 

@@ -7,7 +7,7 @@
 #include "probe/base/arena.h"
 #include "probe/base/log.h"
 #include "probe/base/mem.h"
-#include "probe/settings.h"
+#include "probe/write/settings.h"
 
 #include <assert.h>
 #include <string.h>

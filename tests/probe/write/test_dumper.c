@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "probe/call_int.h"
-#include "probe/stack.h"
-#include "probe/tensor.h"
+#include "probe/dump/stack.h"
+#include "probe/tensor/tensor.h"
+#include "probe/write/call_entry.h"
 
-#include "tests/dumper_fixture.h"
+#include "tests/support/dumper_fixture.h"
 
 #include <math.h>
 #include <pthread.h>

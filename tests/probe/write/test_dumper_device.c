@@ -6,8 +6,8 @@
 #include "mstx/mstx_device.h"
 #include "probe/base/mem.h"
 
-#include "tests/dumper_fixture.h"
-#include "tests/settle.h"
+#include "tests/support/dumper_fixture.h"
+#include "tests/support/settle.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

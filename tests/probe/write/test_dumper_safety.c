@@ -6,8 +6,8 @@
 #include "probe/base/log.h"
 #include "probe/base/mem.h"
 
-#include "tests/dumper_fixture.h"
-#include "tests/settle.h"
+#include "tests/support/dumper_fixture.h"
+#include "tests/support/settle.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -2,9 +2,9 @@
 #include "probe/base/arena.h"
 #include "probe/base/log.h"
 #include "probe/base/mem.h"
-#include "probe/settings.h"
+#include "probe/write/settings.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 static struct ms_err err;
 static struct probe_settings *s;

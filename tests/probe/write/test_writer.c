@@ -3,14 +3,14 @@
  * The expected files in tests/data/writer/ come from tests/gen/writer_expected.py,
  * which works out the same dump on its own.
  */
-#include "tests/writer_place.h"
+#include "tests/support/writer_place.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
-#include "probe/dump.h"
-#include "probe/stack.h"
-#include "probe/tensor.h"
-#include "probe/tree.h"
+#include "probe/dump/dump.h"
+#include "probe/dump/stack.h"
+#include "probe/dump/tree.h"
+#include "probe/tensor/tensor.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -2,9 +2,9 @@
  *
  * What ranks did with each other, from calls that are written by hand into run.db.
  */
-#include "tests/view_files.h"
+#include "tests/support/view_files.h"
 
-#include "viz/model/cluster.h"
+#include "viz/model/collectives.h"
 
 #include "probe/base/store.h"
 

@@ -3,7 +3,7 @@
  * Links as text, and the window of time: what both viewers compute with.
  */
 #include "probe/base/mem.h"
-#include "tests/check.h"
+#include "tests/support/check.h"
 #include "viz/model/place.h"
 #include "viz/model/window.h"
 

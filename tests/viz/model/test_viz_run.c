@@ -2,10 +2,10 @@
  *
  * What a viewer was asked to open, and the timeline's lanes, findings and sums.
  */
-#include "tests/graph_files.h"
-#include "tests/view_files.h"
+#include "tests/support/graph_files.h"
+#include "tests/support/view_files.h"
 
-#include "mstx/tl_report.h"
+#include "mstx/conclude/name_totals.h"
 #include "viz/model/finding.h"
 #include "viz/model/tracks.h"
 
@@ -66,6 +66,26 @@ START_TEST(a_trace_opens_as_a_timeline_alone)
 }
 END_TEST
 
+START_TEST(a_run_db_opens_itself_and_is_left_as_it_is)
+{
+    char db[160], beside[200];
+    open_trace();
+    snprintf(db, sizeof db, "%s", session.timeline);
+    viz_tracks_free(&tracks);
+    viz_reader_close(&reader);
+    viz_session_close(&session);
+    ck_assert_int_eq(unlink(events_path), 0); /* a database outlives what it was made from */
+    open_path(db, NULL);
+    ck_assert_str_eq(session.timeline, db);
+    ck_assert_uint_eq(mstx_tl_track_count(reader.tl), 2);
+    uint64_t version = session.version;
+    ck_ok(viz_session_refresh(&session, &err), err);
+    ck_assert_uint_eq(session.version, version);
+    snprintf(beside, sizeof beside, "%s.run.db", db);
+    ck_assert_int_ne(access(beside, F_OK), 0);
+}
+END_TEST
+
 START_TEST(a_pair_of_dumps_opens_as_a_graph_that_leaves_nothing_behind)
 {
     char target[96], golden[96], made[256];
@@ -95,7 +115,7 @@ START_TEST(a_graph_in_a_directory_is_opened_as_it_is)
     put_rank(target, ".", "{\"Torch.f.0.forward\":null}",
              DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("2.0"))), NULL);
     struct graph_conf conf = {.target = target, .out_dir = out};
-    ck_ok(graph_make(&conf, NULL, &made, &err), err);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
     open_path(out, NULL);
     ck_assert_str_eq(session.graph, made.path);
     ck_assert_ptr_null(session.made);
@@ -135,7 +155,7 @@ START_TEST(findings_lead_to_the_time_of_their_steps)
 {
     struct viz_findings f;
     open_trace();
-    ck_ok(viz_findings_read(&f, &reader, &err), err);
+    ck_ok(viz_findings_read(&f, &reader, VIZ_ENGLISH, &err), err);
     ck_assert_uint_ge(f.list.n, 1);
     const struct viz_finding *slow = NULL;
     for (size_t i = 0; i < f.list.n; i++) {
@@ -147,6 +167,47 @@ START_TEST(findings_lead_to_the_time_of_their_steps)
     ck_assert_int_eq(slow->place.screen, VIZ_TIMELINE);
     ck_assert_int_eq(slow->place.to - slow->place.from, 100000);
     viz_findings_free(&f);
+}
+END_TEST
+
+static void check_slow_step(enum viz_language language, const char *words)
+{
+    struct viz_findings f;
+    bool found = false;
+    ck_ok(viz_findings_read(&f, &reader, language, &err), err);
+    for (size_t i = 0; i < f.list.n; i++)
+        found |= ms_str_find_str(f.list.p[i].text, ms_str_of(words)) >= 0;
+    ck_assert_msg(found, "no '%s'", words);
+    viz_findings_free(&f);
+}
+
+START_TEST(findings_speak_the_language_of_the_reader)
+{
+    viz_words_install();
+    open_trace();
+    check_slow_step(VIZ_ENGLISH, "times the median of all steps");
+    check_slow_step(VIZ_CHINESE, "是所有步中位数的");
+}
+END_TEST
+
+/* Such a database has neither messages nor times of findings. */
+START_TEST(findings_of_an_older_database_are_read_as_they_are)
+{
+    struct ms_store *s;
+    viz_words_install();
+    open_trace();
+    ck_ok(ms_store_edit(&s, session.timeline, &err), err);
+    ck_ok(ms_store_exec(s,
+                        "ALTER TABLE findings DROP COLUMN message;"
+                        "ALTER TABLE findings DROP COLUMN args;"
+                        "ALTER TABLE findings DROP COLUMN from_ns;"
+                        "ALTER TABLE findings DROP COLUMN to_ns",
+                        &err),
+          err);
+    ms_store_close(s);
+    viz_reader_close(&reader);
+    ck_ok(viz_reader_open(&reader, &session, &err), err);
+    check_slow_step(VIZ_CHINESE, "times the median of all steps");
 }
 END_TEST
 
@@ -221,10 +282,13 @@ START_TEST(a_selection_counts_durations_as_far_as_they_lie_in_it)
 END_TEST
 
 TEST_MAIN_AROUND(set_up, tear_down, "viz_run", a_trace_opens_as_a_timeline_alone,
+                 a_run_db_opens_itself_and_is_left_as_it_is,
                  a_pair_of_dumps_opens_as_a_graph_that_leaves_nothing_behind,
                  a_graph_in_a_directory_is_opened_as_it_is,
                  what_cannot_be_shown_says_what_was_looked_for, a_file_that_changed_is_read_again,
                  findings_lead_to_the_time_of_their_steps,
+                 findings_speak_the_language_of_the_reader,
+                 findings_of_an_older_database_are_read_as_they_are,
                  lanes_of_a_closed_process_are_not_seen_unless_pinned,
                  a_closed_process_shows_how_busy_it_is,
                  a_selection_counts_durations_as_far_as_they_lie_in_it)

@@ -2,10 +2,10 @@
  *
  * The parts of the terminal viewer that need no terminal: cells, keys, pages, lists.
  */
-#include "viz/tui_app.h"
-#include "viz/tui_time_meet.h"
+#include "viz/tui/time_collective.h"
+#include "viz/tui/viewer.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 #include <locale.h>
 #include <wchar.h>
@@ -228,15 +228,6 @@ START_TEST(a_page_is_filtered_as_one_types)
 }
 END_TEST
 
-START_TEST(a_field_of_csv_is_no_formula)
-{
-    text = (struct ms_buf){.max = 1000};
-    tui_csv_text(&text, MS_STR("=1+\"a\""));
-    ck_assert_str_eq(ms_buf_z(&text), "\"'=1+\"\"a\"\"\"");
-    ms_buf_free(&text);
-}
-END_TEST
-
 START_TEST(letters_are_as_wide_as_the_locale_says)
 {
     static const struct {
@@ -336,7 +327,6 @@ TEST_MAIN("tui", text_is_cut_with_an_ellipsis_where_its_room_ends, text_that_fit
           the_grid_can_change_its_size_and_is_empty_then, keys_of_a_script_are_letters_and_names,
           an_unknown_name_of_a_key_is_an_error, moving_never_leaves_the_list,
           scrolling_shows_the_row_and_moves_no_further_than_it_must,
-          a_page_is_filtered_as_one_types, a_field_of_csv_is_no_formula,
-          letters_are_as_wide_as_the_locale_says, half_a_wide_letter_is_empty,
-          names_cannot_turn_the_direction_of_writing, a_collective_shows_who_came_when,
-          all_that_come_at_once_wait_for_nobody)
+          a_page_is_filtered_as_one_types, letters_are_as_wide_as_the_locale_says,
+          half_a_wide_letter_is_empty, names_cannot_turn_the_direction_of_writing,
+          a_collective_shows_who_came_when, all_that_come_at_once_wait_for_nobody)

@@ -3,9 +3,9 @@
  * What is painted: a terminal of our own understands the bytes, and must show after
  * many small changes what it shows after all is painted anew.
  */
-#include "viz/tui_paint.h"
+#include "viz/tui/paint.h"
 
-#include "tests/check.h"
+#include "tests/support/check.h"
 
 enum { W = 60, H = 14, FRAMES = 1500 };
 

@@ -4,8 +4,8 @@
  * comparison or a small trace.  Whatever is asked, the answer is JSON or a refusal
  * that says why.
  */
-#include "web/api.h"
-#include "web/tables.h"
+#include "web/api/api.h"
+#include "web/api/tables.h"
 
 #include "probe/base/io.h"
 #include "probe/base/jread.h"

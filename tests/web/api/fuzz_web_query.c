@@ -4,9 +4,9 @@
  * behind a line feed the headers Host, Origin and token.  The router finds a route
  * only by its exact path, and what is decoded is never longer than what came.
  */
-#include "web/api.h"
-#include "web/asset.h"
-#include "web/guard.h"
+#include "web/api/api.h"
+#include "web/serve/asset.h"
+#include "web/serve/guard.h"
 
 #include <stdlib.h>
 

@@ -2,16 +2,16 @@
  *
  * Every question of the page, asked of a small timeline and a small comparison.
  */
-#include "tests/graph_files.h"
-#include "tests/view_files.h"
+#include "tests/support/graph_files.h"
+#include "tests/support/view_files.h"
 
 #include "probe/base/jread.h"
-#include "probe/tensor.h"
-#include "web/api.h"
-#include "web/asset.h"
-#include "web/metrics.h"
-#include "web/slice_pack.h"
-#include "web/tables.h"
+#include "probe/tensor/tensor.h"
+#include "web/api/api.h"
+#include "web/api/metrics.h"
+#include "web/api/slice_pack.h"
+#include "web/api/tables.h"
+#include "web/serve/asset.h"
 
 #include <math.h>
 #include <sys/stat.h>
@@ -107,6 +107,11 @@ START_TEST(no_path_but_a_known_one_is_a_route)
     ck_assert_ptr_null(web_route_find(MS_STR("")));
     ck_assert_ptr_null(web_asset_find(MS_STR("//style.css")));
     ck_assert_ptr_null(web_asset_find(MS_STR("/../web/page/style.css")));
+    ck_assert_ptr_nonnull(web_asset_find(MS_STR("/shared/api.js")));
+    ck_assert_ptr_null(web_asset_find(MS_STR("/shared/../style.css")));
+    ck_assert_ptr_null(web_asset_find(MS_STR("/shared/")));
+    ck_assert_ptr_null(web_asset_find(MS_STR("/shared")));
+    ck_assert_ptr_null(web_asset_find(MS_STR("/api.js")));
 }
 END_TEST
 
@@ -244,7 +249,7 @@ START_TEST(a_pair_tells_its_nodes)
     says("/api/next", "state=error&from=100", "\"rows\": []");
     says("/api/first", "", G);
     says("/api/flow", "name=" G, "\"rows\": [");
-    says("/api/findings", "", "the first to differ is " G);
+    says("/api/findings", "", "the difference begins at " G);
 }
 END_TEST
 
@@ -462,6 +467,43 @@ START_TEST(every_file_of_the_page_is_there_and_whole)
 }
 END_TEST
 
+/* Path of a module as a module in the folder of `from` names it: "./x.js" or "../shared/x.js". */
+static struct ms_str resolve(const char *from, struct ms_str name, char path[256])
+{
+    int folder = (int)(strrchr(from, '/') - from);
+    while (ms_str_starts(name, MS_STR("../"))) {
+        name = ms_str_sub(name, 3, name.n);
+        while (folder > 0 && from[--folder] != '/')
+            ;
+    }
+    if (ms_str_starts(name, MS_STR("./")))
+        name = ms_str_sub(name, 2, name.n);
+    snprintf(path, 256, "%.*s/%.*s", folder, from, MS_STR_ARG(name));
+    return ms_str_of(path);
+}
+
+START_TEST(every_module_that_is_imported_is_there)
+{
+    size_t imports = 0;
+    for (size_t i = 0; web_asset_at(i) != NULL; i++) {
+        const struct web_asset *a = web_asset_at(i);
+        ms_buf_clear(&answer);
+        ck_ok(web_asset_inflate(a, &answer, &err), err);
+        const char *text = ms_buf_z(&answer);
+        for (const char *dot = text; (dot = strstr(dot, "'.")) != NULL; dot++) {
+            char path[256];
+            struct ms_str name = {dot + 1, (uint32_t)strcspn(dot + 1, "'\n")};
+            if (name.p[name.n] != '\'' || !ms_str_ends(name, MS_STR(".js")))
+                continue;
+            imports++;
+            ck_assert_msg(web_asset_find(resolve(a->path, name, path)) != NULL, "%s asks for %s",
+                          a->path, path);
+        }
+    }
+    ck_assert_uint_gt(imports, 50);
+}
+END_TEST
+
 START_TEST(metrics_are_lines_of_prometheus)
 {
     struct web_metrics m = {.start_ns = 0};
@@ -497,4 +539,5 @@ TEST_MAIN_AROUND(set_up, tear_down, "web_api", no_path_but_a_known_one_is_a_rout
                  facts_of_a_trace_leave_out_what_is_not_known,
                  a_module_has_its_children_on_every_rank, a_suspect_is_named_in_its_finding,
                  senseless_values_of_a_table_are_refused, every_file_of_the_page_is_there_and_whole,
-                 metrics_are_lines_of_prometheus, failures_have_their_status)
+                 every_module_that_is_imported_is_there, metrics_are_lines_of_prometheus,
+                 failures_have_their_status)

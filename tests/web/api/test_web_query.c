@@ -2,9 +2,9 @@
  *
  * The values of a request: decoded, typed, bounded.
  */
-#include "tests/check.h"
+#include "tests/support/check.h"
 
-#include "web/query.h"
+#include "web/api/request_query.h"
 
 static struct ms_err err;
 static struct web_query query;

@@ -118,7 +118,7 @@ if (parts.has('run')) {
 if (parts.has('draw')) {
   const page = await openPage(browser, `${base(run)}/#timeline`, {viewport: {width: 2560, height: 1440}});
   const frames = await page.evaluate(async () => {
-    const {Painter} = await import('/tl_draw.js');
+    const {Painter} = await import('/timeline/painter.js');
     const canvas = document.querySelector('.lanes'), p = new Painter(canvas), N = 50000, LANES = 60, each = Math.floor(N / LANES);
     const lanes = Array.from({length: LANES}, () => ({rows: 1, domain: ''}));
     const shapes = Array.from({length: 8}, (_, i) => ({name: 1 + i, depth: 0, kind: 2, flags: 0}));

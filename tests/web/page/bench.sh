@@ -20,7 +20,7 @@ if [ ! -d "$scratch/run" ]; then
     "$B/tests/tool_big_run" "$scratch/run" 64 10000000 || exit 1
 fi
 if [ ! -d "$scratch/g" ]; then
-    "$PYTHON" tests/web/make_graph.py "$scratch/d" 1000000 &&
+    "$PYTHON" tests/web/page/make_graph.py "$scratch/d" 1000000 &&
         "$B/msprobe" graph_visualize -tp "$scratch/d" -o "$scratch/g" >/dev/null || exit 1
     rm -rf "$scratch/d"
 fi
@@ -39,4 +39,4 @@ start() { # path name
 }
 start "$scratch/run" run
 start "$(ls "$scratch"/g/*.vis.db)" graph
-node tests/web/bench.mjs "$(head -1 "$scratch/run.said")" "$(head -1 "$scratch/graph.said")"
+node tests/web/page/bench.mjs "$(head -1 "$scratch/run.said")" "$(head -1 "$scratch/graph.said")"

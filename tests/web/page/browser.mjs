@@ -12,7 +12,7 @@ export async function launch() {
   try {
     ({chromium} = await import('playwright-core'));
   } catch {
-    console.log('skip pages in a browser: no playwright-core; npm ci in tests/web brings it');
+    console.log('skip pages in a browser: no playwright-core; npm ci in tests/web/page brings it');
     process.exit(0);
   }
   if (!executablePath) {

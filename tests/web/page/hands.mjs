@@ -18,7 +18,7 @@ const now = (page, text) => until(page, (t) => document.querySelector('.line.now
 // Colours of marks that stand out less than three to one from what they are drawn on, and of slices
 // from which their names do not.
 async function faint() {
-  const {markColour} = await import('/tl_draw.js'), dark = document.documentElement.dataset.theme === 'dark';
+  const {markColour} = await import('/timeline/painter.js'), dark = document.documentElement.dataset.theme === 'dark';
   const probe = document.body.appendChild(document.createElement('i'));
   const light = (colour) => {
     probe.style.color = /^hsl/.test(colour) ? colour : `var(--${colour})`;

@@ -2,9 +2,9 @@
  *
  * Who may ask what: Host, Origin, token.
  */
-#include "tests/check.h"
+#include "tests/support/check.h"
 
-#include "web/guard.h"
+#include "web/serve/guard.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The graph: nested modules of one side or two, folded until they are asked for.
-import {canWrite, get, post} from './api.js';
-import {mark} from './mark.js';
+import {canWrite, get, post} from '../shared/api.js';
+import {mark} from '../shared/mark.js';
 import {openNode} from './node.js';
 import {Outline} from './outline.js';
-import * as place from './place.js';
-import {sentence} from './sentences.js';
-import {copy, count, digits, fill, h, shortName, VirtualList} from './util.js';
-import {w} from './words.js';
+import * as place from '../shared/place.js';
+import {copy, count, digits, fill, h, shortName, VirtualList} from '../shared/util.js';
+import {language, w} from '../shared/words.js';
 
 const ROW = 22, ROW_LEAST = 16, ROW_MOST = 44, HOVER_MS = 150, SPLIT_LEAST = 0.15, SPLIT_USUAL = 0.58, SPLIT_STEP = 0.02, FIGURES_MAX = 100;
 const METRICS = {summary: ['NormRelativeErr', 'MaxRelativeErr', 'MeanRelativeErr', 'MinRelativeErr', 'L2norm diff', 'Max diff', 'Mean diff'],
@@ -143,13 +142,13 @@ class Graph {
   // The suspects of this step and rank, as the findings name them.
   async readSuspects() {
     if (!this.dual) return;
-    this.findings ??= get('findings').catch(() => []);
+    this.findings ??= get('findings', {lang: language()}).catch(() => []);
     const {step, rank} = this.spot;
     this.suspects.clear();
     for (const f of await this.findings) {
       const at = place.read(f.place);
       const here = at.screen === 'graph' && at.node && String(at.step) === String(step) && String(at.rank) === String(rank);
-      if (here && f.kind !== 'divergence') this.suspects.set(at.node, {...f, text: sentence(f.text), golden: at.golden === '1'});
+      if (here && f.kind !== 'divergence') this.suspects.set(at.node, {...f, golden: at.golden === '1'});
     }
   }
 
@@ -476,7 +475,7 @@ class Graph {
   }
 
   async picture() {
-    const {savePicture} = await import('./picture.js');
+    const {savePicture} = await import('../shared/picture.js');
     savePicture(this.panes.map((p) => p.outline.lines), this.dual && this.synced, this.about.title);
   }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The drawer of a node: verdict, inputs and outputs of both sides, stack, other ranks and steps.
-import {get} from './api.js';
-import {mark} from './mark.js';
-import * as place from './place.js';
-import {count, copy, digits, h, percent, shortName, svg} from './util.js';
-import {w} from './words.js';
+import {get} from '../shared/api.js';
+import {mark} from '../shared/mark.js';
+import * as place from '../shared/place.js';
+import {count, copy, digits, h, percent, shortName, svg} from '../shared/util.js';
+import {w} from '../shared/words.js';
 
 const STATS = ['Max', 'Min', 'Mean', 'Norm'];
 const METRICS = ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'MinRelativeErr', 'MeanRelativeErr',

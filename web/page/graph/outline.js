@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The tree of the graph as the flat list of lines that are unfolded.
-import {get} from './api.js';
+import {get} from '../shared/api.js';
 
 const PAGE = 1000, RUN_LEAST = 3;
 

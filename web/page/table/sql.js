@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The SQL box: one statement that may only look, its rows as a table.
-import {get} from './api.js';
-import {openDialog} from './keys.js';
-import {copy, count, digits, fill, h, save} from './util.js';
-import {w} from './words.js';
+import {get} from '../shared/api.js';
+import {csvRow} from '../shared/csv.js';
+import {openDialog} from '../shared/keys.js';
+import {copy, count, digits, fill, h, save} from '../shared/util.js';
+import {w} from '../shared/words.js';
 
 const EXAMPLES = {
   timeline: 'SELECT name, count(*) AS n, sum(dur_ns) / 1e6 AS ms FROM events GROUP BY name ORDER BY ms DESC LIMIT 20',
@@ -12,8 +13,7 @@ const EXAMPLES = {
 let last = {};
 
 const shown = (v) => (v === null ? '' : typeof v === 'number' && !Number.isInteger(v) ? digits(v, 6) : String(v));
-const quoted = (v) => (/[",\n]/.test(v) ? `"${v.replaceAll('"', '""')}"` : v);
-const csv = ({columns, rows}) => [columns, ...rows].map((r) => r.map((v) => quoted(v === null ? '' : String(v))).join(',')).join('\n') + '\n';
+const csv = ({columns, rows}) => `${[columns, ...rows].map(csvRow).join('\n')}\n`;
 
 function table(got) {
   return [h('div.legend', {}, h('span', {role: 'status'}, `${count(got.rows.length)}${got.more ? '+' : ''} ${w('rows')}`),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The table: a row for each input and output of a comparison.  The server sorts and filters; the page
 // holds the rows in sight and a few screens around them, however many there are.
-import {get, told} from './api.js';
-import {mark} from './mark.js';
-import * as place from './place.js';
-import {copy, count, debounce, digits, fill, h, onFrame, save} from './util.js';
-import {w} from './words.js';
+import {get, told} from '../shared/api.js';
+import {csvField, csvRow} from '../shared/csv.js';
+import {mark} from '../shared/mark.js';
+import * as place from '../shared/place.js';
+import {copy, count, debounce, digits, fill, h, onFrame, save} from '../shared/util.js';
+import {w} from '../shared/words.js';
 
 const ROW = 24, TALLEST = 12e6; // px; browsers end somewhere above
 const PAGE = 200, PAGES_KEPT = 40, EXPORTED = 2000; // rows
@@ -49,8 +50,6 @@ function columnsOf(set, task, dual) {
   return [...official, field('requires_grad', 'item', 110), field('type', 'item', 120), field('value', 'item', 120), text(w('module'), 420, (r) => r.node),
     ...(dual ? [text(w('partner'), 420, (r) => r.partner)] : []), field('data_name', 'item', 300)];
 }
-
-const quoted = (s) => (/[",\n]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s);
 
 class Table {
   constructor(app) {
@@ -283,8 +282,8 @@ class Table {
   }
 
   csvOf(rows, separator) {
-    const put = separator === ',' ? quoted : (s) => s.replaceAll(/[\t\n]/g, ' ');
-    return rows.map((r) => this.shown.map((c) => put(String(c.of(r) ?? ''))).join(separator)).join('\n');
+    const put = separator === ',' ? csvField : (v) => String(v ?? '').replaceAll(/[\t\n]/g, ' ');
+    return rows.map((r) => this.shown.map((c) => put(c.of(r))).join(separator)).join('\n');
   }
 
   async copyRows() {
@@ -299,7 +298,7 @@ class Table {
   // All rows of the filter, in order, as a file.
   async exportAll() {
     let {total} = this; // which may be counted still
-    const {asked} = this, parts = [`${this.shown.map((c) => quoted(c.title || w('state'))).join(',')}\n`];
+    const {asked} = this, parts = [`${csvRow(this.shown.map((c) => c.title || w('state')))}\n`];
     const ask = (first) => (first < total ? get('table', {...asked, first, limit: EXPORTED}) : null);
     for (let first = 0, next = ask(0); first < total; first += EXPORTED) {
       const got = await next;

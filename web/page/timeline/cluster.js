@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The cluster: where the time of each rank goes, who waits for whom, what was sent, how fast.
-import {get} from './api.js';
-import {overlap, shareBars, stepBars} from './bars.js';
-import {bytes as size, count, fill, h, percent, svg, time} from './util.js';
-import {w} from './words.js';
+import {get} from '../shared/api.js';
+import {overlap, shareBars, stepBars} from '../shared/bars.js';
+import {bytes as size, count, fill, h, percent, svg, time} from '../shared/util.js';
+import {w} from '../shared/words.js';
 
 // A step of each rank in figures: what of its communication is hidden behind work, what is not.
 function stepTable(use) {

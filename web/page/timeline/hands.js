@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The timeline under the hands: wheel, pointer, minimap and keys.
-import {LABEL, RULER} from './tl_draw.js';
+import {LABEL, RULER} from './painter.js';
 
 const CLICK_PX = 3, ROLL_PX = 60, PAN = 0.15, ZOOM = 0.7;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is drawn over the slices of the timeline: what is selected, flows, collectives, an area.
-import {LABEL, ROW, RULER} from './tl_draw.js';
+import {LABEL, ROW, RULER} from './painter.js';
 
 const xOf = (tl, t) => LABEL + (t - tl.view.from) * tl.view.scale;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lanes on a canvas: slices by kind, names where they fit, what is too small as one strip.
-import {textOf} from './api.js';
-import {time} from './util.js';
+import {textOf} from '../shared/api.js';
+import {time} from '../shared/util.js';
 
 export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28, LABEL = 220; // px
 const NAME_MIN = 44; // px in which six characters fit

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Slices of the lanes in sight.  A window twice as wide as the screen is asked for, so that
 // panning finds what it needs; until an answer is there the last picture stays.
-import {bytes} from './api.js';
+import {bytes} from '../shared/api.js';
 
 const VERSION = 2;
 const AHEAD = 0.5; // screens on each side

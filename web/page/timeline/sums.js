@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What an area sums up to: a table that is sorted by any of its columns, copied and exported.
-import {copy, count, h, percent, save, time} from './util.js';
-import {w} from './words.js';
+import {csvRow} from '../shared/csv.js';
+import {copy, count, h, percent, save, time} from '../shared/util.js';
+import {w} from '../shared/words.js';
 
 const SUMS = ['name', 'events', 'total', 'mean', 'p99', 'max', 'share'];
 
@@ -14,9 +15,8 @@ function sumTable(rows, by, sortBy) {
 }
 
 function sumsAsCsv(rows) {
-  const quoted = (s) => (/[",\n]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s);
   const head = 'domain,name,count,total_ns,mean_ns,p50_ns,p99_ns,max_ns,share';
-  return `${[head, ...rows.map((r) => [quoted(r.domain), quoted(r.name), r.events, r.total, r.mean, r.p50, r.p99, r.max, r.share].join(','))].join('\n')}\n`;
+  return `${[head, ...rows.map((r) => csvRow([r.domain, r.name, r.events, r.total, r.mean, r.p50, r.p99, r.max, r.share]))].join('\n')}\n`;
 }
 
 // Elements for the drawer; `sortBy` is called with the column that was chosen.

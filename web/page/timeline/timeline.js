@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The timeline: lanes of a run, zoomed and panned; a selection is summed up by the server.
-import {bytes, fetchTexts, get, knownText, textOf, told} from './api.js';
-import * as place from './place.js';
-import {sentence} from './sentences.js';
-import {hit, Slices} from './tl_data.js';
-import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './tl_draw.js';
-import {addKeys, listen} from './tl_hands.js';
-import {paintMarks} from './tl_marks.js';
-import {sumsOf} from './tl_sums.js';
-import {count, fill, h, onFrame, time} from './util.js';
-import {w} from './words.js';
+import {bytes, fetchTexts, get, knownText, textOf, told} from '../shared/api.js';
+import * as place from '../shared/place.js';
+import {hit, Slices} from './slices.js';
+import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './painter.js';
+import {addKeys, listen} from './hands.js';
+import {paintMarks} from './marks.js';
+import {sumsOf} from './sums.js';
+import {count, fill, h, onFrame, time} from '../shared/util.js';
+import {language, w} from '../shared/words.js';
 
 const SHORTEST = 10, ROOM = 0.02; // ns; share of the run beside its ends
 const OPEN_LANES = 400; // of a run with more lanes the processes are closed at first
@@ -644,7 +643,7 @@ class Timeline {
 
   // From one finding of the timeline to the next.
   async seekFinding(by) {
-    this.findings ??= (await get('findings')).map((f) => ({...f, at: place.read(f.place)})).filter((f) => f.at.screen === 'timeline' && f.at.from);
+    this.findings ??= (await get('findings', {lang: language()})).map((f) => ({...f, at: place.read(f.place)})).filter((f) => f.at.screen === 'timeline' && f.at.from);
     const {findings: list} = this;
     if (!list.length) {
       this.say(w('nothingFound'));
@@ -653,7 +652,7 @@ class Timeline {
     this.finding = ((this.finding ?? (by > 0 ? -1 : 0)) + by + list.length) % list.length;
     this.history.push([this.view.from, this.view.to]);
     this.goTo(list[this.finding].at);
-    this.say(sentence(list[this.finding].text), list[this.finding].severity);
+    this.say(list[this.finding].text, list[this.finding].severity);
   }
 
   say(text, severity) {
@@ -661,7 +660,7 @@ class Timeline {
   }
 
   async picture() {
-    const {saveCanvases} = await import('./picture.js');
+    const {saveCanvases} = await import('../shared/picture.js');
     this.paint();
     await saveCanvases([this.mini, this.canvas], this.about.title);
   }

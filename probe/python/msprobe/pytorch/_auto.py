@@ -15,6 +15,11 @@ class _Watch(_auto.Watch):
         with_gradients = not self._debugger._info["forward_only"]
         _modules.hook_model(root, self._debugger._has_backward(), with_gradients, prefix)
 
+    def _begin(self):
+        super()._begin()
+        if not self._debugger._info["forward_only"]:
+            _modules.watch_parameters()
+
 
 def attach(config):
     """Dump this process as config.json says."""

@@ -50,6 +50,9 @@ class PrecisionDebugger(BaseDebugger):
         with_gradients = not self._info["forward_only"]
         _modules.hook_model(self._model, self._has_backward(), with_gradients)
 
+    def _after_stop(self):
+        _modules.forget_nodes()
+
     def _rank(self):
         dist = torch.distributed
         return dist.get_rank() if dist.is_available() and dist.is_initialized() else None

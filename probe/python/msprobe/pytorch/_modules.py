@@ -3,10 +3,9 @@
 import functools
 
 import torch
-from torch.utils.hooks import BackwardHook
 
 from msprobe import _probe
-from msprobe._nested import as_tuple, tensors_of, with_tensors
+from msprobe._nested import tensors_of
 
 VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
 _TAKES_KWARGS = VERSION >= (2, 0)
@@ -15,86 +14,280 @@ _SKIPPED = {"FullyShardedDataParallel"}
 
 
 # ---- gradients of modules ---------------------------------------------------
+# Nothing of the training is replaced: arguments, results and their containers stay the
+# objects that they are, and no node is added to the graph.  What goes back into a module
+# is seen before the nodes of its results run; what leaves it, after the nodes inside the
+# module that have an edge to one of its inputs.
+
+_NODES_MAX = 100000  # of one call's graph; a larger one is not searched
 
 
 def _is_watched(value):
     return isinstance(value, torch.Tensor) and value.requires_grad
 
 
-def _allow_in_place(tensors):
-    """The tensors that stand for others are views; the program may write to them as before.
-
-    Versions before 2 do not let it: there, modules are only watched when that is asked for."""
-    kinds = getattr(torch._C._autograd, "CreationMeta", None)
-    for t in tensors if kinds is not None else ():
-        if t._base is not None:
-            plain = kinds(0)
-            if torch._C._autograd._get_creation_meta(t) != plain:
-                torch._C._autograd._set_creation_meta(t, plain)
-    return tensors
+def _distinct(tensors):
+    """The tensors once each, and for each place its number among them, None where one repeats."""
+    known, places = {}, []
+    for t in tensors:
+        places.append(None if id(t) in known else len(known))
+        known.setdefault(id(t), t)
+    return list(known.values()), places
 
 
 def _placed(gradients, places):
-    """All that came, and nothing where the same tensor stood a second time."""
-    gradients = as_tuple(gradients)
-    if None not in places:
-        return gradients
-    return tuple(None if p is None or p >= len(gradients) else gradients[p] for p in places)
+    return tuple(None if p is None else gradients[p] for p in places)
+
+
+def _edge(t):
+    """Where the gradient of a tensor goes: (node, number of its output).
+
+    The node of a leaf is made when the leaf is first used, so the leaf itself stands for it."""
+    node = t.grad_fn
+    return (t, 0) if node is None else (node, t.output_nr)
+
+
+def _target(node, number):
+    """The same of an edge as a node has it."""
+    leaf = getattr(node, "variable", None)
+    return (node, number) if leaf is None else (leaf, 0)
+
+
+_sequence = getattr(torch._C._autograd, "_get_sequence_nr", None)
+
+
+def _is_older(node, began):
+    """Was the node made before the module was called?  Nodes that say nothing may not be."""
+    if began is None:
+        return False
+    return node._sequence_nr() < began
+
+
+def _consumers(results, inputs, began):
+    """Nodes between the results and the inputs with edges to the inputs:
+    (node, [(place among its edges, number of the input)])."""
+    stack = [r.grad_fn for r in results if r.grad_fn is not None]
+    seen, found = set(stack), []
+    while stack and len(seen) < _NODES_MAX:
+        node = stack.pop()
+        if _is_older(node, began):
+            continue
+        edges = []
+        for place, (following, number) in enumerate(node.next_functions):
+            if following is None:
+                continue
+            target = inputs.get(_target(following, number))
+            if target is not None:
+                edges.append((place, target))
+            elif following not in seen:
+                seen.add(following)
+                stack.append(following)
+        if edges:
+            found.append((node, edges))
+    return found
+
+
+class _Gradients:
+    """The gradients of one call of a module, from the first that comes in to the last that leaves."""
+
+    __slots__ = ("about", "places_in", "places_out", "through", "sources", "consumers",
+                 "given", "sums", "to_come", "to_leave", "call")
+
+    def __init__(self, about, places_in, places_out, through, sources, consumers):
+        self.about = about  # path, class and number of the call
+        self.places_in, self.places_out = places_in, places_out
+        self.through = through  # (result, input) that are one tensor
+        self.sources, self.consumers = sources, consumers  # how many nodes there are of each kind
+        self._begin()
+
+    def _begin(self):
+        self.given = [None] * len(self.places_out)
+        self.sums = [None] * len(self.places_in)
+        self.to_come, self.to_leave, self.call = self.sources, self.consumers, None
+
+    def come(self, wanted, gradients):
+        """A node of the results is about to run."""
+        if self.to_come == self.sources:
+            self.call = _probe.enter_module_backward(*self.about)
+            if self.sources > 1 and self.call is not None:
+                _when_over(self.end)  # a result that nobody uses has no gradient
+        for number, index in wanted:
+            self.given[index] = gradients[number]
+        self.to_come -= 1
+        if self.to_come == 0 and self.consumers == 0:
+            self.leave(at_once=True)
+
+    def go(self, edges, gradients):
+        """A node with edges to the inputs has run."""
+        for place, index in edges:
+            gradient = gradients[place] if place < len(gradients) else None
+            if gradient is not None:
+                known = self.sums[index]
+                self.sums[index] = gradient if known is None else _probe.hidden(_sum, known, gradient)
+        self.to_leave -= 1
+        if self.to_leave == 0:
+            self.leave()
+
+    def end(self):
+        """The backward is over."""
+        if self.call is not None:
+            with _swallowing("the backward of a module"):
+                self.leave(at_once=True)
+
+    def leave(self, at_once=False):
+        call, given, sums = self.call, self.given, self.sums
+        self._begin()
+        if call is None:
+            return
+        for result, of_input in self.through:
+            sums[of_input] = given[result] if sums[of_input] is None else sums[of_input]
+        call.input(_placed(given, self.places_out))
+        call.output(_placed(sums, self.places_in))
+        if at_once:
+            call.done()
+        elif call.leave():
+            _when_over(_probe.leave_calls)
+
+
+_add, _no_grad = torch.add, torch.no_grad
+_when_over = torch.autograd.Variable._execution_engine.queue_callback  # of the backward that runs
+
+
+def _sum(a, b):
+    with _no_grad():
+        return _add(a, b)
+
+
+class _Come:
+    """Before a node runs: the module called last, which lies around the others, comes first."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, gradients):
+        with _swallowing("the gradient of a module's result"):
+            for gradient, wanted in reversed(self.calls):
+                gradient.come(wanted, gradients)
+
+
+class _Go:
+    """After a node has run: the module called last, which lies around the others, leaves last."""
+
+    __slots__ = ("gradients", "edges")
+
+    def __init__(self, gradients, edges):
+        self.gradients, self.edges = gradients, edges
+
+    def __call__(self, inputs, _outputs):
+        with _swallowing("the gradient of a module's input"):
+            self.gradients.go(self.edges, inputs)
+
+
+class _swallowing:
+    """What goes wrong in here is noted, and the training goes on."""
+
+    __slots__ = ("what",)
+
+    def __init__(self, what):
+        self.what = what
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, why, _trace):
+        if kind is None or not issubclass(kind, Exception):
+            return False
+        _probe.note(f"{self.what} is left out: {why}")
+        return True
+
+
+_KEY = "msprobe"  # in the notes that a node carries
+
+
+def _watch_results(results, gradients):
+    """Of each node that made a result once: its notes hold what is called before it runs."""
+    nodes = {}
+    for index, r in enumerate(results):
+        if r.grad_fn is not None:
+            nodes.setdefault(r.grad_fn, []).append((r.output_nr, index))
+    for node, wanted in nodes.items():
+        known = node.metadata.get(_KEY)
+        if known is None:
+            known = node.metadata[_KEY] = _Come()
+            node.register_prehook(known)
+        known.calls.append((gradients, wanted))
+
+
+def _watch_tensors(results, gradients):
+    """The same before version 2, where only tensors can be watched before their nodes run."""
+    for index, r in enumerate(results):
+        if r.grad_fn is not None:
+            key = f"{_KEY}{r.output_nr}"
+            known = r.grad_fn.metadata.get(key)
+            if known is None:
+                known = r.grad_fn.metadata[key] = _Come()
+                r.register_hook(lambda gradient, known=known: known((gradient,)))
+            known.calls.append((gradients, [(0, index)]))
+
+
+def _sources(results):
+    """How many times a gradient comes to them."""
+    if _watch is _watch_results:
+        return len({r.grad_fn for r in results if r.grad_fn is not None})
+    return sum(r.grad_fn is not None for r in results)
+
+
+_watch = _watch_results if VERSION >= (2, 0) else _watch_tensors
+
+
+def _watch_call(about, edges, places, results, places_out, began):
+    inside = [r for r in results if r.grad_fn is not None and _edge(r) not in edges]
+    consumers = _consumers(inside, edges, began) if edges else []
+    if edges and not consumers and inside:
+        return  # no way from the results to the inputs
+    through = [(i, edges[_edge(r)]) for i, r in enumerate(results) if _edge(r) in edges]
+    gradients = _Gradients(about, places, places_out, through, _sources(results), len(consumers))
+    for node, of_node in consumers:
+        node.register_hook(_Go(gradients, of_node))
+    _watch(results, gradients)
+
+
+_backwards = []
 
 
 class _Backward:
     """Watches the gradients that go into and out of a module, call by call."""
 
     def __init__(self):
-        self._open = {}  # (hook, number) -> torch's own watcher, places of gradients
+        self._open = {}  # (hook, number) -> its inputs and when it began
+        _backwards.append(self)
 
-    def _through(self, setup, value, places):
-        """The value with watched tensors in place of its own, which one has each gradient in places.
-
-        What is one tensor stays one, as a module may ask for that: attention of `x, x, x` computes in
-        another way than of three, and a dump must not change what is computed."""
-        tensors = tuple(tensors_of(value, _is_watched)) if torch.is_grad_enabled() else ()
-        if not tensors:
-            return value
-        known = {}
-        for t in tensors:
-            places.append(None if id(t) in known else len(known))
-            known.setdefault(id(t), (len(known), t))
-        others = _allow_in_place(_probe.hidden(setup, tuple(t for _, t in known.values())))
-        return with_tensors(value, iter([others[known[id(t)][0]] for t in tensors]), _is_watched)
+    def forget(self):
+        """Of calls that raised."""
+        self._open.clear()
 
     def before(self, hook, module, args, number):
-        if getattr(module, "_is_full_backward_hook", None) is False and module._backward_hooks:
-            return None  # hooks of the old kind and these exclude each other
-        self._open.clear() if number == 0 and len(self._open) > 4096 else None
-        calls, of_inputs, of_outputs = [], [], []
-
-        def enter(_module, grad_output):
-            calls.append(_probe.enter_module_backward(hook.path, hook.class_name, number))
-
-        def leave(_module, grad_input, grad_output):
-            call = calls.pop() if calls else \
-                _probe.enter_module_backward(hook.path, hook.class_name, number)
-            if call is not None:
-                call.input(_placed(grad_output, of_outputs))
-                call.output(_placed(grad_input, of_inputs))
-                call.done()
-
-        watcher = BackwardHook(module, [leave], [enter]) if VERSION >= (2, 0) \
-            else BackwardHook(module, [leave])
-        self._open[hook, number] = watcher, of_outputs
-        return self._through(watcher.setup_input_hook, args, of_inputs)
+        if torch.is_grad_enabled():
+            inputs, places = _distinct(tensors_of(args, _is_watched))
+            edges = {_edge(t): i for i, t in enumerate(inputs)}
+            self._open[hook, number] = edges, places, _sequence and _sequence()
 
     def after(self, hook, module, result, number):
-        watcher, places = self._open.pop((hook, number), (None, None))
-        if watcher is None:
-            return None
-        return self._through(watcher.setup_output_hook, result, places)
+        known = self._open.pop((hook, number), None)
+        if known is None:
+            return
+        edges, places, began = known
+        results, places_out = _distinct(tensors_of(result, _is_watched))
+        if results:
+            _watch_call((hook.path, hook.class_name, number), edges, places, results, places_out, began)
 
 
 # ---- gradients of parameters ------------------------------------------------
 
-_watched = {}  # path and name -> (accumulator, handle, its record)
+_expand_as = torch.Tensor.__mro__[1].expand_as
+_watched = {}  # (path, name) -> (what is watched, its handle)
 
 
 def _accumulator(parameter):
@@ -104,22 +297,46 @@ def _accumulator(parameter):
     return node.next_functions[0][0] if node is not None else None
 
 
-_expand_as = torch.Tensor.__mro__[1].expand_as
+def _source_of(parameter):
+    """What tells of the gradient: the parameter itself, where it can, else the node that makes it.
+
+    A node that is held outlives the shape that it was made for, so those are given up at stop."""
+    if VERSION >= (2, 1) and parameter.is_leaf:
+        return parameter
+    return _accumulator(parameter)
+
+
+def _listen(source, watcher):
+    if isinstance(source, torch.Tensor):
+        return source.register_post_accumulate_grad_hook(watcher)
+    return source.register_hook(watcher)
 
 
 def _watch_parameters(path, module, hook):
     params = [(n, p) for n, p in module._parameters.items() if p is not None and p.requires_grad]
     grads = _probe.Grads(hook, len(params))
     for index, (name, parameter) in enumerate(params):
-        node = _accumulator(parameter)
+        source = _source_of(parameter)
         known = _watched.get((path, name))
-        if node is None or (known is not None and known[0] is node):
+        if source is None or (known is not None and known[0] is source):
             continue
         if known is not None:
             known[1].remove()
         attribute = "main_grad" if hasattr(parameter, "main_grad") else "grad"
         watcher = _probe.Grad(grads, index, name, parameter, attribute)
-        _watched[path, name] = (node, node.register_hook(watcher), grads)
+        _watched[path, name] = (source, _listen(source, watcher))
+
+
+def forget_nodes():
+    """Collecting has stopped: nothing that belongs to a graph is held."""
+    for key, (source, handle) in list(_watched.items()):
+        if not isinstance(source, torch.Tensor):
+            handle.remove()
+            del _watched[key]
+            for entry in _hooked:
+                entry[2] = None  # they are looked for again
+    for hook_backward in _backwards:
+        hook_backward.forget()
 
 
 # ---- models -----------------------------------------------------------------
@@ -229,13 +446,24 @@ def hook_model(model, with_backward, with_gradients, prefix=""):
         entry = [model, [(path, module, _hook_module(module, path, backward))
                          for path, module in _named(model, prefix)], None]
         _hooked.append(entry)
+    if with_gradients:
+        _watch_parameters_of(entry)
+
+
+def _watch_parameters_of(entry):
     _, known, states = entry
-    if not with_gradients or (states is not None and _are_as_before(states)):
+    if states is not None and _are_as_before(states):
         return
     for path, module, hook in known:
         if module._parameters:
             _watch_parameters(path, module, hook)
     entry[2] = _states(known)
+
+
+def watch_parameters():
+    """Of all models, for a step that begins by itself."""
+    for entry in _hooked:
+        _watch_parameters_of(entry)
 
 
 _dumped = []  # modules that are dumped by hand just now

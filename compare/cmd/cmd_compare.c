@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_compare: `msprobe compare`.
+ */
+#include "compare/cmd/compare_args.h"
+#include "compare/official/advisor.h"
+#include "compare/official/atb.h"
+#include "compare/official/kernels.h"
+#include "compare/official/old_input.h"
+#include "compare/official/trees.h"
+#include "compare/run/compare_run.h"
+#include "probe/base/clock.h"
+
+extern const struct ms_cmd compare_cmd_compare;
+
+struct job {
+    struct compare_args args;
+    struct cmp_old_input input;
+    struct cmp_run run;
+    struct ms_par *par;
+    char stamp[16];
+};
+
+static void note_line(const char *line)
+{
+    fprintf(stderr, "msprobe compare: %s\n", line);
+}
+
+static void fail_rank(const struct ms_err *err)
+{
+    ms_cmd_fail(&compare_cmd_compare, err);
+}
+
+static const char *output_of(const struct job *j)
+{
+    return j->args.output != NULL && j->args.output[0] != 0 ? j->args.output : "./output";
+}
+
+static void set_mapping(struct cmp_mapping *m, const char *arg)
+{
+    m->on = arg != NULL;
+    m->file = arg != NULL && arg[0] != 0 ? arg : NULL;
+}
+
+/* What the options ask of one pair of dumps. */
+static struct cmp_conf conf_of(const struct job *j)
+{
+    const struct compare_args *a = &j->args;
+    struct cmp_conf conf = {.rules = cmp_rules_of((enum cmp_compat)a->compat),
+                            .fuzzy = a->fuzzy || a->align == ALIGN_FUZZY,
+                            .matching = a->align == ALIGN_ALWAYS  ? CMP_MATCH_ALWAYS
+                                        : a->align == ALIGN_EXACT ? CMP_MATCH_EXACT
+                                                                  : CMP_MATCH_AUTO,
+                            .consistent =
+                                a->consistent ? (enum cmp_consistent)a->backend : CMP_CONSISTENT_NO,
+                            .fold_lines = a->xlsx,
+                            .pins = a->pins,
+                            .config = a->config,
+                            .ext = a->ext,
+                            .explain = true,
+                            .highlight = a->highlight,
+                            .stack = j->input.stack,
+                            .hide_stack = j->input.stack != NULL && !a->stack_mode,
+                            .data_mapping = a->data};
+    set_mapping(&conf.api, a->api);
+    set_mapping(&conf.cell, a->cell);
+    set_mapping(&conf.layer, a->layer);
+    return conf;
+}
+
+static enum ms_rc run_job(struct job *j, struct ms_err *err)
+{
+    const struct compare_args *a = &j->args;
+    const struct cmp_run_conf conf = {
+        .cmp = conf_of(j),
+        .target = a->target,
+        .golden = a->golden,
+        .output = output_of(j),
+        .noise = a->noise,
+        .explain = a->explain,
+        .xlsx = a->xlsx,
+        .diff = a->diff,
+        .write_mapping = a->write_mapping,
+        .write_advice = a->compat == CMP_OLD && !a->compare_only ? cmp_write_advisor : NULL,
+        .note = note_line,
+        .fail = fail_rank};
+    return compare_run(&j->run, &conf, j->par, err);
+}
+
+/* The two paths, from the command line or from a json of msprobe 1. */
+static enum ms_rc take_paths(struct job *j, struct ms_err *err)
+{
+    struct compare_args *a = &j->args;
+    if (a->input != NULL) {
+        if (a->target != NULL || a->golden != NULL)
+            return ms_fail(err, MS_E_ARG, "-i names both paths; leave out -tp and -gp beside it");
+        MS_TRY(cmp_old_input_read(&j->input, a->input, err));
+        a->target = j->input.target;
+        a->golden = j->input.golden;
+        a->ranks = a->ranks != NULL ? a->ranks : j->input.ranks;
+        a->steps = a->steps != NULL ? a->steps : j->input.steps;
+    }
+    if (a->target == NULL || a->golden == NULL)
+        return ms_fail(err, MS_E_ARG, "missing option --%s PATH: %s",
+                       a->target == NULL ? "target_path" : "golden_path",
+                       a->target == NULL ? "what is to be checked" : "what it is held against");
+    return MS_OK;
+}
+
+/* ---- tables without a dump.json ---------------------------------------------- */
+
+/* Kernels of graphs, dumps of ATB and trees of .npy files have no verdicts of rows by rules. */
+enum sheets { SHEETS_NONE, SHEETS_KERNELS, SHEETS_TREES, SHEETS_ATB };
+
+static enum sheets sheets_wanted(const struct job *j)
+{
+    if (j->args.mode == MODE_ATB)
+        return SHEETS_ATB;
+    if (j->input.trees || (j->input.npu_names.keys.n != 0 && j->input.ranks == NULL))
+        return SHEETS_TREES;
+    return j->args.ranks != NULL || j->args.steps != NULL ? SHEETS_KERNELS : SHEETS_NONE;
+}
+
+static enum ms_rc write_sheets(struct job *j, enum sheets what, struct cmp_files *files,
+                               struct cmp_sheet_sum *sum, struct ms_err *err)
+{
+    const char *t = j->args.target, *b = j->args.golden, *out = output_of(j);
+    const bool strict = j->args.compat == CMP_STRICT;
+    const struct cmp_kernel_conf kernels = {.ranks = j->args.ranks,
+                                            .steps = j->args.steps,
+                                            .xlsx = j->args.xlsx,
+                                            .strict = strict,
+                                            .stamp = j->stamp};
+    const struct cmp_atb_conf atb = {.strict = strict, .stamp = j->stamp};
+    const struct cmp_tree_names names = {&j->input.npu_names, j->input.bench_names.p};
+    switch (what) {
+    case SHEETS_ATB:
+        return cmp_compare_atb(t, b, out, &atb, sum, files, err);
+    case SHEETS_TREES:
+        return cmp_compare_trees(t, b, out, &names, sum, files, err);
+    default:
+        return cmp_compare_kernels(t, b, out, &kernels, sum, files, err);
+    }
+}
+
+static int compare_sheets(struct job *j, enum sheets what)
+{
+    struct cmp_files files = {0};
+    struct cmp_sheet_sum sum = {0};
+    struct ms_err err = {0};
+    cmp_run_stamp(j->stamp);
+    enum ms_rc rc = write_sheets(j, what, &files, &sum, &err);
+    for (size_t i = 0; i < sum.notes.n && j->args.format == FORMAT_TEXT; i++)
+        fprintf(stderr, "msprobe compare: %s\n", sum.notes.p[i]);
+    if (rc == MS_OK)
+        rc = cmp_sheet_tell(&sum, &files, j->args.format == FORMAT_JSON, &err);
+    bool differs = sum.no + sum.rest != 0;
+    cmp_sheet_sum_free(&sum);
+    cmp_files_free(&files);
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    return j->args.exit_code && differs ? MS_EXIT_FOUND : MS_EXIT_OK;
+}
+
+static int report_job(struct job *j, int64_t start)
+{
+    struct ms_err err = {0};
+    struct cmp_report *report = &j->run.report;
+    report->took_ns = ms_clock_ns() - start;
+    if (j->args.explain == NULL && j->args.format == FORMAT_TEXT) /* else it has been told */
+        cmp_report_text(report);
+    if (j->args.explain == NULL && j->args.format == FORMAT_JSON &&
+        cmp_report_json(report, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    return j->args.exit_code && cmp_report_differs(report) ? MS_EXIT_FOUND : MS_EXIT_OK;
+}
+
+/* Process 0 speaks for all, as long as it can. */
+static int run_here(struct job *j)
+{
+    struct ms_err err = {0};
+    int64_t start = ms_clock_ns();
+    if (ms_par_open(&j->par, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    if (compare_args_check(&j->args, &err) != MS_OK || take_paths(j, &err) != MS_OK)
+        return ms_par_rank(j->par) == 0 ? ms_cmd_fail(&compare_cmd_compare, &err) : MS_EXIT_USAGE;
+    enum sheets sheets = sheets_wanted(j);
+    if (sheets != SHEETS_NONE)
+        return ms_par_rank(j->par) == 0 ? compare_sheets(j, sheets) : MS_EXIT_OK;
+    enum ms_rc rc = run_job(j, &err);
+    if (j->run.spread.quiet)
+        return MS_EXIT_OK;
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    return ms_par_rank(j->par) == 0 ? report_job(j, start) : MS_EXIT_OK;
+}
+
+/* "msprobe -f pytorch compare ..." is how msprobe 1 is called, and what it wrote are workbooks. */
+static void choose_version(struct compare_args *a)
+{
+    bool called_so = ms_globals.framework != NULL;
+    if (a->compat == COMPAT_NOT_SAID)
+        a->compat = called_so ? CMP_OLD : CMP_CUR;
+    a->xlsx = a->xlsx || a->highlight || called_so;
+}
+
+static int run(int argc, char **argv)
+{
+    struct job j = {.args.compat = COMPAT_NOT_SAID};
+    struct ms_err err = {0};
+    bool done;
+    if (ms_opt_parse(&compare_cmd_compare, argc, argv, &j.args, &done, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_compare, &err);
+    if (done)
+        return MS_EXIT_OK;
+    choose_version(&j.args);
+    int code = run_here(&j);
+    compare_run_free(&j.run);
+    cmp_old_input_free(&j.input);
+    ms_par_close(j.par);
+    return code;
+}
+
+const struct ms_cmd compare_cmd_compare = {
+    .name = "compare",
+    .run = run,
+    .brief = "compare two dumps and name what introduces the difference",
+    .opts = compare_opts,
+    .usage = "[options] -tp PATH -gp PATH",
+    .about =
+        "Compares the tensors of a run (the target, \"NPU\") with those of another (the golden "
+        "side, \"Bench\"), names the operators that introduce the difference rather than pass "
+        "it on, and writes a table with a row for each tensor. Runs of two frameworks need no "
+        "mapping. Directories are compared rank by rank.\n"
+        "\n"
+        "  msprobe compare -tp run/step0/rank0/dump.json -gp ref/step0/rank0/dump.json -o out\n"
+        "  msprobe compare -tp run/step0 -gp ref/step0 --xlsx -o out\n",
+};

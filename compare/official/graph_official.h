@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_official: the decisions of the official tool about graphs, defects included.
+ */
+#ifndef COMPARE_OFFICIAL_GRAPH_OFFICIAL_H
+#define COMPARE_OFFICIAL_GRAPH_OFFICIAL_H
+
+#include "compare/graph/graph_rules.h"
+
+extern const struct graph_rules graph_rules_official;
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rules_official: the rules that --compat chooses among.
+ */
+#ifndef COMPARE_OFFICIAL_RULES_OFFICIAL_H
+#define COMPARE_OFFICIAL_RULES_OFFICIAL_H
+
+#include "compare/read/rules.h"
+
+enum cmp_compat {
+    CMP_CUR,    /* the columns and words of the official 26.x, its defects repaired */
+    CMP_OLD,    /* those of msprobe 1.x */
+    CMP_STRICT, /* 26.x, defects included */
+};
+extern const struct cmp_rules cmp_rules_strict;
+const struct cmp_rules *cmp_rules_of(enum cmp_compat compat);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mapping: the mapping files of the official tool, as they are read.
+ */
+#ifndef COMPARE_PAIR_MAPPING_H
+#define COMPARE_PAIR_MAPPING_H
+
+#include "probe/base/arena.h"
+#include "probe/base/err.h"
+#include "probe/base/map.h"
+#include "probe/base/str.h"
+#include "probe/base/vec.h"
+
+struct cmp__pairs { /* key: value, in file order */
+    struct ms_map keys;
+    MS_VEC(struct ms_str) values;
+    struct ms_arena *arena;
+};
+struct cmp__api_rule { /* one entry of an api mapping */
+    struct ms_str ms, pt;
+    struct cmp__index_list {
+        MS_VEC(struct ms_str) ms, pt;
+    } part[4]; /* args, output, parameters, parameters_grad */
+    bool valid;
+};
+struct cmp__api_rules {
+    MS_VEC(struct cmp__api_rule) list;
+    struct ms_arena *arena;
+};
+struct cmp__layers { /* class: { key: value } */
+    struct ms_map classes;
+    MS_VEC(struct cmp__pairs) maps; /* by class; their arena is the one below */
+    struct ms_arena *arena;
+};
+enum ms_rc cmp__pairs_read(struct cmp__pairs *p, const char *path, struct ms_err *err);
+enum ms_rc cmp__pairs_parse(struct cmp__pairs *p, const char *name, struct ms_str text,
+                            struct ms_err *err);
+void cmp__pairs_free(struct cmp__pairs *p);
+enum ms_rc cmp__api_rules_read(struct cmp__api_rules *r, const char *path, struct ms_err *err);
+enum ms_rc cmp__api_rules_parse(struct cmp__api_rules *r, const char *name, struct ms_str text,
+                                struct ms_err *err);
+void cmp__api_rules_free(struct cmp__api_rules *r);
+enum ms_rc cmp__layers_new(struct cmp__layers *l, struct ms_err *err);
+/* Sets the value of a key in a class, instead of one that it had. */
+enum ms_rc cmp__layers_set(struct cmp__layers *l, struct ms_str cls, struct ms_str key,
+                           struct ms_str value, struct ms_err *err);
+enum ms_rc cmp__layers_read(struct cmp__layers *l, const char *path, struct ms_err *err);
+enum ms_rc cmp__layers_parse(struct cmp__layers *l, const char *name, struct ms_str text,
+                             struct ms_err *err);
+void cmp__layers_free(struct cmp__layers *l);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leaf_distance: how far two leaves are apart, by statistics, digests or tensor files.
+ */
+#ifndef COMPARE_SOURCE_LEAF_DISTANCE_H
+#define COMPARE_SOURCE_LEAF_DISTANCE_H
+
+#include "compare/source/part.h"
+
+enum { SOURCE__NORM_COUNT = 64 }; /* with fewer elements a norm averages nothing */
+
+/* Compares two values by their statistics or digests and fills in the leaf; NULL: that side has no
+ * such value. */
+void source__compare_values(const struct read__value *golden, const struct read__value *target,
+                            enum probe_mode mode, bool cross, struct source__leaf *leaf);
+
+/* Comparison of a pair of tensor files. */
+struct source__facts {
+    /* relative L2 distance of the elements finite on both sides; of integers, the root of the share
+     * that differs */
+    double e;
+    double e_nz;   /* e without elements that are zero on one side alone */
+    bool flagged;  /* NaN or infinity on one side alone */
+    bool measured; /* both files could be read and have equal shapes */
+};
+enum ms_rc source__measure_files(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
+                                 struct source__facts *facts, struct ms_err *err);
+
+#endif

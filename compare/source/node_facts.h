@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * node_facts: what is known about a node without looking at others, and the constants of the
+ * rules.
+ */
+#ifndef COMPARE_SOURCE_NODE_FACTS_H
+#define COMPARE_SOURCE_NODE_FACTS_H
+
+#include "compare/source/part.h"
+
+/* ---- what an operator's name says ---------------------------------------- */
+
+enum source__op_flags {
+    SOURCE__SWITCH = 1 << 0,  /* its backward masks gradients by its input */
+    SOURCE__COMM = 1 << 1,    /* its output depends on other ranks */
+    SOURCE__RECEIVE = 1 << 2, /* its output is what another rank sent */
+    SOURCE__SEND = 1 << 3,
+    SOURCE__CAST = 1 << 4,    /* changes only the type */
+    SOURCE__WEIGHED = 1 << 5, /* arguments from the second on are parameters */
+    SOURCE__LOOKUP = 1 << 6,  /* the second argument is a parameter */
+    SOURCE__NORMS = 1 << 7,   /* a normalization, such as layer_norm, with an eps */
+    SOURCE__DROPS = 1 << 8,
+    SOURCE__MASKS = 1 << 9,
+    SOURCE__ADDS = 1 << 10,
+    SOURCE__WILD = 1 << 11, /* its backward may amplify differences strongly */
+    /* moves values or rounds each once: bit-equal inputs give bit-equal outputs */
+    SOURCE__EXACT = 1 << 12,
+    SOURCE__EVEN = 1 << 13, /* its backward passes gradients on unchanged */
+};
+unsigned source__op_flags(struct ms_str api);
+
+/* ---- what types say ------------------------------------------------------ */
+
+/* Returns the coarser unit of rounding of a leaf's two types; *differ: the units differ. */
+double source__roundoff(const struct source__leaf *l, bool *differ);
+/* Returns the largest relative error of rounding to a type; 0 for types that are not low. */
+double source__unit(uint8_t dtype);
+
+/* ---- what sizes and directions say --------------------------------------- */
+
+/* Tells whether a node is the backward of an operator. */
+bool source__is_backward(const struct source__node *n);
+/* Computes in elements the smallest tensor that a node writes and the largest that it reads. */
+void source__count_elements(const struct source__part *p, const struct source__node *n, float *read,
+                            float *made);
+/* Tells whether a node is a backward that cannot amplify a difference: it passes gradients on and
+ * sums up nothing. */
+bool source__is_even(const struct source__part *p, const struct source__node *n);
+
+/* ---- constants ----------------------------------------------------------- */
+
+/* Constants of the rules. They were tuned on one set of runs; the figures reported are of
+ * another. */
+struct source__rules {
+    double exact;                 /* two quanta of float32 statistics */
+    double forward[2], gradients; /* least factor of a suspect: in statistics, in tensor mode */
+    double forward_low; /* multiplies it: at low precision another element may become the largest */
+    double backward[2], backward_low[2];
+    double backward_calm[2]; /* for low precision and operators that hardly amplify */
+    double turned_least;     /* smaller gradients may change sign by chance */
+    double norm_forward, norm_backward, norm_calm, norm_even, norm_least;
+    double norm_units; /* units of rounding that the norm of a gradient may move by */
+    /* divides what learned noise excuses, compared with what types explain */
+    double norm_learned;
+    double norm_effect;    /* multiple of that from which another argument has an effect */
+    double start;          /* multiplies limits while no noise has been seen */
+    double backward_least; /* smaller differences of gradients are noise */
+    double hidden;         /* differences of elements that equal statistics can hide */
+    double resummed;       /* the largest difference that another order of summation makes */
+    double turned_most;    /* the most low-precision values that hidden noise rounds differently, */
+    double turned_chance;  /* of which one is expected per this many equal values before */
+    double inherited;      /* units of rounding by which statistics of derived values may differ */
+    double parameter_norm;
+    double unexplained_input;
+    double systemic_share;
+    double start_few;
+};
+extern const struct source__rules source__rule;
+
+/* Parameters further apart belong to another model, or to another training step. */
+#define SOURCE__UNLIKE 0.02
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * node_pairs: which node of the target is which node of the golden side.
+ */
+#ifndef COMPARE_SOURCE_NODE_PAIRS_H
+#define COMPARE_SOURCE_NODE_PAIRS_H
+
+#include "compare/source/value_flow.h"
+
+struct source__pairing {
+    const struct cmp *c;
+    const struct probe_dump *dump[2];
+    const struct source__side *side[2];
+    struct ms_pool *pool;
+    uint32_t *mate[2];          /* by node: its partner, or SOURCE__NONE */
+    bool *moved;                /* by node of the target: it runs at another position */
+    uint32_t *row_mate;         /* by target row: its partner; NULL: rows are paired by path */
+    const struct cmp_align *al; /* NULL: rows are paired by path */
+    struct cmp_align *own;      /* the alignment, where it was made here */
+    uint32_t *golden_path;      /* by path of the target: the golden path */
+};
+enum ms_rc source__pair_nodes(struct source__pairing *q, const struct cmp *c,
+                              const struct source__side side[2], bool cross, struct ms_pool *pool,
+                              struct ms_err *err);
+/* Tells whether the dumps are of two programs: of two frameworks, or of operators that the other
+ * side does not call. */
+enum ms_rc source__is_cross(const struct cmp *c, bool *cross, struct ms_err *err);
+void source__pairing_free(struct source__pairing *q);
+
+#endif

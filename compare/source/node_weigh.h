@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * node_weigh: computes for each node what went in, what came out and what noise explains.
+ */
+#ifndef COMPARE_SOURCE_NODE_WEIGH_H
+#define COMPARE_SOURCE_NODE_WEIGH_H
+
+#include "compare/source/consequences.h"
+#include "compare/source/node_facts.h"
+#include "compare/source/noise_floor.h"
+
+struct source__judge {
+    struct cmp_source *s;
+    struct source__part *p;
+    uint32_t part;
+    const struct source__comms *comms;
+    bool explained;
+    unsigned tensor; /* 1 in tensor mode: index into the constants */
+    struct source__floor floor, floor_norm;
+    bool low;                            /* some values have low precision */
+    bool mixed;                          /* one side computes in another precision */
+    bool systemic[MS_DT_MAX][MS_DT_MAX]; /* [golden type][target type] */
+    double backward_factor;
+    float *class_gain;           /* by operator: how much its backward usually amplifies */
+    struct source__context seen; /* the worst of all leaves so far */
+    float dirtiest;              /* the largest difference of all nodes so far */
+    bool all_exact, attr_seen, flag_seen;
+    uint32_t first_inexact, inexact; /* first node that was inexact on its own; number of them */
+    /* judged before the first difference; low-precision values in them */
+    double exact_nodes, exact_values;
+    struct ms_map exact, scalars;
+    struct ms_arena *arena;
+};
+
+/* Pass 1: computes contexts, outputs and floors of all nodes, and the usual gain of backward
+ * operators. */
+enum ms_rc source__weigh_part(struct source__judge *j, struct ms_err *err);
+/* Returns the difference that types of this unit of rounding explain. */
+double source__tiny(const struct source__judge *j, double unit, bool differ);
+/* Returns the attributes that differ, except those that differ systemically. */
+uint8_t source__attrs(const struct source__judge *j, const struct source__leaf *l);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * part: the observations of one rank and step.
+ *
+ * In arrays of two, index 0 is the golden side and 1 the target.
+ */
+#ifndef COMPARE_SOURCE_PART_H
+#define COMPARE_SOURCE_PART_H
+
+#include "compare/read/leaf_values.h"
+#include "compare/source/source.h"
+
+#define SOURCE__NONE UINT32_MAX
+
+enum source__attr {
+    SOURCE__SHAPE = 1 << 0,
+    SOURCE__DTYPE = 1 << 1,
+    SOURCE__GRAD = 1 << 2,
+    SOURCE__SCALAR = 1 << 3
+};
+enum source__leaf_flags {
+    SOURCE__FLAGGED = 1 << 0,  /* NaN or infinity on one side alone */
+    SOURCE__MEASURED = 1 << 1, /* e is known */
+    SOURCE__REAL = 1 << 2,     /* floating point */
+    SOURCE__IS_OUT = 1 << 3,
+    SOURCE__IS_PARAM = 1 << 4,
+    SOURCE__ROOT = 1 << 5, /* an input that no node wrote, on either side */
+    /* the target's statistics are those of the negated golden value */
+    SOURCE__OPPOSITE = 1 << 6,
+    SOURCE__SAME_SET = 1 << 7,    /* statistics are equal although the values differ */
+    SOURCE__PLAINLY = 1 << 8,     /* a plain value */
+    SOURCE__FINE_GOLDEN = 1 << 9, /* golden numbers have more digits than their type holds */
+    SOURCE__FINE_TARGET = 1 << 10,
+    SOURCE__CLIPPED = 1 << 11,  /* the target's maximum is lower, its minimum equal */
+    SOURCE__SHIFTED = 1 << 12,  /* maximum, minimum and mean moved by the same amount */
+    SOURCE__COARSE = 1 << 13,   /* the target's extremes fit a lower type than the golden ones */
+    SOURCE__FINE = 1 << 14,     /* the target's extremes fit no lower type */
+    SOURCE__RESUMMED = 1 << 15, /* extremes are equal, sums differ in their last digits */
+};
+
+/* A row of the target and the golden row that is its partner. */
+struct source__leaf {
+    uint32_t row[2];   /* SOURCE__NONE: that side has no such row */
+    uint32_t maker[2]; /* nodes of this part, or SOURCE__NONE */
+    float e, en;       /* relative difference; that of the norm */
+    float scale;       /* target divided by golden; NaN: no common factor */
+    float count;       /* number of elements */
+    float noise;       /* difference to a second golden run; 0: unknown */
+    uint32_t value;    /* hash of the golden value; of a plain value, of both values */
+    uint32_t path;     /* index in part->paths */
+    uint32_t said;     /* index in part->said, or SOURCE__NONE */
+    uint16_t flags;
+    uint8_t attrs, dtype[2];
+};
+
+enum source__node_flags {
+    SOURCE__IN_FLAGGED = 1 << 0,
+    SOURCE__OUT_FLAGGED = 1 << 1,
+    SOURCE__OUT_MEASURED = 1 << 2,
+    SOURCE__TURNED = 1 << 3, /* an output has the opposite sign, no input has */
+    SOURCE__BEHIND = 1 << 4, /* it depends on the first inexact operator */
+};
+
+struct source__node {
+    uint32_t id[2];       /* nodes of the dumps; or SOURCE__NONE */
+    uint32_t leaf, nleaf; /* range in part->leaves */
+    uint32_t forward;     /* for a backward node: its forward node in this part */
+    uint32_t op;
+    bool moved;   /* it runs at another position than on the golden side */
+    bool is_read; /* a later node of either side reads its output */
+    bool young;   /* too few values precede it to know the noise */
+    uint8_t kind, dir;
+    /* results of judging */
+    uint8_t flags, role;
+    uint8_t attrs_in, attrs_out;
+    float in, in_norm, out, out_norm, floor, floor_norm, rho, rho_norm;
+    float tiny;       /* the part of the floor that types explain */
+    uint8_t coarse;   /* the coarsest low type, or MS_DT_NONE */
+    float unit;       /* unit of rounding of its output: its own, or inherited */
+    uint32_t suspect; /* place in the list of suspects; 0: none */
+};
+
+struct source__op {
+    struct ms_str name; /* "Functional.linear" */
+    unsigned flags;
+};
+
+/* Texts of a plain value or shape on both sides; p is NULL where a side has none. */
+struct source__said {
+    struct ms_str text[2];
+};
+
+struct source__part {
+    int rank, step;
+    uint32_t number;
+    enum probe_mode mode;
+    bool cross;    /* two frameworks or programs: other operators and arguments */
+    bool finite;   /* if cross: no golden value is NaN or infinite */
+    bool has_apis; /* operators are recorded; modules are then not judged */
+    char *path[2]; /* of the dumps */
+    struct ms_map ops_by_name;
+    MS_VEC(struct source__op) ops;
+    MS_VEC(struct source__node) nodes; /* in execution order */
+    MS_VEC(struct source__leaf) leaves;
+    MS_VEC(struct ms_str) names[2]; /* by node of the dump */
+    MS_VEC(uint32_t) by_target;     /* by node of the target: node of this part */
+    MS_VEC(uint32_t) members;       /* for each fused operator: target node, count, members */
+    MS_VEC(struct ms_str) paths;    /* paths of the target's rows, then of the golden rows */
+    MS_VEC(struct source__said) said;
+    uint32_t golden_paths;             /* index of the first golden path */
+    float root_floor, root_floor_norm; /* NaN: unknown */
+    float median;                      /* of all differences in this part */
+    /* How the runs as a whole differ. */
+    /* golden and target type of the most frequent systemic pair, */
+    uint8_t other[2];
+    double other_share, other_noise; /* its share of all outputs, the difference it explains */
+    uint32_t parameters, unlike;     /* number of distinct parameters; of those far apart */
+    bool other_start;                /* most parameters are far apart */
+    struct ms_arena *arena;
+};
+
+static inline struct ms_str source__name(const struct source__part *p, unsigned side, uint32_t id)
+{
+    return id != SOURCE__NONE ? p->names[side].p[id] : MS_STR_NONE;
+}
+
+#endif

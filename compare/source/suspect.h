@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * suspect: suspects as the rules find them, and as the list contains them.
+ */
+#ifndef COMPARE_SOURCE_SUSPECT_H
+#define COMPARE_SOURCE_SUSPECT_H
+
+#include "compare/source/part.h"
+
+/* A suspect before sorting. */
+struct source__raw {
+    uint32_t part, node, leaf; /* leaf: index in part->leaves, or SOURCE__NONE */
+    uint8_t why, cls;
+    bool forward;
+    float s, in, out, floor, factor;
+};
+/* Classes in order of importance; suspect_order.c refines the order. */
+enum source__class { SOURCE__NUM, SOURCE__HARD, SOURCE__SOFT, SOURCE__STRUCTURE };
+
+struct cmp_source {
+    MS_VEC(struct source__part *) parts;
+    MS_VEC(struct source__raw) raws;
+    MS_VEC(struct cmp_suspect) list;
+    MS_VEC(struct ms_said) notes;
+    struct ms_arena *arena;
+    bool found;
+};
+
+/* Sorts the raw suspects, assigns roles and fills the list. */
+enum ms_rc source__rank_suspects(struct cmp_source *s, struct ms_err *err);
+/* Writes the notes on the runs as a whole; call it after judging. */
+enum ms_rc source__note(struct cmp_source *s, struct ms_err *err);
+/* Copies a message into the arena of the search. */
+enum ms_rc source__keep_message(struct cmp_source *s, const struct ms_message *m,
+                                struct ms_said *out, struct ms_err *err);
+/* Writes the sentence and the pattern of a suspect. */
+enum ms_rc source__tell(struct cmp_source *s, const struct source__raw *raw,
+                        struct cmp_suspect *out, struct ms_err *err);
+/* Describes the pattern of a difference, such as "sign flipped"; returns false when none is
+ * recognized. place: of the suspect in the list. */
+bool source__find_pattern(const struct source__part *p, const struct source__raw *r, uint32_t place,
+                          struct ms_buf *b);
+/* Finds the path of the module around a node; empty where it is unknown. */
+enum ms_rc source__find_module(const struct source__part *p, unsigned side, struct ms_str node,
+                               struct ms_arena *arena, struct ms_str *out, struct ms_err *err);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * suspect_text: names of roles and rules, the message that a suspect's evidence is, and the
+ * module around it.
+ */
+#include "compare/source/node_facts.h"
+#include "compare/source/suspect.h"
+#include "compare/source/suspect_kinds.h"
+
+#include "probe/base/assert.h"
+
+enum { SHOWN_MODULES = 5 };
+
+const char *const cmp_role_names[CMP_ROLES] = {"clean", "introduces", "amplifies", "propagates",
+                                               "absorbs"};
+const char *const cmp_why_names[CMP_WHYS] = {
+    "flag",   "differs", "value", "norm",  "precedent", "rounded", "parameter",     "input",
+    "wiring", "missing", "extra", "moved", "shape",     "dtype",   "requires_grad", "scalar"};
+
+static const struct ms_message_kind kinds[CMP_WHYS] = {
+#define ROW(name, args) {#name, args},
+    CMP_SUSPECT_KINDS(ROW)
+#undef ROW
+};
+
+/* What explains as much of the difference as is explained: "inputs", "noise", or the type to whose
+ * digits values are rounded. */
+static const char *excuse_of(const struct source__node *n)
+{
+    if (n->in > n->floor)
+        return "inputs";
+    if (n->floor > n->tiny)
+        return "noise";
+    switch ((enum ms_dtype)n->coarse) {
+    case MS_DT_BF16:
+        return "bf16";
+    case MS_DT_F16:
+        return "fp16";
+    case MS_DT_NONE:
+        return "fp32";
+    default:
+        return "fp8";
+    }
+}
+
+static struct ms_str path_of(const struct source__part *p, uint32_t leaf)
+{
+    if (leaf == SOURCE__NONE || p->leaves.p[leaf].path >= p->paths.n)
+        return MS_STR("an input");
+    return p->paths.p[p->leaves.p[leaf].path];
+}
+
+static void say_value(struct ms_message *m, const struct source__part *p,
+                      const struct source__node *n, const struct cmp_suspect *s)
+{
+    ms_message_i64(m, "measured", p->mode == PROBE_MODE_TENSOR);
+    ms_message_f64(m, "out", s->out);
+    ms_message_f64(m, "factor", s->factor);
+    ms_message_str(m, "excuse", ms_str_of(excuse_of(n)));
+    ms_message_f64(m, "in", s->in);
+    ms_message_f64(m, "floor", s->floor);
+}
+
+/* A parameter, or an input that no recorded operator made. */
+static void say_root(struct ms_message *m, const struct source__part *p,
+                     const struct source__raw *r, const struct cmp_suspect *s)
+{
+    ms_message_str(m, "path", path_of(p, r->leaf));
+    if (p->leaves.p[r->leaf].flags & SOURCE__FLAGGED)
+        ms_message_str(m, "state", MS_STR("flag"));
+    else if (p->mode == PROBE_MODE_MD5)
+        ms_message_str(m, "state", MS_STR("md5"));
+    ms_message_f64(m, "in", s->in);
+    ms_message_f64(m, "factor", s->factor);
+}
+
+/* Which node wrote a tensor on a side; absent where no recorded one did. */
+static void say_maker(struct ms_message *m, const char *name, const struct source__part *p,
+                      unsigned side, uint32_t node)
+{
+    if (node != SOURCE__NONE)
+        ms_message_str(m, name, source__name(p, side, p->nodes.p[node].id[side]));
+}
+
+static void say_structure(struct ms_message *m, const struct source__part *p,
+                          const struct source__raw *r)
+{
+    if (r->why == CMP_WHY_EXTRA && r->cls == SOURCE__HARD) {
+        ms_message_i64(m, "drops", 1);
+        return;
+    }
+    if (r->leaf == SOURCE__NONE)
+        return;
+    const struct source__leaf *l = &p->leaves.p[r->leaf];
+    ms_message_str(m, "path", path_of(p, r->leaf));
+    say_maker(m, "maker", p, 1, l->maker[1]);
+    ms_message_f64(m, "e", l->e);
+}
+
+static void say_wiring(struct ms_message *m, const struct source__part *p,
+                       const struct source__raw *r)
+{
+    const struct source__leaf *l = &p->leaves.p[r->leaf];
+    ms_message_str(m, "path", path_of(p, r->leaf));
+    say_maker(m, "maker", p, 1, l->maker[1]);
+    say_maker(m, "golden_maker", p, 0, l->maker[0]);
+    ms_message_f64(m, "e", l->e);
+}
+
+static void say_attribute(struct ms_message *m, const struct source__part *p,
+                          const struct source__raw *r, const struct cmp_suspect *s)
+{
+    static const char *const side[] = {"there", "here"};
+    const struct source__leaf *l = &p->leaves.p[r->leaf];
+    ms_message_str(m, "path", path_of(p, r->leaf));
+    for (unsigned i = 0; i < 2 && l->said != SOURCE__NONE; i++) {
+        if (p->said.p[l->said].text[i].p != NULL)
+            ms_message_str(m, side[i], p->said.p[l->said].text[i]);
+    }
+    if (r->cls != SOURCE__NUM)
+        return;
+    ms_message_f64(m, "out", s->out);
+    ms_message_f64(m, "in", s->in);
+}
+
+static void say(struct ms_message *m, const struct source__part *p, const struct source__raw *r,
+                const struct cmp_suspect *s)
+{
+    const struct source__node *n = &p->nodes.p[r->node];
+    ms_message_begin(m, &kinds[r->why]);
+    ms_message_i64(m, "later", (int64_t)s->later);
+    switch ((enum cmp_why)r->why) {
+    case CMP_WHY_FLAG:
+        return ms_message_i64(m, "exact", n->in == 0);
+    case CMP_WHY_DIFFERS:
+        return;
+    case CMP_WHY_VALUE:
+        return say_value(m, p, n, s);
+    case CMP_WHY_NORM:
+        ms_message_f64(m, "norm", n->out_norm);
+        ms_message_f64(m, "factor", s->factor);
+        ms_message_f64(m, "out", s->out);
+        return ms_message_f64(m, "in", s->in);
+    case CMP_WHY_PRECEDENT:
+        return ms_message_f64(m, "out", s->out);
+    case CMP_WHY_ROUNDED:
+        ms_message_f64(m, "out", s->out);
+        return ms_message_f64(m, "in", s->in);
+    case CMP_WHY_PARAMETER:
+    case CMP_WHY_INPUT:
+        return say_root(m, p, r, s);
+    case CMP_WHY_WIRING:
+        return say_wiring(m, p, r);
+    case CMP_WHY_MISSING:
+    case CMP_WHY_EXTRA:
+    case CMP_WHY_MOVED:
+        return say_structure(m, p, r);
+    default:
+        return say_attribute(m, p, r, s);
+    }
+}
+
+/* ---- the module around it --------------------------------------------------------- */
+
+/* The parent of a node in construct.json, found as text: "NODE": "PARENT". */
+static struct ms_str parent_in(struct ms_str json, struct ms_str node, struct ms_buf *key)
+{
+    ms_buf_clear(key);
+    ms_buf_printf(key, "\"%.*s\": \"", MS_STR_ARG(node));
+    int64_t at = key->bad == MS_OK ? ms_str_find_str(json, ms_buf_slice(key)) : -1;
+    if (at < 0)
+        return MS_STR("");
+    struct ms_str rest = ms_str_sub(json, (uint32_t)at + (uint32_t)key->n, json.n);
+    int64_t end = ms_str_find(rest, '"');
+    return end > 0 ? ms_str_sub(rest, 0, (uint32_t)end) : MS_STR("");
+}
+
+/* Module.layers.0.attn.SelfAttention.forward.0: layers.0.attn */
+static struct ms_str path_of_module(struct ms_str name)
+{
+    struct ms_str path = probe_name_parse(name).path;
+    return probe_name_parts(path) > 1 ? probe_name_cut(path, 1) : path;
+}
+
+enum ms_rc source__find_module(const struct source__part *p, unsigned side, struct ms_str node,
+                               struct ms_arena *arena, struct ms_str *out, struct ms_err *err)
+{
+    struct ms_buf b = {.max = 1 << 20};
+    struct ms_file file;
+    ms_buf_str(&b, ms_path_dir(p->path[side]));
+    ms_buf_puts(&b, "/construct.json");
+    *out = MS_STR("");
+    enum ms_rc rc = ms_buf_check(&b, err);
+    if (rc == MS_OK && ms_file_map(&file, ms_buf_z(&b), UINT32_MAX, NULL) == MS_OK) {
+        struct ms_str json = {file.p, (uint32_t)file.n};
+        *out = ms_arena_str(arena, path_of_module(parent_in(json, node, &b)));
+        rc = out->p != NULL ? MS_OK : ms_arena_fail(arena, err);
+        ms_file_unmap(&file);
+    }
+    ms_buf_free(&b);
+    return rc;
+}
+
+static enum ms_rc keep_text(struct cmp_source *s, struct ms_str text, struct ms_str *out,
+                            struct ms_err *err)
+{
+    *out = ms_arena_str(s->arena, text);
+    return out->p != NULL ? MS_OK : ms_arena_fail(s->arena, err);
+}
+
+enum ms_rc source__keep_message(struct cmp_source *s, const struct ms_message *m,
+                                struct ms_said *out, struct ms_err *err)
+{
+    ms_assert(ms_message_is_whole(m));
+    *out = ms_message_said(m);
+    return keep_text(s, out->args, &out->args, err);
+}
+
+enum ms_rc source__tell(struct cmp_source *s, const struct source__raw *raw,
+                        struct cmp_suspect *out, struct ms_err *err)
+{
+    const struct source__part *p = s->parts.p[raw->part];
+    struct ms_buf b = {.max = 1 << 16};
+    struct ms_message m;
+    ms_assert(raw->why < CMP_WHYS);
+    say(&m, p, raw, out);
+    enum ms_rc rc = source__keep_message(s, &m, &out->said, err);
+    struct ms_str pattern;
+    if (rc == MS_OK && source__find_pattern(p, raw, out->place, &b)) {
+        rc = ms_buf_check(&b, err);
+        if (rc == MS_OK)
+            rc = keep_text(s, ms_buf_slice(&b), &pattern, err);
+        out->pattern = rc == MS_OK ? pattern.p : NULL;
+    }
+    ms_buf_free(&b);
+    bool shown = out->place <= SHOWN_MODULES;
+    struct ms_str name = out->target.p != NULL ? out->target : out->golden;
+    if (rc == MS_OK && shown && p->nodes.p[raw->node].kind == PROBE_NODE_API)
+        rc = source__find_module(p, out->target.p != NULL, name, s->arena, &out->module, err);
+    return rc;
+}

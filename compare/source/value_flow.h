@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * value_flow: one dump as values and the nodes that wrote them.
+ */
+#ifndef COMPARE_SOURCE_VALUE_FLOW_H
+#define COMPARE_SOURCE_VALUE_FLOW_H
+
+#include "compare/source/part.h"
+
+struct source__side {
+    const struct probe_dump *dump;
+    const struct read__value *value; /* by row; owned by the comparison, or by own */
+    struct read__values own;         /* used where the comparison keeps no values */
+    /* by row: the node that wrote the value read there, or the value that a module outputs */
+    uint32_t *maker;
+};
+
+/* Sets the values of a side: those of kept, or where kept is NULL all parsed here.
+ * source__side_free releases them. */
+enum ms_rc source__borrow_values(struct source__side *s, struct read__values *kept,
+                                 struct ms_pool *pool, struct ms_err *err);
+void source__side_free(struct source__side *s);
+static inline bool source__is_input(const struct probe_row *r)
+{
+    return r->section <= PROBE_SEC_INPUT;
+}
+static inline bool source__is_output(const struct probe_row *r)
+{
+    return r->section == PROBE_SEC_OUTPUT || r->section >= PROBE_SEC_PGRAD;
+}
+
+enum ms_rc source__trace_values(struct source__side *s, struct ms_err *err);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * comparison: what struct cmp of compare.h is made of.
+ *
+ * cmp_open alone makes one.  Stages behind read its parts and change none.
+ */
+#ifndef COMPARE_TABLE_COMPARISON_H
+#define COMPARE_TABLE_COMPARISON_H
+
+#include "compare/measure/measured.h"
+#include "compare/read/leaf_values.h"
+
+struct cmp__place { /* of a row of the table */
+    uint32_t pair;  /* whose verdict stands there */
+    uint32_t first; /* place of the first verdict of its op */
+};
+
+struct cmp {
+    struct cmp_setup set;
+    struct cmp_rows rows;
+    struct cmp_measured measured;
+    MS_VEC(struct cmp__place) places; /* with rules.judges_by_place: by pair */
+    struct read__values *values;      /* of golden and target; NULL: nobody will ask for them */
+};
+
+/* Reports that `groups` of c have been written. */
+static inline void cmp__report_written(const struct cmp *c, size_t groups)
+{
+    size_t all = cmp_groups(c);
+    const struct cmp_progress p = {.what = "writing",
+                                   .share = all != 0 ? (double)groups / (double)all : 1,
+                                   .amount = c->rows.groups.p[groups].first};
+    cmp__progress(&c->set, &p);
+}
+
+/* How whole numbers of the statistics are written: first as each side has them, then as
+ * the official table has them where the rules want that, once rows have partners. */
+void cmp__settle_sides(struct cmp *c);
+enum ms_rc cmp__settle_table(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
+/* Are the types of a pair's rows too far apart for it? */
+enum ms_rc cmp__is_parted(const struct cmp *c, struct cmp_view *v, uint32_t pair, bool *parted,
+                          struct ms_err *err);
+/* Fills c->places. */
+enum ms_rc cmp__place_verdicts(struct cmp *c, struct ms_err *err);
+/* Does the stack of the view's op stand in this row? */
+bool cmp__shows_stack(const struct cmp *c, const struct cmp_view *v, const struct cmp_row *row);
+
+/* How far the sides of a row are apart: what a second run would call noise; NaN: not known. */
+double cmp__row_noise(const struct cmp *c, const struct cmp_row *row);
+/* Fills m->noise from a calibration: the file of the configuration, or text. */
+enum ms_rc cmp__read_noise(struct cmp_rows *c, struct cmp_measured *m, struct ms_err *err);
+enum ms_rc cmp__parse_noise(struct cmp_rows *c, struct cmp_measured *m, const char *name,
+                            struct ms_str text, struct ms_err *err);
+/* Fills c->measured.noise from the second run, compared with the golden side. */
+enum ms_rc cmp__noise_of_run(struct cmp *c, const struct cmp *second, struct ms_err *err);
+
+#endif

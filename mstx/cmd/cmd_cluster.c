@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster: runs the official analyses of all ranks of a run.
+ */
+#include "mstx/official/recipes.h"
+
+#include "probe/base/opt.h"
+#include "probe/base/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { ALL_STEPS = -1, TOP = 15, TYPE_TEXT = 1, STRICT = 1 };
+
+struct args {
+    const char *dir, *output, *ranks, *base, *parallel, *context;
+    int64_t step, top;
+    int mode, type, compat;
+    bool force;
+};
+
+static const char *const types[] = {"db", "text", NULL};
+static const char *const compat[] = {"cur", "strict", NULL};
+
+static const struct ms_opt opts[] = {
+    {"dir", "d", MS_OPT_PATH, offsetof(struct args, dir), "DIR", .required = true,
+     .alias = "profiling_path",
+     .help = "directory of a run, or one below which profilers left their output"},
+    {"mode", "m", MS_OPT_CHOICE, offsetof(struct args, mode), "RECIPE", .dflt = "slow_rank",
+     .choices = mstx_recipe_names, .help = "what to find out, as listed above"},
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .dflt = "the input's",
+     .help = "where to make the directory cluster_analysis_output"},
+    {"export_type", NULL, MS_OPT_CHOICE, offsetof(struct args, type), "TYPE", .dflt = "db",
+     .choices = types, .help = "db: cluster_analysis.db; text: CSV files"},
+    {"rank_list", NULL, MS_OPT_TEXT, offsetof(struct args, ranks), "0,1,...", .dflt = "all",
+     .help = "only these ranks"},
+    {"step_id", NULL, MS_OPT_INT, offsetof(struct args, step), "N", .dflt = "all", .min = -1,
+     .max = INT64_MAX, .help = "only what happened in this step"},
+    {"top_num", NULL, MS_OPT_INT, offsetof(struct args, top), "N", .dflt = "15", .min = 1,
+     .max = INT32_MAX, .help = "rows of the worst operations and links"},
+    {"bp", NULL, MS_OPT_PATH, offsetof(struct args, base), "DIR",
+     .help = "of cluster_time_compare_summary: the run to compare with"},
+    {"parallel_types", NULL, MS_OPT_TEXT, offsetof(struct args, parallel), "A,B;C",
+     .dflt = "dp,edp;edp;dp;ep;pp;mp;tp",
+     .help = "of computational_op_masking: kinds of groups, those with a comma taken together"},
+    {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WHICH", .dflt = "cur",
+     .choices = compat, .help = "strict: as the official tool, defects included"},
+    {"parallel_mode", NULL, MS_OPT_TEXT, offsetof(struct args, context), "NAME", .hidden = true},
+    {"force", NULL, MS_OPT_FLAG, offsetof(struct args, force), .hidden = true},
+    {0}};
+
+extern const struct ms_cmd mstx_cmd_cluster;
+
+static bool is_quiet;
+
+static void show_progress(size_t done, size_t all)
+{
+    if (!is_quiet)
+        fprintf(stderr, done < all ? "\r%zu of %zu ranks" : "\r\033[K", done, all);
+}
+
+static void show_written(const char *path)
+{
+    printf("%s\n", path);
+}
+
+static void report_problems(uint64_t n, bool as_text)
+{
+    if (n != 0)
+        fprintf(stderr, "msprobe: %" PRIu64 " problem%s with the input%s\n", n, n == 1 ? "" : "s",
+                as_text ? "; the database has them in ImportProblem"
+                        : "; see the table ImportProblem");
+}
+
+static int run_cluster(int argc, char **argv)
+{
+    struct args a = {.step = ALL_STEPS, .top = TOP, .mode = MSTX_RECIPE_SLOW_RANK};
+    struct ms_err err = {0};
+    uint64_t problems = 0;
+    bool done;
+    if (ms_opt_parse(&mstx_cmd_cluster, argc, argv, &a, &done, &err) != MS_OK)
+        return ms_cmd_fail(&mstx_cmd_cluster, &err);
+    if (done)
+        return MS_EXIT_OK;
+    is_quiet = !ms_progress_ok(STDERR_FILENO);
+    const struct mstx_cluster_how how = {.dir = a.dir,
+                                         .output = a.output,
+                                         .ranks = a.ranks,
+                                         .base = a.base,
+                                         .parallel = a.parallel,
+                                         .step = a.step,
+                                         .top = a.top,
+                                         .mode = a.mode,
+                                         .as_text = a.type == TYPE_TEXT,
+                                         .strict = a.compat == STRICT,
+                                         .progress = show_progress,
+                                         .wrote = show_written,
+                                         .problems = &problems};
+    enum ms_rc rc = mstx_cluster_run(&how, &err);
+    report_problems(problems, how.as_text);
+    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&mstx_cmd_cluster, &err);
+}
+
+const struct ms_cmd mstx_cmd_cluster = {
+    .name = "cluster",
+    .run = run_cluster,
+    .brief = "analyse all ranks as msprof-analyze does",
+    .opts = opts,
+    .usage = "[options] -d DIR",
+    .about =
+        "Reads what all ranks did, from a run or from what Ascend's profilers left, and writes the "
+        "tables of an official recipe; msprobe-cluster(1) lists them.\n"
+        "\n"
+        "  all                           steps, communicators, time and matrix\n"
+        "  communication_time            steps, and time and bandwidth of communication\n"
+        "  communication_matrix          steps, and what went from rank to rank\n"
+        "  slow_rank                     ranks that came too late for chance\n"
+        "  slow_link                     transfers far slower than others of their kind\n"
+        "  hccl_sum                      durations of communication\n"
+        "  mstx_sum                      durations of ranges and pairs of marks\n"
+        "  communication_group_map       communicators and their ranks\n"
+        "  communication_time_sum        time and bandwidth of each operation\n"
+        "  communication_matrix_sum      what went from rank to rank, how fast\n"
+        "  cluster_time_summary          where the time of each step went\n"
+        "  cluster_time_compare_summary  the same beside that of another run, --bp\n"
+        "  computational_op_masking      how much communication kernels hide\n"
+        "  mstx2commop                   communication out of marks, in copies\n"
+        "  p2p_pairing                   sends and their receives, in place\n"
+        "  pp_chart                      passes of a pipeline, in place\n"
+        "  module_statistic              kernels of each module of the model\n"
+        "  operator_mfu                  share of the cores' peak\n"
+        "  cann_api_sum                  durations of calls of CANN\n"
+        "  compute_op_sum                durations of kernels\n"
+        "  freq_analysis                 cores that did not run at full speed\n"
+        "\n"
+        "  msprobe cluster -m slow_rank -d run1\n"
+        "  msprobe cluster -m all -d profiles -o out --export_type text\n",
+};

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * conclude: see the header.
+ */
+#include "mstx/conclude/conclude.h"
+
+#include "mstx/conclude/finding_kinds.h"
+#include "mstx/conclude/findings.h"
+#include "mstx/conclude/hang.h"
+#include "mstx/conclude/steps.h"
+
+#include "probe/base/mem.h"
+#include "probe/base/order.h"
+#include "probe/base/store_bulk.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SLOW_STEPS_MAX = 10 };
+
+struct conclusions {
+    struct mstx_steps steps;
+    mstx_findings findings;
+    int64_t step_median_ns;
+};
+
+/* ---- one process ------------------------------------------------------------ */
+
+/* A row of the table processes. */
+struct process_row {
+    int32_t rank;
+    int64_t pid;
+    struct ms_str name;
+};
+
+static struct mstx_finding *add_for_process(struct conclusions *r, const struct process_row *p,
+                                            const struct ms_message_kind *kind,
+                                            enum mstx_severity severity, double value)
+{
+    struct mstx_finding *f =
+        mstx__finding_add(&r->findings, kind->name, kind, severity, p->rank, value);
+    if (f != NULL)
+        mstx__message_process(&f->said, p->rank, p->pid, p->name);
+    return f;
+}
+
+/* A finding that `count` of something in a process are too many. */
+static enum ms_rc add_count(struct conclusions *r, const struct process_row *p,
+                            const struct ms_message_kind *kind, enum mstx_severity severity,
+                            const char *name, int64_t count, struct ms_err *err)
+{
+    if (count <= 0)
+        return MS_OK;
+    struct mstx_finding *f = add_for_process(r, p, kind, severity, (double)count);
+    if (f == NULL)
+        return ms_no_memory(err);
+    ms_message_i64(&f->said, name, count);
+    return MS_OK;
+}
+
+static enum ms_rc find_in_process(struct conclusions *r, struct ms_stmt *st, struct ms_err *err)
+{
+    const struct process_row p = {(int32_t)ms_stmt_get_i64(st, 0), ms_stmt_get_i64(st, 1),
+                                  ms_stmt_get_str(st, 7)};
+    const int64_t cost = ms_stmt_get_i64(st, 5), time = ms_stmt_get_i64(st, 6);
+    MS_TRY(add_count(r, &p, &mstx_say_drop, MSTX_WARNING_FINDING, "records", ms_stmt_get_i64(st, 2),
+                     err));
+    MS_TRY(add_count(r, &p, &mstx_say_unfinished, MSTX_INFO_FINDING, "ranges",
+                     ms_stmt_get_i64(st, 3), err));
+    /* Nothing runs in a process that is killed, and nothing when it leaves by _exit, as the workers
+     * of Python's multiprocessing do: those are not worth a warning. */
+    const bool is_worker = ms_stmt_get_i64(st, 8) != 0;
+    if (ms_str_is(ms_stmt_get_str(st, 4), "killed") &&
+        add_for_process(r, &p, &mstx_say_killed,
+                        is_worker ? MSTX_INFO_FINDING : MSTX_WARNING_FINDING, 1) == NULL)
+        return ms_no_memory(err);
+    const double share = time > 0 ? (double)cost / (double)time : 0;
+    if (share <= 0.01)
+        return MS_OK;
+    struct mstx_finding *f =
+        add_for_process(r, &p, &mstx_say_overhead, MSTX_WARNING_FINDING, share);
+    if (f == NULL)
+        return ms_no_memory(err);
+    ms_message_f64(&f->said, "share", share);
+    return MS_OK;
+}
+
+static enum ms_rc find_in_processes(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
+                            "SELECT rank, pid, dropped, unfinished, state, cost_ns,"
+                            " end_ns - start_ns, name, EXISTS(SELECT 1 FROM processes q"
+                            " WHERE q.pid = p.ppid AND q.host = p.host)"
+                            " FROM processes p ORDER BY id",
+                            err));
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
+        rc = find_in_process(r, st, err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc find_problems(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
+                            "SELECT file, text, (SELECT count(*) FROM problems) FROM problems"
+                            " LIMIT 20",
+                            err));
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
+        struct mstx_finding *f =
+            mstx__finding_add(&r->findings, "problem", &mstx_say_problem, MSTX_WARNING_FINDING, -1,
+                              (double)ms_stmt_get_i64(st, 2));
+        if (f == NULL) {
+            rc = ms_no_memory(err);
+            break;
+        }
+        struct ms_str file = ms_stmt_get_str(st, 0), text = ms_stmt_get_str(st, 1);
+        if (file.n != 0 && !ms_str_starts(text, file))
+            ms_message_str(&f->said, "file", file);
+        ms_message_str(&f->said, "text", text);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* ---- all ranks together ------------------------------------------------------ */
+
+enum { RANKS_SHOWN = 8 };
+
+/* "5, 7" of the first ranks that the query gives; how many they are in all. */
+static enum ms_rc list_ranks(struct ms_stmt *st, char *to, size_t room, int64_t *ranks,
+                             int32_t *first, struct ms_err *err)
+{
+    size_t n = 0;
+    enum ms_rc rc = MS_OK;
+    for (*ranks = 0; ms_stmt_next(st, &rc, err); ++*ranks) {
+        const int32_t rank = (int32_t)ms_stmt_get_i64(st, 0);
+        if (*ranks == 0)
+            *first = rank;
+        if (*ranks < RANKS_SHOWN)
+            n += (size_t)snprintf(to + n, room - n, "%s%" PRId32, *ranks != 0 ? ", " : "", rank);
+    }
+    return rc;
+}
+
+/* Ranks that others name as members of their communicators and that left nothing; where no process
+ * knows its rank, nothing can be said. */
+static enum ms_rc find_absent(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    char ranks[160] = "";
+    int64_t n = 0;
+    int32_t first = -1;
+    MS_TRY(ms_store_prepare(
+        mstx_tl_store(tl), &st,
+        "SELECT DISTINCT CAST(m.value AS INTEGER) FROM comm_groups g, json_each(CASE"
+        " WHEN json_valid('[' || g.ranks || ']') THEN '[' || g.ranks || ']' ELSE '[]' END) m"
+        " WHERE m.value NOT IN (SELECT rank FROM processes WHERE rank IS NOT NULL)"
+        " AND EXISTS (SELECT 1 FROM processes WHERE rank >= 0) ORDER BY 1",
+        err));
+    enum ms_rc rc = list_ranks(st, ranks, sizeof ranks, &n, &first, err);
+    ms_stmt_free(st);
+    if (rc != MS_OK || n == 0)
+        return rc;
+    struct mstx_finding *f =
+        mstx__finding_add(&r->findings, "absent", &mstx_say_absent, MSTX_WARNING_FINDING,
+                          n == 1 ? first : -1, (double)n);
+    if (f == NULL)
+        return ms_no_memory(err);
+    ms_message_str(&f->said, "ranks", ms_str_of(ranks));
+    ms_message_i64(&f->said, "count", n);
+    if (n > RANKS_SHOWN)
+        ms_message_i64(&f->said, "more", n - RANKS_SHOWN);
+    return MS_OK;
+}
+
+static enum ms_rc take_conclusion(struct conclusions *r, struct ms_stmt *st, struct ms_err *err)
+{
+    const char *kind = mstx__finding_kind(ms_stmt_get_str(st, 0));
+    if (kind == NULL || !mstx__finding_is_of_cluster(kind))
+        return MS_OK;
+    struct mstx_finding *f = mstx__finding_add(
+        &r->findings, kind, &mstx_say_sentence,
+        ms_str_is(ms_stmt_get_str(st, 1), "error") ? MSTX_ERROR_FINDING : MSTX_WARNING_FINDING,
+        ms_stmt_is_null(st, 2) ? -1 : (int32_t)ms_stmt_get_i64(st, 2), ms_stmt_get_f64(st, 5));
+    if (f == NULL)
+        return ms_no_memory(err);
+    f->first_step = ms_stmt_is_null(st, 3) ? -1 : ms_stmt_get_i64(st, 3);
+    f->last_step = ms_stmt_is_null(st, 4) ? -1 : ms_stmt_get_i64(st, 4);
+    f->from_ns = ms_stmt_get_i64(st, 7);
+    f->to_ns = ms_stmt_get_i64(st, 8) > f->from_ns ? ms_stmt_get_i64(st, 8) : f->from_ns;
+    mstx__finding_set_message(f, (struct ms_said){ms_stmt_get_str(st, 9), ms_stmt_get_str(st, 10)},
+                              ms_stmt_get_str(st, 6));
+    return MS_OK;
+}
+
+/* What the import concluded; a database of an older version has nothing. */
+static enum ms_rc find_conclusions(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    if (ms_store_prepare(mstx_tl_store(tl), &st,
+                         "SELECT kind, severity, rank, first_step, last_step, value, text,"
+                         " ifnull(at_ns, 0), ifnull((SELECT min(s.end_ns) FROM rank_steps s"
+                         " WHERE s.rank = c.rank AND s.step = c.first_step AND"
+                         " s.start_ns >= c.at_ns), 0), message, args"
+                         " FROM conclusions c ORDER BY rowid LIMIT 1000",
+                         NULL) != MS_OK)
+        return MS_OK;
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
+        rc = take_conclusion(r, st, err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* ---- slow steps ------------------------------------------------------------- */
+
+static int slower_first(const void *pa, const void *pb)
+{
+    const struct mstx_finding *a = pa, *b = pb;
+    return MS_ORDER(b->value, a->value, 0);
+}
+
+/* A step that takes half as long again as the median is slow; the slowest few are named. */
+static enum ms_rc find_slow_steps(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
+{
+    size_t first = r->findings.n;
+    MS_TRY(mstx__steps_median(&r->steps, &r->step_median_ns, err));
+    for (size_t i = 0; i < r->steps.list.n && r->steps.list.n >= 4; i++) {
+        const struct mstx_step *s = &r->steps.list.p[i];
+        int64_t dur = s->end_ns - s->start_ns;
+        if (dur <= r->step_median_ns + r->step_median_ns / 2 || r->step_median_ns <= 0)
+            continue;
+        const struct mstx_process *p = mstx_tl_process(tl, s->process);
+        double times = (double)dur / (double)r->step_median_ns;
+        struct mstx_finding *f = mstx__finding_add(&r->findings, "slow_step", &mstx_say_slow_step,
+                                                   MSTX_WARNING_FINDING, p->rank, times);
+        if (f == NULL)
+            return ms_no_memory(err);
+        f->first_step = f->last_step = s->number;
+        mstx__message_process(&f->said, p->rank, p->pid, p->name);
+        ms_message_i64(&f->said, "step", s->number);
+        ms_message_i64(&f->said, "dur_ns", dur);
+        ms_message_f64(&f->said, "times", times);
+    }
+    size_t found = r->findings.n - first;
+    if (found > 1)
+        qsort(r->findings.p + first, found, sizeof *r->findings.p, slower_first);
+    if (found > SLOW_STEPS_MAX)
+        r->findings.n = first + SLOW_STEPS_MAX;
+    return MS_OK;
+}
+
+/* ---- the whole -------------------------------------------------------------- */
+
+static enum ms_rc find_all(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
+{
+    MS_TRY(mstx_steps_find(tl, &r->steps, err));
+    MS_TRY(find_in_processes(tl, r, err));
+    MS_TRY(mstx__find_hangs(tl, &r->findings, err));
+    MS_TRY(find_conclusions(tl, r, err));
+    MS_TRY(find_problems(tl, r, err));
+    MS_TRY(find_absent(tl, r, err));
+    MS_TRY(find_slow_steps(tl, r, err));
+    mstx__findings_sort(&r->findings);
+    return mstx__tl_check(tl, err); /* names of steps are texts */
+}
+
+static enum ms_rc put_steps(const struct mstx_steps *steps, struct ms_bulk *to, struct ms_err *err)
+{
+    for (size_t i = 0; i < steps->list.n; i++) {
+        const struct mstx_step *p = &steps->list.p[i];
+        const int64_t column[] = {p->process + 1, p->number, p->name, p->start_ns, p->end_ns};
+        MS_TRY(ms_bulk_row(to, column, err));
+    }
+    return ms_bulk_flush(to, err);
+}
+
+static enum ms_rc save_steps(const struct mstx_steps *steps, struct ms_store *s, struct ms_err *err)
+{
+    struct ms_bulk *to;
+    MS_TRY(ms_bulk_new(&to, s, "INSERT OR REPLACE INTO steps VALUES",
+                       "(?,?,(SELECT value FROM strings WHERE id = ?),?,?)", 5, err));
+    enum ms_rc rc = put_steps(steps, to, err);
+    ms_bulk_free(to);
+    return rc;
+}
+
+/* The database has no name of its own yet, so nothing needs to be rolled back or to outlast the
+ * machine, and no journal is left behind when the import is interrupted here. */
+static enum ms_rc save_all(const struct conclusions *r, const char *db, struct ms_err *err)
+{
+    struct ms_store *s;
+    MS_TRY(ms_store_edit(&s, db, err));
+    enum ms_rc rc = ms_store_exec(s,
+                                  "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN;"
+                                  " DELETE FROM steps; DELETE FROM findings",
+                                  err);
+    if (rc == MS_OK)
+        rc = save_steps(&r->steps, s, err);
+    if (rc == MS_OK)
+        rc = mstx__findings_save(&r->findings, s, err);
+    if (rc == MS_OK)
+        rc = ms_store_exec(s, "COMMIT", err);
+    ms_store_close(s);
+    return rc;
+}
+
+enum ms_rc mstx__conclude(const char *db, struct ms_err *err)
+{
+    struct mstx_tl *tl;
+    struct conclusions r = {0};
+    MS_TRY(mstx_tl_open(&tl, db, err));
+    /* Inside a transaction the file is locked once, not for every question. */
+    enum ms_rc rc = ms_store_exec(mstx_tl_store(tl), "BEGIN", err);
+    if (rc == MS_OK)
+        rc = find_all(tl, &r, err);
+    mstx_tl_close(tl);
+    if (rc == MS_OK)
+        rc = save_all(&r, db, err);
+    mstx_steps_free(&r.steps);
+    ms_vec_free(&r.findings);
+    return rc;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * finding_kinds: the messages of findings that a report adds to the conclusions about all ranks
+ * (mstx/format/note_kinds.h), and their arguments.  Their sentences stand in viz/words.
+ *
+ * pid, rank and name say which process a finding is about: the rank where it has one, else the
+ * name of its program.  call, seq, way, peer and comm describe a communication call.
+ */
+#ifndef MSTX_CONCLUDE_FINDING_KINDS_H
+#define MSTX_CONCLUDE_FINDING_KINDS_H
+
+#include "probe/base/message.h"
+
+/* name, arguments */
+#define MSTX_FINDING_KINDS(X)                                                                      \
+    X(drop, "pid rank? name? records")                                                             \
+    X(unfinished, "pid rank? name? ranges")                                                        \
+    X(killed, "pid rank? name?")                                                                   \
+    X(overhead, "pid rank? name? share")                                                           \
+    X(problem, "file? text")                                                                       \
+    X(absent, "ranks count more?")                                                                 \
+    X(slow_step, "pid rank? name? step dur_ns times")                                              \
+    X(device_late, "pid rank? name? call stream waited_s")                                         \
+    X(waits, "pid rank? name? call seq? way? peer? comm? waited_s")                                \
+    X(misses_collective, "rank call seq? way? peer? comm? waiting waited_s")                       \
+    X(misses_transfer, "rank call seq? way? peer? comm? waiting waited_s")                         \
+    X(sentence, "text")
+
+#define MSTX_FINDING_KIND(name, args)                                                              \
+    static const struct ms_message_kind mstx_say_##name = {#name, args};
+MSTX_FINDING_KINDS(MSTX_FINDING_KIND)
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ascend_files: finds which files of which rank Ascend's profilers left below a directory.
+ *
+ *     NAME_TIME_ascend_pt/profiler_info_7.json
+ *                         ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_7.db, analysis.db,
+ *                                                communication.json, step_trace_time.csv
+ *     PROF_N_TIME_ID/msprof_TIME.db, analyze/communication_analyzer.db, device_3/info.json.3
+ *
+ * The rank stands in the name of a database, else beside the output's directory, else in info.json.
+ */
+#ifndef MSTX_FOREIGN_ASCEND_FILES_H
+#define MSTX_FOREIGN_ASCEND_FILES_H
+
+#include "probe/base/err.h"
+#include "probe/base/vec.h"
+
+#include <stdint.h>
+
+#define MSTX_ANALYSIS_DIR "cluster_analysis_output" /* of msprof-analyze; never searched */
+
+/* Files of one rank; a path that is missing is NULL. */
+struct mstx_rank_files {
+    int64_t rank;
+    char *profiler; /* database of events */
+    char *analysis; /* database of what the profiler made of communication */
+    char *dir;      /* where both lie, and the JSON and CSV files */
+};
+
+struct mstx_ascend_files {
+    MS_VEC(struct mstx_rank_files) ranks; /* in order of rank, each once */
+    /* Called for each file that cannot be read; the search continues unless the function fails. */
+    enum ms_rc (*note_problem)(void *ctx, const char *file, const char *text, struct ms_err *err);
+    void *ctx;
+};
+
+/* Searches dir for the ranks of only, "0,3,4", or for all when only is NULL. The caller sets
+ * note_problem and ctx; all else of found is zero. */
+enum ms_rc mstx__ascend_files_find(struct mstx_ascend_files *found, const char *dir,
+                                   const char *only, struct ms_err *err) MS_MUST_USE;
+void mstx__ascend_files_free(struct mstx_ascend_files *found);
+
+#endif

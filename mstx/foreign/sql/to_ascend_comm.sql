@@ -1,0 +1,43 @@
+-- SPDX-License-Identifier: MIT
+
+-- name: create_table
+CREATE TABLE COMMUNICATION_OP(opName INTEGER, startNs INTEGER, endNs INTEGER, connectionId INTEGER,
+    groupName INTEGER, opId INTEGER PRIMARY KEY, relay INTEGER, retry INTEGER, dataType INTEGER,
+    algType INTEGER, count NUMERIC, opType INTEGER, deviceId INTEGER, rankSize INTEGER)
+
+-- name: find_any_call
+SELECT 1
+FROM comm_ops
+WHERE class < 2
+LIMIT 1
+
+-- A group is known by its name there, so each needs one of its own.
+-- name: list_groups
+SELECT json_group_object(name, json_object('group_name', name, 'global_ranks', json('[' || ranks || ']')))
+FROM (SELECT ranks, CASE WHEN ifnull(name, '') = '' THEN 'communicator ' || id
+        WHEN count(*) OVER (PARTITION BY name) > 1 THEN name || ' ' || id ELSE name END AS name
+    FROM comm_groups)
+WHERE ifnull(ranks, '') <> '' AND json_valid('[' || ranks || ']')
+
+-- name: add_groups
+INSERT INTO META_DATA VALUES('parallel_group_info', ?)
+
+-- Of run.db: collectives and transfers in order of start, groups by the names of list_groups.
+-- name: read_calls
+SELECT o.process, o.tid, o.start_ns, o.end_ns, o.op, o.type, o.count, o.peer, o.stream, g.name,
+    coalesce(g.size, -1), o.name, o.lib
+FROM comm_ops o
+LEFT JOIN (SELECT id, size, CASE WHEN ifnull(name, '') = '' THEN 'communicator ' || id
+        WHEN count(*) OVER (PARTITION BY name) > 1 THEN name || ' ' || id ELSE name END AS name
+    FROM comm_groups) g ON g.id = o.comm_group
+WHERE o.class < 2
+ORDER BY o.start_ns
+
+-- name: add_call
+INSERT INTO COMMUNICATION_OP VALUES(?,?,?,?,?,?,NULL,NULL,?,NULL,?,?,0,?)
+
+-- name: take_device_times
+UPDATE COMMUNICATION_OP
+SET startNs = t.startNs, endNs = t.endNs, deviceId = t.deviceId
+FROM TASK t
+WHERE t.connectionId = COMMUNICATION_OP.connectionId

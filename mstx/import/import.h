@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * import: the capture of a run becomes the tables of run.db, without findings.
+ */
+#ifndef MSTX_IMPORT_IMPORT_H
+#define MSTX_IMPORT_IMPORT_H
+
+#include "probe/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mstx_import_result {
+    uint64_t files, records, events, unfinished, dropped, problems;
+    uint32_t processes, ranks, tracks;
+    int64_t start_ns, end_ns;
+    uint64_t bytes; /* size of run.db */
+};
+
+struct ms_par;
+struct mstx_import_how {
+    bool summary; /* what ranks say together, without their timelines and single calls */
+    /* Processes that share the work, all of which call; NULL: alone.  The first writes the database
+     * and has the result. */
+    struct ms_par *par;
+    /* How much of the files has been read, up to 1; or NULL. */
+    void (*progress)(void *ctx, double done);
+    void *ctx;
+};
+
+/* Reads a run directory and writes db.  What cannot be read is noted in the table problems and the
+ * rest goes on; only a directory without any readable segment fails, with MS_E_NOTFOUND. */
+enum ms_rc mstx__import_capture(const char *dir, const char *db, const struct mstx_import_how *how,
+                                struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
+/* Does the directory hold processes of a capture? */
+bool mstx__is_capture(const char *dir);
+/* How many files of a capture an import of the directory reads. */
+size_t mstx__count_capture_files(const char *dir, bool *is_capture);
+
+#endif

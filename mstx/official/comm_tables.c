@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * comm_tables: computes communicators and their ranks, time and bandwidth of each operation with their
+ * sums, and the traffic from rank to rank.
+ *
+ * A profiler knows a group by the hash of its name, and ranks by their place in the group; which ranks
+ * of the run these are is told by its metadata, else by the links of a rank to itself.
+ */
+#include "mstx/official/comm_tables.h"
+
+#include "mstx/official/sql/comm_tables.h"
+
+/* ---- groups ---------------------------------------------------------------------------- */
+
+static const struct mstx_rank_query analysed_groups = {.into = "GroupOps",
+                                                       .columns = "rank INTEGER, op, grp",
+                                                       .analysis = true,
+                                                       .optional = true,
+                                                       .needs = "CommAnalyzerTime",
+                                                       .sql = sql_read_analysed_groups};
+
+/* Tables of ranks without an analysis. */
+static const struct mstx_rank_query traced_groups = {.into = "TracedGroupOps",
+                                                     .columns = "rank INTEGER, op, grp",
+                                                     .optional = true,
+                                                     .needs = "COMMUNICATION_OP STRING_IDS",
+                                                     .sql = sql_read_traced_groups};
+
+static const struct mstx_rank_query named_groups = {.into = "GroupInfo",
+                                                    .columns =
+                                                        "rank INTEGER, grp, id, pg, ranks, list",
+                                                    .optional = true,
+                                                    .needs = "META_DATA",
+                                                    .sql = sql_read_named_groups};
+
+enum ms_rc mstx__map_groups(struct mstx_recipe *r, struct ms_err *err)
+{
+    MS_TRY(mstx__recipe_read_rows(r, &analysed_groups, err));
+    MS_TRY(mstx__recipe_read_rows(r, &traced_groups, err));
+    MS_TRY(mstx__recipe_read_rows(r, &named_groups, err));
+    return ms_store_exec(r->s, sql_map_groups, err);
+}
+
+/* ---- time ------------------------------------------------------------------------------- */
+
+static const struct mstx_rank_query times = {
+    .into = "TimeOps",
+    .columns = "rank INTEGER, op, grp, start, elapsed, transit, wait, sync, idle, step",
+    .analysis = true,
+    .needs = "CommAnalyzerTime",
+    .sql = sql_read_times};
+
+static const struct mstx_rank_query bands = {
+    .into = "BandOps",
+    .columns = "rank INTEGER, op, grp, type, size, time, bandwidth, large, package, n, total, step",
+    .analysis = true,
+    .optional = true,
+    .needs = "CommAnalyzerBandwidth",
+    .sql = sql_read_bands};
+
+enum ms_rc mstx__sum_comm_time(struct mstx_recipe *r, struct ms_err *err)
+{
+    MS_TRY(mstx__map_groups(r, err));
+    MS_TRY(mstx__recipe_read_rows(r, &times, err));
+    MS_TRY(mstx__recipe_read_rows(r, &bands, err));
+    MS_TRY(ms_store_exec(r->s, sql_sum_times, err));
+    return ms_store_exec(r->s, sql_sum_bands, err);
+}
+
+/* ---- matrix ------------------------------------------------------------------------------ */
+
+static const struct mstx_rank_query matrix = {
+    .into = "LinkRows",
+    .columns = "rank INTEGER, op, grp, src TEXT, dst TEXT, transport, size, time, type, op_name,"
+               " step",
+    .analysis = true,
+    .needs = "CommAnalyzerMatrix",
+    .sql = sql_read_links};
+
+enum ms_rc mstx__sum_comm_matrix(struct mstx_recipe *r, struct ms_err *err)
+{
+    MS_TRY(mstx__recipe_read_rows(r, &named_groups, err));
+    MS_TRY(mstx__recipe_read_rows(r, &matrix, err));
+    return ms_store_exec(r->s, sql_sum_links, err);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * recipe: the part that all official analyses of a cluster share.
+ *
+ *     a directory ──► ascend_files ──► recipe ──► slow_ranks, ... ──► cluster_analysis.db
+ *                     files by rank    rows of    SQL over rows
+ *                                      all ranks  of all ranks
+ *                                      in one
+ *                                      table
+ *
+ * Rows that a recipe needs of each rank are brought into one temporary table, which its SQL then reads.
+ * A rank whose files cannot be read is a row in ImportProblem.
+ */
+#ifndef MSTX_OFFICIAL_RECIPE_H
+#define MSTX_OFFICIAL_RECIPE_H
+
+#include "mstx/foreign/ascend_files.h"
+
+#include "probe/base/store.h"
+
+#define MSTX_ANALYSIS_DB "cluster_analysis.db" /* in MSTX_ANALYSIS_DIR */
+
+enum mstx_step { MSTX_ALL_STEPS = -1 };
+
+/* State of a running recipe. */
+struct mstx_recipe {
+    struct ms_store *s; /* the result being made */
+    const char *path;   /* the input */
+    const char *out;    /* directory of the result */
+    struct mstx_ascend_files files;
+    struct ms_stmt *add_problem;
+    uint64_t bad;         /* rows in ImportProblem that this run added */
+    uint64_t good;        /* successful reads, over all ranks */
+    int64_t step;         /* only this one, or MSTX_ALL_STEPS */
+    int64_t top;          /* rows in lists of the worst */
+    bool strict;          /* as the official tool does, defects included */
+    const char *base;     /* another input to compare with, or NULL */
+    const char *parallel; /* "dp;ep,edp": kinds of groups to look at together, or NULL */
+    void (*progress)(size_t done, size_t all); /* may be NULL */
+    void (*wrote)(const char *path); /* called for each text file that is written; may be NULL */
+};
+
+/* Finds the files of profilers below the input. only: "0,3,4", or NULL for all ranks. */
+enum ms_rc mstx__recipe_find_files(struct mstx_recipe *r, const char *only,
+                                   struct ms_err *err) MS_MUST_USE;
+void mstx__recipe_free(struct mstx_recipe *r);
+enum ms_rc mstx__recipe_note_problem(struct mstx_recipe *r, const char *file, const char *text,
+                                     struct ms_err *err) MS_MUST_USE;
+
+/* A query whose rows of every rank go into a temporary table, whose first column is the rank.
+ *
+ * In sql, ?1 and ?2 are the first and last nanosecond that count, ?3 is the rank, ?4 and ?5 say
+ * whether there are CANN_API and STEP_TIME.  Tables of the profiler that a database lacks are empty;
+ * `needs` names those without which the rank has no rows: "TASK MSTX_EVENTS". */
+struct mstx_rank_query {
+    const char *into, *columns;
+    bool analysis; /* from the analysis database, not the profiler's */
+    bool optional; /* a rank without that database or those tables is no problem */
+    const char *needs;
+    const char *sql;
+};
+enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *q,
+                                  struct ms_err *err) MS_MUST_USE;
+
+/* Calls fn for each profiler database. An error of fn is noted as a problem of the rank. */
+typedef enum ms_rc (*mstx_rank_fn)(struct mstx_recipe *r, const struct mstx_rank_files *f,
+                                   struct ms_err *err);
+enum ms_rc mstx__recipe_each_rank(struct mstx_recipe *r, mstx_rank_fn fn,
+                                  struct ms_err *err) MS_MUST_USE;
+
+#endif

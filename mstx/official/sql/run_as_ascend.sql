@@ -1,0 +1,26 @@
+-- SPDX-License-Identifier: MIT
+
+-- name: delete_op
+DELETE FROM COMMUNICATION_OP
+WHERE startNs = ? AND endNs = ?
+
+-- name: find_beginnings
+SELECT start_ns, end_ns
+FROM comm_ops
+WHERE rank = ? AND class IN (0, 1) AND flags & 2 != 0
+
+-- name: find_steps
+-- The stage is the step without the bubble.
+SELECT step, computing_ns, exposed_ns, overlapped_ns, communication_ns, free_ns,
+    end_ns - start_ns - bubble_ns, bubble_ns, exposed_ns - bubble_ns, preparing_ns
+FROM rank_steps
+WHERE rank = ?
+ORDER BY step
+
+-- name: make_steps
+CREATE TABLE StepTraceTime(step TEXT, computing NUMERIC, communication_not_overlapped NUMERIC,
+        overlapped NUMERIC, communication NUMERIC, free NUMERIC, stage NUMERIC, bubble NUMERIC,
+        communication_not_overlapped_and_exclude_receive NUMERIC, preparing NUMERIC)
+
+-- name: add_step
+INSERT INTO StepTraceTime VALUES(?,?,?,?,?,?,?,?,?,?)

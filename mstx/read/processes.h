@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * processes: which process directories a run has, their segments in order, and how each process
+ * ended.
+ */
+#ifndef MSTX_READ_PROCESSES_H
+#define MSTX_READ_PROCESSES_H
+
+#include "mstx/read/segment.h"
+
+#include "probe/base/vec.h"
+
+struct mstx_proc {
+    char *dir;
+    MS_VEC(struct mstx_segment) seg; /* by ring, then part */
+    struct mstx_segment strings;
+    bool has_strings;
+};
+
+/* Every process directory below root, in natural order of their paths.  Snapshots lie in a run of
+ * their own and are passed over. */
+struct mstx_procs {
+    MS_VEC(struct mstx_proc) list;
+};
+enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, struct ms_err *err) MS_MUST_USE;
+void mstx__procs_free(struct mstx_procs *p);
+/* Opens all segments of a process; those that cannot be read are reported to `to` and left out. */
+enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to,
+                           struct ms_err *err) MS_MUST_USE;
+void mstx__proc_close(struct mstx_proc *p);
+/* How the process at a place ended, if it has: finished, replaced (by exec), running, killed, or not
+ * finished where that cannot be told. */
+const char *mstx__process_state(const struct mstx_procs *all, size_t place,
+                                const struct mstx_seg *head, bool is_closed);
+
+#endif

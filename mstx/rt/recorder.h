@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * recorder: begins a capture, and ends it.
+ */
+#ifndef MSTX_RT_RECORDER_H
+#define MSTX_RT_RECORDER_H
+
+#include "mstx/rt/state.h"
+
+/* Begins the capture if it has not begun; false when there is none.  by_default: a process that nobody
+ * configured records into ./mstx-capture, because a tool entry point was called. */
+bool rt_recorder_start(bool by_default);
+
+#endif

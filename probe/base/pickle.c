@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pickle: a stack machine for the part of Python's pickle that plain values and tensors are written in.
+ *
+ * The machine executes nothing.  GLOBAL looks a name up in the caller's list and yields a number, REDUCE
+ * yields a value that says "this would be called with that".  Values point at each other in the arena, so
+ * a list that holds itself is no danger: there is no recursion anywhere.
+ */
+#include "probe/base/pickle.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/vec.h"
+
+#include <string.h>
+
+enum { MAX_NAME = 200 };
+
+struct machine {
+    const char *p;
+    size_t begin, at, end;
+    size_t op; /* where the current operation began */
+    const struct ms_pickle_rules *rules;
+    struct ms_arena *a;
+    struct ms_err *err;
+    uint32_t objects, items;               /* containers and their items so far */
+    MS_VEC(struct ms_plain *) stack, memo; /* a NULL of memo: nothing was remembered there */
+};
+
+/* ---- failures ------------------------------------------------------------- */
+
+static enum ms_rc bad(struct machine *m, const char *what)
+{
+    return ms_fail_at(m->err, MS_E_FORMAT, 0, (int64_t)m->op, "%s in the pickle", what);
+}
+
+static enum ms_rc full(struct machine *m, const char *what)
+{
+    return ms_fail_at(m->err, MS_E_LIMIT, 0, (int64_t)m->op, "more %s than %s's pickle has", what,
+                      m->rules->of);
+}
+
+/* ---- input ---------------------------------------------------------------- */
+
+/* The next n bytes, or NULL at the end. */
+static const char *next_bytes(struct machine *m, uint64_t n)
+{
+    if (n > m->end - m->at)
+        return NULL;
+    m->at += (size_t)n;
+    return m->p + m->at - n;
+}
+
+/* The text up to a line's end; the machine goes on behind that. */
+static bool next_line(struct machine *m, struct ms_str *line)
+{
+    const char *from = m->p + m->at;
+    const size_t left = m->end - m->at, n = left < MAX_NAME ? left : MAX_NAME;
+    const char *to = n != 0 ? memchr(from, '\n', n) : NULL;
+    if (to == NULL)
+        return false;
+    *line = (struct ms_str){from, (uint32_t)(to - from)};
+    m->at += line->n + 1;
+    return true;
+}
+
+/* ---- stack and containers ------------------------------------------------- */
+
+static enum ms_rc push(struct machine *m, struct ms_plain *v)
+{
+    if (m->stack.n >= m->rules->open)
+        return full(m, "open values");
+    struct ms_plain **slot = ms_vec_push(&m->stack);
+    if (slot == NULL)
+        return ms_no_memory(m->err);
+    *slot = v;
+    return MS_OK;
+}
+
+static enum ms_rc push_atom(struct machine *m, struct ms_plain atom)
+{
+    struct ms_plain *v = ms_plain_new(m->a, atom.kind);
+    if (v == NULL)
+        return ms_arena_fail(m->a, m->err);
+    *v = atom;
+    return push(m, v);
+}
+
+static enum ms_rc push_int(struct machine *m, int64_t i)
+{
+    return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_INT, .i = i});
+}
+
+/* The value k below the top, or NULL when the stack or what a mark began is not as deep. */
+static struct ms_plain *peek(const struct machine *m, size_t k)
+{
+    if (k >= m->stack.n)
+        return NULL;
+    for (size_t i = 0; i <= k; i++) {
+        if (m->stack.p[m->stack.n - 1 - i]->kind == MS_PLAIN_MARK)
+            return NULL;
+    }
+    return m->stack.p[m->stack.n - 1 - k];
+}
+
+/* Counts the values above the last mark. */
+static enum ms_rc count_above_mark(struct machine *m, size_t *n)
+{
+    for (*n = 0; *n < m->stack.n; (*n)++) {
+        if (m->stack.p[m->stack.n - 1 - *n]->kind == MS_PLAIN_MARK)
+            return MS_OK;
+    }
+    return bad(m, "a missing mark");
+}
+
+static enum ms_rc new_container(struct machine *m, enum ms_plain_kind kind, struct ms_plain **out)
+{
+    if (m->objects == m->rules->objects)
+        return full(m, "objects");
+    m->objects++;
+    *out = ms_plain_new(m->a, kind);
+    return *out != NULL ? MS_OK : ms_arena_fail(m->a, m->err);
+}
+
+/* Moves the top n values, the deepest first, to the end of a container. */
+static enum ms_rc move_top(struct machine *m, struct ms_plain *to, size_t n)
+{
+    ms_assert(n <= m->stack.n);
+    if (n > m->rules->items - m->items)
+        return full(m, "values");
+    m->items += (uint32_t)n;
+    for (size_t i = n; i-- > 0;) {
+        if (!ms_plain_add(m->a, to, m->stack.p[m->stack.n - 1 - i]))
+            return ms_arena_fail(m->a, m->err);
+    }
+    m->stack.n -= n;
+    return MS_OK;
+}
+
+/* Makes a container of the top n values, and of the mark below them where there is one. */
+static enum ms_rc push_container(struct machine *m, enum ms_plain_kind kind, size_t n, bool marked)
+{
+    struct ms_plain *v;
+    MS_TRY(new_container(m, kind, &v));
+    MS_TRY(move_top(m, v, n));
+    m->stack.n -= marked ? 1 : 0;
+    return push(m, v);
+}
+
+static enum ms_rc make_container(struct machine *m, enum ms_plain_kind kind, size_t n)
+{
+    if (n != 0 && peek(m, n - 1) == NULL)
+        return bad(m, "too few values");
+    return push_container(m, kind, n, false);
+}
+
+static enum ms_rc make_from_mark(struct machine *m, enum ms_plain_kind kind)
+{
+    size_t n;
+    MS_TRY(count_above_mark(m, &n));
+    return push_container(m, kind, n, true);
+}
+
+/* Moves the top n values into the container below them; `marked` says that a mark lies between. */
+static enum ms_rc fill(struct machine *m, enum ms_plain_kind kind, size_t n, bool marked)
+{
+    const size_t below = n + (marked ? 1 : 0);
+    if (m->stack.n <= below || m->stack.p[m->stack.n - 1 - below]->kind != kind)
+        return bad(m, kind == MS_PLAIN_DICT ? "entries for no dictionary" : "items for no list");
+    if (kind == MS_PLAIN_DICT && n % 2 != 0)
+        return bad(m, "a key without a value");
+    MS_TRY(move_top(m, m->stack.p[m->stack.n - 1 - below], n));
+    m->stack.n -= marked ? 1 : 0;
+    return MS_OK;
+}
+
+static enum ms_rc fill_one(struct machine *m, enum ms_plain_kind kind, size_t n)
+{
+    return peek(m, n) != NULL ? fill(m, kind, n, false) : bad(m, "too few values");
+}
+
+static enum ms_rc fill_from_mark(struct machine *m, enum ms_plain_kind kind)
+{
+    size_t n;
+    MS_TRY(count_above_mark(m, &n));
+    return fill(m, kind, n, true);
+}
+
+static enum ms_rc drop_top(struct machine *m)
+{
+    if (m->stack.n == 0)
+        return bad(m, "too few values");
+    m->stack.n--;
+    return MS_OK;
+}
+
+/* ---- memo ----------------------------------------------------------------- */
+
+static enum ms_rc remember(struct machine *m, size_t i)
+{
+    if (peek(m, 0) == NULL)
+        return bad(m, "nothing to remember");
+    /* Python numbers what it remembers in turn, so each place was paid for with a byte. */
+    if (i >= m->rules->remembered || i > m->end - m->begin)
+        return full(m, "remembered values");
+    while (m->memo.n <= i) {
+        struct ms_plain **slot = ms_vec_push(&m->memo);
+        if (slot == NULL)
+            return ms_no_memory(m->err);
+        *slot = NULL;
+    }
+    m->memo.p[i] = peek(m, 0);
+    return MS_OK;
+}
+
+static enum ms_rc recall(struct machine *m, size_t i)
+{
+    if (i >= m->memo.n || m->memo.p[i] == NULL)
+        return bad(m, "a value that was never remembered");
+    return push(m, m->memo.p[i]);
+}
+
+/* ---- names and calls ------------------------------------------------------ */
+
+static enum ms_rc push_name(struct machine *m, struct ms_str module, struct ms_str name)
+{
+    const uint32_t number = m->rules->name_number(module, name);
+    if (number != MS_PICKLE_REFUSED)
+        return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_NAME, .i = number});
+    char shown[2][MS_STR_SHOWN];
+    return ms_fail_at(m->err, MS_E_UNSUPPORTED, 0, (int64_t)m->op,
+                      "unsupported object %s.%s in the pickle (nothing was executed)",
+                      ms_str_shown(shown[0], module), ms_str_shown(shown[1], name));
+}
+
+static enum ms_rc name_of_lines(struct machine *m)
+{
+    struct ms_str module, name;
+    if (!next_line(m, &module) || !next_line(m, &name))
+        return bad(m, "a name without end");
+    return push_name(m, module, name);
+}
+
+static enum ms_rc name_of_stack(struct machine *m)
+{
+    const struct ms_plain *name = peek(m, 0), *module = peek(m, 1);
+    if (module == NULL || module->kind != MS_PLAIN_TEXT || name->kind != MS_PLAIN_TEXT)
+        return bad(m, "a name that is no text");
+    m->stack.n -= 2;
+    return push_name(m, module->s, name->s);
+}
+
+static enum ms_rc call(struct machine *m)
+{
+    const struct ms_plain *args = peek(m, 0), *callee = peek(m, 1);
+    if (callee == NULL || callee->kind != MS_PLAIN_NAME || args->kind != MS_PLAIN_TUPLE)
+        return bad(m, "a call of nothing callable");
+    if (callee->i >= MS_PICKLE_OWN)
+        return push_container(m, MS_PLAIN_CALL, 2, false);
+    m->stack.n -= 2;
+    if (callee->i == MS_PICKLE_NEW_DICT)
+        return args->n == 0 ? push_container(m, MS_PLAIN_DICT, 0, false)
+                            : bad(m, "an OrderedDict with arguments");
+    return args->n != 0 ? push(m, args->item[0]) : bad(m, "a call without arguments");
+}
+
+/* ---- atoms ---------------------------------------------------------------- */
+
+static enum ms_rc push_text(struct machine *m, uint64_t n)
+{
+    const char *text = n <= UINT32_MAX ? next_bytes(m, n) : NULL;
+    if (text == NULL)
+        return bad(m, "a text that ends behind the end");
+    const struct ms_str s = {text, (uint32_t)n};
+    return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_TEXT, .s = s});
+}
+
+/* Little-endian two's complement of any length. */
+static enum ms_rc push_long(struct machine *m, uint64_t n)
+{
+    const char *p = next_bytes(m, n);
+    if (p == NULL)
+        return bad(m, "a number that ends behind the end");
+    if (n > m->rules->digits)
+        return full(m, "digits");
+    if (n > sizeof(uint64_t))
+        return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_NONE});
+    uint64_t bits = n != 0 && (p[n - 1] & 0x80) != 0 ? UINT64_MAX : 0;
+    memcpy(&bits, p, (size_t)n);
+    return push_int(m, (int64_t)bits);
+}
+
+/* ---- operations ----------------------------------------------------------- */
+
+/* Bytes of the number behind an operation; 0: none follows. */
+static unsigned operand_bytes(unsigned char op)
+{
+    switch (op) {
+    case 0x80: /* PROTO */
+    case 'K':
+    case 'q':
+    case 'h':
+    case 'U':
+    case 'C':
+    case 0x8a:
+    case 0x8c:
+        return 1;
+    case 'M':
+        return 2;
+    case 'J':
+    case 'r':
+    case 'j':
+    case 'X':
+    case 'T':
+    case 'B':
+    case 0x8b:
+        return 4;
+    case 'G':
+    case 0x8d:
+    case 0x95: /* FRAME */
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+static enum ms_rc push_real(struct machine *m, uint64_t big_endian)
+{
+    struct ms_plain v = {.kind = MS_PLAIN_REAL};
+    const uint64_t bits = __builtin_bswap64(big_endian);
+    memcpy(&v.f, &bits, sizeof v.f);
+    return push_atom(m, v);
+}
+
+static enum ms_rc do_with_operand(struct machine *m, unsigned char op, unsigned bytes)
+{
+    const char *p = next_bytes(m, bytes);
+    uint64_t v = 0;
+    if (p == NULL)
+        return bad(m, "an operation cut short");
+    memcpy(&v, p, bytes);
+    switch (op) {
+    case 0x80:
+        if (v >= 2 && v <= m->rules->protocol)
+            return MS_OK;
+        return bad(m, m->rules->protocol == 2 ? "a protocol other than 2" : "an unknown protocol");
+    case 0x95:
+        return MS_OK; /* a frame is read where it lies */
+    case 'K':
+    case 'M':
+        return push_int(m, (int64_t)v);
+    case 'J':
+        return push_int(m, (int32_t)v);
+    case 'G':
+        return push_real(m, v);
+    case 'q':
+    case 'r':
+        return remember(m, v);
+    case 'h':
+    case 'j':
+        return recall(m, v);
+    case 0x8a:
+    case 0x8b:
+        return push_long(m, v);
+    default: /* X U T B C and their short and long forms */
+        return push_text(m, v);
+    }
+}
+
+static enum ms_rc do_without_operand(struct machine *m, unsigned char op)
+{
+    switch (op) {
+    case '(':
+        return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_MARK});
+    case 'N':
+        return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_NONE});
+    case 0x88:
+    case 0x89:
+        return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_BOOL, .i = op == 0x88});
+    case ')':
+        return make_container(m, MS_PLAIN_TUPLE, 0);
+    case ']':
+        return make_container(m, MS_PLAIN_LIST, 0);
+    case '}':
+        return make_container(m, MS_PLAIN_DICT, 0);
+    case 0x85:
+    case 0x86:
+    case 0x87:
+        return make_container(m, MS_PLAIN_TUPLE, op - 0x84U);
+    case 't':
+        return make_from_mark(m, MS_PLAIN_TUPLE);
+    case 'l':
+        return make_from_mark(m, MS_PLAIN_LIST);
+    case 's':
+        return fill_one(m, MS_PLAIN_DICT, 2);
+    case 'a':
+        return fill_one(m, MS_PLAIN_LIST, 1);
+    case 'u':
+        return fill_from_mark(m, MS_PLAIN_DICT);
+    case 'e':
+        return fill_from_mark(m, MS_PLAIN_LIST);
+    case 'c':
+        return name_of_lines(m);
+    case 0x93:
+        return name_of_stack(m);
+    case 'R':
+        return call(m);
+    case 'Q':
+        return make_container(m, MS_PLAIN_OUTSIDE, 1);
+    case 0x94:
+        return remember(m, m->memo.n);
+    default: /* '0' */
+        ms_assert(op == '0');
+        return drop_top(m);
+    }
+}
+
+static enum ms_rc do_operation(struct machine *m, unsigned char op)
+{
+    const struct ms_str allowed = m->rules->ops;
+    if (memchr(allowed.p, op, allowed.n) == NULL)
+        return ms_fail_at(m->err, MS_E_UNSUPPORTED, 0, (int64_t)m->op,
+                          "pickle operation 0x%02x is not one %s is written with", op,
+                          m->rules->of);
+    const unsigned bytes = operand_bytes(op);
+    return bytes != 0 ? do_with_operand(m, op, bytes) : do_without_operand(m, op);
+}
+
+static enum ms_rc read_operations(struct machine *m)
+{
+    for (;;) {
+        m->op = m->at;
+        const char *op = next_bytes(m, 1);
+        if (op == NULL)
+            return bad(m, "no end");
+        if (*op == '.')
+            break;
+        MS_TRY(do_operation(m, (unsigned char)*op));
+    }
+    return m->stack.n == 1 && peek(m, 0) != NULL ? MS_OK : bad(m, "more or less than one object");
+}
+
+enum ms_rc ms_pickle_read(struct ms_plain **root, const char *p, size_t n, size_t *at,
+                          const struct ms_pickle_rules *rules, struct ms_arena *a,
+                          struct ms_err *err)
+{
+    struct machine m = {
+        .p = p, .begin = *at, .at = *at, .end = n, .rules = rules, .a = a, .err = err};
+    ms_assert(*at <= n);
+    const enum ms_rc rc = read_operations(&m);
+    *root = m.stack.n != 0 ? m.stack.p[0] : NULL;
+    *at = m.at;
+    ms_vec_free(&m.stack);
+    ms_vec_free(&m.memo);
+    return rc;
+}

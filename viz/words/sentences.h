@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sentences: every message that the program says to people and passes between its parts, in
+ * English and in Chinese.  words.h explains the templates; the kinds and their arguments are
+ * declared where messages are made.
+ */
+#ifndef VIZ_WORDS_SENTENCES_H
+#define VIZ_WORDS_SENTENCES_H
+
+/* A process: "rank 3 (process 4242)", "train.py (process 4242)" or "process 4242". */
+#define WHO_EN "{rank?={name?=process {pid}|{name} (process {pid})}|rank {rank} (process {pid})}"
+#define WHO_ZH "{rank?={name?=进程 {pid}|{name}（进程 {pid}）}|卡 {rank}（进程 {pid}）}"
+/* A communication call: "Recv (call 7) from rank 2 of world". */
+#define CALL_EN "{call}[ (call {seq})][ {way} rank {peer}][ of {comm}]"
+#define CALL_ZH                                                                                    \
+    "[{comm} 上的 ]{call}[（第 {seq} 次调用）][（{way?from=来自|to=发往|对端}卡 {peer}）]"
+
+#define WAITING_EN ", in which {waiting} {waiting?1=rank|ranks} waited for {waited_s:one} s"
+#define WAITING_ZH "，其中 {waiting} 张卡等待了 {waited_s:one} s"
+
+/* kind, English, Chinese */
+#define VIZ_SENTENCES_OF_RUNS(X)                                                                                     \
+    X(straggler,                                                                                                     \
+      "rank {rank} makes the others wait[ in steps {first_step} to {last_step}]: it computes "                       \
+      "{longer_ns:time} longer a step than its partners, {share:percent} of the step",                               \
+      "卡 {rank} 让其他卡等待[（第 {first_step} 至 {last_step} 步）]：每步比同伴多计算 "        \
+      "{longer_ns:time}，占每步的 {share:percent}")                                                                  \
+    X(slow_link,                                                                                                     \
+      "the link from rank {src} to rank {dst} is slow: {bytes:bytes} takes {ratio:two} times as "                    \
+      "long as on the {alike} links alike",                                                                          \
+      "卡 {src} 到卡 {dst} 的链路慢：{bytes:bytes} 耗时是其余 {alike} 条同类链路的 "              \
+      "{ratio:two} 倍")                                                                                              \
+    X(slow_group,                                                                                                    \
+      "a link among the {ranks} ranks {first_rank} .. {last_rank} ({comm}) is slow: {op} of "                        \
+      "{bytes:bytes} takes {ratio:two} times as long as in the {alike} communicators alike",                         \
+      "卡 {first_rank} 至 {last_rank}（共 {ranks} 卡，{comm}）之间有慢链路：{bytes:bytes} 的 "        \
+      "{op} 耗时是 {alike} 个同类通信域的 {ratio:two} 倍")                                                           \
+    X(mismatch,                                                                                                      \
+      "ranks {rank} and {other_rank} do not run the same program: call {seq} of {comm} is {op} "                     \
+      "of {bytes} bytes of {type} on the one, {other_op} of {other_bytes} bytes of {other_type} "                    \
+      "on the other",                                                                                                \
+      "卡 {rank} 与卡 {other_rank} 运行的程序不一致：{comm} 的第 {seq} 次调用，前者是 {bytes} " \
+      "字节 {type} 的 {op}，后者是 {other_bytes} 字节 {other_type} 的 {other_op}")                                   \
+    X(not_joined,                                                                                                    \
+      "rank {rank} is missing from {op} (call {seq} of {comm}), in which {waiting} "                                 \
+      "{waiting?1=rank|ranks} waited at the end",                                                                    \
+      "卡 {rank} 缺席 {op}（{comm} 的第 {seq} 次调用），结束时其中有 {waiting} 张卡在等待")                          \
+    X(drop,                                                                                                          \
+      WHO_EN " lost {records} {records?1=record|records} while recording; figures of it are too "                    \
+             "low",                                                                                                  \
+      WHO_ZH " 记录时丢失 {records} 条，其数值偏低")                                                                 \
+    X(unfinished, WHO_EN " has {ranges} {ranges?1=range|ranges} that never ended",                                   \
+      WHO_ZH " 有 {ranges} 个区间未结束")                                                                            \
+    X(killed, WHO_EN " did not close its capture: it was killed, crashed, or left by _exit",                         \
+      WHO_ZH " 未正常结束记录：被杀死、崩溃或以 _exit 退出")                                                         \
+    X(overhead,                                                                                                      \
+      "recording took about {share:percent} of the time of " WHO_EN                                                  \
+      "; exclude a domain to get less",                                                                              \
+      "记录约占 " WHO_ZH " 时间的 {share:percent}；排除某个域可减少")                                                \
+    X(problem, "[{file}: ]{text}", "[{file}：]{text}")                                                               \
+    X(absent,                                                                                                        \
+      "{count?1=rank|ranks} {ranks}[ and {more} more] left no records, though communicators of "                     \
+      "others have {count?1=it as a member|them as members}",                                                        \
+      "卡 {ranks}[ 及另外 {more} 张]没有留下记录，但其他卡的通信域以其为成员")                                       \
+    X(slow_step,                                                                                                     \
+      "step {step} of " WHO_EN " took {dur_ns:time}, {times:one} times the median of all steps",                     \
+      WHO_ZH " 的第 {step} 步耗时 {dur_ns:time}，是所有步中位数的 {times:one} 倍")                                   \
+    X(device_late,                                                                                                   \
+      "the device of " WHO_EN " has not reached {call} on {stream} after {waited_s:one} s",                          \
+      WHO_ZH " 的设备在 {waited_s:one} s 后仍未执行到 {stream} 上的 {call}")                                         \
+    X(waits, WHO_EN " waited in " CALL_EN " for {waited_s:one} s",                                                   \
+      WHO_ZH " 在 " CALL_ZH " 中等待了 {waited_s:one} s")                                                            \
+    X(misses_collective, "rank {rank} is missing from " CALL_EN WAITING_EN,                                          \
+      "卡 {rank} 缺席 " CALL_ZH WAITING_ZH)                                                                          \
+    X(misses_transfer, "rank {rank} is missing from the other end of " CALL_EN WAITING_EN,                           \
+      "卡 {rank} 缺席 " CALL_ZH " 的另一端" WAITING_ZH)                                                              \
+    X(sentence, "{text}", "{text}")
+
+/* What later nodes do with a difference, and how far inputs agree. */
+#define LATER_EN                                                                                   \
+    "{later?0=|=|1=; 1 later node only propagates it|; {later:count} later nodes only propagate "  \
+    "it}"
+#define LATER_ZH  "{later?0=|=|；其后 {later:count} 个节点只是传播}"
+#define INPUTS_EN "{in?0=inputs agree exactly|inputs agree to {in:error}}"
+#define INPUTS_ZH "{in?0=输入完全一致|输入一致到 {in:error}}"
+/* What a value at the border of the dump shows. */
+#define STATE_EN(times)                                                                            \
+    "{state?flag=has NaN or inf on one side alone|md5=has another checksum|"                       \
+    "differs by {in:error}, {factor:factor} × " times "}"
+#define STATE_ZH(times)                                                                            \
+    "{state?flag=仅一侧有 NaN 或 inf|md5=校验和不同|相差 {in:error}，{factor:factor} × " times "}"
+#define EFFECT_EN                                                                                  \
+    "{out?=; no effect on values is seen|; its output differs by {out:error}, " INPUTS_EN "}"
+#define EFFECT_ZH "{out?=；未见对数值的影响|；其输出相差 {out:error}，" INPUTS_ZH "}"
+/* What a node that one side alone has, or has elsewhere, does to values. */
+#define BEHIND_EN                                                                                  \
+    "{drops?1=; the cast behind it restores the type, so it only drops digits|"                    \
+    "{path?=, without effect on values|; behind it {path} comes from "                             \
+    "{maker?=outside the dump|{maker}} and differs by {e:error}}}"
+#define BEHIND_ZH                                                                                                             \
+    "{drops?1=；其后的转换又将其还原，因此它只丢失精度|{path?=，对数值没有影响|；其后 {path} " \
+    "来自 "                                                                                                                 \
+    "{maker?=dump 之外|{maker}}，相差 {e:error}}}"
+#define SIDES_EN                                                                                   \
+    "{here?=absent|{here}} on the target side and {there?=absent|{there}} on the golden side"
+#define SIDES_ZH "目标侧为 {here?=无|{here}}，标杆侧为 {there?=无|{there}}"
+
+#define VIZ_SENTENCES_OF_COMPARISONS(X)                                                                                 \
+    X(suspect_flag,                                                                                                     \
+      "introduces NaN or inf: one side's output has it and no input of either{exact?1=; its "                           \
+      "inputs agree exactly|}" LATER_EN,                                                                                \
+      "引入 NaN 或 inf：一侧输出有而两侧输入都没有{exact?1=；输入完全一致|}" LATER_ZH)                                  \
+    X(suspect_differs,                                                                                                  \
+      "introduces a difference: its inputs have equal checksums, its outputs do not" LATER_EN,                          \
+      "引入差异：输入校验和相同，输出不同" LATER_ZH)                                                                    \
+    X(suspect_value,                                                                                                    \
+      "introduces {measured?1=relL2|a relative difference of} {out:error}, {factor:factor} × "                         \
+      "what {excuse?inputs=its inputs explain|noise=the noise of this pair explains|"                                   \
+      "{excuse} rounding explains}; " INPUTS_EN ", the floor is {floor:error}" LATER_EN,                                \
+      "引入{measured?1= relL2|相对差异} {out:error}，为 {factor:factor} × "                                    \
+      "{excuse?inputs=其输入可解释的量|noise=这对数据的噪声可解释的量|{excuse} "                    \
+      "舍入可解释的量}；" INPUTS_ZH "，下限为 {floor:error}" LATER_ZH)                                                  \
+    X(suspect_norm,                                                                                                     \
+      "introduces a change of the output's norm by {norm:error}, {factor:factor} × what this "                         \
+      "pair shows elsewhere; single elements differ by {out:error}, which hides it; " INPUTS_EN                         \
+          LATER_EN,                                                                                                     \
+      "使输出范数变化 {norm:error}，为 {factor:factor} × 这对数据别处所见；单个元素相差 "      \
+      "{out:error}，掩盖了它；" INPUTS_ZH LATER_ZH)                                                                     \
+    X(suspect_precedent,                                                                                                \
+      "introduces a difference of {out:error}: every node before it agrees exactly, and other "                         \
+      "calls of this operator give equal outputs for equal inputs" LATER_EN,                                            \
+      "引入差异 "                                                                                                   \
+      "{out:error}：此前的节点完全一致，且该算子的其他调用对相同的输入给出相同的输出" LATER_ZH)                         \
+    X(suspect_rounded,                                                                                                  \
+      "drops digits: its inputs and the golden output have more of them than its output, "                              \
+      "which differs by {out:error}; " INPUTS_EN LATER_EN,                                                              \
+      "丢失精度：其输入和标杆侧输出的有效位数都多于其输出；输出相差 {out:error}，" INPUTS_ZH                            \
+          LATER_ZH)                                                                                                     \
+    X(suspect_parameter,                                                                                                \
+      "{path} is a parameter and " STATE_EN("what other parameters do") LATER_EN,                                       \
+      "{path} 是参数，且" STATE_ZH("其他参数的差异") LATER_ZH)                                                          \
+    X(suspect_input,                                                                                                    \
+      "{path} comes from outside the dump and " STATE_EN(                                                               \
+          "the noise") "; nothing before it differs" LATER_EN,                                                          \
+      "{path} 来自 dump 之外，且" STATE_ZH("噪声") "；此前没有差异" LATER_ZH)                                           \
+    X(suspect_wiring,                                                                                                   \
+      "{path} comes from {maker?=outside the dump|{maker}} on the target side and from "                                \
+      "{golden_maker?=outside the dump|{golden_maker}} on the golden side, and differs by "                             \
+      "{e:error}" LATER_EN,                                                                                             \
+      "{path} 目标侧来自 {maker?=dump 之外|{maker}}，标杆侧来自 "                                          \
+      "{golden_maker?=dump 之外|{golden_maker}}，相差 {e:error}" LATER_ZH)                                              \
+    X(suspect_missing, "is missing from the target" BEHIND_EN LATER_EN,                                                 \
+      "在目标侧不存在" BEHIND_ZH LATER_ZH)                                                                              \
+    X(suspect_extra, "exists in the target only" BEHIND_EN LATER_EN,                                                    \
+      "仅目标侧有" BEHIND_ZH LATER_ZH)                                                                                  \
+    X(suspect_moved, "runs at another position than on the golden side" BEHIND_EN LATER_EN,                             \
+      "执行位置与标杆侧不同" BEHIND_ZH LATER_ZH)                                                                        \
+    X(suspect_shape, "{path} has another shape: " SIDES_EN EFFECT_EN LATER_EN,                                          \
+      "{path} 形状不同：" SIDES_ZH EFFECT_ZH LATER_ZH)                                                                  \
+    X(suspect_dtype, "{path} has another type: " SIDES_EN EFFECT_EN LATER_EN,                                           \
+      "{path} 类型不同：" SIDES_ZH EFFECT_ZH LATER_ZH)                                                                  \
+    X(suspect_grad, "{path} has another requires_grad: " SIDES_EN EFFECT_EN LATER_EN,                                   \
+      "{path} 的 requires_grad 不同：" SIDES_ZH EFFECT_ZH LATER_ZH)                                                     \
+    X(suspect_scalar, "{path} is " SIDES_EN EFFECT_EN LATER_EN,                                                         \
+      "{path} " SIDES_ZH EFFECT_ZH LATER_ZH)                                                                            \
+    X(other_precision,                                                                                                  \
+      "the target computes {share:percent0} of its outputs in {type} where the golden side has "                        \
+      "{golden_type}[: differences below {noise:error1} of an operator are expected]",                                  \
+      "目标侧有 {share:percent0} 的输出以 {type} 计算，而标杆侧为 {golden_type}[：单个算子低于 " \
+      "{noise:error1} 的差异属于正常]")                                                                                 \
+    X(other_start,                                                                                                      \
+      "the runs start from other weights: {unlike} of {parameters} parameters differ by more "                          \
+      "than {limit:percent0}; none of them is listed",                                                                  \
+      "两次运行的初始权重不同：{parameters} 个参数中有 {unlike} 个相差超过 {limit:percent0}；"   \
+      "不逐一列出")                                                                                                     \
+    X(divergence,                                                                                                       \
+      "step {step} rank {rank}: {errors} {errors?1=node|nodes} in error, {warnings} in warning, "                       \
+      "{unmatched} "                                                                                                    \
+      "unmatched[, {overflows} with overflow][; the difference begins at {node}]",                                      \
+      "步 {step} 卡 {rank}：{errors} 个节点错误，{warnings} 个告警，{unmatched} 个未匹配"              \
+      "[，{overflows} 个溢出][；差异始于 {node}]")                                                                      \
+    X(overflow,                                                                                                         \
+      "is where NaN, infinity or an exploding norm begins: {nodes} {nodes?1=node has|nodes have} "                      \
+      "one in step {step} of rank {rank}",                                                                              \
+      "是 NaN、无穷或范数爆炸的起点：步 {step} 卡 {rank} 上共有 {nodes} 个节点出现")
+
+#define VIZ_SENTENCES(X) VIZ_SENTENCES_OF_RUNS(X) VIZ_SENTENCES_OF_COMPARISONS(X)
+
+#endif
