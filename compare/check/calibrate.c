@@ -270,7 +270,7 @@ static enum ms_rc write_file(const struct work *w, const char *path, struct ms_e
 
 /* ---- all ------------------------------------------------------------------------------ */
 
-static enum ms_rc run(struct work *w, const char *path, struct ms_err *err)
+static enum ms_rc calibrate_all(struct work *w, const char *path, struct ms_err *err)
 {
     struct calibration *cal = w->cal;
     cal->arena = ms_arena_new(SIZE_MAX);
@@ -289,7 +289,7 @@ enum ms_rc calibrate(struct calibration *cal, const char *const *runs, size_t n,
 {
     *cal = (struct calibration){.runs = runs, .nruns = n};
     struct work w = {.cal = cal, .pool = pool};
-    enum ms_rc rc = run(&w, path, err);
+    enum ms_rc rc = calibrate_all(&w, path, err);
     for (size_t i = 0; i < w.places.n; i++) {
         ms_map_free(&w.places.p[i].rows);
         ms_vec_free(&w.places.p[i].noise);

@@ -55,8 +55,8 @@ static int by_weight(const void *p, const void *q)
     return (x->kind > y->kind) - (x->kind < y->kind);
 }
 
-static enum ms_rc run(struct self__ctx *c, const char *path, struct ms_pool *pool,
-                      struct ms_err *err)
+static enum ms_rc check_places(struct self__ctx *c, const char *path, struct ms_pool *pool,
+                               struct ms_err *err)
 {
     struct self_check *s = c->s;
     s->arena = ms_arena_new(SIZE_MAX);
@@ -79,7 +79,7 @@ enum ms_rc self_check_run(struct self_check *s, const char *path, unsigned flags
 {
     *s = (struct self_check){.arena = NULL};
     struct self__ctx c = {.s = s, .flags = flags, .text = {.max = TEXT_MAX}};
-    enum ms_rc rc = run(&c, path, pool, err);
+    enum ms_rc rc = check_places(&c, path, pool, err);
     ms_vec_free(&c.facts);
     ms_map_free(&c.names);
     ms_buf_free(&c.text);

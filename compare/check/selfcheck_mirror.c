@@ -374,7 +374,7 @@ static enum ms_rc find_backward(struct mirror *m, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc run(struct mirror *m, struct ms_err *err)
+static enum ms_rc check_mirror(struct mirror *m, struct ms_err *err)
 {
     m->back = ms_calloc(m->d->nodes.n + 1, sizeof *m->back);
     if (m->back == NULL)
@@ -391,7 +391,7 @@ enum ms_rc self__mirror(struct self__ctx *c, const struct probe_dump *d, uint32_
                         struct ms_err *err)
 {
     struct mirror m = {.c = c, .d = d, .place = place, .text = {.max = 1 << 20}};
-    enum ms_rc rc = run(&m, err);
+    enum ms_rc rc = check_mirror(&m, err);
     ms_free(m.back);
     ms_map_free(&m.keys);
     ms_vec_free(&m.values);

@@ -182,7 +182,7 @@ static enum ms_rc run_job(const struct args *a, struct calibration *cal, struct 
     return rc;
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct args a = {.output = NULL};
     struct ms_err err = {0};
@@ -209,7 +209,7 @@ static int run(int argc, char **argv)
 
 const struct ms_cmd compare_cmd_calibrate = {
     .name = "calibrate",
-    .run = run,
+    .run = run_command,
     .brief = "measure the noise between runs that should be equal",
     .opts = opts,
     .usage = "[options] RUN RUN...",

@@ -193,7 +193,7 @@ static int exit_of(const struct args *a, const struct self_check *s)
     return a->exit_code && s->findings.n != 0 ? MS_EXIT_FOUND : MS_EXIT_OK;
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct args a = {.most = 20};
     struct ms_err err = {0};
@@ -222,7 +222,7 @@ static int run(int argc, char **argv)
 
 const struct ms_cmd compare_cmd_check = {
     .name = "check",
-    .run = run,
+    .run = run_command,
     .brief = "find faults in one dump, without a second run",
     .opts = opts,
     .usage = "[options] DUMP",

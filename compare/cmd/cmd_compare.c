@@ -204,7 +204,7 @@ static void choose_version(struct compare_args *a)
     a->xlsx = a->xlsx || a->highlight || called_so;
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct job j = {.args.compat = COMPAT_NOT_SAID};
     struct ms_err err = {0};
@@ -223,7 +223,7 @@ static int run(int argc, char **argv)
 
 const struct ms_cmd compare_cmd_compare = {
     .name = "compare",
-    .run = run,
+    .run = run_command,
     .brief = "compare two dumps and name what introduces the difference",
     .opts = compare_opts,
     .usage = "[options] -tp PATH -gp PATH",

@@ -106,7 +106,7 @@ static enum ms_rc make_graphs(struct graph_args *a, struct graph_made *made, str
     return rc;
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct graph_args a = {0};
     struct graph_made made;
@@ -132,7 +132,7 @@ static int run(int argc, char **argv)
 
 const struct ms_cmd compare_cmd_graph_visualize = {
     .name = "graph_visualize",
-    .run = run,
+    .run = run_command,
     .brief = "write the graph of a dump, or of two dumps side by side",
     .opts = graph_opts,
     .usage = "[options] -tp PATH [-gp PATH] -o DIR",

@@ -96,7 +96,7 @@ static enum ms_rc merge(const struct args *a, struct cmp_merge *m,
     return cmp_merge_write(m, ms_buf_z(path), err);
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct args a = {0};
     struct ms_err err = {0};
@@ -123,7 +123,7 @@ static int run(int argc, char **argv)
 
 const struct ms_cmd compare_cmd_merge_result = {
     .name = "merge_result",
-    .run = run,
+    .run = run_command,
     .brief = "put the compare results of several ranks side by side",
     .opts = opts,
     .usage = "[options] -i DIR -o DIR -config FILE",

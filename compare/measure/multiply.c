@@ -51,8 +51,8 @@ struct reader {
 };
 
 /* Of a name given twice the last matrix counts. */
-static enum ms_rc put(struct reader *r, bool target, size_t step, struct ms_str name,
-                      struct ms_str matrix, struct ms_err *err)
+static enum ms_rc put_matrix(struct reader *r, bool target, size_t step, struct ms_str name,
+                             struct ms_str matrix, struct ms_err *err)
 {
     bool added;
     uint32_t id = ms_map_put_copy(&r->f->of[target][step].names, name, r->f->arena, &added);
@@ -78,7 +78,7 @@ static enum ms_rc take_names(struct reader *r, bool target, size_t step, yaml_do
     for (yaml_node_item_t *i = list->data.sequence.items.start; i < list->data.sequence.items.top;
          i++) {
         MS_TRY(cmp__yaml_scalar(yaml_document_get_node(doc, *i), &name, err));
-        MS_TRY(put(r, target, step, name, matrix, err));
+        MS_TRY(put_matrix(r, target, step, name, matrix, err));
     }
     return MS_OK;
 }

@@ -24,7 +24,7 @@ struct mark {
 };
 
 /* Red takes the place of yellow, reasons and all. */
-static void put(struct mark *m, enum cmp_colour colour, const char *reason)
+static void put_mark(struct mark *m, enum cmp_colour colour, const char *reason)
 {
     if (colour < m->colour)
         return;
@@ -72,9 +72,9 @@ static bool is_numeric(const struct cmp_setup *set, const struct cmp_row *row)
 static void judge_alone(const struct cmp_setup *set, const struct cmp_row *row, struct mark *m)
 {
     if (is_special(&row->t.stat[PROBE_STAT_MAX]) || is_special(&row->t.stat[PROBE_STAT_MIN]))
-        put(m, CMP_RED, "maximum or minimum is nan, -inf, or inf");
+        put_mark(m, CMP_RED, "maximum or minimum is nan, -inf, or inf");
     else if (max_diff(set, row) > 1e10)
-        put(m, CMP_RED, "maximum absolute error exceeds 1e+10");
+        put_mark(m, CMP_RED, "maximum absolute error exceeds 1e+10");
 }
 
 /* ---- an output against an input ------------------------------------------------ */
@@ -82,7 +82,8 @@ static void judge_alone(const struct cmp_setup *set, const struct cmp_row *row, 
 static void judge_magnitude(double in, double out, struct mark *m)
 {
     if (in > 1 && out > 1 && out >= in && log10(out) - log10(in) >= 1)
-        put(m, CMP_YELLOW,
+        put_mark(
+            m, CMP_YELLOW,
             "maximum absolute error of both input/parameters and output exceed 1, with the output "
             "larger by an order of magnitude");
 }
@@ -98,15 +99,17 @@ static void judge_tensors(const struct cmp_row *in, const struct cmp_row *out, s
 {
     double ratio_in = figure(in, CMP_THOUSANDTH), ratio_out = figure(out, CMP_THOUSANDTH);
     if (ratio_in > 0.9 && ratio_out < 0.6)
-        put(m, CMP_RED,
+        put_mark(
+            m, CMP_RED,
             "The input/parameter's one thousandth err ratio exceeds 0.9, while the output's is "
             "below 0.6");
     else if (ratio_in - ratio_out > 0.1)
-        put(m, CMP_YELLOW,
-            "The output's one thousandth err ratio decreases by more than 0.1 compared to the "
-            "input/parameter's");
+        put_mark(m, CMP_YELLOW,
+                 "The output's one thousandth err ratio decreases by more than 0.1 compared to the "
+                 "input/parameter's");
     if (figure(in, CMP_COSINE) - figure(out, CMP_COSINE) > 0.1)
-        put(m, CMP_YELLOW,
+        put_mark(
+            m, CMP_YELLOW,
             "The output's cosine decreases by more than 0.1 compared to the input/parameter's");
 }
 
@@ -120,9 +123,10 @@ static void judge_statistics(const struct cmp_row *in, const struct cmp_row *out
 {
     double rel_in = relative(in), rel_out = relative(out);
     if (rel_out > 0.5)
-        put(m, CMP_RED, "maximum relative error exceeds 0.5");
+        put_mark(m, CMP_RED, "maximum relative error exceeds 0.5");
     else if (rel_out > 0.1 && rel_in < 0.01)
-        put(m, CMP_YELLOW,
+        put_mark(
+            m, CMP_YELLOW,
             "The output's maximum relative error exceeds 0.1, while the input/parameter's is below "
             "0.01");
 }
@@ -164,7 +168,7 @@ enum cmp_colour cmp__highlight(const struct cmp_setup *set, const struct cmp_vie
     judge_alone(set, row, &m);
     judge_output(set, v, row, &m);
     if (!row->grad_same)
-        put(&m, CMP_YELLOW, "requires_grad is inconsistent");
+        put_mark(&m, CMP_YELLOW, "requires_grad is inconsistent");
     return m.colour;
 }
 
@@ -308,8 +312,8 @@ static enum ms_rc add_reasons(const struct cmp_setup *set, struct cmp_view *v,
 }
 
 /* Of tensors, the last of the first two counts alone. */
-static void tell(const struct cmp_setup *set, const struct cmp_row *row, const char *result,
-                 struct ms_buf *out)
+static void append_reasons(const struct cmp_setup *set, const struct cmp_row *row,
+                           const char *result, struct ms_buf *out)
 {
     bool tensor = set->mode == PROBE_MODE_TENSOR;
     if (!row->b.present && (row->grad_same || !tensor))
@@ -333,7 +337,7 @@ enum ms_rc cmp__judge_old(const struct cmp_setup *set, struct cmp_view *v,
     *out = (struct cmp_row_verdict){.result = ms_str_of(result)};
     out->failed = strcmp(result, "No") == 0 || strcmp(result, "Different") == 0 ||
                   strcmp(result, "Warning") == 0;
-    tell(set, row, result, &v->scratch);
+    append_reasons(set, row, result, &v->scratch);
     return set->conf.highlight ? add_reasons(set, v, row, out, err)
                                : cmp__keep(v, &out->message, err);
 }

@@ -343,8 +343,8 @@ static enum ms_rc compare_place(const struct cmp__kernel_place *t,
     return rc;
 }
 
-static enum ms_rc note(struct cmp_sheet_sum *sum, const char *side,
-                       const struct cmp__kernel_place *p, struct ms_err *err)
+static enum ms_rc note_problem(struct cmp_sheet_sum *sum, const char *side,
+                               const struct cmp__kernel_place *p, struct ms_err *err)
 {
     struct ms_buf b = {.max = 256};
     ms_buf_printf(&b, "rank %lld step %lld is on the %s side alone", (long long)p->rank,
@@ -380,12 +380,12 @@ static enum ms_rc compare_sides(const struct cmp__kernel_side *t, const struct c
                     : k == b->places.n ? -1
                                        : place_order(&t->places.p[i], &b->places.p[k]);
         if (order < 0)
-            MS_TRY(note(sum, "target", &t->places.p[i++], err));
+            MS_TRY(note_problem(sum, "target", &t->places.p[i++], err));
         else if (order > 0)
-            MS_TRY(note(sum, "golden", &b->places.p[k++], err));
+            MS_TRY(note_problem(sum, "golden", &b->places.p[k++], err));
         else if (conf->strict && lacks_files(&t->places.p[i], &b->places.p[k]))
-            MS_TRY(note(sum, t->places.p[i++].list.n != 0 ? "target" : "golden", &b->places.p[k++],
-                        err));
+            MS_TRY(note_problem(sum, t->places.p[i++].list.n != 0 ? "target" : "golden",
+                                &b->places.p[k++], err));
         else
             MS_TRY(compare_place(&t->places.p[i++], &b->places.p[k++], dir, conf, sum, out, err));
     }

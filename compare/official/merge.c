@@ -419,9 +419,9 @@ bool cmp__merge_name(struct ms_str name, uint64_t *rank, uint64_t *stamp)
     return ms_str_is(name, ".xlsx") || ms_str_is(name, ".csv");
 }
 
-static enum ms_rc note(struct cmp_merge *m, struct ms_err *err, const char *fmt, ...)
+static enum ms_rc note_problem(struct cmp_merge *m, struct ms_err *err, const char *fmt, ...)
     MS_PRINTF(3, 4);
-static enum ms_rc note(struct cmp_merge *m, struct ms_err *err, const char *fmt, ...)
+static enum ms_rc note_problem(struct cmp_merge *m, struct ms_err *err, const char *fmt, ...)
 {
     struct ms_buf b = {.max = 1 << 16};
     va_list ap;
@@ -451,11 +451,11 @@ static enum ms_rc add_path(struct cmp_merge *m, uint64_t rank, uint64_t stamp, c
         *r = (struct cmp_merge_rank){.rank = rank, .stamp = stamp};
     }
     if (stamp < r->stamp)
-        return note(m, err, "%s: an older result of rank%llu, left out", path,
-                    (unsigned long long)rank);
+        return note_problem(m, err, "%s: an older result of rank%llu, left out", path,
+                            (unsigned long long)rank);
     if (stamp > r->stamp)
-        MS_TRY(note(m, err, "%s: an older result of rank%llu, left out", r->paths.p[0],
-                    (unsigned long long)rank));
+        MS_TRY(note_problem(m, err, "%s: an older result of rank%llu, left out", r->paths.p[0],
+                            (unsigned long long)rank));
     if (stamp > r->stamp)
         r->paths.n = 0;
     r->stamp = stamp;
@@ -480,7 +480,7 @@ static enum ms_rc offer_file(struct cmp_merge *m, const char *dir, struct ms_str
     if (!is_table)
         return MS_OK;
     if (!cmp__merge_name(name, &rank, &stamp))
-        return note(m, err, "%.*s: not the result of a rank, left out", MS_STR_ARG(name));
+        return note_problem(m, err, "%.*s: not the result of a rank, left out", MS_STR_ARG(name));
     struct ms_buf path = {.max = 1 << 16};
     ms_buf_printf(&path, "%s/%.*s", dir, MS_STR_ARG(name));
     struct ms_str kept = ms_arena_str(m->arena, ms_buf_slice(&path));
@@ -515,8 +515,8 @@ static enum ms_rc read_rank(struct cmp_merge *m, struct cmp_merge_rank *r,
     for (size_t i = 0; i < r->paths.n; i++)
         MS_TRY(merge_table(m, r, r->paths.p[i], conf, err));
     for (size_t i = 0; i < conf->api.n && r->rows == 0; i++)
-        MS_TRY(note(m, err, "rank%llu has no row of %.*s", (unsigned long long)r->rank,
-                    MS_STR_ARG(conf->api.p[i])));
+        MS_TRY(note_problem(m, err, "rank%llu has no row of %.*s", (unsigned long long)r->rank,
+                            MS_STR_ARG(conf->api.p[i])));
     return MS_OK;
 }
 
@@ -535,7 +535,8 @@ static enum ms_rc read_ranks(struct cmp_merge *m, const struct cmp_merge_conf *c
             return rc;
         }
         if (rc != MS_OK) {
-            MS_TRY(note(m, err, "rank%llu is left out: %s", (unsigned long long)r.rank, why.msg));
+            MS_TRY(note_problem(m, err, "rank%llu is left out: %s", (unsigned long long)r.rank,
+                                why.msg));
             ms_vec_free(&r.paths);
             ms_vec_free(&r.cells);
             m->ranks.p[i] = (struct cmp_merge_rank){0};

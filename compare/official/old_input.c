@@ -102,7 +102,7 @@ static enum ms_rc take_all(struct cmp_old_input *in, const struct ms_conf_value 
                           in->target == NULL ? "npu_path" : "bench_path");
 }
 
-static enum ms_rc take(struct cmp_old_input *in, struct ms_conf *conf, struct ms_err *err)
+static enum ms_rc take_input(struct cmp_old_input *in, struct ms_conf *conf, struct ms_err *err)
 {
     in->arena = ms_arena_new(NAMES_MAX);
     enum ms_rc rc = in->arena != NULL ? take_all(in, ms_conf_root(conf), err) : ms_no_memory(err);
@@ -118,7 +118,7 @@ enum ms_rc cmp_old_input_parse(struct cmp_old_input *in, const char *name, struc
     struct ms_conf *conf;
     *in = (struct cmp_old_input){0};
     MS_TRY(ms_conf_parse(&conf, name, text, err));
-    return take(in, conf, err);
+    return take_input(in, conf, err);
 }
 
 enum ms_rc cmp_old_input_read(struct cmp_old_input *in, const char *path, struct ms_err *err)
@@ -126,7 +126,7 @@ enum ms_rc cmp_old_input_read(struct cmp_old_input *in, const char *path, struct
     struct ms_conf *conf;
     *in = (struct cmp_old_input){0};
     MS_TRY(ms_conf_open(&conf, path, err));
-    return take(in, conf, err);
+    return take_input(in, conf, err);
 }
 
 void cmp_old_input_free(struct cmp_old_input *in)

@@ -321,7 +321,7 @@ struct table {
     bool *used;
 };
 
-static uint32_t place(const struct cmp__pair *p, int side)
+static uint32_t place_of(const struct cmp__pair *p, int side)
 {
     return side != 0 ? p->t : p->b;
 }
@@ -337,13 +337,13 @@ static enum ms_rc sort_by(struct table *t, int side, size_t rows, struct ms_err 
         return ms_no_memory(err);
     }
     for (size_t i = 0; i < n; i++) {
-        uint32_t p = place(&t->rows.p[i], side);
+        uint32_t p = place_of(&t->rows.p[i], side);
         start[(p == MS_MAP_NONE ? rows : p) + 1]++;
     }
     for (size_t i = 0; i < rows; i++)
         start[i + 1] += start[i];
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t p = place(&t->rows.p[i], side);
+        uint32_t p = place_of(&t->rows.p[i], side);
         t->by[side][start[p == MS_MAP_NONE ? rows : p]++] = i;
     }
     ms_free(start);
@@ -426,7 +426,7 @@ static enum ms_rc put_pair(const struct keyer *k, const struct cmp__pair *row, s
     *p = *row;
     if (row->t == MS_MAP_NONE || row->b == MS_MAP_NONE)
         return MS_OK;
-    for (uint32_t i = k->next[many][place(row, many)]; i != MS_MAP_NONE; i = k->next[many][i]) {
+    for (uint32_t i = k->next[many][place_of(row, many)]; i != MS_MAP_NONE; i = k->next[many][i]) {
         struct cmp__fold *f = ms_vec_push(&c->folds);
         if (f == NULL)
             return ms_no_memory(err);

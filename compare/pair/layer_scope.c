@@ -145,7 +145,7 @@ static bool take_apart(const struct layer__layout *l, struct ms_str name, struct
 
 /* ---- scopes ----------------------------------------------------------------- */
 
-static struct ms_str keep(struct layer__layout *l, struct ms_buf *b)
+static struct ms_str keep_text(struct layer__layout *l, struct ms_buf *b)
 {
     struct ms_str s = b->bad == MS_OK ? ms_arena_str(l->arena, ms_buf_slice(b)) : MS_STR_NONE;
     ms_buf_clear(b);
@@ -176,7 +176,7 @@ static enum ms_rc place_op(struct layer__layout *l, uint32_t node, struct ms_err
     if (!take_apart(l, name, &p))
         return MS_OK;
     put_scope(l, name, &p);
-    struct layer__op op = {node, keep(l, &l->a), p.type, p.state, 0};
+    struct layer__op op = {node, keep_text(l, &l->a), p.type, p.state, 0};
     struct layer__op *slot = ms_vec_push(&l->ops);
     if (op.scope.p == NULL || slot == NULL || ms_map_put(&l->names, name, NULL) == MS_MAP_NONE)
         return ms_no_memory(err);
@@ -231,7 +231,7 @@ static enum ms_rc put_number(struct layer__layout *l, struct ms_str *scope, stru
     else
         ms_buf_puts(&l->a, "nan");
     ms_buf_put(&l->a, part.p + part.n, (size_t)(scope->p + scope->n - part.p - part.n));
-    *scope = keep(l, &l->a);
+    *scope = keep_text(l, &l->a);
     return scope->p != NULL ? MS_OK : ms_no_memory(err);
 }
 

@@ -93,8 +93,8 @@ static enum ms_rc offer_runs(struct texts *runs, const struct ms_map *texts, uns
     return MS_OK;
 }
 
-static enum ms_rc tell(struct cmp__unknown *u, const struct ms_map *texts, struct ms_str word,
-                       struct ms_err *err)
+static enum ms_rc report_unknown(struct cmp__unknown *u, const struct ms_map *texts,
+                                 struct ms_str word, struct ms_err *err)
 {
     if (!cmp__unknown_is_told(u))
         return cmp__unknown_tell(u, word, NULL, err);
@@ -116,7 +116,7 @@ static enum ms_rc check_word(struct cmp__unknown *u, const struct ms_map *texts,
 {
     if (ms_str_is(word, "N/A") || is_known(texts, word, whole))
         return MS_OK;
-    return tell(u, texts, word, err);
+    return report_unknown(u, texts, word, err);
 }
 
 /* ---- -am --------------------------------------------------------------------- */
@@ -187,8 +187,8 @@ static enum ms_rc check_arguments(struct rule_check *k, const struct cmp__api_ru
             ms_buf_str(&k->text, list[at]);
             MS_TRY(ms_buf_check(&k->text, err));
             if (ms_map_get(&k->known[target].map, ms_buf_slice(&k->text)) == MS_MAP_NONE)
-                MS_TRY(
-                    tell(&k->unknown[target], &k->known[target].map, ms_buf_slice(&k->text), err));
+                MS_TRY(report_unknown(&k->unknown[target], &k->known[target].map,
+                                      ms_buf_slice(&k->text), err));
         }
     }
     return MS_OK;
@@ -207,7 +207,7 @@ static enum ms_rc check_rule(struct rule_check *k, struct cmp__api_rule *rule, s
         if (ms_map_get(&k->known[target].map, api) != MS_MAP_NONE)
             continue;
         rule->valid = false;
-        MS_TRY(tell(&u[target], &k->known[target].map, api, err));
+        MS_TRY(report_unknown(&u[target], &k->known[target].map, api, err));
     }
     for (int target = 1; target >= 0 && rule->valid; target--)
         MS_TRY(check_arguments(k, rule, target, err));

@@ -6,8 +6,8 @@
 
 enum { NAME_BYTES = 1 << 20, TOLD = 10 };
 
-static enum ms_rc put(struct cmp__names *n, struct ms_str name, struct cmp__named what,
-                      struct ms_err *err)
+static enum ms_rc put_name(struct cmp__names *n, struct ms_str name, struct cmp__named what,
+                           struct ms_err *err)
 {
     bool added;
     if (ms_map_put_copy(&n->map, name, n->arena, &added) == MS_MAP_NONE)
@@ -31,7 +31,7 @@ static enum ms_rc put_rows(struct cmp__names *n, struct ms_err *err)
         probe_row_name(n->dump, row, &name);
         rc = ms_buf_check(&name, err);
         if (rc == MS_OK)
-            rc = put(n, ms_buf_slice(&name), (struct cmp__named){row->node, i}, err);
+            rc = put_name(n, ms_buf_slice(&name), (struct cmp__named){row->node, i}, err);
     }
     ms_buf_free(&name);
     return rc;
@@ -43,7 +43,7 @@ enum ms_rc cmp__names_list(struct cmp__names *n, const struct probe_dump *d, boo
     *n = (struct cmp__names){.dump = d, .arena = ms_arena_new((size_t)8 << 30)};
     enum ms_rc rc = n->arena != NULL ? MS_OK : ms_no_memory(err);
     for (uint32_t i = 0; nodes && i < d->nodes.n && rc == MS_OK; i++)
-        rc = put(n, probe_node_name(d, i), (struct cmp__named){i, MS_MAP_NONE}, err);
+        rc = put_name(n, probe_node_name(d, i), (struct cmp__named){i, MS_MAP_NONE}, err);
     return rc == MS_OK ? put_rows(n, err) : rc;
 }
 

@@ -58,7 +58,7 @@ static enum ms_rc add(struct cmp_ranks *r, const struct probe_place *t, const st
     return slot->suffix != NULL && slot->folder != NULL ? MS_OK : ms_no_memory(err);
 }
 
-static enum ms_rc note(struct cmp_ranks *r, const char *line, struct ms_err *err)
+static enum ms_rc note_problem(struct cmp_ranks *r, const char *line, struct ms_err *err)
 {
     const char **slot = line != NULL ? ms_vec_push(&r->notes) : NULL;
     if (slot == NULL)
@@ -90,12 +90,13 @@ static enum ms_rc pair_by_number(struct cmp_ranks *r, bool files, struct ms_err 
         if (b != NULL)
             MS_TRY(add(r, t, b, files, steps, err));
         else
-            MS_TRY(note(r, text(r, "%s has no counterpart on the golden side", t->json), err));
+            MS_TRY(
+                note_problem(r, text(r, "%s has no counterpart on the golden side", t->json), err));
     }
     for (size_t i = 0; i < r->b.list.n; i++) {
         if (find(&r->t, &r->b.list.p[i], steps) == NULL)
-            MS_TRY(note(r, text(r, "%s has no counterpart on the target side", r->b.list.p[i].json),
-                        err));
+            MS_TRY(note_problem(
+                r, text(r, "%s has no counterpart on the target side", r->b.list.p[i].json), err));
     }
     return MS_OK;
 }
@@ -117,9 +118,9 @@ static enum ms_rc pair_by_position(struct cmp_ranks *r, bool files, struct ms_er
 static enum ms_rc copy_notes(struct cmp_ranks *r, struct ms_err *err)
 {
     for (size_t i = 0; i < r->t.notes.n; i++)
-        MS_TRY(note(r, r->t.notes.p[i], err));
+        MS_TRY(note_problem(r, r->t.notes.p[i], err));
     for (size_t i = 0; i < r->b.notes.n; i++)
-        MS_TRY(note(r, r->b.notes.p[i], err));
+        MS_TRY(note_problem(r, r->b.notes.p[i], err));
     return MS_OK;
 }
 

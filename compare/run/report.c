@@ -166,8 +166,8 @@ static struct ms_str node_name(const struct cmp *c, bool golden, uint32_t node)
     return node != MS_MAP_NONE ? probe_node_name(cmp_dump(c, golden), node) : MS_STR("");
 }
 
-static enum ms_rc tell(const struct cmp *c, struct cmp_view *v, const struct cmp_place *p,
-                       struct cmp_told *told, struct ms_err *err)
+static enum ms_rc copy_place(const struct cmp *c, struct cmp_view *v, const struct cmp_place *p,
+                             struct cmp_told *told, struct ms_err *err)
 {
     MS_TRY(cmp_view_group(c, p->group, v, err));
     const struct cmp_row *row = &v->rows.p[p->row];
@@ -205,9 +205,9 @@ static enum ms_rc tell_all(struct cmp_result *r, const struct cmp *c, struct cmp
                            struct ms_err *err)
 {
     if (r->sum.has_first)
-        MS_TRY(tell(c, v, &r->sum.first, &r->first, err));
+        MS_TRY(copy_place(c, v, &r->sum.first, &r->first, err));
     for (; r->nworst < r->sum.nworst; r->nworst++)
-        MS_TRY(tell(c, v, &r->sum.worst[r->nworst], &r->worst[r->nworst], err));
+        MS_TRY(copy_place(c, v, &r->sum.worst[r->nworst], &r->worst[r->nworst], err));
     return copy_problems(r, c, err);
 }
 
@@ -263,7 +263,7 @@ enum ms_rc cmp_report_blame(struct cmp_result *r, const struct cmp *c, size_t gr
             place.row = i;
     }
     if (rc == MS_OK)
-        rc = tell(c, &v, &place, &r->first, err);
+        rc = copy_place(c, &v, &place, &r->first, err);
     cmp_view_free(&v);
     r->sum.has_first = rc == MS_OK;
     return rc;

@@ -65,7 +65,7 @@ struct taker {
     enum ms_rc rc;
 };
 
-static void take(struct taker *t, void *into, size_t n)
+static void take_bytes(struct taker *t, void *into, size_t n)
 {
     if (t->rc == MS_OK && n > t->rest.n)
         t->rc = ms_fail(t->err, MS_E_FORMAT, "a result from another process is cut short");
@@ -78,7 +78,7 @@ static void take(struct taker *t, void *into, size_t n)
 static uint64_t take_number(struct taker *t)
 {
     uint64_t v = 0;
-    take(t, &v, sizeof v);
+    take_bytes(t, &v, sizeof v);
     return v;
 }
 
@@ -90,7 +90,7 @@ static char *take_text(struct taker *t)
     char *text = n <= t->rest.n ? ms_alloc((size_t)n) : NULL;
     if (text == NULL && n <= t->rest.n)
         t->rc = ms_no_memory(t->err);
-    take(t, text, (size_t)n);
+    take_bytes(t, text, (size_t)n);
     return text;
 }
 
@@ -100,7 +100,7 @@ static void take_told(struct taker *t, struct cmp_told *told)
     told->op = take_text(t);
     told->golden_op = take_text(t);
     told->text = take_text(t);
-    take(t, &told->score, sizeof told->score);
+    take_bytes(t, &told->score, sizeof told->score);
 }
 
 static void take_problems(struct taker *t, struct cmp_result *r)
@@ -137,15 +137,15 @@ static void take_trail(struct taker *t, struct cmp_trail *trail)
         t->rc = ms_no_memory(t->err);
     if (t->rc != MS_OK)
         return;
-    take(t, trail->steps.p, (size_t)n * sizeof *trail->steps.p);
+    take_bytes(t, trail->steps.p, (size_t)n * sizeof *trail->steps.p);
     trail->steps.n = (size_t)n;
 }
 
 enum ms_rc cmp_report_unpack(struct cmp_result *r, struct ms_str packed, struct ms_err *err)
 {
     struct taker t = {.rest = packed, .err = err};
-    take(&t, &r->err, sizeof r->err);
-    take(&t, &r->sum, sizeof r->sum);
+    take_bytes(&t, &r->err, sizeof r->err);
+    take_bytes(&t, &r->sum, sizeof r->sum);
     take_files(&t, r);
     take_told(&t, &r->first);
     uint64_t nworst = take_number(&t);

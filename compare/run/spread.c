@@ -231,7 +231,8 @@ enum ms_rc cmp_spread_measure(const struct cmp_spread *s, size_t couple, struct 
 
 /* ---- results ------------------------------------------------------------------------- */
 
-static enum ms_rc give(const struct cmp_spread *s, const struct cmp_result *r, struct ms_err *err)
+static enum ms_rc send_result(const struct cmp_spread *s, const struct cmp_result *r,
+                              struct ms_err *err)
 {
     struct ms_buf packed = {.max = MESSAGE_MAX};
     cmp_report_pack(r, &packed);
@@ -242,8 +243,8 @@ static enum ms_rc give(const struct cmp_spread *s, const struct cmp_result *r, s
     return rc;
 }
 
-static enum ms_rc get(const struct cmp_spread *s, unsigned from, struct cmp_result *r,
-                      struct ms_err *err)
+static enum ms_rc receive_result(const struct cmp_spread *s, unsigned from, struct cmp_result *r,
+                                 struct ms_err *err)
 {
     struct ms_buf packed = {.max = MESSAGE_MAX};
     unsigned who;
@@ -262,9 +263,9 @@ enum ms_rc cmp_spread_gather(const struct cmp_spread *s, struct cmp_report *repo
         if (s->owner[i] == 0)
             continue;
         if (rank == 0)
-            MS_TRY(get(s, s->owner[i], report->list.p[i], err));
+            MS_TRY(receive_result(s, s->owner[i], report->list.p[i], err));
         else if (s->owner[i] == rank)
-            MS_TRY(give(s, report->list.p[i], err));
+            MS_TRY(send_result(s, report->list.p[i], err));
     }
     return MS_OK;
 }

@@ -123,8 +123,8 @@ static void say_attribute(struct ms_message *m, const struct source__part *p,
     ms_message_f64(m, "in", s->in);
 }
 
-static void say(struct ms_message *m, const struct source__part *p, const struct source__raw *r,
-                const struct cmp_suspect *s)
+static void fill_message(struct ms_message *m, const struct source__part *p,
+                         const struct source__raw *r, const struct cmp_suspect *s)
 {
     const struct source__node *n = &p->nodes.p[r->node];
     ms_message_begin(m, &kinds[r->why]);
@@ -223,7 +223,7 @@ enum ms_rc source__tell(struct cmp_source *s, const struct source__raw *raw,
     struct ms_buf b = {.max = 1 << 16};
     struct ms_message m;
     ms_assert(raw->why < CMP_WHYS);
-    say(&m, p, raw, out);
+    fill_message(&m, p, raw, out);
     enum ms_rc rc = source__keep_message(s, &m, &out->said, err);
     struct ms_str pattern;
     if (rc == MS_OK && source__find_pattern(p, raw, out->place, &b)) {

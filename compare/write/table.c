@@ -81,7 +81,7 @@ struct writer {
     enum ms_rc rc;
 };
 
-static void put(struct writer *w, struct ms_str text)
+static void put_text(struct writer *w, struct ms_str text)
 {
     *w->at++ = (struct cmp_cell){.text = text};
 }
@@ -130,15 +130,15 @@ static void put_basic(struct writer *w, const struct cmp_row *row)
     put_foreign(w, b->dtype);
     put_foreign(w, t->shape);
     put_foreign(w, b->shape);
-    put(w, t->requires_grad);
-    put(w, b->requires_grad);
+    put_text(w, t->requires_grad);
+    put_text(w, b->requires_grad);
 }
 
 /* Text, but a number in the workbooks of msprobe 1. */
 static void put_difference(struct writer *w, struct ms_str diff)
 {
     struct cmp_cell *cell = w->at;
-    put(w, diff);
+    put_text(w, diff);
     cell->number = w->set->conf.rules->text_numbers && ms_num_parse_f64(diff.p, diff.n, &cell->v);
 }
 
@@ -147,7 +147,7 @@ static void put_deltas(struct writer *w, const struct cmp_row *row)
     for (unsigned i = 0; i < PROBE_STATS; i++)
         put_difference(w, row->delta[i].diff);
     for (unsigned i = 0; i < PROBE_STATS; i++)
-        put(w, row->delta[i].rel);
+        put_text(w, row->delta[i].rel);
 }
 
 /* A metric of a tensor pair: a number, or the word that says why there is none. */
@@ -157,7 +157,7 @@ static void put_metrics(struct writer *w, const struct cmp_row *row)
         switch (row->fig.state) {
         case CMP_STATE_OK:
             if (i == CMP_COSINE && row->fig.metric[i] == HUGE_VAL) /* the mark of "not defined" */
-                put(w, MS_STR("unsupported"));
+                put_text(w, MS_STR("unsupported"));
             else
                 put_f64(w, row->fig.metric[i]);
             break;
@@ -165,16 +165,16 @@ static void put_metrics(struct writer *w, const struct cmp_row *row)
             if (i == CMP_MAX_ABS || i == CMP_MAX_REL)
                 put_f64(w, row->fig.metric[i]);
             else
-                put(w, MS_STR("unsupported"));
+                put_text(w, MS_STR("unsupported"));
             break;
         case CMP_STATE_SHAPE:
-            put(w, MS_STR("shape unmatched"));
+            put_text(w, MS_STR("shape unmatched"));
             break;
         case CMP_STATE_MASKS:
-            put(w, MS_STR("N/A"));
+            put_text(w, MS_STR("N/A"));
             break;
         default:
-            put(w, MS_STR("unsupported"));
+            put_text(w, MS_STR("unsupported"));
             break;
         }
     }
@@ -218,23 +218,23 @@ static void put_verdict(struct writer *w, const struct cmp_row *row)
             w->rc = w->set->conf.rules->judge_row(w->set, w->v, row, &old, w->err);
         if (w->rc != MS_OK)
             return;
-        put(w, old.result);
+        put_text(w, old.result);
         if (!w->set->conf.rules->no_digest_message || w->set->mode != PROBE_MODE_MD5)
-            put(w, old.message);
+            put_text(w, old.message);
         return;
     }
-    put(w, ms_str_of(cmp_level_names[row->level]));
+    put_text(w, ms_str_of(cmp_level_names[row->level]));
     if (w->rc == MS_OK)
         w->rc = cmp_table_notes(w->v, row, &notes, w->err);
     if (w->rc == MS_OK)
-        put(w, notes);
+        put_text(w, notes);
 }
 
 /* The list of frames in Python's words, on the first row of an op. */
 static void put_stack(struct writer *w, const struct cmp_row *row)
 {
     if (!cmp__shows_stack(w->c, w->v, row)) {
-        put(w, MS_STR("N/A"));
+        put_text(w, MS_STR("N/A"));
         return;
     }
     struct ms_buf text = {.max = 1 << 20};
@@ -243,7 +243,7 @@ static void put_stack(struct writer *w, const struct cmp_row *row)
     ms_buf_free(&text);
     if (w->rc == MS_OK)
         w->rc = cmp__keep(w->v, &cell, w->err);
-    put(w, cell);
+    put_text(w, cell);
 }
 
 static void put_files(struct writer *w, const struct cmp_row *row)
@@ -257,7 +257,7 @@ static void put_files(struct writer *w, const struct cmp_row *row)
     ms_buf_putc(b, ']');
     if (w->rc == MS_OK)
         w->rc = cmp__keep(w->v, &cell, w->err);
-    put(w, cell);
+    put_text(w, cell);
 }
 
 static void put_ext(struct writer *w, const struct cmp_row *row)
@@ -268,12 +268,12 @@ static void put_ext(struct writer *w, const struct cmp_row *row)
                            e->bit_equal, e->bias,         e->scale,   p.expected,  p.z};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         if (isnan(list[i]))
-            put(w, MS_STR("N/A"));
+            put_text(w, MS_STR("N/A"));
         else
             put_f64(w, list[i]);
     }
-    put(w, ms_str_of(p.name));
-    put(w, ms_str_of(row->match.how));
+    put_text(w, ms_str_of(p.name));
+    put_text(w, ms_str_of(row->match.how));
     put_f64(w, round(row->match.confidence * 1000) / 1000);
 }
 
@@ -284,8 +284,8 @@ enum ms_rc cmp_table_cells(const struct cmp_setup *set, const struct cmp *c, str
     const struct cmp_row *row = &v->rows.p[i];
     put_basic(&w, row);
     if (set->mode == PROBE_MODE_MD5) {
-        put(&w, row->t.md5);
-        put(&w, row->b.md5);
+        put_text(&w, row->t.md5);
+        put_text(&w, row->b.md5);
     } else if (set->mode == PROBE_MODE_TENSOR) {
         put_metrics(&w, row);
         put_values(&w, row);

@@ -19,8 +19,8 @@
 #include <string.h>
 
 /* Arguments by position or keyword into out, in the order of names. */
-static int take(const char *fn, const char *const *names, Py_ssize_t n, PyObject *const *args,
-                Py_ssize_t npos, PyObject *kwnames, PyObject **out)
+static int take_arguments(const char *fn, const char *const *names, Py_ssize_t n,
+                          PyObject *const *args, Py_ssize_t npos, PyObject *kwnames, PyObject **out)
 {
     Py_ssize_t nkw = kwnames != NULL ? PyTuple_Size(kwnames) : 0;
     if (npos > n) {
@@ -95,8 +95,8 @@ static int take_event(const char *fn, PyObject *const *args, Py_ssize_t n, PyObj
 {
     static const char *const names[] = {"message", "stream", "domain"};
     PyObject *given[3] = {NULL, NULL, NULL};
-    if (take(fn, names, 3, args, n, kwnames, given) != 0 || take_text(given[0], &e->message) != 0 ||
-        take_stream(given[1], &e->stream) != 0)
+    if (take_arguments(fn, names, 3, args, n, kwnames, given) != 0 ||
+        take_text(given[0], &e->message) != 0 || take_stream(given[1], &e->stream) != 0)
         return -1;
     return take_domain(given[2], &e->domain);
 }
@@ -133,7 +133,7 @@ static PyObject *py_range_end(PyObject *self, PyObject *const *args, Py_ssize_t 
     PyObject *given[2] = {NULL, NULL};
     mstxDomainHandle_t domain;
     (void)self;
-    if (take("range_end", names, 2, args, n, kwnames, given) != 0 ||
+    if (take_arguments("range_end", names, 2, args, n, kwnames, given) != 0 ||
         take_domain(given[1], &domain) != 0)
         return NULL;
     if (given[0] == NULL) {

@@ -107,7 +107,7 @@ static void take_more(struct mstx_comm_said *s, struct ms_str key, struct ms_str
 }
 
 /* All values are strings; what is no number counts as missing. */
-static unsigned take(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
+static unsigned take_field(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
 {
     uint64_t peer;
     if (is_same(key, "opName"))
@@ -142,7 +142,7 @@ static bool read_object(struct mstx_comm_said *s, struct ms_str plain)
         key = r.text;
         t = ms_jread_next(&r);
         if (t == MS_J_STR || t == MS_J_NUM)
-            found |= take(s, key, r.text);
+            found |= take_field(s, key, r.text);
         else if (ms_jread_skip(&r, t) == MS_J_ERR)
             return false;
     }

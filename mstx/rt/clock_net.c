@@ -113,7 +113,7 @@ static bool wait_for(int fd, short what, int64_t until)
     return left > 0 && poll(p, mind_bell ? 2 : 1, (int)(left / MS) + 1) > 0 && p[0].revents != 0;
 }
 
-static bool get(int fd, void *to, size_t n, int64_t until)
+static bool receive_bytes(int fd, void *to, size_t n, int64_t until)
 {
     const int64_t spin = now() + SPIN_NS;
     for (size_t have = 0; have < n;) {
@@ -131,7 +131,7 @@ static bool get(int fd, void *to, size_t n, int64_t until)
 }
 
 /* Some bytes on a connection that is never full: all or none. */
-static bool put(int fd, const void *from, size_t n)
+static bool send_bytes(int fd, const void *from, size_t n)
 {
     return send(fd, from, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
 }
@@ -311,11 +311,11 @@ static bool attend(struct guest *g)
     g->have = 0;
     if (g->known) {
         const int64_t stamp[2] = {came, now()};
-        return put(g->fd, stamp, sizeof stamp);
+        return send_bytes(g->fd, stamp, sizeof stamp);
     }
     const uint64_t hello[2] = {MAGIC, mstx_clock_host()};
     g->known = g->word[0] == MAGIC && g->word[1] == net.token;
-    return g->known && put(g->fd, hello, sizeof hello);
+    return g->known && send_bytes(g->fd, hello, sizeof hello);
 }
 
 static void let_in(struct guest *guests)
@@ -441,7 +441,7 @@ static int connect_to(const char *address, const char *port, int64_t until)
 }
 
 /* The host that answers, after it has said who it is; its descriptor, or -1. */
-static int call(const struct place *p, uint64_t *host, int64_t until)
+static int connect_server(const struct place *p, uint64_t *host, int64_t until)
 {
     const uint64_t hello[2] = {MAGIC, p->token};
     const int64_t each = 1000 * MS;
@@ -452,8 +452,8 @@ static int call(const struct place *p, uint64_t *host, int64_t until)
         if (fd < 0)
             continue;
         quick(fd);
-        if (put(fd, hello, sizeof hello) && get(fd, back, sizeof back, end) && back[0] == MAGIC &&
-            (p->host == 0 || back[1] == p->host)) {
+        if (send_bytes(fd, hello, sizeof hello) && receive_bytes(fd, back, sizeof back, end) &&
+            back[0] == MAGIC && (p->host == 0 || back[1] == p->host)) {
             *host = back[1];
             return fd;
         }
@@ -467,7 +467,8 @@ static size_t ping(int fd, struct mstx_ping *out, size_t n, int64_t until)
     for (size_t i = 0; i < n; i++) {
         int64_t stamp[2];
         out[i].sent = now();
-        if (!put(fd, &out[i].sent, sizeof out[i].sent) || !get(fd, stamp, sizeof stamp, until))
+        if (!send_bytes(fd, &out[i].sent, sizeof out[i].sent) ||
+            !receive_bytes(fd, stamp, sizeof stamp, until))
             return i;
         out[i].back = now();
         out[i].came = stamp[0];
@@ -502,7 +503,7 @@ static bool measure(int fd, size_t pings, int64_t until, struct mstx_clock_point
 
 enum asked { ASKED, NOT_ASKED, NEEDLESS };
 
-static enum asked ask(size_t pings, int64_t patience_ns)
+static enum asked ask_server(size_t pings, int64_t patience_ns)
 {
     struct place p;
     struct mstx_clock_point found;
@@ -512,7 +513,7 @@ static enum asked ask(size_t pings, int64_t patience_ns)
         return NOT_ASKED;
     if (p.host == mstx_clock_host())
         return NEEDLESS;
-    const int fd = call(&p, &host, until);
+    const int fd = connect_server(&p, &host, until);
     if (fd < 0)
         return NOT_ASKED;
     const bool is_other = host != mstx_clock_host();
@@ -529,7 +530,7 @@ static void ask_again_and_again(void)
     int64_t retry = 100 * MS;
     bool known = false;
     while (goes_on()) {
-        const enum asked a = leads() ? ask(known ? LATER : AT_START, patience) : NOT_ASKED;
+        const enum asked a = leads() ? ask_server(known ? LATER : AT_START, patience) : NOT_ASKED;
         struct pollfd bell = {.fd = net.bell.fd, .events = POLLIN};
         if (a == NEEDLESS)
             return;
@@ -540,12 +541,12 @@ static void ask_again_and_again(void)
             poll(&bell, 1, (int)(wait / MS));
     }
     if (known)
-        ask(LATER, at_end);
+        ask_server(LATER, at_end);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------- */
 
-static void *work(void *arg)
+static void *run_clock_thread(void *arg)
 {
     (void)arg;
     pthread_setname_np(pthread_self(), "mstx-clock");
@@ -579,7 +580,7 @@ void rt_clock_net_start(void)
     atomic_store(&net.stop, false);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    net.running = pthread_create(&net.thread, NULL, work, NULL) == 0;
+    net.running = pthread_create(&net.thread, NULL, run_clock_thread, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 

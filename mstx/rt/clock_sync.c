@@ -168,7 +168,7 @@ static bool folder_of(char *out, size_t cap)
     return rt.conf.out[0] != '\0' && len > 0 && (size_t)len < cap;
 }
 
-static bool make(const char *folder)
+static bool make_folder(const char *folder)
 {
     return (mkdir(rt.conf.out, 0777) == 0 || errno == EEXIST) &&
            (mkdir(folder, 0777) == 0 || errno == EEXIST);
@@ -209,7 +209,7 @@ static void give_answer(const char *folder, const char *answer)
     }
 }
 
-static void leave(const char *folder, int rank)
+static void remove_presence(const char *folder, int rank)
 {
     char path[PATH_ROOM];
     snprintf(path, sizeof path, "%s/here.%d", folder, rank);
@@ -221,7 +221,7 @@ API bool mstx_clock_agree(int rank, int size, int64_t patience_ns)
     ms_assert(rank >= 0 && rank < size);
     char folder[FOLDER_ROOM];
     int seen = 0, answer = -1;
-    if (!folder_of(folder, sizeof folder) || !make(folder) || !touch(folder, rank))
+    if (!folder_of(folder, sizeof folder) || !make_folder(folder) || !touch(folder, rank))
         return false;
     const int64_t start = rt_clock_steady();
     while ((answer = read_answer(folder)) < 0) {
@@ -235,7 +235,7 @@ API bool mstx_clock_agree(int rank, int size, int64_t patience_ns)
         if (rt_clock_steady() - start > 2 * patience_ns)
             break; /* nothing can be written there */
     }
-    leave(folder, rank);
+    remove_presence(folder, rank);
     return answer == 1;
 }
 

@@ -93,7 +93,7 @@ static bool fits(size_t text)
            (pti.max == 0 || pti.records < pti.max);
 }
 
-static const char *keep(const char *text, size_t n)
+static const char *keep_text(const char *text, size_t n)
 {
     pti.texts -= n;
     memcpy(pti.buf + pti.texts, text, n);
@@ -117,8 +117,8 @@ static void add_record(struct marker *m, const char *name, const char *domain)
         if (!get_buffer() || !fits(a + b))
             return;
     }
-    m->name = keep(name, a);
-    m->domain = keep(domain, b);
+    m->name = keep_text(name, a);
+    m->domain = keep_text(domain, b);
     memcpy(pti.buf + pti.used, m, sizeof *m);
     pti.used += sizeof *m;
     pti.records++;

@@ -15,7 +15,7 @@ enum {
     SEGMENT_LEAST = 4 * MSTX_SEG_HEADER /* 384 records: the largest event, of 193, fits */
 };
 
-static const char *get(const char *name)
+static const char *get_variable(const char *name)
 {
     const char *v = secure_getenv(name);
     return v != NULL && *v != '\0' ? v : NULL;
@@ -23,7 +23,7 @@ static const char *get(const char *name)
 
 static void copy(char *to, size_t cap, const char *name)
 {
-    const char *v = get(name);
+    const char *v = get_variable(name);
     to[0] = '\0';
     if (v != NULL && strlen(v) < cap)
         memcpy(to, v, strlen(v) + 1);
@@ -107,10 +107,10 @@ static void read_rank(struct rt_config *c)
     };
     c->rank = c->world_size = c->local_rank = -1;
     for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
-        if (!int_of(get(from[i].rank), &c->rank))
+        if (!int_of(get_variable(from[i].rank), &c->rank))
             continue;
-        int_of(get(from[i].size), &c->world_size);
-        int_of(get(from[i].local), &c->local_rank);
+        int_of(get_variable(from[i].size), &c->world_size);
+        int_of(get_variable(from[i].local), &c->local_rank);
         snprintf(c->rank_from, sizeof c->rank_from, "%s", from[i].who);
         return;
     }
@@ -118,7 +118,7 @@ static void read_rank(struct rt_config *c)
 
 static bool is(const char *name, const char *value)
 {
-    const char *v = get(name);
+    const char *v = get_variable(name);
     return v != NULL && strcmp(v, value) == 0;
 }
 
@@ -147,10 +147,12 @@ void rt_read_env(struct rt_config *c)
     copy(c->exclude, sizeof c->exclude, "MSTX_DOMAIN_EXCLUDE");
     copy(c->next_mstx, sizeof c->next_mstx, "MSTX_NEXT_PATH");
     c->policy = is("MSTX_POLICY", "drop") ? RT_DROP : RT_BLOCK;
-    c->flight_s = seconds_of(get("MSTX_FLIGHT"));
-    c->hang_s = get("MSTX_HANG_TIMEOUT") != NULL ? seconds_of(get("MSTX_HANG_TIMEOUT")) : HANG_S;
-    c->max_bytes = bytes_of(get("MSTX_MAX_SIZE"));
-    uint64_t seg = bytes_of(get("MSTX_SEGMENT"));
+    c->flight_s = seconds_of(get_variable("MSTX_FLIGHT"));
+    c->hang_s = get_variable("MSTX_HANG_TIMEOUT") != NULL
+                    ? seconds_of(get_variable("MSTX_HANG_TIMEOUT"))
+                    : HANG_S;
+    c->max_bytes = bytes_of(get_variable("MSTX_MAX_SIZE"));
+    uint64_t seg = bytes_of(get_variable("MSTX_SEGMENT"));
     c->segment_bytes = seg == 0 ? 4u << 20 : seg > 64u << 20 ? 64u << 20 : (uint32_t)seg;
     if (c->segment_bytes < SEGMENT_LEAST)
         c->segment_bytes = SEGMENT_LEAST;

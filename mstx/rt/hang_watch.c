@@ -74,7 +74,7 @@ static size_t append(size_t at, const char *text, uint16_t *len)
 
 /* Writes the HANG text and the line for people.  Calls that hang at the same moment share the stacks
  * of the first. */
-static void tell(struct mstx_hang *h, uint64_t id, const struct mstx_comm_told *c)
+static void report_hang(struct mstx_hang *h, uint64_t id, const struct mstx_comm_told *c)
 {
     rt_lock(&hang.lock);
     h->op = c->op;
@@ -207,7 +207,7 @@ static void look_at(void *arg, const struct mstx_comm_open *o)
     what_is(o, &c);
     struct mstx_hang h = {
         .uid = group_of(o, &c), .waited_ns = ns_of(l->now - since), .tid = o->tid};
-    tell(&h, o->id, &c);
+    report_hang(&h, o->id, &c);
 }
 
 void rt_hang_look(void)
@@ -227,5 +227,5 @@ void rt_hang_on_device(const struct rt_hang_mark *m)
     struct mstx_comm_told c = {.size = -1, .peer = -1};
     rt_text_copy(m->name, c.name, sizeof c.name);
     snprintf(c.group, sizeof c.group, "%s", m->stream);
-    tell(&h, m->id, &c);
+    report_hang(&h, m->id, &c);
 }

@@ -128,7 +128,7 @@ static void each_second(void)
     fill_status(rt.control);
 }
 
-static void *work(void *arg)
+static void *run_helper(void *arg)
 {
     (void)arg;
     rt_lock(&rt.proto_lock);
@@ -158,7 +158,7 @@ bool rt_helper_start(void)
     sigfillset(&all);
     atomic_store(&helper.stop, false);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    helper.running = pthread_create(&helper.thread, NULL, work, NULL) == 0;
+    helper.running = pthread_create(&helper.thread, NULL, run_helper, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return helper.running; /* without it threads make their segments themselves */
 }

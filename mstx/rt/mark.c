@@ -32,7 +32,7 @@ static uint32_t extra_records(const struct rt_event *e, size_t *fit)
     return n;
 }
 
-static struct mstx_rec *put(struct mstx_rec *to, const void *rec)
+static struct mstx_rec *put_record(struct mstx_rec *to, const void *rec)
 {
     memcpy(to, rec, sizeof *to);
     return to + 1;
@@ -50,7 +50,7 @@ static struct mstx_rec *put_payload(struct mstx_rec *to, const struct rt_payload
                                     .type = MSTX_REC_PAYLOAD,
                                     .flags = (uint8_t)(p->n > n ? MSTX_F_CUT : 0),
                                     .total = p->n};
-    to = put(to, &head);
+    to = put_record(to, &head);
     const uint8_t *from = p->bytes;
     for (size_t at = 0; at < n; at += MSTX_DATA_BYTES) {
         size_t part = n - at < MSTX_DATA_BYTES ? n - at : MSTX_DATA_BYTES;
@@ -58,7 +58,7 @@ static struct mstx_rec *put_payload(struct mstx_rec *to, const struct rt_payload
         memcpy(d.bytes, from + at, part < 16 ? part : 16);
         if (part > 16)
             memcpy(d.more, from + at + 16, part - 16);
-        to = put(to, &d);
+        to = put_record(to, &d);
     }
     return to;
 }
@@ -74,7 +74,7 @@ static void put_extra(struct mstx_rec *rec, const struct rt_event *e, uint32_t e
                                   .payload_type = e->attr->payload_type,
                                   .type = MSTX_REC_ATTR,
                                   .fields = e->attr->fields};
-        to = put(to, &a);
+        to = put_record(to, &a);
     }
     for (size_t i = 0; i < fit; i++)
         to = put_payload(to, &e->payloads[i], (uint32_t)i, rec->domain);
@@ -655,6 +655,6 @@ void rt_memory(struct rt_domain *d, uint8_t type, uint64_t id, uint32_t device, 
                               .flags = (uint8_t)(mem != NULL ? MSTX_F_MORE : 0),
                               .arg = arg};
     if (mem != NULL)
-        put(to + 1, mem);
+        put_record(to + 1, mem);
     rt_publish(r);
 }

@@ -247,7 +247,7 @@ static void choose_size(struct rt_ring *r, uint64_t now)
         r->next_bytes = r->next_bytes > most / 2 ? most : r->next_bytes * 2;
 }
 
-static void ask(struct rt_ring *r)
+static void ask_helper(struct rt_ring *r)
 {
     int none = RT_NEXT_NONE;
     bool flight = rt.conf.flight_s > 0;
@@ -348,7 +348,7 @@ static void half_way(struct rt_ring *r)
     if (r->busy > 1)
         return; /* the call that a handler interrupted, or the next one, asks */
     r->limit = r->cap;
-    ask(r);
+    ask_helper(r);
 }
 
 /* Signals wait until the segment has changed: a handler that marks would find the ring between two. */

@@ -69,7 +69,7 @@ static struct chunk *add_chunk(struct ms_arena *a, size_t n)
     return c;
 }
 
-static void *take(struct ms_arena *a, size_t n, size_t align)
+static void *take_bytes(struct ms_arena *a, size_t n, size_t align)
 {
     struct chunk *c = a->head;
     size_t at = c != NULL ? (c->used + align - 1) & ~(align - 1) : 0;
@@ -92,7 +92,7 @@ static void *take(struct ms_arena *a, size_t n, size_t align)
 
 void *ms_arena_alloc(struct ms_arena *a, size_t n)
 {
-    return take(a, n, alignof(max_align_t));
+    return take_bytes(a, n, alignof(max_align_t));
 }
 
 void *ms_arena_calloc(struct ms_arena *a, size_t count, size_t size)
@@ -108,7 +108,7 @@ void *ms_arena_calloc(struct ms_arena *a, size_t count, size_t size)
 
 char *ms_arena_text(struct ms_arena *a, size_t n)
 {
-    return take(a, n, 1);
+    return take_bytes(a, n, 1);
 }
 
 struct ms_str ms_arena_str(struct ms_arena *a, struct ms_str s)

@@ -334,8 +334,8 @@ static bool whole(const cJSON *node, int64_t *out)
 }
 
 /* A copy of v that lives as long as the file. */
-static enum ms_rc keep(const struct ms_conf_value *v, struct ms_conf_value **kept,
-                       struct ms_err *err)
+static enum ms_rc keep_value(const struct ms_conf_value *v, struct ms_conf_value **kept,
+                             struct ms_err *err)
 {
     *kept = ms_arena_alloc(v->file->arena, sizeof **kept);
     if (*kept == NULL)
@@ -354,7 +354,7 @@ static enum ms_rc find_kept(const struct ms_conf_value *at, const char *key,
     MS_TRY(find(at, key, &v, err));
     if (v.node == NULL)
         return MS_OK;
-    return is_type(v.node) ? keep(&v, kept, err) : wrong_type(&v, type, err);
+    return is_type(v.node) ? keep_value(&v, kept, err) : wrong_type(&v, type, err);
 }
 
 /* cJSON finds an item by walking; one walk here makes the others a step. */

@@ -51,7 +51,7 @@ static inline char *room(struct ms_jwrite *w, size_t n)
     return has_room(w, n) ? w->buf.p + w->buf.n : room_slowly(w, n);
 }
 
-static inline void use(struct ms_jwrite *w, const char *end)
+static inline void use_room(struct ms_jwrite *w, const char *end)
 {
     w->buf.n = (size_t)(end - w->buf.p);
 }
@@ -119,7 +119,7 @@ static void open_bracket(struct ms_jwrite *w, bool is_object)
         return;
     }
     *out++ = is_object ? '{' : '[';
-    use(w, out);
+    use_room(w, out);
     uint64_t bit = UINT64_C(1) << (w->depth % 64);
     uint64_t *word = &w->outer[w->depth / 64];
     *word = w->is_object ? *word | bit : *word & ~bit;
@@ -141,7 +141,7 @@ static void close_bracket(struct ms_jwrite *w, bool is_object)
     if (!w->first && w->indent != 0)
         out = put_line(w, out, w->depth);
     *out++ = is_object ? '}' : ']';
-    use(w, out);
+    use_room(w, out);
     w->is_object = (w->outer[w->depth / 64] >> (w->depth % 64) & 1) != 0;
     w->first = false;
 }
@@ -273,7 +273,7 @@ static void put_text(struct ms_jwrite *w, struct ms_str s)
         char *out = room(w, has_room(w, most) ? most : escaped_len(p, to));
         if (out == NULL)
             return;
-        use(w, escape(out, p, to));
+        use_room(w, escape(out, p, to));
         p = to;
     }
 }
@@ -284,7 +284,7 @@ static void put_raw(struct ms_jwrite *w, const char *text, size_t n)
     if (out == NULL)
         return;
     memcpy(out, text, n);
-    use(w, out + n);
+    use_room(w, out + n);
 }
 
 void ms_jwrite_key(struct ms_jwrite *w, struct ms_str key)
@@ -297,7 +297,7 @@ void ms_jwrite_key(struct ms_jwrite *w, struct ms_str key)
     if (out == NULL)
         return;
     *out++ = '"';
-    use(w, out);
+    use_room(w, out);
     put_text(w, key);
     put_raw(w, "\": ", 3);
     w->after_key = true;
@@ -309,7 +309,7 @@ void ms_jwrite_str(struct ms_jwrite *w, struct ms_str s)
     if (out == NULL)
         return;
     *out++ = '"';
-    use(w, out);
+    use_room(w, out);
     put_text(w, s);
     put_raw(w, "\"", 1);
 }
@@ -322,7 +322,7 @@ static void put_short(struct ms_jwrite *w, const char *text, size_t n)
     if (out == NULL)
         return;
     memcpy(out, text, n);
-    use(w, out + n);
+    use_room(w, out + n);
 }
 
 void ms_jwrite_i64(struct ms_jwrite *w, int64_t v)
@@ -358,7 +358,7 @@ void ms_jwrite_raw(struct ms_jwrite *w, struct ms_str json)
     char *out = begin_value(w, 0);
     if (out == NULL)
         return;
-    use(w, out);
+    use_room(w, out);
     for (size_t at = 0; at < json.n; at += PIECE) {
         size_t left = json.n - at;
         put_raw(w, json.p + at, left < PIECE ? left : PIECE);

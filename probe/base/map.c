@@ -64,7 +64,7 @@ static uint32_t slot_for(struct ms_map *m, struct ms_str key, uint32_t hash)
     return ms_map_reserve(m, m->keys.n + 1) ? probe(m, key, hash) : MS_MAP_NONE;
 }
 
-static uint32_t put(struct ms_map *m, struct ms_str key, struct ms_arena *copy_to, bool *added)
+static uint32_t put_key(struct ms_map *m, struct ms_str key, struct ms_arena *copy_to, bool *added)
 {
     uint32_t hash = hash_of(key);
     uint32_t slot = slot_for(m, key, hash);
@@ -88,13 +88,13 @@ static uint32_t put(struct ms_map *m, struct ms_str key, struct ms_arena *copy_t
 
 uint32_t ms_map_put(struct ms_map *m, struct ms_str key, bool *added)
 {
-    return put(m, key, NULL, added);
+    return put_key(m, key, NULL, added);
 }
 
 uint32_t ms_map_put_copy(struct ms_map *m, struct ms_str key, struct ms_arena *a, bool *added)
 {
     assert(a != NULL);
-    return put(m, key, a, added);
+    return put_key(m, key, a, added);
 }
 
 uint32_t ms_map_get(const struct ms_map *m, struct ms_str key)

@@ -249,7 +249,7 @@ static enum ms_rc name_of_stack(struct machine *m)
     return push_name(m, module->s, name->s);
 }
 
-static enum ms_rc call(struct machine *m)
+static enum ms_rc call_global(struct machine *m)
 {
     const struct ms_plain *args = peek(m, 0), *callee = peek(m, 1);
     if (callee == NULL || callee->kind != MS_PLAIN_NAME || args->kind != MS_PLAIN_TUPLE)
@@ -403,7 +403,7 @@ static enum ms_rc do_without_operand(struct machine *m, unsigned char op)
     case 0x93:
         return name_of_stack(m);
     case 'R':
-        return call(m);
+        return call_global(m);
     case 'Q':
         return make_container(m, MS_PLAIN_OUTSIDE, 1);
     case 0x94:

@@ -60,7 +60,7 @@ static void note_failure(struct loop *l, size_t item, enum ms_rc rc, struct ms_e
     atomic_store(&l->next, l->n);
 }
 
-static void work(struct loop *l, unsigned worker)
+static void run_items(struct loop *l, unsigned worker)
 {
     /* A taken item is always run: items below a failed one decide which failure counts. */
     for (;;) {
@@ -90,7 +90,7 @@ static void *worker_main(void *arg)
         done = p->loops;
         struct loop *l = p->loop;
         pthread_mutex_unlock(&p->lock);
-        work(l, w->number);
+        run_items(l, w->number);
         pthread_mutex_lock(&p->lock);
         if (--p->busy == 0)
             pthread_cond_signal(&p->idle);
@@ -192,7 +192,7 @@ enum ms_rc ms_pool_run(struct ms_pool *p, size_t n, ms_pool_fn fn, void *ctx, st
     pthread_mutex_init(&l.lock, NULL);
     if (!alone)
         begin(p, &l);
-    work(&l, 0);
+    run_items(&l, 0);
     if (!alone)
         wait_idle(p);
     pthread_mutex_destroy(&l.lock);

@@ -106,8 +106,8 @@ static double tree_sum(const double lane[MS__LANES])
 }
 
 /* Figures of a block; a kernel does what it can, the plain version the rest. */
-static void run(struct ms__lanes *l, ms__stats_kernel kernel, enum ms_dtype t, const char *p,
-                size_t n)
+static void run_kernel(struct ms__lanes *l, ms__stats_kernel kernel, enum ms_dtype t, const char *p,
+                       size_t n)
 {
     lanes_init(l);
     plain(l, t, p, kernel != NULL ? kernel(p, n, l) : 0, n);
@@ -120,7 +120,7 @@ static void end_block(struct ms_stats *s, struct ms__lanes *l, enum ms_dtype t, 
     const ms__stats_kernel careful = kernels_for(t)->careful;
     double sumsq = tree_sum(l->sumsq);
     if (!isfinite(sumsq) && careful != NULL) {
-        run(l, careful, t, p, n);
+        run_kernel(l, careful, t, p, n);
         sumsq = tree_sum(l->sumsq);
     }
     const struct ms_stats block = {.count = n,
@@ -139,7 +139,7 @@ static void end_block(struct ms_stats *s, struct ms__lanes *l, enum ms_dtype t, 
 static void add_block(struct ms_stats *s, enum ms_dtype t, const char *p, size_t n)
 {
     struct ms__lanes l;
-    run(&l, kernels_for(t)->quick, t, p, n);
+    run_kernel(&l, kernels_for(t)->quick, t, p, n);
     end_block(s, &l, t, p, n);
 }
 

@@ -574,7 +574,7 @@ void ms_stmt_free(struct ms_stmt *st)
     ms_free(st);
 }
 
-static void note(struct ms_stmt *st, int code)
+static void note_failure(struct ms_stmt *st, int code)
 {
     if (st->bad == SQLITE_OK)
         st->bad = code;
@@ -582,28 +582,28 @@ static void note(struct ms_stmt *st, int code)
 
 void ms_stmt_i64(struct ms_stmt *st, int i, int64_t v)
 {
-    note(st, sqlite3_bind_int64(st->st, i, v));
+    note_failure(st, sqlite3_bind_int64(st->st, i, v));
 }
 
 void ms_stmt_f64(struct ms_stmt *st, int i, double v)
 {
-    note(st, sqlite3_bind_double(st->st, i, v));
+    note_failure(st, sqlite3_bind_double(st->st, i, v));
 }
 
 void ms_stmt_str(struct ms_stmt *st, int i, struct ms_str s)
 {
-    note(st, sqlite3_bind_text64(st->st, i, s.p, s.n, SQLITE_STATIC, SQLITE_UTF8));
+    note_failure(st, sqlite3_bind_text64(st->st, i, s.p, s.n, SQLITE_STATIC, SQLITE_UTF8));
 }
 
 /* A NULL pointer would bind NULL; no bytes are still a blob. */
 void ms_stmt_blob(struct ms_stmt *st, int i, const void *p, size_t n)
 {
-    note(st, sqlite3_bind_blob64(st->st, i, n != 0 ? p : "", n, SQLITE_STATIC));
+    note_failure(st, sqlite3_bind_blob64(st->st, i, n != 0 ? p : "", n, SQLITE_STATIC));
 }
 
 void ms_stmt_null(struct ms_stmt *st, int i)
 {
-    note(st, sqlite3_bind_null(st->st, i));
+    note_failure(st, sqlite3_bind_null(st->st, i));
 }
 
 void ms_stmt_reset(struct ms_stmt *st)
@@ -765,7 +765,8 @@ void ms_bulk_free(struct ms_bulk *b)
     ms_free(b);
 }
 
-static enum ms_rc run(struct ms_stmt *st, const int64_t *cell, unsigned n, struct ms_err *err)
+static enum ms_rc run_with_cells(struct ms_stmt *st, const int64_t *cell, unsigned n,
+                                 struct ms_err *err)
 {
     for (unsigned i = 0; i < n; i++) {
         if (cell[i] != MS_BULK_NULL)
@@ -782,7 +783,7 @@ enum ms_rc ms_bulk_row(struct ms_bulk *b, const int64_t *column, struct ms_err *
     if (++b->n < TOGETHER)
         return MS_OK;
     b->n = 0;
-    return run(b->many, b->cell, TOGETHER * b->columns, err);
+    return run_with_cells(b->many, b->cell, TOGETHER * b->columns, err);
 }
 
 enum ms_rc ms_bulk_flush(struct ms_bulk *b, struct ms_err *err)
@@ -790,6 +791,6 @@ enum ms_rc ms_bulk_flush(struct ms_bulk *b, struct ms_err *err)
     const unsigned rows = b->n;
     b->n = 0;
     for (unsigned i = 0; i < rows; i++)
-        MS_TRY(run(b->one, b->cell + (size_t)i * b->columns, b->columns, err));
+        MS_TRY(run_with_cells(b->one, b->cell + (size_t)i * b->columns, b->columns, err));
     return MS_OK;
 }

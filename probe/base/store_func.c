@@ -37,7 +37,7 @@ static struct ms_value value_of(sqlite3_value *v)
     return out;
 }
 
-static void give(sqlite3_context *to, const struct ms_value *v)
+static void return_value(sqlite3_context *to, const struct ms_value *v)
 {
     switch (v->type) {
     case MS_VALUE_INT:
@@ -59,7 +59,7 @@ struct kept {
     ms_function fn;
 };
 
-static void call(sqlite3_context *c, int n, sqlite3_value **v)
+static void call_function(sqlite3_context *c, int n, sqlite3_value **v)
 {
     const struct kept *kept = sqlite3_user_data(c);
     struct ms_value arg[ARGS_MAX], out = {.type = MS_VALUE_NULL};
@@ -67,7 +67,7 @@ static void call(sqlite3_context *c, int n, sqlite3_value **v)
     for (int i = 0; i < n && i < ARGS_MAX; i++)
         arg[i] = value_of(v[i]);
     kept->fn(arg, scratch, &out);
-    give(c, &out);
+    return_value(c, &out);
 }
 
 /* What became of adding the function. */
@@ -90,7 +90,7 @@ enum ms_rc ms_store_add_function(struct ms_store *s, const char *name, int args,
                          ? SQLITE_MISUSE
                          : sqlite3_create_function_v2(ms_store__handle(s), name, args,
                                                       SQLITE_UTF8 | SQLITE_DETERMINISTIC, kept,
-                                                      call, NULL, NULL, ms_free);
+                                                      call_function, NULL, NULL, ms_free);
     return added(code, name, err);
 }
 

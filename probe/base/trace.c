@@ -56,7 +56,7 @@ static struct phase *phase_of(const char *name)
     return p;
 }
 
-static void keep(const struct event *e)
+static void keep_event(const struct event *e)
 {
     struct phase *p = phase_of(e->name);
     p->runs++;
@@ -77,7 +77,7 @@ void ms_span_end(const struct ms_span *s)
                       .cpu_ns = ms_clock_cpu_ns() - s->start_cpu_ns,
                       .tid = gettid()};
     pthread_mutex_lock(&trace.lock);
-    keep(&e);
+    keep_event(&e);
     pthread_mutex_unlock(&trace.lock);
 }
 

@@ -9,14 +9,14 @@
 
 /* The pointer is a T * of the caller, so it is read and written by its bytes: an
  * access as void * would break the aliasing rules. */
-static void *get(const void *p)
+static void *get_items(const void *p)
 {
     void *items;
     memcpy(&items, p, sizeof items);
     return items;
 }
 
-static void set(void *p, const void *items)
+static void set_items(void *p, const void *items)
 {
     memcpy(p, &items, sizeof items);
 }
@@ -29,10 +29,10 @@ bool ms_vec_grow(void *p, size_t *cap, size_t want, size_t item)
         grown = want;
     if (!ms_mul_size(grown, item, &bytes))
         return false;
-    void *q = ms_realloc(get(p), bytes);
+    void *q = ms_realloc(get_items(p), bytes);
     if (q == NULL)
         return false;
-    set(p, q);
+    set_items(p, q);
     *cap = grown;
     return true;
 }
@@ -42,14 +42,14 @@ void ms_vec_shrink(void *p, size_t *cap, size_t n, size_t item)
     if (n == *cap)
         return;
     if (n == 0) {
-        ms_free(get(p));
-        set(p, NULL);
+        ms_free(get_items(p));
+        set_items(p, NULL);
         *cap = 0;
         return;
     }
-    void *q = ms_realloc(get(p), n * item);
+    void *q = ms_realloc(get_items(p), n * item);
     if (q != NULL) {
-        set(p, q);
+        set_items(p, q);
         *cap = n;
     }
 }

@@ -24,7 +24,7 @@ static bool shows_stacks;
 static char crash_text[1024];
 static char crash_stack[STACK_BYTES]; /* a stack that has overflowed cannot run a handler */
 
-static void say(const char *text)
+static void write_stderr(const char *text)
 {
     ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
     (void)ignored;
@@ -35,16 +35,16 @@ static void on_stop(int sig)
 {
     const bool asked = sig == SIGINT || sig == SIGTERM;
     if (ms_tmp_unlink_all() && asked)
-        say("msprobe: stopped; what was not finished has been removed\n");
+        write_stderr("msprobe: stopped; what was not finished has been removed\n");
     raise(sig);
 }
 
 static void on_crash(int sig)
 {
     void *frames[FRAMES];
-    say("msprobe: crashed, ");
-    say(sig == SIGSEGV || sig == SIGBUS ? "bad memory access" : "internal error");
-    say(crash_text);
+    write_stderr("msprobe: crashed, ");
+    write_stderr(sig == SIGSEGV || sig == SIGBUS ? "bad memory access" : "internal error");
+    write_stderr(crash_text);
     if (shows_stacks)
         backtrace_symbols_fd(frames, backtrace(frames, FRAMES), STDERR_FILENO);
     on_stop(sig);
@@ -61,8 +61,8 @@ static void on_bus(int sig, siginfo_t *info, void *context)
     }
     while (atomic_flag_test_and_set(&told)) /* another thread reads it too, and ends us all */
         pause();
-    say("msprobe: an input file became shorter while it was read; "
-        "run again when nothing writes to it\n");
+    write_stderr("msprobe: an input file became shorter while it was read; "
+                 "run again when nothing writes to it\n");
     ms_tmp_unlink_all();
     _exit(MS_EXIT_FAIL);
 }

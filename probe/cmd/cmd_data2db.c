@@ -80,7 +80,7 @@ static enum ms_rc convert(const struct args *args, uint64_t *failed, struct ms_e
     return ms_stdout_finish(err);
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct args args = {.micro_step = 1, .processes = 1};
     struct ms_err err = {0};
@@ -97,7 +97,7 @@ static int run(int argc, char **argv)
 
 const struct ms_cmd probe_cmd_data2db = {
     .name = "data2db",
-    .run = run,
+    .run = run_command,
     .brief = "put statistics of many steps into the trend viewer's database",
     .opts = opts,
     .usage = "[options] --db DIR --data DIR",

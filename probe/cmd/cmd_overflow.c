@@ -50,7 +50,7 @@ struct job {
 /* ---- text ------------------------------------------------------------- */
 
 /* Text of the dump could hold what speaks to the terminal. */
-static void show(struct ms_buf *text)
+static void print_text(struct ms_buf *text)
 {
     struct ms_str s = ms_buf_slice(text);
     for (uint32_t i = 0; i < s.n; i++)
@@ -74,7 +74,7 @@ static void show_leaf(const struct probe_dump *d, const struct probe_row *row, s
     }
     if (bad != 0)
         ms_buf_printf(line, "  <- %s", probe_overflow_bad_text(bad));
-    show(line);
+    print_text(line);
 }
 
 static void show_leaves(const struct probe_dump *d, struct ms_buf *line)
@@ -96,7 +96,7 @@ static void show_caller(const struct probe_overflow_detail *detail, struct ms_bu
             continue;
         ms_buf_puts(line, "  called at  ");
         ms_buf_str(line, detail->stack.p[i]);
-        show(line);
+        print_text(line);
         return;
     }
 }
@@ -108,13 +108,13 @@ static enum ms_rc show_answer(const struct probe_overflow *o, const struct probe
     struct probe_overflow_detail detail;
     MS_TRY(probe_overflow_describe(&detail, o, a, err));
     probe_overflow_put_sentence(&line, a, &detail);
-    show(&line);
+    print_text(&line);
     ms_buf_puts(&line, "  lies in  ");
     for (size_t i = 0; i < detail.construct.n; i++) {
         ms_buf_puts(&line, i == 0 ? "" : " > ");
         ms_buf_str(&line, detail.construct.p[i]);
     }
-    show(&line);
+    print_text(&line);
     show_leaves(detail.dump, &line);
     show_caller(&detail, &line);
     ms_buf_free(&line);

@@ -42,7 +42,7 @@ static void show_progress(void *ctx, uint64_t done)
 
 extern const struct ms_cmd probe_cmd_parse;
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct args args = {.to = "./output", .as = 1};
     struct ms_err err = {0};
@@ -71,7 +71,7 @@ static int run(int argc, char **argv)
 
 const struct ms_cmd probe_cmd_parse = {
     .name = "parse",
-    .run = run,
+    .run = run_command,
     .brief = "convert tensor files to .npy or .pt",
     .opts = opts,
     .usage = "[options] -d PATH [-t npy|pt] [-o DIR]",

@@ -181,7 +181,7 @@ PyMethodDef ext_call_functions[] = {
 
 /* ---- the object ------------------------------------------------------- */
 
-static PyObject *put(PyObject *self, PyObject *args, enum probe_section section)
+static PyObject *put_values(PyObject *self, PyObject *args, enum probe_section section)
 {
     struct probe_call *c = open_call(self);
     PyObject *values;
@@ -197,12 +197,12 @@ static PyObject *put(PyObject *self, PyObject *args, enum probe_section section)
 
 static PyObject *put_input(PyObject *self, PyObject *args)
 {
-    return put(self, args, PROBE_SEC_INPUT);
+    return put_values(self, args, PROBE_SEC_INPUT);
 }
 
 static PyObject *put_output(PyObject *self, PyObject *args)
 {
-    return put(self, args, PROBE_SEC_OUTPUT);
+    return put_values(self, args, PROBE_SEC_OUTPUT);
 }
 
 static PyObject *detach(PyObject *self, PyObject *unused)
@@ -212,7 +212,7 @@ static PyObject *detach(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *done(PyObject *self, PyObject *unused)
+static PyObject *end_record(PyObject *self, PyObject *unused)
 {
     (void)unused;
     probe_call_exit(open_call(self));
@@ -221,7 +221,7 @@ static PyObject *done(PyObject *self, PyObject *unused)
 }
 
 /* leave() -> is it the first that waits to end? */
-static PyObject *leave(PyObject *self, PyObject *unused)
+static PyObject *leave_call(PyObject *self, PyObject *unused)
 {
     struct probe_call *c = open_call(self);
     (void)unused;
@@ -241,8 +241,8 @@ static PyMethodDef methods[] = {
     {"input", put_input, METH_VARARGS, "input(tuple, mask=0): inputs of a backward"},
     {"output", put_output, METH_VARARGS, "output(tuple, mask=0)"},
     {"detach", detach, METH_NOARGS, "the rest comes later; others may be entered"},
-    {"done", done, METH_NOARGS, "the call is over"},
-    {"leave", leave, METH_NOARGS, "the call is over before the next one is entered"},
+    {"done", end_record, METH_NOARGS, "the call is over"},
+    {"leave", leave_call, METH_NOARGS, "the call is over before the next one is entered"},
     {"fail", fail, METH_NOARGS, "the call ended without a result"},
     {0}};
 static PyMemberDef members[] = {

@@ -176,8 +176,8 @@ static PyObject *run_watched(const struct op *op, int64_t number, PyObject *cons
     return result;
 }
 
-static PyObject *run(const struct op *op, const struct probe_call *c, PyObject *const *args,
-                     size_t nargsf, PyObject *kwnames)
+static PyObject *run_recorded(const struct op *op, const struct probe_call *c,
+                              PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     int64_t number = c != NULL ? probe_call_number(c) : -1;
@@ -202,7 +202,7 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     put_inputs(op, c, args, n, kwnames);
     if (PyErr_Occurred())
         ext_swallow("the inputs of a function");
-    PyObject *result = run(op, c, args, nargsf, kwnames);
+    PyObject *result = run_recorded(op, c, args, nargsf, kwnames);
     if (result == NULL) {
         probe__call_fail(c);
         return NULL;

@@ -125,7 +125,7 @@ struct told {
     unsigned long later;
 };
 
-static bool ask(PyObject *o, struct told *told)
+static bool describe_value(PyObject *o, struct told *told)
 {
     PyObject *host_only = ext_host_only ? Py_True : Py_False;
     PyObject *args[] = {o, host_only};
@@ -217,7 +217,7 @@ void ext_put_tensor(struct probe_call *c, struct probe__record *r, const char *k
     }
     PyErr_Clear();
     struct told told = {.later = 0};
-    if (ask(o, &told)) {
+    if (describe_value(o, &told)) {
         put_told_tensor(c, r, key, &told);
     } else {
         ext_swallow("a tensor");

@@ -37,7 +37,7 @@ static void skip_spaces(struct scan *s)
 }
 
 /* Take c, with spaces before it, when it is next. */
-static bool take(struct scan *s, char c)
+static bool take_char(struct scan *s, char c)
 {
     skip_spaces(s);
     if (s->at == s->end || s->p[s->at] != c)
@@ -58,9 +58,9 @@ static bool take_word(struct scan *s, const char *word)
 
 static enum ms_rc read_string(struct scan *s, struct ms_str *out)
 {
-    const char quote = take(s, '\'') ? '\'' : '"';
-    if (quote == '"' && !take(s, '"'))
-        return bad(s, take(s, '[') ? "a structured type" : "expected a quoted text");
+    const char quote = take_char(s, '\'') ? '\'' : '"';
+    if (quote == '"' && !take_char(s, '"'))
+        return bad(s, take_char(s, '[') ? "a structured type" : "expected a quoted text");
     const char *from = s->p + s->at;
     const char *to = memchr(from, quote, s->end - s->at);
     if (to == NULL)
@@ -84,9 +84,9 @@ static enum ms_rc read_size(struct scan *s, uint64_t *out)
 static enum ms_rc read_shape(struct scan *s, struct header *h)
 {
     h->ndim = 0;
-    if (!take(s, '('))
+    if (!take_char(s, '('))
         return bad(s, "expected '('");
-    for (bool comma = true; !take(s, ')'); comma = take(s, ',')) {
+    for (bool comma = true; !take_char(s, ')'); comma = take_char(s, ',')) {
         if (!comma)
             return bad(s, "expected ',' or ')'");
         if (h->ndim == PROBE_MAX_DIMS)
@@ -120,7 +120,7 @@ static enum ms_rc read_entry(struct scan *s, struct header *h, unsigned *seen)
     if ((*seen & bit) != 0)
         return bad(s, "a key twice");
     *seen |= bit;
-    if (!take(s, ':'))
+    if (!take_char(s, ':'))
         return bad(s, "expected ':'");
     switch (bit) {
     case HAS_DESCR:
@@ -135,9 +135,9 @@ static enum ms_rc read_entry(struct scan *s, struct header *h, unsigned *seen)
 static enum ms_rc read_header(struct scan *s, struct header *h)
 {
     unsigned seen = 0;
-    if (!take(s, '{'))
+    if (!take_char(s, '{'))
         return bad(s, "expected '{'");
-    for (bool comma = true; !take(s, '}'); comma = take(s, ',')) {
+    for (bool comma = true; !take_char(s, '}'); comma = take_char(s, ',')) {
         if (!comma)
             return bad(s, "expected ',' or '}'");
         MS_TRY(read_entry(s, h, &seen));

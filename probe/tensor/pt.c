@@ -271,8 +271,8 @@ static enum ms_rc describe(const struct ms_plain *root, struct description *d, s
 }
 
 /* Give t the description and the bytes of its storage. */
-static enum ms_rc take(struct probe_tensor *t, const struct description *d, const char *storage,
-                       size_t n, bool swap, struct ms_err *err)
+static enum ms_rc take_storage(struct probe_tensor *t, const struct description *d,
+                               const char *storage, size_t n, bool swap, struct ms_err *err)
 {
     if (d->storage_bytes != n)
         return ms_fail(err, MS_E_FORMAT,
@@ -407,7 +407,7 @@ enum ms_rc probe__pt_read(struct probe_tensor *t, const char *p, size_t n, struc
     const struct probe_zip_member *data = probe_zip_find(&z, prefix, name);
     if (data == NULL)
         return ms_fail(err, MS_E_FORMAT, "no member %s with the tensor's bytes", name + 1);
-    MS_TRY(take(t, &d, data->data, data->size, swap, err));
+    MS_TRY(take_storage(t, &d, data->data, data->size, swap, err));
     take_crc(t, data);
     return MS_OK;
 }
@@ -476,5 +476,5 @@ enum ms_rc probe__pt_legacy_read(struct probe_tensor *t, const char *p, size_t n
             "a storage of %llu elements, but the tensor's description says %llu bytes",
             (unsigned long long)probe__le64(p + at), (unsigned long long)d.storage_bytes);
     at += 8;
-    return take(t, &d, p + at, n - at, false, err);
+    return take_storage(t, &d, p + at, n - at, false, err);
 }

@@ -202,7 +202,7 @@ static void finish(struct probe__await *a, struct probe__waiting *w)
     pthread_mutex_unlock(&d->lock);
 }
 
-static void *run(void *arg)
+static void *watch_finished(void *arg)
 {
     struct probe__await *a = arg;
     pthread_mutex_lock(&a->lock);
@@ -226,7 +226,7 @@ static bool start_thread(struct probe__await *a)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&a->thread, NULL, run, a);
+    int failed = pthread_create(&a->thread, NULL, watch_finished, a);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0;
 }

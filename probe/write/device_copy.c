@@ -189,7 +189,7 @@ static void *enter(const struct probe_stream *s)
         s->device->alike->context_set(s->context);
     return before;
 }
-static void leave(const struct probe_stream *s, void *before)
+static void restore_context(const struct probe_stream *s, void *before)
 {
     if (before != s->context && before != NULL)
         s->device->alike->context_set(before);
@@ -203,7 +203,7 @@ static void locked_free(const struct probe_stream *s, void *p)
 {
     void *before = enter(s);
     s->device->alike->room_free(p);
-    leave(s, before);
+    restore_context(s, before);
 }
 static void event_forget(struct probe__copy *c)
 {
@@ -211,7 +211,7 @@ static void event_forget(struct probe__copy *c)
     if (c->event != NULL)
         c->stream->device->alike->event_free(c->event);
     c->event = NULL;
-    leave(c->stream, before);
+    restore_context(c->stream, before);
 }
 
 /* ---- CUDA ------------------------------------------------------------- */
@@ -258,7 +258,7 @@ static enum probe__arrival cu_ask(struct probe__copy *c)
 {
     void *before = enter(c->stream);
     int rc = cu.event_ask(c->event);
-    leave(c->stream, before);
+    restore_context(c->stream, before);
     return rc == 0 ? PROBE__ARRIVED : rc == CU_NOT_READY ? PROBE__UNDER_WAY : PROBE__LOST;
 }
 
@@ -301,7 +301,7 @@ static enum probe__arrival acl_ask(struct probe__copy *c)
     int status = 0;
     void *before = enter(c->stream);
     int rc = acl.event_ask(c->event, &status);
-    leave(c->stream, before);
+    restore_context(c->stream, before);
     if (rc != 0)
         return PROBE__LOST;
     return status == ACL_COMPLETE ? PROBE__ARRIVED : PROBE__UNDER_WAY;

@@ -59,12 +59,12 @@ struct leaf {
     char room[LEAF_MAX];
 };
 
-static void put(struct leaf *l, const char *p, size_t n)
+static void append_bytes(struct leaf *l, const char *p, size_t n)
 {
     memcpy(l->at, p, n);
     l->at += n;
 }
-#define PUT(l, literal) put((l), (literal), sizeof(literal) - 1)
+#define PUT(l, literal) append_bytes((l), (literal), sizeof(literal) - 1)
 
 static void put_line(struct leaf *l, unsigned indent)
 {
@@ -80,7 +80,7 @@ static void put_key(struct leaf *l, const char *key, size_t n)
         *l->at++ = ',';
     l->first = false;
     put_line(l, l->indent);
-    put(l, key, n);
+    append_bytes(l, key, n);
 }
 #define KEY(l, key) put_key((l), "\"" key "\": ", sizeof("\"" key "\": ") - 1)
 
@@ -383,7 +383,7 @@ static void put_xor(struct leaf *l, const struct probe_tensor *t, const struct p
 static void put_word(struct leaf *l, const char *word)
 {
     PUT(l, "\"");
-    put(l, word, strnlen(word, WORD_MAX));
+    append_bytes(l, word, strnlen(word, WORD_MAX));
     PUT(l, "\"");
 }
 
@@ -407,7 +407,7 @@ static void put_type(struct leaf *l, const struct probe__style *style, enum ms_d
         PUT(l, "\"");
     else
         PUT(l, "\"torch.");
-    put(l, name, strlen(name));
+    append_bytes(l, name, strlen(name));
     PUT(l, "\"");
 }
 

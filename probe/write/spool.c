@@ -130,7 +130,7 @@ static void write_taken(struct probe__spool *s, struct item *item)
 
 /* ---- the thread ------------------------------------------------------- */
 
-static void *run(void *ctx)
+static void *write_spooled(void *ctx)
 {
     struct probe__spool *s = ctx;
     pthread_mutex_lock(&s->lock);
@@ -153,7 +153,7 @@ static int start_thread(struct probe__spool *s)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&s->thread, NULL, run, s);
+    int failed = pthread_create(&s->thread, NULL, write_spooled, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed;
 }
@@ -238,7 +238,7 @@ static char *reserve(struct probe__spool *s, size_t bytes)
 }
 
 /* Take the place; the elements follow without the lock. */
-static void take(struct probe__spool *s, char *place, size_t bytes)
+static void take_room(struct probe__spool *s, char *place, size_t bytes)
 {
     struct item *item = (struct item *)(void *)place;
     item->bytes = bytes;
@@ -296,7 +296,7 @@ bool probe__spool_put(struct probe__spool *s, const char *dir, const char *name,
     bool failed = s->err.rc != MS_OK;
     char *place = failed || bytes > s->size ? NULL : reserve(s, bytes);
     if (place != NULL)
-        take(s, place, bytes);
+        take_room(s, place, bytes);
     else if (!failed)
         s->through++;
     pthread_mutex_unlock(&s->lock);

@@ -90,7 +90,7 @@ static enum ms_rc run_script(const struct args *args, struct viz_session *s, str
 
 /* ---- on a terminal ------------------------------------------------------------------------ */
 
-static enum ms_rc show(struct tui_app *a, struct ms_err *err)
+static enum ms_rc show_viewer(struct tui_app *a, struct ms_err *err)
 {
     int w, h;
     tui_term_size(&w, &h);
@@ -106,16 +106,16 @@ static enum ms_rc show(struct tui_app *a, struct ms_err *err)
 
 static enum ms_rc loop(struct tui_app *a, struct ms_err *err)
 {
-    enum ms_rc rc = show(a, err);
+    enum ms_rc rc = show_viewer(a, err);
     while (rc == MS_OK && !a->quit) {
         bool busy = tui_app_work(a);
-        rc = show(a, err);
+        rc = show_viewer(a, err);
         if (rc != MS_OK)
             break;
         int key = tui_term_key(busy ? 0 : a->live != NULL ? TICK_MS : -1);
         tui_app_key(a, key);
         if (!a->quit && key != TUI_KEY_TICK)
-            rc = show(a, err);
+            rc = show_viewer(a, err);
     }
     return rc;
 }
@@ -154,7 +154,7 @@ static enum ms_rc open_session(const struct args *args, const struct viz_conf *c
     return rc;
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct args a = {.size = "80x24"};
     struct viz_session session;
@@ -189,7 +189,7 @@ static int run(int argc, char **argv)
 
 const struct ms_cmd viz_cmd_view = {
     .name = "view",
-    .run = run,
+    .run = run_command,
     .brief = "show a run, a dump or a comparison in the terminal",
     .opts = opts,
     .usage = "[options] PATH",

@@ -50,8 +50,8 @@ static enum viz_severity severity_of(struct ms_str name)
     "         s.number <= ifnull(f.last_step, f.first_step)), 0)," message                         \
     " FROM findings f ORDER BY f.id"
 
-static enum ms_rc keep(struct viz_findings *f, struct ms_str s, struct ms_str *out,
-                       struct ms_err *err)
+static enum ms_rc keep_text(struct viz_findings *f, struct ms_str s, struct ms_str *out,
+                            struct ms_err *err)
 {
     *out = ms_arena_str(f->arena, s);
     return out->p != NULL ? MS_OK : ms_arena_fail(f->arena, err);
@@ -66,7 +66,7 @@ static enum ms_rc keep_sentence(struct viz_findings *f, struct ms_said said, str
     const bool is_known = viz_words_say(f->language, said, &b);
     enum ms_rc rc = ms_buf_check(&b, err);
     if (rc == MS_OK)
-        rc = keep(f, is_known ? ms_buf_slice(&b) : stored, out, err);
+        rc = keep_text(f, is_known ? ms_buf_slice(&b) : stored, out, err);
     ms_buf_free(&b);
     return rc;
 }
@@ -114,9 +114,9 @@ static enum ms_rc add_timeline(struct viz_findings *f, struct ms_stmt *st, struc
                                .last_step = ms_stmt_get_i64(st, 5),
                                .value = ms_stmt_get_f64(st, 6)};
     const struct ms_said said = {ms_stmt_get_str(st, 9), ms_stmt_get_str(st, 10)};
-    MS_TRY(keep(f, ms_stmt_get_str(st, 1), &to->kind, err));
+    MS_TRY(keep_text(f, ms_stmt_get_str(st, 1), &to->kind, err));
     MS_TRY(keep_sentence(f, said, ms_stmt_get_str(st, 2), &to->text, err));
-    MS_TRY(keep(f, ms_stmt_get_str(st, 3), &to->ranks, err));
+    MS_TRY(keep_text(f, ms_stmt_get_str(st, 3), &to->ranks, err));
     set_place(to, st);
     return MS_OK;
 }
@@ -152,10 +152,10 @@ static enum ms_rc add_node(struct viz_findings *f, const struct viz_finding *wha
     to->place.step = at.step;
     to->place.rank = at.rank;
     to->place.golden = at.golden;
-    MS_TRY(keep(f, what->kind, &to->kind, err));
+    MS_TRY(keep_text(f, what->kind, &to->kind, err));
     MS_TRY(keep_sentence(f, said, what->text, &to->text, err));
-    MS_TRY(keep(f, ms_str_of(rank), &to->ranks, err));
-    return keep(f, node, &to->place.node, err);
+    MS_TRY(keep_text(f, ms_str_of(rank), &to->ranks, err));
+    return keep_text(f, node, &to->place.node, err);
 }
 
 /* The suspects, when somebody asked for them at the comparison. */

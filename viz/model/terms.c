@@ -448,7 +448,7 @@ static enum ms_rc candidates(const struct search *s, int64_t after, struct graph
     return graph_view_search(s->v, s->at, word, after, PAGE, page, err);
 }
 
-static enum ms_rc keep(struct graph_page *page, const struct graph_row *row, struct ms_err *err)
+static enum ms_rc keep_row(struct graph_page *page, const struct graph_row *row, struct ms_err *err)
 {
     struct graph_row *slot = ms_vec_push(&page->rows);
     if (slot == NULL)
@@ -475,7 +475,7 @@ static enum ms_rc sift(struct search *s, const struct graph_page *from, uint32_t
             return MS_OK;
         }
         if (yes)
-            MS_TRY(keep(page, &from->rows.p[i], err));
+            MS_TRY(keep_row(page, &from->rows.p[i], err));
         *reached = from->rows.p[i].order;
         page->more = s->needs_items && is_late(s);
         if (page->more)

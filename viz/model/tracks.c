@@ -150,7 +150,7 @@ void viz_tracks_free(struct viz_tracks *t)
 
 /* ---- what is seen ------------------------------------------------------------------- */
 
-static enum ms_rc see(viz_seen *seen, size_t i, struct ms_err *err)
+static enum ms_rc add_seen(viz_seen *seen, size_t i, struct ms_err *err)
 {
     size_t *slot = ms_vec_push(seen);
     if (slot == NULL)
@@ -166,14 +166,14 @@ enum ms_rc viz_tracks_seen(const struct viz_tracks *t, viz_seen *seen, struct ms
     for (size_t i = 0; i < t->lanes.n; i++) {
         const struct viz_lane *l = &t->lanes.p[i];
         if (l->kind == VIZ_LANE_TRACK && l->pinned && !l->hidden)
-            MS_TRY(see(seen, i, err));
+            MS_TRY(add_seen(seen, i, err));
     }
     for (size_t i = 0; i < t->lanes.n; i++) {
         const struct viz_lane *l = &t->lanes.p[i];
         if (l->kind == VIZ_LANE_PROCESS)
             open = l->open;
         if (l->kind == VIZ_LANE_PROCESS || (open && !l->hidden && !l->pinned))
-            MS_TRY(see(seen, i, err));
+            MS_TRY(add_seen(seen, i, err));
     }
     return MS_OK;
 }

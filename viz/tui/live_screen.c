@@ -154,7 +154,7 @@ static enum ms_rc read_all(struct live *l, struct mstx_tl *tl, struct ms_err *er
     return read_blame(l, mstx_tl_store(tl), err);
 }
 
-static enum ms_rc turn(struct tui_app *a, struct live *l, struct ms_err *err)
+static enum ms_rc refresh_run(struct tui_app *a, struct live *l, struct ms_err *err)
 {
     int64_t begin = ms_clock_ns();
     uint64_t before = a->session->version;
@@ -179,7 +179,7 @@ static void *open_live(struct tui_app *a, struct ms_err *err)
     }
     if (a->reader.tl == NULL)
         (void)ms_fail(err, MS_E_NOTFOUND, "%s: no capture here", a->live);
-    else if (turn(a, l, err) == MS_OK)
+    else if (refresh_run(a, l, err) == MS_OK)
         return l;
     close_live(l);
     return NULL;
@@ -292,7 +292,7 @@ static enum ms_rc live_key(struct tui_app *a, void *self, int key, bool *taken, 
     struct viz_place p = viz_place_of(VIZ_TIMELINE);
     *taken = true;
     if (key == TUI_KEY_TICK)
-        return l->stopped || ms_clock_ns() < l->next_ns ? MS_OK : turn(a, l, err);
+        return l->stopped || ms_clock_ns() < l->next_ns ? MS_OK : refresh_run(a, l, err);
     if (tui_move(key, &l->at, l->rows.n, (size_t)tui_body_rows(a)))
         return MS_OK;
     if (key == ' ')

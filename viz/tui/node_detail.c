@@ -91,7 +91,7 @@ static bool number_of(struct ms_str s, double *v)
     return ms_jread_next(&r) == MS_J_NUM && ms_jread_f64(&r, v);
 }
 
-static void look(void *ctx, struct ms_str item, struct ms_str key, struct ms_str value)
+static void note_worst(void *ctx, struct ms_str item, struct ms_str key, struct ms_str value)
 {
     struct worst *w = ctx;
     double v;
@@ -110,8 +110,8 @@ static void look(void *ctx, struct ms_str item, struct ms_str key, struct ms_str
 void tui_node_figure(struct ms_str input, struct ms_str output, char figure[TUI_FIGURE_MAX])
 {
     struct worst w = {NAN, NAN};
-    walk(input, look, &w);
-    walk(output, look, &w);
+    walk(input, note_worst, &w);
+    walk(output, note_worst, &w);
     figure[0] = '\0';
     if (!isnan(w.cosine))
         snprintf(figure, TUI_FIGURE_MAX, "cos %.4g", w.cosine);

@@ -94,8 +94,8 @@ static struct way short_way(const struct tui_paint *p, const struct tui_cells *g
 }
 
 /* To the right within a row; tabulators stand in every eighth column. */
-static struct way right(const struct tui_paint *p, const struct tui_cells *g, struct way w, int y,
-                        int from, int x)
+static struct way way_right(const struct tui_paint *p, const struct tui_cells *g, struct way w,
+                            int y, int from, int x)
 {
     struct way best = short_way(p, g, w, y, from, x);
     int stop = x / TAB * TAB, tabs = stop / TAB - from / TAB;
@@ -117,12 +117,12 @@ static struct way relative(const struct tui_paint *p, const struct tui_cells *g,
     struct way edge = {.n = 0}, along = {.n = 0};
     add(&edge, '\r', 1);
     add(&edge, '\n', y - p->y);
-    edge = right(p, g, edge, y, 0, x);
+    edge = way_right(p, g, edge, y, 0, x);
     if (p->x < 0)
         return edge;
     add(&along, '\n', y - p->y);
     if (p->x <= x)
-        return shorter(edge, right(p, g, along, y, p->x, x));
+        return shorter(edge, way_right(p, g, along, y, p->x, x));
     struct way order = along;
     add(&along, '\b', p->x - x);
     add_order(&order, 'D', p->x - x);

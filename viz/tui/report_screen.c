@@ -344,7 +344,7 @@ static enum ms_rc measure_seen(struct tui_app *a, struct report *r, bool *more, 
     return MS_OK;
 }
 
-static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+static enum ms_rc work_on_report(struct tui_app *a, void *self, bool *more, struct ms_err *err)
 {
     struct report *r = self;
     if (r->view == BREAKDOWN && r->begun[BREAKDOWN])
@@ -412,7 +412,8 @@ static enum ms_rc report_key(struct tui_app *a, void *self, int key, bool *taken
     return MS_OK;
 }
 
-static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, struct ms_err *err)
+static enum ms_rc go_to_report(struct tui_app *a, void *self, const struct viz_place *p,
+                               struct ms_err *err)
 {
     struct report *r = self;
     (void)a;
@@ -512,8 +513,8 @@ const struct tui_screen tui_report_screen = {
     .draw = draw_report,
     .click = click,
     .key = report_key,
-    .go = go,
-    .work = work,
+    .go = go_to_report,
+    .work = work_on_report,
     .ahead = ahead,
     .export = export_report,
 };

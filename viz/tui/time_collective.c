@@ -29,7 +29,7 @@ static int column(int64_t at, int64_t from, int64_t to)
     return to > from ? (int)((double)(at - from) / (double)(to - from) * BAR_W + 0.5) : 0;
 }
 
-static void put(char *out, size_t *n, const char *cell, int times)
+static void put_cells(char *out, size_t *n, const char *cell, int times)
 {
     for (int i = 0; i < times; i++, *n += strlen(cell))
         memcpy(out + *n, cell, strlen(cell) + 1);
@@ -45,10 +45,10 @@ static void put_bar(char out[BAR_W * BYTES + 1], const struct viz_collective *c,
     size_t n = 0;
     all = all < end ? all : end;
     *out = '\0';
-    put(out, &n, "·", there);
-    put(out, &n, "░", all - there);
-    put(out, &n, "█", end - (all > there ? all : there));
-    put(out, &n, " ", BAR_W - (end > there ? end : there));
+    put_cells(out, &n, "·", there);
+    put_cells(out, &n, "░", all - there);
+    put_cells(out, &n, "█", end - (all > there ? all : there));
+    put_cells(out, &n, " ", BAR_W - (end > there ? end : there));
 }
 
 static enum ms_rc add_line(struct tui_page *p, const struct viz_collective *c, size_t i,

@@ -63,7 +63,7 @@ static void remember(struct tui_time *t)
     t->undo[t->undone++] = t->w;
 }
 
-static void show(struct tui_time *t, int64_t from, int64_t to)
+static void show_window(struct tui_time *t, int64_t from, int64_t to)
 {
     remember(t);
     viz_window_show(&t->w, from, to);
@@ -107,7 +107,7 @@ static void reveal(struct tui_time *t, int64_t ns)
     int64_t half = viz_window_length(&t->w) / 2;
     t->time = ns;
     if (ns < t->w.from || ns >= t->w.to)
-        show(t, ns - half, ns + half);
+        show_window(t, ns - half, ns + half);
     t->time = within(t, ns);
 }
 
@@ -188,7 +188,7 @@ static enum ms_rc look_in_lane(struct tui_time *t, size_t i, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc work(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+static enum ms_rc work_on_time(struct tui_app *a, void *self, bool *more, struct ms_err *err)
 {
     struct tui_time *t = self;
     int64_t end = ms_clock_ns() + TUI_WORK_NS;
@@ -395,7 +395,8 @@ static void focus(struct tui_time *t)
 {
     int64_t length = t->has_slice ? t->slice.dur_ns : 0;
     if (t->has_slice)
-        show(t, t->slice.start_ns - length / 8 - 5, t->slice.start_ns + length + length / 8 + 5);
+        show_window(t, t->slice.start_ns - length / 8 - 5,
+                    t->slice.start_ns + length + length / 8 + 5);
 }
 
 static bool window_key(struct tui_time *t, int key)
@@ -421,13 +422,13 @@ static bool window_key(struct tui_time *t, int key)
         pan(t, PAN);
         return true;
     case '0':
-        show(t, t->w.first - (t->w.last - t->w.first), t->w.last + (t->w.last - t->w.first));
+        show_window(t, t->w.first - (t->w.last - t->w.first), t->w.last + (t->w.last - t->w.first));
         return true;
     case 'f':
         focus(t);
         return true;
     case 'Z':
-        show(t, r.from, r.to);
+        show_window(t, r.from, r.to);
         t->marked = false;
         return true;
     case TUI_KEY_BACKSPACE:
@@ -535,7 +536,8 @@ static bool is_asked(const struct tui_time *t, const struct viz_lane *l, const s
     return p->rank >= 0 && mstx_tl_process(t->tl, l->process)->rank == p->rank;
 }
 
-static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, struct ms_err *err)
+static enum ms_rc go_to_time(struct tui_app *a, void *self, const struct viz_place *p,
+                             struct ms_err *err)
 {
     struct tui_time *t = self;
     size_t i = 0;
@@ -547,7 +549,7 @@ static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, s
         return ms_fail(err, MS_E_NOTFOUND, "there is no such rank or track in this run");
     if (p->to > p->from) {
         int64_t room = (p->to - p->from) / 10;
-        show(t, p->from - room, p->to + room);
+        show_window(t, p->from - room, p->to + room);
         t->time = p->from;
     } else if (p->step >= 0) {
         struct mstx_step step;
@@ -555,7 +557,7 @@ static enum ms_rc go(struct tui_app *a, void *self, const struct viz_place *p, s
         MS_TRY(tui_time_step_at(t, p->step, &step, &found, err));
         if (!found)
             return ms_fail(err, MS_E_NOTFOUND, "step %" PRId64 " is not in this process", p->step);
-        show(t, step.start_ns, step.end_ns);
+        show_window(t, step.start_ns, step.end_ns);
         t->time = step.start_ns;
     }
     return p->query.n != 0 ? time_line(a, t, '/', p->query, true, err) : MS_OK;
@@ -644,8 +646,8 @@ const struct tui_screen tui_time_screen = {
     .draw = tui_time_draw,
     .where = where,
     .key = time_key,
-    .go = go,
-    .work = work,
+    .go = go_to_time,
+    .work = work_on_time,
     .click = click,
     .export = export_time,
     .line = time_line,

@@ -13,7 +13,7 @@
 
 enum { PAGE = 64, SORT_MOST = 20000 };
 
-static bool keep(struct graph_page *to, const struct graph_row *r)
+static bool keep_row(struct graph_page *to, const struct graph_row *r)
 {
     struct graph_row *slot = ms_vec_push(&to->rows);
     if (slot == NULL)
@@ -38,7 +38,7 @@ static enum ms_rc fill(struct tui_tree *t, size_t rows, int64_t end_ns, struct m
                               &t->reached, err);
         t->more = rc == MS_OK && page.more;
         for (size_t i = 0; rc == MS_OK && i < page.rows.n; i++) {
-            if (!keep(&t->found, &page.rows.p[i]))
+            if (!keep_row(&t->found, &page.rows.p[i]))
                 rc = ms_no_memory(err);
         }
     }
@@ -200,7 +200,7 @@ enum ms_rc tui_tree_search_work(struct tui_app *a, struct tui_tree *t, bool *mor
 }
 
 /* n and N go by order again. */
-static void leave(struct tui_tree *t)
+static void leave_search(struct tui_tree *t)
 {
     t->listing = t->inverted = false;
     t->order = TUI_BY_ORDER;
@@ -221,10 +221,10 @@ enum ms_rc tui_tree_list_key(struct tui_app *a, struct tui_tree *t, int key, boo
     if (key == 's' || key == 'I')
         sort_key(t, key);
     else if (key == 'q' || key == TUI_KEY_ESC || key == 'h' || key == TUI_KEY_LEFT) {
-        leave(t);
+        leave_search(t);
     } else if (key == TUI_KEY_ENTER && t->list_at < t->found.rows.n) {
         struct ms_str name = t->found.rows.p[t->list_at].name;
-        leave(t);
+        leave_search(t);
         return tui_tree_reveal(t, t->golden, name, err);
     } else {
         *taken = false;

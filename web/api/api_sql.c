@@ -58,7 +58,8 @@ static enum ms_rc put_rows(struct ms_jwrite *w, struct ms_stmt *st, struct ms_er
 }
 
 /* The store is read by this one statement alone, so what it forbids hinders nobody else. */
-static enum ms_rc ask(struct web_call *c, struct ms_store *s, const char *sql, struct ms_err *err)
+static enum ms_rc ask_database(struct web_call *c, struct ms_store *s, const char *sql,
+                               struct ms_err *err)
 {
     struct ms_stmt *st;
     ms_store_set_limit_ms(s, SQL_MS);
@@ -80,7 +81,7 @@ static enum ms_rc ask_timeline(struct web_call *c, const char *sql, struct ms_er
     if (rc == MS_OK) /* its table is made when it is first named, which is no looking */
         rc = ms_store_exec(mstx_tl_store(tl), "SELECT 1 FROM events LIMIT 0", err);
     if (rc == MS_OK)
-        rc = ask(c, mstx_tl_store(tl), sql, err);
+        rc = ask_database(c, mstx_tl_store(tl), sql, err);
     mstx_tl_close(tl);
     return rc;
 }
@@ -89,7 +90,7 @@ static enum ms_rc ask_graph(struct web_call *c, const char *sql, struct ms_err *
 {
     struct ms_store *s;
     MS_TRY(ms_store_open(&s, c->session->graph, err));
-    enum ms_rc rc = ask(c, s, sql, err);
+    enum ms_rc rc = ask_database(c, s, sql, err);
     ms_store_close(s);
     return rc;
 }

@@ -27,22 +27,22 @@ void web_metrics_refused(struct web_metrics *m)
     atomic_fetch_add_explicit(&m->refused, 1, memory_order_relaxed);
 }
 
-static void put(struct ms_buf *b, const char *name, const char *type, const char *help)
+static void put_head(struct ms_buf *b, const char *name, const char *type, const char *help)
 {
     ms_buf_printf(b, "# HELP msprobe_%s %s\n# TYPE msprobe_%s %s\n", name, help, name, type);
 }
 
 static void put_server(struct web_metrics *m, struct ms_buf *b)
 {
-    put(b, "http_requests_total", "counter", "Questions of pages, by how they ended.");
+    put_head(b, "http_requests_total", "counter", "Questions of pages, by how they ended.");
     ms_buf_printf(b, "msprobe_http_requests_total{result=\"ok\"} %" PRIu64 "\n", m->answered);
     ms_buf_printf(b, "msprobe_http_requests_total{result=\"failed\"} %" PRIu64 "\n", m->failed);
     ms_buf_printf(b, "msprobe_http_requests_total{result=\"refused\"} %" PRIu64 "\n", m->refused);
-    put(b, "http_reply_bytes_total", "counter", "Bytes of answers.");
+    put_head(b, "http_reply_bytes_total", "counter", "Bytes of answers.");
     ms_buf_printf(b, "msprobe_http_reply_bytes_total %" PRIu64 "\n", m->bytes);
-    put(b, "http_busy_seconds_total", "counter", "Time spent on answers.");
+    put_head(b, "http_busy_seconds_total", "counter", "Time spent on answers.");
     ms_buf_printf(b, "msprobe_http_busy_seconds_total %.6f\n", (double)m->busy_ns / 1e9);
-    put(b, "http_uptime_seconds", "gauge", "Time since the server started.");
+    put_head(b, "http_uptime_seconds", "gauge", "Time since the server started.");
     ms_buf_printf(b, "msprobe_http_uptime_seconds %.3f\n",
                   (double)(ms_clock_ns() - m->start_ns) / 1e9);
 }
@@ -62,7 +62,8 @@ static void put_label(struct ms_buf *b, struct ms_str s)
 
 static void put_processes(struct mstx_tl *tl, struct ms_buf *b)
 {
-    put(b, "process_dropped_records_total", "counter", "Records that a process could not keep.");
+    put_head(b, "process_dropped_records_total", "counter",
+             "Records that a process could not keep.");
     for (size_t i = 0; i < mstx_tl_process_count(tl); i++) {
         const struct mstx_process *p = mstx_tl_process(tl, i);
         ms_buf_printf(b, "msprobe_process_dropped_records_total{rank=\"%" PRId32 "\",host=\"",
@@ -80,7 +81,7 @@ static enum ms_rc put_findings(const struct viz_reader *r, struct ms_buf *b, str
     for (size_t i = 0; i < f.list.n; i++)
         n[f.list.p[i].severity]++;
     viz_findings_free(&f);
-    put(b, "findings", "gauge", "What is wrong with the run, by severity.");
+    put_head(b, "findings", "gauge", "What is wrong with the run, by severity.");
     for (enum viz_severity s = VIZ_ERROR; s <= VIZ_INFO; s++)
         ms_buf_printf(b, "msprobe_findings{severity=\"%s\"} %" PRIu64 "\n", viz_severity_name(s),
                       n[s]);

@@ -61,7 +61,7 @@ static uint32_t shape_of(struct web_slices *s, const mstx_events *e, uint32_t i)
 
 /* ---- columns ----------------------------------------------------------------------- */
 
-static char *put(char *at, const void *p, size_t n)
+static char *put_bytes(char *at, const void *p, size_t n)
 {
     memcpy(at, p, n);
     return at + n;
@@ -69,18 +69,18 @@ static char *put(char *at, const void *p, size_t n)
 
 static char *put_u32(char *at, uint32_t v)
 {
-    return put(at, &v, sizeof v);
+    return put_bytes(at, &v, sizeof v);
 }
 
 static char *put_f64(char *at, double v)
 {
-    return put(at, &v, sizeof v);
+    return put_bytes(at, &v, sizeof v);
 }
 
 static char *put_f32(char *at, double v)
 {
     float f = (float)v;
-    return put(at, &f, sizeof f);
+    return put_bytes(at, &f, sizeof f);
 }
 
 static double duration_of(const struct mstx_event *e, bool counter)
@@ -109,7 +109,7 @@ static char *put_shapes(char *at, const struct web_slices *s, const mstx_events 
     for (size_t i = 0; i < s->first.n; i++) {
         const struct mstx_event *of = &e->p[s->first.p[i]];
         at = put_u32(at, of->name);
-        at = put(at, &of->depth, sizeof of->depth);
+        at = put_bytes(at, &of->depth, sizeof of->depth);
         *at++ = (char)of->kind;
         *at++ = (char)of->flags;
     }
@@ -137,7 +137,7 @@ static char *put_rest(char *at, const struct web_slices *s, const mstx_events *e
     for (size_t i = 0; i < e->n; i++) {
         uint32_t shape = s->shape.p[i];
         uint16_t narrow = (uint16_t)shape;
-        at = put(at, has & WIDE_SHAPES ? (const void *)&shape : &narrow, width);
+        at = put_bytes(at, has & WIDE_SHAPES ? (const void *)&shape : &narrow, width);
     }
     return at;
 }

@@ -47,7 +47,7 @@ static void open_browser(char *address)
         fprintf(stderr, "msprobe serve: no xdg-open here; open the address yourself\n");
 }
 
-static void say(const struct web_guard *g, bool open)
+static void print_address(const struct web_guard *g, bool open)
 {
     char address[512];
     bool v6 = strchr(g->host, ':') != NULL;
@@ -81,13 +81,13 @@ static enum ms_rc serve(const struct args *a, struct viz_session *session, struc
     enum ms_rc rc = web_server_start(&server, &conf, err);
     if (rc != MS_OK)
         return rc;
-    say(web_server_guard(server), a->open);
+    print_address(web_server_guard(server), a->open);
     wait_for_end(&ends);
     web_server_stop(server);
     return MS_OK;
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct args a = {.port = 8421, .host = "127.0.0.1"};
     struct viz_session session;
@@ -112,7 +112,7 @@ static int run(int argc, char **argv)
 
 const struct ms_cmd web_cmd_serve = {
     .name = "serve",
-    .run = run,
+    .run = run_command,
     .brief = "show a run, a dump or a comparison in the browser",
     .opts = opts,
     .usage = "[options] PATH",

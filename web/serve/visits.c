@@ -66,7 +66,7 @@ static void end_visit(struct web_visit *x, unsigned *n)
     ++*n;
 }
 
-static void look(struct web_visits *v, unsigned *slow, unsigned *idle)
+static void end_bad_visits(struct web_visits *v, unsigned *slow, unsigned *idle)
 {
     int64_t now = ms_clock_ns();
     bool crowded = v->n > v->conf.many;
@@ -90,7 +90,7 @@ static void *watch(void *arg)
         clock_gettime(CLOCK_REALTIME, &at);
         at.tv_sec++;
         pthread_cond_timedwait(&v->end, &v->lock, &at);
-        look(v, &slow, &idle);
+        end_bad_visits(v, &slow, &idle);
         pthread_mutex_unlock(&v->lock);
         if (slow != 0)
             v->conf.on_end(v->conf.ctx, slow, "a request that did not arrive in time");

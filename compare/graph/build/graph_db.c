@@ -326,7 +326,7 @@ static enum ms_rc store_batch(struct graph__db *db, struct ms_err *err)
 /* ---- a tree --------------------------------------------------------------------- */
 
 /* Work item 0 stores the previous batch; the other items make the chunks of the next one. */
-static enum ms_rc work(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+static enum ms_rc store_or_make(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
     struct graph__db *db = ctx;
     if (item == 0)
@@ -352,7 +352,7 @@ static enum ms_rc put_all(struct graph__db *db, struct ms_pool *pool, struct ms_
     db->storing.n = 0;
     do {
         plan_batch(db, chunks < MAX_CHUNKS ? chunks : MAX_CHUNKS);
-        MS_TRY(ms_pool_run(pool, 1 + db->making.n, work, db, err));
+        MS_TRY(ms_pool_run(pool, 1 + db->making.n, store_or_make, db, err));
         struct batch made = db->making;
         db->making = db->storing;
         db->storing = made;

@@ -112,7 +112,7 @@ static void event_let_go(struct event *e)
 }
 
 /* A parent may be an address of another process: only ours are taken. */
-static struct event *ours(void *p)
+static struct event *own_event(void *p)
 {
     uintptr_t off = (uintptr_t)p - (uintptr_t)events;
     return off < sizeof events && off % sizeof events[0] == 0 ? p : NULL;
@@ -281,7 +281,7 @@ static int start_event(int version, void *context, void **out, const void *descr
     void *parent = version >= 5 ? five->parent : d->parent;
     if (type == PLUGIN_KERNEL) {
         uint64_t stamp = version >= 5 ? five->kernel4.timer : d->kernel4.timer;
-        *out = start_channel(version, ours(parent), version >= 4 ? stamp : 0);
+        *out = start_channel(version, own_event(parent), version >= 4 ? stamp : 0);
     } else if (type == PLUGIN_COLL || type == PLUGIN_P2P ||
                (type == PLUGIN_CE_COLL && version >= 6)) {
         struct event *e = event_new((uint8_t)version, (uint32_t)type);
@@ -299,7 +299,7 @@ static int start_event(int version, void *context, void **out, const void *descr
 
 static int stop_event(void *event)
 {
-    struct event *e = ours(event);
+    struct event *e = own_event(event);
     if (e == NULL)
         return 0;
     if (e->type != PLUGIN_KERNEL) {
@@ -312,7 +312,7 @@ static int stop_event(void *event)
 
 static int record_state(void *event, int state, void *args)
 {
-    struct event *e = ours(event);
+    struct event *e = own_event(event);
     const union plugin_state_v4 *a = args;
     if (e == NULL || a == NULL || state != PLUGIN_KERNEL_STOP || e->version < 4 ||
         e->parent == NULL)

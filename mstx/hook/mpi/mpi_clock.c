@@ -46,7 +46,7 @@ static int (*recv_)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *)
 static int (*probe_)(int, int, MPI_Comm, int *, MPI_Status *);
 static MPI_Datatype byte_type;
 
-static bool put(int to, const void *p, size_t n)
+static bool send_bytes(int to, const void *p, size_t n)
 {
     return send_(p, (int)n, byte_type, to, TAG, sync.comm) == MPI_SUCCESS;
 }
@@ -62,7 +62,7 @@ static bool is_there(int from)
     }
     return found != 0;
 }
-static bool get(int from, void *p, size_t n)
+static bool receive_bytes(int from, void *p, size_t n)
 {
     return is_there(from) &&
            recv_(p, (int)n, byte_type, from, TAG, sync.comm, MPI_STATUS_IGNORE) == MPI_SUCCESS;
@@ -77,20 +77,21 @@ static bool serve(int client, const struct mstx_clock_point *own)
     int64_t stamp[2], ping = 0;
     bool ok = true;
     while (ok && ping != ENOUGH) {
-        ok = get(client, &ping, sizeof ping);
+        ok = receive_bytes(client, &ping, sizeof ping);
         stamp[0] = mstx_clock_now();
         stamp[1] = mstx_clock_now();
         if (ok && ping != ENOUGH)
-            ok = put(client, stamp, sizeof stamp);
+            ok = send_bytes(client, stamp, sizeof stamp);
     }
-    return ok && put(client, own, sizeof *own);
+    return ok && send_bytes(client, own, sizeof *own);
 }
 
 static bool ask_once(int server, struct mstx_ping *p)
 {
     int64_t stamp[2] = {0};
     p->sent = mstx_clock_now();
-    bool ok = put(server, &p->sent, sizeof p->sent) && get(server, stamp, sizeof stamp);
+    bool ok =
+        send_bytes(server, &p->sent, sizeof p->sent) && receive_bytes(server, stamp, sizeof stamp);
     p->back = mstx_clock_now();
     p->came = stamp[0];
     p->left = stamp[1];
@@ -99,7 +100,7 @@ static bool ask_once(int server, struct mstx_ping *p)
 
 /* Where processors are shared a whole row of pings may be disturbed: then another row is sent, a
  * moment later, when others run. */
-static bool ask(int server, struct mstx_clock_point *own)
+static bool ask_server(int server, struct mstx_clock_point *own)
 {
     const struct timespec moment = {.tv_nsec = 2000000};
     struct mstx_ping ping[PINGS];
@@ -118,7 +119,8 @@ static bool ask(int server, struct mstx_clock_point *own)
         if (row == 0 || found.uncertainty_ns < own->uncertainty_ns)
             *own = found;
     }
-    if (!ok || !put(server, &enough, sizeof enough) || !get(server, &base, sizeof base))
+    if (!ok || !send_bytes(server, &enough, sizeof enough) ||
+        !receive_bytes(server, &base, sizeof base))
         return false;
     own->offset_ns += base.offset_ns;
     own->uncertainty_ns += base.uncertainty_ns;
@@ -135,7 +137,7 @@ static void walk_tree(void)
         if (me < step && me + step < sync.nhosts)
             ok = serve(sync.hosts[me + step].leader, &own);
         else if (me >= step && me < 2 * step)
-            ok = ask(sync.hosts[me - step].leader, &own);
+            ok = ask_server(sync.hosts[me - step].leader, &own);
     }
     if (ok)
         mstx_clock_tell(&own);

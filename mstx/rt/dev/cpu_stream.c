@@ -129,7 +129,7 @@ static void carry_out(struct cpu_stream *c, const struct item *it)
     sleep_ns(cpu.delay_ns + (int64_t)((double)took * cpu.slow));
 }
 
-static void *work(void *arg)
+static void *run_stream(void *arg)
 {
     struct cpu_stream *c = arg;
     pthread_mutex_lock(&c->lock);
@@ -151,7 +151,7 @@ static void *work(void *arg)
 }
 
 /* Caller holds the lock. */
-static void put(struct cpu_stream *c, const struct item *it)
+static void enqueue_item(struct cpu_stream *c, const struct item *it)
 {
     c->item[c->put++ % QUEUE] = *it;
     c->work += it->mark == NULL;
@@ -170,7 +170,7 @@ static bool start(struct cpu_stream *c)
     pthread_cond_init(&c->less, NULL);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&c->thread, NULL, work, c);
+    int rc = pthread_create(&c->thread, NULL, run_stream, c);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return rc == 0;
 }
@@ -198,7 +198,7 @@ API int mstx_cpu_stream_run(void *stream, void (*fn)(void *), void *arg)
     pthread_mutex_lock(&c->lock);
     while (c->work >= WORK)
         pthread_cond_wait(&c->less, &c->lock);
-    put(c, &(struct item){.fn = fn, .arg = arg});
+    enqueue_item(c, &(struct item){.fn = fn, .arg = arg});
     pthread_mutex_unlock(&c->lock);
     return 0;
 }
@@ -260,7 +260,7 @@ static bool cpu_mark(struct rt_stream *s, struct rt_token *t)
     pthread_mutex_lock(&c->lock);
     bool has_room = !c->stop && c->put - c->taken < QUEUE - WORK;
     if (has_room)
-        put(c, &(struct item){.mark = t});
+        enqueue_item(c, &(struct item){.mark = t});
     pthread_mutex_unlock(&c->lock);
     return has_room;
 }

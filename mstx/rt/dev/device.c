@@ -421,7 +421,7 @@ static void set_name(struct rt_stream *s, const char *name)
 }
 
 static void open_for_marks(void);
-static int make(const struct rt_dev_ops *ops, void *handle, const char *name)
+static int make_stream(const struct rt_dev_ops *ops, void *handle, const char *name)
 {
     struct rt_stream *s = take_place();
     if (s == NULL)
@@ -455,7 +455,7 @@ int rt_dev_stream_made(const struct rt_dev_ops *ops, void *handle, const char *n
         if (s !=
             NULL) /* another runtime gave out the same value: the end of this stream went unseen */
             atomic_compare_exchange_strong(&s->state, &live, RT_STREAM_LOST);
-        rc = make(ops, handle, name);
+        rc = make_stream(ops, handle, name);
     }
     rt_unlock(&rt.stream_lock);
     is_inside = was;

@@ -209,7 +209,7 @@ struct event {
     struct rt_payload payloads[NVTX_PAYLOADS];
 };
 
-static void take(struct event *to, const struct nvtx_payload *p, size_t n, bool named)
+static void fill_event(struct event *to, const struct nvtx_payload *p, size_t n, bool named)
 {
     size_t kept = nvtx_payloads(p, n, to->payloads);
     to->e = (struct rt_event){.payloads = to->payloads, .npayloads = kept, .flags = MSTX_F_NVTX};
@@ -239,7 +239,7 @@ static void mark_payload(void *domain, const struct nvtx_payload *p, size_t n)
     intptr_t next = next_with(d, MARK_SLOT, p, n);
     struct event e;
     if (nvtx_live(d)) {
-        take(&e, p, n, true);
+        fill_event(&e, p, n, true);
         rt_mark_event(d, &e.e);
     }
     if (next != 0)
@@ -255,7 +255,7 @@ static int push_payload(void *domain, const struct nvtx_payload *p, size_t n)
     struct event e;
     int depth = NVTX_NOT_TRACKED;
     if (nvtx_live(d)) {
-        take(&e, p, n, true);
+        fill_event(&e, p, n, true);
         depth = rt_push(d, &e.e);
     }
     if (next != 0)
@@ -271,7 +271,7 @@ static int pop_payload(void *domain, const struct nvtx_payload *p, size_t n)
     struct rt_domain *d = rt_domain_of(domain);
     intptr_t next = next_with(d, POP_SLOT, p, n);
     struct event e;
-    take(&e, p, n, false);
+    fill_event(&e, p, n, false);
     int depth = d == NULL ? -1 : rt_pop(d, &e.e);
     if (next != 0)
         NVTX_CALL(next_stack_fn, next, nvtx_next_domain(d), p, n);
@@ -287,7 +287,7 @@ static uint64_t start_payload(void *domain, const struct nvtx_payload *p, size_t
     struct event e;
     uint32_t id = 0;
     if (nvtx_live(d)) {
-        take(&e, p, n, true);
+        fill_event(&e, p, n, true);
         id = rt_range_start_event(d, &e.e);
     }
     if (next != 0)
@@ -300,7 +300,7 @@ static void end_payload(void *domain, uint64_t id, const struct nvtx_payload *p,
     struct rt_domain *d = rt_domain_of(domain);
     intptr_t next = next_with(d, END_SLOT, p, n);
     struct event e;
-    take(&e, p, n, false);
+    fill_event(&e, p, n, false);
     uint64_t theirs = d != NULL ? rt_range_end_event(d, id, &e.e) : 0;
     if (next != 0 && theirs != 0)
         NVTX_CALL(next_end_fn, next, nvtx_next_domain(d), theirs, p, n);
