@@ -284,7 +284,7 @@ static enum ms_rc fill_db(struct writer *w, int32_t rank, struct ms_err *err)
     MS_TRY(ms_store_prepare(w->store, &w->add_string, sql_add_string, err));
     MS_TRY(ms_store_prepare(w->store, &w->add_task, sql_add_task, err));
     const struct mstx_own_texts texts = {add_own_text, w};
-    MS_TRY(mstx__ascend_comm_new(&w->comm, w->tl, w->store, &texts, err));
+    MS_TRY(mstx__ascend_comm_new(&w->comm, w->tl, rank, w->store, &texts, err));
     MS_TRY(mstx__merge(w->tl, rank, add_event_row, w, err));
     MS_TRY(add_tasks(w, err));
     if (w->comm != NULL)

@@ -4,6 +4,7 @@
  */
 #include "mstx/foreign/to_ascend_comm.h"
 
+#include "mstx/foreign/export.h"
 #include "mstx/foreign/sql/to_ascend_comm.h"
 #include "mstx/format/comm_said.h"
 
@@ -68,17 +69,33 @@ static enum ms_rc add_groups(struct mstx_ascend_comm *c, struct mstx_tl *tl, str
     return rc;
 }
 
-static enum ms_rc prepare_statements(struct mstx_ascend_comm *c, struct mstx_tl *tl,
+/* Binds the first and the last process of a rank; run.db counts processes from 1. */
+static void bind_processes(struct ms_stmt *st, const struct mstx_tl *tl, int32_t rank)
+{
+    int64_t first = INT64_MAX, last = 0;
+    for (size_t i = 0; i < mstx_tl_process_count(tl); i++) {
+        const int64_t number = (int64_t)i + 1;
+        if (rank != MSTX_ALL_RANKS && mstx_tl_process(tl, i)->rank != rank)
+            continue;
+        first = number < first ? number : first;
+        last = number;
+    }
+    ms_stmt_i64(st, 1, first);
+    ms_stmt_i64(st, 2, last);
+}
+
+static enum ms_rc prepare_statements(struct mstx_ascend_comm *c, struct mstx_tl *tl, int32_t rank,
                                      struct ms_err *err)
 {
     MS_TRY(ms_store_exec(c->to, sql_create_table, err));
     MS_TRY(add_groups(c, tl, err));
     MS_TRY(ms_store_prepare(c->to, &c->add, sql_add_call, err));
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &c->from, sql_read_calls, err));
+    bind_processes(c->from, tl, rank);
     return ms_stmt_step(c->from, &c->more, err);
 }
 
-enum ms_rc mstx__ascend_comm_new(struct mstx_ascend_comm **out, struct mstx_tl *tl,
+enum ms_rc mstx__ascend_comm_new(struct mstx_ascend_comm **out, struct mstx_tl *tl, int32_t rank,
                                  struct ms_store *to, const struct mstx_own_texts *texts,
                                  struct ms_err *err)
 {
@@ -93,7 +110,7 @@ enum ms_rc mstx__ascend_comm_new(struct mstx_ascend_comm **out, struct mstx_tl *
     c->to = to;
     c->texts = *texts;
     c->arena = ms_arena_new((size_t)1 << 34);
-    enum ms_rc rc = c->arena != NULL ? prepare_statements(c, tl, err) : ms_no_memory(err);
+    enum ms_rc rc = c->arena != NULL ? prepare_statements(c, tl, rank, err) : ms_no_memory(err);
     if (rc == MS_OK)
         *out = c;
     else

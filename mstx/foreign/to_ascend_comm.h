@@ -21,9 +21,9 @@ struct mstx_own_texts {
 };
 
 struct mstx_ascend_comm;
-/* Creates the writer. *out stays NULL, and the table is not made, when the run has no such
- * calls. */
-enum ms_rc mstx__ascend_comm_new(struct mstx_ascend_comm **out, struct mstx_tl *tl,
+/* Creates the writer for the calls of a rank, or of MSTX_ALL_RANKS. *out stays NULL, and the table is
+ * not made, when the run has no such calls. */
+enum ms_rc mstx__ascend_comm_new(struct mstx_ascend_comm **out, struct mstx_tl *tl, int32_t rank,
                                  struct ms_store *to, const struct mstx_own_texts *texts,
                                  struct ms_err *err) MS_MUST_USE;
 void mstx__ascend_comm_free(struct mstx_ascend_comm *c);

@@ -11,6 +11,8 @@
 #include "probe/base/mem.h"
 #include "probe/base/store_vtab.h"
 
+#include <stddef.h>
+
 /* ---- writing ---------------------------------------------------------------- */
 
 static enum ms_rc new_out(struct mstx_packed_out *p, struct ms_store *s, const char *sql,
@@ -65,9 +67,10 @@ void mstx__packed_free(struct mstx_packed_out *p)
 
 /* What one of the tables is for SQL. */
 struct kind {
-    const char *select; /* its blobs */
-    unsigned packed;    /* columns */
-    const int8_t *of;   /* by column of SQL: the packed one that holds the same, -1: none does */
+    const char *all, *one; /* queries for its blobs, and for a blob by id: id, data */
+    size_t index;          /* offset of its index in the source */
+    unsigned packed;       /* columns */
+    const int8_t *of;      /* by column of SQL: the packed one that holds the same, -1: none does */
     /* The value of a column of SQL at a row. */
     enum ms_rc (*give)(const struct mstx_packed_source *from, struct mstx_rows *r, uint32_t at,
                        int column, struct ms_value *v, struct ms_err *err);
@@ -81,7 +84,10 @@ struct bound {
 struct scan {
     const struct mstx_packed_source *from;
     const struct kind *kind;
+    struct mstx_packed_index *index;
     struct ms_stmt *blobs;
+    bool is_indexed; /* blobs asks for one blob by its id */
+    size_t place;    /* of the next blob */
     struct mstx_rows rows;
     uint32_t at;
     bool at_end;
@@ -90,8 +96,8 @@ struct scan {
     const int64_t *cell[MSTX_ROWS_COLUMNS]; /* of bounds, in the blob at hand */
 };
 
-static enum ms_rc open_scan(const struct kind *kind, const struct mstx_packed_source *from,
-                            void **cursor, struct ms_err *err)
+static enum ms_rc open_scan(const struct kind *kind, struct mstx_packed_source *from, void **cursor,
+                            struct ms_err *err)
 {
     struct scan *s = ms_calloc(1, sizeof *s);
     *cursor = s;
@@ -99,6 +105,7 @@ static enum ms_rc open_scan(const struct kind *kind, const struct mstx_packed_so
         return ms_no_memory(err);
     s->from = from;
     s->kind = kind;
+    s->index = (struct mstx_packed_index *)((char *)from + kind->index);
     enum ms_rc rc = mstx__rows_new(&s->rows, err);
     if (rc != MS_OK)
         ms_free(s);
@@ -137,11 +144,11 @@ static void set_bounds(struct scan *s, const struct ms_bound *bound, int n)
     }
 }
 
-static bool may_hold(const struct scan *s)
+static bool may_hold(const struct scan *s, const struct mstx_packed_ranges *r)
 {
     for (unsigned i = 0; i < s->n; i++) {
         const struct bound *b = &s->bound[i];
-        if (s->rows.column[b->column].high < b->low || s->rows.column[b->column].low > b->high)
+        if (r->high[b->column] < b->low || r->low[b->column] > b->high)
             return false;
     }
     return true;
@@ -158,18 +165,48 @@ static enum ms_rc unpack_bounds(struct scan *s, struct ms_err *err)
     return MS_OK;
 }
 
+static enum ms_rc read_blob(struct scan *s, struct ms_err *err)
+{
+    s->at = 0;
+    return mstx__rows_look(&s->rows, ms_stmt_get_blob(s->blobs, 1), s->kind->packed, err);
+}
+
+/* Fetches the blob that the query for all has next, and adds it to the index. */
+static enum ms_rc stream_blob(struct scan *s, struct ms_err *err)
+{
+    bool more;
+    MS_TRY(ms_stmt_step(s->blobs, &more, err));
+    s->at_end = !more;
+    s->index->is_complete |= !more;
+    if (!more)
+        return MS_OK;
+    MS_TRY(read_blob(s, err));
+    return mstx__packed_index_add(s->index, s->place, ms_stmt_get_i64(s->blobs, 0), &s->rows, err);
+}
+
+/* Fetches a blob by its id, when it may hold wanted rows. */
+static enum ms_rc fetch_blob(struct scan *s, struct ms_err *err)
+{
+    bool more;
+    s->at_end = s->place >= s->index->blobs.n;
+    if (s->at_end || !may_hold(s, &s->index->blobs.p[s->place]))
+        return MS_OK;
+    ms_stmt_reset(s->blobs);
+    ms_stmt_i64(s->blobs, 1, s->index->blobs.p[s->place].id);
+    MS_TRY(ms_stmt_step(s->blobs, &more, err));
+    if (!more)
+        return ms_fail(err, MS_E_FORMAT, "a packed table changed while it was read");
+    return read_blob(s, err);
+}
+
 /* The next blob that may hold wanted rows. */
 static enum ms_rc next_blob(struct scan *s, struct ms_err *err)
 {
-    bool more;
     for (;;) {
-        MS_TRY(ms_stmt_step(s->blobs, &more, err));
-        s->at_end = !more;
-        if (!more)
+        MS_TRY(s->is_indexed ? fetch_blob(s, err) : stream_blob(s, err));
+        if (s->at_end)
             return MS_OK;
-        MS_TRY(mstx__rows_look(&s->rows, ms_stmt_get_blob(s->blobs, 0), s->kind->packed, err));
-        s->at = 0;
-        if (may_hold(s))
+        if (may_hold(s, &s->index->blobs.p[s->place++]))
             return unpack_bounds(s, err);
     }
 }
@@ -205,8 +242,11 @@ static enum ms_rc start_scan(void *cursor, const struct ms_bound *bound, int n, 
     s->blobs = NULL;
     s->rows.n = s->at = 0;
     s->at_end = false;
+    s->place = 0;
+    s->is_indexed = s->index->is_complete;
     set_bounds(s, bound, n);
-    MS_TRY(ms_store_prepare(s->from->store, &s->blobs, s->kind->select, err));
+    MS_TRY(ms_store_prepare(s->from->store, &s->blobs, s->is_indexed ? s->kind->one : s->kind->all,
+                            err));
     return find_row(s, err);
 }
 
@@ -336,7 +376,10 @@ static enum ms_rc give_call(const struct mstx_packed_source *from, struct mstx_r
     return MS_OK;
 }
 
-static const struct kind calls = {.select = "SELECT data FROM packed_calls ORDER BY id",
+#define CALL_BLOBS "SELECT id, data FROM packed_calls"
+static const struct kind calls = {.all = CALL_BLOBS " ORDER BY id",
+                                  .one = CALL_BLOBS " WHERE id = ?",
+                                  .index = offsetof(struct mstx_packed_source, calls),
                                   .packed = MSTX_CALL_COLUMNS,
                                   .of = call_of,
                                   .give = give_call};
@@ -400,7 +443,10 @@ static enum ms_rc give_join(const struct mstx_packed_source *from, struct mstx_r
     return column >= ALGORITHM ? give_rate(r, at, column, v, err) : MS_OK;
 }
 
-static const struct kind joins = {.select = "SELECT data FROM packed_joins ORDER BY id",
+#define JOIN_BLOBS "SELECT id, data FROM packed_joins"
+static const struct kind joins = {.all = JOIN_BLOBS " ORDER BY id",
+                                  .one = JOIN_BLOBS " WHERE id = ?",
+                                  .index = offsetof(struct mstx_packed_source, joins),
                                   .packed = MSTX_JOIN_COLUMNS,
                                   .of = join_of,
                                   .give = give_join};
@@ -432,6 +478,12 @@ enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *e
     return ms_store_add_table(from->store, &joins_table, from, err);
 }
 
+void mstx__packed_source_free(struct mstx_packed_source *from)
+{
+    mstx__packed_index_free(&from->calls);
+    mstx__packed_index_free(&from->joins);
+}
+
 /* ---- all calls -------------------------------------------------------------- */
 
 static enum ms_rc each_blob(struct ms_stmt *st, struct mstx_rows *rows, mstx_calls_fn fn, void *ctx,
@@ -439,7 +491,7 @@ static enum ms_rc each_blob(struct ms_stmt *st, struct mstx_rows *rows, mstx_cal
 {
     enum ms_rc rc = MS_OK;
     while (ms_stmt_next(st, &rc, err)) {
-        MS_TRY(mstx__rows_look(rows, ms_stmt_get_blob(st, 0), MSTX_CALL_COLUMNS, err));
+        MS_TRY(mstx__rows_look(rows, ms_stmt_get_blob(st, 1), MSTX_CALL_COLUMNS, err));
         MS_TRY(fn(ctx, rows, err));
     }
     return rc;
@@ -451,7 +503,7 @@ enum ms_rc mstx__packed_each_call(struct ms_store *s, mstx_calls_fn fn, void *ct
     ms_assert(fn != NULL);
     struct mstx_rows rows;
     struct ms_stmt *st;
-    MS_TRY(ms_store_prepare(s, &st, calls.select, err));
+    MS_TRY(ms_store_prepare(s, &st, calls.all, err));
     enum ms_rc rc = mstx__rows_new(&rows, err);
     if (rc == MS_OK)
         rc = each_blob(st, &rows, fn, ctx, err);

@@ -11,7 +11,7 @@
 #ifndef MSTX_RUNDB_PACKED_TABLES_H
 #define MSTX_RUNDB_PACKED_TABLES_H
 
-#include "mstx/rundb/packed_rows.h"
+#include "mstx/rundb/packed_index.h"
 
 #include "probe/base/store.h"
 
@@ -87,7 +87,9 @@ struct mstx_packed_source {
     struct ms_store *store;
     struct ms_str (*text)(void *ctx, uint32_t id); /* of a name */
     void *ctx;
+    struct mstx_packed_index calls, joins;
 };
+void mstx__packed_source_free(struct mstx_packed_source *from);
 /* Makes comm_ops and joins known to queries on the store; a table of such a name in the database goes
  * before. */
 enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *err) MS_MUST_USE;

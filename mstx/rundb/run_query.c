@@ -195,7 +195,7 @@ enum ms_rc mstx_tl_open(struct mstx_tl **out, const char *path, struct ms_err *e
     tl->arena = ms_arena_new(TEXT_BYTES_MAX);
     enum ms_rc rc = tl->arena != NULL ? ms_store_open(&tl->store, path, err) : ms_no_memory(err);
     if (rc == MS_OK) {
-        tl->packed = (struct mstx_packed_source){tl->store, text_of, tl};
+        tl->packed = (struct mstx_packed_source){.store = tl->store, .text = text_of, .ctx = tl};
         rc = read_tables(tl, err);
         if (rc == MS_OK)
             rc = mstx__packed_tables(&tl->packed, err);
@@ -226,6 +226,7 @@ void mstx_tl_close(struct mstx_tl *tl)
     ms_stmt_free(tl->get_text);
     ms_stmt_free(tl->get_chunks);
     ms_store_close(tl->store);
+    mstx__packed_source_free(&tl->packed);
     for (size_t i = 0; i < tl->levels.n; i++)
         free_levels(&tl->levels.p[i]);
     ms_vec_free(&tl->levels);

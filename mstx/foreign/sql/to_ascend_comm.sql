@@ -22,7 +22,8 @@ WHERE ifnull(ranks, '') <> '' AND json_valid('[' || ranks || ']')
 -- name: add_groups
 INSERT INTO META_DATA VALUES('parallel_group_info', ?)
 
--- Of run.db: collectives and transfers in order of start, groups by the names of list_groups.
+-- Of run.db: collectives and transfers of the processes ?1 to ?2 in order of start, groups by the names of
+-- list_groups.
 -- name: read_calls
 SELECT o.process, o.tid, o.start_ns, o.end_ns, o.op, o.type, o.count, o.peer, o.stream, g.name,
     coalesce(g.size, -1), o.name, o.lib
@@ -30,7 +31,7 @@ FROM comm_ops o
 LEFT JOIN (SELECT id, size, CASE WHEN ifnull(name, '') = '' THEN 'communicator ' || id
         WHEN count(*) OVER (PARTITION BY name) > 1 THEN name || ' ' || id ELSE name END AS name
     FROM comm_groups) g ON g.id = o.comm_group
-WHERE o.class < 2
+WHERE o.class < 2 AND o.process BETWEEN ?1 AND ?2
 ORDER BY o.start_ns
 
 -- name: add_call

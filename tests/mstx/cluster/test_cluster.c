@@ -240,6 +240,27 @@ START_TEST(a_summary_concludes_what_the_whole_does)
 }
 END_TEST
 
+/* The first query over all calls fills the index of blobs; those after it fetch only blobs that may hold
+ * their rows.  `rank + 0` keeps a condition from the table, so SQLite compares each row. */
+START_TEST(queries_of_a_rank_agree_before_and_after_the_index_is_filled)
+{
+    static const char *const what[] = {"count(*)", "sum(start_ns % 1000003)"};
+    static const char *const also[] = {"", " AND seq BETWEEN 3 AND 9"};
+    simulate(SIM_CLEAN, 0);
+    for (int i = 0; i < 4; i++) { /* twice each */
+        for (int rank = -1; rank <= sim.tp * sim.pp * sim.dp; rank++) {
+            char sql[2][160];
+            for (int k = 0; k < 2; k++)
+                snprintf(sql[k], sizeof sql[k], "SELECT %s FROM comm_ops WHERE %s = %d%s",
+                         what[i % 2], k == 0 ? "rank" : "rank + 0", rank, also[i % 2]);
+            ck_assert_int_eq(ask(sql[0]), ask(sql[1]));
+        }
+    }
+    ck_assert_int_gt(ask("SELECT count(*) FROM comm_ops WHERE rank = 0"), 0);
+    end_simulation();
+}
+END_TEST
+
 /* A number that no program counts up to, as damage makes it, asks for no memory. */
 START_TEST(damaged_numbers_are_counted_and_passed_over)
 {
@@ -308,4 +329,6 @@ TEST_MAIN("cluster", bandwidths_are_those_of_the_ring, spans_that_touch_are_one,
           the_rank_whose_program_differs_is_named,
           a_rank_that_does_not_come_is_named_and_so_is_one_without_capture,
           a_summary_concludes_what_the_whole_does, damaged_numbers_are_counted_and_passed_over,
+          queries_of_a_rank_agree_before_and_after_the_index_is_filled,
+          damaged_numbers_are_counted_and_passed_over,
           calls_of_a_late_window_are_joined_by_their_numbers)
