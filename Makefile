@@ -8,6 +8,7 @@ DESTDIR ?=
 CFLAGS  ?= -O3 -g
 PKG_CONFIG ?= pkg-config
 PYTHON  ?= /usr/bin/python3
+.DEFAULT_GOAL := all
 Q       := $(if $(V),,@)
 say     = $(if $(V),@:,@printf '  %-7s %s\n')
 
