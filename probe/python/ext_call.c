@@ -143,6 +143,17 @@ static PyObject *hidden(PyObject *module, PyObject *const *args, Py_ssize_t n)
     return result;
 }
 
+/* hide(by): 1: what this thread calls is not dumped; -1: as before */
+static PyObject *hide(PyObject *module, PyObject *by)
+{
+    long n = PyLong_AsLong(by);
+    (void)module;
+    if (n == -1 && PyErr_Occurred())
+        return NULL;
+    probe__hide(ext_dumper, (int)n);
+    Py_RETURN_NONE;
+}
+
 /* save(name, value, is_grad, number) -> number, or None where it is not wanted */
 static PyObject *save(PyObject *module, PyObject *args)
 {
@@ -175,6 +186,7 @@ PyMethodDef ext_call_functions[] = {
      "enter_backward(prefix, name, number) -> Call or None"},
     {"hidden", (PyCFunction)(void (*)(void))hidden, METH_FASTCALL,
      "hidden(function, *args): its result; functions it calls are not dumped"},
+    {"hide", hide, METH_O, "hide(by): 1: what this thread calls is not dumped; -1: as before"},
     {"leave_calls", leave_calls, METH_NOARGS, "leave_calls(): calls that are leaving end now"},
     {"save", save, METH_VARARGS, "save(name, value, is_grad=False, number=-1) -> number or None"},
     {0}};

@@ -716,13 +716,93 @@ def what_cannot_be_dumped_is_refused():
             assert "model" in str(why)
         else:
             raise AssertionError(f"start({model!r}) was taken")
-    mindspore.set_context(mode=mindspore.GRAPH_MODE)
-    try:
+
+
+@test
+def the_signature_tells_the_parameters():
+    import inspect
+    from msprobe.mindspore import PrecisionDebugger
+    assert list(inspect.signature(PrecisionDebugger).parameters) == \
+        ["config_path", "task", "dump_path", "level", "step"]
+
+
+# ---- graphs ---------------------------------------------------------------------------
+
+
+def compiled(t):
+    return ops.tanh(t) * mint.exp(t).sum()
+
+
+@test
+def what_is_inside_a_graph_is_told_once():
+    import contextlib
+    import io
+    d, function, x = debugger(level="L1"), mindspore.jit(compiled), batch()
+    without = mindspore.grad(function)(x).asnumpy()
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        for _ in range(2):
+            d.start()
+            gradient = mindspore.grad(function)(mint.abs(x)), mindspore.grad(function)(x)
+            d.stop()
+            d.step()
+    assert (gradient[1].asnumpy() == without).all() and abs(without).min() > 0
+    assert said.getvalue().count("use level L2") == 1, said.getvalue()
+    assert list(data()) == ["Mint.abs.0.forward"], list(data())
+
+
+@test
+def what_a_cell_holds_is_compiled_as_its_own():
+    from mindspore.ops import tanh
+
+    class Holding(nn.Cell):
+        def __init__(self, function):
+            super().__init__()
+            self.function = function
+
+        @mindspore.jit
+        def construct(self, x):
+            return self.function(x).sum()
+
+    without = mindspore.grad(Holding(tanh))(batch()).asnumpy()
+    debugger(level="L1").start()
+    from mindspore.ops import tanh as wrapped
+    assert wrapped is not tanh
+    assert (mindspore.grad(Holding(wrapped))(batch()).asnumpy() == without).all()
+    assert (mindspore.grad(mindspore.jit(wrapped))(batch()).asnumpy() ==
+            mindspore.grad(mindspore.jit(tanh))(batch()).asnumpy()).all()
+
+
+@test
+def level_L2_has_the_framework_dump_its_graphs():
+    from msprobe.mindspore import PrecisionDebugger
+    d = debugger(level="L2", task="tensor", step=[1], rank=[0])
+    with open("out/kernel_kbyk_dump.json", encoding="utf-8") as f:
+        common = json.load(f)["common_dump_settings"]
+    assert (common["iteration"], common["support_device"]) == ("1", [0]) and \
+        common["saved_data"] == "tensor" and common["path"] == os.path.abspath("out")
+    function = mindspore.jit(compiled)
+    for _ in range(3):
         d.start(Two())
-    except ValueError as why:
-        assert "PYNATIVE_MODE" in str(why)
-    else:
-        raise AssertionError("a graph was taken")
+        function(batch()).asnumpy()
+        d.stop()
+        d.step()
+    found = glob.glob("out/rank_0/Net/*/*/Tanh.*.output.0.*.npy")
+    assert len(found) == 1 and "/1/" in found[0], found
+    assert np.allclose(np.load(found[0]), np.tanh(batch().asnumpy()), atol=1e-6)
+    assert PrecisionDebugger() is d
+
+
+@test
+def a_program_of_graphs_is_dumped_by_the_framework():
+    d, model = debugger(level="mix"), Two()
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    d.start(model)
+    model(batch()).asnumpy()
+    d.stop()
+    d.step()
+    assert glob.glob("out/rank_0/Net/*/*/*MatMul*.output.0.*.npy"), glob.glob("out/**")
+    assert not glob.glob("out/step*")
 
 
 @test

@@ -22,6 +22,7 @@ find_python MINDSPORE mindspore 400 'numpy<2' mindspore
     "$build/python" 2>/dev/null || skip "the extension is for another version than $python"
 
 "$python" tests/suites/suite_mindspore.py "$B"
+"$python" tests/suites/mindspore_unchanged.py "$B"
 "$python" tests/suites/mindspore_faults.py "$B"
 "$python" tests/suites/mindspore_oracle.py "$B" "${OFFICIAL:-}"
 

@@ -80,15 +80,18 @@ def _dump_path(config):
     return None if has_one else os.environ.get("MSPROBE_DUMP_PATH")
 
 
-def watch(config, make_debugger, make_watch):
-    """Dump this process as config.json says; a mistake in it ends the program at once.
-
-    None where there is nothing to watch."""
+def make(config, make_debugger):
+    """The debugger of a config.json; a mistake in it ends the program at once."""
     try:
-        debugger = make_debugger(config_path=config, dump_path=_dump_path(config))
+        return make_debugger(config_path=config, dump_path=_dump_path(config))
     except (OSError, ValueError) as why:
         print(f"msprobe: {why}", file=sys.stderr, flush=True)
         os._exit(2)  # a framework whose import fails half-way may crash at a proper exit
+
+
+def watch(config, make_debugger, make_watch):
+    """Dump this process as config.json says; None where there is nothing to watch."""
+    debugger = make(config, make_debugger)
     if debugger._info["level"] == "debug":
         print("msprobe: level debug dumps what the program saves itself", file=sys.stderr)
         return None

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Functions of the program's own, dumped because it says so."""
+from msprobe._places import Places
 
-_originals = {}  # (id of the module, name) -> what it was
+places = Places()
+places.is_put = True
 
 
 def add(wrapper, module, name, prefix=None):
@@ -11,11 +13,11 @@ def add(wrapper, module, name, prefix=None):
         raise ValueError(f"api_prefix: expected a text, found {prefix!r}")
     if not hasattr(module, name):
         raise ValueError(f"{module!r} has no {name}")
-    func = _originals.setdefault((id(module), name), getattr(module, name))
-    setattr(module, name, wrapper(func, prefix, name))
+    remove(module, name)
+    func = getattr(module, name)
+    places.add(module, name, func, wrapper(func, prefix, name))
+    places.put()
 
 
 def remove(module, name):
-    func = _originals.pop((id(module), name), None)
-    if func is not None:
-        setattr(module, name, func)
+    places.give_up(module, name)

@@ -33,7 +33,7 @@ class BaseDebugger:
     _instance = None
     _lock = threading.RLock()
 
-    def __new__(cls, *args, **kwargs):
+    def __new__(cls, config_path=None, task=None, dump_path=None, level=None, step=None):
         with BaseDebugger._lock:
             if cls._instance is None:
                 cls._instance = super().__new__(cls)

@@ -5,13 +5,15 @@ The framework's own cells around a model, of the loss or of a whole step, are
 looked through: the model is what they call.
 """
 import functools
-import sys
 
 from mindspore import nn
 
 from msprobe import _auto
-from msprobe.mindspore import _cells, _optimizer, _wrap
+from msprobe._places import Places
+from msprobe.mindspore import _cells, _graph_dump, _graphs, _optimizer, _wrap
 from msprobe.mindspore._debugger import PrecisionDebugger, runs_graphs
+
+_places = Places()
 
 
 def _is_around_a_model(cell):
@@ -20,10 +22,6 @@ def _is_around_a_model(cell):
 
 
 class _Watch(_auto.Watch):
-    def __init__(self, debugger):
-        super().__init__(debugger)
-        self._has_told = False
-
     def _parts_of(self, root):
         return (cell for _, cell in root.cells_and_names() if cell is not root)
 
@@ -34,21 +32,18 @@ class _Watch(_auto.Watch):
 
     def called(self, cell):
         if runs_graphs():
-            self._refuse()
+            self._debugger._dump_graphs()
         elif isinstance(cell, tuple(_optimizer.bases())):
             self._parts.update(self._parts_of(cell))
         elif not _is_around_a_model(cell):
             super().called(cell)
 
-    def _refuse(self):
-        if not self._has_told:
-            print("msprobe: graphs are not dumped; set_context(mode=mindspore.PYNATIVE_MODE) runs "
-                  "them as they are", file=sys.stderr)
-        self._has_told = True
-
 
 def attach(config):
     """Dump this process as config.json says."""
+    if _graph_dump.is_asked_for(config):
+        _auto.make(config, PrecisionDebugger)
+        return
     watch = _auto.watch(config, PrecisionDebugger, _Watch)
     if watch is None:
         return
@@ -59,4 +54,6 @@ def attach(config):
         watch.called(self)
         return call(self, *args, **kwargs)
 
-    nn.Cell.__call__ = run
+    _places.add(nn.Cell, "__call__", call, run)
+    _places.put()
+    _graphs.hand_back_too(_places)

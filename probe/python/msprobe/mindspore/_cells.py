@@ -91,7 +91,7 @@ def hook_model(model, with_gradients, prefix=""):
             _watch_parameters(cell, path, hook)
 
 
-_dumped = []  # hooks of cells that are dumped by hand just now
+_dumped, _alone = [], []  # hooks of cells that are dumped by hand just now, and the cells
 
 
 def hook_one(cell, name, with_gradients):
@@ -102,6 +102,7 @@ def hook_one(cell, name, with_gradients):
         return
     hook, handles = _hook_cell(cell, name, Watcher())
     _dumped.extend(handles)
+    _alone.append(cell)
     if with_gradients:
         _watch_parameters(cell, name, hook)
 
@@ -109,3 +110,40 @@ def hook_one(cell, name, with_gradients):
 def unhook_one():
     while _dumped:
         _dumped.pop().remove()
+    _alone.clear()
+
+
+# ---- while a graph is compiled --------------------------------------------------------------
+
+
+def _is_ours(hook):
+    module = type(hook).__module__ if not hasattr(hook, "__self__") else hook.__self__.__module__
+    return isinstance(hook, (_probe.Hook, _probe.After)) or str(module).startswith("msprobe.")
+
+
+def _without(hooks):
+    """Take ours out of a cell's hooks; what puts all of them in their order again, or None."""
+    known = list(hooks.items())
+    ours = [key for key, hook in known if _is_ours(hook)]
+    for key in ours:
+        del hooks[key]
+
+    def put():
+        hooks.clear()
+        hooks.update(known)
+
+    return put if ours else None
+
+
+def without_hooks():
+    """Cells have no hooks of ours until what this returns is called."""
+    cells = {id(cell): cell for model, _ in _hooked for cell in all_cells(model)}
+    cells.update((id(cell), cell) for cell in _alone)
+    dicts = [d for cell in cells.values() for d in (cell._forward_pre_hook, cell._forward_hook)]
+    back = [put for put in map(_without, dicts) if put is not None]
+
+    def put_all():
+        for put in back:
+            put()
+
+    return put_all

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""PrecisionDebugger of MindSpore, in PyNative mode."""
+"""PrecisionDebugger of MindSpore."""
+import sys
+
 import mindspore
 from mindspore import communication
 
 from msprobe import _probe
 from msprobe._debugger import BaseDebugger
 from msprobe._saved import SavedGradients
-from msprobe.mindspore import _cells, _distributed, _gradients, _optimizer, _tensors, _wrap
+from msprobe.mindspore import (_cells, _distributed, _gradients, _graph_dump, _graphs,
+                               _optimizer, _tensors, _wrap)
 
 _tensors.tell(_gradients.watched_call)
 
@@ -22,7 +25,7 @@ def _watch_gradient(value, then):
 
 
 def runs_graphs():
-    """Whether the program does not run function by function, which is what can be dumped."""
+    """Whether the program runs as a whole and not function by function."""
     return mindspore.get_context("mode") != mindspore.PYNATIVE_MODE
 
 
@@ -34,15 +37,55 @@ class PrecisionDebugger(BaseDebugger):
     framework = "mindspore"
     _functions, _optimizers, _modules = _wrap, _optimizer, _cells
     _levels_of_models = ("L0", "L1", "mix")
+    _graph_folder = None  # where the framework dumps graphs
+    _given = ()  # what the debugger was made with
+
+    def __init__(self, config_path=None, task=None, dump_path=None, level=None, step=None):
+        if self._is_open:
+            return
+        self._given = config_path, task, dump_path, step
+        if not _graph_dump.is_asked_for(config_path, level):
+            super().__init__(config_path, task, dump_path, level, step)
+            return
+        try:
+            self._graph_folder = _graph_dump.drive(*self._given)
+        except BaseException:
+            BaseDebugger._forget(type(self))
+            raise
+        self._info, self._grads, self._tokens = {"level": _graph_dump.LEVEL}, [], None
+        self._is_open = True
+
+    def _dump_graphs(self):
+        """The program runs graphs: the framework dumps them."""
+        if self._graph_folder is None:
+            self._graph_folder = _graph_dump.drive_or_note(*self._given)
+            _graphs.tell_no_more()
+            print(f"msprobe: the program runs graphs; mindspore dumps them to {self._graph_folder}",
+                  file=sys.stderr, flush=True)
+
+    def _dumps_graphs_alone(self):
+        return self._info["level"] == _graph_dump.LEVEL
+
+    @classmethod
+    def start(cls, model=None, token_range=None, rank_id=None, scheduled_tokens=None):
+        """Begin to collect, when the step and the rank are among those chosen.
+
+        The levels L0 and mix need the model, or a list of its chunks.  Graphs the framework dumps.
+        token_range: only calls of the model from the first to the second number."""
+        self = cls._get()
+        if self._dumps_graphs_alone():
+            return
+        if runs_graphs() and self._info["level"] != "debug":
+            self._dump_graphs()
+        else:
+            super().start(model, token_range, rank_id, scheduled_tokens)
+
+    def _setup(self):
+        super()._setup()
+        _graphs.watch()
 
     def _has_backward(self):
         return not self._info["forward_only"]
-
-    def _check_model(self, model):
-        if runs_graphs():
-            raise ValueError("start: graphs are not dumped; "
-                             "set_context(mode=mindspore.PYNATIVE_MODE) runs them as they are")
-        super()._check_model(model)
 
     def _hook_model(self):
         if self._model is None:
@@ -58,6 +101,7 @@ class PrecisionDebugger(BaseDebugger):
     @classmethod
     def stop(cls):
         """Collect no more until the next start."""
+        _graphs.end_traces()
         if not _probe.idle():
             _tensors.executor().sync()
             _gradients.settle()
@@ -68,8 +112,9 @@ class PrecisionDebugger(BaseDebugger):
     @classmethod
     def step(cls):
         """The step is over: its files are finished, calls are counted from 0."""
-        _gradients.settle()
-        super().step()
+        if not cls._get()._dumps_graphs_alone():
+            _gradients.settle()
+            super().step()
 
     def _watch_grads(self, variable, name, number):
         self._grads.append(SavedGradients(variable, name, number, _watch_gradient))

@@ -5,9 +5,12 @@ Calling an optimizer is its step, whatever its class."""
 import mindspore
 from mindspore import nn, ops
 
+from msprobe._places import Places
 from msprobe._roots import inside, is_inside, stepping
 
 _CLIPPING = ("clip_by_global_norm", "clip_by_norm", "clip_by_value")
+
+places = Places()
 
 
 def bases():
@@ -23,8 +26,9 @@ def watch():
     """All optimizers there are, and those that will be; once more after functions were wrapped."""
     for cls in bases():
         if not is_inside(cls.__call__):
-            cls.__call__ = stepping(cls.__call__)
+            places.add(cls, "__call__", cls.__call__, stepping(cls.__call__))
     for name in _CLIPPING:
         func = getattr(ops, name, None)
         if func is not None and not is_inside(func):
-            setattr(ops, name, inside(func, "clip_grad", outside=True))
+            places.add(ops, name, func, inside(func, "clip_grad", outside=True))
+    places.put()

@@ -6,6 +6,7 @@ it.  They are in place from the making of the debugger on, since scripts keep
 what they have imported, but for steps that are not collected.
 """
 import functools
+import weakref
 
 from mindspore import Tensor, mint, ops
 
@@ -14,7 +15,7 @@ from msprobe._places import Places, owner_of
 from msprobe.mindspore import _apis, _distributed
 
 _METHODS = (type(lambda: None), type(str.join), type(int.__add__))
-_places = Places()
+places = Places()
 
 
 def wrapper(func, prefix, name):
@@ -28,7 +29,7 @@ def _wrap_names(module, names, prefix, make=wrapper):
         owner, name = owner_of(module, dotted)
         func = getattr(owner, name, None) if owner is not None else None
         if callable(func) and not isinstance(func, (_probe.Op, _probe.Fn, type)):
-            _places.add(owner, name, func, make(func, prefix, name))
+            places.add(owner, name, func, make(func, prefix, name))
 
 
 def _find_all():
@@ -43,23 +44,25 @@ def _find_all():
 
 def put_all():
     """Put the wrappers where the functions were; once more is harmless."""
-    if not _places:
+    if not places:
         _find_all()
-    _places.put()
+    places.put()
     _distributed.watch_waiting()
 
 
 def take_all():
     """Give the functions back."""
-    _places.take()
+    places.take()
 
 
 def are_put():
     """Whether the wrappers are there."""
-    return _places.is_put
+    return places.is_put
 
 
 # ---- primitives ---------------------------------------------------------------------
+
+_primitives = []  # those that are watched, as weak references
 
 
 def _watch_primitive(name, primitive):
@@ -67,6 +70,7 @@ def _watch_primitive(name, primitive):
     cls = type(primitive)
     if hasattr(cls, "_msprobe_stands_for"):
         return
+    _primitives.append(weakref.ref(primitive))
     known = _probe.Fn(functools.partial(cls.__call__, primitive), "Primitive",
                       f"{name}.{cls.__name__}")
     primitive.__class__ = type(cls.__name__, (cls,), {
@@ -83,3 +87,17 @@ def put_primitives(cells):
                     _watch_primitive(name, primitive)
                 except TypeError as why:  # its class cannot be changed
                     _probe.note(f"the primitive {name}: {why}")
+
+
+def without_primitives():
+    """They are of their own classes until what this returns is called."""
+    alive = [p for p in (ref() for ref in _primitives) if p is not None]
+    watched = [(p, type(p)) for p in alive if hasattr(type(p), "_msprobe_stands_for")]
+    for primitive, cls in watched:
+        primitive.__class__ = cls._msprobe_stands_for
+
+    def watch_again():
+        for primitive, cls in watched:
+            primitive.__class__ = cls
+
+    return watch_again

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Dumps of compiled graphs, which the framework makes itself.
+
+A file that MINDSPORE_DUMP_CONFIG names tells it what to write: every kernel's inputs and outputs,
+below rank_R/NET/GRAPH/ITERATION of the dump's folder.  The framework looks at the variable when it
+compiles a graph, so this comes before the first one.  The file is what the official tool writes,
+but for what is saved on a CPU: tensors, as there are no statistics of kernels there.
+"""
+import json
+import os
+
+import mindspore
+
+from msprobe import _probe
+
+LEVEL = "L2"
+_NAME = "kernel_kbyk_dump.json"
+_CATEGORIES = ["max", "min", "avg", "l2norm"]
+
+
+def read_config(path):
+    """What a config.json says; {} where it is not there or not JSON, which others report."""
+    if path is None:
+        return {}
+    try:
+        with open(path, encoding="utf-8") as f:
+            known = json.load(f)
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def is_asked_for(config_path, level=None):
+    """Whether the dump is one of kernels."""
+    return (level or read_config(config_path).get("level")) == LEVEL
+
+
+def _is_device_cpu():
+    return mindspore.get_context("device_target") == "CPU"
+
+
+def _list_of(known, key):
+    value = known.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError(f"{key}: expected a list, found {value!r}")
+    return value
+
+
+def _iterations(steps):
+    """Numbers, and ranges as "3-5", the way the framework has them."""
+    return "|".join(str(step) for step in steps) or "all"
+
+
+def _categories(mode):
+    if mode in (None, "statistics"):
+        return _CATEGORIES
+    modes = mode if isinstance(mode, list) else [mode]
+    return ["avg" if m == "mean" else "hash:md5" if m == "md5" else m for m in modes]
+
+
+def _in_and_out(modes):
+    """Which of a kernel's tensors: 0 both, 1 inputs, 2 outputs."""
+    return {("input",): 1, ("output",): 2}.get(tuple(modes), 0)
+
+
+def settings(known, task, folder, steps):
+    """The framework's configuration for a config.json."""
+    of_task = known.get(task) if isinstance(known.get(task), dict) else {}
+    kernels = _list_of(of_task, "list")
+    saves_tensors = task == "tensor" or _is_device_cpu()
+    return {
+        "common_dump_settings": {
+            "op_debug_mode": 0, "dump_mode": 1 if kernels else 0, "path": folder, "net_name": "Net",
+            "iteration": _iterations(steps), "saved_data": "tensor" if saves_tensors else "statistic",
+            "input_output": _in_and_out(_list_of(of_task, "data_mode")), "kernels": kernels,
+            "support_device": _list_of(known, "rank") or list(range(8)),
+            "statistic_category": _categories(of_task.get("summary_mode"))},
+        "e2e_dump_settings": {"enable": not known.get("async_dump", False), "trans_flag": True}}
+
+
+def drive(config_path, task=None, dump_path=None, step=None):
+    """Have the framework dump graphs from here on; gives the folder."""
+    known = read_config(config_path)
+    folder = dump_path or known.get("dump_path")
+    if not isinstance(folder, (str, os.PathLike)):
+        raise ValueError("dump_path: level L2 needs a folder")
+    folder = os.path.abspath(os.fspath(folder))
+    what = settings(known, task or known.get("task", "statistics"), folder,
+                    _list_of(known, "step") if step is None else step)
+    os.makedirs(folder, exist_ok=True)
+    file = os.path.join(folder, _NAME)
+    with open(file + ".part", "w", encoding="utf-8") as f:
+        json.dump(what, f, indent=4)
+    os.replace(file + ".part", file)
+    os.environ["MINDSPORE_DUMP_CONFIG"] = file
+    os.environ.pop("MS_ACL_DUMP_CFG_PATH", None)
+    return folder
+
+
+def drive_or_note(*args):
+    """The same inside a training, which goes on whatever happens."""
+    try:
+        return drive(*args)
+    except (OSError, ValueError) as why:
+        _probe.note(f"graphs are not dumped: {why}")
+        return None

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""A training with a dump computes the same, bit by bit, as one without.
+
+    mindspore_unchanged.py BUILD [WORD]   prints "ok NAME" or "not ok NAME"
+    LEVELS="mix L0"  TASKS="statistics"   only these
+
+Every way of mindspore_ways.py, times levels and tasks, times a program that calls the debugger and
+one that knows nothing of it (`msprobe run --dump`).  What is compared: losses, gradients,
+parameters, and what every generator of random numbers gives afterwards.
+
+The framework's threads do not survive a fork, and are not there before the first operator: one
+process imports everything and becomes all the programs.
+"""
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import traceback
+
+BUILD = os.path.abspath(sys.argv[1])
+WORD = sys.argv[2] if len(sys.argv) > 2 else ""
+CASES = [("L0", "statistics"), ("L1", "statistics"), ("mix", "statistics"), ("mix", "tensor"),
+         ("debug", "tensor"), ("L2", "tensor")]
+PROGRAMS = ("calls", "run")
+SECONDS = 150
+
+
+class Steps:
+    """The steps of a training, with a debugger or with none."""
+
+    def __init__(self, debugger=None):
+        self._debugger = debugger
+
+    def begin(self, model):
+        if self._debugger is not None:
+            self._debugger.start(model)
+
+    def end(self):
+        if self._debugger is not None:
+            self._debugger.stop()
+            self._debugger.step()
+
+    def save(self, value, name):
+        if self._debugger is not None:
+            self._debugger.save(value, name)
+
+
+# ---- in a child ---------------------------------------------------------------------------------
+
+
+def flat(value):
+    """Bytes of a number, a tensor, or what holds them."""
+    if isinstance(value, (list, tuple)):
+        return b"".join(flat(item) for item in value)
+    if hasattr(value, "asnumpy"):
+        array = value.asnumpy()
+        return str((array.dtype, array.shape)).encode() + array.tobytes()
+    return repr(value).encode()
+
+
+def generators():
+    """What comes next from each generator."""
+    import random
+
+    import mindspore
+    import numpy as np
+    from mindspore import mint, ops
+    yield mindspore.get_rng_state() if hasattr(mindspore, "get_rng_state") else 0
+    yield ops.standard_normal((3,))
+    yield ops.rand(3)
+    yield float(np.random.rand())
+    yield random.random()
+
+
+def digests(name, steps):
+    """Of each number, in their order."""
+    import random
+
+    import mindspore
+    import numpy as np
+    from mindspore_ways import WAYS
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    mindspore.set_device("CPU")
+    mindspore.set_seed(11)
+    np.random.seed(12)
+    random.seed(13)
+    found = [hashlib.sha1(flat(value)).hexdigest()[:12] for value in WAYS[name](steps)]
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    return found + [hashlib.sha1(flat(value)).hexdigest()[:12] for value in generators()]
+
+
+def become(name, folder, config, program):
+    """Trains, and says what came out; config None: without a dump."""
+    steps = Steps()
+    os.chdir(folder)
+    if config is not None:
+        with open("config.json", "w", encoding="utf-8") as f:
+            json.dump(config, f)
+        from msprobe.mindspore import PrecisionDebugger
+        if program == "run":
+            from msprobe.mindspore import _auto
+            _auto.attach("config.json")
+        else:
+            steps = Steps(PrecisionDebugger(config_path="config.json"))
+    found = digests(name, steps)
+    if config is not None:
+        PrecisionDebugger._instance._last_words()
+    return found
+
+
+def child(*what):
+    """The result of one process, or what it said before it failed."""
+    folder = what[1]
+    pid = os.fork()
+    if pid == 0:
+        import signal
+        signal.alarm(SECONDS)
+        log = os.open(os.path.join(folder, "log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        try:
+            found = become(*what)
+            with open(os.path.join(folder, "found"), "w", encoding="utf-8") as f:
+                json.dump(found, f)
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+        os._exit(0)
+    status = os.waitpid(pid, 0)[1]
+    try:
+        with open(os.path.join(folder, "found"), encoding="utf-8") as f:
+            return json.load(f), ""
+    except OSError:
+        with open(os.path.join(folder, "log"), encoding="utf-8", errors="replace") as f:
+            return None, f"status {status}\n" + f.read()
+
+
+# ---- beside each other ------------------------------------------------------------------------
+
+
+def run_case(*case):
+    with tempfile.TemporaryDirectory(prefix="msprobe-mindspore-") as folder:
+        name, config, program = case
+        found, said = child(name, folder, config, program)
+        records = 0
+        for where, _, files in os.walk(os.path.join(folder, "out")):
+            for file in files:
+                records += file.endswith(".npy") and "rank_0" in where
+                if file in ("dump.json", "debug.json"):
+                    with open(os.path.join(where, file), encoding="utf-8") as f:
+                        records += len(json.load(f)["data"])
+    return found, said, records
+
+
+def report(name, without, found, said, records):
+    if found == without:
+        print(f"ok {name} ({records} records)", flush=True)
+        return True
+    print(f"not ok {name}", flush=True)
+    if found is None:
+        print("\n".join("    " + line for line in said.splitlines()[-8:]))
+    else:
+        first = next((i for i, (a, b) in enumerate(zip(without, found)) if a != b), -1)
+        print(f"    {sum(a != b for a, b in zip(without, found))} of {len(without)} numbers "
+              f"differ, the first at {first}")
+    return False
+
+
+def is_apt(name, level, program):
+    """What is saved by hand the program says; kernels are those of graphs."""
+    if level == "debug":
+        return name == "saved_by_hand" and program == "calls"
+    return level != "L2" or name.startswith(("jit", "graph"))
+
+
+def cases(name):
+    levels, tasks = (os.environ.get(key, "").split() for key in ("LEVELS", "TASKS"))
+    for level, task in CASES:
+        if (not levels or level in levels) and (not tasks or task in tasks):
+            for program in PROGRAMS:
+                if is_apt(name, level, program):
+                    yield level, task, program
+
+
+def main():
+    import mindspore  # noqa: F401 what a child needs
+    from mindspore_ways import WAYS
+    from msprobe import mindspore as _adapter  # noqa: F401
+    is_good = True
+    for name in (name for name in WAYS if WORD in name):
+        without, said, _ = run_case(name, None, "")
+        again = run_case(name, None, "")[0]
+        if without is None or without != again:
+            print(f"skip unchanged_{name}: it is not the same twice, or does not run here"
+                  + "".join("\n    " + line for line in said.splitlines()[-3:]), flush=True)
+            continue
+        for level, task, program in cases(name):
+            config = {"level": level, "task": task, "dump_path": "out"}
+            is_good &= report(f"unchanged_{name}_{program}_{level}_{task}", without,
+                              *run_case(name, config, program))
+    return 0 if is_good else 1
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.join(BUILD, "python"))
+    sys.exit(main())
