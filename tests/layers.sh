@@ -14,7 +14,7 @@ allow() {
 }
 allow probe/base 'probe/base'
 allow probe 'probe'
-allow probe/dump 'probe/(base|dump)' 'probe/probe\.h'
+allow probe/dump 'probe/(base|dump|tensor)' 'probe/probe\.h'
 allow probe/tensor 'probe/(base|tensor)'
 allow probe/write 'probe/(base|dump|tensor|write)' 'probe/(probe|dumper)\.h'
 allow probe/overflow 'probe/(base|dump|overflow)'

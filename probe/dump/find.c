@@ -8,6 +8,8 @@
  */
 #include "probe/dump/find.h"
 
+#include "probe/dump/graph_dump.h"
+
 #include "probe/base/arena.h"
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"
@@ -232,6 +234,24 @@ static enum ms_rc find_in_split(struct probe_places *ps, const char *dir, struct
     return MS_OK;
 }
 
+/* Graphs that the framework has dumped itself. */
+static enum ms_rc find_in_graphs(struct probe_places *ps, const char *dir, struct ms_err *err)
+{
+    struct ms_dir d;
+    char *root;
+    if (!probe__is_graph_dump(dir))
+        return MS_OK;
+    MS_TRY(probe__graph_dump_convert(dir, &root, err));
+    const char *kept = ms_arena_str(ps->arena, ms_str_of(root)).p;
+    ms_free(root);
+    if (kept == NULL)
+        return ms_no_memory(err);
+    MS_TRY(ms_dir_list(&d, kept, err));
+    enum ms_rc rc = add_root(ps, kept, &d, "", err);
+    ms_dir_free(&d);
+    return rc;
+}
+
 static enum ms_rc find_in_dir(struct probe_places *ps, const char *dir, struct ms_err *err)
 {
     struct ms_dir d;
@@ -246,6 +266,8 @@ static enum ms_rc find_in_dir(struct probe_places *ps, const char *dir, struct m
         rc = add_root(ps, dir, &d, "", err);
     if (rc == MS_OK && ps->list.n == 0)
         rc = find_in_split(ps, dir, err);
+    if (rc == MS_OK && ps->list.n == 0)
+        rc = find_in_graphs(ps, dir, err);
     ms_dir_free(&d);
     return rc;
 }

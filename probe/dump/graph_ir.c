@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_ir: what MindSpore's text of a compiled graph says of its kernels.
+ */
+#include "probe/dump/graph_ir.h"
+
+/* The text between a word and the next `end`; empty where there is none. */
+static struct ms_str between(struct ms_str s, struct ms_str word, char end)
+{
+    int64_t at = ms_str_find_str(s, word);
+    struct ms_str rest, part;
+    if (at < 0)
+        return MS_STR_NONE;
+    rest = ms_str_sub(s, (uint32_t)at + word.n, s.n);
+    return ms_str_split(&rest, end, &part) ? part : MS_STR_NONE;
+}
+
+/* Takes the argument off *rest, which begins behind the opening bracket; false at the closing one. */
+static bool next_argument(struct ms_str *rest, struct ms_str *argument)
+{
+    int depth = 0;
+    uint32_t i = 0;
+    for (; i < rest->n; i++) {
+        char c = rest->p[i];
+        if (depth == 0 && (c == ')' || c == ','))
+            break;
+        depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+    }
+    *argument = ms_str_sub(*rest, 0, i);
+    bool is_last = i >= rest->n || rest->p[i] == ')';
+    *rest = is_last ? MS_STR_NONE : ms_str_sub(*rest, i + 1, rest->n);
+    while (argument->n != 0 && argument->p[0] == ' ')
+        *argument = ms_str_sub(*argument, 1, argument->n);
+    return argument->n != 0;
+}
+
+/* "%para6_up.weight" is "up.weight". */
+static struct ms_str parameter_of(const struct probe__ir *ir, struct ms_str argument)
+{
+    if (!ms_str_starts(argument, MS_STR("%para"))) {
+        uint32_t alias = ms_map_get(&ir->aliases, argument);
+        return alias != MS_MAP_NONE ? ir->loaded.p[alias] : MS_STR_NONE;
+    }
+    int64_t at = ms_str_find(argument, '_');
+    return at < 0 ? MS_STR_NONE : ms_str_sub(argument, (uint32_t)at + 1, argument.n);
+}
+
+static enum ms_rc add_argument(struct probe__ir *ir, struct ms_str argument, struct ms_err *err)
+{
+    struct probe__ir_argument *a = ms_vec_push(&ir->arguments);
+    if (a == NULL)
+        return ms_no_memory(err);
+    a->parameter = parameter_of(ir, argument);
+    a->kind = a->parameter.n != 0                    ? PROBE__IR_PARAMETER
+              : ms_str_starts(argument, MS_STR("%")) ? PROBE__IR_KERNEL
+                                                     : PROBE__IR_CONSTANT;
+    return MS_OK;
+}
+
+/* A node that hands its first argument on. */
+static bool hands_on(struct ms_str op)
+{
+    return ms_str_is(op, "Load") || ms_str_is(op, "Depend") || ms_str_is(op, "UpdateState");
+}
+
+static enum ms_rc add_alias(struct probe__ir *ir, struct ms_str node, struct ms_str arguments,
+                            struct ms_err *err)
+{
+    struct ms_str argument, of = MS_STR_NONE;
+    bool added = false;
+    if (next_argument(&arguments, &argument))
+        of = parameter_of(ir, argument);
+    if (of.n == 0)
+        return MS_OK;
+    uint32_t at = ms_map_put(&ir->aliases, node, &added);
+    struct ms_str *slot = added ? ms_vec_push(&ir->loaded) : NULL;
+    if (at == MS_MAP_NONE || (added && slot == NULL))
+        return ms_no_memory(err);
+    if (added)
+        *slot = of;
+    return MS_OK;
+}
+
+static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str entry, struct ms_str arguments,
+                             struct ms_err *err)
+{
+    bool added = false;
+    struct ms_str full = between(entry, MS_STR("# Fullname with scope: ("), ')'), argument, rest;
+    if (full.n == 0)
+        return MS_OK;
+    uint32_t at = ms_map_put(&ir->names, full, &added);
+    struct probe__ir_kernel *k = added ? ms_vec_push(&ir->kernels) : NULL;
+    if (at == MS_MAP_NONE || (added && k == NULL))
+        return ms_no_memory(err);
+    if (!added)
+        return MS_OK;
+    struct ms_str attributes = between(entry, MS_STR("cnode_primal_attrs: {"), '}');
+    *k = (struct probe__ir_kernel){.instance = between(entry, MS_STR("{instance name: "), '}'),
+                                   .forward_id =
+                                       between(attributes, MS_STR("forward_unique_id: \""), '"'),
+                                   .first = (uint32_t)ir->arguments.n};
+    if (k->forward_id.n == 0)
+        k->id = between(attributes, MS_STR("unique_id: \""), '"');
+    rest = between(attributes, MS_STR("forward_node_name: \""), '"');
+    k->forward_op =
+        ms_str_sub(rest, 0, (uint32_t)(ms_str_rfind(rest, '_') < 0 ? 0 : ms_str_rfind(rest, '_')));
+    while (next_argument(&arguments, &argument))
+        MS_TRY(add_argument(ir, argument, err));
+    k = &ir->kernels.p[at];
+    k->n = (uint32_t)ir->arguments.n - k->first;
+    return MS_OK;
+}
+
+/* "  %1(x) = PrimFunc_MatMul(...) ..." and what follows it up to the next node. */
+static enum ms_rc add_entry(struct probe__ir *ir, struct ms_str entry, struct ms_err *err)
+{
+    int64_t name_end = ms_str_find(entry, '('), equals = ms_str_find_str(entry, MS_STR(" = "));
+    if (name_end < 0 || equals < 0)
+        return MS_OK;
+    struct ms_str call = ms_str_sub(entry, (uint32_t)equals + 3, entry.n);
+    int64_t bracket = ms_str_find(call, '(');
+    if (bracket < 0)
+        return MS_OK;
+    struct ms_str op = ms_str_sub(call, 0, (uint32_t)bracket);
+    struct ms_str arguments = ms_str_sub(call, (uint32_t)bracket + 1, call.n);
+    if (hands_on(op))
+        return add_alias(ir, ms_str_sub(entry, 0, (uint32_t)name_end), arguments, err);
+    return add_kernel(ir, entry, arguments, err);
+}
+
+/* Where the next node begins: a line with two spaces and a per cent sign. */
+static int64_t next_node(struct ms_str s)
+{
+    return ms_str_find_str(s, MS_STR("\n  %"));
+}
+
+static enum ms_rc read_nodes(struct probe__ir *ir, struct ms_err *err)
+{
+    struct ms_str rest = {ir->file.p, (uint32_t)ir->file.n};
+    int64_t at = next_node(rest);
+    while (at >= 0) {
+        rest = ms_str_sub(rest, (uint32_t)at + 3, rest.n); /* from the sign on */
+        at = next_node(rest);
+        MS_TRY(add_entry(ir, at < 0 ? rest : ms_str_sub(rest, 0, (uint32_t)at), err));
+    }
+    return MS_OK;
+}
+
+enum ms_rc probe__ir_open(struct probe__ir *ir, const char *path, struct ms_err *err)
+{
+    *ir = (struct probe__ir){0};
+    if (ms_path_kind(path) != MS_KIND_FILE)
+        return MS_OK;
+    MS_TRY(ms_file_map(&ir->file, path, INT32_MAX, err));
+    enum ms_rc rc = read_nodes(ir, err);
+    if (rc != MS_OK)
+        probe__ir_close(ir);
+    return rc;
+}
+
+void probe__ir_close(struct probe__ir *ir)
+{
+    ms_map_free(&ir->names);
+    ms_vec_free(&ir->kernels);
+    ms_vec_free(&ir->arguments);
+    ms_map_free(&ir->aliases);
+    ms_vec_free(&ir->loaded);
+    if (ir->file.p != NULL)
+        ms_file_unmap(&ir->file);
+    *ir = (struct probe__ir){0};
+}
+
+const struct probe__ir_kernel *probe__ir_find(const struct probe__ir *ir, struct ms_str full)
+{
+    uint32_t at = ms_map_get(&ir->names, full);
+    return at != MS_MAP_NONE ? &ir->kernels.p[at] : NULL;
+}

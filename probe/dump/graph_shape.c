@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * graph_shape: what a compiled graph's kernels are in a dump.
+ */
+#include "probe/dump/graph_shape.h"
+
+#include "probe/base/mem.h"
+
+/* ---- cells ------------------------------------------------------------ */
+
+bool probe__kernel_is_in(const struct probe__kernel *k, const struct probe__graph_cell *cell)
+{
+    return ms_str_starts(k->cells, cell->cells) &&
+           (k->cells.n == cell->cells.n || k->cells.p[cell->cells.n] == '/');
+}
+
+/* "fc-Dense/act-ReLU" is the path "fc.act" of a "ReLU". */
+static enum ms_rc name_cell(struct probe__graph_shape *s, struct probe__graph_cell *cell,
+                            struct ms_err *err)
+{
+    struct ms_buf path = {.max = 1 << 16};
+    struct ms_str rest = cell->cells, part, attribute;
+    while (ms_str_split(&rest, '/', &part)) {
+        probe__cell_split(part, &attribute, &cell->class_name);
+        ms_buf_printf(&path, "%s%.*s", cell->depth++ != 0 ? "." : "", MS_STR_ARG(attribute));
+    }
+    cell->path = ms_arena_str(s->arena, ms_buf_slice(&path));
+    enum ms_rc rc = ms_buf_check(&path, err);
+    ms_buf_free(&path);
+    return rc == MS_OK && cell->path.p == NULL ? ms_no_memory(err) : rc;
+}
+
+/* The cell and all around it. */
+static enum ms_rc add_cell(struct probe__graph_shape *s, struct ms_str cells, uint32_t *index,
+                           struct ms_err *err)
+{
+    bool added = false;
+    uint32_t parent = MS_MAP_NONE;
+    *index = MS_MAP_NONE;
+    for (uint32_t i = 1; i <= cells.n; i++) {
+        if (i != cells.n && cells.p[i] != '/')
+            continue;
+        *index = ms_map_put(&s->cell_names, ms_str_sub(cells, 0, i), &added);
+        struct probe__graph_cell *cell = added ? ms_vec_push(&s->cells) : NULL;
+        if (*index == MS_MAP_NONE || (added && cell == NULL))
+            return ms_no_memory(err);
+        if (added) {
+            *cell = (struct probe__graph_cell){.cells = ms_str_sub(cells, 0, i),
+                                               .parent = parent,
+                                               .last = {MS_MAP_NONE, MS_MAP_NONE}};
+            MS_TRY(name_cell(s, cell, err));
+        }
+        parent = *index;
+    }
+    return MS_OK;
+}
+
+/* "net.fc" is the path "fc", and so is "fc". */
+static bool is_path(struct ms_str owner, struct ms_str path)
+{
+    return ms_str_ends(owner, path) && (owner.n == path.n || owner.p[owner.n - path.n - 1] == '.');
+}
+
+uint32_t probe__parameter_cell(const struct probe__graph_shape *s, struct ms_str parameter,
+                               struct ms_str *name)
+{
+    uint32_t best = MS_MAP_NONE, longest = 0;
+    int64_t dot = ms_str_rfind(parameter, '.');
+    struct ms_str owner = ms_str_sub(parameter, 0, dot < 0 ? 0 : (uint32_t)dot);
+    *name = ms_str_sub(parameter, (uint32_t)(dot + 1), parameter.n);
+    for (size_t i = 0; i < s->cells.n; i++) {
+        struct ms_str path = s->cells.p[i].path;
+        if (path.n > longest && is_path(owner, path)) {
+            best = (uint32_t)i;
+            longest = path.n;
+        }
+    }
+    return best;
+}
+
+bool probe__is_gradient(const struct probe__graph_shape *s, uint32_t value)
+{
+    return s->made_by[value] != MS_MAP_NONE && s->is_backward[s->made_by[value]];
+}
+
+/* ---- forward and backward --------------------------------------------- */
+
+/* What an expanded kernel belongs to is seen from what ran before it. */
+static void find_phases(struct probe__graph_shape *s)
+{
+    const struct probe__graph *g = s->g;
+    bool after_gradient = false;
+    for (size_t i = 0; i < g->kernels.n; i++) {
+        const struct probe__kernel *k = &g->kernels.p[i];
+        if (i != 0 && k->graph != g->kernels.p[i - 1].graph)
+            after_gradient = false;
+        after_gradient |= k->scope.phase == PROBE__PHASE_BACKWARD;
+        s->is_backward[i] = k->scope.phase == PROBE__PHASE_BACKWARD ||
+                            (k->scope.phase == PROBE__PHASE_EXPANDED && after_gradient);
+        for (size_t o = 0; o < k->out.n; o++) {
+            uint32_t *maker = &s->made_by[k->out.p[o].value];
+            if (*maker == MS_MAP_NONE)
+                *maker = (uint32_t)i;
+        }
+    }
+}
+
+/* Kernels by their numbers in the texts of the graphs. */
+static enum ms_rc find_ids(struct probe__graph_shape *s, struct ms_err *err)
+{
+    for (size_t i = 0; i < s->g->kernels.n; i++) {
+        const struct probe__kernel *k = &s->g->kernels.p[i];
+        bool added = false;
+        if (k->ir == NULL || k->ir->id.n == 0 || s->is_backward[i])
+            continue;
+        uint32_t at = ms_map_put(&s->ids, k->ir->id, &added);
+        uint32_t *slot = added ? ms_vec_push(&s->with_id) : NULL;
+        if (at == MS_MAP_NONE || (added && slot == NULL))
+            return ms_no_memory(err);
+        if (added)
+            *slot = (uint32_t)i;
+    }
+    return MS_OK;
+}
+
+static bool is_same_expansion(const struct probe__kernel *a, const struct probe__kernel *b)
+{
+    struct ms_str x = ms_str_sub(a->full, 0, (uint32_t)(ms_str_rfind(a->full, '/') + 1));
+    return a->graph == b->graph && b->scope.phase == PROBE__PHASE_EXPANDED &&
+           ms_str_starts(b->full, x);
+}
+
+/* The kernel of the forward that takes, or makes, a value that this one takes. */
+static uint32_t forward_with_value(const struct probe__graph_shape *s, size_t kernel)
+{
+    const struct probe__kernel *all = s->g->kernels.p, *k = &all[kernel];
+    for (size_t n = 0; n < k->in.n; n++) {
+        uint32_t value = k->in.p[n].value;
+        if (k->in.p[n].ndim == 0 || probe__is_gradient(s, value))
+            continue;
+        for (size_t i = kernel; i-- > 0;) {
+            for (size_t m = 0; !s->is_backward[i] && m < all[i].in.n; m++) {
+                if (all[i].in.p[m].value == value && all[i].scope.phase == PROBE__PHASE_EXPANDED)
+                    return (uint32_t)i;
+            }
+        }
+        if (s->made_by[value] != MS_MAP_NONE)
+            return s->made_by[value];
+    }
+    return MS_MAP_NONE;
+}
+
+/* A gradient that the compiler has expanded: what it takes of the forward says whose it is, else it goes
+ * on with the gradient that it takes. */
+static uint32_t forward_of_expanded(const struct probe__graph_shape *s, size_t at)
+{
+    const struct probe__kernel *k = &s->g->kernels.p[at];
+    if (at != 0 && s->is_backward[at - 1] && is_same_expansion(k, k - 1))
+        return s->forward_of[at - 1];
+    uint32_t forward = forward_with_value(s, at);
+    for (size_t n = 0; n < k->in.n && forward == MS_MAP_NONE; n++) {
+        uint32_t value = k->in.p[n].value;
+        if (k->in.p[n].ndim != 0 && probe__is_gradient(s, value) && s->made_by[value] < at)
+            forward = s->forward_of[s->made_by[value]];
+    }
+    return forward;
+}
+
+/* The text of the graph links a gradient's kernel to the one that it belongs to. */
+static void link_gradients(struct probe__graph_shape *s)
+{
+    for (size_t i = 0; i < s->g->kernels.n; i++) {
+        const struct probe__kernel *k = &s->g->kernels.p[i];
+        uint32_t at = MS_MAP_NONE;
+        s->forward_of[i] = MS_MAP_NONE;
+        if (!s->is_backward[i])
+            continue;
+        if (k->ir != NULL && k->ir->forward_id.n != 0)
+            at = ms_map_get(&s->ids, k->ir->forward_id);
+        if (at != MS_MAP_NONE)
+            s->forward_of[i] = s->with_id.p[at];
+        else if (k->scope.phase == PROBE__PHASE_EXPANDED)
+            s->forward_of[i] = forward_of_expanded(s, i);
+    }
+}
+
+/* ---- cells of kernels --------------------------------------------------- */
+
+/* The cell whose parameter the kernel takes, or that of the kernel before it. */
+static void find_cell_of_expanded(struct probe__graph_shape *s, size_t at)
+{
+    struct probe__kernel *k = &s->g->kernels.p[at];
+    struct ms_str name;
+    for (size_t n = 0; n < k->in.n && k->cells.n == 0; n++) {
+        const struct probe__ir_argument *a = probe__kernel_argument(k, &k->in.p[n]);
+        uint32_t cell = a != NULL && a->kind == PROBE__IR_PARAMETER
+                            ? probe__parameter_cell(s, a->parameter, &name)
+                            : MS_MAP_NONE;
+        if (cell != MS_MAP_NONE)
+            k->cells = s->cells.p[cell].cells;
+    }
+    if (k->cells.n == 0 && at != 0 && is_same_expansion(k, k - 1))
+        k->cells = (k - 1)->cells;
+}
+
+/* The compiler names a gradient after the first cell of a class; the operator that it belongs to knows
+ * better. */
+static enum ms_rc find_cells(struct probe__graph_shape *s, struct ms_err *err)
+{
+    struct probe__kernel *k = s->g->kernels.p;
+    uint32_t index;
+    for (size_t i = 0; i < s->g->kernels.n; i++) {
+        if (k[i].scope.phase != PROBE__PHASE_OPTIMIZER)
+            MS_TRY(add_cell(s, k[i].cells, &index, err));
+    }
+    for (size_t i = 0; i < s->g->kernels.n; i++) {
+        if (k[i].scope.phase == PROBE__PHASE_EXPANDED && !s->is_backward[i])
+            find_cell_of_expanded(s, i);
+    }
+    for (size_t i = 0; i < s->g->kernels.n; i++) {
+        if (s->forward_of[i] != MS_MAP_NONE)
+            k[i].cells = k[s->forward_of[i]].cells;
+    }
+    return MS_OK;
+}
+
+static void find_ends(struct probe__graph_shape *s)
+{
+    for (size_t i = 0; i < s->g->kernels.n; i++) {
+        const struct probe__kernel *k = &s->g->kernels.p[i];
+        uint32_t cell = ms_map_get(&s->cell_names, k->cells);
+        if (k->cells.n == 0 || k->scope.phase == PROBE__PHASE_OPTIMIZER)
+            continue;
+        for (; cell != MS_MAP_NONE; cell = s->cells.p[cell].parent)
+            s->cells.p[cell].last[s->is_backward[i]] = (uint32_t)i;
+    }
+}
+
+/* ---- operators -------------------------------------------------------- */
+
+/* "matmul.MatMul" is the primitive `matmul` of a cell, as it is called in a dump of functions. */
+static enum ms_rc name_of(struct probe__graph_shape *s, const struct probe__kernel *k,
+                          struct ms_str *name, struct ms_err *err)
+{
+    struct ms_buf b = {.max = 1 << 12};
+    struct ms_str op = k->scope.forward.n != 0 ? k->scope.forward : k->scope.op;
+    if (k->ir != NULL && k->ir->instance.n != 0 && k->scope.forward.n == 0)
+        ms_buf_printf(&b, "%.*s.", MS_STR_ARG(k->ir->instance));
+    ms_buf_str(&b, op);
+    *name = ms_arena_str(s->arena, ms_buf_slice(&b));
+    enum ms_rc rc = ms_buf_check(&b, err);
+    ms_buf_free(&b);
+    return rc == MS_OK && name->p == NULL ? ms_no_memory(err) : rc;
+}
+
+static enum ms_rc next_number(struct probe__graph_shape *s, struct ms_str op, uint32_t *number,
+                              struct ms_err *err)
+{
+    bool added = false;
+    uint32_t at = ms_map_put(&s->calls, op, &added);
+    uint32_t *count = added ? ms_vec_push(&s->counts) : NULL;
+    if (at == MS_MAP_NONE || (added && count == NULL))
+        return ms_no_memory(err);
+    if (added)
+        *count = 0;
+    *number = s->counts.p[at]++;
+    return MS_OK;
+}
+
+static enum ms_rc add_op(struct probe__graph_shape *s, size_t kernel, struct ms_err *err)
+{
+    const struct probe__kernel *k = &s->g->kernels.p[kernel];
+    struct probe__graph_op op = {.is_backward = s->is_backward[kernel],
+                                 .is_optimizer = k->scope.phase == PROBE__PHASE_OPTIMIZER,
+                                 .cell = ms_map_get(&s->cell_names, k->cells),
+                                 .last = (uint32_t)kernel};
+    uint32_t forward = s->forward_of[kernel];
+    if (op.is_optimizer)
+        op.cell = MS_MAP_NONE;
+    if (forward != MS_MAP_NONE) {
+        op.name = s->ops.p[s->op_of[forward]].name;
+        op.number = s->ops.p[s->op_of[forward]].number;
+    } else {
+        MS_TRY(name_of(s, k, &op.name, err));
+        MS_TRY(next_number(s, op.name, &op.number, err));
+    }
+    struct probe__graph_op *slot = ms_vec_push(&s->ops);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = op;
+    s->op_of[kernel] = (uint32_t)s->ops.n - 1;
+    return MS_OK;
+}
+
+/* Another kernel of the same gradient. */
+static uint32_t op_of_same(const struct probe__graph_shape *s, size_t kernel)
+{
+    for (size_t i = kernel; i-- > 0 && s->forward_of[kernel] != MS_MAP_NONE;) {
+        if (s->is_backward[i] && s->forward_of[i] == s->forward_of[kernel])
+            return s->op_of[i];
+    }
+    return MS_MAP_NONE;
+}
+
+static enum ms_rc add_ops(struct probe__graph_shape *s, struct ms_err *err)
+{
+    for (size_t i = 0; i < s->g->kernels.n; i++) {
+        if (!s->is_backward[i])
+            MS_TRY(add_op(s, i, err));
+    }
+    for (size_t i = 0; i < s->g->kernels.n; i++) {
+        uint32_t same = s->is_backward[i] ? op_of_same(s, i) : MS_MAP_NONE;
+        if (same != MS_MAP_NONE) {
+            s->op_of[i] = same;
+            s->ops.p[same].last = (uint32_t)i;
+        } else if (s->is_backward[i]) {
+            MS_TRY(add_op(s, i, err));
+        }
+    }
+    return MS_OK;
+}
+
+/* ---- all of it -------------------------------------------------------- */
+
+static bool make_room(struct probe__graph_shape *s)
+{
+    const size_t kernels = s->g->kernels.n + 1, values = s->g->values.keys.n + 1;
+    s->op_of = ms_arena_calloc(s->arena, kernels, sizeof *s->op_of);
+    s->forward_of = ms_arena_calloc(s->arena, kernels, sizeof *s->forward_of);
+    s->is_backward = ms_arena_calloc(s->arena, kernels, sizeof *s->is_backward);
+    s->made_by = ms_arena_calloc(s->arena, values, sizeof *s->made_by);
+    for (size_t i = 0; s->made_by != NULL && i < values; i++)
+        s->made_by[i] = MS_MAP_NONE;
+    return s->op_of != NULL && s->forward_of != NULL && s->is_backward != NULL &&
+           s->made_by != NULL;
+}
+
+enum ms_rc probe__graph_shape_make(struct probe__graph_shape *s, struct probe__graph *g,
+                                   struct ms_err *err)
+{
+    *s = (struct probe__graph_shape){.g = g, .arena = g->arena};
+    if (!make_room(s))
+        return ms_no_memory(err);
+    find_phases(s);
+    MS_TRY(find_ids(s, err));
+    link_gradients(s);
+    MS_TRY(find_cells(s, err));
+    find_ends(s);
+    return add_ops(s, err);
+}
+
+void probe__graph_shape_free(struct probe__graph_shape *s)
+{
+    ms_vec_free(&s->cells);
+    ms_map_free(&s->cell_names);
+    ms_vec_free(&s->ops);
+    ms_map_free(&s->ids);
+    ms_vec_free(&s->with_id);
+    ms_map_free(&s->calls);
+    ms_vec_free(&s->counts);
+}
