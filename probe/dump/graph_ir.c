@@ -81,6 +81,49 @@ static enum ms_rc add_alias(struct probe__ir *ir, struct ms_str node, struct ms_
     return MS_OK;
 }
 
+/* Types of a node's arguments and results, between the brackets of "(...) -> (...)". */
+static void find_types(struct ms_str entry, struct probe__ir_kernel *k)
+{
+    struct ms_str line = between(entry, MS_STR("\n      : ("), '\n');
+    int64_t arrow = ms_str_find_str(line, MS_STR(") -> ("));
+    if (arrow < 0)
+        return;
+    k->in = ms_str_sub(line, 0, (uint32_t)arrow);
+    k->out = ms_str_sub(line, (uint32_t)arrow + 6, line.n);
+}
+
+/* "(4, 6)" as numbers. */
+static bool read_shape(struct ms_str text, uint64_t *shape, uint32_t *ndim, uint32_t max)
+{
+    struct ms_str part;
+    for (*ndim = 0; ms_str_split(&text, ',', &part); (*ndim)++) {
+        while (part.n != 0 && part.p[0] == ' ')
+            part = ms_str_sub(part, 1, part.n);
+        if (*ndim == max || !ms_str_u64(part, &shape[*ndim]))
+            return false;
+    }
+    return true;
+}
+
+bool probe__ir_shape(struct ms_str types, uint64_t slot, uint64_t *shape, uint32_t *ndim,
+                     uint32_t max)
+{
+    const char *at = types.p, *end = types.p + types.n;
+    for (uint64_t i = 0; at != NULL && at < end && *at == '<'; i++) {
+        int depth = 0;
+        const char *from = at;
+        for (; at < end && (at == from || depth > 0); at++)
+            depth += (*at == '<') - (*at == '>');
+        struct ms_str type = {from, (uint32_t)(at - from)};
+        if (i == slot)
+            return ms_str_find_str(type, MS_STR("Tensor[")) >= 0 &&
+                   read_shape(between(type, MS_STR(", ("), ')'), shape, ndim, max);
+        while (at < end && *at != '<')
+            at++;
+    }
+    return false;
+}
+
 static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str entry, struct ms_str arguments,
                              struct ms_err *err)
 {
@@ -104,6 +147,7 @@ static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str entry, struct m
     rest = between(attributes, MS_STR("forward_node_name: \""), '"');
     k->forward_op =
         ms_str_sub(rest, 0, (uint32_t)(ms_str_rfind(rest, '_') < 0 ? 0 : ms_str_rfind(rest, '_')));
+    find_types(entry, k);
     while (next_argument(&arguments, &argument))
         MS_TRY(add_argument(ir, argument, err));
     k = &ir->kernels.p[at];

@@ -343,6 +343,33 @@ const struct probe__ir_argument *probe__kernel_argument(const struct probe__kern
                                                 : NULL;
 }
 
+/* The shape that the graph's text has for a tensor, if as many elements are in it. */
+static void reshape(struct probe__kernel_tensor *t, struct ms_str types)
+{
+    uint64_t shape[PROBE_MAX_DIMS], count = 1;
+    uint32_t ndim;
+    if (!probe__ir_shape(types, t->slot, shape, &ndim, PROBE_MAX_DIMS))
+        return;
+    for (uint32_t i = 0; i < ndim; i++) {
+        if (__builtin_mul_overflow(count, shape[i], &count))
+            return;
+    }
+    if (count != t->stats.count ||
+        (ndim == t->ndim && memcmp(shape, t->shape, ndim * sizeof *shape) == 0))
+        return;
+    t->ndim = ndim;
+    memcpy(t->shape, shape, ndim * sizeof *shape);
+    t->is_reshaped = true;
+}
+
+static void reshape_all(struct probe__kernel *k)
+{
+    for (size_t i = 0; k->ir != NULL && i < k->in.n; i++)
+        reshape(&k->in.p[i], k->ir->in);
+    for (size_t i = 0; k->ir != NULL && i < k->out.n; i++)
+        reshape(&k->out.p[i], k->ir->out);
+}
+
 static enum ms_rc read_text(struct probe__graph *g, const char *net, uint64_t graph,
                             struct ms_err *err)
 {
@@ -362,6 +389,7 @@ static enum ms_rc read_text(struct probe__graph *g, const char *net, uint64_t gr
         if (k->graph == graph) {
             k->of = ir;
             k->ir = probe__ir_find(ir, k->full);
+            reshape_all(k);
         }
     }
     return MS_OK;

@@ -26,6 +26,7 @@ struct probe__kernel_tensor {
     enum ms_dtype dtype;
     uint32_t ndim;
     uint64_t shape[PROBE_MAX_DIMS];
+    bool is_reshaped; /* the shape is not that of the file */
     struct ms_stats stats;
 };
 

@@ -203,8 +203,85 @@ static void find_cell_of_expanded(struct probe__graph_shape *s, size_t at)
         k->cells = (k - 1)->cells;
 }
 
-/* The compiler names a gradient after the first cell of a class; the operator that it belongs to knows
- * better. */
+/* Where two paths of cells first differ, in cells of one class; 0: nowhere. */
+static uint32_t other_instance(struct ms_str a, struct ms_str b)
+{
+    struct ms_str x, y, ignored, of_x, of_y;
+    uint32_t at = 0;
+    while (a.n != 0 && b.n != 0) {
+        ms_str_split(&a, '/', &x);
+        ms_str_split(&b, '/', &y);
+        if (!ms_str_eq(x, y)) {
+            probe__cell_split(x, &ignored, &of_x);
+            probe__cell_split(y, &ignored, &of_y);
+            return ms_str_eq(of_x, of_y) ? at + y.n : 0;
+        }
+        at += x.n + 1;
+    }
+    return 0;
+}
+
+static bool takes_parameter(const struct probe__graph_shape *s, const struct probe__kernel *k)
+{
+    struct ms_str name;
+    for (size_t n = 0; n < k->in.n; n++) {
+        const struct probe__ir_argument *a = probe__kernel_argument(k, &k->in.p[n]);
+        if (a != NULL && a->kind == PROBE__IR_PARAMETER &&
+            probe__parameter_cell(s, a->parameter, &name) != MS_MAP_NONE)
+            return true;
+    }
+    return false;
+}
+
+/* "0-Block/act-GELU" in the instance "1-Block": what stands behind the cell that differs is kept. */
+static enum ms_rc move_to_instance(struct probe__graph_shape *s, struct probe__kernel *k,
+                                   struct ms_str of, uint32_t to, struct ms_err *err)
+{
+    struct ms_buf b = {.max = 1 << 16};
+    uint32_t from = other_instance(of, k->cells), index;
+    ms_buf_str(&b, ms_str_sub(of, 0, to));
+    ms_buf_str(&b, ms_str_sub(k->cells, from, k->cells.n));
+    struct ms_str cells = ms_arena_str(s->arena, ms_buf_slice(&b));
+    enum ms_rc rc = ms_buf_check(&b, err);
+    ms_buf_free(&b);
+    MS_TRY(rc);
+    if (cells.p == NULL)
+        return ms_no_memory(err);
+    k->cells = cells;
+    return add_cell(s, cells, &index, err);
+}
+
+/* The compiler names operators without parameters after the first instance of a class.  One that takes
+ * what a later instance has made runs in that. */
+static enum ms_rc find_instance(struct probe__graph_shape *s, size_t at, struct ms_err *err)
+{
+    struct probe__kernel *k = &s->g->kernels.p[at];
+    if (k->cells.n == 0 || s->is_backward[at] || takes_parameter(s, k))
+        return MS_OK;
+    for (size_t n = 0; n < k->in.n; n++) {
+        uint32_t maker = s->made_by[k->in.p[n].value];
+        if (maker == MS_MAP_NONE || maker >= at || k->in.p[n].ndim == 0)
+            continue;
+        struct ms_str of = s->g->kernels.p[maker].cells;
+        uint32_t to = other_instance(k->cells, of);
+        if (to != 0 &&
+            ms_map_get(&s->cell_names, ms_str_sub(of, 0, to)) >
+                ms_map_get(&s->cell_names, ms_str_sub(k->cells, 0, other_instance(of, k->cells))))
+            return move_to_instance(s, k, of, to, err);
+    }
+    return MS_OK;
+}
+
+/* A gradient is in the cell of the operator that it belongs to; a sum of several belongs to none. */
+static void find_cell_of_gradient(struct probe__graph_shape *s, size_t at)
+{
+    struct probe__kernel *k = &s->g->kernels.p[at];
+    if (s->forward_of[at] != MS_MAP_NONE)
+        k->cells = s->g->kernels.p[s->forward_of[at]].cells;
+    else if (s->is_backward[at] && ms_str_is(k->scope.op, "AddN"))
+        k->cells = MS_STR_NONE;
+}
+
 static enum ms_rc find_cells(struct probe__graph_shape *s, struct ms_err *err)
 {
     struct probe__kernel *k = s->g->kernels.p;
@@ -217,10 +294,10 @@ static enum ms_rc find_cells(struct probe__graph_shape *s, struct ms_err *err)
         if (k[i].scope.phase == PROBE__PHASE_EXPANDED && !s->is_backward[i])
             find_cell_of_expanded(s, i);
     }
-    for (size_t i = 0; i < s->g->kernels.n; i++) {
-        if (s->forward_of[i] != MS_MAP_NONE)
-            k[i].cells = k[s->forward_of[i]].cells;
-    }
+    for (size_t i = 0; i < s->g->kernels.n; i++)
+        MS_TRY(find_instance(s, i, err));
+    for (size_t i = 0; i < s->g->kernels.n; i++)
+        find_cell_of_gradient(s, i);
     return MS_OK;
 }
 

@@ -7,7 +7,10 @@
 #include "probe/base/jwrite.h"
 #include "probe/base/mem.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
+#include <unistd.h>
 
 enum { NAME_MAX_BYTES = 1 << 16 };
 
@@ -17,6 +20,10 @@ struct writer {
     struct ms_jwrite json;
     struct ms_out *out;
     struct ms_buf name;
+    struct ms_buf record; /* the name of the record that is being written */
+    const char *dir, *net;
+    const char *part; /* "input" or "output", and what comes next in it */
+    unsigned item;
     uint8_t *mark; /* each value; see below */
 };
 
@@ -68,8 +75,43 @@ static void put_figures(struct ms_jwrite *j, const struct probe__kernel_tensor *
     }
 }
 
-static void put_leaf(struct ms_jwrite *j, const struct probe__kernel_tensor *t)
+/* The tensor as a file of its own, of the shape that it has in the graph. */
+static enum ms_rc copy_reshaped(const char *from, const char *to,
+                                const struct probe__kernel_tensor *t)
 {
+    struct probe_tensor file;
+    struct ms_err ignored = {0};
+    if (probe_tensor_open(&file, from, SIZE_MAX, &ignored) != MS_OK)
+        return MS_E_IO;
+    enum ms_rc rc = file.contiguous
+                        ? probe_npy_write(to, file.dtype, t->shape, t->ndim, file.data, &ignored)
+                        : MS_E_IO;
+    probe_tensor_close(&file);
+    return rc;
+}
+
+/* Gives the file the name that it has in other dumps, "NODE.input.0.npy"; the name in the leaf. */
+static struct ms_str link_file(struct writer *w, const struct probe__kernel_tensor *t,
+                               const char *part, struct ms_str item)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    ms_buf_clear(&w->name);
+    ms_buf_printf(&w->name, "%.*s%s%s.%.*s.npy", MS_STR_ARG(ms_buf_slice(&w->record)),
+                  *part != '\0' ? "." : "", part, MS_STR_ARG(item));
+    int n = snprintf(from, sizeof from, "%s/%.*s", w->net, MS_STR_ARG(t->name));
+    int m = snprintf(to, sizeof to, "%s/dump_tensor_data/%s", w->dir, ms_buf_z(&w->name));
+    if (n < 0 || m < 0 || (size_t)n >= sizeof from || (size_t)m >= sizeof to)
+        return t->name;
+    unlink(to);
+    bool is_there = t->is_reshaped ? copy_reshaped(from, to, t) == MS_OK : symlink(from, to) == 0;
+    return is_there ? ms_buf_slice(&w->name) : t->name;
+}
+
+static void put_leaf_as(struct writer *w, const struct probe__kernel_tensor *t, const char *part,
+                        struct ms_str item)
+{
+    struct ms_jwrite *j = &w->json;
+    struct ms_str file = link_file(w, t, part, item);
     ms_jwrite_obj(j);
     ms_jwrite_kstr(j, "type", "mindspore.Tensor");
     ms_jwrite_kstr(j, "dtype", dtype_word(t->dtype));
@@ -79,14 +121,32 @@ static void put_leaf(struct ms_jwrite *j, const struct probe__kernel_tensor *t)
         ms_jwrite_u64(j, t->shape[i]);
     ms_jwrite_arr_end(j);
     put_figures(j, t);
-    ms_jwrite_ktext(j, "data_name", t->name);
+    ms_jwrite_ktext(j, "data_name", file);
     ms_jwrite_obj_end(j);
+}
+
+/* The next item of a list. */
+static void put_leaf(struct writer *w, const struct probe__kernel_tensor *t)
+{
+    char item[16];
+    int n = snprintf(item, sizeof item, "%u", w->item++);
+    put_leaf_as(w, t, w->part, (struct ms_str){item, (uint32_t)n});
 }
 
 static void begin_list(struct writer *w, const char *key)
 {
+    w->part = strcmp(key, "output") == 0 ? key : "input";
+    w->item = 0;
     ms_jwrite_key(&w->json, ms_str_of(key));
     ms_jwrite_arr(&w->json);
+}
+
+static void begin_record(struct writer *w, struct ms_str name)
+{
+    ms_buf_clear(&w->record);
+    ms_buf_str(&w->record, name);
+    ms_jwrite_key(&w->json, name);
+    ms_jwrite_obj(&w->json);
 }
 
 /* A constant of the graph, such as an axis, that a kernel has beside its tensors. */
@@ -135,12 +195,22 @@ static struct ms_str cell_name(struct writer *w, const struct probe__graph_cell 
 
 /* ---- operators -------------------------------------------------------- */
 
+/* A parameter that the kernel writes to: its file has what was there afterwards. */
+static bool is_written(const struct probe__kernel *k, const struct probe__kernel_tensor *t)
+{
+    return ms_str_is(k->scope.op, "BatchNorm") && (t->slot == 3 || t->slot == 4);
+}
+
 static void put_forward_op(struct writer *w, const struct probe__kernel *k)
 {
     begin_list(w, "input_args");
     for (size_t i = 0; i < k->in.n; i++) {
-        if (!is_attribute(k, &k->in.p[i]))
-            put_leaf(&w->json, &k->in.p[i]);
+        if (is_written(k, &k->in.p[i])) {
+            ms_jwrite_null(&w->json);
+            w->item++;
+        } else if (!is_attribute(k, &k->in.p[i])) {
+            put_leaf(w, &k->in.p[i]);
+        }
     }
     ms_jwrite_arr_end(&w->json);
     ms_jwrite_key(&w->json, MS_STR("input_kwargs"));
@@ -148,7 +218,7 @@ static void put_forward_op(struct writer *w, const struct probe__kernel *k)
     ms_jwrite_obj_end(&w->json);
     begin_list(w, "output");
     for (size_t i = 0; i < k->out.n; i++)
-        put_leaf(&w->json, &k->out.p[i]);
+        put_leaf(w, &k->out.p[i]);
     ms_jwrite_arr_end(&w->json);
 }
 
@@ -174,7 +244,7 @@ static void put_if_gradient(struct writer *w, const struct probe__kernel_tensor 
     if ((*mark & (MADE | LISTED)) != 0 || !probe__is_gradient(w->s, t->value))
         return;
     *mark |= LISTED;
-    put_leaf(&w->json, t);
+    put_leaf(w, t);
 }
 
 /* In go gradients of results, out those of arguments; what the forward has kept is neither. */
@@ -193,7 +263,7 @@ static void put_backward_op(struct writer *w, uint32_t op)
         for (size_t n = 0; w->s->op_of[i] == op && n < g->kernels.p[i].out.n; n++) {
             const struct probe__kernel_tensor *t = &g->kernels.p[i].out.p[n];
             if ((w->mark[t->value] & TAKEN) == 0)
-                put_leaf(&w->json, t);
+                put_leaf(w, t);
         }
     }
     ms_jwrite_arr_end(&w->json);
@@ -202,8 +272,7 @@ static void put_backward_op(struct writer *w, uint32_t op)
 static void put_op(struct writer *w, uint32_t op)
 {
     const struct probe__graph_op *o = &w->s->ops.p[op];
-    ms_jwrite_key(&w->json, op_name(w, o));
-    ms_jwrite_obj(&w->json);
+    begin_record(w, op_name(w, o));
     if (o->is_backward)
         put_backward_op(w, op);
     else
@@ -248,7 +317,7 @@ static void put_cell_inputs(struct writer *w, const struct probe__graph_cell *ce
             if (!comes_in(w, k, &k->in.p[n], is_backward))
                 continue;
             w->mark[k->in.p[n].value] |= LISTED;
-            put_leaf(&w->json, &k->in.p[n]);
+            put_leaf(w, &k->in.p[n]);
         }
         for (size_t n = 0; n < k->out.n; n++)
             w->mark[k->out.p[n].value] |= MADE;
@@ -271,6 +340,20 @@ static void mark_taken_outside(struct writer *w, const struct probe__graph_cell 
     }
 }
 
+/* Whether a later kernel of the cell gives the value: one that only changes the shape does. */
+static bool is_made_again(const struct writer *w, const struct probe__graph_cell *cell,
+                          bool is_backward, size_t kernel, uint32_t value)
+{
+    for (size_t i = kernel + 1; i <= cell->last[is_backward]; i++) {
+        const struct probe__kernel *k = &w->s->g->kernels.p[i];
+        for (size_t n = 0; is_member(w, i, cell, is_backward) && n < k->out.n; n++) {
+            if (k->out.p[n].value == value)
+                return true;
+        }
+    }
+    return false;
+}
+
 static void put_cell_outputs(struct writer *w, const struct probe__graph_cell *cell,
                              bool is_backward)
 {
@@ -280,28 +363,18 @@ static void put_cell_outputs(struct writer *w, const struct probe__graph_cell *c
     for (size_t i = 0; i <= cell->last[is_backward]; i++) {
         for (size_t n = 0; is_member(w, i, cell, is_backward) && n < g->kernels.p[i].out.n; n++) {
             const struct probe__kernel_tensor *t = &g->kernels.p[i].out.p[n];
-            if ((w->mark[t->value] & TAKEN) == 0 || (w->mark[t->value] & LISTED) != 0)
+            if ((w->mark[t->value] & TAKEN) == 0 ||
+                is_made_again(w, cell, is_backward, i, t->value))
                 continue;
-            w->mark[t->value] |= LISTED;
-            put_leaf(&w->json, t);
+            put_leaf(w, t);
             has_any = true;
         }
     }
     const struct probe__kernel *last = &g->kernels.p[cell->last[is_backward]];
     if (!has_any && !is_backward && last->out.n != 0)
-        put_leaf(&w->json, &last->out.p[0]);
+        put_leaf(w, &last->out.p[0]);
     else if (!has_any)
         ms_jwrite_null(&w->json);
-}
-
-/* Begins an object when the first of its members comes. */
-static void begin_once(struct writer *w, bool *has_begun, struct ms_str key)
-{
-    if (*has_begun)
-        return;
-    *has_begun = true;
-    ms_jwrite_key(&w->json, key);
-    ms_jwrite_obj(&w->json);
 }
 
 /* A cell's parameters as its kernels take them. */
@@ -315,12 +388,17 @@ static void put_parameters(struct writer *w, uint32_t cell)
         for (size_t n = 0; !w->s->is_backward[i] && n < k->in.n; n++) {
             uint32_t owner;
             struct ms_str name = parameter_of(w, k, &k->in.p[n], &owner);
-            if (name.n == 0 || owner != cell || (w->mark[k->in.p[n].value] & LISTED) != 0)
+            if (name.n == 0 || owner != cell || is_written(k, &k->in.p[n]) ||
+                (w->mark[k->in.p[n].value] & LISTED) != 0)
                 continue;
             w->mark[k->in.p[n].value] |= LISTED;
-            begin_once(w, &has_begun, MS_STR("parameters"));
+            if (!has_begun) {
+                ms_jwrite_key(&w->json, MS_STR("parameters"));
+                ms_jwrite_obj(&w->json);
+            }
+            has_begun = true;
             ms_jwrite_key(&w->json, name);
-            put_leaf(&w->json, &k->in.p[n]);
+            put_leaf_as(w, &k->in.p[n], "parameters", name);
         }
     }
     if (has_begun)
@@ -330,8 +408,7 @@ static void put_parameters(struct writer *w, uint32_t cell)
 static void put_cell(struct writer *w, uint32_t index, bool is_backward)
 {
     const struct probe__graph_cell *cell = &w->s->cells.p[index];
-    ms_jwrite_key(&w->json, cell_name(w, cell, directions[is_backward]));
-    ms_jwrite_obj(&w->json);
+    begin_record(w, cell_name(w, cell, directions[is_backward]));
     begin_list(w, is_backward ? "input" : "input_args");
     put_cell_inputs(w, cell, is_backward);
     ms_jwrite_arr_end(&w->json);
@@ -380,10 +457,12 @@ static void put_parameter_gradients(struct writer *w, uint32_t cell)
         const struct probe__kernel_tensor *t = gradient_in(w, k);
         if (t == NULL || name.n == 0 || owner != cell)
             continue;
-        begin_once(w, &has_begun, cell_name(w, &w->s->cells.p[cell], "parameters_grad"));
+        if (!has_begun)
+            begin_record(w, cell_name(w, &w->s->cells.p[cell], "parameters_grad"));
+        has_begun = true;
         ms_jwrite_key(&w->json, name);
         ms_jwrite_arr(&w->json);
-        put_leaf(&w->json, t);
+        put_leaf_as(w, t, "", name);
         ms_jwrite_arr_end(&w->json);
     }
     if (has_begun)
@@ -416,14 +495,14 @@ static void put_data(struct writer *w)
     }
 }
 
-static void put_dump(struct writer *w, const char *net)
+static void put_dump(struct writer *w)
 {
     struct ms_jwrite *j = &w->json;
     ms_jwrite_obj(j);
     ms_jwrite_kstr(j, "task", "tensor");
     ms_jwrite_kstr(j, "level", "mix");
     ms_jwrite_kstr(j, "framework", "mindspore");
-    ms_jwrite_kstr(j, "dump_data_dir", net);
+    ms_jwrite_kstr(j, "dump_data_dir", w->net);
     ms_jwrite_key(j, MS_STR("data"));
     ms_jwrite_obj(j);
     put_data(w);
@@ -442,9 +521,8 @@ static void put_parent(struct writer *w, uint32_t cell, bool is_backward)
         ms_jwrite_str(&w->json, cell_name(w, &w->s->cells.p[cell], directions[is_backward]));
 }
 
-static void put_construct(struct writer *w, const char *unused)
+static void put_construct(struct writer *w)
 {
-    (void)unused;
     ms_jwrite_obj(&w->json);
     for (size_t i = 0; i < w->s->cells.n; i++) {
         const struct probe__graph_cell *cell = &w->s->cells.p[i];
@@ -465,18 +543,16 @@ static void put_construct(struct writer *w, const char *unused)
     ms_jwrite_obj_end(&w->json);
 }
 
-static void put_nothing(struct writer *w, const char *unused)
+static void put_nothing(struct writer *w)
 {
-    (void)unused;
     ms_jwrite_obj(&w->json);
     ms_jwrite_obj_end(&w->json);
 }
 
-static enum ms_rc write_file(struct writer *w, const char *dir, const char *file,
-                             void (*put)(struct writer *, const char *), const char *net,
+static enum ms_rc write_file(struct writer *w, const char *file, void (*put)(struct writer *),
                              struct ms_err *err)
 {
-    char *path = ms_path_join(dir, file);
+    char *path = ms_path_join(w->dir, file);
     enum ms_rc rc = path != NULL ? ms_out_create(&w->out, path, err) : ms_no_memory(err);
     ms_free(path);
     MS_TRY(rc);
@@ -484,7 +560,7 @@ static enum ms_rc write_file(struct writer *w, const char *dir, const char *file
     ms_jwrite_init(&w->json, 1, 1 << 18);
     w->json.drain = drain;
     w->json.ctx = w->out;
-    put(w, net);
+    put(w);
     rc = ms_jwrite_finish(&w->json, err);
     if (rc == MS_OK)
         rc = ms_buf_check(&w->name, err);
@@ -498,16 +574,23 @@ static enum ms_rc write_file(struct writer *w, const char *dir, const char *file
 enum ms_rc probe__graph_write(const struct probe__graph_shape *s, const char *dir, const char *net,
                               struct ms_err *err)
 {
-    struct writer w = {.s = s, .name = {.max = NAME_MAX_BYTES}};
+    struct writer w = {.s = s,
+                       .name = {.max = NAME_MAX_BYTES},
+                       .record = {.max = NAME_MAX_BYTES},
+                       .dir = dir,
+                       .net = net};
+    char *data = ms_path_join(dir, "dump_tensor_data");
     w.mark = ms_calloc(s->g->values.keys.n + 1, 1);
-    enum ms_rc rc = w.mark != NULL ? ms_mkdirs(dir, err) : ms_no_memory(err);
+    enum ms_rc rc = w.mark != NULL && data != NULL ? ms_mkdirs(data, err) : ms_no_memory(err);
+    ms_free(data);
     if (rc == MS_OK)
-        rc = write_file(&w, dir, "construct.json", put_construct, net, err);
+        rc = write_file(&w, "construct.json", put_construct, err);
     if (rc == MS_OK)
-        rc = write_file(&w, dir, "stack.json", put_nothing, net, err);
+        rc = write_file(&w, "stack.json", put_nothing, err);
     if (rc == MS_OK) /* last: where it is, the others are */
-        rc = write_file(&w, dir, "dump.json", put_dump, net, err);
+        rc = write_file(&w, "dump.json", put_dump, err);
     ms_free(w.mark);
     ms_buf_free(&w.name);
+    ms_buf_free(&w.record);
     return rc;
 }
