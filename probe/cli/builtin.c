@@ -8,6 +8,8 @@
 #include "probe/base/cpu.h"
 #include "probe/base/store.h"
 
+#include "probe/dump/graph_dump.h"
+
 #include "viz/words/words.h"
 
 /* ---- version ---------------------------------------------------------- */
@@ -174,5 +176,6 @@ int cli_main(int argc, char **argv)
     static const struct ms_cmd *const *const lists[] = {
         probe_cmds, mstx_cmds, compare_cmds, viz_cmds, web_cmds, builtin_cmds, NULL};
     viz_words_install();
+    probe_graph_dump_register();
     return cli_run(lists, true, argc, argv);
 }

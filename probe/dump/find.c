@@ -8,8 +8,6 @@
  */
 #include "probe/dump/find.h"
 
-#include "probe/dump/graph_dump.h"
-
 #include "probe/base/arena.h"
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"
@@ -234,14 +232,16 @@ static enum ms_rc find_in_split(struct probe_places *ps, const char *dir, struct
     return MS_OK;
 }
 
-/* Graphs that the framework has dumped itself. */
-static enum ms_rc find_in_graphs(struct probe_places *ps, const char *dir, struct ms_err *err)
+struct probe_find_foreign probe_find_foreign;
+
+/* A dump that the framework has made itself. */
+static enum ms_rc find_in_foreign(struct probe_places *ps, const char *dir, struct ms_err *err)
 {
     struct ms_dir d;
     char *root;
-    if (!probe__is_graph_dump(dir))
+    if (probe_find_foreign.is_one == NULL || !probe_find_foreign.is_one(dir))
         return MS_OK;
-    MS_TRY(probe__graph_dump_convert(dir, &root, err));
+    MS_TRY(probe_find_foreign.convert(dir, &root, err));
     const char *kept = ms_arena_str(ps->arena, ms_str_of(root)).p;
     ms_free(root);
     if (kept == NULL)
@@ -267,7 +267,7 @@ static enum ms_rc find_in_dir(struct probe_places *ps, const char *dir, struct m
     if (rc == MS_OK && ps->list.n == 0)
         rc = find_in_split(ps, dir, err);
     if (rc == MS_OK && ps->list.n == 0)
-        rc = find_in_graphs(ps, dir, err);
+        rc = find_in_foreign(ps, dir, err);
     ms_dir_free(&d);
     return rc;
 }

@@ -29,6 +29,13 @@ struct probe_places {
                                         directories that were given a rank number */
 };
 
+/* How folders are opened in which a framework has a dump of its own layout; set once when the program
+ * starts.  convert gives, on the heap, a folder with steps and ranks. */
+extern struct probe_find_foreign {
+    bool (*is_one)(const char *path);
+    enum ms_rc (*convert)(const char *path, char **root, struct ms_err *err);
+} probe_find_foreign;
+
 /* At least one place, or an error that says what was looked for. */
 enum ms_rc probe_find(struct probe_places *places, const char *path,
                       struct ms_err *err) MS_MUST_USE;

@@ -4,6 +4,7 @@
  */
 #include "probe/dump/graph_dump.h"
 
+#include "probe/dump/find.h"
 #include "probe/dump/graph_write.h"
 
 #include "probe/base/mem.h"
@@ -244,4 +245,10 @@ enum ms_rc probe__graph_dump_convert(const char *path, char **root, struct ms_er
     *root = rc == MS_OK ? ms_str_dup(ms_str_of(c->root)) : NULL;
     ms_free(c);
     return rc == MS_OK && *root == NULL ? ms_no_memory(err) : rc;
+}
+
+void probe_graph_dump_register(void)
+{
+    probe_find_foreign =
+        (struct probe_find_foreign){probe__is_graph_dump, probe__graph_dump_convert};
 }

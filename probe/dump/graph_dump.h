@@ -13,6 +13,8 @@
 
 #include "probe/base/io.h"
 
+/* Has probe_find open such folders. */
+void probe_graph_dump_register(void);
 /* Whether the folder is such a dump: it, or a folder in it, is rank_R with graphs. */
 bool probe__is_graph_dump(const char *path);
 /* The folder with stepN and rankR in it, on the heap; all tensors are read where it is not up to date. */

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A dump of a compiled graph is made as MindSpore 2.10 makes it: two cells of one class, of which the
+ * compiler names all that has no parameter after the first, their gradients, and an optimizer.
+ */
+#include "probe/dump/dump.h"
+#include "probe/dump/find.h"
+#include "probe/dump/graph_dump.h"
+#include "probe/dump/kernel_name.h"
+#include "probe/dump/tree.h"
+#include "probe/tensor/tensor.h"
+
+#include "probe/base/mem.h"
+
+#include "tests/support/check.h"
+
+#include <sys/stat.h>
+
+static struct ms_err err;
+static char dir[64];
+
+static void write_text(const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    ck_ok(ms_mkdirs(path, &err), err);
+    *slash = '/';
+    write_file(path, text, strlen(text));
+}
+
+/* A kernel's tensor: n numbers from `first` on. */
+static void tensor(const char *kernel, const char *side, int slot, float first, unsigned rows,
+                   unsigned columns)
+{
+    char path[512];
+    float v[64];
+    uint64_t shape[] = {rows, columns};
+    for (unsigned i = 0; i < rows * columns; i++)
+        v[i] = first + (float)i;
+    snprintf(path, sizeof path, "%s/rank_0/Net/0/4/%s.0.0.17956.%s.%d.DefaultFormat.Float32.npy",
+             dir, kernel, side, slot);
+    ck_ok(probe_npy_write(path, MS_DT_F32, shape, 2, v, &err), err);
+}
+
+#define NODE(n, call, attrs, types, full)                                                          \
+    "  %" #n "(x) = " call " {instance name: op} cnode_primal_attrs: {" attrs "}\n      : " types  \
+    "\n      # Fullname with scope: (" full ")\n"
+
+static void make_dump(void)
+{
+    scratch_dir(dir);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
+               "NodeExecutionOrder-FullNameWithScope\n"
+               "Default/network-WithLossCell/_backbone-Net/a-Part/fc-Dense/MatMul-op0\n"
+               "Default/network-WithLossCell/_backbone-Net/a-Part/Tanh-op0\n"
+               "Default/network-WithLossCell/_backbone-Net/b-Part/fc-Dense/MatMul-op1\n"
+               "Default/network-WithLossCell/_backbone-Net/a-Part/Reshape-op0\n"
+               "Gradients/Default/network-WithLossCell/_backbone-Net/a-Part/fc-Dense/Grad_MatMul/"
+               "MatMul-op2\n"
+               "Default/optimizer-SGD/SGD-op0\n");
+    write_text(
+        "rank_0/graphs/ms_output_trace_code_graph_0.ir",
+        "subgraph @kernel_graph0() {\n"
+        "  %0(w) = Load(%para6_a.fc.weight, UMonad[U])\n" NODE(
+            1, "PrimFunc_MatMul(%para1_inputs0, %0)", "unique_id: \"7\"",
+            "(<Tensor[Float32], (2, 2)>, <Tensor[Float32], (2, 2)>) -> (<Tensor[Float32], (2, 2)>)",
+            "Default/network-WithLossCell/_backbone-Net/a-Part/fc-Dense/MatMul-op0")
+            NODE(2, "PrimFunc_Tanh(%1)", "unique_id: \"8\"",
+                 "(<Tensor[Float32], (2, 2)>) -> (<Tensor[Float32], (2, 2)>)",
+                 "Default/network-WithLossCell/_backbone-Net/a-Part/Tanh-op0")
+                NODE(3, "PrimFunc_MatMul(%2, %para7_b.fc.weight)", "unique_id: \"9\"",
+                     "(<Tensor[Float32], (2, 2)>, <Tensor[Float32], (2, 2)>) -> (<Tensor[Float32], "
+                     "(2, 2)>)",
+                     "Default/network-WithLossCell/_backbone-Net/b-Part/fc-Dense/MatMul-op1")
+                    NODE(4, "PrimFunc_Reshape(%3, (I64(4)))", "unique_id: \"10\"",
+                         "(<Tensor[Float32], (2, 2)>, <Tuple[Int64*1], NoShape>) -> "
+                         "(<Tensor[Float32], (4)>)",
+                         "Default/network-WithLossCell/_backbone-Net/a-Part/Reshape-op0")
+                        NODE(5, "PrimFunc_MatMul(%4, %2)",
+                             "forward_node_name: \"MatMul_9\", forward_unique_id: \"9\"",
+                             "(<Tensor[Float32], (2, 2)>, <Tensor[Float32], (2, 2)>) -> "
+                             "(<Tensor[Float32], (2, 2)>)",
+                             "Gradients/Default/network-WithLossCell/_backbone-Net/a-Part/fc-Dense/"
+                             "Grad_MatMul/MatMul-op2")
+                            NODE(6, "SGD(%para7_b.fc.weight, %5)", "",
+                                 "(<Tensor[Float32], (2, 2)>, <Tensor[Float32], (2, 2)>) -> "
+                                 "(<Tensor[Float32], (2, 2)>)",
+                                 "Default/optimizer-SGD/SGD-op0"));
+#define SCOPE "Default_network-WithLossCell__backbone-Net_"
+    tensor("MatMul." SCOPE "a-Part_fc-Dense_MatMul-op0", "input", 0, 1, 2, 2);
+    tensor("MatMul." SCOPE "a-Part_fc-Dense_MatMul-op0", "input", 1, 10, 2, 2);
+    tensor("MatMul." SCOPE "a-Part_fc-Dense_MatMul-op0", "output", 0, 20, 2, 2);
+    tensor("Tanh." SCOPE "a-Part_Tanh-op0", "input", 0, 20, 2, 2);
+    tensor("Tanh." SCOPE "a-Part_Tanh-op0", "output", 0, 30, 2, 2);
+    tensor("MatMul." SCOPE "b-Part_fc-Dense_MatMul-op1", "input", 0, 30, 2, 2);
+    tensor("MatMul." SCOPE "b-Part_fc-Dense_MatMul-op1", "input", 1, 40, 2, 2);
+    tensor("MatMul." SCOPE "b-Part_fc-Dense_MatMul-op1", "output", 0, 50, 2, 2);
+    tensor("Reshape." SCOPE "a-Part_Reshape-op0", "input", 0, 50, 2, 2);
+    tensor("Reshape." SCOPE "a-Part_Reshape-op0", "output", 0, 50, 2, 2);
+    tensor("MatMul.Gradients_" SCOPE "a-Part_fc-Dense_Grad_MatMul_MatMul-op2", "input", 0, 60, 2,
+           2);
+    tensor("MatMul.Gradients_" SCOPE "a-Part_fc-Dense_Grad_MatMul_MatMul-op2", "input", 1, 30, 2,
+           2);
+    tensor("MatMul.Gradients_" SCOPE "a-Part_fc-Dense_Grad_MatMul_MatMul-op2", "output", 0, 70, 2,
+           2);
+    tensor("SGD.Default_optimizer-SGD_SGD-op0", "input", 0, 40, 2, 2);
+    tensor("SGD.Default_optimizer-SGD_SGD-op0", "input", 1, 70, 2, 2);
+    tensor("SGD.Default_optimizer-SGD_SGD-op0", "output", 0, 41, 2, 2);
+}
+
+static struct probe_places places;
+static struct probe_dump *dump;
+static struct probe_tree tree;
+
+static void open_dump(void)
+{
+    char path[512];
+    make_dump();
+    probe_graph_dump_register();
+    ck_ok(probe_find(&places, dir, &err), err);
+    ck_assert_uint_eq(places.list.n, 1);
+    ck_ok(probe_dump_open(&dump, places.list.p[0].json, 0, NULL, &err), err);
+    snprintf(path, sizeof path, "%s/construct.json", places.list.p[0].dir);
+    ck_ok(probe_tree_open(&tree, path, 0, &err), err);
+}
+
+static void close_dump(void)
+{
+    probe_tree_close(&tree);
+    probe_dump_close(dump);
+    probe_places_free(&places);
+    scratch_remove(dir);
+}
+
+/* Max of the row of a node with a path, or NaN. */
+static double max_of(const char *node, const char *path)
+{
+    uint32_t at = probe_node_find(dump, ms_str_of(node));
+    if (at == MS_MAP_NONE)
+        return (double)NAN;
+    const struct probe_node *n = &dump->nodes.p[at];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        struct probe_leaf leaf;
+        probe_row_leaf(dump, &dump->rows.p[i], &leaf);
+        if (ms_str_is(probe_row_path(dump, &dump->rows.p[i]), path))
+            return leaf.stat[PROBE_STAT_MAX].v;
+    }
+    return (double)NAN;
+}
+
+static void ck_parent(const char *node, const char *parent)
+{
+    uint32_t at = probe_tree_find(&tree, ms_str_of(node));
+    ck_assert_msg(at != MS_MAP_NONE, "%s is not in construct.json", node);
+    uint32_t above = tree.nodes.p[at].parent;
+    struct ms_str name = above != MS_MAP_NONE ? probe_tree_name(&tree, above) : MS_STR("-");
+    ck_assert_msg(ms_str_is(name, parent), "%s is in %.*s", node, MS_STR_ARG(name));
+}
+
+START_TEST(step_and_rank_are_those_of_the_folders)
+{
+    open_dump();
+    ck_assert_int_eq(places.list.p[0].step, 4);
+    ck_assert_int_eq(places.list.p[0].rank, 0);
+    ck_assert_int_eq(dump->framework, PROBE_FW_MINDSPORE);
+    ck_assert_int_eq(dump->mode, PROBE_MODE_TENSOR);
+    close_dump();
+}
+END_TEST
+
+START_TEST(kernels_are_in_the_cells_that_they_run_in)
+{
+    open_dump();
+    ck_parent("Primitive.op.MatMul.0.forward", "Cell.a.fc.Dense.forward.0");
+    ck_parent("Primitive.op.Tanh.0.forward", "Cell.a.Part.forward.0");
+    ck_parent("Primitive.op.MatMul.1.forward", "Cell.b.fc.Dense.forward.0");
+    ck_parent("Primitive.op.Reshape.0.forward", "Cell.b.Part.forward.0"); /* the text says a */
+    ck_parent("Primitive.op.MatMul.1.backward", "Cell.b.fc.Dense.backward.0");
+    ck_parent("Primitive.op.SGD.0.forward", "optimizer");
+    ck_parent("Cell.b.fc.Dense.forward.0", "Cell.b.Part.forward.0");
+    ck_parent("Cell.b.Part.forward.0", "-");
+    close_dump();
+}
+END_TEST
+
+START_TEST(what_passes_the_border_of_a_cell_is_its_own)
+{
+    open_dump();
+    ck_assert_double_eq(max_of("Cell.a.Part.forward.0", "input.0"), 4);
+    ck_assert_double_eq(max_of("Cell.a.Part.forward.0", "output.0"), 33);
+    ck_assert_double_eq(max_of("Cell.b.Part.forward.0", "input.0"), 33);
+    ck_assert_double_eq(max_of("Cell.b.fc.Dense.forward.0", "parameters.weight"), 43);
+    ck_assert(max_of("Cell.b.fc.Dense.forward.0", "input.1") != 43); /* a parameter does not pass */
+    ck_assert_double_eq(max_of("Cell.b.fc.Dense.parameters_grad.0", "weight"), 73);
+    close_dump();
+}
+END_TEST
+
+START_TEST(a_reshape_has_the_shape_that_it_makes)
+{
+    struct probe_tensor t;
+    char path[512];
+    open_dump();
+    snprintf(path, sizeof path, "%s/dump_tensor_data/Primitive.op.Reshape.0.forward.output.0.npy",
+             places.list.p[0].dir);
+    ck_ok(probe_tensor_open(&t, path, SIZE_MAX, &err), err);
+    ck_assert_uint_eq(t.ndim, 1);
+    ck_assert_uint_eq(t.shape[0], 4);
+    probe_tensor_close(&t);
+    close_dump();
+}
+END_TEST
+
+START_TEST(it_is_read_anew_when_a_file_has_come)
+{
+    struct stat before, after;
+    open_dump();
+    const char *json = places.list.p[0].json;
+    ck_assert_int_eq(stat(json, &before), 0);
+    struct probe_places again;
+    ck_ok(probe_find(&again, dir, &err), err);
+    probe_places_free(&again);
+    ck_assert_int_eq(stat(json, &after), 0);
+    ck_assert_uint_eq(before.st_ino, after.st_ino);
+    tensor("Sub." SCOPE "Sub-op0", "output", 0, 90, 2, 2);
+    ck_ok(probe_find(&again, dir, &err), err);
+    probe_places_free(&again);
+    probe_dump_close(dump);
+    ck_ok(probe_dump_open(&dump, json, 0, NULL, &err), err);
+    ck_assert_double_eq(
+        max_of("Primitive.Default_network-WithLossCell__backbone-Net_Sub.0.forward", "output.0"),
+        93);
+    close_dump();
+}
+END_TEST
+
+START_TEST(other_folders_are_none)
+{
+    scratch_dir(dir);
+    write_text("rank_0/Net/readme/x", "");
+    ck_assert(!probe__is_graph_dump(dir));
+    write_text("rank_0/Net/0/1/x", "");
+    ck_assert(probe__is_graph_dump(dir));
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(names_of_files_are_read_from_the_end)
+{
+    struct probe__kernel_file f;
+    ck_assert(probe__kernel_file_parse(
+        MS_STR("MatMul.Default_a.b-Part_MatMul-op12.0.0.17956.output.3.DefaultFormat.Float32.npy"),
+        &f));
+    ck_assert(ms_str_is(f.op, "MatMul") && ms_str_is(f.scope, "Default_a.b-Part_MatMul-op12"));
+    ck_assert(!f.is_input && f.slot == 3);
+    ck_assert(!probe__kernel_file_parse(MS_STR("statistic.csv"), &f));
+    ck_assert(!probe__kernel_file_parse(MS_STR("a.npy"), &f));
+    ck_assert(!probe__kernel_file_parse(MS_STR("MatMul.s.0.0.1.sideways.0.D.F.npy"), &f));
+}
+END_TEST
+
+static const struct {
+    const char *full;
+    bool has_optimizer;
+    enum probe__phase phase;
+    const char *cells, *forward, *op;
+} scopes[] = {
+    {"Default/fc-Dense/MatMul-op0", false, PROBE__PHASE_FORWARD, "fc-Dense", "", "MatMul"},
+    {"Default/network-Net/fc-Dense/MatMul-op0", false, PROBE__PHASE_FORWARD, "network-Net/fc-Dense",
+     "", "MatMul"},
+    {"Default/network-Net/fc-Dense/MatMul-op0", true, PROBE__PHASE_FORWARD, "fc-Dense", "",
+     "MatMul"},
+    {"Default/network-WithLossCell/_loss_fn-MSELoss/Sub-op3", false, PROBE__PHASE_FORWARD,
+     "_loss_fn-MSELoss", "", "Sub"},
+    {"Gradients/Default/fc-Dense/Grad_Dense/MatMul-op1", false, PROBE__PHASE_BACKWARD, "fc-Dense",
+     "Dense", "MatMul"},
+    {"Gradients/Default/Grad_Mul/Mul-op1", false, PROBE__PHASE_BACKWARD, "", "Mul", "Mul"},
+    {"Expand/_Dense/MatMul-op0", false, PROBE__PHASE_EXPANDED, "", "", "MatMul"},
+    {"Default/optimizer-Adam/Mul-op1", true, PROBE__PHASE_OPTIMIZER, "optimizer-Adam", "", "Mul"},
+    {"Default/ApplyMomentum-op0", false, PROBE__PHASE_OPTIMIZER, "", "", "ApplyMomentum"},
+    {"MatMul-op0", false, PROBE__PHASE_FORWARD, "", "", "MatMul"},
+};
+
+START_TEST(names_say_which_cells_are_around)
+{
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
+        struct probe__kernel_scope s;
+        probe__kernel_scope_parse(ms_str_of(scopes[i].full), scopes[i].has_optimizer, &s);
+        ck_assert_msg(s.phase == scopes[i].phase && ms_str_is(s.cells, scopes[i].cells) &&
+                          ms_str_is(s.forward, scopes[i].forward) && ms_str_is(s.op, scopes[i].op),
+                      "%s: %d '%.*s' '%.*s' '%.*s'", scopes[i].full, (int)s.phase,
+                      MS_STR_ARG(s.cells), MS_STR_ARG(s.forward), MS_STR_ARG(s.op));
+    }
+}
+END_TEST
+
+TEST_MAIN("graph_dump", step_and_rank_are_those_of_the_folders,
+          kernels_are_in_the_cells_that_they_run_in, what_passes_the_border_of_a_cell_is_its_own,
+          a_reshape_has_the_shape_that_it_makes, it_is_read_anew_when_a_file_has_come,
+          other_folders_are_none, names_of_files_are_read_from_the_end,
+          names_say_which_cells_are_around)
