@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Python runs this file when it starts under `msprobe run`, which puts its folder in front of
-PYTHONPATH.  It waits for `import torch`, has torch marked then (see msprobe_torch) and, when it is
-asked, dumped (see msprobe/_auto), and runs the sitecustomize that the program would have had
+PYTHONPATH.  It waits for `import torch` and `import mindspore`, has them marked then (see msprobe_torch
+and msprobe_mindspore) and, when it is asked, dumped (see msprobe/_auto), and runs the sitecustomize that the program would have had
 without us.  A dump is of PyTorch or of MindSpore, whichever is imported first.
 
 Nothing here may fail: what cannot be marked is not marked.  MSTX_TORCH=0 switches marks off,
@@ -71,7 +71,14 @@ def torch_is_loaded(torch):
     dump("pytorch")
 
 
-def mindspore_is_loaded(_mindspore):
+def mindspore_is_loaded(mindspore):
+    try:
+        if has_marks:
+            import msprobe_mindspore
+
+            msprobe_mindspore.attach(mindspore)
+    except Exception:
+        pass
     dump("mindspore")
 
 
@@ -94,6 +101,5 @@ has_marks = os.environ.get("MSTX_TORCH") != "0"
 config = os.environ.get("MSPROBE_DUMP")
 if has_marks or config:
     sys.meta_path.insert(0, ImportWatch("torch", torch_is_loaded))
-if config:
     sys.meta_path.insert(0, ImportWatch("mindspore", mindspore_is_loaded))
 run_the_other()

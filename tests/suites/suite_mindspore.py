@@ -678,6 +678,49 @@ def a_script_that_knows_nothing_of_it_is_dumped():
         shutil.rmtree("out")
 
 
+MARKED = """
+import sys
+import mindspore
+import numpy as np
+from mindspore import nn
+from mindspore.profiler import mstx
+mindspore.set_device("CPU")
+mindspore.set_context(mode=getattr(mindspore, sys.argv[1]))
+mindspore.set_seed(1)
+mstx.mark("hello", domain="mine")
+whole = mstx.range_start("whole")
+model = nn.SequentialCell(nn.Dense(4, 4), nn.ReLU(), nn.Dense(4, 2))
+columns = {"x": np.ones((6, 4), np.float32), "y": np.zeros((6, 2), np.float32)}
+step = nn.TrainOneStepCell(nn.WithLossCell(model, nn.MSELoss()),
+                           nn.Adam(model.trainable_params(), 0.01))
+step.set_train()
+for x, y in mindspore.dataset.NumpySlicesDataset(columns, shuffle=False).batch(2):
+    print(step(x, y).asnumpy().tobytes().hex())
+mindspore.save_checkpoint(model, "model.ckpt")
+mstx.range_end(whole)
+"""
+
+
+@test
+def marks_are_recorded_on_every_device():
+    with open("train.py", "w", encoding="utf-8") as f:
+        f.write(MARKED)
+    msprobe = os.path.join(BUILD, "msprobe")
+    for mode in ("PYNATIVE_MODE", "GRAPH_MODE"):
+        plain = [sys.executable, "train.py", mode]
+        said = [subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                for command in (plain, [msprobe, "run", "-o", mode, "--"] + plain)]
+        assert len(said[0].split()) == 3 and said[0] == said[1], said
+        table = subprocess.run([msprobe, "report", mode], capture_output=True, text=True,
+                               check=True).stdout.splitlines()
+        found = {tuple(line.split()[:2]): line.split()[2] for line in table if len(line.split()) > 2}
+        assert found["mine", "hello"] == "1" and found["mindspore", "dataset"] == "4", found
+        assert found["mindspore", "save_checkpoint"] == "1", found
+        assert any("whole" in line for line in table), table
+        if mode == "PYNATIVE_MODE":
+            assert found["mindspore", "optimizer_step"] == "3" and found["mindspore", "step"] == "4"
+
+
 @test
 def a_mistake_in_its_config_ends_a_script_at_once():
     with open("config.json", "w", encoding="utf-8") as f:

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""Marks of a MindSpore program under `msprobe run`.
+
+Its own marks, mindspore.profiler.mstx, which the framework drops unless the device is Ascend and
+its profiler is there.  In domain `mindspore`, those that the program does not make itself:
+
+    dataset          range   waiting for the next batch of a dataset
+    optimizer_step   range   an optimizer that runs function by function
+    save_checkpoint  range   mindspore.save_checkpoint
+    step             mark    where a training step begins: at the first batch, then behind each
+                             step of the first optimizer
+
+The wrapped functions return and raise what they did before.
+"""
+import functools
+import importlib
+import weakref
+
+import mstx
+
+DOMAIN = "mindspore"
+
+
+# ---- marks of the program ---------------------------------------------------------------------
+
+
+def _official(domain):
+    """The framework's default domain is the one without a name."""
+    return None if domain == "default" else domain
+
+
+
+def mark(message, stream=None, domain="default"):
+    if message and isinstance(message, str) and domain and isinstance(domain, str):
+        mstx.mark(message, domain=_official(domain))
+
+
+def range_start(message, stream=None, domain="default"):
+    if not (message and isinstance(message, str) and domain and isinstance(domain, str)):
+        return 0
+    return mstx.range_start(message, domain=_official(domain))
+
+
+def range_end(range_id, domain="default"):
+    if isinstance(range_id, int) and range_id > 0 and domain and isinstance(domain, str):
+        mstx.range_end(range_id, domain=_official(domain))
+
+
+def attach_marks(mindspore):
+    """On Ascend the framework's own, which call the functions of the ABI; elsewhere they do nothing."""
+    cls = importlib.import_module("mindspore.profiler").mstx
+
+    def chosen(ours, own):
+        @functools.wraps(own)
+        def call(*args, **kwargs):
+            on_device = cls.enable and mindspore.get_context("device_target") == "Ascend"
+            return (own if on_device else ours)(*args, **kwargs)
+
+        return call
+
+    for ours in (mark, range_start, range_end):
+        setattr(cls, ours.__name__, staticmethod(chosen(ours, getattr(cls, ours.__name__))))
+
+
+# ---- marks of the loop ------------------------------------------------------------------------
+
+
+def ranged(text, call):
+    """call with a range around it."""
+
+    @functools.wraps(call)
+    def marked(*args, **kwargs):
+        opened = mstx.range_start(text, domain=DOMAIN)
+        try:
+            return call(*args, **kwargs)
+        finally:
+            mstx.range_end(opened, domain=DOMAIN)
+
+    return marked
+
+
+class Steps:
+    """Tells training steps apart: those of the first optimizer."""
+
+    def __init__(self):
+        self._begun, self._leader = False, None
+
+    def begin(self):
+        if not self._begun:
+            self._next()
+
+    def ended(self, optimizer):
+        if self._leader is None or self._leader() is None:
+            self._leader = weakref.ref(optimizer)
+        if self._leader() is optimizer:
+            self._next()
+
+    def _next(self):
+        self._begun = True
+        mstx.mark("step", domain=DOMAIN)
+
+
+def attach_optimizers(mindspore, steps):
+    """An optimizer's call is its step; in a graph nobody calls it."""
+    bases = [mindspore.nn.Optimizer]
+    optim = getattr(getattr(mindspore, "experimental", None), "optim", None)
+    if optim is not None:
+        bases.append(optim.Optimizer)
+    for base in bases:
+        call = base.__call__
+        whole = ranged("optimizer_step", call)
+
+        def marked(self, *args, _whole=whole, **kwargs):
+            steps.begin()
+            done = _whole(self, *args, **kwargs)
+            steps.ended(self)
+            return done
+
+        base.__call__ = functools.wraps(call)(marked)
+
+
+def attach_datasets(_mindspore, steps):
+    iterators = importlib.import_module("mindspore.dataset.engine.iterators").Iterator
+    following = ranged("dataset", iterators.__next__)
+
+    @functools.wraps(iterators.__next__)
+    def marked(self):
+        steps.begin()
+        return following(self)
+
+    iterators.__next__ = marked
+
+
+def attach_saving(mindspore):
+    serialization = importlib.import_module("mindspore.train.serialization")
+    whole = ranged("save_checkpoint", serialization.save_checkpoint)
+    mindspore.save_checkpoint = serialization.save_checkpoint = whole
+    for name in ("mindspore.train", "mindspore.train.callback._checkpoint"):
+        module = importlib.import_module(name)
+        if hasattr(module, "save_checkpoint"):
+            module.save_checkpoint = whole
+
+
+def attach(mindspore):
+    """Each part alone: another version of the framework may lack one."""
+    steps = Steps()
+    for part in (
+        attach_marks,
+        lambda framework: attach_optimizers(framework, steps),
+        lambda framework: attach_datasets(framework, steps),
+        attach_saving,
+    ):
+        try:
+            part(mindspore)
+        except Exception as missing:
+            mstx.mark(f"mindspore is marked in part: {missing}", domain=DOMAIN)
