@@ -750,6 +750,20 @@ def a_saved_value_has_its_gradient():
 
 
 @test
+def a_saved_parameter_has_its_gradient_whenever_it_is_saved():
+    d, model = debugger(level="debug", task="tensor"), Two()
+    gradients_of = mindspore.value_and_grad(lambda t: model(t).sum(), None,
+                                            model.trainable_params())
+    for _ in range(2):
+        d.save(model.fc.weight, "before")
+        gradient = gradients_of(batch())[1][0]
+        d.step()
+    assert (saved("before_grad.0.debug") == gradient.asnumpy()).all()
+    assert list(read("debug.json", 1)["data"]) == ["before.0.debug", "before_grad.0.debug"]
+    assert not model.fc.weight.hooks(), model.fc.weight.hooks()
+
+
+@test
 def what_cannot_be_dumped_is_refused():
     d = debugger()
     for model in (None, 3, []):

@@ -14,10 +14,17 @@ from msprobe.mindspore import (_cells, _distributed, _gradients, _graph_dump, _g
 _tensors.tell(_gradients.watched_call)
 
 
+_hooks = []  # of parameters, which outlive the step
+
+
 def _watch_gradient(value, then):
-    """For SavedGradients."""
+    """For SavedGradients.  A parameter has its gradient whenever it is used, also after it was saved."""
     if not isinstance(value, mindspore.Tensor):
         return None
+    if isinstance(value, mindspore.Parameter):
+        if value.requires_grad:
+            _hooks.append(value.register_hook(then))
+        return value.requires_grad
     if not _tensors.may_have_gradient(value) or not _tensors.executor().requires_grad():
         return False
     value.register_hook(then)
@@ -115,6 +122,11 @@ class PrecisionDebugger(BaseDebugger):
         if not cls._get()._dumps_graphs_alone():
             _gradients.settle()
             super().step()
+
+    def _save_grads(self):
+        super()._save_grads()
+        while _hooks:
+            _hooks.pop().remove()
 
     def _watch_grads(self, variable, name, number):
         self._grads.append(SavedGradients(variable, name, number, _watch_gradient))
