@@ -150,15 +150,26 @@ static uint32_t forward_with_value(const struct probe__graph_shape *s, size_t ke
     return MS_MAP_NONE;
 }
 
-/* A gradient that the compiler has expanded: what it takes of the forward says whose it is, else it goes
- * on with the gradient that it takes. */
+/* Kernels that bring a gradient to the shape and type of its argument. */
+static bool fits_gradient(const struct probe__kernel *k)
+{
+    static const char *const ops[] = {"ReduceSum", "Reshape", "Cast", "BroadcastTo", "Squeeze"};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        if (ms_str_is(k->scope.op, ops[i]))
+            return true;
+    }
+    return false;
+}
+
+/* A gradient that the compiler has expanded: what it takes of the forward says whose it is, and what only
+ * fits a gradient goes on with that. */
 static uint32_t forward_of_expanded(const struct probe__graph_shape *s, size_t at)
 {
     const struct probe__kernel *k = &s->g->kernels.p[at];
-    if (at != 0 && s->is_backward[at - 1] && is_same_expansion(k, k - 1))
-        return s->forward_of[at - 1];
     uint32_t forward = forward_with_value(s, at);
-    for (size_t n = 0; n < k->in.n && forward == MS_MAP_NONE; n++) {
+    if (forward == MS_MAP_NONE && at != 0 && s->is_backward[at - 1] && is_same_expansion(k, k - 1))
+        return s->forward_of[at - 1];
+    for (size_t n = 0; fits_gradient(k) && n < k->in.n && forward == MS_MAP_NONE; n++) {
         uint32_t value = k->in.p[n].value;
         if (k->in.p[n].ndim != 0 && probe__is_gradient(s, value) && s->made_by[value] < at)
             forward = s->forward_of[s->made_by[value]];
@@ -186,7 +197,72 @@ static void link_gradients(struct probe__graph_shape *s)
 
 /* ---- cells of kernels --------------------------------------------------- */
 
-/* The cell whose parameter the kernel takes, or that of the kernel before it. */
+static bool takes_parameter(const struct probe__graph_shape *s, const struct probe__kernel *k)
+{
+    struct ms_str name;
+    for (size_t n = 0; n < k->in.n; n++) {
+        const struct probe__ir_argument *a = probe__kernel_argument(k, &k->in.p[n]);
+        if (a != NULL && a->kind == PROBE__IR_PARAMETER &&
+            probe__parameter_cell(s, a->parameter, &name) != MS_MAP_NONE)
+            return true;
+    }
+    return false;
+}
+
+static bool has_cells(const struct probe__graph_shape *s, uint32_t cell)
+{
+    for (size_t i = 0; i < s->cells.n; i++) {
+        if (s->cells.p[i].parent == cell)
+            return true;
+    }
+    return false;
+}
+
+/* The cell in which what a kernel gives is taken: its own, or, of one that holds no others, the one
+ * around. */
+static struct ms_str cells_behind(const struct probe__graph_shape *s, uint32_t kernel)
+{
+    const struct probe__kernel *k = &s->g->kernels.p[kernel];
+    uint32_t cell = ms_map_get(&s->cell_names, k->cells);
+    if (k->cells.n == 0 || cell == MS_MAP_NONE || has_cells(s, cell) ||
+        (k->scope.phase == PROBE__PHASE_EXPANDED && !takes_parameter(s, k)))
+        return k->cells;
+    cell = s->cells.p[cell].parent;
+    return cell != MS_MAP_NONE ? s->cells.p[cell].cells : MS_STR_NONE;
+}
+
+/* Cells around both. */
+static struct ms_str common_cells(struct ms_str a, struct ms_str b)
+{
+    uint32_t common = 0;
+    for (uint32_t i = 0; i <= a.n && i <= b.n; i++) {
+        const bool ends = (i == a.n || a.p[i] == '/') && (i == b.n || b.p[i] == '/');
+        if (ends)
+            common = i;
+        if (i == a.n || i == b.n || a.p[i] != b.p[i])
+            break;
+    }
+    return ms_str_sub(a, 0, common);
+}
+
+/* The cells around all that the kernel takes. */
+static struct ms_str cells_of_makers(const struct probe__graph_shape *s, size_t at)
+{
+    const struct probe__kernel *k = &s->g->kernels.p[at];
+    struct ms_str cells = MS_STR_NONE;
+    bool has_any = false;
+    for (size_t n = 0; n < k->in.n; n++) {
+        uint32_t maker = s->made_by[k->in.p[n].value];
+        if (maker == MS_MAP_NONE || maker >= at || s->is_backward[maker] || k->in.p[n].ndim == 0)
+            continue;
+        struct ms_str behind = cells_behind(s, maker);
+        cells = has_any ? common_cells(cells, behind) : behind;
+        has_any = true;
+    }
+    return cells;
+}
+
+/* The cell whose parameter the kernel takes, or that of the kernel before it, or of what it takes. */
 static void find_cell_of_expanded(struct probe__graph_shape *s, size_t at)
 {
     struct probe__kernel *k = &s->g->kernels.p[at];
@@ -201,6 +277,8 @@ static void find_cell_of_expanded(struct probe__graph_shape *s, size_t at)
     }
     if (k->cells.n == 0 && at != 0 && is_same_expansion(k, k - 1))
         k->cells = (k - 1)->cells;
+    if (k->cells.n == 0)
+        k->cells = cells_of_makers(s, at);
 }
 
 /* Where two paths of cells first differ, in cells of one class; 0: nowhere. */
@@ -219,18 +297,6 @@ static uint32_t other_instance(struct ms_str a, struct ms_str b)
         at += x.n + 1;
     }
     return 0;
-}
-
-static bool takes_parameter(const struct probe__graph_shape *s, const struct probe__kernel *k)
-{
-    struct ms_str name;
-    for (size_t n = 0; n < k->in.n; n++) {
-        const struct probe__ir_argument *a = probe__kernel_argument(k, &k->in.p[n]);
-        if (a != NULL && a->kind == PROBE__IR_PARAMETER &&
-            probe__parameter_cell(s, a->parameter, &name) != MS_MAP_NONE)
-            return true;
-    }
-    return false;
 }
 
 /* "0-Block/act-GELU" in the instance "1-Block": what stands behind the cell that differs is kept. */
@@ -293,9 +359,9 @@ static enum ms_rc find_cells(struct probe__graph_shape *s, struct ms_err *err)
     for (size_t i = 0; i < s->g->kernels.n; i++) {
         if (k[i].scope.phase == PROBE__PHASE_EXPANDED && !s->is_backward[i])
             find_cell_of_expanded(s, i);
+        else
+            MS_TRY(find_instance(s, i, err));
     }
-    for (size_t i = 0; i < s->g->kernels.n; i++)
-        MS_TRY(find_instance(s, i, err));
     for (size_t i = 0; i < s->g->kernels.n; i++)
         find_cell_of_gradient(s, i);
     return MS_OK;
