@@ -206,6 +206,28 @@ def a_function_that_writes_to_its_argument_still_does():
 
 
 @test
+def results_without_a_gradient_have_their_place():
+    def function(t):
+        y = t * 2
+        same = y == y
+        values, _ = ops.topk(y, 2)
+        return (y * same.to(mindspore.float32)).sum() + values.sum()
+
+    x = batch()
+    without = mindspore.grad(function)(x).asnumpy()
+    d = debugger(level="L1")
+    d.start()
+    gradient = mindspore.grad(function)(x)
+    d.stop()
+    d.step()
+    found = data()
+    assert (gradient.asnumpy() == without).all()
+    assert found["Functional.topk.0.backward"]["input"][1] is None
+    assert found["Tensor.__eq__.0.backward"]["output"] == [None]
+    assert found["Tensor.to.0.backward"]["output"] == [] and found["Tensor.to.0.backward"]["input"]
+
+
+@test
 def what_adds_in_place_has_gradients():
     def function(t):
         t += t * 2
@@ -747,6 +769,22 @@ def a_saved_value_has_its_gradient():
     found = read("debug.json")["data"]
     assert list(found) == ["y.0.debug", "y_grad.0.debug"]
     assert figures(found["y_grad.0.debug"])[:2] == [3, 3]
+
+
+@test
+def values_are_saved_without_a_debugger():
+    """Where the framework has the kernel: not in graphs on a CPU."""
+    from msprobe.mindspore import save, save_grad
+
+    def function(t):
+        y = ops.tanh(t) * 2
+        save("out", "y", [y, {"more": y}])
+        return (save_grad("out", "y", y) * 3).sum()
+
+    mindspore.grad(function)(batch()).asnumpy()
+    files = sorted(os.path.basename(f) for f in glob.glob("out/step0/rank0/*"))
+    assert files == ["y.0_float32_0.npy", "y.1.more_float32_1.npy", "y_grad_float32_2.npy"], files
+    assert (np.load("out/step0/rank0/y_grad_float32_2.npy") == 3).all()
 
 
 @test

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Dumps of a MindSpore training run in PyNative mode: the names of the official tool.
+"""Dumps of a MindSpore training run: the names of the official tool.
 
     from msprobe.mindspore import PrecisionDebugger, seed_all
 
@@ -12,7 +12,8 @@
 """
 from msprobe.mindspore._callbacks import MsprobeInitStep, MsprobeStep
 from msprobe.mindspore._debugger import PrecisionDebugger, module_dump, module_dump_end
+from msprobe.mindspore._graph_save import save, save_grad, step
 from msprobe.mindspore._seed import seed_all
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "module_dump",
-           "module_dump_end", "seed_all"]
+           "module_dump_end", "save", "save_grad", "seed_all", "step"]

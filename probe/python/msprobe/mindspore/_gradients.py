@@ -69,18 +69,24 @@ def _dump(prefix, name, number, grad_input, grad_output):
 
 def watched_call(func, prefix, name, number, args, kwargs):
     """Call a function; its gradients are dumped when they have come."""
-    if _writes_to_its_arguments(name, args) or not _has_tensors((args, kwargs)):
+    if _writes_to_its_arguments(name, args):
         return func(*args, **kwargs)
     if prefix == "Primitive":
-        return _Primitive(name, number).run(func, args, kwargs)
+        return _Primitive(name, number).run(func, args, kwargs) if _has_tensors((args, kwargs)) \
+            else func(*args, **kwargs)
+    if not tensors_of((args, kwargs), _is_tensor):
+        return func(*args, **kwargs)
 
     def come(_cell, grad_input, grad_output):
         settle()
         _dump(prefix, name, number, as_tuple(grad_input), as_tuple(grad_output))
 
+    if not _has_tensors((args, kwargs)):
+        operator = _operator(f"{prefix}.{name}.{number}", lambda cell, out: come(cell, (), out), True)
+        return _through(operator, func(*args, **kwargs))
     operator = _operator(f"{prefix}.{name}.{number}", come, False)
     args, kwargs = _through(operator, (args, kwargs), _is_tensor)
-    return _through(operator, func(*args, **kwargs))
+    return _through(operator, func(*args, **kwargs), _is_tensor)
 
 
 # ---- primitives ---------------------------------------------------------------
