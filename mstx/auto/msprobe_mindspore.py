@@ -141,15 +141,16 @@ def attach_saving(mindspore):
             module.save_checkpoint = whole
 
 
-def attach(mindspore):
-    """Each part alone: another version of the framework may lack one."""
+def attach(mindspore, has_loop=True):
+    """has_loop: also what the program does not mark itself.  Each part alone: another version of the
+    framework may lack one."""
     steps = Steps()
-    for part in (
-        attach_marks,
+    of_loop = (
         lambda framework: attach_optimizers(framework, steps),
         lambda framework: attach_datasets(framework, steps),
         attach_saving,
-    ):
+    )
+    for part in (attach_marks, *(of_loop if has_loop else ())):
         try:
             part(mindspore)
         except Exception as missing:

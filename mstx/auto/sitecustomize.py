@@ -73,10 +73,9 @@ def torch_is_loaded(torch):
 
 def mindspore_is_loaded(mindspore):
     try:
-        if has_marks:
-            import msprobe_mindspore
+        import msprobe_mindspore
 
-            msprobe_mindspore.attach(mindspore)
+        msprobe_mindspore.attach(mindspore, has_marks)
     except Exception:
         pass
     dump("mindspore")
@@ -101,5 +100,5 @@ has_marks = os.environ.get("MSTX_TORCH") != "0"
 config = os.environ.get("MSPROBE_DUMP")
 if has_marks or config:
     sys.meta_path.insert(0, ImportWatch("torch", torch_is_loaded))
-    sys.meta_path.insert(0, ImportWatch("mindspore", mindspore_is_loaded))
+sys.meta_path.insert(0, ImportWatch("mindspore", mindspore_is_loaded))
 run_the_other()
