@@ -8,7 +8,7 @@
 
 extern const struct ms_cmd *const mstx_cmds[];
 
-#define COMMANDS(X) X(run) X(ctl) X(import) X(report) X(cluster) X(export) X(sql)
+#define COMMANDS(X) X(run) X(ctl) X(import) X(report) X(whatif) X(cluster) X(export) X(sql)
 
 #define DECLARE(name) extern const struct ms_cmd mstx_cmd_##name;
 COMMANDS(DECLARE)

@@ -9,8 +9,9 @@
  */
 #include "mstx/foreign/from_chrome.h"
 
+#include "mstx/foreign/trace_text.h"
+
 #include "probe/base/assert.h"
-#include "probe/base/io.h"
 #include "probe/base/jread.h"
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
@@ -636,13 +637,13 @@ static void report_problems(struct reader *r, const char *path)
 enum ms_rc mstx__import_chrome(const char *path, struct mstx_writer *w,
                                struct mstx_import_result *result, struct ms_err *err)
 {
-    struct ms_file f;
+    struct mstx_trace_text text;
     struct reader r = {.w = w, .arena = ms_arena_new((size_t)1 << 34)};
     if (r.arena == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = ms_file_map(&f, path, (size_t)1 << 40, err);
+    enum ms_rc rc = mstx__trace_text_open(&text, path, err);
     if (rc == MS_OK) {
-        ms_jread_init(&r.j, f.p, f.n, MS_JREAD_TOLERANT);
+        ms_jread_init(&r.j, text.p, text.n, MS_JREAD_TOLERANT);
         rc = read_file(&r, err);
         if (rc != MS_OK)
             ms_err_wrap(err, "%s", path);
@@ -652,7 +653,7 @@ enum ms_rc mstx__import_chrome(const char *path, struct mstx_writer *w,
             write_lanes(&r);
             result->files = 1;
         }
-        ms_file_unmap(&f);
+        mstx__trace_text_close(&text);
     }
     free_reader(&r);
     return rc;

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * deps: see the header.
+ */
+#include "mstx/cluster/deps.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/mem.h"
+
+#include <string.h>
+
+void mstx__deps_free(struct mstx_deps *d)
+{
+    ms_vec_free(&d->first);
+    ms_vec_free(&d->pred);
+    ms_vec_free(&d->op);
+    ms_vec_free(&d->step);
+}
+
+/* ---- building ----------------------------------------------------------------- */
+
+static void push(struct mstx_deps *d, uint32_t **p, size_t *n, size_t *cap, uint32_t v)
+{
+    if (*n == *cap && !ms_vec_grow(p, cap, *n + 1, sizeof **p)) {
+        d->no_memory = true;
+        return;
+    }
+    (*p)[(*n)++] = v;
+}
+
+#define PUSH(d, v, x) push(d, &(d)->v.p, &(d)->v.n, &(d)->v.cap, x)
+
+uint32_t mstx__deps_node(struct mstx_deps *d, uint32_t op)
+{
+    if (d->first.n == 0)
+        PUSH(d, first, 0);
+    PUSH(d, op, op);
+    PUSH(d, first, (uint32_t)d->pred.n);
+    return (uint32_t)d->op.n - 1;
+}
+
+void mstx__deps_after(struct mstx_deps *d, uint32_t pred)
+{
+    if (d->no_memory)
+        return;
+    ms_assert(d->op.n != 0 && pred < d->op.n - 1);
+    PUSH(d, pred, pred);
+    d->first.p[d->first.n - 1] = (uint32_t)d->pred.n;
+}
+
+void mstx__deps_begin_step(struct mstx_deps *d)
+{
+    PUSH(d, step, (uint32_t)d->op.n);
+}
+
+/* ---- replay ------------------------------------------------------------------- */
+
+static void start_of(const struct mstx_deps *d, size_t from, size_t v, const double *t,
+                     double start[MSTX_LANES])
+{
+    const uint32_t end = d->first.p[v + 1];
+    memset(start, 0, MSTX_LANES * sizeof *start);
+    for (uint32_t i = d->first.p[v]; i < end; i++) {
+        const double *of = t + (d->pred.p[i] - from) * MSTX_LANES;
+        for (int k = 0; k < MSTX_LANES; k++)
+            start[k] = of[k] > start[k] ? of[k] : start[k];
+    }
+}
+
+void mstx__deps_replay(const struct mstx_deps *d, size_t from, size_t to,
+                       const struct mstx_scenarios *x, double *t, double end[MSTX_LANES])
+{
+    ms_assert(from <= to && to <= d->op.n);
+    memset(end, 0, MSTX_LANES * sizeof *end);
+    for (size_t v = from; v < to; v++) {
+        double *at = t + (v - from) * MSTX_LANES;
+        const uint32_t op = d->op.p[v];
+        const double base = op != MSTX_NO_OP ? x->base[op] : 0;
+        double start[MSTX_LANES];
+        start_of(d, from, v, t, start);
+        for (int k = 0; k < MSTX_LANES; k++)
+            at[k] = start[k] + base;
+        if (op != MSTX_NO_OP && x->class_of != NULL) {
+            const uint32_t lane = x->class_of[op] - x->first;
+            if (lane < MSTX_LANES)
+                at[lane] = start[lane] + x->other[op];
+        }
+        for (int k = 0; k < MSTX_LANES; k++)
+            end[k] = at[k] > end[k] ? at[k] : end[k];
+    }
+}
+
+double mstx__deps_replay_one(const struct mstx_deps *d, size_t from, size_t to,
+                             const double *weight, double *t)
+{
+    ms_assert(from <= to && to <= d->op.n);
+    double end = 0;
+    for (size_t v = from; v < to; v++) {
+        const uint32_t op = d->op.p[v], stop = d->first.p[v + 1];
+        double start = 0;
+        for (uint32_t i = d->first.p[v]; i < stop; i++) {
+            const double of = t[d->pred.p[i] - from];
+            start = of > start ? of : start;
+        }
+        t[v - from] = start + (op != MSTX_NO_OP ? weight[op] : 0);
+        end = t[v - from] > end ? t[v - from] : end;
+    }
+    return end;
+}
+
+static size_t latest_node(const double *t, size_t n)
+{
+    ms_assert(n != 0);
+    size_t best = 0;
+    for (size_t v = 1; v < n; v++)
+        best = t[v] > t[best] ? v : best;
+    return best;
+}
+
+size_t mstx__deps_critical(const struct mstx_deps *d, size_t from, size_t to, const double *t,
+                           uint32_t *path)
+{
+    size_t n = 0;
+    if (from == to)
+        return 0;
+    for (size_t v = from + latest_node(t, to - from);;) {
+        const uint32_t begin = d->first.p[v], end = d->first.p[v + 1];
+        if (d->op.p[v] != MSTX_NO_OP)
+            path[n++] = d->op.p[v];
+        if (begin == end)
+            return n;
+        size_t next = d->pred.p[begin];
+        for (uint32_t i = begin + 1; i < end; i++)
+            next = t[d->pred.p[i] - from] > t[next - from] ? d->pred.p[i] : next;
+        v = next;
+    }
+}
+
+/* ---- topological order --------------------------------------------------------- */
+
+/* Operations that meet are one unit. */
+struct sorter {
+    const struct mstx_dep_list *l;
+    uint32_t *member_at, *member; /* operations of a unit */
+    uint32_t *out_at, *out;       /* edges that leave an operation */
+    uint32_t *in_at, *in;         /* edges that enter an operation */
+    uint32_t *waits;              /* edges that a unit still waits for */
+    uint32_t *ready;              /* units that may be added */
+    uint32_t *node;               /* of an operation that was added */
+};
+
+/* Fills at and list: for each key the places of the items that have it. */
+static void bucket(const uint32_t *key, size_t stride, size_t n, uint32_t keys, uint32_t *at,
+                   uint32_t *list)
+{
+    memset(at, 0, (keys + 1) * sizeof *at);
+    for (size_t i = 0; i < n; i++) {
+        ms_assert(key[i * stride] < keys);
+        at[key[i * stride] + 1]++;
+    }
+    for (uint32_t k = 0; k < keys; k++)
+        at[k + 1] += at[k];
+    for (size_t i = n; i-- > 0;)
+        list[--at[key[i * stride] + 1]] = (uint32_t)i;
+    memmove(at, at + 1, keys * sizeof *at);
+    at[keys] = (uint32_t)n;
+}
+
+static bool sorter_begin(struct sorter *s, const struct mstx_dep_list *l)
+{
+    const size_t n = l->n + 1, edges = l->edge.n + 1;
+    *s = (struct sorter){.l = l};
+    uint32_t *memory = ms_calloc(8 * n + 2 * edges, sizeof *memory);
+    if (memory == NULL)
+        return false;
+    s->member_at = memory;
+    s->member = s->member_at + n;
+    s->out_at = s->member + n;
+    s->in_at = s->out_at + n;
+    s->waits = s->in_at + n;
+    s->ready = s->waits + n;
+    s->node = s->ready + n;
+    s->out = s->node + 2 * n;
+    s->in = s->out + edges;
+    bucket(l->meet, 1, l->n, l->n, s->member_at, s->member);
+    if (l->edge.n != 0) {
+        const size_t stride = sizeof *l->edge.p / sizeof l->edge.p->from;
+        bucket(&l->edge.p->from, stride, l->edge.n, l->n, s->out_at, s->out);
+        bucket(&l->edge.p->to, stride, l->edge.n, l->n, s->in_at, s->in);
+    }
+    for (size_t i = 0; i < l->edge.n; i++)
+        s->waits[l->meet[l->edge.p[i].to]]++;
+    return true;
+}
+
+static void add_preds(struct mstx_deps *d, const struct sorter *s, uint32_t op)
+{
+    for (uint32_t i = s->in_at[op]; i < s->in_at[op + 1]; i++)
+        mstx__deps_after(d, s->node[s->l->edge.p[s->in[i]].from]);
+}
+
+/* Adds the nodes of a unit: of several members a gate first. */
+static void add_unit(struct mstx_deps *d, const struct sorter *s, uint32_t unit)
+{
+    const uint32_t from = s->member_at[unit], to = s->member_at[unit + 1];
+    uint32_t gate = 0;
+    if (to - from > 1) {
+        gate = mstx__deps_node(d, MSTX_NO_OP);
+        for (uint32_t i = from; i < to; i++)
+            add_preds(d, s, s->member[i]);
+    }
+    for (uint32_t i = from; i < to; i++) {
+        s->node[s->member[i]] = mstx__deps_node(d, s->l->op[s->member[i]]);
+        if (to - from > 1)
+            mstx__deps_after(d, gate);
+        else
+            add_preds(d, s, s->member[i]);
+    }
+}
+
+/* Counts the edges that leave the unit and puts those units in line that wait for nothing more. */
+static uint32_t release(const struct sorter *s, uint32_t unit, uint32_t lined)
+{
+    for (uint32_t i = s->member_at[unit]; i < s->member_at[unit + 1]; i++) {
+        const uint32_t op = s->member[i];
+        for (uint32_t k = s->out_at[op]; k < s->out_at[op + 1]; k++) {
+            const uint32_t to = s->l->meet[s->l->edge.p[s->out[k]].to];
+            if (--s->waits[to] == 0)
+                s->ready[lined++] = to;
+        }
+    }
+    return lined;
+}
+
+uint32_t mstx__deps_add_sorted(struct mstx_deps *d, const struct mstx_dep_list *l)
+{
+    struct sorter s;
+    uint32_t lined = 0, added = 0;
+    if (!sorter_begin(&s, l)) {
+        d->no_memory = true;
+        return l->n;
+    }
+    for (uint32_t u = 0; u < l->n; u++) {
+        if (s.member_at[u] != s.member_at[u + 1] && s.waits[u] == 0)
+            s.ready[lined++] = u;
+    }
+    for (uint32_t at = 0; at < lined; at++) {
+        const uint32_t unit = s.ready[at];
+        add_unit(d, &s, unit);
+        added += s.member_at[unit + 1] - s.member_at[unit];
+        lined = release(&s, unit, lined);
+    }
+    ms_free(s.member_at);
+    return l->n - added;
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * whatif: see the header.
+ */
+#include "mstx/cluster/whatif.h"
+
+#include "mstx/cluster/rows.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/mem.h"
+#include "probe/base/order.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- ideal durations ------------------------------------------------------------- */
+
+/* Operations in order of a key, to take the mean or the median of those with the same one. */
+struct keyed {
+    uint64_t key;
+    double weight;
+};
+
+static int by_key(const void *pa, const void *pb)
+{
+    const struct keyed *a = pa, *b = pb;
+    return MS_ORDER(a->key, b->key, MS_ORDER(a->weight, b->weight, 0));
+}
+
+static uint64_t pool_of(const struct mstx_whatif *w, enum mstx_ideal kind, const struct mstx_op *op)
+{
+    const uint64_t stage = (uint32_t)w->o->rank.p[op->rank].stage;
+    return (uint64_t)op->type << 32 | (kind == MSTX_IDEAL_PEERS ? stage : 0);
+}
+
+static double mean_of(const struct keyed *v, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += v[i].weight;
+    return sum / (double)n;
+}
+
+static double median_of(const struct keyed *v, size_t n)
+{
+    ms_assert(n != 0);
+    return (v[(n - 1) / 2].weight + v[n / 2].weight) / 2;
+}
+
+/* The end of the run of equal keys that begins at i. */
+static size_t run_end(const struct keyed *v, size_t n, size_t i)
+{
+    size_t end = i;
+    while (end < n && v[end].key == v[i].key)
+        end++;
+    return end;
+}
+
+static const struct keyed *find_key(const struct keyed *v, size_t n, uint64_t key)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (v[mid].key < key)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < n && v[low].key == key ? &v[low] : NULL;
+}
+
+/* Leaves one item of each key, whose weight is the ideal one. */
+static size_t reduce_pools(const struct mstx_whatif *w, struct keyed *v, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        end = run_end(v, n, i);
+        const bool is_comm = w->o->type.p[v[i].key >> 32].is_comm;
+        const double ideal = is_comm ? median_of(v + i, end - i) : mean_of(v + i, end - i);
+        v[kept++] = (struct keyed){v[i].key, ideal};
+    }
+    return kept;
+}
+
+static bool find_ideal(const struct mstx_whatif *w, enum mstx_ideal kind, double *ideal)
+{
+    const size_t n = w->o->op.n;
+    struct keyed *v = ms_alloc((n + 1) * sizeof *v);
+    if (v == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        v[i] = (struct keyed){pool_of(w, kind, &w->o->op.p[i]), w->recorded[i]};
+    qsort(v, n, sizeof *v, by_key);
+    const size_t pools = reduce_pools(w, v, n);
+    for (size_t i = 0; i < n; i++)
+        ideal[i] = find_key(v, pools, pool_of(w, kind, &w->o->op.p[i]))->weight;
+    ms_free(v);
+    return true;
+}
+
+/* ---- replays of all steps ---------------------------------------------------------- */
+
+static double replay_steps(struct mstx_whatif *w, const double *weight, double *by_step)
+{
+    const size_t steps = mstx__ops_steps(w->o);
+    double sum = 0;
+    for (size_t s = 0; s < steps; s++) {
+        const double ns =
+            mstx__deps_replay_one(&w->deps, w->deps.step.p[s], w->deps.step.p[s + 1], weight, w->t);
+        if (by_step != NULL)
+            by_step[s] = ns;
+        sum += ns;
+    }
+    return steps != 0 ? sum / (double)steps : 0;
+}
+
+double mstx__whatif_mean(struct mstx_whatif *w, const double *weight)
+{
+    return replay_steps(w, weight, NULL);
+}
+
+enum { BOOTSTRAPS = 1000 };
+
+static int by_value(const void *pa, const void *pb)
+{
+    const double *a = pa, *b = pb;
+    return MS_ORDER(*a, *b, 0);
+}
+
+/* S of steps drawn with replacement; always the same draws, so that a report does not change. */
+static void find_interval(struct mstx_whatif *w)
+{
+    static double ratio[BOOTSTRAPS];
+    const size_t steps = mstx__ops_steps(w->o);
+    uint64_t random = 0x9E3779B97F4A7C15u;
+    for (int i = 0; i < BOOTSTRAPS; i++) {
+        double real = 0, ideal = 0;
+        for (size_t k = 0; k < steps; k++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            const size_t s = (size_t)((random >> 33) % steps);
+            real += w->step_ns[s];
+            ideal += w->ideal_ns[s];
+        }
+        ratio[i] = ideal > 0 ? real / ideal : 1;
+    }
+    qsort(ratio, BOOTSTRAPS, sizeof *ratio, by_value);
+    w->low = ratio[BOOTSTRAPS / 40];
+    w->high = ratio[BOOTSTRAPS - 1 - BOOTSTRAPS / 40];
+}
+
+static void measure(struct mstx_whatif *w)
+{
+    const size_t steps = mstx__ops_steps(w->o);
+    for (size_t s = 0; s < steps; s++)
+        w->record_ns += mstx__ops_step_ns(w->o, s) / (double)steps;
+    w->replay_ns = replay_steps(w, w->recorded, w->step_ns);
+    w->mean_ideal_ns = replay_steps(w, w->ideal, w->ideal_ns);
+    w->slowdown = w->mean_ideal_ns > 0 ? w->replay_ns / w->mean_ideal_ns : 1;
+    w->model_error = w->record_ns > 0 ? fabs(w->record_ns - w->replay_ns) / w->record_ns : 0;
+    if (steps != 0)
+        find_interval(w);
+}
+
+static size_t largest_step(const struct mstx_deps *d)
+{
+    size_t most = 0;
+    for (size_t s = 0; s + 1 < d->step.n; s++)
+        most = d->step.p[s + 1] - d->step.p[s] > most ? d->step.p[s + 1] - d->step.p[s] : most;
+    return most;
+}
+
+static bool allocate(struct mstx_whatif *w)
+{
+    const size_t n = w->o->op.n + 1, steps = mstx__ops_steps(w->o) + 1;
+    w->recorded = ms_calloc(n, sizeof *w->recorded);
+    w->ideal = ms_calloc(n, sizeof *w->ideal);
+    w->class_of = ms_calloc(n, sizeof *w->class_of);
+    w->step_ns = ms_calloc(steps, sizeof *w->step_ns);
+    w->ideal_ns = ms_calloc(steps, sizeof *w->ideal_ns);
+    w->t = ms_calloc((largest_step(&w->deps) + 1) * MSTX_LANES, sizeof *w->t);
+    return w->recorded != NULL && w->ideal != NULL && w->class_of != NULL && w->step_ns != NULL &&
+           w->ideal_ns != NULL && w->t != NULL;
+}
+
+/* Where peers of a stage set the ideal; the pooled one is what shares are measured against. */
+static bool measure_peers(struct mstx_whatif *w)
+{
+    if (!find_ideal(w, MSTX_IDEAL_PEERS, w->ideal))
+        return false;
+    const double peers = replay_steps(w, w->ideal, NULL);
+    w->peers_slowdown = peers > 0 ? replay_steps(w, w->recorded, NULL) / peers : 1;
+    return true;
+}
+
+bool mstx__whatif_new(struct mstx_whatif *w, const struct mstx_ops *o, enum mstx_graph_kind kind,
+                      bool clocks_joined)
+{
+    *w = (struct mstx_whatif){.o = o};
+    w->left_out = mstx__op_graph(o, kind, &w->deps);
+    bool ok = !w->deps.no_memory && allocate(w) &&
+              mstx__ops_weights(o, clocks_joined, w->recorded) && measure_peers(w) &&
+              find_ideal(w, MSTX_IDEAL_POOLED, w->ideal);
+    if (ok)
+        measure(w);
+    else
+        mstx__whatif_free(w);
+    return ok;
+}
+
+void mstx__whatif_free(struct mstx_whatif *w)
+{
+    mstx__deps_free(&w->deps);
+    ms_free(w->recorded);
+    ms_free(w->ideal);
+    ms_free(w->class_of);
+    ms_free(w->step_ns);
+    ms_free(w->ideal_ns);
+    ms_free(w->t);
+    for (size_t i = 0; i < w->op_name.n; i++)
+        ms_free(w->op_name.p[i]);
+    ms_vec_free(&w->op_name);
+}
+
+/* ---- classes ---------------------------------------------------------------------- */
+
+static const char *name_of_op(const struct mstx_op_type *t)
+{
+    if (t->kind == MSTX_OP_FORWARD_SEND || t->kind == MSTX_OP_FORWARD_RECV)
+        return "forward-pp-comm";
+    if (t->kind == MSTX_OP_BACKWARD_SEND || t->kind == MSTX_OP_BACKWARD_RECV)
+        return "backward-pp-comm";
+    return t->name;
+}
+
+/* The class of an operation by the name under which a share of it is shown. */
+static uint32_t class_of_name(struct mstx_whatif *w, const char *name)
+{
+    for (size_t i = 0; i < w->op_name.n; i++) {
+        if (strcmp(w->op_name.p[i], name) == 0)
+            return (uint32_t)i;
+    }
+    char **slot = ms_vec_push(&w->op_name);
+    char *copy = slot != NULL ? ms_str_dup(ms_str_of(name)) : NULL;
+    if (copy == NULL) {
+        w->op_name.n -= slot != NULL;
+        return UINT32_MAX;
+    }
+    *slot = copy;
+    return (uint32_t)w->op_name.n - 1;
+}
+
+static uint32_t classes_of_ops(struct mstx_whatif *w)
+{
+    for (size_t i = 0; i < w->o->op.n; i++)
+        w->class_of[i] = UINT32_MAX;
+    for (size_t k = 0; k < w->o->type.n; k++) {
+        const uint32_t class = class_of_name(w, name_of_op(&w->o->type.p[k]));
+        for (size_t i = 0; i < w->o->op.n; i++)
+            w->class_of[i] = w->o->op.p[i].type == k ? class : w->class_of[i];
+    }
+    return (uint32_t)w->op_name.n;
+}
+
+static uint32_t coordinate(const struct mstx_op_rank *r, enum mstx_share_kind kind)
+{
+    const int32_t v = kind == MSTX_BY_DP_RANK ? r->dp : kind == MSTX_BY_STAGE ? r->stage : r->tp;
+    return v >= 0 ? (uint32_t)v : UINT32_MAX;
+}
+
+static uint32_t classes_of_ranks(struct mstx_whatif *w, enum mstx_share_kind kind)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < w->o->op.n; i++) {
+        const uint32_t rank = w->o->op.p[i].rank;
+        const uint32_t class = kind == MSTX_BY_RANK ? rank : coordinate(&w->o->rank.p[rank], kind);
+        w->class_of[i] = class;
+        n = class != UINT32_MAX && class >= n ? class + 1 : n;
+    }
+    return n;
+}
+
+/* A link has the number of its two ranks. */
+static void classes_of_links(struct mstx_whatif *w, size_t first, size_t n)
+{
+    const struct mstx_op *op = w->o->op.p + first;
+    for (size_t i = 0; i < n; i++)
+        w->class_of[first + i] = UINT32_MAX;
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = op[i].meet;
+        if (k == MSTX_NO_MEET || k == i || !mstx__op_is_transfer(w->o->type.p[op[i].type].kind))
+            continue;
+        const enum mstx_op_kind kind = w->o->type.p[op[i].type].kind;
+        const bool sends = kind == MSTX_OP_FORWARD_SEND || kind == MSTX_OP_BACKWARD_SEND;
+        const uint32_t src = sends ? op[i].rank : op[k].rank, dst = sends ? op[k].rank : op[i].rank;
+        w->class_of[first + i] = w->class_of[first + k] = src * (uint32_t)w->o->rank.n + dst;
+    }
+}
+
+uint32_t mstx__whatif_classes(struct mstx_whatif *w, enum mstx_share_kind kind)
+{
+    ms_assert(kind < MSTX_SHARE_KINDS);
+    if (kind == MSTX_BY_OP)
+        return classes_of_ops(w);
+    if (kind != MSTX_BY_LINK)
+        return classes_of_ranks(w, kind);
+    for (size_t s = 0; s < mstx__ops_steps(w->o); s++)
+        classes_of_links(w, w->o->step.p[s].first,
+                         w->o->step.p[s + 1].first - w->o->step.p[s].first);
+    return (uint32_t)(w->o->rank.n * w->o->rank.n);
+}
+
+void mstx__whatif_link(const struct mstx_whatif *w, uint32_t class, int32_t *src, int32_t *dst)
+{
+    const uint32_t n = (uint32_t)w->o->rank.n;
+    ms_assert(class < n * n);
+    *src = w->o->rank.p[class / n].rank;
+    *dst = w->o->rank.p[class % n].rank;
+}
+
+/* ---- shares ----------------------------------------------------------------------- */
+
+static int worst_first(const void *pa, const void *pb)
+{
+    const struct mstx_share *a = pa, *b = pb;
+    return MS_ORDER(b->slowdown, a->slowdown, MS_ORDER(a->class, b->class, 0));
+}
+
+/* Marks the classes that have operations, and gives them numbers without gaps: lanes are dear. */
+static bool compact(struct mstx_whatif *w, uint32_t classes, mstx_shares *out)
+{
+    uint32_t *number = ms_calloc((size_t)classes + 1, sizeof *number);
+    if (number == NULL)
+        return false;
+    for (size_t i = 0; i < w->o->op.n; i++) {
+        if (w->class_of[i] != UINT32_MAX)
+            number[w->class_of[i]] = 1;
+    }
+    bool ok = true;
+    for (uint32_t k = 0; k < classes && ok; k++) {
+        struct mstx_share *slot = number[k] != 0 ? ms_vec_push(out) : NULL;
+        ok = number[k] == 0 || slot != NULL;
+        if (slot == NULL)
+            continue;
+        *slot = (struct mstx_share){k, 0};
+        number[k] = (uint32_t)out->n - 1;
+    }
+    for (size_t i = 0; i < w->o->op.n && ok; i++) {
+        if (w->class_of[i] != UINT32_MAX)
+            w->class_of[i] = number[w->class_of[i]];
+    }
+    ms_free(number);
+    return ok;
+}
+
+static void replay_shares(struct mstx_whatif *w, uint32_t first, double sum[MSTX_LANES])
+{
+    const struct mstx_scenarios x = {w->ideal, w->recorded, w->class_of, first};
+    memset(sum, 0, MSTX_LANES * sizeof *sum);
+    for (size_t s = 0; s < mstx__ops_steps(w->o); s++) {
+        double end[MSTX_LANES];
+        mstx__deps_replay(&w->deps, w->deps.step.p[s], w->deps.step.p[s + 1], &x, w->t, end);
+        for (int k = 0; k < MSTX_LANES; k++)
+            sum[k] += end[k];
+    }
+}
+
+bool mstx__whatif_shares(struct mstx_whatif *w, enum mstx_share_kind kind, mstx_shares *out)
+{
+    out->n = 0;
+    if (!compact(w, mstx__whatif_classes(w, kind), out))
+        return false;
+    const double ideal = w->mean_ideal_ns * (double)mstx__ops_steps(w->o);
+    for (uint32_t first = 0; first < out->n; first += MSTX_LANES) {
+        double sum[MSTX_LANES];
+        replay_shares(w, first, sum);
+        for (uint32_t k = 0; k < MSTX_LANES && first + k < out->n; k++)
+            out->p[first + k].slowdown = ideal > 0 ? sum[k] / ideal : 1;
+    }
+    if (out->n != 0)
+        qsort(out->p, out->n, sizeof *out->p, worst_first);
+    return true;
+}
+
+/* ---- without ---------------------------------------------------------------------- */
+
+/* Medians of the operations that are not marked. */
+static size_t collect_peers(const struct mstx_whatif *w, enum mstx_ideal kind, const bool *marked,
+                            struct keyed *v)
+{
+    size_t n = 0, kept = 0;
+    for (size_t i = 0; i < w->o->op.n; i++) {
+        if (!marked[i])
+            v[n++] = (struct keyed){pool_of(w, kind, &w->o->op.p[i]), w->recorded[i]};
+    }
+    qsort(v, n, sizeof *v, by_key);
+    for (size_t i = 0, end; i < n; i = end) {
+        end = run_end(v, n, i);
+        v[kept++] = (struct keyed){v[i].key, median_of(v + i, end - i)};
+    }
+    return kept;
+}
+
+static void heal_from(const struct mstx_whatif *w, enum mstx_ideal kind, const bool *marked,
+                      struct keyed *v, double *weight)
+{
+    const size_t pools = collect_peers(w, kind, marked, v);
+    for (size_t i = 0; i < w->o->op.n; i++) {
+        const struct keyed *k =
+            marked[i] ? find_key(v, pools, pool_of(w, kind, &w->o->op.p[i])) : NULL;
+        if (k != NULL)
+            weight[i] = k->weight;
+    }
+}
+
+bool mstx__whatif_heal(struct mstx_whatif *w, const bool *marked, double *weight)
+{
+    struct keyed *v = ms_alloc((w->o->op.n + 1) * sizeof *v);
+    if (v == NULL)
+        return false;
+    heal_from(w, MSTX_IDEAL_POOLED, marked, v, weight);
+    heal_from(w, MSTX_IDEAL_PEERS, marked, v, weight);
+    ms_free(v);
+    return true;
+}
+
+/* ---- critical path ------------------------------------------------------------------ */
+
+bool mstx__whatif_critical(struct mstx_whatif *w, double *by_rank)
+{
+    uint32_t *path = ms_calloc(largest_step(&w->deps) + 1, sizeof *path);
+    if (path == NULL)
+        return false;
+    memset(by_rank, 0, w->o->rank.n * sizeof *by_rank);
+    for (size_t s = 0; s < mstx__ops_steps(w->o); s++) {
+        const size_t from = w->deps.step.p[s], to = w->deps.step.p[s + 1];
+        mstx__deps_replay_one(&w->deps, from, to, w->recorded, w->t);
+        for (size_t n = mstx__deps_critical(&w->deps, from, to, w->t, path); n-- > 0;)
+            by_rank[w->o->op.p[path[n]].rank] += w->recorded[path[n]];
+    }
+    ms_free(path);
+    return true;
+}

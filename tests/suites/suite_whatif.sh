@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# `msprobe whatif` on a production trace whose slowdowns were published with it, and what it refuses.
+suite=whatif
+. tests/support/checks.sh
+traces=../shared/traces/straggler_st
+
+if [ -d $traces ]; then
+    cp $traces/timeline-ST.json.gz "$scratch/st.json.gz"
+    for model in types generic; do
+        "$msprobe" whatif --model $model --format json --ideal "$scratch/ideal-$model.json" \
+            "$scratch/st.json.gz" >"$scratch/$model.json" || bad "whatif --model $model"
+    done
+    for part in figures order timeline generic; do
+        if "$PYTHON" tests/suites/whatif_published.py $part $traces "$scratch"; then
+            ok "published $part"
+        else
+            bad "published $part"
+        fi
+    done
+    # The ideal timeline is a run of its own, which has no slowdown.
+    "$msprobe" whatif --format json "$scratch/ideal-types.json" >"$scratch/again.json"
+    slowdown=$("$PYTHON" -c 'import json, sys; print(round(json.load(open(sys.argv[1]))["slowdown"], 5))' \
+        "$scratch/again.json")
+    [ "$slowdown" = 1.0 ] && ok 'the ideal timeline has no slowdown' ||
+        bad "the ideal timeline has a slowdown of $slowdown"
+    gzip -dc $traces/timeline-ST.json.gz >"$scratch/plain.json"
+    "$msprobe" whatif --format json "$scratch/plain.json" >"$scratch/plain.out"
+    cmp -s "$scratch/plain.out" "$scratch/types.json" && ok 'compressed or not, the answer is the same' ||
+        bad 'a compressed trace is answered differently'
+    "$msprobe" whatif --without rank:7,rank:6 --format json "$scratch/plain.json" >"$scratch/without.json"
+    "$msprobe" whatif --scale compute=0.9 --format json "$scratch/plain.json" >"$scratch/scale.json"
+    "$PYTHON" - "$scratch" <<'PY' && ok 'changes are replayed' || bad 'changes are not replayed'
+import json, sys
+without = json.load(open(sys.argv[1] + "/without.json"))
+scale = json.load(open(sys.argv[1] + "/scale.json"))
+assert without["changed_seconds"] < without["replayed_seconds"]
+assert 0.90 < scale["changed_seconds"] / scale["replayed_seconds"] < 0.93
+PY
+else
+    skip "no $traces"
+fi
+
+printf '[{"name":"a","ph":"X","ts":1,"dur":2,"pid":1,"tid":1}]' >"$scratch/other.json"
+"$msprobe" whatif "$scratch/other.json" >"$scratch/out" 2>&1
+[ $? -eq 3 ] && grep -q 'no operations' "$scratch/out" && ok 'a trace without ranks that meet is refused' ||
+    bad 'a trace without ranks that meet is not refused'
+head -c 1000000 /dev/zero | gzip -9 >"$scratch/bomb.gz"
+"$msprobe" whatif "$scratch/bomb.gz" >"$scratch/out" 2>&1
+[ $? -eq 3 ] && ok 'a compressed file that is no trace is refused' || bad 'a compressed file of zeros'
+exit $rc
