@@ -8,6 +8,7 @@
 #include "mstx/conclude/findings.h"
 #include "mstx/conclude/hang.h"
 #include "mstx/conclude/steps.h"
+#include "mstx/conclude/waiting.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
@@ -22,6 +23,7 @@ enum { SLOW_STEPS_MAX = 10 };
 struct conclusions {
     struct mstx_steps steps;
     mstx_findings findings;
+    struct mstx_waiting waiting;
     int64_t step_median_ns;
 };
 
@@ -181,12 +183,16 @@ static enum ms_rc find_absent(struct mstx_tl *tl, struct conclusions *r, struct 
 static enum ms_rc take_conclusion(struct conclusions *r, struct ms_stmt *st, struct ms_err *err)
 {
     const char *kind = mstx__finding_kind(ms_stmt_get_str(st, 0));
+    const int32_t rank = ms_stmt_is_null(st, 2) ? -1 : (int32_t)ms_stmt_get_i64(st, 2);
     if (kind == NULL || !mstx__finding_is_of_cluster(kind))
+        return MS_OK;
+    const bool accuses = strcmp(kind, "straggler") == 0 || strcmp(kind, "fail_slow") == 0;
+    if (accuses && !mstx__waiting_confirms(&r->waiting, rank))
         return MS_OK;
     struct mstx_finding *f = mstx__finding_add(
         &r->findings, kind, &mstx_say_sentence,
         ms_str_is(ms_stmt_get_str(st, 1), "error") ? MSTX_ERROR_FINDING : MSTX_WARNING_FINDING,
-        ms_stmt_is_null(st, 2) ? -1 : (int32_t)ms_stmt_get_i64(st, 2), ms_stmt_get_f64(st, 5));
+        rank, ms_stmt_get_f64(st, 5));
     if (f == NULL)
         return ms_no_memory(err);
     f->first_step = ms_stmt_is_null(st, 3) ? -1 : ms_stmt_get_i64(st, 3);
@@ -262,6 +268,7 @@ static enum ms_rc find_all(struct mstx_tl *tl, struct conclusions *r, struct ms_
     MS_TRY(mstx_steps_find(tl, &r->steps, err));
     MS_TRY(find_in_processes(tl, r, err));
     MS_TRY(mstx__find_hangs(tl, &r->findings, err));
+    MS_TRY(mstx__find_waiting(tl, &r->steps, &r->waiting, &r->findings, err));
     MS_TRY(find_conclusions(tl, r, err));
     MS_TRY(find_problems(tl, r, err));
     MS_TRY(find_absent(tl, r, err));
@@ -323,6 +330,7 @@ enum ms_rc mstx__conclude(const char *db, struct ms_err *err)
     if (rc == MS_OK)
         rc = save_all(&r, db, err);
     mstx_steps_free(&r.steps);
+    mstx__waiting_free(&r.waiting);
     ms_vec_free(&r.findings);
     return rc;
 }

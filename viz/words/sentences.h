@@ -25,6 +25,13 @@
       "{longer_ns:time} longer a step than its partners, {share:percent} of the step",                               \
       "卡 {rank} 让其他卡等待[（第 {first_step} 至 {last_step} 步）]：每步比同伴多计算 "        \
       "{longer_ns:time}，占每步的 {share:percent}")                                                                  \
+    X(waiter,                                                                                                        \
+      "rank {rank} makes the others wait {bursts?=in all steps|in bursts}[, from step {first_step} to "                \
+      "{last_step}]: outside of communication it takes {longer_ns:time} a step longer than they do; "                \
+      "without that the job would take {cost:percent} less, {gain_ns:time} a step (it is the last in "               \
+      "{longest:percent} of the steps)",                                                                             \
+      "卡 {rank} 让其他卡等待（{bursts?=所有步|间歇发生}[，第 {first_step} 至 {last_step} 步]）：通信之外每步比其他卡多用 "   \
+      "{longer_ns:time}；若无此差距，作业耗时减少 {cost:percent}，每步 {gain_ns:time}（在 {longest:percent} 的步中最晚）")  \
     X(slow_link,                                                                                                     \
       "the link from rank {src} to rank {dst} is slow: {bytes:bytes} takes {ratio:two} times as "                    \
       "long as on the {alike} links alike",                                                                          \

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call_graph: see the header.
+ */
+#include "mstx/cluster/call_graph.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/mem.h"
+#include "probe/base/order.h"
+
+#include <stdlib.h>
+
+/* A node before it has its number: a point, or a gate of several ones.  At one moment those come first
+ * that others may wait for. */
+struct item {
+    int64_t at_ns;
+    uint32_t what; /* a point, or MSTX_GATE and its number */
+    uint8_t order;
+};
+enum { ORDER_SOURCE, ORDER_GATE, ORDER_OUT };
+
+struct sorted {
+    struct mstx_call_graph *g;
+    const struct mstx_waits *w;
+    struct item *item;
+    size_t n;
+    uint32_t *node;      /* of a point */
+    uint32_t *gate_node; /* of a gate */
+    uint32_t *wait_at;   /* by point: its waits in `order`; one more than points */
+    uint32_t *order;     /* waits by their out */
+};
+
+static int by_time(const void *pa, const void *pb)
+{
+    const struct item *a = pa, *b = pb;
+    return MS_ORDER(a->at_ns, b->at_ns,
+                    MS_ORDER(a->order, b->order, MS_ORDER(a->what, b->what, 0)));
+}
+
+static int64_t gate_time(const struct sorted *s, size_t gate)
+{
+    int64_t t = INT64_MIN;
+    for (uint32_t i = s->w->gate_first.p[gate]; i < s->w->gate_first.p[gate + 1]; i++) {
+        const int64_t of = s->g->point.p[s->w->gate_source.p[i]].at_ns;
+        t = of > t ? of : t;
+    }
+    return t;
+}
+
+static void fill_items(struct sorted *s)
+{
+    for (size_t i = 0; i < s->g->point.n; i++) {
+        const struct mstx_point *p = &s->g->point.p[i];
+        s->item[s->n++] = (struct item){p->at_ns, (uint32_t)i,
+                                        p->kind == MSTX_POINT_OUT ? ORDER_OUT : ORDER_SOURCE};
+    }
+    for (size_t k = 0; k + 1 < s->w->gate_first.n; k++)
+        s->item[s->n++] = (struct item){gate_time(s, k), MSTX_GATE | (uint32_t)k, ORDER_GATE};
+    qsort(s->item, s->n, sizeof *s->item, by_time);
+}
+
+static void sort_waits(struct sorted *s)
+{
+    const size_t points = s->g->point.n;
+    for (size_t i = 0; i < s->w->wait.n; i++)
+        s->wait_at[s->w->wait.p[i].out + 1]++;
+    for (size_t i = 0; i < points; i++)
+        s->wait_at[i + 1] += s->wait_at[i];
+    for (size_t i = s->w->wait.n; i-- > 0;)
+        s->order[--s->wait_at[s->w->wait.p[i].out + 1]] = (uint32_t)i;
+    for (size_t i = 0; i < points; i++)
+        s->wait_at[i] = s->wait_at[i + 1];
+    s->wait_at[points] = (uint32_t)s->w->wait.n;
+}
+
+static void add_gate(struct sorted *s, uint32_t gate)
+{
+    s->gate_node[gate] = mstx__deps_node(&s->g->deps, MSTX_NO_OP);
+    for (uint32_t i = s->w->gate_first.p[gate]; i < s->w->gate_first.p[gate + 1]; i++)
+        mstx__deps_after(&s->g->deps, s->node[s->w->gate_source.p[i]]);
+}
+
+/* Adds what a point waits for and returns the latest of it. */
+static int64_t add_waits(struct sorted *s, uint32_t point, int64_t latest)
+{
+    for (uint32_t i = s->wait_at[point]; i < s->wait_at[point + 1]; i++) {
+        const uint32_t source = s->w->wait.p[s->order[i]].source;
+        const bool is_gate = (source & MSTX_GATE) != 0;
+        const int64_t t = is_gate ? gate_time(s, source & ~MSTX_GATE) : s->g->point.p[source].at_ns;
+        mstx__deps_after(&s->g->deps,
+                         is_gate ? s->gate_node[source & ~MSTX_GATE] : s->node[source]);
+        latest = t > latest ? t : latest;
+    }
+    return latest;
+}
+
+/* Local work takes what lies between two points; an interval takes what is left when all that it waits
+ * for is there. */
+static void add_point(struct sorted *s, uint32_t point)
+{
+    const struct mstx_point *p = &s->g->point.p[point];
+    const bool is_first = point == s->g->first.p[p->rank];
+    int64_t since = is_first ? s->g->start_ns : p[-1].at_ns;
+    s->node[point] = mstx__deps_node(&s->g->deps, point);
+    if (!is_first)
+        mstx__deps_after(&s->g->deps, s->node[point - 1]);
+    if (p->kind == MSTX_POINT_OUT)
+        since = add_waits(s, point, since);
+    ms_assert(p->at_ns >= since);
+    s->g->weight[point] = (double)(p->at_ns - since);
+}
+
+static void find_span(struct mstx_call_graph *g)
+{
+    g->start_ns = INT64_MAX;
+    g->end_ns = INT64_MIN;
+    for (size_t i = 0; i < g->point.n; i++) {
+        const int64_t t = g->point.p[i].at_ns;
+        g->start_ns = t < g->start_ns ? t : g->start_ns;
+        g->end_ns = t > g->end_ns ? t : g->end_ns;
+    }
+}
+
+static bool sorted_begin(struct sorted *s)
+{
+    const size_t points = s->g->point.n + 2, gates = s->w->gate_first.n + 1;
+    s->item = ms_calloc(points + gates, sizeof *s->item);
+    s->node = ms_calloc(points, sizeof *s->node);
+    s->gate_node = ms_calloc(gates, sizeof *s->gate_node);
+    s->wait_at = ms_calloc(points, sizeof *s->wait_at);
+    s->order = ms_calloc(s->w->wait.n + 1, sizeof *s->order);
+    s->g->weight = ms_calloc(points, sizeof *s->g->weight);
+    return s->item != NULL && s->node != NULL && s->gate_node != NULL && s->wait_at != NULL &&
+           s->order != NULL && s->g->weight != NULL;
+}
+
+static void build(struct mstx_call_graph *g, const struct mstx_waits *w)
+{
+    struct sorted s = {.g = g, .w = w};
+    g->no_memory |= !sorted_begin(&s);
+    if (!g->no_memory) {
+        fill_items(&s);
+        sort_waits(&s);
+        mstx__deps_begin_step(&g->deps);
+        for (size_t i = 0; i < s.n && !g->deps.no_memory; i++) {
+            if ((s.item[i].what & MSTX_GATE) != 0)
+                add_gate(&s, s.item[i].what & ~MSTX_GATE);
+            else
+                add_point(&s, s.item[i].what);
+        }
+        mstx__deps_begin_step(&g->deps);
+        g->no_memory |= g->deps.no_memory;
+    }
+    ms_free(s.item);
+    ms_free(s.node);
+    ms_free(s.gate_node);
+    ms_free(s.wait_at);
+    ms_free(s.order);
+}
+
+void mstx__call_graph(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t ranks,
+                      int64_t unsure_ns)
+{
+    struct mstx_waits w = {0};
+    *g = (struct mstx_call_graph){0};
+    mstx__call_points(g, calls, ranks);
+    find_span(g);
+    if (!g->no_memory)
+        mstx__call_waits(&w, g, calls, unsure_ns);
+    g->no_memory |= w.no_memory;
+    if (!g->no_memory)
+        build(g, &w);
+    ms_vec_free(&w.wait);
+    ms_vec_free(&w.gate_first);
+    ms_vec_free(&w.gate_source);
+}
+
+void mstx__call_graph_free(struct mstx_call_graph *g)
+{
+    ms_vec_free(&g->point);
+    ms_vec_free(&g->first);
+    mstx__deps_free(&g->deps);
+    ms_free(g->weight);
+}

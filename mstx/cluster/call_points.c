@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call_points: when a rank works, and when it is inside communication.  See call_graph.h.
+ */
+#include "mstx/cluster/call_graph.h"
+
+#include "mstx/format/comm.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/mem.h"
+#include "probe/base/order.h"
+
+#include <stdlib.h>
+
+/* A stretch in which the thread is inside communication, or a post (start == end). */
+struct piece {
+    int64_t start, end;
+    uint32_t call; /* UINT32_MAX: the wait for a call that was begun elsewhere */
+    bool is_post;
+};
+
+struct thread_count {
+    uint32_t thread, calls;
+};
+
+struct lane {
+    struct mstx_call_graph *g;
+    struct mstx_gcall *call;
+    uint32_t from, to; /* calls of the rank */
+    MS_VEC(struct piece) piece;
+    MS_VEC(int64_t) sign; /* moments at which the thread was seen, ascending */
+    MS_VEC(int64_t) done; /* ends of operations that were begun only, ascending */
+    MS_VEC(struct thread_count) count;
+    uint32_t thread;
+};
+
+static int by_rank_and_start(const void *pa, const void *pb)
+{
+    const struct mstx_gcall *a = pa, *b = pb;
+    return MS_ORDER(a->rank, b->rank,
+                    MS_ORDER(a->start_ns, b->start_ns,
+                             MS_ORDER(a->end_ns, b->end_ns, MS_ORDER(a->seq, b->seq, 0))));
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+    const struct piece *a = pa, *b = pb;
+    return MS_ORDER(a->start, b->start, MS_ORDER(b->end, a->end, MS_ORDER(a->call, b->call, 0)));
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+    const int64_t *a = pa, *b = pb;
+    return MS_ORDER(*a, *b, 0);
+}
+
+static bool add_thread(struct lane *l, uint32_t thread)
+{
+    struct thread_count *slot = ms_vec_push(&l->count);
+    if (slot == NULL)
+        l->g->no_memory = true;
+    else
+        *slot = (struct thread_count){thread, 0};
+    return slot != NULL;
+}
+
+/* The thread with most calls is the lane of the rank. */
+static uint32_t busiest_thread(struct lane *l)
+{
+    size_t best = 0;
+    l->count.n = 0;
+    for (uint32_t i = l->from; i < l->to; i++) {
+        size_t k = 0;
+        while (k < l->count.n && l->count.p[k].thread != l->call[i].thread)
+            k++;
+        if (k == l->count.n && !add_thread(l, l->call[i].thread))
+            return 0;
+        l->count.p[k].calls++;
+        best = l->count.p[k].calls > l->count.p[best].calls ? k : best;
+    }
+    return l->count.p[best].thread;
+}
+
+static bool is_of_lane(const struct lane *l, const struct mstx_gcall *c)
+{
+    return c->thread == l->thread && mstx_comm_op_class(c->op) != MSTX_CLASS_ADMIN &&
+           c->op != MSTX_COMM_REQUEST;
+}
+
+static void add_time(struct lane *l, int64_t t, bool is_done)
+{
+    int64_t *slot = is_done ? ms_vec_push(&l->done) : ms_vec_push(&l->sign);
+    if (slot == NULL)
+        l->g->no_memory = true;
+    else
+        *slot = t;
+}
+
+static void add_piece(struct lane *l, int64_t start, int64_t end, uint32_t call, bool is_post)
+{
+    struct piece *slot = ms_vec_push(&l->piece);
+    if (slot == NULL)
+        l->g->no_memory = true;
+    else
+        *slot = (struct piece){start, end, call, is_post};
+}
+
+/* Whether only the begin of the call is a moment of its thread.  torch.distributed records an operation
+ * from its begin to its completion: the thread did something else meanwhile when it made another
+ * call before. */
+static bool is_begun_only(const struct lane *l, uint32_t i)
+{
+    const struct mstx_gcall *c = &l->call[i];
+    if ((c->flags & MSTX_CF_ASYNC) != 0)
+        return true;
+    if (c->lib != MSTX_LIB_TORCH)
+        return false;
+    for (uint32_t k = i + 1; k < l->to && l->call[k].start_ns < c->end_ns; k++) {
+        if (is_of_lane(l, &l->call[k]))
+            return true;
+    }
+    return false;
+}
+
+/* Index of the first time that is not below t. */
+static size_t first_from(const int64_t *v, size_t n, int64_t t)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (v[mid] < t)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* A test or probe is a wait when it was asked more than once or a request ended in it. */
+static bool is_waiting(const struct lane *l, const struct mstx_gcall *c)
+{
+    if (c->op != MSTX_COMM_TEST && c->op != MSTX_COMM_PROBE)
+        return true;
+    const size_t at = first_from(l->done.p, l->done.n, c->start_ns);
+    return c->polls > 1 || (at < l->done.n && l->done.p[at] <= c->end_ns);
+}
+
+static void look_at_calls(struct lane *l)
+{
+    for (uint32_t i = l->from; i < l->to; i++) {
+        const struct mstx_gcall *c = &l->call[i];
+        if (!is_of_lane(l, c))
+            continue;
+        add_time(l, c->start_ns, false);
+        if (is_begun_only(l, i))
+            add_time(l, c->end_ns, true);
+        else
+            add_time(l, c->end_ns, false);
+    }
+    qsort(l->sign.p, l->sign.n, sizeof *l->sign.p, by_time);
+    qsort(l->done.p, l->done.n, sizeof *l->done.p, by_time);
+}
+
+/* The wait of torch.distributed is not recorded: it began when the thread was last seen before. */
+static void add_unseen_wait(struct lane *l, const struct mstx_gcall *c)
+{
+    const size_t at = first_from(l->sign.p, l->sign.n, c->end_ns);
+    const int64_t seen = at != 0 ? l->sign.p[at - 1] : c->start_ns;
+    add_piece(l, seen > c->start_ns ? seen : c->start_ns, c->end_ns, UINT32_MAX, false);
+}
+
+static void cut_calls(struct lane *l)
+{
+    for (uint32_t i = l->from; i < l->to; i++) {
+        const struct mstx_gcall *c = &l->call[i];
+        if (!is_of_lane(l, c))
+            continue;
+        const bool begun_only = is_begun_only(l, i);
+        if (begun_only)
+            add_piece(l, c->start_ns, c->start_ns, i, true);
+        else if (is_waiting(l, c))
+            add_piece(l, c->start_ns, c->end_ns, i, false);
+        if (begun_only && c->lib == MSTX_LIB_TORCH)
+            add_unseen_wait(l, c);
+    }
+    if (l->piece.n != 0)
+        qsort(l->piece.p, l->piece.n, sizeof *l->piece.p, by_start);
+}
+
+static uint32_t add_point(struct mstx_call_graph *g, int64_t t, uint32_t rank,
+                          enum mstx_point_kind kind)
+{
+    struct mstx_point *slot = ms_vec_push(&g->point);
+    if (slot == NULL) {
+        g->no_memory = true;
+        return 0;
+    }
+    /* Points of a rank never share a moment, so that their order is that of time. */
+    if (g->point.n > 1 && slot[-1].rank == rank && slot[-1].at_ns >= t)
+        t = slot[-1].at_ns + 1;
+    *slot = (struct mstx_point){t, rank, (uint8_t)kind};
+    return (uint32_t)g->point.n - 1;
+}
+
+/* Pieces that overlap are one interval; those that touch are not. */
+static void put_points(struct lane *l, uint32_t rank)
+{
+    uint32_t in = MSTX_NO_POINT;
+    for (size_t i = 0; i < l->piece.n && !l->g->no_memory; i++) {
+        const struct piece *p = &l->piece.p[i];
+        struct mstx_gcall *c = p->call != UINT32_MAX ? &l->call[p->call] : NULL;
+        const bool is_inside = in != MSTX_NO_POINT && p->start < l->g->point.p[in + 1].at_ns;
+        if (is_inside && !p->is_post && p->end > l->g->point.p[in + 1].at_ns)
+            l->g->point.p[in + 1].at_ns = p->end;
+        uint32_t begin = in;
+        if (!is_inside && p->is_post) {
+            begin = add_point(l->g, p->start, rank, MSTX_POINT_POST);
+            in = MSTX_NO_POINT;
+        } else if (!is_inside) {
+            begin = in = add_point(l->g, p->start, rank, MSTX_POINT_IN);
+            add_point(l->g, p->end, rank, MSTX_POINT_OUT);
+        }
+        if (c != NULL) {
+            c->begin = begin;
+            c->done = p->is_post ? MSTX_NO_POINT : begin + 1;
+        }
+    }
+}
+
+/* The interval of the rank that holds the moment: its OUT, or MSTX_NO_POINT. */
+static uint32_t interval_at(const struct mstx_call_graph *g, uint32_t from, uint32_t to, int64_t t)
+{
+    uint32_t low = from, high = to;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (g->point.p[mid].at_ns < t)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    while (low < to && g->point.p[low].kind != MSTX_POINT_OUT && g->point.p[low].at_ns <= t)
+        low++;
+    return low < to && g->point.p[low].kind == MSTX_POINT_OUT ? low : MSTX_NO_POINT;
+}
+
+/* An operation that was begun only belongs to the interval in which it ended. */
+static void find_done(struct lane *l, uint32_t from)
+{
+    for (uint32_t i = l->from; i < l->to; i++) {
+        struct mstx_gcall *c = &l->call[i];
+        if (c->begin != MSTX_NO_POINT && c->done == MSTX_NO_POINT)
+            c->done = interval_at(l->g, from, (uint32_t)l->g->point.n, c->end_ns);
+    }
+}
+
+static void cut_rank(struct lane *l, uint32_t rank)
+{
+    const uint32_t from = (uint32_t)l->g->point.n;
+    l->piece.n = l->sign.n = l->done.n = 0;
+    l->thread = busiest_thread(l);
+    for (uint32_t i = l->from; i < l->to; i++)
+        l->call[i].begin = l->call[i].done = MSTX_NO_POINT;
+    look_at_calls(l);
+    cut_calls(l);
+    put_points(l, rank);
+    if (!l->g->no_memory)
+        find_done(l, from);
+}
+
+void mstx__call_points(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t ranks)
+{
+    struct lane l = {.g = g, .call = calls->p};
+    if (calls->n != 0)
+        qsort(calls->p, calls->n, sizeof *calls->p, by_rank_and_start);
+    for (uint32_t r = 0; r <= ranks; r++) {
+        uint32_t *slot = ms_vec_push(&g->first);
+        g->no_memory |= slot == NULL;
+        if (slot == NULL)
+            break;
+        *slot = (uint32_t)g->point.n;
+        for (l.to = l.from; l.to < calls->n && calls->p[l.to].rank == r;)
+            l.to++;
+        if (r < ranks && l.to != l.from && !g->no_memory)
+            cut_rank(&l, r);
+        l.from = l.to;
+    }
+    ms_vec_free(&l.piece);
+    ms_vec_free(&l.sign);
+    ms_vec_free(&l.done);
+    ms_vec_free(&l.count);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call_waits: whom an interval waits for.  See call_graph.h.
+ *
+ * Calls are matched first: the members of a collective, a send with its receive.  Each match gives
+ * candidates, moments of one rank that an interval of another may have waited for.  A kind of candidates
+ * is a law when the recorded times contradict few of its instances.
+ */
+#include "mstx/cluster/call_graph.h"
+
+#include "mstx/format/comm.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/mem.h"
+#include "probe/base/order.h"
+
+#include <stdlib.h>
+
+/* A kind is a law when less than this share of its instances is contradicted; for a single pair of
+ * ranks it must be less, of so many instances. */
+static const double KIND_MOST = 0.08, PAIR_MOST = 0.03;
+enum { PAIR_LEAST = 10, TOLERANCE_NS = 20000 };
+
+enum candidate { OF_BEGIN, OF_PROGRESS };
+
+struct law {
+    uint64_t key; /* 0: an empty place */
+    uint32_t instances, contradicted;
+};
+
+struct matcher {
+    struct mstx_waits *w;
+    const struct mstx_call_graph *g;
+    const struct mstx_gcall *call;
+    size_t calls;
+    int64_t unsure_ns;
+    MS_VEC(struct law) law; /* a power of two */
+    size_t laws;
+    bool is_counting; /* else edges are made */
+};
+
+/* ---- laws -------------------------------------------------------------------------- */
+
+static struct law *law_at(struct matcher *m, uint64_t key)
+{
+    const size_t mask = m->law.n - 1;
+    size_t at = (size_t)((key * 0x9E3779B97F4A7C15u) >> 32) & mask;
+    while (m->law.p[at].key != 0 && m->law.p[at].key != key)
+        at = (at + 1) & mask;
+    return &m->law.p[at];
+}
+
+static bool grow_laws(struct matcher *m)
+{
+    struct law *old = m->law.p;
+    const size_t n = m->law.n;
+    m->law.n = n == 0 ? 256 : 2 * n;
+    m->law.p = ms_calloc(m->law.n, sizeof *m->law.p);
+    if (m->law.p == NULL) {
+        m->law.p = old;
+        m->law.n = n;
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (old[i].key != 0)
+            *law_at(m, old[i].key) = old[i];
+    }
+    ms_free(old);
+    return true;
+}
+
+static void count_instances(struct matcher *m, uint64_t key, uint32_t n, uint32_t contradicted)
+{
+    if (2 * m->laws >= m->law.n && !grow_laws(m)) {
+        m->w->no_memory = true;
+        return;
+    }
+    struct law *l = law_at(m, key);
+    m->laws += l->key == 0;
+    l->key = key;
+    l->instances += n;
+    l->contradicted += contradicted;
+}
+
+static bool is_law(struct matcher *m, uint64_t key, double most, uint32_t least)
+{
+    const struct law *l = m->law.n != 0 ? law_at(m, key) : NULL;
+    return l != NULL && l->instances >= least && l->contradicted < most * l->instances;
+}
+
+/* Kinds of candidates: what one call is to the other one. */
+static uint64_t kind_key(const struct mstx_gcall *v, const struct mstx_gcall *q,
+                         enum candidate kind)
+{
+    const uint64_t v_root = v->peer == (int32_t)v->rank, q_root = q->peer == (int32_t)q->rank;
+    const uint64_t v_async = (v->flags & MSTX_CF_ASYNC) != 0;
+    return (uint64_t)1 << 40 | (uint64_t)v->lib << 32 | (uint64_t)v->op << 24 |
+           (uint64_t)q->op << 16 | (uint64_t)(v->log_bytes & 63) << 8 | v_root << 4 | q_root << 3 |
+           v_async << 2 | (uint64_t)kind;
+}
+
+static uint64_t pair_key(uint64_t kind, uint32_t from, uint32_t to)
+{
+    return (kind * 0xD6E8FEB86659FD93u ^ ((uint64_t)from << 32 | to)) | (uint64_t)1 << 63;
+}
+
+/* ---- candidates --------------------------------------------------------------------- */
+
+/* The point of q that an interval may wait for; MSTX_NO_POINT: there is none of this kind. */
+static uint32_t source_of(const struct mstx_gcall *q, enum candidate kind)
+{
+    if (kind == OF_BEGIN)
+        return q->begin;
+    /* A blocking call makes progress from its begin on. */
+    const bool apart = q->lib == MSTX_LIB_MPI && (q->flags & MSTX_CF_ASYNC) != 0;
+    return apart && q->done != MSTX_NO_POINT ? q->done - 1 : MSTX_NO_POINT;
+}
+
+static int64_t time_of(const struct matcher *m, uint32_t point)
+{
+    return m->g->point.p[point].at_ns;
+}
+
+static void add_wait(struct matcher *m, uint32_t source, uint32_t out)
+{
+    struct mstx_wait *slot = ms_vec_push(&m->w->wait);
+    if (slot == NULL)
+        m->w->no_memory = true;
+    else
+        *slot = (struct mstx_wait){source, out};
+}
+
+/* One instance of a candidate between two calls: counted, or made an edge where it is a law. */
+static void consider(struct matcher *m, const struct mstx_gcall *v, const struct mstx_gcall *q,
+                     enum candidate kind)
+{
+    const uint32_t source = source_of(q, kind);
+    if (source == MSTX_NO_POINT || v->done == MSTX_NO_POINT || v->rank == q->rank)
+        return;
+    const int64_t late = time_of(m, source) - time_of(m, v->done);
+    const uint64_t key = kind_key(v, q, kind), pair = pair_key(key, q->rank, v->rank);
+    if (m->is_counting) {
+        const bool contradicted = late > TOLERANCE_NS + m->unsure_ns;
+        count_instances(m, key, 1, contradicted);
+        count_instances(m, pair, 1, contradicted);
+    } else if (late <= 0 &&
+               (is_law(m, key, KIND_MOST, 1) || is_law(m, pair, PAIR_MOST, PAIR_LEAST))) {
+        add_wait(m, source, v->done);
+    }
+}
+
+/* ---- sends and receives --------------------------------------------------------------- */
+
+struct transfer {
+    uint32_t group, src, dst;
+    int32_t tag;
+    uint32_t call;
+    int64_t start_ns;
+    bool is_recv;
+};
+typedef MS_VEC(struct transfer) transfers;
+
+static int by_channel(const void *pa, const void *pb)
+{
+    const struct transfer *a = pa, *b = pb;
+    return MS_ORDER(
+        a->group, b->group,
+        MS_ORDER(a->src, b->src,
+                 MS_ORDER(a->dst, b->dst,
+                          MS_ORDER(a->tag, b->tag,
+                                   MS_ORDER(a->is_recv, b->is_recv,
+                                            MS_ORDER(a->start_ns, b->start_ns,
+                                                     MS_ORDER(a->call, b->call, 0)))))));
+}
+
+static bool is_same_channel(const struct transfer *a, const struct transfer *b)
+{
+    return a->group == b->group && a->src == b->src && a->dst == b->dst && a->tag == b->tag;
+}
+
+static void consider_pair(struct matcher *m, const struct mstx_gcall *send,
+                          const struct mstx_gcall *recv)
+{
+    for (int k = OF_BEGIN; k <= OF_PROGRESS; k++) {
+        consider(m, recv, send, (enum candidate)k);
+        consider(m, send, recv, (enum candidate)k);
+    }
+}
+
+/* The k-th send of a channel goes to its k-th receive. */
+static void match_channels(struct matcher *m, const transfers *v)
+{
+    for (size_t i = 0, end, half; i < v->n; i = end) {
+        for (half = i;
+             half < v->n && is_same_channel(&v->p[i], &v->p[half]) && !v->p[half].is_recv;)
+            half++;
+        for (end = half; end < v->n && is_same_channel(&v->p[i], &v->p[end]);)
+            end++;
+        for (size_t k = 0; i + k < half && half + k < end; k++)
+            consider_pair(m, &m->call[v->p[i + k].call], &m->call[v->p[half + k].call]);
+    }
+}
+
+static void add_transfer(struct matcher *m, transfers *to, uint32_t call, uint32_t src,
+                         uint32_t dst, int32_t tag, bool is_recv)
+{
+    struct transfer *slot = ms_vec_push(to);
+    const struct mstx_gcall *c = &m->call[call];
+    if (slot == NULL)
+        m->w->no_memory = true;
+    else
+        *slot = (struct transfer){c->group, src, dst, tag, call, c->start_ns, is_recv};
+}
+
+/* Of an exchange the destination is recorded and the source is not: the exchanges that arrive at a rank
+ * are matched with its own in order of time. */
+enum { ANY_SOURCE = UINT32_MAX };
+
+static void collect_transfers(struct matcher *m, transfers *direct, transfers *exchange)
+{
+    for (uint32_t i = 0; i < m->calls; i++) {
+        const struct mstx_gcall *c = &m->call[i];
+        if (c->begin == MSTX_NO_POINT || c->peer < 0)
+            continue;
+        if (c->op == MSTX_COMM_SEND)
+            add_transfer(m, direct, i, c->rank, (uint32_t)c->peer, c->tag, false);
+        else if (c->op == MSTX_COMM_RECV)
+            add_transfer(m, direct, i, (uint32_t)c->peer, c->rank, c->tag, true);
+        if (c->op != MSTX_COMM_SENDRECV)
+            continue;
+        add_transfer(m, exchange, i, ANY_SOURCE, (uint32_t)c->peer, 0, false);
+        add_transfer(m, exchange, i, ANY_SOURCE, c->rank, 0, true);
+    }
+    if (direct->n != 0)
+        qsort(direct->p, direct->n, sizeof *direct->p, by_channel);
+    if (exchange->n != 0)
+        qsort(exchange->p, exchange->n, sizeof *exchange->p, by_channel);
+}
+
+/* ---- collectives ---------------------------------------------------------------------- */
+
+static int by_collective(const void *pa, const void *pb)
+{
+    const struct transfer *a = pa, *b = pb;
+    return MS_ORDER(a->group, b->group, MS_ORDER(a->src, b->src, MS_ORDER(a->call, b->call, 0)));
+}
+
+/* src is the number in the sequence of the communicator. */
+static void collect_collectives(struct matcher *m, transfers *to)
+{
+    for (uint32_t i = 0; i < m->calls; i++) {
+        const struct mstx_gcall *c = &m->call[i];
+        const enum mstx_comm_class class = mstx_comm_op_class(c->op);
+        if (c->begin != MSTX_NO_POINT && c->seq != MSTX_NO_SEQ &&
+            (class == MSTX_CLASS_COLL || class == MSTX_CLASS_ONESIDE))
+            add_transfer(m, to, i, c->seq, 0, 0, false);
+    }
+    if (to->n != 0)
+        qsort(to->p, to->n, sizeof *to->p, by_collective);
+}
+
+/* The moments at which the members of a collective begin that are its root, or are not. */
+struct moment {
+    int64_t at_ns;
+    uint32_t point;
+};
+struct side {
+    MS_VEC(struct moment) moment; /* in order of time */
+    const struct mstx_gcall *any; /* one of these members */
+    uint32_t gate;                /* MSTX_NO_POINT: not made yet */
+};
+
+static int by_moment(const void *pa, const void *pb)
+{
+    const struct moment *a = pa, *b = pb;
+    return MS_ORDER(a->at_ns, b->at_ns, MS_ORDER(a->point, b->point, 0));
+}
+
+static bool is_root(const struct mstx_gcall *c)
+{
+    return c->peer == (int32_t)c->rank;
+}
+
+static void gather_side(struct matcher *m, const struct transfer *p, size_t n, bool root,
+                        enum candidate kind, struct side *s)
+{
+    s->moment.n = 0;
+    s->any = NULL;
+    s->gate = MSTX_NO_POINT;
+    for (size_t i = 0; i < n; i++) {
+        const struct mstx_gcall *q = &m->call[p[i].call];
+        const uint32_t source = is_root(q) == root ? source_of(q, kind) : MSTX_NO_POINT;
+        struct moment *slot = source != MSTX_NO_POINT ? ms_vec_push(&s->moment) : NULL;
+        m->w->no_memory |= source != MSTX_NO_POINT && slot == NULL;
+        if (slot == NULL)
+            continue;
+        *slot = (struct moment){time_of(m, source), source};
+        s->any = q;
+    }
+    if (s->moment.n != 0)
+        qsort(s->moment.p, s->moment.n, sizeof *s->moment.p, by_moment);
+}
+
+/* How many moments are not after t. */
+static size_t until(const struct side *s, int64_t t)
+{
+    size_t low = 0, high = s->moment.n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (s->moment.p[mid].at_ns <= t)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static uint32_t gate_of(struct matcher *m, struct side *s)
+{
+    if (s->gate != MSTX_NO_POINT)
+        return s->gate;
+    for (size_t i = 0; i < s->moment.n; i++) {
+        uint32_t *slot = ms_vec_push(&m->w->gate_source);
+        m->w->no_memory |= slot == NULL;
+        if (slot != NULL)
+            *slot = s->moment.p[i].point;
+    }
+    uint32_t *slot = ms_vec_push(&m->w->gate_first);
+    m->w->no_memory |= slot == NULL;
+    if (slot != NULL)
+        *slot = (uint32_t)m->w->gate_source.n;
+    s->gate = MSTX_GATE | (uint32_t)(m->w->gate_first.n - 2);
+    return s->gate;
+}
+
+/* Where clocks leave a member behind an interval that waited for it, the interval has the latest one of
+ * those before its end. */
+static void wait_for_side(struct matcher *m, struct side *s, const struct mstx_gcall *v)
+{
+    const size_t n = until(s, time_of(m, v->done));
+    if (n == s->moment.n && n > 1)
+        add_wait(m, gate_of(m, s), v->done);
+    else if (n != 0 && m->g->point.p[s->moment.p[n - 1].point].rank != v->rank)
+        add_wait(m, s->moment.p[n - 1].point, v->done);
+}
+
+static void consider_side(struct matcher *m, const struct transfer *p, size_t n, bool root,
+                          enum candidate kind, struct side *s)
+{
+    gather_side(m, p, n, root, kind, s);
+    for (size_t i = 0; i < n && s->moment.n != 0; i++) {
+        const struct mstx_gcall *v = &m->call[p[i].call];
+        const size_t others =
+            s->moment.n - (is_root(v) == root && source_of(v, kind) != MSTX_NO_POINT);
+        if (v->done == MSTX_NO_POINT || others == 0)
+            continue;
+        const uint64_t key = kind_key(v, s->any, kind);
+        if (m->is_counting) {
+            const int64_t most = time_of(m, v->done) + TOLERANCE_NS + m->unsure_ns;
+            count_instances(m, key, (uint32_t)others, (uint32_t)(s->moment.n - until(s, most)));
+        } else if (is_law(m, key, KIND_MOST, 1)) {
+            wait_for_side(m, s, v);
+        }
+    }
+}
+
+static void match_collectives(struct matcher *m, const transfers *v)
+{
+    struct side s = {0};
+    for (size_t i = 0, end; i < v->n && !m->w->no_memory; i = end) {
+        for (end = i;
+             end < v->n && v->p[end].group == v->p[i].group && v->p[end].src == v->p[i].src;)
+            end++;
+        for (int k = OF_BEGIN; k <= OF_PROGRESS; k++) {
+            consider_side(m, v->p + i, end - i, false, (enum candidate)k, &s);
+            consider_side(m, v->p + i, end - i, true, (enum candidate)k, &s);
+        }
+    }
+    ms_vec_free(&s.moment);
+}
+
+/* ---- the whole -------------------------------------------------------------------------- */
+
+void mstx__call_waits(struct mstx_waits *w, const struct mstx_call_graph *g,
+                      const mstx_gcalls *calls, int64_t unsure_ns)
+{
+    struct matcher m = {
+        .w = w, .g = g, .call = calls->p, .calls = calls->n, .unsure_ns = unsure_ns};
+    transfers direct = {0}, exchange = {0}, collective = {0};
+    *w = (struct mstx_waits){0};
+    uint32_t *slot = ms_vec_push(&w->gate_first);
+    w->no_memory = slot == NULL;
+    if (slot != NULL)
+        *slot = 0;
+    collect_transfers(&m, &direct, &exchange);
+    collect_collectives(&m, &collective);
+    for (int pass = 0; pass < 2 && !w->no_memory; pass++) {
+        m.is_counting = pass == 0;
+        match_channels(&m, &direct);
+        match_channels(&m, &exchange);
+        match_collectives(&m, &collective);
+    }
+    ms_vec_free(&direct);
+    ms_vec_free(&exchange);
+    ms_vec_free(&collective);
+    ms_vec_free(&m.law);
+}

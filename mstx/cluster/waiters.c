@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * waiters: see the header.
+ */
+#include "mstx/cluster/waiters.h"
+
+#include "mstx/cluster/rows.h"
+
+#include "mstx/format/comm.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/mem.h"
+#include "probe/base/order.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A rank is named when it needs so much longer in all its steps, or costs so much and causes most of
+ * what waiting costs; fewer steps or less time say nothing.  Where steps are regular a smaller excess
+ * is as sure. */
+static const double STEADY_LEAST = 0.08, COST_LEAST = 0.15, DOMINANCE_LEAST = 0.75;
+/* Of two ranks one always causes most, so that its share says little. */
+static const double COST_OF_TWO = 0.25;
+static const double REGULAR_STEADY = 0.02, REGULAR_PERSISTENCE = 0.9, REGULAR_DOMINANCE = 0.6;
+static const double JOB_LEAST_NS = 0.3e9;
+enum { STEPS_LEAST = 15, STEPS_MOST = 400, WINDOWS = 40, PERIOD_MOST = 200, AROUND = 2 };
+
+struct judge {
+    struct mstx_waiters *w;
+    const struct mstx_call_graph *g;
+    uint32_t *step;    /* by point; UINT32_MAX: in none */
+    double *reference; /* ranks x steps: what the others need, at most what it needs itself */
+    double *healed;    /* by point */
+    uint32_t *rank;    /* by point: its class */
+    double *t;         /* of a replay */
+    double *scratch;
+};
+
+/* ---- steps ------------------------------------------------------------------------- */
+
+/* What a call is, so that the same call of the next step is recognised. */
+static uint64_t token_of(const struct mstx_gcall *c)
+{
+    uint64_t h = (uint64_t)c->op << 32 | (uint64_t)c->log_bytes << 24 | (c->flags & MSTX_CF_ASYNC);
+    h = (h ^ c->group) * 0x9E3779B97F4A7C15u;
+    h = (h ^ (uint32_t)c->tag) * 0x9E3779B97F4A7C15u;
+    return (c->flags & MSTX_CF_ANY) != 0 ? h : (h ^ (uint32_t)c->peer) * 0x9E3779B97F4A7C15u;
+}
+
+struct sequence {
+    MS_VEC(uint64_t) token;
+    MS_VEC(int64_t) at;
+};
+
+static void collect_sequence(const mstx_gcalls *calls, size_t *at, uint32_t rank,
+                             struct sequence *s, bool *no_memory)
+{
+    s->token.n = s->at.n = 0;
+    for (; *at < calls->n && calls->p[*at].rank == rank; ++*at) {
+        const struct mstx_gcall *c = &calls->p[*at];
+        if (c->begin == MSTX_NO_POINT)
+            continue;
+        uint64_t *token = ms_vec_push(&s->token);
+        int64_t *t = ms_vec_push(&s->at);
+        if (token == NULL || t == NULL) {
+            *no_memory = true;
+            return;
+        }
+        *token = token_of(c);
+        *t = c->start_ns;
+    }
+}
+
+/* The smallest period in which four calls of five return; 0: there is none. */
+static uint32_t period_of(const struct sequence *s)
+{
+    enum { LOOKED_AT = 20000 };
+    const size_t n = s->token.n < LOOKED_AT ? s->token.n : LOOKED_AT;
+    for (size_t p = 1; p <= PERIOD_MOST && 4 * p <= n; p++) {
+        size_t same = 0;
+        for (size_t i = 0; i + p < n; i++)
+            same += s->token.p[i] == s->token.p[i + p];
+        if (5 * same >= 4 * (n - p))
+            return (uint32_t)p;
+    }
+    return 0;
+}
+
+static int64_t rank_end(const struct mstx_call_graph *g, uint32_t rank)
+{
+    return g->first.p[rank + 1] != g->first.p[rank] ? g->point.p[g->first.p[rank + 1] - 1].at_ns
+                                                    : g->end_ns;
+}
+
+/* The steps of a rank by its period; returns their number. */
+static uint32_t steps_of_sequence(const struct sequence *s, uint32_t period, int64_t end,
+                                  uint32_t wanted, int64_t *to)
+{
+    const uint32_t steps = period != 0 ? (uint32_t)(s->token.n / period) : 0;
+    const uint32_t joined = wanted != 0 ? (steps + wanted - 1) / wanted : 1;
+    if (to == NULL || wanted == 0)
+        return steps;
+    for (uint32_t k = 0; k < wanted; k++) {
+        const size_t at = (size_t)k * joined * period;
+        to[k] = at < s->at.n ? s->at.p[at] : end;
+    }
+    to[wanted] = end;
+    return steps;
+}
+
+/* Steps by periods, when all ranks have about as many of them. */
+static uint32_t find_periods(struct judge *j, const mstx_gcalls *calls)
+{
+    struct sequence s = {0};
+    uint32_t least = UINT32_MAX, most = 0, wanted = 0;
+    for (int pass = 0; pass < 2 && !j->w->no_memory; pass++) {
+        size_t at = 0;
+        for (uint32_t r = 0; r < j->w->ranks; r++) {
+            collect_sequence(calls, &at, r, &s, &j->w->no_memory);
+            int64_t *to = pass != 0 ? j->w->step_at + (size_t)r * (wanted + 1) : NULL;
+            const uint32_t n = steps_of_sequence(&s, period_of(&s), rank_end(j->g, r), wanted, to);
+            least = n < least ? n : least;
+            most = n > most ? n : most;
+        }
+        if (pass == 0 && (least < STEPS_LEAST || most > least + 1))
+            break;
+        if (pass == 0) {
+            wanted =
+                least > STEPS_MOST ? (least + 1) / ((least + STEPS_MOST - 1) / STEPS_MOST) : least;
+            j->w->step_at = ms_calloc((size_t)j->w->ranks * (wanted + 1), sizeof *j->w->step_at);
+            j->w->no_memory |= j->w->step_at == NULL;
+        }
+    }
+    ms_vec_free(&s.token);
+    ms_vec_free(&s.at);
+    return wanted;
+}
+
+static uint32_t cut_windows(struct judge *j)
+{
+    const int64_t whole = j->g->end_ns - j->g->start_ns;
+    j->w->step_at = ms_calloc((size_t)j->w->ranks * (WINDOWS + 1), sizeof *j->w->step_at);
+    j->w->no_memory |= j->w->step_at == NULL;
+    for (size_t i = 0; j->w->step_at != NULL && i < (size_t)j->w->ranks * (WINDOWS + 1); i++)
+        j->w->step_at[i] = j->g->start_ns + whole / WINDOWS * (int64_t)(i % (WINDOWS + 1));
+    return WINDOWS;
+}
+
+static uint32_t copy_steps(struct judge *j, const struct mstx_step_times *steps)
+{
+    const size_t n = (size_t)j->w->ranks * (steps->steps + 1);
+    j->w->step_at = ms_calloc(n, sizeof *j->w->step_at);
+    j->w->no_memory |= j->w->step_at == NULL;
+    if (j->w->step_at != NULL)
+        memcpy(j->w->step_at, steps->at_ns, n * sizeof *j->w->step_at);
+    return steps->steps;
+}
+
+static void find_steps(struct judge *j, const mstx_gcalls *calls,
+                       const struct mstx_step_times *steps)
+{
+    uint32_t n = steps->steps >= STEPS_LEAST ? copy_steps(j, steps) : find_periods(j, calls);
+    if (n == 0 && !j->w->no_memory)
+        n = cut_windows(j);
+    j->w->steps = n;
+}
+
+/* Local work and intervals before a point belong to the step in which the point lies; the first step
+ * is left out. */
+static void place_points(struct judge *j)
+{
+    const uint32_t steps = j->w->steps;
+    for (uint32_t r = 0; r < j->w->ranks; r++) {
+        const int64_t *begin = j->w->step_at + (size_t)r * (steps + 1);
+        uint32_t s = 0;
+        for (uint32_t i = j->g->first.p[r]; i < j->g->first.p[r + 1]; i++) {
+            while (s < steps && j->g->point.p[i].at_ns >= begin[s + 1])
+                s++;
+            const bool inside = s != 0 && s < steps;
+            j->step[i] = inside ? s : UINT32_MAX;
+            j->rank[i] = r;
+            if (inside && j->g->point.p[i].kind != MSTX_POINT_OUT)
+                j->w->work[(size_t)r * steps + s] += j->g->weight[i];
+        }
+    }
+}
+
+/* ---- what others need ----------------------------------------------------------------- */
+
+static double others_need(const struct judge *j, uint32_t rank, uint32_t step)
+{
+    const uint32_t steps = j->w->steps;
+    const uint32_t from = step > AROUND ? step - AROUND : 1;
+    const uint32_t to = step + AROUND < steps ? step + AROUND : steps - 1;
+    size_t n = 0;
+    for (uint32_t r = 0; r < j->w->ranks; r++) {
+        for (uint32_t s = from; s <= to && r != rank; s++)
+            j->scratch[n++] = j->w->work[(size_t)r * steps + s];
+    }
+    return mstx__median(j->scratch, n);
+}
+
+static void find_references(struct judge *j)
+{
+    const uint32_t steps = j->w->steps;
+    for (uint32_t r = 0; r < j->w->ranks; r++) {
+        for (uint32_t s = 1; s < steps; s++) {
+            const double own = j->w->work[(size_t)r * steps + s], others = others_need(j, r, s);
+            j->reference[(size_t)r * steps + s] = own < others ? own : others;
+        }
+    }
+}
+
+/* The work of a rank in its undisturbed steps: the tenth part of them that is shortest. */
+static double undisturbed(const struct judge *j, uint32_t rank)
+{
+    const uint32_t n = j->w->steps - 1;
+    memcpy(j->scratch, j->w->work + (size_t)rank * j->w->steps + 1, n * sizeof *j->scratch);
+    for (uint32_t i = 0; i + 1 < n; i++) { /* few steps: a selection of the smallest tenth */
+        uint32_t least = i;
+        for (uint32_t k = i + 1; k < n; k++)
+            least = j->scratch[k] < j->scratch[least] ? k : least;
+        const double v = j->scratch[i];
+        j->scratch[i] = j->scratch[least];
+        j->scratch[least] = v;
+        if (i >= n / 10)
+            break;
+    }
+    return j->scratch[n / 10];
+}
+
+/* ---- replays ---------------------------------------------------------------------------- */
+
+static void heal_by_reference(struct judge *j)
+{
+    const uint32_t steps = j->w->steps;
+    for (size_t i = 0; i < j->g->point.n; i++) {
+        const size_t at = (size_t)j->rank[i] * steps + j->step[i];
+        const bool is_work = j->step[i] != UINT32_MAX && j->g->point.p[i].kind != MSTX_POINT_OUT;
+        const double work = is_work ? j->w->work[at] : 0;
+        j->healed[i] = work > 0 ? j->g->weight[i] * j->reference[at] / work : j->g->weight[i];
+    }
+}
+
+/* Each step of a rank without the constant that it needs more than the others. */
+static void heal_by_shift(struct judge *j, const double *shift)
+{
+    const uint32_t steps = j->w->steps;
+    for (size_t i = 0; i < j->g->point.n; i++) {
+        const bool is_work = j->step[i] != UINT32_MAX && j->g->point.p[i].kind != MSTX_POINT_OUT;
+        const double work = is_work ? j->w->work[(size_t)j->rank[i] * steps + j->step[i]] : 0;
+        const double left = work > shift[j->rank[i]] ? work - shift[j->rank[i]] : 0;
+        j->healed[i] = work > 0 ? j->g->weight[i] * left / work : j->g->weight[i];
+    }
+}
+
+static double replay(struct judge *j, const double *weight)
+{
+    return mstx__deps_replay_one(&j->g->deps, 0, mstx__deps_count(&j->g->deps), weight, j->t);
+}
+
+/* How long the job is when the ranks first.. differ from all others. */
+static void replay_each(struct judge *j, const double *base, const double *other, uint32_t first,
+                        double end[MSTX_LANES])
+{
+    const struct mstx_scenarios x = {base, other, j->rank, first};
+    mstx__deps_replay(&j->g->deps, 0, mstx__deps_count(&j->g->deps), &x, j->t, end);
+}
+
+/* Two culprits hide behind each other: a rank gains what healing it alone gains, and what it costs when
+ * all others are healed; the mean of both. */
+static void find_costs(struct judge *j, double job, bool is_steady)
+{
+    const double all = replay(j, j->healed);
+    for (uint32_t first = 0; first < j->w->ranks; first += MSTX_LANES) {
+        double without[MSTX_LANES], alone[MSTX_LANES];
+        replay_each(j, j->g->weight, j->healed, first, without);
+        replay_each(j, j->healed, j->g->weight, first, alone);
+        for (uint32_t k = 0; k < MSTX_LANES && first + k < j->w->ranks; k++) {
+            const double cost = ((job - without[k]) + (alone[k] - all)) / 2 / job;
+            struct mstx_waiter *of = &j->w->list.p[first + k];
+            *(is_steady ? &of->steady : &of->cost) = cost > 0 ? cost : 0;
+        }
+    }
+    if (!is_steady)
+        j->w->all_healed = (job - all) / job;
+}
+
+static bool find_shifts(struct judge *j, double *shift)
+{
+    const uint32_t ranks = j->w->ranks;
+    double *low = ms_calloc(2 * (size_t)ranks + 1, sizeof *low);
+    if (low == NULL)
+        return false;
+    for (uint32_t r = 0; r < ranks; r++)
+        low[r] = undisturbed(j, r);
+    for (uint32_t r = 0; r < ranks; r++) {
+        size_t n = 0;
+        for (uint32_t k = 0; k < ranks; k++) {
+            if (k != r)
+                low[ranks + n++] = low[k];
+        }
+        const double others = mstx__median(low + ranks, n);
+        shift[r] = low[r] > others ? low[r] - others : 0;
+    }
+    ms_free(low);
+    return true;
+}
+
+/* ---- the judgement ------------------------------------------------------------------------ */
+
+static void describe(struct judge *j, struct mstx_waiter *of)
+{
+    const uint32_t steps = j->w->steps;
+    const double *work = j->w->work, *reference = j->reference + (size_t)of->rank * steps;
+    double sum = 0, part = 0;
+    uint32_t longest = 0;
+    for (uint32_t s = 1; s < steps; s++) {
+        bool is_longest = true;
+        for (uint32_t r = 0; r < j->w->ranks; r++)
+            is_longest &= work[(size_t)r * steps + s] <= work[(size_t)of->rank * steps + s];
+        longest += is_longest;
+        sum += work[(size_t)of->rank * steps + s] - reference[s];
+    }
+    of->excess_ns = sum / (steps - 1);
+    of->persistence = (double)longest / (steps - 1);
+    /* Nine tenths of its excess lie between these steps. */
+    of->from = 1;
+    of->to = steps;
+    for (uint32_t s = 1; s < steps && sum > 0; s++) {
+        part += work[(size_t)of->rank * steps + s] - reference[s];
+        if (part < 0.05 * sum)
+            of->from = s + 1;
+        if (part <= 0.95 * sum)
+            of->to = s + 2 < steps ? s + 2 : steps;
+    }
+}
+
+static int costliest_first(const void *pa, const void *pb)
+{
+    const struct mstx_waiter *a = pa, *b = pb;
+    return MS_ORDER(b->cost + b->steady, a->cost + a->steady, MS_ORDER(a->rank, b->rank, 0));
+}
+
+/* The same rank is the last in nearly every step. */
+static bool is_regular(const struct mstx_waiter *of)
+{
+    return of->steady >= REGULAR_STEADY && of->persistence >= REGULAR_PERSISTENCE &&
+           of->dominance >= REGULAR_DOMINANCE;
+}
+
+static bool is_costly(const struct judge *j, const struct mstx_waiter *of)
+{
+    return of->cost >= (j->w->ranks == 2 ? COST_OF_TWO : COST_LEAST) &&
+           of->dominance >= DOMINANCE_LEAST;
+}
+
+static void decide(struct judge *j)
+{
+    double sum = 0;
+    for (uint32_t r = 0; r < j->w->ranks; r++)
+        sum += j->w->list.p[r].cost;
+    for (uint32_t r = 0; r < j->w->ranks; r++) {
+        struct mstx_waiter *of = &j->w->list.p[r];
+        of->dominance = sum > 0 ? of->cost / sum : 0;
+        of->is_steady = 2 * of->steady > of->cost;
+        describe(j, of);
+        of->is_named =
+            j->w->is_known && (of->steady >= STEADY_LEAST || is_regular(of) || is_costly(j, of));
+    }
+    qsort(j->w->list.p, j->w->ranks, sizeof *j->w->list.p, costliest_first);
+}
+
+static void measure_job(struct judge *j, double job)
+{
+    double comm = 0, all = 0;
+    for (size_t i = 0; i < j->g->point.n; i++) {
+        all += j->g->weight[i];
+        comm += j->g->point.p[i].kind == MSTX_POINT_OUT ? j->g->weight[i] : 0;
+    }
+    const double recorded = (double)(j->g->end_ns - j->g->start_ns);
+    j->w->job_ns = recorded;
+    j->w->in_comm = all > 0 ? comm / all : 0;
+    j->w->model_error = recorded > 0 ? fabs(recorded - job) / recorded : 0;
+    j->w->step_ns = recorded / j->w->steps;
+    j->w->is_known = j->w->steps >= STEPS_LEAST && recorded >= JOB_LEAST_NS;
+}
+
+static bool allocate(struct judge *j)
+{
+    const size_t cells = (size_t)j->w->ranks * j->w->steps, points = j->g->point.n + 1;
+    const size_t window = (size_t)j->w->ranks * (2 * AROUND + 1);
+    j->w->work = ms_calloc(cells + 1, sizeof *j->w->work);
+    j->reference = ms_calloc(cells + 1, sizeof *j->reference);
+    j->step = ms_calloc(points, sizeof *j->step);
+    j->rank = ms_calloc(points, sizeof *j->rank);
+    j->healed = ms_calloc(points, sizeof *j->healed);
+    j->t = ms_calloc((mstx__deps_count(&j->g->deps) + 1) * MSTX_LANES, sizeof *j->t);
+    j->scratch = ms_calloc((window > j->w->steps ? window : j->w->steps) + 1, sizeof *j->scratch);
+    bool ok = j->w->work != NULL && j->reference != NULL && j->step != NULL && j->rank != NULL &&
+              j->healed != NULL && j->t != NULL && j->scratch != NULL &&
+              ms_vec_reserve(&j->w->list, j->w->ranks);
+    for (uint32_t r = 0; r < j->w->ranks && ok; r++)
+        j->w->list.p[j->w->list.n++] = (struct mstx_waiter){.rank = r};
+    return ok;
+}
+
+static bool judge_all(struct judge *j)
+{
+    double *shift = ms_calloc(j->w->ranks + 1, sizeof *shift);
+    if (shift == NULL || !allocate(j)) {
+        ms_free(shift);
+        return false;
+    }
+    place_points(j);
+    find_references(j);
+    const double job = replay(j, j->g->weight);
+    measure_job(j, job);
+    heal_by_reference(j);
+    find_costs(j, job, false);
+    const bool ok = find_shifts(j, shift);
+    if (ok) {
+        heal_by_shift(j, shift);
+        find_costs(j, job, true);
+        decide(j);
+    }
+    ms_free(shift);
+    return ok;
+}
+
+void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
+                   const mstx_gcalls *calls, const struct mstx_step_times *steps)
+{
+    struct judge j = {.w = w, .g = g};
+    *w = (struct mstx_waiters){.ranks = (uint32_t)(g->first.n - 1)};
+    ms_assert(!g->no_memory && g->first.n != 0);
+    if (w->ranks < 2 || g->point.n == 0)
+        return;
+    find_steps(&j, calls, steps);
+    if (!w->no_memory && w->steps >= 2)
+        w->no_memory = !judge_all(&j);
+    ms_free(j.step);
+    ms_free(j.reference);
+    ms_free(j.healed);
+    ms_free(j.rank);
+    ms_free(j.t);
+    ms_free(j.scratch);
+}
+
+void mstx__waiters_free(struct mstx_waiters *w)
+{
+    ms_vec_free(&w->list);
+    ms_free(w->work);
+    ms_free(w->step_at);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call_rows: see the header.
+ */
+#include "mstx/conclude/call_rows.h"
+
+#include "mstx/conclude/comm_measure.h"
+#include "mstx/format/comm.h"
+#include "mstx/rundb/packed_tables.h"
+
+#include "probe/base/mem.h"
+
+#include <stdlib.h>
+
+/* A communicator: the ranks of the world that it has, in its order. */
+struct group {
+    int64_t id;
+    MS_VEC(int32_t) world;
+};
+
+struct reading {
+    struct mstx_tl *tl;
+    struct mstx_call_rows *to;
+    MS_VEC(struct group) group;
+    MS_VEC(uint32_t) place;  /* by process: its place, or UINT32_MAX */
+    MS_VEC(uint32_t) fences; /* by place and group: fences counted so far */
+    struct mstx_rows *rows;
+    const int64_t *column[MSTX_CALL_COLUMNS];
+};
+
+/* ---- communicators ----------------------------------------------------------------- */
+
+static enum ms_rc read_group(struct reading *r, struct ms_stmt *st, struct ms_err *err)
+{
+    struct group *g = ms_vec_push(&r->group);
+    struct ms_str rest = ms_stmt_get_str(st, 1), part;
+    if (g == NULL)
+        return ms_no_memory(err);
+    *g = (struct group){.id = ms_stmt_get_i64(st, 0)};
+    while (rest.n != 0 && ms_str_split(&rest, ',', &part)) {
+        int64_t rank;
+        int32_t *slot = ms_vec_push(&g->world);
+        if (slot == NULL)
+            return ms_no_memory(err);
+        *slot = ms_str_i64(part, &rank) && rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1;
+    }
+    return MS_OK;
+}
+
+static enum ms_rc read_groups(struct reading *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(mstx_tl_store(r->tl), &st,
+                            "SELECT id, ranks FROM comm_groups ORDER BY id", err));
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err))
+        rc = read_group(r, st, err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+static const struct group *find_group(const struct reading *r, int64_t id)
+{
+    size_t low = 0, high = r->group.n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (r->group.p[mid].id < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < r->group.n && r->group.p[low].id == id ? &r->group.p[low] : NULL;
+}
+
+static int32_t place_of_rank(const struct reading *r, int32_t rank)
+{
+    size_t low = 0, high = r->to->rank.n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (r->to->rank.p[mid] < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < r->to->rank.n && r->to->rank.p[low] == rank ? (int32_t)low : -1;
+}
+
+/* The place of a peer that a call names by its number in the communicator. */
+static int32_t place_of_peer(const struct reading *r, int64_t group, int64_t peer)
+{
+    const struct group *g = find_group(r, group);
+    if (peer < 0 || peer > INT32_MAX)
+        return -1;
+    if (g == NULL || g->world.n == 0)
+        return place_of_rank(r, (int32_t)peer);
+    return (size_t)peer < g->world.n ? place_of_rank(r, g->world.p[peer]) : -1;
+}
+
+/* ---- ranks --------------------------------------------------------------------------- */
+
+/* The first process of a rank that made calls is its place; places are in order of ranks. */
+static enum ms_rc find_places(struct reading *r, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(mstx_tl_store(r->tl), &st,
+                            "SELECT min(p.id), p.rank FROM processes p WHERE p.rank >= 0 AND EXISTS"
+                            " (SELECT 1 FROM comm_ops c WHERE c.process = p.id)"
+                            " GROUP BY p.rank ORDER BY p.rank",
+                            err));
+    enum ms_rc rc = MS_OK;
+    const size_t processes = mstx_tl_process_count(r->tl);
+    if (!ms_vec_reserve(&r->place, processes + 1))
+        rc = ms_no_memory(err);
+    for (size_t i = 0; rc == MS_OK && i < processes; i++)
+        r->place.p[r->place.n++] = UINT32_MAX;
+    while (ms_stmt_next(st, &rc, err)) {
+        const int64_t id = ms_stmt_get_i64(st, 0);
+        uint32_t *process = ms_vec_push(&r->to->process);
+        int32_t *rank = ms_vec_push(&r->to->rank);
+        if (process == NULL || rank == NULL) {
+            rc = ms_no_memory(err);
+            break;
+        }
+        *process = (uint32_t)(id - 1);
+        *rank = (int32_t)ms_stmt_get_i64(st, 1);
+        if (id >= 1 && (size_t)id <= r->place.n)
+            r->place.p[id - 1] = (uint32_t)r->to->rank.n - 1;
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* ---- calls --------------------------------------------------------------------------- */
+
+static int64_t cell(const struct reading *r, unsigned column, uint32_t row)
+{
+    return r->column[column][row];
+}
+
+static uint8_t log_of(int64_t sent, int64_t received)
+{
+    const int64_t bytes = sent > received ? sent : received;
+    return bytes > 0 ? (uint8_t)(64 - __builtin_clzll((uint64_t)bytes)) : 0;
+}
+
+/* Fences carry no number: they are counted, in each communicator by itself. */
+static uint32_t count_fence(struct reading *r, uint32_t place, int64_t group, struct ms_err *err,
+                            enum ms_rc *rc)
+{
+    const size_t at = (size_t)place * (r->group.n + 1) + (size_t)group;
+    if (group < 0 || (size_t)group > r->group.n)
+        return MSTX_NO_SEQ;
+    if (r->fences.n == 0) {
+        const size_t n = r->to->rank.n * (r->group.n + 1);
+        if (!ms_vec_reserve(&r->fences, n + 1)) {
+            *rc = ms_no_memory(err);
+            return MSTX_NO_SEQ;
+        }
+        memset(r->fences.p, 0, n * sizeof *r->fences.p);
+        r->fences.n = n;
+    }
+    return r->fences.p[at]++;
+}
+
+static uint32_t sequence_of(struct reading *r, uint32_t row, uint32_t place, struct ms_err *err,
+                            enum ms_rc *rc)
+{
+    const int64_t seq = cell(r, MSTX_CALL_SEQ, row), group = cell(r, MSTX_CALL_GROUP, row);
+    if (cell(r, MSTX_CALL_OP, row) != MSTX_COMM_WINDOW)
+        return seq >= 0 && seq < UINT32_MAX ? (uint32_t)seq : MSTX_NO_SEQ;
+    const struct ms_str name = mstx_tl_text(r->tl, (uint32_t)cell(r, MSTX_CALL_NAME, row));
+    return ms_str_is(name, "MPI_Win_fence") ? count_fence(r, place, group, err, rc) : MSTX_NO_SEQ;
+}
+
+static enum ms_rc take_call(struct reading *r, uint32_t row, struct ms_err *err)
+{
+    const int64_t process = cell(r, MSTX_CALL_PROCESS, row) - 1;
+    const int64_t group = cell(r, MSTX_CALL_GROUP, row), polls = cell(r, MSTX_CALL_SENT, row);
+    if (process < 0 || (size_t)process >= r->place.n || r->place.p[process] == UINT32_MAX)
+        return MS_OK;
+    enum ms_rc rc = MS_OK;
+    const uint32_t place = r->place.p[process];
+    const uint8_t op = (uint8_t)cell(r, MSTX_CALL_OP, row);
+    struct mstx_gcall *c = ms_vec_push(&r->to->calls);
+    if (c == NULL)
+        return ms_no_memory(err);
+    *c = (struct mstx_gcall){
+        .start_ns = cell(r, MSTX_CALL_START, row),
+        .end_ns = cell(r, MSTX_CALL_START, row) + cell(r, MSTX_CALL_DUR, row),
+        .rank = place,
+        .thread = (uint32_t)cell(r, MSTX_CALL_TID, row),
+        .group = group > 0 ? (uint32_t)group : 0,
+        .seq = sequence_of(r, row, place, err, &rc),
+        .peer = place_of_peer(r, group, cell(r, MSTX_CALL_PEER, row)),
+        .tag = (int32_t)(cell(r, MSTX_CALL_TAG, row) >= 0 ? cell(r, MSTX_CALL_TAG, row) : -1),
+        .polls = polls > 0 && polls < UINT32_MAX ? (uint32_t)polls : 0,
+        .op = op,
+        .lib = (uint8_t)cell(r, MSTX_CALL_LIB, row),
+        .flags = (uint8_t)cell(r, MSTX_CALL_FLAGS, row),
+        .log_bytes = mstx_comm_op_asks(op)
+                         ? 0
+                         : log_of(cell(r, MSTX_CALL_SENT, row), cell(r, MSTX_CALL_RECEIVED, row))};
+    r->to->has_device |=
+        c->lib == MSTX_LIB_NCCL || c->lib == MSTX_LIB_RCCL || c->lib == MSTX_LIB_HCCL;
+    return rc;
+}
+
+static enum ms_rc take_calls(void *ctx, struct mstx_rows *rows, struct ms_err *err)
+{
+    struct reading *r = ctx;
+    for (unsigned k = 0; k < MSTX_CALL_COLUMNS; k++) {
+        r->column[k] = mstx__rows_column(rows, k, err);
+        if (r->column[k] == NULL)
+            return MS_E_FORMAT;
+    }
+    for (uint32_t i = 0; i < rows->n; i++)
+        MS_TRY(take_call(r, i, err));
+    return MS_OK;
+}
+
+/* ---- steps --------------------------------------------------------------------------- */
+
+/* Steps of one process lie together, in order of time. */
+static size_t steps_of(const struct mstx_steps *steps, uint32_t process, size_t *first)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < steps->list.n; i++) {
+        if (steps->list.p[i].process != process)
+            continue;
+        if (n == 0)
+            *first = i;
+        n++;
+    }
+    return n;
+}
+
+static enum ms_rc take_steps(struct reading *r, const struct mstx_steps *steps, struct ms_err *err)
+{
+    size_t least = SIZE_MAX, most = 0, first = 0;
+    for (size_t k = 0; k < r->to->process.n; k++) {
+        const size_t n = steps_of(steps, r->to->process.p[k], &first);
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    const bool is_named = steps->source == MSTX_STEPS_RANGES || steps->source == MSTX_STEPS_MARKS;
+    if (!is_named || least == SIZE_MAX || least < 2 || most > least + 1)
+        return MS_OK;
+    if (!ms_vec_reserve(&r->to->step_at, r->to->process.n * (least + 1)))
+        return ms_no_memory(err);
+    for (size_t k = 0; k < r->to->process.n; k++) {
+        steps_of(steps, r->to->process.p[k], &first);
+        for (size_t s = 0; s < least; s++)
+            r->to->step_at.p[r->to->step_at.n++] = steps->list.p[first + s].start_ns;
+        r->to->step_at.p[r->to->step_at.n++] = steps->list.p[first + least - 1].end_ns;
+    }
+    r->to->steps = (struct mstx_step_times){r->to->step_at.p, (uint32_t)least};
+    return MS_OK;
+}
+
+static bool is_one_host(const struct reading *r)
+{
+    for (size_t k = 1; k < r->to->process.n; k++) {
+        if (!ms_str_eq(mstx_tl_process(r->tl, r->to->process.p[k])->host,
+                       mstx_tl_process(r->tl, r->to->process.p[0])->host))
+            return false;
+    }
+    return true;
+}
+
+static enum ms_rc read_all(struct reading *r, const struct mstx_steps *steps, struct ms_err *err)
+{
+    struct mstx_clock_summary clocks;
+    MS_TRY(read_groups(r, err));
+    MS_TRY(find_places(r, err));
+    MS_TRY(mstx__packed_each_call(mstx_tl_store(r->tl), take_calls, r, err));
+    MS_TRY(mstx_clocks_measure(r->tl, &clocks, err));
+    r->to->has_one_clock = clocks.hosts > 1 || is_one_host(r);
+    r->to->unsure_ns = clocks.hosts > 1 ? clocks.uncertainty_ns : 0;
+    return take_steps(r, steps, err);
+}
+
+enum ms_rc mstx__call_rows_read(struct mstx_tl *tl, const struct mstx_steps *steps,
+                                struct mstx_call_rows *to, struct ms_err *err)
+{
+    struct reading r = {.tl = tl, .to = to};
+    *to = (struct mstx_call_rows){0};
+    const enum ms_rc rc = read_all(&r, steps, err);
+    for (size_t i = 0; i < r.group.n; i++)
+        ms_vec_free(&r.group.p[i].world);
+    ms_vec_free(&r.group);
+    ms_vec_free(&r.place);
+    ms_vec_free(&r.fences);
+    if (rc != MS_OK)
+        mstx__call_rows_free(to);
+    return rc;
+}
+
+void mstx__call_rows_free(struct mstx_call_rows *r)
+{
+    ms_vec_free(&r->calls);
+    ms_vec_free(&r->process);
+    ms_vec_free(&r->rank);
+    ms_vec_free(&r->step_at);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * waiting: see the header.
+ */
+#include "mstx/conclude/waiting.h"
+
+#include "mstx/conclude/call_rows.h"
+#include "mstx/conclude/finding_kinds.h"
+
+/* A cost above which a finding is an error. */
+static const double GREAT_COST = 0.10;
+/* A rank is slow from some step on, or until one, when this part of the steps is free of its excess: a few
+ * quiet steps at either end are chance. */
+static const double FREE_LEAST = 0.15;
+
+/* ---- one rank ------------------------------------------------------------------- */
+
+static bool is_late(const struct mstx_waiting *w, const struct mstx_waiter *r)
+{
+    const double free = FREE_LEAST * w->waiters.steps;
+    return r->from > free || w->waiters.steps - r->to > free;
+}
+
+/* Adds when the rank was slow: the moments at which viewers show it, and the numbers of its steps where
+ * the program names them. */
+static void put_time(const struct mstx_waiting *w, const struct mstx_call_rows *rows,
+                     const struct mstx_steps *steps, const struct mstx_waiter *r,
+                     struct mstx_finding *f)
+{
+    const int64_t *at = w->waiters.step_at + (size_t)r->rank * (w->waiters.steps + 1);
+    const uint32_t process = rows->process.p[r->rank];
+    f->from_ns = at[r->from];
+    f->to_ns = at[r->to];
+    for (size_t i = 0; i < steps->list.n && rows->steps.steps != 0; i++) {
+        const struct mstx_step *s = &steps->list.p[i];
+        if (s->process != process)
+            continue;
+        if (s->start_ns == at[r->from])
+            f->first_step = s->number;
+        if (s->start_ns == at[r->to - 1])
+            f->last_step = s->number;
+    }
+}
+
+static enum ms_rc add_finding(const struct mstx_waiting *w, const struct mstx_call_rows *rows,
+                              const struct mstx_steps *steps, const struct mstx_waiter *r,
+                              mstx_findings *to, struct ms_err *err)
+{
+    const bool late = is_late(w, r);
+    struct mstx_finding *f =
+        mstx__finding_add(to, late ? "fail_slow" : "straggler", &mstx_say_waiter,
+                          r->cost >= GREAT_COST ? MSTX_ERROR_FINDING : MSTX_WARNING_FINDING,
+                          rows->rank.p[r->rank], r->cost);
+    if (f == NULL)
+        return ms_no_memory(err);
+    put_time(w, rows, steps, r, f);
+    ms_message_i64(&f->said, "rank", f->rank);
+    if (!r->is_steady)
+        ms_message_i64(&f->said, "bursts", 1);
+    if (late && f->first_step >= 0 && f->last_step >= f->first_step) {
+        ms_message_i64(&f->said, "first_step", f->first_step);
+        ms_message_i64(&f->said, "last_step", f->last_step);
+    }
+    ms_message_i64(&f->said, "longer_ns", (int64_t)r->excess_ns);
+    ms_message_f64(&f->said, "cost", r->cost);
+    ms_message_i64(&f->said, "gain_ns", (int64_t)(r->cost * w->waiters.step_ns));
+    ms_message_f64(&f->said, "longest", r->persistence);
+    return MS_OK;
+}
+
+/* ---- the run --------------------------------------------------------------------- */
+
+/* Calls that only enqueue what a device does say nothing about when ranks wait. */
+static bool is_judgeable(const struct mstx_call_rows *rows)
+{
+    return rows->rank.n >= 2 && !rows->has_device && rows->has_one_clock;
+}
+
+static enum ms_rc judge(struct mstx_waiting *w, struct mstx_call_rows *rows, struct ms_err *err)
+{
+    struct mstx_call_graph g;
+    mstx__call_graph(&g, &rows->calls, (uint32_t)rows->rank.n, rows->unsure_ns);
+    if (!g.no_memory)
+        mstx__waiters(&w->waiters, &g, &rows->calls, &rows->steps);
+    const bool no_memory = g.no_memory || w->waiters.no_memory;
+    mstx__call_graph_free(&g);
+    w->is_judged = !no_memory && w->waiters.is_known;
+    return no_memory ? ms_no_memory(err) : MS_OK;
+}
+
+static enum ms_rc keep_ranks(struct mstx_waiting *w, const struct mstx_call_rows *rows,
+                             struct ms_err *err)
+{
+    if (!ms_vec_reserve(&w->rank, rows->rank.n))
+        return ms_no_memory(err);
+    memcpy(w->rank.p, rows->rank.p, rows->rank.n * sizeof *w->rank.p);
+    w->rank.n = rows->rank.n;
+    return MS_OK;
+}
+
+static enum ms_rc judge_and_add(struct mstx_waiting *w, struct mstx_call_rows *rows,
+                                const struct mstx_steps *steps, mstx_findings *to,
+                                struct ms_err *err)
+{
+    if (!is_judgeable(rows))
+        return MS_OK;
+    MS_TRY(keep_ranks(w, rows, err));
+    MS_TRY(judge(w, rows, err));
+    for (size_t i = 0; i < w->waiters.list.n; i++) {
+        if (w->waiters.list.p[i].is_named)
+            MS_TRY(add_finding(w, rows, steps, &w->waiters.list.p[i], to, err));
+    }
+    return MS_OK;
+}
+
+enum ms_rc mstx__find_waiting(struct mstx_tl *tl, const struct mstx_steps *steps,
+                              struct mstx_waiting *w, mstx_findings *to, struct ms_err *err)
+{
+    struct mstx_call_rows rows;
+    *w = (struct mstx_waiting){0};
+    MS_TRY(mstx__call_rows_read(tl, steps, &rows, err));
+    const enum ms_rc rc = judge_and_add(w, &rows, steps, to, err);
+    mstx__call_rows_free(&rows);
+    if (rc != MS_OK)
+        mstx__waiting_free(w);
+    return rc;
+}
+
+bool mstx__waiting_confirms(const struct mstx_waiting *w, int32_t rank)
+{
+    double cost = 0, other = 0;
+    for (size_t i = 0; i < w->waiters.list.n; i++) {
+        const struct mstx_waiter *r = &w->waiters.list.p[i];
+        if (w->rank.p[r->rank] == rank) {
+            if (r->is_named)
+                return false; /* there is a finding of it already */
+            cost = r->cost;
+        } else if (r->cost > other) {
+            other = r->cost;
+        }
+    }
+    return !w->is_judged || cost >= 2 * other;
+}
+
+void mstx__waiting_free(struct mstx_waiting *w)
+{
+    mstx__waiters_free(&w->waiters);
+    ms_vec_free(&w->rank);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Graphs of communication calls whose answers are worked out by hand.
+ */
+#include "mstx/cluster/waiters.h"
+#include "mstx/format/comm.h"
+
+#include "probe/base/mem.h"
+#include "tests/support/check.h"
+
+enum { STEPS = 40, MS = 1000000 };
+
+static mstx_gcalls calls;
+static struct mstx_call_graph g;
+static struct mstx_waiters w;
+static const struct mstx_step_times no_steps;
+
+/* Milliseconds become nanoseconds. */
+static struct mstx_gcall *add(uint8_t op, uint32_t rank, double start, double end, uint32_t seq)
+{
+    struct mstx_gcall *c = ms_vec_push(&calls);
+    if (c != NULL)
+        *c = (struct mstx_gcall){.start_ns = (int64_t)(start * MS),
+                                 .end_ns = (int64_t)(end * MS),
+                                 .rank = rank,
+                                 .seq = seq,
+                                 .peer = -1,
+                                 .tag = -1,
+                                 .op = op,
+                                 .lib = MSTX_LIB_MPI};
+    return c;
+}
+
+static void judge(uint32_t ranks)
+{
+    mstx__call_graph(&g, &calls, ranks, 0);
+    ck_assert(!g.no_memory);
+    mstx__waiters(&w, &g, &calls, &no_steps);
+    ck_assert(!w.no_memory);
+}
+
+static void end(void)
+{
+    mstx__waiters_free(&w);
+    mstx__call_graph_free(&g);
+    ms_vec_free(&calls);
+}
+
+static double replayed(void)
+{
+    double *t = ms_calloc(mstx__deps_count(&g.deps) + 1, sizeof *t);
+    ck_assert_ptr_nonnull(t);
+    const double ns = mstx__deps_replay_one(&g.deps, 0, mstx__deps_count(&g.deps), g.weight, t);
+    ms_free(t);
+    return ns;
+}
+
+/* Three ranks work 10 ms a step and rank 1 15 ms; an all-reduce of 1 ms.  A step takes 16 ms, without the
+ * excess of rank 1 it takes 11. */
+static void all_reduces(uint32_t slow, double extra)
+{
+    for (uint32_t s = 0; s < STEPS; s++) {
+        const double step = (11 + extra) * s;
+        for (uint32_t r = 0; r < 3; r++)
+            add(MSTX_COMM_ALLREDUCE, r, step + 10 + (r == slow ? extra : 0), step + 11 + extra, s);
+    }
+}
+
+START_TEST(a_rank_that_works_longer_is_named_with_its_cost)
+{
+    all_reduces(1, 5);
+    judge(3);
+    ck_assert_double_eq_tol(replayed(), 16.0 * MS * STEPS - 10 * MS, 1);
+    ck_assert(w.is_known);
+    ck_assert_uint_eq(w.list.p[0].rank, 1);
+    ck_assert(w.list.p[0].is_named);
+    ck_assert(w.list.p[0].is_steady);
+    ck_assert(!w.list.p[1].is_named && !w.list.p[2].is_named);
+    ck_assert_double_eq_tol(w.list.p[0].cost, 5.0 / 16, 0.02);
+    ck_assert_double_eq_tol(w.list.p[0].excess_ns, 5 * MS, 1);
+    ck_assert_double_eq_tol(w.list.p[0].persistence, 1, 1e-9);
+    end();
+}
+END_TEST
+
+START_TEST(ranks_that_are_equal_are_not_accused)
+{
+    all_reduces(1, 0);
+    judge(3);
+    for (size_t i = 0; i < w.list.n; i++)
+        ck_assert(!w.list.p[i].is_named);
+    end();
+}
+END_TEST
+
+/* Rank 0 begins the operation, works, and waits for it: the others wait in their own wait, whose end is
+ * bound to the wait of rank 0, as data moves inside calls alone. */
+START_TEST(work_between_begin_and_wait_makes_the_others_wait)
+{
+    for (uint32_t s = 0; s < STEPS; s++) {
+        const double step = 21.0 * s;
+        for (uint32_t r = 0; r < 3; r++) {
+            add(MSTX_COMM_ALLREDUCE, r, step, step + 21, s)->flags = MSTX_CF_ASYNC;
+            add(MSTX_COMM_WAIT, r, step + (r == 0 ? 20 : 10), step + 21, MSTX_NO_SEQ);
+        }
+    }
+    judge(3);
+    ck_assert_uint_eq(w.list.p[0].rank, 0);
+    ck_assert(w.list.p[0].is_named);
+    ck_assert_double_eq_tol(w.list.p[0].cost, 10.0 / 21, 0.03);
+    end();
+}
+END_TEST
+
+/* A chain of two ranks: rank 1 receives, works and sends back; rank 0 waits for it.  Eager sends return
+ * at once, so the receive of the other side holds nobody up. */
+static void send_and_receive(double work0, double work1)
+{
+    double t = 0;
+    for (uint32_t s = 0; s < STEPS; s++) {
+        struct mstx_gcall *c = add(MSTX_COMM_SEND, 0, t + work0, t + work0 + 0.01, MSTX_NO_SEQ);
+        c->peer = 1;
+        c = add(MSTX_COMM_RECV, 1, t, t + work0 + 0.1, MSTX_NO_SEQ);
+        c->peer = 0;
+        c = add(MSTX_COMM_SEND, 1, t + work0 + 0.1 + work1, t + work0 + 0.11 + work1, MSTX_NO_SEQ);
+        c->peer = 0;
+        c = add(MSTX_COMM_RECV, 0, t + work0 + 0.02, t + work0 + 0.2 + work1, MSTX_NO_SEQ);
+        c->peer = 1;
+        t += work0 + work1 + 0.2;
+    }
+}
+
+START_TEST(a_receive_waits_for_its_send_and_not_the_other_way_round)
+{
+    send_and_receive(10, 10);
+    judge(2);
+    ck_assert_double_eq_tol(w.model_error, 0, 1e-9);
+    const double before = replayed();
+    for (uint32_t i = g.first.p[1]; i < g.first.p[2]; i++)
+        g.weight[i] *= g.point.p[i].kind == MSTX_POINT_OUT ? 1 : 0.5;
+    /* half of the work of rank 1 is half of what the job takes for it */
+    ck_assert_double_eq_tol(before - replayed(), 5.0 * MS * STEPS, 0.2 * MS * STEPS);
+    end();
+}
+END_TEST
+
+/* Every fifth step takes 40 ms longer. */
+START_TEST(bursts_are_told_from_a_constant)
+{
+    double t = 0;
+    for (uint32_t s = 0; s < STEPS; s++) {
+        const double extra = s % 5 == 2 ? 40 : 0;
+        for (uint32_t r = 0; r < 4; r++)
+            add(MSTX_COMM_ALLREDUCE, r, t + 10 + (r == 3 ? extra : 0), t + 11 + extra, s);
+        t += 11 + extra;
+    }
+    judge(4);
+    ck_assert_uint_eq(w.list.p[0].rank, 3);
+    ck_assert(w.list.p[0].is_named);
+    ck_assert(!w.list.p[0].is_steady);
+    ck_assert(!w.list.p[1].is_named);
+    end();
+}
+END_TEST
+
+/* Two culprits hide behind each other: healing one alone gains little. */
+START_TEST(two_culprits_are_both_named)
+{
+    for (uint32_t s = 0; s < STEPS; s++) {
+        for (uint32_t r = 0; r < 5; r++)
+            add(MSTX_COMM_ALLREDUCE, r, 16.0 * s + (r < 2 ? 15 : 10), 16.0 * (s + 1), s);
+    }
+    judge(5);
+    ck_assert(w.list.p[0].is_named && w.list.p[1].is_named && !w.list.p[2].is_named);
+    ck_assert_uint_eq(w.list.p[0].rank + w.list.p[1].rank, 1);
+    end();
+}
+END_TEST
+
+START_TEST(memory_that_runs_out_is_told)
+{
+    for (uint64_t n = 1; n < 400; n++) {
+        ms_mem_fail_at(0);
+        all_reduces(1, 5);
+        ms_mem_fail_at(n);
+        mstx__call_graph(&g, &calls, 3, 0);
+        if (!g.no_memory)
+            mstx__waiters(&w, &g, &calls, &no_steps);
+        const bool failed = ms_mem_failed();
+        ms_mem_fail_at(0);
+        ck_assert(failed == (g.no_memory || w.no_memory));
+        end();
+        w = (struct mstx_waiters){0};
+    }
+}
+END_TEST
+
+TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost,
+          ranks_that_are_equal_are_not_accused, work_between_begin_and_wait_makes_the_others_wait,
+          a_receive_waits_for_its_send_and_not_the_other_way_round, bursts_are_told_from_a_constant,
+          two_culprits_are_both_named, memory_that_runs_out_is_told)
