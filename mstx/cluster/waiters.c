@@ -29,7 +29,6 @@ enum { STEPS_LEAST = 15, STEPS_MOST = 400, WINDOWS = 40, PERIOD_MOST = 200, AROU
 struct judge {
     struct mstx_waiters *w;
     const struct mstx_call_graph *g;
-    uint32_t *step;    /* by point; UINT32_MAX: in none */
     double *reference; /* ranks x steps: what the others need, at most what it needs itself */
     double *healed;    /* by point */
     uint32_t *rank;    /* by point: its class */
@@ -178,7 +177,7 @@ static void place_points(struct judge *j)
             while (s < steps && j->g->point.p[i].at_ns >= begin[s + 1])
                 s++;
             const bool inside = s != 0 && s < steps;
-            j->step[i] = inside ? s : UINT32_MAX;
+            j->w->step[i] = inside ? s : UINT32_MAX;
             j->rank[i] = r;
             if (inside && j->g->point.p[i].kind != MSTX_POINT_OUT)
                 j->w->work[(size_t)r * steps + s] += j->g->weight[i];
@@ -236,8 +235,8 @@ static void heal_by_reference(struct judge *j)
 {
     const uint32_t steps = j->w->steps;
     for (size_t i = 0; i < j->g->point.n; i++) {
-        const size_t at = (size_t)j->rank[i] * steps + j->step[i];
-        const bool is_work = j->step[i] != UINT32_MAX && j->g->point.p[i].kind != MSTX_POINT_OUT;
+        const size_t at = (size_t)j->rank[i] * steps + j->w->step[i];
+        const bool is_work = j->w->step[i] != UINT32_MAX && j->g->point.p[i].kind != MSTX_POINT_OUT;
         const double work = is_work ? j->w->work[at] : 0;
         j->healed[i] = work > 0 ? j->g->weight[i] * j->reference[at] / work : j->g->weight[i];
     }
@@ -248,8 +247,8 @@ static void heal_by_shift(struct judge *j, const double *shift)
 {
     const uint32_t steps = j->w->steps;
     for (size_t i = 0; i < j->g->point.n; i++) {
-        const bool is_work = j->step[i] != UINT32_MAX && j->g->point.p[i].kind != MSTX_POINT_OUT;
-        const double work = is_work ? j->w->work[(size_t)j->rank[i] * steps + j->step[i]] : 0;
+        const bool is_work = j->w->step[i] != UINT32_MAX && j->g->point.p[i].kind != MSTX_POINT_OUT;
+        const double work = is_work ? j->w->work[(size_t)j->rank[i] * steps + j->w->step[i]] : 0;
         const double left = work > shift[j->rank[i]] ? work - shift[j->rank[i]] : 0;
         j->healed[i] = work > 0 ? j->g->weight[i] * left / work : j->g->weight[i];
     }
@@ -393,13 +392,14 @@ static bool allocate(struct judge *j)
     const size_t window = (size_t)j->w->ranks * (2 * AROUND + 1);
     j->w->work = ms_calloc(cells + 1, sizeof *j->w->work);
     j->reference = ms_calloc(cells + 1, sizeof *j->reference);
-    j->step = ms_calloc(points, sizeof *j->step);
+    j->w->step = ms_calloc(points, sizeof *j->w->step);
     j->rank = ms_calloc(points, sizeof *j->rank);
     j->healed = ms_calloc(points, sizeof *j->healed);
+    j->w->healed = ms_calloc(points, sizeof *j->w->healed);
     j->t = ms_calloc((mstx__deps_count(&j->g->deps) + 1) * MSTX_LANES, sizeof *j->t);
     j->scratch = ms_calloc((window > j->w->steps ? window : j->w->steps) + 1, sizeof *j->scratch);
-    bool ok = j->w->work != NULL && j->reference != NULL && j->step != NULL && j->rank != NULL &&
-              j->healed != NULL && j->t != NULL && j->scratch != NULL &&
+    bool ok = j->w->work != NULL && j->reference != NULL && j->w->step != NULL && j->rank != NULL &&
+              j->healed != NULL && j->w->healed != NULL && j->t != NULL && j->scratch != NULL &&
               ms_vec_reserve(&j->w->list, j->w->ranks);
     for (uint32_t r = 0; r < j->w->ranks && ok; r++)
         j->w->list.p[j->w->list.n++] = (struct mstx_waiter){.rank = r};
@@ -418,6 +418,7 @@ static bool judge_all(struct judge *j)
     const double job = replay(j, j->g->weight);
     measure_job(j, job);
     heal_by_reference(j);
+    memcpy(j->w->healed, j->healed, j->g->point.n * sizeof *j->healed);
     find_costs(j, job, false);
     const bool ok = find_shifts(j, shift);
     if (ok) {
@@ -440,7 +441,6 @@ void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
     find_steps(&j, calls, steps);
     if (!w->no_memory && w->steps >= 2)
         w->no_memory = !judge_all(&j);
-    ms_free(j.step);
     ms_free(j.reference);
     ms_free(j.healed);
     ms_free(j.rank);
@@ -453,4 +453,6 @@ void mstx__waiters_free(struct mstx_waiters *w)
     ms_vec_free(&w->list);
     ms_free(w->work);
     ms_free(w->step_at);
+    ms_free(w->healed);
+    ms_free(w->step);
 }

@@ -36,6 +36,8 @@ struct mstx_waiters {
     uint32_t ranks, steps;
     int64_t *step_at; /* where steps begin: ranks x (steps + 1) */
     double *work;     /* local work, ns: ranks x steps */
+    double *healed;   /* by point: its weight without the excess of its rank */
+    uint32_t *step;   /* by point; UINT32_MAX: in none */
     double job_ns, step_ns;
     double all_healed;  /* share of the job that a replay without any excess gains */
     double in_comm;     /* share of the ranks' time that transfers take */

@@ -132,7 +132,7 @@ static int by_value(const void *pa, const void *pb)
 static void find_interval(struct mstx_whatif *w)
 {
     static double ratio[BOOTSTRAPS];
-    const size_t steps = mstx__ops_steps(w->o);
+    const size_t steps = w->steps;
     uint64_t random = 0x9E3779B97F4A7C15u;
     for (int i = 0; i < BOOTSTRAPS; i++) {
         double real = 0, ideal = 0;
@@ -149,6 +149,14 @@ static void find_interval(struct mstx_whatif *w)
     w->high = ratio[BOOTSTRAPS - 1 - BOOTSTRAPS / 40];
 }
 
+static void judge_means(struct mstx_whatif *w)
+{
+    w->slowdown = w->mean_ideal_ns > 0 ? w->replay_ns / w->mean_ideal_ns : 1;
+    w->model_error = w->record_ns > 0 ? fabs(w->record_ns - w->replay_ns) / w->record_ns : 0;
+    if (w->steps != 0)
+        find_interval(w);
+}
+
 static void measure(struct mstx_whatif *w)
 {
     const size_t steps = mstx__ops_steps(w->o);
@@ -156,10 +164,7 @@ static void measure(struct mstx_whatif *w)
         w->record_ns += mstx__ops_step_ns(w->o, s) / (double)steps;
     w->replay_ns = replay_steps(w, w->recorded, w->step_ns);
     w->mean_ideal_ns = replay_steps(w, w->ideal, w->ideal_ns);
-    w->slowdown = w->mean_ideal_ns > 0 ? w->replay_ns / w->mean_ideal_ns : 1;
-    w->model_error = w->record_ns > 0 ? fabs(w->record_ns - w->replay_ns) / w->record_ns : 0;
-    if (steps != 0)
-        find_interval(w);
+    judge_means(w);
 }
 
 static size_t largest_step(const struct mstx_deps *d)
@@ -172,7 +177,7 @@ static size_t largest_step(const struct mstx_deps *d)
 
 static bool allocate(struct mstx_whatif *w)
 {
-    const size_t n = w->o->op.n + 1, steps = mstx__ops_steps(w->o) + 1;
+    const size_t n = w->o->op.n + 1, steps = w->steps + 1;
     w->recorded = ms_calloc(n, sizeof *w->recorded);
     w->ideal = ms_calloc(n, sizeof *w->ideal);
     w->class_of = ms_calloc(n, sizeof *w->class_of);
@@ -196,7 +201,7 @@ static bool measure_peers(struct mstx_whatif *w)
 bool mstx__whatif_new(struct mstx_whatif *w, const struct mstx_ops *o, enum mstx_graph_kind kind,
                       bool clocks_joined)
 {
-    *w = (struct mstx_whatif){.o = o};
+    *w = (struct mstx_whatif){.o = o, .steps = mstx__ops_steps(o)};
     w->left_out = mstx__op_graph(o, kind, &w->deps);
     bool ok = !w->deps.no_memory && allocate(w) &&
               mstx__ops_weights(o, clocks_joined, w->recorded) && measure_peers(w) &&
@@ -206,6 +211,47 @@ bool mstx__whatif_new(struct mstx_whatif *w, const struct mstx_ops *o, enum mstx
     else
         mstx__whatif_free(w);
     return ok;
+}
+
+/* How long each step of a job is: from the latest end of an operation of the step before to that of its
+ * own ones. */
+static void cut_job(const struct mstx_whatif *w, const uint32_t *step_of, double *by_step)
+{
+    double before = 0;
+    memset(by_step, 0, w->steps * sizeof *by_step);
+    for (size_t v = 0; v < mstx__deps_count(&w->deps); v++) {
+        const uint32_t op = w->deps.op.p[v];
+        const uint32_t step = op != MSTX_NO_OP ? step_of[op] : UINT32_MAX;
+        if (step < w->steps && w->t[v] > by_step[step])
+            by_step[step] = w->t[v];
+    }
+    for (size_t s = 0; s < w->steps; s++) {
+        const double end = by_step[s] > before ? by_step[s] : before;
+        by_step[s] = end - before;
+        before = end;
+    }
+}
+
+bool mstx__whatif_of_graph(struct mstx_whatif *w, const struct mstx_ops *o, struct mstx_deps *deps,
+                           const double *recorded, const double *ideal, const uint32_t *step_of,
+                           size_t steps)
+{
+    ms_assert(mstx__ops_steps(o) == 1);
+    *w = (struct mstx_whatif){.o = o, .deps = *deps, .steps = steps};
+    *deps = (struct mstx_deps){0};
+    if (!allocate(w)) {
+        mstx__whatif_free(w);
+        return false;
+    }
+    memcpy(w->recorded, recorded, o->op.n * sizeof *recorded);
+    memcpy(w->ideal, ideal, o->op.n * sizeof *ideal);
+    w->record_ns = mstx__ops_step_ns(o, 0);
+    w->replay_ns = replay_steps(w, w->recorded, NULL);
+    cut_job(w, step_of, w->step_ns);
+    w->mean_ideal_ns = replay_steps(w, w->ideal, NULL);
+    cut_job(w, step_of, w->ideal_ns);
+    judge_means(w);
+    return true;
 }
 
 void mstx__whatif_free(struct mstx_whatif *w)

@@ -38,6 +38,7 @@ struct mstx_whatif {
     double *recorded, *ideal;   /* by operation, ns */
     uint32_t *class_of;         /* by operation, of the kind at hand */
     double *t;                  /* of the nodes of a step, for all lanes */
+    size_t steps;               /* of step_ns */
     double *step_ns, *ideal_ns; /* replayed, by step */
     size_t left_out;            /* operations that wait for each other in a circle */
     double record_ns;           /* mean step as recorded */
@@ -51,6 +52,12 @@ struct mstx_whatif {
 /* Replays the steps with recorded and ideal durations.  o outlives w.  false: no memory. */
 bool mstx__whatif_new(struct mstx_whatif *w, const struct mstx_ops *o, enum mstx_graph_kind kind,
                       bool clocks_joined);
+/* The same for a graph that was made elsewhere, whose operations are those of o, all in one step of o: a job
+ * whose steps hang together.  It takes over deps.  step_of names the step of each operation, below
+ * `steps`; UINT32_MAX: in none. */
+bool mstx__whatif_of_graph(struct mstx_whatif *w, const struct mstx_ops *o, struct mstx_deps *deps,
+                           const double *recorded, const double *ideal, const uint32_t *step_of,
+                           size_t steps);
 void mstx__whatif_free(struct mstx_whatif *w);
 /* The classes of a kind, worst first: the slowdown when the operations of a class keep their recorded
  * durations and all others have ideal ones.  false: no memory. */

@@ -6,6 +6,7 @@
 
 #include "mstx/cluster/whatif.h"
 #include "mstx/conclude/op_rows.h"
+#include "mstx/conclude/whatif_calls.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/human.h"
@@ -26,6 +27,7 @@ struct mstx_whatif_run {
     double *other;    /* by operation: the durations that `without` asks for */
     double other_ns;  /* mean step with them; 0: nothing was asked for */
     double *critical; /* by rank, ns on the critical path */
+    bool is_capture;  /* operations are calls and what lies between them; steps hang together */
     mstx_shares step; /* by step, worst first */
 };
 
@@ -165,13 +167,19 @@ static enum ms_rc mark(struct mstx_whatif_run *r, const struct mstx_without *a, 
         return MS_OK;
     MS_TRY(find_class(r, a, &kind, &class, err));
     mstx__whatif_classes(&r->w, kind);
+    const bool by_ideal = kind == MSTX_BY_OP || r->is_capture;
+    size_t count = 0;
     for (size_t i = 0; i < r->ops.op.n; i++) {
         const bool is_meant = r->w.class_of[i] == class;
-        if (is_meant && kind == MSTX_BY_OP)
+        if (is_meant && by_ideal)
             r->other[i] = r->w.ideal[i];
-        marked[i] |= is_meant && kind != MSTX_BY_OP;
+        marked[i] |= is_meant && !by_ideal;
+        count += is_meant;
     }
-    return MS_OK;
+    return count != 0 ? MS_OK
+                      : ms_fail(err, MS_E_ARG,
+                                "the run has no link from rank %" PRId32 " to rank %" PRId32,
+                                a->rank, a->dst);
 }
 
 static enum ms_rc change_durations(struct mstx_whatif_run *r, bool *marked, struct ms_err *err)
@@ -179,7 +187,7 @@ static enum ms_rc change_durations(struct mstx_whatif_run *r, bool *marked, stru
     memcpy(r->other, r->w.recorded, r->ops.op.n * sizeof *r->other);
     for (size_t i = 0; i < r->how.count; i++)
         MS_TRY(mark(r, &r->how.without[i], marked, err));
-    if (!mstx__whatif_heal(&r->w, marked, r->other))
+    if (!r->is_capture && !mstx__whatif_heal(&r->w, marked, r->other))
         return ms_no_memory(err);
     for (size_t i = 0; i < r->how.count; i++) {
         if (r->how.without[i].kind == MSTX_SCALE)
@@ -210,7 +218,7 @@ static int worst_first(const void *pa, const void *pb)
 
 static bool find_steps(struct mstx_whatif_run *r)
 {
-    for (size_t s = 0; s < mstx__ops_steps(&r->ops); s++) {
+    for (size_t s = 0; s < r->w.steps; s++) {
         struct mstx_share *slot = ms_vec_push(&r->step);
         if (slot == NULL)
             return false;
@@ -221,11 +229,24 @@ static bool find_steps(struct mstx_whatif_run *r)
     return true;
 }
 
-static enum ms_rc analyse(struct mstx_whatif_run *r, struct ms_err *err)
+/* A trace of a production training has its operations by itself; of a capture the calls are taken. */
+static enum ms_rc build(struct mstx_whatif_run *r, struct mstx_tl *tl, struct ms_err *err)
 {
+    MS_TRY(mstx_op_rows_read(tl, &r->ops, err));
+    r->is_capture = r->ops.op.n == 0;
+    if (r->is_capture) {
+        mstx__ops_free(&r->ops);
+        return mstx__whatif_calls(tl, &r->ops, &r->w, err);
+    }
     const bool staged = !r->how.is_generic && mstx__ops_are_staged(&r->ops);
-    if (!mstx__whatif_new(&r->w, &r->ops, staged ? MSTX_GRAPH_STAGED : MSTX_GRAPH_GENERIC, true))
-        return ms_no_memory(err);
+    return mstx__whatif_new(&r->w, &r->ops, staged ? MSTX_GRAPH_STAGED : MSTX_GRAPH_GENERIC, true)
+               ? MS_OK
+               : ms_no_memory(err);
+}
+
+static enum ms_rc analyse(struct mstx_whatif_run *r, struct mstx_tl *tl, struct ms_err *err)
+{
+    MS_TRY(build(r, tl, err));
     bool ok = find_steps(r);
     for (int k = 0; k < MSTX_SHARE_KINDS && ok; k++)
         ok = mstx__whatif_shares(&r->w, (enum mstx_share_kind)k, &r->share[k]);
@@ -242,14 +263,7 @@ enum ms_rc mstx_whatif_open(struct mstx_whatif_run **out, struct mstx_tl *tl,
     if (r == NULL)
         return ms_no_memory(err);
     r->how = *how;
-    enum ms_rc rc = mstx_op_rows_read(tl, &r->ops, err);
-    if (rc == MS_OK && r->ops.op.n == 0)
-        rc =
-            ms_fail(err, MS_E_NOTFOUND,
-                    "the run has no operations with their step and rank; whatif needs a trace of a "
-                    "training whose ranks meet");
-    if (rc == MS_OK)
-        rc = analyse(r, err);
+    const enum ms_rc rc = analyse(r, tl, err);
     if (rc == MS_OK)
         *out = r;
     else
@@ -303,8 +317,27 @@ static const struct {
     [MSTX_BY_LINK] = {"by_link", "link", "link"},
 };
 
-static const char definition[] =
+static const char pooled[] =
     "pooled over all stages, ranks and steps: mean of computing, median of communication";
+static const char others[] =
+    "as recorded, but the local work of a rank in a step is at most the median "
+    "of the other ranks in the steps around it";
+
+static const char *definition(const struct mstx_whatif_run *r)
+{
+    return r->is_capture ? others : pooled;
+}
+
+/* The steps of a capture hang together, so its times are those of the whole job. */
+static double of_step(const struct mstx_whatif_run *r, double ns)
+{
+    return r->is_capture && r->w.steps != 0 ? ns / (double)r->w.steps : ns;
+}
+
+static int64_t step_number(const struct mstx_whatif_run *r, uint32_t step)
+{
+    return r->is_capture ? (int64_t)step : r->ops.step.p[step].number;
+}
 
 /* ---- text ---------------------------------------------------------------------------- */
 
@@ -312,18 +345,19 @@ static void text_head(const struct mstx_whatif_run *r, const char *path, struct 
 {
     char record[MS_HUMAN_MAX], replay[MS_HUMAN_MAX], ideal[MS_HUMAN_MAX];
     const struct mstx_whatif *w = &r->w;
-    const size_t steps = mstx__ops_steps(&r->ops);
+    const size_t steps = w->steps;
     ms_buf_printf(out, "%s: %zu step%s of %zu rank%s, %zu operations\n", path, steps,
                   steps == 1 ? "" : "s", r->ops.rank.n, r->ops.rank.n == 1 ? "" : "s", r->ops.op.n);
     ms_buf_printf(
         out, "slowdown %.3f (%.3f to %.3f over resampled steps): a step takes %s, ideally %s\n",
-        w->slowdown, w->low, w->high, ms_human_time(replay, (int64_t)w->replay_ns),
-        ms_human_time(ideal, (int64_t)w->mean_ideal_ns));
-    ms_buf_printf(out, "  ideal durations are %s\n", definition);
-    ms_buf_printf(out, "  against peers of the same stage alone: slowdown %.3f\n",
-                  w->peers_slowdown);
+        w->slowdown, w->low, w->high, ms_human_time(replay, (int64_t)of_step(r, w->replay_ns)),
+        ms_human_time(ideal, (int64_t)of_step(r, w->mean_ideal_ns)));
+    ms_buf_printf(out, "  ideal durations are %s\n", definition(r));
+    if (!r->is_capture)
+        ms_buf_printf(out, "  against peers of the same stage alone: slowdown %.3f\n",
+                      w->peers_slowdown);
     ms_buf_printf(out, "model error %.2f %%: recorded steps take %s\n", 100 * w->model_error,
-                  ms_human_time(record, (int64_t)w->record_ns));
+                  ms_human_time(record, (int64_t)of_step(r, w->record_ns)));
     if (w->left_out != 0)
         ms_buf_printf(out, "%zu operations wait for each other in a circle and are left out\n",
                       w->left_out);
@@ -335,7 +369,7 @@ static void text_wishes(const struct mstx_whatif_run *r, struct ms_buf *out)
     if (r->how.count == 0)
         return;
     ms_buf_printf(out, "with these changes a step takes %s, %.2f %% less\n",
-                  ms_human_time(then, (int64_t)r->other_ns),
+                  ms_human_time(then, (int64_t)of_step(r, r->other_ns)),
                   100 * (1 - r->other_ns / r->w.replay_ns));
 }
 
@@ -369,7 +403,7 @@ static void text_steps(const struct mstx_whatif_run *r, struct ms_buf *out)
     const size_t shown = shown_rows(r, r->step.n);
     ms_buf_printf(out, "\n  %-30s  slowdown\n", "step");
     for (size_t i = 0; i < shown; i++)
-        ms_buf_printf(out, "  %-30" PRId64 "  %8.4f\n", r->ops.step.p[r->step.p[i].class].number,
+        ms_buf_printf(out, "  %-30" PRId64 "  %8.4f\n", step_number(r, r->step.p[i].class),
                       r->step.p[i].slowdown);
     text_more(r->step.n, shown, out);
 }
@@ -435,7 +469,7 @@ static void json_steps(const struct mstx_whatif_run *r, struct ms_jwrite *out)
     for (size_t i = 0; i < r->step.n; i++) {
         const uint32_t s = r->step.p[i].class;
         ms_jwrite_obj(out);
-        ms_jwrite_ki64(out, "step", r->ops.step.p[s].number);
+        ms_jwrite_ki64(out, "step", step_number(r, s));
         ms_jwrite_kf64(out, "slowdown", r->step.p[i].slowdown);
         ms_jwrite_kf64(out, "seconds", r->w.step_ns[s] / 1e9);
         ms_jwrite_kf64(out, "ideal_seconds", r->w.ideal_ns[s] / 1e9);
@@ -462,20 +496,21 @@ enum ms_rc mstx_whatif_json(struct mstx_whatif_run *r, struct ms_jwrite *out, st
     const struct mstx_whatif *w = &r->w;
     ms_jwrite_obj(out);
     ms_jwrite_kf64(out, "slowdown", w->slowdown);
-    ms_jwrite_kstr(out, "definition", definition);
+    ms_jwrite_kstr(out, "definition", definition(r));
     ms_jwrite_key(out, MS_STR("interval"));
     ms_jwrite_arr(out);
     ms_jwrite_f64(out, w->low);
     ms_jwrite_f64(out, w->high);
     ms_jwrite_arr_end(out);
     ms_jwrite_kf64(out, "model_error", w->model_error);
-    ms_jwrite_kf64(out, "slowdown_to_peers", w->peers_slowdown);
-    ms_jwrite_ki64(out, "steps", (int64_t)mstx__ops_steps(&r->ops));
-    ms_jwrite_kf64(out, "recorded_seconds", w->record_ns / 1e9);
-    ms_jwrite_kf64(out, "replayed_seconds", w->replay_ns / 1e9);
-    ms_jwrite_kf64(out, "ideal_seconds", w->mean_ideal_ns / 1e9);
+    if (!r->is_capture)
+        ms_jwrite_kf64(out, "slowdown_to_peers", w->peers_slowdown);
+    ms_jwrite_ki64(out, "steps", (int64_t)w->steps);
+    ms_jwrite_kf64(out, "recorded_seconds", of_step(r, w->record_ns) / 1e9);
+    ms_jwrite_kf64(out, "replayed_seconds", of_step(r, w->replay_ns) / 1e9);
+    ms_jwrite_kf64(out, "ideal_seconds", of_step(r, w->mean_ideal_ns) / 1e9);
     if (r->how.count != 0)
-        ms_jwrite_kf64(out, "changed_seconds", r->other_ns / 1e9);
+        ms_jwrite_kf64(out, "changed_seconds", of_step(r, r->other_ns) / 1e9);
     for (int k = 0; k < MSTX_SHARE_KINDS; k++)
         json_shares(r, k, out);
     json_steps(r, out);

@@ -5,6 +5,19 @@ suite=whatif
 . tests/support/checks.sh
 traces=../shared/traces/straggler_st
 
+# A run of which rank 2 works longer by the tenth part of a step.
+"$B/tests/tool_sim" "$scratch/sim" straggler 0.1 8 >/dev/null && "$msprobe" whatif --without rank:2 \
+    --format json "$scratch/sim" >"$scratch/sim.json"
+"$PYTHON" - "$scratch/sim.json" <<'PY' && ok 'the calls of a capture are replayed' || bad 'the calls of a capture'
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["by_rank"][0]["rank"] == 2 and r["by_rank"][0]["slowdown"] > 1.04, r["by_rank"]
+assert r["model_error"] < 0.015
+assert 0.04 < 1 - r["changed_seconds"] / r["replayed_seconds"] < 0.12
+PY
+"$msprobe" whatif --without link:0-1 "$scratch/sim" >"$scratch/out" 2>&1
+[ $? -eq 2 ] && ok 'a link that the run has not is refused' || bad 'a link that the run has not'
+
 if [ -d $traces ]; then
     cp $traces/timeline-ST.json.gz "$scratch/st.json.gz"
     for model in types generic; do
