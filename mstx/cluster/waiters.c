@@ -32,6 +32,7 @@ struct judge {
     double *reference; /* ranks x steps: what the others need, at most what it needs itself */
     double *healed;    /* by point */
     uint32_t *rank;    /* by point: its class */
+    bool *serves;      /* by rank: it receives from whoever comes first */
     double *t;         /* of a replay */
     double *scratch;
 };
@@ -187,6 +188,27 @@ static void place_points(struct judge *j)
 
 /* ---- what others need ----------------------------------------------------------------- */
 
+/* A rank that receives from any source serves others: what it does is no measure of their work. */
+static bool is_measure(const struct judge *j, uint32_t of, uint32_t rank)
+{
+    return of != rank && (!j->serves[of] || j->serves[rank]);
+}
+
+static bool find_servers(struct judge *j, const mstx_gcalls *calls)
+{
+    uint32_t *count = ms_calloc(j->w->ranks + 1, sizeof *count);
+    j->serves = ms_calloc(j->w->ranks + 1, sizeof *j->serves);
+    for (size_t i = 0; count != NULL && i < calls->n; i++) {
+        const struct mstx_gcall *c = &calls->p[i];
+        count[c->rank] += c->op == MSTX_COMM_RECV && (c->flags & MSTX_CF_ANY) != 0;
+    }
+    for (uint32_t r = 0; count != NULL && j->serves != NULL && r < j->w->ranks; r++)
+        j->serves[r] = 2 * count[r] >= j->w->steps;
+    const bool ok = count != NULL && j->serves != NULL;
+    ms_free(count);
+    return ok;
+}
+
 static double others_need(const struct judge *j, uint32_t rank, uint32_t step)
 {
     const uint32_t steps = j->w->steps;
@@ -194,10 +216,10 @@ static double others_need(const struct judge *j, uint32_t rank, uint32_t step)
     const uint32_t to = step + AROUND < steps ? step + AROUND : steps - 1;
     size_t n = 0;
     for (uint32_t r = 0; r < j->w->ranks; r++) {
-        for (uint32_t s = from; s <= to && r != rank; s++)
+        for (uint32_t s = from; s <= to && is_measure(j, r, rank); s++)
             j->scratch[n++] = j->w->work[(size_t)r * steps + s];
     }
-    return mstx__median(j->scratch, n);
+    return n != 0 ? mstx__median(j->scratch, n) : INFINITY;
 }
 
 static void find_references(struct judge *j)
@@ -297,10 +319,10 @@ static bool find_shifts(struct judge *j, double *shift)
     for (uint32_t r = 0; r < ranks; r++) {
         size_t n = 0;
         for (uint32_t k = 0; k < ranks; k++) {
-            if (k != r)
+            if (is_measure(j, k, r))
                 low[ranks + n++] = low[k];
         }
-        const double others = mstx__median(low + ranks, n);
+        const double others = n != 0 ? mstx__median(low + ranks, n) : INFINITY;
         shift[r] = low[r] > others ? low[r] - others : 0;
     }
     ms_free(low);
@@ -406,10 +428,10 @@ static bool allocate(struct judge *j)
     return ok;
 }
 
-static bool judge_all(struct judge *j)
+static bool judge_all(struct judge *j, const mstx_gcalls *calls)
 {
     double *shift = ms_calloc(j->w->ranks + 1, sizeof *shift);
-    if (shift == NULL || !allocate(j)) {
+    if (shift == NULL || !allocate(j) || !find_servers(j, calls)) {
         ms_free(shift);
         return false;
     }
@@ -440,10 +462,11 @@ void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
         return;
     find_steps(&j, calls, steps);
     if (!w->no_memory && w->steps >= 2)
-        w->no_memory = !judge_all(&j);
+        w->no_memory = !judge_all(&j, calls);
     ms_free(j.reference);
     ms_free(j.healed);
     ms_free(j.rank);
+    ms_free(j.serves);
     ms_free(j.t);
     ms_free(j.scratch);
 }

@@ -177,6 +177,27 @@ START_TEST(two_culprits_are_both_named)
 }
 END_TEST
 
+/* A master takes 1 ms, its worker 10: they do different things, and nobody is slow. */
+START_TEST(a_worker_is_not_measured_by_its_master)
+{
+    for (uint32_t s = 0; s < STEPS; s++) {
+        const double t = 12.0 * s;
+        struct mstx_gcall *c = add(MSTX_COMM_SEND, 1, t + 10, t + 10.01, MSTX_NO_SEQ);
+        c->peer = 0;
+        c = add(MSTX_COMM_RECV, 0, t, t + 10.1, MSTX_NO_SEQ);
+        c->peer = 1;
+        c->flags = MSTX_CF_ANY;
+        c = add(MSTX_COMM_SEND, 0, t + 11.1, t + 11.11, MSTX_NO_SEQ);
+        c->peer = 1;
+        c = add(MSTX_COMM_RECV, 1, t + 10.02, t + 11.9, MSTX_NO_SEQ);
+        c->peer = 0;
+    }
+    judge(2);
+    ck_assert(!w.list.p[0].is_named && !w.list.p[1].is_named);
+    end();
+}
+END_TEST
+
 START_TEST(memory_that_runs_out_is_told)
 {
     for (uint64_t n = 1; n < 400; n++) {
@@ -198,4 +219,5 @@ END_TEST
 TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost,
           ranks_that_are_equal_are_not_accused, work_between_begin_and_wait_makes_the_others_wait,
           a_receive_waits_for_its_send_and_not_the_other_way_round, bursts_are_told_from_a_constant,
-          two_culprits_are_both_named, memory_that_runs_out_is_told)
+          two_culprits_are_both_named, a_worker_is_not_measured_by_its_master,
+          memory_that_runs_out_is_told)
