@@ -4,12 +4,14 @@
     dataloader       range   waiting for the next batch of a DataLoader
     optimizer_step   range   the step of an optimizer
     save_checkpoint  range   torch.save
+    garbage_collection  range  a collection of all generations by Python
     step             mark    where a training step begins: at the first batch, then behind each
                              step of the first optimizer
 
 The wrapped functions return and raise what they did before.
 """
 import functools
+import gc
 import sys
 import threading
 import weakref
@@ -120,6 +122,20 @@ def attach_saving(torch):
     torch.save = torch.serialization.save = marked_save
 
 
+def attach_collections():
+    """Young generations are collected within microseconds; only a whole collection holds others up."""
+    opened = threading.local()
+
+    def told(phase, info):
+        if info["generation"] == 2 and phase == "start":
+            opened.range = mstx.range_start("garbage_collection", domain=DOMAIN)
+        elif info["generation"] == 2 and getattr(opened, "range", None) is not None:
+            mstx.range_end(opened.range, domain=DOMAIN)
+            opened.range = None
+
+    gc.callbacks.append(told)
+
+
 def attach(torch):
     """Each part alone: another version of torch may lack one."""
     steps = Steps()
@@ -127,6 +143,7 @@ def attach(torch):
         lambda: attach_optimizers(torch, steps),
         lambda: attach_loaders(torch, steps),
         lambda: attach_saving(torch),
+        attach_collections,
         lambda: msprobe_distributed.attach(torch),
     ):
         try:

@@ -6,6 +6,7 @@
 
 #include "mstx/conclude/call_rows.h"
 #include "mstx/conclude/finding_kinds.h"
+#include "mstx/conclude/waiting_why.h"
 
 /* A cost above which a finding is an error. */
 static const double GREAT_COST = 0.10;
@@ -42,10 +43,13 @@ static void put_time(const struct mstx_waiting *w, const struct mstx_call_rows *
     }
 }
 
-static enum ms_rc add_finding(const struct mstx_waiting *w, const struct mstx_call_rows *rows,
-                              const struct mstx_steps *steps, const struct mstx_waiter *r,
-                              mstx_findings *to, struct ms_err *err)
+static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_waiting *w,
+                              const struct mstx_call_rows *rows, const struct mstx_steps *steps,
+                              const struct mstx_waiter *r, mstx_findings *to, struct ms_err *err)
 {
+    struct mstx_why why;
+    MS_TRY(mstx__waiting_why(tl, rows->process.p, rows->process.n, r->rank,
+                             r->excess_ns * (w->waiters.steps - 1), &why, err));
     const bool late = is_late(w, r);
     struct mstx_finding *f =
         mstx__finding_add(to, late ? "fail_slow" : "straggler", &mstx_say_waiter,
@@ -65,6 +69,10 @@ static enum ms_rc add_finding(const struct mstx_waiting *w, const struct mstx_ca
     ms_message_f64(&f->said, "cost", r->cost);
     ms_message_i64(&f->said, "gain_ns", (int64_t)(r->cost * w->waiters.step_ns));
     ms_message_f64(&f->said, "longest", r->persistence);
+    if (why.name[0] != 0) {
+        ms_message_str(&f->said, "doing", ms_str_of(why.name));
+        ms_message_f64(&f->said, "part", why.share);
+    }
     return MS_OK;
 }
 
@@ -98,9 +106,9 @@ static enum ms_rc keep_ranks(struct mstx_waiting *w, const struct mstx_call_rows
     return MS_OK;
 }
 
-static enum ms_rc judge_and_add(struct mstx_waiting *w, struct mstx_call_rows *rows,
-                                const struct mstx_steps *steps, mstx_findings *to,
-                                struct ms_err *err)
+static enum ms_rc judge_and_add(struct mstx_tl *tl, struct mstx_waiting *w,
+                                struct mstx_call_rows *rows, const struct mstx_steps *steps,
+                                mstx_findings *to, struct ms_err *err)
 {
     if (!is_judgeable(rows))
         return MS_OK;
@@ -108,7 +116,7 @@ static enum ms_rc judge_and_add(struct mstx_waiting *w, struct mstx_call_rows *r
     MS_TRY(judge(w, rows, err));
     for (size_t i = 0; i < w->waiters.list.n; i++) {
         if (w->waiters.list.p[i].is_named)
-            MS_TRY(add_finding(w, rows, steps, &w->waiters.list.p[i], to, err));
+            MS_TRY(add_finding(tl, w, rows, steps, &w->waiters.list.p[i], to, err));
     }
     return MS_OK;
 }
@@ -119,7 +127,7 @@ enum ms_rc mstx__find_waiting(struct mstx_tl *tl, const struct mstx_steps *steps
     struct mstx_call_rows rows;
     *w = (struct mstx_waiting){0};
     MS_TRY(mstx__call_rows_read(tl, steps, &rows, err));
-    const enum ms_rc rc = judge_and_add(w, &rows, steps, to, err);
+    const enum ms_rc rc = judge_and_add(tl, w, &rows, steps, to, err);
     mstx__call_rows_free(&rows);
     if (rc != MS_OK)
         mstx__waiting_free(w);

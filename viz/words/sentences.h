@@ -15,6 +15,14 @@
 #define CALL_ZH                                                                                    \
     "[{comm} 上的 ]{call}[（第 {seq} 次调用）][（{way?from=来自|to=发往|对端}卡 {peer}）]"
 
+/* What a rank does while the others wait: ranges that the recorder makes by itself have plain words. */
+#define DOING_EN                                                                                   \
+    "{doing?dataloader=loading data|garbage_collection=collecting garbage|save_checkpoint=saving " \
+    "checkpoints|optimizer_step=in the optimizer|in {doing}}"
+#define DOING_ZH                                                                                   \
+    "{doing?dataloader=用于加载数据|garbage_collection=用于垃圾回收|save_checkpoint=用于保存检查点|" \
+    "optimizer_step=用于优化器|在 {doing} 中}"
+
 #define WAITING_EN ", in which {waiting} {waiting?1=rank|ranks} waited for {waited_s:one} s"
 #define WAITING_ZH "，其中 {waiting} 张卡等待了 {waited_s:one} s"
 
@@ -27,11 +35,12 @@
       "{longer_ns:time}，占每步的 {share:percent}")                                                                  \
     X(waiter,                                                                                                        \
       "rank {rank} makes the others wait {bursts?=in all steps|in bursts}[, from step {first_step} to "                \
-      "{last_step}]: outside of communication it takes {longer_ns:time} a step longer than they do; "                \
+      "{last_step}]: outside of communication it takes {longer_ns:time} a step longer than they do"                  \
+      "[, {part:percent} of that " DOING_EN "]; "                                                                    \
       "without that the job would take {cost:percent} less, {gain_ns:time} a step (it is the last in "               \
       "{longest:percent} of the steps)",                                                                             \
       "卡 {rank} 让其他卡等待（{bursts?=所有步|间歇发生}[，第 {first_step} 至 {last_step} 步]）：通信之外每步比其他卡多用 "   \
-      "{longer_ns:time}；若无此差距，作业耗时减少 {cost:percent}，每步 {gain_ns:time}（在 {longest:percent} 的步中最晚）")  \
+      "{longer_ns:time}[，其中 {part:percent} " DOING_ZH "]；若无此差距，作业耗时减少 {cost:percent}，每步 {gain_ns:time}（在 {longest:percent} 的步中最晚）")  \
     X(slow_link,                                                                                                     \
       "the link from rank {src} to rank {dst} is slow: {bytes:bytes} takes {ratio:two} times as "                    \
       "long as on the {alike} links alike",                                                                          \
