@@ -25,8 +25,10 @@ struct mstx_waiter {
     double steady;      /* the same for what it needs more in its undisturbed steps */
     double dominance;   /* share of its cost in the costs of all ranks */
     double persistence; /* share of the steps in which it works longest */
-    double excess_ns;   /* mean of a step, over the others */
-    uint32_t from, to;  /* steps that its excess lies in; to is behind the last one */
+    double lead;     /* share of the steps in which it works longer than the median of the others */
+    double shift_ns; /* what it needs more in its undisturbed steps */
+    double excess_ns;  /* mean of a step, over the others */
+    uint32_t from, to; /* steps that its excess lies in; to is behind the last one */
     bool is_named;
     bool is_steady; /* in all steps, else in bursts */
 };
