@@ -4,38 +4,25 @@
  */
 #include "mstx/cluster/call_graph.h"
 
+#include "mstx/cluster/keyed.h"
+
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
-#include "probe/base/order.h"
 
-#include <stdlib.h>
-
-/* A node before it has its number: a point, or a gate of several ones.  At one moment those come first
- * that others may wait for. */
-struct item {
-    int64_t at_ns;
-    uint32_t what; /* a point, or MSTX_GATE and its number */
-    uint8_t order;
-};
-enum { ORDER_SOURCE, ORDER_GATE, ORDER_OUT };
+/* Nodes before they have their numbers, as points, or MSTX_GATE and the number of a gate.  At one moment
+ * those come first that others may wait for. */
+enum { ORDER_SOURCE, ORDER_GATE, ORDER_OUT, ORDERS };
 
 struct sorted {
     struct mstx_call_graph *g;
     const struct mstx_waits *w;
-    struct item *item;
+    struct mstx_keyed *item;
     size_t n;
     uint32_t *node;      /* of a point */
     uint32_t *gate_node; /* of a gate */
     uint32_t *wait_at;   /* by point: its waits in `order`; one more than points */
     uint32_t *order;     /* waits by their out */
 };
-
-static int by_time(const void *pa, const void *pb)
-{
-    const struct item *a = pa, *b = pb;
-    return MS_ORDER(a->at_ns, b->at_ns,
-                    MS_ORDER(a->order, b->order, MS_ORDER(a->what, b->what, 0)));
-}
 
 static int64_t gate_time(const struct sorted *s, size_t gate)
 {
@@ -47,16 +34,21 @@ static int64_t gate_time(const struct sorted *s, size_t gate)
     return t;
 }
 
-static void fill_items(struct sorted *s)
+static void add_item(struct sorted *s, int64_t at_ns, uint32_t what, unsigned order)
+{
+    const uint64_t since = (uint64_t)(at_ns - s->g->start_ns);
+    s->item[s->n++] = (struct mstx_keyed){since * ORDERS + order, what};
+}
+
+static bool fill_items(struct sorted *s)
 {
     for (size_t i = 0; i < s->g->point.n; i++) {
         const struct mstx_point *p = &s->g->point.p[i];
-        s->item[s->n++] = (struct item){p->at_ns, (uint32_t)i,
-                                        p->kind == MSTX_POINT_OUT ? ORDER_OUT : ORDER_SOURCE};
+        add_item(s, p->at_ns, (uint32_t)i, p->kind == MSTX_POINT_OUT ? ORDER_OUT : ORDER_SOURCE);
     }
     for (size_t k = 0; k + 1 < s->w->gate_first.n; k++)
-        s->item[s->n++] = (struct item){gate_time(s, k), MSTX_GATE | (uint32_t)k, ORDER_GATE};
-    qsort(s->item, s->n, sizeof *s->item, by_time);
+        add_item(s, gate_time(s, k), MSTX_GATE | (uint32_t)k, ORDER_GATE);
+    return mstx__keyed_sort(s->item, s->n);
 }
 
 static void sort_waits(struct sorted *s)
@@ -138,17 +130,19 @@ static void build(struct mstx_call_graph *g, const struct mstx_waits *w)
 {
     struct sorted s = {.g = g, .w = w};
     g->no_memory |= !sorted_begin(&s);
+    g->no_memory = g->no_memory || !fill_items(&s);
     if (!g->no_memory) {
-        fill_items(&s);
         sort_waits(&s);
         mstx__deps_begin_step(&g->deps);
         for (size_t i = 0; i < s.n && !g->deps.no_memory; i++) {
-            if ((s.item[i].what & MSTX_GATE) != 0)
-                add_gate(&s, s.item[i].what & ~MSTX_GATE);
+            if ((s.item[i].value & MSTX_GATE) != 0)
+                add_gate(&s, s.item[i].value & ~MSTX_GATE);
             else
-                add_point(&s, s.item[i].what);
+                add_point(&s, s.item[i].value);
         }
         mstx__deps_begin_step(&g->deps);
+        mstx__deps_trim(&g->deps);
+        ms_vec_trim(&g->point);
         g->no_memory |= g->deps.no_memory;
     }
     ms_free(s.item);

@@ -64,6 +64,15 @@ static bool add_thread(struct lane *l, uint32_t thread)
     return slot != NULL;
 }
 
+static void sort_times(int64_t *v, size_t n)
+{
+    size_t i = 1;
+    while (i < n && v[i - 1] <= v[i])
+        i++;
+    if (i < n)
+        qsort(v, n, sizeof *v, by_time);
+}
+
 /* The thread with most calls is the lane of the rank. */
 static uint32_t busiest_thread(struct lane *l)
 {
@@ -157,8 +166,8 @@ static void look_at_calls(struct lane *l)
         else
             add_time(l, c->end_ns, false);
     }
-    qsort(l->sign.p, l->sign.n, sizeof *l->sign.p, by_time);
-    qsort(l->done.p, l->done.n, sizeof *l->done.p, by_time);
+    sort_times(l->sign.p, l->sign.n);
+    sort_times(l->done.p, l->done.n);
 }
 
 /* The wait of torch.distributed is not recorded: it began when the thread was last seen before. */
@@ -183,7 +192,10 @@ static void cut_calls(struct lane *l)
         if (begun_only && c->lib == MSTX_LIB_TORCH)
             add_unseen_wait(l, c);
     }
-    if (l->piece.n != 0)
+    size_t i = 1;
+    while (i < l->piece.n && by_start(&l->piece.p[i - 1], &l->piece.p[i]) <= 0)
+        i++;
+    if (i < l->piece.n)
         qsort(l->piece.p, l->piece.n, sizeof *l->piece.p, by_start);
 }
 
@@ -267,10 +279,19 @@ static void cut_rank(struct lane *l, uint32_t rank)
         find_done(l, from);
 }
 
+static bool is_sorted(const mstx_gcalls *calls)
+{
+    for (size_t i = 1; i < calls->n; i++) {
+        if (by_rank_and_start(&calls->p[i - 1], &calls->p[i]) > 0)
+            return false;
+    }
+    return true;
+}
+
 void mstx__call_points(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t ranks)
 {
     struct lane l = {.g = g, .call = calls->p};
-    if (calls->n != 0)
+    if (!is_sorted(calls))
         qsort(calls->p, calls->n, sizeof *calls->p, by_rank_and_start);
     for (uint32_t r = 0; r <= ranks; r++) {
         uint32_t *slot = ms_vec_push(&g->first);

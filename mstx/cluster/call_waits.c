@@ -8,6 +8,8 @@
  */
 #include "mstx/cluster/call_graph.h"
 
+#include "mstx/cluster/keyed.h"
+
 #include "mstx/format/comm.h"
 
 #include "probe/base/assert.h"
@@ -151,31 +153,35 @@ static void consider(struct matcher *m, const struct mstx_gcall *v, const struct
 
 /* ---- sends and receives --------------------------------------------------------------- */
 
-struct transfer {
-    uint32_t group, src, dst;
-    int32_t tag;
-    uint32_t call;
-    int64_t start_ns;
-    bool is_recv;
-};
-typedef MS_VEC(struct transfer) transfers;
+/* Calls that belong together have one key; value is the call.  Of one key they keep the order of ranks and
+ * time. */
+typedef MS_VEC(struct mstx_keyed) keyed_calls;
 
-static int by_channel(const void *pa, const void *pb)
+static void add_keyed(struct matcher *m, keyed_calls *to, uint32_t call, uint64_t key)
 {
-    const struct transfer *a = pa, *b = pb;
-    return MS_ORDER(
-        a->group, b->group,
-        MS_ORDER(a->src, b->src,
-                 MS_ORDER(a->dst, b->dst,
-                          MS_ORDER(a->tag, b->tag,
-                                   MS_ORDER(a->is_recv, b->is_recv,
-                                            MS_ORDER(a->start_ns, b->start_ns,
-                                                     MS_ORDER(a->call, b->call, 0)))))));
+    struct mstx_keyed *slot = ms_vec_push(to);
+    if (slot == NULL)
+        m->w->no_memory = true;
+    else
+        *slot = (struct mstx_keyed){key, call};
 }
 
-static bool is_same_channel(const struct transfer *a, const struct transfer *b)
+static void sort_calls(struct matcher *m, keyed_calls *v)
 {
-    return a->group == b->group && a->src == b->src && a->dst == b->dst && a->tag == b->tag;
+    m->w->no_memory = m->w->no_memory || !mstx__keyed_sort(v->p, v->n);
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 29;
+}
+
+/* The receive of a channel has the key of its send plus one. */
+static uint64_t channel_key(uint32_t group, uint32_t src, uint32_t dst, int32_t tag, bool is_recv)
+{
+    const uint64_t h = mix(mix(mix(mix(1, group), src), dst), (uint32_t)tag);
+    return (h & ~(uint64_t)1) | is_recv;
 }
 
 static void consider_pair(struct matcher *m, const struct mstx_gcall *send,
@@ -188,75 +194,78 @@ static void consider_pair(struct matcher *m, const struct mstx_gcall *send,
 }
 
 /* The k-th send of a channel goes to its k-th receive. */
-static void match_channels(struct matcher *m, const transfers *v)
+static void match_channels(struct matcher *m, const keyed_calls *v)
 {
     for (size_t i = 0, end, half; i < v->n; i = end) {
-        for (half = i;
-             half < v->n && is_same_channel(&v->p[i], &v->p[half]) && !v->p[half].is_recv;)
+        const uint64_t channel = v->p[i].key & ~(uint64_t)1;
+        for (half = i; half < v->n && v->p[half].key == channel;)
             half++;
-        for (end = half; end < v->n && is_same_channel(&v->p[i], &v->p[end]);)
+        for (end = half; end < v->n && v->p[end].key == (channel | 1);)
             end++;
         for (size_t k = 0; i + k < half && half + k < end; k++)
-            consider_pair(m, &m->call[v->p[i + k].call], &m->call[v->p[half + k].call]);
+            consider_pair(m, &m->call[v->p[i + k].value], &m->call[v->p[half + k].value]);
     }
 }
 
-static void add_transfer(struct matcher *m, transfers *to, uint32_t call, uint32_t src,
-                         uint32_t dst, int32_t tag, bool is_recv)
-{
-    struct transfer *slot = ms_vec_push(to);
-    const struct mstx_gcall *c = &m->call[call];
-    if (slot == NULL)
-        m->w->no_memory = true;
-    else
-        *slot = (struct transfer){c->group, src, dst, tag, call, c->start_ns, is_recv};
-}
-
-/* Of an exchange the destination is recorded and the source is not: the exchanges that arrive at a rank
- * are matched with its own in order of time. */
+/* Of an exchange the destination is recorded and the source is not: those that arrive at a rank are matched
+ * with its own in the order in which they began. */
 enum { ANY_SOURCE = UINT32_MAX };
 
-static void collect_transfers(struct matcher *m, transfers *direct, transfers *exchange)
+static int by_begin(const void *pa, const void *pb)
+{
+    const struct mstx_gcall *const *a = pa, *const *b = pb;
+    return MS_ORDER((*a)->start_ns, (*b)->start_ns, MS_ORDER((*a)->rank, (*b)->rank, 0));
+}
+
+static void collect_exchanges(struct matcher *m, keyed_calls *to)
+{
+    MS_VEC(const struct mstx_gcall *) found = {0};
+    for (size_t i = 0; i < m->calls; i++) {
+        const struct mstx_gcall *c = &m->call[i];
+        const bool is = c->op == MSTX_COMM_SENDRECV && c->begin != MSTX_NO_POINT && c->peer >= 0;
+        const struct mstx_gcall **slot = is ? ms_vec_push(&found) : NULL;
+        m->w->no_memory |= is && slot == NULL;
+        if (slot != NULL)
+            *slot = c;
+    }
+    if (found.n != 0)
+        qsort(found.p, found.n, sizeof *found.p, by_begin);
+    for (size_t i = 0; i < found.n; i++) {
+        const struct mstx_gcall *c = found.p[i];
+        const uint32_t call = (uint32_t)(c - m->call), dst = (uint32_t)c->peer;
+        add_keyed(m, to, call, channel_key(c->group, ANY_SOURCE, dst, 0, false));
+        add_keyed(m, to, call, channel_key(c->group, ANY_SOURCE, c->rank, 0, true));
+    }
+    sort_calls(m, to);
+    ms_vec_free(&found);
+}
+
+static void collect_transfers(struct matcher *m, keyed_calls *to)
 {
     for (uint32_t i = 0; i < m->calls; i++) {
         const struct mstx_gcall *c = &m->call[i];
         if (c->begin == MSTX_NO_POINT || c->peer < 0)
             continue;
         if (c->op == MSTX_COMM_SEND)
-            add_transfer(m, direct, i, c->rank, (uint32_t)c->peer, c->tag, false);
+            add_keyed(m, to, i, channel_key(c->group, c->rank, (uint32_t)c->peer, c->tag, false));
         else if (c->op == MSTX_COMM_RECV)
-            add_transfer(m, direct, i, (uint32_t)c->peer, c->rank, c->tag, true);
-        if (c->op != MSTX_COMM_SENDRECV)
-            continue;
-        add_transfer(m, exchange, i, ANY_SOURCE, (uint32_t)c->peer, 0, false);
-        add_transfer(m, exchange, i, ANY_SOURCE, c->rank, 0, true);
+            add_keyed(m, to, i, channel_key(c->group, (uint32_t)c->peer, c->rank, c->tag, true));
     }
-    if (direct->n != 0)
-        qsort(direct->p, direct->n, sizeof *direct->p, by_channel);
-    if (exchange->n != 0)
-        qsort(exchange->p, exchange->n, sizeof *exchange->p, by_channel);
+    sort_calls(m, to);
 }
 
 /* ---- collectives ---------------------------------------------------------------------- */
 
-static int by_collective(const void *pa, const void *pb)
-{
-    const struct transfer *a = pa, *b = pb;
-    return MS_ORDER(a->group, b->group, MS_ORDER(a->src, b->src, MS_ORDER(a->call, b->call, 0)));
-}
-
-/* src is the number in the sequence of the communicator. */
-static void collect_collectives(struct matcher *m, transfers *to)
+static void collect_collectives(struct matcher *m, keyed_calls *to)
 {
     for (uint32_t i = 0; i < m->calls; i++) {
         const struct mstx_gcall *c = &m->call[i];
         const enum mstx_comm_class class = mstx_comm_op_class(c->op);
         if (c->begin != MSTX_NO_POINT && c->seq != MSTX_NO_SEQ &&
             (class == MSTX_CLASS_COLL || class == MSTX_CLASS_ONESIDE))
-            add_transfer(m, to, i, c->seq, 0, 0, false);
+            add_keyed(m, to, i, (uint64_t)c->group << 32 | c->seq);
     }
-    if (to->n != 0)
-        qsort(to->p, to->n, sizeof *to->p, by_collective);
+    sort_calls(m, to);
 }
 
 /* The moments at which the members of a collective begin that are its root, or are not. */
@@ -281,14 +290,14 @@ static bool is_root(const struct mstx_gcall *c)
     return c->peer == (int32_t)c->rank;
 }
 
-static void gather_side(struct matcher *m, const struct transfer *p, size_t n, bool root,
+static void gather_side(struct matcher *m, const struct mstx_keyed *p, size_t n, bool root,
                         enum candidate kind, struct side *s)
 {
     s->moment.n = 0;
     s->any = NULL;
     s->gate = MSTX_NO_POINT;
     for (size_t i = 0; i < n; i++) {
-        const struct mstx_gcall *q = &m->call[p[i].call];
+        const struct mstx_gcall *q = &m->call[p[i].value];
         const uint32_t source = is_root(q) == root ? source_of(q, kind) : MSTX_NO_POINT;
         struct moment *slot = source != MSTX_NO_POINT ? ms_vec_push(&s->moment) : NULL;
         m->w->no_memory |= source != MSTX_NO_POINT && slot == NULL;
@@ -344,12 +353,12 @@ static void wait_for_side(struct matcher *m, struct side *s, const struct mstx_g
         add_wait(m, s->moment.p[n - 1].point, v->done);
 }
 
-static void consider_side(struct matcher *m, const struct transfer *p, size_t n, bool root,
+static void consider_side(struct matcher *m, const struct mstx_keyed *p, size_t n, bool root,
                           enum candidate kind, struct side *s)
 {
     gather_side(m, p, n, root, kind, s);
     for (size_t i = 0; i < n && s->moment.n != 0; i++) {
-        const struct mstx_gcall *v = &m->call[p[i].call];
+        const struct mstx_gcall *v = &m->call[p[i].value];
         const size_t others =
             s->moment.n - (is_root(v) == root && source_of(v, kind) != MSTX_NO_POINT);
         if (v->done == MSTX_NO_POINT || others == 0)
@@ -364,12 +373,11 @@ static void consider_side(struct matcher *m, const struct transfer *p, size_t n,
     }
 }
 
-static void match_collectives(struct matcher *m, const transfers *v)
+static void match_collectives(struct matcher *m, const keyed_calls *v)
 {
     struct side s = {0};
     for (size_t i = 0, end; i < v->n && !m->w->no_memory; i = end) {
-        for (end = i;
-             end < v->n && v->p[end].group == v->p[i].group && v->p[end].src == v->p[i].src;)
+        for (end = i; end < v->n && v->p[end].key == v->p[i].key;)
             end++;
         for (int k = OF_BEGIN; k <= OF_PROGRESS; k++) {
             consider_side(m, v->p + i, end - i, false, (enum candidate)k, &s);
@@ -386,13 +394,14 @@ void mstx__call_waits(struct mstx_waits *w, const struct mstx_call_graph *g,
 {
     struct matcher m = {
         .w = w, .g = g, .call = calls->p, .calls = calls->n, .unsure_ns = unsure_ns};
-    transfers direct = {0}, exchange = {0}, collective = {0};
+    keyed_calls direct = {0}, exchange = {0}, collective = {0};
     *w = (struct mstx_waits){0};
     uint32_t *slot = ms_vec_push(&w->gate_first);
     w->no_memory = slot == NULL;
     if (slot != NULL)
         *slot = 0;
-    collect_transfers(&m, &direct, &exchange);
+    collect_transfers(&m, &direct);
+    collect_exchanges(&m, &exchange);
     collect_collectives(&m, &collective);
     for (int pass = 0; pass < 2 && !w->no_memory; pass++) {
         m.is_counting = pass == 0;

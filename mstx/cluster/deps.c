@@ -53,6 +53,13 @@ void mstx__deps_begin_step(struct mstx_deps *d)
     PUSH(d, step, (uint32_t)d->op.n);
 }
 
+void mstx__deps_trim(struct mstx_deps *d)
+{
+    ms_vec_trim(&d->first);
+    ms_vec_trim(&d->pred);
+    ms_vec_trim(&d->op);
+}
+
 /* ---- replay ------------------------------------------------------------------- */
 
 static void start_of(const struct mstx_deps *d, size_t from, size_t v, const double *t,

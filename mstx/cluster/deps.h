@@ -40,6 +40,9 @@ void mstx__deps_after(struct mstx_deps *d, uint32_t pred);
 /* The nodes that follow belong to the next step; also called once behind the last step. */
 void mstx__deps_begin_step(struct mstx_deps *d);
 
+/* Gives back what growing took too much. */
+void mstx__deps_trim(struct mstx_deps *d);
+
 /* A replay of several scenarios at once, each in its own lane.  Every lane gives a node its weight of
  * `base`, except that lane k gives the nodes of class first + k their weight of `other`.  Weights
  * and classes are those of operations. */

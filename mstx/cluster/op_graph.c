@@ -220,6 +220,7 @@ size_t mstx__op_graph(const struct mstx_ops *o, enum mstx_graph_kind kind, struc
     for (size_t s = 0; s < mstx__ops_steps(o) && !d->no_memory; s++)
         left += add_step(&b, kind, s);
     mstx__deps_begin_step(d);
+    mstx__deps_trim(d);
     ms_vec_free(&b.list.edge);
     ms_free(b.number);
     ms_free(b.meet);

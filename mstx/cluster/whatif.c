@@ -4,7 +4,7 @@
  */
 #include "mstx/cluster/whatif.h"
 
-#include "mstx/cluster/rows.h"
+#include "mstx/cluster/keyed.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
@@ -16,87 +16,105 @@
 
 /* ---- ideal durations ------------------------------------------------------------- */
 
-/* Operations in order of a key, to take the mean or the median of those with the same one. */
-struct keyed {
-    uint64_t key;
-    double weight;
+/* Pools of operations whose durations are compared: of one type, or of one type and stage. */
+struct pools {
+    const struct mstx_whatif *w;
+    uint32_t stages; /* 1: all are one */
+    size_t n;
+    size_t *at;     /* where the durations of a pool begin; one more than pools */
+    double *weight; /* pool by pool */
+    double *value;  /* of a pool: its mean or median */
 };
 
-static int by_key(const void *pa, const void *pb)
+static size_t pool_of(const struct pools *p, const struct mstx_op *op)
 {
-    const struct keyed *a = pa, *b = pb;
-    return MS_ORDER(a->key, b->key, MS_ORDER(a->weight, b->weight, 0));
+    const int32_t stage = p->w->o->rank.p[op->rank].stage;
+    return (size_t)op->type * p->stages + (p->stages > 1 ? (uint32_t)(stage + 1) : 0);
 }
 
-static uint64_t pool_of(const struct mstx_whatif *w, enum mstx_ideal kind, const struct mstx_op *op)
+static uint32_t count_stages(const struct mstx_ops *o)
 {
-    const uint64_t stage = (uint32_t)w->o->rank.p[op->rank].stage;
-    return (uint64_t)op->type << 32 | (kind == MSTX_IDEAL_PEERS ? stage : 0);
+    int32_t most = 0;
+    for (size_t i = 0; i < o->rank.n; i++)
+        most = o->rank.p[i].stage > most ? o->rank.p[i].stage : most;
+    return (uint32_t)most + 2;
 }
 
-static double mean_of(const struct keyed *v, size_t n)
+/* Collects the durations of the operations that are not marked. */
+static void fill_pools(struct pools *p, const bool *marked)
+{
+    const struct mstx_ops *o = p->w->o;
+    for (size_t i = 0; i < o->op.n; i++)
+        p->at[pool_of(p, &o->op.p[i]) + 1] += marked == NULL || !marked[i];
+    for (size_t k = 0; k < p->n; k++)
+        p->at[k + 1] += p->at[k];
+    for (size_t i = o->op.n; i-- > 0;) {
+        if (marked == NULL || !marked[i])
+            p->weight[--p->at[pool_of(p, &o->op.p[i]) + 1]] = p->w->recorded[i];
+    }
+    for (size_t k = 0; k < p->n; k++)
+        p->at[k] = p->at[k + 1];
+    p->at[p->n] = 0;
+    for (size_t i = 0; i < o->op.n; i++)
+        p->at[p->n] += marked == NULL || !marked[i];
+}
+
+static bool pools_new(struct pools *p, const struct mstx_whatif *w, enum mstx_ideal kind,
+                      const bool *marked)
+{
+    *p = (struct pools){.w = w, .stages = kind == MSTX_IDEAL_PEERS ? count_stages(w->o) : 1};
+    p->n = w->o->type.n * p->stages;
+    p->at = ms_calloc(p->n + 2, sizeof *p->at);
+    p->weight = ms_alloc((w->o->op.n + 1) * sizeof *p->weight);
+    p->value = ms_calloc(p->n + 1, sizeof *p->value);
+    if (p->at == NULL || p->weight == NULL || p->value == NULL)
+        return false;
+    fill_pools(p, marked);
+    return true;
+}
+
+static void pools_free(struct pools *p)
+{
+    ms_free(p->at);
+    ms_free(p->weight);
+    ms_free(p->value);
+}
+
+static double mean_of(const double *v, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum += v[i].weight;
+        sum += v[i];
     return sum / (double)n;
 }
 
-static double median_of(const struct keyed *v, size_t n)
+static double median_of(double *v, size_t n)
 {
-    ms_assert(n != 0);
-    return (v[(n - 1) / 2].weight + v[n / 2].weight) / 2;
+    return (mstx__select(v, n, (n - 1) / 2) + mstx__select(v, n, n / 2)) / 2;
 }
 
-/* The end of the run of equal keys that begins at i. */
-static size_t run_end(const struct keyed *v, size_t n, size_t i)
+/* The value of each pool, NAN where it is empty. */
+static void find_values(struct pools *p, bool always_median)
 {
-    size_t end = i;
-    while (end < n && v[end].key == v[i].key)
-        end++;
-    return end;
-}
-
-static const struct keyed *find_key(const struct keyed *v, size_t n, uint64_t key)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-        if (v[mid].key < key)
-            low = mid + 1;
-        else
-            high = mid;
+    for (size_t k = 0; k < p->n; k++) {
+        double *v = p->weight + p->at[k];
+        const size_t n = p->at[k + 1] - p->at[k];
+        const bool by_median = always_median || p->w->o->type.p[k / p->stages].is_comm;
+        p->value[k] = n == 0 ? NAN : by_median ? median_of(v, n) : mean_of(v, n);
     }
-    return low < n && v[low].key == key ? &v[low] : NULL;
-}
-
-/* Leaves one item of each key, whose weight is the ideal one. */
-static size_t reduce_pools(const struct mstx_whatif *w, struct keyed *v, size_t n)
-{
-    size_t kept = 0;
-    for (size_t i = 0, end; i < n; i = end) {
-        end = run_end(v, n, i);
-        const bool is_comm = w->o->type.p[v[i].key >> 32].is_comm;
-        const double ideal = is_comm ? median_of(v + i, end - i) : mean_of(v + i, end - i);
-        v[kept++] = (struct keyed){v[i].key, ideal};
-    }
-    return kept;
 }
 
 static bool find_ideal(const struct mstx_whatif *w, enum mstx_ideal kind, double *ideal)
 {
-    const size_t n = w->o->op.n;
-    struct keyed *v = ms_alloc((n + 1) * sizeof *v);
-    if (v == NULL)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        v[i] = (struct keyed){pool_of(w, kind, &w->o->op.p[i]), w->recorded[i]};
-    qsort(v, n, sizeof *v, by_key);
-    const size_t pools = reduce_pools(w, v, n);
-    for (size_t i = 0; i < n; i++)
-        ideal[i] = find_key(v, pools, pool_of(w, kind, &w->o->op.p[i]))->weight;
-    ms_free(v);
-    return true;
+    struct pools p;
+    const bool ok = pools_new(&p, w, kind, NULL);
+    if (ok) {
+        find_values(&p, false);
+        for (size_t i = 0; i < w->o->op.n; i++)
+            ideal[i] = p.value[pool_of(&p, &w->o->op.p[i])];
+    }
+    pools_free(&p);
+    return ok;
 }
 
 /* ---- replays of all steps ---------------------------------------------------------- */
@@ -430,44 +448,25 @@ bool mstx__whatif_shares(struct mstx_whatif *w, enum mstx_share_kind kind, mstx_
 
 /* ---- without ---------------------------------------------------------------------- */
 
-/* Medians of the operations that are not marked. */
-static size_t collect_peers(const struct mstx_whatif *w, enum mstx_ideal kind, const bool *marked,
-                            struct keyed *v)
+static bool heal_from(const struct mstx_whatif *w, enum mstx_ideal kind, const bool *marked,
+                      double *weight)
 {
-    size_t n = 0, kept = 0;
-    for (size_t i = 0; i < w->o->op.n; i++) {
-        if (!marked[i])
-            v[n++] = (struct keyed){pool_of(w, kind, &w->o->op.p[i]), w->recorded[i]};
+    struct pools p;
+    const bool ok = pools_new(&p, w, kind, marked);
+    if (ok)
+        find_values(&p, true);
+    for (size_t i = 0; i < w->o->op.n && ok; i++) {
+        const double value = marked[i] ? p.value[pool_of(&p, &w->o->op.p[i])] : NAN;
+        weight[i] = isnan(value) ? weight[i] : value;
     }
-    qsort(v, n, sizeof *v, by_key);
-    for (size_t i = 0, end; i < n; i = end) {
-        end = run_end(v, n, i);
-        v[kept++] = (struct keyed){v[i].key, median_of(v + i, end - i)};
-    }
-    return kept;
-}
-
-static void heal_from(const struct mstx_whatif *w, enum mstx_ideal kind, const bool *marked,
-                      struct keyed *v, double *weight)
-{
-    const size_t pools = collect_peers(w, kind, marked, v);
-    for (size_t i = 0; i < w->o->op.n; i++) {
-        const struct keyed *k =
-            marked[i] ? find_key(v, pools, pool_of(w, kind, &w->o->op.p[i])) : NULL;
-        if (k != NULL)
-            weight[i] = k->weight;
-    }
+    pools_free(&p);
+    return ok;
 }
 
 bool mstx__whatif_heal(struct mstx_whatif *w, const bool *marked, double *weight)
 {
-    struct keyed *v = ms_alloc((w->o->op.n + 1) * sizeof *v);
-    if (v == NULL)
-        return false;
-    heal_from(w, MSTX_IDEAL_POOLED, marked, v, weight);
-    heal_from(w, MSTX_IDEAL_PEERS, marked, v, weight);
-    ms_free(v);
-    return true;
+    return heal_from(w, MSTX_IDEAL_POOLED, marked, weight) &&
+           heal_from(w, MSTX_IDEAL_PEERS, marked, weight);
 }
 
 /* ---- critical path ------------------------------------------------------------------ */

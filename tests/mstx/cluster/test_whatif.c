@@ -182,14 +182,16 @@ END_TEST
 
 START_TEST(memory_that_runs_out_is_told)
 {
-    for (uint64_t n = 1; n < 200; n++) {
+    for (uint64_t n = 1; n != UINT64_MAX; n++) {
         begin();
         ms_mem_fail_at(n);
         three_ranks();
         const bool ok = !ops.no_memory && mstx__whatif_new(&w, &ops, MSTX_GRAPH_GENERIC, true);
         const bool failed = ms_mem_failed();
         ms_mem_fail_at(0);
-        ck_assert(ok != failed);
+        ck_assert(ok || failed); /* what is not trimmed does not matter */
+        if (!failed)             /* every allocation has failed once */
+            n = UINT64_MAX - 1;
         if (!ok)
             w = (struct mstx_whatif){0};
         end();
