@@ -270,6 +270,7 @@ static enum ms_rc find_all(struct mstx_tl *tl, struct conclusions *r, struct ms_
     MS_TRY(mstx__find_hangs(tl, &r->findings, err));
     MS_TRY(mstx__find_waiting(tl, &r->steps, &r->waiting, &r->findings, err));
     MS_TRY(find_conclusions(tl, r, err));
+    MS_TRY(mstx__find_balance(&r->waiting, &r->findings, err));
     MS_TRY(find_problems(tl, r, err));
     MS_TRY(find_absent(tl, r, err));
     MS_TRY(find_slow_steps(tl, r, err));

@@ -80,9 +80,9 @@ void mstx__finding_set_message(struct mstx_finding *f, struct ms_said said, stru
 
 /* Kinds are borrowed by findings.  Those of all ranks together come first, in the order in which they
  * are shown. */
-static const char *const kinds[] = {"mismatch",  "hang",    "straggler", "fail_slow",
-                                    "slow_link", "absent",  "drop",      "killed",
-                                    "overhead",  "problem", "slow_step", "unfinished"};
+static const char *const kinds[] = {
+    "mismatch", "hang",     "straggler", "fail_slow", "slow_link",  "absent", "drop",
+    "killed",   "overhead", "problem",   "slow_step", "unfinished", "balance"};
 enum { KINDS = sizeof kinds / sizeof *kinds, CLUSTER_KINDS = 5 };
 
 const char *mstx__finding_kind(struct ms_str text)

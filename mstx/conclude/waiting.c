@@ -150,6 +150,24 @@ bool mstx__waiting_confirms(const struct mstx_waiting *w, int32_t rank)
     return !w->is_judged || cost >= 2 * other;
 }
 
+enum ms_rc mstx__find_balance(const struct mstx_waiting *w, mstx_findings *to, struct ms_err *err)
+{
+    bool is_balanced = w->is_judged;
+    for (size_t i = 0; i < to->n; i++)
+        is_balanced &=
+            strcmp(to->p[i].kind, "straggler") != 0 && strcmp(to->p[i].kind, "fail_slow") != 0;
+    if (!is_balanced)
+        return MS_OK;
+    struct mstx_finding *f = mstx__finding_add(to, "balance", &mstx_say_balance, MSTX_INFO_FINDING,
+                                               -1, w->waiters.in_comm);
+    if (f == NULL)
+        return ms_no_memory(err);
+    ms_message_i64(&f->said, "ranks", w->waiters.ranks);
+    ms_message_i64(&f->said, "steps", w->waiters.steps);
+    ms_message_f64(&f->said, "comm", w->waiters.in_comm);
+    return MS_OK;
+}
+
 void mstx__waiting_free(struct mstx_waiting *w)
 {
     mstx__waiters_free(&w->waiters);

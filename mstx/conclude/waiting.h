@@ -23,6 +23,9 @@ enum ms_rc mstx__find_waiting(struct mstx_tl *tl, const struct mstx_steps *steps
 /* Whether a straggler that the import found, from the times of single communicators, stands: the graph
  * cannot judge the run, or a replay finds that no other rank costs the job half as much. */
 bool mstx__waiting_confirms(const struct mstx_waiting *w, int32_t rank);
+/* Adds that nobody makes the others wait, when the run was judged and no finding names a rank. */
+enum ms_rc mstx__find_balance(const struct mstx_waiting *w, mstx_findings *to,
+                              struct ms_err *err) MS_MUST_USE;
 void mstx__waiting_free(struct mstx_waiting *w);
 
 #endif

@@ -18,6 +18,17 @@ PY
 "$msprobe" whatif --without link:0-1 "$scratch/sim" >"$scratch/out" 2>&1
 [ $? -eq 2 ] && ok 'a link that the run has not is refused' || bad 'a link that the run has not'
 
+# The report begins with the cause and its cost; of a clean run it says that there is none.
+"$msprobe" report "$scratch/sim" | head -1 >"$scratch/out"
+grep -q '^rank 2 makes the others wait in all steps: .* the job would take .* % less' "$scratch/out" &&
+    ok 'a report begins with who makes the others wait' || bad 'a report begins with something else'
+"$B/tests/tool_sim" "$scratch/clean" clean 0 8 >/dev/null && "$msprobe" report --format json "$scratch/clean" >"$scratch/clean.json"
+"$PYTHON" - "$scratch/clean.json" <<'PY' && ok 'nobody is an answer' || bad 'nobody is an answer'
+import json, sys
+kinds = [f["kind"] for f in json.load(open(sys.argv[1]))["findings"]]
+assert "balance" in kinds and not {"straggler", "fail_slow"} & set(kinds), kinds
+PY
+
 if [ -d $traces ]; then
     cp $traces/timeline-ST.json.gz "$scratch/st.json.gz"
     for model in types generic; do

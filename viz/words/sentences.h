@@ -41,6 +41,10 @@
       "{longest:percent} of the steps)",                                                                             \
       "卡 {rank} 让其他卡等待（{bursts?=所有步|间歇发生}[，第 {first_step} 至 {last_step} 步]）：通信之外每步比其他卡多用 "   \
       "{longer_ns:time}[，其中 {part:percent} " DOING_ZH "]；若无此差距，作业耗时减少 {cost:percent}，每步 {gain_ns:time}（在 {longest:percent} 的步中最晚）")  \
+    X(balance,                                                                                                       \
+      "no rank makes the others wait (checked: {steps} steps of {ranks} ranks); communication itself takes "          \
+      "{comm:percent} of their time",                                                                                \
+      "没有卡让其他卡等待（已检查 {ranks} 张卡的 {steps} 步）；通信本身占其时间的 {comm:percent}")                    \
     X(slow_link,                                                                                                     \
       "the link from rank {src} to rank {dst} is slow: {bytes:bytes} takes {ratio:two} times as "                    \
       "long as on the {alike} links alike",                                                                          \
