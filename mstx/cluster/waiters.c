@@ -31,16 +31,24 @@ static const double OFTEN_STEADY = 0.04, OFTEN_LAST = 0.75, OFTEN_LEAD = 0.8;
 static const double COST_LEAST = 0.15, COST_OF_TWO = 0.25, DOMINANCE_LEAST = 0.75;
 /* Fewer steps or less time say nothing. */
 static const double JOB_LEAST_NS = 0.3e9;
+enum { CANDIDATES = 32 };
 enum { STEPS_LEAST = 15, STEPS_MOST = 400, WINDOWS = 40, PERIOD_MOST = 200, AROUND = 2 };
+
+struct candidate {
+    uint32_t rank;
+    double excess;
+};
 
 struct judge {
     struct mstx_waiters *w;
     const struct mstx_call_graph *g;
     double *reference; /* ranks x steps: what the others need, at most what it needs itself */
     double *healed;    /* by point */
-    uint32_t *rank;    /* by point: its class */
-    bool *serves;      /* by rank: it receives from whoever comes first */
-    double *t;         /* of a replay */
+    struct candidate *candidate; /* the greatest excess first */
+    uint32_t candidates;
+    uint32_t *class; /* by point: its rank among the candidates */
+    bool *serves;    /* by rank: it receives from whoever comes first */
+    double *t;       /* of a replay */
     double *scratch;
 };
 
@@ -186,7 +194,6 @@ static void place_points(struct judge *j)
                 s++;
             const bool inside = s != 0 && s < steps;
             j->w->step[i] = inside ? s : UINT32_MAX;
-            j->rank[i] = r;
             if (inside && j->g->point.p[i].kind != MSTX_POINT_OUT)
                 j->w->work[(size_t)r * steps + s] += j->g->weight[i];
         }
@@ -269,7 +276,7 @@ static void heal_by_reference(struct judge *j)
 {
     const uint32_t steps = j->w->steps;
     for (size_t i = 0; i < j->g->point.n; i++) {
-        const size_t at = (size_t)j->rank[i] * steps + j->w->step[i];
+        const size_t at = (size_t)j->g->point.p[i].rank * steps + j->w->step[i];
         const bool is_work = j->w->step[i] != UINT32_MAX && j->g->point.p[i].kind != MSTX_POINT_OUT;
         const double work = is_work ? j->w->work[at] : 0;
         j->healed[i] = work > 0 ? j->g->weight[i] * j->reference[at] / work : j->g->weight[i];
@@ -282,8 +289,10 @@ static void heal_by_shift(struct judge *j, const double *shift)
     const uint32_t steps = j->w->steps;
     for (size_t i = 0; i < j->g->point.n; i++) {
         const bool is_work = j->w->step[i] != UINT32_MAX && j->g->point.p[i].kind != MSTX_POINT_OUT;
-        const double work = is_work ? j->w->work[(size_t)j->rank[i] * steps + j->w->step[i]] : 0;
-        const double left = work > shift[j->rank[i]] ? work - shift[j->rank[i]] : 0;
+        const double work =
+            is_work ? j->w->work[(size_t)j->g->point.p[i].rank * steps + j->w->step[i]] : 0;
+        const double left =
+            work > shift[j->g->point.p[i].rank] ? work - shift[j->g->point.p[i].rank] : 0;
         j->healed[i] = work > 0 ? j->g->weight[i] * left / work : j->g->weight[i];
     }
 }
@@ -297,27 +306,53 @@ static double replay(struct judge *j, const double *weight)
 static void replay_each(struct judge *j, const double *base, const double *other, uint32_t first,
                         double end[MSTX_LANES])
 {
-    const struct mstx_scenarios x = {base, other, j->rank, first};
+    const struct mstx_scenarios x = {base, other, j->class, first};
     mstx__deps_replay(&j->g->deps, 0, mstx__deps_count(&j->g->deps), &x, j->t, end);
 }
 
 /* Two culprits hide behind each other: a rank gains what healing it alone gains, and what it costs when
- * all others are healed; the mean of both. */
+ * all others are healed; the mean of both.  Classes are those of the candidates. */
 static void find_costs(struct judge *j, double job, bool is_steady)
 {
     const double all = replay(j, j->healed);
-    for (uint32_t first = 0; first < j->w->ranks; first += MSTX_LANES) {
+    for (uint32_t first = 0; first < j->candidates; first += MSTX_LANES) {
         double without[MSTX_LANES], alone[MSTX_LANES];
         replay_each(j, j->g->weight, j->healed, first, without);
         replay_each(j, j->healed, j->g->weight, first, alone);
-        for (uint32_t k = 0; k < MSTX_LANES && first + k < j->w->ranks; k++) {
+        for (uint32_t k = 0; k < MSTX_LANES && first + k < j->candidates; k++) {
             const double cost = ((job - without[k]) + (alone[k] - all)) / 2 / job;
-            struct mstx_waiter *of = &j->w->list.p[first + k];
+            struct mstx_waiter *of = &j->w->list.p[j->candidate[first + k].rank];
             *(is_steady ? &of->steady : &of->cost) = cost > 0 ? cost : 0;
         }
     }
     if (!is_steady)
         j->w->all_healed = (job - all) / job;
+}
+
+static int greatest_first(const void *pa, const void *pb)
+{
+    const struct candidate *a = pa, *b = pb;
+    return MS_ORDER(b->excess, a->excess, MS_ORDER(a->rank, b->rank, 0));
+}
+
+/* Replays are made for the ranks with the greatest excess: without any, a rank costs nothing. */
+static void find_candidates(struct judge *j)
+{
+    const uint32_t ranks = j->w->ranks, steps = j->w->steps;
+    uint32_t *class_of = (uint32_t *)j->scratch; /* by rank */
+    for (uint32_t r = 0; r < ranks; r++) {
+        j->candidate[r] = (struct candidate){r, 0};
+        for (uint32_t s = 1; s < steps; s++)
+            j->candidate[r].excess +=
+                j->w->work[(size_t)r * steps + s] - j->reference[(size_t)r * steps + s];
+        class_of[r] = UINT32_MAX;
+    }
+    qsort(j->candidate, ranks, sizeof *j->candidate, greatest_first);
+    j->candidates = ranks < CANDIDATES ? ranks : CANDIDATES;
+    for (uint32_t k = 0; k < j->candidates; k++)
+        class_of[j->candidate[k].rank] = k;
+    for (size_t i = 0; i < j->g->point.n; i++)
+        j->class[i] = class_of[j->g->point.p[i].rank];
 }
 
 static bool find_shifts(struct judge *j, double *shift)
@@ -435,13 +470,15 @@ static bool allocate(struct judge *j)
     j->w->work = ms_calloc(cells + 1, sizeof *j->w->work);
     j->reference = ms_calloc(cells + 1, sizeof *j->reference);
     j->w->step = ms_calloc(points, sizeof *j->w->step);
-    j->rank = ms_calloc(points, sizeof *j->rank);
+    j->class = ms_calloc(points, sizeof *j->class);
+    j->candidate = ms_calloc(j->w->ranks + 1, sizeof *j->candidate);
     j->healed = ms_calloc(points, sizeof *j->healed);
     j->w->healed = ms_calloc(points, sizeof *j->w->healed);
     j->t = ms_calloc((mstx__deps_count(&j->g->deps) + 1) * MSTX_LANES, sizeof *j->t);
     j->scratch = ms_calloc((window > j->w->steps ? window : j->w->steps) + 1, sizeof *j->scratch);
-    bool ok = j->w->work != NULL && j->reference != NULL && j->w->step != NULL && j->rank != NULL &&
-              j->healed != NULL && j->w->healed != NULL && j->t != NULL && j->scratch != NULL &&
+    bool ok = j->w->work != NULL && j->reference != NULL && j->w->step != NULL &&
+              j->class != NULL && j->candidate != NULL && j->healed != NULL &&
+              j->w->healed != NULL && j->t != NULL && j->scratch != NULL &&
               ms_vec_reserve(&j->w->list, j->w->ranks);
     for (uint32_t r = 0; r < j->w->ranks && ok; r++)
         j->w->list.p[j->w->list.n++] = (struct mstx_waiter){.rank = r};
@@ -459,6 +496,7 @@ static bool judge_all(struct judge *j, const mstx_gcalls *calls)
     find_references(j);
     const double job = replay(j, j->g->weight);
     measure_job(j, job);
+    find_candidates(j);
     heal_by_reference(j);
     memcpy(j->w->healed, j->healed, j->g->point.n * sizeof *j->healed);
     find_costs(j, job, false);
@@ -487,7 +525,8 @@ void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
         w->no_memory = !judge_all(&j, calls);
     ms_free(j.reference);
     ms_free(j.healed);
-    ms_free(j.rank);
+    ms_free(j.class);
+    ms_free(j.candidate);
     ms_free(j.serves);
     ms_free(j.t);
     ms_free(j.scratch);

@@ -9,6 +9,7 @@
 #include "mstx/rundb/packed_tables.h"
 
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
 #include <stdlib.h>
 
@@ -18,13 +19,19 @@ struct group {
     MS_VEC(int32_t) world;
 };
 
+struct ranked {
+    int32_t rank;
+    uint32_t process;
+};
+
 struct reading {
     struct mstx_tl *tl;
     struct mstx_call_rows *to;
     MS_VEC(struct group) group;
-    MS_VEC(uint32_t) place;  /* by process: its place, or UINT32_MAX */
-    MS_VEC(uint32_t) fences; /* by place and group: fences counted so far */
-    struct mstx_rows *rows;
+    MS_VEC(uint32_t) place;              /* by process: its place, or UINT32_MAX */
+    MS_VEC(uint32_t) fences;             /* by place and group: fences counted so far */
+    size_t found;                        /* calls of all processes */
+    int64_t first_ns, last_ns, until_ns; /* when they begin; those behind until_ns are left out */
     const int64_t *column[MSTX_CALL_COLUMNS];
 };
 
@@ -98,36 +105,70 @@ static int32_t place_of_peer(const struct reading *r, int64_t group, int64_t pee
 
 /* ---- ranks --------------------------------------------------------------------------- */
 
+static enum ms_rc count_calls(void *ctx, struct mstx_rows *rows, struct ms_err *err)
+{
+    struct reading *r = ctx;
+    const int64_t *process = mstx__rows_column(rows, MSTX_CALL_PROCESS, err);
+    const int64_t *start = process != NULL ? mstx__rows_column(rows, MSTX_CALL_START, err) : NULL;
+    for (uint32_t i = 0; start != NULL && i < rows->n; i++) {
+        if (process[i] >= 1 && (size_t)process[i] <= r->place.n)
+            r->place.p[process[i] - 1] = 0;
+        r->first_ns = start[i] < r->first_ns ? start[i] : r->first_ns;
+        r->last_ns = start[i] > r->last_ns ? start[i] : r->last_ns;
+    }
+    r->found += rows->n;
+    return start != NULL ? MS_OK : MS_E_FORMAT;
+}
+
+/* Marks the processes that made calls, and finds the moment until which calls are taken. */
+static enum ms_rc look_at_calls(struct reading *r, struct ms_err *err)
+{
+    const size_t processes = mstx_tl_process_count(r->tl);
+    if (!ms_vec_reserve(&r->place, processes + 1))
+        return ms_no_memory(err);
+    for (size_t i = 0; i < processes; i++)
+        r->place.p[r->place.n++] = UINT32_MAX;
+    r->first_ns = INT64_MAX;
+    r->last_ns = INT64_MIN;
+    MS_TRY(mstx__packed_each_call(mstx_tl_store(r->tl), count_calls, r, err));
+    r->until_ns = INT64_MAX;
+    r->to->is_part = r->found > MSTX_CALLS_JUDGED;
+    if (r->to->is_part)
+        r->until_ns = r->first_ns + (int64_t)((double)(r->last_ns - r->first_ns) *
+                                              MSTX_CALLS_JUDGED / (double)r->found);
+    return MS_OK;
+}
+
+static int by_rank(const void *pa, const void *pb)
+{
+    const struct ranked *a = pa, *b = pb;
+    return MS_ORDER(a->rank, b->rank, MS_ORDER(a->process, b->process, 0));
+}
+
 /* The first process of a rank that made calls is its place; places are in order of ranks. */
 static enum ms_rc find_places(struct reading *r, struct ms_err *err)
 {
-    struct ms_stmt *st;
-    MS_TRY(ms_store_prepare(mstx_tl_store(r->tl), &st,
-                            "SELECT min(p.id), p.rank FROM processes p WHERE p.rank >= 0 AND EXISTS"
-                            " (SELECT 1 FROM comm_ops c WHERE c.process = p.id)"
-                            " GROUP BY p.rank ORDER BY p.rank",
-                            err));
-    enum ms_rc rc = MS_OK;
-    const size_t processes = mstx_tl_process_count(r->tl);
-    if (!ms_vec_reserve(&r->place, processes + 1))
-        rc = ms_no_memory(err);
-    for (size_t i = 0; rc == MS_OK && i < processes; i++)
-        r->place.p[r->place.n++] = UINT32_MAX;
-    while (ms_stmt_next(st, &rc, err)) {
-        const int64_t id = ms_stmt_get_i64(st, 0);
-        uint32_t *process = ms_vec_push(&r->to->process);
-        int32_t *rank = ms_vec_push(&r->to->rank);
-        if (process == NULL || rank == NULL) {
-            rc = ms_no_memory(err);
-            break;
-        }
-        *process = (uint32_t)(id - 1);
-        *rank = (int32_t)ms_stmt_get_i64(st, 1);
-        if (id >= 1 && (size_t)id <= r->place.n)
-            r->place.p[id - 1] = (uint32_t)r->to->rank.n - 1;
+    MS_VEC(struct ranked) v = {0};
+    bool ok = ms_vec_reserve(&v, r->place.n + 1) &&
+              ms_vec_reserve(&r->to->process, r->place.n + 1) &&
+              ms_vec_reserve(&r->to->rank, r->place.n + 1);
+    for (size_t i = 0; i < r->place.n && ok; i++) {
+        const int32_t rank = mstx_tl_process(r->tl, i)->rank;
+        if (r->place.p[i] == 0 && rank >= 0)
+            v.p[v.n++] = (struct ranked){rank, (uint32_t)i};
+        r->place.p[i] = UINT32_MAX;
     }
-    ms_stmt_free(st);
-    return rc;
+    if (ok && v.n != 0)
+        qsort(v.p, v.n, sizeof *v.p, by_rank);
+    for (size_t i = 0; i < v.n && ok; i++) {
+        if (i != 0 && v.p[i].rank == v.p[i - 1].rank)
+            continue;
+        r->place.p[v.p[i].process] = (uint32_t)r->to->rank.n;
+        r->to->process.p[r->to->process.n++] = v.p[i].process;
+        r->to->rank.p[r->to->rank.n++] = v.p[i].rank;
+    }
+    ms_vec_free(&v);
+    return ok ? MS_OK : ms_no_memory(err);
 }
 
 /* ---- calls --------------------------------------------------------------------------- */
@@ -176,7 +217,8 @@ static enum ms_rc take_call(struct reading *r, uint32_t row, struct ms_err *err)
 {
     const int64_t process = cell(r, MSTX_CALL_PROCESS, row) - 1;
     const int64_t group = cell(r, MSTX_CALL_GROUP, row), polls = cell(r, MSTX_CALL_SENT, row);
-    if (process < 0 || (size_t)process >= r->place.n || r->place.p[process] == UINT32_MAX)
+    if (process < 0 || (size_t)process >= r->place.n || r->place.p[process] == UINT32_MAX ||
+        cell(r, MSTX_CALL_START, row) > r->until_ns)
         return MS_OK;
     enum ms_rc rc = MS_OK;
     const uint32_t place = r->place.p[process];
@@ -271,6 +313,7 @@ static enum ms_rc read_all(struct reading *r, const struct mstx_steps *steps, st
 {
     struct mstx_clock_summary clocks;
     MS_TRY(read_groups(r, err));
+    MS_TRY(look_at_calls(r, err));
     MS_TRY(find_places(r, err));
     MS_TRY(mstx__packed_each_call(mstx_tl_store(r->tl), take_calls, r, err));
     MS_TRY(mstx_clocks_measure(r->tl, &clocks, err));

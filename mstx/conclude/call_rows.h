@@ -8,6 +8,9 @@
 #include "mstx/cluster/waiters.h"
 #include "mstx/conclude/steps.h"
 
+/* A graph takes about 330 bytes a call while it is judged; of larger runs the first part is taken. */
+enum { MSTX_CALLS_JUDGED = 2000000 };
+
 struct mstx_call_rows {
     mstx_gcalls calls;
     MS_VEC(uint32_t) process; /* index of the process of each place */
@@ -15,6 +18,7 @@ struct mstx_call_rows {
     MS_VEC(int64_t) step_at;  /* where the steps of each place begin, and where the last one ends */
     struct mstx_step_times steps;
     int64_t unsure_ns;  /* of times of two hosts */
+    bool is_part;       /* only the first MSTX_CALLS_JUDGED calls or so were taken */
     bool has_one_clock; /* of one host, or of hosts whose clocks were brought together */
     bool has_device;    /* some calls only enqueue what a device does: their times say little */
 };

@@ -92,7 +92,7 @@ static enum ms_rc judge(struct mstx_waiting *w, struct mstx_call_rows *rows, str
         mstx__waiters(&w->waiters, &g, &rows->calls, &rows->steps);
     const bool no_memory = g.no_memory || w->waiters.no_memory;
     mstx__call_graph_free(&g);
-    w->is_judged = !no_memory && w->waiters.is_known;
+    w->is_whole = !no_memory && w->waiters.is_known && !rows->is_part;
     return no_memory ? ms_no_memory(err) : MS_OK;
 }
 
@@ -147,12 +147,12 @@ bool mstx__waiting_confirms(const struct mstx_waiting *w, int32_t rank)
             other = r->cost;
         }
     }
-    return !w->is_judged || cost >= 2 * other;
+    return !w->is_whole || cost >= 2 * other;
 }
 
 enum ms_rc mstx__find_balance(const struct mstx_waiting *w, mstx_findings *to, struct ms_err *err)
 {
-    bool is_balanced = w->is_judged;
+    bool is_balanced = w->is_whole;
     for (size_t i = 0; i < to->n; i++)
         is_balanced &=
             strcmp(to->p[i].kind, "straggler") != 0 && strcmp(to->p[i].kind, "fail_slow") != 0;

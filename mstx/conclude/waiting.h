@@ -13,7 +13,7 @@
 struct mstx_waiting {
     struct mstx_waiters waiters;
     MS_VEC(int32_t) rank; /* of each place */
-    bool is_judged;       /* the graph says who makes the others wait; else nothing is known */
+    bool is_whole;        /* the graph judged all of the run; else it denies nothing */
 };
 
 /* Judges the ranks of an open run and adds a finding for each one that is named. */
