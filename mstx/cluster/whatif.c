@@ -469,6 +469,66 @@ bool mstx__whatif_heal(struct mstx_whatif *w, const bool *marked, double *weight
            heal_from(w, MSTX_IDEAL_PEERS, marked, weight);
 }
 
+/* ---- groups ------------------------------------------------------------------------ */
+
+bool mstx__whatif_group(struct mstx_whatif *w, const bool *marked, struct mstx_group_share *g)
+{
+    const size_t n = w->o->op.n;
+    double *weight = ms_calloc(n + 1, sizeof *weight);
+    *g = (struct mstx_group_share){0};
+    if (weight == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        weight[i] = marked[i] ? w->recorded[i] : w->ideal[i];
+    g->added_ns = mstx__whatif_mean(w, weight);
+    for (size_t i = 0; i < n; i++)
+        weight[i] = marked[i] ? w->ideal[i] : w->recorded[i];
+    g->removed_ns = mstx__whatif_mean(w, weight);
+    const double all = w->replay_ns - w->mean_ideal_ns;
+    g->adds = all > 0 ? (g->added_ns - w->mean_ideal_ns) / all : 0;
+    g->removes = all > 0 ? (w->replay_ns - g->removed_ns) / all : 0;
+    ms_free(weight);
+    return true;
+}
+
+static double slowdown_of(const mstx_shares *v, int32_t class)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        if (v->p[i].class == (uint32_t) class)
+            return v->p[i].slowdown;
+    }
+    return 0;
+}
+
+/* Fills score with the worst ranks first and marks those of them that are in the worst 3 per cent. */
+static void mark_worst(const struct mstx_whatif *w, const mstx_shares *dp, const mstx_shares *stage,
+                       struct mstx_share *score, bool *by_rank)
+{
+    const size_t n = w->o->rank.n, worst = (3 * n + 99) / 100;
+    for (size_t i = 0; i < n; i++) {
+        const double of_dp = slowdown_of(dp, w->o->rank.p[i].dp);
+        const double of_stage = slowdown_of(stage, w->o->rank.p[i].stage);
+        score[i] = (struct mstx_share){(uint32_t)i, of_dp < of_stage ? of_dp : of_stage};
+    }
+    qsort(score, n, sizeof *score, worst_first);
+    for (size_t k = 0; k < n; k++)
+        by_rank[score[k].class] = k < worst;
+}
+
+bool mstx__whatif_worst(struct mstx_whatif *w, bool *by_rank)
+{
+    mstx_shares dp = {0}, stage = {0};
+    struct mstx_share *score = ms_calloc(w->o->rank.n + 1, sizeof *score);
+    const bool ok = score != NULL && mstx__whatif_shares(w, MSTX_BY_DP_RANK, &dp) &&
+                    mstx__whatif_shares(w, MSTX_BY_STAGE, &stage);
+    if (ok)
+        mark_worst(w, &dp, &stage, score, by_rank);
+    ms_vec_free(&dp);
+    ms_vec_free(&stage);
+    ms_free(score);
+    return ok;
+}
+
 /* ---- critical path ------------------------------------------------------------------ */
 
 bool mstx__whatif_critical(struct mstx_whatif *w, double *by_rank)

@@ -73,6 +73,16 @@ double mstx__whatif_mean(struct mstx_whatif *w, const double *weight);
  * stage, else of the same type, among those that are not marked.  An operation without any peer keeps
  * its weight.  false: no memory. */
 bool mstx__whatif_heal(struct mstx_whatif *w, const bool *marked, double *weight);
+/* What the marked operations explain of the slowdown: mean steps with ideal durations but theirs, and with
+ * recorded durations but theirs; and the shares of recorded minus ideal that these add and remove. */
+struct mstx_group_share {
+    double added_ns, removed_ns, adds, removes;
+};
+bool mstx__whatif_group(struct mstx_whatif *w, const bool *marked, struct mstx_group_share *g);
+/* Marks the workers (a data-parallel rank of a stage) whose operations explain most: the worst 3 per
+ * cent, at least one, by the lesser slowdown of their data-parallel rank and their stage.  by_rank has
+ * room for one of each rank.  false: no memory. */
+bool mstx__whatif_worst(struct mstx_whatif *w, bool *by_rank);
 /* Nanoseconds that each rank has on the critical path of the recorded durations, by place in ranks,
  * summed over steps.  false: no memory. */
 bool mstx__whatif_critical(struct mstx_whatif *w, double *by_rank);

@@ -24,8 +24,11 @@ struct mstx_whatif_run {
     struct mstx_whatif w;
     struct mstx_whatif_how how;
     mstx_shares share[MSTX_SHARE_KINDS];
-    double *other;    /* by operation: the durations that `without` asks for */
-    double other_ns;  /* mean step with them; 0: nothing was asked for */
+    double *other;      /* by operation: the durations that `without` asks for */
+    double other_ns;    /* mean step with them; 0: nothing was asked for */
+    int32_t last_stage; /* -1: the layout is not known */
+    bool *worst;        /* by rank: among the worst workers */
+    struct mstx_group_share of_last_stage, of_worst;
     double *critical; /* by rank, ns on the critical path */
     bool is_capture;  /* operations are calls and what lies between them; steps hang together */
     mstx_shares step; /* by step, worst first */
@@ -244,6 +247,39 @@ static enum ms_rc build(struct mstx_whatif_run *r, struct mstx_tl *tl, struct ms
                : ms_no_memory(err);
 }
 
+static bool measure_last_stage(struct mstx_whatif_run *r, bool *marked)
+{
+    r->last_stage = 0;
+    for (size_t i = 0; i < r->ops.rank.n; i++) {
+        const int32_t stage = r->ops.rank.p[i].stage;
+        r->last_stage = stage > r->last_stage ? stage : r->last_stage;
+    }
+    for (size_t i = 0; i < r->ops.op.n; i++)
+        marked[i] = r->ops.rank.p[r->ops.op.p[i].rank].stage == r->last_stage;
+    return mstx__whatif_group(&r->w, marked, &r->of_last_stage);
+}
+
+static bool measure_worst(struct mstx_whatif_run *r, bool *marked)
+{
+    r->worst = ms_calloc(r->ops.rank.n + 1, sizeof *r->worst);
+    if (r->worst == NULL || !mstx__whatif_worst(&r->w, r->worst))
+        return false;
+    for (size_t i = 0; i < r->ops.op.n; i++)
+        marked[i] = r->worst[r->ops.op.p[i].rank];
+    return mstx__whatif_group(&r->w, marked, &r->of_worst);
+}
+
+/* How much of the slowdown the last stage explains, and how much the worst workers do. */
+static bool measure_groups(struct mstx_whatif_run *r)
+{
+    bool *marked = ms_calloc(r->ops.op.n + 1, sizeof *marked);
+    r->last_stage = -1;
+    const bool ok = marked != NULL && (!r->ops.has_layout ||
+                                       (measure_last_stage(r, marked) && measure_worst(r, marked)));
+    ms_free(marked);
+    return ok;
+}
+
 static enum ms_rc analyse(struct mstx_whatif_run *r, struct mstx_tl *tl, struct ms_err *err)
 {
     MS_TRY(build(r, tl, err));
@@ -251,7 +287,8 @@ static enum ms_rc analyse(struct mstx_whatif_run *r, struct mstx_tl *tl, struct 
     for (int k = 0; k < MSTX_SHARE_KINDS && ok; k++)
         ok = mstx__whatif_shares(&r->w, (enum mstx_share_kind)k, &r->share[k]);
     r->critical = ms_calloc(r->ops.rank.n + 1, sizeof *r->critical);
-    ok = ok && r->critical != NULL && mstx__whatif_critical(&r->w, r->critical);
+    ok =
+        ok && measure_groups(r) && r->critical != NULL && mstx__whatif_critical(&r->w, r->critical);
     return ok ? replay_wishes(r, err) : ms_no_memory(err);
 }
 
@@ -282,6 +319,7 @@ void mstx_whatif_close(struct mstx_whatif_run *r)
     ms_vec_free(&r->step);
     ms_free(r->other);
     ms_free(r->critical);
+    ms_free(r->worst);
     ms_free(r);
 }
 
@@ -363,6 +401,20 @@ static void text_head(const struct mstx_whatif_run *r, const char *path, struct 
                       w->left_out);
 }
 
+static void text_groups(const struct mstx_whatif_run *r, struct ms_buf *out)
+{
+    if (r->last_stage < 0)
+        return;
+    ms_buf_printf(
+        out, "the last stage explains %.1f %% of the slowdown, the worst workers %.1f %%: rank",
+        100 * r->of_last_stage.removes, 100 * r->of_worst.removes);
+    for (size_t i = 0; i < r->ops.rank.n; i++) {
+        if (r->worst[i])
+            ms_buf_printf(out, " %" PRId32, r->ops.rank.p[i].rank);
+    }
+    ms_buf_putc(out, '\n');
+}
+
 static void text_wishes(const struct mstx_whatif_run *r, struct ms_buf *out)
 {
     char then[MS_HUMAN_MAX];
@@ -427,6 +479,7 @@ enum ms_rc mstx_whatif_text(struct mstx_whatif_run *r, const char *path, struct 
     static const enum mstx_share_kind order[] = {MSTX_BY_STAGE, MSTX_BY_DP_RANK, MSTX_BY_TP_RANK,
                                                  MSTX_BY_RANK,  MSTX_BY_OP,      MSTX_BY_LINK};
     text_head(r, path, out);
+    text_groups(r, out);
     text_wishes(r, out);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         text_shares(r, order[i], out);
@@ -478,6 +531,35 @@ static void json_steps(const struct mstx_whatif_run *r, struct ms_jwrite *out)
     ms_jwrite_arr_end(out);
 }
 
+static void json_group(const struct mstx_group_share *g, struct ms_jwrite *out)
+{
+    ms_jwrite_kf64(out, "adds", g->adds);
+    ms_jwrite_kf64(out, "removes", g->removes);
+    ms_jwrite_kf64(out, "added_seconds", g->added_ns / 1e9);
+    ms_jwrite_kf64(out, "removed_seconds", g->removed_ns / 1e9);
+    ms_jwrite_obj_end(out);
+}
+
+static void json_groups(const struct mstx_whatif_run *r, struct ms_jwrite *out)
+{
+    if (r->last_stage < 0)
+        return;
+    ms_jwrite_key(out, MS_STR("last_stage"));
+    ms_jwrite_obj(out);
+    ms_jwrite_ki64(out, "stage", r->last_stage);
+    json_group(&r->of_last_stage, out);
+    ms_jwrite_key(out, MS_STR("worst_workers"));
+    ms_jwrite_obj(out);
+    ms_jwrite_key(out, MS_STR("ranks"));
+    ms_jwrite_arr(out);
+    for (size_t i = 0; i < r->ops.rank.n; i++) {
+        if (r->worst[i])
+            ms_jwrite_i64(out, r->ops.rank.p[i].rank);
+    }
+    ms_jwrite_arr_end(out);
+    json_group(&r->of_worst, out);
+}
+
 static void json_critical(const struct mstx_whatif_run *r, struct ms_jwrite *out)
 {
     ms_jwrite_key(out, MS_STR("critical_path"));
@@ -514,6 +596,7 @@ enum ms_rc mstx_whatif_json(struct mstx_whatif_run *r, struct ms_jwrite *out, st
     for (int k = 0; k < MSTX_SHARE_KINDS; k++)
         json_shares(r, k, out);
     json_steps(r, out);
+    json_groups(r, out);
     json_critical(r, out);
     ms_jwrite_obj_end(out);
     return out->err.rc != MS_OK && err != NULL ? (*err = out->err).rc : out->err.rc;

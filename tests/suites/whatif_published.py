@@ -40,6 +40,14 @@ if part == "figures":
     near("rank 7", by("by_rank", "rank")["7"], 1.2319)
     near("rank 6", by("by_rank", "rank")["6"], 1.2272)
     near("peers", ours["slowdown_to_peers"], 1.011, 1e-3)
+    for key, name in (("last_stage", "ms"), ("worst_workers", "mw")):
+        want, got = json.load(open("%s/%s-ST.json" % (traces, name))), ours[key]
+        near(name + " rem", got["removes"], want["rem"])
+        near(name + " add", got["adds"], want["add"])
+        near(name + " trem", got["removed_seconds"], want["trem"])
+        near(name + " tadd", got["added_seconds"], want["tadd"])
+    if ours["worst_workers"]["ranks"] != [7]:
+        bad.append("worst workers: %s" % ours["worst_workers"])
 elif part == "order":
     for name, (key, table) in TABLES.items():
         want = sorted(published[table].items(), key=lambda kv: -kv[1])
