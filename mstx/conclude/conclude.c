@@ -9,6 +9,7 @@
 #include "mstx/conclude/hang.h"
 #include "mstx/conclude/steps.h"
 #include "mstx/conclude/waiting.h"
+#include "mstx/conclude/waiting_stage.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
@@ -269,6 +270,7 @@ static enum ms_rc find_all(struct mstx_tl *tl, struct conclusions *r, struct ms_
     MS_TRY(find_in_processes(tl, r, err));
     MS_TRY(mstx__find_hangs(tl, &r->findings, err));
     MS_TRY(mstx__find_waiting(tl, &r->steps, &r->waiting, &r->findings, err));
+    MS_TRY(mstx__find_waiting_stage(tl, &r->findings, err));
     MS_TRY(find_conclusions(tl, r, err));
     MS_TRY(mstx__find_balance(&r->waiting, &r->findings, err));
     MS_TRY(find_problems(tl, r, err));

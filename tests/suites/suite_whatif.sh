@@ -42,6 +42,9 @@ if [ -d $traces ]; then
             bad "published $part"
         fi
     done
+    "$msprobe" report "$scratch/st.json.gz" | head -1 >"$scratch/out"
+    grep -q '^rank 7 makes the others wait\|^stage 3 (ranks 6, 7) makes the others wait' "$scratch/out" &&
+        ok 'the report of a production trace begins with its cause' || bad "report: $(cat "$scratch/out")"
     # The ideal timeline is a run of its own, which has no slowdown.
     "$msprobe" whatif --format json "$scratch/ideal-types.json" >"$scratch/again.json"
     slowdown=$("$PYTHON" -c 'import json, sys; print(round(json.load(open(sys.argv[1]))["slowdown"], 5))' \

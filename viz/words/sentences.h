@@ -45,6 +45,12 @@
       "no rank makes the others wait (checked: {steps} steps of {ranks} ranks); communication itself takes "          \
       "{comm:percent} of their time",                                                                                \
       "没有卡让其他卡等待（已检查 {ranks} 张卡的 {steps} 步）；通信本身占其时间的 {comm:percent}")                    \
+    X(stage,                                                                                                         \
+      "{stage?=rank {ranks}|stage {stage} (ranks {ranks})} makes the others wait: with ideal durations of "            \
+      "its operations a step would take {cost:percent} less, {gain_ns:time}, which is {part:percent} of "            \
+      "what the job loses",                                                                                          \
+      "{stage?=卡 {ranks}|第 {stage} 级（卡 {ranks}）}让其他卡等待：若其操作达到理想耗时，每步减少 {cost:percent}，即 "       \
+      "{gain_ns:time}，占作业损失的 {part:percent}")                                                                  \
     X(slow_link,                                                                                                     \
       "the link from rank {src} to rank {dst} is slow: {bytes:bytes} takes {ratio:two} times as "                    \
       "long as on the {alike} links alike",                                                                          \
