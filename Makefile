@@ -105,7 +105,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 # ---- build ------------------------------------------------------------------
 
 .PHONY: all test check contracts asan tsan valgrind fuzz \
-        bench bench-align bench-source bench-torch bench-cluster bench-mpi \
+        bench bench-align bench-source bench-torch bench-whatif bench-cluster bench-mpi \
         soak analyze layers calls docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -383,6 +383,9 @@ bench-web: all $(B)/tests/tool_big_run ## measure the page in a browser, with a 
 bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py
+bench-whatif: $(B)/tests/bench_whatif ## how fast dependency graphs are built and replayed
+	@$(B)/tests/bench_whatif
+
 bench-cluster: $(B)/tests/bench_cluster ## how often slow ranks and links are found, and how fast
 	@echo "seeds that thresholds were chosen with"; $(B)/tests/bench_cluster 100 1
 	@echo "seeds nobody looked at"; $(B)/tests/bench_cluster 200 1000001
