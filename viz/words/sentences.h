@@ -20,7 +20,8 @@
     "{doing?dataloader=loading data|garbage_collection=collecting garbage|save_checkpoint=saving " \
     "checkpoints|optimizer_step=in the optimizer|in {doing}}"
 #define DOING_ZH                                                                                   \
-    "{doing?dataloader=用于加载数据|garbage_collection=用于垃圾回收|save_checkpoint=用于保存检查点|" \
+    "{doing?dataloader=用于加载数据|garbage_collection=用于垃圾回收|save_checkpoint="  \
+    "用于保存检查点|"                                                                       \
     "optimizer_step=用于优化器|在 {doing} 中}"
 
 #define WAITING_EN ", in which {waiting} {waiting?1=rank|ranks} waited for {waited_s:one} s"
@@ -34,23 +35,33 @@
       "卡 {rank} 让其他卡等待[（第 {first_step} 至 {last_step} 步）]：每步比同伴多计算 "        \
       "{longer_ns:time}，占每步的 {share:percent}")                                                                  \
     X(waiter,                                                                                                        \
-      "rank {rank} makes the others wait {bursts?=in all steps|in bursts}[, from step {first_step} to "                \
-      "{last_step}]: outside of communication it takes {longer_ns:time} a step longer than they do"                  \
+      "rank {rank} makes the others wait {bursts?=in all steps|in bursts}[, from step "                              \
+      "{first_step} to "                                                                                             \
+      "{last_step}]: outside of communication it takes {longer_ns:time} a step longer than they "                    \
+      "do"                                                                                                           \
       "[, {part:percent} of that " DOING_EN "]; "                                                                    \
-      "without that the job would take {cost:percent} less, {gain_ns:time} a step (it is the last in "               \
+      "without that the job would take {cost:percent} less, {gain_ns:time} a step (it is the "                       \
+      "last in "                                                                                                     \
       "{longest:percent} of the steps)",                                                                             \
-      "卡 {rank} 让其他卡等待（{bursts?=所有步|间歇发生}[，第 {first_step} 至 {last_step} 步]）：通信之外每步比其他卡多用 "   \
-      "{longer_ns:time}[，其中 {part:percent} " DOING_ZH "]；若无此差距，作业耗时减少 {cost:percent}，每步 {gain_ns:time}（在 {longest:percent} 的步中最晚）")  \
+      "卡 {rank} 让其他卡等待（{bursts?=所有步|间歇发生}[，第 {first_step} 至 {last_step} "        \
+      "步]）：通信之外每步比其他卡多用 "                                                              \
+      "{longer_ns:time}[，其中 {part:percent} " DOING_ZH                                                             \
+      "]；若无此差距，作业耗时减少 {cost:percent}，每步 {gain_ns:time}（在 {longest:percent} "     \
+      "的步中最晚）")                                                                                                \
     X(balance,                                                                                                       \
-      "no rank makes the others wait (checked: {steps} steps of {ranks} ranks); communication itself takes "          \
+      "no rank makes the others wait (checked: {steps} steps of {ranks} ranks); communication "                      \
+      "itself takes "                                                                                                \
       "{comm:percent} of their time",                                                                                \
-      "没有卡让其他卡等待（已检查 {ranks} 张卡的 {steps} 步）；通信本身占其时间的 {comm:percent}")                    \
+      "没有卡让其他卡等待（已检查 {ranks} 张卡的 {steps} 步）；通信本身占其时间的 {comm:percent}")                   \
     X(stage,                                                                                                         \
-      "{stage?=rank {ranks}|stage {stage} (ranks {ranks})} makes the others wait: with ideal durations of "            \
-      "its operations a step would take {cost:percent} less, {gain_ns:time}, which is {part:percent} of "            \
+      "{stage?=rank {ranks}|stage {stage} (ranks {ranks})} makes the others wait: with ideal "                       \
+      "durations of "                                                                                                \
+      "its operations a step would take {cost:percent} less, {gain_ns:time}, which is "                              \
+      "{part:percent} of "                                                                                           \
       "what the job loses",                                                                                          \
-      "{stage?=卡 {ranks}|第 {stage} 级（卡 {ranks}）}让其他卡等待：若其操作达到理想耗时，每步减少 {cost:percent}，即 "       \
-      "{gain_ns:time}，占作业损失的 {part:percent}")                                                                  \
+      "{stage?=卡 {ranks}|第 {stage} 级（卡 "                                                                   \
+      "{ranks}）}让其他卡等待：若其操作达到理想耗时，每步减少 {cost:percent}，即 "          \
+      "{gain_ns:time}，占作业损失的 {part:percent}")                                                                 \
     X(slow_link,                                                                                                     \
       "the link from rank {src} to rank {dst} is slow: {bytes:bytes} takes {ratio:two} times as "                    \
       "long as on the {alike} links alike",                                                                          \
