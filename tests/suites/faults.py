@@ -382,10 +382,10 @@ ASKED = ["", "metrics", "api/about", "api/facts", "api/findings", "api/table", "
          *("api/%s?name=Functional.relu.0.forward" % what for what in ("path", "node", "flow"))]
 
 
-def ask(url):
+def ask(url, token):
     """The status of an answer, whatever it is."""
     try:
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers={"X-Msprobe-Token": token}), timeout=20) as answer:
             answer.read()
             return answer.status
     except urllib.error.HTTPError as e:
@@ -396,12 +396,13 @@ def serve_once(argv, n):
     """The answers of one server whose n-th allocation fails; None when it said why it does not begin."""
     env = {**os.environ, "MSPROBE_FAIL_ALLOC": str(n)}
     with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        root = re.search(r"http://[^/ ]+/", child.stdout.readline())
-        if root is None:
+        printed = re.search(r"(http://[^/ ]+/)#token=(\w+)", child.stdout.readline())
+        if printed is None:
             said = child.communicate(timeout=20)[1].strip()
             return None if child.returncode == 3 and said else ["ended with %d: %s" % (child.returncode, said)]
         try:
-            answers = [ask(root.group() + a) for a in ASKED]
+            root, token = printed.groups()
+            answers = [ask(root + a, token) for a in ASKED]
             return answers + (["ended with %d" % child.returncode] if child.poll() is not None else [])
         except OSError as e:
             return [str(e)]

@@ -37,11 +37,12 @@ class Server:
             line = self.child.stdout.readline()
             if not line:
                 sys.exit("not ok the server starts")
-        self.port = int(re.search(r":(\d+)", line.split("http://")[1]).group(1))
+        port, self.token = re.search(r":(\d+)/#token=(\w+)", line.split("http://")[1]).groups()
+        self.port = int(port)
 
     def ask(self, query):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        c.request("GET", "/api/" + query)
+        c.request("GET", "/api/" + query, headers={"X-Msprobe-Token": self.token})
         status = c.getresponse().status
         c.close()
         return status

@@ -55,8 +55,10 @@ static enum ms_rc make_folder(struct viz_session *s, struct ms_err *err)
     s->made = ms_path_join(tmp != NULL && *tmp != '\0' ? tmp : "/tmp", "msprobe-view-XXXXXX");
     if (s->made == NULL)
         return ms_no_memory(err);
-    if (mkdtemp(s->made) != NULL)
+    if (mkdtemp(s->made) != NULL) {
+        (void)ms_tmp_register(s->made); /* a full table only means that an interrupt leaves it */
         return MS_OK;
+    }
     enum ms_rc rc = ms_fail_sys(err, "%s: cannot make a folder for the graph", s->made);
     ms_free(s->made);
     s->made = NULL;
@@ -199,6 +201,7 @@ static void take_folder_away(struct viz_session *s)
         ms_dir_free(&list);
     }
     rmdir(s->made);
+    ms_tmp_forget(s->made);
 }
 
 void viz_session_close(struct viz_session *s)

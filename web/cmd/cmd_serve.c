@@ -2,12 +2,15 @@
  *
  * serve: the browser visualizer.
  */
+#include "web/serve/links.h"
 #include "web/serve/server.h"
 
 #include "viz/model/tell.h"
 
+#include "probe/base/io.h"
 #include "probe/base/opt.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -32,8 +35,8 @@ static const struct ms_opt opts[] = {
     {"port", "p", MS_OPT_INT, offsetof(struct args, port), "N", .dflt = "8421", .max = 65535,
      .help = "port to listen on; 0 takes any that is free"},
     {"host", NULL, MS_OPT_TEXT, offsetof(struct args, host), "ADDRESS", .dflt = "127.0.0.1",
-     .help = "address to listen on; anything but this machine's own asks every visitor for the "
-             "token"},
+     .help = "address to listen on; 0.0.0.0 lets other machines ask, and prints the addresses "
+             "that they can open"},
     {"open", NULL, MS_OPT_FLAG, offsetof(struct args, open),
      .help = "open the page in the browser of this desktop"},
     {0}};
@@ -49,14 +52,15 @@ static void open_browser(char *address)
 
 static void print_address(const struct web_guard *g, bool open)
 {
-    char address[512];
-    bool v6 = strchr(g->host, ':') != NULL;
-    snprintf(address, sizeof address, "http://%s%s%s:%u/#token=%s", v6 ? "[" : "", g->host,
-             v6 ? "]" : "", g->port, g->token);
-    printf("%s\n  Ctrl-C ends\n", address);
+    char link[WEB_LINKS][WEB_LINK_MAX];
+    const unsigned n = web_links(g, link);
+    printf("%s\n", link[0]);
+    for (unsigned i = 1; i < n; i++)
+        printf("  or %s\n", link[i]);
+    printf("  Ctrl-C ends\n");
     fflush(stdout);
     if (open)
-        open_browser(address);
+        open_browser(link[0]);
 }
 
 static void wait_for_end(const sigset_t *ends)
@@ -65,6 +69,24 @@ static void wait_for_end(const sigset_t *ends)
     do
         sigwait(ends, &signal_number);
     while (signal_number == SIGCHLD);
+}
+
+/* Ends the program when ending in order takes too long, because a request is being answered.  Nothing
+ * half is left: what is being written has a temporary name until it is whole. */
+static void *end_at_last(void *unused)
+{
+    enum { IN_ORDER_MS = 600 };
+    (void)unused;
+    usleep(IN_ORDER_MS * 1000);
+    ms_tmp_unlink_all();
+    _exit(MS_EXIT_OK);
+}
+
+static void limit_ending(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end_at_last, NULL) == 0)
+        pthread_detach(thread);
 }
 
 static enum ms_rc serve(const struct args *a, struct viz_session *session, struct ms_err *err)
@@ -83,6 +105,7 @@ static enum ms_rc serve(const struct args *a, struct viz_session *session, struc
         return rc;
     print_address(web_server_guard(server), a->open);
     wait_for_end(&ends);
+    limit_ending();
     web_server_stop(server);
     return MS_OK;
 }

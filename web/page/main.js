@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The frame of the page: title bar, rail of views, the view, details, status line.
-import {get, takeToken, told} from './shared/api.js';
+import {get, Stranger, takeToken, told} from './shared/api.js';
 import {Keys} from './shared/keys.js';
 import * as place from './shared/place.js';
 import * as snapshot from './shared/snapshot.js';
@@ -168,7 +168,9 @@ async function poll() {
       drawFrame();
       app.view?.refresh?.(about);
     }
-  } catch { /* the next question of a view will say so */ }
+  } catch (e) { // what else fails, the next question of a view will say
+    if (e instanceof Stranger) return showFailure(e);
+  }
   setTimeout(poll, POLL_MS);
 }
 
@@ -232,6 +234,8 @@ function globalKeys() {
 
 async function start() {
   takeToken();
+  // The address of a newer server, entered in the tab of an older one, changes the hash alone.
+  addEventListener('hashchange', () => takeToken() && location.reload());
   firstTheme();
   document.body.append(top, rail, view, drawer, status);
   globalKeys();

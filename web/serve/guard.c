@@ -85,17 +85,27 @@ static bool is_token(const struct web_guard *g, struct ms_str t)
     return differs == 0;
 }
 
+/* "none" is what a person typed or chose; programs that are no browsers send nothing.  Another port of
+ * this machine, which another user may serve, is "same-site". */
+static bool is_of_other_site(const struct web_asked *a)
+{
+    const bool ours =
+        a->site.p == NULL || ms_str_is(a->site, "same-origin") || ms_str_is(a->site, "none");
+    const bool follows_link = a->page && ms_str_is(a->mode, "navigate");
+    return !ours && !follows_link;
+}
+
 const char *web_guard_refuses(const struct web_guard *g, const struct web_asked *a)
 {
     if (a->host.p == NULL || !is_our_host(g, a->host))
         return "the Host header does not name this server";
-    if (a->origin.p != NULL && !is_our_origin(g, a->origin))
+    if ((a->origin.p != NULL && !is_our_origin(g, a->origin)) || is_of_other_site(a))
         return "pages of other sites may not ask this server";
-    if (a->writes && !is_token(g, a->token))
-        return "a change needs the token that the server printed when it started";
-    if (!g->only_this_machine && !a->page && !is_token(g, a->token))
-        return "this server is open to the network: the address must carry its token";
-    return NULL;
+    if (a->page || is_token(g, a->token))
+        return NULL;
+    return a->token.n == 0
+               ? "the token is missing: open the address that the server printed when it started"
+               : "this is the token of another server: open the address that this one printed";
 }
 
 /* ---- what was refused ------------------------------------------------------------------- */

@@ -239,10 +239,15 @@ static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, 
     return send_answer(s, c, route, query);
 }
 
-/* The token is in a header of the page's requests, or in an address that was printed. */
+/* The token is in a header of the page's requests, in the one that monitoring programs have for tokens,
+ * or in the address.  It is no cookie: those go to every port of a host, to servers of other users too. */
 static struct ms_str token_of(struct MHD_Connection *c, struct ms_str query)
 {
+    const struct ms_str bearer = MS_STR("Bearer ");
     struct ms_str token = header(c, "X-Msprobe-Token"), rest = query, part;
+    const struct ms_str given = header(c, MHD_HTTP_HEADER_AUTHORIZATION);
+    if (token.p == NULL && ms_str_starts(given, bearer))
+        token = ms_str_sub(given, bearer.n, given.n);
     while (token.p == NULL && rest.p != NULL && ms_str_split(&rest, '&', &part)) {
         if (ms_str_starts(part, MS_STR("token=")))
             token = ms_str_sub(part, (uint32_t)strlen("token="), part.n);
@@ -259,8 +264,9 @@ static enum MHD_Result serve(struct web_server *s, struct MHD_Connection *c, con
     struct ms_str query = rest.p != NULL ? rest : MS_STR("");
     struct web_asked asked = {.host = header(c, MHD_HTTP_HEADER_HOST),
                               .origin = header(c, "Origin"),
+                              .site = header(c, "Sec-Fetch-Site"),
+                              .mode = header(c, "Sec-Fetch-Mode"),
                               .token = token_of(c, query),
-                              .writes = is_post,
                               .page = !is_post && web_asset_find(path) != NULL};
     const char *why = web_guard_refuses(&s->guard, &asked);
     if (why != NULL)

@@ -58,7 +58,7 @@ static void check_route(struct ms_str path)
 static void check_guard(struct ms_str rest)
 {
     static const struct web_guard g = {8421, "127.0.0.1", true, "0123456789abcdef0123456789abcdef"};
-    struct web_asked a = {.writes = true};
+    struct web_asked a = {.page = false};
     ms_str_split(&rest, '\n', &a.host);
     if (rest.p != NULL)
         ms_str_split(&rest, '\n', &a.origin);

@@ -13,7 +13,7 @@ function line(what, value, unit, bar) {
   console.log(`${what.padEnd(58)} ${value.toFixed(value < 10 ? 2 : 0).padStart(9)} ${unit.padEnd(3)} bar ${bar} ${value > bar ? 'MISSED' : 'ok'}`);
 }
 const quantile = (list, q) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(list.length * q))];
-const base = (address) => address.split('/#')[0];
+const [base, token] = [(address) => address.split('/#')[0], (address) => address.split('token=')[1]];
 
 // ---- the server alone -------------------------------------------------------------
 
@@ -21,7 +21,7 @@ const agent = new http.Agent({keepAlive: true, maxSockets: 64});
 function ask(address, path) {
   return new Promise((done, fail) => {
     const start = performance.now();
-    http.get(`${base(address)}/api/${path}`, {agent}, (r) => {
+    http.get(`${base(address)}/api/${path}`, {agent, headers: {'X-Msprobe-Token': token(address)}}, (r) => {
       const parts = [];
       r.on('data', (d) => parts.push(d));
       r.on('end', () => done({ms: performance.now() - start, status: r.statusCode, body: Buffer.concat(parts)}));

@@ -321,6 +321,28 @@ await test('every view is reached by keys alone', async () => {
   await tl.keyboard.press('Tab');
   truth(await tl.evaluate(() => document.activeElement !== document.body), 'Tab goes nowhere');
 });
+await test('reloading and another tab need no token in the address', async () => {
+  await page.reload();
+  await page.waitForSelector('.ground > *');
+  const other = await page.context().newPage();
+  await other.goto(comparison.split('#')[0]);
+  await other.waitForSelector('.finding.E');
+  await other.close();
+});
+await test('a page without a token says what to open', async () => {
+  const context = await browser.newContext(), stranger = await context.newPage();
+  await stranger.goto(comparison.split('#')[0]);
+  await until(stranger, () => document.querySelector('.failure')?.textContent.includes('the whole address'));
+  await context.close();
+});
+await test('a page of an older server says so, and the new address entered in it opens', async () => {
+  const context = await browser.newContext(), old = await context.newPage();
+  await old.goto(`${comparison.split('#')[0]}#token=${'0'.repeat(32)}`);
+  await until(old, () => document.querySelector('.failure')?.textContent.includes('a server that has ended'));
+  await old.goto(comparison);
+  await old.waitForSelector('.finding.E');
+  await context.close();
+});
 await test('a server that has ended is said in words', async () => {
   await tl.route('**/api/**', (r) => r.abort());
   await go(tl, 'overview');

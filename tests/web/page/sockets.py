@@ -40,8 +40,9 @@ def raw(data, wait=5.0):
     return got
 
 
-def request(path, method="GET", host=HERE, headers=(), wait=5.0):
-    lines = [f"{method} {path} HTTP/1.1", *([f"Host: {host}"] if host is not None else []), "Connection: close", *headers]
+def request(path, method="GET", host=HERE, headers=(), wait=5.0, token=TOKEN):
+    lines = [f"{method} {path} HTTP/1.1", *([f"Host: {host}"] if host is not None else []), "Connection: close",
+             *([f"X-Msprobe-Token: {token}"] if token is not None else []), *headers]
     if method == "POST":
         lines.append("Content-Length: 0")
     return raw("\r\n".join(lines).encode() + b"\r\n\r\n", wait)
@@ -77,11 +78,23 @@ def callers():
     expect("a foreign Origin", {403}, request("/api/about", headers=["Origin: http://evil.example"]))
     expect("Origin null", {403}, request("/api/about", headers=["Origin: null"]))
     expect("our Origin", {200}, request("/api/about", headers=[f"Origin: http://localhost:{PORT}"]))
-    expect("a change without a token", {403}, request("/api/undo", "POST"))
-    expect("a change with another token", {403}, request("/api/undo", "POST", headers=["X-Msprobe-Token: " + "0" * 32]))
-    expect("a change by GET", {405}, request("/api/undo", headers=[f"X-Msprobe-Token: {TOKEN}"]))
-    expect("a question by POST", {405}, request("/api/about", "POST", headers=[f"X-Msprobe-Token: {TOKEN}"]))
-    expect("a change with the token", {404}, request("/api/undo", "POST", headers=[f"X-Msprobe-Token: {TOKEN}"]))
+    for name, token in [("without a token", None), ("with another token", "0" * 32), ("with the beginning of the token", TOKEN[:16])]:
+        for method, path in [("GET", "/api/about"), ("GET", "/api/sql?graph=1&q=SELECT%201"), ("GET", "/metrics"), ("POST", "/api/undo")]:
+            expect(f"{method} {path[:10]} {name}", {403}, request(path, method, token=token))
+    expect("the page itself without a token", {200}, request("/", token=None))
+    expect("the token in the address", {200}, request(f"/metrics?token={TOKEN}", token=None))
+    expect("the token as monitoring programs send it", {200}, request("/metrics", token=None, headers=[f"Authorization: Bearer {TOKEN}"]))
+    expect("a change by GET", {405}, request("/api/undo"))
+    expect("a question by POST", {405}, request("/api/about", "POST"))
+    expect("a change with the token", {404}, request("/api/undo", "POST"))
+    for site in ["cross-site", "same-site", "nonsense"]:
+        for path in ["/api/about", "/api/sql?graph=1&q=SELECT%201", "/main.js", "/metrics", "/"]:
+            expect(f"{path[:10]} asked by a page of another site ({site})", {403}, request(path, headers=[f"Sec-Fetch-Site: {site}"]))
+    navigates = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"]
+    expect("a link on another site opens the page", {200}, request("/", headers=navigates))
+    expect("a link on another site asks nothing", {403}, request(f"/api/sql?graph=1&q=SELECT%201&token={TOKEN}", headers=navigates))
+    expect("what a person typed", {200}, request("/api/about", headers=["Sec-Fetch-Site: none"]))
+    expect("our own page", {200}, request("/api/about", headers=["Sec-Fetch-Site: same-origin"]))
     for m in ["PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "NONSENSE"]:
         expect(f"method {m}", {405, 400, 403, 404}, request("/api/about", m))
 
@@ -154,7 +167,8 @@ def logged():
             ("escape sequences", "no such page: /?[31m", lambda: request("/\x1b[31m\x07")),
             ("a foreign Host", "the Host header does not name this server", lambda: request("/", host="evil.example")),
             ("a foreign Origin", "pages of other sites", lambda: request("/", headers=["Origin: http://evil.example"])),
-            ("a missing token", "a change needs the token", lambda: request("/api/undo", "POST")),
+            ("a missing token", "the token is missing", lambda: request("/api/undo", "POST", token=None)),
+            ("another token", "the token of another server", lambda: request("/api/undo", "POST", token="0" * 32)),
             ("a malformed value", "limit must be a whole number", lambda: request("/api/children?limit=-1")),
             ("an unknown method", "only GET and POST", lambda: request("/", "PUT")),
             ("a long address", "refused", lambda: request("/api/search?q=" + "x" * 40000)),
@@ -222,7 +236,7 @@ def crowd():
     visitor = http.client.HTTPConnection("127.0.0.1", PORT, timeout=30)
 
     def answered():
-        visitor.request("GET", "/api/about")
+        visitor.request("GET", "/api/about", headers={"X-Msprobe-Token": TOKEN})
         r = visitor.getresponse()
         r.read()
         return r.status == 200
@@ -255,7 +269,7 @@ def keep_alive():
     c = http.client.HTTPConnection("127.0.0.1", PORT, timeout=5)
     good = 0
     for _ in range(50):
-        c.request("GET", "/api/about")
+        c.request("GET", "/api/about", headers={"X-Msprobe-Token": TOKEN})
         r = c.getresponse()
         r.read()
         good += r.status == 200

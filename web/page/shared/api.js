@@ -4,20 +4,29 @@ import {h} from './util.js';
 import {w} from './words.js';
 
 const SLOW_MS = 300;
-let token = sessionStorage.getItem('msprobe-token') ?? '';
+let token = localStorage.getItem('msprobe-token') ?? '';
 let waiting = 0;
 let bar;
 
-// The address that the server printed carries the token; it does not stay in the address bar.
+// The address that the server printed carries the token; it does not stay in the address bar.  The page
+// keeps it for its own origin, which is this port of this host, so that reloading and other tabs work.
 export function takeToken() {
   const m = /(?:^#|[#&?])token=([0-9a-f]+)/.exec(location.hash);
-  if (!m) return;
+  if (!m) return false;
   token = m[1];
-  sessionStorage.setItem('msprobe-token', token);
+  localStorage.setItem('msprobe-token', token);
   history.replaceState(null, '', location.pathname + location.hash.replace(m[0], '') || '#');
+  return true;
 }
 
 export const canWrite = () => token !== '';
+
+// The server does not know this page: it has no token, or that of a server that ran here before.
+export class Stranger extends Error {
+  constructor() {
+    super(w(token ? 'otherServer' : 'noToken'));
+  }
+}
 
 // What went wrong, in words: a request that did not even get there has no message of its own.
 export const told = (e) => (e instanceof TypeError ? w('lost') : e.message);
@@ -46,6 +55,7 @@ async function ask(path, params, options) {
     const text = query.toString();
     const r = await fetch(`/api/${path}${text ? `?${text}` : ''}`,
         {...options, headers: token ? {'X-Msprobe-Token': token} : {}});
+    if (r.status === 403) throw new Stranger();
     if (!r.ok) throw new Error((await r.json().catch(() => null))?.error ?? `${r.status} ${r.statusText}`);
     return r;
   } finally {
