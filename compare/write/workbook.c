@@ -10,42 +10,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* FRAME: at least what is around the rows of a sheet; MARGIN: more than that and the last row. */
 enum { CELL_MAX = 32767, SHEETS = PROBE_ZIP_MEMBERS / 2, FRAME = 400, MARGIN = 1 << 16 };
 
-/* A name that its temporary files have for a moment would stay behind, were the moment that of an
- * interrupt; one folder for all of them is known to its handler. */
-static enum ms_rc make_folder(struct cmp__workbook *w, struct ms_err *err)
-{
-    const char *dir = getenv("TMPDIR");
-    sigset_t all, before;
-    w->folder = ms_path_join(dir != NULL && dir[0] != '\0' ? dir : P_tmpdir, "msprobe-rows.XXXXXX");
-    if (w->folder == NULL)
-        return ms_no_memory(err);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool made = mkdtemp(w->folder) != NULL;
-    if (made)
-        (void)ms_tmp_register(w->folder);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (made)
-        return MS_OK;
-    enum ms_rc rc = ms_fail_sys(err, "%s: cannot make a folder", w->folder);
-    ms_err_hint(err, "TMPDIR says where temporary files go");
-    ms_free(w->folder);
-    return rc;
-}
-
 static void forget(struct cmp__workbook *w)
 {
-    ms_tmp_remove(w->folder);
-    ms_tmp_forget(w->folder);
-    ms_free(w->folder);
+    ms_tmp_folder_remove(w->folder);
     ms_free(w->tmp);
     *w = (struct cmp__workbook){0};
 }
@@ -53,7 +26,7 @@ static void forget(struct cmp__workbook *w)
 enum ms_rc cmp__workbook_open(struct cmp__workbook *w, const char *path, struct ms_err *err)
 {
     *w = (struct cmp__workbook){.path = path};
-    MS_TRY(make_folder(w, err));
+    MS_TRY(ms_tmp_folder(&w->folder, "rows", err));
     lxw_workbook_options how = {.constant_memory = LXW_TRUE, .tmpdir = w->folder};
     enum ms_rc rc = ms_tmp_open(&w->fd, &w->tmp, path, err);
     w->book = rc == MS_OK ? workbook_new_opt(w->tmp, &how) : NULL;

@@ -269,6 +269,8 @@ static enum ms_rc make_where_possible(const char *path, char **db, struct ms_err
     struct mstx_import_result ignored;
     struct ms_err first = {0};
     enum ms_rc rc = mstx_import(path, *db, &ignored, &first);
+    if (rc == MS_E_IO && !mstx_db_is_stale(path, *db)) /* another process has made it meanwhile */
+        return MS_OK;
     if (rc != MS_E_IO) {
         if (rc != MS_OK && err != NULL && err->rc == MS_OK)
             *err = first;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * io: mapped reading and paths.
+ * io: mapped reading, paths, and what is known of temporary names.
  */
-#include "probe/base/io.h"
+#include "probe/base/io_int.h"
 
 #include "probe/base/arena.h"
 #include "probe/base/mem.h"
@@ -10,6 +10,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -223,4 +227,185 @@ void ms_dir_free(struct ms_dir *d)
     ms_arena_free(d->arena);
     d->arena = NULL;
     ms_vec_free(&d->names);
+}
+
+/* ---- names that an interrupt removes ---------------------------------- */
+enum { TMP_SLOTS = 64, TREE_DEPTH = 4 };
+
+/* The lock is between threads; the handler takes none and reads only slots in use,
+ * which become so when their path is whole. */
+static pthread_mutex_t tmp_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    atomic_bool used;
+    char path[PATH_MAX];
+} tmp_names[TMP_SLOTS];
+
+bool ms_tmp_register(const char *path)
+{
+    size_t size = strlen(path) + 1;
+    if (size > PATH_MAX)
+        return false;
+    pthread_mutex_lock(&tmp_lock);
+    int i = 0;
+    while (i < TMP_SLOTS && tmp_names[i].used)
+        i++;
+    if (i < TMP_SLOTS) {
+        memcpy(tmp_names[i].path, path, size);
+        tmp_names[i].used = true;
+    }
+    pthread_mutex_unlock(&tmp_lock);
+    return i < TMP_SLOTS;
+}
+
+static void forget_begun(const char *tmp);
+
+void ms_tmp_forget(const char *path)
+{
+    forget_begun(path);
+    pthread_mutex_lock(&tmp_lock);
+    for (int i = 0; i < TMP_SLOTS; i++) {
+        if (tmp_names[i].used && strcmp(tmp_names[i].path, path) == 0) {
+            tmp_names[i].used = false;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&tmp_lock);
+}
+
+/* Allocates nothing, as it is called by the handler too.  depth: of folders below this one. */
+static bool remove_tree(int parent, const char *name, int depth)
+{
+    _Alignas(struct dirent64) char list[2048];
+    int dir =
+        depth >= 0 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    ssize_t n;
+    while (dir >= 0 && (n = getdents64(dir, list, sizeof list)) > 0) {
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent64 *e = (const void *)(list + at);
+            at += e->d_reclen;
+            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+                unlinkat(dir, e->d_name, 0) != 0)
+                remove_tree(dir, e->d_name, depth - 1);
+        }
+    }
+    if (dir >= 0)
+        close(dir);
+    return unlinkat(parent, name, AT_REMOVEDIR) == 0;
+}
+
+bool ms_tmp_remove(const char *path)
+{
+    return unlink(path) == 0 || (errno == EISDIR && remove_tree(AT_FDCWD, path, TREE_DEPTH));
+}
+
+/* No moment is left in which an interrupt misses the folder. */
+static bool make_registered(char *folder)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool made = mkdtemp(folder) != NULL;
+    if (made)
+        (void)ms_tmp_register(folder);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return made;
+}
+
+enum ms_rc ms_tmp_folder(char **folder, const char *what, struct ms_err *err)
+{
+    const char *dir = getenv("TMPDIR");
+    char name[64];
+    snprintf(name, sizeof name, "msprobe-%s-XXXXXX", what);
+    *folder = ms_path_join(dir != NULL && dir[0] != '\0' ? dir : P_tmpdir, name);
+    if (*folder == NULL)
+        return ms_no_memory(err);
+    if (make_registered(*folder))
+        return MS_OK;
+    enum ms_rc rc = ms_fail_sys(err, "%s: cannot make a folder", *folder);
+    ms_err_hint(err, "TMPDIR says where temporary files go");
+    ms_free(*folder);
+    *folder = NULL;
+    return rc;
+}
+
+void ms_tmp_folder_remove(char *folder)
+{
+    if (folder == NULL)
+        return;
+    ms_tmp_remove(folder);
+    ms_tmp_forget(folder);
+    ms_free(folder);
+}
+
+bool ms_tmp_unlink_all(void)
+{
+    bool any = false;
+    for (int i = 0; i < TMP_SLOTS; i++) {
+        if (tmp_names[i].used)
+            any |= ms_tmp_remove(tmp_names[i].path);
+    }
+    return any;
+}
+
+/* ---- what others wrote meanwhile --------------------------------------- */
+
+/* What was at a path when a file for it was begun. */
+struct begun {
+    struct begun *next;
+    struct stat seen; /* st_ino 0: nothing */
+    char tmp[];
+};
+static struct begun *all_begun;
+
+static void look_at(struct stat *st, const char *path)
+{
+    if (stat(path, st) != 0)
+        *st = (struct stat){.st_ino = 0};
+}
+
+enum ms_rc ms_tmp__remember(const char *tmp, const char *path, struct ms_err *err)
+{
+    const size_t n = strlen(tmp) + 1;
+    struct begun *b = ms_alloc(sizeof *b + n);
+    if (b == NULL)
+        return ms_fail(err, MS_E_NOMEM, "%s: %s", path, ms_rc_text(MS_E_NOMEM));
+    memcpy(b->tmp, tmp, n);
+    look_at(&b->seen, path);
+    pthread_mutex_lock(&tmp_lock);
+    b->next = all_begun;
+    all_begun = b;
+    pthread_mutex_unlock(&tmp_lock);
+    return MS_OK;
+}
+
+static struct begun **find_begun(const char *tmp)
+{
+    struct begun **at = &all_begun;
+    while (*at != NULL && strcmp((*at)->tmp, tmp) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+static void forget_begun(const char *tmp)
+{
+    pthread_mutex_lock(&tmp_lock);
+    struct begun **at = find_begun(tmp), *b = *at;
+    if (b != NULL)
+        *at = b->next;
+    pthread_mutex_unlock(&tmp_lock);
+    ms_free(b);
+}
+
+bool ms_tmp__was_written(const char *tmp, const char *path)
+{
+    struct stat now;
+    look_at(&now, path);
+    pthread_mutex_lock(&tmp_lock);
+    const struct begun *b = *find_begun(tmp);
+    const bool was = b != NULL && now.st_ino != 0 &&
+                     (now.st_ino != b->seen.st_ino || now.st_size != b->seen.st_size ||
+                      now.st_mtim.tv_sec != b->seen.st_mtim.tv_sec ||
+                      now.st_mtim.tv_nsec != b->seen.st_mtim.tv_nsec);
+    pthread_mutex_unlock(&tmp_lock);
+    return was;
 }

@@ -55,8 +55,8 @@ enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err) MS_MUST_USE;
 void ms_out_abort(struct ms_out *o);
 enum { MS_OUT_ROOM = 4096 };
 
-/* For writers that are not an ms_out.  A temporary name beside path, "path.PID.tmp", registered and
- * on the heap; parent directories are made, anything but a regular file at path is refused.  What
+/* For writers that are not an ms_out.  A temporary name beside path, "path.PID.RANDOM.tmp", that no
+ * other process has on any host, registered and on the heap; parent directories are made, anything but a regular file at path is refused.  What
  * processes killed over an hour ago left of path is removed. */
 enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err) MS_MUST_USE;
 /* For writers that need no name of their own: a file opened for writing that has none until it is
@@ -66,12 +66,17 @@ enum ms_rc ms_tmp_open(int *fd, char **tmp, const char *path, struct ms_err *err
 /* Closes fd and removes what was written. */
 void ms_tmp_discard(int fd, const char *tmp);
 /* Make what was written to tmp durable and name it path; closes fd, which is open on tmp, in any
- * case.  On failure tmp is removed. */
+ * case.  On failure tmp is removed.  MS_E_IO, too, when another process wrote path since this one began:
+ * its file stays. */
 enum ms_rc ms_tmp_publish(int fd, const char *tmp, const char *path,
                           struct ms_err *err) MS_MUST_USE;
 /* The same without making it durable, where path is itself a name for a while. */
 enum ms_rc ms_tmp_place(int fd, const char *tmp, const char *path, struct ms_err *err) MS_MUST_USE;
 
+/* A new folder of one's own, "msprobe-WHAT-XXXXXX" in $TMPDIR or /tmp, registered and on the heap. */
+enum ms_rc ms_tmp_folder(char **folder, const char *what, struct ms_err *err) MS_MUST_USE;
+/* Removes it with all in it and frees its name; NULL is fine. */
+void ms_tmp_folder_remove(char *folder);
 /* Removes a temporary file, or a folder of a few levels and all in it; async-signal-safe. */
 bool ms_tmp_remove(const char *path);
 /* Temporary names a signal handler must remove; async-signal-safe.  true: there were some. */

@@ -4,11 +4,15 @@
  *
  * Where the file system can, what is written has no name until it is whole
  * (O_TMPFILE), so that even a killed process leaves nothing.  Elsewhere, and
- * for writers that need a real name, it is "path.PID.tmp", renamed into place;
- * the names of all such are kept in a fixed table, because the handler of
+ * for writers that need a real name, it is "path.PID.RANDOM.tmp", renamed into
+ * place: process ids alone are equal in two containers that share a folder.
+ * The names of all such are kept in a fixed table, because the handler of
  * Ctrl-C may neither allocate nor lock when it removes them.
+ *
+ * Of two processes that write one file, the one that is done later leaves the file of
+ * the other alone: whoever begins remembers what was at the path.
  */
-#include "probe/base/io.h"
+#include "probe/base/io_int.h"
 
 #include "probe/base/mem.h"
 
@@ -17,91 +21,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-/* ---- names that an interrupt removes ---------------------------------- */
-enum { TMP_SLOTS = 64, TREE_DEPTH = 4 };
+enum { RANDOM_BYTES = 16, RANDOM_TEXT = 2 * RANDOM_BYTES };
 
-/* The lock is between threads; the handler takes none and reads only slots in use,
- * which become so when their path is whole. */
-static pthread_mutex_t tmp_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    atomic_bool used;
-    char path[PATH_MAX];
-} tmp_names[TMP_SLOTS];
-
-bool ms_tmp_register(const char *path)
-{
-    size_t size = strlen(path) + 1;
-    if (size > PATH_MAX)
-        return false;
-    pthread_mutex_lock(&tmp_lock);
-    int i = 0;
-    while (i < TMP_SLOTS && tmp_names[i].used)
-        i++;
-    if (i < TMP_SLOTS) {
-        memcpy(tmp_names[i].path, path, size);
-        tmp_names[i].used = true;
-    }
-    pthread_mutex_unlock(&tmp_lock);
-    return i < TMP_SLOTS;
-}
-
-void ms_tmp_forget(const char *path)
-{
-    pthread_mutex_lock(&tmp_lock);
-    for (int i = 0; i < TMP_SLOTS; i++) {
-        if (tmp_names[i].used && strcmp(tmp_names[i].path, path) == 0) {
-            tmp_names[i].used = false;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&tmp_lock);
-}
-
-/* Allocates nothing, as it is called by the handler too.  depth: of folders below this one. */
-static bool remove_tree(int parent, const char *name, int depth)
-{
-    _Alignas(struct dirent64) char list[2048];
-    int dir =
-        depth >= 0 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    ssize_t n;
-    while (dir >= 0 && (n = getdents64(dir, list, sizeof list)) > 0) {
-        for (ssize_t at = 0; at < n;) {
-            const struct dirent64 *e = (const void *)(list + at);
-            at += e->d_reclen;
-            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-                unlinkat(dir, e->d_name, 0) != 0)
-                remove_tree(dir, e->d_name, depth - 1);
-        }
-    }
-    if (dir >= 0)
-        close(dir);
-    return unlinkat(parent, name, AT_REMOVEDIR) == 0;
-}
-
-bool ms_tmp_remove(const char *path)
-{
-    return unlink(path) == 0 || (errno == EISDIR && remove_tree(AT_FDCWD, path, TREE_DEPTH));
-}
-
-bool ms_tmp_unlink_all(void)
-{
-    bool any = false;
-    for (int i = 0; i < TMP_SLOTS; i++) {
-        if (tmp_names[i].used)
-            any |= ms_tmp_remove(tmp_names[i].path);
-    }
-    return any;
-}
 /* ---- making one ------------------------------------------------------- */
 
 static enum ms_rc make_parent(const char *path, struct ms_err *err)
@@ -121,10 +51,33 @@ static const char *target_of(const char *path, char real[PATH_MAX])
     return realpath(path, real) != NULL ? real : path;
 }
 
+/* Digits that nobody else has drawn, on whatever host. */
+static bool draw_random(char text[RANDOM_TEXT + 1])
+{
+    unsigned char raw[RANDOM_BYTES];
+    if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
+        return false;
+    for (int i = 0; i < RANDOM_BYTES; i++)
+        snprintf(text + (ptrdiff_t)2 * i, 3, "%02x", raw[i]);
+    return true;
+}
+
+/* The bytes of a name that its temporary name begins with, so that one of any length has one. */
+static struct ms_str kept_part(struct ms_str base)
+{
+    enum { BEHIND = sizeof ".2147483647..tmp" - 1 + RANDOM_TEXT };
+    return ms_str_sub(base, 0, base.n < NAME_MAX - BEHIND ? base.n : NAME_MAX - BEHIND);
+}
+
 static enum ms_rc tmp_name(char **tmp, const char *path, struct ms_err *err)
 {
     struct ms_buf b = {.max = PATH_MAX - 1};
-    ms_buf_printf(&b, "%s.%d.tmp", path, (int)getpid());
+    char drawn[RANDOM_TEXT + 1];
+    if (!draw_random(drawn))
+        return ms_fail_sys(err, "%s: no random number for a temporary name", path);
+    const struct ms_str base = ms_path_base(path);
+    ms_buf_printf(&b, "%.*s%.*s.%d.%s.tmp", (int)(base.p - path), path, MS_STR_ARG(kept_part(base)),
+                  (int)getpid(), drawn);
     enum ms_rc rc = b.bad;
     if (rc != MS_OK) {
         ms_buf_free(&b);
@@ -140,6 +93,10 @@ static enum ms_rc check_place(const char *path, struct ms_err *err)
 {
     if (path[0] == '\0')
         return ms_fail(err, MS_E_ARG, "the name of the file to write is empty");
+    if (ms_path_base(path).n > NAME_MAX) {
+        errno = ENAMETOOLONG;
+        return ms_fail_sys(err, "%s: cannot write", path);
+    }
     MS_TRY(make_parent(path, err));
     enum ms_kind kind = ms_path_kind(path);
     if (kind == MS_KIND_DIR)
@@ -149,20 +106,38 @@ static enum ms_rc check_place(const char *path, struct ms_err *err)
     return MS_OK;
 }
 
-/* Is it "base.PID.tmp" of a process that is gone, or the same behind "base.RANK"? */
+/* Are all parts between dots a number, a drawn one, or "tmp", as in a temporary name of a temporary
+ * name? */
+static bool is_all_ours(struct ms_str parts)
+{
+    struct ms_str part;
+    while (ms_str_split(&parts, '.', &part)) {
+        size_t hex = 0;
+        while (hex < part.n && memchr("0123456789abcdef", part.p[hex], 16) != NULL)
+            hex++;
+        if (hex != part.n && !ms_str_is(part, "tmp"))
+            return false;
+    }
+    return true;
+}
+
+/* Is it "base.PID.RANDOM.tmp" of a process that is gone, or the same behind "base.RANK"? */
 static bool is_of_the_dead(const char *name, struct ms_str base)
 {
     if (strncmp(name, base.p, base.n) != 0 || name[base.n] != '.')
         return false;
-    const struct ms_str rest = ms_str_of(name + base.n);
-    if (!ms_str_ends(rest, MS_STR(".tmp")) || strspn(rest.p, ".tmp0123456789") != rest.n)
+    struct ms_str rest = ms_str_of(name + base.n);
+    if (rest.n < RANDOM_TEXT + 5 || !ms_str_ends(rest, MS_STR(".tmp")))
         return false;
-    const struct ms_str before = ms_str_sub(rest, 0, rest.n - (uint32_t)strlen(".tmp"));
-    const char *dot = before.n != 0 ? memrchr(before.p, '.', before.n) : NULL;
+    rest.n -= RANDOM_TEXT + 5;
+    const char *drawn = rest.p + rest.n;
+    if (*drawn != '.' || strspn(drawn + 1, "0123456789abcdef") != RANDOM_TEXT)
+        return false;
+    const char *dot = rest.n != 0 ? memrchr(rest.p, '.', rest.n) : NULL;
     int64_t pid;
-    return dot != NULL &&
-           ms_str_i64(ms_str_sub(before, (size_t)(dot + 1 - before.p), before.n), &pid) &&
-           pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    return dot != NULL && is_all_ours(rest) &&
+           ms_str_i64(ms_str_sub(rest, (size_t)(dot + 1 - rest.p), rest.n), &pid) && pid > 0 &&
+           pid <= INT32_MAX && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
 /* A process may be gone here and live on another host that shares the folder; then it writes now and
@@ -183,7 +158,7 @@ static void remove_left(const char *path)
     ms_free(name);
     if (d == NULL)
         return;
-    const struct ms_str base = ms_path_base(path);
+    const struct ms_str base = kept_part(ms_path_base(path));
     const struct dirent *e;
     while ((e = readdir(d)) != NULL) {
         if (is_of_the_dead(e->d_name, base) && is_old(dirfd(d), e->d_name))
@@ -200,8 +175,15 @@ enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
     MS_TRY(tmp_name(tmp, target_of(path, real), err));
     /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
     ms_tmp_register(*tmp);
-    remove_left(target_of(path, real));
-    return MS_OK;
+    enum ms_rc rc = ms_tmp__remember(*tmp, path, err);
+    if (rc == MS_OK) {
+        remove_left(target_of(path, real));
+        return MS_OK;
+    }
+    ms_tmp_forget(*tmp);
+    ms_free(*tmp);
+    *tmp = NULL;
+    return rc;
 }
 
 /* A file that only its owner may read shall not become readable by being written anew. */
@@ -249,8 +231,6 @@ static bool take_number(char **tmp, int fd)
 static int open_named(const char *tmp)
 {
     ms_tmp_register(tmp);
-    /* What a killed process of the same number left, or a link put there to be followed. */
-    unlink(tmp);
     return open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
@@ -262,12 +242,15 @@ static enum ms_rc open_either(int *fd, char **tmp, const char *path, struct ms_e
             close(*fd);
         *fd = open_named(*tmp);
     }
-    if (*fd >= 0) {
-        keep_mode(*fd, path);
-        return MS_OK;
+    if (*fd < 0) {
+        enum ms_rc rc = ms_fail_sys(err, "%s: cannot write", path);
+        ms_tmp_forget(*tmp);
+        return rc;
     }
-    enum ms_rc rc = ms_fail_sys(err, "%s: cannot write", path);
-    ms_tmp_forget(*tmp);
+    keep_mode(*fd, path);
+    enum ms_rc rc = ms_tmp__remember(*tmp, path, err);
+    if (rc != MS_OK)
+        ms_tmp_discard(*fd, *tmp);
     return rc;
 }
 
@@ -334,15 +317,9 @@ static bool copy_to(const char *tmp, const char *named)
     return whole;
 }
 
-/* A link replaces nothing, so that a file which is there gets its successor by a name beside it. */
-static bool give_name(const char *tmp, const char *target)
+static bool give_name_beside(const char *tmp, const char *beside, const char *target)
 {
-    if (linkat(AT_FDCWD, tmp, AT_FDCWD, target, AT_SYMLINK_FOLLOW) == 0)
-        return true;
-    char beside[PATH_MAX + 32];
-    snprintf(beside, sizeof beside, "%s.%d.tmp", target, (int)getpid());
     ms_tmp_register(beside);
-    unlink(beside);
     bool there =
         linkat(AT_FDCWD, tmp, AT_FDCWD, beside, AT_SYMLINK_FOLLOW) == 0 || copy_to(tmp, beside);
     bool placed = there && rename(beside, target) == 0;
@@ -352,6 +329,29 @@ static bool give_name(const char *tmp, const char *target)
     ms_tmp_forget(beside);
     errno = sys;
     return placed;
+}
+
+/* A link replaces nothing, so that a file which is there gets its successor by a name beside it. */
+static enum ms_rc give_name(const char *tmp, const char *target, const char *path,
+                            struct ms_err *err)
+{
+    char *beside;
+    if (linkat(AT_FDCWD, tmp, AT_FDCWD, target, AT_SYMLINK_FOLLOW) == 0)
+        return MS_OK;
+    MS_TRY(tmp_name(&beside, target, err));
+    const bool placed = give_name_beside(tmp, beside, target);
+    const int sys = errno;
+    ms_free(beside);
+    errno = sys;
+    return placed ? MS_OK : ms_fail_sys(err, "%s: cannot put in place", path);
+}
+
+static enum ms_rc put_in_place(const char *tmp, const char *target, const char *path,
+                               struct ms_err *err)
+{
+    if (is_nameless(tmp))
+        return give_name(tmp, target, path, err);
+    return rename(tmp, target) == 0 ? MS_OK : ms_fail_sys(err, "%s: cannot put in place", path);
 }
 
 /* Some file systems tell only at close what they could not write. */
@@ -370,8 +370,11 @@ static enum ms_rc publish(int fd, const char *tmp, const char *path, bool lazy, 
     enum ms_rc rc = MS_OK;
     if (!is_written(fd, lazy))
         rc = ms_fail_sys(err, "%s: cannot write", path);
-    else if (is_nameless(tmp) ? !give_name(tmp, target) : rename(tmp, target) != 0)
-        rc = ms_fail_sys(err, "%s: cannot put in place", path);
+    else if (ms_tmp__was_written(tmp, target))
+        rc = ms_fail(err, MS_E_IO,
+                     "%s: another process wrote it meanwhile; that file is left alone", path);
+    else
+        rc = put_in_place(tmp, target, path, err);
     if (rc != MS_OK) {
         ms_tmp_discard(fd, tmp);
         return rc;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -217,6 +218,21 @@ static int fail_to_write(void)
     return fail_at(SYS_write, ENOSPC, "old", "cannot write: No space left on device");
 }
 
+static int fail_by_quota(void)
+{
+    return fail_at(SYS_write, EDQUOT, "old", "cannot write: Disk quota exceeded");
+}
+
+static int fail_by_medium(void)
+{
+    return fail_at(SYS_write, EIO, "old", "cannot write: Input/output error");
+}
+
+static int fail_read_only(void)
+{
+    return fail_at(SYS_openat, EROFS, "old", "cannot write: Read-only file system");
+}
+
 static int fail_to_write_anew(void)
 {
     return fail_at(SYS_write, ENOSPC, "new", "cannot write: No space left on device");
@@ -224,7 +240,8 @@ static int fail_to_write_anew(void)
 
 START_TEST(whatever_fails_the_old_file_stays_and_nothing_is_left)
 {
-    static int (*const ways[])(void) = {fail_to_sync, fail_to_rename, fail_to_write,
+    static int (*const ways[])(void) = {fail_to_sync,      fail_to_rename, fail_to_write,
+                                        fail_by_quota,     fail_by_medium, fail_read_only,
                                         fail_to_write_anew};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         setup();
@@ -288,10 +305,103 @@ START_TEST(others_write_by_the_way_to_the_file)
 }
 END_TEST
 
+/* ---- two writers of one file --------------------------------------------- */
+
+START_TEST(temporary_names_are_never_equal)
+{
+    enum { MANY = 200 };
+    char *names[MANY];
+    struct ms_err e = {0};
+    setup();
+    for (int i = 0; i < MANY; i++) {
+        ck_ok(ms_tmp_new(&names[i], in_dir("a"), &e), e);
+        ms_tmp_forget(names[i]);
+        for (int k = 0; k < i; k++)
+            ck_assert_str_ne(names[k], names[i]);
+    }
+    for (int i = 0; i < MANY; i++)
+        ms_free(names[i]);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* As two processes do that cannot see each other: both begin, one is done first. */
+static void second_is_told(bool there)
+{
+    struct ms_err e = {0};
+    struct ms_out *first, *second;
+    setup();
+    if (there)
+        put(in_dir("a"), "old");
+    ck_ok(ms_out_create(&second, in_dir("a"), &e), e);
+    ck_ok(ms_out_create(&first, in_dir("a"), &e), e);
+    ms_out_puts(first, "first");
+    ms_out_puts(second, "second");
+    ck_ok(ms_out_commit(first, &e), e);
+    ck_assert_int_eq(ms_out_commit(second, &e), MS_E_IO);
+    ck_says(e, "another process wrote it meanwhile");
+    ck_assert_str_eq(text_of(in_dir("a")), "first");
+    ck_assert_uint_eq(entries(dir), 1);
+    ms_err_clear(&e);
+    ck_ok(ms_out_create(&second, in_dir("a"), &e), e);
+    ms_out_puts(second, "later");
+    ck_ok(ms_out_commit(second, &e), e);
+    ck_assert_str_eq(text_of(in_dir("a")), "later");
+    scratch_remove(dir);
+}
+
+START_TEST(of_two_writers_the_second_is_told_and_leaves_the_file_alone)
+{
+    second_is_told(false);
+    second_is_told(true);
+}
+END_TEST
+
+START_TEST(a_folder_that_has_gone_is_one_sentence)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    setup();
+    ck_ok(ms_out_create(&o, in_dir("x/a"), &e), e);
+    ms_out_puts(o, "text");
+    ck_assert_int_eq(rmdir(in_dir("x")) == 0 || errno == ENOTEMPTY, 1);
+    if (has_nameless()) {
+        ck_assert_int_ne(ms_out_commit(o, &e), MS_OK);
+        ck_says(e, "cannot put in place: No such file or directory");
+    } else {
+        ms_out_abort(o);
+    }
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_folder_of_ones_own_goes_with_all_in_it)
+{
+    struct ms_err e = {0};
+    char *folder;
+    struct stat st;
+    setup();
+    ck_ok(ms_tmp_folder(&folder, "test", &e), e);
+    ck_assert_int_eq(stat(folder, &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0700);
+    char file[PATH_MAX], kept[PATH_MAX];
+    snprintf(kept, sizeof kept, "%s", folder);
+    snprintf(file, sizeof file, "%s/x", folder);
+    put(file, "x");
+    ms_tmp_folder_remove(folder);
+    ms_tmp_folder_remove(NULL);
+    ck_assert_int_ne(stat(kept, &st), 0);
+    scratch_remove(dir);
+}
+END_TEST
+
 TEST_MAIN("io_tmp", an_interrupt_in_mid_write_leaves_nothing_behind,
           even_a_killed_process_leaves_nothing_behind,
           a_temporary_folder_goes_with_all_in_it_and_nothing_beyond,
           where_links_are_refused_what_was_written_is_copied,
           without_a_way_to_the_file_it_has_a_name_from_the_start,
           whatever_fails_the_old_file_stays_and_nothing_is_left,
-          a_name_of_any_length_is_written_or_refused_at_once, others_write_by_the_way_to_the_file)
+          a_name_of_any_length_is_written_or_refused_at_once, others_write_by_the_way_to_the_file,
+          temporary_names_are_never_equal,
+          of_two_writers_the_second_is_told_and_leaves_the_file_alone,
+          a_folder_that_has_gone_is_one_sentence, a_folder_of_ones_own_goes_with_all_in_it)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * io_int: what io.c knows of a file that io_write.c has begun.
+ */
+#ifndef PROBE_BASE_IO_INT_H
+#define PROBE_BASE_IO_INT_H
+
+#include "probe/base/io.h"
+
+/* Remembers what is at path now, until ms_tmp_forget(tmp). */
+enum ms_rc ms_tmp__remember(const char *tmp, const char *path, struct ms_err *err) MS_MUST_USE;
+/* Has somebody written path since? */
+bool ms_tmp__was_written(const char *tmp, const char *path);
+
+#endif
