@@ -7,6 +7,7 @@
 #include "mstx/conclude/finding_kinds.h"
 #include "mstx/conclude/findings.h"
 #include "mstx/conclude/hang.h"
+#include "mstx/conclude/live.h"
 #include "mstx/conclude/steps.h"
 #include "mstx/conclude/waiting.h"
 #include "mstx/conclude/waiting_stage.h"
@@ -41,8 +42,9 @@ static struct mstx_finding *add_for_process(struct conclusions *r, const struct 
                                             const struct ms_message_kind *kind,
                                             enum mstx_severity severity, double value)
 {
-    struct mstx_finding *f =
-        mstx__finding_add(&r->findings, kind->name, kind, severity, p->rank, value);
+    const bool is_open = kind == &mstx_say_open_ranges;
+    struct mstx_finding *f = mstx__finding_add(&r->findings, is_open ? "unfinished" : kind->name,
+                                               kind, severity, p->rank, value);
     if (f != NULL)
         mstx__message_process(&f->said, p->rank, p->pid, p->name);
     return f;
@@ -69,8 +71,9 @@ static enum ms_rc find_in_process(struct conclusions *r, struct ms_stmt *st, str
     const int64_t cost = ms_stmt_get_i64(st, 5), time = ms_stmt_get_i64(st, 6);
     MS_TRY(add_count(r, &p, &mstx_say_drop, MSTX_WARNING_FINDING, "records", ms_stmt_get_i64(st, 2),
                      err));
-    MS_TRY(add_count(r, &p, &mstx_say_unfinished, MSTX_INFO_FINDING, "ranges",
-                     ms_stmt_get_i64(st, 3), err));
+    const bool may_run = mstx__may_run(ms_stmt_get_str(st, 4));
+    MS_TRY(add_count(r, &p, may_run ? &mstx_say_open_ranges : &mstx_say_unfinished,
+                     MSTX_INFO_FINDING, "ranges", ms_stmt_get_i64(st, 3), err));
     /* Nothing runs in a process that is killed, and nothing when it leaves by _exit, as the workers
      * of Python's multiprocessing do: those are not worth a warning. */
     const bool is_worker = ms_stmt_get_i64(st, 8) != 0;
@@ -181,7 +184,8 @@ static enum ms_rc find_absent(struct mstx_tl *tl, struct conclusions *r, struct 
     return MS_OK;
 }
 
-static enum ms_rc take_conclusion(struct conclusions *r, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc take_conclusion(struct mstx_tl *tl, struct conclusions *r, struct ms_stmt *st,
+                                  struct ms_err *err)
 {
     const char *kind = mstx__finding_kind(ms_stmt_get_str(st, 0));
     const int32_t rank = ms_stmt_is_null(st, 2) ? -1 : (int32_t)ms_stmt_get_i64(st, 2);
@@ -202,7 +206,7 @@ static enum ms_rc take_conclusion(struct conclusions *r, struct ms_stmt *st, str
     f->to_ns = ms_stmt_get_i64(st, 8) > f->from_ns ? ms_stmt_get_i64(st, 8) : f->from_ns;
     mstx__finding_set_message(f, (struct ms_said){ms_stmt_get_str(st, 9), ms_stmt_get_str(st, 10)},
                               ms_stmt_get_str(st, 6));
-    return MS_OK;
+    return mstx__judge_open(tl, f, err);
 }
 
 /* What the import concluded; a database of an older version has nothing. */
@@ -219,7 +223,7 @@ static enum ms_rc find_conclusions(struct mstx_tl *tl, struct conclusions *r, st
         return MS_OK;
     enum ms_rc rc = MS_OK;
     while (ms_stmt_next(st, &rc, err))
-        rc = take_conclusion(r, st, err);
+        rc = take_conclusion(tl, r, st, err);
     ms_stmt_free(st);
     return rc;
 }

@@ -19,6 +19,9 @@
     X(balance, "ranks steps comm")                                                                 \
     X(drop, "pid rank? name? records")                                                             \
     X(unfinished, "pid rank? name? ranges")                                                        \
+    X(open_ranges, "pid rank? name? ranges")                                                       \
+    X(in_progress, "rank op seq comm waiting waited_s where?")                                     \
+    X(awaited, "rank op seq comm waiting waited_s where?")                                         \
     X(killed, "pid rank? name?")                                                                   \
     X(overhead, "pid rank? name? share")                                                           \
     X(problem, "file? text")                                                                       \
@@ -26,7 +29,7 @@
     X(slow_step, "pid rank? name? step dur_ns times")                                              \
     X(device_late, "pid rank? name? call stream waited_s")                                         \
     X(waits, "pid rank? name? call seq? way? peer? comm? waited_s")                                \
-    X(misses_collective, "rank call seq? way? peer? comm? waiting waited_s")                       \
+    X(misses_collective, "rank call seq? way? peer? comm? waiting waited_s where?")                \
     X(misses_transfer, "rank call seq? way? peer? comm? waiting waited_s")                         \
     X(sentence, "text")
 

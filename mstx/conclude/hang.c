@@ -6,6 +6,7 @@
 #include "mstx/conclude/hang.h"
 
 #include "mstx/conclude/finding_kinds.h"
+#include "mstx/conclude/live.h"
 #include "mstx/format/comm.h"
 
 #include "probe/base/store.h"
@@ -84,6 +85,8 @@ static enum ms_rc find_rows(struct mstx_tl *tl, mstx_findings *to, const char *s
             break;
         }
         say(f, st);
+        if (say == say_misses_collective)
+            rc = mstx__say_where(tl, &f->said, f->rank, err);
     }
     ms_stmt_free(st);
     return rc;

@@ -88,6 +88,18 @@
       WHO_ZH " 记录时丢失 {records} 条，其数值偏低")                                                                 \
     X(unfinished, WHO_EN " has {ranges} {ranges?1=range|ranges} that never ended",                                   \
       WHO_ZH " 有 {ranges} 个区间未结束")                                                                            \
+    X(open_ranges, WHO_EN " has {ranges} {ranges?1=range|ranges} in progress",                                       \
+      WHO_ZH " 有 {ranges} 个区间正在进行")                                                                          \
+    X(in_progress,                                                                                                   \
+      "{op} (call {seq} of {comm}) is in progress since {waited_s:one} s: {waiting} "                                \
+      "{waiting?1=rank waits|ranks wait} for rank {rank}[, which is in {where}]",                                    \
+      "{op}（{comm} 的第 {seq} 次调用）已进行 {waited_s:one} s：{waiting} 张卡在等待卡 "            \
+      "{rank}[，它正在 {where}]")                                                                                    \
+    X(awaited,                                                                                                       \
+      "rank {rank} is missing from {op} (call {seq} of {comm}), in which {waiting} "                                 \
+      "{waiting?1=rank has|ranks have} waited for {waited_s:one} s[ while it is in {where}]",                        \
+      "卡 {rank} 缺席 {op}（{comm} 的第 {seq} 次调用），其中 {waiting} 张卡已等待 {waited_s:one} " \
+      "s[，它正在 {where}]")                                                                                         \
     X(killed, WHO_EN " did not close its capture: it was killed, crashed, or left by _exit",                         \
       WHO_ZH " 未正常结束记录：被杀死、崩溃或以 _exit 退出")                                                         \
     X(overhead,                                                                                                      \
@@ -107,8 +119,9 @@
       WHO_ZH " 的设备在 {waited_s:one} s 后仍未执行到 {stream} 上的 {call}")                                         \
     X(waits, WHO_EN " waited in " CALL_EN " for {waited_s:one} s",                                                   \
       WHO_ZH " 在 " CALL_ZH " 中等待了 {waited_s:one} s")                                                            \
-    X(misses_collective, "rank {rank} is missing from " CALL_EN WAITING_EN,                                          \
-      "卡 {rank} 缺席 " CALL_ZH WAITING_ZH)                                                                          \
+    X(misses_collective,                                                                                             \
+      "rank {rank} is missing from " CALL_EN WAITING_EN "[; it was last seen in {where}]",                           \
+      "卡 {rank} 缺席 " CALL_ZH WAITING_ZH "[；最后见于 {where}]")                                                   \
     X(misses_transfer, "rank {rank} is missing from the other end of " CALL_EN WAITING_EN,                           \
       "卡 {rank} 缺席 " CALL_ZH " 的另一端" WAITING_ZH)                                                              \
     X(sentence, "{text}", "{text}")

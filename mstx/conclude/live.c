@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * live: see the header.
+ */
+#include "mstx/conclude/live.h"
+
+#include "mstx/conclude/finding_kinds.h"
+#include "mstx/format/note_kinds.h"
+#include "mstx/rundb/events_table.h"
+
+#include "probe/base/store.h"
+
+#include <string.h>
+
+/* What "msprobe run" takes for a hang where --hang_timeout says nothing else. */
+static const int64_t LIMIT_NS = 300 * INT64_C(1000000000);
+
+bool mstx__may_run(struct ms_str state)
+{
+    return ms_str_is(state, "running") || ms_str_is(state, "not finished");
+}
+
+/* The first number of the only row; `none` where there is no row or it is NULL. */
+static enum ms_rc read_number(struct mstx_tl *tl, const char *sql, int64_t rank, int64_t none,
+                              int64_t *out, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    *out = none;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql, err));
+    if (ms_stmt_params(st) != 0)
+        ms_stmt_i64(st, 1, rank);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && more && !ms_stmt_is_null(st, 0))
+        *out = ms_stmt_get_i64(st, 0);
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* Events of its last second alone are read; an open one says more than one that has ended. */
+enum ms_rc mstx__say_where(struct mstx_tl *tl, struct ms_message *m, int32_t rank,
+                           struct ms_err *err)
+{
+    struct ms_stmt *st;
+    int64_t end_ns;
+    bool more;
+    MS_TRY(mstx_tl_add_events(tl, err));
+    MS_TRY(read_number(tl, "SELECT max(end_ns) FROM processes WHERE rank = ?1", rank, 0, &end_ns,
+                       err));
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
+                            "SELECT name FROM events WHERE rank = ?1 AND end_ns >= ?2"
+                            " AND name IS NOT NULL ORDER BY unfinished DESC, start_ns DESC LIMIT 1",
+                            err));
+    ms_stmt_i64(st, 1, rank);
+    ms_stmt_i64(st, 2, end_ns - 1000000000);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && more && ms_stmt_get_str(st, 0).n != 0)
+        ms_message_str(m, "where", ms_str_sub(ms_stmt_get_str(st, 0), 0, 80));
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* Says the same by another kind, with the time that others wait and where the rank is. */
+static enum ms_rc say_anew(struct mstx_tl *tl, struct mstx_finding *f,
+                           const struct ms_message_kind *kind, int64_t waited_ns,
+                           struct ms_err *err)
+{
+    struct ms_message m;
+    if (!ms_message_restore(&m, kind, ms_message_said(&f->said).args))
+        return MS_OK;
+    ms_message_f64(&m, "waited_s", (double)waited_ns / 1e9);
+    MS_TRY(mstx__say_where(tl, &m, f->rank, err));
+    f->said = m;
+    return MS_OK;
+}
+
+enum ms_rc mstx__judge_open(struct mstx_tl *tl, struct mstx_finding *f, struct ms_err *err)
+{
+    int64_t may_run, now_ns;
+    if (strcmp(f->said.kind->name, mstx_note_not_joined.name) != 0 || f->from_ns == 0)
+        return MS_OK;
+    MS_TRY(read_number(tl,
+                       "SELECT count(*) FROM processes WHERE rank = ?1"
+                       " AND state IN ('running', 'not finished')",
+                       f->rank, 0, &may_run, err));
+    if (may_run == 0) /* it has ended and will not come */
+        return MS_OK;
+    MS_TRY(read_number(tl, "SELECT max(end_ns) FROM processes", 0, f->from_ns, &now_ns, err));
+    const int64_t waited_ns = now_ns > f->from_ns ? now_ns - f->from_ns : 0;
+    if (waited_ns >= LIMIT_NS)
+        return say_anew(tl, f, &mstx_say_awaited, waited_ns, err);
+    f->kind = "unfinished";
+    f->severity = MSTX_INFO_FINDING;
+    return say_anew(tl, f, &mstx_say_in_progress, waited_ns, err);
+}

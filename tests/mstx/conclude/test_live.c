@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is said of open calls in a run that may still be going.
+ */
+#include "mstx/conclude/conclude.h"
+#include "tests/support/scratch_run.h"
+
+/* A run of rank 2, whose last event is "work", with a conclusion that it has not come to a collective in
+ * which three others wait since some seconds before the end; and what is found when the process has that
+ * state.  Free it. */
+static char *found_with(const char *state, int64_t waited_s)
+{
+    struct ms_err e = {0};
+    struct ms_store *s;
+    struct ms_stmt *st;
+    struct maker m;
+    char db[128], sql[1024];
+    bool more;
+    begin_run(&m, 2);
+    maker_ring(&m, 1, 1, 4242);
+    maker_begin_range(&m, 0, 1, maker_text(&m, "work"), 0);
+    finish_and_open(&m);
+    mstx_tl_close(tl);
+    tl = NULL;
+    snprintf(db, sizeof db, "%s/run.db", run);
+    snprintf(
+        sql, sizeof sql,
+        "UPDATE processes SET state = '%s';"
+        "INSERT INTO conclusions SELECT 'hang', 'error', 2, NULL, NULL, 3,"
+        " max(end_ns) - %" PRId64 ", 'stored', 'not_joined',"
+        " '{\"rank\": 2, \"op\": \"AllReduce\", \"seq\": 7, \"comm\": \"dp0\", \"waiting\": 3}'"
+        " FROM processes",
+        state, waited_s * 1000000000);
+    ck_ok(ms_store_edit(&s, db, &e), e);
+    ck_ok(ms_store_exec(s, sql, &e), e);
+    ms_store_close(s);
+    ck_ok(mstx__conclude(db, &e), e);
+    ck_ok(ms_store_open(&s, db, &e), e);
+    ck_ok(ms_store_prepare(s, &st,
+                           "SELECT group_concat(severity || ' ' || kind || ': ' || text, char(10))"
+                           " FROM findings",
+                           &e),
+          e);
+    ck_ok(ms_stmt_step(st, &more, &e), e);
+    struct ms_str all = ms_stmt_get_str(st, 0);
+    char *text = strndup(all.p != NULL ? all.p : "", all.n);
+    ms_stmt_free(st);
+    ms_store_close(s);
+    scratch_remove(dir);
+    return text;
+}
+
+static void check_found(const char *state, int64_t waited_s, const char *holds, const char * not )
+{
+    char *text = found_with(state, waited_s);
+    ck_assert_msg(strstr(text, holds) != NULL, "no '%s' in:\n%s", holds, text);
+    ck_assert_msg(strstr(text, not ) == NULL, "'%s' in:\n%s", not, text);
+    free(text);
+}
+
+#define SINCE "info unfinished: AllReduce (call 7 of dp0) is in progress since "
+
+START_TEST(an_open_call_of_a_running_job_is_in_progress)
+{
+    check_found("running", 12, SINCE "12.0 s: 3 ranks wait for rank 2, which is in work",
+                "missing");
+    check_found("not finished", 299, SINCE "299.0 s", "missing");
+}
+END_TEST
+
+START_TEST(who_is_awaited_for_longer_than_the_limit_is_missing)
+{
+    check_found("running", 301,
+                "error hang: rank 2 is missing from AllReduce (call 7 of dp0), in which 3 ranks"
+                " have waited for 301.0 s while it is in work",
+                "in progress since");
+}
+END_TEST
+
+START_TEST(whose_process_has_ended_is_missing)
+{
+    check_found("killed", 1, "error hang: rank 2 is missing from AllReduce", "in progress");
+    check_found("finished", 1, "error hang: rank 2 is missing from AllReduce", "in progress");
+}
+END_TEST
+
+START_TEST(ranges_of_a_running_process_are_in_progress)
+{
+    check_found("running", 1, "has 1 range in progress", "never ended");
+    check_found("killed", 1, "has 1 range that never ended", "in progress");
+}
+END_TEST
+
+TEST_MAIN("live", an_open_call_of_a_running_job_is_in_progress,
+          who_is_awaited_for_longer_than_the_limit_is_missing, whose_process_has_ended_is_missing,
+          ranges_of_a_running_process_are_in_progress)
