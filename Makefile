@@ -46,7 +46,7 @@ PROG := $(filter-out probe/cli/launch.c,$(wildcard probe/cli/*.c)) $(wildcard */
 LAUNCH := $(addprefix probe/cli/,launch.c main.c signals.c) mstx/cmd/cmd_run.c
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c csv.c store.c store_vtab.c store_func.c opt.c complete.c par.c beside.c mapsafe.c jprint.c message.c pickle_write.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c csv.c store.c store_guard.c store_vtab.c opt.c complete.c par.c beside.c mapsafe.c jprint.c message.c pickle_write.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend/*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
@@ -266,6 +266,7 @@ $(B)/tests/test_%: $(LIBS)
 	  $(TEST_LIBS_$*)
 TEST_LIBS_crc := -lz
 $(B)/tests/test_dump $(B)/tests/test_out $(B)/tests/test_pairing: $(B)/tests/gen/big_dump.o
+$(B)/tests/test_web_api: $(B)/mstx/cmd/cmd_sql.o
 $(B)/tests/test_cluster $(B)/tests/bench_cluster $(B)/tests/tool_sim: $(B)/tests/gen/sim.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that

@@ -82,7 +82,7 @@ home() {
     grep -rlE "include <(.*/)?$1>" --include='*.[ch]' probe mstx compare viz web 2>/dev/null |
         grep -vE "^$2" | grep . && bad "$1 belongs to $2"
 }
-home sqlite3.h 'probe/base/store(_vtab|_func)?\.c'
+home sqlite3.h 'probe/base/store(_vtab|_guard)?\.c'
 home cJSON.h '(probe/base/conf\.c|web/api/)'
 home microhttpd.h 'web/'
 home 'n?curses.h' 'viz/tui/'
@@ -103,7 +103,7 @@ grep -nE '(^|[^_a-z>.])(malloc|calloc|realloc|free|strdup|strndup|asprintf|getli
     grep -vE '^probe/base/mem\.c:|:[[:space:]]*(\*|//|/\*)' | grep . && bad 'allocation past ms_alloc'
 # Only the program ends the process.
 # shellcheck disable=SC2086
-grep -nE '(^|[^_a-z>.])_?exit\(' $product | grep -v '^probe/cli/' | grep . && bad 'exit in a library'
+grep -nE '(^|[^_a-z>.])_?exit\(' $product | grep -vE '^probe/cli/|/cmd/' | grep . && bad 'exit in a library'
 # shellcheck disable=SC2086
 for f in $product; do
     head -3 "$f" | grep -q 'SPDX-License-Identifier: MIT' || bad "$f: no licence line"

@@ -5,7 +5,7 @@
 #include "mstx/foreign/ascend_tables.h"
 #include "mstx/foreign/sql/ascend_tables.h"
 
-#include "probe/base/store_func.h"
+#include "probe/base/store_vtab.h"
 
 #include <inttypes.h>
 #include <stdio.h>

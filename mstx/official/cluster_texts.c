@@ -20,7 +20,7 @@
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/num.h"
-#include "probe/base/store_func.h"
+#include "probe/base/store_vtab.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,15 +6,15 @@
  * A new database is written without a journal into a temporary file: should
  * the run die, the file is thrown away, so nothing needs to be rolled back.
  * Reading goes through a URI, because only there SQLite can be told that a
- * file will not change ("immutable"), which a read-only directory needs when
- * the database was left in WAL mode: its helper files cannot be made there.
+ * file will not change ("immutable").
  */
 #include "probe/base/store.h"
-#include "probe/base/store_bulk.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
+#include "probe/base/store_bulk.h"
+#include "probe/base/store_guard.h"
 #include "probe/base/store_int.h"
 
 #define MS_LOG_DOMAIN "store"
@@ -23,20 +23,21 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUSY_WAIT_MS = 5000, STEPS_PER_LOOK_AT_CLOCK = 2000, LOOK_LENGTH_MAX = 8 << 20 };
+enum { BUSY_WAIT_MS = 5000, STEPS_PER_LOOK_AT_CLOCK = 2000 };
 
 struct ms_store {
     sqlite3 *db;
     char *path;
-    char *tmp;       /* where a database being created lies; else NULL */
-    bool is_interim; /* somebody else makes it last */
+    char *tmp;        /* where a database being created lies; else NULL */
+    bool is_interim;  /* somebody else makes it last */
+    bool immutable;   /* read as a file that does not change */
+    struct stat seen; /* what it was then */
     uint32_t limit_ms;
     int64_t deadline_ns; /* of the statement that began last; 0: none */
 };
@@ -47,60 +48,6 @@ struct ms_stmt {
     int bad;      /* the first failure to bind a parameter, reported by the next step */
     bool running; /* has been stepped since it was last ready */
 };
-
-/* ---- memory ----------------------------------------------------------- */
-
-/* This thread had no memory for SQLite since its last failure.  What SQLite then says may be a
- * consequence: after a schema that could not be read again it finds "no such table". */
-static _Thread_local bool ran_out;
-
-static void *mem_alloc(int n)
-{
-    void *p = ms_alloc((size_t)n);
-    ran_out |= p == NULL;
-    return p;
-}
-
-static void *mem_realloc(void *old, int n)
-{
-    void *p = ms_realloc(old, (size_t)n);
-    ran_out |= p == NULL;
-    return p;
-}
-
-static int mem_size(void *p)
-{
-    return p != NULL ? (int)malloc_usable_size(p) : 0;
-}
-
-static int mem_roundup(int n)
-{
-    return (n + 7) & ~7;
-}
-
-static int mem_init(void *unused)
-{
-    (void)unused;
-    return SQLITE_OK;
-}
-
-static void mem_shutdown(void *unused)
-{
-    (void)unused;
-}
-
-/* Fails only when somebody else in the process was first; then their allocator stays. */
-static void use_our_memory(void)
-{
-    static const sqlite3_mem_methods methods = {.xMalloc = mem_alloc,
-                                                .xFree = ms_free,
-                                                .xRealloc = mem_realloc,
-                                                .xSize = mem_size,
-                                                .xRoundup = mem_roundup,
-                                                .xInit = mem_init,
-                                                .xShutdown = mem_shutdown};
-    sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
-}
 
 /* ---- errors ----------------------------------------------------------- */
 
@@ -159,17 +106,27 @@ static bool is_about_statement(int code)
     }
 }
 
+/* What was read as a file that does not change has changed, so that pages do not fit together. */
+static bool was_changed(const struct ms_store *s)
+{
+    struct stat now;
+    return s->immutable && stat(s->path, &now) == 0 && now.st_ino == s->seen.st_ino &&
+           (now.st_size != s->seen.st_size || now.st_mtim.tv_sec != s->seen.st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != s->seen.st_mtim.tv_nsec);
+}
+
 /* sql may be NULL; its beginning tells which statement it was. */
 static enum ms_rc fail_sql(const struct ms_store *s, int code, const char *sql, struct ms_err *err)
 {
-    if (ran_out && (code & 0xFF) == SQLITE_ERROR) {
+    if ((code & 0xFF) == SQLITE_ERROR && ms_store__ran_out())
         code = SQLITE_NOMEM;
-        ran_out = false;
-    }
     /* A handle without memory answers for itself and would hide why. */
     const char *why =
         s->db != NULL && code != SQLITE_NOMEM ? sqlite3_errmsg(s->db) : sqlite3_errstr(code);
     enum ms_rc rc = rc_of(code);
+    if ((code & 0xFF) == SQLITE_CORRUPT && was_changed(s))
+        return ms_fail(err, rc, "%s: another program changed it while it was read; open it again",
+                       s->path);
     if (rc == MS_E_INTERRUPTED && s->limit_ms != 0)
         ms_fail(err, rc, "%s: query took longer than %u ms", s->path, s->limit_ms);
     else if (sql != NULL && is_about_statement(code))
@@ -203,34 +160,6 @@ void ms_store_set_limit_ms(struct ms_store *s, uint32_t ms)
                              ms != 0 ? past_deadline : NULL, s);
 }
 
-/* ---- statements of strangers ------------------------------------------- */
-
-static int may_look(void *ctx, int action, const char *a, const char *function, const char *c,
-                    const char *d)
-{
-    (void)ctx;
-    (void)a;
-    (void)c;
-    (void)d;
-    switch (action) {
-    case SQLITE_SELECT:
-    case SQLITE_READ:
-    case SQLITE_RECURSIVE:
-        return SQLITE_OK;
-    case SQLITE_FUNCTION:
-        return function != NULL && strcmp(function, "load_extension") == 0 ? SQLITE_DENY
-                                                                           : SQLITE_OK;
-    default:
-        return SQLITE_DENY;
-    }
-}
-
-void ms_store_only_look(struct ms_store *s)
-{
-    sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, LOOK_LENGTH_MAX);
-    sqlite3_set_authorizer(s->db, may_look, NULL);
-}
-
 /* ---- opening ---------------------------------------------------------- */
 
 static void free_handle(struct ms_store *s)
@@ -245,7 +174,7 @@ static void free_handle(struct ms_store *s)
 static struct ms_store *new_handle(const char *path)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, use_our_memory);
+    pthread_once(&once, ms_store__use_our_memory);
     struct ms_store *s = ms_calloc(1, sizeof *s);
     if (s == NULL)
         return NULL;
@@ -297,63 +226,122 @@ static int try_reading(struct ms_store *s)
     return sqlite3_exec(s->db, look_inside, NULL, NULL, NULL);
 }
 
-static bool left_in_wal_mode(int code)
+static enum ms_rc harden(struct ms_store *s, struct ms_err *err)
 {
-    return (code & 0xFF) == SQLITE_CANTOPEN || (code & 0xFF) == SQLITE_READONLY;
+    const int code = ms_store__harden(s->db);
+    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
-/* Without its helper files the changes of a WAL that was never merged are out of reach. */
-static void warn_of_wal(const char *path)
+enum ms_rc ms_store_only_look(struct ms_store *s, struct ms_err *err)
 {
-    char wal[PATH_MAX];
-    struct stat st;
-    int n = snprintf(wal, sizeof wal, "%s-wal", path);
-    if (n > 0 && n < (int)sizeof wal && stat(wal, &st) == 0 && st.st_size != 0)
-        ms_warn("%s: the newest changes in %s cannot be read in a read-only directory; "
-                "copy both elsewhere to see them",
-                path, wal);
+    const int code = ms_store__only_look(s->db);
+    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
-static enum ms_rc connect_again(struct ms_store *s, const char *query, int flags,
-                                struct ms_err *err)
+/* ---- reading what others wrote ------------------------------------------ */
+
+/* SQLite finishes what a killed writer began: it plays a journal back, deletes the journals that one
+ * names, and makes files beside the database.  A file of others must not have such effects, so a
+ * database is read as one that does not change ("immutable"), where SQLite looks at nothing else. */
+static enum ms_rc open_immutable(struct ms_store *s, const char *path, struct ms_err *err)
 {
-    sqlite3_close_v2(s->db);
-    s->db = NULL;
-    return connect_to(s, s->path, query, flags, err);
+    MS_TRY(connect_to(s, path, "?mode=ro&immutable=1", SQLITE_OPEN_READONLY, err));
+    MS_TRY(harden(s, err));
+    int code = try_reading(s);
+    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
-/* Who was killed in the middle of a change left a journal of how it was before, which only a
- * connection that may write plays back. */
-static enum ms_rc take_back(struct ms_store *s, struct ms_err *err)
+/* Applies to a private copy what lies beside it. */
+static enum ms_rc finish_copy(struct ms_store *s, const char *copy, struct ms_err *err)
 {
-    MS_TRY(connect_again(s, "?mode=rw", SQLITE_OPEN_READWRITE, err));
-    if (try_reading(s) != SQLITE_OK)
-        return ms_fail(err, MS_E_IO,
-                       "%s: a change was not finished and cannot be taken back here; copy it and "
-                       "%s-journal to where they may be written",
-                       s->path, s->path);
-    ms_warn("%s: a change that was not finished has been taken back", s->path);
-    return connect_again(s, "?mode=ro", SQLITE_OPEN_READONLY, err);
+    MS_TRY(connect_to(s, copy, "?mode=rw", SQLITE_OPEN_READWRITE, err));
+    MS_TRY(harden(s, err));
+    int code = sqlite3_exec(s->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = try_reading(s);
+    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
+}
+
+static void tell_of_copy(const char *path, enum ms_beside what)
+{
+    ms_warn("%s: %s, as %s%s says; a private copy is read, and the file stays as it is", path,
+            what == MS_BESIDE_WAL ? "its newest changes are not in it"
+                                  : "a change to it was not finished",
+            path, ms_store__suffix(what));
+}
+
+enum ms_rc ms_store_copy(const char *path, const char *copy, struct ms_err *err)
+{
+    const enum ms_beside what = ms_store__beside(path);
+    struct ms_store *s = new_handle(path);
+    if (s == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = ms_store__copy(path, what, copy, err);
+    if (rc == MS_OK)
+        rc = finish_copy(s, copy, err);
+    ms_store_close(s);
+    ms_store__drop_beside(copy);
+    if (rc == MS_OK && what != MS_BESIDE_NOTHING)
+        tell_of_copy(path, what);
+    return rc;
+}
+
+bool ms_store_is_settled(const char *path)
+{
+    return ms_store__beside(path) == MS_BESIDE_NOTHING;
+}
+
+enum ms_rc ms_store_settle(const char *path, const char *copy, bool *made, struct ms_err *err)
+{
+    *made = ms_store__beside(path) != MS_BESIDE_NOTHING;
+    return *made ? ms_store_copy(path, copy, err) : MS_OK;
+}
+
+/* The copy has no name any more once it is open. */
+static enum ms_rc read_copy(struct ms_store *s, const char *folder, struct ms_err *err)
+{
+    bool made;
+    char *copy = ms_path_join(folder, "copy.db");
+    if (copy == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = ms_store_settle(s->path, copy, &made, err);
+    if (rc == MS_OK)
+        rc = open_immutable(s, made ? copy : s->path, err);
+    ms_free(copy);
+    return rc;
 }
 
 static enum ms_rc open_for_reading(struct ms_store *s, struct ms_err *err)
 {
+    char *folder;
+    s->immutable = stat(s->path, &s->seen) == 0;
+    if (ms_store__beside(s->path) == MS_BESIDE_NOTHING)
+        return open_immutable(s, s->path, err);
+    MS_TRY(ms_tmp_folder(&folder, "db", err));
+    enum ms_rc rc = read_copy(s, folder, err);
+    ms_tmp_folder_remove(folder);
+    return rc;
+}
+
+/* Changes show, since SQLite locks the file and looks whether it changed. */
+static enum ms_rc open_working_copy(struct ms_store *s, struct ms_err *err)
+{
     MS_TRY(connect_to(s, s->path, "?mode=ro", SQLITE_OPEN_READONLY, err));
+    MS_TRY(harden(s, err));
     int code = try_reading(s);
-    if (sqlite3_extended_errcode(s->db) == SQLITE_READONLY_ROLLBACK) {
-        MS_TRY(take_back(s, err));
-        code = try_reading(s);
-    } else if (left_in_wal_mode(code)) {
-        warn_of_wal(s->path);
-        MS_TRY(connect_again(s, "?mode=ro&immutable=1", SQLITE_OPEN_READONLY, err));
-        code = try_reading(s);
-    }
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
 static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
 {
+    const enum ms_beside what = ms_store__beside(s->path);
+    if (what != MS_BESIDE_NOTHING)
+        return ms_fail(err, MS_E_IO,
+                       "%s: another program is changing it, or was killed meanwhile (%s%s lies "
+                       "beside it); finish that first, or change a copy",
+                       s->path, s->path, ms_store__suffix(what));
     MS_TRY(connect_to(s, s->path, "?mode=rw", SQLITE_OPEN_READWRITE, err));
+    MS_TRY(harden(s, err));
     int code = try_reading(s);
     if (code == SQLITE_OK && sqlite3_db_readonly(s->db, "main") == 1)
         return ms_fail(err, MS_E_IO, "%s: may not be written", s->path);
@@ -471,6 +459,13 @@ enum ms_rc ms_store_open(struct ms_store **s, const char *path, struct ms_err *e
     *s = NULL;
     MS_TRY(check_file(path, err));
     return open_with(s, path, open_for_reading, err);
+}
+
+enum ms_rc ms_store_open_work(struct ms_store **s, const char *path, struct ms_err *err)
+{
+    *s = NULL;
+    MS_TRY(check_file(path, err));
+    return open_with(s, path, open_working_copy, err);
 }
 
 enum ms_rc ms_store_edit(struct ms_store **s, const char *path, struct ms_err *err)

@@ -2,7 +2,8 @@
  *
  * store: SQLite databases; the only home of sqlite3.h.  A database is built
  * under a temporary name and renamed at commit, or opened read-only, also from
- * a read-only directory.
+ * a read-only directory.  store.c opens and asks; store_guard.c bounds what databases and statements of
+ * others can do, and copies one that was left in the middle of a change.
  */
 #ifndef PROBE_BASE_STORE_H
 #define PROBE_BASE_STORE_H
@@ -24,9 +25,19 @@ enum ms_rc ms_store_renew(struct ms_store **s, const char *path, const char *fro
                           struct ms_err *err) MS_MUST_USE;
 /* In memory alone, for as long as it is open. */
 enum ms_rc ms_store_scratch(struct ms_store **s, struct ms_err *err) MS_MUST_USE;
-/* For reading; survives a read-only directory and a WAL file left behind. */
+/* For reading a database of others, which nothing changes and nothing beside it either.  Where a journal
+ * or a WAL lies beside it, a private copy is read to which that was applied, and a warning says so. */
 enum ms_rc ms_store_open(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
-/* For changing in place, with ordinary transactions (write-backs of a viewer). */
+/* Makes such a copy at `copy`, whether it is needed or not. */
+enum ms_rc ms_store_copy(const char *path, const char *copy, struct ms_err *err) MS_MUST_USE;
+/* The same for who opens it many times; *made is false where none is needed, and then there is none. */
+enum ms_rc ms_store_settle(const char *path, const char *copy, bool *made,
+                           struct ms_err *err) MS_MUST_USE;
+bool ms_store_is_settled(const char *path);
+/* For reading a working copy of ours that ms_store_edit changes meanwhile. */
+enum ms_rc ms_store_open_work(struct ms_store **s, const char *path,
+                              struct ms_err *err) MS_MUST_USE;
+/* For changing in place, with ordinary transactions.  Refused where another's change is not finished. */
 enum ms_rc ms_store_edit(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
 /* Finish a created database: commit, fsync, rename. Closes and frees s in any case. */
 enum ms_rc ms_store_commit(struct ms_store *s, struct ms_err *err) MS_MUST_USE;
@@ -35,9 +46,11 @@ void ms_store_close(struct ms_store *s);
 /* Queries on this handle that run longer fail with MS_E_INTERRUPTED; 0 is no limit. */
 void ms_store_set_limit_ms(struct ms_store *s, uint32_t ms);
 
-/* From now on this handle may only look: whatever changes, attaches, sets or loads is refused, and
- * no value is longer than a few megabytes.  For statements of people one does not know. */
-void ms_store_only_look(struct ms_store *s);
+/* From now on this handle may only look, by functions that are on a list, with low limits.  For
+ * statements of people one does not know. */
+enum ms_rc ms_store_only_look(struct ms_store *s, struct ms_err *err) MS_MUST_USE;
+/* All of SQLite in this process gets no more memory than this. */
+void ms_store_limit_memory(uint64_t bytes);
 
 /* One or more statements without results. */
 enum ms_rc ms_store_exec(struct ms_store *s, const char *sql, struct ms_err *err) MS_MUST_USE;

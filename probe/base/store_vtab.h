@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * store_vtab: a table of SQL whose rows come from a program's own functions.
+ * store_vtab: a table of SQL whose rows come from a program's own functions, functions of SQL that are
+ * written in C, and the statistics that SQLite lacks.
  * Read-only; one scan is: open, start, row after row, close.
  */
 #ifndef PROBE_BASE_STORE_VTAB_H
@@ -40,5 +41,20 @@ struct ms_table {
 /* Make the table known to the queries of this handle.  t and ctx must outlive it. */
 enum ms_rc ms_store_add_table(struct ms_store *s, const struct ms_table *t, void *ctx,
                               struct ms_err *err) MS_MUST_USE;
+
+/* ---- functions ------------------------------------------------------------------- */
+
+/* Text of *out may lie in scratch; *out is NULL to begin with. */
+enum { MS_FUNCTION_SCRATCH = 64 };
+typedef void (*ms_function)(const struct ms_value *arg, char scratch[MS_FUNCTION_SCRATCH],
+                            struct ms_value *out);
+/* Make it known to the queries of this handle; it must give the same for the same arguments. */
+enum ms_rc ms_store_add_function(struct ms_store *s, const char *name, int args, ms_function fn,
+                                 struct ms_err *err) MS_MUST_USE;
+
+/* Aggregates quantile(x, q), linear between the two nearest values, stddev(x) of a sample and
+ * stddev_pop(x) of all there is; NULLs do not count.  And round_even(x, places), which rounds the
+ * scaled value to the nearest whole one, ties to even, as NumPy does. */
+enum ms_rc ms_store_add_statistics(struct ms_store *s, struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -433,11 +433,12 @@ class Editor:
 
     def edit(self):
         """Status and text of the answer; none of a server that has ended."""
-        query = urllib.request.Request(self.root + "api/unmatch?target=Functional.relu.0.forward", method="POST",
-                                       headers={"X-Msprobe-Token": self.token})
         try:
-            with urllib.request.urlopen(query, timeout=20) as answer:
-                return answer.status, answer.read().decode()
+            for what in "unmatch?target=Functional.relu.0.forward", "write?over=1":
+                query = urllib.request.Request(self.root + "api/" + what, method="POST", headers={"X-Msprobe-Token": self.token})
+                with urllib.request.urlopen(query, timeout=20) as answer:
+                    status, text = answer.status, answer.read().decode()
+            return status, text
         except urllib.error.HTTPError as e:
             return e.code, e.read().decode()
         except OSError:

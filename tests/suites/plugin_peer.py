@@ -80,6 +80,11 @@ class Ours:
         with urllib.request.urlopen(request, timeout=20) as answer:
             return json.load(answer)
 
+    def change(self, route, **query):
+        """What is changed lasts when it is written."""
+        self.ask(route, post=True, **query)
+        self.ask("write", post=True, over=1)
+
     def end(self):
         self.process.terminate()
         self.process.wait()
@@ -184,7 +189,7 @@ def changes(plugin, ours, theirs, mine):
     bad = []
     for target, golden in pairs:
         plugin.ask("deleteMatchNodes", npuNodeName=target, benchNodeName=golden, isUnMatchChildren=False)
-        ours.ask("unmatch", post=True, step=0, rank=0, target=target)
+        ours.change("unmatch", step=0, rank=0, target=target)
         bad += differences(rows(theirs), rows(mine))
     check("pairs are parted alike", len(pairs) > 5 and not bad, bad[:4])
     parted = {k[3] for k, r in rows(mine).items() if k[2] == "NPU" and not r["matched_node_link"]}
@@ -192,7 +197,7 @@ def changes(plugin, ours, theirs, mine):
           parted)
     for target, golden in pairs:
         plugin.ask("addMatchNodes", npuNodeName=target, benchNodeName=golden, isMatchChildren=False)
-        ours.ask("match", post=True, step=0, rank=0, target=target, partner=golden)
+        ours.change("match", step=0, rank=0, target=target, partner=golden)
         bad += differences(rows(theirs), rows(mine))
     check("pairs are made alike", not bad, bad[:4])
 
@@ -203,12 +208,12 @@ def below(plugin, ours, theirs, mine):
                           if k[2] == "NPU" and r["node_type"] == 0 and len(r["sub_nodes"] or []) > 2
                           and r["up_node"] and r["matched_node_link"])
     plugin.ask("deleteMatchNodes", npuNodeName=module, benchNodeName=golden, isUnMatchChildren=True)
-    ours.ask("unmatch", post=True, step=0, rank=0, target=module, below=1)
+    ours.change("unmatch", step=0, rank=0, target=module, below=1)
     partners = [{k for k, r in rows(db).items() if not r["matched_node_link"]} for db in (theirs, mine)]
     check("a module is parted with all that is in it", len(partners[0]) > 5 and partners[0] == partners[1],
           sorted(partners[0] ^ partners[1])[:4])
     plugin.ask("addMatchNodes", npuNodeName=module, benchNodeName=golden, isMatchChildren=True)
-    ours.ask("match", post=True, step=0, rank=0, target=module, partner=golden, below=1)
+    ours.change("match", step=0, rank=0, target=module, partner=golden, below=1)
     partners = [{k: essence(r)["partner"] for k, r in rows(db).items()} for db in (theirs, mine)]
     bad = {k[3]: (v, partners[1][k]) for k, v in partners[0].items() if v is not None and partners[1][k] != v}
     check("a module is matched with all that is in it", len(partners[0]) > 5 and not bad, list(bad.items())[:4])

@@ -231,7 +231,7 @@ fi
 # ---- matching by hand, exporting -----------------------------------------------------------
 cp "$tmp/pair.vis.db" "$tmp/work.vis.db"
 work=work.vis.db
-screen match "$work" 100x24 '2E<Tab>/torch.old<Enter> <Tab>/torch.new<Enter>M'
+screen match "$work" 100x24 '2E<Tab>/torch.old<Enter> <Tab>/torch.new<Enter>M:write!<Enter>'
 screen matches-saved "$work" 100x24 '2:save-matches<Enter>'
 cp "$tmp/pair.vis.db" "$tmp/again.vis.db"
 screen matches-applied again.vis.db 100x24 '2E:apply-matches work_0_0.vis.config<Enter>/torch.new<Enter>'

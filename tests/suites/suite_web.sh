@@ -42,7 +42,7 @@ start() { # argument...
 
 "$PYTHON" tests/web/page/make_inputs.py "$scratch" || exit 1
 if start "$scratch/t" --golden "$scratch/g"; then
-    "$PYTHON" tests/web/page/sockets.py "$port" "$token" "$scratch/log" || rc=1
+    "$PYTHON" tests/web/page/sockets.py "$port" "$token" "$scratch/log" "$server" || rc=1
     if kill -TERM "$server" && wait "$server"; then
         echo "ok the server ends by a signal"
         server=
@@ -50,6 +50,7 @@ if start "$scratch/t" --golden "$scratch/g"; then
         bad "the server ends by a signal"
     fi
 fi
+"$PYTHON" tests/web/page/signals.py "$B/msprobe" "$scratch" || rc=1
 # What the page does wrong fails at once.  Where Chromium itself ends (75), which it does when a machine
 # has no memory left, nothing is known of the page: that is tried once more.
 browse() { # script argument...

@@ -195,8 +195,8 @@ const struct ms_cmd viz_cmd_view = {
     .usage = "[options] PATH",
     .about = "Opens PATH on the terminal: findings first, then the tree of modules, the timeline "
              "and reports.  The keys of every screen stand in its last line; ? shows all of "
-             "them, : takes a command, q goes back.  Nothing is changed but the matching of "
-             "nodes that you change by hand.\n\n"
+             "them, : takes a command, q goes back.  Files stay as they are: pairs matched by "
+             "hand last when :write writes them, into a file beside the graph.\n\n"
              "  msprobe view run1\n"
              "  msprobe view dump_npu --golden_path dump_gpu\n"
              "  msprobe view --live run1            while the job runs",

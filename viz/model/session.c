@@ -11,9 +11,6 @@
 #include "probe/base/store.h"
 #include "probe/dump/find.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 static const char GRAPH_ENDING[] = ".vis.db";
 
 /* ---- graphs -------------------------------------------------------------------- */
@@ -30,6 +27,33 @@ static bool is_graph_database(const char *path)
     return is;
 }
 
+/* Where another program's change is not finished, the private copy that shows it is made once, for all
+ * readers. */
+static enum ms_rc settle_graph(struct viz_session *s, struct ms_err *err)
+{
+    bool made = false;
+    MS_TRY(ms_tmp_folder(&s->made, "view", err));
+    char *copy = ms_path_join(s->made, "copy.vis.db");
+    enum ms_rc rc = copy != NULL ? ms_store_settle(s->origin, copy, &made, err) : ms_no_memory(err);
+    if (rc == MS_OK && made) {
+        ms_free(s->graph);
+        s->graph = copy;
+        return MS_OK;
+    }
+    ms_free(copy);
+    return rc;
+}
+
+/* Takes the path over. */
+static enum ms_rc take_graph(struct viz_session *s, char *path, struct ms_err *err)
+{
+    s->origin = path;
+    s->graph = path != NULL ? ms_str_dup(ms_str_of(path)) : NULL;
+    if (s->graph == NULL)
+        return ms_no_memory(err);
+    return ms_store_is_settled(path) ? MS_OK : settle_graph(s, err);
+}
+
 /* The last by name, which begins with the time it was made. */
 static enum ms_rc graph_in_directory(struct viz_session *s, struct ms_err *err)
 {
@@ -40,28 +64,8 @@ static enum ms_rc graph_in_directory(struct viz_session *s, struct ms_err *err)
         if (ms_str_ends(list.names.p[i], ms_str_of(GRAPH_ENDING)))
             last = list.names.p[i].p;
     }
-    enum ms_rc rc = MS_OK;
-    if (last != NULL) {
-        s->graph = ms_path_join(s->path, last);
-        rc = s->graph != NULL ? MS_OK : ms_no_memory(err);
-    }
+    enum ms_rc rc = last != NULL ? take_graph(s, ms_path_join(s->path, last), err) : MS_OK;
     ms_dir_free(&list);
-    return rc;
-}
-
-static enum ms_rc make_folder(struct viz_session *s, struct ms_err *err)
-{
-    const char *tmp = getenv("TMPDIR");
-    s->made = ms_path_join(tmp != NULL && *tmp != '\0' ? tmp : "/tmp", "msprobe-view-XXXXXX");
-    if (s->made == NULL)
-        return ms_no_memory(err);
-    if (mkdtemp(s->made) != NULL) {
-        (void)ms_tmp_register(s->made); /* a full table only means that an interrupt leaves it */
-        return MS_OK;
-    }
-    enum ms_rc rc = ms_fail_sys(err, "%s: cannot make a folder for the graph", s->made);
-    ms_free(s->made);
-    s->made = NULL;
     return rc;
 }
 
@@ -69,7 +73,7 @@ static enum ms_rc make_graph(struct viz_session *s, const struct viz_conf *conf,
 {
     struct graph_made made;
     struct ms_pool *pool;
-    MS_TRY(make_folder(s, err));
+    MS_TRY(ms_tmp_folder(&s->made, "view", err));
     struct graph_conf g = {.target = s->path,
                            .golden = s->golden,
                            .out_dir = s->made,
@@ -82,8 +86,11 @@ static enum ms_rc make_graph(struct viz_session *s, const struct viz_conf *conf,
     enum ms_rc rc = graph_run(&g, pool, &made, err);
     ms_pool_free(pool);
     MS_TRY(rc);
+    /* Nobody else has the file, so it is its own working copy. */
     s->graph = ms_str_dup(ms_str_of(made.path));
-    return s->graph != NULL ? MS_OK : ms_no_memory(err);
+    char *work = ms_str_dup(ms_str_of(made.path));
+    atomic_store(&s->work, work);
+    return s->graph != NULL && work != NULL ? MS_OK : ms_no_memory(err);
 }
 
 static bool holds_dump(const char *path)
@@ -132,10 +139,8 @@ static enum ms_rc fail_nothing(const char *path, struct ms_err *err)
 static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, struct ms_err *err)
 {
     struct ms_str base = ms_path_base(s->path);
-    if (is_graph_database(s->path)) {
-        s->graph = ms_str_dup(ms_str_of(s->path));
-        return s->graph != NULL ? MS_OK : ms_no_memory(err);
-    }
+    if (is_graph_database(s->path))
+        return take_graph(s, ms_str_dup(ms_str_of(s->path)), err);
     if (s->golden != NULL || ms_str_is(base, "dump.json") || ms_str_is(base, "construct.json"))
         return make_graph(s, conf, err);
     if (is_table(base))
@@ -187,32 +192,15 @@ enum ms_rc viz_session_open(struct viz_session *s, const struct viz_conf *conf, 
     return rc;
 }
 
-/* The folder holds the one graph that was made. */
-static void take_folder_away(struct viz_session *s)
-{
-    struct ms_dir list;
-    if (ms_dir_list(&list, s->made, NULL) == MS_OK) {
-        for (size_t i = 0; i < list.names.n; i++) {
-            char *path = ms_path_join(s->made, list.names.p[i].p);
-            if (path != NULL)
-                unlink(path);
-            ms_free(path);
-        }
-        ms_dir_free(&list);
-    }
-    rmdir(s->made);
-    ms_tmp_forget(s->made);
-}
-
 void viz_session_close(struct viz_session *s)
 {
-    if (s->made != NULL)
-        take_folder_away(s);
+    ms_tmp_folder_remove(s->made);
     ms_free(s->path);
     ms_free(s->golden);
     ms_free(s->timeline);
     ms_free(s->graph);
-    ms_free(s->made);
+    ms_free(s->origin);
+    ms_free(atomic_load(&s->work));
     *s = (struct viz_session){.version = 0};
 }
 
@@ -221,9 +209,21 @@ enum ms_rc viz_session_refresh(struct viz_session *s, struct ms_err *err)
     if (s->timeline == NULL || !mstx_db_is_stale(s->path, s->timeline))
         return MS_OK;
     struct mstx_import_result ignored;
-    MS_TRY(mstx_import(s->path, s->timeline, &ignored, err));
+    struct ms_err first = {0};
+    enum ms_rc rc = mstx_import(s->path, s->timeline, &ignored, &first);
+    if (rc != MS_OK && mstx_db_is_stale(s->path, s->timeline)) {
+        if (err != NULL && err->rc == MS_OK)
+            *err = first;
+        return rc;
+    } /* else another process has made it meanwhile */
     s->version++;
     return MS_OK;
+}
+
+const char *viz_session_graph(const struct viz_session *s)
+{
+    const char *work = atomic_load(&s->work);
+    return work != NULL ? work : s->graph;
 }
 
 struct ms_str viz_session_title(const struct viz_session *s)
@@ -235,12 +235,13 @@ struct ms_str viz_session_title(const struct viz_session *s)
 
 enum ms_rc viz_reader_open(struct viz_reader *r, const struct viz_session *s, struct ms_err *err)
 {
-    *r = (struct viz_reader){.graph_path = s->graph, .version = s->version};
+    *r = (struct viz_reader){.graph_path = viz_session_graph(s), .version = s->version};
     enum ms_rc rc = MS_OK;
     if (s->timeline != NULL)
         rc = mstx_tl_open(&r->tl, s->timeline, err);
-    if (rc == MS_OK && s->graph != NULL)
-        rc = graph_view_open(&r->graph, s->graph, err);
+    if (rc == MS_OK && r->graph_path != NULL)
+        rc = atomic_load(&s->work) != NULL ? graph_view_open_work(&r->graph, r->graph_path, err)
+                                           : graph_view_open(&r->graph, r->graph_path, err);
     if (rc != MS_OK)
         viz_reader_close(r);
     return rc;

@@ -7,14 +7,14 @@
 #include "viz/tui/tree_match.h"
 #include "viz/tui/viewer.h"
 
-#include "mstx/rundb/events_table.h"
 #include "probe/base/io.h"
+#include "probe/base/jread.h"
 #include "probe/base/nearest.h"
-#include "probe/base/store.h"
+#include "viz/model/statement.h"
 
 #include <stdio.h>
 
-enum { SQL_ROWS = 10000, SQL_MS = 10000, SQL_CELL = 60, KEYS_W = 17, FILE_MAX = 256 << 20 };
+enum { SQL_ROWS = 10000, SQL_SECONDS = 10, SQL_CELL = 60, KEYS_W = 17, FILE_MAX = 256 << 20 };
 
 /* ---- files ------------------------------------------------------------------------- */
 
@@ -94,65 +94,89 @@ static enum ms_rc set_place(struct tui_app *a, const char *text, struct ms_err *
 
 /* ---- SQL --------------------------------------------------------------------------- */
 
-static enum ms_rc put_row(struct tui_page *page, struct ms_stmt *st, bool names, struct ms_err *err)
+/* A cell of the answer as text. */
+static enum ms_rc put_cell(struct ms_buf *line, const struct ms_jread *r, enum ms_jtok tok,
+                           struct ms_buf *scratch, struct ms_err *err)
 {
-    struct ms_buf line = {.max = 1 << 20};
-    for (int i = 0; i < ms_stmt_columns(st); i++) {
-        struct ms_str s = names ? ms_str_of(ms_stmt_column_name(st, i)) : ms_stmt_get_str(st, i);
-        if (i != 0)
-            ms_buf_puts(&line, "  ");
-        ms_buf_str(&line, ms_str_sub(s, 0, SQL_CELL));
-        for (uint32_t k = s.n; k < 12; k++)
-            ms_buf_putc(&line, ' ');
-    }
-    enum ms_rc rc = tui_page_add(page, names ? TUI_ACCENT : TUI_TEXT, ms_buf_slice(&line), err);
-    ms_buf_free(&line);
-    return rc;
+    struct ms_str s = MS_STR("");
+    if (tok == MS_J_STR)
+        MS_TRY(ms_jread_text(r, scratch, &s, err));
+    else if (tok == MS_J_NUM)
+        s = r->text;
+    if (line->n != 0)
+        ms_buf_puts(line, "  ");
+    ms_buf_str(line, ms_str_sub(s, 0, SQL_CELL));
+    for (uint32_t k = s.n; k < 12; k++)
+        ms_buf_putc(line, ' ');
+    return ms_buf_check(line, err);
 }
 
-static enum ms_rc put_rows(struct tui_page *page, struct ms_stmt *st, struct ms_err *err)
+/* The reader stands behind the bracket that opens the row. */
+static enum ms_rc put_row(struct tui_page *page, struct ms_jread *r, enum tui_token look,
+                          struct ms_err *err)
 {
+    struct ms_buf line = {.max = 1 << 20}, scratch = {.max = 1 << 20};
     enum ms_rc rc = MS_OK;
-    MS_TRY(put_row(page, st, true, err));
-    for (int n = 0; ms_stmt_next(st, &rc, err); n++) {
-        if (n == SQL_ROWS)
-            return tui_page_addf(page, TUI_WARNING, err, "more rows than %d; add a LIMIT",
-                                 SQL_ROWS);
-        rc = put_row(page, st, false, err);
-    }
+    enum ms_jtok tok;
+    while (rc == MS_OK && (tok = ms_jread_next(r)) > MS_J_END && tok != MS_J_ARR_END)
+        rc = put_cell(&line, r, tok, &scratch, err);
+    if (rc == MS_OK)
+        rc = tui_page_add(page, look, ms_buf_slice(&line), err);
+    ms_buf_free(&line);
+    ms_buf_free(&scratch);
     return rc;
 }
 
-static enum ms_rc show_query(struct tui_app *a, struct ms_store *s, const char *query,
-                             struct ms_err *err)
+static enum ms_rc put_rows(struct tui_page *page, struct ms_jread *r, struct ms_err *err)
 {
-    struct ms_stmt *st;
-    ms_store_set_limit_ms(s, SQL_MS);
-    enum ms_rc rc = ms_store_prepare(s, &st, query, err);
-    if (rc == MS_OK) {
-        rc = tui_page_open(&a->page, query, err);
-        if (rc == MS_OK)
-            rc = put_rows(&a->page, st, err);
-        ms_stmt_free(st);
+    while (ms_jread_next(r) == MS_J_ARR)
+        MS_TRY(put_row(page, r, TUI_TEXT, err));
+    return MS_OK;
+}
+
+/* See viz_statement_run for what the answer is. */
+static enum ms_rc put_answer(struct tui_page *page, struct ms_str answer, struct ms_err *err)
+{
+    struct ms_jread r;
+    bool more = false;
+    ms_jread_init(&r, answer.p, answer.n, 0);
+    enum ms_jtok tok = ms_jread_next(&r);
+    while (tok > MS_J_END && (tok = ms_jread_next(&r)) == MS_J_KEY) {
+        const struct ms_str key = r.text;
+        tok = ms_jread_next(&r);
+        if (ms_str_is(key, "columns"))
+            MS_TRY(put_row(page, &r, TUI_ACCENT, err));
+        else if (ms_str_is(key, "rows"))
+            MS_TRY(put_rows(page, &r, err));
+        else
+            more = tok == MS_J_TRUE;
     }
-    if (rc != MS_OK)
-        tui_page_close(&a->page);
-    ms_store_set_limit_ms(s, 0);
-    return rc;
+    if (tok == MS_J_ERR)
+        return ms_jread_fail(&r, err);
+    return more ? tui_page_addf(page, TUI_WARNING, err, "more rows than %d; add a LIMIT", SQL_ROWS)
+                : MS_OK;
 }
 
 /* Of the database that the screen shows. */
 static enum ms_rc query_database(struct tui_app *a, const char *query, struct ms_err *err)
 {
-    bool graph = a->reader.tl == NULL || (a->at == TUI_TREE && a->reader.graph != NULL);
-    if (!graph) {
-        MS_TRY(mstx_tl_add_events(a->reader.tl, err));
-        return show_query(a, mstx_tl_store(a->reader.tl), query, err);
-    }
-    struct ms_store *s;
-    MS_TRY(ms_store_open(&s, a->reader.graph_path, err));
-    enum ms_rc rc = show_query(a, s, query, err);
-    ms_store_close(s);
+    const bool graph = a->reader.tl == NULL || (a->at == TUI_TREE && a->reader.graph != NULL);
+    const struct viz_statement q = {.db = graph ? viz_session_graph(a->session)
+                                                : a->session->timeline,
+                                    .sql = ms_str_of(query),
+                                    .rows = SQL_ROWS,
+                                    .seconds = SQL_SECONDS,
+                                    .until_gone = -1,
+                                    .until_readable = -1};
+    struct ms_buf answer = {.max = FILE_MAX};
+    enum ms_rc rc = viz_statement_run(&q, &answer, err);
+    if (rc == MS_OK)
+        rc = tui_page_open(&a->page, query, err);
+    if (rc == MS_OK)
+        rc = put_answer(&a->page, ms_buf_slice(&answer), err);
+    if (rc != MS_OK)
+        tui_page_close(&a->page);
+    ms_buf_free(&answer);
     return rc;
 }
 
@@ -183,6 +207,9 @@ static const struct {
     {"sql", "QUERY", query_database, "ask the database of the screen; nothing can be changed"},
     {"save-screen", "FILE", save_screen, "write the screen as text"},
     {"save-looks", "FILE", save_looks, "the same, each line followed by its colours as letters"},
+    {"write", NULL, tui_tree_write,
+     "keep the pairs matched by hand in NAME.edited.vis.db, or in the file named behind"},
+    {"write!", NULL, tui_tree_write_over, "the same in the file that was opened"},
     {"save-matches", NULL, tui_tree_save_matches,
      "keep the pairs matched by hand in a file beside the graph"},
     {"apply-matches", "FILE", tui_tree_apply_matches, "match the pairs of such a file"},

@@ -7,13 +7,27 @@
 #include "viz/tui/tree_match.h"
 
 #include "compare/graph/view/graph_edit.h"
+#include "viz/model/changes.h"
 
 #include <inttypes.h>
 #include <limits.h>
 
-/* What was changed shows only once the file is read anew. */
-static enum ms_rc changed(struct tui_tree *t, struct ms_err *err)
+/* Nothing is changed but the working copy, which the screen reads from its first change on. */
+static enum ms_rc work_on_copy(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
+    const char *path;
+    MS_TRY(viz_changes_begin(a->session, &path, err));
+    if (t->path == path)
+        return MS_OK;
+    MS_TRY(graph_view_move(t->v, path, err));
+    t->path = a->reader.graph_path = path;
+    return MS_OK;
+}
+
+/* What was changed shows only once the file is read anew. */
+static enum ms_rc changed(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
+{
+    viz_changes_made(a->session);
     tui_tree_forget(t);
     MS_TRY(tui_tree_unsort(t, err));
     enum ms_rc rc = viz_outline_reload(&t->rows, err);
@@ -26,10 +40,12 @@ static enum ms_rc unmatch(struct tui_app *a, struct tui_tree *t, struct ms_str t
 {
     uint64_t n = 1;
     struct graph_spot at = tui_tree_spot(t, false);
+    MS_TRY(work_on_copy(a, t, err));
     MS_TRY(below ? graph_unmatch_below(t->path, at, target, &n, err)
                  : graph_unmatch(t->path, at, target, err));
-    tui_say(a, "unmatched %" PRIu64 " pair%s; Z takes it back", n, n == 1 ? "" : "s");
-    return changed(t, err);
+    tui_say(a, "unmatched %" PRIu64 " pair%s; Z takes it back, :write keeps it", n,
+            n == 1 ? "" : "s");
+    return changed(a, t, err);
 }
 
 static enum ms_rc match(struct tui_app *a, struct tui_tree *t, bool below, struct ms_err *err)
@@ -47,18 +63,21 @@ static enum ms_rc match(struct tui_app *a, struct tui_tree *t, bool below, struc
     struct ms_str target = t->tagged_golden ? here : tagged;
     struct ms_str golden = t->tagged_golden ? tagged : here;
     struct graph_spot at = tui_tree_spot(t, false);
+    MS_TRY(work_on_copy(a, t, err));
     MS_TRY(below ? graph_match_below(t->path, at, target, golden, &n, err)
                  : graph_match(t->path, at, target, golden, err));
     ms_buf_clear(&t->tagged);
-    tui_say(a, "matched %" PRIu64 " pair%s; Z takes it back", n, n == 1 ? "" : "s");
-    return changed(t, err);
+    tui_say(a, "matched %" PRIu64 " pair%s; Z takes it back, :write keeps it", n,
+            n == 1 ? "" : "s");
+    return changed(a, t, err);
 }
 
 static enum ms_rc undo(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
+    MS_TRY(work_on_copy(a, t, err));
     MS_TRY(graph_undo(t->path, err));
     tui_say(a, "taken back");
-    return changed(t, err);
+    return changed(a, t, err);
 }
 
 static enum ms_rc tag(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
@@ -94,11 +113,11 @@ enum ms_rc tui_tree_save_matches(struct tui_app *a, const char *text, struct ms_
     uint64_t n;
     (void)text;
     MS_TRY(need_tree(a, &t, err));
-    if (a->session->made != NULL)
-        return ms_fail(
-            err, MS_E_UNSUPPORTED,
-            "this graph goes away with the viewer; graph_visualize makes one that stays");
-    enum ms_rc rc = graph_save_matches(t->path, tui_tree_spot(t, false), &path, &n, err);
+    if (a->session->origin == NULL)
+        return ms_fail(err, MS_E_UNSUPPORTED,
+                       "this graph goes away with the viewer; ':write FILE' keeps it");
+    enum ms_rc rc =
+        graph_save_matches(t->path, a->session->origin, tui_tree_spot(t, false), &path, &n, err);
     if (rc == MS_OK)
         tui_say(a, "wrote %" PRIu64 " pair%s to %s", n, n == 1 ? "" : "s", ms_buf_z(&path));
     ms_buf_free(&path);
@@ -110,9 +129,32 @@ enum ms_rc tui_tree_apply_matches(struct tui_app *a, const char *path, struct ms
     struct tui_tree *t;
     uint64_t n;
     MS_TRY(need_tree(a, &t, err));
+    MS_TRY(work_on_copy(a, t, err));
     MS_TRY(graph_match_saved(t->path, tui_tree_spot(t, false), path, &n, err));
-    tui_say(a, "matched %" PRIu64 " pair%s; Z takes it back", n, n == 1 ? "" : "s");
-    return changed(t, err);
+    tui_say(a, "matched %" PRIu64 " pair%s; Z takes it back, :write keeps it", n,
+            n == 1 ? "" : "s");
+    return changed(a, t, err);
+}
+
+static enum ms_rc write_graph(struct tui_app *a, const char *to, bool over, struct ms_err *err)
+{
+    struct ms_buf where = {.max = PATH_MAX};
+    enum ms_rc rc = viz_changes_write(a->session, to, over, &where, err);
+    if (rc == MS_OK)
+        tui_say(a, "wrote %s", ms_buf_z(&where));
+    ms_buf_free(&where);
+    return rc;
+}
+
+enum ms_rc tui_tree_write(struct tui_app *a, const char *path, struct ms_err *err)
+{
+    return write_graph(a, path != NULL && *path != '\0' ? path : NULL, false, err);
+}
+
+enum ms_rc tui_tree_write_over(struct tui_app *a, const char *text, struct ms_err *err)
+{
+    (void)text;
+    return write_graph(a, NULL, true, err);
 }
 
 enum ms_rc tui_tree_match_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,

@@ -13,5 +13,8 @@ enum ms_rc tui_tree_match_key(struct tui_app *a, struct tui_tree *t, int key, bo
 /* The commands that keep matches in a file beside the graph, and take them from one. */
 enum ms_rc tui_tree_save_matches(struct tui_app *a, const char *text, struct ms_err *err);
 enum ms_rc tui_tree_apply_matches(struct tui_app *a, const char *path, struct ms_err *err);
+/* Writes the changed graph to a file, beside the one that was opened when none is named, and over it. */
+enum ms_rc tui_tree_write(struct tui_app *a, const char *path, struct ms_err *err);
+enum ms_rc tui_tree_write_over(struct tui_app *a, const char *text, struct ms_err *err);
 
 #endif

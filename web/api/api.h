@@ -21,11 +21,13 @@ struct web_tables;
 
 struct web_call {
     const struct web_query *query;
-    const struct viz_session *session;
+    struct viz_session *session;
     struct viz_reader *reader;
     struct web_tables *tables; /* shared by all calls */
     struct ms_jwrite *json;    /* where an answer in JSON goes */
     struct ms_buf *bytes;      /* where one in bytes goes */
+    int until_gone;            /* connection of who asked, for what takes long; -1: none */
+    int until_readable;        /* descriptor that can be read when the server ends; -1: none */
 };
 
 typedef enum ms_rc (*web_api_fn)(struct web_call *c, struct ms_err *err);
@@ -35,6 +37,7 @@ struct web_route {
     web_api_fn fn;
     bool writes;          /* POST with a token; all others are GET */
     bool binary;          /* the answer is in bytes */
+    bool slow;            /* answered by a thread of its own, and a few at once */
     bool graph, timeline; /* what must be open */
 };
 
@@ -84,6 +87,7 @@ enum ms_rc web_api_histogram(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_match(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_undo(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_write(struct web_call *c, struct ms_err *err);
 
 enum ms_rc web_api_table(struct web_call *c, struct ms_err *err);
 

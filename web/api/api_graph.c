@@ -3,11 +3,14 @@
  * api_graph: nodes, both sides, and changes of their matching.
  */
 #include "compare/graph/view/graph_edit.h"
+#include "viz/model/changes.h"
 #include "viz/model/divergence.h"
 #include "viz/model/node_name.h"
 #include "viz/model/pairs.h"
 #include "viz/model/terms.h"
 #include "web/api/api.h"
+
+#include <limits.h>
 
 enum { ROWS_MAX = 2000, ROWS_USUAL = 200 };
 
@@ -433,8 +436,10 @@ enum ms_rc web_api_first(struct web_call *c, struct ms_err *err)
 
 /* ---- changes ------------------------------------------------------------------------- */
 
-static void put_done(struct ms_jwrite *w, uint64_t matched)
+static void put_done(struct web_call *c, uint64_t matched)
 {
+    struct ms_jwrite *w = c->json;
+    viz_changes_made(c->session);
     ms_jwrite_obj(w);
     ms_jwrite_ki64(w, "matched", (int64_t)matched);
     ms_jwrite_obj_end(w);
@@ -450,10 +455,11 @@ enum ms_rc web_api_match(struct web_call *c, struct ms_err *err)
     MS_TRY(read_name(c, "target", &target, err));
     MS_TRY(read_name(c, "partner", &golden, err));
     MS_TRY(web_query_flag(c->query, "below", &below, err));
-    const char *path = c->reader->graph_path;
+    const char *path;
+    MS_TRY(viz_changes_begin(c->session, &path, err));
     MS_TRY(below ? graph_match_below(path, at, target, golden, &matched, err)
                  : graph_match(path, at, target, golden, err));
-    put_done(c->json, matched);
+    put_done(c, matched);
     return MS_OK;
 }
 
@@ -466,16 +472,35 @@ enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err)
     MS_TRY(web_read_spot(c, &at, err));
     MS_TRY(read_name(c, "target", &target, err));
     MS_TRY(web_query_flag(c->query, "below", &below, err));
-    const char *path = c->reader->graph_path;
+    const char *path;
+    MS_TRY(viz_changes_begin(c->session, &path, err));
     MS_TRY(below ? graph_unmatch_below(path, at, target, &parted, err)
                  : graph_unmatch(path, at, target, err));
-    put_done(c->json, parted);
+    put_done(c, parted);
     return MS_OK;
 }
 
 enum ms_rc web_api_undo(struct web_call *c, struct ms_err *err)
 {
-    MS_TRY(graph_undo(c->reader->graph_path, err));
-    put_done(c->json, 0);
+    const char *path;
+    MS_TRY(viz_changes_begin(c->session, &path, err));
+    MS_TRY(graph_undo(path, err));
+    put_done(c, 0);
     return MS_OK;
+}
+
+/* over=1: into the file that was opened; else into one beside it.  No request names a file. */
+enum ms_rc web_api_write(struct web_call *c, struct ms_err *err)
+{
+    struct ms_buf where = {.max = PATH_MAX};
+    bool over;
+    MS_TRY(web_query_flag(c->query, "over", &over, err));
+    enum ms_rc rc = viz_changes_write(c->session, NULL, over, &where, err);
+    if (rc == MS_OK) {
+        ms_jwrite_obj(c->json);
+        ms_jwrite_ktext(c->json, "path", ms_buf_slice(&where));
+        ms_jwrite_obj_end(c->json);
+    }
+    ms_buf_free(&where);
+    return rc;
 }

@@ -2,6 +2,7 @@
  *
  * api_run: what is open, what is wrong with it, and its steps.
  */
+#include "viz/model/changes.h"
 #include "viz/model/finding.h"
 #include "web/api/api.h"
 
@@ -72,7 +73,7 @@ static void put_timeline(struct ms_jwrite *w, struct mstx_tl *tl)
     ms_jwrite_obj_end(w);
 }
 
-static void put_graph(struct ms_jwrite *w, const struct graph_view *v)
+static void put_graph(struct ms_jwrite *w, const struct graph_view *v, uint64_t changes)
 {
     const struct graph_about *a = graph_view_about(v);
     ms_jwrite_key(w, MS_STR("graph"));
@@ -81,6 +82,7 @@ static void put_graph(struct ms_jwrite *w, const struct graph_view *v)
     ms_jwrite_kbool(w, "overflow", a->overflow);
     ms_jwrite_ktext(w, "task", a->task);
     ms_jwrite_ki64(w, "micro_steps", a->micro_steps);
+    ms_jwrite_ki64(w, "changes", (int64_t)changes);
     put_numbers(w, "ranks", a->ranks.p, a->ranks.n);
     put_numbers(w, "steps", a->steps.p, a->steps.n);
     ms_jwrite_obj_end(w);
@@ -99,7 +101,7 @@ enum ms_rc web_api_about(struct web_call *c, struct ms_err *err)
     if (c->reader->tl != NULL)
         put_timeline(w, c->reader->tl);
     if (c->reader->graph != NULL)
-        put_graph(w, c->reader->graph);
+        put_graph(w, c->reader->graph, viz_changes_count(c->session));
     ms_jwrite_obj_end(w);
     return MS_OK;
 }

@@ -54,13 +54,28 @@ void web_readers_free(struct web_readers *r)
     ms_free(r);
 }
 
-enum ms_rc web_readers_take(struct web_readers *r, struct viz_reader **reader, struct ms_err *err)
+/* The run has grown, or the graph was changed for the first time, since it was opened. */
+static bool is_current(const struct web_readers *r, const struct viz_reader *reader)
+{
+    return reader->version == r->session->version &&
+           reader->graph_path == viz_session_graph(r->session);
+}
+
+static struct viz_reader *take_idle(struct web_readers *r)
 {
     pthread_mutex_lock(&r->lock);
-    *reader = r->idle.n != 0 ? r->idle.p[--r->idle.n] : NULL;
+    struct viz_reader *reader = r->idle.n != 0 ? r->idle.p[--r->idle.n] : NULL;
     pthread_mutex_unlock(&r->lock);
-    if (*reader != NULL)
-        return MS_OK;
+    return reader;
+}
+
+enum ms_rc web_readers_take(struct web_readers *r, struct viz_reader **reader, struct ms_err *err)
+{
+    while ((*reader = take_idle(r)) != NULL) {
+        if (is_current(r, *reader))
+            return MS_OK;
+        close_reader(*reader);
+    }
     *reader = ms_calloc(1, sizeof **reader);
     if (*reader == NULL)
         return ms_no_memory(err);
@@ -76,8 +91,7 @@ void web_readers_give(struct web_readers *r, struct viz_reader *reader)
 {
     ms_assert(reader != NULL);
     pthread_mutex_lock(&r->lock);
-    struct viz_reader **slot =
-        reader->version == r->session->version ? ms_vec_push(&r->idle) : NULL;
+    struct viz_reader **slot = is_current(r, reader) ? ms_vec_push(&r->idle) : NULL;
     if (slot != NULL)
         *slot = reader;
     pthread_mutex_unlock(&r->lock);

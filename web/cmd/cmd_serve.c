@@ -2,7 +2,7 @@
  *
  * serve: the browser visualizer.
  */
-#include "web/serve/links.h"
+#include "web/serve/addresses.h"
 #include "web/serve/server.h"
 
 #include "viz/model/tell.h"
@@ -140,8 +140,8 @@ const struct ms_cmd web_cmd_serve = {
     .opts = opts,
     .usage = "[options] PATH",
     .about = "Opens PATH and answers a browser on this machine: findings first, then the "
-             "timeline, the graph of modules, the table of figures and the cluster.  Nothing is "
-             "changed but the matching of nodes that you change by hand.\n\n"
+             "timeline, the graph of modules, the table of figures and the cluster.  Files stay as "
+             "they are: pairs matched by hand last when they are written, into a file beside.\n\n"
              "  msprobe serve run1\n"
              "  msprobe serve dump_npu --golden_path dump_gpu --open\n"
              "  ssh -L 8421:localhost:8421 node     for a run on another machine",

@@ -72,6 +72,7 @@ function drawStatus() {
       t?.clock > 0 && h('span', {}, `${w('clock')} ±${time(t.clock)}`),
       t && t.dropped > 0 && h('span.W', {}, `${count(t.dropped)} ${w('dropped')}`),
       g && h('span', {}, extent(g)),
+      g?.changes > 0 && h('span.W', {}, `${count(g.changes)} ${w('unwritten')}`),
       app.view?.summary?.(), h('span.grow'), performance.now() - grownAt < LIVE_MS && h('span.P', {title: w('liveHint')}, `${w('live')} ●`), h('span', {}, app.view?.hint?.() ?? ''));
 }
 
@@ -161,8 +162,9 @@ function drawFrame() {
 async function poll() {
   try {
     const about = await get('about');
-    const grown = about.version !== app.about.version;
+    const grown = about.version !== app.about.version, edited = about.graph?.changes !== app.about.graph?.changes;
     app.about = about;
+    if (edited) drawStatus();
     if (grown) {
       grownAt = performance.now();
       drawFrame();

@@ -8,7 +8,7 @@ static const struct web_route routes[] = {
     {"/api/about", web_api_about, .writes = false},
     {"/api/facts", web_api_facts, .writes = false},
     {"/api/findings", web_api_findings, .writes = false},
-    {"/api/sql", web_api_sql, .writes = false},
+    {"/api/sql", web_api_sql, .slow = true},
     {"/api/steps", web_api_steps, .timeline = true},
     {"/api/step", web_api_step, .timeline = true},
     {"/api/lanes", web_api_lanes, .timeline = true},
@@ -34,6 +34,7 @@ static const struct web_route routes[] = {
     {"/api/match", web_api_match, .graph = true, .writes = true},
     {"/api/unmatch", web_api_unmatch, .graph = true, .writes = true},
     {"/api/undo", web_api_undo, .graph = true, .writes = true},
+    {"/api/write", web_api_write, .graph = true, .writes = true},
 };
 
 const struct web_route *web_route_find(struct ms_str path)

@@ -13,6 +13,7 @@
 #include "web/api/readers.h"
 #include "web/api/tables.h"
 #include "web/serve/asset.h"
+#include "web/serve/slow.h"
 #include "web/serve/visits.h"
 
 #include "probe/base/clock.h"
@@ -34,6 +35,7 @@ enum {
     SLOW_SECONDS = 10, /* for a request to arrive; before it counts as idle */
     HEADER_MEMORY = 64 << 10,
     URI_MAX = WEB_QUERY_MAX + 1024,
+    STATEMENTS_MAX = 4, /* at once; each has a process that may use a core and 256 MiB */
 };
 
 struct web_server {
@@ -45,13 +47,26 @@ struct web_server {
     struct web_metrics metrics;
     struct web_refusals refusals;
     struct web_visits *visits;
+    struct web_slow *slow;
 };
 
-/* A request while it is read: its address as it came. */
+/* What a question is answered with. */
+struct answer {
+    const struct web_route *route;
+    struct ms_buf bytes;
+    struct ms_err err; /* with its rc */
+    int64_t took_ns;
+};
+
+/* A request while it is read: its address as it came.  One that is answered slowly is suspended until
+ * its answer is there. */
 struct request {
     char *uri;
-    bool too_long, started;
+    bool too_long, started, waits;
     size_t body;
+    struct web_server *server;
+    struct MHD_Connection *connection;
+    struct answer answer;
 };
 
 /* ---- replies --------------------------------------------------------------------- */
@@ -90,6 +105,8 @@ static enum MHD_Result send_buf(struct MHD_Connection *c, unsigned status, struc
                   : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     if (r == NULL || b->n == 0)
         ms_buf_free(b);
+    else
+        *b = (struct ms_buf){.max = 1};
     return send_reply(c, status, r, type, "no-store");
 }
 
@@ -154,15 +171,24 @@ static enum MHD_Result send_asset(struct MHD_Connection *c, const struct web_ass
 
 /* ---- questions -------------------------------------------------------------------- */
 
-static enum ms_rc answer(struct web_server *s, const struct web_route *route, struct ms_str text,
-                         struct ms_jwrite *w, struct ms_buf *bytes, struct ms_err *err)
+static int socket_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info != NULL ? info->connect_fd : -1;
+}
+
+static enum ms_rc ask(struct web_server *s, const struct web_route *route, int client,
+                      struct ms_str text, struct ms_jwrite *w, struct ms_buf *bytes,
+                      struct ms_err *err)
 {
     struct web_query query;
     struct viz_reader *reader;
     MS_TRY(web_query_parse(&query, text, err));
     enum ms_rc rc = web_readers_take(s->readers, &reader, err);
     if (rc == MS_OK) {
-        struct web_call call = {&query, s->session, reader, s->tables, w, bytes};
+        struct web_call call = {&query, s->session, reader, s->tables,
+                                w,      bytes,      client, web_slow_ends(s->slow)};
         rc = web_route_run(route, &call, err);
         web_readers_give(s->readers, reader);
         if (route->writes)
@@ -174,32 +200,77 @@ static enum ms_rc answer(struct web_server *s, const struct web_route *route, st
     return rc;
 }
 
-static enum MHD_Result send_answer(struct web_server *s, struct MHD_Connection *c,
-                                   const struct web_route *route, struct ms_str query)
+static void make_answer(struct web_server *s, const struct web_route *route, int client,
+                        struct ms_str query, struct answer *a)
 {
-    struct ms_err err = {0};
-    struct ms_buf bytes = {.max = WEB_REPLY_MAX};
     struct ms_jwrite w;
-    int64_t start = ms_clock_ns();
+    const int64_t start = ms_clock_ns();
+    *a = (struct answer){.route = route, .bytes = {.max = WEB_REPLY_MAX}};
     ms_jwrite_init(&w, 0, WEB_REPLY_MAX);
-    enum ms_rc rc = answer(s, route, query, &w, &bytes, &err);
+    enum ms_rc rc = ask(s, route, client, query, &w, &a->bytes, &a->err);
+    a->err.rc = rc;
     if (rc == MS_OK && !route->binary) {
-        ms_buf_free(&bytes);
-        bytes = w.buf;
+        ms_buf_free(&a->bytes);
+        a->bytes = w.buf;
         w.buf = (struct ms_buf){.max = 1};
     }
     ms_jwrite_free(&w);
-    unsigned status = web_status_of(rc);
-    bool refused = status == MHD_HTTP_BAD_REQUEST || status == MHD_HTTP_CONTENT_TOO_LARGE;
+    a->took_ns = ms_clock_ns() - start;
+}
+
+/* Takes the bytes over. */
+static enum MHD_Result send_answer(struct web_server *s, struct MHD_Connection *c, struct answer *a)
+{
+    const bool good = a->err.rc == MS_OK;
+    const unsigned status = web_status_of(a->err.rc);
+    const bool refused = status == MHD_HTTP_BAD_REQUEST || status == MHD_HTTP_CONTENT_TOO_LARGE;
     if (!refused)
-        web_metrics_count(&s->metrics, rc == MS_OK, ms_clock_ns() - start, bytes.n);
-    if (rc == MS_OK)
-        return send_buf(c, MHD_HTTP_OK, &bytes,
-                        route->binary ? "application/octet-stream" : "application/json");
-    ms_buf_free(&bytes);
-    ms_debug(1, "%s: %s", route->path, err.msg);
-    return refused ? refuse(s, c, status, err.msg, ms_str_of(route->path))
-                   : send_error(c, status, err.msg);
+        web_metrics_count(&s->metrics, good, a->took_ns, a->bytes.n);
+    if (good)
+        return send_buf(c, MHD_HTTP_OK, &a->bytes,
+                        a->route->binary ? "application/octet-stream" : "application/json");
+    ms_buf_free(&a->bytes);
+    ms_debug(1, "%s: %s", a->route->path, a->err.msg);
+    return refused ? refuse(s, c, status, a->err.msg, ms_str_of(a->route->path))
+                   : send_error(c, status, a->err.msg);
+}
+
+/* Its path and what is behind the question mark. */
+static struct ms_str split_uri(const struct request *q, struct ms_str *path)
+{
+    struct ms_str rest = ms_str_of(q->uri);
+    ms_str_split(&rest, '?', path);
+    return rest.p != NULL ? rest : MS_STR("");
+}
+
+static void *answer_slowly(void *arg)
+{
+    struct request *q = arg;
+    struct web_slow *slow = q->server->slow;
+    struct ms_str path;
+    const struct ms_str query = split_uri(q, &path);
+    make_answer(q->server, web_route_find(path), socket_of(q->connection), query, &q->answer);
+    MHD_resume_connection(q->connection); /* from here on the request is another thread's */
+    web_slow_done(slow);
+    return NULL;
+}
+
+/* The connection is served by this thread, so nothing resumes it before it is suspended in earnest. */
+static enum MHD_Result begin_slowly(struct web_server *s, struct MHD_Connection *c,
+                                    struct request *q)
+{
+    struct ms_err err = {0};
+    q->server = s;
+    q->connection = c;
+    q->waits = true;
+    MHD_suspend_connection(c);
+    if (web_slow_begin(s->slow, answer_slowly, q, &err) == MS_OK)
+        return MHD_YES;
+    struct ms_str path;
+    (void)split_uri(q, &path);
+    q->answer = (struct answer){.route = web_route_find(path), .err = err};
+    MHD_resume_connection(c);
+    return MHD_YES;
 }
 
 static enum MHD_Result send_metrics(struct web_server *s, struct MHD_Connection *c)
@@ -221,8 +292,9 @@ static enum MHD_Result send_metrics(struct web_server *s, struct MHD_Connection 
 /* ---- requests ----------------------------------------------------------------------- */
 
 static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, bool is_post,
-                                struct ms_str path, struct ms_str query)
+                                struct request *q, struct ms_str path, struct ms_str query)
 {
+    struct answer a;
     const struct web_asset *asset = is_post ? NULL : web_asset_find(path);
     const struct web_route *route = web_route_find(path);
     if (asset != NULL)
@@ -236,7 +308,10 @@ static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, 
                       route->writes ? "this needs POST" : "this needs GET", path);
     if (ms_str_is(path, "/api/about"))
         web_readers_refresh(s->readers);
-    return send_answer(s, c, route, query);
+    if (route->slow)
+        return begin_slowly(s, c, q);
+    make_answer(s, route, -1, query, &a);
+    return send_answer(s, c, &a);
 }
 
 /* The token is in a header of the page's requests, in the one that monitoring programs have for tokens,
@@ -256,12 +331,11 @@ static struct ms_str token_of(struct MHD_Connection *c, struct ms_str query)
 }
 
 static enum MHD_Result serve(struct web_server *s, struct MHD_Connection *c, const char *method,
-                             const struct request *q)
+                             struct request *q)
 {
     bool is_post = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
-    struct ms_str rest = ms_str_of(q->uri), path;
-    ms_str_split(&rest, '?', &path);
-    struct ms_str query = rest.p != NULL ? rest : MS_STR("");
+    struct ms_str path;
+    const struct ms_str query = split_uri(q, &path);
     struct web_asked asked = {.host = header(c, MHD_HTTP_HEADER_HOST),
                               .origin = header(c, "Origin"),
                               .site = header(c, "Sec-Fetch-Site"),
@@ -271,7 +345,7 @@ static enum MHD_Result serve(struct web_server *s, struct MHD_Connection *c, con
     const char *why = web_guard_refuses(&s->guard, &asked);
     if (why != NULL)
         return refuse(s, c, MHD_HTTP_FORBIDDEN, why, MS_STR_NONE);
-    return dispatch(s, c, is_post, path, query);
+    return dispatch(s, c, is_post, q, path, query);
 }
 
 static struct web_visit *visit_of(struct MHD_Connection *c)
@@ -326,6 +400,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     if (!known)
         return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and POST are answered",
                       ms_str_of(method));
+    if (q->waits) /* resumed: the answer is there */
+        return send_answer(s, c, &q->answer);
     if (!q->started) { /* the headers are here, a body may follow */
         q->started = true;
         return announces_too_much(c)
@@ -365,8 +441,10 @@ static void on_done(void *ctx, struct MHD_Connection *c, void **state,
     struct request *q = *state;
     (void)why;
     web_visit_answers(s->visits, visit_of(c), false);
-    if (q != NULL)
+    if (q != NULL) {
         ms_free(q->uri);
+        ms_buf_free(&q->answer.bytes);
+    }
     ms_free(q);
     *state = NULL;
 }
@@ -432,7 +510,7 @@ static enum ms_rc watch_visits(struct web_server *s, struct ms_err *err)
 
 static enum ms_rc listen_on(struct web_server *s, const struct addrinfo *ai, struct ms_err *err)
 {
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG |
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
                      (ai->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     s->daemon = MHD_start_daemon(
         flags, s->guard.port, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, ai->ai_addr,
@@ -467,6 +545,8 @@ enum ms_rc web_server_start(struct web_server **out, const struct web_server_con
     if (rc == MS_OK)
         rc = watch_visits(s, err);
     if (rc == MS_OK)
+        rc = web_slow_new(&s->slow, STATEMENTS_MAX, err);
+    if (rc == MS_OK)
         rc = web_readers_new(&s->readers, conf->session, err);
     s->tables = web_tables_new();
     if (rc == MS_OK && s->tables == NULL)
@@ -488,8 +568,11 @@ void web_server_stop(struct web_server *s)
 {
     if (s == NULL)
         return;
+    if (s->slow != NULL) /* the library waits for suspended connections */
+        web_slow_end(s->slow);
     if (s->daemon != NULL)
         MHD_stop_daemon(s->daemon);
+    web_slow_free(s->slow);
     web_visits_free(s->visits);
     web_readers_free(s->readers);
     web_tables_free(s->tables);

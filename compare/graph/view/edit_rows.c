@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { TEXT_MAX = 1 << 28, NAME_MAX_BYTES = 1 << 20 };
+enum { TEXT_MAX = 1 << 28, NAME_MAX_BYTES = 1 << 20, DEPTH_MAX = 1000 };
 
 static enum ms_rc prepare_at(struct graph__edit *e, struct ms_stmt **st, const char *sql,
                              bool golden, struct ms_err *err)
@@ -152,7 +152,9 @@ static enum ms_rc add_above(struct graph__edit *e, struct ms_stmt *st, bool gold
                             struct ms_str up, struct ms_err *err)
 {
     struct ms_str id;
-    while (up.n != 0) {
+    for (int depth = 0; up.n != 0; depth++) {
+        if (depth > DEPTH_MAX)
+            return ms_fail(err, MS_E_FORMAT, "node '%.*s' lies inside itself", MS_STR_ARG(up));
         MS_TRY(keep_graph_id(e, golden, up, &id, err));
         ms_stmt_str(st, 1, id);
         MS_TRY(ms_stmt_run(st, err));
@@ -275,6 +277,14 @@ static enum ms_rc one_number(struct graph__edit *e, const char *sql, int64_t *n,
         *n = ms_stmt_get_i64(st, 0);
     ms_stmt_free(st);
     return rc;
+}
+
+enum ms_rc graph__edit_count(struct graph__edit *e, uint64_t *nodes, struct ms_err *err)
+{
+    int64_t n;
+    MS_TRY(one_number(e, "SELECT count(*) FROM tb_nodes", &n, err));
+    *nodes = (uint64_t)n;
+    return MS_OK;
 }
 
 static enum ms_rc set_mode(struct graph__edit *e, struct ms_str task, struct ms_err *err)

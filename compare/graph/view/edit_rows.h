@@ -41,6 +41,8 @@ enum ms_rc graph__edit_own_memory(struct graph__edit *e, struct ms_arena **kept,
                                   struct ms_err *err);
 void graph__edit_common_memory(struct graph__edit *e, struct ms_arena *kept);
 
+/* Nodes of both sides. */
+enum ms_rc graph__edit_count(struct graph__edit *e, uint64_t *nodes, struct ms_err *err);
 /* Reads a node; n->there is false when there is no such node. */
 enum ms_rc graph__edit_read(struct graph__edit *e, bool golden, struct ms_str name,
                             struct graph__edit_node *n, struct ms_err *err);

@@ -180,11 +180,14 @@ struct pair {
 
 struct todo {
     MS_VEC(struct pair) list;
+    uint64_t most; /* nodes that there are: each is below another one once */
 };
 
 static enum ms_rc note_pair(struct todo *todo, struct ms_str target, struct ms_str golden,
                             struct ms_err *err)
 {
+    if (todo->list.n > todo->most)
+        return ms_fail(err, MS_E_FORMAT, "node '%.*s' lies inside itself", MS_STR_ARG(target));
     struct pair *slot = ms_vec_push(&todo->list);
     if (slot == NULL)
         return ms_no_memory(err);
@@ -261,10 +264,12 @@ enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_s
                              struct ms_str golden, uint64_t *matched, struct ms_err *err)
 {
     struct graph__edit e;
-    struct todo todo = {.list = {0}};
+    struct todo todo = {.most = 0};
     bool done = false;
     *matched = 0;
     enum ms_rc rc = begin_edit(&e, path, at, err);
+    if (rc == MS_OK)
+        rc = graph__edit_count(&e, &todo.most, err);
     if (rc == MS_OK)
         rc = match_pair(&e, target, golden, false, &done, err);
     if (rc == MS_OK)
@@ -359,9 +364,11 @@ enum ms_rc graph_unmatch_below(const char *path, struct graph_spot at, struct ms
                                uint64_t *parted, struct ms_err *err)
 {
     struct graph__edit e;
-    struct todo todo = {.list = {0}};
+    struct todo todo = {.most = 0};
     *parted = 1;
     enum ms_rc rc = begin_edit(&e, path, at, err);
+    if (rc == MS_OK)
+        rc = graph__edit_count(&e, &todo.most, err);
     if (rc == MS_OK)
         rc = part_both(&e, target, true, err);
     if (rc == MS_OK)
@@ -498,13 +505,13 @@ static enum ms_rc write_text(const char *path, struct ms_str text, struct ms_err
     return ms_out_commit(o, err);
 }
 
-enum ms_rc graph_save_matches(const char *db, struct graph_spot at, struct ms_buf *path,
-                              uint64_t *pairs, struct ms_err *err)
+enum ms_rc graph_save_matches(const char *db, const char *beside, struct graph_spot at,
+                              struct ms_buf *path, uint64_t *pairs, struct ms_err *err)
 {
     struct ms_store *s;
     struct ms_jwrite w;
     *pairs = 0;
-    MS_TRY(name_config(db, at, path, err));
+    MS_TRY(name_config(beside, at, path, err));
     MS_TRY(ms_store_open(&s, db, err));
     ms_jwrite_init(&w, 4, FILE_MAX);
     enum ms_rc rc = put_pairs(&w, s, at, pairs, err);

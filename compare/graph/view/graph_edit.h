@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_edit: changes that a viewer makes to a .vis.db: nodes matched and unmatched by hand.
+ * graph_edit: changes that a viewer makes to its working copy of a .vis.db: nodes matched and
+ * unmatched by hand.
  */
 #ifndef COMPARE_GRAPH_VIEW_GRAPH_EDIT_H
 #define COMPARE_GRAPH_VIEW_GRAPH_EDIT_H
@@ -16,10 +17,10 @@ enum ms_rc graph_match(const char *path, struct graph_spot at, struct ms_str tar
 enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_str target,
                              struct ms_str golden, uint64_t *matched,
                              struct ms_err *err) MS_MUST_USE;
-/* Write the pairs that were matched by hand beside the database, as the official plugin does, and
- * tell where; *path has its max set. */
-enum ms_rc graph_save_matches(const char *db, struct graph_spot at, struct ms_buf *path,
-                              uint64_t *pairs, struct ms_err *err) MS_MUST_USE;
+/* Write the pairs that were matched by hand beside the database `beside`, of which db may be a working
+ * copy, as the official plugin does, and tell where; *path has its max set. */
+enum ms_rc graph_save_matches(const char *db, const char *beside, struct graph_spot at,
+                              struct ms_buf *path, uint64_t *pairs, struct ms_err *err) MS_MUST_USE;
 /* Match the pairs of such a file; those that are matched already or not there are passed over. */
 enum ms_rc graph_match_saved(const char *db, struct graph_spot at, const char *config,
                              uint64_t *matched, struct ms_err *err) MS_MUST_USE;

@@ -68,7 +68,7 @@ static const char *const sql[QUERIES] = {
     [Q_FINDINGS] = FINDINGS("message, args"),
     [Q_FINDINGS_OLD] = FINDINGS("NULL, NULL"),
     [Q_ROLLUP_SLOW] =
-        "WITH RECURSIVE below(name) AS (SELECT ?4 UNION ALL SELECT m.node_name FROM"
+        "WITH RECURSIVE below(name) AS (SELECT ?4 UNION SELECT m.node_name FROM"
         " below JOIN tb_nodes m ON m.step = ?1 AND m.rank = ?2 AND"
         " m.data_source = ?3 AND m.up_node = below.name) " ROW " FROM below JOIN tb_nodes n ON" AT
         "AND n.node_name = below.name AND below.name <> ?4",

@@ -124,13 +124,9 @@ static enum ms_rc read_origin(struct graph_view *v, struct ms_err *err)
     return read_meta(v, "golden", &v->about.golden, err);
 }
 
-static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_err *err)
+/* What is known of the database before its nodes are asked for. */
+static enum ms_rc read_all(struct graph_view *v, const char *path, struct ms_err *err)
 {
-    v->text.max = GRAPH_NAME_MAX;
-    v->arena = ms_arena_new(GRAPH_ARENA_MAX);
-    if (v->arena == NULL)
-        return ms_no_memory(err);
-    MS_TRY(ms_store_open(&v->store, path, err));
     if (read_config(v, err) != MS_OK)
         return ms_err_wrap(err, "%s", path);
     v->quick = v->bands.usual && knows_all_changes(v);
@@ -140,18 +136,56 @@ static enum ms_rc open_view(struct graph_view *v, const char *path, struct ms_er
     return read_origin(v, err);
 }
 
-enum ms_rc graph_view_open(struct graph_view **out, const char *path, struct ms_err *err)
+typedef enum ms_rc (*open_fn)(struct ms_store **s, const char *path, struct ms_err *err);
+
+static enum ms_rc open_view(struct graph_view *v, const char *path, open_fn open_store,
+                            struct ms_err *err)
+{
+    v->text.max = GRAPH_NAME_MAX;
+    v->arena = ms_arena_new(GRAPH_ARENA_MAX);
+    if (v->arena == NULL)
+        return ms_no_memory(err);
+    MS_TRY(open_store(&v->store, path, err));
+    return read_all(v, path, err);
+}
+
+static enum ms_rc open_with(struct graph_view **out, const char *path, open_fn open_store,
+                            struct ms_err *err)
 {
     struct graph_view *v = ms_calloc(1, sizeof *v);
     *out = NULL;
     if (v == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = open_view(v, path, err);
+    enum ms_rc rc = open_view(v, path, open_store, err);
     if (rc == MS_OK)
         *out = v;
     else
         graph_view_close(v);
     return rc;
+}
+
+enum ms_rc graph_view_open(struct graph_view **v, const char *path, struct ms_err *err)
+{
+    return open_with(v, path, ms_store_open, err);
+}
+
+enum ms_rc graph_view_open_work(struct graph_view **v, const char *path, struct ms_err *err)
+{
+    return open_with(v, path, ms_store_open_work, err);
+}
+
+/* Statements belong to the store that they were prepared for; texts that others hold stay. */
+enum ms_rc graph_view_move(struct graph_view *v, const char *path, struct ms_err *err)
+{
+    struct ms_store *store;
+    MS_TRY(ms_store_open_work(&store, path, err));
+    for (int q = 0; q < QUERIES; q++) {
+        ms_stmt_free(v->st[q]);
+        v->st[q] = NULL;
+    }
+    ms_store_close(v->store);
+    v->store = store;
+    return MS_OK;
 }
 
 void graph_view_close(struct graph_view *v)

@@ -71,6 +71,11 @@ enum graph_want {
 
 /* Open for reading, also in a directory that may not be written. */
 enum ms_rc graph_view_open(struct graph_view **v, const char *path, struct ms_err *err) MS_MUST_USE;
+/* The same for a working copy that is changed while it is read; see ms_store_open_work. */
+enum ms_rc graph_view_open_work(struct graph_view **v, const char *path,
+                                struct ms_err *err) MS_MUST_USE;
+/* Goes on with a working copy that holds the same. */
+enum ms_rc graph_view_move(struct graph_view *v, const char *path, struct ms_err *err) MS_MUST_USE;
 void graph_view_close(struct graph_view *v);
 /* Borrowed until close. */
 const struct graph_about *graph_view_about(const struct graph_view *v);

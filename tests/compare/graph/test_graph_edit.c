@@ -228,7 +228,7 @@ START_TEST(matches_are_saved_and_applied_to_another_file)
                             MS_STR("Module.old.N.forward.0"), &n, &err),
           err);
     ck_ok(graph_unmatch(made.path, npu, MS_STR("Torch.f.0.forward"), &err), err);
-    ck_ok(graph_save_matches(made.path, npu, &file, &n, &err), err);
+    ck_ok(graph_save_matches(made.path, made.path, npu, &file, &n, &err), err);
     ck_assert_uint_eq(n, 2);
     ck_assert(ms_str_ends(ms_buf_slice(&file), MS_STR("_0_0.vis.config")));
     static const char wanted[] = "{\n    \"Torch.n.0.forward\": \"Torch.n.5.forward\",\n"

@@ -119,7 +119,7 @@ static void ask(const struct web_route *route, const struct web_query *q, int i)
     struct ms_buf bytes = {.max = WEB_REPLY_MAX};
     struct ms_err err = {0};
     ms_jwrite_init(&w, 0, WEB_REPLY_MAX);
-    struct web_call call = {q, &session[i], &reader[i], tables, &w, &bytes};
+    struct web_call call = {q, &session[i], &reader[i], tables, &w, &bytes, -1, -1};
     enum ms_rc rc = web_route_run(route, &call, &err);
     if (rc != MS_OK)
         require(err.msg[0] != '\0' && web_status_of(rc) >= 400);

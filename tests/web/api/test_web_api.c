@@ -3,6 +3,7 @@
  * Every question of the page, asked of a small timeline and a small comparison.
  */
 #include "tests/support/graph_files.h"
+#include "tests/support/runs_itself.h"
 #include "tests/support/view_files.h"
 
 #include "probe/base/jread.h"
@@ -70,7 +71,7 @@ static enum ms_rc ask(const char *path, const char *text)
     ck_ok(web_query_parse(&query, ms_str_of(text), &err), err);
     ms_jwrite_init(&w, 0, WEB_REPLY_MAX);
     ms_buf_clear(&answer);
-    struct web_call call = {&query, &session, &reader, tables, &w, &answer};
+    struct web_call call = {&query, &session, &reader, tables, &w, &answer, -1, -1};
     enum ms_rc rc = web_route_run(route, &call, &err);
     if (rc == MS_OK && !route->binary) {
         ck_ok(ms_jwrite_finish(&w, &err), err);
@@ -261,7 +262,9 @@ START_TEST(statements_may_only_look)
     refused("/api/sql", "graph=1&q=ATTACH '/x' AS y", MS_E_ARG, "not authorized");
     refused("/api/sql", "graph=1&q=PRAGMA user_version=1", MS_E_ARG, "not authorized");
     refused("/api/sql", "graph=1&q=SELECT load_extension('x')", MS_E_ARG, "load_extension");
+    refused("/api/sql", "graph=1&q=SELECT fts3_tokenizer('simple')", MS_E_ARG, "not authorized");
     refused("/api/sql", "graph=1&q=selec", MS_E_ARG, "syntax");
+    refused("/api/sql", "graph=1&q=--", MS_E_ARG, "a SELECT is expected");
     refused("/api/sql", "graph=1", MS_E_ARG, "q is missing");
     refused("/api/sql", "q=SELECT 1", MS_E_NOTFOUND, "no timeline");
     says("/api/children", "", "DefaultModel");

@@ -4,7 +4,7 @@
 import {readFileSync} from 'node:fs';
 import {stat} from 'node:fs/promises';
 import http from 'node:http';
-import {close, launch, openPage} from './browser.mjs';
+import {addressOf, close, launch, openPage} from './browser.mjs';
 
 const [run, graph] = process.argv.slice(2);
 let missed = 0;
@@ -100,7 +100,7 @@ if (parts.has('run')) {
 if (parts.has('run')) {
   const firsts = [];
   for (let i = 0; i < 5; i++) {
-    const page = await openPage(browser, `${base(run)}/#timeline`);
+    const page = await openPage(browser, addressOf(run, 'timeline'));
     await page.waitForFunction(() => performance.getEntriesByName('timeline').length > 0, null, {timeout: 20000});
     firsts.push(await page.evaluate(() => performance.getEntriesByName('timeline')[0].startTime));
     if (i === 4) {
@@ -116,7 +116,7 @@ if (parts.has('run')) {
   line('first picture of the timeline, median', quantile(firsts, 0.5), 'ms', 1000);
 }
 if (parts.has('draw')) {
-  const page = await openPage(browser, `${base(run)}/#timeline`, {viewport: {width: 2560, height: 1440}});
+  const page = await openPage(browser, addressOf(run, 'timeline'), {viewport: {width: 2560, height: 1440}});
   const frames = await page.evaluate(async () => {
     const {Painter} = await import('/timeline/painter.js');
     const canvas = document.querySelector('.lanes'), p = new Painter(canvas), N = 50000, LANES = 60, each = Math.floor(N / LANES);
@@ -152,7 +152,7 @@ function seeLines() {
 if (parts.has('graph')) {
   const opened = [], unfolded = [], found = [];
   for (let i = 0; i < 3; i++) {
-    const page = await openPage(browser, `${base(graph)}/#graph`, {init: seeLines});
+    const page = await openPage(browser, addressOf(graph, 'graph'), {init: seeLines});
     await page.waitForFunction(() => window.linesAt > 0);
     opened.push(await page.evaluate(() => window.linesAt));
     await page.evaluate(() => { location.hash = 'graph?node=Module.blocks.5.Block.forward.0'; });
@@ -187,7 +187,7 @@ if (parts.has('graph')) {
   line('search as you type, worst of 4 texts', Math.max(...found), 'ms', 100);
 }
 if (parts.has('table')) {
-  const page = await openPage(browser, `${base(graph)}/#table`), shown = () => page.evaluate(() => [...document.querySelectorAll('.trow')].map((r) => r.textContent).join('|'));
+  const page = await openPage(browser, addressOf(graph, 'table')), shown = () => page.evaluate(() => [...document.querySelectorAll('.trow')].map((r) => r.textContent).join('|'));
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   // How long until other rows are seen, all of them complete.
   const timed = async (what, act) => {

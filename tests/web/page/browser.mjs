@@ -33,6 +33,12 @@ export async function close(browser) {
   await browser.close();
 }
 
+// A place of the server that printed the address, with its token.
+export function addressOf(address, place) {
+  const [base, token] = address.split('/#token=');
+  return `${base}/#${place.replace(/^#/, '')}${place.includes('?') ? '&' : '?'}token=${token}`;
+}
+
 // A page of which every error is remembered; `init` runs in it before anything of its own.
 export async function openPage(browser, address, {init, ...options} = {}) {
   const context = await browser.newContext({viewport: {width: 1280, height: 720}, colorScheme: 'light', ...options});

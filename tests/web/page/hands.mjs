@@ -2,7 +2,7 @@
 // The page without a mouse, without colours, with odd names: what is measured rather than seen.
 //   node hands.mjs RUN COMPARISON DUMP
 import {readFile} from 'node:fs/promises';
-import {close, equal, failures, launch, openPage, settled, test, truth, until} from './browser.mjs';
+import {addressOf, close, equal, failures, launch, openPage, settled, test, truth, until} from './browser.mjs';
 
 const [run, comparison, dump] = process.argv.slice(2);
 const browser = await launch();
@@ -205,7 +205,7 @@ await alone.context().close();
 
 // ---- timeline ---------------------------------------------------------------------------
 
-const tl = await openPage(browser, `${run.split('/#')[0]}/#timeline`);
+const tl = await openPage(browser, addressOf(run, 'timeline'));
 const window_ = async () => {
   await settled(tl);
   const q = new URLSearchParams((await hash(tl)).split('?')[1]);

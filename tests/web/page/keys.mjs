@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The keyboard map, key by key: each changes what is seen.  And addresses: a link reopens the same view.
 //   node keys.mjs RUN COMPARISON
-import {close, equal, failures, launch, openPage, settled, test, truth, until} from './browser.mjs';
+import {addressOf, close, equal, failures, launch, openPage, settled, test, truth, until} from './browser.mjs';
 
 const [run, comparison] = process.argv.slice(2);
 const browser = await launch();
-const base = (address) => address.split('/#')[0];
 const go = async (page, place) => {
   await page.evaluate((p) => { location.hash = p; }, place);
   await settled(page);
@@ -145,7 +144,7 @@ await page.context().close();
 
 // ---- the timeline -----------------------------------------------------------------------
 
-const tl = await openPage(browser, `${base(run)}/#timeline`);
+const tl = await openPage(browser, addressOf(run, 'timeline'));
 const WINDOW = 'timeline?t0=100000000&t1=400000000';
 const window_ = (place = WINDOW, selected = false) => async () => {
   if (selected) { // with all processes as they are at first
@@ -189,7 +188,7 @@ await changes(tl, 'timeline', 'Backspace', async () => {
 
 // What a second visitor sees who is given the address.
 async function reopened(page_, address, selector) {
-  const other = await openPage(browser, `${base(address)}/${await page_.evaluate(() => location.hash)}`);
+  const other = await openPage(browser, addressOf(address, await page_.evaluate(() => location.hash)));
   await other.waitForSelector(selector);
   await settled(other);
   return other;

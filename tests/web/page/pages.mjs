@@ -322,12 +322,13 @@ await test('every view is reached by keys alone', async () => {
   truth(await tl.evaluate(() => document.activeElement !== document.body), 'Tab goes nowhere');
 });
 await test('reloading and another tab need no token in the address', async () => {
-  await page.reload();
-  await page.waitForSelector('.ground > *');
-  const other = await page.context().newPage();
+  const first = await openPage(browser, comparison);
+  await first.reload();
+  await first.waitForSelector('.finding.E');
+  const other = await first.context().newPage();
   await other.goto(comparison.split('#')[0]);
   await other.waitForSelector('.finding.E');
-  await other.close();
+  await first.context().close();
 });
 await test('a page without a token says what to open', async () => {
   const context = await browser.newContext(), stranger = await context.newPage();

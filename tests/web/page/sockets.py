@@ -2,19 +2,21 @@
 """Requests that a browser would not send, over raw sockets: all are refused, and
 the server goes on answering.
 
-    sockets.py PORT TOKEN LOG
+    sockets.py PORT TOKEN LOG SERVER     SERVER: its process
 """
 import http.client
 import json
+import os
 import re
 import resource
 import select
 import socket
 import sys
+import threading
 import time
 import urllib.parse
 
-PORT, TOKEN, LOG = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+PORT, TOKEN, LOG, SERVER = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
 CROWD, SLOW_MOST = 10000, 60
 HERE = f"127.0.0.1:{PORT}"
 failed = False
@@ -133,11 +135,68 @@ def statements():
     for sql in ["DROP TABLE tb_nodes", "DELETE FROM tb_nodes", "UPDATE tb_nodes SET node_name = ''", "INSERT INTO tb_nodes DEFAULT VALUES",
                 "CREATE TEMP TABLE x(y)", "ATTACH '/etc/passwd' AS x", "PRAGMA writable_schema = 1", "VACUUM INTO '/tmp/msprobe-stolen.db'",
                 "SELECT load_extension('x')", "SELECT * FROM pragma_database_list", "BEGIN", "SELECT hex(zeroblob(100000000))",
-                "SELECT readfile('/etc/passwd')", "nonsense", " "]:
+                "SELECT readfile('/etc/passwd')", "SELECT fts3_tokenizer('simple')", "PRAGMA data_store_directory = '/'", "nonsense", " "]:
         expect(f"statement {sql[:40]!r}", {400, 413}, ask(sql))
-    endless = "WITH RECURSIVE x(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM x) SELECT count(*) FROM x"
-    expect("a statement without end", {503}, ask(endless))
+    expect("a statement without end", {503}, ask(ENDLESS))
+    memory = "SELECT length(group_concat(x)) FROM (SELECT zeroblob(8000000) x FROM json_each('[%s]') ORDER BY x)" % ",".join("1" * 200)
+    expect("a statement that wants all memory", {400, 413, 503}, ask(memory))
     check("after which the graph is whole", status(request("/api/children")) == 200)
+
+
+ENDLESS = "WITH RECURSIVE x(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM x) SELECT count(*) FROM x"
+# One function works for longer than the limit, between two looks that SQLite takes at the clock.
+IN_FUNCTION = "SELECT sum(length(printf('%8000000d', value))) FROM json_each('[" + ",".join("1" * 400) + "]')"
+LIMIT, MOST = 5, 4
+
+
+def children():
+    """Processes of statements that run: children of the server."""
+    with open(f"/proc/{SERVER}/task/{SERVER}/children", encoding="ascii") as f:
+        listed = set(f.read().split())
+    for task in os.listdir(f"/proc/{SERVER}/task"):
+        try:
+            with open(f"/proc/{SERVER}/task/{task}/children", encoding="ascii") as f:
+                listed |= set(f.read().split())
+        except OSError:
+            pass
+    return listed
+
+
+def wait_for(what, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not what() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return what()
+
+
+def statement(sql):
+    return f"/api/sql?graph=1&q={urllib.parse.quote(sql)}"
+
+
+def processes():
+    """Statements run side by side, within bounds, as long as they may and somebody waits for them."""
+    took, got = [], []
+
+    def ask(sql):
+        start = time.monotonic()
+        got.append(status(request(statement(sql), wait=60)))
+        took.append(time.monotonic() - start)
+    crowd = [threading.Thread(target=ask, args=(IN_FUNCTION,)) for _ in range(MOST)]
+    for t in crowd:
+        t.start()
+    check("statements run side by side", wait_for(lambda: len(children()) == MOST), children())
+    start = time.monotonic()
+    check("others are answered meanwhile", alive() and time.monotonic() - start < 2)
+    expect("one more than may run", {503}, request(statement("SELECT 1"), wait=60))
+    for t in crowd:
+        t.join()
+    check("the limit holds inside a function", got == [503] * MOST and max(took) < LIMIT + 3, (got, took))
+    expect("after them there is room", {200}, request(statement("SELECT 1"), wait=60))
+    with socket.create_connection(("127.0.0.1", PORT), 5) as s:
+        s.sendall(f"GET {statement(ENDLESS)} HTTP/1.1\r\nHost: {HERE}\r\nX-Msprobe-Token: {TOKEN}\r\n\r\n".encode())
+        check("a statement of somebody runs", wait_for(lambda: len(children()) == 1), children())
+    start = time.monotonic()
+    check("a statement ends with its connection", wait_for(lambda: not children(), 4) and time.monotonic() - start < 2, children())
 
 
 def sizes():
@@ -276,6 +335,6 @@ def keep_alive():
     check("many requests on one connection", good == 50, good)
 
 
-for part in [paths, callers, answers, values, statements, sizes, logged, slow, crowd, keep_alive]:
+for part in [paths, callers, answers, values, statements, processes, sizes, logged, slow, crowd, keep_alive]:
     part()
 sys.exit(failed)

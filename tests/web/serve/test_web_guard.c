@@ -102,8 +102,8 @@ START_TEST(requests_of_other_sites_are_refused)
     /* another port of this host is the same site to a browser, and may be another user's */
     ck_assert(!passes(&here, KNOWN("localhost:8421", .site = MS_STR("same-site"))));
     ck_assert(!passes(&here, KNOWN("localhost:8421", .site = MS_STR("cross-site"))));
-    ck_assert(!passes(&here, KNOWN("localhost:8421", .site = MS_STR("cross-site"),
-                                   .mode = MS_STR("navigate"))));
+    ck_assert(!passes(
+        &here, KNOWN("localhost:8421", .site = MS_STR("cross-site"), .mode = MS_STR("navigate"))));
     ck_assert(!passes(&here, KNOWN("localhost:8421", .site = MS_STR(""))));
 }
 END_TEST

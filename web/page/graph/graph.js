@@ -418,6 +418,8 @@ class Graph {
       add('M', 'matchOrNot', () => this.change(0));
       add('B', 'matchBelow', () => this.change(1));
       add('ctrl+z', 'undo', () => this.undo());
+      add('ctrl+s', 'writeCopy', () => this.write(0));
+      add('', 'writeOver', () => this.write(1));
     }
   }
 
@@ -581,6 +583,12 @@ class Graph {
   async undo() {
     await post('undo');
     await this.again();
+  }
+
+  // What is changed lasts only when it is written.
+  async write(over) {
+    const {path} = await post('write', {over});
+    this.say(`${w('wrote')} ${path}`);
   }
 
   async again() {

@@ -4,7 +4,7 @@
  */
 #include "tests/support/check.h"
 
-#include "web/serve/links.h"
+#include "web/serve/addresses.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 
@@ -47,5 +47,5 @@ START_TEST(every_address_is_none_that_can_be_opened)
 }
 END_TEST
 
-TEST_MAIN("web_links", an_address_is_printed_as_it_was_given,
+TEST_MAIN("web_addresses", an_address_is_printed_as_it_was_given,
           every_address_is_none_that_can_be_opened)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * links: the addresses that a server prints, with its token.
+ * addresses: the addresses that a server prints, with its token.
  */
-#ifndef WEB_SERVE_LINKS_H
-#define WEB_SERVE_LINKS_H
+#ifndef WEB_SERVE_ADDRESSES_H
+#define WEB_SERVE_ADDRESSES_H
 
 #include "web/serve/guard.h"
 

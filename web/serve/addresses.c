@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * links: see the header.
+ * addresses: see the header.
  */
-#include "web/serve/links.h"
+#include "web/serve/addresses.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

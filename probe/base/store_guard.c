@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * store_guard: what a database of others may do, and what a statement of somebody may ask.
+ *
+ * SQLite's own advice for files and statements that are not trusted (its page "Defense Against The Dark
+ * Arts"): features that reach out of the database off, limits low, an authorizer that knows what is
+ * allowed instead of what is not.  And what a writer left beside a database, and a private copy to which it
+ * is applied.
+ */
+#include "probe/base/store_guard.h"
+
+#include "probe/base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct setting {
+    int what, value;
+};
+
+static void set_limits(sqlite3 *db, const struct setting *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sqlite3_limit(db, list[i].what, list[i].value);
+}
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* ---- memory ----------------------------------------------------------- */
+
+/* This thread had no memory for SQLite since its last failure.  What SQLite then says may be a
+ * consequence: after a schema that could not be read again it finds "no such table". */
+static _Thread_local bool ran_out;
+
+static void *mem_alloc(int n)
+{
+    void *p = ms_alloc((size_t)n);
+    ran_out |= p == NULL;
+    return p;
+}
+
+static void *mem_realloc(void *old, int n)
+{
+    void *p = ms_realloc(old, (size_t)n);
+    ran_out |= p == NULL;
+    return p;
+}
+
+static int mem_size(void *p)
+{
+    return p != NULL ? (int)malloc_usable_size(p) : 0;
+}
+
+static int mem_roundup(int n)
+{
+    return (n + 7) & ~7;
+}
+
+static int mem_init(void *unused)
+{
+    (void)unused;
+    return SQLITE_OK;
+}
+
+static void mem_shutdown(void *unused)
+{
+    (void)unused;
+}
+
+/* Fails only when somebody else in the process was first; then their allocator stays. */
+void ms_store__use_our_memory(void)
+{
+    static const sqlite3_mem_methods methods = {.xMalloc = mem_alloc,
+                                                .xFree = ms_free,
+                                                .xRealloc = mem_realloc,
+                                                .xSize = mem_size,
+                                                .xRoundup = mem_roundup,
+                                                .xInit = mem_init,
+                                                .xShutdown = mem_shutdown};
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
+}
+
+void ms_store_limit_memory(uint64_t bytes)
+{
+    sqlite3_hard_heap_limit64((sqlite3_int64)bytes);
+}
+
+bool ms_store__ran_out(void)
+{
+    const bool was = ran_out;
+    ran_out = false;
+    return was;
+}
+
+/* ---- a database of others ------------------------------------------------------------ */
+
+int ms_store__harden(sqlite3 *db)
+{
+    static const struct setting switches[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                                              {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                              {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+                                              {SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0},
+                                              {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                                              {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+                                              {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0}};
+    static const struct setting limits[] = {{SQLITE_LIMIT_LENGTH, 256 << 20},
+                                            {SQLITE_LIMIT_COLUMN, 500},
+                                            {SQLITE_LIMIT_ATTACHED, 0},
+                                            {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+                                            {SQLITE_LIMIT_WORKER_THREADS, 0}};
+    for (size_t i = 0; i < COUNT(switches); i++)
+        sqlite3_db_config(db, switches[i].what, switches[i].value, NULL);
+    set_limits(db, limits, COUNT(limits));
+    return sqlite3_exec(db, "PRAGMA cell_size_check=ON", NULL, NULL, NULL);
+}
+
+/* ---- a statement of somebody --------------------------------------------------------- */
+
+/* What answers from its arguments alone.  Sorted. */
+static const char *const functions[] = {
+    "->",
+    "->>",
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "avg",
+    "ceil",
+    "ceiling",
+    "char",
+    "coalesce",
+    "concat",
+    "concat_ws",
+    "cos",
+    "cosh",
+    "count",
+    "cume_dist",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "date",
+    "datetime",
+    "degrees",
+    "dense_rank",
+    "exp",
+    "first_value",
+    "floor",
+    "format",
+    "glob",
+    "group_concat",
+    "hex",
+    "if",
+    "ifnull",
+    "iif",
+    "instr",
+    "json",
+    "json_array",
+    "json_array_length",
+    "json_error_position",
+    "json_extract",
+    "json_group_array",
+    "json_group_object",
+    "json_insert",
+    "json_object",
+    "json_patch",
+    "json_quote",
+    "json_remove",
+    "json_replace",
+    "json_set",
+    "json_type",
+    "json_valid",
+    "julianday",
+    "lag",
+    "last_value",
+    "lead",
+    "length",
+    "like",
+    "likelihood",
+    "likely",
+    "ln",
+    "log",
+    "log10",
+    "log2",
+    "lower",
+    "ltrim",
+    "max",
+    "min",
+    "mod",
+    "nth_value",
+    "ntile",
+    "nullif",
+    "octet_length",
+    "percent_rank",
+    "pi",
+    "pow",
+    "power",
+    "printf",
+    "quantile",
+    "quote",
+    "radians",
+    "random",
+    "rank",
+    "replace",
+    "round",
+    "round_even",
+    "row_number",
+    "rtrim",
+    "sign",
+    "sin",
+    "sinh",
+    "sqlite_version",
+    "sqrt",
+    "stddev",
+    "stddev_pop",
+    "strftime",
+    "string_agg",
+    "substr",
+    "substring",
+    "sum",
+    "tan",
+    "tanh",
+    "time",
+    "timediff",
+    "total",
+    "trim",
+    "trunc",
+    "typeof",
+    "unhex",
+    "unicode",
+    "unixepoch",
+    "unlikely",
+    "upper",
+    "zeroblob",
+};
+
+/* What tells of tables. */
+static const char *const pragmas[] = {"index_info", "index_list", "table_info", "table_list",
+                                      "table_xinfo"};
+
+static int by_name(const void *key, const void *entry)
+{
+    return strcmp(key, *(const char *const *)entry);
+}
+
+static bool is_listed(const char *name, const char *const *list, size_t n)
+{
+    return name != NULL && bsearch(name, list, n, sizeof *list, by_name) != NULL;
+}
+
+static int may_look(void *ctx, int action, const char *a, const char *function, const char *c,
+                    const char *d)
+{
+    (void)ctx;
+    (void)c;
+    (void)d;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+        return SQLITE_OK;
+    case SQLITE_FUNCTION:
+        return is_listed(function, functions, COUNT(functions)) ? SQLITE_OK : SQLITE_DENY;
+    case SQLITE_PRAGMA:
+        return is_listed(a, pragmas, COUNT(pragmas)) ? SQLITE_OK : SQLITE_DENY;
+    default:
+        return SQLITE_DENY;
+    }
+}
+
+int ms_store__only_look(sqlite3 *db)
+{
+    static const struct setting limits[] = {{SQLITE_LIMIT_LENGTH, 8 << 20},
+                                            {SQLITE_LIMIT_SQL_LENGTH, 100000},
+                                            {SQLITE_LIMIT_COLUMN, 200},
+                                            {SQLITE_LIMIT_EXPR_DEPTH, 100},
+                                            {SQLITE_LIMIT_COMPOUND_SELECT, 50},
+                                            {SQLITE_LIMIT_FUNCTION_ARG, 32},
+                                            {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200},
+                                            {SQLITE_LIMIT_VDBE_OP, 100000},
+                                            {SQLITE_LIMIT_VARIABLE_NUMBER, 32}};
+    /* These tables are made when they are first named, which is no looking. */
+    const int code =
+        sqlite3_exec(db, "SELECT 1 FROM json_each('1'), json_tree('1')", NULL, NULL, NULL);
+    set_limits(db, limits, COUNT(limits));
+    return code == SQLITE_OK ? sqlite3_set_authorizer(db, may_look, NULL) : code;
+}
+
+/* ---- what lies beside a database ------------------------------------------------------ */
+
+/* A journal that belongs to a change of several databases ends with the name of their common journal:
+ *
+ *     page number, name, length of the name, checksum of the name, 8 bytes of magic
+ */
+enum { WAL_HEADER = 32, NAME_TAIL = 16, PAGE_NUMBER = 4, ATTEMPTS = 3 };
+
+const char *ms_store__suffix(enum ms_beside what)
+{
+    return what == MS_BESIDE_WAL ? "-wal" : "-journal";
+}
+
+static bool name_beside(char name[PATH_MAX], const char *path, const char *suffix)
+{
+    const int n = snprintf(name, PATH_MAX, "%s%s", path, suffix);
+    return n > 0 && n < PATH_MAX;
+}
+
+/* A link, a pipe or a folder is nothing that a database left. */
+static int open_beside(const char *path, enum ms_beside what)
+{
+    char name[PATH_MAX];
+    if (what == MS_BESIDE_NOTHING || !name_beside(name, path, ms_store__suffix(what)))
+        return -1;
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* ---- journals ------------------------------------------------------------------------ */
+
+/* Where the name of a common journal begins, when the first `size` bytes end with one; else -1. */
+static off_t common_name_at(int fd, off_t size, uint32_t *length)
+{
+    static const unsigned char magic[8] = {0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7};
+    unsigned char tail[NAME_TAIL];
+    if (size < NAME_TAIL || pread(fd, tail, sizeof tail, size - NAME_TAIL) != NAME_TAIL ||
+        memcmp(tail + 8, magic, sizeof magic) != 0)
+        return -1;
+    *length = (uint32_t)tail[0] << 24 | (uint32_t)tail[1] << 16 | (uint32_t)tail[2] << 8 | tail[3];
+    const off_t at = size - NAME_TAIL - (off_t)*length;
+    return at >= PAGE_NUMBER ? at : 0;
+}
+
+/* Without the common journal the change was finished, and this journal says nothing any more. */
+static bool is_finished(int fd, off_t at, uint32_t length)
+{
+    char name[PATH_MAX];
+    struct stat st;
+    if (at < PAGE_NUMBER || length == 0 || length >= sizeof name ||
+        pread(fd, name, length, at) != (ssize_t)length)
+        return false;
+    name[length] = '\0';
+    return lstat(name, &st) != 0 && errno == ENOENT;
+}
+
+/* Bytes of a journal without the names of common journals at its end; 0: it says nothing. */
+static off_t own_length(int fd)
+{
+    struct stat st;
+    char first = 0;
+    uint32_t length = 0;
+    if (fstat(fd, &st) != 0 || pread(fd, &first, 1, 0) != 1 || first == 0)
+        return 0;
+    off_t size = st.st_size, at;
+    while (size > 0 && (at = common_name_at(fd, size, &length)) >= 0) {
+        if (is_finished(fd, at, length))
+            return 0;
+        size = at >= PAGE_NUMBER ? at - PAGE_NUMBER : 0;
+    }
+    return size;
+}
+
+static off_t length_of(int fd, enum ms_beside what)
+{
+    struct stat st;
+    if (what == MS_BESIDE_JOURNAL)
+        return own_length(fd);
+    return fstat(fd, &st) == 0 && st.st_size > WAL_HEADER ? st.st_size : 0;
+}
+
+enum ms_beside ms_store__beside(const char *path)
+{
+    for (enum ms_beside what = MS_BESIDE_JOURNAL; what <= MS_BESIDE_WAL; what++) {
+        const int fd = open_beside(path, what);
+        const bool holds = fd >= 0 && length_of(fd, what) > 0;
+        if (fd >= 0)
+            close(fd);
+        if (holds)
+            return what;
+    }
+    return MS_BESIDE_NOTHING;
+}
+
+/* ---- copying -------------------------------------------------------------------------- */
+
+static bool copy_bytes(int from, int to, off_t left)
+{
+    while (left > 0) {
+        const ssize_t n = sendfile(to, from, NULL, left < 1 << 30 ? (size_t)left : 1U << 30);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0;
+        left -= n;
+    }
+    return true;
+}
+
+/* Closes `from`. */
+static enum ms_rc copy_file(int from, off_t size, const char *path, const char *copy,
+                            struct ms_err *err)
+{
+    enum ms_rc rc = MS_OK;
+    int to = open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (from < 0)
+        rc = ms_fail_sys(err, "%s", path);
+    else if (to < 0 || !copy_bytes(from, to, size))
+        rc = ms_fail_sys(err, "%s: cannot be copied to %s", path, copy);
+    if (from >= 0)
+        close(from);
+    if (to >= 0 && close(to) != 0 && rc == MS_OK)
+        rc = ms_fail_sys(err, "%s: cannot be copied to %s", path, copy);
+    return rc;
+}
+
+static enum ms_rc copy_both(const char *path, enum ms_beside what, const char *copy,
+                            struct ms_err *err)
+{
+    char name[PATH_MAX];
+    struct stat st = {0};
+    const int from = open(path, O_RDONLY | O_CLOEXEC), beside = open_beside(path, what);
+    const off_t size = beside >= 0 ? length_of(beside, what) : 0;
+    if (from >= 0)
+        (void)fstat(from, &st);
+    enum ms_rc rc = copy_file(from, st.st_size, path, copy, err);
+    if (rc == MS_OK && size > 0 && name_beside(name, copy, ms_store__suffix(what)))
+        return copy_file(beside, size, path, name, err);
+    if (beside >= 0)
+        close(beside);
+    return rc;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static void look_at_both(struct stat st[2], const char *path, enum ms_beside what)
+{
+    char name[PATH_MAX];
+    memset(st, 0, 2 * sizeof *st);
+    (void)stat(path, &st[0]);
+    if (name_beside(name, path, ms_store__suffix(what)))
+        (void)lstat(name, &st[1]);
+}
+
+/* A copy of a file that is being written fits to nothing, so it is made again. */
+enum ms_rc ms_store__copy(const char *path, enum ms_beside what, const char *copy,
+                          struct ms_err *err)
+{
+    for (int i = 0; i < ATTEMPTS; i++) {
+        struct stat before[2], after[2];
+        look_at_both(before, path, what);
+        MS_TRY(copy_both(path, what, copy, err));
+        look_at_both(after, path, what);
+        if (is_same(&before[0], &after[0]) && is_same(&before[1], &after[1]))
+            return MS_OK;
+    }
+    return ms_fail(err, MS_E_IO, "%s: another program goes on changing it; try again later", path);
+}
+
+void ms_store__drop_beside(const char *copy)
+{
+    static const char *const all[] = {"-journal", "-wal", "-shm"};
+    char name[PATH_MAX];
+    for (int i = 0; i < 3; i++) {
+        if (name_beside(name, copy, all[i]))
+            unlink(name);
+    }
+}
