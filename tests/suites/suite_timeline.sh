@@ -117,7 +117,7 @@ check "SQL joins events with tables" sql 'python3 ' \
      JOIN processes p ON p.id = t.process"
 check "SQL shows what only some events have" sql '12||1025 ' \
     "SELECT max(value), max(address), max(end_tid) FROM events"
-check "SQL cannot write" says 'readonly' "$msprobe" sql "$run" 'DELETE FROM runs'
+check "SQL cannot write" says 'not authorized' "$msprobe" sql "$run" 'DELETE FROM runs'
 check "a wrong query is an error" says 'syntax error' "$msprobe" sql "$run" 'SELEC'
 json_sql() {
     "$msprobe" sql --format json "$run" \
