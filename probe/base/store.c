@@ -120,9 +120,10 @@ static enum ms_rc fail_sql(const struct ms_store *s, int code, const char *sql, 
 {
     if ((code & 0xFF) == SQLITE_ERROR && ms_store__ran_out())
         code = SQLITE_NOMEM;
-    /* A handle without memory answers for itself and would hide why. */
-    const char *why =
-        s->db != NULL && code != SQLITE_NOMEM ? sqlite3_errmsg(s->db) : sqlite3_errstr(code);
+    /* A handle without memory answers for itself and would hide why; one of which a copy was made has
+     * no error of its own. */
+    const bool knows = s->db != NULL && code != SQLITE_NOMEM && sqlite3_errcode(s->db) != SQLITE_OK;
+    const char *why = knows ? sqlite3_errmsg(s->db) : sqlite3_errstr(code);
     enum ms_rc rc = rc_of(code);
     if ((code & 0xFF) == SQLITE_CORRUPT && was_changed(s))
         return ms_fail(err, rc, "%s: another program changed it while it was read; open it again",
@@ -386,7 +387,8 @@ static enum ms_rc copy_old(struct ms_store *s, const char *from, struct ms_err *
     int code = b != NULL ? sqlite3_backup_step(b, -1) : sqlite3_errcode(s->db);
     if (b != NULL)
         sqlite3_backup_finish(b);
-    enum ms_rc rc = code == SQLITE_DONE ? MS_OK : fail_sql(old, code, NULL, err);
+    const bool is_damaged = (code & 0xFF) == SQLITE_CORRUPT || (code & 0xFF) == SQLITE_NOTADB;
+    enum ms_rc rc = code == SQLITE_DONE ? MS_OK : fail_sql(is_damaged ? old : s, code, NULL, err);
     ms_store_close(old);
     return rc;
 }
