@@ -485,6 +485,7 @@ void ms_store_close(struct ms_store *s)
     s->db = NULL;
     if (s->tmp != NULL) {
         unlink(s->tmp);
+        ms_store__drop_beside(s->tmp);
         ms_tmp_forget(s->tmp);
     }
     free_handle(s);
