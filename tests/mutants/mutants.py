@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Changes one thing at a time in the sources and looks whether a test notices.
+
+    mutants.py [-n COUNT] [--seed N] [--rooms NAME,...] [--seconds N] [--suites] [--at DIR]
+    mutants.py --only FILE:LINE                 every mutant of that line
+    mutants.py --plant TABLE --with PROGRAM     faults of a table, against one program
+
+Prints a line for each mutant, "killed" with the test that noticed or "survived", and last
+"N passed, N failed": passed is the mutants that were noticed or that are equal to the
+original for the reason that tests/data/mutants.known gives.  A line of that file is
+
+    FILE :: KIND :: THE CHANGED LINE :: reason
+
+Exit status 1 when fewer than 95 in 100 are noticed or known.
+"""
+import argparse
+import fnmatch
+import glob
+import os
+import random
+import sys
+import time
+from collections import Counter, namedtuple
+
+import kinds
+import tree
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+KNOWN = os.path.join(TOP, "tests/data/mutants.known")
+WANTED = 95  # of a hundred
+Room = namedtuple("Room", "name sources tests suites")
+
+
+def rows_of(path, mark):
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            if line.strip() and not line.startswith("#"):
+                yield [c.strip() for c in line.split(mark)]
+
+
+def rooms():
+    for name, sources, tests, suites in rows_of(os.path.join(TOP, "tests/mutants/rooms.txt"), "|"):
+        files = sorted({os.path.relpath(f, TOP) for s in sources.split()
+                        for f in glob.glob(os.path.join(TOP, s))})
+        yield Room(name, files, tests.split(), suites.split())
+
+
+def known():
+    return {(f, k, t) for f, k, t, _ in rows_of(KNOWN, "::")} if os.path.exists(KNOWN) else set()
+
+
+def draw(room, count, chance):
+    """`count` mutants of a room in random order, kinds in turn; the rest replaces what does not compile."""
+    found = {}
+    for name in room.sources:
+        with open(os.path.join(TOP, name), encoding="utf-8") as f:
+            for m in kinds.mutants_of(name, f.read())[1]:
+                found.setdefault(m.kind, []).append(m)
+    for of_kind in found.values():
+        chance.shuffle(of_kind)
+    order = []
+    while any(found.values()):
+        for kind in sorted(found):
+            if found[kind]:
+                order.append(found[kind].pop())
+    return order[:count], order[count:count * 2]
+
+
+class Trial:
+    """Mutants of one room against its tests."""
+
+    def __init__(self, copy, room, options):
+        self.copy, self.room, self.options = copy, room, options
+        self.tests = copy.tests_of(room.tests)
+        self.seconds = {}
+
+    def build(self):
+        extra = ["build/libmstx.so"] if self.room.name == "ring" else []
+        extra += ["all"] if self.options.suites and self.room.suites else []
+        self.targets = [f"build/tests/{t}" for t in self.tests] + extra
+        self.copy.make(self.targets, self.options.jobs)
+        for test in list(self.tests):
+            status, took = self.copy.try_test(test, 120)
+            self.seconds[test] = took
+            if status != 0:
+                print(f"left out: {test} fails without a change", flush=True)
+                self.tests.remove(test)
+
+    def order(self, name):
+        """A test with the name of the file first, then in the order of the table."""
+        stem = os.path.basename(name)[:-2]
+        near = {t: t.split("_", 1)[1] in (stem, stem.split("_")[0]) for t in self.tests}
+        return sorted(self.tests, key=lambda t: (not near[t], self.tests.index(t)))
+
+    def killer(self, changed):
+        """The test that fails, "" when none does."""
+        for test in self.order(changed.name):
+            if not changed.link(test):
+                return "linker"
+            status, _ = self.copy.try_test(test, 5 + 6 * self.seconds[test])
+            if status != 0:
+                return test
+        if self.options.suites and self.room.suites:
+            changed.link_program()
+            for suite in self.room.suites:
+                if self.copy.try_suite(suite, 300) != 0:
+                    return f"suite_{suite}"
+        return ""
+
+    def try_one(self, changed, source, m):
+        """"": survived, None: no valid program, else who noticed."""
+        if not changed.compile(source.apply(m)) or not changed.place():
+            return None
+        return self.killer(changed)
+
+    def of_file(self, name, mutants):
+        with open(os.path.join(TOP, name), encoding="utf-8") as f:
+            source = kinds.Source(name, f.read())
+        changed = tree.Changed(self.copy, name, self.copy.commands([name], self.targets))
+        if changed.object not in changed.commands:
+            print(f"left out: {name} is in no test of room {self.room.name}", flush=True)
+            return
+        try:
+            for m in mutants:
+                yield m, self.try_one(changed, source, m)
+        finally:
+            changed.put_back()
+
+
+class Tally:
+    def __init__(self):
+        self.known, self.counts, self.lived = known(), Counter(), []
+
+    def add(self, m, who):
+        word = "killed"
+        if who == "":
+            same = (m.file, m.kind, m.text) in self.known
+            word = "known" if same else "survived"
+            self.lived += [] if same else [m]
+        self.counts[word] += 1
+        tail = f" by {who}" if who else ""
+        print(f"{word:8} {m.file}:{m.line} {m.kind}: {m.text}{tail}", flush=True)
+
+    def finish(self):
+        good = self.counts["killed"] + self.counts["known"]
+        every = good + len(self.lived)
+        for m in self.lived:
+            print(f"lives {m.file} :: {m.kind} :: {m.text}    (line {m.line})")
+        print(f"{every} mutants: {self.counts['killed']} noticed, {self.counts['known']} known to be "
+              f"equal, {len(self.lived)} not noticed; {100 * good / max(every, 1):.1f} % caught")
+        enough = every > 0 and 100 * good >= WANTED * every
+        print(f"{good} passed, {0 if enough else len(self.lived)} failed")
+        return 0 if enough else 1
+
+
+def grouped(mutants):
+    by_file = {}
+    for m in mutants:
+        by_file.setdefault(m.file, []).append(m)
+    return by_file
+
+
+def try_room(trial, mutants, spare, tally, until):
+    """Spare mutants replace those that are no valid program."""
+    while mutants and time.monotonic() < until:
+        invalid = 0
+        for name, some in grouped(mutants).items():
+            for m, who in trial.of_file(name, some):
+                if who is None:
+                    invalid += 1
+                else:
+                    tally.add(m, who)
+                if time.monotonic() >= until:
+                    break
+            if time.monotonic() >= until:
+                break
+        mutants, spare = spare[:invalid], spare[invalid:]
+
+
+def campaign(options):
+    chance = random.Random(options.seed)
+    wanted = options.rooms.split(",") if options.rooms else None
+    chosen = [r for r in rooms() if wanted is None or r.name in wanted]
+    if options.sample:
+        chosen = chance.sample(chosen, min(options.sample, len(chosen)))
+    copy = tree.Tree(TOP, os.path.abspath(options.at), options.cc)
+    copy.copy()
+    tally, until = Tally(), time.monotonic() + options.seconds
+    for room in chosen:
+        mutants, spare = draw(room, -(-options.count // len(chosen)), chance)
+        if options.only:
+            mutants, spare = [m for m in mutants + spare if fnmatch.fnmatch(f"{m.file}:{m.line}", options.only)], []
+        if not mutants or time.monotonic() >= until:
+            continue
+        trial = Trial(copy, room, options)
+        trial.build()
+        print(f"# {room.name}: {len(mutants)} mutants, {len(trial.tests)} tests, "
+              f"{sum(trial.seconds.values()):.1f} s", flush=True)
+        try_room(trial, mutants, spare, tally, until)
+    return tally.finish()
+
+
+def options_of(args):
+    p = argparse.ArgumentParser()
+    p.add_argument("-n", dest="count", type=int, default=600)
+    p.add_argument("--seed", type=int, default=28)
+    p.add_argument("--rooms")
+    p.add_argument("--sample", type=int, default=0, help="so many rooms, drawn by the seed")
+    p.add_argument("--seconds", type=float, default=1e9)
+    p.add_argument("--suites", action="store_true")
+    p.add_argument("--only", help="FILE:LINE, a pattern")
+    p.add_argument("--at", default="build/mutants/tree")
+    p.add_argument("--cc", default=os.environ.get("CC", "gcc"))
+    p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    return p.parse_args(args)
+
+
+if __name__ == "__main__":
+    os.chdir(TOP)
+    sys.exit(campaign(options_of(sys.argv[1:])))

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A private copy of the tree, built once; one changed file is one compiled object and a few links.
+
+What has to be run for a changed file is asked of make (make -n -W FILE), so the Makefile
+stays the only place that knows how something is built.
+"""
+import fnmatch
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+FLAGS = ["CFLAGS=-O0 -g0 -U_FORTIFY_SOURCE -w", "B=build"]
+STRICT = "-Werror=incompatible-pointer-types -Werror=int-conversion -Werror=implicit-function-declaration"
+
+
+def run(args, cwd, limit, env=None, shell=False):
+    """Exit status, or None after `limit` seconds; the children go with it."""
+    p = subprocess.Popen(args, cwd=cwd, shell=shell, env=env, stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        return p.wait(limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        try:
+            os.killpg(p.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        p.wait()
+
+
+class Tree:
+    def __init__(self, top, at, cc):
+        self.top, self.at, self.cc = top, at, cc
+        self.env = dict(os.environ, B="build", LC_ALL="C.UTF-8", TZ="UTC", CCACHE_DISABLE="1")
+        for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+            self.env.pop(name, None)
+
+    def copy(self):
+        """Files that differ are copied, so that a second run builds only what changed."""
+        names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=self.top,
+                               capture_output=True, text=True, check=True).stdout.split("\n")
+        for name in filter(None, names):
+            self.restore(name)
+        shared = os.path.join(os.path.dirname(self.at), "shared")
+        if os.path.exists(os.path.join(self.top, "../shared")) and not os.path.lexists(shared):
+            os.symlink(os.path.realpath(os.path.join(self.top, "../shared")), shared)
+
+    def restore(self, name):
+        source, to = os.path.join(self.top, name), os.path.join(self.at, name)
+        if not os.path.exists(source):
+            return
+        with open(source, "rb") as f:
+            wanted = f.read()
+        if os.path.exists(to):
+            with open(to, "rb") as f:
+                if f.read() == wanted:
+                    return
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        with open(to, "wb") as f:
+            f.write(wanted)
+        shutil.copymode(source, to)
+
+    def make(self, targets, jobs):
+        env = dict(self.env)
+        del env["CCACHE_DISABLE"]
+        p = subprocess.run(["make", "-s", f"-j{jobs}", f"CC={self.cc}", *FLAGS, *targets], cwd=self.at,
+                           env=env, capture_output=True, text=True)
+        if p.returncode != 0:
+            raise SystemExit(f"the copy in {self.at} does not build:\n{p.stderr[-2000:]}")
+
+    def commands(self, files, targets):
+        """Output file -> the command that makes it, of everything that hangs on these files."""
+        changed = [a for f in files for a in ("-W", f)]
+        out = subprocess.run(["make", "-n", "CC=gcc", *FLAGS, *changed, *targets], cwd=self.at,
+                             env=self.env, capture_output=True, text=True, check=True).stdout
+        found = {}
+        for line in out.replace("\\\n", " ").split("\n"):
+            archive = re.match(r"rm -f (\S+) && ar rcs ", line)
+            made = archive or re.search(r" -o (\S+)", line)
+            if made:
+                found[made.group(1)] = line
+        return found
+
+    def tests_of(self, patterns):
+        names = [f[:-2] for _, _, files in os.walk(os.path.join(self.at, "tests")) for f in files
+                 if f.endswith(".c")]
+        found = []
+        for pattern in patterns:
+            found += sorted(n for n in names if fnmatch.fnmatch(n, pattern) and n not in found)
+        return found
+
+    def test_command(self, name):
+        corpus = os.path.join("tests/data/fuzz", name[5:])
+        if not name.startswith("fuzz_"):
+            return [f"build/tests/{name}"]
+        full = os.path.join(self.at, corpus)
+        files = sorted(os.listdir(full)) if os.path.isdir(full) else []
+        return [f"build/tests/{name}"] + [os.path.join(corpus, f) for f in files]
+
+    def try_test(self, name, limit):
+        """Exit status (None: too long) and seconds."""
+        began = time.monotonic()
+        status = run(self.test_command(name), self.at, limit, self.env)
+        return status, time.monotonic() - began
+
+    def try_suite(self, name, limit):
+        return run(["sh", f"tests/suites/suite_{name}.sh"], self.at, limit, self.env)
+
+
+class Changed:
+    """The one file of the tree that is being changed, and what is made of it."""
+
+    def __init__(self, tree, name, commands):
+        self.tree, self.name, self.commands = tree, name, commands
+        self.object = f"build/{name[:-2]}.o"
+        self.path = os.path.join(tree.at, name)
+
+    def shell(self, command, limit=120):
+        return run(command, self.tree.at, limit, self.tree.env, shell=True) == 0
+
+    def compile(self, text, strict=True):
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write(text)
+        command = self.commands[self.object]
+        return self.shell(command.replace(" -c -o ", f" {STRICT if strict else ''} -c -o ", 1))
+
+    def place(self):
+        """Puts the object where programs that start later find it: archives and libraries."""
+        ok = True
+        for output, command in self.commands.items():
+            if output.endswith(".a"):
+                if self.object in command.split():
+                    ok &= self.shell(f"ar r {output} {self.object}")
+            elif ".so" in output and self.object in command.split():
+                ok &= self.shell(command)
+        return ok
+
+    def link(self, test):
+        command = self.commands.get(f"build/tests/{test}")
+        return command is None or self.shell(command)
+
+    def link_program(self):
+        for output in ("build/libmsprobe_cli.so", "build/msprobe", "build/libmsprobe.so"):
+            if output in self.commands and not self.shell(self.commands[output]):
+                return False
+        return True
+
+    def put_back(self):
+        """As it was: the object too, and what holds it."""
+        os.remove(self.path)
+        self.tree.restore(self.name)
+        with open(self.path, encoding="utf-8") as f:
+            self.compile(f.read(), strict=False)
+        self.place()
