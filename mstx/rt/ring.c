@@ -313,6 +313,19 @@ static void write_over(struct rt_ring *r)
     reuse_oldest(r);
 }
 
+/* The oldest file is taken although the window needs it.  A file that could not be made was told of. */
+static void say_short_window(const struct rt_ring *r)
+{
+    if (r->nfiles == RT_FILES)
+        rt_say(RT_SAY_SPACE, MSTX_WHY_NO_SPACE,
+               "more marks than %d files hold: the flight recorder holds less than %.3g s", RT_FILES,
+               rt.conf.flight_s);
+    else if (atomic_load(&r->next_state) != RT_NEXT_FAILED)
+        rt_say(RT_SAY_SPACE, MSTX_WHY_NOT_READY,
+               "a segment was not ready in time: the flight recorder holds less than %.3g s",
+               rt.conf.flight_s);
+}
+
 static bool next_segment(struct rt_ring *r, uint32_t n)
 {
     bool flight = rt.conf.flight_s > 0;
@@ -328,10 +341,7 @@ static bool next_segment(struct rt_ring *r, uint32_t n)
             return true;
     }
     if (flight) {
-        if (r->nfiles == RT_FILES)
-            rt_say(RT_SAY_SPACE, MSTX_WHY_NO_SPACE,
-                   "more marks than %d files hold: the flight recorder holds less than %.3g s",
-                   RT_FILES, rt.conf.flight_s);
+        say_short_window(r);
         reuse_oldest(r);
         return true;
     }

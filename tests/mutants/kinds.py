@@ -24,6 +24,8 @@ ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "/", "<<": ">>", ">>"
 EITHER_SIDE = {"+", "-", "*", "&"}  # one operand: a sign, a pointer, an address
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "case", "goto", "do", "else",
             "static_assert", "ms_assert", "assert", "_Alignas", "defined", "__attribute__"}
+# Either order of their arguments is the same.
+COMMUTES = {"strcmp", "strncmp", "strcasecmp", "memcmp", "ms_str_eq", "MS_MIN", "MS_MAX", "fmax", "fmin"}
 CONTRACTS = {"ms_assert", "assert", "static_assert", "_Alignas", "__attribute__"}
 LOCAL_ARRAY = re.compile(r"^\s*(?:static |const |_Alignas\(\d+\) |unsigned |struct )*\w+ \**\w+\[[^\]]*\]")
 
@@ -151,7 +153,7 @@ def of_calls(s, i):
     if len(args) >= 2:
         (a, b), (c, d) = args[0], args[1]
         one, two = s.text[a:b].strip(), s.text[c:d].strip()
-        if one != two:
+        if one != two and t not in COMMUTES:
             yield s.mutant("swapped", a, d, f"{two}, {one}")
 
 
