@@ -18,6 +18,8 @@ import tree
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TABLE = "tests/mstx/simulate/planted.txt"
 TOOL = "build/tests/tool_simulate"
+PART = "build/tests/mstx/simulate/recording.o"
+INCLUDED = ("mstx/rt/ring.c", "mstx/rt/recorder.c")
 
 
 def faults():
@@ -35,14 +37,37 @@ def simulate(copy, schedules):
     return found.group(1) if found else "" if p.returncode == 0 else f"exit status {p.returncode}"
 
 
-def plant(copy, name, old, new):
-    path = os.path.join(copy.at, name)
-    with open(path, encoding="utf-8") as f:
+class Planted(tree.Changed):
+    """A source with a fault, and the simulator built of it: objects before archives, so that the
+    changed ones are taken.  The simulator's own object holds the files that it includes."""
+
+    def build(self, text):
+        if self.name.endswith(".h"):
+            with open(self.path, "w", encoding="utf-8") as f:
+                f.write(text)
+            self.tree.make([TOOL], 1)
+            return
+        objects = [] if self.name in INCLUDED else [self.object]
+        if not self.compile(text) or not self.shell(self.commands[PART]) or not self.shell(
+                self.commands[TOOL].replace(f" -o {TOOL} ", f" -o {TOOL} {' '.join(objects)} ", 1)):
+            raise SystemExit(f"{TABLE}: {self.name} does not compile")
+
+    def put_back(self):
+        super().put_back()
+        if self.name.endswith(".h"):
+            self.tree.make([TOOL], 1)
+        else:
+            self.shell(self.commands[PART])
+
+
+def plant(copy, name, old, new, commands):
+    with open(name, encoding="utf-8") as f:
         text = f.read()
     if old not in text:
         raise SystemExit(f"{TABLE}: {name} does not hold: {old}")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text.replace(old, new or ";"))
+    planted = Planted(copy, name, commands)
+    planted.build(text.replace(old, new or ";"))
+    return planted
 
 
 def main(args):
@@ -58,16 +83,17 @@ def main(args):
     copy.make([TOOL], os.cpu_count() or 1)
     if simulate(copy, 2000):
         raise SystemExit("the simulator finds something without a fault")
+    files = sorted({f[0] for f in faults()} | {"tests/mstx/simulate/recording.c"})
+    commands = copy.commands(files, [TOOL])
     good = bad = 0
     for name, old, new, what in faults():
         if o.only not in f"{name} {what}":
             continue
-        plant(copy, name, old, new)
-        copy.make([TOOL], 1)
+        planted = plant(copy, name, old, new, commands)
         said = simulate(copy, o.schedules)
         good, bad = good + bool(said), bad + (not said)
         print(f"{'ok' if said else 'not ok'} {name}: {what}: {said}", flush=True)
-        copy.restore(name)
+        planted.put_back()
     print(f"{good} passed, {bad} failed")
     return bad != 0 or good == 0
 

@@ -154,6 +154,7 @@ class Changed:
         """As it was: the object too, and what holds it."""
         os.remove(self.path)
         self.tree.restore(self.name)
-        with open(self.path, encoding="utf-8") as f:
-            self.compile(f.read(), strict=False)
-        self.place()
+        if self.object in self.commands:
+            with open(self.path, encoding="utf-8") as f:
+                self.compile(f.read(), strict=False)
+            self.place()
