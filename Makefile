@@ -106,7 +106,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 
 .PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-torch bench-whatif bench-cluster bench-mpi \
-        soak analyze layers calls docs format install uninstall deb dist deps demo clean help
+        soak simulate planted mutants analyze layers calls docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -405,6 +405,14 @@ bench-view: all $(B)/tests/tool_big_run ## measure the terminal viewer, with a l
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench/bench_view.sh $(VIEW)
 soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow
 	@ITERATIONS=1000 B=$(B) PYTHON=$(PYTHON) sh tests/suites/suite_soak.sh
+SCHEDULES ?= 1000000
+simulate: $(B)/tests/tool_simulate ## SCHEDULES simulated lives of the recorder and of writers; each ends in nothing lost, or told
+	@B=$(B) sh tests/simulate.sh $(SCHEDULES)
+planted: ## plant faults in the recorder; the simulator finds each
+	@$(PYTHON) tests/mutants/planted.py --at $(B)/mutants/planted
+MUTANTS ?= 600
+mutants: ## change one thing at a time in MUTANTS places; a test must notice
+	@$(PYTHON) tests/mutants/mutants.py -n $(MUTANTS) --suites --at $(B)/mutants/tree
 analyze: $(GENERATED) ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@B=$(B) PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom
@@ -433,4 +441,4 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | \
 	  awk -F '\t' '{printf "  %-10s %s\n", $$1, $$2}'
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -path '*/mutants' -prune -o -name '*.d' -print 2>/dev/null)

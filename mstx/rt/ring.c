@@ -95,10 +95,11 @@ static void prepare(struct rt_ring *r)
         r->next = (struct rt_file){seg, r->made};
     }
     r->disk_full = seg == NULL && is_full(why);
-    atomic_store_explicit(&r->next_state, seg != NULL ? RT_NEXT_READY : RT_NEXT_FAILED,
-                          memory_order_release);
+    /* Said before the writer can lose anything by it: the process may be killed at any moment. */
     if (seg == NULL)
         say_no_file(why);
+    atomic_store_explicit(&r->next_state, seg != NULL ? RT_NEXT_READY : RT_NEXT_FAILED,
+                          memory_order_release);
 }
 
 static bool claim(struct rt_ring *r, int from)
@@ -318,8 +319,8 @@ static void say_short_window(const struct rt_ring *r)
 {
     if (r->nfiles == RT_FILES)
         rt_say(RT_SAY_SPACE, MSTX_WHY_NO_SPACE,
-               "more marks than %d files hold: the flight recorder holds less than %.3g s", RT_FILES,
-               rt.conf.flight_s);
+               "more marks than %d files hold: the flight recorder holds less than %.3g s",
+               RT_FILES, rt.conf.flight_s);
     else if (atomic_load(&r->next_state) != RT_NEXT_FAILED)
         rt_say(RT_SAY_SPACE, MSTX_WHY_NOT_READY,
                "a segment was not ready in time: the flight recorder holds less than %.3g s",

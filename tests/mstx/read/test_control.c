@@ -178,5 +178,5 @@ END_TEST
 
 TEST_MAIN_AROUND(set_up, tear_down, "control", who_asks_waits_until_the_other_has_its_answer,
                  a_lock_that_another_program_holds_is_waited_for,
-                 a_refusal_is_told_in_the_words_of_the_process, a_text_that_does_not_fit_is_not_sent,
-                 what_is_no_control_file_is_refused)
+                 a_refusal_is_told_in_the_words_of_the_process,
+                 a_text_that_does_not_fit_is_not_sent, what_is_no_control_file_is_refused)

@@ -105,7 +105,8 @@ static void mark_once(uint32_t t)
     snprintf(text, sizeof text, "t%u.%u", t, (unsigned)e->serial);
     rt_mark(&rt_domains[0], text, NULL);
     e->state = rt_tls != NULL ? EVENT_DONE : EVENT_DONE | EVENT_NO_RING;
-    if (rt_tls == NULL && !sim_has_said("a thread has no ring") && !sim_has_said("nothing is recorded"))
+    if (rt_tls == NULL && !sim_has_said("a thread has no ring") &&
+        !sim_has_said("nothing is recorded"))
         wrong("a mark found no ring and nothing was said");
 }
 
@@ -162,7 +163,8 @@ static void ask_snapshot(void)
 
 static void ask_something(void)
 {
-    static const uint32_t simple[] = {MSTX_CMD_STATUS, MSTX_CMD_FLUSH, MSTX_CMD_START, MSTX_CMD_STOP};
+    static const uint32_t simple[] = {MSTX_CMD_STATUS, MSTX_CMD_FLUSH, MSTX_CMD_START,
+                                      MSTX_CMD_STOP};
     const uint32_t command = simple[sim_below(sizeof simple / sizeof *simple)];
     if (!send_request(command, ""))
         return;
@@ -187,7 +189,8 @@ static void move_clock(void)
         sim.steady_ns += sim_below(2000000000); /* suspended, or busy elsewhere */
         break;
     case 2:
-        sim.wall_offset_ns += ((int64_t)sim_below(2000) - 1000) * 1000000000; /* set by hand or NTP */
+        sim.wall_offset_ns +=
+            ((int64_t)sim_below(2000) - 1000) * 1000000000; /* set by hand or NTP */
         break;
     default:
         sim.reading_ns = 20 + sim_below(2000);
@@ -264,7 +267,8 @@ static void choose_faults(void)
 {
     struct sim_faults *f = &sim.faults;
     const uint32_t much = sim_chance(512) ? 0 : 1 + sim_below(60);
-    *f = (struct sim_faults){.preempt = sim_below(300), .kill = sim_chance(300) ? 1 + sim_below(8) : 0};
+    *f = (struct sim_faults){.preempt = sim_below(300),
+                             .kill = sim_chance(300) ? 1 + sim_below(8) : 0};
     if (much != 0 && sim_chance(512))
         f->open = sim_below(much);
     if (much != 0 && sim_chance(512))
@@ -434,17 +438,26 @@ static void see_process(const struct mstx_proc *p, const struct mstx_problems *t
         see_segment(&p->seg.p[i], &texts, &at);
 }
 
+/* Was it said that the window is shorter?  A process that is killed while one of its threads says so
+ * has not got to the end of the sentence. */
+static bool is_window_short(void)
+{
+    const uint32_t bits = 1u << RT_SAY_SPACE | 1u << RT_SAY_IO;
+    return sim_has_said("flight recorder holds less") || sim_has_said("oldest records give way") ||
+           (run.killed && (atomic_load(&rt.said) & bits) != 0);
+}
+
 /* Has a flight recorder promised to hold this one? */
 static bool is_held(const struct event *e)
 {
     if (rt.conf.flight_s <= 0)
         return true;
-    if (sim_has_said("flight recorder holds less") || sim_has_said("oldest records give way"))
+    if (is_window_short())
         return false;
     return (double)(sim.steady_ns - e->at_ns) < rt.conf.flight_s * 1e9;
 }
 
-static void count_lost(uint32_t number, uint32_t events)
+static void count_lost(uint32_t number, uint32_t events, const char *where)
 {
     const struct capture *c = &run.capture[number];
     uint64_t lost = 0, told = c->dropped + c->unnamed;
@@ -459,8 +472,9 @@ static void count_lost(uint32_t number, uint32_t events)
     if (c->unnamed != 0 && !sim_has_said("no room for new texts"))
         wrong("%llu marks have no name and nothing was said", (unsigned long long)c->unnamed);
     if (lost > told)
-        wrong("%llu marks are lost, from t%u.%u on, and %llu are told", (unsigned long long)lost,
-              first->thread, first->serial, (unsigned long long)told);
+        wrong("%llu marks are lost in the %s, from t%u.%u on, and %llu are told",
+              (unsigned long long)lost, where, first->thread, first->serial,
+              (unsigned long long)told);
 }
 
 static void forget_seen(void)
@@ -493,7 +507,7 @@ static void verify(const char *dir, uint32_t first, uint32_t events)
     }
     mstx__procs_free(&procs);
     for (uint32_t k = first; k <= run.captures && problems == 0; k++)
-        count_lost(k, events);
+        count_lost(k, events, dir == run.out ? "capture" : "snapshot");
 }
 
 /* A process that ended by itself says so, and leaves nothing half made. */
@@ -503,7 +517,8 @@ static void verify_end(void)
     glob_t found = {0};
     if (run.killed || run.wrong[0] != '\0')
         return;
-    if (rt_tls != NULL && !run.capture[run.captures].has_exit && sim.faults_met == 0 && sim.free_bytes > 0)
+    if (rt_tls != NULL && !run.capture[run.captures].has_exit && sim.faults_met == 0 &&
+        sim.free_bytes > 0)
         wrong("no record says that the process ended");
     snprintf(pattern, sizeof pattern, "%s/*/*/*.tmp", run.out);
     if (run.captures == 0 && glob(pattern, 0, NULL, &found) == 0)

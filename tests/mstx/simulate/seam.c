@@ -280,8 +280,9 @@ static ssize_t part_of(size_t n)
         errno = ENOSPC;
         return -1;
     }
-    return sim.on && n > 1 && sim_chance(sim.faults.shorter) ? 1 + (ssize_t)sim_below((uint32_t)n - 1)
-                                                             : (ssize_t)n;
+    return sim.on && n > 1 && sim_chance(sim.faults.shorter)
+               ? 1 + (ssize_t)sim_below((uint32_t)n - 1)
+               : (ssize_t)n;
 }
 
 static ssize_t hear(const void *p, size_t n)

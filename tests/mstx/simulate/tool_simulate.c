@@ -73,7 +73,8 @@ static double now(void)
 
 static int play_all(uint64_t count, uint64_t first, double seconds, uint64_t enough)
 {
-    struct progress *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct progress *p =
+        mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const double began = now();
     uint64_t seed = first;
     if (p == MAP_FAILED)
