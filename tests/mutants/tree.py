@@ -96,6 +96,8 @@ class Tree:
 
     def test_command(self, name):
         corpus = os.path.join("tests/data/fuzz", name[5:])
+        if name == "tool_simulate":
+            return ["build/tests/tool_simulate", "-f", "4000"]
         if not name.startswith("fuzz_"):
             return [f"build/tests/{name}"]
         full = os.path.join(self.at, corpus)
@@ -130,10 +132,13 @@ class Changed:
         return self.shell(command.replace(" -c -o ", f" {STRICT if strict else ''} -c -o ", 1))
 
     def place(self):
-        """Puts the object where programs that start later find it: archives and libraries."""
+        """Puts the object where programs that start later find it: archives, libraries, and tests that
+        include the source."""
         ok = True
         for output, command in self.commands.items():
-            if output.endswith(".a"):
+            if output.endswith(".o"):
+                ok &= output == self.object or self.shell(command)
+            elif output.endswith(".a"):
                 if self.object in command.split():
                     ok &= self.shell(f"ar r {output} {self.object}")
             elif ".so" in output and self.object in command.split():

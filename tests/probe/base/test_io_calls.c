@@ -5,9 +5,11 @@
 #include "tests/support/check.h"
 
 #include "probe/base/io.h"
+#include "probe/base/mem.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -58,6 +60,23 @@ ssize_t write(int fd, const void *p, size_t n)
         n /= 2;
     }
     return syscall(SYS_write, fd, p, n);
+}
+
+/* Pages that were given back, and mappings that ended. */
+static uintptr_t given;
+static size_t given_bytes, unmapped;
+
+int madvise(void *p, size_t n, int advice)
+{
+    given = (uintptr_t)p;
+    given_bytes = n;
+    return (int)syscall(SYS_madvise, p, n, advice);
+}
+
+int munmap(void *p, size_t n)
+{
+    unmapped += n;
+    return (int)syscall(SYS_munmap, p, n);
 }
 
 static void begin(void)
@@ -143,6 +162,55 @@ START_TEST(interrupted_and_short_writes_go_on)
 }
 END_TEST
 
-TEST_MAIN("io_calls", bytes_reach_the_disk_then_the_name_then_the_folder,
-          a_lazy_file_waits_for_no_disk, a_copy_in_place_of_a_link_is_on_disk_first,
-          interrupted_and_short_writes_go_on)
+/* Only whole pages are given back: the others may hold bytes that are still wanted. */
+START_TEST(whole_pages_inside_a_part_are_given_back)
+{
+    char dir[64], path[100], bytes[5 * 4096] = "x";
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct ms_file f;
+    struct ms_err e = {0};
+    snprintf(path, sizeof path, "%s/a", scratch_dir(dir));
+    write_file(path, bytes, sizeof bytes);
+    ck_ok(ms_file_map(&f, path, 1 << 20, &e), e);
+    const uintptr_t first = (uintptr_t)f.p;
+    ms_file_release_part(&f, page, 2 * page);
+    ck_assert(given == first + page && given_bytes == 2 * page);
+    ms_file_release_part(&f, 1, 3 * page - 1);
+    ck_assert(given == first + page && given_bytes == 2 * page);
+    ms_file_release_part(&f, page - 1, 2 * page);
+    ck_assert(given == first + page && given_bytes == page);
+    given_bytes = 0;
+    ms_file_release_part(&f, 1, page);
+    ms_file_release_part(&f, 4 * page, 2 * page);
+    ck_assert_uint_eq(given_bytes, 0);
+    ms_file_release(&f);
+    ck_assert(given == first && given_bytes == sizeof bytes);
+    unmapped = 0;
+    ms_file_unmap(&f);
+    ck_assert_uint_eq(unmapped, sizeof bytes);
+    scratch_remove(dir);
+}
+END_TEST
+
+static void ck_joined(const char *dir, const char *name, const char *want)
+{
+    char *p = ms_path_join(dir, name);
+    ck_assert_str_eq(p, want);
+    ms_free(p);
+}
+
+START_TEST(one_slash_joins_a_folder_and_a_name)
+{
+    ck_joined("a", "b", "a/b");
+    ck_joined("a/", "b", "a/b");
+    ck_joined("/", "b", "/b");
+    ck_joined("a/b", "c", "a/b/c");
+    ck_joined("a/b/", "c", "a/b/c");
+    ck_joined("a", "/b", "/b");
+    ck_joined("", "b", "b");
+}
+END_TEST
+
+TEST_MAIN("io_calls", whole_pages_inside_a_part_are_given_back, one_slash_joins_a_folder_and_a_name,
+          bytes_reach_the_disk_then_the_name_then_the_folder, a_lazy_file_waits_for_no_disk,
+          a_copy_in_place_of_a_link_is_on_disk_first, interrupted_and_short_writes_go_on)

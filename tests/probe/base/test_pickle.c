@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pickles: what is written is read back, each operation takes what it needs and no more, and each
+ * limit holds at its last value.
+ */
+#include "tests/support/check.h"
+
+#include "probe/base/io.h"
+#include "probe/base/pickle.h"
+
+static struct ms_arena *arena;
+static const struct ms_pickle_rules none = {0};
+
+static uint32_t no_name(struct ms_str module, struct ms_str name)
+{
+    (void)module;
+    return ms_str_is(name, "known") ? 7 : MS_PICKLE_REFUSED;
+}
+
+/* Room for what the tests read; each test makes one limit narrow. */
+static struct ms_pickle_rules rules(void)
+{
+    struct ms_pickle_rules r = none;
+    r.ops = MS_STR(MS_PICKLE_OPS);
+    r.of = "a test";
+    r.name_number = no_name;
+    r.protocol = 5;
+    r.open = r.remembered = r.objects = r.items = 100;
+    r.digits = 16;
+    return r;
+}
+
+static void set_up(void)
+{
+    arena = ms_arena_new(1 << 20);
+}
+
+static void tear_down(void)
+{
+    ms_arena_free(arena);
+}
+
+static enum ms_rc read_with(const struct ms_pickle_rules *r, const char *p, size_t n,
+                            struct ms_plain **root, struct ms_err *e)
+{
+    size_t at = 0;
+    ms_err_clear(e);
+    return ms_pickle_read(root, p, n, &at, r, arena, e);
+}
+
+/* The pickle is read when the limit is `least`, and refused with the words when it is one less. */
+#define LIMIT_OF(field, least, words, bytes)                                                       \
+    do {                                                                                           \
+        struct ms_pickle_rules r = rules();                                                        \
+        struct ms_plain *root;                                                                     \
+        struct ms_err e = {0};                                                                     \
+        r.field = (least);                                                                         \
+        ck_ok(read_with(&r, (bytes), sizeof(bytes) - 1, &root, &e), e);                            \
+        r.field = (least)-1;                                                                       \
+        ck_assert_int_ne(read_with(&r, (bytes), sizeof(bytes) - 1, &root, &e), MS_OK);             \
+        ck_says(e, words);                                                                         \
+    } while (0)
+
+START_TEST(each_limit_holds_at_its_last_value)
+{
+    LIMIT_OF(open, 3, "open values", "\x80\x02NNN\x87.");
+    LIMIT_OF(objects, 3, "objects", "\x80\x02])\x86.");
+    LIMIT_OF(items, 3, "values", "\x80\x02NNN\x87.");
+    LIMIT_OF(remembered, 2, "remembered", "\x80\x02Nq\1.");
+}
+END_TEST
+
+static struct ms_plain *read_ok(const char *p, size_t n)
+{
+    const struct ms_pickle_rules r = rules();
+    struct ms_plain *root;
+    struct ms_err e = {0};
+    ck_ok(read_with(&r, p, n, &root, &e), e);
+    return root;
+}
+#define READ(bytes) read_ok((bytes), sizeof(bytes) - 1)
+
+static void ck_number(const struct ms_plain *v, int64_t want)
+{
+    ck_assert_int_eq(v->kind, MS_PLAIN_INT);
+    ck_assert_int_eq(v->i, want);
+}
+
+START_TEST(whole_numbers_of_every_length_have_their_sign)
+{
+    ck_number(READ("\x80\x02K\xff."), 255);
+    ck_number(READ("\x80\x02M\xff\xff."), 65535);
+    ck_number(READ("\x80\x02J\xff\xff\xff\xff."), -1);
+    ck_number(READ("\x80\x02\x8a\0."), 0);
+    ck_number(READ("\x80\x02\x8a\1\x7f."), 127);
+    ck_number(READ("\x80\x02\x8a\1\x80."), -128);
+    ck_number(READ("\x80\x02\x8a\2\xff\0."), 255);
+    ck_number(READ("\x80\x02\x8a\3\0\0\x80."), -8388608);
+    ck_number(READ("\x80\x02\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f."), INT64_MAX);
+    ck_number(READ("\x80\x02\x8a\x08\0\0\0\0\0\0\0\x80."), INT64_MIN);
+}
+END_TEST
+
+START_TEST(containers_hold_what_stands_above_them_in_order)
+{
+    const struct ms_plain *v = READ("\x80\x02(K\1](K\2K\3eK\4t.");
+    ck_assert_int_eq(v->kind, MS_PLAIN_TUPLE);
+    ck_assert_uint_eq(ms_plain_len(v), 3);
+    ck_number(ms_plain_item(v, 0), 1);
+    ck_number(ms_plain_item(v, 2), 4);
+    ck_assert_int_eq(ms_plain_item(v, 1)->kind, MS_PLAIN_LIST);
+    ck_number(ms_plain_item(ms_plain_item(v, 1), 0), 2);
+    ck_number(ms_plain_item(ms_plain_item(v, 1), 1), 3);
+    ck_assert_int_eq(ms_plain_item(v, 3)->kind, MS_PLAIN_NONE);
+}
+END_TEST
+
+START_TEST(a_key_is_found_and_a_value_is_no_key)
+{
+    const struct ms_plain *v = READ("\x80\x02}(U\1aU\1bU\1cK\5u.");
+    ck_assert(ms_str_is(ms_plain_text(ms_plain_get(v, "a")), "b"));
+    ck_assert_ptr_null(ms_plain_get(v, "b"));
+    ck_assert_int_eq(ms_plain_int(ms_plain_get(v, "c"), -1), 5);
+    ck_assert_int_eq(ms_plain_int(ms_plain_get(v, "d"), -1), -1);
+    ck_assert_ptr_null(ms_plain_get(ms_plain_get(v, "a"), "a"));
+}
+END_TEST
+
+START_TEST(a_value_of_another_kind_says_nothing)
+{
+    const struct ms_plain *number = READ("\x80\x02K\1.");
+    ck_assert_uint_eq(ms_plain_text(number).n, 0);
+    ck_assert_uint_eq(ms_plain_text(NULL).n, 0);
+    ck_assert_uint_eq(ms_plain_len(NULL), 0);
+    ck_assert_int_eq(ms_plain_int(READ("\x80\x02N."), 9), 9);
+    ck_assert_int_eq(ms_plain_int(NULL, 9), 9);
+    ck_assert_double_eq(ms_plain_real(NULL, 0.5), 0.5);
+    ck_assert_double_eq(ms_plain_real(READ("\x80\x02G\x3f\xf8\0\0\0\0\0\0."), 0), 1.5);
+}
+END_TEST
+
+/* Every kind of value that is written, in one dictionary. */
+static void write_all(const char *path)
+{
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_ok(ms_out_create(&o, path, &e), e);
+    ms_pickle_begin(o);
+    ms_pickle_dict(o);
+    ms_pickle_str(o, MS_STR("numbers"));
+    ms_pickle_list(o);
+    ms_pickle_i64(o, INT32_MAX);
+    ms_pickle_i64(o, (int64_t)INT32_MAX + 1);
+    ms_pickle_i64(o, INT32_MIN);
+    ms_pickle_i64(o, INT64_MIN);
+    ms_pickle_f64(o, -0.25);
+    ms_pickle_list_end(o);
+    ms_pickle_str(o, MS_STR("truth"));
+    ms_pickle_tuple(o);
+    ms_pickle_bool(o, true);
+    ms_pickle_bool(o, false);
+    ms_pickle_none(o);
+    ms_pickle_tuple_end(o);
+    ms_pickle_str(o, MS_STR("text"));
+    ms_pickle_str(o, MS_STR("a\xc3\xa4\xff\xe2\x82z"));
+    ms_pickle_dict_end(o);
+    ms_pickle_end(o);
+    ck_ok(ms_out_commit(o, &e), e);
+}
+
+static void ck_written(const struct ms_plain *v)
+{
+    static const int64_t wanted[] = {INT32_MAX, (int64_t)INT32_MAX + 1, INT32_MIN, INT64_MIN};
+    const struct ms_plain *numbers = ms_plain_get(v, "numbers"), *truth = ms_plain_get(v, "truth");
+    for (uint32_t i = 0; i < 4; i++)
+        ck_number(ms_plain_item(numbers, i), wanted[i]);
+    ck_assert_double_eq(ms_plain_real(ms_plain_item(numbers, 4), 0), -0.25);
+    ck_assert_int_eq(ms_plain_item(truth, 0)->kind, MS_PLAIN_BOOL);
+    ck_assert_int_eq(ms_plain_item(truth, 0)->i, 1);
+    ck_assert_int_eq(ms_plain_item(truth, 1)->i, 0);
+    ck_assert_int_eq(ms_plain_item(truth, 2)->kind, MS_PLAIN_NONE);
+    ck_assert_uint_eq(ms_plain_len(truth), 3);
+    ck_assert(ms_str_is(ms_plain_text(ms_plain_get(v, "text")), "a\xc3\xa4???z") ||
+              ms_str_is(ms_plain_text(ms_plain_get(v, "text")), "a\xc3\xa4??z"));
+}
+
+START_TEST(what_is_written_is_read_back)
+{
+    char dir[64], path[100];
+    struct ms_file f;
+    struct ms_err e = {0};
+    snprintf(path, sizeof path, "%s/pickle", scratch_dir(dir));
+    write_all(path);
+    ck_ok(ms_file_map(&f, path, 1 << 20, &e), e);
+    ck_written(read_ok(f.p, f.n));
+    ms_file_unmap(&f);
+    scratch_remove(dir);
+}
+END_TEST
+
+TEST_MAIN_AROUND(set_up, tear_down, "pickle", each_limit_holds_at_its_last_value,
+                 whole_numbers_of_every_length_have_their_sign,
+                 containers_hold_what_stands_above_them_in_order,
+                 a_key_is_found_and_a_value_is_no_key, a_value_of_another_kind_says_nothing,
+                 what_is_written_is_read_back)
