@@ -104,6 +104,9 @@ static void mark_once(uint32_t t)
     run.place[t][th->made++] = run.events;
     snprintf(text, sizeof text, "t%u.%u", t, (unsigned)e->serial);
     rt_mark(&rt_domains[0], text, NULL);
+    if (rt_tls != NULL && rt_tls->busy != 0)
+        wrong(
+            "a mark has left its ring busy: the next ones are taken for those of a signal handler");
     e->state = rt_tls != NULL ? EVENT_DONE : EVENT_DONE | EVENT_NO_RING;
     if (rt_tls == NULL && !sim_has_said("a thread has no ring") &&
         !sim_has_said("nothing is recorded"))

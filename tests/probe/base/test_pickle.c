@@ -139,6 +139,29 @@ START_TEST(a_value_of_another_kind_says_nothing)
 }
 END_TEST
 
+START_TEST(what_is_dropped_is_gone_and_what_is_remembered_comes_back)
+{
+    const struct ms_pickle_rules r = rules();
+    struct ms_plain *root;
+    struct ms_err e = {0};
+    ck_number(READ("\x80\x02K\1K\x02"
+                   "0."),
+              1);
+    ck_number(READ("\x80\x04K\1\x94"
+                   "0h\0."),
+              1);
+    ck_number(READ("\x80\x04K\1\x94K\2\x94"
+                   "00h\1."),
+              2);
+    ck_assert_int_eq(read_with(&r,
+                               "\x80\x02"
+                               "0.",
+                               4, &root, &e),
+                     MS_E_FORMAT);
+    ck_says(e, "too few values");
+}
+END_TEST
+
 /* Every kind of value that is written, in one dictionary. */
 static void write_all(const char *path)
 {
@@ -202,4 +225,5 @@ TEST_MAIN_AROUND(set_up, tear_down, "pickle", each_limit_holds_at_its_last_value
                  whole_numbers_of_every_length_have_their_sign,
                  containers_hold_what_stands_above_them_in_order,
                  a_key_is_found_and_a_value_is_no_key, a_value_of_another_kind_says_nothing,
+                 what_is_dropped_is_gone_and_what_is_remembered_comes_back,
                  what_is_written_is_read_back)
