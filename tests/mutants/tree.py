@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-FLAGS = ["CFLAGS=-O0 -g0 -U_FORTIFY_SOURCE -w", "B=build"]
+FLAGS = ["CFLAGS=-O0 -g0 -U_FORTIFY_SOURCE", "B=build"]
 STRICT = "-Werror=incompatible-pointer-types -Werror=int-conversion -Werror=implicit-function-declaration"
 
 

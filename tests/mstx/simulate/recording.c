@@ -46,7 +46,7 @@ static struct run {
     struct capture capture[CAPTURES];
     bool killed; /* or still at work: nothing says that its files are finished */
     uint32_t thread_now;
-    char wrong[512];
+    char wrong[1000];
 } run;
 
 static void wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -302,7 +302,7 @@ static void load_process(void)
 
 static void live(void)
 {
-    const uint32_t steps = 3 + sim_below(30);
+    const uint32_t steps = 3 + sim_below(sim_chance(10) ? 250 : 30);
     for (uint32_t i = 0; i < steps && run.wrong[0] == '\0'; i++)
         step();
     if (sim_chance(700)) {
@@ -529,6 +529,21 @@ static void verify_end(void)
     globfree(&found);
 }
 
+/* An import takes as long as a hundred schedules, so few schedules have one. */
+static void import_run(void)
+{
+    uint64_t marks = 0;
+    if (run.wrong[0] != '\0' || !sim_chance(10))
+        return;
+    for (uint32_t i = 0; i < run.events; i++)
+        marks += (run.event[i].state & EVENT_SEEN) != 0;
+    for (uint32_t k = 0; k < CAPTURES; k++)
+        marks += run.capture[k].unnamed;
+    const char *said = sim_importing(run.out, marks);
+    if (said != NULL)
+        wrong("%s", said);
+}
+
 const char *sim_recording(uint64_t seed, const char *dir)
 {
     begin_run(seed, dir);
@@ -540,6 +555,7 @@ const char *sim_recording(uint64_t seed, const char *dir)
     if (run.wrong[0] == '\0')
         verify(run.out, 0, run.events);
     verify_end();
+    import_run();
     forget_process();
     ms_tmp_remove(dir);
     return run.wrong[0] != '\0' ? run.wrong : NULL;

@@ -13,6 +13,9 @@
 /* dir: an empty directory, which is removed.  What is wrong, or NULL. */
 const char *sim_recording(uint64_t seed, const char *dir);
 
+/* Imports and reports what is left of a run that holds so many marks; what is wrong, or NULL. */
+const char *sim_importing(const char *run, uint64_t marks);
+
 /* One schedule of the writers of files: the file at a name is the old one or the new one, whole. */
 const char *sim_writing(uint64_t seed, const char *dir);
 
