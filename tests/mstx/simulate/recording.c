@@ -529,15 +529,17 @@ static void verify_end(void)
     globfree(&found);
 }
 
-/* An import takes as long as a hundred schedules, so few schedules have one. */
+/* An import takes as long as a hundred schedules, so few schedules have one.  Of a flight recorder it
+ * keeps the window alone, so how many marks it takes is not known here. */
 static void import_run(void)
 {
     uint64_t marks = 0;
     if (run.wrong[0] != '\0' || !sim_chance(10))
         return;
-    for (uint32_t i = 0; i < run.events; i++)
+    const bool whole = rt.conf.flight_s <= 0;
+    for (uint32_t i = 0; whole && i < run.events; i++)
         marks += (run.event[i].state & EVENT_SEEN) != 0;
-    for (uint32_t k = 0; k < CAPTURES; k++)
+    for (uint32_t k = 0; whole && k < CAPTURES; k++)
         marks += run.capture[k].unnamed;
     const char *said = sim_importing(run.out, marks);
     if (said != NULL)
