@@ -120,6 +120,8 @@ static void put_suspect(struct ms_jwrite *w, const struct cmp_suspect *s)
     put_figure(w, "out", s->out);
     put_figure(w, "floor", s->floor);
     ms_jwrite_ki64(w, "later", (int64_t)s->later);
+    ms_jwrite_ki64(w, "more", (int64_t)s->more);
+    put_name(w, "module", s->module.n != 0 ? s->module : MS_STR_NONE);
     ms_jwrite_key(w, MS_STR("ranks"));
     ms_jwrite_arr(w);
     for (size_t i = 0; i < s->nranks && s->ranks[i] >= 0; i++)

@@ -46,6 +46,36 @@ static double ratio(double part, double whole)
     return part == 0 ? 0 : whole > 0 ? part / whole : 1;
 }
 
+/* Tells whether the minimum marks places that a mask excludes from a softmax: minus infinity, the
+ * least number of a type, or a number that stands for them, the least of which is -1e4. */
+static bool has_mask(const struct read__value *v)
+{
+    static const double least = -1e4;
+    bool known = is_known(v, PROBE_STAT_MAX) && (v->known >> PROBE_STAT_MIN & 1);
+    double max = fabs(v->stat[PROBE_STAT_MAX]), min = v->stat[PROBE_STAT_MIN];
+    return known && min <= least && min <= 100 * -max;
+}
+
+/* Tells whether both values are masked with another constant. Only their maxima can be compared. */
+static bool mask_differs(const struct read__value *g, const struct read__value *t)
+{
+    return has_mask(g) && has_mask(t) && g->stat[PROBE_STAT_MIN] != t->stat[PROBE_STAT_MIN];
+}
+
+/* Tells whether one value is the other, repeated: a batch of equal rows for one row that is
+ * broadcast later. */
+static bool is_repeated(const struct read__value *g, const struct read__value *t)
+{
+    enum { ALL = (1 << PROBE_STATS) - 1 };
+    const struct read__value *few = g->n < t->n ? g : t, *many = g->n < t->n ? t : g;
+    if (g->known != ALL || t->known != ALL || few->n == 0 || many->n % few->n != 0)
+        return false;
+    double times = (double)(many->n / few->n), norm = few->stat[PROBE_STAT_NORM] * sqrt(times);
+    return few->n != many->n && stat_gap(g, t, PROBE_STAT_MAX) == 0 &&
+           stat_gap(g, t, PROBE_STAT_MIN) == 0 &&
+           fabs(many->stat[PROBE_STAT_NORM] - norm) <= 1e-6 * norm && norm > 0;
+}
+
 static double norm_gap(const struct read__value *g, const struct read__value *t)
 {
     return ratio(stat_gap(g, t, PROBE_STAT_NORM), fmax(norm_of(g), norm_of(t)));
@@ -179,6 +209,7 @@ static void compare_tensors(const struct read__value *g, const struct read__valu
     l->dtype[0] = g->dtype;
     l->dtype[1] = t->dtype;
     l->count = (float)t->n;
+    l->norm = (float)fmax(norm_of(g), norm_of(t));
     if (g->kind == READ__FLOAT && t->kind == READ__FLOAT)
         l->flags |= SOURCE__REAL;
     if (mode == PROBE_MODE_MD5) {
@@ -190,9 +221,21 @@ static void compare_tensors(const struct read__value *g, const struct read__valu
         l->flags |= is_finer(g) ? SOURCE__FINE_GOLDEN : 0;
         l->flags |= is_finer(t) ? SOURCE__FINE_TARGET : 0;
     }
+    if (mask_differs(g, t) && g->n == t->n) {
+        l->flags |= SOURCE__MEASURED;
+        l->e =
+            (float)fmin(ratio(stat_gap(g, t, PROBE_STAT_MAX),
+                              fmax(fabs(g->stat[PROBE_STAT_MAX]), fabs(t->stat[PROBE_STAT_MAX]))),
+                        2);
+        return;
+    }
     if (read__is_finite(g) != read__is_finite(t))
         l->flags |= SOURCE__FLAGGED;
     bool any = both_known(g, t, PROBE_STAT_MAX) || both_known(g, t, PROBE_STAT_NORM);
+    if (is_repeated(g, t)) {
+        l->attrs &= (uint8_t)~SOURCE__SHAPE;
+        l->flags |= SOURCE__MEASURED;
+    }
     if (g->n != t->n || !any)
         return;
     l->flags |= SOURCE__MEASURED;
@@ -233,9 +276,11 @@ void source__compare_values(const struct read__value *golden, const struct read_
         l->value = hash_of(g);
         return;
     }
-    if (read__is_tensor(t)) {
-        l->dtype[0] = l->dtype[1] = t->dtype;
-        l->count = (float)t->n;
+    if (read__is_tensor(g) || read__is_tensor(t)) {
+        const struct read__value *one = read__is_tensor(t) ? t : g;
+        l->dtype[0] = l->dtype[1] = one->dtype;
+        l->count = (float)one->n;
+        l->norm = (float)norm_of(one);
     }
     bool plain = g->kind == READ__PLAIN || t->kind == READ__PLAIN;
     if (cross || !plain)

@@ -25,9 +25,16 @@ enum source__op_flags {
     SOURCE__WILD = 1 << 11, /* its backward may amplify differences strongly */
     /* moves values or rounds each once: bit-equal inputs give bit-equal outputs */
     SOURCE__EXACT = 1 << 12,
-    SOURCE__EVEN = 1 << 13, /* its backward passes gradients on unchanged */
+    SOURCE__EVEN = 1 << 13,  /* its backward passes gradients on unchanged */
+    SOURCE__POWER = 1 << 14, /* multiplies a value by itself */
 };
 unsigned source__op_flags(struct ms_str api);
+/* Returns the name of a node's operator, such as Functional.linear. */
+struct ms_str source__op_name(const struct probe_dump *d, uint32_t node);
+static inline bool source__is_api(const struct probe_node *n, enum probe_dir dir)
+{
+    return n->kind == PROBE_NODE_API && n->dir == dir;
+}
 
 /* ---- what types say ------------------------------------------------------ */
 
@@ -52,8 +59,9 @@ bool source__is_even(const struct source__part *p, const struct source__node *n)
 /* Constants of the rules. They were tuned on one set of runs; the figures reported are of
  * another. */
 struct source__rules {
-    double exact;                 /* two quanta of float32 statistics */
-    double forward[2], gradients; /* least factor of a suspect: in statistics, in tensor mode */
+    double exact;                   /* two quanta of float32 statistics */
+    double forward[2], gradients;   /* least factor of a suspect: in statistics, in tensor mode */
+    double usual_times, usual_most; /* of the ratio that most calls of an operator stay below */
     double forward_low; /* multiplies it: at low precision another element may become the largest */
     double backward[2], backward_low[2];
     double backward_calm[2]; /* for low precision and operators that hardly amplify */

@@ -17,6 +17,8 @@
  */
 #include "compare/source/node_pairs.h"
 #include "compare/align/name_likeness.h"
+#include "compare/source/node_facts.h"
+#include "compare/source/repeats.h"
 #include "compare/table/comparison.h"
 #include "probe/base/assert.h"
 
@@ -40,6 +42,7 @@ enum step { STOP, DIAGONAL, SKIP_GOLDEN, SKIP_TARGET };
 
 struct item {
     uint32_t node, op, out;
+    uint32_t weight; /* shape of the second tensor of an operator that multiplies by one */
     const struct read__value *leaf[LEAVES];
     unsigned n;
 };
@@ -55,7 +58,8 @@ struct grid {
 
 /* ---- items --------------------------------------------------------------- */
 
-static void take_leaves(const struct source__side *s, const struct probe_node *n, struct item *it)
+static void take_leaves(const struct source__side *s, const struct probe_node *n, bool weighed,
+                        struct item *it)
 {
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
         const struct read__value *v = &s->value[i];
@@ -66,6 +70,8 @@ static void take_leaves(const struct source__side *s, const struct probe_node *n
         if (source__is_output(&s->dump->rows.p[i]) && it->out == 0)
             it->out = v->shape | 1;
     }
+    if (weighed && it->n > 2)
+        it->weight = it->leaf[1]->shape | 1;
 }
 
 /* Returns the number of an operator's family, or of its name where it has no family, so that two
@@ -96,7 +102,8 @@ static enum ms_rc list_items(struct grid *g, unsigned side, const struct source_
         it->op = op_number(g, probe_node_name(d, i));
         if (it->op == MS_MAP_NONE)
             return ms_no_memory(err);
-        take_leaves(s, n, it);
+        bool weighed = (source__op_flags(source__op_name(d, i)) & SOURCE__WEIGHED) != 0;
+        take_leaves(s, n, weighed, it);
     }
     return MS_OK;
 }
@@ -123,6 +130,15 @@ static bool is_close(const struct read__value *a, const struct read__value *b)
     return max && norm;
 }
 
+/* Tells whether two operators of one family have other names and make equal values of others: a loss
+ * of logits and one of probabilities are the same computation only with the operator before. */
+static bool is_other_formula(const struct grid *g, const struct item *a, const struct item *b)
+{
+    return a->n > 1 && a->n == b->n && !is_close(a->leaf[0], b->leaf[0]) &&
+           is_close(a->leaf[a->n - 1], b->leaf[b->n - 1]) &&
+           !ms_str_eq(source__op_name(g->dump[0], a->node), source__op_name(g->dump[1], b->node));
+}
+
 /* Returns the score of two calls; NEVER: they cannot be a pair. */
 static int32_t score_calls(const struct grid *g, const struct item *a, const struct item *b)
 {
@@ -132,6 +148,10 @@ static int32_t score_calls(const struct grid *g, const struct item *a, const str
     int32_t values = most != 0 ? (int32_t)(SAME_VALUES * close / most) : 0;
     if (a->op != b->op)
         return most != 0 && close == most ? OTHER_OP + values : NEVER;
+    if (a->weight != b->weight && a->out != b->out)
+        return NEVER; /* two linear layers, or one for both */
+    if (most != 0 && close < most && is_other_formula(g, a, b))
+        return NEVER;
     bool name =
         ms_str_eq(probe_node_name(g->dump[0], a->node), probe_node_name(g->dump[1], b->node));
     return SAME_OP + values + (name ? SAME_NAME : 0) + (a->out == b->out ? SAME_SHAPE : 0);
@@ -255,11 +275,6 @@ static enum ms_rc align_runs(struct source__pairing *q, bool *done, struct ms_er
 
 enum { NEAR = 64 }; /* how far around its expected position a moved operator is searched */
 
-static bool is_api(const struct probe_node *n, enum probe_dir dir)
-{
-    return n->kind == PROBE_NODE_API && n->dir == dir;
-}
-
 /* ---- by name ------------------------------------------------------------- */
 
 static void join_nodes(struct source__pairing *q, uint32_t golden, uint32_t target)
@@ -327,7 +342,7 @@ static void pair_by_name(struct source__pairing *q)
 
 static bool next_api(const struct probe_dump *d, uint32_t *at)
 {
-    while (*at < d->nodes.n && !is_api(&d->nodes.p[*at], PROBE_FORWARD))
+    while (*at < d->nodes.n && !source__is_api(&d->nodes.p[*at], PROBE_FORWARD))
         ++*at;
     return *at < d->nodes.n;
 }
@@ -427,7 +442,7 @@ static void take_alignment(struct source__pairing *q, bool forward_apis)
         const struct cmp_align_pair *p = &pairs[k % n];
         if ((p->how == CMP_ALIGN_PART) != (k >= n))
             continue;
-        if (forward_apis && !is_api(&q->dump[1]->nodes.p[p->target], PROBE_FORWARD))
+        if (forward_apis && !source__is_api(&q->dump[1]->nodes.p[p->target], PROBE_FORWARD))
             continue;
         if (q->mate[1][p->target] == SOURCE__NONE && q->mate[0][p->golden] == SOURCE__NONE)
             join_nodes(q, p->golden, p->target);
@@ -460,15 +475,20 @@ static enum ms_rc follow_forward(struct source__pairing *q, struct ms_err *err)
     const struct probe_dump *t = q->dump[1], *g = q->dump[0];
     struct ms_buf text = {.max = 1 << 20};
     for (uint32_t i = 0; i < t->nodes.n; i++) {
-        if (is_api(&t->nodes.p[i], PROBE_BACKWARD))
+        if (source__is_api(&t->nodes.p[i], PROBE_BACKWARD))
             separate_unlike(q, i);
     }
     for (uint32_t i = 0; i < t->nodes.n; i++) {
-        if (!is_api(&t->nodes.p[i], PROBE_BACKWARD))
+        if (!source__is_api(&t->nodes.p[i], PROBE_BACKWARD))
             continue;
         struct ms_str name = probe_node_name(t, i);
         uint32_t forward = find_turned(t, name, "forward", &text);
+        if (forward != MS_MAP_NONE && q->origin[1][forward] != SOURCE__NONE)
+            forward = q->origin[1][forward];
         uint32_t mate = forward != MS_MAP_NONE ? q->mate[1][forward] : SOURCE__NONE;
+        if (mate != SOURCE__NONE && q->again[0][mate] != SOURCE__NONE &&
+            find_turned(g, probe_node_name(g, mate), "backward", &text) == MS_MAP_NONE)
+            mate = q->again[0][mate];
         uint32_t at = forward == MS_MAP_NONE ? probe_node_find(g, name)
                       : mate != SOURCE__NONE
                           ? find_turned(g, probe_node_name(g, mate), "backward", &text)
@@ -483,19 +503,12 @@ static enum ms_rc follow_forward(struct source__pairing *q, struct ms_err *err)
 
 /* ---- operators that changed their place ---------------------------------- */
 
-static struct ms_str op_of(const struct probe_dump *d, uint32_t node)
-{
-    struct ms_str name = probe_node_name(d, node);
-    struct probe_name n = probe_name_parse(name);
-    return ms_str_sub(name, 0, n.prefix.n + 1 + n.path.n);
-}
-
 /* Returns the position in the target where a golden node should run: behind the partner of the node
  * before it. */
 static uint32_t place_of(const struct source__pairing *q, uint32_t golden)
 {
     for (uint32_t i = golden; i-- > 0 && golden - i < NEAR;) {
-        if (is_api(&q->dump[0]->nodes.p[i], PROBE_FORWARD) && q->mate[0][i] != SOURCE__NONE)
+        if (source__is_api(&q->dump[0]->nodes.p[i], PROBE_FORWARD) && q->mate[0][i] != SOURCE__NONE)
             return q->mate[0][i];
     }
     return 0;
@@ -510,7 +523,8 @@ static void mark_moved(struct source__pairing *q, uint32_t golden, uint32_t targ
     for (uint32_t i = from; i < to && i < q->dump[1]->nodes.n; i++) {
         uint32_t mate = q->mate[1][i];
         if (i == target || mate == SOURCE__NONE ||
-            !is_api(&q->dump[1]->nodes.p[i], PROBE_FORWARD) || (i < target) == (mate < golden))
+            !source__is_api(&q->dump[1]->nodes.p[i], PROBE_FORWARD) ||
+            (i < target) == (mate < golden))
             continue;
         crossed = i;
         n++;
@@ -519,17 +533,29 @@ static void mark_moved(struct source__pairing *q, uint32_t golden, uint32_t targ
     q->moved[other ? crossed : target] = n != 0;
 }
 
+/* Returns a hash of the shape of the first tensor that a node writes; 0 where it writes none. */
+static uint32_t output_shape(const struct source__side *s, uint32_t node)
+{
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (read__is_tensor(&s->value[i]) && source__is_output(&s->dump->rows.p[i]))
+            return s->value[i].shape | 1;
+    }
+    return 0;
+}
+
 static void pair_moved(struct source__pairing *q)
 {
     const struct probe_dump *t = q->dump[1], *g = q->dump[0];
     for (uint32_t i = 0; i < g->nodes.n; i++) {
-        if (q->mate[0][i] != SOURCE__NONE || !is_api(&g->nodes.p[i], PROBE_FORWARD))
+        if (q->mate[0][i] != SOURCE__NONE || !source__is_api(&g->nodes.p[i], PROBE_FORWARD))
             continue;
         uint32_t at = place_of(q, i), from = at > NEAR ? at - NEAR : 0;
-        struct ms_str op = op_of(g, i);
+        struct ms_str op = source__op_name(g, i);
         for (uint32_t k = from; k < at + NEAR && k < t->nodes.n; k++) {
-            if (q->mate[1][k] != SOURCE__NONE || !is_api(&t->nodes.p[k], PROBE_FORWARD) ||
-                !ms_str_eq(op, op_of(t, k)))
+            if (q->mate[1][k] != SOURCE__NONE || !source__is_api(&t->nodes.p[k], PROBE_FORWARD) ||
+                !ms_str_eq(op, source__op_name(t, k)) ||
+                output_shape(q->side[0], i) != output_shape(q->side[1], k))
                 continue;
             join_nodes(q, i, k);
             mark_moved(q, i, k);
@@ -586,9 +612,9 @@ static enum ms_rc count_calls(struct calls *calls, const struct probe_dump *d, u
 {
     for (uint32_t i = 0; i < d->nodes.n; i++) {
         bool added;
-        if (!is_api(&d->nodes.p[i], PROBE_FORWARD))
+        if (!source__is_api(&d->nodes.p[i], PROBE_FORWARD))
             continue;
-        uint32_t id = ms_map_put(&calls->ops, op_of(d, i), &added);
+        uint32_t id = ms_map_put(&calls->ops, source__op_name(d, i), &added);
         if (id == MS_MAP_NONE || (added && ms_vec_push(&calls->list) == NULL))
             return ms_no_memory(err);
         if (added)
@@ -641,6 +667,15 @@ static enum ms_rc allocate_mates(struct source__pairing *q, struct ms_err *err)
             return ms_no_memory(err);
         memset(q->mate[s], 0xff, bytes);
     }
+    for (unsigned s = 0; s < 2; s++) {
+        size_t bytes = (q->dump[s]->nodes.n + 1) * sizeof *q->origin[s];
+        q->origin[s] = ms_alloc(bytes);
+        q->again[s] = ms_alloc(bytes);
+        if (q->origin[s] == NULL || q->again[s] == NULL)
+            return ms_no_memory(err);
+        memset(q->origin[s], 0xff, bytes);
+        memset(q->again[s], 0xff, bytes);
+    }
     q->moved = ms_calloc(q->dump[1]->nodes.n + 1, sizeof *q->moved);
     q->golden_path = ms_alloc((q->dump[1]->paths.keys.n + 1) * sizeof *q->golden_path);
     if (q->moved == NULL || q->golden_path == NULL)
@@ -669,11 +704,13 @@ static enum ms_rc pair_one_framework(struct source__pairing *q, struct ms_err *e
     pair_by_name(q);
     if (!same_calls(q)) {
         for (uint32_t i = 0; i < q->dump[1]->nodes.n; i++) {
-            if (is_api(&q->dump[1]->nodes.p[i], PROBE_FORWARD))
+            if (source__is_api(&q->dump[1]->nodes.p[i], PROBE_FORWARD))
                 separate_unlike(q, i);
         }
         MS_TRY(align_calls(q, err));
         pair_moved(q);
+        for (unsigned s = 0; s < 2; s++)
+            MS_TRY(source__find_repeats(q, s, err));
         MS_TRY(follow_forward(q, err));
         if (q->al != NULL)
             take_alignment(q, false);
@@ -702,8 +739,11 @@ enum ms_rc source__pair_nodes(struct source__pairing *q, const struct cmp *c,
 
 void source__pairing_free(struct source__pairing *q)
 {
-    for (unsigned s = 0; s < 2; s++)
+    for (unsigned s = 0; s < 2; s++) {
         ms_free(q->mate[s]);
+        ms_free(q->origin[s]);
+        ms_free(q->again[s]);
+    }
     ms_free(q->moved);
     ms_free(q->row_mate);
     ms_free(q->golden_path);

@@ -12,8 +12,10 @@ struct source__pairing {
     const struct probe_dump *dump[2];
     const struct source__side *side[2];
     struct ms_pool *pool;
-    uint32_t *mate[2];          /* by node: its partner, or SOURCE__NONE */
-    bool *moved;                /* by node of the target: it runs at another position */
+    uint32_t *mate[2]; /* by node: its partner, or SOURCE__NONE */
+    bool *moved;       /* by node of the target: it runs at another position */
+    /* By node: the earlier node that it computes again, and the later node that does so. */
+    uint32_t *origin[2], *again[2];
     uint32_t *row_mate;         /* by target row: its partner; NULL: rows are paired by path */
     const struct cmp_align *al; /* NULL: rows are paired by path */
     struct cmp_align *own;      /* the alignment, where it was made here */

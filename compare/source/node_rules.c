@@ -9,6 +9,7 @@
  */
 #include "compare/source/node_rules.h"
 #include "compare/source/node_weigh.h"
+#include "compare/source/regions.h"
 #include "probe/base/assert.h"
 
 #include <math.h>
@@ -29,7 +30,8 @@ static enum ms_rc add_suspect(struct source__judge *j, uint32_t node, struct sou
     *slot = raw;
     slot->part = j->part;
     slot->node = node;
-    slot->forward = n->dir != PROBE_BACKWARD && n->kind != PROBE_NODE_PGRAD;
+    slot->forward =
+        n->dir != PROBE_BACKWARD && n->kind != PROBE_NODE_PGRAD && node < j->after_backward;
     return MS_OK;
 }
 
@@ -72,7 +74,9 @@ static double limit_of(const struct source__judge *j, const struct source__node 
     if (source__is_backward(n))
         return j->backward_factor;
     double low = j->low && !j->tensor ? source__rule.forward_low : 1;
-    return source__rule.forward[j->tensor] * (n->young ? source__rule.start : low);
+    double usual = fmin(source__rule.usual_times * j->usual[n->op], source__rule.usual_most);
+    return fmax(source__rule.forward[j->tensor] * (n->young ? source__rule.start : low),
+                n->floor > n->tiny ? usual : 0);
 }
 
 static double norm_limit_of(const struct source__judge *j, const struct source__node *n)
@@ -226,6 +230,30 @@ static bool drops_digits(const struct source__judge *j, const struct source__nod
     return coarse && fine && n->unit == 0 && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
 }
 
+/* Tells whether a node behind the backward pass, such as a step of the optimizer, only carries a
+ * difference of gradients on. It divides gradients by their size, so the smallest of them, which are
+ * rounding, become as large as all others: nothing can be said about its output unless its inputs
+ * agree exactly or all of it changed by one factor. */
+static bool follows_gradients(const struct source__judge *j, uint32_t i)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    if (i < j->after_backward || n->in == 0)
+        return false;
+    bool scaled = false;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &j->p->leaves.p[k];
+        scaled |= (l->flags & SOURCE__IS_OUT) && !isnan(l->scale) &&
+                  fabs(l->scale - 1) > 100 * fmaxf(n->floor, n->in);
+    }
+    return !scaled;
+}
+
+/* Tells whether an operator multiplies a value by itself, which multiplies its difference, too. */
+static bool is_power(const struct source__judge *j, const struct source__node *n)
+{
+    return (j->p->ops.p[n->op].flags & SOURCE__POWER) != 0;
+}
+
 static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     struct source__node *n = &j->p->nodes.p[i];
@@ -241,11 +269,13 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
         return differs ? add_suspect(j, i, raw_of(n, CMP_WHY_DIFFERS, SOURCE__NUM, 3), err) : MS_OK;
     }
     bool gradient = n->dir == PROBE_BACKWARD || n->kind == PROBE_NODE_PGRAD;
+    if (follows_gradients(j, i))
+        return MS_OK;
     if (n->rho > limit_of(j, n) && (!gradient || n->out > source__rule.backward_least)) {
         MS_TRY(check_order(j, i, err));
         return add_suspect(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
-    if (is_norm_off(j, n)) {
+    if (is_norm_off(j, n) && !is_power(j, n)) {
         struct source__raw raw = raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));
         raw.factor = n->rho_norm;
         return add_suspect(j, i, raw, err);
@@ -260,6 +290,19 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
 }
 
 /* ---- roots --------------------------------------------------------------- */
+
+/* Returns the operator to blame for a value that comes from outside the dump: a region before it
+ * whose results no recorded operator reads, or else the node itself. */
+static uint32_t blame_loose(struct source__judge *j, uint32_t node, struct source__raw *raw)
+{
+    uint32_t loose = j->loose;
+    if (loose == SOURCE__NONE)
+        return node;
+    ms_assert(loose < node);
+    raw->why = j->p->nodes.p[loose].id[0] == SOURCE__NONE ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
+    j->loose = SOURCE__NONE;
+    return loose;
+}
 
 static enum ms_rc check_root(struct source__judge *j, uint32_t i, uint32_t leaf, struct ms_err *err)
 {
@@ -292,7 +335,7 @@ static enum ms_rc check_root(struct source__judge *j, uint32_t i, uint32_t leaf,
     raw.in = l->e;
     raw.floor = (float)t;
     raw.factor = (float)(l->e / t);
-    return add_suspect(j, i, raw, err);
+    return add_suspect(j, parameter ? i : blame_loose(j, i, &raw), raw, err);
 }
 
 /* ---- wiring -------------------------------------------------------------- */
@@ -325,6 +368,15 @@ static uint32_t first_unmatched(const struct source__judge *j, uint32_t node)
     return node;
 }
 
+/* Returns the first operator of the region that made a value on both sides, or SOURCE__NONE. */
+static uint32_t region_of(const struct source__judge *j, uint32_t golden, uint32_t target)
+{
+    const struct source__node *nodes = j->p->nodes.p;
+    bool both = golden != SOURCE__NONE && target != SOURCE__NONE &&
+                nodes[golden].id[1] == SOURCE__NONE && nodes[target].id[0] == SOURCE__NONE;
+    return both ? nodes[golden].region : SOURCE__NONE;
+}
+
 static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t leaf,
                                struct ms_err *err)
 {
@@ -336,13 +388,25 @@ static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t lea
                   !(l->flags & SOURCE__FLAGGED);
     if (!effect || golden == target || n->moved)
         return MS_OK;
+    bool unread = j->loose != SOURCE__NONE && i >= j->after_backward;
+    if (i >= j->after_backward && !unread)
+        return MS_OK; /* a gradient that is rounding alone is recognized on neither side */
     bool target_clean = target == SOURCE__NONE || is_clean(j, target);
+    if (golden == SOURCE__NONE && target_clean && unread) {
+        struct source__raw raw = raw_of(n, CMP_WHY_WIRING, SOURCE__NUM, log10(l->e / n->floor));
+        raw.leaf = leaf;
+        return add_suspect(j, blame_loose(j, i, &raw), raw, err);
+    }
     bool golden_clean = golden == SOURCE__NONE || is_clean(j, golden);
     if (!target_clean || (!golden_clean && target == SOURCE__NONE) || golden == SOURCE__NONE)
         return MS_OK;
     uint32_t blamed = i;
     enum cmp_why why = CMP_WHY_WIRING;
-    if (target != SOURCE__NONE && j->p->nodes.p[target].id[0] == SOURCE__NONE) {
+    uint32_t region = region_of(j, golden, target);
+    if (region != SOURCE__NONE) {
+        blamed = region;
+        why = j->p->nodes.p[region].id[0] == SOURCE__NONE ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
+    } else if (target != SOURCE__NONE && j->p->nodes.p[target].id[0] == SOURCE__NONE) {
         blamed = first_unmatched(j, target);
         why = CMP_WHY_EXTRA;
     } else if (j->p->nodes.p[golden].id[1] == SOURCE__NONE) {
@@ -391,6 +455,40 @@ static bool names_systemic(const struct source__judge *j, const struct source__l
     return golden != MS_DT_NONE && target != MS_DT_NONE && j->systemic[golden][target];
 }
 
+static bool parse_number(struct ms_str text, double *out)
+{
+    char copy[64], *end;
+    if (text.p == NULL || text.n == 0 || text.n >= sizeof copy)
+        return false;
+    bool quoted = text.p[0] == '"' && text.n > 2;
+    memcpy(copy, text.p + quoted, text.n - 2 * quoted);
+    copy[text.n - 2 * quoted] = 0;
+    *out = strtod(copy, &end);
+    return end != copy && *end == 0;
+}
+
+/* Tells whether an argument differs in its form only: constants of masks, all of which a softmax
+ * makes zero; and a switch such as inplace, and an argument that one side leaves to its default, if
+ * the outputs agree. */
+static bool is_same_argument(const struct source__judge *j, const struct source__node *n,
+                             const struct source__leaf *l)
+{
+    static const double mask = -1e4;
+    double value[2];
+    if (l->said == SOURCE__NONE)
+        return false;
+    const struct source__said *said = &j->p->said.p[l->said];
+    bool numbers = parse_number(said->text[0], &value[0]) && parse_number(said->text[1], &value[1]);
+    if (numbers && value[0] <= mask && value[1] <= mask)
+        return true;
+    bool alone = said->text[0].p == NULL || said->text[1].p == NULL;
+    for (unsigned s = 0; s < 2 && !alone; s++)
+        alone =
+            ms_str_eq(said->text[s], MS_STR("true")) || ms_str_eq(said->text[s], MS_STR("false"));
+    return alone && class_of(j, n, SOURCE__SOFT) == SOURCE__SOFT &&
+           n->out <= source__rule.forward[j->tensor] * fmaxf(n->in, n->floor);
+}
+
 /* Rule: a plain argument differs. The same argument may differ in every call; only the first is
  * reported. */
 static enum ms_rc check_scalar(struct source__judge *j, uint32_t i, uint32_t leaf,
@@ -400,7 +498,7 @@ static enum ms_rc check_scalar(struct source__judge *j, uint32_t i, uint32_t lea
     const struct source__leaf *l = &j->p->leaves.p[leaf];
     char key[64];
     bool added;
-    if (!(l->attrs & SOURCE__SCALAR) || names_systemic(j, l))
+    if (!(l->attrs & SOURCE__SCALAR) || names_systemic(j, l) || is_same_argument(j, n, l))
         return MS_OK;
     int len = snprintf(key, sizeof key, "%u/%u/%u/%x", n->op, n->dir, l->path, l->value);
     if (ms_map_put_copy(&j->scalars, (struct ms_str){key, (uint32_t)len}, j->arena, &added) ==
@@ -426,8 +524,22 @@ static enum ms_rc add_attrs_suspect(struct source__judge *j, uint32_t i, unsigne
     raw.cls = (uint8_t)class_of(j, n, (enum source__class)raw.cls);
     raw.s = (float)strength_of(n);
     raw.leaf = leaf;
+    /* Where a gradient is recorded differs between versions of an operator. */
+    if (n->dir == PROBE_BACKWARD && raw.cls != SOURCE__NUM)
+        return MS_OK;
     j->attr_seen = true;
     return add_suspect(j, i, raw, err);
+}
+
+/* Tells whether an input has another requires_grad than the output that it is: something between
+ * them that no dump records has cut the gradient. */
+static bool is_cut(const struct source__judge *j, const struct source__node *n,
+                   const struct source__leaf *l)
+{
+    uint32_t maker = l->maker[1];
+    if (maker == SOURCE__NONE || maker != l->maker[0] || n->dir != PROBE_FORWARD)
+        return false;
+    return (j->p->nodes.p[maker].attrs_out & SOURCE__GRAD) == 0;
 }
 
 static enum ms_rc check_attrs(struct source__judge *j, uint32_t i, struct ms_err *err)
@@ -438,10 +550,13 @@ static enum ms_rc check_attrs(struct source__judge *j, uint32_t i, struct ms_err
         const struct source__leaf *l = &j->p->leaves.p[k];
         unsigned attrs = source__attrs(j, l) & kinds;
         bool out = (l->flags & SOURCE__IS_OUT) != 0;
+        if (n->recomputed)
+            attrs &= ~(unsigned)SOURCE__GRAD; /* the recomputation has the gradient */
         if (out)
             attrs &= ~(unsigned)n->attrs_in;
         bool root = (l->flags & SOURCE__ROOT) && !j->attr_seen;
-        if (attrs != 0 && (out || root))
+        bool cut = !out && (attrs & SOURCE__GRAD) && is_cut(j, n, l);
+        if (attrs != 0 && (out || root || cut))
             return add_attrs_suspect(j, i, attrs, k, err);
     }
     return MS_OK;
@@ -526,13 +641,26 @@ static enum ms_rc check_module(struct source__judge *j, uint32_t i, struct ms_er
     return MS_OK;
 }
 
+/* Tells whether a node reads another node's output than on the golden side. */
+static bool is_rewired(const struct source__judge *j, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) == 0 && l->maker[0] != l->maker[1])
+            return true;
+    }
+    return false;
+}
+
 static enum ms_rc check_structure(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     bool extra = n->id[0] == SOURCE__NONE, missing = n->id[1] == SOURCE__NONE;
     bool cast = (j->p->ops.p[n->op].flags & SOURCE__CAST) && j->mixed;
     if (n->moved)
-        return add_suspect(j, i, raw_of(n, CMP_WHY_MOVED, SOURCE__STRUCTURE, 0), err);
+        return is_rewired(j, n)
+                   ? add_suspect(j, i, raw_of(n, CMP_WHY_MOVED, SOURCE__STRUCTURE, 0), err)
+                   : MS_OK;
     if (j->p->cross)
         return check_cast_across(j, i, err);
     if ((!extra && !missing) || n->dir != PROBE_FORWARD ||
@@ -541,7 +669,11 @@ static enum ms_rc check_structure(struct source__judge *j, uint32_t i, struct ms
     if (cast)
         return check_cast(j, i, err);
     enum cmp_why why = extra ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
-    return add_suspect(j, i, raw_of(n, why, SOURCE__STRUCTURE, 0), err);
+    bool first = n->region == i && n->structure == SOURCE__HARMFUL;
+    /* What nobody reads has its effect, if any, where a value comes from outside the dump. */
+    if (n->region == i && !n->is_read && (n->backward != 0 || i >= j->after_backward))
+        j->loose = i;
+    return first ? add_suspect(j, i, raw_of(n, why, SOURCE__STRUCTURE, 0), err) : MS_OK;
 }
 
 static enum ms_rc check_node(struct source__judge *j, uint32_t i, struct ms_err *err)
@@ -576,7 +708,14 @@ static void count_inexact(struct source__judge *j, uint32_t i)
 static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
 {
     j->all_exact = true;
-    j->first_inexact = SOURCE__NONE;
+    j->first_inexact = j->loose = SOURCE__NONE;
+    for (uint32_t i = 0; i < j->p->nodes.n; i++) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        if (n->dir == PROBE_BACKWARD)
+            j->after_backward = i + 1;
+    }
+    if (j->after_backward == 0)
+        j->after_backward = (uint32_t)j->p->nodes.n;
     for (uint32_t i = 0; i < j->p->nodes.n; i++) {
         const struct source__node *n = &j->p->nodes.p[i];
         MS_TRY(check_node(j, i, err));
@@ -584,7 +723,8 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
         j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
         if (is_judged(j, n))
             count_inexact(j, i);
-        j->all_exact &= n->in == 0 && n->out == 0;
+        bool replaced = n->region != SOURCE__NONE && n->border > 0;
+        j->all_exact &= n->in == 0 && n->out == 0 && !replaced;
         if (j->all_exact && is_judged(j, n))
             count_exact(j, n);
     }
@@ -594,6 +734,7 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
 static enum ms_rc weigh_and_check(struct source__judge *j, struct ms_err *err)
 {
     MS_TRY(source__weigh_part(j, err));
+    MS_TRY(source__judge_regions(j, err));
     return check_nodes(j, err);
 }
 
@@ -617,6 +758,7 @@ enum ms_rc source__judge_part(struct cmp_source *s, uint32_t part,
     ms_map_free(&j->scalars);
     ms_arena_free(j->arena);
     ms_free(j->class_gain);
+    ms_free(j->usual);
     ms_free(j);
     return rc;
 }

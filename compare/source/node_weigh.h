@@ -21,7 +21,11 @@ struct source__judge {
     bool mixed;                          /* one side computes in another precision */
     bool systemic[MS_DT_MAX][MS_DT_MAX]; /* [golden type][target type] */
     double backward_factor;
-    float *class_gain;           /* by operator: how much its backward usually amplifies */
+    float *class_gain; /* by operator: how much its backward usually amplifies */
+    float *
+        usual; /* by operator: the ratio of out to what is explained that its forward stays below */
+    uint32_t after_backward; /* first forward node behind the last backward node */
+    uint32_t loose; /* region whose results nobody reads, not blamed yet; or SOURCE__NONE */
     struct source__context seen; /* the worst of all leaves so far */
     float dirtiest;              /* the largest difference of all nodes so far */
     bool all_exact, attr_seen, flag_seen;

@@ -8,6 +8,7 @@
 #include "compare/source/leaf_distance.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/node_pairs.h"
+#include "compare/source/void_values.h"
 #include "compare/table/comparison.h"
 #include "probe/base/assert.h"
 
@@ -101,6 +102,11 @@ static enum ms_rc add_node(struct observer *o, uint32_t golden, uint32_t target,
     if (target != SOURCE__NONE)
         o->p->by_target.p[target] = number;
     n->moved = target != SOURCE__NONE && o->q.moved[target];
+    bool alone = golden == SOURCE__NONE || target == SOURCE__NONE;
+    if (alone && o->q.origin[side][id] != SOURCE__NONE)
+        n->structure = SOURCE__REPEATED;
+    n->recomputed = (golden != SOURCE__NONE && o->q.again[0][golden] != SOURCE__NONE) ||
+                    (target != SOURCE__NONE && o->q.again[1][target] != SOURCE__NONE);
     return number_op(o, side, id, &n->op, err);
 }
 
@@ -154,7 +160,36 @@ static enum ms_rc find_forward(struct observer *o, struct ms_err *err)
             probe_name_put_forward(&text, probe_node_name(t, n->id[1])) && text.bad == MS_OK
                 ? probe_node_find(t, ms_buf_slice(&text))
                 : MS_MAP_NONE;
+        if (at != MS_MAP_NONE && o->q.origin[1][at] != SOURCE__NONE)
+            at = o->q.origin[1][at];
         n->forward = at != MS_MAP_NONE ? o->p->by_target.p[at] : SOURCE__NONE;
+    }
+    enum ms_rc rc = ms_buf_check(&text, err);
+    ms_buf_free(&text);
+    return rc;
+}
+
+/* Marks the nodes that have a backward: a result that nobody reads may still act through it. */
+static enum ms_rc mark_backward(struct observer *o, struct ms_err *err)
+{
+    const struct probe_dump *g = o->side[0].dump;
+    struct ms_buf text = {.max = 1 << 20};
+    for (size_t i = 0; i < o->p->nodes.n; i++) {
+        const struct source__node *n = &o->p->nodes.p[i];
+        if (n->forward == SOURCE__NONE)
+            continue;
+        bool both = n->id[0] != SOURCE__NONE && o->p->nodes.p[n->forward].id[0] != SOURCE__NONE;
+        o->p->nodes.p[n->forward].backward |= both ? 3 : 2;
+    }
+    for (uint32_t i = 0; i < g->nodes.n; i++) {
+        if (g->nodes.p[i].dir != PROBE_BACKWARD || o->q.mate[0][i] != SOURCE__NONE)
+            continue;
+        ms_buf_clear(&text);
+        uint32_t at = probe_name_put_forward(&text, probe_node_name(g, i)) && text.bad == MS_OK
+                          ? probe_node_find(g, ms_buf_slice(&text))
+                          : MS_MAP_NONE;
+        if (at != MS_MAP_NONE && o->by_golden[at] != SOURCE__NONE)
+            o->p->nodes.p[o->by_golden[at]].backward |= 1;
     }
     enum ms_rc rc = ms_buf_check(&text, err);
     ms_buf_free(&text);
@@ -478,12 +513,24 @@ static enum ms_rc add_aligned(struct observer *o, const struct source__node *n, 
     return fine ? rc : ms_no_memory(err);
 }
 
+/* Adds the tensors of a node that the golden side alone has; they tell where its data flow goes. */
+static enum ms_rc add_alone(struct observer *o, struct source__node *n, struct ms_err *err)
+{
+    const struct probe_node *g = &o->side[0].dump->nodes.p[n->id[0]];
+    for (uint32_t i = g->first_row; i < g->first_row + g->nrows; i++) {
+        if (read__is_tensor(&o->side[0].value[i]))
+            MS_TRY(add_leaf(o, i, SOURCE__NONE, err));
+    }
+    n->nleaf = (uint32_t)o->p->leaves.n - n->leaf;
+    return MS_OK;
+}
+
 static enum ms_rc add_leaves(struct observer *o, struct source__node *n, struct ms_err *err)
 {
     uint32_t golden = n->id[0];
     n->leaf = (uint32_t)o->p->leaves.n;
     if (n->id[1] == SOURCE__NONE)
-        return MS_OK;
+        return add_alone(o, n, err);
     if (o->q.al != NULL && golden != SOURCE__NONE) {
         MS_TRY(add_aligned(o, n, err));
     } else {
@@ -644,6 +691,7 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     MS_TRY(keep_paths(o, err));
     MS_TRY(list_nodes(o, err));
     MS_TRY(find_forward(o, err));
+    MS_TRY(mark_backward(o, err));
     mark_read(o);
     MS_TRY(index_figures(o, err));
     MS_TRY(index_noise(o, err));
@@ -655,6 +703,7 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     MS_TRY(ms_pool_run(o->pool, o->look.n, measure_files, o, err));
     if (p->mode == PROBE_MODE_TENSOR)
         MS_TRY(measure_past_masks(o, err));
+    MS_TRY(source__settle_voids(p, err));
     if (p->cross)
         MS_TRY(source__settle_cross(p, err));
     return keep_members(o, err);

@@ -45,12 +45,22 @@ struct source__leaf {
     float e, en;       /* relative difference; that of the norm */
     float scale;       /* target divided by golden; NaN: no common factor */
     float count;       /* number of elements */
+    float norm;        /* the larger of both sides' norms; 0: unknown */
     float noise;       /* difference to a second golden run; 0: unknown */
     uint32_t value;    /* hash of the golden value; of a plain value, of both values */
     uint32_t path;     /* index in part->paths */
     uint32_t said;     /* index in part->said, or SOURCE__NONE */
     uint16_t flags;
     uint8_t attrs, dtype[2];
+};
+
+/* What is known about an operator that one side alone has. */
+enum source__structure {
+    SOURCE__PAIRED,
+    SOURCE__HARMLESS,  /* the values behind it agree */
+    SOURCE__UNDECIDED, /* the values before it differ already */
+    SOURCE__HARMFUL,   /* the values before it agree and those behind it do not */
+    SOURCE__REPEATED,  /* it computes again what an earlier operator has computed */
 };
 
 enum source__node_flags {
@@ -66,12 +76,17 @@ struct source__node {
     uint32_t leaf, nleaf; /* range in part->leaves */
     uint32_t forward;     /* for a backward node: its forward node in this part */
     uint32_t op;
-    bool moved;   /* it runs at another position than on the golden side */
-    bool is_read; /* a later node of either side reads its output */
-    bool young;   /* too few values precede it to know the noise */
+    bool recomputed;  /* one side computes it again during backward */
+    bool moved;       /* it runs at another position than on the golden side */
+    bool is_read;     /* a later node of either side reads its output */
+    uint8_t backward; /* bit set of the sides that have its backward */
+    bool young;       /* too few values precede it to know the noise */
     uint8_t kind, dir;
     /* results of judging */
-    uint8_t flags, role;
+    uint8_t flags, role, structure;
+    uint32_t region; /* first node of its region; see regions.h */
+    /* of the first node of a region: how far values behind it are apart; NaN: nobody reads them */
+    float border;
     uint8_t attrs_in, attrs_out;
     float in, in_norm, out, out_norm, floor, floor_norm, rho, rho_norm;
     float tiny;       /* the part of the floor that types explain */

@@ -6,6 +6,7 @@
 #include "compare/source/consequences.h"
 #include "compare/source/node_rules.h"
 #include "compare/source/observe.h"
+#include "compare/source/region_notes.h"
 #include "compare/source/suspect.h"
 #include "probe/base/assert.h"
 
@@ -117,6 +118,8 @@ enum ms_rc cmp_source_find(struct cmp_source *s, struct ms_err *err)
         rc = source__rank_suspects(s, err);
     if (rc == MS_OK)
         rc = source__note(s, err);
+    if (rc == MS_OK)
+        rc = source__note_regions(s, err);
     ms_span_end(&span);
     return rc;
 }

@@ -83,6 +83,7 @@ struct cmp_suspect {
     double in, out, floor, factor;
     double score;        /* log10 of the factor; a constant of the rule where there is no factor */
     size_t later;        /* number of later nodes that carry a difference on */
+    size_t more;         /* number of other nodes that are suspects for the same reason */
     const char *pattern; /* "scaled by 2", "sign flipped", ...; NULL: unknown */
     struct ms_said said; /* the evidence, see compare/source/suspect_kinds.h */
 };

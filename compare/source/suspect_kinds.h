@@ -7,7 +7,8 @@
  * every message of a suspect, so that a reader can check it. path names a tensor of
  * the node; maker and golden_maker are the nodes that wrote it (absent: no recorded
  * node), e is its relative difference, here and there its texts on the target and golden side;
- * later is the number of later nodes that carry the difference on.
+ * later is the number of later nodes that carry the difference on, more the number of other nodes
+ * that are suspects for the same reason and not listed.
  */
 #ifndef COMPARE_SOURCE_SUSPECT_KINDS_H
 #define COMPARE_SOURCE_SUSPECT_KINDS_H
@@ -16,24 +17,29 @@
 
 /* In the order of enum cmp_why: kind, arguments. */
 #define CMP_SUSPECT_KINDS(X)                                                                       \
-    X(suspect_flag, "exact later")                                                                 \
-    X(suspect_differs, "later")                                                                    \
-    X(suspect_value, "measured out factor excuse in floor later")                                  \
-    X(suspect_norm, "norm factor out in later")                                                    \
-    X(suspect_precedent, "out later")                                                              \
-    X(suspect_rounded, "out in later")                                                             \
-    X(suspect_parameter, "path state? in factor later")                                            \
-    X(suspect_input, "path state? in factor later")                                                \
-    X(suspect_wiring, "path maker? golden_maker? e later")                                         \
-    X(suspect_missing, "drops? path? maker? e? later")                                             \
-    X(suspect_extra, "drops? path? maker? e? later")                                               \
-    X(suspect_moved, "drops? path? maker? e? later")                                               \
-    X(suspect_shape, "path here? there? out? in? later")                                           \
-    X(suspect_dtype, "path here? there? out? in? later")                                           \
-    X(suspect_grad, "path here? there? out? in? later")                                            \
-    X(suspect_scalar, "path here? there? out? in? later")
+    X(suspect_flag, "exact later more?")                                                           \
+    X(suspect_differs, "later more?")                                                              \
+    X(suspect_value, "measured out factor excuse in floor later more?")                            \
+    X(suspect_norm, "norm factor out in later more?")                                              \
+    X(suspect_precedent, "out later more?")                                                        \
+    X(suspect_rounded, "out in later more?")                                                       \
+    X(suspect_parameter, "path state? in factor later more?")                                      \
+    X(suspect_input, "path state? in factor later more?")                                          \
+    X(suspect_wiring, "path maker? golden_maker? e later more?")                                   \
+    X(suspect_missing, "drops? path? maker? e? later more?")                                       \
+    X(suspect_extra, "drops? path? maker? e? later more?")                                         \
+    X(suspect_moved, "drops? path? maker? e? later more?")                                         \
+    X(suspect_shape, "path here? there? out? in? later more?")                                     \
+    X(suspect_dtype, "path here? there? out? in? later more?")                                     \
+    X(suspect_grad, "path here? there? out? in? later more?")                                      \
+    X(suspect_scalar, "path here? there? out? in? later more?")
 #define CMP_NOTE_KINDS(X)                                                                          \
     X(other_precision, "share type golden_type noise?")                                            \
     X(other_start, "unlike parameters limit")
+/* golden and target: names of the operators of a region on each side; e: how far the values behind it
+ * are apart, absent where nobody reads them. */
+#define CMP_REGION_KINDS(X)                                                                        \
+    X(other_operators, "module? golden? target? count e?")                                         \
+    X(recomputed, "side count")
 
 #endif

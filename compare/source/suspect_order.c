@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SUSPECTS_MAX = 100 };
+enum { SUSPECTS_MAX = 10 }; /* nobody looks at more */
 /* Any share from 0 to 1 puts the same 82 of 83 faults on top. The share matters where several
  * faults differ by orders of magnitude. */
 static const double strong_share = 0.4;
@@ -39,6 +39,9 @@ static unsigned tier_of(const struct source__raw *r, double strongest, bool figu
     bool late = !r->forward && !figures_forward; /* behind everything that the forward pass shows */
     if (r->why == CMP_WHY_SHAPE || r->why == CMP_WHY_DTYPE)
         return late ? 5 : 0;
+    /* An argument with an effect is evidence enough, however small the effect. */
+    if (r->why == CMP_WHY_SCALAR && r->cls == SOURCE__NUM && !late)
+        return 0;
     switch ((enum source__class)r->cls) {
     case SOURCE__NUM:
         if (late)
@@ -199,13 +202,14 @@ static enum ms_rc add_group(struct cmp_source *s, const struct source__raw *r,
     return MS_OK;
 }
 
-static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r,
-                               struct cmp_suspect *out, struct ms_err *err)
+static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r, uint32_t place,
+                               size_t more, struct ms_err *err)
 {
+    struct cmp_suspect *out = &s->list.p[place - 1];
     const struct source__part *p = part_of(s, r);
     struct source__node *n = &s->parts.p[r->part]->nodes.p[r->node];
     bool figures = n->flags & SOURCE__OUT_MEASURED && p->mode != PROBE_MODE_MD5;
-    *out = (struct cmp_suspect){.place = (uint32_t)s->list.n,
+    *out = (struct cmp_suspect){.place = place,
                                 .part = p->number,
                                 .target_node = n->id[1],
                                 .golden_node = n->id[0],
@@ -221,7 +225,10 @@ static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r
                                 .floor = figures ? r->floor : NAN,
                                 .factor = figures ? fmax(r->factor, 1) : NAN,
                                 .score = r->s,
-                                .later = count_later(s, r)};
+                                .later = count_later(s, r),
+                                .more = more,
+                                .ranks = out->ranks,
+                                .nranks = out->nranks};
     n->suspect = out->place;
     MS_TRY(add_group(s, r, out, err));
     return source__tell(s, r, out, err);
@@ -251,30 +258,87 @@ static enum ms_rc add_rank(struct cmp_source *s, struct cmp_suspect *out, int ra
     return MS_OK;
 }
 
+/* A suspect of the list: the raw suspect it is made from, and the number of others like it. */
+struct entry {
+    const struct order *first;
+    size_t more;
+};
+
+struct listing {
+    struct cmp_source *s;
+    struct ms_map keys;
+    struct ms_buf key;
+    struct entry entry[SUSPECTS_MAX];
+};
+
+/* Writes what suspects have in common that are listed as one. What one missing bias does to the
+ * optimizer, and what one program does otherwise in each layer, are the same for many nodes; a figure
+ * of the forward pass belongs to its node alone. */
+static struct ms_str write_key(struct listing *l, const struct source__raw *r)
+{
+    const struct source__part *p = part_of(l->s, r);
+    bool own = r->cls == SOURCE__NUM && r->forward;
+    ms_buf_clear(&l->key);
+    if (own || r->why == CMP_WHY_MISSING || r->why == CMP_WHY_EXTRA || r->why == CMP_WHY_MOVED) {
+        ms_buf_str(&l->key, name_of(l->s, r));
+    } else {
+        uint32_t path = r->leaf != SOURCE__NONE ? p->leaves.p[r->leaf].path : SOURCE__NONE;
+        bool optimizer = r->why == CMP_WHY_VALUE || r->why == CMP_WHY_NORM;
+        ms_buf_printf(&l->key, "%u/%u/%d/%u/%d", r->why, p->nodes.p[r->node].op, r->forward,
+                      optimizer ? 0 : path, p->step);
+    }
+    return ms_buf_slice(&l->key);
+}
+
+/* Returns the entry that names the node of a raw suspect already, or MS_MAP_NONE. */
+static uint32_t find_node(const struct listing *l, const struct source__raw *r)
+{
+    struct ms_str name = name_of(l->s, r);
+    for (uint32_t i = 0; i < l->s->list.n; i++) {
+        if (ms_str_eq(name, name_of(l->s, l->entry[i].first->raw)))
+            return i;
+    }
+    return MS_MAP_NONE;
+}
+
+static enum ms_rc add_entry(struct listing *l, const struct order *o, struct ms_err *err)
+{
+    bool added = false;
+    struct ms_str key = write_key(l, o->raw);
+    MS_TRY(ms_buf_check(&l->key, err));
+    uint32_t id = ms_map_get(&l->keys, key);
+    if (id == MS_MAP_NONE)
+        id = find_node(l, o->raw);
+    if (id == MS_MAP_NONE && l->s->list.n == SUSPECTS_MAX)
+        return MS_OK;
+    if (id == MS_MAP_NONE)
+        id = ms_map_put_copy(&l->keys, key, l->s->arena, &added);
+    if (id == MS_MAP_NONE)
+        return ms_no_memory(err);
+    ms_assert(id < SUSPECTS_MAX);
+    struct entry *e = &l->entry[id];
+    if (added) {
+        l->s->list.n++;
+        *e = (struct entry){o, 0};
+        l->s->list.p[id] = (struct cmp_suspect){0};
+    } else if (!ms_str_eq(name_of(l->s, o->raw), name_of(l->s, e->first->raw))) {
+        e->more += o->step == e->first->step && o->rank == e->first->rank;
+    }
+    return o->step == e->first->step ? add_rank(l->s, &l->s->list.p[id], o->rank, err) : MS_OK;
+}
+
 static enum ms_rc list_all(struct cmp_source *s, const struct order *o, struct ms_err *err)
 {
-    struct ms_map names = {0}; /* names of suspects, in the order of the list */
-    enum ms_rc rc = MS_OK;
+    struct listing l = {.s = s, .key = {.max = 1 << 20}};
     if (!ms_vec_reserve(&s->list, SUSPECTS_MAX))
         return ms_no_memory(err);
-    for (size_t i = 0; i < s->raws.n && rc == MS_OK; i++) {
-        bool added;
-        uint32_t id = ms_map_get(&names, name_of(s, o[i].raw));
-        if (id == MS_MAP_NONE && s->list.n == SUSPECTS_MAX)
-            continue;
-        id = ms_map_put(&names, name_of(s, o[i].raw), &added);
-        if (id == MS_MAP_NONE) {
-            rc = ms_no_memory(err);
-        } else {
-            if (added) {
-                s->list.n++;
-                rc = fill_suspect(s, o[i].raw, &s->list.p[id], err);
-            }
-            if (rc == MS_OK && o[i].step == s->list.p[id].step)
-                rc = add_rank(s, &s->list.p[id], o[i].rank, err);
-        }
-    }
-    ms_map_free(&names);
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < s->raws.n && rc == MS_OK; i++)
+        rc = add_entry(&l, &o[i], err);
+    for (uint32_t i = 0; i < s->list.n && rc == MS_OK; i++)
+        rc = fill_suspect(s, l.entry[i].first->raw, i + 1, l.entry[i].more, err);
+    ms_buf_free(&l.key);
+    ms_map_free(&l.keys);
     return rc;
 }
 

@@ -9,7 +9,7 @@
 
 #include "probe/base/assert.h"
 
-enum { SHOWN_MODULES = 5 };
+enum { SHOWN_MODULES = 10 };
 
 const char *const cmp_role_names[CMP_ROLES] = {"clean", "introduces", "amplifies", "propagates",
                                                "absorbs"};
@@ -129,6 +129,8 @@ static void fill_message(struct ms_message *m, const struct source__part *p,
     const struct source__node *n = &p->nodes.p[r->node];
     ms_message_begin(m, &kinds[r->why]);
     ms_message_i64(m, "later", (int64_t)s->later);
+    if (s->more != 0)
+        ms_message_i64(m, "more", (int64_t)s->more);
     switch ((enum cmp_why)r->why) {
     case CMP_WHY_FLAG:
         return ms_message_i64(m, "exact", n->in == 0);

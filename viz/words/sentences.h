@@ -129,8 +129,8 @@
 /* What later nodes do with a difference, and how far inputs agree. */
 #define LATER_EN                                                                                   \
     "{later?0=|=|1=; 1 later node only propagates it|; {later:count} later nodes only propagate "  \
-    "it}"
-#define LATER_ZH  "{later?0=|=|；其后 {later:count} 个节点只是传播}"
+    "it}[; the same in {more:count} more {more?1=place|places}]"
+#define LATER_ZH  "{later?0=|=|；其后 {later:count} 个节点只是传播}[；另有 {more:count} 处相同]"
 #define INPUTS_EN "{in?0=inputs agree exactly|inputs agree to {in:error}}"
 #define INPUTS_ZH "{in?0=输入完全一致|输入一致到 {in:error}}"
 /* What a value at the border of the dump shows. */
@@ -223,6 +223,24 @@
       "than {limit:percent0}; none of them is listed",                                                                  \
       "两次运行的初始权重不同：{parameters} 个参数中有 {unlike} 个相差超过 {limit:percent0}；"   \
       "不逐一列出")                                                                                                     \
+    X(other_operators,                                                                                                  \
+      "[{module}: ]{golden?=the target alone runs {target}|{target?=the golden side alone runs "                        \
+      "{golden}|"                                                                                                       \
+      "the target runs {target} where the golden side runs {golden}}}{count?1=|, in "                                   \
+      "{count:count} places}; "                                                                                         \
+      "{e?=nothing recorded reads the result|0=values behind it agree exactly|values behind it "                        \
+      "agree to {e:error}}",                                                                                            \
+      "[{module}：]{golden?=仅目标侧运行 {target}|{target?=仅标杆侧运行 {golden}|目标侧运行 "         \
+      "{target}，"                                                                                                     \
+      "标杆侧为 {golden}}}{count?1=|，共 {count:count} 处}；"                                                   \
+      "{e?=没有记录的算子读取其结果|0=其后的数值完全一致|其后的数值一致到 {e:error}}")                                  \
+    X(recomputed,                                                                                                       \
+      "the {side?golden=golden side|target} runs {count:count} forward "                                                \
+      "{count?1=operator|operators} again "                                                                             \
+      "during backward (activation checkpointing); {count?1=it repeats|they repeat} the values "                        \
+      "of the first run",                                                                                               \
+      "{side?golden=标杆侧|目标侧}在反向时重新运行 {count:count} "                                        \
+      "个前向算子（激活重计算），数值与首次运行相同")                                                                   \
     X(divergence,                                                                                                       \
       "step {step} rank {rank}: {errors} {errors?1=node|nodes} in error, {warnings} in warning, "                       \
       "{unmatched} "                                                                                                    \

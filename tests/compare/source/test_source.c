@@ -115,7 +115,7 @@ struct answer {
     size_t n;
     char name[3][64];
     enum cmp_why why;
-    char pattern[64], text[512];
+    char pattern[64], text[512], note[256];
     int rank, step;
     size_t nranks;
 };
@@ -128,6 +128,9 @@ static struct answer answer_of(const struct cmp_source *s)
         struct ms_str name = list[i].target.p != NULL ? list[i].target : list[i].golden;
         snprintf(a.name[i], sizeof a.name[i], "%.*s", MS_STR_ARG(name));
     }
+    const struct ms_said *notes;
+    if (cmp_source_notes(s, &notes) != 0)
+        say_in_english(notes[0], a.note, sizeof a.note);
     if (a.n == 0)
         return a;
     a.why = list[0].why;
@@ -450,18 +453,35 @@ START_TEST(a_cast_and_back_is_named_though_types_differ_everywhere)
 }
 END_TEST
 
-START_TEST(an_operator_more_without_effect_comes_last)
+START_TEST(an_operator_more_without_effect_is_a_note)
 {
     struct run g = model(), t = model();
     memmove(&t.call[3], &t.call[2], (CALLS - 3) * sizeof t.call[0]);
     t.call[2] = (struct call){"Tensor.clone.0.forward", {3, NOTHING, NOTHING}, 3, NULL, NULL};
     struct answer a = ask(&g, &t);
-    ck_assert_str_eq(a.name[0], "Tensor.clone.0.forward");
-    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+    ck_assert_uint_eq(a.n, 0);
+    ck_assert_str_eq(a.note, "the target alone runs clone; values behind it agree exactly");
     t.err[7] = t.err[9] = 0.2;
     a = ask(&g, &t);
+    ck_assert_uint_eq(a.n, 1);
     ck_assert_str_eq(a.name[0], "Functional.softmax.0.forward");
-    ck_assert_str_eq(a.name[1], "Tensor.clone.0.forward");
+}
+END_TEST
+
+/* A part of the loss that no recorded operator reads has its effect through its gradient. */
+START_TEST(an_operator_more_with_a_backward_alone_is_named)
+{
+    struct run g = model(), t = model();
+    memmove(&t.call[3], &t.call[2], (CALLS - 3) * sizeof t.call[0]);
+    t.call[2] = (struct call){"Tensor.clone.0.forward", {3, NOTHING, NOTHING}, 50, NULL, NULL};
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+    unsigned last = 0;
+    while (t.call[last].name != NULL)
+        last++;
+    t.call[last] = (struct call){"Tensor.clone.0.backward", {51, NOTHING, NOTHING}, 52, NULL, NULL};
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Tensor.clone.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
 }
 END_TEST
 
@@ -502,6 +522,8 @@ START_TEST(an_argument_of_one_side_alone_counts)
 {
     struct run g = model(), t = model();
     t.call[1].scalar = "1.0";
+    ck_assert_uint_eq(ask(&g, &t).n, 0); /* its default, as far as values tell */
+    spoil(&t, 3, 12, 0.01);
     struct answer a = ask(&g, &t);
     ck_assert_str_eq(a.name[0], "Functional.gelu.0.forward");
     ck_assert_ptr_nonnull(strstr(a.text, "absent on the golden side"));
@@ -793,7 +815,8 @@ TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_
           an_input_from_another_operator_is_named, a_missing_operator_with_effect_is_named,
           a_missing_mask_is_told, a_cast_and_back_is_named_though_types_differ_everywhere,
           other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
-          an_operator_more_without_effect_comes_last, another_type_shape_or_argument_is_named,
+          an_operator_more_without_effect_is_a_note,
+          an_operator_more_with_a_backward_alone_is_named, another_type_shape_or_argument_is_named,
           another_argument_is_told_with_both_values, an_argument_of_one_side_alone_counts,
           another_precision_everywhere_is_nobodys_fault, noise_of_a_second_run_explains_as_much,
           checksums_name_the_first_that_differs, a_collective_is_explained_by_another_rank,

@@ -11,7 +11,7 @@
 
 #define ROW(name, args) {#name, args},
 static const struct ms_message_kind kinds[] = {MSTX_NOTE_KINDS(ROW) MSTX_FINDING_KINDS(
-    ROW) CMP_SUSPECT_KINDS(ROW) CMP_NOTE_KINDS(ROW) VIZ_FINDING_KINDS(ROW)};
+    ROW) CMP_SUSPECT_KINDS(ROW) CMP_NOTE_KINDS(ROW) CMP_REGION_KINDS(ROW) VIZ_FINDING_KINDS(ROW)};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const struct viz_sentence *sentence_of_kind(const char *kind)

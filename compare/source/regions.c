@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * regions: operators that one side alone has, and whether they change anything.
+ *
+ * Operators are joined in execution order by the values that pass between them, so a region's
+ * representative is its first operator. A paired operator that reads from a region is its border:
+ * if its input agrees on both sides, the region has done the same on both.
+ */
+#include "compare/source/regions.h"
+#include "probe/base/assert.h"
+
+#include <math.h>
+
+struct region {
+    float in;       /* the largest difference that goes in */
+    float e;        /* the largest difference at its border */
+    bool is_read;   /* a paired operator reads from it */
+    bool reads;     /* it reads what paired operators made */
+    bool owns;      /* it reads a parameter */
+    bool lost;      /* the other side has a value of it from outside the dump */
+    bool acts;      /* it acts through its gradient: nobody reads it, and it has a backward */
+    bool differs;   /* a value behind it differs, but for no value before it */
+    bool undecided; /* a value behind it differs as those before it do */
+    uint8_t sides;  /* bit set of the sides that have a part of it */
+};
+
+struct work {
+    struct source__judge *j;
+    struct source__part *p;
+    struct region *list; /* by first node */
+    uint32_t *up;        /* by node: an earlier node of the same region, or itself */
+    float *carried;      /* by node: the difference that it passes on */
+    uint32_t *back;      /* by node: its backward node */
+    /* by side: the last operator that it alone has since the last paired one, or SOURCE__NONE */
+    uint32_t place[2];
+};
+
+static bool is_alone(const struct work *w, uint32_t i)
+{
+    const struct source__node *n = &w->p->nodes.p[i];
+    bool extra = n->id[0] == SOURCE__NONE, missing = n->id[1] == SOURCE__NONE;
+    return (extra || missing) && n->dir == PROBE_FORWARD && n->structure != SOURCE__REPEATED &&
+           (n->kind == PROBE_NODE_API || !w->p->has_apis);
+}
+
+static uint32_t first_of(struct work *w, uint32_t i)
+{
+    while (w->up[i] != i)
+        i = w->up[i] = w->up[w->up[i]];
+    return i;
+}
+
+static void merge(struct region *to, const struct region *from)
+{
+    to->in = fmaxf(to->in, from->in);
+    to->e = fmaxf(to->e, from->e);
+    to->is_read |= from->is_read;
+    to->reads |= from->reads;
+    to->owns |= from->owns;
+    to->lost |= from->lost;
+    to->acts |= from->acts;
+    to->sides |= from->sides;
+    to->differs |= from->differs;
+    to->undecided |= from->undecided;
+}
+
+static void join(struct work *w, uint32_t a, uint32_t b)
+{
+    a = first_of(w, a);
+    b = first_of(w, b);
+    uint32_t first = a < b ? a : b, second = a < b ? b : a;
+    if (first == second)
+        return;
+    w->up[second] = first;
+    merge(&w->list[first], &w->list[second]);
+}
+
+/* ---- inside -------------------------------------------------------------- */
+
+/* Tells whether the gradient that arrives at a node differs although both sides compute it. */
+static bool is_gradient_off(const struct work *w, uint32_t node)
+{
+    const struct source__node *back =
+        w->back[node] != SOURCE__NONE ? &w->p->nodes.p[w->back[node]] : NULL;
+    if (back == NULL || back->id[0] == SOURCE__NONE)
+        return false;
+    return back->in > source__rule.backward[w->j->tensor] * back->floor;
+}
+
+/* Joins what stands on either side between the same two paired operators: the one stands in the place
+ * of the other, whatever they read. Views are often not recorded, so values alone do not tell. */
+static void join_place(struct work *w, uint32_t i, unsigned side)
+{
+    for (unsigned s = 0; s < 2; s++) {
+        if (w->place[s] != SOURCE__NONE)
+            join(w, i, w->place[s]);
+    }
+    w->place[side] = i;
+}
+
+static void enter_operator(struct work *w, uint32_t i)
+{
+    const struct source__node *n = &w->p->nodes.p[i];
+    unsigned side = n->id[1] != SOURCE__NONE;
+    struct region own = {.sides = (uint8_t)(1 << side)};
+    own.acts = n->backward != 0 && !n->is_read;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &w->p->leaves.p[k];
+        uint32_t maker = l->maker[side];
+        if (l->flags & SOURCE__IS_OUT)
+            continue;
+        own.owns |= (l->flags & SOURCE__IS_PARAM) != 0 && maker == SOURCE__NONE;
+        if (maker == SOURCE__NONE || maker >= i)
+            continue;
+        own.in = fmaxf(own.in, w->carried[maker]);
+        if (is_alone(w, maker)) {
+            join(w, i, maker);
+            continue;
+        }
+        own.reads = true;
+        own.differs |= n->backward != 0 && own.in == 0 && is_gradient_off(w, maker) && own.acts;
+    }
+    w->carried[i] = own.in;
+    merge(&w->list[first_of(w, i)], &own);
+    join_place(w, i, side);
+}
+
+/* ---- the border ---------------------------------------------------------- */
+
+static void judge_border(struct work *w, uint32_t i, const struct source__leaf *l)
+{
+    const struct source__node *n = &w->p->nodes.p[i];
+    uint32_t golden = l->maker[0], target = l->maker[1];
+    bool missing = golden != SOURCE__NONE && is_alone(w, golden);
+    bool extra = target != SOURCE__NONE && is_alone(w, target);
+    if (!missing && !extra)
+        return;
+    if (missing && extra)
+        join(w, golden, target);
+    struct region *r = &w->list[first_of(w, missing ? golden : target)];
+    float k = (float)source__rule.forward[w->j->tensor];
+    bool known = (l->flags & SOURCE__MEASURED) && (l->flags & SOURCE__FLAGGED) == 0;
+    bool agrees = known && l->e <= k * n->floor;
+    bool dirty = r->in > k * n->tiny && (!known || l->e <= 10 * k * r->in);
+    r->is_read = true;
+    r->e = fmaxf(r->e, known ? l->e : 0);
+    /* The other side has the value from nowhere: what made it may be the region or not. */
+    bool lost = agrees && (missing ? target : golden) == SOURCE__NONE && (r->reads || r->owns);
+    r->lost |= lost;
+    r->differs |= !agrees && !dirty;
+    r->undecided |= !agrees && dirty;
+}
+
+static float carried_by(const struct source__node *n)
+{
+    return n->flags & SOURCE__OUT_MEASURED ? n->out : n->in;
+}
+
+static void walk_flow(struct work *w)
+{
+    for (uint32_t i = 0; i < w->p->nodes.n; i++) {
+        const struct source__node *n = &w->p->nodes.p[i];
+        if (is_alone(w, i)) {
+            enter_operator(w, i);
+            continue;
+        }
+        w->carried[i] = carried_by(n);
+        if (n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+            continue;
+        if (n->kind == PROBE_NODE_API || !w->p->has_apis)
+            w->place[0] = w->place[1] = SOURCE__NONE;
+        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+            if ((w->p->leaves.p[k].flags & SOURCE__IS_OUT) == 0)
+                judge_border(w, i, &w->p->leaves.p[k]);
+        }
+    }
+}
+
+/* ---- verdicts ------------------------------------------------------------ */
+
+static enum source__structure verdict_on(const struct region *r)
+{
+    bool replaced = r->sides == 3;
+    if (r->differs || ((r->lost || r->acts) && !replaced))
+        return SOURCE__HARMFUL;
+    return r->undecided ? SOURCE__UNDECIDED : SOURCE__HARMLESS;
+}
+
+static void keep_verdicts(struct work *w)
+{
+    for (uint32_t i = 0; i < w->p->nodes.n; i++) {
+        struct source__node *n = &w->p->nodes.p[i];
+        n->region = SOURCE__NONE;
+        if (!is_alone(w, i))
+            continue;
+        n->region = first_of(w, i);
+        n->structure = (uint8_t)verdict_on(&w->list[n->region]);
+        n->border = w->list[n->region].is_read ? w->list[n->region].e : NAN;
+    }
+}
+
+static void list_backward(struct work *w)
+{
+    uint32_t n = (uint32_t)w->p->nodes.n;
+    memset(w->back, 0xff, ((size_t)n + 1) * sizeof *w->back);
+    w->place[0] = w->place[1] = SOURCE__NONE;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t forward = w->p->nodes.p[i].forward;
+        w->up[i] = i;
+        if (forward != SOURCE__NONE)
+            w->back[forward] = i;
+    }
+}
+
+enum ms_rc source__judge_regions(struct source__judge *j, struct ms_err *err)
+{
+    size_t n = j->p->nodes.n;
+    struct work w = {.j = j, .p = j->p};
+    w.list = ms_calloc(n + 1, sizeof *w.list);
+    w.up = ms_alloc((n + 1) * sizeof *w.up);
+    w.carried = ms_calloc(n + 1, sizeof *w.carried);
+    w.back = ms_alloc((n + 1) * sizeof *w.back);
+    bool fine = w.list != NULL && w.up != NULL && w.carried != NULL && w.back != NULL;
+    if (fine) {
+        list_backward(&w);
+        walk_flow(&w);
+        keep_verdicts(&w);
+    }
+    ms_free(w.list);
+    ms_free(w.up);
+    ms_free(w.back);
+    ms_free(w.carried);
+    return fine ? MS_OK : ms_no_memory(err);
+}

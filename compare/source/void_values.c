@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * void_values: values that mean nothing, and differ between two equal runs.
+ *
+ * The gradient of a bias is the sum of the output's gradient. A softmax does not change with the
+ * bias of the keys, nor a batch norm with a bias before it: their sums cancel, and what is left is
+ * the rounding of the terms. Two runs then have nothing in common although nothing is wrong. The
+ * difference of a gradient is therefore held against the norm of the gradient that it was computed
+ * from, and not against its own norm alone.
+ *
+ * torch.empty returns memory that was never written. The operator that fills it, such as copy_,
+ * scatter_ or an assignment, has it as an input, although its output does not depend on it.
+ */
+#include "compare/source/void_values.h"
+#include "compare/source/node_facts.h"
+#include "probe/base/assert.h"
+
+#include <math.h>
+
+/* Units of rounding of the terms by which their sum may differ. Cancelled gradients of BERT and
+ * MobileNet have norms of 1.7 and 2.9e-7 of their terms in float32, whose unit is 1.2e-7. */
+static const double units = 4, units_low = 2;
+static const double unit_single = 0x1p-23;
+
+struct terms {
+    double norm, unit, count;
+};
+
+struct owners {
+    struct ms_map names; /* of modules */
+    MS_VEC(struct terms) list;
+};
+
+static struct terms terms_of(const struct source__part *p, const struct source__node *n)
+{
+    struct terms t = {0, 0, 0};
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        bool differ;
+        if ((l->flags & SOURCE__REAL) == 0)
+            continue;
+        if ((l->flags & SOURCE__IS_OUT) == 0)
+            t.norm = fmax(t.norm, l->norm), t.count = fmax(t.count, l->count);
+        t.unit = fmax(t.unit, source__roundoff(l, &differ));
+    }
+    return t;
+}
+
+/* Returns the rounding in a sum of terms of which `count` elements are left. Errors of terms that
+ * share a mean, as behind a batch norm, add up. */
+static double rounding_of(struct terms t, double count)
+{
+    double summed = sqrt(t.count / fmax(count, 1));
+    return t.norm * (t.unit > 0 ? units_low * t.unit : fmax(units, summed) * unit_single);
+}
+
+static void settle_node(struct source__part *p, const struct source__node *n, struct terms t)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        struct source__leaf *l = &p->leaves.p[i];
+        bool out = (l->flags & SOURCE__IS_OUT) || n->kind == PROBE_NODE_PGRAD;
+        bool real = (l->flags & SOURCE__REAL) && (l->flags & SOURCE__FLAGGED) == 0;
+        if (!out || !real || l->e == 0 || !((double)l->e * l->norm <= rounding_of(t, l->count)))
+            continue;
+        l->e = l->en = 0;
+        l->scale = NAN;
+        l->flags &= (uint16_t) ~(SOURCE__OPPOSITE | SOURCE__CLIPPED | SOURCE__SHIFTED);
+    }
+}
+
+/* Returns the name of a module's node up to its direction: all nodes of the module share it. */
+static struct ms_str owner_of(struct ms_str name, struct ms_str direction)
+{
+    int64_t at = ms_str_find_str(name, direction);
+    return ms_str_sub(name, 0, at > 0 ? (uint32_t)at : 0);
+}
+
+static enum ms_rc keep_owner(struct owners *o, struct ms_str name, struct terms t,
+                             struct ms_err *err)
+{
+    bool added;
+    uint32_t id = ms_map_put(&o->names, owner_of(name, MS_STR(".backward")), &added);
+    struct terms *slot = id == MS_MAP_NONE ? NULL : added ? ms_vec_push(&o->list) : &o->list.p[id];
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = added || t.norm > slot->norm ? t : *slot;
+    return MS_OK;
+}
+
+static bool is_paired(const struct source__node *n)
+{
+    return n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
+}
+
+/* The record of a module's parameter gradients may stand before that of its backward. */
+static enum ms_rc list_owners(const struct source__part *p, struct owners *o, struct ms_err *err)
+{
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        if (is_paired(n) && source__is_backward(n) && n->kind == PROBE_NODE_MODULE)
+            MS_TRY(keep_owner(o, source__name(p, 1, n->id[1]), terms_of(p, n), err));
+    }
+    return MS_OK;
+}
+
+static void settle_nodes(struct source__part *p, const struct owners *o)
+{
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        if (!is_paired(n))
+            continue;
+        if (source__is_backward(n))
+            settle_node(p, n, terms_of(p, n));
+        if (n->kind != PROBE_NODE_PGRAD)
+            continue;
+        struct ms_str name = source__name(p, 1, n->id[1]);
+        uint32_t id = ms_map_get(&o->names, owner_of(name, MS_STR(".parameters_grad")));
+        ms_assert(id == MS_MAP_NONE || id < o->list.n);
+        if (id != MS_MAP_NONE)
+            settle_node(p, n, o->list.p[id]);
+    }
+}
+
+/* ---- memory that was never written ---------------------------------------- */
+
+/* Returns the only input that differs, if it comes from outside the dump; else SOURCE__NONE. */
+static uint32_t lone_difference(const struct source__part *p, const struct source__node *n)
+{
+    uint32_t lone = SOURCE__NONE;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) || (l->e == 0 && !(l->flags & SOURCE__FLAGGED)))
+            continue;
+        if (lone != SOURCE__NONE || !(l->flags & SOURCE__ROOT) || (l->flags & SOURCE__IS_PARAM))
+            return SOURCE__NONE;
+        lone = i;
+    }
+    return lone;
+}
+
+static bool do_outputs_agree(const struct source__part *p, const struct source__node *n)
+{
+    bool any = false;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) == 0)
+            continue;
+        if ((l->flags & SOURCE__FLAGGED) || l->e != 0)
+            return false;
+        any |= (l->flags & SOURCE__MEASURED) != 0;
+    }
+    return any;
+}
+
+static void settle_memory(struct source__part *p)
+{
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        if (n->dir != PROBE_FORWARD || n->kind != PROBE_NODE_API || !is_paired(n))
+            continue;
+        uint32_t lone = lone_difference(p, n);
+        if (lone == SOURCE__NONE || !do_outputs_agree(p, n))
+            continue;
+        struct source__leaf *l = &p->leaves.p[lone];
+        l->e = l->en = 0;
+        l->flags &= (uint16_t)~SOURCE__FLAGGED;
+    }
+}
+
+enum ms_rc source__settle_voids(struct source__part *p, struct ms_err *err)
+{
+    struct owners o = {0};
+    if (p->mode == PROBE_MODE_MD5)
+        return MS_OK;
+    enum ms_rc rc = list_owners(p, &o, err);
+    if (rc == MS_OK) {
+        settle_nodes(p, &o);
+        settle_memory(p);
+    }
+    ms_map_free(&o.names);
+    ms_vec_free(&o.list);
+    return rc;
+}
