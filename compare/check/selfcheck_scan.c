@@ -90,13 +90,7 @@ static unsigned badness(const struct probe_dump *d, const struct probe_row *row,
 {
     struct probe_leaf leaf;
     probe_row_leaf(d, row, &leaf);
-    if (leaf.kind != PROBE_LEAF_TENSOR)
-        return 0;
-    unsigned bad = probe_leaf_bad(&leaf);
-    const struct probe_num *max = &leaf.stat[PROBE_STAT_MAX];
-    if (forward && bad == PROBE_BAD_INF && !(isinf(max->v) && max->v > 0))
-        return 0;
-    return bad;
+    return leaf.kind == PROBE_LEAF_TENSOR ? probe_leaf_fault(&leaf, forward) : 0;
 }
 
 static enum ms_rc report_bad(struct scan *s, uint32_t node, const struct probe_row *row,
@@ -137,7 +131,7 @@ static struct flow flow_of(struct scan *s, uint32_t node)
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
         const struct probe_row *row = &s->d->rows.p[i];
         bool out = row->section == PROBE_SEC_OUTPUT || row->section == PROBE_SEC_PGRAD;
-        unsigned bad = badness(s->d, row, n->dir == PROBE_FORWARD && out);
+        unsigned bad = badness(s->d, row, n->dir == PROBE_FORWARD);
         s->c->s->scope.bad_tensors += bad != 0;
         if (out && bad != 0 && f.first == NULL)
             f.first = row;

@@ -122,6 +122,11 @@ static void show_rank(const struct probe_stat_rank *r)
         label("NaN, Inf");
         printf("none\n");
     }
+    if (c->masked_tensors != 0) {
+        label("masked");
+        printf("%s tensor%s with -Inf, as masks of a softmax have\n",
+               ms_human_count(count, c->masked_tensors), c->masked_tensors == 1 ? "" : "s");
+    }
     if (c->unfinished != 0) {
         label("unfinished");
         printf("%s tensor%s without figures\n", ms_human_count(count, c->unfinished),
@@ -218,7 +223,8 @@ static void put_counts(struct ms_jwrite *w, const struct probe_census *c)
                  {"unfinished", c->unfinished},
                  {"tensor_bytes", c->tensor_bytes},
                  {"nan_tensors", c->nan_tensors},
-                 {"inf_tensors", c->inf_tensors}};
+                 {"inf_tensors", c->inf_tensors},
+                 {"masked_tensors", c->masked_tensors}};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         ms_jwrite_key(w, ms_str_of(plain[i].key));
         ms_jwrite_u64(w, plain[i].n);

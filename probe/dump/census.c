@@ -17,7 +17,8 @@ struct chunks {
     struct probe_census *part;
 };
 
-static void count_numbers(struct probe_census *c, const struct probe_leaf *leaf, uint32_t row)
+static void count_numbers(struct probe_census *c, const struct probe_leaf *leaf, uint32_t row,
+                          bool forward)
 {
     bool nan = false;
     bool inf = false;
@@ -26,6 +27,10 @@ static void count_numbers(struct probe_census *c, const struct probe_leaf *leaf,
             continue;
         nan |= isnan(leaf->stat[i].v);
         inf |= isinf(leaf->stat[i].v);
+    }
+    if (forward && inf && probe_leaf_is_masked(leaf)) {
+        c->masked_tensors++;
+        inf = false;
     }
     if (nan && c->nan_tensors++ == 0)
         c->first_nan = row;
@@ -57,7 +62,7 @@ static void count_tensor(struct probe_census *c, const struct probe_dump *d, uin
     c->unfinished += leaf.unfinished;
     if (__builtin_add_overflow(c->tensor_bytes, bytes_of(&leaf), &c->tensor_bytes))
         c->tensor_bytes = UINT64_MAX;
-    count_numbers(c, &leaf, row);
+    count_numbers(c, &leaf, row, d->nodes.p[d->rows.p[row].node].dir == PROBE_FORWARD);
 }
 
 static enum ms_rc count_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
@@ -87,6 +92,7 @@ static void add_up(struct probe_census *c, const struct probe_census *part)
     c->nulls += part->nulls;
     c->nan_tensors += part->nan_tensors;
     c->inf_tensors += part->inf_tensors;
+    c->masked_tensors += part->masked_tensors;
     c->unfinished += part->unfinished;
     c->files += part->files;
     if (__builtin_add_overflow(c->tensor_bytes, part->tensor_bytes, &c->tensor_bytes))

@@ -17,6 +17,7 @@ struct probe_census {
     MS_VEC(uint64_t) prefix_nodes;
     uint64_t tensors, values, nulls;
     uint64_t nan_tensors, inf_tensors; /* with such a Max, Min, Mean or Norm */
+    uint64_t masked_tensors;           /* of the forward pass, with minus infinity alone: no inf */
     uint64_t unfinished;               /* placeholders that a crash left behind */
     uint64_t files;                    /* tensors that name a data file */
     uint64_t of_dtype[MS_DT_MAX];      /* tensors */

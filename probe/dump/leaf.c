@@ -8,6 +8,8 @@
  */
 #include "probe/dump/leaf.h"
 
+#include <math.h>
+
 #include "probe/base/scan.h"
 
 #include <assert.h>
@@ -247,4 +249,14 @@ bool probe_leaf_shape(const struct probe_leaf *leaf, uint64_t *dim, unsigned max
         dim[(*ndim)++] = (uint64_t)v;
     }
     return tok == MS_J_ARR_END;
+}
+
+bool probe_leaf_is_masked(const struct probe_leaf *leaf)
+{
+    const struct probe_num *max = &leaf->stat[PROBE_STAT_MAX], *min = &leaf->stat[PROBE_STAT_MIN];
+    const struct probe_num *mean = &leaf->stat[PROBE_STAT_MEAN];
+    bool known =
+        leaf->kind == PROBE_LEAF_TENSOR && max->kind >= PROBE_NUM_INT && min->kind >= PROBE_NUM_INT;
+    bool more = mean->kind == PROBE_NUM_FLOAT && (isnan(mean->v) || mean->v == HUGE_VAL);
+    return known && min->v == -HUGE_VAL && !isnan(max->v) && max->v != HUGE_VAL && !more;
 }

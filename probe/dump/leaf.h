@@ -74,6 +74,9 @@ enum probe_leaf_kind probe_leaf_kind_of(const struct probe_leaf_scan *s);
 
 /* Parse leaf JSON that has been read once and is known to be well-formed. */
 void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_leaf_kind kind);
+/* Tells whether a tensor holds minus infinity and no other number that is not finite: in a forward
+ * pass the scores that a mask excludes from a softmax, or the mask itself. */
+bool probe_leaf_is_masked(const struct probe_leaf *leaf);
 
 /* Dimensions of shape_json; false when it is not a list of whole numbers or has more than max. */
 bool probe_leaf_shape(const struct probe_leaf *leaf, uint64_t *dim, unsigned max, unsigned *ndim);

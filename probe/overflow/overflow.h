@@ -90,6 +90,9 @@ void probe_overflow_detail_free(struct probe_overflow_detail *detail);
  * as a plain value.  Bits. */
 enum probe_bad { PROBE_BAD_NAN = 1 << 0, PROBE_BAD_INF = 1 << 1 };
 unsigned probe_leaf_bad(const struct probe_leaf *leaf);
+/* The same, without what is meant: minus infinity in a forward pass excludes places from a softmax.
+ * Every command judges a dump by this. */
+unsigned probe_leaf_fault(const struct probe_leaf *leaf, bool forward);
 
 /* ---- words ---------------------------------------------------------------- */
 

@@ -65,6 +65,12 @@ static bool p2p_parts(struct ms_str json, struct probe_leaf *tensor, struct ms_s
     return found;
 }
 
+unsigned probe_leaf_fault(const struct probe_leaf *leaf, bool forward)
+{
+    unsigned bad = probe_leaf_bad(leaf);
+    return forward && bad == PROBE_BAD_INF && probe_leaf_is_masked(leaf) ? 0 : bad;
+}
+
 unsigned probe_leaf_bad(const struct probe_leaf *leaf)
 {
     struct probe_leaf tensor;
@@ -169,7 +175,7 @@ struct look {
     enum comm_kind comm;
     struct probe_name name;
     unsigned in, out, elsewhere; /* enum probe_bad */
-    bool asked_for;
+    bool asked_for, forward;
     /* Of communication: */
     int64_t first_int, src, dst, group_src, group_dst; /* -1: not given */
     struct ms_str group;                               /* JSON list of ranks */
@@ -222,7 +228,7 @@ static void look_at_input(struct look *l, const struct probe_dump *d, const stru
         if (is_received(leaf) || is_out_buffer(d, row, l->name.path))
             return;
     }
-    unsigned bad = probe_leaf_bad(leaf);
+    unsigned bad = probe_leaf_fault(leaf, l->forward);
     if (leaf->kind == PROBE_LEAF_VALUE)
         l->asked_for |= bad != 0;
     else
@@ -242,10 +248,10 @@ static void look_at_row(struct look *l, const struct probe_dump *d, const struct
         look_at_input(l, d, row, &leaf);
         break;
     case PROBE_SEC_OUTPUT:
-        l->out |= probe_leaf_bad(&leaf);
+        l->out |= probe_leaf_fault(&leaf, l->forward);
         break;
     default:
-        l->elsewhere |= probe_leaf_bad(&leaf);
+        l->elsewhere |= probe_leaf_fault(&leaf, l->forward);
         break;
     }
 }
@@ -256,6 +262,7 @@ static struct look look_at(const struct probe_dump *d, uint32_t node)
     struct look l = {.first_int = -1, .src = -1, .dst = -1, .group_src = -1, .group_dst = -1};
     l.name = probe_name_parse(probe_node_name(d, node));
     l.comm = comm_kind_of(&l.name);
+    l.forward = n->dir == PROBE_FORWARD;
     for (uint32_t i = 0; i < n->nrows; i++)
         look_at_row(&l, d, &d->rows.p[n->first_row + i]);
     return l;

@@ -76,9 +76,11 @@ static bool is_abnormal(const struct probe_num *n)
     return n->kind == PROBE_NUM_FLOAT && !isfinite(n->v);
 }
 
-static void look_at(struct side *s, const struct probe_leaf *leaf)
+static void look_at(struct side *s, const struct probe_leaf *leaf, bool mask)
 {
     const struct probe_num *norm = &leaf->stat[PROBE_STAT_NORM];
+    if (mask && probe_leaf_is_masked(leaf))
+        return; /* minus infinity that excludes places from a softmax */
     for (unsigned i = PROBE_STAT_MAX; i <= PROBE_STAT_MEAN; i++)
         s->abnormal |= is_abnormal(&leaf->stat[i]);
     if (ms_str_is(leaf->type, "torch.Tensor") &&
@@ -140,7 +142,7 @@ static enum graph__over official_level(const struct graph__tree *g, uint32_t nod
         if (row->section > PROBE_SEC_OUTPUT || !is_in_lists(path))
             continue;
         probe_row_leaf(d, row, &leaf);
-        look_at(&one, &leaf);
+        look_at(&one, &leaf, false);
         bool whole = probe_name_parts(path) == 2;
         fails |= whole && one.abnormal && has_exemption(name, row->section) &&
                  !is_ignored(name, row->section, path);
@@ -167,7 +169,7 @@ static enum graph__over level_of_node(const struct graph__tree *g, uint32_t node
             is_ignored(graph__name(g, node), row->section, probe_row_path(d, row)))
             continue;
         probe_row_leaf(d, row, &leaf);
-        look_at(row->section == PROBE_SEC_OUTPUT ? &out : &in, &leaf);
+        look_at(row->section == PROBE_SEC_OUTPUT ? &out : &in, &leaf, record->dir == PROBE_FORWARD);
     }
     return level_of(&in, &out);
 }

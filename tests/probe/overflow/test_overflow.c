@@ -5,7 +5,7 @@
  *
  *     NAME IN OUT [key=value ...]
  *
- * IN and OUT have a letter for each tensor: g is good, n holds NaN, i infinity,
+ * IN and OUT have a letter for each tensor: g is good, n holds NaN, i infinity, m minus infinity alone,
  * N and I the same inside a nested list; - is nothing.  Keys: arg=3 a whole
  * number among the arguments, float=-Infinity a plain value, src= and dst= and
  * group_dst= keywords, group=0.1 a process group, is_nan=1, p2p=isend.PEER.g an
@@ -28,7 +28,7 @@ static void put_tensor(FILE *f, char state)
     const char *max = state == 'n' || state == 'N'   ? "NaN"
                       : state == 'i' || state == 'I' ? "Infinity"
                                                      : "1.5";
-    const char *min = state == 'n' || state == 'N' ? "NaN" : "-0.5";
+    const char *min = state == 'n' || state == 'N' ? "NaN" : state == 'm' ? "-Infinity" : "-0.5";
     bool nested = state == 'N' || state == 'I';
     fprintf(f, "%s{\"type\": \"torch.Tensor\", \"dtype\": \"torch.float32\", \"shape\": [2],",
             nested ? "[[" : "");
@@ -166,6 +166,17 @@ static const struct run {
     {"a clean run", {F("a.0") "g g\n" D("all_reduce.0") "g g"}, NOTHING, 0, NULL},
     {"one rank", {F("a.0") "g g\n" F("b.0") "gg n\n" F("c.0") "n n"}, BEFORE, 0, "b.0"},
     {"infinity", {F("a.0") "g i"}, BEFORE, 0, "a.0"},
+    {"a mask excludes places with minus infinity",
+     {F("masked_fill.0") "g m float=-Infinity\n" F("softmax.0") "m g"},
+     NOTHING,
+     0,
+     NULL},
+    {"a row that is masked whole",
+     {F("masked_fill.0") "g m float=-Infinity\n" F("softmax.0") "m n\n" F("b.0") "n n"},
+     BEFORE,
+     0,
+     "softmax.0"},
+    {"minus infinity in a gradient", {"Functional.a.0.backward g m"}, BEFORE, 0, "a.0"},
     {"nested output", {F("a.0") "g gN\n" F("b.0") "n n"}, BEFORE, 0, "a.0"},
     {"nested input", {F("a.0") "gN n\n" F("b.0") "g i"}, BEFORE, 0, "b.0"},
     {"empty tensors hold anything",
