@@ -291,38 +291,72 @@ static struct ms_str uncounted_name(const struct probe_dump *d, uint32_t node)
     return ms_str_ends(name, MS_STR("parameters_grad")) ? name : probe_name_cut(name, 1);
 }
 
+/* The records of one parameter's gradient on both sides. */
+struct gradients {
+    uint32_t first[2], last[2], count[2];
+};
+
+struct gradient_lists {
+    struct ms_map names;
+    MS_VEC(struct gradients) list;
+    uint32_t *next[2]; /* by node: the next record of the same name */
+};
+
+static enum ms_rc list_gradients(struct gradient_lists *l, const struct probe_dump *d,
+                                 unsigned side, struct ms_err *err)
+{
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        bool added;
+        if (d->nodes.p[i].kind != PROBE_NODE_PGRAD)
+            continue;
+        uint32_t id = ms_map_put(&l->names, uncounted_name(d, i), &added);
+        if (id == MS_MAP_NONE || (added && ms_vec_push(&l->list) == NULL))
+            return ms_no_memory(err);
+        struct gradients *g = &l->list.p[id];
+        if (added)
+            *g = (struct gradients){0};
+        if (g->count[side]++ == 0)
+            g->first[side] = i;
+        else
+            l->next[side][g->last[side]] = i;
+        g->last[side] = i;
+    }
+    return MS_OK;
+}
+
+/* Pairs the records of one parameter in order. Where one side has k for each of the other, it
+ * accumulates gradients over k micro batches, and the last of them is the sum. */
+static void pair_records(struct source__pairing *q, const struct gradient_lists *l,
+                         const struct gradients *g)
+{
+    unsigned many = g->count[1] > g->count[0], few = 1 - many;
+    bool whole = g->count[few] != 0 && g->count[many] % g->count[few] == 0;
+    uint32_t k = whole ? g->count[many] / g->count[few] : 1, at[2];
+    at[few] = g->first[few];
+    at[many] = g->first[many];
+    for (uint32_t i = 0; i < g->count[few]; i++) {
+        for (uint32_t skip = 1; skip < k; skip++)
+            at[many] = l->next[many][at[many]];
+        join_nodes(q, at[0], at[1]);
+        for (unsigned s = 0; s < 2 && i + 1 < g->count[few]; s++)
+            at[s] = l->next[s][at[s]];
+    }
+}
+
 static enum ms_rc pair_gradients(struct source__pairing *q, struct ms_err *err)
 {
-    struct ms_map names = {0};
+    struct gradient_lists l = {0};
     enum ms_rc rc = MS_OK;
-    MS_VEC(uint32_t) at = {0}; /* by name: where to search the next golden node of that name */
-    for (uint32_t i = 0; i < q->dump[0]->nodes.n && rc == MS_OK; i++) {
-        if (q->dump[0]->nodes.p[i].kind != PROBE_NODE_PGRAD)
-            continue;
-        bool added;
-        uint32_t id = ms_map_put(&names, uncounted_name(q->dump[0], i), &added);
-        uint32_t *slot = id != MS_MAP_NONE && added ? ms_vec_push(&at) : NULL;
-        if (slot != NULL)
-            *slot = i;
-        else if (id == MS_MAP_NONE || added)
-            rc = ms_no_memory(err);
+    for (unsigned s = 0; s < 2 && rc == MS_OK; s++) {
+        l.next[s] = ms_alloc((q->dump[s]->nodes.n + 1) * sizeof *l.next[s]);
+        rc = l.next[s] != NULL ? list_gradients(&l, q->dump[s], s, err) : ms_no_memory(err);
     }
-    for (uint32_t i = 0; i < q->dump[1]->nodes.n && rc == MS_OK; i++) {
-        if (q->dump[1]->nodes.p[i].kind != PROBE_NODE_PGRAD)
-            continue;
-        struct ms_str name = uncounted_name(q->dump[1], i);
-        uint32_t id = ms_map_get(&names, name), n = (uint32_t)q->dump[0]->nodes.n;
-        uint32_t g = id != MS_MAP_NONE ? at.p[id] : n;
-        while (g < n && (q->dump[0]->nodes.p[g].kind != PROBE_NODE_PGRAD ||
-                         !ms_str_eq(uncounted_name(q->dump[0], g), name)))
-            g++;
-        if (g >= n)
-            continue;
-        join_nodes(q, g, i);
-        at.p[id] = g + 1;
-    }
-    ms_vec_free(&at);
-    ms_map_free(&names);
+    for (size_t i = 0; i < l.list.n && rc == MS_OK; i++)
+        pair_records(q, &l, &l.list.p[i]);
+    ms_free(l.next[0]);
+    ms_free(l.next[1]);
+    ms_vec_free(&l.list);
+    ms_map_free(&l.names);
     return rc;
 }
 

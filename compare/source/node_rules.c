@@ -679,6 +679,8 @@ static enum ms_rc check_structure(struct source__judge *j, uint32_t i, struct ms
 static enum ms_rc check_node(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     struct source__node *n = &j->p->nodes.p[i];
+    if (!source__is_comparable(j, i))
+        return MS_OK;
     if (!is_judged(j, n))
         return n->dir == PROBE_FORWARD && n->id[0] != SOURCE__NONE ? check_module(j, i, err)
                                                                    : MS_OK;
@@ -711,14 +713,9 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
     j->first_inexact = j->loose = SOURCE__NONE;
     for (uint32_t i = 0; i < j->p->nodes.n; i++) {
         const struct source__node *n = &j->p->nodes.p[i];
-        if (n->dir == PROBE_BACKWARD)
-            j->after_backward = i + 1;
-    }
-    if (j->after_backward == 0)
-        j->after_backward = (uint32_t)j->p->nodes.n;
-    for (uint32_t i = 0; i < j->p->nodes.n; i++) {
-        const struct source__node *n = &j->p->nodes.p[i];
         MS_TRY(check_node(j, i, err));
+        if (!source__is_comparable(j, i))
+            continue;
         j->dirtiest = fmaxf(j->dirtiest, fmaxf(n->in, n->out));
         j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
         if (is_judged(j, n))
@@ -734,7 +731,8 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
 static enum ms_rc weigh_and_check(struct source__judge *j, struct ms_err *err)
 {
     MS_TRY(source__weigh_part(j, err));
-    MS_TRY(source__judge_regions(j, err));
+    if (j->p->batches == 0)
+        MS_TRY(source__judge_regions(j, err));
     return check_nodes(j, err);
 }
 

@@ -367,6 +367,21 @@ static void learn_noise(struct source__judge *j, const struct source__node *n)
     }
 }
 
+bool source__is_comparable(const struct source__judge *j, uint32_t node)
+{
+    return j->p->batches == 0 || node >= j->after_backward ||
+           j->p->nodes.p[node].kind == PROBE_NODE_PGRAD;
+}
+
+static void find_end_of_backward(struct source__judge *j)
+{
+    j->after_backward = (uint32_t)j->p->nodes.n;
+    for (uint32_t i = 0; i < j->p->nodes.n; i++) {
+        if (j->p->nodes.p[i].dir == PROBE_BACKWARD)
+            j->after_backward = i + 1;
+    }
+}
+
 static void weigh_nodes(struct source__judge *j)
 {
     for (size_t i = 0; i < j->p->nodes.n; i++) {
@@ -374,7 +389,8 @@ static void weigh_nodes(struct source__judge *j)
         if (n->id[1] == SOURCE__NONE)
             continue;
         weigh_node(j, n);
-        learn_noise(j, n);
+        if (source__is_comparable(j, (uint32_t)i))
+            learn_noise(j, n);
     }
 }
 
@@ -467,6 +483,7 @@ static enum ms_rc find_gains(struct source__judge *j, struct ms_err *err)
 
 enum ms_rc source__weigh_part(struct source__judge *j, struct ms_err *err)
 {
+    find_end_of_backward(j);
     find_systemic(j);
     MS_TRY(find_root_floor(j, err));
     weigh_nodes(j);

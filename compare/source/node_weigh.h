@@ -39,6 +39,8 @@ struct source__judge {
 /* Pass 1: computes contexts, outputs and floors of all nodes, and the usual gain of backward
  * operators. */
 enum ms_rc source__weigh_part(struct source__judge *j, struct ms_err *err);
+/* Tells whether a single node has a counterpart: a call with a micro batch has none. */
+bool source__is_comparable(const struct source__judge *j, uint32_t node);
 /* Returns the difference that types of this unit of rounding explain. */
 double source__tiny(const struct source__judge *j, double unit, bool differ);
 /* Returns the attributes that differ, except those that differ systemically. */

@@ -6,6 +6,7 @@
 #include "compare/source/observe.h"
 #include "compare/source/cross_values.h"
 #include "compare/source/leaf_distance.h"
+#include "compare/source/micro_batches.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/node_pairs.h"
 #include "compare/source/void_values.h"
@@ -706,6 +707,7 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     MS_TRY(source__settle_voids(p, err));
     if (p->cross)
         MS_TRY(source__settle_cross(p, err));
+    MS_TRY(source__count_batches(p, err));
     return keep_members(o, err);
 }
 

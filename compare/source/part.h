@@ -109,7 +109,10 @@ struct source__part {
     int rank, step;
     uint32_t number;
     enum probe_mode mode;
-    bool cross;    /* two frameworks or programs: other operators and arguments */
+    bool cross; /* two frameworks or programs: other operators and arguments */
+    uint32_t
+        batches; /* one side runs this many micro batches for one of the other; 0: it does not */
+    uint8_t batches_side;
     bool finite;   /* if cross: no golden value is NaN or infinite */
     bool has_apis; /* operators are recorded; modules are then not judged */
     char *path[2]; /* of the dumps */

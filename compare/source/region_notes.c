@@ -192,7 +192,7 @@ static enum ms_rc say_repeats(struct cmp_source *s, const struct source__part *p
                               struct ms_err *err)
 {
     uint32_t count[2] = {0, 0};
-    for (size_t i = 0; i < p->nodes.n; i++) {
+    for (size_t i = 0; i < p->nodes.n && p->batches == 0; i++) {
         const struct source__node *n = &p->nodes.p[i];
         count[n->id[1] != SOURCE__NONE] += n->structure == SOURCE__REPEATED;
     }
@@ -208,6 +208,18 @@ static enum ms_rc say_repeats(struct cmp_source *s, const struct source__part *p
     return MS_OK;
 }
 
+static enum ms_rc say_batches(struct cmp_source *s, const struct source__part *p,
+                              struct ms_err *err)
+{
+    struct ms_message m;
+    if (p->batches == 0)
+        return MS_OK;
+    ms_message_begin(&m, &say_micro_batches);
+    ms_message_str(&m, "side", p->batches_side == 0 ? MS_STR("golden") : MS_STR("target"));
+    ms_message_i64(&m, "count", p->batches);
+    return keep_note(s, &m, err);
+}
+
 static enum ms_rc note_part(struct cmp_source *s, const struct source__part *p, struct ms_err *err)
 {
     struct groups g = {.p = p, .arena = s->arena};
@@ -220,6 +232,8 @@ static enum ms_rc note_part(struct cmp_source *s, const struct source__part *p, 
     }
     if (rc == MS_OK)
         rc = say_repeats(s, p, err);
+    if (rc == MS_OK)
+        rc = say_batches(s, p, err);
     ms_map_free(&g.keys);
     ms_vec_free(&g.list);
     ms_free(g.next);

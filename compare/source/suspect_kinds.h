@@ -40,6 +40,7 @@
  * are apart, absent where nobody reads them. */
 #define CMP_REGION_KINDS(X)                                                                        \
     X(other_operators, "module? golden? target? count e?")                                         \
-    X(recomputed, "side count")
+    X(recomputed, "side count")                                                                    \
+    X(micro_batches, "side count")
 
 #endif

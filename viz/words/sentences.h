@@ -241,6 +241,12 @@
       "of the first run",                                                                                               \
       "{side?golden=标杆侧|目标侧}在反向时重新运行 {count:count} "                                        \
       "个前向算子（激活重计算），数值与首次运行相同")                                                                   \
+    X(micro_batches,                                                                                                    \
+      "the {side?golden=golden side|target} runs {count:count} micro batches for one of the "                           \
+      "other side; their "                                                                                              \
+      "calls have no counterpart, so gradients of parameters and the optimizer are compared",                           \
+      "{side?golden=标杆侧|目标侧}以 {count:count} "                                                             \
+      "个微批次对应另一侧的一个批次；单次调用没有对应项，因此比较参数梯度和优化器")                                     \
     X(divergence,                                                                                                       \
       "step {step} rank {rank}: {errors} {errors?1=node|nodes} in error, {warnings} in warning, "                       \
       "{unmatched} "                                                                                                    \
