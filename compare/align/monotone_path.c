@@ -184,6 +184,13 @@ static enum ms_rc trace_back(const struct align__path *p, struct align__path_roo
     return MS_OK;
 }
 
+uint32_t align__path_reach(uint32_t rows, uint32_t most)
+{
+    enum { CELLS = 1 << 21, LEAST = 32 };
+    uint32_t reach = rows != 0 ? CELLS / rows : most;
+    return reach > most ? most : reach < LEAST ? LEAST : reach;
+}
+
 enum ms_rc align__path_find(const struct align__path *p, struct align__path_room *room,
                             uint64_t *cells, struct ms_err *err)
 {

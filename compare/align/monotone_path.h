@@ -41,6 +41,9 @@ struct align__path_room { /* buffers that are reused from call to call */
     MS_VEC(uint64_t) start;
     MS_VEC(struct align__match) out; /* the matches, ascending */
 };
+/* Returns how far from the diagonal the cells of so many rows may lie: `most`, or less where all bands
+ * together would cost too much. A segment of 40,000 calls of one operator then takes seconds. */
+uint32_t align__path_reach(uint32_t rows, uint32_t most);
 enum ms_rc align__path_find(const struct align__path *p, struct align__path_room *room,
                             uint64_t *cells, struct ms_err *err);
 void align__path_room_free(struct align__path_room *room);

@@ -432,10 +432,11 @@ enum ms_rc align__match_loose_modules(struct align__ctx *c, struct ms_err *err)
     if (rc == MS_OK &&
         (!ms_vec_reserve(&window[0], rows + 1U) || !ms_vec_reserve(&window[1], rows + 1U)))
         rc = ms_no_memory(err);
+    uint32_t reach = align__path_reach(rows, REACH);
     for (uint32_t r = 0; rc == MS_OK && r < rows && cols != 0; r++) {
         uint32_t at = (uint32_t)((double)r * cols / rows);
-        window[0].p[r] = at > REACH ? at - REACH : 0;
-        window[1].p[r] = cols - 1 - at > REACH ? at + REACH : cols - 1;
+        window[0].p[r] = at > reach ? at - reach : 0;
+        window[1].p[r] = cols - 1 - at > reach ? at + reach : cols - 1;
     }
     const struct align__path path = {.rows = rows,
                                      .cols = cols,

@@ -60,7 +60,8 @@ static void settle_node(struct source__part *p, const struct source__node *n, st
         struct source__leaf *l = &p->leaves.p[i];
         bool out = (l->flags & SOURCE__IS_OUT) || n->kind == PROBE_NODE_PGRAD;
         bool real = (l->flags & SOURCE__REAL) && (l->flags & SOURCE__FLAGGED) == 0;
-        if (!out || !real || l->e == 0 || !((double)l->e * l->norm <= rounding_of(t, l->count)))
+        if (!out || !real || l->e <= (float)source__rule.exact ||
+            !((double)l->e * l->norm <= rounding_of(t, l->count)))
             continue;
         l->e = l->en = 0;
         l->scale = NAN;
