@@ -468,6 +468,38 @@ START_TEST(an_operator_more_without_effect_is_a_note)
 }
 END_TEST
 
+START_TEST(another_operator_with_the_same_values_is_a_note)
+{
+    struct run g = model(), t = model();
+    memmove(&t.call[4], &t.call[3], (CALLS - 4) * sizeof t.call[0]);
+    t.call[3] = (struct call){"Tensor.neg.0.forward", {5, NOTHING, NOTHING}, 40, NULL, NULL};
+    t.call[4] = (struct call){"Tensor.clamp.0.forward", {40, NOTHING, NOTHING}, 6, NULL, NULL};
+    struct answer a = ask(&g, &t);
+    ck_assert_uint_eq(a.n, 0);
+    ck_assert_str_eq(a.note, "the target runs neg, clamp where the golden side runs relu; values "
+                             "behind it agree exactly");
+    t.err[6] = t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.1;
+    a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.relu.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_MISSING);
+}
+END_TEST
+
+START_TEST(an_operator_that_is_computed_again_is_a_note)
+{
+    struct run g = model(), t = model();
+    unsigned last = 0;
+    while (t.call[last].name != NULL)
+        last++;
+    memmove(&t.call[10], &t.call[9], (last - 9) * sizeof t.call[0]);
+    t.call[9] = (struct call){"Functional.gelu.1.forward", {2, NOTHING, NOTHING}, 3, NULL, NULL};
+    struct answer a = ask(&g, &t);
+    ck_assert_uint_eq(a.n, 0);
+    ck_assert_str_eq(a.note, "the target runs 1 forward operator again during backward (activation "
+                             "checkpointing); it repeats the values of the first run");
+}
+END_TEST
+
 /* A part of the loss that no recorded operator reads has its effect through its gradient. */
 START_TEST(an_operator_more_with_a_backward_alone_is_named)
 {
@@ -816,6 +848,8 @@ TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_
           a_missing_mask_is_told, a_cast_and_back_is_named_though_types_differ_everywhere,
           other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
           an_operator_more_without_effect_is_a_note,
+          another_operator_with_the_same_values_is_a_note,
+          an_operator_that_is_computed_again_is_a_note,
           an_operator_more_with_a_backward_alone_is_named, another_type_shape_or_argument_is_named,
           another_argument_is_told_with_both_values, an_argument_of_one_side_alone_counts,
           another_precision_everywhere_is_nobodys_fault, noise_of_a_second_run_explains_as_much,
