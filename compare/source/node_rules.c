@@ -720,8 +720,8 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
         j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
         if (is_judged(j, n))
             count_inexact(j, i);
-        bool replaced = n->region != SOURCE__NONE && n->border > 0;
-        j->all_exact &= n->in == 0 && n->out == 0 && !replaced;
+        /* Another implementation rounds otherwise, even where statistics do not show it. */
+        j->all_exact &= n->in == 0 && n->out == 0 && !n->replaced;
         if (j->all_exact && is_judged(j, n))
             count_exact(j, n);
     }

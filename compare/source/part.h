@@ -76,6 +76,7 @@ struct source__node {
     uint32_t leaf, nleaf; /* range in part->leaves */
     uint32_t forward;     /* for a backward node: its forward node in this part */
     uint32_t op;
+    bool replaced;    /* its region has operators of both sides */
     bool recomputed;  /* one side computes it again during backward */
     bool moved;       /* it runs at another position than on the golden side */
     bool is_read;     /* a later node of either side reads its output */

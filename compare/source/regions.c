@@ -195,6 +195,7 @@ static void keep_verdicts(struct work *w)
             continue;
         n->region = first_of(w, i);
         n->structure = (uint8_t)verdict_on(&w->list[n->region]);
+        n->replaced = w->list[n->region].sides == 3;
         n->border = w->list[n->region].is_read ? w->list[n->region].e : NAN;
     }
 }
