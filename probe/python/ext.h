@@ -5,6 +5,7 @@
  *
  *     msprobe.pytorch, .mindspore       names of functions, hooks, settings
  *             │  _probe.setup(...)
+ *     ext_watch                         functions that stay what they are
  *     ext_op ext_hook ext_call          functions, modules, gradients, by hand
  *             │                         that call, around the real ones
  *     ext_value ── ext_json             values into the record, without copies
@@ -48,12 +49,12 @@ struct ext_framework {
     PyObject *strided; /* the layout of plain memory; NULL: all have it */
     PyObject *dtypes;  /* dict: dtype object -> "float32" */
     /* Python functions; see msprobe/_values.py. */
-    PyObject *describe;  /* of any other value */
-    PyObject *to_host;   /* a tensor elsewhere -> the same here */
-    PyObject *to_later;  /* -> number of figures to come, or 0 */
-    PyObject *figures;   /* -> list of what has been numbered, for stop */
-    PyObject *grad_mode; /* () -> bool: may what is called now have gradients? */
-    PyObject *note;      /* a line about what went wrong */
+    PyObject *describe;   /* of any other value */
+    PyObject *to_host;    /* a tensor elsewhere -> the same here */
+    PyObject *to_later;   /* -> number of figures to come, or 0 */
+    PyObject *figures;    /* -> list of what has been numbered, for stop */
+    PyObject *grad_mode;  /* () -> bool: may what is called now have gradients? */
+    PyObject *is_tracing; /* () -> bool: is a compiler looking into the program? */
     /* For a framework whose results know nothing of the node that made them: what makes a call of a
      * function whose gradients are wanted, (func, prefix, name, number, args, kwargs) -> result. */
     PyObject *watched_call;
@@ -106,6 +107,11 @@ void ext_forget_places(void);
 void ext_note(const char *where, const char *why);
 /* Take the exception that is set, tell the note function, and go on. */
 void ext_swallow(const char *where);
+/* Something of ours has failed: nothing is dumped from now on, which is said once. */
+void ext_switch_off(const char *why);
+extern bool ext_is_off;
+/* Take the exception that is set and switch off. */
+void ext_fail(const char *where);
 /* Figures that have been waited for; at the end of a step or when there are many. */
 void ext_settle(void);
 void ext_settle_if_many(void);
@@ -117,6 +123,18 @@ void ext_leave_calls(void);
 extern unsigned ext_leaving;
 /* End this call before the next one is entered; true: it is the first that waits. */
 bool ext_leave_later(struct probe_call *c, uint64_t uses);
+
+/* Calls a function of ours; what it calls is not recorded. */
+PyObject *ext_ask(PyObject *func, PyObject *const *args, size_t n);
+/* Does a compiler follow the program, with tensors that have no elements? */
+bool ext_is_tracing(void);
+
+/* ---- functions -------------------------------------------------------- */
+
+/* How a function is called past a type that it was given for being watched. */
+vectorcallfunc ext_real_of(PyObject *func);
+extern PyMethodDef ext_watch_functions[];
+int ext_watch_ready(void);
 
 /* ---- calls ------------------------------------------------------------ */
 

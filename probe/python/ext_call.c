@@ -137,10 +137,7 @@ static PyObject *hidden(PyObject *module, PyObject *const *args, Py_ssize_t n)
         PyErr_SetString(PyExc_TypeError, "hidden(function, *args)");
         return NULL;
     }
-    probe__hide(ext_dumper, 1);
-    PyObject *result = PyObject_Vectorcall(args[0], args + 1, (size_t)n - 1, NULL);
-    probe__hide(ext_dumper, -1);
-    return result;
+    return ext_ask(args[0], args + 1, (size_t)n - 1);
 }
 
 /* hide(by): 1: what this thread calls is not dumped; -1: as before */

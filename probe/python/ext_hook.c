@@ -33,14 +33,26 @@ struct after {
 
 /* ---- before ----------------------------------------------------------- */
 
-/* The gradients' watcher may put other tensors, of equal elements, in the place of the inputs. */
+static PyObject *ask_backward(struct hook *h, const char *what, PyObject *module, PyObject *values,
+                              int64_t number)
+{
+    PyObject *method = PyObject_GetAttrString(h->backward, what);
+    PyObject *n = method != NULL ? PyLong_FromLongLong(number) : NULL;
+    PyObject *args[] = {(PyObject *)h, module, values, n};
+    PyObject *result = n != NULL ? ext_ask(method, args, 4) : NULL;
+    Py_XDECREF(n);
+    Py_XDECREF(method);
+    return result;
+}
+
+/* MindSpore's watcher of gradients puts other tensors, of equal elements, in the place of the inputs;
+ * PyTorch's returns None. */
 static PyObject *watch_inputs(struct hook *h, struct probe_call *c, PyObject *const *args,
                               Py_ssize_t n)
 {
-    PyObject *inputs = PyObject_CallMethod(h->backward, "before", "OOOL", (PyObject *)h, args[0],
-                                           args[1], (long long)probe_call_number(c));
+    PyObject *inputs = ask_backward(h, "before", args[0], args[1], probe_call_number(c));
     if (inputs == NULL) {
-        ext_swallow("the inputs of a module");
+        ext_fail("the gradients of a module's inputs");
         Py_RETURN_NONE;
     }
     if (inputs == Py_None || !h->takes_kwargs || n < 3)
@@ -107,11 +119,10 @@ static void put_parameters(struct probe_call *c, PyObject *module)
 
 static PyObject *watch_result(struct hook *h, PyObject *module, PyObject *result, long long number)
 {
-    PyObject *other =
-        PyObject_CallMethod(h->backward, "after", "OOOL", (PyObject *)h, module, result, number);
+    PyObject *other = ask_backward(h, "after", module, result, number);
     if (other != NULL)
         return other;
-    ext_swallow("the result of a module");
+    ext_fail("the gradients of a module's result");
     Py_RETURN_NONE;
 }
 
@@ -334,11 +345,12 @@ static void put_gradient(const struct grad *one, struct grads *g, PyObject *valu
         finish(g);
 }
 
-/* It lies in the parameter, or is what the hook is called with. */
+/* It lies in the parameter, which may be what the hook is called with, or it is that. */
 static PyObject *gradient_of(const struct grad *one, PyObject *const *args, Py_ssize_t n)
 {
+    PyObject *parameter = one->parameter == Py_None && n != 0 ? args[0] : one->parameter;
     if (one->attribute != Py_None)
-        return PyObject_GetAttr(one->parameter, one->attribute);
+        return PyObject_GetAttr(parameter, one->attribute);
     return Py_NewRef(n != 0 ? args[0] : Py_None);
 }
 

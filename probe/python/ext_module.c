@@ -59,6 +59,7 @@ static PyObject *setup(PyObject *module, PyObject *told)
     ext_fw.figures = member(told, "figures");
     ext_fw.grad_mode = member(told, "grad_mode");
     ext_fw.watched_call = member(told, "watched_call");
+    ext_fw.is_tracing = member(told, "is_tracing");
     ext_fw.parameters = member(told, "parameters");
     ext_fw.module_prefix = text_member(told, "module_prefix");
     ext_fw.skip_path = text_member(told, "skip_path");
@@ -155,6 +156,8 @@ static void settle_all(void)
 static PyObject *py_start(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
+    if (ext_is_off)
+        Py_RETURN_FALSE;
     probe_dumper_start(ext_dumper);
     if (ext_dumper != NULL)
         follow_settings();
@@ -226,6 +229,17 @@ static PyObject *py_set_rank(PyObject *module, PyObject *arg)
     Py_RETURN_NONE;
 }
 
+/* switch_off(why): something of ours has failed; this process dumps no more. */
+static PyObject *switch_off(PyObject *module, PyObject *why)
+{
+    const char *text = PyUnicode_AsUTF8(why);
+    (void)module;
+    if (text == NULL)
+        return NULL;
+    ext_switch_off(text);
+    Py_RETURN_NONE;
+}
+
 static PyObject *py_note(PyObject *module, PyObject *arg)
 {
     const char *text = PyUnicode_AsUTF8(arg);
@@ -264,6 +278,7 @@ static PyMethodDef functions[] = {
     {"set_step", py_set_step, METH_O, "the number of the step"},
     {"set_rank", py_set_rank, METH_O, "the rank of this process"},
     {"note", py_note, METH_O, "a line of dump_error_info.log"},
+    {"switch_off", switch_off, METH_O, "switch_off(why): this process dumps no more"},
     {"settle", py_settle, METH_NOARGS, "finish records that wait for something"},
     {0}};
 
@@ -282,7 +297,8 @@ PyMODINIT_FUNC PyInit__probe(void)
                  {"Grads", &ext_grads_type}, {"Grad", &ext_grad_type}, {"Call", &ext_call_type},
                  {"After", &ext_after_type}, {NULL, &ext_back_type}};
     PyObject *m = PyModule_Create(&definition);
-    if (m == NULL || PyModule_AddFunctions(m, ext_call_functions) != 0)
+    if (m == NULL || PyModule_AddFunctions(m, ext_call_functions) != 0 ||
+        PyModule_AddFunctions(m, ext_watch_functions) != 0 || ext_watch_ready() != 0)
         return NULL;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (PyType_Ready(types[i].type) != 0)

@@ -51,6 +51,8 @@ static PyObject *back_call(PyObject *self, PyObject *const *args, size_t nargsf,
         ext_put_tuple(c, PROBE_SEC_INPUT, args[1], 0);
     if (probe__call_has(c, PROBE_SEC_OUTPUT) && PyTuple_Check(args[0]))
         ext_put_tuple(c, PROBE_SEC_OUTPUT, args[0], 0);
+    if (PyErr_Occurred())
+        ext_swallow("the gradient of a function");
     probe_call_exit(c);
     ext_settle_if_many();
     Py_RETURN_NONE;
@@ -184,14 +186,14 @@ static PyObject *run_recorded(const struct op *op, const struct probe_call *c,
     bool is_watched = ext_fw.watched_call != NULL && number >= 0 && grad_enabled() &&
                       !does_nothing(op, args, n, kwnames);
     return is_watched ? run_watched(op, number, args, n, kwnames)
-                      : PyObject_Vectorcall(op->func, args, nargsf, kwnames);
+                      : ext_real_of(op->func)(op->func, args, nargsf, kwnames);
 }
 
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     const struct op *op = (struct op *)self;
-    if (!probe__may_enter(ext_dumper, PROBE__OP))
-        return PyObject_Vectorcall(op->func, args, nargsf, kwnames);
+    if (!probe__may_enter(ext_dumper, PROBE__OP) || ext_is_tracing())
+        return ext_real_of(op->func)(op->func, args, nargsf, kwnames);
     ext_leave_calls();
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     struct probe_call *c = probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
@@ -282,6 +284,29 @@ static PyObject *op_bind(PyObject *self, PyObject *object, PyObject *type)
     return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
 }
 
+/* In tables and comparisons it is the function. */
+static Py_hash_t op_hash(PyObject *self)
+{
+    return PyObject_Hash(((struct op *)self)->func);
+}
+
+static bool is_op(PyObject *v)
+{
+    return Py_TYPE(v) == &ext_op_type || Py_TYPE(v) == &ext_fn_type;
+}
+
+static PyObject *func_of(PyObject *v)
+{
+    return is_op(v) ? ((struct op *)v)->func : v;
+}
+
+static PyObject *op_compare(PyObject *a, PyObject *b, int how)
+{
+    if (how != Py_EQ && how != Py_NE)
+        Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong((func_of(a) == func_of(b)) == (how == Py_EQ));
+}
+
 /* Everything else it is asked is asked of the function. */
 static PyObject *op_getattr(PyObject *self, PyObject *name)
 {
@@ -345,6 +370,8 @@ static PyGetSetDef op_getset[] = {
         .tp_setattro = PyObject_GenericSetAttr,                                                    \
         .tp_dictoffset = offsetof(struct op, dict),                                                \
         .tp_repr = op_repr,                                                                        \
+        .tp_hash = op_hash,                                                                        \
+        .tp_richcompare = op_compare,                                                              \
         .tp_members = op_members,                                                                  \
         .tp_methods = op_methods,                                                                  \
         .tp_getset = op_getset                                                                     \

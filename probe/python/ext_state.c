@@ -16,14 +16,10 @@
 #include <frameobject.h>
 
 enum { FRAMES_MAX = 128 };
-/* Figures that come later are fetched when there are so many: each holds a few numbers on a
- * device. */
-enum { LATE_MAX = 4096 };
 
 struct ext_framework ext_fw;
 struct probe_dumper *ext_dumper;
 bool ext_host_only, ext_has_module_backward;
-uint32_t ext_late;
 
 struct step {
     PyCodeObject *code;
@@ -204,6 +200,17 @@ void ext_forget_places(void)
     }
 }
 
+bool ext_is_tracing(void)
+{
+    PyObject *v = ext_fw.is_tracing != NULL ? PyObject_CallNoArgs(ext_fw.is_tracing) : Py_False;
+    bool is_on = v == Py_True;
+    if (v == NULL)
+        PyErr_Clear();
+    if (ext_fw.is_tracing != NULL)
+        Py_XDECREF(v);
+    return is_on;
+}
+
 /* ---- trouble ---------------------------------------------------------- */
 
 void ext_note(const char *where, const char *why)
@@ -214,7 +221,22 @@ void ext_note(const char *where, const char *why)
         probe__note_at(ext_dumper, PROBE__BAD_VALUE, ext_place(), text);
 }
 
-void ext_swallow(const char *where)
+bool ext_is_off;
+
+void ext_switch_off(const char *why)
+{
+    if (ext_is_off)
+        return;
+    struct ms_err err = {0};
+    ext_is_off = true;
+    ext_note("", why);
+    (void)ms_fail(&err, MS_E_INTERNAL, "%s; the training goes on, nothing is dumped any more", why);
+    if (ext_dumper != NULL)
+        probe__give_up(ext_dumper, &err);
+}
+
+/* Take the exception that is set; one that was meant for the program comes again there. */
+static void take_exception(const char *where, void (*then)(const char *where, const char *why))
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -226,49 +248,30 @@ void ext_swallow(const char *where)
     const char *p = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
     PyErr_Clear();
     if (!is_interrupt)
-        ext_note(where, p != NULL ? p : "?");
+        then(where, p != NULL ? p : "?");
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
     if (is_interrupt)
-        PyErr_SetInterrupt(); /* it was meant for the program */
+        PyErr_SetInterrupt();
 }
 
-/* ---- figures that come later ------------------------------------------ */
-
-static struct probe__figure figure_of(PyObject *v)
+void ext_swallow(const char *where)
 {
-    if (PyBool_Check(v))
-        return (struct probe__figure){.kind = PROBE_NUM_BOOL, .v = v == Py_True};
-    if (PyFloat_Check(v))
-        return (struct probe__figure){.kind = PROBE_NUM_FLOAT, .v = PyFloat_AS_DOUBLE(v)};
-    if (PyLong_Check(v))
-        return (struct probe__figure){.kind = PROBE_NUM_INT, .i = PyLong_AsLongLong(v)};
-    return (struct probe__figure){.kind = PROBE_NUM_NULL};
+    take_exception(where, ext_note);
 }
 
-void ext_settle(void)
+static void switch_off_for(const char *where, const char *why)
 {
-    if (ext_late == 0)
-        return;
-    ext_late = 0;
-    PyObject *list = PyObject_CallNoArgs(ext_fw.figures);
-    size_t n = list != NULL && PyList_Check(list) ? (size_t)PyList_GET_SIZE(list) : 0;
-    struct probe__figure *f = n != 0 ? ms_calloc(n, sizeof *f) : NULL;
-    for (size_t i = 0; f != NULL && i < n; i++)
-        f[i] = figure_of(PyList_GET_ITEM(list, (Py_ssize_t)i));
-    if (PyErr_Occurred())
-        ext_swallow("figures of a device");
-    probe__dumper_figures(ext_dumper, f, f != NULL ? n : 0);
-    ms_free(f);
-    Py_XDECREF(list);
+    char text[1024];
+    snprintf(text, sizeof text, "%s: %s", where, why);
+    ext_switch_off(text);
 }
 
-void ext_settle_if_many(void)
+void ext_fail(const char *where)
 {
-    if (ext_late >= LATE_MAX)
-        ext_settle();
+    take_exception(where, switch_off_for);
 }
 
 const char *ext_data_dir(void)

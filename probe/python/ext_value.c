@@ -9,7 +9,59 @@
 #include "probe/python/ext.h"
 
 #include "probe/base/map.h"
+#include "probe/base/mem.h"
 #include "probe/base/num.h"
+#include "probe/write/dumper_state.h"
+
+/* ---- what Python is asked ------------------------------------------------ */
+
+/* Figures that come later are fetched when there are so many: each holds a few numbers on a
+ * device. */
+enum { LATE_MAX = 4096 };
+
+uint32_t ext_late;
+
+PyObject *ext_ask(PyObject *func, PyObject *const *args, size_t n)
+{
+    probe__hide(ext_dumper, 1);
+    PyObject *result = PyObject_Vectorcall(func, args, n, NULL);
+    probe__hide(ext_dumper, -1);
+    return result;
+}
+
+static struct probe__figure figure_of(PyObject *v)
+{
+    if (PyBool_Check(v))
+        return (struct probe__figure){.kind = PROBE_NUM_BOOL, .v = v == Py_True};
+    if (PyFloat_Check(v))
+        return (struct probe__figure){.kind = PROBE_NUM_FLOAT, .v = PyFloat_AS_DOUBLE(v)};
+    if (PyLong_Check(v))
+        return (struct probe__figure){.kind = PROBE_NUM_INT, .i = PyLong_AsLongLong(v)};
+    return (struct probe__figure){.kind = PROBE_NUM_NULL};
+}
+
+void ext_settle(void)
+{
+    if (ext_late == 0)
+        return;
+    ext_late = 0;
+    PyObject *list = ext_ask(ext_fw.figures, NULL, 0);
+    size_t n = list != NULL && PyList_Check(list) ? (size_t)PyList_GET_SIZE(list) : 0;
+    struct probe__figure *f = n != 0 ? ms_calloc(n, sizeof *f) : NULL;
+    for (size_t i = 0; f != NULL && i < n; i++)
+        f[i] = figure_of(PyList_GET_ITEM(list, (Py_ssize_t)i));
+    if (PyErr_Occurred())
+        ext_swallow("figures of a device");
+    probe__dumper_figures(ext_dumper, f, f != NULL ? n : 0);
+    ms_free(f);
+    Py_XDECREF(list);
+}
+
+void ext_settle_if_many(void)
+{
+    if (ext_late >= LATE_MAX)
+        ext_settle();
+}
 
 /* ---- tensors ------------------------------------------------------------- */
 
@@ -129,7 +181,7 @@ static bool describe_value(PyObject *o, struct told *told)
 {
     PyObject *host_only = ext_host_only ? Py_True : Py_False;
     PyObject *args[] = {o, host_only};
-    told->tuple = PyObject_Vectorcall(ext_fw.to_host, args, 2, NULL);
+    told->tuple = ext_ask(ext_fw.to_host, args, 2);
     return told->tuple != NULL &&
            PyArg_ParseTuple(told->tuple, "OOsspOk", &told->plain, &told->shape, &told->dtype,
                             &told->type, &told->requires_grad, &told->members, &told->later);
@@ -332,7 +384,7 @@ static void put_told(struct probe_call *c, struct probe__record *r, const char *
 {
     PyObject *name = key != NULL ? PyUnicode_FromString(key) : Py_NewRef(Py_None);
     PyObject *args[] = {v, name};
-    PyObject *told = name != NULL ? PyObject_Vectorcall(ext_fw.describe, args, 2, NULL) : NULL;
+    PyObject *told = name != NULL ? ext_ask(ext_fw.describe, args, 2) : NULL;
     size_t path_n;
     if (told == NULL)
         ext_swallow("a value");

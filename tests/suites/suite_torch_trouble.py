@@ -119,17 +119,213 @@ def an_exception_in_forward_reaches_the_program_and_spoils_no_later_step():
 
 
 @test
-def hooks_that_the_program_removes():
+def hooks_are_there_while_calls_are_collected_alone():
     model, d = nn.Sequential(Two()), debugger()
-    one_step(d, model, torch.randn(2, 4))
+    clean = [dict(m.__dict__) for m in model.modules()]
+    hooks = [v for state in clean for v in state.values() if isinstance(v, OrderedDict)]
+    for _ in range(2):
+        d.start(model)
+        assert any(m._forward_hooks for m in model.modules())
+        loss = model(torch.randn(2, 4)).sum()
+        loss.backward()
+        d.stop()
+        d.step()
+        assert not any(hooks_of for hooks_of in hooks if "Hook" in str(hooks_of)), hooks
+        assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
+    d.start(model)
     for module in model.modules():
         module._forward_hooks.clear()
-    one_step(d, model, torch.randn(2, 4))
-    for module in model.modules():
         module._forward_pre_hooks.clear()
-    one_step(d, model, torch.randn(2, 4))
+    model(torch.randn(2, 4))
+    d.stop()
     assert "Functional.linear.0.forward" in data(2)
     assert not any(n.startswith("Module.0.fc.Linear.forward") for n in data(2))
+
+
+@test
+def a_function_that_is_watched_is_the_same_object_with_the_same_looks():
+    import copy
+    import inspect
+    import pickle
+    functions = {"relu": torch.relu, "F.relu": F.relu, "Tensor.add": torch.Tensor.add,
+                 "Tensor.norm": torch.Tensor.norm, "F.conv2d": F.conv2d, "einsum": torch.einsum}
+    looks = {name: (repr(f), f.__doc__, f.__name__, f.__class__, inspect.isfunction(f),
+                    inspect.isbuiltin(f), inspect.isroutine(f), hash(f)) for name, f in functions.items()}
+    bound = torch.ones(2).mul
+    d = debugger(level="L1")
+    d.start()
+    assert [torch.relu, F.relu, torch.Tensor.add, torch.Tensor.norm, F.conv2d, torch.einsum] == \
+        list(functions.values())
+    for name, f in functions.items():
+        equal((repr(f), f.__doc__, f.__name__, f.__class__, inspect.isfunction(f), inspect.isbuiltin(f),
+               inspect.isroutine(f), hash(f)), looks[name])
+        assert copy.deepcopy(f) is f and copy.copy(f) is f and pickle.loads(pickle.dumps(f)) is f
+    inspect.signature(F.relu)
+    kept = torch.ones(2).add
+    kept(torch.ones(2)), bound(2), torch.relu(torch.ones(2)), F.relu(input=torch.ones(2), inplace=True)
+    -torch.ones(2), torch.ones(2).neg()
+    d.stop()
+    assert type(F.relu) is type(lambda: 0) and type(torch.relu) is type(len)
+    equal(kept(torch.ones(2)).tolist(), [2.0, 2.0])
+    equal([n for n in data() if "ones" not in n],
+          ["Tensor.add.0.forward", "Torch.relu.0.forward", "Functional.relu.0.forward",
+           "Tensor.neg.0.forward"])
+
+
+class Table(torch.Tensor):
+    """A class with a table of functions, as extensions have them."""
+
+    known = {torch.add: "add", F.relu: "relu", torch.Tensor.mul: "mul", torch.Tensor.__setitem__: "set"}
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func in cls.known:
+            return cls.known[func]
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@test
+def tables_of_functions_find_them():
+    d, x = debugger(level="L1"), torch.ones(2).as_subclass(Table)
+    d.start()
+    later = {torch.add: 1, torch.Tensor.mul: 2}
+    equal([torch.add(x, x), F.relu(x), x.mul(x), later[torch.add], later[torch.Tensor.mul]],
+          ["add", "relu", "mul", 1, 2])
+    d.stop()
+
+
+@test
+def tracers_scripts_and_symbols_see_the_program():
+    from torch import fx
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Dropout(0.0)), torch.ones(2, 4)
+    d = debugger(level="mix")
+    d.start(model)
+    code = fx.symbolic_trace(lambda v: F.relu(torch.add(v, 1)).neg()).code
+    assert "torch.add" in code and "torch.nn.functional.relu" in code and ".neg()" in code, code
+    for other in (torch.jit.script(model), torch.jit.trace(model, x), fx.symbolic_trace(model)):
+        assert other(x).equal(model(x))
+    d.stop()
+    assert "Module.0.Linear.forward.0" in data()
+
+
+@test
+def vmap_of_gradients():
+    if not hasattr(torch, "func"):
+        return "this torch has no func"
+    d, x = debugger(level="mix"), torch.linspace(-1, 1, 6).reshape(2, 3)
+
+    def inner(v):
+        return (F.relu(v) * torch.sin(v)).sum()
+
+    want = torch.func.vmap(torch.func.grad(inner))(x)
+    d.start(nn.Sequential(nn.Linear(1, 1)))
+    assert torch.func.vmap(torch.func.grad(inner))(x).equal(want)
+    d.stop()
+    return None
+
+
+@test
+def whole_graphs_compile_and_export():
+    if not hasattr(torch, "compile"):
+        return "this torch has no compile"
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.LayerNorm(4)), torch.ones(2, 4)
+    want, d = model(x), debugger(level="mix")
+    d.start(model)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    got = compiled(x)
+    got.sum().backward()
+    assert got.allclose(want)
+    whole = torch.compile(lambda v: F.softmax(torch.add(v, v).abs(), -1) * torch.norm(v), fullgraph=True,
+                          backend="eager")
+    whole(x)
+    if VERSION >= (2, 6):
+        assert torch.export.export(model, (x,)).module()(x).allclose(want)
+    d.stop()
+    return None
+
+
+@test
+def lazy_and_scripted_modules():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lazy, self.script = nn.LazyLinear(4), torch.jit.script(nn.Linear(4, 4))
+
+        def forward(self, x):
+            return self.script(self.lazy(x))
+
+    def make():
+        model = nn.Sequential(Model())
+        x = torch.ones(2, 3)
+        model(x)
+        return model, lambda: model(x).sum()
+
+    is_unharmed(make)
+    model, d = nn.Sequential(Model()), debugger()
+    d.start(model)
+    model(torch.ones(2, 3)).sum().backward()
+    d.stop()
+    assert model[0].lazy.weight.grad is not None
+
+
+@test
+def nothing_of_the_training_is_kept_alive():
+    import gc
+    import weakref
+    model, d = nn.Sequential(Two()), debugger()
+    one_step(d, model, torch.randn(2, 4))
+    refs = [weakref.ref(model), weakref.ref(model[0].fc.weight)]
+    x = torch.randn(2, 4, requires_grad=True)
+    d.start(model)
+    kept = weakref.ref(model(x))
+    d.stop()
+    d.step()
+    del model
+    gc.collect()
+    equal([ref() for ref in refs + [kept]], [None] * 3)
+
+
+@test
+def a_failure_of_ours_ends_the_dump_and_not_the_training():
+    from msprobe.pytorch import _modules
+    real, saved = _modules._distinct, os.dup(2)
+    with open("stderr", "wb") as f:
+        os.dup2(f.fileno(), 2)
+
+    def make():
+        def broken(*_any):
+            raise RuntimeError("a bug")
+        model, x = nn.Sequential(Two()), torch.ones(2, 4)
+        if loaded:
+            _modules._distinct = broken
+        loaded.append(1)
+        return model, lambda: model(x).sum()
+
+    loaded = []
+    d = debugger(module_backward=True)
+
+    def losses(dump):
+        torch.manual_seed(1)
+        model, loss_of = make()
+        found = []
+        for _ in range(3):
+            if dump:
+                d.start(model)
+            loss = loss_of()
+            loss.backward()
+            if dump:
+                d.stop()
+                d.step()
+            found.append(loss.item())
+        return found
+
+    without = losses(False)
+    equal(losses(True), without)
+    os.dup2(saved, 2)
+    _modules._distinct = real
+    said = open("stderr", encoding="utf-8").read()
+    equal(said.count("a bug"), 1)
+    assert not glob.glob("out/step1/*"), "it went on"
 
 
 @test

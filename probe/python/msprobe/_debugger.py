@@ -78,6 +78,10 @@ class BaseDebugger:
     def _hook_model(self):
         """Hooks of the model's modules."""
 
+    def _remembered(self, model):
+        """What is kept of the model for a start that gives none."""
+        return model
+
     def _after_stop(self):
         """Collecting has stopped: what belongs to the step is let go."""
 
@@ -103,7 +107,7 @@ class BaseDebugger:
         """Remember the model, or the list of its chunks."""
         if model is not None:
             self._modules.check(model)
-            self._model = model
+            self._model = self._remembered(model)
         elif self._model is None and self._info["level"] in ("L0", "mix"):
             raise ValueError("start(model): the levels L0 and mix need the model")
 

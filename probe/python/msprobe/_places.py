@@ -14,14 +14,15 @@ class Places:
     """They stay as they are until put(), and are as they were after take()."""
 
     def __init__(self):
-        self._all = []  # (owner, name, what it was, what it is now)
+        self._all = []  # (owner, name, what it was, is it the owner's own, what it is now)
         self.is_put = False
 
     def __len__(self):
         return len(self._all)
 
     def add(self, owner, name, was, now):
-        self._all.append((owner, name, was, now))
+        is_own = not isinstance(owner, type) or name in vars(owner)
+        self._all.append((owner, name, was, is_own, now))
 
     def give_up(self, owner, name):
         """The function is back for good."""
@@ -31,10 +32,13 @@ class Places:
 
     def put(self):
         self.is_put = True
-        for owner, name, _, now in self._all:
+        for owner, name, _, _, now in self._all:
             setattr(owner, name, now)
 
     def take(self):
         self.is_put = False
-        for owner, name, was, _ in self._all:
-            setattr(owner, name, was)
+        for owner, name, was, is_own, _ in self._all:
+            if is_own:
+                setattr(owner, name, was)
+            elif name in vars(owner):
+                delattr(owner, name)  # it has it from its base

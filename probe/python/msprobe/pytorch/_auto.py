@@ -2,7 +2,7 @@
 """A dump of a PyTorch script that knows nothing of it: see msprobe/_auto.py."""
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from msprobe import _auto
+from msprobe import _auto, _probe
 from msprobe.pytorch import _modules
 from msprobe.pytorch._debugger import PrecisionDebugger
 
@@ -17,8 +17,8 @@ class _Watch(_auto.Watch):
 
     def _begin(self):
         super()._begin()
-        if not self._debugger._info["forward_only"]:
-            _modules.watch_parameters()
+        if self._debugger._info["level"] in ("L0", "mix") and _probe.active():
+            _modules.hook_known(not self._debugger._info["forward_only"])
 
 
 def attach(config):

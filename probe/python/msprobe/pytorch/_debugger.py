@@ -2,6 +2,7 @@
 """PrecisionDebugger of PyTorch."""
 import torch
 
+from msprobe import _probe
 from msprobe._debugger import BaseDebugger
 from msprobe._saved import SavedGradients
 from msprobe.pytorch import _modules, _optimizer, _tensors, _wrap  # noqa: F401
@@ -44,14 +45,21 @@ class PrecisionDebugger(BaseDebugger):
 
     _has_begun = False
 
+    def _remembered(self, model):
+        return _modules.reference(model)
+
     def _hook_model(self):
-        if self._model is None:
-            return  # the level has become one that needs it
-        with_gradients = not self._info["forward_only"]
-        _modules.hook_model(self._model, self._has_backward(), with_gradients)
+        model = self._model() if self._model is not None else None
+        if model is None:
+            return  # it is gone, or the level has become one that needs it
+        try:
+            _modules.hook_model(model, self._has_backward(), not self._info["forward_only"])
+        except Exception as why:
+            _probe.switch_off(f"the hooks of a model: {why!r}")
 
     def _after_stop(self):
-        _modules.forget_nodes()
+        _wrap.take_all()
+        _modules.unhook()
 
     def _rank(self):
         dist = torch.distributed

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Hooks of the modules of a model, and of their parameters' gradients."""
 import functools
+import sys
+import weakref
 
 import torch
 
@@ -11,6 +13,16 @@ VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
 _TAKES_KWARGS = VERSION >= (2, 0)
 _ALWAYS_CALLED = VERSION >= (2, 1)
 _SKIPPED = {"FullyShardedDataParallel"}
+_EXCEPTIONS = 1  # a group of watched functions
+
+
+def _never(*_any):
+    return False
+
+
+_is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or \
+    (getattr(torch._utils, "is_compiling", None) if VERSION >= (2, 0) else None) or _never
+_is_lazy = getattr(torch.nn.parameter, "is_lazy", _never)
 
 
 # ---- gradients of modules ---------------------------------------------------
@@ -287,7 +299,7 @@ class _Backward:
 # ---- gradients of parameters ------------------------------------------------
 
 _expand_as = torch.Tensor.__mro__[1].expand_as
-_watched = {}  # (path, name) -> (what is watched, its handle)
+_listening = []  # handles of what tells of gradients, until collecting stops
 
 
 def _accumulator(parameter):
@@ -297,124 +309,199 @@ def _accumulator(parameter):
     return node.next_functions[0][0] if node is not None else None
 
 
-def _source_of(parameter):
-    """What tells of the gradient: the parameter itself, where it can, else the node that makes it.
-
-    A node that is held outlives the shape that it was made for, so those are given up at stop."""
-    if VERSION >= (2, 1) and parameter.is_leaf:
-        return parameter
-    return _accumulator(parameter)
+_HAS_HOOK = VERSION >= (2, 1)  # one that is called when a parameter's gradient has been added to
 
 
-def _listen(source, watcher):
-    if isinstance(source, torch.Tensor):
-        return source.register_post_accumulate_grad_hook(watcher)
-    return source.register_hook(watcher)
+class _HasRun:
+    """The node that adds to a parameter's gradient has run."""
+
+    __slots__ = ("parameter", "watcher")
+
+    def __init__(self, parameter, watcher):
+        self.parameter, self.watcher = weakref.ref(parameter), watcher
+
+    def __call__(self, _inputs, _outputs):
+        parameter = self.parameter()
+        if parameter is not None:
+            self.watcher(parameter)
 
 
-def _watch_parameters(path, module, hook):
-    params = [(n, p) for n, p in module._parameters.items() if p is not None and p.requires_grad]
-    grads = _probe.Grads(hook, len(params))
+def _watch_node(parameter, watcher):
+    """Of a parameter that says nothing itself; the graph holds the node, if the parameter is in it."""
+    node = _accumulator(parameter)
+    if node is not None and node.metadata.get(_KEY) is None:
+        node.metadata[_KEY] = True
+        node.register_hook(_HasRun(parameter, watcher))
+
+
+def _wants_gradient(p):
+    return p is not None and p.requires_grad and not _is_lazy(p)
+
+
+def _watch_parameters(module, hook):
+    """-> (parameter's name, watcher) of those whose node is to be watched when they have been used."""
+    params = [(n, p) for n, p in module._parameters.items() if _wants_gradient(p)]
+    grads = _probe.Grads(hook, len(params)) if params else None
+    later = []
     for index, (name, parameter) in enumerate(params):
-        source = _source_of(parameter)
-        known = _watched.get((path, name))
-        if source is None or (known is not None and known[0] is source):
-            continue
-        if known is not None:
-            known[1].remove()
         attribute = "main_grad" if hasattr(parameter, "main_grad") else "grad"
-        watcher = _probe.Grad(grads, index, name, parameter, attribute)
-        _watched[path, name] = (source, _listen(source, watcher))
+        watcher = _probe.Grad(grads, index, name, None, attribute)
+        if _HAS_HOOK and parameter.is_leaf:
+            _listening.append(parameter.register_post_accumulate_grad_hook(watcher))
+        else:
+            later.append((name, watcher))
+    return later
 
 
-def forget_nodes():
-    """Collecting has stopped: nothing that belongs to a graph is held."""
-    for key, (source, handle) in list(_watched.items()):
-        if not isinstance(source, torch.Tensor):
-            handle.remove()
-            del _watched[key]
-            for entry in _hooked:
-                entry[2] = None  # they are looked for again
-    for hook_backward in _backwards:
-        hook_backward.forget()
+def _watch_nodes(module, later):
+    """A module has used its parameters: their nodes are those that this backward will run."""
+    if torch.is_grad_enabled():
+        for name, watcher in later:
+            parameter = module._parameters.get(name)
+            if _wants_gradient(parameter):
+                _watch_node(parameter, watcher)
 
 
 # ---- models -----------------------------------------------------------------
 
-_hooked = []  # (model, its modules: path, module, hook; how their parameters are)
-
-
-def _state_of(p):
-    """What goes with the node that adds to a parameter's gradient: it gets another when it changes."""
-    return None if p is None else (p.requires_grad, p.dtype, p.device)
-
-
-def _states(known):
-    """Of all parameters of a model's modules."""
-    return [(module, module._parameters, [(n, p, _state_of(p)) for n, p in module._parameters.items()])
-            for _, module, _ in known]
-
-
-def _are_as_before(states):
-    for module, params, items in states:
-        if module._parameters is not params or len(params) != len(items):
-            return False
-        for name, p, state in items:
-            if params.get(name) is not p or _state_of(p) != state:
-                return False
-    return True
+_hooked = []  # models that have been collected, as _Model
+_NO_HOOKS = functools.partial(sys.audit, "msprobe")  # takes anything, gives None
 
 
 def _hooks_of(module):
-    return [h for h in module._forward_pre_hooks.values() if type(h) is _probe.Hook]
+    return [h.hook for h in module._forward_pre_hooks.values() if type(h) is _Before]
 
 
-def _tell_of_exceptions():
+class _Hook:
+    """What a module calls.  Compilers read that they are to pass it over; a copy does nothing, and a
+    pickle of it is of Python's own, so that it is loaded where this package is not."""
+
+    __slots__ = ("hook",)
+
+    def __init__(self, hook):
+        self.hook = hook
+
+    def __deepcopy__(self, _memo):
+        return _NO_HOOKS
+
+    def __reduce__(self):
+        return functools.partial, (sys.audit, "msprobe")
+
+
+class _Before(_Hook):
+    __slots__ = ()
+
+    def __call__(self, module, args, kwargs=None):
+        if _is_compiling():
+            return None
+        return self.hook(module, args, kwargs)
+
+
+class _After(_Hook):
+    __slots__ = ("later",)
+
+    def __init__(self, hook):
+        super().__init__(hook)
+        self.later = []  # see _watch_parameters
+
+    def __call__(self, module, args, *kwargs_and_result):
+        if _is_compiling():
+            return None
+        self.hook(module, args, *kwargs_and_result)
+        if self.later:
+            with _swallowing("the gradients of a module's parameters"):
+                _probe.hidden(_watch_nodes, module, self.later)
+        return None
+
+
+def _tell_of_exceptions(func, args, kwargs):
     """Before version 2.1 no hook is called when a module raises; its call would seem to go on."""
-    cls = torch.nn.Module
-    real = cls.__call__
-    if getattr(real, "_tells", False):
-        return
-
-    @functools.wraps(real)
-    def run(self, *args, **kwargs):
-        try:
-            return real(self, *args, **kwargs)
-        except BaseException:
-            for hook in _hooks_of(self):
-                hook.fail()
-            raise
-
-    run._tells = True
-    cls.__call__ = run
+    try:
+        return _probe.past(func, args, kwargs)
+    except BaseException:
+        for hook in _hooks_of(args[0]):
+            hook.fail()
+        raise
 
 
-def _forget_hooks(module):
-    """Those that a copy of a model has from the one it was copied from."""
-    for hooks in (module._forward_pre_hooks, module._forward_hooks):
-        for key in [k for k, hook in hooks.items() if type(hook) in (_probe.Hook, _probe.After)]:
-            del hooks[key]
-            getattr(module, "_forward_pre_hooks_with_kwargs", {}).pop(key, None)
-            getattr(module, "_forward_hooks_with_kwargs", {}).pop(key, None)
-            getattr(module, "_forward_hooks_always_called", {}).pop(key, None)
+class _Hooked:
+    """A module of a model: its hooks are there while calls are collected."""
+
+    __slots__ = ("module", "hook", "before", "after", "ids")
+
+    def __init__(self, module, path, backward):
+        self.module = weakref.ref(module)
+        self.hook = _probe.Hook(path, type(module).__name__, _TAKES_KWARGS)
+        self.hook.backward = backward
+        self.before, self.after = _Before(self.hook), _After(self.hook.after)
+        handle = torch.utils.hooks.RemovableHandle
+        self.ids = handle(module._forward_pre_hooks).id, handle(module._forward_hooks).id
+
+    def put(self):
+        """Behind all that there are before the module, and before all that there are behind it."""
+        module, (first, last) = self.module(), self.ids
+        if module is None or first in module._forward_pre_hooks:
+            return
+        module._forward_pre_hooks[first] = self.before
+        module._forward_hooks[last] = self.after
+        module._forward_hooks.move_to_end(last, last=False)
+        if _TAKES_KWARGS:
+            module._forward_pre_hooks_with_kwargs[first] = True
+            module._forward_hooks_with_kwargs[last] = True
+        if _ALWAYS_CALLED:
+            module._forward_hooks_always_called[last] = True
+
+    def take(self):
+        module, (first, last) = self.module(), self.ids
+        if module is None:
+            return
+        module._forward_pre_hooks.pop(first, None)
+        module._forward_hooks.pop(last, None)
+        if _TAKES_KWARGS:
+            module._forward_pre_hooks_with_kwargs.pop(first, None)
+            module._forward_hooks_with_kwargs.pop(last, None)
+        if _ALWAYS_CALLED:
+            module._forward_hooks_always_called.pop(last, None)
+
+    def watch_parameters(self):
+        module = self.module()
+        if module is not None and module._parameters:
+            self.after.later = _watch_parameters(module, self.hook)
 
 
-def _hook_module(module, path, backward):
-    class_name = type(module).__name__
-    _forget_hooks(module)
-    hook = _probe.Hook(path, class_name, _TAKES_KWARGS)
-    hook.backward = backward
-    if _TAKES_KWARGS:
-        module.register_forward_pre_hook(hook, with_kwargs=True)
-        more = {"always_call": True} if _ALWAYS_CALLED else {}
-        module.register_forward_hook(hook.after, with_kwargs=True, prepend=True, **more)
-    else:
-        module.register_forward_pre_hook(hook)
-        handle = module.register_forward_hook(hook.after)
-        module._forward_hooks.move_to_end(handle.id, last=False)
-    if not _ALWAYS_CALLED:
-        _tell_of_exceptions()
-    return hook
+class _Model:
+    """A model that has been collected.  It is not kept alive."""
+
+    def __init__(self, model, prefix, with_backward):
+        self.roots = [weakref.ref(m) for m in _chunks(model)]
+        backward = _Backward() if with_backward else None
+        self.modules = [_Hooked(module, path, backward) for path, module in _named(model, prefix)]
+        self.is_put = self.with_gradients = False
+
+    def is_of(self, model):
+        chunks = _chunks(model)
+        return len(chunks) == len(self.roots) and all(r() is m for r, m in zip(self.roots, chunks))
+
+    def is_gone(self):
+        return all(root() is None for root in self.roots)
+
+    def put(self, with_gradients):
+        if self.is_put:
+            return
+        self.is_put, self.with_gradients = True, with_gradients
+        for one in self.modules:
+            one.put()
+            if with_gradients:
+                one.watch_parameters()
+
+    def take(self):
+        self.is_put = False
+        for one in self.modules:
+            one.take()
+
+
+def _chunks(models):
+    return [models] if isinstance(models, torch.nn.Module) else list(models)
 
 
 def _named(models, prefix):
@@ -425,8 +512,37 @@ def _named(models, prefix):
         chunks = [(f"{i}.", model) for i, model in enumerate(models)]
     for prefix, model in chunks:
         for name, module in model.named_modules():
-            if module is not model and type(module).__name__ not in _SKIPPED:
-                yield prefix + name, module
+            if module is model or type(module).__name__ in _SKIPPED:
+                continue
+            if isinstance(module, torch.jit.ScriptModule):
+                _say_compiled(type(module).__name__)
+                continue
+            yield prefix + name, module
+
+
+_said = []
+
+
+def _say_compiled(name):
+    """Once: what a compiler has made is left alone."""
+    if not _said:
+        _said.append(name)
+        _probe.note(f"compiled modules are not dumped inside (the first is a {name})")
+
+
+def reference(model):
+    """A model, or the chunks of one, that is not kept alive: a function that gives it or None."""
+    chunks = [weakref.ref(m) for m in _chunks(model)]
+
+    def get():
+        alive = [m for m in (ref() for ref in chunks) if m is not None]
+        if len(alive) < len(chunks):
+            return None
+        return alive[0] if is_one else alive
+
+    is_one = isinstance(model, torch.nn.Module)
+    del model
+    return get
 
 
 def check(model):
@@ -437,33 +553,62 @@ def check(model):
 
 
 def hook_model(model, with_backward, with_gradients, prefix=""):
-    """Once for each model; parameters are looked at each time, since they may be others.
-
-    The structure has backwards of modules also where no gradients are dumped."""
-    entry = next((e for e in _hooked if e[0] is model), None)
-    if entry is None:
-        backward = _Backward() if with_backward else None
-        entry = [model, [(path, module, _hook_module(module, path, backward))
-                         for path, module in _named(model, prefix)], None]
-        _hooked.append(entry)
-    if with_gradients:
-        _watch_parameters_of(entry)
+    """Until collecting stops.  The structure has backwards of modules also where no gradients are
+    dumped."""
+    _hooked[:] = [one for one in _hooked if not one.is_gone()]
+    known = next((one for one in _hooked if one.is_of(model)), None)
+    if known is None:
+        known = _Model(model, prefix, with_backward)
+        _hooked.append(known)
+    _put_exceptions()
+    known.put(with_gradients)
 
 
-def _watch_parameters_of(entry):
-    _, known, states = entry
-    if states is not None and _are_as_before(states):
-        return
-    for path, module, hook in known:
-        if module._parameters:
-            _watch_parameters(path, module, hook)
-    entry[2] = _states(known)
+def hook_known(with_gradients):
+    """All models again, for a step that begins by itself."""
+    _put_exceptions()
+    for one in _hooked:
+        one.put(with_gradients)
 
 
-def watch_parameters():
-    """Of all models, for a step that begins by itself."""
-    for entry in _hooked:
-        _watch_parameters_of(entry)
+def _put_exceptions():
+    if not _ALWAYS_CALLED:
+        _probe.watch(torch.nn.Module.__call__, _tell_of_exceptions, _EXCEPTIONS)
+        _probe.watching(True, _EXCEPTIONS)
+
+
+def unhook():
+    """Collecting has stopped: nothing is left in the models, their tensors or their graphs."""
+    for one in _hooked:
+        one.take()
+        for module in one.modules:
+            module.after.later = []
+    for handle in _listening:
+        handle.remove()
+    _listening.clear()
+    for backward in _backwards:
+        backward.forget()
+    _probe.watching(False, _EXCEPTIONS)
+
+
+def _aside(func, args, kwargs):
+    """A compiler reads a model: it has no hooks then."""
+    put = [one for one in _hooked if one.is_put]
+    for one in put:
+        one.take()
+    try:
+        return _probe.hidden(_probe.past, func, args, kwargs)
+    finally:
+        for one in put:
+            for module in one.modules:
+                module.put()
+            one.is_put = True
+
+
+def spare_compilers():
+    """What compiles a model from its source, or traces it, sees it without hooks."""
+    for func in (torch.jit.script, torch.jit.trace, torch.jit.trace_module):
+        _probe.watch(func, _aside)
 
 
 _dumped = []  # modules that are dumped by hand just now
@@ -473,13 +618,14 @@ def hook_one(module, name, with_backward):
     """A module by a name of the program's own; one of a known model has its name already."""
     if not isinstance(module, torch.nn.Module):
         raise ValueError(f"module_dump: expected a torch.nn.Module, found {type(module).__name__}")
-    if any(module is one for _, known, _ in _hooked for _, one, _ in known):
+    if any(module is one.module() for model in _hooked for one in model.modules if model.is_put):
         return
-    hook = _hook_module(module, name, _Backward() if with_backward else None)
-    _watch_parameters(name, module, hook)
-    _dumped.append(module)
+    one = _Hooked(module, name, _Backward() if with_backward else None)
+    one.put()
+    one.watch_parameters()
+    _dumped.append(one)
 
 
 def unhook_one():
     while _dumped:
-        _forget_hooks(_dumped.pop())
+        _dumped.pop().take()

@@ -224,6 +224,16 @@ def describe(value, key):
     return _values.describe(value, key)
 
 
+# ---- compilers --------------------------------------------------------------
+
+_tracing = getattr(sys.modules.get("torch._guards"), "_TLS", None)
+
+
+def _is_tracing():
+    """Does a compiler follow the program on this thread?"""
+    return getattr(_tracing, "tracing_context", None) is not None
+
+
 # ---- told to C --------------------------------------------------------------
 
 
@@ -242,8 +252,9 @@ def _told():
         "dtype": get["dtype"], "shape": get["shape"], "requires_grad": get["requires_grad"],
         "is_host": (lambda t: False) if _simulated else get["is_cpu"],
         "is_strange": get.get("is_neg"), "layout": get["layout"], "grad_fn": get["grad_fn"],
-        "stride": get["stride"], "data_ptr": get["data_ptr"],
+        "stride": _probe.twin(get["stride"]), "data_ptr": _probe.twin(get["data_ptr"]),
         "describe": describe, "to_host": to_host, "figures": figures,
+        "is_tracing": _is_tracing if _tracing is not None else None,
         "grad_mode": torch.is_grad_enabled, "parameters": "_parameters", "module_prefix": "Module",
         "skip_path": os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
     }

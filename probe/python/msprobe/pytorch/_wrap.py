@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Functions of PyTorch with a dump around them.
+"""Functions of PyTorch, seen while calls are collected.
 
-Each is replaced where it is found by an object of the C half that stands for
-it.  They are in place from the making of the debugger on, since scripts keep
-what they have imported, but for steps that are not collected.
+Those of torch, torch.nn.functional and torch.Tensor stay the objects that they are: the C half
+watches their calls (see ext_watch.c).  What cannot be watched so, such as functions of extensions and
+communication, is replaced where it is found.
 """
+import functools
 import importlib.util
 
 import torch
 
 from msprobe import _probe
 from msprobe._places import Places, owner_of
-from msprobe.pytorch import _apis, _distributed
+from msprobe.pytorch import _apis, _distributed, _modules
 
 _FUNCTION = type(lambda: None)
 _METHODS = (_FUNCTION, type(str.join), type(int.__add__))
 _DROPOUT = {"dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"}
 _NPU_MASKS = {"npu_fusion_attention": 1 << 4 | 1 << 5}
+# torch.lstm is torch._VF.lstm, and goes by that name; by the others modules alone call these.
+_OF_VF = {"lstm", "gru", "lstm_cell", "gru_cell"}
 
 _places = Places()
 _operators = set()  # (namespace, name) of those of extensions
+_is_watching = False
 
 
 def wrapper(func, prefix, name):
@@ -42,11 +46,39 @@ def _wrap_names(source, targets, names, prefix, make=wrapper):
                 _places.add(at, name, func, now)
 
 
+def _watch_names(source, names, prefix):
+    """Functions of torch itself; one that goes by two names has the first that is told."""
+    for dotted in names:
+        owner, name = owner_of(source, dotted)
+        func = getattr(owner, name, None) if owner is not None else None
+        if callable(func) and not _probe.watch(func, wrapper(func, prefix, name)) \
+                and type(func) not in _METHODS + (type(len),):
+            _places.add(owner, name, func, wrapper(func, prefix, name))
+
+
+def _twin(func):
+    """An equal function that is not watched."""
+    if isinstance(func, _FUNCTION):
+        other = _FUNCTION(func.__code__, func.__globals__, func.__name__, func.__defaults__,
+                          func.__closure__)
+        return functools.update_wrapper(other, func)
+    return _probe.twin(func)
+
+
+def _spare_operators():
+    """-x and abs(x) are methods that have a name as well; only by that are they recorded."""
+    methods = {id(getattr(torch.Tensor, name, None)) for name in _apis.TENSOR}
+    for name, func in list(vars(torch.Tensor).items()):
+        if name not in _apis.TENSOR and id(func) in methods and isinstance(func, _METHODS):
+            _places.add(torch.Tensor, name, func, _twin(func))
+
+
 def _find_all():
-    _wrap_names(torch.nn.functional, (torch.nn.functional,), _apis.FUNCTIONAL, "Functional")
-    _wrap_names(torch.Tensor, (torch.Tensor,), _apis.TENSOR, "Tensor")
-    _wrap_names(torch, (torch,), _apis.TORCH, "Torch")
-    _wrap_names(torch._C._VariableFunctionsClass, (torch._VF,), _apis.VF, "VF")
+    _watch_names(torch.nn.functional, _apis.FUNCTIONAL, "Functional")
+    _watch_names(torch.Tensor, _apis.TENSOR, "Tensor")
+    _watch_names(torch._C._VariableFunctionsClass, _apis.VF, "VF")
+    _watch_names(torch, [name for name in _apis.TORCH if name not in _OF_VF], "Torch")
+    _spare_operators()
     if torch.distributed.is_available():
         dist = torch.distributed
         for module in (dist, dist.distributed_c10d):
@@ -96,38 +128,26 @@ def find_operators(namespaces):
 
 
 def put_all():
-    """Put the wrappers where the functions were; once more is harmless."""
+    """See the functions from now on; once more is harmless."""
+    global _is_watching
     if not _places:
         _find_all()
-        _spare_scripts()
+        _modules.spare_compilers()
+    _is_watching = True
+    _probe.watching(True)
     _places.put()
     if torch.distributed.is_available():
         _distributed.watch_waiting()
 
 
 def take_all():
-    """Give the functions back."""
+    """Leave the functions alone."""
+    global _is_watching
+    _is_watching = False
+    _probe.watching(False)
     _places.take()
 
 
 def are_put():
-    """Whether the wrappers are there."""
-    return _places.is_put
-
-
-def _spare_scripts():
-    """TorchScript compiles functions, not what stands for them."""
-    for owner, name in ((torch.jit, "script"), (torch.jit, "trace")):
-        real = getattr(owner, name)
-
-        def without(*args, _real=real, **kwargs):
-            if not are_put():
-                return _real(*args, **kwargs)
-            take_all()
-            try:
-                return _real(*args, **kwargs)
-            finally:
-                put_all()
-
-        without.__name__, without.__doc__, without.__wrapped__ = name, real.__doc__, real
-        setattr(owner, name, without)
+    """Are the functions seen?"""
+    return _is_watching

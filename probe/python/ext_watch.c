@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ext_watch: functions of the framework that are seen without being replaced.
+ *
+ * A watched function stays the object that it is: names, tables, pickles, compilers and tracers
+ * find what they would find without a dump.  While calls are collected, its type is one derived
+ * from the type it had (as an assignment to __class__ would make it) whose calls come here, and
+ * when collecting stops, it is of its own type again.  The derived types differ in nothing but
+ * the way a call goes.
+ *
+ * A call goes to an Op, which records it, or to a function of the adapter, around(func, args,
+ * kwargs), which passes it on with past().  Groups of functions are watched at different times.
+ *
+ * Three kinds of functions can be watched: those of Python, built-in ones, and the methods of a
+ * type written in C, with the bound methods that these give.  A bound method may outlive the
+ * collecting; its calls then go straight on.
+ */
+#include "probe/python/ext.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/mem.h"
+
+struct watched {
+    PyObject *func, *op;
+    unsigned group;
+    PyTypeObject *was;
+    vectorcallfunc was_call; /* NULL: called with a tuple and a dict */
+    bool is_ours;            /* its calls come here now */
+};
+
+enum { WATCHED_MAX = 4096, SLOTS = 4 * WATCHED_MAX };
+static struct watched *all[WATCHED_MAX];
+static unsigned count;
+static struct watched *slots[SLOTS]; /* by what a function and its bound methods have in common */
+
+static PyTypeObject function_type, builtin_type, method_type;
+
+/* What tells functions apart: a bound method has the definition of its function. */
+static const void *key_of(PyObject *func)
+{
+    if (PyObject_TypeCheck(func, &PyCFunction_Type))
+        return ((PyCFunctionObject *)func)->m_ml;
+    if (PyObject_TypeCheck(func, &PyMethodDescr_Type))
+        return ((PyMethodDescrObject *)func)->d_method;
+    return func;
+}
+
+static struct watched **slot_of(const void *key)
+{
+    size_t at = ((uintptr_t)key >> 4) * 0x9E3779B1u % SLOTS;
+    while (slots[at] != NULL && key_of(slots[at]->func) != key)
+        at = (at + 1) % SLOTS;
+    return &slots[at];
+}
+
+/* ---- calls ------------------------------------------------------------ */
+
+static PyObject *dict_of(PyObject *const *values, PyObject *names)
+{
+    PyObject *dict = PyDict_New();
+    for (Py_ssize_t i = 0; dict != NULL && i < PyTuple_GET_SIZE(names); i++) {
+        if (PyDict_SetItem(dict, PyTuple_GET_ITEM(names, i), values[i]) != 0)
+            Py_CLEAR(dict);
+    }
+    return dict;
+}
+
+static PyObject *tuple_of(PyObject *const *values, Py_ssize_t n)
+{
+    PyObject *tuple = PyTuple_New(n);
+    for (Py_ssize_t i = 0; tuple != NULL && i < n; i++)
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef(values[i]));
+    return tuple;
+}
+
+/* A built-in function that takes a tuple and a dict, called past its type. */
+static PyObject *call_with_tuple(PyObject *func, PyObject *const *args, size_t nargsf,
+                                 PyObject *kwnames)
+{
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    bool has_names = kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0;
+    PyObject *tuple = tuple_of(args, n), *dict = has_names ? dict_of(args + n, kwnames) : NULL;
+    PyObject *result = NULL;
+    if (tuple != NULL && (dict != NULL || !has_names))
+        result = PyCFunction_Type.tp_call(func, tuple, dict);
+    Py_XDECREF(tuple);
+    Py_XDECREF(dict);
+    return result;
+}
+
+static PyObject *call_op(const struct watched *w, PyObject *const *args, size_t nargsf,
+                         PyObject *kwnames)
+{
+    if (!PyFunction_Check(w->op))
+        return PyObject_Vectorcall(w->op, args, nargsf, kwnames);
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    PyObject *tuple = tuple_of(args, n);
+    PyObject *dict = kwnames != NULL ? dict_of(args + n, kwnames) : PyDict_New();
+    PyObject *values[] = {w->func, tuple, dict}, *result = NULL;
+    if (tuple != NULL && dict != NULL)
+        result = PyObject_Vectorcall(w->op, values, 3, NULL);
+    Py_XDECREF(tuple);
+    Py_XDECREF(dict);
+    return result;
+}
+
+/* The call of a bound method, as one of its function with the object before the arguments. */
+static PyObject *call_bound(const struct watched *w, PyObject *self, PyObject *const *args,
+                            size_t nargsf, PyObject *kwnames)
+{
+    enum { SMALL = 16 };
+    PyObject *few[SMALL], **values = few;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    Py_ssize_t all_n = n + (kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0);
+    if (all_n + 1 > SMALL)
+        values = ms_alloc(((size_t)all_n + 1) * sizeof *values);
+    if (values == NULL)
+        return PyErr_NoMemory();
+    values[0] = self;
+    for (Py_ssize_t i = 0; i < all_n; i++)
+        values[i + 1] = args[i];
+    PyObject *result = call_op(w, values, (size_t)n + 1, kwnames);
+    if (values != few)
+        ms_free(values);
+    return result;
+}
+
+static PyObject *watched_call(PyObject *func, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames)
+{
+    const struct watched *w = *slot_of(key_of(func));
+    ms_assert(w != NULL);
+    if (func != w->func)
+        return call_bound(w, PyCFunction_GET_SELF(func), args, nargsf, kwnames);
+    return call_op(w, args, nargsf, kwnames);
+}
+
+/* ---- the derived types ------------------------------------------------ */
+
+/* A method taken from an object, whose calls are seen as well. */
+static PyObject *method_bind(PyObject *self, PyObject *object, PyObject *type)
+{
+    PyObject *bound = PyMethodDescr_Type.tp_descr_get(self, object, type);
+    if (bound != NULL && bound != self && PyCFunction_CheckExact(bound) &&
+        *slot_of(key_of(bound)) != NULL) {
+        ((PyCFunctionObject *)bound)->vectorcall = watched_call;
+        Py_SET_TYPE(bound, &builtin_type);
+    }
+    return bound;
+}
+
+static PyObject *get_class(PyObject *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef((PyObject *)Py_TYPE(self)->tp_base);
+}
+
+static PyObject *same(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_NewRef(self);
+}
+
+/* A function is pickled as its name. */
+static PyObject *reduce_to_name(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyObject_GetAttrString(self, "__qualname__");
+}
+
+static PyGetSetDef getset[] = {{"__class__", get_class, NULL, NULL, NULL}, {0}};
+static PyMethodDef copied[] = {
+    {"__copy__", same, METH_NOARGS, NULL}, {"__deepcopy__", same, METH_O, NULL}, {0}};
+static PyMethodDef copied_by_name[] = {{"__copy__", same, METH_NOARGS, NULL},
+                                       {"__deepcopy__", same, METH_O, NULL},
+                                       {"__reduce__", reduce_to_name, METH_NOARGS, NULL},
+                                       {0}};
+
+static PyTypeObject function_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "function",
+                                     .tp_flags = Py_TPFLAGS_DEFAULT, .tp_methods = copied_by_name,
+                                     .tp_getset = getset, .tp_base = &PyFunction_Type};
+static PyTypeObject builtin_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name =
+                                        "builtin_function_or_method",
+                                    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+                                    .tp_vectorcall_offset = offsetof(PyCFunctionObject, vectorcall),
+                                    .tp_call = PyVectorcall_Call,
+                                    .tp_methods = copied,
+                                    .tp_getset = getset,
+                                    .tp_base = &PyCFunction_Type};
+static PyTypeObject method_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "method_descriptor",
+                                   .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                                   .tp_methods = copied,
+                                   .tp_getset = getset,
+                                   .tp_descr_get = method_bind,
+                                   .tp_base = &PyMethodDescr_Type};
+
+/* Without a text of its own a type has None for it, which would hide that of its functions. */
+int ext_watch_ready(void)
+{
+    PyTypeObject *types[] = {&function_type, &builtin_type, &method_type};
+    for (unsigned i = 0; i < 3; i++) {
+        if (PyType_Ready(types[i]) != 0 || PyDict_DelItemString(types[i]->tp_dict, "__doc__") != 0)
+            return -1;
+        PyType_Modified(types[i]);
+    }
+    return 0;
+}
+
+vectorcallfunc ext_real_of(PyObject *func)
+{
+    const struct watched *w = *slot_of(key_of(func));
+    if (w == NULL || w->func != func)
+        return PyObject_Vectorcall;
+    return w->was_call != NULL ? w->was_call : call_with_tuple;
+}
+
+/* past(func, args, kwargs): what a watched function itself gives. */
+static PyObject *past(PyObject *module, PyObject *args)
+{
+    PyObject *func, *tuple, *dict, *result = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO!O!", &func, &PyTuple_Type, &tuple, &PyDict_Type, &dict))
+        return NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple), at = 0, i = n;
+    PyObject **values = ms_alloc((size_t)(n + PyDict_GET_SIZE(dict) + 1) * sizeof *values);
+    PyObject *names = PyTuple_New(PyDict_GET_SIZE(dict)), *name;
+    if (values == NULL || names == NULL) {
+        PyErr_NoMemory();
+    } else {
+        memcpy(values, PySequence_Fast_ITEMS(tuple), (size_t)n * sizeof *values);
+        while (PyDict_Next(dict, &at, &name, &values[i]))
+            PyTuple_SET_ITEM(names, i++ - n, Py_NewRef(name));
+        result = ext_real_of(func)(func, values, (size_t)n, names);
+    }
+    ms_free(values);
+    Py_XDECREF(names);
+    return result;
+}
+
+/* ---- watching --------------------------------------------------------- */
+
+/* The derived type and where the function says how it is called; NULL: it cannot be watched. */
+static PyTypeObject *derived(PyObject *func, vectorcallfunc **call)
+{
+#ifndef Py_GIL_DISABLED
+    if (PyFunction_Check(func)) {
+        *call = &((PyFunctionObject *)func)->vectorcall;
+        return &function_type;
+    }
+    if (PyCFunction_CheckExact(func)) {
+        *call = &((PyCFunctionObject *)func)->vectorcall;
+        return &builtin_type;
+    }
+    if (Py_IS_TYPE(func, &PyMethodDescr_Type)) {
+        *call = &((PyMethodDescrObject *)func)->vectorcall;
+        return &method_type;
+    }
+#endif
+    *call = NULL;
+    return NULL;
+}
+
+static void begin(struct watched *w)
+{
+    vectorcallfunc *call;
+    PyTypeObject *type = derived(w->func, &call);
+    if (type == NULL)
+        return; /* somebody else has changed it */
+    *call = watched_call;
+    Py_SET_TYPE(w->func, type);
+    w->is_ours = true;
+}
+
+static void end(struct watched *w)
+{
+    PyObject *func = w->func;
+    w->is_ours = false;
+    if (Py_TYPE(func)->tp_base != w->was)
+        return;
+    Py_SET_TYPE(func, w->was);
+    vectorcallfunc *call;
+    (void)derived(func, &call);
+    if (call != NULL)
+        *call = w->was_call;
+}
+
+/* watch(func, op, group): calls of func go to op while the group is watched -> can it be? */
+static PyObject *watch(PyObject *module, PyObject *args)
+{
+    PyObject *func, *op;
+    unsigned group = 0;
+    vectorcallfunc *call;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO|I", &func, &op, &group))
+        return NULL;
+    PyTypeObject *type = derived(func, &call);
+    struct watched **slot = slot_of(key_of(func));
+    if (type == NULL || *slot != NULL || count == WATCHED_MAX)
+        Py_RETURN_FALSE;
+    struct watched *w = ms_calloc(1, sizeof *w);
+    if (w == NULL)
+        return PyErr_NoMemory();
+    *w = (struct watched){.func = Py_NewRef(func),
+                          .op = Py_NewRef(op),
+                          .group = group,
+                          .was = Py_TYPE(func),
+                          .was_call = *call};
+    *slot = all[count++] = w;
+    Py_RETURN_TRUE;
+}
+
+/* watching(on, group): from now on, or no longer, calls of the group's functions are seen. */
+static PyObject *watching(PyObject *module, PyObject *args)
+{
+    int is_on;
+    unsigned group = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "p|I", &is_on, &group))
+        return NULL;
+    for (unsigned i = 0; i < count; i++) {
+        if (all[i]->group != group || all[i]->is_ours == (is_on != 0))
+            continue;
+        if (is_on)
+            begin(all[i]);
+        else
+            end(all[i]);
+    }
+    Py_RETURN_NONE;
+}
+
+/* twin(method): an equal method of the same type, which is not watched. */
+static PyObject *twin(PyObject *module, PyObject *method)
+{
+    (void)module;
+    if (!PyObject_TypeCheck(method, &PyMethodDescr_Type))
+        return PyErr_Format(PyExc_TypeError, "twin: expected a method of a type in C");
+    return PyDescr_NewMethod(PyDescr_TYPE(method), ((PyMethodDescrObject *)method)->d_method);
+}
+
+PyMethodDef ext_watch_functions[] = {
+    {"watch", watch, METH_VARARGS, "watch(function, op, group=0) -> can it be watched?"},
+    {"watching", watching, METH_VARARGS, "watching(on, group=0): are calls of a group seen?"},
+    {"past", past, METH_VARARGS, "past(function, args, kwargs): what it gives by itself"},
+    {"twin", twin, METH_O, "twin(method): an equal one that is not watched"},
+    {0}};
