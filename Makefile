@@ -413,6 +413,8 @@ planted: ## plant faults in the recorder; the simulator finds each
 MUTANTS ?= 600
 mutants: ## change one thing at a time in MUTANTS places; a test must notice
 	@$(PYTHON) tests/mutants/mutants.py -n $(MUTANTS) --suites --at $(B)/mutants/tree
+harm: all ## every way to write a PyTorch training in every mode of a dump, beside the same without us
+	@B=$(B) PYTHON=$(PYTHON) HARM="--full $(HARM)" sh tests/suites/suite_harm.sh
 analyze: $(GENERATED) ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@B=$(B) PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom

@@ -4,7 +4,7 @@
 # in the hands of the official tool, mindstudio-probe, which comes from there as well.
 #   B=build  PYTHON=/usr/bin/python3
 #   TORCH_INSTALL=DIR    make a virtual environment and a folder of packages there, once
-#   TORCH_PARTS="torch2 readers"    what is run; oracle2 and oracle1, dumps of many programs beside the
+#   TORCH_PARTS="torch2 harm readers"    what is run; oracle2 and oracle1, dumps of many programs beside the
 #                        official tool's with the newest PyTorch and with Debian's, take minutes more
 suite=torch_peers
 . tests/support/checks.sh
@@ -17,6 +17,7 @@ if ldd "$extension" | grep -q 'libasan\|libtsan'; then
     skip "the interpreter is built without the sanitizer"
 fi
 venv=$TORCH_INSTALL/venv
+middle=$TORCH_INSTALL/venv21 # PyTorch 2.1, which many still train with
 first=$TORCH_INSTALL/first # packages beside Debian's torch, which is for the first numpy
 python=$venv/bin/python
 
@@ -29,13 +30,21 @@ install_torch() {
         "$python" tests/suites/vendor_standins.py "$(packages_of)/torch/lib" &&
         "$python" -c 'import torch' && pip "$official" && touch "$venv/whole"
 }
+install_middle() {
+    "$PYTHON" -m venv "$middle" && timeout 500 "$middle/bin/python" -m pip install -q --no-deps torch==2.1.2 &&
+        timeout 500 "$middle/bin/python" -m pip install -q 'numpy<2' typing_extensions sympy networkx \
+            jinja2 fsspec filelock setuptools &&
+        "$middle/bin/python" tests/suites/vendor_standins.py \
+            "$("$middle/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/torch/lib" &&
+        "$middle/bin/python" -c 'import torch' && touch "$middle/whole"
+}
 install_first() {
     pip --target "$first" "$official" 'numpy<2' && touch "$first/whole"
 }
 once() { # DIR COMMAND: half of it would be taken for the whole next time
     [ -e "$1/whole" ] || "$2" >&2 || { rm -rf "$1" && return 1; }
 }
-wanted() { case " ${TORCH_PARTS:-torch2 readers} " in *" $1 "*) return 0 ;; esac; return 1; }
+wanted() { case " ${TORCH_PARTS:-torch2 harm readers} " in *" $1 "*) return 0 ;; esac; return 1; }
 
 once "$venv" install_torch || skip "PyTorch and $official could not be installed; is PyPI reachable?"
 "$python" -c 'import sys; sys.path.insert(0, sys.argv[1]); from msprobe import _probe' \
@@ -45,6 +54,14 @@ echo "# PyTorch $("$python" -c 'import torch; print(torch.__version__)'), $offic
 if wanted torch2; then
     PYTHON=$python sh tests/suites/suite_torch_dump.sh
     PYTHON=$python sh tests/suites/suite_gloo.sh
+fi
+if wanted harm; then
+    PYTHON=$python sh tests/suites/suite_harm.sh
+    if once "$middle" install_middle; then
+        PYTHON=$middle/bin/python sh tests/suites/suite_harm.sh
+    else
+        echo "skip harm with PyTorch 2.1: it could not be installed"
+    fi
 fi
 if wanted oracle2; then "$python" tests/suites/torch_oracle.py "$B" "$(packages_of)"; fi
 if wanted readers; then "$python" tests/suites/dump_readers.py "$B" "$(packages_of)"; fi

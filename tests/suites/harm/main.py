@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: MIT
+"""Every way of writing a training, run without us and with us: all that it comes to must be alike.
+
+    main.py BUILD [--full] [--way WORD]... [--mode WORD]... [--jobs N] [--list] [--twice] [--why FILE]
+
+Without --full a sample of the product is run: every way in the mode that touches most and in two
+others, which change from way to way.  --twice compares each way without us with itself.
+--why FILE: the failing cases, one a line with its first difference.
+Prints "ok NAME", "not ok NAME" or "skip NAME: why" for each way.
+"""
+import argparse
+import atexit
+import gc
+import glob
+import importlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections import namedtuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+LIMIT = 120  # seconds that a case may take; one that stalls fails
+
+# How a case is started: in code, by run --dump (auto), or by run -o (marks); plain is without us.
+Mode = namedtuple("Mode", "start level task", defaults=["", ""])
+PLAIN = Mode("plain")
+MODES = [Mode("code", level, task) for task in ("statistics", "tensor") for level in ("mix", "L1", "L0", "debug")]
+MODES += [Mode("code", level, task) for level, task in
+          (("mix", "structure"), ("mix", "overflow_check"), ("L1", "nan_check"))]
+MODES += [Mode("auto", "mix", "statistics"), Mode("auto", "L0", "tensor"), Mode("auto", "L1", "statistics")]
+MODES += [Mode("marks")]
+
+
+def name_of(mode):
+    return "-".join(word for word in mode if word)
+
+
+def load_ways():
+    from harness import WAYS
+    for path in sorted(glob.glob(os.path.join(HERE, "ways_*.py"))):
+        importlib.import_module(os.path.basename(path)[:-3])
+    return WAYS
+
+
+# ---- a server: a process that has imported torch, and forks for each case -------------------------
+
+
+def config_of(mode, dump_path):
+    return {"task": mode.task, "level": mode.level, "rank": [], "step": [], "dump_path": dump_path}
+
+
+def debugger_maker(mode):
+    """For Run: what makes the debugger of a program that has one in its code."""
+    if mode.start != "code":
+        return None
+
+    def make():
+        from msprobe.pytorch import PrecisionDebugger
+        path = f"config{os.getpid()}.json"
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(config_of(mode, "dump"), f)
+        return PrecisionDebugger(config_path=path)
+    return make
+
+
+def count_records(folder):
+    """Records in the dumps below a folder."""
+    count = 0
+    for path in glob.glob(folder + "/**/d*.json", recursive=True):
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        count += text.count('"input_args"') + text.count('"Module.') + text.count('"data_name"')
+    return count
+
+
+def child(func, mode, folder):
+    """Runs one case in its own folder, and ends as a program does."""
+    from harness import run_way
+    os.chdir(folder)
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), fd)
+    facts, raised = run_way(func, debugger_maker(mode))
+    with open("facts", "wb") as f:
+        pickle.dump((facts, raised), f)
+    atexit._run_exitfuncs()  # as a program ends; taking PyTorch apart as well would take a second
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def load_lazily():
+    """What PyTorch loads when it is first used, once for all children."""
+    import torch
+    if torch.__version__ >= "2":
+        import torch._dynamo
+    torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1).zero_grad()
+    gc.collect()
+    gc.freeze()
+
+
+def serve(build, mode, ways, top):
+    """Each way in a child of this process, one after the other."""
+    known = load_ways()
+    load_lazily()
+    if mode.start == "code":
+        sys.path.insert(0, os.path.join(build, "python"))
+    for way in ways:
+        folder = os.path.join(top, name_of(mode), way)
+        os.makedirs(folder)
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            child(known[way], mode, folder)
+        status = wait_limited(pid)
+        with open(os.path.join(folder, "status"), "w", encoding="utf-8") as f:
+            f.write(str(status))
+
+
+def wait_limited(pid):
+    """The status of a child; one that stalls is ended with all that it started."""
+    end = time.monotonic() + LIMIT
+    pause = 0.002
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.05)
+    os.killpg(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return f"stalled for {LIMIT} s"
+
+
+# ---- the driver -----------------------------------------------------------------------------
+
+
+def command_of(build, mode, top, ways, number):
+    me = [sys.executable, os.path.abspath(__file__), build, "--serve", json.dumps([mode, ways, top])]
+    if mode.start == "auto":
+        config = os.path.join(top, f"{name_of(mode)}.{number}.json")
+        with open(config, "w", encoding="utf-8") as f:
+            json.dump(config_of(mode, os.path.join(top, name_of(mode) + ".dump")), f)
+        return [build + "/msprobe", "run", "-o", f"{config}.run", "--dump", config, "--", *me]
+    if mode.start == "marks":
+        return [build + "/msprobe", "run", "-o", os.path.join(top, f"marks.{number}.run"), "--", *me]
+    return me
+
+
+def run_cases(build, cases, top, jobs):
+    """cases: mode -> names of ways.  Servers, so many at a time, that have a part of a mode each."""
+    work = []
+    for mode, ways in cases.items():
+        size = max(8, -(-len(ways) // jobs))
+        work += [(mode, ways[at:at + size]) for at in range(0, len(ways), size)]
+    running, number = [], 0
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "MSTX_QUIET": "2", "OMP_NUM_THREADS": "1"}
+    while work or running:
+        while work and len(running) < jobs:
+            mode, ways = work.pop(0)
+            number += 1
+            log = open(os.path.join(top, f"server.{number}.log"), "w+", encoding="utf-8")
+            running.append((subprocess.Popen(command_of(build, mode, top, ways, number), env=env,
+                                             stdout=log, stderr=log, stdin=subprocess.DEVNULL), log, mode))
+        for entry in list(running):
+            if entry[0].poll() is not None:
+                running.remove(entry)
+                if entry[0].returncode != 0:
+                    entry[1].seek(0)
+                    print(f"# a server of {name_of(entry[2])} ended with {entry[0].returncode}")
+                    print("".join("#   " + line for line in entry[1].readlines()[-15:]))
+                entry[1].close()
+        time.sleep(0.02)
+
+
+Outcome = namedtuple("Outcome", "status facts raised stdout stderr")
+
+
+def read(folder, name):
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def outcome(top, mode, way):
+    folder = os.path.join(top, name_of(mode), way)
+    try:
+        with open(os.path.join(folder, "facts"), "rb") as f:
+            facts, raised = pickle.load(f)
+    except (OSError, EOFError):
+        facts, raised = None, None
+    return Outcome(read(folder, "status") or "not run", facts, raised, read(folder, "stdout"),
+                   read(folder, "stderr"))
+
+
+def said_by_others(text):
+    """What is on stderr without what we say of ourselves, and without traces, whose lines may be ours."""
+    return [line for line in text.splitlines() if "msprobe" not in line]
+
+
+def differences(plain, ours):
+    """What is not alike, the most telling first, as texts."""
+    if ours.status != plain.status:
+        tail = [line for line in ours.stderr.splitlines() if line.strip()][-1:]
+        return [f"status {ours.status}, without us {plain.status} {' '.join(tail)[:200]}"]
+    if ours.raised != plain.raised:
+        return [f"raised {str(ours.raised)[:300]}, without us {plain.raised}"]
+    found = []
+    for (label, fact), (label2, fact2) in zip(plain.facts or [], ours.facts or []):
+        if label != label2:
+            found.append(f"{label2} came where {label} comes without us")
+            break
+        if fact != fact2:
+            found.append(f"{label}: {str(fact2)[:200]}, without us {str(fact)[:200]}")
+    if len(plain.facts or []) != len(ours.facts or []):
+        found.append(f"{len(ours.facts or [])} facts, without us {len(plain.facts or [])}")
+    if plain.stdout != ours.stdout:
+        found.append("another output")
+    if said_by_others(plain.stderr) != said_by_others(ours.stderr):
+        new = [line for line in said_by_others(ours.stderr) if line not in plain.stderr]
+        found.append(f"another stderr: {(new or ['lines are missing'])[0][:200]}")
+    return found
+
+
+def modes_of(way, full, words):
+    """The modes that a way is run in."""
+    if full or words:
+        return [m for m in MODES if not words or any(w in name_of(m) for w in words)]
+    turn = zlib.crc32(way.encode())
+    rest = [m for m in MODES[1:] if m.task != "structure"]
+    return [MODES[0], rest[turn % len(rest)], rest[(turn // 64 + 5) % len(rest)]]
+
+
+def judge(way, modes, top):
+    """(word, lines) of one way: skip, ok or not ok."""
+    plain = outcome(top, PLAIN, way)
+    if plain.raised is not None:
+        return "skip", [f"{plain.raised[0][0]}: {plain.raised[0][1].splitlines()[0][:150] if plain.raised[0][1] else ''}"]
+    if plain.status != "0":
+        return "not ok", [f"without us: status {plain.status} {plain.stderr[-300:]}"]
+    lines = []
+    for mode in modes:
+        found = differences(plain, outcome(top, mode, way))
+        lines += [f"{name_of(mode)}: {text}" for text in found[:3]]
+    return ("not ok" if lines else "ok"), lines
+
+
+def choose(options, known):
+    from harness import VERSION
+    chosen, skipped = [], []
+    for name, func in known.items():
+        if options.way and not any(word in name or word == func.theme for word in options.way):
+            continue
+        if VERSION < func.needs:
+            skipped.append((name, "needs PyTorch %d.%d" % func.needs))
+        elif not func.slow or options.full or options.way:
+            chosen.append(name)
+    return chosen, skipped
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=os.path.abspath)
+    parser.add_argument("--serve", type=json.loads)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--twice", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--way", action="append", default=[])
+    parser.add_argument("--mode", action="append", default=[])
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
+    parser.add_argument("--why", default=os.devnull)
+    return parser.parse_args()
+
+
+def check_records(chosen, plan, known, top):
+    """A debugger that collects nothing would do no harm either."""
+    empty = [way for way in chosen if MODES[0] in plan[way] and not known[way].silent and
+             outcome(top, PLAIN, way).raised is None and
+             count_records(os.path.join(top, name_of(MODES[0]), way)) == 0]
+    if len(chosen) > 20:
+        print(f"{'ok' if len(empty) <= len(chosen) // 10 else 'not ok'} ways_are_recorded")
+    if empty:
+        print(f"# without a record at {name_of(MODES[0])}: {' '.join(empty)}")
+    return len(empty) <= len(chosen) // 10 or len(chosen) <= 20
+
+
+def main():
+    options = arguments()
+    if options.serve:
+        mode, ways, top = options.serve
+        return serve(options.build, Mode(*mode), ways, top)
+    known = load_ways()
+    chosen, skipped = choose(options, known)
+    if options.list:
+        return print("\n".join(chosen))
+    plan = {way: modes_of(way, options.full, options.mode) for way in chosen}
+    with tempfile.TemporaryDirectory(prefix="msprobe-harm-") as top:
+        cases = {PLAIN: chosen}
+        if options.twice:
+            again = PLAIN._replace(level="again")
+            plan = {way: [again] for way in chosen}
+            cases[again] = chosen
+        for mode in [] if options.twice else MODES:
+            of_mode = [way for way in chosen if mode in plan[way]]
+            if of_mode:
+                cases[mode] = of_mode
+        run_cases(options.build, cases, top, options.jobs)
+        good = report(chosen, skipped, plan, top, options.why)
+        if not options.twice:
+            good = check_records(chosen, plan, known, top) and good
+    return 0 if good else 1
+
+
+def report(chosen, skipped, plan, top, why):
+    for way, reason in skipped:
+        print(f"skip {way}: {reason}")
+    counts = {"ok": 0, "not ok": 0, "skip": 0}
+    with open(why, "w", encoding="utf-8") as f:
+        for way in chosen:
+            word, lines = judge(way, plan[way], top)
+            counts[word] += 1
+            print(f"{word} {way}" + (f": {lines[0]}" if word == "skip" else ""))
+            if word == "not ok":
+                print("".join(f"    {line}\n" for line in lines[:6]), end="")
+                f.writelines(f"{way}\t{line}\n" for line in lines)
+    cases = sum(len(modes) for modes in plan.values())
+    print(f"# {len(chosen)} ways, {cases} cases: {counts['ok']} alike, {counts['not ok']} not, "
+          f"{counts['skip'] + len(skipped)} skipped")
+    return counts["not ok"] == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
