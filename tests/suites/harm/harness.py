@@ -18,6 +18,7 @@ import io
 import os
 import pickle
 import random
+import re
 import sys
 import threading
 import traceback
@@ -86,6 +87,10 @@ def _look_at(t):
     return tuple(about)
 
 
+def _without_addresses(text):
+    return re.sub(r"0x[0-9a-f]{6,}", "0x", text)
+
+
 def fact_of(value):
     """A value as texts, numbers and tuples that can be compared."""
     if isinstance(value, torch.Tensor):
@@ -99,9 +104,11 @@ def fact_of(value):
         return type(value).__name__, tuple(fact_of(v) for v in value)
     if isinstance(value, float):
         return value.hex()
-    if value is None or isinstance(value, (bool, int, str, bytes)):
+    if isinstance(value, str):
+        return _without_addresses(value)
+    if value is None or isinstance(value, (bool, int, bytes)):
         return value
-    return type(value).__name__, repr(value) if type(value).__repr__ is not object.__repr__ else ""
+    return type(value).__name__, _without_addresses(repr(value)) if type(value).__repr__ is not object.__repr__ else ""
 
 
 def _why(error):
@@ -109,7 +116,7 @@ def _why(error):
     chain, seen = [], set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        chain.append((type(error).__name__, str(error)[:2000]))
+        chain.append((type(error).__name__, _without_addresses(str(error))[:2000]))
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return tuple(chain)
 

@@ -16,6 +16,7 @@ import importlib
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -161,6 +162,7 @@ def run_cases(build, cases, top, jobs):
         size = max(8, -(-len(ways) // jobs))
         work += [(mode, ways[at:at + size]) for at in range(0, len(ways), size)]
     running, number = [], 0
+    atexit.register(lambda: [entry[0].terminate() for entry in running])
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "MSTX_QUIET": "2", "OMP_NUM_THREADS": "1"}
     while work or running:
         while work and len(running) < jobs:
@@ -203,8 +205,8 @@ def outcome(top, mode, way):
 
 
 def said_by_others(text):
-    """What is on stderr without what we say of ourselves, and without traces, whose lines may be ours."""
-    return [line for line in text.splitlines() if "msprobe" not in line]
+    """What is on stderr without what we say of ourselves; numbers are those of processes and of time."""
+    return [re.sub(r"\d+", "#", line) for line in text.splitlines() if "msprobe" not in line]
 
 
 def differences(plain, ours):
@@ -295,6 +297,7 @@ def check_records(chosen, plan, known, top):
 
 def main():
     options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # servers are ended, and the folder goes
     if options.serve:
         mode, ways, top = options.serve
         return serve(options.build, Mode(*mode), ways, top)
