@@ -4,6 +4,7 @@
 # Losses, outputs, gradients, parameters, states, random numbers, what is raised and warned are alike.
 #   B=build  PYTHON=/usr/bin/python3
 #   HARM="--full"    every way in every mode; without it a sample. See tests/suites/harm/main.py
+# Then each allocation, write and call of ours fails once in a training: tests/suites/harm/breaks.py
 suite=harm
 . tests/support/checks.sh
 export PYTHONDONTWRITEBYTECODE=1
@@ -15,4 +16,7 @@ extension=$(ls "$build"/python/msprobe/_probe*.so 2>/dev/null | head -1)
     "$build/python" 2>/dev/null || skip "the extension is for another version than $PYTHON"
 echo "# PyTorch $("$PYTHON" -c 'import torch; print(torch.__version__)')"
 # shellcheck disable=SC2086
-"$PYTHON" tests/suites/harm/main.py "$build" ${HARM:-}
+"$PYTHON" tests/suites/harm/main.py "$build" ${HARM:-} || rc=1
+shim=$build/tests/programs/broken_disk.so
+LD_PRELOAD=$([ ! -e "$shim" ] || echo "$shim") "$PYTHON" tests/suites/harm/breaks.py "$build" || rc=1
+exit $rc

@@ -27,7 +27,7 @@ from collections import namedtuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-LIMIT = 120  # seconds that a case may take; one that stalls fails
+LIMIT = 240  # seconds that a case may take; one that stalls fails
 
 # How a case is started: in code, by run --dump (auto), or by run -o (marks); plain is without us.
 Mode = namedtuple("Mode", "start level task", defaults=["", ""])

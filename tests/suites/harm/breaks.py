@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""What of ours can fail in a training fails once: each allocation, each write, each Python call.  The
+training goes on to the same bits, and what failed is told, on the screen at most once.
+
+    breaks.py BUILD [WORD]     only the kinds with the word in their name
+
+Prints "ok NAME" or "not ok NAME".  A case is a child of this process, which has imported PyTorch.
+"""
+import ctypes
+import glob
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.path.abspath(sys.argv[1])
+ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
+HERE = os.path.dirname(os.path.abspath(__file__))
+OURS = os.path.join(BUILD, "python", "msprobe") + os.sep
+sys.path[:0] = [HERE, os.path.join(BUILD, "python")]
+import torch  # noqa: E402
+
+from harness import run_way  # noqa: E402
+from main import load_lazily, wait_limited  # noqa: E402
+
+nn = torch.nn
+CONFIGS = ({"level": "mix", "task": "tensor"}, {"level": "L1", "task": "statistics"}, {"level": "L0", "task": "statistics"})
+
+
+def training(run):
+    """Modules with more than one tensor, functions, an optimizer, and a step that raises."""
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x, scale=None):
+            if x.shape[0] == 5:
+                raise KeyError("on purpose")
+            return self.fc(x) * scale, {"x": x.relu()}
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.two, self.b = nn.Linear(4, 4), Two(), nn.Linear(4, 1)
+
+        def forward(self, x):
+            y, more = self.two(self.a(x), scale=x.abs())
+            return self.b(y.softmax(-1) + more["x"]).sum()
+
+    model, x = Net(), torch.randn(3, 4)
+    run.train(model, lambda m, i: m(x), optimizer=torch.optim.Adam)
+    run.start(model)
+    run.raises("raised", lambda: model(torch.randn(5, 4)))
+    run.stop()
+    run.step()
+    run.train(model, lambda m, i: m(x), steps=1)
+
+
+# ---- what fails ---------------------------------------------------------------------------
+
+
+class Nothing:
+    """Counts nothing and breaks nothing."""
+
+    def arm(self, number):
+        pass
+
+    def disarm(self):
+        return 0
+
+
+class Allocations:
+    """Of the C half, by the counter that its own tests use."""
+
+    name = "allocations"
+
+    def __init__(self):
+        path = glob.glob(OURS + "_probe*.so")[0]
+        told = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+        self.places = {line.split()[2]: int(line.split()[0], 16) for line in told.splitlines() if " ms_mem_" in line}
+
+    def _function(self, name, result, *types):
+        from msprobe import _probe
+        with open("/proc/self/maps", encoding="ascii") as f:
+            base = next(int(line.split("-")[0], 16) for line in f if _probe.__file__ in line)
+        return ctypes.CFUNCTYPE(result, *types)(base + self.places[name])
+
+    def arm(self, number):
+        self.calls = self._function("ms_mem_calls", ctypes.c_uint64)
+        self.fail_at = self._function("ms_mem_fail_at", None, ctypes.c_uint64)
+        self.before = self.calls()
+        self.fail_at(number or 0)
+
+    def disarm(self):
+        self.fail_at(0)
+        return self.calls() - self.before
+
+
+class Writes:
+    """Of files, by a library that stands before libc's; all from the n-th on fail."""
+
+    name = "writes"
+
+    def arm(self, number):
+        os.environ.update(BROKEN_KIND="write", BROKEN_ERRNO="28", BROKEN_AFTER=str(number - 1 if number else 1 << 30))
+
+    def disarm(self):
+        os.environ["BROKEN_KIND"] = "none"
+        return 24  # a training of four steps writes more often
+
+
+class Calls:
+    """Of Python functions of ours by others of ours, by a tracer that raises in the n-th."""
+
+    name = "calls"
+
+    def arm(self, number):
+        self.count = 0
+
+        def trace(frame, event, _arg):
+            back = frame.f_back
+            if event == "call" and frame.f_code.co_filename.startswith(OURS) and back is not None \
+                    and back.f_code.co_filename.startswith(OURS):
+                self.count += 1
+                if self.count == number:
+                    raise OSError(f"broken on purpose in {frame.f_code.co_name}")
+        sys.settrace(trace)
+
+    def disarm(self):
+        sys.settrace(None)
+        return self.count
+
+
+# ---- one case --------------------------------------------------------------------------------
+
+
+def debugger_maker(config, kind, number):
+    """What breaks begins to when the debugger has been made: a mistake in its configuration may be raised."""
+    def make():
+        from msprobe.pytorch import PrecisionDebugger
+        with open("config.json", "w", encoding="utf-8") as f:
+            json.dump({**config, "rank": [], "step": [], "dump_path": "dump"}, f)
+        debugger = PrecisionDebugger(config_path="config.json")
+        kind.arm(number)
+        return debugger
+    return make
+
+
+def child(config, kind, number, said, answer):
+    for fd in (1, 2):
+        os.dup2(said, fd)
+    result = run_way(training, config and debugger_maker(config, kind, number))
+    with os.fdopen(answer, "wb") as f:
+        pickle.dump((*result, kind.disarm()), f)
+    os._exit(0)
+
+
+def run_case(config, kind, number):
+    """(status, facts, raised, calls, what was said, notes) of a training."""
+    with tempfile.TemporaryDirectory(prefix="msprobe-breaks-") as folder:
+        said, answer = os.pipe(), os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            os.chdir(folder)
+            child(config, kind, number, said[1], answer[1])
+        os.close(said[1])
+        os.close(answer[1])
+        with os.fdopen(said[0], errors="replace") as f, os.fdopen(answer[0], "rb") as g:
+            data = g.read()
+            text = f.read()
+        status = wait_limited(pid)
+        notes = "".join(open(p, encoding="utf-8", errors="replace").read()
+                        for p in glob.glob(folder + "/dump/**/dump_error_info.log", recursive=True))
+    facts, raised, calls = pickle.loads(data) if data else (None, None, 0)
+    return status, facts, raised, calls, text, notes
+
+
+def judge(plain, case, usual):
+    """What is wrong with a training in which something failed, as texts."""
+    status, facts, raised, _calls, text, _notes = case
+    if status != 0 or facts is None:
+        return [f"status {status} {text[-200:]}"]
+    if raised is not None:
+        return [f"raised {raised}"]
+    problems = [f"{label}: {str(fact)[:80]}, without us {str(known)[:80]}"
+                for (label, fact), (_, known) in zip(facts, plain[1]) if fact != known]
+    told = [line for line in text.splitlines() if "msprobe" in line and line not in usual]
+    if len(told) > 1:
+        problems.append(f"told {len(told)} times: {told[:2]}")
+    return problems
+
+
+def numbers(total):
+    """Each of the first, and then further and further apart."""
+    chosen, n = [], 1
+    while n <= total:
+        chosen.append(n)
+        n += 1 + n // 12
+    return chosen
+
+
+def break_all(kind, config, plain):
+    """A line of output for one kind of failure at one level."""
+    clean = run_case(config, kind, None)
+    problems = [f"nothing fails: {p}" for p in judge(plain, clean, [])]
+    told = 0
+    for n in numbers(clean[3]):
+        case = run_case(config, kind, n)
+        found = judge(plain, case, clean[4])
+        problems += [f"number {n} of {clean[3]} fails: {p}" for p in found[:1]]
+        told += case[4] != clean[4] or case[5] != clean[5]
+    if not told:
+        problems.append("no failure was told")
+    print(("not ok" if problems else "ok") + f" breaks_{kind.name}_{config['level']}_{config['task']}")
+    print("".join(f"    {p[:300]}\n" for p in problems[:12]), end="", flush=True)
+    return not problems
+
+
+def main():
+    load_lazily()
+    import msprobe.pytorch  # noqa: F401  for all children
+    plain = run_case(None, Nothing(), None)
+    kinds = [Allocations(), Calls()]
+    if "broken_disk" in os.environ.get("LD_PRELOAD", ""):
+        kinds.append(Writes())
+    else:
+        print("skip breaks_writes: the broken disk is not preloaded")
+    good = [break_all(kind, config, plain) for kind in kinds for config in CONFIGS if ONLY in kind.name]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
