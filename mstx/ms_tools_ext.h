@@ -288,7 +288,9 @@ static int msprobeMstxInit(void)
         return state != MSPROBE_MSTX_FRESH;
     }
     const struct msprobeMstxTable before = msprobeMstx;
+    const int saved = errno;
     const int attached = msprobeMstxAttach();
+    errno = saved;
     MSPROBE_MSTX_CALLS(MSPROBE_MSTX_SETTLE_V, MSPROBE_MSTX_SETTLE_R)
     __atomic_store_n(&msprobeMstx.state, attached ? MSPROBE_MSTX_READY : MSPROBE_MSTX_FAILED,
                      __ATOMIC_RELEASE);

@@ -162,9 +162,30 @@ static void preload_sanitizers_of(struct ms_file elf)
     }
 }
 
+/* Sets an option of a sanitizer in front of those that are set already, which go before it. */
+static void add_option(const char *variable, const char *option)
+{
+    char list[4096];
+    const char *others = getenv(variable);
+    int n = snprintf(list, sizeof list, "%s%s%s", option, others != NULL ? ":" : "",
+                     others != NULL ? others : "");
+    if (n > 0 && (size_t)n < sizeof list)
+        setenv(variable, list, 1);
+}
+
+/* Programs that PROG starts may have a sanitizer that nobody could see: AddressSanitizer would end them
+ * because libraries without it are loaded first, ThreadSanitizer a forked child in which the recorder
+ * starts its thread. */
+static void calm_sanitizers(void)
+{
+    add_option("ASAN_OPTIONS", "verify_asan_link_order=0");
+    add_option("TSAN_OPTIONS", "die_after_fork=0");
+}
+
 static void preload_sanitizers(struct ms_file program, const char *recorder)
 {
     preload_sanitizers_of(program);
+    calm_sanitizers();
     if (IS_SANITIZED) {
         struct ms_file own = mstx_elf_open(recorder);
         preload_sanitizers_of(own);

@@ -7,8 +7,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
 
 #include "mstx/mstx.h"
 #include "mstx/rt/env.h"
@@ -376,6 +379,20 @@ static bool fill_core(mstxGetModuleFuncTableFunc get_table)
     return true;
 }
 
+/* Whether the program is static: it has no loader, and a library that it opens brings a second libc with
+ * it, in which a thread cannot be started. */
+static bool is_static_program(void)
+{
+    const ElfW(Phdr) * header;
+    unsigned long address = getauxval(AT_PHDR), count = getauxval(AT_PHNUM);
+    memcpy(&header, &address, sizeof header);
+    for (unsigned long i = 0; header != NULL && i < count; i++) {
+        if (header[i].p_type == PT_INTERP)
+            return false;
+    }
+    return true;
+}
+
 /* Called once per image, from any thread, several at a time.  All is set up before the first
  * slot is written: other threads of the image call us from that moment on. */
 int InitInjectionMstx(mstxGetModuleFuncTableFunc get_table)
@@ -385,6 +402,11 @@ int InitInjectionMstx(mstxGetModuleFuncTableFunc get_table)
     unsigned size = 0;
     if (get_table == NULL)
         return MSTX_FAIL;
+    if (is_static_program()) {
+        rt_say(RT_SAY_STATIC, 0,
+               "a static program cannot be recorded; link it with shared libraries");
+        return MSTX_FAIL;
+    }
     rt_recorder_start(true);
     pthread_once(&once, chain);
     if (!fill_core(get_table))

@@ -114,6 +114,8 @@ bool rt_recorder_start(bool by_default)
         rt_make_absolute(rt.conf.out);
         atomic_store(&rt.recording, 1);
     }
+    int saved =
+        errno; /* a mark changes nothing that the program may look at, the first one neither */
     rt_lock(&rt.start_lock);
     bool mine = atomic_load(&rt.state) == RT_IDLE;
     if (mine && !begin()) {
@@ -123,6 +125,7 @@ bool rt_recorder_start(bool by_default)
     rt_unlock(&rt.start_lock);
     if (mine)
         rt_domain_refresh();
+    errno = saved;
     return rt_is_running();
 }
 

@@ -174,6 +174,19 @@ static struct { /* of the process directory */
     ino_t inode;
 } own;
 
+/* Opens a folder that stays open, under a number above those that programs use: some close what they
+ * do not know and then count on the lowest. */
+static int open_folder(const char *path)
+{
+    enum { HIGH = 500 };
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, HIGH) : -1;
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
 static int open_dirs(void)
 {
     int rc = make_dirs(rt.conf.out, rt.target, sizeof rt.target);
@@ -187,7 +200,7 @@ static int open_dirs(void)
             return rc;
     }
     struct stat st;
-    atomic_store(&rt.dir, open(rt.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    atomic_store(&rt.dir, open_folder(rt.path));
     if (rt.dir < 0 || fstat(rt.dir, &st) != 0)
         return errno;
     own.device = st.st_dev;
@@ -206,7 +219,7 @@ int rt_file_dir(void)
     int fd = atomic_load(&rt.dir);
     if (is_own(fd))
         return fd;
-    int again = open(rt.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int again = open_folder(rt.path);
     if (again >= 0 && !is_own(again)) {
         close(again);
         errno = ENOENT;

@@ -129,6 +129,7 @@ enum rt_say {
     RT_SAY_PUSH,
     RT_SAY_BATCH,
     RT_SAY_DEVICE,
+    RT_SAY_STATIC,
 };
 /* Writes one line to stderr and a NOTE into the capture, the first time. */
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)

@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A recorded program does what it does without us: the same output, exit status and signal, for programs
+# that fork, replace themselves, close what they do not know, run out of something, handle signals, lose
+# threads, are traced, are static, have an allocator, a sanitizer or OpenMP of their own.
+#   B=build
+suite=unchanged
+. tests/support/checks.sh
+can_preload || skip "a sanitizer must be first in a process"
+cc=${CC:-cc}
+odd=$scratch/odd
+$cc -w -O1 -fopenmp -I. -o "$odd" tests/programs/odd.c -lpthread -ldl 2>"$said" ||
+    $cc -w -O1 -I. -o "$odd" tests/programs/odd.c -lpthread -ldl 2>"$said" || skip "no program could be compiled"
+
+# Output, status and what is said of a command, in $scratch/$1.*; a shell may say of a signal what it likes.
+observe() { # NAME COMMAND...
+    name_of=$1
+    shift
+    (
+        ulimit -c 0
+        timeout -k 5 60 "$@" >"$scratch/$name_of.out" 2>"$scratch/$name_of.err" </dev/null
+        echo $? >"$scratch/$name_of.status"
+    ) 2>/dev/null
+}
+said_by_others() { # numbers are addresses and processes; mstx and msprobe speak of themselves
+    grep -v '^mstx: \|^msprobe: ' "$scratch/$1.err" | sed 's/0x[0-9a-f]*/N/g; s/+N[^)]*//; s/[0-9][0-9]*/N/g'
+}
+same() { # what it was without us and with us
+    cmp "$scratch/plain.out" "$scratch/ours.out" || { diff "$scratch/plain.out" "$scratch/ours.out" | head -5; return 1; }
+    is "$(cat "$scratch/ours.status")" "$(cat "$scratch/plain.status")" &&
+        is "$(said_by_others ours)" "$(said_by_others plain)"
+}
+alike() { # COMMAND...: recorded and not; OPTIONS of run
+    rm -rf "$run"
+    observe plain "$@"
+    # shellcheck disable=SC2086
+    observe ours "$msprobe" run -o "$run" ${OPTIONS:-} -- "$@"
+    same
+}
+
+# A shell makes of a signal that ends a program 128 and its number.
+for way in $("$odd" list); do
+    check "$way" alike sh -c '"$0" "$@"; exit $?' "$odd" "$way"
+done
+OPTIONS="--nvtx --hook_dlsym --flight 5"
+for way in forks descriptors dispositions closes_what_it_does_not_know threads_that_die libraries_that_come_and_go no_more_files; do
+    check "$way with every hook" alike sh -c '"$0" "$@"; exit $?' "$odd" "$way"
+done
+OPTIONS=
+
+# ---- programs that are made otherwise ------------------------------------------------------------
+
+made() { # NAME WORDS OF THE COMPILER...: the same program, made so
+    made_name=$1
+    shift
+    if "$cc" -w -O1 -g -I. "$@" -o "$scratch/made" tests/programs/odd.c -lpthread -ldl 2>/dev/null && "$scratch/made" list >/dev/null 2>&1; then
+        for way in forks threads_that_die handlers_that_mark libraries_that_come_and_go functions_at_exit reads_nothing; do
+            case $made_name-$way in static-libraries*) continue ;; esac
+            check "$made_name $way" alike sh -c '"$0" "$@"; exit $?' "$scratch/made" "$way"
+        done
+    else
+        echo "skip $made_name: no such program can be made here"
+    fi
+}
+made static -static
+made position-dependent -no-pie
+ASAN_OPTIONS="$ASAN_OPTIONS:handle_segv=0"
+made address-sanitizer -fsanitize=address
+made undefined-sanitizer -fsanitize=undefined
+made thread-sanitizer -fsanitize=thread
+
+# ---- what stands beside us -----------------------------------------------------------------------
+
+if $cc -w -O1 -fPIC -shared -fno-builtin -o "$scratch/allocator.so" tests/programs/allocator.c 2>"$said"; then
+    for way in forks threads_that_die libraries_that_come_and_go small_stacks no_more_threads; do
+        check "an allocator of its own: $way" alike env LD_PRELOAD="$scratch/allocator.so" "$odd" "$way"
+        preload=$scratch/allocator.so
+        before() {
+            observe plain env LD_PRELOAD="$preload" "$odd" "$way"
+            rm -rf "$run"
+            observe ours env LD_PRELOAD="$preload" "$msprobe" run -o "$run" -- "$odd" "$way"
+            is "$(cat "$scratch/ours.status")" 0 && cmp "$scratch/plain.out" "$scratch/ours.out"
+        }
+        check "an allocator that was preloaded before us: $way" before
+    done
+else
+    echo "skip allocators: none could be compiled"
+fi
+beside() { # TRACER...: output and status of a recorded program under it
+    rm -rf "$run"
+    observe plain "$odd" forks
+    observe ours "$@" "$msprobe" run -o "$run" -- "$odd" forks
+    cmp "$scratch/plain.out" "$scratch/ours.out" && is "$(cat "$scratch/ours.status")" 0
+}
+if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
+    check 'recorded while strace follows' beside strace -f -o /dev/null
+else
+    echo "skip strace: none here, or it may not trace"
+fi
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    set_user_id() {
+        chmod 755 "$scratch"
+        cp "$odd" "$scratch/set" && chmod 4755 "$scratch/set" || return 1
+        rm -rf "$run"
+        mkdir -m 777 "$run"
+        observe plain setpriv --reuid 65534 --clear-groups "$scratch/set" forks
+        observe ours setpriv --reuid 65534 --clear-groups "$msprobe" run -o "$run" -- "$scratch/set" forks
+        is "$(cat "$scratch/ours.status")" "$(cat "$scratch/plain.status")" && cmp "$scratch/plain.out" "$scratch/ours.out"
+    }
+    check 'a program that takes another user runs as it would' set_user_id
+else
+    echo "skip programs that take another user: this needs root and setpriv"
+fi
+exit $rc
