@@ -106,7 +106,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 
 .PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-torch bench-whatif bench-cluster bench-mpi \
-        soak simulate planted mutants analyze layers calls docs format install uninstall deb dist deps demo clean help
+        soak harm simulate planted mutants analyze layers calls docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 

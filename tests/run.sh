@@ -27,7 +27,7 @@ threaded='test_pool test_jread_parts test_dump test_census test_dumper test_dump
     test_overflow test_rt test_rt_nvtx test_rt_comm test_pairing test_align_auto test_out test_device
     test_plugin'
 # These take longest and begin first, so that no processor waits for one of them at the end.
-long='suite_web suite_faults suite_mpi_hooks suite_gloo'
+long='suite_harm suite_web suite_faults suite_mpi_hooks suite_gloo'
 # What these measure, or build, stands no other test beside it.
 alone='suite_clock suite_hang suite_soak suite_install suite_deb'
 
