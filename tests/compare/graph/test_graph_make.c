@@ -423,7 +423,8 @@ static const struct {
 } levels[] = {
     {"Torch.f.0.forward", FLAT("1.0"), FLAT("NaN"), "critical"},
     {"Torch.f.0.forward", FLAT("Infinity"), FLAT("NaN"), "high"},
-    {"Torch.f.0.forward", FLAT("-Infinity"), FLAT("1.0"), "medium"},
+    {"Torch.f.0.forward", FLAT("-Infinity"), FLAT("1.0"), "NULL"}, /* what a mask excludes */
+    {"Torch.f.0.backward", FLAT("-Infinity"), FLAT("1.0"), "medium"},
     {"Torch.f.0.forward", FLAT("1.0"), FLAT("100.0"), "NULL"},
     {"Torch.f.0.forward", FLAT("1.0"), FLAT("100.5"), "high"},
     {"Torch.f.0.forward", FLAT("0.0"), FLAT("100.5"), "high"},

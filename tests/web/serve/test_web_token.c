@@ -12,8 +12,7 @@ static bool passes(const char *token, size_t n)
 {
     const struct web_guard g = {
         .port = 8421, .host = "127.0.0.1", .only_this_machine = true, .token = TOKEN};
-    const struct web_asked a = {
-        .host = MS_STR("127.0.0.1:8421"), .writes = true, .token = {token, (uint32_t)n}};
+    const struct web_asked a = {.host = MS_STR("127.0.0.1:8421"), .token = {token, (uint32_t)n}};
     return web_guard_refuses(&g, &a) == NULL;
 }
 
