@@ -274,12 +274,8 @@ static void put_guarded(const struct sink *to, struct ms_str s)
     }
 }
 
-static void put_field(const struct sink *to, struct ms_str s, enum ms_csv_guard guard)
+static void put_odd_field(const struct sink *to, struct ms_str s, enum ms_csv_guard guard)
 {
-    if (is_bare(s, guard)) {
-        sink_put(to, s.p, s.n);
-        return;
-    }
     bool formula = guard == MS_CSV_FOREIGN && ms_csv_is_formula(s);
     if (!formula && !needs_quotes(s)) {
         sink_put(to, s.p, s.n);
@@ -288,6 +284,14 @@ static void put_field(const struct sink *to, struct ms_str s, enum ms_csv_guard 
     sink_put(to, "\"", 1);
     (formula ? put_guarded : put_doubling_quotes)(to, s);
     sink_put(to, "\"", 1);
+}
+
+static inline void put_field(const struct sink *to, struct ms_str s, enum ms_csv_guard guard)
+{
+    if (is_bare(s, guard))
+        sink_put(to, s.p, s.n);
+    else
+        put_odd_field(to, s, guard);
 }
 
 void ms_csv_put(struct ms_buf *out, struct ms_str text, enum ms_csv_guard guard)

@@ -8,16 +8,6 @@
 
 #include <stdio.h>
 
-struct ms_str ms_str_sub(struct ms_str s, uint32_t from, uint32_t to)
-{
-    if (to > s.n)
-        to = s.n;
-    if (from > to)
-        from = to;
-    /* An absent slice has no address to count from. */
-    return (struct ms_str){from != 0 ? s.p + from : s.p, to - from};
-}
-
 int ms_str_cmp(struct ms_str a, struct ms_str b)
 {
     uint32_t n = a.n < b.n ? a.n : b.n;

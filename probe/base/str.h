@@ -50,8 +50,17 @@ static inline bool ms_str_ends(struct ms_str a, struct ms_str suffix)
     return a.n >= suffix.n &&
            (suffix.n == 0 || memcmp(a.p + (a.n - suffix.n), suffix.p, suffix.n) == 0);
 }
-/* Part [from, to) of s; positions past the end are cut. */
-struct ms_str ms_str_sub(struct ms_str s, uint32_t from, uint32_t to);
+/* Part [from, to) of s; positions past the end are cut.  Inline, because readers of dumps cut each name
+ * several times: as a call it was 1 % of a comparison of 100,000 operators. */
+static inline struct ms_str ms_str_sub(struct ms_str s, uint32_t from, uint32_t to)
+{
+    if (to > s.n)
+        to = s.n;
+    if (from > to)
+        from = to;
+    /* An absent slice has no address to count from. */
+    return (struct ms_str){from != 0 ? s.p + from : s.p, to - from};
+}
 /* Byte order, shorter first when one is the start of the other. */
 int ms_str_cmp(struct ms_str a, struct ms_str b);
 /* Natural order: runs of digits compare by value, so rank2 comes before rank10. */
