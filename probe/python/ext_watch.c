@@ -104,6 +104,12 @@ static PyObject *call_op(const struct watched *w, PyObject *const *args, size_t 
     return result;
 }
 
+/* Memory of Python's own: where it is used up, the call of the program would fail without us too. */
+static PyObject **room_for(Py_ssize_t n)
+{
+    return PyMem_Malloc((size_t)n * sizeof(PyObject *));
+}
+
 /* The call of a bound method, as one of its function with the object before the arguments. */
 static PyObject *call_bound(const struct watched *w, PyObject *self, PyObject *const *args,
                             size_t nargsf, PyObject *kwnames)
@@ -113,7 +119,7 @@ static PyObject *call_bound(const struct watched *w, PyObject *self, PyObject *c
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     Py_ssize_t all_n = n + (kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0);
     if (all_n + 1 > SMALL)
-        values = ms_alloc(((size_t)all_n + 1) * sizeof *values);
+        values = room_for(all_n + 1);
     if (values == NULL)
         return PyErr_NoMemory();
     values[0] = self;
@@ -121,7 +127,7 @@ static PyObject *call_bound(const struct watched *w, PyObject *self, PyObject *c
         values[i + 1] = args[i];
     PyObject *result = call_op(w, values, (size_t)n + 1, kwnames);
     if (values != few)
-        ms_free(values);
+        PyMem_Free(values);
     return result;
 }
 
@@ -222,7 +228,7 @@ static PyObject *past(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO!O!", &func, &PyTuple_Type, &tuple, &PyDict_Type, &dict))
         return NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(tuple), at = 0, i = n;
-    PyObject **values = ms_alloc((size_t)(n + PyDict_GET_SIZE(dict) + 1) * sizeof *values);
+    PyObject **values = room_for(n + PyDict_GET_SIZE(dict) + 1);
     PyObject *names = PyTuple_New(PyDict_GET_SIZE(dict)), *name;
     if (values == NULL || names == NULL) {
         PyErr_NoMemory();
@@ -232,7 +238,7 @@ static PyObject *past(PyObject *module, PyObject *args)
             PyTuple_SET_ITEM(names, i++ - n, Py_NewRef(name));
         result = ext_real_of(func)(func, values, (size_t)n, names);
     }
-    ms_free(values);
+    PyMem_Free(values);
     Py_XDECREF(names);
     return result;
 }

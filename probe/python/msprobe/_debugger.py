@@ -8,6 +8,7 @@ training goes on.
 """
 import atexit
 import contextlib
+import functools
 import json
 import os
 import threading
@@ -25,6 +26,27 @@ def _open(path, given):
     with open(path, encoding="utf-8") as f:
         text = f.read()
     return _probe.open(os.path.abspath(path), text, json.dumps(given))
+
+
+class _NotMade(RuntimeError):
+    """A function of the debugger was called before there is one."""
+
+
+_MISTAKES = (ValueError, TypeError, _NotMade)  # of the program, which has to see them
+
+
+def unharmed(func):
+    """func, a class method that a training calls.  A failure of ours ends the dump, not the training."""
+    @functools.wraps(func)
+    def run(cls, *args, **kwargs):
+        try:
+            return func(cls, *args, **kwargs)
+        except _MISTAKES:
+            raise
+        except Exception as why:
+            cls._give_up(f"{func.__name__}: {why!r}")
+
+    return run
 
 
 class BaseDebugger:
@@ -135,15 +157,25 @@ class BaseDebugger:
     _known_rank = None
     _model = None
 
+    @classmethod
+    def _give_up(cls, why):
+        """Dump no more, and leave nothing of ours in the program."""
+        _probe.switch_off(why)
+        with contextlib.suppress(Exception):
+            cls._functions.take_all()
+        with contextlib.suppress(Exception):
+            cls._instance._after_stop()
+
     # ---- for people -------------------------------------------------------
 
     @classmethod
     def _get(cls):
         if cls._instance is None or not cls._instance._is_open:
-            raise RuntimeError("no PrecisionDebugger has been made yet")
+            raise _NotMade("no PrecisionDebugger has been made yet")
         return cls._instance
 
     @classmethod
+    @unharmed
     def start(cls, model=None, token_range=None, rank_id=None, scheduled_tokens=None):
         """Begin to collect, when the step and the rank are among those chosen.
 
@@ -164,6 +196,7 @@ class BaseDebugger:
             self._watch_tokens(model, token_range)
 
     @classmethod
+    @unharmed
     def stop(cls):
         """Collect no more until the next start."""
         self = cls._get()
@@ -177,6 +210,7 @@ class BaseDebugger:
     forward_backward_dump_end = stop
 
     @classmethod
+    @unharmed
     def step(cls):
         """The step is over: its files are finished, calls are counted from 0."""
         self = cls._get()
@@ -195,6 +229,7 @@ class BaseDebugger:
     # ---- level debug ------------------------------------------------------
 
     @classmethod
+    @unharmed
     def save(cls, variable, name, save_backward=True):
         """Dump any value under a name, and the gradients of the tensors in it."""
         self = cls._get()

@@ -9,7 +9,7 @@ def tensors_of(value, is_wanted):
     if isinstance(value, (list, tuple)):
         return [t for item in value for t in tensors_of(item, is_wanted)]
     if isinstance(value, dict):
-        return [t for item in value.values() for t in tensors_of(item, is_wanted)]
+        return [t for item in dict.values(value) for t in tensors_of(item, is_wanted)]
     return []
 
 

@@ -31,7 +31,7 @@ class SavedGradients:
         if is_watched is None and isinstance(value, (list, tuple)):
             return [self._look_into(item) for item in value]
         if is_watched is None and isinstance(value, dict):
-            return {key: self._look_into(item) for key, item in value.items()}
+            return {key: self._look_into(item) for key, item in dict.items(value)}
         return None
 
     def _come(self, key, grad):
@@ -47,7 +47,7 @@ class SavedGradients:
         if isinstance(value, list):
             return [self._filled(item) for item in value]
         if isinstance(value, dict):
-            return {key: self._filled(item) for key, item in value.items()}
+            return {key: self._filled(item) for key, item in dict.items(value)}
         return None
 
     def write(self):

@@ -64,5 +64,5 @@ def describe(value, key):
     if isinstance(value, (list, tuple)):
         return (list(value),)
     if isinstance(value, dict):
-        return (dict(value.items()),)
+        return (dict(dict.items(value)),)
     return _numpy(value)

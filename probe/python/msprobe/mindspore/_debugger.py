@@ -6,7 +6,7 @@ import mindspore
 from mindspore import communication
 
 from msprobe import _probe
-from msprobe._debugger import BaseDebugger
+from msprobe._debugger import BaseDebugger, unharmed
 from msprobe._saved import SavedGradients
 from msprobe.mindspore import (_cells, _distributed, _gradients, _graph_dump, _graphs,
                                _optimizer, _tensors, _wrap)
@@ -74,6 +74,7 @@ class PrecisionDebugger(BaseDebugger):
         return self._info["level"] == _graph_dump.LEVEL
 
     @classmethod
+    @unharmed
     def start(cls, model=None, token_range=None, rank_id=None, scheduled_tokens=None):
         """Begin to collect, when the step and the rank are among those chosen.
 
@@ -106,6 +107,7 @@ class PrecisionDebugger(BaseDebugger):
         return communication.get_rank() if _distributed.is_initialised() else None
 
     @classmethod
+    @unharmed
     def stop(cls):
         """Collect no more until the next start."""
         _graphs.end_traces()
@@ -117,6 +119,7 @@ class PrecisionDebugger(BaseDebugger):
     forward_backward_dump_end = stop
 
     @classmethod
+    @unharmed
     def step(cls):
         """The step is over: its files are finished, calls are counted from 0."""
         if not cls._get()._dumps_graphs_alone():

@@ -16,13 +16,9 @@ _SKIPPED = {"FullyShardedDataParallel"}
 _EXCEPTIONS = 1  # a group of watched functions
 
 
-def _never(*_any):
-    return False
-
-
 _is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or \
-    (getattr(torch._utils, "is_compiling", None) if VERSION >= (2, 0) else None) or _never
-_is_lazy = getattr(torch.nn.parameter, "is_lazy", _never)
+    (getattr(torch._utils, "is_compiling", None) if VERSION >= (2, 0) else None) or bool  # False
+_is_lazy = torch.nn.parameter.is_lazy
 
 
 # ---- gradients of modules ---------------------------------------------------
@@ -143,8 +139,10 @@ class _Gradients:
     def end(self):
         """The backward is over."""
         if self.call is not None:
-            with _swallowing("the backward of a module"):
+            try:
                 self.leave(at_once=True)
+            except Exception as why:
+                _note(f"the backward of a module is left out: {why}")
 
     def leave(self, at_once=False):
         call, given, sums = self.call, self.given, self.sums
@@ -162,6 +160,7 @@ class _Gradients:
 
 
 _add, _no_grad = torch.add, torch.no_grad
+_note = _probe.note  # written in C: what the handlers below call cannot fail in their turn
 _when_over = torch.autograd.Variable._execution_engine.queue_callback  # of the backward that runs
 
 
@@ -179,9 +178,11 @@ class _Come:
         self.calls = []
 
     def __call__(self, gradients):
-        with _swallowing("the gradient of a module's result"):
+        try:
             for gradient, wanted in reversed(self.calls):
                 gradient.come(wanted, gradients)
+        except Exception as why:
+            _note(f"the gradient of a module's result is left out: {why}")
 
 
 class _Go:
@@ -193,26 +194,10 @@ class _Go:
         self.gradients, self.edges = gradients, edges
 
     def __call__(self, inputs, _outputs):
-        with _swallowing("the gradient of a module's input"):
+        try:
             self.gradients.go(self.edges, inputs)
-
-
-class _swallowing:
-    """What goes wrong in here is noted, and the training goes on."""
-
-    __slots__ = ("what",)
-
-    def __init__(self, what):
-        self.what = what
-
-    def __enter__(self):
-        pass
-
-    def __exit__(self, kind, why, _trace):
-        if kind is None or not issubclass(kind, Exception):
-            return False
-        _probe.note(f"{self.what} is left out: {why}")
-        return True
+        except Exception as why:
+            _note(f"the gradient of a module's input is left out: {why}")
 
 
 _KEY = "msprobe"  # in the notes that a node carries
@@ -409,8 +394,10 @@ class _After(_Hook):
             return None
         self.hook(module, args, *kwargs_and_result)
         if self.later:
-            with _swallowing("the gradients of a module's parameters"):
+            try:
                 _probe.hidden(_watch_nodes, module, self.later)
+            except Exception as why:
+                _note(f"the gradients of a module's parameters are left out: {why}")
         return None
 
 
