@@ -26,6 +26,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 #endif
 
 #define MSTX_SUCCESS 0
@@ -181,7 +182,11 @@ struct msprobeMstxTable {
     const void *thread; /* that looks for the tool: where its errno lies */
 };
 extern struct msprobeMstxTable msprobeMstx __attribute__((visibility("hidden")));
-/* 0: called by a signal handler in the middle of itself, so the call comes to nothing. */
+/* The process that looks for the tool; 0: none has begun.  Not in the table, whose size files compiled
+ * with an older header share. */
+__attribute__((weak, visibility("hidden"))) int msprobeMstxPid;
+/* Returns 0, so the call comes to nothing, in a signal handler that interrupted the search for the tool,
+ * and in a child that was forked during the search, where no thread is left to end it. */
 __attribute__((noinline, unused)) static int msprobeMstxInit(void);
 
 #define MSPROBE_MSTX_F(mod, i) __atomic_load_n(&msprobeMstx.mod[i], __ATOMIC_RELAXED)
@@ -275,9 +280,22 @@ static inline void msprobeMstxSettle(int attached, mstxFuncPointer before, mstxF
 #define MSPROBE_MSTX_SETTLE_R(mod, i, type, no, name, params, args)                                \
     MSPROBE_MSTX_SETTLE_V(mod, i, name, params, args)
 
+/* Tells whether this process was forked while a thread of its parent looked for the tool. */
+static inline int msprobeMstxIsOrphan(void)
+{
+    const int pid = getpid(), known = __atomic_load_n(&msprobeMstxPid, __ATOMIC_ACQUIRE);
+    if (known != 0 && known != pid &&
+        __atomic_load_n(&msprobeMstx.thread, __ATOMIC_ACQUIRE) != NULL)
+        return __atomic_load_n(&msprobeMstx.state, __ATOMIC_ACQUIRE) == MSPROBE_MSTX_FRESH;
+    __atomic_store_n(&msprobeMstxPid, pid, __ATOMIC_RELEASE);
+    return 0;
+}
+
 static int msprobeMstxInit(void)
 {
     const void *none = NULL, *self = &errno;
+    if (msprobeMstxIsOrphan())
+        return 0;
     if (!__atomic_compare_exchange_n(&msprobeMstx.thread, &none, self, 0, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE)) {
         int state;
