@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * consistent: which row of a training run belongs to which of an inference run.
+ * consistent: pairs the rows of a training run with those of an inference run.
  *
  * A row's key is its call, its path inside the record, its layer, and the module by
  * the name that the inference engine gives it:
@@ -8,8 +8,8 @@
  *     training   Module._fsdp_wrapped_module.model.layers.0._fsdp_wrapped_module.self_attn.q_proj
  *     inference  Module.model.layers.0.self_attn.qkv_proj            key: 0, qkv_proj
  *
- * What training does between the backward of the model and the next forward of its
- * embedding has no twin and is left out.
+ * Rows that training records between the backward of the model and the next forward of its
+ * embedding have no counterpart in inference and are left out.
  */
 #include "compare/pair/consistent.h"
 
@@ -35,7 +35,8 @@ static const struct rename megatron_names[] = {{"word_embeddings", "embed_tokens
 
 /* ---- names ------------------------------------------------------------- */
 
-/* Record name without call number and direction, and those two. */
+/* Splits a record name into the name proper and its call: call number and direction, or
+ * "parameters_grad". */
 static void split_record(struct ms_str name, struct ms_str *base, struct ms_str *call)
 {
     struct ms_str head = probe_name_cut(name, 2);
@@ -46,7 +47,8 @@ static void split_record(struct ms_str name, struct ms_str *base, struct ms_str 
     *call = gradient ? MS_STR("parameters_grad") : two;
 }
 
-/* Where "layers.<digits>" begins at or after `from`, with its digits; -1: nowhere. */
+/* Returns the position of "layers.<digits>" at or after `from` and its digits; -1 when there is
+ * none. */
 static int64_t find_layer(struct ms_str s, uint32_t from, struct ms_str *digits)
 {
     static const struct ms_str word = {"layers.", 7};
@@ -65,7 +67,7 @@ static int64_t find_layer(struct ms_str s, uint32_t from, struct ms_str *digits)
     }
 }
 
-/* What follows the last "layers.<digits>."; s where there is none. */
+/* Returns the text behind the last "layers.<digits>."; all of s when there is none. */
 static struct ms_str behind_layers(struct ms_str s)
 {
     struct ms_str rest = s, digits;
@@ -79,7 +81,7 @@ static struct ms_str behind_layers(struct ms_str s)
     }
 }
 
-/* What follows the last `word` and one more character. */
+/* Returns the text behind the last `word` and the one character that follows that word. */
 static struct ms_str behind_last(struct ms_str s, const char *word)
 {
     struct ms_str w = ms_str_of(word);
@@ -91,7 +93,7 @@ static struct ms_str behind_last(struct ms_str s, const char *word)
     }
 }
 
-/* A name inside the model without the wrappers around it, its class last. */
+/* Returns a module's name without the wrappers around it; its class is the last component. */
 static struct ms_str module_class(const struct cmp_rows *c, struct ms_str base, bool training)
 {
     if (!training) {
@@ -113,7 +115,7 @@ static struct ms_str renamed(const struct rename *list, struct ms_str name)
     return name;
 }
 
-/* The module by the inference engine's name for it. */
+/* Returns the name that the inference engine has for the module. */
 static struct ms_str module_name(const struct cmp_rows *c, struct ms_str module, bool training)
 {
     bool fsdp = c->set->conf.consistent == CMP_CONSISTENT_FSDP;
@@ -133,7 +135,7 @@ static bool is_module(struct ms_str base)
 
 /* ---- which records count -------------------------------------------------- */
 
-/* Training between backward of the model and forward of the embedding. */
+/* Idle from the backward of the model to the next forward of the embedding. */
 struct phase {
     bool idle;
 };
@@ -169,14 +171,16 @@ static bool takes_part(const struct cmp_rows *c, struct phase *p, struct ms_str 
 struct keyer {
     struct cmp_rows *c;
     struct ms_map keys, bases;
-    MS_VEC(uint32_t) calls; /* by base: forwards so far */
+    MS_VEC(uint32_t) calls; /* by number of the base in `bases`: forward calls so far */
     struct ms_arena *arena;
     struct ms_buf text, name;
-    uint32_t *key[2];             /* by row of the table: golden, target; MS_MAP_NONE: left out */
-    uint32_t *first[2], *next[2]; /* rows of a key, in order */
+    /* by row of the table, golden and target: number of its key; MS_MAP_NONE: left out */
+    uint32_t *key[2];
+    uint32_t *first[2], *next[2]; /* linked list of the rows of a key, in table order */
 };
 
-/* Forwards are counted again, since what was left out took numbers. */
+/* Appends the call to the key. Forward calls are numbered again, because calls that were left out
+ * have used up numbers. */
 static enum ms_rc put_call(struct keyer *k, struct ms_str base, struct ms_str call,
                            struct ms_err *err)
 {
@@ -196,7 +200,7 @@ static enum ms_rc put_call(struct keyer *k, struct ms_str base, struct ms_str ca
     return MS_OK;
 }
 
-/* The part of a key that all rows of a record share. */
+/* Makes the prefix of a key, which all rows of a record share. */
 static enum ms_rc key_of_record(struct keyer *k, struct ms_str base, struct ms_str call,
                                 bool training, struct ms_err *err)
 {
@@ -211,7 +215,7 @@ static enum ms_rc key_of_record(struct keyer *k, struct ms_str base, struct ms_s
     if (find_layer(base, 0, &layer) >= 0)
         ms_buf_str(&k->text, layer);
     ms_buf_putc(&k->text, '\n');
-    /* The official tool forgets the names of operators, so that all of a kind are one. */
+    /* The official tool drops the names of operators here, so that all operators share one key. */
     bool whole = !k->c->set->conf.rules->forgets_operators && !is_module(base);
     ms_buf_str(&k->text, whole ? base : module_name(k->c, module, training));
     ms_buf_putc(&k->text, '\n');
@@ -313,8 +317,8 @@ static void free_keys(struct keyer *k)
 
 /* ---- order --------------------------------------------------------------- */
 
-/* Rows of the table to be, in both orders: by target row and by golden row, each with the rows that
- * lack it behind. */
+/* Rows of the resulting table in two orders: by target row and by golden row. Rows without a row of
+ * that side come last. */
 struct table {
     MS_VEC(struct cmp__pair) rows;
     uint32_t *by[2]; /* golden, target */
@@ -326,7 +330,7 @@ static uint32_t place_of(const struct cmp__pair *p, int side)
     return side != 0 ? p->t : p->b;
 }
 
-/* Counting sort: places are row numbers, and MS_MAP_NONE comes last. */
+/* Counting sort by row number; MS_MAP_NONE comes last. */
 static enum ms_rc sort_by(struct table *t, int side, size_t rows, struct ms_err *err)
 {
     size_t n = t->rows.n;
@@ -350,8 +354,9 @@ static enum ms_rc sort_by(struct table *t, int side, size_t rows, struct ms_err 
     return MS_OK;
 }
 
-/* The next row for which neither side has an earlier one; else the target's next, where the official
- * tool gives up. */
+/* Chooses the next row of the table: one that is the earliest on both sides. When the two orders
+ * contradict each other, the row is the target's next and the result is false; the official tool
+ * stops there. */
 static bool next_row(const struct table *t, uint32_t at_t, uint32_t at_b, uint32_t *row)
 {
     const struct cmp__pair *x = &t->rows.p[at_t], *y = &t->rows.p[at_b];
@@ -396,7 +401,8 @@ static enum ms_rc put_row(struct table *t, uint32_t target, uint32_t golden, str
     return MS_OK;
 }
 
-/* Each row of the side that is not folded, and rows of the other that are not asked for. */
+/* Lists each row of the side that is not folded, and the rows of the folded side that no such row
+ * matches. */
 static enum ms_rc list_table(const struct keyer *k, struct table *t, struct ms_err *err)
 {
     int many = cmp__folds_target(k->c->set) ? 1 : 0, one = 1 - many;

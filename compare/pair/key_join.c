@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * key_join: which target row belongs to which row of the golden side.
+ * key_join: joins the rows of both sides by their keys.
  *
- * Both sides give each row a key; a row's partners are the golden rows with the
- * same key, in file order.  Keys are made by all threads and kept as hashes only;
- * texts are held against each other once the pairs are there.  Fuzzy matching
- * walks both sides at once instead and pairs equal keys without ever going back:
- * an index from key to waiting row keeps that linear.
+ * Each row of either side has a key. The partners of a target row are the golden rows with
+ * the same key, in file order. All threads make keys and keep only hashes; the text of two
+ * keys is compared once their rows are paired. Fuzzy matching instead walks both sides at
+ * once and pairs equal keys without going back; an index from key to waiting row keeps the
+ * walk linear.
  *
- * The result lists the target's rows in their order.  The repaired mode also
- * lists the golden rows that nobody asked for, behind the op of the golden row
- * before them.
+ * The result lists the target's rows in their order. With rules.lists_lonely_golden, golden
+ * rows without a partner follow the operator of the golden row before them.
  */
 #include "compare/pair/consistent.h"
 #include "compare/pair/match.h"
@@ -25,7 +24,7 @@ struct aligner {
     struct cmp_rows *c;
     struct ms_pool *pool;
     struct cmp__keys keys;
-    MS_VEC(uint32_t) partner_op; /* golden row -> target op that got it */
+    MS_VEC(uint32_t) partner_op; /* by golden row: target operator of its partner, or MS_MAP_NONE */
 };
 
 /* ---- pairs ------------------------------------------------------------ */
@@ -43,15 +42,16 @@ static enum ms_rc add_pair(struct aligner *a, uint32_t t, uint32_t b, struct ms_
 
 /* ---- equal keys -------------------------------------------------------- */
 
-/* Golden rows by the hashes of their keys; rows of one hash hang together in file order. */
+/* Hash index of golden rows by key. Rows with the same hash are linked in file order. */
 struct join {
     struct aligner *a;
-    uint64_t *hash[2]; /* by row of the table: golden, target; 0: no golden row can have its key */
-    uint32_t *slots;   /* first row + 1 */
+    uint64_t *hash[2]; /* by row of the table, golden and target; 0: a target row without a key */
+    /* open addressing: number of the first row with that hash, plus 1; 0: free */
+    uint32_t *slots;
     uint32_t *next;
     uint32_t mask;
-    unsigned salt;       /* what else is hashed with a key */
-    atomic_bool collide; /* two keys have one hash */
+    unsigned salt;       /* prefix of each hashed key; changed when hashes collide */
+    atomic_bool collide; /* two different keys have the same hash */
 };
 
 static size_t chunks_of(size_t rows)
@@ -95,7 +95,8 @@ static void index_golden(struct join *j)
         uint32_t s = (uint32_t)(h >> 32) & j->mask;
         while (j->slots[s] != 0 && j->hash[0][j->slots[s] - 1] != h)
             s = (s + 1) & j->mask;
-        j->next[row] = j->slots[s]; /* backwards, so that chains run forwards */
+        /* prepending from the last row to the first leaves the list in file order */
+        j->next[row] = j->slots[s];
         j->slots[s] = row + 1;
     }
 }
@@ -183,13 +184,13 @@ static enum ms_rc pair_exact(struct aligner *a, struct ms_err *err)
 
 /* ---- fuzzy ------------------------------------------------------------- */
 
-/* Rows that wait for a partner, oldest first, by key. */
+/* Rows that wait for a partner, oldest first, indexed by key. */
 struct queue {
     MS_VEC(uint32_t) key_of; /* row -> key */
-    MS_VEC(uint32_t) oldest; /* key -> row that waits longest, or NONE */
+    MS_VEC(uint32_t) oldest; /* key -> row that has waited longest, or MS_MAP_NONE */
     MS_VEC(uint32_t) newest;
     MS_VEC(uint32_t) next; /* row -> next row with its key */
-    uint32_t head, tail;   /* rows [head, tail) wait */
+    uint32_t head, tail;   /* rows [head, tail) are waiting */
 };
 
 static enum ms_rc queue_init(struct queue *q, uint32_t rows, uint32_t keys, struct ms_err *err)
@@ -221,7 +222,7 @@ static void queue_append(struct queue *q)
     q->newest.p[key] = row;
 }
 
-/* Take rows up to and with `row` out. */
+/* Removes the waiting rows up to and including `row`. */
 static void queue_drop(struct queue *q, uint32_t row)
 {
     for (; q->head <= row; q->head++) {
@@ -230,8 +231,8 @@ static void queue_drop(struct queue *q, uint32_t row)
     }
 }
 
-/* The next hit of the official order: the newest target row against golden rows from the oldest on,
- * then older target rows against the newest golden row. */
+/* Finds the next match in the order of the official tool: the newest target row is compared with
+ * golden rows from the oldest on, then older target rows with the newest golden row. */
 static bool next_hit(const struct queue *t, const struct queue *b, uint32_t *at_t, uint32_t *at_b)
 {
     if (t->head == t->tail || b->head == b->tail)
@@ -260,7 +261,7 @@ static enum ms_rc walk(struct aligner *a, struct queue *t, struct queue *b, stru
             queue_append(t);
         if (b->tail < nb)
             queue_append(b);
-        /* Here the official tool stops and loses what has not been appended. */
+        /* The official tool stops here and loses the rows that have not been appended yet. */
         if (a->c->set->conf.rules->fuzzy_stops && (t->head == t->tail) != (b->head == b->tail))
             break;
         if (!next_hit(t, b, &at_t, &at_b))
@@ -282,7 +283,8 @@ static enum ms_rc fill_keys(struct aligner *a, struct ms_map *keys, bool golden,
     cmp__keyer_init(&k, &a->keys);
     for (uint32_t i = 0; i < n && rc == MS_OK; i++) {
         bool has_key = golden ? cmp__key_golden(&k, i) : cmp__key_target(&k, i);
-        struct ms_str key = has_key ? ms_buf_slice(&k.name) : MS_STR("\n"); /* no row's name */
+        /* a key that no row has */
+        struct ms_str key = has_key ? ms_buf_slice(&k.name) : MS_STR("\n");
         q->key_of.p[i] = ms_map_put_copy(keys, key, arena, NULL);
         if (q->key_of.p[i] == MS_MAP_NONE)
             rc = ms_no_memory(err);
@@ -324,11 +326,11 @@ static enum ms_rc pair_fuzzy(struct aligner *a, struct ms_err *err)
 
 /* ---- golden rows without a partner --------------------------------------- */
 
-/* Counting sort of the lonely golden rows by the target op they follow; op 0 of the count is "before
- * all". */
+/* Counting sort of golden rows without a partner by the target operator that they follow; entry 0
+ * counts rows before the first operator. */
 struct lonely {
     MS_VEC(uint32_t) rows;
-    MS_VEC(uint32_t) end; /* by target op + 1: where its rows end in `rows` */
+    MS_VEC(uint32_t) end; /* by target operator + 1: end of its rows in `rows` */
 };
 
 static enum ms_rc find_lonely(struct aligner *a, struct lonely *l, struct ms_err *err)
@@ -360,7 +362,7 @@ static void put_lonely(struct cmp_rows *c, const struct lonely *l, uint32_t anch
         c->pairs.p[c->pairs.n++] = (struct cmp__pair){MS_MAP_NONE, l->rows.p[i]};
 }
 
-/* Weave them in behind the ops they follow. */
+/* Inserts golden rows without a partner behind the target operators that they follow. */
 static enum ms_rc add_lonely(struct aligner *a, struct ms_err *err)
 {
     struct cmp_rows *c = a->c;
@@ -415,7 +417,8 @@ static bool same_op(const struct cmp_rows *c, const struct cmp__pair *x, const s
     return (x->t == MS_MAP_NONE) == (y->t == MS_MAP_NONE) && op_of_pair(c, x) == op_of_pair(c, y);
 }
 
-/* A row of inference alone stays with the op whose rows surround it. */
+/* Tells whether pair i begins a group. A row of inference alone stays in the group of the operator
+ * whose rows surround it. */
 static bool begins_consistent(const struct cmp_rows *c, size_t i)
 {
     const struct cmp__pair *p = c->pairs.p;
@@ -429,8 +432,9 @@ static bool begins_consistent(const struct cmp_rows *c, size_t i)
     return true;
 }
 
-/* Does pair i begin a group: another op, or the op with another partner?  *partner is the golden op
- * of the group so far.  Names may send the rows of one op to several; that stays one group. */
+/* Tells whether pair i begins a group: the target operator changes or, in an alignment, its partner
+ * does. *partner is the golden operator of the current group. Names may pair the rows of one
+ * operator with several golden operators; these rows stay one group. */
 static bool begins_group(const struct cmp_rows *c, size_t i, uint32_t *partner)
 {
     if (c->set->conf.consistent != CMP_CONSISTENT_NO)
@@ -459,7 +463,7 @@ static enum ms_rc group(struct cmp_rows *c, struct ms_err *err)
     return MS_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------ */
+/* ---- entry ---------------------------------------------------------------- */
 
 static enum ms_rc align(struct aligner *a, struct ms_err *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * layer: a layer mapping, expanded into pairs of row names.
+ * layer: expands a layer mapping into pairs of row names.
  *
- * The mapping says, class by class, what a child is called on the other side.  So a
- * target's scope is walked from the top, each part replaced by the rule of the class
- * it lies in, and the n-th op of a scope and state belongs to the n-th on the golden
- * side.
+ * The mapping gives, for each class, the names that its children have on the other side. The
+ * scope of a target operator is walked from the top; each component is replaced by the rule
+ * of the class that contains it. The n-th operator with a scope and state is then paired
+ * with the n-th one on the golden side.
  */
 #include "compare/pair/layer_int.h"
 #include "compare/pair/map_names.h"
@@ -36,7 +36,7 @@ static struct ms_str suffix(struct ms_buf *b, const struct cmp__side *s, const s
     return ms_str_starts(name, node) ? ms_str_sub(name, node.n, name.n) : name;
 }
 
-/* Row of the golden op with the same suffix; its name is in b->b then. */
+/* Finds the row of the golden operator with the same suffix; leaves its name in b->b. */
 static bool twin_row(struct layer__layout *b, const struct cmp__op *op, struct ms_str want)
 {
     for (uint32_t row = op->first; row < op->first + op->n; row++) {
@@ -58,7 +58,8 @@ static enum ms_rc pair_rows(struct layer__layout *t, struct layer__layout *b,
     return MS_OK;
 }
 
-/* Where among the side's ops a record of the dump is; ops are in its order.  NULL: it has no rows. */
+/* Returns the operator of a node of the dump by binary search, since operators are in dump order;
+ * NULL when the node has no rows. */
 static const struct cmp__op *op_of_node(const struct cmp__side *s, uint32_t node)
 {
     size_t from = 0, to = s->ops.n;
@@ -81,7 +82,8 @@ static const struct cmp__op *mate_of(struct layer__layout *b, const struct layer
     return at != MS_MAP_NONE ? op_of_node(b->side, b->ops.p[at].node) : NULL;
 }
 
-/* An operator that a rule names is meant to be that one, where both sides call it equally often. */
+/* Notes a pair of forward operators that a rule names, if both sides call the operator equally
+ * often. */
 static enum ms_rc note_named(struct cmp_rows *c, struct layer__layout *t, struct layer__layout *b,
                              const struct layer__op *op, struct ms_str path,
                              const struct cmp__op *mate, struct ms_err *err)
@@ -116,7 +118,7 @@ static enum ms_rc pair_ops(struct cmp_rows *c, struct layer__layout *t, struct l
     return MS_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------ */
+/* ---- the whole mapping ---------------------------------------------------------------- */
 
 enum ms_rc layer__golden_stacks(const struct cmp_rows *c, struct probe_stacks *s, bool *there,
                                 struct ms_err *err)
@@ -143,8 +145,8 @@ static enum ms_rc check_names(struct cmp_rows *c, const struct cmp__layers *rule
     return cmp__check_layers(c, rules, &known, err);
 }
 
-/* A dump with stacks cannot be held against one that has lost its own, but against one that has no
- * layers at all: of that one nothing is said. */
+/* Fails when this dump has lost its stacks while the other side has stacks. A dump without stacks
+ * and construct.json has no layers at all and only causes a warning. */
 static enum ms_rc check_files(struct cmp_rows *c, const struct layer__layout *l, bool stacks,
                               bool others, struct ms_err *err)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * layer_scope: where in the model every op of a dump is, as a layer mapping sees it.
- *
- * Every op gets a scope, its place in the model:
+ * layer_scope: finds the place in the model of every operator of a dump, as a layer mapping
+ * needs it. This place is the operator's scope:
  *
  *     Cell.net.layers.0.fc.Dense.forward.0      net.layers.0.fc       state forward
  *     Functional.add.3.forward, called in it    net.layers.0.fc.add   state forward
  *
- * Scopes are kept as text in hash maps, which do for a tree.
+ * Scopes are kept as text in hash maps; no tree is built.
  */
 #include "compare/pair/layer_int.h"
 
@@ -15,9 +14,8 @@
 
 /* ---- frames of a stack ---------------------------------------------------- */
 
-/* The lines of interest end where the model's own code begins: at the first `construct` (MindSpore) or
- * `in forward,` (PyTorch) behind a line of the template, and begin at the last template line before
- * it. */
+/* The frames of interest lie between the last line with "Template" and the model's own code, which
+ * begins at the first `construct` (MindSpore) or `in forward,` (PyTorch) behind such a line. */
 static bool has(struct ms_str s, const char *word)
 {
     return ms_str_find_str(s, ms_str_of(word)) >= 0;
@@ -29,7 +27,7 @@ static bool is_end(struct ms_str line, bool mindspore)
                      : has(line, "in forward,") || has(line, "in backward,");
 }
 
-/* Lines [*from, *to) of the stack. */
+/* Finds the range of lines [*from, *to) of the stack. */
 static void find_range(struct ms_str frames, bool mindspore, struct ms_buf *scratch, unsigned *from,
                        unsigned *to)
 {
@@ -73,8 +71,9 @@ static bool is_framework(struct ms_str file)
            has(file, "site-packages/mindspore") || has(file, "package/mindspore");
 }
 
-/* frames is a JSON list of "File F, line N, in FUNC, \n CODE", innermost first.  True when the
- * operator was called from inside the framework; *function is in scratch then. */
+/* Finds the framework function that called the operator. frames is a JSON list of "File F, line N,
+ * in FUNC, \n CODE", innermost first. Returns false when the call did not come from inside the
+ * framework. *function points into scratch. */
 static bool frame_function(struct ms_str frames, bool mindspore, struct ms_buf *scratch,
                            struct ms_str *function)
 {
@@ -113,7 +112,7 @@ enum { TEXT_MAX = 1 << 20 };
 
 struct parts {
     struct ms_str type, api, state, layer;
-    bool called; /* and so the frames of its stack tell it from others */
+    bool called; /* an operator call, whose stack frames become part of its scope */
 };
 
 static bool take_apart(const struct layer__layout *l, struct ms_str name, struct parts *p)
@@ -126,7 +125,7 @@ static bool take_apart(const struct layer__layout *l, struct ms_str name, struct
         *p = (struct parts){probe_name_part_back(name, 1), probe_name_part_back(name, 2), last,
                             probe_name_cut(name, 3), true};
     } else if (ms_str_is(second, "parameters_grad") &&
-               ms_str_all_digits(last)) { /* this form repeats the name in its scope */
+               ms_str_all_digits(last)) { /* the official scope of this form repeats the name */
         *p = (struct parts){probe_name_part_back(name, 2), probe_name_part_back(name, 3), second,
                             probe_name_cut(name, 3), true};
     } else if (ms_str_starts(name, MS_STR("Cell.")) || ms_str_starts(name, MS_STR("Module."))) {
@@ -152,7 +151,7 @@ static struct ms_str keep_text(struct layer__layout *l, struct ms_buf *b)
     return s;
 }
 
-/* The official tool finds no frames where nodes share a stack. */
+/* Writes the scope of an operator. The official tool finds no frames where nodes share a stack. */
 static void put_scope(struct layer__layout *l, struct ms_str name, const struct parts *p)
 {
     struct ms_str function;
@@ -184,7 +183,8 @@ static enum ms_rc place_op(struct layer__layout *l, uint32_t node, struct ms_err
     return MS_OK;
 }
 
-/* A backward op, which has no stack, is where its forward op is, whatever their order in the file. */
+/* Gives a backward operator, which has no stack of its own, the scope of its forward operator,
+ * whatever their order in the file. */
 static void join_forward(struct layer__layout *l)
 {
     for (size_t i = 0; i < l->ops.n; i++) {
@@ -200,7 +200,7 @@ static void join_forward(struct layer__layout *l)
 
 /* ---- pipeline stages number their layers in one framework only ---------------- */
 
-/* The component behind "PREFIX.layers." in a scope; false when the scope is elsewhere. */
+/* Returns the component behind "PREFIX.layers." of a scope; false when the scope lies elsewhere. */
 static bool layer_part(struct ms_str scope, struct ms_str prefix, struct ms_str *part)
 {
     struct ms_str rest = ms_str_sub(scope, prefix.n, scope.n);
@@ -210,7 +210,7 @@ static bool layer_part(struct ms_str scope, struct ms_str prefix, struct ms_str 
     return ms_str_split(&rest, '.', part) && part->n != 0;
 }
 
-/* The last number in it, as in "7" and "block7". */
+/* Reads the last number in the component: 7 of "7" and of "block7". */
 static bool number_in(struct ms_str part, uint64_t *number)
 {
     uint32_t to = part.n;
@@ -244,7 +244,7 @@ static enum ms_rc renumber_below(struct layer__layout *l, struct ms_str prefix, 
             number < least)
             least = number;
     }
-    bool none = least == UINT64_MAX; /* the official tool numbers such all the same, as nan */
+    bool none = least == UINT64_MAX; /* the official tool numbers all of these "nan" */
     for (size_t i = 0; i < l->ops.n && !(none && !l->official); i++) {
         struct ms_str *scope = &l->ops.p[i].scope;
         if (!layer_part(*scope, prefix, &part) || (!none && !number_in(part, &number)))
@@ -329,7 +329,8 @@ uint32_t layer__op_at(struct layer__layout *l, struct ms_str path, struct ms_str
     return id != MS_MAP_NONE ? l->op_at.p[id] : MS_MAP_NONE;
 }
 
-/* With neither stacks nor construct.json a dump has no layers; with one of them it lacks the other. */
+/* Opens construct.json. A dump with neither stack.json nor construct.json has no layers (bare); one
+ * with stacks alone is missing a file, which is an error. */
 static enum ms_rc open_tree(struct layer__layout *l, struct ms_err *err)
 {
     struct ms_str dir = ms_path_dir(l->side->dump->path);
@@ -343,7 +344,7 @@ static enum ms_rc open_tree(struct layer__layout *l, struct ms_err *err)
     return rc;
 }
 
-/* The official tool sees nothing at all of a dump whose stack.json or construct.json is empty. */
+/* The official tool places no operator of a dump whose stack.json or construct.json is empty. */
 enum ms_rc layer__lay_out(struct layer__layout *l, const struct cmp_rows *c,
                           const struct cmp__side *side, const struct probe_stacks *stacks,
                           struct ms_err *err)
@@ -387,7 +388,7 @@ void layer__free(struct layer__layout *l)
 
 /* ---- from a target's scope to a golden one ------------------------------------------ */
 
-/* The longest rule of the class for what follows: one for its first components. */
+/* Finds the rule of the class that covers the most leading components of `rest`. */
 static const struct ms_str *rule_for(const struct cmp__layers *rules, struct ms_str type,
                                      struct ms_str rest, uint32_t *taken)
 {
@@ -412,7 +413,8 @@ struct ms_str layer__class(const struct layer__layout *l, struct ms_str path)
     return id != MS_MAP_NONE ? l->class_of.p[id] : MS_STR("");
 }
 
-/* The class whose rules hold there: what only contains modules has its own name for a class. */
+/* Returns the class whose rules apply at this path. A container without a class of its own has its
+ * name as class. */
 static struct ms_str rules_class(const struct layer__layout *l, struct ms_str path)
 {
     struct ms_str cls = layer__class(l, path);

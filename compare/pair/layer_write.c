@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * layer_write: an alignment as a layer mapping, which the official tool reads too.
+ * layer_write: writes an alignment as a layer mapping, which the official tool reads too.
  *
  *     TopLayer:                          class of the target's module, then
  *       network.model: module            child of it: child of its partner
  *     AttentionCell:
  *       flash_attention_score: core_attention.npu_fusion_attention
- *       add: N/A                         the same name, and yet no partner
+ *       add: N/A                         no partner, although the golden side has this name
  *
- * A layer mapping pairs the n-th op of a place with the n-th of another.  So a place of
- * the target is wished for at a golden one only where that pairs what the alignment
- * pairs, and what is paired of itself though it should not be is sent nowhere.  A line
- * stands in a class where all its modules agree; what does not come out as wished then
- * gets a line of its own at the top, which is stronger than all others.
+ * A layer mapping pairs the n-th operator of a place with the n-th of another place. A
+ * target place is therefore mapped to a golden place only where this pairs the operators
+ * that the alignment pairs, and a place that would be paired wrongly by its name is mapped
+ * to N/A. A rule belongs to a class if all modules of the class agree on it. A place whose
+ * result is still wrong gets a rule of its own in TopLayer, which takes precedence over all
+ * others.
  */
 #include "compare/align/align.h"
 #include "compare/pair/layer_int.h"
@@ -21,9 +22,9 @@
 enum { ROUNDS = 4 };
 static const struct ms_str nowhere = {"N/A", 3};
 
-struct line { /* a candidate: of one class, or the same for one place alone */
+struct line { /* a candidate rule of a class, or a rule for a single place */
     struct ms_str cls, mine, theirs;
-    uint32_t modules; /* that want it */
+    uint32_t modules; /* number of modules that need this rule */
     bool agreed;
 };
 
@@ -31,14 +32,14 @@ struct writer {
     const struct cmp_rows *c;
     struct layer__layout t, b;
     struct cmp__layers rules;
-    uint32_t *golden_op; /* by golden node: its place in b.ops */
-    struct ms_str *wish; /* by path of the target: its golden path; empty: none */
-    struct ms_map lines; /* "class mine" -> list */
+    uint32_t *golden_op; /* by golden node: its index in b.ops */
+    struct ms_str *wish; /* by target path: the golden path it should map to; empty: none */
+    struct ms_map lines; /* "class mine" -> index in list */
     MS_VEC(struct line) list;
     struct ms_buf text;
 };
 
-/* ---- what is wished for ------------------------------------------------------ */
+/* ---- wanted places ----------------------------------------------------------- */
 
 static bool is_paired(const struct writer *w, uint32_t target, uint32_t golden)
 {
@@ -51,7 +52,7 @@ static bool is_paired(const struct writer *w, uint32_t target, uint32_t golden)
     return false;
 }
 
-/* Where the op's partner is, if it is the how manieth that the op is. */
+/* Returns the path of the operator's partner if both have the same occurrence number and state. */
 static struct ms_str place_of_partner(const struct writer *w, const struct layer__op *op)
 {
     const struct cmp_align_pair *pairs;
@@ -65,7 +66,7 @@ static struct ms_str place_of_partner(const struct writer *w, const struct layer
     return fits ? layer__path(mate->scope) : MS_STR("");
 }
 
-/* Would this place pair the op with one that is not its partner? */
+/* Tells whether mapping to this place would pair the operator with one that is not its partner. */
 static bool misleads(struct writer *w, const struct layer__op *op, struct ms_str place)
 {
     uint32_t at = layer__op_at(&w->b, place, op->state, op->number);
@@ -96,7 +97,8 @@ static enum ms_rc find_wishes(struct writer *w, struct ms_err *err)
 
 /* ---- lines of a class ------------------------------------------------------------ */
 
-/* What of path lies under `up`, all of it at the top; empty when it lies elsewhere. */
+/* Returns the part of path below `up`; all of path when `up` is empty, nothing when path lies
+ * elsewhere. */
 static struct ms_str below(struct ms_str path, struct ms_str up)
 {
     if (up.n == 0)
@@ -126,7 +128,8 @@ static enum ms_rc add_line(struct writer *w, struct ms_str cls, struct ms_str mi
     return MS_OK;
 }
 
-/* Said in the class of the nearest module around it whose partner is around its own. */
+/* Adds a rule to the class of the nearest enclosing module whose partner encloses the golden
+ * path. */
 static enum ms_rc wish_in_class(struct writer *w, uint32_t path, struct ms_err *err)
 {
     struct ms_str mine = ms_map_key(&w->t.classes, path), theirs = w->wish[path];
@@ -146,7 +149,7 @@ static enum ms_rc wish_in_class(struct writer *w, uint32_t path, struct ms_err *
     return MS_OK;
 }
 
-/* What goes nowhere is said in the class of the module right around it. */
+/* Adds a rule that maps a place to N/A to the class of the module directly around the place. */
 static enum ms_rc nowhere_in_class(struct writer *w, uint32_t path, bool misled, struct ms_err *err)
 {
     struct ms_str mine = ms_map_key(&w->t.classes, path);
@@ -176,9 +179,10 @@ static enum ms_rc take_lines(struct writer *w, struct ms_err *err)
     return MS_OK;
 }
 
-/* ---- what it comes to ------------------------------------------------------------- */
+/* ---- check and repair of the rules ------------------------------------------------ */
 
-/* By path: does what the rules make of it pair what is no pair, or leave a wish open? */
+/* Marks the paths that the rules map wrongly: to a place other than the wanted one, or to one that
+ * pairs operators which are no partners. */
 static enum ms_rc find_wrong(struct writer *w, bool *wrong, size_t *n, struct ms_err *err)
 {
     size_t paths = w->t.classes.keys.n;
@@ -266,7 +270,8 @@ enum ms_rc cmp__write_layers(const struct cmp_rows *c, struct ms_buf *out, struc
     struct writer w = {.c = c, .text.max = 1 << 20};
     struct probe_stacks stacks = {0};
     bool there = false;
-    if (!c->has_tree[0] || !c->has_tree[1]) /* there are no places to speak of */
+    /* without trees the places of the operators are not known */
+    if (!c->has_tree[0] || !c->has_tree[1])
         return MS_OK;
     enum ms_rc rc = cmp__layers_new(&w.rules, err);
     if (rc == MS_OK)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * map_names: names in mapping files that no dump has.
+ * map_names: finds names in mapping files that neither dump has.
  *
- * What a dump has is a map of texts; a file may name one of them, or some components
- * of one.  So what a wrong name may have been meant for is looked for among all runs
- * of as many components.
+ * The known names are a map of texts; a mapping file may use one of them or some components
+ * of one. The suggestion for an unknown name is therefore chosen among all runs of as many
+ * components.
  */
 #include "compare/pair/map_names.h"
 
@@ -37,9 +37,9 @@ static enum ms_rc texts_put(struct texts *t, struct ms_str text, struct ms_err *
                                                                          : ms_no_memory(err);
 }
 
-/* ---- is it there? ----------------------------------------------------------- */
+/* ---- known names ------------------------------------------------------------ */
 
-/* Does the text hold the word, and with whole: as components of its own? */
+/* Tells whether the text contains the word; with whole, as complete components. */
 static bool holds(struct ms_str text, struct ms_str word, bool whole)
 {
     int64_t found;
@@ -66,9 +66,9 @@ static bool is_known(const struct ms_map *texts, struct ms_str word, bool whole)
     return false;
 }
 
-/* ---- what may have been meant -------------------------------------------------- */
+/* ---- suggestions --------------------------------------------------------------- */
 
-/* All runs of n components; of shorter texts all there is. */
+/* Adds all runs of n components; of a shorter text the whole. */
 static enum ms_rc put_runs(struct texts *runs, struct ms_str text, unsigned n, struct ms_err *err)
 {
     struct ms_str rest = text, part = MS_STR("");
@@ -88,7 +88,7 @@ static enum ms_rc offer_runs(struct texts *runs, const struct ms_map *texts, uns
 {
     for (uint32_t i = 0; i < texts->keys.n; i++)
         MS_TRY(put_runs(runs, ms_map_key(texts, i), n, err));
-    for (uint32_t i = 0; i < runs->map.keys.n; i++) /* copies of the arena end with a NUL */
+    for (uint32_t i = 0; i < runs->map.keys.n; i++) /* texts of the arena end with a NUL */
         ms_near_offer(near, runs->map.keys.p[i].p);
     return MS_OK;
 }
@@ -124,8 +124,8 @@ static enum ms_rc check_word(struct cmp__unknown *u, const struct ms_map *texts,
 static const char *const parts[] = {".input.", ".output.", ".parameters.", ".parameters_grad."};
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* Functional.add.input.0 of the row Functional.add.3.forward.input.0, and of ...input.0.1 too, which
- * is also Functional.add.input.0.1. */
+/* Adds Functional.add.input.0 for the row Functional.add.3.forward.input.0; for the row
+ * ...input.0.1 adds both Functional.add.input.0.1 and Functional.add.input.0. */
 static enum ms_rc put_argument(struct texts *t, struct ms_str row, struct ms_buf *text,
                                struct ms_err *err)
 {
@@ -148,7 +148,7 @@ static enum ms_rc put_argument(struct texts *t, struct ms_str row, struct ms_buf
     return MS_OK;
 }
 
-/* The operators of a side that have rows, and their arguments. */
+/* Lists the operators of a side that have rows, and their arguments. */
 static enum ms_rc list_arguments(struct texts *t, const struct probe_dump *d, struct ms_err *err)
 {
     struct ms_buf name = {.max = TEXT_BYTES}, text = {.max = TEXT_BYTES};
@@ -249,7 +249,7 @@ static enum ms_rc list_cells(struct texts *t, const struct probe_dump *d, struct
     for (uint32_t i = 0; i < d->nodes.n && rc == MS_OK; i++) {
         ms_buf_clear(&name);
         ms_buf_str(&name, probe_node_name(d, i));
-        ms_buf_putc(&name, '.'); /* as the names of its rows go on */
+        ms_buf_putc(&name, '.'); /* row names continue with a dot */
         rc = ms_buf_check(&name, err);
         struct ms_str cell = cmp__cell_part(ms_buf_slice(&name));
         if (rc == MS_OK && cell.p != NULL)
@@ -282,7 +282,7 @@ enum ms_rc cmp__check_cells(struct cmp_rows *c, const struct cmp__pairs *cells, 
 
 /* ---- -lm --------------------------------------------------------------------- */
 
-/* What only contains modules is a class by its own name. */
+/* Adds the modules around `path` that have no place of their own; their class is their name. */
 static enum ms_rc put_containers(struct texts *classes, const struct ms_map *places,
                                  struct ms_str path, struct ms_err *err)
 {
@@ -318,7 +318,7 @@ static enum ms_rc check_places(struct cmp__unknown *u, const struct cmp__layers 
         const struct cmp__pairs *map = &layers->maps.p[k];
         for (uint32_t i = 0; i < map->keys.keys.n; i++) {
             struct ms_str word = target ? ms_map_key(&map->keys, i) : map->values.p[i];
-            if (target || !ms_str_is(word, "N/A")) /* which is where no partner is */
+            if (target || !ms_str_is(word, "N/A")) /* N/A: no partner */
                 MS_TRY(check_word(u, known, word, true, err));
         }
     }

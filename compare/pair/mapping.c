@@ -7,7 +7,7 @@
  *     api          a list of {ms_api: .., pt_api: .., ms_args: [..], pt_args: [..], ...},
  *                  or a single one
  *
- * Everything is kept as text, in file order; of a key given twice the last counts.
+ * Everything is kept as text, in file order. When a key occurs twice, the last value wins.
  */
 #include "compare/pair/mapping.h"
 #include "compare/read/yaml_doc.h"
@@ -118,7 +118,7 @@ enum ms_rc cmp__layers_set(struct cmp__layers *l, struct ms_str cls, struct ms_s
 static enum ms_rc take_class(struct cmp__layers *l, struct ms_str name, yaml_document_t *doc,
                              yaml_node_t *map, struct ms_err *err)
 {
-    if (ms_str_is(name, "Cell")) /* its old spelling */
+    if (ms_str_is(name, "Cell")) /* the old spelling of TopLayer */
         name = MS_STR("TopLayer");
     struct cmp__pairs *p = class_of(l, name);
     if (p == NULL)
@@ -173,7 +173,7 @@ enum ms_rc cmp__layers_read(struct cmp__layers *l, const char *path, struct ms_e
 void cmp__layers_free(struct cmp__layers *l)
 {
     for (size_t i = 0; i < l->maps.n; i++) {
-        l->maps.p[i].arena = NULL; /* it was never theirs */
+        l->maps.p[i].arena = NULL; /* the classes borrow the arena of l */
         cmp__pairs_free(&l->maps.p[i]);
     }
     ms_map_free(&l->classes);
@@ -184,7 +184,7 @@ void cmp__layers_free(struct cmp__layers *l)
 
 /* ---- apis ----------------------------------------------------------------- */
 
-/* Both spellings of each key are accepted; what the official code reads comes first. */
+/* Both spellings of each key are accepted; the first is the one that the official code reads. */
 static const char *const part_keys[API_PARTS][2] = {{"args", "arg"},
                                                     {"output", "outputs"},
                                                     {"parameters", "parameter"},

@@ -29,7 +29,7 @@ struct cmp__api_rules {
 };
 struct cmp__layers { /* class: { key: value } */
     struct ms_map classes;
-    MS_VEC(struct cmp__pairs) maps; /* by class; their arena is the one below */
+    MS_VEC(struct cmp__pairs) maps; /* by class; they use the arena of this struct */
     struct ms_arena *arena;
 };
 enum ms_rc cmp__pairs_read(struct cmp__pairs *p, const char *path, struct ms_err *err);
@@ -41,7 +41,7 @@ enum ms_rc cmp__api_rules_parse(struct cmp__api_rules *r, const char *name, stru
                                 struct ms_err *err);
 void cmp__api_rules_free(struct cmp__api_rules *r);
 enum ms_rc cmp__layers_new(struct cmp__layers *l, struct ms_err *err);
-/* Sets the value of a key in a class, instead of one that it had. */
+/* Sets the value of a key in a class and replaces an earlier value. */
 enum ms_rc cmp__layers_set(struct cmp__layers *l, struct ms_str cls, struct ms_str key,
                            struct ms_str value, struct ms_err *err);
 enum ms_rc cmp__layers_read(struct cmp__layers *l, const char *path, struct ms_err *err);

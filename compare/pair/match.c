@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * match: from pairs of nodes to pairs of rows.
+ * match: turns pairs of nodes into pairs of rows.
  *
- * A target node with one partner gives one block of rows: all of its own, in
- * order, each with the golden row that goes with it.  Further partners (a split
- * that stands for three projections) add a block each, of the rows that have a
- * partner there.  Rows that the user pinned go where they were told to.
+ * A target node with one partner gives one block of rows: all of its own rows, in order,
+ * each with its golden row. Each further partner (a split that replaces three projections)
+ * adds a block with the rows that have a partner there. Rows that the user pinned keep the
+ * partner of the pin.
  */
 #include "compare/pair/match.h"
 
@@ -13,15 +13,13 @@
 
 /* ---- pins ----------------------------------------------------------------- */
 
-/* Pairs that the user settles and the alignment has to respect:
- *
+/* Pins are pairs that the user settles and the alignment has to respect:
  *     Functional.silu.3.forward: Torch.mul.7.forward        nodes
  *     Mint.split.0.forward.output.1: Torch.chunk.0.forward.output.2
  *     Functional.cast.4.forward: N/A                        has no partner
- *
- * That is the grammar of a data mapping, so a mapping that was written can be edited and given back.
- * A row with a partner pins its node as well, to the first node that is named with one of its rows.
- * Names that no dump has are reported with the nearest there is, and left out. */
+ * The grammar is that of a data mapping, so a written mapping can be edited and used as pins. A
+ * pinned row with a partner also pins its node, to the node of the first such row. Unknown names
+ * are reported with the most similar known name and left out. */
 
 enum { SHOWN = 10 };
 
@@ -167,10 +165,11 @@ enum { SIDE_GOLDEN, SIDE_TARGET };
 struct matcher {
     struct cmp_rows *c;
     struct cmp__pins pins;
-    uint32_t *listed[2]; /* by row of a dump: the row of the table, or MS_MAP_NONE */
-    uint32_t *pinned;    /* by target row of the dump: its golden row; or one of these: */
-    bool *taken;         /* by golden row of the dump: a pin took it */
-    bool *later;         /* by target row: a second partner of its node has one for it */
+    uint32_t *listed[2]; /* by row of a dump: row of the table, or MS_MAP_NONE */
+    uint32_t *pinned;    /* by target row of the dump: its golden row, CMP_ALIGN_NONE or UNPINNED */
+    bool *taken;         /* by golden row of the dump: is used by a pin */
+    /* by target row of the dump: has a partner in a further pair of its node */
+    bool *later;
     MS_VEC(struct cmp_align_row) rows;
 };
 #define UNPINNED (UINT32_MAX - 1)
@@ -195,7 +194,7 @@ bool cmp__match_wanted(const struct cmp_rows *c)
     return conf->pins != NULL || cmp_align_wanted(c->t.dump, c->b.dump);
 }
 
-/* The tree beside a dump; an alignment does without one that is missing or broken. */
+/* Opens the tree beside a dump. The alignment works without a tree that is missing or broken. */
 static enum ms_rc open_tree(struct cmp_rows *c, int side, struct ms_err *err)
 {
     struct ms_buf path = {.max = 1 << 16};
@@ -268,7 +267,8 @@ static enum ms_rc note_pins(struct matcher *m, struct ms_err *err)
     return MS_OK;
 }
 
-/* The golden row that a target row of a pair of nodes is held against. */
+/* Returns the golden row that a target row is compared with: its pin, or the aligned row unless a
+ * pin uses that row. */
 static uint32_t partner_of(const struct matcher *m, const struct cmp_align_row *r)
 {
     if (m->pinned[r->target] != UNPINNED)
@@ -312,8 +312,8 @@ static enum ms_rc note_later(struct matcher *m, const struct cmp_align_pair *pai
     return MS_OK;
 }
 
-/* The rows of one pair of nodes; the first pair of a node shows all of its rows, but for those that
- * have a partner in another. */
+/* Adds the rows of one pair of nodes. The first pair of a node lists all rows of the node except
+ * those that have a partner in a further pair. */
 static enum ms_rc put_block(struct matcher *m, const struct cmp_align_pair *pair,
                             struct ms_err *err)
 {

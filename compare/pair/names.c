@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * names: every name that a dump's nodes and rows have, in one map.
+ * names: the names of all nodes and rows of a dump, in one map.
  */
 #include "compare/pair/names.h"
 
@@ -63,7 +63,7 @@ const struct cmp__named *cmp__names_find(const struct cmp__names *n, struct ms_s
 
 void cmp__names_offer(const struct cmp__names *n, struct ms_near *near)
 {
-    for (uint32_t i = 0; i < n->map.keys.n; i++) /* copies of the arena end with a NUL */
+    for (uint32_t i = 0; i < n->map.keys.n; i++) /* texts of the arena end with a NUL */
         ms_near_offer(near, n->map.keys.p[i].p);
 }
 

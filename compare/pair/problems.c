@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * problems: lines about odd files, kept until the comparison is reported.
+ * problems: warnings about the input files, kept until the comparison is reported.
  */
 #include "compare/pair/problems.h"
 

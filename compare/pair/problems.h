@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * problems: what a comparison found odd about its files, one line each for people.
+ * problems: warnings about the input files of a comparison, one line of text each.
  */
 #ifndef COMPARE_PAIR_PROBLEMS_H
 #define COMPARE_PAIR_PROBLEMS_H
@@ -11,7 +11,7 @@
 
 struct cmp_problems {
     MS_VEC(struct ms_str) list;
-    struct ms_arena *arena; /* holds the lines; made with the first */
+    struct ms_arena *arena; /* holds the lines; created with the first line */
 };
 /* Adds a line. */
 enum ms_rc cmp__problem(struct cmp_problems *p, struct ms_err *err, const char *fmt, ...)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ranks: pairing the dumps below two directories.
+ * ranks: pairs the dumps below two directories.
  *
- * Where each side holds a single step the numbers of the steps do not matter: step
- * 0 of one run can be held against step 1 of another.
+ * When each side holds a single step, step numbers are ignored: step 0 of one run can be
+ * compared with step 1 of another.
  */
 #include "compare/pair/ranks.h"
 
@@ -35,7 +35,7 @@ static bool is_single_step(const struct probe_places *p)
 
 /* ---- couples -------------------------------------------------------------- */
 
-/* "step0" where there are several, "graph/step0" where a root is split. */
+/* Returns "step0" when there are several steps, "graph/step0" when the dump has parts. */
 static const char *folder_of(struct cmp_ranks *r, const struct probe_place *p, bool steps)
 {
     if ((steps || p->part[0] != 0) && p->step >= 0)
@@ -101,7 +101,8 @@ static enum ms_rc pair_by_number(struct cmp_ranks *r, bool files, struct ms_err 
     return MS_OK;
 }
 
-/* A directory without a dump has a place too: those behind it are found by their numbers. */
+/* Pairs dumps in order. When a directory without a dump makes positions unreliable, dumps are
+ * paired by their numbers. */
 static enum ms_rc pair_by_position(struct cmp_ranks *r, bool files, struct ms_err *err)
 {
     bool steps = !is_single_step(&r->t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rename: from a target row's name to the name its partner would have.
+ * rename: computes the name of a target row's partner.
  */
 #include "compare/pair/rename.h"
 #include "probe/dump/name.h"
@@ -21,7 +21,7 @@ static void put_replaced(struct ms_buf *out, struct ms_str s, struct ms_str from
     ms_buf_str(out, s);
 }
 
-/* The same on the text that the buffer holds. */
+/* Replaces in the text of a buffer. */
 static void replace_in(struct ms_buf *text, struct ms_buf *scratch, struct ms_str from,
                        struct ms_str to, bool all)
 {
@@ -71,7 +71,7 @@ void cmp__rename_builtin(struct ms_buf *name, struct ms_buf *scratch)
         replace_in(name, scratch, MS_STR("MintFunctional"), MS_STR("Functional"), true);
     } else {
         const char *twin = twin_of(api);
-        char key[256]; /* api points into the text that is about to change */
+        char key[256]; /* api points into the text that is replaced below */
         if (twin == NULL || api.n >= sizeof key)
             return;
         memcpy(key, api.p, api.n);
@@ -93,8 +93,9 @@ static bool translate(const struct cmp__index_list *list, struct ms_str index, s
     return false;
 }
 
-/* Translate what stands behind ".input." and so on; false when the rule does not list it.  Unless it
- * is to be listed whole, an argument's place covers what is nested below it. */
+/* Translates the argument index behind ".input." or another part. Returns false when the rule does
+ * not list the index. Unless whole is set, the entry of an argument also covers values nested
+ * inside it. */
 static bool translate_index(struct ms_buf *name, struct ms_buf *scratch,
                             const struct cmp__api_rule *rule, bool whole)
 {
@@ -127,7 +128,8 @@ bool cmp__rename_by_rules(const struct cmp__api_rules *rules, bool whole, struct
                           struct ms_buf *name, struct ms_buf *scratch)
 {
     struct ms_str api = probe_name_head(original, 2);
-    for (size_t i = rules->list.n; i-- > 0;) { /* of several for one operator the last counts */
+    /* when several rules name one operator, the last wins */
+    for (size_t i = rules->list.n; i-- > 0;) {
         const struct cmp__api_rule *rule = &rules->list.p[i];
         if (!rule->valid || !ms_str_eq(rule->ms, api))
             continue;
@@ -174,7 +176,8 @@ static void replace_part(struct ms_buf *name, struct ms_buf *scratch, uint32_t f
     ms_buf_str(name, ms_buf_slice(scratch));
 }
 
-/* The cell's name on the other side: by a line for all of it, or by every line for a part of it. */
+/* Maps the name of a cell: by the line of the whole name, else by all lines for parts of the
+ * name. */
 static void map_cell(const struct cmp__pairs *map, bool whole_only, struct ms_str cell,
                      struct ms_buf *out, struct ms_buf *scratch)
 {

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
- * rename: the rules by which a target row's name becomes the name of its partner.
- * Each works in place on the text in `name`.
+ * rename: the rules that turn the name of a target row into that of its partner. Each
+ * function changes the text in `name` in place.
  */
 #ifndef COMPARE_PAIR_RENAME_H
 #define COMPARE_PAIR_RENAME_H
 
 #include "compare/pair/mapping.h"
 
-/* The official table of MindSpore names and their PyTorch twins, sorted by ms. */
+/* The official table of MindSpore names and the PyTorch names of the same operators, sorted by
+ * ms. */
 struct cmp__api_twin {
     const char *ms, *pt;
 };
 extern const struct cmp__api_twin cmp__api_twins[];
 extern const size_t cmp__api_twin_count;
 
-/* The built-in MindSpore to PyTorch names of -am. */
+/* Applies the built-in table of -am from MindSpore to PyTorch names. */
 void cmp__rename_builtin(struct ms_buf *name, struct ms_buf *scratch);
-/* A user's api mapping; `original` is the name before the built-in step.  False: the rule for this
- * api leaves the row out.  whole: an argument that has parts is only covered part by part. */
+/* Applies a user's api mapping; `original` is the name before the built-in table was applied.
+ * Returns false when the rule of this api does not list the row. whole: the entry of an argument
+ * does not cover values nested inside it. */
 bool cmp__rename_by_rules(const struct cmp__api_rules *rules, bool whole, struct ms_str original,
                           struct ms_buf *name, struct ms_buf *scratch);
-/* -cm; map may be NULL, whole_only: its lines are for whole names.  False: not a row of a module. */
+/* Applies -cm; map may be NULL. whole_only: a line of the map replaces whole names only. Returns
+ * false when the row does not belong to a module. */
 bool cmp__rename_cell(const struct cmp__pairs *map, bool whole_only, struct ms_buf *name,
                       struct ms_buf *scratch, struct ms_buf *cell);
-/* What a cell mapping names: what stands between the first dot and the direction; p is NULL when
- * there is no such thing. */
+/* Returns the part of a name that a cell mapping maps, between the first dot and the direction; p
+ * is NULL when there is none. */
 struct ms_str cmp__cell_part(struct ms_str name);
-/* -fm: Torch.a.3.forward.input.0 becomes Torch.a.forward.input.0. */
+/* Applies -fm: Torch.a.3.forward.input.0 becomes Torch.a.forward.input.0. */
 void cmp__rename_fuzzy(struct ms_buf *name, struct ms_buf *scratch);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_key: names of rows, mapped.
+ * row_key: makes the key of a row from its name and the mappings.
  */
 #include "compare/pair/row_key.h"
 
@@ -10,7 +10,8 @@
 
 enum { NAME_MAX_BYTES = 1 << 20 };
 
-/* Of several mappings the official tool uses one, and rows come last; an empty one is none. */
+/* Tells whether a mapping of row names is used. Of several mappings the official tool uses only
+ * one, and that of rows last; an empty mapping of rows counts as none. */
 static bool has_row_map(const struct cmp__keys *keys)
 {
     const struct cmp_rows *c = keys->c;
@@ -33,7 +34,7 @@ static enum ms_rc read_mappings(struct cmp__keys *keys, struct cmp_rows *c, stru
     const struct cmp_conf *conf = &c->set->conf;
     if (conf->data_mapping != NULL)
         return cmp__pairs_read(&c->row_map, conf->data_mapping, err);
-    /* The official tool looks at -lm only where the target comes from MindSpore. */
+    /* The official tool ignores -lm unless the target comes from MindSpore. */
     bool layers = conf->layer.on && (!c->set->conf.rules->layers_of_mindspore ||
                                      c->t.dump->framework == PROBE_FW_MINDSPORE ||
                                      c->t.dump->framework == PROBE_FW_MINDTORCH);
@@ -58,7 +59,8 @@ static void choose_numbers(struct cmp__keys *keys)
     if (conf->fuzzy || keys->c->t.is_debug || !conf->rules->counts_calls)
         return;
     bool mapped = has_row_map(keys) || conf->api.on || conf->cell.on;
-    if (conf->rules->renumbers_golden_alone) { /* its defect: a mapping makes it forget one side */
+    /* a defect of the official tool: with a mapping it renumbers the golden side only */
+    if (conf->rules->renumbers_golden_alone) {
         keys->renumber_t = !mapped;
         keys->renumber_b = true;
     } else {
@@ -110,7 +112,8 @@ static void put_shape(const struct cmp__side *s, uint32_t row, struct ms_buf *ou
     }
 }
 
-/* In 1.x a different shape is a different row, where no mapping names the rows. */
+/* Applies the last changes to a key. msprobe 1.x also puts the shape into the key, unless a mapping
+ * names the rows. */
 static void finish_key(struct cmp__keyer *k, const struct cmp__side *s, uint32_t row)
 {
     if (k->keys->c->set->conf.fuzzy)
