@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmp_open: opens a pair of dumps and lets the stages fill it, one after the other.
+ * cmp_open: opens a pair of dumps and runs the stages on it in order.
  */
 #include "compare/table/comparison.h"
 
@@ -10,7 +10,7 @@
 #include "probe/base/assert.h"
 #include "probe/base/trace.h"
 
-/* ---- can they be compared? ------------------------------------------------ */
+/* ---- checks: can the dumps be compared? ------------------------------------ */
 
 static enum ms_rc check_framework(const struct probe_dump *d, struct ms_err *err)
 {
@@ -105,7 +105,7 @@ static enum ms_rc open_sides(struct cmp *c, const char *target, const char *gold
     return MS_OK;
 }
 
-/* Is each row in one pair at most?  Folded ones are in several. */
+/* Tells whether each row is in at most one pair. Folded rows are in several. */
 static enum ms_rc are_pairs_apart(const struct cmp *c, bool *apart, struct ms_err *err)
 {
     size_t nt = c->rows.t.order.n, nb = c->rows.b.order.n;
@@ -127,7 +127,7 @@ static enum ms_rc are_pairs_apart(const struct cmp *c, bool *apart, struct ms_er
     return MS_OK;
 }
 
-/* Makes room for the values of both sides, where each row is viewed once. */
+/* Allocates the values of both sides when each row is viewed only once. */
 static enum ms_rc make_values(struct cmp *c, struct ms_err *err)
 {
     bool apart = false;
@@ -160,7 +160,7 @@ static enum ms_rc check_consistent(const struct cmp *c, struct ms_err *err)
     return MS_OK;
 }
 
-/* What was read all the same, but is not as it should be. */
+/* Reports damage in the dumps that did not prevent reading them. */
 static enum ms_rc note_damage(struct cmp *c, struct ms_err *err)
 {
     const struct probe_dump *const both[] = {c->rows.t.dump, c->rows.b.dump};
@@ -206,7 +206,7 @@ static enum ms_rc find_noise(struct cmp *c, struct ms_pool *pool, struct ms_err 
                : compare_second(c, pool, err);
 }
 
-/* ---- the whole ------------------------------------------------------------ */
+/* ---- entry ---------------------------------------------------------------- */
 
 static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, struct ms_pool *pool,
                        struct ms_err *err)

@@ -2,10 +2,11 @@
  *
  * columns: how whole numbers of the statistics are written.
  *
- * A column of the official table is an array of pandas.  One of numbers alone has one type, so that
- * 3 beside 1.5 is written 3.0; one with any text in it keeps every value as the dump has it.  Rows
- * that have no partner are filled in apart from the others, which makes numbers of one type where
- * they alone have no text.  And where a column is whole numbers on both sides, so is its difference.
+ * A column of the official table is an array of pandas. A column of numbers alone has one
+ * type, so that 3 next to 1.5 is written 3.0. A column with any text keeps every value as
+ * the dump has it. Rows without a partner are filled in separately, so their numbers get one
+ * type if they contain no text. The difference of a column is a whole number if the column
+ * has whole numbers on both sides.
  */
 #include "compare/table/comparison.h"
 
@@ -13,14 +14,15 @@ enum { CHUNK_PAIRS = 1 << 12 };
 
 struct column {
     bool other, whole, real;
-    bool negative, large; /* whole numbers below 0, and beyond int64 */
+    bool negative, large; /* whole numbers below 0; whole numbers beyond int64 */
 };
 
 struct columns {
     struct column of[PROBE_STATS];
 };
 
-/* pandas has no type for whole numbers beyond uint64, nor for those of uint64 beside negative ones. */
+/* pandas has no type for integers beyond uint64, and none for integers beyond int64 next to
+ * negative ones. */
 static void note_whole(struct column *c, struct ms_str digits)
 {
     int64_t i;
@@ -34,7 +36,7 @@ static void note_whole(struct column *c, struct ms_str digits)
         c->other = true;
 }
 
-/* NaN is the text Nan. */
+/* NaN counts as other, because the table has the text "Nan" for it. */
 static void note_value(struct column *c, const struct probe_num *n)
 {
     struct cmp_value v = cmp__value_of(n);
@@ -46,7 +48,8 @@ static void note_value(struct column *c, const struct probe_num *n)
         c->other = true;
 }
 
-/* False when every column has text, so that no more rows can change them. */
+/* Notes the values of a row. Returns false when every column has text, so that no further row can
+ * change the result. */
 static bool note_row(const struct cmp__side *s, uint32_t row, const struct probe_leaf *leaf,
                      struct columns *columns)
 {
@@ -79,7 +82,8 @@ static bool is_mixed(const struct column *c)
     return c->whole && c->real && !has_text(c);
 }
 
-/* pandas makes one type of a column, and of all four where none has text. */
+/* Decides which columns are written as floats. pandas gives a column one type, and all four columns
+ * one type where none has text. */
 static void settle(const struct columns *columns, bool as_float[PROBE_STATS])
 {
     bool any_other = false, any_real = false;
@@ -108,11 +112,11 @@ static void settle_side(struct cmp__side *s)
 /* ---- the official table -------------------------------------------------- */
 
 struct table {
-    struct columns target, golden, alone; /* alone: target, of rows that have no partner */
-    bool lonely;                          /* there are such rows */
+    struct columns target, golden, alone; /* alone: target rows that have no partner */
+    bool lonely;                          /* there are rows without a partner */
 };
 
-/* Of one type that is written out, rows are never parted. */
+/* Notes a pair. Rows with the same dtype are never separated; for others cmp__is_parted decides. */
 static enum ms_rc note_pair(const struct cmp *c, struct cmp_view *v, uint32_t pair,
                             struct table *table, struct ms_err *err)
 {
@@ -135,7 +139,7 @@ static enum ms_rc note_pair(const struct cmp *c, struct cmp_view *v, uint32_t pa
 
 struct reading {
     const struct cmp *c;
-    struct table *parts; /* one a chunk of pairs */
+    struct table *parts; /* one for each chunk of pairs */
 };
 
 static enum ms_rc note_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
@@ -158,7 +162,7 @@ static void join_columns(struct columns *c, const struct columns *more)
         join(&c->of[i], &more->of[i]);
 }
 
-/* Rows that only the golden side has are not in the official table. */
+/* Notes all pairs; rows that only the golden side has are not in the official table. */
 static enum ms_rc note_table(const struct cmp *c, struct table *table, struct ms_pool *pool,
                              struct ms_err *err)
 {
@@ -182,7 +186,7 @@ static bool is_whole(const struct column *c, bool as_float)
     return c->whole && !has_text(c) && !c->large && !as_float;
 }
 
-/* Where parts are joined the official tool reads every number as a float. */
+/* With folded rows the official tool reads every number as a float. */
 void cmp__settle_sides(struct cmp *c)
 {
     bool joined = c->set.conf.rules->joined_as_float && c->set.conf.consistent != CMP_CONSISTENT_NO;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * comparison: what an opened comparison says of itself.
+ * comparison: properties of an opened comparison.
  */
 #include "compare/table/comparison.h"
 

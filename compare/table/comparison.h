@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * comparison: what struct cmp of compare.h is made of.
+ * comparison: the definition of struct cmp of compare.h.
  *
- * cmp_open alone makes one.  Stages behind read its parts and change none.
+ * Only cmp_open creates a comparison. Later stages read its parts and change none.
  */
 #ifndef COMPARE_TABLE_COMPARISON_H
 #define COMPARE_TABLE_COMPARISON_H
@@ -10,9 +10,9 @@
 #include "compare/measure/measured.h"
 #include "compare/read/leaf_values.h"
 
-struct cmp__place { /* of a row of the table */
-    uint32_t pair;  /* whose verdict stands there */
-    uint32_t first; /* place of the first verdict of its op */
+struct cmp__place { /* for a row of the table */
+    uint32_t pair;  /* the pair whose verdict is written in this row */
+    uint32_t first; /* place of the first verdict of that pair's operator */
 };
 
 struct cmp {
@@ -20,7 +20,7 @@ struct cmp {
     struct cmp_rows rows;
     struct cmp_measured measured;
     MS_VEC(struct cmp__place) places; /* with rules.judges_by_place: by pair */
-    struct read__values *values;      /* of golden and target; NULL: nobody will ask for them */
+    struct read__values *values;      /* of golden and target; NULL: not kept */
 };
 
 /* Reports that `groups` of c have been written. */
@@ -33,21 +33,22 @@ static inline void cmp__report_written(const struct cmp *c, size_t groups)
     cmp__progress(&c->set, &p);
 }
 
-/* How whole numbers of the statistics are written: first as each side has them, then as
- * the official table has them where the rules want that, once rows have partners. */
+/* Decide how whole numbers of the statistics are written: first by the columns of each side, then,
+ * with rules.column_types and once rows have partners, by those of the official table. */
 void cmp__settle_sides(struct cmp *c);
 enum ms_rc cmp__settle_table(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
-/* Are the types of a pair's rows too far apart for it? */
+/* Tells whether the dtypes of a pair's rows are too different for the rows to be a pair. */
 enum ms_rc cmp__is_parted(const struct cmp *c, struct cmp_view *v, uint32_t pair, bool *parted,
                           struct ms_err *err);
 /* Fills c->places. */
 enum ms_rc cmp__place_verdicts(struct cmp *c, struct ms_err *err);
-/* Does the stack of the view's op stand in this row? */
+/* Tells whether this row shows the stack of the view's operator. */
 bool cmp__shows_stack(const struct cmp *c, const struct cmp_view *v, const struct cmp_row *row);
 
-/* How far the sides of a row are apart: what a second run would call noise; NaN: not known. */
+/* Returns the relative distance between both sides of a row, the noise when the target is a second
+ * golden run; NaN when not known. */
 double cmp__row_noise(const struct cmp *c, const struct cmp_row *row);
-/* Fills m->noise from a calibration: the file of the configuration, or text. */
+/* Fill m->noise from a calibration: from the file of the configuration, or from text. */
 enum ms_rc cmp__read_noise(struct cmp_rows *c, struct cmp_measured *m, struct ms_err *err);
 enum ms_rc cmp__parse_noise(struct cmp_rows *c, struct cmp_measured *m, const char *name,
                             struct ms_str text, struct ms_err *err);

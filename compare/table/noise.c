@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * noise: how far two runs of the golden side are apart, row by row, which is what a
- * difference of the target has to exceed to mean anything.  Either the second run is
- * compared, or a calibration (compare/check/calibrate.h) has the noise of each row.
+ * noise: the noise floor, that is the distance between two runs of the golden side, row by
+ * row. A difference of the target is significant only above the noise floor. The noise comes
+ * from comparing a second run, or from a calibration (compare/check/calibrate.h), which
+ * lists the noise of each row.
  */
 #include "compare/measure/pattern.h"
 #include "compare/pair/names.h"
@@ -15,7 +16,7 @@ enum { RENEW_GROUPS = 256 };
 
 /* ---- a calibration ------------------------------------------------------------ */
 
-/* A calibration begins with its mark; a dump, however large, is not read to tell. */
+/* Tells a calibration by its first key, so that a large dump is not read. */
 bool cmp_is_calibration(const char *path)
 {
     struct ms_file f;
@@ -47,7 +48,7 @@ static enum ms_rc expect(struct reader *rd, enum ms_jtok tok, enum ms_jtok wante
     return tok == wanted ? MS_OK : ms_jread_reject(&rd->r, err, "expected %s", what);
 }
 
-/* A whole number or null, which is -1. */
+/* Reads a whole number; null gives -1. */
 static enum ms_rc read_number(struct reader *rd, int64_t *n, struct ms_err *err)
 {
     enum ms_jtok tok = ms_jread_next(&rd->r);
@@ -59,7 +60,7 @@ static enum ms_rc read_number(struct reader *rd, int64_t *n, struct ms_err *err)
                                    : ms_jread_reject(&rd->r, err, "expected a whole number");
 }
 
-/* One "row name": noise; counted, and taken over when it is of our place. */
+/* Reads one entry "row name": noise; keeps it when the entry belongs to our step and rank. */
 static enum ms_rc read_row(struct reader *rd, bool ours, struct ms_err *err)
 {
     struct ms_str name;
@@ -144,7 +145,7 @@ static enum ms_rc read_file(struct reader *rd, struct ms_err *err)
     return expect(rd, tok, MS_J_OBJ_END, "the end of the calibration", err);
 }
 
-/* Numbers are kept by row of the table, names by row of the dump. */
+/* Sorts the noise by row of the table; names were found by row of the dump. */
 static enum ms_rc reorder(const struct cmp_rows *c, struct cmp_measured *m, struct ms_err *err)
 {
     size_t n = c->b.order.n;
@@ -159,7 +160,7 @@ static enum ms_rc reorder(const struct cmp_rows *c, struct cmp_measured *m, stru
     return MS_OK;
 }
 
-/* Makes room for the noise of so many rows, none of which is known. */
+/* Allocates the noise of all rows, each not known yet. */
 static enum ms_rc forget_noise(struct cmp_measured *m, size_t rows, struct ms_err *err)
 {
     if (!ms_vec_reserve(&m->noise, rows + 1))

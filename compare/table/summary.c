@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * summary: counts by verdict, the first row that is not well, the worst ten.
+ * summary: counts rows by verdict and keeps the first marked row and the ten worst.
  */
 #include "compare/table/summary.h"
 
 #include <math.h>
 
-/* How far the sides are apart: of statistics the norm, of tensors the difference's norm. */
+/* Returns how different the sides are: the relative difference of the norm for statistics, relL2
+ * for tensors. */
 static double score_of(const struct cmp *c, const struct cmp_row *row)
 {
     if (!row->t.present || !row->b.present || cmp_mode(c) == PROBE_MODE_MD5)
@@ -75,7 +76,7 @@ void cmp_summary_join(struct cmp_summary *s, const struct cmp_summary *next)
 
 enum ms_rc cmp_files_add(struct cmp_files *f, struct ms_str path, struct ms_err *err)
 {
-    /* A name without a letter is one that found no memory. */
+    /* an empty path: the caller ran out of memory while making the name */
     char **slot = path.n > 0 ? ms_vec_push(&f->list) : NULL;
     if (slot != NULL)
         *slot = ms_str_dup(path);

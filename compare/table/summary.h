@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * summary: counts by verdict and the rows that a report names, collected by whoever
- * looks at every row; and the list of files that were written.
+ * summary: counts rows by verdict and collects the rows that a report names; filled by the
+ * code that visits every row. Also the list of files that were written.
  */
 #ifndef COMPARE_TABLE_SUMMARY_H
 #define COMPARE_TABLE_SUMMARY_H
@@ -14,7 +14,7 @@ enum { CMP_WORST = 10 };
 struct cmp_place {
     size_t group;
     uint32_t row;
-    double score; /* relative error that put it on the list */
+    double score; /* relative error by which worst is sorted */
 };
 
 struct cmp_summary {
@@ -27,7 +27,7 @@ struct cmp_summary {
 };
 void cmp_summary_add(struct cmp_summary *s, const struct cmp *c, size_t group,
                      const struct cmp_view *v);
-/* Add the summary of the part that follows. */
+/* Adds the summary of the part that follows. */
 void cmp_summary_join(struct cmp_summary *s, const struct cmp_summary *next);
 
 /* Paths of the files that were written. */

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * verdict_place: where the official tool writes its verdicts.
+ * verdict_place: finds the row where the official tool writes each verdict.
  *
- * It judges all rows of an operator together, wherever they stand in the table, but writes the
- * verdicts back operator by operator from the top.  Where rows of inference alone stand between
- * those of an operator, each row below shows the verdict of another:
+ * The official tool judges all rows of an operator together, wherever they are in the table,
+ * but writes the verdicts operator by operator from the top. If rows of inference alone are
+ * between those of an operator, each row below shows the verdict of another row:
  *
  *     row       q.input  v.input  q.output       of ops q, v
  *     verdict   q.input  q.output v.input
  *
- * So do rules with judges_by_place.
+ * Rules with judges_by_place reproduce this.
  */
 #include "compare/table/comparison.h"
 
 /* ---- operators ------------------------------------------------------------ */
 
 struct owners {
-    struct ms_map names;    /* of operators, by which rows belong together */
-    MS_VEC(uint32_t) of;    /* by pair: index of its operator's name */
+    struct ms_map names;    /* names of operators; rows with the same name are judged together */
+    MS_VEC(uint32_t) of;    /* by pair: index of its operator */
     MS_VEC(uint32_t) first; /* by operator: place of its first verdict */
-    uint32_t *twin;         /* by golden op: target op of the last row they share */
+    uint32_t *twin;         /* by golden operator: target operator of the last pair that has both */
 };
 
 static struct ms_str op_name(const struct cmp__side *s, uint32_t op)
@@ -41,7 +41,8 @@ static enum ms_rc find_twins(struct owners *o, const struct cmp *c, struct ms_er
     return MS_OK;
 }
 
-/* A row of inference alone belongs to the training operator that the others of its own met. */
+/* Returns the operator of a pair. A row of inference alone belongs to the training operator that
+ * other rows of its operator were paired with. */
 static struct ms_str owner_of(const struct owners *o, const struct cmp *c,
                               const struct cmp__pair *p)
 {
@@ -65,7 +66,7 @@ static enum ms_rc list_owners(struct owners *o, const struct cmp *c, struct ms_e
         o->of.p[o->of.n++] = id;
         if (added)
             o->first.p[o->first.n++] = 0;
-        o->first.p[id]++; /* how many, so far */
+        o->first.p[id]++; /* counts rows; turned into places below */
     }
     uint32_t place = 0;
     for (size_t id = 0; id < o->first.n; id++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * view: the rows of one op, made when somebody looks at them.
+ * view: makes the rows of one operator on demand.
  */
 #include "compare/judge/judge.h"
 #include "compare/measure/fold.h"
@@ -15,7 +15,7 @@
 enum { TEXT_MAX = 1 << 24 };
 #define VIEW_MAX ((size_t)1 << 32)
 
-/* ---- looking at a group ------------------------------------------------------- */
+/* ---- views ------------------------------------------------------------------- */
 
 enum ms_rc cmp_view_init(struct cmp_view *v, struct ms_err *err)
 {
@@ -42,7 +42,8 @@ void cmp_view_free(struct cmp_view *v)
     *v = (struct cmp_view){0};
 }
 
-/* Floats that the official tool lets meet, of PyTorch or of MindSpore, and by these names alone. */
+/* Returns 1 for a PyTorch and 2 for a MindSpore float type, 0 for any other name. The official tool
+ * compares floats of one framework with each other, under these names only. */
 static int float_family(struct ms_str dtype)
 {
     static const char *const names[] = {"torch.float16", "torch.bfloat16", "torch.float32",
@@ -54,8 +55,8 @@ static int float_family(struct ms_str dtype)
     return 0;
 }
 
-/* What stands for a type where two frameworks meet; float8 and its like stand for themselves, and so
- * do other names of a type, such as torch.half. */
+/* Returns the class by which dtypes are compared across frameworks. Eight-bit floats and other
+ * names of a type, such as torch.half, have no class and match only themselves. */
 static enum ms_dtype_kind class_of(const struct cmp_item *item)
 {
     const struct ms_str torch = MS_STR("torch.");
@@ -70,7 +71,8 @@ static enum ms_dtype_kind class_of(const struct cmp_item *item)
     return kind == MS_DTK_UINT ? MS_DTK_INT : kind;
 }
 
-/* The official tool does not compare rows whose dtypes are far apart. */
+/* Tells whether two dtypes may be compared; the official tool does not compare rows of different
+ * classes. */
 static bool dtypes_go_together(const struct cmp *c, const struct cmp_item *t,
                                const struct cmp_item *b)
 {
@@ -88,7 +90,7 @@ static bool is_gated(const struct cmp *c)
            c->set.conf.consistent == CMP_CONSISTENT_NO;
 }
 
-/* Parses the leaf of a row, which its owner keeps, and makes its cells. */
+/* Parses the leaf of a row, keeps the leaf for its owner (v->values), and makes the row's cells. */
 static enum ms_rc make_item(const struct cmp *c, struct cmp_view *v, bool golden, uint32_t row,
                             struct cmp_item *item, struct ms_err *err)
 {
@@ -157,7 +159,7 @@ static enum ms_rc measure_row(const struct cmp *c, struct cmp_view *v, struct cm
     return cmp__measure_stats(&c->set, v, row, err);
 }
 
-/* Makes and measures another row of the view. */
+/* Adds a row to the view and measures it. */
 static enum ms_rc view_row(const struct cmp *c, struct cmp_view *v, uint32_t pair,
                            struct ms_err *err)
 {
@@ -168,7 +170,8 @@ static enum ms_rc view_row(const struct cmp *c, struct cmp_view *v, uint32_t pai
     return measure_row(c, v, row, err);
 }
 
-/* On the first row of its op, or of its record by the official rules. */
+/* Tells whether a row shows the stack: the first row of the group or, by the official rules, of the
+ * record. */
 bool cmp__shows_stack(const struct cmp *c, const struct cmp_view *v, const struct cmp_row *row)
 {
     uint32_t t = c->rows.pairs.p[row->pair].t;
@@ -181,7 +184,7 @@ bool cmp__shows_stack(const struct cmp *c, const struct cmp_view *v, const struc
 
 /* ---- verdicts -------------------------------------------------------------- */
 
-/* All rows of the operator whose first verdict stands at `first`. */
+/* Judges all rows of the operator whose first verdict is at `first`. */
 static enum ms_rc judge_op(const struct cmp *c, uint32_t first, struct cmp_view *v,
                            struct ms_err *err)
 {
@@ -193,7 +196,7 @@ static enum ms_rc judge_op(const struct cmp *c, uint32_t first, struct cmp_view 
     return MS_OK;
 }
 
-/* Gives each row the verdict that stands at its place. */
+/* Gives each row the verdict that the official tool writes at its place. */
 static enum ms_rc judge_by_place(const struct cmp *c, struct cmp_view *v, struct ms_err *err)
 {
     struct cmp_view op;
@@ -226,7 +229,7 @@ static struct cmp_match match_by_name(const struct cmp *c, const struct cmp_row 
     return (struct cmp_match){mapped ? "mapped" : "renumbered", 1};
 }
 
-/* How a row of a group with these nodes came to its partner. */
+/* Returns how a row of a group with these nodes got its partner. */
 static struct cmp_match match_of(const struct cmp *c, const struct cmp_pairing *nodes,
                                  const struct cmp_row *row)
 {
