@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * fold: several rows of one engine that are one row of the other.
+ * fold: several rows of one engine that correspond to one row of the other.
  *
- * What is folded are parts of one matrix: parameters lie on top of each other, outputs
- * side by side, and inputs are one and the same tensor.  The official tool writes means
- * and norms of the parts one behind the other; here they are those of the whole.
+ * Folded rows are parts of one matrix: parameters are stacked on top of each other, outputs
+ * are placed side by side, and inputs are the same tensor. The official tool lists the means
+ * and norms of the parts as text; here they are those of the whole.
  */
 #include "compare/measure/fold.h"
 #include "compare/measure/tensor_file.h"
@@ -51,8 +51,8 @@ static double float_of(const struct cmp_value *x)
     return x->kind == CMP_VALUE_NAN ? (double)NAN : x->v;
 }
 
-/* The larger, or with sign -1 the smaller; NaN speaks for the whole, by the official rules only that of the
- * first part, with which the others are compared. */
+/* Takes the larger value, or the smaller with sign -1. NaN wins; by the official rules only a NaN
+ * of the first part wins, because the other parts are compared with the first. */
 static void take_extreme(const struct cmp_rows *c, struct cmp_value *into,
                          const struct cmp_value *more, int sign)
 {
@@ -82,7 +82,7 @@ static enum ms_rc set_number(struct cmp_view *v, struct cmp_value *x, double val
     return cmp__keep(v, &x->text, err);
 }
 
-/* Wrapping does no harm. */
+/* An overflow only yields a wrong count, which does no harm. */
 uint64_t cmp__shape_count(struct ms_str shape)
 {
     uint64_t all = 1, one = 0;
@@ -98,7 +98,7 @@ uint64_t cmp__shape_count(struct ms_str shape)
     return all;
 }
 
-/* Mean and norm of all parts; counts of elements weigh the means. */
+/* Mean and norm of all parts together; means are weighted by numbers of elements. */
 struct whole {
     double count, sum, squares;
     bool known;
@@ -115,8 +115,9 @@ static void add_part(struct whole *w, const struct cmp_item *part)
     w->squares += x * x;
 }
 
-/* The axis of a shape text, counted without axes of length 1, on which parts lie behind each other:
- * the first of parameters, the last of outputs.  False: there is no such axis. */
+/* Writes into v->scratch the shape of the whole: grows the axis along which the parts are
+ * concatenated, which is the first axis of parameters and the last of outputs; axes of length 1 do
+ * not count. Returns false when there is no such axis. */
 static bool grow_shape(struct cmp_view *v, struct ms_str *shape, struct ms_str more,
                        bool first_axis)
 {
@@ -157,7 +158,7 @@ static bool is_input(const struct cmp_item *item)
            item->section == PROBE_SEC_INPUT;
 }
 
-/* One part more, as the official tool lists it: text behind text. */
+/* Appends a part as the official tool lists it, as text separated by semicolons. */
 static enum ms_rc fold_as_text(struct cmp_view *v, struct cmp_item *item,
                                const struct cmp_item *more, struct ms_err *err)
 {
@@ -231,7 +232,7 @@ enum ms_rc cmp__fold_item(const struct cmp_rows *c, struct cmp_view *v, uint32_t
 
 /* ---- shapes -------------------------------------------------------------- */
 
-/* Lengths of a shape's axes, those of length 1 left out; at most `room` of them. */
+/* Lists the lengths of a shape's axes, at most `room`, without those of length 1. */
 static size_t axes_of(struct ms_str shape, uint64_t *axis, size_t room)
 {
     size_t n = 0;
@@ -256,7 +257,8 @@ bool cmp__consistent_shapes(const struct cmp_setup *set, const struct cmp_row *r
         return true;
     size_t nt = axes_of(row->t.shape, t, PROBE_MAX_DIMS),
            nb = axes_of(row->b.shape, b, PROBE_MAX_DIMS);
-    if (!cmp__folds_target(set) && nt == 3 && nb != 3) { /* heads and their width are one axis */
+    /* the golden side has the number of heads and their width in one axis */
+    if (!cmp__folds_target(set) && nt == 3 && nb != 3) {
         t[1] *= t[2];
         nt = 2;
     }
@@ -296,7 +298,7 @@ static enum ms_rc open_parts(struct parts *p, uint32_t pair, struct ms_err *err)
     const struct cmp__fold *f = cmp__folds_of(p->c, pair, &more);
     p->section = cmp__side_row(target ? &p->c->t : &p->c->b, target ? x->t : x->b)->section;
     if (p->section != PROBE_SEC_OUTPUT && !is_stacked(p))
-        more = 0; /* inputs of all parts are the same */
+        more = 0; /* the inputs of all parts are the same tensor */
     if (more >= PARTS_MAX)
         return ms_fail(err, MS_E_LIMIT, "more than %d tensors are one of the other side",
                        PARTS_MAX);
@@ -319,7 +321,7 @@ static void close_parts(struct parts *p)
     ms_free(p->scratch[1]);
 }
 
-/* Elements of a part against those of the whole. */
+/* Compares n elements of a part with those of the whole. */
 static void add_stretch(struct parts *p, const struct probe_tensor *part, uint64_t from,
                         uint64_t at, uint64_t n)
 {
@@ -344,8 +346,8 @@ static uint64_t last_axis(const struct probe_tensor *t)
     return 1;
 }
 
-/* Do the parts make up the whole, a row of each behind a row of the one before?  With `stacked` they
- * lie on top of each other instead. */
+/* Tells whether the parts make up the whole: side by side, row for row, or with `stacked` on top of
+ * each other. */
 static bool fits(const struct parts *p, bool stacked, uint64_t *rows)
 {
     uint64_t width = last_axis(&p->one), sum = 0, count = 0;
@@ -404,7 +406,8 @@ static enum cmp_state measure_parts(struct parts *p)
     return CMP_STATE_OK;
 }
 
-/* The official tool looks for one file with the names of all parts where these words are missing. */
+/* Tells whether the official tool joins the files of the parts. If no data name contains one of
+ * these words, the official tool looks for a single file named after all parts. */
 static bool is_joined_there(const struct cmp_rows *c, uint32_t pair)
 {
     size_t n;

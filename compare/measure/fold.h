@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fold: several rows of one side as one, their cells and their tensors.
+ * fold: treats several rows of one side as one, for their cells and for their tensors.
  */
 #ifndef COMPARE_MEASURE_FOLD_H
 #define COMPARE_MEASURE_FOLD_H
@@ -8,23 +8,24 @@
 #include "compare/measure/metric.h"
 #include "compare/pair/consistent.h"
 
-/* The rows beyond the first of a pair: *n of them, on one side. */
+/* Returns the *n further rows of a folded pair, all of one side. */
 const struct cmp__fold *cmp__folds_of(const struct cmp_rows *c, uint32_t pair, size_t *n);
-/* Add those rows to the cells of the first. */
+/* Adds the further rows of a pair to the cells of its first row. */
 enum ms_rc cmp__fold_item(const struct cmp_rows *c, struct cmp_view *v, uint32_t pair,
                           struct cmp_item *item, struct ms_err *err);
-/* The digests of parts, behind each other: what the whole would have cannot be told from them. */
+/* Separator of the digests of parts. The digest of the whole cannot be computed from them. */
 #define CMP__PARTS ";"
 bool cmp__is_joined(struct ms_str digest);
-/* The official tool has no digests left once rows were folded. */
+/* Clears the digests, because the official tool has none for folded rows. */
 void cmp__lose_digests(struct cmp_row *row);
-/* Shapes that hold the same, as far as engines agree about axes. */
+/* Tells whether two shapes agree, apart from the axes that training and inference engines arrange
+ * differently. */
 bool cmp__consistent_shapes(const struct cmp_setup *set, const struct cmp_row *row);
-/* The tensors of a pair that has folds, laid side by side.  CMP_STATE_UNREADABLE comes with the
- * reason in why. */
+/* Measures the tensors of a folded pair, parts concatenated. For CMP_STATE_UNREADABLE, why has the
+ * reason. */
 enum cmp_state cmp__fold_facts(const struct cmp_rows *c, uint32_t pair, struct cmp_facts *facts,
                                uint64_t *bytes, struct ms_err *why);
-/* Elements of a shape as it is written, "[2, 3]" or "(2, 3)". */
+/* Returns the number of elements of a shape written "[2, 3]" or "(2, 3)". */
 uint64_t cmp__shape_count(struct ms_str shape);
 
 #endif

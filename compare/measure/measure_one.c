@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * measure_one: two single elements apart, in the arithmetic that numpy 1 does it in.
+ * measure_one: the difference of two single elements, computed as numpy 1 does.
  *
- * The type of a difference is what both types fit in: two float16 give a float16, a float32
- * and an int32 a double, two uint8 a uint8 that wraps around.
+ * The type of a difference is the smallest that holds both types: two float16 give a
+ * float16, a float32 and an int32 give a double, two uint8 give a uint8 that wraps around.
  */
 #include "compare/measure/measure_one.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* The float that holds every value of the type, in bits; 0 where any float does. */
+/* Returns the width of the float that holds every value of the type; 0 when any float does. */
 static unsigned float_bits(enum ms_dtype t)
 {
     unsigned bits = (unsigned)ms_dtype_size(t) * 8;
@@ -23,7 +23,7 @@ static unsigned float_bits(enum ms_dtype t)
     default:
         return t == MS_DT_F16 ? 16
                : bits <= 32   ? 32
-                              : 64; /* the others of 8 and 16 bits are read as float32 */
+                              : 64; /* other floats of 8 and 16 bits are read as float32 */
     }
 }
 
@@ -43,7 +43,8 @@ static bool is_whole(enum ms_dtype t)
     return kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT;
 }
 
-/* The width of the type that both fit in, negative of a signed one; 0: only a float does. */
+/* Returns the width of the smallest integer type for both, negative when signed; 0 when only a
+ * float fits. */
 static int common_width(enum ms_dtype a, enum ms_dtype b)
 {
     int wa = (int)ms_dtype_size(a) * 8, wb = (int)ms_dtype_size(b) * 8;
@@ -56,7 +57,8 @@ static int common_width(enum ms_dtype a, enum ms_dtype b)
     return is > un ? -is : un < 64 ? -2 * un : 0;
 }
 
-/* The difference as the type holds it, without its sign; the least number is its own opposite. */
+/* Returns the magnitude of a difference that wrapped around in an integer of this width. The most
+ * negative number has no positive counterpart and stays negative. */
 static double wrapped(double d, int width)
 {
     double span = ldexp(1, abs(width)), top = span / 2;
@@ -68,7 +70,7 @@ static double wrapped(double d, int width)
 
 double cmp__numpy_apart(enum ms_dtype tn, double n, enum ms_dtype tb, double b)
 {
-    if (ms_dtype_kind(tn) == MS_DTK_BOOL) /* both are made doubles then */
+    if (ms_dtype_kind(tn) == MS_DTK_BOOL) /* numpy makes both doubles in this case */
         return fabs(n - b);
     if (is_whole(tn) && is_whole(tb)) {
         int width = common_width(tn, tb);
@@ -82,7 +84,7 @@ double cmp__numpy_apart(enum ms_dtype tn, double n, enum ms_dtype tb, double b)
 
 double cmp__numpy_relative(enum ms_dtype tn, double n, enum ms_dtype tb, double b)
 {
-    double step = b == 0 ? 0x1p-52 : 0; /* less than a float16 can hold beside anything */
+    double step = b == 0 ? 0x1p-52 : 0; /* adding it to a float16 would have no effect */
     double above = tn == MS_DT_F16 ? n : n + step, below = tb == MS_DT_F16 ? b : b + step;
     if (tn == MS_DT_F16 && tb == MS_DT_F16)
         return fabs(to_half(to_half(above - below) / below));

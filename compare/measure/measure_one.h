@@ -4,9 +4,10 @@
 
 #include "probe/base/dtype.h"
 
-/* How far two single elements are apart, as numpy 1 says it. */
+/* Returns the distance of two single elements in the arithmetic of numpy 1. */
 double cmp__numpy_apart(enum ms_dtype tn, double n, enum ms_dtype tb, double b);
-/* The same over the golden one as msprobe 1 has it: NaN and infinity for a float16 zero. */
+/* Returns the same distance relative to the golden element, as msprobe 1 computes it: NaN or
+ * infinity where a float16 golden element is zero. */
 double cmp__numpy_relative(enum ms_dtype tn, double n, enum ms_dtype tb, double b);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * measure_stat: differences of Max, Min, Mean and Norm.
  *
- * Two numbers give a difference and a percentage; any other pair of classes
- * gives one word for both cells:
+ * Two numbers give a difference and a percentage; any other combination gives one word for
+ * both cells:
  *
  *     NPU \ Bench   number   nan    inf    -inf   device  N/A   other
  *     number        n - b    Nan    -inf   inf    Diff    N/A   Diff
@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Do both cells print the same?  1 and 1.0 do not, nor do 0.0 and -0.0. */
+/* Tells whether both cells have the same text; 1 and 1.0 differ, and so do 0.0 and -0.0. */
 static bool same_text(const struct cmp_value *n, const struct cmp_value *b)
 {
     if (n->is_text || b->is_text)
@@ -89,9 +89,9 @@ static double power_of_ten(int n)
     return v;
 }
 
-/* Before pandas read numbers exactly it took 17 digits, leading zeroes among them, summed them up in
- * a double and scaled that once: 0.26045331358909607 came out as 0.260453313589096.  Differences in
- * the official tables are those of such numbers. */
+/* Parses a number as older versions of pandas did: up to 17 digits, leading zeros included, are
+ * summed up in a double that is scaled once, so that 0.26045331358909607 becomes 0.260453313589096.
+ * The differences in the official tables are those of such numbers. */
 static double as_pandas_reads(const struct cmp_value *x)
 {
     struct ms_str s = x->text;
@@ -102,7 +102,7 @@ static double as_pandas_reads(const struct cmp_value *x)
     uint32_t i = 0;
     bool negative = false, fraction = false;
     for (; i < s.n && s.p[i] != 'e' && s.p[i] != 'E'; i++) {
-        if (!ms_is_digit(s.p[i])) { /* there may be white space around it */
+        if (!ms_is_digit(s.p[i])) { /* skips white space, the sign and the point */
             negative |= s.p[i] == '-';
             fraction |= s.p[i] == '.';
         } else if (digits < PANDAS_DIGITS) {
@@ -132,7 +132,7 @@ static double as_pandas_reads(const struct cmp_value *x)
 
 /* ---- differences ------------------------------------------------------------ */
 
-/* How large a difference is beside b. */
+/* Writes the size of a difference relative to b. */
 static enum ms_rc relate(struct cmp_view *v, double diff, double b, struct cmp_delta *d,
                          struct ms_err *err)
 {
@@ -154,7 +154,7 @@ static enum ms_rc subtract(struct cmp_view *v, double n, double b, struct cmp_de
     return relate(v, n - b, b, d, err);
 }
 
-/* The difference of two whole numbers wraps around; their ratio is that of floats. */
+/* Subtracts whole numbers with wrap-around; their ratio is computed in floating point. */
 static enum ms_rc subtract_whole(struct cmp_view *v, struct ms_str n, struct ms_str b,
                                  struct cmp_delta *d, struct ms_err *err)
 {
@@ -168,7 +168,7 @@ static enum ms_rc subtract_whole(struct cmp_view *v, struct ms_str n, struct ms_
     return cmp__keep(v, &d->diff, err);
 }
 
-/* As pandas does it, whole: in columns of whole numbers. */
+/* Subtracts as pandas does; whole: both columns are of an integer type. */
 static enum ms_rc subtract_in_pandas(struct cmp_view *v, const struct cmp_value *n,
                                      const struct cmp_value *b, bool whole, struct cmp_delta *d,
                                      struct ms_err *err)
@@ -213,7 +213,8 @@ double cmp__value_number(const struct cmp_value *x)
     return x->kind == CMP_VALUE_INF ? HUGE_VAL : x->kind == CMP_VALUE_NINF ? -HUGE_VAL : NAN;
 }
 
-/* Infinities are subtracted as numbers are; nothing is divided by zero, not even zero. */
+/* Measures as msprobe 1.x does: infinities are subtracted like numbers, and a golden value of zero
+ * gives no relative error, not even for 0 / 0. */
 static enum ms_rc measure_old(struct cmp_view *v, const struct cmp_value *n,
                               const struct cmp_value *b, struct cmp_delta *d, struct ms_err *err)
 {

@@ -7,12 +7,12 @@
 
 #include "compare/read/setup.h"
 
-/* By the rules of the comparison. */
+/* Measures a row by the rules of the comparison. */
 enum ms_rc cmp__measure_stats(const struct cmp_setup *set, struct cmp_view *v, struct cmp_row *row,
                               struct ms_err *err);
-/* In the words of msprobe 1. */
+/* Measures a row by the rules of msprobe 1. */
 enum ms_rc cmp__measure_stats_old(struct cmp_view *v, struct cmp_row *row, struct ms_err *err);
-/* A number, infinity, or NaN for what is none. */
+/* Returns a number or an infinity; NaN for any other value. */
 double cmp__value_number(const struct cmp_value *x);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * measure_tensor: the tensor files of every pair, read once.
+ * measure_tensor: reads the tensor files of every pair once.
  *
- * Large tensors are cut into chunks of a fixed size; chunks of any number of pairs
- * are measured by all threads, and those of one pair are joined in order.  Both
- * files of a chunk are mapped only while it is read, so memory does not grow with
- * the tensors.
+ * Large tensors are cut into chunks of a fixed size. All threads measure chunks of any
+ * pairs, and the chunks of one pair are joined in order. The two files of a chunk are mapped
+ * only while the chunk is read, so memory does not grow with the size of the tensors.
  */
 #include "compare/measure/fold.h"
 #include "compare/measure/measure_one.h"
@@ -23,16 +22,15 @@
 
 /* ---- distances of float16 ------------------------------------------------- */
 
-/* How many float16 numbers lie between those of two tensors.  The pass over both widens them to
- * float32, between whose numbers near zero there are a thousand times more; so these are counted by
- * themselves. */
+/* Distances of float16 elements in float16 steps. The main pass widens elements to float32, which
+ * has about a thousand times more values near zero, so these distances are counted separately. */
 struct half_ulps {
     uint64_t sum, max;
 };
 
 enum { SIGN = 0x8000, REST = 0x7fff, INFINITE = 0x7c00, HALF_BLOCK = 4096 };
 
-/* Neighbours differ by one, and both zeros are one. */
+/* Maps a float16 to an integer such that neighbours differ by one and both zeros are equal. */
 static int32_t half_place(uint16_t bits)
 {
     int32_t rest = bits & REST;
@@ -51,7 +49,7 @@ static void half_ulps_add(struct half_ulps *u, const void *n, const void *b, siz
     uint16_t x[HALF_BLOCK], y[HALF_BLOCK];
     for (size_t at = 0; at < m; at += HALF_BLOCK) {
         size_t k = m - at < HALF_BLOCK ? m - at : HALF_BLOCK;
-        uint32_t sum = 0, max = 0; /* of 4096 that are less than 2^16 */
+        uint32_t sum = 0, max = 0; /* 4096 distances below 2^16 fit */
         memcpy(x, (const char *)n + at * sizeof *x, k * sizeof *x);
         memcpy(y, (const char *)b + at * sizeof *y, k * sizeof *y);
         for (size_t i = 0; i < k; i++) {
@@ -72,13 +70,12 @@ static void half_ulps_join(struct half_ulps *u, const struct half_ulps *next)
 
 /* ---- golden zeros --------------------------------------------------------- */
 
-/* 1.x divides what stands against a golden zero by the epsilon of double precision whatever the type,
- * msprobe 26 by that of float32 where it computes in float32.  The pass over both tensors counts as
- * msprobe 26 does; elements with a golden zero are looked at once more, so that the pass itself knows
- * nothing of it. */
+/* For a golden zero, msprobe 1.x divides by the epsilon of double precision whatever the type is;
+ * msprobe 26 divides by that of float32 where it computes in float32. The main pass follows msprobe
+ * 26; a second look at elements with a golden zero keeps this difference out of the main pass. */
 struct golden_zeros {
     float max_rel;
-    uint64_t thousandth, five; /* that are not so close as cmp_facts has counted them */
+    uint64_t thousandth, five; /* elements that only the main pass counts as close */
 };
 
 enum { ZERO_BLOCK = 512 };
@@ -100,7 +97,7 @@ static void zeros_add(struct golden_zeros *z, enum ms_dtype tn, const void *n, e
                       const void *b, size_t m)
 {
     double x[ZERO_BLOCK], y[ZERO_BLOCK];
-    if (!cmp_facts_single(tn, tb)) /* they have that epsilon anyway */
+    if (!cmp_facts_single(tn, tb)) /* double types use this epsilon in the main pass too */
         return;
     for (size_t at = 0; at < m; at += ZERO_BLOCK) {
         size_t k = m - at < ZERO_BLOCK ? m - at : ZERO_BLOCK;
@@ -129,26 +126,27 @@ static void zeros_apply(const struct golden_zeros *z, struct cmp_facts *f)
 
 #define CHUNK ((uint64_t)4 << 20) /* elements: a multiple of CMP_METRIC_BLOCK */
 enum { BATCH = 4096 };
-/* A batch of large tensors is shorter, so that there is some progress to show. */
+/* Batches of large tensors are shorter, so that progress is reported more often. */
 #define BATCH_ELEMENTS (CHUNK * 64)
 
-/* A stretch of one pair, and what was found in it.  Processes hand chunks to each other as bytes. */
+/* A chunk of one pair and its results. Processes send chunks to each other as raw bytes. */
 struct chunk {
     uint32_t pair, index;
-    bool done;              /* measured here, or by another process */
-    uint64_t bytes, used;   /* used: elements of the target that count, the others being zeros */
-    struct cmp_figures fig; /* final already when state is not OK */
+    bool done; /* measured by this process or another one */
+    /* used: elements of the target that the operator wrote; the rest count as zeros */
+    uint64_t bytes, used;
+    struct cmp_figures fig; /* final when state is not OK */
     enum ms_dtype tn, tb;
     struct cmp_facts facts;
     struct golden_zeros zeros; /* with rules.golden_zero_by_double */
     struct half_ulps halves;   /* with conf.ext */
 };
 
-/* What decides how two tensors are measured. */
+/* Settings that decide how two tensors are measured. */
 struct terms {
     const struct cmp_rules *rules;
     bool ext;        /* measure what the extended columns need */
-    bool keeps_axes; /* axes of length 1 count */
+    bool keeps_axes; /* axes of length 1 count in the comparison of shapes */
 };
 
 struct batch {
@@ -156,15 +154,15 @@ struct batch {
     struct cmp_measured *m;
     struct terms terms;
     MS_VEC(struct chunk) chunks;
-    uint64_t elements; /* about */
-    /* of several processes: every parts-th chunk is this one's */
+    uint64_t elements; /* estimate */
+    /* with several processes: this process measures every parts-th chunk, beginning with `part` */
     unsigned part, parts;
     size_t before; /* chunks of earlier batches */
     uint64_t bytes;
     struct ms_buf *packed;
 };
 
-/* ---- what to read ----------------------------------------------------------- */
+/* ---- numbers of chunks ------------------------------------------------------ */
 
 static uint64_t elements_of(const struct cmp__side *s, uint32_t row)
 {
@@ -188,13 +186,14 @@ static bool has_folds(const struct cmp_rows *c, const struct cmp__pair *p)
     return n != 0;
 }
 
-/* How many chunks a pair is cut into, by what the dump says of its shape. */
+/* Returns the number of chunks of a pair, by the shape in the dump. */
 static uint32_t chunks_of(const struct cmp_rows *c, const struct cmp_measured *m,
                           const struct cmp__pair *p)
 {
     if (cmp__data_name(&c->t, p->t).n == 0 || cmp__data_name(&c->b, p->b).n == 0)
         return 0;
-    if (has_folds(c, p) || cmp__has_factors(m->factors, c, p)) /* they are measured in one go */
+    /* folded and multiplied tensors are measured in one piece */
+    if (has_folds(c, p) || cmp__has_factors(m->factors, c, p))
         return 1;
     uint64_t n = elements_of(&c->t, p->t) / CHUNK + 1;
     return n < 1 << 20 ? (uint32_t)n : 1 << 20;
@@ -202,11 +201,11 @@ static uint32_t chunks_of(const struct cmp_rows *c, const struct cmp_measured *m
 
 /* ---- one chunk ------------------------------------------------------------------ */
 
-/* A stretch of two tensors.  Elements of the target from `used` on count as zeros. */
+/* A range of elements of two tensors. Elements of the target from `used` on count as zeros. */
 struct stretch {
     const struct probe_tensor *n, *b;
     uint64_t from, to, used;
-    void *n_space, *b_space; /* for elements that cannot be taken from the file */
+    void *n_space, *b_space; /* buffers for elements that cannot be read directly from the file */
 };
 
 static enum ms_rc gather_space(struct stretch *s, struct ms_err *err)
@@ -255,7 +254,7 @@ static enum ms_rc pass(struct chunk *ch, const struct terms *terms, struct stret
     return rc;
 }
 
-/* Elements before the rows that the operator did not write; axes of length 1 are none. */
+/* Returns the number of leading elements that the operator wrote; axes of length 1 are skipped. */
 static uint64_t used_elements(const struct cmp_rows *c, uint32_t row, const struct probe_tensor *n)
 {
     uint64_t rows = cmp__used_rows(c, row);
@@ -266,7 +265,7 @@ static uint64_t used_elements(const struct cmp_rows *c, uint32_t row, const stru
                                                      : rows * (n->count / n->shape[axis]);
 }
 
-/* Of a complex number its real part, as of many. */
+/* Returns the only element; of a complex number the real part, as for larger tensors. */
 static double only_element(const struct probe_tensor *t)
 {
     double v;
@@ -282,7 +281,7 @@ static double only_element(const struct probe_tensor *t)
     return v;
 }
 
-/* One element: in the arithmetic of its own type, as numpy 1 computes it. */
+/* Measures a single element, in the arithmetic that numpy 1 uses for its type. */
 static void measure_scalar(struct chunk *ch, const struct probe_tensor *n,
                            const struct probe_tensor *b, const struct cmp_rules *rules)
 {
@@ -335,7 +334,7 @@ static enum ms_rc measure_alike(const struct terms *terms, struct chunk *ch, uin
     return pass(ch, terms, &s, err);
 }
 
-/* A complex tensor as its real and imaginary parts, along one axis more. */
+/* Views a complex tensor as real numbers with one more axis for the real and the imaginary part. */
 static struct probe_tensor parts_of(const struct probe_tensor *t)
 {
     struct probe_tensor p = *t;
@@ -353,7 +352,8 @@ static bool has_parts(const struct probe_tensor *t)
     return ms_dtype_part(t->dtype) != MS_DT_NONE && t->ndim < PROBE_MAX_DIMS;
 }
 
-/* The official tool drops the imaginary parts. */
+/* Measures complex tensors by parts where the rules say so; the official tool drops the imaginary
+ * parts. */
 static enum ms_rc measure_open(const struct terms *terms, struct chunk *ch, uint32_t last,
                                const struct probe_tensor *n, const struct probe_tensor *b,
                                struct ms_err *err)
@@ -366,7 +366,7 @@ static enum ms_rc measure_open(const struct terms *terms, struct chunk *ch, uint
     return measure_alike(terms, ch, last, &x, &y, err);
 }
 
-/* The sides are multiplied first. */
+/* Multiplies the sides by their matrices before they are measured. */
 static enum ms_rc measure_products(const struct batch *batch, struct chunk *ch,
                                    const struct probe_tensor *n, const struct probe_tensor *b,
                                    struct ms_err *err)
@@ -408,7 +408,8 @@ static enum ms_rc measure_folded(const struct cmp_rows *c, struct chunk *ch, str
     return MS_OK;
 }
 
-/* The official tool reads .pt files of PyTorch and .npy files of the others, and nothing else. */
+/* Tells whether the official tool reads this file: only .pt from PyTorch and .npy from the other
+ * frameworks. */
 static bool is_own_format(const struct cmp__side *s, uint32_t row)
 {
     return ms_str_ends(cmp__data_name(s, row), cmp__is_pytorch(s) ? MS_STR(".pt") : MS_STR(".npy"));
@@ -487,7 +488,7 @@ static unsigned mantissa_bits(enum ms_dtype t)
     return t == MS_DT_F16 ? 10 : t == MS_DT_BF16 ? 7 : 23;
 }
 
-/* Distances were counted in float32 steps: in those of the coarser type. */
+/* Returns the step of the coarser type in float32 steps, in which distances were counted. */
 static double ulp_unit(enum ms_dtype a, enum ms_dtype b)
 {
     if (!cmp_facts_single(a, b))
@@ -502,7 +503,7 @@ static bool is_whole(enum ms_dtype t)
     return kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT;
 }
 
-/* Of whole numbers the step is 1. */
+/* Whole numbers have a step of 1. */
 static void put_ulps(struct cmp_ext *e, const struct chunk *ch, const struct cmp_facts *f)
 {
     double unit = ulp_unit(ch->tn, ch->tb), sum = f->sum_ulp / unit, max = f->max_ulp / unit;
@@ -557,7 +558,8 @@ static void conclude(const struct terms *terms, const struct chunk *ch, const st
     fig->ext = ext_of(ch, f, terms->ext);
 }
 
-/* Chunks of one pair follow each other; the first that could not be measured speaks for all. */
+/* Joins the chunks of each pair, which follow each other. The first chunk that could not be
+ * measured decides the state of the pair. */
 static void conclude_batch(struct batch *batch)
 {
     for (size_t i = 0, end; i < batch->chunks.n; i = end) {
@@ -607,7 +609,7 @@ static enum ms_rc measure_batch(struct batch *batch, struct ms_pool *pool, struc
     return batch->packed != NULL ? ms_buf_check(batch->packed, err) : MS_OK;
 }
 
-/* A batch holds whole pairs. */
+/* Adds all chunks of a pair; a batch holds whole pairs. */
 static enum ms_rc add_chunks(struct batch *batch, uint32_t pair, uint32_t n, struct ms_err *err)
 {
     if (!ms_vec_reserve(&batch->chunks, batch->chunks.n + n))
@@ -650,7 +652,7 @@ static enum ms_rc measure_all(struct batch *batch, struct ms_pool *pool, struct 
     return rc;
 }
 
-/* 1.x leaves axes of length 1 of PyTorch's tensors where they are. */
+/* msprobe 1.x does not remove axes of length 1 from PyTorch tensors. */
 static struct terms terms_of(const struct cmp_rows *c)
 {
     const struct cmp_conf *conf = &c->set->conf;
@@ -709,7 +711,7 @@ enum ms_rc cmp__measure_part(const struct cmp_rows *c, struct cmp_measured *m, s
     return fill_figures(&batch, pool, err);
 }
 
-/* All chunks there are, in order; first[pair] is the number of the pair's first. */
+/* Lists all chunks in order; first[pair] is the index of the pair's first chunk. */
 static enum ms_rc list_chunks(struct batch *batch, size_t *first, struct ms_err *err)
 {
     const struct cmp_rows *c = batch->c;

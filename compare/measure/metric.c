@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * metric: choosing the passes, and bringing elements into the form they take.
+ * metric: selects the passes and converts elements into the form that the passes read.
  */
 #include "compare/measure/metric_int.h"
 
@@ -20,9 +20,9 @@ static const struct cmp__kernel *best_kernel(void)
     return &cmp__metric_plain;
 }
 
-/* ---- elements as passes take them ------------------------------------------- */
+/* ---- conversion of elements --------------------------------------------------- */
 
-/* fp8 too: the official tool reads it as float32. */
+/* 8-bit floats are included: the official tool reads them as float32. */
 static bool is_small_float(enum ms_dtype t)
 {
     return ms_dtype_kind(t) == MS_DTK_FLOAT && ms_dtype_size(t) <= sizeof(float);
@@ -39,7 +39,7 @@ bool cmp_facts_whole(enum ms_dtype tn, enum ms_dtype tb)
     return tn == tb && (kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT);
 }
 
-/* CMP__SOURCES: no pass reads it as it lies. */
+/* Returns CMP__SOURCES for a type that no pass reads directly. */
 static enum cmp__source source_of(enum ms_dtype t)
 {
     static const uint8_t sources[MS_DT_MAX] = {
@@ -60,7 +60,8 @@ static size_t whole_groups(size_t n)
     return (n + CMP__GROUP - 1) / CMP__GROUP * CMP__GROUP;
 }
 
-/* n elements with zeroes up to a whole group: where they lie, or in `room`. */
+/* Returns n elements padded with zeros to a whole group: p itself when no padding is needed, else
+ * `room`. */
 static const void *filled(const void *p, size_t n, size_t size, void *room)
 {
     size_t all = whole_groups(n);
@@ -70,7 +71,7 @@ static const void *filled(const void *p, size_t n, size_t size, void *room)
     return p == room ? p : memcpy(room, p, n * size);
 }
 
-/* Zeroes at the end fill the last group and are counted out again. */
+/* Subtracts the counts of the zeros that pad the last group. */
 static void fill_up(struct cmp_facts *f, size_t extra, bool equal)
 {
     f->thousandth -= extra;
@@ -84,14 +85,14 @@ union room {
     double complex[2 * CMP_METRIC_BLOCK];
 };
 
-/* As of the larger complex numbers, the real parts. */
+/* Reads the real parts, as for the larger complex types. */
 static void half_complex(const void *p, size_t n, double *out)
 {
     for (size_t i = 0; i < n; i++)
         ms_dtype_to_f64(MS_DT_F16, (const uint16_t *)p + 2 * i, 1, &out[i]);
 }
 
-/* Whole groups of any number: as doubles in `out`. */
+/* Converts elements of any type to doubles in `out`, padded to whole groups. */
 static const void *to_double(const struct cmp__kernel *k, enum ms_dtype t, const void *p, size_t n,
                              union room *out)
 {
@@ -108,7 +109,7 @@ static const void *to_double(const struct cmp__kernel *k, enum ms_dtype t, const
     return filled(out, n, sizeof *out->whole, out);
 }
 
-/* Small floats that no pass knows have a byte: each of its values is looked up. */
+/* Converts 8-bit floats that no pass reads with a table of all 256 values. */
 static void by_table(enum ms_dtype t, const uint8_t *p, size_t n, float *out)
 {
     enum { VALUES = 256 };
@@ -124,7 +125,7 @@ static void by_table(enum ms_dtype t, const uint8_t *p, size_t n, float *out)
         out[i] = table[p[i]];
 }
 
-/* And of small floats, as float32. */
+/* Converts small floats to float32 in `out`, padded to whole groups. */
 static const void *to_single(const struct cmp__kernel *k, enum ms_dtype t, const void *p, size_t n,
                              union room *out)
 {
@@ -148,16 +149,18 @@ struct block {
     bool ext;
 };
 
-/* What is known from block to block. */
+/* State that is carried from block to block. */
 struct known {
-    unsigned zeros,
-        expect; /* blocks that are taken to have zeros on the golden side; and next time */
+    /* zeros: blocks that are assumed to have golden zeros; expect: their number after the next
+     * failed try */
+    unsigned zeros, expect;
     struct cmp__ceiling ceiling;
-    double max_rel; /* that it is of; negative: none yet */
+    double max_rel; /* the max_rel that ceiling was made for; negative: none yet */
 };
 
-/* Zeros are rare, or they are in every block: after one with some the next is tried without them, and
- * each time that is wrong it takes longer until it is tried again. */
+/* Adds a block with the fastest pass that is likely to succeed. Golden zeros are either rare or in
+ * every block: after a block with zeros, the next is tried without looking for zeros, and each
+ * failed try doubles the number of blocks until the next try (exponential back-off). */
 static bool add_pass(struct cmp_facts *f, const struct block *in, const cmp__pass_fn pass[][2],
                      const void *n, const void *b, struct known *known)
 {
@@ -175,8 +178,8 @@ static bool add_pass(struct cmp_facts *f, const struct block *in, const cmp__pas
     return pass[CMP__LOOK_ZEROS][in->ext](f, n, b, all);
 }
 
-/* Elements that are brought into another form first.  NaN and inf are rare: they are looked for only
- * in blocks that have one. */
+/* Adds a block of converted elements. NaN and inf are rare, so the careful pass runs only on blocks
+ * that contain some. */
 static void add_converted(struct cmp_facts *f, const struct block *in, bool was_tried,
                           struct known *known)
 {
@@ -203,7 +206,7 @@ static void add_block(struct cmp_facts *f, const struct block *in, struct known 
 
 /* ---- small whole numbers ---------------------------------------------------- */
 
-/* The relative error of v against nothing, by the rule for zeroes. */
+/* Returns the largest relative error of v or -v against a golden zero. */
 static double against_zero(double v)
 {
     const double eps = 0x1p-52;
@@ -211,15 +214,16 @@ static double against_zero(double v)
     return cmp__larger((above - eps) / eps, -(below - eps) / eps);
 }
 
-/* The largest number with an error against nothing of at most max_rel. */
+/* Returns the largest number whose error against a golden zero is at most max_rel. */
 static uint16_t most_at_zero(double max_rel, double most)
 {
     double v = floor(fmin(max_rel * 0x1p-52, most));
     return (uint16_t)(against_zero(v) > max_rel ? v - 1 : v);
 }
 
-/* The fraction p / q of numbers up to `most` that is r, a quotient of such: it is one of those that
- * approach r, since all others with a divisor so small are further away than the last bit of r. */
+/* Finds the fraction p / q with p, q <= most that equals r, by continued fractions. r is the
+ * rounded quotient of two such numbers, so p / q is one of its convergents: any other fraction with
+ * so small a divisor differs from r by more than the last bit of r. */
 static void fraction_of(double r, double most, struct cmp__ceiling *c)
 {
     double p = 1, q = 0, last_p = 0, last_q = 1, x = r;
@@ -235,7 +239,8 @@ static void fraction_of(double r, double most, struct cmp__ceiling *c)
     c->q = (uint16_t)q;
 }
 
-/* A largest error so far that is p / q, or that of a number against zero. */
+/* Returns the ceiling for a largest error so far, which is either p / q or the error of a number
+ * against zero. */
 static struct cmp__ceiling ceiling_of(double max_rel, double most)
 {
     struct cmp__ceiling c = {.q = 1, .thousand = 1000, .five = 200};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * metric_avx2: the operations that metric_simd.h needs, on 256-bit registers.
+ * metric_avx2: the operations of metric_simd.h on 256-bit registers.
  */
 #include "compare/measure/metric_int.h"
 
@@ -45,7 +45,7 @@
 #define FROM_U8(p)  (vd) _mm256_cvtepi32_pd(_mm_cvtepu8_epi32(LOAD_32(p)))
 #define WORDS_I8(p) (vw) _mm256_cvtepi8_epi16(LOAD_128(p))
 #define WORDS_U8(p) (vw) _mm256_cvtepu8_epi16(LOAD_128(p))
-/* The lower bits of 2^52 count whole numbers. */
+/* A 32-bit integer in the low bits of the double 2^52 is added to its value. */
 #define FROM_U32(p)        ((vd)((vl)_mm256_cvtepu32_epi64(LOAD_128(p)) | 0x4330000000000000) - 0x1p52)
 #define MULTIPLY_ADD(a, b) (vi) _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
 #define MAX_WORD(a, b)     (vw) _mm256_max_epi16((__m256i)(a), (__m256i)(b))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * metric_avx512: the operations that metric_simd.h needs, on 512-bit registers.
+ * metric_avx512: the operations of metric_simd.h on 512-bit registers.
  */
 #include "compare/measure/metric_int.h"
 
@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The immediate of range: the larger magnitude, its sign cleared. */
+/* Immediate operand of vrangepd: select the larger magnitude and clear its sign. */
 enum { ABSOLUTE_MAXIMUM = 0xb };
-/* Word 2 i + 1 comes from word i; the others are not used. */
+/* Shuffle that moves word i to word 2 i + 1; the even words are masked out. */
 #define ODD_WORDS                                                                                  \
     _mm512_slli_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), 16)
 #define TARGET           __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,f16c,fma,popcnt")))
@@ -38,7 +38,7 @@ enum { ABSOLUTE_MAXIMUM = 0xb };
 #define RAISE_D(a, b) (vd) _mm512_range_pd((__m512d)(a), (__m512d)(b), ABSOLUTE_MAXIMUM)
 #define FROM_F16(p)   (vf) _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(p)))
 
-/* One shuffle: each half goes to the upper end of its float. */
+/* One shuffle moves each 16-bit half to the upper end of its float. */
 #define FROM_BF16(p)                                                                               \
     (vf) _mm512_maskz_permutexvar_epi16(                                                           \
         0xaaaaaaaa, ODD_WORDS, _mm512_castsi256_si512(_mm256_loadu_si256((const void *)(p))))

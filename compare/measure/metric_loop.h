@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * metric_loop: the pass over two arrays, for one element type.  metric_simd.h defines
- * for it, and this takes back
+ * metric_loop: the pass over two arrays, for one element type. metric_simd.h defines these
+ * macros for it, and this file undefines them:
  *
  *     FOR_ELEM(x)  x with a suffix for the element type
  *     ELEM         float or double, with VEC and INT for vectors of them and of integers of that size
- *     BITS         of an element, with MAGNITUDE and INFINITY_BITS for its format
- *     EPS          the step at 1
+ *     BITS         bits of an element; MAGNITUDE and INFINITY_BITS belong to its format
+ *     EPS          the distance from 1 to the next number
  *     MAX_BITS     the larger elements of two vectors of integers
- *     MAX_NUMBERS  the same of integers that are the bits of numbers, none of them NaN
+ *     MAX_NUMBERS  the same for integers that are the bits of numbers other than NaN
  *     ADD_AT_ZERO, COUNT_LESS   those for its type
- *     LOAD         takes a vector out of memory
- *     SAME         which of its elements are equal, as they lie there
+ *     LOAD         loads a vector from memory
+ *     SAME         tells which elements are equal as they are in memory
  *     SPREAD, SPREAD_ULPS   add vector number `nth` of a group to the sums
- *     RUN, SAME_RUN, SPREAD_SAME   how many elements are asked at once whether they have the same
- *                               bits on both sides, whether they do, and how those are added: sums of differences stay as they are
+ *     RUN, SAME_RUN, SPREAD_SAME   the number of elements tested at once for equal bits on
+ *                               both sides, the test, and the addition of equal elements,
+ *                               which leaves the sums of differences unchanged
  */
 
 struct FOR_ELEM(state) {
     struct sums sums;
-    INT max_rel; /* the bits of what has no sign are ordered as the numbers, infinity and NaN behind */
+    INT max_rel; /* bit patterns without sign sort like the numbers; infinity and NaN come last */
     INT below1, below5, equal;
     INT special, mask_diff, sign_diff;
     uint64_t same;
 };
 
-/* NaN and inf, for which zero is put, are counted. */
+/* Counts NaN and inf and replaces them by zero. */
 INLINE void FOR_ELEM(screen)(struct FOR_ELEM(state) * s, VEC *x, VEC *y)
 {
     INT xi = (INT)*x, yi = (INT)*y, xm = xi & MAGNITUDE, ym = yi & MAGNITUDE;
@@ -39,8 +40,8 @@ INLINE void FOR_ELEM(screen)(struct FOR_ELEM(state) * s, VEC *x, VEC *y)
     *y = (VEC)(yi & ~bad);
 }
 
-/* Relative errors, in the element's own precision.  Unless zeros are looked for one below the line
- * gives an infinity or NaN. */
+/* Computes relative errors in the element's own precision. Without `zeros`, a golden zero gives an
+ * infinity or NaN in max_rel. */
 INLINE void FOR_ELEM(relate)(struct FOR_ELEM(state) * s, const VEC *x, const VEC *y,
                              const bool zeros)
 {
@@ -101,7 +102,7 @@ INLINE void FOR_ELEM(take)(struct cmp_facts *f, const struct FOR_ELEM(state) * s
     f->bit_equal += ext ? s->same : 0;
 }
 
-/* A group with the same bits on both sides. */
+/* Adds a group that has the same bits on both sides. */
 INLINE void FOR_ELEM(add_same)(struct FOR_ELEM(state) * s, const void *n, size_t at,
                                const enum cmp__source from)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * metric_plain: the operations that metric_simd.h needs, on 128-bit vectors that
- * every machine has or that the compiler makes of smaller things.
+ * metric_plain: the operations of metric_simd.h on 128-bit vectors, which every machine has
+ * or the compiler emulates.
  */
 #include "compare/measure/metric_int.h"
 
@@ -35,8 +35,8 @@ static inline uint64_t mask_of_set(const char *p)
     return mask;
 }
 
-/* Products of numbers of 26 bits are exact, as most are here; what the library does for the others
- * takes its time. */
+/* Computes a * b + c with one rounding. Products of 26-bit numbers are exact, and most are such;
+ * fma() of the library is slow and used only for the others. */
 typedef double two_doubles __attribute__((vector_size(BYTES)));
 static inline two_doubles fused(two_doubles a, two_doubles b, two_doubles c)
 {
@@ -72,7 +72,7 @@ static inline two_doubles fused(two_doubles a, two_doubles b, two_doubles c)
 #define FROM_U8(p)  DOUBLES_OF(two_u8, p)
 #define WORDS_I8(p) __builtin_convertvector(*(const eight_i8 *)(p), vw)
 #define WORDS_U8(p) __builtin_convertvector(*(const eight_u8 *)(p), vw)
-/* Both 16-bit integers in 32 bits, and their products one by one. */
+/* Sign-extended low and high 16-bit integers of each 32 bits, and their products. */
 #define LOW_WORD(v)        ((vi)(v) << 16 >> 16)
 #define HIGH_WORD(v)       ((vi)(v) >> 16)
 #define LOW_PRODUCT(a, b)  (vui)(LOW_WORD(a) * LOW_WORD(b))

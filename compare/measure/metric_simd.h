@@ -2,48 +2,49 @@
  *
  * metric_simd: the passes, written once with the compiler's vectors.
  *
- * A file for one instruction set includes this after it has defined
+ * A file for one instruction set includes this file after it has defined
  *
  *     TARGET                 the attribute that allows the instructions
  *     KERNEL                 the table to define
- *     BYTES                  of a vector: 16, 32 or 64
+ *     BYTES                  bytes of a vector: 16, 32 or 64
  *     LOW(v), HIGH(v)        the halves of a vector of floats as doubles
- *     LOW_INT(v), HIGH_INT(v)    and of 32-bit integers
+ *     LOW_INT(v), HIGH_INT(v)    the same for a vector of 32-bit integers
  *     MAX_D(a, b)            the larger doubles; b where a is NaN
  *     MAX_BITS_F(a, b), MAX_BITS_D(a, b)  the larger 32-bit, 64-bit integers
  *     FUSED(a, b, c)         a * b + c in doubles, where a * b is exact
- *     FUSED_ANY(a, b, c)     the same, rounded once, where it may not be
+ *     FUSED_ANY(a, b, c)     the same, rounded once, where a * b may not be exact
  *     HALVES(p)              16-bit integers in memory as 32-bit ones
  *     FROM_I32(p) and so on, U32, I16, U16, I8, U8    whole numbers in memory as doubles
  *     FROM_C64(p), FROM_C128(p)  real parts of complex numbers in memory as doubles
  *     QUARTERS(p)            bytes in memory as 32-bit integers
- *     WORDS_I8(p), WORDS_U8(p)   and as 16-bit integers
+ *     WORDS_I8(p), WORDS_U8(p)   bytes in memory as 16-bit integers
  *     MULTIPLY_ADD(a, b)     products of 16-bit integers, added two by two
  *     MAX_WORD(a, b), MIN_WORD(a, b)     the larger, the smaller 16-bit integers
- *     MAX_UNSIGNED(a, b)     the larger of those without a sign
- *     UPPER_HALF(a, b)       of the products of those
+ *     MAX_UNSIGNED(a, b)     the larger unsigned 16-bit integers
+ *     UPPER_HALF(a, b)       the upper halves of products of unsigned 16-bit integers
  *     MASK_OF_SET(p)         a bit for each of 64 bytes in memory: whether it is not zero
- *     SAME_1024(p, q)        whether 1024 bits in memory are the same, by few operations: the units
- *                            for vectors are what the other elements are short of
+ *     SAME_1024(p, q)        whether 1024 bits in memory are equal, with few operations,
+ *                            because the vector units are the bottleneck for other elements
  *
- * and where there are instructions for it
+ * and, where the instruction set has instructions for them,
  *
  *     FROM_F16(p), FROM_BF16(p)    small floats in memory as floats
  *     FROM_I64(p), FROM_U64(p)     whole numbers in memory as doubles
  *     RAISE_D(a, b)                the larger of |a| and b, which is not negative
- *     FROM_E5M2(p)                 those of 8 bits that are the upper half of float16
- *     COUNT_LESS_F(n, v, limit)    n, one more in every lane where the integers v < limit
+ *     FROM_E5M2(p)                 8-bit floats that are the upper half of a float16
+ *     COUNT_LESS_F(n, v, limit)    n, plus one in every lane where the integers v < limit
  *     ADD_AT_ZERO_F(v, at, what)   v + what where `at` is zero, v elsewhere
- *     and the same of doubles, _D
+ *     the same for doubles, with suffix _D
  *     WORDS_MASK, LESS_W(a, b), SAME_W(a, b), COUNT_W(n, m)
- *                                  where 16-bit integers without a sign are smaller, where they
- *                                  are the same, and n, one more in every such lane
+ *                                  masks of the lanes where unsigned 16-bit integers are
+ *                                  less, where they are equal, and n, plus one in every lane
+ *                                  of a mask
  *
- * Helpers take vectors by address, which costs nothing once they are inlined: how
- * vectors are handed over by value depends on the flags of the compiler.
+ * Helpers take vectors by address, which costs nothing once they are inlined: the calling
+ * convention for vectors by value depends on compiler flags.
  */
 
-/* The same sums on every machine: no fused multiply-add behind our back.  (gcc leaves it alone in
+/* Forbids fused multiply-add, so that sums are the same on every machine. (gcc does not contract in
  * standard C.) */
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
@@ -52,7 +53,7 @@
 #define INLINE TARGET static inline __attribute__((always_inline))
 
 enum {
-    PARTS = CMP__LANES * 8 / BYTES, /* vectors that make up the lanes of a sum */
+    PARTS = CMP__LANES * 8 / BYTES, /* vectors that hold the lanes of one sum */
     FLOATS = BYTES / 4,
     DOUBLES = BYTES / 8,
 };
@@ -76,7 +77,7 @@ typedef int64_t vl __attribute__((vector_size(BYTES)));
 
 /* ---- memory ------------------------------------------------------------------- */
 
-/* Of an element, in bytes. */
+/* Returns the size of an element in bytes. */
 INLINE size_t size_of(const enum cmp__source from)
 {
     if (from == CMP__C128)
@@ -88,7 +89,7 @@ INLINE size_t size_of(const enum cmp__source from)
     return from <= CMP__BF16 || from == CMP__U16 || from == CMP__I16 ? 2 : 1;
 }
 
-/* The machine reads ahead within a page only, so it is told what comes behind these bytes. */
+/* Prefetches the bytes that follow, because the hardware prefetcher stops at the end of a page. */
 INLINE void read_ahead(const char *n, const char *b, size_t at, const size_t bytes)
 {
     enum { LINE = 64, AHEAD = 2048 };
@@ -103,11 +104,12 @@ INLINE void read_ahead(const char *n, const char *b, size_t at, const size_t byt
 struct sums {
     vd nn[PARTS], bb[PARTS], nb[PARTS], dd[PARTS], max_abs[PARTS];
     vd d[PARTS], abs_d[PARTS], ulp[PARTS], max_ulp[PARTS];
-    vd same[PARTS]; /* squares of what is the same on both sides */
+    vd same[PARTS]; /* squares of elements that are equal on both sides */
 };
 
-/* Products of doubles are rounded before they are added, since without instructions to fuse that takes
- * long; those of floats fit in a double, and what remains is seldom large enough to matter. */
+/* Adds a product. Products of doubles are rounded before they are added, because emulating a fused
+ * operation is slow. Products of floats are exact in a double. Products of integers are rarely
+ * large enough to be rounded. */
 INLINE void add_product(vd *sum, const vd *x, const vd *y, const enum cmp__source from)
 {
     if (from == CMP__F64 || from == CMP__C128)
@@ -141,7 +143,8 @@ INLINE void add_differences(struct sums *s, const unsigned part, const vd *x, co
     }
 }
 
-/* How far numbers are apart on the line of all numbers, on which negative ones count down. */
+/* Adds distances in units of the last place; x and y are positions on the number line, with
+ * negative positions for negative numbers. */
 INLINE void add_ulps(struct sums *s, const unsigned part, const vd *x, const vd *y)
 {
     vd ulp = *x - *y;
@@ -149,7 +152,7 @@ INLINE void add_ulps(struct sums *s, const unsigned part, const vd *x, const vd 
     s->max_ulp[part] = RAISE_D(ulp, s->max_ulp[part]);
 }
 
-/* By copies, so that the sums themselves can stay in registers. */
+/* Copies the vectors, so that the sums themselves can stay in registers. */
 INLINE void lanes_of(double lanes[CMP__LANES], const vd *parts)
 {
     const vd p[] = {parts[0],         parts[1 % PARTS], parts[2 % PARTS], parts[3 % PARTS],
@@ -157,7 +160,7 @@ INLINE void lanes_of(double lanes[CMP__LANES], const vd *parts)
     memcpy(lanes, p, CMP__LANES * sizeof *lanes);
 }
 
-/* Lanes are joined in one order, whatever the vectors are made of. */
+/* Joins the lanes in one order, whatever the vector width. */
 INLINE double total_of(const vd *parts)
 {
     enum { HALF = CMP__LANES / 2 };
@@ -182,8 +185,9 @@ INLINE double same_of(const struct sums *s)
     return total_of(s->same);
 }
 
-/* NaN and inf stay in the sums of squares, and those of numbers are finite: of small floats always,
- * of doubles unless they are enormous, and then the careful pass is merely slower. */
+/* Tells whether all elements were finite, since NaN and inf persist in sums of squares. Sums of
+ * finite small floats never overflow; those of enormous doubles may, and then the careful pass runs
+ * needlessly. */
 INLINE bool all_finite(const struct sums *s)
 {
     return isfinite(total_of(s->nn)) && isfinite(total_of(s->bb)) && isfinite(same_of(s));
@@ -207,9 +211,9 @@ INLINE void take_ext(struct cmp_facts *f, const struct sums *s)
     f->max_ulp = largest_of(f->max_ulp, s->max_ulp);
 }
 
-/* ---- float32, and what widens to it ------------------------------------------- */
+/* ---- float32, and types that widen to it --------------------------------------- */
 
-/* The scale also brings denormal numbers into place. */
+/* Scaling by 2^112 also normalizes denormal numbers. */
 INLINE void widen_f16(const vi *half, vf *out)
 {
     vi magnitude = (*half & 0x7fff) << 13;
@@ -220,7 +224,8 @@ INLINE void widen_f16(const vi *half, vf *out)
     *out = (vf)value;
 }
 
-/* Of 8 bits, 4 for the exponent: no infinity, and all ones is NaN. */
+/* Widens a float with 4 exponent and 3 mantissa bits; the format has no infinity, and all ones is
+ * NaN. */
 INLINE void widen_e4m3(const vi *byte, vf *out)
 {
     const vi magnitude = *byte & 0x7f;
@@ -304,8 +309,9 @@ INLINE bool is_half(const enum cmp__source from)
     return from == CMP__F16 || from == CMP__BF16;
 }
 
-/* What is rounded to 16 bits or fewer is often the same on both sides; of wider numbers this is not
- * asked.  Few bytes of float8 take long to add, so that each group of the same pays. */
+/* Returns the number of elements tested at once for equality. Values rounded to 16 bits or fewer
+ * are often equal on both sides; wider floats are not tested. Adding float8 takes long per byte, so
+ * that testing each group pays. */
 INLINE size_t run_of_floats(const enum cmp__source from)
 {
     return is_half(from) ? CMP__RUN : is_float8(from) ? CMP__GROUP : CMP_METRIC_BLOCK;
@@ -347,11 +353,12 @@ INLINE void spread_same_floats(struct sums *s, const unsigned nth, const vf *x)
 #define FOR_ELEM(x)   x##_single
 #include "compare/measure/metric_loop.h"
 
-/* ---- double, and what is taken as such ------------------------------------------ */
+/* ---- double, and types that are computed as double ------------------------------ */
 
 #ifndef FROM_I64
-/* The upper and the lower half become doubles by the bits of 2^84 and 2^52 around them; both and
- * their difference are exact, so that the sum is rounded once. */
+/* Converts 64-bit integers. The upper and lower halves become doubles by placing them in the
+ * mantissas of 2^84 and 2^52. Both and their difference are exact, so the sum is rounded only
+ * once. */
 INLINE void from_64_bits(vd *out, const char *p, const bool has_sign)
 {
     vl v;
@@ -396,7 +403,7 @@ INLINE void load_doubles(vd *out, const char *p, size_t at, const enum cmp__sour
         load_8_bits(out, p + at, from);
 }
 
-/* Two large whole numbers may be one double. */
+/* Compares 64-bit integers in memory, because two large ones may become the same double. */
 INLINE vl same_doubles(const vd *x, const vd *y, const char *n, const char *b, size_t at,
                        const enum cmp__source from)
 {
@@ -456,7 +463,7 @@ INLINE void spread_double_ulps(struct sums *s, const unsigned nth, const vl *x, 
     PASS(name##_ext, elem, from, CMP__LOOK_NONE, true)                                             \
     PASS(name##_zeros, elem, from, CMP__LOOK_ZEROS, false)                                         \
     PASS(name##_zeros_ext, elem, from, CMP__LOOK_ZEROS, true)
-/* Zeros are common among whole numbers. */
+/* Zeros are common among integers, so their passes always handle golden zeros. */
 #define WHOLE_PASSES(name, from)                                                                   \
     PASS(name, whole, from, CMP__LOOK_ZEROS, false)                                                \
     PASS(name##_ext, whole, from, CMP__LOOK_ZEROS, true)

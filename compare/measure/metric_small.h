@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * metric_small: the pass over a block of whole numbers of 8 or 16 bits, in integers,
- * which are exact and more in a register.  A part of metric_simd.h.
+ * metric_small: the pass over a block of 8- or 16-bit integers in integer arithmetic, which
+ * is exact and fits more elements into a register. A part of metric_simd.h.
  *
- * A relative error is a fraction d / |b| of small numbers, so whether it is below
- * 0.001, or below 0.005, is told by products.  Dividing is left out: where the
- * largest error could be raised, which is seldom, the pass gives up.  So it does
- * where a difference, or a divisor, of 16-bit numbers with a sign is above 32767.
+ * A relative error is a fraction d / |b| of small numbers, so products decide whether it is
+ * below 0.001 or 0.005. There is no division: where the largest error could be raised, which
+ * is rare, the pass gives up. It also gives up where a difference or divisor of signed
+ * 16-bit numbers is above 32767.
  *
- * 16-bit numbers without a sign are taken less 32768, so that they multiply as those
- * with one do; what that leaves out of the sums is put back at the end.
+ * Unsigned 16-bit numbers are reduced by 32768 so that the signed multiplication can be
+ * used; the sums are corrected for this at the end.
  */
 typedef int16_t vw __attribute__((vector_size(BYTES)));
 typedef uint16_t vu __attribute__((vector_size(BYTES)));
@@ -24,13 +24,13 @@ typedef uint32_t vui __attribute__((vector_size(BYTES)));
 
 enum { WORDS = BYTES / 2 };
 
-/* Of 16-bit numbers the sums are kept in two parts, of 65536s and of ones. */
+/* For 16-bit numbers each sum is kept in two parts, multiples of 65536 and the rest. */
 struct small_state {
     vi nn[2], bb[2], nb[2];
-    vi n, b;                                /* of numbers less 32768 */
-    vu equal, thousandth, five, most, bits; /* bits: of any difference */
+    vi n, b;                                /* sums of numbers reduced by 32768 */
+    vu equal, thousandth, five, most, bits; /* bits: bitwise or of all differences */
     WORDS_MASK over;
-    vi over_wide; /* by its sign */
+    vi over_wide; /* the sign bit is set where max_rel could be raised */
 };
 
 INLINE bool is_wide(const enum cmp__source from)
@@ -50,11 +50,12 @@ INLINE void load_words(vw *out, const char *p, size_t at, const enum cmp__source
 
 INLINE void magnitude_of(vu *out, const vw *v)
 {
-    const vw opposite = (vw)(0 - (vu)*v); /* of -32768 itself: 32768 without a sign */
+    const vw opposite = (vw)(0 - (vu)*v); /* for -32768: 32768 as unsigned */
     *out = (vu)MAX_WORD(*v, opposite);
 }
 
-/* A sum of two products of 16-bit numbers is above -2^31 and at most 2^31: one less fits. */
+/* Adds products two by two. The sum of two products of 16-bit numbers is above -2^31 and at most
+ * 2^31, so the sum minus one fits into 32 bits. */
 INLINE void add_products_of_words(vi sum[2], const vw *x, const vw *y, const bool wide)
 {
     vi product = MULTIPLY_ADD(*x, *y);
@@ -67,7 +68,8 @@ INLINE void add_products_of_words(vi sum[2], const vw *x, const vw *y, const boo
     sum[1] += product >> 16;
 }
 
-/* Whether d * q > b * p + at_zero: of 16-bit numbers by pairs of d and b with those of q and -p. */
+/* Finds elements with d * q > b * p + at_zero. For 16-bit numbers, pairs (d, b) are multiplied by
+ * the pair (q, -p). */
 INLINE void look_for_larger(struct small_state *s, const vu *d, const vu *b,
                             const struct cmp__ceiling *c, const bool wide)
 {
@@ -82,7 +84,8 @@ INLINE void look_for_larger(struct small_state *s, const vu *d, const vu *b,
     s->over_wide |= (c->at_zero - MULTIPLY_ADD(even, by)) | (c->at_zero - MULTIPLY_ADD(odd, by));
 }
 
-/* Products of numbers without a sign by their halves; where b is zero, at_zero stands for b * p. */
+/* Finds the same elements for unsigned numbers, by the halves of the products; where b is zero,
+ * at_zero replaces b * p. */
 INLINE void look_for_larger_unsigned(struct small_state *s, const vu *d, const vu *b,
                                      const struct cmp__ceiling *c)
 {
@@ -92,7 +95,8 @@ INLINE void look_for_larger_unsigned(struct small_state *s, const vu *d, const v
     s->over |= LESS_W(high, d_high) | (SAME_W(high, d_high) & LESS_W(low, d_low));
 }
 
-/* Behind 65 and 327 no divisor is large enough, and the products do not fit. */
+/* Counts equal elements and those with a small relative error. Above d = 65 for 0.001 and d = 327
+ * for 0.005 no 16-bit divisor is large enough, and the products would overflow. */
 INLINE void count_words_unsigned(struct small_state *s, const vu *d, const vu *b,
                                  const struct cmp__ceiling *c)
 {
@@ -103,7 +107,7 @@ INLINE void count_words_unsigned(struct small_state *s, const vu *d, const vu *b
     s->five = COUNT_W(s->five, equal | (LESS_W(*d * c->five, *b) & LESS_W(*d, (vu){0} + 328)));
 }
 
-/* Behind 32 and 163 no divisor is large enough, and the products would not fit. */
+/* The same for signed numbers and bytes; the limits are 32 and 163. */
 INLINE void count_words(struct small_state *s, const vu *d, const vu *b,
                         const struct cmp__ceiling *c, const bool wide)
 {
@@ -176,7 +180,7 @@ INLINE bool was_raised(const struct small_state *s, const bool wide)
     return raised;
 }
 
-/* What x y has beyond (x - 32768) (y - 32768), of a block, with the sums of both parentheses. */
+/* Returns the sum over a block of x y - (x - 32768) (y - 32768), from the sums of both factors. */
 INLINE double beyond_products(const vi *x, const vi *y)
 {
     const vi each_x = *x, each_y = *y;
@@ -209,7 +213,7 @@ INLINE void take_small(struct cmp_facts *f, const struct small_state *s,
     f->five += sum_of_words(&s->five);
 }
 
-/* Of flags everything is counted: sixty-four bytes make one mask of those that are set. */
+/* Adds a block of flags by counting bits: 64 bytes become one mask of those that are set. */
 INLINE bool pass_flags(struct cmp_facts *f, const char *n, const char *b)
 {
     uint64_t set_n = 0, set_b = 0, both = 0;
@@ -221,7 +225,8 @@ INLINE bool pass_flags(struct cmp_facts *f, const char *n, const char *b)
         both += (uint64_t)__builtin_popcountll(x & y);
     }
     const uint64_t differ = set_n + set_b - 2 * both;
-    /* One against zero has the largest error there is, and zero against one that of one. */
+    /* One against a golden zero has the largest possible error, 2^52; zero against a golden one has
+     * the error 1. */
     if (f->max_rel < (set_n != both ? 0x1p52 : differ != 0 ? 1 : 0))
         return false;
     f->nn += (double)set_n;

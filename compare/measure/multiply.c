@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * multiply: the file of --config, and the products that it asks for.
+ * multiply: reads the file of --config and computes the products that it asks for.
  *
  *     right_matmul:
  *       target_tensor_map: {matrix.npy: [data_name.pt, ...]}
  *       golden_tensor_map: ...
  *     left_matmul: ...
  *     left_right_matmul:
- *       left_target_tensor_map: ...         and right_..., and both of golden
+ *       left_target_tensor_map: ...         and right_..., and both for the golden side
  *
- * A tensor goes through these in order, each with one matrix at most.  Axes of length
- * 1 are taken off first; the last two are those of the product, the others are batches.
+ * These steps are applied to a tensor in order, each with at most one matrix. Axes of length
+ * 1 are removed first; the last two axes are those of the product, the others are batches.
  */
 #include "compare/measure/multiply.h"
 #include "compare/measure/tensor_file.h"
@@ -35,7 +35,7 @@ static const struct {
 
 struct cmp__factors {
     struct {
-        struct ms_map names; /* of data files */
+        struct ms_map names; /* data files */
         MS_VEC(struct ms_str) matrix;
     } of[2][STEPS];
     struct ms_arena *arena;
@@ -47,10 +47,10 @@ struct reader {
     struct cmp__factors *f;
     struct cmp_rows *c;
     const char *file;
-    struct ms_map tried; /* matrices that were opened to see that it can be done */
+    struct ms_map tried; /* matrices that were opened to check that they are readable */
 };
 
-/* Of a name given twice the last matrix counts. */
+/* Sets the matrix of a data file; for a name given twice the last matrix wins. */
 static enum ms_rc put_matrix(struct reader *r, bool target, size_t step, struct ms_str name,
                              struct ms_str matrix, struct ms_err *err)
 {
@@ -83,7 +83,7 @@ static enum ms_rc take_names(struct reader *r, bool target, size_t step, yaml_do
     return MS_OK;
 }
 
-/* The step of a section and map; STEPS: there is none. */
+/* Returns the step of a section and map, or STEPS when there is none. */
 static size_t step_of(struct ms_str section, struct ms_str map, bool *target)
 {
     for (size_t i = 0; i < STEPS; i++) {
@@ -119,7 +119,7 @@ static enum ms_rc take_map(struct reader *r, struct ms_str section, yaml_documen
     if (map == NULL || map->type != YAML_MAPPING_NODE) {
         struct ms_str text;
         if (map != NULL && cmp__yaml_scalar(map, &text, NULL) == MS_OK)
-            return MS_OK; /* nothing below it */
+            return MS_OK; /* the map is empty */
         return cmp__yaml_refuse(map, "lines 'matrix: [data file, ...]'", err);
     }
     for (yaml_node_pair_t *i = map->data.mapping.pairs.start; i < map->data.mapping.pairs.top; i++)
@@ -197,7 +197,7 @@ void cmp__factors_free(struct cmp__factors *f)
     ms_free(f);
 }
 
-/* ---- what of it is not there ------------------------------------------------------ */
+/* ---- names and matrices that do not exist --------------------------------------- */
 
 static enum ms_rc check_matrices(struct reader *r, bool target, size_t step, struct ms_err *err)
 {
@@ -228,12 +228,14 @@ static enum ms_rc list_data(const struct cmp__side *s, struct ms_map *names, str
     return MS_OK;
 }
 
-/* Names of the dump do not end with a NUL, so they are offered as copies. */
+/* Reports an unknown data file with a suggestion. Names of the dump do not end with a NUL, so they
+ * are copied. */
 static enum ms_rc tell_unknown(struct cmp__unknown *u, const struct ms_map *data,
                                struct ms_str name, struct ms_err *err)
 {
     struct ms_arena *arena = ms_arena_new(MATRIX_MAX);
-    struct ms_near near = {.word = name.p}; /* a copy of the arena of the factors */
+    /* a copy in the arena of the factors, which ends with a NUL */
+    struct ms_near near = {.word = name.p};
     enum ms_rc rc = arena != NULL ? MS_OK : ms_no_memory(err);
     for (uint32_t i = 0; i < data->keys.n && rc == MS_OK && cmp__unknown_is_told(u); i++) {
         struct ms_str copy = ms_arena_str(arena, ms_map_key(data, i));
@@ -305,19 +307,19 @@ bool cmp__has_factors(const struct cmp__factors *f, const struct cmp_rows *c,
                          is_multiplied(f, false, cmp__data_name(&c->b, p->b)));
 }
 
-/* Values on the way: C order, without axes of length 1 unless they are a matrix's. */
+/* Intermediate values in C order, without axes of length 1 except those of a matrix. */
 struct array {
     uint32_t ndim;
     uint64_t shape[PROBE_MAX_DIMS], count;
     double *v;
-    bool single, half; /* computed in float32, in float16 */
+    bool single, half; /* result type: float32, float16 */
 };
 
 static enum ms_rc take_values(struct array *a, const struct probe_tensor *t, bool squeeze,
                               struct ms_err *err)
 {
     enum { STRETCH = 4096 };
-    double gathered[2 * STRETCH]; /* as large as the largest elements */
+    double gathered[2 * STRETCH]; /* room for the largest element type */
     *a = (struct array){.count = t->count,
                         .single = cmp_facts_single(t->dtype, t->dtype),
                         .half = t->dtype == MS_DT_F16};
@@ -337,7 +339,7 @@ static enum ms_rc take_values(struct array *a, const struct probe_tensor *t, boo
     return MS_OK;
 }
 
-/* How batches of x meet the matrix m, and what comes out. */
+/* Dimensions of the product of the batches of x with a matrix. */
 struct shape_of_product {
     uint64_t batches, rows, inner, columns;
 };
@@ -351,7 +353,7 @@ static bool fit(const struct array *x, const struct array *m, bool left, struct 
     uint64_t last = x->shape[x->ndim - 1], before = vector ? 1 : x->shape[x->ndim - 2];
     *out = (struct array){.ndim = x->ndim};
     memcpy(out->shape, x->shape, sizeof out->shape);
-    if (left && vector) /* a column */
+    if (left && vector) /* x is a column */
         *s = (struct shape_of_product){1, m->shape[0], last, 1};
     else if (left)
         *s = (struct shape_of_product){x->count / (last * before), m->shape[0], before, last};
@@ -419,7 +421,7 @@ static enum ms_rc multiply_by_file(struct array *x, struct ms_str path, bool lef
     return rc == MS_OK ? MS_OK : ms_fail(err, rc, "%s: %s", path.p, why.msg);
 }
 
-/* The official tool goes on without a matrix that will not do. */
+/* Applies the steps in order. The official tool skips a matrix that cannot be used. */
 static enum ms_rc multiply_all(const struct cmp__factors *f, const struct cmp_rules *rules,
                                bool target, struct ms_str data_name, struct array *x,
                                struct ms_err *err)
@@ -438,7 +440,8 @@ static enum ms_rc multiply_all(const struct cmp__factors *f, const struct cmp_ru
 
 static void be_tensor(struct cmp__product *out, const struct array *a)
 {
-    float *single = (float *)(void *)a->v; /* each goes where it, or one before it, was */
+    /* in place: float i overwrites only doubles that have been read */
+    float *single = (float *)(void *)a->v;
     for (uint64_t i = 0; i < a->count && a->single; i++) {
         const float v = (float)a->v[i];
         memcpy(&single[i], &v, sizeof v);

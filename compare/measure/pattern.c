@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * pattern: the columns behind --ext.
+ * pattern: the columns of --ext.
  *
- * One rounding of a random tensor to a type with unit roundoff u moves it by 0.425 u
- * of its norm, and two sides that round on their own by the root of two times that.
- * Of a pair of statistics only a lower bound of the difference is known:
+ * Rounding a random tensor once to a type with unit roundoff u moves the tensor by 0.425 u
+ * of its norm; two sides that are rounded independently differ by the square root of two
+ * times that. For a pair of statistics only a lower bound of the difference is known:
  *
  *     |d|2 >= max(|dNorm|, sqrt(N) |dMean|, |dMax|, |dMin|)
  */
@@ -32,7 +32,8 @@ static double unit_roundoff(enum ms_dtype t)
     }
 }
 
-/* What a second run was measured to differ by, else what rounding gives. */
+/* Returns the expected relative difference: the noise measured with a second run, else that of
+ * rounding. */
 static double expected_of(const struct cmp_rows *c, const struct cmp_measured *m,
                           const struct cmp_row *row)
 {
@@ -74,7 +75,7 @@ static double delta(const struct cmp_row *row, unsigned i)
     return fabs(row->t.stat[i].v - row->b.stat[i].v);
 }
 
-/* The one factor between all four figures, or NaN. */
+/* Returns the factor that all four statistics have in common, or NaN. */
 static double common_scale(const struct cmp_row *row)
 {
     double norm = row->b.stat[PROBE_STAT_NORM].v, scale = row->t.stat[PROBE_STAT_NORM].v / norm;

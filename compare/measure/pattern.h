@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pattern: what a difference looks like, and whether rounding alone can explain it.
+ * pattern: names the shape of a difference and tells whether rounding alone explains it.
  */
 #ifndef COMPARE_MEASURE_PATTERN_H
 #define COMPARE_MEASURE_PATTERN_H
@@ -9,11 +9,11 @@
 
 struct cmp_pattern {
     struct cmp_ext ext;
-    double
-        expected; /* relL2 of a second run, or that one rounding on each side gives; NaN: unknown */
-    double z;     /* relL2, or its lower bound, in units of the expected one */
-    const char
-        *name; /* "identical", "rounding", "scaled", "sign flip", "shifted", "outliers", ... */
+    /* expected relL2: measured with a second run, else one rounding on each side; NaN: unknown */
+    double expected;
+    double z; /* relL2, or its lower bound, divided by the expected one */
+    /* "identical", "rounding", "scaled", "sign flip", "shifted", "outliers", ... */
+    const char *name;
 };
 
 struct cmp_pattern cmp__pattern(const struct cmp_rows *c, const struct cmp_measured *m,

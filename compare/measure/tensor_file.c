@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor_file: where the data file of a row is, and what of it can be compared.
+ * tensor_file: finds the data file of a row and the part of it that can be compared.
  */
 #include "compare/measure/tensor_file.h"
 
 #include <stdio.h>
 
-#define FILE_MAX ((size_t)10 << 30) /* what the official tool reads */
+#define FILE_MAX ((size_t)10 << 30) /* the limit of the official tool */
 enum { PATH_BYTES = 4096 };
 
 struct ms_str cmp__data_name(const struct cmp__side *s, uint32_t row)
@@ -18,7 +18,7 @@ struct ms_str cmp__data_name(const struct cmp__side *s, uint32_t row)
     return leaf.data_name;
 }
 
-/* A name that stays in the dump's own folder. */
+/* Tells whether a name stays inside the dump's own folder. */
 static bool is_safe(struct ms_str name)
 {
     return name.n != 0 && name.p[0] != '/' && ms_str_find_str(name, MS_STR("..")) < 0 &&
@@ -33,7 +33,8 @@ enum ms_rc cmp__open_tensor(const struct probe_dump *d, const char *dir, struct 
         return ms_fail(err, MS_E_ARG, "%.*s: not a name in the dump's own folder",
                        MS_STR_ARG(name));
     int n = snprintf(path, sizeof path, "%s/%.*s", dir, MS_STR_ARG(name));
-    struct ms_str said = d->data_dir; /* where it was written; it may have been moved since */
+    /* the original directory; the dump may have been moved since */
+    struct ms_str said = d->data_dir;
     if (n > 0 && (size_t)n < sizeof path && ms_path_kind(path) == MS_KIND_NONE && said.n != 0)
         n = snprintf(path, sizeof path, "%.*s/%.*s", MS_STR_ARG(said), MS_STR_ARG(name));
     if (n < 0 || (size_t)n >= sizeof path)
@@ -58,10 +59,11 @@ bool cmp__same_shape(const struct probe_tensor *a, const struct probe_tensor *b)
 
 /* ---- rows that an operator wrote ------------------------------------------ */
 
-/* Operators over groups of rows fill the head of their output and leave the rest of the buffer as it
- * was.  An argument of theirs says how long the head is. */
+/* Operators over groups of rows fill only the head of their output and leave the rest of the buffer
+ * unwritten. One of their arguments holds the length of the head. */
 static const struct {
-    const char *op, *sizes; /* part of the operator's name; the argument that holds group sizes */
+    /* op: part of the operator's name; sizes: the argument that holds the group sizes */
+    const char *op, *sizes;
 } grouped[] = {
     {"npu_dequant_swiglu_quant", "input.group_index"},
     {"npu_grouped_matmul", "input.group_list"},
@@ -89,7 +91,7 @@ static uint64_t sum_of(const struct probe_tensor *t)
     return sum >= 0 && sum < 0x1p53 ? (uint64_t)sum : UINT64_MAX;
 }
 
-/* The row of an op that has the path; MS_MAP_NONE: none has. */
+/* Returns the row of an operator with this path; MS_MAP_NONE when there is none. */
 static uint32_t row_with_path(const struct cmp__side *s, const struct cmp__op *op, const char *path)
 {
     for (uint32_t i = op->first; i < op->first + op->n; i++) {
