@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * out_csv: a comparison as csv.
+ * out_csv: writes a comparison as csv.
  *
- * Blocks of ops become text on several threads; the text is put into the file in
- * order.  So no more than a few blocks are ever in memory, and the file is the same
- * for any number of threads.
+ * Several threads make the text of blocks of operators; the text is written to the file in
+ * order. Thus only a few blocks are in memory at a time, and the file is the same for any
+ * number of threads.
  */
 #include "compare/write/out.h"
 
@@ -18,16 +18,16 @@ enum { BLOCK_ROWS = 512, BLOCK_TEXT_MAX = 1 << 30, PART_ROWS = 1000000 };
 struct block {
     size_t first, end; /* groups */
     struct ms_buf text;
-    MS_VEC(size_t) row_ends; /* in the text */
+    MS_VEC(size_t) row_ends; /* offsets in text */
     struct cmp_summary sum;
 };
 
 struct csv {
     const struct cmp *c;
     unsigned columns;
-    struct block *blocks; /* two sets of `most`: one is made while the other is written */
+    struct block *blocks; /* two sets of `most`: one is filled while the other is written */
     size_t most;
-    struct cmp_view *views; /* one a thread */
+    struct cmp_view *views; /* one for each thread */
 };
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static enum ms_rc fill_block(const struct csv *csv, struct block *b, unsigned wo
     return MS_OK;
 }
 
-/* The next blocks, as many as are worked on at once. */
+/* Cuts the next blocks, at most as many as are processed at once. */
 static size_t cut_blocks(const struct csv *csv, struct block *blocks, size_t *group)
 {
     size_t groups = cmp_groups(csv->c), n = 0;
@@ -94,7 +94,7 @@ static void put_header(struct ms_out *out, const char *const *names, unsigned n)
     ms_out_putc(out, '\n');
 }
 
-/* Files hold at most a million rows; the first of several is called _part_1. */
+/* Output files of at most a million rows each; the first of several is named _part_1. */
 struct parts {
     const struct csv *csv;
     const char *const *names;
@@ -145,7 +145,7 @@ static enum ms_rc put_block(struct parts *p, const struct block *b, struct ms_er
     return MS_OK;
 }
 
-/* One step: text is made of the new blocks while that of the old ones is written. */
+/* One step of the pipeline: new blocks are filled while the previous ones are written. */
 struct step {
     const struct csv *csv;
     struct parts *parts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * out_source: the suspects, and what every node does with the difference, as tables.
+ * out_source: writes the suspects, and the role of every node, as tables.
  *
  *     suspects_TIME.csv  roles_TIME.csv       or, as two sheets,  suspects_TIME.xlsx
  */
@@ -18,13 +18,13 @@
 
 enum { SHEET_ROWS = 1048500, CELLS = 16, FLUSH = 1 << 16 };
 
-/* Where rows go: a csv file or a sheet. */
+/* Destination of rows: a csv file or a sheet. */
 struct table {
     struct ms_out *out;
     lxw_workbook *book;
     lxw_worksheet *sheet;
     lxw_row_t row;
-    const char *name, *const *columns; /* NULL behind the last */
+    const char *name, *const *columns; /* columns: NULL after the last */
     unsigned sheets;
     struct ms_buf text;
 };
@@ -59,7 +59,7 @@ static void put_figure(struct line *l, double x)
     put_number(l, x, 6);
 }
 
-/* Negative: not known. */
+/* Writes a count; a negative count is not known and leaves the cell empty. */
 static void put_count(struct line *l, int64_t n)
 {
     put_number(l, n >= 0 ? (double)n : NAN, 17);
@@ -120,7 +120,7 @@ static enum ms_rc write_line(struct table *t, const struct line *l, struct ms_er
     return t->book != NULL ? write_sheet(t, l, err) : write_csv(t, l, err);
 }
 
-/* ---- what stands in them --------------------------------------------------------------- */
+/* ---- contents ------------------------------------------------------------------------ */
 
 static const char *const suspect_columns[] = {
     "place", "target", "golden", "module", "rank",  "step",    "role", "why",

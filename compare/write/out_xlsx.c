@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * out_xlsx: a comparison as a workbook, row after row without keeping any of them.
+ * out_xlsx: writes a comparison as a workbook, row by row, without keeping rows in memory.
  *
- * Rows are coloured by their verdict, the header stays in view and has filters.
+ * Rows are coloured by their verdict. The header row is frozen.
  */
 #include "compare/table/comparison.h"
 #include "compare/write/out.h"
@@ -21,7 +21,7 @@ struct book {
     lxw_workbook *workbook;
     lxw_worksheet *sheet;
     lxw_format *bold, *fill[CMP_LEVELS], *colour[CMP_RED + 1];
-    size_t sheets, sheet_rows; /* how many, and rows in each */
+    size_t sheets, sheet_rows; /* number of sheets, and rows in each */
     lxw_row_t row;
     size_t sheet_no;
     struct ms_buf text;
@@ -35,7 +35,8 @@ static lxw_format *filled(lxw_workbook *w, lxw_color_t colour)
     return f;
 }
 
-/* By the verdict; msprobe 1.x colours by rules of its own, and only when asked to. */
+/* Returns the fill colour of a row's verdict. msprobe 1.x has its own rules for colours and applies
+ * them only with highlight. */
 static lxw_format *fill_of(const struct book *b, const struct cmp_view *v,
                            const struct cmp_row *row)
 {
@@ -45,7 +46,7 @@ static lxw_format *fill_of(const struct book *b, const struct cmp_view *v,
     return b->c->set.conf.highlight ? b->colour[rules->colour_row(&b->c->set, v, row, NULL)] : NULL;
 }
 
-/* Of a workbook that has colours msprobe 1.x calls the sheet so. */
+/* msprobe 1.x gives the sheet this name in a workbook with colours. */
 static const char *only_sheet(const struct book *b)
 {
     return b->c->set.conf.highlight ? "Sheet" : "Sheet1";
@@ -65,7 +66,7 @@ static void new_sheet(struct book *b)
     b->row = 1;
 }
 
-/* Beside colours msprobe 1.x writes what is no number so. */
+/* Returns the text of a cell. In a workbook with colours msprobe 1.x adds a tab to inf and nan. */
 static struct ms_str text_of(const struct book *b, const struct cmp_cell *cell)
 {
     static const char *const words[][2] = {{"inf", "inf\t"}, {"-inf", "-inf\t"}, {"nan", "nan\t"}};

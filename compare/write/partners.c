@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * partners: how nodes found their partners, for people and for files.
+ * partners: reports how nodes found their partners, as text, JSON and mapping files.
  */
 #include "compare/write/partners.h"
 
@@ -86,7 +86,7 @@ void cmp_pair_list_free(struct cmp_pair_list *l)
 
 /* ---- explaining ---------------------------------------------------------- */
 
-/* A name as it may be given: of a node, or of one of its rows. */
+/* Finds a node by its own name or by the name of one of its rows. */
 static bool find_node(const struct cmp__names *names, struct ms_str name, uint32_t *node)
 {
     const struct cmp__named *found = cmp__names_find(names, name);
@@ -185,11 +185,12 @@ enum ms_rc cmp_write_alignment(const struct cmp *c, bool layers, const char *pat
 
 /* ---- a mapping of rows ------------------------------------------------------ */
 
-/* Keys of this length get a line of their own: with the five characters of their tag they reach the 128
- * bytes at which the writer of the official tool stops calling a key simple. */
+/* Length from which a key is written in the explicit form "? key". With the five characters of its
+ * tag such a key reaches 128 bytes, from which on the YAML writer of the official tool does not
+ * use the simple form. */
 enum { SIMPLE_KEY = 123 };
 
-/* Names are plain scalars unless a character of them means something in yaml. */
+/* Tells whether a name can be a plain YAML scalar: no character has a meaning in YAML. */
 static bool is_plain(struct ms_str s)
 {
     if (s.n == 0 || memchr("-?:,[]{}#&*!|>'\"%@` ", s.p[0], 20) != NULL)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * partners: what is told about how nodes found their partners, as sentences, figures
- * and mapping files.
+ * partners: how nodes found their partners, as sentences, figures and mapping files.
  */
 #ifndef COMPARE_WRITE_PARTNERS_H
 #define COMPARE_WRITE_PARTNERS_H
@@ -10,14 +9,14 @@
 
 #include "probe/base/jwrite.h"
 
-/* How many nodes of the target have a partner. */
+/* Counts of target nodes with a partner. */
 struct cmp_partners {
-    bool aligned; /* else by name or mapping */
+    bool aligned; /* false: paired by name or mapping */
     bool by_value;
     size_t nodes, paired, unsure; /* target nodes with rows; unsure: confidence below 0.8 */
 };
 struct cmp_partners cmp_partners_count(const struct cmp *c);
-/* Remember every pair of an alignment past the life of the comparison; nothing else without one. */
+/* Copy of an alignment's pairs that outlives the comparison; empty without an alignment. */
 struct cmp_pair_told {
     struct ms_str target, golden;
     float confidence;
@@ -29,17 +28,17 @@ struct cmp_pair_list {
 };
 enum ms_rc cmp_pair_list_take(struct cmp_pair_list *l, const struct cmp *c,
                               struct ms_err *err) MS_MUST_USE;
-/* The members of a JSON list. */
+/* Writes the pairs as members of a JSON list. */
 void cmp_pair_list_json(const struct cmp_pair_list *l, struct ms_jwrite *w);
 void cmp_pair_list_free(struct cmp_pair_list *l);
-/* A line for people, without its end; nothing when rows are joined by name. */
+/* Writes one line of text without a line break; nothing when rows are paired by name. */
 void cmp_partners_text(const struct cmp_partners *p, struct ms_buf *out);
 
-/* Why a node of either side has the partner it has.  A name that is nowhere fails with the nearest
- * one as its remedy. */
+/* Explains why a node of either side has its partner. An unknown name fails with the most similar
+ * name as a hint. */
 enum ms_rc cmp_explain(const struct cmp *c, struct ms_str node, struct ms_buf *out,
                        struct ms_err *err) MS_MUST_USE;
-/* Write the alignment as a layer mapping, or as a data mapping of rows. */
+/* Writes the alignment as a layer mapping, or as a data mapping of rows. */
 enum ms_rc cmp_write_alignment(const struct cmp *c, bool layers, const char *path,
                                struct cmp_files *files, struct ms_err *err) MS_MUST_USE;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheet: rows of cells into a file.
+ * sheet: writes rows of cells into a file.
  */
 #include "compare/write/sheet.h"
 
@@ -23,7 +23,7 @@ void cmp_csv_cell(struct ms_buf *b, const struct cmp_cell *cell)
         ms_csv_put(b, cell->text, cell->foreign ? MS_CSV_FOREIGN : MS_CSV_OWN);
 }
 
-/* ---- what is counted ---------------------------------------------------------- */
+/* ---- counts ------------------------------------------------------------------ */
 
 void cmp_sheet_sum_free(struct cmp_sheet_sum *sum)
 {
@@ -54,7 +54,7 @@ void cmp__sheet_count(struct cmp_sheet_sum *sum, const char *verdict)
 
 static struct cmp_cell *next_cell(struct cmp__sheet *s)
 {
-    static struct cmp_cell spill; /* of a row with too many: never read */
+    static struct cmp_cell spill; /* receives the cells beyond CMP_COLUMNS; never read */
     return s->n < CMP_COLUMNS ? &s->cell[s->n++] : &spill;
 }
 

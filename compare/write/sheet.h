@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheet: a table written row by row, as csv or as a workbook, and what is counted of
- * tables that are no comparisons of dump.json.
+ * sheet: a table written row by row, as csv or as a workbook, and the counts of tables that
+ * do not come from dump.json.
  *
  *     cmp__sheet_open(&s, path, xlsx, &err);
  *     cmp__sheet_names(&s, names);
  *     cmp__sheet_end_row(&s);  cmp__sheet_text(&s, text);  ...
  *     rc = cmp__sheet_close(&s, rc);
  *
- * A failure is kept until cmp__sheet_close, so a row needs no check of its own.
+ * A failure is kept until cmp__sheet_close, so the calls in between need no check.
  */
 #ifndef COMPARE_WRITE_SHEET_H
 #define COMPARE_WRITE_SHEET_H
@@ -21,11 +21,11 @@
 struct cmp_sheet_sum {
     uint64_t rows, yes, no, rest; /* rest: without a verdict */
     size_t tables;
-    MS_VEC(char *) notes; /* what people should know: one line each */
+    MS_VEC(char *) notes; /* remarks for the user, one line each */
 };
 void cmp_sheet_sum_free(struct cmp_sheet_sum *sum);
 enum ms_rc cmp__sheet_note(struct cmp_sheet_sum *sum, struct ms_buf *text, struct ms_err *err);
-/* Count a row; verdict: "Yes", "No", or another. */
+/* Counts a row; a verdict other than "Yes" and "No" counts as rest. */
 void cmp__sheet_count(struct cmp_sheet_sum *sum, const char *verdict);
 
 struct cmp__sheet {
@@ -41,20 +41,22 @@ struct cmp__sheet {
     struct ms_err *err;
 };
 
-/* path has to live as long as the sheet. */
+/* Opens a sheet; path must outlive it. */
 enum ms_rc cmp__sheet_open(struct cmp__sheet *s, const char *path, bool xlsx, struct ms_err *err);
-void cmp__sheet_text(struct cmp__sheet *s, struct ms_str text); /* out of a dump */
-void cmp__sheet_word(struct cmp__sheet *s, const char *text);   /* of ours */
-void cmp__sheet_number(struct cmp__sheet *s, double v);         /* "nan" is one too */
+void cmp__sheet_text(struct cmp__sheet *s, struct ms_str text); /* text from a dump */
+void cmp__sheet_word(struct cmp__sheet *s, const char *text);   /* text of msprobe */
+/* NaN is written as the text "nan" */
+void cmp__sheet_number(struct cmp__sheet *s, double v);
 void cmp__sheet_blanks(struct cmp__sheet *s, unsigned n, const char *word);
-void cmp__sheet_names(struct cmp__sheet *s, const char *const *names); /* up to NULL */
-/* What a cell holds has to live until here. */
+void cmp__sheet_names(struct cmp__sheet *s, const char *const *names); /* ends with NULL */
+/* Copies text for a cell; the text of a cell must live until cmp__sheet_end_row. */
 struct ms_str cmp__sheet_keep(struct cmp__sheet *s, struct ms_str text);
 void cmp__sheet_end_row(struct cmp__sheet *s);
-/* rc: how else it went; the file is there only when all went well. */
+/* Closes the sheet. The file is published only if rc, the caller's result, and all writes are
+ * MS_OK. */
 enum ms_rc cmp__sheet_close(struct cmp__sheet *s, enum ms_rc rc);
 
-/* A cell as csv has it, quoted where it must be. */
+/* Writes a cell for csv, quoted if necessary. */
 void cmp_csv_cell(struct ms_buf *out, const struct cmp_cell *cell);
 
 #endif

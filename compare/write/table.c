@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * table: official columns, then those of --ext.
+ * table: the official columns, followed by those of --ext.
  *
  *     basic | tensor: metrics  statistics: differences  md5: digests | values | verdict
  *     | stack, where there is a stack.json | data files, in tensor mode
@@ -74,7 +74,8 @@ unsigned cmp_table_columns(const struct cmp_setup *set, bool has_stack,
 
 struct writer {
     const struct cmp_setup *set;
-    const struct cmp *c; /* NULL: rows of no comparison, without stacks and extended columns */
+    /* NULL: rows without a comparison, which have no stacks and no extended columns */
+    const struct cmp *c;
     struct cmp_view *v;
     struct cmp_cell *at;
     struct ms_err *err;
@@ -134,7 +135,7 @@ static void put_basic(struct writer *w, const struct cmp_row *row)
     put_text(w, b->requires_grad);
 }
 
-/* Text, but a number in the workbooks of msprobe 1. */
+/* Writes a difference as text; workbooks of msprobe 1 have a number. */
 static void put_difference(struct writer *w, struct ms_str diff)
 {
     struct cmp_cell *cell = w->at;
@@ -150,13 +151,14 @@ static void put_deltas(struct writer *w, const struct cmp_row *row)
         put_text(w, row->delta[i].rel);
 }
 
-/* A metric of a tensor pair: a number, or the word that says why there is none. */
+/* Writes the metrics of a tensor pair: numbers, or the word for the reason why there is none. */
 static void put_metrics(struct writer *w, const struct cmp_row *row)
 {
     for (unsigned i = 0; i < CMP_METRICS; i++) {
         switch (row->fig.state) {
         case CMP_STATE_OK:
-            if (i == CMP_COSINE && row->fig.metric[i] == HUGE_VAL) /* the mark of "not defined" */
+            /* HUGE_VAL marks a cosine that is not defined */
+            if (i == CMP_COSINE && row->fig.metric[i] == HUGE_VAL)
                 put_text(w, MS_STR("unsupported"));
             else
                 put_f64(w, row->fig.metric[i]);
@@ -210,7 +212,8 @@ static void put_verdict(struct writer *w, const struct cmp_row *row)
 {
     struct ms_str notes;
     *w->at++ = (struct cmp_cell){.text = row->grad_same ? MS_STR("True") : MS_STR("False"),
-                                 .truth = !w->set->conf.highlight, /* a word beside colours */
+                                 /* in a workbook with colours this cell is text */
+                                 .truth = !w->set->conf.highlight,
                                  .v = row->grad_same};
     if (w->set->conf.rules->judge_row != NULL) {
         struct cmp_row_verdict old;
@@ -230,7 +233,7 @@ static void put_verdict(struct writer *w, const struct cmp_row *row)
         put_text(w, notes);
 }
 
-/* The list of frames in Python's words, on the first row of an op. */
+/* Writes the list of frames as Python prints it, on the row that shows the stack. */
 static void put_stack(struct writer *w, const struct cmp_row *row)
 {
     if (!cmp__shows_stack(w->c, w->v, row)) {

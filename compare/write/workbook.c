@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * workbook: libxlsxwriter writes a file that gets its name when it is whole.
+ * workbook: writes with libxlsxwriter into a temporary file that gets its name when
+ * complete.
  */
 #include "compare/write/workbook.h"
 
@@ -13,7 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* FRAME: at least what is around the rows of a sheet; MARGIN: more than that and the last row. */
+/* FRAME: lower bound of the XML around the rows of a sheet; MARGIN: upper bound of this XML plus
+ * the last row. */
 enum { CELL_MAX = 32767, SHEETS = PROBE_ZIP_MEMBERS / 2, FRAME = 400, MARGIN = 1 << 16 };
 
 static void forget(struct cmp__workbook *w)
@@ -40,12 +42,12 @@ enum ms_rc cmp__workbook_open(struct cmp__workbook *w, const char *path, struct 
     return rc;
 }
 
-/* ---- what libxlsxwriter does not look at --------------------------------------
- *
- * It keeps rows in temporary files, and a disk that is full leaves a workbook without its end and
- * without an error.  So the rows are asked for before, and what became of them after. */
+/* ---- failures that libxlsxwriter does not report ------------------------------
+ * libxlsxwriter keeps rows in temporary files; a full disk leaves an incomplete workbook without an
+ * error. So the space is checked before the workbook is assembled, and the size of the rows
+ * after. */
 
-/* Bytes of the rows of each sheet so far. */
+/* Stores the bytes of the rows of each sheet so far. */
 static enum ms_rc note_rows(const struct cmp__workbook *w, uint64_t *rows, uint32_t most,
                             struct ms_err *err)
 {
@@ -63,7 +65,7 @@ static enum ms_rc note_rows(const struct cmp__workbook *w, uint64_t *rows, uint3
     return MS_OK;
 }
 
-/* A sheet is put together in a second file: is there room for one? */
+/* Checks that there is space for the second file in which libxlsxwriter assembles a sheet. */
 static enum ms_rc check_room(const struct cmp__workbook *w, uint64_t bytes, struct ms_err *err)
 {
     char *path = ms_path_join(w->folder, "room");

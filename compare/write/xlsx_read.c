@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * xlsx_read: a zip archive of XML.  A part is unpacked piece by piece into the XML
- * parser, so its size does not matter.
+ * xlsx_read: reads a workbook, which is a zip archive of XML. A part is unpacked piece by
+ * piece into the XML parser, so its size does not matter.
  *
  *     xl/sharedStrings.xml         <si><t>text</t></si> ...      optional
  *     xl/worksheets/sheetN.xml     <row r="1"><c r="A1" t="s"><v>0</v></c> ...
@@ -28,7 +28,7 @@ enum { PIECE = 64 << 10, COLUMNS_MAX = 16384, SHEETS_MAX = PROBE_ZIP_MEMBERS };
 
 enum kind { NUMBER, SHARED, TEXT, BOOLEAN };
 
-/* A cell while its row is read: text[from, to), or a shared string. */
+/* A cell of the row being read: text[from, to), or an index of a shared string. */
 struct slot {
     enum kind kind;
     size_t from, to;
@@ -41,7 +41,7 @@ struct book {
     MS_VEC(struct ms_str) shared;
     cmp_xlsx_fn fn;
     void *ctx;
-    /* of the part that is read */
+    /* state of the part being read */
     XML_Parser xml;
     uint32_t sheet, row;
     struct ms_buf text;
@@ -82,7 +82,7 @@ static void xml_free(void *p)
 
 /* ---- events ------------------------------------------------------------------ */
 
-/* Keep the first failure and stop the parser. */
+/* Keeps the first failure and stops the parser. */
 static void stop(struct book *b, enum ms_rc rc)
 {
     if (b->rc == MS_OK)
@@ -90,7 +90,7 @@ static void stop(struct book *b, enum ms_rc rc)
     XML_StopParser(b->xml, XML_FALSE);
 }
 
-/* Without the prefix of its name space. */
+/* Returns the name without its namespace prefix. */
 static const char *local_name(const char *name)
 {
     const char *colon = strrchr(name, ':');
@@ -115,7 +115,7 @@ static void XMLCALL on_text(void *ctx, const char *p, int n)
         stop(b, ms_buf_check(&b->text, b->err));
 }
 
-/* Nothing that a workbook needs, and the way to expand entities without end. */
+/* Rejects a document type: workbooks need none, and it allows endless expansion of entities. */
 static void XMLCALL on_doctype(void *ctx, const char *name, const char *system_id,
                                const char *public_id, int has_subset)
 {
@@ -161,7 +161,7 @@ static void XMLCALL shared_end(void *ctx, const char *name)
 
 /* ---- a sheet --------------------------------------------------------------------- */
 
-/* Column of "BC12", from 0; COLUMNS_MAX when there is none. */
+/* Returns the zero-based column of a reference such as "BC12"; COLUMNS_MAX when there is none. */
 static size_t column_of(const char *reference)
 {
     size_t column = 0;
@@ -190,7 +190,7 @@ static enum kind kind_of(const char *t)
                                             : TEXT;
 }
 
-/* Columns between this and the one before get slots too. */
+/* Begins a cell; columns skipped since the previous cell get empty slots. */
 static void begin_cell(struct book *b, const char **attributes)
 {
     const char *r = attribute(attributes, "r");
@@ -320,9 +320,9 @@ static enum ms_rc feed_pieces(struct book *b, const struct probe_zip_member *m, 
 
 static enum ms_rc feed_deflated(struct book *b, const struct probe_zip_member *m)
 {
-    enum { RAW = -15 }; /* no header around the data */
+    enum { RAW = -15 }; /* negative window bits: raw deflate data without a header */
     z_stream z = {.zalloc = zlib_alloc, .zfree = zlib_free};
-    /* zlib does not write to its input, but has no const for it either */
+    /* zlib does not write to its input, but declares the pointer without const */
     memcpy(&z.next_in, &m->data, sizeof z.next_in);
     char *piece = ms_alloc(PIECE);
     enum ms_rc rc = MS_OK;
@@ -363,7 +363,7 @@ static enum ms_rc read_part(struct book *b, const struct probe_zip_member *m,
 
 /* ---- the workbook -------------------------------------------------------------------- */
 
-/* Sheets by their numbers. */
+/* Lists the sheets in the order of their numbers. */
 static uint32_t list_sheets(const struct probe_zip *z, const struct probe_zip_member **sheets)
 {
     uint32_t n = 0;
