@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * judge: verdicts of an op's rows, from the figures of the whole op.
+ * judge: gives the rows of an operator their verdicts, from the figures of the whole
+ * operator.
  *
- * The rules and their order are the official ones.  The repaired mode differs in
- * what the man page lists: a row without partner is "unmatched", an unreadable
- * file is an error, dtypes of two frameworks are compared by what they mean, shapes of
- * aligned rows may be laid out differently, a
- * scalar argument has no say in how exact the inputs are, and the output limit of
- * the one-thousandth rule is the 0.6 that its message names.
+ * The rules and their order are the official ones. With the default rules (--compat cur) the
+ * differences are those that the man page lists: a row without a partner is "unmatched", an
+ * unreadable file is an error, dtypes of two frameworks are compared by meaning, shapes of
+ * aligned rows may differ in layout, a scalar argument does not count when the accuracy of
+ * the inputs is judged, and the output limit of the one-thousandth rule is the 0.6 that its
+ * message names.
  */
 #include "compare/judge/judge.h"
 
@@ -32,7 +33,7 @@ static bool is_one_of(struct ms_str s, const char *const *list)
     return false;
 }
 
-/* Merged operators of other ranks: add_rank1. */
+/* Removes the rank from the name of an operator merged from another rank: add_rank1 becomes add. */
 static struct ms_str without_rank(const struct cmp_setup *set, struct ms_str api)
 {
     uint32_t n = api.n;
@@ -43,7 +44,8 @@ static struct ms_str without_rank(const struct cmp_setup *set, struct ms_str api
     return ranked ? ms_str_sub(api, 0, n - 5) : api;
 }
 
-/* Their outputs are memory that nobody has written yet, or a copy that may change precision. */
+/* Tells whether an operator has no rules, because its output is uninitialized memory or a copy that
+ * may change precision. */
 static bool has_no_rules(struct ms_str api)
 {
     static const char *const names[] = {"empty",
@@ -59,7 +61,7 @@ static bool has_no_rules(struct ms_str api)
     return is_one_of(api, names);
 }
 
-/* Their inputs are buffers to be filled. */
+/* Tells whether only outputs are judged, because inputs are buffers to be filled. */
 static bool has_output_only(struct ms_str api)
 {
     static const char *const names[] = {"_reduce_scatter_base", "_all_gather_base",
@@ -118,7 +120,7 @@ static bool grad_differs(const struct cmp_setup *set, const struct cmp_row *row)
     return !row->grad_same && (said || set->conf.rules->none_differs);
 }
 
-/* To Python True is 1. */
+/* Reads the value of a scalar argument; as in Python, True is 1. */
 static bool has_number(const struct cmp_item *item, double *v)
 {
     const struct cmp_value *x = &item->stat[PROBE_STAT_MAX];
@@ -135,13 +137,14 @@ static bool value_differs(const struct cmp_row *row)
     const struct cmp_value *n = &row->t.stat[PROBE_STAT_MAX];
     const struct cmp_value *b = &row->b.stat[PROBE_STAT_MAX];
     double x, y;
-    bool whole = n->is_int && b->is_int; /* which a double may not tell apart */
+    bool whole = n->is_int && b->is_int; /* large integers that a double cannot distinguish */
     if (!whole && has_number(&row->t, &x) && has_number(&row->b, &y))
         return !(x == y);
     return n->kind != b->kind || !ms_str_eq(n->text, b->text);
 }
 
-/* Two frameworks lay the same numbers out differently; statistics do not see that. */
+/* Tells whether shapes differ in a way that matters. Frameworks may store the same elements with
+ * different shapes, which does not affect statistics. */
 static bool shape_differs(const struct cmp_setup *set, const struct cmp_row *row)
 {
     if (ms_str_eq(row->t.shape, row->b.shape))
@@ -166,7 +169,8 @@ static void judge_attributes(const struct cmp_setup *set, struct cmp_row *row)
         mark(row, CMP_NOTE_SHAPE);
 }
 
-/* What the official tool loses on the way to its file. */
+/* Marks files that could not be read; the official tool loses this information while writing its
+ * file. */
 static void judge_reading(const struct cmp_setup *set, struct cmp_row *row)
 {
     if (set->conf.rules->loses_reading || set->mode != PROBE_MODE_TENSOR)
@@ -198,7 +202,8 @@ struct extremes {
     struct cmp_row *first_out;
 };
 
-/* Has the row a say in how far the inputs are apart?  A scalar argument has not, outside of the official rules. */
+/* Tells whether the row counts when the accuracy of inputs is determined; a scalar argument does so
+ * only by the official rules. */
 static bool counts(const struct cmp_setup *set, const struct cmp_row *row)
 {
     bool scalar = is_class(row->t.dtype) || row->t.stat[PROBE_STAT_NORM].is_text;
@@ -267,7 +272,8 @@ static bool has_digest(const struct cmp_item *item)
 
 static void judge_digest(const struct cmp_setup *set, struct cmp_row *row)
 {
-    const bool folds = is_consistent(set); /* without, a checksum is whatever text a dump has */
+    /* only folded rows have joined digests; elsewhere a digest is any text */
+    const bool folds = is_consistent(set);
     if (folds && (cmp__is_joined(row->t.md5) || cmp__is_joined(row->b.md5)))
         mark(row, CMP_NOTE_CRC_PARTS);
     else if (folds && set->conf.rules->folded_digests_differ && row->b.present)
@@ -278,10 +284,10 @@ static void judge_digest(const struct cmp_setup *set, struct cmp_row *row)
         judge_attributes(set, row);
 }
 
-/* ---- all of them -------------------------------------------------------------- */
+/* ---- all rules ----------------------------------------------------------------- */
 
-/* Rows without a partner are unmatched in the repaired mode, whatever else is wrong with them; NaN
- * and infinity are worth a word all the same. */
+/* Marks a row without a partner as unmatched, unless the official rules apply; NaN and infinity get
+ * a note too. */
 static bool judge_unmatched(const struct cmp_setup *set, struct cmp_row *row, bool free_of_rules)
 {
     if (!set->conf.rules->has_unmatched || (row->t.present && row->b.present))
@@ -292,7 +298,7 @@ static bool judge_unmatched(const struct cmp_setup *set, struct cmp_row *row, bo
     return true;
 }
 
-/* The official tool judges what inference alone has by the N/A of the other side. */
+/* The official tool judges a row that only inference has by the N/A of the other side. */
 static void judge_inference_alone(const struct cmp_setup *set, struct cmp_row *row)
 {
     if (!is_consistent(set) || row->t.present || !set->conf.rules->judges_inference_alone)
@@ -305,8 +311,8 @@ static void judge_inference_alone(const struct cmp_setup *set, struct cmp_row *r
     }
 }
 
-/* In a graph of the official tool the fields of the side that is missing are "Nan", not "N/A", and so
- * differ from all there is. */
+/* Judges a row of a graph without a golden partner by the official rules, where the fields of the
+ * missing side are "Nan" instead of "N/A" and differ from any value. */
 static bool judge_alone(const struct cmp_setup *set, struct cmp_row *row)
 {
     if (!set->is_graph || !set->conf.rules->missing_is_nan || row->b.present ||
@@ -320,7 +326,8 @@ static bool judge_alone(const struct cmp_setup *set, struct cmp_row *row)
     return true;
 }
 
-/* By which name an op is freed from rules: the official tool asks its first input. */
+/* Returns the name that decides whether an operator has rules; the official tool uses that of its
+ * first input. */
 static struct ms_str name_for_rules(const struct cmp_setup *set, const struct cmp_view *v)
 {
     for (size_t i = 0; i < v->rows.n && set->conf.rules->rules_by_first_input; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * judge: levels and notes of the rows of one operator.
+ * judge: the levels and notes of the rows of one operator.
  */
 #ifndef COMPARE_JUDGE_JUDGE_H
 #define COMPARE_JUDGE_JUDGE_H
