@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * compare_run: the driver that takes the dumps of all ranks through all stages.
+ * compare_run: takes the dumps of all ranks through all stages.
  *
- * Tables of tensor dumps are measured by all processes, others by the process that
- * owns the couple of dumps; process 0 finds the suspects of all ranks and reports.
+ * Tensor dumps are measured by all processes, other dumps by the process that owns the
+ * couple. Process 0 finds the suspects of all ranks and reports.
  */
 #include "compare/run/compare_run.h"
 
@@ -23,7 +23,7 @@
 
 /* ---- progress ------------------------------------------------------------- */
 
-/* "1.2 GB/s, 3 s left" */
+/* Prints the rate and the time left: "1.2 GB/s, 3 s left". */
 static void print_pace(const struct cmp_progress *p, int64_t took_ns)
 {
     char left[MS_HUMAN_MAX], rate[MS_HUMAN_MAX];
@@ -37,7 +37,8 @@ static void print_pace(const struct cmp_progress *p, int64_t took_ns)
     fprintf(stderr, "%s left", ms_human_time(left, (int64_t)rest));
 }
 
-/* A cmp_progress_fn; ctx is a struct cmp_pace, all zeros at first. */
+/* Shows a progress bar. A cmp_progress_fn whose ctx is a struct cmp_pace, zeroed before the first
+ * call. */
 static void show_pace(void *ctx, const struct cmp_progress *p)
 {
     enum { WIDTH = 30, SECOND = 1000000000 };
@@ -65,7 +66,7 @@ static void show_pace(void *ctx, const struct cmp_progress *p)
 
 /* ---- files of a couple ------------------------------------------------------ */
 
-/* DIR/FOLDER/compare_result_rank0_20260814102107 */
+/* Makes the path of the table without its suffix: DIR/FOLDER/compare_result_rank0_20260814102107 */
 static char *stem_of(const struct cmp_run *run, const struct cmp *c,
                      const struct cmp_couple *couple)
 {
@@ -94,7 +95,7 @@ static enum ms_rc write_as(const struct cmp_run *run, enum beside what, const st
     }
 }
 
-/* A file beside the table: DIR/FOLDER/data_mapping_rank0_20260814102107.yaml */
+/* Writes a file beside the table: DIR/FOLDER/data_mapping_rank0_20260814102107.yaml */
 static enum ms_rc write_beside(const struct cmp_run *run, const struct cmp *c,
                                const struct cmp_couple *couple, struct cmp_files *files,
                                enum beside what, struct ms_err *err)
@@ -130,7 +131,8 @@ static enum ms_rc write_files(struct cmp_run *run, const struct cmp *c,
     return rc;
 }
 
-/* The second run's dump of the couple's rank. */
+/* Selects the noise floor of the couple: the calibration, or the second run's dump of the same
+ * rank. */
 static enum ms_rc choose_noise(struct cmp_run *run, const struct cmp_couple *couple,
                                struct ms_err *err)
 {
@@ -150,7 +152,7 @@ static enum ms_rc choose_noise(struct cmp_run *run, const struct cmp_couple *cou
                    couple->b->json);
 }
 
-/* The dumps of a couple, with what else belongs to it. */
+/* Opens the dumps of a couple with their noise floor. */
 static enum ms_rc open_couple(struct cmp_run *run, const struct cmp_couple *couple, struct cmp **c,
                               struct ms_err *err)
 {
@@ -159,13 +161,13 @@ static enum ms_rc open_couple(struct cmp_run *run, const struct cmp_couple *coup
     return cmp_open(c, &run->cmp, couple->t->json, couple->b->json, run->pool, err);
 }
 
-/* The first process looks for them; rows that were folded are nothing they know of. */
+/* Tells whether this process looks for suspects: process 0 does, unless rows are folded. */
 static bool has_suspects(const struct cmp_run *run)
 {
     return ms_par_rank(run->par) == 0 && run->cmp.consistent == CMP_CONSISTENT_NO;
 }
 
-/* Of a dump without rows the official tool only says so. */
+/* Tells whether the couple gets a table; the official tool writes none for a dump without rows. */
 static bool has_table(const struct cmp_run *run, const struct cmp *c)
 {
     return !run->cmp.rules->skips_empty || !cmp_is_empty(c);
@@ -195,7 +197,7 @@ static enum ms_rc compare_couple(struct cmp_run *run, size_t i, struct ms_err *e
 
 typedef enum ms_rc (*couple_fn)(struct cmp_run *run, size_t i, struct ms_err *err);
 
-/* What went wrong with single ranks; an error when nothing went right. */
+/* Reports the ranks that failed; an error only when all failed. */
 static enum ms_rc report_failures(const struct cmp_run *run, struct ms_err *err)
 {
     size_t failed = 0;
@@ -216,8 +218,8 @@ static enum ms_rc report_failures(const struct cmp_run *run, struct ms_err *err)
                : ms_fail(err, MS_E_FORMAT, "none of the %zu ranks could be compared", failed);
 }
 
-/* Do the couples, of which this process may do a part, and bring what came out to process 0.  A rank
- * that cannot be compared does not stop the others. */
+/* Runs fn for all couples and brings the results to process 0. fn may skip couples of other
+ * processes. A rank that cannot be compared does not stop the others. */
 static enum ms_rc run_couples(struct cmp_run *run, couple_fn fn, struct ms_err *err)
 {
     bool alone = ms_par_size(run->par) == 1;
@@ -239,7 +241,7 @@ static enum ms_rc run_couples(struct cmp_run *run, couple_fn fn, struct ms_err *
     return ms_par_rank(run->par) == 0 ? report_failures(run, err) : MS_OK;
 }
 
-/* --explain: sentences instead of a table; a rank without the node is passed over. */
+/* Explains the pairing of one node for --explain; explain_all skips ranks without the node. */
 static enum ms_rc explain_one(struct cmp_run *run, const struct cmp_couple *couple,
                               struct ms_buf *out, struct ms_err *err)
 {
@@ -277,7 +279,8 @@ static enum ms_rc explain_all(struct cmp_run *run, struct ms_err *err)
     return MS_OK;
 }
 
-/* What another process has compared is observed here, where the suspects of all ranks are found. */
+/* Observes in process 0, which finds the suspects of all ranks, a couple that another process has
+ * compared. */
 static enum ms_rc observe_couple(struct cmp_run *run, size_t i, struct ms_err *err)
 {
     const struct cmp_couple *couple = &run->ranks.list.p[i];
@@ -290,7 +293,7 @@ static enum ms_rc observe_couple(struct cmp_run *run, size_t i, struct ms_err *e
     return rc;
 }
 
-/* DIR/suspects_20260814102107.csv and so on */
+/* Writes DIR/suspects_20260814102107.csv and the file of roles. */
 static enum ms_rc write_suspects(struct cmp_run *run, struct ms_err *err)
 {
     return cmp_write_suspects(run->source, run->conf.output, run->stamp, run->conf.xlsx,
@@ -371,7 +374,7 @@ static enum ms_rc write_blamed_ranks(struct cmp_run *run, const uint32_t *blamed
     return rc != MS_OK ? rc : end;
 }
 
-/* Over the trails of all ranks, which are here now. */
+/* Finds the first differing operators from the trails of all ranks, which process 0 has now. */
 static enum ms_rc blame_first(struct cmp_run *run, struct ms_err *err)
 {
     size_t n = run->report.list.n;
@@ -392,7 +395,8 @@ static enum ms_rc blame_first(struct cmp_run *run, struct ms_err *err)
     return rc;
 }
 
-/* The official tool pairs rows by their names there, whatever else is said. */
+/* Clears the mappings, because the official tool pairs rows by name for -da regardless of other
+ * options. */
 static void forget_mappings(struct cmp_conf *conf)
 {
     conf->fuzzy = false;
@@ -410,7 +414,7 @@ static enum ms_rc analyze(struct cmp_run *run, struct ms_err *err)
     return ms_par_rank(run->par) == 0 ? blame_first(run, err) : MS_OK;
 }
 
-/* ---- the whole ---------------------------------------------------------------- */
+/* ---- entry -------------------------------------------------------------------- */
 
 void cmp_run_stamp(char stamp[16])
 {
@@ -432,7 +436,7 @@ static void configure_run(struct cmp_run *run)
     cmp_run_stamp(run->stamp);
 }
 
-/* What is to be done, as far as this process can find it out alone. */
+/* Prepares the parts of the run that need no other process. */
 static enum ms_rc prepare(struct cmp_run *run, struct ms_err *err)
 {
     configure_run(run);
@@ -445,7 +449,7 @@ static enum ms_rc prepare(struct cmp_run *run, struct ms_err *err)
                : MS_OK;
 }
 
-/* With the other processes, of which each says what it has found. */
+/* Prepares the run in all processes; fails in each of them when one could not prepare. */
 static enum ms_rc meet_processes(struct cmp_run *run, struct ms_err *err)
 {
     struct ms_err together = {0};

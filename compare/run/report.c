@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report: the answer first, the paths of the tables after it.
+ * report: prints the suspects first and the paths of the tables last.
  */
 #include "compare/run/report.h"
 
@@ -100,7 +100,7 @@ static void put_suspect(struct ms_jwrite *w, const struct cmp_suspect *s)
 {
     ms_jwrite_obj(w);
     ms_jwrite_ki64(w, "place", s->place);
-    /* an operator that the target lacks is still one that can be named */
+    /* an operator that the target lacks is named by its golden name */
     put_name(w, "target", s->target.p != NULL ? s->target : s->golden);
     put_name(w, "golden", s->golden);
     ms_jwrite_kmaybe(w, "rank", s->rank);
@@ -161,7 +161,7 @@ struct cmp_result *cmp_report_add(struct cmp_report *r, const struct cmp_couple 
     return res;
 }
 
-/* ---- remembering ------------------------------------------------------- */
+/* ---- copying from a comparison ------------------------------------------------ */
 
 static struct ms_str node_name(const struct cmp *c, bool golden, uint32_t node)
 {
@@ -247,7 +247,7 @@ enum ms_rc cmp_report_count(struct cmp_result *r, const struct cmp *c, struct ms
             cmp_summary_add(&r->sum, c, g, &v);
     }
     cmp_view_free(&v);
-    r->sum.has_first = false; /* that is for the analysis to say */
+    r->sum.has_first = false; /* for -da the first difference comes from the analysis */
     r->sum.nworst = 0;
     take_size(r, c);
     return rc;
@@ -446,7 +446,7 @@ static void put_first(struct ms_jwrite *w, const struct cmp_report *r)
     ms_jwrite_null(w);
 }
 
-/* Over all ranks; null where rows were joined by name. */
+/* Writes the sum over all ranks; null when rows were paired by name. */
 static void put_partners(struct ms_jwrite *w, const struct cmp_report *r)
 {
     struct cmp_partners all = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report: what `msprobe compare` says when it is done, as text and as JSON.
+ * report: the output of `msprobe compare`, as text and as JSON.
  */
 #ifndef COMPARE_RUN_REPORT_H
 #define COMPARE_RUN_REPORT_H
@@ -13,17 +13,17 @@
 #include "compare/write/sheet.h"
 #include "probe/base/jwrite.h"
 
-/* One row as it is told about. */
+/* A row in the report. */
 struct cmp_told {
     char *row, *op, *golden_op, *text;
     double score;
 };
 
-/* Of one pair of dumps.  What is added here has to travel too: report_pack.c. */
+/* Result of one pair of dumps. Fields added here must also be packed in report_pack.c. */
 struct cmp_result {
     const struct cmp_couple *couple;
-    struct ms_err err;      /* why the pair could not be compared */
-    struct cmp_trail trail; /* of -da */
+    struct ms_err err;      /* reason why the pair could not be compared */
+    struct cmp_trail trail; /* with -da */
     struct cmp_summary sum;
     struct cmp_files files;
     struct cmp_partners partners;
@@ -38,36 +38,36 @@ struct cmp_result {
 
 struct cmp_report {
     MS_VEC(struct cmp_result *) list;
-    const struct cmp_source *source; /* who introduces what differs; NULL: nobody asked */
+    const struct cmp_source *source; /* the suspects; NULL: not looked for */
     int64_t took_ns;
 };
 
-/* A new result, NULL when out of memory; the couple must outlive the report. */
+/* Adds a result; NULL when out of memory. The couple must outlive the report. */
 struct cmp_result *cmp_report_add(struct cmp_report *r, const struct cmp_couple *couple);
-/* Remember what the report will say of c, which may be closed then. */
+/* Copies everything that the report needs from c, which may be closed afterwards. */
 enum ms_rc cmp_report_take(struct cmp_result *r, const struct cmp *c, struct ms_err *err);
-/* For -da: count rows only, and later say that this op is the first to differ. */
+/* For -da: cmp_report_count counts rows; cmp_report_blame sets the first operator that differs. */
 enum ms_rc cmp_report_count(struct cmp_result *r, const struct cmp *c, struct ms_err *err);
 enum ms_rc cmp_report_blame(struct cmp_result *r, const struct cmp *c, size_t group,
                             struct ms_err *err);
-/* A result as bytes, without its couple; unpack fills a new one. */
+/* Converts a result to bytes and back, without its couple; unpack fills a new result. */
 void cmp_report_pack(const struct cmp_result *r, struct ms_buf *packed);
 enum ms_rc cmp_report_unpack(struct cmp_result *r, struct ms_str packed,
                              struct ms_err *err) MS_MUST_USE;
 void cmp_report_text(const struct cmp_report *r);
 enum ms_rc cmp_report_json(const struct cmp_report *r, struct ms_err *err) MS_MUST_USE;
-/* Is any row anything but pass? */
+/* Tells whether any row has a verdict other than pass. */
 bool cmp_report_differs(const struct cmp_report *r);
 void cmp_report_free(struct cmp_report *r);
 
-/* The sentence of a message, on standard output or as a value. */
+/* Write the sentence of a message to standard output or as a JSON value. */
 void cmp_report_said_text(struct ms_said said);
 void cmp_report_said_json(struct ms_jwrite *w, struct ms_said said);
-/* The suspects alone; several: say of which rank they are. */
+/* Write the suspects only; several: with their ranks. */
 void cmp_report_suspects_text(const struct cmp_source *source, bool several, bool compared);
 void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *source);
 
-/* Of tables without a dump.json: what was counted and the paths. */
+/* Prints the counts and paths of tables that do not come from dump.json. */
 enum ms_rc cmp_sheet_tell(const struct cmp_sheet_sum *sum, const struct cmp_files *files, bool json,
                           struct ms_err *err) MS_MUST_USE;
 

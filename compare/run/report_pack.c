@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * report_pack: a result as bytes, for a process that prints what another has found.
- *
- * Numbers are copied as they are, since both ends are the same program; texts have
- * their length in front.
+ * report_pack: converts a result to bytes and back, so that one process can print the result
+ * of another. Numbers are copied as they are in memory, since both processes run the same
+ * program; texts are preceded by their length.
  */
 #include "compare/run/report.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * spread: who owns what, and the messages between owners and the others.
+ * spread: decides which process owns which couple and exchanges messages between processes.
  */
 #include "compare/run/spread.h"
 
@@ -11,9 +11,10 @@
 #define MESSAGE_MAX ((size_t)1 << 36)
 #define DUMP_MAX    ((size_t)1 << 40)
 
-/* ---- who owns what ---------------------------------------------------------- */
+/* ---- ownership ----------------------------------------------------------------- */
 
-/* The task stands before `data`, so that little is read. */
+/* Tells whether a dump is of task tensor. The task precedes `data`, so that little of the file is
+ * read. */
 static bool holds_tensors(const char *path)
 {
     struct ms_file f;
@@ -41,8 +42,8 @@ static uint64_t size_of(const char *path)
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* In the order of couples, each to the process that has least so far.  Tensors are joined in process
- * 0, which finds the suspects and wants to have measured them. */
+/* Assigns couples in order, each to the process with the least load so far. Tensor dumps are owned
+ * by process 0, which needs their figures to find the suspects. */
 static void hand_out(struct cmp_spread *s, const struct cmp_ranks *ranks, uint64_t *load)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -65,7 +66,7 @@ static uint64_t fingerprint(const struct cmp_ranks *ranks)
     return hash;
 }
 
-/* Every process has couples, and the same ones. */
+/* Checks that every process has couples and that all have the same ones. */
 static enum ms_rc agree(struct cmp_spread *s, bool ok, const struct cmp_ranks *ranks,
                         struct ms_err *err)
 {
@@ -85,7 +86,7 @@ static enum ms_rc agree(struct cmp_spread *s, bool ok, const struct cmp_ranks *r
                          "on a file system that they share?");
 }
 
-/* What process 0 decides from the files counts for all. */
+/* Makes process 0's assignment that of all processes, since it depends on the files. */
 static enum ms_rc settle(struct cmp_spread *s, const struct cmp_ranks *ranks, struct ms_err *err)
 {
     s->owner = ms_calloc(s->n + 1, sizeof *s->owner);
@@ -132,14 +133,14 @@ bool cmp_spread_joins(const struct cmp_spread *s, size_t couple)
 
 /* ---- tensors --------------------------------------------------------------------- */
 
-/* A message: an ms_err, and where that is MS_OK chunks behind it. */
+/* Begins a message: an ms_err, followed by chunks when it is MS_OK. */
 static void put_outcome(struct ms_buf *b, const struct ms_err *e)
 {
     ms_buf_clear(b);
     ms_buf_put(b, e, sizeof *e);
 }
 
-/* Measure this process's part; the message tells how it went. */
+/* Measures this process's part and writes the result into a message. */
 static void measure_here(const struct cmp_spread *s, struct cmp *c, const struct ms_err *opened,
                          struct ms_pool *pool, struct ms_buf *message)
 {
@@ -166,7 +167,8 @@ static enum ms_rc open_message(const struct ms_buf *message, struct ms_str *chun
     return e.rc;
 }
 
-/* All messages are taken in, whatever they say: the next couple's come after them. */
+/* Receives the messages of all processes even after a failure, because those of the next couple
+ * follow them. */
 static enum ms_rc hear_all(const struct cmp_spread *s, struct ms_buf *messages, struct ms_err *err)
 {
     for (unsigned i = 0, who; i < ms_par_size(s->par); i++) {
