@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * calibrate: every pair of runs, then what they have in common.
+ * calibrate: compares every pair of runs and summarises the differences.
  */
 #include "compare/check/calibrate.h"
 #include "compare/read/rules.h"
@@ -15,10 +15,10 @@
 
 enum { RENEW_GROUPS = 256, NAME_MAX_BYTES = 1 << 20 };
 
-struct place { /* a step and rank of the runs */
+struct place { /* one step and rank of the runs */
     int64_t step, rank;
     struct ms_map rows;
-    MS_VEC(double) noise; /* by row: the largest */
+    MS_VEC(double) noise; /* by row: the largest noise of all comparisons */
 };
 
 struct work {
@@ -216,7 +216,7 @@ static enum ms_rc sum_up(struct work *w, struct ms_err *err)
 
 static enum ms_rc to_out(void *ctx, const char *p, size_t n, struct ms_err *err)
 {
-    (void)err; /* the file remembers */
+    (void)err; /* ms_out keeps its failure until it is committed */
     ms_out_write(ctx, p, n);
     return MS_OK;
 }

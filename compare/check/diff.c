@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * diff: the JSON files of -da.
+ * diff: writes the JSON files of -da.
  */
 #include "compare/check/diff.h"
 
@@ -12,9 +12,9 @@
 #include <stdio.h>
 
 enum { JSON_MAX = 1 << 24, INDENT_ROWS = 4, INDENT_NODES = 2, RENEW_GROUPS = 256 };
-static const double limit = 0.5; /* relative error from which an output differs */
+static const double limit = 0.5; /* relative error above which an output differs */
 
-/* ---- which ops ------------------------------------------------------------- */
+/* ---- operators that differ ------------------------------------------------------- */
 
 static bool holds(struct ms_str s, const char *word)
 {
@@ -36,7 +36,8 @@ static bool is_communication(struct ms_str op)
     return false;
 }
 
-/* Memory that holds anything, and outputs that are seeds of a random number generator. */
+/* Tells whether differences of the operator are ignored, because its output is uninitialized or
+ * overwritten memory. is_ignored_row: outputs that are seeds of a random number generator. */
 static bool is_ignored(struct ms_str op)
 {
     return holds(op, "Torch.empty") || holds(op, "Torch.fill") || holds(op, "Tensor.__setitem__");
@@ -50,8 +51,9 @@ static bool is_ignored_row(struct ms_str row)
 
 static bool row_differs(const struct cmp *c, const struct cmp_row *row)
 {
-    bool any = c->set.conf.rules->diff_asks_inputs;   /* it asks inputs too */
-    bool output = row->t.section == PROBE_SEC_OUTPUT; /* whatever its name says */
+    bool any = c->set.conf.rules->diff_asks_inputs; /* some official rules test inputs too */
+    /* by section, whatever the name of the row is */
+    bool output = row->t.section == PROBE_SEC_OUTPUT;
     if (!any && (!output || is_ignored_row(row->t.name)))
         return false;
     if (c->set.mode == PROBE_MODE_MD5)
@@ -60,7 +62,7 @@ static bool row_differs(const struct cmp *c, const struct cmp_row *row)
         if (row->delta[i].rel_value > limit)
             return true;
     }
-    /* NaN and inf, which the official tool does not see */
+    /* NaN and inf, which the official tool ignores */
     return !c->set.conf.rules->official_diff &&
            (row->notes & (1U << CMP_NOTE_INF_NAN | 1U << CMP_NOTE_NORM_ERR));
 }
@@ -108,7 +110,7 @@ static void put_stats(struct ms_jwrite *w, const char *side, const struct cmp_it
     }
 }
 
-/* A key of a P2P operation, in Python's words. */
+/* Writes a field of a P2P operation as Python prints it. */
 static void put_p2p_of(struct ms_jwrite *w, struct ms_str leaf, const char *field)
 {
     struct ms_jread r;
@@ -134,8 +136,8 @@ static void put_p2p(struct ms_jwrite *w, const char *name, const struct cmp_item
     put_p2p_of(w, item->present ? item->json : MS_STR_NONE, field);
 }
 
-/* Of the row at the same place in the dump, which is whose operation the official tool takes: on the
- * golden side rarely the partner's. */
+/* Writes a field of the P2P operation of the row at the same place in the dump, as the official
+ * tool does. On the golden side this is rarely the row's partner. */
 static void put_p2p_at(struct ms_jwrite *w, const char *name, const struct cmp__side *s,
                        size_t place, const char *field)
 {
@@ -209,7 +211,7 @@ static void put_pair_of(struct ms_jwrite *w, const char *t_name, const char *b_n
     put_text(w, b_name, b);
 }
 
-/* A text, which in 1.x is a number where it can. */
+/* Writes a difference as text; msprobe 1.x writes a number if the text is one. */
 static void put_difference(struct ms_jwrite *w, const struct cmp *c, const char *name,
                            struct ms_str diff)
 {
@@ -240,8 +242,8 @@ static void put_figures(struct ms_jwrite *w, const struct cmp *c, const struct c
     put_stats(w, "Bench", &row->b);
 }
 
-/* What the official tool has filled in by then: verdicts of checksums, and what is amiss before any
- * rule is asked. */
+/* Writes the verdict fields as the official tool has them at this point, before its rules run:
+ * verdicts of checksums and missing partners. */
 static void put_verdict(struct ms_jwrite *w, const struct cmp *c, const struct cmp_row *row)
 {
     bool md5 = c->set.mode == PROBE_MODE_MD5;
@@ -288,7 +290,7 @@ static void put_row(struct ms_jwrite *w, const struct cmp *c, const struct cmp_v
     ms_jwrite_obj_end(w);
 }
 
-/* ---- a rank's file -------------------------------------------------------------------- */
+/* ---- the file of a rank ---------------------------------------------------------------- */
 
 static enum ms_rc to_out(void *ctx, const char *p, size_t n, struct ms_err *err)
 {
@@ -297,7 +299,7 @@ static enum ms_rc to_out(void *ctx, const char *p, size_t n, struct ms_err *err)
     return MS_OK;
 }
 
-/* place: of its first row in the table. */
+/* place: that of the operator's first row in the table. */
 static void put_op(struct ms_jwrite *w, const struct cmp *c, const struct cmp_view *v, bool differs,
                    size_t place)
 {
@@ -366,7 +368,7 @@ enum ms_rc cmp_write_diff(const struct cmp *c, const char *stem, struct cmp_trai
     return rc;
 }
 
-/* ---- the answer ------------------------------------------------------------------------- */
+/* ---- the file of the result --------------------------------------------------------------- */
 
 struct cmp_diff_out {
     struct ms_out *out;

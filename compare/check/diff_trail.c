@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * diff_trail: which op of which rank differs with nothing before it to explain it.
+ * diff_trail: finds the operators that differ without an earlier difference that explains
+ * them.
  *
- * The ranks are run again in thought.  A rank is spoiled from its first differing op
- * on; a communication passes that on to whoever receives:
- *
+ * The trails of all ranks are replayed. A rank is spoiled from its first differing operator
+ * on; a communication passes this on to the receivers:
  *     all_reduce ...    every member receives from every other
  *     broadcast         all receive from the root        reduce: the root from all
- *     send, recv        the n-th recv of a pair of ranks takes what the n-th send gave
+ *     send, recv        the n-th recv of a pair of ranks receives from the n-th send
  *
- * What differs on a rank that is not spoiled yet is to blame.  An op that takes waits
- * for those that give; where nobody comes (a rank without a dump, calls that do not
- * match) the rank that is furthest behind goes on alone.
+ * An operator that differs on a rank that is not spoiled yet is to blame. A receiver waits
+ * for its senders. When no sender can arrive (a rank without a dump, calls that do not
+ * match), the rank that is furthest behind continues without them.
  */
 #include "compare/check/diff.h"
 
@@ -20,15 +20,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- what a communication does ------------------------------------------- */
+/* ---- effect of a communication ------------------------------------------- */
 
 struct call {
-    struct ms_str group; /* its ranks as text; empty: all */
-    int64_t peer;        /* src or dst; -1: not said */
-    bool in_group;       /* the peer counts within the group */
+    struct ms_str group; /* its ranks as text; empty: all ranks */
+    int64_t peer;        /* src or dst; -1: not known */
+    bool in_group;       /* peer is an index within the group */
 };
 
-/* The rank with this number within a group like "[4, 5]". */
+/* Returns the rank at an index of a group such as "[4, 5]". */
 static int64_t rank_of_member(struct ms_str group, int64_t member)
 {
     struct ms_str rest = group, part;
@@ -62,7 +62,8 @@ static void read_row(const struct cmp_row *row, struct call *call)
             call->in_group = i >= 2;
         }
     }
-    /* by place: send(tensor, dst), recv(tensor, src), broadcast(tensor, src), reduce(tensor, dst) */
+    /* positional arguments: send(tensor, dst), recv(tensor, src), broadcast(tensor, src),
+     * reduce(tensor, dst) */
     if (call->peer < 0 && ms_str_is(part, "1") && ms_str_is(row->t.dtype, "<class 'int'>") &&
         ms_str_i64(text, &number))
         call->peer = number;
@@ -110,7 +111,7 @@ static void settle(struct cmp_step *s, struct ms_str api, const struct call *cal
     }
 }
 
-/* A field of a P2P operation, as text. */
+/* Returns a field of a P2P operation as text. */
 static struct ms_str p2p_field(struct ms_str json, const char *field)
 {
     struct ms_jread r;
@@ -127,7 +128,7 @@ static struct ms_str p2p_field(struct ms_str json, const char *field)
     return MS_STR_NONE;
 }
 
-/* The members of a batch as steps of their own, what they send before what they receive. */
+/* Adds the members of a batch as separate steps, sends before receives. */
 static enum ms_rc add_batch(struct cmp_trail *t, const struct cmp_view *v, struct cmp_step step,
                             int64_t rank, size_t *members, struct ms_err *err)
 {
@@ -174,17 +175,17 @@ enum ms_rc cmp_trail_add(struct cmp_trail *t, uint32_t group, const struct cmp_v
     return MS_OK;
 }
 
-/* ---- running again ------------------------------------------------------------ */
+/* ---- replay ------------------------------------------------------------------- */
 
-struct meeting {
-    uint32_t givers; /* that have not come yet */
+struct meeting {     /* the matching communication calls of several ranks */
+    uint32_t givers; /* senders that have not arrived yet */
     uint32_t layer;
     bool spoiled;
 };
 
 struct runner {
-    uint32_t at;    /* step */
-    uint32_t layer; /* communications before, of any rank that had a say */
+    uint32_t at;    /* index of the next step */
+    uint32_t layer; /* length of the longest chain of communications so far that led to this rank */
     bool spoiled, arrived;
     uint32_t blamed, blamed_layer;
 };
@@ -199,12 +200,14 @@ struct run {
     struct ms_arena *arena;
 };
 
-/* The how manieth call of its kind this is: every member counts its own. */
+/* Returns the number of a key in r->names. */
 static uint32_t name_of(struct run *r, const void *p, uint32_t n)
 {
     return ms_map_put_copy(&r->names, (struct ms_str){p, n}, r->arena, NULL);
 }
 
+/* Assigns a call to its meeting: the n-th calls of one kind on all ranks belong together. Each rank
+ * counts its own calls, receiving ones separately from the others. */
 static enum ms_rc find_meeting(struct run *r, size_t rank, size_t step, struct ms_map *counts,
                                uint32_t *seen, struct ms_err *err)
 {
@@ -254,7 +257,7 @@ static void blame(struct runner *x, const struct cmp_step *s)
     }
 }
 
-/* Give what is to be given; true when the rank may go on. */
+/* Contributes to the call what this rank sends; returns true when the rank may continue. */
 static bool communicate(struct run *r, size_t rank, const struct cmp_step *s, bool alone)
 {
     struct runner *x = &r->ranks[rank];
@@ -278,7 +281,7 @@ static bool communicate(struct run *r, size_t rank, const struct cmp_step *s, bo
     return true;
 }
 
-/* Go on as far as this rank can; true when it went at all. */
+/* Advances this rank as far as possible; returns whether it advanced at all. */
 static bool advance(struct run *r, size_t rank, bool alone)
 {
     struct runner *x = &r->ranks[rank];
@@ -294,7 +297,7 @@ static bool advance(struct run *r, size_t rank, bool alone)
     return x->at != from;
 }
 
-/* The rank that waits earliest in its own order. */
+/* Returns the unfinished rank with the fewest communications so far; r->n when all are finished. */
 static size_t furthest_behind(const struct run *r)
 {
     size_t found = r->n;

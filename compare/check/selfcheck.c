@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * selfcheck: dump after dump, then all of them together.
+ * selfcheck: checks dump after dump, then all of them together.
  */
 #include "compare/check/selfcheck_int.h"
 
@@ -40,7 +40,7 @@ static enum ms_rc check_place(struct self__ctx *c, uint32_t place, struct ms_poo
     return rc;
 }
 
-/* What is certain before what may have a reason, the first before what follows from it. */
+/* Sorts errors before warnings, then in order of execution, so that causes precede consequences. */
 static int by_weight(const void *p, const void *q)
 {
     const struct self_finding *x = p, *y = q;

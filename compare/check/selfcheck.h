@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * selfcheck: what a dump says against itself, without another run to hold it against.
+ * selfcheck: finds contradictions inside one dump, without a second run.
  *
  *     finite       gradients and outputs are numbers where their inputs are
  *     replica      parameters that ranks share are equal on them
- *     collective   what a collective hands out is the same in its group
+ *     collective   outputs of a collective are equal in its group
  *     unchanged    parameters keep their values within a step, and change between steps
  *     mirror       backward runs against forward, with the shapes of forward
  *
- * Which ranks share what is nowhere written down, so it is taken from the dump: a
- * parameter is suspected when most ranks have one value and some another, or when
- * the ranks are split otherwise than for the other parameters of its kind.
+ * The dump does not record which ranks share parameters, so this is inferred: a parameter is
+ * reported when most ranks have one value and some another, or when the ranks are divided
+ * differently than for other parameters of its kind.
  */
 #ifndef COMPARE_CHECK_SELFCHECK_H
 #define COMPARE_CHECK_SELFCHECK_H
@@ -31,33 +31,33 @@ extern const char *const self_kind_names[SELF_KINDS];
 
 struct self_finding {
     enum self_kind kind;
-    bool error;          /* else a warning: there can be a reason */
+    bool error;          /* false: a warning, which may have a legitimate reason */
     const char *pattern; /* "nan", "differs on one rank", ... */
-    struct ms_str node;  /* the record */
-    struct ms_str row;   /* of it; may be empty */
+    struct ms_str node;  /* name of the record */
+    struct ms_str row;   /* name of the row; may be empty */
     struct ms_str text;  /* a sentence */
     int64_t rank, step;  /* -1: not known */
-    uint32_t order;      /* of the record in its dump */
-    uint32_t more;       /* records with the same fault that are not listed */
+    uint32_t order;      /* position of the record in its dump */
+    uint32_t more;       /* number of records with the same fault that are not listed */
 };
 
-/* What was looked at, so that silence means something. */
+/* Numbers of checks, so that "no finding" has a meaning. */
 struct self_scope {
     size_t dumps, tensors, bad_tensors;
-    size_t looked[SELF_KINDS]; /* things that were checked */
+    size_t looked[SELF_KINDS]; /* checks of each kind */
     size_t unclear;            /* collectives whose outputs differ on all ranks */
 };
 
 struct self_check {
     struct probe_places places;
     MS_VEC(struct self_finding) findings; /* errors first, then in order of execution */
-    MS_VEC(struct ms_str) failures;       /* dumps that could not be read */
+    MS_VEC(struct ms_str) failures;       /* reasons why dumps could not be read */
     struct self_scope scope;
     struct ms_arena *arena;
 };
 
-/* Check all dumps under a path, opened with flags (PROBE_OPEN_TOLERANT).  One that cannot be read is
- * listed; an error means that none was.  pool may be NULL. */
+/* Checks all dumps under a path, opened with flags (PROBE_OPEN_TOLERANT). A dump that cannot be
+ * read is listed in failures; an error means that none could be read. pool may be NULL. */
 enum ms_rc self_check_run(struct self_check *s, const char *path, unsigned flags,
                           struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 void self_check_free(struct self_check *s);

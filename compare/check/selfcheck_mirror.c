@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * selfcheck_mirror: backward held against forward.
+ * selfcheck_mirror: checks backward against forward.
  *
  *     forward   in ──► op ──► out          the gradient of out has the shape of out,
  *     backward  grad in ◄── op ◄── grad out   and comes from those that read it
  *
- * Who reads what is taken from equal values.  A value that several ops write (a
- * recomputation, a constant) says nothing.
+ * The readers of a value are found by equal values. A value that several operators write (a
+ * recomputation, a constant) is not used.
  */
 #include "compare/check/selfcheck_int.h"
 
@@ -15,17 +15,17 @@
 enum {
     MANY = 4,
     SOME = 2
-};                /* calls of an operator that make a habit; of gradients that are said */
-#define USUAL 0.8 /* share of calls that makes one */
+};                /* calls needed to speak of a habit; SOME: when all others have a backward */
+#define USUAL 0.8 /* share of calls with a backward that makes a habit */
 
-struct written {    /* a value that forward ops write */
-    uint32_t op;    /* MS_MAP_NONE: several */
-    uint32_t first; /* backward that reads its gradient first: the earliest of its readers' */
+struct written {    /* a value that forward operators write */
+    uint32_t op;    /* the operator that writes the value; MS_MAP_NONE: several */
+    uint32_t first; /* earliest backward of the operators that read the value */
     uint32_t reader;
     bool is_read;
 };
 
-struct habit { /* calls of one operator */
+struct habit { /* numbers of calls of one operator */
     uint32_t calls, with_backward;
 };
 
@@ -33,8 +33,8 @@ struct mirror {
     struct self__ctx *c;
     const struct probe_dump *d;
     uint32_t place;
-    uint32_t *back;     /* by node: its backward, MS_MAP_NONE */
-    struct ms_map keys; /* values, as text of their number */
+    uint32_t *back;     /* by node: its backward; MS_MAP_NONE: none */
+    struct ms_map keys; /* values, by the text of their hash */
     MS_VEC(struct written) values;
     struct ms_map apis;
     MS_VEC(struct habit) habits;
@@ -46,7 +46,7 @@ static bool is_op(const struct probe_node *n, enum probe_dir dir)
     return n->kind == PROBE_NODE_API && n->dir == (uint8_t)dir;
 }
 
-/* The name with the direction turned round, in m->text. */
+/* Returns the name with the opposite direction; the text is in m->text. */
 static struct ms_str turned(struct mirror *m, struct ms_str name, const char *from, const char *to)
 {
     int64_t at = -1;
@@ -81,7 +81,7 @@ static enum ms_rc report(struct mirror *m, uint32_t node, bool error, const char
 
 /* ---- shapes --------------------------------------------------------------------- */
 
-/* Tensors of a node's sections, in order; how many. */
+/* Lists the tensors of a node's sections in order; returns their number. */
 static uint32_t list_shapes(const struct probe_dump *d, uint32_t node, unsigned sections,
                             struct probe_leaf *out, uint32_t room)
 {
@@ -97,7 +97,7 @@ static uint32_t list_shapes(const struct probe_dump *d, uint32_t node, unsigned 
     return found;
 }
 
-/* "[2, 64]", however it is written in the file. */
+/* Writes a shape as "[2, 64]", however the file spells it. */
 static void put_shape(struct ms_buf *out, const struct probe_leaf *leaf)
 {
     uint64_t d[16];
@@ -109,7 +109,7 @@ static void put_shape(struct ms_buf *out, const struct probe_leaf *leaf)
     ms_buf_putc(out, ']');
 }
 
-/* The gradient of every output has the shape of the output. */
+/* Checks that the gradient of each output has the shape of the output. */
 static enum ms_rc check_shapes(struct mirror *m, uint32_t forward, uint32_t backward,
                                struct ms_err *err)
 {
@@ -133,7 +133,7 @@ static enum ms_rc check_shapes(struct mirror *m, uint32_t forward, uint32_t back
     return MS_OK;
 }
 
-/* Numbers in a tensor; 0: not known. */
+/* Returns the number of elements of a tensor; 0: not known. */
 static uint64_t count_of(const struct probe_leaf *leaf)
 {
     uint64_t d[16], n = 1;
@@ -147,8 +147,9 @@ static uint64_t count_of(const struct probe_leaf *leaf)
     return n;
 }
 
-/* What an op hands back has as many numbers as one of its inputs; or as its output, where an input
- * was spread out and the gradients are not summed yet. */
+/* Checks that each gradient that a backward returns has as many elements as an input or output of
+ * the forward. It has the size of an output when an input was broadcast and the gradients are not
+ * summed yet. */
 static enum ms_rc check_given(struct mirror *m, uint32_t forward, uint32_t backward,
                               struct ms_err *err)
 {
@@ -175,7 +176,7 @@ static enum ms_rc check_given(struct mirror *m, uint32_t forward, uint32_t backw
     return MS_OK;
 }
 
-/* ---- who reads what ----------------------------------------------------------------- */
+/* ---- readers of values --------------------------------------------------------------- */
 
 static bool value_key(const struct probe_dump *d, const struct probe_row *row, char key[24])
 {
@@ -244,8 +245,8 @@ static enum ms_rc note_ops(struct mirror *m, bool outputs, struct ms_err *err)
 
 /* ---- order -------------------------------------------------------------------------- */
 
-/* An op whose backward ran before all backwards that can hand it a gradient.  One value that does
- * not fit is enough: of all outputs none may have been ready. */
+/* Reports operators whose backward ran before every backward that can provide the gradient of the
+ * operator's output. */
 static enum ms_rc check_order(struct mirror *m, struct ms_err *err)
 {
     for (size_t i = 0; i < m->values.n; i++) {
@@ -256,7 +257,7 @@ static enum ms_rc check_order(struct mirror *m, struct ms_err *err)
         uint32_t outs = 0;
         for (uint32_t k = n->first_row; k < n->first_row + n->nrows; k++)
             outs += m->d->rows.p[k].section == PROBE_SEC_OUTPUT;
-        if (outs != 1) /* another output can have had its gradient */
+        if (outs != 1) /* another output may have had its gradient already */
             continue;
         m->c->s->scope.looked[SELF_MIRROR]++;
         if (m->back[w->op] > w->first)
@@ -285,7 +286,8 @@ static enum ms_rc note_habit(struct mirror *m, uint32_t node, uint32_t *id, stru
     return MS_OK;
 }
 
-/* Does anyone who read the op's output hand a gradient back?  *said: the output asks for one. */
+/* Tells whether a reader of the operator's output returns a gradient, so that the operator needs a
+ * backward; *said: the output has requires_grad. */
 static bool is_due(const struct mirror *m, uint32_t node, bool *said)
 {
     const struct probe_node *n = &m->d->nodes.p[node];
@@ -334,7 +336,7 @@ static enum ms_rc check_missing(struct mirror *m, struct ms_err *err)
     return MS_OK;
 }
 
-/* Backward records whose forward is not there. */
+/* Reports backward records without a forward record. */
 static enum ms_rc check_orphans(struct mirror *m, struct ms_err *err)
 {
     size_t forward = 0;

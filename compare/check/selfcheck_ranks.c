@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * selfcheck_ranks: the same thing on several ranks, and in several steps.
+ * selfcheck_ranks: compares the same value on several ranks and in several steps.
  *
- * The values of one parameter split the ranks into those that have the same: all in
- * one (replicas), each alone (shards), or in between (shards that are replicated).
- * How the ranks are split for most parameters of a kind is how they ought to be, and
- * a few ranks apart from a majority never are.
+ * The values of a parameter split the ranks into groups with equal values: a single group
+ * (replicas), one group per rank (shards), or in between (shards that are replicated). The
+ * split that most parameters of a kind have is taken as correct. A few ranks that differ
+ * from a majority are always reported.
  */
 #include "compare/check/selfcheck_int.h"
 
@@ -14,10 +14,10 @@
 enum { FEW = 3, LISTED = 8 };
 #define USUAL 0.8
 
-struct set { /* facts of one key in one step: those of facts[first .. first + n) */
+struct set { /* facts[first .. first + n), which have one key, step and shape */
     uint32_t first, n;
-    uint64_t split; /* which ranks have the same */
-    bool equal;     /* all have */
+    uint64_t split; /* hash of the split into ranks with equal values */
+    bool equal;     /* all values are equal */
 };
 
 struct sorter {
@@ -50,7 +50,7 @@ static int by_key(const void *p, const void *q)
 
 /* ---- splits -------------------------------------------------------------------- */
 
-/* Number the values of a set in the order they come; returns how many there are. */
+/* Numbers the distinct values of a set in order of appearance; returns their number. */
 static uint32_t number_values(struct sorter *s, struct set *set)
 {
     uint32_t parts = 0;
@@ -69,7 +69,7 @@ static uint32_t number_values(struct sorter *s, struct set *set)
     return parts;
 }
 
-/* Facts that can be held against each other: one key, step and shape, several ranks. */
+/* Lists the sets of facts that can be compared: same key, step and shape on several ranks. */
 static enum ms_rc list_sets(struct sorter *s, struct ms_err *err)
 {
     for (size_t i = 0, j; i < s->n; i = j) {
@@ -89,7 +89,7 @@ static enum ms_rc list_sets(struct sorter *s, struct ms_err *err)
     return MS_OK;
 }
 
-/* The largest part of ranks; MS_MAP_NONE when it is not more than half. */
+/* Returns the value that more than half of the ranks have; MS_MAP_NONE when there is none. */
 static uint32_t majority(const struct sorter *s, const struct set *set)
 {
     for (uint32_t i = 0; i < set->n; i++) {
@@ -104,7 +104,8 @@ static uint32_t majority(const struct sorter *s, const struct set *set)
 
 /* ---- habits -------------------------------------------------------------------- */
 
-/* How most sets of a kind are split; found by letting unlike ones cancel out, then counted. */
+/* The most frequent split of the sets of a kind, found by a Boyer-Moore majority vote and then
+ * counted. */
 struct habit {
     uint32_t all, set, weight, same;
 };
@@ -117,7 +118,7 @@ static void vote(struct habit *h, const struct set *sets, uint32_t i)
     h->weight += sets[i].split == sets[h->set].split ? 1U : UINT32_MAX;
 }
 
-/* The usual split, or NULL when there is none. */
+/* Returns the usual split, or NULL when there is none. */
 static const struct set *usual(const struct sorter *s, const struct habit *h)
 {
     bool is_habit = h->all >= FEW && h->same >= USUAL * h->all;
@@ -125,8 +126,8 @@ static const struct set *usual(const struct sorter *s, const struct habit *h)
 }
 
 struct habits {
-    struct habit *of_class; /* by name */
-    struct habit of_all[2]; /* by what */
+    struct habit *of_class; /* by number of the class */
+    struct habit of_all[2]; /* by SELF__PARAMETER, SELF__OUTPUT */
 };
 
 static enum ms_rc find_habits(const struct sorter *s, struct habits *h, struct ms_err *err)
@@ -172,7 +173,7 @@ static void put_ranks(struct sorter *s, const struct set *set, const bool *chose
         ms_buf_printf(out, " and %u more", all - LISTED);
 }
 
-/* One finding for the ranks that are chosen. */
+/* Reports the chosen ranks as one finding. */
 static enum ms_rc report(struct sorter *s, const struct set *set, const bool *chosen,
                          struct ms_err *err)
 {
@@ -206,7 +207,8 @@ static enum ms_rc report(struct sorter *s, const struct set *set, const bool *ch
     return self__find(s->c, &found, err);
 }
 
-/* Choose the ranks that are apart from those they usually agree with; false when none is. */
+/* Chooses the ranks that differ from most ranks with which they usually agree; false when there is
+ * none. */
 static bool choose_by_habit(const struct sorter *s, const struct set *set, const struct set *habit,
                             bool *chosen)
 {
@@ -279,7 +281,7 @@ enum ms_rc self__ranks(struct self__ctx *c, struct ms_err *err)
 
 /* ---- steps --------------------------------------------------------------------------- */
 
-/* Facts of one parameter on one rank in the order of steps. */
+/* Sorts facts by parameter and place, so that those of one rank are in the order of steps. */
 static int by_rank(const void *p, const void *q)
 {
     const struct self__fact *const *x = p, *const *y = q;
@@ -309,7 +311,8 @@ struct pair_of_steps {
     const struct self__fact *now, *next;
 };
 
-/* The same parameter of the same rank, one step later; next is NULL when there is none. */
+/* Returns a fact and that of the same parameter and rank in the next step; next is NULL when there
+ * is none. */
 static struct pair_of_steps next_step(const struct self__ctx *c,
                                       const struct self__fact *const *list, size_t n, size_t i)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * selfcheck_scan: one dump, record by record.
+ * selfcheck_scan: checks one dump, record by record.
  *
- * A record whose outputs are not finite while its inputs are is where it began; all
- * behind it merely carry it on.  Infinity below zero is how attention masks look and
- * is no fault of a forward output.
+ * A record whose outputs are not finite although its inputs are is the origin of the fault;
+ * later records only pass the fault on. Negative infinity is normal in attention masks and
+ * no fault of a forward output.
  */
 #include "compare/check/selfcheck_int.h"
 
@@ -41,7 +41,8 @@ struct scan {
     struct self__ctx *c;
     const struct probe_dump *d;
     uint32_t place;
-    struct ms_map seen; /* parameters, by name: which fact had it first */
+    /* parameters by name; first_fact has the index of the fact of the first call */
+    struct ms_map seen;
     MS_VEC(uint32_t) first_fact;
     struct ms_buf name;
 };
@@ -75,7 +76,7 @@ uint64_t self__value(const struct probe_leaf *leaf)
         double v = n->v;
         uint64_t bits;
         if (n->kind < PROBE_NUM_INT || n->kind > PROBE_NUM_FLOAT)
-            v = 0; /* a mean of integers */
+            v = 0; /* not a number, such as the mean of integers */
         else if (!isfinite(v))
             return 0;
         memcpy(&bits, &v, sizeof bits);
@@ -118,7 +119,7 @@ static enum ms_rc report_bad(struct scan *s, uint32_t node, const struct probe_r
     return self__find(s->c, &f, err);
 }
 
-/* Rows of a node that are bad: of what goes in, of what comes out; the first of the latter. */
+/* Faults in the inputs and outputs of a node, and the first faulty output row. */
 struct flow {
     unsigned in, out;
     const struct probe_row *first;
@@ -140,9 +141,9 @@ static struct flow flow_of(struct scan *s, uint32_t node)
     return f;
 }
 
-/* A module comes behind what lies inside of it, gradients behind the forward whose numbers they are
- * made of, and gradients of parameters last of all: they are told only when nothing before them was
- * bad. */
+/* Reports the origins of values that are not finite. A module follows the records inside it,
+ * gradients follow the forward that they are computed from, and gradients of parameters come last:
+ * these are reported only when no earlier record was faulty. */
 static enum ms_rc check_finite(struct scan *s, struct ms_err *err)
 {
     bool bad_before = false, bad_forward = false;
@@ -166,7 +167,7 @@ static enum ms_rc check_finite(struct scan *s, struct ms_err *err)
 
 /* ---- facts --------------------------------------------------------------------- */
 
-/* Every run of digits becomes one '#'. */
+/* Appends the name with every run of digits replaced by '#'. */
 static void put_without_numbers(struct ms_buf *out, struct ms_str name)
 {
     for (uint32_t i = 0; i < name.n; i++) {
@@ -178,7 +179,7 @@ static void put_without_numbers(struct ms_buf *out, struct ms_str name)
     }
 }
 
-/* Key and class of what is in s->name. */
+/* Sets key and class of a fact from the name in s->name. */
 static enum ms_rc name_fact(struct scan *s, struct self__fact *f, struct ms_err *err)
 {
     struct ms_buf class = {.max = 1 << 20};
@@ -224,7 +225,8 @@ static enum ms_rc report_changed(struct scan *s, const struct self__fact *before
     return self__find(s->c, &f, err);
 }
 
-/* The parameter in s->name; calls of one module within a step must agree. */
+/* Records the parameter named in s->name; all calls of a module within a step must see the same
+ * value. */
 static enum ms_rc take_parameter(struct scan *s, uint32_t node, const struct probe_leaf *leaf,
                                  struct ms_err *err)
 {
@@ -272,7 +274,7 @@ static enum ms_rc take_parameters(struct scan *s, uint32_t node, struct ms_err *
     return MS_OK;
 }
 
-/* A gradient makes its parameter one that has to change. */
+/* Marks the parameter of a gradient as one that has to change. */
 static enum ms_rc take_gradient(struct scan *s, uint32_t node, struct ms_err *err)
 {
     const struct probe_node *n = &s->d->nodes.p[node];
@@ -298,7 +300,7 @@ static enum ms_rc take_gradient(struct scan *s, uint32_t node, struct ms_err *er
 
 /* ---- collectives ----------------------------------------------------------------- */
 
-/* Does every rank of the group get the same from it? */
+/* Tells whether every rank of the group gets the same result from the collective. */
 static bool hands_out_one(struct ms_str name)
 {
     static const char *const ops[] = {".all_reduce.", ".all_gather.", ".all_gather_into_tensor.",
@@ -318,7 +320,7 @@ struct collective {
     struct ms_str group;
     uint64_t value;
     double norm;
-    bool later; /* asynchronous: what was recorded may not have been there yet */
+    bool later; /* asynchronous: the recorded output may be incomplete */
 };
 
 static void look_at(const struct probe_dump *d, const struct probe_row *row, struct collective *co)
@@ -350,7 +352,7 @@ static enum ms_rc take_collective(struct scan *s, uint32_t node, struct ms_err *
     ms_buf_clear(&s->name);
     ms_buf_str(&s->name, probe_node_name(s->d, node));
     MS_TRY(name_fact(s, &f, err));
-    /* The same call of another group is another collective; its class is that of all groups. */
+    /* The same call in another group is another collective; the class is common to all groups. */
     ms_buf_putc(&s->name, '|');
     ms_buf_str(&s->name, co.group);
     MS_TRY(ms_buf_check(&s->name, err));
