@@ -123,7 +123,7 @@ static void put_summary(struct ms_jwrite *w, const struct calibration *cal, int6
     ms_jwrite_obj_end(w);
 }
 
-/* path: NULL when the noise was not kept */
+/* Prints the result; path is NULL when no file was written. */
 static enum ms_rc print_json(const struct calibration *cal, const char *path, int64_t took_ns,
                              struct ms_err *err)
 {

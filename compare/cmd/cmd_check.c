@@ -185,7 +185,7 @@ static enum ms_rc check(const struct args *a, struct self_check *s, struct ms_er
     return rc;
 }
 
-/* What was left out could have been what is wrong. */
+/* Returns the exit status; an unreadable dump is a failure, because it may contain faults. */
 static int exit_of(const struct args *a, const struct self_check *s)
 {
     if (s->failures.n != 0)

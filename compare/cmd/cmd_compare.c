@@ -42,7 +42,7 @@ static void set_mapping(struct cmp_mapping *m, const char *arg)
     m->file = arg != NULL && arg[0] != 0 ? arg : NULL;
 }
 
-/* What the options ask of one pair of dumps. */
+/* Converts the options into the configuration of one pair of dumps. */
 static struct cmp_conf conf_of(const struct job *j)
 {
     const struct compare_args *a = &j->args;
@@ -87,7 +87,7 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
     return compare_run(&j->run, &conf, j->par, err);
 }
 
-/* The two paths, from the command line or from a json of msprobe 1. */
+/* Takes the two paths from the command line or from the JSON file of msprobe 1 (-i). */
 static enum ms_rc take_paths(struct job *j, struct ms_err *err)
 {
     struct compare_args *a = &j->args;
@@ -109,7 +109,8 @@ static enum ms_rc take_paths(struct job *j, struct ms_err *err)
 
 /* ---- tables without a dump.json ---------------------------------------------- */
 
-/* Kernels of graphs, dumps of ATB and trees of .npy files have no verdicts of rows by rules. */
+/* Tables whose rows are not judged by rules: kernels of graphs, dumps of ATB, trees of .npy
+ * files. */
 enum sheets { SHEETS_NONE, SHEETS_KERNELS, SHEETS_TREES, SHEETS_ATB };
 
 static enum sheets sheets_wanted(const struct job *j)
@@ -167,7 +168,8 @@ static int report_job(struct job *j, int64_t start)
     struct ms_err err = {0};
     struct cmp_report *report = &j->run.report;
     report->took_ns = ms_clock_ns() - start;
-    if (j->args.explain == NULL && j->args.format == FORMAT_TEXT) /* else it has been told */
+    /* --explain has printed its text already */
+    if (j->args.explain == NULL && j->args.format == FORMAT_TEXT)
         cmp_report_text(report);
     if (j->args.explain == NULL && j->args.format == FORMAT_JSON &&
         cmp_report_json(report, &err) != MS_OK)
@@ -175,7 +177,7 @@ static int report_job(struct job *j, int64_t start)
     return j->args.exit_code && cmp_report_differs(report) ? MS_EXIT_FOUND : MS_EXIT_OK;
 }
 
-/* Process 0 speaks for all, as long as it can. */
+/* Runs the command in this process. Process 0 prints errors and results, as far as it can. */
 static int run_here(struct job *j)
 {
     struct ms_err err = {0};
@@ -195,7 +197,8 @@ static int run_here(struct job *j)
     return ms_par_rank(j->par) == 0 ? report_job(j, start) : MS_EXIT_OK;
 }
 
-/* "msprobe -f pytorch compare ..." is how msprobe 1 is called, and what it wrote are workbooks. */
+/* Chooses the rules and the file format. msprobe 1 is called as "msprobe -f pytorch compare ..."
+ * and writes workbooks. */
 static void choose_version(struct compare_args *a)
 {
     bool called_so = ms_globals.framework != NULL;

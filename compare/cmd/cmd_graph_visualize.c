@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_visualize: dumps as a tree in a database, for the TensorBoard plugin and
- * the viewers of this suite.
+ * graph_visualize: writes dumps as a tree into a database, for the TensorBoard plugin and
+ * the viewers of msprobe.
  */
 #define MS_LOG_DOMAIN "graph"
 #include "compare/cmd/graph_args.h"
@@ -14,7 +14,7 @@
 
 extern const struct ms_cmd compare_cmd_graph_visualize;
 
-/* ---- what the plugin reads ------------------------------------------------------ */
+/* ---- progress for the TensorBoard plugin ---------------------------------------- */
 
 static void print_progress(int percent, bool running, const char *error)
 {
@@ -48,7 +48,7 @@ static void on_note(void *ctx, const char *line)
     fprintf(stderr, "msprobe graph_visualize: %s\n", line);
 }
 
-/* ---- talk ------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------ */
 
 static void print_made(const struct graph_made *m, bool dual, bool a_dump, int64_t took_ns)
 {

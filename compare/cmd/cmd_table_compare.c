@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_table_compare: the commands of this folder.  One word here adds
- * `const struct ms_cmd compare_cmd_WORD`, which compare/cmd_WORD.c defines.
+ * cmd_table_compare: lists the commands of this folder. WORD in the list adds
+ * `const struct ms_cmd compare_cmd_WORD`, which compare/cmd/cmd_WORD.c defines.
  */
 #include "probe/cli/cmds.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * compare_args: the options of `msprobe compare`, and which can be combined.
+ * compare_args: the options of `msprobe compare` and the check of their combinations.
  */
 #include "compare/cmd/compare_args.h"
 

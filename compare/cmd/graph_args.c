@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_args: the options of `msprobe graph_visualize`, and which can be combined.
+ * graph_args: the options of `msprobe graph_visualize` and the check of their combinations.
  */
 #include "compare/cmd/graph_args.h"
 
@@ -18,7 +18,7 @@ const struct ms_opt graph_opts[] = {
      .help = "the run to show: directory of one rank, of ranks or of steps; or a .vis file of an "
              "earlier version, which is converted to a database"},
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct graph_args, golden), "PATH",
-     .may_be_empty = true, /* so the official plugin says that there is none */
+     .may_be_empty = true, /* the official plugin passes an empty path when there is none */
      .help = "the run to compare with; without it the graph shows one run"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct graph_args, out), "DIR", .required = true,
      .help = "directory for the database; created when missing"},
@@ -87,7 +87,7 @@ static enum ms_rc parse_size(const struct ms_opt_list *l, const char *name, unsi
     return MS_OK;
 }
 
-/* A number for each side, or none at all where one is not needed. */
+/* Parses a number for each side; an option that is not required may be absent. */
 static enum ms_rc parse_sizes(struct graph_args *a, unsigned sides, struct ms_err *err)
 {
     const struct {

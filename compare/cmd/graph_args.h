@@ -13,11 +13,11 @@ struct graph_args {
     bool fuzzy, overflow, progress, md5_index, log_items;
     int compat, suspects, batch, file_type, align;
     struct ms_opt_list rank_size, tp, pp, vpp, order;
-    struct graph_param merge[2]; /* filled by graph_args_check: of target and golden side */
+    struct graph_param merge[2]; /* target, golden side; filled by graph_args_check */
 };
 
 extern const struct ms_opt graph_opts[];
-/* Fails when options contradict each other; note gets what is passed over. */
+/* Fails when options contradict each other; note gets a line about options that are ignored. */
 enum ms_rc graph_args_check(struct graph_args *a, void (*note)(void *ctx, const char *line),
                             struct ms_err *err);
 
