@@ -9,7 +9,7 @@
 
 extern const struct cmp_item cmp__item_none;
 
-/* Parses the leaf of a row and fills in its cells; their text lies in the dump and in the view. */
+/* Parses the leaf of a row and fills in its cells; their text is in the dump and in the view. */
 enum ms_rc cmp__item_make(const struct cmp__side *s, uint32_t row, enum probe_mode mode,
                           struct cmp_view *v, struct cmp_item *item, struct ms_err *err);
 /* Fills in the cells of a row from its leaf as the dump has it, already parsed. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * setup: the configuration of a comparison, and what the dumps make of it.
- *
- * It is settled while a comparison is opened; stages behind only read it.
+ * setup: the configuration of a comparison, completed from the dumps when the comparison is
+ * opened. Later stages only read it.
  */
 #ifndef COMPARE_READ_SETUP_H
 #define COMPARE_READ_SETUP_H
@@ -11,10 +10,10 @@
 #include "compare/read/rules.h"
 
 struct cmp_setup {
-    struct cmp_conf conf; /* rules are set */
+    struct cmp_conf conf; /* conf.rules is never NULL */
     enum probe_mode mode;
-    bool merged;             /* ranks that were put together: shapes are those of their parts */
-    bool is_graph;           /* its rows are those of nodes that met, not of a table */
+    bool merged;             /* ranks were merged: shapes are those of the parts */
+    bool is_graph;           /* rows are those of paired nodes in a graph, not of a table */
     bool is_debug;           /* the target was dumped at level debug */
     bool cross;              /* the two frameworks name dtypes differently */
     bool aligned;            /* rows found partners by alignment, not by name */
