@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * data_flow: data flow between operators, which no dump tells.
+ * data_flow: data flow between operators, inferred from values because no dump records
+ * it.
  *
- * An operator reads what the nearest earlier one wrote with the same type, shape and
- * figures.  Values without a face of their own, such as all zeros, are left out: they
- * would lead anywhere.
+ * The source of an input is the nearest earlier output with the same type, shape and
+ * figures. Values that cannot be identified, such as all zeros, are left out: they would
+ * match unrelated outputs.
  *
- * Values are hashed while the JSON of their nodes is made, by many threads and while
- * their text is in memory anyway; the search then reads hashes alone.
+ * Values are hashed by many threads while the JSON of their nodes is made and their text
+ * is in memory anyway; the search then reads only hashes.
  */
 #include "compare/graph/build/data_flow.h"
 #include "probe/base/assert.h"
 
-struct made { /* a value, by its hash */
+struct made { /* an output value, identified by its hash */
     uint64_t hash;
     uint32_t order, used;
 };
 
 struct graph__flow {
     const struct graph__tree *g;
-    uint64_t *hash; /* by row of the side; 0: leads nowhere */
+    uint64_t *hash; /* by row of the side; 0: not identifiable */
     struct made *table;
     uint64_t mask;
 };
@@ -32,8 +33,8 @@ static struct made *slot_of(const struct graph__flow *f, uint64_t hash)
     return &f->table[at];
 }
 
-/* Returns true for a tensor that cannot be told from others by its values: all of its elements are
- * equal, or it has neither statistics nor a digest. */
+/* Returns true for a tensor that its values cannot identify: all elements are equal, or there are
+ * neither statistics nor a digest. */
 static bool has_no_face(const struct probe_leaf *leaf)
 {
     const struct probe_num *max = &leaf->stat[PROBE_STAT_MAX], *min = &leaf->stat[PROBE_STAT_MIN];
@@ -103,7 +104,7 @@ static void note_outputs(struct graph__flow *f, uint32_t order, const struct cmp
     }
 }
 
-/* Makes a hash table that is at most half full even when every output has another value. */
+/* Allocates a hash table that is at most half full even when all outputs have different values. */
 static enum ms_rc make_table(struct graph__flow *f, struct ms_err *err)
 {
     uint64_t outputs = 0;

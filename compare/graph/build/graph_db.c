@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_db: writes trees as rows.
+ * graph_db: writes trees as rows of a database.
  *
  * Making the JSON of a node takes about as long as storing it.  So while one
  * worker stores a batch of nodes, the others make the next one:
@@ -8,9 +8,9 @@
  *     worker 0   store batch 0   store batch 1   ...
  *     others     make batch 1    make batch 2    ...
  *
- * A batch is cut into chunks, each with a text of its own in which the columns of
- * its nodes lie one behind the other.  Batches are stored in order, so the file
- * does not depend on the number of threads.
+ * A batch is divided into chunks. The text of a chunk holds the columns of its nodes one
+ * after the other. Batches are stored in order, so the file does not depend on the
+ * number of threads.
  */
 #include "compare/graph/build/graph_db.h"
 
@@ -37,7 +37,7 @@ enum column { COL_SUBS, COL_LINK, COL_IN, COL_OUT, COLS };
 /* Columns of CHUNK nodes: column c of node i is text[end of the one before it .. end[i][c]). */
 struct chunk {
     struct ms_buf text;
-    uint32_t first, n; /* into the tree's order */
+    uint32_t first, n; /* indices into the tree's order */
     MS_VEC(uint32_t) path;
     uint32_t end[CHUNK][COLS];
 };
@@ -50,20 +50,20 @@ struct batch {
 struct graph__db {
     struct ms_store *store;
     struct ms_stmt *node, *slim, *stack, *link;
-    struct graph__extra extra; /* where the rules want viewer_tables */
+    struct graph__extra extra; /* used when the rules set viewer_tables */
     const struct graph_conf *conf;
     /* Of the tree being written: */
     struct graph__pair *pair;
     const struct graph__tree *g;
     struct graph__place place;
     struct ms_buf prefix, id, stack_id, text;
-    struct ms_map stacks;         /* equal lists of frames share a row, whose number this is */
-    MS_VEC(uint32_t) stack_known; /* the row by number of a list, GRAPH_NO: not looked up yet */
+    struct ms_map stacks;         /* row number by list of frames; equal lists share a row */
+    MS_VEC(uint32_t) stack_known; /* row by number of a list; GRAPH_NO: not looked up yet */
     const struct graph__db_calls *calls;
-    struct graph__flow *flow; /* NULL: nobody asks where values go */
+    struct graph__flow *flow; /* NULL: data flow is not stored */
     struct batch making, storing;
-    uint32_t next; /* first of the order that is in no batch yet */
-    int64_t rows;  /* of tb_nodes so far, which is the last rowid */
+    uint32_t next; /* index of the first node that is in no batch yet */
+    int64_t rows;  /* rows of tb_nodes so far, equal to the last rowid */
 };
 
 /* ---- texts ------------------------------------------------------------------ */
@@ -85,7 +85,7 @@ static void put_children(struct ms_buf *out, const struct graph__tree *g, uint32
     }
 }
 
-/* Names from the root of the other side to the partner. */
+/* Writes the names on the path from the root of the other side to the partner. */
 static void put_link(struct chunk *c, const struct graph__tree *other, uint32_t node)
 {
     struct ms_buf *out = &c->text;
@@ -167,7 +167,7 @@ static struct ms_str column(const struct chunk *c, uint32_t i, enum column col)
     return (struct ms_str){c->text.p + from, c->end[i][col] - from};
 }
 
-/* A list of frames without the line breaks of the file. */
+/* Writes a list of frames as compact JSON, without the line breaks of the file. */
 static void put_frames(struct ms_buf *out, struct ms_str frames)
 {
     struct ms_jread r;
@@ -218,7 +218,7 @@ static enum ms_rc stack_row(struct graph__db *db, uint32_t stack, uint32_t *row,
     return MS_OK;
 }
 
-/* The worst state of what a collection holds. */
+/* Returns the worst state among the members of a collection. */
 static uint8_t state_of_collection(const struct graph__db *db, uint32_t node)
 {
     uint8_t worst = GRAPH_PASS;
@@ -261,7 +261,7 @@ static void bind_numbers(struct graph__db *db, uint32_t order, const struct grap
     ms_stmt_i64(db->node, 19, db->place.rank);
 }
 
-/* What indexes are made of. */
+/* Stores the columns that the indexes need in the slim table (see GRAPH_SQL_SLIM). */
 static enum ms_rc store_slim(struct graph__db *db, uint32_t order, const struct graph__node *n,
                              struct ms_str name, struct ms_err *err)
 {
@@ -363,7 +363,7 @@ static enum ms_rc put_all(struct graph__db *db, struct ms_pool *pool, struct ms_
     return MS_OK;
 }
 
-/* ---- a tree from begin to end ------------------------------------------------------ */
+/* ---- one tree ------------------------------------------------------------ */
 
 static enum ms_rc begin_tree(struct graph__db *db, struct graph__pair *p, struct graph__place place,
                              struct ms_err *err)
@@ -440,7 +440,7 @@ enum ms_rc graph__db_link(void *ctx, int64_t row, struct ms_str json, struct ms_
     return ms_stmt_run(db->link, err);
 }
 
-/* ---- the one row about all of them --------------------------------------------------- */
+/* ---- the configuration row ----------------------------------------------- */
 
 static struct ms_str task_of(const struct graph__config *c)
 {
@@ -534,9 +534,9 @@ enum ms_rc graph__db_findings(struct graph__db *db, const struct cmp_suspect *li
 
 /* ---- the file -------------------------------------------------------------------- */
 
-/* Large pages halve the writes and leave less of each unused.  Rows are added at the end of their
- * tables, so a large cache would be memory for nothing: 100,000 nodes a side 267 MB with 8 MB of it
- * and 385 with 64, in the same time. */
+/* Large pages halve the writes and leave less unused space in each. Rows are appended to their
+ * tables, so a larger cache only costs memory: with 100,000 nodes per side, 267 MB with an 8 MB
+ * cache and 385 MB with 64 MB, in the same time. */
 static const char paging[] =
     "COMMIT; PRAGMA page_size=16384; PRAGMA cache_size=-8192; PRAGMA threads=4; BEGIN";
 
@@ -601,7 +601,7 @@ void graph__db_free(struct graph__db *db)
 
 static enum ms_rc make_indexes(struct graph__db *db, struct ms_err *err)
 {
-    /* Sorting in parts, which need files, lets other threads sort while this one reads. */
+    /* External sort with temporary files lets other threads sort while this thread reads. */
     MS_TRY(ms_store_exec(db->store,
                          "COMMIT; PRAGMA temp_store=FILE; PRAGMA cache_size=-8192; BEGIN", err));
     MS_TRY(ms_store_exec(db->store, GRAPH_SQL_INDEXES("x_slim"), err));

@@ -9,12 +9,12 @@
 
 #include <stdbool.h>
 
-struct graph__place { /* of a tree among ranks and steps */
+struct graph__place { /* identifies a tree among ranks and steps */
     int64_t step, rank;
     bool golden;
 };
 
-/* data_source of the side. */
+/* Value of the column data_source. */
 static inline struct ms_str graph__side_name(bool golden)
 {
     return golden ? MS_STR("Bench") : MS_STR("NPU");

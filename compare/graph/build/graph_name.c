@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_name: the kind of a node by its name, as the official tool tells it.
+ * graph_name: the kind of a node by its name, with the rules of the official tool.
  */
 #include "compare/graph/build/graph_name.h"
 
-/* The kind of a node is told by how its name begins.  What follows the word must be one character
- * more, any one, where `more` is set. */
+/* Prefixes that decide the kind of a node. If `more` is set, at least one more character, of any
+ * kind, must follow the prefix. */
 static const struct {
     struct ms_str word;
     bool more;

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* node_type of the database. */
+/* Values of the column node_type. */
 enum graph__kind { GRAPH_MODULE = 0, GRAPH_API = 1, GRAPH_COLLECTION = 9 };
 
 enum graph__kind graph__kind_of(struct ms_str name);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_old: .vis files of earlier versions as databases.
+ * graph_old: converts .vis files of earlier versions to databases.
  *
- * They are one JSON object for a rank and step: nodes by name, those of both sides
- * below "NPU" and "Bench" in a comparison.  Columns of the database are parts of it,
- * copied as they are; what is new is the order of nodes and a row for each stack.
- * Values and colours are kept, whatever rules they were made by: the file says what
- * its values mean.
+ * A .vis file is one JSON object for a rank and step: nodes by name, in a comparison
+ * below "NPU" and "Bench". Columns of the database are copied from the file as written;
+ * only the order of nodes and the rows for stacks are computed. Values and colours are
+ * kept whatever rules produced them, because the file also stores what its values mean.
  */
 #include "compare/graph/build/graph_id.h"
 #include "compare/graph/build/graph_schema.h"
@@ -75,7 +74,7 @@ static enum ms_rc keep_text(struct old_file *f, const struct ms_jread *r, struct
     return out->p != NULL ? MS_OK : ms_arena_fail(f->arena, err);
 }
 
-/* The value that follows a key, as written. */
+/* Reads the value that follows a key, as written. */
 static enum ms_rc take_raw(struct ms_jread *r, struct ms_str *out, struct ms_err *err)
 {
     enum ms_jtok tok = ms_jread_next(r);
@@ -91,7 +90,7 @@ static bool is_object(struct ms_str json)
     return json.n != 0 && json.p[0] == '{';
 }
 
-/* Text in quotes, or nothing: an old file says "None" for it too. */
+/* Reads a JSON string; "None", which old files write for a missing value, becomes empty. */
 static enum ms_rc text_of(struct old_file *f, struct ms_str json, struct ms_str *out,
                           struct ms_err *err)
 {
@@ -106,7 +105,7 @@ static enum ms_rc text_of(struct old_file *f, struct ms_str json, struct ms_str 
     return MS_OK;
 }
 
-/* Members of a node and of its "data". */
+/* Reads the members of a node and of its "data" object. */
 static enum ms_rc read_fields(struct old_node *n, struct ms_str json, struct ms_err *err)
 {
     struct ms_jread r;
@@ -195,7 +194,8 @@ static int64_t whole(struct ms_str json)
     return ms_str_i64(json, &v) ? v : ms_str_is(json, "true");
 }
 
-/* Names of much older files begin with the side they are of. */
+/* Writes a link without the prefix "N___" or "B___", which much older files put before every name
+ * to mark the side. */
 static void put_link(struct ms_buf *out, struct ms_str json)
 {
     ms_buf_clear(out);
@@ -302,7 +302,7 @@ static enum ms_rc put_row(struct old_file *f, unsigned side, uint32_t node, int6
 
 struct visit {
     uint32_t node;
-    struct ms_jread at; /* in its list of children */
+    struct ms_jread at; /* position in the node's list of children */
 };
 
 static enum ms_rc push_visit(struct old_side *s, struct visit **stack, size_t *n, size_t *cap,
@@ -320,7 +320,8 @@ static enum ms_rc push_visit(struct old_side *s, struct visit **stack, size_t *n
     return MS_OK;
 }
 
-/* Children before their parent.  A node that is listed twice counts where it comes first. */
+/* Writes the nodes of one side, children before their parent. A node that is listed twice is
+ * written at its first place. */
 static enum ms_rc put_side(struct old_file *f, unsigned side, uint64_t *written, struct ms_err *err)
 {
     struct old_side *s = &f->side[side];
@@ -391,7 +392,7 @@ static enum ms_rc fill(struct old_file *f, struct graph_made *made, struct ms_er
     return ms_store_exec(f->store, GRAPH_SQL_INDEXES("tb_nodes") ";" GRAPH_SQL_INDEX6_WHOLE, err);
 }
 
-/* The number behind a word in the file's name, 0 when there is none. */
+/* Returns the number after `word` in the file's name, or 0 when there is none. */
 static int64_t number_behind(struct ms_str name, struct ms_str word)
 {
     int64_t at = ms_str_find_str(name, word);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_rules: our decisions, and our sentences, which are English.
+ * graph_rules: the default rules and their English texts.
  */
 #include "compare/graph/graph_rules.h"
 

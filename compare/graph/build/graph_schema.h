@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_schema: the tables of a .vis.db.  The first three and the indexes are the
- * official ones, types and order of columns included; x_ tables are ours.
+ * graph_schema: the tables of a .vis.db. The first three and the indexes are the
+ * official ones, including types and order of columns; x_ tables are ours.
  *
  *     x_meta    what made the file, and what was repaired
  *     x_rollup  for every node with children, how many nodes below it are in which state
  *     x_state   where nodes of each state are, in their order: 0 unmatched, 1 pass,
  *               2 warning, 3 error, and a second time by 4 those that overflow
  *     x_names   names in lower case, in pages, for the search
- *     x_align   nodes of both sides but those that have a partner of their own name at
- *               their own place: what became of them, their partner, why, how sure
- *     x_kin     who else of the other side goes with a node: further pairs, and members that
+ *     x_align   results of matching: state, partner, evidence and confidence of each node of
+ *               both sides, except nodes matched by name at the same place
+ *     x_kin     further nodes of the other side for a node: more pairs, and members that
  *               run in its place together with its partner
  *     x_edge    which node wrote the value that a node reads in a slot
  *     x_findings  the suspects: nodes that introduce a difference, best first
@@ -29,10 +29,11 @@ enum { GRAPH_STATE_OVERFLOW = 4 };
     " input_data TEXT, output_data TEXT, data_source TEXT, dump_data_dir TEXT,"                    \
     " step INTEGER NOT NULL, rank INTEGER NOT NULL, is_distributed INTEGER)"
 
-/* Rows of tb_nodes are large, and an index is made by reading all of them.  So while the table is
- * filled, the columns of indexes stand in a second, slim one with the same rowids; indexes are made
- * for that one and then handed over, which is a matter of names: their entries are values and
- * rowids.  The index of the primary key is handed over likewise. */
+/* Rows of tb_nodes are large, and SQLite reads all of them to build an index. While the table is
+ * filled, the indexed columns are therefore also written to the slim table x_slim, with the same
+ * rowids. The indexes are built on x_slim and then renamed to belong to tb_nodes, which is valid
+ * because index entries are only values and rowids. The index of the primary key is renamed
+ * likewise. */
 #define GRAPH_SQL_SLIM                                                                             \
     "CREATE TABLE x_slim (step INTEGER, rank INTEGER, data_source TEXT, up_node TEXT,"             \
     " node_order INTEGER, node_name TEXT, micro_step_id INTEGER, is_distributed INTEGER,"          \
@@ -78,7 +79,7 @@ enum { GRAPH_STATE_OVERFLOW = 4 };
     "CREATE INDEX index5 ON " table " (step, rank, micro_step_id, node_order);"                    \
     "CREATE INDEX index7 ON " table " (is_distributed)"
 
-/* The texts say of themselves whose they are. */
+/* Renames the indexes of x_slim to tb_nodes, also in their SQL text, which names the table. */
 #define GRAPH_SQL_HAND_OVER                                                                        \
     "PRAGMA writable_schema = ON;"                                                                 \
     "UPDATE sqlite_master SET tbl_name = 'tb_nodes',"                                              \
@@ -95,7 +96,7 @@ enum { GRAPH_STATE_OVERFLOW = 4 };
     "UPDATE sqlite_master SET sql = '" GRAPH_SQL_NODES(GRAPH_ID) "' WHERE name = 'tb_nodes';"      \
                                                                  "PRAGMA writable_schema = RESET"
 
-/* The plugin asks for modified = 1 alone, so the rest of the index would be dead weight. */
+/* The plugin only queries modified = 1, so a partial index suffices. */
 #define GRAPH_SQL_INDEX6                                                                           \
     "CREATE INDEX index6 ON x_slim (step, rank, modified, matched_node_link) WHERE modified = 1"
 #define GRAPH_SQL_INDEX6_WHOLE                                                                     \

@@ -6,9 +6,9 @@
  *     tree_build.c  reads construct.json, dump.json and stack.json, repairs parents, links children
  *     tree_shape.c  moves, joins and numbers nodes of the linked tree
  *
- * A node is a 32-bit number: that of its name.  Numbers of construct.json come
- * first, then the root, collections and parameter gradients.  Children are
- * linked lists, and no stage walks them by recursion.
+ * A node is a 32-bit number, the number of its name. Nodes of construct.json come first,
+ * then the root, collections and parameter gradients. Children are linked lists, and no
+ * stage walks them recursively.
  */
 #ifndef COMPARE_GRAPH_BUILD_GRAPH_TREE_H
 #define COMPARE_GRAPH_BUILD_GRAPH_TREE_H
@@ -23,39 +23,40 @@
 
 enum graph__over { GRAPH_OVER_NONE, GRAPH_OVER_MEDIUM, GRAPH_OVER_HIGH, GRAPH_OVER_CRITICAL };
 
-/* Stack of a node whose stack is none of the dump's lists of frames. */
+/* Values of graph__node.stack that are not numbers of a list of frames. */
 enum { GRAPH_STACK_EMPTY = UINT32_MAX, GRAPH_STACK_NO_FORWARD = UINT32_MAX - 1 };
 
 struct graph__node {
     uint32_t parent, first_child, last_child, next;
-    uint32_t op;    /* number of the operator of the side that holds its rows, or GRAPH_NO */
-    uint32_t stack; /* number of a list of frames, or one of the above */
+    uint32_t op;    /* operator of the side that holds the node's rows, or GRAPH_NO */
+    uint32_t stack; /* number of a list of frames, or one of the values above */
     uint32_t match; /* node of the other side, or GRAPH_NO */
     uint32_t micro; /* micro step */
-    uint32_t seq;   /* one-based order in which construct.json mentions the node first; 0: never */
+    uint32_t seq;   /* one-based order of first mention in construct.json; 0: never mentioned */
     uint8_t kind, over, state;
     bool in_tree; /* has a parent, or is the root */
 };
 
-/* What merging ranks adds to a node: JSON lists, or empty. */
+/* Fields that merging ranks adds to a node: JSON lists, or empty. */
 struct graph__about {
-    struct ms_str info;     /* how its figures came about */
-    struct ms_str children; /* sub_nodes, when they are not the node's children */
+    struct ms_str info;     /* how the figures were computed */
+    struct ms_str children; /* sub_nodes, when different from the node's children */
 };
 
 struct graph__tree {
-    char *dir; /* of its files */
+    char *dir; /* directory of the three files */
     const struct graph_rules *rules;
     struct cmp__side side;
-    struct probe_tree built; /* owns the names, also those of nodes that are made here */
+    struct probe_tree built; /* owns all names, including those of nodes that are added later */
     struct probe_stacks stacks;
     MS_VEC(struct graph__node) nodes;
     uint32_t root;
     uint32_t micro_steps;
-    MS_VEC(uint32_t) order;     /* children before parents, the root last */
-    char *data_dir;             /* of its tensor files; NULL when it has none */
-    uint32_t detached, dropped; /* subtrees without a way to the root; gradients without a place */
-    MS_VEC(struct graph__about) about; /* of a merged tree, by node */
+    MS_VEC(uint32_t) order; /* children before parents, the root last */
+    char *data_dir;         /* directory of the tensor files; NULL when there are none */
+    /* subtrees not connected to the root; gradients that could not be attached */
+    uint32_t detached, dropped;
+    MS_VEC(struct graph__about) about; /* by node; only in a merged tree */
 };
 
 static inline struct ms_str graph__name(const struct graph__tree *g, uint32_t node)
@@ -66,7 +67,7 @@ static inline struct graph__about graph__about(const struct graph__tree *g, uint
 {
     return node < g->about.n ? g->about.p[node] : (struct graph__about){{"", 0}, {"", 0}};
 }
-/* The operator of the side that holds the node's rows, or NULL. */
+/* Returns the operator of the side that holds the node's rows, or NULL. */
 static inline const struct cmp__op *graph__op(const struct graph__tree *g, uint32_t node)
 {
     uint32_t op = node != GRAPH_NO ? g->nodes.p[node].op : GRAPH_NO;
@@ -75,18 +76,20 @@ static inline const struct cmp__op *graph__op(const struct graph__tree *g, uint3
 
 /* ---- graph_tree.c --------------------------------------------------------- */
 
-/* Sets up a tree that graph__close may be called for. */
+/* Initialises an empty tree; graph__close may be called from then on. */
 void graph__init(struct graph__tree *g, const struct graph_rules *rules);
 void graph__close(struct graph__tree *g);
 struct graph__node graph__blank_node(enum graph__kind kind);
-/* A node of that name which lies in the tree, or GRAPH_NO. */
+/* Returns the node with this name if it is in the tree, else GRAPH_NO. */
 uint32_t graph__find(const struct graph__tree *g, struct ms_str name);
-/* A new node of that name outside of the tree; the text is copied.  GRAPH_NO: out of memory. */
+/* Adds a node with a copy of this name, not yet attached to the tree. Returns GRAPH_NO when out of
+ * memory. */
 uint32_t graph__add(struct graph__tree *g, struct ms_str name, enum graph__kind kind);
 void graph__append(struct graph__tree *g, uint32_t parent, uint32_t child);
 /* Fills g->order. */
 enum ms_rc graph__set_order(struct graph__tree *g, struct ms_err *err);
-/* By record of the dump: the node of the tree, or GRAPH_NO; free it.  NULL: out of memory. */
+/* Returns an array that maps a record of the dump to its node, or GRAPH_NO. The caller frees the
+ * array; NULL when out of memory. */
 uint32_t *graph__nodes_of_records(const struct graph__tree *g);
 
 /* ---- tree_build.c --------------------------------------------------------- */
@@ -95,21 +98,22 @@ uint32_t *graph__nodes_of_records(const struct graph__tree *g);
 enum ms_rc graph__open(struct graph__tree *g, const char *dir, const struct graph_rules *rules,
                        struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 
-struct graph__note { /* of a node of merged ranks, in the order of construct */
+struct graph__note { /* one for each node of merged ranks, in the order of construct.json */
     uint32_t micro;
     uint8_t kind, over;
-    struct ms_str info;     /* JSON list, or empty */
-    struct ms_str children; /* likewise; set when the tree does not say the same */
+    struct ms_str info; /* JSON list, or empty */
+    /* JSON list, or empty; set when different from the children in the tree */
+    struct ms_str children;
 };
-struct graph__merged { /* ranks merged into one, as text of the three files */
+struct graph__merged { /* merged ranks, as the text of the three files */
     int64_t rank;      /* of the main rank, the first */
     struct ms_buf construct, dump, stack;
     uint32_t micro_steps; /* of the main rank */
-    int64_t said;         /* micro steps that construct.json states, -1: nothing */
+    int64_t said;         /* micro steps that construct.json states; -1: not stated */
     MS_VEC(struct graph__note) notes;
     struct ms_arena *arena;
 };
-/* Builds the tree of merged ranks, as graph__open does of a directory; m must live as long. */
+/* Builds the tree of merged ranks, as graph__open does for a directory; m must outlive the tree. */
 enum ms_rc graph__open_merged(struct graph__tree *g, const struct graph__merged *m,
                               const struct graph_rules *rules, struct ms_err *err) MS_MUST_USE;
 
@@ -119,7 +123,7 @@ enum ms_rc graph__move_recomputed(struct graph__tree *g, struct ms_err *err);
 enum ms_rc graph__collect_operators(struct graph__tree *g, struct ms_err *err);
 enum ms_rc graph__add_gradients(struct graph__tree *g, struct ms_err *err);
 void graph__number_micro_steps(struct graph__tree *g);
-/* Gives nodes of the golden tree the micro steps of their partners. */
+/* Copies the micro steps of target nodes to their golden partners. */
 void graph__share_micro_steps(const struct graph__tree *t, struct graph__tree *b);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_words: explanations that the database carries for its readers: of figures,
- * of the colours of states, and of what is done otherwise than the official tool does.
+ * graph_words: explanations stored in the database: figures, colours of states, and
+ * differences from the official tool.
  */
 #include "compare/graph/build/graph_words.h"
 
@@ -54,7 +54,7 @@ static void put_band(struct ms_buf *out, const char *colour, const char *range, 
 void graph__put_colours(struct ms_buf *out, enum probe_mode mode, const struct graph_words *words)
 {
     ms_buf_putc(out, '{');
-    if (mode != PROBE_MODE_STRUCTURE) { /* which has nothing to judge */
+    if (mode != PROBE_MODE_STRUCTURE) { /* a structure has no verdicts */
         put_band(out, "#FFFCF3", "0, 0.3", words->colour[mode].pass, "pass");
         ms_buf_puts(out, ", ");
         put_band(out, "#FFDC7F", "0.3, 0.6", words->colour[mode].differs, "warning");

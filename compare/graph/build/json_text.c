@@ -15,7 +15,7 @@ static void put_escaped(struct ms_buf *out, const char *p, size_t n)
     struct ms_jwrite w;
     ms_jwrite_init(&w, 0, TEXT_MAX);
     ms_jwrite_str(&w, (struct ms_str){p, (uint32_t)n});
-    /* Without the quotes that it puts around the text. */
+    /* The writer adds quotes, which are not wanted here. */
     if (ms_jwrite_finish(&w, NULL) != MS_OK)
         out->bad = MS_E_NOMEM;
     else if (w.buf.n >= 2)
@@ -23,7 +23,6 @@ static void put_escaped(struct ms_buf *out, const char *p, size_t n)
     ms_jwrite_free(&w);
 }
 
-/* The inside of JSON text. */
 void graph__put_json_inside(struct ms_buf *out, struct ms_str s)
 {
     const char *end = s.p + s.n;
@@ -42,7 +41,6 @@ void graph__put_json(struct ms_buf *out, struct ms_str s)
     ms_buf_putc(out, '"');
 }
 
-/* A text or number member of an object. */
 struct ms_str graph__json_member(struct ms_str json, const char *key)
 {
     struct ms_jread r;

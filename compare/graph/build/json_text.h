@@ -11,7 +11,8 @@
 void graph__put_json(struct ms_buf *out, struct ms_str s);
 /* Appends s as the inside of a JSON string, without the quotes around it. */
 void graph__put_json_inside(struct ms_buf *out, struct ms_str s);
-/* A string or number member of a JSON object as written; empty when it has no such member. */
+/* Returns a string or number member of a JSON object as written; empty when there is no such
+ * member. */
 struct ms_str graph__json_member(struct ms_str json, const char *key);
 
 #endif

@@ -4,9 +4,9 @@
  *
  *     {"Torch.matmul.0.forward.output.0": {"type": "torch.Tensor", "Max": "2.0", ...}, ...}
  *
- * Every value is text, as Python's str() of the dump's value with two changes:
- * quotes ' are left out and None is null.  A leaf's own keys come first, then what
- * the official parser adds, then figures and verdict of a comparison.
+ * Every value is text: Python's str() of the dump's value, with quotes ' left out and
+ * None written as null. A leaf's own keys come first, then keys that the official parser
+ * adds, then figures and verdict of a comparison.
  */
 #include "compare/graph/build/node_items.h"
 
@@ -30,7 +30,7 @@ static void put_key(struct ms_buf *out, const char *key)
     ms_buf_puts(out, "\": \"");
 }
 
-/* More than six decimals of a plain number that came as text are rounded away. */
+/* Returns true for a plain decimal number with more than six decimals, which are rounded to six. */
 static bool is_long_decimal(struct ms_str s)
 {
     if (s.n > 0 && s.p[s.n - 1] == '%')
@@ -50,7 +50,7 @@ static void put_rounded(struct ms_buf *out, struct ms_str s)
     ms_buf_printf(out, "%.6f%s", v, percent ? "%" : "");
 }
 
-/* Text that Python printed, with its two changes. */
+/* Writes text printed by Python with the two changes: quotes ' left out, None as null. */
 static void put_changed(struct ms_buf *out, struct ms_str s)
 {
     uint32_t from = 0;
@@ -84,7 +84,7 @@ static void put_text(struct ms_buf *out, struct ms_str s)
         graph__put_json_inside(out, s);
 }
 
-/* A figure of Python's, which is not rounded. */
+/* Writes a number as Python prints it, without rounding. */
 static void put_number_member(struct ms_buf *out, const char *key, struct ms_str text)
 {
     put_key(out, key);
@@ -101,7 +101,7 @@ static void put_member(struct ms_buf *out, const char *key, struct ms_str text)
 
 /* ---- a leaf's own values ------------------------------------------------------ */
 
-/* Written as Python would: then it need not be read and printed again. */
+/* Returns true for a number written as Python would print it, so that it need not be parsed. */
 static bool is_plain_float(struct ms_str s)
 {
     int64_t dot = ms_str_find(s, '.');
@@ -112,7 +112,7 @@ static bool is_plain_float(struct ms_str s)
         if (s.p[i] > '9')
             return false;
     }
-    /* Below 1e-4 the exponent form is due. */
+    /* Python prints numbers below 1e-4 in exponent form. */
     uint32_t digit = s.p[0] == '-';
     return s.p[digit] != '0' || (s.n - digit == 3) ||
            memcmp(s.p + digit, "0.0000", s.n - digit < 6 ? s.n - digit : 6) != 0;
@@ -142,7 +142,7 @@ static void put_python(struct graph__items *it, struct ms_buf *out, struct ms_st
     put_text(out, ms_buf_slice(&it->text));
 }
 
-/* Shapes are lists of whole numbers and stand in every item. */
+/* Fast path for shapes, which are lists of integers and occur in every item. */
 static bool put_short_list(struct ms_buf *out, struct ms_str json)
 {
     for (uint32_t i = 0; i < json.n; i++) {
@@ -204,10 +204,10 @@ static void put_value(struct graph__items *it, struct ms_buf *out, struct ms_jre
 
 /* ---- which keys --------------------------------------------------------------- */
 
-/* What a leaf has said for itself, so that it is not added again. */
+/* Keys that a leaf contains, so that they are not added again. */
 struct said {
     bool data_name, requires_grad, dtype, shape, md5, stat[PROBE_STATS];
-    bool null_max; /* it has said that it has no maximum */
+    bool null_max; /* "Max" is present and null */
 };
 
 static void note_key(struct said *s, struct ms_str key, enum ms_jtok tok)
@@ -239,10 +239,10 @@ static void note_key(struct said *s, struct ms_str key, enum ms_jtok tok)
 }
 
 struct shape {     /* of the item being made */
-    bool compared; /* its node has a partner */
-    bool digests;  /* md5 is wanted */
-    bool batch;    /* of a batch of point-to-point operations */
-    bool group;    /* a process group */
+    bool compared; /* the node has a partner */
+    bool digests;  /* write md5 */
+    bool batch;    /* item of a batch of point-to-point operations */
+    bool group;    /* item is a process group */
 };
 
 static bool is_left_out(const struct shape *f, struct ms_str key)
@@ -258,7 +258,8 @@ static bool is_left_out(const struct shape *f, struct ms_str key)
     return ms_str_is(key, "state") || ms_str_is(key, "full_op_name");
 }
 
-/* Most values need no change: numbers as Python prints them, names of types. */
+/* Returns true for values that need no change, which are most: numbers as Python prints them, names
+ * of types. */
 static bool is_shown_as_written(const struct ms_jread *r, enum ms_jtok tok)
 {
     if (tok == MS_J_NUM)
@@ -268,7 +269,7 @@ static bool is_shown_as_written(const struct ms_jread *r, enum ms_jtok tok)
            ms_scan_plain(r->text.p, r->text.p + r->text.n) == r->text.p + r->text.n;
 }
 
-/* , "KEY": "TEXT" */
+/* Writes , "KEY": "TEXT" */
 static void put_pair(struct ms_buf *out, struct ms_str key, struct ms_str text)
 {
     char *p = ms_buf_room(out, (size_t)key.n + text.n + 8);
@@ -283,7 +284,7 @@ static void put_pair(struct ms_buf *out, struct ms_str key, struct ms_str text)
     p[4 + text.n] = '"';
 }
 
-/* The members of a leaf as they are; those of a P2P operation's tensor go in its place. */
+/* Copies the members of a leaf. The members of a P2P operation's "tensor" replace that key. */
 static void put_members(struct graph__items *it, struct ms_buf *out, struct ms_jread *r,
                         const struct shape *f, struct said *said)
 {
@@ -311,7 +312,7 @@ static void put_members(struct graph__items *it, struct ms_buf *out, struct ms_j
     }
 }
 
-/* What the official parser adds to a leaf. */
+/* Adds the keys that the official parser adds to a leaf. */
 static void put_additions(struct ms_buf *out, const struct cmp_item *item, const struct said *said,
                           bool scalar, bool digests)
 {
@@ -340,9 +341,9 @@ static void put_additions(struct ms_buf *out, const struct cmp_item *item, const
 
 /* ---- figures ---------------------------------------------------------------- */
 
-enum { FIRST_FIGURE = 8 }; /* columns before it describe both sides, as the item does */
+enum { FIRST_FIGURE = 8 }; /* the columns before describe both sides, as the item already does */
 
-/* Columns that describe a side or its files are not among them. */
+/* Returns false for columns that describe a side or its files. */
 static bool is_figure(const char *column)
 {
     struct ms_str s = ms_str_of(column);
@@ -350,7 +351,7 @@ static bool is_figure(const char *column)
            !ms_str_is(s, "Data_name");
 }
 
-/* What is measured between both sides, not a word about it. */
+/* Returns true for measured columns, false for columns that hold a verdict. */
 static bool is_measure(const char *column)
 {
     struct ms_str s = ms_str_of(column);
@@ -358,8 +359,8 @@ static bool is_measure(const char *column)
            !ms_str_is(s, "Err_message");
 }
 
-/* The cells of the official table between the two descriptions and the stack, under the names of
- * their columns. */
+/* Writes the cells of the official table between the descriptions of both sides and the stack,
+ * under the names of their columns. */
 enum ms_rc graph__put_figures(struct ms_buf *out, const struct cmp_setup *c, struct cmp_view *v,
                               size_t row, struct ms_err *err)
 {
@@ -433,7 +434,7 @@ static enum ms_rc put_fields(struct graph__items *it, struct ms_buf *out, const 
         put_member(out, "data_name", MS_STR("-1"));
     if (f->compared && !f->group && !said.null_max)
         MS_TRY(graph__put_figures(out, c, &it->view, index, err));
-    graph__drop_comma(out, at); /* each member begins with one */
+    graph__drop_comma(out, at); /* each member begins with a comma */
     return MS_OK;
 }
 
@@ -459,7 +460,7 @@ static enum ms_rc put_item(struct graph__items *it, const struct graph__pair *p,
 
 /* ---- the items of a node -------------------------------------------------------- */
 
-/* What a tensor by itself needs: its members say the rest. */
+/* Makes the item of a tensor without comparison. Its JSON members hold everything else. */
 static enum ms_rc make_bare(struct graph__items *it, const struct graph__tree *g, uint32_t row,
                             struct cmp_item *item, struct ms_err *err)
 {
@@ -472,7 +473,7 @@ static enum ms_rc make_bare(struct graph__items *it, const struct graph__tree *g
     return cmp__keep(&it->view, &item->name, err);
 }
 
-/* Rows of a node by itself. */
+/* Makes the rows of a node without a partner. */
 static enum ms_rc make_rows(struct graph__items *it, const struct graph__pair *p,
                             const struct graph__tree *g, const struct cmp__op *op,
                             struct ms_err *err)

@@ -2,9 +2,9 @@
  *
  * node_judge: figures and state of a matched node.
  *
- * Rows meet by position: inputs with inputs, parameters with parameters and so on.
- * Rules and figures are those of the table compare, except that whole numbers are
- * subtracted as such and that a golden 0 has no relative error.
+ * Rows are paired by position: inputs with inputs, parameters with parameters and so on.
+ * Rules and figures are those of the `compare` tables, except that integers are
+ * subtracted as integers and that a golden 0 has no relative error.
  */
 #include "compare/graph/build/node_judge.h"
 
@@ -16,17 +16,17 @@
 
 #include <math.h>
 
-/* ---- rows that the alignment puts together ------------------------------------ */
+/* ---- rows paired by the alignment ---------------------------------------- */
 
 /* Maps rows of the target to the golden rows with which the alignment pairs them. */
 struct row_pairs {
     const struct graph__pair *p;
-    uint32_t *place;   /* of a golden row in the order of its side, by row of the dump */
-    uint32_t *partner; /* of a target row: a place as above, by row of the dump */
+    uint32_t *place;   /* index of a golden row in the order of its side, by row of the dump */
+    uint32_t *partner; /* index of the golden partner as in `place`, by row of the target dump */
     MS_VEC(struct cmp_align_row) rows;
 };
 
-/* By row of the golden dump: its place in the order of the side. */
+/* Returns an array that maps a row of the golden dump to its index in the order of the side. */
 static uint32_t *places_of_rows(const struct cmp__side *s)
 {
     size_t n = s->dump->rows.n;
@@ -68,7 +68,8 @@ static const struct cmp_align_pair *pair_of(const struct cmp_align *al, uint32_t
     return NULL;
 }
 
-/* Fills r->partner for the rows of t; *known is false when t and b are no pair of the alignment. */
+/* Fills r->partner for the rows of t; sets *known to false when the alignment does not pair t and
+ * b. */
 static enum ms_rc find_row_pairs(struct row_pairs *r, const struct cmp__op *t,
                                  const struct cmp__op *b, bool *known, struct ms_err *err)
 {
@@ -105,7 +106,7 @@ static enum graph__place_of_row place_of(const struct cmp__side *s, uint32_t row
     }
 }
 
-/* Returns the first row of the operator from `row` on whose place is not before `place`. */
+/* Returns the first row of the operator, from `row` on, whose place is `place` or later. */
 static uint32_t skip_to(const struct cmp__side *s, const struct cmp__op *op, uint32_t row,
                         enum graph__place_of_row place)
 {
@@ -191,7 +192,7 @@ static bool is_infinite(const struct cmp_value *x)
     return x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF;
 }
 
-/* Subtracts where a side is infinite: graphs treat infinities as numbers, the table does not. */
+/* Subtracts values of which one is infinite: graphs treat infinities as numbers, tables do not. */
 static enum ms_rc subtract_infinite(struct cmp_view *v, const struct cmp_value *n,
                                     const struct cmp_value *b, const char *end, struct cmp_delta *d,
                                     struct ms_err *err)
@@ -214,7 +215,7 @@ enum ms_rc graph__measure_row(const struct cmp_rules *rules, struct cmp_view *v,
     MS_TRY(cmp__measure_stats_old(v, row, err));
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         const struct cmp_value *n = &row->t.stat[i], *b = &row->b.stat[i];
-        if (n->is_text || b->is_text) { /* whatever it looks like */
+        if (n->is_text || b->is_text) { /* even if it looks like a number */
             row->delta[i] =
                 (struct cmp_delta){.diff = MS_STR("N/A"), .rel = MS_STR("N/A"), .rel_value = NAN};
             continue;
@@ -253,8 +254,8 @@ static enum ms_rc make_row(const struct graph__pair *p, uint32_t i, struct cmp_v
                                              : MS_OK;
 }
 
-/* Judges the rows. A side without requires_grad agrees with whatever the other side has; afterwards
- * grad_same is the plain comparison again, which the table shows. */
+/* Judges the rows. A missing requires_grad agrees with any value of the other side. Afterwards
+ * grad_same is set to the plain comparison, which the table shows. */
 static void judge_rows(const struct cmp_setup *c, struct cmp_view *v)
 {
     for (size_t i = 0; i < v->rows.n; i++) {
@@ -272,7 +273,7 @@ static void judge_rows(const struct cmp_setup *c, struct cmp_view *v)
 
 /* ---- states ------------------------------------------------------------------- */
 
-/* Returns true for operators whose output is memory that nothing has written yet. */
+/* Returns true for operators that allocate memory without writing it. */
 static bool makes_empty(struct ms_str name)
 {
     static const char *const names[] = {"empty",     "empty_like",    "empty_with_format",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_match: which node of the target stands for which of the golden side.
+ * node_match: finds the golden partner of each target node.
  *
- * Parents are settled before their children, by going through the order of the
- * tree from its end.
+ * Parents are matched before their children, by walking the order of the tree from its
+ * end.
  */
 #include "compare/graph/build/node_match.h"
 
@@ -40,10 +40,10 @@ static void pair_up(struct graph__tree *t, uint32_t n, struct graph__tree *b, ui
     b->nodes.p[m].match = n;
 }
 
-/* The same name below the same ancestors. */
+/* Pairs nodes of the same name whose parents are paired. */
 void graph__match_same(struct graph__tree *t, struct graph__tree *b)
 {
-    ms_assert(t->order.n > 0); /* the root, which is last */
+    ms_assert(t->order.n > 0); /* at least the root, which is last */
     pair_up(t, t->root, b, b->root);
     for (size_t i = t->order.n - 1; i-- > 0;) {
         uint32_t n = t->order.p[i];
@@ -93,17 +93,17 @@ static void put_reduced(struct ms_buf *out, struct ms_str name)
     }
 }
 
-/* Operators below a pair of modules meet by reduced name and occurrence. */
+/* Index of the golden operators below a pair of modules, by reduced name and occurrence. */
 struct meeting {
-    struct ms_map names;    /* reduced name and occurrence */
-    MS_VEC(uint32_t) nodes; /* of the golden side */
-    struct ms_map counted;  /* reduced names */
+    struct ms_map names;    /* keys: reduced name and occurrence */
+    MS_VEC(uint32_t) nodes; /* golden nodes by key */
+    struct ms_map counted;  /* reduced names seen so far */
     MS_VEC(uint32_t) counts;
     struct ms_arena *arena;
     struct ms_buf name;
 };
 
-/* The key of the next operator of that name: in m->name until the next call. */
+/* Writes the key of the next operator of this name to m->name, valid until the next call. */
 static enum ms_rc next_key(struct meeting *m, struct ms_str name, struct ms_err *err)
 {
     bool added;
@@ -188,7 +188,7 @@ enum ms_rc graph__match_fuzzy(struct graph__tree *t, struct graph__tree *b, stru
 
 /* ---- mapped ------------------------------------------------------------------- */
 
-/* names: target name -> golden name where they differ. */
+/* Pairs nodes by name; `names` maps target names to golden names where they differ. */
 static void match_mapped(struct graph__tree *t, struct graph__tree *b,
                          const struct cmp__pairs *names)
 {
@@ -202,7 +202,7 @@ static void match_mapped(struct graph__tree *t, struct graph__tree *b,
     }
 }
 
-/* Rows of the golden side by name. */
+/* Indexes the rows of the golden side by name. */
 static enum ms_rc index_rows(const struct cmp__side *s, struct ms_map *rows, struct ms_arena *arena,
                              struct ms_err *err)
 {
@@ -212,7 +212,7 @@ static enum ms_rc index_rows(const struct cmp__side *s, struct ms_map *rows, str
         bool added;
         ms_buf_clear(&name);
         cmp__side_name(s, i, false, &name);
-        ms_buf_putc(&name, '#'); /* keeps numbers in step where two rows have one name */
+        ms_buf_putc(&name, '#'); /* repeated until unique: the key's number is the row's index */
         uint32_t id = ms_map_put_copy(rows, ms_buf_slice(&name), arena, &added);
         for (; id != GRAPH_NO && !added;
              id = ms_map_put_copy(rows, ms_buf_slice(&name), arena, &added))
@@ -223,7 +223,8 @@ static enum ms_rc index_rows(const struct cmp__side *s, struct ms_map *rows, str
     return rc;
 }
 
-/* The mapping pairs rows; a node goes where its first paired row goes. */
+/* Maps the name of a node. The layer mapping pairs rows; the partner of a node is the operator of
+ * the first paired row. */
 static enum ms_rc name_node(struct graph__pair *p, const struct cmp__pairs *rows,
                             const struct ms_map *golden, const struct cmp__op *op,
                             struct ms_buf *name, struct cmp__pairs *names, struct ms_err *err)
@@ -265,7 +266,7 @@ static enum ms_rc name_nodes(struct graph__pair *p, const struct cmp__pairs *row
     return rc;
 }
 
-/* Golden names of the target's nodes. */
+/* Fills `names` with the golden names of target nodes. */
 static enum ms_rc map_layers(struct graph__pair *p, struct cmp__pairs *names, struct ms_err *err)
 {
     struct cmp__pairs rows = {.arena = NULL};
@@ -276,7 +277,7 @@ static enum ms_rc map_layers(struct graph__pair *p, struct cmp__pairs *names, st
     c->b = p->b.side;
     c->stacks = p->t.stacks;
     c->has_stack = true;
-    struct ms_arena *arena = ms_arena_new(SIZE_MAX); /* names of rows */
+    struct ms_arena *arena = ms_arena_new(SIZE_MAX); /* memory for names of rows */
     enum ms_rc rc = arena != NULL ? cmp__layer_pairs(c, &rows, err) : ms_no_memory(err);
     if (rc == MS_OK)
         rc = name_nodes(p, &rows, arena, names, err);
@@ -314,7 +315,7 @@ static void match_records(struct graph__pair *p, const uint32_t *target, const u
     }
 }
 
-/* Nodes that run in place of a pair's node and are not linked themselves. */
+/* Records nodes that run in place of a paired node and have no partner of their own. */
 static void note_parts(struct graph__pair *p, const uint32_t *target, const uint32_t *golden)
 {
     size_t n;
@@ -346,7 +347,8 @@ static bool make_parts(struct graph__pair *p)
     return true;
 }
 
-/* What holds the partner of the first child that has one, if nobody has taken it. */
+/* Returns the parent of the partner of the first child that has one, if that parent is unmatched
+ * and of the same kind; else GRAPH_NO. */
 static uint32_t home_of_children(const struct graph__tree *g, const struct graph__tree *other,
                                  uint32_t node)
 {
@@ -360,7 +362,8 @@ static uint32_t home_of_children(const struct graph__tree *g, const struct graph
     return GRAPH_NO;
 }
 
-/* Children come before their parents. */
+/* Pairs nodes without a record, such as modules and collections, by their children. Children come
+ * before their parents in the order. */
 static void match_the_rest(struct graph__pair *p)
 {
     struct graph__tree *t = &p->t, *b = &p->b;
@@ -402,9 +405,9 @@ enum ms_rc graph__match_aligned(struct graph__pair *p, struct ms_pool *pool, str
     return match_by_records(p, err);
 }
 
-/* ---- what is told about a node ------------------------------------------------ */
+/* ---- the result of matching a node --------------------------------------- */
 
-/* Does its parent's partner hold its partner? */
+/* Tells whether the partner is a child of the parent's partner. */
 static bool is_in_place(const struct graph__tree *g, const struct graph__tree *other, uint32_t node)
 {
     uint32_t partner = g->nodes.p[node].match, up = g->nodes.p[node].parent;

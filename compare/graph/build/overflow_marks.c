@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * overflow_marks: where NaN, infinity or an exploding norm comes from.
+ * overflow_marks: finds where NaN, infinity or an exploding norm originates.
  *
  *     inputs      outputs
  *     normal      abnormal    critical   it is made here
@@ -8,7 +8,7 @@
  *     abnormal    normal      medium     it is swallowed
  *     normal      normal      high       when the norm grows a hundredfold
  *
- * Buffers that an operator is to fill hold anything before, so they do not count.
+ * Buffers that an operator fills hold arbitrary values before, so they are ignored.
  */
 #include "compare/graph/build/overflow_marks.h"
 
@@ -18,10 +18,10 @@
 
 struct side {
     bool abnormal;
-    double norm; /* the largest; -1: none */
+    double norm; /* the largest norm; -1: none */
 };
 
-/* What does not count: an operator's argument or result. */
+/* Arguments and results that are ignored, by operator. */
 static const struct {
     const char *api;
     uint8_t section;
@@ -41,7 +41,7 @@ static const struct {
     {"tensor.masked_fill_", PROBE_SEC_INPUT_ARGS, "input.0"},
 };
 
-/* The first two parts of the name, without regard to case. */
+/* Compares the first two parts of the name with `api`, ignoring case. */
 static bool is_api(struct ms_str name, const char *api)
 {
     uint32_t n = (uint32_t)strlen(api);
@@ -80,7 +80,7 @@ static void look_at(struct side *s, const struct probe_leaf *leaf, bool mask)
 {
     const struct probe_num *norm = &leaf->stat[PROBE_STAT_NORM];
     if (mask && probe_leaf_is_masked(leaf))
-        return; /* minus infinity that excludes places from a softmax */
+        return; /* minus infinity, which masks positions of a softmax */
     for (unsigned i = PROBE_STAT_MAX; i <= PROBE_STAT_MEAN; i++)
         s->abnormal |= is_abnormal(&leaf->stat[i]);
     if (ms_str_is(leaf->type, "torch.Tensor") &&
@@ -104,7 +104,7 @@ static enum graph__over level_of(const struct side *in, const struct side *out)
     return explodes(in, out) ? GRAPH_OVER_HIGH : GRAPH_OVER_NONE;
 }
 
-/* The official tool looks into lists and not into objects. */
+/* Returns true for a path through lists only: the official tool does not look into objects. */
 static bool is_in_lists(struct ms_str path)
 {
     unsigned n = probe_name_parts(path);
@@ -115,7 +115,7 @@ static bool is_in_lists(struct ms_str path)
     return true;
 }
 
-/* Does it exempt anything of this section of the operator? */
+/* Tells whether `ignored` has an entry for this section of the operator. */
 static bool has_exemption(struct ms_str name, uint8_t section)
 {
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) {
@@ -125,8 +125,9 @@ static bool has_exemption(struct ms_str name, uint8_t section)
     return false;
 }
 
-/* The official tool exempts an operator as a whole: when what is abnormal among the arguments, or
- * results, that the exemption is about lies where it says, whatever the others are. */
+/* Computes the level as the official tool does, which exempts an operator as a whole: the
+ * exemption fails only if a top-level tensor in an exempted section is abnormal and is not
+ * the exempted one. */
 static enum graph__over official_level(const struct graph__tree *g, uint32_t node,
                                        const struct probe_node *record)
 {

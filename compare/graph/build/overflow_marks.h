@@ -7,7 +7,7 @@
 
 #include "compare/graph/build/graph_tree.h"
 
-/* Sets `over` of all nodes; g->order is set. */
+/* Sets `over` of all nodes. g->order must be set. */
 void graph__find_overflows(struct graph__tree *g);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * rank_comm: which communication of one rank meets which of another.
+ * rank_comm: matches communication calls of different ranks.
  *
- * Every call gets a key that its partner can work out: for point-to-point calls
- * operation, peer and how manieth such call it is, for collectives group,
- * operation and number.  All calls of all ranks are noted first, then each looks
- * its partners up and the links are written.
+ * Every call gets a key that its partner can compute: for point-to-point calls
+ * operation, peer and occurrence; for collectives group, operation and occurrence. All
+ * calls of all ranks are noted first; then each call looks up its partners and the links
+ * are written.
  */
 #include "compare/graph/build/rank_comm.h"
 
@@ -23,10 +23,12 @@ static const char *const role_names[] = {"send_receive", "send", "receive"};
 
 static const struct api {
     const char *name, *partner;
-    const char *rank_at; /* where it says which rank */
-    const char *or_at; /* the same argument passed the other way; the official tool overlooks it */
+    const char *rank_at; /* path of the argument that holds the peer or root rank */
+    /* path when the argument is passed by keyword instead of position, or the reverse; the official
+     * tool ignores it */
+    const char *or_at;
     enum class class;
-    enum role role; /* of the one that is asked; of the root */
+    enum role role; /* role of the caller, or of the root of a rooted collective */
 } apis[] = {
     {"send", "recv", "input.dst", "input.1", CLASS_P2P, ROLE_SEND},
     {"isend", "irecv", "input.dst", "input.1", CLASS_P2P, ROLE_SEND},
@@ -39,26 +41,26 @@ static const struct api {
 };
 static const struct api collective = {"", "", NULL, NULL, CLASS_ALL, ROLE_BOTH};
 
-/* A call, or one member of a batch. */
+/* A communication call, or one member of a batch. */
 struct call {
-    struct ms_str name;  /* of its node */
+    struct ms_str name;  /* name of the node */
     struct ms_str op;    /* send, all_reduce, ... */
     struct ms_str group; /* group_id */
     struct ms_str ranks; /* group_ranks as JSON */
     struct graph__place place;
-    int64_t row; /* of its node in the database */
+    int64_t row; /* row of the node in the database */
     const struct api *api;
-    int64_t peer; /* -1: not said */
+    int64_t peer; /* peer or root rank; -1: not recorded */
     uint32_t number;
-    uint32_t node; /* which of the noted nodes */
+    uint32_t node; /* index of the noted node */
     uint8_t over, state;
     bool batch;
 };
 
-struct link { /* of a node */
+struct link { /* from a call to its partner */
     uint32_t call;
     enum role role;
-    int64_t rank; /* of the partner */
+    int64_t rank; /* rank of the partner */
     uint32_t partner;
 };
 
@@ -66,8 +68,8 @@ struct graph__comm {
     const struct graph_conf *conf;
     struct ms_arena *arena;
     MS_VEC(struct call) calls;
-    struct ms_map keys;    /* place and key; its number is that of the call */
-    struct ms_map counted; /* the same without the number */
+    struct ms_map keys; /* place, key and occurrence; the entry number is the index of the call */
+    struct ms_map counted; /* the same without the occurrence */
     MS_VEC(uint32_t) counts;
     MS_VEC(struct link) links;
     uint32_t nodes;
@@ -112,7 +114,8 @@ static const struct api *api_of(struct ms_str op)
     return &collective;
 }
 
-/* What one rank calls isend meets what another calls recv; the official tool tells them apart. */
+/* Returns the operation as used in keys: isend matches recv, so the "i" is dropped. The official
+ * tool keeps the two apart. */
 static struct ms_str key_name(const struct graph__comm *c, struct ms_str op)
 {
     bool plain =
@@ -120,7 +123,7 @@ static struct ms_str key_name(const struct graph__comm *c, struct ms_str op)
     return plain ? ms_str_sub(op, 1, op.n) : op;
 }
 
-/* Key without the number, as `place` would have it for a call of `op` that names `peer`. */
+/* Writes the key, without occurrence, that a call of `op` with peer `peer` has at `place`. */
 static void put_key(struct graph__comm *c, const struct call *call, struct graph__place place,
                     struct ms_str op, int64_t peer)
 {
@@ -206,7 +209,7 @@ static void read_group(const struct graph__tree *g, const struct cmp__op *op, st
         call->ranks = leaf.value_json;
 }
 
-/* Members of a batch, as its output lists them. */
+/* Notes the members of a batch, which its output lists. */
 static enum ms_rc note_batch(struct graph__comm *c, const struct graph__tree *g,
                              const struct cmp__op *op, const struct call *like, struct ms_err *err)
 {
@@ -269,7 +272,7 @@ enum ms_rc graph__comm_note(struct graph__comm *c, const struct graph__tree *g,
     return MS_OK;
 }
 
-/* ---- who talks to whom --------------------------------------------------------- */
+/* ---- peers --------------------------------------------------------------- */
 
 struct ms_str graph__comm_group(const struct graph__tree *g, uint32_t node)
 {
@@ -279,7 +282,7 @@ struct ms_str graph__comm_group(const struct graph__tree *g, uint32_t node)
     return call.ranks;
 }
 
-/* The first member of a batch that sends to another rank. */
+/* Returns the peer of the first member of a batch that sends to another rank, or -1. */
 static int64_t batch_sends_to(const struct graph__tree *g, const struct cmp__op *op, int64_t self)
 {
     for (uint32_t i = 0; i < op->n; i++) {
@@ -308,9 +311,9 @@ int64_t graph__comm_sends_to(const struct graph__tree *g, uint32_t node, int64_t
     return ms_str_is(api, "send") || ms_str_is(api, "isend") ? rank_at(g, op, "input.dst") : -1;
 }
 
-/* ---- meeting ------------------------------------------------------------------- */
+/* ---- matching ------------------------------------------------------------ */
 
-/* The call of `rank` that meets this one, or GRAPH_NO. */
+/* Returns the call of `rank` that matches this call, or GRAPH_NO. */
 static uint32_t find_partner(struct graph__comm *c, const struct call *call, int64_t rank)
 {
     struct graph__place there = call->place;
@@ -384,7 +387,7 @@ static void put_partner(struct graph__comm *c, struct ms_buf *out, const struct 
     ms_buf_putc(out, ']');
 }
 
-/* The links of one call, links[from .. to). */
+/* Writes the links of one call, links[from .. to). */
 static void put_call(struct graph__comm *c, struct ms_buf *out, size_t from, size_t to)
 {
     ms_buf_printf(out, "{\"communications_type\": \"%s\", \"nodes_info\": {",
@@ -404,7 +407,7 @@ static size_t end_of_call(const struct graph__comm *c, size_t from, size_t end)
     return to;
 }
 
-/* The links of one node; those of a batch may be many. */
+/* Writes the links of one node. A batch may have many calls. */
 static void put_node(struct graph__comm *c, struct ms_buf *out, size_t from, size_t end)
 {
     size_t first = end_of_call(c, from, end);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree_build: from the three files of a rank to a tree.
+ * tree_build: builds a tree from the three files of a rank.
  *
- * The parents that construct.json names are repaired first: a backward module may
- * hang below the wrong one, and many backward nodes have none.  Then cycles that a
- * repair has closed are opened again, and only then children are linked, in the
- * order of the file, so that no later stage can meet a cycle.
+ * The parents in construct.json are repaired first: a backward module may be attached to
+ * the wrong one, and many backward nodes have none. Then cycles that a repair has closed
+ * are broken, and only then children are linked, in the order of the file, so no later
+ * stage can meet a cycle.
  */
 #include "compare/graph/build/graph_tree.h"
 
@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* A graph shows every record, by its own name. */
+/* A graph shows every record under its own name. */
 static const struct cmp_rules every_record = {.lists_all_records = true};
 
 #define ROOT_NAME MS_STR("DefaultModel")
@@ -23,9 +23,9 @@ enum { NAME_MAX_BYTES = 1 << 20 };
 
 struct builder {
     struct graph__tree *g;
-    uint32_t *up; /* parent by node, GRAPH_NO: the root's child */
+    uint32_t *up; /* parent by node; GRAPH_NO: child of the root */
     struct ms_buf name, other;
-    enum ms_rc bad; /* the first name that could not be made */
+    enum ms_rc bad; /* error of the first name that could not be made */
 };
 
 /* ---- nodes ---------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static enum ms_rc make_nodes(struct graph__tree *g, struct ms_err *err)
 
 /* ---- parents -------------------------------------------------------------- */
 
-/* A key of construct.json, or GRAPH_NO. */
+/* Returns the node if the name is a key of construct.json, else GRAPH_NO. */
 static uint32_t key_of(struct builder *b, const struct ms_buf *name)
 {
     if (name->bad != MS_OK)
@@ -64,7 +64,7 @@ static uint32_t parent_of(const struct builder *b, uint32_t node)
     return b->g->built.nodes.p[node].parent;
 }
 
-/* The backward twin of a module, if construct.json has it. */
+/* Returns the backward call of a forward node, if construct.json has one, else GRAPH_NO. */
 static uint32_t backward_of(struct builder *b, uint32_t module)
 {
     struct ms_str name = graph__name(b->g, module);
@@ -76,7 +76,7 @@ static uint32_t backward_of(struct builder *b, uint32_t module)
     return key_of(b, &b->other);
 }
 
-/* The forward twin of a backward module, if construct.json has it. */
+/* Returns the forward call of a backward module, if construct.json has one, else GRAPH_NO. */
 static uint32_t forward_of(struct builder *b, struct ms_str backward)
 {
     ms_buf_clear(&b->name);
@@ -84,8 +84,8 @@ static uint32_t forward_of(struct builder *b, struct ms_str backward)
     return key_of(b, &b->name);
 }
 
-/* In place operations can hang a backward module below one that does not hold it by its name: then
- * the forward twin knows better. */
+/* Corrects the parent of a backward module: in-place operations can attach it below a module whose
+ * name does not contain it. The parent of its forward call is then used. */
 static uint32_t fix_in_place(struct builder *b, uint32_t child, uint32_t parent)
 {
     struct ms_str c = graph__name(b->g, child);
@@ -102,7 +102,8 @@ static uint32_t fix_in_place(struct builder *b, uint32_t child, uint32_t parent)
     return better != GRAPH_NO ? better : parent;
 }
 
-/* Old PyTorch runs no hook of a module's backward, so its operators have no parent. */
+/* Finds the parent of a backward node by its forward call: old PyTorch runs no backward hook of
+ * modules, so operators there have no parent. */
 static uint32_t find_missing(struct builder *b, uint32_t child)
 {
     struct ms_str c = graph__name(b->g, child);
@@ -134,8 +135,8 @@ static void fix_parents(struct builder *b)
     b->up[g->root] = GRAPH_NO;
 }
 
-/* Follow parents from every node; who is met again on the same walk closes a cycle and becomes a
- * child of the root.  `seq` holds the number of the walk for the time being. */
+/* Follows parents from every node. A node that is met twice on one walk closes a cycle: the last
+ * node of the walk becomes a child of the root. `seq` holds the number of the walk meanwhile. */
 static void open_cycles(struct builder *b)
 {
     struct graph__node *nodes = b->g->nodes.p;
@@ -172,7 +173,8 @@ static void link_children(struct builder *b)
     }
 }
 
-/* A parent that is never a key has no parent of its own: nothing below it would be seen. */
+/* Attaches nodes without a parent below the root: a parent that is not a key of construct.json has
+ * none, and its subtree would be invisible. */
 static void attach_detached(struct graph__tree *g)
 {
     for (uint32_t i = 0; i < g->built.nodes.n; i++) {
@@ -208,7 +210,7 @@ static uint32_t own_stack(const struct graph__tree *g, struct ms_str name)
     return id != GRAPH_NO ? g->stacks.stack_of.p[id] : GRAPH_NO;
 }
 
-/* A backward node was called from where its forward twin was. */
+/* Returns the stack of the forward call as the stack of a backward node. */
 static uint32_t twin_stack(struct builder *b, uint32_t node)
 {
     struct graph__tree *g = b->g;
@@ -242,7 +244,7 @@ static void find_stacks(struct builder *b)
     g->nodes.p[g->root].stack = GRAPH_STACK_EMPTY;
 }
 
-/* ---- all of it ------------------------------------------------------------ */
+/* ---- the whole tree ------------------------------------------------------ */
 
 static enum ms_rc build(struct builder *b, struct ms_err *err)
 {
@@ -291,7 +293,7 @@ static enum ms_rc read_construct(struct graph__tree *g, struct ms_err *err)
 
 static enum ms_rc read_dump(struct graph__tree *g, struct ms_pool *pool, struct ms_err *err)
 {
-    /* All records count here, whatever they are called: the tables of 1.x list them all. */
+    /* List all records whatever their names are, as the tables of 1.x do. */
     const struct cmp_conf every = {.rules = &every_record};
     char *path;
     MS_TRY(in_dir(g, "dump.json", &path, err));
@@ -310,7 +312,7 @@ static enum ms_rc read_stacks(struct graph__tree *g, struct ms_err *err)
     return rc;
 }
 
-/* Readers of the database may sit in another directory. */
+/* Stores the absolute path, because the database may be read from another directory. */
 static enum ms_rc find_data(struct graph__tree *g, struct ms_err *err)
 {
     char full[PATH_MAX];
@@ -338,7 +340,7 @@ static enum ms_rc open_tree(struct graph__tree *g, struct ms_pool *pool, struct 
 
 /* ---- a merged tree --------------------------------------------------------- */
 
-/* What merging knows of the nodes, which stand in the order of its text. */
+/* Copies the notes of merging to the nodes; notes are in the order of the merged text. */
 static enum ms_rc take_notes(struct graph__tree *g, const struct graph__merged *m,
                              struct ms_err *err)
 {
@@ -356,7 +358,7 @@ static enum ms_rc take_notes(struct graph__tree *g, const struct graph__merged *
     return MS_OK;
 }
 
-/* Parents need no repair here: that was done before ranks were merged. */
+/* Builds a merged tree. Parents were repaired before ranks were merged. */
 static enum ms_rc build_merged(struct builder *b, const struct graph__merged *m, struct ms_err *err)
 {
     struct graph__tree *g = b->g;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree_shape: what moves, joins and numbers the nodes of a tree.
+ * tree_shape: moves, joins and numbers the nodes of a tree.
  *
- *     recomputed modules   stand at the root, belong below the backward of their parent
+ *     recomputed modules   are found at the root, move below the backward of their parent
  *     loose operators      two or more in a row become Apis_Between_Modules.k
- *     parameter gradients  have no entry in construct.json, hang below their backward
+ *     parameter gradients  have no entry in construct.json, are attached to their backward
  *     micro steps          forward, backward, forward: the second forward begins a new one
  */
 #include "compare/graph/build/graph_tree.h"
@@ -19,19 +19,19 @@ enum { NAME_MAX_BYTES = 1 << 20, TWO_PARTS = 2 };
 
 struct recompute {
     struct graph__tree *g;
-    struct ms_map prefixes; /* names without direction and call */
-    /* Queues of the nodes at their place, by prefix: nodes of one prefix in order, and how many of
-     * them are taken, once by forward and once by backward candidates. */
+    struct ms_map prefixes; /* names without direction and call number */
+    /* By prefix, a queue of the nodes that are not at the root, in order, and how many were taken,
+     * separately by forward and backward candidates. */
     MS_VEC(struct queue {
         MS_VEC(uint32_t) nodes;
         uint32_t taken[2];
     })
     queues;
     struct ms_buf name, scratch;
-    enum ms_rc bad; /* the first text that could not be made */
+    enum ms_rc bad; /* error of the first text that could not be made */
 };
 
-/* Returns the text of a buffer and keeps its failure, which clearing the buffer would forget. */
+/* Returns the text of a buffer and keeps its error, which clearing the buffer would reset. */
 static struct ms_str text_in(struct recompute *rc, const struct ms_buf *b)
 {
     if (b->bad != MS_OK)
@@ -44,7 +44,7 @@ static struct ms_str prefix_of(const struct graph__tree *g, uint32_t node)
     return probe_name_cut(graph__name(g, node), TWO_PARTS);
 }
 
-/* "File PATH, line N, in FUNCTION, ..." */
+/* Parsed text of a frame: "File PATH, line N, in FUNCTION, ..." */
 struct frame {
     struct ms_str path, function;
 };
@@ -105,8 +105,8 @@ static bool is_recomputed_by_stack(struct recompute *rc, uint32_t node)
     return frames.p != NULL && shows_recompute(rc, frames);
 }
 
-/* Returns true for a name with so many parts that it is a part of a model, not the model or a chunk
- * of it. */
+/* Returns true for a name with enough parts to be a part of a model, not the model or a chunk of
+ * it. */
 static bool is_recomputed_by_name(struct ms_str name)
 {
     unsigned n = probe_name_parts(name);
@@ -151,7 +151,7 @@ static enum ms_rc queue_node(struct recompute *rc, uint32_t node, struct ms_err 
     return MS_OK;
 }
 
-/* Forward nodes at a place of their own, by prefix, in the order in which they were made. */
+/* Queues forward nodes that are not at the root, by prefix, in the order of construct.json. */
 static enum ms_rc queue_forward(struct recompute *rc, struct ms_err *err)
 {
     struct graph__tree *g = rc->g;
@@ -174,7 +174,8 @@ static bool is_above(const struct graph__tree *g, uint32_t node, uint32_t of)
     return false;
 }
 
-/* Where the candidate belongs: below the backward twin of the next node's parent. */
+/* Returns the new parent of a candidate: the backward call of the parent of the next
+ * queued node. */
 static uint32_t place_for(struct recompute *rc, uint32_t node)
 {
     struct graph__tree *g = rc->g;
@@ -195,7 +196,7 @@ static uint32_t place_for(struct recompute *rc, uint32_t node)
     return place != GRAPH_NO && !is_above(g, node, place) ? place : GRAPH_NO;
 }
 
-/* The children of the root are linked anew, without those that move away. */
+/* Links the children of the root anew, without candidates that move elsewhere. */
 static enum ms_rc move_candidates(struct recompute *rc, struct ms_err *err)
 {
     struct graph__tree *g = rc->g;
@@ -207,7 +208,8 @@ static enum ms_rc move_candidates(struct recompute *rc, struct ms_err *err)
         if (!queued)
             MS_TRY(queue_forward(rc, err));
         queued = true;
-        g->nodes.p[n].match = place_for(rc, n); /* kept there until all are known */
+        /* stored here until the new parents of all candidates are known */
+        g->nodes.p[n].match = place_for(rc, n);
     }
     n = g->nodes.p[g->root].first_child;
     g->nodes.p[g->root].first_child = g->nodes.p[g->root].last_child = GRAPH_NO;
@@ -238,7 +240,7 @@ enum ms_rc graph__move_recomputed(struct graph__tree *g, struct ms_err *err)
 
 /* ---- collections ---------------------------------------------------------- */
 
-/* Returns how many siblings from n on are operators, without a gap. */
+/* Returns the number of consecutive operators among the siblings from n on. */
 static uint32_t run_length(const struct graph__tree *g, uint32_t n)
 {
     uint32_t length = 0;
@@ -304,7 +306,7 @@ static enum ms_rc note_module(struct last_backward *lb, const struct graph__tree
     bool backward = probe_name_is_call_of(name, MS_STR("backward"));
     uint64_t call;
     bool added;
-    /* The official tool takes a backward module outside of the tree too, and loses the gradients
+    /* The official tool also accepts a backward module outside the tree, and loses the gradients
      * below it. */
     bool here = g->nodes.p[node].in_tree || (!g->rules->keep_gradients && backward);
     if (!here || (!backward && !probe_name_is_call_of(name, MS_STR("forward"))) ||
@@ -321,8 +323,8 @@ static enum ms_rc note_module(struct last_backward *lb, const struct graph__tree
     return MS_OK;
 }
 
-/* Where a module's gradients go; else below its forward node or the root, which the official tool
- * does not do. */
+/* Returns the parent for a module's gradients: its last backward call, else its forward node, else
+ * the root. The official tool knows only the first. */
 static uint32_t place_for_gradient(const struct graph__tree *g, const struct last_backward *lb,
                                    struct ms_str module)
 {
@@ -332,7 +334,7 @@ static uint32_t place_for_gradient(const struct graph__tree *g, const struct las
     return g->rules->keep_gradients ? g->root : GRAPH_NO;
 }
 
-/* op: its rows, GRAPH_NO: it has none. */
+/* Adds the node of a gradient. op: the operator with its rows, or GRAPH_NO. */
 static enum ms_rc add_gradient(struct graph__tree *g, const struct last_backward *lb,
                                uint32_t record, uint32_t op, struct ms_err *err)
 {
@@ -373,7 +375,7 @@ enum ms_rc graph__add_gradients(struct graph__tree *g, struct ms_err *err)
 
 /* ---- micro steps -------------------------------------------------------------- */
 
-/* The next node below top, children after their parent; GRAPH_NO at the end. */
+/* Returns the next node below `top` in preorder, or GRAPH_NO at the end. */
 static uint32_t next_below(const struct graph__tree *g, uint32_t top, uint32_t n)
 {
     if (g->nodes.p[n].first_child != GRAPH_NO)
@@ -415,8 +417,8 @@ void graph__number_micro_steps(struct graph__tree *g)
     g->nodes.p[g->root].micro = 0;
 }
 
-/* Returns true when the micro step of the partner counts; the official tool asks only partners that
- * are children of the root. */
+/* Returns true when the micro step of the partner applies. The official tool uses only partners
+ * that are children of the root. */
 static bool has_number(const struct graph__tree *t, const struct graph__tree *b, uint32_t n)
 {
     uint32_t partner = b->nodes.p[n].match;
@@ -427,7 +429,7 @@ static bool has_number(const struct graph__tree *t, const struct graph__tree *b,
 void graph__share_micro_steps(const struct graph__tree *t, struct graph__tree *b)
 {
     if (!b->rules->golden_follows_target && t->built.micro_steps >= 0)
-        return; /* each side says its own */
+        return; /* each side states its own */
     for (uint32_t n = b->nodes.p[b->root].first_child; n != GRAPH_NO; n = b->nodes.p[n].next) {
         struct ms_str name = graph__name(b, n);
         uint64_t number = 0;

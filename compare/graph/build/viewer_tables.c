@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * viewer_tables: the tables of a .vis.db that only our viewers read: sums over what
- * lies below a node, nodes by state, where a partner went, where values go, names.
+ * viewer_tables: the tables of a .vis.db that only our viewers read: sums over subtrees,
+ * nodes by state, results of matching, data flow, names.
  */
 #include "compare/graph/build/viewer_tables.h"
 #include "compare/graph/build/graph_schema.h"
@@ -25,7 +25,7 @@ static void add_tally(struct tally *to, const struct tally *from)
     to->worst = from->worst > to->worst ? from->worst : to->worst;
 }
 
-/* The states of a node, as bits of 1 << state; unmatched is GRAPH_NONE. */
+/* Counts of a single node; a node is unmatched only in a comparison. */
 static struct tally own_tally(const struct graph__extra *x, const struct graph__node *n)
 {
     bool unmatched = x->pair->dual && n->match == GRAPH_NO;
@@ -53,7 +53,7 @@ static enum ms_rc store_rollup(struct graph__extra *x, uint32_t node, const stru
     return ms_stmt_run(x->rollup, err);
 }
 
-/* Stores the sums below each node. Children precede their parent in the order, so one pass
+/* Stores the sums over each subtree. Children precede their parent in the order, so one pass
  * suffices. */
 static enum ms_rc add_up(struct graph__extra *x, struct tally *t, struct ms_err *err)
 {
@@ -156,7 +156,7 @@ static enum ms_rc store_name_page(struct graph__extra *x, uint32_t first, struct
     return MS_OK;
 }
 
-/* Stores every name in lower case, each followed by a line break, in pages. */
+/* Stores all names in lower case, each followed by a line feed, in pages. */
 static enum ms_rc store_names(struct graph__extra *x, struct ms_err *err)
 {
     enum { PAGE = 1 << 18 };
@@ -180,19 +180,19 @@ static enum ms_rc store_names(struct graph__extra *x, struct ms_err *err)
     return MS_OK;
 }
 
-/* ---- kin: nodes of the other side that go with a node besides its partner ---------- */
+/* ---- kin: further nodes of the other side that belong to a node ---------- */
 
 struct kin {
-    uint32_t at, other; /* places in the order of both sides */
-    bool member;        /* runs in the node's place with others; else a pair */
+    uint32_t at, other; /* indices in the order of the two sides */
+    bool member; /* true: runs in the node's place together with others; false: a further pair */
     uint8_t how;
     float confidence;
 };
 
 struct kins {
     const struct graph__tree *g, *other;
-    uint32_t *node[2]; /* by record of the side and of the other: the node of the tree */
-    uint32_t *at[2];   /* by node: its place in the order */
+    uint32_t *node[2]; /* by record of this side and of the other: the node of the tree */
+    uint32_t *at[2];   /* by node: its index in the order */
     MS_VEC(struct kin) list;
 };
 
@@ -242,7 +242,7 @@ static int by_place(const void *a, const void *b)
         return x->at < y->at ? -1 : 1;
     if (x->other != y->other)
         return x->other < y->other ? -1 : 1;
-    return x->member - y->member; /* who is a pair is no mere member */
+    return x->member - y->member; /* a pair sorts before a member */
 }
 
 static enum ms_rc list_all(struct kins *k, const struct graph__pair *p, bool golden,

@@ -18,14 +18,14 @@ struct graph__extra {
     const struct graph__pair *pair;
     const struct graph__tree *g;
     bool golden;
-    struct ms_str prefix;     /* of its nodes' identities */
-    struct graph__flow *flow; /* NULL: nobody asks where values go */
+    struct ms_str prefix;     /* prefix of the identifiers of its nodes */
+    struct graph__flow *flow; /* NULL: data flow is not stored */
 };
 
-/* Make the tables in store, which stays the caller's. */
+/* Creates the tables in `store`, which the caller keeps. */
 enum ms_rc graph__extra_prepare(struct graph__extra *x, struct ms_store *store,
                                 const struct graph_conf *conf, struct ms_err *err) MS_MUST_USE;
-/* Rows about one side of a pair. */
+/* Writes the rows about one side of a pair. */
 enum ms_rc graph__extra_put(struct graph__extra *x, const struct graph__pair *p, bool golden,
                             struct ms_str prefix, struct graph__flow *flow,
                             struct ms_err *err) MS_MUST_USE;

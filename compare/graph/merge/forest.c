@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * forest: nodes of several ranks, their names and their items.
+ * forest: nodes of several ranks, with their names and items.
  */
 #include "compare/graph/merge/forest.h"
 
@@ -9,10 +9,9 @@
 
 enum { TEXT_MAX = 1 << 28 };
 
-/* Figures of ranks that compute the same differ by the order of their sums. */
+/* Relative tolerance: ranks that compute the same value can differ in the order of summation. */
 static const double uncertain = 1e-6;
 
-/* The data of a node. */
 static struct graph__data *data_at(struct graph__forest *f, uint32_t data)
 {
     ms_assert(data < f->data.n);
@@ -195,8 +194,8 @@ static int by_seq(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* The root, then nodes in the order in which construct.json made them necessary, then those that
- * building has added. */
+/* Lists the nodes: the root, then nodes in the order of first mention in construct.json, then nodes
+ * that tree building added. */
 static struct made *order_of(const struct graph__tree *g)
 {
     struct made *list = ms_calloc(g->nodes.n, sizeof *list);
@@ -214,7 +213,7 @@ static uint32_t record_of(const struct graph__tree *g, const struct graph__node 
     return n->op != GRAPH_NO ? g->side.ops.p[n->op].node : GRAPH_NO;
 }
 
-/* Nodes of rank i begin at `first` in the order of their numbers in the tree. */
+/* Adds the nodes of rank i. The nodes of the tree get consecutive numbers from `first` on. */
 static void take_nodes(struct graph__forest *f, uint32_t i, uint32_t first)
 {
     const struct graph__tree *g = f->ranks[i].g;
@@ -289,7 +288,7 @@ void graph__forest_free(struct graph__forest *f)
 
 /* ---- items ----------------------------------------------------------------------- */
 
-/* Decides by the whole name of an item, as the official tool does, not by the section it is in. */
+/* Decides by the whole name of an item, as the official tool does, not by the item's section. */
 static bool is_output(struct ms_str path)
 {
     bool out =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * merged_text: a merged tree as the three files of a dump.
+ * merged_text: writes a merged tree as the three files of a dump.
  *
- * Records are those of the dumps, byte for byte but for figures that were merged;
- * where outputs are another rank's, the record is put together from two.
+ * Records are copied from the dumps byte for byte, except for merged figures. Where the
+ * outputs come from another rank, the record is assembled from two.
  */
 #include "compare/graph/merge/merged_text.h"
 
@@ -17,17 +17,18 @@ struct text {
     struct graph__forest *f;
     struct graph__merged *m;
     MS_VEC(uint32_t) order;
-    struct ms_map names;                                        /* of nodes that are written */
-    MS_VEC(uint32_t) owner;                                     /* node by name */
-    struct ms_map stacks;                                       /* lists of frames */
-    MS_VEC(struct holders { MS_VEC(uint32_t) nodes; }) holders; /* by list */
+    struct ms_map names;    /* names of nodes that are written */
+    MS_VEC(uint32_t) owner; /* node by index of its name */
+    struct ms_map stacks;   /* distinct lists of frames */
+    MS_VEC(struct holders { MS_VEC(uint32_t) nodes; }) holders; /* nodes by list of frames */
 };
 
-struct step { /* of a walk */
+struct step { /* a step of a depth-first walk */
     uint32_t node, next;
 };
 
-/* Children before their parent, the root last; a name counts once. */
+/* Lists the nodes to write: children before their parent, the root last. Of several nodes with one
+ * name only the first is listed. */
 static enum ms_rc list_nodes(struct text *t, uint32_t root, struct ms_err *err)
 {
     struct graph__forest *f = t->f;
@@ -78,7 +79,7 @@ static void put_figure(struct ms_buf *out, const struct probe_num *n)
     }
 }
 
-/* A leaf with other figures in the place of its own. */
+/* Writes a leaf with the figures replaced by those of the patch. */
 static void put_patched(struct ms_buf *out, struct ms_str json, const struct graph__patch *p)
 {
     struct ms_jread r;
@@ -104,7 +105,7 @@ static void put_patched(struct ms_buf *out, struct ms_str json, const struct gra
     ms_buf_put(out, from, (size_t)(json.p + json.n - from));
 }
 
-/* A part of a record as it stands in the dump, but for figures that were merged. */
+/* Copies a part of a record from the dump, with merged figures in place. */
 static void put_part(struct ms_buf *out, const struct probe_dump *d, const struct graph__data *data,
                      uint64_t from, uint64_t to)
 {
@@ -125,7 +126,7 @@ static void put_part(struct ms_buf *out, const struct probe_dump *d, const struc
     ms_buf_put(out, d->file.p + from, to - from);
 }
 
-/* Set up to read the object of a record. */
+/* Initialises a reader at the object of a record. */
 static bool open_record(const struct probe_dump *d, uint32_t record, struct ms_jread *r)
 {
     const char *p = d->file.p + d->nodes.p[record].off, *end = d->file.p + d->file.n;
@@ -137,7 +138,7 @@ static bool open_record(const struct probe_dump *d, uint32_t record, struct ms_j
     return ms_jread_next(r) == MS_J_OBJ;
 }
 
-/* Members of the record that are outputs, or all the others. */
+/* Writes the members of the record that are outputs, or all other members. */
 static void put_members(struct ms_buf *out, const struct graph__forest *f,
                         const struct graph__data *data, bool *first)
 {
@@ -183,8 +184,9 @@ static struct ms_str info_of(struct text *t, const struct graph__fnode *n)
     return keep_text(t, text);
 }
 
-/* Two ranks can have a name in common that the official tool does not tell apart: then a parent
- * lists children which are another's.  Empty where all is well. */
+/* Lists the children of a node whose sub_nodes must be stored explicitly. The official tool does
+ * not distinguish nodes of two ranks with the same name, so a parent can list children that belong
+ * to another. Empty when all children are its own. */
 static struct ms_str lost_children(struct text *t, const struct graph__fnode *n)
 {
     struct graph__forest *f = t->f;
@@ -204,7 +206,7 @@ static struct ms_str lost_children(struct text *t, const struct graph__fnode *n)
     return keep_text(t, &f->text);
 }
 
-/* Collections and modules without a record have none here either. */
+/* Writes the record of a node; nothing for collections and modules without a record. */
 static void put_record(struct text *t, const struct graph__fnode *n, struct ms_str info)
 {
     struct graph__forest *f = t->f;
@@ -346,7 +348,7 @@ enum ms_rc graph__put_merged(struct graph__forest *f, uint32_t rank, struct grap
 
 /* ---- as files ------------------------------------------------------------------- */
 
-/* The text again, laid out with two spaces for each level. */
+/* Writes the JSON text with an indentation of two spaces per level. */
 static void lay_out(struct ms_jwrite *w, struct ms_str text)
 {
     struct ms_jread r;
@@ -374,7 +376,7 @@ static void lay_out(struct ms_jwrite *w, struct ms_str text)
 
 static enum ms_rc to_file(void *ctx, const char *p, size_t n, struct ms_err *err)
 {
-    (void)err; /* kept by the file until it is committed */
+    (void)err; /* the file keeps errors until commit */
     ms_out_write(ctx, p, n);
     return MS_OK;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * pipeline: the ranks of a pipeline put behind one another.
+ * pipeline: joins the ranks of a pipeline in the order of its stages.
  *
- * Layers have the same names on all ranks, so a layer whose inputs and outputs differ
- * everywhere is a stage of its own: those of later ranks are marked with place and
- * rank, hung beside the first rank's, sorted and numbered in a row.  What holds such
- * layers takes its output from the last rank, its backward the input.
+ * Layers have the same names on all ranks, so a layer whose inputs and outputs differ on
+ * all ranks is a different layer of the model. Such layers of later ranks are marked
+ * with position and rank, attached beside those of the first rank, sorted and numbered
+ * consecutively. A node that contains such layers takes its output from the last rank;
+ * its backward takes the input from there.
  */
 #include "compare/graph/merge/pipeline.h"
 
@@ -17,12 +18,12 @@
 struct pipeline {
     struct graph__forest *f;
     struct graph__rank *main;
-    const uint32_t *ranks; /* the main one first */
+    const uint32_t *ranks; /* the main rank first */
     uint32_t n;
-    uint32_t *like, *data; /* the node at hand on the other ranks, and its data */
+    uint32_t *like, *data; /* the current node on the other ranks, and its data */
     MS_VEC(struct frame {
         uint32_t node;
-        uint32_t next; /* child */
+        uint32_t next; /* index of the next child */
     })
     stack;
     MS_VEC(uint32_t) list; /* children of the root to be merged */
@@ -30,7 +31,7 @@ struct pipeline {
 
 /* ---- names ------------------------------------------------------------------- */
 
-/* "layers.N." or "layer.N.": where the digits are. */
+/* Finds the digits of N in "layers.N." or "layer.N.". */
 static bool find_layer(struct ms_str name, uint32_t from, uint32_t *digits, uint32_t *end)
 {
     const struct ms_str word = MS_STR("layer");
@@ -58,7 +59,7 @@ static bool has_layer(struct ms_str name)
     return find_layer(name, 0, &digits, &end);
 }
 
-/* The name with another number in the place of each layer's, or of the first one only. */
+/* Writes the name with `layer` in place of every layer number, or of the first one only. */
 static void put_layer(struct ms_buf *out, struct ms_str name, uint32_t layer, bool all)
 {
     uint32_t from = 0, digits, end;
@@ -93,8 +94,8 @@ static void push(struct pipeline *p, uint32_t node)
         *fr = (struct frame){node, 0};
 }
 
-/* The next node of a walk that began with push, the children of each after it, as they are when
- * their turn comes; GRAPH_NO at the end. */
+/* Returns the next child of the node on top of the stack, or GRAPH_NO at the end. Children are read
+ * when their turn comes, so nodes may change during the walk. */
 static uint32_t next_child(struct pipeline *p)
 {
     while (p->stack.n > 0 && p->f->bad == MS_OK) {
@@ -134,7 +135,8 @@ static uint32_t position_of(struct pipeline *p, uint32_t node)
     return 0;
 }
 
-/* A node of another rank and all below it get names that tell the rank, and are the main rank's. */
+/* Adds a node of another rank and its subtree to the main rank, under names that contain
+ * the rank. */
 static void mark(struct pipeline *p, uint32_t node)
 {
     size_t bottom = p->stack.n;
@@ -161,7 +163,7 @@ static void move_to(struct pipeline *p, uint32_t node, uint32_t parent)
 
 /* ---- merging --------------------------------------------------------------------- */
 
-/* The same node on all other ranks, or false. */
+/* Finds the node of the same name on all other ranks; returns false when one has none. */
 static bool find_others(struct pipeline *p, uint32_t node)
 {
     for (uint32_t i = 1; i < p->n; i++) {
@@ -183,8 +185,8 @@ static bool differs(struct pipeline *p, uint32_t node, bool output)
     return graph__data_differs(p->f, output ? n->out : n->in, p->data, p->n - 1);
 }
 
-/* Returns true when the forward of this backward was merged: outputs of a backward may be missing, so
- * the forward decides for both. */
+/* Returns true when the forward call of this backward call was merged. Outputs of a backward may be
+ * missing, so the forward decides for both. */
 static bool forward_is_merged(struct pipeline *p, struct ms_str name)
 {
     if (ms_str_find_str(name, MS_STR(".backward.")) < 0)
@@ -212,7 +214,7 @@ static bool has_child_named(struct pipeline *p, uint32_t node, struct ms_str nam
     return false;
 }
 
-/* Names of children, to tell which of them one rank alone has. */
+/* Counts names of children, to find those that only one rank has. */
 static bool count_children(struct pipeline *p, uint32_t node, struct ms_map *names,
                            uint32_t *counts, size_t cap)
 {
@@ -308,7 +310,7 @@ static int by_rank(const void *a, const void *b)
 static void name_again(struct pipeline *p, uint32_t top)
 {
     struct graph__forest *f = p->f;
-    struct frame start = {top, 0}; /* next: the layer's number, plus one */
+    struct frame start = {top, 0}; /* next: number of the layer plus one */
     p->stack.n = 0;
     push(p, start.node);
     while (p->stack.n > 0 && f->bad == MS_OK) {
@@ -335,7 +337,8 @@ static void name_again(struct pipeline *p, uint32_t top)
     }
 }
 
-/* Forward: what was there, then what came, by rank.  Backward runs the other way. */
+/* Sorts the children. Forward: those of the main rank, then marked ones by rank. Backward: the
+ * reverse. */
 static void order_children(struct pipeline *p, struct graph__fnode *up, struct spot *spots,
                            uint32_t *list, bool forward)
 {
@@ -358,7 +361,7 @@ static void order_children(struct pipeline *p, struct graph__fnode *up, struct s
     memcpy(up->children.p, list, n * sizeof *list);
 }
 
-/* Layers count up in the order in which they run forward. */
+/* Numbers layers in the order in which the forward runs them. */
 static void number_layers(struct pipeline *p, const struct graph__fnode *up, bool forward)
 {
     uint32_t layer = 0, count = (uint32_t)up->children.n;
@@ -373,7 +376,8 @@ static void number_layers(struct pipeline *p, const struct graph__fnode *up, boo
     }
 }
 
-/* Sorts and numbers the children of a node; those behind the first `had` get their names. */
+/* Sorts and numbers the children of a node. Children after the first `had` get their final
+ * names. */
 static void sort_children(struct pipeline *p, uint32_t parent, bool forward, size_t had)
 {
     struct graph__forest *f = p->f;
@@ -395,7 +399,7 @@ static void sort_children(struct pipeline *p, uint32_t parent, bool forward, siz
     ms_free(list);
 }
 
-/* The first marked child of each node gets all of them sorted. */
+/* Sorts the children of every node that has a marked child. */
 static void sort_below(struct pipeline *p, uint32_t top)
 {
     MS_VEC(uint32_t) todo = {0};
@@ -437,8 +441,8 @@ static bool is_collection_name(struct ms_str name)
     return ms_str_starts(name, MS_STR("Apis_Between_Modules"));
 }
 
-/* Nodes directly below the root of other ranks that the main rank has not.  The official tool takes
- * them only where layers stand there. */
+/* Moves children of the root that only other ranks have to the main rank. The official tool does so
+ * only if layers are children of the root. */
 static void take_root_children(struct pipeline *p)
 {
     struct graph__forest *f = p->f;
@@ -456,7 +460,7 @@ static void take_root_children(struct pipeline *p)
                 move_to(p, child, root);
         }
     }
-    /* Behind one another, whatever their direction: the first marked child is of a forward. */
+    /* Sorted as forward whatever their direction: the first marked child belongs to a forward. */
     if (graph__fnode(f, root)->children.n != had && f->bad == MS_OK)
         sort_children(p, root, true, had);
 }
@@ -466,7 +470,7 @@ static bool is_left_alone(struct ms_str name)
     return ms_str_is(name, "clip_grad") || ms_str_is(name, "optimizer");
 }
 
-/* Children of the root that are not in the list yet: merging adds some. */
+/* Adds the children of the root that are not in the list yet, since merging adds some. */
 static void list_children(struct pipeline *p)
 {
     const struct graph__fnode *root = graph__fnode(p->f, p->main->root);
@@ -523,7 +527,7 @@ void graph__merge_pipeline(struct graph__forest *f, const uint32_t *ranks, uint3
 struct chunks {
     struct graph__forest *f;
     struct graph__rank *r;
-    uint32_t last; /* chunk */
+    uint32_t last; /* number of the last chunk */
     MS_VEC(uint32_t) todo;
     MS_VEC(uint32_t) holders; /* nodes that hold layers */
     MS_VEC(uint32_t) list;
@@ -570,7 +574,7 @@ static uint32_t in_chunk(struct chunks *c, uint32_t node, uint32_t chunk)
     return graph__rank_get(c->r, ms_buf_slice(&c->f->text));
 }
 
-/* Outputs of the last chunk are the outputs of the model, and inputs of its backward. */
+/* Replaces the outputs of chunk 0 by those of the last chunk, and the inputs of its backward. */
 static void take_ends(struct chunks *c)
 {
     struct graph__forest *f = c->f;
@@ -627,8 +631,8 @@ static void drop_child(struct graph__forest *f, uint32_t parent, uint32_t child)
     p->children.n = kept;
 }
 
-/* What a chunk holds besides layers, a last norm for one, goes where its parent's like in chunk 0
- * is; the official tool loses it. */
+/* Moves nodes of a chunk that are not layers, such as a final norm, to the counterpart of their
+ * parent in chunk 0. The official tool loses them. */
 static void save_rest(struct chunks *c, uint32_t node, uint32_t skip)
 {
     struct graph__forest *f = c->f;
@@ -641,13 +645,13 @@ static void save_rest(struct chunks *c, uint32_t node, uint32_t skip)
         if (child == skip || (like != GRAPH_NO && like != child))
             continue;
         graph__adopt(f, home, child);
-        if (like == GRAPH_NO) { /* its name in chunk 0 is still in the text */
+        if (like == GRAPH_NO) { /* f->text still holds the name in chunk 0 */
             graph__rename(f, c->r, child, ms_buf_slice(&f->text));
         }
     }
 }
 
-/* The modules above the chunk's layers go away, up to the one below the root. */
+/* Removes the modules above the chunk's layers, up to the child of the root. */
 static void drop_ancestors(struct chunks *c, uint32_t node)
 {
     struct graph__forest *f = c->f;
@@ -662,7 +666,8 @@ static void drop_ancestors(struct chunks *c, uint32_t node)
         drop_child(f, c->r->root, below);
 }
 
-/* Forward: behind the layers there are, backward: before them. */
+/* Moves the layers of `from` to the holder: after its layers in forward, before them in
+ * backward. */
 static void bring_layers(struct chunks *c, uint32_t holder, uint32_t from, bool forward)
 {
     struct graph__forest *f = c->f;
@@ -683,7 +688,7 @@ static void bring_layers(struct chunks *c, uint32_t holder, uint32_t from, bool 
     drop_ancestors(c, from);
 }
 
-/* Names below a layer that moved: the layer's new number in the place of the old. */
+/* Renames the modules below a moved layer with the layer's new number. */
 static void name_below(struct chunks *c, uint32_t top, struct ms_str prefix)
 {
     struct graph__forest *f = c->f;
@@ -706,7 +711,7 @@ static void name_below(struct chunks *c, uint32_t top, struct ms_str prefix)
     }
 }
 
-/* A node that came from another chunk gets a name of chunk 0. */
+/* Renames a node that came from another chunk as a node of chunk 0. */
 static void name_moved(struct chunks *c, uint32_t node, bool has_number, uint32_t layer)
 {
     struct graph__forest *f = c->f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pipeline: layers of several ranks, or of several chunks, put behind one another.
+ * pipeline: joins the layers of several ranks, or of several chunks, in their order.
  */
 #ifndef COMPARE_GRAPH_MERGE_PIPELINE_H
 #define COMPARE_GRAPH_MERGE_PIPELINE_H

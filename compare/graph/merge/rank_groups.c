@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * rank_groups: which ranks hold parts of the same tensors, and which hold layers of
- * one pipeline.
+ * rank_groups: finds which ranks hold parts of the same tensors, and which hold layers
+ * of one pipeline.
  *
- * Ranks tell by whom they talk to: the group of the first reduction is a tensor
- * group, sends lead along a pipeline.  Where that gives nothing, or groups of other
- * sizes than said, ranks are laid out as Megatron does by the order of its
- * parallelisms, without context and expert parallelism.
+ * Groups are inferred from communication: the group of the first reduction is a
+ * tensor-parallel group, and sends follow a pipeline. If that gives no groups, or groups
+ * of other sizes than the parameters state, ranks are laid out as Megatron does by the
+ * order of its parallelisms, without context and expert parallelism.
  */
 #include "compare/graph/merge/rank_groups.h"
 
@@ -51,7 +51,7 @@ static enum ms_rc end_group(struct graph__groups *g, struct ms_err *err)
     return MS_OK;
 }
 
-/* ---- as Megatron lays them out --------------------------------------------------- */
+/* ---- the layout of Megatron ---------------------------------------------- */
 
 struct layout {
     enum axis order[AXES];
@@ -86,7 +86,7 @@ static bool has_axis(const struct layout *l, enum axis a)
     return false;
 }
 
-/* Expert parallelism divides data parallelism, so the two stand side by side. */
+/* Returns true when "ep" is next to "dp" or absent: expert parallelism divides data parallelism. */
 static bool keeps_together(struct ms_str order)
 {
     return ms_str_find_str(order, MS_STR("ep")) < 0 ||
@@ -118,7 +118,8 @@ static enum ms_rc read_order(struct layout *l, const struct graph_param *p, stru
     return MS_OK;
 }
 
-/* Ranks count the axes up, the first of the order fastest: the distance of neighbours on one. */
+/* Returns the distance of neighbouring ranks on an axis. The first axis of the order varies
+ * fastest. */
 static uint32_t stride_of(const struct layout *l, enum axis a)
 {
     uint32_t stride = 1;
@@ -127,7 +128,7 @@ static uint32_t stride_of(const struct layout *l, enum axis a)
     return stride;
 }
 
-/* The rank that stands at place i when the axis is left out. */
+/* Returns the i-th rank among those whose coordinate on the axis is 0. */
 static uint32_t nth_without(const struct layout *l, enum axis a, uint32_t i)
 {
     uint32_t rank = 0;
@@ -156,7 +157,7 @@ static enum ms_rc lay_out(const struct graph__forest *f, enum axis a, struct gra
     return MS_OK;
 }
 
-/* ---- as they talk ------------------------------------------------------------------- */
+/* ---- groups from communication ------------------------------------------- */
 
 static bool find_rank(const struct graph__forest *f, int64_t rank, uint32_t *at)
 {
@@ -178,7 +179,7 @@ static bool is_known(const struct graph__groups *g, const uint32_t *list, size_t
     return false;
 }
 
-/* One group from its JSON list; *said is false when ranks of it have no dump. */
+/* Adds a group from its JSON list. Sets *said to false when a rank of the group has no dump. */
 static enum ms_rc add_group(const struct graph__forest *f, struct ms_str json,
                             struct graph__groups *g, bool *said, struct ms_err *err)
 {
@@ -205,7 +206,7 @@ static bool is_reduction(struct ms_str name)
            ms_str_find_str(name, MS_STR("all_reduce")) >= 0;
 }
 
-/* The node of the tree behind a node that nobody has renamed yet. */
+/* Returns the tree node of a node that has not been renamed, or GRAPH_NO. */
 static uint32_t tree_node(const struct graph__forest *f, const struct graph__rank *r, uint32_t node)
 {
     uint32_t n = ms_map_get(&r->g->built.names, f->nodes.p[node].name);
@@ -226,7 +227,8 @@ static enum ms_rc group_of_rank(const struct graph__forest *f, const struct grap
     return MS_OK;
 }
 
-/* Every rank in one group and no group of another size: else what the ranks say is of no use. */
+/* Returns true when every rank is in one group and all groups have this size; otherwise the groups
+ * are not usable. */
 static bool covers(const struct graph__forest *f, const struct graph__groups *g, uint32_t size)
 {
     uint32_t n = graph__group_count(g);
@@ -269,7 +271,7 @@ static int64_t next_stage(const struct graph__forest *f, const struct graph__ran
     return -1;
 }
 
-/* Follow sends from every rank that no earlier chain holds. */
+/* Follows sends from every rank that is in no earlier chain. */
 static enum ms_rc follow(const struct graph__forest *f, const int64_t *next, bool *seen,
                          struct graph__groups *g, struct ms_err *err)
 {

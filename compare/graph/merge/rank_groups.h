@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * rank_groups: which ranks hold parts of the same tensors, and which hold layers of one
- * pipeline.
+ * rank_groups: finds which ranks hold parts of the same tensors, and which hold layers
+ * of one pipeline.
  */
 #ifndef COMPARE_GRAPH_MERGE_RANK_GROUPS_H
 #define COMPARE_GRAPH_MERGE_RANK_GROUPS_H
 
 #include "compare/graph/merge/forest.h"
 
-/* Lists of ranks; a rank is its place in the forest. */
+/* Groups of ranks; a rank is an index into the forest. */
 struct graph__groups {
     MS_VEC(uint32_t) members;
-    MS_VEC(uint32_t) starts; /* one more than there are groups */
+    MS_VEC(uint32_t) starts; /* start of each group, plus one end entry */
 };
 static inline uint32_t graph__group_count(const struct graph__groups *g)
 {
@@ -24,7 +24,7 @@ static inline const uint32_t *graph__group(const struct graph__groups *g, uint32
     return &g->members.p[g->starts.p[i]];
 }
 void graph__groups_free(struct graph__groups *g);
-/* As the communication of the ranks shows, else as Megatron would lay them out. */
+/* Finds the groups from communication, else from the layout of Megatron. */
 enum ms_rc graph__tensor_groups(struct graph__forest *f, struct graph__groups *g,
                                 struct ms_err *err);
 enum ms_rc graph__pipeline_groups(struct graph__forest *f, struct graph__groups *g,

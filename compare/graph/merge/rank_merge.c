@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rank_merge: which ranks are merged how, and what comes out as text.
+ * rank_merge: chooses how ranks are merged and returns the result as text.
  *
  *     tp = pp = 1                      nothing but collections
  *     tp = all ranks, or pp = 1        tensor groups
@@ -62,7 +62,7 @@ static struct ms_str name_of_rank(struct graph__forest *f, struct ms_str collect
     return graph__copy(f, ms_buf_slice(&f->text));
 }
 
-/* Operators of another rank get its number into their names. */
+/* Adds the operators of another rank's collection, with the rank in their names. */
 static void take_operators(struct graph__forest *f, struct graph__rank *main, uint32_t collection)
 {
     for (size_t i = 0; i < graph__fnode(f, collection)->children.n && f->bad == MS_OK; i++) {
@@ -75,7 +75,8 @@ static void take_operators(struct graph__forest *f, struct graph__rank *main, ui
     }
 }
 
-/* A collection of the main rank becomes one of all ranks, which holds theirs. */
+/* Replaces a collection of the main rank by one of all ranks that contains the collection of each
+ * rank. */
 static uint32_t wrap(struct graph__forest *f, struct graph__rank *main, uint32_t node,
                      const uint32_t *ranks, uint32_t n)
 {
@@ -100,8 +101,8 @@ static uint32_t wrap(struct graph__forest *f, struct graph__rank *main, uint32_t
     return all;
 }
 
-/* Operators of the other graph's main rank have no rank in their names: they get one, which the
- * official tool forgets. */
+/* Adds the operators of a joined collection. Those of the other graph's main rank have no rank in
+ * their names; the rank is added where the rules say so, which the official tool omits. */
 static void join_operators(struct graph__forest *f, struct graph__rank *main, uint32_t collection)
 {
     for (size_t i = 0; i < graph__fnode(f, collection)->children.n && f->bad == MS_OK; i++) {
@@ -116,7 +117,7 @@ static void join_operators(struct graph__forest *f, struct graph__rank *main, ui
     }
 }
 
-/* Collections of all ranks of other graphs go into the one of that name. */
+/* Joins the all-rank collections of the same name of other graphs into this one. */
 static void join(struct graph__forest *f, struct graph__rank *main, uint32_t node,
                  const uint32_t *ranks, uint32_t n)
 {
@@ -146,7 +147,8 @@ static void merge_collections(struct graph__forest *f, const uint32_t *ranks, ui
     }
 }
 
-/* Their members by rank: groups may have been joined in another order. */
+/* Sorts the members of all-rank collections by rank, since groups may have been joined in another
+ * order. */
 static void sort_collections(struct graph__forest *f, uint32_t rank)
 {
     const struct graph__fnode *root = graph__fnode(f, f->ranks[rank].root);
@@ -171,7 +173,7 @@ static void sort_collections(struct graph__forest *f, uint32_t rank)
 /* ---- strategies ---------------------------------------------------------------------- */
 
 struct results {
-    MS_VEC(uint32_t) ranks; /* whose graphs come out */
+    MS_VEC(uint32_t) ranks; /* main ranks of the resulting graphs */
 };
 
 static enum ms_rc add_result(struct results *r, uint32_t rank, struct ms_err *err)
@@ -209,7 +211,7 @@ static enum ms_rc merge_one_way(struct graph__forest *f, bool tensors, struct re
     return rc;
 }
 
-/* The ranks of a tensor group that begin a pipeline, so that their graphs are whole. */
+/* Selects the ranks of a tensor group that begin a pipeline: their graphs are complete. */
 static uint32_t pick_heads(const struct graph__groups *pp, const uint32_t *group, uint32_t n,
                            uint32_t *heads)
 {
@@ -293,7 +295,7 @@ static enum ms_rc choose(struct graph__forest *f, struct results *out, struct ms
     return merge_both(f, out, err);
 }
 
-/* ---- from begin to end ---------------------------------------------------------------------- */
+/* ---- the whole merge ----------------------------------------------------- */
 
 static enum ms_rc put_results(struct graph__forest *f, const struct results *r,
                               struct graph__merges *out, struct ms_err *err)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor_parts: the parts of tensors that ranks hold, as the whole tensor.
+ * tensor_parts: merges the parts of tensors on several ranks into the whole tensor.
  *
  *     Max = max, Min = min, Mean = average, Norm = root of the sum of squares
  *
- * An item whose figures are equal on all ranks is no part.  A row-parallel matmul
- * ends in a reduction, so its output is the reduction's, not a sum of norms; between
- * a column-parallel and a row-parallel layer everything is a part, equal or not.
+ * An item with equal figures on all ranks is not a part. A row-parallel matmul is
+ * followed by a reduction, so its output is that of the reduction, not a sum of norms.
+ * Between a column-parallel and a row-parallel layer every item is a part, even if the
+ * figures are equal.
  */
 #include "compare/graph/merge/tensor_parts.h"
 
@@ -20,8 +21,8 @@ struct tensor {
     const uint32_t *ranks;
     uint32_t n;
     const struct graph__groups *map;
-    uint32_t *like, *data; /* the node at hand on other ranks, and its data */
-    uint32_t likes;        /* how many of them there are: all or none */
+    uint32_t *like, *data; /* the current node on the other ranks, and its data */
+    uint32_t likes;        /* number of entries: all other ranks or 0 */
     struct graph__item *items;
     struct ms_buf text;
 };
@@ -52,7 +53,8 @@ static struct probe_num real(struct graph__forest *f, double v)
 
 /* ---- merging one item ------------------------------------------------------------ */
 
-/* NaN is never lost; as the official tool goes about it, one behind the first is. */
+/* Returns the maximum or minimum of the ranks. A NaN on any rank wins; in the official tool only a
+ * NaN on the first rank does. */
 static const struct probe_num *extreme(const struct tensor *t, uint32_t count, unsigned stat)
 {
     const struct probe_num *best = &t->items[0].stat[stat];
@@ -90,7 +92,8 @@ static struct probe_num merge_figure(struct tensor *t, uint32_t count, unsigned 
     return real(t->f, isfinite(sum) ? ms_dtype_round(type, sum) : sum);
 }
 
-/* max(1.0, 2.0), (1.0 + 2.0) / 2, (1.0 ** 2 + 2.0 ** 2) ** 0.5 */
+/* Writes the formula of a merged figure: max(1.0, 2.0), (1.0 + 2.0) / 2, (1.0 ** 2 + 2.0 ** 2) **
+ * 0.5. */
 static void put_formula(struct tensor *t, uint32_t count, unsigned stat)
 {
     static const char *const begin[] = {"max(", "min(", "(", "("};
@@ -139,7 +142,7 @@ static void merge_item(struct tensor *t, uint32_t node, uint32_t data, uint32_t 
 
 /* ---- the node on other ranks --------------------------------------------------------- */
 
-/* The group that begins with the rank, or NULL. */
+/* Returns the group whose first member is this rank, or NULL. */
 static const uint32_t *group_of(const struct tensor *t, int64_t rank, uint32_t *n)
 {
     for (uint32_t i = 1; i < graph__group_count(t->map); i++) {
@@ -150,7 +153,8 @@ static const uint32_t *group_of(const struct tensor *t, int64_t rank, uint32_t *
     return NULL;
 }
 
-/* The rank in Torch.mm_rank4.0.forward, or -1; *from and *to are where its digits are. */
+/* Returns the rank in a name such as Torch.mm_rank4.0.forward, or -1; *from and *to delimit its
+ * digits. */
 static int64_t rank_in(struct ms_str name, uint32_t *from, uint32_t *to)
 {
     const struct ms_str word = MS_STR("_rank");
@@ -168,7 +172,8 @@ static int64_t rank_in(struct ms_str name, uint32_t *from, uint32_t *to)
     }
 }
 
-/* Its name on the other rank i: the rank that a merged pipeline has put into it is another one. */
+/* Writes the name that the node has on the other rank i: a rank that pipeline merging put into the
+ * name is replaced by the corresponding one. */
 static bool name_there(struct tensor *t, struct ms_str name, uint32_t i)
 {
     uint32_t from, to, n = 0;
@@ -222,7 +227,7 @@ static bool differs(struct tensor *t, uint32_t node, bool output)
            graph__data_differs(t->f, data_of(t, node, output), data_of_others(t, output), t->likes);
 }
 
-/* Merge what differs, or with `all` everything but the item called `but`. */
+/* Merges the items that differ, or with `all` every item except `but`. */
 static void merge_data(struct tensor *t, uint32_t node, bool output, bool all, const char *but)
 {
     struct graph__item it;
@@ -247,7 +252,7 @@ static void tell_ranks(struct tensor *t, uint32_t node)
     graph__tell_info(t->f, node, ms_buf_slice(&t->text));
 }
 
-/* A value that is too large on any rank is too large. */
+/* Sets the overflow level to the highest of all ranks. */
 static void join_overflow(struct tensor *t, uint32_t node)
 {
     struct graph__fnode *n = graph__fnode(t->f, node);
@@ -289,7 +294,7 @@ static bool is_reduction(struct graph__forest *f, uint32_t node)
            names(f, node, "all_reduce");
 }
 
-/* The i-th item of a node's data. */
+/* Reads the i-th item of a node's data; false when there is none. */
 static bool nth_item(struct tensor *t, uint32_t data, unsigned i, struct graph__item *it)
 {
     uint32_t at = 0;
@@ -299,7 +304,7 @@ static bool nth_item(struct tensor *t, uint32_t data, unsigned i, struct graph__
     return there;
 }
 
-/* Does the reduction begin with what the product has made? */
+/* Tells whether the input of the reduction equals the product. */
 static bool reduces(struct tensor *t, uint32_t reduction, const struct graph__item *product)
 {
     struct graph__item in, out;
@@ -330,7 +335,8 @@ static void take_reduced(struct tensor *t, uint32_t product, struct graph__item 
     graph__tell_info(t->f, product, ms_buf_slice(&t->text));
 }
 
-/* The reduction among the children that nobody has taken and that begins with the product. */
+/* Finds the first unused reduction among the children whose input is the product, and takes its
+ * output. */
 static void find_reduction(struct tensor *t, uint32_t module, uint32_t product, bool *taken)
 {
     struct graph__item made;
@@ -368,7 +374,7 @@ static void merge_products(struct tensor *t, uint32_t node)
 /* ---- from a column-parallel to a row-parallel layer -------------------------------------- */
 
 struct section {
-    uint32_t first, last; /* its outer nodes */
+    uint32_t first, last; /* first and last node of the section */
     MS_VEC(uint32_t) todo;
 };
 
@@ -388,7 +394,8 @@ static bool has_mergeable(struct tensor *t, uint32_t data)
     return false;
 }
 
-/* What goes into the section and what comes out of it is whole. */
+/* Merges a node of a section. The input of the first node and the output of the last are whole
+ * tensors. */
 static void merge_section_node(struct tensor *t, const struct section *s, uint32_t node)
 {
     const struct graph__fnode *n = graph__fnode(t->f, node);
@@ -414,7 +421,7 @@ static void later(struct tensor *t, struct section *s, uint32_t node)
         *slot = node;
 }
 
-/* The last sibling of that kind behind the node, and where both stand. */
+/* Finds the last row-parallel sibling after the node; *from and *to are the indices of both. */
 static bool find_end(struct tensor *t, uint32_t node, size_t *from, size_t *to)
 {
     const struct graph__fnode *up = graph__fnode(t->f, graph__fnode(t->f, node)->parent);
@@ -454,7 +461,7 @@ static void merge_section(struct tensor *t, uint32_t node)
     ms_vec_free(&s.todo);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- the whole tree ------------------------------------------------------ */
 
 static bool is_merged_here(struct graph__forest *f, uint32_t node)
 {

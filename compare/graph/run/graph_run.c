@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_run: all ranks and steps of one or two runs, one after the other, into
+ * graph_run: processes all ranks and steps of one or two runs, one after the other, into
  * one database.
  */
 #include "compare/graph/build/graph_db.h"
@@ -29,14 +29,16 @@ struct run {
     struct graph__db *db;
     struct graph__items *items; /* by worker of the pool */
     struct graph__comm *comm;
-    struct cmp_source *source; /* NULL: nobody asked */
+    struct cmp_source *source; /* NULL: suspects are not searched */
     enum probe_mode mode;
-    uint32_t micro_steps;     /* of the graph written first */
-    size_t done, total;       /* pairs of ranks, or steps whose ranks are merged */
-    int shown;                /* per cent that have been told */
-    double from, to;          /* share of the pair that the current stage covers */
-    const char *framework[2]; /* of the first pair; the second NULL without a golden side */
-    uint32_t repaired[2];     /* detached subtrees, gradients without a place */
+    uint32_t micro_steps; /* micro steps of the first graph */
+    size_t done, total;   /* pairs of ranks, or steps whose ranks are merged */
+    int shown;            /* last percentage reported */
+    double from, to;      /* share of the pair that the current stage covers */
+    /* frameworks of the first pair; the second is NULL without a golden side */
+    const char *framework[2];
+    /* number of detached subtrees; number of gradients that were not attached */
+    uint32_t repaired[2];
 };
 
 /* ---- progress ----------------------------------------------------------------- */
@@ -135,7 +137,7 @@ struct opening {
     struct graph__pair *p;
 };
 
-/* Two sides are read side by side, one in parts. */
+/* Opens one side. Two sides are read in parallel, each by one thread. */
 static enum ms_rc open_side(void *ctx, size_t side, unsigned worker, struct ms_err *err)
 {
     const struct opening *o = ctx;
@@ -182,7 +184,7 @@ static enum ms_rc write_rank_pair(struct run *r, const struct graph__rank_pair *
 {
     struct ms_span span = ms_span_begin("write");
     struct graph__place place = {c->step, c->rank, false};
-    if (r->made->nodes[0] == 0) { /* the first tells what all of them are */
+    if (r->made->nodes[0] == 0) { /* the first pair determines the properties of the run */
         r->mode = p->set.mode;
         r->micro_steps = p->t.micro_steps;
         r->framework[0] = probe_framework_text(p->t.side.dump->framework);
@@ -202,7 +204,7 @@ static enum ms_rc write_rank_pair(struct run *r, const struct graph__rank_pair *
     return rc;
 }
 
-/* Suspects are found in the dumps themselves, tensors by their statistics. */
+/* Adds a pair of dumps to the search for suspects, which compares tensors by their statistics. */
 static enum ms_rc observe_dumps(struct run *r, const struct graph__rank_pair *c, struct ms_err *err)
 {
     struct cmp_conf conf = {.summarise = true, .matching = r->conf->matching};
@@ -220,7 +222,8 @@ static enum ms_rc observe_dumps(struct run *r, const struct graph__rank_pair *c,
     return rc;
 }
 
-/* A graph is worth having without them. */
+/* Searches suspects of a pair. Failures are reported as a note, because the graph is useful without
+ * suspects. */
 static enum ms_rc observe_rank_pair(struct run *r, const struct graph__rank_pair *c,
                                     struct ms_err *err)
 {
@@ -253,7 +256,7 @@ static enum ms_rc put_findings(struct run *r, struct ms_err *err)
     return graph__db_findings(r->db, list, r->made->suspects, err);
 }
 
-/* One line for every row whose tensors were compared. */
+/* Emits a note for every row whose tensors were compared. */
 static void log_items(struct run *r, const struct graph__pair *p)
 {
     struct ms_buf line = {.max = 1 << 20};
@@ -271,7 +274,7 @@ static void log_items(struct run *r, const struct graph__pair *p)
     ms_buf_free(&line);
 }
 
-/* Files that were cut off are read as far as they go, but not in silence. */
+/* Reports problems of the dumps, such as truncated files, which are read as far as possible. */
 static void note_problems(struct run *r, const struct graph__pair *p)
 {
     const struct graph__tree *const both[] = {&p->t, &p->b};
@@ -303,7 +306,7 @@ static enum ms_rc make_rank_pair(struct run *r, const struct graph__rank_pair *c
 
 /* ---- merged ranks ------------------------------------------------------------------- */
 
-/* Rank directories of one step and side, in order. */
+/* Lists the rank directories of one step and side, in order. */
 static enum ms_rc list_dumps(const struct run *r, bool golden, int64_t step, struct graph__dumps *d,
                              const char **dirs, int64_t *ranks, struct ms_err *err)
 {
@@ -351,7 +354,7 @@ static enum ms_rc merge_side(struct run *r, bool golden, int64_t step, struct gr
     return rc;
 }
 
-/* STEP/RANK below the output directory. */
+/* Writes a merged dump to step<N>/rank<N> below the output directory. */
 static enum ms_rc write_dump(struct run *r, const struct graph__rank_pair *c,
                              const struct graph__merged *m, struct ms_err *err)
 {
@@ -405,7 +408,7 @@ static enum ms_rc make_all_merged(struct run *r, int64_t step, const struct grap
                                   const struct graph__merges *b, struct ms_err *err)
 {
     struct graph__rank_pair c = {.step = step};
-    /* The official tool takes the step from the directory's name, but only here. */
+    /* The official tool takes the step from the directory's name only here. */
     if (!graph__is_dual(r->conf) && (r->rules->step_of_directory || r->conf->json) &&
         r->pairs.places[0].list.p[0].step > 0 && step == 0)
         c.step = r->pairs.places[0].list.p[0].step;
@@ -499,7 +502,7 @@ static enum ms_rc put_repairs(struct run *r, struct ms_err *err)
     return rc;
 }
 
-/* What a reader of the file should know about how it differs from the official one. */
+/* Writes x_meta: how the file was made and how it differs from the official one. */
 static enum ms_rc put_meta(struct run *r, struct ms_err *err)
 {
     char number[32];
@@ -510,7 +513,8 @@ static enum ms_rc put_meta(struct run *r, struct ms_err *err)
     MS_TRY(put_framework(r, err));
     MS_TRY(put_repairs(r, err));
     MS_TRY(
-        graph__db_meta(r->db, "modified", "0", err)); /* rows changed by hand that x_ tables know */
+        /* number of manually changed rows that the x_ tables include */
+        graph__db_meta(r->db, "modified", "0", err));
     snprintf(number, sizeof number, "%u", r->repaired[0]);
     MS_TRY(graph__db_meta(r->db, "attached_subtrees", number, err));
     snprintf(number, sizeof number, "%u", r->repaired[1]);
@@ -545,7 +549,7 @@ static enum ms_rc fill_database(struct run *r, struct ms_err *err)
     return rc;
 }
 
-/* OUT/build_20260102030405.vis.db */
+/* Builds the path of the database: OUT/build_20260102030405.vis.db. */
 static enum ms_rc name_file(struct run *r, struct ms_err *err)
 {
     char stamp[32];
@@ -560,7 +564,8 @@ static enum ms_rc name_file(struct run *r, struct ms_err *err)
     return MS_OK;
 }
 
-/* The plugin refuses what others than the owner can write. */
+/* Creates the directory with mode 0750: the plugin refuses files that others than the owner can
+ * write. */
 static enum ms_rc make_dir(const struct graph_conf *c, struct ms_err *err)
 {
     bool there = ms_path_kind(c->out_dir) != MS_KIND_NONE;

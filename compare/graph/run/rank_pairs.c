@@ -25,7 +25,6 @@ void graph__note_line(const struct graph_conf *c, const char *fmt, ...)
     c->note(c->ctx, line);
 }
 
-/* The part of the dump's directory below the path that was given. */
 const char *graph__path_below(const struct probe_place *p, const char *top)
 {
     size_t n = strlen(top);
@@ -71,7 +70,7 @@ static const char *golden_for(const struct graph__rank_pairs *r, const struct gr
     return NULL;
 }
 
-/* Ranks and steps that both sides have. */
+/* Keeps the ranks and steps that both sides have. */
 static enum ms_rc meet_golden(struct graph__rank_pairs *r, struct ms_err *err)
 {
     size_t kept = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * rank_pairs: which dumps of two runs are compared with each other.
+ * rank_pairs: finds which dumps of two runs are compared with each other.
  *
- * A path names one rank's files, a directory of ranks, or one of steps.  Dumps of both
- * sides that have the same numbers below their paths are a pair; two single ranks are
- * a pair whatever their numbers are.
+ * A path names one rank's files, a directory of ranks, or a directory of steps. Dumps of
+ * both sides with the same numbers below their paths are a pair; two single ranks are a
+ * pair whatever their numbers are.
  */
 #ifndef COMPARE_GRAPH_RUN_RANK_PAIRS_H
 #define COMPARE_GRAPH_RUN_RANK_PAIRS_H
@@ -24,18 +24,18 @@ struct graph__rank_pairs {
     MS_VEC(struct graph__rank_pair) list; /* by step, then by rank */
 };
 
-/* True when there is a golden side. */
+/* Returns true when there is a golden side. */
 bool graph__is_dual(const struct graph_conf *c);
-/* Hands a line to conf->note. */
+/* Passes a formatted line to conf->note. */
 void graph__note_line(const struct graph_conf *c, const char *fmt, ...) MS_PRINTF(2, 3);
 
-/* Fills r->list; graph__free_rank_pairs in any case. */
+/* Fills r->list. Call graph__free_rank_pairs even after an error. */
 enum ms_rc graph__find_rank_pairs(struct graph__rank_pairs *r, const struct graph_conf *conf,
                                   struct ms_err *err) MS_MUST_USE;
 void graph__free_rank_pairs(struct graph__rank_pairs *r);
-/* Rank and step of a dump as the path below `top` states them; its dirs are not set. */
+/* Returns rank and step of a dump from its path below `top`; dir is not set. */
 struct graph__rank_pair graph__numbers_of(const struct probe_place *p, const char *top);
-/* The part of the dump's directory below `top`. */
+/* Returns the part of the dump's directory below `top`. */
 const char *graph__path_below(const struct probe_place *p, const char *top);
 uint32_t graph__count_steps(const struct graph__rank_pairs *r);
 /* Appends the ranks or steps that occur, each once, as a JSON list. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * edit_rows: rows of a database that are changed by hand, and the x_ tables that know
- * of them.  Every row that changes is first copied to x_undo under the number of the
- * change.
+ * edit_rows: changes rows of a database by hand and updates the x_ tables to match.
+ * Every row that changes is first copied to x_undo under the number of the change.
  */
 #include "compare/graph/view/edit_rows.h"
 
@@ -87,7 +86,7 @@ enum ms_rc graph__edit_children(struct graph__edit *e, bool golden, struct ms_st
     return rc;
 }
 
-/* ---- tables of ours ------------------------------------------------------------ */
+/* ---- x_ tables ----------------------------------------------------------- */
 
 static enum graph_state state_of(const struct graph__edit *e, const struct graph__edit_node *n)
 {
@@ -105,7 +104,7 @@ static enum ms_rc keep_graph_id(struct graph__edit *e, bool golden, struct ms_st
     return graph__edit_keep(e, ms_buf_slice(&e->text), id, err);
 }
 
-/* Take a node out of x_state, or put it where its state belongs. */
+/* Removes a node from x_state, or adds it under its state. */
 static enum ms_rc index_state(struct graph__edit *e, bool golden, const struct graph__edit_node *n,
                               bool put, struct ms_err *err)
 {
@@ -118,7 +117,7 @@ static enum ms_rc index_state(struct graph__edit *e, bool golden, const struct g
     MS_TRY(ms_store_prepare(e->store, &st,
                             put ? "INSERT OR REPLACE INTO x_state VALUES (?1, ?3, ?2)"
                                 : "DELETE FROM x_state WHERE graph_id = ?1 AND node_order = ?2"
-                                  " AND state < 4", /* an overflow stays one */
+                                  " AND state < 4", /* entries of overflows (state 4) stay */
                             err));
     ms_stmt_str(st, 1, id);
     ms_stmt_i64(st, 2, n->order);
@@ -129,7 +128,8 @@ static enum ms_rc index_state(struct graph__edit *e, bool golden, const struct g
     return rc;
 }
 
-/* Without the columns behind the children's names, which may be many. */
+/* Reads only the parent of a node: the column of children's names may be long, so columns after it
+ * are not read. */
 static enum ms_rc read_parent(struct graph__edit *e, bool golden, struct ms_str name,
                               struct ms_str *parent, struct ms_err *err)
 {
@@ -163,7 +163,7 @@ static enum ms_rc add_above(struct graph__edit *e, struct ms_stmt *st, bool gold
     return MS_OK;
 }
 
-/* What lies above a node counts it. */
+/* Updates the counts in x_rollup of all ancestors of a node. */
 static enum ms_rc count_above(struct graph__edit *e, bool golden,
                               const struct graph__edit_node *before,
                               const struct graph__edit_node *after, struct ms_err *err)
@@ -237,11 +237,11 @@ enum ms_rc graph__edit_change(struct graph__edit *e, bool golden,
         "UPDATE tb_nodes SET matched_node_link = ?5, input_data = ?6, output_data = ?7,"
         " precision_index = ?8, modified = ?9"
         " WHERE step = ?1 AND rank = ?2 AND data_source = ?3 AND node_name = ?4";
-    ms_assert(ms_str_eq(before->name, after->name)); /* by which the row is found */
+    ms_assert(ms_str_eq(before->name, after->name)); /* the row is found by name */
     int64_t number = e->change;
     if (number != 0)
         MS_TRY(run_with(e, remember, golden, before, err));
-    e->change = 0; /* the other statement has no place for it */
+    e->change = 0; /* the other statement has no parameter for it */
     enum ms_rc rc = run_with(e, change, golden, after, err);
     e->change = number;
     return rc == MS_OK ? follow(e, golden, before, after, err) : rc;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_edit: matching by hand, in the format of the official plugin, so that work
- * done in either viewer shows up in the other.
+ * graph_edit: manual matching, in the format of the official plugin, so that changes
+ * made in either viewer show up in the other.
  *
- * The dump may be gone, so figures are made from the items that the database holds:
- * their text is read back into rows, which then go through the same rules.
+ * The dump may no longer exist, so figures are computed from the items in the database:
+ * their text is read back into rows, which are then judged by the same rules.
  *
  * Pairs that were matched by hand can be written to a file and applied to another
  * database: {"TARGET NODE": "GOLDEN NODE"}, as the official plugin writes and reads it.
- * The plugin lists changed rows of both sides, so its files also hold pairs the wrong
- * way round; a key that is no node of the target is passed over.
+ * The plugin lists changed rows of both sides, so its files also contain reversed pairs;
+ * a key that is not a node of the target is skipped.
  */
 #include "compare/graph/view/graph_edit.h"
 
@@ -30,7 +30,7 @@ enum { NAME_MAX_BYTES = 1 << 20 };
 
 /* ---- begin and end ------------------------------------------------------------------ */
 
-/* Opens the database for a change.  end_edit in any case. */
+/* Opens the database for a change. Call end_edit even after an error. */
 static enum ms_rc begin_edit(struct graph__edit *e, const char *path, struct graph_spot at,
                              struct ms_err *err)
 {
@@ -46,7 +46,7 @@ static enum ms_rc end_edit(struct graph__edit *e, enum ms_rc rc, struct ms_err *
 
 /* ---- a pair ------------------------------------------------------------------------ */
 
-/* Writes the items of a node anew; comparisons of digests or structure keep theirs. */
+/* Rewrites the items of a node, except in comparisons of digests or structure. */
 static enum ms_rc renew_items(struct graph__edit *e, struct graph__edit_node *n, bool figures,
                               struct ms_err *err)
 {
@@ -71,7 +71,7 @@ static enum ms_rc judge_node(struct graph__edit *e, struct graph__edit_node *t,
     return renew_items(e, t, true, err);
 }
 
-/* ["PARENT", "NODE"] of the partner. */
+/* Makes the link to a partner: ["PARENT", "NODE"]. */
 static enum ms_rc link_to(struct graph__edit *e, const struct graph__edit_node *other,
                           struct ms_str *link, struct ms_err *err)
 {
@@ -112,7 +112,7 @@ static enum ms_rc part_node(struct graph__edit *e, bool golden, const struct gra
     return graph__edit_change(e, golden, n, &after, err);
 }
 
-/* The other direction of a call: forward for backward. */
+/* Makes the name of the same call in the other direction. */
 static enum ms_rc opposite(struct graph__edit *e, struct ms_str name, struct ms_str *out,
                            struct ms_err *err)
 {
@@ -161,7 +161,7 @@ static enum ms_rc match_both(struct graph__edit *e, struct ms_str target, struct
     return match_names(e, ot, ob, false, &other, err);
 }
 
-/* The nodes and their opposites in direction. */
+/* Matches two nodes, and the same calls in the other direction. */
 static enum ms_rc match_pair(struct graph__edit *e, struct ms_str target, struct ms_str golden,
                              bool must, bool *done, struct ms_err *err)
 {
@@ -180,7 +180,7 @@ struct pair {
 
 struct todo {
     MS_VEC(struct pair) list;
-    uint64_t most; /* nodes that there are: each is below another one once */
+    uint64_t most; /* number of nodes, an upper bound, as each has one parent */
 };
 
 static enum ms_rc note_pair(struct todo *todo, struct ms_str target, struct ms_str golden,
@@ -205,8 +205,8 @@ static enum ms_rc list_peers(struct graph__peers *peers, const struct graph__edi
     return graph__peers_sort(peers, err);
 }
 
-/* Pair the unmatched children of one likeness in order, and note each pair for its own children's
- * sake. */
+/* Pairs unmatched children with the same type and class or API, in order, and queues each pair so
+ * that its children are paired too. */
 static enum ms_rc match_lists(struct graph__edit *e, struct todo *todo,
                               const struct graph__edit_node *t, size_t nt,
                               const struct graph__edit_node *b, struct graph__peers *peers,
@@ -281,7 +281,7 @@ enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_s
     return end_edit(&e, rc, err);
 }
 
-/* The last name of the node's link. */
+/* Reads the name of the node's partner, the last name of the link. */
 static enum ms_rc partner_of(struct graph__edit *e, const struct graph__edit_node *n,
                              struct ms_str *name, struct ms_err *err)
 {
@@ -316,7 +316,7 @@ static enum ms_rc part_nodes(struct graph__edit *e, struct ms_str target, bool m
     return b.there ? part_node(e, true, &b, err) : MS_OK;
 }
 
-/* The node and its opposite in direction. */
+/* Unmatches a node, and the same call in the other direction. */
 static enum ms_rc part_both(struct graph__edit *e, struct ms_str target, bool must,
                             struct ms_err *err)
 {
@@ -422,7 +422,7 @@ static enum ms_rc restore_row(struct graph__edit *e, struct ms_stmt *st, struct 
     return rc;
 }
 
-/* Rows of the last change, the last one first. */
+/* Restores the rows of the last change in reverse order. */
 static enum ms_rc restore_all(struct graph__edit *e, struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -484,7 +484,7 @@ static enum ms_rc put_pairs(struct ms_jwrite *w, struct ms_store *s, struct grap
     return rc == MS_OK ? ms_jwrite_finish(w, err) : rc;
 }
 
-/* DIR/TAG_STEP_RANK.vis.config for DIR/TAG.vis.db */
+/* Builds the path of the file of pairs: DIR/TAG_STEP_RANK.vis.config for DIR/TAG.vis.db. */
 static enum ms_rc name_config(const char *db, struct graph_spot at, struct ms_buf *path,
                               struct ms_err *err)
 {
@@ -579,7 +579,7 @@ void graph__names_free(struct graph__names *names)
     names->arena = NULL;
 }
 
-/* Matches those of the pairs that are nodes without a partner, as one change. */
+/* Matches the pairs whose nodes exist and have no partner, as one change. */
 static enum ms_rc match_all(const char *path, struct graph_spot at,
                             const struct graph__names *names, uint64_t *matched, struct ms_err *err)
 {

@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_edit: changes that a viewer makes to its working copy of a .vis.db: nodes matched and
- * unmatched by hand.
+ * graph_edit: manual matching and unmatching of nodes in a viewer's working copy of a
+ * .vis.db.
  */
 #ifndef COMPARE_GRAPH_VIEW_GRAPH_EDIT_H
 #define COMPARE_GRAPH_VIEW_GRAPH_EDIT_H
 
 #include "compare/graph/view/graph_view.h"
 
-/* Matches two nodes as the official plugin does: the pair and its opposites in direction get links,
- * states and figures, and are marked as modified.  Tensors are measured by their files; without
- * those they have no figures. */
+/* Matches two nodes as the official plugin does: the two nodes and the same calls in the other
+ * direction get links, states and figures, and are marked as modified. Tensors are measured from
+ * their files and have no figures without them. */
 enum ms_rc graph_match(const char *path, struct graph_spot at, struct ms_str target,
                        struct ms_str golden, struct ms_err *err) MS_MUST_USE;
-/* The same for pairs of children with equal types and names, and for theirs; *matched counts pairs. */
+/* Also matches children with the same type and class or API, recursively; *matched counts pairs. */
 enum ms_rc graph_match_below(const char *path, struct graph_spot at, struct ms_str target,
                              struct ms_str golden, uint64_t *matched,
                              struct ms_err *err) MS_MUST_USE;
-/* Write the pairs that were matched by hand beside the database `beside`, of which db may be a working
- * copy, as the official plugin does, and tell where; *path has its max set. */
+/* Writes the pairs that were matched by hand to a file next to the database `beside`, as the
+ * official plugin does, and returns its path. db may be a working copy of `beside`. path->max must
+ * be set. */
 enum ms_rc graph_save_matches(const char *db, const char *beside, struct graph_spot at,
                               struct ms_buf *path, uint64_t *pairs, struct ms_err *err) MS_MUST_USE;
-/* Match the pairs of such a file; those that are matched already or not there are passed over. */
+/* Matches the pairs of a saved file; skips pairs whose nodes are matched already or do not
+ * exist. */
 enum ms_rc graph_match_saved(const char *db, struct graph_spot at, const char *config,
                              uint64_t *matched, struct ms_err *err) MS_MUST_USE;
 enum ms_rc graph_unmatch(const char *path, struct graph_spot at, struct ms_str target,
                          struct ms_err *err) MS_MUST_USE;
-/* The same for all that is in it; *parted counts nodes that had a partner. */
+/* Unmatches a node and its subtree; *parted counts nodes that had a partner. */
 enum ms_rc graph_unmatch_below(const char *path, struct graph_spot at, struct ms_str target,
                                uint64_t *parted, struct ms_err *err) MS_MUST_USE;
-/* Take the last change back that was made through these functions. MS_E_NOTFOUND: there is none. */
+/* Undoes the last change made through these functions. MS_E_NOTFOUND: there is none. */
 enum ms_rc graph_undo(const char *path, struct ms_err *err) MS_MUST_USE;
 
 /* ---- pairs as a file -------------------------------------------------------- */

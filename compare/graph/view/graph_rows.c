@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_rows: statements, the rows that they give, and the states of nodes.
+ * graph_rows: SQL statements, their rows, and the states of nodes.
  */
 #include "compare/graph/view/graph_rows.h"
 
 #include "compare/graph/build/graph_schema.h"
 #include "probe/base/jread.h"
 
-/* What a row of a list is made from, in this order. */
+/* Columns of a row of a list, in this order. */
 #define ROW                                                                                        \
     "SELECT n.step, n.rank, n.node_order, n.micro_step_id, n.node_name, n.up_node, n.node_type,"   \
     " n.precision_index, n.overflow_level, n.matched_node_link, n.sub_nodes <> '', n.modified"
-/* Who was matched anew by hand is where that put it. */
+/* Finds a moved node. Nodes that were rematched by hand (modified) do not count as moved. */
 #define MOVED(where)                                                                               \
     "SELECT a.node_order FROM x_align a JOIN tb_nodes n ON" AT "AND n.node_order = a.node_order"   \
     " AND n.modified = 0 WHERE a.graph_id = ?4 AND a.kind = 'moved' AND a.node_order " where       \
     " LIMIT 1"
 #define AT " n.step = ?1 AND n.rank = ?2 AND n.data_source = ?3 "
 
-/* message: the columns of a message, or NULL for each where a file of an older version has none. */
+/* message: the columns of a message; NULL for each when a file of an older version lacks them. */
 #define FINDINGS(message)                                                                          \
     "SELECT place, step, rank, node_name, golden_name, role, why, text, score, " message           \
     " FROM x_findings ORDER BY place"
@@ -100,7 +100,8 @@ enum ms_rc graph__keep(struct graph_page *p, struct ms_str s, struct ms_str *out
     return out->p != NULL ? MS_OK : ms_arena_fail(p->arena, err);
 }
 
-/* The last name of a link, which a manual match may have made shorter than the path. */
+/* Reads the partner, the last name of a link. A manual match may have made the link shorter than
+ * the path. */
 static enum ms_rc last_of_link(struct graph_page *p, struct ms_str link, struct ms_str *out,
                                struct ms_err *err)
 {
@@ -206,7 +207,7 @@ static const struct graph_bands usual = {
     .n = 3,
     .usual = true};
 
-/* Files of old do not name levels, but their colours are always these. */
+/* Old files do not name levels, but always use these colours. */
 static enum graph_state state_of(struct ms_str colour, struct ms_str level)
 {
     if (ms_str_is(level, "pass") || (level.n == 0 && ms_str_is(colour, "#FFFCF3")))
@@ -216,7 +217,7 @@ static enum graph_state state_of(struct ms_str colour, struct ms_str level)
     return GRAPH_WARNING;
 }
 
-/* [from, to]; anything else leaves *n below 2. */
+/* Reads [from, to]; anything else leaves *n below 2. */
 static void read_range(struct ms_jread *r, double range[2], unsigned *n)
 {
     enum ms_jtok tok = ms_jread_next(r);
@@ -233,7 +234,7 @@ static void read_range(struct ms_jread *r, double range[2], unsigned *n)
     }
 }
 
-/* The members of one colour, whose bracket was the last token. */
+/* Reads the members of one colour, whose opening bracket was the last token. */
 static void read_band(struct graph_bands *b, struct ms_jread *r, struct ms_str colour)
 {
     double range[2] = {0, 0};
@@ -293,5 +294,5 @@ enum graph_state graph__band_of(const struct graph_bands *b, double value)
         if (value >= band->from && (value < band->to || (last && value <= band->to)))
             return band->state;
     }
-    return value == value ? GRAPH_ERROR : GRAPH_NONE; /* beyond all bands */
+    return value == value ? GRAPH_ERROR : GRAPH_NONE; /* outside all bands */
 }

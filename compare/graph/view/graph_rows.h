@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_rows: an open database: its statements, and the rows that they give.
+ * graph_rows: an open database, its statements and their rows.
  */
 #ifndef COMPARE_GRAPH_VIEW_GRAPH_ROWS_H
 #define COMPARE_GRAPH_VIEW_GRAPH_ROWS_H
@@ -9,25 +9,26 @@
 #include "probe/base/store.h"
 
 enum {
-    ROW_COLUMNS = 12, /* of every statement whose rows are nodes; what follows is its own */
+    /* of every statement that returns nodes; further columns are specific to a statement */
+    ROW_COLUMNS = 12,
     GRAPH_ARENA_MAX = 1 << 30,
     GRAPH_NAME_MAX = 1 << 20,
 };
 
-/* Which value of precision_index means which state.  Files state that themselves, and not all alike:
- * in digest files of earlier versions 1 is good and 0 is bad. */
+/* Ranges of precision_index by state. A file states them itself, and they differ: in digest files
+ * of earlier versions 1 is good and 0 is bad. */
 enum { GRAPH_BANDS = 16 };
 
 struct graph_bands {
     struct graph_band {
-        double from, to; /* half-open but for the last and for a single value */
+        double from, to; /* half-open, except for the last range and for a single value */
         enum graph_state state;
     } list[GRAPH_BANDS];
     unsigned n;
-    bool usual; /* as this tool writes them */
+    bool usual; /* equal to the bands that msprobe writes */
 };
 
-/* Reads node_colors; what is no such object gives the usual bands. */
+/* Reads node_colors; returns the usual bands when the text is not such an object. */
 void graph__bands_read(struct graph_bands *b, struct ms_str json);
 enum graph_state graph__band_of(const struct graph_bands *b, double value);
 
@@ -63,35 +64,36 @@ struct graph_view {
     struct ms_stmt *st[QUERIES];
     struct graph_about about;
     struct graph_bands bands;
-    bool quick;  /* x_ tables are there and tell the truth */
-    bool whole;  /* and x_state holds every state, not only what is worth a visit */
-    bool traced; /* x_align, x_edge and x_findings are there */
-    bool kin;    /* and x_kin */
+    bool quick;  /* the x_ tables exist and are up to date */
+    bool whole;  /* quick, and x_state lists passing nodes too */
+    bool traced; /* x_align, x_edge and x_findings exist */
+    bool kin;    /* x_kin exists */
     struct ms_arena *arena;
     struct ms_buf text;
-    struct graph_shapes *shapes[2]; /* by side, of the step and rank that were asked for last */
+    struct graph_shapes *shapes[2]; /* by side, for the step and rank of the last search */
 };
 
-/* An empty page; its arena is new. */
+/* Empties a page and gives it a new arena. */
 enum ms_rc graph__page_start(struct graph_page *p, struct ms_err *err);
-/* A copy of s that lives as long as the page. */
+/* Copies s to the memory of the page. */
 enum ms_rc graph__keep(struct graph_page *p, struct ms_str s, struct ms_str *out,
                        struct ms_err *err);
-/* The node in the row that the statement stands on; texts are kept by the page. */
+/* Reads a node from the current row of the statement; texts are copied to the page. */
 enum ms_rc graph__take_row(const struct graph_view *v, struct ms_stmt *st, struct graph_page *p,
                            struct graph_row *row, struct ms_err *err);
 enum ms_rc graph__push_row(const struct graph_view *v, struct ms_stmt *st, struct graph_page *p,
                            struct ms_err *err);
-/* All rows of a statement that is bound; beyond limit only `more` is set. */
+/* Lists up to `limit` rows of a bound statement; sets `more` when there are further rows. */
 enum ms_rc graph__list_rows(struct graph_view *v, struct ms_stmt *st, uint32_t limit,
                             struct graph_page *p, struct ms_err *err);
-/* A statement, prepared once. */
+/* Returns a statement, which is prepared on first use. */
 enum ms_rc graph__statement(struct graph_view *v, enum query q, struct ms_stmt **st,
                             struct ms_err *err);
-/* Its first three values are step, rank and side. */
+/* Returns a statement with step, rank and side bound to its first three parameters. */
 enum ms_rc graph__statement_at(struct graph_view *v, enum query q, struct graph_spot at,
                                struct ms_stmt **st, struct ms_err *err);
-/* "NPU_0_1" and, where a name is given, "NPU_0_1_NAME": valid until the next call. */
+/* Returns the identifier "NPU_0_1", or "NPU_0_1_NAME" when a name is given; valid until the next
+ * call. */
 struct ms_str graph__view_id(struct graph_view *v, struct graph_spot at, struct ms_str name);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_seek: nodes by a part of their name and by their state.  x_names and x_state
- * make both independent of how large the rows are; a database without them is read
- * through.
+ * graph_seek: finds nodes by a part of their name and by their state. With x_names and
+ * x_state neither depends on the size of rows; a database without them is scanned.
  *
- * Names of one side are searched by their shapes once these are known:
+ * Names of one side are searched by their shapes once the shapes are known:
  *
  *     layers.12.attn.softmax.3  ┐
  *     layers.13.attn.softmax.3  ┴► layers.#.attn.softmax.#      one number for each shape
@@ -32,8 +31,8 @@ struct graph_shapes {
     struct graph_spot at;
     struct ms_map shapes;
     struct ms_arena *arena;
-    MS_VEC(uint16_t) of; /* shape of the node of that order */
-    bool done, useless;  /* useless: there are too many shapes */
+    MS_VEC(uint16_t) of; /* shape number by node_order */
+    bool done, useless;  /* useless: too many shapes, or a page is missing */
     struct ms_buf text;
 };
 
@@ -94,8 +93,8 @@ static enum ms_rc add_names(struct graph_shapes *s, struct ms_str names, struct 
     return ms_buf_check(&s->text, err);
 }
 
-/* Reads the next pages of names. Each page begins where the one before ends; if a page is missing,
- * orders would be wrong, so shapes are not used. */
+/* Reads the next pages of names. Each page begins where the previous one ends; if a page is
+ * missing, the orders would be wrong, so shapes are not used. */
 static enum ms_rc add_pages(struct graph_view *v, struct graph_shapes *s, struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -177,7 +176,7 @@ static enum ms_rc add_by_order(struct graph_view *v, struct graph_spot at, int64
     return graph__list_rows(v, st, (uint32_t)page->rows.n + 1, page, err);
 }
 
-/* One page of names, a line each, of which the first is that of node `order`. */
+/* Searches one page of names, one per line. The first line is the node with this order. */
 static enum ms_rc search_names(struct graph_view *v, struct graph_spot at, struct ms_str names,
                                int64_t order, struct ms_str word, int64_t after, uint32_t limit,
                                struct graph_page *page, struct ms_err *err)
@@ -232,8 +231,8 @@ static enum ms_rc search_mapped(struct graph_view *v, struct graph_spot at, stru
     return rc == MS_OK ? back : rc;
 }
 
-/* Names lie on many pages: mapped they are searched in half the time of reading them.  Not for longer
- * than a few pages, since what is mapped counts as memory of ours. */
+/* Searches names in the mapped file, which takes half the time of reading their many pages. The
+ * mapping lasts only for a few pages, because mapped pages count as memory of this process. */
 static enum ms_rc search_quick(struct graph_view *v, struct graph_spot at, struct ms_str word,
                                int64_t after, uint32_t limit, struct graph_page *page,
                                struct ms_err *err)
@@ -299,7 +298,7 @@ enum ms_rc graph_view_search(struct graph_view *v, struct graph_spot at, struct 
     }
     enum ms_rc rc = ms_buf_check(&lower, err);
     struct ms_str word = ms_buf_slice(&lower);
-    /* Names do not change, so x_names is right whatever was matched by hand. */
+    /* Names never change, so x_names is valid whatever was matched by hand. */
     if (rc == MS_OK && text.n != 0 && shapes_know(v, at, word))
         rc = search_shapes(v, at, word, after, limit, page, err);
     else if (rc == MS_OK && v->quick && text.n != 0 && ms_str_find(text, '\n') < 0)
@@ -338,8 +337,8 @@ static enum ms_rc nearest_moved(struct graph_view *v, struct graph_spot at, int6
     return rc;
 }
 
-/* Does the row stay?  *moved is the nearest node that has moved, looked up anew once it is passed;
- * INT64_MIN: not looked up yet. */
+/* Decides whether a row is wanted. *moved caches the nearest moved node and is looked up again once
+ * passed; INT64_MIN: not looked up yet. */
 static enum ms_rc judge_row(struct graph_view *v, struct graph_spot at, unsigned want,
                             const struct graph_row *row, bool backwards, int64_t *moved,
                             bool *wanted, struct ms_err *err)
@@ -378,7 +377,7 @@ static enum ms_rc scan(struct graph_view *v, struct graph_spot at, unsigned want
     return rc;
 }
 
-/* Returns true when x_state and x_align answer for all wanted states. */
+/* Returns true when x_state and x_align suffice for all wanted states. */
 static bool is_quick(const struct graph_view *v, unsigned want)
 {
     const unsigned indexed =

@@ -6,7 +6,7 @@
 #define COMPARE_GRAPH_VIEW_GRAPH_SEEK_H
 
 struct graph_shapes;
-/* Frees what graph_view_ahead has made ready. */
+/* Frees the shapes that graph_view_ahead has collected. */
 void graph__shapes_free(struct graph_shapes *s);
 
 #endif

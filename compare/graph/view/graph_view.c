@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_view: opening a database and walking its tree.
+ * graph_view: opens a database and lists its tree.
  *
- * Every list is one statement over columns that an index or a small part of the
- * table answers; node_order is the cursor, so that no page costs more than the
- * first.
+ * Every list is one statement that an index or a small part of a table can answer.
+ * node_order is the cursor, so each page costs the same.
  */
 #include "compare/graph/view/graph_rows.h"
 #include "compare/graph/view/graph_seek.h"
@@ -65,7 +64,7 @@ static enum ms_rc read_config(struct graph_view *v, struct ms_err *err)
     return rc;
 }
 
-/* Returns the answer to a yes-no query; false where a table it needs is missing. */
+/* Runs a yes-no query; false when a table is missing. */
 static bool is_true(struct graph_view *v, const char *question)
 {
     struct ms_stmt *st;
@@ -78,8 +77,8 @@ static bool is_true(struct graph_view *v, const char *question)
     return yes;
 }
 
-/* Returns true when x_ tables know every row changed by hand: x_meta counts those they know, and the
- * official viewer changes rows without telling. */
+/* Returns true when the x_ tables include every manual change. x_meta counts the changes that they
+ * include; the official viewer changes rows without updating x_meta. */
 static bool knows_all_changes(struct graph_view *v)
 {
     return is_true(v, "SELECT (SELECT count(*) FROM tb_nodes WHERE modified = 1) ="
@@ -97,7 +96,7 @@ static bool has_traces(struct graph_view *v)
                       " name IN ('x_align', 'x_edge', 'x_findings')");
 }
 
-/* What our files say about themselves; nothing in files of others. */
+/* Reads a value of x_meta; empty in files of other tools. */
 static enum ms_rc read_meta(struct graph_view *v, const char *key, struct ms_str *out,
                             struct ms_err *err)
 {
@@ -124,7 +123,7 @@ static enum ms_rc read_origin(struct graph_view *v, struct ms_err *err)
     return read_meta(v, "golden", &v->about.golden, err);
 }
 
-/* What is known of the database before its nodes are asked for. */
+/* Reads the properties of the database as a whole. */
 static enum ms_rc read_all(struct graph_view *v, const char *path, struct ms_err *err)
 {
     if (read_config(v, err) != MS_OK)
@@ -174,7 +173,8 @@ enum ms_rc graph_view_open_work(struct graph_view **v, const char *path, struct 
     return open_with(v, path, ms_store_open_work, err);
 }
 
-/* Statements belong to the store that they were prepared for; texts that others hold stay. */
+/* Replaces the store. Statements belong to the old store and are freed; texts held by callers stay
+ * valid. */
 enum ms_rc graph_view_move(struct graph_view *v, const char *path, struct ms_err *err)
 {
     struct ms_store *store;
@@ -350,7 +350,7 @@ enum ms_rc graph_view_rollup(struct graph_view *v, struct graph_spot at, struct 
     MS_TRY(graph__statement(v, Q_ROLLUP, &st, err));
     ms_stmt_str(st, 1, graph__view_id(v, at, name));
     MS_TRY(ms_stmt_step(st, &more, err));
-    if (!more) /* without children */
+    if (!more) /* no row in x_rollup: the node has no children */
         return MS_OK;
     r->error = ms_stmt_get_i64(st, 0);
     r->warning = ms_stmt_get_i64(st, 1);
@@ -361,9 +361,9 @@ enum ms_rc graph_view_rollup(struct graph_view *v, struct graph_spot at, struct 
     return MS_OK;
 }
 
-/* ---- traces ---------------------------------------------------------------------- */
+/* ---- results of matching ------------------------------------------------- */
 
-/* The row of one node, first of the page. */
+/* Reads the row of one node as the first of the page. */
 static enum ms_rc one_node(struct graph_view *v, struct graph_spot at, struct ms_str name,
                            struct graph_page *page, struct ms_err *err)
 {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * peers: children by what makes two of them alike.
+ * peers: groups children by kind, so that each finds its counterparts on the other side
+ * quickly.
  *
- *     place   c0 c3 c4 | c1 c5 | c2      children of one likeness together, in their order
- *     first   0          3       5  6    by likeness
- *     free    by place: the place itself, or one behind it where a child may be free
+ *     place   c0 c3 c4 | c1 c5 | c2      children of one kind together, in their order
+ *     first   0          3       5  6    by kind: where its children begin in place
+ *     free    by place: the place itself if free, else a later place to search from
  *
- * A module may hold a hundred thousand children none of which are alike, so they are
- * not looked through for each of the other side.
+ * A module may have a hundred thousand children of different kinds, so scanning all of
+ * them for each child of the other side would be quadratic.
  */
 #include "compare/graph/view/peers.h"
 
 #include "compare/graph/build/graph_name.h"
 #include "probe/base/assert.h"
 
-/* What makes two children alike: the class of a module, the api of an operator. */
+/* Returns the part of a name that decides the kind: the class of a module, the API of an
+ * operator. */
 static struct ms_str likeness(struct ms_str name, bool api)
 {
     unsigned n = probe_name_parts(name), back = api ? 2 : 4;
@@ -47,7 +49,7 @@ enum ms_rc graph__peers_add(struct graph__peers *p, struct ms_str type, struct m
                             bool taken, struct ms_err *err)
 {
     uint32_t kind = MS_MAP_NONE;
-    ms_assert(p->first == NULL); /* not sorted yet */
+    ms_assert(p->first == NULL); /* may not be sorted yet */
     if (!taken) {
         struct ms_str key = key_of(p, type, name);
         MS_TRY(ms_buf_check(&p->text, err));
@@ -65,7 +67,8 @@ enum ms_rc graph__peers_sort(struct graph__peers *p, struct ms_err *err)
     p->first = ms_calloc(kinds + 2, sizeof *p->first);
     if (p->first == NULL)
         return ms_no_memory(err);
-    /* One further along until the children have been placed, each of which moves its begin on. */
+    /* Counting sort: counts are kept one entry further along until the children are placed, which
+     * advances the start of each kind. */
     for (uint32_t i = 0; i < p->n; i++) {
         if (p->kind[i] != MS_MAP_NONE)
             p->first[p->kind[i] + 2]++;
@@ -81,7 +84,7 @@ enum ms_rc graph__peers_sort(struct graph__peers *p, struct ms_err *err)
     return MS_OK;
 }
 
-/* The first free place from `at` on, of whatever likeness; paths are halved on the way. */
+/* Returns the first free place from `at` on, of any kind. Path halving as in union-find. */
 static uint32_t free_from(struct graph__peers *p, uint32_t at)
 {
     while (p->free[at] != at) {
@@ -91,7 +94,7 @@ static uint32_t free_from(struct graph__peers *p, uint32_t at)
     return at;
 }
 
-/* Where children behind `child` begin among those of its likeness. */
+/* Returns the first place in [from, end) of a child after `child`, by binary search. */
 static uint32_t behind(const struct graph__peers *p, uint32_t from, uint32_t end, uint32_t child)
 {
     while (from < end) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * stored_items: items as a database holds them, read back into rows of a comparison
- * and written anew with other figures.
+ * stored_items: reads items of a database back into rows of a comparison, and rewrites
+ * them with new figures.
  *
- * The text is that of node_items, or of the official tool: every value is text.
+ * The text has the format of node_items or of the official tool: every value is a
+ * string.
  */
 #include "compare/graph/view/stored_items.h"
 
@@ -65,7 +66,7 @@ static void take_field(struct cmp_item *item, struct ms_str key, struct ms_str t
     }
 }
 
-/* The item whose name was the last token; its text is that of the row of the database. */
+/* Reads the item whose name was the last token; texts are borrowed from the row of the database. */
 static void read_item(struct ms_jread *r, struct cmp_item *item)
 {
     *item = cmp__item_none;
@@ -121,7 +122,8 @@ static bool has_file(const struct cmp_item *item)
 static enum ms_rc open_file(const char *dir, const struct cmp_item *item, struct probe_tensor *t,
                             enum cmp_state *state, struct ms_err *err)
 {
-    const struct probe_dump nowhere = {.data_dir = {NULL, 0}}; /* else than in dir */
+    /* no data directory other than dir */
+    const struct probe_dump nowhere = {.data_dir = {NULL, 0}};
     struct ms_err why = {0};
     if (cmp__open_tensor(&nowhere, dir, item->data_name, t, &why) == MS_OK)
         return MS_OK;
@@ -130,7 +132,7 @@ static enum ms_rc open_file(const char *dir, const struct cmp_item *item, struct
 }
 
 /* Measures two tensor files. A missing file gives a row without figures, as when the graph was
- * made. */
+ * built. */
 static enum ms_rc measure_files(const struct cmp_setup *c, struct cmp_row *row, const char *t_dir,
                                 const char *b_dir, struct ms_err *err)
 {
@@ -151,7 +153,7 @@ static enum ms_rc measure_files(const struct cmp_setup *c, struct cmp_row *row, 
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-/* Makes a row of each target item, paired with the golden item of the same place and count. */
+/* Makes a row of each target item, paired with the golden item of the same section and index. */
 static enum ms_rc make_rows(const struct cmp_setup *c, struct cmp_view *v, const struct items *t,
                             const struct items *b, const char *t_dir, const char *b_dir,
                             struct ms_err *err)
@@ -222,7 +224,7 @@ enum ms_rc graph__judge_stored(struct graph__stored_judge *j, struct ms_str name
 
 /* ---- items with other figures ------------------------------------------------------ */
 
-/* One item with its own members, and the figures of a row of the view unless that is -1. */
+/* Writes one item with its own members, and the figures of a row of the view unless row is -1. */
 static enum ms_rc put_item(struct ms_buf *out, struct graph__stored_judge *j, struct ms_jread *r,
                            int64_t row, struct ms_err *err)
 {
@@ -244,13 +246,14 @@ static enum ms_rc put_item(struct ms_buf *out, struct graph__stored_judge *j, st
             continue;
         ms_buf_printf(out, "%s\"%.*s\": ", between, MS_STR_ARG(key));
         ms_buf_put(out, from, (size_t)(r->at - from));
-        blank = between[0] == '\0' && ms_str_is(key, "value"); /* nothing but a missing value */
+        /* the item is only a missing value */
+        blank = between[0] == '\0' && ms_str_is(key, "value");
         between = ", ";
     }
     if (row >= 0 && !blank)
         MS_TRY(graph__put_figures(out, &j->set, &j->view, (size_t)row, err));
     if (between[0] == '\0')
-        graph__drop_comma(out, at); /* figures begin with one */
+        graph__drop_comma(out, at); /* figures begin with a comma */
     ms_buf_putc(out, '}');
     return MS_OK;
 }
