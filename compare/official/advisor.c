@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * advisor: where the first bad row stands in its op says what to look at.
+ * advisor: derives advice from the position of the first failing row within its
+ * operator.
  */
 #include "compare/official/advisor.h"
 
@@ -41,7 +42,7 @@ static const char *advice_for(struct ms_str name)
     return "The backward computation of this API is suspect.";
 }
 
-/* The first failing row in v, and how many rows stand before it. */
+/* Finds the first failing row, in v, and the number of rows before it. */
 static enum ms_rc find(const struct cmp *c, struct cmp_view *v, const struct cmp_row **found,
                        size_t *line, struct ms_err *err)
 {

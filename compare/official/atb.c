@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * atb: statistic.csv of both sides, line by line.
+ * atb: compares statistic.csv of both sides, line by line.
  */
 #include "compare/official/atb.h"
 
@@ -29,25 +29,26 @@ enum {
     FILE_PATH = 14
 };
 enum { COLUMNS = 15 };
-/* What a file's path begins with: atb_dump_data/data/DEVICE_PID/COUNT. */
+/* Leading parts of a file's path: atb_dump_data/data/DEVICE_PID/COUNT. */
 enum { ROOT_PARTS = 4 };
 
 struct line {
     struct ms_str field[COLUMNS];
-    char *path; /* of the tensor; NULL: none was saved */
+    char *path; /* path of the saved tensor; NULL: not saved */
 };
 struct side {
     const char *root;
     struct ms_arena *arena;
     struct ms_map names;
-    MS_VEC(struct line) lines; /* by name, in the order of the file */
-    bool has_files;            /* the first line says it for all */
+    MS_VEC(struct line) lines; /* by index of the name, in the order of the file */
+    bool has_files;            /* whether tensors were saved; the first line decides for all */
     struct ms_err *err;
 };
 
 /* ---- statistic.csv --------------------------------------------------------------- */
 
-/* Op "a/b" with id "1_2" is 1_a/2_b; false when there are more of one than of the other. */
+/* Builds the name: operator "a/b" with id "1_2" becomes 1_a/2_b. Returns false when the numbers of
+ * names and ids differ. */
 static bool put_name(struct ms_buf *out, const struct ms_str *field)
 {
     struct ms_str names = field[OP_NAME], ids = field[OP_ID], name, id;
@@ -64,7 +65,8 @@ static bool put_name(struct ms_buf *out, const struct ms_str *field)
     return true;
 }
 
-/* The part of the path below the directory of statistic.csv; nothing that leads out of it. */
+/* Returns the part of the path below the directory of statistic.csv, or MS_STR_NONE for a path that
+ * leads out of it. */
 static struct ms_str below_root(struct ms_str path)
 {
     struct ms_str part, rest = path;
@@ -96,7 +98,8 @@ static enum ms_rc take_path(struct side *s, struct line *l, struct ms_buf *text)
     return MS_OK;
 }
 
-/* Lines of another length, or whose names and ids do not go together, are passed over. */
+/* Adds a line. Skips lines with another number of fields, or whose names and ids differ in
+ * number. */
 static enum ms_rc take_line(struct side *s, const struct ms_csv *r, struct ms_buf *text)
 {
     struct line l = {.path = NULL};
@@ -205,7 +208,7 @@ static const char *const values[] = {"Target Max",  "Golden Max",  "Target Min",
                                      "Golden Min",  "Target Mean", "Golden Mean",
                                      "Target Norm", "Golden Norm", NULL};
 
-/* A row of the table; NULL: that side has no such line. */
+/* A row of the table; NULL: no line on that side. */
 struct pair {
     struct ms_str name;
     const struct line *t, *b;
@@ -227,7 +230,7 @@ static void put_common(struct cmp__sheet *s, const struct pair *p)
     }
 }
 
-/* float() of Python: false for what is no number. */
+/* Parses a number as float() of Python; false when it is not a number. */
 static bool number_of(const struct line *l, unsigned stat, double *v)
 {
     struct ms_str field = l != NULL ? l->field[STATS + stat] : MS_STR_NONE;
@@ -235,8 +238,8 @@ static bool number_of(const struct line *l, unsigned stat, double *v)
 }
 
 struct delta {
-    bool known, related; /* related: the golden side is not 0, or both are */
-    double diff, rel;    /* rel: of a hundred */
+    bool known, related; /* related: the golden value is not 0, or both are 0 */
+    double diff, rel;    /* rel: in per cent */
 };
 
 static struct delta delta_of(const struct pair *p, unsigned stat)
@@ -282,7 +285,8 @@ static void put_stats(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const str
     cmp__sheet_count(sum, verdict_of(p));
 }
 
-/* strict: the words of the official tool, which does not ask its tensor for the value. */
+/* Writes a value or N/A. strict: a boolean is written as the repr of its tensor, as the official
+ * tool does. */
 static void put_or_none(struct cmp__sheet *s, const struct probe_tensor *t, bool there, double v,
                         bool strict)
 {
@@ -296,7 +300,7 @@ static void put_or_none(struct cmp__sheet *s, const struct probe_tensor *t, bool
         cmp__sheet_number(s, v);
 }
 
-/* Scalars and empty tensors have no statistics here. */
+/* Computes statistics; false for scalars and empty tensors, which have none here. */
 static bool has_stats(const struct probe_tensor *t, bool open, struct ms_stats *stats)
 {
     if (!open || t->count == 0 || t->ndim == 0)
@@ -322,7 +326,7 @@ static void put_both(struct cmp__sheet *s, const struct cmp__file_pair *p, bool 
     put_or_none(s, &p->b, sums_b, sums_b ? ms_stats_norm(&b) : NAN, strict);
 }
 
-/* Types that the official tool reads. */
+/* Returns true for types that the official tool can read. */
 static bool is_known_there(enum ms_dtype t)
 {
     return t == MS_DT_F32 || t == MS_DT_F16 || t == MS_DT_BF16 || t == MS_DT_I8 || t == MS_DT_I32 ||
@@ -378,7 +382,7 @@ static const struct line *line_of(const struct side *s, struct ms_str name)
     return id != MS_MAP_NONE ? &s->lines.p[id] : NULL;
 }
 
-/* The target's order, then what the golden side alone has. */
+/* Writes all rows: those of the target in its order, then those that only the golden side has. */
 static enum ms_rc put_all(struct cmp__sheet *s, struct cmp_sheet_sum *sum, const struct side *t,
                           const struct side *b, bool strict)
 {

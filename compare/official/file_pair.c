@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * file_pair: two tensor files, measured.
+ * file_pair: measures two tensor files.
  */
 #include "compare/official/file_pair.h"
 #include "compare/official/rules_official.h"
@@ -24,7 +24,7 @@ static bool open_file(struct probe_tensor *t, const char *path, struct ms_buf *w
     return false;
 }
 
-/* Why two tensors cannot be compared, in the official words. */
+/* Writes why two tensors cannot be compared, in the official wording. */
 static void say_why_not(struct cmp__file_pair *p, bool same_type)
 {
     const struct probe_tensor *n = &p->n, *b = &p->b;
@@ -40,7 +40,8 @@ static void say_why_not(struct cmp__file_pair *p, bool same_type)
         ms_buf_puts(&p->why, "Dtype of NPU and bench Tensor do not match. Skipped.\n");
 }
 
-/* NumPy divides arrays of short floats in float32, a single element among them. */
+/* Computes the relative error as NumPy does, which divides arrays of 16-bit and 32-bit floats in
+ * float32, even with one element. */
 static double relative_of(const struct probe_tensor *t, double n, double b)
 {
     const bool wide = t->dtype == MS_DT_F64 || ms_dtype_kind(t->dtype) != MS_DTK_FLOAT;
@@ -50,8 +51,8 @@ static double relative_of(const struct probe_tensor *t, double n, double b)
     return wide ? fabs((n - b) / b) : (double)fabsf(((float)n - (float)b) / (float)b);
 }
 
-/* One element that is no scalar: NaN and infinity count as equal where both sides have them, as in
- * longer tensors. */
+/* Measures tensors of one element that are not scalars: NaN and infinity are equal when both sides
+ * have them, as in longer tensors. */
 static void measure_single(struct cmp__file_pair *p, bool strict)
 {
     struct ms_stats n, b;
@@ -74,7 +75,8 @@ static void measure_single(struct cmp__file_pair *p, bool strict)
     ms_buf_puts(&p->why, "This is a 1-d tensor of length 1.");
 }
 
-/* A tensor of one element has a difference, but no direction; one of zeros has none either. */
+/* Completes figures without a cosine: tensors of one element have a difference but no direction,
+ * and tensors of zeros have no direction. */
 static void say_of_cosine(struct cmp__file_pair *p, bool strict)
 {
     struct ms_stats n;
@@ -118,7 +120,8 @@ const char *cmp__file_pair_verdict(const struct cmp__file_pair *p, bool strict)
     double cosine = p->fig.metric[CMP_COSINE], error = p->fig.metric[CMP_MAX_ABS];
     if (p->fig.state != CMP_STATE_OK)
         return p->fig.state == CMP_STATE_SCALAR ? "None" : "";
-    const bool is_near = cosine >= 0.99 || (strict && isnan(cosine)); /* zeros are near nothing */
+    /* a tensor of zeros has no cosine and is not near */
+    const bool is_near = cosine >= 0.99 || (strict && isnan(cosine));
     return (!is_near && error > 0.001) || cosine < 0.9 || error > 1 ? "No" : "Yes";
 }
 
@@ -147,7 +150,8 @@ static double as_half(double x, bool half)
     return half ? ms_dtype_round(MS_DT_F16, x) : x;
 }
 
-/* NumPy sums squares up in the type of the array, where those of halves soon are infinite. */
+/* Returns the norm as NumPy computes it: squares are summed in the type of the array, and in
+ * float16 they soon overflow. */
 static double norm_of(const struct ms_stats *stats, bool half)
 {
     double norm = ms_stats_norm(stats);
@@ -176,7 +180,8 @@ void cmp__file_stats(struct cmp__sheet *s, const struct probe_tensor *t, bool op
     cmp__sheet_number(s, norm_of(&stats, half));
 }
 
-/* Of one element there are all but the cosine, of a tensor without axes the largest errors alone. */
+/* Tells whether a metric is defined: a tensor of one element has all but the cosine, a tensor
+ * without dimensions only the largest errors. */
 static bool is_known(const struct cmp__file_pair *p, unsigned metric)
 {
     if (p->fig.state != CMP_STATE_SCALAR)

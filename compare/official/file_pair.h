@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * file_pair: two tensor files that a table names, and the cells about them.
+ * file_pair: two tensor files that a table names, and the cells of their row.
  */
 #ifndef COMPARE_OFFICIAL_FILE_PAIR_H
 #define COMPARE_OFFICIAL_FILE_PAIR_H
@@ -11,27 +11,28 @@
 struct cmp__file_pair {
     struct probe_tensor n, b;
     bool has_n, has_b;
-    struct ms_buf why; /* why they cannot be compared, in the official words; empty: they can */
+    /* reason why the files cannot be compared, in the official wording; empty: comparable */
+    struct ms_buf why;
     struct cmp_figures fig;
 };
 
-/* Open and measure; a path may be NULL.  same_type: other types are not compared.  What cannot be
- * read is no failure but said in `why`. */
+/* Opens and measures two files; a path may be NULL. same_type: files of different types are not
+ * compared. A file that cannot be read is not an error; `why` gives the reason. */
 enum ms_rc cmp__file_pair_open(struct cmp__file_pair *p, const char *n, const char *b,
                                bool same_type, bool strict, struct ms_err *err);
 void cmp__file_pair_close(struct cmp__file_pair *p);
 
-/* "Yes", "No", "None" of a single element, or nothing where they cannot be compared; strictly a
- * tensor of zeros is near any other. */
+/* Returns "Yes", "No", "None" for a single element, or "" when the files cannot be compared.
+ * strict: a tensor of zeros is near any other. */
 const char *cmp__file_pair_verdict(const struct cmp__file_pair *p, bool strict);
-/* Python's words for a shape: (2, 3). */
+/* Returns a shape as Python prints it: (2, 3). */
 struct ms_str cmp__file_shape(struct cmp__sheet *s, const struct probe_tensor *t, char open,
                               char close);
-/* Maximum, minimum, mean and norm; `none` where there are none.  Strictly they are of the tensor's
- * type where that is half or truth values, and none beside a NaN. */
+/* Writes maximum, minimum, mean and norm, or `none` when there are none. strict: values of float16
+ * and boolean tensors are rounded to their type, and there are none if the tensor contains NaN. */
 void cmp__file_stats(struct cmp__sheet *s, const struct probe_tensor *t, bool open,
                      const char *none, bool strict);
-/* The six metrics; `none` where there are none, `nan` for those that are no numbers. */
+/* Writes the six metrics: `none` for undefined ones, `nan` for NaN. */
 void cmp__file_figures(struct cmp__sheet *s, const struct cmp__file_pair *p, const char *none,
                        const char *nan);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_official: the decisions of the official tool about graphs, and its sentences,
- * which are Chinese whatever the language of the user is.
+ * graph_official: the rules of the official tool for graphs, and its texts, which are
+ * always Chinese.
  */
 #include "compare/official/graph_official.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_official: the decisions of the official tool about graphs, defects included.
+ * graph_official: the rules of the official tool for graphs, defects included.
  */
 #ifndef COMPARE_OFFICIAL_GRAPH_OFFICIAL_H
 #define COMPARE_OFFICIAL_GRAPH_OFFICIAL_H

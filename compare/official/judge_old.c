@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * judge_old: a row of 1.x is judged by its own figures alone.
+ * judge_old: judges rows by the rules of msprobe 1.x, each by its own figures.
  */
 #include "compare/official/judge_old.h"
 
@@ -13,17 +13,17 @@
 
 /* ---- colours -------------------------------------------------------------- */
 
-/* A row is coloured for its own figures, and an output row for how it compares with each input or
- * parameter of its op.  A reason is given once for every input that it holds for, as the official
- * tool does. */
+/* A row is coloured for its own figures, and an output row also for its comparison with each input
+ * or parameter of its operator. A reason is repeated for every input to which it applies, as the
+ * official tool does. */
 
-/* What is collected about a row. */
+/* The colour of a row and the reasons for it. */
 struct mark {
     enum cmp_colour colour;
     struct ms_buf *reasons;
 };
 
-/* Red takes the place of yellow, reasons and all. */
+/* Adds a reason. Red replaces yellow and its reasons. */
 static void put_mark(struct mark *m, enum cmp_colour colour, const char *reason)
 {
     if (colour < m->colour)
@@ -47,7 +47,8 @@ static double max_of(const struct cmp_item *item)
     return cmp__value_number(&item->stat[PROBE_STAT_MAX]);
 }
 
-/* How far the maxima are apart, or of tensors the elements; NaN where that is not a number. */
+/* Returns the difference of the maxima, or in tensor mode the largest difference of elements; NaN
+ * when that is not a number. */
 static double max_diff(const struct cmp_setup *set, const struct cmp_row *row)
 {
     if (set->mode != PROBE_MODE_TENSOR)
@@ -88,7 +89,8 @@ static void judge_magnitude(double in, double out, struct mark *m)
             "larger by an order of magnitude");
 }
 
-/* A figure of a tensor; NaN where the tool has a word instead, as for the cosine of one element. */
+/* Returns a figure of a tensor; NaN when the official tool writes a text instead, as for the cosine
+ * of one element. */
 static double figure(const struct cmp_row *row, unsigned which)
 {
     double x = row->fig.state == CMP_STATE_OK ? row->fig.metric[which] : NAN;
@@ -141,7 +143,7 @@ static void judge_pair(const struct cmp_setup *set, const struct cmp_row *in,
         judge_statistics(in, out, m);
 }
 
-/* The first row of an op counts as an input, whatever it is. */
+/* Tells whether a row is an output. The first row of an operator always counts as an input. */
 static bool is_output(const struct cmp_view *v, const struct cmp_row *row)
 {
     return row->is_output && row != v->rows.p;
@@ -175,7 +177,7 @@ enum cmp_colour cmp__highlight(const struct cmp_setup *set, const struct cmp_vie
 static const char *reached(const struct cmp_row *row)
 {
     const double *m = row->fig.metric;
-    if (row->fig.state == CMP_STATE_OK && m[CMP_COSINE] == HUGE_VAL) /* not defined */
+    if (row->fig.state == CMP_STATE_OK && m[CMP_COSINE] == HUGE_VAL) /* the cosine is not defined */
         return "None";
     switch (row->fig.state) {
     case CMP_STATE_SHAPE:
@@ -193,7 +195,7 @@ static const char *reached(const struct cmp_row *row)
     return "Yes";
 }
 
-/* Some figure is off by more than half of the larger side. */
+/* Tells whether a statistic differs by more than half of the larger value. */
 static bool needs_check(const struct cmp_row *row)
 {
     for (unsigned i = 0; i < PROBE_STATS; i++) {
@@ -215,7 +217,8 @@ static const char *result_of(const struct cmp_setup *set, const struct cmp_row *
     return needs_check(row) ? "Warning" : "";
 }
 
-/* What the types of the files are: those of 16 bits that numpy lacks are widened. */
+/* Returns the type of the saved file: numpy has no bfloat16, so these tensors are saved as
+ * float32. */
 static struct ms_str type_in_numpy(struct ms_str dtype)
 {
     return ms_str_ends(dtype, MS_STR("bfloat16")) || ms_str_is(dtype, "BFloat16")
@@ -223,7 +226,7 @@ static struct ms_str type_in_numpy(struct ms_str dtype)
                : dtype;
 }
 
-/* Where there is nothing to read. */
+/* Writes which data file is missing. */
 static void tell_missing(struct ms_buf *out, const struct cmp_row *row)
 {
     if (ms_str_is(row->t.data_name, "-1"))
@@ -243,7 +246,7 @@ static void tell_unreadable(struct ms_buf *out, const struct cmp_row *row)
     ms_buf_puts(out, "] not found or read failed.");
 }
 
-/* What the figures of two tensor files have to say for themselves. */
+/* Writes why figures of two tensor files are missing or limited. */
 static void tell_figures(struct ms_buf *out, const struct cmp_row *row)
 {
     switch (row->fig.state) {
@@ -272,7 +275,8 @@ static void tell_figures(struct ms_buf *out, const struct cmp_row *row)
     }
 }
 
-/* A cosine needs two directions.  The best scale is unknown only where the golden side is zero. */
+/* Returns why the cosine is undefined, or "". The best scale is NaN only when the golden side is
+ * zero. */
 static const char *told_by_cosine(const struct cmp_row *row)
 {
     if (row->fig.state != CMP_STATE_OK)
@@ -297,7 +301,7 @@ static void tell_no_error(struct ms_buf *out, const struct cmp_row *row)
         ms_buf_printf(out, "Cannot compare by MaxRelativeError%s", why);
 }
 
-/* Why the row has a colour, on lines behind what else is said of it. */
+/* Appends the reasons for the row's colour to the message, on separate lines. */
 static enum ms_rc add_reasons(const struct cmp_setup *set, struct cmp_view *v,
                               const struct cmp_row *row, struct cmp_row_verdict *out,
                               struct ms_err *err)
@@ -311,7 +315,8 @@ static enum ms_rc add_reasons(const struct cmp_setup *set, struct cmp_view *v,
     return cmp__keep(v, &out->message, err);
 }
 
-/* Of tensors, the last of the first two counts alone. */
+/* Writes the message of a row. In tensor mode an inconsistent requires_grad replaces the note that
+ * the partner is missing. */
 static void append_reasons(const struct cmp_setup *set, const struct cmp_row *row,
                            const char *result, struct ms_buf *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * judge_old: verdicts in the words of msprobe 1.x.
+ * judge_old: verdicts and texts of msprobe 1.x.
  */
 #ifndef COMPARE_OFFICIAL_JUDGE_OLD_H
 #define COMPARE_OFFICIAL_JUDGE_OLD_H
@@ -11,8 +11,8 @@ enum ms_rc cmp__judge_old(const struct cmp_setup *set, struct cmp_view *v,
                           const struct cmp_row *row, struct cmp_row_verdict *out,
                           struct ms_err *err);
 
-/* The colour that msprobe 1.x gives to a row of its workbook (-hl).  The reasons of that colour are put
- * into `reasons`, a line each; it may be NULL. */
+/* Returns the colour that msprobe 1.x gives to a row of its workbook (-hl). Appends the reasons for
+ * the colour to `reasons`, one per line; it may be NULL. */
 enum cmp_colour cmp__highlight(const struct cmp_setup *set, const struct cmp_view *v,
                                const struct cmp_row *row, struct ms_buf *reasons);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernel_list: walking a dump of graph kernels.
+ * kernel_list: lists the kernels in a dump of static graphs.
  */
 #include "compare/official/kernel_list.h"
 
@@ -18,7 +18,7 @@ enum { DEPTH_MAX = 32 };
 
 /* ---- names ---------------------------------------------------------------- */
 
-/* type.op.task.stream.time[.more].(input|output).i.slot.format.npy */
+/* Format: type.op.task.stream.time[.more].(input|output).i.slot.format.npy */
 bool cmp__kernel_name(struct ms_str name, struct ms_buf *key, uint64_t *time)
 {
     enum { PARTS_MAX = 32 };
@@ -36,7 +36,8 @@ bool cmp__kernel_name(struct ms_str name, struct ms_buf *key, uint64_t *time)
     ms_buf_clear(key);
     ms_buf_printf(key, "%.*s.%.*s.%.*s", MS_STR_ARG(part[1]), MS_STR_ARG(part[2]),
                   MS_STR_ARG(part[io]));
-    unsigned slot = n - 3; /* slot, format, npy; the slot may be a number too */
+    /* the name ends with slot, format, npy; the slot may be a number like the part before */
+    unsigned slot = n - 3;
     for (io++; io < slot && ms_str_all_digits(part[io]); io++)
         ms_buf_printf(key, ".%.*s", MS_STR_ARG(part[io]));
     if (io != slot)
@@ -67,7 +68,7 @@ static struct cmp__kernel *add(struct finder *f, struct cmp__kernel_place *p, co
     return k->key.p != NULL ? k : NULL;
 }
 
-/* A csv beside the kernels, row by row; the first is its header. */
+/* Callback for each row of a csv file in the directory; the first row is the header. */
 typedef enum ms_rc (*row_fn)(struct finder *f, void *into, const struct ms_str *fields, size_t n,
                              bool header);
 
@@ -92,7 +93,7 @@ static enum ms_rc read_csv(struct finder *f, const char *path, row_fn take, void
     return rc != MS_OK ? ms_err_wrap(f->err, "%s", path), rc : MS_OK;
 }
 
-/* Shortened names of files, and what they stand for. */
+/* Maps shortened file names to the full names. */
 struct long_names {
     struct ms_map short_names;
     MS_VEC(struct ms_str) list;
@@ -115,7 +116,7 @@ static enum ms_rc take_name(struct finder *f, void *into, const struct ms_str *f
     return slot->p != NULL ? MS_OK : ms_arena_fail(f->s->arena, f->err);
 }
 
-/* As the official tool reads them: words for numbers that are none. */
+/* Parses a number as the official tool does, which also accepts null, False and True. */
 static double number_of(struct ms_str field)
 {
     double v;
@@ -132,11 +133,12 @@ enum { OP, TASK, TIME, IO, SLOT, DTYPE, SHAPE, MAX, MIN, MEAN, NORM, COLUMNS, AB
 struct lines {
     struct cmp__kernel_place *place;
     const char *path;
-    int column[COLUMNS]; /* where it stands, ABSENT */
+    int column[COLUMNS]; /* index of the column, or ABSENT */
 };
 
-/* OpType, OpName, TaskId, StreamId, TimeStamp, IO, Slot, DataSize, DataType, Shape, MaxValue,
- * MinValue, [AvgValue,] L2NormValue: where the first line does not say it. */
+/* Sets the default columns, for files whose first line is not a header: OpType, OpName, TaskId,
+ * StreamId, TimeStamp, IO, Slot, DataSize, DataType, Shape, MaxValue, MinValue, [AvgValue,]
+ * L2NormValue. */
 static void take_places(struct lines *l, size_t n)
 {
     static const int usual[COLUMNS] = {1, 2, 4, 5, 6, 8, 9, 10, 11, 12, 13};
@@ -148,7 +150,8 @@ static void take_places(struct lines *l, size_t n)
     }
 }
 
-/* "L2Norm Value" is l2normvalue. */
+/* Compares a header field with a name in lower case, ignoring other characters: "L2Norm Value" is
+ * l2normvalue. */
 static bool is_name(struct ms_str field, const char *name)
 {
     for (uint32_t i = 0; i < field.n; i++) {
@@ -283,7 +286,7 @@ static enum ms_rc add_statistics(struct finder *f, struct cmp__kernel_place *p, 
 
 /* ---- the tree ------------------------------------------------------------------- */
 
-/* The part of the path that is the nth from its end, from 1. */
+/* Returns the nth part of the path from its end, counted from 1. */
 static struct ms_str part_of(struct ms_str path, unsigned nth)
 {
     struct ms_str last = MS_STR("");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernels: the table of a rank and step, from two sorted lists.
+ * kernels: writes the table of a rank and step from two sorted lists.
  */
 #include "compare/official/kernels.h"
 
@@ -36,7 +36,7 @@ static const char *const of_lines[] = {"Max diff",
 
 /* ---- two files ----------------------------------------------------------------- */
 
-/* Shapes stand in brackets, so that a spreadsheet does not read a negative number. */
+/* Shapes are written in brackets, since a spreadsheet reads (2) as a negative number. */
 static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
                             const struct cmp__kernel *t, const struct cmp__kernel *b, bool strict)
 {
@@ -62,7 +62,7 @@ static enum ms_rc put_files(struct cmp__sheet *s, struct cmp_sheet_sum *sum,
 
 /* ---- two lines of statistics ------------------------------------------------------ */
 
-/* The fewest digits that make the float32 again, as it is shown. */
+/* Returns the value with the fewest digits that still round to the same float32. */
 static double shown_of(double stat)
 {
     const float single = (float)stat;
@@ -76,12 +76,13 @@ static double shown_of(double stat)
     return v;
 }
 
-/* How the lines of a table are shown.  The official tool writes columns of float32 with their few
- * digits, but as doubles in a workbook, those that hold an infinity, and the differences of a table
- * where a row has none. */
+/* Number format of a table. The official tool writes float32 columns with few digits, but as
+ * doubles: in a workbook, columns that contain an infinity, and differences in a table where a row
+ * has none. */
 struct style {
     bool strict;
-    bool wide[3][PROBE_STATS]; /* of the target, the golden side, and their differences */
+    /* write as double, for the target, the golden side, and their differences */
+    bool wide[3][PROBE_STATS];
 };
 enum { OF_TARGET, OF_GOLDEN, OF_BOTH };
 
@@ -104,7 +105,7 @@ static void put_line_stats(struct cmp__sheet *w, const struct style *style,
     }
 }
 
-/* (2,3) becomes [2,3], as above. */
+/* Writes (2,3) as [2,3], see put_files. */
 static void put_line_shape(struct cmp__sheet *w, const struct style *style,
                            const struct cmp__kernel *k)
 {
@@ -128,7 +129,7 @@ static const char *verdict_of_lines(const struct cmp__kernel *t, const struct cm
     return diff_of(t, b, PROBE_STAT_MAX) / (fmax(n, m) + 1e-10) <= 0.5 ? "Yes" : "No";
 }
 
-/* Divided in float32, as they are subtracted. */
+/* Writes the relative error, computed in float32 like the difference. */
 static void put_relative(struct cmp__sheet *w, double diff, double bench)
 {
     double rel = fabs((double)((float)diff / (float)bench) * 100);
@@ -146,7 +147,8 @@ static void put_relative(struct cmp__sheet *w, double diff, double bench)
     cmp__sheet_text(w, (struct ms_str){text, n + 1});
 }
 
-/* A partner that is missing has other shapes and types for the official tool. */
+/* Writes why two lines cannot be compared. For the official tool (strict), a missing partner has a
+ * different shape and type. */
 static void say_why_not_lines(const struct cmp__kernel *t, const struct cmp__kernel *b, bool strict,
                               struct ms_buf *why)
 {
@@ -219,7 +221,7 @@ struct kernel_pairs {
     MS_VEC(struct kernel_pair) list;
 };
 
-/* As the target's ran, then those that the golden side has alone. */
+/* Orders pairs by time on the target; pairs without a target come last. */
 static int by_time(const void *a, const void *b)
 {
     const struct kernel_pair *x = a, *y = b;
@@ -229,7 +231,7 @@ static int by_time(const void *a, const void *b)
     return k->time != l->time ? (k->time > l->time) - (k->time < l->time) : order_of(k, l);
 }
 
-/* As the target's dump lists them, then those that the golden side has alone. */
+/* Orders pairs as the target's dump lists them; pairs without a target come last. */
 static int by_place(const void *a, const void *b)
 {
     const struct kernel_pair *x = a, *y = b;
@@ -239,7 +241,7 @@ static int by_place(const void *a, const void *b)
     return (k->listed > l->listed) - (k->listed < l->listed);
 }
 
-/* Both lists are in the order of their keys. */
+/* Pairs the kernels of two lists sorted by key (merge join). */
 static enum ms_rc pair_up(const struct cmp__kernel_place *t, const struct cmp__kernel_place *b,
                           bool strict, struct kernel_pairs *pairs, struct ms_err *err)
 {
@@ -360,7 +362,8 @@ static int place_order(const struct cmp__kernel_place *a, const struct cmp__kern
                               : (a->step > b->step) - (a->step < b->step);
 }
 
-/* The official tool writes no table where one side has files and the other nothing, or both have. */
+/* Tells whether there is no table to write: both sides are empty, or the official tool (strict)
+ * skips it because one side has files and the other nothing. */
 static bool lacks_files(const struct cmp__kernel_place *t, const struct cmp__kernel_place *b)
 {
     const struct cmp__kernel_place *there = t->list.n != 0 ? t : b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * merge: finding the results of ranks, and putting their figures side by side.
+ * merge: finds the results of all ranks and writes their figures side by side.
  */
 #include "compare/official/merge.h"
 
@@ -41,7 +41,7 @@ static const char *const of_statistics[] = {"Max diff",
                                             "Requires_grad Consistent",
                                             NULL};
 
-/* The table that is being read. */
+/* State while a table is read. */
 struct table {
     struct cmp_merge *m;
     struct cmp_merge_rank *rank;
@@ -85,7 +85,8 @@ static const char *named(const char *const *list, struct ms_str name)
     return NULL;
 }
 
-/* The figures that are merged: those of the configuration, or all of this kind of table. */
+/* Chooses the figures to merge: those of the configuration, or all figures of this kind of
+ * table. */
 static enum ms_rc choose_figures(struct cmp_merge *m, const struct cmp_merge_conf *conf,
                                  const char *const *known, struct ms_err *err)
 {
@@ -137,8 +138,8 @@ static struct cmp_xlsx_cell cell(const struct cmp_xlsx_row *row, uint32_t column
     return column < row->n ? row->cells[column] : (struct cmp_xlsx_cell){.text = MS_STR("")};
 }
 
-/* "Distributed.all_reduce" stands for every row in whose name it is followed by a dot; conf->api.n:
- * the name belongs to none. */
+/* Returns the index of the configured API of a row, or conf->api.n. "Distributed.all_reduce"
+ * matches every name in which a dot follows it. */
 static size_t api_of(const struct cmp_merge_conf *conf, struct ms_str name)
 {
     for (size_t i = 0; i < conf->api.n; i++) {
@@ -157,7 +158,8 @@ static bool says_nothing(struct ms_str figure)
     return ms_str_is(figure, "N/A") || ms_str_is(figure, "unsupported") || ms_str_is(figure, "Nan");
 }
 
-/* A number of a workbook as Python shows it, which reads whole ones as integers of any size. */
+/* Writes a number of a workbook as Python prints it; Python reads integral values as integers of
+ * any size. */
 static void put_value(struct ms_buf *out, const struct cmp_xlsx_cell *c)
 {
     double v;
@@ -173,7 +175,7 @@ static void put_value(struct ms_buf *out, const struct cmp_xlsx_cell *c)
     ms_buf_str(out, (struct ms_str){text, ms_num_f64(text, v)});
 }
 
-/* A figure; where there is none, what the two sides are. */
+/* Keeps a figure, or the values of both sides when there is none. */
 static enum ms_rc keep_figure(struct table *t, const struct cmp_xlsx_row *row, unsigned i,
                               struct cmp_merge_cell *out, struct ms_err *err)
 {
@@ -203,7 +205,7 @@ static enum ms_rc keep_name(struct table *t, struct ms_str name, size_t api, uin
     return *id != MS_MAP_NONE && (place != NULL || !added) ? MS_OK : ms_no_memory(err);
 }
 
-/* Of rows with one name the first counts. */
+/* Keeps the figures of a row; of rows with the same name only the first. */
 static enum ms_rc keep_row(struct table *t, const struct cmp_xlsx_row *row, struct ms_str name,
                            size_t api, struct ms_err *err)
 {
@@ -223,7 +225,7 @@ static enum ms_rc keep_row(struct table *t, const struct cmp_xlsx_row *row, stru
     return MS_OK;
 }
 
-/* Each sheet begins with a header. */
+/* Handles a row; the first row of each sheet is the header. */
 static enum ms_rc take_row(void *ctx, const struct cmp_xlsx_row *row, struct ms_err *err)
 {
     struct table *t = ctx;
@@ -237,7 +239,7 @@ static enum ms_rc take_row(void *ctx, const struct cmp_xlsx_row *row, struct ms_
 
 /* ---- csv ---------------------------------------------------------------------------- */
 
-/* In our csv an infinity has a space before it. */
+/* Returns a csv field as a cell, without the space that our csv files put before an infinity. */
 static struct cmp_xlsx_cell csv_cell(struct ms_str field)
 {
     if (field.n != 0 && field.p[0] == ' ')
@@ -274,9 +276,9 @@ static enum ms_rc read_csv(struct table *t, const char *path, struct ms_err *err
     return rc != MS_OK ? ms_err_wrap(err, "%s", path), rc : MS_OK;
 }
 
-/* Reads what is asked for from one file of a rank's result.  Columns are found by their names, so tables
- * of any version will do.  The first table that is read settles which figures there are when the
- * configuration does not. */
+/* Reads the configured rows from one file of a rank's result. Columns are found by name, so tables
+ * of any version work. Unless the configuration names figures, the first table decides which ones
+ * are merged. */
 static enum ms_rc merge_table(struct cmp_merge *m, struct cmp_merge_rank *r, const char *path,
                               const struct cmp_merge_conf *conf, struct ms_err *err)
 {
@@ -292,9 +294,9 @@ static enum ms_rc merge_table(struct cmp_merge *m, struct cmp_merge_rank *r, con
 
 enum { TEXT_MAX = 1 << 30, NAME_DIGITS = 14 };
 
-/* ---- what is asked for ---------------------------------------------------- */
+/* ---- the configuration --------------------------------------------------- */
 
-/* As yaml says that a key has no value. */
+/* Tells whether a YAML value is null. */
 static bool is_nothing(const yaml_node_t *node)
 {
     if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
@@ -381,7 +383,7 @@ void cmp_merge_conf_free(struct cmp_merge_conf *c)
     *c = (struct cmp_merge_conf){0};
 }
 
-/* ---- which files ------------------------------------------------------------ */
+/* ---- file names ---------------------------------------------------------- */
 
 static bool take_text(struct ms_str *s, const char *word)
 {
@@ -403,7 +405,8 @@ static bool take_number(struct ms_str *s, uint64_t *number, uint32_t *digits)
     return fine;
 }
 
-/* compare_result_rank3_20260814102107.xlsx, compare_result_rank3-rank3_..., ..._part_1.csv */
+/* Accepts compare_result_rank3_20260814102107.xlsx, compare_result_rank3-rank3_...,
+ * ..._part_1.csv. */
 bool cmp__merge_name(struct ms_str name, uint64_t *rank, uint64_t *stamp)
 {
     uint64_t again, part;
@@ -437,7 +440,7 @@ static enum ms_rc note_problem(struct cmp_merge *m, struct ms_err *err, const ch
     return MS_OK;
 }
 
-/* The rank's entry; of several results of a rank the latest counts. */
+/* Adds a file to the entry of its rank; of several results of a rank the latest counts. */
 static enum ms_rc add_path(struct cmp_merge *m, uint64_t rank, uint64_t stamp, const char *path,
                            struct ms_err *err)
 {
@@ -520,7 +523,7 @@ static enum ms_rc read_rank(struct cmp_merge *m, struct cmp_merge_rank *r,
     return MS_OK;
 }
 
-/* A rank that cannot be read is noted and left out. */
+/* Reads all ranks; a rank that cannot be read is noted and left out. */
 static enum ms_rc read_ranks(struct cmp_merge *m, const struct cmp_merge_conf *conf,
                              struct ms_err *err)
 {
@@ -579,7 +582,7 @@ void cmp_merge_free(struct cmp_merge *m)
 
 struct sheets {
     const struct cmp_merge *m;
-    const uint32_t *order; /* of names */
+    const uint32_t *order; /* indices of names in output order */
     lxw_format *bold;
     struct ms_buf text;
 };
@@ -596,7 +599,7 @@ static lxw_error put_header(struct sheets *s, lxw_worksheet *sheet)
     return e;
 }
 
-/* In compare's tables many figures are text: here they are what they stand for. */
+/* Writes a cell with its native type; the tables of compare store many figures as text. */
 static lxw_error put_cell(struct sheets *s, lxw_worksheet *sheet, lxw_row_t row, lxw_col_t column,
                           const struct cmp_merge_cell *cell)
 {
@@ -638,7 +641,7 @@ static enum ms_rc put_sheet(struct sheets *s, lxw_workbook *book, unsigned figur
     return ms_buf_check(&s->text, err);
 }
 
-/* Names have numbers in the order in which they were read, rank by rank. */
+/* Orders names by rank of first occurrence, then by API, then in the order of reading. */
 static int by_place(const void *a, const void *b, void *places)
 {
     uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;

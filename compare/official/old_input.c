@@ -3,7 +3,7 @@
  * old_input: {"npu_path": .., "bench_path": .., "stack_path": .., "is_print_compare_log": ..,
  *             "rank_id": [0, 1], "step_id": [0], "common": true, "map_dict": {"npu": "bench"}}
  *
- * The stack is looked for beside the dump, so its path says nothing new.
+ * stack_path is not used: the stack is searched next to the dump.
  */
 #include "compare/official/old_input.h"
 
@@ -12,7 +12,7 @@
 
 enum { NAMES_MAX = 16 << 20, NUMBERS_MAX = 1 << 16 };
 
-/* NULL stays where there is none. */
+/* Copies a path; *into is unchanged when the key is missing. */
 static enum ms_rc take_path(const struct ms_conf_value *at, const char *key, char **into,
                             struct ms_err *err)
 {
@@ -36,7 +36,7 @@ static enum ms_rc put_numbers(const struct ms_conf_value *list, struct ms_buf *o
     return ms_buf_check(out, err);
 }
 
-/* [0, 1] as "0,1". */
+/* Converts a list such as [0, 1] to "0,1". */
 static enum ms_rc take_numbers(const struct ms_conf_value *at, const char *key, char **into,
                                struct ms_err *err)
 {
@@ -54,7 +54,7 @@ static enum ms_rc take_numbers(const struct ms_conf_value *at, const char *key, 
     return rc;
 }
 
-/* One more pair of names. */
+/* Adds a pair of names. */
 static enum ms_rc take_name(struct cmp_old_input *in, const struct ms_conf_value *names, size_t i,
                             struct ms_err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rules_official: what msprobe 1 does, and msprobe 26 with its defects (strict).
+ * rules_official: the rules of msprobe 1, and of msprobe 26 with its defects (strict).
  */
 #include "compare/official/rules_official.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rules_official: the rules that --compat chooses among.
+ * rules_official: the sets of rules that --compat selects.
  */
 #ifndef COMPARE_OFFICIAL_RULES_OFFICIAL_H
 #define COMPARE_OFFICIAL_RULES_OFFICIAL_H
@@ -8,8 +8,8 @@
 #include "compare/read/rules.h"
 
 enum cmp_compat {
-    CMP_CUR,    /* the columns and words of the official 26.x, its defects repaired */
-    CMP_OLD,    /* those of msprobe 1.x */
+    CMP_CUR,    /* columns and texts of the official 26.x, with its defects fixed */
+    CMP_OLD,    /* msprobe 1.x */
     CMP_STRICT, /* 26.x, defects included */
 };
 extern const struct cmp_rules cmp_rules_strict;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trees: directories of .npy files, mirrored.
+ * trees: compares directories of .npy files.
  */
 #include "compare/official/trees.h"
 
@@ -38,13 +38,13 @@ static const char *const columns[] = {"Name",
 
 struct file {
     struct ms_str path;
-    uint32_t key, nth; /* of its key */
+    uint32_t key, nth; /* nth: index among the files of the key */
 };
 struct list {
     struct ms_arena *arena;
     struct ms_map keys;
     MS_VEC(struct file) files;
-    MS_VEC(uint32_t) count;  /* files of a key */
+    MS_VEC(uint32_t) count;  /* number of files by key */
     uint32_t *start, *order; /* the nth file of a key is files[order[start[key] + nth]] */
 };
 
@@ -58,7 +58,7 @@ static void list_free(struct list *l)
     ms_arena_free(l->arena);
 }
 
-/* a_b_0_1.npy has the key a_b. */
+/* Returns the key of a file name: a_b for a_b_0_1.npy. */
 static struct ms_str key_of(struct ms_str name)
 {
     name = ms_str_sub(name, 0, name.n - (uint32_t)strlen(".npy"));
@@ -138,7 +138,7 @@ struct walker {
     struct ms_err *err;
 };
 
-/* Name, then number: "a_b_0". */
+/* Builds the name of a row from key and index: "a_b_0". */
 static struct ms_str row_name(struct cmp__sheet *s, struct ms_str key, uint32_t nth)
 {
     ms_buf_clear(&s->text);
@@ -146,7 +146,7 @@ static struct ms_str row_name(struct cmp__sheet *s, struct ms_str key, uint32_t 
     return cmp__sheet_keep(s, ms_buf_slice(&s->text));
 }
 
-/* ['npu path', 'bench path'] */
+/* Builds the cell of both paths: ['npu path', 'bench path']. */
 static struct ms_str data_name(struct cmp__sheet *s, const char *n, const char *b)
 {
     ms_buf_clear(&s->text);
