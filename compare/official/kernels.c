@@ -77,8 +77,8 @@ static double shown_of(double stat)
 }
 
 /* Number format of a table. The official tool writes float32 columns with few digits, but as
- * doubles: in a workbook, columns that contain an infinity, and differences in a table where a row
- * has none. */
+ * doubles in three cases: all columns of a workbook, columns that contain an infinity, and the
+ * differences of a table in which a row has none. */
 struct style {
     bool strict;
     /* write as double, for the target, the golden side, and their differences */

@@ -110,9 +110,9 @@ struct source__context *source__comm_of(const struct source__comms *c, const str
 
 /* ---- earlier suspects ---------------------------------------------------- */
 
-/* of the suspect's strength: a weaker inherited fault explains nothing */
+/* share of the suspect's strength; a weaker inherited fault does not explain the suspect */
 static const float share = 0.4F;
-static const float seems_worse = 3; /* times the factor that makes a suspect */
+static const float seems_worse = 3; /* multiplies the factor from which a node is a suspect */
 
 /* Strength of the suspects' differences that reach a node. */
 struct inherited {
@@ -122,9 +122,9 @@ struct inherited {
 struct reach {
     struct cmp_source *s;
     const struct source__comms *comms;
-    struct inherited *out;  /* by node of the part: what leaves the node */
+    struct inherited *out;  /* by node of the part: strength at its outputs */
     uint32_t *first, *next; /* lists of raw suspects by node of the part */
-    bool *gone;             /* by raw suspect: it is explained */
+    bool *gone;             /* by raw suspect: explained by an earlier one */
 };
 
 static void merge_strongest(struct inherited *t, struct inherited of)
@@ -146,7 +146,7 @@ static bool is_explained(const struct source__part *p, const struct source__raw 
     return reads_it && r->factor <= seems_worse * limit && n->out <= source__rule.forward[0] * in.e;
 }
 
-/* Returns what reaches node i: from the makers of its inputs and from other ranks. */
+/* Returns the strength that reaches node i from the makers of its inputs and from other ranks. */
 static struct inherited inherited_by(const struct reach *r, const struct source__part *p,
                                      uint32_t i)
 {
@@ -162,8 +162,8 @@ static struct inherited inherited_by(const struct reach *r, const struct source_
     return in;
 }
 
-/* Propagates differences through a part once; returns true when other ranks receive something
- * new. */
+/* Propagates differences through a part once; returns true when other ranks receive a
+ * larger one. */
 static bool follow_part(struct reach *r, uint32_t part)
 {
     const struct source__part *p = r->s->parts.p[part];

@@ -7,7 +7,7 @@
 
 #include "compare/source/suspect.h"
 
-/* What enters a collective, or is sent, on any rank. */
+/* Largest difference that enters a collective, or is sent, on any rank. */
 struct source__context {
     float e, en;
     float inherited_e,

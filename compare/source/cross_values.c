@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cross_values: which differences between two frameworks count.
+ * cross_values: decides which differences between two frameworks count.
  *
  * Two frameworks may split one operation into different pieces. Two pieces may then
  * correspond by name and position although their values are unrelated. Such a
@@ -47,7 +47,7 @@ static void take_from_readers(struct source__part *p)
 }
 
 struct noise {
-    float *e; /* by node: larger differences have a cause */
+    float *e; /* by node: larger differences are not noise */
     bool *lasts;
 };
 
@@ -80,7 +80,7 @@ static bool first_noise(const struct source__part *p, float *noise)
     return e != NULL;
 }
 
-/* Follows the growth of noise through a run; differences that stand out are not learned from. */
+/* Follows the growth of noise through a run. Outlying differences do not raise the estimate. */
 static bool follow_noise(const struct source__part *p, float *by_node)
 {
     struct source__floor *f = ms_calloc(1, sizeof *f);
@@ -118,8 +118,8 @@ static enum state state_of(const struct source__part *p, const struct source__no
     return s;
 }
 
-/* Decides, from the last node to the first, whether a node's difference lasts: it reaches the end,
- * or another difference that lasts. A node whose output nobody reads is at the end. */
+/* Decides, from the last node to the first, whether a node's difference lasts: it reaches the end
+ * of the run, or another difference that lasts. A node whose output no node reads is at the end. */
 static void find_lasting(const struct source__part *p, const struct noise *w)
 {
     for (size_t i = p->nodes.n; i-- > 0;) {
@@ -154,7 +154,7 @@ static void forget_passing_leaves(struct source__part *p, const struct noise *w)
             bool out = (l->flags & SOURCE__IS_OUT) != 0;
             uint32_t maker = l->maker[1];
             bool read = !out && maker != SOURCE__NONE && l->e > w->e[i] && !w->lasts[maker];
-            /* no cut of an operation makes a NaN */
+            /* splitting an operation cannot create a NaN */
             bool real = p->finite && (l->flags & SOURCE__FLAGGED);
             if (((out && passing) || read) && !real)
                 forget_leaf(l);

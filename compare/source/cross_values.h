@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cross_values: which differences between two frameworks count.
+ * cross_values: decides which differences between two frameworks count.
  */
 #ifndef COMPARE_SOURCE_CROSS_VALUES_H
 #define COMPARE_SOURCE_CROSS_VALUES_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * leaf_distance: how far two leaves are apart.
+ * leaf_distance: measures how far two leaves are apart.
  *
- * Of four statistics the larger side is the denominator, and the difference of means
- * is relative to the root mean square: two means near zero would otherwise be far
- * apart without significance. For tensor files it is the relative L2 distance of all
- * elements.
+ * For the four statistics, the larger side is the denominator, and the difference of
+ * means is relative to the root mean square: two means near zero would otherwise be far
+ * apart without significance. For tensor files the distance is the relative L2 distance
+ * of all elements.
  */
 #include "compare/source/leaf_distance.h"
 #include "compare/measure/tensor_file.h"
@@ -46,8 +46,8 @@ static double ratio(double part, double whole)
     return part == 0 ? 0 : whole > 0 ? part / whole : 1;
 }
 
-/* Tells whether the minimum marks places that a mask excludes from a softmax: minus infinity, the
- * least number of a type, or a number that stands for them, the least of which is -1e4. */
+/* Tells whether the minimum comes from a mask that excludes positions from a softmax: minus
+ * infinity, the lowest number of a type, or a constant in place of them, which is -1e4 or lower. */
 static bool has_mask(const struct read__value *v)
 {
     static const double least = -1e4;
@@ -56,7 +56,8 @@ static bool has_mask(const struct read__value *v)
     return known && min <= least && min <= 100 * -max;
 }
 
-/* Tells whether both values are masked with another constant. Only their maxima can be compared. */
+/* Tells whether the values are masked with different constants. Only their maxima can then be
+ * compared. */
 static bool mask_differs(const struct read__value *g, const struct read__value *t)
 {
     return has_mask(g) && has_mask(t) && g->stat[PROBE_STAT_MIN] != t->stat[PROBE_STAT_MIN];

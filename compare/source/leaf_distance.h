@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * leaf_distance: how far two leaves are apart, by statistics, digests or tensor files.
+ * leaf_distance: measures how far two leaves are apart, by statistics, digests or tensor
+ * files.
  */
 #ifndef COMPARE_SOURCE_LEAF_DISTANCE_H
 #define COMPARE_SOURCE_LEAF_DISTANCE_H
 
 #include "compare/source/part.h"
 
-enum { SOURCE__NORM_COUNT = 64 }; /* with fewer elements a norm averages nothing */
+enum { SOURCE__NORM_COUNT = 64 }; /* with fewer elements a norm does not average out noise */
 
 /* Compares two values by their statistics or digests and fills in the leaf; NULL: that side has no
  * such value. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_facts: what is known about a node without looking at others.
+ * node_facts: properties of a single node, independent of other nodes.
  *
- * The name of its operator says how differences pass through it, its types how coarse
- * its values are, its sizes whether it sums anything up.
+ * The name of the operator decides how differences pass through it, the types how coarse
+ * its values are, the sizes whether it sums.
  */
 #include "compare/source/node_facts.h"
 #include "compare/align/name_likeness.h"
@@ -21,7 +21,8 @@ const struct source__rules source__rule = {
     /* Clean: 3.1 in statistics, 1.8 in tensor mode. 1.5 flags 32 clean pairs; 10 misses no
      * fault. */
     .forward = {4, 3},
-    .usual_times = 4, /* EfficientNet with other threads: 6.6 where most calls have 2 */
+    /* EfficientNet with another number of threads: 6.6, while most calls have 2 */
+    .usual_times = 4,
     .usual_most = 16,
     .forward_low = 1.3,
     .gradients = 3,           /* clean: 1.7 */
@@ -53,7 +54,7 @@ const struct source__rules source__rule = {
 /* ---- operators ----------------------------------------------------------- */
 
 struct entry {
-    const char *name; /* of a family of operators */
+    const char *name; /* name of a family of operators */
     unsigned flags;
 };
 
@@ -108,8 +109,7 @@ static const struct entry families[] = {
     {"mean", SOURCE__EVEN},
 };
 
-/* Tells whether an operator of torch.distributed is a collective that the families of align/
- * lack. */
+/* Tells whether an operator is a collective of torch.distributed that has no family in align/. */
 static bool is_distributed(struct ms_str api)
 {
     return ms_str_starts(api, MS_STR("Distributed.")) ||

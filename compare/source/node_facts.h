@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_facts: what is known about a node without looking at others, and the constants of the
- * rules.
+ * node_facts: properties of a single node, independent of other nodes, and the constants
+ * of the rules.
  */
 #ifndef COMPARE_SOURCE_NODE_FACTS_H
 #define COMPARE_SOURCE_NODE_FACTS_H
 
 #include "compare/source/part.h"
 
-/* ---- what an operator's name says ---------------------------------------- */
+/* ---- from the operator's name -------------------------------------------- */
 
 enum source__op_flags {
     SOURCE__SWITCH = 1 << 0,  /* its backward masks gradients by its input */
@@ -36,18 +36,19 @@ static inline bool source__is_api(const struct probe_node *n, enum probe_dir dir
     return n->kind == PROBE_NODE_API && n->dir == dir;
 }
 
-/* ---- what types say ------------------------------------------------------ */
+/* ---- from the types ------------------------------------------------------ */
 
 /* Returns the coarser unit of rounding of a leaf's two types; *differ: the units differ. */
 double source__roundoff(const struct source__leaf *l, bool *differ);
 /* Returns the largest relative error of rounding to a type; 0 for types that are not low. */
 double source__unit(uint8_t dtype);
 
-/* ---- what sizes and directions say --------------------------------------- */
+/* ---- from sizes and directions ------------------------------------------- */
 
 /* Tells whether a node is the backward of an operator. */
 bool source__is_backward(const struct source__node *n);
-/* Computes in elements the smallest tensor that a node writes and the largest that it reads. */
+/* Computes the number of elements of the smallest tensor that a node writes and of the largest that
+ * it reads. */
 void source__count_elements(const struct source__part *p, const struct source__node *n, float *read,
                             float *made);
 /* Tells whether a node is a backward that cannot amplify a difference: it passes gradients on and
@@ -56,25 +57,29 @@ bool source__is_even(const struct source__part *p, const struct source__node *n)
 
 /* ---- constants ----------------------------------------------------------- */
 
-/* Constants of the rules. They were tuned on one set of runs; the figures reported are of
+/* Constants of the rules. They were tuned on one set of runs; the reported figures come from
  * another. */
 struct source__rules {
-    double exact;                   /* two quanta of float32 statistics */
-    double forward[2], gradients;   /* least factor of a suspect: in statistics, in tensor mode */
-    double usual_times, usual_most; /* of the ratio that most calls of an operator stay below */
-    double forward_low; /* multiplies it: at low precision another element may become the largest */
+    double exact;                 /* two quanta of float32 statistics */
+    double forward[2], gradients; /* least factor of a suspect: in statistics, in tensor mode */
+    /* multiple of the ratio that most calls of an operator stay below; its upper bound */
+    double usual_times, usual_most;
+    /* multiplies `forward`: at low precision another element may become the largest */
+    double forward_low;
     double backward[2], backward_low[2];
     double backward_calm[2]; /* for low precision and operators that hardly amplify */
     double turned_least;     /* smaller gradients may change sign by chance */
     double norm_forward, norm_backward, norm_calm, norm_even, norm_least;
-    double norm_units; /* units of rounding that the norm of a gradient may move by */
-    /* divides what learned noise excuses, compared with what types explain */
+    double norm_units; /* units of rounding by which the norm of a gradient may change */
+    /* divisor for the noise of norms learned from earlier nodes */
     double norm_learned;
-    double norm_effect;    /* multiple of that from which another argument has an effect */
-    double start;          /* multiplies limits while no noise has been seen */
+    /* ratio of the norm's difference to the explained one above which a different argument has an
+     * effect */
+    double norm_effect;
+    double start;          /* multiplies limits until noise has been measured */
     double backward_least; /* smaller differences of gradients are noise */
     double hidden;         /* differences of elements that equal statistics can hide */
-    double resummed;       /* the largest difference that another order of summation makes */
+    double resummed;       /* largest difference caused by another order of summation */
     double turned_most;    /* the most low-precision values that hidden noise rounds differently, */
     double turned_chance;  /* of which one is expected per this many equal values before */
     double inherited;      /* units of rounding by which statistics of derived values may differ */
@@ -85,7 +90,7 @@ struct source__rules {
 };
 extern const struct source__rules source__rule;
 
-/* Parameters further apart belong to another model, or to another training step. */
+/* Parameters that differ by more belong to another model, or to another training step. */
 #define SOURCE__UNLIKE 0.02
 
 #endif

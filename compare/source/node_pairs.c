@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_pairs: which node of the target is which node of the golden side.
+ * node_pairs: finds the golden partner of each target node.
  *
  * Nodes of one program are paired by name as long as both dumps list the same forward
  * operators. One additional operator shifts the call numbers of all later ones; then
@@ -108,7 +108,7 @@ static enum ms_rc list_items(struct grid *g, unsigned side, const struct source_
     return MS_OK;
 }
 
-/* ---- how well two calls go together -------------------------------------- */
+/* ---- scoring ------------------------------------------------------------- */
 
 static bool is_near(double a, double b, double share)
 {
@@ -130,8 +130,9 @@ static bool is_close(const struct read__value *a, const struct read__value *b)
     return max && norm;
 }
 
-/* Tells whether two operators of one family have other names and make equal values of others: a loss
- * of logits and one of probabilities are the same computation only with the operator before. */
+/* Tells whether two operators of one family have different names and make equal values from
+ * different ones: a loss of logits and a loss of probabilities are the same computation only
+ * together with the operator before. */
 static bool is_other_formula(const struct grid *g, const struct item *a, const struct item *b)
 {
     return a->n > 1 && a->n == b->n && !is_close(a->leaf[0], b->leaf[0]) &&
@@ -149,7 +150,7 @@ static int32_t score_calls(const struct grid *g, const struct item *a, const str
     if (a->op != b->op)
         return most != 0 && close == most ? OTHER_OP + values : NEVER;
     if (a->weight != b->weight && a->out != b->out)
-        return NEVER; /* two linear layers, or one for both */
+        return NEVER; /* two different linear layers, or one that replaces both */
     if (most != 0 && close < most && is_other_formula(g, a, b))
         return NEVER;
     bool name =
@@ -427,8 +428,8 @@ static enum ms_rc pin_pair(struct pins *pins, const struct source__pairing *q,
     return MS_OK;
 }
 
-/* Pins what a mapping says about nodes: modules, and operators that it names. The partners it
- * implies for other operators are a guess from their order; the alignment finds better ones. */
+/* Pins the nodes of a user mapping: modules, and operators that it names. The partners it implies
+ * for other operators are guesses from their order; the alignment finds better ones. */
 static enum ms_rc pin_mapped(struct pins *pins, const struct source__pairing *q, struct ms_err *err)
 {
     const struct cmp *c = q->c;
@@ -472,7 +473,7 @@ static void take_alignment(struct source__pairing *q, bool forward_apis)
 {
     size_t n;
     const struct cmp_align_pair *pairs = cmp_align_pairs(q->al, &n);
-    for (size_t k = 0; k < 2 * n; k++) { /* parts come second: they take what is left */
+    for (size_t k = 0; k < 2 * n; k++) { /* parts come second and get the remaining nodes */
         const struct cmp_align_pair *p = &pairs[k % n];
         if ((p->how == CMP_ALIGN_PART) != (k >= n))
             continue;
@@ -485,7 +486,7 @@ static void take_alignment(struct source__pairing *q, bool forward_apis)
 
 /* ---- backward operators -------------------------------------------------- */
 
-/* Finds the node whose name has another last part. */
+/* Finds the node whose name differs only in the last part, `end`. */
 static uint32_t find_turned(const struct probe_dump *d, struct ms_str name, const char *end,
                             struct ms_buf *text)
 {
@@ -535,9 +536,9 @@ static enum ms_rc follow_forward(struct source__pairing *q, struct ms_err *err)
     return rc;
 }
 
-/* ---- operators that changed their place ---------------------------------- */
+/* ---- moved operators ----------------------------------------------------- */
 
-/* Returns the position in the target where a golden node should run: behind the partner of the node
+/* Returns the expected position of a golden node in the target: after the partner of the node
  * before it. */
 static uint32_t place_of(const struct source__pairing *q, uint32_t golden)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_pairs: which node of the target is which node of the golden side.
+ * node_pairs: finds the golden partner of each target node.
  */
 #ifndef COMPARE_SOURCE_NODE_PAIRS_H
 #define COMPARE_SOURCE_NODE_PAIRS_H
@@ -13,19 +13,20 @@ struct source__pairing {
     const struct source__side *side[2];
     struct ms_pool *pool;
     uint32_t *mate[2]; /* by node: its partner, or SOURCE__NONE */
-    bool *moved;       /* by node of the target: it runs at another position */
-    /* By node: the earlier node that it computes again, and the later node that does so. */
+    bool *moved;       /* by target node: runs at another position */
+    /* By node: the earlier node that this node recomputes, and the later node that recomputes this
+     * one. */
     uint32_t *origin[2], *again[2];
     uint32_t *row_mate;         /* by target row: its partner; NULL: rows are paired by path */
     const struct cmp_align *al; /* NULL: rows are paired by path */
-    struct cmp_align *own;      /* the alignment, where it was made here */
+    struct cmp_align *own;      /* the alignment, if created here */
     uint32_t *golden_path;      /* by path of the target: the golden path */
 };
 enum ms_rc source__pair_nodes(struct source__pairing *q, const struct cmp *c,
                               const struct source__side side[2], bool cross, struct ms_pool *pool,
                               struct ms_err *err);
-/* Tells whether the dumps are of two programs: of two frameworks, or of operators that the other
- * side does not call. */
+/* Tells whether the dumps are of two programs: of two frameworks, or with many operators that the
+ * other side does not call. */
 enum ms_rc source__is_cross(const struct cmp *c, bool *cross, struct ms_err *err);
 void source__pairing_free(struct source__pairing *q);
 

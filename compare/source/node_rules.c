@@ -2,10 +2,10 @@
  *
  * node_rules: judges every node by its inputs and by the noise before it.
  *
- * Pass 1 computes for each node what went in (`in`), what came out (`out`) and what
- * noise explains (`floor`). Pass 2 applies the rules, which need the usual gain of
- * backward operators from pass 1. Each rule is a function of judge and node that adds
- * a suspect or does not.
+ * Pass 1 computes for each node the difference of its inputs (`in`), of its outputs
+ * (`out`) and the difference that noise explains (`floor`). Pass 2 applies the rules,
+ * which need the usual gain of backward operators from pass 1. Each rule is a function
+ * of judge and node that adds a suspect or does not.
  */
 #include "compare/source/node_rules.h"
 #include "compare/source/node_weigh.h"
@@ -88,7 +88,7 @@ static double norm_limit_of(const struct source__judge *j, const struct source__
     return is_calm(j, n) ? source__rule.norm_calm : source__rule.norm_backward;
 }
 
-/* Tells whether the norm moved by more than chance explains. */
+/* Tells whether the norm changed by more than chance explains. */
 static bool is_norm_off(const struct source__judge *j, const struct source__node *n)
 {
     double least = source__rule.norm_least;
@@ -160,8 +160,8 @@ static enum ms_rc check_order(struct source__judge *j, uint32_t i, struct ms_err
 }
 
 /* Tells whether a difference cannot be noise: bit-equal inputs give bit-equal outputs, except where
- * a gradient is summed up. Of statistics only what equal statistics of the inputs cannot hide is
- * counted. */
+ * a gradient is summed. For statistics, the difference must be larger than equal statistics of the
+ * inputs can hide. */
 static bool is_no_noise(const struct source__judge *j, const struct source__node *n)
 {
     float read, made;
@@ -172,10 +172,10 @@ static bool is_no_noise(const struct source__judge *j, const struct source__node
     return (j->p->ops.p[n->op].flags & SOURCE__EXACT) && (!source__is_backward(n) || made >= read);
 }
 
-/* Tells whether the runs may have had tiny differences that did not show so far. Statistics agree
- * by chance now and then where only rounding differs, and other threads change only some sums.
- * Low-precision values hide smaller differences until one is rounded the other way, which happens
- * to about one in as many values as were equal before. */
+/* Tells whether the runs may already have had tiny differences. Statistics sometimes agree by
+ * chance although rounding differs, and another number of threads changes only some sums.
+ * Low-precision values hide smaller differences until one of them rounds the other way, which
+ * happens to about one in as many values as were equal before. */
 static bool may_be_rounding(const struct source__judge *j, const struct source__node *n)
 {
     bool reordered = true, sums = (j->p->ops.p[n->op].flags & SOURCE__EXACT) == 0;
@@ -230,10 +230,10 @@ static bool drops_digits(const struct source__judge *j, const struct source__nod
     return coarse && fine && n->unit == 0 && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD;
 }
 
-/* Tells whether a node behind the backward pass, such as a step of the optimizer, only carries a
- * difference of gradients on. It divides gradients by their size, so the smallest of them, which are
- * rounding, become as large as all others: nothing can be said about its output unless its inputs
- * agree exactly or all of it changed by one factor. */
+/* Tells whether a node after the backward pass, such as a step of the optimizer, only carries a
+ * difference of gradients on. The optimizer divides gradients by their size, so the smallest, which
+ * are rounding noise, become as large as all others. Its output is therefore judged only if its
+ * inputs agree exactly or the whole output changed by one factor. */
 static bool follows_gradients(const struct source__judge *j, uint32_t i)
 {
     const struct source__node *n = &j->p->nodes.p[i];
@@ -248,7 +248,7 @@ static bool follows_gradients(const struct source__judge *j, uint32_t i)
     return !scaled;
 }
 
-/* Tells whether an operator multiplies a value by itself, which multiplies its difference, too. */
+/* Tells whether an operator multiplies a value by itself, which also multiplies the difference. */
 static bool is_power(const struct source__judge *j, const struct source__node *n)
 {
     return (j->p->ops.p[n->op].flags & SOURCE__POWER) != 0;
@@ -368,7 +368,8 @@ static uint32_t first_unmatched(const struct source__judge *j, uint32_t node)
     return node;
 }
 
-/* Returns the first operator of the region that made a value on both sides, or SOURCE__NONE. */
+/* Returns the region that made a value, if operators without a partner made it on both sides; else
+ * SOURCE__NONE. */
 static uint32_t region_of(const struct source__judge *j, uint32_t golden, uint32_t target)
 {
     const struct source__node *nodes = j->p->nodes.p;
@@ -390,7 +391,7 @@ static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t lea
         return MS_OK;
     bool unread = j->loose != SOURCE__NONE && i >= j->after_backward;
     if (i >= j->after_backward && !unread)
-        return MS_OK; /* a gradient that is rounding alone is recognized on neither side */
+        return MS_OK; /* a gradient that is only rounding noise cannot be traced on either side */
     bool target_clean = target == SOURCE__NONE || is_clean(j, target);
     if (golden == SOURCE__NONE && target_clean && unread) {
         struct source__raw raw = raw_of(n, CMP_WHY_WIRING, SOURCE__NUM, log10(l->e / n->floor));
@@ -444,8 +445,8 @@ static enum ms_dtype parse_dtype(struct ms_str text)
     return ms_dtype_parse(text);
 }
 
-/* Tells whether a cast is to the type that each run computes in; that these types differ is how the
- * runs differ. */
+/* Tells whether the two types of a cast are the types in which the runs compute, a systemic
+ * difference and not a fault. */
 static bool names_systemic(const struct source__judge *j, const struct source__leaf *l)
 {
     if (l->said == SOURCE__NONE)
@@ -467,9 +468,9 @@ static bool parse_number(struct ms_str text, double *out)
     return end != copy && *end == 0;
 }
 
-/* Tells whether an argument differs in its form only: constants of masks, all of which a softmax
- * makes zero; and a switch such as inplace, and an argument that one side leaves to its default, if
- * the outputs agree. */
+/* Tells whether an argument differs only in form: mask constants, all of which a softmax turns into
+ * zero; or, if the outputs agree, a switch such as inplace or an argument that one side leaves at
+ * its default. */
 static bool is_same_argument(const struct source__judge *j, const struct source__node *n,
                              const struct source__leaf *l)
 {
@@ -524,15 +525,15 @@ static enum ms_rc add_attrs_suspect(struct source__judge *j, uint32_t i, unsigne
     raw.cls = (uint8_t)class_of(j, n, (enum source__class)raw.cls);
     raw.s = (float)strength_of(n);
     raw.leaf = leaf;
-    /* Where a gradient is recorded differs between versions of an operator. */
+    /* Versions of an operator record gradients at different places. */
     if (n->dir == PROBE_BACKWARD && raw.cls != SOURCE__NUM)
         return MS_OK;
     j->attr_seen = true;
     return add_suspect(j, i, raw, err);
 }
 
-/* Tells whether an input has another requires_grad than the output that it is: something between
- * them that no dump records has cut the gradient. */
+/* Tells whether requires_grad differs on an input but not on the output that it comes from: an
+ * operation in between, which no dump records, has detached the gradient. */
 static bool is_cut(const struct source__judge *j, const struct source__node *n,
                    const struct source__leaf *l)
 {
@@ -595,8 +596,8 @@ static uint32_t cast_before(const struct source__judge *j, const struct source__
     return SOURCE__NONE;
 }
 
-/* Rule: two casts in a row. Where the sides compute in different types one additional cast is
- * normal, but a cast that the next one reverts only drops digits. */
+/* Rule: two casts in a row. If the sides compute in different types, one additional cast is normal,
+ * but a cast that the next one reverts only drops digits. */
 static enum ms_rc check_cast(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
@@ -670,7 +671,7 @@ static enum ms_rc check_structure(struct source__judge *j, uint32_t i, struct ms
         return check_cast(j, i, err);
     enum cmp_why why = extra ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
     bool first = n->region == i && n->structure == SOURCE__HARMFUL;
-    /* What nobody reads has its effect, if any, where a value comes from outside the dump. */
+    /* An unread result can only have an effect where a value comes from outside the dump. */
     if (n->region == i && !n->is_read && (n->backward != 0 || i >= j->after_backward))
         j->loose = i;
     return first ? add_suspect(j, i, raw_of(n, why, SOURCE__STRUCTURE, 0), err) : MS_OK;
@@ -720,7 +721,7 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
         j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
         if (is_judged(j, n))
             count_inexact(j, i);
-        /* Another implementation rounds otherwise, even where statistics do not show it. */
+        /* Another implementation rounds differently, even if statistics do not show it. */
         j->all_exact &= n->in == 0 && n->out == 0 && !n->replaced;
         if (j->all_exact && is_judged(j, n))
             count_exact(j, n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_weigh: computes for each node what went in (`in`), what came out (`out`) and what noise
- * explains (`floor`).
+ * node_weigh: computes for each node the difference of its inputs (`in`), of its outputs
+ * (`out`) and the difference that noise explains (`floor`).
  */
 #include "compare/source/node_weigh.h"
 #include "compare/source/leaf_distance.h"
@@ -76,7 +76,7 @@ static double tiny_norm(const struct grain *g, float count)
     return fmax(source__rule.exact, g->differ ? fmax(t, 0.25 * g->unit) : t);
 }
 
-/* ---- what holds for the pair as a whole ---------------------------------- */
+/* ---- the pair of runs as a whole ----------------------------------------- */
 
 static bool is_real_output(const struct source__leaf *l)
 {
@@ -103,8 +103,8 @@ static void note_precision(struct source__judge *j, uint32_t count[MS_DT_MAX][MS
     ms_assert(p->other_share >= 0 && p->other_share <= 1);
 }
 
-/* Tells whether at least one operator with several calls, such as linear, has this pair of types in
- * nearly all of them: that is how the precision of operators is chosen. */
+/* Tells whether an operator with several calls, such as linear, has this pair of types in nearly
+ * all of them, because mixed precision is chosen per operator. */
 static bool is_usual(const struct source__part *p, unsigned g, unsigned t)
 {
     enum { CALLS_FEW = 6 };
@@ -127,8 +127,8 @@ static bool is_usual(const struct source__part *p, unsigned g, unsigned t)
     return usual;
 }
 
-/* Finds pairs of types that are so frequent that they are how the runs differ, not a fault. A pair
- * with the same low type is then systemic, too. */
+/* Finds pairs of types that are so frequent that they are a systemic difference of the runs, not a
+ * fault. Other pairs with the same low type are then systemic, too. */
 static void find_systemic(struct source__judge *j)
 {
     bool differ;
@@ -223,7 +223,7 @@ static void widen_context(struct source__context *c, float e, float en, unsigned
     c->attrs |= (uint8_t)attrs;
 }
 
-/* Returns the difference of a leaf's norm. With few elements the norm may move as much as one of
+/* Returns the difference of a leaf's norm. With few elements the norm may change as much as one of
  * them. */
 static float norm_of(const struct source__leaf *l)
 {
@@ -231,8 +231,8 @@ static float norm_of(const struct source__leaf *l)
     return few ? l->e : l->en;
 }
 
-/* Adds a leaf to a context. A leaf without a partner is as wrong as its maker's output, or else as
- * its maker's input. */
+/* Adds a leaf to a context. A leaf without a partner gets the difference of its maker's output, or
+ * else of its maker's input. */
 static void add_leaf(const struct source__judge *j, const struct source__leaf *l,
                      struct source__context *c)
 {
@@ -277,14 +277,15 @@ static struct source__context context_of(const struct source__judge *j,
     struct source__context f = {0};
     add_leaves(j, &j->p->nodes.p[n->forward], false, &f);
     add_leaves(j, &j->p->nodes.p[n->forward], true, &f);
-    /* A mask of activations that differ by e passes other elements in a share e of the places. */
+    /* Activations that differ by e make the mask select different elements in a share e of the
+     * positions. */
     bool mask = !j->tensor && (j->p->ops.p[n->op].flags & SOURCE__SWITCH) != 0;
     widen_context(&c, mask && f.e < 1 ? sqrtf(f.e) : f.e, f.en, f.flags, f.attrs);
     return c;
 }
 
-/* Returns by how much less learned noise excuses a norm than types do. Gradients cancel, so their
- * norms move by more than was seen before. */
+/* Returns the divisor for the learned noise of norms: 1 for most backward nodes, because gradients
+ * cancel and their norms change by more than was seen before. */
 static double learned_share(const struct source__judge *j, const struct source__node *n)
 {
     bool calm = n->dir != PROBE_BACKWARD || source__is_even(j->p, n);
@@ -310,7 +311,7 @@ static void set_outputs(const struct source__judge *j, struct source__node *n,
         n->out = fmaxf(n->out, l->e);
         n->out_norm = fmaxf(n->out_norm, l->en);
         n->floor = fmaxf(n->floor, l->noise);
-        /* Noise of single elements moves the norm by its root mean square. */
+        /* Noise of single elements changes the norm by its root mean square. */
         double past =
             fmax(fmax(n->in_norm, n->floor_norm), fmax(n->in, n->floor) / sqrt(fmax(l->count, 1)));
         past = fmax(past / learned_share(j, n), l->noise);
@@ -325,7 +326,7 @@ static float floor_now(struct source__floor *f, float root)
     return f->n < SOURCE_FLOOR_FEW && root > now ? root : now;
 }
 
-/* Returns the noise that norms start with: that of single values, until norms were seen. */
+/* Returns the initial noise of norms: that of single values until norms have been measured. */
 static float first_norm(const struct source__judge *j)
 {
     const struct source__part *p = j->p;
@@ -433,8 +434,8 @@ static void set_gains(struct source__judge *j, struct gain *g, size_t n, float *
         j->backward_factor = fmin(j->backward_factor, usual);
 }
 
-/* Sets for each operator the ratio that nine in ten of its forward calls stay below: where the runs
- * are noisy, sums that cancel show more of it than others. */
+/* Sets for each operator the ratio that nine in ten of its forward calls stay below: in noisy runs,
+ * sums that cancel show more noise than other operators. */
 static void set_usual(struct source__judge *j, struct gain *g, size_t n)
 {
     enum { CALLS_FEW = 8 };

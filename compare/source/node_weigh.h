@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_weigh: computes for each node what went in, what came out and what noise explains.
+ * node_weigh: computes for each node the difference of inputs and outputs and what noise
+ * explains.
  */
 #ifndef COMPARE_SOURCE_NODE_WEIGH_H
 #define COMPARE_SOURCE_NODE_WEIGH_H
@@ -21,16 +22,18 @@ struct source__judge {
     bool mixed;                          /* one side computes in another precision */
     bool systemic[MS_DT_MAX][MS_DT_MAX]; /* [golden type][target type] */
     double backward_factor;
-    float *class_gain; /* by operator: how much its backward usually amplifies */
-    float *
-        usual; /* by operator: the ratio of out to what is explained that its forward stays below */
+    float *class_gain; /* by operator: usual gain of its backward */
+    /* by operator: ratio of the output difference to the explained one that most forward calls stay
+     * below */
+    float *usual;
     uint32_t after_backward; /* first forward node behind the last backward node */
-    uint32_t loose; /* region whose results nobody reads, not blamed yet; or SOURCE__NONE */
+    /* region whose results no node reads and that is not blamed yet; or SOURCE__NONE */
+    uint32_t loose;
     struct source__context seen; /* the worst of all leaves so far */
     float dirtiest;              /* the largest difference of all nodes so far */
     bool all_exact, attr_seen, flag_seen;
     uint32_t first_inexact, inexact; /* first node that was inexact on its own; number of them */
-    /* judged before the first difference; low-precision values in them */
+    /* number of nodes, and of their low-precision values, before the first difference */
     double exact_nodes, exact_values;
     struct ms_map exact, scalars;
     struct ms_arena *arena;
@@ -39,7 +42,7 @@ struct source__judge {
 /* Pass 1: computes contexts, outputs and floors of all nodes, and the usual gain of backward
  * operators. */
 enum ms_rc source__weigh_part(struct source__judge *j, struct ms_err *err);
-/* Tells whether a single node has a counterpart: a call with a micro batch has none. */
+/* Tells whether a single node has a counterpart. A call with a micro batch has none. */
 bool source__is_comparable(const struct source__judge *j, uint32_t node);
 /* Returns the difference that types of this unit of rounding explain. */
 double source__tiny(const struct source__judge *j, double unit, bool differ);

@@ -30,7 +30,7 @@ struct observer {
     struct source__side side[2];
     const struct cmp *c;
     struct ms_pool *pool;
-    /* by target row: its pair of rows in c with figures; NULL: nothing was measured */
+    /* by target row: its pair of rows in c, which has figures; NULL: nothing was measured */
     uint32_t *figure;
     float *noise;          /* by golden row: noise of a second run; NULL: there is none */
     uint32_t *by_golden;   /* by node of the golden dump: node of the part */
@@ -170,7 +170,7 @@ static enum ms_rc find_forward(struct observer *o, struct ms_err *err)
     return rc;
 }
 
-/* Marks the nodes that have a backward: a result that nobody reads may still act through it. */
+/* Marks the nodes that have a backward: a result that no node reads may still act through it. */
 static enum ms_rc mark_backward(struct observer *o, struct ms_err *err)
 {
     const struct probe_dump *g = o->side[0].dump;
@@ -514,7 +514,8 @@ static enum ms_rc add_aligned(struct observer *o, const struct source__node *n, 
     return fine ? rc : ms_no_memory(err);
 }
 
-/* Adds the tensors of a node that the golden side alone has; they tell where its data flow goes. */
+/* Adds the tensors of a node that only the golden side has; they are needed to follow its data
+ * flow. */
 static enum ms_rc add_alone(struct observer *o, struct source__node *n, struct ms_err *err)
 {
     const struct probe_node *g = &o->side[0].dump->nodes.p[n->id[0]];

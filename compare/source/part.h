@@ -54,7 +54,7 @@ struct source__leaf {
     uint8_t attrs, dtype[2];
 };
 
-/* What is known about an operator that one side alone has. */
+/* Verdict on an operator that only one side has. */
 enum source__structure {
     SOURCE__PAIRED,
     SOURCE__HARMLESS,  /* the values behind it agree */
@@ -67,8 +67,8 @@ enum source__node_flags {
     SOURCE__IN_FLAGGED = 1 << 0,
     SOURCE__OUT_FLAGGED = 1 << 1,
     SOURCE__OUT_MEASURED = 1 << 2,
-    SOURCE__TURNED = 1 << 3, /* an output has the opposite sign, no input has */
-    SOURCE__BEHIND = 1 << 4, /* it depends on the first inexact operator */
+    SOURCE__TURNED = 1 << 3, /* an output has the opposite sign, but no input */
+    SOURCE__BEHIND = 1 << 4, /* depends on the first inexact operator */
 };
 
 struct source__node {
@@ -81,12 +81,13 @@ struct source__node {
     bool moved;       /* it runs at another position than on the golden side */
     bool is_read;     /* a later node of either side reads its output */
     uint8_t backward; /* bit set of the sides that have its backward */
-    bool young;       /* too few values precede it to know the noise */
+    bool young;       /* too few values precede the node to know the noise */
     uint8_t kind, dir;
     /* results of judging */
     uint8_t flags, role, structure;
     uint32_t region; /* first node of its region; see regions.h */
-    /* of the first node of a region: how far values behind it are apart; NaN: nobody reads them */
+    /* for the first node of a region: difference of the values after the region; NaN: no node reads
+     * them */
     float border;
     uint8_t attrs_in, attrs_out;
     float in, in_norm, out, out_norm, floor, floor_norm, rho, rho_norm;
@@ -111,10 +112,10 @@ struct source__part {
     uint32_t number;
     enum probe_mode mode;
     bool cross; /* two frameworks or programs: other operators and arguments */
-    uint32_t
-        batches; /* one side runs this many micro batches for one of the other; 0: it does not */
+    /* number of micro batches that one side runs for each of the other; 0: equal */
+    uint32_t batches;
     uint8_t batches_side;
-    bool finite;   /* if cross: no golden value is NaN or infinite */
+    bool finite;   /* used when cross: no golden value is NaN or infinite */
     bool has_apis; /* operators are recorded; modules are then not judged */
     char *path[2]; /* of the dumps */
     struct ms_map ops_by_name;
@@ -128,8 +129,8 @@ struct source__part {
     MS_VEC(struct source__said) said;
     uint32_t golden_paths;             /* index of the first golden path */
     float root_floor, root_floor_norm; /* NaN: unknown */
-    float median;                      /* of all differences in this part */
-    /* How the runs as a whole differ. */
+    float median;                      /* median of all differences in this part */
+    /* Differences of the runs as a whole. */
     /* golden and target type of the most frequent systemic pair, */
     uint8_t other[2];
     double other_share, other_noise; /* its share of all outputs, the difference it explains */

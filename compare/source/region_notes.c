@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * region_notes: says which operators one side alone runs, without effect on values.
+ * region_notes: reports operators that only one side runs, without effect on values.
  *
- * A model has the same variation in every layer, so regions with the same operators are one note.
- * Of several ranks and steps the first that has any is described.
+ * A model has the same variation in every layer, so regions with the same operators
+ * share one note. Only the first rank and step with a harmless region is described.
  */
 #include "compare/source/region_notes.h"
 #include "compare/source/suspect_kinds.h"
@@ -21,7 +21,7 @@ enum { NOTES_MAX = 10, SHOWN_OPS = 4 };
 struct group {
     uint32_t first; /* first node of the first region */
     uint32_t count;
-    float e;                /* NaN: nobody reads the results */
+    float e; /* largest difference after the region; NaN: no node reads the results */
     struct ms_str names[2]; /* of the operators on each side */
 };
 
@@ -30,7 +30,8 @@ struct groups {
     struct ms_arena *arena;
     struct ms_map keys;
     MS_VEC(struct group) list;
-    uint32_t *next, *last; /* by node: the next of its region; by first node: the last one */
+    /* next node of the region, by node; last node of the region, by first node */
+    uint32_t *next, *last;
 };
 
 static bool is_harmless(const struct source__node *n)
@@ -40,7 +41,8 @@ static bool is_harmless(const struct source__node *n)
 
 /* ---- groups -------------------------------------------------------------- */
 
-/* Counts the calls of an operator from a node of a region on; *again: an earlier node is one. */
+/* Counts the calls of the node's operator in a region; sets *again when an earlier node of the
+ * region is one. */
 static unsigned count_calls(const struct groups *g, uint32_t first, uint32_t node, unsigned side,
                             bool *again)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * region_notes: says which operators one side alone runs, without effect on values.
+ * region_notes: reports operators that only one side runs, without effect on values.
  */
 #ifndef COMPARE_SOURCE_REGION_NOTES_H
 #define COMPARE_SOURCE_REGION_NOTES_H

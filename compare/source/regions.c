@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * regions: operators that one side alone has, and whether they change anything.
+ * regions: finds operators that only one side has, and decides whether they change
+ * values.
  *
- * Operators are joined in execution order by the values that pass between them, so a region's
- * representative is its first operator. A paired operator that reads from a region is its border:
- * if its input agrees on both sides, the region has done the same on both.
+ * Operators are joined in execution order by the values that pass between them
+ * (union-find), so a region's representative is its first operator. A paired operator
+ * that reads from a region is on its border: if its input agrees on both sides, the
+ * region has computed the same on both.
  */
 #include "compare/source/regions.h"
 #include "probe/base/assert.h"
@@ -12,15 +14,15 @@
 #include <math.h>
 
 struct region {
-    float in;       /* the largest difference that goes in */
-    float e;        /* the largest difference at its border */
-    bool is_read;   /* a paired operator reads from it */
-    bool reads;     /* it reads what paired operators made */
-    bool owns;      /* it reads a parameter */
-    bool lost;      /* the other side has a value of it from outside the dump */
-    bool acts;      /* it acts through its gradient: nobody reads it, and it has a backward */
-    bool differs;   /* a value behind it differs, but for no value before it */
-    bool undecided; /* a value behind it differs as those before it do */
+    float in;     /* the largest difference of its inputs */
+    float e;      /* the largest difference at its border */
+    bool is_read; /* a paired operator reads from it */
+    bool reads;   /* it reads outputs of paired operators */
+    bool owns;    /* it reads a parameter */
+    bool lost;    /* the other side reads one of its values from outside the dump */
+    bool acts; /* it acts through its gradient: no node reads its outputs, and it has a backward */
+    bool differs;   /* a value after it differs, none before it does */
+    bool undecided; /* a value after it differs, and so does one before it */
     uint8_t sides;  /* bit set of the sides that have a part of it */
 };
 
@@ -31,7 +33,7 @@ struct work {
     uint32_t *up;        /* by node: an earlier node of the same region, or itself */
     float *carried;      /* by node: the difference that it passes on */
     uint32_t *back;      /* by node: its backward node */
-    /* by side: the last operator that it alone has since the last paired one, or SOURCE__NONE */
+    /* by side: last operator without a partner since the last paired one, or SOURCE__NONE */
     uint32_t place[2];
 };
 
@@ -87,8 +89,8 @@ static bool is_gradient_off(const struct work *w, uint32_t node)
     return back->in > source__rule.backward[w->j->tensor] * back->floor;
 }
 
-/* Joins what stands on either side between the same two paired operators: the one stands in the place
- * of the other, whatever they read. Views are often not recorded, so values alone do not tell. */
+/* Joins the operators of both sides between the same two paired operators: one replaces the other
+ * whatever they read. Views are often not recorded, so values alone do not decide. */
 static void join_place(struct work *w, uint32_t i, unsigned side)
 {
     for (unsigned s = 0; s < 2; s++) {
@@ -144,7 +146,7 @@ static void judge_border(struct work *w, uint32_t i, const struct source__leaf *
     bool dirty = r->in > k * n->tiny && (!known || l->e <= 10 * k * r->in);
     r->is_read = true;
     r->e = fmaxf(r->e, known ? l->e : 0);
-    /* The other side has the value from nowhere: what made it may be the region or not. */
+    /* The other side reads the value from outside the dump: the region may have made it or not. */
     bool lost = agrees && (missing ? target : golden) == SOURCE__NONE && (r->reads || r->owns);
     r->lost |= lost;
     r->differs |= !agrees && !dirty;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * repeats: operators that activation checkpointing runs again during backward.
+ * repeats: finds operators that activation checkpointing runs again during backward.
  *
- * A dump does not say which they are. They come behind the first backward and have the operator and
+ * A dump does not mark them. They run after the first backward and have the operator and
  * all values of an earlier call.
  */
 #include "compare/source/repeats.h"
@@ -17,8 +17,8 @@ static uint32_t first_backward(const struct probe_dump *d)
     return i;
 }
 
-/* Writes what an operator computes: its name without the number, and all its values. Returns false
- * when no value is known. */
+/* Writes a key for the computation of an operator: its name without the number, and all its values.
+ * Returns false when no value is known. */
 static bool write_call(const struct source__pairing *q, unsigned side, uint32_t node,
                        struct ms_buf *key)
 {
@@ -52,7 +52,7 @@ enum ms_rc source__find_repeats(struct source__pairing *q, unsigned side, struct
     uint32_t start = first_backward(d);
     struct ms_arena *arena = ms_arena_new((size_t)1 << 30);
     struct ms_map calls = {0};
-    MS_VEC(uint32_t) first = {0}; /* by call: the node that made it first */
+    MS_VEC(uint32_t) first = {0}; /* by call: the first node that made it */
     struct ms_buf key = {.max = 1 << 24};
     enum ms_rc rc = arena != NULL ? MS_OK : ms_no_memory(err);
     for (uint32_t i = 0; i < d->nodes.n && rc == MS_OK && start < d->nodes.n; i++) {

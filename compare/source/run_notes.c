@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * run_notes: what holds for the runs as a whole, and so is no operator's fault.
+ * run_notes: notes on differences of the runs as a whole, which are not a fault of one
+ * operator.
  */
 #include "compare/source/node_facts.h"
 #include "compare/source/suspect.h"
@@ -33,7 +34,7 @@ static bool say_start(const struct source__part *p, struct ms_message *m)
     return true;
 }
 
-/* Of each kind one, for the first rank and step that has it. */
+/* Adds at most one note of each kind, for the first rank and step that has it. */
 enum ms_rc source__note(struct cmp_source *s, struct ms_err *err)
 {
     static bool (*const kinds[])(const struct source__part *, struct ms_message *) = {say_precision,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * source: parts are observed when they are added, and judged together: what a rank receives is
- * explained by what other ranks sent, and what a step starts with by earlier steps.
+ * source: observes parts when they are added, and judges them together, because values
+ * that a rank receives are explained by what other ranks sent, and the start of a step
+ * by earlier steps.
  */
 #include "compare/source/consequences.h"
 #include "compare/source/node_rules.h"
@@ -59,7 +60,7 @@ enum ms_rc cmp_source_add(struct cmp_source *s, const struct cmp *c, int rank, i
     p->step = step;
     p->number = (uint32_t)(s->parts.n - 1);
     enum ms_rc rc = source__observe_pair(p, c, pool, err);
-    if (rc != MS_OK) { /* a part that could not be read is no evidence */
+    if (rc != MS_OK) { /* discard a part that could not be read */
         source__part_free(p);
         s->parts.n--;
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * source: which operator introduces the difference between two runs.
+ * source: finds the operator that introduces the difference between two runs.
  *
- * Behind the operator that introduces a difference everything differs. Therefore each
- * node is compared with its own context (inputs, parameters, forward partner, the
- * other ranks of its collective) and with the noise that the pair of runs has shown
- * so far. A node whose output is more wrong than both explain is a suspect. Suspects
- * are listed in execution order, strong ones first.
+ * After the operator that introduces a difference, everything differs. Therefore each
+ * node is compared with its own context (inputs, parameters, forward partner, the other
+ * ranks of its collective) and with the noise that the pair of runs has shown so far. A
+ * node whose output differs by more than both explain is a suspect. Suspects are listed
+ * in execution order, strong ones first.
  *
  *     struct cmp_source *s;
  *     cmp_source_new(&s, err);
@@ -29,7 +29,7 @@
 
 #include "probe/base/message.h"
 
-/* What a node does with a difference. */
+/* Effect of a node on a difference. */
 enum cmp_role {
     CMP_ROLE_CLEAN, /* no difference beyond noise in its inputs and outputs */
     CMP_ROLE_INTRODUCES,
@@ -41,12 +41,13 @@ enum cmp_role {
 /* Names of the roles: "clean", "introduces", ... */
 extern const char *const cmp_role_names[CMP_ROLES];
 
-/* The rule that made a suspect. */
+/* The rule that found a suspect. */
 enum cmp_why {
-    CMP_WHY_FLAG,      /* NaN or infinity comes out and none went in */
-    CMP_WHY_DIFFERS,   /* md5: equal inputs, different output */
-    CMP_WHY_VALUE,     /* the output differs by more than inputs and noise explain */
-    CMP_WHY_NORM,      /* the norm of the output does, below the noise of elements */
+    CMP_WHY_FLAG,    /* NaN or infinity comes out and none went in */
+    CMP_WHY_DIFFERS, /* md5: equal inputs, different output */
+    CMP_WHY_VALUE,   /* the output differs by more than inputs and noise explain */
+    /* the norm of the output differs by more than explained, its elements do not */
+    CMP_WHY_NORM,
     CMP_WHY_PRECEDENT, /* first difference of exact runs, although an equal call was exact */
     CMP_WHY_ROUNDED,   /* the output has only the digits of a lower type */
     CMP_WHY_PARAMETER, /* a parameter differs */
@@ -88,7 +89,7 @@ struct cmp_suspect {
     struct ms_said said; /* the evidence, see compare/source/suspect_kinds.h */
 };
 
-/* What is known about one node. */
+/* Verdict on one node. */
 struct cmp_verdict {
     enum cmp_role role;
     float in, out, floor; /* NaN: no partner, or nothing was measured */
@@ -103,11 +104,10 @@ void cmp_source_free(struct cmp_source *s);
  * pool may be NULL. */
 enum ms_rc cmp_source_add(struct cmp_source *s, const struct cmp *c, int rank, int step,
                           struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
-/* Judges all parts that were added. Call it once, before the functions below. */
+/* Judges all parts that were added. Call once, before the functions below. */
 enum ms_rc cmp_source_find(struct cmp_source *s, struct ms_err *err) MS_MUST_USE;
 
-/* Returns the number of suspects and sets *list to them, the one to look at first on top. s owns
- * the list. */
+/* Returns the number of suspects and sets *list to them, suspect 1 first. s owns the list. */
 size_t cmp_source_suspects(const struct cmp_source *s, const struct cmp_suspect **list);
 /* Returns the number of notes: how the runs differ as a whole without a fault, such as another
  * precision or other initial parameters. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * suspect: suspects as the rules find them, and as the list contains them.
+ * suspect: raw suspects as the rules find them, and the list made from them.
  */
 #ifndef COMPARE_SOURCE_SUSPECT_H
 #define COMPARE_SOURCE_SUSPECT_H
@@ -28,7 +28,7 @@ struct cmp_source {
 
 /* Sorts the raw suspects, assigns roles and fills the list. */
 enum ms_rc source__rank_suspects(struct cmp_source *s, struct ms_err *err);
-/* Writes the notes on the runs as a whole; call it after judging. */
+/* Writes the notes on the runs as a whole. Call after judging. */
 enum ms_rc source__note(struct cmp_source *s, struct ms_err *err);
 /* Copies a message into the arena of the search. */
 enum ms_rc source__keep_message(struct cmp_source *s, const struct ms_message *m,

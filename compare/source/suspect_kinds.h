@@ -36,8 +36,8 @@
 #define CMP_NOTE_KINDS(X)                                                                          \
     X(other_precision, "share type golden_type noise?")                                            \
     X(other_start, "unlike parameters limit")
-/* golden and target: names of the operators of a region on each side; e: how far the values behind it
- * are apart, absent where nobody reads them. */
+/* golden and target: names of the operators of a region on each side; e: difference of the values
+ * after the region, absent when no node reads them. */
 #define CMP_REGION_KINDS(X)                                                                        \
     X(other_operators, "module? golden? target? count e?")                                         \
     X(recomputed, "side count")                                                                    \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * suspect_order: sorts the suspects; the one to look at first comes first.
+ * suspect_order: sorts the suspects; suspect 1 is the one to look at first.
  *
  * Suspect 1 is the first strong suspect in execution order, not the largest: an early
  * small difference comes before a late large one, unless the early one is tiny.
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SUSPECTS_MAX = 10 }; /* nobody looks at more */
+enum { SUSPECTS_MAX = 10 }; /* users look at no more than this */
 /* Any share from 0 to 1 puts the same 82 of 83 faults on top. The share matters where several
  * faults differ by orders of magnitude. */
 static const double strong_share = 0.4;
@@ -36,7 +36,8 @@ static const struct source__part *part_of(const struct cmp_source *s, const stru
  * without effect. */
 static unsigned tier_of(const struct source__raw *r, double strongest, bool figures_forward)
 {
-    bool late = !r->forward && !figures_forward; /* behind everything that the forward pass shows */
+    /* sorts after all differences of the forward pass */
+    bool late = !r->forward && !figures_forward;
     if (r->why == CMP_WHY_SHAPE || r->why == CMP_WHY_DTYPE)
         return late ? 5 : 0;
     /* An argument with an effect is evidence enough, however small the effect. */
@@ -271,9 +272,9 @@ struct listing {
     struct entry entry[SUSPECTS_MAX];
 };
 
-/* Writes what suspects have in common that are listed as one. What one missing bias does to the
- * optimizer, and what one program does otherwise in each layer, are the same for many nodes; a figure
- * of the forward pass belongs to its node alone. */
+/* Writes the key by which suspects are merged into one entry. The effects of one missing bias on
+ * the optimizer, and a variation that repeats in each layer, are the same for many nodes; a
+ * difference of the forward pass belongs to its node alone. */
 static struct ms_str write_key(struct listing *l, const struct source__raw *r)
 {
     const struct source__part *p = part_of(l->s, r);

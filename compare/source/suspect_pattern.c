@@ -90,7 +90,7 @@ struct elements {
 struct marks {
     uint64_t n, differ, first, last;  /* positions that differ */
     uint64_t zeroed;                  /* zero on the target alone */
-    bool exact_low, exact_half;       /* bf16, fp16 can represent all target values so far */
+    bool exact_low, exact_half;       /* bf16 or fp16 can represent all target values so far */
     uint64_t golden_low, golden_half; /* number of golden values that they can represent */
     double sum_d, sum_dd;
     double max, golden_max;

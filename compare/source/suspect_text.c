@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * suspect_text: names of roles and rules, the message that a suspect's evidence is, and the
+ * suspect_text: names of roles and rules, the message with a suspect's evidence, and the
  * module around it.
  */
 #include "compare/source/node_facts.h"
@@ -23,8 +23,8 @@ static const struct ms_message_kind kinds[CMP_WHYS] = {
 #undef ROW
 };
 
-/* What explains as much of the difference as is explained: "inputs", "noise", or the type to whose
- * digits values are rounded. */
+/* Returns the main explanation for the explained part of the difference: "inputs", "noise", or the
+ * low type to which values are rounded. */
 static const char *excuse_of(const struct source__node *n)
 {
     if (n->in > n->floor)
@@ -61,7 +61,7 @@ static void say_value(struct ms_message *m, const struct source__part *p,
     ms_message_f64(m, "floor", s->floor);
 }
 
-/* A parameter, or an input that no recorded operator made. */
+/* Adds the arguments for a parameter, or for an input that no recorded operator made. */
 static void say_root(struct ms_message *m, const struct source__part *p,
                      const struct source__raw *r, const struct cmp_suspect *s)
 {
@@ -74,7 +74,7 @@ static void say_root(struct ms_message *m, const struct source__part *p,
     ms_message_f64(m, "factor", s->factor);
 }
 
-/* Which node wrote a tensor on a side; absent where no recorded one did. */
+/* Adds the node that wrote a tensor on a side; absent when no recorded node did. */
 static void say_maker(struct ms_message *m, const char *name, const struct source__part *p,
                       unsigned side, uint32_t node)
 {
@@ -162,9 +162,9 @@ static void fill_message(struct ms_message *m, const struct source__part *p,
     }
 }
 
-/* ---- the module around it --------------------------------------------------------- */
+/* ---- the module around a node -------------------------------------------- */
 
-/* The parent of a node in construct.json, found as text: "NODE": "PARENT". */
+/* Finds the parent of a node in construct.json by text search: "NODE": "PARENT". */
 static struct ms_str parent_in(struct ms_str json, struct ms_str node, struct ms_buf *key)
 {
     ms_buf_clear(key);
@@ -177,7 +177,7 @@ static struct ms_str parent_in(struct ms_str json, struct ms_str node, struct ms
     return end > 0 ? ms_str_sub(rest, 0, (uint32_t)end) : MS_STR("");
 }
 
-/* Module.layers.0.attn.SelfAttention.forward.0: layers.0.attn */
+/* Returns the path of a module: layers.0.attn for Module.layers.0.attn.SelfAttention.forward.0. */
 static struct ms_str path_of_module(struct ms_str name)
 {
     struct ms_str path = probe_name_parse(name).path;

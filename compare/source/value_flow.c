@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * value_flow: which node wrote the values that a node reads.
+ * value_flow: finds the node that wrote each value that a node reads.
  *
  * Tensors of one run with the same number of elements and bit-equal statistics are
  * one value, written by the nearest earlier operator that outputs it. Modules only

@@ -15,7 +15,7 @@ struct source__side {
     uint32_t *maker;
 };
 
-/* Sets the values of a side: those of kept, or where kept is NULL all parsed here.
+/* Sets the values of a side: those of `kept`, or when `kept` is NULL values parsed here.
  * source__side_free releases them. */
 enum ms_rc source__borrow_values(struct source__side *s, struct read__values *kept,
                                  struct ms_pool *pool, struct ms_err *err);

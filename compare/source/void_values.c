@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * void_values: values that mean nothing, and differ between two equal runs.
+ * void_values: finds values without meaning, which differ even between two equal runs.
  *
- * The gradient of a bias is the sum of the output's gradient. A softmax does not change with the
- * bias of the keys, nor a batch norm with a bias before it: their sums cancel, and what is left is
- * the rounding of the terms. Two runs then have nothing in common although nothing is wrong. The
- * difference of a gradient is therefore held against the norm of the gradient that it was computed
- * from, and not against its own norm alone.
+ * The gradient of a bias is the sum of the output's gradient. A softmax does not change
+ * with the bias of the keys, nor a batch norm with a bias before it: their sums cancel,
+ * and only the rounding of the terms is left. Two runs then have nothing in common
+ * although nothing is wrong. The difference of a gradient is therefore compared with the
+ * norm of the gradient that it was computed from, and not with its own norm alone.
  *
  * torch.empty returns memory that was never written. The operator that fills it, such as copy_,
  * scatter_ or an assignment, has it as an input, although its output does not depend on it.
@@ -27,7 +27,7 @@ struct terms {
 };
 
 struct owners {
-    struct ms_map names; /* of modules */
+    struct ms_map names; /* names of modules */
     MS_VEC(struct terms) list;
 };
 
@@ -46,8 +46,8 @@ static struct terms terms_of(const struct source__part *p, const struct source__
     return t;
 }
 
-/* Returns the rounding in a sum of terms of which `count` elements are left. Errors of terms that
- * share a mean, as behind a batch norm, add up. */
+/* Returns the rounding error of sums whose result has `count` elements. Errors of terms that share
+ * a mean, as after a batch norm, add up. */
 static double rounding_of(struct terms t, double count)
 {
     double summed = sqrt(t.count / fmax(count, 1));
@@ -93,7 +93,8 @@ static bool is_paired(const struct source__node *n)
     return n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
 }
 
-/* The record of a module's parameter gradients may stand before that of its backward. */
+/* Lists the terms of all modules first, because the record of a module's parameter gradients may
+ * precede that of its backward. */
 static enum ms_rc list_owners(const struct source__part *p, struct owners *o, struct ms_err *err)
 {
     for (size_t i = 0; i < p->nodes.n; i++) {
