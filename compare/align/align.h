@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * align: which node of the golden side corresponds to which target node, without a
- * mapping.
+ * align: finds the golden node that corresponds to each target node, without a mapping.
  *
  * Two frameworks that run one model name the same operations differently, nest them
  * in other modules and split them into other operators. The alignment uses what both
@@ -58,8 +57,8 @@ struct cmp_align_pair {
 
 #define CMP_ALIGN_NONE UINT32_MAX
 
-/* A row of the target and the row of the golden dump that it is compared with. CMP_ALIGN_NONE: that
- * side has no such row. */
+/* A row of the target and the golden row that is compared with it. CMP_ALIGN_NONE: no such row on
+ * that side. */
 struct cmp_align_row {
     uint32_t target, golden;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * arguments: which rows of one operator correspond to which rows of its partner.
+ * arguments: finds which rows of one operator correspond to which rows of its partner.
  *
  * Frameworks order arguments differently and pass different numbers of them, by
  * position or by name. Rows of one kind (inputs, parameters, outputs, gradients) are
@@ -77,7 +77,7 @@ static bool list_rows(const struct probe_dump *d, uint32_t node, unsigned kind,
     return true;
 }
 
-/* What is known about two nodes before their rows are compared. */
+/* Relation of two nodes, known before their rows are compared. */
 struct relation {
     const struct cmp_align *al;
     bool by_value; /* only rows with equal values are paired */

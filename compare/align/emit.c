@@ -209,7 +209,7 @@ static enum ms_rc add_entries_of(struct emit *e, const struct crew *a, const str
             uint32_t v = e->c->vmap[u];
             if (v == ALIGN__NONE)
                 v = outer_twin(e->c, a, u, b);
-            /* Who reads a value without statistics cannot be known. */
+            /* The readers of a value without statistics are unknown. */
             if (v == ALIGN__NONE || !a->s->values.p[u].known || !b->s->values.p[v].known ||
                 first_reader(a, u) != ra)
                 continue;

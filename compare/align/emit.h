@@ -24,8 +24,8 @@ struct cmp_align {
     size_t anchors;
 };
 
-/* Moves the pair of a fused operator to the last of the operators that run in its place, also where
- * no value tells which operator is the last. */
+/* Moves the pair of a fused operator to the last of the operators that run in its place, even when
+ * no value shows which operator is the last. */
 void align__settle_tails(struct align__ctx *c);
 /* Removes pairs whose evidence is too weak to be shown. */
 void align__prune_pairs(struct align__ctx *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * explain: why a node is paired as it is, and which candidate came second.
+ * explain: explains why a node is paired as it is, and which candidate came second.
  *
  * The evidence of a pair is computed again and compared with that of the rival on
  * either side: the second-best golden operator for the target's operator, and the
@@ -98,8 +98,8 @@ static void list_terms(const struct align__ctx *c, const struct align__evidence 
 static const char *const term_names[TERMS] = {"score",   "operator", "shape",     "modules",
                                               "outputs", "inputs",   "consumers", "parameters"};
 
-/* Returns the term in which the rival falls short most, weighted as in the score; TERMS: it falls
- * short in none. */
+/* Returns the term in which the rival is weakest compared with the pair, weighted as in the score;
+ * TERMS: the rival is weaker in none. */
 static unsigned weak_point(const float pair[TERMS], const float rival[TERMS])
 {
     static const float weight[TERMS] = {0, 0.6F, 0.3F, 1, 1, 0.5F, 0.5F, 0.8F};

@@ -27,7 +27,7 @@ struct reader {
     struct ms_buf text;
     uint32_t *in_tree; /* by forward node: its node in the tree, or MS_MAP_NONE */
     uint32_t *back;    /* by forward node: its backward node, or MS_MAP_NONE */
-    bool *again;       /* by node: it is a recomputation */
+    bool *again;       /* by node: true for a recomputation */
 };
 
 /* ---- values -------------------------------------------------------------- */
@@ -565,7 +565,7 @@ static enum ms_rc append_repeat(struct reader *rd, struct repeats *r, struct ms_
                                 struct ms_err *err)
 {
     bool added;
-    MS_TRY(ms_buf_check(&rd->text, err)); /* the key lies in rd->text */
+    MS_TRY(ms_buf_check(&rd->text, err)); /* rd->text holds the key */
     uint32_t id = ms_map_put_copy(&r->keys, key, rd->s->arena, &added);
     uint32_t call = (uint32_t)r->next.n;
     uint32_t *next = ms_vec_push(&r->next);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * forward_ops: a dump as forward operators, the values between them, and modules.
+ * forward_ops: represents a dump as forward operators, the values between them, and
+ * modules.
  */
 #ifndef COMPARE_ALIGN_FORWARD_OPS_H
 #define COMPARE_ALIGN_FORWARD_OPS_H
@@ -20,8 +21,8 @@ struct align__op {
     uint32_t twin;  /* the recomputation of this call, or ALIGN__NONE */
     uint32_t back;  /* node of its backward, or ALIGN__NONE */
     uint16_t family, nin, nparam, nout;
-    bool last;   /* it is the last operator directly in its module */
-    bool passes; /* its output is its input, unchanged */
+    bool last;   /* the last operator directly in its module */
+    bool passes; /* the output is the unchanged input */
 };
 
 struct align__module {
@@ -47,7 +48,7 @@ struct align__side {
     MS_VEC(struct align__tensor) tensors;
     MS_VEC(struct align__value) values;
     uint32_t *users;     /* readers of all values: from value.first_use, value.uses of them */
-    bool owns;           /* the dump tells which tensors are parameters */
+    bool owns;           /* the dump records which tensors are parameters */
     struct ms_map index; /* module name -> module */
     struct ms_arena *arena;
 };

@@ -24,7 +24,7 @@ struct row { /* a module that owns parameters */
     uint32_t module;
     uint32_t at;          /* position in execution order */
     uint64_t families[3]; /* set of the families of the operators directly inside */
-    uint32_t look;        /* number of the module's look: all that look_score depends on */
+    uint32_t look; /* number of the module's look, which is everything that look_score depends on */
     /* numbers of the groups of 2, 3, 4 rows that end here, if those can be parts of one module */
     uint32_t group[MERGE - 1];
 };
@@ -343,7 +343,7 @@ static void free_rows(struct rows *rows)
 
 /* ---- shards -------------------------------------------------------------- */
 
-struct shapes {             /* how often each shape occurs among the matrices of the parameters */
+struct shapes { /* number of occurrences of each shape among the matrices of the parameters */
     MS_VEC(uint32_t) count; /* by number of the shape */
     uint32_t all;
 };

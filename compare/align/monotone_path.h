@@ -22,10 +22,8 @@ struct align__path {
     const uint32_t *lo, *hi; /* by row: first and last column allowed, not decreasing; NULL: all */
     /* the most rows that one column may match, and the reverse; 1: no merging */
     unsigned merge;
-    const uint8_t
-        /* by row, by column: the most that may be merged with those before it; needed when merge >
-         * 1 */
-        *reach[2];
+    /* by row, by column: the most that may be merged with those before it; needed when merge > 1 */
+    const uint8_t *reach[2];
     /* Scores rows r - k + 1 .. r with columns c - l + 1 .. c; k or l is 1. Only a score above 0 is
      * a match. */
     float (*score)(void *ctx, uint32_t r, uint32_t c, unsigned k, unsigned l);
@@ -41,8 +39,9 @@ struct align__path_room { /* buffers that are reused from call to call */
     MS_VEC(uint64_t) start;
     MS_VEC(struct align__match) out; /* the matches, ascending */
 };
-/* Returns how far from the diagonal the cells of so many rows may lie: `most`, or less where all bands
- * together would cost too much. A segment of 40,000 calls of one operator then takes seconds. */
+/* Returns the half width of the band around the diagonal for this number of rows: `most`, or less
+ * when all bands together would cost too much. A segment of 40,000 calls of one operator then takes
+ * seconds. */
 uint32_t align__path_reach(uint32_t rows, uint32_t most);
 enum ms_rc align__path_find(const struct align__path *p, struct align__path_room *room,
                             uint64_t *cells, struct ms_err *err);

@@ -280,7 +280,8 @@ float align__word_likeness(const struct align__ctx *c, uint32_t a, uint32_t b)
 /* ---- operators in no family ---------------------------------------------- */
 
 enum { MEET_MIN = 2 };
-#define COMMON_MAX 0.25F /* a name with a larger share of all operators says nothing */
+/* a name with a larger share of all operators is too common to be evidence */
+#define COMMON_MAX 0.25F
 
 struct meeting {
     uint32_t a, b; /* numbers of a golden and a target name */

@@ -26,7 +26,7 @@ struct align__names {
     MS_VEC(uint16_t) family; /* by name; or ALIGN__FAM_UNKNOWN */
     /* by golden name: its usual partner, where either name is in no family */
     MS_VEC(uint32_t) twin;
-    MS_VEC(float) twin_share; /* how usual that partner is, 0 to 1 */
+    MS_VEC(float) twin_share; /* share of both names' pairs that are with each other, 0 to 1 */
 };
 #define ALIGN__FAM_UNKNOWN UINT16_MAX
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * recomputed: which calls are recomputations of earlier calls.
+ * recomputed: finds calls that are recomputations of earlier calls.
  *
  * Older dumps mark recomputed calls. In other dumps a recomputed call has the
  * operator, module, inputs and outputs of an earlier call, and the backward that the
@@ -19,7 +19,7 @@ struct repeater {
     bool *module_again;             /* by node of the tree */
     const uint32_t *in_tree, *back; /* by node */
     uint32_t *call;                 /* by node: number of its call key */
-    bool found;                     /* there is a recomputation */
+    bool found;                     /* a recomputation was found */
     uint32_t first_back;            /* the first backward node */
     struct ms_map calls;            /* operator and module -> call key */
     MS_VEC(uint8_t) seen;           /* by call key: HAS, LACKS or both */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * recomputed: which records of a dump are recomputations of others.
+ * recomputed: finds the records of a dump that are recomputations of others.
  */
 #ifndef COMPARE_ALIGN_RECOMPUTED_H
 #define COMPARE_ALIGN_RECOMPUTED_H

@@ -46,7 +46,7 @@ struct align__ctx {
  * instead of 0.998. */
 enum { ALIGN__ROUNDS = 3 };
 
-/* Tells whether the partners of n things point back to them. Used in contracts. */
+/* Tells whether the partners of n entries point back to them. Used in contracts. */
 static inline bool align__is_mutual(const uint32_t *partner, size_t n, const uint32_t *back)
 {
     for (uint32_t i = 0; i < n; i++) {

@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BAND = 256, SEGMENT_CHUNK = 64 }; /* segments that a thread takes at once */
+enum { BAND = 256, SEGMENT_CHUNK = 64 }; /* SEGMENT_CHUNK: segments that a thread takes at once */
 /* A segment with more cells is matched near its diagonal only; no generated pair has one. */
 #define CELLS_MAX 4000000.0
 
@@ -203,7 +203,7 @@ struct grid {
     MS_VEC(struct item) item[2];
     struct cells cells[2];
     MS_VEC(uint32_t) wanted; /* target items that are the clear nearest of a golden item */
-    size_t met;              /* number of values that found their partner */
+    size_t met;              /* number of values with a partner */
 };
 
 /* Returns the last operator that reads a parameter if all readers are in one module, where the
@@ -401,7 +401,7 @@ static int by_size(const void *p, const void *q)
     return (x > y) - (x < y);
 }
 
-/* Adds an anchor for each value that found its partner. */
+/* Adds an anchor for each value with a partner. */
 static enum ms_rc link_items(struct grid *g, struct align__ctx *c, struct ms_err *err)
 {
     for (uint32_t a = 0; a < g->item[0].n; a++) {

@@ -35,7 +35,7 @@ struct align__dim align__dim_of(const uint64_t *d, unsigned nd)
 {
     struct align__dim out = {.n = 1, .next = ALIGN__NONE};
     for (unsigned i = 0; i < nd; i++) {
-        /* A size that overflows still tells shapes apart. */
+        /* A size that overflows still distinguishes shapes. */
         if (__builtin_mul_overflow(out.n, d[i], &out.n))
             out.n = UINT64_MAX;
         if (d[i] == 1)

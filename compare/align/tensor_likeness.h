@@ -48,7 +48,7 @@ struct align__value { /* all tensors of one side with the same content */
     uint32_t module;          /* owner of the parameter; ALIGN__NONE, ALIGN__MANY */
     uint32_t first_use, uses; /* range in align__side.users */
     uint8_t cls;
-    bool known; /* it has statistics that can be compared */
+    bool known; /* has statistics that can be compared */
 };
 #define ALIGN__MANY (UINT32_MAX - 1)
 

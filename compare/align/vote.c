@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vote: what paired operators say about modules and values.
+ * vote: derives pairs of modules and values from paired operators.
  *
  * Two modules are paired when most of the operator pairs inside either are inside
  * both. Sizes rule out a module that merely contains the right one (q_proj and a
@@ -40,7 +40,8 @@ static void map_value(struct align__ctx *c, uint32_t a, uint32_t b)
 }
 
 /* Returns the index of the value in y that corresponds to x[i]: the most similar one, or the one at
- * the same index where lists of equal length are no better told apart. y.n must not be 0. */
+ * the same index when lists of equal length do not distinguish their values better. y.n must not be
+ * 0. */
 static unsigned partner_of(const struct align__ctx *c, const struct align__value *x, unsigned i,
                            const struct align__tensor *y, unsigned n, bool by_place, float *like)
 {

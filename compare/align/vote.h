@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vote: what paired operators say about modules and values.
+ * vote: derives pairs of modules and values from paired operators.
  */
 #ifndef COMPARE_ALIGN_VOTE_H
 #define COMPARE_ALIGN_VOTE_H
