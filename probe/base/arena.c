@@ -50,9 +50,9 @@ void ms_arena_free(struct ms_arena *a)
     ms_free(a);
 }
 
-/* A block above a quarter of a chunk gets one of its own behind the head, so that
- * the rest of the head stays in use; what a chunk is left behind with is less than
- * the block that did not fit. */
+/* A block larger than a quarter of a chunk gets a chunk of its own behind the head, so that the
+ * rest of the head stays in use. The unused end of a full chunk is therefore smaller than the block
+ * that did not fit. */
 static struct chunk *add_chunk(struct ms_arena *a, size_t n)
 {
     bool own = a->head != NULL && n > a->next_size / 4;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * arena: memory of one task, freed at once.  Opening a dump makes an arena;
- * its names, records and shapes live there until it is closed.
+ * arena: memory of one task, freed at once. Opening a dump makes an arena; the dump's names,
+ * records and shapes live there until the dump is closed.
  */
 #ifndef PROBE_BASE_ARENA_H
 #define PROBE_BASE_ARENA_H
@@ -12,21 +12,21 @@
 
 struct ms_arena;
 
-/* limit: the most bytes it may ever hand out, padding included; it holds at most a third and half
- * a MiB more.  NULL when out of memory. */
+/* Creates an arena that hands out at most `limit` bytes, padding included. The arena itself takes
+ * at most a third more, plus half a MiB. NULL when out of memory. */
 struct ms_arena *ms_arena_new(size_t limit);
 void ms_arena_free(struct ms_arena *a);
-/* Uninitialised bytes aligned for any type; NULL at the limit or without memory. */
+/* Returns n uninitialised bytes aligned for any type; NULL at the limit or when out of memory. */
 void *ms_arena_alloc(struct ms_arena *a, size_t n);
-/* The same, zeroed, for count items. */
+/* Returns zeroed memory for `count` items of `size` bytes; NULL as above. */
 void *ms_arena_calloc(struct ms_arena *a, size_t count, size_t size);
-/* Bytes without alignment: text. */
+/* Returns n unaligned bytes, for text. */
 char *ms_arena_text(struct ms_arena *a, size_t n);
-/* A copy of s with a NUL behind it; p is NULL on failure. */
+/* Copies s and adds a NUL; p is NULL on failure. */
 struct ms_str ms_arena_str(struct ms_arena *a, struct ms_str s);
-/* Bytes handed out so far, with the padding between them. */
+/* Bytes handed out so far, padding included. */
 size_t ms_arena_used(const struct ms_arena *a);
-/* MS_E_LIMIT or MS_E_NOMEM, whichever stopped the last failed allocation. */
+/* Reports the last failed allocation: MS_E_LIMIT or MS_E_NOMEM. */
 enum ms_rc ms_arena_fail(const struct ms_arena *a, struct ms_err *err);
 
 #endif

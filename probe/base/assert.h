@@ -2,10 +2,10 @@
  *
  * assert: contracts between functions, checked where MS_ASSERT is defined.
  *
- * `make SAN=...` and `make ASSERT=1` define it, so tests, fuzzing and sanitizer builds
- * stop at the first broken contract; in a release build the condition is not even
- * evaluated, since a library that is loaded into a training must never end it.  An
- * assertion states what the programmer promises; bad input is an ms_err, never this.
+ * `make SAN=...` and `make ASSERT=1` define it, so tests, fuzzing and sanitizer builds stop at the
+ * first broken contract. A release build does not evaluate the condition, because a library that is
+ * loaded into a training process must never end it. An assertion states what the programmer
+ * promises; bad input is an ms_err, never an assertion.
  */
 #ifndef PROBE_BASE_ASSERT_H
 #define PROBE_BASE_ASSERT_H
@@ -21,7 +21,7 @@ static inline void ms_assert_fail(const char *what, const char *file, int line)
 }
 #define ms_assert(x) ((x) ? (void)0 : ms_assert_fail(#x, __FILE__, __LINE__))
 #else
-/* The condition is compiled, so that it cannot rot, and never evaluated. */
+/* The condition is compiled, so that it keeps compiling after changes, but never evaluated. */
 #define ms_assert(x) ((void)sizeof((x) ? 1 : 0))
 #endif
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * beside: the program knows where it lies, and so where the rest of msprobe does.
+ * beside: finds the other files of msprobe from the path of the running program.
  */
 #include "probe/base/beside.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* The directory of the program, with a slash behind it; "" when it is not known. */
+/* Directory of the running program, with a trailing slash; "" when it is not known. */
 static void own_dir(char dir[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", dir, PATH_MAX - 1);

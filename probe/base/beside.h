@@ -8,11 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where a file is, seen from the program: beside it as built, or where `make install` puts it. */
+/* Where a file is, relative to the folder of the program: in the build tree, and as `make install`
+ * puts it. */
 struct ms_place {
     const char *built, *installed;
 };
-/* The first of the two that can be read; false: none, path names the second, or is "". */
+/* Finds the first of the two paths that can be read. On false neither can; path then names the
+ * installed one, or is "". */
 bool ms_place_find(const struct ms_place *place, char *path, size_t cap);
 
 #endif

@@ -14,12 +14,13 @@ static inline int64_t ms_clock_read(clockid_t id)
     clock_gettime(id, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
-/* Never goes back; the zero is arbitrary. */
+/* Monotonic time: never goes back, and its zero is arbitrary. */
 static inline int64_t ms_clock_ns(void)
 {
     return ms_clock_read(CLOCK_MONOTONIC);
 }
-/* CPU time of the calling thread: what a benchmark on a shared machine trusts. */
+/* CPU time of the calling thread. Benchmarks on a shared machine use CPU time, since other load
+ * does not change it. */
 static inline int64_t ms_clock_cpu_ns(void)
 {
     return ms_clock_read(CLOCK_THREAD_CPUTIME_ID);

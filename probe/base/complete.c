@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What the shell offers where a value is expected. */
+/* What the shell offers as completions of a value. */
 enum offer { OFFER_NOTHING, OFFER_FILES, OFFER_CHOICES, OFFER_COMMANDS };
 
 static enum offer offer_for(const struct ms_opt *o)
@@ -33,7 +33,8 @@ static void put_command_names(const struct ms_cmd *const *cmds, FILE *to)
 
 /* ---- bash ------------------------------------------------------------- */
 
-/* Sets `words` to what may stand here; `files` asks for the names of files. */
+/* Writes shell code that sets `words` to the possible completions, or `files` when file names are
+ * to be completed. */
 static void bash_offer(const struct ms_opt *o, const struct ms_cmd *const *cmds, FILE *to)
 {
     switch (offer_for(o)) {
@@ -138,7 +139,8 @@ void ms_opt_complete_bash(const struct ms_cmd *const *cmds, FILE *to)
 
 /* ---- zsh -------------------------------------------------------------- */
 
-/* Inside single quotes; `special` holds what the place gives a meaning to. */
+/* Writes text for a single-quoted string; the characters in `special` are escaped with a
+ * backslash. */
 static void zsh_text(const char *text, const char *special, FILE *to)
 {
     for (; *text != '\0'; text++) {
@@ -149,7 +151,7 @@ static void zsh_text(const char *text, const char *special, FILE *to)
     }
 }
 
-/* ":what:action" of a value */
+/* Writes ":what:action", zsh's description of a value. */
 static void zsh_value(const struct ms_opt *o, FILE *to)
 {
     const char *what = o->kind == MS_OPT_REST ? o->name : o->value;
@@ -195,7 +197,7 @@ static void zsh_command(const struct ms_cmd *cmd, FILE *to)
         if (o->letters != NULL)
             zsh_spelling("-", o->letters, o, to);
     }
-    /* Double quotes for $names, which only a COMMAND needs. */
+    /* Only completion of COMMAND uses a shell variable ($names), which needs double quotes. */
     bool quoted = rest != NULL && offer_for(rest) == OFFER_COMMANDS;
     fprintf(to, "            %s", quoted ? "\"*" : "'*");
     if (rest != NULL)

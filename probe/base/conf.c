@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * conf: cJSON holds the tree, but does not judge the text.  It takes "01",
- * doubled keys and control characters without a word and tells nothing about
- * the place of an error, so the text is first read with jread, which is strict
- * and knows lines, and cJSON sees only what has passed.
+ * conf: cJSON holds the tree, but its parser is too lenient. It accepts "01", duplicate keys and
+ * control characters without an error, and does not report where an error is. Therefore the text is
+ * first checked with jread, which is strict and counts lines; cJSON parses only text that has
+ * passed.
  *
- * A cJSON node does not know its parent.  The values handed out are therefore
- * small records of our own that do, and messages can name the whole path.
+ * A cJSON node does not know its parent. Therefore the values that callers get are small records of
+ * our own with a parent, so that messages can name the whole path.
  */
 #include "probe/base/conf.h"
 
@@ -30,8 +30,8 @@ struct ms_conf_value {
     struct ms_conf *file;
     const cJSON *node;
     const struct ms_conf_value *parent; /* NULL: the root */
-    size_t index;                       /* in the parent, when that is a list */
-    struct ms_conf_value *items;        /* of a list */
+    size_t index;                       /* in the parent, when the parent is a list */
+    struct ms_conf_value *items;        /* items of a list or object */
     size_t nitems;
 };
 
@@ -44,17 +44,19 @@ struct ms_conf {
 
 /* ---- strict reading --------------------------------------------------- */
 
-/* Keys seen so far, of all objects in one table: a key is preceded by the number of its object. */
+/* State of the check for duplicate keys. One table holds the keys of all objects; each key is
+ * prefixed with the number of its object. */
 struct judge {
     struct ms_jread r;
     struct ms_arena *arena;
     struct ms_map keys;
     struct ms_buf text, key;
-    uint32_t objects;                /* seen so far */
+    uint32_t objects;                /* objects so far */
     uint32_t object[MS_JREAD_DEPTH]; /* number of the one open at each depth */
 };
 
-/* A NUL would end the text for cJSON and its callers, half of a surrogate pair is no character. */
+/* Rejects a NUL, which would end the text for cJSON and its callers, and half of a surrogate pair,
+ * which is not a character. */
 static bool is_plain_text(struct ms_str s)
 {
     for (uint32_t i = 0; i < s.n;) {
@@ -127,7 +129,8 @@ static enum ms_rc judge_all(struct judge *j, struct ms_err *err)
 
 static enum ms_rc judge_file(struct ms_str text, struct ms_err *err)
 {
-    /* A key with its number and NUL is no longer than its text with quotes, colon and value. */
+    /* A key with its object number and NUL is no longer than its source text: quotes, colon and
+     * value. */
     struct judge j = {.arena = ms_arena_new((size_t)2 * MS_CONF_MAX),
                       .text.max = MS_CONF_MAX,
                       .key.max = MS_CONF_MAX + sizeof(uint32_t)};
@@ -156,7 +159,7 @@ static enum ms_rc build_tree(struct ms_conf *c, struct ms_str text)
     char *z = ms_str_dup(text);
     if (z == NULL)
         return MS_E_NOMEM;
-    /* The length counts the NUL, or cJSON takes text behind the value. */
+    /* The length includes the NUL; without it cJSON accepts text behind the value. */
     c->tree = cJSON_ParseWithLengthOpts(z, (size_t)text.n + 1, NULL, true);
     ms_free(z);
     return c->tree != NULL ? MS_OK : MS_E_NOMEM;
@@ -173,7 +176,7 @@ static enum ms_rc fill(struct ms_conf *c, const char *name, struct ms_str text)
     return MS_OK;
 }
 
-/* Some editors begin a file with the mark of UTF-8, which carries no meaning. */
+/* Removes the byte order mark that some editors put at the start of a file. */
 static struct ms_str without_mark(struct ms_str text)
 {
     struct ms_str mark = MS_STR("\xEF\xBB\xBF");
@@ -232,7 +235,8 @@ const struct ms_conf_value *ms_conf_root(const struct ms_conf *c)
 
 enum { PATH_TEXT = 256 };
 
-/* "task.ranks[2]" into buf, whose first n bytes are taken; returns the new n. */
+/* Writes the path of a value, "task.ranks[2]", behind the first n bytes of buf; returns the new
+ * n. */
 static size_t put_path(const struct ms_conf_value *v, char *buf, size_t n)
 {
     if (v->parent == NULL)
@@ -284,7 +288,7 @@ static enum ms_rc wrong_type(const struct ms_conf_value *v, const char *expected
 
 /* ---- getters ---------------------------------------------------------- */
 
-/* The value under key as a record of its own, without a node when it is absent or null. */
+/* Finds the value under a key; v has no node when the key is absent or null. */
 static enum ms_rc find(const struct ms_conf_value *at, const char *key, struct ms_conf_value *v,
                        struct ms_err *err)
 {
@@ -323,7 +327,8 @@ enum ms_rc ms_conf_bool(const struct ms_conf_value *at, const char *key, bool *o
     return MS_OK;
 }
 
-/* Above 2^53 a double has skipped whole numbers. */
+/* Reads a whole number of at most 2^53, because above it a double cannot hold every whole
+ * number. */
 static bool whole(const cJSON *node, int64_t *out)
 {
     double v = node->valuedouble;
@@ -333,7 +338,7 @@ static bool whole(const cJSON *node, int64_t *out)
     return true;
 }
 
-/* A copy of v that lives as long as the file. */
+/* Copies v into memory that lives as long as the file. */
 static enum ms_rc keep_value(const struct ms_conf_value *v, struct ms_conf_value **kept,
                              struct ms_err *err)
 {
@@ -344,7 +349,8 @@ static enum ms_rc keep_value(const struct ms_conf_value *v, struct ms_conf_value
     return MS_OK;
 }
 
-/* The value of that key when it is of that type, kept; NULL where it is absent. */
+/* Finds the value under a key and copies it for the lifetime of the file; NULL when the key is
+ * absent. Fails when the value has another type. */
 static enum ms_rc find_kept(const struct ms_conf_value *at, const char *key,
                             cJSON_bool (*is_type)(const cJSON *), const char *type,
                             struct ms_conf_value **kept, struct ms_err *err)
@@ -357,7 +363,7 @@ static enum ms_rc find_kept(const struct ms_conf_value *at, const char *key,
     return is_type(v.node) ? keep_value(&v, kept, err) : wrong_type(&v, type, err);
 }
 
-/* cJSON finds an item by walking; one walk here makes the others a step. */
+/* Builds an array of the items, because cJSON finds item i by walking its linked list. */
 static enum ms_rc number_items(struct ms_conf_value *list, struct ms_err *err)
 {
     size_t n = 0;
@@ -375,7 +381,7 @@ static enum ms_rc number_items(struct ms_conf_value *list, struct ms_err *err)
     return MS_OK;
 }
 
-/* NULL stays where there is none. */
+/* Finds a list or object and indexes its items; *out stays NULL when the key is absent. */
 static enum ms_rc find_items(const struct ms_conf_value *at, const char *key,
                              cJSON_bool (*is_type)(const cJSON *), const char *type,
                              const struct ms_conf_value **out, struct ms_err *err)

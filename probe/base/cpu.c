@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu: asks the compiler's feature test, which also knows whether the kernel
- * saves the wide registers.
+ * cpu: uses the compiler's feature test, which also checks that the operating system saves the wide
+ * registers.
  */
 #include "probe/base/cpu.h"
 
@@ -16,12 +16,13 @@
 #include <unistd.h>
 
 static atomic_uint limit = ~0U;
-static atomic_uint found; /* bit 31: already looked */
+static atomic_uint found; /* bit 31: detection is done */
 
 #define LOOKED (1U << 31)
 
 #if defined(__x86_64__)
-/* Half to single precision; not among the names that clang 14 can ask for. */
+/* Tells whether F16C (half to single precision) is there; __builtin_cpu_supports of clang 14 does
+ * not know the name. */
 static bool has_f16c(void)
 {
     unsigned a, b, c, d;
@@ -100,7 +101,7 @@ const char *ms_cpu_text(char *buf, unsigned size)
 unsigned ms_cpu_count(void)
 {
     cpu_set_t set;
-    /* The call fails on a machine with more processors than the set has bits. */
+    /* sched_getaffinity fails on a machine with more processors than cpu_set_t has bits. */
     long n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
                                                          : sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (unsigned)n : 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu: which instructions the kernels may use, found once at run time.
- * MSPROBE_CPU=baseline|avx2|avx512 lowers it, so that tests can hold every
- * version of a kernel against every other on one machine.
+ * cpu: which instruction sets the kernels may use, detected once at run time.
+ * MSPROBE_CPU=baseline|avx2|avx512 lowers the choice, so that tests can compare every version of a
+ * kernel with every other on one machine.
  */
 #ifndef PROBE_BASE_CPU_H
 #define PROBE_BASE_CPU_H
@@ -17,17 +17,18 @@ enum ms_cpu {
     MS_CPU_NEON = 1 << 4,
 };
 
-/* Bits of enum ms_cpu that may be used. */
+/* Bits of enum ms_cpu that kernels may use. */
 unsigned ms_cpu_features(void);
 static inline bool ms_cpu_has(unsigned bits)
 {
     return (ms_cpu_features() & bits) == bits;
 }
-/* Use no more than these; for tests. ~0u takes the limit away. */
+/* Restricts ms_cpu_features to these bits, for tests; ~0u removes the limit. */
 void ms_cpu_limit(unsigned bits);
-/* "clmul avx2 avx512" for version -v; "baseline" when there is none.  size is at least 1. */
+/* Writes the feature names, "clmul avx2 avx512", for `version -v`; "baseline" when there is none.
+ * size is at least 1. */
 const char *ms_cpu_text(char *buf, unsigned size);
-/* Processors this process may run on. */
+/* Number of processors that this process may run on. */
 unsigned ms_cpu_count(void);
 
 #endif

@@ -2,11 +2,10 @@
  *
  * crc: CRC-32 (polynomial 0x04C11DB7, bits reflected) in three versions.
  *
- * The plain one reads eight bytes a step through eight tables.  The vector
- * ones use that a message is a polynomial: a part that lies d bits before the
- * end may be replaced by its product with x^d mod P added to what follows, so
- * wide accumulators are folded over the data with carry-less multiplications
- * and only the last 16 bytes meet the tables.
+ * The plain version reads eight bytes a step through eight tables. The vector versions treat a
+ * message as a polynomial: a part that is d bits before the end may be replaced by its product with
+ * x^d mod P added to what follows. So wide accumulators are folded over the data with carry-less
+ * multiplications, and only the last 16 bytes go through the tables.
  *
  * A register holds polynomials reflected: bit 31 is x^0.  Every constant is
  * computed from the polynomial at first use; none is written down.
@@ -58,15 +57,15 @@ static uint32_t x_to(uint64_t n)
 }
 
 #if defined(__x86_64__)
-/* Factors that move the two halves of 16 bytes over a distance; see fold_factor. */
+/* Factors that fold the two halves of 16 bytes forward over a distance; see fold_factor. */
 struct fold {
     uint64_t low, high;
 };
-static struct fold fold_16, fold_64, fold_256; /* by bytes */
+static struct fold fold_16, fold_64, fold_256; /* distance in bytes */
 
-/* Of 16 bytes the low half lies 64 bits further from the end.  The product of two
- * reflected operands comes out one bit too low, which the shift makes good, and 32
- * bits too high, hence the two exponents. */
+/* Returns the factors for a distance. The low half of 16 bytes is 64 bits further from the end than
+ * the high half. The product of two reflected operands comes out one bit too low, which the shift
+ * corrects, and 32 bits too high, hence the two exponents. */
 static struct fold fold_factor(unsigned bytes)
 {
     return (struct fold){(uint64_t)x_to(bytes * 8 + 32) << 1, (uint64_t)x_to(bytes * 8 - 32) << 1};
@@ -105,7 +104,7 @@ static uint64_t load_le64(const uint8_t *p)
     return v;
 }
 
-/* All versions take and give the register, which is the CRC inverted. */
+/* Plain version. All versions take and return the CRC register, which is the inverted CRC. */
 static uint32_t plain(uint32_t r, const uint8_t *p, size_t n)
 {
     for (; n >= 8; n -= 8, p += 8) {
@@ -132,7 +131,7 @@ INLINE CLMUL __m128i load16(const uint8_t *p)
     return v;
 }
 
-/* next + a * x^distance */
+/* Returns next + a * x^distance. */
 INLINE CLMUL __m128i fold(__m128i a, __m128i factor, __m128i next)
 {
     const __m128i low = _mm_clmulepi64_si128(a, factor, 0x00);
@@ -145,7 +144,7 @@ INLINE CLMUL __m128i factor_of(const struct fold *f)
     return _mm_set_epi64x((long long)f->high, (long long)f->low);
 }
 
-/* Fold the last whole 16-byte pieces into a, then leave the rest to the tables. */
+/* Folds the remaining whole 16-byte pieces into a, then processes the rest with the tables. */
 CLMUL static uint32_t finish(__m128i a, const uint8_t *p, size_t n)
 {
     const __m128i by_16 = factor_of(&fold_16);

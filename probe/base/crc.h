@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* zlib's CRC-32; start with 0 and feed pieces in order. */
+/* Continues zlib's CRC-32 over the next piece of data; the first call gets crc 0. */
 uint32_t ms_crc32(uint32_t crc, const void *p, size_t n);
-/* All bytes as little-endian 64-bit words, padded with zeros, XORed. */
+/* XOR of the bytes taken as little-endian 64-bit words, the last one padded with zeros. */
 uint64_t ms_xor64(const void *p, size_t n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * csv: fields that are read are slices of the text; only a field with doubled quotes is rebuilt,
- * in a scratch buffer.  The buffer may move while the row grows, so a rebuilt field is first noted
- * by its offset and pointed at when the row is complete.
+ * csv: fields are slices of the input text; only a field with doubled quotes is rebuilt, in a
+ * scratch buffer. The buffer may move while the row grows, so a rebuilt field is recorded by its
+ * offset and gets its pointer when the row is complete.
  */
 #include "probe/base/csv.h"
 
@@ -30,7 +30,7 @@ static bool ends_line(char c)
     return c == '\n' || c == '\r';
 }
 
-/* One line end, if the text stands at one. */
+/* Skips one line end at the current position, if there is one. */
 static void pass_line_end(struct ms_csv *r)
 {
     if (r->at == r->end || !ends_line(*r->at))
@@ -46,7 +46,8 @@ static enum ms_rc fail_here(const struct ms_csv *r, struct ms_err *err, const ch
     return ms_fail_at(err, MS_E_FORMAT, r->line, r->at - r->start, "%s", why);
 }
 
-/* p stays NULL for a field that lies in scratch; its offset is where the buffer ended before. */
+/* Adds a field. p is NULL for a field in the scratch buffer, whose offset is where the buffer ended
+ * before. */
 static enum ms_rc add_field(struct ms_csv *r, const char *p, size_t n, struct ms_err *err)
 {
     if (n > UINT32_MAX)
@@ -69,7 +70,7 @@ static enum ms_rc read_plain(struct ms_csv *r, struct ms_err *err)
     return add_field(r, from, (size_t)(r->at - from), err);
 }
 
-/* The part of a quoted field up to the next quote. */
+/* Moves to the next quote of a quoted field; returns where the part before it begins. */
 static const char *to_quote(struct ms_csv *r)
 {
     const char *from = r->at;
@@ -86,7 +87,7 @@ static bool at_doubled(const struct ms_csv *r)
     return r->at + 1 < r->end && r->at[0] == '"' && r->at[1] == '"';
 }
 
-/* Behind the opening quote. */
+/* Reads a quoted field from behind its opening quote. */
 static enum ms_rc read_quoted(struct ms_csv *r, struct ms_err *err)
 {
     const char *from = to_quote(r);
@@ -196,7 +197,7 @@ static bool begins_formula(struct ms_str s)
     return s.n != 0 && memchr("+-=@%\t\r", s.p[0], 7) != NULL;
 }
 
-/* Numbers of folded rows are joined by semicolons: "-0.5;0.25". */
+/* Tells whether the text is numbers joined by semicolons, "-0.5;0.25", as folded rows have. */
 static bool is_numbers(struct ms_str s)
 {
     struct ms_str part;
@@ -219,7 +220,8 @@ bool ms_csv_is_formula(struct ms_str text)
     return begins && !is_numbers(text);
 }
 
-/* Nearly every name and number: neither quotes nor a formula come into question. */
+/* Fast check that is true for nearly every name and number: the field needs neither quotes nor the
+ * guard. */
 static bool is_bare(struct ms_str s, enum ms_csv_guard guard)
 {
     return s.n == 0 || (ms_scan_bare(s.p, s.p + s.n) == s.p + s.n &&
@@ -235,7 +237,7 @@ static bool needs_quotes(struct ms_str s)
     return false;
 }
 
-/* Where a field goes: a buffer or a file. */
+/* Destination of a field: a buffer or a file. */
 struct sink {
     struct ms_buf *buf;
     struct ms_out *out;
@@ -260,7 +262,7 @@ static void put_doubling_quotes(const struct sink *to, struct ms_str s)
     sink_put(to, s.p, s.n);
 }
 
-/* An apostrophe before each part that begins like a formula. */
+/* Writes text with an apostrophe before each part that begins like a formula. */
 static void put_guarded(const struct sink *to, struct ms_str s)
 {
     struct ms_str part;

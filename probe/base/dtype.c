@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * dtype: the table of element types, their spellings, and plain conversion to
- * double.  The conversions are the definition of every type's value: the
- * vector kernels of stats must agree with them to the bit.
+ * dtype: the table of element types, their spellings, and plain conversion to double. These
+ * conversions define the value of every type: the vector kernels of stats must agree with them bit
+ * for bit.
  */
 #include "probe/base/dtype.h"
 
@@ -43,7 +43,7 @@ const char *ms_dtype_mindspore(enum ms_dtype t)
 
 /* ---- names in ----------------------------------------------------------- */
 
-/* Names torch has beside the canonical ones.  Only behind "torch.": a bare "int" or "float" is the
+/* Aliases in torch. They are accepted only behind "torch.", because a bare "int" or "float" is the
  * Python type of a scalar. */
 static const struct {
     const char *name;
@@ -72,13 +72,14 @@ static bool strip(struct ms_str *s, const char *prefix)
     return true;
 }
 
-/* Most words differ in their first letter, which is seen without a call. */
+/* Compares a slice with a word. Most words differ in their first letter, which is compared without
+ * a call. */
 static bool is_word(struct ms_str s, const char *word)
 {
     return word != NULL && s.n != 0 && *s.p == *word && ms_str_is(s, word);
 }
 
-/* What nearly every tensor is, without a look through all spellings. */
+/* Recognises the most frequent types without a search through all spellings. */
 static enum ms_dtype usual(struct ms_str name)
 {
     return ms_str_is(name, "float32")          ? MS_DT_F32
@@ -130,7 +131,7 @@ enum ms_dtype ms_dtype_of_numpy(struct ms_str descr, bool *swap)
     for (int t = MS_DT_NONE + 1; t < MS_DT_MAX; t++) {
         if (types[t].numpy == NULL || !ms_str_is(code, types[t].numpy))
             continue;
-        /* '|' says that order does not matter, which is true of single bytes only. */
+        /* '|' means "no byte order", which is valid for single bytes only. */
         if (order == '|' && types[t].size > 1)
             return MS_DT_NONE;
         *swap = order == '>' && types[t].size > 1;
@@ -168,8 +169,8 @@ static double pow2(int e)
     return bits_f64((uint64_t)(e + 1023) << 52);
 }
 
-/* Subnormals are made from their integer, not by scaling a subnormal float: a
- * process that runs with denormals switched off must read the same values. */
+/* Converts a float16. Subnormals are made from their integer, not by scaling a subnormal float, so
+ * that a process that runs with denormals switched off reads the same values. */
 static float f16_value(uint16_t h)
 {
     const uint32_t sign = (uint32_t)(h & 0x8000) << 16;
@@ -187,7 +188,8 @@ static float bf16_value(uint16_t h)
     return bits_f32((uint32_t)h << 16);
 }
 
-/* A sign bit, an exponent and `fraction_bits` of fraction; special codes are the caller's. */
+/* Converts a byte of a sign bit, an exponent and `fraction_bits` bits of fraction. The caller
+ * handles special codes. */
 static double f8_value(uint8_t b, int fraction_bits, int bias)
 {
     const int magnitude = b & 0x7f;
@@ -234,18 +236,20 @@ static void f8_to_f64(enum ms_dtype t, const uint8_t *p, size_t n, double *out)
         out[i] = value[p[i]];
 }
 
-/* An infinite part makes an infinite value whatever the other part is, as in hypot. */
+/* Returns the absolute value of a complex number. As in hypot, an infinite part makes it infinite
+ * whatever the other part is. */
 static double abs_of_f32_parts(float re, float im)
 {
     if (isinf(re) || isinf(im))
         return (double)INFINITY;
     const double r = (double)re, i = (double)im;
-    /* Exact squares that cannot overflow: one rounding, then the root's. */
+    /* The squares are exact in double and cannot overflow, so only the sum and the root round. */
     const double rr = r * r, ii = i * i;
     return sqrt(rr + ii);
 }
 
-/* One loop per type; the element type and the expression of its value v are all that differ. */
+/* One loop per type. The loops differ only in the element type and in the expression that gives the
+ * value of v. */
 #define CONVERT(type, value)                                                                       \
     for (size_t i = 0; i < n; i++) {                                                               \
         type v;                                                                                    \

@@ -7,7 +7,7 @@
 
 #include "probe/base/str.h"
 
-/* X(NAME, bytes, kind, torch, mindspore, numpy descr without byte order, or NULL) */
+/* X(NAME, bytes, kind, torch, mindspore, numpy descr without byte order or NULL) */
 /* clang-format off */
 #define MS_DTYPE_MAP(X)                                                        \
     X(BOOL,     1,  BOOL,    "bool",          "Bool",       "b1")              \
@@ -53,24 +53,25 @@ enum ms_dtype_kind {
 /* Bytes of one element; 0 for MS_DT_NONE. */
 size_t ms_dtype_size(enum ms_dtype t);
 enum ms_dtype_kind ms_dtype_kind(enum ms_dtype t);
-/* "torch.float32", "Float32", "float32" (numpy and bare), "mindspore.float32" and the old aliases
- * (torch.half, torch.long, ...); MS_DT_NONE when unknown. */
+/* Parses "torch.float32", "Float32", "float32" (numpy and bare), "mindspore.float32" and the old
+ * aliases (torch.half, torch.long, ...); MS_DT_NONE when the name is unknown. */
 enum ms_dtype ms_dtype_parse(struct ms_str name);
-/* "float32", or "Float32"; never NULL ("unknown"). */
+/* Names of a type: "float32" and "Float32"; "unknown" for MS_DT_NONE, never NULL. */
 const char *ms_dtype_torch(enum ms_dtype t);
 const char *ms_dtype_mindspore(enum ms_dtype t);
-/* numpy descr such as "<f4", "|b1"; NULL when numpy has none. big: byte order of the data. */
+/* Returns the numpy descr, such as "<f4" or "|b1"; NULL when numpy has no such type. big: byte
+ * order of the data. */
 const char *ms_dtype_numpy(enum ms_dtype t);
-/* The reverse; *swap is set when the bytes are in big-endian order. */
+/* Parses a numpy descr; *swap is set when the bytes are in big-endian order. */
 enum ms_dtype ms_dtype_of_numpy(struct ms_str descr, bool *swap);
 
-/* The type of both parts of a complex number; MS_DT_NONE: t is real. */
+/* Type of the real and imaginary parts of a complex type; MS_DT_NONE when t is not complex. */
 enum ms_dtype ms_dtype_part(enum ms_dtype t);
-/* n elements of a real type as doubles (complex: absolute values). */
+/* Converts n elements to doubles; a complex element becomes its absolute value. */
 void ms_dtype_to_f64(enum ms_dtype t, const void *p, size_t n, double *out);
 
-/* v as a scalar of type t would hold it, to nearest, ties to even.  Types other than float32,
- * float16 and bfloat16 leave it as it is; complex counts by its parts. */
+/* Rounds v to the precision of type t, to nearest, ties to even. Types other than float32, float16
+ * and bfloat16 leave v unchanged; a complex type counts as the type of its parts. */
 double ms_dtype_round(enum ms_dtype t, double v);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * err: filling and extending an error without ever allocating, so that it can
- * report running out of memory.
+ * err: fills and extends an error without allocating, so that running out of memory can be
+ * reported.
  */
 #include "probe/base/err.h"
 
@@ -66,8 +66,8 @@ static void append(struct ms_err *e, const char *sep, const char *fmt, va_list a
         vsnprintf(e->msg + n, sizeof e->msg - n, fmt, ap);
 }
 
-/* strerror is not thread-safe and strerror_r exists in two shapes; glibc's
- * strerrordesc_np is neither a problem nor localised. */
+/* Returns the text of an errno. strerror is not thread-safe and strerror_r exists in two
+ * incompatible forms; glibc's strerrordesc_np is thread-safe and not localised. */
 static const char *errno_text(int sys)
 {
     const char *text = strerrordesc_np(sys);
@@ -123,7 +123,7 @@ enum ms_rc ms_err_wrap(struct ms_err *e, const char *fmt, ...)
         snprintf(e->msg + n, room, ": byte %lld: %s", (long long)e->off, inner);
     else
         snprintf(e->msg + n, room, ": %s", inner);
-    /* The place is part of the text now; a second wrap must not repeat it. */
+    /* The place is now part of the text, so that a second wrap does not repeat it. */
     e->line = 0;
     e->off = -1;
     return e->rc;

@@ -2,10 +2,9 @@
  *
  * err: the one error type of the suite.
  *
- * A function that can fail returns `enum ms_rc` and takes a `struct ms_err *`
- * last, which may be NULL.  The first failure is kept: what goes wrong while
- * cleaning up never hides the cause.  Callers add where they were with
- * ms_err_wrap, so the final text reads from the outside in:
+ * A function that can fail returns `enum ms_rc` and takes a `struct ms_err *` last, which may be
+ * NULL. The first failure is kept, so a failure during cleanup never hides the cause. Callers add
+ * context with ms_err_wrap, so the final text reads from the outside in:
  *
  *     rank3/dump.json: line 18234, byte 402113: expected ',' or '}' after a value
  *
@@ -45,8 +44,8 @@ enum ms_rc {
         MS_RC_MAX
 };
 
-/* off and line tell where in the input; off is -1 when there is no such place.
- * sys is the errno of a failed system call, else 0. */
+/* An error. off and line are the place in the input; off is -1 when there is no place. sys is the
+ * errno of a failed system call, else 0. */
 struct ms_err {
     enum ms_rc rc;
     int sys;
@@ -55,23 +54,23 @@ struct ms_err {
     char msg[488];
 };
 
-/* Short lower-case text of a code, never NULL. */
+/* Returns the short lower-case text of a code, never NULL. */
 const char *ms_rc_text(enum ms_rc rc);
 
-/* Fill e unless it already holds a failure; return rc. */
+/* Fills e unless e already holds a failure; returns rc. */
 enum ms_rc ms_fail(struct ms_err *e, enum ms_rc rc, const char *fmt, ...) MS_PRINTF(3, 4);
-/* The same with a place in the input: line counts from 1, off from 0. */
+/* Like ms_fail, with a place in the input: line counts from 1, off from 0. */
 enum ms_rc ms_fail_at(struct ms_err *e, enum ms_rc rc, uint32_t line, int64_t off, const char *fmt,
                       ...) MS_PRINTF(5, 6);
-/* ms_fail for an allocation that failed. */
+/* Reports a failed allocation. */
 enum ms_rc ms_no_memory(struct ms_err *e);
-/* The same for a failed system call; appends the text of errno. */
+/* Reports a failed system call; appends the text of errno. */
 enum ms_rc ms_fail_sys(struct ms_err *e, const char *fmt, ...) MS_PRINTF(2, 3);
 
-/* Put "context: " in front of the message (with the place, the first time)
- * and return e's code, or MS_E_INTERNAL when e is NULL or holds no failure. */
+/* Puts "context: " in front of the message (with the place, the first time) and returns the code of
+ * e, or MS_E_INTERNAL when e is NULL or holds no failure. */
 enum ms_rc ms_err_wrap(struct ms_err *e, const char *fmt, ...) MS_PRINTF(2, 3);
-/* Append "; remedy": what the user can try next. */
+/* Appends "; remedy", a hint at what the user can try next. */
 void ms_err_hint(struct ms_err *e, const char *fmt, ...) MS_PRINTF(2, 3);
 void ms_err_clear(struct ms_err *e);
 

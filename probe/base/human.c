@@ -23,7 +23,7 @@ const char *ms_human_count(char buf[MS_HUMAN_MAX], uint64_t n)
     return buf;
 }
 
-/* v in [1, 1000) of a unit, with as many decimals as make three digits. */
+/* Writes v, which is in [1, 1000), with as many decimals as make three digits. */
 static void three_digits(char *buf, double v, const char *unit)
 {
     int decimals = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
@@ -80,7 +80,8 @@ const char *ms_human_factor(char buf[MS_HUMAN_MAX], double v)
     if (v < 10)
         snprintf(buf, MS_HUMAN_MAX, "%.1f", v);
     else if (v < 1e15) {
-        /* Two digits by hand: the program that people start links libc alone. */
+        /* The two digits are computed here without libm, because the msprobe program itself links
+         * only libc. */
         uint64_t unit = 1;
         for (; v >= 100; v /= 10)
             unit *= 10;

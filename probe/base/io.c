@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * io: mapped reading, paths, and what is known of temporary names.
+ * io: mapped reading, paths, and the table of temporary names.
  */
 #include "probe/base/io_int.h"
 
@@ -38,7 +38,7 @@ static enum ms_rc check_mappable(const struct stat *st, const char *path, size_t
 enum ms_rc ms_file_map(struct ms_file *f, const char *path, size_t max, struct ms_err *err)
 {
     *f = (struct ms_file){"", 0};
-    /* O_NONBLOCK: opening a pipe must not wait for a writer. */
+    /* O_NONBLOCK: opening a pipe does not wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return ms_fail_sys(err, "%s", path);
@@ -152,11 +152,12 @@ static enum ms_rc make_dir(const char *path, struct ms_err *err)
     int sys = errno;
     if (ms_path_kind(path) == MS_KIND_DIR)
         return MS_OK;
-    errno = sys; /* why there is none, not how it is missing */
+    errno = sys; /* the reason why mkdir failed */
     return ms_fail_sys(err, "%s: cannot make the directory", path);
 }
 
-/* Most often the one above is there, so it is looked for only when it is missing. */
+/* Makes a directory. The parent nearly always exists, so it is made only when mkdir reports it
+ * missing. */
 static enum ms_rc make_dirs(char *z, struct ms_err *err)
 {
     char *slash = strrchr(z, '/');
@@ -232,8 +233,8 @@ void ms_dir_free(struct ms_dir *d)
 /* ---- names that an interrupt removes ---------------------------------- */
 enum { TMP_SLOTS = 64, TREE_DEPTH = 4 };
 
-/* The lock is between threads; the handler takes none and reads only slots in use,
- * which become so when their path is whole. */
+/* The lock serialises threads. The signal handler takes no lock and reads only slots in use; a slot
+ * is marked used after its path is complete. */
 static pthread_mutex_t tmp_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     atomic_bool used;
@@ -272,7 +273,8 @@ void ms_tmp_forget(const char *path)
     pthread_mutex_unlock(&tmp_lock);
 }
 
-/* Allocates nothing, as it is called by the handler too.  depth: of folders below this one. */
+/* Removes a file or a folder and its contents. Allocates nothing, because the signal handler calls
+ * it, too. depth: levels of subfolders that are still followed. */
 static bool remove_tree(int parent, const char *name, int depth)
 {
     _Alignas(struct dirent64) char list[2048];
@@ -298,7 +300,8 @@ bool ms_tmp_remove(const char *path)
     return unlink(path) == 0 || (errno == EISDIR && remove_tree(AT_FDCWD, path, TREE_DEPTH));
 }
 
-/* No moment is left in which an interrupt misses the folder. */
+/* Makes a folder and registers it with signals blocked, so that an interrupt between the two cannot
+ * leave the folder behind. */
 static bool make_registered(char *folder)
 {
     sigset_t all, before;
@@ -347,12 +350,12 @@ bool ms_tmp_unlink_all(void)
     return any;
 }
 
-/* ---- what others wrote meanwhile --------------------------------------- */
+/* ---- files written by other processes ---------------------------------- */
 
-/* What was at a path when a file for it was begun. */
+/* Identity of the file at a path when a writer for that path began. */
 struct begun {
     struct begun *next;
-    struct stat seen; /* st_ino 0: nothing */
+    struct stat seen; /* st_ino 0: there was no file */
     char tmp[];
 };
 static struct begun *all_begun;

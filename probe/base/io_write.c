@@ -2,15 +2,14 @@
  *
  * io_write: files that appear whole or not at all, and buffered writing with a kept first failure.
  *
- * Where the file system can, what is written has no name until it is whole
- * (O_TMPFILE), so that even a killed process leaves nothing.  Elsewhere, and
- * for writers that need a real name, it is "path.PID.RANDOM.tmp", renamed into
- * place: process ids alone are equal in two containers that share a folder.
- * The names of all such are kept in a fixed table, because the handler of
- * Ctrl-C may neither allocate nor lock when it removes them.
+ * Where the file system supports O_TMPFILE, a file has no name until it is complete, so that even a
+ * killed process leaves nothing behind. Elsewhere, and for writers that need a real name, the file
+ * is "path.PID.RANDOM.tmp" and is renamed into place. The random part is needed because process ids
+ * can be equal in two containers that share a folder. A fixed table holds all these names, because
+ * the handler of Ctrl-C, which removes the files, may neither allocate nor lock.
  *
- * Of two processes that write one file, the one that is done later leaves the file of
- * the other alone: whoever begins remembers what was at the path.
+ * When two processes write one file, the process that finishes last leaves the file of the other
+ * unchanged: a writer remembers what was at the path when it began.
  */
 #include "probe/base/io_int.h"
 
@@ -32,7 +31,7 @@
 
 enum { RANDOM_BYTES = 16, RANDOM_TEXT = 2 * RANDOM_BYTES };
 
-/* ---- making one ------------------------------------------------------- */
+/* ---- making a temporary name ----------------------------------------------- */
 
 static enum ms_rc make_parent(const char *path, struct ms_err *err)
 {
@@ -45,13 +44,14 @@ static enum ms_rc make_parent(const char *path, struct ms_err *err)
     return rc;
 }
 
-/* A link to a file stays, and the file it leads to is replaced. */
+/* Returns the file to replace. A symbolic link stays, and the file that the link leads to is
+ * replaced. */
 static const char *target_of(const char *path, char real[PATH_MAX])
 {
     return realpath(path, real) != NULL ? real : path;
 }
 
-/* Digits that nobody else has drawn, on whatever host. */
+/* Draws random hexadecimal digits, so that names are unique across hosts. */
 static bool draw_random(char text[RANDOM_TEXT + 1])
 {
     unsigned char raw[RANDOM_BYTES];
@@ -62,7 +62,8 @@ static bool draw_random(char text[RANDOM_TEXT + 1])
     return true;
 }
 
-/* The bytes of a name that its temporary name begins with, so that one of any length has one. */
+/* Returns the prefix of a name that is kept in its temporary name, so that the temporary name fits
+ * NAME_MAX. */
 static struct ms_str kept_part(struct ms_str base)
 {
     enum { BEHIND = sizeof ".2147483647..tmp" - 1 + RANDOM_TEXT };
@@ -106,8 +107,8 @@ static enum ms_rc check_place(const char *path, struct ms_err *err)
     return MS_OK;
 }
 
-/* Are all parts between dots a number, a drawn one, or "tmp", as in a temporary name of a temporary
- * name? */
+/* Tells whether every part between dots is hexadecimal digits or "tmp", as in the temporary name of
+ * a temporary name. */
 static bool is_all_ours(struct ms_str parts)
 {
     struct ms_str part;
@@ -121,7 +122,8 @@ static bool is_all_ours(struct ms_str parts)
     return true;
 }
 
-/* Is it "base.PID.RANDOM.tmp" of a process that is gone, or the same behind "base.RANK"? */
+/* Tells whether the name is "base.PID.RANDOM.tmp" or "base.RANK.PID.RANDOM.tmp" of a process that
+ * no longer exists. */
 static bool is_of_the_dead(const char *name, struct ms_str base)
 {
     if (strncmp(name, base.p, base.n) != 0 || name[base.n] != '.')
@@ -140,8 +142,8 @@ static bool is_of_the_dead(const char *name, struct ms_str base)
            pid <= INT32_MAX && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
-/* A process may be gone here and live on another host that shares the folder; then it writes now and
- * then. */
+/* Tells whether a file was last written over an hour ago. A process id unknown on this host may be
+ * alive on another host that shares the folder; such a process writes its file now and then. */
 static bool is_old(int dir, const char *name)
 {
     enum { LONG_AGO = 3600 };
@@ -150,7 +152,7 @@ static bool is_old(int dir, const char *name)
            time(NULL) - st.st_mtime > LONG_AGO;
 }
 
-/* Removes what killed processes left of their attempts at path. */
+/* Removes temporary files that killed processes left beside path. */
 static void remove_left(const char *path)
 {
     char *name = ms_str_dup(ms_path_dir(path));
@@ -173,7 +175,8 @@ enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
     *tmp = NULL;
     MS_TRY(check_place(path, err));
     MS_TRY(tmp_name(tmp, target_of(path, real), err));
-    /* Registered before it exists, so that no moment is left in which an interrupt misses it. */
+    /* Registered before the file exists, so that an interrupt in between cannot leave the file
+     * behind. */
     ms_tmp_register(*tmp);
     enum ms_rc rc = ms_tmp__remember(*tmp, path, err);
     if (rc == MS_OK) {
@@ -186,7 +189,8 @@ enum ms_rc ms_tmp_new(char **tmp, const char *path, struct ms_err *err)
     return rc;
 }
 
-/* A file that only its owner may read shall not become readable by being written anew. */
+/* Copies the permissions of the file at path, so that rewriting a private file does not make it
+ * readable for others. */
 static void keep_mode(int fd, const char *path)
 {
     struct stat st;
@@ -194,7 +198,7 @@ static void keep_mode(int fd, const char *path)
         fchmod(fd, st.st_mode & 0777);
 }
 
-/* Where a file without a name is found while fd is open on it. */
+/* Path prefix of an unnamed file while its descriptor is open. */
 #define BY_NUMBER "/proc/self/fd/"
 
 static bool is_nameless(const char *tmp)
@@ -202,8 +206,8 @@ static bool is_nameless(const char *tmp)
     return strncmp(tmp, BY_NUMBER, strlen(BY_NUMBER)) == 0;
 }
 
-/* A file without a name in the folder of tmp.  A tmp that is there already, or too long, is left to
- * open_named. */
+/* Opens an unnamed file in the folder of tmp; -1 when that fails, or when tmp exists or is too
+ * long, which open_named then reports. */
 static int open_nameless(const char *tmp)
 {
     struct stat st;
@@ -215,7 +219,7 @@ static int open_nameless(const char *tmp)
     return fd;
 }
 
-/* Replaces *tmp by the way to fd; false where there is none, as without /proc. */
+/* Replaces *tmp by the /proc path of fd; false when there is none, for example without /proc. */
 static bool take_number(char **tmp, int fd)
 {
     char way[sizeof BY_NUMBER + 16];
@@ -276,10 +280,10 @@ void ms_tmp_discard(int fd, const char *tmp)
     ms_tmp_forget(tmp);
 }
 
-/* ---- putting it in place ---------------------------------------------- */
+/* ---- renaming into place ---------------------------------------------- */
 
-/* A rename is durable only once the directory is on disk as well; a file system
- * that cannot fsync a directory is left alone. */
+/* Makes a rename durable, which needs the directory on disk as well. A file system that cannot
+ * fsync a directory is left alone. */
 static void sync_parent(const char *path)
 {
     struct ms_str dir = ms_path_dir(path);
@@ -300,7 +304,7 @@ static bool copy_all(int from, int to)
     return n == 0 && fsync(to) == 0;
 }
 
-/* For the places where files may be made and renamed but not linked. */
+/* Copies the file, for file systems that allow creating and renaming but not linking. */
 static bool copy_to(const char *tmp, const char *named)
 {
     struct stat st;
@@ -331,7 +335,8 @@ static bool give_name_beside(const char *tmp, const char *beside, const char *ta
     return placed;
 }
 
-/* A link replaces nothing, so that a file which is there gets its successor by a name beside it. */
+/* Gives an unnamed file its name. linkat cannot replace an existing file, so in that case the file
+ * first gets a name beside the target and is renamed over it. */
 static enum ms_rc give_name(const char *tmp, const char *target, const char *path,
                             struct ms_err *err)
 {
@@ -354,7 +359,7 @@ static enum ms_rc put_in_place(const char *tmp, const char *target, const char *
     return rename(tmp, target) == 0 ? MS_OK : ms_fail_sys(err, "%s: cannot put in place", path);
 }
 
-/* Some file systems tell only at close what they could not write. */
+/* Calls fsync and close; some file systems report a failed write only at close. */
 static bool is_written(int fd, bool lazy)
 {
     if (!lazy && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
@@ -407,7 +412,7 @@ struct ms_out {
     size_t used;
     uint64_t flushed, sent;
     struct ms_err err; /* the first failure */
-    char *path, *tmp;  /* tmp is NULL for a device, whose name is in path */
+    char *path, *tmp;  /* tmp is NULL for a device, which is written at path */
     char buf[OUT_BUFFER];
 };
 
@@ -423,7 +428,7 @@ static struct ms_out *out_new(const char *path)
     struct ms_out *o = ms_alloc(sizeof *o);
     if (o == NULL)
         return NULL;
-    /* The buffer needs no zeroing. */
+    /* Everything but the buffer, which needs no zeroing. */
     memset(o, 0, offsetof(struct ms_out, buf));
     o->fd = -1;
     o->path = ms_str_dup(ms_str_of(path));
@@ -434,8 +439,8 @@ static struct ms_out *out_new(const char *path)
     return o;
 }
 
-/* A device or pipe is written to as it is: a rename would replace /dev/null itself.
- * O_NONBLOCK: a pipe that nobody reads is an error, nothing to wait for. */
+/* Opens a device or pipe directly, because a rename would replace /dev/null itself. With O_NONBLOCK
+ * a pipe without a reader is an error instead of a wait. */
 static enum ms_rc open_device(struct ms_out *o, const char *path, struct ms_err *err)
 {
     o->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -465,7 +470,7 @@ enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *e
     return rc;
 }
 
-/* What is on its way to the disk early needs not be waited for in the end. */
+/* Starts writing full pieces to the disk early, so that the final fsync waits for less. */
 static void send_early(struct ms_out *o)
 {
     uint64_t n = o->flushed - o->sent;
@@ -561,7 +566,7 @@ static void printf_long(struct ms_out *o, const char *fmt, va_list ap)
     ms_buf_free(&b);
 }
 
-/* Short text, the usual case, is formatted where it belongs. */
+/* Formats short text, the usual case, directly in the buffer. */
 void ms_out_printf(struct ms_out *o, const char *fmt, ...)
 {
     char *room = ms_out_room(o, MS_OUT_ROOM);
@@ -634,7 +639,7 @@ enum ms_rc ms_stdout_finish(struct ms_err *err)
 {
     if (fflush(stdout) != 0)
         return ms_fail_sys(err, "standard output: cannot write");
-    if (ferror(stdout) != 0) /* errno has long been about something else */
+    if (ferror(stdout) != 0) /* errno no longer belongs to the failed write */
         return ms_fail(err, MS_E_IO, "standard output: an earlier write failed");
     return MS_OK;
 }

@@ -7,10 +7,10 @@
 
 #include "probe/base/jwrite.h"
 
-/* Begin a text that is printed while it is made. */
+/* Begins a JSON text that is printed while it is generated. */
 void ms_jprint_begin(struct ms_jwrite *w);
-/* End it with its line and free w.  rc: how making it went; MS_OK comes back when all of it was
- * printed. */
+/* Ends the text with a newline and frees w. rc is the result of generating the text; MS_OK is
+ * returned when all of the text was generated and printed. */
 enum ms_rc ms_jprint_end(struct ms_jwrite *w, enum ms_rc rc, struct ms_err *err) MS_MUST_USE;
 
 #endif

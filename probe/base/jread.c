@@ -2,14 +2,13 @@
  *
  * jread: the pull reader.
  *
- * A state says what may come next in the current container; the only memory of
- * the outer ones is one bit per level.  Every token is checked in full before it
- * is returned, so a caller that takes tokens to MS_J_END has read valid JSON.
+ * A state says what may come next in the current container; the only memory of the outer containers
+ * is one bit per level. Every token is checked in full before it is returned, so a caller that
+ * reads tokens to MS_J_END has read valid JSON.
  *
- * Speed comes from where the bytes are.  A dump is one third indentation and one
- * third short strings, so those two runs go 16 bytes at a time (scan.h), a key
- * takes its colon with it, and UTF-8 and escapes are looked at only where the
- * scan stopped for them.
+ * Speed: a dump is one third indentation and one third short strings, so these two kinds of bytes
+ * are scanned 16 at a time (scan.h), a key is read together with its colon, and UTF-8 and escapes
+ * are examined only where the scan stopped for them.
  */
 #include "probe/base/jread.h"
 
@@ -19,7 +18,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* What may come next, grouped by what the reader does about it. */
+/* What may come next, grouped by what the reader does then. */
 enum state {
     OBJ_FIRST, /* a key or '}' */
     OBJ_KEY,   /* a key: a comma went before */
@@ -33,10 +32,10 @@ enum state {
     FAILED,
 };
 
-/* The longest text with an escape in it that ms_jread_members unescapes. */
+/* Longest text with an escape that ms_jread_members unescapes. */
 enum { MEMBER_TEXT_MAX = 1 << 20 };
 
-/* Kept out of the way of the code for whole, plain text. */
+/* Marks rare paths, which the compiler places away from the hot path. */
 #define COLD __attribute__((noinline, cold))
 
 /* ---- state -------------------------------------------------------------------- */
@@ -55,7 +54,7 @@ static COLD enum ms_jtok fail(struct ms_jread *r, const char *at, const char *wh
     return fail_rc(r, MS_E_FORMAT, at, why);
 }
 
-/* A value has been read, whole: what may come behind it. */
+/* Sets the state after a complete value. */
 static inline void after_value(struct ms_jread *r)
 {
     if (r->state == OBJ_VALUE)
@@ -82,7 +81,8 @@ static bool level_is_object(const struct ms_jread *r, uint32_t level)
     return (r->in_object[level / 64] >> (level % 64) & 1) != 0;
 }
 
-/* Leave the innermost container, whose bracket has been read or is taken as read. */
+/* Leaves the innermost container, whose closing bracket has been read or is supplied for a
+ * truncated text. */
 static enum ms_jtok close_container(struct ms_jread *r)
 {
     bool was_object = level_is_object(r, --r->depth);
@@ -118,7 +118,7 @@ static const char *why_incomplete(const struct ms_jread *r)
     }
 }
 
-/* No token begins before the end of the text. */
+/* Returns the token for the end of the text, when no token has begun. */
 static COLD enum ms_jtok at_end(struct ms_jread *r)
 {
     if ((r->flags & MS_JREAD_MEMBERS) != 0 && r->depth == 0) {
@@ -139,7 +139,7 @@ static COLD enum ms_jtok at_end(struct ms_jread *r)
     return MS_J_END;
 }
 
-/* The text ends inside the token that began at r->tok. */
+/* Handles a text that ends inside the token at r->tok. */
 static COLD enum ms_jtok cut_off(struct ms_jread *r, const char *why)
 {
     r->truncated = true;
@@ -147,7 +147,7 @@ static COLD enum ms_jtok cut_off(struct ms_jread *r, const char *why)
         return fail(r, r->tok, why);
     r->at = r->end;
     if (r->state == OBJ_FIRST || r->state == OBJ_KEY)
-        return at_end(r); /* half a key is no member */
+        return at_end(r); /* an incomplete key is left out */
     after_value(r);
     return MS_J_NULL;
 }
@@ -162,7 +162,8 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The place behind the escape at p; NULL at the end of the text or, with bad_why set, on a fault. */
+/* Returns the place behind the escape at p; NULL at the end of the text or, with bad_why set, on an
+ * error. */
 static const char *pass_escape(struct ms_jread *r, const char *p)
 {
     r->escaped = true;
@@ -185,7 +186,7 @@ static const char *pass_escape(struct ms_jread *r, const char *p)
     return p + 6;
 }
 
-/* Nothing from p to the end contradicts a longer UTF-8 sequence. */
+/* Tells whether the bytes from p to the end can be the start of a longer UTF-8 sequence. */
 static bool is_cut_utf8(const char *p, const char *end)
 {
     unsigned char lead = (unsigned char)*p;
@@ -199,7 +200,8 @@ static bool is_cut_utf8(const char *p, const char *end)
     return true;
 }
 
-/* The place behind the byte at p that stopped the scan of a string; NULL as above. */
+/* Checks the byte at p that stopped the scan of a string and returns the place behind it; NULL as
+ * above. */
 static COLD const char *pass_special(struct ms_jread *r, const char *p)
 {
     if (p == r->end)
@@ -226,7 +228,8 @@ static bool set_text(struct ms_jread *r, const char *from, const char *to)
     return true;
 }
 
-/* The string at r->at.  On false, bad_why is set or the text ends inside the string. */
+/* Passes the string at r->at. On false, either bad_why is set or the text ends inside the
+ * string. */
 static inline bool pass_string(struct ms_jread *r)
 {
     const char *from = r->at + 1;
@@ -258,7 +261,7 @@ static inline enum ms_jtok take_string(struct ms_jread *r)
     return MS_J_STR;
 }
 
-/* A key and the colon behind it. */
+/* Reads a key and the colon behind it. */
 static inline enum ms_jtok take_key(struct ms_jread *r)
 {
     if (r->at == r->end)
@@ -281,7 +284,8 @@ static inline enum ms_jtok take_key(struct ms_jread *r)
 
 /* ---- numbers and words --------------------------------------------------------------- */
 
-/* At least one digit at *p; false, with bad_why set or at the end of the text, when there is none. */
+/* Passes at least one digit at *p. On false there is none: bad_why is set, or the text has
+ * ended. */
 static bool pass_digits(struct ms_jread *r, const char **p, const char *why)
 {
     const char *to = ms_scan_digits(*p, r->end);
@@ -292,7 +296,7 @@ static bool pass_digits(struct ms_jread *r, const char **p, const char *why)
     return any;
 }
 
-/* The fraction and the exponent, when they are there. */
+/* Passes the fraction and the exponent, if present. */
 static bool pass_fraction(struct ms_jread *r, const char **p)
 {
     if (*p < r->end && **p == '.') {
@@ -316,7 +320,7 @@ static COLD enum ms_jtok no_number(struct ms_jread *r)
     return cut_off(r, "the text ends inside this number; the file may be cut off");
 }
 
-/* from is behind the sign. */
+/* Reads a number; `from` is the first byte behind the sign. */
 static inline enum ms_jtok take_number(struct ms_jread *r, const char *from)
 {
     const char *p = from;
@@ -328,7 +332,8 @@ static inline enum ms_jtok take_number(struct ms_jread *r, const char *from)
     if (!pass_fraction(r, &p))
         return no_number(r);
     r->whole = p == digits_end;
-    /* A text that has been cut may have lost digits, unless the number is all of it. */
+    /* A number at the end of a truncated text may have lost digits, unless the number is the whole
+     * text. */
     if (p == r->end && is_tolerant(r) && r->state != TOP_VALUE)
         return no_number(r);
     if (!set_text(r, r->at, p))
@@ -338,7 +343,8 @@ static inline enum ms_jtok take_number(struct ms_jread *r, const char *from)
     return MS_J_NUM;
 }
 
-/* Python's reader refuses the mark as well, so that it is not passed over here. */
+/* Reports a missing value. A byte order mark is refused here because Python's reader refuses it,
+ * too. */
 static COLD enum ms_jtok no_value(struct ms_jread *r)
 {
     bool marked =
@@ -349,7 +355,7 @@ static COLD enum ms_jtok no_value(struct ms_jread *r)
                : "expected a value");
 }
 
-/* word stands at `from`, which is r->at or behind its sign. */
+/* Reads a word, which begins at `from`: r->at, or the byte behind its sign. */
 static enum ms_jtok take_word(struct ms_jread *r, const char *from, struct ms_str word,
                               enum ms_jtok tok)
 {
@@ -426,7 +432,7 @@ void ms_jread_init_part(struct ms_jread *r, const char *file, const char *p, siz
                         unsigned flags)
 {
     flags |= MS_JREAD_MEMBERS;
-    /* Only the end of the whole text can have been cut off. */
+    /* Only the last piece can be truncated. */
     if (!last)
         flags = (flags | MS_JREAD_MORE) & ~(unsigned)MS_JREAD_TOLERANT;
     set_up(r, file, p, n, flags);
@@ -438,7 +444,7 @@ static enum ms_jtok close_with(struct ms_jread *r)
     return close_container(r);
 }
 
-/* Behind a value, and no comma. */
+/* Reads what follows a value when that is no comma: a closing bracket or the end. */
 static inline enum ms_jtok close_or_end(struct ms_jread *r)
 {
     if (r->at == r->end)
@@ -452,7 +458,7 @@ static inline enum ms_jtok close_or_end(struct ms_jread *r)
                                      : "expected ',' or ']' after a value");
 }
 
-/* Behind an opening bracket: is the container empty? */
+/* Tells, behind an opening bracket, whether the container is empty. */
 static bool is_empty_container(const struct ms_jread *r)
 {
     return r->at != r->end && *r->at == (r->state == OBJ_FIRST ? '}' : ']') && r->depth != 0;
@@ -479,7 +485,7 @@ enum ms_jtok ms_jread_next(struct ms_jread *r)
     return MS_J_ERR;
 }
 
-/* The place behind the string at p. */
+/* Returns the place behind the string at p. */
 static const char *leap_string(const char *p, const char *end)
 {
     for (p++; p < end && *p != '"'; p++)
@@ -487,7 +493,7 @@ static const char *leap_string(const char *p, const char *end)
     return p < end ? p + 1 : end;
 }
 
-/* To the end of the container that was opened last, looking at brackets alone. */
+/* Moves to the end of the innermost open container by counting brackets only. */
 static enum ms_jtok leap(struct ms_jread *r)
 {
     uint32_t open = 1;
@@ -518,7 +524,7 @@ enum ms_jtok ms_jread_skip(struct ms_jread *r, enum ms_jtok tok)
     return tok;
 }
 
-/* Lines are counted only for a message. */
+/* Returns the line of a place. Lines are counted only for a message. */
 static uint32_t line_of(const struct ms_jread *r, const char *at)
 {
     uint32_t line = 1;
@@ -557,7 +563,7 @@ static uint32_t hex4(const char *p)
     return v;
 }
 
-/* UTF-8 of c; also of a lone surrogate, which no valid UTF-8 has. */
+/* Writes c in UTF-8. A lone surrogate gets its three-byte form, although valid UTF-8 has none. */
 static unsigned put_utf8(char *out, uint32_t c)
 {
     if (c < 0x80) {
@@ -572,7 +578,8 @@ static unsigned put_utf8(char *out, uint32_t c)
     return n;
 }
 
-/* The escape at p, which the reader has checked; *to takes its text.  Returns the place behind. */
+/* Decodes the escape at p, which the reader has checked, into *to. Returns the place behind the
+ * escape. */
 static const char *unescape(const char *p, const char *end, char **to)
 {
     static const char from[] = "\"\\/bfnrt";
@@ -602,7 +609,7 @@ enum ms_rc ms_jread_text(const struct ms_jread *r, struct ms_buf *scratch, struc
         return MS_OK;
     }
     ms_buf_clear(scratch);
-    /* Every escape is longer than what it stands for. */
+    /* Every escape is longer than its decoded text. */
     char *to = ms_buf_room(scratch, r->text.n);
     if (to == NULL)
         return ms_buf_check(scratch, err);
@@ -652,8 +659,8 @@ bool ms_jread_i64(const struct ms_jread *r, int64_t *out)
 
 /* ---- parts ------------------------------------------------------------------------------- */
 
-/* The first place behind `from` where ',' newline, `indent` blanks and a quote stand; the newline
- * is the place.  NULL when there is none. */
+/* Returns the first newline behind `from` that follows a ',' and is followed by exactly `indent`
+ * blanks and a quote; NULL when there is none. */
 static const char *find_record(const char *from, const char *end, unsigned indent)
 {
     for (const char *p = from + 1; p < end; p++) {
@@ -675,7 +682,7 @@ unsigned ms_jread_split(const char *p, size_t n, unsigned indent, unsigned parts
 {
     unsigned made = 1;
     cut[0] = 0;
-    /* Without indentation a record looks like what is inside it. */
+    /* Without indentation a record cannot be told from the members inside it. */
     for (unsigned i = 1; i < parts && indent != 0; i++) {
         size_t target = n / parts * i;
         if (target <= cut[made - 1])

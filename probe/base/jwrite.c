@@ -2,9 +2,9 @@
  *
  * jwrite: the streaming writer.
  *
- * Every item asks once for the room it needs at most and is then formatted in
- * place.  The buffer doubles as usual until it holds DRAIN_AT bytes; from there
- * on it is handed to the drain each time it is full.
+ * Every item reserves once the most room it can need and is then formatted in place. The buffer
+ * doubles as usual until it holds DRAIN_AT bytes; from then on it is handed to the drain each time
+ * it is full.
  */
 #include "probe/base/jwrite.h"
 
@@ -45,7 +45,7 @@ static inline bool has_room(const struct ms_jwrite *w, size_t n)
     return w->buf.cap - w->buf.n > n && w->err.rc == MS_OK;
 }
 
-/* Room for n bytes; NULL after a failure. */
+/* Returns room for n bytes; NULL after a failure. */
 static inline char *room(struct ms_jwrite *w, size_t n)
 {
     return has_room(w, n) ? w->buf.p + w->buf.n : room_slowly(w, n);
@@ -76,7 +76,7 @@ static inline char *put_line(const struct ms_jwrite *w, char *out, uint32_t dept
     return out + n;
 }
 
-/* Room for n bytes of an item, with what separates it from the one before already written. */
+/* Writes the separator before an item and returns room for n bytes of the item. */
 static inline char *begin_item(struct ms_jwrite *w, size_t n)
 {
     char *out = room(w, n + line_room(w));
@@ -92,7 +92,7 @@ static inline char *begin_item(struct ms_jwrite *w, size_t n)
     return out;
 }
 
-/* The same for a value, which may stand behind its key or be the one at the top. */
+/* Like begin_item, for a value: behind its key, in a list, or at the top level. */
 static inline char *begin_value(struct ms_jwrite *w, size_t n)
 {
     if (w->is_object != w->after_key) {
@@ -178,14 +178,14 @@ static char *put_u(char *out, uint32_t unit)
     return out;
 }
 
-/* Length of the three-byte form of a surrogate at p, or 0. */
+/* Returns the length of the three-byte form of a surrogate at p, or 0. */
 static unsigned surrogate_len(const unsigned char *p, const unsigned char *end)
 {
     bool is = end - p >= 3 && p[0] == 0xED && p[1] >= 0xA0 && p[1] <= 0xBF && (p[2] & 0xC0) == 0x80;
     return is ? 3 : 0;
 }
 
-/* One character outside ASCII. */
+/* Escapes one character outside ASCII. */
 static const char *escape_wide(const char *from, const char *end, char **out)
 {
     const unsigned char *p = (const unsigned char *)from;
@@ -236,7 +236,7 @@ static char *escape(char *out, const char *p, const char *end)
     return out;
 }
 
-/* What escape() writes, for when the most it could write does not fit. */
+/* Returns the exact length that escape() writes, for when the upper bound does not fit. */
 static size_t escaped_len(const char *p, const char *end)
 {
     size_t n = 0;
@@ -251,7 +251,7 @@ static size_t escaped_len(const char *p, const char *end)
     return n;
 }
 
-/* The end of a piece of a string, not inside a character. */
+/* Returns the end of the next piece of a string, not inside a character. */
 static const char *piece_end(const char *p, const char *end)
 {
     if (end - p <= PIECE)

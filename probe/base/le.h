@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * le: numbers in little-endian order out of a file, at any address.
+ * le: reads little-endian numbers at any address.
  */
 #ifndef PROBE_BASE_LE_H
 #define PROBE_BASE_LE_H

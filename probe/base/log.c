@@ -59,8 +59,8 @@ static void refresh_max(void)
     }
 }
 
-/* Names from a file may hold anything: a control character could forge a line or
- * speak to the terminal. */
+/* Replaces control characters: names from a file may hold any byte, and a control character could
+ * forge a log line or control the terminal. */
 static void hide_controls(char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -69,7 +69,7 @@ static void hide_controls(char *p, size_t n)
     }
 }
 
-/* The last place up to `at` that is not inside a character. */
+/* Returns the last place up to `at` that is not inside a character. */
 static size_t cut_at(const char *p, size_t at)
 {
     while (at > 0 && ((unsigned char)p[at] & 0xC0) == 0x80)
@@ -82,7 +82,7 @@ void ms_log_write(enum ms_log_level level, const char *domain, const char *fmt, 
     static const char tag[] = "EWI123";
     if (level > level_of(domain))
         return;
-    int sys = errno; /* a caller that is about to report it may log first */
+    int sys = errno; /* a caller may log before it reports errno */
     pthread_once(&started, note_start);
     char line[1024];
     double ms = (double)(ms_clock_ns() - cfg.start_ns) / 1e6;
@@ -102,7 +102,7 @@ void ms_log_write(enum ms_log_level level, const char *domain, const char *fmt, 
     }
     hide_controls(line + n, len - (size_t)n);
     line[len] = '\n';
-    ssize_t ignored = write(cfg.fd, line, len + 1); /* a log that cannot be written is no failure */
+    ssize_t ignored = write(cfg.fd, line, len + 1); /* a failed write to the log is ignored */
     (void)ignored;
     errno = sys;
 }
@@ -193,7 +193,7 @@ enum ms_rc ms_log_from_env(struct ms_err *err)
     return MS_OK;
 }
 
-/* ---- where a line may be written over ---------------------------------------- */
+/* ---- progress lines ---------------------------------------------------------- */
 
 bool ms_progress_ok(int fd)
 {

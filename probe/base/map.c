@@ -15,7 +15,7 @@ static uint32_t hash_of(struct ms_str key)
     return (uint32_t)(ms_str_hash(key) >> 32);
 }
 
-/* Slot of the key, or the free slot where it belongs. */
+/* Returns the slot of the key, or the free slot where the key belongs. */
 static uint32_t probe(const struct ms_map *m, struct ms_str key, uint32_t hash)
 {
     for (uint32_t s = hash & m->mask;; s = (s + 1) & m->mask) {
@@ -57,8 +57,7 @@ bool ms_map_reserve(struct ms_map *m, size_t n)
     return rehash(m, nslots);
 }
 
-/* The slot of key, or the one a new key goes to with room for it in both
- * tables; MS_MAP_NONE when out of memory. */
+/* Like probe, after making room for a new key in both tables; MS_MAP_NONE when out of memory. */
 static uint32_t slot_for(struct ms_map *m, struct ms_str key, uint32_t hash)
 {
     return ms_map_reserve(m, m->keys.n + 1) ? probe(m, key, hash) : MS_MAP_NONE;

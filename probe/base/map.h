@@ -27,18 +27,18 @@ struct ms_map {
 
 #define MS_MAP_NONE UINT32_MAX
 
-/* Index of key, adding it when new; MS_MAP_NONE when out of memory.  The text is
- * kept, not copied: it must live as long as the map.  *added may be NULL. */
+/* Returns the index of a key, which is added when new; MS_MAP_NONE when out of memory. The text is
+ * not copied: it must live as long as the map. *added may be NULL. */
 uint32_t ms_map_put(struct ms_map *m, struct ms_str key, bool *added);
-/* The same, copying new text into the arena first. */
+/* Like ms_map_put, but copies the text of a new key into the arena. */
 uint32_t ms_map_put_copy(struct ms_map *m, struct ms_str key, struct ms_arena *a, bool *added);
-/* Index of key, or MS_MAP_NONE. */
+/* Returns the index of a key, or MS_MAP_NONE. */
 uint32_t ms_map_get(const struct ms_map *m, struct ms_str key);
 static inline struct ms_str ms_map_key(const struct ms_map *m, uint32_t i)
 {
     return (struct ms_str){m->keys.p[i].p, m->keys.p[i].n};
 }
-/* Make room for n keys at once; false when out of memory. */
+/* Makes room for n keys at once; false when out of memory. */
 bool ms_map_reserve(struct ms_map *m, size_t n);
 void ms_map_free(struct ms_map *m);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * mapsafe: a page of zeros is put where a page of the file is missing, and the access repeated.
+ * mapsafe: the SIGBUS handler maps a page of zeros where a page of the file is missing, and the
+ * access is repeated.
  */
 #include "probe/base/mapsafe.h"
 
@@ -22,7 +23,8 @@ static bool put_zeros(const void *address)
                 0) != MAP_FAILED;
 }
 
-/* What is not ours goes to who was there before: on return the access faults again. */
+/* Maps a page of zeros and returns. For any other SIGBUS the previous handler is restored; on
+ * return the access faults again and reaches that handler. */
 static void on_bus(int sig, siginfo_t *info, void *context)
 {
     (void)context;
@@ -31,7 +33,7 @@ static void on_bus(int sig, siginfo_t *info, void *context)
         return;
     }
     sigaction(sig, &before, NULL);
-    if (info->si_code <= 0) /* somebody sent it: nothing repeats it but we */
+    if (info->si_code <= 0) /* sent by kill or sigqueue: does not recur by itself */
         raise(sig);
 }
 

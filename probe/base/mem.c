@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * mem: counts by what the allocator really handed out (malloc_usable_size), so
- * no header is needed in front of a block and free needs no size.  Counters
- * are relaxed atomics: they are figures, not synchronisation.
+ * mem: counts the bytes that the allocator really reserved (malloc_usable_size), so no header is
+ * needed in front of a block and free needs no size. Counters are relaxed atomics: they only
+ * measure and order no other memory access.
  */
 #include "probe/base/mem.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * message: arguments go into a JSON object of fixed size and are read back from one.
+ * message: writes arguments into a JSON object of fixed size and reads them back.
  */
 #include "probe/base/message.h"
 
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Takes the next name off the arguments of a kind; false: there is none. */
+/* Takes the next name off the argument names of a kind; false when none is left. */
 static bool next_name(struct ms_str *names, struct ms_str *name, bool *is_optional)
 {
     while (ms_str_split(names, ' ', name)) {
@@ -23,7 +23,8 @@ static bool next_name(struct ms_str *names, struct ms_str *name, bool *is_option
     return false;
 }
 
-/* Only contracts ask this, so a release build has no caller. */
+/* Tells whether a kind declares an argument. Only assertions call this function, so a release build
+ * has no caller. */
 __attribute__((unused)) static bool is_declared(const struct ms_message_kind *kind,
                                                 const char *want)
 {
@@ -91,7 +92,7 @@ void ms_message_str(struct ms_message *m, const char *name, struct ms_str s)
         const unsigned char c = (unsigned char)s.p[i];
         const unsigned whole = ms_utf8_len(s.p + i, s.n - i);
         len = whole != 0 ? whole : 1;
-        if (c < 0x20 || whole == 0) /* a byte that is no UTF-8 is shown as such */
+        if (c < 0x20 || whole == 0) /* a control character or a byte that is not UTF-8 */
             n += (size_t)snprintf(text + n, sizeof text - n, "\\u%04x", c < 0x20 ? c : 0xfffdU);
         if (c < 0x20 || whole == 0)
             continue;
@@ -123,7 +124,7 @@ bool ms_message_is_whole(const struct ms_message *m)
 
 /* ---- reading --------------------------------------------------------------------- */
 
-/* Keeps an unescaped text in `to`; p is NULL where it does not fit. */
+/* Stores an unescaped text in `to`; p is NULL when there is no room. */
 static struct ms_str keep_text(struct ms_message_args *to, size_t *used, const struct ms_jread *r)
 {
     struct ms_buf scratch = {.max = MS_MESSAGE_MAX};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * message: something that one part of the program says to another, without its words.
+ * message: a statement from one part of the program to another, as data without its wording.
  *
- * A message is a kind and named arguments.  Kinds are declared where messages are made,
- * as a name and the names of the arguments; the sentence of each kind stands in
- * viz/words, in English and in Chinese.  The program hands that table in at its start
- * (ms_message_set_speaker), so that libraries below viz can show a message to people.
+ * A message is a kind and named arguments. A kind is declared where its messages are made, as a
+ * name and the names of the arguments; the sentence of each kind is in viz/words, in English and in
+ * Chinese. The program registers that table at its start (ms_message_set_speaker), so that
+ * libraries below viz can show a message to people.
  *
  *     static const struct ms_message_kind lost = {"lost", "pid records rank?"};
  *     struct ms_message m;
@@ -21,7 +21,8 @@
 
 #include "probe/base/str.h"
 
-/* args: names separated by spaces; a '?' behind a name: the argument may be absent. */
+/* A kind of message. args: names separated by spaces; '?' behind a name marks an optional
+ * argument. */
 struct ms_message_kind {
     const char *name, *args;
 };
@@ -34,28 +35,29 @@ struct ms_message {
     char args[MS_MESSAGE_MAX];
 };
 
-/* A message as it is stored and read back; kind.n is 0 where there is none. */
+/* A message as it is stored and read back; kind.n is 0 when there is none. */
 struct ms_said {
     struct ms_str kind, args;
 };
 
 void ms_message_begin(struct ms_message *m, const struct ms_message_kind *kind);
-/* Each argument once, named by the kind.  A text longer than MS_MESSAGE_STR_MAX bytes is cut; a
- * number that JSON does not have becomes the text NaN, inf or -inf. */
+/* Add an argument, whose name the kind declares, at most once each. A text longer than
+ * MS_MESSAGE_STR_MAX bytes is cut; a number that JSON cannot hold becomes the text NaN, inf or
+ * -inf. */
 void ms_message_i64(struct ms_message *m, const char *name, int64_t v);
 void ms_message_f64(struct ms_message *m, const char *name, double v);
 void ms_message_str(struct ms_message *m, const char *name, struct ms_str s);
-/* Takes a message over as it was stored; false: args is no object within the limits. */
+/* Restores a message from its stored arguments; false when args is no object within the limits. */
 bool ms_message_restore(struct ms_message *m, const struct ms_message_kind *kind,
                         struct ms_str args);
-/* Has every argument that its kind does not mark with '?'? */
+/* Tells whether the message has every argument that its kind does not mark with '?'. */
 bool ms_message_is_whole(const struct ms_message *m);
-/* Borrowed from m. */
+/* Returns the stored form of a message, borrowed from m. */
 struct ms_said ms_message_said(const struct ms_message *m);
 
-/* Reads arguments back, for whoever makes a sentence of them. */
+/* An argument as it is read back, to be put into a sentence. */
 struct ms_message_arg {
-    struct ms_str name, text; /* text: of a string unescaped, of a number as it is written */
+    struct ms_str name, text; /* text: unescaped if a string, as written if a number */
     double number;            /* 0 for a string */
     bool is_number;
 };
@@ -64,16 +66,18 @@ struct ms_message_args {
     size_t n;
     char text[MS_MESSAGE_MAX];
 };
-/* False: it is no JSON object of numbers and strings within the limits above. */
+/* Reads arguments back; false when args is no JSON object of numbers and strings within the limits
+ * above. */
 bool ms_message_read(struct ms_message_args *to, struct ms_str args);
-/* NULL: absent. */
+/* Finds an argument by name; NULL when it is absent. */
 const struct ms_message_arg *ms_message_find(const struct ms_message_args *in, struct ms_str name);
 
-/* Appends the sentence of a message; false (and nothing appended): its kind is not known. */
+/* Appends the sentence of a message; returns false and appends nothing when the kind is unknown. */
 typedef bool ms_speak_fn(struct ms_said said, struct ms_buf *out);
-/* Once, before threads start. */
+/* Registers the table of sentences; called once, before threads start. */
 void ms_message_set_speaker(ms_speak_fn *fn);
-/* Appends the sentence in English, or the kind and the arguments where nobody has its words. */
+/* Appends the sentence in English; without a registered table, or for an unknown kind, appends the
+ * kind and the arguments. */
 void ms_message_speak(struct ms_said said, struct ms_buf *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * nearest: edit distance with swaps of neighbours, which are the commonest
- * slip of all.  Case and the difference between '-' and '_' count as nothing.
+ * nearest: Damerau-Levenshtein distance (edit distance with swaps of neighbours, the most frequent
+ * typing mistake). Upper and lower case are equal, and so are '-' and '_'.
  */
 #include "probe/base/nearest.h"
 
@@ -25,7 +25,8 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Three rows of the usual table: this one, the one before, and the one before that for swaps. */
+/* Returns the edit distance. Keeps three rows of the usual table: the current one, the one before,
+ * and the one before that, which swaps need. */
 static unsigned edit_distance(const char *a, size_t na, const char *b, size_t nb)
 {
     unsigned rows[3][WORD_MAX + 1];
@@ -63,10 +64,11 @@ static unsigned distance_to(const char *word, const char *candidate)
     size_t m = strlen(candidate);
     if (n == 0)
         return FAR;
-    /* What was typed may just be unfinished. */
+    /* The typed word may be an unfinished candidate. */
     if (n >= 2 && begins_with(candidate, word))
         return m != n ? 1 : 0;
-    /* Long names differ in a short piece: what is the same around it costs nothing. */
+    /* A common prefix and suffix are removed first, so that long names that differ in a short piece
+     * fit the table. */
     size_t head = 0, tail = 0, shorter = n < m ? n : m;
     while (head < shorter && fold(word[head]) == fold(candidate[head]))
         head++;
@@ -75,7 +77,7 @@ static unsigned distance_to(const char *word, const char *candidate)
     if (n - head - tail > WORD_MAX || m - head - tail > WORD_MAX)
         return FAR;
     unsigned d = edit_distance(word + head, n - head - tail, candidate + head, m - head - tail);
-    /* One slip in three letters is a slip; more is another word. */
+    /* Accepts at most one mistake in three letters. */
     return d <= (n + 2) / 3 && d < n ? d : FAR;
 }
 

@@ -4,13 +4,7 @@
  *
  * Both directions use one table of powers of ten cut to 128 bits (num_pow10.awk makes it).
  *
- * Reading tries three ways, each exact or known to be undecided:
- *   1. few digits and a small exponent: one multiplication or division of two
- *      exact doubles, which the processor rounds correctly;
- *   2. the product of the digits and the table entry, whose error is less than
- *      one unit of its last place: enough unless the value lies that close to
- *      the middle between two doubles (the idea of Eisel and Lemire);
- *   3. the middle itself, compared in big integers.
+ * Reading tries three ways. Each way gives the correct result or reports that it cannot decide:
  *
  * Printing finds the shortest decimal in the interval that rounds to the value
  * (the Schubfach method of Giulietti): the interval's ends and its middle are
@@ -58,7 +52,7 @@ static bool pow10_is_exact(int k)
 
 /* ---- decimal text ----------------------------------------------------------- */
 
-/* value = w * 10^exp10, or a little more when digits were left out. */
+/* A decimal number: value = w * 10^exp10, or slightly more when digits were left out. */
 struct decimal {
     const char *digits, *digits_end; /* first significant digit to the end, a '.' among them */
     uint64_t w;                      /* the leading significant digits, at most 19 */
@@ -68,8 +62,8 @@ struct decimal {
 
 enum { WORD_DIGITS = 19 }; /* always fit in 64 bits */
 
-/* The value of eight digits, the first in the lowest byte, each 0 to 9: neighbours are joined into
- * pairs, pairs into fours, fours into one. */
+/* Returns the value of eight digits, the first in the lowest byte, each byte 0 to 9. Neighbouring
+ * digits are joined into pairs, pairs into fours, fours into one number. */
 static uint64_t value8(uint64_t v)
 {
     v = v * 10 + (v >> 8);
@@ -79,7 +73,8 @@ static uint64_t value8(uint64_t v)
     return ((v & pairs) * even + ((v >> 16) & pairs) * odd) >> 32;
 }
 
-/* Take a run of digits into *w, which wraps around when there are too many. */
+/* Reads a run of digits into *w, which wraps around when there are too many; returns the place
+ * behind the run. */
 static inline const char *take_digits(const char *p, const char *end, uint64_t *w)
 {
     static const uint64_t pow10[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
@@ -92,7 +87,7 @@ static inline const char *take_digits(const char *p, const char *end, uint64_t *
             p += 8;
             continue;
         }
-        /* Shifted up, the digits have zeros in front and nothing behind. */
+        /* The shift puts zeros in front of the n digits and drops the bytes behind them. */
         if (n != 0)
             *w = *w * pow10[n] + value8(v << (64 - 8 * n));
         return p + n;
@@ -102,7 +97,8 @@ static inline const char *take_digits(const char *p, const char *end, uint64_t *
     return p;
 }
 
-/* The exponent behind 'e'; NULL when there is none.  Anything huge is as good as 10^17. */
+/* Reads the exponent behind 'e'; NULL when there is none. A huge exponent is limited to 10^17,
+ * which has the same result. */
 static const char *take_exponent(const char *p, const char *end, int64_t *exp10)
 {
     bool negative = p < end && *p == '-';
@@ -119,7 +115,8 @@ static const char *take_exponent(const char *p, const char *end, int64_t *exp10)
     return p;
 }
 
-/* More digits than a word holds: keep the leading ones and raise the exponent for the others. */
+/* Handles more digits than a word holds: w keeps the leading digits, and the exponent is raised for
+ * the others. */
 static void keep_leading_digits(struct decimal *d, int64_t count)
 {
     int64_t kept = 0;
@@ -134,14 +131,14 @@ static void keep_leading_digits(struct decimal *d, int64_t count)
     d->left_out = true;
 }
 
-/* Leading zeros carry no value. */
+/* Skips leading zeros. */
 static void skip_zeros(struct decimal *d)
 {
     while (d->digits < d->digits_end && (*d->digits == '0' || *d->digits == '.'))
         d->digits++;
 }
 
-/* A JSON number that is all of [p, end), its sign already taken. */
+/* Parses a JSON number that fills [p, end), after its sign. */
 static bool take_decimal(const char *p, const char *end, struct decimal *d)
 {
     const char *from = p;
@@ -173,10 +170,10 @@ static bool take_decimal(const char *p, const char *end, struct decimal *d)
 
 /* ---- decimal to double: the exact last resort --------------------------------- */
 
-/* Halfway points between doubles have at most 767 significant digits, so more digits than this
- * decide nothing except whether anything is left.  800 digits need 2658 bits; both sides of a
- * comparison are of that size or of 5^342 (795 bits) times a double's 54 and the 1075 bits below
- * one, whichever is larger. */
+/* Digits that the exact comparison uses. Halfway points between doubles have at most 767
+ * significant digits, so digits beyond BIG_DIGITS matter only in whether any of them is not zero.
+ * 800 digits need 2658 bits; both sides of a comparison are of that size or of 5^342 (795 bits)
+ * times a double's 54 and the 1075 bits below one, whichever is larger. */
 enum { BIG_DIGITS = 800, BIG_LIMBS = 64 };
 
 struct big {
@@ -231,7 +228,8 @@ static int big_cmp(const struct big *a, const struct big *b)
     return 0;
 }
 
-/* The leading digits of d; *taken says how many, the result whether one of the others is not 0. */
+/* Reads the leading digits of d into b. *taken is the number of digits read, *count the number of
+ * all digits. Returns whether one of the digits not read is not 0. */
 static bool big_from_digits(struct big *b, const struct decimal *d, int64_t *taken, int64_t *count)
 {
     bool rest = false;
@@ -251,14 +249,14 @@ static bool big_from_digits(struct big *b, const struct decimal *d, int64_t *tak
     return rest;
 }
 
-/* Compare d with the point halfway between two doubles, odd * 2^exp2. */
+/* Compares d with the point halfway between two doubles, odd * 2^exp2. */
 static int cmp_halfway(struct decimal d, uint64_t odd, int exp2)
 {
     struct big left;
     struct big right = {.n = 1, .limb = {odd}};
     int64_t taken;
     int64_t count;
-    /* exp10 belongs to w; set it back to that of the last digit. */
+    /* d.exp10 is the exponent of the last digit of w; exp10 is that of the last digit read. */
     skip_zeros(&d);
     bool rest = big_from_digits(&left, &d, &taken, &count);
     int64_t exp10 = d.exp10 - (d.left_out ? count - WORD_DIGITS : 0) + (count - taken);
@@ -276,7 +274,8 @@ static int cmp_halfway(struct decimal d, uint64_t odd, int exp2)
 
 enum { EXP_MIN = -1022, EXP_MAX = 1023, FRACTION_BITS = 52 };
 
-/* A product cut to a double's bits: mantissa * 2^exp2, and what was cut off. */
+/* A product rounded down to the bits of a double, mantissa * 2^exp2, and what is known about the
+ * rest. */
 struct cut_product {
     uint64_t mantissa;
     int exp2;      /* of the mantissa's last bit */
@@ -285,10 +284,10 @@ struct cut_product {
     bool overflow; /* 2^1024 or more */
 };
 
-/* w * 10^q.  The 128 bits hi, lo are the product rounded down; the true value is less than one unit
- * of hi above it, after the second multiplication less than two units of lo.  So the bits of hi
- * from the ninth up are certain unless those below are all ones, and nothing but these matters:
- * at least ten bits of hi are cut off. */
+/* Returns w * 10^q. The 128 bits hi, lo are the product rounded down. The true value is less than
+ * one unit of hi above them, and after the second multiplication less than two units of lo. So the
+ * bits of hi from the ninth up are certain unless all bits below are ones. Only these bits matter,
+ * because at least ten bits of hi are cut off. */
 static struct cut_product multiply(uint64_t w, int q)
 {
     const uint64_t *g = pow10_bits(q);
@@ -326,8 +325,9 @@ static double from_bits(uint64_t bits)
     return v;
 }
 
-/* The sum lets a mantissa that rounding has filled up carry into the exponent, from subnormal to
- * normal and from the largest number to infinity. */
+/* Builds a double. The fields are added, not combined with OR, so that a mantissa that overflows in
+ * rounding carries into the exponent: from subnormal to normal, and from the largest number to
+ * infinity. */
 static double assemble(const struct cut_product *c, bool up)
 {
     const uint64_t infinity = UINT64_C(0x7FF) << FRACTION_BITS;
@@ -357,7 +357,8 @@ static double round_product(const struct decimal *d)
     double v = assemble(&c, c.above);
     if (!d->left_out)
         return v;
-    /* The digits left out are less than one unit of w: decided when that unit changes nothing. */
+    /* The digits left out are less than one unit of w, so the result is decided when w + 1 gives
+     * the same double. */
     struct cut_product next = multiply(d->w + 1, (int)d->exp10);
     return next.is_sure && assemble(&next, next.above) == v ? v : round_exactly(d, &c);
 }
@@ -414,14 +415,14 @@ static unsigned count_digits(uint64_t v)
     return n + (v >= 10) + (v >= 100) + (v >= 1000);
 }
 
-/* The last n digits of v into out[0..n). */
+/* Writes the last n digits of v to out[0..n). */
 static void put_digits(char *out, uint64_t v, unsigned n)
 {
     for (; v > UINT32_MAX && n >= 2; v /= 100) {
         n -= 2;
         memcpy(out + n, digit_pairs + 2 * (v % 100), 2);
     }
-    uint32_t low = (uint32_t)v; /* divides in half the time */
+    uint32_t low = (uint32_t)v; /* 32-bit division takes half the time */
     for (; n >= 2; low /= 100) {
         n -= 2;
         memcpy(out + n, digit_pairs + 2 * (low % 100), 2);
@@ -456,8 +457,8 @@ struct shortest {
     int exp10; /* value = digits * 10^exp10 */
 };
 
-/* The integer part of v * g / 2^128, its last bit set when something was cut off.  g is rounded up
- * by less than one, which must not count as a rest: hence "more than one". */
+/* Returns the integer part of v * g / 2^128, with its last bit set when the rest is not zero. g is
+ * rounded up by less than one, and that error must not count as a rest: hence "more than one". */
 static uint64_t scale_to_odd(__uint128_t g, uint64_t v)
 {
     __uint128_t low = (__uint128_t)(uint64_t)g * v;
@@ -465,7 +466,8 @@ static uint64_t scale_to_odd(__uint128_t g, uint64_t v)
     return (uint64_t)(high >> 64) | ((uint64_t)high > 1);
 }
 
-/* Of the integers next to v4 / 4 take the one in the interval, else the nearer, even on a tie. */
+/* Picks one of the two integers next to v4 / 4: the one inside the interval, else the nearer one,
+ * even on a tie. */
 static uint64_t pick_digit(uint64_t lower, uint64_t v4, uint64_t upper)
 {
     uint64_t down = v4 / 4;
@@ -477,8 +479,9 @@ static uint64_t pick_digit(uint64_t lower, uint64_t v4, uint64_t upper)
     return down + (v4 > middle || (v4 == middle && (down & 1) != 0));
 }
 
-/* The value is c * 2^q.  Its interval reaches half a unit to both sides, a quarter below when c is
- * the first of its binade; the ends belong to it when c is even.  All is held in quarter units. */
+/* Returns the shortest decimal that rounds to c * 2^q. The interval reaches half a unit to both
+ * sides, and a quarter below when c is the first of its binade; its ends belong to the interval
+ * when c is even. All numbers are in quarter units. */
 static struct shortest find_shortest(uint64_t c, int q, bool narrow_below)
 {
     int k = narrow_below ? log10_three_quarters_pow2(q) : log10_pow2(q);
@@ -503,7 +506,7 @@ static unsigned put_zeros(char *out, int n)
     return (unsigned)n;
 }
 
-/* d.ddde-05: at least two digits of exponent. */
+/* Writes d.ddde-05, with at least two digits of exponent. */
 static unsigned put_scientific(char *out, const char *digits, unsigned n, int exp10)
 {
     unsigned at = 0;
@@ -521,7 +524,8 @@ static unsigned put_scientific(char *out, const char *digits, unsigned n, int ex
     return at + width;
 }
 
-/* point is where the '.' stands, counted from the first digit: -3 to 16. */
+/* Writes plain notation. `point` is the position of the '.', counted from the first digit: -3 to
+ * 16. */
 static unsigned put_plain(char *out, const char *digits, unsigned n, int point)
 {
     unsigned at = 0;
@@ -550,7 +554,7 @@ static unsigned put_shortest(char *out, struct shortest s)
     return put_plain(out, digits, n, point);
 }
 
-/* Finite and not negative. */
+/* Writes a number that is finite and not negative. */
 static unsigned put_finite(char *out, uint64_t bits)
 {
     uint64_t fraction = bits & ((UINT64_C(1) << FRACTION_BITS) - 1);

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# num_pow10: the C table of num.c: the leading 128 bits of 10^-342 to 10^324, rounded down, high half
-# first.  test_num.c computes the table again in another way.
+# num_pow10: makes the C table of num.c: the leading 128 bits of 10^-342 to 10^324, rounded down,
+# high half first.  test_num.c checks the table with another method.
 #
-# Big numbers are limbs of 16 bits, the lowest first: awk counts in doubles, which are exact far beyond
-# a limb times ten.  A negative power is 2^1296 divided by ten again and again; each division rounds
-# down, and rounding down twice is rounding down once.
+# Big numbers are limbs of 16 bits, the lowest first: awk counts in doubles, which are exact far
+# beyond a limb times ten.  A negative power is 2^1296 divided by ten again and again; each
+# division rounds down, and rounding down twice is rounding down once.
 
 # big = big * 10
 function multiply(    i, carry, v) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * opt: walks argv once.  Values are put straight into the command's struct at
- * the offset its row names; nothing is allocated.
+ * opt: walks argv once. Values are stored directly in the command's struct at the offset that the
+ * option's row names; nothing is allocated.
  *
  * Positional arguments are collected in place: argv is kept as
  *
@@ -83,7 +83,7 @@ const struct ms_opt *ms_opt_rest(const struct ms_cmd *cmd)
     return NULL;
 }
 
-/* A short text, cut when it gets too long: one message or one line of help. */
+/* A short text, cut when too long: one message or one line of help. */
 struct line {
     char z[512];
     size_t n;
@@ -112,7 +112,7 @@ struct parser {
     const struct ms_cmd *cmd;
     int argc;
     char **argv;
-    int at;         /* what is being read */
+    int at;         /* index of the current argument */
     int nrest;      /* positional arguments so far, in argv[1 .. nrest] */
     bool only_rest; /* "--" has been passed */
     uint64_t seen;  /* bit i: row i of the command's table was given */
@@ -203,7 +203,7 @@ static enum ms_rc ambiguous_option(const struct parser *p, const struct spelling
                    MS_STR_ARG(s->name), list.z);
 }
 
-/* A complete name wins over the start of another. */
+/* Finds an option by name. A full match takes precedence over a prefix. */
 static enum ms_rc find_option(const struct parser *p, const struct spelling *s,
                               const struct ms_opt **found)
 {
@@ -229,7 +229,8 @@ static void *place_of(const struct parser *p, const struct ms_opt *o)
     return (char *)(is_global(o) ? (void *)&ms_globals : p->args) + o->into;
 }
 
-/* "-5" and "-.5" are numbers and "-" is standard input by custom. */
+/* Tells whether an argument is an option. "-5" and "-.5" are numbers, and "-" is standard input by
+ * custom. */
 static bool looks_like_option(const char *arg)
 {
     if (arg[0] != '-' || arg[1] == '\0')
@@ -290,7 +291,7 @@ static enum ms_rc not_a_choice(const struct parser *p, const struct ms_opt *o, c
     return MS_E_ARG;
 }
 
-/* Which of the choices text is, or -1. */
+/* Returns the index of text among the choices, or -1. */
 static int choice_of(const struct ms_opt *o, const char *text)
 {
     for (int i = 0; o->choices[i] != NULL; i++) {
@@ -315,7 +316,8 @@ static enum ms_rc set_text(const struct parser *p, const struct ms_opt *o, const
     return MS_OK;
 }
 
-/* A path of no letters would be called a file that is not there, by a name that nobody sees. */
+/* Stores a path. An empty path is refused here; a later message "no such file" would show no
+ * name. */
 static enum ms_rc set_path(const struct parser *p, const struct ms_opt *o, const char *text)
 {
     if (*text == '\0' && !o->may_be_empty)
@@ -323,7 +325,8 @@ static enum ms_rc set_path(const struct parser *p, const struct ms_opt *o, const
     return set_text(p, o, text);
 }
 
-/* The values are neighbours in argv already; one behind '=' replaces the option itself. */
+/* Stores a list, whose values are already neighbours in argv. A value behind '=' takes the place of
+ * the option itself. */
 static enum ms_rc set_list(struct parser *p, const struct ms_opt *o, char *value)
 {
     struct ms_opt_list *list = place_of(p, o);
@@ -384,7 +387,7 @@ static enum ms_rc set_value(struct parser *p, const struct ms_opt *o, char *valu
 
 /* ---- the walk --------------------------------------------------------- */
 
-/* The bit of an own option in `seen`. */
+/* Returns the bit in `seen` of one of the command's own options. */
 static uint64_t bit_of(const struct parser *p, const struct ms_opt *o)
 {
     ptrdiff_t row = o - p->cmd->opts;
@@ -403,7 +406,8 @@ static enum ms_rc read_option(struct parser *p, char *arg)
     return set_value(p, o, s.value);
 }
 
-/* Lists found so far lie behind the place where a positional argument is put. */
+/* Moves the lists read so far by one place, because a positional argument is inserted before them
+ * in argv. */
 static void shift_lists(const struct parser *p)
 {
     MS_EACH (o, p->cmd) {
@@ -471,7 +475,7 @@ static enum ms_rc apply_globals(struct ms_err *err)
         ms_log_set_level(MS_LOG_INFO);
     if (ms_globals.debug != NULL && ms_log_configure(ms_globals.debug, err) != MS_OK)
         return ms_err_wrap(err, "option --debug");
-    /* As no-color.org has it: set, and not to nothing. */
+    /* no-color.org: colour is off when NO_COLOR is set and not empty. */
     const char *no_color = getenv("NO_COLOR");
     ms_globals.no_color |= no_color != NULL && *no_color != '\0';
     return MS_OK;
@@ -515,7 +519,7 @@ int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err)
 
 enum { LEFT_MAX = 30, WIDTH_MIN = 40, WIDTH_MAX = 100 };
 
-/* Text filled to the width, each line but the first beginning at `indent`. */
+/* Fills text to the width of the terminal; each line but the first begins at column `indent`. */
 struct filler {
     FILE *to;
     unsigned indent, width, col;
@@ -609,7 +613,7 @@ static void name_text(struct line *l, const struct ms_opt *o)
         add(l, " %s%s", value, o->kind == MS_OPT_LIST ? "..." : "");
 }
 
-/* What a value may be, in parentheses behind the help text. */
+/* Writes the allowed values, in parentheses behind the help text. */
 static void note_text(struct line *l, const struct ms_opt *o)
 {
     if (o->required)
@@ -640,7 +644,8 @@ static void put_row(struct filler *f, const struct ms_opt *o)
     name_text(&name, o);
     note_text(&note, o);
     put(f, "%s", name.z);
-    /* At least two spaces between the columns; too long a name has a line of its own. */
+    /* At least two spaces between the columns; after a name that is too long the help begins on a
+     * new line. */
     if (f->col + 2 > f->indent)
         new_line(f);
     put_words(f, ms_str_of(o->help));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * par: finding the plugin, and messages of any length out of pieces.
+ * par: finds the plugin and builds messages of any length from pieces.
  *
  *     8 bytes length, then pieces of MS_PAR_PIECE
  */
@@ -18,21 +18,21 @@
 #include <unistd.h>
 
 struct ms_par {
-    const struct ms_par_plugin *mpi; /* NULL: alone */
+    const struct ms_par_plugin *mpi; /* NULL: a single process */
     unsigned rank, size;
 };
 
-/* ---- who has started us ---------------------------------------------------- */
+/* ---- detection of mpirun --------------------------------------------------- */
 
 struct flavour {
     const char *name;
-    const char *size; /* variable that its mpirun sets */
+    const char *size; /* variable that this flavour's mpirun sets */
 };
 static const struct flavour flavours[] = {
-    {"openmpi", "OMPI_COMM_WORLD_SIZE"}, {"mpich", "PMI_SIZE"}, /* and what descends from it */
+    {"openmpi", "OMPI_COMM_WORLD_SIZE"}, {"mpich", "PMI_SIZE"}, /* and MPIs derived from it */
 };
 
-/* The flavour, or NULL for a process alone. */
+/* Finds the flavour of MPI; NULL for a single process. */
 static const struct flavour *find_flavour(uint64_t *size)
 {
     for (size_t i = 0; i < sizeof flavours / sizeof *flavours; i++) {
@@ -45,7 +45,7 @@ static const struct flavour *find_flavour(uint64_t *size)
 
 /* ---- the plugin -------------------------------------------------------------- */
 
-/* The plugin of a flavour; false: it is not there. */
+/* Finds the plugin of a flavour; false when there is none. */
 static bool find_file(const char *flavour, char *path, size_t cap)
 {
     char built[64], installed[sizeof built + 16];
@@ -62,7 +62,7 @@ static bool find_file(const char *flavour, char *path, size_t cap)
 static void *open_library(const char *flavour)
 {
     char path[2 * PATH_MAX];
-    /* Open MPI opens parts of itself, which look for its symbols among the global ones */
+    /* RTLD_GLOBAL: components that Open MPI opens later look up its symbols globally. */
     return find_file(flavour, path, sizeof path) ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
 }
 

@@ -2,9 +2,9 @@
  *
  * par: the processes that share a job, as `mpirun -n K msprobe ...` starts them.
  *
- * Started without mpirun there is one process, and nothing of MPI is needed.  With
- * it, the library of the flavour that started us is opened, a plugin beside the
- * program (par_plugin.h); so the program itself depends on no MPI.
+ * Without mpirun there is one process, and MPI is not needed. With mpirun, the plugin for its
+ * flavour of MPI is opened, a library beside the program (par_plugin.h); so the program itself does
+ * not depend on MPI.
  *
  *     struct ms_par *par;
  *     MS_TRY(ms_par_open(&par, err));
@@ -12,10 +12,9 @@
  *         ...
  *     ms_par_close(par);
  *
- * Messages between two processes arrive in the order they were sent.  One thread of a
- * process talks to the others, the one that opened.  A failure of a call is one of
- * the connection, after which nothing can be said any more; what goes wrong in the
- * work itself is for the messages to tell.
+ * Messages between two processes arrive in the order they were sent. Only the thread that opened
+ * may send and receive. A failure of a call is a failure of the connection, after which no further
+ * call works. Errors in the work itself have to be sent as messages.
  */
 #ifndef PROBE_BASE_PAR_H
 #define PROBE_BASE_PAR_H
@@ -26,25 +25,28 @@ struct ms_par;
 
 enum { MS_PAR_ANY = -1 };
 
-/* Fails when mpirun has started us and the plugin for it is missing: K programs that know nothing of
- * each other would write the same files. */
+/* Fails when mpirun has started this process and the plugin is missing; otherwise K independent
+ * processes would write the same files. */
 enum ms_rc ms_par_open(struct ms_par **par, struct ms_err *err) MS_MUST_USE;
-/* Waits for the others, who close too.  NULL is fine. */
+/* Waits until all processes have called ms_par_close. NULL is fine. */
 void ms_par_close(struct ms_par *par);
 
-/* 0 .. size - 1; the first one is who talks to people.  A NULL par is a process alone. */
+/* Rank of this process, 0 .. size - 1, and number of processes. Rank 0 prints for the user. A NULL
+ * par is a single process. */
 unsigned ms_par_rank(const struct ms_par *par);
 unsigned ms_par_size(const struct ms_par *par);
 
-/* Of any length.  May wait until it is received. */
+/* Sends a message of any length. May wait until it is received. */
 enum ms_rc ms_par_send(struct ms_par *par, unsigned to, const void *p, size_t n,
                        struct ms_err *err) MS_MUST_USE;
-/* The next message of a process, or of MS_PAR_ANY; what was in `into` is gone, its maximum counts. */
+/* Receives the next message of a process, or of any with MS_PAR_ANY. The message replaces the
+ * contents of `into`; the maximum of `into` limits its length. */
 enum ms_rc ms_par_recv(struct ms_par *par, int from, struct ms_buf *into, unsigned *who,
                        struct ms_err *err) MS_MUST_USE;
-/* The n bytes of process 0 for everyone. */
+/* Broadcasts n bytes from process 0 to all processes. */
 enum ms_rc ms_par_share(struct ms_par *par, void *p, size_t n, struct ms_err *err) MS_MUST_USE;
-/* *all: is `mine` true in every process?  What has to be settled before they rely on each other. */
+/* Sets *all to whether `mine` is true in every process (a logical AND over all processes), for
+ * conditions that all must meet before they depend on each other. */
 enum ms_rc ms_par_agree(struct ms_par *par, bool mine, bool *all, struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -29,8 +29,8 @@ static int begin(unsigned *rank, unsigned *size)
     return code;
 }
 
-/* MPI waits by asking without a pause, which takes a core from whoever is waited for: ask a while, then
- * sleep between, ever longer. */
+/* MPI waits by busy polling, which takes a core from the process that is waited for. This plugin
+ * polls a while without a pause, then sleeps between polls, each time twice as long. */
 enum { ASK_AT_ONCE = 200, SLEEP_LEAST = 20000, SLEEP_MOST = 1000000 };
 
 static int wait_for(MPI_Request *request, MPI_Status *status)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * par_plugin: what a flavour of MPI brings to par, as the one symbol `ms_par_plugin` of
- * libmsprobe_mpi_FLAVOUR.so.
+ * par_plugin: interface of a plugin for one flavour of MPI, exported as the one symbol
+ * `ms_par_plugin` of libmsprobe_mpi_FLAVOUR.so.
  */
 #ifndef PROBE_BASE_PAR_PLUGIN_H
 #define PROBE_BASE_PAR_PLUGIN_H
@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 enum { MS_PAR_PLUGIN_VERSION = 2 };
-#define MS_PAR_PIECE ((size_t)1 << 30) /* the most bytes of a call: counts of MPI are ints */
+#define MS_PAR_PIECE ((size_t)1 << 30) /* most bytes of a call: counts of MPI are ints */
 
-/* Functions give 0 or a code for `explain`. */
+/* Functions return 0, or a code that `explain` turns into text. */
 struct ms_par_plugin {
     uint32_t version;
     const char *name;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * pickle: a stack machine for the part of Python's pickle that plain values and tensors are written in.
+ * pickle: a stack machine for the subset of Python's pickle that plain values and tensors use.
  *
- * The machine executes nothing.  GLOBAL looks a name up in the caller's list and yields a number, REDUCE
- * yields a value that says "this would be called with that".  Values point at each other in the arena, so
- * a list that holds itself is no danger: there is no recursion anywhere.
+ * The machine executes nothing. GLOBAL looks up a name in the caller's list and pushes its number;
+ * REDUCE pushes a value that records the call. Values point at each other in the arena, so a list
+ * may contain itself; that is harmless, because there is no recursion.
  */
 #include "probe/base/pickle.h"
 
@@ -23,7 +23,7 @@ struct machine {
     struct ms_arena *a;
     struct ms_err *err;
     uint32_t objects, items;               /* containers and their items so far */
-    MS_VEC(struct ms_plain *) stack, memo; /* a NULL of memo: nothing was remembered there */
+    MS_VEC(struct ms_plain *) stack, memo; /* NULL in memo: an unused entry */
 };
 
 /* ---- failures ------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static enum ms_rc full(struct machine *m, const char *what)
 
 /* ---- input ---------------------------------------------------------------- */
 
-/* The next n bytes, or NULL at the end. */
+/* Returns the next n bytes, or NULL at the end. */
 static const char *next_bytes(struct machine *m, uint64_t n)
 {
     if (n > m->end - m->at)
@@ -50,7 +50,7 @@ static const char *next_bytes(struct machine *m, uint64_t n)
     return m->p + m->at - n;
 }
 
-/* The text up to a line's end; the machine goes on behind that. */
+/* Reads the text up to the end of the line and moves behind that. */
 static bool next_line(struct machine *m, struct ms_str *line)
 {
     const char *from = m->p + m->at;
@@ -90,7 +90,8 @@ static enum ms_rc push_int(struct machine *m, int64_t i)
     return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_INT, .i = i});
 }
 
-/* The value k below the top, or NULL when the stack or what a mark began is not as deep. */
+/* Returns the value k places below the top; NULL when the stack has fewer values above its last
+ * mark. */
 static struct ms_plain *peek(const struct machine *m, size_t k)
 {
     if (k >= m->stack.n)
@@ -136,7 +137,8 @@ static enum ms_rc move_top(struct machine *m, struct ms_plain *to, size_t n)
     return MS_OK;
 }
 
-/* Makes a container of the top n values, and of the mark below them where there is one. */
+/* Replaces the top n values, and the mark below them if `marked`, by a container of these
+ * values. */
 static enum ms_rc push_container(struct machine *m, enum ms_plain_kind kind, size_t n, bool marked)
 {
     struct ms_plain *v;
@@ -160,7 +162,7 @@ static enum ms_rc make_from_mark(struct machine *m, enum ms_plain_kind kind)
     return push_container(m, kind, n, true);
 }
 
-/* Moves the top n values into the container below them; `marked` says that a mark lies between. */
+/* Moves the top n values into the container below them; `marked` tells that a mark is between. */
 static enum ms_rc fill(struct machine *m, enum ms_plain_kind kind, size_t n, bool marked)
 {
     const size_t below = n + (marked ? 1 : 0);
@@ -199,7 +201,8 @@ static enum ms_rc remember(struct machine *m, size_t i)
 {
     if (peek(m, 0) == NULL)
         return bad(m, "nothing to remember");
-    /* Python numbers what it remembers in turn, so each place was paid for with a byte. */
+    /* Python numbers memo entries consecutively, so an index can be no larger than the bytes
+     * read. */
     if (i >= m->rules->remembered || i > m->end - m->begin)
         return full(m, "remembered values");
     while (m->memo.n <= i) {
@@ -274,7 +277,7 @@ static enum ms_rc push_text(struct machine *m, uint64_t n)
     return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_TEXT, .s = s});
 }
 
-/* Little-endian two's complement of any length. */
+/* Reads a little-endian two's complement integer of n bytes. */
 static enum ms_rc push_long(struct machine *m, uint64_t n)
 {
     const char *p = next_bytes(m, n);
@@ -291,7 +294,7 @@ static enum ms_rc push_long(struct machine *m, uint64_t n)
 
 /* ---- operations ----------------------------------------------------------- */
 
-/* Bytes of the number behind an operation; 0: none follows. */
+/* Returns the size of the number that follows an operation; 0 when none follows. */
 static unsigned operand_bytes(unsigned char op)
 {
     switch (op) {
@@ -344,7 +347,7 @@ static enum ms_rc do_with_operand(struct machine *m, unsigned char op, unsigned 
             return MS_OK;
         return bad(m, m->rules->protocol == 2 ? "a protocol other than 2" : "an unknown protocol");
     case 0x95:
-        return MS_OK; /* a frame is read where it lies */
+        return MS_OK; /* the bytes of a frame are read in place */
     case 'K':
     case 'M':
         return push_int(m, (int64_t)v);

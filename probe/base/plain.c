@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plain: see the header; a container doubles its room in the arena when it is full.
+ * plain: see the header. A container doubles its room in the arena when it is full.
  */
 #include "probe/base/plain.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * pool: workers sleep on a condition until a loop begins, take items from one
- * atomic counter and sleep again.  The counter is the only thing they share
- * while they work; items are chunks of a file or whole tensors, so one atomic
- * step for each costs nothing.
+ * pool: workers sleep on a condition until a loop begins, take items from one atomic counter and
+ * sleep again. Workers share only that counter; items are chunks of a file or whole tensors, so one
+ * atomic increment per item costs nothing measurable.
  */
 #include "probe/base/pool.h"
 
@@ -22,7 +21,7 @@ struct loop {
     ms_pool_fn fn;
     void *ctx;
     size_t n;
-    atomic_size_t next; /* the lowest item not yet taken; n or more: none is left */
+    atomic_size_t next; /* the lowest item not yet taken; n or more: none left */
     pthread_mutex_t lock;
     size_t failed_item; /* under the lock, as is err; n while nothing has failed */
     struct ms_err err;
@@ -35,12 +34,12 @@ struct worker {
 };
 
 struct ms_pool {
-    unsigned threads; /* with the caller */
+    unsigned threads; /* including the caller */
     pthread_mutex_t lock;
     pthread_cond_t begin, idle;
-    struct loop *loop; /* under the lock, as are all below; what to work at */
-    uint64_t loops;    /* how many have begun: tells a worker that this one is new */
-    unsigned busy;     /* workers that have not finished it */
+    struct loop *loop; /* the current loop; under the lock, as are all below */
+    uint64_t loops;    /* loops begun so far, by which a worker recognises a new one */
+    unsigned busy;     /* workers still in the loop */
     bool quit;
     struct worker workers[]; /* threads - 1 */
 };
@@ -62,7 +61,8 @@ static void note_failure(struct loop *l, size_t item, enum ms_rc rc, struct ms_e
 
 static void run_items(struct loop *l, unsigned worker)
 {
-    /* A taken item is always run: items below a failed one decide which failure counts. */
+    /* A taken item is always run, because the lowest failed item decides which failure is
+     * returned. */
     for (;;) {
         size_t item = atomic_fetch_add(&l->next, 1);
         if (item >= l->n)
@@ -99,8 +99,9 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Signals sent to the process belong to the thread that made the pool; those that an instruction
- * raises must stay open, or they kill without a word. */
+/* Blocks signals in the workers, so that the thread that made the pool handles signals sent to the
+ * process. Signals that an instruction raises stay unblocked: when blocked, they kill the process
+ * without running the handler. */
 static void block_signals(sigset_t *before)
 {
     static const int raised[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
@@ -187,7 +188,7 @@ static void wait_idle(struct ms_pool *p)
 enum ms_rc ms_pool_run(struct ms_pool *p, size_t n, ms_pool_fn fn, void *ctx, struct ms_err *err)
 {
     struct loop l = {.fn = fn, .ctx = ctx, .n = n, .failed_item = n};
-    /* Waking threads for a single item only costs. */
+    /* For a single item, waking threads costs more than it saves. */
     bool alone = ms_pool_threads(p) == 1 || n < 2;
     pthread_mutex_init(&l.lock, NULL);
     if (!alone)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan: runs of bytes that JSON text and csv cells are made of, 16 at a time where
- * the processor can.  Nothing at or past `end` is read; the last bytes of a text go
- * one by one.
+ * scan: finds the end of runs of bytes in JSON text and csv cells, 16 bytes at a time where the
+ * processor can. Nothing at or past `end` is read; the last bytes of a text are scanned one by one.
  */
 #ifndef PROBE_BASE_SCAN_H
 #define PROBE_BASE_SCAN_H
@@ -22,19 +21,20 @@ static inline bool ms_is_space(char c)
 {
     return (unsigned char)c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
 }
-/* Stands in a JSON string as it is and needs no further look: printable ASCII except the quote and
- * the backslash. */
+/* Tells whether a byte of a JSON string needs no decoding and no check: printable ASCII except the
+ * quote and the backslash. */
 static inline bool ms_is_plain(char c)
 {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
 }
 
-/* Stands in a csv cell as it is, and does not part what folded rows have in one cell. */
+/* Tells whether a byte needs no quotes in a csv cell and is not the semicolon that separates values
+ * of folded rows. */
 static inline bool ms_is_bare(char c)
 {
     return (unsigned char)c >= ' ' && c != ',' && c != '"' && c != ';';
 }
-/* Neither opens nor closes anything in JSON. */
+/* Tells whether a byte neither opens nor closes anything in JSON: no bracket, brace or quote. */
 static inline bool ms_is_flat(char c)
 {
     return (c | 0x20) != '{' && (c | 0x20) != '}' && c != '"';
@@ -52,7 +52,8 @@ static inline ms_scan_block ms_scan_load(const char *p)
 }
 static inline uint64_t ms_scan_not_plain(ms_scan_block x)
 {
-    /* One added, as signed bytes: DEL and all above it are negative, so below ' ' + 1 too. */
+    /* After adding one, DEL and all bytes above it are negative as signed bytes, so one comparison
+     * with ' ' + 1 finds them and the control characters. */
     __m128i next = _mm_add_epi8(x, _mm_set1_epi8(1));
     __m128i stop = _mm_cmplt_epi8(next, _mm_set1_epi8(' ' + 1));
     stop = _mm_or_si128(stop, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
@@ -69,7 +70,7 @@ static inline uint64_t ms_scan_not_bare(ms_scan_block x)
 }
 static inline uint64_t ms_scan_not_flat(ms_scan_block x)
 {
-    __m128i curly = _mm_or_si128(x, _mm_set1_epi8(0x20)); /* which makes [ ] of { } */
+    __m128i curly = _mm_or_si128(x, _mm_set1_epi8(0x20)); /* maps [ ] to { } */
     __m128i stop = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
     stop = _mm_or_si128(stop, _mm_cmpeq_epi8(curly, _mm_set1_epi8('{')));
     stop = _mm_or_si128(stop, _mm_cmpeq_epi8(curly, _mm_set1_epi8('}')));
@@ -123,7 +124,8 @@ static inline uint64_t ms_scan_not_blank(ms_scan_block x)
 }
 #endif
 
-/* The part of a run that goes by blocks; returns from where it is written when it finds the end. */
+/* Scans the part of a run that fills whole blocks; returns from the enclosing function at the end
+ * of the run. */
 #if defined(__SSE2__) || defined(__aarch64__)
 #define MS_SCAN_BLOCKS(p, end, not_in_run)                                                         \
     do {                                                                                           \
@@ -133,7 +135,7 @@ static inline uint64_t ms_scan_not_blank(ms_scan_block x)
             if (stop != 0)                                                                         \
                 return (p) + __builtin_ctzll(stop) / MS_SCAN_BITS;                                 \
         }                                                                                          \
-        if (is_long && (p) < (end)) { /* the last bytes with those before them, which are known */ \
+        if (is_long && (p) < (end)) { /* the last 16 bytes, some of which were already checked */  \
             uint64_t stop = not_in_run(ms_scan_load((end)-16));                                    \
             return stop != 0 ? (end)-16 + __builtin_ctzll(stop) / MS_SCAN_BITS : (end);            \
         }                                                                                          \
@@ -142,7 +144,7 @@ static inline uint64_t ms_scan_not_blank(ms_scan_block x)
 #define MS_SCAN_BLOCKS(p, end, not_in_run) ((void)0)
 #endif
 
-/* First byte that is not plain, or end. */
+/* Returns the first byte that is not plain, or end. */
 static inline const char *ms_scan_plain(const char *p, const char *end)
 {
     MS_SCAN_BLOCKS(p, end, ms_scan_not_plain);
@@ -151,7 +153,7 @@ static inline const char *ms_scan_plain(const char *p, const char *end)
     return p;
 }
 
-/* First byte that is not bare, or end. */
+/* Returns the first byte that is not bare, or end. */
 static inline const char *ms_scan_bare(const char *p, const char *end)
 {
     MS_SCAN_BLOCKS(p, end, ms_scan_not_bare);
@@ -160,7 +162,7 @@ static inline const char *ms_scan_bare(const char *p, const char *end)
     return p;
 }
 
-/* First byte that is not flat, or end. */
+/* Returns the first byte that is not flat, or end. */
 static inline const char *ms_scan_flat(const char *p, const char *end)
 {
     MS_SCAN_BLOCKS(p, end, ms_scan_not_flat);
@@ -169,8 +171,9 @@ static inline const char *ms_scan_flat(const char *p, const char *end)
     return p;
 }
 
-/* First byte that is not whitespace, or end.  Nothing and a single blank, the usual cases, are told
- * apart by branches, which the processor guesses: what follows need not wait for this. */
+/* Returns the first byte that is not whitespace, or end. The usual cases, no blank and one blank,
+ * are handled by branches: the processor predicts these, so the code that follows does not wait for
+ * the result. */
 static inline const char *ms_scan_space(const char *p, const char *end)
 {
     while (p < end && ms_is_space(*p)) {
@@ -194,15 +197,15 @@ static inline bool ms_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
-/* Eight bytes, the first lowest. */
+/* Loads eight bytes, the first in the lowest byte. */
 static inline uint64_t ms_load8(const char *p)
 {
     uint64_t v;
     memcpy(&v, p, sizeof v);
     return le64toh(v);
 }
-/* How many of them, from the first, are digits.  A digit with its 0x30 taken away is at most 9, so
- * adding 0x76 leaves its top bit clear. */
+/* Counts the leading bytes that are digits. A digit minus 0x30 is at most 9, so adding 0x76 leaves
+ * its top bit clear. */
 static inline unsigned ms_count_digits8(uint64_t v)
 {
     const uint64_t top = 0x8080808080808080U;
@@ -210,7 +213,7 @@ static inline unsigned ms_count_digits8(uint64_t v)
     uint64_t other = (((v & ~top) + 0x7676767676767676U) | v) & top;
     return other != 0 ? (unsigned)__builtin_ctzll(other) / 8 : 8;
 }
-/* First byte that is not a digit, or end. */
+/* Returns the first byte that is not a digit, or end. */
 static inline const char *ms_scan_digits(const char *p, const char *end)
 {
     while (end - p >= 8) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Makes a C header of a file of named SQL statements: what stands below "-- name: find_ops" becomes the
-# string sql_find_ops.  Other lines of comment are left out.
+# Makes a C header from a file of named SQL statements: the text below "-- name: find_ops" becomes
+# the string sql_find_ops.  Other comment lines are dropped.
 function finish() { if (is_open) print ";" }
 FNR == 1 { print "/* Made of " FILENAME "; change that. */" }
 /^-- name: / {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stats: blocks and lanes, the plain version for every type, and the choice of
- * a kernel.  The plain version also finishes what a kernel leaves: the last few
- * elements of a block.
+ * stats: blocks and lanes, the plain version for every type, and the choice of a kernel. The plain
+ * version also processes the elements that a kernel leaves: the last few of a block.
  */
 #include "probe/base/stats.h"
 
@@ -23,8 +22,8 @@ static void lanes_init(struct ms__lanes *l)
     *l = (struct ms__lanes){.min = inf, .max = -inf};
 }
 
-/* Which NaN an operation yields and which zero is the smaller differ between
- * machines; here there is one of each. */
+/* Returns one fixed NaN for every NaN and +0 for every zero, because the NaN that an operation
+ * yields and the smaller of the two zeros differ between machines. */
 static double canonical(double v)
 {
     return isnan(v) ? (double)NAN : v + 0.0;
@@ -45,8 +44,8 @@ void ms_stats_join(struct ms_stats *s, const struct ms_stats *next)
 
 /* ---- the plain version ---------------------------------------------------- */
 
-/* A NaN adds nothing.  The kernels add +0, which is the same, for no lane ever holds -0; so does
- * this, because a branch would cost more. */
+/* Adds a number to a lane; a NaN counts as +0. The kernels add +0 as well, which changes nothing,
+ * since a lane never holds -0; a branch would cost more. */
 static void lane_add(struct ms__lanes *l, size_t lane, double v)
 {
     l->nan += v != v;
@@ -56,13 +55,14 @@ static void lane_add(struct ms__lanes *l, size_t lane, double v)
     l->min = v < l->min ? v : l->min;
     l->max = v > l->max ? v : l->max;
     const double number = v == v ? v : 0;
-    /* Two statements, which no compiler may contract into one rounding. */
+    /* Separate statements, so that no compiler contracts them into a fused multiply-add with one
+     * rounding. */
     const double square = number * number;
     l->sum[lane] += number;
     l->sumsq[lane] += square;
 }
 
-/* Elements [from, n) of a block; from is a multiple of MS__LANES. */
+/* Adds elements [from, n) of a block; from is a multiple of MS__LANES. */
 static void plain(struct ms__lanes *l, enum ms_dtype t, const char *p, size_t from, size_t n)
 {
     enum { CHUNK = 16 * MS__LANES };
@@ -92,7 +92,8 @@ static const struct ms__stats_kernels *kernels_for(enum ms_dtype t)
     return &none;
 }
 
-/* Written out, since it is done for every block and a compiler then uses what registers there are. */
+/* Joins the lanes as a tree. Unrolled by hand, because this runs for every block and a compiler
+ * then uses the vector registers. */
 static double tree_sum(const double lane[MS__LANES])
 {
     double v[MS__LANES / 2];
@@ -105,7 +106,7 @@ static double tree_sum(const double lane[MS__LANES])
     return v[0] + v[1];
 }
 
-/* Figures of a block; a kernel does what it can, the plain version the rest. */
+/* Computes a block: the kernel as much as it can, the plain version the rest. */
 static void run_kernel(struct ms__lanes *l, ms__stats_kernel kernel, enum ms_dtype t, const char *p,
                        size_t n)
 {
@@ -113,7 +114,8 @@ static void run_kernel(struct ms__lanes *l, ms__stats_kernel kernel, enum ms_dty
     plain(l, t, p, kernel != NULL ? kernel(p, n, l) : 0, n);
 }
 
-/* A block that has been gone through quickly, which is not enough for some. */
+/* Ends a block after its quick pass. When sumsq is not finite, the block holds a NaN or an infinity
+ * and is computed again with the careful kernel. */
 static void end_block(struct ms_stats *s, struct ms__lanes *l, enum ms_dtype t, const char *p,
                       size_t n)
 {
@@ -135,7 +137,7 @@ static void end_block(struct ms_stats *s, struct ms__lanes *l, enum ms_dtype t, 
     ms_stats_join(s, &block);
 }
 
-/* One block of at most MS_STATS_BLOCK elements. */
+/* Adds one block of at most MS_STATS_BLOCK elements. */
 static void add_block(struct ms_stats *s, enum ms_dtype t, const char *p, size_t n)
 {
     struct ms__lanes l;
@@ -143,8 +145,8 @@ static void add_block(struct ms_stats *s, enum ms_dtype t, const char *p, size_t
     end_block(s, &l, t, p, n);
 }
 
-/* Whole blocks, two at a time; returns how many elements were added.  What is too large to lie in a
- * cache is not read faster from two places. */
+/* Adds whole blocks, two at a time; returns the number of elements added. Data too large for the
+ * cache is not paired, because reading from two places is then no faster. */
 static size_t add_pairs(struct ms_stats *s, enum ms_dtype t, const char *p, size_t n)
 {
     const ms__stats_pair pair = kernels_for(t)->pair;
@@ -163,7 +165,8 @@ static size_t add_pairs(struct ms_stats *s, enum ms_dtype t, const char *p, size
     return done;
 }
 
-/* A type without a kernel of its own: its values are doubles, and there is one for those. */
+/* Adds a block of a type without its own kernel: converts the elements to doubles and uses the
+ * kernel for doubles. */
 static void add_block_as_f64(struct ms_stats *s, enum ms_dtype t, const char *p, size_t n)
 {
     double v[MS_STATS_BLOCK];

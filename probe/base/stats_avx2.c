@@ -34,9 +34,9 @@ SIMD __m128i load128(const char *p)
     return _mm_loadu_si128((const void *)p);
 }
 
-/* There is no conversion from 64-bit integers.  With 2^52 in the exponent a 32-bit half is a
- * double; both halves are exact and so is the scaling, which leaves one rounding, as it must be.
- * For signed values the sign bit is turned and taken off again as 2^31. */
+/* Converts 64-bit integers, for which AVX2 has no instruction. With 2^52 in the exponent, a 32-bit
+ * half is a double. Both halves and the scaling are exact, so only the final addition rounds. For
+ * signed values the sign bit is flipped and subtracted again as 2^31. */
 SIMD __m256d d_of_64(__m256i x, bool is_signed)
 {
     const __m256i exponent = _mm256_set1_epi64x(0x4330000000000000);
@@ -61,7 +61,7 @@ SIMD struct doubles d_all(double v)
     const __m256d x = _mm256_set1_pd(v);
     return (struct doubles){x, x, x, x};
 }
-/* Four elements at p. */
+/* Loads four elements at p. */
 SIMD __m256d d_load4(enum ms_dtype t, const char *p)
 {
     switch (t) {
@@ -161,8 +161,8 @@ SIMD struct floats f_all(float v)
 {
     return (struct floats){_mm256_set1_ps(v), _mm256_set1_ps(v)};
 }
-/* clang 14 would compare the halves instead of the floats, one by one; it must not see where the
- * floats come from. */
+/* Converts float16. The asm hides the conversion from clang 14, which would otherwise compare the
+ * half floats one by one. */
 SIMD __m256 f_of_f16(__m128i x)
 {
     __m256 v = _mm256_cvtph_ps(x);
@@ -275,13 +275,13 @@ SIMD struct shorts s_max(struct shorts x, struct shorts y)
 }
 SIMD uint32_t s_equal(struct shorts x, struct shorts y)
 {
-    /* Narrowed so that each element has one bit; which one does not matter. */
+    /* Narrowed to one bit per element; the order of the bits does not matter. */
     const __m256i equal = _mm256_cmpeq_epi16(x.a, y.a);
     const __m128i bytes =
         _mm_packs_epi16(_mm256_castsi256_si128(equal), _mm256_extracti128_si256(equal, 1));
     return (uint32_t)_mm_movemask_epi8(bytes);
 }
-/* Products of pairs, added: 32 bits each. */
+/* Multiplies and adds neighbouring pairs into 32 bits. */
 SIMD struct ints s_dot(struct shorts x, struct shorts y)
 {
     return (struct ints){_mm256_madd_epi16(x.a, y.a)};
@@ -310,7 +310,7 @@ SIMD struct ints i_add32(struct ints x, struct ints y)
 {
     return (struct ints){_mm256_add_epi32(x.a, y.a)};
 }
-/* 64-bit sums x plus the unsigned 32-bit values y, two at a time. */
+/* Adds the unsigned 32-bit values y to the 64-bit sums x, two y per sum. */
 SIMD struct ints i_add_wide(struct ints x, struct ints y)
 {
     const __m256i even = _mm256_and_si256(y.a, _mm256_set1_epi64x(UINT32_MAX));
@@ -333,7 +333,7 @@ SIMD int64_t i_total64(struct ints x)
     return v[0] + v[1] + v[2] + v[3];
 }
 
-/* A bit for each of 64 bytes that is zero. */
+/* Returns a bit for each of 64 bytes that is zero. */
 SIMD uint64_t zero_bytes(const char *p)
 {
     const __m256i zero = _mm256_setzero_si256();

@@ -108,8 +108,8 @@ SIMD struct floats f_all(float v)
 {
     return (struct floats){_mm512_set1_ps(v)};
 }
-/* clang 14 would compare the halves instead of the floats, one by one; it must not see where the
- * floats come from. */
+/* Converts float16. The asm hides the conversion from clang 14, which would otherwise compare the
+ * half floats one by one. */
 SIMD __m512 f_of_f16(__m256i x)
 {
     __m512 v = _mm512_cvtph_ps(x);
@@ -131,7 +131,8 @@ SIMD struct doubles d_of_floats(struct floats x)
     return (struct doubles){_mm512_cvtps_pd(_mm512_castps512_ps256(x.a)),
                             _mm512_cvtps_pd(_mm512_extractf32x8_ps(x.a, 1))};
 }
-/* The floats x, which lie at p: loading them once more takes less than parting them. */
+/* Converts the floats x, which are also in memory at p: loading them again is faster than splitting
+ * the register. */
 SIMD struct doubles d_of_floats_at(enum ms_dtype t, const char *p, struct floats x)
 {
     if (t != MS_DT_F32)
@@ -209,7 +210,7 @@ SIMD uint32_t s_equal(struct shorts x, struct shorts y)
 {
     return _mm512_cmpeq_epi16_mask(x.a, y.a);
 }
-/* Products of pairs, added: 32 bits each. */
+/* Multiplies and adds neighbouring pairs into 32 bits. */
 SIMD struct ints s_dot(struct shorts x, struct shorts y)
 {
     return (struct ints){_mm512_madd_epi16(x.a, y.a)};
@@ -238,7 +239,7 @@ SIMD struct ints i_add32(struct ints x, struct ints y)
 {
     return (struct ints){_mm512_add_epi32(x.a, y.a)};
 }
-/* 64-bit sums x plus the unsigned 32-bit values y, two at a time. */
+/* Adds the unsigned 32-bit values y to the 64-bit sums x, two y per sum. */
 SIMD struct ints i_add_wide(struct ints x, struct ints y)
 {
     const __m512i even = _mm512_and_si512(y.a, _mm512_set1_epi64(UINT32_MAX));
@@ -256,7 +257,7 @@ SIMD int64_t i_total64(struct ints x)
     return _mm512_reduce_add_epi64(x.a);
 }
 
-/* A bit for each of 64 bytes that is zero. */
+/* Returns a bit for each of 64 bytes that is zero. */
 SIMD uint64_t zero_bytes(const char *p)
 {
     const __m512i x = _mm512_loadu_si512(p);

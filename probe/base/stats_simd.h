@@ -10,19 +10,20 @@
  *     struct shorts      SHORTS 16-bit integers: s_*  operations
  *     struct ints        the 32-bit sums that go with it: i_*  operations
  *
- * and PAIRED when its registers hold what two blocks need, and gets the table KERNELS.  Comparisons give a mask of one bit per element.
- * min(x, y) and max(x, y) give y when x is NaN.
+ * and PAIRED when its registers are enough for two blocks. It gets the table KERNELS. Comparisons
+ * give a mask of one bit per element. min(x, y) and max(x, y) give y when x is NaN.
  */
 
 #define GROUP MS__LANES
 
-/* The machine reads ahead within a page only, so it is told what comes behind. */
+/* Prefetch distance. The hardware prefetcher stops at a page boundary, so the next page is
+ * prefetched explicitly. */
 enum { AHEAD = 4096 };
 
 /* ---- floating point of up to 32 bits -------------------------------------- */
 
-/* Minimum and maximum are found among floats; sums are kept as doubles, where the square of a float
- * is exact, so that a fused multiply-add rounds as a multiplication and an addition do. */
+/* Minimum and maximum are computed in floats; sums are kept as doubles, in which the square of a
+ * float is exact, so that a fused multiply-add rounds like a multiplication and an addition. */
 struct running {
     struct doubles sum, sumsq;
     struct floats lo, hi;
@@ -76,7 +77,8 @@ SIMD size_t floats_kernel(enum ms_dtype t, bool careful, const char *p, size_t n
 }
 
 #ifdef PAIRED
-/* The additions of a lane wait for each other; those of another block need not. */
+/* Computes two blocks at once: additions within a lane depend on each other, those of different
+ * blocks do not. */
 SIMD void floats_pair(enum ms_dtype t, const char *p, struct ms__lanes l[2])
 {
     const size_t bytes = GROUP * (t == MS_DT_F32 ? 4 : 2);
@@ -95,7 +97,8 @@ SIMD void floats_pair(enum ms_dtype t, const char *p, struct ms__lanes l[2])
 
 /* ---- doubles and integers of 32 and 64 bits ------------------------------- */
 
-/* Converting to double keeps the order of integers, so minimum and maximum are right as well. */
+/* Computes a block in doubles. Converting integers to double keeps their order, so minimum and
+ * maximum are right for integers as well. */
 SIMD size_t doubles_kernel(enum ms_dtype t, bool careful, const char *p, size_t n,
                            struct ms__lanes *l)
 {
@@ -131,9 +134,9 @@ SIMD size_t doubles_kernel(enum ms_dtype t, bool careful, const char *p, size_t 
 
 /* ---- integers of up to 16 bits -------------------------------------------- */
 
-/* Everything is an exact integer, so lane 0 may hold it all.  A block adds at most
- * MS_STATS_BLOCK / SHORTS pairs to a 32-bit sum; squares of 16 bits need 64.  Unsigned 16-bit
- * values are shifted by -2^15 to be signed and shifted back at the end. */
+/* Computes a block of small integers. All sums are exact, so lane 0 may hold all of them. A block
+ * adds at most MS_STATS_BLOCK / SHORTS pairs to a 32-bit sum; squares of 16 bits need 64 bits.
+ * Unsigned 16-bit values are shifted by -2^15 to be signed and shifted back at the end. */
 SIMD size_t shorts_kernel(enum ms_dtype t, const char *p, size_t n, struct ms__lanes *l)
 {
     const bool bytes = t == MS_DT_I8 || t == MS_DT_U8;
@@ -167,7 +170,7 @@ SIMD size_t shorts_kernel(enum ms_dtype t, const char *p, size_t n, struct ms__l
 
 /* ---- bool ----------------------------------------------------------------- */
 
-/* Counting the zeros says everything. */
+/* Computes a block of bools: the number of zeros determines every statistic. */
 SIMD size_t bool_kernel(const char *p, size_t n, struct ms__lanes *l)
 {
     const size_t done = n / 64 * 64;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * store: a thin cover over SQLite: our errors, our memory, our way of making
- * files appear.
+ * store: a thin layer over SQLite with the suite's errors, memory and way of creating files.
  *
- * A new database is written without a journal into a temporary file: should
- * the run die, the file is thrown away, so nothing needs to be rolled back.
- * Reading goes through a URI, because only there SQLite can be told that a
- * file will not change ("immutable").
+ * A new database is written without a journal into a temporary file: if the run dies, the file is
+ * discarded, so nothing needs to be rolled back. Reading uses a URI, because only a URI can declare
+ * that a file will not change ("immutable").
  */
 #include "probe/base/store.h"
 
@@ -34,19 +32,19 @@ enum { BUSY_WAIT_MS = 5000, STEPS_PER_LOOK_AT_CLOCK = 2000 };
 struct ms_store {
     sqlite3 *db;
     char *path;
-    char *tmp;        /* where a database being created lies; else NULL */
-    bool is_interim;  /* somebody else makes it last */
-    bool immutable;   /* read as a file that does not change */
-    struct stat seen; /* what it was then */
+    char *tmp;        /* path of a database under construction, else NULL */
+    bool is_interim;  /* the caller makes the file durable */
+    bool immutable;   /* opened with immutable=1 */
+    struct stat seen; /* the file when it was opened */
     uint32_t limit_ms;
-    int64_t deadline_ns; /* of the statement that began last; 0: none */
+    int64_t deadline_ns; /* of the current statement; 0: none */
 };
 
 struct ms_stmt {
     struct ms_store *store;
     sqlite3_stmt *st;
-    int bad;      /* the first failure to bind a parameter, reported by the next step */
-    bool running; /* has been stepped since it was last ready */
+    int bad;      /* first failure to bind a parameter; reported by the next step */
+    bool running; /* has been stepped since the last reset */
 };
 
 /* ---- errors ----------------------------------------------------------- */
@@ -90,7 +88,8 @@ static const char *remedy_for(int code)
     }
 }
 
-/* Of a full disk or a locked file the statement says nothing, and people did not write it. */
+/* Tells whether a failure is about the statement. For a full disk or a locked file, showing the
+ * statement to the user does not help. */
 static bool is_about_statement(int code)
 {
     switch (code & 0xFF) {
@@ -106,7 +105,8 @@ static bool is_about_statement(int code)
     }
 }
 
-/* What was read as a file that does not change has changed, so that pages do not fit together. */
+/* Tells whether a file that is read as immutable has changed, so that its pages are
+ * inconsistent. */
 static bool was_changed(const struct ms_store *s)
 {
     struct stat now;
@@ -115,13 +115,13 @@ static bool was_changed(const struct ms_store *s)
             now.st_mtim.tv_nsec != s->seen.st_mtim.tv_nsec);
 }
 
-/* sql may be NULL; its beginning tells which statement it was. */
+/* Reports an SQLite failure. The message shows the beginning of sql, which may be NULL. */
 static enum ms_rc fail_sql(const struct ms_store *s, int code, const char *sql, struct ms_err *err)
 {
     if ((code & 0xFF) == SQLITE_ERROR && ms_store__ran_out())
         code = SQLITE_NOMEM;
-    /* A handle without memory answers for itself and would hide why; one of which a copy was made has
-     * no error of its own. */
+    /* A handle that is out of memory returns its own message and hides the cause. A handle whose
+     * database is read through a copy has no error of its own. */
     const bool knows = s->db != NULL && code != SQLITE_NOMEM && sqlite3_errcode(s->db) != SQLITE_OK;
     const char *why = knows ? sqlite3_errmsg(s->db) : sqlite3_errstr(code);
     enum ms_rc rc = rc_of(code);
@@ -165,7 +165,7 @@ void ms_store_set_limit_ms(struct ms_store *s, uint32_t ms)
 
 static void free_handle(struct ms_store *s)
 {
-    /* v2: statements that are still open keep the connection, not the handle. */
+    /* With close_v2, statements that are still open keep the connection alive, not the handle. */
     sqlite3_close_v2(s->db);
     ms_free(s->path);
     ms_free(s->tmp);
@@ -187,8 +187,8 @@ static struct ms_store *new_handle(const char *path)
     return s;
 }
 
-/* "file:PATH?query" with what has a meaning in a URI escaped; a second slash at
- * the start would begin the name of a host. */
+/* Writes "file:PATH?query" with special characters escaped. A second slash at the start would begin
+ * a host name. */
 static void put_uri(struct ms_buf *b, const char *path, const char *query)
 {
     ms_buf_puts(b, "file:");
@@ -219,7 +219,7 @@ static enum ms_rc connect_to(struct ms_store *s, const char *path, const char *q
     return rc;
 }
 
-/* Opening reads nothing yet; this finds out whether it is a database at all. */
+/* sqlite3_open reads nothing; this query checks that the file is a database. */
 static const char look_inside[] = "SELECT count(*) FROM sqlite_master";
 
 static int try_reading(struct ms_store *s)
@@ -239,11 +239,11 @@ enum ms_rc ms_store_only_look(struct ms_store *s, struct ms_err *err)
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
-/* ---- reading what others wrote ------------------------------------------ */
+/* ---- databases of others: reading --------------------------------------- */
 
-/* SQLite finishes what a killed writer began: it plays a journal back, deletes the journals that one
- * names, and makes files beside the database.  A file of others must not have such effects, so a
- * database is read as one that does not change ("immutable"), where SQLite looks at nothing else. */
+/* Opens a database of others. SQLite would finish what a killed writer began: apply a journal,
+ * delete the journals that one names, and create files beside the database. A file of others must
+ * not have such effects. With "immutable", SQLite ignores all other files. */
 static enum ms_rc open_immutable(struct ms_store *s, const char *path, struct ms_err *err)
 {
     MS_TRY(connect_to(s, path, "?mode=ro&immutable=1", SQLITE_OPEN_READONLY, err));
@@ -252,7 +252,7 @@ static enum ms_rc open_immutable(struct ms_store *s, const char *path, struct ms
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
-/* Applies to a private copy what lies beside it. */
+/* Applies the copied journal or WAL to a private copy. */
 static enum ms_rc finish_copy(struct ms_store *s, const char *copy, struct ms_err *err)
 {
     MS_TRY(connect_to(s, copy, "?mode=rw", SQLITE_OPEN_READWRITE, err));
@@ -298,7 +298,7 @@ enum ms_rc ms_store_settle(const char *path, const char *copy, bool *made, struc
     return *made ? ms_store_copy(path, copy, err) : MS_OK;
 }
 
-/* The copy has no name any more once it is open. */
+/* Makes and opens a private copy, which the caller unlinks once it is open. */
 static enum ms_rc read_copy(struct ms_store *s, const char *folder, struct ms_err *err)
 {
     bool made;
@@ -324,7 +324,8 @@ static enum ms_rc open_for_reading(struct ms_store *s, struct ms_err *err)
     return rc;
 }
 
-/* Changes show, since SQLite locks the file and looks whether it changed. */
+/* Opens without "immutable": SQLite locks the file and checks for changes, so changes become
+ * visible. */
 static enum ms_rc open_working_copy(struct ms_store *s, struct ms_err *err)
 {
     MS_TRY(connect_to(s, s->path, "?mode=ro", SQLITE_OPEN_READONLY, err));
@@ -349,7 +350,8 @@ static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
-/* SQLite does not say why it cannot make a file. */
+/* Creates the file before SQLite opens it, because SQLite does not report why it cannot create a
+ * file. */
 static enum ms_rc open_tmp(struct ms_store *s, struct ms_err *err)
 {
     MS_TRY(ms_tmp_new(&s->tmp, s->path, err));
@@ -361,7 +363,7 @@ static enum ms_rc open_tmp(struct ms_store *s, struct ms_err *err)
     return connect_to(s, s->tmp, "", SQLITE_OPEN_READWRITE, err);
 }
 
-/* One transaction over the whole bulk load.  No journal: see the top of the file. */
+/* Settings for one transaction over the whole bulk load. No journal: see the top of the file. */
 static const char bulk[] = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF;"
                            "PRAGMA synchronous=OFF; PRAGMA cache_size=-65536; BEGIN";
 
@@ -416,7 +418,8 @@ static enum ms_rc open_with(struct ms_store **out, const char *path, open_fn ope
     return rc;
 }
 
-/* SQLite would say "unable to open database file" to all of these. */
+/* Checks the file first, because SQLite reports "unable to open database file" for each of these
+ * problems. */
 static enum ms_rc check_file(const char *path, struct ms_err *err)
 {
     struct stat st;
@@ -534,7 +537,7 @@ enum ms_rc ms_store_exec_i64(struct ms_store *s, const char *sql, const int64_t 
         sqlite3_stmt *st;
         int code = sqlite3_prepare_v2(s->db, rest, -1, &st, &rest);
         if (code == SQLITE_OK && st == NULL)
-            break; /* nothing but spaces is left */
+            break; /* only spaces are left */
         for (int i = 1; i <= n && i <= sqlite3_bind_parameter_count(st); i++)
             sqlite3_bind_int64(st, i, value[i - 1]);
         while (code == SQLITE_OK || code == SQLITE_ROW)
@@ -593,7 +596,7 @@ void ms_stmt_str(struct ms_stmt *st, int i, struct ms_str s)
     note_failure(st, sqlite3_bind_text64(st->st, i, s.p, s.n, SQLITE_STATIC, SQLITE_UTF8));
 }
 
-/* A NULL pointer would bind NULL; no bytes are still a blob. */
+/* Binds a blob. An empty blob gets a valid pointer, because a NULL pointer would bind NULL. */
 void ms_stmt_blob(struct ms_stmt *st, int i, const void *p, size_t n)
 {
     note_failure(st, sqlite3_bind_blob64(st->st, i, n != 0 ? p : "", n, SQLITE_STATIC));
@@ -606,7 +609,7 @@ void ms_stmt_null(struct ms_stmt *st, int i)
 
 void ms_stmt_reset(struct ms_stmt *st)
 {
-    /* Repeats the failure of the last step, which has been reported. */
+    /* sqlite3_reset returns the failure of the last step, which has already been reported. */
     (void)sqlite3_reset(st->st);
     st->running = false;
     st->bad = SQLITE_OK;
@@ -712,11 +715,11 @@ const char *ms_store_version(void)
 
 /* ---- many rows at once ------------------------------------------------------ */
 
-enum { TOGETHER = 32 }; /* rows; more of them gain little */
+enum { TOGETHER = 32 }; /* rows per statement; more gain little */
 
 struct ms_bulk {
-    struct ms_stmt *many, *one; /* of TOGETHER rows, of one */
-    unsigned columns, n;        /* rows that lie ready */
+    struct ms_stmt *many, *one; /* statements for TOGETHER rows and for one */
+    unsigned columns, n;        /* n: rows buffered */
     int64_t cell[];             /* row by row */
 };
 

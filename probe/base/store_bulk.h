@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * store_bulk: many rows of numbers into one table.  A statement costs more than a row does, so one
- * statement adds as many rows as lie ready.
+ * store_bulk: inserts many rows of numbers into one table. Running a statement costs more than
+ * adding a row to it, so one statement inserts many buffered rows.
  *
  *     ms_bulk_new(&b, store, "INSERT INTO t VALUES", "(?,?)", 2, err)
  *     ms_bulk_row(b, column, err) ..          MS_BULK_NULL: NULL
@@ -17,12 +17,12 @@
 
 struct ms_bulk;
 
-/* row: one row's expressions with a question mark for each of its columns. */
+/* Creates a bulk insert. row: the expressions of one row with a question mark for each column. */
 enum ms_rc ms_bulk_new(struct ms_bulk **b, struct ms_store *s, const char *insert, const char *row,
                        unsigned columns, struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_bulk_row(struct ms_bulk *b, const int64_t *column, struct ms_err *err) MS_MUST_USE;
 enum ms_rc ms_bulk_flush(struct ms_bulk *b, struct ms_err *err) MS_MUST_USE;
-/* Rows that were not flushed are forgotten; NULL is fine. */
+/* Frees b and drops rows that were not flushed; NULL is fine. */
 void ms_bulk_free(struct ms_bulk *b);
 
 #endif

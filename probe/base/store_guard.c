@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * store_guard: what a database of others may do, and what a statement of somebody may ask.
+ * store_guard: limits what a database of others may do and what an untrusted statement may read.
  *
- * SQLite's own advice for files and statements that are not trusted (its page "Defense Against The Dark
- * Arts"): features that reach out of the database off, limits low, an authorizer that knows what is
- * allowed instead of what is not.  And what a writer left beside a database, and a private copy to which it
- * is applied.
+ * Follows SQLite's advice for untrusted files and statements (its page "Defense Against The Dark
+ * Arts"): features that reach out of the database are off, limits are low, and an authorizer works
+ * with an allow-list. This file also finds the journal or WAL that a writer left beside a database,
+ * and makes the private copy to which it is applied.
  */
 #include "probe/base/store_guard.h"
 
@@ -36,8 +36,8 @@ static void set_limits(sqlite3 *db, const struct setting *list, size_t n)
 
 /* ---- memory ----------------------------------------------------------- */
 
-/* This thread had no memory for SQLite since its last failure.  What SQLite then says may be a
- * consequence: after a schema that could not be read again it finds "no such table". */
+/* Set when an allocation for SQLite has failed in this thread. The error that SQLite reports next
+ * may be a consequence: when it could not reread the schema, it reports "no such table". */
 static _Thread_local bool ran_out;
 
 static void *mem_alloc(int n)
@@ -75,7 +75,8 @@ static void mem_shutdown(void *unused)
     (void)unused;
 }
 
-/* Fails only when somebody else in the process was first; then their allocator stays. */
+/* sqlite3_config fails only when other code in the process has already initialised SQLite; then the
+ * allocator of that code stays. */
 void ms_store__use_our_memory(void)
 {
     static const sqlite3_mem_methods methods = {.xMalloc = mem_alloc,
@@ -124,7 +125,7 @@ int ms_store__harden(sqlite3 *db)
 
 /* ---- a statement of somebody --------------------------------------------------------- */
 
-/* What answers from its arguments alone.  Sorted. */
+/* Allowed functions: their result depends only on their arguments. Sorted. */
 static const char *const functions[] = {
     "->",
     "->>",
@@ -245,7 +246,7 @@ static const char *const functions[] = {
     "zeroblob",
 };
 
-/* What tells of tables. */
+/* Allowed pragmas: they describe tables. Sorted. */
 static const char *const pragmas[] = {"index_info", "index_list", "table_info", "table_list",
                                       "table_xinfo"};
 
@@ -290,16 +291,18 @@ int ms_store__only_look(sqlite3 *db)
                                             {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200},
                                             {SQLITE_LIMIT_VDBE_OP, 100000},
                                             {SQLITE_LIMIT_VARIABLE_NUMBER, 32}};
-    /* These tables are made when they are first named, which is no looking. */
+    /* SQLite creates these virtual tables when a statement first names them, which the authorizer
+     * would refuse. */
     const int code =
         sqlite3_exec(db, "SELECT 1 FROM json_each('1'), json_tree('1')", NULL, NULL, NULL);
     set_limits(db, limits, COUNT(limits));
     return code == SQLITE_OK ? sqlite3_set_authorizer(db, may_look, NULL) : code;
 }
 
-/* ---- what lies beside a database ------------------------------------------------------ */
+/* ---- journal and WAL ------------------------------------------------------------------ */
 
-/* A journal that belongs to a change of several databases ends with the name of their common journal:
+/* A journal that belongs to a change of several databases ends with the name of their
+ * super-journal:
  *
  *     page number, name, length of the name, checksum of the name, 8 bytes of magic
  */
@@ -316,7 +319,8 @@ static bool name_beside(char name[PATH_MAX], const char *path, const char *suffi
     return n > 0 && n < PATH_MAX;
 }
 
-/* A link, a pipe or a folder is nothing that a database left. */
+/* Opens the journal or WAL beside a database; -1 when there is none. A link, a pipe or a folder
+ * cannot come from SQLite. */
 static int open_beside(const char *path, enum ms_beside what)
 {
     char name[PATH_MAX];
@@ -333,7 +337,8 @@ static int open_beside(const char *path, enum ms_beside what)
 
 /* ---- journals ------------------------------------------------------------------------ */
 
-/* Where the name of a common journal begins, when the first `size` bytes end with one; else -1. */
+/* Returns where the name of a super-journal begins, when the first `size` bytes end with one; else
+ * -1. */
 static off_t common_name_at(int fd, off_t size, uint32_t *length)
 {
     static const unsigned char magic[8] = {0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7};
@@ -346,7 +351,8 @@ static off_t common_name_at(int fd, off_t size, uint32_t *length)
     return at >= PAGE_NUMBER ? at : 0;
 }
 
-/* Without the common journal the change was finished, and this journal says nothing any more. */
+/* Tells whether the super-journal no longer exists: the change is then finished, and this journal
+ * is void. */
 static bool is_finished(int fd, off_t at, uint32_t length)
 {
     char name[PATH_MAX];
@@ -358,7 +364,8 @@ static bool is_finished(int fd, off_t at, uint32_t length)
     return lstat(name, &st) != 0 && errno == ENOENT;
 }
 
-/* Bytes of a journal without the names of common journals at its end; 0: it says nothing. */
+/* Returns the length of a journal without the names of super-journals at its end; 0 for a void
+ * journal. */
 static off_t own_length(int fd)
 {
     struct stat st;
@@ -411,7 +418,7 @@ static bool copy_bytes(int from, int to, off_t left)
     return true;
 }
 
-/* Closes `from`. */
+/* Copies `size` bytes into a new file, and closes `from`. */
 static enum ms_rc copy_file(int from, off_t size, const char *path, const char *copy,
                             struct ms_err *err)
 {
@@ -460,7 +467,8 @@ static void look_at_both(struct stat st[2], const char *path, enum ms_beside wha
         (void)lstat(name, &st[1]);
 }
 
-/* A copy of a file that is being written fits to nothing, so it is made again. */
+/* Copies again when a file changed during the copy, because the parts of such a copy do not fit
+ * together. */
 enum ms_rc ms_store__copy(const char *path, enum ms_beside what, const char *copy,
                           struct ms_err *err)
 {

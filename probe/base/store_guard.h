@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * store_guard: bounds of databases and statements of others; a private copy of a database that a writer
- * left in the middle of a change.  For store.c alone.
+ * store_guard: limits for databases and statements of others, and a private copy of a database that
+ * a writer left in the middle of a change. Used by store.c only.
  */
 #ifndef PROBE_BASE_STORE_GUARD_H
 #define PROBE_BASE_STORE_GUARD_H
@@ -10,26 +10,27 @@
 
 struct sqlite3;
 
-/* Before anything of a database that others wrote is read; a code of SQLite. */
+/* Disables risky features, before a database of others is read; returns an SQLite code. */
 int ms_store__harden(struct sqlite3 *db);
-/* For ms_store_only_look; a code of SQLite. */
+/* Implements ms_store_only_look; returns an SQLite code. */
 int ms_store__only_look(struct sqlite3 *db);
-/* Gives SQLite the allocator of ms_alloc, before it is used. */
+/* Makes SQLite allocate with ms_alloc; called before SQLite is used. */
 void ms_store__use_our_memory(void);
-/* This thread had no memory for SQLite since this was asked last. */
+/* Tells whether an SQLite allocation has failed in this thread since the last call. */
 bool ms_store__ran_out(void);
 
 enum ms_beside { MS_BESIDE_NOTHING, MS_BESIDE_JOURNAL, MS_BESIDE_WAL };
 
-/* A journal or a WAL that holds something; nothing also when there is no database. */
+/* Returns whether a journal or a WAL with contents is beside the database; MS_BESIDE_NOTHING also
+ * when there is no database. */
 enum ms_beside ms_store__beside(const char *path);
-/* "-journal" or "-wal" */
+/* Returns the suffix "-journal" or "-wal". */
 const char *ms_store__suffix(enum ms_beside what);
-/* Copies the database and what lies beside it.  In the copy a journal names no other journal: SQLite
- * deletes a file that is named there, whatever it is. */
+/* Copies the database and the journal or WAL beside it. The name of a super-journal is left out of
+ * the copied journal, because SQLite deletes the file with that name, whatever it is. */
 enum ms_rc ms_store__copy(const char *path, enum ms_beside what, const char *copy,
                           struct ms_err *err) MS_MUST_USE;
-/* Removes what lies beside a copy. */
+/* Removes the journal, WAL and shared-memory file beside a copy. */
 void ms_store__drop_beside(const char *copy);
 
 #endif

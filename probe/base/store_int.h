@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * store_int: what the files over SQLite share.
+ * store_int: interface that the files over SQLite share.
  */
 #ifndef PROBE_BASE_STORE_INT_H
 #define PROBE_BASE_STORE_INT_H

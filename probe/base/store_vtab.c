@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * store_vtab: SQLite's virtual tables behind a small table of functions; functions of SQL: arguments
- * in, a value out; aggregates gather their values and work at the end.
+ * store_vtab: SQLite's virtual tables behind a small table of functions, scalar functions, and
+ * aggregates, which collect their values and compute at the end.
  *
- * The bounds that the planner chose travel from xBestIndex to xFilter as text, two
- * characters for each: the column and the operation.
+ * The bounds that the planner chose are passed from xBestIndex to xFilter as text, two characters
+ * for each: the column and the operation.
  */
 #include "probe/base/store_vtab.h"
 
@@ -19,7 +19,7 @@
 
 enum { BOUNDS_MAX = 8 };
 
-/* Registered once, freed with the connection. */
+/* Registration of a table; freed with the connection. */
 struct module {
     const struct ms_table *table;
     void *ctx;
@@ -73,7 +73,8 @@ static int disconnect_table(sqlite3_vtab *v)
 
 /* ---- planning --------------------------------------------------------- */
 
-/* The operation that a bound of ours stands for, or -1. */
+/* Returns the bound that an SQLite constraint becomes, or -1. "Greater" becomes GE, because SQLite
+ * checks every row again. */
 static int op_of(unsigned char op)
 {
     switch (op) {
@@ -113,7 +114,7 @@ static int plan(sqlite3_vtab *v, sqlite3_index_info *info)
     info->idxStr = sqlite3_mprintf("%s", text);
     info->needToFreeIdxStr = 1;
     info->estimatedCost = 1e9 / (1 + 1000.0 * n);
-    info->estimatedRows = (sqlite3_int64)(1e7 / (1 + 1000.0 * n)); /* else it takes 25 for all */
+    info->estimatedRows = (sqlite3_int64)(1e7 / (1 + 1000.0 * n)); /* SQLite's default is 25 */
     return info->idxStr != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }
 
@@ -152,7 +153,7 @@ static int start_scan(sqlite3_vtab_cursor *base, int number, const char *text, i
     struct ms_err err = {0};
     int n = 0;
     for (int i = 0; i < argc && i < BOUNDS_MAX; i++) {
-        /* A bound that is no whole number is left to SQLite's own check. */
+        /* A bound that is not a whole number is checked by SQLite alone. */
         if (sqlite3_value_type(argv[i]) == SQLITE_INTEGER)
             bound[n++] =
                 (struct ms_bound){text[2 * i] - 'A', (enum ms_bound_op)(text[2 * i + 1] - '0'),
@@ -201,7 +202,8 @@ static int give_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
     return SQLITE_OK;
 }
 
-/* A table is made when a statement first names it, which one that may only look must not do. */
+/* Names the table in a statement. SQLite creates a virtual table at that point, which a read-only
+ * handle could no longer do. */
 static int name_first(struct ms_store *s, const char *table)
 {
     char sql[128];
@@ -215,7 +217,7 @@ static int name_first(struct ms_store *s, const char *table)
 enum ms_rc ms_store_add_table(struct ms_store *s, const struct ms_table *t, void *ctx,
                               struct ms_err *err)
 {
-    /* Without xCreate the table is there by its module's name alone. */
+    /* Without xCreate the table is eponymous: it exists under its module's name. */
     static const sqlite3_module methods = {.xConnect = connect_table,
                                            .xBestIndex = plan,
                                            .xDisconnect = disconnect_table,
@@ -282,7 +284,8 @@ static void return_value(sqlite3_context *to, const struct ms_value *v)
     }
 }
 
-/* A pointer to a function does not fit into the pointer to data that SQLite keeps for us. */
+/* Wrapper for a function pointer: SQLite keeps a void * for us, which cannot hold a function
+ * pointer. */
 struct kept {
     ms_function fn;
 };
@@ -298,7 +301,7 @@ static void call_function(sqlite3_context *c, int n, sqlite3_value **v)
     return_value(c, &out);
 }
 
-/* What became of adding the function. */
+/* Returns the result of registering a function. */
 static enum ms_rc added(int code, const char *name, struct ms_err *err)
 {
     if (code == SQLITE_OK)
@@ -356,7 +359,7 @@ static void gather(sqlite3_context *c, int n, sqlite3_value **v)
         all->q = sqlite3_value_double(v[1]);
 }
 
-/* The values, or NULL when there are none to work with. */
+/* Returns the collected values, or NULL when there are none. */
 static struct values *gathered(sqlite3_context *c)
 {
     struct values *all = sqlite3_aggregate_context(c, 0);

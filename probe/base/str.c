@@ -28,7 +28,7 @@ static uint32_t digit_run(struct ms_str s, uint32_t at)
     return n;
 }
 
-/* Compare two runs of digits by value, without a limit on their length. */
+/* Compares two runs of digits by value, without a limit on their length. */
 static int cmp_digits(struct ms_str a, struct ms_str b)
 {
     while (a.n > 1 && a.p[0] == '0')
@@ -128,9 +128,9 @@ bool ms_str_i64(struct ms_str s, int64_t *out)
     return true;
 }
 
-/* Eight bytes at a time, multiply and fold: names are short (30 to 80 bytes), so a
- * long start-up would cost more than it gains.  The tail is read as two overlapping
- * words; nothing past the slice is touched. */
+/* The hash takes eight bytes at a time, multiplies and folds: names are short (30 to 80 bytes), so
+ * a long start-up would cost more than it gains. The tail is read as two overlapping words; nothing
+ * past the slice is read. */
 static uint64_t load64(const char *p)
 {
     uint64_t v;
@@ -189,14 +189,14 @@ unsigned ms_utf8_len(const char *p, size_t n)
         if ((u[i] & 0xC0) != 0x80)
             return 0;
     }
-    /* Second-byte ranges that shut out overlong forms, surrogates and > U+10FFFF. */
+    /* Rejects overlong forms, surrogates and code points above U+10FFFF by the second byte. */
     if ((u[0] == 0xE0 && u[1] < 0xA0) || (u[0] == 0xED && u[1] > 0x9F) ||
         (u[0] == 0xF0 && u[1] < 0x90) || (u[0] == 0xF4 && u[1] > 0x8F))
         return 0;
     return len;
 }
 
-/* Doubles, but takes no more than the maximum and its NUL; need is within that. */
+/* Doubles the capacity, up to the maximum and its NUL; need is within that. */
 static bool grow(struct ms_buf *b, size_t need)
 {
     size_t cap = b->cap != 0 ? b->cap : 64;
@@ -218,7 +218,7 @@ char *ms_buf_room(struct ms_buf *b, size_t n)
 {
     if (b->bad != MS_OK)
         return NULL;
-    size_t need; /* one byte more than asked, for the NUL that ms_buf_z puts behind the text */
+    size_t need; /* one more byte, for the NUL of ms_buf_z */
     if (b->n > b->max || n > b->max - b->n || !ms_add_size(b->n + n, 1, &need)) {
         b->bad = MS_E_LIMIT;
         return NULL;

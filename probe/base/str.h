@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * str: text slices (a pointer and a length, usually into a mapped file) and a
- * growing text buffer with a maximum.
+ * str: text slices (a pointer and a length, usually into a mapped file) and a growing text buffer
+ * with a maximum.
  */
 #ifndef PROBE_BASE_STR_H
 #define PROBE_BASE_STR_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Not NUL-terminated, not owned. */
+/* A text slice, neither NUL-terminated nor owned. */
 struct ms_str {
     const char *p;
     uint32_t n;
@@ -50,55 +50,56 @@ static inline bool ms_str_ends(struct ms_str a, struct ms_str suffix)
     return a.n >= suffix.n &&
            (suffix.n == 0 || memcmp(a.p + (a.n - suffix.n), suffix.p, suffix.n) == 0);
 }
-/* Part [from, to) of s; positions past the end are cut.  Inline, because readers of dumps cut each name
- * several times: as a call it was 1 % of a comparison of 100,000 operators. */
+/* Returns the part [from, to) of s; positions past the end are clamped. Inline, because readers of
+ * dumps cut each name several times: as a call it took 1 % of a comparison of 100,000 operators. */
 static inline struct ms_str ms_str_sub(struct ms_str s, uint32_t from, uint32_t to)
 {
     if (to > s.n)
         to = s.n;
     if (from > to)
         from = to;
-    /* An absent slice has no address to count from. */
+    /* NULL + from would be undefined. */
     return (struct ms_str){from != 0 ? s.p + from : s.p, to - from};
 }
-/* Byte order, shorter first when one is the start of the other. */
+/* Compares by bytes; a prefix comes before a longer text. */
 int ms_str_cmp(struct ms_str a, struct ms_str b);
-/* Natural order: runs of digits compare by value, so rank2 comes before rank10. */
+/* Compares in natural order: runs of digits compare by value, so rank2 comes before rank10. */
 int ms_str_cmp_natural(struct ms_str a, struct ms_str b);
-/* Position of the first or last c, or -1. */
+/* Return the position of the first or last c, or -1. */
 int64_t ms_str_find(struct ms_str s, char c);
 int64_t ms_str_rfind(struct ms_str s, char c);
-/* Position of needle, or -1. */
+/* Returns the position of needle, or -1. */
 int64_t ms_str_find_str(struct ms_str s, struct ms_str needle);
-/* Take the part before sep off *rest (all of it when there is no sep); false when *rest is used up,
- * which shows as p == NULL. */
+/* Takes the part before sep off *rest (all of *rest when there is no sep). Returns false when *rest
+ * is used up, that is when p is NULL. */
 bool ms_str_split(struct ms_str *rest, char sep, struct ms_str *part);
-/* Non-empty, digits only. */
+/* Tells whether s is not empty and has only digits. */
 bool ms_str_all_digits(struct ms_str s);
-/* Whole of s as a decimal number without sign; false when it is not one or does not fit. */
+/* Parses all of s as an unsigned decimal number; false when s is not one or does not fit. */
 bool ms_str_u64(struct ms_str s, uint64_t *out);
-/* The same with an optional minus sign. */
+/* Parses a decimal number with an optional minus sign. */
 bool ms_str_i64(struct ms_str s, int64_t *out);
 uint64_t ms_str_hash(struct ms_str s);
-/* Heap copy with a NUL behind it, freed with ms_free; NULL when out of memory. */
+/* Returns a NUL-terminated heap copy, freed with ms_free; NULL when out of memory. */
 char *ms_str_dup(struct ms_str s);
-/* Length of the well-formed UTF-8 sequence at p (1 to 4), or 0. */
+/* Returns the length of the well-formed UTF-8 sequence at p (1 to 4), or 0. */
 unsigned ms_utf8_len(const char *p, size_t n);
 
-/* Writes text of a file as a message may show it: cut, on one line, nothing that a terminal would obey. */
+/* Writes text from a file in a form that is safe in a message: shortened, on one line, without
+ * terminal control characters. */
 enum { MS_STR_SHOWN = 120 };
 const char *ms_str_shown(char buf[MS_STR_SHOWN], struct ms_str s);
 
-/* A growing text.  Zero it with a maximum: struct ms_buf b = {.max = 1 << 20};
- * A failure (memory or maximum) is kept in `bad` and later calls do nothing, so
- * a chain of puts needs one check at the end. */
+/* A growing text. Initialise it with a maximum: struct ms_buf b = {.max = 1 << 20}; A failure
+ * (memory or maximum) is kept in `bad` and later calls do nothing, so a chain of puts needs one
+ * check at the end. */
 struct ms_buf {
     char *p;
     size_t n, cap, max;
     enum ms_rc bad;
 };
 
-/* Make room first, or fail. */
+/* Appends n bytes after growing the buffer; the slow path of ms_buf_put. */
 void ms_buf_put_growing(struct ms_buf *b, const void *p, size_t n);
 static inline void ms_buf_put(struct ms_buf *b, const void *p, size_t n)
 {
@@ -123,12 +124,13 @@ static inline void ms_buf_putc(struct ms_buf *b, char c)
 }
 void ms_buf_printf(struct ms_buf *b, const char *fmt, ...) MS_PRINTF(2, 3);
 void ms_buf_vprintf(struct ms_buf *b, const char *fmt, va_list ap) MS_PRINTF(2, 0);
-/* Room for n more bytes; NULL when there is none.  Then add to b->n what was used. */
+/* Returns room for n more bytes; NULL on failure. The caller then adds the number of bytes written
+ * to b->n. */
 char *ms_buf_room(struct ms_buf *b, size_t n);
-/* The text with a NUL behind it, valid until the next change; "" when empty or bad. */
+/* Returns the text with a NUL behind it, valid until the next change; "" when empty or bad. */
 const char *ms_buf_z(struct ms_buf *b);
 struct ms_str ms_buf_slice(const struct ms_buf *b);
-/* Report a failure that puts have kept. */
+/* Reports the failure kept in `bad`, if any. */
 enum ms_rc ms_buf_check(const struct ms_buf *b, struct ms_err *err);
 void ms_buf_clear(struct ms_buf *b);
 void ms_buf_free(struct ms_buf *b);

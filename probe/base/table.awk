@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Makes a C header of a text file of tables. What stands below "-- DECLARATION" becomes the array of
-# that declaration, each line an element: a word becomes a string, several words a struct of strings.
-# What begins with a digit stays a number.
+# Makes a C header from a text file of tables.  The lines below "-- DECLARATION" become the
+# elements of an array with that declaration: a word becomes a string, several words a struct of
+# strings.  A word that begins with a digit stays a number.
 function finish() { if (is_open) print "};" }
 function value(word) { return word ~ /^-?[0-9]/ ? word : "\"" word "\"" }
 FNR == 1 { print "/* Made of " FILENAME "; change that. */" }

@@ -32,7 +32,7 @@ struct phase {
 static struct {
     pthread_mutex_t lock;
     MS_VEC(struct event) events;
-    uint64_t dropped; /* events that found no room */
+    uint64_t dropped; /* events beyond the maximum */
     struct phase phases[MAX_PHASES];
     size_t nphases;
 } trace = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -42,7 +42,8 @@ struct ms_span ms_span_begin(const char *name)
     return (struct ms_span){name, ms_clock_ns(), ms_clock_cpu_ns()};
 }
 
-/* The last place takes whatever has no place of its own. */
+/* Finds the sums of a phase. When the table is full, its last entry, "(others)", takes all further
+ * names. */
 static struct phase *phase_of(const char *name)
 {
     for (size_t i = 0; i < trace.nphases; i++) {
@@ -90,7 +91,8 @@ void ms_trace_reset(void)
     pthread_mutex_unlock(&trace.lock);
 }
 
-/* Names are literals of this program; only what would end the string is escaped. */
+/* Writes a JSON string. Names are literals of this program, so only quotes and backslashes are
+ * escaped. */
 static void put_text(struct ms_out *o, const char *z)
 {
     ms_out_putc(o, '"');

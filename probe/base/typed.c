@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * typed: reading by tables.
+ * typed: reads JSON by tables of keys.
  */
 #include "probe/base/typed.h"
 
@@ -58,7 +58,7 @@ enum ms_rc probe__typed_mismatch(struct probe__typed *t, enum ms_jtok tok, const
 
 /* ---- objects ---------------------------------------------------------- */
 
-/* Warn, with the nearest spelling, about a key that means nothing here. */
+/* Warns about an unknown key, with the nearest known spelling. */
 static void warn_unknown(struct probe__typed *t, const char *key, const struct probe__key *keys)
 {
     struct ms_near near = {.word = key};
@@ -88,7 +88,7 @@ static enum ms_rc read_value(struct probe__typed *t, const struct probe__key *ke
     return key->read(t, tok, into + key->offset, key->with, err);
 }
 
-/* The key that was met; *seen has a bit for each of the table. */
+/* Reads the current key; *seen has a bit for each key of the table. */
 static enum ms_rc read_member(struct probe__typed *t, const struct probe__key *keys, char *into,
                               uint64_t *seen, struct ms_err *err)
 {
@@ -130,7 +130,7 @@ static enum ms_rc read_file(struct probe__typed *t, const struct probe__key *key
     return ms_jread_next(&t->r) == MS_J_END ? MS_OK : ms_jread_fail(&t->r, err);
 }
 
-/* Go to the value of a key of the text's object or of its member `section`. */
+/* Moves to the value of a key of the text's object or of its member `section`. */
 static bool find_key(struct ms_jread *r, struct ms_str text, const char *section, struct ms_str key)
 {
     bool in_section = false;
@@ -161,7 +161,7 @@ bool probe__typed_locate(struct ms_str text, const char *section, struct ms_err 
     return true;
 }
 
-/* Some editors begin a file with the mark of UTF-8, which carries no meaning. */
+/* Removes the byte order mark that some editors put at the start of a file. */
 static struct ms_str without_mark(struct ms_str text)
 {
     struct ms_str mark = MS_STR(MS_UTF8_MARK);

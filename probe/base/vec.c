@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * vec: growth by half, which wastes less than doubling at the sizes a dump
- * reaches and still copies each item a bounded number of times.
+ * vec: grows by half, which wastes less than doubling at the sizes of a dump and still copies each
+ * item a bounded number of times.
  */
 #include "probe/base/vec.h"
 
 #include <string.h>
 
-/* The pointer is a T * of the caller, so it is read and written by its bytes: an
- * access as void * would break the aliasing rules. */
+/* Reads the caller's pointer, a T *, by its bytes: an access as void * would break the aliasing
+ * rules. */
 static void *get_items(const void *p)
 {
     void *items;

@@ -25,11 +25,11 @@
     ((want) <= (v)->cap || ms_vec_grow(&(v)->p, &(v)->cap, (want), sizeof *(v)->p))
 /* Address of a new, uninitialised last item, or NULL. */
 #define ms_vec_push(v) (ms_vec_reserve((v), (v)->n + 1) ? &(v)->p[(v)->n++] : NULL)
-/* Give back what growing took too much. */
+/* Frees unused capacity. */
 #define ms_vec_trim(v) ms_vec_shrink(&(v)->p, &(v)->cap, (v)->n, sizeof *(v)->p)
 #define ms_vec_free(v) (ms_free((v)->p), (v)->p = NULL, (v)->n = (v)->cap = 0)
 
-/* Behind the macros. p is the address of the vector's pointer, whatever that points to. */
+/* Implement the macros. p is the address of the vector's pointer, whatever its type. */
 bool ms_vec_grow(void *p, size_t *cap, size_t want, size_t item);
 void ms_vec_shrink(void *p, size_t *cap, size_t n, size_t item);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * zip: in the container of .pt local headers hold no sizes (a data descriptor
- * follows the bytes), so an archive is read from its end:
+ * zip: local headers in a .pt hold no sizes (a data descriptor follows the bytes), so an archive is
+ * read from its end:
  *
  *     local header, name, extra, data, descriptor     one for each member
  *     central directory                               one entry for each member
@@ -31,7 +31,7 @@ enum {
 #define END64_SIGN   0x06064b50U
 #define LOCATOR_SIGN 0x07064b50U
 
-/* Where the central directory lies. */
+/* Position of the central directory. */
 struct directory {
     uint64_t at, size, members;
     uint64_t limit; /* the end records begin here */
@@ -42,7 +42,7 @@ static enum ms_rc bad(struct ms_err *err, uint64_t at, const char *what)
     return ms_fail_at(err, MS_E_FORMAT, 0, (int64_t)at, "%s in the zip archive", what);
 }
 
-/* The end record: a comment of any length may follow, which must end with the file. */
+/* Finds the end record. A comment may follow, which must end with the file. */
 static enum ms_rc find_end(const char *p, size_t n, size_t *end, struct ms_err *err)
 {
     if (n < END_SIZE)
@@ -61,7 +61,7 @@ static enum ms_rc find_end(const char *p, size_t n, size_t *end, struct ms_err *
     return MS_E_FORMAT;
 }
 
-/* The 64-bit end record takes the place of the other when there is one. */
+/* Reads the 64-bit end record, if there is one, in place of the 32-bit one. */
 static enum ms_rc read_end64(struct directory *d, const char *p, size_t end, struct ms_err *err)
 {
     if (end < LOCATOR_SIZE || probe__le32(p + end - LOCATOR_SIZE) != LOCATOR_SIGN)
@@ -96,7 +96,8 @@ static enum ms_rc find_directory(struct directory *d, const char *p, size_t n, u
                       (unsigned long long)d->members, most);
 }
 
-/* Values of a central entry that overflow 32 bits are in an extra field, in this order. */
+/* Reads the values of a central entry that overflow 32 bits from its extra field, which has them in
+ * this order. */
 static enum ms_rc read_extra64(const char *extra, size_t n, uint64_t at, uint64_t *const value[3],
                                struct ms_err *err)
 {
@@ -124,7 +125,7 @@ static enum ms_rc read_extra64(const char *extra, size_t n, uint64_t at, uint64_
     return bad(err, at, "a member without its zip64 sizes");
 }
 
-/* Find the data behind the local header, which must be that of the same member. */
+/* Finds the data behind the local header, which must name the same member. */
 static enum ms_rc locate(struct probe_zip_member *m, const char *p, uint64_t limit,
                          struct ms_err *err)
 {
@@ -142,7 +143,7 @@ static enum ms_rc locate(struct probe_zip_member *m, const char *p, uint64_t lim
     return MS_OK;
 }
 
-/* One entry of the directory, n bytes of which are left; *used is its length. */
+/* Reads one entry of the directory, of which n bytes are left; *used is the length of the entry. */
 static enum ms_rc read_entry(struct probe_zip_member *m, const char *p, uint64_t at, uint64_t n,
                              uint64_t limit, uint64_t *used, struct ms_err *err)
 {
@@ -170,7 +171,7 @@ static enum ms_rc read_entry(struct probe_zip_member *m, const char *p, uint64_t
     return locate(m, p, limit, err);
 }
 
-/* m is new; the members before it lie elsewhere and have other names. */
+/* Checks that the new member m overlaps no earlier member and has a name of its own. */
 static enum ms_rc check_apart(const struct probe_zip *z, const struct probe_zip_member *m,
                               struct ms_err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * zip: the directory of a zip archive in memory: that of a .pt, or of a workbook.
+ * zip: reads the directory of a zip archive in memory: a .pt or a workbook.
  */
 #ifndef PROBE_BASE_ZIP_H
 #define PROBE_BASE_ZIP_H
@@ -12,22 +12,22 @@ enum { PROBE_ZIP_MEMBERS = 64 };
 struct probe_zip_member {
     struct ms_str name;
     const char *data;
-    size_t size;       /* of data, which is as the archive has it */
-    uint64_t unpacked; /* bytes when it is not compressed; as the archive claims */
-    uint32_t crc;      /* of those; 0: the writer stored none */
+    size_t size;       /* of data, which is stored as in the archive */
+    uint64_t unpacked; /* uncompressed size that the archive states */
+    uint32_t crc;      /* of the uncompressed data; 0: none stored */
     uint16_t method;   /* 0: not compressed */
-    size_t begin, end; /* header and data, as offsets in the file */
+    size_t begin, end; /* offsets of header and data in the file */
 };
 struct probe_zip {
     uint32_t n;
     struct probe_zip_member member[PROBE_ZIP_MEMBERS];
 };
 
-/* Read the central directory of an archive of at most `most` members, no more than
- * PROBE_ZIP_MEMBERS; they lie apart from each other and inside the file. */
+/* Reads the central directory of an archive of at most `most` members, no more than
+ * PROBE_ZIP_MEMBERS. Checks that members do not overlap and are inside the file. */
 enum ms_rc probe_zip_read(struct probe_zip *z, const char *p, size_t n, uint32_t most,
                           struct ms_err *err) MS_MUST_USE;
-/* The member called prefix + rest, or NULL. */
+/* Returns the member named prefix + rest, or NULL. */
 const struct probe_zip_member *probe_zip_find(const struct probe_zip *z, struct ms_str prefix,
                                               const char *rest);
 
