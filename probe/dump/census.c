@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * census: one pass over the rows, in chunks of a fixed size that are counted
- * side by side and added up in order.
+ * census: one pass over the rows, in chunks of a fixed size that are counted in parallel and added
+ * up in order.
  */
 #include "probe/dump/census.h"
 

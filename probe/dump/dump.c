@@ -8,9 +8,9 @@
  *     one thread   join wave 0   join wave 1   ...
  *     others       read wave 1   read wave 2   ...
  *
- * Names are copied while joining, so that the pages of a part can go: a file may
- * be larger than the memory there is.  Whatever goes wrong in a part, the file is
- * read again from the start in one go, so that errors are always the same.
+ * Names are copied while joining, so that the pages of a part can be released: a file may be larger
+ * than memory. When reading a part fails, the whole file is read again in one go, so that error
+ * messages do not depend on the parts.
  */
 #include "probe/dump/dump_int.h"
 
@@ -55,11 +55,13 @@ static enum ms_rc add_problem(struct probe_dump *d, struct ms_err *err, const ch
 
 /* ---- joining parts ---------------------------------------------------- */
 
-/* Twice the same record: an error with its place, or, when tolerant, the later one counts. */
+/* Handles a record name that occurs twice: an error with its place, or, when tolerant, the later
+ * record replaces the earlier one. */
 static enum ms_rc join_twice(struct probe_dump *d, const struct probe__named_node *n, uint32_t id,
                              unsigned flags, struct ms_err *err)
 {
-    /* The name as the file has it: no character in it can break a line. */
+    /* The message shows the name with its escapes, as written in the file, so that no character can
+     * break the line. */
     struct ms_jread at;
     ms_jread_init(&at, d->file.p + n->node.off, d->file.n - n->node.off, 0);
     ms_jread_next(&at);
@@ -91,7 +93,7 @@ static enum ms_rc join_node(struct probe_dump *d, struct probe__named_node *n, u
     return MS_OK;
 }
 
-/* Path ids of the part as ids of the dump, in a new array. */
+/* Maps the path ids of a part to path ids of the dump, in a new array. */
 static uint32_t *join_paths(struct probe_dump *d, const struct ms_map *paths)
 {
     uint32_t *map = ms_alloc((paths->keys.n + 1) * sizeof *map);
@@ -105,7 +107,7 @@ static uint32_t *join_paths(struct probe_dump *d, const struct ms_map *paths)
     return map;
 }
 
-/* The first part's rows become the dump's; later ones are copied behind them. */
+/* Adds the rows of a part: moves them for the first part, copies them for later ones. */
 static bool take_rows(struct probe_dump *d, struct probe__flat *part)
 {
     if (d->rows.n == 0) {
@@ -123,7 +125,7 @@ static bool take_rows(struct probe_dump *d, struct probe__flat *part)
     return true;
 }
 
-/* Records of a part go behind what the dump has; the part is used up. */
+/* Appends the records of a part to the dump; the part is left empty. */
 static enum ms_rc join_part(struct probe_dump *d, struct probe__flat *part, unsigned flags,
                             struct ms_err *err)
 {
@@ -150,7 +152,7 @@ static enum ms_rc join_part(struct probe_dump *d, struct probe__flat *part, unsi
     return rc;
 }
 
-/* Rows of records that a later one of the same name replaced go; the rest moves up. */
+/* Removes the rows of replaced records and closes the gaps. */
 static void drop_replaced_rows(struct probe_dump *d)
 {
     size_t kept = 0;
@@ -170,7 +172,7 @@ static void drop_replaced_rows(struct probe_dump *d)
 
 /* ---- reading `data` --------------------------------------------------- */
 
-/* Spaces before the first key, when each key has a line of its own; else -1. */
+/* Returns the indentation of the first key when each key has a line of its own, else -1. */
 static int indent_of(const struct ms_jread *r)
 {
     const char *p = r->at;
@@ -181,7 +183,8 @@ static int indent_of(const struct ms_jread *r)
     return p != r->end && *p == '"' ? (int)(p - r->at) - 1 : -1;
 }
 
-/* Where `data` ends if it is the last key, as every writer has it: before the last two braces. */
+/* Returns the end of `data`, before the last two braces, if `data` is the last key, as in the files
+ * of every known writer; else NULL. */
 static const char *data_end(const struct ms_jread *r)
 {
     const char *p = r->end;
@@ -199,7 +202,7 @@ struct parts {
     struct probe_dump *dump;
     const char *data;
     size_t cut[MAX_PARTS + 1];
-    unsigned n, joined, read; /* parts in all, those that are joined, and those that are read */
+    unsigned n, joined, read; /* numbers of parts: in all, joined, read */
     struct probe__flat flat[MAX_PARTS];
 };
 
@@ -214,7 +217,7 @@ static enum ms_rc read_part(struct parts *ps, unsigned i, struct ms_err *err)
     return probe__flat_read(&ps->flat[i], &r, &stop, err);
 }
 
-/* Join what the wave before has read. */
+/* Joins the parts that the previous wave has read. */
 static enum ms_rc join_wave(struct parts *ps, struct ms_err *err)
 {
     struct probe_dump *d = ps->dump;
@@ -251,8 +254,9 @@ static enum ms_rc run_parts(struct parts *ps, struct ms_pool *pool, struct ms_er
     return rc;
 }
 
-/* Read `data`, whose opening brace was the last token, in parts.  *done: it worked and r stands
- * before its closing brace; otherwise nothing has changed and it is to be read in one go. */
+/* Reads `data`, whose opening brace was the last token, in parts. *done is set when that worked; r
+ * is then before the closing brace. Otherwise r is unchanged, and the caller reads `data` in one
+ * go. */
 static enum ms_rc read_in_parts(struct probe_dump *d, struct ms_jread *r, struct ms_pool *pool,
                                 bool *done, struct ms_err *err)
 {
@@ -264,8 +268,8 @@ static enum ms_rc read_in_parts(struct probe_dump *d, struct ms_jread *r, struct
     struct parts *ps = ms_calloc(1, sizeof *ps);
     if (ps == NULL)
         return ms_no_memory(err);
-    /* Many small parts: what is copied at once while joining stays small as well, and so does what
-     * is in memory of the file. */
+    /* The parts are small, so that little memory is used for the copies of a wave and for mapped
+     * pages of the file. */
     size_t want = (size_t)(end - r->at) / PART_BYTES;
     ps->dump = d;
     ps->data = r->at;
@@ -313,7 +317,7 @@ static enum ms_rc read_data(struct probe_dump *d, struct ms_jread *r, struct ms_
     MS_TRY(read_in_parts(d, r, pool, &done, err));
     if (!done)
         return read_in_one(d, r, flags, err);
-    enum ms_jtok end = ms_jread_next(r); /* the closing brace: parts saw all before it */
+    enum ms_jtok end = ms_jread_next(r); /* the closing brace, behind the parts */
     assert(end == MS_J_OBJ_END);
     (void)end;
     return MS_OK;
@@ -406,7 +410,7 @@ static enum ms_rc read_document(struct probe_dump *d, struct ms_jread *r, struct
 
 /* ---- after reading ---------------------------------------------------- */
 
-/* Dumps before about 1.2 do not name their framework; their tensors do. */
+/* Finds the framework from the types of tensors. Dumps before about 1.2 do not name it. */
 static void sniff_framework(struct probe_dump *d)
 {
     for (size_t i = 0; i < d->rows.n && d->framework == PROBE_FW_UNKNOWN; i++) {
@@ -436,7 +440,7 @@ static enum probe_mode mode_of(const struct probe_dump *d)
     return PROBE_MODE_SUMMARY;
 }
 
-/* What to do about text that is no JSON. */
+/* Adds a hint for text that is not JSON. */
 static void hint_at_remedy(const struct probe_dump *d, const struct ms_jread *r, struct ms_err *err)
 {
     if (d->file.n == 0)
@@ -444,7 +448,7 @@ static void hint_at_remedy(const struct probe_dump *d, const struct ms_jread *r,
     else if (r->truncated)
         ms_err_hint(err, "--tolerant reads the records that are complete");
     else if (d->file.n < 3 ||
-             memcmp(d->file.p, MS_UTF8_MARK, 3) != 0) /* the reader says all of it */
+             memcmp(d->file.p, MS_UTF8_MARK, 3) != 0) /* the reader's message says enough */
         ms_err_hint(err, "damaged, or written by another tool; copy or dump it again");
 }
 
@@ -453,7 +457,7 @@ static enum ms_rc read_all(struct probe_dump *d, struct ms_pool *pool, unsigned 
 {
     struct ms_jread r;
     const bool tolerant =
-        (flags & PROBE_OPEN_TOLERANT) != 0 && d->file.n != 0; /* else nothing was cut off */
+        (flags & PROBE_OPEN_TOLERANT) != 0 && d->file.n != 0; /* an empty file is not truncated */
     ms_jread_init(&r, d->file.p, d->file.n, tolerant ? MS_JREAD_TOLERANT : 0);
     enum ms_rc rc = read_document(d, &r, pool, flags, err);
     if ((rc == MS_E_FORMAT || rc == MS_E_LIMIT) && r.bad_why != NULL)
@@ -540,7 +544,8 @@ void probe_row_leaf(const struct probe_dump *d, const struct probe_row *r, struc
     probe_leaf_parse(leaf, json, (enum probe_leaf_kind)r->kind);
 }
 
-/* The data file's name without its extension; false when the leaf has an empty one, or -1: none. */
+/* Appends the name of the data file without its extension; false when the leaf names none, that is
+ * "" or "-1". */
 static bool put_file_stem(const struct probe_dump *d, const struct probe_row *r, struct ms_buf *out)
 {
     struct probe_leaf leaf;

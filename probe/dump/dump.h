@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * dump: one rank's dump.json (or debug.json) opened as flat rows.
+ * dump: the dump.json (or debug.json) of one rank, opened as flat rows.
  *
  *     dump.json ──map──► nodes[]  one per record, in file order
  *                          │ first_row, nrows
  *                          ▼
  *                        rows[]   one per leaf, depth first: (path, offset, length)
  *
- * The file stays mapped and a leaf stays text until it is asked for, so a dump
- * of any size costs about 24 bytes a row, its records' names, and what pages of
- * the file are in use.  Large files are read in parts, by several threads where
- * there are some, and the pages of a part are given back once it has been read;
- * the result is the same.
+ * The file stays mapped, and a leaf is parsed only when needed. A dump therefore needs about 24
+ * bytes per row, the names of its records, and the pages of the file that are in use. Large files
+ * are read in parts, by several threads if available, and the pages of a part are released after
+ * reading; the result is the same.
  */
 #ifndef PROBE_DUMP_DUMP_H
 #define PROBE_DUMP_DUMP_H
@@ -27,14 +26,14 @@ struct probe_row {
     uint64_t off; /* of the leaf's JSON in the file */
     uint32_t len;
     uint32_t node;
-    uint32_t path; /* "input.0", "parameters.weight": see probe_row_path */
+    uint32_t path; /* index for probe_row_path: "input.0", "parameters.weight" */
     uint8_t section, kind, flags;
 };
 
 enum probe_node_flags {
-    PROBE_NODE_RECOMPUTE_SAID = 1 << 0, /* is_recompute is there (older dumps) */
+    PROBE_NODE_RECOMPUTE_SAID = 1 << 0, /* the record has is_recompute (older dumps) */
     PROBE_NODE_RECOMPUTE = 1 << 1,
-    PROBE_NODE_NAN_SAID = 1 << 2, /* is_nan is there (task nan_check) */
+    PROBE_NODE_NAN_SAID = 1 << 2, /* the record has is_nan (task nan_check) */
     PROBE_NODE_NAN = 1 << 3,
 };
 
@@ -44,12 +43,12 @@ struct probe_node {
     uint8_t kind, dir, flags; /* enum probe_node_kind, probe_dir, probe_node_flags */
 };
 
-/* What can be compared: both sides of a comparison must agree. */
+/* What the records allow to compare; both dumps of a comparison must have the same mode. */
 enum probe_mode { PROBE_MODE_SUMMARY, PROBE_MODE_MD5, PROBE_MODE_TENSOR, PROBE_MODE_STRUCTURE };
 
 enum probe_open_flags {
-    /* Read what is complete of a file that a kill cut off; keep the last of records that appear
-     * twice.  What was wrong is in `problems`. */
+    /* Reads the complete records of a truncated file, and keeps the last of records with the same
+     * name. `problems` lists what was wrong. */
     PROBE_OPEN_TOLERANT = 1 << 0,
 };
 
@@ -66,14 +65,14 @@ struct probe_dump {
     MS_VEC(struct probe_row) rows;
     struct ms_map paths;
     MS_VEC(struct ms_str) problems;
-    struct ms_arena *arena; /* text that is not in the file */
-    bool borrowed;          /* file is the caller's text */
+    struct ms_arena *arena; /* text that is not a slice of the file */
+    bool borrowed;          /* `file` is text of the caller */
 };
 
-/* Open a dump.json or debug.json; the error names path, line and byte.  pool may be NULL. */
+/* Opens a dump.json or debug.json; an error names path, line and byte. pool may be NULL. */
 enum ms_rc probe_dump_open(struct probe_dump **dump, const char *path, unsigned flags,
                            struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
-/* The same for text that outlives the dump. */
+/* Parses text in memory, which must outlive the dump; `name` replaces the path in messages. */
 enum ms_rc probe_dump_parse(struct probe_dump **dump, const char *name, struct ms_str text,
                             unsigned flags, struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 void probe_dump_close(struct probe_dump *dump);
@@ -82,7 +81,7 @@ static inline struct ms_str probe_node_name(const struct probe_dump *d, uint32_t
 {
     return ms_map_key(&d->names, node);
 }
-/* Index of a record, or MS_MAP_NONE. */
+/* Returns the index of a record, or MS_MAP_NONE. */
 static inline uint32_t probe_node_find(const struct probe_dump *d, struct ms_str name)
 {
     return ms_map_get(&d->names, name);
@@ -91,9 +90,10 @@ static inline struct ms_str probe_row_path(const struct probe_dump *d, const str
 {
     return ms_map_key(&d->paths, r->path);
 }
-/* The leaf of a row; its slices are borrowed from the dump. */
+/* Parses the leaf of a row; its slices are borrowed from the dump. */
 void probe_row_leaf(const struct probe_dump *d, const struct probe_row *r, struct probe_leaf *leaf);
-/* Full name: node and path, or the data file's name without extension where there is one. */
+/* Appends the full name of a row: node and path, or the name of the data file without extension
+ * when there is one. */
 void probe_row_name(const struct probe_dump *d, const struct probe_row *r, struct ms_buf *out);
 
 const char *probe_framework_text(enum probe_framework f);

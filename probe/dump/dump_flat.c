@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * dump_flat: records to rows, in one pass over the tokens.
+ * dump_flat: turns records into rows, in one pass over the tokens.
  *
- * Whether an object is a leaf shows only when a member `type` with a string
- * goes by, which may be its last.  So an object is read as a container, its
- * members making rows, and if it turns out to be a leaf those rows are taken
- * back and one row for the whole is put in their place.
+ * An object is a leaf if it has a member `type` with a string, which may be its last member. So an
+ * object is first read as a container whose members make rows; if it turns out to be a leaf, those
+ * rows are dropped and one row for the whole object is added.
  */
 #include "probe/dump/dump_int.h"
 
@@ -16,7 +15,7 @@
 const char *const probe_section_names[PROBE_SECTIONS] = {
     "input_args", "input_kwargs", "input", "output", "parameters", "parameters_grad", "debug"};
 
-/* What row names say for each section. */
+/* First part of a row's path in each section. */
 static const char *const path_start[PROBE_SECTIONS] = {"input",      "input", "input", "output",
                                                        "parameters", "",      ""};
 
@@ -108,7 +107,7 @@ static enum ms_rc read_array(struct probe__flat *f, struct ms_jread *r, enum pro
     return MS_OK;
 }
 
-/* One member of an object that may yet turn out to be a leaf. */
+/* Reads one member of an object that may still turn out to be a leaf. */
 static enum ms_rc read_member(struct probe__flat *f, struct ms_jread *r, enum probe_section section,
                               struct probe_leaf_scan *scan, struct ms_err *err)
 {
@@ -128,7 +127,8 @@ static enum ms_rc read_member(struct probe__flat *f, struct ms_jread *r, enum pr
     return MS_OK;
 }
 
-/* Its tensor was skipped with the other members. */
+/* Returns the flags of a point-to-point operation from its JSON, because its tensor was skipped
+ * with the other members. */
 static uint8_t flags_of_p2p(struct ms_str json)
 {
     struct probe_leaf leaf;
@@ -213,7 +213,7 @@ static enum ms_rc read_section(struct probe__flat *f, struct ms_jread *r, enum m
     return read_value(f, r, tok, section, err);
 }
 
-/* The members of a forward or backward record. */
+/* Reads the members of a forward or backward record. */
 static enum ms_rc read_sections(struct probe__flat *f, struct ms_jread *r, struct probe_node *node,
                                 struct ms_err *err)
 {
@@ -246,7 +246,8 @@ static int by_section(const void *a, const void *b)
     return (x->off > y->off) - (x->off < y->off);
 }
 
-/* Rows are listed by section whatever order the file has; within one, places in the file grow. */
+/* Sorts the rows of a record by section, whatever the order in the file. Within a section rows keep
+ * the order of the file. */
 static void order_sections(struct probe__flat *f, size_t first)
 {
     if (f->rows.n != first)
@@ -272,7 +273,7 @@ static enum ms_rc read_body(struct probe__flat *f, struct ms_jread *r, struct pr
     return MS_OK;
 }
 
-/* The record's name, out of the file or, where it has escapes, out of the arena. */
+/* Reads the record's name: a slice of the file or, with escapes, a copy in the arena. */
 static enum ms_rc take_name(struct probe__flat *f, const struct ms_jread *r, struct ms_str *name,
                             struct ms_err *err)
 {
@@ -291,7 +292,7 @@ static enum ms_rc read_record(struct probe__flat *f, struct ms_jread *r, struct 
     n.node.dir = (uint8_t)parsed.dir;
     n.node.first_row = (uint32_t)f->rows.n;
     MS_TRY(read_body(f, r, &n.node, err));
-    if (r->truncated) { /* incomplete: as if it were not there */
+    if (r->truncated) { /* incomplete: drop the record */
         f->rows.n = n.node.first_row;
         return MS_OK;
     }

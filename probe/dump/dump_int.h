@@ -12,10 +12,10 @@ struct probe__named_node {
     struct ms_str name;
 };
 
-/* Records of one stretch of a dump as flat rows; node and path indices count within it. */
+/* Records of one part of a dump as flat rows; node and path indices count within the part. */
 struct probe__flat {
     const char *file;
-    bool debug_level; /* every record holds values without sections */
+    bool debug_level; /* records have values without sections */
     MS_VEC(struct probe__named_node) nodes;
     MS_VEC(struct probe_row) rows;
     struct ms_map paths;
@@ -24,14 +24,14 @@ struct probe__flat {
     /* Of the record being read: */
     unsigned sections; /* bits of enum probe_section seen so far */
     bool sections_in_order;
-    bool pgrad; /* its row names carry no list index */
+    bool pgrad; /* row names have no list index */
 };
 
 enum ms_rc probe__flat_init(struct probe__flat *f, const char *file, bool debug_level,
                             struct ms_err *err);
 void probe__flat_free(struct probe__flat *f);
-/* Read members of `data` up to the token that is no key, which is returned in *stop.  A record
- * that the end of a cut-off text falls into is left out. */
+/* Reads members of `data` up to the first token that is no key, which is returned in *stop. A
+ * record that is cut off by the end of the text is dropped. */
 enum ms_rc probe__flat_read(struct probe__flat *f, struct ms_jread *r, enum ms_jtok *stop,
                             struct ms_err *err);
 

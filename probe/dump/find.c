@@ -2,9 +2,9 @@
  *
  * find: the directory layouts of dumps.
  *
- * A process whose rank was not known when it began to dump has a directory
- * proc{PID} (pid{PID} from aclgraph); those are numbered in ascending order of
- * PID behind the ranks, and a note says so.
+ * A process that did not know its rank when it began to dump has a directory proc{PID} (pid{PID}
+ * from aclgraph). Such directories get rank numbers behind the real ranks, in ascending order of
+ * PID, and a note reports that.
  */
 #include "probe/dump/find.h"
 
@@ -16,7 +16,7 @@
 
 enum dir_kind { DIR_OTHER, DIR_RANK, DIR_PROC, DIR_STEP };
 
-/* Digits behind a word; a bare word counts as 0 where the official tool lets it. */
+/* Parses "wordDIGITS". A bare word counts as 0 where the official tool accepts that. */
 static bool numbered(struct ms_str name, struct ms_str word, bool bare_ok, int64_t *number)
 {
     if (!ms_str_starts(name, word))
@@ -72,7 +72,7 @@ static enum ms_rc add_note(struct probe_places *ps, struct ms_err *err, const ch
     return MS_OK;
 }
 
-/* The level stands before the data, so that little is read. */
+/* Tells whether a file has level debug. The level comes before the data, so little is read. */
 static bool is_of_debug_level(const char *path)
 {
     struct ms_file f;
@@ -94,8 +94,8 @@ static bool is_of_debug_level(const char *path)
     return debug;
 }
 
-/* dump.json or debug.json in dir, NULL when there is neither.  Where there are both, the first has
- * something in it unless it is of that level itself. */
+/* Finds dump.json or debug.json in dir; NULL when there is neither. When both exist, dump.json is
+ * taken unless its level is debug, as it is then empty. */
 static enum ms_rc json_in(struct probe_places *ps, const char *dir, const char **json,
                           struct ms_err *err)
 {
@@ -121,7 +121,7 @@ static enum ms_rc add_place(struct probe_places *ps, struct probe_place place, s
     return MS_OK;
 }
 
-/* A rank's directory inside a step's. */
+/* Adds the directory of a rank inside that of a step. */
 static enum ms_rc add_rank(struct probe_places *ps, const char *dir, const char *part, int64_t step,
                            int64_t rank, struct ms_err *err)
 {
@@ -134,7 +134,7 @@ static enum ms_rc add_rank(struct probe_places *ps, const char *dir, const char 
     return add_place(ps, (struct probe_place){dir, json, part, step, rank}, err);
 }
 
-/* Those of the names that are of one kind, in natural order; *next_rank moves past them. */
+/* Adds the names of one kind in natural order; *next_rank becomes one more than the last rank. */
 static enum ms_rc add_ranks_of(struct probe_places *ps, const char *dir, const struct ms_dir *d,
                                enum dir_kind kind, const char *part, int64_t step,
                                int64_t *next_rank, struct ms_err *err)
@@ -195,14 +195,14 @@ static enum ms_rc add_root(struct probe_places *ps, const char *dir, const struc
     return MS_OK;
 }
 
-/* Number in the last part of a path of this kind, else -1. */
+/* Returns the number of a name of this kind, else -1. */
 static int64_t number_in(struct ms_str name, enum dir_kind kind)
 {
     int64_t number;
     return kind_of(name, &number) == kind ? number : -1;
 }
 
-/* Step and rank as the names above the files tell them. */
+/* Adds a file; step and rank come from the names of its parent directories. */
 static enum ms_rc add_place_by_name(struct probe_places *ps, const char *dir, const char *json,
                                     struct ms_err *err)
 {
@@ -234,7 +234,7 @@ static enum ms_rc find_in_split(struct probe_places *ps, const char *dir, struct
 
 struct probe_find_foreign probe_find_foreign;
 
-/* A dump that the framework has made itself. */
+/* Converts and searches a dump in a framework's own layout. */
 static enum ms_rc find_in_foreign(struct probe_places *ps, const char *dir, struct ms_err *err)
 {
     struct ms_dir d;
@@ -260,7 +260,8 @@ static enum ms_rc find_in_dir(struct probe_places *ps, const char *dir, struct m
     if (json != NULL)
         return add_place_by_name(ps, dir, json, err);
     MS_TRY(ms_dir_list(&d, dir, err));
-    /* A step directory, a root, a split root: whichever of them has dumps. */
+    /* dir may be a step directory, a root, a split root or a framework's own dump; the first that
+     * has dumps is used. */
     enum ms_rc rc = add_ranks(ps, dir, &d, "", number_in(ms_path_base(dir), DIR_STEP), err);
     if (rc == MS_OK && ps->list.n == 0)
         rc = add_root(ps, dir, &d, "", err);
@@ -286,7 +287,7 @@ static enum ms_rc find(struct probe_places *ps, const char *path, struct ms_err 
     const char *own = ms_arena_str(ps->arena, ms_str_of(path)).p;
     if (own == NULL)
         return ms_no_memory(err);
-    /* Anything but a directory is opened as a file, which then says what is wrong with it. */
+    /* Anything but a directory is opened as a file; opening it reports what is wrong. */
     if (ms_path_kind(path) != MS_KIND_DIR)
         return find_file(ps, path, err);
     MS_TRY(find_in_dir(ps, own, err));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_dump: MindSpore's own dump of compiled graphs, read as a dump.
+ * graph_dump: finds MindSpore's own dumps of compiled graphs and converts them.
  */
 #include "probe/dump/graph_dump.h"
 
@@ -29,7 +29,7 @@ static bool is_folder(const char *dir, struct ms_str name)
     return join(path, dir, name) && ms_path_kind(path) == MS_KIND_DIR;
 }
 
-/* ---- what it looks like ------------------------------------------------- */
+/* ---- recognising a graph dump ------------------------------------------- */
 
 static bool rank_of(struct ms_str name, uint64_t *rank)
 {
@@ -37,7 +37,7 @@ static bool rank_of(struct ms_str name, uint64_t *rank)
     return ms_str_starts(name, word) && ms_str_u64(ms_str_sub(name, word.n, name.n), rank);
 }
 
-/* Calls `then` for each subfolder until it is false. */
+/* Calls `then` for each subfolder until it returns false. */
 typedef bool (*visit)(void *ctx, const char *path, struct ms_str name);
 static bool each_folder(const char *dir, visit then, void *ctx)
 {
@@ -88,19 +88,20 @@ bool probe__is_graph_dump(const char *path)
     return is_rank(path) || !each_folder(path, is_no_rank, NULL);
 }
 
-/* ---- where it goes ------------------------------------------------------ */
+/* ---- output folder ------------------------------------------------------ */
 
 struct conversion {
-    char root[PATH_MAX]; /* of the dump in our layout */
+    char root[PATH_MAX]; /* root of the converted dump */
     char net[PATH_MAX];
     uint64_t rank;
-    size_t longest; /* runs of the graph that ran most often */
-    char graph[24]; /* and its name: a step has the number of its folder */
+    size_t longest; /* most runs of one graph */
+    char graph[24]; /* the graph with most runs; its folders number the steps */
     enum ms_rc rc;
     struct ms_err *err;
 };
 
-/* Beside the graphs, or in the user's cache under a number made of the path. */
+/* Chooses the output folder: beside the graphs or, where that is not writable, in the user's cache
+ * under a hash of the path. */
 static enum ms_rc choose_root(struct conversion *c, const char *path, struct ms_err *err)
 {
     char full[PATH_MAX];
@@ -129,7 +130,7 @@ static bool is_later(struct timespec a, struct timespec b)
     return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
 }
 
-/* When the newest of the net's folders got its last file. */
+/* Finds the latest modification time of the iteration folders. */
 static bool find_newest(void *ctx, const char *path, struct ms_str name)
 {
     struct timespec *newest = ctx;
@@ -144,7 +145,7 @@ static bool find_newest_run(void *ctx, const char *path, struct ms_str name)
     return !ms_str_all_digits(name) || each_folder(path, find_newest, ctx);
 }
 
-/* No file has come since the dump.json was made. */
+/* Tells whether no file was added since dump.json was written. */
 static bool is_up_to_date(const struct conversion *c, const char *dir)
 {
     struct timespec newest = {0};
@@ -177,7 +178,7 @@ static enum ms_rc convert_run(struct conversion *c, size_t run, struct ms_str st
     return rc;
 }
 
-/* The graph that ran most often, and of those the first to run, says what the steps are. */
+/* Finds the graph with most runs, the first one on a tie. Its runs are the steps. */
 static bool look_at_graph(void *ctx, const char *path, struct ms_str name)
 {
     struct conversion *c = ctx;
@@ -212,7 +213,7 @@ static bool convert_net(void *ctx, const char *path, struct ms_str name)
     struct conversion *c = ctx;
     (void)name;
     if (each_folder(path, has_no_iteration, NULL))
-        return true; /* execution_order, graphs */
+        return true; /* not a net: execution_order or graphs */
     snprintf(c->net, sizeof c->net, "%s", path);
     c->longest = 0;
     if (each_folder(path, look_at_graph, c) && c->longest != 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_ir: what MindSpore's text of a compiled graph says of its kernels.
+ * graph_ir: parses MindSpore's text of a compiled graph.
  */
 #include "probe/dump/graph_ir.h"
 
-/* The text between a word and the next `end`; empty where there is none. */
+/* Returns the text between a word and the next `end`; empty when there is none. */
 static struct ms_str between(struct ms_str s, struct ms_str word, char end)
 {
     int64_t at = ms_str_find_str(s, word);
@@ -15,7 +15,8 @@ static struct ms_str between(struct ms_str s, struct ms_str word, char end)
     return ms_str_split(&rest, end, &part) ? part : MS_STR_NONE;
 }
 
-/* Takes the argument off *rest, which begins behind the opening bracket; false at the closing one. */
+/* Takes the next argument off *rest, which begins behind the opening bracket; false at the closing
+ * one. */
 static bool next_argument(struct ms_str *rest, struct ms_str *argument)
 {
     int depth = 0;
@@ -34,7 +35,8 @@ static bool next_argument(struct ms_str *rest, struct ms_str *argument)
     return argument->n != 0;
 }
 
-/* "%para6_up.weight" is "up.weight". */
+/* Returns the parameter that an argument names, "up.weight" for "%para6_up.weight", also through an
+ * alias. */
 static struct ms_str parameter_of(const struct probe__ir *ir, struct ms_str argument)
 {
     if (!ms_str_starts(argument, MS_STR("%para"))) {
@@ -57,7 +59,7 @@ static enum ms_rc add_argument(struct probe__ir *ir, struct ms_str argument, str
     return MS_OK;
 }
 
-/* A node that hands its first argument on. */
+/* Tells whether a node only passes its first argument on. */
 static bool hands_on(struct ms_str op)
 {
     return ms_str_is(op, "Load") || ms_str_is(op, "Depend") || ms_str_is(op, "UpdateState");
@@ -81,7 +83,7 @@ static enum ms_rc add_alias(struct probe__ir *ir, struct ms_str node, struct ms_
     return MS_OK;
 }
 
-/* Types of a node's arguments and results, between the brackets of "(...) -> (...)". */
+/* Finds the types of a node's arguments and results, between the brackets of "(...) -> (...)". */
 static void find_types(struct ms_str entry, struct probe__ir_kernel *k)
 {
     struct ms_str line = between(entry, MS_STR("\n      : ("), '\n');
@@ -92,7 +94,7 @@ static void find_types(struct ms_str entry, struct probe__ir_kernel *k)
     k->out = ms_str_sub(line, (uint32_t)arrow + 6, line.n);
 }
 
-/* "(4, 6)" as numbers. */
+/* Parses the shape "4, 6". */
 static bool read_shape(struct ms_str text, uint64_t *shape, uint32_t *ndim, uint32_t max)
 {
     struct ms_str part;
@@ -155,7 +157,7 @@ static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str entry, struct m
     return MS_OK;
 }
 
-/* "  %1(x) = PrimFunc_MatMul(...) ..." and what follows it up to the next node. */
+/* Adds a node: the text from "  %1(x) = PrimFunc_MatMul(...)" up to the next node. */
 static enum ms_rc add_entry(struct probe__ir *ir, struct ms_str entry, struct ms_err *err)
 {
     int64_t name_end = ms_str_find(entry, '('), equals = ms_str_find_str(entry, MS_STR(" = "));
@@ -172,7 +174,7 @@ static enum ms_rc add_entry(struct probe__ir *ir, struct ms_str entry, struct ms
     return add_kernel(ir, entry, arguments, err);
 }
 
-/* Where the next node begins: a line with two spaces and a per cent sign. */
+/* Returns where the next node begins: a line with two spaces and a per cent sign. */
 static int64_t next_node(struct ms_str s)
 {
     return ms_str_find_str(s, MS_STR("\n  %"));
@@ -183,7 +185,7 @@ static enum ms_rc read_nodes(struct probe__ir *ir, struct ms_err *err)
     struct ms_str rest = {ir->file.p, (uint32_t)ir->file.n};
     int64_t at = next_node(rest);
     while (at >= 0) {
-        rest = ms_str_sub(rest, (uint32_t)at + 3, rest.n); /* from the sign on */
+        rest = ms_str_sub(rest, (uint32_t)at + 3, rest.n); /* from the per cent sign on */
         at = next_node(rest);
         MS_TRY(add_entry(ir, at < 0 ? rest : ms_str_sub(rest, 0, (uint32_t)at), err));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_read: one step of MindSpore's dump of compiled graphs.
+ * graph_read: reads one step of MindSpore's dump of compiled graphs.
  */
 #include "probe/dump/graph_read.h"
 
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FILE_MAX ((size_t)10 << 30) /* as of other tensor files */
+#define FILE_MAX ((size_t)10 << 30) /* the limit of other tensor files, too */
 
-/* "NAME#GRAPH" with underscores for slashes: what file and csv have in common. */
+/* Makes the key "NAME#GRAPH", with underscores for slashes, which files and csv have in common. */
 static enum ms_rc kernel_key(struct ms_buf *key, struct ms_str scope, uint64_t graph,
                              struct ms_err *err)
 {
@@ -46,7 +46,7 @@ static enum ms_rc add_kernel(struct probe__graph *g, struct ms_str full, uint64_
     return k->full.p != NULL ? MS_OK : ms_no_memory(err);
 }
 
-/* Each line behind the title is a kernel's full name. */
+/* Reads the execution order; each line behind the title is a kernel's full name. */
 static enum ms_rc read_order(struct probe__graph *g, const char *net, uint64_t graph,
                              struct ms_err *err)
 {
@@ -55,7 +55,7 @@ static enum ms_rc read_order(struct probe__graph *g, const char *net, uint64_t g
     int n = snprintf(path, sizeof path, "%s/../execution_order/ms_execution_order_graph_%llu.csv",
                      net, (unsigned long long)graph);
     if (n < 0 || (size_t)n >= sizeof path || ms_path_kind(path) != MS_KIND_FILE)
-        return MS_OK; /* kernels come as their files are listed */
+        return MS_OK; /* without the csv, kernels are in the order of their files */
     MS_TRY(ms_file_map(&file, path, UINT32_MAX, err));
     struct ms_str rest = {file.p, (uint32_t)file.n}, line;
     enum ms_rc rc = MS_OK;
@@ -71,9 +71,9 @@ static enum ms_rc read_order(struct probe__graph *g, const char *net, uint64_t g
     return rc;
 }
 
-/* ---- kernels that files number otherwise than the csv ------------------------ */
+/* ---- kernels with other numbers in files than in the csv --------------------- */
 
-/* A name up to its number, and where it stands. */
+/* A kernel name split into base and number. */
 struct numbered {
     struct ms_str base;
     uint64_t number;
@@ -106,7 +106,7 @@ static enum ms_rc add_numbered(numbered_list *list, struct ms_str name, uint32_t
     return MS_OK;
 }
 
-/* What the names of the csv are in files: without the number of the graph behind them. */
+/* Lists the kernels of the csv by their names in files, without the "#GRAPH" at the end. */
 static enum ms_rc list_kernels(const struct probe__graph *g, uint64_t graph, numbered_list *list,
                                struct ms_err *err)
 {
@@ -167,7 +167,7 @@ static enum ms_rc rename_kernel(struct probe__graph *g, uint64_t graph, struct m
     return MS_OK;
 }
 
-/* The n-th kernel of a name in the files is the n-th of the csv. */
+/* Pairs names of files with kernels of the csv: the n-th of each base name with the n-th. */
 static enum ms_rc pair_in_order(struct probe__graph *g, uint64_t graph, const numbered_list *files,
                                 const numbered_list *kernels, struct ms_err *err)
 {
@@ -182,7 +182,8 @@ static enum ms_rc pair_in_order(struct probe__graph *g, uint64_t graph, const nu
     return MS_OK;
 }
 
-/* A graph that was compiled again has other numbers in the csv. */
+/* Matches files to kernels when their numbers differ, as they do after a graph was compiled
+ * again. */
 static enum ms_rc match_names(struct probe__graph *g, uint64_t graph, const struct ms_dir *d,
                               struct ms_err *err)
 {
@@ -202,7 +203,7 @@ static enum ms_rc match_names(struct probe__graph *g, uint64_t graph, const stru
 
 /* ---- tensors ---------------------------------------------------------- */
 
-/* The number of a tensor's value: the same for equal bytes of one type. */
+/* Returns the number of a tensor's value, which is the same for equal bytes of one type. */
 static uint32_t number_of(struct probe__graph *g, const struct probe_tensor *t)
 {
     char key[64];
@@ -220,7 +221,7 @@ static uint32_t number_of(struct probe__graph *g, const struct probe_tensor *t)
     return ms_map_put_copy(&g->values, (struct ms_str){key, (uint32_t)n}, g->arena, NULL);
 }
 
-/* A file that cannot be read is counted and left out. */
+/* Reads a tensor file. A file that cannot be read is counted and left out. */
 static enum ms_rc read_tensor(struct probe__graph *g, const char *net, struct ms_str name,
                               struct probe__kernel_tensor *out, bool *is_read, struct ms_err *err)
 {
@@ -264,7 +265,7 @@ static enum ms_rc read_file(struct probe__graph *g, const char *net, uint64_t gr
     bool is_read;
     if (!probe__kernel_file_parse(ms_str_sub(name, (uint32_t)(ms_str_rfind(name, '/') + 1), name.n),
                                   &file) ||
-        ms_str_is(file.op, "Parameter")) /* kernels have it as well, as it was when they ran */
+        ms_str_is(file.op, "Parameter")) /* kernels have files of the parameter, too */
         return MS_OK;
     t.slot = file.slot;
     MS_TRY(read_tensor(g, net, name, &t, &is_read, err));
@@ -308,7 +309,8 @@ static int by_slot(const void *a, const void *b)
     return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* Kernels without a file did not run in this iteration, or were not asked for. */
+/* Drops kernels without a file: they did not run in this iteration or were not selected for
+ * dumping. */
 static void drop_empty(struct probe__graph *g)
 {
     size_t kept = 0;
@@ -343,7 +345,7 @@ const struct probe__ir_argument *probe__kernel_argument(const struct probe__kern
                                                 : NULL;
 }
 
-/* The shape that the graph's text has for a tensor, if as many elements are in it. */
+/* Gives the tensor the shape from the graph's text if the number of elements is the same. */
 static void reshape(struct probe__kernel_tensor *t, struct ms_str types)
 {
     uint64_t shape[PROBE_MAX_DIMS], count = 1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_read: one step of MindSpore's dump of compiled graphs: its kernels in the order in
- * which they ran, and the tensors of each.
+ * graph_read: reads one step of MindSpore's dump of compiled graphs: its kernels in execution
+ * order, and the tensors of each.
  *
  *     rank_0/NET/GRAPH/ITERATION/KERNEL.npy         a tensor each
  *     rank_0/execution_order/ms_execution_order_graph_GRAPH.csv
  *     rank_0/graphs/ms_output_trace_code_graph_GRAPH.ir
  *
- * Every file is read once: for its figures, and for a digest by which a tensor that one kernel gives
- * is known again where another one takes it.
+ * Every file is read once, for its statistics and for a digest. The digest identifies a tensor that
+ * one kernel outputs and another takes as input.
  */
 #ifndef PROBE_DUMP_GRAPH_READ_H
 #define PROBE_DUMP_GRAPH_READ_H
@@ -21,12 +21,12 @@
 
 struct probe__kernel_tensor {
     uint64_t slot;
-    uint32_t value;     /* same number, same bytes */
-    struct ms_str name; /* of its file, below the net's folder */
+    uint32_t value;     /* equal numbers mean equal bytes */
+    struct ms_str name; /* path of its file below the net's folder */
     enum ms_dtype dtype;
     uint32_t ndim;
     uint64_t shape[PROBE_MAX_DIMS];
-    bool is_reshaped; /* the shape is not that of the file */
+    bool is_reshaped; /* the shape comes from the graph's text */
     struct ms_stats stats;
 };
 
@@ -34,10 +34,9 @@ struct probe__kernel {
     struct ms_str full; /* "Default/up-Dense/MatMul-op0" */
     struct probe__kernel_scope scope;
     uint64_t graph;
-    uint32_t order; /* among kernels of its graph */
-    struct ms_str
-        cells; /* those of the scope, or of the cell that the shape of the graph gives it */
-    const struct probe__ir_kernel *ir; /* NULL: the graph's text is not there */
+    uint32_t order;                    /* execution order within its graph */
+    struct ms_str cells;               /* of the scope, or as graph_shape found them */
+    const struct probe__ir_kernel *ir; /* NULL: the graph's text is missing */
     const struct probe__ir *of;
     MS_VEC(struct probe__kernel_tensor) in, out;
 };
@@ -46,23 +45,24 @@ struct probe__graph {
     struct ms_arena *arena;
     MS_VEC(struct probe__kernel) kernels; /* in execution order */
     MS_VEC(struct probe__ir *) irs;       /* texts of the graphs */
-    struct ms_map values;                 /* digest <-> number of a value */
-    struct ms_map names;  /* full name with underscores, and graph <-> kernel, while reading */
-    struct ms_map others; /* names that files have for kernels of the csv <-> place in `renamed` */
+    struct ms_map values;                 /* digest <-> value number */
+    struct ms_map names;                  /* "NAME#GRAPH" <-> kernel, while reading */
+    struct ms_map others;                 /* other names in files <-> index in `renamed` */
     MS_VEC(uint32_t) renamed;
     bool has_optimizer;
-    size_t unread; /* files that are no tensors, or damaged */
+    size_t unread; /* files that are damaged or no tensors */
 };
 
-/* Runs of a graph, as the names of its folders: "0", "1"; in order. */
+/* Lists the runs of a graph by the names of their folders, "0", "1", in order. */
 enum ms_rc probe__graph_runs(struct ms_dir *runs, const char *net, struct ms_str graph,
                              struct ms_err *err) MS_MUST_USE;
-/* `net`: rank_R/NET; the run of this number of each of its graphs.  A graph that only computes gradients
- * counts from 1 where the forward's counts from 0, so numbers of folders differ within a step. */
+/* Reads run number `run` of each graph in the folder `net`, rank_R/NET. A graph that only computes
+ * gradients numbers its folders from 1 where the forward's begin at 0, so folder numbers differ
+ * within a step. */
 enum ms_rc probe__graph_read(struct probe__graph *g, const char *net, size_t run,
                              struct ms_err *err) MS_MUST_USE;
 void probe__graph_free(struct probe__graph *g);
-/* What the graph's text says of the kernel's input; NULL: nothing. */
+/* Returns what the graph's text says about a kernel's input; NULL when it says nothing. */
 const struct probe__ir_argument *probe__kernel_argument(const struct probe__kernel *k,
                                                         const struct probe__kernel_tensor *in);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_shape: what a compiled graph's kernels are in a dump.
+ * graph_shape: finds operators, gradients and cells of a compiled graph's kernels.
  */
 #include "probe/dump/graph_shape.h"
 
@@ -14,7 +14,7 @@ bool probe__kernel_is_in(const struct probe__kernel *k, const struct probe__grap
            (k->cells.n == cell->cells.n || k->cells.p[cell->cells.n] == '/');
 }
 
-/* "fc-Dense/act-ReLU" is the path "fc.act" of a "ReLU". */
+/* Sets path and class of a cell: "fc-Dense/act-ReLU" has the path "fc.act" and the class "ReLU". */
 static enum ms_rc name_cell(struct probe__graph_shape *s, struct probe__graph_cell *cell,
                             struct ms_err *err)
 {
@@ -30,7 +30,7 @@ static enum ms_rc name_cell(struct probe__graph_shape *s, struct probe__graph_ce
     return rc == MS_OK && cell->path.p == NULL ? ms_no_memory(err) : rc;
 }
 
-/* The cell and all around it. */
+/* Adds a cell and all cells that enclose it. */
 static enum ms_rc add_cell(struct probe__graph_shape *s, struct ms_str cells, uint32_t *index,
                            struct ms_err *err)
 {
@@ -55,7 +55,7 @@ static enum ms_rc add_cell(struct probe__graph_shape *s, struct ms_str cells, ui
     return MS_OK;
 }
 
-/* "net.fc" is the path "fc", and so is "fc". */
+/* Tells whether `owner` is `path` or ends with ".path": "net.fc" and "fc" match "fc". */
 static bool is_path(struct ms_str owner, struct ms_str path)
 {
     return ms_str_ends(owner, path) && (owner.n == path.n || owner.p[owner.n - path.n - 1] == '.');
@@ -85,7 +85,8 @@ bool probe__is_gradient(const struct probe__graph_shape *s, uint32_t value)
 
 /* ---- forward and backward --------------------------------------------- */
 
-/* What an expanded kernel belongs to is seen from what ran before it. */
+/* Finds which kernels compute gradients, and the maker of each value. An expanded kernel belongs to
+ * the backward pass if a gradient kernel of its graph ran before it. */
 static void find_phases(struct probe__graph_shape *s)
 {
     const struct probe__graph *g = s->g;
@@ -105,7 +106,7 @@ static void find_phases(struct probe__graph_shape *s)
     }
 }
 
-/* Kernels by their numbers in the texts of the graphs. */
+/* Maps unique_id numbers of the graphs' texts to forward kernels. */
 static enum ms_rc find_ids(struct probe__graph_shape *s, struct ms_err *err)
 {
     for (size_t i = 0; i < s->g->kernels.n; i++) {
@@ -130,7 +131,7 @@ static bool is_same_expansion(const struct probe__kernel *a, const struct probe_
            ms_str_starts(b->full, x);
 }
 
-/* The kernel of the forward that takes, or makes, a value that this one takes. */
+/* Returns the forward kernel that takes or makes one of this kernel's inputs. */
 static uint32_t forward_with_value(const struct probe__graph_shape *s, size_t kernel)
 {
     const struct probe__kernel *all = s->g->kernels.p, *k = &all[kernel];
@@ -150,7 +151,7 @@ static uint32_t forward_with_value(const struct probe__graph_shape *s, size_t ke
     return MS_MAP_NONE;
 }
 
-/* Kernels that bring a gradient to the shape and type of its argument. */
+/* Tells whether a kernel only converts a gradient to the shape and type of its argument. */
 static bool fits_gradient(const struct probe__kernel *k)
 {
     static const char *const ops[] = {"ReduceSum", "Reshape", "Cast", "BroadcastTo", "Squeeze"};
@@ -161,8 +162,9 @@ static bool fits_gradient(const struct probe__kernel *k)
     return false;
 }
 
-/* A gradient that the compiler has expanded: what it takes of the forward says whose it is, and what only
- * fits a gradient goes on with that. */
+/* Finds the forward kernel of an expanded gradient kernel: by the forward values that it takes,
+ * else that of the kernel before it in the same expansion. A kernel that only converts a gradient
+ * belongs to the kernel whose gradient it converts. */
 static uint32_t forward_of_expanded(const struct probe__graph_shape *s, size_t at)
 {
     const struct probe__kernel *k = &s->g->kernels.p[at];
@@ -177,7 +179,7 @@ static uint32_t forward_of_expanded(const struct probe__graph_shape *s, size_t a
     return forward;
 }
 
-/* The text of the graph links a gradient's kernel to the one that it belongs to. */
+/* Links gradient kernels to their forward kernels: by the text of the graph, else by values. */
 static void link_gradients(struct probe__graph_shape *s)
 {
     for (size_t i = 0; i < s->g->kernels.n; i++) {
@@ -218,8 +220,8 @@ static bool has_cells(const struct probe__graph_shape *s, uint32_t cell)
     return false;
 }
 
-/* The cell in which what a kernel gives is taken: its own, or, of one that holds no others, the one
- * around. */
+/* Returns the cells in which the output of a kernel is used: its own, or the enclosing cell when
+ * its own cell is a leaf. */
 static struct ms_str cells_behind(const struct probe__graph_shape *s, uint32_t kernel)
 {
     const struct probe__kernel *k = &s->g->kernels.p[kernel];
@@ -231,7 +233,7 @@ static struct ms_str cells_behind(const struct probe__graph_shape *s, uint32_t k
     return cell != MS_MAP_NONE ? s->cells.p[cell].cells : MS_STR_NONE;
 }
 
-/* Cells around both. */
+/* Returns the common prefix of two cell paths. */
 static struct ms_str common_cells(struct ms_str a, struct ms_str b)
 {
     uint32_t common = 0;
@@ -245,7 +247,7 @@ static struct ms_str common_cells(struct ms_str a, struct ms_str b)
     return ms_str_sub(a, 0, common);
 }
 
-/* The cells around all that the kernel takes. */
+/* Returns the cells that enclose all makers of the kernel's inputs. */
 static struct ms_str cells_of_makers(const struct probe__graph_shape *s, size_t at)
 {
     const struct probe__kernel *k = &s->g->kernels.p[at];
@@ -262,7 +264,8 @@ static struct ms_str cells_of_makers(const struct probe__graph_shape *s, size_t 
     return cells;
 }
 
-/* The cell whose parameter the kernel takes, or that of the kernel before it, or of what it takes. */
+/* Finds the cell of an expanded kernel: the cell whose parameter it takes, else the cell of the
+ * kernel before it in the same expansion, else that of the makers of its inputs. */
 static void find_cell_of_expanded(struct probe__graph_shape *s, size_t at)
 {
     struct probe__kernel *k = &s->g->kernels.p[at];
@@ -281,7 +284,8 @@ static void find_cell_of_expanded(struct probe__graph_shape *s, size_t at)
         k->cells = cells_of_makers(s, at);
 }
 
-/* Where two paths of cells first differ, in cells of one class; 0: nowhere. */
+/* Returns the end in b of the first cell that differs between two paths, if both cells have the
+ * same class; else 0. */
 static uint32_t other_instance(struct ms_str a, struct ms_str b)
 {
     struct ms_str x, y, ignored, of_x, of_y;
@@ -299,7 +303,8 @@ static uint32_t other_instance(struct ms_str a, struct ms_str b)
     return 0;
 }
 
-/* "0-Block/act-GELU" in the instance "1-Block": what stands behind the cell that differs is kept. */
+/* Moves a kernel to another instance: "0-Block/act-GELU" becomes "1-Block/act-GELU". The part
+ * behind the differing cell is kept. */
 static enum ms_rc move_to_instance(struct probe__graph_shape *s, struct probe__kernel *k,
                                    struct ms_str of, uint32_t to, struct ms_err *err)
 {
@@ -317,8 +322,9 @@ static enum ms_rc move_to_instance(struct probe__graph_shape *s, struct probe__k
     return add_cell(s, cells, &index, err);
 }
 
-/* The compiler names operators without parameters after the first instance of a class.  One that takes
- * what a later instance has made runs in that. */
+/* Corrects the instance of an operator without parameters. The compiler names such operators after
+ * the first instance of a class; an operator that takes a value of a later instance runs in that
+ * instance. */
 static enum ms_rc find_instance(struct probe__graph_shape *s, size_t at, struct ms_err *err)
 {
     struct probe__kernel *k = &s->g->kernels.p[at];
@@ -338,7 +344,7 @@ static enum ms_rc find_instance(struct probe__graph_shape *s, size_t at, struct 
     return MS_OK;
 }
 
-/* A gradient is in the cell of the operator that it belongs to; a sum of several belongs to none. */
+/* Puts a gradient into the cell of its forward operator; a sum of several gradients has no cell. */
 static void find_cell_of_gradient(struct probe__graph_shape *s, size_t at)
 {
     struct probe__kernel *k = &s->g->kernels.p[at];
@@ -381,7 +387,8 @@ static void find_ends(struct probe__graph_shape *s)
 
 /* ---- operators -------------------------------------------------------- */
 
-/* "matmul.MatMul" is the primitive `matmul` of a cell, as it is called in a dump of functions. */
+/* Makes the operator's name: "matmul.MatMul" is the primitive `matmul` of a cell, as in a dump of
+ * functions. */
 static enum ms_rc name_of(struct probe__graph_shape *s, const struct probe__kernel *k,
                           struct ms_str *name, struct ms_err *err)
 {
@@ -435,7 +442,7 @@ static enum ms_rc add_op(struct probe__graph_shape *s, size_t kernel, struct ms_
     return MS_OK;
 }
 
-/* Another kernel of the same gradient. */
+/* Returns the operator of an earlier kernel of the same gradient. */
 static uint32_t op_of_same(const struct probe__graph_shape *s, size_t kernel)
 {
     for (size_t i = kernel; i-- > 0 && s->forward_of[kernel] != MS_MAP_NONE;) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_write: a compiled graph's kernels as dump.json, construct.json and stack.json.
+ * graph_write: writes a compiled graph's kernels as dump.json, construct.json and stack.json.
  */
 #include "probe/dump/graph_write.h"
 
@@ -14,17 +14,17 @@
 
 enum { NAME_MAX_BYTES = 1 << 16 };
 
-/* What is written, and marks of values for one record. */
+/* State of the writer, and marks of values for one record. */
 struct writer {
     const struct probe__graph_shape *s;
     struct ms_jwrite json;
     struct ms_out *out;
     struct ms_buf name;
-    struct ms_buf record; /* the name of the record that is being written */
+    struct ms_buf record; /* name of the current record */
     const char *dir, *net;
-    const char *part; /* "input" or "output", and what comes next in it */
+    const char *part; /* "input" or "output", and the index of its next item */
     unsigned item;
-    uint8_t *mark; /* each value; see below */
+    uint8_t *mark; /* of each value: bits of enum mark */
 };
 
 enum mark { MADE = 1, LISTED = 2, TAKEN = 4 };
@@ -38,7 +38,7 @@ static enum ms_rc drain(void *ctx, const char *p, size_t n, struct ms_err *err)
 
 /* ---- leaves ----------------------------------------------------------- */
 
-/* MindSpore's words: float32 is Float32. */
+/* Returns MindSpore's name of a type: Float32 for float32. */
 static const char *dtype_word(enum ms_dtype t)
 {
     static const struct {
@@ -56,7 +56,8 @@ static const char *dtype_word(enum ms_dtype t)
     return "Complex";
 }
 
-/* As in the dumps of functions: a truth has no mean, and figures of numbers are float32. */
+/* Writes statistics as in a dump of functions: a bool has no mean and no norm, and numbers are
+ * rounded to float32. */
 static void put_figures(struct ms_jwrite *j, const struct probe__kernel_tensor *t)
 {
     const struct ms_stats *s = &t->stats;
@@ -75,7 +76,7 @@ static void put_figures(struct ms_jwrite *j, const struct probe__kernel_tensor *
     }
 }
 
-/* The tensor as a file of its own, of the shape that it has in the graph. */
+/* Writes a copy of the tensor with the shape that it has in the graph. */
 static enum ms_rc copy_reshaped(const char *from, const char *to,
                                 const struct probe__kernel_tensor *t)
 {
@@ -90,7 +91,8 @@ static enum ms_rc copy_reshaped(const char *from, const char *to,
     return rc;
 }
 
-/* Gives the file the name that it has in other dumps, "NODE.input.0.npy"; the name in the leaf. */
+/* Links the file under the name that it has in other dumps, "NODE.input.0.npy"; returns the name
+ * for the leaf. */
 static struct ms_str link_file(struct writer *w, const struct probe__kernel_tensor *t,
                                const char *part, struct ms_str item)
 {
@@ -125,7 +127,7 @@ static void put_leaf_as(struct writer *w, const struct probe__kernel_tensor *t, 
     ms_jwrite_obj_end(j);
 }
 
-/* The next item of a list. */
+/* Writes the next item of a list. */
 static void put_leaf(struct writer *w, const struct probe__kernel_tensor *t)
 {
     char item[16];
@@ -149,7 +151,7 @@ static void begin_record(struct writer *w, struct ms_str name)
     ms_jwrite_obj(&w->json);
 }
 
-/* A constant of the graph, such as an axis, that a kernel has beside its tensors. */
+/* Tells whether an input is a constant of the graph, such as an axis. */
 static bool is_attribute(const struct probe__kernel *k, const struct probe__kernel_tensor *t)
 {
     const struct probe__ir_argument *a = probe__kernel_argument(k, t);
@@ -159,7 +161,7 @@ static bool is_attribute(const struct probe__kernel *k, const struct probe__kern
     return t->ndim == 0 && kind != MS_DTK_FLOAT && kind != MS_DTK_COMPLEX;
 }
 
-/* The parameter of a cell that a kernel takes; empty: it is none. */
+/* Returns the name of the cell parameter that an input is; empty when it is none. */
 static struct ms_str parameter_of(const struct writer *w, const struct probe__kernel *k,
                                   const struct probe__kernel_tensor *t, uint32_t *cell)
 {
@@ -195,7 +197,8 @@ static struct ms_str cell_name(struct writer *w, const struct probe__graph_cell 
 
 /* ---- operators -------------------------------------------------------- */
 
-/* A parameter that the kernel writes to: its file has what was there afterwards. */
+/* Tells whether a kernel writes to this parameter; its file then has the value after the kernel
+ * ran. */
 static bool is_written(const struct probe__kernel *k, const struct probe__kernel_tensor *t)
 {
     return ms_str_is(k->scope.op, "BatchNorm") && (t->slot == 3 || t->slot == 4);
@@ -222,7 +225,7 @@ static void put_forward_op(struct writer *w, const struct probe__kernel *k)
     ms_jwrite_arr_end(&w->json);
 }
 
-/* Clears the marks and marks what the kernels of an operator make. */
+/* Clears the marks, then marks the values that the kernels of an operator make and take. */
 static void mark_made_by_op(struct writer *w, uint32_t op)
 {
     const struct probe__graph *g = w->s->g;
@@ -237,7 +240,7 @@ static void mark_made_by_op(struct writer *w, uint32_t op)
     }
 }
 
-/* Each value once: gradients that come from elsewhere. */
+/* Writes a gradient that comes from outside the operator, each value once. */
 static void put_if_gradient(struct writer *w, const struct probe__kernel_tensor *t)
 {
     uint8_t *mark = &w->mark[t->value];
@@ -247,7 +250,8 @@ static void put_if_gradient(struct writer *w, const struct probe__kernel_tensor 
     put_leaf(w, t);
 }
 
-/* In go gradients of results, out those of arguments; what the forward has kept is neither. */
+/* Writes a backward operator: gradients of results as inputs, gradients of arguments as outputs.
+ * Values that the forward pass has saved are neither. */
 static void put_backward_op(struct writer *w, uint32_t op)
 {
     const struct probe__graph *g = w->s->g;
@@ -290,8 +294,8 @@ static bool is_member(const struct writer *w, size_t kernel, const struct probe_
            probe__kernel_is_in(k, cell);
 }
 
-/* A value from outside of the cell; parameters, constants and what the forward has kept for a gradient do
- * not pass its border. */
+/* Tells whether a value is an input of the cell. Parameters, constants and values that the forward
+ * pass has saved for a gradient are not. */
 static bool comes_in(const struct writer *w, const struct probe__kernel *k,
                      const struct probe__kernel_tensor *t, bool is_backward)
 {
@@ -324,7 +328,7 @@ static void put_cell_inputs(struct writer *w, const struct probe__graph_cell *ce
     }
 }
 
-/* Clears the marks; TAKEN is what kernels outside of the cell take. */
+/* Clears the marks, then marks as TAKEN the values that kernels outside of the cell take. */
 static void mark_taken_outside(struct writer *w, const struct probe__graph_cell *cell,
                                bool is_backward)
 {
@@ -340,7 +344,8 @@ static void mark_taken_outside(struct writer *w, const struct probe__graph_cell 
     }
 }
 
-/* Whether a later kernel of the cell gives the value: one that only changes the shape does. */
+/* Tells whether a later kernel of the cell outputs the same value, as a kernel that only reshapes
+ * does. */
 static bool is_made_again(const struct writer *w, const struct probe__graph_cell *cell,
                           bool is_backward, size_t kernel, uint32_t value)
 {
@@ -377,7 +382,7 @@ static void put_cell_outputs(struct writer *w, const struct probe__graph_cell *c
         ms_jwrite_null(&w->json);
 }
 
-/* A cell's parameters as its kernels take them. */
+/* Writes the parameters of a cell as its kernels take them. */
 static void put_parameters(struct writer *w, uint32_t cell)
 {
     const struct probe__graph *g = w->s->g;
@@ -433,7 +438,8 @@ static bool is_same_shape(const struct probe__kernel_tensor *a,
     return a->ndim == b->ndim && memcmp(a->shape, b->shape, a->ndim * sizeof *a->shape) == 0;
 }
 
-/* What an optimizer's kernel takes that has the parameter's shape and that a gradient's kernel made. */
+/* Returns the parameter's gradient among the inputs of an optimizer kernel: made by a gradient
+ * kernel and of the parameter's shape. */
 static const struct probe__kernel_tensor *gradient_in(const struct writer *w,
                                                       const struct probe__kernel *k)
 {
@@ -471,7 +477,7 @@ static void put_parameter_gradients(struct writer *w, uint32_t cell)
 
 /* ---- files ------------------------------------------------------------ */
 
-/* Cells that end with a kernel, the innermost first. */
+/* Writes the cells that end with a kernel, the innermost first. */
 static void put_cells_that_end(struct writer *w, uint32_t kernel)
 {
     const bool is_backward = w->s->is_backward[kernel];
@@ -510,7 +516,7 @@ static void put_dump(struct writer *w)
     ms_jwrite_obj_end(j);
 }
 
-/* The cell around, that has a record of this direction. */
+/* Writes the nearest enclosing cell that has a record of this direction. */
 static void put_parent(struct writer *w, uint32_t cell, bool is_backward)
 {
     while (cell != MS_MAP_NONE && w->s->cells.p[cell].last[is_backward] == MS_MAP_NONE)
@@ -587,7 +593,7 @@ enum ms_rc probe__graph_write(const struct probe__graph_shape *s, const char *di
         rc = write_file(&w, "construct.json", put_construct, err);
     if (rc == MS_OK)
         rc = write_file(&w, "stack.json", put_nothing, err);
-    if (rc == MS_OK) /* last: where it is, the others are */
+    if (rc == MS_OK) /* written last: where dump.json exists, the other files do */
         rc = write_file(&w, "dump.json", put_dump, err);
     ms_free(w.mark);
     ms_buf_free(&w.name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernel_name: what names in MindSpore's dump of a compiled graph say.
+ * kernel_name: parses names in MindSpore's dump of a compiled graph.
  */
 #include "probe/dump/kernel_name.h"
 
@@ -42,15 +42,15 @@ void probe__cell_split(struct ms_str cell, struct ms_str *attribute, struct ms_s
     *class_name = at < 0 ? MS_STR_NONE : ms_str_sub(cell, (uint32_t)at + 1, cell.n);
 }
 
-/* Drops the first cell of *cells, and says what is left. */
+/* Returns the cells without the first one. */
 static struct ms_str behind_first(struct ms_str cells)
 {
     int64_t at = ms_str_find(cells, '/');
     return at < 0 ? MS_STR_NONE : ms_str_sub(cells, (uint32_t)at + 1, cells.n);
 }
 
-/* Cells of the framework around a model: the loss's, whose `_backbone` the model is, and the whole
- * step's, whose `network` it is. */
+/* Removes the framework's cells around a model: the loss cell, which holds the model as
+ * `_backbone`, and the cell of the whole step, which holds it as `network`. */
 static struct ms_str below_model(struct ms_str cells, bool has_optimizer)
 {
     struct ms_str rest = behind_first(cells);
@@ -70,7 +70,8 @@ static bool take_word(struct ms_str *s, struct ms_str word)
     return true;
 }
 
-/* The gradient's own part, and what stands behind it inside an operator made of several. */
+/* Splits at "Grad_": sets the forward operator and drops the part behind it, which occurs in
+ * operators made of several kernels. */
 static void cut_at_gradient(struct probe__kernel_scope *scope)
 {
     int64_t at = ms_str_starts(scope->cells, MS_STR("Grad_"))
@@ -96,7 +97,7 @@ void probe__kernel_scope_parse(struct ms_str full, bool has_optimizer,
     if (ms_str_starts(full, MS_STR("Expand")))
         scope->phase = PROBE__PHASE_EXPANDED;
     else
-        scope->cells = behind_first(full); /* Default */
+        scope->cells = behind_first(full); /* drops "Default" */
     if (ms_str_starts(scope->cells, MS_STR("optimizer-")) ||
         (scope->cells.n == 0 && ms_str_starts(scope->op, MS_STR("Apply"))))
         scope->phase = PROBE__PHASE_OPTIMIZER;

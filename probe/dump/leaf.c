@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * leaf: recognising and reading the description of one tensor or value.
+ * leaf: recognises and reads the description of one tensor or value.
  *
- * A leaf is an object with a string `type`, or with `class_type`; the key may
- * stand anywhere in it, and a dict of the user's that has a key `type` holding
- * another leaf is a container all the same.
+ * A leaf is an object with a string `type`, or with `class_type`; the key may be anywhere in the
+ * object. A dict of the user with a key `type` that holds another leaf is a container.
  */
 #include "probe/dump/leaf.h"
 
@@ -121,7 +120,7 @@ static bool is_stat(struct ms_str key, unsigned *which)
     return *which != PROBE_STATS;
 }
 
-/* Text of a string, or of a number as written (a 0-dim xor digest is one). */
+/* Returns the text of a string, or of a number as written (a 0-dim xor digest is one). */
 static struct ms_str scalar_text(const struct ms_jread *r, enum ms_jtok tok)
 {
     return tok == MS_J_STR || tok == MS_J_NUM ? r->text : MS_STR("");
@@ -162,7 +161,7 @@ static void take_json(struct probe_leaf *leaf, struct ms_str key, struct ms_str 
         leaf->value_json = json;
 }
 
-/* The file and the shape of a P2P operation are those of its tensor. */
+/* Takes file and shape of a point-to-point operation from its tensor. */
 static void take_tensor(struct probe_leaf *leaf, struct ms_str key, struct ms_str json)
 {
     struct probe_leaf tensor;
@@ -202,7 +201,7 @@ void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_le
     }
 }
 
-/* The number at *p, and what parts it from the next. */
+/* Reads the number at *p and the separator behind it. */
 static bool plain_dim(const char **p, const char *end, uint64_t *dim)
 {
     enum { DIGITS = 18 };
@@ -216,7 +215,8 @@ static bool plain_dim(const char **p, const char *end, uint64_t *dim)
     return digits != 0 && digits <= DIGITS && (digits == 1 || *from != '0') && *p < end;
 }
 
-/* A list of whole numbers as every dump writes it; false: look at it again, with all of JSON in mind. */
+/* Fast path for a list of whole numbers as every dump writes it; false: parse the list with the
+ * JSON reader. */
 static bool plain_shape(struct ms_str json, uint64_t *dim, unsigned max, unsigned *ndim)
 {
     if (json.n == 0 || json.p[0] != '[')

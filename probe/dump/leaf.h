@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leaf: one tensor or plain value of a dump, as its JSON describes it.
+ * leaf: one tensor or plain value of a dump, as described in JSON.
  */
 #ifndef PROBE_DUMP_LEAF_H
 #define PROBE_DUMP_LEAF_H
@@ -14,10 +14,10 @@ enum probe_leaf_kind {
     PROBE_LEAF_VALUE,  /* int, float, bool, str, numpy scalar, slice, torch.Size, dtype, device */
     PROBE_LEAF_GROUP,  /* a process group: group_ranks */
     PROBE_LEAF_P2P,    /* a point-to-point operation: class_type */
-    PROBE_LEAF_OTHER,  /* a shape of leaf that no reader knows: still a row */
+    PROBE_LEAF_OTHER,  /* an unknown kind of leaf: still a row */
 };
 
-/* A number where Python's difference between int, float, bool and None counts. */
+/* Kinds of numbers: Python's int, float, bool and None are distinguished. */
 enum probe_num_kind {
     PROBE_NUM_ABSENT, /* the key is not there */
     PROBE_NUM_NULL,
@@ -36,34 +36,34 @@ enum { PROBE_STAT_MAX, PROBE_STAT_MIN, PROBE_STAT_MEAN, PROBE_STAT_NORM, PROBE_S
 /* "Max", "Min", "Mean", "Norm" */
 extern const char *const probe_stat_names[PROBE_STATS];
 
-/* All text is a slice of the dump.  Slices named *_json are JSON as written, the rest is text
- * between quotes, still with its escapes when `escaped` is set. */
+/* A leaf. All text is a slice of the dump. Slices named *_json are JSON as written; the others are
+ * text between quotes, with escapes when `escaped` is set. */
 struct probe_leaf {
     enum probe_leaf_kind kind;
     struct ms_str json; /* the whole leaf */
     struct ms_str type; /* type or class_type */
     struct ms_str dtype_text;
     enum ms_dtype dtype;
-    struct ms_str shape_json; /* of a P2P operation: its tensor's */
+    struct ms_str shape_json; /* !!of a P2P operation: that of its tensor */
     struct probe_num stat[PROBE_STATS];
-    int requires_grad;        /* -1: not said */
+    int requires_grad;        /* -1: not in the dump */
     struct ms_str md5;        /* digest, or a 0-dim xor value as JSON */
-    struct ms_str data_name;  /* of a P2P operation: its tensor's */
+    struct ms_str data_name;  /* !!of a P2P operation: that of its tensor */
     struct ms_str value_json; /* value, format, or group_ranks */
     bool escaped;             /* some text slice holds a backslash */
-    bool unfinished;          /* holds a placeholder that a finished dump would have replaced */
+    bool unfinished;          /* has a placeholder that a finished dump would have replaced */
 };
 
-/* Which keys a leaf has, found while passing over it. */
+/* Keys of a leaf, found while skipping it. */
 enum probe_leaf_flags {
     PROBE_LEAF_HAS_MD5 = 1 << 0,
     PROBE_LEAF_HAS_DATA_NAME = 1 << 1,
 };
 
-/* What an object turns out to be while its members go by: a leaf of some kind, or a container.
- * Zero it, note each member, then ask. */
+/* Finds while reading an object whether it is a leaf and of which kind, or a container. Zero it,
+ * note each member, then get the result. */
 struct probe_leaf_scan {
-    bool typed; /* it is a leaf: a string `type`, or class_type */
+    bool typed; /* is a leaf: has a string `type`, or class_type */
     bool class_type, dtype, shape, group, value;
     uint8_t flags;
     struct ms_str type;
@@ -72,13 +72,13 @@ void probe_leaf_note(struct probe_leaf_scan *s, struct ms_str key, enum ms_jtok 
                      struct ms_str value_text);
 enum probe_leaf_kind probe_leaf_kind_of(const struct probe_leaf_scan *s);
 
-/* Parse leaf JSON that has been read once and is known to be well-formed. */
+/* Parses the JSON of a leaf, which is known to be well-formed. */
 void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_leaf_kind kind);
-/* Tells whether a tensor holds minus infinity and no other number that is not finite: in a forward
- * pass the scores that a mask excludes from a softmax, or the mask itself. */
+/* Tells whether a tensor holds minus infinity and otherwise only finite numbers: in a forward pass
+ * the scores that a mask excludes from a softmax, or the mask itself. */
 bool probe_leaf_is_masked(const struct probe_leaf *leaf);
 
-/* Dimensions of shape_json; false when it is not a list of whole numbers or has more than max. */
+/* Parses shape_json; false when it is not a list of whole numbers or has more than max. */
 bool probe_leaf_shape(const struct probe_leaf *leaf, uint64_t *dim, unsigned max, unsigned *ndim);
 
 #endif

@@ -11,7 +11,7 @@ static enum probe_dir dir_of(struct ms_str segment)
     return ms_str_is(segment, "backward") ? PROBE_BACKWARD : PROBE_DIR_NONE;
 }
 
-/* Take the last segment off s; all of it when there is no dot. */
+/* Takes the last segment off s; all of s when there is no dot. */
 static struct ms_str pop(struct ms_str *s)
 {
     int64_t dot = ms_str_rfind(*s, '.');
@@ -26,7 +26,7 @@ static int64_t call_of(struct ms_str digits)
     return ms_str_all_digits(digits) && ms_str_i64(digits, &call) ? call : -1;
 }
 
-/* Split what is left of the name into prefix and path. */
+/* Splits the rest of the name into prefix and path. */
 static void set_path(struct probe_name *n, struct ms_str rest)
 {
     int64_t dot = ms_str_find(rest, '.');
@@ -126,7 +126,8 @@ struct ms_str probe_name_part(struct ms_str name, unsigned i)
     return part;
 }
 
-/* Where the last n parts begin, at the dot before them; -1: the name has no more than n. */
+/* Returns the position of the dot before the last n parts; -1 when the name has no more than n
+ * parts. */
 static int64_t dot_from_right(struct ms_str name, unsigned n)
 {
     int64_t at = name.n;

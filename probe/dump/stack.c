@@ -5,8 +5,8 @@
  *     "0": [["node", "node"], ["frame", "frame"]]     nodes that share a stack
  *     "node": ["frame", "frame"]                      older: one entry a node
  *
- * The value tells them apart: a group's list begins with a list.  The official tool asks for an
- * entry named 0 instead, and so do we where we are asked to.
+ * The value distinguishes them: the list of a group begins with a list. The official tool instead
+ * checks for an entry named 0; PROBE_STACK_OFFICIAL selects that rule.
  */
 #include "probe/dump/stack.h"
 
@@ -14,10 +14,10 @@
 
 enum layout { LAYOUT_BY_VALUE, LAYOUT_GROUPS, LAYOUT_NODES };
 
-/* What a group without frames has. */
+/* Frames of a group without frames. */
 static const char no_frames[] = "[]";
 
-/* Give the node in the current token the stack that is about to be added. */
+/* Adds the node in the current token, for the stack that is added next. */
 static enum ms_rc add_name(struct probe_stacks *s, const struct ms_jread *r, struct ms_buf *scratch,
                            struct ms_err *err)
 {
@@ -45,7 +45,7 @@ static enum ms_rc add_frames(struct probe_stacks *s, const char *from, const cha
     return MS_OK;
 }
 
-/* The frames from the current token, which is the first inside their list, to its end. */
+/* Skips the frames from the current token, the first inside their list, to the end of the list. */
 static enum ms_rc pass_frames(const struct probe_stacks *s, struct ms_jread *r, enum ms_jtok tok,
                               struct ms_err *err)
 {
@@ -59,7 +59,8 @@ static enum ms_rc pass_frames(const struct probe_stacks *s, struct ms_jread *r, 
     return MS_OK;
 }
 
-/* The names of a group, whose opening bracket was the last token; taken into s unless that is NULL. */
+/* Reads the names of a group, whose opening bracket was the last token; adds them to s unless s is
+ * NULL. */
 static enum ms_rc pass_names(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,
                              struct ms_err *err)
 {
@@ -75,8 +76,8 @@ static enum ms_rc pass_names(struct probe_stacks *s, struct ms_jread *r, struct 
     return MS_OK;
 }
 
-/* Names, then frames; the outer list ends behind them.  Nothing is taken before all of it has been
- * seen, so a group that the end of the text falls into leaves no trace. */
+/* Reads a group: names, then frames. Nothing is added before the whole group has been read, so a
+ * group that is cut off by the end of the text is dropped. */
 static enum ms_rc take_group(struct probe_stacks *s, struct ms_jread *r, struct ms_buf *scratch,
                              struct ms_err *err)
 {
@@ -91,7 +92,7 @@ static enum ms_rc take_group(struct probe_stacks *s, struct ms_jread *r, struct 
         to = r->at;
         tok = ms_jread_next(r);
     } else if (s->flags & PROBE_STACK_OFFICIAL) {
-        tok = MS_J_NULL; /* it takes no names without frames */
+        tok = MS_J_NULL; /* the official tool rejects names without frames */
     }
     if (tok == MS_J_ERR)
         return ms_jread_fail(r, err);
@@ -139,7 +140,7 @@ static enum ms_rc take_entry(void *stacks, struct ms_jread *r, struct ms_buf *sc
     return ms_jread_skip(r, ms_jread_next(r)) == MS_J_ERR ? ms_jread_fail(r, err) : MS_OK;
 }
 
-/* Does Python take the value of the last token for false?  r is moved. */
+/* Tells whether Python treats the value of the last token as false. Advances r. */
 static bool is_false(struct ms_jread *r, enum ms_jtok tok)
 {
     double x;
@@ -157,7 +158,8 @@ static bool is_false(struct ms_jread *r, enum ms_jtok tok)
     }
 }
 
-/* Groups, where there is an entry named 0 with something in it. */
+/* Applies the official rule: the layout is "groups" if there is an entry named 0 whose value Python
+ * treats as true. */
 static enum ms_rc note_layout(void *stacks, struct ms_jread *r, struct ms_buf *scratch,
                               struct ms_err *err)
 {

@@ -6,7 +6,7 @@
  *     "child": ["parent", 3]       pipeline runs: parent and micro step
  *     "megatron_micro_step_number": 4
  *
- * A parent may stand behind its children, or nowhere: it is then a root.
+ * A parent may come after its children, or have no entry at all; it is then a root.
  */
 #include "probe/dump/tree.h"
 
@@ -15,7 +15,7 @@
 
 static const char members[] = "child and parent names";
 
-/* Index of the name in the current STR or KEY, adding it as a root when new. */
+/* Returns the index of the name in the current STR or KEY, which is added as a root when new. */
 static enum ms_rc node_of(struct probe_tree *t, const struct ms_jread *r, struct ms_buf *scratch,
                           uint32_t *node, struct ms_err *err)
 {
@@ -40,7 +40,7 @@ static enum ms_rc wrong_value(const struct ms_jread *r, struct ms_err *err)
     return ms_jread_reject(r, err, "expected a parent's name, null, or [name, micro step]");
 }
 
-/* A value as the text has it: the reader stands at the parent's name when there is one. */
+/* A value of construct.json: `parent` is the reader at the parent's name, if there is one. */
 struct entry {
     struct ms_jread parent;
     bool has_parent;
@@ -59,7 +59,7 @@ static enum ms_rc read_parent(struct entry *e, const struct ms_jread *r, enum ms
     return MS_OK;
 }
 
-/* [parent, micro step], whose bracket was the last token. */
+/* Reads [parent, micro step], whose opening bracket was the last token. */
 static enum ms_rc read_pair(struct entry *e, struct ms_jread *r, struct ms_err *err)
 {
     MS_TRY(read_parent(e, r, ms_jread_next(r), err));
@@ -84,7 +84,8 @@ static enum ms_rc take_micro_steps(struct probe_tree *t, struct ms_jread *r, str
     return ms_jread_reject(r, err, "expected a number of micro steps");
 }
 
-/* The key is the last token.  An entry that the end of the text falls into leaves no trace. */
+/* Reads an entry, whose key was the last token. An entry that is cut off by the end of the text is
+ * dropped. */
 static enum ms_rc take_member(void *tree, struct ms_jread *r, struct ms_buf *scratch,
                               struct ms_err *err)
 {
@@ -112,8 +113,8 @@ static enum ms_rc take_member(void *tree, struct ms_jread *r, struct ms_buf *scr
     return MS_OK;
 }
 
-/* Follow parents from every node; a node met again on the same walk is its own ancestor.  Each node
- * is walked once: `walk` holds the number of the walk that passed it. */
+/* Checks for cycles: follows parents from every node; a node met again on the same walk is its own
+ * ancestor. Each node is walked once: `walk` holds the number of the walk that passed it. */
 static enum ms_rc check_no_cycle(const struct probe_tree *t, struct ms_err *err)
 {
     uint32_t *walk = ms_calloc(t->nodes.n + 1, sizeof *walk);
