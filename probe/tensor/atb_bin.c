@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * atb_bin: the .bin of ATB dumps: lines "name=value" up to "$End=1", then
- * bytes.
+ * atb_bin: reads the .bin files of ATB dumps: lines "name=value" up to "$End=1", then bytes.
  *
  *     $Version=1.0
  *     $Object.Count=1
@@ -24,7 +23,7 @@ struct header {
     bool has_dims, has_object;
 };
 
-/* The numbering of the ACL run time, which is not that of its protobuf files. */
+/* Maps a type code of the ACL run time, whose numbering is not that of its protobuf files. */
 static enum ms_dtype dtype_of(uint64_t code)
 {
     static const uint8_t of_code[] = {
@@ -44,7 +43,8 @@ static enum ms_rc read_dtype(struct header *h, struct ms_str value, struct ms_er
     return MS_OK;
 }
 
-/* NCHW, NHWC and ND keep elements where the dimensions say; all others are private orders. */
+/* Accepts NCHW, NHWC and ND, whose elements are in the order of the dimensions; all other formats
+ * have a private order. */
 static enum ms_rc check_format(struct ms_str value, struct ms_err *err)
 {
     char shown[MS_STR_SHOWN];
@@ -102,7 +102,7 @@ static enum ms_rc read_attribute(struct header *h, struct ms_str name, struct ms
     return MS_OK;
 }
 
-/* Read lines to the end mark; *at is left behind it. */
+/* Reads header lines up to the end mark; *at is then the byte behind the mark. */
 static enum ms_rc read_header(struct header *h, const char *p, size_t n, size_t *at,
                               struct ms_err *err)
 {

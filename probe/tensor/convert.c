@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * convert: walks a directory in natural order and writes every tensor file
- * found, so that messages and results are the same in every run.
+ * convert: walks a directory in natural order and converts every tensor file found, so that
+ * messages and results are the same in every run.
  */
 #include "probe/tensor/convert.h"
 
@@ -16,7 +16,7 @@ enum { MAX_DEPTH = 64 };
 struct run {
     const struct probe_convert *how;
     struct probe_converted *out;
-    struct stat to; /* the output directory, which is not an input though it may lie inside one */
+    struct stat to; /* the output directory; skipped when it is inside an input */
     bool made;
 };
 
@@ -33,7 +33,7 @@ static enum ms_rc open_whole(struct probe_tensor *t, const char *from, struct ms
     return rc;
 }
 
-/* Not before there is a tensor to put into it. */
+/* Makes the output directory, when the first tensor is written. */
 static enum ms_rc make_output(struct run *r, struct ms_err *err)
 {
     if (r->made)
@@ -58,7 +58,7 @@ static void count(const struct run *r, enum ms_rc rc, const struct ms_err *why)
         how->on_progress(how->ctx, r->out->written + r->out->failed);
 }
 
-/* "name.pt" -> "name.npy" */
+/* Replaces the extension: "name.pt" becomes "name.npy". */
 static struct ms_str new_name(struct ms_arena *a, struct ms_str name, enum probe_file_kind as)
 {
     const char *ext = as == PROBE_FILE_NPY ? ".npy" : ".pt";
@@ -74,8 +74,8 @@ static struct ms_str new_name(struct ms_arena *a, struct ms_str name, enum probe
 
 /* ---- a directory ---------------------------------------------------------- */
 
-/* Only what looks like a tensor file by name is opened: a dump holds other files as well.  A .bin
- * may be anything. */
+/* Tells whether a file is a tensor file by its name, because a dump holds other files as well. A
+ * .bin may be anything, so its content is checked. */
 static bool is_candidate(const char *path, struct ms_str name)
 {
     if (ms_str_ends(name, MS_STR(".pt")) || ms_str_ends(name, MS_STR(".npy")))
@@ -91,7 +91,7 @@ static bool is_candidate(const char *path, struct ms_str name)
 struct place {
     const char *from, *to; /* directories */
     struct ms_arena *arena;
-    struct ms_map written; /* names in `to` */
+    struct ms_map written; /* names already written in `to` */
     unsigned depth;
 };
 
@@ -113,7 +113,8 @@ static enum ms_rc write_entry(const struct run *r, struct place *at, const struc
     return rc;
 }
 
-/* A tensor that cannot be converted is counted; only one that has no place to go is an error. */
+/* Converts one directory entry. A tensor that cannot be converted is counted; only a failure to
+ * make the output directory is an error. */
 static enum ms_rc convert_entry(struct run *r, struct place *at, const char *from,
                                 struct ms_str name, struct ms_err *err)
 {
@@ -203,7 +204,7 @@ enum ms_rc probe_convert(const struct probe_convert *how, struct probe_converted
     const enum ms_kind kind = ms_path_kind(how->from);
     if (kind == MS_KIND_NONE)
         return ms_fail_kind(how->from, err);
-    (void)stat(how->to, &r.to); /* none yet: nothing looks like it */
+    (void)stat(how->to, &r.to); /* on failure there is no output directory yet */
     if (kind != MS_KIND_DIR)
         return convert_single(&r, err);
     MS_TRY(walk(&r, how->from, how->to, 0, err));

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * layout: shape, strides and data of a tensor, checked against the bytes
- * that a file has for them.  Every reader of a format ends here.  Then the
- * elements in the order of the shape.
+ * layout: checks shape, strides and data of a tensor against the bytes of its file, for every
+ * format, and returns elements in the order of the shape.
  */
 #include "probe/tensor/tensor_int.h"
 
 #include "probe/base/mem.h"
 
-/* A stride of 0 lets a small file describe a huge tensor.  Files themselves reach 10 GiB, so beyond
- * this only nonsense lies, and no pass over it would end in reasonable time. */
+/* A stride of 0 lets a small file describe a huge tensor. Files themselves reach 10 GiB, so a
+ * larger size is certainly wrong, and a pass over it would not end in reasonable time. */
 #define MAX_EXPANDED_BYTES (16ULL << 30)
 
 /* ---- shape and place ------------------------------------------------------ */
@@ -29,7 +28,7 @@ enum ms_rc probe__tensor_set(struct probe_tensor *t, enum ms_dtype dtype, const 
     if (ndim > PROBE_MAX_DIMS)
         return ms_fail(err, MS_E_LIMIT, "%u dimensions, more than the %d that are read", ndim,
                        PROBE_MAX_DIMS);
-    /* Sizes of 0 are left out of the product, so that strides fit as well. */
+    /* Sizes of 0 count as 1 in the product, so that the strides fit as well. */
     uint64_t bytes = ms_dtype_size(dtype), count = 1;
     for (uint32_t d = 0; d < ndim; d++) {
         const uint64_t size = shape[d] != 0 ? shape[d] : 1;
@@ -56,7 +55,7 @@ bool probe__tensor_in_c_order(const struct probe_tensor *t)
     return true;
 }
 
-/* Distance from the first to the last element; false when it does not fit. */
+/* Computes the distance from the first to the last element; false when it does not fit 64 bits. */
 static bool span_of(const struct probe_tensor *t, uint64_t *span)
 {
     *span = 0;
@@ -120,7 +119,8 @@ enum ms_rc probe__tensor_place(struct probe_tensor *t, const char *storage, size
 
 /* ---- elements ------------------------------------------------------------- */
 
-/* n elements that lie `step` bytes apart.  A known size makes each copy one move. */
+/* Gathers n elements that are `step` bytes apart. With a constant size the compiler makes each copy
+ * one move. */
 static void copy_apart(char *to, const char *from, size_t n, size_t step, size_t size)
 {
     switch (size) {
@@ -150,7 +150,7 @@ static void copy_apart(char *to, const char *from, size_t n, size_t step, size_t
 /* Odometer over all dimensions but the last, whose elements are copied as one run. */
 struct walk {
     uint64_t index[PROBE_MAX_DIMS];
-    uint64_t at; /* elements from data */
+    uint64_t at; /* in elements from data */
 };
 
 static void walk_to(struct walk *w, const struct probe_tensor *t, uint64_t element)

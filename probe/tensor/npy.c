@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * npy: NumPy's .npy.
+ * npy: reads NumPy's .npy.
  *
  *     \x93NUMPY  major minor  length (2 bytes in version 1, else 4)  header  data
  *
- * The header is a Python dict literal with exactly three keys; only what such a
- * dict can hold is understood.
+ * The header is a Python dict literal with exactly three keys; the parser accepts only the values
+ * that these keys can have.
  */
 #include "probe/tensor/tensor_int.h"
 
@@ -18,7 +18,7 @@ struct header {
     uint32_t ndim;
 };
 
-/* The header text; at counts in the file, so that errors show the right byte. */
+/* Scanner of the header text; `at` is an offset in the file, so that errors show the right byte. */
 struct scan {
     const char *p;
     size_t at, end;
@@ -36,7 +36,7 @@ static void skip_spaces(struct scan *s)
         s->at++;
 }
 
-/* Take c, with spaces before it, when it is next. */
+/* Skips spaces, and c if it is next; returns whether it was. */
 static bool take_char(struct scan *s, char c)
 {
     skip_spaces(s);
@@ -148,7 +148,7 @@ static enum ms_rc read_header(struct scan *s, struct header *h)
     return s->at == s->end ? MS_OK : bad(s, "something after '}'");
 }
 
-/* Where the header text begins and ends. */
+/* Finds the begin and the end of the header text. */
 static enum ms_rc find_header(struct scan *s, const char *p, size_t n, struct ms_err *err)
 {
     *s = (struct scan){.p = p, .err = err};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * pt: PyTorch's .pt.  A pickle describes the tensor: how its elements lie
- * in a storage, which the zip keeps as the member data/KEY.  The older form
- * has no zip: five pickles, then for each storage a count and its bytes.
+ * pt: reads PyTorch's .pt. A pickle describes where the tensor's elements are in a storage, which
+ * the zip archive has as the member data/KEY. The older form has no zip archive: five pickles, then
+ * for each storage a count and its bytes.
  */
 #include "probe/base/assert.h"
 #include "probe/base/pickle.h"
@@ -11,10 +11,11 @@
 
 #include <stdio.h>
 
-/* PICKLE_MEMORY holds the values of the limits below: 512 + 1024 of 32 bytes, and places in containers. */
+/* PICKLE_MEMORY is enough for the limits below: 512 + 1024 values of 32 bytes, and the items of
+ * containers. */
 enum { MAX_PICKLE = 64 << 10, PICKLE_MEMORY = 4 << 20, MAX_KEY = 20, MAX_MEMBERS = 16 };
 
-/* What the pickle says. */
+/* Description of a tensor from the pickle. */
 struct description {
     enum ms_dtype dtype;
     struct ms_str key;
@@ -29,7 +30,7 @@ static enum ms_rc bad(struct ms_err *err, const char *what)
     return ms_fail(err, MS_E_FORMAT, "the tensor's description has %s", what);
 }
 
-/* ---- what the pickle of a tensor may name ---------------------------------- */
+/* ---- names allowed in the pickle of a tensor ------------------------------- */
 
 enum {
     TENSOR_V2 = MS_PICKLE_OWN,
@@ -41,7 +42,7 @@ enum {
     DTYPE
 };
 
-/* The number of a name holds a type above these bits: of a storage, or the type itself. */
+/* A name's number has a type above these bits: the type of a storage, or the type itself. */
 enum { TYPE_SHIFT = 8 };
 
 static uint32_t kind_of(const struct ms_plain *v)
@@ -85,7 +86,7 @@ static uint32_t name_number(struct ms_str module, struct ms_str name)
         if (ms_str_is(module, names[i].module) && ms_str_is(name, names[i].name))
             return names[i].kind | (uint32_t)names[i].dtype << TYPE_SHIFT;
     }
-    /* The name alone must be a type's: "torch" + "torch.half" would be one as well. */
+    /* A name with a dot is refused: "torch.half" in module "torch" would otherwise pass as well. */
     enum ms_dtype dtype = MS_DT_NONE;
     if (ms_str_is(module, "torch") && ms_str_find(name, '.') < 0)
         dtype = ms_dtype_parse(name);
@@ -104,8 +105,8 @@ static const struct ms_pickle_rules rules = {.of = "a tensor",
                                              .items = 1024,
                                              .digits = 8};
 
-/* Reads one pickle.  A checkpoint uses much that a tensor does not: the error says so, whatever it was
- * that failed first. */
+/* Reads one pickle. When that fails on a checkpoint, which uses many operations that a tensor does
+ * not, the error says that the file is a checkpoint. */
 static enum ms_rc read_pickle(struct ms_plain **root, const char *p, size_t n, size_t *at,
                               struct ms_arena *a, struct ms_err *err)
 {
@@ -144,8 +145,8 @@ static bool is_key(struct ms_str s)
     return s.n <= MAX_KEY && ms_str_all_digits(s);
 }
 
-/* ('storage', type, key, location, count [, None]).  A view into another storage, which only torch
- * before 0.4 wrote, would stand in place of None. */
+/* Reads ('storage', type, key, location, count [, None]). Only torch before 0.4 wrote a view into
+ * another storage in place of None. */
 static enum ms_rc read_storage(const struct ms_plain *v, struct description *d, bool *untyped,
                                struct ms_err *err)
 {
@@ -180,7 +181,7 @@ static bool is_set(const struct ms_plain *dict, const char *key)
     return v != NULL && (v->kind != MS_PLAIN_BOOL || v->i != 0);
 }
 
-/* A private layout would be named as npu_format_/NZ or the like. */
+/* Tells whether the tensor has a private layout, which is named as npu_format_/NZ or similar. */
 static bool has_private_format(const struct ms_plain *dict)
 {
     const struct ms_str prefix = MS_STR("npu_format_/");
@@ -208,8 +209,8 @@ static enum ms_rc check_metadata(const struct ms_plain *v, struct ms_err *err)
     return MS_OK;
 }
 
-/* _rebuild_tensor_v2: storage, offset, size, stride, requires_grad, hooks [, metadata]
- * _rebuild_tensor_v3: the same with the dtype before the metadata */
+/* Reads the arguments of _rebuild_tensor_v2: storage, offset, size, stride, requires_grad, hooks [,
+ * metadata], or of _rebuild_tensor_v3: the same with the dtype before the metadata. */
 static enum ms_rc read_tensor(const struct ms_plain *args, bool v3, struct description *d,
                               struct ms_err *err)
 {
@@ -270,7 +271,7 @@ static enum ms_rc describe(const struct ms_plain *root, struct description *d, s
     return refuse_root(root, err);
 }
 
-/* Give t the description and the bytes of its storage. */
+/* Sets t from the description and the bytes of its storage. */
 static enum ms_rc take_storage(struct probe_tensor *t, const struct description *d,
                                const char *storage, size_t n, bool swap, struct ms_err *err)
 {
@@ -293,7 +294,7 @@ static enum ms_rc read_archive(struct probe_zip *z, const char *p, size_t n, str
     return rc;
 }
 
-/* The directory all members share: that of data.pkl. */
+/* Finds data.pkl and its directory, which all members share. */
 static enum ms_rc find_pickle(const struct probe_zip *z, struct ms_str *prefix,
                               const struct probe_zip_member **pkl, struct ms_err *err)
 {
@@ -312,7 +313,7 @@ static enum ms_rc find_pickle(const struct probe_zip *z, struct ms_str *prefix,
     return MS_OK;
 }
 
-/* A TorchScript archive holds a program, some of it compressed. */
+/* Refuses a TorchScript archive, which holds a program, some of it compressed. */
 static enum ms_rc refuse_script(const struct probe_zip *z, struct ms_err *err)
 {
     for (uint32_t i = 0; i < z->n; i++) {
@@ -380,7 +381,8 @@ static enum ms_rc describe_member(const struct probe_zip_member *m, const char *
     return rc;
 }
 
-/* The CRC of the storage is that of the tensor when the tensor is all of it. */
+/* Takes the CRC of the storage, which is that of the tensor when the tensor is the whole
+ * storage. */
 static void take_crc(struct probe_tensor *t, const struct probe_zip_member *m)
 {
     t->has_crc = m->crc != 0 && t->contiguous && t->copy == NULL &&
@@ -424,7 +426,8 @@ bool probe__is_pt_legacy(const char *p, size_t n)
     return n >= MAGIC_SIZE && memcmp(p, legacy_magic, MAGIC_SIZE) == 0;
 }
 
-/* The data is little-endian whatever the machine was; old writers on others are not trusted. */
+/* Refuses files of big-endian machines. The data is specified as little-endian on every machine,
+ * but old writers on big-endian machines did not follow that. */
 static enum ms_rc check_machine(const struct ms_plain *info, struct ms_err *err)
 {
     if (info->kind != MS_PLAIN_DICT || !is_set(info, "little_endian"))
@@ -442,7 +445,7 @@ static enum ms_rc check_keys(const struct ms_plain *keys, struct ms_str key, str
     return MS_OK;
 }
 
-/* Reads the three pickles that follow; *at is left where the storage begins. */
+/* Reads the three pickles that follow; *at is then where the storage begins. */
 static enum ms_rc read_pickles(const char *p, size_t n, size_t *at, struct description *d,
                                struct ms_arena *a, struct ms_err *err)
 {

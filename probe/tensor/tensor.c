@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor: opening a tensor file of any kind, and handing out its elements in C
- * order whatever the strides.
+ * tensor: opens a tensor file of any kind, and returns its elements in C order whatever the
+ * strides.
  */
 #include "probe/tensor/tensor.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor_stats: statistics over the elements of a tensor, in blocks where they do not lie densely.
+ * tensor_stats: statistics over the elements of a tensor; elements that do not fill their memory
+ * without gaps are gathered block by block.
  */
 #include "probe/tensor/tensor.h"
 
-/* The elements fill their memory without gaps in another order than C's, as those of a transposed
- * matrix do: figures do not depend on the order. */
+/* Tells whether the elements fill their memory without gaps in any order, as those of a transposed
+ * matrix do. Such memory is processed as it is, since the order does not matter. */
 static bool is_dense(const struct probe_tensor *t)
 {
     uint64_t dense = 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor_write: .npy and .pt, streamed.  Elements are taken piece by piece, so
- * a tensor of any strides is written without a copy of it, and the CRC of a
- * .pt is known only when the data has passed: sizes and CRC go into a data
- * descriptor behind it and into the central directory, as torch does.
+ * tensor_write: writes .npy and .pt as a stream. Elements are written piece by piece, so a tensor
+ * of any strides is written without a copy. The CRC of a .pt is known only after the data: sizes
+ * and CRC are in a data descriptor behind the data and in the central directory, as in torch's
+ * files.
  */
 #include "probe/base/mem.h"
 #include "probe/tensor/tensor_int.h"
@@ -12,7 +12,7 @@
 
 /* ---- elements ------------------------------------------------------------- */
 
-/* What a type is written as in .npy. */
+/* Returns the type that a type is written as in .npy. */
 static enum ms_dtype numpy_type(enum ms_dtype t)
 {
     if (ms_dtype_numpy(t) != NULL)
@@ -20,7 +20,8 @@ static enum ms_dtype numpy_type(enum ms_dtype t)
     return ms_dtype_kind(t) == MS_DTK_COMPLEX ? MS_DT_C64 : MS_DT_F32;
 }
 
-/* n elements of a narrow type as float32, or of complex32 as complex64; every value is exact. */
+/* Converts n elements of a narrow type to float32, or of complex32 to complex64; exact for every
+ * value. */
 static void widen(enum ms_dtype t, const void *from, size_t n, float *to)
 {
     enum { CHUNK = 256 };
@@ -36,23 +37,23 @@ static void widen(enum ms_dtype t, const void *from, size_t n, float *to)
     }
 }
 
-/* How many of the remaining elements to write next: up to where a large page of the file ends.  So
- * the page cache keeps the file in large pages, which are mapped at a fraction of the cost of small
- * ones, and a piece is still in the cache from the CRC to the write. */
+/* Returns the number of elements to write next: up to the end of a large page of the file. The page
+ * cache then keeps the file in large pages, which are mapped at a fraction of the cost of small
+ * ones, and a piece is still in the processor cache between CRC and write. */
 static uint64_t direct_piece(const struct ms_out *o, size_t size)
 {
     enum { LARGE_PAGE = 2 << 20 };
     return (LARGE_PAGE - ms_out_size(o) % LARGE_PAGE + size - 1) / size;
 }
 
-/* Write all elements as type `as` and return the CRC of what was written. */
+/* Writes all elements as type `as` and returns the CRC of the bytes written. */
 static uint32_t write_elements(struct ms_out *o, const struct probe_tensor *t, enum ms_dtype as)
 {
     enum { PIECE = 2048, LARGEST = 16 };
     char scratch[PIECE * LARGEST];
     float wide[2 * PIECE];
     uint32_t crc = 0;
-    const bool direct = t->contiguous && as == t->dtype; /* passes the buffer by */
+    const bool direct = t->contiguous && as == t->dtype; /* written without the buffer */
     for (uint64_t at = 0, n; at < t->count; at += n) {
         const uint64_t left = t->count - at;
         n = direct ? direct_piece(o, ms_dtype_size(as)) : PIECE;
@@ -103,7 +104,8 @@ static enum ms_rc write_npy(struct ms_out *o, const struct probe_tensor *t, stru
 
 /* ---- the pickle of a .pt -------------------------------------------------- */
 
-/* Bytes of the pickle; memo counts what was remembered, as every writer of pickles does. */
+/* Bytes of the pickle; memo is the number of memo entries so far, as every pickle writer counts
+ * them. */
 struct pickle {
     struct ms_buf b;
     unsigned memo;
@@ -136,7 +138,7 @@ static void put_text(struct pickle *k, const char *z)
     remember(k);
 }
 
-/* The shortest operation that holds v, which is less than 2^63. */
+/* Writes v, which is less than 2^63, with the shortest operation. */
 static void put_int(struct pickle *k, uint64_t v)
 {
     if (v <= UINT8_MAX) {
@@ -149,7 +151,7 @@ static void put_int(struct pickle *k, uint64_t v)
         ms_buf_putc(&k->b, 'J');
         put_le(k, v, 4);
     } else {
-        /* Signed: the highest bit of the last byte stays clear. */
+        /* Signed: the highest bit of the last byte must be clear. */
         unsigned bytes = 4;
         while (bytes < 8 && v >> (8 * bytes - 1) != 0)
             bytes++;
@@ -173,7 +175,7 @@ static void put_sizes(struct pickle *k, const uint64_t *v, uint32_t n)
     remember(k);
 }
 
-/* The class of a storage that knows its type; types that came later have none. */
+/* Returns the storage class of a type; NULL for newer types, which have none. */
 static const char *storage_class(enum ms_dtype t)
 {
     static const char *const name[MS_DT_MAX] = {[MS_DT_F64] = "DoubleStorage",
@@ -208,7 +210,7 @@ static void put_storage(struct pickle *k, const struct probe_tensor *t)
     ms_buf_putc(&k->b, 'Q');
 }
 
-/* The tensor as it is written: contiguous, at the start of a storage of its own. */
+/* Writes the pickle of the tensor: contiguous, at the start of a storage of its own. */
 static void put_tensor(struct pickle *k, const struct probe_tensor *t)
 {
     const bool typed = storage_class(t->dtype) != NULL;
@@ -267,7 +269,7 @@ static uint64_t at_most_32(uint64_t v)
     return v < UINT32_MAX ? v : UINT32_MAX;
 }
 
-/* Local header; the data that follows begins at a multiple of 64. */
+/* Writes a local header, padded so that the data begins at a multiple of 64. */
 static void put_local(struct archive *a, const char *name, bool empty)
 {
     static const char pad[PT_ALIGN + 1] =
@@ -299,7 +301,7 @@ static void put_descriptor(struct archive *a, uint32_t crc, uint64_t size)
     le_out(a->o, size, bytes);
 }
 
-/* Values that 32 bits cannot hold follow in an extra field. */
+/* Writes a directory entry; values that do not fit 32 bits follow in an extra field. */
 static void put_entry(struct archive *a, const char *name, uint64_t begin, uint32_t crc,
                       uint64_t size)
 {
@@ -351,7 +353,8 @@ static void put_data(struct archive *a, const struct probe_tensor *t)
     put_entry(a, name, begin, crc, size);
 }
 
-/* Directory, zip64 end record and locator, which torch always writes, and end record. */
+/* Writes the directory, the zip64 end record and locator, which torch always writes, and the end
+ * record. */
 static void put_end(struct archive *a)
 {
     struct ms_out *o = a->o;
@@ -379,8 +382,8 @@ static void put_end(struct archive *a)
     le_out(o, 0, 2); /* no comment */
 }
 
-/* torch names the directory inside the archive as the file without its last extension; for a name
- * that is not plain text it falls back to "archive", and so does this. */
+/* Returns the directory name inside the archive. As in torch, the name is that of the file without
+ * its last extension, or "archive" for a name that is not plain text. */
 static struct ms_str prefix_for(const char *path)
 {
     const struct ms_str base = ms_path_base(path);
