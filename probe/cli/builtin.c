@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * builtin: the commands about the program itself: version, help, completion.
+ * builtin: the commands about the program itself: version, help and completion.
  */
 #include "probe/cli/cmds.h"
 

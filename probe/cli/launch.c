@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * launch: the program that people start.
+ * launch: the msprobe executable.
  *
  *     msprobe run ...     in here: linked to libc alone
  *     msprobe WORD ...    libmsprobe_cli.so, beside it or in ../lib/msprobe: every command
  *
- * `msprobe run` stands before every rank of a job.  Two dozen libraries that it does not need would
- * cost each rank more time at the start than recording costs it in a second.
+ * `msprobe run` starts every rank of a job. Loading two dozen libraries that it does not need would
+ * take longer than recording costs a rank in a second.
  */
 #include "probe/cli/cmds.h"
 

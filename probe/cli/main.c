@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * main: finds the command, runs it, and does for every command what none
- * should forget: check that standard output arrived, show --stats, write
- * --trace_self.  launch.c and, in the library of all commands, builtin.c call it.
+ * main: finds the command, runs it, and does what every command needs: checks that standard output
+ * was written, shows --stats, writes --trace_self. launch.c and, in the library of all commands,
+ * builtin.c call cli_run.
  */
 #include "probe/cli/cmds.h"
 #include "probe/cli/signals.h"
@@ -17,7 +17,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-/* The lists that this program has, ended by NULL; set once, by cli_run. */
+/* Command lists of this program, ended by NULL; set once, by cli_run. */
 static const struct ms_cmd *const *const *folders;
 
 const struct ms_cmd *const *cli_commands(void)
@@ -63,8 +63,9 @@ void cli_overview(FILE *to)
           to);
 }
 
-/* A file opened later must not land on a descriptor that people print to.  Read-only, so that
- * printing to a closed standard output still is the error it deserves to be. */
+/* Opens /dev/null for closed standard descriptors, so that a file opened later does not get the
+ * number of a descriptor that is printed to. Read-only, so that printing to a closed standard
+ * output still fails. */
 static void fill_closed_descriptors(void)
 {
     for (int fd = 0; fd <= 2; fd++) {
@@ -83,7 +84,8 @@ static enum ms_rc take_environment(struct ms_err *err)
     return ms_log_from_env(err);
 }
 
-/* "-h" and "--version" are what people try first on a program they do not know. */
+/* Returns the command for an option such as "-h" or "--version", which people try first on an
+ * unknown program. */
 static const char *command_name(const char *arg)
 {
     if (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0)
@@ -102,8 +104,8 @@ static enum ms_rc find_command(const char *arg, const struct ms_cmd **cmd, struc
     return cli_find(name, cmd, err);
 }
 
-/* "msprobe -f pytorch COMMAND ..." is how msprobe 1 was called: forget the two words, but not that
- * they were there.  The dumps say themselves which framework they are of. */
+/* Removes "-f FRAMEWORK" in front of the command, the syntax of msprobe 1, and notes that it was
+ * there. The framework itself is ignored, because a dump names its own. */
 static enum ms_rc take_framework(int *argc, char ***argv, struct ms_err *err)
 {
     char **words = *argv;
@@ -120,7 +122,8 @@ static enum ms_rc take_framework(int *argc, char ***argv, struct ms_err *err)
     return MS_OK;
 }
 
-/* A failure here outranks what the command found, but not why it failed itself. */
+/* Finishes a command. A failure here replaces the exit code for a finding, but not that of a failed
+ * command. */
 static int finish(const struct ms_cmd *cmd, int code)
 {
     struct ms_err err = {0};

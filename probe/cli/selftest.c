@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * selftest: checks that a user can run on an installed copy, on the machine
- * where something looks wrong: each takes no input and a few milliseconds.
- * A row in the table at the end adds one.
+ * selftest: checks of an installed copy on the user's machine. Each check takes no input and a few
+ * milliseconds. A row in the table at the end adds a check.
  */
 #include "probe/cli/cmds.h"
 
@@ -146,7 +145,7 @@ static enum ms_rc write_and_read_database(const char *path, struct ms_err *err)
     return MS_OK;
 }
 
-/* Writes a temporary file, so it also tells whether that is possible. */
+/* Checks SQLite with a temporary file, and thereby that temporary files can be written. */
 static enum ms_rc check_database(struct ms_err *err)
 {
     const char *dir = getenv("TMPDIR");
@@ -161,7 +160,7 @@ static enum ms_rc check_database(struct ms_err *err)
     return rc;
 }
 
-/* Two options of one command that share a name would hide each other. */
+/* Checks that no two options of one command share a name, as one would hide the other. */
 static enum ms_rc check_options(struct ms_err *err)
 {
     for (const struct ms_cmd *const *c = cli_commands(); *c != NULL; c++) {

@@ -2,9 +2,8 @@
  *
  * signals: handlers of the program; libraries install none.
  *
- * Handlers only write, unlink and raise.  Whatever text they need is put
- * together when they are installed, and the unwinder is loaded then too,
- * because its first use allocates.
+ * Handlers only write, unlink and raise. The text that they print is prepared when they are
+ * installed, and the unwinder is loaded then, too, because its first use allocates.
  */
 #include "probe/cli/signals.h"
 
@@ -22,7 +21,7 @@ enum { STACK_BYTES = 64 * 1024, FRAMES = 64 };
 
 static bool shows_stacks;
 static char crash_text[1024];
-static char crash_stack[STACK_BYTES]; /* a stack that has overflowed cannot run a handler */
+static char crash_stack[STACK_BYTES]; /* alternate stack, needed after a stack overflow */
 
 static void write_stderr(const char *text)
 {
@@ -30,7 +29,8 @@ static void write_stderr(const char *text)
     (void)ignored;
 }
 
-/* The action is back at its default: the signal raised again is delivered on return and kills. */
+/* Removes temporary files. The action was reset to the default, so the signal raised again kills
+ * the process on return. */
 static void on_stop(int sig)
 {
     const bool asked = sig == SIGINT || sig == SIGTERM;
@@ -59,7 +59,7 @@ static void on_bus(int sig, siginfo_t *info, void *context)
         on_crash(sig);
         return;
     }
-    while (atomic_flag_test_and_set(&told)) /* another thread reads it too, and ends us all */
+    while (atomic_flag_test_and_set(&told)) /* another thread is already ending the process */
         pause();
     write_stderr("msprobe: an input file became shorter while it was read; "
                  "run again when nothing writes to it\n");
@@ -74,7 +74,8 @@ static bool has_default_action(int sig)
            old.sa_handler == SIG_DFL;
 }
 
-/* What the parent made us ignore (nohup) stays ignored, and a sanitizer keeps its own reports. */
+/* Installs a handler unless the action is not the default: a signal that the parent ignores (nohup)
+ * stays ignored, and a sanitizer keeps its reports. */
 static void install(int sig, struct sigaction action)
 {
     if (!has_default_action(sig))
@@ -88,7 +89,7 @@ static void note_command_line(int argc, char **argv)
     size_t n = (size_t)snprintf(crash_text, sizeof crash_text, "\nmsprobe " MS_VERSION ":");
     for (int i = 1; i < argc && n < sizeof crash_text; i++)
         n += (size_t)snprintf(crash_text + n, sizeof crash_text - n, " %s", argv[i]);
-    /* Cut or not, the text ends its line. */
+    /* The text ends with a newline, even when it was cut. */
     if (n > sizeof crash_text - 2)
         n = sizeof crash_text - 2;
     memcpy(crash_text + n, "\n", 2);
@@ -109,7 +110,7 @@ void signals_install(int argc, char **argv, bool with_stacks)
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
         install(crashes[i], (struct sigaction){.sa_handler = on_crash,
                                                .sa_flags = (int)SA_RESETHAND | SA_ONSTACK});
-    /* Several threads may read one file, so this one is not for the first of them alone. */
+    /* Without SA_RESETHAND: several threads may hit the end of one truncated file. */
     install(SIGBUS,
             (struct sigaction){.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO | SA_ONSTACK});
 }

@@ -7,9 +7,10 @@
 
 #include <stdbool.h>
 
-/* Stopped (Ctrl-C, SIGTERM, a closed pipe): remove temporary files and die by the same signal.
- * Input cut short while it is mapped: one line, exit 3.  A crash: say so, with_stacks also
- * where, then die by it. */
+/* Installs the handlers. On a stop (Ctrl-C, SIGTERM, a closed pipe) temporary files are removed and
+ * the process dies by the same signal. When an input file is truncated while it is mapped, one line
+ * is printed and the exit code is 3. A crash is reported, with_stacks also with its stack frames,
+ * and the process dies by the signal. */
 void signals_install(int argc, char **argv, bool with_stacks);
 
 #endif
