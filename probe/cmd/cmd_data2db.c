@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * data2db: dumps and monitor files to the database of the trend viewer.
+ * data2db: converts dumps and monitor files into the database of the trend viewer.
  */
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
@@ -16,7 +16,7 @@ struct args {
 };
 
 static const char *const formats[] = {"auto", "dump", "monitor", NULL};
-/* The official tool takes either case; an odd index is true. */
+/* The official tool accepts both spellings; an odd index is true. */
 static const char *const truths[] = {"false", "true", "False", "True", NULL};
 
 static const struct ms_opt opts[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * overflow_check: which operator of which rank first made NaN or infinity.
+ * overflow_check: finds the operator, and its rank, that first made NaN or infinity.
  *
- * The answer is on the terminal before any file: a sentence, then where the
- * operator lies and what went in and came out.
+ * The answer is printed before any file is written: a sentence, then the operator's place and its
+ * inputs and outputs.
  */
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
@@ -49,7 +49,7 @@ struct job {
 
 /* ---- text ------------------------------------------------------------- */
 
-/* Text of the dump could hold what speaks to the terminal. */
+/* Prints text from a dump with control characters replaced, as they could control the terminal. */
 static void print_text(struct ms_buf *text)
 {
     struct ms_str s = ms_buf_slice(text);
@@ -88,7 +88,7 @@ static void show_leaves(const struct probe_dump *d, struct ms_buf *line)
         printf("  and %zu more values\n", d->rows.n - SHOWN);
 }
 
-/* The innermost frame that is not of the tool which wrote the dump. */
+/* Shows the innermost frame that is not part of the dumping tool. */
 static void show_caller(const struct probe_overflow_detail *detail, struct ms_buf *line)
 {
     for (size_t i = 0; i < detail->stack.n; i++) {
@@ -174,7 +174,8 @@ static void show_notes(const struct job *j)
         ms_cmd_fail(&probe_cmd_overflow_check, &j->found.failures.p[i].err);
 }
 
-/* The official file names operators at fault; what was merely present has none. */
+/* Tells whether there is an operator at fault. The official file lists only such operators, not
+ * values that were already present. */
 static bool has_origin(const struct probe_overflow *o)
 {
     return o->answers.n != 0 && o->answers.p[0].phase != PROBE_OVERFLOW_PRESENT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_parse: msprobe parse: tensor files to .npy or .pt.
+ * cmd_parse: msprobe parse: converts tensor files to .npy or .pt.
  */
 #include "probe/base/opt.h"
 #include "probe/base/progress.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * stat: what is in a dump.
+ * stat: shows what a dump contains.
  *
- * Several ranks are read side by side, one of them in parts.  A rank that
- * cannot be read is reported and the others are shown.
+ * Several ranks are read in parallel, a single rank in parts. A rank that cannot be read is
+ * reported and the others are shown.
  */
 #include "probe/cmd/show_stat.h"
 
@@ -61,7 +61,8 @@ static enum ms_rc stat_path(const struct args *args, struct probe_stat *s, struc
         MS_TRY(stat_show_json(s, err));
     else if (s->failed < s->places.list.n)
         stat_show_text(s, path);
-    /* Notes go to another stream: what they are about comes first. */
+    /* Notes go to standard error: standard output is flushed first, so that they appear after
+     * it. */
     MS_TRY(ms_stdout_finish(err));
     show_notes(s);
     return MS_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_table_probe: the commands of this folder.  One word here adds
- * `const struct ms_cmd probe_cmd_WORD`, which a cmd_*.c here defines.
+ * cmd_table_probe: the commands of this folder. A word here declares `const struct ms_cmd
+ * probe_cmd_WORD`, which a cmd_*.c of this folder defines.
  */
 #include "probe/cli/cmds.h"
 

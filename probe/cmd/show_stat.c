@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * show_stat: what a dump holds, as text and as JSON on standard output.
+ * show_stat: prints the contents of a dump as text and as JSON.
  */
 #include "probe/cmd/show_stat.h"
 
@@ -11,14 +11,14 @@
 
 /* ---- text ------------------------------------------------------------- */
 
-/* Text of the file, which could hold what speaks to the terminal. */
+/* Prints text from a file with control characters replaced, as they could control the terminal. */
 static void show_name(struct ms_str s)
 {
     for (uint32_t i = 0; i < s.n; i++)
         putchar((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f ? '?' : s.p[i]);
 }
 
-/* "12 words, " with the comma only between items. */
+/* Prints "12 words" with a comma before all but the first item. */
 static void list_item(bool *first, uint64_t n, struct ms_str word)
 {
     char count[MS_HUMAN_MAX];
@@ -134,7 +134,7 @@ static void show_rank(const struct probe_stat_rank *r)
     }
 }
 
-/* "-" where the path does not say. */
+/* Formats a number; "-" when the path does not have it. */
 static const char *number(char buf[MS_HUMAN_MAX], int64_t n)
 {
     return n >= 0 ? ms_human_count(buf, (uint64_t)n) : "-";
