@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * overflow: the three phases of the search, over what the scans have kept.
+ * overflow: the three phases of the search over the results of the scans.
  *
- * Some operators are handed an infinity on purpose: masked_fill with -inf is in
- * every attention.  Such a record is an answer only when there is no other.
+ * Some operators get an infinity on purpose: masked_fill with -inf is in every attention. Such a
+ * record is an answer only when there is no other.
  */
 #include "probe/overflow/overflow_int.h"
 
@@ -18,7 +18,7 @@ struct step {
     size_t n;
     const struct probe__scan_conf *conf;
     struct ms_pool *pool;
-    struct probe__event *events; /* linked when the first phase has no answer */
+    struct probe__event *events; /* made when the first phase has no answer */
     size_t nevents;
     bool linked;
     struct probe_overflow *out;
@@ -26,7 +26,7 @@ struct step {
 
 /* ---- reading ---------------------------------------------------------- */
 
-/* A failure is kept with its rank, and the others go on. */
+/* Scans one rank. A failure is stored with the rank, and the other ranks are still scanned. */
 static bool scan(const struct step *s, struct probe__rank *r, struct ms_pool *pool)
 {
     return probe__overflow_scan(r, s->conf, pool, &r->err) == MS_OK;
@@ -52,7 +52,7 @@ static enum ms_rc keep_failure(struct step *s, const struct probe__rank *r, stru
 
 static enum ms_rc scan_all(struct step *s, struct ms_err *err)
 {
-    if (s->n == 1) /* one dump is read in parts instead */
+    if (s->n == 1) /* a single dump is read in parts, in parallel */
         s->ranks[0].read = scan(s, &s->ranks[0], s->pool);
     else
         MS_TRY(ms_pool_run(s->pool, s->n, scan_item, s, err));
@@ -83,7 +83,7 @@ static enum ms_rc add_answer(struct step *s, size_t rank, const struct probe__or
     return slot->node.p != NULL ? MS_OK : ms_no_memory(err);
 }
 
-/* First operator of a rank that overflows within a segment, or NULL. */
+/* Returns the first operator of a rank that overflows within a segment, or NULL. */
 static const struct probe__origin *first_in(const struct probe__rank *r, uint32_t segment,
                                             bool asked_for)
 {
@@ -95,7 +95,7 @@ static const struct probe__origin *first_in(const struct probe__rank *r, uint32_
     return NULL;
 }
 
-/* Before the first communication, or after the last. */
+/* Searches before the first communication, or after the last. */
 static enum ms_rc search_outside(struct step *s, enum probe_overflow_phase phase, bool asked_for,
                                  struct ms_err *err)
 {
@@ -111,7 +111,7 @@ static enum ms_rc search_outside(struct step *s, enum probe_overflow_phase phase
 
 /* ---- between communication -------------------------------------------- */
 
-/* Who may be to blame, the earliest so far. */
+/* The earliest candidate so far for the operator at fault. */
 struct blame {
     bool found;
     uint32_t rank, layer;
@@ -125,8 +125,9 @@ static void accuse(struct blame *b, uint32_t rank, uint32_t layer, struct probe_
         *b = (struct blame){true, rank, layer, at};
 }
 
-/* What came in bad was made so by the operators since the communication before, or, when those are
- * all sound, by the nearest ones before that. */
+/* Finds the origin of a bad input of a communication: the first operator that overflows since the
+ * previous communication or, if none does, the first in the nearest earlier segment that has
+ * one. */
 static const struct probe__origin *nearest_before(const struct probe__rank *r, uint32_t comm,
                                                   bool asked_for)
 {
@@ -156,7 +157,7 @@ static uint32_t layer_of(const struct step *s, uint32_t rank, uint32_t comm)
     return 0;
 }
 
-/* One group: events [from, to). */
+/* Judges one group, events [from, to): by its bad inputs, else by its bad outputs. */
 static void judge_group(const struct step *s, size_t from, size_t to, bool asked_for,
                         struct blame *b)
 {
@@ -188,7 +189,7 @@ static size_t group_end(const struct step *s, size_t from)
     return to;
 }
 
-/* What overflowed between two communications without entering one. */
+/* Considers operators that overflow before a communication without their values entering one. */
 static void judge_unsent(const struct step *s, bool asked_for, struct blame *b)
 {
     for (uint32_t r = 0; r < s->n; r++) {
@@ -210,7 +211,7 @@ static enum ms_rc search_between(struct step *s, bool asked_for, struct ms_err *
         MS_TRY(probe__overflow_link(s->ranks, s->n, &s->events, &s->nevents, err));
     s->linked = true;
     for (size_t i = 0; i < s->nevents; i = group_end(s, i)) {
-        /* All groups of a layer are heard before one is named. */
+        /* All groups of a layer are judged before one is chosen. */
         if (b.found && i != 0 && s->events[i].layer != s->events[i - 1].layer)
             break;
         judge_group(s, i, group_end(s, i), asked_for, &b);
@@ -222,13 +223,15 @@ static enum ms_rc search_between(struct step *s, bool asked_for, struct ms_err *
 
 /* ---- one step --------------------------------------------------------- */
 
-/* A communication ends the segment it is counted in. */
+/* Compares the order of two records. A communication is the last record of the segment that it is
+ * counted in. */
 static bool is_earlier(const struct probe__origin *a, const struct probe__origin *b)
 {
     return a->segment != b->segment ? a->segment < b->segment : b->communication > a->communication;
 }
 
-/* Nobody introduces it: where it is first, counted in communication. */
+/* Finds the earliest record with NaN or infinity, measured in communications, when no operator
+ * introduces one. */
 static enum ms_rc search_present(struct step *s, struct ms_err *err)
 {
     const struct probe__rank *first = NULL;
@@ -279,7 +282,7 @@ static enum ms_rc search_step(struct probe_overflow *o, const struct probe_place
 
 /* ---- all steps -------------------------------------------------------- */
 
-/* Places are in order of part, step and rank. */
+/* Returns the end of a step; places are in order of part, step and rank. */
 static size_t step_end(const struct probe_places *ps, size_t from)
 {
     size_t to = from;

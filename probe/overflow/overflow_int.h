@@ -11,12 +11,12 @@
 
 #include "probe/overflow/overflow.h"
 
-/* An operator with good inputs and a bad output, or another record that could be an answer. */
+/* An operator with finite inputs and a bad output, or another record that could be an answer. */
 struct probe__origin {
     struct ms_str name;
     uint64_t off;
-    uint32_t segment; /* communication operators of this rank before it */
-    uint32_t sub;     /* operators since the last of them */
+    uint32_t segment; /* number of earlier communication operators of this rank */
+    uint32_t sub;     /* number of operators since the last communication */
     bool asked_for;
     bool communication;
 };
@@ -25,9 +25,9 @@ struct probe__origin {
 struct probe__comm {
     struct ms_str name;
     uint64_t off;
-    uint32_t sub;             /* operators since the one before */
-    uint32_t first_tag, tags; /* of the rank's tags */
-    bool gives;               /* its input takes part; false for a pure receiver */
+    uint32_t sub;             /* number of operators since the previous one */
+    uint32_t first_tag, tags; /* range in the rank's tags */
+    bool gives;               /* sends its input; false for a pure receiver */
     bool in_bad, out_bad;
 };
 
@@ -39,7 +39,7 @@ struct probe__rank {
     /* Operators of two ranks that have a tag in common are one event: "all_reduce|0,1|3" is the
      * fourth all_reduce of this group, "p2p|0|1|2" the third message from 0 to 1. */
     MS_VEC(struct ms_str) tags;
-    struct ms_map counters; /* how many of each kind there were, while scanning */
+    struct ms_map counters; /* kind of call <-> index in counts, while scanning */
     MS_VEC(uint32_t) counts;
     struct probe__origin present; /* first record with NaN or Inf anywhere */
     bool has_present;
@@ -53,18 +53,19 @@ struct probe__scan_conf {
     unsigned open_flags;
 };
 
-/* Read the dump at r->place. */
+/* Reads the dump at r->place. */
 enum ms_rc probe__overflow_scan(struct probe__rank *r, const struct probe__scan_conf *conf,
                                 struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 void probe__rank_free(struct probe__rank *r);
 
 /* One communication operator among those of all ranks. */
 struct probe__event {
-    uint32_t rank, comm; /* indices */
-    uint32_t group;      /* what is linked has the same number */
-    uint32_t layer;      /* of the group: larger than that of all groups before it on any rank */
+    uint32_t rank, comm; /* indices of the rank and of its communication */
+    uint32_t group;      /* equal for operators that are one event */
+    uint32_t layer;      /* larger than that of every earlier group on any of its ranks */
 };
-/* events is in order of layer, then group, then rank; the caller frees it. */
+/* Links communication operators to groups. events is sorted by layer, then group, then rank; the
+ * caller frees it. */
 enum ms_rc probe__overflow_link(const struct probe__rank *ranks, size_t n,
                                 struct probe__event **events, size_t *nevents,
                                 struct ms_err *err) MS_MUST_USE;

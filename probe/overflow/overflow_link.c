@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * overflow_link: communication operators that are one event, and their order.
+ * overflow_link: finds communication operators that are one event, and the order of the events.
  *
- * Operators with a tag in common are joined (union-find).  The groups so made
- * are ordered by the chains of the ranks: a group is ready when it is the next
- * one on every chain that it is part of, and its layer is one more than the
- * largest before it.  A dump whose calls do not fit together can have groups
- * that wait for each other; then the one that stands earliest goes first.
+ * Operators with a common tag are joined to groups (union-find). The groups are ordered by the
+ * chains of the ranks, a chain being the sequence of communication operators of one rank: a group
+ * is ready when it is the next one on every chain that it is part of, and its layer is one more
+ * than the largest before it. In a dump with inconsistent calls, groups can wait for each other;
+ * then the group with the earliest position goes first.
  */
 #include "probe/overflow/overflow_int.h"
 
@@ -17,10 +17,10 @@
 struct net {
     const struct probe__rank *ranks;
     size_t nranks, n;
-    struct probe__event *events; /* rank by rank, in order of each chain */
+    struct probe__event *events; /* by rank, in order of each chain */
     uint32_t *base;              /* first event of each rank; nranks + 1 of them */
     uint32_t *waits;             /* of a group's first event: chains on which it is not yet next */
-    uint32_t *next_member;       /* the group's events as a list; n ends it */
+    uint32_t *next_member;       /* linked list of a group's events; n ends the list */
     uint32_t *queue;
     struct ms_map tags;
     MS_VEC(uint32_t) tagged; /* first event with each tag */
@@ -37,7 +37,7 @@ static uint32_t find(struct net *g, uint32_t i)
     return i;
 }
 
-/* The lower event represents the group. */
+/* Joins two groups; the lower event represents the group. */
 static void join(struct net *g, uint32_t a, uint32_t b)
 {
     a = find(g, a);
@@ -87,19 +87,20 @@ static bool is_last_on_chain(const struct net *g, uint32_t i)
     return i + 1 == g->base[g->events[i].rank + 1];
 }
 
-/* An event has become the next one on its chain. */
+/* Handles an event that has become the next one on its chain. */
 static void arrive(struct net *g, uint32_t i, uint32_t layer, size_t *queued)
 {
     uint32_t head = find(g, i);
     if (g->waits[head] == 0)
-        return; /* it went first, see force_one */
+        return; /* already queued by force_one */
     if (g->events[head].layer < layer)
         g->events[head].layer = layer;
     if (--g->waits[head] == 0)
         g->queue[(*queued)++] = head;
 }
 
-/* The group that stands earliest of those that still wait for each other; moves *from on. */
+/* Queues the group with the earliest position among those that wait for each other; advances
+ * *from. */
 static void force_one(struct net *g, const uint32_t *by_place, size_t *from, size_t *queued)
 {
     for (; *from < g->n; ++*from) {
@@ -112,7 +113,7 @@ static void force_one(struct net *g, const uint32_t *by_place, size_t *from, siz
     }
 }
 
-/* Events by their place on the chain, then rank. */
+/* Sorts events by their position on the chain, then by rank. */
 static void sort_by_place(const struct net *g, uint32_t *by_place)
 {
     size_t n = 0;

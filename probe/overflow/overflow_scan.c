@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * overflow_scan: what the search needs of one rank's dump.
+ * overflow_scan: extracts from the dump of one rank what the search needs.
  *
- * Every leaf of a record is looked at, however deep it is nested.  Buffers that
- * an operator only writes to hold whatever memory held before, so what they say
- * as inputs does not count.
+ * Every leaf of a record is checked, however deep it is nested. Buffers that an operator only
+ * writes to have arbitrary contents before the call, so they do not count as inputs.
  */
 #include "probe/overflow/overflow_int.h"
 
@@ -35,7 +34,7 @@ static unsigned bad_value(const struct probe_leaf *leaf)
     return ms_num_parse_f64(leaf->value_json.p, leaf->value_json.n, &v) ? bad_f64(v) : 0;
 }
 
-/* The member `tensor` of a point-to-point operation, and which way it goes. */
+/* Gets the tensor, the operation and the peer of a point-to-point operation. */
 static bool p2p_parts(struct ms_str json, struct probe_leaf *tensor, struct ms_str *op,
                       int64_t *peer)
 {
@@ -95,7 +94,7 @@ unsigned probe_leaf_bad(const struct probe_leaf *leaf)
 
 enum comm_kind { COMM_NONE, COMM_ALL, COMM_SEND, COMM_RECV, COMM_FROM_ONE, COMM_BATCH };
 
-/* What the name of an operator says; the first that it contains counts. */
+/* Kinds of communication by words in the operator's name; the first match counts. */
 static const struct {
     struct ms_str word;
     enum comm_kind kind;
@@ -111,7 +110,8 @@ static const struct {
     {{"recv", 4}, COMM_RECV},
 };
 
-/* Buffers that are only written to: the index among input_args, and the name as a keyword. */
+/* Buffers that an operator only writes to: the index among input_args, and the name as a
+ * keyword. */
 static const struct {
     struct ms_str api;
     int arg;
@@ -145,7 +145,7 @@ static enum comm_kind comm_kind_of(const struct probe_name *name)
     return COMM_NONE;
 }
 
-/* First part of a row's path behind "input.": an index or a keyword. */
+/* Returns the part of a row's path behind "input.": an index or a keyword. */
 static struct ms_str place_in_section(const struct probe_dump *d, const struct probe_row *row)
 {
     struct ms_str rest = probe_row_path(d, row);
@@ -176,7 +176,7 @@ struct look {
     struct probe_name name;
     unsigned in, out, elsewhere; /* enum probe_bad */
     bool asked_for, forward;
-    /* Of communication: */
+    /* Communication operators only: */
     int64_t first_int, src, dst, group_src, group_dst; /* -1: not given */
     struct ms_str group;                               /* JSON list of ranks */
 };
@@ -210,7 +210,7 @@ static void look_at_argument(struct look *l, const struct probe_dump *d,
     }
 }
 
-/* Tensors that a list of operations will receive are no input. */
+/* Tells whether a leaf is a receive operation, whose tensor is no input. */
 static bool is_received(const struct probe_leaf *leaf)
 {
     struct probe_leaf tensor;
@@ -270,7 +270,7 @@ static struct look look_at(const struct probe_dump *d, uint32_t node)
 
 /* ---- tags of communication -------------------------------------------- */
 
-/* "all_reduce|0,1" with the number of its call behind it. */
+/* Adds a tag with the number of its call, "all_reduce|0,1|3". */
 static enum ms_rc add_tag(struct probe__rank *r, struct ms_buf *tag, const char *counter,
                           struct ms_err *err)
 {
@@ -295,7 +295,8 @@ static enum ms_rc add_tag(struct probe__rank *r, struct ms_buf *tag, const char 
     return slot->p != NULL ? MS_OK : ms_no_memory(err);
 }
 
-/* The i-th rank of a JSON list, or -1. */
+/* Returns the i-th rank of a JSON list; -1 when the list has fewer ranks, i when there is no
+ * list. */
 static int64_t rank_in_group(struct ms_str group, int64_t i)
 {
     struct ms_jread r;
@@ -311,8 +312,8 @@ static int64_t rank_in_group(struct ms_str group, int64_t i)
     }
 }
 
-/* The other side of a message, or the one rank of a broadcast: by global number, by number in the
- * group, or the first whole number among the arguments. */
+/* Returns the peer of a message, or the source of a broadcast: by global rank, by rank in the
+ * group, or the first integer among the arguments. */
 static int64_t peer_of(const struct look *l, int64_t global, int64_t in_group)
 {
     if (global >= 0)
@@ -327,7 +328,7 @@ static enum ms_rc add_message(struct probe__rank *r, bool sends, bool object, in
     long long from = sends ? own : peer, to = sends ? peer : own;
     struct ms_buf tag = {.max = 256};
     if (peer < 0)
-        return MS_OK; /* from anyone: nothing says from whom */
+        return MS_OK; /* received from any rank: the peer is unknown */
     ms_buf_printf(&tag, "%s|%lld|%lld", object ? "object" : "p2p", from, to);
     enum ms_rc rc = add_tag(r, &tag, sends ? "send " : "recv ", err);
     ms_buf_free(&tag);
@@ -353,8 +354,8 @@ static enum ms_rc add_batch(struct probe__rank *r, const struct probe_dump *d, u
     return MS_OK;
 }
 
-/* "all_reduce|0,1": calls of one operator in one group follow each other in the same order on
- * every rank of it. */
+/* Adds the tag of a collective, "all_reduce|0,1": calls of one operator in one group have the same
+ * order on every rank of the group. */
 static enum ms_rc add_collective(struct probe__rank *r, const struct look *l, struct ms_err *err)
 {
     struct ms_buf tag = {.max = 1 << 20};
@@ -395,7 +396,7 @@ static enum ms_rc add_tags(struct probe__rank *r, const struct probe_dump *d, ui
     return MS_OK;
 }
 
-/* Does its input go anywhere? */
+/* Tells whether the operator sends its input on this rank. */
 static bool gives(const struct probe__rank *r, const struct look *l)
 {
     if (l->comm == COMM_FROM_ONE) {
@@ -415,7 +416,8 @@ struct walk {
     bool nan_said; /* an earlier record of a nan_check dump was bad */
 };
 
-/* Operators that hand out memory as it is. */
+/* Tells whether an operator is ignored: those that return memory as it is, and those of the user's
+ * list. */
 static bool is_ignored(const struct walk *w, struct ms_str name)
 {
     static const char *const always[] = {"Torch.empty", "Torch.fill"};
@@ -474,8 +476,8 @@ static enum ms_rc note_origin(struct walk *w, uint32_t node, const struct look *
     return MS_OK;
 }
 
-/* A dump of task nan_check has no statistics and says of each record whether its output is bad.
- * Of its inputs it says nothing; behind the first bad record of a rank they are taken to be. */
+/* Uses is_nan of a dump of task nan_check, which has no statistics, only a flag for a bad output.
+ * Nothing is known of the inputs; after the first bad record of a rank they count as bad. */
 static void use_is_nan(struct walk *w, uint32_t node, struct look *l)
 {
     uint8_t flags = w->dump->nodes.p[node].flags;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * overflow_text: an answer in words and as a finding in JSON.
+ * overflow_text: writes an answer as a sentence and as a finding in JSON.
  */
 #include "probe/overflow/overflow.h"
 
@@ -24,7 +24,8 @@ static bool is_input(const struct probe_row *row)
            row->section == PROBE_SEC_INPUT;
 }
 
-/* What all rows of one side hold; of a nan_check dump what the record says. */
+/* Returns the bad values of all inputs or of all outputs; the outputs of a nan_check dump use the
+ * record's flag. */
 static unsigned bad_side(const struct probe_dump *d, bool inputs)
 {
     unsigned bad = !inputs && (d->nodes.p[0].flags & PROBE_NODE_NAN) != 0 ? PROBE_BAD_NAN : 0;
@@ -52,7 +53,7 @@ static const char *when_text(enum probe_overflow_phase phase)
     return "already present";
 }
 
-/* "rank 1, step 0" as far as the path tells. */
+/* Appends "rank 1, step 0", without the step when the path does not have it. */
 static void put_place(struct ms_buf *out, const struct probe_place *p)
 {
     ms_buf_printf(out, "rank %lld", p->rank < 0 ? 0LL : (long long)p->rank);
@@ -70,7 +71,7 @@ static void put_number(struct ms_buf *out, double v)
         ms_buf_printf(out, "%.4g", v);
 }
 
-/* " from -1.5 to 3", nothing where the dump has no statistics. */
+/* Appends the range " from -1.5 to 3"; nothing when the dump has no statistics. */
 void probe_overflow_put_range(struct ms_buf *out, const struct probe_leaf *leaf)
 {
     const struct probe_num *min = &leaf->stat[PROBE_STAT_MIN], *max = &leaf->stat[PROBE_STAT_MAX];
@@ -82,7 +83,7 @@ void probe_overflow_put_range(struct ms_buf *out, const struct probe_leaf *leaf)
     put_number(out, max->v);
 }
 
-/* "input.0 from -1.5 to 3.0, input.1 ...": the tensors, at most a few of them. */
+/* Appends "input.0 from -1.5 to 3.0, input.1 ...": at most SHOWN tensors. */
 static void put_inputs(struct ms_buf *out, const struct probe_dump *d)
 {
     enum { SHOWN = 3 };
@@ -128,7 +129,7 @@ static void put_verdict(struct ms_buf *out, const struct probe_overflow_answer *
     }
 }
 
-/* The answer in one sentence. */
+/* Appends the answer in one sentence. */
 void probe_overflow_put_sentence(struct ms_buf *out, const struct probe_overflow_answer *a,
                                  const struct probe_overflow_detail *detail)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * overflow_write: what is known of an answer, and the result file in the
- * official form:
+ * overflow_write: reads the details of an answer, and writes the result file in the official
+ * format:
  *
  *     {"rank_0": [{"op_name": NAME,
  *                  "data_info": {"input_args": [], "input_kwargs": {}, "output": []},
  *                  "construct_info": [ROOT, ..., NAME],
  *                  "stack_info": [FRAME, ...]}]}
  *
- * The record is cut out of its dump by its offset and read as a small dump of
- * its own.
+ * The record is copied from its dump by its offset and read as a small dump of its own.
  */
 #include "probe/overflow/overflow.h"
 
@@ -75,7 +74,7 @@ static enum ms_rc push_text(struct probe_overflow_detail *detail, bool stack, st
     return slot->p != NULL ? MS_OK : ms_no_memory(err);
 }
 
-/* From the node up to the root, then turned round. */
+/* Collects the path from the node up to the root, then reverses it. */
 static enum ms_rc climb(struct probe_overflow_detail *detail, const struct probe_tree *t,
                         struct ms_str node, struct ms_err *err)
 {
@@ -93,7 +92,7 @@ static enum ms_rc climb(struct probe_overflow_detail *detail, const struct probe
     return MS_OK;
 }
 
-/* Not every dump has these files: at level L1 the node stands alone. */
+/* Reads construct.json. Some dumps have none: at level L1 the path is the node alone. */
 static enum ms_rc read_construct(struct probe_overflow_detail *detail,
                                  const struct probe_overflow_answer *a, bool tolerant,
                                  struct ms_err *err)
@@ -113,7 +112,8 @@ static enum ms_rc read_construct(struct probe_overflow_detail *detail,
     return rc;
 }
 
-/* "X.backward.0" is looked up as "X.forward.0": only forward nodes have a stack. */
+/* Returns the frames of a node. Only forward nodes have a stack, so "X.backward.0" uses that of
+ * "X.forward.0". */
 static struct ms_str frames_of(const struct probe_stacks *s, struct ms_str node,
                                struct ms_buf *twin)
 {
@@ -216,7 +216,7 @@ static void copy_token(struct ms_jwrite *w, const struct ms_jread *r, enum ms_jt
     }
 }
 
-/* The value that begins with tok, which r has just given. */
+/* Copies the value that begins with tok, the last token of r. */
 static enum ms_rc copy_value(struct ms_jwrite *w, struct ms_jread *r, enum ms_jtok tok,
                              struct ms_err *err)
 {
@@ -239,7 +239,8 @@ static enum ms_rc copy_value(struct ms_jwrite *w, struct ms_jread *r, enum ms_jt
     return rc;
 }
 
-/* Go to the value of a member of the one record of the text; MS_J_END when it has none. */
+/* Moves to the value of a member of the text's only record; MS_J_END when the record does not have
+ * the member. */
 static enum ms_jtok seek_member(struct ms_jread *r, struct ms_str text, const char *member)
 {
     ms_jread_init(r, text.p, text.n, 0);
@@ -276,7 +277,7 @@ static enum ms_rc put_member(struct ms_jwrite *w, struct ms_str text, const char
     return MS_OK;
 }
 
-/* An absent output is {} there, as absent keywords are. */
+/* Writes data_info. In the official file an absent output is {}, as absent keywords are. */
 static enum ms_rc put_data(struct ms_jwrite *w, struct ms_str node, struct ms_str text,
                            struct ms_err *err)
 {
@@ -315,7 +316,7 @@ static enum ms_rc put_answer(struct ms_jwrite *w, const struct probe_overflow *o
     ms_jwrite_key(w, MS_STR("stack_info"));
     if (detail.stack.n != 0) {
         put_texts(w, detail.stack.p, detail.stack.n);
-    } else { /* as it is there when a node has no stack */
+    } else { /* the official text for a node without a stack */
         ms_jwrite_obj(w);
         ms_jwrite_obj_end(w);
     }
@@ -324,7 +325,7 @@ static enum ms_rc put_answer(struct ms_jwrite *w, const struct probe_overflow *o
     return rc;
 }
 
-/* Answers are in order of rank, one for each. */
+/* Writes the answers, which are sorted by rank, one per rank. */
 static enum ms_rc put_answers(struct ms_jwrite *w, const struct probe_overflow *o,
                               struct ms_err *err)
 {
@@ -346,7 +347,7 @@ static enum ms_rc put_answers(struct ms_jwrite *w, const struct probe_overflow *
 static enum ms_rc to_file(void *ctx, const char *p, size_t n, struct ms_err *err)
 {
     (void)err;
-    ms_out_write(ctx, p, n); /* keeps its own failure */
+    ms_out_write(ctx, p, n); /* ms_out keeps the failure */
     return MS_OK;
 }
 
