@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trend: which of the two kinds of data there is, and converting it.
+ * trend: finds which of the two kinds of data exists, and converts it.
  */
 #include "probe/trend/trend_int.h"
 
@@ -9,7 +9,8 @@
 typedef enum ms_rc (*convert_fn)(struct probe__trend_job *, struct probe_trend_file *,
                                  struct ms_err *);
 
-/* Where either kind will do, that there is none of this kind is no failure. */
+/* Converts one kind of data. When the kind is chosen automatically, missing data of this kind is no
+ * failure. */
 static enum ms_rc convert_one(struct probe__trend_job *j, convert_fn fn,
                               struct probe_trend_file *out, struct ms_err *err)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * trend_db: the tables of a trend database, as the official converter makes
- * them and its viewer reads them.
+ * trend_db: the tables of a trend database, as the official converter writes and its viewer reads
+ * them.
  *
- * One foreign key there names a table that does not exist (monitoring_target);
- * it is kept, since readers compare the schema, and foreign keys are not
- * enforced.
+ * One foreign key in the official schema names a table that does not exist (monitoring_target). The
+ * key is kept, because readers compare the schema, and foreign keys are not enforced.
  */
 #include "probe/trend/trend_int.h"
 
@@ -169,7 +168,7 @@ enum ms_rc probe__trend_target(struct probe__trend_db *db, unsigned metric, stru
     return MS_OK;
 }
 
-/* The viewer draws what lies within 1e9; infinities are put just outside. */
+/* Clamps a value: the viewer draws values within 1e9, and infinities are stored just outside. */
 static double clamped(double v)
 {
     const double most = 1e9;
@@ -259,7 +258,8 @@ static enum ms_rc put_tags(struct probe__trend_db *db, probe__tags_fn tags, stru
 
 /* ---- the last row ----------------------------------------------------- */
 
-/* One row: ranks and steps, and for each metric its statistics with commas between. */
+/* Writes the one row of global_stats: ranks and steps, and for each metric its statistics joined by
+ * commas. */
 static enum ms_rc put_global_stats(const struct probe__trend_db *db,
                                    const struct probe__trend_range *range, bool rank_first,
                                    const uint32_t *metric_stats, struct ms_err *err)

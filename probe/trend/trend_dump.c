@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * trend_dump: dumps of many steps and ranks into a trend database.
+ * trend_dump: converts dumps of many steps and ranks into a trend database.
  *
  *     Module.layers.0.fc.Linear.forward.2, output[0]
  *       metric  forward
  *       target  Module.layers.0.fc.Linear.output.0, micro step 2
  *
- * One dump is in memory at a time, with its rows put in order of the table's
- * key: a table that is filled in its own order is filled several times faster.
+ * One dump is in memory at a time, and its rows are sorted by the table's key: inserting in key
+ * order is several times faster.
  */
 #include "probe/trend/trend_int.h"
 
@@ -39,22 +39,22 @@ struct import {
     struct probe__trend_job *job;
     struct probe__trend_db db;
     struct probe__trend_range range;
-    /* Of the dump being read: */
+    /* The current dump: */
     const struct probe_place *place;
     const struct probe_dump *dump;
     struct probe__micro micro;
     bool micro_known;
-    int64_t first_step; /* of its micro steps */
+    int64_t first_step; /* step number of its first micro step */
     MS_VEC(struct value) values;
     struct ms_buf name, target, renamed[2];
 };
 
 /* ---- the name of a record --------------------------------------------- */
 
-/* What a record contributes to. */
+/* Metric and targets of a record. */
 struct record {
     enum metric metric;
-    struct ms_str prefix; /* of its targets */
+    struct ms_str prefix; /* common prefix of its targets' names */
     int64_t step, micro_step;
 };
 
@@ -63,7 +63,8 @@ static bool has_word(struct ms_str name, struct ms_str inside, struct ms_str at_
     return ms_str_find_str(name, inside) >= 0 || ms_str_ends(name, at_end);
 }
 
-/* ".forward." becomes ".", and ".forward" nothing. */
+/* Appends the name without a word: ".forward." becomes ".", and ".forward" at the end is
+ * dropped. */
 static void take_out(struct ms_buf *out, struct ms_str name, struct ms_str inside,
                      struct ms_str at_end)
 {
@@ -74,7 +75,7 @@ static void take_out(struct ms_buf *out, struct ms_str name, struct ms_str insid
     ms_buf_free(&once);
 }
 
-/* "X.parameters_grad" and "X.parameters_grad.3" as "X" and "X.3". */
+/* Appends "X.parameters_grad" and "X.parameters_grad.3" as "X" and "X.3"; false for other names. */
 static bool take_out_pgrad(struct ms_buf *out, struct ms_str name)
 {
     static const struct ms_str word = {".parameters_grad", 16};
@@ -92,7 +93,7 @@ static bool take_out_pgrad(struct ms_buf *out, struct ms_str name)
     return true;
 }
 
-/* The metric of a record; its name without the word that told goes into out. */
+/* Finds the metric of a record by a word in its name; the name without that word goes into out. */
 static bool metric_of(struct ms_str name, bool recompute, struct ms_buf *out, enum metric *metric)
 {
     ms_buf_clear(out);
@@ -110,7 +111,7 @@ static bool metric_of(struct ms_str name, bool recompute, struct ms_buf *out, en
     return take_out_pgrad(out, name);
 }
 
-/* The number of the call is a column of its own. */
+/* Moves the number of the call from the name into micro_step, which is a column of the table. */
 static void split_call(struct record *r)
 {
     int64_t dot = ms_str_rfind(r->prefix, '.');
@@ -121,7 +122,7 @@ static void split_call(struct record *r)
         r->prefix = ms_str_sub(r->prefix, 0, (uint32_t)dot);
 }
 
-/* false: nothing of this record is shown. */
+/* Reads a record; *shown is false when nothing of the record goes into the table. */
 static enum ms_rc read_record(struct import *im, uint32_t node, struct record *r, bool *shown,
                               struct ms_err *err)
 {
@@ -155,7 +156,8 @@ static bool is_shown(const struct probe_leaf *leaf)
            (leaf->dtype == MS_DT_F16 || leaf->dtype == MS_DT_F32 || leaf->dtype == MS_DT_BF16);
 }
 
-/* The last byte before a leaf that is no space: ':' behind a key, '[' first in a list. */
+/* Returns the last byte before a leaf that is not white space: ':' behind a key, '[' for the first
+ * item of a list. */
 static char byte_before(const struct probe_dump *d, const struct probe_row *row)
 {
     uint64_t at = row->off;
@@ -164,7 +166,8 @@ static char byte_before(const struct probe_dump *d, const struct probe_row *row)
     return at != 0 ? d->file.p[at - 1] : '\0';
 }
 
-/* ".input.0" and the like, of a leaf that lies in its section itself; p is NULL for others. */
+/* Returns the path, such as "input.0", of a leaf that is directly in its section; p is NULL for
+ * other leaves. */
 static struct ms_str suffix_of(const struct probe_dump *d, const struct probe_row *row,
                                enum metric metric)
 {
@@ -180,7 +183,7 @@ static struct ms_str suffix_of(const struct probe_dump *d, const struct probe_ro
         return item && metric == BACKWARD ? path : MS_STR_NONE;
     case PROBE_SEC_OUTPUT:
         return item && metric != PGRAD ? path : MS_STR_NONE;
-    case PROBE_SEC_PARAMETERS: /* a list of one in some dumps, whose index is no part of the name */
+    case PROBE_SEC_PARAMETERS: /* in some dumps a list of one, whose index is dropped */
         if (!first || metric == BACKWARD || metric == PGRAD)
             return MS_STR_NONE;
         return before == '[' ? ms_str_sub(path, 0, (uint32_t)ms_str_rfind(path, '.')) : path;
@@ -273,7 +276,8 @@ static enum ms_rc convert_open_dump(struct import *im, struct ms_err *err)
     return rc;
 }
 
-/* *steps: how many micro steps it has.  What cannot be read goes into `bad`, and is no failure. */
+/* Converts one dump; *steps is its number of micro steps. A dump that cannot be read sets `bad` and
+ * is no failure. */
 static enum ms_rc convert_dump(struct import *im, uint32_t *steps, struct ms_err *bad,
                                struct ms_err *err)
 {
@@ -313,7 +317,7 @@ static int64_t step_of(const struct probe_place *p)
     return p->step < 0 ? 0 : p->step;
 }
 
-/* The ranks of one step, [from, to). */
+/* Converts the ranks of one step, places [from, to). */
 static enum ms_rc convert_step(struct import *im, const struct probe_places *ps, size_t from,
                                size_t to, struct probe_trend_file *out, struct ms_err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trend_int: what the files of the trend converter share.
+ * trend_int: interface that the files of the trend converter share.
  */
 #ifndef PROBE_TREND_TREND_INT_H
 #define PROBE_TREND_TREND_INT_H
@@ -12,8 +12,7 @@
 
 /* ---- names (trend_names) ---------------------------------------------- */
 
-/* The mapping file: each key that occurs in a name is replaced by its value, in order of the
- * file. */
+/* The mapping file: each key found in a name is replaced by its value, in the order of the file. */
 struct probe__renames {
     struct ms_arena *arena;
     MS_VEC(struct ms_str) from;
@@ -22,13 +21,14 @@ struct probe__renames {
 enum ms_rc probe__renames_read(struct probe__renames *m, const char *path,
                                struct ms_err *err) MS_MUST_USE;
 void probe__renames_free(struct probe__renames *m);
-/* The name as mapped; built in one of the two buffers when it changes. */
+/* Maps a name; a changed name is built in one of the two buffers. */
 enum ms_rc probe__rename(const struct probe__renames *m, struct ms_str name, struct ms_buf buf[2],
                          struct ms_str *out, struct ms_err *err) MS_MUST_USE;
-/* s with every `from` replaced, appended to out. */
+/* Appends s with every `from` replaced by `to`. */
 void probe__put_replaced(struct ms_buf *out, struct ms_str s, struct ms_str from, struct ms_str to);
 
-/* Words by which the viewer filters targets.  Called for each; the name is gone afterwards. */
+/* Receives one tag, a word by which the viewer filters targets. `name` is valid during the call
+ * only. */
 typedef enum ms_rc (*probe__tag_fn)(void *ctx, struct ms_str name, const char *category,
                                     struct ms_err *err);
 typedef enum ms_rc (*probe__tags_fn)(struct ms_str target, probe__tag_fn fn, void *ctx,
@@ -44,7 +44,7 @@ enum { PROBE__STATS = 14, PROBE__METRICS = 9 };
 
 struct probe__trend_target {
     struct ms_str name;
-    uint32_t metrics; /* bits of those that have it */
+    uint32_t metrics; /* bits of the metrics that have this target */
 };
 
 struct probe__trend_db {
@@ -52,7 +52,7 @@ struct probe__trend_db {
     struct ms_stmt *insert_target, *insert_row;
     struct ms_arena *arena;
     struct ms_map keys;                         /* "stage|micro step|name" */
-    MS_VEC(struct probe__trend_target) targets; /* the id in the database is the index + 1 */
+    MS_VEC(struct probe__trend_target) targets; /* id in the database: index + 1 */
     struct ms_buf key;
     const char *const *metrics;
     const char *const *stats;
@@ -60,25 +60,26 @@ struct probe__trend_db {
     uint64_t rows;
 };
 
-/* A new database with these metrics and a column for each statistic; both are kept. */
+/* Creates a database with these metrics and a column for each statistic; the two arrays must
+ * outlive db. */
 enum ms_rc probe__trend_db_open(struct probe__trend_db *db, const char *path,
                                 const char *const *metrics, unsigned nmetrics,
                                 const char *const *stats, unsigned nstats,
                                 struct ms_err *err) MS_MUST_USE;
 void probe__trend_db_free(struct probe__trend_db *db);
-/* Index of a target, which is added when new. */
+/* Returns the index of a target, which is added when new. */
 enum ms_rc probe__trend_target(struct probe__trend_db *db, unsigned metric, struct ms_str name,
                                int64_t stage, int64_t micro_step, uint32_t *target,
                                struct ms_err *err) MS_MUST_USE;
-/* A row; of several for one place the first counts.  Values are clamped, NaN is NULL. */
+/* Adds a row; the first of several with one key counts. Values are clamped, NaN becomes NULL. */
 enum ms_rc probe__trend_row(struct probe__trend_db *db, int64_t rank, int64_t step, uint32_t target,
                             unsigned metric, const double *values, struct ms_err *err) MS_MUST_USE;
 
 struct probe__trend_range {
     int64_t max_rank, min_step, max_step;
 };
-/* Tags, the one row of global_stats, and commit.  metric_stats[i] has a bit for each statistic that
- * metric i has.  rank_first: whether max_rank stands before the steps, which differs between the two
+/* Writes the tags and the one row of global_stats, and commits. metric_stats[i] has a bit for each
+ * statistic of metric i. rank_first: max_rank comes before the steps, which differs between the two
  * databases. */
 enum ms_rc probe__trend_db_finish(struct probe__trend_db *db,
                                   const struct probe__trend_range *range, bool rank_first,
@@ -90,18 +91,18 @@ enum ms_rc probe__trend_db_finish(struct probe__trend_db *db,
 struct probe__micro {
     struct probe_tree tree;
     bool open;
-    uint32_t steps;             /* how many micro steps there are, at least 1 */
-    MS_VEC(uint32_t) step_of;   /* of each node of the tree; MS_MAP_NONE: in none */
-    MS_VEC(uint32_t) number_of; /* its call counted within the micro step */
+    uint32_t steps;             /* number of micro steps, at least 1 */
+    MS_VEC(uint32_t) step_of;   /* of each node of the tree; MS_MAP_NONE: no micro step */
+    MS_VEC(uint32_t) number_of; /* number of its call within the micro step */
 };
-/* From construct.json in dir; without that file nothing has a micro step. */
+/* Reads construct.json in dir; without that file no record has a micro step. */
 enum ms_rc probe__micro_open(struct probe__micro *m, const char *dir, unsigned flags,
                              struct ms_err *err) MS_MUST_USE;
 void probe__micro_close(struct probe__micro *m);
-/* Does the dump tell micro steps at all? */
+/* Tells whether any record has a micro step. */
 bool probe__micro_any(const struct probe__micro *m);
-/* Micro step of a record and its name with the call counted anew, in out; false: it belongs to
- * none. */
+/* Gets the micro step of a record and, in out, its name with the call renumbered; false when the
+ * record has no micro step. */
 bool probe__micro_name(const struct probe__micro *m, struct ms_str record, uint32_t *step,
                        struct ms_buf *out);
 
@@ -113,7 +114,7 @@ struct probe__trend_job {
     struct ms_pool *pool;
 };
 void probe__trend_note(const struct probe__trend_job *j, const struct ms_err *why);
-/* MS_E_NOTFOUND when there is nothing of the kind. */
+/* Convert one kind of data; MS_E_NOTFOUND when there is none. */
 enum ms_rc probe__trend_dump(struct probe__trend_job *j, struct probe_trend_file *out,
                              struct ms_err *err) MS_MUST_USE;
 enum ms_rc probe__trend_monitor(struct probe__trend_job *j, struct probe_trend_file *out,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * trend_micro: which micro step a record belongs to.
+ * trend_micro: finds the micro step of a record.
  *
- * Within a step a model is run several times.  Each run is a root of
- * construct.json (Module, Cell, optimizer), numbered in order of the file; what
- * lies in it belongs to its micro step, and a backward node to that of its
- * forward twin.  Calls are counted over the whole step, so they are counted
- * anew within each micro step, in their order:
+ * Within a step a model runs several times. Each run is a root of construct.json (Module, Cell,
+ * optimizer), numbered in the order of the file. All nodes below a root belong to its micro step,
+ * and a backward node to that of its forward node. Calls are numbered over the whole step, so they
+ * are renumbered within each micro step, in order:
  *
  *     Module.a.A.forward.0  root 0        Functional.f.0.forward in it ─► f.0
  *     Module.a.A.forward.1  root 1        Functional.f.1.forward in it ─► f.0
@@ -29,7 +28,7 @@ static bool is_run(struct ms_str name)
             ms_str_starts(name, MS_STR("optimizer")));
 }
 
-/* The forward node that stands for a node: itself, unless it is a backward one. */
+/* Returns the forward node of a backward node, else the node itself. */
 static uint32_t twin_of(const struct probe_tree *t, uint32_t node, struct ms_buf *scratch)
 {
     struct ms_str name = probe_tree_name(t, node);
@@ -40,7 +39,8 @@ static uint32_t twin_of(const struct probe_tree *t, uint32_t node, struct ms_buf
     return scratch->bad == MS_OK ? probe_tree_find(t, ms_buf_slice(scratch)) : MS_MAP_NONE;
 }
 
-/* Climb to the root.  Twins can lead in a circle, so no more hops than nodes. */
+/* Follows parents to the root. Links from backward to forward nodes can form a cycle, so the walk
+ * is limited to the number of nodes. */
 static uint32_t root_of(const struct probe_tree *t, uint32_t node, struct ms_buf *scratch)
 {
     for (size_t hops = 0; hops <= t->nodes.n; hops++) {
@@ -54,12 +54,12 @@ static uint32_t root_of(const struct probe_tree *t, uint32_t node, struct ms_buf
     return MS_MAP_NONE;
 }
 
-/* step_of of the roots first, then of what lies in them. */
+/* Numbers the roots, then gives every node the number of its root. */
 static void assign_steps(struct probe__micro *m, struct ms_buf *scratch)
 {
     const struct probe_tree *t = &m->tree;
     uint32_t runs = 0;
-    uint32_t *run_of = m->number_of.p; /* free until calls are counted */
+    uint32_t *run_of = m->number_of.p; /* scratch until calls are counted */
     for (uint32_t i = 0; i < t->nodes.n; i++)
         run_of[i] = m->step_of.p[i] = MS_MAP_NONE;
     for (uint32_t i = 0; i < t->entries.n; i++) {
@@ -77,8 +77,8 @@ static void assign_steps(struct probe__micro *m, struct ms_buf *scratch)
 
 /* ---- calls ------------------------------------------------------------ */
 
-/* Splits "Functional.f.3.forward" into what stands before the number of the call, the number and what
- * follows; false: the name has none. */
+/* Splits "Functional.f.3.forward" into the part before the call number, the number and the part
+ * behind it; false when the name has no call number. */
 static bool split_call(struct ms_str name, struct ms_str *before, struct ms_str *call,
                        struct ms_str *behind)
 {
@@ -105,7 +105,7 @@ static int by_number(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Calls of one function in one micro step are a series. */
+/* Finds the series of a call: all calls of one function in one micro step. */
 static enum ms_rc find_series(struct ms_map *series, struct ms_arena *arena, struct ms_buf *key,
                               const struct probe__micro *m, struct call *c, struct ms_err *err)
 {
@@ -213,8 +213,8 @@ bool probe__micro_any(const struct probe__micro *m)
     return false;
 }
 
-/* construct.json does not list the gradients of parameters: they belong to the forward call of their
- * number and keep their own name. */
+/* Handles gradients of parameters, which construct.json does not list: they belong to the micro
+ * step of the forward call with their number, and keep their name. */
 static bool name_pgrad(const struct probe__micro *m, struct ms_str record, uint32_t *step,
                        struct ms_buf *out)
 {

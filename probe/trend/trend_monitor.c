@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * trend_monitor: CSV files of the training monitor into a trend database.
+ * trend_monitor: converts CSV files of the training monitor into a trend database.
  *
  *     ROOT/Aug14_10-21-07-rank3-1a2b3c4d/grad_reduced_0-9.csv
  *       vpp_stage,name,step,micro_step,norm,max,min
  *
- * The files are read twice: steps, metrics and statistics of all of them decide
- * how the tables look and how micro steps are numbered.
+ * The files are read twice, because the steps, metrics and statistics of all files decide the
+ * columns of the tables and the numbering of micro steps.
  */
 #include "probe/trend/trend_int.h"
 
@@ -32,10 +32,10 @@ struct csv_path {
     struct ms_str path;
     int64_t rank;
     unsigned metric;
-    bool bad; /* noted; not read again */
+    bool bad; /* reported; not read again */
 };
 
-/* Largest number of micro steps that a step has in any file, and where its first one goes. */
+/* A step, the largest number of its micro steps in any file, and the number of its first one. */
 struct step {
     int64_t step, count, first;
 };
@@ -44,22 +44,23 @@ struct monitor {
     struct probe__trend_job *job;
     struct ms_arena *arena;
     MS_VEC(struct csv_path) files;
-    MS_VEC(struct step) steps; /* in ascending order once they are counted */
-    struct ms_map step_index;  /* text of a step -> steps, while they are counted */
+    MS_VEC(struct step) steps; /* sorted once they are counted */
+    struct ms_map step_index;  /* text of a step -> index in steps, while counting */
     uint32_t metric_stats[PROBE__METRICS];
     struct probe__trend_range range;
     bool any_row;
-    /* What the database has, of all that there could be: */
+    /* Metrics and statistics that the database has: */
     const char *metrics[PROBE__METRICS], *stats[PROBE__STATS];
     unsigned metric_at[PROBE__METRICS], nmetrics, nstats, stat_at[PROBE__STATS];
     struct probe__trend_db db;
     struct ms_buf renamed[2];
-    uint64_t skipped; /* rows */
+    uint64_t skipped; /* rows skipped */
 };
 
 /* ---- which files ------------------------------------------------------ */
 
-/* "Aug14_10-21-07-rank3-1a2b": up to 20 letters, digits, '_' and '-', then "-rankN-". */
+/* Tells whether a name is "Aug14_10-21-07-rank3-1a2b": up to 20 letters, digits, '_' and '-', then
+ * "-rankN-". */
 static bool is_rank_dir(struct ms_str name, int64_t *rank)
 {
     for (uint32_t at = 0; at <= 20 && at < name.n; at++) {
@@ -81,7 +82,7 @@ static bool is_rank_dir(struct ms_str name, int64_t *rank)
     return false;
 }
 
-/* "METRIC_0-9.csv" */
+/* Tells whether a name is "METRIC_0-9.csv". */
 static bool is_metric_file(struct ms_str name, unsigned *metric)
 {
     int64_t bar = ms_str_rfind(name, '_');
@@ -158,7 +159,7 @@ static enum ms_rc list_files(struct monitor *m, struct ms_err *err)
 
 /* ---- one file --------------------------------------------------------- */
 
-/* Columns of a file by their place in a row; -1: not there. */
+/* Index of each column in a row; -1: not in the file. */
 struct columns {
     int name, stage, step, micro;
     int stat[PROBE__STATS];
@@ -166,7 +167,7 @@ struct columns {
 };
 
 struct line {
-    struct ms_str name; /* as mapped */
+    struct ms_str name; /* after mapping */
     int64_t stage, step, micro;
     const struct columns *columns;
     const struct ms_csv *csv;
@@ -202,7 +203,7 @@ static enum ms_rc read_header(struct columns *c, struct ms_csv *csv, struct ms_e
     return MS_OK;
 }
 
-/* Whole number in a column; one that is not there counts as 0. */
+/* Reads a whole number; a missing column counts as 0. */
 static bool whole(const struct ms_csv *csv, int column, int64_t *out)
 {
     const double most = 9007199254740992.0; /* 2^53 */
@@ -217,7 +218,7 @@ static bool whole(const struct ms_csv *csv, int column, int64_t *out)
     return true;
 }
 
-/* false: no row that anything can be made of. */
+/* Reads a row; *good is false for a row that cannot be used. */
 static enum ms_rc read_line(struct monitor *m, struct line *line, bool *good, struct ms_err *err)
 {
     const struct columns *c = line->columns;
@@ -302,7 +303,7 @@ static int by_step(const void *a, const void *b)
     return (x->step > y->step) - (x->step < y->step);
 }
 
-/* Each step begins where the micro steps of the one before end. */
+/* Numbers the steps: each begins where the micro steps of the one before end. */
 static void number_steps(struct monitor *m)
 {
     int64_t next = 0;
@@ -318,7 +319,7 @@ static void number_steps(struct monitor *m)
     m->range.max_step = m->job->conf->micro_step ? next - 1 : m->steps.p[m->steps.n - 1].step;
 }
 
-/* A file that cannot be read is noted once. */
+/* Counts the steps of all files. A file that cannot be read is reported once. */
 static enum ms_rc count_files(struct monitor *m, struct probe_trend_file *out, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("count");
@@ -367,7 +368,7 @@ static enum ms_rc put_line(struct monitor *m, const struct csv_path *file, const
     return probe__trend_row(&m->db, file->rank, shown_step(m, line), target, metric, values, err);
 }
 
-/* Metrics and statistics that are in some file, in the order of the viewer. */
+/* Chooses the metrics and statistics that some file has, in the order of the viewer. */
 static void choose_columns(struct monitor *m)
 {
     uint32_t any = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trend_names: names of targets: the mapping of a user's file, and the tags
- * that the viewer filters by.
+ * trend_names: names of targets: the user's mapping, and the tags that the viewer filters by.
  */
 #include "probe/trend/trend_int.h"
 
@@ -105,7 +104,7 @@ enum ms_rc probe__rename(const struct probe__renames *m, struct ms_str name, str
 
 /* ---- tags ------------------------------------------------------------- */
 
-/* A name cut at its dots. */
+/* A name split at its dots. */
 struct parts {
     MS_VEC(struct ms_str) list;
 };
@@ -122,7 +121,7 @@ static enum ms_rc cut(struct parts *ps, struct ms_str name, struct ms_err *err)
     return MS_OK;
 }
 
-/* Parts [from, to) with the dots between them; parts that are neighbours in the name. */
+/* Returns parts [from, to) with the dots between them. */
 static struct ms_str joined(const struct parts *ps, size_t from, size_t to)
 {
     const char *p = ps->list.p[from].p;
@@ -146,10 +145,11 @@ static enum ms_rc tag(const struct tagger *t, struct ms_str name, const char *ca
     return name.n != 0 ? t->fn(t->ctx, name, category, t->err) : MS_OK;
 }
 
-/* Parts [from, to) of a module: "layers.0" for a number behind a word, and the words between. */
+/* Tags parts [from, to) of a module: "layers.0" for a number behind a word, and the words in
+ * between. */
 static enum ms_rc tag_module(const struct tagger *t, const struct parts *ps, size_t from, size_t to)
 {
-    size_t done = from; /* where the words begin that have no tag yet */
+    size_t done = from; /* start of the words without a tag */
     for (size_t i = from; i < to; i++) {
         if (!is_number(ps, i))
             continue;
@@ -172,8 +172,8 @@ static bool has_part(const struct parts *ps, const char *word)
     return false;
 }
 
-/* "Module" and "Cell", which stand first, are tags of their own; without one of them it is the name
- * of a function.  The last two parts tell which tensor of it. */
+/* Tags a target of a dump. A leading "Module" or "Cell" is a tag of its own; without one the name
+ * is that of a function. The last two parts name the tensor. */
 static enum ms_rc tag_dump(const struct tagger *t, const struct parts *ps)
 {
     size_t n = ps->list.n, from = 0;
