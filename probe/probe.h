@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * probe: write a dump from a C or C++ program.
+ * probe: writes a dump from a C or C++ program.
  *
  *     struct probe_conf conf = {.dir = "out/step0/rank0"};
  *     struct probe_writer *w;
@@ -14,8 +14,8 @@
  *     ...
  *     probe_writer_close(w, &err);
  *
- * The files are those of the official tool, to the byte.  After every flush each
- * of them is a complete document, so a killed program leaves a readable dump.
+ * The files are byte for byte those of the official tool. After every flush each file is a complete
+ * document, so a killed program leaves a readable dump.
  *
  * Nothing here exits, prints or locks.  A record that cannot be written is left
  * out; the first failure is kept and reported by probe_writer_flush and
@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-/* The last two are for the dumper (dumper.h) alone. */
+/* The last two tasks are for the dumper (dumper.h) only. */
 enum probe_task {
     PROBE_TASK_STATISTICS,
     PROBE_TASK_TENSOR,
@@ -46,23 +46,22 @@ enum probe_summary { PROBE_SUMMARY_STATISTICS, PROBE_SUMMARY_MD5, PROBE_SUMMARY_
 enum probe_level { PROBE_LEVEL_MIX, PROBE_LEVEL_L0, PROBE_LEVEL_L1, PROBE_LEVEL_DEBUG };
 enum probe_framework { PROBE_FW_UNKNOWN, PROBE_FW_PYTORCH, PROBE_FW_MINDSPORE, PROBE_FW_MINDTORCH };
 
-/* Zeroes are sensible: statistics at level mix, in PyTorch's words. */
+/* Settings. Zeros are sensible defaults: statistics at level mix, with PyTorch's names. */
 struct probe_conf {
-    const char *dir; /* the rank's directory, made when it is not there */
+    const char *dir; /* the rank's directory, made when missing */
     enum probe_task task;
     enum probe_summary summary;
     enum probe_level level;
     enum probe_framework framework; /* UNKNOWN: pytorch */
     bool no_extra;                  /* neither construct.json nor stack.json */
-    bool all_numbers; /* Mean and Norm also of integers and float64, where the official tool has
-                         null */
+    bool all_numbers; /* Mean and Norm also of integers and float64; the official tool has null */
 };
 
 struct probe_stream;
 
-/* A tensor in the memory of the host, or of a device: then `stream` is the one that makes it, and
- * `data` the device's address, or with OpenCL its cl_mem.  Devices are for the dumper (dumper.h)
- * alone. */
+/* A tensor in host memory, or in device memory. For device memory, `stream` is the stream that
+ * produces the tensor, and `data` the device address or, with OpenCL, the cl_mem. Device memory
+ * works with the dumper (dumper.h) only. */
 struct probe_tensor_desc {
     const void *data;
     const char *dtype; /* "float32", "bfloat16", "int64", ... */
@@ -92,14 +91,14 @@ struct probe_writer;
 
 MS_API enum ms_rc probe_writer_open(struct probe_writer **w, const struct probe_conf *conf,
                                     struct ms_err *err) MS_MUST_USE;
-/* A record; its name follows the grammar of the format.  Anything put between begin and end goes
- * into the file with end, or not at all after drop. */
+/* Begin, end or drop a record, whose name follows the grammar of the format. Everything put between
+ * begin and end is written at end; drop discards it. */
 MS_API void probe_record_begin(struct probe_writer *w, const char *name);
 MS_API void probe_record_end(struct probe_writer *w);
 MS_API void probe_record_drop(struct probe_writer *w);
-/* What follows belongs to this part of the record. */
+/* Begins a part of the record. */
 MS_API void probe_section(struct probe_writer *w, enum probe_section section);
-/* Values.  key names a value in a named part or dict and is NULL in a list. */
+/* Put a value. key names a value in a named part or dict and is NULL in a list. */
 MS_API void probe_put_tensor(struct probe_writer *w, const char *key,
                              const struct probe_tensor_desc *t);
 MS_API void probe_put_int(struct probe_writer *w, const char *key, int64_t v);
@@ -107,21 +106,23 @@ MS_API void probe_put_float(struct probe_writer *w, const char *key, double v);
 MS_API void probe_put_bool(struct probe_writer *w, const char *key, bool v);
 MS_API void probe_put_str(struct probe_writer *w, const char *key, const char *v);
 MS_API void probe_put_none(struct probe_writer *w, const char *key);
-/* A list or dict of values; also a parameter's gradients: list "weight", tensor, end. */
+/* Begin and end a list or dict of values; also the gradients of a parameter: list "weight", tensor,
+ * end. */
 MS_API void probe_list_begin(struct probe_writer *w, const char *key);
 MS_API void probe_dict_begin(struct probe_writer *w, const char *key);
 MS_API void probe_list_end(struct probe_writer *w);
 MS_API void probe_dict_end(struct probe_writer *w);
 
-/* Node `child` lies in `parent`; NULL: it is a root.  Level L1 knows no modules: nothing happens. */
+/* Sets the parent of node `child`; NULL: `child` is a root. Does nothing at level L1, which has no
+ * modules. */
 MS_API void probe_parent(struct probe_writer *w, const char *child, const char *parent);
-/* Where a node was called, innermost frame first. */
+/* Sets the call stack of a node, innermost frame first. */
 MS_API void probe_stack(struct probe_writer *w, const char *node, const char *const *frames,
                         unsigned n);
 
-/* Bring the files up to date. */
+/* Writes all complete records to the files. */
 MS_API enum ms_rc probe_writer_flush(struct probe_writer *w, struct ms_err *err);
-/* Flush, close and free; NULL is fine. */
+/* Flushes, closes and frees; NULL is fine. */
 MS_API enum ms_rc probe_writer_close(struct probe_writer *w, struct ms_err *err);
 
 #ifdef __cplusplus
