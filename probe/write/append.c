@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * append: growing documents.
+ * append: JSON documents that grow at their end.
  *
- * A reader meets a complete document at any time: what is added shows at once or,
- * when the process is killed meanwhile, not at all.
+ * A reader sees a complete document at any time: an addition becomes visible at once or, when the
+ * process is killed during the write, not at all.
  */
 #include "probe/write/append.h"
 
@@ -16,10 +16,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* One record's text at most; a tensor's description is a few hundred bytes. */
+/* Most bytes of one record's text; the description of a tensor takes a few hundred. */
 #define TEXT_MAX ((size_t)1 << 30)
 
-/* "dir/name" as the open directory, and what the second file is called in it. */
+/* Opens the directory of "dir/name" and builds the hidden name of the second file in it. */
 static enum ms_rc open_dir(struct probe__append *a, struct ms_err *err)
 {
     const char *slash = strrchr(a->path, '/');
@@ -63,7 +63,7 @@ static void drop_next(struct probe__append *a)
 enum ms_rc probe__append_open(struct probe__append *a, const char *path, const char *tail_0,
                               const char *tail, struct ms_err *err)
 {
-    struct ms_buf text = a->json.buf, behind = a->behind; /* of a file before this one */
+    struct ms_buf text = a->json.buf, behind = a->behind; /* reused buffers */
     *a = (struct probe__append){
         .fd = -1, .dir = -1, .next = -1, .tail_0 = tail_0, .tail = tail, .behind = behind};
     ms_jwrite_init(&a->json, 1, TEXT_MAX);
@@ -109,32 +109,33 @@ static struct iovec part_of(const char *p, size_t n)
     return (struct iovec){(void *)(uintptr_t)p, n};
 }
 
-/* A full disk took part of a write: put the old tail back, whose place is there already. */
+/* Restores the old tail after a write that a full disk cut short; its bytes are already
+ * allocated. */
 static void take_back(const struct probe__append *a)
 {
     size_t n = a->in_file != NULL ? strlen(a->in_file) : 0;
     struct iovec part = part_of(a->in_file, n);
     if (n != 0 && write_at(a, a->fd, &part, 1, a->end, NULL) == MS_OK)
-        (void)!ftruncate(a->fd, (off_t)(a->end + n)); /* the failure to report has happened */
+        (void)!ftruncate(a->fd, (off_t)(a->end + n)); /* the failed write is the error to report */
 }
 
-/* Is the text that is behind all there is?  Then a second file need not be copied from the first. */
+/* Tells whether `behind` holds the whole body; a second file then needs no copy of the first. */
 static bool is_whole(const struct probe__append *a)
 {
     return a->behind.n == a->end;
 }
 
-/* The text goes into the first file alone. */
+/* Records that the pending text is written to the first file alone. */
 static void note_behind(struct probe__append *a)
 {
     enum { WHOLE_MAX = 1 << 16 };
     if (a->next < 0 && (!is_whole(a) || a->end + a->json.buf.n > WHOLE_MAX))
-        return; /* no longer whole */
+        return; /* `behind` would no longer hold the whole body */
     ms_buf_str(&a->behind, ms_buf_slice(&a->json.buf));
     if (a->behind.bad == MS_OK)
         return;
     ms_buf_clear(&a->behind);
-    drop_next(a); /* it is made anew when it is needed */
+    drop_next(a); /* the second file is made anew at the next flush that needs one */
 }
 
 static enum ms_rc write_here(struct probe__append *a, const char *tail, struct ms_err *err)
@@ -150,7 +151,7 @@ static enum ms_rc write_here(struct probe__append *a, const char *tail, struct m
     return MS_OK;
 }
 
-/* A second file, which with the text that is behind has the body of the first. */
+/* Creates a second file, whose body together with `behind` equals the body of the first. */
 static enum ms_rc make_next(struct probe__append *a, struct ms_err *err)
 {
     char block[1 << 14];
@@ -186,7 +187,7 @@ static void swap_files(struct probe__append *a)
     a->json.buf = text;
 }
 
-/* The file beside comes to be the one that is seen. */
+/* Makes the second file the visible one. */
 static enum ms_rc show_next(struct probe__append *a, struct ms_err *err)
 {
     bool is_first = a->fd < 0;
@@ -198,7 +199,7 @@ static enum ms_rc show_next(struct probe__append *a, struct ms_err *err)
         return ms_fail_sys(err, "%s: cannot write", a->path);
     swap_files(a);
     if (a->next >= 0)
-        close(a->next); /* the one that was seen is gone: not all file systems let files swap */
+        close(a->next); /* replaced by the renameat: not all file systems can exchange files */
     a->next = -1;
     a->in_place = !is_first;
     return MS_OK;
@@ -214,11 +215,12 @@ static enum ms_rc write_beside(struct probe__append *a, const char *tail, struct
     if (rc == MS_OK)
         rc = show_next(a, err);
     if (rc != MS_OK)
-        drop_next(a); /* on a full disk it is room for others */
+        drop_next(a); /* frees its space when the disk is full */
     return rc;
 }
 
-/* Would the text and its tail lie within one page of the file?  The least page is this long. */
+/* Tells whether the text and its tail lie within one page of the file. No system has pages
+ * smaller than PAGE. */
 static bool fits_page(const struct probe__append *a, const char *tail)
 {
     enum { PAGE = 4096 };
@@ -231,11 +233,11 @@ enum ms_rc probe__append_flush(struct probe__append *a, struct ms_err *err)
         return ms_fail(err, a->json.err.rc, "%s: %s", a->path, a->json.err.msg);
     const char *tail = a->members ? a->tail : a->tail_0;
     if (a->json.buf.n == 0 && a->in_file == tail)
-        return MS_OK; /* it is all there */
+        return MS_OK; /* nothing to write */
     if (a->dir < 0)
         return ms_fail(err, MS_E_IO, "%s: is closed", a->path != NULL ? a->path : "?");
-    /* The official readers take this lock.  One that holds it must not stall the program that
-     * dumps, and need not: the document is complete on both sides of the write. */
+    /* The official readers take this lock. A reader that holds the lock must not stall the
+     * training, and need not: the document is complete before and after the write. */
     const int fd = a->fd;
     bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
     bool here = fd >= 0 && (a->in_place || fits_page(a, tail));
@@ -258,7 +260,7 @@ void probe__append_member(struct probe__append *a, struct ms_str text)
 void probe__append_close(struct probe__append *a)
 {
     if (a->path == NULL)
-        return; /* it was never opened */
+        return; /* was never opened */
     drop_next(a);
     if (a->fd >= 0)
         close(a->fd);

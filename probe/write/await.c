@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * await: a queue of records, and the thread that completes them.
+ * await: a queue of records whose tensors are being copied from a device, and the thread that
+ * completes them.
  *
- * A tensor that is under way leaves a mark in the record's text, at which its
- * description is put in.  JSON has no such bytes, so the marks are found again.
+ * A tensor whose copy is in flight leaves a mark in the record's text, which the thread replaces by
+ * the description. The marks are bytes that JSON never contains, so a scan of the text finds them.
  */
 #include "probe/write/await.h"
 
@@ -19,17 +20,17 @@
 static const char TENSOR_MARK = 2, NAN_MARK = 3;
 enum {
     ROOM_MIN = 256,
-    QUEUE_MAX = 1 << 16, /* records; beyond it the program waits */
+    QUEUE_MAX = 1 << 16, /* records; a full queue blocks the program */
     POLL_MIN_NS = 20000,
     POLL_MAX_NS = 1000000,
-    PATIENCE_S = 5 /* at the end of a process */
+    PATIENCE_S = 5 /* longest wait at the end of a process */
 };
 
 struct awaited {
     struct probe__copy *copy;
     struct probe_tensor t;
-    unsigned depth;    /* in the document */
-    size_t name, file; /* texts in `names`: of the value, of its file; file 0: it has none */
+    unsigned depth;    /* nesting depth in the document */
+    size_t name, file; /* offsets in `names`: the value's name, the file's name; file 0: no file */
     bool requires_grad, is_output, may_have_file;
 };
 
@@ -40,22 +41,22 @@ struct probe__waiting {
     struct held *held;
     unsigned epoch;
     int is_nan;
-    bool is_void; /* there will be no record */
+    bool is_void; /* the record was dropped */
     bool odd, is_late;
 };
 
 struct probe__await {
     struct probe_dumper *d;
     pthread_t thread;
-    struct probe__record record; /* the thread's: a description, and the whole text */
+    struct probe__record record; /* scratch of the thread: one description, and the whole text */
     struct ms_buf whole;
 
-    pthread_mutex_t lock; /* guards all below; taken after the dumper's */
+    pthread_mutex_t lock; /* guards all below; lock order: after the dumper's lock */
     pthread_cond_t more, fewer;
     struct probe__waiting *first, **last, *spare;
     struct probe__copy *idle;
-    size_t bytes;    /* of all copies */
-    atomic_size_t n; /* in the queue */
+    size_t bytes;    /* total size of all copies */
+    atomic_size_t n; /* length of the queue */
     bool ends;
 };
 
@@ -78,7 +79,7 @@ struct naming {
     struct awaited *tensor;
 };
 
-/* The file is made when it is known that the record stays. */
+/* Stores the file's name; the file is written once the record is known to be kept. */
 static bool keep_name(void *ctx, const char *name, const struct probe_tensor *t)
 {
     struct naming *n = ctx;
@@ -88,7 +89,7 @@ static bool keep_name(void *ctx, const char *name, const struct probe_tensor *t)
     return n->w->names.bad == MS_OK;
 }
 
-/* Text of the tensor, now that its elements are here. */
+/* Returns the description of the tensor after waiting for its elements. */
 static struct ms_str describe(struct probe__await *a, struct probe__waiting *w, struct awaited *t)
 {
     struct probe__record *r = &a->record;
@@ -117,7 +118,7 @@ static const char *is_nan_text(const struct probe__waiting *w)
     return w->is_nan < 0 ? "null" : w->is_nan != 0 ? "1" : "0";
 }
 
-/* The record's text with all its marks filled in; false: there is no memory. */
+/* Fills in all marks of the record's text; false: out of memory. */
 static bool complete(struct probe__await *a, struct probe__waiting *w)
 {
     struct ms_buf *out = &a->whole;
@@ -140,12 +141,12 @@ static bool complete(struct probe__await *a, struct probe__waiting *w)
     return out->bad == MS_OK;
 }
 
-/* The dumper's lock is held. */
+/* Passes the tensors of a record to the spool; the dumper's lock is held. */
 static void put_files(struct probe_dumper *d, const struct probe__waiting *w)
 {
     for (size_t i = 0; i < w->tensors.n; i++) {
         const struct awaited *t = &w->tensors.p[i];
-        if (t->file != 0) /* a failure is told by drain */
+        if (t->file != 0) /* probe__spool_drain reports a failure */
             (void)!probe__spool_put(d->spool, d->files.data_dir, w->names.p + t->file, &t->t);
     }
 }
@@ -170,7 +171,7 @@ static void make_idle(struct probe__await *a, struct probe__copy *c)
     a->idle = c;
 }
 
-/* The first of the queue is done with; both locks are held. */
+/* Removes the first record from the queue; both locks are held. */
 static void retire(struct probe__await *a, struct probe__waiting *w)
 {
     a->first = w->next;
@@ -220,7 +221,8 @@ static void *watch_finished(void *arg)
     return NULL;
 }
 
-/* Signals are the program's: none is delivered to this thread. */
+/* Starts the thread with all signals blocked: signals are delivered to the program's threads
+ * only. */
 static bool start_thread(struct probe__await *a)
 {
     sigset_t all, before;
@@ -250,7 +252,7 @@ static struct probe__await *new_await(struct probe_dumper *d)
     return NULL;
 }
 
-/* Programs without devices have no such thread. */
+/* Returns the queue, created at first use: programs without devices have no such thread. */
 static struct probe__await *await_of(struct probe_dumper *d)
 {
     pthread_mutex_lock(&d->lock);
@@ -288,8 +290,8 @@ static bool free_idle(struct probe__await *a)
     return true;
 }
 
-/* One that has had its use, or new room within the limit.  What is larger than the limit goes when
- * nothing else does. */
+/* Returns an idle copy of fitting size, or a new one within the memory limit. A copy larger than
+ * the limit is allowed only when no other is in flight. */
 static struct probe__copy *take_copy(struct probe__await *a, struct probe_stream *s, size_t bytes)
 {
     const size_t limit = a->d->s.memory_max;
@@ -312,7 +314,7 @@ static struct probe__copy *take_copy(struct probe__await *a, struct probe_stream
     return c;
 }
 
-/* ---- a record that will wait ------------------------------------------ */
+/* ---- queueing a record ------------------------------------------------ */
 
 static struct probe__waiting *take_waiting(struct probe__await *a)
 {
@@ -329,13 +331,13 @@ static struct probe__waiting *take_waiting(struct probe__await *a)
     w->text.bad = w->names.bad = MS_OK;
     ms_buf_clear(&w->text);
     ms_buf_clear(&w->names);
-    ms_buf_putc(&w->names, '\0'); /* no text is at 0 */
+    ms_buf_putc(&w->names, '\0'); /* offset 0 means no text */
     w->tensors.n = 0;
     w->is_void = w->odd = w->is_late = false;
     return w;
 }
 
-/* Bytes from the first element to the last one's end; false: beyond what there is. */
+/* Computes the bytes from the first element to the end of the last; false: overflow. */
 static bool extent_of(const struct probe_tensor *t, size_t *bytes)
 {
     size_t last = 0;
@@ -416,7 +418,7 @@ void probe__await_add(struct probe_call *c, struct ms_str text)
     struct probe__waiting *w = c->waiting != NULL ? c->waiting : take_waiting(a);
     c->waiting = NULL;
     if (w == NULL)
-        return; /* no memory: the record is lost as any other then */
+        return; /* out of memory: the record is lost */
     ms_buf_str(&w->text, text);
     w->is_void = w->text.bad != MS_OK || w->names.bad != MS_OK;
     w->held = c->held;
@@ -464,7 +466,7 @@ static void free_waiting(struct probe__waiting *w)
 
 void probe__await_free(struct probe__await *a, bool is_child)
 {
-    if (a == NULL || is_child) /* the thread and the devices are the parent's */
+    if (a == NULL || is_child) /* the thread and the devices belong to the parent process */
         return;
     pthread_mutex_lock(&a->lock);
     a->ends = true;

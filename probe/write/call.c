@@ -2,11 +2,11 @@
  *
  * call: modules and operators while they run.
  *
- * Entering makes the name, counts the call, asks the filter and notes parent
- * and stack, all under the dumper's lock; values are described without it, in
- * the call's own record; leaving hands the text over.  A call that is not
- * wanted has a handle all the same, because it counts and others may lie in it.
- * Calls are used again, so a program that has warmed up allocates nothing.
+ * Entering a call makes its name, counts it, asks the filter, and notes parent and stack, all under
+ * the dumper's lock. Values are described without the lock, in the call's own record. Leaving the
+ * call hands the text over. A call that the filter rejects has a handle all the same, because it is
+ * counted and may be the parent of others. Handles are reused, so a program in steady state
+ * allocates nothing.
  */
 #include "probe/write/call_struct.h"
 
@@ -73,12 +73,12 @@ static void give_call_back(struct probe_call *c)
     probe__record_drop(&c->record);
     c->uses++;
     if (t == NULL)
-        return; /* it is freed with the dumper */
+        return; /* freed with the dumper */
     c->next = t->spare;
     t->spare = c;
 }
 
-/* A call that was open when the process was forked is none of the child's. */
+/* Tells whether a call belongs to this process; calls open at a fork belong to the parent alone. */
 static bool is_live(const struct probe_call *c)
 {
     return c != NULL && probe__is_own_process(c->d);
@@ -105,11 +105,11 @@ static void note_stack(struct probe_call *c, const struct probe__trail *walked,
     struct probe_dumper *d = c->d;
     uint32_t group = e->place != NULL ? group_of_place(d, e->place)
                                       : probe__site_id(&d->sites, walked, e->frame, name_stack, d);
-    if (group != MS_MAP_NONE) /* else there is no memory, and the node has no stack */
+    if (group != MS_MAP_NONE) /* else out of memory, and the node has no stack */
         (void)!probe__stack_add(&d->files.stack, ms_buf_slice(&c->name), group, NULL);
 }
 
-/* Count the call and complete its name. */
+/* Counts the call and completes its name. */
 static bool count_call(struct probe_call *c, const struct probe__entry *e)
 {
     struct probe_dumper *d = c->d;
@@ -130,7 +130,7 @@ static bool count_call(struct probe_call *c, const struct probe__entry *e)
     return c->name.bad == MS_OK;
 }
 
-/* All that needs the lock; the lock is held. */
+/* Names, counts and filters the call; the lock is held. */
 static bool admit(struct probe_call *c, const struct probe__entry *e, struct probe__thread *t,
                   const struct probe__trail *walked)
 {
@@ -153,7 +153,8 @@ static bool admit(struct probe_call *c, const struct probe__entry *e, struct pro
 
 static bool save_tensor(void *ctx, const char *name, const struct probe_tensor *t);
 
-/* Which calls get files; of the others only figures are kept. */
+/* Tells whether tensors of this call are written to files; of other calls only statistics are
+ * kept. */
 static bool keeps_files(const struct probe_call *c)
 {
     const struct probe_settings *s = &c->d->s;
@@ -171,7 +172,7 @@ static bool has_part(const struct probe_call *c, enum probe_data part)
     return probe__has_data(&c->d->s, c->dir, part);
 }
 
-/* Does the record of this call have such a part? */
+/* Tells whether the record of this call has the given section. */
 static bool fits(const struct probe_call *c, int part)
 {
     static const struct {
@@ -187,7 +188,7 @@ static bool fits(const struct probe_call *c, int part)
            (!rules[part].of_modules || c->kind == PROBE__MODULE) && has_part(c, rules[part].data);
 }
 
-/* The parts before this one are there and have no more to come. */
+/* Writes the sections before `part` that are still missing, as empty ones. */
 static void pass_parts(struct probe_call *c, int part)
 {
     while (c->part + 1 < part) {
@@ -210,14 +211,14 @@ static void begin_record(struct probe_call *c)
     c->has_failed = false;
     if (c->d->s.task == PROBE_TASK_STRUCTURE ||
         (!has_part(c, PROBE_DATA_INPUT) && !has_part(c, PROBE_DATA_OUTPUT)))
-        c->is_wanted = false; /* there would be nothing in the record */
+        c->is_wanted = false; /* the record would be empty */
     if (!c->is_wanted)
         return;
     probe__call_keep_files(c);
     probe__record_begin(&c->record, ms_buf_slice(&c->name));
 }
 
-/* Is there anything to collect of such a call at this level? */
+/* Tells whether calls of this kind are collected at the dumper's level. */
 bool probe__has_level(const struct probe_dumper *d, enum probe__call_kind kind)
 {
     switch (d->s.level) {
@@ -245,7 +246,7 @@ static void push(struct probe_call *c, struct probe__thread *t)
     }
 }
 
-/* What a step left open, because a call in it failed, is no part of the next one. */
+/* Drops calls that an earlier step left open because a call inside them failed. */
 static void forget_stale(const struct probe_dumper *d, struct probe__thread *t)
 {
     while (t->module != NULL && t->module->epoch != d->epoch) {
@@ -277,8 +278,8 @@ void probe__hide(struct probe_dumper *d, int by)
 static bool finish_record(struct probe_call *c, struct ms_str *text);
 static void hand_over(struct probe_call *c, struct ms_str text);
 
-/* A module whose outputs are not wanted has all of its record when something is called in it, and
- * stands before that. */
+/* Writes the record of an open module before its first inner call, when its outputs are not
+ * wanted and its record is therefore complete. */
 static void put_early(struct probe_call *c)
 {
     struct ms_str text;
@@ -408,7 +409,7 @@ int64_t probe_call_number(const struct probe_call *c)
 
 /* ---- files of tensors ------------------------------------------------- */
 
-/* A copy that waits for the end of the record. */
+/* Copies a tensor until the end of the record decides whether its file is written. */
 static bool hold(struct probe_call *c, const char *name, const struct probe_tensor *t)
 {
     struct probe_dumper *d = c->d;
@@ -464,7 +465,7 @@ void probe__call_tensor(struct probe_call *c, const char *key, struct probe_tens
     probe__record_tensor(&c->record, key, t, as);
 }
 
-/* Types and shapes alone can be told without them. */
+/* Tells whether the elements are needed; dtype and shape are known without them. */
 static bool needs_elements(const struct probe_call *c)
 {
     return c->d->s.task != PROBE_TASK_NAN_CHECK || c->part == PROBE_SEC_OUTPUT ||
@@ -592,7 +593,7 @@ static void leave_filter(struct probe_call *c)
         probe__filter_leave(&d->filter, ms_buf_slice(&c->name), c->kind == PROBE__MODULE);
 }
 
-/* The call is over and nothing of it stays. */
+/* Ends a call and drops its record. */
 static void abandon(struct probe_call *c)
 {
     pthread_mutex_lock(&c->d->lock);
@@ -601,7 +602,7 @@ static void abandon(struct probe_call *c)
     give_call_back(c);
 }
 
-/* Take a module out from under what goes on inside it. */
+/* Removes a module from the thread's chain of open modules; modules inside it stay open. */
 static void unlink_module(struct probe__thread *t, const struct probe_call *c)
 {
     struct probe_call **at = &t->module;
@@ -611,13 +612,13 @@ static void unlink_module(struct probe__thread *t, const struct probe_call *c)
         *at = c->outer;
 }
 
-/* Take the call off its thread, and with it what was left open inside. */
+/* Removes the call, and all calls left open inside it, from its thread. */
 static void pop(struct probe_call *c)
 {
     struct probe__thread *t = c->thread;
     if (t == NULL)
         return;
-    if (t->op != NULL) { /* c itself, or one inside c */
+    if (t->op != NULL) { /* c itself, or an operator inside c */
         struct probe_call *op = t->op;
         t->op = NULL;
         if (op == c)
@@ -660,7 +661,7 @@ static void put_is_nan(struct probe_call *c)
         ms_jwrite_i64(json, c->is_nan);
 }
 
-/* The text of a whole record, or nothing and a note. */
+/* Returns the text of a complete record; on failure notes the error and returns false. */
 static bool finish_record(struct probe_call *c, struct ms_str *text)
 {
     struct ms_err err = {0};
@@ -674,7 +675,8 @@ static bool finish_record(struct probe_call *c, struct ms_str *text)
     return false;
 }
 
-/* A whole record goes to the files, or behind those that wait; the lock is held. */
+/* Hands a complete record to the files, or to the queue while earlier records wait there; the
+ * lock is held. */
 static void hand_over(struct probe_call *c, struct ms_str text)
 {
     struct probe_dumper *d = c->d;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * call_alone: gradients of parameters and what is saved by hand: records that are on no
- * thread and that nothing lies in.
+ * call_alone: gradients of parameters and values saved by hand: records that belong to no thread
+ * and are never parents.
  */
 #include "probe/write/call_struct.h"
 
 #include "probe/base/num.h"
 
-/* A call to describe values in, which is on no thread. */
+/* Takes a call that belongs to no thread. */
 static struct probe_call *begin_alone(struct probe_dumper *d, enum probe_dir dir)
 {
     struct probe__thread *t = probe__thread_of(d);
@@ -22,7 +22,7 @@ static struct probe_call *begin_alone(struct probe_dumper *d, enum probe_dir dir
     return c;
 }
 
-/* "Module.fc.Linear.parameters_grad.0"; the lock is held.  false: not wanted. */
+/* Names the record "Module.fc.Linear.parameters_grad.0"; the lock is held. false: filtered out. */
 static bool name_grads(struct probe_call *c, const char *path, const char *class_name)
 {
     struct probe_dumper *d = c->d;
@@ -78,7 +78,8 @@ void probe_parameters_grad(struct probe_dumper *d, const char *path, const char 
     probe_call_exit(c);
 }
 
-/* "loss.0.debug"; a number below 0 is the next one, which it becomes.  The lock is held. */
+/* Names the record "loss.0.debug". A negative *number is replaced by the next free one. The lock
+ * is held. */
 static bool name_saved(struct probe_call *c, const char *name, bool is_grad, int64_t *number)
 {
     struct probe_dumper *d = c->d;

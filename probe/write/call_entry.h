@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * call_entry: calls for those who describe values in a language of their own, as
- * the Python module does.  They enter with what they know of the place, write
- * into the record themselves, and leave through the public functions.
+ * call_entry: calls for callers that describe values in another language, as the Python module
+ * does. Such a caller passes the place it knows, writes into the record directly, and leaves
+ * through the public functions.
  */
 #ifndef PROBE_WRITE_CALL_ENTRY_H
 #define PROBE_WRITE_CALL_ENTRY_H
@@ -12,57 +12,57 @@
 
 enum probe__call_kind { PROBE__OP, PROBE__MODULE, PROBE__ROOT, PROBE__SAVED };
 
-/* A place in a program whose frames the caller knows.  The group is filled in at the first use and
- * good as long as the dumper is. */
+/* A place in a program whose frames the caller knows. The group is filled in at first use and is
+ * valid for the life of the dumper. */
 struct probe__place {
     const char *const *frames; /* innermost first */
     unsigned n;
-    uint32_t group; /* MS_MAP_NONE: not asked for yet */
+    uint32_t group; /* MS_MAP_NONE: not looked up yet */
 };
 
-/* What is entered, and on behalf of whom. */
+/* What is entered, and from where. */
 struct probe__entry {
     enum probe__call_kind kind;
     enum probe_dir dir;
     const char *prefix, *name, *class_name; /* class_name may be NULL */
     int64_t number;                         /* of a backward */
-    const void *frame;                      /* of the public function */
-    struct probe__place *place;             /* instead of a frame */
-    const void *tag; /* anything that tells calls apart, for probe__open_module */
-    bool
-        is_loose; /* a backward outside of any module is a root: its forward's place says nothing */
-    bool ends_first; /* a backward of a module may end before those that were entered inside it */
+    const void *frame;                      /* frame address of the public function */
+    struct probe__place *place;             /* used instead of a frame */
+    const void *tag; /* identifies the call's owner, for probe__open_module */
+    bool is_loose; /* a backward outside any module is a root, whatever module its forward was in */
+    bool ends_first; /* a backward of a module may end before calls that were entered inside it */
 };
 
 struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entry *e);
-/* Would a call of this kind be collected on this thread now? */
+/* Tells whether a call of this kind would be collected on this thread now. */
 bool probe__may_enter(struct probe_dumper *d, enum probe__call_kind kind);
 /* The innermost module of this thread that was entered with this tag, or NULL. */
 struct probe_call *probe__open_module(struct probe_dumper *d, const void *tag);
-/* It ended without a result: its inputs are dumped, and a note. */
+/* Marks the call as failed: its inputs are dumped, and a note is written. */
 void probe__call_fail(struct probe_call *c);
-/* +1: operators that are entered on this thread are the tool's own; -1: no longer. */
+/* by +1: operators entered on this thread are the tool's own and not collected; -1 undoes it. */
 void probe__hide(struct probe_dumper *d, int by);
-/* Does a module, or a root, run on this thread? */
+/* Tells whether a module or a root is open on this thread. */
 bool probe__in_module(struct probe_dumper *d);
-/* A handle is used again after its exit: by how often it was, a stale one is told. */
+/* Returns how often this handle has been given back. Handles are reused after their exit; a
+ * changed count identifies a stale one. */
 uint64_t probe__call_uses(const struct probe_call *c);
-/* How many steps have ended. */
+/* Number of steps that have ended. */
 unsigned probe__epoch(const struct probe_dumper *d);
-/* Does anything of such a part come into the record? */
+/* Tells whether the record of this call has the given section. */
 bool probe__call_has(const struct probe_call *c, enum probe_section section);
-/* The record, at the part where the next value belongs; NULL: such values are not wanted. */
+/* Returns the record, positioned for the next value of the section; NULL: not wanted. */
 struct probe__record *probe__call_part(struct probe_call *c, enum probe_section section);
-/* A tensor as the next value of the record. */
+/* Adds a tensor as the next value of the record. */
 void probe__call_tensor(struct probe_call *c, const char *key, struct probe_tensor *t,
                         const struct probe__leaf_as *as);
 
-/* Records that are no calls; NULL when they are not wanted.  They end with probe_call_exit. */
+/* Begin records that are no calls; NULL when not wanted. Both end with probe_call_exit. */
 struct probe_call *probe__begin_grads(struct probe_dumper *d, const char *path,
                                       const char *class_name);
 struct probe_call *probe__begin_saved(struct probe_dumper *d, const char *name, bool is_grad,
                                       int64_t *number);
-/* Their record, where values go. */
+/* Returns the record of a call begun by the two functions above. */
 struct probe__record *probe__call_record(struct probe_call *c);
 
 #endif

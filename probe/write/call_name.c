@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * call_name: how calls are called, and what they lie in.
+ * call_name: names of calls, and their parents.
  */
 #include "probe/write/call_struct.h"
 
@@ -45,7 +45,7 @@ void probe__put_number(struct ms_buf *b, bool is_module, enum probe_dir dir, int
 
 /* ---- parents ---------------------------------------------------------- */
 
-/* Text of a module's name; the key is found by its index. */
+/* Builds the text of a module's name from its index. */
 static const char *put_owner(struct probe_dumper *d, struct ms_buf *b, struct probe__owner o,
                              enum probe_dir dir)
 {
@@ -55,8 +55,9 @@ static const char *put_owner(struct probe_dumper *d, struct ms_buf *b, struct pr
     return ms_buf_z(b);
 }
 
-/* A module comes into the file after the first operator in it, as the official tool has it: until
- * then child and parent wait, each with a byte of 0 behind it. */
+/* Delays a module's entry in construct.json until after the first operator inside the module, as
+ * the official tool orders them. Child and parent are queued in d->modules, each ended by a NUL
+ * byte. */
 static void postpone(struct probe_dumper *d, struct ms_str child, const char *parent)
 {
     ms_buf_str(&d->modules, child);
@@ -106,7 +107,7 @@ void probe__note_owner(struct probe_call *c, const struct probe__thread *t)
 {
     struct probe__called *called = &c->d->called.p[c->self.name];
     if (c->kind == PROBE__ROOT || !ms_vec_reserve(&called->owners, called->owners.n + 1))
-        return; /* without memory a backward is a root */
+        return; /* out of memory: its backward becomes a root */
     called->owners.p[called->owners.n++] = t->module != NULL && t->module->kind == PROBE__MODULE
                                                ? t->module->self
                                                : (struct probe__owner){MS_MAP_NONE, 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * callsite: walking, unwinding, and remembering stacks.
+ * callsite: walking, unwinding and caching stacks.
  */
 #include "probe/write/callsite.h"
 
@@ -26,15 +26,15 @@ struct probe__stack_area probe__stack_area_of_thread(void)
     return area;
 }
 
-/* What lies at a frame pointer on every processor that has them: the one before, and the return
- * address. */
+/* Two words at a frame pointer, alike on every processor with frame pointers: the previous frame
+ * pointer, and the return address. */
 struct frame {
     uintptr_t before, pc;
 };
 
-/* Another function may use the register for something else: only aligned places of this stack,
- * further up each time, are read.  Such a place may be any variable of the program, so the address
- * sanitizer has no say. */
+/* Reads one frame. A function compiled without frame pointers may use the register for anything,
+ * so only aligned addresses within this stack are read, each above the last. Such an address may
+ * be any variable of the program, hence no address sanitizer here. */
 __attribute__((no_sanitize("address"))) static bool
 load_frame(uintptr_t at, const struct probe__stack_area *area, struct frame *f)
 {
@@ -63,7 +63,8 @@ void probe__trail_walk(struct probe__trail *t, const void *frame,
 
 /* ---- the unwinder ----------------------------------------------------- */
 
-/* The unwinder also sees this file and its callers: begin where `frame` returns to. */
+/* Unwinds from the return address of `frame`; the unwinder also reports this file and its
+ * callers, which are skipped. */
 void probe__trail_unwind(struct probe__trail *t, const void *frame)
 {
     enum { OURS = 16 };
@@ -80,7 +81,7 @@ void probe__trail_unwind(struct probe__trail *t, const void *frame)
         t->pc[t->n++] = (uintptr_t)pc[i];
 }
 
-/* ---- the memory ------------------------------------------------------- */
+/* ---- cache ------------------------------------------------------------ */
 
 static struct ms_str bytes_of(const struct probe__trail *t)
 {
@@ -93,8 +94,8 @@ static const void *object_of(uintptr_t pc)
     return dladdr((void *)pc, &info) != 0 ? info.dli_fbase : NULL;
 }
 
-/* The walk gave all that the unwinder gave, but for the code that started the thread: that is of the
- * C library, only the very last function may be the program's. */
+/* Tells whether the walk found every frame that the unwinder found, except the C library's code
+ * that started the thread; the very last frame may also be the program's. */
 static bool same_trail(const struct probe__trail *walked, const struct probe__trail *unwound)
 {
     const void *libc = object_of((uintptr_t)backtrace);
@@ -118,7 +119,7 @@ static uint32_t id_of_text(const struct probe__trail *t, probe__name_site name, 
     return id;
 }
 
-/* The id of a stack that the unwinder gave. */
+/* Returns the id of an unwound stack. */
 static uint32_t id_of_unwound(struct probe__sites *s, const struct probe__trail *t,
                               probe__name_site name, void *ctx)
 {
@@ -135,7 +136,7 @@ static uint32_t id_of_unwound(struct probe__sites *s, const struct probe__trail 
     return s->ids.p[at];
 }
 
-/* What is known of a stack that was walked; NULL when there is no memory. */
+/* Looks up the entry of a walked stack, or adds one; NULL when out of memory. */
 static struct probe__site *site_of(struct probe__sites *s, const struct probe__trail *walked)
 {
     bool added;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_copy: the devices' own ways to queue a copy and to ask for its end, found
- * at run time in the libraries that the process has loaded.
+ * device_copy: queues a copy on a device and polls for its end, with functions found at run time in
+ * the libraries that the process has loaded.
  *
- * Copies go to the stream itself and not to one beside it: what the program
- * queues later has to wait for the copy in both cases, as it may write to the
- * same memory.
+ * Copies are queued on the stream itself, not on a second stream: later work of the program has to
+ * wait for the copy in both cases, as it may write to the same memory.
  */
 #include "probe/write/device_copy.h"
 
@@ -16,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What CUDA and ACL have alike. */
+/* Functions of the same form in CUDA and ACL. */
 struct alike {
     int (*context_get)(void **context);
     int (*context_set)(void *context);
@@ -27,15 +26,15 @@ struct alike {
 
 struct device {
     const char *name;
-    const char *const *files; /* of the library; NULL at their end */
-    bool (*load)(void *lib);  /* find its functions */
+    const char *const *files; /* names of the library, NULL-terminated */
+    bool (*load)(void *lib);  /* finds the library's functions */
     bool (*open)(struct probe_stream *s);
-    /* Page-locked where the device can make use of it. */
+    /* Allocates page-locked memory where the device can use it. */
     void *(*room_new)(const struct probe_stream *s, size_t n);
     void (*room_free)(const struct probe_stream *s, void *p);
     bool (*begin)(struct probe__copy *c, const char *from, uint64_t offset, size_t n);
     enum probe__arrival (*ask)(struct probe__copy *c);
-    void (*forget)(struct probe__copy *c); /* give its event back */
+    void (*forget)(struct probe__copy *c); /* releases the event */
     const struct alike *alike;             /* NULL: a device without contexts */
 };
 
@@ -44,10 +43,10 @@ struct probe_stream {
     void *handle;
     void *context;
     bool is_out_of_order;
-    atomic_uint users; /* copies that have its memory, and the program */
+    atomic_uint users; /* one for the program, one for each copy that uses its memory */
 };
 
-/* What is looked up in a library: the function's name and the pointer to set. */
+/* A function to look up in a library, and the pointer to set. */
 struct symbol {
     const char *name;
     void *to;
@@ -145,7 +144,7 @@ static bool cl_open(struct probe_stream *s)
     s->is_out_of_order = (bits & CL_OUT_OF_ORDER) != 0;
     return true;
 }
-/* A queue without an order gets one around the copy. */
+/* Starts the copy; on an out-of-order queue, between two barriers. */
 static bool cl_begin(struct probe__copy *c, const char *from, uint64_t offset, size_t n)
 {
     void *queue = c->stream->handle;
@@ -180,11 +179,12 @@ static bool context_open(struct probe_stream *s)
 {
     return s->device->alike->context_get(&s->context) == 0 && s->context != NULL;
 }
-/* The stream's context for a while, as the thread may be the program's; returns what was there. */
+/* Makes the stream's context current and returns the previous one: the thread may be the
+ * program's. */
 static void *enter(const struct probe_stream *s)
 {
     void *before = NULL;
-    s->device->alike->context_get(&before); /* ACL's fails on a thread that has none */
+    s->device->alike->context_get(&before); /* ACL's call fails on a thread without a context */
     if (before != s->context)
         s->device->alike->context_set(s->context);
     return before;
@@ -241,7 +241,8 @@ static bool cu_load(void *lib)
                                      {"cuStreamIsCapturing", &cu.is_capturing}};
     return FIND_ALL(lib, symbols);
 }
-/* In a graph that is captured the copy would be a part of it. */
+/* Starts the copy. A stream being captured into a graph is refused: the copy would become a part
+ * of the graph. */
 static bool cu_begin(struct probe__copy *c, const char *from, uint64_t offset, size_t n)
 {
     void *stream = c->stream->handle;
@@ -325,7 +326,8 @@ static const struct device devices[] = {
 static bool is_loaded[sizeof devices / sizeof *devices];
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Who has a stream has its library; a program may also have been linked to all of it. */
+/* Finds the device's functions. A program with a stream has loaded the library already, or was
+ * statically linked to it. */
 static bool load(const struct device *d)
 {
     for (size_t i = 0; d->files[i] != NULL; i++) {

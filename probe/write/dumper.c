@@ -2,9 +2,8 @@
  *
  * dumper: opening, steps, ranks, and settings that change while the program runs.
  *
- * A step's directory is made when the step is first started.  When something
- * cannot be written the step is given up: nothing more is collected until the
- * next one, which tries again.
+ * A step's directory is made when the step is first started. When a file cannot be written the step
+ * is given up: nothing more is collected until the next step, which tries again.
  */
 #include "probe/write/dumper_state.h"
 
@@ -53,7 +52,7 @@ static void set_style(struct probe_dumper *d)
                                                              : 1;
 }
 
-/* Work by these settings from now on; the lock is held and no step is open. */
+/* Puts new settings into effect; the lock is held and no step is open. */
 static enum ms_rc adopt_settings(struct probe_dumper *d, const struct probe_settings *s,
                                  struct ms_err *err)
 {
@@ -76,16 +75,16 @@ static enum ms_rc adopt_settings(struct probe_dumper *d, const struct probe_sett
 }
 
 /* ---- the file of the settings --------------------------------------------
- * A config.json with the key dump_enable is looked at while the program runs, so that a dump can be
- * switched on and off, or asked for other things, from outside.  A file that cannot be read switches
- * it off. */
+ * A config.json with the key dump_enable is polled while the program runs, so that a dump can be
+ * switched on and off, or reconfigured, from outside. A file that cannot be read switches the
+ * dump off. */
 
-/* Is the file another one than last time? */
+/* Tells whether the file has changed since the last look. */
 static bool has_changed(struct probe__source *source)
 {
     struct stat st;
     if (stat(source->path, &st) != 0)
-        return false; /* between a removal and the file that takes its place */
+        return false; /* removed and not yet replaced */
     int64_t changed = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
     bool is_other = changed != source->changed_ns || (uint64_t)st.st_size != source->size;
     source->changed_ns = changed;
@@ -97,7 +96,7 @@ void probe__source_set(struct probe_dumper *d, const char *path, struct ms_str o
 {
     d->source.over = ms_str_dup(over);
     if (d->source.over != NULL)
-        d->source.path = ms_str_dup(ms_str_of(path)); /* without memory it is not looked at */
+        d->source.path = ms_str_dup(ms_str_of(path)); /* out of memory: the file is not polled */
     if (d->source.path != NULL)
         has_changed(&d->source);
 }
@@ -111,7 +110,7 @@ static enum ms_rc read_again(struct probe_dumper *d, struct ms_err *err)
         probe__settings_parse_over(&s, d->source.path, f.p, f.n, ms_str_of(d->source.over), err);
     ms_file_unmap(&f);
     MS_TRY(rc);
-    if (!s->is_watched) /* the key is gone: it stays as it was */
+    if (!s->is_watched) /* the key is gone: the switch keeps its state */
         s->disabled = d->s.disabled;
     rc = adopt_settings(d, s, err);
     probe_settings_free(s);
@@ -258,8 +257,8 @@ static void take_off_list(struct probe_dumper *d)
     pthread_mutex_unlock(&list_lock);
 }
 
-/* A program that ends without closing: what has been collected still goes to the disk, unless a
- * thread is at it right now. */
+/* Flushes all open dumpers when the program ends without closing them, except one whose lock is
+ * held by a thread at that moment. */
 __attribute__((destructor)) static void flush_at_exit(void)
 {
     for (struct probe_dumper *d = open_dumpers; d != NULL; d = d->next) {
@@ -275,7 +274,7 @@ __attribute__((destructor)) static void flush_at_exit(void)
     }
 }
 
-/* What a launcher says of the rank of this process. */
+/* Reads the rank of this process from the variables that launchers set. */
 static bool rank_of_environment(uint32_t *rank)
 {
     static const char *const names[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",

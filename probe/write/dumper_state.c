@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * dumper_state: what records are made with: the process and thread they belong to, names and how
- * often each has been called, the files of the step, and the lines about what went wrong.
+ * dumper_state: the state behind records: process and thread, names and their call counts, the
+ * files of the step, and the log of errors.
  *
- * Calls and records that wait for a device stand above this file, and dumper.c, which
- * opens, steps and closes, above those.
+ * Layering: calls and awaiting records call this file; dumper.c, which opens, steps and closes,
+ * calls those.
  */
 #include "probe/write/call_struct.h"
 
@@ -29,7 +29,7 @@ static void count_fork(void)
 
 static void watch_forks(void)
 {
-    (void)!pthread_atfork(NULL, NULL, count_fork); /* without memory a child is not told apart */
+    (void)!pthread_atfork(NULL, NULL, count_fork); /* without memory, forks go unnoticed */
 }
 
 unsigned probe__fork_count(void)
@@ -63,7 +63,7 @@ void probe__leave_thread(void *ctx)
     __atomic_store_n(&t->in_use, false, __ATOMIC_RELEASE);
 }
 
-/* One of a thread that has ended, or a new one. */
+/* Reuses the state of a thread that has ended, or allocates one. */
 static struct probe__thread *take_thread(struct probe_dumper *d)
 {
     struct probe__thread *t = d->threads;
@@ -117,7 +117,7 @@ void probe__forget_calls(struct probe_dumper *d)
     probe__filter_reset(&d->filter);
 }
 
-/* ---- trouble ---------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------ */
 
 static void put_time(struct ms_buf *b)
 {
@@ -139,7 +139,7 @@ static void put_frames(struct ms_buf *b, const char *const *text, unsigned n)
     ms_buf_putc(b, '\n');
 }
 
-/* Frames of the program, as it knows them itself or as they are found. */
+/* Writes the frames of the program: those of `place`, or else unwound from `frame`. */
 static void put_trail(struct ms_buf *b, const struct probe__place *place, const void *frame)
 {
     struct probe__trail trail;
@@ -153,14 +153,14 @@ static void put_trail(struct ms_buf *b, const struct probe__place *place, const 
     ms_free(text);
 }
 
-/* The first of a step makes the file anew. */
+/* Appends a note to the log; the first note of a step truncates the file. */
 static void write_note(const struct probe_dumper *d, bool is_first, const struct ms_buf *b)
 {
     char *path = ms_path_join(d->dir, "dump_error_info.log");
     FILE *f = path != NULL ? fopen(path, is_first ? "we" : "ae") : NULL;
     ms_free(path);
     if (f == NULL)
-        return; /* it is information about a failure, not data */
+        return; /* the log is best effort */
     fwrite(b->p, 1, b->n, f);
     fclose(f);
 }
@@ -224,7 +224,8 @@ char *probe__step_dir(const struct probe_dumper *d)
     return NULL;
 }
 
-/* A process without a rank is none of those chosen; a single one that dumps nothing should say so. */
+/* Tells whether this rank is to be dumped. A process without a rank is not, if ranks are chosen;
+ * a warning says so once. */
 static bool has_chosen_rank(struct probe_dumper *d)
 {
     if (d->s.nranks == 0 || d->s.rank_known || d->s.level == PROBE_LEVEL_DEBUG)
@@ -264,7 +265,7 @@ bool probe__begin_step(struct probe_dumper *d)
     return false;
 }
 
-/* Records are in the file only when their tensors are. */
+/* Flushes elements before records: a record in the file implies that its tensors are written. */
 void probe__flush(struct probe_dumper *d)
 {
     struct ms_err err = {0};
@@ -333,5 +334,5 @@ bool probe__stays(struct probe_dumper *d, unsigned epoch, bool is_odd)
 void probe__release_held(struct probe_dumper *d, struct held *first)
 {
     for (struct held *h = first; h != NULL; h = h->next)
-        (void)!probe__spool_put(d->spool, d->files.data_dir, h->name, &h->t); /* told by drain */
+        (void)!probe__spool_put(d->spool, d->files.data_dir, h->name, &h->t); /* drain reports */
 }

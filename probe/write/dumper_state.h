@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * dumper_state: what dumper.c (steps and files) and call.c (records) share.
+ * dumper_state: the state shared by dumper.c (steps and files) and call.c (records).
  *
  *     dumper ── threads ── the module that is open, and the ones around it
  *        │         └────── the operator that is open
- *        ├── names: how often each has been called in this step
- *        ├── filter, sites: what is wanted, where it was called
+ *        ├── names: call counts in this step
+ *        ├── filter, sites: what is collected, where it was called
  *        └── files ◄─ text of finished records     spool ◄─ elements of tensors
  *              await ◄─ records with tensors of devices, before both
  *
- * One lock guards names, filter, sites and files.  Figures are made without it.
+ * One lock guards names, filter, sites and files. Statistics are computed without it.
  */
 #ifndef PROBE_WRITE_DUMPER_STATE_H
 #define PROBE_WRITE_DUMPER_STATE_H
@@ -27,18 +27,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A call as another one's parent. */
+/* A call as the parent of another. */
 struct probe__owner {
-    uint32_t name; /* index in names; MS_MAP_NONE: there is none */
+    uint32_t name; /* index in names; MS_MAP_NONE: no parent */
     uint32_t number;
 };
 
-/* An operator, a module, a saved value. */
+/* Counts of one operator, module or saved value. */
 struct probe__called {
     uint32_t calls;                     /* in this step */
     uint32_t grads;                     /* records of parameter gradients in this step */
-    bool is_hidden;                     /* by risk */
-    MS_VEC(struct probe__owner) owners; /* of its forward calls, for their backward ones */
+    bool is_hidden;                     /* by the setting `risk` */
+    MS_VEC(struct probe__owner) owners; /* parents of its forward calls, for its backward calls */
 };
 
 struct probe__thread {
@@ -46,12 +46,12 @@ struct probe__thread {
     bool in_use;
     struct probe_call *module; /* innermost open module or root */
     struct probe_call *op;     /* open operator; those inside it are not collected */
-    int hidden;                /* the tool itself calls operators */
-    struct probe_call *spare;  /* to be used again */
+    int hidden; /* above 0: the tool itself calls operators, which are not collected */
+    struct probe_call *spare; /* calls to be reused */
     struct probe__stack_area stack;
 };
 
-/* Kinds of trouble, each told once a step in dump_error_info.log. */
+/* Kinds of errors, each logged once a step in dump_error_info.log. */
 enum probe__trouble {
     PROBE__BAD_VALUE = 1 << 0,
     PROBE__BAD_RECORD = 1 << 1,
@@ -60,10 +60,10 @@ enum probe__trouble {
     PROBE__OUT_OF_ORDER = 1 << 4
 };
 
-/* The file that the settings came from, and when it was looked at. */
+/* The file of the settings, and when it was polled. */
 struct probe__source {
-    char *path; /* NULL: none, or nobody wants to know */
-    char *over; /* settings that go before those of the file, as JSON */
+    char *path; /* NULL: no file, or polling is off */
+    char *over; /* settings that override those of the file, as JSON */
     int64_t looked_ns, changed_ns;
     uint64_t size;
 };
@@ -74,9 +74,9 @@ struct probe_dumper {
     struct probe__source source;
     struct probe__style style;
     struct probe__layout layout;
-    struct ms_arena *arena; /* settings and names */
+    struct ms_arena *arena; /* memory of settings and names */
     pthread_key_t key;
-    unsigned forks; /* how often the process had been forked when this was opened */
+    unsigned forks; /* fork count of the process when this was opened */
     atomic_bool active;
 
     pthread_mutex_t lock; /* guards all below */
@@ -87,69 +87,71 @@ struct probe_dumper {
     struct probe__filter filter;
     struct probe__sites sites;
     struct probe__files files;
-    struct ms_buf modules;      /* modules with their parents, on their way to construct.json */
-    struct probe__late late;    /* records that wait for figures, before all others */
-    struct probe__await *await; /* records that wait for copies; NULL: no device was seen */
-    struct probe__spool *spool; /* NULL: no elements are kept */
+    struct ms_buf modules;      /* modules and parents not yet in construct.json */
+    struct probe__late late;    /* records that wait for statistics; flushed before all others */
+    struct probe__await *await; /* records that wait for copies; NULL: no device tensor so far */
+    struct probe__spool *spool; /* NULL: no elements are written */
     char *dir;                  /* of this step and rank */
     uint32_t step;
-    unsigned epoch;    /* steps that have ended: calls of an earlier one are void */
-    unsigned troubles; /* of this step */
+    unsigned epoch;    /* number of ended steps; calls of an earlier step are void */
+    unsigned troubles; /* bits of enum probe__trouble, logged in this step */
     int64_t overflows_left;
-    bool given_up; /* this step: its files cannot be written */
+    bool given_up; /* this step is given up: its files cannot be written */
     bool warned, warned_of_rank;
-    struct ms_err err;  /* the first failure of all */
-    atomic_size_t held; /* bytes of tensors whose record may yet be dropped */
+    struct ms_err err;  /* the first failure since opening */
+    atomic_size_t held; /* bytes of tensors whose record may still be dropped */
 };
 
 /* ---- dumper_state ------------------------------------------------------ */
 
-/* How often this process and those before it have been forked; counted from the first call on. */
+/* Number of forks between the first call of this function and now, ancestors included. */
 unsigned probe__fork_count(void);
 bool probe__is_own_process(const struct probe_dumper *d);
-/* Does this process own the dumper, and does it collect? */
+/* Tells whether this process owns the dumper and the dumper is collecting. */
 bool probe__is_mine(const struct probe_dumper *d);
-/* Open the files of this step if they are not; the lock is held.  false: there are none. */
+/* Opens the files of this step unless they are open; the lock is held. false: no files. */
 bool probe__begin_step(struct probe_dumper *d);
-/* A finished record; is_late: figures of it come later.  The lock is held. */
+/* Adds a finished record; is_late: some of its statistics arrive later. The lock is held. */
 void probe__add_record(struct probe_dumper *d, struct ms_str text, bool is_late);
-/* The figures of the tensors numbered since the last time. */
+/* Passes the statistics of the tensors numbered since the last call. */
 void probe__dumper_figures(struct probe_dumper *d, const struct probe__figure *f, size_t n);
-/* Write a line about something that was left out; the lock is not held. */
+/* Logs a message about skipped data; the lock is not held. */
 void probe__note(struct probe_dumper *d, enum probe__trouble kind, const char *fmt, ...)
     MS_PRINTF(3, 4);
-/* The same about a place that the caller knows. */
+/* The same for a place that the caller knows. */
 void probe__note_at(struct probe_dumper *d, enum probe__trouble kind,
                     const struct probe__place *place, const char *text);
-/* What belongs to the calling thread; NULL without memory. */
+/* Returns the state of the calling thread; NULL when out of memory. */
 struct probe__thread *probe__thread_of(struct probe_dumper *d);
-/* Text of the record's name without call and direction -> index into d->called; the lock is held. */
+/* Returns the index into d->called for a record's name without number and direction; the lock is
+ * held. */
 uint32_t probe__called_index(struct probe_dumper *d, struct ms_str key, bool *added);
 
-/* The end of a thread: what belongs to it is for the next one. */
+/* Marks the state of an ended thread for reuse. */
 void probe__leave_thread(void *thread);
-/* No name has been called in this step; the lock is held for this and all below. */
+/* Resets all call counts for a new step; the lock is held for this and all below. */
 void probe__forget_calls(struct probe_dumper *d);
-/* Collect nothing more in this step, whose files cannot be written. */
+/* Stops collecting for this step, whose files cannot be written. */
 void probe__give_up(struct probe_dumper *d, const struct ms_err *err);
-/* The folder of this step and rank, on the heap; NULL when it is too long or memory is short. */
+/* Returns the directory of this step and rank, on the heap; NULL when the path is too long or
+ * memory is short. */
 char *probe__step_dir(const struct probe_dumper *d);
-/* Bring elements and then records to the files. */
+/* Writes first the queued elements, then the records. */
 void probe__flush(struct probe_dumper *d);
-/* Records that wait for figures take these; those that still lack some go without. */
+/* Completes all records that wait for statistics; tensors without any get nulls. */
 void probe__release_late(struct probe_dumper *d, const struct probe__figure *f, size_t n);
 
 /* ---- dumper ------------------------------------------------------------ */
 
-/* Remember where the settings come from, to read them again at the start of a step when that has
- * changed: looked at every half second at most, every three while it says not to dump. */
+/* Stores where the settings come from. A changed file is read again at the start of a step; the
+ * file is polled at most every 0.5 s, and every 3 s while it disables the dump. */
 void probe__source_set(struct probe_dumper *d, const char *path, struct ms_str over);
 
 /* ---- call.c ----------------------------------------------------------- */
 
-/* What waits in d->modules goes to construct.json; the lock is held. */
+/* Writes the modules queued in d->modules to construct.json; the lock is held. */
 void probe__put_modules(struct probe_dumper *d);
-/* Calls that were left open have no records: what they had from devices is let go. */
+/* Drops calls that were left open, without records; their device copies are released. */
 void probe__calls_forget(struct probe_call *all);
 void probe__calls_free(struct probe_call *all);
 

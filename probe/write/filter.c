@@ -2,8 +2,8 @@
  *
  * filter: scope, list, data_mode, slices and risk.
  *
- * A scope holds from the moment its first record begins to the moment its last
- * one has ended, both included with all inside them.
+ * A scope lasts from the start of its first record to the end of its last, both included with all
+ * records inside them.
  */
 #include "probe/write/filter.h"
 
@@ -24,7 +24,7 @@ static bool is_among(const char *const *sorted, size_t n, struct ms_str name)
     return bsearch(&name, sorted, n, sizeof *sorted, compare_word) != NULL;
 }
 
-/* Communication and the vendor's own operators compute or carry what counts. */
+/* Communication and the vendor's own operators are always kept: they compute or carry results. */
 static bool is_core_prefix(struct ms_str prefix)
 {
     return ms_str_is(prefix, "Distributed") || ms_str_is(prefix, "NPU") ||
@@ -66,7 +66,7 @@ bool probe__mentions(const char *const *list, struct ms_str name)
     return false;
 }
 
-/* At level mix a module on the list brings all inside it. */
+/* Tells whether all records inside this module are wanted: it is on the list, at level mix. */
 static bool opens_list(const struct probe__filter *f, struct ms_str name, bool is_module)
 {
     return f->has_list && is_module && f->s->level == PROBE_LEVEL_MIX &&
@@ -126,7 +126,7 @@ bool probe__has_data(const struct probe_settings *s, enum probe_dir dir, enum pr
 
 /* ---- slices ----------------------------------------------------------- */
 
-/* A position as Python takes it: from the end when negative, cut to the size. */
+/* Converts a Python index: negative counts from the end; clamped to the size. */
 static uint64_t position(int64_t at, uint64_t size)
 {
     if (at >= 0)
@@ -158,6 +158,6 @@ void probe__slice(const struct probe_settings *s, struct probe_tensor *t)
         narrow(&s->slice[i], t);
     t->count = 1;
     for (uint32_t i = 0; i < t->ndim; i++)
-        t->count *= t->shape[i]; /* no larger than before */
+        t->count *= t->shape[i]; /* cannot overflow: no dimension has grown */
     t->contiguous = probe__tensor_in_c_order(t);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * late: finding the places in the text and filling them in.
+ * late: finds the placeholders in the text and fills them in.
  */
 #include "probe/write/late.h"
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * leaf_write: figures by the official rules, digests, and the words of the
- * framework.  A tensor of any strides is read piece by piece where it lies;
- * nothing is allocated.
+ * leaf_write: statistics by the official rules, digests, and the field names of the framework. A
+ * tensor of any strides is read block by block in place; nothing is allocated.
  *
- * Leaves are most of a dump, and of a small tensor the text costs more than the
- * figures.  So a leaf is laid out here, in one piece, at half of what a call of
- * the JSON writer for each token would cost.
+ * Most of a dump is leaves, and for a small tensor the text costs more than the statistics. So a
+ * leaf is formatted here, in one buffer, at half the cost of one call of the JSON writer for each
+ * token.
  */
 #include "probe/write/leaf_write.h"
 
@@ -45,13 +44,14 @@ enum ms_rc probe__describe(const struct probe_tensor_desc *d, struct probe_tenso
 /* ---- text ------------------------------------------------------------- */
 
 enum {
-    INDENT_MAX = PROBE__LEAF_DEPTH + 2, /* of the items of a list in the leaf */
+    INDENT_MAX = PROBE__LEAF_DEPTH + 2, /* depth of the items of a list in the leaf */
     LINES_MAX = PROBE_MAX_DIMS + 16,
     WORD_MAX = 128,
     LEAF_MAX = LINES_MAX * (INDENT_MAX + 64) + 2 * WORD_MAX
 };
 
-/* The members of a leaf; every line has its place in `room`, so nothing is checked on the way. */
+/* The members of a leaf. `room` has space for the longest possible leaf, so writes are not
+ * checked. */
 struct leaf {
     char *at;
     unsigned indent;
@@ -73,7 +73,7 @@ static void put_line(struct leaf *l, unsigned indent)
     l->at += indent;
 }
 
-/* A key of plain letters, quotes and colon included. */
+/* Writes a key of plain letters; `key` includes the quotes and the colon. */
 static void put_key(struct leaf *l, const char *key, size_t n)
 {
     if (!l->first)
@@ -97,7 +97,7 @@ static void put_bool(struct leaf *l, bool v)
         PUT(l, "false");
 }
 
-/* The lowest digits of v in hex. */
+/* Writes the lowest `digits` hexadecimal digits of v. */
 static void put_hex(struct leaf *l, uint64_t v, unsigned digits)
 {
     for (unsigned i = digits; i-- > 0;)
@@ -106,14 +106,14 @@ static void put_hex(struct leaf *l, uint64_t v, unsigned digits)
 
 /* ---- elements --------------------------------------------------------- */
 
-/* Contiguous bytes of a tensor, a piece at a time: its own memory, all at once, or gathered. */
+/* Iterates over a tensor as contiguous blocks: its own memory in one block, or gathered copies. */
 struct pieces {
     const struct probe_tensor *t;
     uint64_t at;
     char scratch[(size_t)MS_STATS_BLOCK * 16];
 };
 
-/* Not an initialiser, which would clear the scratch as well. */
+/* Resets the iterator; an initialiser would clear the scratch buffer as well. */
 static void pieces_start(struct pieces *p, const struct probe_tensor *t)
 {
     p->t = t;
@@ -132,13 +132,13 @@ static const char *next_piece(struct pieces *p, size_t *bytes)
     return piece;
 }
 
-/* ---- figures ---------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------- */
 
-/* What to write for Max, Min, Mean and Norm. */
+/* Value to write for one of Max, Min, Mean and Norm. */
 struct figure {
     enum { NO_FIGURE, TRUTH, WHOLE, NATURAL, REAL, LATER } kind;
     double v;
-    uint64_t bits; /* of WHOLE, an int64_t, NATURAL and LATER */
+    uint64_t bits; /* value of WHOLE (an int64_t), NATURAL and LATER */
 };
 
 static bool is_whole(enum ms_dtype_kind kind)
@@ -146,10 +146,10 @@ static bool is_whole(enum ms_dtype_kind kind)
     return kind == MS_DTK_INT || kind == MS_DTK_UINT;
 }
 
-/* Largest and smallest of 64-bit integers, most of which no double holds. */
+/* Finds the largest and smallest 64-bit integer; a double cannot hold most of them. */
 static void whole_range(const struct probe_tensor *t, uint64_t *max, uint64_t *min)
 {
-    const uint64_t flip = t->dtype == MS_DT_I64 ? UINT64_C(1) << 63 : 0; /* orders the bits */
+    const uint64_t flip = t->dtype == MS_DT_I64 ? UINT64_C(1) << 63 : 0; /* to unsigned order */
     struct pieces pieces;
     uint64_t hi = 0;
     uint64_t lo = UINT64_MAX;
@@ -168,7 +168,7 @@ static void whole_range(const struct probe_tensor *t, uint64_t *max, uint64_t *m
     *min = lo ^ flip;
 }
 
-/* A double holds every whole number below 2^53, and keeps the order of those beyond. */
+/* Tells whether max and min are exact as doubles, which holds below 2^53. */
 static bool is_exact(const struct probe_tensor *t, const struct ms_stats *s)
 {
     return ms_dtype_size(t->dtype) < sizeof(uint64_t) || (s->max < 0x1p53 && s->min > -0x1p53);
@@ -207,7 +207,8 @@ static bool is_tiny_float(enum ms_dtype t)
     return ms_dtype_kind(t) == MS_DTK_FLOAT && ms_dtype_size(t) == 1;
 }
 
-/* For MindSpore the official tool makes float32 of most types before it reduces them. */
+/* Tells whether the official tool converts the tensor to float32 before it reduces, as for most
+ * types of MindSpore. */
 static bool is_cast(const struct probe__style *style, const struct probe_tensor *t)
 {
     return style->mindspore && !style->all_numbers &&
@@ -226,7 +227,8 @@ static void figures_of_cast(const struct ms_stats *s, struct figure f[PROBE_STAT
         f[i] = (struct figure){REAL, ms_dtype_round(MS_DT_F32, v[i]), 0};
 }
 
-/* Which of the four the official tool has for a type: the table of the format's statistics rules. */
+/* Sets those of the four statistics that the official tool has for the dtype, by the table in
+ * the format's statistics rules. */
 static void figures_of(const struct probe__style *style, const struct probe_tensor *t,
                        const struct ms_stats *s, struct figure f[PROBE_STATS])
 {
@@ -309,7 +311,7 @@ bool probe__is_odd(const struct probe_tensor *t)
 
 /* ---- digests ---------------------------------------------------------- */
 
-/* Of the same values as float32. */
+/* Updates the CRC with the same values as float32. */
 static uint32_t crc_of_bf16(uint32_t crc, const char *p, size_t bytes)
 {
     enum { CHUNK = 1024 };
@@ -348,7 +350,7 @@ static void put_crc(struct leaf *l, const struct probe__style *style, const stru
     PUT(l, "\"");
 }
 
-/* Every piece but the last is a whole number of words. */
+/* XORs all elements; every block but the last is a whole number of 64-bit words. */
 static uint64_t xor_of(const struct probe_tensor *t)
 {
     struct pieces pieces;
@@ -360,7 +362,7 @@ static uint64_t xor_of(const struct probe_tensor *t)
     return xor;
 }
 
-/* Nothing of an empty tensor, a real number without dimensions as itself, all else in hex. */
+/* Writes the XOR digest: null for an empty tensor, the value itself for a real scalar, else hex. */
 static void put_xor(struct leaf *l, const struct probe_tensor *t, const struct probe__leaf_as *as)
 {
     KEY(l, "md5");
@@ -379,7 +381,7 @@ static void put_xor(struct leaf *l, const struct probe_tensor *t, const struct p
 
 /* ---- the leaf --------------------------------------------------------- */
 
-/* Words from outside are short plain text: a class, a type. */
+/* Writes a short plain word from outside, such as a class or a type. */
 static void put_word(struct leaf *l, const char *word)
 {
     PUT(l, "\"");
@@ -440,7 +442,7 @@ void probe__leaf_begin(struct ms_jwrite *json, const struct probe__style *style,
     put_type(&l, style, t->dtype, as);
     put_shape(&l, t);
     if (!style->bare && style->summary == PROBE_SUMMARY_XOR)
-        put_xor(&l, t, as); /* before requires_grad, and a CRC after it */
+        put_xor(&l, t, as); /* an XOR stands before requires_grad, a CRC after it */
     else if (!style->bare)
         put_stats(&l, style, t, as, odd);
     if (!style->mindspore) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rank_files: the documents of one rank's directory.  Frames of stack.json are compared as the JSON
- * text they will be, so equal stacks are found by one look-up.
+ * rank_files: the documents of one rank's directory. Frames of stack.json are compared as the JSON
+ * text that will be written, so one look-up finds equal stacks.
  */
 #include "probe/write/rank_files.h"
 
@@ -24,7 +24,7 @@ static enum ms_rc no_memory(struct ms_err *err)
 
 /* ---- stack.json: collecting ------------------------------------------------------- */
 
-/* Nodes belong to one file, stacks to all. */
+/* Drops the nodes, which belong to one file; stacks are kept for all files. */
 static void forget_nodes(struct probe__stack_writer *s)
 {
     for (size_t i = 0; i < s->order.n; i++)
@@ -65,7 +65,7 @@ uint32_t probe__stack_group(struct probe__stack_writer *s, const char *const *fr
         ms_fail(err, s->frames.err.rc, "a stack left out: %s", s->frames.err.msg);
         return MS_MAP_NONE;
     }
-    /* Room for a group first: the map must not know stacks that have none. */
+    /* Reserve room for the group first: the map must not hold stacks without a group. */
     uint32_t g = ms_vec_reserve(&s->groups, s->groups.n + 1)
                      ? ms_map_put_copy(&s->stacks, ms_buf_slice(&s->frames.buf), s->arena, &added)
                      : MS_MAP_NONE;
@@ -106,7 +106,7 @@ enum ms_rc probe__stack_add(struct probe__stack_writer *s, struct ms_str node, u
 
 /* ---- writing ---------------------------------------------------------- */
 
-/* One frame's text again, out of the JSON list that is the key of its group. */
+/* Writes the frames of a group, parsed from the JSON list that is its key. */
 static void put_frames(struct probe__stack_writer *s, struct ms_jwrite *json, uint32_t group)
 {
     struct ms_jread r;
@@ -120,7 +120,7 @@ static void put_frames(struct probe__stack_writer *s, struct ms_jwrite *json, ui
     ms_jwrite_arr_end(json);
 }
 
-/* "id": [[names from `node` on], [frames]] */
+/* Writes "id": [[names from `node` on], [frames]]. */
 static void put_group(struct probe__stack_writer *s, struct ms_jwrite *json, uint32_t id,
                       uint32_t group, uint32_t node)
 {
@@ -162,7 +162,7 @@ static void put_all(struct probe__stack_writer *s, struct ms_jwrite *json, struc
     ms_jwrite_obj_end(json);
 }
 
-/* The whole file once more, each stack one group, in place of the one that grew. */
+/* Replaces the file by one in which each stack is a single group. */
 static enum ms_rc rewrite(struct probe__stack_writer *s, struct ms_err *err)
 {
     struct ms_out *out;
@@ -263,7 +263,7 @@ static enum ms_rc open_extra(struct probe__files *f, struct ms_err *err)
     return rc;
 }
 
-/* The directory of tensor files, as the absolute path that the head names. */
+/* Creates the directory of tensor files and stores its absolute path, which the head names. */
 static enum ms_rc set_data_dir(struct probe__files *f, struct ms_err *err)
 {
     char *rel = ms_path_join(f->dir, "dump_tensor_data");
@@ -337,7 +337,8 @@ enum ms_rc probe__files_flush(struct probe__files *f, struct ms_err *err)
     return probe__stack_flush(&f->stack, err);
 }
 
-/* A document's path is for messages and, of stack.json, for writing it once more. */
+/* Updates a document's path after the directory was renamed. The path serves messages and, for
+ * stack.json, the rewrite. */
 static enum ms_rc follow(const struct probe__files *f, struct probe__append *a, struct ms_err *err)
 {
     if (a->path == NULL)
@@ -365,7 +366,7 @@ enum ms_rc probe__files_close(struct probe__files *f, struct ms_err *err)
     struct ms_err first = {0};
     if (!f->is_open)
         return MS_OK;
-    probe__append_flush(&f->dump, &first); /* all failures end up in `first` */
+    probe__append_flush(&f->dump, &first); /* `first` keeps the first failure */
     if (f->layout.extra) {
         probe__append_flush(&f->construct, &first);
         probe__stack_finish(&f->stack, &first);

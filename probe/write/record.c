@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * record: text of one member of the document's "data", at its depth there.
+ * record: text of one member of the document's "data", indented for its depth there.
  *
- * The path grows and shrinks with the values that are entered; at a tensor it
- * is the name of the file that holds the elements.
+ * The path grows and shrinks with the values that are open; at a tensor it is the name of the file
+ * with the elements.
  */
 #include "probe/write/record.h"
 
@@ -11,13 +11,13 @@
 #include "probe/base/log.h"
 #include "probe/base/num.h"
 
-/* One record's text at most; a tensor's description is a few hundred bytes. */
+/* Most bytes of one record's text; the description of a tensor takes a few hundred. */
 #define TEXT_MAX ((size_t)1 << 30)
 enum { FILE_NAME_MAX = 255, PATH_BYTES = 1 << 16 };
 
 /* ---- life ------------------------------------------------------------- */
 
-/* A fresh writer stands where the document's members are: inside two objects. */
+/* Starts the text at the depth of the document's members: inside two objects. */
 static void reset(struct probe__record *r)
 {
     struct ms_buf buf = r->json.buf;
@@ -71,7 +71,7 @@ void probe__record_begin_gap(struct probe__record *r, struct ms_str path, unsign
     reset(r);
     ms_buf_clear(&r->json.buf);
     r->json.depth = depth;
-    r->json.is_object = r->json.after_key = true; /* what is around it stands already */
+    r->json.is_object = r->json.after_key = true; /* the document writes what encloses it */
     r->odd = r->is_late = false;
     r->depth = 0;
     ms_buf_clear(&r->path);
@@ -107,8 +107,8 @@ enum ms_rc probe__record_finish(struct probe__record *r, struct ms_str *text, st
 
 /* ---- the path to a value ---------------------------------------------- */
 
-/* Names of gradients stop at the parameter, whose list has one item.  Without files there is nothing
- * to name. */
+/* Adds a list index to the path, except in names of gradients, which end at the parameter
+ * because its list has one item. Without files the path is not needed. */
 static void put_index(struct probe__record *r, uint64_t index)
 {
     char digits[MS_NUM_MAX];
@@ -118,8 +118,8 @@ static void put_index(struct probe__record *r, uint64_t index)
     ms_buf_put(&r->path, digits, ms_num_u64(digits, index));
 }
 
-/* Write the key, or count the index, of the value that follows, and add it to the path.  Returns
- * the length of the path before, to cut it back to. */
+/* Writes the key, or counts the index, of the next value and adds it to the path. Returns the
+ * previous length of the path, to restore it afterwards. */
 static size_t enter(struct probe__record *r, const char *key)
 {
     struct probe__level *in = r->depth != 0 ? &r->level[r->depth - 1] : NULL;
@@ -179,7 +179,7 @@ void probe__record_section_end(struct probe__record *r)
 }
 
 static const struct {
-    struct ms_str key, path; /* in the record, in the names of files */
+    struct ms_str key, path; /* key in the record; part of file names */
     struct ms_str empty;
     bool is_list;
 } parts[] = {
@@ -288,8 +288,8 @@ void probe__record_value_end(struct probe__record *r, size_t path_n)
 
 /* ---- tensors ---------------------------------------------------------- */
 
-/* The path with an ending, as the name of a file, until the path is cut back to `item`; NULL: it
- * cannot be one. */
+/* Appends an ending to the path, which is then the name of a file until the path is cut back to
+ * *item; NULL: not a valid file name. */
 static const char *name_file(struct probe__record *r, const char *ending, size_t *item)
 {
     *item = r->path.n;

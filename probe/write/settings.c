@@ -2,8 +2,8 @@
  *
  * settings: config.json, the rules between its keys, and copies.
  *
- * Every task has a section of its own and the task may be named after it, so
- * all sections are read and one is used.
+ * Each task has its own section, and the key `task` may follow the section in the file, so all
+ * sections are parsed and one is used.
  */
 #include "probe/write/settings.h"
 
@@ -25,7 +25,7 @@ struct section {
     size_t nslices;
     int64_t overflow_nums;
     int summary;
-    bool has_figures; /* summary_mode is a list of them */
+    bool has_figures; /* summary_mode is a list of statistics */
 };
 
 enum { TASKS = PROBE_TASK_OVERFLOW_CHECK + 1 };
@@ -37,9 +37,9 @@ struct file {
     struct section section[TASKS];
 };
 
-/* ---- lists of its own ------------------------------------------------- */
+/* ---- lists ------------------------------------------------------------ */
 
-/* "3" or "0-2" */
+/* Parses "3" or "0-2". */
 static bool parse_range(struct ms_str text, struct probe_range *out)
 {
     struct ms_str first = text;
@@ -74,7 +74,7 @@ static enum ms_rc read_range(struct probe__typed *t, enum ms_jtok tok, void *ctx
     return MS_OK;
 }
 
-/* The items of a vector as an array that the arena owns. */
+/* Copies the items of a vector into the arena. */
 static enum ms_rc keep_items(struct ms_arena *arena, const void *p, size_t n, size_t size,
                              const void **out, struct ms_err *err)
 {
@@ -87,7 +87,7 @@ static enum ms_rc keep_items(struct ms_arena *arena, const void *p, size_t n, si
     return MS_OK;
 }
 
-/* at is the pointer to the ranges, which their number follows at `with`. */
+/* Reads a list of ranges; `at` points to the array pointer, `with` gives the place of the count. */
 static PROBE__READER(read_ranges)
 {
     MS_VEC(struct probe_range) list = {0};
@@ -185,7 +185,8 @@ static const char *const risk_words[] = {"FOCUS", "CORE", "ALL", NULL};
 static const char *const precision_words[] = {"low", "high", NULL};
 static const char *const data_words[] = {"all", "forward", "backward", "input", "output", NULL};
 
-/* A list of figures chooses those of MindSpore's graphs; function by function it is statistics. */
+/* Reads summary_mode. A list of statistics selects those of MindSpore graphs; elsewhere it means
+ * `statistics`. */
 static PROBE__READER(read_summary)
 {
     if (tok != MS_J_ARR)
@@ -199,7 +200,7 @@ static PROBE__READER(read_summary)
     return MS_OK;
 }
 
-/* A switch that is there may be turned while the program runs. */
+/* Reads dump_enable; its presence turns on polling of the file while the program runs. */
 static PROBE__READER(read_switch)
 {
     struct file *f = (struct file *)(void *)((char *)at - offsetof(struct file, dump_enable));
@@ -265,7 +266,7 @@ static const struct probe__key file_keys[] = {
     SECTION("structure", STRUCTURE),
     SECTION("nan_check", NAN_CHECK),
     SECTION("overflow_check", OVERFLOW_CHECK),
-    /* Sections of tasks that are not for this dumper lie in many files, unused. */
+    /* Sections of other tasks are common in such files and are ignored. */
     {"acc_check", probe__ignore, 0, NULL},
     {"run_ut", probe__ignore, 0, NULL},
     {"free_benchmark", probe__ignore, 0, NULL},
@@ -293,7 +294,7 @@ static enum ms_rc set_data_mode(struct probe_settings *s, const char *const *wor
     return MS_OK;
 }
 
-/* What was read, in the words of the settings. */
+/* Converts the parsed file to settings. */
 static enum ms_rc translate(const struct file *f, struct probe_settings *s, struct ms_err *err)
 {
     const struct section *section = &f->section[f->task];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * settings: what the settings of a dumper mean, wherever they came from.
+ * settings: checks and copies of a dumper's settings, whatever their source.
  */
 #ifndef PROBE_WRITE_SETTINGS_H
 #define PROBE_WRITE_SETTINGS_H
@@ -8,14 +8,15 @@
 #include "probe/base/arena.h"
 #include "probe/dumper.h"
 
-/* Rules between settings, and what follows from one: task structure works at level mix, and
- * level debug has no filters. */
+/* Checks the rules between settings and applies the consequences: task structure works at level
+ * mix, and level debug has no filters. */
 enum ms_rc probe__settings_check(struct probe_settings *s, struct ms_err *err) MS_MUST_USE;
-/* A checked copy; all that it points to goes to the arena. */
+/* Makes a checked copy in the arena. */
 enum ms_rc probe__settings_copy(struct probe_settings *to, const struct probe_settings *from,
                                 struct ms_arena *arena, struct ms_err *err) MS_MUST_USE;
 
-/* probe_settings_parse, with settings that go before those of the text: JSON of the same keys. */
+/* Parses like probe_settings_parse; the settings in `over`, JSON with the same keys, take
+ * precedence. */
 enum ms_rc probe__settings_parse_over(struct probe_settings **s, const char *name, const char *text,
                                       size_t n, struct ms_str over, struct ms_err *err) MS_MUST_USE;
 

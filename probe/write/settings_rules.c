@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * settings_rules: what goes with what, and copies of settings.
+ * settings_rules: rules between settings, and copies of settings.
  */
 #include "probe/base/arena.h"
 #include "probe/base/mem.h"
@@ -17,7 +17,7 @@ static size_t count(const char *const *list)
     return n;
 }
 
-/* A record of this name can be met at this level. */
+/* Tells whether records of this kind occur at this level. */
 static bool fits_level(enum probe_node_kind kind, enum probe_level level)
 {
     switch (level) {
@@ -93,7 +93,7 @@ static enum ms_rc check_task(const struct probe_settings *s, struct ms_err *err)
     return MS_OK;
 }
 
-/* A value saved by hand is dumped whatever the filters say. */
+/* Removes all filters: a value saved by hand is always dumped. */
 static void drop_filters(struct probe_settings *s)
 {
     s->scope = s->list = s->tensor_list = NULL;
@@ -126,7 +126,7 @@ static const void *copy_items(struct ms_arena *a, const void *p, size_t n, size_
     return copy;
 }
 
-/* NULL only when out of memory: no list is an empty one. */
+/* Copies a list; a NULL list becomes an empty one, and NULL means out of memory. */
 static const char *const *copy_words(struct ms_arena *a, const char *const *words)
 {
     size_t n = count(words);

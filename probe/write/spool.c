@@ -2,12 +2,11 @@
  *
  * spool: the ring and its thread.
  *
- * An item lies in one piece; what does not fit before the end of the ring
- * starts again at its beginning, and the gap counts as used until the item
- * before it is done.  A tensor for which there is no room is written by the
- * caller, who would only wait for it otherwise; so is what is left when the
- * program waits for the rest.  Items are begun in their order and are done in
- * any, and their room is free again once those before them are done.
+ * An item is contiguous: one that does not fit before the end of the ring starts at its beginning,
+ * and the gap counts as used until the item before it is done. When the ring has no room for a
+ * tensor, the caller writes the file, since it would otherwise only wait; a caller that drains the
+ * spool writes remaining items as well. Items are started in order and finish in any order; the
+ * room of an item is free again once all earlier items are done.
  */
 #include "probe/write/spool.h"
 
@@ -20,9 +19,9 @@
 
 enum { ALIGN = 64, PAGE = 4096, NAME_MAX_BYTES = 256 };
 
-/* In front of an item's elements. */
+/* Header in front of an item's elements. */
 struct item {
-    size_t bytes; /* with header and elements */
+    size_t bytes; /* including header and elements */
     enum { FILLING, READY, TAKEN, DONE } state;
     const char *dir;
     enum ms_dtype dtype;
@@ -41,10 +40,10 @@ struct probe__spool {
     enum probe_file_kind kind;
     void *memory;
     char *ring;
-    size_t size, wrap; /* wrap: where the items before the beginning end */
+    size_t size, wrap; /* wrap: end of the items in front of the wrap-around */
     size_t head;
-    struct mark tail, next; /* the first item that is not done, the first that nobody writes */
-    unsigned through;       /* files that their callers are writing */
+    struct mark tail, next; /* the first item not done; the first item not yet started */
+    unsigned through;       /* files that callers are writing at the moment */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more, less; /* items to write; room, or nothing left */
@@ -81,7 +80,7 @@ static struct item *item_at(const struct probe__spool *s, const struct mark *m)
     return (struct item *)(void *)(s->ring + m->at);
 }
 
-/* To the item behind. */
+/* Advances the mark to the next item. */
 static void pass(const struct probe__spool *s, struct mark *m, size_t bytes)
 {
     m->at += bytes;
@@ -92,7 +91,7 @@ static void pass(const struct probe__spool *s, struct mark *m, size_t bytes)
     }
 }
 
-/* The item to write next, which is the caller's now; NULL: there is none yet. */
+/* Takes the next item to write; NULL: none is ready. */
 static struct item *take_next(struct probe__spool *s)
 {
     struct item *item = item_at(s, &s->next);
@@ -112,14 +111,14 @@ static void free_done(struct probe__spool *s)
     }
 }
 
-/* Make a file of an item that is the caller's; the lock is held before and afterwards. */
+/* Writes the file of an item that the caller has taken; the lock is held before and afterwards. */
 static void write_taken(struct probe__spool *s, struct item *item)
 {
     struct ms_err err = {0};
     const bool failed = s->err.rc != MS_OK;
     pthread_mutex_unlock(&s->lock);
     if (!failed)
-        write_item(s, item, &err); /* what failed is in err */
+        write_item(s, item, &err); /* err keeps a failure */
     pthread_mutex_lock(&s->lock);
     if (err.rc != MS_OK && s->err.rc == MS_OK)
         s->err = err;
@@ -147,7 +146,8 @@ static void *write_spooled(void *ctx)
     return NULL;
 }
 
-/* Signals are the program's: none is delivered to this thread. */
+/* Starts the thread with all signals blocked: signals are delivered to the program's threads
+ * only. */
 static int start_thread(struct probe__spool *s)
 {
     sigset_t all, before;
@@ -175,7 +175,7 @@ enum ms_rc probe__spool_new(struct probe__spool **out, size_t bytes, enum probe_
     s->kind = kind;
     s->ring = (char *)s->memory + (PAGE - (uintptr_t)s->memory % PAGE);
     s->size = s->wrap = bytes / ALIGN * ALIGN;
-    madvise(s->ring, s->size, MADV_HUGEPAGE); /* fewer pages to clear, where there are such */
+    madvise(s->ring, s->size, MADV_HUGEPAGE); /* fewer page faults where huge pages exist */
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->more, NULL);
     pthread_cond_init(&s->less, NULL);
@@ -212,7 +212,7 @@ void probe__spool_free(struct probe__spool *s)
 
 /* ---- putting ---------------------------------------------------------- */
 
-/* A place for so many bytes in one piece, or NULL while there is none. */
+/* Finds contiguous room for `bytes`; NULL while there is none. */
 static char *reserve(struct probe__spool *s, size_t bytes)
 {
     if (s->tail.bytes == 0) {
@@ -229,7 +229,7 @@ static char *reserve(struct probe__spool *s, size_t bytes)
     s->wrap = s->head;
     s->tail.bytes += gap;
     s->next.bytes += gap;
-    if (s->next.at == s->head) { /* everything is being written: what comes next lies there */
+    if (s->next.at == s->head) { /* no item waits: the next one starts at the beginning */
         s->next.bytes -= gap;
         s->next.at = 0;
     }
@@ -237,7 +237,7 @@ static char *reserve(struct probe__spool *s, size_t bytes)
     return s->ring;
 }
 
-/* Take the place; the elements follow without the lock. */
+/* Allocates the room; the elements are then copied without the lock. */
 static void take_room(struct probe__spool *s, char *place, size_t bytes)
 {
     struct item *item = (struct item *)(void *)place;
@@ -269,7 +269,7 @@ static void hand_over(struct probe__spool *s, char *place)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* By the caller, at the same time as the thread: each file is on its own. */
+/* Writes the file on the caller's thread, concurrently with the spool's. */
 static bool write_through(struct probe__spool *s, const char *dir, const char *name,
                           const struct probe_tensor *t)
 {

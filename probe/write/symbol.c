@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * symbol: addresses as frames of text.  File and line come from elfutils'
- * libdw, opened when it is there; without it the dynamic symbols name the
- * function.  Debug files elsewhere are not looked for, since that can mean the
- * network.
+ * symbol: addresses as frames of text. File and line come from elfutils' libdw, loaded when
+ * installed; without it the dynamic symbols name the function. Separate debug files are not
+ * searched for, since that can access the network.
  */
 #include "probe/write/callsite.h"
 
@@ -17,7 +16,7 @@
 
 /* ---- libdw ------------------------------------------------------------ */
 
-/* The few declarations of <elfutils/libdwfl.h> that are needed. */
+/* The declarations of <elfutils/libdwfl.h> that are needed here. */
 struct dw_callbacks {
     int (*find_elf)(void *, void **, const char *, uint64_t, char **, void *);
     int (*find_debuginfo)(void *, void **, const char *, uint64_t, const char *, const char *,
@@ -86,11 +85,11 @@ static bool place_by_debug_info(uintptr_t pc, struct place *p)
     void *module = dw.session != NULL ? dw.module_of(dw.session, pc) : NULL;
     if (module == NULL)
         return false;
-    uint64_t symbol[8]; /* an ELF symbol is of 24 bytes */
+    uint64_t symbol[8]; /* an ELF symbol has 24 bytes */
     uint64_t offset = 0;
     void *line = dw.line_at(module, pc);
     p->function = dw.name_of(module, pc, &offset, symbol, NULL, NULL, NULL);
-    p->offset = line == NULL ? (uintptr_t)offset : 0; /* a line says more */
+    p->offset = line == NULL ? (uintptr_t)offset : 0; /* shown only when the line is unknown */
     if (line != NULL)
         p->file = dw.line_info(line, NULL, &p->line, NULL, NULL, NULL);
     return p->file != NULL && p->function != NULL;
@@ -126,7 +125,7 @@ static void put_source(struct ms_buf *b, const struct place *p)
     ms_file_unmap(&f);
 }
 
-/* A return address is behind its call: one byte less is inside. */
+/* Writes one frame. A return address points behind its call, so one byte less is looked up. */
 static void put_frame(struct ms_buf *b, uintptr_t pc)
 {
     struct place p = {0};

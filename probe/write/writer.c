@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * writer: the public dump writer (probe.h): the files of one directory and one
- * record at a time.  Files of tensors are written at once.
+ * writer: the public dump writer (probe.h): the files of one directory and one record at a time.
+ * Tensor files are written immediately.
  */
 #include "probe/probe.h"
 
@@ -80,7 +80,7 @@ enum ms_rc probe_writer_open(struct probe_writer **out, const struct probe_conf 
     return MS_OK;
 }
 
-/* Report the first failure, of now or before. */
+/* Reports the first failure since opening. */
 static enum ms_rc report(const struct probe_writer *w, struct ms_err *err)
 {
     if (w->err.rc != MS_OK && err != NULL && err->rc == MS_OK)
@@ -95,7 +95,7 @@ enum ms_rc probe_writer_flush(struct probe_writer *w, struct ms_err *err)
     return report(w, err);
 }
 
-/* A record that was begun and neither ended nor dropped. */
+/* Drops a record that was begun and neither ended nor dropped, and records that as a failure. */
 static void lose_open_record(struct probe_writer *w)
 {
     if (w->record.open)
@@ -137,13 +137,13 @@ void probe_record_end(struct probe_writer *w)
     struct ms_str text;
     if (!w->record.open || probe__record_finish(&w->record, &text, &w->err) != MS_OK)
         return;
-    if (w->task == PROBE_TASK_STRUCTURE) /* such a dump names nodes, not values */
+    if (w->task == PROBE_TASK_STRUCTURE) /* such a dump has nodes, no values */
         return;
     if (probe__files_add(&w->files, text))
         probe__files_flush(&w->files, &w->err);
 }
 
-/* The record to put a value in, or NULL. */
+/* Returns the open record, or NULL. */
 static struct probe__record *record_of(struct probe_writer *w)
 {
     if (w->record.open)
