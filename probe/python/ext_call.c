@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_call: calls that Python enters and leaves itself: communication, whose
- * results come later, backward of modules, roots such as the optimizer, and
- * values saved by hand.
+ * ext_call: calls that Python code enters and leaves explicitly: communication, whose results come
+ * later, backward of modules, roots such as the optimizer, and values saved by hand.
  */
 #include "probe/python/ext.h"
 
@@ -11,7 +10,7 @@
 struct call {
     PyObject_HEAD struct probe_call *call;
     uint64_t uses;
-    unsigned generation; /* of the dumper */
+    unsigned generation; /* value of ext_generation when the call began */
     long long number;
 };
 
@@ -34,7 +33,7 @@ static PyObject *wrap(struct probe_call *call)
     return (PyObject *)c;
 }
 
-/* The call while it is open, else NULL. */
+/* Returns the call while it is open, else NULL. */
 static struct probe_call *open_call(PyObject *self)
 {
     const struct call *c = (struct call *)self;
@@ -43,7 +42,7 @@ static struct probe_call *open_call(PyObject *self)
     return is_open ? c->call : NULL;
 }
 
-/* leave_calls(): end them now */
+/* leave_calls(): ends all queued calls */
 static PyObject *leave_calls(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
@@ -78,7 +77,7 @@ static PyObject *call_enter(PyObject *module, PyObject *args)
     return wrap(c);
 }
 
-/* outside: only where no module runs */
+/* enter_root(name, outside): with outside, only where no module runs */
 static PyObject *enter_root(PyObject *module, PyObject *args)
 {
     const char *name;
@@ -129,7 +128,7 @@ static PyObject *enter_backward(PyObject *module, PyObject *args)
                                                         .is_loose = !ext_has_module_backward}));
 }
 
-/* hidden(function, *args): what it calls is the tool's own business */
+/* hidden(function, *args): calls a function of the adapter; its calls are not dumped */
 static PyObject *hidden(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
     (void)module;
@@ -140,7 +139,7 @@ static PyObject *hidden(PyObject *module, PyObject *const *args, Py_ssize_t n)
     return ext_ask(args[0], args + 1, (size_t)n - 1);
 }
 
-/* hide(by): 1: what this thread calls is not dumped; -1: as before */
+/* hide(by): 1: calls on this thread are not dumped; -1: as before */
 static PyObject *hide(PyObject *module, PyObject *by)
 {
     long n = PyLong_AsLong(by);
@@ -151,7 +150,7 @@ static PyObject *hide(PyObject *module, PyObject *by)
     Py_RETURN_NONE;
 }
 
-/* save(name, value, is_grad, number) -> number, or None where it is not wanted */
+/* save(name, value, is_grad, number) -> number, or None when not wanted */
 static PyObject *save(PyObject *module, PyObject *args)
 {
     const char *name;
@@ -229,7 +228,7 @@ static PyObject *end_record(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* leave() -> is it the first that waits to end? */
+/* leave() -> whether the queue of ending calls was empty */
 static PyObject *leave_call(PyObject *self, PyObject *unused)
 {
     struct probe_call *c = open_call(self);

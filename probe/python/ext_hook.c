@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_hook: what runs before and after a module of a model.
+ * ext_hook: the hooks before and after a module of a model, and after gradients of parameters.
  *
- * The one before enters the call, tagged with the hook, and the one after finds
- * it by the tag.  So a module may call itself, run on several threads, or never
- * come to its end.
+ * The hook before enters the call, tagged with the hook object, and the hook after finds the call
+ * by this tag. So a module may call itself, run on several threads, or never return.
  *
- * Behind both: gradients of the module's own parameters, one record for all of them; of a module
- * that has been called, as others are in no graph.  Each is written when it has been made; the
- * record is whole when all are, when the round begins again, or when collecting stops.
+ * Gradients of a module's own parameters form one record, written only for modules that have been
+ * called, since others are not in the graph. Each gradient is added when it has been computed; the
+ * record is complete when all are in, when the next round begins, or when collecting stops.
  */
 #include "probe/python/ext.h"
 
@@ -19,10 +18,10 @@
 /* before: hook(module, args[, kwargs]) */
 struct hook {
     PyObject_HEAD vectorcallfunc call;
-    PyObject *backward; /* None, or what watches the gradients: see msprobe/pytorch/_modules.py */
+    PyObject *backward; /* None, or the watcher of gradients: see msprobe/pytorch/_modules.py */
     char *path, *class_name;
-    char takes_kwargs; /* they are among the arguments of both */
-    char was_called;   /* while anything was collected */
+    char takes_kwargs; /* both hooks get keyword arguments */
+    char was_called;   /* while collecting */
 };
 
 /* after(module, args[, kwargs], result) */
@@ -45,8 +44,8 @@ static PyObject *ask_backward(struct hook *h, const char *what, PyObject *module
     return result;
 }
 
-/* MindSpore's watcher of gradients puts other tensors, of equal elements, in the place of the inputs;
- * PyTorch's returns None. */
+/* Calls the watcher before the module runs. MindSpore's watcher replaces the inputs by tensors
+ * of equal elements; PyTorch's returns None. */
 static PyObject *watch_inputs(struct hook *h, struct probe_call *c, PyObject *const *args,
                               Py_ssize_t n)
 {
@@ -126,7 +125,8 @@ static PyObject *watch_result(struct hook *h, PyObject *module, PyObject *result
     Py_RETURN_NONE;
 }
 
-/* A framework may call what comes after a module although that has raised: there is no result. */
+/* Tells whether the module has raised. A framework may call the hook after a module all the
+ * same, without a result. */
 static bool has_raised(const PyObject *result)
 {
     PyObject *type, *value, *trace;
@@ -197,7 +197,7 @@ static void hook_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-/* A copy of a model keeps its hooks. */
+/* Returns the hook itself: a copy of a model keeps its hooks. */
 static PyObject *hook_copy(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -282,7 +282,7 @@ PyTypeObject ext_after_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe
 /* ---- gradients of parameters ------------------------------------------- */
 
 struct grads {
-    PyObject_HEAD struct grads *next; /* in the list of those with an open record */
+    PyObject_HEAD struct grads *next; /* link of the list of open records */
     struct probe_call *call;
     uint64_t uses;
     PyObject *hook; /* of the module */
@@ -345,7 +345,8 @@ static void put_gradient(const struct grad *one, struct grads *g, PyObject *valu
         finish(g);
 }
 
-/* It lies in the parameter, which may be what the hook is called with, or it is that. */
+/* Returns the gradient: an attribute of the parameter, which is `parameter` or the hook's
+ * argument, or the argument itself. */
 static PyObject *gradient_of(const struct grad *one, PyObject *const *args, Py_ssize_t n)
 {
     PyObject *parameter = one->parameter == Py_None && n != 0 ? args[0] : one->parameter;

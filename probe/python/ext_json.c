@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_json: Python's lists, dicts, numbers and texts as JSON.
+ * ext_json: writes Python's lists, dicts, numbers and strings as JSON.
  */
 #include "probe/python/ext.h"
 
-/* Text as the writer takes it: a lone surrogate in three bytes. */
+/* Writes a string; a lone surrogate becomes three bytes. */
 static void put_text(struct ms_jwrite *json, PyObject *v)
 {
     Py_ssize_t n;
@@ -32,7 +32,7 @@ static void put_int(struct ms_jwrite *json, PyObject *v)
         ms_jwrite_i64(json, i);
         return;
     }
-    PyObject *text = PyObject_Str(v); /* a subclass may say anything, but not of so large a one */
+    PyObject *text = PyObject_Str(v); /* a subclass may print anything; only digits are taken */
     const char *p = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
     if (p != NULL && (p[0] == '-' || (p[0] >= '0' && p[0] <= '9')))
         ms_jwrite_raw(json, ms_str_of(p));

@@ -4,8 +4,8 @@
  */
 #include "probe/python/ext.h"
 
-/* Calls whose values are all there and which end before the next one is entered: gradients of
- * parameters that the same node makes belong before their end. */
+/* Calls that have all their values and end before the next call is entered: gradients of
+ * parameters computed by the same node have to be recorded inside them. */
 enum { LEAVING_MAX = 64 };
 static struct {
     struct probe_call *call;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_module: the module msprobe._probe: what it is told of a framework, and
- * the one dumper.
+ * ext_module: the module msprobe._probe: setup of the framework, and the one dumper.
  */
 #include "probe/python/ext.h"
 
@@ -36,7 +35,7 @@ static const char *const getters[EXT_GETTERS] = {
     [EXT_STRIDE] = "stride",    [EXT_GRAD_FN] = "grad_fn",
     [EXT_DATA_PTR] = "data_ptr"};
 
-/* What a framework is, told once; all references are kept for good. */
+/* setup(dict): stores the framework's types and functions; the references are kept for good. */
 static PyObject *setup(PyObject *module, PyObject *told)
 {
     static const char *const required[] = {"tensor",  "plain",   "dtypes",     "describe",
@@ -103,15 +102,15 @@ static PyObject *info_of(const struct probe_dumper *d)
                          texts_of(d->s.op_namespaces));
 }
 
-/* The file they come from may have changed. */
+/* Updates settings derived from the file, which may have changed. */
 static void follow_settings(void)
 {
     ext_has_module_backward = ext_dumper->s.module_backward;
     ext_host_only = needs_elements(&ext_dumper->s);
 }
 
-/* open(name, text, over): the config.json of this name and text, and settings that go before its
- * own, as JSON. */
+/* open(name, text, over): opens the dumper with the config.json of this name and text; the
+ * settings in `over`, JSON with the same keys, take precedence. */
 static PyObject *open_dumper(PyObject *module, PyObject *args)
 {
     const char *name, *text, *over;
@@ -201,7 +200,7 @@ static PyObject *py_active(PyObject *module, PyObject *unused)
     return PyBool_FromLong(probe_dumper_active(ext_dumper));
 }
 
-/* Nothing is collected and nothing waits to be written. */
+/* idle(): whether nothing is collected and no file is open */
 static PyObject *py_idle(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
@@ -229,7 +228,7 @@ static PyObject *py_set_rank(PyObject *module, PyObject *arg)
     Py_RETURN_NONE;
 }
 
-/* switch_off(why): something of ours has failed; this process dumps no more. */
+/* switch_off(why): stops dumping in this process after an internal error */
 static PyObject *switch_off(PyObject *module, PyObject *why)
 {
     const char *text = PyUnicode_AsUTF8(why);
@@ -250,7 +249,7 @@ static PyObject *py_note(PyObject *module, PyObject *arg)
     Py_RETURN_NONE;
 }
 
-/* The program's last words: what waits goes to the disk. */
+/* Writes what is pending when the program exits. */
 static void at_exit(void)
 {
     if (ext_dumper == NULL)
@@ -286,7 +285,7 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "msprob
                                         .m_doc = "The C half of msprobe's Python adapters.",
                                         .m_size = -1, .m_methods = functions};
 
-PyMODINIT_FUNC PyInit__probe(void); /* called by name */
+PyMODINIT_FUNC PyInit__probe(void); /* imported by name */
 
 PyMODINIT_FUNC PyInit__probe(void)
 {

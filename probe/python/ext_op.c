@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_op: a function of the framework with a dump around it, and the gradients
- * of what it returned.
+ * ext_op: a wrapper that dumps the calls of a function of the framework, and the gradients of its
+ * results.
  *
- * It stands where the function stood, bound like a function where that was a
- * method.  While nothing is collected it only passes the call on.
+ * The wrapper replaces the function, and binds like a function where the function was a method.
+ * While nothing is collected it only passes the call on.
  */
 #include "probe/python/ext.h"
 
@@ -16,14 +16,14 @@ struct op {
     PyObject_HEAD vectorcallfunc call;
     PyObject *func;
     PyObject *dict;
-    PyObject *probability; /* keyword that, when 0, makes the function do nothing: no backward */
+    PyObject *probability; /* keyword that, when 0, makes the function the identity: no backward */
     char *prefix, *name;
-    uint32_t mask_in, mask_out; /* values that are not read: buffers before they are filled */
+    uint32_t mask_in, mask_out; /* bit per value not to be read: buffers before they are filled */
 };
 
 /* ---- the gradients ---------------------------------------------------- */
 
-/* Called by the framework's engine when the node that made the result has run. */
+/* Hook on a result; the framework's engine calls it when the node of the result has run. */
 struct back {
     PyObject_HEAD vectorcallfunc call;
     PyObject *op;
@@ -71,7 +71,7 @@ PyTypeObject ext_back_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe.
                               .tp_call = PyVectorcall_Call,
                               .tp_dealloc = back_dealloc};
 
-/* The first tensor in a result; borrowed. */
+/* Returns the first tensor in a result; borrowed. */
 static PyObject *first_tensor(PyObject *v)
 {
     while (!ext_is_tensor(v)) {
@@ -94,7 +94,7 @@ static bool is_zero(PyObject *v)
     return zero;
 }
 
-/* A dropout with probability 0 does nothing to go back through. */
+/* Tells whether the call is the identity: a dropout with probability 0 has no backward. */
 static bool does_nothing(const struct op *op, PyObject *const *args, Py_ssize_t n,
                          PyObject *kwnames)
 {
@@ -159,7 +159,7 @@ static void put_inputs(const struct op *op, struct probe_call *c, PyObject *cons
         ext_put_value(c, r, PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, i)), args[n + i]);
 }
 
-/* The call by way of the framework's own watcher of gradients. */
+/* Runs the call inside the framework's own watcher of gradients. */
 static PyObject *run_watched(const struct op *op, int64_t number, PyObject *const *args,
                              Py_ssize_t n, PyObject *kwnames)
 {
@@ -277,14 +277,14 @@ static void op_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-/* As a function of a class it is bound to the object it is taken from. */
+/* Binds like a Python function when taken from an object. */
 static PyObject *op_bind(PyObject *self, PyObject *object, PyObject *type)
 {
     (void)type;
     return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
 }
 
-/* In tables and comparisons it is the function. */
+/* Hashes and compares like the function. */
 static Py_hash_t op_hash(PyObject *self)
 {
     return PyObject_Hash(((struct op *)self)->func);
@@ -307,7 +307,7 @@ static PyObject *op_compare(PyObject *a, PyObject *b, int how)
     return PyBool_FromLong((func_of(a) == func_of(b)) == (how == Py_EQ));
 }
 
-/* Everything else it is asked is asked of the function. */
+/* Forwards all other attributes to the function. */
 static PyObject *op_getattr(PyObject *self, PyObject *name)
 {
     PyObject *v = PyObject_GenericGetAttr(self, name);
@@ -317,7 +317,7 @@ static PyObject *op_getattr(PyObject *self, PyObject *name)
     return PyObject_GetAttr(((struct op *)self)->func, name);
 }
 
-/* Copies and pickles are of the name, as for a function. */
+/* Copies and pickles as the function's name. */
 static PyObject *op_reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -351,7 +351,8 @@ static PyMethodDef op_methods[] = {{"__reduce__", op_reduce, METH_NOARGS, NULL},
 static PyGetSetDef op_getset[] = {
     {"__doc__", op_doc, NULL, NULL, NULL}, {"__module__", op_module, NULL, NULL, NULL}, {0}};
 
-/* Functions of Python are bound, those of C are not, and what stands for one does the same. */
+/* Python functions bind to an object and C functions do not; each wrapper type does as its
+ * function. */
 /* clang-format off */
 #define OP_TYPE(title, flags, bind)                                                                \
     {                                                                                              \

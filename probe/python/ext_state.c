@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_state: what all files of the module share: the framework, the one dumper, the Python
- * frames of a call, and what is done with trouble.
+ * ext_state: state shared by all files of the module: the framework, the one dumper, the Python
+ * frames of a call, and error handling.
  *
- * A place is known by the code objects on the way to it and how far each has
- * come; that is some pointers to read.  Text is made of it once.  The code
- * objects of known places are kept, so that no other one gets their address.
+ * A place is identified by the code objects of its frames and the position in each, which takes a
+ * few pointer reads. The text is made once. Code objects of known places are kept alive, so that no
+ * new one gets the same address.
  */
 #include "probe/python/ext.h"
 
@@ -28,15 +28,15 @@ struct step {
 
 struct known {
     struct probe__place place;
-    char **text; /* one block */
+    char **text; /* one allocation */
 };
 
 static struct ms_arena *arena;
-static struct ms_map places; /* bytes of the steps -> index */
+static struct ms_map places; /* bytes of the steps -> index into known */
 static MS_VEC(struct known *) known;
 static PyObject *getline_fn;
 
-/* While another thread is still at the text of a place, or there is no memory for it. */
+/* Used while another thread builds the text of a place, or when memory is short. */
 static const char *const failed[] = {"The call stack retrieval failed."};
 static struct probe__place unknown = {failed, 1, MS_MAP_NONE};
 
@@ -51,8 +51,8 @@ static intptr_t how_far(PyFrameObject *f)
 #endif
 }
 
-/* Frames that are walked live at least as long as the call that is made from them, and a frame that
- * runs holds its code, so borrowed pointers will do. */
+/* Collects code and position of each frame. The frames outlive the call made from them, and a
+ * running frame holds its code, so borrowed pointers suffice. */
 static unsigned walk(struct step *steps)
 {
     unsigned n = 0;
@@ -92,7 +92,7 @@ static bool is_ours(PyObject *path)
            strncmp(p, ext_fw.skip_path, strlen(ext_fw.skip_path)) == 0;
 }
 
-/* "File /w/net.py, line 10, in forward, \n return f(x)"; NULL: the frame is not told. */
+/* Returns "File /w/net.py, line 10, in forward, \n return f(x)"; NULL: the frame is left out. */
 static PyObject *frame_text(PyFrameObject *f, PyCodeObject *code)
 {
     int line = PyFrame_GetLineNumber(f);
@@ -125,7 +125,7 @@ static PyObject *all_text(void)
     return list;
 }
 
-/* Texts as one block, freed with ms_free. */
+/* Copies the strings to one block, freed with ms_free. */
 static char **copy_texts(PyObject *list, unsigned *n)
 {
     size_t bytes = 0;
@@ -140,7 +140,7 @@ static char **copy_texts(PyObject *list, unsigned *n)
     for (Py_ssize_t i = 0; text != NULL && i < PyList_GET_SIZE(list); i++) {
         const char *p = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
         if (p == NULL)
-            continue; /* a path that is no text */
+            continue; /* a path that is not valid UTF-8 */
         text[(*n)++] = memcpy(at, p, strlen(p) + 1);
         at += strlen(p) + 1;
     }
@@ -211,7 +211,7 @@ bool ext_is_tracing(void)
     return is_on;
 }
 
-/* ---- trouble ---------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------ */
 
 void ext_note(const char *where, const char *why)
 {
@@ -235,7 +235,8 @@ void ext_switch_off(const char *why)
         probe__give_up(ext_dumper, &err);
 }
 
-/* Take the exception that is set; one that was meant for the program comes again there. */
+/* Clears the current exception and passes its text to `then`; a KeyboardInterrupt is raised
+ * again in the program. */
 static void take_exception(const char *where, void (*then)(const char *where, const char *why))
 {
     PyObject *type, *value, *trace;

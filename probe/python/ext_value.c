@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_value: values of Python as tensors, leaves, lists and dicts of a record.
+ * ext_value: Python values as tensors, leaves, lists and dicts of a record.
  *
- * A tensor is memory, type, shape and strides.  Plain host tensors are read by the framework's own
- * descriptors, called directly: some tens of nanoseconds each, no copy, and no way for a wrapped
- * method to be recorded.  All other tensors are described in Python.
+ * A tensor is memory, dtype, shape and strides. Plain host tensors are read by the framework's own
+ * descriptors, called directly: some tens of nanoseconds each, no copy, and no wrapped method that
+ * could be recorded. All other tensors are described in Python.
  */
 #include "probe/python/ext.h"
 
@@ -13,10 +13,9 @@
 #include "probe/base/num.h"
 #include "probe/write/dumper_state.h"
 
-/* ---- what Python is asked ------------------------------------------------ */
+/* ---- calls into Python -------------------------------------------------- */
 
-/* Figures that come later are fetched when there are so many: each holds a few numbers on a
- * device. */
+/* Number of pending statistics at which they are fetched; each holds a few numbers on a device. */
 enum { LATE_MAX = 4096 };
 
 uint32_t ext_late;
@@ -77,7 +76,7 @@ static bool is_plain(PyObject *o)
     return Py_TYPE(o) == ext_fw.plain[0] || Py_TYPE(o) == ext_fw.plain[1];
 }
 
-/* A property is read by its descriptor, a method called with the tensor. */
+/* Reads a property by its descriptor, or calls a method with the tensor. */
 PyObject *ext_get(enum ext_get what, PyObject *t)
 {
     PyObject *how = ext_fw.get[what];
@@ -97,7 +96,7 @@ bool ext_get_bool(enum ext_get what, PyObject *t)
     return is_true;
 }
 
-/* A tuple or list of sizes, as shape and stride are. */
+/* Reads a tuple or list of sizes, such as shape or stride. */
 static bool get_sizes(enum ext_get what, PyObject *t, uint64_t *out, uint32_t *n)
 {
     PyObject *v = ext_get(what, t);
@@ -145,7 +144,7 @@ static bool set_count(struct probe_tensor *t)
     return true;
 }
 
-/* Where its elements are and how they lie; false: it has none that could be read. */
+/* Reads address and strides of the elements; false: they cannot be read in place. */
 static bool look_into(PyObject *o, struct probe_tensor *t)
 {
     uint32_t nstrides;
@@ -159,7 +158,7 @@ static bool look_into(PyObject *o, struct probe_tensor *t)
     return t->count == 0 || t->data != NULL;
 }
 
-/* Type and shape, and with them the memory of a plain tensor. */
+/* Reads dtype and shape, and the memory of a plain tensor. */
 static bool read_plain(PyObject *o, struct probe_tensor *t)
 {
     t->dtype = get_dtype(o);
@@ -168,8 +167,8 @@ static bool read_plain(PyObject *o, struct probe_tensor *t)
 
 /* ---- others ----------------------------------------------------------- */
 
-/* What the framework says of a tensor that is not plain:
- * (plain tensor or None, shape, dtype text, type text, requires_grad, members or None, later). */
+/* The framework's description of a tensor that is not plain: (plain tensor or None, shape, dtype
+ * text, type text, requires_grad, members or None, later). */
 struct told {
     PyObject *tuple, *plain, *shape, *members;
     const char *dtype, *type;
@@ -187,7 +186,7 @@ static bool describe_value(PyObject *o, struct told *told)
                             &told->type, &told->requires_grad, &told->members, &told->later);
 }
 
-/* Members of a leaf as text, laid out for a leaf at the depth of the record. */
+/* Returns the members of a leaf as text, indented for the depth of the record. */
 static struct ms_str members_text(struct ms_jwrite *json, PyObject *members, uint32_t depth)
 {
     PyObject *key, *value;
@@ -198,7 +197,7 @@ static struct ms_str members_text(struct ms_jwrite *json, PyObject *members, uin
         if (i + 1 < depth)
             ms_jwrite_key(json, MS_STR(""));
     }
-    ms_jwrite_key(json, MS_STR("")); /* what follows is not the first member */
+    ms_jwrite_key(json, MS_STR("")); /* makes the members that follow non-first ones */
     ms_jwrite_null(json);
     const size_t from = json->buf.n;
     while (PyDict_Next(members, &at, &key, &value)) {
@@ -282,7 +281,8 @@ enum { TEXT_MAX = 1 << 16 };
 
 /* ---- leaves ----------------------------------------------------------- */
 
-/* {"type": ..., "value": ...} of a bool, int, float or text; subclasses by their own name. */
+/* Writes {"type": ..., "value": ...} of a bool, int, float or string; a subclass by its own
+ * name. */
 static void put_scalar(struct probe__record *r, const char *key, PyObject *v)
 {
     size_t path_n;
@@ -308,7 +308,7 @@ static bool is_device_key(const char *key)
                            strcmp(key, "output_dtype") == 0);
 }
 
-/* A leaf whose members are JSON but for the tensors among them. */
+/* Writes a leaf whose members are JSON, except for the tensors among them. */
 static void put_object(struct probe_call *c, struct probe__record *r, const char *key, PyObject *v)
 {
     PyObject *name, *value;
@@ -330,7 +330,7 @@ static void put_object(struct probe_call *c, struct probe__record *r, const char
     probe__record_close(r, false);
 }
 
-/* The elements of an array of numpy as a file, where records have such. */
+/* Writes the elements of a numpy array to a file, when the record has files. */
 static void put_elements(struct probe__record *r, PyObject *array, const char *dtype)
 {
     struct probe_tensor t = {.dtype = ms_dtype_parse(ms_str_of(dtype)), .contiguous = true};
@@ -353,7 +353,7 @@ static void put_elements(struct probe__record *r, PyObject *array, const char *d
     Py_DECREF(plain);
 }
 
-/* (leaf, array, None), or (leaf, array, what makes a file of it: save(path, array)). */
+/* Writes (leaf, array, None), or (leaf, array, save); save(path, array) writes the file. */
 static void put_array(struct probe__record *r, const char *key, PyObject *told)
 {
     PyObject *leaf = PyTuple_GET_ITEM(told, 0), *array = PyTuple_GET_ITEM(told, 1),
@@ -378,8 +378,8 @@ static void put_array(struct probe__record *r, const char *key, PyObject *told)
     probe__record_value_end(r, path_n);
 }
 
-/* What the framework says: JSON of a leaf, or, in a tuple, what is put instead of the value; with a
- * second item that is a leaf with tensors in it, and with a third an array. */
+/* Writes the framework's description of a value: the JSON of a leaf; a tuple of one, the value
+ * to write instead; of two, a leaf with tensors in it; of three, an array. */
 static void put_told(struct probe_call *c, struct probe__record *r, const char *key, PyObject *v)
 {
     PyObject *name = key != NULL ? PyUnicode_FromString(key) : Py_NewRef(Py_None);
@@ -454,7 +454,7 @@ void ext_put_value(struct probe_call *c, struct probe__record *r, const char *ke
     }
 }
 
-/* ---- parts ------------------------------------------------------------ */
+/* ---- sections ---------------------------------------------------------- */
 
 void ext_put_list(struct probe_call *c, enum probe_section section, PyObject *const *v,
                   Py_ssize_t n, uint32_t mask)

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_watch: functions of the framework that are seen without being replaced.
+ * ext_watch: records calls of the framework's functions without replacing the functions.
  *
- * A watched function stays the object that it is: names, tables, pickles, compilers and tracers
- * find what they would find without a dump.  While calls are collected, its type is one derived
- * from the type it had (as an assignment to __class__ would make it) whose calls come here, and
- * when collecting stops, it is of its own type again.  The derived types differ in nothing but
- * the way a call goes.
+ * A watched function stays the same object: names, tables, pickles, compilers and tracers find what
+ * they would find without a dump. While calls are collected, its type is derived from the original
+ * type (as an assignment to __class__ would make it), and its calls come here; when collecting
+ * stops, it gets its original type back. The derived types differ only in how a call is dispatched.
  *
- * A call goes to an Op, which records it, or to a function of the adapter, around(func, args,
- * kwargs), which passes it on with past().  Groups of functions are watched at different times.
+ * A call is dispatched to an Op, which records it, or to a function of the adapter, around(func,
+ * args, kwargs), which passes it on with past(). Each group of functions is watched separately.
  *
- * Three kinds of functions can be watched: those of Python, built-in ones, and the methods of a
- * type written in C, with the bound methods that these give.  A bound method may outlive the
- * collecting; its calls then go straight on.
+ * Three kinds of functions can be watched: Python functions, built-in functions, and the methods of
+ * a type written in C, with their bound methods. A bound method may outlive the collecting; its
+ * calls then go straight to the function.
  */
 #include "probe/python/ext.h"
 
@@ -31,11 +30,11 @@ struct watched {
 enum { WATCHED_MAX = 4096, SLOTS = 4 * WATCHED_MAX };
 static struct watched *all[WATCHED_MAX];
 static unsigned count;
-static struct watched *slots[SLOTS]; /* by what a function and its bound methods have in common */
+static struct watched *slots[SLOTS]; /* hash table by key_of */
 
 static PyTypeObject function_type, builtin_type, method_type;
 
-/* What tells functions apart: a bound method has the definition of its function. */
+/* Returns the key of a function; a bound method has the same key as its function. */
 static const void *key_of(PyObject *func)
 {
     if (PyObject_TypeCheck(func, &PyCFunction_Type))
@@ -73,7 +72,7 @@ static PyObject *tuple_of(PyObject *const *values, Py_ssize_t n)
     return tuple;
 }
 
-/* A built-in function that takes a tuple and a dict, called past its type. */
+/* Calls a built-in function that takes a tuple and a dict, past its derived type. */
 static PyObject *call_with_tuple(PyObject *func, PyObject *const *args, size_t nargsf,
                                  PyObject *kwnames)
 {
@@ -104,13 +103,14 @@ static PyObject *call_op(const struct watched *w, PyObject *const *args, size_t 
     return result;
 }
 
-/* Memory of Python's own: where it is used up, the call of the program would fail without us too. */
+/* Allocates with Python's allocator: when its memory is used up, the call would fail without a dump
+ * as well. */
 static PyObject **room_for(Py_ssize_t n)
 {
     return PyMem_Malloc((size_t)n * sizeof(PyObject *));
 }
 
-/* The call of a bound method, as one of its function with the object before the arguments. */
+/* Calls a bound method as its function with the object in front of the arguments. */
 static PyObject *call_bound(const struct watched *w, PyObject *self, PyObject *const *args,
                             size_t nargsf, PyObject *kwnames)
 {
@@ -143,7 +143,7 @@ static PyObject *watched_call(PyObject *func, PyObject *const *args, size_t narg
 
 /* ---- the derived types ------------------------------------------------ */
 
-/* A method taken from an object, whose calls are seen as well. */
+/* Binds a method to an object so that calls of the bound method are watched as well. */
 static PyObject *method_bind(PyObject *self, PyObject *object, PyObject *type)
 {
     PyObject *bound = PyMethodDescr_Type.tp_descr_get(self, object, type);
@@ -167,7 +167,7 @@ static PyObject *same(PyObject *self, PyObject *unused)
     return Py_NewRef(self);
 }
 
-/* A function is pickled as its name. */
+/* Pickles a function as its name. */
 static PyObject *reduce_to_name(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -200,7 +200,8 @@ static PyTypeObject method_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "met
                                    .tp_descr_get = method_bind,
                                    .tp_base = &PyMethodDescr_Type};
 
-/* Without a text of its own a type has None for it, which would hide that of its functions. */
+/* Readies the derived types. A type without __doc__ gets None, which would hide the __doc__ of
+ * its functions, so that entry is removed. */
 int ext_watch_ready(void)
 {
     PyTypeObject *types[] = {&function_type, &builtin_type, &method_type};
@@ -220,7 +221,7 @@ vectorcallfunc ext_real_of(PyObject *func)
     return w->was_call != NULL ? w->was_call : call_with_tuple;
 }
 
-/* past(func, args, kwargs): what a watched function itself gives. */
+/* past(func, args, kwargs): the result of the watched function itself */
 static PyObject *past(PyObject *module, PyObject *args)
 {
     PyObject *func, *tuple, *dict, *result = NULL;
@@ -245,7 +246,8 @@ static PyObject *past(PyObject *module, PyObject *args)
 
 /* ---- watching --------------------------------------------------------- */
 
-/* The derived type and where the function says how it is called; NULL: it cannot be watched. */
+/* Returns the derived type and the address of the function's call pointer; NULL: cannot be
+ * watched. */
 static PyTypeObject *derived(PyObject *func, vectorcallfunc **call)
 {
 #ifndef Py_GIL_DISABLED
@@ -271,7 +273,7 @@ static void begin(struct watched *w)
     vectorcallfunc *call;
     PyTypeObject *type = derived(w->func, &call);
     if (type == NULL)
-        return; /* somebody else has changed it */
+        return; /* has been changed by other code */
     *call = watched_call;
     Py_SET_TYPE(w->func, type);
     w->is_ours = true;
@@ -290,7 +292,8 @@ static void end(struct watched *w)
         *call = w->was_call;
 }
 
-/* watch(func, op, group): calls of func go to op while the group is watched -> can it be? */
+/* watch(func, op, group) -> bool: dispatches calls of func to op while the group is watched;
+ * False: the function cannot be watched */
 static PyObject *watch(PyObject *module, PyObject *args)
 {
     PyObject *func, *op;
@@ -315,7 +318,7 @@ static PyObject *watch(PyObject *module, PyObject *args)
     Py_RETURN_TRUE;
 }
 
-/* watching(on, group): from now on, or no longer, calls of the group's functions are seen. */
+/* watching(on, group): starts or stops watching the functions of the group */
 static PyObject *watching(PyObject *module, PyObject *args)
 {
     int is_on;
@@ -334,7 +337,7 @@ static PyObject *watching(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* twin(method): an equal method of the same type, which is not watched. */
+/* twin(method): an equal method of the same type that is not watched */
 static PyObject *twin(PyObject *module, PyObject *method)
 {
     (void)module;

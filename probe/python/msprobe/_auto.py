@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A dump of a script that knows nothing of it, as `msprobe run --dump config.json` asks for.
+"""A dump of a script without changes to the script: `msprobe run --dump config.json`.
 
-Collecting begins at the first call of a model, and the step ends when the first
-optimizer has stepped.  The names of modules begin at the model that is called;
-those of a second model, at its class.
+Collecting begins at the first call of a model, and the step ends when the first optimizer has
+stepped. The names of modules begin at the called model; those of a second model begin at its
+class.
 """
 import json
 import os
@@ -14,28 +14,28 @@ from msprobe._roots import call_after_step
 
 
 class Watch:
-    """When a step begins and ends; a framework says what its models are."""
+    """Decides when a step begins and ends; subclasses find a framework's models."""
 
     def __init__(self, debugger):
         self._debugger = debugger
-        self._roots = []  # models that have been called, as weak references
-        self._parts = weakref.WeakSet()  # the modules in them
+        self._roots = []  # weak references to the models called so far
+        self._parts = weakref.WeakSet()  # their modules
         self._leader = None
-        self._hooked = 0  # models with modules in them
+        self._hooked = 0  # number of models with submodules
         self._began = False
 
-    # ---- what a framework adds -------------------------------------------
+    # ---- overridden by a framework ----------------------------------------
 
     def _parts_of(self, root):
-        """All modules below a model."""
+        """Returns all modules below a model."""
 
     def _hook_model(self, root, prefix):
-        """Hooks of its modules."""
+        """Hooks the modules of a model."""
 
     # ---- calls and steps --------------------------------------------------
 
     def called(self, module):
-        """Any module is about to run; those of a known model are none of our business."""
+        """Called before any module runs; modules of a known model are skipped."""
         if module in self._parts:
             return
         if not any(ref() is module for ref in self._roots):
@@ -57,7 +57,7 @@ class Watch:
         self._debugger._begin()
 
     def stepped(self, optimizer):
-        """The first optimizer that steps is the one that tells steps apart."""
+        """Ends the step; the first optimizer that steps marks the steps."""
         if self._leader is None or self._leader() is None:
             self._leader = weakref.ref(optimizer)
         if self._leader() is not optimizer:
@@ -70,27 +70,27 @@ class Watch:
 
 
 def _dump_path(config):
-    """Where the run is, for a config.json that does not say."""
+    """Returns the dump path of the run if config.json does not set one."""
     with open(config, encoding="utf-8") as f:
         try:
             known = json.load(f)
         except ValueError:
-            return None  # told with its place when it is read for good
+            return None  # the error is reported when the file is read in full
     has_one = isinstance(known, dict) and "dump_path" in known
     return None if has_one else os.environ.get("MSPROBE_DUMP_PATH")
 
 
 def make(config, make_debugger):
-    """The debugger of a config.json; a mistake in it ends the program at once."""
+    """Makes the debugger for a config.json; an error in the file ends the program at once."""
     try:
         return make_debugger(config_path=config, dump_path=_dump_path(config))
     except (OSError, ValueError) as why:
         print(f"msprobe: {why}", file=sys.stderr, flush=True)
-        os._exit(2)  # a framework whose import fails half-way may crash at a proper exit
+        os._exit(2)  # a framework half imported can crash at a regular exit
 
 
 def watch(config, make_debugger, make_watch):
-    """Dump this process as config.json says; None where there is nothing to watch."""
+    """Dumps this process as config.json configures; None when nothing is to be watched."""
     debugger = make(config, make_debugger)
     if debugger._info["level"] == "debug":
         print("msprobe: level debug dumps what the program saves itself", file=sys.stderr)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Communication: results lie in the arguments, and may come later.
+"""Communication: results are in the arguments, and can arrive later.
 
-A collective's outputs are all of its arguments after it is done; of an
-asynchronous one that is when somebody waits for it.
+The outputs of a collective are all of its arguments once it is done; an asynchronous collective is
+done when the program has waited for it.
 """
 import functools
 import inspect
@@ -10,13 +10,13 @@ import zlib
 
 from msprobe import _probe
 
-# Buffers whose content before the call (bit of the index) is nobody's business.
+# Buffers whose content before the call (bit of the index) is undefined.
 _MASKED_INPUT = {"recv": 1, "irecv": 1, "all_gather": 1, "scatter": 1, "reduce_scatter": 1,
                  "_reduce_scatter_base": 1, "_all_gather_base": 1, "all_to_all_single": 1,
                  "all_to_all": 1, "all_gather_into_tensor": 1, "reduce_scatter_tensor": 1,
                  "gather": 2}
 _MASKED_OUTPUT = {"isend": 1}
-_waiting = []  # (works that are not done, what to do then)
+_waiting = []  # (works still in flight, function to call at their end)
 
 
 def _finish(call, values, mask):
@@ -25,7 +25,7 @@ def _finish(call, values, mask):
 
 
 def _masked(name, kwargs):
-    """Keyword arguments as they are described before the call."""
+    """Returns the keyword arguments as described before the call."""
     if name == "irecv" and "tensor" in kwargs:
         return {**kwargs, "tensor": None}
     return kwargs
@@ -51,13 +51,14 @@ def _is_async(signature, name, args, kwargs):
 
 
 def _works_of(result):
-    """What somebody may wait for in a result: itself, or what is in a list."""
+    """Returns the works in a result that can be waited for: the result, or items of a list."""
     items = result if isinstance(result, (list, tuple)) else [result]
     return [item for item in items if hasattr(item, "wait")]
 
 
 def wrapper(func, prefix, name, returns_result=False):
-    """returns_result: the function's result is the output, and the arguments stay as they were."""
+    """Wraps a function. returns_result: its result is the output, and its arguments are not
+    changed."""
     signature = _signature(func)
     mask_in = 0 if returns_result else _MASKED_INPUT.get(name, 0)
     mask_out = 0 if returns_result else _MASKED_OUTPUT.get(name, 0)
@@ -101,7 +102,7 @@ def has_ended(work):
 
 
 def watch_waiting(cls):
-    """Somebody waits for a work of this class: its results are there afterwards."""
+    """Watches wait() of a class of works: the results are there afterwards."""
     real = cls.wait
     if getattr(real, "_is_watched", False):
         return
@@ -121,7 +122,7 @@ def id_of(ranks):
 
 
 def describe_group(type_name, ranks_of, group):
-    """The leaf of a group of processes."""
+    """Returns the leaf of a process group."""
     leaf = {"type": type_name}
     try:
         leaf["group_ranks"] = ranks_of(group)
@@ -132,7 +133,7 @@ def describe_group(type_name, ranks_of, group):
 
 
 def describe_p2p(class_type, ranks_of, op):
-    """An operation from one rank to another, by what is in it."""
+    """Describes a point-to-point operation by its fields."""
     leaf = {"class_type": class_type, "tensor": op.tensor,
             "op": op.op if isinstance(op.op, str) else op.op.__name__,
             "peer": op.peer, "tag": op.tag}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions of the program's own, dumped because it says so."""
+"""Functions that the program registers to be dumped."""
 from msprobe._places import Places
 
 places = Places()
@@ -7,7 +7,7 @@ places.is_put = True
 
 
 def add(wrapper, module, name, prefix=None):
-    """Dump module.name; wrapper makes what stands for a function of a framework."""
+    """Dumps module.name; wrapper makes a wrapper as for a function of the framework."""
     prefix = prefix or getattr(module, "__name__", "Custom")
     if not isinstance(prefix, str):
         raise ValueError(f"api_prefix: expected a text, found {prefix!r}")

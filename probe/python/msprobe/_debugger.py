@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the debuggers of all frameworks have in common: config.json, steps, saving.
+"""Code shared by the debuggers of all frameworks: config.json, steps, saving.
 
-There is one debugger in a process, as with the official tool: making another
-one gives the first again.  A mistake in the configuration is raised where it is
-made; whatever goes wrong afterwards is written to dump_error_info.log and the
-training goes on.
+A process has one debugger, as with the official tool: constructing another one returns the first.
+An error in the configuration is raised at once; any later error is written to dump_error_info.log
+and the training goes on.
 """
 import atexit
 import contextlib
@@ -20,7 +19,7 @@ _DEFAULT = '{"task": "statistics", "level": "L1"}'
 
 
 def _open(path, given):
-    """The dumper of a config.json, which looks at the file again by itself, and of arguments."""
+    """Opens the dumper with a config.json, which it polls for changes, and with arguments."""
     if path is None:
         return _probe.open("arguments", _DEFAULT, json.dumps(given))
     with open(path, encoding="utf-8") as f:
@@ -89,44 +88,44 @@ class BaseDebugger:
         if _probe.info() is not None:
             _probe.close()
 
-    # ---- what a framework adds -------------------------------------------
+    # ---- overridden by a framework ----------------------------------------
 
     framework = None
-    _functions = None  # its module with put_all(), take_all(), wrapper(function, prefix, name)
-    _optimizers = None  # with watch()
-    _levels_of_models = ("L0", "mix")  # where there is something to hook in a model
-    _modules = None  # with check(model), hook_one(module, name, with_backward), unhook_one()
+    _functions = None  # module with put_all(), take_all(), wrapper(function, prefix, name)
+    _optimizers = None  # module with watch()
+    _levels_of_models = ("L0", "mix")  # levels that hook modules of a model
+    _modules = None  # module with check(model), hook_one(module, name, with_backward), unhook_one()
 
     def _hook_model(self):
-        """Hooks of the model's modules."""
+        """Hooks the model's modules."""
 
     def _remembered(self, model):
-        """What is kept of the model for a start that gives none."""
+        """Returns what is kept of the model for a later start without a model."""
         return model
 
     def _after_stop(self):
-        """Collecting has stopped: what belongs to the step is let go."""
+        """Releases the objects of the step after collecting has stopped."""
 
     def _has_backward(self):
-        """Is the backward of modules recorded?"""
+        """Tells whether the backward of modules is recorded."""
 
     def _rank(self):
-        """The rank of this process, None while it is not known."""
+        """Returns the rank of this process, None while unknown."""
 
     def _watch_grads(self, variable, name, number):
-        """Hooks on the tensors; the record is written when all are there."""
+        """Hooks the tensors; the record is written when all gradients have arrived."""
 
     # ---- hooks ------------------------------------------------------------
 
     def _setup(self):
-        """Those that are there from the beginning."""
+        """Sets the hooks that are in place from the beginning."""
         if self._info["level"] in ("L1", "mix"):
             self._functions.put_all()
         if self._info["level"] == "mix":
             self._optimizers.watch()
 
     def _check_model(self, model):
-        """Remember the model, or the list of its chunks."""
+        """Checks and stores the model, or the list of its chunks."""
         if model is not None:
             self._modules.check(model)
             self._model = self._remembered(model)
@@ -134,9 +133,10 @@ class BaseDebugger:
             raise ValueError("start(model): the levels L0 and mix need the model")
 
     def _begin(self):
-        """Start the dumper, which may have read its file again; is anything collected?
+        """Starts the dumper, which may have read its file again; returns whether anything is
+        collected.
 
-        While nothing is, the framework's functions are its own."""
+        While nothing is collected, the framework has its original functions."""
         collects = _probe.start()
         if self._info["watched"]:
             level, self._info = self._info["level"], _probe.info()
@@ -159,14 +159,14 @@ class BaseDebugger:
 
     @classmethod
     def _give_up(cls, why):
-        """Dump no more, and leave nothing of ours in the program."""
+        """Stops dumping and removes all hooks and wrappers from the program."""
         _probe.switch_off(why)
         with contextlib.suppress(Exception):
             cls._functions.take_all()
         with contextlib.suppress(Exception):
             cls._instance._after_stop()
 
-    # ---- for people -------------------------------------------------------
+    # ---- public -----------------------------------------------------------
 
     @classmethod
     def _get(cls):
@@ -244,7 +244,7 @@ class BaseDebugger:
             pending.write()
         self._grads.clear()
 
-    # ---- more and less than what is known ---------------------------------
+    # ---- subsets, and functions of the program ----------------------------
 
     def _watch_tokens(self, model, token_range):
         if token_range is None:
@@ -291,5 +291,5 @@ class BaseDebugger:
         with BaseDebugger._lock:
             self._save_grads()
             if _probe.info() is not None:
-                with contextlib.suppress(ValueError):  # was told when it happened
+                with contextlib.suppress(ValueError):  # was reported when it happened
                     _probe.close()

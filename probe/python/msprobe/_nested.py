@@ -3,7 +3,7 @@
 
 
 def tensors_of(value, is_wanted):
-    """Those that are wanted, in their order."""
+    """Returns the wanted tensors, in order."""
     if is_wanted(value):
         return [value]
     if isinstance(value, (list, tuple)):
@@ -14,7 +14,7 @@ def tensors_of(value, is_wanted):
 
 
 def with_tensors(value, tensors, is_wanted):
-    """The same value with others in their places, taken from an iterator."""
+    """Returns the value with its wanted tensors replaced, in order, by those of an iterator."""
     if is_wanted(value):
         return next(tensors)
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Where functions of a framework are found, and what stands there meanwhile."""
+"""Places of a framework's functions, and the wrappers put there."""
 
 
 def owner_of(module, dotted):
-    """What a dotted name is looked up in, None if there is no such thing, and its last part."""
+    """Returns the object in which the last part of a dotted name is looked up, or None, and that
+    part."""
     *path, name = dotted.split(".")
     for part in path:
         module = getattr(module, part, None)
@@ -11,10 +12,10 @@ def owner_of(module, dotted):
 
 
 class Places:
-    """They stay as they are until put(), and are as they were after take()."""
+    """Replaces functions by wrappers with put() and restores them with take()."""
 
     def __init__(self):
-        self._all = []  # (owner, name, what it was, is it the owner's own, what it is now)
+        self._all = []  # (owner, name, original, whether the owner itself has it, wrapper)
         self.is_put = False
 
     def __len__(self):
@@ -25,7 +26,7 @@ class Places:
         self._all.append((owner, name, was, is_own, now))
 
     def give_up(self, owner, name):
-        """The function is back for good."""
+        """Restores a function for good."""
         for entry in [e for e in self._all if e[0] is owner and e[1] == name]:
             self._all.remove(entry)
             setattr(owner, name, entry[2])
@@ -41,4 +42,4 @@ class Places:
             if is_own:
                 setattr(owner, name, was)
             elif name in vars(owner):
-                delattr(owner, name)  # it has it from its base
+                delattr(owner, name)  # inherited from a base class

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The optimizer and gradient clipping as parents of what is called in them."""
+"""The optimizer and gradient clipping as parents of the calls inside them."""
 import functools
 
 from msprobe import _probe
 
-_after_step = []  # functions to call when an optimizer has stepped
+_after_step = []  # functions to call after each step of an optimizer
 
 
 def inside(func, name, outside=False):
-    """func, within a root of this name; outside: not where a module runs, which holds it then."""
+    """Wraps func in a root of this name. outside: only where no module runs; inside one, the module
+    is the parent."""
     @functools.wraps(func)
     def run(*args, **kwargs):
         root = _probe.enter_root(name, outside) if _probe.active() else None
@@ -23,7 +24,7 @@ def inside(func, name, outside=False):
 
 
 def stepping(step):
-    """The step of an optimizer: a root, and those who wait for it hear of its end."""
+    """Wraps the step of an optimizer in a root, and calls the registered functions afterwards."""
     inner = inside(step, "optimizer")
 
     @functools.wraps(step)
@@ -38,10 +39,10 @@ def stepping(step):
 
 
 def is_inside(func):
-    """Whether it is what one of these gave."""
+    """Tells whether a function is one of these wrappers."""
     return getattr(func, "_is_inside", False)
 
 
 def call_after_step(then):
-    """Have a function called with the optimizer after each of its steps."""
+    """Registers a function to be called with the optimizer after each of its steps."""
     _after_step.append(then)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The gradients of a value that the program has saved by hand."""
+"""Gradients of a value that the program has saved by hand."""
 from msprobe import _probe
 
 
@@ -9,10 +9,10 @@ class _Place:
 
 
 class SavedGradients:
-    """Written when all have come, or when the step ends.
+    """Collects gradients; writes them when all have arrived, or when the step ends.
 
-    watch(tensor, then) has a function called with the gradient of a tensor and is true, or
-    false for one that has none; for anything else it is None."""
+    watch(tensor, then) registers a function to be called with the gradient of a tensor and returns
+    True; False for a tensor without a gradient; None for any other value."""
 
     def __init__(self, variable, name, number, watch):
         self._name, self._number = name, number

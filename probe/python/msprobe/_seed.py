@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What seed_all takes, whatever the framework."""
+"""Checks the arguments of seed_all, for all frameworks."""
 
 
 def check(seed, **switches):

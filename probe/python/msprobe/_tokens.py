@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tokens of an inference: only some calls of a model are collected."""
+"""Tokens of an inference: only a range of the model's calls is collected."""
 from msprobe import _probe
 
 
@@ -12,7 +12,7 @@ def _check(token_range):
 
 
 class Tokens:
-    """Watches one model; its calls are counted from each start on."""
+    """Watches one model; calls are counted from each start."""
 
     def __init__(self, root):
         self.root = root
@@ -20,13 +20,13 @@ class Tokens:
         root.register_forward_pre_hook(self._called)
 
     def restart(self, token_range):
-        """Nothing is collected until the first of these calls."""
+        """Stops collecting until the first call of the range."""
         _check(token_range)
         self._range, self._calls = tuple(token_range), 0
         _probe.stop()
 
     def forget(self):
-        """The model is collected as any other."""
+        """Collects all calls of the model."""
         self._range = None
 
     def _called(self, _module, _args):

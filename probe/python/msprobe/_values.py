@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""How values are described that belong to no framework.
+"""Descriptions of values that belong to no framework.
 
-A description is what json makes of it: the leaf of a dump.  A tuple of one
-means: this instead, with all that is in it; of three: a leaf, the array it is of,
-and, where that is none of numbers, what makes a file of it.
+A description is the leaf of a dump, as json.dumps takes it. A tuple of one stands for its item,
+which is described instead of the value; a tuple of three is a leaf, its array, and, for an array
+that does not hold numbers, the function that writes its file.
 """
 import dataclasses
 import os
@@ -52,7 +52,7 @@ def _numpy(value):
 
 
 def describe(value, key):
-    """The leaf of a value that is no tensor, number, text or plain container."""
+    """Returns the leaf of a value that is no tensor, number, string or plain container."""
     if isinstance(value, slice):
         return _slice(value)
     if value is Ellipsis:

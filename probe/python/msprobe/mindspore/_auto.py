@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A dump of a MindSpore script that knows nothing of it: see msprobe/_auto.py.
+"""A dump of a MindSpore script without changes to the script: see msprobe/_auto.py.
 
-The framework's own cells around a model, of the loss or of a whole step, are
-looked through: the model is what they call.
+Cells of the framework that wrap a model for its loss or for a whole step are skipped: the model is
+the cell that they call.
 """
 import functools
 
@@ -40,7 +40,7 @@ class _Watch(_auto.Watch):
 
 
 def attach(config):
-    """Dump this process as config.json says."""
+    """Dumps this process as config.json configures."""
     if _graph_dump.is_asked_for(config):
         _auto.make(config, PrecisionDebugger)
         return

@@ -25,7 +25,7 @@ def check(model):
 
 
 def _named(models, prefix):
-    """(path, cell) of all cells below the models; chunks of a list by their number."""
+    """Yields (path, cell) of all cells below the models; chunks of a list by their number."""
     if isinstance(models, nn.Cell):
         chunks = [(prefix, models)]
     else:
@@ -37,13 +37,15 @@ def _named(models, prefix):
 
 
 def all_cells(models):
-    """The model and all cells in it."""
+    """Returns all cells of the models, the models included."""
     return [cell for model in ([models] if isinstance(models, nn.Cell) else models)
             for _, cell in model.cells_and_names()]
 
 
 def _register_after(cell, after):
-    """In front of the program's own; a cell with gradients of its own takes none in the usual way."""
+    """Registers a hook before the program's own hooks.
+
+    The usual way is not available for a cell with a custom backward."""
     words = {"with_kwargs": True, **_ALWAYS_CALLED} if _TAKES_KWARGS else {}
     handle = cell.register_forward_hook(after, **words)
     if not hasattr(handle, "handle_id"):
@@ -59,7 +61,7 @@ def _register_after(cell, after):
 
 
 def _hook_cell(cell, path, watcher):
-    """Gives the hook and what takes it away."""
+    """Registers both hooks; returns the hook object and the handles that remove them."""
     hook = _probe.Hook(path, type(cell).__name__, _TAKES_KWARGS)
     hook.backward = watcher
     before = cell.register_forward_pre_hook(hook, with_kwargs=True) if _TAKES_KWARGS \
@@ -77,9 +79,9 @@ def _watch_parameters(cell, path, hook):
 
 
 def hook_model(model, with_gradients, prefix=""):
-    """Once for each model; parameters are looked at each time, since they may be others.
+    """Hooks a model once; its parameters are checked at each call, since they can be replaced.
 
-    The structure has backwards of cells also where no gradients are dumped."""
+    The structure has backwards of cells even when no gradients are dumped."""
     known = next((cells for m, cells in _hooked if m is model), None)
     if known is None:
         watcher = Watcher()
@@ -91,11 +93,11 @@ def hook_model(model, with_gradients, prefix=""):
             _watch_parameters(cell, path, hook)
 
 
-_dumped, _alone = [], []  # hooks of cells that are dumped by hand just now, and the cells
+_dumped, _alone = [], []  # handles of hooks set by module_dump, and their cells
 
 
 def hook_one(cell, name, with_gradients):
-    """A cell by a name of the program's own; one of a known model has its name already."""
+    """Hooks a cell under a name given by the program; a cell of a known model keeps its name."""
     if not isinstance(cell, nn.Cell):
         raise ValueError(f"module_dump: expected a mindspore.nn.Cell, found {type(cell).__name__}")
     if any(cell is one for _, known in _hooked for _, one, _ in known):
@@ -122,7 +124,8 @@ def _is_ours(hook):
 
 
 def _without(hooks):
-    """Take ours out of a cell's hooks; what puts all of them in their order again, or None."""
+    """Removes the dumper's hooks from a cell; returns the function that restores their order, or
+    None."""
     known = list(hooks.items())
     ours = [key for key, hook in known if _is_ours(hook)]
     for key in ours:
@@ -136,7 +139,7 @@ def _without(hooks):
 
 
 def without_hooks():
-    """Cells have no hooks of ours until what this returns is called."""
+    """Removes the dumper's hooks from all cells until the returned function is called."""
     cells = {id(cell): cell for model, _ in _hooked for cell in all_cells(model)}
     cells.update((id(cell), cell) for cell in _alone)
     dicts = [d for cell in cells.values() for d in (cell._forward_pre_hook, cell._forward_hook)]

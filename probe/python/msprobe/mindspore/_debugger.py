@@ -14,11 +14,12 @@ from msprobe.mindspore import (_cells, _distributed, _gradients, _graph_dump, _g
 _tensors.tell(_gradients.watched_call)
 
 
-_hooks = []  # of parameters, which outlive the step
+_hooks = []  # hooks of parameters, which outlive the step
 
 
 def _watch_gradient(value, then):
-    """For SavedGradients.  A parameter has its gradient whenever it is used, also after it was saved."""
+    """Registers a hook for SavedGradients. A parameter gets a gradient at each use, also after
+    saving."""
     if not isinstance(value, mindspore.Tensor):
         return None
     if isinstance(value, mindspore.Parameter):
@@ -32,7 +33,7 @@ def _watch_gradient(value, then):
 
 
 def runs_graphs():
-    """Whether the program runs as a whole and not function by function."""
+    """Tells whether the program runs compiled graphs instead of single functions."""
     return mindspore.get_context("mode") != mindspore.PYNATIVE_MODE
 
 
@@ -45,7 +46,7 @@ class PrecisionDebugger(BaseDebugger):
     _functions, _optimizers, _modules = _wrap, _optimizer, _cells
     _levels_of_models = ("L0", "L1", "mix")
     _graph_folder = None  # where the framework dumps graphs
-    _given = ()  # what the debugger was made with
+    _given = ()  # arguments of the constructor
 
     def __init__(self, config_path=None, task=None, dump_path=None, level=None, step=None):
         if self._is_open:
@@ -63,7 +64,7 @@ class PrecisionDebugger(BaseDebugger):
         self._is_open = True
 
     def _dump_graphs(self):
-        """The program runs graphs: the framework dumps them."""
+        """Has the framework dump its graphs, as the program runs graphs."""
         if self._graph_folder is None:
             self._graph_folder = _graph_dump.drive_or_note(*self._given)
             _graphs.tell_no_more()
@@ -97,7 +98,7 @@ class PrecisionDebugger(BaseDebugger):
 
     def _hook_model(self):
         if self._model is None:
-            return  # the level has become one that needs it, or needs none
+            return  # no model is needed at this level, or none was passed
         if self._info["level"] != "L1":
             _cells.hook_model(self._model, self._has_backward())
         if self._info["level"] != "L0":

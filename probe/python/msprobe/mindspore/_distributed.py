@@ -7,7 +7,7 @@ from mindspore.communication import comm_func
 
 from msprobe import _communication
 
-# Functions of mint write to their arguments, as those of PyTorch do; the older ones return.
+# Functions of mint write to their arguments, as in PyTorch; the older ones return the result.
 in_place = _communication.wrapper
 returning = functools.partial(_communication.wrapper, returns_result=True)
 
@@ -17,7 +17,7 @@ def is_initialised():
 
 
 def modules():
-    """(where, prefix, how) of all functions."""
+    """Yields (module, prefix, wrapper) of all functions."""
     yield comm_func, "Distributed", returning
     if hasattr(mint, "distributed"):
         yield mint.distributed, "MintDistributed", in_place
@@ -38,7 +38,7 @@ def _ranks(group):
 
 
 def describe(value):
-    """The leaf of an operation from one rank to another; None for any other value."""
+    """Returns the leaf of a point-to-point operation; None for any other value."""
     cls = getattr(getattr(mint, "distributed", None), "P2POp", None)
     if cls is not None and isinstance(value, cls):
         return _communication.describe_p2p("mindspore.mint.distributed.P2POp", _ranks, value), None

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Gradients that go into and out of a function or a cell.
 
-A result of MindSpore does not know what made it, so inputs and results go
-through an operator of the framework's own that changes nothing and tells what
-comes back.
+A result of MindSpore does not refer to the function that made it, so inputs and results pass
+through an identity operator of the framework, which reports the gradients on their way back.
 """
 from collections import OrderedDict
 
@@ -20,7 +19,7 @@ _HookBackward = mindspore.ops.HookBackward
 
 
 def _operator(name, then, is_before):
-    """One that calls a function; the program's graph keeps both."""
+    """Returns an identity operator that calls a function in backward; the graph keeps both."""
     hooks = OrderedDict(then=then)
     operator = _inner_ops.CellBackwardHook(name, None, hooks)
     operator.msprobe_hooks = hooks  # the operator itself only has a weak reference
@@ -51,9 +50,9 @@ def _has_tensors(value):
 
 
 def _writes_to_its_arguments(name, args):
-    """Another tensor in the place of one that is written to could be noticed.
+    """Tells whether a function writes to its arguments: passing copies would change the program.
 
-    What stands behind += and its like makes new tensors on the CPU."""
+    The operators behind += and the like make new tensors on the CPU."""
     if name.startswith("__i") and name != "__invert__":
         return not all(is_host(t) for t in args if _is_tensor(t))
     return name == "__setitem__" or (name.endswith("_") and not name.startswith("__"))
@@ -68,7 +67,7 @@ def _dump(prefix, name, number, grad_input, grad_output):
 
 
 def watched_call(func, prefix, name, number, args, kwargs):
-    """Call a function; its gradients are dumped when they have come."""
+    """Calls a function; its gradients are dumped when they arrive."""
     if _writes_to_its_arguments(name, args):
         return func(*args, **kwargs)
     if prefix == "Primitive":
@@ -95,12 +94,13 @@ def watched_call(func, prefix, name, number, args, kwargs):
 class _Primitive:
     """One call of a primitive.
 
-    As with the official tool its gradients come one by one, the last argument's first, and none of
-    what has none: the framework would compute them all for an operator around all arguments, asked
-    for or not.  How many will come is not known, so the record waits for what comes next."""
+    As in the official tool, gradients arrive one by one, from the last argument to the first, and
+    only for arguments that have one: with one operator around all arguments the framework would
+    compute every gradient, needed or not. The number of gradients is not known, so the record
+    stays open until some other gradient arrives."""
 
-    _last = None  # whose gradients are coming
-    _then = []  # what is to be called when they have come
+    _last = None  # the primitive whose gradients are arriving
+    _then = []  # (function, gradient) to call after its last gradient
 
     def __init__(self, name, number):
         self.name, self.number = name, number
@@ -125,7 +125,7 @@ class _Primitive:
         if _Primitive._last is not self:
             settle()
         if not self._outputs:
-            return  # its record has been written
+            return  # the record has been written
         _Primitive._last = self
         self._inputs.extend(as_tuple(gradient))
         if len(self._inputs) >= self._hooked:
@@ -137,7 +137,7 @@ class _Primitive:
 
 
 def settle():
-    """Something else comes, or nothing: the record that waits is complete."""
+    """Writes the open record: some other gradient has arrived, or the backward is over."""
     last, _Primitive._last = _Primitive._last, None
     then, _Primitive._then = _Primitive._then, []
     if last is not None:
@@ -147,8 +147,10 @@ def settle():
 
 
 def in_turn(record):
-    """A parameter has its gradient between two of the primitive that it is an argument of: what is
-    then to be recorded follows that."""
+    """Returns a hook that records a parameter's gradient after those of the open primitive.
+
+    The gradient of a parameter arrives between two gradients of the primitive that uses the
+    parameter."""
     def come(gradient):
         if _Primitive._last is None:
             record(gradient)
@@ -180,7 +182,7 @@ class _CellCall:
             call.done()
 
     def enter_and_leave(self, cell, grad_output):
-        """Of one whose inputs have no gradient."""
+        """Records a cell whose inputs have no gradient."""
         self.enter(cell, grad_output)
         self.leave(cell, (), grad_output)
 
@@ -189,7 +191,7 @@ class _CellCall:
 
 
 class Watcher:
-    """Of all cells of a model, call by call: `backward` of msprobe._probe.Hook."""
+    """Watches all cells of a model, call by call: `backward` of msprobe._probe.Hook."""
 
     def __init__(self):
         self._open = {}  # (hook, number) -> call

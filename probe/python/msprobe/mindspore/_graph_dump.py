@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Dumps of compiled graphs, which the framework makes itself.
 
-A file that MINDSPORE_DUMP_CONFIG names tells it what to write: every kernel's inputs and outputs,
-below rank_R/NET/GRAPH/ITERATION of the dump's folder.  The framework looks at the variable when it
-compiles a graph, so this comes before the first one.  The file is what the official tool writes,
-but for what is saved on a CPU: tensors, as there are no statistics of kernels there.
+A file named by MINDSPORE_DUMP_CONFIG tells the framework what to write: every kernel's inputs and
+outputs, below rank_R/NET/GRAPH/ITERATION of the dump's folder. The framework reads the variable
+when it compiles a graph, so the variable is set before the first one. The file equals that of the
+official tool, except on a CPU: there tensors are saved, as statistics of kernels are not
+available.
 """
 import json
 import os
@@ -19,7 +20,7 @@ _CATEGORIES = ["max", "min", "avg", "l2norm"]
 
 
 def read_config(path):
-    """What a config.json says; {} where it is not there or not JSON, which others report."""
+    """Returns the parsed config.json; {} when missing or not JSON, which is reported elsewhere."""
     if path is None:
         return {}
     try:
@@ -31,7 +32,7 @@ def read_config(path):
 
 
 def is_asked_for(config_path, level=None):
-    """Whether the dump is one of kernels."""
+    """Tells whether the dump is one of kernels."""
     return (level or read_config(config_path).get("level")) == LEVEL
 
 
@@ -49,7 +50,7 @@ def _list_of(known, key):
 
 
 def _iterations(steps):
-    """Numbers, and ranges as "3-5", the way the framework has them."""
+    """Writes numbers, and ranges such as "3-5", in the framework's syntax."""
     return "|".join(str(step) for step in steps) or "all"
 
 
@@ -61,12 +62,12 @@ def _categories(mode):
 
 
 def _in_and_out(modes):
-    """Which of a kernel's tensors: 0 both, 1 inputs, 2 outputs."""
+    """Encodes the tensors to save: 0 inputs and outputs, 1 inputs, 2 outputs."""
     return {("input",): 1, ("output",): 2}.get(tuple(modes), 0)
 
 
 def settings(known, task, folder, steps):
-    """The framework's configuration for a config.json."""
+    """Returns the framework's configuration for a config.json."""
     of_task = known.get(task) if isinstance(known.get(task), dict) else {}
     kernels = _list_of(of_task, "list")
     saves_tensors = task == "tensor" or _is_device_cpu()
@@ -81,7 +82,7 @@ def settings(known, task, folder, steps):
 
 
 def drive(config_path, task=None, dump_path=None, step=None):
-    """Have the framework dump graphs from here on; gives the folder."""
+    """Makes the framework dump graphs from now on; returns the folder."""
     known = read_config(config_path)
     folder = dump_path or known.get("dump_path")
     if not isinstance(folder, (str, os.PathLike)):
@@ -100,7 +101,7 @@ def drive(config_path, task=None, dump_path=None, step=None):
 
 
 def drive_or_note(*args):
-    """The same inside a training, which goes on whatever happens."""
+    """Calls drive() inside a training; an error is noted and the training goes on."""
     try:
         return drive(*args)
     except (OSError, ValueError) as why:

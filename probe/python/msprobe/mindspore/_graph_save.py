@@ -19,7 +19,7 @@ _NEXT_STEP = "<tensordump-update-step>"
 
 
 def _place(folder):
-    """The framework fills in the step and the rank."""
+    """Returns the path of a file; the framework fills in the step and the rank."""
     return folder.rstrip(os.sep) + os.sep + "{step}" + os.sep + "{rank}" + os.sep
 
 

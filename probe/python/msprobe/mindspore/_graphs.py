@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Compiled graphs: @jit, GRAPH_MODE, and what compiles behind the program's back (vmap, jvp).
+"""Compiled graphs: @jit, GRAPH_MODE, and implicit compilation (vmap, jvp).
 
-What stands in the place of a function would be compiled into the graph, and the compiler gives what
-it does not know no gradient.  So while it parses, the framework has its own functions, cells and
-primitives again; while a graph runs, what Python is called from it is not recorded.
+A wrapper would be compiled into the graph, and the compiler gives an unknown function no gradient.
+So while the compiler parses, the framework has its original functions, cells and primitives; while
+a graph runs, Python calls from the graph are not recorded.
 """
 import functools
 import importlib
@@ -14,30 +14,30 @@ from msprobe import _custom, _probe
 from msprobe.mindspore import _cells, _optimizer, _wrap
 
 _lock = threading.RLock()
-_depth = 0  # compilers at work
+_depth = 0  # number of nested compilations
 _is_told = False
-_tracing = 0  # traces that hide what they call
-_places = []  # Places of others that have to go, too
+_tracing = 0  # open traces, whose calls are hidden
+_places = []  # further Places to restore for a compiler
 
 
 
 
 def hand_back_too(places):
-    """More that has to go while a compiler is at work."""
+    """Adds Places whose functions are restored while a compiler works."""
     _places.append(places)
 
 
 def is_compiling():
-    """Whether the framework has its own functions for a compiler's sake."""
+    """Tells whether the original functions are in place for a compiler."""
     return _depth != 0
 
 
 def _all_places():
-    """What was put last comes first: one may stand around another."""
+    """Returns all Places, the last added first: one wrapper can enclose another."""
     return [*_places, _custom.places, _optimizer.places, _wrap.places]
 
 
-_put = []  # what has to come back: functions of nothing
+_put = []  # functions that put the wrappers back
 
 
 def _hand_back():
@@ -63,7 +63,7 @@ def _come_back():
 
 
 def with_own_functions(func):
-    """func, during which the framework is as it was without us."""
+    """Wraps func so that the framework's original functions are in place during a call."""
     @functools.wraps(func)
     def run(*args, **kwargs):
         _hand_back()
@@ -87,13 +87,13 @@ def _tell_once():
 
 
 def tell_no_more():
-    """Graphs are dumped by the framework."""
+    """Suppresses the message: the framework dumps the graphs."""
     global _is_told
     _is_told = True
 
 
 def _running(func):
-    """func, which runs a graph, and whose own calls of functions are not recorded."""
+    """Wraps func, which runs a graph, so that its own calls are not recorded."""
     @functools.wraps(func)
     def run(*args, **kwargs):
         _tell_once()
@@ -102,16 +102,16 @@ def _running(func):
     return run
 
 
-# ---- what the program holds itself ----------------------------------------------------------
+# ---- functions that the program holds -------------------------------------------------------
 
 
 def own(value):
-    """What stands behind a wrapper that the program has imported, or holds."""
+    """Returns the original function of a wrapper that the program holds."""
     return value.__wrapped__ if isinstance(value, (_probe.Op, _probe.Fn)) else value
 
 
 class _Namespace:
-    """Where the parser looks up a name."""
+    """Namespace in which the parser looks up names; returns original functions."""
 
     def __init__(self, namespace):
         self._namespace = namespace
@@ -134,7 +134,7 @@ def _resolving(resolve):
 
 
 def _of_own(make):
-    """What makes a decorator that compiles a function."""
+    """Wraps a function that returns a compiling decorator."""
     @functools.wraps(make)
     def run(*args, **kwargs):
         decorate = make(*args, **kwargs)
@@ -196,7 +196,7 @@ def _end_trace(end):
 
 
 def end_traces():
-    """A function that raises while it is traced leaves no other sign."""
+    """Ends all open traces. A function that raises during a trace leaves no other sign."""
     global _tracing
     while _tracing:
         _tracing -= 1
@@ -216,7 +216,7 @@ def _replace(owner, name, make):
 
 
 def _module(*names):
-    """The first that this version has; the others are its old names, or not there yet."""
+    """Imports the first module that this version has; the other names are older or newer ones."""
     for name in names:
         try:
             return importlib.import_module(name)
@@ -226,7 +226,7 @@ def _module(*names):
 
 
 def watch():
-    """Compilers of this process; once more is harmless."""
+    """Watches the compilers of this process; repeated calls have no effect."""
     api = _module("mindspore.graph.api", "mindspore.common.api")
     for cls in ("JitExecutor_", "GraphExecutor_"):
         _replace(getattr(api, cls, None), "compile", with_own_functions)

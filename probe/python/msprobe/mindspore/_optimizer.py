@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Optimizers of MindSpore, and what clips gradients: see _roots.
+"""Optimizers of MindSpore, and functions that clip gradients: see _roots.
 
-Calling an optimizer is its step, whatever its class."""
+Calling an optimizer performs its step, whatever its class."""
 import mindspore
 from mindspore import nn, ops
 
@@ -14,7 +14,7 @@ places = Places()
 
 
 def bases():
-    """The classes that all optimizers come from."""
+    """Yields the base classes of all optimizers."""
     yield nn.Optimizer
     experimental = getattr(mindspore, "experimental", None)
     optim = getattr(experimental, "optim", None)
@@ -23,7 +23,7 @@ def bases():
 
 
 def watch():
-    """All optimizers there are, and those that will be; once more after functions were wrapped."""
+    """Wraps all present and future optimizers; repeated after functions were wrapped."""
     for cls in bases():
         if not is_inside(cls.__call__):
             places.add(cls, "__call__", cls.__call__, stepping(cls.__call__))

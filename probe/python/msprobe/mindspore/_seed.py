@@ -10,7 +10,7 @@ from msprobe._seed import check
 
 
 def _without_dropout():
-    """Dropout functions that drop nothing: those of all three places."""
+    """Replaces the dropout functions of all three modules by the identity."""
     for owner in (ops, mint, mint.nn.functional):
         for name in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
             if hasattr(owner, name):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a tensor of MindSpore is, told to the C half once.
+"""Passes the layout of MindSpore's tensors to the C half, once.
 
-Tensors in host memory are read by C.  Functions run behind the program's back:
-asking for the address of a tensor waits for the one that makes it.  Functions
-are taken now, before any of them is wrapped.
+C reads tensors in host memory. MindSpore runs functions asynchronously; asking for the address of
+a tensor waits for the function that computes it. The functions used here are fetched at import,
+before any of them is wrapped.
 """
 import os
 
@@ -18,7 +18,7 @@ _dtype, _shape = _Base._dtype.__get__, _Base._shape.__get__
 
 _NAMES = ("bool float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 "
           "uint64 complex64 complex128 float8_e4m3fn float8_e5m2").split()
-# The names of all types whose tensors may have a gradient.
+# Dtypes whose tensors can have a gradient.
 DIFFERENTIABLE = {getattr(mindspore, name) for name in
                   ("float16", "float32", "float64", "bfloat16", "complex64", "complex128")
                   if hasattr(mindspore, name)}
@@ -26,7 +26,7 @@ _Dtype = type(mindspore.float32).__mro__[-3]
 
 
 def executor():
-    """What runs functions one by one."""
+    """Returns the framework's object that runs functions one by one."""
     try:
         from mindspore.graph.api import _pynative_executor
     except ImportError:  # before version 2.9
@@ -39,13 +39,13 @@ def may_have_gradient(value):
 
 
 def is_host(t):
-    """Whether a tensor's elements can be read where they are."""
+    """Tells whether a tensor's elements can be read in place."""
     device = getattr(t, "device", None)
     return device is None or str(device).startswith("CPU")
 
 
 def to_host(t, host_only):
-    """A tensor that C could not read: see ask() in ext_tensor.c."""
+    """Describes a tensor that C cannot read: see describe_value() in ext_value.c."""
     plain = None
     if not is_host(t) and not isinstance(_dtype(t), type(mindspore.bfloat16)):
         plain = Tensor(_asnumpy(t))
@@ -59,7 +59,7 @@ def to_host(t, host_only):
 
 
 def describe(value, key):
-    """The leaf of a value that is no tensor, number, text or plain container."""
+    """Returns the leaf of a value that is no tensor, number, string or plain container."""
     if isinstance(value, _Dtype):
         return {"type": "mindspore.dtype", "value": str(value)}
     if key in ("dtype", "output_dtype", "device") and isinstance(value, (str, int, float)):
@@ -72,13 +72,13 @@ def describe(value, key):
     return _values.describe(value, key)
 
 
-# ---- told to C --------------------------------------------------------------
+# ---- passed to C ------------------------------------------------------------
 
 _told_types = {getattr(mindspore, name): name for name in _NAMES if hasattr(mindspore, name)}
 
 
 def tell(watched_call):
-    """watched_call: see ext_framework in ext.h."""
+    """Sets up the C half; watched_call: see ext_framework in ext.h."""
     _probe.setup({
         "tensor": _Base,
         "plain": (Tensor, type(Parameter(Tensor(0.0), name="a"))),

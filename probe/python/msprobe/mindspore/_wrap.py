@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Functions of MindSpore with a dump around them.
+"""Wrappers that dump the functions of MindSpore.
 
-Each is replaced where it is found by an object of the C half that stands for
-it.  They are in place from the making of the debugger on, since scripts keep
-what they have imported, but for steps that are not collected.
+Each function is replaced, wherever found, by a wrapper object of the C half. The wrappers are in
+place from the construction of the debugger on, since scripts keep what they have imported, except
+during steps that are not collected.
 """
 import functools
 import weakref
@@ -19,7 +19,7 @@ places = Places()
 
 
 def wrapper(func, prefix, name):
-    """What stands for a function: bound to objects where that was, too."""
+    """Returns the wrapper of a function; binds to objects if the function does."""
     make = _probe.Op if isinstance(func, _METHODS) else _probe.Fn
     return make(func, prefix, name, 0, 0, "p" if name.startswith("dropout") else None)
 
@@ -43,7 +43,7 @@ def _find_all():
 
 
 def put_all():
-    """Put the wrappers where the functions were; once more is harmless."""
+    """Puts the wrappers in place; repeated calls have no effect."""
     if not places:
         _find_all()
     places.put()
@@ -51,22 +51,23 @@ def put_all():
 
 
 def take_all():
-    """Give the functions back."""
+    """Restores the functions."""
     places.take()
 
 
 def are_put():
-    """Whether the wrappers are there."""
+    """Tells whether the wrappers are in place."""
     return places.is_put
 
 
 # ---- primitives ---------------------------------------------------------------------
 
-_primitives = []  # those that are watched, as weak references
+_primitives = []  # weak references to the watched primitives
 
 
 def _watch_primitive(name, primitive):
-    """An operator as an object: calling it is a matter of its class, so it gets one of its own."""
+    """Watches an operator object. Python looks up __call__ in the class, so the object gets its own
+    class."""
     cls = type(primitive)
     if hasattr(cls, "_msprobe_stands_for"):
         return
@@ -79,7 +80,7 @@ def _watch_primitive(name, primitive):
 
 
 def put_primitives(cells):
-    """Those that cells have as attributes."""
+    """Watches the primitives that are attributes of cells."""
     for cell in cells:
         for name, primitive in getattr(cell, "_primitives", {}).items():
             if primitive is not None:
@@ -90,7 +91,7 @@ def put_primitives(cells):
 
 
 def without_primitives():
-    """They are of their own classes until what this returns is called."""
+    """Restores the classes of all primitives until the returned function is called."""
     alive = [p for p in (ref() for ref in _primitives) if p is not None]
     watched = [(p, type(p)) for p in alive if hasattr(type(p), "_msprobe_stands_for")]
     for primitive, cls in watched:

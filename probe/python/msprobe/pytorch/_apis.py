@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Names of the functions that are dumped, by the prefix that their records have.
+"""Names of the functions that are dumped, by the prefix of their records.
 
-The sets are those of the official tool, so that dumps of both have the same
-records.  A name that an installed PyTorch does not have is passed over.
+The sets are those of the official tool, so that dumps of both have the same records. A name that
+the installed PyTorch does not have is skipped.
 """
 
 FUNCTIONAL = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A dump of a PyTorch script that knows nothing of it: see msprobe/_auto.py."""
+"""A dump of a PyTorch script without changes to the script: see msprobe/_auto.py."""
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from msprobe import _auto, _probe
@@ -22,7 +22,7 @@ class _Watch(_auto.Watch):
 
 
 def attach(config):
-    """Dump this process as config.json says."""
+    """Dumps this process as config.json configures."""
     watch = _auto.watch(config, PrecisionDebugger, _Watch)
     if watch is not None:
         register_module_forward_pre_hook(lambda module, _args: watch.called(module))

@@ -9,7 +9,7 @@ from msprobe.pytorch import _modules, _optimizer, _tensors, _wrap  # noqa: F401
 
 
 def _watch_gradient(value, then):
-    """For SavedGradients."""
+    """Registers a hook for SavedGradients."""
     if not isinstance(value, torch.Tensor):
         return None
     if value.requires_grad:
@@ -26,8 +26,8 @@ class PrecisionDebugger(BaseDebugger):
     _functions, _optimizers, _modules = _wrap, _optimizer, _modules
 
     def _has_backward(self):
-        """Before version 2 the official tool has no records of modules' backward, so this has them
-        only when it is asked."""
+        """Tells whether the backward of modules is recorded. Before version 2 the official tool
+        does not record it, so it is recorded only on request."""
         return _modules.VERSION >= (2, 0) or bool(self._info["module_backward"])
 
     def _setup(self):
@@ -36,7 +36,7 @@ class PrecisionDebugger(BaseDebugger):
             _wrap.find_operators(self._info["op_namespaces"])
 
     def _begin(self):
-        """Extensions may be loaded after the debugger is made; once they are looked for again."""
+        """Starts the dumper; the first start searches for extensions loaded since construction."""
         collects = super()._begin()
         if collects and not self._has_begun:
             self._has_begun = True
@@ -51,7 +51,7 @@ class PrecisionDebugger(BaseDebugger):
     def _hook_model(self):
         model = self._model() if self._model is not None else None
         if model is None:
-            return  # it is gone, or the level has become one that needs it
+            return  # the model was freed, or the level needs one that was not passed
         try:
             _modules.hook_model(model, self._has_backward(), not self._info["forward_only"])
         except Exception as why:

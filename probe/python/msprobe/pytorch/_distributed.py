@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Communication of PyTorch: what may be waited for, and the values that belong to it."""
+"""Communication of PyTorch: works that can be waited for, and related values."""
 import torch
 
 from msprobe import _communication
@@ -23,9 +23,9 @@ def _ranks(group):
 
 
 def describe(value):
-    """The leaf of a process group or a reduction; None for any other value.
+    """Returns the leaf of a process group or a reduction; None for any other value.
 
-    An operation from one rank to another is described by what is in it."""
+    A point-to-point operation is described by its fields."""
     dist = torch.distributed
     if not dist.is_available():
         return None

@@ -22,12 +22,12 @@ _is_lazy = torch.nn.parameter.is_lazy
 
 
 # ---- gradients of modules ---------------------------------------------------
-# Nothing of the training is replaced: arguments, results and their containers stay the
-# objects that they are, and no node is added to the graph.  What goes back into a module
-# is seen before the nodes of its results run; what leaves it, after the nodes inside the
-# module that have an edge to one of its inputs.
+# Nothing of the training is replaced: arguments, results and their containers stay the same
+# objects, and no node is added to the graph. Gradients into a module are seen before the nodes
+# of its results run; gradients out of a module, after the nodes inside the module that have an
+# edge to one of its inputs.
 
-_NODES_MAX = 100000  # of one call's graph; a larger one is not searched
+_NODES_MAX = 100000  # in the graph of one call; a larger graph is not searched
 
 
 def _is_watched(value):
@@ -35,7 +35,7 @@ def _is_watched(value):
 
 
 def _distinct(tensors):
-    """The tensors once each, and for each place its number among them, None where one repeats."""
+    """Returns the distinct tensors, and for each place its tensor's index, None for a repeat."""
     known, places = {}, []
     for t in tensors:
         places.append(None if id(t) in known else len(known))
@@ -48,15 +48,16 @@ def _placed(gradients, places):
 
 
 def _edge(t):
-    """Where the gradient of a tensor goes: (node, number of its output).
+    """Returns the destination of a tensor's gradient: (node, index of its output).
 
-    The node of a leaf is made when the leaf is first used, so the leaf itself stands for it."""
+    The node of a leaf is created when the leaf is first used, so the leaf itself represents the
+    node."""
     node = t.grad_fn
     return (t, 0) if node is None else (node, t.output_nr)
 
 
 def _target(node, number):
-    """The same of an edge as a node has it."""
+    """Returns the destination of an edge between nodes, in the same form."""
     leaf = getattr(node, "variable", None)
     return (node, number) if leaf is None else (leaf, 0)
 
@@ -65,15 +66,17 @@ _sequence = getattr(torch._C._autograd, "_get_sequence_nr", None)
 
 
 def _is_older(node, began):
-    """Was the node made before the module was called?  Nodes that say nothing may not be."""
+    """Tells whether the node is older than the module's call; a node without a number counts as
+    new."""
     if began is None:
         return False
     return node._sequence_nr() < began
 
 
 def _consumers(results, inputs, began):
-    """Nodes between the results and the inputs with edges to the inputs:
-    (node, [(place among its edges, number of the input)])."""
+    """Returns the nodes between results and inputs that have edges to the inputs.
+
+    Each is (node, [(place among its edges, index of the input)])."""
     stack = [r.grad_fn for r in results if r.grad_fn is not None]
     seen, found = set(stack), []
     while stack and len(seen) < _NODES_MAX:
@@ -96,7 +99,7 @@ def _consumers(results, inputs, began):
 
 
 class _Gradients:
-    """The gradients of one call of a module, from the first that comes in to the last that leaves."""
+    """Gradients of one call of a module, from the first that arrives to the last that leaves."""
 
     __slots__ = ("about", "places_in", "places_out", "through", "sources", "consumers",
                  "given", "sums", "to_come", "to_leave", "call")
@@ -104,8 +107,8 @@ class _Gradients:
     def __init__(self, about, places_in, places_out, through, sources, consumers):
         self.about = about  # path, class and number of the call
         self.places_in, self.places_out = places_in, places_out
-        self.through = through  # (result, input) that are one tensor
-        self.sources, self.consumers = sources, consumers  # how many nodes there are of each kind
+        self.through = through  # (result, input) that are the same tensor
+        self.sources, self.consumers = sources, consumers  # number of nodes of each kind
         self._begin()
 
     def _begin(self):
@@ -114,11 +117,11 @@ class _Gradients:
         self.to_come, self.to_leave, self.call = self.sources, self.consumers, None
 
     def come(self, wanted, gradients):
-        """A node of the results is about to run."""
+        """Records gradients of results before their node runs."""
         if self.to_come == self.sources:
             self.call = _probe.enter_module_backward(*self.about)
             if self.sources > 1 and self.call is not None:
-                _when_over(self.end)  # a result that nobody uses has no gradient
+                _when_over(self.end)  # a result without use has no gradient
         for number, index in wanted:
             self.given[index] = gradients[number]
         self.to_come -= 1
@@ -126,7 +129,7 @@ class _Gradients:
             self.leave(at_once=True)
 
     def go(self, edges, gradients):
-        """A node with edges to the inputs has run."""
+        """Adds up gradients of inputs after a node with edges to them has run."""
         for place, index in edges:
             gradient = gradients[place] if place < len(gradients) else None
             if gradient is not None:
@@ -137,7 +140,7 @@ class _Gradients:
             self.leave()
 
     def end(self):
-        """The backward is over."""
+        """Writes the record at the end of the backward."""
         if self.call is not None:
             try:
                 self.leave(at_once=True)
@@ -160,8 +163,8 @@ class _Gradients:
 
 
 _add, _no_grad = torch.add, torch.no_grad
-_note = _probe.note  # written in C: what the handlers below call cannot fail in their turn
-_when_over = torch.autograd.Variable._execution_engine.queue_callback  # of the backward that runs
+_note = _probe.note  # written in C, so that the exception handlers below cannot fail
+_when_over = torch.autograd.Variable._execution_engine.queue_callback  # called after backward
 
 
 def _sum(a, b):
@@ -170,7 +173,8 @@ def _sum(a, b):
 
 
 class _Come:
-    """Before a node runs: the module called last, which lies around the others, comes first."""
+    """Hook before a node runs. The module called last encloses the others, so its record begins
+    first."""
 
     __slots__ = ("calls",)
 
@@ -186,7 +190,8 @@ class _Come:
 
 
 class _Go:
-    """After a node has run: the module called last, which lies around the others, leaves last."""
+    """Hook after a node has run. The module called last encloses the others, so its record ends
+    last."""
 
     __slots__ = ("gradients", "edges")
 
@@ -200,11 +205,11 @@ class _Go:
             _note(f"the gradient of a module's input is left out: {why}")
 
 
-_KEY = "msprobe"  # in the notes that a node carries
+_KEY = "msprobe"  # key in a node's metadata
 
 
 def _watch_results(results, gradients):
-    """Of each node that made a result once: its notes hold what is called before it runs."""
+    """Hooks each node that made a result, once; the hook is kept in the node's metadata."""
     nodes = {}
     for index, r in enumerate(results):
         if r.grad_fn is not None:
@@ -218,7 +223,7 @@ def _watch_results(results, gradients):
 
 
 def _watch_tensors(results, gradients):
-    """The same before version 2, where only tensors can be watched before their nodes run."""
+    """Hooks tensors before version 2, where nodes have no hook that runs before them."""
     for index, r in enumerate(results):
         if r.grad_fn is not None:
             key = f"{_KEY}{r.output_nr}"
@@ -230,7 +235,7 @@ def _watch_tensors(results, gradients):
 
 
 def _sources(results):
-    """How many times a gradient comes to them."""
+    """Returns the number of gradient arrivals at the results."""
     if _watch is _watch_results:
         return len({r.grad_fn for r in results if r.grad_fn is not None})
     return sum(r.grad_fn is not None for r in results)
@@ -243,7 +248,7 @@ def _watch_call(about, edges, places, results, places_out, began):
     inside = [r for r in results if r.grad_fn is not None and _edge(r) not in edges]
     consumers = _consumers(inside, edges, began) if edges else []
     if edges and not consumers and inside:
-        return  # no way from the results to the inputs
+        return  # no path from the results to the inputs
     through = [(i, edges[_edge(r)]) for i, r in enumerate(results) if _edge(r) in edges]
     gradients = _Gradients(about, places, places_out, through, _sources(results), len(consumers))
     for node, of_node in consumers:
@@ -255,14 +260,14 @@ _backwards = []
 
 
 class _Backward:
-    """Watches the gradients that go into and out of a module, call by call."""
+    """Watches the gradients into and out of a module, call by call."""
 
     def __init__(self):
-        self._open = {}  # (hook, number) -> its inputs and when it began
+        self._open = {}  # (hook, number) -> its inputs, and the sequence number at its start
         _backwards.append(self)
 
     def forget(self):
-        """Of calls that raised."""
+        """Drops open calls, which have raised."""
         self._open.clear()
 
     def before(self, hook, module, args, number):
@@ -284,21 +289,21 @@ class _Backward:
 # ---- gradients of parameters ------------------------------------------------
 
 _expand_as = torch.Tensor.__mro__[1].expand_as
-_listening = []  # handles of what tells of gradients, until collecting stops
+_listening = []  # handles of gradient hooks, until collecting stops
 
 
 def _accumulator(parameter):
-    """The node that adds to a parameter's gradient."""
+    """Returns the node that accumulates a parameter's gradient."""
     with torch.enable_grad():
         node = _expand_as(parameter, parameter).grad_fn
     return node.next_functions[0][0] if node is not None else None
 
 
-_HAS_HOOK = VERSION >= (2, 1)  # one that is called when a parameter's gradient has been added to
+_HAS_HOOK = VERSION >= (2, 1)  # PyTorch has a hook after the accumulation of a parameter's gradient
 
 
 class _HasRun:
-    """The node that adds to a parameter's gradient has run."""
+    """Hook after the node that accumulates a parameter's gradient."""
 
     __slots__ = ("parameter", "watcher")
 
@@ -312,7 +317,7 @@ class _HasRun:
 
 
 def _watch_node(parameter, watcher):
-    """Of a parameter that says nothing itself; the graph holds the node, if the parameter is in it."""
+    """Hooks the node of a parameter without a hook of its own; the graph keeps the node alive."""
     node = _accumulator(parameter)
     if node is not None and node.metadata.get(_KEY) is None:
         node.metadata[_KEY] = True
@@ -324,7 +329,9 @@ def _wants_gradient(p):
 
 
 def _watch_parameters(module, hook):
-    """-> (parameter's name, watcher) of those whose node is to be watched when they have been used."""
+    """Hooks the parameters.
+
+    Returns (name, watcher) of each parameter whose node is hooked after its use instead."""
     params = [(n, p) for n, p in module._parameters.items() if _wants_gradient(p)]
     grads = _probe.Grads(hook, len(params)) if params else None
     later = []
@@ -339,7 +346,8 @@ def _watch_parameters(module, hook):
 
 
 def _watch_nodes(module, later):
-    """A module has used its parameters: their nodes are those that this backward will run."""
+    """Hooks the nodes of parameters after the module has used them: this backward will run these
+    nodes."""
     if torch.is_grad_enabled():
         for name, watcher in later:
             parameter = module._parameters.get(name)
@@ -349,8 +357,8 @@ def _watch_nodes(module, later):
 
 # ---- models -----------------------------------------------------------------
 
-_hooked = []  # models that have been collected, as _Model
-_NO_HOOKS = functools.partial(sys.audit, "msprobe")  # takes anything, gives None
+_hooked = []  # models collected so far, as _Model
+_NO_HOOKS = functools.partial(sys.audit, "msprobe")  # accepts any arguments, returns None
 
 
 def _hooks_of(module):
@@ -358,8 +366,8 @@ def _hooks_of(module):
 
 
 class _Hook:
-    """What a module calls.  Compilers read that they are to pass it over; a copy does nothing, and a
-    pickle of it is of Python's own, so that it is loaded where this package is not."""
+    """Hook of a module. Compilers skip it. A copy does nothing, and a pickle refers to Python's own
+    library, so that it can be loaded where this package is not installed."""
 
     __slots__ = ("hook",)
 
@@ -402,7 +410,8 @@ class _After(_Hook):
 
 
 def _tell_of_exceptions(func, args, kwargs):
-    """Before version 2.1 no hook is called when a module raises; its call would seem to go on."""
+    """Reports exceptions. Before version 2.1 no hook runs when a module raises, so its call would
+    stay open."""
     try:
         return _probe.past(func, args, kwargs)
     except BaseException:
@@ -412,7 +421,7 @@ def _tell_of_exceptions(func, args, kwargs):
 
 
 class _Hooked:
-    """A module of a model: its hooks are there while calls are collected."""
+    """A module of a model; its hooks are in place while calls are collected."""
 
     __slots__ = ("module", "hook", "before", "after", "ids")
 
@@ -425,7 +434,7 @@ class _Hooked:
         self.ids = handle(module._forward_pre_hooks).id, handle(module._forward_hooks).id
 
     def put(self):
-        """Behind all that there are before the module, and before all that there are behind it."""
+        """Adds the hooks: last of those before the module, first of those after it."""
         module, (first, last) = self.module(), self.ids
         if module is None or first in module._forward_pre_hooks:
             return
@@ -457,7 +466,7 @@ class _Hooked:
 
 
 class _Model:
-    """A model that has been collected.  It is not kept alive."""
+    """A model that has been collected, held by weak references."""
 
     def __init__(self, model, prefix, with_backward):
         self.roots = [weakref.ref(m) for m in _chunks(model)]
@@ -492,7 +501,7 @@ def _chunks(models):
 
 
 def _named(models, prefix):
-    """(path, module) of all modules below the models; chunks of a list by their number."""
+    """Yields (path, module) of all modules below the models; chunks of a list by their number."""
     if isinstance(models, torch.nn.Module):
         chunks = [(prefix, models)]
     else:
@@ -511,14 +520,14 @@ _said = []
 
 
 def _say_compiled(name):
-    """Once: what a compiler has made is left alone."""
+    """Notes once that compiled modules are not dumped inside."""
     if not _said:
         _said.append(name)
         _probe.note(f"compiled modules are not dumped inside (the first is a {name})")
 
 
 def reference(model):
-    """A model, or the chunks of one, that is not kept alive: a function that gives it or None."""
+    """Returns a function that returns the model, or its chunks, or None after it was freed."""
     chunks = [weakref.ref(m) for m in _chunks(model)]
 
     def get():
@@ -540,8 +549,9 @@ def check(model):
 
 
 def hook_model(model, with_backward, with_gradients, prefix=""):
-    """Until collecting stops.  The structure has backwards of modules also where no gradients are
-    dumped."""
+    """Hooks a model until collecting stops.
+
+    The structure has backwards of modules even when no gradients are dumped."""
     _hooked[:] = [one for one in _hooked if not one.is_gone()]
     known = next((one for one in _hooked if one.is_of(model)), None)
     if known is None:
@@ -552,7 +562,7 @@ def hook_model(model, with_backward, with_gradients, prefix=""):
 
 
 def hook_known(with_gradients):
-    """All models again, for a step that begins by itself."""
+    """Hooks all known models again, for a step that begins without start(model)."""
     _put_exceptions()
     for one in _hooked:
         one.put(with_gradients)
@@ -565,7 +575,8 @@ def _put_exceptions():
 
 
 def unhook():
-    """Collecting has stopped: nothing is left in the models, their tensors or their graphs."""
+    """Removes everything from the models, their tensors and their graphs after collecting has
+    stopped."""
     for one in _hooked:
         one.take()
         for module in one.modules:
@@ -579,7 +590,7 @@ def unhook():
 
 
 def _aside(func, args, kwargs):
-    """A compiler reads a model: it has no hooks then."""
+    """Removes all hooks while a compiler reads a model."""
     put = [one for one in _hooked if one.is_put]
     for one in put:
         one.take()
@@ -593,16 +604,16 @@ def _aside(func, args, kwargs):
 
 
 def spare_compilers():
-    """What compiles a model from its source, or traces it, sees it without hooks."""
+    """Removes the hooks during calls that compile a model from source, or trace it."""
     for func in (torch.jit.script, torch.jit.trace, torch.jit.trace_module):
         _probe.watch(func, _aside)
 
 
-_dumped = []  # modules that are dumped by hand just now
+_dumped = []  # modules hooked by module_dump
 
 
 def hook_one(module, name, with_backward):
-    """A module by a name of the program's own; one of a known model has its name already."""
+    """Hooks a module under a name given by the program; one of a known model keeps its name."""
     if not isinstance(module, torch.nn.Module):
         raise ValueError(f"module_dump: expected a torch.nn.Module, found {type(module).__name__}")
     if any(module is one.module() for model in _hooked for one in model.modules if model.is_put):

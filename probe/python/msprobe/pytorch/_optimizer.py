@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Optimizers of PyTorch, and what clips gradients: see _roots."""
+"""Optimizers of PyTorch, and functions that clip gradients: see _roots."""
 import functools
 
 import torch
@@ -20,7 +20,7 @@ def _wrap_known(cls):
 
 
 def watch():
-    """All optimizers there are, and those that will be."""
+    """Wraps all present and future optimizers."""
     base = torch.optim.Optimizer
     if is_inside(base.__init__):
         return

@@ -9,7 +9,7 @@ from msprobe._seed import check
 
 
 def _without_dropout():
-    """Dropout functions that drop nothing."""
+    """Replaces the dropout functions by the identity."""
     functional = torch.nn.functional
     for name in ("dropout", "dropout2d", "dropout3d"):
         real = getattr(functional, name)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a tensor of PyTorch is, told to the C half once.
+"""Passes the layout of PyTorch's tensors to the C half, once.
 
-Plain tensors in host memory are read by C, through the descriptors of the base
-class.  All others come here: other classes, other layouts, other devices.
-Functions are taken now, before any of them is wrapped.
+C reads plain tensors in host memory through the descriptors of the base class. All others are read
+here: other classes, other layouts, other devices. The functions used here are fetched at import,
+before any of them is wrapped.
 """
 import os
 import sys
@@ -22,7 +22,7 @@ _clone, _to = _Base.clone, _Base.to
 _WORDS = {torch.contiguous_format: "contiguous_format", torch.channels_last: "channels_last",
           torch.channels_last_3d: "channels_last_3d", torch.preserve_format: "preserve_format"}
 
-# Tensors of these numbers of a device are reduced where they are; their figures are fetched at once.
+# Numbered statistics of tensors that were reduced on their device; fetched together.
 _pending = []
 _simulated = False
 
@@ -38,7 +38,7 @@ def simulate_device(on):
 
 
 def _find(path):
-    """A class that newer versions have; None where it is not loaded."""
+    """Returns a class that newer versions have; None when it is not loaded."""
     module, _, name = path.rpartition(".")
     return getattr(sys.modules.get(module), name, None)
 
@@ -76,7 +76,7 @@ def _mesh_members(t):
 
 
 def _unwrap(t, cls):
-    """The tensor whose elements are described, or None."""
+    """Returns the tensor whose elements are described, or None."""
     if cls.endswith("DTensor"):
         return t.to_local()
     if cls.endswith("NestedTensor"):
@@ -92,7 +92,8 @@ def _unwrap(t, cls):
 
 
 def _why_blank(t):
-    """What keeps the elements of a tensor from being read; '' for what is expected."""
+    """Returns why the elements of a tensor cannot be read; '' for an expected reason; None:
+    readable."""
     if t.is_meta:
         return ""
     if t.layout is not torch.strided:
@@ -103,7 +104,7 @@ def _why_blank(t):
 
 
 def _figures_of(t):
-    """Max, Min, Mean and Norm as tensors of no dimension, by the official rules."""
+    """Returns Max, Min, Mean and Norm as zero-dimensional tensors, by the official rules."""
     if t.dtype is torch.bool:
         return _any(t), _all(t), None, None
     if t.dim() == 0:
@@ -127,7 +128,7 @@ def _to_host(t):
 
 
 def _look(t, host_only):
-    """(plain tensor in host memory or None, number of figures to come)."""
+    """Returns (plain tensor in host memory or None, number of statistics to come)."""
     why = _why_blank(t)
     if why is not None:
         if why:
@@ -142,7 +143,7 @@ def _look(t, host_only):
 
 
 def to_host(t, host_only):
-    """A tensor that is not plain: see ask() in ext_tensor.c."""
+    """Describes a tensor that is not plain: see describe_value() in ext_value.c."""
     with torch._C.DisableTorchFunction(), _no_grad():
         cls = _class_of(t)
         inner = _unwrap(t, cls)
@@ -154,7 +155,7 @@ def to_host(t, host_only):
 
 
 def figures():
-    """Everything that has been numbered, brought over in one go for each device and type."""
+    """Fetches all numbered statistics, with one transfer for each device and dtype."""
     waiting, groups = list(_pending), {}
     _pending.clear()
     flat = [value for four in waiting for value in four]
@@ -190,7 +191,7 @@ def _by_key(value, key):
 
 
 def _rows_of(value):
-    """The tensors in torchrec's values of uneven rows; None for any other value."""
+    """Returns the tensors in torchrec's values of uneven rows; None for any other value."""
     module = sys.modules.get("torchrec.sparse.jagged_tensor")
     if isinstance(value, getattr(module, "JaggedTensor", ())):
         return list(value.to_dense())
@@ -202,7 +203,7 @@ def _rows_of(value):
 
 
 def describe(value, key):
-    """The leaf of a value that is no tensor, number, text or plain container."""
+    """Returns the leaf of a value that is no tensor, number, string or plain container."""
     leaf = _by_key(value, key)
     if leaf is not None:
         return leaf
@@ -230,11 +231,11 @@ _tracing = getattr(sys.modules.get("torch._guards"), "_TLS", None)
 
 
 def _is_tracing():
-    """Does a compiler follow the program on this thread?"""
+    """Tells whether a compiler is tracing the program on this thread."""
     return getattr(_tracing, "tracing_context", None) is not None
 
 
-# ---- told to C --------------------------------------------------------------
+# ---- passed to C ------------------------------------------------------------
 
 
 def _dtypes():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Functions of PyTorch, seen while calls are collected.
+"""Functions of PyTorch, watched while calls are collected.
 
-Those of torch, torch.nn.functional and torch.Tensor stay the objects that they are: the C half
-watches their calls (see ext_watch.c).  What cannot be watched so, such as functions of extensions and
-communication, is replaced where it is found.
+Those of torch, torch.nn.functional and torch.Tensor stay the same objects: the C half watches
+their calls (see ext_watch.c). Functions that cannot be watched, such as those of extensions and
+communication, are replaced where they are found.
 """
 import functools
 import importlib.util
@@ -18,16 +18,16 @@ _FUNCTION = type(lambda: None)
 _METHODS = (_FUNCTION, type(str.join), type(int.__add__))
 _DROPOUT = {"dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"}
 _NPU_MASKS = {"npu_fusion_attention": 1 << 4 | 1 << 5}
-# torch.lstm is torch._VF.lstm, and goes by that name; by the others modules alone call these.
+# torch.lstm is torch._VF.lstm and is recorded under that name; only modules call the others.
 _OF_VF = {"lstm", "gru", "lstm_cell", "gru_cell"}
 
 _places = Places()
-_operators = set()  # (namespace, name) of those of extensions
+_operators = set()  # (namespace, name) of operators of extensions
 _is_watching = False
 
 
 def wrapper(func, prefix, name):
-    """What stands for a function: bound to objects where that was, too."""
+    """Returns the wrapper of a function; binds to objects if the function does."""
     make = _probe.Op if isinstance(func, _METHODS) else _probe.Fn
     return make(func, prefix, name, 0, _NPU_MASKS.get(name, 0),
                 "p" if name in _DROPOUT else None)
@@ -47,7 +47,7 @@ def _wrap_names(source, targets, names, prefix, make=wrapper):
 
 
 def _watch_names(source, names, prefix):
-    """Functions of torch itself; one that goes by two names has the first that is told."""
+    """Watches functions of torch; one with two names is recorded under the name watched first."""
     for dotted in names:
         owner, name = owner_of(source, dotted)
         func = getattr(owner, name, None) if owner is not None else None
@@ -57,7 +57,7 @@ def _watch_names(source, names, prefix):
 
 
 def _twin(func):
-    """An equal function that is not watched."""
+    """Returns an equal function that is not watched."""
     if isinstance(func, _FUNCTION):
         other = _FUNCTION(func.__code__, func.__globals__, func.__name__, func.__defaults__,
                           func.__closure__)
@@ -66,7 +66,7 @@ def _twin(func):
 
 
 def _spare_operators():
-    """-x and abs(x) are methods that have a name as well; only by that are they recorded."""
+    """Gives -x and abs(x) unwatched twins: only calls by name, as x.neg(), are recorded."""
     methods = {id(getattr(torch.Tensor, name, None)) for name in _apis.TENSOR}
     for name, func in list(vars(torch.Tensor).items()):
         if name not in _apis.TENSOR and id(func) in methods and isinstance(func, _METHODS):
@@ -102,19 +102,19 @@ def _find_npu():
 
 
 def _find_mindspeed():
-    """Its functions lie in modules that are loaded only when they are asked for."""
+    """Wraps functions of MindSpeed, whose modules are imported only on request."""
     for dotted in _apis.MINDSPEED if importlib.util.find_spec("mindspeed") else ():
         path, _, name = dotted.rpartition(".")
         try:
             module = importlib.import_module(f"mindspeed.ops.{path}")
-        except Exception as why:  # most need a compiler of the device
+        except Exception as why:  # most need a compiler for the device
             _probe.note(f"mindspeed.ops.{path}: {why}")
             continue
         _wrap_names(module, (module,), [name], "MindSpeed")
 
 
 def find_operators(namespaces):
-    """Operators of torch.ops that extensions have registered in these namespaces by now."""
+    """Wraps operators of torch.ops that extensions have registered so far in these namespaces."""
     if not namespaces:
         return
     every = {schema.name for schema in torch._C._jit_get_all_schemas()}
@@ -128,7 +128,7 @@ def find_operators(namespaces):
 
 
 def put_all():
-    """See the functions from now on; once more is harmless."""
+    """Watches the functions from now on; repeated calls have no effect."""
     global _is_watching
     if not _places:
         _find_all()
@@ -141,7 +141,7 @@ def put_all():
 
 
 def take_all():
-    """Leave the functions alone."""
+    """Stops watching the functions."""
     global _is_watching
     _is_watching = False
     _probe.watching(False)
@@ -149,5 +149,5 @@ def take_all():
 
 
 def are_put():
-    """Are the functions seen?"""
+    """Tells whether the functions are watched."""
     return _is_watching
