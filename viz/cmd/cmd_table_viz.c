@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_table_viz: the commands of this folder.  One word here adds
- * `const struct ms_cmd viz_cmd_WORD`, which viz/cmd_WORD.c defines.
+ * cmd_table_viz: the commands of this folder. Each word in COMMANDS names a `const struct ms_cmd
+ * viz_cmd_WORD`, defined in viz/cmd/cmd_WORD.c.
  */
 #include "probe/cli/cmds.h"
 

@@ -137,7 +137,7 @@ static enum ms_rc run_terminal(const struct args *args, struct viz_session *s, i
     return rc;
 }
 
-/* A job that is to be followed may not have begun to write. */
+/* Opens the session; with --live, waits for a job that has not begun to write. */
 static enum ms_rc open_session(const struct args *args, const struct viz_conf *conf,
                                struct viz_session *s, struct ms_err *err)
 {
@@ -183,7 +183,7 @@ static int run_command(int argc, char **argv)
                           : run_terminal(&a, &session, &signal_number, &err);
     viz_session_close(&session);
     if (signal_number != 0)
-        raise(signal_number); /* all is put away: end as the signal wants it */
+        raise(signal_number); /* cleanup is done: end with the signal */
     return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&viz_cmd_view, &err);
 }
 

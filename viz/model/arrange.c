@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * arrange: every row carries what lies below it along.
+ * arrange: sorts siblings; each row moves together with all rows below it.
  */
 #include "viz/model/arrange.h"
 
@@ -8,25 +8,26 @@
 
 #include <stdlib.h>
 
-enum { DEEPEST = 500 }; /* below it rows stay as they are */
+enum { DEEPEST = 500 }; /* deeper rows keep their order */
 
-struct block { /* a row and all below it */
+struct block { /* a row and all rows below it */
     size_t from, n;
-    int64_t weight; /* the smaller comes first */
+    int64_t weight; /* sort key, ascending */
     struct ms_str name;
 };
 
 struct arranging {
-    const struct viz_row *from; /* all rows as they are */
+    const struct viz_row *from; /* all rows in their current order */
     struct viz_row *to;
     size_t used;
     enum viz_sort sort;
     bool inverted;
 };
 
-/* ---- what comes first ---------------------------------------------------------------- */
+/* ---- sort keys ------------------------------------------------------------------------ */
 
-/* E ! W - . and what was not compared, as everywhere; a closed node is as bad as what is in it. */
+/* Returns the rank of the state in the order E ! W - . and not compared, as in all lists; a
+ * closed node has the worst state of its descendants. */
 static int64_t badness(const struct viz_row *r)
 {
     const struct graph_row *n = r->pair.target.name.n != 0 ? &r->pair.target : &r->pair.golden;
@@ -86,7 +87,7 @@ static enum ms_rc put_block(struct arranging *g, const struct block *b, int deep
 static enum ms_rc put_sorted(struct arranging *g, struct block *p, size_t n, int deep,
                              struct ms_err *err)
 {
-    size_t last = n; /* rows MORE stay behind */
+    size_t last = n; /* rows MORE stay at the end */
     while (last > 0 && g->from[p[last - 1].from].kind == VIZ_ROW_MORE)
         last--;
     if (last > 1)

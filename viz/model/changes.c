@@ -12,7 +12,7 @@
 
 static const char GRAPH_ENDING[] = ".vis.db";
 
-/* Of making the copy: two requests may bring the first change. */
+/* Guards creation of the copy: two requests may make the first change. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static enum ms_rc make_copy(struct viz_session *s, struct ms_err *err)
@@ -51,7 +51,7 @@ uint64_t viz_changes_count(const struct viz_session *s)
     return atomic_load(&s->changes);
 }
 
-/* NAME.edited.vis.db of NAME.vis.db, which may be one that was written so before. */
+/* Returns NAME.edited.vis.db for NAME.vis.db; an input NAME.edited.vis.db gives the same name. */
 static enum ms_rc name_beside(const char *origin, struct ms_buf *where, struct ms_err *err)
 {
     struct ms_str name = ms_str_of(origin);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * collectives: queries over comm_ops and what import found out about ranks together.  A collective is named
- * by its communicator and its number on it, the same on every rank.
+ * collectives: queries over comm_ops and over the joins of ranks made by import. A collective is
+ * identified by its communicator and its number in it, which are the same on every rank.
  */
 #include "viz/model/collectives.h"
 
@@ -19,8 +19,8 @@ static const char RANKS_SQL[] =
 static const char CALLS_SQL[] =
     "SELECT rank, start_ns, end_ns FROM comm_ops WHERE rank >= 0 AND class <> 3"
     " ORDER BY rank, start_ns";
-/* Who came last and how long a transfer takes was found when ranks were joined; longer is waiting.
- * Each call looks its join up in a table that is made for that. */
+/* Waiting time is the duration of a call beyond the transfer time; join computed the last rank
+ * and the transfer time. Each call looks up its join in a materialized table. */
 static const char WAITS_SQL[] =
     "WITH j AS MATERIALIZED (SELECT comm_group, seq, last_rank, transfer_ns FROM joins"
     " WHERE last_rank >= 0)"
@@ -28,7 +28,7 @@ static const char WAITS_SQL[] =
     " FROM comm_ops c CROSS JOIN j ON c.comm_group = j.comm_group AND c.seq = j.seq"
     " WHERE c.class = 0 AND c.rank >= 0"
     " GROUP BY c.rank, j.last_rank ORDER BY c.rank, j.last_rank";
-/* Where a call does not say what of its bytes it sent, a send sent all of them. */
+/* A send without a recorded byte count of its own has sent all its bytes. */
 #define SENT "ifnull(c.sent, CASE WHEN c.op LIKE '%send%' THEN c.bytes END)"
 static const char TRANSFERS_SQL[] =
     "SELECT c.rank, ifnull(json_extract('[' || nullif(g.ranks, '') || ']', '$[' || c.peer || ']'),"
@@ -91,7 +91,7 @@ static struct viz_rank_share *rank_of(struct viz_cluster *c, int64_t rank)
 struct covering {
     struct viz_cluster *c;
     struct viz_rank_share *now;
-    int64_t until; /* of that rank's time this much is counted */
+    int64_t until; /* time of that rank counted up to here */
 };
 
 static enum ms_rc cover(void *ctx, struct ms_stmt *st, struct ms_err *err)

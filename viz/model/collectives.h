@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * collectives: what the ranks of a run did with each other, out of the communication
- * calls in run.db.
+ * collectives: communication between the ranks of a run, from the communication calls in run.db.
  *
  *     a collective on three ranks      rank 0  ▒▒▒▒▒▒▒▒████    ▒ waits for the last
  *                                      rank 1      ▒▒▒▒████    █ transfers
- *                                      rank 2          ████    last to come: the straggler
+ *                                      rank 2          ████    last to arrive: the straggler
  */
 #ifndef VIZ_MODEL_COLLECTIVES_H
 #define VIZ_MODEL_COLLECTIVES_H
@@ -16,11 +15,11 @@ struct viz_rank_share {
     int64_t rank, span_ns;     /* from its first event to its last */
     int64_t comm_ns;           /* in communication calls; overlapping ones count once,
                                starting up and making communicators not at all */
-    int64_t wait_ns;           /* of them in collectives that somebody had not come to yet */
-    int64_t collectives, last; /* how many, and in how many it came last */
+    int64_t wait_ns;           /* part of it in collectives before the last rank arrived */
+    int64_t collectives, last; /* number of collectives, and of those it arrived last in */
     int64_t made_others_wait_ns;
 };
-struct viz_wait { /* `rank` in collectives to which `late` came last */
+struct viz_wait { /* `rank` in collectives that `late` entered last */
     int64_t rank, late, ns, calls;
 };
 struct viz_transfer { /* point to point */
@@ -28,7 +27,7 @@ struct viz_transfer { /* point to point */
 };
 struct viz_size { /* calls of one operation and size */
     char op[40];
-    int64_t bytes, calls, ns; /* of one call; how many; of all */
+    int64_t bytes, calls, ns; /* of one call; number of calls; total */
 };
 
 struct viz_cluster {
@@ -37,12 +36,12 @@ struct viz_cluster {
     MS_VEC(struct viz_transfer) transfers;
     MS_VEC(struct viz_size) sizes;
 };
-/* Lists are empty when the run recorded no communication. */
+/* Reads the totals; the lists are empty when the run recorded no communication. */
 enum ms_rc viz_cluster_read(struct viz_cluster *c, struct mstx_tl *tl,
                             struct ms_err *err) MS_MUST_USE;
 void viz_cluster_free(struct viz_cluster *c);
 
-/* One collective on all ranks that took part. */
+/* The part of one rank in a collective. */
 struct viz_arrival {
     int64_t rank, process, tid; /* process is an index */
     int64_t start_ns, end_ns;
@@ -52,7 +51,7 @@ struct viz_collective {
     int64_t bytes;
     MS_VEC(struct viz_arrival) list; /* by arrival, the straggler last */
 };
-/* The collective that a process entered at a time; MS_E_NOTFOUND when that is none. */
+/* Reads the collective that a process entered at start_ns; MS_E_NOTFOUND: none. */
 enum ms_rc viz_collective_read(struct viz_collective *c, struct mstx_tl *tl, size_t process,
                                int64_t start_ns, struct ms_err *err) MS_MUST_USE;
 void viz_collective_free(struct viz_collective *c);

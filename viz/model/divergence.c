@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * divergence: nodes that differ one after the other, until one has good inputs.
+ * divergence: tests the differing nodes in order until one has good inputs.
  */
 #include "viz/model/divergence.h"
 
@@ -8,7 +8,8 @@
 
 enum { TRIED_MAX = 2000, PAGE = 200 };
 
-/* Does an item of the list have a result that is not "pass"? `any`: does one have a result at all? */
+/* Tells whether an item of the list has a result other than "pass"; *any: whether one has a
+ * result. */
 static bool fails(struct ms_str json, const char *also, bool *any)
 {
     struct ms_jread r;
@@ -38,7 +39,8 @@ static enum ms_rc makes_it(struct graph_view *v, struct graph_spot at, unsigned 
     return rc;
 }
 
-/* Some file's items carry no results: then the first that differs is all that is known. */
+/* Finds the order of the node. The items of some files have no results; then the first differing
+ * node is taken. */
 static enum ms_rc seek(struct graph_view *v, struct graph_spot at, unsigned want, int64_t *order,
                        struct ms_err *err)
 {

@@ -57,8 +57,8 @@ static enum ms_rc keep_text(struct viz_findings *f, struct ms_str s, struct ms_s
     return out->p != NULL ? MS_OK : ms_arena_fail(f->arena, err);
 }
 
-/* The sentence in the language of the reader; `stored` where the database has no message, or a newer
- * one. */
+/* Formats the sentence in the viewer's language; `stored` is used when the database has no
+ * message, or one of an unknown newer kind. */
 static enum ms_rc keep_sentence(struct viz_findings *f, struct ms_said said, struct ms_str stored,
                                 struct ms_str *out, struct ms_err *err)
 {
@@ -92,7 +92,7 @@ bool viz_finding_place(struct viz_place *to, struct ms_str kind, int64_t rank, i
     return true;
 }
 
-/* The place of what the finding is about, or else the time of its steps. */
+/* Sets the finding's own place, or else the time range of its steps. */
 static void set_place(struct viz_finding *to, struct ms_stmt *st)
 {
     int64_t rank = -1;
@@ -158,7 +158,7 @@ static enum ms_rc add_node(struct viz_findings *f, const struct viz_finding *wha
     return keep_text(f, node, &to->place.node, err);
 }
 
-/* The suspects, when somebody asked for them at the comparison. */
+/* Adds the suspects, if the comparison computed them. */
 static enum ms_rc add_suspects(struct viz_findings *f, struct graph_view *v, struct ms_err *err)
 {
     struct graph_findings list = {.arena = NULL};
@@ -175,7 +175,7 @@ static enum ms_rc add_suspects(struct viz_findings *f, struct graph_view *v, str
     return rc;
 }
 
-/* Nodes of a step and rank by state, the root's own among them. */
+/* Counts the nodes of a step and rank by state, the root included. */
 static enum ms_rc count_states(struct graph_view *v, struct graph_spot at, struct graph_rollup *n,
                                struct ms_err *err)
 {
@@ -188,7 +188,7 @@ static enum ms_rc count_states(struct graph_view *v, struct graph_spot at, struc
     return rc;
 }
 
-/* One sentence for a step and rank that differs. */
+/* Adds one finding for a step and rank with differences. */
 static enum ms_rc add_difference(struct viz_findings *f, struct graph_view *v, struct graph_spot at,
                                  struct ms_err *err)
 {
@@ -220,7 +220,7 @@ static enum ms_rc add_difference(struct viz_findings *f, struct graph_view *v, s
     return rc;
 }
 
-/* The operator that comes first; where modules alone were dumped, the module. */
+/* Returns the first operator; the first module when only modules were dumped. */
 static const struct graph_row *first_operator(const struct graph_page *page)
 {
     for (size_t i = 0; i < page->rows.n; i++)
@@ -229,7 +229,7 @@ static const struct graph_row *first_operator(const struct graph_page *page)
     return page->rows.n != 0 ? &page->rows.p[0] : NULL;
 }
 
-/* One sentence for a step and rank of a single dump that overflows. */
+/* Adds one finding for a step and rank of a single dump with overflow. */
 static enum ms_rc add_overflow(struct viz_findings *f, struct graph_view *v, struct graph_spot at,
                                struct ms_err *err)
 {
@@ -272,7 +272,7 @@ static enum ms_rc read_graph(struct viz_findings *f, struct graph_view *v, struc
 
 /* ---- both ------------------------------------------------------------------------ */
 
-/* Stable: within a severity the order of the database, which is the order of weight. */
+/* Sorts by severity. Stable: within a severity the order of the database, by weight, is kept. */
 static void worst_first(struct viz_findings *f)
 {
     for (size_t i = 1; i < f->list.n; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * finding: what is wrong, as the first screen of both viewers says it.
+ * finding: the findings shown on the first screen of both viewers.
  *
- * Findings of a timeline lie in its run.db, those of a comparison in its .vis.db;
- * here they are one list, the worst first, each with the place of its evidence.
+ * The findings of a timeline are stored in its run.db, those of a comparison in its .vis.db. Here
+ * both are one list, the most severe first, each with the place of its evidence.
  */
 #ifndef VIZ_MODEL_FINDING_H
 #define VIZ_MODEL_FINDING_H
@@ -16,14 +16,14 @@
 
 struct viz_reader;
 
-/* In the order in which the worse comes first. */
+/* From most to least severe. */
 enum viz_severity { VIZ_ERROR, VIZ_WARNING, VIZ_INFO };
 
 struct viz_finding {
     enum viz_severity severity;
     struct ms_str kind;            /* "straggler", "introduces", ... */
     struct ms_str text;            /* one sentence */
-    struct ms_str ranks;           /* as the database has them: "2", "0,1"; "" for none */
+    struct ms_str ranks;           /* as in the database: "2", "0,1"; "" for none */
     int64_t first_step, last_step; /* -1: none */
     double value;
     struct viz_place place;
@@ -35,14 +35,14 @@ struct viz_findings {
     enum viz_language language;
 };
 
-/* Letter of a severity: E, W or i. */
+/* Returns the letter of a severity: E, W or i. */
 char viz_severity_letter(enum viz_severity s);
 const char *viz_severity_name(enum viz_severity s);
-/* Where a finding of a run points: to the time that it names, or to the cluster where it is about all
- * ranks.  False: its steps say when.  rank, step: -1 for none. */
+/* Sets the place of a run's finding: its own time range, or the cluster screen when the finding
+ * is about all ranks. False: the range of its steps applies. rank, step: -1 for none. */
 bool viz_finding_place(struct viz_place *to, struct ms_str kind, int64_t rank, int64_t step,
                        int64_t from_ns, int64_t to_ns);
-/* All findings of what is open. */
+/* Reads all findings of the open input. */
 enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
                              enum viz_language language, struct ms_err *err) MS_MUST_USE;
 void viz_findings_free(struct viz_findings *f);

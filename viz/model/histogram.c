@@ -17,7 +17,7 @@ static const size_t FILE_MAX = (size_t)16 << 30;
 
 /* ---- the file ---------------------------------------------------------------------- */
 
-/* The value of "data_name" in the member `item` of a JSON object of items. */
+/* Finds the value of "data_name" in the member `item` of a JSON object of items. */
 static enum ms_rc find_name(struct ms_str json, struct ms_str item, struct ms_buf *name,
                             struct ms_err *err)
 {
@@ -43,7 +43,7 @@ static enum ms_rc find_name(struct ms_str json, struct ms_str item, struct ms_bu
     return ms_buf_check(name, err);
 }
 
-/* A plain file name, as dumps write it; "-1" stands for none. */
+/* Tells whether a name is a plain file name, as dumps write it; "-1" means no file. */
 static bool is_plain(struct ms_str name)
 {
     return name.n != 0 && name.p[0] != '.' && !ms_str_is(name, "-1") &&
@@ -83,7 +83,7 @@ static enum ms_rc open_tensor(struct probe_tensor *t, const struct viz_session *
 
 /* ---- counting ---------------------------------------------------------------------- */
 
-/* Call for every element, a block at a time. */
+/* Callback for a block of elements. */
 typedef void (*block_fn)(struct viz_histogram *h, const double *v, size_t n);
 
 static void range_of(struct viz_histogram *h, const double *v, size_t n)
@@ -101,7 +101,7 @@ static void range_of(struct viz_histogram *h, const double *v, size_t n)
 
 static void bins_of(struct viz_histogram *h, const double *v, size_t n)
 {
-    /* Halves: the distance of the two ends may not be a double. */
+    /* Halve before subtracting: the difference of the two ends may overflow a double. */
     double half = h->high / 2 - h->low / 2;
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(v[i]))
@@ -148,7 +148,7 @@ static enum ms_rc count_file(struct viz_histogram *h, const struct viz_session *
     return rc;
 }
 
-/* A viewer goes on when a training program writes the file anew under it. */
+/* Counts with protection: a training program may rewrite the mapped file at the same time. */
 static enum ms_rc count_safely(struct viz_histogram *h, const struct viz_session *s,
                                struct graph_spot at, struct ms_buf *name, struct ms_err *err)
 {

@@ -19,7 +19,7 @@ const char *const viz_figures[VIZ_FIGURE_COUNT] = {VIZ_FIGURES(VIZ_NAME)};
 
 /* ---- items of a node --------------------------------------------------------------- */
 
-/* Walks "{name: {...}, ...}" of inputs, then of outputs. */
+/* Iterates over "{name: {...}, ...}" of inputs, then of outputs. */
 struct items {
     struct ms_jread r;
     struct ms_str output;
@@ -42,7 +42,7 @@ static void items_open(struct items *it, struct ms_str input, struct ms_str outp
     }
 }
 
-/* The next item's name as written, with the reader in front of its object. */
+/* Returns the next item's name as written; the reader is in front of its object. */
 static bool items_next(struct items *it, struct ms_str *name)
 {
     while (it->inside) {
@@ -59,7 +59,7 @@ static bool items_next(struct items *it, struct ms_str *name)
 
 /* ---- figures --------------------------------------------------------------------------- */
 
-/* "3.5", "66.7%", "nan" */
+/* Parses "3.5", "66.7%" or "nan". */
 static float figure_of(struct ms_str s)
 {
     double v;
@@ -68,7 +68,8 @@ static float figure_of(struct ms_str s)
     return ms_num_parse_f64(s.p, s.n, &v) ? (float)v : NAN;
 }
 
-/* Asked for every field of a million items: a length that does not fit is told at once. */
+/* Returns the index of a figure, or a negative number. Called for every field of a million
+ * items, so the length is compared first. */
 static int figure_named(struct ms_str name)
 {
 #define VIZ_LENGTH(name) sizeof(name) - 1,
@@ -126,7 +127,7 @@ static enum ms_rc add_node(struct viz_table *t, const struct graph_row *row, str
     return MS_OK;
 }
 
-/* Fields of one item into the last row. */
+/* Stores the fields of one item in the last row. */
 static void take_fields(struct viz_table *t, struct ms_jread *r)
 {
     size_t at = t->rows - 1;
@@ -184,7 +185,7 @@ enum ms_rc viz_table_read(struct viz_table *t, struct graph_view *v, struct grap
     *t = (struct viz_table){.at = at, .most = most, .arena = ms_arena_new(TEXT_MAX)};
     enum ms_rc rc = t->arena != NULL ? graph_view_walk(v, at, on_node, t, err) : ms_no_memory(err);
     if (t->partial)
-        rc = MS_OK; /* the walk was ended, nothing failed */
+        rc = MS_OK; /* stopped at the row limit, which is no failure */
     if (rc != MS_OK)
         viz_table_free(t);
     return rc;
@@ -226,7 +227,7 @@ static size_t node_of_order(const struct viz_table *t, int64_t order)
     return low;
 }
 
-/* A byte for each node that meets the terms; NULL out when all do. */
+/* Sets a byte for each node that matches the terms; NULL when all do. */
 static enum ms_rc mark_nodes(const struct viz_table *t, struct graph_view *v,
                              const struct viz_terms *terms, char **out, struct ms_err *err)
 {
@@ -279,7 +280,7 @@ struct sorting {
     int sign;
 };
 
-/* What is no number stands last, whichever way the others go. */
+/* Compares two figures; NaN sorts last in both directions. */
 static int by_value(float a, float b, int sign)
 {
     if (isnan(a) || isnan(b))
@@ -320,7 +321,7 @@ enum ms_rc viz_table_select(const struct viz_table *t, struct graph_view *v,
 
 /* ---- texts ------------------------------------------------------------------------------- */
 
-/* The item of a number and its name. */
+/* Returns the item with this number, and its name. */
 static struct ms_str item_at(const struct graph_detail *d, unsigned number, struct ms_str *name)
 {
     struct items it;
@@ -337,7 +338,7 @@ static struct ms_str item_at(const struct graph_detail *d, unsigned number, stru
     return MS_STR("");
 }
 
-/* A node and its partner, kept while rows of the same node follow each other. */
+/* A node and its partner, cached while consecutive rows belong to the same node. */
 struct fetched {
     size_t node;
     struct graph_page mine, theirs;
@@ -356,7 +357,7 @@ static enum ms_rc fetch_node(const struct viz_table *t, struct graph_view *v, si
     at.golden = true;
     if (f->d.row.partner.n == 0)
         return MS_OK;
-    /* A file of others may name a partner that it does not hold. */
+    /* A file from another tool may name a partner that it does not contain. */
     enum ms_rc rc = graph_view_node(v, at, f->d.row.partner, &f->theirs, &f->other, NULL);
     return rc == MS_E_NOTFOUND ? MS_OK : rc;
 }
@@ -364,7 +365,7 @@ static enum ms_rc fetch_node(const struct viz_table *t, struct graph_view *v, si
 size_t viz_table_error(const struct viz_table *t, const viz_table_index *index, size_t from,
                        bool before)
 {
-    const size_t step = before ? SIZE_MAX : 1; /* below 0 is beyond the end, too */
+    const size_t step = before ? SIZE_MAX : 1; /* SIZE_MAX is -1; below 0 wraps beyond the end */
     for (size_t i = from + step; i < index->n; i += step) {
         if (t->row[index->p[i]].state == GRAPH_ERROR)
             return i;

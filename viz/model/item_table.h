@@ -5,16 +5,16 @@
  *     nodes   order, name                         ─┐ read once for a step and rank
  *     rows    node, item within it, state          │ (some 80 bytes a row)
  *     value   a figure per row, column by column  ─┘
- *     index   which rows, in which order: one for each filter and sorting
+ *     index   selected rows in order: one for each filter and sorting
  *
- * Texts stay in the database and are fetched for the rows that are looked at.
+ * Texts stay in the database and are fetched for visible rows only.
  */
 #ifndef VIZ_MODEL_ITEM_TABLE_H
 #define VIZ_MODEL_ITEM_TABLE_H
 
 #include "viz/model/terms.h"
 
-/* Columns that hold figures: the name of the field in an item. */
+/* Columns with figures, by the name of the field in an item. */
 #define VIZ_FIGURES(X)                                                                             \
     X("Max")                                                                                       \
     X("Min")                                                                                       \
@@ -40,8 +40,8 @@ extern const char *const viz_figures[VIZ_FIGURE_COUNT];
 
 struct viz_table_row {
     uint32_t node; /* index */
-    uint16_t item; /* inputs first, then outputs, counted through */
-    uint8_t state; /* enum graph_state; of the item where it says one */
+    uint16_t item; /* inputs, then outputs, numbered consecutively */
+    uint8_t state; /* enum graph_state; the item's own if it has one */
 };
 
 struct viz_table {
@@ -52,45 +52,45 @@ struct viz_table {
     } * node;
     size_t nodes, nodes_room;
     struct viz_table_row *row;
-    float *value[VIZ_FIGURE_COUNT]; /* NaN: none, or none that is a number */
+    float *value[VIZ_FIGURE_COUNT]; /* NaN: no value, or not a number */
     size_t rows, rows_room;
-    size_t most;  /* no more nodes are read once there are so many rows; 0: all */
-    bool partial; /* there are more */
+    size_t most;  /* row count at which reading of nodes ends; 0: unlimited */
+    bool partial; /* some rows were not read */
     struct ms_arena *arena;
 };
 
-/* Which rows in which order. */
-enum { VIZ_BY_ORDER = -1, VIZ_BY_NAME = -2, VIZ_BY_STATE = -3 }; /* else the index of a figure */
+/* Selection and order of rows. */
+enum { VIZ_BY_ORDER = -1, VIZ_BY_NAME = -2, VIZ_BY_STATE = -3 }; /* else a figure's index */
 struct viz_table_view {
     const struct viz_terms *terms;
     int sort;
     bool descending;
-    bool failing; /* only rows in warning or error */
+    bool failing; /* only rows with a warning or error */
 };
 typedef MS_VEC(uint32_t) viz_table_index;
 
 enum ms_rc viz_table_read(struct viz_table *t, struct graph_view *v, struct graph_spot at,
                           size_t most, struct ms_err *err) MS_MUST_USE;
 void viz_table_free(struct viz_table *t);
-/* "order", "name", "state" or a figure.  MS_E_ARG. */
+/* Parses "order", "name", "state" or the name of a figure. MS_E_ARG. */
 enum ms_rc viz_table_column(struct ms_str name, int *sort, struct ms_err *err) MS_MUST_USE;
 enum ms_rc viz_table_select(const struct viz_table *t, struct graph_view *v,
                             const struct viz_table_view *view, viz_table_index *index,
                             struct ms_err *err) MS_MUST_USE;
 
-/* The nearest row with an error after `from`, or before it; SIZE_MAX: there is none. */
+/* Returns the nearest row with an error after `from`, or before it; SIZE_MAX: none. */
 size_t viz_table_error(const struct viz_table *t, const viz_table_index *index, size_t from,
                        bool before);
 
-/* One row with its texts: both items are JSON objects, "" where there is none. */
+/* One row with its texts: both items are JSON objects, "" when missing. */
 struct viz_table_texts {
     enum graph_state state;
-    struct ms_str node, partner, name, other_name; /* of the nodes, of the items */
+    struct ms_str node, partner, name, other_name; /* names of the nodes, names of the items */
     struct ms_str item, other;
 };
 typedef enum ms_rc (*viz_table_fn)(void *ctx, const struct viz_table_texts *row,
                                    struct ms_err *err);
-/* Call fn for n rows of an index from `first` on, as far as there are any. */
+/* Calls fn for up to n rows of an index from `first` on. */
 enum ms_rc viz_table_fetch(const struct viz_table *t, struct graph_view *v,
                            const viz_table_index *index, size_t first, size_t n, viz_table_fn fn,
                            void *ctx, struct ms_err *err) MS_MUST_USE;

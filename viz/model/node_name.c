@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_name: names of nodes as rows show them.
+ * node_name: short names of nodes for rows.
  */
 #include "viz/model/node_name.h"
 
@@ -12,7 +12,8 @@ static struct ms_str without_end(struct ms_str s, const char *end)
     return ms_str_ends(s, e) ? ms_str_sub(s, 0, s.n - e.n) : s;
 }
 
-/* Behind "Module." or "Cell.", as PyTorch and MindSpore name what is no operator; "" for an operator. */
+/* Returns the part after "Module." or "Cell.", the prefixes of PyTorch and MindSpore for
+ * modules; "" for an operator. */
 static struct ms_str module_of(struct ms_str name)
 {
     static const struct ms_str heads[] = {{"Module.", 7}, {"Cell.", 5}};
@@ -22,7 +23,7 @@ static struct ms_str module_of(struct ms_str name)
     return MS_STR("");
 }
 
-/* "layers.0" of "Module.layers.0.TransformerLayer.forward.0"; "" for what is no module. */
+/* Returns "layers.0" of "Module.layers.0.TransformerLayer.forward.0"; "" unless a module. */
 static struct ms_str path_of(struct ms_str name)
 {
     struct probe_name n = probe_name_parse(name);

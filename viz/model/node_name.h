@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_name: names of nodes as rows show them.
+ * node_name: short names of nodes for rows.
  *
- * The whole name stands in the details; a row has little room, and below its
- * parent half of the name would be said again.
+ * The details show the whole name; a row is narrow, and its parent row already shows half of the
+ * name.
  */
 #ifndef VIZ_MODEL_NODE_NAME_H
 #define VIZ_MODEL_NODE_NAME_H
 
 #include "probe/base/str.h"
 
-/* A name without what the row above it says already, and without what nearly all have:
- * "attn.SelfAttention" for "Module.layers.0.attn.SelfAttention.forward.0" below layer 0.
- * Part of `name`. */
+/* Returns a name without the part shown by its parent row and without common prefixes and
+ * suffixes: "attn.SelfAttention" for "Module.layers.0.attn.SelfAttention.forward.0" below layer
+ * 0. The result points into `name`. */
 struct ms_str viz_node_short(struct ms_str name, struct ms_str parent);
 
 #endif

@@ -14,7 +14,7 @@ static const struct viz_pair_cursor TO_THE_END = {0, 0};
 
 /* ---- the list --------------------------------------------------------------------- */
 
-/* Room for n rows at place `at`; NULL when out of memory. */
+/* Makes room for n rows at position `at`; NULL when out of memory. */
 static struct viz_row *insert_rows(struct viz_outline *t, size_t at, size_t n)
 {
     if (!ms_vec_reserve(&t->rows, t->rows.n + n))
@@ -32,7 +32,7 @@ static void remove_rows(struct viz_outline *t, size_t at, size_t n)
     t->rows.n -= n;
 }
 
-/* Where the rows below row i end. */
+/* Returns the end of the rows below row i. */
 static size_t end_of(const struct viz_outline *t, size_t i)
 {
     size_t j = i + 1;
@@ -54,7 +54,7 @@ static bool keep_row(struct viz_outline *t, struct graph_row *r)
 
 /* ---- pages ------------------------------------------------------------------------ */
 
-/* Nodes that the page's rows from i on are shown as one row for. */
+/* Returns the number of nodes from row i of the page on that are shown as one row. */
 static size_t run_at(const struct viz_outline *t, const struct viz_pairs *p, size_t i)
 {
     size_t n = t->fold_runs ? viz_pairs_run(p, i) : 1;
@@ -88,7 +88,7 @@ static enum ms_rc put_page(struct viz_outline *t, size_t at, uint16_t depth,
     return MS_OK;
 }
 
-/* What to ask for the children of the row that row `parent` is; of the root when there is none. */
+/* Returns the query for the children of a row; for those of the root when parent is NULL. */
 static struct viz_pairs_of children_of(const struct viz_outline *t, const struct viz_row *parent)
 {
     struct viz_pairs_of of = {t->step, t->rank, t->micro, MS_STR(""), MS_STR(""), TO_THE_END};
@@ -157,7 +157,7 @@ static const struct viz_row *parent_row(const struct viz_outline *t, size_t i)
     return up != i ? &t->rows.p[up] : NULL;
 }
 
-/* The page that begins here takes the place of the row. */
+/* Replaces the row by the page that begins there. */
 static enum ms_rc unfold_more(struct viz_outline *t, size_t i, struct ms_err *err)
 {
     struct viz_row more = t->rows.p[i];
@@ -168,7 +168,7 @@ static enum ms_rc unfold_more(struct viz_outline *t, size_t i, struct ms_err *er
     return MS_OK;
 }
 
-/* Its nodes one by one take the place of the row. */
+/* Replaces the row by its nodes. */
 static enum ms_rc unfold_run(struct viz_outline *t, size_t i, struct ms_err *err)
 {
     struct viz_row run = t->rows.p[i];
@@ -247,14 +247,14 @@ static int64_t order_of(const struct viz_row *r, bool golden)
     return golden ? r->pair.golden.order : r->pair.target.order;
 }
 
-/* Is a child farther behind a row MORE than the page that it stands for? */
+/* Tells whether a child is beyond the page that a row MORE stands for. */
 static bool is_far(const struct viz_row *more, const struct graph_row *want)
 {
     return want->order > more->cursor.target + 2 * PAGE_ROWS &&
            (more->until.target == 0 || want->order <= more->until.target);
 }
 
-/* The row MORE at i becomes one for what is before a far child, and one for the child and on. */
+/* Splits row MORE at i into one for the rows before a distant child, and one from the child on. */
 static enum ms_rc split_more(struct viz_outline *t, size_t i, const struct graph_row *want,
                              bool *split, struct ms_err *err)
 {
@@ -273,8 +273,8 @@ static enum ms_rc split_more(struct viz_outline *t, size_t i, const struct graph
     return MS_OK;
 }
 
-/* Among the rows below row `parent` (SIZE_MAX: at the top) find the one of a node, fetching pages and
- * taking runs apart as long as the node may be in them. */
+/* Finds the row of a node among the rows below row `parent` (SIZE_MAX: at the top); loads pages
+ * and unfolds runs that may contain the node. */
 static enum ms_rc find_child(struct viz_outline *t, size_t parent, bool golden,
                              const struct graph_row *want, size_t *row, struct ms_err *err)
 {
@@ -301,7 +301,7 @@ static enum ms_rc find_child(struct viz_outline *t, size_t parent, bool golden,
             (r->kind == VIZ_ROW_RUN && order_of(r, golden) <= want->order && !next_is_later);
         if (may_hold) {
             MS_TRY(viz_outline_unfold(t, i, err));
-            i--; /* the row has been replaced */
+            i--; /* the row was replaced */
         }
     }
     return ms_fail(err, MS_E_NOTFOUND, "%.*s is not in this tree", MS_STR_ARG(want->name));

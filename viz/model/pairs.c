@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * pairs: two lists of children walked like the two halves of a zip.
+ * pairs: merges two ordered lists of children.
  *
- * The target's children lead.  Before one of them comes what the golden side has
- * up to its partner and nobody on this level claims; a golden child whose partner
- * is another child of this target comes with that one.
+ * The target's children lead. Before each of them come the golden children that precede its partner
+ * and have no partner on this level; a golden child whose partner is another child of this target
+ * is emitted with that child.
  */
 #include "viz/model/pairs.h"
 
 enum { CHUNK = 130, ARENA_LIMIT = 1 << 30, SEEK_MOST = 16 };
 
-/* Children of one side, in order, a chunk at a time. */
+/* Children of one side, in order, read in chunks. */
 struct side {
     struct graph_view *v;
     struct graph_spot at;
     struct ms_str parent;
-    int64_t micro, after; /* after: order of the last child that was passed */
-    int64_t until;        /* order of the last child there is; 0: all */
+    int64_t micro, after; /* after: order of the last child consumed */
+    int64_t until;        /* order of the last child to read; 0: all */
     struct graph_page page;
     size_t i;
     bool end;
 };
 
-/* The child the side stands at, NULL at the end. */
+/* Returns the current child, NULL at the end. */
 static enum ms_rc side_peek(struct side *s, const struct graph_row **row, struct ms_err *err)
 {
     *row = NULL;
@@ -48,7 +48,7 @@ struct walk {
     struct viz_pairs *out;
     const struct viz_pairs_of *of;
     struct side target, golden;
-    struct graph_page found; /* for looking up partners */
+    struct graph_page found; /* scratch of partner look-ups */
 };
 
 static enum ms_rc look_up(struct walk *w, bool golden, struct ms_str name,
@@ -95,7 +95,7 @@ static enum ms_rc emit(struct walk *w, enum viz_where where, const struct graph_
         MS_TRY(keep_row(p, golden, &row->golden, err));
     const struct graph_row *of = target != NULL ? target : golden;
     const struct graph_about *about = graph_view_about(w->target.v);
-    if (!of->has_children || !(about->dual || about->overflow)) /* nobody judged anything */
+    if (!of->has_children || !(about->dual || about->overflow)) /* not compared */
         return MS_OK;
     struct graph_spot at = {of->step, of->rank, target == NULL};
     return graph_view_rollup(w->target.v, at, of->name, &row->below, err);
@@ -103,7 +103,7 @@ static enum ms_rc emit(struct walk *w, enum viz_where where, const struct graph_
 
 /* ---- the walk ------------------------------------------------------------------ */
 
-/* A golden child that the target's list does not bring along. */
+/* Emits a golden child unless a child of the target emits it. */
 static enum ms_rc emit_golden(struct walk *w, const struct graph_row *g, struct ms_err *err)
 {
     if (g->partner.n == 0)
@@ -119,7 +119,7 @@ static enum ms_rc emit_golden(struct walk *w, const struct graph_row *g, struct 
     return is_here ? MS_OK : emit(w, VIZ_MOVED, NULL, g, err);
 }
 
-/* Golden children up to an order. */
+/* Emits the golden children before an order. */
 static enum ms_rc emit_golden_until(struct walk *w, int64_t order, struct ms_err *err)
 {
     const struct graph_row *g;
@@ -138,7 +138,7 @@ static enum ms_rc emit_partnered(struct walk *w, const struct graph_row *t, stru
     MS_TRY(side_peek(&w->golden, &g, err));
     if (g == NULL || !ms_str_eq(g->name, t->partner)) {
         enum ms_rc rc = look_up(w, true, t->partner, &g, err);
-        if (rc == MS_E_NOTFOUND) { /* a link that leads nowhere */
+        if (rc == MS_E_NOTFOUND) { /* the partner does not exist */
             ms_err_clear(err);
             return emit(w, VIZ_ONLY_TARGET, t, NULL, err);
         }
@@ -146,7 +146,7 @@ static enum ms_rc emit_partnered(struct walk *w, const struct graph_row *t, stru
         if (w->of->golden.p == NULL || !ms_str_eq(g->parent, w->of->golden))
             return emit(w, VIZ_MOVED, t, g, err);
         struct graph_row partner = *g;
-        struct graph_page kept = w->found; /* text of partner */
+        struct graph_page kept = w->found; /* owns the text of partner */
         w->found = (struct graph_page){.more = false};
         rc = emit_golden_until(w, partner.order, err);
         if (rc == MS_OK)
@@ -214,7 +214,8 @@ enum ms_rc viz_pairs_read(struct viz_pairs *p, struct graph_view *v, const struc
     return rc;
 }
 
-/* The golden side goes on where the partner of the child stands, or of one soon behind it. */
+/* Computes a cursor before `child`; the golden side starts at the partner of the child, or of a
+ * child soon after it. */
 enum ms_rc viz_pairs_seek(struct graph_view *v, const struct viz_pairs_of *of,
                           const struct graph_row *child, struct viz_pair_cursor *cursor,
                           bool *found, struct ms_err *err)
@@ -245,7 +246,7 @@ void viz_pairs_free(struct viz_pairs *p)
     *p = (struct viz_pairs){.more = false};
 }
 
-/* ---- layers that repeat ---------------------------------------------------------- */
+/* ---- repeated layers ----------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {

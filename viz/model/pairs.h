@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * pairs: what lies below a node, both sides of a comparison in one list.
+ * pairs: the children of a node, target and golden in one list.
  *
- * Children of the target stand in their order, each beside its partner; what only
- * the golden side has stands where it would have run.  A partner that lies in
- * another module is shown as moved.  The list comes page by page, and a page says
- * where the next one begins, so nobody has to keep anything between two pages.
+ * Children of the target are in their order, each with its partner; golden nodes without a partner
+ * are placed where they would have run. A partner below another module is shown as moved. The list
+ * is read in pages, and a page ends with the cursor of the next one, so no state is kept between
+ * two pages.
  */
 #ifndef VIZ_MODEL_PAIRS_H
 #define VIZ_MODEL_PAIRS_H
@@ -16,16 +16,16 @@ enum viz_where {
     VIZ_BOTH,
     VIZ_ONLY_TARGET, /* also every row of a single graph */
     VIZ_ONLY_GOLDEN,
-    VIZ_MOVED, /* the partner lies below another node */
+    VIZ_MOVED, /* the partner is below another node */
 };
 
 struct viz_pair {
     enum viz_where where;
-    struct graph_row target, golden; /* name "" where there is none */
-    struct graph_rollup below;       /* of the target, or of a golden row alone */
+    struct graph_row target, golden; /* name "" when there is none */
+    struct graph_rollup below;       /* states below the target, or below the golden node alone */
 };
 
-/* Where a page begins: behind these orders. */
+/* Start of a page: after these orders. */
 struct viz_pair_cursor {
     int64_t target, golden;
 };
@@ -39,30 +39,31 @@ struct viz_pairs {
 };
 void viz_pairs_free(struct viz_pairs *p);
 
-/* What is asked for: the children of a node.  A name is "" for the root and NULL (p) where the side
- * has no such node. */
+/* Parent whose children are read. A name is "" for the root and NULL (p) when that side has no
+ * such node. */
 struct viz_pairs_of {
     int64_t step, rank;
     int64_t micro; /* -1: all */
     struct ms_str target, golden;
-    struct viz_pair_cursor until; /* no row behind these; both 0: to the end */
+    struct viz_pair_cursor until; /* no row after these; both 0: to the end */
 };
 
-/* Fill a page with at least `limit` rows if there are so many, and few more. */
+/* Reads a page of at least `limit` rows, as far as there are any, and few more. */
 enum ms_rc viz_pairs_read(struct viz_pairs *p, struct graph_view *v, const struct viz_pairs_of *of,
                           struct viz_pair_cursor after, uint32_t limit,
                           struct ms_err *err) MS_MUST_USE;
 
-/* Where a page begins that has a child of the target as its first or nearly so; *found false when that
- * cannot be told without reading all that is before it. */
+/* Computes the cursor of a page that has a child of the target as its first row, or nearly so;
+ * *found is false when that would need all earlier pages. */
 enum ms_rc viz_pairs_seek(struct graph_view *v, const struct viz_pairs_of *of,
                           const struct graph_row *child, struct viz_pair_cursor *cursor,
                           bool *found, struct ms_err *err) MS_MUST_USE;
 
-/* How many rows from `first` on are the same layer again and again, and clean: their names differ in
- * one number alone and nothing in or below them asks for a look.  1: just that row. */
+/* Returns the number of rows from `first` on that are repetitions of one clean layer: their
+ * names differ in a single number and no node in or below them has a warning or error. 1: no
+ * repetition. */
 size_t viz_pairs_run(const struct viz_pairs *p, size_t first);
-/* Do two names differ in one number alone ("layers.3.mlp", "layers.4.mlp")? */
+/* Tells whether two names differ in a single number ("layers.3.mlp", "layers.4.mlp"). */
 bool viz_same_but_number(struct ms_str a, struct ms_str b);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * place: links as text.
+ * place: parses and writes links.
  */
 #include "viz/model/place.h"
 
@@ -119,7 +119,7 @@ static bool screen_of(struct ms_str name, enum viz_screen *screen)
     return false;
 }
 
-/* The place of a text value in *p, or NULL. */
+/* Returns the field of a text value in *p, or NULL. */
 static struct ms_str *text_slot(struct viz_place *p, struct ms_str key)
 {
     if (ms_str_is(key, "node"))
@@ -144,7 +144,7 @@ static int64_t *number_slot(struct viz_place *p, struct ms_str key)
     return NULL;
 }
 
-/* Keys that are not known are passed over: a later version may have written them. */
+/* Stores one key and value. Unknown keys are ignored: a later version may have written them. */
 static enum ms_rc take_pair(struct viz_place *p, struct ms_str key, struct ms_str value,
                             struct ms_buf *scratch, struct ms_err *err)
 {
@@ -171,7 +171,7 @@ enum ms_rc viz_place_read(struct viz_place *p, struct ms_str text, struct ms_buf
                           struct ms_err *err)
 {
     struct ms_str rest = text, part, name;
-    /* Decoded text is never longer: with this much room the buffer will not move. */
+    /* Decoded text is never longer, so with this much room the buffer does not move. */
     if (ms_buf_room(scratch, text.n + 1u) == NULL)
         return ms_buf_check(scratch, err);
     ms_str_split(&rest, '?', &name);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * place: where something is shown, as one line of text.
+ * place: a link to something shown, as one line of text.
  *
  *     graph?step=0&rank=1&node=Functional.linear.3.forward
  *     timeline?from=1700000000123&to=1700000000456&rank=2&track=14
  *
- * A finding ends in a place, the address bar of the page is one, the terminal
- * takes one after ":goto".  What a place does not say is left as it was.
+ * A finding has a place, the address bar of the page is one, the terminal takes one after ":goto".
+ * Parts that a place does not give keep their current value.
  */
 #ifndef VIZ_MODEL_PLACE_H
 #define VIZ_MODEL_PLACE_H
@@ -19,25 +19,25 @@ extern const char *const viz_screen_names[VIZ_SCREENS];
 
 struct viz_place {
     enum viz_screen screen;
-    int64_t step, rank;  /* -1: not said */
-    int64_t from, to;    /* ns; of the timeline; both 0: not said */
-    int64_t track;       /* id; -1: not said */
-    bool golden;         /* node is one of the golden side */
-    struct ms_str node;  /* "" when not said */
-    struct ms_str query; /* search or filter terms; "" when not said */
+    int64_t step, rank;  /* -1: not given */
+    int64_t from, to;    /* ns; of the timeline; both 0: not given */
+    int64_t track;       /* id; -1: not given */
+    bool golden;         /* node is on the golden side */
+    struct ms_str node;  /* "" when not given */
+    struct ms_str query; /* search or filter terms; "" when not given */
 };
 
-/* A place that says only which screen. */
+/* Returns a place that gives only the screen. */
 struct viz_place viz_place_of(enum viz_screen screen);
-/* Append the text of a place; what was not said is left out. */
+/* Appends the text of a place without the parts not given. */
 void viz_place_write(const struct viz_place *p, struct ms_buf *out);
-/* Read a place.  Texts are decoded into scratch, which must live as long as the place. */
+/* Parses a place. Texts are decoded into scratch, which must live as long as the place. */
 enum ms_rc viz_place_read(struct viz_place *p, struct ms_str text, struct ms_buf *scratch,
                           struct ms_err *err) MS_MUST_USE;
 
-/* Append s as part of an address: what is no letter, digit or one of "-._~" as %XX. */
+/* Appends s as part of a URL; bytes other than letters, digits and "-._~" become %XX. */
 void viz_percent_encode(struct ms_str s, struct ms_buf *out);
-/* Append s with its %XX decoded; false when one is malformed or stands for a zero byte. */
+/* Appends s with its %XX decoded; false for a malformed one or a zero byte. */
 bool viz_percent_decode(struct ms_str s, struct ms_buf *out);
 
 #endif

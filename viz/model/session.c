@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * session: finds out what a path is, and makes what is needed to show it.
+ * session: detects the kind of a path and prepares its data for the viewers.
  */
 #include "viz/model/session.h"
 
@@ -27,8 +27,8 @@ static bool is_graph_database(const char *path)
     return is;
 }
 
-/* Where another program's change is not finished, the private copy that shows it is made once, for all
- * readers. */
+/* Makes a private copy, shared by all readers, of a database with a journal or WAL beside it, to
+ * which the pending changes are applied. */
 static enum ms_rc settle_graph(struct viz_session *s, struct ms_err *err)
 {
     bool made = false;
@@ -44,7 +44,7 @@ static enum ms_rc settle_graph(struct viz_session *s, struct ms_err *err)
     return rc;
 }
 
-/* Takes the path over. */
+/* Opens a graph database; takes ownership of the path. */
 static enum ms_rc take_graph(struct viz_session *s, char *path, struct ms_err *err)
 {
     s->origin = path;
@@ -54,7 +54,7 @@ static enum ms_rc take_graph(struct viz_session *s, char *path, struct ms_err *e
     return ms_store_is_settled(path) ? MS_OK : settle_graph(s, err);
 }
 
-/* The last by name, which begins with the time it was made. */
+/* Picks the last graph by name, as names begin with the time of creation. */
 static enum ms_rc graph_in_directory(struct viz_session *s, struct ms_err *err)
 {
     struct ms_dir list;
@@ -86,7 +86,7 @@ static enum ms_rc make_graph(struct viz_session *s, const struct viz_conf *conf,
     enum ms_rc rc = graph_run(&g, pool, &made, err);
     ms_pool_free(pool);
     MS_TRY(rc);
-    /* Nobody else has the file, so it is its own working copy. */
+    /* The file is private, so it is its own working copy. */
     s->graph = ms_str_dup(ms_str_of(made.path));
     char *work = ms_str_dup(ms_str_of(made.path));
     atomic_store(&s->work, work);
@@ -109,7 +109,8 @@ static bool is_table(struct ms_str name)
     return ms_str_ends(name, MS_STR(".csv")) || ms_str_ends(name, MS_STR(".xlsx"));
 }
 
-/* People come with what compare wrote; what the viewers show they make from the dumps. */
+/* Rejects a table. Tables are outputs of compare; the viewers show a comparison from its two
+ * dumps. */
 static enum ms_rc fail_table(const char *path, struct ms_err *err)
 {
     return ms_fail(err, MS_E_UNSUPPORTED,
@@ -215,7 +216,7 @@ enum ms_rc viz_session_refresh(struct viz_session *s, struct ms_err *err)
         if (err != NULL && err->rc == MS_OK)
             *err = first;
         return rc;
-    } /* else another process has made it meanwhile */
+    } /* otherwise another process has made it */
     s->version++;
     return MS_OK;
 }

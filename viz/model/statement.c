@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * statement: runs this program itself as "msprobe sql --box ROWS DB -".
+ * statement: runs msprobe itself as "msprobe sql --box ROWS DB -".
  */
 #include "viz/model/statement.h"
 
@@ -24,14 +24,14 @@ enum { SAID_MAX = 4096, PART = 64 << 10 };
 struct child {
     const struct viz_statement *q;
     pid_t pid;
-    int out, said; /* ends of pipes to read: rows, and what is said of a failure */
+    int out, said; /* read ends of pipes: rows, error message */
     int64_t deadline_ns;
-    bool gone; /* nobody waits for the answer any more */
+    bool gone; /* the requester has gone */
 };
 
 /* ---- starting ----------------------------------------------------------------------- */
 
-/* The statement is none of the arguments, which other users of the machine can see. */
+/* Passes the statement in a memory file; arguments are visible to other users of the machine. */
 static int statement_file(struct ms_str sql)
 {
     int fd = memfd_create("statement", MFD_CLOEXEC);
@@ -79,7 +79,7 @@ static void close_pair(const int fd[2])
     }
 }
 
-/* 0, or an errno. */
+/* Starts the child; returns 0 or an errno. */
 static int start_child(struct child *c)
 {
     int out[2] = {-1, -1}, said[2] = {-1, -1};
@@ -103,7 +103,7 @@ static int start_child(struct child *c)
 
 /* ---- reading ------------------------------------------------------------------------ */
 
-/* False at the end, and where the buffer has no more room. */
+/* Reads a part of the pipe; false at its end, and when the buffer is full. */
 static bool read_part(int fd, struct ms_buf *to)
 {
     char part[PART];
@@ -121,7 +121,7 @@ static int ms_left(const struct child *c)
     return left > 0 ? (int)left + 1 : 0;
 }
 
-/* False when the child is to be killed. */
+/* Reads both pipes to their end; false: the child has to be killed. */
 static bool read_all(struct child *c, struct ms_buf *out, struct ms_buf *said)
 {
     struct pollfd fd[] = {{.fd = c->out, .events = POLLIN},
@@ -145,9 +145,9 @@ static bool read_all(struct child *c, struct ms_buf *out, struct ms_buf *said)
     return true;
 }
 
-/* ---- what became of it -------------------------------------------------------------- */
+/* ---- result ------------------------------------------------------------------------- */
 
-/* The first line without the name of the program. */
+/* Returns the first line of the error message without the program's name. */
 static struct ms_str reason(const struct ms_buf *said)
 {
     struct ms_str rest = ms_buf_slice(said), line;

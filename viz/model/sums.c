@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sums: a statement that is left open between the slices, and a row for each key.
+ * sums: runs SQL statements in slices of time and adds their rows up by key.
  */
 #include "viz/model/sums.h"
 
@@ -18,7 +18,7 @@ static enum ms_rc add_use(struct viz_sums *s, struct ms_err *err);
 static enum ms_rc add_call(struct viz_sums *s, struct ms_err *err);
 static enum ms_rc add_join(struct viz_sums *s, struct ms_err *err);
 
-/* What is read, one statement after the other. */
+/* Statements of each kind, read one after the other. */
 static const struct {
     const char *sql;
     add_fn add;
@@ -51,7 +51,7 @@ void viz_sums_free(struct viz_sums *s)
     *s = (struct viz_sums){.done = false};
 }
 
-/* A rank without steps has its row too. */
+/* Adds a row for every process, also those without steps. */
 static enum ms_rc add_processes(struct viz_sums *s, struct mstx_tl *tl, struct ms_err *err)
 {
     for (size_t i = 0; i < mstx_tl_process_count(tl); i++) {
@@ -75,11 +75,11 @@ enum ms_rc viz_sums_begin(struct viz_sums *s, struct mstx_tl *tl, enum viz_sums_
         rc = add_processes(s, tl, err);
     if (rc == MS_OK)
         rc = ms_store_prepare(mstx_tl_store(tl), &s->st, reads[of][0].sql, err);
-    s->done = rc != MS_OK; /* there is nothing to go on with */
+    s->done = rc != MS_OK; /* a failure leaves nothing to continue */
     return rc;
 }
 
-/* The row of a name in a domain, made when there is none yet. */
+/* Returns the row of a name in a domain, added when new. */
 static struct viz_sum *row_of_name(struct viz_sums *s, uint32_t name, struct ms_str domain)
 {
     char text[256];
@@ -122,12 +122,13 @@ static enum ms_rc add_step(struct viz_sums *s, struct ms_err *err)
     uint64_t process = (uint64_t)ms_stmt_get_i64(s->st, 0);
     int64_t length = ms_stmt_get_i64(s->st, 1);
     (void)err;
-    if (process < s->rows.n) /* else a step of no process: the file is damaged */
+    if (process < s->rows.n) /* otherwise the file is damaged: a step without a process */
         add_times(&s->rows.p[process], 1, length, length);
     return MS_OK;
 }
 
-/* Waiting is counted within communication that nothing hides, and both within the step. */
+/* Adds the use of a step. Waiting time is part of the communication that is not hidden by
+ * computing, so it is subtracted there. */
 static enum ms_rc add_use(struct viz_sums *s, struct ms_err *err)
 {
     uint64_t key = (uint64_t)ms_stmt_get_i64(s->st, 0);
@@ -157,9 +158,9 @@ const struct viz_sum *viz_sums_use(const struct viz_sums *s, size_t process)
     return NULL;
 }
 
-/* ---- what communicates ------------------------------------------------------------------- */
+/* ---- communication -------------------------------------------------------------------- */
 
-/* There are few names of calls. */
+/* Returns the row of a name, by linear search: calls have few names. */
 static struct viz_sum *row_called(struct viz_sums *s, struct ms_str name)
 {
     for (size_t i = 0; i < s->rows.n; i++) {
@@ -180,7 +181,7 @@ static enum ms_rc add_call(struct viz_sums *s, struct ms_err *err)
     return row->op.p != NULL ? MS_OK : ms_no_memory(err);
 }
 
-/* Of several names of one operation the one with the most calls. */
+/* Returns, of all rows of one operation, the one with the most calls. */
 static struct viz_sum *row_of_op(struct viz_sums *s, struct ms_str op)
 {
     struct viz_sum *best = NULL;
@@ -192,7 +193,8 @@ static struct viz_sum *row_of_op(struct viz_sums *s, struct ms_str op)
     return best;
 }
 
-/* How often that rank has come last to that row, this time too; 0: no memory. */
+/* Returns how often the rank arrived last in this row's operation, this time included; 0: out of
+ * memory. */
 static int64_t count_late(struct viz_sums *s, const struct viz_sum *row, int64_t rank)
 {
     int64_t pair[2] = {row - s->rows.p, rank};
@@ -259,7 +261,7 @@ static void finish(struct viz_sums *s)
         s->rows.n = VIZ_SUMS_MOST;
 }
 
-/* Behind the last row of one statement comes the next, or the end. */
+/* Moves to the next statement, or to the end. */
 static enum ms_rc turn_over(struct viz_sums *s, struct ms_err *err)
 {
     const char *next = s->statement + 1 < READS ? reads[s->of][s->statement + 1].sql : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tell: lines on standard error.
+ * tell: progress and notes on standard error.
  */
 #include "viz/model/tell.h"
 

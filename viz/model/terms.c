@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * terms: search words, and nodes that meet them.
+ * terms: search terms, and nodes that match them.
  *
- * The longest bare word goes to the database, which finds names quickly; what it
- * finds is tested against the other terms here.
+ * The longest bare word is searched in the database, which finds names quickly; the other terms are
+ * tested here on the result.
  */
 #include "viz/model/terms.h"
 
@@ -18,7 +18,7 @@
 enum {
     WORD_MAX = 4096,
     PAGE = 512,
-    TESTED_MAX = 200000, /* rows looked at in one call */
+    TESTED_MAX = 200000, /* rows tested in one call */
 };
 
 enum term_kind { T_WORD, T_REGEX, T_CLASS, T_STATE, T_RANK, T_SHAPE, T_DTYPE };
@@ -36,7 +36,7 @@ struct term {
     bool negated;
     char *text;
     regex_t regex;
-    unsigned want; /* states */
+    unsigned want; /* bit set of states */
     int64_t rank;
 };
 
@@ -47,7 +47,8 @@ struct viz_terms {
 
 /* ---- reading -------------------------------------------------------------------- */
 
-/* The next word of the line, quotes kept together and taken off; false at the end. */
+/* Splits the next word off the line; quotes keep words together and are removed. False at the
+ * end. */
 static bool next_word(struct ms_str *rest, struct ms_buf *word)
 {
     uint32_t i = 0;
@@ -98,7 +99,7 @@ static unsigned state_of_word(struct ms_str s)
     return 0;
 }
 
-/* "error", "error,unmatched" or letters: "EW-". */
+/* Parses "error", "error,unmatched" or letters: "EW-". */
 static enum ms_rc read_states(struct term *t, struct ms_str s, struct ms_err *err)
 {
     struct ms_str rest = s, part;
@@ -133,7 +134,7 @@ static enum ms_rc read_regex(struct term *t, struct ms_err *err)
     return ms_fail(err, MS_E_ARG, "/%s/ is no regular expression: %s", t->text, why);
 }
 
-/* shape:8,16 or 8x16 or (8, 16) means the text "[8, 16]". */
+/* Normalises shape:8,16 or 8x16 or (8, 16) to the text "[8, 16]". */
 static bool read_shape(struct term *t, struct ms_str s)
 {
     struct ms_buf b = {.max = WORD_MAX};
@@ -167,7 +168,7 @@ static const char *dtype_of_alias(const char *s)
     return s;
 }
 
-/* The value behind "key:"; NULL (p) for a bare word or an expression. */
+/* Returns the value after "key:"; NULL (p) for a bare word or an expression. */
 static struct ms_str split_key(struct ms_str word, enum term_kind *kind)
 {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -281,7 +282,7 @@ static bool holds(struct ms_str hay, struct ms_str needle)
     return false;
 }
 
-/* Names end in a NUL where they come from an arena; others are copied. */
+/* Matches at most s.n bytes: names need not end in a NUL. */
 static bool meets_regex(const struct term *t, struct ms_str s)
 {
     regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)s.n};
@@ -310,7 +311,7 @@ static unsigned states_of(const struct graph_row *row)
     return s;
 }
 
-/* The class of a module, the word of an operator: "Linear", "softmax". */
+/* Compares with the class of a module or the name of an operator: "Linear", "softmax". */
 static bool meets_class(struct ms_str name, struct ms_str want)
 {
     struct ms_str path = probe_name_parse(name).path;
@@ -354,7 +355,7 @@ static bool meets_row(const struct term *t, const struct graph_row *row)
     }
 }
 
-/* Is there an item whose field holds the text? */
+/* Tells whether the field of some item contains the text. */
 static bool items_meet(struct ms_str json, const char *field, struct ms_str text)
 {
     struct ms_jread r;
@@ -387,7 +388,7 @@ struct search {
     const struct viz_terms *terms;
     struct graph_view *v;
     struct graph_spot at;
-    struct graph_page item; /* of the node that is being tested */
+    struct graph_page item; /* of the node being tested */
     bool needs_items;
     int64_t end_ns; /* 0: no limit */
 };
@@ -416,7 +417,7 @@ static enum ms_rc meets(struct search *s, const struct graph_row *row, bool *yes
     return MS_OK;
 }
 
-/* The longest word that every hit must hold; "" without one. */
+/* Returns the longest bare word that is not negated; "" without one. */
 static struct ms_str best_word(const struct viz_terms *t)
 {
     struct ms_str best = MS_STR("");
@@ -428,7 +429,8 @@ static struct ms_str best_word(const struct viz_terms *t)
     return best;
 }
 
-/* The states of the one term that says any, without which every row is a candidate; 0: none. */
+/* Returns the states of the first state term that is not negated; 0: none, every row is a
+ * candidate. */
 static unsigned wanted_states(const struct viz_terms *t)
 {
     for (size_t i = 0; i < t->list.n; i++) {
@@ -463,7 +465,7 @@ static enum ms_rc keep_row(struct graph_page *page, const struct graph_row *row,
     return MS_OK;
 }
 
-/* Test the rows of one page of candidates. */
+/* Tests the rows of one page of candidates. */
 static enum ms_rc sift(struct search *s, const struct graph_page *from, uint32_t limit,
                        struct graph_page *page, int64_t *reached, struct ms_err *err)
 {

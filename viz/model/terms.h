@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * terms: what is typed into a search or filter line.
+ * terms: the syntax of search and filter lines.
  *
  *     softmax state:EW rank:2 -class:Dropout shape:8,16 dtype:bf16 /layers\.[0-3]\./
  *
- * Words between spaces must all hold; "-" in front means must not; quotes keep
- * spaces together.  A bare word is part of a name, whatever the case of its
- * letters; between slashes stands a POSIX extended expression.
+ * All words between spaces must match; "-" in front negates; quotes keep spaces together. A bare
+ * word matches a part of a name, ignoring case; a POSIX extended expression is written between
+ * slashes.
  */
 #ifndef VIZ_MODEL_TERMS_H
 #define VIZ_MODEL_TERMS_H
@@ -15,23 +15,24 @@
 
 struct viz_terms;
 
-/* An empty text gives terms that everything meets.  Errors say which word is wrong and why. */
+/* Parses the text; an empty text matches everything. Errors name the word and the reason. */
 enum ms_rc viz_terms_new(struct viz_terms **t, struct ms_str text, struct ms_err *err) MS_MUST_USE;
 void viz_terms_free(struct viz_terms *t);
 bool viz_terms_empty(const struct viz_terms *t);
 
-/* A search ends after so long (0: when it has looked at very many nodes), to be taken up again. */
+/* Sets the time after which a search pauses (0: after a large number of nodes), to be continued. */
 void viz_terms_limit(struct viz_terms *t, int64_t ns);
 
-/* Does a text alone (an event's name) meet the words and expressions? Other terms are passed over. */
+/* Tells whether a text (an event's name) matches the words and expressions; other terms are
+ * ignored. */
 bool viz_terms_meet_text(const struct viz_terms *t, struct ms_str text);
 
-/* Is a name all that is needed to tell, and does it meet them? */
+/* The first tells whether the terms depend on the name alone, the second whether a name matches. */
 bool viz_terms_by_name(const struct viz_terms *t);
 bool viz_terms_meet_name(const struct viz_terms *t, struct ms_str name);
 
-/* Nodes that meet the terms, behind node_order `after`.  A page may be short or empty with `more` set
- * when a time limit of the reader ends the search: *reached is where to go on. */
+/* Searches nodes that match the terms, after node_order `after`. A page may be short or empty
+ * with `more` set when a time limit ends the search early: continue at *reached. */
 enum ms_rc viz_terms_search(const struct viz_terms *t, struct graph_view *v, struct graph_spot at,
                             int64_t after, uint32_t limit, struct graph_page *page,
                             int64_t *reached, struct ms_err *err) MS_MUST_USE;

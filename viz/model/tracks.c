@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tracks: lanes in the order in which people look for them.
+ * tracks: lanes in display order.
  */
 #include "viz/model/tracks.h"
 
@@ -20,10 +20,10 @@ struct ordered {
     const struct mstx_track *t;
 };
 
-/* Ranks first and by number, what has none behind them. */
+/* Sorts by rank; processes without a rank come last. */
 static int by_process(const struct ordered *a, const struct ordered *b)
 {
-    uint32_t ra = (uint32_t)a->p->rank, rb = (uint32_t)b->p->rank; /* -1 is last */
+    uint32_t ra = (uint32_t)a->p->rank, rb = (uint32_t)b->p->rank; /* -1 becomes the largest */
     if (ra != rb)
         return ra < rb ? -1 : 1;
     return a->process < b->process ? -1 : a->process > b->process;
@@ -148,7 +148,7 @@ void viz_tracks_free(struct viz_tracks *t)
     *t = (struct viz_tracks){.arena = NULL};
 }
 
-/* ---- what is seen ------------------------------------------------------------------- */
+/* ---- visible lanes ------------------------------------------------------------------ */
 
 static enum ms_rc add_seen(viz_seen *seen, size_t i, struct ms_err *err)
 {
@@ -178,18 +178,18 @@ enum ms_rc viz_tracks_seen(const struct viz_tracks *t, viz_seen *seen, struct ms
     return MS_OK;
 }
 
-/* ---- how busy ----------------------------------------------------------------------- */
+/* ---- load --------------------------------------------------------------------------- */
 
 struct spread {
     int64_t from;
     double part_ns;
     struct viz_busy *part;
-    double *longest; /* of the name that is written in part */
+    double *longest; /* time of the name stored in part */
     size_t n;
 };
 
-/* Add an event to the parts that it touches.  Of one that stands for several only the share in which
- * they run counts. */
+/* Adds an event to the parts that it overlaps. An event that stands for several counts only with
+ * the share in which they run. */
 static void spread_event(struct spread *s, const struct mstx_event *ev)
 {
     double a = (double)(ev->start_ns - s->from) / s->part_ns;
@@ -221,7 +221,7 @@ static enum ms_rc spread_track(struct spread *s, struct mstx_tl *tl, uint32_t tr
         return MS_OK;
     enum ms_rc rc = mstx_tl_view(tl, track, s->from, to, (int64_t)s->part_ns, &events, err);
     for (size_t i = 0; rc == MS_OK && i < events.n; i++) {
-        if (events.p[i].depth == 0) /* what is nested runs within what is not */
+        if (events.p[i].depth == 0) /* nested events run within depth 0 */
             spread_event(s, &events.p[i]);
     }
     ms_vec_free(&events);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tracks: the rows of a timeline and what is in them.
+ * tracks: the rows of a timeline and their contents.
  *
  *     rank 0
  *       python3 (4242)
@@ -9,8 +9,8 @@
  *         stream 7 of device 0
  *         allocated memory
  *
- * Groups come by rank, then process; in a process threads, then streams, counters
- * and memory.  A closed group stands for everything in it.
+ * Groups are sorted by rank, then process; within a process come threads, then streams, counters
+ * and memory. A closed group shows the sum of its tracks.
  */
 #ifndef VIZ_MODEL_TRACKS_H
 #define VIZ_MODEL_TRACKS_H
@@ -21,27 +21,27 @@
 enum viz_lane_kind { VIZ_LANE_PROCESS, VIZ_LANE_TRACK };
 struct viz_lane {
     enum viz_lane_kind kind;
-    bool open;               /* of a process */
+    bool open;               /* of a process: its tracks are shown */
     bool pinned, hidden;     /* of a track */
-    uint32_t process, track; /* indices; track of a TRACK only */
+    uint32_t process, track; /* indices; track only for VIZ_LANE_TRACK */
     struct ms_str label;
 };
 
 struct viz_tracks {
-    MS_VEC(struct viz_lane) lanes; /* all, groups before what is in them */
+    MS_VEC(struct viz_lane) lanes; /* each group before its tracks */
     struct ms_arena *arena;
 };
 
 enum ms_rc viz_tracks_make(struct viz_tracks *t, struct mstx_tl *tl,
                            struct ms_err *err) MS_MUST_USE;
 void viz_tracks_free(struct viz_tracks *t);
-/* Indices of the lanes that are seen: pinned ones first, then those in open groups. */
+/* Indices of the visible lanes: pinned ones first, then those in open groups. */
 typedef MS_VEC(size_t) viz_seen;
 enum ms_rc viz_tracks_seen(const struct viz_tracks *t, viz_seen *seen,
                            struct ms_err *err) MS_MUST_USE;
 
-/* How busy a track or a closed process is: of each of n equal parts of [from, to] the share, 0 to 1,
- * in which something runs, and the name that runs longest there (0: none). */
+/* Load of a track or a closed process: for each of n equal parts of [from, to] the share, 0 to
+ * 1, in which something runs, and the name with the longest time there (0: none). */
 struct viz_busy {
     float share;
     uint32_t name;

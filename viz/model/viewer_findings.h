@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * viewer_findings: the messages of findings that a viewer makes from a graph by itself, and their
- * arguments.  Their sentences stand in viz/words.
+ * viewer_findings: kinds and arguments of the findings that a viewer derives from a graph. Their
+ * sentences are in viz/words.
  */
 #ifndef VIZ_MODEL_VIEWER_FINDINGS_H
 #define VIZ_MODEL_VIEWER_FINDINGS_H
 
 #include "probe/base/message.h"
 
-/* name, arguments */
+/* name, arguments ("?": optional) */
 #define VIZ_FINDING_KINDS(X)                                                                       \
     X(divergence, "step rank errors warnings unmatched overflows? node?")                          \
     X(overflow, "nodes step rank")

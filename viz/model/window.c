@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static const double ROOM = 0.02; /* on each side of the whole run */
+static const double ROOM = 0.02; /* margin on each side of the whole run */
 
 static int64_t at_most(int64_t a, int64_t b)
 {
@@ -20,7 +20,8 @@ static int64_t at_least(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Room beside the run: times lie so far from the ends of int64 that it cannot overflow by much. */
+/* Returns the margin beside the run: times are so far from the ends of int64 that this does not
+ * overflow. */
 static int64_t room(const struct viz_window *w)
 {
     double length = (double)w->last - (double)w->first;

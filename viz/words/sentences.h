@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sentences: every message that the program says to people and passes between its parts, in
- * English and in Chinese.  words.h explains the templates; the kinds and their arguments are
- * declared where messages are made.
+ * sentences: every message that the program prints or passes between its parts, in English and in
+ * Chinese. words.h explains the templates; the kinds and their arguments are declared where
+ * messages are made.
  */
 #ifndef VIZ_WORDS_SENTENCES_H
 #define VIZ_WORDS_SENTENCES_H
@@ -15,7 +15,8 @@
 #define CALL_ZH                                                                                    \
     "[{comm} 上的 ]{call}[（第 {seq} 次调用）][（{way?from=来自|to=发往|对端}卡 {peer}）]"
 
-/* What a rank does while the others wait: ranges that the recorder makes by itself have plain words. */
+/* Activity of a rank while the others wait; ranges that the recorder makes have a phrase of
+ * their own. */
 #define DOING_EN                                                                                   \
     "{doing?dataloader=loading data|garbage_collection=collecting garbage|save_checkpoint=saving " \
     "checkpoints|optimizer_step=in the optimizer|in {doing}}"
@@ -126,14 +127,14 @@
       "卡 {rank} 缺席 " CALL_ZH " 的另一端" WAITING_ZH)                                                              \
     X(sentence, "{text}", "{text}")
 
-/* What later nodes do with a difference, and how far inputs agree. */
+/* Effect of later nodes on a difference, and agreement of the inputs. */
 #define LATER_EN                                                                                   \
     "{later?0=|=|1=; 1 later node only propagates it|; {later:count} later nodes only propagate "  \
     "it}[; the same in {more:count} more {more?1=place|places}]"
 #define LATER_ZH  "{later?0=|=|；其后 {later:count} 个节点只是传播}[；另有 {more:count} 处相同]"
 #define INPUTS_EN "{in?0=inputs agree exactly|inputs agree to {in:error}}"
 #define INPUTS_ZH "{in?0=输入完全一致|输入一致到 {in:error}}"
-/* What a value at the border of the dump shows. */
+/* State of a value at the border of the dump. */
 #define STATE_EN(times)                                                                            \
     "{state?flag=has NaN or inf on one side alone|md5=has another checksum|"                       \
     "differs by {in:error}, {factor:factor} × " times "}"
@@ -142,7 +143,7 @@
 #define EFFECT_EN                                                                                  \
     "{out?=; no effect on values is seen|; its output differs by {out:error}, " INPUTS_EN "}"
 #define EFFECT_ZH "{out?=；未见对数值的影响|；其输出相差 {out:error}，" INPUTS_ZH "}"
-/* What a node that one side alone has, or has elsewhere, does to values. */
+/* Effect on values of a node that only one side has, or that has moved. */
 #define BEHIND_EN                                                                                  \
     "{drops?1=; the cast behind it restores the type, so it only drops digits|"                    \
     "{path?=, without effect on values|; behind it {path} comes from "                             \

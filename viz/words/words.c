@@ -56,12 +56,12 @@ static void put_number(struct ms_buf *out, struct ms_str format, double v)
 struct filling {
     const struct ms_message_args *args;
     struct ms_buf *out;
-    bool is_missing; /* an argument that was named is absent */
+    bool is_missing; /* a named argument is absent */
 };
 
 static void fill(struct filling *f, struct ms_str t);
 
-/* The text up to the bracket that closes t.p[0], without both. */
+/* Returns the text up to the bracket that closes t.p[0], without both brackets. */
 static struct ms_str inside(struct ms_str t)
 {
     uint32_t depth = 0;
@@ -74,7 +74,7 @@ static struct ms_str inside(struct ms_str t)
     return ms_str_sub(t, 1, t.n);
 }
 
-/* Takes the text before the next '|' off *rest; those in inner brackets belong to it. */
+/* Splits the text before the next '|' off *rest, ignoring '|' in inner brackets. */
 static struct ms_str next_choice(struct ms_str *rest)
 {
     const struct ms_str all = *rest;
@@ -87,7 +87,7 @@ static struct ms_str next_choice(struct ms_str *rest)
     return ms_str_sub(all, 0, i);
 }
 
-/* Length of the word before a '=' at the start of a choice; -1: it is for every other value. */
+/* Returns the length of the word before '=' at the start of a choice; -1: the default choice. */
 static int64_t case_of(struct ms_str choice)
 {
     uint32_t n = 0;
@@ -134,7 +134,7 @@ static void fill_argument(struct filling *f, struct ms_str t)
         ms_buf_str(f->out, a->text);
 }
 
-/* A part in square brackets is taken back where something in it was missing. */
+/* Fills a part in square brackets; removes it again when an argument in it is absent. */
 static void fill_optional(struct filling *f, struct ms_str t)
 {
     const size_t before = f->out->n;
