@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * app: state of the viewer and what every screen may ask of it.
+ * app: state of the viewer and services for screens.
  */
 #include "viz/tui/app.h"
 
@@ -35,7 +35,7 @@ void tui_ask(struct tui_app *a, char kind)
     a->line_n = 0;
 }
 
-/* ---- going about ------------------------------------------------------------------- */
+/* ---- navigation --------------------------------------------------------------------- */
 
 enum ms_rc tui_check_screen(const struct tui_app *a, enum tui_screen_id id, struct ms_err *err)
 {
@@ -115,7 +115,7 @@ size_t tui_scroll(size_t top, size_t at, size_t page)
     return page > 0 && at >= top + page ? at - page + 1 : top;
 }
 
-/* ---- reading anew ------------------------------------------------------------------- */
+/* ---- reopening ---------------------------------------------------------------------- */
 
 enum ms_rc tui_reopen(struct tui_app *a, struct ms_err *err)
 {
@@ -128,7 +128,7 @@ enum ms_rc tui_reopen(struct tui_app *a, struct ms_err *err)
         return rc;
     }
     for (int i = 0; i < TUI_SCREENS; i++) {
-        if (i == TUI_LIVE || a->state[i] == NULL) /* live keeps what it has seen */
+        if (i == TUI_LIVE || a->state[i] == NULL) /* the live screen keeps its state */
             continue;
         a->screens[i]->close(a->state[i]);
         a->state[i] = NULL;

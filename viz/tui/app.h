@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * app: state of the terminal viewer, the interface of its screens, and what a screen may ask.
+ * app: state of the terminal viewer, the interface of its screens, and services for screens.
  *
- * A screen is a table of functions over its own state. It draws into cells and is handed keys;
- * no screen knows the terminal, the frame around it or another screen.
+ * A screen is a table of functions over its own state. It draws into cells and receives keys; no
+ * screen knows the terminal, the frame around it or another screen.
  */
 #ifndef VIZ_TUI_APP_H
 #define VIZ_TUI_APP_H
@@ -24,7 +24,7 @@ struct tui_app;
 
 struct tui_hint {
     const char *keys, *text; /* text NULL: the row is a heading */
-    const char *brief;       /* in the line of hints; NULL: not there */
+    const char *brief;       /* for the line of hints; NULL: not shown there */
 };
 
 struct tui_screen {
@@ -36,27 +36,26 @@ struct tui_screen {
     /* *taken false: not a key of this screen. */
     enum ms_rc (*key)(struct tui_app *a, void *self, int key, bool *taken, struct ms_err *err);
     enum ms_rc (*go)(struct tui_app *a, void *self, const struct viz_place *p, struct ms_err *err);
-    /* What takes longer than a key may goes on here while no key is pressed, for about
-     * TUI_WORK_NS a call; *more: there is more to do.  May be NULL. */
+    /* Background work that takes longer than a key may, continued while no key is pressed, for
+     * about TUI_WORK_NS a call; *more: not finished. May be NULL. */
     enum ms_rc (*work)(struct tui_app *a, void *self, bool *more, struct ms_err *err);
-    /* What will be wanted when the screen is shown, done before that while nothing else is to do;
-     * as work.  May be NULL. */
+    /* Prepares data before the screen is first shown, in idle time; as `work`. May be NULL. */
     enum ms_rc (*ahead)(struct tui_app *a, void *self, bool *more, struct ms_err *err);
-    /* Which step and rank are shown, for the first row; may be NULL. */
+    /* Writes the current step and rank for the first row. May be NULL. */
     void (*where)(const struct tui_app *a, const void *self, char text[TUI_WHERE_MAX]);
-    /* A click or a drag in the body: choose what is there; true when it was chosen already and
-     * the click opens it.  May be NULL. */
+    /* Handles a click or a drag in the body: selects the target; true when it was selected
+     * already, so that the click opens it. May be NULL. */
     bool (*click)(struct tui_app *a, void *self, int y, int x, bool drag);
-    /* What ":export FILE" writes, as CSV. */
+    /* Writes the CSV of ":export FILE". */
     enum ms_rc (*export)(struct tui_app *a, void *self, struct ms_buf *out, struct ms_err *err);
-    /* The line behind "/" (kind '/') or "\\" as it is typed; done: Enter, or cancelled with text
-     * NULL. */
+    /* Handles the line after "/" (kind '/') or "\\" while it is typed; done: Enter, or cancelled
+     * with text NULL. */
     enum ms_rc (*line)(struct tui_app *a, void *self, char kind, struct ms_str text, bool done,
                        struct ms_err *err);
 };
 
 struct tui_app {
-    const struct tui_screen *const *screens; /* by enum tui_screen_id */
+    const struct tui_screen *const *screens; /* indexed by enum tui_screen_id */
     struct viz_session *session;
     struct viz_reader reader;
     struct viz_findings findings;
@@ -64,47 +63,48 @@ struct tui_app {
     const char *live; /* directory of a running job; NULL: none */
 
     enum tui_screen_id at, before;
-    void *state[TUI_SCREENS]; /* made when the screen is first shown */
-    bool ready[TUI_SCREENS];  /* nothing is left that could be done ahead */
-    struct tui_page page;     /* covers the screen while it is open */
+    void *state[TUI_SCREENS]; /* created when the screen is first shown */
+    bool ready[TUI_SCREENS];  /* `ahead` has finished */
+    struct tui_page page;     /* covers the screen while open */
 
-    char kind; /* of the line that is typed: ':', '/' or '\\'; 0: none */
+    char kind; /* of the line being typed: ':', '/' or '\\'; 0: none */
     char line[TUI_LINE_MAX];
     size_t line_n;
     char message[TUI_LINE_MAX];
-    bool bad; /* the message tells of a failure */
+    bool bad; /* the message is an error */
     bool quit, redraw;
-    struct ms_buf copied; /* for the clipboard of the terminal */
+    struct ms_buf copied; /* text for the terminal's clipboard */
 };
 
-/* Rows between the first and the last two. */
+/* Number of rows between the first and the last two. */
 static inline int tui_body_rows(const struct tui_app *a)
 {
     return a->cells.h - 3;
 }
-/* Set the message in the last line but one, and that of a failure. */
+/* Set the message in the last row but one; the second shows an error. */
 void tui_say(struct tui_app *a, const char *fmt, ...) MS_PRINTF(2, 3);
 void tui_say_error(struct tui_app *a, const struct ms_err *err);
-/* Fails with a hint where the data of a screen is missing. */
+/* Fails with a hint when the data of a screen is missing. */
 enum ms_rc tui_check_screen(const struct tui_app *a, enum tui_screen_id id, struct ms_err *err);
-/* Show a screen, and on it a place (NULL: as it was). */
+/* Shows a screen, at a place (NULL: unchanged). */
 enum ms_rc tui_go(struct tui_app *a, enum tui_screen_id id, const struct viz_place *p,
                   struct ms_err *err);
 enum ms_rc tui_go_place(struct tui_app *a, const struct viz_place *p, struct ms_err *err);
-/* Begin to type a line. */
+/* Starts input of a line. */
 void tui_ask(struct tui_app *a, char kind);
-/* Open the reader again: what it reads has changed. */
+/* Opens the reader again after its data has changed. */
 enum ms_rc tui_reopen(struct tui_app *a, struct ms_err *err);
-/* A click on the list whose first row is `row` and shows entry `top`: as click of a screen. */
+/* Handles a click on a list whose first screen row is `row` and shows entry `top`; returns as
+ * `click` of a screen. */
 bool tui_click_row(int y, int row, size_t top, size_t n, size_t *at);
-/* What a list does with a key that moves: *at among n rows, `page` of which fit; false: another key. */
+/* Handles a movement key in a list of n rows of which `page` fit; false: another key. */
 bool tui_move(int key, size_t *at, size_t n, size_t page);
-/* The first row to show so that `at` is seen. */
+/* Returns the first row to show so that `at` is visible. */
 size_t tui_scroll(size_t top, size_t at, size_t page);
 
 void tui_copy(struct tui_app *a, struct ms_str s);
 
-/* The screens, each in the file of its name. */
+/* The screens, each in the file of that name. */
 extern const struct tui_screen tui_findings_screen, tui_tree_screen, tui_time_screen,
     tui_report_screen, tui_live_screen;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * cell_width: how many cells a letter takes, by the tables of Unicode 14.0.0.
+ * cell_width: the number of cells of a character, by the tables of Unicode 14.0.0.
  *
- * Letters that combine with the one before take none and are left out, so that a cell is always one
- * letter.  What is not assigned stands with what is around it; the planes of ideographs are wide to
- * their end.  The terminal's own idea of a letter's width cannot be asked for, and the locale's would
- * make pictures depend on the machine.
+ * Combining characters have no width and are left out, so that a cell is always one character.
+ * Unassigned code points count as their neighbours; the planes of ideographs are wide to their end.
+ * The terminal's own width of a character cannot be queried, and the locale's would make pictures
+ * depend on the machine.
  */
 #include "viz/tui/cells.h"
 

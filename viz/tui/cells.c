@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cells: text, bars and their places in the grid.
+ * cells: writes text and bars into the grid.
  */
 #include "viz/tui/cells.h"
 
@@ -40,7 +40,7 @@ void tui_cells_clear(struct tui_cells *g)
         g->p[i] = (struct tui_cell){.ch = ' '};
 }
 
-/* ---- letters ----------------------------------------------------------------------- */
+/* ---- characters ------------------------------------------------------------------- */
 
 uint32_t tui_plain(uint32_t ch)
 {
@@ -53,7 +53,7 @@ uint32_t tui_plain(uint32_t ch)
                     {0x25cf, 'o'}, {0x2591, '.'}, {0x25c2, '<'}, {0x2503, '|'}, {0x00b5, 'u'}};
     if (ch < 0x80)
         return ch;
-    /* From an eighth to a full block, lower and left. */
+    /* block elements: lower and left eighths */
     if (ch >= 0x2581 && ch <= 0x2588)
         return (uint32_t)(unsigned char)"_..:-=+#"[ch - 0x2581];
     if (ch >= 0x2589 && ch <= 0x258f)
@@ -74,7 +74,8 @@ static uint32_t decode(const unsigned char *p, unsigned n)
     return ch;
 }
 
-/* Letters that turn the direction of writing would let a name rearrange the screen. */
+/* Tells whether a character is a control character. Bidirectional controls count: they would let
+ * a name rearrange the screen. */
 static bool is_control(uint32_t ch)
 {
     return ch < 0x20 || (ch >= 0x7f && ch < 0xa0) || ch == 0xad || ch == 0x61c ||
@@ -100,7 +101,7 @@ int tui_text_width(struct ms_str s)
 
 /* ---- putting ----------------------------------------------------------------------- */
 
-/* What is left of a wide letter of which one half is written over is empty. */
+/* Clears the other half of a wide character when one half is overwritten. */
 static void part_wide(struct tui_cells *g, int y, int x)
 {
     struct tui_cell *c = tui_at(g, y, x), *left = tui_at(g, y, x - 1), *right = tui_at(g, y, x + 1);
@@ -195,7 +196,7 @@ uint32_t tui_fit(struct ms_str s, int w)
     return s.n - rest.n;
 }
 
-/* The parts of a name between its dots, and how many columns each may take. */
+/* The parts of a name between its dots, and the columns available for each. */
 struct parts {
     struct ms_str s[16];
     int w[16], n;
@@ -215,7 +216,8 @@ static bool take_parts(struct parts *p, struct ms_str s)
     return false;
 }
 
-/* Take columns off the longest parts until all is no wider than w; false when too little is left. */
+/* Shortens the longest parts until the name fits into w columns; false when a part would get too
+ * short. */
 static bool shorten(struct parts *p, int w)
 {
     enum { PART_LEAST = 3 };
@@ -295,7 +297,7 @@ void tui_put_utf8(struct ms_buf *out, uint32_t ch)
     ms_buf_put(out, p, n);
 }
 
-/* Reverse shows as a capital letter. */
+/* Returns the letter of a cell's look; upper case means reverse. */
 static char look_letter(const struct tui_cell *c)
 {
     char letter = "tdaewpuiokmyxs"[c->token];

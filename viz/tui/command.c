@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * command: what is typed behind ":", and the page of keys.
+ * command: the commands after ":", and the page of keys.
  */
 #include "viz/tui/command.h"
 
@@ -30,7 +30,7 @@ static enum ms_rc write_text(struct tui_app *a, const char *path, const struct m
     return MS_OK;
 }
 
-/* The screen as it was before the line was typed. */
+/* Writes the screen as it was before the command line was opened. */
 static enum ms_rc write_screen(struct tui_app *a, const char *path, bool looks, struct ms_err *err)
 {
     struct ms_buf text = {.max = FILE_MAX};
@@ -78,7 +78,7 @@ static enum ms_rc go_to(struct tui_app *a, const char *text, struct ms_err *err)
     return rc;
 }
 
-/* "rank 1", "step 3" */
+/* Parses "rank 1" or "step 3". */
 static enum ms_rc set_place(struct tui_app *a, const char *text, struct ms_err *err)
 {
     struct viz_place p = viz_place_of(a->at == TUI_TREE ? VIZ_GRAPH : VIZ_TIMELINE);
@@ -94,7 +94,7 @@ static enum ms_rc set_place(struct tui_app *a, const char *text, struct ms_err *
 
 /* ---- SQL --------------------------------------------------------------------------- */
 
-/* A cell of the answer as text. */
+/* Appends a cell of the answer as text. */
 static enum ms_rc put_cell(struct ms_buf *line, const struct ms_jread *r, enum ms_jtok tok,
                            struct ms_buf *scratch, struct ms_err *err)
 {
@@ -111,7 +111,7 @@ static enum ms_rc put_cell(struct ms_buf *line, const struct ms_jread *r, enum m
     return ms_buf_check(line, err);
 }
 
-/* The reader stands behind the bracket that opens the row. */
+/* Adds one row; the reader is behind its opening bracket. */
 static enum ms_rc put_row(struct tui_page *page, struct ms_jread *r, enum tui_token look,
                           struct ms_err *err)
 {
@@ -134,7 +134,7 @@ static enum ms_rc put_rows(struct tui_page *page, struct ms_jread *r, struct ms_
     return MS_OK;
 }
 
-/* See viz_statement_run for what the answer is. */
+/* Adds the answer, in the format of viz_statement_run. */
 static enum ms_rc put_answer(struct tui_page *page, struct ms_str answer, struct ms_err *err)
 {
     struct ms_jread r;
@@ -157,7 +157,7 @@ static enum ms_rc put_answer(struct tui_page *page, struct ms_str answer, struct
                 : MS_OK;
 }
 
-/* Of the database that the screen shows. */
+/* Queries the database of the current screen. */
 static enum ms_rc query_database(struct tui_app *a, const char *query, struct ms_err *err)
 {
     const bool graph = a->reader.tl == NULL || (a->at == TUI_TREE && a->reader.graph != NULL);
@@ -180,7 +180,7 @@ static enum ms_rc query_database(struct tui_app *a, const char *query, struct ms
     return rc;
 }
 
-/* ---- which one --------------------------------------------------------------------- */
+/* ---- commands ----------------------------------------------------------------------- */
 
 static enum ms_rc quit_viewer(struct tui_app *a, const char *text, struct ms_err *err)
 {
@@ -197,7 +197,7 @@ static enum ms_rc show_help(struct tui_app *a, const char *text, struct ms_err *
 }
 
 static const struct {
-    const char *name, *what; /* what it wants; NULL: nothing */
+    const char *name, *what; /* what: name of the argument; NULL: none */
     enum ms_rc (*run)(struct tui_app *a, const char *text, struct ms_err *err);
     const char *help;
 } commands[] = {
@@ -218,7 +218,7 @@ static const struct {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-/* The command that begins with the word; -1: none, or several. */
+/* Finds the only command that begins with the word; -1: none or ambiguous. */
 static int find_command(struct ms_str word)
 {
     int found = -1;
@@ -274,7 +274,7 @@ static const struct tui_hint frame_hints[] = {
     {NULL, NULL, NULL},
 };
 
-/* Arrows take more bytes than columns. */
+/* Pads by columns: arrows have more bytes than columns. */
 static enum ms_rc put_keys(struct tui_page *p, const struct tui_hint *h, struct ms_err *err)
 {
     int room = KEYS_W - tui_text_width(ms_str_of(h->keys));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * findings_screen: the first screen: what is wrong with this run.
+ * findings_screen: the first screen: the findings of this run.
  */
 #include "viz/tui/app.h"
 
@@ -19,7 +19,7 @@ struct findings {
     struct graph_rollup nodes; /* of the graph, all ranks and steps */
 };
 
-enum { SUM_TREES = 256 }; /* of more ranks and steps only so many are added up */
+enum { SUM_TREES = 256 }; /* limit of ranks and steps that are added up */
 
 static enum ms_rc add_tree(struct findings *f, struct graph_view *v, struct graph_spot at,
                            struct ms_err *err)
@@ -83,7 +83,7 @@ static enum tui_token severity_token(enum viz_severity s)
     return s == VIZ_ERROR ? TUI_ERROR : s == VIZ_WARNING ? TUI_WARNING : TUI_INFO;
 }
 
-/* The text in as many lines as it needs, at words; returns the row behind. */
+/* Writes the text wrapped at words; returns the row after the last. */
 static int put_wrapped(struct tui_cells *g, int y, int last, int x, int w, enum tui_token t,
                        struct ms_str s)
 {
@@ -105,14 +105,14 @@ static void draw_row(struct tui_app *a, int y, size_t i, bool at)
              (uint32_t)(unsigned char)viz_severity_letter(f->severity));
     int x = 4;
     if (f->place.screen == VIZ_GRAPH && f->place.node.n != 0 &&
-        !ms_str_is(f->kind, "divergence")) /* which names its ranks */
+        !ms_str_is(f->kind, "divergence")) /* a divergence names its ranks */
         x = tui_put_name(g, y, 4, g->w / 2, TUI_TEXT, f->place.node) + 1;
     tui_put(g, y, x, g->w - x - 1, TUI_TEXT, f->text);
     if (at)
         tui_mark(g, y, 0, g->w, TUI_REVERSE, TUI_TEXT);
 }
 
-/* Where Enter goes, in words: the screen, then what a place says beyond it. */
+/* Writes the destination of Enter: the screen, then the details of the place. */
 static void draw_place(struct tui_app *a, int y, const struct viz_finding *f)
 {
     const struct viz_place *p = &f->place;
@@ -164,7 +164,8 @@ static void draw_clock_facts(struct tui_app *a, const struct findings *f, int y)
                ms_human_time(time, f->clocks.uncertainty_ns));
 }
 
-/* No finding does not mean that nothing differs: suspects are only named when asked for. */
+/* Writes what was checked. No finding does not mean that nothing differs: suspects are computed
+ * only on request. */
 static void draw_none(struct tui_app *a)
 {
     struct tui_cells *g = &a->cells;
@@ -182,7 +183,7 @@ static enum ms_rc draw_findings(struct tui_app *a, void *self, struct ms_err *er
     size_t n = a->findings.list.n;
     const bool has_clocks = f->clocks.hosts > 1;
     int facts = (a->reader.tl != NULL) + (a->reader.graph != NULL) + has_clocks;
-    int rows = tui_body_rows(a) - facts - 4; /* heading, lines of the detail, rule */
+    int rows = tui_body_rows(a) - facts - 4; /* heading, detail lines, rule */
     (void)err;
     rows = rows > 1 ? rows : 1;
     tui_printf(g, 1, 1, g->w - 2, TUI_DIM, "What is wrong");

@@ -28,7 +28,7 @@ static const struct {
              {"lt", '<'},
              {"Tick", TUI_KEY_TICK}};
 
-/* "Click:5,12": row and column, both from 0. */
+/* Parses "Click:5,12": row and column, both from 0. */
 static int mouse_named(struct ms_str name)
 {
     static const char *const words[] = {[TUI_CLICK] = "Click",

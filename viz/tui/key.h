@@ -2,13 +2,12 @@
  *
  * key: keys as numbers, and as words in scripts and hints.
  *
- * A key that writes a letter is its code point, Ctrl with a letter 1 to 26, the
- * others are below.  In a script keys stand one after the other, spaces included,
- * and what is in <> is named:
+ * A character key is its code point, Ctrl with a letter is 1 to 26, the others are below. In a
+ * script keys follow each other, spaces included, and a name in <> stands for a special key:
  *
  *     2jjj<Enter>/soft<Enter><C-l><Click:5,12>
  *
- * What the mouse does is a key too: which row and column are part of its number.
+ * Mouse events are keys too: row and column are part of the number.
  */
 #ifndef VIZ_TUI_KEY_H
 #define VIZ_TUI_KEY_H
@@ -32,8 +31,8 @@ enum tui_key {
     TUI_KEY_BACKTAB,
     TUI_KEY_DELETE,
     TUI_KEY_F1,
-    TUI_KEY_RESIZE, /* the terminal has another size now */
-    TUI_KEY_TICK,   /* nothing was pressed for a while */
+    TUI_KEY_RESIZE, /* the terminal's size has changed */
+    TUI_KEY_TICK,   /* no key was pressed for a while */
     TUI_KEY_CLOSED, /* the terminal is gone */
 };
 #define TUI_CTRL(letter) ((letter)&0x1f)
@@ -47,7 +46,7 @@ static inline int tui_key_point(enum tui_mouse what, int y, int x)
            (x & most);
 }
 
-/* The next key of a script: takes it off *text.  TUI_KEY_NONE at the end; an unknown name fails. */
+/* Removes and returns the next key of a script; TUI_KEY_NONE at the end; an unknown name fails. */
 enum ms_rc tui_key_read(struct ms_str *text, int *key, struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * live_screen: a running job, like top: a row for each rank, read anew every second.
+ * live_screen: a running job, like top: a row for each rank, refreshed every second.
  *
- * Reading a run takes longer the longer it has run, so the next turn waits at
- * least four times as long as the last one took: a job is never slowed by its
- * viewer more than that.
+ * Reading a run takes longer the longer it has run, so the next refresh waits at least four times
+ * as long as the last one took. This bounds the share of time that the viewer takes from the job.
  */
 #include "viz/tui/app.h"
 
@@ -21,22 +20,22 @@ enum { RECENT = 10, SLOW_NS = 500000000, COMM_X = 56 };
 struct rank_row {
     int64_t rank, step, steps;
     double per_second; /* over the last steps */
-    int64_t step_ns;   /* mean of these */
-    int64_t blame_ns;  /* for which others waited for it, mean of the last steps; -1: not known */
+    int64_t step_ns;   /* mean of the last steps */
+    int64_t blame_ns;  /* waiting time it caused others, mean of the last steps; -1: unknown */
     uint64_t dropped;
-    struct ms_str in; /* what communicates there now, or did last */
+    struct ms_str in; /* current or last communication call */
     int64_t in_ns;
-    bool waiting; /* it has not ended yet */
+    bool waiting; /* the call has not ended */
     enum { RUNS, ENDED, KILLED } state;
 };
 
 struct live {
     MS_VEC(struct rank_row) rows;
     size_t at, top;
-    int64_t next_ns, took_ns; /* when to read again */
+    int64_t next_ns, took_ns; /* time of the next read; duration of the last */
     uint64_t turns, dropped;
     struct ms_arena *arena;
-    bool stopped; /* Space */
+    bool stopped; /* paused by Space */
 };
 
 static void close_live(void *self)
@@ -49,7 +48,7 @@ static void close_live(void *self)
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-/* The last steps of a process: how many, which is the last, how long they take. */
+/* Reads count, last number and duration of a process's last steps. */
 static enum ms_rc read_steps(struct rank_row *r, struct ms_store *s, size_t process,
                              struct ms_err *err)
 {
@@ -112,8 +111,8 @@ static enum ms_rc read_last(struct live *l, struct rank_row *r, struct mstx_tl *
     return r->in.p != NULL ? MS_OK : ms_arena_fail(l->arena, err);
 }
 
-/* Ranks that communicate go in step, and steps are as long on all of them: who is slow is whom the others
- * wait for. */
+/* Reads the time that others waited for each rank. Ranks that communicate run in lockstep and
+ * have equal step durations, so the waiting time identifies the straggler. */
 static enum ms_rc read_blame(struct live *l, struct ms_store *s, struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -187,7 +186,7 @@ static void *open_live(struct tui_app *a, struct ms_err *err)
 
 /* ---- drawing ----------------------------------------------------------------------- */
 
-/* The rank of which one figure is highest, when it stands out by `times` of the mean of all. */
+/* Returns the rank with the highest figure if that exceeds `times` the mean of all. */
 static size_t outstanding(const struct live *l, bool blame, double times)
 {
     size_t at = l->rows.n;
@@ -203,8 +202,8 @@ static size_t outstanding(const struct live *l, bool blame, double times)
     return stands_out ? at : l->rows.n;
 }
 
-/* The index of the slowest rank: others wait for it a tenth of its steps or more, and more than for
- * any; or its steps are longer by a tenth. */
+/* Returns the index of the straggler: the others wait for it during a tenth of its steps or
+ * more, and more than for any other rank; or else its steps are a tenth longer. */
 static size_t slowest(const struct live *l)
 {
     size_t at = outstanding(l, true, 1.2);
@@ -213,7 +212,7 @@ static size_t slowest(const struct live *l)
     return outstanding(l, false, 1.1);
 }
 
-/* Steps a second of the job: the mean of its ranks, which go in step. */
+/* Returns the job's steps per second: the mean of its ranks, which run in lockstep. */
 static double speed(const struct live *l)
 {
     double sum = 0;
@@ -236,7 +235,7 @@ static void draw_rank(struct tui_app *a, const struct rank_row *r, int y, bool l
     snprintf(text, sizeof text, "%.3g", r->per_second);
     tui_put_right(g, y, 23, TUI_TEXT, r->steps > 0 ? text : "-");
     tui_put_right(g, y, 34, TUI_TEXT, r->steps > 0 ? ms_human_time(b, r->step_ns) : "-");
-    if (g->w < COMM_X + 8) /* no room for more than who is slow */
+    if (g->w < COMM_X + 8) /* room only for the straggler columns */
         return;
     tui_put_right(g, y, 47, late ? TUI_ERROR : TUI_TEXT,
                   r->blame_ns >= 0 ? ms_human_time(b, r->blame_ns) : "-");

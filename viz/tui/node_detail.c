@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * node_detail: items, stacks and links as they are stored.
+ * node_detail: reads items, stacks and links from their JSON.
  */
 #include "viz/tui/node_detail.h"
 
@@ -44,8 +44,8 @@ enum tui_token tui_state_token(const struct graph_row *r)
 
 /* ---- walking ----------------------------------------------------------------------- */
 
-/* Calls fn for every text within an object of objects: item, key, value.  What has another form is
- * passed over: a viewer shows what it can. */
+/* Calls fn for every text in an object of objects: item, key, value. Other forms are skipped, so
+ * that the rest is still shown. */
 typedef void (*item_fn)(void *ctx, struct ms_str item, struct ms_str key, struct ms_str value);
 
 static void walk_item(struct ms_jread *r, struct ms_str item, item_fn fn, void *ctx)
@@ -135,7 +135,7 @@ static struct ms_str last_parts(struct ms_str item)
     return at >= 0 ? ms_str_sub(item, (uint32_t)at + 1, item.n) : item;
 }
 
-/* Items belong together when what follows the names of their nodes is the same. */
+/* Finds the value of the same item on the other side: the parts after the node names are equal. */
 static void seek(void *ctx, struct ms_str item, struct ms_str key, struct ms_str value)
 {
     struct sought *s = ctx;
@@ -147,7 +147,7 @@ static void seek(void *ctx, struct ms_str item, struct ms_str key, struct ms_str
 struct table {
     struct tui_page *page;
     struct ms_str other, last; /* JSON of the golden side; item of the last line */
-    struct ms_buf text[3];     /* of the line that is put: key and values without escapes */
+    struct ms_buf text[3];     /* of the current line: key and values without escapes */
     enum ms_rc rc;
     struct ms_err *err;
 };
@@ -162,14 +162,14 @@ static enum tui_token result_token(struct ms_str key, struct ms_str value)
                                          : TUI_TEXT;
 }
 
-/* Columns that a text leaves of w: letters are not bytes, and wide ones take two. */
+/* Returns the columns left of w after the text; counts columns, not bytes. */
 static int room(struct ms_str s, int w)
 {
     int used = tui_text_width(s);
     return used < w ? w - used : 0;
 }
 
-/* Without the escapes of JSON; what is too long to be read on a screen stays as it is. */
+/* Removes JSON escapes; a value too long for the screen stays unchanged. */
 static struct ms_str plain(struct table *t, int i, struct ms_str s)
 {
     bool escaped = s.n != 0 && s.n < VALUE_MAX && memchr(s.p, '\\', s.n) != NULL;
@@ -224,7 +224,7 @@ enum ms_rc tui_node_items(struct tui_page *p, const struct graph_detail *target,
     MS_TRY(put_part(p, "output", d->output, both ? golden->output : none, err));
     if (p->lines.n > 1)
         return MS_OK;
-    p->lines.n = 0; /* no heading over nothing */
+    p->lines.n = 0; /* remove the heading of an empty table */
     return tui_page_addf(p, TUI_DIM, err, "no items were dumped for this node");
 }
 
@@ -265,13 +265,13 @@ enum ms_rc tui_node_stack(struct tui_page *p, const struct graph_detail *d, stru
 
 /* ---- communication ------------------------------------------------------------------ */
 
-/* How far a rank is behind `from`; those on the other side come after all of these. */
+/* Returns the distance of a rank from `from`; ranks on the other side wrap around and come last. */
 static uint64_t way_to(int64_t rank, int64_t from, bool back)
 {
     return back ? (uint64_t)(from - rank - 1) : (uint64_t)(rank - from - 1);
 }
 
-/* Ranks and names in "nodes_info": {"1": [state, name], ...}. */
+/* Parses "nodes_info": {"1": [state, name], ...}. */
 enum ms_rc tui_node_link(const struct graph_detail *d, int64_t from, bool back, int64_t *rank,
                          struct ms_str *name, struct ms_buf *scratch, struct ms_err *err)
 {

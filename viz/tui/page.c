@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * page: a page is short enough to be filtered line by line at every key.
+ * page: text pages; a page is short enough to be filtered at every key.
  */
 #include "viz/tui/page.h"
 
@@ -72,7 +72,7 @@ static size_t count(const struct tui_page *p)
     return n;
 }
 
-/* s without what lies left of the screen. */
+/* Returns s without the columns left of the screen. */
 static struct ms_str from_column(struct ms_str s, size_t left)
 {
     for (; left > 0 && s.n != 0; left--)

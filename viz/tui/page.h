@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * page: lines of text that cover the screen, scrolled and filtered as one types.
+ * page: lines of text that cover the screen, with scrolling and incremental filtering.
  */
 #ifndef VIZ_TUI_PAGE_H
 #define VIZ_TUI_PAGE_H
@@ -26,7 +26,7 @@ struct tui_page {
     bool filtering;
 };
 
-/* Begin an empty page. */
+/* Opens an empty page. */
 enum ms_rc tui_page_open(struct tui_page *p, const char *title, struct ms_err *err) MS_MUST_USE;
 void tui_page_close(struct tui_page *p);
 enum ms_rc tui_page_add(struct tui_page *p, enum tui_token t, struct ms_str s,
@@ -34,7 +34,7 @@ enum ms_rc tui_page_add(struct tui_page *p, enum tui_token t, struct ms_str s,
 enum ms_rc tui_page_addf(struct tui_page *p, enum tui_token t, struct ms_err *err, const char *fmt,
                          ...) MS_PRINTF(4, 5) MS_MUST_USE;
 void tui_page_draw(struct tui_page *p, struct tui_cells *g);
-/* Keys of the page; it closes itself. */
+/* Handles a key of the page, including the one that closes it. */
 void tui_page_key(struct tui_page *p, int key, int rows);
 
 #endif

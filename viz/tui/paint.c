@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * paint: moves of the cursor, of rows and of cells.
+ * paint: cursor moves, scrolled rows and shifted cells.
  */
 #include "viz/tui/paint.h"
 
 #include <stdio.h>
 
 enum { GAP_MOST = 6, TAB = 8 };
-/* Columns of the cursor: behind the last one it waits until "\r" or a letter comes. */
+/* Cursor columns: after the last column the cursor waits (WAITS) until "\r" or a character
+ * comes. */
 enum { UNKNOWN = -1, WAITS = -2, WAY_MAX = 24 };
 enum { SHIFT_MOST = 12, SHIFT_ROWS = 2, GAIN_LEAST = 20, SLIDE_LEAST = 5, TRY_MOST = 8 };
 
@@ -21,7 +22,8 @@ static void take_pen(struct tui_paint *p, struct tui_pen want, struct ms_buf *ou
     p->pen = want;
 }
 
-/* What comes in when cells move has the background of the pen. */
+/* Selects a pen without background: cells that appear when others move take the pen's
+ * background. */
 static void take_no_background(struct tui_paint *p, struct ms_buf *out)
 {
     take_pen(p, (struct tui_pen){p->pen.fg, -1, 0}, out);
@@ -34,7 +36,7 @@ static bool is_same(const struct tui_paint *p, const struct tui_cells *g, size_t
     return tui_cell_eq(&g->p[i], &p->shown.p[i]);
 }
 
-/* May the cells of [from, x), which have not changed, be written once more with the pen as it is? */
+/* Tells whether the unchanged cells of [from, x) can be rewritten with the current pen. */
 static bool may_rewrite(const struct tui_paint *p, const struct tui_cells *g, int y, int from,
                         int x)
 {
@@ -50,7 +52,7 @@ static bool may_rewrite(const struct tui_paint *p, const struct tui_cells *g, in
     return true;
 }
 
-struct way { /* bytes that move the cursor */
+struct way { /* bytes of a cursor move */
     char s[WAY_MAX];
     int n;
 };
@@ -60,7 +62,7 @@ static void add(struct way *w, char c, int times)
     for (int i = 0; i < times; i++) {
         if (w->n < WAY_MAX)
             w->s[w->n] = c;
-        w->n++; /* what is too long is counted and never taken */
+        w->n++; /* an overlong move is counted and never chosen */
     }
 }
 
@@ -78,7 +80,7 @@ static struct way shorter(struct way a, struct way b)
     return b.n < a.n ? b : a;
 }
 
-/* Over a few cells: by their letters, or by an order. */
+/* Moves over a few cells: by rewriting them, or by a move sequence. */
 static struct way short_way(const struct tui_paint *p, const struct tui_cells *g, struct way w,
                             int y, int from, int x)
 {
@@ -93,7 +95,7 @@ static struct way short_way(const struct tui_paint *p, const struct tui_cells *g
     return shorter(order, w);
 }
 
-/* To the right within a row; tabulators stand in every eighth column. */
+/* Moves right within a row; tabulator stops are every eight columns. */
 static struct way way_right(const struct tui_paint *p, const struct tui_cells *g, struct way w,
                             int y, int from, int x)
 {
@@ -111,7 +113,7 @@ static struct way way_right(const struct tui_paint *p, const struct tui_cells *g
     return shorter(best, w);
 }
 
-/* From where the cursor is, with its column or from the left edge. */
+/* Returns the shorter relative move: from the current column or from the left edge. */
 static struct way relative(const struct tui_paint *p, const struct tui_cells *g, int y, int x)
 {
     struct way edge = {.n = 0}, along = {.n = 0};
@@ -158,7 +160,7 @@ static bool put_row(struct tui_paint *p, const struct tui_cells *g, int y, struc
         last--;
     if (first == last)
         return true;
-    first -= g->p[row + (size_t)first].ch == 0; /* wide letters are written whole */
+    first -= g->p[row + (size_t)first].ch == 0; /* include both halves of wide characters */
     last += last < g->w && g->p[row + (size_t)last].ch == 0;
     move_to(p, g, y, first, out);
     struct tui_row r = {&p->can, g->p + row, p->shown.p + row, first, last, g->w, g->ascii};
@@ -171,10 +173,10 @@ static bool put_row(struct tui_paint *p, const struct tui_cells *g, int y, struc
 
 /* ---- scrolling ------------------------------------------------------------------------------ */
 
-/* Rows [top, end) move by `by` rows up, or with by < 0 down. */
+/* Rows [top, end) move up by `by` rows, or down when by < 0. */
 struct shift {
     int top, end, by;
-    int gain; /* cells that need not be sent then */
+    int gain; /* cells saved */
 };
 
 static const struct tui_cell *row_of(const struct tui_cells *g, int y)
@@ -182,7 +184,7 @@ static const struct tui_cell *row_of(const struct tui_cells *g, int y)
     return &g->p[(size_t)y * (size_t)g->w];
 }
 
-/* Cells in which two rows differ; b NULL: an empty row. */
+/* Counts the cells in which two rows differ; b NULL: an empty row. */
 static int difference(const struct tui_cell *a, const struct tui_cell *b, int w)
 {
     static const struct tui_cell empty = {.ch = ' '};
@@ -203,7 +205,8 @@ static bool moved(const struct tui_paint *p, const struct tui_cells *g, int y, i
     return x == g->w;
 }
 
-/* What is gained when rows [first, last) of the new picture are those `by` further down now. */
+/* Computes the gain when rows [first, last) of the new picture are those now `by` rows further
+ * down. */
 static struct shift weigh(const struct tui_paint *p, const struct tui_cells *g, int first, int last,
                           int by)
 {
@@ -216,7 +219,8 @@ static struct shift weigh(const struct tui_paint *p, const struct tui_cells *g, 
     return s;
 }
 
-/* The best among all distances: lists scroll by a row, and unfolding moves what is below. */
+/* Returns the best shift among all distances: lists scroll by a row, and unfolding moves the
+ * rows below. */
 static struct shift best_shift(const struct tui_paint *p, const struct tui_cells *g)
 {
     struct shift best = {0, 0, 0, 0};
@@ -246,8 +250,8 @@ static void shift_shown(struct tui_paint *p, const struct shift *s)
         empty[i] = (struct tui_cell){.ch = ' '};
 }
 
-/* A region that scrolls has been known since the VT100: a line feed at its end, or the reverse at its
- * top, moves it. */
+/* Scrolls a region, supported since the VT100: a line feed at its end or a reverse one at its
+ * top moves the region. */
 static void scroll(struct tui_paint *p, const struct tui_cells *g, struct ms_buf *out)
 {
     struct shift s = best_shift(p, g);
@@ -262,20 +266,20 @@ static void scroll(struct tui_paint *p, const struct tui_cells *g, struct ms_buf
     shift_shown(p, &s);
 }
 
-/* Cells of one row move: those from x on of the new row are `by` further right now. */
+/* Cells of a row move: those from x on in the new row are now `by` columns further right. */
 struct slide {
     int x, by, gain;
 };
 
-/* What comes in at x may be no more than what moves out of its way: tmux 3.3 empties the cells that
- * have moved and leaves those between as they were. */
+/* Tells whether a slide is safe. Not more cells may be inserted at x than move aside: tmux 3.3
+ * clears the moved cells and leaves those between unchanged. */
 static bool may_slide(int x, int by, int w)
 {
     return by > 0 ? x + by < w : x - 2 * by <= w;
 }
 
-/* What sliding saves: cells up to the end that differ today and need not be sent.  What comes in at
- * the end, or at x when sliding to the right, is empty and is. */
+/* Computes the gain of a slide: cells that differ now and would not be sent. Cells inserted at
+ * the end, or at x when sliding right, are empty and have to be sent. */
 static struct slide weigh_slide(const struct tui_cell *now, const struct tui_cell *then, int x,
                                 int by, int w)
 {
@@ -311,8 +315,8 @@ static void remember(struct tui_paint *p, int by)
     p->slid[i] = by;
 }
 
-/* Rows that slide mostly slide alike, so the distances of rows before are tried first; all others are
- * for a few rows of a picture only. */
+/* Returns the best slide. Rows of a frame mostly slide alike, so the distances of previous rows
+ * are tried first; all distances are tried only for a few rows of a frame. */
 static struct slide best_slide(struct tui_paint *p, const struct tui_cell *now,
                                const struct tui_cell *then, int w)
 {
@@ -341,7 +345,7 @@ static bool holds_wide(const struct tui_cell *row, int w)
     return x < w;
 }
 
-/* Panning a timeline moves its rows sideways. */
+/* Slides a row sideways, as panning a timeline does. */
 static void slide_row(struct tui_paint *p, const struct tui_cells *g, int y, struct ms_buf *out)
 {
     struct tui_cell *then = p->shown.p + (size_t)y * (size_t)g->w;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * paint_row: the way through a row that takes the fewest bytes.
+ * paint_row: finds the sequence of writes and moves through a row with the fewest bytes.
  *
- * A stop is a column together with the pen that the terminal has there.  From each stop lead a few
- * steps to the right: over what has not changed, by writing a cell in one of its looks, by writing
- * one and repeating it, or by clearing all that follows.  The cheapest way from the first column to
- * the end is found column by column, and then told.
+ * A stop is a column together with the pen that the terminal has there. From each stop a few steps
+ * lead to the right: skip unchanged cells, write a cell in one of its looks, write and repeat it,
+ * or clear the rest of the row. Dynamic programming over the columns finds the cheapest path to the
+ * end, which is then emitted.
  */
 #include "viz/tui/paint_row.h"
 
@@ -19,8 +19,8 @@ enum { BLOCK = 0x2588, BLACK = 0, WHITE = 7 };
 
 /* ---- colours ------------------------------------------------------------------------ */
 
-/* By the table of the page's tokens; -1 is the terminal's own colour.  `on` is the colour of letters
- * upon a slice of that kind; -1: it is shown in reverse, which is short to send and can be read where
+/* Colours by the page's table of tokens; -1 is the terminal's default. `on` is the colour of
+ * text on a slice of that kind; -1: reverse video, which takes few bytes and is legible where
  * the colour is neither light nor dark. */
 static const struct {
     int16_t c256, c8, on;
@@ -35,7 +35,7 @@ static const struct {
     [TUI_UNMATCHED] = {141, 5, -1, 0},
     [TUI_INFO] = {245, 7, -1, 0},
     [TUI_OVERFLOW] = {203, 1, -1, TUI_REVERSE},
-    /* Of slices there are many: numbers below 16 are half as long to send. */
+    /* Slices are frequent: numbers below 16 take half the bytes. */
     [TUI_COMPUTE] = {4, 4, WHITE, 0},
     [TUI_COMM] = {6, 6, BLACK, 0},
     [TUI_COPY] = {3, 3, BLACK, 0},
@@ -48,7 +48,7 @@ static int16_t colour_of(const struct tui_paint_can *can, unsigned token)
     return can->colours >= 256 ? palette[token].c256 : can->colours > 0 ? palette[token].c8 : -1;
 }
 
-/* Letters on a slice need light on dark or dark on light; eight colours have no light blue. */
+/* Returns a text colour with contrast to the slice; eight colours have no light blue. */
 static int16_t upon(const struct tui_paint_can *can, unsigned token)
 {
     return can->colours < 256 && palette[token].c8 == palette[TUI_COMPUTE].c8 ? WHITE
@@ -66,7 +66,7 @@ static struct tui_pen pen_of(const struct tui_paint_can *can, const struct tui_c
     if (is_slice(can, c))
         return (struct tui_pen){upon(can, c->token), pen.fg, c->flags & (uint8_t)~TUI_REVERSE};
     if (c->ch == ' ' && (c->flags & ~TUI_BOLD) == 0)
-        return (struct tui_pen){pen.fg, -1, 0}; /* empty, whatever it is a part of */
+        return (struct tui_pen){pen.fg, -1, 0}; /* an empty cell shows none of its look */
     if (can->colours == 0)
         pen.attrs ^= palette[c->token].mono;
     else if (c->token == TUI_OVERFLOW)
@@ -76,8 +76,8 @@ static struct tui_pen pen_of(const struct tui_paint_can *can, const struct tui_c
 
 /* ---- looks --------------------------------------------------------------------------- */
 
-/* Is that look nothing but a colour, and which? -1 is that of the terminal's letters.  The blocks of bars
- * stay letters, so that who copies the text of the screen has them too. */
+/* Tells whether a look is only a colour, and which; -1 is the default text colour. Block
+ * characters of bars are kept as characters, so that copied text of the screen contains them. */
 static bool is_full(const struct tui_look *l, int16_t *colour)
 {
     bool on_colour = l->ch == ' ' && l->pen.attrs == 0 && l->pen.bg >= 0;
@@ -97,7 +97,7 @@ static int full_looks(int16_t colour, bool ascii, struct tui_look *out)
     return n;
 }
 
-/* What shows in reverse as another letter does: the left or lower part of a cell and the rest of it. */
+/* Returns the complement of a block: in reverse video it looks the same. */
 static uint32_t rest_of(uint32_t ch)
 {
     static const uint32_t pairs[][2] = {
@@ -207,19 +207,19 @@ enum { PENS = 48, KEPT = 16, NEVER = 0x7fffffff, REPEAT_LEAST = 5, TAB = 8, UNTO
 enum step { SKIP, NEXT_TAB, WRITE, REPEAT, CLEAR };
 
 struct stop {
-    int cost;     /* bytes up to here, NEVER where nobody gets; later the number of the next stop */
-    int16_t from; /* column of the stop before */
-    uint8_t pen;  /* of the stop before */
-    uint8_t step; /* how one came from there */
-    uint8_t look; /* written so */
+    int cost;     /* bytes up to here, NEVER if unreachable; after turn_round, the next stop */
+    int16_t from; /* column of the previous stop */
+    uint8_t pen;  /* pen at the previous stop */
+    uint8_t step; /* step from there */
+    uint8_t look; /* look written */
 };
 
 struct column {
     struct tui_look look[TUI_LOOKS];
-    int16_t run[TUI_LOOKS]; /* how many cells from here on can be written in that look */
-    int16_t needed;         /* how many of these until the last that has changed */
-    int16_t same;           /* how many from here on have not changed */
-    uint8_t looks;          /* 0: the right half of a wide letter */
+    int16_t run[TUI_LOOKS]; /* number of cells from here on that can be written in that look */
+    int16_t needed;         /* number of these up to the last changed one */
+    int16_t same;           /* number of unchanged cells from here on */
+    uint8_t looks;          /* 0: the right half of a wide character */
 };
 
 struct tui_row_work {
@@ -227,13 +227,13 @@ struct tui_row_work {
     struct column *column;
     struct stop *stop; /* PENS for every column */
     struct tui_pen pen[PENS];
-    uint8_t price[PENS][PENS]; /* of changing from one to another */
+    uint8_t price[PENS][PENS]; /* bytes to change from one pen to another */
     int pens;
 };
 
 /* ---- pens ------------------------------------------------------------------------------ */
 
-/* Its number, or -1 when there are `most` and it is none of them. */
+/* Returns the index of a pen, added if fewer than `most` are known; -1: no room. */
 static int pen_number(struct tui_row_work *k, struct tui_pen pen, int most)
 {
     for (int i = 0; i < k->pens; i++) {
@@ -274,7 +274,7 @@ static bool has_changed(const struct tui_row *r, int x)
     return !tui_cell_eq(&r->now[x], &r->then[x]);
 }
 
-/* A wide letter has changed when one of its halves has. */
+/* Tells whether a cell changed; a wide character changes with either half. */
 static bool unit_changed(const struct tui_row *r, int x)
 {
     return has_changed(r, x) || (x + 1 < r->w && r->now[x + 1].ch == 0 && has_changed(r, x + 1)) ||
@@ -340,7 +340,7 @@ static void arrive(struct tui_row_work *k, int x, int pen, struct stop s)
         *at = s;
 }
 
-/* The tabulators up to column z and back, -1 where that cannot be done. */
+/* Returns the bytes needed to reach column z by tabs and backspaces, -1 if tabs cannot be used. */
 static int by_tabs(const struct tui_row *r, int x, int z, int *tabs)
 {
     int stop = (z + TAB - 1) / TAB * TAB;
@@ -361,7 +361,7 @@ static void try_skip(struct tui_row_work *k, const struct tui_row *r, int x, int
         arrive(k, stop, pen, (struct stop){cost + 1, (int16_t)x, (uint8_t)pen, NEXT_TAB, 0});
 }
 
-/* Write the cell at x with pen `to`, once or as often as the row has it. */
+/* Writes the cell at x with pen `to`, once or repeated over its run. */
 static void write_with(struct tui_row_work *k, const struct tui_row *r, int x, int pen, int cost,
                        int look, int to)
 {
@@ -370,7 +370,7 @@ static void write_with(struct tui_row_work *k, const struct tui_row *r, int x, i
     cost += price(k, r, pen, to) + letter_length(ch);
     struct stop s = {cost, (int16_t)x, (uint8_t)pen, WRITE, (uint8_t)look};
     arrive(k, x + tui_width(ch), to, s);
-    /* Some terminals that say they repeat do so with ASCII alone. */
+    /* Some terminals that claim to repeat support ASCII only. */
     if (!r->can->repeat || ch >= 0x80 || c->run[look] <= REPEAT_LEAST)
         return;
     s.step = REPEAT;
@@ -395,8 +395,8 @@ static void try_write(struct tui_row_work *k, const struct tui_row *r, int x, in
     }
 }
 
-/* From here on the row is empty, or becomes it: one order clears it to its end, with a pen that has
- * no background. */
+/* Tells whether the rest of the row is or becomes empty: then one command clears it, with a pen
+ * without background. */
 static bool may_clear(const struct tui_row_work *k, const struct tui_row *r, int x)
 {
     const struct column *c = &k->column[x];
@@ -423,7 +423,7 @@ static void try_clear(struct tui_row_work *k, const struct tui_row *r, int x, in
 
 static void go_on(struct tui_row_work *k, const struct tui_row *r, int x, bool clears)
 {
-    int pens = k->pens; /* those that are met here for the first time have no stop at x */
+    int pens = k->pens; /* pens first seen here have no stop at x */
     for (int pen = 0; pen < pens; pen++) {
         int cost = k->stop[(size_t)x * PENS + (size_t)pen].cost;
         if (cost == NEVER)
@@ -436,7 +436,7 @@ static void go_on(struct tui_row_work *k, const struct tui_row *r, int x, bool c
     }
 }
 
-/* ---- telling ------------------------------------------------------------------------------ */
+/* ---- emitting ------------------------------------------------------------------------------- */
 
 static void put_order(struct ms_buf *out, int n, char what)
 {
@@ -459,7 +459,7 @@ static void put_skip(const struct tui_row *r, int x, int z, struct ms_buf *out)
         ms_buf_putc(out, '\b');
 }
 
-/* The step that leads to stop s, which stands at column `to` with pen number `pen`. */
+/* Emits the step that leads to stop s at column `to` with pen `pen`. */
 static void emit_step(const struct tui_row_work *k, const struct tui_row *r, const struct stop *s,
                       int to, int pen, struct ms_buf *out)
 {
@@ -478,14 +478,14 @@ static void emit_step(const struct tui_row_work *k, const struct tui_row *r, con
         ms_buf_printf(out, "\033[%db", to - s->from - 1);
 }
 
-/* Turn the way round, so that each stop names the one after it; returns the pen at the first. */
+/* Reverses the path so that each stop names the next one; returns the pen at the first. */
 static int turn_round(struct tui_row_work *k, int first, int last, int pen)
 {
     int x = last, next_x = -1, next_pen = 0;
     for (;;) {
         struct stop *s = &k->stop[(size_t)x * PENS + (size_t)pen];
         int before = s->from, before_pen = s->pen;
-        /* What led here stays with the stop; its cost is not needed any more. */
+        /* The stop keeps the step that led to it; its cost is no longer needed. */
         s->cost = next_x * PENS + next_pen;
         if (x == first)
             return pen;
@@ -508,7 +508,7 @@ static void emit_steps(struct tui_row_work *k, const struct tui_row *r, int from
     }
 }
 
-/* The pen of the cheapest stop at x, -1 where there is none. */
+/* Returns the pen of the cheapest stop at x, -1 if none is reachable. */
 static int cheapest(const struct tui_row_work *k, int x)
 {
     const struct stop *at = &k->stop[(size_t)x * PENS];
@@ -526,7 +526,8 @@ static void forget_stops(struct tui_row_work *k, int from, int last, struct tui_
     k->stop[(size_t)from * PENS + (size_t)pen_number(k, pen, PENS)].cost = 0;
 }
 
-/* As far as the numbers of pens last, and at least one column; returns where. */
+/* Searches as long as pen indices are available, at least one column; returns the column
+ * reached. */
 static int find_way(struct tui_row_work *k, const struct tui_row *r, int from)
 {
     int x = from;

@@ -2,8 +2,7 @@
  *
  * report_screen: tables over the whole run: ranges, collectives, ranks, breakdown.
  *
- * They come from what the import has added up (names, steps); where that is much it
- * goes on between keys.
+ * The tables use totals computed by import (names, steps); large ones are read in idle time.
  */
 #include "viz/model/sums.h"
 #include "viz/model/tracks.h"
@@ -22,10 +21,10 @@ enum { PARTS = 128, BAR_W = 24, RANK_BAR_W = 12 };
 enum view { RANGES, COLLECTIVES, RANKS, BREAKDOWN, VIEWS, SUMS = BREAKDOWN };
 static const char *const view_names[VIEWS] = {"Ranges", "Collectives", "Ranks", "Breakdown"};
 
-struct share { /* how a process spends its time */
+struct share { /* time use of a process */
     size_t lane;
     bool measured;
-    double part[4]; /* compute, communication, copy or waiting, nothing */
+    double part[4]; /* compute, communication, copy or waiting, idle */
 };
 
 struct report {
@@ -33,7 +32,7 @@ struct report {
     bool begun[VIEWS];
     struct viz_sums sums[SUMS];
     struct viz_tracks tracks; /* of the breakdown */
-    bool known;               /* it is of recorded steps, not of names */
+    bool known;               /* from recorded steps, not from names */
     MS_VEC(struct share) shares;
     size_t at[VIEWS], top[VIEWS];
 };
@@ -76,7 +75,8 @@ static void take_use(struct share *e, const struct viz_sum *s)
     e->measured = true;
 }
 
-/* Each part of the run counts for the kind of what runs longest in it. */
+/* Measures a process by sampling: each part of the run counts for the kind that runs longest in
+ * it. */
 static enum ms_rc measure(struct report *r, struct share *e, struct mstx_tl *tl, struct ms_err *err)
 {
     struct viz_busy busy[PARTS];
@@ -100,7 +100,8 @@ static enum ms_rc measure(struct report *r, struct share *e, struct mstx_tl *tl,
     return MS_OK;
 }
 
-/* Rows are measured when they are first seen: there may be thousands of ranks. */
+/* Lists the processes; a row is measured when first visible, since there may be thousands of
+ * ranks. */
 static enum ms_rc list_processes(struct report *r, struct mstx_tl *tl, struct ms_err *err)
 {
     MS_TRY(viz_tracks_make(&r->tracks, tl, err));
@@ -115,7 +116,7 @@ static enum ms_rc list_processes(struct report *r, struct mstx_tl *tl, struct ms
     return MS_OK;
 }
 
-/* Begin with a table; what can be had at once is there when it is drawn first. */
+/* Starts a table; short ones are complete at the first frame. */
 static enum ms_rc begin_view(struct tui_app *a, struct report *r, enum view view, int64_t end,
                              struct ms_err *err)
 {
@@ -123,7 +124,7 @@ static enum ms_rc begin_view(struct tui_app *a, struct report *r, enum view view
         [RANGES] = VIZ_SUM_NAMES, [COLLECTIVES] = VIZ_SUM_COLLECTIVES, [RANKS] = VIZ_SUM_RANKS};
     if (r->begun[view])
         return MS_OK;
-    if (view == BREAKDOWN) { /* it is of what was added up for the ranks */
+    if (view == BREAKDOWN) { /* uses the totals of the ranks */
         MS_TRY(begin_view(a, r, RANKS, end, err));
         if (!r->sums[RANKS].done)
             MS_TRY(viz_sums_work(&r->sums[RANKS], end, err));
@@ -141,7 +142,7 @@ static enum ms_rc begin_view(struct tui_app *a, struct report *r, enum view view
 
 /* ---- drawing ----------------------------------------------------------------------- */
 
-enum { NARROW = 72 }; /* below it a row is its figure and its name */
+enum { NARROW = 72 }; /* below this width a row has only figure and name */
 
 static void draw_name(struct tui_app *a, const struct report *r, int y, const struct viz_sum *e)
 {
@@ -163,7 +164,7 @@ static void draw_name(struct tui_app *a, const struct report *r, int y, const st
     tui_put_name(g, y, 46 + bar, g->w - 47 - bar, TUI_TEXT, name);
 }
 
-/* Who came last, and in how many of what was found on all ranks. */
+/* Writes the rank that most often arrived last, and its share of the matched collectives. */
 static void put_last(struct tui_cells *g, int y, int end, const struct viz_sum *e)
 {
     char text[48] = "-";
@@ -196,7 +197,8 @@ static int64_t share_of(int64_t ns, int64_t n)
     return n != 0 ? ns / n : 0;
 }
 
-/* The bar is what the table is sorted by: others wait for it, or its steps are long. */
+/* Draws a rank. The bar shows the sort key: the time others waited for it, or the length of its
+ * steps. */
 static void draw_rank(struct tui_app *a, const struct report *r, int y, const struct viz_sum *e)
 {
     char b[MS_HUMAN_MAX], rank[24];
@@ -245,8 +247,8 @@ static void draw_shares(struct tui_app *a, int y, int x, int w, const double par
         tui_printf(g, y, g->w - 23 + 6 * i, 5, TUI_TEXT, "%4.0f%%", part[i] * 100);
 }
 
-/* Where communication was recorded the use of each step is known; elsewhere what runs is told by its
- * name. */
+/* Draws the time use: of steps, when communication was recorded, otherwise by the names of
+ * ranges. */
 static void draw_breakdown(struct tui_app *a, const struct report *r, int y, const struct share *e)
 {
     static const enum tui_token kinds[] = {TUI_COMPUTE, TUI_COMM, TUI_COPY, TUI_IDLE};
@@ -328,7 +330,7 @@ static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
     return rc;
 }
 
-/* Rows that are seen are measured one after the other. */
+/* Measures the visible rows one after the other. */
 static enum ms_rc measure_seen(struct tui_app *a, struct report *r, bool *more, struct ms_err *err)
 {
     int64_t end = ms_clock_ns() + TUI_WORK_NS;
@@ -377,7 +379,7 @@ static enum ms_rc ahead(struct tui_app *a, void *self, bool *more, struct ms_err
 
 /* ---- keys -------------------------------------------------------------------------- */
 
-/* To the timeline: the rank of the row, or the slices with its name. */
+/* Jumps to the timeline: to the rank of the row, or to the slices with its name. */
 static enum ms_rc go_there(struct tui_app *a, const struct report *r, struct ms_err *err)
 {
     struct viz_place p = viz_place_of(VIZ_TIMELINE);

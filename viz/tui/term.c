@@ -2,8 +2,8 @@
  *
  * term: ncurses, colours, keys and signals.
  *
- * The first signal that asks the program to end becomes a key, so that files of the
- * session are taken away; a second one, like a crash, ends it at once.
+ * The first signal that asks the program to end becomes a key, so that the session's files are
+ * removed; a second one, like a crash, ends the program at once.
  */
 #include "viz/tui/term.h"
 
@@ -28,14 +28,14 @@ enum { ESC_WAIT_MS = 25, RESTORE_MAX = 512, OUT_MAX = 64 << 20 };
 static struct {
     SCREEN *screen;
     locale_t locale;
-    WINDOW *input; /* a pad: reading a key from one draws nothing */
+    WINDOW *input; /* a pad: reading a key from a pad draws nothing */
     bool ascii;
     struct tui_paint paint;
     struct ms_buf out;
-    bool mouse, held; /* it is told of the mouse; its button is down */
+    bool mouse, held; /* mouse events are on; the button is down */
 } term;
 
-/* ---- what signals need ------------------------------------------------------------- */
+/* ---- state for signal handlers ------------------------------------------------------ */
 
 static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
@@ -95,7 +95,7 @@ static void on_stop(int sig)
     }
 }
 
-/* Others have written on the terminal in between. */
+/* Marks the screen as overwritten: other programs have used the terminal. */
 static void on_continue(int sig)
 {
     continued = sig;
@@ -139,7 +139,7 @@ int tui_term_stopped(void)
     return stopped;
 }
 
-/* ---- what the terminal can do -------------------------------------------------------- */
+/* ---- capabilities ------------------------------------------------------------------- */
 
 static bool has_text(const char *capability)
 {
@@ -156,8 +156,8 @@ static bool has_flag(const char *capability)
     return tigetflag(name) > 0;
 }
 
-/* That colours can be put back to the terminal's own one by one ("AX") and that letters are repeated
- * by "ESC [ n b" is what terminfo says of those of today. */
+/* Reads the capabilities. In terminfo, "AX" (colours can be reset to the default one by one)
+ * identifies current terminals, which also repeat characters by "ESC [ n b". */
 static struct tui_paint_can abilities(bool monochrome)
 {
     char colors[] = "colors", width[] = "it";
@@ -175,7 +175,7 @@ static struct tui_paint_can abilities(bool monochrome)
 
 /* ---- opening ----------------------------------------------------------------------- */
 
-/* The locale of the environment for this thread alone; "C" knows ASCII only. */
+/* Sets the environment's locale for this thread only; "C" supports ASCII only. */
 static bool take_locale(void)
 {
     term.locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
@@ -194,7 +194,7 @@ static void give_locale_back(void)
     term.locale = (locale_t)0;
 }
 
-/* ncurses asks for clicks; that moves with the button held are told as well it does not. */
+/* ncurses enables clicks but not the motion events while the button is held. */
 static const char drags_on[] = "\033[?1002h", drags_off[] = "\033[?1002l";
 
 static void take_mouse(void)
@@ -209,7 +209,7 @@ static void take_mouse(void)
     term.mouse = true;
 }
 
-/* ncurses sets the terminal up, reads its keys and gives it back; what is on it is painted here. */
+/* Lets ncurses set up the terminal, read keys and restore it; the contents are painted here. */
 static bool set_modes(const struct tui_term_conf *conf)
 {
     cbreak();
@@ -224,7 +224,7 @@ static bool set_modes(const struct tui_term_conf *conf)
     curs_set(0);
     if (conf->mouse)
         take_mouse();
-    refresh(); /* from now on a stop gives the terminal back first */
+    refresh(); /* from now on SIGTSTP restores the terminal first */
     term.paint.can = abilities(conf->monochrome);
     term.out.max = OUT_MAX;
     return true;
@@ -270,7 +270,7 @@ void tui_term_close(void)
 {
     if (term.screen == NULL)
         return;
-    /* Where there is no second screen to leave, the shell goes on in the last line. */
+    /* Without an alternate screen the shell continues in the last line. */
     fprintf(stdout, "%s\033[m\033[%dH\033[K", term.mouse ? drags_off : "", LINES);
     fflush(stdout);
     endwin();
@@ -303,7 +303,7 @@ void tui_term_forget(void)
     tui_paint_forget(&term.paint);
 }
 
-/* A terminal that is gone is told of by the next key. */
+/* Sends the bytes; a closed terminal is reported by the next key. */
 static void send(const char *p, size_t n)
 {
     while (n > 0) {
@@ -383,7 +383,7 @@ static int mouse_key(void)
     return term.held ? tui_key_point(drag ? TUI_DRAG : TUI_CLICK, m.y, m.x) : TUI_KEY_NONE;
 }
 
-/* TUI_KEY_TICK: nothing there. */
+/* Reads a key without waiting; TUI_KEY_TICK: none. */
 static int take_key(void)
 {
     wint_t key;
@@ -406,7 +406,7 @@ int tui_term_key(int timeout_ms)
         return TUI_KEY_CLOSED;
     if (n == 0)
         return TUI_KEY_TICK;
-    /* A signal: it was the size, or a stop and a continue. */
+    /* A signal: the size changed, or the program was stopped and continued. */
     key = take_key();
     return key == TUI_KEY_TICK ? TUI_KEY_NONE : key;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * term: the terminal, by way of ncurses.
+ * term: the terminal, through ncurses.
  *
- * Only cells that changed since they were last shown are handed on, so a key costs
- * the bytes of what it changed.  However the program ends, by a signal or a crash
- * too, the terminal is given back as it was; only kill -9 leaves that to "reset".
+ * Only cells that changed since the last frame are sent, so a key costs only the bytes of its
+ * changes. The terminal is restored however the program ends, also by a signal or a crash; only
+ * after kill -9 the user has to run "reset".
  */
 #ifndef VIZ_TUI_TERM_H
 #define VIZ_TUI_TERM_H
@@ -16,20 +16,20 @@ struct tui_term_conf {
     bool mouse, monochrome, ascii;
 };
 
-/* Take the terminal on standard input and output. */
+/* Takes over the terminal on standard input and output. */
 enum ms_rc tui_term_open(const struct tui_term_conf *conf, struct ms_err *err) MS_MUST_USE;
 void tui_term_close(void);
 void tui_term_size(int *w, int *h);
-/* Can it show letters beyond ASCII? */
+/* Tells whether the terminal is limited to ASCII. */
 bool tui_term_ascii(void);
 enum ms_rc tui_term_show(const struct tui_cells *g, struct ms_err *err) MS_MUST_USE;
-/* Send everything again the next time. */
+/* Makes the next frame send every cell. */
 void tui_term_forget(void);
-/* The next key; TUI_KEY_TICK when none comes in timeout_ms (-1: wait for ever). */
+/* Returns the next key; TUI_KEY_TICK after timeout_ms without one (-1: wait forever). */
 int tui_term_key(int timeout_ms);
-/* The signal that asked the program to end; 0: none has. */
+/* Returns the signal that asked the program to end; 0: none. */
 int tui_term_stopped(void);
-/* Hand text to the clipboard of the terminal (OSC 52). */
+/* Copies text to the terminal's clipboard (OSC 52). */
 void tui_term_copy(struct ms_str text);
 
 #endif

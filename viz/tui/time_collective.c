@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * time_collective: a collective on all ranks, one below the other.
+ * time_collective: a collective on all ranks, in a column.
  *
  *     rank 2        first  ░░░░░░░░░░░░████  waits 61.2 us
  *     rank 0   +  20.1 us  ····░░░░░░░░████  waits 41.1 us
@@ -35,7 +35,7 @@ static void put_cells(char *out, size_t *n, const char *cell, int times)
         memcpy(out + *n, cell, strlen(cell) + 1);
 }
 
-/* Not there yet, there and waiting, transferring. */
+/* Draws the bar of a rank: not arrived, waiting, transferring. */
 static void put_bar(char out[BAR_W * BYTES + 1], const struct viz_collective *c,
                     const struct viz_arrival *a)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * time_draw: lanes, slices and the ruler in cells.
+ * time_draw: draws lanes, slices and the ruler into cells.
  *
- * A slice of a cell or more is a block in reverse with its name inside; what is
- * shorter adds up to a bar whose height is how busy that cell's time is.  Heights
- * and ends of blocks stand at a quarter, a half or seven eighths of a cell: but for
- * the quarter these can be sent in reverse too, as the block beside them is.  A gap
- * within one cell is a thin line.
+ * A slice of one cell or more is a block in reverse video with its name inside; shorter slices add
+ * up to a bar whose height is the load of that cell. Heights and ends of blocks are a quarter, a
+ * half or seven eighths of a cell: except for the quarter, these can be written in reverse video
+ * like the block beside them. A gap within one cell is a thin line.
  */
 #include "viz/tui/time_draw.h"
 
@@ -52,7 +51,7 @@ enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool str
     return stream ? TUI_COMPUTE : TUI_USER;
 }
 
-/* Looked up once for each name: there are far fewer of them than slices. */
+/* Returns the kind of a name, looked up once for each: there are far fewer names than slices. */
 static enum tui_token kind_of(struct tui_time *t, const struct mstx_track *track, uint32_t name)
 {
     bool stream = track->kind == MSTX_TRACK_STREAM;
@@ -76,11 +75,11 @@ static enum tui_token kind_of(struct tui_time *t, const struct mstx_track *track
 enum { KINDS = 5 };
 static const enum tui_token kinds[KINDS] = {TUI_COMPUTE, TUI_COMM, TUI_COPY, TUI_USER, TUI_WARNING};
 
-struct part {           /* what touches a cell */
-    float share[KINDS]; /* of the cell's time, by kind; what was searched is a kind of its own */
-    float from;         /* within the cell, of the longest there */
+struct part {           /* events that overlap a cell */
+    float share[KINDS]; /* of the cell's time, by kind; search hits are a kind of their own */
+    float from;         /* start of the longest event within the cell */
     float longest;
-    bool point; /* a mark: no duration */
+    bool point; /* a mark without duration */
     uint8_t point_kind;
 };
 
@@ -90,7 +89,7 @@ struct row {
     int y, x, w;
     struct part *part;
     const struct mstx_track *track;
-    int level; /* how high the cell before stands */
+    int level; /* height of the previous cell */
 };
 
 static bool is_found(const struct tui_time *t, uint32_t name)
@@ -139,8 +138,8 @@ static void add_event(struct row *r, const struct mstx_event *ev)
         add_part(&r->part[i], a > i ? a - i : 0, b < i + 1 ? b - i : 1, dense, kind);
 }
 
-/* The kind that fills most of a cell; where the one beside it comes close, that one goes on, so that
- * a dense row is calm. */
+/* Returns the kind with the largest share of a cell; the previous cell's kind is kept when
+ * nearly as large, which keeps dense rows calm. */
 static int main_kind(const struct part *p, int before)
 {
     int most = 0;
@@ -158,7 +157,8 @@ static float share_of(const struct part *p)
     return share;
 }
 
-/* Does a slice begin here that fills the next cell?  Then it begins with this cell or with the next. */
+/* Tells whether a slice begins here that fills the next cell; its block then begins with this
+ * cell or the next. */
 static bool begins(const struct row *r, int i, float share)
 {
     const struct part *p = &r->part[i], *next = p + 1;
@@ -166,8 +166,8 @@ static bool begins(const struct row *r, int i, float share)
            p->from + p->longest > 0.99F && share_of(next) > FULL && next->from <= 0.01F;
 }
 
-/* How high a cell stands; one that is nearly as full as the one before goes on, so that a dense row
- * is calm. */
+/* Returns the height of a cell; the previous height is kept when the load is nearly the same,
+ * which keeps dense rows calm. */
 static int level_of(float share, int before)
 {
     int level = share > FULL ? 4 : share > MOST ? 3 : share > HALF ? 2 : 1;
@@ -175,7 +175,7 @@ static int level_of(float share, int before)
     return goes_on ? before : level;
 }
 
-/* Is there a short gap between what fills the cells on both sides? */
+/* Tells whether the cell is a short gap between two full cells. */
 static bool parts(const struct row *r, int i, float share)
 {
     return share > GAP && i > 0 && i + 1 < r->w && share_of(&r->part[i - 1]) > FULL &&
@@ -188,8 +188,8 @@ static void put_level(const struct row *r, int x, enum tui_token token, int leve
     tui_char(r->g, r->y, x, token, ends ? 0x2590 - eighths[level] : 0x2580 + eighths[level]);
 }
 
-/* Whether something runs is seen best as a full cell or none; its end, and what is shorter than a
- * cell, stands at a level. */
+/* Draws a cell: full or empty where possible; the end of a slice, and slices shorter than a
+ * cell, have a height. */
 static int put_part(struct row *r, int i, int before)
 {
     const struct part *p = &r->part[i];
@@ -215,7 +215,7 @@ static int put_part(struct row *r, int i, int before)
     return kind;
 }
 
-/* Is the slice that begins here of one look with what stands before it? */
+/* Tells whether the slice that begins here looks the same as the cell before. */
 static bool touches(const struct row *r, int from)
 {
     const struct tui_cell *a = tui_at(r->g, r->y, r->x + from - 1);
@@ -224,7 +224,7 @@ static bool touches(const struct row *r, int from)
            (a->flags & TUI_REVERSE) != 0;
 }
 
-/* The name inside of what is wide enough, in the look of the block. */
+/* Writes the name into a block wide enough, in the block's look. */
 static void put_name(struct row *r, const struct mstx_event *ev)
 {
     double cell = (double)viz_window_length(&r->t->w) / r->w;
@@ -233,7 +233,7 @@ static void put_name(struct row *r, const struct mstx_event *ev)
     int from = a > 0 ? (int)a : 0, to = b < r->w ? (int)b : r->w;
     if (ev->count > 1 || to - from < 2)
         return;
-    if (touches(r, from)) /* a thin line between two; a letter has a third of a block's bytes */
+    if (touches(r, from)) /* thin line between two slices; '|' has a third of a block's bytes */
         tui_at(r->g, r->y, r->x + from)->ch = '|';
     if (to - from <= NAME_LEAST)
         return;
@@ -325,7 +325,7 @@ static bool is_straggler(const struct tui_app *a, const struct tui_time *t,
     return false;
 }
 
-/* Where there is little room the number of a thread says more than that it is one. */
+/* Drops "thread " from a label when the column is narrow. */
 static struct ms_str label_of(const struct viz_lane *l, int w)
 {
     struct ms_str thread = MS_STR("thread ");
@@ -373,7 +373,8 @@ static enum ms_rc draw_lanes(struct tui_app *a, struct tui_time *t, int y, int l
 
 /* ---- the whole run in one row ---------------------------------------------------------- */
 
-/* A run may have thousands of tracks, so the row is filled between keys, process by process. */
+/* Starts the map. A run may have thousands of tracks, so the map is filled in idle time, lane by
+ * lane. */
 static bool begin_map(struct tui_time *t)
 {
     size_t n = (size_t)t->width;
@@ -420,13 +421,13 @@ static int place_of(const struct tui_time *t, int64_t ns)
     return x < 0 ? 0 : x >= t->map_w ? t->map_w - 1 : x;
 }
 
-/* Processes are busy in different measure: the busiest column is full. */
+/* Draws the map, scaled to the busiest column. */
 void tui_time_draw_map(struct tui_app *a, struct tui_time *t, int y)
 {
     float most = 0;
     tui_puts(&a->cells, y, 1, t->label_w - 2, TUI_DIM, "whole run");
     if (t->map_w != t->width || t->mapped < t->tracks.lanes.n)
-        return; /* not measured yet */
+        return; /* not yet complete */
     for (size_t i = 0; i < t->map.n; i++)
         most = t->map.p[i].share > most ? t->map.p[i].share : most;
     for (size_t i = 0; i < t->map.n && most > 0; i++) {
@@ -469,8 +470,8 @@ static bool is_free(const struct tui_cell *c)
     return c == NULL || (c->ch == ' ' && c->flags == 0);
 }
 
-/* Lines of steps where nothing runs, unless they would be all there is.  A gap of one cell between two
- * slices is seen better without one. */
+/* Draws the lines of steps on empty cells, unless they would fill the screen. A gap of one cell
+ * between two slices stays empty, which is more legible. */
 static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
 {
     if (t->steps.n > (size_t)t->width / TUI_STEP_LEAST)
@@ -486,7 +487,8 @@ static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
     }
 }
 
-/* Beside the mark, so that a step changes cells that touch, and on the side without a selection. */
+/* Writes the cursor's time beside the cursor, so that a move changes adjacent cells, on the side
+ * without selection. */
 static void draw_now(struct tui_app *a, const struct tui_time *t, int y, int x)
 {
     char now[MS_HUMAN_MAX];
@@ -518,7 +520,7 @@ static void draw_cursor(struct tui_app *a, struct tui_time *t, int y)
     draw_now(a, t, y, x);
 }
 
-/* Slices that are the host and the device side of one mark carry the same number. */
+/* Writes the selected slice; host and device side of one mark have the same link number. */
 static void draw_slice(struct tui_app *a, struct tui_time *t, int y)
 {
     char length[MS_HUMAN_MAX], at[MS_HUMAN_MAX];
@@ -544,7 +546,7 @@ static void draw_state(struct tui_app *a, struct tui_time *t)
         draw_slice(a, t, y);
 }
 
-/* The first lane that is shown so that the one under the cursor is seen whole. */
+/* Scrolls so that all rows of the cursor's lane are visible. */
 static void scroll(struct tui_time *t, int rows)
 {
     int used = 0;
@@ -556,7 +558,7 @@ static void scroll(struct tui_time *t, int rows)
         used -= tui_time_rows(t, t->top++);
 }
 
-/* A quarter of the screen, within what labels need. */
+/* Returns a quarter of the screen, within the limits of labels. */
 static int label_width(int columns)
 {
     enum { LABEL_MOST = 40 };

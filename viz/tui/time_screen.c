@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * time_screen: the timeline screen: windows, cursors, slices and what keys do.
+ * time_screen: the timeline screen: windows, cursors, slices and keys.
  */
 #include "viz/tui/app.h"
 #include "viz/tui/time_collective.h"
@@ -74,7 +74,7 @@ static int64_t within(const struct tui_time *t, int64_t ns)
     return ns < t->w.from ? t->w.from : ns >= t->w.to ? t->w.to - 1 : ns;
 }
 
-/* The cursor stays where it is on the screen. */
+/* Zooms; the cursor keeps its place on the screen. */
 static void zoom(struct tui_time *t, double factor)
 {
     double still = (double)(t->time - t->w.from) / (double)viz_window_length(&t->w);
@@ -83,7 +83,7 @@ static void zoom(struct tui_time *t, double factor)
     t->time = within(t, t->time);
 }
 
-/* By whole cells, so that what stays on the screen stays as it is. */
+/* Pans by whole cells, so that remaining cells do not change. */
 static void pan(struct tui_time *t, double share)
 {
     double cells = round(share * t->width);
@@ -101,7 +101,7 @@ static void step_cursor(struct tui_time *t, int by)
     t->time = within(t, t->time);
 }
 
-/* Bring a time into view, in the middle when it was out of it. */
+/* Makes a time visible, in the middle of the window if it was outside. */
 static void reveal(struct tui_time *t, int64_t ns)
 {
     int64_t half = viz_window_length(&t->w) / 2;
@@ -147,8 +147,8 @@ static enum ms_rc go_slice(struct tui_app *a, struct tui_time *t, bool back,
     return MS_OK;
 }
 
-/* Over all lanes that are seen the nearest hit, later or earlier than the cursor: begun here, and
- * looked for in slices of time, a lane after the other. */
+/* Starts the search for the nearest hit before or after the cursor in all visible lanes; the
+ * search continues in time slices, lane by lane. */
 static enum ms_rc begin_hit(struct tui_time *t, bool back, struct ms_err *err)
 {
     if (t->names == NULL)
@@ -200,8 +200,8 @@ static enum ms_rc work_on_time(struct tui_app *a, void *self, bool *more, struct
     return *more || tui_time_top(a) == 3 ? MS_OK : tui_time_map_work(t, more, err);
 }
 
-/* The slice of another track of the process that carries the same number: its device side, or the
- * host's. */
+/* The slice of another track of the process with the same link number: the device side of a host
+ * slice, or the reverse. */
 struct partner {
     uint64_t link;
     struct mstx_event event;
@@ -212,7 +212,7 @@ static enum ms_rc look_for_partner(struct tui_time *t, const struct viz_lane *l,
                                    struct ms_err *err)
 {
     mstx_events events = {0};
-    /* A device runs behind its host, but seldom by more than this. */
+    /* A device lags behind its host, but seldom by more than this. */
     const int64_t apart = INT64_C(10000000000);
     enum ms_rc rc = mstx_tl_view(t->tl, l->track, t->slice.start_ns - apart,
                                  t->slice.start_ns + apart, 0, &events, err);
@@ -263,7 +263,7 @@ static enum ms_rc go_step(struct tui_app *a, struct tui_time *t, bool back, stru
     return MS_OK;
 }
 
-/* To the lane of the next process with another rank. */
+/* Moves to the lane of the next process with another rank. */
 static enum ms_rc go_rank(struct tui_time *t, int by, struct ms_err *err)
 {
     size_t i = t->at;
@@ -293,7 +293,7 @@ static struct range selection(const struct tui_time *t)
     return t->mark < t->time ? (struct range){t->mark, t->time} : (struct range){t->time, t->mark};
 }
 
-/* Tracks that the lane under the cursor stands for. */
+/* Collects the tracks of the lane under the cursor. */
 static size_t tracks_of(const struct tui_time *t, uint32_t *out)
 {
     const struct viz_lane *l = tui_time_lane(t);
@@ -390,7 +390,7 @@ static enum ms_rc pin(struct tui_time *t, struct ms_err *err)
     return MS_OK;
 }
 
-/* The slice, once more the slice alone. */
+/* Zooms to the slice. */
 static void focus(struct tui_time *t)
 {
     int64_t length = t->has_slice ? t->slice.dur_ns : 0;
@@ -475,7 +475,7 @@ static enum ms_rc act_key(struct tui_app *a, struct tui_time *t, int key, bool *
         t->marked = !t->marked;
         t->mark = t->time;
         return MS_OK;
-    case TUI_KEY_ESC: /* with nothing to let go of it leads back */
+    case TUI_KEY_ESC: /* with nothing to deselect, Esc goes back */
         *taken = t->marked || t->has_slice;
         t->marked = t->has_slice = false;
         return MS_OK;
@@ -506,7 +506,7 @@ static enum ms_rc time_key(struct tui_app *a, void *self, int key, bool *taken, 
     return act_key(a, t, key, taken, err);
 }
 
-/* As one types, what has such a name stands out. */
+/* Highlights matching names while the line is typed. */
 static enum ms_rc time_line(struct tui_app *a, void *self, char kind, struct ms_str text, bool done,
                             struct ms_err *err)
 {
@@ -563,7 +563,7 @@ static enum ms_rc go_to_time(struct tui_app *a, void *self, const struct viz_pla
     return p->query.n != 0 ? time_line(a, t, '/', p->query, true, err) : MS_OK;
 }
 
-/* The middle of the window goes to a column of the row of the whole run. */
+/* Centres the window at a column of the map. */
 static void move_window(struct tui_time *t, int column)
 {
     int64_t half = viz_window_length(&t->w) / 2;
@@ -572,7 +572,7 @@ static void move_window(struct tui_time *t, int column)
     t->time = within(t, middle);
 }
 
-/* A drag over tracks selects time. */
+/* Handles a click; a drag over tracks selects a time range. */
 static bool click(struct tui_app *a, void *self, int y, int x, bool drag)
 {
     struct tui_time *t = self;

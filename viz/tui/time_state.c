@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { MAP_FROM = 16 }; /* rows of the screen from which on there is room for the map */
+enum { MAP_FROM = 16 }; /* screen height from which the map is shown */
 
 int tui_time_top(const struct tui_app *a)
 {
@@ -51,7 +51,7 @@ int tui_time_rows(const struct tui_time *t, size_t seen)
 /* Steps of the process under the cursor. A process may have millions of steps, so none are kept:
  * the database returns them in the order of time. */
 
-/* A number may return, as where each epoch counts from 0; a start does not. */
+/* A step number may repeat, as when each epoch counts from 0; a start time does not. */
 #define STEP "SELECT number, start_ns, end_ns FROM steps WHERE process = ?1"
 static const char of_number[] = STEP " AND number = ?2 ORDER BY start_ns LIMIT 1";
 static const char at_or_behind[] = STEP " AND start_ns >= ?2 ORDER BY start_ns LIMIT 1";

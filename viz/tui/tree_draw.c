@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree_draw: rows of the graph, one side or both abreast.
+ * tree_draw: rows of the graph, one side or both side by side.
  *
  *     ▾ E layers.7                 2E 1W  3.1%│ ▾ layers.7
  *
- * Fold mark, letter of the state, name, what is wrong below, the worst figure.
+ * Fold mark, letter of the state, name, counts of states below, the worst figure.
  */
 #include "viz/tui/tree_draw.h"
 
@@ -79,7 +79,8 @@ static int put_run(struct tui_cells *g, int y, int x, const struct viz_row *r)
     return r->kind == VIZ_ROW_RUN ? tui_printf(g, y, x, 8, TUI_ACCENT, " ×%" PRIu32, r->run) : x;
 }
 
-/* The whole name where it fits; what is left out stands in the rows above and in the details. */
+/* Writes the whole name if it fits; otherwise a short one, as parent rows and details show the
+ * rest. */
 static int put_node(struct tui_cells *g, int y, int x, int w, enum tui_token t,
                     const struct graph_row *n)
 {
@@ -87,7 +88,8 @@ static int put_node(struct tui_cells *g, int y, int x, int w, enum tui_token t,
     return tui_put_name(g, y, x, w, t, fits ? n->name : viz_node_short(n->name, n->parent));
 }
 
-/* What a suspect does with the difference, behind its name; returns the room that is left for that. */
+/* Writes the role of a suspect behind its name; returns the right end of the room left for the
+ * name. */
 static int put_role(const struct tui_tree *t, struct tui_cells *g, int y, int x, int right,
                     const struct graph_row *n)
 {
@@ -162,7 +164,7 @@ static void put_row(struct tui_tree *t, struct tui_cells *g, int y, const struct
     }
 }
 
-/* Of the two sides the one that keys are for stands out. */
+/* Highlights the side that has the keyboard focus. */
 static void mark_cursor(const struct tui_tree *t, struct tui_cells *g, int y)
 {
     int w = is_split(t, g) ? g->w * 11 / 20 : g->w;
@@ -203,7 +205,7 @@ static void draw_rows(struct tui_tree *t, struct tui_cells *g, int rows, struct 
     }
 }
 
-/* ---- the list of what was found ----------------------------------------------------- */
+/* ---- list of hits ------------------------------------------------------------------- */
 
 static void draw_list(struct tui_tree *t, struct tui_cells *g, int rows)
 {
@@ -295,7 +297,7 @@ static enum ms_rc draw_fate(struct tui_tree *t, struct tui_cells *g, int y,
     return rc;
 }
 
-/* Who else goes with the node: what runs in place of a fused operator, q, k and v of a large one. */
+/* Writes the related nodes: those in place of a fused operator, or q, k and v of a merged one. */
 static enum ms_rc draw_kin(struct tui_tree *t, struct tui_cells *g, int y,
                            const struct graph_row *n, struct ms_err *err)
 {
@@ -312,7 +314,7 @@ static enum ms_rc draw_kin(struct tui_tree *t, struct tui_cells *g, int y,
     return rc;
 }
 
-/* How the node did, in one line; of a suspect also why it is one. */
+/* Writes the node's state in one line, for a suspect also the reason. */
 static void draw_state(struct tui_tree *t, struct tui_cells *g, int y, const struct graph_row *n,
                        struct ms_err *err)
 {

@@ -7,7 +7,8 @@
 
 #include "viz/tui/tree_state.h"
 
-/* Rows of the screen that show nodes, and the side that a column belongs to. */
+/* The first returns the number of rows that show nodes, the second the side that a column
+ * belongs to. */
 int tui_tree_rows(const struct tui_tree *t, const struct tui_cells *g);
 bool tui_tree_is_golden(const struct tui_tree *t, const struct tui_cells *g, int x);
 void tui_tree_where(const struct tui_app *a, const void *self, char text[TUI_WHERE_MAX]);

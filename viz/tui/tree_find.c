@@ -2,8 +2,8 @@
  *
  * tree_find: searching and filtering in the graph.
  *
- * Hits are asked for a page at a time, in their node_order, which is the order in
- * which n and N visit them.  Sorting needs all, up to a limit that it tells.
+ * Hits are read in pages, in node_order, which is the order in which n and N visit them. Sorting
+ * reads all hits up to a limit, which is displayed.
  */
 #include "viz/tui/tree_find.h"
 
@@ -28,7 +28,7 @@ static bool keep_row(struct graph_page *to, const struct graph_row *r)
     return true;
 }
 
-/* Fetch hits until there are so many, or the end of the slice of time. */
+/* Reads hits until `rows` are there or the time slice ends. */
 static enum ms_rc fill(struct tui_tree *t, size_t rows, int64_t end_ns, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
@@ -46,7 +46,7 @@ static enum ms_rc fill(struct tui_tree *t, size_t rows, int64_t end_ns, struct m
     return rc;
 }
 
-/* The hit behind (or before) an order; *done false: the time was up before it was found. */
+/* Finds the hit after (or before) an order; *done false: the time slice ended first. */
 static enum ms_rc hit_from(struct tui_tree *t, int64_t order, bool back, int64_t end_ns,
                            const struct graph_row **hit, bool *done, struct ms_err *err)
 {
@@ -70,7 +70,7 @@ static enum ms_rc hit_from(struct tui_tree *t, int64_t order, bool back, int64_t
     }
 }
 
-/* One slice of looking for the hit that n or N asked for. */
+/* Continues the search of n or N for one time slice. */
 static enum ms_rc seek(struct tui_app *a, struct tui_tree *t, int64_t end_ns, struct ms_err *err)
 {
     const struct graph_row *hit;
@@ -99,7 +99,7 @@ enum ms_rc tui_tree_hit(struct tui_tree *t, bool back, struct ms_err *err)
     t->seek.on = true;
     t->seek.back = back;
     t->seek.round = false;
-    return MS_OK; /* the rest is work, so that what is typed is seen at once */
+    return MS_OK; /* the rest is background work, so that the input is echoed at once */
 }
 
 enum ms_rc tui_tree_search(struct tui_tree *t, struct ms_str text, bool list, struct ms_err *err)
@@ -158,7 +158,7 @@ static void sort_list(struct tui_tree *t)
     }
 }
 
-/* All is fetched first, up to a limit: what is not there cannot be sorted. */
+/* Changes the sort order; hits are read up to a limit first, as only loaded hits can be sorted. */
 static void sort_key(struct tui_tree *t, int key)
 {
     if (key == 's')
@@ -199,7 +199,7 @@ enum ms_rc tui_tree_search_work(struct tui_app *a, struct tui_tree *t, bool *mor
     return MS_OK;
 }
 
-/* n and N go by order again. */
+/* Leaves the list; n and N use node_order again. */
 static void leave_search(struct tui_tree *t)
 {
     t->listing = t->inverted = false;

@@ -7,10 +7,10 @@
 
 #include "viz/tui/tree_state.h"
 
-/* Terms: as typed, and n or N afterwards; and the list of what was found. */
+/* The first starts a search as typed, in the tree or as a list; the second is n or N. */
 enum ms_rc tui_tree_search(struct tui_tree *t, struct ms_str text, bool list, struct ms_err *err);
 enum ms_rc tui_tree_hit(struct tui_tree *t, bool back, struct ms_err *err);
-/* Go on with what a search has begun; *more: it has not come to its end. */
+/* Continues a search; *more: not finished. */
 enum ms_rc tui_tree_search_work(struct tui_app *a, struct tui_tree *t, bool *more,
                                 struct ms_err *err);
 enum ms_rc tui_tree_list_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,

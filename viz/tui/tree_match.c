@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree_match: nodes that are matched by hand, and taken apart.
+ * tree_match: matching nodes by hand, and unmatching them.
  *
- * A node of one side is tagged, the other is the one under the cursor.
+ * A node of one side is tagged; the node under the cursor is its new partner.
  */
 #include "viz/tui/tree_match.h"
 
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <limits.h>
 
-/* Nothing is changed but the working copy, which the screen reads from its first change on. */
+/* Switches the screen to the working copy, which is the only file that changes are made in. */
 static enum ms_rc work_on_copy(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
     const char *path;
@@ -24,7 +24,7 @@ static enum ms_rc work_on_copy(struct tui_app *a, struct tui_tree *t, struct ms_
     return MS_OK;
 }
 
-/* What was changed shows only once the file is read anew. */
+/* Reads the file again to show a change. */
 static enum ms_rc changed(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
     viz_changes_made(a->session);
@@ -98,7 +98,7 @@ static void untag(struct tui_app *a, struct tui_tree *t)
     ms_buf_clear(&t->tagged);
 }
 
-/* ---- kept beside the file ----------------------------------------------------------------- */
+/* ---- matches in a file ---------------------------------------------------------------- */
 
 static enum ms_rc need_tree(const struct tui_app *a, struct tui_tree **t, struct ms_err *err)
 {

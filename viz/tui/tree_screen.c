@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree_screen: the graph screen: where the cursor is and what keys do.
+ * tree_screen: the graph screen: cursor and keys.
  */
 #include "viz/tui/app.h"
 #include "viz/tui/tree_draw.h"
@@ -63,7 +63,7 @@ static enum ms_rc sort_rows(struct tui_app *a, struct tui_tree *t, int key, stru
     return tui_tree_resort(t, err);
 }
 
-/* ---- going to nodes ------------------------------------------------------------------ */
+/* ---- jumps to nodes ------------------------------------------------------------------ */
 
 static enum ms_rc go_to_place(struct tui_app *a, void *self, const struct viz_place *p,
                               struct ms_err *err)
@@ -106,8 +106,8 @@ static enum ms_rc next_error(struct tui_app *a, struct tui_tree *t, bool back, s
     return next_in(a, t, want, from, back, "error", err);
 }
 
-/* The node that the first suspect names; from there the next one, and round.  Without suspects the
- * first error in order of calls. */
+/* Jumps to the node of the first suspect, from there to the next one, cyclically. Without
+ * suspects jumps to the first error in order of calls. */
 static enum ms_rc first_divergence(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
     const struct graph_row *here = tui_tree_node(t);
@@ -129,7 +129,7 @@ static enum ms_rc first_divergence(struct tui_app *a, struct tui_tree *t, struct
     return tui_tree_reveal(t, to->place.golden, to->place.node, err);
 }
 
-/* The other side of the row, or where the partner has moved to. */
+/* Jumps to the partner, also if it is below another node. */
 static enum ms_rc go_to_match(struct tui_tree *t, struct ms_err *err)
 {
     const struct graph_row *n;
@@ -155,7 +155,7 @@ static enum ms_rc turn_rank(struct tui_tree *t, int by, bool steps, struct ms_er
     if (node != NULL)
         ms_buf_str(&name, node->name);
     enum ms_rc rc = tui_tree_show(t, steps ? to : t->step, steps ? t->rank : to, err);
-    /* The same node there, when it has one. */
+    /* the same node there, if it exists */
     if (rc == MS_OK && name.n != 0)
         (void)tui_tree_reveal(t, golden, ms_buf_slice(&name), NULL);
     ms_buf_free(&name);
@@ -172,7 +172,7 @@ static enum ms_rc fold_children(struct tui_tree *t)
     return MS_OK;
 }
 
-/* All below the row (e: its children alone) is unfolded in slices of time: there may be very much. */
+/* Starts unfolding all rows below (e: only the children) in time slices: there may be very many. */
 static void begin_unfolding(struct tui_tree *t, bool children)
 {
     t->unfold.on = true;
@@ -242,7 +242,7 @@ static enum ms_rc fold_key(struct tui_tree *t, int key, bool *taken, struct ms_e
     return MS_OK;
 }
 
-/* ---- pages over one node --------------------------------------------------------------- */
+/* ---- pages about one node -------------------------------------------------------------- */
 
 struct details {
     struct graph_page page[2];
@@ -289,7 +289,7 @@ static enum ms_rc open_items(struct tui_app *a, struct tui_tree *t, bool stack, 
     return rc;
 }
 
-/* Nodes that wrote what this one reads, and that read what it wrote. */
+/* Opens a page with the producers of the node's inputs and the consumers of its outputs. */
 static enum ms_rc open_flow(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
     const struct graph_row *n;
@@ -341,7 +341,7 @@ static enum ms_rc copy_name(struct tui_app *a, struct tui_tree *t, struct ms_err
     return MS_OK;
 }
 
-/* All that asks for a look, worst first. */
+/* Lists all nodes with a warning, error or no partner, worst first. */
 static enum ms_rc list_troubles(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
     bool taken;
@@ -425,7 +425,7 @@ static enum ms_rc tree_key(struct tui_app *a, void *self, int key, bool *taken, 
 {
     struct tui_tree *t = self;
     if (key != TUI_KEY_TICK)
-        t->unfold.on = t->seek.on = false; /* who presses a key goes on with that */
+        t->unfold.on = t->seek.on = false; /* a key cancels background work */
     if (t->listing) {
         MS_TRY(tui_tree_list_key(a, t, key, taken, err));
         if (*taken)
@@ -444,7 +444,7 @@ static enum ms_rc tree_key(struct tui_app *a, void *self, int key, bool *taken, 
     return *taken ? MS_OK : act_key(a, t, key, taken, err);
 }
 
-/* While one types, errors of half a word are not worth a message. */
+/* Handles the line while it is typed; errors of an unfinished term are not shown. */
 static enum ms_rc tree_line(struct tui_app *a, void *self, char kind, struct ms_str text, bool done,
                             struct ms_err *err)
 {
@@ -465,7 +465,7 @@ static enum ms_rc tree_line(struct tui_app *a, void *self, char kind, struct ms_
     return done ? rc : MS_OK;
 }
 
-/* Searches come by surprise: names are made ready for them while nothing else is to do. */
+/* Prepares the names for a search in idle time, so that the first search is fast. */
 static enum ms_rc prepare_names(struct tui_app *a, void *self, bool *more, struct ms_err *err)
 {
     struct tui_tree *t = self;

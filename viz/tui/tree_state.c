@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree_state: rows, cursor and search of the graph screen, and how the cursor is moved.
+ * tree_state: rows, cursor and search of the graph screen, and movement of the cursor.
  */
 #include "viz/tui/tree_state.h"
 
@@ -51,7 +51,7 @@ const struct viz_finding *tui_tree_suspect(const struct tui_tree *t, bool golden
     return NULL;
 }
 
-/* ---- which step and rank is shown ---------------------------------------------------- */
+/* ---- step and rank ------------------------------------------------------------------- */
 
 void tui_tree_search_end(struct tui_tree *t)
 {
@@ -116,7 +116,7 @@ enum ms_rc tui_tree_show(struct tui_tree *t, int64_t step, int64_t rank, struct 
     return MS_OK;
 }
 
-/* ---- going to nodes ------------------------------------------------------------------ */
+/* ---- jumps to nodes ------------------------------------------------------------------ */
 
 enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, struct ms_err *err)
 {
@@ -130,8 +130,8 @@ enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, 
     return MS_OK;
 }
 
-/* A module ends behind all that is in it, but stands before it: from there the first node within
- * comes next. */
+/* Computes where a forward search starts. A module ends after all its descendants but is
+ * displayed before them, so from a module the search starts at its first descendant. */
 enum ms_rc tui_tree_before(struct tui_tree *t, bool golden, int64_t *order, struct ms_err *err)
 {
     struct graph_page page = {.more = false};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree_state: rows, cursor and search of the graph screen; the files tree_* share them.
+ * tree_state: rows, cursor and search of the graph screen; shared by the files tree_*.
  */
 #ifndef VIZ_TUI_TREE_STATE_H
 #define VIZ_TUI_TREE_STATE_H
@@ -15,75 +15,75 @@ enum tui_layout { TUI_SPLIT, TUI_SINGLE, TUI_MATRIX, TUI_LAYOUTS };
 enum tui_order { TUI_BY_ORDER, TUI_BY_STATE, TUI_BY_NAME, TUI_ORDERS };
 enum { TUI_FIGURES = 1024 };
 
-/* Figures of rows, looked up when a row is drawn first. */
+/* Figure of a row, cached when the row is first drawn. */
 struct tui_figure {
-    const char *name; /* address of the name in the outline */
+    const char *name; /* key: address of the name in the outline */
     char text[TUI_FIGURE_MAX];
 };
 
 struct tui_tree {
     struct graph_view *v;
     const struct graph_about *about;
-    const struct viz_findings *findings; /* of the whole viewer */
-    const char *path;                    /* of the database, for changes */
+    const struct viz_findings *findings; /* owned by the viewer */
+    const char *path;                    /* path of the database, for changes */
     struct viz_outline rows;
     int64_t step, rank;
     size_t at, top;
-    bool golden; /* the side that keys are for */
+    bool golden; /* the side with the keyboard focus */
     bool detail;
     enum tui_layout layout;
     enum viz_sort sort; /* of siblings */
     bool upside_down;
     struct tui_figure figure[TUI_FIGURES];
 
-    /* what was searched or filtered: a flat list of nodes of one side */
+    /* search or filter result: a flat list of nodes of one side */
     struct viz_terms *terms;
     struct graph_page found; /* rows in node_order, or sorted */
     int64_t reached;
-    bool more, listing; /* listing: the list takes the place of the tree */
+    bool more, listing; /* listing: the list replaces the tree */
     enum tui_order order;
     bool inverted;
-    size_t list_at, list_top, origin; /* origin: where a search began */
+    size_t list_at, list_top, origin; /* origin: start of the search */
 
-    struct { /* the hit that n or N look for */
+    struct { /* the search of n or N */
         bool on, back, round;
         int64_t from;
     } seek;
-    size_t want;           /* so many hits are fetched */
-    bool to_end;           /* and the cursor goes to the last */
-    struct {               /* unfolding of all below a row */
-        bool on, children; /* children: these and no deeper */
+    size_t want;           /* number of hits to read */
+    bool to_end;           /* afterwards the cursor moves to the last */
+    struct {               /* unfolding of all rows below a row */
+        bool on, children; /* children: only direct children */
         size_t at, begin;
         uint16_t depth;
     } unfold;
 
-    struct graph_page matrix; /* of the node `matrix_of` */
+    struct graph_page matrix; /* for the node `matrix_of` */
     struct ms_str matrix_of;
-    struct ms_buf tagged; /* name of the node to match with, "" for none */
-    bool tagged_golden;   /* its side */
+    struct ms_buf tagged; /* name of the node to match, "" for none */
+    bool tagged_golden;   /* whether it is on the golden side */
 };
 
 static inline struct graph_spot tui_tree_spot(const struct tui_tree *t, bool golden)
 {
     return (struct graph_spot){t->step, t->rank, golden};
 }
-/* The row under the cursor; NULL: none, or one that stands for others. */
+/* Returns the row under the cursor; NULL: none, or a row MORE. */
 const struct viz_row *tui_tree_row(const struct tui_tree *t);
-/* Its node on the side that keys are for, or on the other; NULL: none. */
+/* Returns the cursor's node on the side with the focus, else on the other side; NULL: none. */
 const struct graph_row *tui_tree_node(const struct tui_tree *t);
 enum ms_rc tui_tree_show(struct tui_tree *t, int64_t step, int64_t rank, struct ms_err *err);
 enum ms_rc tui_tree_reveal(struct tui_tree *t, bool golden, struct ms_str name, struct ms_err *err);
-/* Where a search forward from the cursor begins in node_order. */
+/* Computes where a forward search from the cursor starts in node_order. */
 enum ms_rc tui_tree_before(struct tui_tree *t, bool golden, int64_t *order, struct ms_err *err);
-/* A finding that names a node of this step and rank. */
+/* Tells whether a finding names a node of this step and rank. */
 bool tui_tree_is_suspect(const struct tui_tree *t, const struct viz_finding *f);
-/* What the findings say of a node of this step and rank, or NULL. */
+/* Returns the finding about a node of this step and rank, or NULL. */
 const struct viz_finding *tui_tree_suspect(const struct tui_tree *t, bool golden,
                                            struct ms_str name);
-/* Rows as they were read, for what changes them, and sorted again. */
+/* The first restores the natural order, which changes of the rows need; the second sorts again. */
 enum ms_rc tui_tree_unsort(struct tui_tree *t, struct ms_err *err);
 enum ms_rc tui_tree_resort(struct tui_tree *t, struct ms_err *err);
-/* What was read of single nodes may have changed. */
+/* Drops cached details of nodes, which may have changed. */
 void tui_tree_forget(struct tui_tree *t);
 enum ms_rc tui_tree_need_node(const struct tui_tree *t, const struct graph_row **n,
                               struct ms_err *err);

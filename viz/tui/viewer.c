@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * viewer: opens the screens and sends each key to the part of the viewer that it is for.
+ * viewer: opens the screens and dispatches each key.
  */
 #include "viz/tui/viewer.h"
 
@@ -141,7 +141,8 @@ static enum ms_rc route(struct tui_app *a, int key, struct ms_err *err)
     return taken ? MS_OK : frame_key(a, key, err);
 }
 
-/* The words of the screens stand at the right end of the first row. */
+/* Returns the screen whose name is at column x; the names end at the right edge of the first
+ * row. */
 static int screen_at(const struct tui_app *a, int x)
 {
     for (int i = TUI_SCREENS, right = a->cells.w; i-- > 0;) {
@@ -154,7 +155,8 @@ static int screen_at(const struct tui_app *a, int x)
     return -1;
 }
 
-/* A click moves to a row, opens the one that is chosen, or chooses a screen; the wheel moves. */
+/* Translates a mouse event: a click selects a row, opens the selected one, or chooses a screen;
+ * the wheel moves. */
 static int key_of_mouse(struct tui_app *a, int point)
 {
     const int most = (1 << TUI_POINT_BITS) - 1;
@@ -187,8 +189,8 @@ void tui_app_key(struct tui_app *a, int key)
         tui_say_error(a, &err);
 }
 
-/* Screens that were not looked at yet are made ready; one that cannot be says so when it is shown.
- * A running job is read anew all the time: nothing keeps there. */
+/* Prepares screens not yet shown; a failure is reported when the screen is shown. Not for a
+ * running job, whose data changes all the time. */
 static bool work_ahead(struct tui_app *a)
 {
     for (int i = 0; i < TUI_SCREENS && a->live == NULL; i++) {

@@ -38,7 +38,7 @@ static int put_hint(struct tui_cells *g, int x, const char *keys, const char *te
     return tui_puts(g, g->h - 1, x + 1, g->w - x - 1, TUI_DIM, text) + 2;
 }
 
-/* Where there is little room one hint must do, and that more is to be seen on a larger screen. */
+/* Draws the hints; a small screen has room for one hint and a note that a larger one shows more. */
 static void draw_hints(struct tui_app *a)
 {
     struct tui_cells *g = &a->cells;
