@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * api: what the page asks the server, one function per question.
+ * api: the requests of the page, one function for each path.
  *
- * A call has its query, a reader of its own for as long as it runs, and a reply to
- * fill.  Nothing is kept between two calls: the state of a view travels with the
- * request.  Failures become {"error": "..."} and a status.
+ * A call has its query, a reader while it runs, and a reply to fill. The server keeps no state
+ * between calls: the state of a view is sent with each request. Failures become {"error": "..."}
+ * and a status.
  */
 #ifndef WEB_API_API_H
 #define WEB_API_API_H
@@ -14,7 +14,7 @@
 
 #include "probe/base/jwrite.h"
 
-/* Replies are bounded; what is longer comes in pages. */
+/* Replies are bounded; longer lists are paged. */
 enum { WEB_REPLY_MAX = 64 << 20, WEB_BODY_MAX = 64 << 10 };
 
 struct web_tables;
@@ -24,10 +24,10 @@ struct web_call {
     struct viz_session *session;
     struct viz_reader *reader;
     struct web_tables *tables; /* shared by all calls */
-    struct ms_jwrite *json;    /* where an answer in JSON goes */
-    struct ms_buf *bytes;      /* where one in bytes goes */
-    int until_gone;            /* connection of who asked, for what takes long; -1: none */
-    int until_readable;        /* descriptor that can be read when the server ends; -1: none */
+    struct ms_jwrite *json;    /* JSON answer */
+    struct ms_buf *bytes;      /* binary answer */
+    int until_gone;            /* connection of the requester, for slow answers; -1: none */
+    int until_readable;        /* readable when the server ends; -1: none */
 };
 
 typedef enum ms_rc (*web_api_fn)(struct web_call *c, struct ms_err *err);
@@ -36,22 +36,22 @@ struct web_route {
     const char *path;
     web_api_fn fn;
     bool writes;          /* POST with a token; all others are GET */
-    bool binary;          /* the answer is in bytes */
-    bool slow;            /* answered by a thread of its own, and a few at once */
-    bool graph, timeline; /* what must be open */
+    bool binary;          /* the answer is binary */
+    bool slow;            /* answered by a thread of its own, a limited number at once */
+    bool graph, timeline; /* required input */
 };
 
-/* The route of a path, or NULL. */
+/* Returns the route of a path, or NULL. */
 const struct web_route *web_route_find(struct ms_str path);
-/* Answer a call: checks that what is asked about is open. */
+/* Answers a call after checking that the required input is open. */
 enum ms_rc web_route_run(const struct web_route *r, struct web_call *c,
                          struct ms_err *err) MS_MUST_USE;
-/* Which tree of the graph is asked about: step, rank and golden; the first when they are not given. */
+/* Reads the graph's step, rank and side from the query; the defaults are the first ones. */
 enum ms_rc web_read_spot(const struct web_call *c, struct graph_spot *at,
                          struct ms_err *err) MS_MUST_USE;
-/* The name of a node, and the short one for a row below `parent` where it differs. */
+/* Writes the name of a node, and the short name for a row below `parent` if different. */
 void web_put_name(struct ms_jwrite *w, struct ms_str name, struct ms_str parent);
-/* The HTTP status for a failure. */
+/* Returns the HTTP status of a failure. */
 unsigned web_status_of(enum ms_rc rc);
 
 /* ---- the answers ----------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_cluster: what ranks did with each other.
+ * api_cluster: communication between ranks.
  */
 #include "viz/model/collectives.h"
 #include "web/api/api.h"
@@ -38,7 +38,7 @@ static void put_size(struct ms_jwrite *w, const struct viz_size *s)
     ms_jwrite_obj_end(w);
 }
 
-/* Means over the steps of each rank, ns. */
+/* Writes the means over the steps of each rank, ns. */
 static void put_use(struct ms_jwrite *w, const struct mstx_use *u)
 {
     ms_jwrite_key(w, MS_STR("use"));
@@ -62,7 +62,7 @@ static void put_cluster(struct ms_jwrite *w, const struct viz_cluster *c, const 
     for (size_t i = 0; i < c->ranks.n; i++)
         put_rank(w, &c->ranks.p[i]);
     ms_jwrite_arr_end(w);
-    ms_jwrite_key(w, MS_STR("waits")); /* rank, who came last, ns, calls */
+    ms_jwrite_key(w, MS_STR("waits")); /* rank, last rank to arrive, ns, calls */
     ms_jwrite_arr(w);
     for (size_t i = 0; i < c->waits.n; i++) {
         const struct viz_wait *x = &c->waits.p[i];
@@ -118,7 +118,7 @@ static void put_collective(struct ms_jwrite *w, const struct viz_collective *one
     ms_jwrite_obj_end(w);
 }
 
-/* The collective that a process entered at a time (from the first event); null when it is none. */
+/* Answers the collective that a process entered at `start` (from the first event); null: none. */
 enum ms_rc web_api_collective(struct web_call *c, struct ms_err *err)
 {
     struct viz_collective one;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_facts: what was run or compared, when, and what watching it cost.
+ * api_facts: facts about the run or comparison: what, when, and the recording overhead.
  */
 #include "web/api/api.h"
 
@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 
-/* One row of facts about a timeline; what is not known is NULL and left out. */
+/* One row of facts about a timeline; unknown ones are NULL and left out. */
 static const char TIMELINE_SQL[] =
     "SELECT (SELECT nullif(max(world_size), 0) FROM runs) AS world,"
     " nullif(count(DISTINCT nullif(host, '')), 0) AS hosts,"
@@ -18,7 +18,7 @@ static const char TIMELINE_SQL[] =
     " WHERE tool <> '' LIMIT 3)) AS tool,"
     " CAST(min(start_ns) / 1000000 AS INTEGER) AS start_ms,"
     " (SELECT count(DISTINCT number) FROM steps) AS steps,"
-    " (SELECT end_ns - start_ns FROM steps ORDER BY 1 LIMIT 1" /* as mstx_report has it */
+    " (SELECT end_ns - start_ns FROM steps ORDER BY 1 LIMIT 1" /* same as in mstx_report */
     "  OFFSET (SELECT (count(*) - 1) / 2 FROM steps)) AS step_median_ns,"
     " (SELECT sum(bytes) FROM sources) AS bytes,"
     " sum(CASE WHEN cost_ns > 0 THEN cost_ns END) * 1.0 /"
@@ -38,7 +38,8 @@ static void put_value(struct ms_jwrite *w, struct ms_stmt *st, int column)
         ms_jwrite_str(w, ms_stmt_get_str(st, column));
 }
 
-/* A database of another make may lack a table: then there are no facts, and that is no failure. */
+/* Writes the facts. A database of another tool may lack a table: then the facts are left out,
+ * which is no failure. */
 static void put_timeline(struct ms_jwrite *w, struct mstx_tl *tl)
 {
     struct ms_stmt *st;

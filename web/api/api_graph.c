@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_graph: nodes, both sides, and changes of their matching.
+ * api_graph: nodes of both sides, and changes of their matching.
  */
 #include "compare/graph/view/graph_edit.h"
 #include "viz/model/changes.h"
@@ -16,7 +16,7 @@ enum { ROWS_MAX = 2000, ROWS_USUAL = 200 };
 
 static const char *const states[GRAPH_STATES] = {"none", "pass", "warning", "error"};
 
-/* ---- what a request asks for ------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------- */
 
 enum ms_rc web_read_spot(const struct web_call *c, struct graph_spot *at, struct ms_err *err)
 {
@@ -105,7 +105,7 @@ static bool has_below(const struct graph_rollup *r)
     return r->error + r->warning + r->unmatched + r->overflow != 0;
 }
 
-/* What is not said is the usual: on both sides, alone, with nothing below. */
+/* Writes a row; defaults are omitted: on both sides, no run, no states below. */
 static void put_pair(struct ms_jwrite *w, const struct viz_pairs *p, size_t i, size_t run)
 {
     const struct viz_pair *row = &p->rows.p[i];
@@ -127,7 +127,7 @@ static void put_pair(struct ms_jwrite *w, const struct viz_pairs *p, size_t i, s
     ms_jwrite_obj_end(w);
 }
 
-/* The first of a run tells its length. */
+/* Writes the rows; the first row of a run has its length. */
 static void put_pairs(struct ms_jwrite *w, const struct viz_pairs *p)
 {
     for (size_t i = 0, run = 0; i < p->rows.n; i++) {
@@ -140,7 +140,8 @@ static void put_pairs(struct ms_jwrite *w, const struct viz_pairs *p)
 
 /* ---- children ---------------------------------------------------------------------- */
 
-/* A side that is not named is left out, but neither side named means the root of both. */
+/* Reads the parents. A side without a name is left out; without any name the root of both is
+ * meant. */
 static struct viz_pairs_of read_parents(const struct web_call *c, struct graph_spot at)
 {
     struct viz_pairs_of of = {.step = at.step, .rank = at.rank, .micro = -1};
@@ -162,7 +163,7 @@ static void put_page_of_pairs(struct ms_jwrite *w, const struct viz_pairs *p)
     ms_jwrite_ki64(w, "after_golden", p->next.golden);
 }
 
-/* What lies below the only row of a page, without another question. */
+/* Writes the children of the only row of a page, which saves a request. */
 static enum ms_rc put_only(struct web_call *c, const struct viz_pairs_of *of,
                            const struct viz_pair *row, uint32_t limit, struct ms_err *err)
 {
@@ -181,7 +182,7 @@ static enum ms_rc put_only(struct web_call *c, const struct viz_pairs_of *of,
     return rc;
 }
 
-/* unfold=1: of a single row what lies below it as well. */
+/* unfold=1: a single row comes with its children. */
 enum ms_rc web_api_children(struct web_call *c, struct ms_err *err)
 {
     bool unfold;
@@ -226,14 +227,14 @@ enum ms_rc web_api_path(struct web_call *c, struct ms_err *err)
     return rc;
 }
 
-/* Parts that the database keeps as JSON; null where there is none. */
+/* Writes a part that the database stores as JSON; null if missing. */
 static void put_stored(struct ms_jwrite *w, const char *key, struct ms_str json)
 {
     ms_jwrite_key(w, ms_str_of(key));
     ms_jwrite_str(w, json);
 }
 
-/* Why a node belongs to its partner. */
+/* Writes the reason for a node's match. */
 static enum ms_rc put_fate(struct web_call *c, struct graph_spot at, struct ms_str name,
                            struct ms_err *err)
 {
@@ -250,7 +251,7 @@ static enum ms_rc put_fate(struct web_call *c, struct graph_spot at, struct ms_s
     return rc;
 }
 
-/* Who else of the other side goes with it. */
+/* Writes further nodes of the other side that belong to the node. */
 static enum ms_rc put_kin(struct web_call *c, struct graph_spot at, struct ms_str name,
                           struct ms_err *err)
 {
@@ -331,7 +332,7 @@ enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err)
     return rc;
 }
 
-/* Nodes that wrote what a node reads, or (readers=1) read what it wrote. */
+/* Answers the producers of a node's inputs, or (readers=1) the consumers of its outputs. */
 enum ms_rc web_api_flow(struct web_call *c, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
@@ -398,7 +399,7 @@ static enum ms_rc read_want(const struct web_call *c, unsigned *want, struct ms_
     return MS_OK;
 }
 
-/* The next (back=1: previous) node in a state, from an order on; no row when there is none. */
+/* Answers the next (back=1: previous) node in a state after an order; no row if none. */
 enum ms_rc web_api_next(struct web_call *c, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
@@ -419,7 +420,7 @@ enum ms_rc web_api_next(struct web_call *c, struct ms_err *err)
     return rc;
 }
 
-/* Where the comparison first goes wrong; no row when nothing does. */
+/* Answers the node at which the comparison first goes wrong; no row if none does. */
 enum ms_rc web_api_first(struct web_call *c, struct ms_err *err)
 {
     struct graph_page page = {.more = false};
@@ -489,7 +490,7 @@ enum ms_rc web_api_undo(struct web_call *c, struct ms_err *err)
     return MS_OK;
 }
 
-/* over=1: into the file that was opened; else into one beside it.  No request names a file. */
+/* over=1: writes to the opened file; otherwise to one beside it. No parameter names a file. */
 enum ms_rc web_api_write(struct web_call *c, struct ms_err *err)
 {
     struct ms_buf where = {.max = PATH_MAX};

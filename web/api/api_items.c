@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_items: what single inputs and outputs of nodes say.
+ * api_items: figures and elements of single inputs and outputs.
  */
 #include "viz/model/histogram.h"
 #include "viz/model/item_table.h"
@@ -15,7 +15,7 @@ enum { NODES_MAX = 512 };
 
 /* ---- one figure for a row of the graph ------------------------------------------------ */
 
-/* "0.0%", "3.5": what a field of an item says as a number; NaN when it is none. */
+/* Parses "0.0%" or "3.5"; NaN when not a number. */
 static double number_of(struct ms_str s)
 {
     double v = NAN;
@@ -25,7 +25,7 @@ static double number_of(struct ms_str s)
     return percent ? v / 100 : v;
 }
 
-/* Farther from what is expected: similarities are best when great, differences when small. */
+/* Tells whether a figure is worse: similarities are best when large, differences when small. */
 static bool is_worse(const char *metric, double v, double than)
 {
     if (isnan(v) || isnan(than))
@@ -34,7 +34,7 @@ static bool is_worse(const char *metric, double v, double than)
     return great_is_good ? v < than : fabs(v) > fabs(than);
 }
 
-/* The worst of a figure among the items of an object. */
+/* Returns the worst value of a metric among the items of an object. */
 static double worst_of(struct ms_str json, const char *metric, double so_far)
 {
     struct ms_jread r;
@@ -70,7 +70,7 @@ static enum ms_rc put_figure(struct web_call *c, struct graph_spot at, struct ms
     return MS_OK;
 }
 
-/* names: one in each line; for each the worst of a figure among its outputs, or null. */
+/* names: one in each line; answers the worst figure among the outputs of each, or null. */
 enum ms_rc web_api_figures(struct web_call *c, struct ms_err *err)
 {
     struct graph_spot at;

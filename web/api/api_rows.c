@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_rows: rows of a comparison, a page at a time.
+ * api_rows: rows of a comparison, in pages.
  */
 #include "web/api/api.h"
 #include "web/api/tables.h"
@@ -70,7 +70,7 @@ static enum ms_rc put_rows(struct web_call *c, const struct web_table_asked *ask
     return MS_OK;
 }
 
-/* "at" of the nearest row with an error, null where there is none. */
+/* Writes "at" of the nearest row with an error, null if there is none. */
 static enum ms_rc put_error(struct web_call *c, const struct web_table_asked *asked, size_t from,
                             bool before, struct ms_err *err)
 {
@@ -88,7 +88,7 @@ static enum ms_rc put_error(struct web_call *c, const struct web_table_asked *as
 enum ms_rc web_api_table(struct web_call *c, struct ms_err *err)
 {
     struct web_table_asked asked;
-    int64_t first = 0, error = 0; /* 1: the next row with one, -1: the one before */
+    int64_t first = 0, error = 0; /* 1: the next row with an error, -1: the previous one */
     MS_TRY(read_asked(c, &asked, err));
     MS_TRY(web_query_int(c->query, "first", 0, UINT32_MAX, &first, err));
     MS_TRY(web_query_int(c->query, "error", -1, 1, &error, err));

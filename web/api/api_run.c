@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_run: what is open, what is wrong with it, and its steps.
+ * api_run: the open input, its findings and its steps.
  */
 #include "viz/model/changes.h"
 #include "viz/model/finding.h"
@@ -14,7 +14,7 @@
 
 enum { STEPS_USUAL = 450, STEPS_MAX = 10000 };
 
-/* A number of nanoseconds since 1970 does not fit into a number of JavaScript. */
+/* Writes nanoseconds since 1970 as text; a number of JavaScript cannot hold them. */
 static void put_big(struct ms_jwrite *w, const char *key, int64_t v)
 {
     char text[24];
@@ -31,8 +31,8 @@ static void put_numbers(struct ms_jwrite *w, const char *key, const int64_t *p, 
     ms_jwrite_arr_end(w);
 }
 
-/* How wrong a time may be beside one of another host: half of the longest reading of a clock, and what
- * the comparison of the hosts' clocks is unsure of. */
+/* Writes the uncertainty between times of two hosts: half of the longest clock reading, plus the
+ * uncertainty of the clock offset. */
 static void put_clock(struct ms_jwrite *w, struct mstx_tl *tl)
 {
     struct mstx_clock_summary apart;
@@ -143,8 +143,8 @@ enum ms_rc web_api_findings(struct web_call *c, struct ms_err *err)
 
 /* ---- steps ----------------------------------------------------------------------- */
 
-/* Of one process, at most `most`: where there are more, each entry stands for several and is the
- * longest of them.  An entry is process, number, start from the first event, duration. */
+/* Steps of one process, at most `most`: when there are more, each entry is the longest of
+ * several. An entry is process, number, start from the first event, duration. */
 static const char STEPS_SQL[] =
     "WITH p AS (SELECT process, count(*) n FROM steps WHERE ?1 < 0 OR process = ?1 + 1"
     " GROUP BY process ORDER BY n DESC, process LIMIT 1),"
@@ -182,7 +182,7 @@ enum ms_rc web_api_steps(struct web_call *c, struct ms_err *err)
     return rc;
 }
 
-/* The step of a process whose middle lies next behind t, or (back=1) before it; null: none. */
+/* Answers the step of a process whose middle is next after t, or (back=1) before it; null: none. */
 enum ms_rc web_api_step(struct web_call *c, struct ms_err *err)
 {
     int64_t first, last, process = 0, t = 0;

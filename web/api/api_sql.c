@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_sql: one statement of a visitor's.
+ * api_sql: one SQL statement typed by the user.
  */
 #include "viz/model/statement.h"
 #include "web/api/api.h"
@@ -21,7 +21,7 @@ static enum ms_rc put_answer(struct web_call *c, const struct ms_buf *rows, stru
     return MS_OK;
 }
 
-/* q: the statement; graph=1: of the graph's database and not of the timeline's. */
+/* q: the statement; graph=1: run it on the graph's database, not the timeline's. */
 enum ms_rc web_api_sql(struct web_call *c, struct ms_err *err)
 {
     const struct ms_str q = without_spaces(web_query_text(c->query, "q"));

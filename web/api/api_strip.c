@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_strip: what lies in a module, on every rank of a step: a state for each.
+ * api_strip: the children of a module with their state on every rank of a step.
  *
  *     {"ranks": [0, 1], "nodes": [{"name": NODE, "states": ["pass", "error"]}, ...]}
  *
- * null stands where a rank has no such node.
+ * null means that a rank has no such node.
  */
 #include "web/api/api.h"
 
@@ -13,12 +13,12 @@
 
 enum { RANKS_MAX = 256, NODES_MAX = 200, ABSENT = 0, TEXT_MAX = 16 << 20 };
 
-/* By what is kept of a state: one more than the state itself, unmatched the last. */
+/* Indexed by the stored state: one more than the state itself, unmatched last. */
 static const char *const words[] = {NULL, "none", "pass", "warning", "error", "unmatched"};
 
 struct strip {
     struct ms_str parent;
-    struct ms_map names; /* of nodes, in the order of the first rank that has them */
+    struct ms_map names; /* node names, in the order of the first rank that has them */
     struct ms_arena *arena;
     uint8_t state[NODES_MAX][RANKS_MAX];
 };

@@ -2,8 +2,8 @@
  *
  * api_timeline: lanes, slices and selections.
  *
- * Times in requests and answers are nanoseconds from the first event of the run.
- * Slices travel as slice_pack.h draws them.
+ * Times in requests and answers are nanoseconds from the first event of the run. Slices have the
+ * format of slice_pack.h.
  */
 #include "mstx/conclude/name_totals.h"
 #include "viz/model/tracks.h"
@@ -57,10 +57,10 @@ enum ms_rc web_api_lanes(struct web_call *c, struct ms_err *err)
     return MS_OK;
 }
 
-/* ---- what a request asks for ------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------ */
 
 struct window {
-    int64_t first;    /* of the run */
+    int64_t first;    /* first event of the run */
     int64_t from, to; /* Unix time */
     int64_t px;
     uint32_t *track;
@@ -84,7 +84,7 @@ static enum ms_rc read_window(struct web_call *c, struct window *w, struct ms_er
     return MS_OK;
 }
 
-/* The tracks of a request, on the heap. */
+/* Reads the tracks of a request into heap memory. */
 static enum ms_rc read_tracks(struct web_call *c, struct window *w, struct ms_err *err)
 {
     size_t n = mstx_tl_track_count(c->reader->tl);
@@ -138,7 +138,7 @@ enum ms_rc web_api_slices(struct web_call *c, struct ms_err *err)
     return rc;
 }
 
-/* ---- how busy ---------------------------------------------------------------------- */
+/* ---- load ------------------------------------------------------------------------ */
 
 static size_t lane_of(const struct viz_tracks *t, int64_t process)
 {
@@ -149,7 +149,7 @@ static size_t lane_of(const struct viz_tracks *t, int64_t process)
     return i;
 }
 
-/* f32 share[px], then u32 name[px], for a process. */
+/* Answers f32 share[px], then u32 name[px], of a process. */
 enum ms_rc web_api_busy(struct web_call *c, struct ms_err *err)
 {
     struct window w = {0};
@@ -256,7 +256,7 @@ static void put_event(struct web_call *c, uint32_t track, const struct mstx_even
     ms_jwrite_obj_end(w);
 }
 
-/* Of the tracks the nearest event with one of the names, later or earlier than t. */
+/* Writes the nearest event of the tracks with one of the names, after or before t. */
 static enum ms_rc nearest(struct web_call *c, const struct window *w, int64_t t, bool back,
                           const struct mstx_names *names, struct ms_err *err)
 {
@@ -279,7 +279,8 @@ static enum ms_rc nearest(struct web_call *c, const struct window *w, int64_t t,
     return MS_OK;
 }
 
-/* The next (back=1: previous) event after t on the tracks whose name holds q; null when there is none. */
+/* Answers the next (back=1: previous) event after t on the tracks whose name contains q; null:
+ * none. */
 enum ms_rc web_api_find(struct web_call *c, struct ms_err *err)
 {
     struct window w = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * metrics: counters as text.
+ * metrics: writes counters as text.
  */
 #include "web/api/metrics.h"
 
@@ -47,7 +47,7 @@ static void put_server(struct web_metrics *m, struct ms_buf *b)
                   (double)(ms_clock_ns() - m->start_ns) / 1e9);
 }
 
-/* Backslash, quote and newline are escaped in a label. */
+/* Writes a label with backslash, quote and newline escaped. */
 static void put_label(struct ms_buf *b, struct ms_str s)
 {
     for (uint32_t i = 0; i < s.n; i++) {

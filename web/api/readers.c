@@ -17,8 +17,8 @@ static const int64_t REFRESH_NS = 1000000000;
 
 struct web_readers {
     struct viz_session *session;
-    pthread_mutex_t lock;    /* of the list and of the session's version */
-    pthread_mutex_t refresh; /* held by who refreshes */
+    pthread_mutex_t lock;    /* guards the list and the session's version */
+    pthread_mutex_t refresh; /* held during a refresh */
     int64_t refreshed_ns;
     MS_VEC(struct viz_reader *) idle;
 };
@@ -54,7 +54,8 @@ void web_readers_free(struct web_readers *r)
     ms_free(r);
 }
 
-/* The run has grown, or the graph was changed for the first time, since it was opened. */
+/* Tells whether a reader is current: since it was opened, the run has not grown and the graph
+ * has had no first change. */
 static bool is_current(const struct web_readers *r, const struct viz_reader *reader)
 {
     return reader->version == r->session->version &&
@@ -99,7 +100,7 @@ void web_readers_give(struct web_readers *r, struct viz_reader *reader)
         close_reader(reader);
 }
 
-/* What waits in the list is of the old state. */
+/* Closes the idle readers, which are of an older state. */
 static void drop_idle(struct web_readers *r)
 {
     pthread_mutex_lock(&r->lock);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * readers: database handles for requests, kept between them.
+ * readers: a pool of database handles for requests.
  *
- * A handle serves one request at a time.  When the run has grown, handles on the
- * older state are closed as they come back.
+ * A handle serves one request at a time. When the run has grown, handles on the older state are
+ * closed on their return.
  */
 #ifndef WEB_API_READERS_H
 #define WEB_API_READERS_H
@@ -12,16 +12,16 @@
 
 struct web_readers;
 
-/* The session must outlive the readers; they alone refresh it from then on. */
+/* The session must outlive the readers, and only they refresh it from then on. */
 enum ms_rc web_readers_new(struct web_readers **r, struct viz_session *session,
                            struct ms_err *err) MS_MUST_USE;
 void web_readers_free(struct web_readers *r);
 
-/* A reader of the newest known state. */
+/* Takes a reader of the newest known state. */
 enum ms_rc web_readers_take(struct web_readers *r, struct viz_reader **reader,
                             struct ms_err *err) MS_MUST_USE;
 void web_readers_give(struct web_readers *r, struct viz_reader *reader);
-/* Look whether the run has grown, at most once a second whoever asks. */
+/* Checks whether the run has grown, at most once a second over all callers. */
 void web_readers_refresh(struct web_readers *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * request_query: decoding and checking the values of a request.
+ * request_query: decodes and checks the parameters of a request.
  */
 #include "web/api/request_query.h"
 
@@ -42,7 +42,7 @@ enum ms_rc web_query_parse(struct web_query *q, struct ms_str text, struct ms_er
     q->text = (struct ms_buf){.max = WEB_QUERY_MAX + 1};
     if (text.n > WEB_QUERY_MAX)
         return ms_fail(err, MS_E_LIMIT, "the request is longer than %d bytes", WEB_QUERY_MAX);
-    /* Decoded text is never longer: with this much room the buffer does not move. */
+    /* Decoded text is never longer, so with this much room the buffer does not move. */
     if (ms_buf_room(&q->text, text.n + 1u) == NULL)
         return ms_buf_check(&q->text, err);
     enum ms_rc rc = take_pairs(q, text, err);

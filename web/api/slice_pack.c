@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * slice_pack: columns written one behind the other into room that is taken once.
+ * slice_pack: writes the columns one after the other into memory allocated once.
  */
 #include "web/api/slice_pack.h"
 
@@ -30,7 +30,7 @@ static size_t hash_shape(const struct mstx_event *e)
     return (size_t)((key * 0x9E3779B97F4A7C15u) >> 32);
 }
 
-/* Empty, with room for twice the shapes there can be. */
+/* Clears the hash table; it has room for twice the possible number of shapes. */
 static bool clear_shapes(struct web_slices *s, size_t slices)
 {
     size_t slots = SLOTS_MIN;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * tables: two short lists under a lock, the one used longest ago replaced.
+ * tables: two short LRU lists under a lock.
  *
- * An entry in use is never freed: users are counted, and who forgets an entry
- * leaves it to its last user.  The lock is not held while rows are fetched, but it
- * is while a table is read or sorted, so that two viewers do not do it twice.
+ * Entries are reference-counted, so an entry in use is never freed. The lock is not held while rows
+ * are fetched, but while a table is read or sorted, so that two viewers do not duplicate that work.
  */
 #include "web/api/tables.h"
 
@@ -16,7 +15,7 @@ enum { TABLES = 3, INDEXES = 6 };
 
 struct table {
     struct viz_table table;
-    unsigned users; /* the list counts as one */
+    unsigned users; /* reference count, including the list's */
 };
 
 struct index {
@@ -29,7 +28,7 @@ struct index {
 
 struct web_tables {
     pthread_mutex_t lock;
-    struct table *table[TABLES]; /* the one used last comes first */
+    struct table *table[TABLES]; /* most recently used first */
     struct index *index[INDEXES];
 };
 
@@ -87,7 +86,7 @@ void web_tables_free(struct web_tables *t)
     ms_free(t);
 }
 
-/* Entry i of a list moves to the front. */
+/* Moves entry i of a list to the front. */
 static void to_front(void **list, size_t i)
 {
     void *x = list[i];
@@ -138,14 +137,14 @@ static enum ms_rc make_index(struct index *x, struct graph_view *v, struct ms_er
     if (x->terms == NULL)
         return ms_no_memory(err);
     MS_TRY(viz_terms_new(&terms, x->asked.terms, err));
-    x->asked.terms = MS_STR(""); /* was borrowed */
+    x->asked.terms = MS_STR(""); /* borrowed until here */
     struct viz_table_view view = {terms, x->asked.sort, x->asked.descending, x->asked.failing};
     enum ms_rc rc = viz_table_select(&x->of->table, v, &view, &x->index, err);
     viz_terms_free(terms);
     return rc;
 }
 
-/* The index that is asked for, first in the list. */
+/* Makes the requested index the first of the list. */
 static enum ms_rc index_of(struct web_tables *t, struct graph_view *v,
                            const struct web_table_asked *a, struct ms_err *err)
 {
@@ -174,7 +173,7 @@ static enum ms_rc index_of(struct web_tables *t, struct graph_view *v,
     return MS_OK;
 }
 
-/* Until let_go it is not thrown away; NULL on failure. */
+/* Takes a reference, released by let_go; NULL on failure. */
 static struct index *hold(struct web_tables *t, struct graph_view *v,
                           const struct web_table_asked *asked, enum ms_rc *rc, struct ms_err *err)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tables: comparison tables kept between requests.
+ * tables: a cache of comparison tables.
  *
- * Reading a table costs a walk over the database and sorting it costs time too, so
- * the last few are kept: a table for each step and rank that was asked for, and
- * beside it the index of each filter and sorting.  Both are shared by all viewers
- * and go away when the graph is changed.
+ * A table takes a walk over the database and a sort, so the last few are cached: a table for each
+ * step and rank requested, and an index for each of its filters and sort orders. All viewers share
+ * both; a change of the graph empties the cache.
  */
 #ifndef WEB_API_TABLES_H
 #define WEB_API_TABLES_H
@@ -16,7 +15,7 @@ struct web_tables;
 
 struct web_tables *web_tables_new(void);
 void web_tables_free(struct web_tables *t);
-/* The graph has changed. */
+/* Empties the cache after a change of the graph. */
 void web_tables_forget(struct web_tables *t);
 
 struct web_table_asked {
@@ -25,17 +24,17 @@ struct web_table_asked {
     int sort;
     bool descending, failing;
 };
-/* Rows [first, first + n) of a table, one fn for each; *total is how many it has. */
+/* Calls fn for rows [first, first + n) of a table; *total is its number of rows. */
 enum ms_rc web_tables_fetch(struct web_tables *t, struct graph_view *v,
                             const struct web_table_asked *asked, size_t first, size_t n,
                             viz_table_fn fn, void *ctx, size_t *total,
                             struct ms_err *err) MS_MUST_USE;
-/* The nearest row with an error after row `from`, or before it; SIZE_MAX: there is none. */
+/* Finds the nearest row with an error after row `from`, or before it; SIZE_MAX: none. */
 enum ms_rc web_tables_error(struct web_tables *t, struct graph_view *v,
                             const struct web_table_asked *asked, size_t from, bool before,
                             size_t *at, size_t *total, struct ms_err *err) MS_MUST_USE;
-/* The same as fetch for the first n rows, before the table is read: *more says that there are more rows, and
- * *total then counts no further. */
+/* Like fetch for the first n rows, without waiting for the whole table: *more tells that further
+ * rows exist, and *total is then the number of rows read so far. */
 enum ms_rc web_tables_begin(struct web_tables *t, struct graph_view *v,
                             const struct web_table_asked *asked, size_t n, viz_table_fn fn,
                             void *ctx, size_t *total, bool *more, struct ms_err *err) MS_MUST_USE;

@@ -41,7 +41,7 @@ static const struct ms_opt opts[] = {
      .help = "open the page in the browser of this desktop"},
     {0}};
 
-/* The desktop's way to open an address; nothing is lost when there is none. */
+/* Opens a URL with the desktop's default program; a failure is only reported. */
 static void open_browser(char *address)
 {
     char *const argv[] = {(char[]){"xdg-open"}, address, NULL};
@@ -71,8 +71,8 @@ static void wait_for_end(const sigset_t *ends)
     while (signal_number == SIGCHLD);
 }
 
-/* Ends the program when ending in order takes too long, because a request is being answered.  Nothing
- * half is left: what is being written has a temporary name until it is whole. */
+/* Ends the program when an orderly shutdown takes too long because a request is being answered.
+ * No partial file remains: a file being written has a temporary name until complete. */
 static void *end_at_last(void *unused)
 {
     enum { IN_ORDER_MS = 600 };
@@ -94,7 +94,7 @@ static enum ms_rc serve(const struct args *a, struct viz_session *session, struc
     struct web_server *server;
     struct web_server_conf conf = {a->host, (uint16_t)a->port, session};
     sigset_t ends;
-    /* Threads of the server inherit the mask: the signal comes to this one. */
+    /* The server's threads inherit the mask, so the signal is delivered to this thread. */
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);

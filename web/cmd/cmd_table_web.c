@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmd_table_web: the commands of this folder.  One word here adds
- * `const struct ms_cmd web_cmd_WORD`, which web/cmd_WORD.c defines.
+ * cmd_table_web: the commands of this folder. Each word in COMMANDS names a `const struct ms_cmd
+ * web_cmd_WORD`, defined in web/cmd/cmd_WORD.c.
  */
 #include "probe/cli/cmds.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * addresses: see the header.
+ * addresses: finds the addresses of the machine and formats the URLs.
  */
 #include "web/serve/addresses.h"
 
@@ -31,7 +31,7 @@ static void add_link(struct links *l, const char *host)
         memcpy(l->link[l->n++], text, sizeof text);
 }
 
-/* Addresses that only this machine or this cable knows are none of another machine's. */
+/* Tells whether other machines can reach an address; loopback and link-local ones they cannot. */
 static bool is_reachable(const struct sockaddr *a)
 {
     if (a->sa_family == AF_INET) {
@@ -52,8 +52,8 @@ static void add_address(struct links *l, const struct sockaddr *a)
         add_link(l, host);
 }
 
-/* Adds the address from which packets leave for other networks.  Connecting a datagram socket sends
- * none; the destinations are addresses reserved for documentation. */
+/* Adds the address from which packets leave for other networks. Connecting a datagram socket
+ * sends no packet; the destinations are addresses reserved for documentation. */
 static void add_default_route(struct links *l, int family)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(9)};

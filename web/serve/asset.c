@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * asset: embeds the compressed files of the page by .incbin. A new file of the page is
- * one line in ASSETS; the Makefile compresses everything in web/page. A path of a request is compared
- * with the paths of this table and never opened as a file.
+ * asset: embeds the compressed files of the page by .incbin. A new file of the page is one line in
+ * ASSETS; the Makefile compresses everything in web/page. The path of a request is compared with
+ * the paths of this table and never opened as a file.
  */
 #include "web/serve/asset.h"
 
@@ -60,7 +60,7 @@ enum { FILE_MAX = 16 << 20 };
 static struct web_asset assets[] = {ASSETS(ENTRY)};
 enum { COUNT = sizeof assets / sizeof *assets };
 
-/* Where each lies is known to the linker alone. */
+/* Sets address and size of each file, which only the linker knows. */
 static void measure(void)
 {
 #define PLACE(symbol, path, type, file)                                                            \

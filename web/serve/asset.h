@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * asset: the files of the page, compressed, as part of the program.
+ * asset: the files of the page, compressed and embedded in the program.
  */
 #ifndef WEB_SERVE_ASSET_H
 #define WEB_SERVE_ASSET_H
@@ -9,16 +9,16 @@
 
 struct web_asset {
     const char *path, *type;
-    struct ms_str gz; /* the file, compressed by gzip */
-    char etag[20];    /* with its quotes; changes with the content */
+    struct ms_str gz; /* the file, gzip-compressed */
+    char etag[20];    /* including quotes; changes with the content */
 };
 
-/* The file of a path ("/" is the page), or NULL. */
+/* Returns the file of a path ("/" is the page), or NULL. */
 const struct web_asset *web_asset_find(struct ms_str path);
-/* Its plain content appended to out, for a client that does not take gzip. */
+/* Appends the uncompressed content to out, for a client that does not accept gzip. */
 enum ms_rc web_asset_inflate(const struct web_asset *a, struct ms_buf *out,
                              struct ms_err *err) MS_MUST_USE;
-/* One after the other from 0 on, then NULL: for tests. */
+/* Returns file i, NULL after the last; for tests. */
 const struct web_asset *web_asset_at(size_t i);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * guard: checks Host, Origin and token, and counts what is refused.
+ * guard: checks Host, Origin and token, and counts refusals.
  */
 #define MS_LOG_DOMAIN "serve"
 #include "web/serve/guard.h"
@@ -33,14 +33,14 @@ bool web_is_loopback(const char *host)
 {
     struct in_addr v4;
     struct in6_addr v6;
-    if (inet_pton(AF_INET, host, &v4) == 1) /* not a name that begins with "127." */
+    if (inet_pton(AF_INET, host, &v4) == 1) /* not a host name that begins with "127." */
         return ntohl(v4.s_addr) >> 24 == 127;
     if (inet_pton(AF_INET6, host, &v6) == 1)
         return IN6_IS_ADDR_LOOPBACK(&v6);
     return strcmp(host, "localhost") == 0;
 }
 
-/* The name of a Host header without its port, which must be ours when there is one. */
+/* Splits a Host header into its name and its port, which must be the server's if given. */
 static bool split_host(struct ms_str header, uint16_t port, struct ms_str *name)
 {
     int64_t colon = ms_str_rfind(header, ':');
@@ -64,7 +64,7 @@ static bool is_our_host(const struct web_guard *g, struct ms_str header)
         return false;
     memcpy(z, name.p, name.n);
     z[name.n] = '\0';
-    /* Bound to every address of the machine no name can be told from another: the token is asked. */
+    /* Bound to all addresses, any name is valid; the token protects the server. */
     bool any = strcmp(g->host, "0.0.0.0") == 0 || strcmp(g->host, "::") == 0;
     return any || strcmp(z, g->host) == 0 || (g->only_this_machine && web_is_loopback(z));
 }
@@ -76,7 +76,7 @@ static bool is_our_origin(const struct web_guard *g, struct ms_str origin)
     return is_our_host(g, ms_str_sub(origin, (uint32_t)strlen("http://"), origin.n));
 }
 
-/* Takes the same time wherever the first difference is. */
+/* Compares in constant time. */
 static bool is_token(const struct web_guard *g, struct ms_str t)
 {
     unsigned differs = t.n != WEB_TOKEN;
@@ -85,8 +85,9 @@ static bool is_token(const struct web_guard *g, struct ms_str t)
     return differs == 0;
 }
 
-/* "none" is what a person typed or chose; programs that are no browsers send nothing.  Another port of
- * this machine, which another user may serve, is "same-site". */
+/* Tells whether another site caused the request. "none" is a URL typed or chosen by the user;
+ * programs other than browsers send no header. Another port of this machine, possibly another
+ * user's server, counts as "same-site", which is refused. */
 static bool is_of_other_site(const struct web_asked *a)
 {
     const bool ours =
@@ -108,7 +109,7 @@ const char *web_guard_refuses(const struct web_guard *g, const struct web_asked 
                : "this is the token of another server: open the address that this one printed";
 }
 
-/* ---- what was refused ------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------- */
 
 enum { LINES_A_SECOND = 5, SHOWN_MAX = 80 };
 
@@ -123,7 +124,7 @@ static bool may_say(struct web_refusals *r)
     return atomic_fetch_add(&r->said, 1) < LINES_A_SECOND;
 }
 
-/* Nothing that a terminal would act upon. */
+/* Copies text, shortened and without characters that a terminal would interpret. */
 static const char *printable(char *to, struct ms_str from)
 {
     uint32_t n = from.n < SHOWN_MAX ? from.n : SHOWN_MAX;

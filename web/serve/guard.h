@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * guard: who may ask what.
+ * guard: access control for requests.
  *
- * A page of another site must not be able to make the visitor's browser ask this server anything: the
- * Host of every request must be one of ours (which defeats rebinding of names), an Origin must be our
- * own, and Sec-Fetch-Site, which browsers set and pages cannot, must not name another site.  One
- * request of another site passes: following a link to a file of the page, which is no secret.
+ * A page of another site must not be able to make the visitor's browser query this server: the Host
+ * of every request must be one of the server's (against DNS rebinding), an Origin must be the
+ * server's own, and Sec-Fetch-Site, which browsers set and pages cannot, must not name another
+ * site. One cross-site request is allowed: following a link to a file of the page, which is not
+ * secret.
  *
- * All but the files of the page needs the token that only our page and the terminal that started the
- * server know; on this machine too, because a login node has other users.
+ * All requests except for files of the page need the token, which only the page and the terminal
+ * that started the server know; also on this machine, because a login node has other users.
  */
 #ifndef WEB_SERVE_GUARD_H
 #define WEB_SERVE_GUARD_H
@@ -21,36 +22,37 @@ enum { WEB_TOKEN = 32 };
 
 struct web_guard {
     uint16_t port;
-    char host[256];         /* the name or address that was bound to */
+    char host[256];         /* name or address of the socket */
     bool only_this_machine; /* bound to a loopback address */
     char token[WEB_TOKEN + 1];
 };
 
 struct web_asked {
-    struct ms_str host, origin; /* headers; p is NULL when absent */
+    struct ms_str host, origin; /* headers; p is NULL if absent */
     struct ms_str site, mode;   /* Sec-Fetch-Site and Sec-Fetch-Mode */
-    struct ms_str token;        /* from a header or the address */
-    bool page;                  /* a file of the page, which is no secret */
+    struct ms_str token;        /* from a header or the URI */
+    bool page;                  /* the request is for a file of the page, not secret */
 };
 
-/* A new random token.  MS_E_IO when the system has no randomness. */
+/* Creates a random token. MS_E_IO: the system has no randomness. */
 enum ms_rc web_guard_token(struct web_guard *g, struct ms_err *err) MS_MUST_USE;
-/* Is an address one of this machine alone? */
+/* Tells whether an address is a loopback address. */
 bool web_is_loopback(const char *host);
-/* NULL: the request passes; else why it does not, in words. */
+/* Returns NULL if the request is allowed, else the reason for the refusal. */
 const char *web_guard_refuses(const struct web_guard *g, const struct web_asked *a);
 
-/* ---- what was refused ------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------- */
 
-/* Every refusal is counted; the log gets some of each second, so that a flood of requests cannot
- * fill the disk. */
+/* Counts refusals. All are counted; only a few per second are logged, so that a flood of
+ * requests cannot fill the disk. */
 struct web_refusals {
     struct web_metrics *metrics;
     _Atomic int64_t second;
-    _Atomic unsigned said; /* in that second */
+    _Atomic unsigned said; /* logged in that second */
 };
 
-/* `what` comes from outside and is shortened to what is safe to print; "" says nothing. */
+/* Counts a refusal and logs it with `what`, text from the request that is shortened and made
+ * printable; "": nothing to add. */
 void web_refusal(struct web_refusals *r, const char *why, struct ms_str what);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * route: which path is which question.
+ * route: the table of paths and their functions.
  */
 #include "web/api/api.h"
 

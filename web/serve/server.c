@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * server: requests in, replies out.
+ * server: reads requests and sends replies.
  *
- * Every reply carries the same strict headers.  What is refused is logged and
- * costs little: requests are short, connections time out, bodies are not read.
+ * Every reply carries the same strict headers. A refused request is logged and costs little:
+ * requests are short, connections time out, bodies are discarded.
  */
 #define MS_LOG_DOMAIN "serve"
 #include "web/serve/server.h"
@@ -32,10 +32,10 @@ enum {
     THREADS_MAX = 16,
     CONNECTIONS_MAX = 4096,
     IDLE_SECONDS = 15,
-    SLOW_SECONDS = 10, /* for a request to arrive; before it counts as idle */
+    SLOW_SECONDS = 10, /* limit for a request to arrive, shorter than the idle limit */
     HEADER_MEMORY = 64 << 10,
     URI_MAX = WEB_QUERY_MAX + 1024,
-    STATEMENTS_MAX = 4, /* at once; each has a process that may use a core and 256 MiB */
+    STATEMENTS_MAX = 4, /* concurrent ones; each process may use a core and 256 MiB */
 };
 
 struct web_server {
@@ -50,16 +50,16 @@ struct web_server {
     struct web_slow *slow;
 };
 
-/* What a question is answered with. */
+/* Answer to a request of the API. */
 struct answer {
     const struct web_route *route;
     struct ms_buf bytes;
-    struct ms_err err; /* with its rc */
+    struct ms_err err; /* failure; rc selects the status */
     int64_t took_ns;
 };
 
-/* A request while it is read: its address as it came.  One that is answered slowly is suspended until
- * its answer is there. */
+/* A request while it is read, with its URI as received. Its connection is suspended while a slow
+ * answer is computed. */
 struct request {
     char *uri;
     bool too_long, started, waits;
@@ -96,7 +96,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, unsigned status, str
     return rc;
 }
 
-/* Takes the buffer over. */
+/* Sends the buffer and takes ownership of it. */
 static enum MHD_Result send_buf(struct MHD_Connection *c, unsigned status, struct ms_buf *b,
                                 const char *type)
 {
@@ -169,7 +169,7 @@ static enum MHD_Result send_asset(struct MHD_Connection *c, const struct web_ass
     return send_reply(c, is_known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r, a->type, "no-cache");
 }
 
-/* ---- questions -------------------------------------------------------------------- */
+/* ---- requests of the API ------------------------------------------------------------ */
 
 static int socket_of(struct MHD_Connection *c)
 {
@@ -218,7 +218,7 @@ static void make_answer(struct web_server *s, const struct web_route *route, int
     a->took_ns = ms_clock_ns() - start;
 }
 
-/* Takes the bytes over. */
+/* Sends the answer and takes ownership of its bytes. */
 static enum MHD_Result send_answer(struct web_server *s, struct MHD_Connection *c, struct answer *a)
 {
     const bool good = a->err.rc == MS_OK;
@@ -235,7 +235,7 @@ static enum MHD_Result send_answer(struct web_server *s, struct MHD_Connection *
                    : send_error(c, status, a->err.msg);
 }
 
-/* Its path and what is behind the question mark. */
+/* Splits the URI into its path and the query after '?'. */
 static struct ms_str split_uri(const struct request *q, struct ms_str *path)
 {
     struct ms_str rest = ms_str_of(q->uri);
@@ -250,12 +250,13 @@ static void *answer_slowly(void *arg)
     struct ms_str path;
     const struct ms_str query = split_uri(q, &path);
     make_answer(q->server, web_route_find(path), socket_of(q->connection), query, &q->answer);
-    MHD_resume_connection(q->connection); /* from here on the request is another thread's */
+    MHD_resume_connection(q->connection); /* from here on another thread owns the request */
     web_slow_done(slow);
     return NULL;
 }
 
-/* The connection is served by this thread, so nothing resumes it before it is suspended in earnest. */
+/* Starts a slow answer. This thread serves the connection, so the resume cannot come before the
+ * suspend takes effect. */
 static enum MHD_Result begin_slowly(struct web_server *s, struct MHD_Connection *c,
                                     struct request *q)
 {
@@ -314,8 +315,9 @@ static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, 
     return send_answer(s, c, &a);
 }
 
-/* The token is in a header of the page's requests, in the one that monitoring programs have for tokens,
- * or in the address.  It is no cookie: those go to every port of a host, to servers of other users too. */
+/* Returns the token: from a header of the page's requests, from Authorization, as monitoring
+ * programs send it, or from the URI. Not from a cookie: browsers send cookies to every port of a
+ * host, also to servers of other users. */
 static struct ms_str token_of(struct MHD_Connection *c, struct ms_str query)
 {
     const struct ms_str bearer = MS_STR("Bearer ");
@@ -400,20 +402,20 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     if (!known)
         return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and POST are answered",
                       ms_str_of(method));
-    if (q->waits) /* resumed: the answer is there */
+    if (q->waits) /* resumed with the answer */
         return send_answer(s, c, &q->answer);
-    if (!q->started) { /* the headers are here, a body may follow */
+    if (!q->started) { /* headers only; a body may follow */
         q->started = true;
         return announces_too_much(c)
                    ? refuse(s, c, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long", MS_STR_NONE)
                    : MHD_YES;
     }
     q->body += *upload_size;
-    if (q->body > WEB_BODY_MAX) { /* no answer can be sent within a body: the connection ends */
+    if (q->body > WEB_BODY_MAX) { /* no reply fits within a body: close */
         web_refusal(&s->refusals, "the body is too long", MS_STR_NONE);
         return MHD_NO;
     }
-    if (*upload_size != 0) { /* values are in the address: a body says nothing to us */
+    if (*upload_size != 0) { /* parameters are in the URI: the body is ignored */
         *upload_size = 0;
         return MHD_YES;
     }
@@ -449,8 +451,8 @@ static void on_done(void *ctx, struct MHD_Connection *c, void **state,
     *state = NULL;
 }
 
-/* What the HTTP library says: clients that go away are nothing, too many of them and requests that
- * it does not take are. */
+/* Handles a message of the HTTP library: a client that disconnects is ignored; too many clients
+ * and invalid requests count as refusals. */
 static MS_PRINTF(2, 0) void on_log(void *ctx, const char *fmt, va_list ap)
 {
     static const char *const refusals[] = {"limit", "Error processing request", "Content-Length"};
@@ -486,7 +488,8 @@ static unsigned threads(void)
     return n < THREADS_MIN ? THREADS_MIN : n > THREADS_MAX ? THREADS_MAX : n;
 }
 
-/* Files and databases need descriptors as well: half of what we may have, which we may raise. */
+/* Returns the limit of connections: half of the descriptors, as files and databases need some
+ * too. Raises the soft limit if possible. */
 static unsigned connections(void)
 {
     struct rlimit files;

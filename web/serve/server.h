@@ -15,15 +15,16 @@ struct web_server;
 
 struct web_server_conf {
     const char *host; /* to bind to: an address or "localhost" */
-    uint16_t port;    /* 0: any that is free */
+    uint16_t port;    /* 0: any free port */
     struct viz_session *session;
 };
 
-/* Listen and answer, in threads of its own, until stopped.  The session must outlive the server. */
+/* Listens and answers, in threads of its own, until stopped. The session must outlive the
+ * server. */
 enum ms_rc web_server_start(struct web_server **s, const struct web_server_conf *conf,
                             struct ms_err *err) MS_MUST_USE;
 void web_server_stop(struct web_server *s);
-/* Port and token that were given out. */
+/* Returns the port and the token in use. */
 const struct web_guard *web_server_guard(const struct web_server *s);
 
 #endif

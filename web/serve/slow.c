@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * slow: a count under a lock, and an event that tells all threads to end.
+ * slow: a count under a lock, and an event descriptor that asks all threads to end.
  */
 #include "web/serve/slow.h"
 
@@ -13,7 +13,7 @@
 
 struct web_slow {
     pthread_mutex_t lock;
-    pthread_cond_t none; /* nothing runs any more */
+    pthread_cond_t none; /* signals that running is 0 */
     unsigned running, most;
     bool ends;
     int event;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * visits: a list under a lock, and a thread that looks at it every second.
+ * visits: a list under a lock, and a thread that checks it every second.
  */
 #include "web/serve/visits.h"
 
@@ -19,8 +19,8 @@ static const int64_t SECOND_NS = 1000000000, IDLE_NS = 2000000000;
 struct web_visit {
     struct web_visit *before, *next;
     int64_t came_ns;
-    uint64_t bytes_in; /* that had come when its last request was done */
-    int64_t begun_ns;  /* when more was first seen; 0: nothing is awaited */
+    uint64_t bytes_in; /* bytes received when the last request was complete */
+    int64_t begun_ns;  /* time at which further bytes were first seen; 0: none */
     int fd;
     bool answers, ended;
 };
@@ -35,7 +35,7 @@ struct web_visits {
     bool ends;
 };
 
-/* What has come on a connection so far. */
+/* Returns the bytes received on a connection so far. */
 static uint64_t bytes_in(int fd)
 {
     struct tcp_info info = {0};
@@ -43,7 +43,8 @@ static uint64_t bytes_in(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 ? info.tcpi_bytes_received : 0;
 }
 
-/* Who sends nothing is merely idle; the time counts from when a request was seen to begin. */
+/* Tells whether a request is too slow. A connection that sends nothing is idle; the time counts
+ * from the first byte seen of a request. */
 static bool is_slow(struct web_visit *x, int64_t patience_ns, int64_t now)
 {
     if (x->answers || bytes_in(x->fd) <= x->bytes_in)
@@ -58,7 +59,8 @@ static bool never_asked(const struct web_visit *x, int64_t now)
     return now - x->came_ns >= IDLE_NS && bytes_in(x->fd) == 0;
 }
 
-/* The descriptor cannot be another's: it is closed only after its visit has left the list. */
+/* Shuts a connection down. The descriptor cannot have been reused: it is closed only after its
+ * visit has left the list. */
 static void end_visit(struct web_visit *x, unsigned *n)
 {
     x->ended = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * visits: who is connected, and since when a request has been awaited.  One that arrives too slowly is
- * ended however regularly its bytes come, and where many are connected those who never asked anything
- * make room: nobody holds a place for nothing.
+ * visits: open connections, and how long each request has been arriving. A request that arrives too
+ * slowly is ended even if its bytes keep coming, and when many connections are open, those that
+ * never sent a request are closed.
  */
 #ifndef WEB_SERVE_VISITS_H
 #define WEB_SERVE_VISITS_H
@@ -15,23 +15,23 @@ struct web_visits;
 struct web_visit;
 
 struct web_visits_conf {
-    int seconds;   /* for a request to arrive */
-    unsigned many; /* connections from which on idle ones are ended */
-    /* Told, in any thread, why how many connections were ended. */
+    int seconds;   /* time limit for a request to arrive */
+    unsigned many; /* number of connections from which on idle ones are closed */
+    /* Called, in any thread, with the number of connections closed and the reason. */
     void (*on_end)(void *ctx, unsigned n, const char *why);
     void *ctx;
 };
 
 enum ms_rc web_visits_new(struct web_visits **v, const struct web_visits_conf *conf,
                           struct ms_err *err) MS_MUST_USE;
-/* When nobody is connected any more. */
+/* Frees the list; all connections are closed. */
 void web_visits_free(struct web_visits *v);
 
-/* A connection; NULL when there is no memory to watch it. */
+/* Registers a connection; NULL: out of memory, the connection is not watched. */
 struct web_visit *web_visits_come(struct web_visits *v, int fd);
-/* Before its descriptor is closed. */
+/* Unregisters a connection, before its descriptor is closed. */
 void web_visits_go(struct web_visits *v, struct web_visit *visit);
-/* A request is whole and is being answered; it was answered and the next is awaited. */
+/* Marks whether a complete request is being answered, or the next one is awaited. */
 void web_visit_answers(struct web_visits *v, struct web_visit *visit, bool answers);
 
 #endif
