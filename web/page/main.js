@@ -14,7 +14,7 @@ const views = {
   table: () => import('./table/table.js'),
   cluster: () => import('./timeline/cluster.js'),
 };
-// What a view is made of, so that its parts are fetched side by side.
+// The modules of each view, so that they are fetched in parallel.
 const parts = {
   overview: ['shared/bars'],
   timeline: ['timeline/slices', 'timeline/painter', 'timeline/hands', 'timeline/marks', 'timeline/sums'],
@@ -30,7 +30,7 @@ const icons = {
   cluster: 'M8 2l5 3v6l-5 3-5-3V5zM8 2v12M3 5l10 6M13 5L3 11',
 };
 const POLL_MS = 2000, LIVE_MS = 15000;
-let grownAt = -Infinity; // when the run was last seen to grow
+let grownAt = -Infinity; // time at which the run was last seen to grow
 
 const app = {about: {}, view: null, keys: new Keys()};
 
@@ -104,7 +104,7 @@ function showFailure(e) {
   fill(view, h('div.failure', {}, told(e)));
 }
 
-// The picture of the view that is left stays, dimmed, until the next one is there.
+// Keeps the picture of the previous view, dimmed, until the next one is drawn.
 function leave() {
   const [last, ...older] = view.children;
   for (const e of older) e.remove();
@@ -113,7 +113,7 @@ function leave() {
   last.classList.add('leaving');
 }
 
-let turns = 0; // which view was asked for last
+let turns = 0; // number of the latest request for a view
 async function show(at, anew = false) {
   drawTop();
   drawRail();
@@ -124,7 +124,7 @@ async function show(at, anew = false) {
   const turn = ++turns;
   try {
     const {open} = await views[at.screen]();
-    if (turn !== turns) return; // somebody went elsewhere meanwhile
+    if (turn !== turns) return; // another view was requested meanwhile
     app.view?.close?.();
     app.view = null;
     drawer.hidden = true;
@@ -136,7 +136,7 @@ async function show(at, anew = false) {
     if (turn !== turns) return;
     app.view = opened;
     app.view.screen = at.screen;
-    for (const e of [...view.children]) if (e !== root) e.remove(); // it keeps the focus where it is
+    for (const e of [...view.children]) if (e !== root) e.remove(); // keeps the focus
     drawTop();
     drawStatus();
   } catch (e) {
@@ -146,7 +146,7 @@ async function show(at, anew = false) {
   }
 }
 
-// Details at the right; nothing closes them.
+// Shows details at the right; a call without content closes the drawer.
 function showDrawer(...content) {
   drawer.hidden = content.length === 0;
   fill(drawer, ...content);
@@ -158,7 +158,7 @@ function drawFrame() {
   drawStatus();
 }
 
-// A run that is still written grows: views are told when there is more.
+// Polls a run that is still being written, and informs the view of new data.
 async function poll() {
   try {
     const about = await get('about');
@@ -170,13 +170,13 @@ async function poll() {
       drawFrame();
       app.view?.refresh?.(about);
     }
-  } catch (e) { // what else fails, the next question of a view will say
+  } catch (e) { // other failures are reported by the view's next request
     if (e instanceof Stranger) return showFailure(e);
   }
   setTimeout(poll, POLL_MS);
 }
 
-// What was searched before is typed over.
+// Focuses the search field and selects the old text, so that typing replaces it.
 function startSearch() {
   find.focus();
   find.select();
@@ -187,7 +187,7 @@ function flipDrawer() {
   drawer.hidden = !drawer.hidden;
 }
 
-// From any view to where the two sides begin to differ.
+// Goes to the node at which the two sides begin to differ.
 async function goToFirst() {
   const {graph: g} = app.about, at = place.read();
   if (!g) return;
@@ -236,7 +236,7 @@ function globalKeys() {
 
 async function start() {
   takeToken();
-  // The address of a newer server, entered in the tab of an older one, changes the hash alone.
+  // Entering the URL of a newer server in the tab of an older one changes only the hash.
   addEventListener('hashchange', () => takeToken() && location.reload());
   firstTheme();
   document.body.append(top, rail, view, drawer, status);
@@ -244,7 +244,7 @@ async function start() {
   place.listen((at) => show(at));
   try {
     const {screen} = place.read();
-    views[screen](); // is fetched beside the first answer
+    views[screen](); // fetched in parallel with the first answer
     for (const p of parts[screen]) import(`./${p}.js`);
     app.about = await get('about');
     document.title = `${app.about.title} · msprobe`;

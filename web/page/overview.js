@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first screen: what is wrong with this run, each finding a link to its evidence.
+// The first screen: the findings of this run, each with links to its evidence.
 import {get} from './shared/api.js';
 import {shareBars, stepBars} from './shared/bars.js';
 import * as place from './shared/place.js';
@@ -11,13 +11,13 @@ const ABOUT_RANKS = /straggl|slow_link|fail_slow|imbalance|wait|skew|hang|mismat
 const LETTER = {error: 'E', warning: 'W', info: 'i'};
 const CLASS = {error: 'E', warning: 'W', info: 'I'};
 
-// The sentence of a suspect begins with what the node does.
+// The sentence of a suspect begins with the name of its node.
 function subject(f) {
   const at = place.read(f.place);
   return at.node && f.kind !== 'divergence' && [h('b.mono', {}, at.node), ' '];
 }
 
-// Where the evidence lies: the place that the finding names, and what else shows it.
+// Links to the evidence: the place of the finding, and related views.
 function evidence(f) {
   const at = place.read(f.place), links = [[at.screen, f.place]];
   if (at.screen === 'graph' && at.node) links.push(['rows', place.write({screen: 'table', step: at.step, rank: at.rank, q: `"${at.node}"`})]);
@@ -46,7 +46,7 @@ function checked({timeline: t, graph: g}) {
   return parts.join('; ');
 }
 
-// Bars of the steps of a process, the longest of several where there are many; a click goes there.
+// Bars of the steps of a process, each the longest of several when there are many; a click goes to the step.
 function stepPlot(steps, median) {
   const width = 900, height = 80, most = Math.max(...steps.map((s) => s[3]));
   const each = width / steps.length;
@@ -87,7 +87,7 @@ function breakdown(c) {
     all.length > RANKS && h('p', {}, h('a', {href: '#cluster'}, `${w('showAll')} (${all.length})`))];
 }
 
-// From one finding to the next, by its first link.
+// Keys that go from one finding to the next, by the first link of each.
 function addKeys(keys, root) {
   const step = (by) => {
     const links = [...root.querySelectorAll('.finding a:first-of-type')], now = links.findIndex((a) => a.parentElement.contains(document.activeElement));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The graph: nested modules of one side or two, folded until they are asked for.
+// The graph: nested modules of one side or two, loaded when they are unfolded.
 import {canWrite, get, post} from '../shared/api.js';
 import {mark} from '../shared/mark.js';
 import {openNode} from './node.js';
@@ -12,12 +12,12 @@ const ROW = 22, ROW_LEAST = 16, ROW_MOST = 44, HOVER_MS = 150, SPLIT_LEAST = 0.1
 const METRICS = {summary: ['NormRelativeErr', 'MaxRelativeErr', 'MeanRelativeErr', 'MinRelativeErr', 'L2norm diff', 'Max diff', 'Mean diff'],
   all: ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio']};
 
-// A list of lines: of both sides, or one of two that are folded each on its own.
+// A list of lines: of both sides, or of one of two sides that are folded independently.
 class Pane {
   constructor(graph, side) {
     this.side = side;
     this.cursor = 0;
-    this.outline = new Outline(graph.spot, side); // empty until it is read
+    this.outline = new Outline(graph.spot, side); // empty until read
     this.body = h('div.outline', {tabIndex: 0, role: 'tree', 'aria-activedescendant': `now-${side ?? 'both'}`, 'aria-label': side ? w(side) : w('graph')});
     this.list = new VirtualList(this.body, graph.row ?? ROW, (i) => graph.line(this, i), () => graph.askFigures());
     this.body.addEventListener('focus', () => graph.enter(this));
@@ -61,7 +61,7 @@ class Graph {
     this.addKeys();
   }
 
-  // What is chosen for the whole view: the figure of each row, the micro step, whether both sides move as one.
+  // Choices for the whole view: the metric of each row, the micro step, whether both sides fold together.
   bar() {
     const {micro_steps: micros} = this.about.graph;
     const choice = (label, values, now, choose) => h('label.dim', {}, `${label} `,
@@ -119,7 +119,7 @@ class Graph {
     this.frame.style.setProperty('--split', `${(100 * this.share).toFixed(1)}%`);
   }
 
-  // Together or each on its own; what was selected stays so.
+  // Switches between joint and independent folding; the selection is kept.
   async sync() {
     this.synced = !this.synced;
     place.note({apart: this.synced ? null : 1});
@@ -129,7 +129,7 @@ class Graph {
     this.body.focus();
   }
 
-  // Another place in the same tree is gone to; another tree is read.
+  // Goes to another place in the same tree, or reads another tree.
   async go(at) {
     const {step, rank, micro} = this.spot, key = `${step} ${rank} ${micro}`;
     if (key !== this.shown) await this.start(at);
@@ -139,7 +139,7 @@ class Graph {
     }
   }
 
-  // The suspects of this step and rank, as the findings name them.
+  // Reads the suspects of this step and rank from the findings.
   async readSuspects() {
     if (!this.dual) return;
     this.findings ??= get('findings', {lang: language()}).catch(() => []);
@@ -172,7 +172,7 @@ class Graph {
     const {step, rank, micro} = this.spot;
     this.shown = `${step} ${rank} ${micro}`;
     const suspects = this.readSuspects();
-    for (const pane of this.panes) { // what is shown stays until the new one is there
+    for (const pane of this.panes) { // the current lines stay until the new ones have been read
       const outline = new Outline(this.spot, pane.side);
       await outline.start();
       await suspects;
@@ -189,7 +189,7 @@ class Graph {
     this.list.reset(this.outline.lines.length);
   }
 
-  // Of the whole tree: what lies in which state.
+  // Counts of states in the whole tree.
   summary() {
     const line = this.panes[0].outline?.lines[0];
     return line?.pair.below ? badge(line) : null;
@@ -230,13 +230,13 @@ class Graph {
       row.modified && h('span.dim', {}, ' ✎'), line && h('span.ends', {}, badge(line), line.pair.target && this.figure(line))];
   }
 
-  // What a suspect does with the difference, as the comparison found it.
+  // Shows the role of a suspect.
   role(row) {
     const suspect = this.suspects.get(row.name);
     return suspect && h('b.E', {title: suspect.text}, w(suspect.kind));
   }
 
-  // ---- a figure for each row ------------------------------------------------------
+  // ---- figures of the rows --------------------------------------------------------
 
   figure(line) {
     if (!this.metric || line.kind !== 'node') return null;
@@ -252,7 +252,7 @@ class Graph {
     for (const p of this.panes) p.list.reset(p.outline.lines.length);
   }
 
-  // Those of the rows in sight that are not known yet, asked for together.
+  // Requests the unknown figures of the visible rows together.
   async askFigures() {
     if (!this.metric || this.asking) return;
     const cells = [...this.field.querySelectorAll('.figure')].filter((c) => !this.figures.has(c.dataset.node)).slice(0, FIGURES_MAX);
@@ -270,7 +270,7 @@ class Graph {
     this.askFigures();
   }
 
-  // ---- moving ---------------------------------------------------------------------
+  // ---- navigation -----------------------------------------------------------------
 
   choose(i, ev, pane = this.pane) {
     this.enter(pane);
@@ -303,7 +303,7 @@ class Graph {
     this.choose(Math.max(0, Math.min(n - 1, this.cursor + by)));
   }
 
-  // Somebody goes there: "back" returns.
+  // Jumps to a node on the user's request and adds a history entry.
   async jump(name, golden) {
     place.keep();
     await this.showNode(name, golden);
@@ -326,7 +326,7 @@ class Graph {
     this.partners = partners;
   }
 
-  // Next or previous node in a state, from where we are.
+  // Jumps to the next or previous node in a state.
   async seek(state, back) {
     const line = this.outline.lines[this.cursor];
     const from = line?.kind === 'node' && line.pair.target ? line.pair.target.order : -1;
@@ -336,7 +336,7 @@ class Graph {
 
   // ---- searching --------------------------------------------------------------------
 
-  // Enter means the hits of what stands there: those of its first letters may be the ones that are shown.
+  // Enter waits for the hits of the complete text: those shown may belong to its first letters.
   async search(text, direction) {
     if (!direction) {
       this.asking = this.find(text);
@@ -348,7 +348,7 @@ class Graph {
     await this.jump(this.hits[this.hit].name, false);
   }
 
-  // The first letter asks at once; those typed while an answer is awaited call that question off.
+  // The first letter sends a request at once; each further letter cancels the pending request.
   async find(text) {
     this.asked?.abort();
     const asked = this.asked = new AbortController();
@@ -371,7 +371,7 @@ class Graph {
   // ---- keys -------------------------------------------------------------------------
 
   addKeys() {
-    // While a tree is being read a key waits: it is meant for the line that will be shown.
+    // While a tree is being read a key waits, since it is meant for the new lines.
     const add = (key, text, run) => this.keys.add('view', key, text, async (e) => {
       await this.reading?.catch(() => {});
       await run(e);
@@ -430,7 +430,7 @@ class Graph {
     this.showDrawer();
   }
 
-  // The same call on the next rank that took part, or the one before.
+  // Goes to the same call on the next or previous rank that took part.
   partner(by) {
     if (!this.partners?.length) {
       this.say(w('noPartner'));
@@ -441,7 +441,7 @@ class Graph {
     place.go({...place.read(), rank: next.rank, node: next.node, golden: null});
   }
 
-  // Once: to the middle of the screen.  Twice: all that it does not lie in is folded.
+  // First call: scrolls to the middle. Second call: folds everything except for the ancestors.
   async focusNow() {
     const {outline, list} = this, middle = list.middle(this.cursor);
     if (this.body.scrollTop !== middle) {
@@ -498,9 +498,9 @@ class Graph {
     fill(this.hitBox, h('div.dim', {role: 'status'}, text));
   }
 
-  // ---- flow -------------------------------------------------------------------------
+  // ---- data flow --------------------------------------------------------------------
 
-  // Up to three steps along what is read and written; lines in sight are marked.
+  // Follows the data flow for up to three steps in both directions; visible lines are marked.
   async flow(name) {
     const marks = new Map([[name, 'here']]);
     for (const [readers, kind] of [[0, 'up'], [1, 'down']]) {
@@ -524,7 +524,7 @@ class Graph {
   }
 
   markFlow() {
-    for (const [i, e] of this.list.rows) { // of the pane that is in use
+    for (const [i, e] of this.list.rows) { // of the active pane
       const kind = this.marks?.get(this.outline.lines[i]?.pair.target?.name);
       e.classList.toggle('flow-up', kind === 'up');
       e.classList.toggle('flow-down', kind === 'down');
@@ -532,7 +532,7 @@ class Graph {
     }
   }
 
-  // v: the trace stays, the rest is dimmed, and what lies folded is listed; v again ends it.
+  // v: keeps the trace, dims the rest, and lists folded nodes; v again ends the trace.
   async trace() {
     const row = this.outline.lines[this.cursor].pair.target;
     this.traced = this.traced || !row ? null : row.name;
@@ -548,7 +548,7 @@ class Graph {
     this.markFlow();
   }
 
-  // The partner on the other side; in the same line unless it lies elsewhere.
+  // Jumps to the partner, unless it is in the same line.
   matched() {
     const {target: t, golden: g, where} = this.outline.lines[this.cursor].pair;
     const name = t ? t.partner ?? g?.name : g?.partner;
@@ -564,8 +564,8 @@ class Graph {
 
   // ---- changes ------------------------------------------------------------------------
 
-  // M on a pair takes it apart; M on a single node waits for one of the other side.  B does it
-  // with all that is in the two.
+  // M on a pair removes the match; M on a single node waits for one of the other side. B includes all
+  // descendants of both.
   async change(below) {
     const {target: t, golden: g} = this.outline.lines[this.cursor].pair;
     if (t && g) await post('unmatch', {...this.spot, target: t.name, below});
@@ -585,7 +585,7 @@ class Graph {
     await this.again();
   }
 
-  // What is changed lasts only when it is written.
+  // Writes the changes to a file; without that they are lost.
   async write(over) {
     const {path} = await post('write', {over});
     this.say(`${w('wrote')} ${path}`);
@@ -596,7 +596,7 @@ class Graph {
   }
 }
 
-// Boxes within boxes: a line at the left for each module that this one lies in.
+// Draws the indentation: a line at the left for each ancestor.
 function indent(line, fold) {
   return [Array.from({length: line.depth}, () => h('i.rule')), h('span.fold', {}, fold)];
 }

@@ -10,7 +10,7 @@ const STATS = ['Max', 'Min', 'Mean', 'Norm'];
 const METRICS = ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'MinRelativeErr', 'MeanRelativeErr',
   'NormRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio'];
 
-// Items are stored as JSON texts; nothing there is an empty list.
+// Parses items, which are stored as JSON text; an empty text is an empty list.
 function items(text) {
   try {
     return Object.entries(JSON.parse(text || '{}') ?? {});
@@ -28,7 +28,7 @@ function itemName(name, node) {
   return name.startsWith(`${node}.`) ? name.slice(node.length + 1) : name;
 }
 
-// Rows of one side beside those of the other, by their place.
+// Lists the items of one side, each followed by the item of the other side at the same position.
 function itemTable(node, mine, partner, other) {
   const rows = [];
   mine.forEach(([name, x], i) => {
@@ -46,12 +46,12 @@ function itemRow(name, x, state) {
       STATS.map((s) => h('td.num', {title: x[s]}, short(x[s]))), x.value !== undefined && h('td', {}, x.value));
 }
 
-// ---- pictures of values -------------------------------------------------------------
+// ---- charts of values ---------------------------------------------------------------
 
 const statsOf = (x) => (x ? ['Min', 'Mean', 'Max'].map((k) => Number(x[k])) : []);
 const isRange = (v) => v.length === 3 && v.every(Number.isFinite);
 
-// From the least to the greatest value with a stroke at the mean, both sides on one scale.
+// Draws the range from minimum to maximum with a mark at the mean, both sides on one scale.
 function rangeBar(a, b) {
   const all = [a, b].filter(isRange), low = Math.min(...all.map((v) => v[0])), high = Math.max(...all.map((v) => v[2]));
   const x = (v) => (high > low ? 4 + (v - low) / (high - low) * 212 : 110);
@@ -72,7 +72,7 @@ function ranges(node, mine, theirs) {
     h('div.facts', {}, rows.map(([name, a, b]) => [h('span.mono', {}, name), rangeBar(a, b)]))];
 }
 
-// How many elements lie in each part of the range: ours filled, the other side's as a line.
+// Draws the distribution of the elements: this side filled, the other side as a line.
 function histogram(a, b) {
   const all = [a, b].filter(Boolean), real = all.filter((v) => v.count > v.nan + v.inf);
   const low = Math.min(...real.map((v) => v.low)), high = Math.max(...real.map((v) => v.high));
@@ -89,7 +89,7 @@ function histogram(a, b) {
 const kept = ([, x]) => x.data_name && x.data_name !== '-1';
 const ask = (spot, name, golden, item) => get('histogram', {...spot, name, golden: golden ? 1 : 0, item}).catch(() => null);
 
-// Of every item whose elements were kept; null when none was.
+// Draws histograms of all items whose elements were kept; null if there are none.
 async function histograms(spot, name, golden, mine, partner, theirs) {
   const list = await Promise.all(mine.map(async (x, i) => {
     const other = theirs[i];
@@ -119,7 +119,7 @@ function stackOf(text) {
   return [h('h2', {}, w('stack')), h('pre.mono.stack', {}, lines)];
 }
 
-// The node on every rank and step, one letter each.
+// Draws the state of the node on every rank and step, one letter each.
 async function matrix(name, golden) {
   const {rows} = await get('matrix', {name, golden: golden ? 1 : 0});
   if (rows.length < 2) return null;
@@ -132,7 +132,7 @@ async function matrix(name, golden) {
       }))));
 }
 
-// Whom a communication call met: [{rank, node}], in the order of ranks.
+// Returns the partners of a communication call: [{rank, node}], sorted by rank.
 function partnersOf(links) {
   try {
     return [JSON.parse(links || '{}')].flat().flatMap((x) => Object.entries(x?.nodes_info ?? {}))
@@ -148,7 +148,7 @@ function partnerList(list, step) {
     h('a.mono', {href: `#${place.write({screen: 'graph', step, rank: p.rank, node: p.node})}`}, p.node)]))];
 }
 
-// What lies in a module, on every rank: a letter each, so that the rank that differs is seen at once.
+// Draws the states of a module's children on every rank, so that a differing rank stands out.
 async function strip(row, golden, spot, ranks) {
   if (!row.children || ranks.length < 2) return null;
   const {nodes, ranks: list} = await get('strip', {step: spot.step, name: row.name, golden: golden ? 1 : 0});
@@ -158,7 +158,7 @@ async function strip(row, golden, spot, ranks) {
       nodes.map((n) => h('tr', {}, h('th.mono', {title: n.name}, shortName(n)), n.states.map((s, i) => cell(n, s, list[i]))))))];
 }
 
-// Fills the drawer; returns whom the node met on other ranks.
+// Fills the drawer; returns the node's partners on other ranks.
 export async function openNode({line, golden, spot, showDrawer, reveal, verdict, about}) {
   const row = line.row, partner = golden ? null : line.pair.golden;
   const [d, other, grid, below] = await Promise.all([
@@ -175,7 +175,7 @@ export async function openNode({line, golden, spot, showDrawer, reveal, verdict,
     reveal(other, !golden);
   }}, other);
   const paired = partner && h('div.dim.mono', {}, '= ', goTo(partner.name));
-  // What runs in place of a fused operator; q, k and v of one large projection.
+  // The nodes in place of a fused operator; q, k and v of one merged projection.
   const also = d.also?.length > 0 && h('div.dim.mono', {title: w('alsoWith')}, '+ ', d.also.map((k, i) => [i > 0 && ', ', goTo(k.name)]));
   const {dual} = about.graph;
   const why = dual && d.how && h('div.dim', {}, `${w('why')} ${d.how}`, d.confidence ? ` · ${w('confidence')} ${percent(d.confidence)}` : '');

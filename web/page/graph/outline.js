@@ -19,7 +19,7 @@ export class Line {
   }
 }
 
-// The flat list of what is unfolded, of both sides or one.  Pages come from the server; nothing else is kept.
+// The flat list of unfolded lines, of both sides or one. Pages come from the server; nothing else is kept.
 export class Outline {
   constructor(spot, side = null) {
     this.spot = spot;
@@ -27,7 +27,7 @@ export class Outline {
     this.lines = [];
   }
 
-  // Whose children are asked for; a side that is not named is left out.
+  // Returns the parent's names for a request; a side without a name is left out.
   parents(parent) {
     const {target, golden, where} = parent?.pair ?? {};
     if (this.side) return {[this.side === 'golden' ? 'partner' : 'target']: parent ? parent.pair[this.side].name : ''};
@@ -69,7 +69,7 @@ export class Outline {
     return this.linesOf(await this.ask(parent, after), parent, depth);
   }
 
-  // The top; a root alone comes with what lies below it.
+  // Reads the top; a single root comes with its children.
   async start() {
     const both = this.side === null, reply = await this.ask(null, null, both ? 1 : null);
     this.lines = this.linesOf(reply, null, 0);
@@ -109,7 +109,7 @@ export class Outline {
     this.lines[i].open = false;
   }
 
-  // Folds what line i does not lie in; returns where it lies then.
+  // Folds everything except for the ancestors of line i; returns its new index.
   foldAround(i) {
     const line = this.lines[i], above = new Set();
     for (let j = i; j > 0; j = this.parent(j)) above.add(this.lines[j]);
@@ -130,7 +130,7 @@ export class Outline {
     return j;
   }
 
-  // Unfold what is in the way to a node and return its line.
+  // Unfolds the ancestors of a node and returns its line.
   async reveal(name, golden) {
     const {rows} = await get('path', {...this.spot, name, golden: golden ? 1 : 0});
     const side = golden ? 'golden' : 'target';

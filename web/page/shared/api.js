@@ -8,8 +8,8 @@ let token = localStorage.getItem('msprobe-token') ?? '';
 let waiting = 0;
 let bar;
 
-// The address that the server printed carries the token; it does not stay in the address bar.  The page
-// keeps it for its own origin, which is this port of this host, so that reloading and other tabs work.
+// Takes the token from the URL printed by the server and removes it from the address bar. The token is kept for
+// this origin (this port of this host), so that reloading and other tabs work.
 export function takeToken() {
   const m = /(?:^#|[#&?])token=([0-9a-f]+)/.exec(location.hash);
   if (!m) return false;
@@ -21,17 +21,17 @@ export function takeToken() {
 
 export const canWrite = () => token !== '';
 
-// The server does not know this page: it has no token, or that of a server that ran here before.
+// The server rejected the token: the page has none, or that of an earlier server on this port.
 export class Stranger extends Error {
   constructor() {
     super(w(token ? 'otherServer' : 'noToken'));
   }
 }
 
-// What went wrong, in words: a request that did not even get there has no message of its own.
+// Returns the message of a failure; a network failure has no useful message of its own.
 export const told = (e) => (e instanceof TypeError ? w('lost') : e.message);
 
-// How many answers are awaited, for whom it concerns: assistive technology, and tests.
+// Exposes whether answers are awaited, to assistive technology and tests.
 function tellWaiting() {
   const root = document.documentElement;
   if (waiting > 0) root.setAttribute('aria-busy', 'true');
@@ -69,7 +69,7 @@ export const get = async (path, params, signal) => (await ask(path, params, {sig
 export const bytes = async (path, params, signal) => (await ask(path, params, {signal})).arrayBuffer();
 export const post = async (path, params) => (await ask(path, params, {method: 'POST'})).json();
 
-// Texts of a run by their number, fetched once, many at a time.
+// Texts of a run by their id, fetched once, in batches.
 const texts = new Map([[0, '']]);
 let wanted = new Set();
 let fetching = false;
@@ -80,7 +80,7 @@ export function textOf(id) {
   return t;
 }
 
-// One of them at once, whatever else is on its way.
+// Returns one text, fetched at once if unknown, independent of pending batches.
 export const knownText = async (id) => textOf(id) ?? (await get('strings', {ids: id}))[0];
 
 export async function fetchTexts(then) {

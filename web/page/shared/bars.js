@@ -4,7 +4,7 @@ import * as place from './place.js';
 import {h, percent, time} from './util.js';
 import {w} from './words.js';
 
-// One bar a rank, cut into its parts; the letter of a part is in its title and in the legend's order.
+// Draws one bar for each rank, cut into its parts, in the order of the legend; each part has a title.
 function bars(ranks, kinds, partsOf, whole, told, head) {
   return h('div.bars', {}, h('div.legend', {}, kinds.map((k) => h('span', {}, h(`i.part.${k}`), w(k))), h('span.grow'), h('span', {}, head)),
       ranks.map((r) => h('a.bar', {href: `#${place.write({screen: 'timeline', rank: r.rank})}`}, h('span.mono', {}, `${w('rank')} ${r.rank}`),
@@ -13,7 +13,7 @@ function bars(ranks, kinds, partsOf, whole, told, head) {
           }))), h('span.mono.num', {}, told(r)))));
 }
 
-// Of a run whose steps are not known: from its first event to its last.
+// Draws the bars of a run with unknown steps: from the first event to the last.
 export function shareBars(ranks) {
   const parts = (r) => {
     const wait = Math.min(r.wait, r.comm);
@@ -24,7 +24,8 @@ export function shareBars(ranks) {
       `${w('transfer')} · ${w('waiting')}`);
 }
 
-// A step in the mean.  What is communicated while something is computed costs nothing: it is shown with the work.
+// Draws the bars of a mean step. Communication hidden by computing costs nothing, so its bar is next to
+// computing.
 export function stepBars(use) {
   const parts = (u) => {
     const waiting = Math.min(u.waiting, u.exposed), overlapped = Math.min(u.overlapped, u.computing);
@@ -36,5 +37,5 @@ export function stepBars(use) {
       `${w('step')} · ${w('overlap')}`);
 }
 
-// Which share of the communication costs nothing because something is computed meanwhile.
+// The share of communication that is hidden by computing.
 export const overlap = (u) => (u.communication > 0 ? percent(u.overlapped / u.communication) : '–');

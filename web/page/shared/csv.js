@@ -6,10 +6,10 @@
 const RISKY = /(^|;)[-+=@%\t\r\uff0b\uff0d\uff1d\uff20\uff05]/, RISKY_PARTS = new RegExp(RISKY, 'g');
 const NUMBER = /^(-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?|NaN|-?Infinity)$/;
 
-// Whether a spreadsheet could evaluate the text or a part of it behind a semicolon.
+// Tells whether a spreadsheet could evaluate the text or a part of it after a semicolon.
 export const isFormula = (text) => RISKY.test(text) && !text.split(';').every((part) => NUMBER.test(part));
 
-// A field, in quotes where the text or the guard needs them; null and undefined are empty.
+// Formats a field, quoted if the text or the guard needs quotes; null and undefined are empty.
 export function csvField(value) {
   const text = String(value ?? '');
   const shown = isFormula(text) ? text.replace(RISKY_PARTS, (begin) => (begin[0] === ';' ? `;'${begin.slice(1)}` : `'${begin}`)) : text;

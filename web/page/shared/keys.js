@@ -9,7 +9,7 @@ export class Keys {
     addEventListener('keydown', (e) => this.press(e));
   }
 
-  // group 'view' goes away with its view; a view's key wins over the app's.
+  // Adds a key; group 'view' is removed with its view, and a view's key takes precedence over the app's.
   add(group, key, text, run) {
     this.list.unshift({group, key, text, run});
   }
@@ -20,7 +20,7 @@ export class Keys {
 
   static ARROWS = {arrowup: '↑', arrowdown: '↓', arrowleft: '←', arrowright: '→'};
 
-  // A key as it is printed on keyboards.
+  // Returns a key as printed on keyboards.
   static shown(key) {
     return key.replace(/arrow(up|down|left|right)/, (arrow) => Keys.ARROWS[arrow]);
   }
@@ -33,7 +33,7 @@ export class Keys {
         (e.shiftKey && (!single || e.ctrlKey) ? 'shift+' : '') + (e.ctrlKey || e.altKey ? key.toLowerCase() : key);
   }
 
-  // Shift and a digit, whatever letter the keyboard has there.
+  // Returns Shift and a digit, independent of the keyboard layout.
   static digitOf(e) {
     const digit = /^Digit([1-9])$/.exec(e.code)?.[1];
     return digit && e.shiftKey && !e.ctrlKey && !e.altKey && !e.metaKey ? `shift+${digit}` : null;
@@ -53,7 +53,7 @@ export class Keys {
 
   show() {
     const list = h('div.keylist'), filter = h('input', {type: 'search', placeholder: w('filterKeys')});
-    const ordered = ['view', 'app'].flatMap((g) => this.list.filter((k) => k.group === g).reverse()); // those of the view first
+    const ordered = ['view', 'app'].flatMap((g) => this.list.filter((k) => k.group === g).reverse()); // the view's keys first
     const lines = together(ordered);
     const draw = () => fill(list, lines.filter(({keys, text}) => `${keys.join(' ')} ${w(text)}`.toLowerCase().includes(filter.value.toLowerCase()))
         .map(({keys, text}) => h('div', {}, h('div', {}, keys.map((key) => (key === TO ? ` ${TO} ` : [h('kbd', {}, Keys.shown(key)), ' ']))), h('span', {}, w(text)))));
@@ -64,7 +64,7 @@ export class Keys {
   }
 }
 
-// Keys that do the same share a line, and so do nine that differ in a digit.
+// Joins keys with the same action in one line, and also nine keys that differ in a digit.
 const TO = '–';
 function together(list) {
   const lines = new Map();
@@ -76,7 +76,7 @@ function together(list) {
   return [...lines].map(([text, keys]) => ({text, keys: keys.length > 8 ? [keys[0], TO, keys.at(-1)] : keys}));
 }
 
-// Escape closes wherever the focus is; Tab goes round within.
+// Handles Escape, which closes the dialog wherever the focus is, and Tab, which cycles within the dialog.
 function holdKeys(e, box, close) {
   const stops = [...box.querySelectorAll('button, a[href], input, select, textarea')], inside = box.contains(document.activeElement);
   const edge = e.shiftKey ? stops[0] : stops.at(-1);
@@ -87,8 +87,8 @@ function holdKeys(e, box, close) {
   e.stopPropagation();
 }
 
-// Something in front of the page that Escape closes; returns a function that does.  The page behind it
-// can be neither reached nor read meanwhile.
+// Opens a modal dialog that Escape closes; returns a function that closes it. Meanwhile the page behind the
+// dialog is inert.
 export function openDialog(title, ...content) {
   const before = document.activeElement, behind = [...document.body.children].filter((e) => !e.inert);
   const cover = h('div.cover'), box = h('div.floating.dialog', {role: 'dialog', 'aria-modal': 'true', 'aria-label': title}, content);

@@ -4,7 +4,7 @@ import {Keys, openDialog} from './keys.js';
 import {fill, h} from './util.js';
 import {w} from './words.js';
 
-// All letters of the words in order, the closer together the better.
+// Scores a text that contains all letters in order; fewer gaps are better.
 function score(text, want) {
   let at = -1, gaps = 0;
   for (const c of want.toLowerCase()) {

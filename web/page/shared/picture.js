@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What is seen as a file: the unfolded lines of the graph as a drawing, the lanes as a picture.
+// Saves the view to a file: the unfolded lines of the graph as SVG, the lanes as a bitmap.
 import {save, shortName, svg} from './util.js';
 
 const ROW = 20, INDENT = 18, HALF = 640, LETTER = {error: 'E', warning: 'W', pass: '.', unmatched: '-'};
 const TOKENS = ['bg', 'text', 'dim', 'line', 'error', 'warning', 'pass', 'unmatched'];
 
-// Colours as they are now: a file has no style sheet of ours.
+// Reads the current colours: a saved file has no style sheet.
 function colours() {
   const css = getComputedStyle(document.documentElement);
   return Object.fromEntries(TOKENS.map((t) => [t, css.getPropertyValue(`--${t}`).trim()]));
@@ -15,7 +15,7 @@ function words(text, x, y, fill, more) {
   return svg('text', {x, y, fill, 'font-family': 'ui-monospace, monospace', 'font-size': 12, ...more}, text);
 }
 
-// One line of one side: letter, name, what lies below.
+// Draws one line of one side: letter, name, states below.
 function side(row, line, x, y, c) {
   if (!row) return [words('· · ·', x, y, c.dim)];
   const letter = row.overflow ? '!' : LETTER[row.state] ?? ' ', colour = row.overflow ? c.error : c[row.state] ?? c.dim;
@@ -33,7 +33,7 @@ function drawing(lines, both, c, x0) {
   });
 }
 
-// The panes beside each other; `both`: one list holds both sides.
+// Saves the panes side by side; `both`: one list shows both sides.
 export function savePicture(panes, both, title) {
   const c = colours(), wide = (both ? 2 : panes.length) * HALF, tall = 40 + Math.max(...panes.map((p) => p.length)) * ROW;
   const image = svg('svg', {xmlns: 'http://www.w3.org/2000/svg', width: wide, height: tall, viewBox: `0 0 ${wide} ${tall}`},
@@ -41,7 +41,7 @@ export function savePicture(panes, both, title) {
   save(`${title}.svg`, 'image/svg+xml', new XMLSerializer().serializeToString(image));
 }
 
-// Canvases below each other as one picture.
+// Saves canvases as one picture, each below the previous one.
 export function saveCanvases(list, title) {
   const all = new OffscreenCanvas(Math.max(...list.map((k) => k.width)), list.reduce((sum, k) => sum + k.height, 0)), g = all.getContext('2d');
   let y = 0;

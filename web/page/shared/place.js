@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The address is the state: "#graph?step=0&rank=1&node=NAME".  Findings use the same form, so a link
-// out of a report opens what it speaks of.
+// from a report opens the evidence.
 const listeners = [];
 const SOON_MS = 120;
 
@@ -27,7 +27,7 @@ function tell() {
   for (const fn of listeners) fn(read());
 }
 
-// Go there, so that "back" returns.
+// Goes to a place and adds a history entry, so that "back" returns.
 export function go(place) {
   const text = typeof place === 'string' ? place : write(place);
   if (`#${text}` === location.hash) return;
@@ -36,7 +36,7 @@ export function go(place) {
   tell();
 }
 
-// The same for what moves with every frame: browsers allow a page only so many changes a second.
+// Notes a change that happens in every frame with a delay: browsers limit history changes per second.
 let soon = null, timer;
 export function noteSoon(change) {
   soon = {...soon, ...change};
@@ -46,7 +46,7 @@ export function noteSoon(change) {
   }, SOON_MS);
 }
 
-// The place as it is becomes one that "back" returns to: what is noted from now on is another.
+// Adds a history entry for the current place; later changes are noted in the new entry.
 export function keep() {
   if (soon) note({});
   history.pushState(null, '', location.hash);
@@ -57,14 +57,14 @@ function forget() {
   soon = null;
 }
 
-// The same view has moved a little: zoom, selection.  No new entry for "back".
+// Replaces the current history entry after a small change of the view, such as zoom or selection.
 export function note(change) {
   const place = {...read(), ...soon, ...change};
   forget();
   history.replaceState(null, '', `#${write(place)}`);
 }
 
-// The next of some values, or the one before, around the end.
+// Goes to the next or previous of some values, cyclically.
 export function turn(name, values, by) {
   const i = values.findIndex((v) => String(v) === String(read()[name] ?? values[0]));
   go({...read(), [name]: values[(i + by + values.length) % values.length]});
@@ -74,4 +74,4 @@ export function listen(fn) {
   listeners.push(fn);
 }
 
-addEventListener('popstate', tell); // comes with a changed hash as well
+addEventListener('popstate', tell); // also fired when the hash changes

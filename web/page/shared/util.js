@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Small helpers that every view uses: elements, numbers, times.
 
-// h('div.row.dim', {title: 'x', onclick: f}, child, 'text', [more]) makes an element.  Text is always
-// text: names come from programs and may hold anything.
+// h('div.row.dim', {title: 'x', onclick: f}, child, 'text', [more]) creates an element. Text is inserted as
+// text, never as HTML: names come from programs and may contain anything.
 export function h(tag, props, ...children) {
   const [name, ...classes] = tag.split('.');
   const e = document.createElement(name || 'div');
@@ -10,7 +10,7 @@ export function h(tag, props, ...children) {
   for (const [k, v] of Object.entries(props ?? {})) {
     if (v === undefined || v === null || v === false) continue;
     if (k.startsWith('on')) e.addEventListener(k.slice(2), v);
-    else if (k === 'style') e.style.cssText = v; // an attribute would be against the page's own policy
+    else if (k === 'style') e.style.cssText = v; // a style attribute would violate the page's own policy
     else if (k in e && typeof v !== 'string') e[k] = v;
     else e.setAttribute(k, v === true ? '' : v);
   }
@@ -40,7 +40,7 @@ export function svg(tag, props, ...children) {
 
 export const count = (n) => Math.round(n).toLocaleString('en-US');
 
-// Nanoseconds as people read them, with as many digits as they can use.
+// Formats nanoseconds with three significant digits and a unit.
 export function time(ns) {
   const a = Math.abs(ns);
   const [f, unit] = a < 1e3 ? [1, 'ns'] : a < 1e6 ? [1e3, 'µs'] : a < 1e9 ? [1e6, 'ms'] : [1e9, 's'];
@@ -48,13 +48,13 @@ export function time(ns) {
   return `${digits(ns / f, 3)} ${unit}`;
 }
 
-// A moment as every reader understands it, by the clock of this machine: "2026-11-23 01:51:41".
+// Formats a time in an unambiguous form, by the clock of this machine: "2026-11-23 01:51:41".
 export function moment(ms) {
   const at = new Date(ms), two = (n) => String(n).padStart(2, '0');
   return `${[at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-')} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':')}`;
 }
 
-// A number with n significant digits, without exponent where that is short.
+// Formats a number with n significant digits, without exponent if that is short.
 export function digits(v, n = 4) {
   if (!Number.isFinite(v)) return Number.isNaN(v) ? 'NaN' : v > 0 ? 'inf' : '-inf';
   if (v === 0 || Number.isInteger(v) && Math.abs(v) < 1e6) return String(v);
@@ -74,7 +74,7 @@ export function bytes(n) {
 
 export const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
-// A call that waits until there have been none for a while, and the next frame.
+// Delays a call until no further call has come for `ms` milliseconds.
 export function debounce(fn, ms) {
   let timer;
   return (...args) => {
@@ -98,7 +98,7 @@ export function onFrame(fn) {
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
-  } catch { // not on a secure origin: the old way
+  } catch { // not a secure origin: use the old API
     const area = h('textarea', {}, text);
     document.body.append(area);
     area.select();
@@ -107,17 +107,17 @@ export async function copy(text) {
   }
 }
 
-// Texts, one behind the other, as a file of the visitor's.
+// Saves the concatenated texts as a file on the visitor's machine.
 export function save(name, type, ...parts) {
   const a = h('a', {href: URL.createObjectURL(new Blob(parts, {type})), download: name});
   a.click();
   setTimeout(() => URL.revokeObjectURL(a.href), 10000);
 }
 
-// What tells a node apart from its neighbours, as the server says it.
+// The short name of a node, computed by the server.
 export const shortName = (row) => row.short ?? row.name;
 
-// A list of rows of equal height of which only those in sight are elements.
+// A list of rows of equal height of which only the visible ones are elements.
 export class VirtualList {
   constructor(root, rowHeight, makeRow, drawn = () => {}) {
     this.root = root;
@@ -134,7 +134,7 @@ export class VirtualList {
     new ResizeObserver(this.update).observe(root);
   }
 
-  // Content has changed: every row is made anew.
+  // Replaces the content: every row is created again.
   reset(n) {
     this.n = n;
     this.space.replaceChildren();
@@ -166,7 +166,7 @@ export class VirtualList {
     this.drawn();
   }
 
-  // The same lines, made anew.
+  // Creates the visible rows again.
   refresh() {
     for (const row of this.rows.values()) row.remove();
     this.rows.clear();
@@ -178,7 +178,7 @@ export class VirtualList {
     this.reset(this.n);
   }
 
-  // Where to scroll so that a line stands in the middle.
+  // Returns the scroll position at which row i is in the middle.
   middle(i) {
     const most = Math.max(0, this.root.scrollHeight - this.root.clientHeight);
     return Math.min(most, Math.max(0, Math.round((i + 0.5) * this.rowHeight - this.root.clientHeight / 2)));

@@ -204,13 +204,13 @@ const chinese = {
   'open or close all processes': '展开或折叠全部进程',
 };
 
-// How much a dump or a comparison holds: "2 ranks, 1 step".
+// Formats the extent of a dump or a comparison: "2 ranks, 1 step".
 const some = (n, word) => (column ? `${n} ${w(word)}` : `${n} ${w(word)}${n === 1 ? '' : 's'}`);
 export const extent = (g) => [some(g.ranks.length, 'rank'), some(g.steps.length, 'step')].join(column ? '，' : ', ');
 
 let column = (localStorage.getItem('msprobe-lang') ?? navigator.language).startsWith('zh') ? 1 : 0;
 
-// What keys do is its own English; the Chinese is looked up by it.
+// The English text of a key's action is its own identifier; the Chinese text is looked up by it.
 const numbered = (key) => key.replace(/^(recall|store) snapshot ?(\d?)$/, (_, verb, n) => `${verb === 'store' ? '存' : '取'}快照 ${n}`);
 export const w = (key) => words[key]?.[column] ?? (column ? chinese[key] ?? numbered(key) : key);
 export const language = () => (column ? 'zh' : 'en');

@@ -8,7 +8,7 @@ import * as place from '../shared/place.js';
 import {copy, count, debounce, digits, fill, h, onFrame, save} from '../shared/util.js';
 import {w} from '../shared/words.js';
 
-const ROW = 24, TALLEST = 12e6; // px; browsers end somewhere above
+const ROW = 24, TALLEST = 12e6; // px; browsers limit the height of an element
 const PAGE = 200, PAGES_KEPT = 40, EXPORTED = 2000; // rows
 const STATS = ['Max', 'Min', 'Mean', 'Norm'];
 const REAL = ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio'];
@@ -30,7 +30,7 @@ const nameColumn = () => ({title: w('name'), width: 420, sort: 'name', of: (r) =
 const stateColumn = () => ({title: '', width: 44, sort: 'state', of: (r) => r.item?.Result ?? r.state, state: true, pinned: true});
 const field = (name, side, width) => text(side === 'other' ? `${w('golden')} ${name}` : name, width, (r) => r[side]?.[name] ?? '');
 
-// Columns of a set; figures that the task does not compute are left out.
+// Columns of a set; figures that the task does not compute are omitted.
 function columnsOf(set, task, dual) {
   const start = [stateColumn(), nameColumn()];
   const figures = !dual ? [] : task === 'summary' ? SUMMARY : task === 'all' ? REAL : [];
@@ -56,7 +56,7 @@ class Table {
     Object.assign(this, app);
     this.pages = new Map();
     this.total = 0;
-    this.top = 0; // first row in sight, with its fraction
+    this.top = 0; // first visible row, fractional
     this.cursor = 0;
     this.anchor = 0;
     this.draw = onFrame(() => this.paint());
@@ -123,7 +123,7 @@ class Table {
     this.draw();
   }
 
-  // Order → largest first → smallest first → order.
+  // Cycles the order: natural, largest first, smallest first.
   sortBy(sort) {
     const now = place.read();
     const next = now.sort !== sort ? {sort, desc: 1} : now.desc ? {sort, desc: null} : {sort: null, desc: null};
@@ -136,7 +136,7 @@ class Table {
   async load() {
     this.pages = new Map();
     this.generation = (this.generation ?? 0) + 1;
-    this.body.classList.add('stale'); // the last picture stays until the answer is there
+    this.body.classList.add('stale'); // the old rows stay until the answer arrives
     try {
       await this.fetch(0);
       this.failed = null;
@@ -144,7 +144,7 @@ class Table {
       this.total = 0;
       this.failed = e.message;
     }
-    if (!this.pages.get(0) && !this.failed) return; // a later question is on its way
+    if (!this.pages.get(0) && !this.failed) return; // a later request is pending
     this.top = this.cursor = this.anchor = 0;
     this.body.scrollTop = 0;
     this.body.classList.remove('stale');
@@ -165,7 +165,7 @@ class Table {
     this.draw();
   }
 
-  // The first rows are there before the server has read all of them; how many there are comes later.
+  // The first rows arrive before the server has read the whole table; the total is requested separately.
   async countAll(mine) {
     const got = await get('table', {...this.asked, first: 0, limit: 1}).catch(() => null);
     if (!got || mine !== this.generation) return;
@@ -186,7 +186,7 @@ class Table {
     return Math.max(1, Math.floor((this.body.clientHeight - ROW) / ROW));
   }
 
-  // A million rows are taller than an element may be: then a scroll bar's pixel is more than a row.
+  // A million rows exceed the maximum height of an element: then a pixel of the scroll bar is more than a row.
   get rowsPerPixel() {
     const most = this.total - this.inSight, pixels = this.height + ROW - this.body.clientHeight;
     return this.height < this.total * ROW ? most / Math.max(1, pixels) : 1 / ROW;
@@ -240,7 +240,7 @@ class Table {
       style: `width:${c.width}px${c.pinned ? `;left:${c.left}px` : ''}`}, c.state ? mark(full) : short);
   }
 
-  // ---- choosing and copying ---------------------------------------------------------
+  // ---- selection and copying --------------------------------------------------------
 
   get selection() {
     return [Math.min(this.anchor, this.cursor), Math.max(this.anchor, this.cursor)];
@@ -256,7 +256,7 @@ class Table {
     this.draw();
   }
 
-  // The nearest row with an error in this order, however far it is.
+  // Goes to the nearest row with an error in the current order.
   async seekError(by) {
     const {generation} = this;
     const {at, total} = await get('table', {...this.asked, first: this.cursor, error: by});
@@ -295,16 +295,16 @@ class Table {
     this.told.textContent = `${count(rows.length)} ${w('copied')}`;
   }
 
-  // All rows of the filter, in order, as a file.
+  // Exports all rows of the filter, in order, to a file.
   async exportAll() {
-    let {total} = this; // which may be counted still
+    let {total} = this; // may still be unknown
     const {asked} = this, parts = [`${csvRow(this.shown.map((c) => c.title || w('state')))}\n`];
     const ask = (first) => (first < total ? get('table', {...asked, first, limit: EXPORTED}) : null);
     for (let first = 0, next = ask(0); first < total; first += EXPORTED) {
       const got = await next;
       total = got.total;
-      next = ask(first + EXPORTED); // is on its way while these are written
-      parts.push(new Blob([this.csvOf(got.rows, ','), '\n'])); // which the browser keeps, not this page
+      next = ask(first + EXPORTED); // requested while these rows are written
+      parts.push(new Blob([this.csvOf(got.rows, ','), '\n'])); // blobs are stored by the browser, outside of the page's heap
       this.told.textContent = `${count(Math.min(first + EXPORTED, total))} / ${count(total)}`;
     }
     save(`${this.about.title}.csv`, 'text/csv', ...parts);

@@ -5,7 +5,7 @@ import {overlap, shareBars, stepBars} from '../shared/bars.js';
 import {bytes as size, count, fill, h, percent, svg, time} from '../shared/util.js';
 import {w} from '../shared/words.js';
 
-// A step of each rank in figures: what of its communication is hidden behind work, what is not.
+// Table of a mean step for each rank: how much communication is hidden by computing, how much is exposed.
 function stepTable(use) {
   const columns = [['step', 'step'], ['computing', 'computing'], ['transfer', 'communication'], ['overlapped', 'overlapped'], ['exposed', 'exposed'],
     ['waiting', 'waiting'], ['bubble', 'bubble'], ['idle', 'free']];
@@ -18,7 +18,8 @@ function breakdown(c) {
   return [h('h2', {}, w('perStep')), stepBars(c.use), h('details', {}, h('summary', {}, w('figures')), stepTable(c.use))];
 }
 
-// One hue: the more, the nearer to the accent.  Values on hover, and in the cells where they fit.
+// Draws a heat map in one hue: larger values are closer to the accent colour. Values on hover, and in the cells
+// if they fit.
 function heatMap(title, rows, columns, value, show, corner) {
   const all = rows.flatMap((r) => columns.map((c) => value(r, c))), most = Math.max(...all, 1), fits = columns.length <= 16;
   const cell = (r, c) => {
@@ -53,8 +54,8 @@ function ranking(c) {
       h('td.num', {}, time(r.blamed)), h('td.num', {}, time(r.wait)), h('td.num', {}, percent(r.wait / Math.max(r.span, 1))))))];
 }
 
-// Time = latency + bytes / rate, the line that theory has for a link, fitted to what was measured: each
-// operation and size counts by its relative error.  Null when sizes do not tell the two apart.
+// Fits time = latency + bytes / rate, the model of a link, to the measurements; each operation and size is
+// weighted by its relative error. Null when the sizes do not separate latency from rate.
 export function fitLink(dots) {
   let [n, x, y, xx, xy] = [0, 0, 0, 0, 0];
   for (const d of dots) {
@@ -71,7 +72,7 @@ export function fitLink(dots) {
   return slope > 0 ? {latency, rate: 1e9 / slope} : null;
 }
 
-// Bytes against bytes per second, both by powers of ten; a dot for each operation and size.
+// Plots bytes per second against bytes, both logarithmic; a dot for each operation and size.
 function bandwidth(c) {
   const dots = c.sizes.filter((s) => s.bytes > 0 && s.ns > 0).map((s) => ({...s, rate: s.bytes * s.calls / s.ns * 1e9}));
   if (!dots.length) return null;

@@ -23,7 +23,8 @@ function wheel(tl, e) {
   else tl.roll(e.deltaY);
 }
 
-// A drag moves the window; with Shift it takes in an area of times and lanes; without moving it is a click.
+// Handles drags: a plain drag moves the window; with Shift it selects an area of times and lanes; without
+// movement it is a click.
 function drags(tl) {
   const c = tl.canvas;
   let drag = null;

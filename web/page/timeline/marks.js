@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What is drawn over the slices of the timeline: what is selected, flows, collectives, an area.
+// Marks over the slices of the timeline: the selection, flows, collectives, an area.
 import {LABEL, ROW, RULER} from './painter.js';
 
 const xOf = (tl, t) => LABEL + (t - tl.view.from) * tl.view.scale;
 
-// Selected slice, its partner on the device, the selected area, the pointer.
+// Draws the selected slice, its partner on the device, the selected area and the pointer.
 export function paintMarks(tl) {
   const {g, c} = tl.painter;
   if (tl.selected) {
@@ -22,7 +22,7 @@ export function paintMarks(tl) {
   }
 }
 
-// Over the lanes that it takes in.
+// Highlights the area over its lanes.
 function paintArea(tl) {
   const {g, c} = tl.painter, [a, b] = tl.area.times.map((t) => xOf(tl, t)), left = Math.max(LABEL, Math.min(a, b));
   g.fillStyle = `${c.accent}22`;
@@ -31,7 +31,7 @@ function paintArea(tl) {
   }
 }
 
-// A collective on all ranks: dots where each came, hatched while it waits, the last one outlined.
+// Draws a collective on all ranks: dots at the arrivals, hatching while waiting, an outline around the last.
 function paintCollective(tl) {
   if (!tl.collective) return;
   const {calls} = tl.collective, last = calls.at(-1), p = tl.painter;
@@ -53,7 +53,7 @@ function outline(tl, row, start, dur, depth, colour) {
   return [a, y];
 }
 
-// From a mark on the host to where its stream reached it, or back.
+// Draws the line from a mark on the host to the same mark on its stream, or back.
 function flowLine(tl, {lane, data, i}) {
   const here = tl.rows.find((r) => r.lane === lane), {g, c} = tl.painter;
   if (!here) return;

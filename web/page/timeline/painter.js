@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Lanes on a canvas: slices by kind, names where they fit, what is too small as one strip.
+// Lanes on a canvas: slices by kind, names where they fit, slices below a pixel merged.
 import {textOf} from '../shared/api.js';
 import {time} from '../shared/util.js';
 
 export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28, LABEL = 220; // px
-const NAME_MIN = 44; // px in which six characters fit
+const NAME_MIN = 44; // px, room for six characters
 const COUNTER_HEIGHT = 32;
 
 const COMM = /^(hccl|nccl|mpi_|all_?reduce|all_?gather|reduce_?scatter|broadcast|send|recv|barrier|c10d|gloo)/i;
 const COPY = /memcpy|copy|memset|h2d|d2h|to_host|to_device/i;
 const WAIT = /wait|idle|synchronize|sleep|poll/i;
 
-// What a slice is about decides its colour, the same in every lane and run.
+// The subject of a slice decides its colour, the same in every lane and run.
 export function kindOf(domain, name) {
   if (domain === 'communication' || domain === 'NCCL' || COMM.test(name)) return 'comm';
   if (WAIT.test(name)) return 'idle';
@@ -21,7 +21,7 @@ export function kindOf(domain, name) {
 
 const channel = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
 
-// Of a colour by hue, saturation and lightness, as contrast is reckoned.
+// Relative luminance of a colour in hue, saturation and lightness, as contrast is computed.
 function luminance(hue, sat, light) {
   const f = (n) => {
     const k = (n + hue / 30) % 12;
@@ -30,8 +30,8 @@ function luminance(hue, sat, light) {
   return 0.2126 * f(0) + 0.7152 * f(8) + 0.0722 * f(4);
 }
 
-// Marks of a program: the accent's family, within 25 degrees by their name.  All are as light as the
-// other kinds, so that they stand out from the ground and names stand out from them.
+// Colour of a program's marks: the accent's hue plus or minus 25 degrees, by name. All have the luminance of the
+// other kinds, so that they contrast with the background, and names with them.
 export function markColour(name, dark) {
   const hue = 217 + (hash(name) % 51) - 25, sat = dark ? 0.38 : 0.48, want = dark ? 0.1365 : 0.262;
   let [low, high] = [0, 1];
@@ -102,8 +102,8 @@ export class Painter {
     this.g.fillText(s.length > fits ? `${s.slice(0, fits - 1)}…` : s, x, y);
   }
 
-  // Every row of slices is one line of pixels, written here and stretched to its height by the canvas:
-  // many times faster than asking it for tens of thousands of rectangles.
+  // Starts a frame. Every row of slices is one line of pixels, written here and stretched to its height by the
+  // canvas: many times faster than tens of thousands of rectangles.
   begin(view, x0, rows) {
     this.ratio = devicePixelRatio || 1;
     this.titles = new Map();
@@ -128,7 +128,7 @@ export class Painter {
     this.pixels = new Uint32Array(this.image.data.buffer);
   }
 
-  // The lines take their places; what lies above `low` is hidden by what is pinned there.
+  // Copies the lines to their positions; the part above `low` is hidden by pinned lanes.
   finish() {
     const rows = this.placed.reduce((sum, p) => sum + p.rows, 0);
     if (rows === 0) return;
@@ -143,7 +143,7 @@ export class Painter {
     }
   }
 
-  // A colour of CSS as the number that is its pixel.
+  // Returns the pixel value of a CSS colour.
   pixel(colour) {
     const known = this.numbers.get(colour);
     if (known !== undefined) return known;
@@ -155,7 +155,7 @@ export class Painter {
     return number;
   }
 
-  // Slices of a lane.  What begins within the last drawn pixel of its row is drawn with it.
+  // Draws the slices of a lane. A slice that begins within the last drawn pixel of its row is merged into it.
   slices(c, lane, y, view, low = RULER) {
     const {ratio, pixels} = this, wide = this.strip.width, scale = view.scale * ratio, names = [];
     const first = this.placed.length ? this.placed.at(-1).first + this.placed.at(-1).rows : 0;
@@ -243,7 +243,7 @@ export class Painter {
     }
   }
 
-  // Times of the ruler's lines: 1, 2 or 5 times a power of ten apart.
+  // Returns the times of the ruler's lines: 1, 2 or 5 times a power of ten apart.
   ticks(view) {
     const span = view.to - view.from, list = [];
     let step = 10 ** Math.floor(Math.log10(span / 6));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Slices of the lanes in sight.  A window twice as wide as the screen is asked for, so that
-// panning finds what it needs; until an answer is there the last picture stays.
+// Slices of the visible lanes.  Requests cover a window twice as wide as the screen, so that panning
+// needs no new one at once; until an answer arrives the last picture stays.
 import {bytes} from '../shared/api.js';
 
 const VERSION = 2;
-const AHEAD = 0.5; // screens on each side
+const AHEAD = 0.5; // margin on each side, in screens
 const COUNTS = 1, LINKS = 2, WIDE_SHAPES = 4, WIDE_DURATIONS = 8;
 
-// Slices of one track.  start, dur and shape are columns; what many slices share is told by shape.
+// Slices of one track. start, dur and shape are columns; fields shared by many slices are in the shape.
 export class Columns {
   constructor(buffer, at) {
     const [track, n, shapes, has] = new Uint32Array(buffer, at, 4);
@@ -56,7 +56,7 @@ export class Slices {
     return this.tracks.get(track)?.data;
   }
 
-  // Is what we have good enough for the window? Finer than needed is fine, up to a factor of four.
+  // Tells whether the cached slices serve the window; up to four times finer than needed is accepted.
   serves(track, from, to, resolution) {
     const t = this.tracks.get(track);
     if (!t) return false;
@@ -83,13 +83,13 @@ export class Slices {
     }
   }
 
-  // What we have is of an older state: it is shown until the new one is here.
+  // Marks the cached slices as outdated; they are shown until the new ones arrive.
   renew() {
     for (const t of this.tracks.values()) t.resolution = Infinity;
   }
 }
 
-// The slice under a time and a depth: the last that starts before it and reaches it.
+// Returns the slice at a time and a depth: the last that starts before the time and reaches it.
 export function hit(c, t, depth, slack) {
   let low = 0, high = c.n;
   while (low < high) {

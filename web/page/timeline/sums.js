@@ -19,7 +19,7 @@ function sumsAsCsv(rows) {
   return `${[head, ...rows.map((r) => csvRow([r.domain, r.name, r.events, r.total, r.mean, r.p50, r.p99, r.max, r.share]))].join('\n')}\n`;
 }
 
-// Elements for the drawer; `sortBy` is called with the column that was chosen.
+// Returns elements for the drawer; `sortBy` is called with the chosen column.
 export function sumsOf(rows, by, length, sortBy) {
   const sorted = [...rows].sort((a, b) => (by === 'name' ? a.name.localeCompare(b.name) : b[by] - a[by]));
   return [h('h2', {}, `${w('selection')}: ${time(length)} `, h('button', {onclick: () => copy(sumsAsCsv(sorted))}, w('copy')), ' ',

@@ -10,11 +10,11 @@ import {sumsOf} from './sums.js';
 import {count, fill, h, onFrame, time} from '../shared/util.js';
 import {language, w} from '../shared/words.js';
 
-const SHORTEST = 10, ROOM = 0.02; // ns; share of the run beside its ends
-const OPEN_LANES = 400; // of a run with more lanes the processes are closed at first
+const SHORTEST = 10, ROOM = 0.02; // ns; margin as a share of the run
+const OPEN_LANES = 400; // from this number of lanes on, the processes are closed at first
 const ASKED_AGAIN = 5, SEARCHED = 4096, MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
 
-// When the first events were to be seen: measured by the benchmark, shown by the browser's own tools.
+// Marks the time of the first picture, for the benchmark and the browser's performance tools.
 function firstPicture() {
   if (!performance.getEntriesByName('timeline').length) performance.mark('timeline');
 }
@@ -31,7 +31,7 @@ class Timeline {
     this.pinned = new Set();
     this.hidden = new Set();
     this.scroll = this.total = 0;
-    this.lanes = this.rows = this.steps = []; // until they are read
+    this.lanes = this.rows = this.steps = []; // until read
     this.ready = false;
     this.draw = onFrame(() => this.paint());
     this.slices = new Slices(this.draw);
@@ -64,7 +64,7 @@ class Timeline {
     this.restore(this.at).catch((e) => this.say(told(e), 'error'));
   }
 
-  // Another place of the same view: by a link, or back to one that was left.
+  // Goes to another place of the same view, by a link or by "back".
   async go(at) {
     if (at.flip || at.pin || at.hide) {
       this.takePlace(at);
@@ -75,7 +75,7 @@ class Timeline {
     await this.restore(at);
   }
 
-  // More has been written: the end moves, and the window with it when it showed everything.
+  // Extends the run after more was written; a window that showed the end follows.
   async grow(about) {
     const followed = this.view.to >= this.bounds[1] - 1;
     this.about = about;
@@ -122,7 +122,7 @@ class Timeline {
     });
   }
 
-  // Which lanes are seen has changed.
+  // Updates the view after a change of the visible lanes.
   rearrange() {
     if (!this.ready) return;
     this.layout();
@@ -137,7 +137,8 @@ class Timeline {
     return this.lanes.length < OPEN_LANES ? this.lanes.filter((l) => l.track === undefined).map((l) => l.process) : [];
   }
 
-  // Processes that are not as they were at first, pinned and hidden lanes.
+  // Returns the lane settings for the address: processes that differ from the initial state, pinned and hidden
+  // lanes.
   lanesAsPlace() {
     const first = new Set(this.openAtFirst), all = this.lanes.filter((l) => l.track === undefined).map((l) => l.process);
     const list = (set) => [...set].join(',');
@@ -152,7 +153,7 @@ class Timeline {
     this.hidden = new Set(numbers(hide));
   }
 
-  // What was selected when the address was taken.
+  // Restores the selection from the address.
   async restore({sel, area, top}) {
     const [track, start, depth] = (sel ?? '').split(':').map(Number), lane = this.lanes.find((l) => l.track === track);
     if (top) this.roll(Number(top) - this.scroll);
@@ -194,7 +195,7 @@ class Timeline {
     return this.view.from + (x - LABEL) / this.view.scale;
   }
 
-  // A place says relative times (t0, t1) or, in a finding, Unix nanoseconds (from, to).
+  // Goes to a place in relative times (t0, t1) or, for a finding, in Unix nanoseconds (from, to).
   goTo(at) {
     let {t0, t1} = at;
     if (at.from) [t0, t1] = [at.from, at.to].map((t) => Number(BigInt(t) - this.first));
@@ -250,7 +251,7 @@ class Timeline {
     p.g.clip();
   }
 
-  // All slices go into one picture first; names, labels and marks are drawn on it.
+  // Draws all slices into one bitmap first, then names, labels and marks on top.
   paintSlices(seen) {
     const p = this.painter;
     const drawn = seen.filter((r) => r.lane.track !== undefined && r.lane.kind !== 'counter' && this.slices.get(r.lane.track));
@@ -283,7 +284,7 @@ class Timeline {
     p.g.fillRect(0, y + r.height - 1, p.width, 1);
   }
 
-  // The time under the pointer, from the start of the run and of the day.
+  // Shows the time at the pointer, relative to the run and as time of day.
   paintPointer() {
     if (!(this.pointer > LABEL)) return;
     const p = this.painter, t = this.timeAt(this.pointer), at = this.first + BigInt(Math.round(t));
@@ -295,7 +296,7 @@ class Timeline {
     p.text(told, x + 6, RULER / 2, wide);
   }
 
-  // How sure times of different hosts are, beside the ruler.
+  // Shows the uncertainty between times of different hosts, beside the ruler.
   paintClock() {
     const p = this.painter, {clock} = this.about.timeline;
     p.g.fillStyle = p.c.panel;
@@ -427,7 +428,7 @@ class Timeline {
 
   async showSlice() {
     const {lane, data, i} = this.selected, name = await knownText(data.name(i));
-    if (this.selected?.data !== data || this.selected.i !== i) return; // another was chosen meanwhile
+    if (this.selected?.data !== data || this.selected.i !== i) return; // another slice was selected meanwhile
     const rows = [[w('start'), time(data.start[i])], [w('duration'), time(data.dur[i])], [w('domain'), lane.domain],
       ['', lane.label]];
     if (data.count(i) > 1) rows.push([w('times'), count(data.count(i))]);
@@ -467,7 +468,8 @@ class Timeline {
     this.rearrange();
   }
 
-  // An area between two corners: its times, and the lanes that it touches; of a closed or named process all.
+  // Selects an area between two corners: its times, and the lanes in it. If only process rows are in it, all
+  // lanes of these processes are selected.
   takeIn(x0, y0, x1, y1) {
     const low = Math.min(y0, y1), high = Math.max(y0, y1);
     const touched = this.rowsInSight().filter((r) => this.top(r) <= high && this.top(r) + r.height > low && r.lane.kind !== 'counter');
@@ -491,14 +493,14 @@ class Timeline {
     this.showDrawer(sumsOf(rows, by, length, (k) => this.showSums(rows, k, length)));
   }
 
-  // Next or previous hit of a search over the lanes in sight.
+  // Finds the next or previous hit of a search over all lanes.
   async search(text, direction) {
     if (!text) return;
     const tracks = this.lanes.filter((l) => l.track !== undefined).map((l) => l.track).slice(0, SEARCHED);
     const from = direction === 0 ? this.view.from : this.found ?? this.view.from;
     const asked = this.asked = {};
     const ev = await get('find', {tracks: tracks.join(','), t: Math.floor(from), q: text, back: direction < 0 ? 1 : 0});
-    if (asked !== this.asked) return; // more has been typed since
+    if (asked !== this.asked) return; // the text has changed since
     if (!ev) {
       this.say(w('noHits'));
       return;
@@ -518,7 +520,7 @@ class Timeline {
     if (!row.pinned && (y < RULER + this.pinHeight || y + row.height > this.canvas.clientHeight)) this.roll(row.y - this.canvas.clientHeight / 2 - this.scroll);
   }
 
-  // The slice behind or before the selected one; the first in sight where none is selected.
+  // Selects the next or previous slice of the lane; the first visible one if none is selected.
   async neighbour(direction) {
     if (!this.selected) {
       this.selectFirst();
@@ -541,7 +543,7 @@ class Timeline {
     this.say(w('noSlices'));
   }
 
-  // What runs at the same time in the next lane that shows something, or begins next there.
+  // Selects the slice at the same time, or the next one, in the next lane that shows any.
   acrossLanes(by) {
     const {lane, data, i} = this.selected, t = Math.max(data.start[i], this.view.from);
     const lanes = this.rows.map((r) => r.lane).filter((l) => l.track !== undefined && l.kind !== 'counter');
@@ -555,7 +557,7 @@ class Timeline {
     }
   }
 
-  // Ranks and steps for the frame to choose from.
+  // Returns the ranks and steps for the selectors of the frame.
   choices() {
     const ranks = [...new Set(this.lanes.filter((l) => l.track === undefined && l.rank >= 0).map((l) => l.rank))];
     const steps = this.steps.map((s) => String(s[1])), {rank = ranks[0], step = ''} = place.read();
@@ -580,7 +582,7 @@ class Timeline {
     this.draw();
   }
 
-  // The step behind or before the middle of the window, with some room around it.
+  // Shows the step after or before the middle of the window, with a margin.
   async step(by) {
     const process = (this.selected?.lane ?? this.rows[0]?.lane)?.process, room = (this.view.to - this.view.from) * 0.01;
     const found = await get('step', {process, t: Math.round((this.view.from + this.view.to) / 2 + by * room), back: by < 0 ? 1 : 0});
@@ -594,7 +596,7 @@ class Timeline {
     this.chooseRank(ranks[next]);
   }
 
-  // The same collective on the next rank or the one before; of any other slice the other end of its flow.
+  // Goes to the same collective on the next or previous rank; for any other slice to the other end of its flow.
   async partner(by) {
     if (!this.selected) return;
     if (!this.collective) {
@@ -607,7 +609,7 @@ class Timeline {
     if (there) await this.selectAt(there, next[3], 0);
   }
 
-  // A picture that is drawn meanwhile calls our question off with one of its own: it is asked again.
+  // Requests the slices of a track. Painting meanwhile cancels the request by one of its own, so it is repeated.
   async slicesOf(track) {
     const px = Math.max(100, Math.round(this.painter.width - LABEL)), {from, to} = this.view;
     for (let i = 0; i < ASKED_AGAIN && !this.slices.serves(track, Math.max(from, this.bounds[0]), Math.min(to, this.bounds[1]), (to - from) / px); i++) {
@@ -616,7 +618,8 @@ class Timeline {
     return this.slices.get(track);
   }
 
-  // The slice of a lane that begins at a time, wherever it is; where slices are drawn as one, that which holds it.
+  // Selects the slice of a lane that begins at a time; if several are merged into one, the slice that contains
+  // it.
   async selectAt(lane, start, depth, reveal = true) {
     if (reveal) this.revealTrack(lane.track);
     const span = this.view.to - this.view.from;
@@ -628,7 +631,7 @@ class Timeline {
     if (i >= 0) this.choose({lane, data, i});
   }
 
-  // What the selected slice lies in.
+  // Selects the enclosing slice.
   around() {
     if (!this.selected) return;
     const {lane, data, i} = this.selected, depth = data.depth(i) - 1;
@@ -641,7 +644,7 @@ class Timeline {
     if (process !== undefined) this.flipOpen(process);
   }
 
-  // From one finding of the timeline to the next.
+  // Goes to the next or previous finding of the timeline.
   async seekFinding(by) {
     this.findings ??= (await get('findings', {lang: language()})).map((f) => ({...f, at: place.read(f.place)})).filter((f) => f.at.screen === 'timeline' && f.at.from);
     const {findings: list} = this;
@@ -685,7 +688,7 @@ class Timeline {
     this.rearrange();
   }
 
-  // Once: to the middle of the window.  Twice: as wide as the window.
+  // First call: moves the slice to the middle of the window. Second call: zooms to the slice.
   focusSelected() {
     if (!this.selected) {
       this.say(w('selectFirst'));
