@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * abi: the mstx functions as callers see them.  They check handles, which may be garbage,
- * and hand over to rt_mark and rt_memory.
+ * abi: the exported mstx functions.  They check handles, which may be garbage, and call rt_mark and
+ * rt_memory.
  */
 #include "mstx/rt/entry.h"
 
@@ -158,7 +158,8 @@ API void mstxMemPermissionsAssign(mstxDomainHandle_t domain,
 
 /* ---- tables of the same functions, by slot -------------------------------------------------- */
 
-/* Not the exported names: with a preload they may be somebody else's. */
+/* Internal functions, not the exported names: with a preload those may resolve to another
+ * library. */
 #define F(f) (mstxFuncPointer) f
 static const mstxFuncPointer abi_core[] = {NULL, F(mark_default), F(start_default), F(end_default),
                                            F(get_tool_id)};
@@ -218,18 +219,19 @@ API const struct mstx_entry mstx_rt_entry = {
 
 /* ---- the entry point of marking headers ------------------------------------------------- */
 
-/* Headers of several generations are about.  What is known of their tables:
+/* Headers of several generations are in use.  Known forms of their tables:
  *
  *     current      CORE 4 slots; DOMAIN 5; MEM 4 or 5
  *     old          CORE 7 slots: 4..7 are memory calls, no GetToolId, and no module MEM
  *     CANN router  sizes one larger than the last valid slot, DOMAIN reports CORE's
  *
- * so: slots up to the size reported and not NULL are written, the old form is known by its
- * size of 8 without a module MEM, and of DOMAIN all five are tried when the size allows.
+ * Therefore slots up to the reported size that are not NULL are written, the old form is recognised
+ * by its size of 8 without a module MEM, and all five slots of DOMAIN are tried when the size
+ * allows.
  */
 enum { OLD_CORE_SIZE = 8, OLD_MEM_FIRST = 4 };
 
-/* Slots [1, n) of our functions into the image's table. */
+/* Writes slots [1, n) of our functions into the table of the image. */
 static void fill(mstxFuncTable table, unsigned size, const mstxFuncPointer *ours, unsigned n,
                  unsigned from)
 {
@@ -242,7 +244,7 @@ static void fill(mstxFuncTable table, unsigned size, const mstxFuncPointer *ours
 
 /* ---- the next tool -------------------------------------------------------------------- */
 
-/* Where the next tool writes its functions: a table like that of a header. */
+/* The table into which the next tool writes its functions, like that of a header. */
 static struct {
     mstxFuncPointer core[MSTX_FUNC_CORE_SIZE], domain[MSTX_FUNC_DOMAIN_SIZE];
     mstxFuncPointer mem[MSTX_FUNC_MEM_SIZE];
@@ -278,7 +280,8 @@ typedef void domain_mark_fn(mstxDomainHandle_t, const char *, aclrtStream);
 typedef mstxRangeId domain_start_fn(mstxDomainHandle_t, const char *, aclrtStream);
 typedef void domain_end_fn(mstxDomainHandle_t, mstxRangeId);
 
-/* Our domain in the next tool, made when it is first heard of; its default one is NULL. */
+/* Returns the next tool's handle of our domain, made at its first use; the default domain is
+ * NULL. */
 static mstxDomainHandle_t next_domain(struct rt_domain *d)
 {
     if (d->number == 0)
@@ -322,8 +325,8 @@ static void forward(enum rt_tap_kind kind, struct rt_domain *d, const char *mess
         CALL(domain_end_fn *, next.domain[MSTX_FUNC_DOMAIN_RANGE_END], h, *other);
 }
 
-/* A library that was named, else one behind us in the search order, else the vendor's if the
- * program has loaded it. */
+/* Finds the next tool: the library that is configured, else one behind us in the search order, else
+ * the vendor's if the program has loaded it. */
 static void *find_next(void)
 {
     void *lib = NULL;
@@ -379,8 +382,8 @@ static bool fill_core(mstxGetModuleFuncTableFunc get_table)
     return true;
 }
 
-/* Whether the program is static: it has no loader, and a library that it opens brings a second libc with
- * it, in which a thread cannot be started. */
+/* Tells whether the program is static: it has no loader, and a library that it opens brings a
+ * second libc, in which a thread cannot be started. */
 static bool is_static_program(void)
 {
     const ElfW(Phdr) * header;
@@ -393,8 +396,9 @@ static bool is_static_program(void)
     return true;
 }
 
-/* Called once per image, from any thread, several at a time.  All is set up before the first
- * slot is written: other threads of the image call us from that moment on. */
+/* Entry point, called once per image, from any thread, also concurrently. All is set up before the
+ * first slot is written, because other threads of the image call the functions from that moment
+ * on. */
 int InitInjectionMstx(mstxGetModuleFuncTableFunc get_table)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

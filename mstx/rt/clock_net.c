@@ -3,14 +3,15 @@
  * clock_net: clocks of hosts compared by TCP while the job runs, with MPI or without it.
  *
  *     rank 0                      publishes addresses in the run, answers pings
- *     one process of each host    asks: 200 pings at the start, 20 each minute and at the end
+ *     one process of each host    sends 200 pings at the start, 20 each minute and at the end
  *
- * Nobody waits for anybody: who finds no address, or no answer, tries again later, and a process of
- * the host of rank 0 has nothing to ask.  Every host asks rank 0 itself: sums along a tree would add
- * up what each round trip is unsure of, and even a thousand hosts are some thousand pings a minute.
+ * No process blocks another: a process that finds no address, or gets no answer, retries later, and
+ * a process on the host of rank 0 has nothing to measure.  Every host pings rank 0 directly:
+ * offsets summed along a tree would add up the uncertainty of each round trip, and even a thousand
+ * hosts send only some 20,000 pings a minute.
  *
- *     hello   magic, token ──► magic, host      both sides know that they meet whom they mean
- *     ping    sent         ──► came, left       as often as wanted, then the asking side closes
+ *     hello   magic, token ──► magic, host      each side verifies the other
+ *     ping    sent         ──► came, left       repeated; then the client closes
  *
  * Ranks that record into folders of their own meet at MASTER_ADDR, port MSTX_CLOCK_PORT.
  */
@@ -46,13 +47,14 @@ enum {
     PATH_ROOM = RT_PATH + 96
 };
 static const int64_t MS = 1000000;
-static const int64_t SPIN_NS = 200000; /* an answer that comes soon is not slept for */
-static const int64_t LOOK_NS = 100000; /* in between only those who ask are looked at */
-static const int64_t GOOD_NS = 20000;  /* what is less sure is asked again, for a second at most */
+static const int64_t SPIN_NS = 200000; /* receive_bytes polls so long before it sleeps */
+static const int64_t LOOK_NS = 100000; /* in between, only recently active connections are polled */
+/* A measurement with more uncertainty is repeated, for ROWS_NS at most. */
+static const int64_t GOOD_NS = 20000;
 static const int64_t ROWS_NS = 1000000000;
 static const uint64_t MAGIC = 0x314B4C4358545F4D;
 
-/* Where rank 0 is to be found, as it stands in the file. */
+/* Address of rank 0, as stored in the file that rank 0 publishes. */
 struct place {
     uint64_t token, host;
     int pid;
@@ -61,8 +63,8 @@ struct place {
     int n;
 };
 
-/* A descriptor and what it was: a daemon closes those it does not know, and files of its own get
- * their numbers. */
+/* A descriptor with the identity of its file. A daemon closes descriptors that it does not know,
+ * and files that it opens later get the same numbers. */
 struct held {
     int fd;
     dev_t device;
@@ -73,7 +75,8 @@ static struct {
     pthread_t thread;
     bool running;
     _Atomic bool stop;
-    struct held bell, listener, lead; /* lead: a name on this host that one process can hold */
+    /* lead: an abstract socket name that only one process of this host can hold. */
+    struct held bell, listener, lead;
     uint64_t token;
 } net = {.bell.fd = -1, .listener.fd = -1, .lead.fd = -1};
 
@@ -90,7 +93,7 @@ static bool is_held(const struct held *h)
     return h->fd >= 0 && fstat(h->fd, &st) == 0 && st.st_dev == h->device && st.st_ino == h->inode;
 }
 
-/* Nobody took what the thread listens to. */
+/* Tells whether the thread has to continue: not stopped, and its descriptors are still its own. */
 static bool goes_on(void)
 {
     return !atomic_load(&net.stop) && is_held(&net.bell) &&
@@ -104,7 +107,8 @@ static int64_t now(void)
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
-/* Until there is something to read; false: not before that time, or we are to stop. */
+/* Waits until the descriptor is ready. Returns false at the deadline, or when the thread is to
+ * stop. */
 static bool wait_for(int fd, short what, int64_t until)
 {
     struct pollfd p[2] = {{.fd = fd, .events = what}, {.fd = net.bell.fd, .events = POLLIN}};
@@ -130,7 +134,7 @@ static bool receive_bytes(int fd, void *to, size_t n, int64_t until)
     return true;
 }
 
-/* Some bytes on a connection that is never full: all or none. */
+/* Sends all bytes or none. The few bytes always fit into the socket buffer. */
 static bool send_bytes(int fd, const void *from, size_t n)
 {
     return send(fd, from, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
@@ -152,7 +156,7 @@ static bool path_of(char out[PATH_ROOM], const char *end)
     return rt.conf.out[0] != '\0' && n > 0 && n < PATH_ROOM;
 }
 
-/* 0: the folder of the run is where ranks meet. */
+/* Returns the port of MSTX_CLOCK_PORT; 0: ranks find each other by the folder of the run. */
 static uint16_t agreed_port(void)
 {
     const char *v = secure_getenv("MSTX_CLOCK_PORT");
@@ -180,7 +184,8 @@ static bool read_place(struct place *p)
     return ok;
 }
 
-/* Without a file, what launchers say. The host is not known before it was asked. */
+/* Finds the address of rank 0: in the published file, else MASTER_ADDR and MSTX_CLOCK_PORT. Then
+ * host is 0, since the host is known only after a connection. */
 static bool find_place(struct place *p)
 {
     const char *master = getenv("MASTER_ADDR");
@@ -194,7 +199,8 @@ static bool find_place(struct place *p)
     return true;
 }
 
-/* The loopback comes last: it means something else on every host. */
+/* Writes the addresses of one kind. Loopback addresses are written last: on another host they do
+ * not lead to rank 0. */
 static void write_addresses(FILE *f, const struct ifaddrs *list, bool loopback)
 {
     for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next) {
@@ -205,7 +211,7 @@ static void write_addresses(FILE *f, const struct ifaddrs *list, bool loopback)
         if ((family != AF_INET && family != AF_INET6) || (i->ifa_flags & IFF_UP) == 0 ||
             ((i->ifa_flags & IFF_LOOPBACK) != 0) != loopback ||
             getnameinfo(i->ifa_addr, n, text, sizeof text, NULL, 0, NI_NUMERICHOST) != 0 ||
-            strchr(text, '%') != NULL) /* of one link */
+            strchr(text, '%') != NULL) /* link-local: valid on one link only */
             continue;
         fprintf(f, "%s\n", text);
     }
@@ -233,7 +239,7 @@ static bool is_mine(const struct place *p)
     return p->host == mstx_clock_host() && p->pid == (int)getpid();
 }
 
-/* Another process of rank 0 on this host that still lives does as well. */
+/* Publishes the address, unless a living process of rank 0 on this host has published its own. */
 static void publish(void)
 {
     struct place p;
@@ -262,7 +268,7 @@ static void withdraw(void)
 
 struct guest {
     int fd;
-    bool known; /* said hello */
+    bool known; /* the handshake is done */
     int64_t heard;
     size_t have;
     uint64_t word[2];
@@ -274,9 +280,9 @@ static int listen_on(uint16_t port)
     const int off = 0, on = 1;
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     socklen_t n = sizeof a;
-    if (fd < 0) { /* a machine without it */
+    if (fd < 0) { /* no IPv6 on this machine */
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        a.sin6_family = AF_INET; /* the port lies at the same place */
+        a.sin6_family = AF_INET; /* sin_port is at the same offset */
         n = sizeof(struct sockaddr_in);
     } else
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
@@ -295,7 +301,7 @@ static void dismiss(struct guest *g)
     *g = (struct guest){.fd = -1};
 }
 
-/* false: it is gone, or is none of ours. */
+/* Reads and answers one message. Returns false when the peer has closed or failed the handshake. */
 static bool attend(struct guest *g)
 {
     ms_assert(g->fd >= 0 && g->have < sizeof g->word);
@@ -332,7 +338,7 @@ static void let_in(struct guest *guests)
         close(fd);
 }
 
-/* One look at all connections; whether anybody said anything. */
+/* Polls all connections once. Tells whether any of them sent something. */
 static bool attend_all(struct guest *guests, int timeout_ms)
 {
     struct pollfd p[GUESTS + 2] = {{.fd = net.listener.fd, .events = POLLIN},
@@ -355,8 +361,9 @@ static bool attend_all(struct guest *guests, int timeout_ms)
     return any;
 }
 
-/* Those who spoke a moment ago ask again at once: an answer must not wait until all others were looked
- * at, or the way there takes longer than the way back. */
+/* Serves the clients that sent a ping less than SPIN_NS ago, since they ping again at once. If an
+ * answer waited until all connections were polled, the two directions would take different times,
+ * which shifts the estimated offset. */
 static bool attend_recent(struct guest *guests)
 {
     bool any = false;
@@ -399,9 +406,9 @@ static void answer_all(void)
     }
 }
 
-/* ---- the others ---------------------------------------------------------------------------------- */
+/* ---- other hosts ---------------------------------------------------------------------------- */
 
-/* One process asks for its host; when it ends another may. */
+/* Tells whether this process measures for its host. When that process ends, another takes over. */
 static bool leads(void)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -440,7 +447,7 @@ static int connect_to(const char *address, const char *port, int64_t until)
     return failed == 0 ? fd : -1;
 }
 
-/* The host that answers, after it has said who it is; its descriptor, or -1. */
+/* Connects to rank 0 and verifies its handshake. Sets *host and returns the descriptor, or -1. */
 static int connect_server(const struct place *p, uint64_t *host, int64_t until)
 {
     const uint64_t hello[2] = {MAGIC, p->token};
@@ -477,7 +484,8 @@ static size_t ping(int fd, struct mstx_ping *out, size_t n, int64_t until)
     return n;
 }
 
-/* Rows of pings until one was not disturbed; the best of them. */
+/* Sends rows of pings until one has an uncertainty of GOOD_NS at most, or time is up. Keeps the
+ * best row. */
 static bool measure(int fd, size_t pings, int64_t until, struct mstx_clock_point *best)
 {
     ms_assert(pings > 0 && pings <= AT_START);
@@ -557,7 +565,8 @@ static void *run_clock_thread(void *arg)
     return NULL;
 }
 
-/* A token that only those who can read the run know. */
+/* Returns a random token, which only processes that can read the run's folder know; 0 with
+ * MSTX_CLOCK_PORT, where no file carries it. */
 static uint64_t new_token(void)
 {
     uint64_t t = 0;
@@ -601,7 +610,7 @@ void rt_clock_net_stop(void)
         return;
     atomic_store(&net.stop, true);
     if (is_held(&net.bell) && write(net.bell.fd, &one, sizeof one) != sizeof one) {
-        /* the thread looks once a second */
+        /* the thread checks stop once a second anyway */
     }
     pthread_join(net.thread, NULL);
     net.running = false;
@@ -611,5 +620,5 @@ void rt_clock_net_stop(void)
 void rt_clock_net_forget(void)
 {
     net.running = false;
-    close_all(); /* the parent's are its own */
+    close_all(); /* the parent keeps its own descriptors */
 }

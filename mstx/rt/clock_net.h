@@ -7,7 +7,7 @@
 
 void rt_clock_net_start(void);
 void rt_clock_net_stop(void);
-/* In a forked child: the thread and its sockets are the parent's. */
+/* In a forked child: drops the thread and its sockets, which belong to the parent. */
 void rt_clock_net_forget(void);
 
 #endif

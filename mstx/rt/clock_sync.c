@@ -18,7 +18,7 @@
 
 enum { BEST = 10 };
 
-/* The ten shortest round trips, in order; n of them. */
+/* Selects the ten shortest round trips, shortest first. Returns how many there are. */
 static size_t shortest(const struct mstx_ping *ping, size_t n, size_t best[BEST])
 {
     size_t kept = 0;
@@ -50,9 +50,10 @@ static int64_t offset_by(const struct mstx_ping *p)
     return ((p->came - p->sent) + (p->left - p->back)) / 2;
 }
 
-/* The truth lies within half the round trip of what any ping says.  So the median of the best is held
- * to what the shortest allows: in a disturbed row the others may all be off to one side.  From there
- * the truth may be as far as the other end of what the shortest allows. */
+/* The true offset lies within half a round trip of the offset of any ping. So the median of the ten
+ * shortest is clamped to the interval of the shortest one: in a disturbed row all others may be
+ * biased to one side. The uncertainty reaches from the result to the farther end of that
+ * interval. */
 API void mstx_clock_estimate(const struct mstx_ping *ping, size_t n, struct mstx_clock_point *out)
 {
     ms_assert(n > 0);
@@ -95,8 +96,9 @@ API enum mstx_clock_wish mstx_clock_wish(void)
     return v[0] == '1' ? MSTX_CLOCK_ALWAYS : MSTX_CLOCK_NEVER;
 }
 
-/* Ranks of one host share its clock.  Launchers say how many there are here, the same everywhere for
- * the same job: what follows may be collective. */
+/* Ranks of one host share its clock. Compares the launcher's count of local ranks with that of all
+ * ranks. The answer is the same on all ranks of a job, which matters because a collective call may
+ * follow. */
 API bool mstx_clock_one_host(void)
 {
     static const char *const pairs[][2] = {{"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"},
@@ -145,17 +147,16 @@ API void mstx_clock_tell(const struct mstx_clock_point *p)
     rt_process_write(&rec);
 }
 
-/* ---- do all ranks take part? --------------------------------------------------------------- */
+/* ---- agreement of all ranks --------------------------------------------------------------- */
 
-/* Comparing clocks is collective, and
- * a rank without the hook would leave the others waiting for ever.  So they meet in a folder of the
- * run first, where nobody waits longer than he wants to:
+/* Comparing clocks is collective, and a rank without the hook would leave the others waiting for
+ * ever. So the ranks first agree through a folder of the run, with a time limit for each rank:
  *
  *     every rank    creates here.RANK
- *     rank 0        sees all of them          ──► answer -> yes  ┐ a link is made once, by whoever
- *     any rank      has waited long enough    ──► answer -> no   ┘ comes first; all obey it
+ *     rank 0        finds all these files  ──► answer -> yes  ┐ a symbolic link, created once by the
+ *     any rank      reaches its time limit ──► answer -> no   ┘ fastest rank; all ranks follow it
  *
- * Ranks that record into folders of their own do not find each other: then the answer is no.
+ * Ranks that record into folders of their own do not find each other; the answer is then no.
  */
 static const int64_t NAP_NS = 5000000;
 enum { FOLDER_ROOM = RT_PATH + 80, PATH_ROOM = FOLDER_ROOM + 32 };
@@ -192,7 +193,7 @@ static bool all_here(const char *folder, int size, int *seen)
     return true;
 }
 
-/* -1: there is none yet. */
+/* Returns 1 for yes, 0 for no, -1 while there is no answer. */
 static int read_answer(const char *folder)
 {
     char path[PATH_ROOM], c;
@@ -205,7 +206,8 @@ static void give_answer(const char *folder, const char *answer)
     char path[PATH_ROOM];
     snprintf(path, sizeof path, "%s/answer", folder);
     if (symlink(answer, path) != 0) {
-        /* another rank was faster, or nobody can write: that is no answer, and so a no */
+        /* another rank was faster, or the folder is not writable; without an answer the result is
+         * false */
     }
 }
 
@@ -233,7 +235,7 @@ API bool mstx_clock_agree(int rank, int size, int64_t patience_ns)
         else
             nanosleep(&nap, NULL);
         if (rt_clock_steady() - start > 2 * patience_ns)
-            break; /* nothing can be written there */
+            break; /* the folder is not writable */
     }
     remove_presence(folder, rank);
     return answer == 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * clock_sync: what the clocks of hosts are apart: the estimate from pings and the record of it.
- * Whoever can carry messages between hosts (MPI, TCP) measures; this turns round trips into an
- * offset and writes it into the capture, from where a reader brings all hosts to one clock.
+ * clock_sync: offsets between the clocks of hosts: the estimate from pings, and its record.
+ * A transport between hosts (MPI, TCP) measures round trips; this file turns them into an offset
+ * and writes it into the capture, from where a reader brings all hosts to one clock.
  *
  *     clock of rank 0's host = clock here + offset, both CLOCK_MONOTONIC
  *
@@ -16,37 +16,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Four stamps of one round trip: ours, theirs, theirs, ours. */
+/* Four time stamps of one round trip: sent here, received there, answered there, received here. */
 struct mstx_ping {
     int64_t sent, came, left, back;
 };
 struct mstx_clock_point {
-    int64_t at_ns; /* of our clock */
+    int64_t at_ns; /* of this host's clock */
     int64_t offset_ns;
     int64_t uncertainty_ns;
 };
 
-/* Median of the ten shortest round trips. n >= 1. */
+/* Estimates the offset as the median of the ten shortest round trips, limited to the interval that
+ * the shortest allows. n >= 1. */
 void mstx_clock_estimate(const struct mstx_ping *ping, size_t n, struct mstx_clock_point *out);
 
-/* The steady clock of this host. */
+/* CLOCK_MONOTONIC of this host. */
 int64_t mstx_clock_now(void);
-/* Equal for processes that share a clock. */
+/* Identifies the clock: equal for processes that share one. */
 uint64_t mstx_clock_host(void);
-/* MSTX_CLOCK_SYNC: 0 never, 1 always, else where a job has several hosts. */
+/* Setting of MSTX_CLOCK_SYNC: 0 never, 1 always, otherwise only where a job has several hosts. */
 enum mstx_clock_wish { MSTX_CLOCK_NEVER, MSTX_CLOCK_IF_NEEDED, MSTX_CLOCK_ALWAYS };
 enum mstx_clock_wish mstx_clock_wish(void);
-/* Do launchers say that all ranks of the job are on this host? */
+/* Tells whether the launcher's environment variables show that all ranks of the job are on this
+ * host. */
 bool mstx_clock_one_host(void);
-/* MSTX_CLOCK_EVERY: how often clocks are compared by TCP; a minute. */
+/* Interval of the comparison of clocks by TCP: MSTX_CLOCK_EVERY in seconds, one minute by
+ * default. */
 int64_t mstx_clock_every_ns(void);
-/* What launchers call the job at hand, fit for a file's name. */
+/* Writes the launcher's identifier of the current job, with '/' replaced so that it fits a file
+ * name. */
 void mstx_clock_job(char *out, size_t cap);
-/* Do all ranks of the job get here within that time? The same answer on all that ask. */
+/* Tells whether all ranks of the job call this within patience_ns. All callers get the same
+ * answer. */
 bool mstx_clock_agree(int rank, int size, int64_t patience_ns);
-/* When all have heard the answer: by rank 0, or after a no by everybody. */
+/* Removes the answer once all ranks have read it: called by rank 0, or after a "no" by every
+ * rank. */
 void mstx_clock_forget(void);
-/* Write a point into the capture. */
+/* Writes a clock point into the capture. */
 void mstx_clock_tell(const struct mstx_clock_point *p);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * comm_group: see the header.
  *
- * Groups lie in memory that is never given back, so a stale pointer is harmless; the definition of a
+ * Groups are in memory that is never freed, so a stale pointer is harmless; the definition of a
  * group is written when it is first used in a capture.
  */
 #include "mstx/rt/comm_group.h"
@@ -19,7 +19,7 @@ enum { NOTES = 32 };
 static struct { /* under rt.comm_lock */
     struct mstx_group *free;
     uint32_t groups;
-    uint64_t notes[NOTES]; /* hashes of what was said */
+    uint64_t notes[NOTES]; /* hashes of the notes written so far */
     uint32_t noted;
 } comm;
 
@@ -82,7 +82,7 @@ static struct mstx_group *group_take(void)
 RT_COLD void rt_comm_prepare(void)
 {
     if (rt_comm_domain == NULL)
-        rt_domain_create(MSTX_COMM_DOMAIN); /* which sets it */
+        rt_domain_create(MSTX_COMM_DOMAIN); /* sets rt_comm_domain */
 }
 
 API struct mstx_group *mstx_group_new(const struct mstx_group_info *info)
@@ -176,7 +176,7 @@ struct open_walk {
     void *arg;
 };
 
-/* A send, a receive or a probe: who is at its other end. */
+/* Returns the peer of a send, a receive or a probe as a rank of the world; -1: not known. */
 static int32_t peer_of(const struct rt_open_call *o)
 {
     const struct mstx_group *g = o->group;
@@ -190,7 +190,7 @@ RT_RACY static void tell_open(void *arg, uint32_t id, uint64_t ticks)
 {
     const struct open_walk *w = arg;
     const struct rt_open_call o = rt_open_calls[id >> RT_GEN_BITS];
-    if (o.id != id) /* being taken at this moment */
+    if (o.id != id) /* the entry is being filled at this moment */
         return;
     struct mstx_comm_open open = {
         .id = id, .ticks = ticks, .rec = o.rec, .name = o.name, .tid = o.tid};

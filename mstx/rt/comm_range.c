@@ -2,9 +2,9 @@
  *
  * comm_range: communication calls as ranges; see the header.
  *
- * Groups live in blocks that are never given back, so a stale pointer is harmless; the definition
- * of a group is written when it is first used in a capture.  What a call looks like is kept beside
- * the slot of its range as long as it is open, one cache line, for hang detection.
+ * Groups are allocated from blocks that are never freed, so a stale pointer is harmless; the
+ * definition of a group is written when it is first used in a capture.  The description of an open
+ * call, one cache line, is kept beside the slot of its range, for the detection of hangs.
  */
 #include "mstx/rt/comm_range.h"
 
@@ -28,7 +28,8 @@ API bool mstx_comm_on(void)
     return live_now() != 0;
 }
 
-/* Calls of one class on one communicator come one after the other: no locked instruction. */
+/* Calls of one class on one communicator are never concurrent, so no locked instruction is
+ * needed. */
 static inline uint32_t next_in(struct mstx_group *g, unsigned op)
 {
     const unsigned which = MSTX_COMM_SEQUENCE(op);
@@ -51,7 +52,8 @@ API void mstx_comm_pass(struct mstx_group *g, enum mstx_comm_op op)
     next_in(g, op);
 }
 
-/* COMM says what a PART would, or that one follows: few calls need it. */
+/* Tells whether the COMM record implies all that a PART record would hold; few calls need a
+ * PART. */
 static inline bool is_implied(const struct mstx_rec_comm *rec, const struct mstx_comm_call *c)
 {
     const struct mstx_rec_comm_part p = mstx_comm_implied(rec);
@@ -93,7 +95,8 @@ static __attribute__((noinline)) uint32_t name_anew(struct rt_ring *r,
     return id;
 }
 
-/* The id of the name of a call: kept where the hook has room for it, in a line that it needs anyway. */
+/* Returns the text id of the name of a call, cached where the hook has room for it, in a cache line
+ * that the call needs anyway. */
 static inline uint32_t name_of(struct rt_ring *r, const struct mstx_comm_call *c)
 {
     const uint64_t v =
@@ -143,7 +146,7 @@ static inline uint32_t record(const struct mstx_comm_call *c, struct mstx_rec_co
     if (RT_UNLIKELY(r == NULL))
         return 0;
     if (RT_UNLIKELY(r->comm_range != 0 && rt_range_is_open(r->comm_range)))
-        return 0; /* the framework marks this call itself */
+        return 0; /* the framework has opened a range for this call itself */
     if (RT_UNLIKELY(c->group != NULL &&
                     atomic_load_explicit(&c->group->epoch, memory_order_relaxed) != r->epoch))
         rt_group_define(c->group);
@@ -157,7 +160,7 @@ static inline uint32_t record(const struct mstx_comm_call *c, struct mstx_rec_co
     return id;
 }
 
-/* Whoever listens hears what a framework would have said. */
+/* Passes the call to the taps, with the text that a framework would use. */
 RT_COLD static uint64_t tell(const struct mstx_comm_call *c, struct mstx_rec_comm rec, uint32_t id)
 {
     char text[512];
@@ -174,7 +177,8 @@ RT_HOT API uint64_t mstx_comm_begin(const struct mstx_comm_call *c)
     return RT_LIKELY((live & RT_TAP) == 0) ? id : tell(c, rec, id);
 }
 
-/* What readers show of a receive whose end says nothing. */
+/* Tells whether the end of a receive repeats what was posted: readers then show the same without
+ * it. */
 static bool is_as_posted(uint64_t id, const struct mstx_rec_comm_part *end)
 {
     ms_assert(id != 0);
@@ -197,7 +201,7 @@ API void mstx_comm_end_received(uint64_t id, uint64_t bytes, int32_t source, int
     rt_range_end_ready(rt_comm_domain, id, &more, 1);
 }
 
-/* ---- what frameworks open themselves -------------------------------------------------------- */
+/* ---- ranges opened by frameworks -------------------------------------------------------- */
 
 static struct rt_open_call *opened_by_framework(uint64_t id)
 {
@@ -231,24 +235,25 @@ API void mstx_comm_framework_wait(uint64_t id)
     o->rec.flags &= (uint8_t)~MSTX_CF_ASYNC;
 }
 
-/* ---- calls that ask ---------------------------------------------------------------------------
+/* ---- polling calls ---------------------------------------------------------------------------
  *
- * A program that asks (MPI_Test, MPI_Iprobe) millions of times a second means one thing: it waits.  So
- * asking again at once makes the range of the question before longer and counts, in place, instead of
+ * A program that polls (MPI_Test, MPI_Iprobe) millions of times a second is waiting.  So a poll
+ * that follows at once extends the range of the previous one and counts, in place, instead of
  * writing a new range:
  *
- *      CALL COMM │ END PART        the first question, which found nothing
+ *      CALL COMM │ END PART        the first poll, which found nothing
  *                    │   └─ polls  2, 3, 4 ..
- *                    └───── ticks  of the newest answer
+ *                    └───── ticks  of the newest poll
  *
- * Progress engines ask several questions in turn, so the newest QUESTIONS are kept.  That holds as long
- * as they are the newest records of the thread: whatever else the thread does or marks, and every pause,
- * lets the next question begin a range of its own.  A killed process loses nothing.
+ * Progress engines make several polls in turn, so the newest QUESTIONS are kept, as long as they
+ * are the newest records of the thread: after any other record of the thread, and after a pause,
+ * the next poll begins a range of its own.  A killed process loses nothing.
  */
 
-/* Whoever pauses longer does something else in between. */
+/* After a pause of more than 10 us the thread did something else, and a poll is a new range. */
 enum { PAUSES_A_SECOND = 100000, QUESTIONS = 4 };
-static const uint64_t FASTEST_HZ = 4000000000; /* of a counter, until its rate is known */
+/* Highest tick rate assumed until the rate is known. */
+static const uint64_t FASTEST_HZ = 4000000000;
 
 struct question {
     const char *name;
@@ -257,9 +262,9 @@ struct question {
 };
 static __thread struct {
     struct rt_ring *ring;
-    uint64_t part; /* of the ring's file they are in */
-    uint32_t pos;  /* of the ring behind them */
-    uint32_t next; /* whose place the next new one takes */
+    uint64_t part; /* part of the ring's file that holds them */
+    uint32_t pos;  /* position in the ring after them */
+    uint32_t next; /* index of the entry to replace next */
     struct question *asked;
     struct question q[QUESTIONS];
 } last __attribute__((tls_model("initial-exec")));
@@ -296,7 +301,8 @@ API bool mstx_comm_asks_again(const struct mstx_comm_call *c)
     return last.asked != NULL && is_soon(last.asked->end->ticks, rt_ticks());
 }
 
-/* Not more than the field holds; a peer that differs is none. */
+/* Counts a further poll, up to the limit of the field. The peer becomes -1 when polls name
+ * different ones. */
 static void count_one(struct rt_ring *r, const struct mstx_comm_call *c, bool found)
 {
     ms_assert(last.asked != NULL && last.asked->end->type == MSTX_REC_END);
@@ -333,7 +339,8 @@ static void remember(uint64_t id, const struct mstx_comm_call *c)
     last.pos = r->pos;
 }
 
-/* What the first of a row is: CALL, COMM and perhaps its PART. */
+/* Tells whether nothing but the start of this call (CALL, COMM and perhaps PART) follows the kept
+ * polls. */
 static bool is_alone(const struct rt_ring *r, uint64_t id)
 {
     const uint32_t n = r->pos - last.pos;
@@ -364,6 +371,6 @@ API void mstx_comm_asked(uint64_t id, const struct mstx_comm_call *c, bool found
         ask_once(id, c, found);
     else if (are_newest(rt_tls))
         count_one(rt_tls, c, found);
-    else /* something was marked from within the call */
+    else /* other records were written during the call */
         ask_once(mstx_comm_begin(c), c, found);
 }

@@ -2,8 +2,8 @@
  *
  * domain: the domains of the process, in a table whose entries are the handles that
  * callers hold.  An entry is never moved or given to another name, so a stale handle is
- * harmless.  `live` of each holds the answer of every filter; it is recomputed when the
- * filter, the state of recording or the table changes, so a filtered call asks one byte.
+ * harmless.  `live` of each holds the result of every filter; it is recomputed when the
+ * filter, the state of recording or the table changes, so a filtered call reads one byte.
  */
 #include "mstx/rt/domain.h"
 
@@ -28,7 +28,7 @@ uint32_t rt_domain_count(void)
     return atomic_load(&dom.count);
 }
 
-/* Is name one of the comma separated words? */
+/* Tells whether name is one of the comma separated words. */
 static bool listed(const char *list, const char *name)
 {
     size_t n = strlen(name);
@@ -99,7 +99,8 @@ void rt_domain_define_all(void)
     rt_unlock(&rt.domain_lock);
 }
 
-/* PyTorch's NPU allocator leaves fields of its memory descriptions unset. */
+/* Tells whether an allocator is known to pass uninitialised handles: PyTorch's NPU allocator leaves
+ * fields of its memory descriptions unset. */
 static bool passes_garbage(const char *name)
 {
     return strcmp(name, "ptaCaching") == 0 || strcmp(name, "ptaWorkspace") == 0;
@@ -132,7 +133,7 @@ static struct rt_domain *add(const char *name)
     return d;
 }
 
-/* Nothing is to be done to give it out once more. */
+/* Tells whether an existing domain can be returned as it is. */
 static bool is_settled(const struct rt_domain *d)
 {
     return !__atomic_load_n(&d->destroyed, __ATOMIC_ACQUIRE) && rt_is_running() &&
@@ -148,7 +149,7 @@ struct rt_domain *rt_domain_create(const char *name)
     if (strcmp(name, "default") == 0)
         return NULL; /* the reserved name: NULL is the default domain */
     struct rt_domain *d = find(name);
-    if (d != NULL && is_settled(d)) /* Python asks for it with every mark */
+    if (d != NULL && is_settled(d)) /* the fast case: Python looks the domain up with every mark */
         return d;
     rt_lock(&rt.domain_lock);
     d = find(name);

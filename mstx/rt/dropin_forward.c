@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * dropin_forward: the mstx names for the libraries that carry the vendor's file names.  The
- * recorder itself is libmstx.so, once per process however many of its doors are open.
+ * recorder itself is libmstx.so, loaded once per process whatever names it is opened by.
  */
 #include "mstx/rt/entry.h"
 

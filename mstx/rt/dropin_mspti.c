@@ -2,8 +2,8 @@
  *
  * dropin_mspti: the marker part of the vendor's monitoring interface, for programs and
  * frameworks that look for libmspti.so.  Markers are collected into buffers that the program
- * lends us and gets back full, as it expects of the original: packed records, a range as two,
- * the end without name.  Kinds other than markers are accepted and never come.
+ * provides and gets back full, as from the original: packed records, a range as two, the end
+ * without name. Kinds other than markers are accepted, but no records of them are made.
  */
 #include "mstx/rt/entry.h"
 
@@ -47,8 +47,9 @@ typedef void request_fn(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void complete_fn(uint8_t *buffer, size_t size, size_t valid);
 typedef void callback_fn(void *user, int domain, uint32_t id, const void *data);
 
-/* Recursive: a callback may call back.  The text of a record stays good while its buffer is in the program's hands: texts lie behind
- * the records, from the end of the buffer downwards. */
+/* The lock is recursive, because a callback may call back. The text of a record stays valid while
+ * the program holds its buffer: texts are stored behind the records, from the end of the buffer
+ * downwards. */
 static struct {
     pthread_mutex_t lock;
     request_fn *request;
@@ -201,7 +202,7 @@ bool msptiActivityIsEnabled(int kind)
     return on;
 }
 
-/* Names are compared whole; the original compares prefixes. */
+/* Switches a domain on or off. Names are compared whole; the original compares prefixes. */
 static int set_domain(const char *name, const char *from, const char *to)
 {
     if (name == NULL || name[0] == '\0' || strlen(name) >= sizeof pti.off[0])
@@ -221,7 +222,8 @@ static int set_domain(const char *name, const char *from, const char *to)
 int msptiActivityEnableMarkerDomain(const char *name)
 {
     int rc = set_domain(name, name, "");
-    return rc == MSPTI_ERROR_MAX_LIMIT_REACHED ? MSPTI_SUCCESS : rc; /* it was not off */
+    /* The domain was not switched off. */
+    return rc == MSPTI_ERROR_MAX_LIMIT_REACHED ? MSPTI_SUCCESS : rc;
 }
 
 int msptiActivityDisableMarkerDomain(const char *name)
@@ -229,7 +231,8 @@ int msptiActivityDisableMarkerDomain(const char *name)
     return set_domain(name, "", name);
 }
 
-/* The position is kept per thread; *record is not looked at, as in the original. */
+/* Returns the next record of a buffer. The position is kept per thread; *record is ignored, as in
+ * the original. */
 int msptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct marker **record)
 {
     static __thread size_t at;
@@ -253,7 +256,7 @@ int msptiActivityFlushAll(uint32_t flag)
     return MSPTI_SUCCESS;
 }
 
-/* Full buffers go out at once and the rest when asked; a period has nothing to add. */
+/* Accepted without effect: full buffers are returned at once, the others on request. */
 int msptiActivityFlushPeriod(uint32_t ms)
 {
     (void)ms;

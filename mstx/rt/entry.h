@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * entry: the doors through which the other libraries of this folder (drop-ins, the Python
- * module) reach the one recorder of the process, which lives in libmstx.so.
+ * entry: the table of functions through which the other libraries of this folder (drop-ins, the
+ * Python module) call the one recorder of the process, which is in libmstx.so.
  */
 #ifndef MSTX_RT_ENTRY_H
 #define MSTX_RT_ENTRY_H

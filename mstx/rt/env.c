@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * env: what `msprobe run` (or a person) asked for, from environment variables, and the
- * rank from the variables of the usual launchers.  secure_getenv: a set-uid program sees none
- * of it, so it cannot be made to write files.
+ * env: the configuration, from environment variables set by `msprobe run` or by the user, and the
+ * rank from the variables of the usual launchers.  secure_getenv hides them from a set-uid program,
+ * which therefore cannot be made to write files.
  */
 #include "mstx/rt/env.h"
 
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    HANG_S = 300,                       /* a communication call that takes longer hangs */
+    HANG_S = 300,                       /* a call is reported as hung after so many seconds */
     SEGMENT_LEAST = 4 * MSTX_SEG_HEADER /* 384 records: the largest event, of 193, fits */
 };
 
@@ -29,7 +29,7 @@ static void copy(char *to, size_t cap, const char *name)
         memcpy(to, v, strlen(v) + 1);
 }
 
-/* Digits, then k, m or g; 0 when it is no such thing. */
+/* Parses digits, then k, m or g; 0 when text has another form. */
 static uint64_t bytes_of(const char *text)
 {
     uint64_t n = 0;
@@ -59,7 +59,7 @@ static uint64_t bytes_of(const char *text)
     return n > UINT64_MAX >> shift ? 0 : n << shift;
 }
 
-/* "12" or "0.5": seconds without the locale's decimal point. */
+/* Parses seconds such as "12" or "0.5", independent of the locale's decimal point. */
 static double seconds_of(const char *text)
 {
     double v = 0, unit = 1;
@@ -91,7 +91,8 @@ static bool int_of(const char *text, int32_t *out)
     return true;
 }
 
-/* The launcher that stands nearest to the program comes first: torchrun under Slurm sets its own. */
+/* Reads the rank. The innermost launcher comes first: torchrun under Slurm sets its own
+ * variables. */
 static void read_rank(struct rt_config *c)
 {
     static const struct {

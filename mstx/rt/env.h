@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * env: what `msprobe run` (or a person) asked for.
+ * env: the configuration, from environment variables set by `msprobe run` or by the user.
  */
 #ifndef MSTX_RT_ENV_H
 #define MSTX_RT_ENV_H
@@ -8,7 +8,7 @@
 #include "mstx/rt/state.h"
 
 void rt_read_env(struct rt_config *c);
-/* Afterwards the path means the same file wherever the program changes its directory to. */
+/* Makes a path absolute, so that it stays valid when the program changes its directory. */
 void rt_make_absolute(char path[RT_PATH]);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * hang_watch: communication calls that do not return, and marks that a device does not reach.
- * Each is reported once: a line for people on stderr, and a HANG text in the capture, which a
- * reader may see while the program still hangs.  Nothing is done to the program.
+ * Each is reported once: a line on stderr, and a HANG text in the capture, which a reader may show
+ * while the program still hangs.  The program itself is not changed.
  *
- * An operation that was only begun (an Irecv) may wait for long: the call that waits for it is
- * looked at instead.  While that hangs, what it waits for is told in its place: the operations of its
- * requests, with their peers, as far as the hook knows them, or else the collectives that its thread
- * had begun and that are still open.
+ * An asynchronous operation (an Irecv) may stay open for long: the WAIT for it is checked instead.
+ * When a WAIT hangs, the operations that it waits for are reported in its place: those of its
+ * requests, with their peers, as far as the hook knows them, or else the collectives that its
+ * thread had begun and that are still open.
  */
 #include "mstx/rt/hang_watch.h"
 
@@ -43,7 +43,7 @@ static int64_t ns_of(uint64_t ticks)
     return hz != 0 ? (int64_t)((double)ticks / (double)hz * 1e9) : 0;
 }
 
-/* c: what was called; group: the communicator, or the stream of a device. */
+/* Writes the line on stderr. c: the call; c->group: the communicator, or the stream of a device. */
 static void tell_people(const struct mstx_hang *h, const struct mstx_comm_told *c)
 {
     char line[512], who[32] = "this process", call[MSTX_COMM_SPOKEN];
@@ -72,7 +72,7 @@ static size_t append(size_t at, const char *text, uint16_t *len)
     return at + n;
 }
 
-/* Writes the HANG text and the line for people.  Calls that hang at the same moment share the stacks
+/* Writes the HANG text and the line on stderr. Calls that hang at the same moment share the stacks
  * of the first. */
 static void report_hang(struct mstx_hang *h, uint64_t id, const struct mstx_comm_told *c)
 {
@@ -94,7 +94,7 @@ static void report_hang(struct mstx_hang *h, uint64_t id, const struct mstx_comm
     rt_unlock(&hang.lock);
 }
 
-/* Fills in what a person wants to hear of the call; of a framework's range, from its text. */
+/* Describes a call for messages; the range of a framework is described by its text. */
 static void what_is(const struct mstx_comm_open *o, struct mstx_comm_told *c)
 {
     char text[1024];
@@ -116,13 +116,13 @@ static uint64_t group_of(const struct mstx_comm_open *o, const struct mstx_comm_
     return mstx_group_hash(0, c->group, strlen(c->group));
 }
 
-/* ---- looking ------------------------------------------------------------------------------ */
+/* ---- scan of open calls --------------------------------------------------------------------- */
 
 /* A call that waits for requests, and hangs. */
 struct wait {
     uint32_t tid, ranges;
     uint64_t since;
-    uint64_t range[REQUESTS_A_WAIT]; /* of what it waits for, as far as is known */
+    uint64_t range[REQUESTS_A_WAIT]; /* ranges that it waits for, as far as known */
 };
 struct look {
     uint64_t now;
@@ -137,7 +137,7 @@ static bool hangs(const struct look *l, const struct mstx_comm_open *o)
            rt_hang_is_long(l->now - o->ticks);
 }
 
-/* Finds the ranges that the call waits for.  The handles lie on the stack of a thread that may return
+/* Finds the ranges that a WAIT waits for. The handles are on the stack of a thread that may return
  * at any moment, so they are read through the kernel. */
 static void find_ranges(struct wait *w, const struct mstx_comm_open *o)
 {
@@ -185,7 +185,8 @@ static uint64_t waited_since(const struct look *l, const struct mstx_comm_open *
     return 0;
 }
 
-/* Are the ranges known that this WAIT waits for?  Then they are reported in its place. */
+/* Tells whether the ranges that this WAIT waits for are known; they are then reported in its
+ * place. */
 static bool has_ranges(const struct look *l, const struct mstx_comm_open *o)
 {
     for (uint32_t i = 0; o->rec.op == MSTX_COMM_WAIT && i < l->waits; i++) {
@@ -212,7 +213,7 @@ static void look_at(void *arg, const struct mstx_comm_open *o)
 
 void rt_hang_look(void)
 {
-    static struct look l; /* the helper's alone */
+    static struct look l; /* used by the helper thread only */
     if (rt.conf.hang_s <= 0)
         return;
     memset(&l, 0, sizeof l);

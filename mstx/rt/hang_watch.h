@@ -7,16 +7,16 @@
 
 #include "mstx/rt/state.h"
 
-/* Helper, once a second: tell of communication calls that do not return. */
+/* Reports communication calls that do not return; called by the helper once a second. */
 void rt_hang_look(void);
-/* A mark on a stream that the device does not come to; from the poller. */
+/* A mark on a stream that its device does not reach; reported by the poller. */
 struct rt_hang_mark {
     uint64_t id, ticks; /* of the mark or range */
     uint32_t name;      /* its text */
     const char *stream;
 };
 void rt_hang_on_device(const struct rt_hang_mark *m);
-/* Is that many ticks longer than a call may take? */
+/* Tells whether a duration in ticks exceeds the limit for hung calls. */
 bool rt_hang_is_long(uint64_t ticks);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * helper: the one thread the recorder adds to a process.  It sleeps on the bell of the
- * control page, which a ring that wants a segment and `msprobe ctl` both ring, and wakes once
+ * control page, which a ring that needs a segment and `msprobe ctl` both ring, and wakes once
  * a second by itself to read the clocks.  All signals are blocked in it.
  */
 #include "mstx/rt/helper.h"
@@ -40,13 +40,13 @@ void rt_set_recording(bool on, enum mstx_why why)
 {
     if (atomic_exchange(&rt.recording, on) == on)
         return;
-    if (rt.control != NULL) /* a child may look at any time */
+    if (rt.control != NULL) /* a forked child may read it at any time */
         __atomic_store_n(&rt.control->recording, on, __ATOMIC_RELEASE);
     rt_domain_refresh();
     rt_state_write(why, on);
 }
 
-/* `recording` is rt_set_recording's to write. */
+/* Fills in the status, except `recording`, which rt_set_recording writes. */
 static void fill_status(struct mstx_control *c)
 {
     ms_assert(c == rt.control);
@@ -74,7 +74,7 @@ static int obey(uint32_t command, const char *text)
         rt_set_recording(false, MSTX_WHY_STOP);
         return 0;
     case MSTX_CMD_SNAPSHOT:
-        rt_clock_tick(); /* the snapshot is dated up to now */
+        rt_clock_tick(); /* gives the snapshot a clock reading of now */
         return rt_file_snapshot(text);
     case MSTX_CMD_STATUS:
         return 0;
@@ -135,7 +135,7 @@ static void *run_helper(void *arg)
     rt.proto.helper_tid = (uint32_t)gettid();
     rt_unlock(&rt.proto_lock);
     pthread_setname_np(pthread_self(), "mstx");
-    int64_t next = now_ns() + 200000000; /* soon: the rate of the counter is wanted */
+    int64_t next = now_ns() + 200000000; /* soon, because the rate of the counter is needed */
     while (!atomic_load(&helper.stop)) {
         uint32_t seen = __atomic_load_n(&rt.control->bell, __ATOMIC_ACQUIRE);
         rt_ring_serve();
@@ -160,7 +160,7 @@ bool rt_helper_start(void)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     helper.running = pthread_create(&helper.thread, NULL, run_helper, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return helper.running; /* without it threads make their segments themselves */
+    return helper.running; /* without a helper threads make their segments themselves */
 }
 
 void rt_helper_stop(void)

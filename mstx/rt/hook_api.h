@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * hook_api: the recorder's door for hooks that learn device times on their own, as the profiler
- * of a communication library does: ranges on a stream that nobody queues events on.
+ * hook_api: the interface of the recorder for hooks that get device times on their own, as the
+ * profiler of a communication library does: ranges on a stream without events of the recorder.
  */
 #ifndef MSTX_RT_HOOK_API_H
 #define MSTX_RT_HOOK_API_H
@@ -9,20 +9,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Tell a capture of a stream, in the ring of the process, which a flight recorder keeps.  The key of
- * such ranges is any number that no stream handle has. */
+/* Writes a STREAM record into the ring of the process, which a flight recorder keeps. The key of
+ * such a stream is any number that no stream handle has. */
 void mstx_device_stream(const void *key, const char *name, uint32_t device, uint32_t number);
-/* Begin a range on it; *ticks: with the id, what its device times are joined by. 0: none. */
+/* Begins a range on the stream; returns its id, or 0. *ticks: with the id, the key that joins
+ * device times to the range. */
 uint64_t mstx_device_range(const char *domain, const char *name, void *key, uint64_t *ticks);
 void mstx_device_range_end(uint64_t id);
-/* The device reached the start or the end at ns (CLOCK_MONOTONIC); 0: that was lost. At any time,
- * from any thread, also after the range was ended. */
+/* Records that the device reached the start or the end at ns (CLOCK_MONOTONIC); 0: that time is
+ * lost. At any time, from any thread, also after the end of the range. */
 void mstx_device_time(uint64_t id, uint64_t ticks, bool is_end, int64_t ns);
 
-/* A command that the program puts into a stream and that tells by an event when it ran.  Begin before
- * the call; 0: it is not recorded. */
+/* Begins a command that the program puts into a stream and whose event has its times. Called before
+ * the command is queued; 0: it is not recorded. */
 uint64_t mstx_stream_command(void *stream, const char *name, uint64_t *ticks);
-/* The command is in the stream. The event is the recorder's from then on; false: it was not taken. */
+/* Hands over the event of a queued command, which the recorder owns from then on; false: it was not
+ * taken. */
 bool mstx_stream_command_queued(void *stream, uint64_t id, uint64_t ticks, void *event);
 
 #endif

@@ -19,7 +19,7 @@ static uint32_t payload_records(const struct rt_payload *p)
     return 1 + (uint32_t)((n + MSTX_DATA_BYTES - 1) / MSTX_DATA_BYTES);
 }
 
-/* Records behind the first one; *fit: payloads that find room. */
+/* Counts the records after the first one; *fit: number of payloads that have room. */
 static uint32_t extra_records(const struct rt_event *e, size_t *fit)
 {
     uint32_t n = e->attr != NULL && e->attr->fields != 0;
@@ -63,7 +63,7 @@ static struct mstx_rec *put_payload(struct mstx_rec *to, const struct rt_payload
     return to;
 }
 
-/* Everything behind rec; each of them but the last says that more follows. */
+/* Writes the records after rec; each but the last is flagged as having a successor. */
 static void put_extra(struct mstx_rec *rec, const struct rt_event *e, uint32_t extra, size_t fit)
 {
     struct mstx_rec *to = rec + 1;
@@ -93,9 +93,9 @@ static __attribute__((noinline)) void write_far(struct rt_ring *r, uint32_t at, 
     rt_publish(r);
 }
 
-/* A record goes by value and inline, so that its fields go from registers to the segment: a struct
- * that is written field by field and then read as a whole waits until the writes have reached the
- * cache. */
+/* Writes one record. The record is passed by value and inlined, so that its fields go from
+ * registers to the segment: a struct that is written field by field and then read as a whole waits
+ * until the stores have reached the cache (store forwarding fails). */
 RT_INLINE void write1(struct rt_ring *r, struct mstx_rec rec)
 {
     uint32_t at;
@@ -149,7 +149,7 @@ const struct rt_device_calls *_Atomic rt_device;
 
 /* ---- marks ---------------------------------------------------------------------------- */
 
-/* An id for marks that a device time may be joined to. */
+/* Makes an id for a mark, so that a device time can be joined to it. */
 static uint64_t mark_id(struct rt_ring *r)
 {
     return UINT64_C(1) << 63 | (uint64_t)r->number << 40 | rt_bump(&r->mark_ids, 1);
@@ -161,8 +161,8 @@ static inline void put_stream(struct mstx_rec *rec, void *stream)
     rec->arg = (uint64_t)(uintptr_t)stream;
 }
 
-/* A MARK or BEGIN with a stream: the device is to tell when it comes there.  The stream that
- * the end of a range belongs to, 0: none. */
+/* Queues an event for a MARK or BEGIN with a stream, so that the device's time will be recorded.
+ * Returns the stream for the end of the range, 0: none. */
 static uint16_t on_device(struct mstx_rec *rec)
 {
     uint16_t stream = 0;
@@ -199,8 +199,9 @@ static void record_mark(struct rt_domain *d, const char *message, void *stream)
         mark_stream(r, rec, stream);
 }
 
-/* What the near ways need, which call nothing and keep nothing in memory: a ring, and a counter that
- * is read by one instruction.  NULL: it takes the long way, which is right for all. */
+/* Returns the ring for the fast paths, which call no function and keep nothing in memory: they need
+ * a ring, and a counter that is read by one instruction. NULL: the slow path, which is always
+ * correct, is taken. */
 static inline struct rt_ring *ring_near(void)
 {
     struct rt_ring *r = rt_tls;
@@ -267,7 +268,7 @@ RT_COLD static uint32_t too_many_ranges(void)
     return 0;
 }
 
-/* The record's flags. */
+/* Returns the flags of the record. */
 static __attribute__((noinline)) uint8_t begin_on_device(struct rt_slot *s, struct mstx_rec rec)
 {
     uint16_t stream = on_device(&rec);
@@ -309,8 +310,8 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
     return id;
 }
 
-/* Nothing that was just written is read again, least of all several fields as one word: that would
- * wait until the writes have reached the cache. */
+/* Reads nothing that was just written, in particular not several fields as one word: such a read
+ * would wait until the stores have reached the cache. */
 RT_HOT struct rt_call rt_call_start(struct rt_ring *r, const struct rt_domain *d, uint32_t name,
                                     uint32_t n)
 {
@@ -346,7 +347,7 @@ uint32_t rt_range_start_ready(struct rt_ring *r, const struct rt_domain *d, uint
     return begin(r, rec, &e);
 }
 
-/* A range that only a tap hears still needs an id. */
+/* Opens a range that only a tap receives; the range still needs an id. */
 uint32_t rt_range_ghost(void)
 {
     struct rt_ring *r = rt_ring_of_thread();
@@ -364,12 +365,13 @@ RT_COLD uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, v
     id = id != 0 ? id : rt_range_ghost();
     if (id == 0)
         return 0;
-    rt_slots[id >> RT_GEN_BITS].at = RT_SLOT_NO_PLACE; /* the end tells, too */
+    /* The end has to be passed to the tap as well. */
+    rt_slots[id >> RT_GEN_BITS].at = RT_SLOT_NO_PLACE;
     rt_tell(RT_TAP_START, d, message, stream, id, &rt_slots[id >> RT_GEN_BITS].other);
     return id;
 }
 
-/* 0: not this way. */
+/* Fast path of a start; 0: the slow path has to be taken. */
 RT_INLINE uint32_t start_near(const struct rt_domain *d, const char *message, const void *stream)
 {
     struct rt_ring *r = ring_near();
@@ -436,8 +438,8 @@ RT_COLD static void other_domain(const struct rt_domain *d, uint16_t started)
            rt_domains[started].name, d->name != NULL ? d->name : "?");
 }
 
-/* Of a range of this thread whose CALL is in the segment at hand, and that no tap was told of.  The
- * segment is not looked at, as it may have left the cache. */
+/* Fast path of the end of a call: of a range of this thread whose CALL is in the current segment
+ * and that no tap received. The segment is not read, as it may have left the cache. */
 static inline bool end_in_place(uint64_t id)
 {
     struct rt_slot *s = &rt_slots[(uint32_t)id >> RT_GEN_BITS];
@@ -448,7 +450,8 @@ static inline bool end_in_place(uint64_t id)
     if (RT_UNLIKELY(atomic_load_explicit(&s->live, memory_order_relaxed) != id))
         return false;
     struct mstx_rec *call = r->rec + s->at;
-    atomic_signal_fence(memory_order_seq_cst); /* a handler may change the segment: began tells */
+    /* A handler may change the segment; the test of began detects that. */
+    atomic_signal_fence(memory_order_seq_cst);
     if (RT_UNLIKELY(s->ring != r->number || s->at == RT_SLOT_NO_PLACE || s->ticks < r->began))
         return false;
     rt_slot_close(s, (uint32_t)id, true);
@@ -456,15 +459,16 @@ static inline bool end_in_place(uint64_t id)
     return true;
 }
 
-/* The record's further flags. */
+/* Returns further flags for the record. */
 static __attribute__((noinline)) uint8_t end_on_device(uint16_t stream, struct mstx_rec rec)
 {
     const struct rt_device_calls *device = atomic_load_explicit(&rt_device, memory_order_acquire);
-    ms_assert(device != NULL); /* it opened the range */
+    ms_assert(device != NULL); /* set, as it queued the start of the range */
     return device->end(stream, &rec);
 }
 
-/* Ids alone name a range: an end in another domain ends it all the same. */
+/* Ends a range by its id alone: an end in another domain ends the range as well, after a
+ * message. */
 static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, uint64_t *other)
 {
     struct mstx_rec rec = {.ticks = rt_ticks(), .id = id, .type = MSTX_REC_END};
@@ -478,7 +482,8 @@ static bool finish(struct rt_domain *d, uint64_t id, const struct rt_event *e, u
     *other = s->other;
     uint16_t from = s->ring,
              stream = from != RT_SLOT_GHOST && (from & RT_SLOT_ON_DEVICE) ? rt_slot_stream[at] : 0;
-    /* What was read above is the range's if the slot is still its. */
+    /* The fields read above belong to the range only if the slot still holds its id, which
+     * rt_slot_close verifies. */
     const bool is_own = rt_tls != NULL && (from & ~RT_SLOT_ON_DEVICE) == rt_tls->number;
     if (RT_UNLIKELY(!rt_slot_close(s, (uint32_t)id, is_own)))
         return false;
@@ -506,7 +511,8 @@ uint64_t rt_range_end_event(struct rt_domain *d, uint64_t id, const struct rt_ev
     return other;
 }
 
-/* A range that was started while recording is ended also after recording stopped. */
+/* Slow path of an end. A range that was started while recording is ended also after recording
+ * stopped. */
 static void end(struct rt_domain *d, uint64_t id, const struct rt_event *e)
 {
     uint64_t other;
@@ -518,7 +524,8 @@ static void end(struct rt_domain *d, uint64_t id, const struct rt_event *e)
         rt_tell(RT_TAP_END, d, NULL, NULL, (uint32_t)id, &other);
 }
 
-/* Of a range that this thread started in this domain, without a stream, and that no tap was told of. */
+/* Fast path of the end of a range that this thread started in this domain, without a stream, and
+ * that no tap received. */
 RT_INLINE bool end_near(const struct rt_domain *d, uint64_t id)
 {
     struct rt_ring *r = ring_near();
@@ -545,7 +552,7 @@ void rt_range_end(struct rt_domain *d, uint64_t id)
         end(d, id, NULL);
 }
 
-/* Of comm_range.h: here, as what it needs of the range is here. */
+/* Declared in comm_range.h; defined here beside the functions that it uses. */
 RT_HOT __attribute__((visibility("default"))) void mstx_comm_end(uint64_t id)
 {
     if (RT_LIKELY(id != 0) && RT_UNLIKELY(!end_in_place(id)))
@@ -560,7 +567,7 @@ void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec 
 
 /* ---- push and pop ------------------------------------------------------------------------- */
 
-/* The newest open push of the domain, -1: none. */
+/* Returns the index of the newest open push of the domain, -1: none. */
 static int32_t top_of(const struct rt_ring *r, uint16_t domain)
 {
     int32_t i = r->top;
@@ -597,7 +604,7 @@ int rt_push(struct rt_domain *d, const struct rt_event *e)
     return depth;
 }
 
-/* Take entry i out; mostly it is the top one. */
+/* Removes entry i, which is mostly the top one. */
 static struct rt_push pull(struct rt_ring *r, int32_t i)
 {
     ms_assert(i >= 0 && i <= r->top && r->top < RT_PUSHES);

@@ -9,8 +9,8 @@
  *     │ kind   │ domain │ count    │   never dereferenced
  *     └────────┴────────┴──────────┘
  *
- * With a next tool behind us its handles are given out where it gives some, as it must find
- * them again; they are remembered in a set, for the same reason.
+ * When there is a next tool, its handles are given out wherever it makes some, because later calls
+ * pass them on to it; a set remembers them, for the same reason.
  */
 #include "mstx/rt/memory.h"
 
@@ -68,7 +68,7 @@ static void record_block(struct rt_domain *d, uint8_t type, uint64_t handle, uin
 static void remember_heap(uint64_t h)
 {
     if (h == 0 || atomic_load(&next.used) >= NEXT_HEAPS / 2)
-        return; /* full: regions in it get no handles, which is safe */
+        return; /* full: regions in this heap get no handles, which is safe */
     for (size_t i = (size_t)(h * 0x9E3779B97F4A7C15u >> 50);; i++) {
         uint64_t at = 0;
         if (atomic_compare_exchange_strong(&next.heaps[i % NEXT_HEAPS], &at, h)) {
@@ -182,7 +182,8 @@ static struct rt_block block_of(const mstxMemVirtualRangeDesc_t *v)
     return (struct rt_block){(uint64_t)(uintptr_t)v->ptr, v->size, v->deviceId};
 }
 
-/* usage and type are not looked at: there is one of each, and PyTorch leaves them unset. */
+/* Opens a heap. usage and type are ignored: there is one value of each, and PyTorch leaves them
+ * unset. */
 mstxMemHeapHandle_t rt_mstx_heap(mstxDomainHandle_t domain, mstxMemHeapDesc_t const *desc)
 {
     struct rt_domain *d = rt_domain_of(domain);
@@ -205,7 +206,7 @@ void rt_mstx_unheap(mstxDomainHandle_t domain, mstxMemHeapHandle_t heap)
     rt_heap_close(d, (uint64_t)(uintptr_t)heap, false);
 }
 
-/* A part of a batch that the handles of the next tool find room for. */
+/* Registers n regions of a batch, as many as the array for the handles of the next tool holds. */
 static void regions_part(struct rt_domain *d, const mstxMemRegionsRegisterBatch_t *b, bool known,
                          size_t from, size_t n)
 {
@@ -220,7 +221,7 @@ static void regions_part(struct rt_domain *d, const mstxMemRegionsRegisterBatch_
         part.regionDescArray = v;
         part.regionHandleArrayOut = theirs;
         if (is_handle((uint64_t)(uintptr_t)b->heap, HEAP, d))
-            part.heap = NULL; /* it gave none */
+            part.heap = NULL; /* the next tool did not make this handle */
         fn(next.domain_of(d), &part);
     }
     for (size_t i = 0; i < n; i++) {
@@ -251,7 +252,8 @@ static struct rt_block_ref ref_of(const mstxMemRegionRef_t *r)
         by_address, (uint64_t)(uintptr_t)(by_address ? r->pointer : (const void *)r->handle)};
 }
 
-/* May the next tool know it? It is not asked about handles that it did not give. */
+/* Tells whether the next tool may know the region; it is not called with handles that it did not
+ * make. */
 static bool is_theirs(const struct rt_domain *d, struct rt_block_ref ref)
 {
     return ref.by_address || !is_handle(ref.what, REGION, d);

@@ -82,7 +82,7 @@ void rt_state_write(enum mstx_why why, bool on)
     rt_process_write(&rec);
 }
 
-/* Puts the newest reading into the headers: of future segments, and of this ring's. */
+/* Writes the newest clock reading into the headers of future segments and of this ring. */
 static void date_headers(const struct mstx_calib *c)
 {
     rt_lock(&rt.proto_lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * process_ring: ring 0, of facts that belong to no thread: readings of the clocks, streams, recording
- * switched on and off.  Any thread may write it, under a lock; a flight recorder keeps all of it.
+ * process_ring: ring 0, with facts that belong to no thread: readings of the clocks, streams,
+ * recording switched on and off.  Any thread may write it, under a lock; a flight recorder keeps
+ * all of it.
  */
 #ifndef MSTX_RT_PROCESS_RING_H
 #define MSTX_RT_PROCESS_RING_H
@@ -15,7 +16,7 @@ void rt_clock_tick(void);
 /* Writes a STATE record. */
 void rt_state_write(enum mstx_why why, bool on);
 void rt_process_close(void);
-/* In a forked child: forgets the parent's without touching it. */
+/* In a forked child: drops the parent's ring without writing to it. */
 void rt_process_forget(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * recorder: the life of a capture: begun by the first mark (or by the entry point a marking
- * header calls), forgotten and begun anew in a forked child, closed at exit.
+ * header calls), dropped and begun again in a forked child, closed at exit.
  *
  *    IDLE ──first mark──► RUNNING ──exit──► ENDED
  *      │                     │
@@ -114,8 +114,7 @@ bool rt_recorder_start(bool by_default)
         rt_make_absolute(rt.conf.out);
         atomic_store(&rt.recording, 1);
     }
-    int saved =
-        errno; /* a mark changes nothing that the program may look at, the first one neither */
+    int saved = errno; /* a mark, also the first, must not change errno */
     rt_lock(&rt.start_lock);
     bool mine = atomic_load(&rt.state) == RT_IDLE;
     if (mine && !begin()) {
@@ -136,7 +135,7 @@ static struct rt_lock *const locks[] = {
     &rt.process_lock, &rt.text_lock, &rt.keep_lock,   &rt.proto_lock,  &rt.schema_lock};
 enum { LOCKS = sizeof locks / sizeof *locks };
 
-/* All quiet while the process is copied; not when a signal handler forks in the middle of a
+/* Takes all locks while the process is copied, unless a signal handler forks in the middle of a
  * record call, which may hold one of them. */
 static __thread bool quiet;
 static void before_fork(void)
@@ -151,9 +150,9 @@ static void after_fork(void)
         rt_unlock(locks[i - 1]);
 }
 
-/* The parent's files are shared pages: unmap, touch nothing, begin anew at the next mark; that
- * also when the parent is stopped, so that the child is there to be started, and then it records
- * if the parent does. */
+/* Drops the parent's files, which are shared pages, without writing to them; the next mark begins a
+ * capture of the child. A capture is begun also when the parent is stopped, so that `msprobe ctl`
+ * can start the child; the child records if the parent does. */
 static void begin_anew(void)
 {
     int state = atomic_load(&rt.state);
@@ -180,7 +179,7 @@ static void in_child(void)
 {
     for (int i = 0; i < LOCKS; i++)
         atomic_store(&locks[i]->held, 0);
-    begin_anew(); /* still without signals: a handler must not mark into what is the parent's */
+    begin_anew(); /* signals are still blocked: a handler must not mark into the parent's files */
     rt_unlock_all();
 }
 

@@ -7,8 +7,8 @@
 
 #include "mstx/rt/state.h"
 
-/* Begins the capture if it has not begun; false when there is none.  by_default: a process that nobody
- * configured records into ./mstx-capture, because a tool entry point was called. */
+/* Begins the capture if it has not begun; false when there is none. by_default: without
+ * configuration the process records into ./mstx-capture, because a tool entry point was called. */
 bool rt_recorder_start(bool by_default);
 
 #endif

@@ -8,17 +8,17 @@
  *   └───────────────┴──────────┘        └──────────────────────┘
  *        half ─┘ limit   cap ─┘
  *
- * limit stands at the half of a segment first: the slow path then asks the helper for the
- * next file, moves limit to the end, and the hot path needs one compare for both.  A full
- * segment goes back to the helper, which unmaps it.  A flight recorder keeps all its files
- * and takes the oldest again once that is older than the window.
+ * limit is at first the middle of a segment: there the slow path requests the next file from the
+ * helper and moves limit to the end, so that the hot path needs one compare for both.  The helper
+ * unmaps a full segment.  A flight recorder keeps all its files and reuses the oldest once that is
+ * older than the window.
  *
- * When the disk is full, a ring goes on in what it has: the segment before the current one is
- * still mapped, and both are written over in turn, so that the newest records are there as well
- * as the oldest.  What is written over counts as dropped.
+ * When the disk is full, a ring continues in the files that it has: the segment before the current
+ * one is still mapped, and both are overwritten in turn, so that the newest records are kept as
+ * well as the oldest.  Overwritten records count as dropped.
  *
- * The ring of an ended thread serves the next new thread, so a thousand short threads are
- * not a thousand files.
+ * The ring of an ended thread is reused by the next new thread, so a thousand short threads do not
+ * make a thousand files.
  */
 #include "mstx/rt/ring.h"
 
@@ -34,23 +34,24 @@
 #include "mstx/rt/string_file.h"
 
 enum {
-    FIRST_BYTES = 64 << 10, /* a thread that marks little costs little */
+    FIRST_BYTES = 64 << 10, /* first file: small, for threads with few marks */
     SLOW_FILES = 8,
-    FLIGHT_BYTES = 1 << 20, /* reuse is by file: small ones keep the window sharp */
+    FLIGHT_BYTES = 1 << 20, /* files are reused whole: small files keep the window precise */
     REBIRTHS = 3,           /* rings a thread may open again while it ends */
     NAME_BYTES = 16,
 };
 
 __thread struct rt_ring *rt_tls;
-/* Set while this thread opens a ring: what is called on the way may mark, and has none yet.  And how
- * often the ring was opened again after the thread's destructors ran. */
+/* opening is set while this thread opens a ring: a function called meanwhile may mark, and there is
+ * no ring yet. rebirths counts how often the ring was opened again after the thread's destructors
+ * ran. */
 static __thread struct {
     bool opening;
     uint8_t rebirths;
 } self __attribute__((tls_model("initial-exec")));
 
 static struct {
-    struct rt_ring *all[RT_RINGS]; /* all[0] is not used: ring 0 is the process */
+    struct rt_ring *all[RT_RINGS]; /* all[0] is unused: ring 0 belongs to the process */
     _Atomic uint32_t made;
     struct rt_ring *free;
     pthread_key_t key;
@@ -59,7 +60,7 @@ static struct {
 
 /* ---- files of a ring ------------------------------------------------------------ */
 
-/* The disk, or a quota that is not our own limit. */
+/* Tells whether the disk is full, or a quota other than our own limit is used up. */
 static bool is_full(int why)
 {
     return why == ENOSPC || (why == EDQUOT && rt.conf.max_bytes == 0);
@@ -79,14 +80,14 @@ static void say_no_file(int why)
                "cannot make a segment in %s: %s; %s", rt.path, strerror(why), kept);
 }
 
-/* The owner of next_state == RT_NEXT_WORK makes the next file; whose it will be is written when
- * it is taken into use. */
+/* Makes the next file. The caller has claimed next_state (RT_NEXT_WORK); the thread id is written
+ * into the header when the file is taken into use. */
 static void prepare(struct rt_ring *r)
 {
     ms_assert(atomic_load(&r->next_state) == RT_NEXT_WORK);
     struct mstx_seg *seg = rt_segment_make(r->number, r->made + 1, 0, r->next_bytes);
     while (seg == NULL && is_full(errno) && r->next_bytes / 4 >= FIRST_BYTES) {
-        r->next_bytes /= 4; /* what is left of the disk */
+        r->next_bytes /= 4; /* fit into the space that is left */
         seg = rt_segment_make(r->number, r->made + 1, 0, r->next_bytes);
     }
     int why = errno;
@@ -95,7 +96,7 @@ static void prepare(struct rt_ring *r)
         r->next = (struct rt_file){seg, r->made};
     }
     r->disk_full = seg == NULL && is_full(why);
-    /* Said before the writer can lose anything by it: the process may be killed at any moment. */
+    /* Reported before the writer can lose a record: the process may be killed at any moment. */
     if (seg == NULL)
         say_no_file(why);
     atomic_store_explicit(&r->next_state, seg != NULL ? RT_NEXT_READY : RT_NEXT_FAILED,
@@ -107,18 +108,18 @@ static bool claim(struct rt_ring *r, int from)
     return atomic_compare_exchange_strong(&r->next_state, &from, RT_NEXT_WORK);
 }
 
-/* Write into seg from now on.  No signal comes meanwhile. */
+/* Makes seg the current segment. The caller has blocked signals. */
 static void install(struct rt_ring *r, struct mstx_seg *seg)
 {
     ms_assert(r->busy <= 1 && seg->capacity > 0);
-    atomic_fetch_add(&rt.records, r->pos); /* of the segment we leave; 0 at the first */
+    atomic_fetch_add(&rt.records, r->pos); /* of the previous segment; 0 at the first */
     seg->tid = r->tid;
     seg->first_ticks = r->began = rt_ticks();
     seg->tick_hz = atomic_load(&rt.tick_hz);
     r->seg = seg;
     r->rec = (struct mstx_rec *)(void *)((char *)seg + MSTX_SEG_HEADER);
     r->cap = (uint32_t)seg->capacity;
-    __atomic_store_n(&r->pos, 0, __ATOMIC_RELAXED); /* the helper looks at it */
+    __atomic_store_n(&r->pos, 0, __ATOMIC_RELAXED); /* read by the helper */
     if (r->lost != 0) {
         r->rec[r->pos++] = (struct mstx_rec){
             .ticks = seg->first_ticks, .id = r->lost_why, .type = MSTX_REC_DROP, .arg = r->lost};
@@ -143,7 +144,7 @@ static void retire(struct rt_ring *r, struct rt_file f)
         atomic_fetch_or_explicit(&r->retired_full, 1u << i, memory_order_release);
         return;
     }
-    if (rt_is_running()) /* at the end of the process others may still look at it */
+    if (rt_is_running()) /* at exit other threads may still use the mapping */
         munmap(f.map, rt_file_bytes(f.map));
 }
 
@@ -166,8 +167,8 @@ static uint32_t after(const struct rt_ring *r, uint32_t i)
     return i + 1 == r->nfiles ? 0 : i + 1;
 }
 
-/* Is the oldest file out of the window?  Its last record is older than the first of the file
- * that follows it. */
+/* Tells whether the oldest file is out of the window: its last record is older than the first
+ * record of the file that follows. */
 static bool oldest_is_out(const struct rt_ring *r, uint64_t now)
 {
     uint64_t hz = atomic_load(&rt.tick_hz);
@@ -188,7 +189,7 @@ static void reuse_oldest(struct rt_ring *r)
     install(r, seg);
 }
 
-/* The new file comes behind the current one, where the oldest was next in turn. */
+/* Inserts the new file after the current one, before the oldest. */
 static void insert_file(struct rt_ring *r, struct rt_file f)
 {
     ms_assert(r->nfiles < RT_FILES && f.map != NULL);
@@ -222,8 +223,8 @@ static bool drop(struct rt_ring *r, uint32_t n, enum mstx_why why)
     return false;
 }
 
-/* What the file that is half full would take in half a second; all there is while nobody knows how
- * long a tick is. */
+/* Bytes that the ring writes in half a second, at the rate of the current half-full segment;
+ * UINT32_MAX while the tick rate is unknown. */
 static double half_a_second_of(const struct rt_ring *r, uint64_t now)
 {
     const uint64_t hz = atomic_load(&rt.tick_hz);
@@ -231,9 +232,10 @@ static double half_a_second_of(const struct rt_ring *r, uint64_t now)
     return hz != 0 && since > 0 ? (double)rt_file_bytes(r->seg) / 4 / since : (double)UINT32_MAX;
 }
 
-/* Files grow until one holds half a second: a file costs more than its pages, and pages that nobody
- * fills cost as much as others.  A ring that fills slowly gets a larger one once in a while only;
- * the window of a flight recorder must fit. */
+/* Doubles the size of the next file until one holds half a second of records: a file has a cost of
+ * its own, and pages that are never filled cost as much as others. A ring that fills slowly gets a
+ * larger file only once in SLOW_FILES files; the files of a flight recorder always grow, because
+ * the window must fit. */
 static void choose_size(struct rt_ring *r, uint64_t now)
 {
     ms_assert(r->seg != NULL);
@@ -261,7 +263,8 @@ static void ask_helper(struct rt_ring *r)
         rt_bell_ring();
 }
 
-/* Make the file here unless the helper is at it; then wait for it, a second at the most. */
+/* Makes the next file in this thread, unless the helper is making it; then waits for the helper, at
+ * most a second. */
 static void wait_for_next(struct rt_ring *r)
 {
     const struct timespec pause = {.tv_nsec = 20000};
@@ -276,7 +279,8 @@ static void wait_for_next(struct rt_ring *r)
     }
 }
 
-/* Without a flight recorder two files are kept: the current one and the one before. */
+/* Takes the prepared file into use. Without a flight recorder two files are kept mapped: the
+ * current one and the previous one. */
 static bool take_next(struct rt_ring *r)
 {
     if (atomic_load_explicit(&r->next_state, memory_order_acquire) != RT_NEXT_READY)
@@ -296,8 +300,8 @@ static bool take_next(struct rt_ring *r)
     return true;
 }
 
-/* The disk is full: write over the segment before this one, or over this one if it is the only
- * one, and count what was in it. */
+/* Overwrites the previous segment, or this one if it is the only one, because the disk is full.
+ * Counts the records that are lost. */
 static void write_over(struct rt_ring *r)
 {
     struct mstx_seg *seg = r->files[after(r, r->file_at)].map;
@@ -305,8 +309,8 @@ static void write_over(struct rt_ring *r)
         (const struct mstx_rec *)(const void *)((const char *)seg + MSTX_SEG_HEADER);
     uint64_t lost = seg->head;
     if (lost > 0 && first->type == MSTX_REC_DROP)
-        lost--; /* ours, and what it tells of is counted */
-    /* To readers: files are reused from here on, parts have gaps. */
+        lost--; /* our DROP record; the records that it stands for are counted already */
+    /* Tells readers that files are reused from here on and part numbers have gaps. */
     __atomic_or_fetch(&seg->state, MSTX_SEG_FLIGHT, __ATOMIC_RELEASE);
     __atomic_or_fetch(&r->seg->state, MSTX_SEG_FLIGHT, __ATOMIC_RELEASE);
     drop_from(r, seg, lost, MSTX_WHY_NO_SPACE);
@@ -314,7 +318,8 @@ static void write_over(struct rt_ring *r)
     reuse_oldest(r);
 }
 
-/* The oldest file is taken although the window needs it.  A file that could not be made was told of. */
+/* Reports that the oldest file is reused although the window needs it. A file that could not be
+ * made was reported before. */
 static void say_short_window(const struct rt_ring *r)
 {
     if (r->nfiles == RT_FILES)
@@ -357,12 +362,13 @@ static bool next_segment(struct rt_ring *r, uint32_t n)
 static void half_way(struct rt_ring *r)
 {
     if (r->busy > 1)
-        return; /* the call that a handler interrupted, or the next one, asks */
+        return; /* the interrupted call, or the next one, requests the file */
     r->limit = r->cap;
     ask_helper(r);
 }
 
-/* Signals wait until the segment has changed: a handler that marks would find the ring between two. */
+/* Changes to another segment with signals blocked: a handler that marks would find the ring in an
+ * inconsistent state. */
 static bool change_segment(struct rt_ring *r, uint32_t n)
 {
     ms_assert(r->busy > 0 && r->seg != NULL);
@@ -391,10 +397,10 @@ RT_COLD struct mstx_rec *rt_ring_more(struct rt_ring *r, uint32_t at, uint32_t n
 
 /* ---- threads ----------------------------------------------------------------------- */
 
-/* The name a thread was given; the program's own name is no news. */
+/* Records the name of a thread, unless it is the program's own name. */
 static void define_name(const struct rt_ring *r)
 {
-    static char own[NAME_BYTES + 1]; /* of the main thread, read by whoever comes first */
+    static char own[NAME_BYTES + 1]; /* name of the main thread, set when its ring is opened */
     char name[NAME_BYTES + 1] = "";
     if (prctl(PR_GET_NAME, name) != 0 || name[0] == '\0')
         return;
@@ -411,7 +417,7 @@ static struct rt_ring *map_ring(void)
     return p == MAP_FAILED ? NULL : p;
 }
 
-/* A ring that a thread gave back, or a new one; NULL: too many, or no memory. */
+/* Takes a ring that an ended thread gave back, or maps a new one. NULL: too many, or no memory. */
 static struct rt_ring *take_ring(void)
 {
     rt_lock(&rt.ring_lock);
@@ -443,7 +449,7 @@ static void give_back(struct rt_ring *r)
     rt_unlock(&rt.ring_lock);
 }
 
-/* At the end of a thread. */
+/* Destructor of the thread-specific key: runs when the thread ends. */
 static void thread_ends(void *ring)
 {
     struct rt_ring *r = ring;
@@ -462,7 +468,8 @@ static void say_thread(struct rt_ring *r)
     rt_publish(r);
 }
 
-/* First segment of a new ring, made here: the helper knows nothing of it yet. */
+/* Makes the first segment of a new ring in this thread, since the helper does not serve the ring
+ * yet. */
 static bool first_segment(struct rt_ring *r)
 {
     ms_assert(r->nfiles == 0 && r->seg == NULL);
@@ -496,7 +503,8 @@ static struct rt_ring *open_ring(void)
     return r;
 }
 
-/* Opens a ring with signals blocked: a handler that marks runs when there is a ring for it. */
+/* Opens a ring with signals blocked, so that a handler that marks runs only once the ring
+ * exists. */
 static struct rt_ring *open_undisturbed(void)
 {
     sigset_t before;
@@ -553,7 +561,8 @@ bool rt_ring_start(void)
     return rings.have_key;
 }
 
-/* Removes the file that was prepared and never used: readers would see an empty segment. */
+/* Removes the file that was prepared but never used, which readers would see as an empty
+ * segment. */
 static void remove_next(struct rt_ring *r)
 {
     char name[32];
@@ -601,7 +610,7 @@ void rt_ring_forget(void)
     memset(&self, 0, sizeof self);
 }
 
-/* Counts lag a little for rings that are being written. */
+/* Totals of all rings. Counts of rings that are being written may lag. */
 void rt_ring_totals(struct rt_totals *t)
 {
     uint32_t n = atomic_load_explicit(&rings.made, memory_order_acquire);

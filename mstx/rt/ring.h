@@ -32,17 +32,17 @@ struct rt_push {
 enum rt_next { RT_NEXT_NONE, RT_NEXT_WANTED, RT_NEXT_WORK, RT_NEXT_READY, RT_NEXT_FAILED };
 
 struct rt_ring {
-    /* The writer's: touched by the owning thread (and its signal handlers) alone.  The first line of
-     * the cache is all that a communication call needs of it. */
-    uint32_t busy;  /* how many record calls are under way: above 1 in a signal handler */
+    /* Used by the owning thread (and its signal handlers) alone. A communication call needs only
+     * the first cache line of these fields. */
+    uint32_t busy;  /* depth of record calls under way: above 1 in a signal handler */
     uint32_t pos;   /* next record */
-    uint32_t limit; /* where the slow path is taken: half of the segment, then its end */
+    uint32_t limit; /* position of the slow path: half of the segment, then its end */
     uint32_t clock; /* rt_clock_kind */
     struct mstx_rec *rec;
     struct mstx_seg *seg;
     uint32_t number, tid;
-    uint32_t slot_chunk, slot_at; /* where the next range slot is looked for */
-    uint64_t began;               /* ticks when the segment was taken into use */
+    uint32_t slot_chunk, slot_at; /* where the search for the next range slot begins */
+    uint64_t began;               /* start of use of the segment, in ticks */
     uint32_t comm_range; /* the newest range that the program itself opened for communication */
     uint32_t epoch;      /* of the capture */
     uint32_t cap;
@@ -52,43 +52,44 @@ struct rt_ring {
     uint32_t lost_why;
     uint64_t part;
     struct rt_file files[RT_FILES]; /* flight recorder: all; else the current one and the last */
-    uint32_t nfiles, file_at;       /* file_at: the current one, the oldest is behind it */
-    _Atomic bool disk_full;         /* why the next file failed */
-    /* Handed over between writer and helper. */
+    uint32_t nfiles, file_at;       /* file_at: index of the current one; the oldest follows it */
+    _Atomic bool disk_full;         /* the next file failed because the disk is full */
+    /* Shared between writer and helper. */
     _Atomic int next_state;
     struct rt_file next;
     uint32_t next_bytes, made; /* size and number of the next file */
     struct rt_file retired[RT_RETIRED];
-    _Atomic uint32_t retired_full; /* one bit per entry that waits for the helper */
+    _Atomic uint32_t retired_full; /* one bit for each entry that the helper has to unmap */
     struct rt_ring *free_next;
     bool in_use;
     const struct mstx_text *names[RT_NAMES];
     _Alignas(64) struct {
-        const char *_Atomic text; /* NULL: free; once taken a place keeps its text */
+        const char *_Atomic text; /* NULL: free; an entry, once set, keeps its text */
         uint32_t id;
     } call_names[RT_CALL_NAMES][4];
     struct rt_push pushes[RT_PUSHES];
 };
 
-/* initial-exec: one load; a preloaded or early opened library has room for it. */
+/* initial-exec: access takes one load; the static TLS block has room for it in a library that is
+ * preloaded or opened early. */
 extern __thread struct rt_ring *rt_tls __attribute__((tls_model("initial-exec")));
 
-/* Start recording if need be and give the thread a ring; NULL when there can be none. */
+/* Starts the recorder if necessary and gives the thread a ring; NULL when there can be none. */
 struct rt_ring *rt_ring_open(void);
 static inline struct rt_ring *rt_ring_of_thread(void)
 {
     struct rt_ring *r = rt_tls;
     return RT_LIKELY(r != NULL) ? r : rt_ring_open();
 }
-/* The rest of rt_reserve when limit is met; NULL: dropped and counted. */
+/* Slow path of rt_reserve, when limit is reached. NULL: the records are dropped and counted. */
 struct mstx_rec *rt_ring_more(struct rt_ring *r, uint32_t at, uint32_t n);
-/* Helper: prepare wanted segments, unmap full ones. */
+/* Helper: prepares requested segments, unmaps full ones. */
 void rt_ring_serve(void);
-/* Helper: let rings whose preparation failed try again. */
+/* Helper: lets rings whose preparation failed try again. */
 void rt_ring_retry(void);
 bool rt_ring_start(void);
 void rt_ring_close_all(void);
-/* In a forked child: forget the parent's rings without touching them. */
+/* In a forked child: drops the parent's rings without writing to them. */
 void rt_ring_forget(void);
 struct rt_totals {
     uint64_t records, dropped, bytes;
@@ -109,7 +110,8 @@ static inline uint32_t rt_bump(uint32_t *p, uint32_t n)
     return __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
 #endif
 }
-/* Where in r->rec; false: rt_ring_more() says where. */
+/* Reserves n records; sets *at to their index in r->rec. Returns false when the slow path,
+ * rt_ring_more, has to decide. */
 static inline bool rt_reserve_near(struct rt_ring *r, uint32_t n, uint32_t *at)
 {
     rt_bump(&r->busy, 1);
@@ -121,7 +123,8 @@ static inline struct mstx_rec *rt_reserve(struct rt_ring *r, uint32_t n)
     uint32_t at;
     return RT_LIKELY(rt_reserve_near(r, n, &at)) ? r->rec + at : rt_ring_more(r, at, n);
 }
-/* What the next call writes comes into the cache meanwhile: past the end of the file nothing does. */
+/* Prefetches the lines that the next call writes. Prefetching past the end of the file is
+ * harmless. */
 static inline void rt_expect(const struct rt_ring *r, uint32_t pos)
 {
     const struct mstx_rec *next = r->rec + pos;
@@ -134,7 +137,7 @@ static inline void rt_publish(struct rt_ring *r)
         rt_bump(&r->busy, ~0u);
         return;
     }
-    do { /* again if a handler wrote between the first line and the third */
+    do { /* again if a handler wrote between the read of pos and the store to busy */
         const uint32_t pos = *(volatile uint32_t *)&r->pos;
         __atomic_store_n(&r->seg->head, pos, __ATOMIC_RELEASE);
         *(volatile uint32_t *)&r->busy = 0;

@@ -2,10 +2,10 @@
  *
  * segment_file: the directory of the process, segment files in it, and copies of them.
  *
- * A segment file gets its blocks before anybody writes to it: a full disk is an error here
- * and never a SIGBUS in the training loop.  Its pages are made present too, so the writer
- * meets no page fault.  Names are relative to an open directory, so a directory that is
- * renamed goes on working and one that is deleted fails cleanly.
+ * The blocks of a segment file are allocated before it is used, so a full disk is an error here and
+ * never a SIGBUS in the training loop.  Its pages are made present too, so the writer has no page
+ * faults.  Names are relative to an open directory, so a renamed directory keeps working and a
+ * deleted one fails cleanly.
  */
 #include "mstx/rt/segment_file.h"
 
@@ -68,7 +68,7 @@ void rt_file_boot_id(uint8_t id[16])
         id[n / 2] = (uint8_t)(id[n / 2] << 4 | v);
         n++;
     }
-    id[0] ^= (uint8_t)rt_clock_fake_host; /* a test that plays several hosts */
+    id[0] ^= (uint8_t)rt_clock_fake_host; /* for tests that simulate several hosts */
 }
 
 static void fill_header(struct mstx_seg *h)
@@ -107,8 +107,9 @@ static void fill_header(struct mstx_seg *h)
 
 /* ---- blocks ------------------------------------------------------------------- */
 
-/* fallocate gives up when a signal comes, and a program may have a timer that fires faster than
- * it works: no signals meanwhile.  Without fallocate (NFS) glibc writes zeros. */
+/* Allocates blocks with signals blocked: fallocate fails when a signal arrives, and a program may
+ * have a timer that fires faster than fallocate finishes. Without fallocate (NFS) glibc writes
+ * zeros. */
 int rt_file_allocate(int fd, size_t bytes)
 {
     struct rt_calm calm;
@@ -120,8 +121,8 @@ int rt_file_allocate(int fd, size_t bytes)
 
 /* ---- directories -------------------------------------------------------------- */
 
-/* Two containers may hold the same host name and pid, so the name also carries what tells them
- * apart, and mkdir decides. */
+/* Makes the directory of the process. Two containers may have the same host name and pid, so the
+ * name also holds a distinguishing tag, and mkdir detects a collision. */
 static int make_own_dir(const char *base, char *path, size_t cap)
 {
     uint64_t mix = rt.proto.start_jiffies * 0x9E3779B97F4A7C15u ^ rt.proto.pid_ns;
@@ -153,7 +154,7 @@ static int make_dirs(const char *run, char *path, size_t cap)
     return rc != 0 ? rc : make_own_dir(base, path, cap);
 }
 
-/* Leave a note at the target that tells where the rest lies. */
+/* Writes a file at the target that names the stage, where the segments are. */
 static int point_to_stage(void)
 {
     char name[RT_PATH + sizeof MSTX_STAGED + 1];
@@ -174,8 +175,8 @@ static struct { /* of the process directory */
     ino_t inode;
 } own;
 
-/* Opens a folder that stays open, under a number above those that programs use: some close what they
- * do not know and then count on the lowest. */
+/* Opens a folder that stays open, with a high descriptor number: some programs close descriptors
+ * that they do not know and then expect the lowest numbers. */
 static int open_folder(const char *path)
 {
     enum { HIGH = 500 };
@@ -225,7 +226,7 @@ int rt_file_dir(void)
         errno = ENOENT;
         return -1;
     }
-    atomic_store(&rt.dir, again); /* the old number is somebody else's: it is not closed */
+    atomic_store(&rt.dir, again); /* the old number belongs to another file now and is not closed */
     return again;
 }
 
@@ -307,7 +308,9 @@ void rt_file_close(void)
 
 void rt_file_forget(void)
 {
-    if (rt.control != NULL) { /* else the parent never began: its own parent's stays */
+    /* Without a control page the parent had no capture, and rt.parents, the page of its own parent,
+     * is kept. */
+    if (rt.control != NULL) {
         rt_file_ask_parent(true);
         rt.parents = rt.control;
         rt.control = NULL;
@@ -344,7 +347,7 @@ static void write_zeros(int fd, size_t n)
     for (size_t at = 0; at < n; at += PAGES * PAGE) {
         size_t left = (n - at) / PAGE;
         if (pwritev(fd, v, left < PAGES ? (int)left : PAGES, (off_t)at) <= 0)
-            return; /* nothing is lost: the pages come by faults */
+            return; /* no harm: the pages are made present by faults */
     }
 }
 
@@ -356,7 +359,7 @@ static void make_present(void *p, size_t n)
         ((volatile char *)p)[i] = 0;
 }
 
-/* ".tmp" behind the name; readers skip such files. */
+/* Appends ".tmp" to the name; readers skip such files. */
 static void temporary(char to[64], const char *name)
 {
     ms_assert(strlen(name) <= 40);
@@ -461,8 +464,9 @@ size_t rt_file_bytes(const struct mstx_seg *seg)
     return MSTX_SEG_HEADER + (size_t)seg->capacity * seg->record_size;
 }
 
-/* Blocks are given back by punching, not by cutting: a thread that still writes gets fresh
- * blocks instead of SIGBUS.  A few are not worth what the end of a process pays for it. */
+/* Releases unused blocks by punching a hole, not by truncating: a thread that still writes gets
+ * fresh blocks instead of SIGBUS. Fewer than TRIM_LEAST bytes are not worth the time at the end of
+ * a process. */
 size_t rt_file_trim(const struct mstx_seg *seg, const char *name, size_t all)
 {
     ms_assert(seg->head <= seg->capacity);
@@ -501,7 +505,8 @@ static int copy_calmly(int dir, const char *to, enum mstx_stage_what what)
     return rc;
 }
 
-/* What has left the stage before; the texts of the stage come after those of the target. */
+/* Copies the segments that were moved off the stage before; the texts of the stage come after those
+ * of the target. */
 static int copy_moved(const char *to)
 {
     int dir = open(rt.target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -511,7 +516,8 @@ static int copy_moved(const char *to)
     return rc;
 }
 
-/* Snapshots lie under RUN/snapshots/NNN/rank_R/HOST.PID.TAG, so each is a run of its own. */
+/* Writes a snapshot to RUN/snapshots/NNN/rank_R/HOST.PID.TAG, so that each snapshot is a run of its
+ * own. */
 int rt_file_snapshot(const char *to)
 {
     ms_assert(to != NULL && rt_is_running());

@@ -43,7 +43,7 @@ uint32_t rt_slots_open(void)
     return n;
 }
 
-/* In a forked child: the parent's open ranges are not the child's. */
+/* In a forked child: drops the parent's open ranges. */
 void rt_slots_forget(void)
 {
     uint32_t end = atomic_load(&rt_slot_chunks) * RT_CHUNK;

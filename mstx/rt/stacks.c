@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * stacks: what the threads of this process are doing, without stopping or signalling them,
- * and without a lock that a hanging thread may hold.
+ * stacks: the stacks of the threads of this process, without stopping or signalling them, and
+ * without a lock that a hanging thread may hold.
  *
- * /proc/self/task/TID/syscall tells of a thread that sleeps in the kernel its stack pointer and
- * its place in the program.  From there its stack is read through the kernel, which cannot
- * fault, and every word that points behind a call instruction is taken for a return address.
- * Some of these are left over from calls that have returned: it is a list of candidates, the
- * innermost first, in which the true ones are all present.  A thread that runs is sampled once
- * by the kernel's performance counters; where that is not allowed (perf_event_paranoid above 2, a strict
- * container) it is only named.
+ * /proc/self/task/TID/syscall has the stack pointer and the program counter of a thread that sleeps
+ * in the kernel.  From there its stack is read through the kernel, which cannot fault, and every
+ * word that points behind a call instruction is taken for a return address.  Some of these words
+ * are left over from calls that have returned: the list holds candidates, the innermost first, and
+ * includes all true return addresses.  A running thread is sampled once by the kernel's performance
+ * counters; where that is not allowed (perf_event_paranoid above 2, a strict container) only its
+ * name is given.
  *
- * Places are given as file and offset, with the name of the function where the symbol table of
+ * Addresses are given as file and offset, with the name of the function where the symbol table of
  * the file has one.
  */
 #include "mstx/rt/stacks.h"
@@ -39,8 +39,8 @@
 
 enum {
     MAPS = 512,   /* executable mappings */
-    WORDS = 4096, /* of a stack that are looked at */
-    FRAMES = 32,  /* of a thread that are told */
+    WORDS = 4096, /* words of a stack that are examined */
+    FRAMES = 32,  /* frames of a thread that are reported */
     THREADS = 512,
     PATH_LEN = 200,
 };
@@ -111,7 +111,7 @@ static const void *within(const struct image *im, uint64_t at, uint64_t n)
     return at <= im->n && n <= im->n - at ? im->p + at : NULL;
 }
 
-/* The address that the file's own tables use for a place in it. */
+/* Converts a file offset to the address that the file's own tables use. */
 static bool own_address(const struct image *im, const Elf64_Ehdr *eh, uint64_t offset,
                         uint64_t *out)
 {
@@ -126,7 +126,7 @@ static bool own_address(const struct image *im, const Elf64_Ehdr *eh, uint64_t o
     return false;
 }
 
-/* The function of one symbol table that holds the address; best: the nearest so far. */
+/* Returns the function of one symbol table that holds the address; best: the nearest so far. */
 static const char *search_table(const struct image *im, const Elf64_Shdr *table,
                                 const Elf64_Shdr *strings, uint64_t address, uint64_t *best)
 {
@@ -198,16 +198,16 @@ size_t rt_read_self(uint64_t address, void *to, size_t n)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Does the address stand behind an instruction that calls? */
+/* Tells whether the address directly follows a call instruction. */
 static bool is_return(uint64_t address)
 {
 #if defined(__x86_64__)
     uint8_t b[7];
     if (rt_read_self(address - sizeof b, b, sizeof b) != sizeof b)
         return false;
-    if (b[2] == 0xE8) /* call with a distance of four bytes */
+    if (b[2] == 0xE8) /* call rel32 */
         return true;
-    /* call through a register or memory: FF /2, with nothing, one byte, four bytes behind */
+    /* call through a register or memory: FF /2, followed by none, one or four bytes */
     return (b[5] == 0xFF && (b[6] & 0x38) == 0x10) || (b[4] == 0xFF && (b[5] & 0x38) == 0x10) ||
            (b[3] == 0xFF && (b[4] & 0x38) == 0x10) || (b[1] == 0xFF && (b[2] & 0x38) == 0x10) ||
            (b[0] == 0xFF && (b[1] & 0x38) == 0x10);
@@ -254,7 +254,7 @@ enum { SP = 0, PC = 1 };
 enum {
     PAGES = 1 + 8,       /* the head and a ring */
     PERIOD_NS = 1000000, /* of the thread's time between samples */
-    TRIES = 50,          /* of 2 ms: it may get little of the processor */
+    TRIES = 50,          /* of 2 ms each: the thread may get little processor time */
 };
 
 /* A sample with the two registers, in ascending order of their numbers. */
@@ -319,7 +319,7 @@ static size_t read_text(const char *tid, const char *file, char *out, size_t cap
     return strlen(out);
 }
 
-/* "NR a b c d e f SP PC" of one that sleeps; "running". */
+/* Parses /proc/self/task/TID/syscall: "NR a b c d e f SP PC" of a sleeping thread, or "running". */
 static void put_thread(struct out *o, const char *tid)
 {
     char name[32], call[256];

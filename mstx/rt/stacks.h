@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory of this process that may not be there; how many bytes of it. */
+/* Reads memory of this process that may be unmapped; returns the number of bytes read. */
 size_t rt_read_self(uint64_t address, void *to, size_t n);
-/* The stacks of all threads but the helper's as text; returns its length. */
+/* Writes the stacks of all threads but the helper as text; returns its length. */
 size_t rt_stacks(char *out, size_t cap);
 
 #endif

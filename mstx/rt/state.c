@@ -72,7 +72,7 @@ void rt_calm(struct rt_calm *c, bool all)
     sigpending(&c->pending);
 }
 
-/* Take back what we caused: those that wait now and did not before. */
+/* Discards the signals that our writes caused: those pending now and not before. */
 void rt_calm_end(const struct rt_calm *c)
 {
     static const int ours[] = {SIGXFSZ, SIGPIPE};

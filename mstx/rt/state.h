@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * state: what every file of the recorder reads: the configuration, the state of the capture, locks,
- * and the lines that people are told.  It calls no other file of the recorder: what it needs of those
- * above, they register (struct rt: begin, define_note).
+ * state: the data that every file of the recorder uses: the configuration, the state of the
+ * capture, locks, and messages.  It calls no other file of the recorder: functions that it needs
+ * from files above are registered by them (struct rt: begin, define_note).
  *
  * Rules of every file in mstx/rt: libc and pthread alone; no exit, no stdout, no signal handler; no
  * lock, allocation or system call on the hot path; a failure is counted, reported once on stderr and
@@ -29,44 +29,46 @@
 #define RT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define RT_COLD        __attribute__((noinline, cold))
 #define RT_INLINE      static inline __attribute__((always_inline))
-/* Side by side in memory: a program that computes between its calls throws code out of the cache too. */
+/* Places the hot functions side by side in memory: a program that computes between its calls evicts
+ * code from the cache too. */
 #define RT_HOT __attribute__((hot))
-/* Reads what its owner may be changing: a torn copy does no harm. */
+/* For a function that reads data which its owner may be changing: a torn copy is harmless. */
 #define RT_RACY __attribute__((no_sanitize("thread")))
 
 enum { RT_PATH = 4096 };
 
 /* ---- locks ------------------------------------------------------------------ */
 
-/* Held for some hundred instructions, never on the hot path.  Not a pthread mutex: a forked
- * child must be able to start anew from any state. */
+/* A lock held for a few hundred instructions, never on the hot path. Not a pthread mutex, because a
+ * forked child must be able to reset it from any state. */
 struct rt_lock {
     atomic_int held;
 };
-/* No signal comes to a thread that holds one: a handler may mark, and would wait for itself. */
+/* rt_lock blocks signals: a handler that marks could otherwise wait for a lock of its own
+ * thread. */
 void rt_lock(struct rt_lock *l);
 void rt_unlock(struct rt_lock *l);
-/* In a forked child whose locks were all set free: the signals that they kept off may come. */
+/* In a forked child, after all its locks were reset: restores the signal mask. */
 void rt_unlock_all(void);
 
 /* ---- process ---------------------------------------------------------------- */
 
 enum rt_policy { RT_BLOCK, RT_DROP };
 
-/* What the environment asked for; read once. */
+/* Configuration from the environment; read once. */
 struct rt_config {
     char out[RT_PATH], stage[RT_PATH];
     char include[1024], exclude[1024];
     enum rt_policy policy;
     double flight_s;
-    double hang_s;      /* a communication call that takes longer hangs; 0: do not look */
+    double hang_s;      /* a communication call is reported as hung after this; 0: no detection */
     uint64_t max_bytes; /* 0: no limit */
     uint32_t segment_bytes;
     int32_t rank, world_size, local_rank;
     char rank_from[32];
-    bool wait; /* recording starts stopped, `msprobe ctl start` begins it */
+    bool wait; /* recording starts stopped; `msprobe ctl start` begins it */
     bool no_nvtx;
-    int quiet; /* 1: no word about where the capture is; 2: none at all */
+    int quiet; /* 1: no message about where the capture is; 2: no messages */
     uint64_t tool_id;
     char next_mstx[RT_PATH];
 };
@@ -77,33 +79,33 @@ struct rt {
     struct rt_config conf;
     _Atomic int state;     /* enum rt_state */
     _Atomic int recording; /* 0 while stopped by ctl */
-    uint32_t epoch;        /* rises with every capture of this process: a fork starts a new one */
+    uint32_t epoch; /* incremented with every capture of this process: a fork starts a new one */
     uint32_t pid;
     uint64_t start_jiffies;
     _Atomic int dir;    /* of the process directory (on the stage, if there is one): rt_file_dir */
-    char path[RT_PATH]; /* its name */
-    char target[RT_PATH];     /* where it belongs in the end; equal to path without a stage */
+    char path[RT_PATH]; /* path of the process directory */
+    char target[RT_PATH];     /* its final place; equal to path without a stage */
     struct mstx_seg proto;    /* header of every segment of this process; under proto_lock */
     _Atomic uint64_t tick_hz; /* 0: not known yet */
     struct mstx_control *control;
     struct mstx_control *parents; /* in a forked child until its capture begins, else NULL */
-    /* Registered by files above: begins a capture; writes a NOTE into the capture. */
+    /* Registered by files above: begin starts a capture; define_note writes a NOTE into it. */
     bool (*begin)(bool by_default);
     void (*define_note)(enum mstx_why why, const char *text, size_t n);
     /* Totals of the capture. */
     _Atomic uint64_t bytes;   /* of all segment files made, and of the texts */
-    _Atomic uint64_t records; /* in segments that were left */
+    _Atomic uint64_t records; /* in segments before the current one */
     _Atomic uint64_t dropped;
     _Atomic uint32_t segments;
     _Atomic uint64_t lost_no_ring;
-    _Atomic uint32_t said; /* one bit per enum rt_say */
+    _Atomic uint32_t said; /* messages printed so far: one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
     struct rt_lock keep_lock, proto_lock, schema_lock, comm_lock, stream_lock;
 };
 extern struct rt rt;
 
-/* Begins the capture of this process when one is configured and none has begun.  Returns whether one
- * runs.  For callers below recorder.c; callers above it say rt_recorder_start. */
+/* Begins the capture of this process when one is configured and none has begun. Returns whether a
+ * capture runs. For callers below recorder.c; callers above it use rt_recorder_start. */
 bool rt_start(void);
 static inline bool rt_is_running(void)
 {
@@ -112,7 +114,7 @@ static inline bool rt_is_running(void)
 
 /* ---- messages ---------------------------------------------------------------- */
 
-/* Things that are said once. */
+/* Messages that are printed once. */
 enum rt_say {
     RT_SAY_START,
     RT_SAY_DIR,
@@ -134,11 +136,12 @@ enum rt_say {
 /* Writes one line to stderr and a NOTE into the capture, the first time. */
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for a line that is complete; the caller reports it once. */
+/* Writes a complete line as rt_say does; the caller makes sure that it is written once. */
 void rt_note(const char *text);
 
-/* A write of ours must not end the program: a file past its size limit (SIGXFSZ) and a pipe without
- * a reader (SIGPIPE) are errors here.  `all`: no other signal is delivered meanwhile either. */
+/* Blocks SIGXFSZ and SIGPIPE while the recorder writes, so that a file past its size limit and a
+ * pipe without a reader are errors and do not end the program. `all`: every other signal is blocked
+ * too. */
 struct rt_calm {
     sigset_t before, pending;
 };

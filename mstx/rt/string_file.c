@@ -4,7 +4,7 @@
  *
  * The file is mapped once over more addresses than it will ever have and grows in steps of a
  * megabyte ahead of the writer.  An index of (hash, place) words finds a text without a lock;
- * adding one takes text_lock.  On top of that every thread remembers what it used last by the
+ * adding one takes text_lock.  Besides, every thread caches the texts that it used last by the
  * address of the caller's text (rt_text_id), so the hot path compares once and never hashes.
  */
 #include "mstx/rt/string_file.h"
@@ -17,8 +17,8 @@
 #include "mstx/rt/segment_file.h"
 
 enum {
-    STEP = 1 << 20,    /* the file grows by this */
-    FIRST = 1 << 16,   /* and has this at the start */
+    STEP = 1 << 20,    /* the file grows in such steps */
+    FIRST = 1 << 16,   /* size of the file at the start */
     RESERVE = 1 << 10, /* kept back for notes when all else is full */
     INDEX_MIN = 1 << 12,
 };
@@ -50,7 +50,8 @@ static struct index *index_new(size_t words)
     return x;
 }
 
-/* Eight bytes at a time; not for the disk, so it may depend on the byte order. */
+/* Hashes eight bytes at a time. The hash is not stored on disk, so it may depend on the byte
+ * order. */
 static uint64_t hash_of(const char *p, size_t n)
 {
     uint64_t h = n * 0x9E3779B97F4A7C15u;
@@ -96,8 +97,8 @@ static void place_word(struct index *x, size_t start, uint64_t w)
     atomic_store_explicit(&x->word[i], w, memory_order_release);
 }
 
-/* Readers may still walk the old index: it stays mapped, all old ones together are no larger
- * than the new one. */
+/* Doubles the index. Other threads may still read the old index, so it stays mapped; all old ones
+ * together are no larger than the new one. */
 static bool index_grow(void)
 {
     struct index *old = atomic_load(&tx.index);
@@ -124,7 +125,7 @@ static bool allocate(size_t size)
     return ok;
 }
 
-/* Room up to `size`, when the limit on the size of the capture and the disk have it. */
+/* Extends the file to `size`, if the limit on the size of the capture and the disk allow that. */
 static bool extend(size_t size)
 {
     ms_assert(atomic_load(&rt.text_lock.held) == 1 && size > tx.size);
@@ -140,7 +141,7 @@ static bool extend(size_t size)
     return true;
 }
 
-/* By a step, or by as much as is needed when there is no room for a step. */
+/* Extends the file by a step, or by as much as is needed when there is no room for a step. */
 static bool grow_to(size_t size)
 {
     if (size <= tx.size)
@@ -148,7 +149,7 @@ static bool grow_to(size_t size)
     return (tx.size + STEP > size && extend(tx.size + STEP)) || extend(size);
 }
 
-/* Caller holds text_lock. NULL: no room. */
+/* Appends an entry. Caller holds text_lock. NULL: no room. */
 static struct mstx_text *append(enum mstx_text_kind kind, uint16_t domain, uint64_t key,
                                 const void *bytes, size_t n)
 {
@@ -232,7 +233,7 @@ static bool map_file(int fd)
     return false;
 }
 
-/* Seldom: from the beginning, as ids are in the order of the file. */
+/* Searches from the beginning, as ids are in the order of the file; called seldom. */
 bool rt_text_copy(uint32_t id, char *out, size_t cap)
 {
     ms_assert(cap > 0);
@@ -288,12 +289,14 @@ void rt_text_close(void)
     rt_lock(&rt.text_lock);
     if (tx.seg != NULL) {
         __atomic_or_fetch(&tx.seg->state, MSTX_SEG_CLOSED | MSTX_SEG_LAST, __ATOMIC_RELEASE);
-        tx.size = rt_file_trim(tx.seg, MSTX_STRINGS, tx.size); /* a late text asks for room again */
+        /* A later text allocates blocks again. */
+        tx.size = rt_file_trim(tx.seg, MSTX_STRINGS, tx.size);
     }
     rt_unlock(&rt.text_lock);
 }
 
-/* Threads do not outlive a fork, so nobody reads the parent's texts any more. */
+/* Unmaps the parent's texts in a forked child, where no other thread exists that could read
+ * them. */
 void rt_text_forget(void)
 {
     if (tx.seg != NULL)
@@ -312,7 +315,7 @@ uint64_t rt_text_count(void)
 
 /* ---- messages of marks -------------------------------------------------------- */
 
-/* A spreadsheet would run a cell that begins with one of these; the original refuses them. */
+/* Refuses a message that a spreadsheet would run as a formula, as the original does. */
 bool rt_message_ok(const char *m)
 {
     return m != NULL && m[0] != '\0' && m[0] != '=' && m[0] != '+' && m[0] != '-' && m[0] != '@';
@@ -342,8 +345,8 @@ RT_COLD uint32_t rt_text_slow(struct rt_ring *r, const char *text, size_t place)
     return e->id;
 }
 
-/* A signal handler that runs between the two stores sees the place as taken by another text, and looks
- * its own up the long way. */
+/* Caches the id of a text that is never freed. A signal handler that runs between the two stores
+ * sees the entry as taken by another text and looks its own text up by rt_text_id. */
 RT_COLD uint32_t rt_text_keep_id(struct rt_ring *r, const char *text, size_t line)
 {
     ms_assert(text != NULL && line < RT_CALL_NAMES);

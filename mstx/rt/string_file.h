@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * string_file: strings.seg, where every text of a capture stands once, and how a mark finds the id
+ * string_file: strings.seg, which holds every text of a capture once, and how a mark finds the id
  * of its message.
  */
 #ifndef MSTX_RT_STRING_FILE_H
@@ -9,34 +9,35 @@
 #include "mstx/rt/ring.h"
 #include "mstx/rt/same_text.h"
 
-/* May this message be recorded by mstx? */
+/* Tells whether mstx accepts this message. */
 bool rt_message_ok(const char *message);
 enum { RT_REFUSED_ID = UINT32_MAX };
-/* Reports, once, why it may not; returns 0. */
+/* Reports, once, why a message is refused; returns 0. */
 uint32_t rt_message_refuse(const char *message);
 
-/* The entry of a text, written to strings.seg when it is new; NULL: no room. n: strlen. */
+/* Returns the entry of a text, written to strings.seg when it is new; NULL: no room. n: strlen. */
 const struct mstx_text *rt_text_intern(const char *text, size_t n);
-/* Append a definition; its id, or 0. */
+/* Appends a definition; returns its id, or 0. */
 uint32_t rt_text_define(enum mstx_text_kind kind, uint16_t domain, uint64_t key, const void *bytes,
                         size_t n);
-/* Copy a text of this capture by its id; false, and "", when there is none. */
+/* Copies a text of this capture by its id; false, and "", when the id is unknown. */
 bool rt_text_copy(uint32_t id, char *out, size_t cap);
 bool rt_text_start(void);
 void rt_text_close(void);
 void rt_text_forget(void);
 uint64_t rt_text_count(void);
-/* A copy that outlives captures and forks; NULL: no memory. */
+/* Makes a copy that outlives captures and forks; NULL: no memory. */
 char *rt_keep(const void *bytes, size_t n);
 
-/* Id of a message: one compare when this thread gave the same text from the same place before.
- * UINT32_MAX: mstx refuses it; 0: no room for more texts. */
+/* rt_text_id returns the id of a message: one compare when this thread gave the same text from the
+ * same address before. UINT32_MAX: mstx refuses it; 0: no room for more texts. rt_text_slow is its
+ * slow path. */
 uint32_t rt_text_slow(struct rt_ring *r, const char *text, size_t place);
 static inline size_t rt_text_place(const char *text)
 {
     return (size_t)(((uintptr_t)text * 0x9E3779B97F4A7C15u) >> 54);
 }
-/* The id if it is one compare away, else 0. */
+/* Returns the id if the thread's cache has the text, else 0. */
 static inline uint32_t rt_text_known(const struct rt_ring *r, const char *text)
 {
     const struct mstx_text *e = r->names[rt_text_place(text)];
@@ -48,7 +49,8 @@ static inline uint32_t rt_text_id(struct rt_ring *r, const char *text)
     return RT_LIKELY(id != 0) ? id : rt_text_slow(r, text, rt_text_place(text));
 }
 
-/* The same of a text that stays for ever: it need not be looked at.  A line of the cache holds four. */
+/* rt_text_id_of_call returns the id of a text that is never freed or changed, so only the address
+ * is compared. A line of the cache holds four. */
 uint32_t rt_text_keep_id(struct rt_ring *r, const char *text, size_t line);
 static inline uint32_t rt_text_id_of_call(struct rt_ring *r, const char *text)
 {

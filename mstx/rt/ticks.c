@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * ticks: ticks and what they mean.  The hot path stores the raw counter; once a second
- * the helper stores what CLOCK_MONOTONIC and CLOCK_REALTIME said at the same moment, and
- * readers convert between those points.
+ * ticks: the tick counter and its calibration.  The hot path stores the raw counter; once a second
+ * the helper stores CLOCK_MONOTONIC and CLOCK_REALTIME read at the same moment, and readers convert
+ * between those points.
  */
 #include "mstx/rt/ticks.h"
 
@@ -15,7 +15,7 @@
 
 uint32_t rt_clock_kind = MSTX_CLOCK_MONOTONIC;
 
-/* For tests: this process plays a host whose clocks are off by so much and drift. */
+/* For tests: this process simulates a host whose clocks have an offset and a drift. */
 unsigned rt_clock_fake_host;
 static struct {
     int64_t offset_ns;
@@ -64,7 +64,7 @@ static bool kernel_trusts_tsc(void)
     int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
                   O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return true; /* hidden in some containers: the processor's word must do */
+        return true; /* the file is hidden in some containers: rely on the processor's flag */
     ssize_t n = read(fd, name, sizeof name - 1);
     close(fd);
     return n <= 0 || strncmp(name, "tsc", 3) == 0 || strncmp(name, "kvm-clock", 9) == 0 ||
@@ -99,7 +99,7 @@ void rt_clock_choose(const char *wanted)
     rt_clock_kind = !fallback && counter_is_steady() ? COUNTER : MSTX_CLOCK_MONOTONIC;
 }
 
-/* The narrowest of eight readings: an interrupt in between widens one. */
+/* Takes the narrowest of eight readings, since an interrupt in between widens a reading. */
 void rt_clock_calibrate(struct mstx_calib *best)
 {
     best->width = UINT64_MAX;

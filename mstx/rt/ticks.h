@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ticks: the clock of the recorder: a counter of the processor where there is a steady one.
+ * ticks: the clock of the recorder: a counter of the processor where that is steady.
  */
 #ifndef MSTX_RT_TICKS_H
 #define MSTX_RT_TICKS_H
@@ -13,13 +13,13 @@
 
 void rt_clock_choose(const char *wanted);
 uint64_t rt_clock_slow(void);
-/* CLOCK_MONOTONIC in nanoseconds, as the rest of the recorder sees it. */
+/* CLOCK_MONOTONIC in nanoseconds, with the changes of MSTX_CLOCK_FAKE. */
 int64_t rt_clock_steady(void);
 extern unsigned rt_clock_fake_host; /* 0: none, see clock_sync.h */
 void rt_clock_calibrate(struct mstx_calib *c);
 extern uint32_t rt_clock_kind; /* enum mstx_clock */
 
-/* Is it a counter of the processor, read by one instruction? */
+/* Tells whether the clock is a counter of the processor that is read by one instruction. */
 static inline bool rt_clock_is_near(uint32_t clock)
 {
 #if defined(__x86_64__)

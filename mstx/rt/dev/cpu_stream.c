@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu_stream: streams that are threads of the processor.  A program with worker threads of its
- * own can mark on them, and tests of everything around devices need no hardware: a stream can
- * be made slow, lossy, and its clock wrong.
+ * cpu_stream: streams that are CPU threads.  A program with worker threads of its own can mark on
+ * them, and tests of device times need no hardware: a stream can be made slow and lossy, and its
+ * clock can be given an offset and a drift.
  *
- *   MSTX_CPU_DELAY_NS   each piece of work takes that much longer
- *   MSTX_CPU_SLOW       ... and that many times its own time longer
+ *   MSTX_CPU_DELAY_NS   each work item takes that much longer
+ *   MSTX_CPU_SLOW       ... and longer by that multiple of its own time
  *   MSTX_CPU_LOSS       every n-th mark never gets its time
  *   MSTX_CPU_OFFSET_NS  the clock of the device is ahead of the host's
  *   MSTX_CPU_DRIFT_PPM  ... and runs faster
@@ -22,7 +22,7 @@
 #define API __attribute__((visibility("default")))
 
 enum {
-    WORK = 4096,          /* pieces of work that may be queued */
+    WORK = 4096,          /* work items that may be queued */
     MARKS = RT_TOKENS,    /* and marks among them */
     QUEUE = WORK + MARKS, /* both are items of one queue */
     LOST = 1,             /* in a token's event: no time will come; above: the time */
@@ -31,20 +31,20 @@ enum {
 struct item {
     void (*fn)(void *);
     void *arg;
-    struct rt_token *mark; /* instead of fn */
+    struct rt_token *mark; /* token of a mark; then fn is not used */
 };
 
 struct cpu_stream {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more, less;
-    uint64_t put, taken, done, work; /* work: how many items are not marks */
+    uint64_t put, taken, done, work; /* work: queued items other than marks */
     bool stop;
     atomic_bool is_capturing;
-    atomic_bool is_reset; /* tokens belong to others now */
+    atomic_bool is_reset; /* the stream was reset: tokens must not be used */
     uint32_t number;
     uint64_t marks;
-    struct rt_dev_clock clock; /* the poller's */
+    struct rt_dev_clock clock; /* used by the poller */
     struct item item[QUEUE];
 };
 
@@ -72,20 +72,20 @@ static void read_faults(void)
     cpu.origin_ns = rt_dev_now(CLOCK_MONOTONIC);
 }
 
-/* The clock of this device. */
+/* Returns the simulated clock of this device. */
 static int64_t device_now(void)
 {
     int64_t now = rt_dev_now(CLOCK_MONOTONIC);
     return now + cpu.offset_ns + (int64_t)((double)(now - cpu.origin_ns) * cpu.drift);
 }
 
-/* Unless it is told to be wrong, it is the host's, and nothing has to be compared. */
+/* Tells whether the simulated clock is the host's, so that no comparison is needed. */
 static bool has_host_clock(void)
 {
     return cpu.offset_ns == 0 && cpu.drift == 0;
 }
 
-/* The narrowest of a few readings: any may be interrupted. */
+/* Takes the narrowest of a few readings, since any may be interrupted. */
 static struct rt_dev_reading read_clock(void)
 {
     enum { TRIES = 8 };
@@ -223,7 +223,8 @@ API void mstx_cpu_stream_capture(void *stream, int on)
         atomic_store(&c->is_capturing, on != 0);
 }
 
-/* The poller may still compare clocks: the memory goes when it is through with the stream. */
+/* Frees a stream. The poller may still compare clocks, so the memory is freed when the poller has
+ * closed the stream. */
 API void mstx_cpu_stream_free(void *stream)
 {
     struct cpu_stream *c = stream;

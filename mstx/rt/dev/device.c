@@ -2,16 +2,16 @@
  *
  * device: the table of streams, and what a mark with a stream does.
  *
- * A queue of tokens needs no lock: a place counts whose turn it is, twice the lap while it is
- * free and one more while it is full.  Any thread may put, the poller alone takes.
+ * A queue of tokens needs no lock: the turn of an entry is twice the lap while the entry is free
+ * and one more while it is full.  Any thread may append, the poller alone removes.
  *
- * The poller is the thread that asks the devices.  For every stream it takes tokens in the order
- * in which they were queued and stops at the first that was not reached yet; it never waits
- * for a device, it comes back.  While tokens wait it looks once a millisecond, else less often:
- * marks need not wake it.
+ * The poller is the thread that queries the devices.  For every stream it takes tokens in the order
+ * in which they were queued and stops at the first that was not reached yet; it never waits for a
+ * device.  It polls once a millisecond while tokens are in flight, else less often, so that marks
+ * need not wake it.
  *
- * At exit it is ended by atexit, that is before the device runtimes, which the program had
- * loaded earlier, are taken down; the rest is asked for a moment longer and then counted lost.
+ * At exit atexit ends the poller before the device runtimes, which the program had loaded earlier,
+ * shut down; the remaining tokens are polled for a moment and then counted as lost.
  */
 #include "mstx/rt/dev/device.h"
 
@@ -30,9 +30,9 @@
 
 #define API __attribute__((visibility("default")))
 
-enum { PROBES = 64 /* slots of the table that are looked at */ };
+enum { PROBES = 64 /* slots of the table that a search examines */ };
 
-static _Atomic bool any_stream; /* is there a stream that marks may be on? */
+static _Atomic bool any_stream; /* tells marks whether any stream is known */
 
 static struct {
     struct rt_stream *_Atomic slot[RT_STREAM_SLOTS]; /* by handle */
@@ -48,7 +48,8 @@ static const struct rt_dev_ops *const back_ends[MSTX_DEVICE_KINDS] = {
     [MSTX_DEVICE_ACL] = &rt_dev_acl,
 };
 
-/* This thread is within a call of a device runtime: a signal handler must not go there too. */
+/* Set while this thread is within a call of a device runtime, which a signal handler must not enter
+ * again. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
 
 /* ---- the table ------------------------------------------------------------------------ */
@@ -77,8 +78,8 @@ static struct rt_stream *find(const void *handle)
     return NULL;
 }
 
-/* Slots of streams that are gone are used again; they are never emptied, so a search that runs
- * at the same time does not stop early. */
+/* Puts a stream into a slot. Slots of streams that are gone are reused but never emptied, so a
+ * concurrent search does not stop early. */
 static bool put_in_slot(struct rt_stream *s)
 {
     size_t at = first_slot(s->handle);
@@ -101,7 +102,8 @@ static uint32_t stream_count(void)
     return atomic_load_explicit(&streams.n, memory_order_acquire);
 }
 
-/* Caller holds rt.stream_lock. Index 0 means no stream. */
+/* Takes a free entry of the list of streams. Caller holds rt.stream_lock. Index 0 means no
+ * stream. */
 static struct rt_stream *take_place(void)
 {
     ms_assert(atomic_load(&rt.stream_lock.held) == 1);
@@ -133,7 +135,7 @@ static void stream_close(struct rt_stream *s)
     atomic_store(&streams.all[s->index], NULL);
 }
 
-/* ---- device times: also for hooks that learn them by themselves ------------------------------ */
+/* ---- device times, also of hooks that get them on their own ------------------------------ */
 
 API void mstx_device_stream(const void *key, const char *name, uint32_t device, uint32_t number)
 {
@@ -180,10 +182,10 @@ API void mstx_device_time(uint64_t id, uint64_t ticks, bool is_end, int64_t ns)
 /* ---- the poller --------------------------------------------------------------------------- */
 
 enum {
-    AT_ONCE = 4096,        /* tokens of one stream in a row */
+    AT_ONCE = 4096,        /* tokens of one stream taken in a row */
     BUSY_NS = 1000000,     /* between two rounds while tokens wait */
     IDLE_NS = 20000000,    /* ... and while none does */
-    LINGER_NS = 300000000, /* at exit: longest without any progress */
+    LINGER_NS = 300000000, /* at exit: longest wait without progress */
 };
 
 static struct {
@@ -191,12 +193,12 @@ static struct {
     _Atomic int state; /* 0 none, 1 runs, 2 ended for good */
     _Atomic bool stop;
     bool has_exit;
-    const struct rt_stream *_Atomic at; /* touched just now */
+    const struct rt_stream *_Atomic at; /* stream that the poller uses now */
 } poller;
 
 /* ---- one stream ------------------------------------------------------------------------ */
 
-/* The oldest token, NULL when none is complete. */
+/* Returns the oldest token, NULL when none is complete. */
 static struct rt_token *oldest(struct rt_stream *s)
 {
     struct rt_token *t = &s->token[s->taken % RT_TOKENS];
@@ -214,7 +216,7 @@ static void let_go(struct rt_stream *s, struct rt_token *t)
 static void token_done(struct rt_stream *s, struct rt_token *t, int64_t ns, bool is_lost)
 {
     if (!is_lost && ns < s->last_ns)
-        ns = s->last_ns; /* the comparison of clocks moved by less than its uncertainty */
+        ns = s->last_ns; /* the clock comparison changed by less than its uncertainty */
     if (!is_lost)
         s->last_ns = ns;
     mstx_device_time(t->id & ~RT_DEV_END, t->ticks, (t->id & RT_DEV_END) != 0, is_lost ? 0 : ns);
@@ -224,7 +226,8 @@ static void token_done(struct rt_stream *s, struct rt_token *t, int64_t ns, bool
 static bool ask_command(struct rt_stream *s, struct rt_token *t)
 {
     ms_assert(s->ops->command != NULL);
-    const int64_t noise = 1000; /* of comparing clocks: what follows does not start before */
+    /* Noise of clock comparisons: a command does not start before the previous one ended. */
+    const int64_t noise = 1000;
     int64_t start = 0, end = 0;
     const enum rt_dev_answer answer = s->ops->command(s, t, &start, &end);
     if (answer == RT_DEV_NOT_YET)
@@ -241,7 +244,7 @@ static bool ask_command(struct rt_stream *s, struct rt_token *t)
     return true;
 }
 
-/* false: the device has not come so far. */
+/* Polls one token; false: the device has not reached it. */
 static bool ask_device(struct rt_stream *s, struct rt_token *t)
 {
     int64_t ns = 0;
@@ -274,7 +277,7 @@ static size_t waiting(const struct rt_stream *s)
     return (size_t)(atomic_load_explicit(&s->put, memory_order_relaxed) - s->taken);
 }
 
-/* The same token is the oldest for too long. */
+/* Reports a hang when the same token has been the oldest for too long. */
 static void look_for_hang(struct rt_stream *s)
 {
     const struct rt_token *t = oldest(s);
@@ -291,7 +294,7 @@ static void look_for_hang(struct rt_stream *s)
         .id = t->id & ~RT_DEV_END, .ticks = s->waiting_since, .name = t->name, .stream = s->name});
 }
 
-/* How many tokens it took; adds to *left how many still wait. */
+/* Polls one stream. Returns how many tokens were taken; adds to *left how many are in flight. */
 static size_t poll_stream(struct rt_stream *s, int64_t now_ns, size_t *left)
 {
     size_t taken = 0;
@@ -315,7 +318,7 @@ static size_t poll_stream(struct rt_stream *s, int64_t now_ns, size_t *left)
     return taken;
 }
 
-/* Ask once for every stream. *left: tokens that still wait. */
+/* Polls every stream once. *left: tokens in flight. */
 static size_t poll_all(size_t *left)
 {
     size_t taken = 0;
@@ -410,13 +413,13 @@ static void poller_forget(void)
     atomic_store(&poller.at, NULL);
 }
 
-/* ---- streams as they come and go ------------------------------------------------------------ */
+/* ---- announcing and ending streams ---------------------------------------------------------- */
 
 static void set_name(struct rt_stream *s, const char *name)
 {
     if (name != NULL && name[0] != '\0') {
         snprintf(s->name, sizeof s->name, "%s", name);
-        atomic_store(&s->epoch, 0); /* to be told again */
+        atomic_store(&s->epoch, 0); /* forces a new STREAM record */
     }
 }
 
@@ -452,8 +455,7 @@ int rt_dev_stream_made(const struct rt_dev_ops *ops, void *handle, const char *n
         set_name(s, name);
     else {
         int live = RT_STREAM_LIVE;
-        if (s !=
-            NULL) /* another runtime gave out the same value: the end of this stream went unseen */
+        if (s != NULL) /* another runtime reused the value: the end of this stream was missed */
             atomic_compare_exchange_strong(&s->state, &live, RT_STREAM_LOST);
         rc = make_stream(ops, handle, name);
     }
@@ -462,7 +464,8 @@ int rt_dev_stream_made(const struct rt_dev_ops *ops, void *handle, const char *n
     return rc;
 }
 
-/* The back end of a stream of the processor makes it, and is found by it when it is announced again. */
+/* Returns the back end of a stream. A CPU stream is in the table already, with its back end, when
+ * it is announced again. */
 static const struct rt_dev_ops *ops_of(enum mstx_device_kind kind, const void *handle)
 {
     const struct rt_stream *s = kind == MSTX_DEVICE_CPU ? find(handle) : NULL;
@@ -486,7 +489,7 @@ API void mstx_stream_gone(void *handle)
     bool mine = atomic_compare_exchange_strong(&s->state, &live, RT_STREAM_GONE);
     if (!mine || atomic_load(&s->epoch) != 0)
         return;
-    if (stream_claim(s, RT_STREAM_GONE)) { /* nobody marked on it: the poller may not run */
+    if (stream_claim(s, RT_STREAM_GONE)) { /* no marks on the stream: the poller may not run */
         wait_unused(s);
         stream_close(s);
     }
@@ -502,12 +505,12 @@ API void mstx_device_reset(enum mstx_device_kind kind, int device)
         if (!stream_claim(s, RT_STREAM_LIVE) && !stream_claim(s, RT_STREAM_GONE))
             continue;
         wait_unused(s);
-        s->ops->lose(s); /* first: the poller closes what is lost at once */
+        s->ops->lose(s); /* before LOST is set, since the poller closes a lost stream at once */
         atomic_store(&s->state, RT_STREAM_LOST);
     }
 }
 
-/* MSTX_DEVICE=cuda or another: the kind of all handles that nobody announced. */
+/* Reads MSTX_DEVICE (cuda or another): the kind of all handles that were not announced. */
 __attribute__((constructor)) static void trust_handles(void)
 {
     const char *kind = secure_getenv("MSTX_DEVICE");
@@ -519,7 +522,7 @@ __attribute__((constructor)) static void trust_handles(void)
     }
 }
 
-/* A handle that nobody told of, in a program whose handles are all of one kind. */
+/* Announces an unknown handle in a program whose handles are all of one kind (MSTX_DEVICE). */
 RT_COLD static struct rt_stream *find_trusted(void *handle)
 {
     const struct rt_dev_ops *ops = atomic_load(&streams.trusted);
@@ -535,7 +538,7 @@ static void forget_streams(void)
         struct rt_stream *s = &streams.memory[i];
         atomic_store(&s->state, RT_STREAM_CLOSED);
         atomic_store(&streams.all[i], NULL);
-        if (s->token != NULL) /* what waits in it is the parent's */
+        if (s->token != NULL) /* its tokens are the parent's */
             munmap(s->token, RT_TOKENS * sizeof *s->token);
         s->token = NULL;
         atomic_store(&s->put, 0);
@@ -546,14 +549,14 @@ static void forget_streams(void)
 
 /* ---- marks ------------------------------------------------------------------------------ */
 
-/* A STREAM record, once in a capture. */
+/* Writes a STREAM record, once in a capture. */
 RT_COLD static void announce(struct rt_stream *s)
 {
     mstx_device_stream(s->handle, s->name, s->device, s->number);
     poller_start();
 }
 
-/* A place in the queue; NULL: it is full. */
+/* Claims an entry of the queue; NULL: the queue is full. */
 static struct rt_token *claim(struct rt_stream *s, uint64_t *lap)
 {
     uint64_t at = atomic_load_explicit(&s->put, memory_order_relaxed);
@@ -570,7 +573,7 @@ static struct rt_token *claim(struct rt_stream *s, uint64_t *lap)
     }
 }
 
-/* false: no device time will come. */
+/* Queues an event and its token; false: no device time will come. */
 static bool queue_point(struct rt_stream *s, uint64_t id, uint64_t ticks, uint32_t name)
 {
     ms_assert(id != 0);
@@ -585,12 +588,12 @@ static bool queue_point(struct rt_stream *s, uint64_t id, uint64_t ticks, uint32
     atomic_store_explicit(&t->event, NULL, memory_order_relaxed);
     bool ok = s->ops->mark(s, t);
     if (!ok)
-        t->id = 0; /* the poller passes over it */
+        t->id = 0; /* the poller skips the token */
     atomic_store_explicit(&t->turn, 2 * lap + 1, memory_order_release);
     return ok;
 }
 
-/* Flags for the host record. */
+/* Queues an event unless the stream is being captured. Returns flags for the host record. */
 static uint8_t point(struct rt_stream *s, uint64_t id, uint64_t ticks, uint32_t name)
 {
     uint8_t flags = 0;
@@ -614,7 +617,7 @@ static uint8_t mark_start(const struct mstx_rec *rec, uint16_t *stream)
     struct rt_stream *s = find(handle);
     *stream = 0;
     if (!atomic_load_explicit(&any_stream, memory_order_relaxed))
-        return 0; /* the process ends */
+        return 0; /* the process is ending */
     if (RT_UNLIKELY(s == NULL))
         s = find_trusted(handle);
     if (s == NULL)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_clock: a device's clock against the host's.  One reading tells the offset to half its
- * width; the rate comes from a reading that lies up to a minute back, so that the noise of both
- * is divided by a long time.
+ * device_clock: relation of a device's clock to the host's.  One reading gives the offset,
+ * uncertain by half its width; the rate is computed from a reading up to a minute older, so that
+ * the noise of both is divided by a long time.
  */
 #include "mstx/rt/dev/device.h"
 
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 enum { SECOND = 1000000000 };
-static const double RATE_MOST = 200e-6; /* clocks that differ by more are read wrongly */
+static const double RATE_MOST = 200e-6; /* a larger difference of the rates is a wrong reading */
 
 bool rt_dev_clock_is_due(const struct rt_dev_clock *c, int64_t now_ns)
 {
@@ -35,7 +35,8 @@ static void set_rate(struct rt_dev_clock *c)
     c->rate = rate > 1 + RATE_MOST || rate < 1 - RATE_MOST ? 1 : rate;
 }
 
-/* Half a minute and more: the middle becomes the base of the next. */
+/* Replaces the base when the middle reading is half a minute old: the middle becomes the base, the
+ * newest becomes the middle. */
 static void move_base(struct rt_dev_clock *c)
 {
     if (c->host_ns - c->mid_host_ns < (int64_t)30 * SECOND)
@@ -46,7 +47,8 @@ static void move_base(struct rt_dev_clock *c)
     c->mid_host_ns = c->host_ns;
 }
 
-/* A reading that was interrupted says little: keep the old line, unless it is old. */
+/* Tells whether a reading is too wide, because it was interrupted, to replace the line, unless the
+ * line is old. */
 static bool is_poor(const struct rt_dev_clock *c, const struct rt_dev_reading *r)
 {
     int64_t width = r->after_ns - r->before_ns;
@@ -72,7 +74,8 @@ void rt_dev_clock_add(struct rt_dev_clock *c, const struct rt_dev_reading *r)
     set_rate(c);
 }
 
-/* A loaded library is preferred by whatever name it has. */
+/* Returns a device library; one that is loaded already is preferred, whichever of its names it
+ * has. */
 void *rt_dev_library(const char *const names[], bool may_load)
 {
     for (size_t i = 0; names[i] != NULL; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_event: what CUDA and Ascend have in common: a mark is an event recorded on the
- * stream, its time is known relative to another event, and a thread works within a context.
- * A runtime of that sort is this table; all functions give 0 for success.
+ * device_event: the common part of CUDA and Ascend: a mark is an event recorded on the stream, its
+ * time is known relative to another event, and a thread has a current context.  Each runtime fills
+ * one struct event_api; all its functions return 0 for success.
  *
  * Time: an elapsed time is a float of milliseconds, so it is measured from an anchor, an event
  * on an idle stream of our own that was recorded between two readings of the host's clock and
@@ -11,7 +11,7 @@
  *
  * Events are pooled: a mark takes one from a stack without a lock, the poller puts it back.
  * The head of the stack counts its changes, so that a thread that was interrupted in between
- * cannot take what is no longer on top.
+ * cannot take an event that is no longer on top.
  */
 #include "mstx/rt/dev/device.h"
 
@@ -24,9 +24,9 @@ struct event_api {
     const char *name;
     enum mstx_device_kind kind;
     uint32_t events_max; /* of one context: a scarce resource on some devices */
-    bool (*load)(void);  /* find the library: load_library with its symbols */
+    bool (*load)(void);  /* finds the library: load_library with its symbols */
 
-    /* the runtime's own, by load_library */
+    /* functions of the runtime, set by load_library */
     int (*event_record)(void *event, void *stream);
     int (*event_elapsed)(float *ms, void *from, void *to);
     int (*context_get)(void **context);
@@ -34,30 +34,30 @@ struct event_api {
     int (*device_get)(int *device);
     int (*capture_mode)(int *mode); /* of this thread; NULL: an older release */
 
-    /* where runtimes differ */
+    /* functions that differ between runtimes */
     int (*event_create)(void **event);
     enum rt_dev_answer (*event_query)(void *event);
-    int (*stream_create)(void **stream); /* one that waits for no other */
+    int (*stream_create)(void **stream); /* a stream without implicit synchronization */
     int (*stream_number)(void *stream, uint32_t *number);
     bool (*stream_is_capturing)(void *stream);
 };
 
-/* A function of the runtime by its name there, and the pointer to it that is to be set. */
+/* A function of the runtime: its name, and the pointer to set. */
 struct event_symbol {
     const char *name;
     void *to;
-    bool may_lack; /* from older releases */
+    bool may_lack; /* missing in older releases */
 };
 enum {
     CONTEXTS = 64,
     POOL_MAX = 1 << 16,
-    FIRST_EVENTS = 32, /* made at once: a first mark should not wait for them */
-    TRIES = 8,         /* anchors that are tried for one comparison of clocks */
+    FIRST_EVENTS = 32, /* created at once, so that the first marks do not wait for them */
+    TRIES = 8,         /* anchors recorded for one comparison of clocks */
 };
 
 struct pool {
     void **event;
-    uint32_t *below;       /* 1 + index of the one below on the stack, 0: the bottom */
+    uint32_t *below;       /* 1 + index of the next event down the stack, 0: the bottom */
     _Atomic uint64_t head; /* changes << 32 | 1 + index */
     _Atomic uint32_t made;
 };
@@ -66,21 +66,23 @@ struct context {
     const struct event_api *api;
     void *handle;
     uint32_t users, device;
-    bool is_dead; /* the device was reset: the runtime is not called for it again */
+    bool is_dead; /* the device was reset: no more calls of the runtime for it */
     struct pool pool;
-    /* the poller's */
-    void *before; /* the context that its thread had */
-    void *stream; /* ours, idle but for anchors */
+    /* used by the poller: */
+    void *before; /* the context that was current on its thread */
+    void *stream; /* our own stream, only for anchors */
     void *anchor; /* the newest */
     void *spare;
-    int64_t anchor_ns; /* by the device's clock: the sum of the times between anchors */
+    /* Time of the anchor by the device's clock: the sum of the times between anchors. */
+    int64_t anchor_ns;
     struct rt_dev_clock clock;
 };
 static struct context contexts[CONTEXTS];
 
 /* ---- the library ------------------------------------------------------------------------- */
 
-/* files: names of the library, NULL at their end; *lib stays NULL unless everything was found. */
+/* Loads a library and its symbols. files: names of the library, ended by NULL; *lib stays NULL
+ * unless every required symbol was found. */
 static bool load_library(void **lib, const char *const *files, const struct event_symbol *symbols,
                          size_t n)
 {
@@ -97,7 +99,8 @@ static bool load_library(void **lib, const char *const *files, const struct even
     return all;
 }
 
-/* This thread's calls must not end a capture of another. */
+/* Sets the relaxed capture mode of this thread, so that its calls do not end a graph capture of
+ * another thread. */
 static void relax(const struct event_api *api)
 {
     enum { RELAXED = 2 };
@@ -143,7 +146,7 @@ static bool pool_take(struct pool *p, uint32_t *i)
     return true;
 }
 
-/* One more event; the program's thread is in the right context. */
+/* Creates one more event; the right context is current on the calling thread. */
 static bool pool_grow(struct context *c, uint32_t *i)
 {
     struct pool *p = &c->pool;
@@ -204,7 +207,8 @@ static bool event_stream_open(struct rt_stream *s, const struct event_api *api)
     return true;
 }
 
-/* Other streams of the context are lost as well; its slot serves a new one when they are closed. */
+/* Marks the context as dead: its other streams are lost as well. Its slot is reused when they are
+ * closed. */
 static void event_stream_lose(struct rt_stream *s)
 {
     struct context *c = s->own;
@@ -213,7 +217,7 @@ static void event_stream_lose(struct rt_stream *s)
     rt_unlock(&rt.stream_lock);
 }
 
-/* A context keeps its events for its next stream. */
+/* Closes a stream; the context keeps its events for its next stream. */
 static void event_stream_close(struct rt_stream *s)
 {
     struct context *c = s->own;
@@ -224,8 +228,9 @@ static void event_stream_close(struct rt_stream *s)
 
 /* ---- the clock ------------------------------------------------------------------------------ */
 
-/* Record an anchor on the idle stream and wait a moment for it; for the first, without which no time has
- * a meaning, longer.  Whoever is to carry it out may need the processor that this thread runs on. */
+/* Records an anchor on the idle stream and waits a moment for it; longer for the first anchor,
+ * without which no device time can be converted. Yields while waiting, because the thread that
+ * carries out the event may need this processor. */
 static bool drop_anchor(struct context *c, void *event, struct rt_dev_reading *r)
 {
     const int64_t patience_ns = c->clock.readings == 0 ? 100000000 : 2000000;
@@ -242,7 +247,7 @@ static bool drop_anchor(struct context *c, void *event, struct rt_dev_reading *r
     return answer == RT_DEV_DONE;
 }
 
-/* The anchor that the host's readings hold tightest becomes the newest. */
+/* Records some anchors; the one with the narrowest pair of host readings becomes the newest. */
 static void compare_clocks(struct context *c)
 {
     struct rt_dev_reading best = {.after_ns = INT64_MAX};
@@ -351,7 +356,7 @@ static void event_stream_release(struct rt_stream *s, struct rt_token *t)
 
 enum {
     CUDA_NOT_READY = 600,
-    CUDA_NON_BLOCKING = 1, /* a stream that does not wait for the default one */
+    CUDA_NON_BLOCKING = 1, /* a stream that does not synchronize with the default one */
 };
 
 static struct {
@@ -446,7 +451,7 @@ const struct rt_dev_ops rt_dev_cuda = {
  *
  * acl: streams of Ascend devices, by libascendcl.so, found at run time.  Only an event
  * with the flag ACL_TIME_LINE has a time.  Events are scarce on older parts, so the pool stops at
- * 4096.  aclrtQueryEvent is avoided: its codes are the other way round.
+ * 4096.  aclrtQueryEvent is not used: its result codes are swapped.
  */
 
 enum {
@@ -486,7 +491,8 @@ static bool acl_load(void)
     return load_library(&acl.lib, files, symbols, sizeof symbols / sizeof *symbols);
 }
 
-/* The newer sort may be recorded again without a reset, as a pool does. */
+/* Creates an event. Events of aclrtCreateEventExWithFlag may be recorded again without a reset, as
+ * a pool does. */
 static int acl_event_create(void **event)
 {
     return acl.event_create_again != NULL ? acl.event_create_again(event, ACL_TIME_LINE)

@@ -4,10 +4,10 @@
  * its end, when all that was queued before it has finished.  The queue must have profiling on:
  * under `msprobe run` every queue has.
  *
- * The clock of the profiling counters is not told by the standard.  Where it turns out to be a
- * clock of the host (PoCL counts CLOCK_MONOTONIC_RAW) that clock is read directly, to some tens
- * of nanoseconds; else the time at which a marker was queued is compared with the host's clock
- * before and after, to some microseconds.  Both are done on a queue of our own.
+ * The standard does not define the clock of the profiling counters.  If measurements show that it
+ * is a clock of the host (PoCL uses CLOCK_MONOTONIC_RAW), that clock is read directly, accurate to
+ * some tens of nanoseconds; else the time at which a marker was queued is compared with the host's
+ * clock before and after, accurate to some microseconds.  Both are done on a queue of our own.
  *
  * The library is found at run time, so its few types and numbers are declared here.
  */
@@ -28,7 +28,7 @@ enum {
     CL_PROFILING_START = 0x1282,
     CL_PROFILING_END = 0x1283,
     PROFILING = 2, /* bit of the properties */
-    CLOCKS = 3,    /* of the host that a device may count */
+    CLOCKS = 3,    /* clocks of the host that a device may use */
     TRIES = 8,     /* markers for one comparison */
     DEVICES = 64
 };
@@ -53,12 +53,12 @@ static struct {
     cl_object (*CreateCommandQueue)(cl_object, cl_object, uint64_t, int32_t *);
 } cl;
 
-/* A device within a context: what its queues share. */
+/* A device within a context, shared by its queues. */
 struct cl_device {
     cl_object device, context, queue; /* queue: ours */
     uint32_t users;
-    uint32_t alive;    /* clocks of the host that it may count, one bit each */
-    uint32_t compared; /* markers that spoke for them */
+    uint32_t alive;    /* clocks of the host that it may use, one bit each */
+    uint32_t compared; /* markers compared so far */
     struct rt_dev_clock clock;
 };
 static struct cl_device devices[DEVICES];
@@ -68,7 +68,8 @@ static bool load(void)
     static const char *const names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
     if (cl.lib != NULL)
         return true;
-    void *lib = rt_dev_library(names, false); /* who has a queue has the library */
+    /* A program that has a queue has loaded the library. */
+    void *lib = rt_dev_library(names, false);
     if (lib == NULL)
         return false;
 #define X(name, args) *(void **)(void *)&cl.name = dlsym(lib, "cl" #name);
@@ -112,7 +113,7 @@ static void name_it(struct rt_stream *s, cl_object device)
     if (s->name[0] != '\0')
         return;
     if (cl.GetDeviceInfo(device, CL_DEVICE_NAME, sizeof name - 1, name, NULL) != 0)
-        name[0] = '\0'; /* longer than there is room for */
+        name[0] = '\0'; /* the name is longer than the buffer */
     snprintf(s->name, sizeof s->name, "%s%squeue %u", name, name[0] != '\0' ? " " : "", s->number);
 }
 
@@ -146,12 +147,13 @@ static bool cl_open(struct rt_stream *s)
     return true;
 }
 
-/* OpenCL has no reset, but a program may say so; new queues get a new entry. */
+/* Drops the entry of a device after mstx_device_reset, which a program may call although OpenCL has
+ * no reset; new queues get a new entry. */
 static void cl_lose(struct rt_stream *s)
 {
     struct cl_device *d = s->own;
     rt_lock(&rt.stream_lock);
-    d->context = NULL; /* no new queue finds it, and its own is left alone */
+    d->context = NULL; /* new queues do not find the entry, and its own queue is not released */
     rt_unlock(&rt.stream_lock);
 }
 
@@ -180,7 +182,7 @@ static void read_clocks(int64_t ns[CLOCKS])
         ns[i] = rt_dev_now(host_clock[i]);
 }
 
-/* The time at which a marker was queued; 0 when that is not to be had within a moment. */
+/* Returns the time at which a marker was queued; 0 when that is not available within a moment. */
 static int64_t queued_at(cl_object event)
 {
     const struct timespec pause = {.tv_nsec = 20000};
@@ -210,7 +212,8 @@ static bool take_bracket(struct cl_device *d, struct bracket *b)
     return b->device != 0;
 }
 
-/* Which clocks of the host said at both ends what allows the device's time in between? */
+/* Excludes the clocks of the host whose readings before and after the marker do not enclose the
+ * device's time. */
 static void sort_out(struct cl_device *d, const struct bracket *b)
 {
     for (int i = 0; i < CLOCKS; i++) {
@@ -220,7 +223,7 @@ static void sort_out(struct cl_device *d, const struct bracket *b)
     d->compared++;
 }
 
-/* The clock of the host that the device counts, -1: another. */
+/* Returns the clock of the host that the device uses, -1: another clock, or not known yet. */
 static int counted_clock(const struct cl_device *d)
 {
     for (int i = 0; i < CLOCKS && d->compared >= TRIES; i++) {
@@ -230,7 +233,7 @@ static int counted_clock(const struct cl_device *d)
     return -1;
 }
 
-/* A reading of the device's clock by reading the host clock that it is. */
+/* Reads the device's clock by reading the host clock that it uses. */
 static struct rt_dev_reading read_directly(clockid_t id)
 {
     struct rt_dev_reading best = {.after_ns = INT64_MAX};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * nvtx: the injection entry point of NVTX 3, so that programs annotated for it are
- * recorded unchanged.  Called once per image that holds NVTX; slots work as soon as they are
- * written.  Return values are part of the protocol: non-zero is success here, pushes and pops
- * return depths, handles are never NULL, because some callers emit only with a handle.
+ * nvtx: the injection entry point of NVTX 3, so that programs annotated for NVTX are recorded
+ * unchanged.  The entry point is called once for each image that contains NVTX; slots work as soon
+ * as they are written.  Return values are part of the protocol: non-zero is success, pushes and
+ * pops return depths, handles are never NULL, because some callers emit events only with a handle.
  */
 #include "mstx/rt/nvtx/nvtx.h"
 
@@ -19,7 +19,7 @@ enum { WIDE_BYTES = 4096 };
 
 /* ---- attributes ----------------------------------------------------------------------------- */
 
-/* An event as rt_mark wants it, with the places it points to. */
+/* An event for rt_mark, with the storage that it points to. */
 struct event {
     struct rt_event e;
     struct rt_attr attr;
@@ -39,11 +39,11 @@ static void take_value(struct event *to, const struct nvtx_attr *a)
     to->attr.fields |= MSTX_ATTR_PAYLOAD;
     to->attr.payload_type = (uint32_t)a->payload_type;
     to->attr.payload = a->payload.u64;
-    if (a->payload_type >= MSTX_PAYLOAD_U32) /* the other half of the union is not set */
+    if (a->payload_type >= MSTX_PAYLOAD_U32) /* only the lower half of the union is set */
         to->attr.payload &= UINT32_MAX;
 }
 
-/* Only `size` bytes of the caller's structure are there. */
+/* Converts an event, of which only `size` bytes of the caller's structure exist. */
 static void take_event(struct event *to, const struct nvtx_attr *from)
 {
     struct nvtx_attr a = {0};
@@ -120,7 +120,7 @@ static int domain_push(void *domain, const struct nvtx_attr *a)
     return depth;
 }
 
-/* Also when recording has stopped since: what was pushed then is popped now. */
+/* Pops a range, also when recording has stopped since the push. */
 static int domain_pop(void *domain)
 {
     struct rt_domain *d = rt_domain_of(domain);
@@ -131,7 +131,7 @@ static int domain_pop(void *domain)
     return depth < 0 && !nvtx_live(d) ? NVTX_NOT_TRACKED : depth;
 }
 
-/* Calls with a text alone: the next tool gets them in the long form. */
+/* Makes the long form of a call that has only a text; the next tool gets that form. */
 static struct nvtx_attr attr_of(const char *text)
 {
     return (struct nvtx_attr){.version = 3,
@@ -220,7 +220,8 @@ static int push_wide(const wchar_t *w)
 
 /* ---- domains, strings, names ---------------------------------------------------------------------- */
 
-/* Not NULL even when the name is refused or filtered: the default domain's own handle. */
+/* Makes a domain. When the name is refused or filtered, the handle of the default domain is
+ * returned, never NULL. */
 static void *domain_create(const char *name)
 {
     struct rt_domain *d = rt_domain_create(name);
@@ -294,7 +295,7 @@ static void name_resource(const void *domain, const char *kind, uint64_t key, co
     name_it(MSTX_RESOURCE, domain, key, text);
 }
 
-/* The next tool hears the short form, in the slot of the same module. */
+/* Names a handle, and passes the short form on to the next tool, in the slot of the same module. */
 #define NAMER(fn, type, kind, module, slot)                                                        \
     static void fn(type handle, const char *name)                                                  \
     {                                                                                              \
@@ -342,7 +343,7 @@ static void *resource_create(void *domain, const struct nvtx_resource *from)
     if (from != NULL)
         memcpy(&a, from, from->size < sizeof a ? from->size : sizeof a);
     if (from == NULL || from->size < sizeof a)
-        a.message_type = 0; /* a part of a pointer is none */
+        a.message_type = 0; /* a partial pointer is not usable */
     unsigned class = (unsigned)a.identifier_type >> 16;
     const char *kind = class < sizeof kinds / sizeof *kinds ? kinds[class] : "resource";
     if (a.message_type == NVTX_MESSAGE_ASCII)
@@ -351,7 +352,7 @@ static void *resource_create(void *domain, const struct nvtx_resource *from)
         name_resource(domain, kind, a.identifier, nvtx_narrow(a.message, buf, sizeof buf));
     struct rt_domain *d = rt_domain_of(domain);
     void *theirs = d != NULL && from != NULL ? nvtx_next_resource(d, from) : NULL;
-    /* We look nothing up by it. */
+    /* The recorder never looks this handle up, so a count is enough. */
     return theirs != NULL ? theirs : (void *)(atomic_fetch_add(&count, 1) + 1);
 }
 static void resource_destroy(void *resource)

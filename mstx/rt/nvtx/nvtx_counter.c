@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * nvtx_counter: the counter module of NVTX's extension.  A counter is a number, or a group of
- * them laid out by a schema: each number is a counter of its own here, named "group.number".
- * Names outlive captures and forks; their text ids do not, so each is looked up once a capture.
+ * numbers laid out by a schema; each number of a group is recorded as a counter named
+ * "group.number".  Names outlive captures and forks, text ids do not, so each id is looked up once
+ * in a capture.
  */
 #include "mstx/rt/nvtx/nvtx.h"
 
@@ -11,7 +12,7 @@
 
 enum { COUNTERS = 4096, NUMBERS_MAX = 64, TEXT_MAX = 512, SEMANTICS_MAX = 8, COUNTER_SEMANTIC = 5 };
 
-struct semantic { /* of a list; a counter's begins with it */
+struct semantic { /* entry of a list; that of a counter begins with it */
     uint32_t struct_size;
     uint16_t id, version;
     const struct semantic *next;
@@ -43,7 +44,7 @@ struct batch { /* 48 bytes */
 enum { REGISTER_SLOT, INT_SLOT, REAL_SLOT, BYTES_SLOT, NOTHING_SLOT, BATCH_SLOT };
 
 struct number {
-    struct nvtx_field field; /* its name is the whole one */
+    struct nvtx_field field; /* its name is the full name of the counter */
     _Atomic uint32_t epoch, text;
 };
 static struct counter {
@@ -62,7 +63,7 @@ static size_t place_of(uint64_t id, uint16_t domain)
     return (size_t)((id ^ (uint64_t)domain << 40) * 0x9E3779B97F4A7C15u >> 52) % COUNTERS;
 }
 
-/* The counter, or the free place where it belongs; NULL: the table is full. */
+/* Returns the counter, or the free entry for it; NULL: the table is full. */
 static struct counter *find(uint64_t id, uint16_t domain)
 {
     for (size_t i = 0; i < COUNTERS; i++) {
@@ -95,7 +96,7 @@ static const char *whole_name(const char *group, const char *number)
     return rt_keep(text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* Fields of the sample: those of its schema, or the one number it is. */
+/* Lays out the sample: the fields of its schema, or its one number. */
 static bool lay_out(struct counter *c, const struct attr *a)
 {
     ms_assert(atomic_load(&rt.schema_lock.held) == 1);
@@ -118,7 +119,7 @@ static bool lay_out(struct counter *c, const struct attr *a)
     return c->numbers != NULL;
 }
 
-/* Registered again, a counter stays what it was. */
+/* Registers a counter. A second registration does not change it. */
 static uint64_t counter_register(void *domain, const struct attr *given)
 {
     struct rt_domain *d = rt_domain_of(domain);
@@ -127,7 +128,8 @@ static uint64_t counter_register(void *domain, const struct attr *given)
         return 0;
     size_t size = given->struct_size < sizeof a ? given->struct_size : sizeof a;
     memcpy(&a, given, size);
-    if (size < offsetof(struct attr, id)) /* a part of a pointer is none */
+    /* The pointer semantics is not complete. */
+    if (size < offsetof(struct attr, id))
         a.semantics = NULL;
     if (size < sizeof a)
         a.id = 0;
@@ -148,7 +150,7 @@ static uint64_t counter_register(void *domain, const struct attr *given)
 
 /* ---- samples ---------------------------------------------------------------------------- */
 
-/* The next tool's function in that slot; ids are its own. */
+/* Calls the next tool's function in that slot, with that tool's ids. */
 #define TELL_NEXT(domain, slot, type, ...)                                                         \
     do {                                                                                           \
         struct rt_domain *told = rt_domain_of(domain);                                             \
@@ -176,7 +178,7 @@ static uint32_t text_of(const struct counter *c, struct number *n)
     if (RT_LIKELY(atomic_load_explicit(&n->epoch, memory_order_acquire) == rt.epoch))
         return atomic_load_explicit(&n->text, memory_order_relaxed);
     uint32_t id = nvtx_text(n->field.name);
-    uint32_t epoch = rt.epoch; /* of the capture that nvtx_text may have begun */
+    uint32_t epoch = rt.epoch; /* read after nvtx_text, which may have begun a capture */
     if (c->unit != NULL && id != 0)
         rt_text_define(MSTX_COUNTER, c->domain, id, c->unit, strlen(c->unit));
     atomic_store_explicit(&n->text, id, memory_order_relaxed);
@@ -235,7 +237,8 @@ static void sample_values(void *domain, uint64_t id, const void *values, size_t 
     TELL_NEXT(domain, BYTES_SLOT, next_bytes_fn, id, values, bytes);
 }
 
-/* Zero is a value; "as before" and "not to be had" leave the counter as it is. */
+/* Records a sample without a number: zero is a value; "unchanged" and "unavailable" leave the
+ * counter as it is. */
 static void sample_nothing(void *domain, uint64_t id, uint8_t reason)
 {
     struct rt_domain *d;
@@ -245,7 +248,8 @@ static void sample_nothing(void *domain, uint64_t id, uint8_t reason)
     TELL_NEXT(domain, NOTHING_SLOT, next_nothing_fn, id, reason);
 }
 
-/* Their times are of a clock of the program's; the newest sample holds now. */
+/* Records the newest sample of a batch at the current time, since the times of a batch are of the
+ * program's own clock. */
 static void record_newest(void *domain, uint64_t id, const char *samples, size_t bytes)
 {
     struct rt_domain *d;
@@ -257,7 +261,7 @@ static void record_newest(void *domain, uint64_t id, const char *samples, size_t
     sample_bytes(d, c, samples + (bytes / c->bytes - 1) * c->bytes, c->bytes);
 }
 
-/* In the form that it was offered. */
+/* Passes a batch on in the form in which the module was offered. */
 static void tell_next_batch(void *domain, const struct batch *b)
 {
     if (nvtx_next_counts_by_structure())
@@ -283,7 +287,8 @@ const intptr_t nvtx_counter_slots[NVTX_COUNTER_SLOTS] = {
     (intptr_t)counter_register, (intptr_t)sample_int,     (intptr_t)sample_real,
     (intptr_t)sample_values,    (intptr_t)sample_nothing, (intptr_t)submit_batch};
 
-/* Before 0x0102 batches came as four arguments, and a seventh function with times. */
+/* Slots of versions before 0x0102, where a batch has four arguments, and a seventh function has
+ * times. */
 const intptr_t nvtx_counter_slots_old[NVTX_COUNTER_SLOTS] = {
     (intptr_t)counter_register, (intptr_t)sample_int,     (intptr_t)sample_real,
     (intptr_t)sample_values,    (intptr_t)sample_nothing, (intptr_t)submit_batch_old};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * nvtx_ext: the extensions of NVTX, and of them the one for payloads, through which NCCL tells
+ * nvtx_ext: the extensions of NVTX, and the extension for payloads, through which NCCL reports
  * sizes, roots and communicators.  A layout ("schema") is registered once and written to strings.seg with its
- * offsets worked out; an event carries the bytes as they are.  Ids a program chooses lie below
- * 2^32; those we give out lie above.
+ * offsets computed; an event carries the bytes unchanged.  Ids that a program chooses are below
+ * 2^32; ids that we choose are above.
  */
 #include "mstx/rt/nvtx/nvtx.h"
 
@@ -46,7 +46,7 @@ struct enum_entry { /* 24 bytes */
 static_assert(sizeof(struct attr) == 80 && sizeof(struct entry) == 64, "schema");
 static_assert(sizeof(struct enum_attr) == 56 && sizeof(struct enum_entry) == 24, "enum");
 
-/* Bits of attr.fields and of enum_attr.fields: what of the structure is set. */
+/* Bits of attr.fields and of enum_attr.fields: members of the structure that are set. */
 enum { HAS_NAME = 2, HAS_TYPE = 4, HAS_ENTRIES = 16, HAS_COUNT = 32, HAS_SIZE = 64, HAS_ID = 256 };
 enum { ENUM_NAME = 2, ENUM_ENTRIES = 4, ENUM_COUNT = 8, ENUM_SIZE = 16, ENUM_ID = 32 };
 enum { IS_POINTER = 2, ARRAY_SHIFT = 4, ARRAY_MASK = 7, ARRAY_FIXED = 1 };
@@ -66,7 +66,8 @@ enum {
 
 /* ---- sizes -------------------------------------------------------------------------------- */
 
-/* A text that is no array of known length is a pointer in the payload. */
+/* Computes the size and alignment of an entry. A text that is not an array of known length is a
+ * pointer in the payload. */
 static void measure_entry(const struct entry *e, uint64_t *size, uint32_t *align)
 {
     unsigned array = (unsigned)(e->flags >> ARRAY_SHIFT) & ARRAY_MASK;
@@ -94,7 +95,7 @@ static uint32_t name_of(const char *name)
     return e != NULL ? e->id : 0;
 }
 
-/* Offsets of all entries; the alignment of the whole. */
+/* Computes the offsets of all entries; returns the alignment of the whole. */
 static uint32_t lay_out(struct layout *to, const struct entry *entries, size_t n)
 {
     uint64_t end = 0, size;
@@ -124,8 +125,8 @@ static void define(enum mstx_text_kind kind, void *domain, uint64_t id, const st
     rt_text_define(kind, d->number, id, l, sizeof l->head + l->head.count * sizeof l->items[0]);
 }
 
-/* Entries that are numbers, for counters laid out by this schema.  A schema that is registered
- * again keeps those it had: they may be in use. */
+/* Keeps the numeric entries, for counters laid out by this schema. A schema that is registered
+ * again keeps its old ones, which may be in use. */
 static void remember_fields(uint64_t id, const struct layout *l, const struct entry *e)
 {
     struct nvtx_field found[ENTRIES_MAX];
@@ -142,7 +143,7 @@ static void remember_fields(uint64_t id, const struct layout *l, const struct en
     nvtx_schema_add_fields(id, found, n);
 }
 
-/* Here or in a schema inside. */
+/* Tells whether the entries, or a schema within, have handles of registered strings. */
 static bool has_strings(const struct entry *entries, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -217,10 +218,11 @@ static void fill_event(struct event *to, const struct nvtx_payload *p, size_t n,
         to->e.name = nvtx_schema_name(to->payloads[0].schema);
 }
 
-/* What a next tool without payloads is told of such an event: that it is there. */
+/* The event that a next tool without payloads receives in place of one with payloads. */
 static const struct nvtx_attr bare = {.version = 3, .size = sizeof bare};
 
-/* Its function for an event with these payloads; 0: it gets the event alone. */
+/* Returns the next tool's function for an event with these payloads; 0: it gets the event without
+ * payloads. */
 static intptr_t next_with(const struct rt_domain *d, unsigned slot, const struct nvtx_payload *p,
                           size_t n)
 {
@@ -265,7 +267,8 @@ static int push_payload(void *domain, const struct nvtx_payload *p, size_t n)
     return depth;
 }
 
-/* NCCL pushes with the plain call and pops with this one: it is the same stack. */
+/* Pops a range with payloads. NCCL pushes by the plain call and pops by this one, so both use one
+ * stack. */
 static int pop_payload(void *domain, const struct nvtx_payload *p, size_t n)
 {
     struct rt_domain *d = rt_domain_of(domain);
@@ -308,7 +311,8 @@ static void end_payload(void *domain, uint64_t id, const struct nvtx_payload *p,
         nvtx_next_end(d, theirs);
 }
 
-/* A program that asks stays silent otherwise: the next tool may want a domain that we leave out. */
+/* Tells whether the program should emit the events of a domain: a program that gets a no emits
+ * nothing, so the answer is yes also when only the next tool wants the domain. */
 static uint8_t domain_is_enabled(void *domain)
 {
     typedef uint8_t enabled_fn(void *);
@@ -346,8 +350,8 @@ static void fill_module(const struct nvtx_module *m, const struct nvtx_segment *
         fill(s, nvtx_memory_slots, NVTX_MEMORY_SLOTS);
 }
 
-/* Other modules are let through unfilled, which switches them off in the program.  A module has
- * one segment, whose number is not the same in all of them. */
+/* Entry point of extensions. Other modules are accepted without filling their slots, which switches
+ * them off in the program. A module has one segment; its number differs between modules. */
 API int InitializeInjectionNvtxExtension(struct nvtx_module *m);
 int InitializeInjectionNvtxExtension(struct nvtx_module *m)
 {

@@ -2,8 +2,8 @@
  *
  * nvtx_mem: the memory module of NVTX's extension: heaps and regions of allocators, recorded
  * like those of mstx.  The structures are the protocol's; an array comes with the size of its
- * elements, which may be larger than the part known here.  A next tool gets arrays an element at
- * a time, but for new regions, and is asked about no handle that it did not give.
+ * elements, which may be larger than the part known here.  A next tool gets arrays one element at a
+ * time, except for new regions, and is not called with handles that it did not make.
  */
 #include "mstx/rt/memory.h"
 #include "mstx/rt/nvtx/nvtx.h"
@@ -98,7 +98,7 @@ static void tell_next(struct rt_domain *d, unsigned slot, const void *what)
         NVTX_CALL(next_fn, fn, nvtx_next_domain(d), what);
 }
 
-/* A string that was registered with us is a text there. */
+/* Replaces a string registered with us by its text, for the next tool. */
 static void translate(int32_t *type, const void **message)
 {
     if (*type != NVTX_MESSAGE_REGISTERED)
@@ -119,7 +119,7 @@ static uint64_t next_heap(struct rt_domain *d, const struct heap_desc *h)
     return (intptr_t)given == -1 ? 0 : (uint64_t)(uintptr_t)given;
 }
 
-/* Handles of its own for n regions from `from` on; 0 where it gave none. */
+/* Gets the next tool's handles for n regions from `from` on; 0 where it returned none. */
 static void next_regions(struct rt_domain *d, const struct register_batch *b, size_t from, size_t n,
                          void *given[PART])
 {
@@ -141,7 +141,7 @@ static bool is_theirs(const struct rt_domain *d, uint32_t ref_type, uint64_t wha
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* The domain, when the caller's structure is as long as ours. */
+/* Returns the domain if the caller's structure is as long as ours. */
 static struct rt_domain *usable(void *domain, const void *desc, size_t size)
 {
     uint16_t given[2] = {0, 0};
@@ -150,7 +150,7 @@ static struct rt_domain *usable(void *domain, const void *desc, size_t size)
     return given[1] >= size ? rt_domain_of(domain) : NULL;
 }
 
-/* Element i of an array of theirs; false: it holds no such elements. */
+/* Copies element i of a caller's array; false: the elements are too small. */
 static bool element(void *to, size_t size, const char *array, size_t stride, size_t i)
 {
     if (array == NULL || stride < size)
@@ -193,7 +193,7 @@ static void heap_unregister(void *domain, const void *heap)
     rt_heap_close(d, (uint64_t)(uintptr_t)heap, false);
 }
 
-/* NULL is the whole process: the regions that lie in no heap. */
+/* Resets a heap. NULL is the whole process: the regions that are in no heap. */
 static void heap_reset(void *domain, const void *heap)
 {
     struct rt_domain *d = rt_domain_of(domain);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * nvtx_next: another NVTX tool behind us, named by MSTX_NEXT_NVTX_PATH.  It gets a table like
- * that of a program and is called with what the program said, after it was recorded.  Handles
- * are translated: domains by their name, registered strings to their text, ranges by a word that
- * is kept with ours.  Payloads go with them when the tool hears of schemas.
+ * that of a program and receives each call of the program after it was recorded.  Handles are
+ * translated: domains by their name, registered strings to their text, ranges by a word that is
+ * kept with ours.  Payloads are passed on when the tool accepts schemas.
  */
 #include "mstx/rt/nvtx/nvtx.h"
 
@@ -14,7 +14,7 @@
 
 enum { CORE = 1, CORE2 = 5, SLOTS = 16, EXPORT_CALLBACKS = 1 };
 enum { NAMERS = NVTX_CUDART - NVTX_CUDA + 1 };
-/* As they are counted in NVTX: the place of the last one. */
+/* Slot counts as NVTX counts them: the index of the last slot. */
 static const unsigned namer_slots[NAMERS] = {9, 15, 7};
 enum { C_MARK = 1, C_START = 4, C_END = 7, C_PUSH = 8, C_POP = 11, C_CATEGORY = 12, C_THREAD = 14 };
 enum {
@@ -85,7 +85,8 @@ static void find_extension(void *lib)
     memcpy(&extension, &found, sizeof extension);
 }
 
-/* What the tool left empty, and all of it when it refuses, is not called. */
+/* Offers a module to the tool. Slots that the tool leaves empty, or all slots when it refuses, are
+ * not called. */
 static void offer(const struct nvtx_module *m, intptr_t *slots)
 {
     struct nvtx_segment segment = {m->segment->id, MODULE_SLOTS, slots};
@@ -103,7 +104,7 @@ void nvtx_next_offer(const struct nvtx_module *m)
     if (!atomic_load(&nvtx_has_next) || extension == NULL || m->id >= MODULES)
         return;
     if (!atomic_compare_exchange_strong(&modules[m->id].state, &idle, OFFERING)) {
-        while (atomic_load(&modules[m->id].state) != OFFERED) /* by another thread */
+        while (atomic_load(&modules[m->id].state) != OFFERED) /* another thread is offering it */
             sched_yield();
         return;
     }
@@ -136,7 +137,7 @@ void nvtx_next_find(nvtx_init_fn *ours)
     nvtx_init_fn *init;
     memcpy(&init, &found, sizeof init);
     if (init == ours)
-        return; /* ourselves */
+        return; /* our own entry point */
     find_extension(lib);
     for (int i = 1; i < SLOTS; i++) {
         next.core_slots[i] = &next.core[i];
@@ -182,7 +183,7 @@ void *nvtx_next_domain(struct rt_domain *d)
     return h;
 }
 
-/* What the caller gave, with a text in place of a string that was registered with us. */
+/* Replaces a string registered with us by its text in an event. */
 static const struct nvtx_attr *translated(const struct nvtx_attr *from, struct nvtx_attr *to)
 {
     *to = (struct nvtx_attr){.version = 3};
@@ -198,11 +199,12 @@ static const struct nvtx_attr *translated(const struct nvtx_attr *from, struct n
     if (to->payload_type == NVTX_PAYLOAD_EXTENDED &&
         (nvtx_next_slot_of(NVTX_MODULE_PAYLOAD, 0) == 0 ||
          !nvtx_payloads_may_leave(to->payload.extended, (size_t)to->payload_count)))
-        to->payload_type = MSTX_PAYLOAD_NONE; /* its schemas are not known there */
+        to->payload_type = MSTX_PAYLOAD_NONE; /* the tool does not know its schemas */
     return to;
 }
 
-/* In the default domain a tool may know the short functions alone. */
+/* Tells whether the tool has the short function for the default domain, which may be the only one
+ * that it has. */
 static bool is_plain(const struct rt_domain *d, int slot)
 {
     return d->number == 0 && next.core[slot] != NULL;
@@ -308,7 +310,7 @@ void nvtx_next_domain_end(struct rt_domain *d)
 
 static _Atomic uint64_t ids_given;
 
-/* Far above those of a next tool, which are given out where it gives some. */
+/* Makes an id far above those of the next tool, whose ids are used wherever it returns some. */
 static uint64_t own_id(void)
 {
     uint64_t first = atomic_load(&nvtx_has_next) ? UINT64_C(1) << 62 : UINT64_C(1) << 32;

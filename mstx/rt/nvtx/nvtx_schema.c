@@ -6,14 +6,14 @@
 
 enum { SCHEMAS = 2048, OWN_TYPES = 1 << 24, STRING_REGISTERED = 80 };
 
-/* What must be known of a schema when another one contains it, and to name its events. */
+/* Facts about a schema for a schema that contains it, and for the names of its events. */
 static struct known {
     _Atomic uint64_t id; /* written last */
     uint64_t size;
     uint32_t align, name;
     uint32_t epoch;
     uint32_t count;   /* of fields */
-    bool has_strings; /* holds handles of registered strings, which are ours */
+    bool has_strings; /* contains handles of registered strings, which are ours */
     struct nvtx_field *fields;
 } known[SCHEMAS];
 
@@ -30,7 +30,8 @@ static struct known *find(uint64_t id)
     return NULL;
 }
 
-/* Its place in the table, known or free; NULL: the table is full.  Under schema_lock. */
+/* Returns the entry of a schema, existing or free; NULL: the table is full. Caller holds
+ * schema_lock. */
 static struct known *place_of(uint64_t id)
 {
     ms_assert(atomic_load(&rt.schema_lock.held) == 1);
@@ -90,9 +91,9 @@ void nvtx_schema_add_fields(uint64_t id, const struct nvtx_field *found, uint32_
     rt_unlock(&rt.schema_lock);
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- numeric types -------------------------------------------------------------------------- */
 
-/* By NVTX's number of the type: how many bytes, and how they are to be read. */
+/* Size and encoding of a type, by NVTX's number of the type. */
 static const struct {
     uint8_t bytes;
     char kind; /* i signed, u unsigned, f real, b upper half of a float */
@@ -161,7 +162,6 @@ size_t nvtx_schema_fields(uint64_t schema, struct nvtx_field **fields, size_t *b
     return k->count;
 }
 
-/* Size of one element and its alignment, by NVTX's numbers of types. */
 void nvtx_type_measure(uint64_t type, uint64_t *size, uint32_t *align)
 {
     static const uint8_t sizes[] = {

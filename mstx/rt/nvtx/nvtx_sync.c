@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * nvtx_sync: locks that a program builds itself and tells NVTX about.  Waiting for one is a
- * range on the thread that waits, holding it a range that any thread may end:
+ * nvtx_sync: locks that a program implements itself and announces to NVTX.  Waiting for a lock is a
+ * range on the waiting thread, holding a lock is a range that any thread may end:
  *
  *     AcquireStart ──► "wait NAME" ──► AcquireSuccess ──► "hold NAME" ──► Releasing
  *                                 └──► AcquireFailed
@@ -27,7 +27,7 @@ static struct lock {
     _Atomic uint32_t held; /* the open range, 0: none */
 } user_locks[LOCKS];
 
-/* What the thread waits for: one lock at a time. */
+/* The lock that this thread waits for; one at a time. */
 static __thread struct {
     const struct lock *lock;
     uint32_t range;
@@ -66,7 +66,7 @@ static void *lock_create(void *domain, const struct attr *given)
     if (given != NULL)
         memcpy(&a, given, given->size < sizeof a ? given->size : sizeof a);
     if (given == NULL || given->size < sizeof a)
-        a.message_type = 0; /* a part of a pointer is none */
+        a.message_type = 0; /* a partial pointer is not usable */
     const char *name = nvtx_message_text(a.message_type, a.message, buf, sizeof buf);
     name = name != NULL ? name : "lock";
     for (size_t i = 0; i < LOCKS; i++) {
@@ -115,7 +115,8 @@ static void acquire_failed(const void *handle)
         stop_waiting();
 }
 
-/* A lock with several holders has a range for the first of them. */
+/* Ends the wait and begins the range of the holder. A lock with several holders has a range for the
+ * first of them. */
 static void acquire_success(const void *handle)
 {
     struct lock *l = lock_of(handle);

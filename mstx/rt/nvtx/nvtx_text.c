@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * nvtx_text: messages in the forms in which NVTX gives them: ASCII, wide, and as handles of strings
- * that were registered.
+ * nvtx_text: the forms of NVTX messages: ASCII, wide, and handles of registered strings.
  */
 #include "mstx/rt/nvtx/nvtx.h"
 
@@ -32,11 +31,12 @@ uint32_t nvtx_text(const char *text)
         return 0;
     if (RT_LIKELY(rt_message_ok(text)))
         return rt_text_id(r, text);
-    const struct mstx_text *e = rt_text_intern(text, strlen(text)); /* mstx alone refuses these */
+    /* Only mstx refuses such texts. */
+    const struct mstx_text *e = rt_text_intern(text, strlen(text));
     return e != NULL ? e->id : 0;
 }
 
-/* Registered strings: entries of a table are the handles, good in any domain. */
+/* Registered strings. The address of an entry is the handle, valid in any domain. */
 static struct string {
     const char *text;
     _Atomic uint32_t epoch, id;
@@ -47,7 +47,7 @@ void *nvtx_text_register(const char *text)
 {
     const char *kept = rt_keep(text != NULL ? text : "", text != NULL ? strlen(text) : 0);
     uint32_t i = atomic_fetch_add(&string_count, 1);
-    if (i >= STRINGS - 1) { /* the last entry stands for all that have no place */
+    if (i >= STRINGS - 1) { /* the last entry is shared by all strings beyond the table */
         atomic_fetch_sub(&string_count, 1);
         rt_say(RT_SAY_NVTX, 0, "more than %d registered strings; the rest has no name", STRINGS);
         return &strings[STRINGS - 1];
