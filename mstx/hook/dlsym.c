@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * dlsym: a library of its own, libmstx_dlsym.so, for programs that look communication
- * functions up with dlsym(handle, name), where no preload comes in between.  It is preloaded
- * only when asked for, because it stands before every dlsym of the process.
+ * dlsym: a library of its own, libmstx_dlsym.so, for programs that look communication functions up
+ * with dlsym(handle, name), which a preload does not intercept.  It is preloaded only on request,
+ * because it replaces dlsym for the whole process.
  *
- * glibc takes from the return address what RTLD_NEXT and RTLD_DEFAULT mean, so those, and every
- * name that is not a hook's, leave by a jump that keeps the caller's return address.
+ * glibc resolves RTLD_NEXT and RTLD_DEFAULT by the return address, so calls with those, and with
+ * names that no hook defines, are passed on by a jump that keeps the caller's return address.
  *
  * The function is called mstx_dlsym here; the linker gives it the exported name dlsym (--defsym in the
- * Makefile).  So no object file of the tree defines a function of the C library, and a tool that draws
- * who calls whom from object files does not take every call of dlsym for a call of this file.
+ * Makefile).  So no object file of the tree defines a function of the C library, and a tool that
+ * derives a call graph from object files does not count every call of dlsym as a call of this file.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -18,7 +18,7 @@
 
 typedef void *dlsym_fn(void *, const char *);
 
-/* Where to jump; called by the code below with the caller's return address. */
+/* Returns the address to jump to; called by the code below with the caller's return address. */
 dlsym_fn *mstx_dlsym_target(void *handle, const char *name, const void *caller);
 
 static _Atomic(dlsym_fn *) real_dlsym;
@@ -33,10 +33,10 @@ static dlsym_fn *find_real(void)
     return f;
 }
 
-/* Our libraries that stand for functions, where they are preloaded. */
+/* Our libraries that replace functions, where they are preloaded. */
 static struct hooks {
     const char *file;
-    const char *begins[9]; /* of names that it may define */
+    const char *begins[9]; /* prefixes of the names that it may define */
     _Atomic(void *) handle;
 } libraries[] = {
     {.file = "libmstx_hook.so.0",
@@ -65,8 +65,8 @@ static void *handle_of(struct hooks *h)
     return lib;
 }
 
-/* The hook stands for a function that is really there, in a library that was really asked, and in the
- * copy of it that the hook calls. */
+/* Returns the hook for name, if handle really has the function, handle is not the hook library
+ * itself, and the hook calls the same copy of the library. */
 static void *hook_in(struct hooks *h, void *handle, const char *name)
 {
     dlsym_fn *real = find_real();
@@ -97,7 +97,7 @@ static int may_be_ours(const char *name)
     return may;
 }
 
-/* Our libraries ask for the real ones. */
+/* Tells whether the caller is one of our libraries, which need the real functions. */
 static int is_of_ours(const void *caller)
 {
     Dl_info info;

@@ -25,7 +25,8 @@ const char *hook_copy_file(const void *p)
     return slash != NULL ? slash + 1 : info.dli_fname;
 }
 
-/* The object that calls, held from now on: functions found by it are kept. */
+/* Returns a handle of the calling object. The handle is never closed, because functions found by it
+ * are cached. */
 static void *scope_of(const void *caller)
 {
     Dl_info info;
@@ -42,7 +43,8 @@ static void warn(const struct hook_family *f, const void *one, const void *other
     mstx_comm_note(text);
 }
 
-/* The number of the copy that holds `there`; 0: the usual one, or no more room. Caller holds the lock. */
+/* Returns the number of the copy that contains `there`; 0: the usual copy, or the table is full.
+ * Caller holds the lock. */
 static unsigned number_of(struct hook_family *f, void *scope, const void *there, const void *usual)
 {
     const void *base = base_of(there);
@@ -68,7 +70,7 @@ HOOK_COLD static unsigned ask(struct hook_family *f, const char *name, const voi
     return scope != NULL ? number_of(f, scope, dlsym(scope, name), usual) : 0;
 }
 
-/* A site is the caller's address with the number of the copy above it. */
+/* A site holds the caller's address, with the number of the copy in the upper bits. */
 enum { ADDRESS_BITS = 56, PROBES = 16 };
 static bool is_site(uint64_t site, const void *caller)
 {
@@ -81,7 +83,8 @@ static size_t place_of(const void *caller)
 }
 _Static_assert(HOOK_SITES == 1 << 10, "the hash gives 10 bits");
 
-/* A caller that finds no free place pushes another one out, which is looked up again then. */
+/* Caches the copy of a caller. Without a free entry another caller is evicted, which will be looked
+ * up again. */
 static void keep_site(struct hook_family *f, const void *caller, unsigned copy)
 {
     const size_t first = place_of(caller);
@@ -91,7 +94,7 @@ static void keep_site(struct hook_family *f, const void *caller, unsigned copy)
     atomic_store(&f->site[at], (uint64_t)(uintptr_t)caller | (uint64_t)copy << ADDRESS_BITS);
 }
 
-/* A signal handler that comes in between gets the usual copy. */
+/* Looks the copy of a caller up. A signal handler that runs meanwhile gets the usual copy. */
 HOOK_COLD static unsigned learn(struct hook_family *f, const char *name, const void *caller)
 {
     static __thread bool is_asking __attribute__((tls_model("initial-exec")));
@@ -122,7 +125,7 @@ unsigned hook_copy_of(struct hook_family *f, const char *name, const void *calle
 void *hook_copy_look_up(struct hook_family *f, struct hook_fn *fn, const char *name, unsigned copy)
 {
     void *p = copy == 0 ? hook_find(name, f->owners) : dlsym(f->copy[copy].scope, name);
-    if (copy != 0 && base_of(p) == base_of(f)) /* never ourselves */
+    if (copy != 0 && base_of(p) == base_of(f)) /* our own library is never the copy */
         p = NULL;
     atomic_store_explicit(&fn->in[copy], p, memory_order_relaxed);
     return p;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * opencl_queue: command queues of OpenCL and what a program puts into them.
+ * opencl_queue: command queues of OpenCL and their commands.
  *
- * Queues are made with profiling, without which they tell no times; should that be refused, as the
- * program wanted them.  A command is a range of the domain "opencl": on the host as long as the call
- * takes, on the device from start to end of the command, which the event says that the program asks
- * for, or else one of ours.
+ * Queues are created with profiling, without which events have no times; if that fails, as the
+ * program requested.  A command is a range of the domain "opencl": on the host for the duration of
+ * the call, on the device from start to end of the command.  The device times come from the event
+ * that the program requests, or else from one of ours.
  */
 #include "mstx/hook/real_function.h"
 #include "mstx/mstx_device.h"
@@ -19,7 +19,7 @@ enum {
     CL_REFERENCES = 0x1092,
     CL_PROFILING = 2,
     CL_KERNEL_NAME = 0x1190,
-    CL_LIST = 16, /* properties of one queue that are understood */
+    CL_LIST = 16, /* properties of one queue that are supported */
     NAME = 128,
 };
 
@@ -55,7 +55,7 @@ HOOK_API void *clCreateCommandQueue(void *context, void *device, uint64_t proper
     return announce_queue(queue);
 }
 
-/* A copy of the list of pairs with profiling in it; false: longer than is understood. */
+/* Copies the list of pairs and adds profiling; false: the list is too long. */
 static bool with_profiling(const uint64_t *list, uint64_t out[CL_LIST + 3])
 {
     size_t n = 0;
@@ -90,7 +90,8 @@ HOOK_API void *clCreateCommandQueueWithProperties(void *context, void *device, c
     return queue != NULL ? announce_queue(queue) : real(context, device, list, error);
 }
 
-/* The last reference goes: its marks are still waited for, their events live on their own. */
+/* Ends the stream at the last reference. Its marks are still polled, since events outlive their
+ * queue. */
 HOOK_API int32_t clReleaseCommandQueue(void *queue);
 HOOK_API int32_t clReleaseCommandQueue(void *queue)
 {
@@ -137,8 +138,8 @@ static const char *kernel_name(void *kernel, const char *otherwise, char out[NAM
 
 struct command {
     uint64_t id, ticks;
-    void *own;    /* event, when the program wants none */
-    void **event; /* where the call puts one */
+    void *own;    /* our own event, when the program requests none */
+    void **event; /* where the call stores the event */
 };
 
 static void begin_command(struct command *c, void *queue, const char *name, void **wanted)

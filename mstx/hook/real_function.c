@@ -40,7 +40,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
     if (handle == NULL)
         return 0;
     s->found = dlsym(handle, s->name);
-    dlclose(handle); /* it stays loaded: somebody else holds it */
+    dlclose(handle); /* the object stays loaded: its owner holds it */
     return s->found != NULL;
 }
 
@@ -57,7 +57,7 @@ void *hook_find(const char *name, const char *const *owners)
     if (p != NULL)
         return p;
     struct search s = {.owners = owners, .name = name};
-    if (dladdr(&keep, &me) != 0) /* never ourselves */
+    if (dladdr(&keep, &me) != 0) /* skip our own library */
         s.self = (ElfW(Addr))(uintptr_t)me.dli_fbase;
     dl_iterate_phdr(look_at, &s);
     return s.found;

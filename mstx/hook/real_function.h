@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * real_function: where a hook library finds the function it stands in front of, and the few bytes of
- * memory and order that hooks need.  Each hook library has its own copy of real_function.c.
+ * real_function: finds the real function behind a hook, and provides the memory and the lock that
+ * hooks need.  Each hook library has its own copy of real_function.c.
  *
- * A library that was opened RTLD_LOCAL is not seen by RTLD_NEXT: then the loaded objects are
- * searched for one whose file name begins with an owner's.
+ * RTLD_NEXT does not find a library that was opened with RTLD_LOCAL: then the loaded objects are
+ * searched for one whose file name begins with an owner.
  */
 #ifndef MSTX_HOOK_REAL_FUNCTION_H
 #define MSTX_HOOK_REAL_FUNCTION_H
@@ -18,15 +18,16 @@
 #define HOOK_API       __attribute__((visibility("default")))
 #define HOOK_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HOOK_COLD      __attribute__((noinline, cold))
-#define HOOK_HOT       __attribute__((hot)) /* side by side in memory */
+#define HOOK_HOT       __attribute__((hot)) /* placed side by side in memory */
 
-/* The definition of `name` behind this library, or one in a loaded object whose file name begins
- * with one of owners (NULL ends them); NULL when there is none yet. */
+/* Finds the definition of `name` behind this library, or in a loaded object whose file name begins
+ * with one of owners (ended by NULL); NULL when there is none yet. */
 void *hook_find(const char *name, const char *const *owners);
-/* The same for a variable, which a program may hold a copy of that all others use. */
+/* Finds a variable. A program may contain a copy of it, which all objects then use (copy
+ * relocation). */
 void *hook_find_variable(const char *name, const char *const *owners);
 
-/* A found function is kept: one load and a branch. */
+/* Returns the real function, cached in slot: one load and a branch. */
 typedef _Atomic(void *) hook_slot;
 static inline void *hook_real(hook_slot *slot, const char *name, const char *const *owners)
 {
@@ -38,11 +39,12 @@ static inline void *hook_real(hook_slot *slot, const char *name, const char *con
     return p;
 }
 
-/* Not zero while a hook of this thread is at work: calls that a library makes to itself, or a
- * signal handler in the middle, go straight through. */
+/* Not zero while a hook of this thread is at work: calls that a library makes to itself, and calls
+ * of a signal handler that interrupts the hook, are passed on without recording. */
 extern __thread unsigned hook_depth __attribute__((tls_model("initial-exec")));
 
-/* A lock for some instructions, with hook_depth raised so that no signal handler meets it. */
+/* A lock held for a few instructions, with hook_depth raised so that hooks in a signal handler do
+ * not take it. */
 struct hook_lock {
     atomic_int held;
 };
@@ -56,7 +58,7 @@ static inline void hook_unlock(struct hook_lock *l)
     atomic_store_explicit(&l->held, 0, memory_order_release);
 }
 
-/* Zeroed memory that is never given back; NULL: none. */
+/* Allocates zeroed memory that is never freed; NULL: none. */
 void *hook_keep(size_t n);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream_handles: streams of CUDA and Ascend as the program makes and destroys them, so that the
- * recorder knows which handles are streams, and of what.  The functions stand in stream_calls.txt.
+ * stream_handles: announces the streams of CUDA and Ascend that the program makes and destroys, so
+ * that the recorder knows which handles are streams, and of which kind.  stream_calls.txt lists the
+ * functions.
  */
 #include "mstx/hook/real_function.h"
 #include "mstx/mstx_device.h"

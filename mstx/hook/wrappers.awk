@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# wrappers: from a table of calls the C text of the functions that stand before those of a library.
+# wrappers: makes the C text of hook functions from a table of the calls of a library.
 #   awk -f wrappers.awk nccl_calls.txt >nccl_wrappers.inc
 # mpi/ has a generator of its own, since its wrappers come in C and in Fortran, for two flavours.
 #
@@ -9,18 +9,18 @@
 #   WAY NAME [WORD...] (PARAMETERS)   a function, with its parameters as C declares them
 #       C                             assignments to the members of c, where the call is recorded
 #   <-  C                             runs before the call, whether it is recorded or not
-#   ->  C                             runs behind it; rc is what the library returned
+#   ->  C                             runs after it; rc is the result of the library
 #
-# WAY             and the names that `let` gives it
+# WAY             with the names that `let` defines for it
 #   operation     of a communicator: WORDs are its kind of enum mstx_comm_op and, where a form
 #                 NAMEConfig has a configuration as its last parameter, `config`     lib, missing
-#   manage        makes, ends or brackets: kind, and the communicator or NULL        lib, missing
-#   pass          of any parameters, nothing is recorded: a jump; WORD is the function that returns
+#   manage        makes or frees communicators or groups: kind, communicator or NULL lib, missing
+#   pass          not recorded: a jump, with any parameters; WORD is the function that returns
 #                 the library's error                                                 lib
-#   count         the same, and that it was called is recorded: kind, function        lib
-#   handle        of streams: what <- and -> say                                      owners, missing
-#   command       of an OpenCL queue q, puts an event into e; `kernel`: named as the kernel k  owners, missing
-#   map           the same, returns an address, and the error through a parameter     owners
+#   count         as pass, but the call is recorded by its name: kind, function       lib
+#   handle        makes or destroys streams: only <- and -> are run                   owners, missing
+#   command       of an OpenCL queue q, stores an event in e; `kernel`: named by kernel k  owners, missing
+#   map           as command, but returns an address, and the error in a parameter    owners
 
 /^#/ || /^$/ { next }
 /^let / { text = $0; sub(/^let [^ ]+ /, "", text); let[$2] = spell(text); next }
@@ -67,7 +67,7 @@ function finish() {
     name = ""
 }
 
-# The names of parameters: of each declaration the last word.
+# Returns the names of parameters: the last word of each declaration.
 function arguments(p,   part, n, i, a) {
     if (p == "void") return ""
     n = split(p, part, /, */)
@@ -120,7 +120,7 @@ function manage() {
     close_ccl()
 }
 
-# hook_real_NAME, to which the code that HOOK_JUMP makes asks for the way.
+# Writes hook_real_NAME, which returns the address for the code that HOOK_JUMP makes.
 function jump(   otherwise) {
     otherwise = way == "count" ? word[2] : word[1]
     print "\nvoid *hook_real_" name "(const void *caller);"

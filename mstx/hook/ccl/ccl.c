@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * ccl: see the header.  The table of communicators is read without a lock; entries are
- * never moved, a destroyed one leaves a mark that a search passes over and a new one may take.
+ * never moved; a destroyed one leaves a tombstone, which a search skips and a new one may reuse.
  */
 #include "mstx/hook/ccl/ccl.h"
 
@@ -11,7 +11,7 @@
 
 enum {
     COMMS = 4096,
-    GROUP_MAX = 1024, /* operations of an open group whose end is waited for */
+    GROUP_MAX = 1024, /* operations of an open group whose ranges end with the group */
 };
 static void *const GONE = (void *)(uintptr_t)1;
 
@@ -25,22 +25,23 @@ const _Atomic uint8_t *hook_ccl_live;
 static struct hook_ccl_comm comms[COMMS];
 static struct hook_lock comms_lock;
 
-/* The group that a thread has open, and what it holds. */
+/* The open group of a thread, with its operations. */
 static __thread struct {
     uint32_t depth, n, asked;
     uint64_t id[GROUP_MAX];
     const char *name[GROUP_MAX];
 } * open_group __attribute__((tls_model("initial-exec")));
-/* The operation under way outside of a group. */
+/* The operation in progress outside of a group. */
 static __thread struct {
     uint64_t id;
     const char *name;
-    void *stream; /* last told to the recorder */
+    void *stream; /* last announced to the recorder */
 } mine __attribute__((tls_model("initial-exec")));
 
 __thread unsigned hook_ccl_copy_now __attribute__((tls_model("initial-exec")));
 
-/* For libmstx_dlsym.so: would a call of the hook reach the function that the program looked up? */
+/* For libmstx_dlsym.so: tells whether the hook calls the copy of the function that the program
+ * looked up. */
 HOOK_API int mstx_hook_reaches(const char *name, const void *function);
 HOOK_API int mstx_hook_reaches(const char *name, const void *function)
 {
@@ -88,7 +89,7 @@ void hook_ccl_made(const struct hook_ccl_lib *lib, void *handle, const struct ms
 {
     if (handle == NULL || handle == GONE)
         return;
-    hook_ccl_gone(handle); /* freed where we did not see it */
+    hook_ccl_gone(handle); /* an old communicator with this handle was freed without a hook call */
     struct mstx_group *group = mstx_group_new(info);
     hook_lock(&comms_lock);
     struct hook_ccl_comm *c = free_place(handle);
@@ -143,7 +144,7 @@ uint64_t hook_ccl_sum(const struct hook_ccl_lib *lib, void *handle, const void *
     return sum;
 }
 
-/* While a communicator was being made, it did not know its ranks. */
+/* Updates size and rank, which were not available while the communicator was being made. */
 HOOK_COLD static void learn_ranks(const struct hook_ccl_lib *lib, struct hook_ccl_comm *c)
 {
     char name[128];
@@ -170,7 +171,8 @@ uint64_t hook_ccl_begin(const struct hook_ccl_lib *lib, void *comm, struct mstx_
     if (in_group)
         c->flags |= MSTX_CF_GROUPED;
     if (c->stream != NULL && c->stream != mine.stream) {
-        mine.stream = c->stream; /* whoever uses it for this library says what it is */
+        /* A stream passed to this library is a stream of its device kind. */
+        mine.stream = c->stream;
         mstx_stream_made(lib->device, c->stream, NULL);
     }
     uint64_t id = mstx_comm_begin(c);
@@ -182,7 +184,7 @@ uint64_t hook_ccl_begin(const struct hook_ccl_lib *lib, void *comm, struct mstx_
         return id;
     open_group->name[open_group->n] = c->name;
     open_group->id[open_group->n++] = id;
-    return 0; /* it ends with the group */
+    return 0; /* its range ends with the group */
 }
 
 void hook_ccl_end(uint64_t id)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * ccl: what the hooks of NCCL, RCCL and HCCL share.  Their interfaces are alike: an
- * operation names a communicator and a stream, is put into a group between a start and an end
- * of such, and returns at once.
+ * ccl: the common part of the hooks of NCCL, RCCL and HCCL.  Their interfaces are alike: an
+ * operation names a communicator and a stream, may be between the start and the end of a group, and
+ * returns at once.
  *
  *     program ──ncclX, HcclX──► nccl.c, hccl.c (wrappers from tables) ──► the library
  *                                          │
@@ -10,8 +10,9 @@
  *                 ccl.c: communicators, open groups of a thread ──► mstx/rt/comm_range
  *
  * mstx/hook/wrappers.awk makes the wrappers from nccl_calls.txt and hccl_calls.txt.
- * mstx/hook/real_function.h says how the library's own function is found, mstx/hook/library_copy.h which one where
- * there are several: that of the communicator's copy, else of the caller's.
+ * mstx/hook/real_function.h describes how the library's own function is found,
+ * mstx/hook/library_copy.h how a copy is chosen where there are several: the communicator's copy,
+ * else the caller's.
  */
 #ifndef MSTX_HOOK_CCL_CCL_H
 #define MSTX_HOOK_CCL_CCL_H
@@ -26,35 +27,38 @@ struct hook_ccl_comm {
     _Atomic(void *) handle;
     struct mstx_group *group;
     int32_t size, rank;
-    _Atomic uint32_t children; /* made from it: all ranks count alike */
-    uint8_t copy, lib;         /* of the library that made it; enum mstx_comm_lib */
+    _Atomic uint32_t children; /* communicators made from it: all ranks count alike */
+    uint8_t copy, lib;         /* copy of the library that made it; enum mstx_comm_lib */
     char name[64];
 };
 
-/* What a library is to the hooks. */
+/* Description of a library for the hooks. */
 struct hook_ccl_lib {
     struct hook_family *family;
-    enum mstx_device_kind device;     /* of its streams */
-    enum mstx_comm_lib (*kind)(void); /* of the copy that the call under way is for */
-    /* Ask the library about a communicator whose making was not seen; false: not now. */
+    enum mstx_device_kind device;     /* kind of its streams */
+    enum mstx_comm_lib (*kind)(void); /* kind of the copy that the current call is for */
+    /* Queries the library about a communicator whose creation was missed; false: not possible
+     * now. */
     bool (*learn)(void *handle, struct mstx_group_info *info, char name[128]);
 };
 
-/* NULL: not introduced, or the library does not tell yet. */
+/* hook_ccl_find finds a known communicator, hook_ccl_of also queries the library. NULL: unknown, or
+ * the library does not answer yet. */
 struct hook_ccl_comm *hook_ccl_find(void *handle);
 struct hook_ccl_comm *hook_ccl_of(const struct hook_ccl_lib *lib, void *handle);
-/* A communicator was made, by the copy of the library that the call under way is for. */
+/* Registers a new communicator, made by the copy of the library that the current call is for. */
 void hook_ccl_made(const struct hook_ccl_lib *lib, void *handle,
                    const struct mstx_group_info *info);
-/* The sum of an array with a number for each of its ranks; 0: no array, or not known. */
+/* Returns the sum of an array with a number for each rank of the communicator; 0: no array, or the
+ * size is unknown. */
 uint64_t hook_ccl_sum(const struct hook_ccl_lib *lib, void *handle, const void *counts);
-/* It will be destroyed: handles are used again at once. */
+/* Removes a communicator before its destruction, since handles are reused at once. */
 void hook_ccl_gone(void *handle);
 
 /* ---- copies of the library ----------------------------------------------------- */
 
-/* The copy that a call of `name` is for, by its communicator (NULL: none) and the address it returns
- * to; and where it is kept while the call is under way. */
+/* Returns the copy that a call of `name` is for, by its communicator (NULL: none) and its return
+ * address, and keeps it for the duration of the call. */
 static inline unsigned hook_ccl_copy(const struct hook_ccl_lib *lib, void *handle, const char *name,
                                      const void *caller)
 {
@@ -64,7 +68,7 @@ static inline unsigned hook_ccl_copy(const struct hook_ccl_lib *lib, void *handl
 extern struct hook_family hook_nccl_family, hook_hccl_family;
 extern __thread unsigned hook_ccl_copy_now __attribute__((tls_model("initial-exec")));
 
-/* A function of the library that the hooks need for themselves; NULL: that copy has none. */
+/* Finds a function of the library for the hooks' own use; NULL: that copy has none. */
 #define HOOK_CCL_FN(ccl, name, args)                                                               \
     ({                                                                                             \
         static struct hook_fn own_fn;                                                              \
@@ -75,33 +79,34 @@ extern __thread unsigned hook_ccl_copy_now __attribute__((tls_model("initial-exe
 
 /* ---- one call ------------------------------------------------------------------ */
 
-/* Call with c filled in but for lib and group; id for hook_ccl_end. */
+/* Begins a call; c is filled in except lib and group. Returns the id for hook_ccl_end. */
 uint64_t hook_ccl_begin(const struct hook_ccl_lib *lib, void *comm, struct mstx_comm_call *c);
 void hook_ccl_end(uint64_t id);
-/* A call of which nothing else is known. */
+/* Records a call of which only the name and kind are known. */
 void hook_ccl_count(const struct hook_ccl_lib *lib, const char *name, uint8_t op);
-/* A group is opened, and after its end closed, by this thread.  Operations in between end with
- * the outermost of them, because only then they are given to the device. */
+/* Opens a group, and closes it after its end, on this thread. Operations within end with the
+ * outermost group, because only then they are submitted to the device. */
 void hook_ccl_group_start(void);
 void hook_ccl_group_end(void);
 
-/* The range of this thread that is named so and that nobody asked for yet; 0: none. */
+/* Returns the open range of this thread with that name that was not returned before; 0: none. */
 uint64_t hook_ccl_running(const char *name);
 
-/* Is a description wanted?  The first call is described in any case: it makes the recorder ready. */
+/* Tells whether a call has to be described. The first call is described in any case, which
+ * initializes the recorder. */
 extern const _Atomic uint8_t *hook_ccl_live;
 static inline bool hook_ccl_on(void)
 {
     const _Atomic uint8_t *live = hook_ccl_live;
     return live == NULL || atomic_load_explicit(live, memory_order_relaxed) != 0;
 }
-/* Of a call that says nothing more. */
+/* Describes a call that has no parameters of interest. */
 static inline struct mstx_comm_call hook_ccl_plain(const char *name, uint8_t op)
 {
     return (struct mstx_comm_call){
         .name = name, .op = op, .peer = -1, .dtype = MSTX_TYPE_NA, .reduce = MSTX_REDUCE_NONE};
 }
-/* A call that is not recorded counts in the sequence of its communicator. */
+/* Counts a call that is not recorded in the sequence of its communicator. */
 static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
 {
     struct hook_ccl_comm *c = hook_ccl_find(handle);
@@ -109,9 +114,9 @@ static inline void hook_ccl_pass(void *handle, enum mstx_comm_op op)
         mstx_comm_pass(c->group, op);
 }
 
-/* HOOK_JUMP(name): the function `name` of any parameters, of which nothing is known but that it is
- * called: code that leaves registers and stack as the caller set them, asks hook_real_NAME for the
- * library's own function, and jumps there.  wrappers.awk writes hook_real_NAME. */
+/* HOOK_JUMP(name) defines the function `name` with unknown parameters, of which only the call is
+ * counted: code that leaves registers and stack as the caller set them, calls hook_real_NAME for
+ * the library's own function, and jumps there. wrappers.awk writes hook_real_NAME. */
 #if defined(__x86_64__)
 #define HOOK_JUMP(name)                                                                            \
     __asm__(".pushsection .text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n"        \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * hccl: the public functions of HCCL; operators lie in libhccl.so, since the open release
- * communicators in libhcomm.so.  The vendor's profiler leaves out HcclAllGatherV,
- * HcclReduceScatterV, HcclAlltoAllVC, HcclBarrier and everything about communicators; here all
- * are recorded.  The library tells a communicator's name, which is the same on all its ranks.
+ * hccl: the public functions of HCCL; operators are in libhccl.so, and since the open release
+ * communicators are in libhcomm.so.  The vendor's profiler leaves out HcclAllGatherV,
+ * HcclReduceScatterV, HcclAlltoAllVC, HcclBarrier and everything about communicators; here all are
+ * recorded.  The library returns a communicator's name, which is the same on all its ranks.
  */
 #include "mstx/hook/ccl/ccl.h"
 
@@ -11,7 +11,7 @@
 
 enum { INTERNAL = 4, SEND = 0 };
 
-/* One transfer of a batch, as the header lays it out. */
+/* A transfer of a batch, with the layout of HCCL's header. */
 struct item {
     int32_t what; /* SEND or receive */
     void *buf;
@@ -29,9 +29,9 @@ static const char *return_missing_text(void)
     return "HCCL is not there";
 }
 
-/* ---- words ------------------------------------------------------------------------------- */
+/* ---- types and reductions ------------------------------------------------------------------- */
 
-/* The numbers of a capture are those of HCCL; what it does not know is not known. */
+/* Converts a type. Captures use the numbers of HCCL; other numbers become "unknown". */
 static uint8_t type_of(int32_t type)
 {
     bool is_known = (type >= 0 && type <= 12) || (type >= 14 && type <= 17);
@@ -88,7 +88,8 @@ static uint64_t bytes_of(uint64_t count, int32_t type)
     return count * mstx_comm_type_bytes(type_of(type));
 }
 
-/* What this rank sends by a matrix of counts, row by sender; by column: what it receives. */
+/* Returns the bytes that this rank sends according to a matrix of counts, one row for each sender;
+ * by column: the bytes that it receives. */
 static uint64_t matrix_bytes(const void *matrix, void *comm, int32_t type, bool by_column)
 {
     const struct hook_ccl_comm *c = hook_ccl_of(&hccl, comm);
@@ -117,7 +118,7 @@ static uint64_t sum_bytes(void *comm, const void *counts, int32_t type)
     return bytes_of(hook_ccl_sum(&hccl, comm, counts), type);
 }
 
-/* What this rank sends and receives, where a count does not say it. */
+/* Sets the bytes that this rank sends and receives, where a count does not determine them. */
 static void set_bytes(struct mstx_comm_call *c, uint64_t sent, uint64_t received)
 {
     c->has_part = true;
@@ -130,7 +131,8 @@ static void set_bytes(struct mstx_comm_call *c, uint64_t sent, uint64_t received
 
 #include <hccl_wrappers.inc>
 
-/* HCCL has no other interface that would tell: at the end, a library that was there and silent. */
+/* Notes at exit that HCCL was loaded but no call reached the hooks; HCCL has no profiler interface
+ * as NCCL has. */
 __attribute__((destructor)) static void say_past_hooks(void)
 {
     if (!hook_copy_is_called(&hook_hccl_family) && mstx_comm_on() &&

@@ -3,8 +3,8 @@
  * nccl: the public functions of NCCL, which are those of RCCL as well.
  *
  * A communicator has no public name.  All of its ranks hold the same unique id, so its hash is
- * the identity; children are the parent's identity with the number of the child, which all ranks
- * count alike.
+ * the identity; the identity of a child is that of its parent with the number of the child, which
+ * all ranks count alike.
  */
 #include "mstx/hook/ccl/ccl.h"
 #include "mstx/hook/ccl/nccl_profiler.h"
@@ -15,7 +15,7 @@
 
 enum { IN_PROGRESS = 7, SYSTEM_ERROR = 2, NO_COLOR = -1 };
 
-/* As it is passed by value. */
+/* The unique id as it is passed by value. */
 typedef struct {
     char bytes[128];
 } nccl_id;
@@ -25,7 +25,7 @@ static int return_missing(void)
     return SYSTEM_ERROR;
 }
 
-/* ---- words ------------------------------------------------------------------------------- */
+/* ---- types and reductions ------------------------------------------------------------------- */
 
 static const uint8_t types[] = {MSTX_TYPE_INT8,   MSTX_TYPE_UINT8,   MSTX_TYPE_INT32,
                                 MSTX_TYPE_UINT32, MSTX_TYPE_INT64,   MSTX_TYPE_UINT64,
@@ -50,10 +50,10 @@ static bool learn(void *comm, struct mstx_group_info *info, char name[128]);
 static const struct hook_ccl_lib nccl = {
     .family = &hook_nccl_family, .device = MSTX_DEVICE_CUDA, .kind = kind, .learn = learn};
 
-/* RCCL has the same functions, alone or inside of PyTorch. */
+/* Tells NCCL from RCCL, which has the same functions, alone or inside of PyTorch. */
 static enum mstx_comm_lib kind(void)
 {
-    static _Atomic uint8_t known[HOOK_COPIES]; /* OTHER: not yet */
+    static _Atomic uint8_t known[HOOK_COPIES]; /* OTHER: not known yet */
     uint8_t lib = atomic_load_explicit(&known[hook_ccl_copy_now], memory_order_relaxed);
     if (HOOK_LIKELY(lib != MSTX_LIB_OTHER))
         return lib;
@@ -66,7 +66,8 @@ static enum mstx_comm_lib kind(void)
     return lib;
 }
 
-/* While a communicator that does not block is being made, these fail; asked again at the next. */
+/* Queries size and rank. These queries fail while a nonblocking communicator is being made and are
+ * repeated at the next call. */
 static bool learn_ranks(void *comm, int32_t *size, int32_t *rank)
 {
     int (*count)(void *, int *) = HOOK_CCL_FN(&nccl, ncclCommCount, (void *, int *));
@@ -84,7 +85,8 @@ static void name_group(char name[128], uint64_t uid)
     snprintf(name, 128, "nccl-%016llx", (unsigned long long)uid);
 }
 
-/* One whose making was not seen: its identity over the ranks is known to the profiler at most. */
+/* Describes a communicator whose creation was missed: an identity that is equal on all ranks is
+ * known only to the profiler, if at all. */
 static bool learn(void *comm, struct mstx_group_info *info, char name[128])
 {
     if (!learn_ranks(comm, &info->size, &info->rank))
@@ -96,8 +98,8 @@ static bool learn(void *comm, struct mstx_group_info *info, char name[128])
     return true;
 }
 
-/* Those that were there before and those that join a grown communicator have nothing in common but what
- * NCCL tells its profiler. */
+/* Registers a communicator. The ranks that were in a grown communicator before and those that join
+ * have nothing in common but the identity that NCCL passes to its profiler. */
 static void announce_comm_as(int rc, void *const *comm, uint64_t uid, int size, int rank,
                              bool is_grown)
 {
@@ -122,7 +124,7 @@ static uint64_t id_hash(const nccl_id *id)
     return id != NULL ? mstx_group_hash(0, id->bytes, sizeof id->bytes) : 0;
 }
 
-/* All communicators of one process: no other rank needs to find the same identity. */
+/* Registers all communicators of one process: no other rank has to compute the same identity. */
 static void announce_comms(int rc, void *const *comms, int n)
 {
     static _Atomic uint32_t times;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * nccl_profiler: the profiler of NCCL, for the times at which a collective's kernel ran on the
- * device, and for programs that carry NCCL within themselves, where no preload comes between.
+ * nccl_profiler: a profiler plugin of NCCL, for the times at which a collective's kernel ran on the
+ * device, and for programs that contain NCCL statically, where a preload intercepts nothing.
  *
- * An operation becomes a range of the domain "nccl" on a stream of the communicator; from
- * version 4 on the kernel tells its start and stop by the device's global timer, first channel
- * to last, which become the device times of the range.  An operation that the hooks did not see
- * is recorded as a communication call as well.
+ * An operation becomes a range of the domain "nccl" on a stream of the communicator; from version 4
+ * on the kernel reports its start and stop by the device's global timer, from the first channel to
+ * the last, which become the device times of the range.  An operation that bypassed the hooks is
+ * recorded as a communication call as well.
  *
- * Stopping an operation means that it was queued; kernels of it stop later, on another thread,
- * in any order.  So an event is counted: itself and each channel.
+ * The stop of an operation means that it was queued; its kernels stop later, on another thread, in
+ * any order.  So an event has a reference count: itself and each channel.
  *
- * How the timer runs against the host's clock is not told.  Between the queueing of an operation
- * and the report of its end lies its kernel, which bounds the difference from both sides; the
- * upper bound, the shortest report, is taken.
+ * The relation of the timer to the host's clock is unknown.  The kernel runs between the queueing
+ * of an operation and the report of its end, which bounds the difference from both sides; the upper
+ * bound, by the fastest report, is used.
  */
 #include "mstx/hook/ccl/nccl_profiler.h"
 #include "mstx/hook/ccl/ccl.h"
@@ -29,19 +29,19 @@ enum { EVENTS = 8192, CONTEXTS = 256, NONE = 0 };
 struct context {
     char name[96];
     struct mstx_group *group;
-    uint64_t id, born; /* 0: not told; the higher the later */
+    uint64_t id, born; /* identity, 0: unknown; higher is newer */
     int ranks, rank;
     bool is_used, is_claimed, has_kernels;
 };
 
 struct event {
-    _Atomic uint32_t users; /* itself and its channels; 0: free */
+    _Atomic uint32_t users; /* reference count: itself and its channels; 0: free */
     uint8_t version;
     uint32_t type;
     struct context *context;
     struct event *parent; /* of a channel */
     uint64_t range, ticks, call;
-    _Atomic uint64_t first, last; /* of the device's timer */
+    _Atomic uint64_t first, last; /* times of the device's timer */
 };
 
 static struct context contexts[CONTEXTS];
@@ -49,7 +49,7 @@ static struct event events[EVENTS];
 static _Atomic uint32_t next_event;
 static struct hook_lock plugin_lock;
 static struct {
-    _Atomic int64_t shift_ns; /* host time minus the timer: the least seen */
+    _Atomic int64_t shift_ns; /* host time minus the timer: the minimum so far */
     _Atomic bool is_known;
 } timer;
 
@@ -62,7 +62,7 @@ static int64_t host_ns(void)
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-/* NULL when all are in use: the operation goes unseen. */
+/* Takes a free event; NULL when all are in use: the operation is not recorded. */
 static struct event *event_new(uint8_t version, uint32_t type)
 {
     for (int i = 0; i < 64; i++) {
@@ -82,7 +82,8 @@ static struct event *event_new(uint8_t version, uint32_t type)
     return NULL;
 }
 
-/* The shortest way from the end of a kernel to its report bounds the difference best. */
+/* Updates the difference of the clocks: the minimum over all reports, since the fastest report
+ * bounds the difference best. */
 static void learn_shift(uint64_t stamp)
 {
     int64_t shift = host_ns() - (int64_t)stamp, least = atomic_load(&timer.shift_ns);
@@ -93,7 +94,8 @@ static void learn_shift(uint64_t stamp)
             continue;
 }
 
-/* The last user is gone: the kernel's times are known as far as they ever will. */
+/* Drops a reference. At the last one the kernel's times are as complete as they will be, and are
+ * recorded. */
 static void event_let_go(struct event *e)
 {
     if (atomic_fetch_sub(&e->users, 1) != 1)
@@ -111,7 +113,7 @@ static void event_let_go(struct event *e)
     mstx_device_time(e->range, e->ticks, 1, is_whole ? (int64_t)last + shift : 0);
 }
 
-/* A parent may be an address of another process: only ours are taken. */
+/* Returns p if p is one of our events. A parent may be an address of another process. */
 static struct event *own_event(void *p)
 {
     uintptr_t off = (uintptr_t)p - (uintptr_t)events;
@@ -149,7 +151,7 @@ static uint8_t op_of(const char *func)
     return MSTX_COMM_NONE;
 }
 
-/* By their numbers in the interface. */
+/* Operations, by their numbers in the interface. */
 static const struct {
     const char *name;
     uint8_t type;
@@ -175,7 +177,7 @@ static uint8_t type_of(const char *name)
     return MSTX_TYPE_NA;
 }
 
-/* The names of an operation must outlive it. */
+/* Returns a name of an operation that is never freed. */
 static const char *name_of(uint8_t op)
 {
     return op != MSTX_COMM_NONE ? mstx_comm_op_text(op) : "Operation";
@@ -199,7 +201,7 @@ static void begin_operation(struct event *e, const struct operation *o)
     e->call = mstx_comm_begin(&call);
 }
 
-/* What the description of this version says of a collective or transfer. */
+/* Reads the description of a collective or transfer in the layout of this version. */
 static struct operation read_operation(int version, bool is_coll, const void *descr)
 {
     const struct plugin_descr_v1 *d = descr;
@@ -233,8 +235,8 @@ static struct operation read_operation(int version, bool is_coll, const void *de
     }
 }
 
-/* Before version 4 a communicator is introduced by its operations alone; the descriptions of collectives
- * and transfers begin alike. */
+/* Before version 4 a communicator is described only by its operations; the descriptions of
+ * collectives and transfers begin alike. */
 static void learn_context(struct context *c, const struct plugin_descr_v1 *d)
 {
     hook_lock(&plugin_lock);
@@ -268,8 +270,8 @@ static struct event *start_channel(int version, struct event *parent, uint64_t s
 
 /* ---- the functions of the interface ------------------------------------------------------------ */
 
-/* Its functions are called by NCCL from several threads; all return success: a profiler must
- * not end a training. */
+/* Begins an event. NCCL calls the functions of the interface from several threads; all return
+ * success, because a profiler must not end a training. */
 static int start_event(int version, void *context, void **out, const void *descr)
 {
     const struct plugin_descr_v1 *d = descr;
@@ -337,7 +339,7 @@ static int finalize(void *context)
     return 0;
 }
 
-/* A communicator that no hook was called for: it was made where no preload comes between. */
+/* Notes that NCCL runs in this process although no call reached the hooks. */
 static void say_past_hooks(void)
 {
     if (!hook_copy_is_called(&hook_nccl_family))
@@ -449,7 +451,7 @@ static int start_v6(void *context, void **event, void *descr)
     return start_event(6, context, event, descr);
 }
 
-/* Declared where they are defined: NCCL looks them up by name. */
+/* Declared here, because NCCL looks them up by name. */
 extern const struct plugin_v1 ncclProfiler_v1;
 extern const struct plugin_v1 ncclProfiler_v2;
 extern const struct plugin_v1 ncclProfiler_v3;

@@ -5,8 +5,8 @@
  *     v1 2.23   v2 2.24   v3 2.26   v4 2.27   v5 2.28   v6 2.29
  *
  * A version is a table of five functions under the name ncclProfiler_vN.  Events are described
- * by a head and a body whose layout differs from version to version; the member that says what
- * an event is has one byte up to v4, eight from v5 on.
+ * by a head and a body whose layout differs from version to version; the member with the kind of an
+ * event has one byte up to v4, eight from v5 on.
  */
 #ifndef MSTX_HOOK_CCL_NCCL_PROFILER_H
 #define MSTX_HOOK_CCL_NCCL_PROFILER_H
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kinds of events; also the bits by which a plugin asks for them. */
+/* Kinds of events; also the bits by which a plugin requests them. */
 enum {
     PLUGIN_GROUP = 1,
     PLUGIN_COLL = 2,
@@ -34,7 +34,7 @@ typedef void plugin_log(int level, unsigned long flags, const char *file, int li
 
 /* ---- descriptions -------------------------------------------------------------- */
 
-/* v1 counted functions and types, later ones name them. */
+/* v1 numbers functions and types, later versions name them. */
 struct plugin_coll_v1 {
     const char *name;
     uint64_t comm_hash, seq;
@@ -120,7 +120,7 @@ struct plugin_descr_v5 {
     };
 };
 
-/* v4 and later; before, a state has nothing that is wanted here. */
+/* v4 and later; in earlier versions a state has no member that is used here. */
 union plugin_state_v4 {
     size_t transferred;
     int appended;
@@ -145,11 +145,11 @@ PLUGIN_TABLE(4, void **context, int *mask, const char *name, uint64_t hash, int 
 PLUGIN_TABLE(5, void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
              int rank, plugin_log *log); /* and v6 */
 
-/* ---- who is who --------------------------------------------------------------------- */
+/* ---- identity of communicators -------------------------------------------------------------- */
 
-/* The identity that NCCL itself gave the communicator of that size in which this process has that rank:
- * of the one that was made last, or with `only` where there are not several, among those that nobody has
- * asked for.  false: no profiler was told of such a one. */
+/* Returns the identity that NCCL itself gave to a communicator of that size in which this process
+ * has that rank, among those not returned before: the newest one, or with `only` the one if there
+ * is exactly one. false: the profiler knows none. */
 bool hook_plugin_claim(int ranks, int rank, bool only, uint64_t *id);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * mpi_calls: the functions of MPI in C.  The wrappers are made at build time from mpi_calls.txt by
- * mpi_wrappers.awk; here is what they need beside mpi_hook.h.
+ * mpi_wrappers.awk; this file has the functions that they need beside mpi_hook.h.
  */
 #include "mstx/hook/mpi/mpi_hook.h"
 
@@ -18,7 +18,7 @@ static inline const struct hook_comm *window(MPI_Win w)
 {
     return hook_comm_find(HOOK_HANDLE(w), HOOK_WINDOW);
 }
-/* Who sent and how much is asked when the caller lets us see, or when it is known no other way. */
+/* Ends a receive, with source, tag and size if the caller passes a status. */
 static void received(const struct hook_call *x, int rc, const MPI_Status *status)
 {
     if (x->id == 0 || rc != MPI_SUCCESS || status == MPI_STATUS_IGNORE)
@@ -41,7 +41,7 @@ static void complete(const struct hook_before *b, int i, const MPI_Status *s, si
         hook_req_done(b->h[i], s == MPI_STATUSES_IGNORE || s == MPI_STATUS_IGNORE ? NULL : s + at);
 }
 
-/* When one of many failed, those that are gone are done. */
+/* Completes all requests; when one of them failed, only those that are null now. */
 static void complete_all(const struct hook_before *b, int rc, const MPI_Request *r,
                          const MPI_Status *s)
 {
@@ -62,7 +62,7 @@ static void named(MPI_Comm c, const char *name)
     hook_comm_named(c, name);
 }
 
-/* Without a parent the tag says which of several communicators it is. */
+/* Salt of a communicator without a parent: the tag distinguishes several. */
 __attribute__((unused)) static int salt_of(const char *tag, size_t n) /* of MPI 4 */
 {
     return tag == NULL ? 0 : (int)mstx_group_hash(0, tag, n);

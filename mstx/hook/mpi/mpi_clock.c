@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * mpi_clock: brings the clocks of hosts together while MPI is up, and says to the recorder
- * what it found.
+ * mpi_clock: measures the offsets between the clocks of hosts while MPI is up, and passes them to
+ * the recorder.
  *
  *     rank 0 ── round 0 ──► leader of host 1        one leader for each host: its lowest rank
  *       │  └─── round 1 ──► host 2    host 1 ──► 3  a host that knows its offset teaches others
  *
- * A pair exchanges pings; of those the ten with the shortest round trip count, their median is the
- * offset and half the shortest round trip its uncertainty; a disturbed row is repeated, for two seconds
- * at most.  Offsets add up along the tree, and so do uncertainties.  It is done at MPI_Init and
- * MPI_Finalize, where all ranks are; in between no communication of ours may stand among the program's,
- * and rt_clock_net compares by TCP.  As it is collective, the ranks first make sure that all of them
- * have this hook.
+ * A pair exchanges pings; the offset is the median of the ten with the shortest round trips, its
+ * uncertainty half the shortest round trip; a disturbed row is repeated, for two seconds at most.
+ * Offsets add up along the tree, and so do uncertainties.  This is done in MPI_Init and
+ * MPI_Finalize, which all ranks call; in between messages of ours must not mix with the program's,
+ * and clock_net compares by TCP.  As the comparison is collective, the ranks first make sure that
+ * all of them have this hook.
  */
 #include "mstx/hook/mpi/mpi_hook.h"
 
@@ -29,17 +29,17 @@ struct host {
 };
 
 static struct {
-    MPI_Comm comm; /* of our own: our messages meet nobody's */
+    MPI_Comm comm; /* our own communicator, so that our messages match no others */
     bool has_comm;
     int rank, size;
-    struct host *hosts; /* all, that of rank 0 first */
+    struct host *hosts; /* all hosts, that of rank 0 first */
     int nhosts, mine;
     bool has_asked, has_agreed; /* through the folder of the run */
 } sync;
 
 static const int64_t PATIENCE_NS = INT64_C(5) * 1000000000;
-static const int64_t SPIN_NS = 2000; /* longer than a message takes that nothing disturbs */
-static const int64_t ROWS_NS = INT64_C(2) * 1000000000; /* no further row is begun then */
+static const int64_t SPIN_NS = 2000; /* longer than an undisturbed message takes */
+static const int64_t ROWS_NS = INT64_C(2) * 1000000000; /* after this time no further row begins */
 
 static int (*send_)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 static int (*recv_)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
@@ -50,8 +50,8 @@ static bool send_bytes(int to, const void *p, size_t n)
 {
     return send_(p, (int)n, byte_type, to, TAG, sync.comm) == MPI_SUCCESS;
 }
-/* A flavour that waits without a pause would keep the other rank off a processor that both must share,
- * for whole slices of time. */
+/* Waits for a message with pauses: an MPI that waits without a pause would keep the other rank off
+ * a processor that both share, for whole time slices. */
 static bool is_there(int from)
 {
     const int64_t spin = mstx_clock_now() + SPIN_NS;
@@ -70,8 +70,8 @@ static bool receive_bytes(int from, void *p, size_t n)
 
 /* ---- one pair ----------------------------------------------------------------------------------- */
 
-/* The side that knows its offset answers as long as it is asked; it gives its own offset and
- * uncertainty at the end. */
+/* Server side, which knows its offset: answers pings until the client has enough, then sends its
+ * own offset and uncertainty. */
 static bool serve(int client, const struct mstx_clock_point *own)
 {
     int64_t stamp[2], ping = 0;
@@ -98,8 +98,8 @@ static bool ask_once(int server, struct mstx_ping *p)
     return ok;
 }
 
-/* Where processors are shared a whole row of pings may be disturbed: then another row is sent, a
- * moment later, when others run. */
+/* Client side: measures the offset to the server. Where processors are shared a whole row of pings
+ * may be disturbed: then another row is sent a moment later. */
 static bool ask_server(int server, struct mstx_clock_point *own)
 {
     const struct timespec moment = {.tv_nsec = 2000000};
@@ -127,7 +127,8 @@ static bool ask_server(int server, struct mstx_clock_point *own)
     return true;
 }
 
-/* Hosts 0 .. 2^round - 1 know their offset and teach those 2^round further. */
+/* Propagates offsets along the tree: in each round hosts 0 .. 2^round - 1 know their offset and
+ * serve the next 2^round hosts. */
 static void walk_tree(void)
 {
     struct mstx_clock_point own = {.at_ns = mstx_clock_now()};
@@ -143,7 +144,7 @@ static void walk_tree(void)
         mstx_clock_tell(&own);
 }
 
-/* ---- who is where ---------------------------------------------------------------------------------- */
+/* ---- hosts of all ranks --------------------------------------------------------------------- */
 
 static void list_hosts(const uint64_t *keys)
 {
@@ -159,8 +160,8 @@ static void list_hosts(const uint64_t *keys)
     }
 }
 
-/* Until here nothing is said to other ranks: they might not have this hook, and would be waited for
- * without end. */
+/* Tells whether all ranks have this hook. No message is sent before, because ranks without the hook
+ * would be waited for without end. */
 static bool agree(void)
 {
     sync.has_asked = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * mpi_fortran: bindings of Fortran that call the PMPI functions of C, so that the hooks of C
- * never see them.  Where that is so differs:
+ * mpi_fortran: hooks of the Fortran bindings that call the PMPI functions of C and so bypass the
+ * hooks of C.  These are:
  *
  *                           Open MPI                     MPICH
  *     mpif.h, use mpi       all: mpi_x_                  none: MPI_X is called
@@ -9,8 +9,8 @@
  *                           others: ompi_x_f             with one: MPI_X is called
  *
  * In Open MPI mpi_x_ and ompi_x_f are one function under many names, and so is each of ours.
- * Handles are numbers in Fortran, in mpi_f08 a number in a structure; they are turned into those of C
- * only to be looked up, and the call itself gets the arguments as they came.
+ * Handles are numbers in Fortran, in mpi_f08 a number in a structure; they are converted to those
+ * of C only for look-ups, and the call itself gets its arguments unchanged.
  *
  * The wrappers are made at build time from mpi_calls.txt by mpi_wrappers.awk.
  */
@@ -92,7 +92,7 @@ static bool is_ignored(const F *s)
     return found;
 }
 
-/* NULL: the program threw it away. */
+/* Returns status number `at` in C; NULL: the program ignores statuses. */
 static const MPI_Status *hook_fortran_status(const F *s, size_t at, MPI_Status *out)
 {
     if (is_ignored(s))
@@ -111,7 +111,8 @@ static bool is_in_place(const void *b)
 
 enum { STATUS = sizeof(MPI_Status) / sizeof(F) };
 
-/* Who sent and how much is wanted, also by a program that does not ask. */
+/* Returns the status to pass to MPI: one of ours when the program ignores it, so that source and
+ * size are known. */
 static F *seen(F *s)
 {
     static __thread F own[STATUS] __attribute__((tls_model("initial-exec")));
@@ -136,7 +137,7 @@ static void received(const struct hook_call *x, int rc, const F *s)
 
 #define NO_STATUS NULL
 
-/* With recording off and nothing known there is nothing that could be done. */
+/* Tells whether recording is off and no request is tracked: then a completion needs no work. */
 static inline bool none_is_tracked(void)
 {
     return atomic_load_explicit(&hook_req_pool.tracked, memory_order_relaxed) == 0;
@@ -164,7 +165,7 @@ static void complete_all(const struct hook_before *b, int rc, const F *r, const 
     }
 }
 
-/* Indices of Fortran count from 1. */
+/* Completes some requests. Indices of Fortran count from 1. */
 static void complete_some(const struct hook_before *b, F n, const F *index, const F *s)
 {
     for (F i = 0; n != MPI_UNDEFINED && i < n; i++)
@@ -173,7 +174,7 @@ static void complete_some(const struct hook_before *b, F n, const F *index, cons
 
 /* ---- communicators ---------------------------------------------------------------------------- */
 
-/* Asks MPI, which has cut the blanks off. */
+/* Names a communicator by the name that MPI stored, without trailing blanks. */
 static void named(MPI_Comm c, const char *as_given)
 {
     (void)as_given;
@@ -184,7 +185,7 @@ static void named(MPI_Comm c, const char *as_given)
         hook_comm_named(c, name);
 }
 #if defined(MPICH)
-/* The tag as C sees it, without blanks behind. */
+/* Salt of a communicator by its tag, without trailing blanks, as in C. */
 static int salt_of(const char *tag, size_t n)
 {
     while (n > 0 && tag[n - 1] == ' ')

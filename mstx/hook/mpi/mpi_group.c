@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * mpi_group: who a communicator is.
+ * mpi_group: the identity of a communicator.
  *
- * Its identity is computed, never communicated: from its parent's identity, the ranks it has in
- * the world, how it was made, and how often the same was made before.  Every rank of the new
+ * Its identity is computed, never communicated: from its parent's identity, its world
+ * ranks, how it was made, and how often the same was made before.  Every rank of the new
  * communicator has taken part in every earlier one of the same parent and members, so all of them
  * count alike.
  */
@@ -17,17 +17,17 @@ struct hook_table hook_comms;
 static struct hook_table windows;
 
 static struct {
-    struct hook_lock lock; /* of everything below */
+    struct hook_lock lock; /* protects everything below */
     struct hook_comm *free;
     hook_handle world; /* the handle MPI_COMM_WORLD; 0: MPI is not up */
     MPI_Group world_group;
     bool has_world;
-    int32_t *ranks, *local; /* room for the members of one communicator, twice */
+    int32_t *ranks, *local; /* buffers for the members of one communicator, two of them */
     int32_t *other;         /* the other side of an intercommunicator */
     int room;
 } own;
 
-/* How often was a communicator of this identity made before? */
+/* Counts how often a communicator of this identity was made before. */
 struct count {
     uint64_t hash;
     uint32_t n;
@@ -77,7 +77,7 @@ static bool make_room(int n)
     return own.room != 0;
 }
 
-/* World ranks of a group into own.ranks; how many, or -1. The group is freed. */
+/* Writes the world ranks of a group into own.ranks; returns how many, or -1. Frees the group. */
 static int world_ranks(MPI_Group *g)
 {
     int n = -1;
@@ -103,17 +103,18 @@ static uint64_t hash_ranks(int n)
     return mstx_group_hash((uint64_t)n, own.ranks, (size_t)(n > 0 ? n : 0) * sizeof *own.ranks);
 }
 
-/* Of an intercommunicator both sides are members, in the same order for both: the side with the lowest
- * rank of the world comes first. */
+/* Members of a communicator. Those of an intercommunicator are both sides, in the same order on
+ * both: the side with the lowest world rank comes first. */
 struct members {
     uint64_t hash;
-    int size, peers, rank; /* of the local side, of the other, among the local */
-    int all, before;       /* of both; how many stand before the local side */
+    int size, peers, rank; /* size of the local side and of the other, rank in the local side */
+    int all, before;       /* size of both; number of members before the local side */
     int first;
     bool is_inter;
 };
 
-/* Puts the local side, n of own.ranks, before or behind the other, which is in own.other. */
+/* Joins the local side, in own.ranks, with the other, in own.other, in the order of struct
+ * members. */
 static void put_together(struct members *m)
 {
     const bool is_first = m->peers == 0 || (m->size > 0 && own.ranks[0] < own.other[0]);
@@ -134,7 +135,7 @@ static bool make_room_for_both(MPI_Comm c)
            make_room(n + others);
 }
 
-/* The members are left in own.ranks. */
+/* Queries the members of a communicator, which are then in own.ranks. */
 static bool ask_members(MPI_Comm c, struct members *m)
 {
     MPI_Group g;
@@ -184,7 +185,7 @@ static void ask_neighbours(MPI_Comm c, struct hook_comm *k)
         k->in = k->out = 0;
 }
 
-/* ---- introducing --------------------------------------------------------------------------------------- */
+/* ---- new communicators ---------------------------------------------------------------------- */
 
 /* Caller holds own.lock. */
 static struct hook_comm *take_free(void)
@@ -196,7 +197,7 @@ static struct hook_comm *take_free(void)
     return k;
 }
 
-/* Caller holds own.lock and has asked for the members. */
+/* Registers a communicator. Caller holds own.lock and has called ask_members. */
 static void introduce(MPI_Comm c, MPI_Comm like, const struct members *m, uint64_t uid,
                       const char *name)
 {
@@ -256,7 +257,7 @@ static void name_it(char *out, size_t cap, MPI_Comm parent, const char *how, uin
     const struct hook_comm *k = hook_comm_of(parent);
     const char *from = k != NULL ? mstx_group_name(k->group) : "";
     const size_t len = strlen(from);
-    /* what is deep in a tree shows its own end */
+    /* long names of nested communicators keep their end */
     snprintf(out, cap, "%s%s%s%s.%u@%d", len > 80 ? "..." : "", len > 80 ? from + len - 77 : from,
              len != 0 ? "/" : "", how, n, first);
 }
@@ -269,7 +270,7 @@ void hook_comm_made(MPI_Comm made, MPI_Comm parent, const char *how, int salt, M
         return;
     hook_lock(&own.lock);
     if (ask_members(like, &m)) {
-        /* both sides make an intercommunicator, each from a parent of its own */
+        /* The two sides make an intercommunicator from different parents, so no parent is used. */
         const MPI_Comm from = m.is_inter ? HOOK_NO_COMM : parent;
         const struct hook_comm *k = hook_comm_of(from);
         uint64_t uid = k != NULL ? mstx_group_uid(k->group) : 0;
@@ -312,7 +313,7 @@ void hook_window_made(MPI_Win w, MPI_Comm c)
     hook_unlock(&own.lock);
 }
 
-/* ---- going -------------------------------------------------------------------------------------------------- */
+/* ---- freed communicators -------------------------------------------------------------------- */
 
 struct hook_comm *hook_comm_take(hook_handle h, enum hook_kind kind)
 {
@@ -329,7 +330,7 @@ void hook_comm_put_back(hook_handle h, enum hook_kind kind, struct hook_comm *k)
         hook_table_put(kind == HOOK_COMM ? &hook_comms : &windows, h, (uint64_t)(uintptr_t)k);
 }
 
-/* The group of a window is its communicator's, which may live on. */
+/* Drops an entry. The group of a window belongs to its communicator, which may live on. */
 void hook_comm_drop(struct hook_comm *k, enum hook_kind kind)
 {
     if (k == NULL)

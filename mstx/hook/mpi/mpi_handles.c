@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mpi_handles: tables from handles to what the hooks know of them; types, reductions and statuses.
+ * mpi_handles: tables from handles to data of the hooks; types, reductions and statuses.
  */
 #include "mstx/hook/mpi/mpi_hook.h"
 
@@ -48,7 +48,8 @@ bool hook_table_put(struct hook_table *t, hook_handle h, uint64_t value)
     return free != HOOK_TABLE;
 }
 
-/* Used places before a free one need not be looked beyond. */
+/* Marks slots of removed entries as free if a free one follows, as a search need not continue
+ * beyond. */
 static void sweep(struct hook_table *t, size_t i)
 {
     if (atomic_load(&t->slot[(i + 1) % HOOK_TABLE].key) != 0)
@@ -198,7 +199,7 @@ static void put_type(hook_handle h, MPI_Datatype t, uint64_t kind)
         hook_table_put(&types, h, (uint64_t)bytes << 16 | kind << 8 | 1);
 }
 
-/* A handle of MPI from the number it is for us. */
+/* Converts our number of a handle back to a handle of MPI. */
 static MPI_Datatype type_of(hook_handle h)
 {
     return (MPI_Datatype)(uintptr_t)h;

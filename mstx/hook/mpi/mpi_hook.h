@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * mpi_hook: what the files of an MPI hook share.  They are compiled once for each flavour of MPI,
- * as handles are pointers in one and numbers in the other, into libmstx_mpi_FLAVOUR.so.
+ * mpi_hook: declarations shared by the files of an MPI hook.  They are compiled once for each
+ * flavour of MPI, as handles are pointers in one and numbers in the other, into
+ * libmstx_mpi_FLAVOUR.so.
  *
  *     program ──MPI_X──► mpi_calls.c   ┐ wrappers, made from mpi_calls.txt ──► next MPI_X
  *     Fortran ──mpi_x_──► mpi_fortran.c ┘ by mpi_wrappers.awk
@@ -9,9 +10,9 @@
  *                                ▼
  *         mpi_life.c ──► mpi_group.c, mpi_requests.c ──► mpi_handles.c ──► rt/comm_range
  *
- * The rule that everything here follows: a handle that the program gives is looked up in our own
- * tables and never handed to MPI, because a query with a bad handle would raise an error that the
- * program's own call would not.
+ * Rule for all files here: a handle that the program passes is looked up in our own tables and
+ * never handed to MPI, because a query with a bad handle would raise an error that the program's
+ * own call would not.
  *
  * mpi_have.h is made at build time: "#define HAVE_MPI_X ," for each prototype of this mpi.h.
  */
@@ -36,7 +37,7 @@ extern const char *const hook_mpi_owners[];
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-/* From a handle to a number, read without a lock. 0 is "not there", so values are not 0. */
+/* A table from handles to numbers, read without a lock. The value 0 means "not found". */
 enum { HOOK_TABLE = 1 << 14 };
 struct hook_table {
     struct hook_lock lock;
@@ -45,7 +46,7 @@ struct hook_table {
     } slot[HOOK_TABLE];
 };
 uint64_t hook_table_search(const struct hook_table *t, hook_handle h);
-/* Keys are handles turned so that none is 0 (free) or 1 (was used: look further). */
+/* Makes a key of a handle: never 0 (free slot) or 1 (removed: a search continues). */
 static inline uint64_t hook_table_key(hook_handle h)
 {
     const uint64_t key = h * 0x9E3779B97F4A7C15u;
@@ -64,9 +65,9 @@ static inline uint64_t hook_table_get(const struct hook_table *t, hook_handle h)
         return atomic_load_explicit(&t->slot[at].value, memory_order_relaxed);
     return hook_table_search(t, h);
 }
-/* false: full. A second value for a handle replaces the first. */
+/* Puts a value, replacing an earlier one; false: full. */
 bool hook_table_put(struct hook_table *t, hook_handle h, uint64_t value);
-/* The value it had. */
+/* Removes a handle; returns its value. */
 uint64_t hook_table_take(struct hook_table *t, hook_handle h);
 
 /* ---- communicators and windows ----------------------------------------------------------- */
@@ -74,36 +75,39 @@ uint64_t hook_table_take(struct hook_table *t, hook_handle h);
 struct hook_comm {
     struct mstx_group *group;
     int size;  /* of the local group */
-    int peers; /* length of arrays in vector collectives: remote size of an intercommunicator */
+    int peers; /* length of arrays in vector collectives: remote size for an intercommunicator */
     int rank;
-    int others_at; /* in an intercommunicator peers count among the others: where those begin */
-    int in, out;   /* neighbours */
+    /* Offset of peers among the members: not 0 in an intercommunicator, whose peers are in the
+     * remote group. */
+    int others_at;
+    int in, out; /* neighbours */
     bool is_inter;
-    _Atomic uint32_t *sequences; /* of the group; NULL: none */
+    _Atomic uint32_t *sequences; /* counters of the group; NULL: none */
     struct hook_comm *next;
 };
 
 enum hook_kind { HOOK_COMM, HOOK_WINDOW };
 extern struct hook_table hook_comms;
-/* MPI is up: the predefined ones. */
+/* Registers the predefined communicators, once MPI is up. */
 void hook_comm_start(void);
-/* NULL: not introduced. No lock. */
+/* Finds a communicator or window without a lock; NULL: unknown. */
 const struct hook_comm *hook_comm_find(hook_handle h, enum hook_kind kind);
 static inline const struct hook_comm *hook_comm_of(MPI_Comm c)
 {
     return hook_comm_find(HOOK_HANDLE(c), HOOK_COMM);
 }
-/* After a call that made a communicator: find its identity without communication. like: members
- * are those of this one, which is asked instead while the new one is not ready. */
+/* Registers a new communicator and computes its identity without communication. like: a
+ * communicator with the same members, which is queried because the new one may not be ready. */
 void hook_comm_made(MPI_Comm made, MPI_Comm parent, const char *how, int salt, MPI_Comm like);
-/* A window speaks of its communicator. */
+/* Registers a window, whose calls are attributed to its communicator. */
 void hook_window_made(MPI_Win w, MPI_Comm c);
-/* Before a free: handles are reused at once. The entry comes back when the free fails. */
+/* Removes an entry before a free, since handles are reused at once; hook_comm_put_back restores it
+ * when the free fails. */
 struct hook_comm *hook_comm_take(hook_handle h, enum hook_kind kind);
 void hook_comm_put_back(hook_handle h, enum hook_kind kind, struct hook_comm *k);
 void hook_comm_drop(struct hook_comm *k, enum hook_kind kind);
 void hook_comm_named(MPI_Comm c, const char *name);
-/* Behind a free: rc is what MPI said. */
+/* Called after a free with the result rc of MPI. */
 static inline void hook_comm_freed(int rc, hook_handle was, enum hook_kind kind,
                                    struct hook_comm *k)
 {
@@ -115,9 +119,9 @@ static inline void hook_comm_freed(int rc, hook_handle was, enum hook_kind kind,
 
 /* ---- types and reductions ----------------------------------------------------------------- */
 
-/* MPI is up: those that are predefined. */
+/* Registers the predefined types and reductions, once MPI is up. */
 void hook_know_predefined(void);
-/* Size and kind of a type that is predefined or was committed; others are unknown, size 0. */
+/* Finds size and kind of a type that is predefined or was committed; an unknown one has size 0. */
 void hook_type_find(MPI_Datatype t, uint32_t *bytes, uint8_t *dtype);
 uint32_t hook_type_bytes(MPI_Datatype t);
 void hook_type_made(MPI_Datatype t);
@@ -128,48 +132,50 @@ uint8_t hook_op_find(MPI_Op op);
 
 enum {
     HOOK_REQ_RECV = 1,
-    HOOK_REQ_OTHERS = 8 /* bits above: where the others of its communicator begin */
+    HOOK_REQ_OTHERS = 8 /* the bits above hold others_at of its communicator */
 };
-/* An operation was begun: its range ends when the request completes. */
+/* Notes a begun operation: its range ends when the request completes. */
 void hook_req_add(MPI_Request r, uint64_t id, unsigned flags);
-/* An operation was prepared: each start begins a range as described. */
+/* Notes a prepared (persistent) operation: each start begins a range as described. */
 void hook_req_prepare(MPI_Request r, const struct mstx_comm_call *c, unsigned flags);
 void hook_req_start(hook_handle r);
-/* The request completed; status may be NULL. */
+/* Ends the range of a completed request; status may be NULL. */
 void hook_req_done(hook_handle r, const MPI_Status *status);
-/* It was freed: the program does not wait for it any more. */
+/* Drops a request that was freed: the program does not wait for it any more. */
 void hook_req_gone(hook_handle r);
 bool hook_req_is_null(MPI_Request r);
-/* The range that ends with it; 0: none. */
+/* Returns the range that ends with a request; 0: none. */
 uint64_t hook_req_range(hook_handle r);
-/* One lock for all: a request costs one locked instruction when it begins and one when it is done.
- * They are dear behind a record that has just been written, as they wait until it is in the cache. */
+/* One lock for all requests: a request costs one locked instruction when it begins and one when it
+ * completes. Locked instructions are slow just after a record was written, as they wait until the
+ * record has reached the cache. */
 extern struct hook_req_pool {
     _Alignas(64) struct hook_lock lock;
-    _Atomic uint32_t tracked; /* how many requests are known: 0 as long as nothing is recorded */
+    _Atomic uint32_t tracked; /* requests in flight: 0 as long as nothing is recorded */
     struct hook_request *free;
     struct hook_request *free_prepared;
 } hook_req_pool;
 
-/* Handles as they were before a call: MPI overwrites them. The first few need no memory. */
+/* Copies of the handles before a call that overwrites them. The first few need no allocation. */
 enum { HOOK_FEW = 64 };
 struct hook_before {
     int n;
     hook_handle *h;
     hook_handle few[HOOK_FEW];
 };
-/* Room for n in h; none without memory: their ranges stay open. */
+/* Makes room for n handles; without memory n becomes 0 and their ranges stay open. */
 void hook_before_room(struct hook_before *b, int n);
 /* ---- life --------------------------------------------------------------------------------------- */
 
-/* MPI is up: introduce what is predefined. More than once is harmless. */
+/* Registers the predefined objects, once MPI is up. May be called more than once. */
 void hook_mpi_start(void);
-/* Behind a call that begins MPI: the same, and the clocks of the hosts are compared. */
+/* Called after MPI_Init: starts the hook and compares the clocks of the hosts. */
 void hook_mpi_is_up(int rc);
 /* Not 0 while calls are recorded; hook_mpi_not_known until MPI is up. */
 extern const _Atomic uint8_t *_Atomic hook_mpi_live;
 extern const _Atomic uint8_t hook_mpi_not_known;
-/* Some bindings start MPI past its functions, and a hook may come late: look whether MPI is up. */
+/* Starts the hook if MPI is up already: some bindings initialize MPI without its hooked functions,
+ * and a hook may be loaded late. */
 void hook_mpi_catch_up(void);
 static inline void hook_mpi_here(void)
 {
@@ -182,17 +188,17 @@ static inline bool hook_mpi_is_off(void)
     const _Atomic uint8_t *live = atomic_load_explicit(&hook_mpi_live, memory_order_relaxed);
     return atomic_load_explicit(live, memory_order_relaxed) == 0;
 }
-/* Bytes that arrived, whatever their type; 0 when it cannot be told. */
+/* Returns the bytes received, whatever their type; 0 when unknown. */
 uint64_t hook_status_bytes(const MPI_Status *s);
-/* Then nothing else of it means anything. */
+/* Tells whether a request was cancelled; the rest of its status is then undefined. */
 bool hook_status_is_cancelled(const MPI_Status *s);
 MPI_Datatype hook_byte_type(void);
 MPI_Comm hook_world(void);
-/* Clocks of hosts: in MPI_Init and MPI_Finalize, where all ranks are. */
+/* Compare the clocks of hosts, in MPI_Init and MPI_Finalize, which all ranks call. */
 void hook_clock_start(MPI_Comm world);
 void hook_clock_stop(void);
 
-/* A function of MPI that this library needs for itself; NULL: this MPI has none. */
+/* Finds a function of MPI for the hook's own use; NULL: this MPI has none. */
 #define HOOK_MPI(name)                                                                             \
     ({                                                                                             \
         static hook_slot own_slot;                                                                 \
@@ -205,17 +211,17 @@ struct hook_call {
     struct mstx_comm_call c;
     const struct hook_comm *k;
     uint64_t id;
-    bool on; /* a description is wanted */
+    bool on; /* the call has to be described */
 };
 
-/* What a wrapper keeps from call to call, side by side: the function it stands before, and what the
- * recorder made of its name. */
+/* Data that a wrapper keeps between calls, in one cache line: the real function, and the recorder's
+ * text id of its name. */
 struct hook_site {
     _Alignas(16) hook_slot real;
     _Atomic uint64_t known;
 };
 
-/* What many wrappers need stands once, outside of them: then it is in the cache more often. */
+/* Common part of many wrappers, not inlined, so that its code is in the cache more often. */
 void hook_open(struct hook_call *x, struct hook_site *site, const char *name, unsigned op,
                const struct hook_comm *k);
 static inline void hook_begin(struct hook_call *x)
@@ -228,11 +234,11 @@ static inline void hook_end(const struct hook_call *x)
     mstx_comm_end(x->id);
 }
 
-/* The end of the description of a call that only asks, and instead of its end. */
+/* hook_ask ends the description of a polling call, and hook_asked ends the call. */
 static inline void hook_ask(struct hook_call *x)
 {
     if (mstx_comm_asks_again(&x->c)) {
-        x->on = false; /* nothing begins */
+        x->on = false; /* no new range */
         x->id = MSTX_COMM_AGAIN;
     }
 }
@@ -242,7 +248,8 @@ static inline void hook_asked(const struct hook_call *x, bool found)
         mstx_comm_asked(x->id, &x->c, found);
 }
 
-/* A call that is not recorded counts on its communicator all the same: other ranks may record. */
+/* Counts a call that is not recorded in the sequence of its communicator, since other ranks may
+ * record it. */
 void hook_pass_far(hook_handle comm, enum mstx_comm_class class);
 static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)
 {
@@ -261,15 +268,15 @@ static inline void hook_pass(hook_handle comm, enum mstx_comm_class class)
                               memory_order_relaxed);
 }
 
-/* Wrappers lie side by side in the code, the watched part of each behind the light one: a program that
- * computes between its calls throws code out of the cache. */
+/* Places wrappers side by side in the code, the watched part of each behind its light part, because
+ * a program that computes between its calls evicts code from the cache. */
 #define HOOK_BESIDE(name) __attribute__((section(".text." #name)))
 
 static inline unsigned hook_req_flags(const struct hook_call *x, unsigned flags)
 {
     return x->k != NULL ? flags | (unsigned)x->k->others_at << HOOK_REQ_OTHERS : flags;
 }
-/* After a call that only began something: its range ends with the request. */
+/* Ends a call that only began an operation: its range ends with the request. */
 static inline void hook_begun(const struct hook_call *x, int rc, const MPI_Request *r,
                               unsigned flags)
 {
@@ -279,14 +286,15 @@ static inline void hook_begun(const struct hook_call *x, int rc, const MPI_Reque
         hook_end(x);
 }
 
-/* A call that prepares is a range of its own kind; what a start will begin is described now. */
+/* Describes a call that prepares a persistent operation: the call has a range of its own kind;
+ * `later` describes the range of each start. */
 static inline void hook_prepare(struct hook_call *x, struct mstx_comm_call *later, unsigned op,
                                 const char *name)
 {
     *later = x->c;
     later->op = (uint8_t)op;
     later->name = name;
-    later->known = NULL; /* that is of the call that prepares */
+    later->known = NULL; /* caches the name of the preparing call */
     later->flags |= MSTX_CF_ASYNC | MSTX_CF_PERSISTENT;
     x->c.has_part = false;
 }
@@ -305,7 +313,7 @@ static inline void hook_one(struct hook_call *x, int64_t n, MPI_Datatype t)
     x->c.count = n > 0 ? (uint64_t)n : 0;
     hook_type_find(t, &x->c.elem, &x->c.dtype);
 }
-/* What is given away, unless it lies where the result will be. */
+/* Describes the sent data, or the received data if that is in place. */
 static inline void hook_pair(struct hook_call *x, bool in_place, int64_t n, MPI_Datatype t,
                              int64_t other_n, MPI_Datatype other_t)
 {
@@ -344,7 +352,7 @@ static inline void hook_moved(struct hook_call *x, uint64_t sent, uint64_t recei
     x->c.peer2 = -1;
     x->c.tag = -1;
 }
-/* A root or peer as a member of the group; what is below 0 has a meaning of its own. */
+/* Converts a root or peer to a member of the group; negative values keep their meaning. */
 static inline int hook_member(const struct hook_call *x, int peer)
 {
     return x->k != NULL && peer >= 0 ? peer + x->k->others_at : peer;
@@ -366,7 +374,7 @@ static inline void hook_at_target(struct hook_call *x, int rank, bool gives)
     x->c.peer = rank;
     hook_moved(x, gives ? bytes : 0, gives ? 0 : bytes);
 }
-/* What a call between two says of itself, in C and in Fortran. */
+/* Describes a point-to-point call, in C and in Fortran. */
 void hook_transfer(struct hook_call *x, int64_t n, MPI_Datatype t, int peer, int tag, bool is_send);
 static inline void hook_matched(struct hook_call *x, int64_t n, MPI_Datatype t)
 {
@@ -378,7 +386,7 @@ static inline void hook_exchange(struct hook_call *x, uint64_t received, int fro
     x->c.peer2 = hook_member(x, from);
     x->c.flags |= from == MPI_ANY_SOURCE ? MSTX_CF_ANY : 0;
 }
-/* And a one-sided one; `received` comes back from the target. */
+/* Describes a one-sided call; `received` bytes come back from the target. */
 static inline void hook_access(struct hook_call *x, int64_t n, MPI_Datatype t, int rank, bool gives)
 {
     hook_one(x, n, t);
@@ -406,18 +414,18 @@ static inline void hook_to_root(struct hook_call *x, int root)
 {
     x->c.peer = hook_member(x, root);
 }
-/* This rank's own of an array with a count for each. */
+/* Returns the count of this rank in an array with a count for each rank. */
 static inline int64_t hook_own(const struct hook_call *x, const void *counts, size_t width)
 {
     return x->k != NULL && !x->k->is_inter ? hook_nth(counts, width, x->k->rank) : 0;
 }
-/* What is received is the sum of an array of n counts. */
+/* Sets the received bytes: the sum of an array of n counts. */
 static inline void hook_got(struct hook_call *x, const void *counts, size_t width, int n,
                             MPI_Datatype t)
 {
     hook_moved(x, x->c.count * x->c.elem, hook_sum(counts, width, n) * hook_type_bytes(t));
 }
-/* Each rank has a type of its own: bytes are counted. */
+/* Describes a call in which each rank has a type of its own, so that bytes are counted. */
 static inline void hook_many_types(struct hook_call *x, bool in_place, uint64_t given,
                                    uint64_t taken)
 {

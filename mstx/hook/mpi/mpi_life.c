@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mpi_life: begin and end of MPI, and what the wrappers have in common when a call begins.
+ * mpi_life: begin and end of MPI, and the common part of the wrappers when a call begins.
  */
 #define MSTX_NO_IMPL
 #include "mstx/hook/mpi/mpi_hook.h"
@@ -10,7 +10,7 @@
 
 #include "mstx/mstx.h"
 
-/* For libmstx_dlsym.so: would a call of the hook reach the function that the program looked up? */
+/* For libmstx_dlsym.so: tells whether the hook calls the function that the program looked up. */
 HOOK_API int mstx_hook_reaches(const char *name, const void *function);
 HOOK_API int mstx_hook_reaches(const char *name, const void *function)
 {
@@ -22,7 +22,8 @@ HOOK_API int mstx_hook_reaches(const char *name, const void *function)
 
 /* ---- descriptions -------------------------------------------------------------------------------- */
 
-/* Field by field: the rest means nothing as long as has_part is not set. */
+/* Initializes a description field by field: the other fields are unused as long as has_part is not
+ * set. */
 HOOK_HOT void hook_open(struct hook_call *x, struct hook_site *site, const char *name, unsigned op,
                         const struct hook_comm *k)
 {
@@ -63,7 +64,7 @@ HOOK_HOT void hook_transfer(struct hook_call *x, int64_t n, MPI_Datatype t, int 
 const _Atomic uint8_t hook_mpi_not_known = 1;
 const _Atomic uint8_t *_Atomic hook_mpi_live = &hook_mpi_not_known;
 static struct hook_lock starting;
-static bool has_started; /* under it */
+static bool has_started; /* protected by starting */
 
 void hook_mpi_start(void)
 {
@@ -98,7 +99,7 @@ void hook_mpi_is_up(int rc)
     hook_clock_start(hook_world());
 }
 
-/* 0 stops recording, 1 goes on; MPI itself gives the levels no meaning. */
+/* Level 0 stops recording, 1 resumes; MPI itself gives the levels no meaning. */
 HOOK_API int MPI_Pcontrol(const int level, ...)
 {
     int (*real)(const int, ...) = HOOK_MPI(PMPI_Pcontrol);

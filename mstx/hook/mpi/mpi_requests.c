@@ -2,15 +2,17 @@
  *
  * mpi_requests: from a request to the range that ends with it.
  *
- * Requests are found by the value of their handle.  Both flavours give one and the same handle to all
- * operations that were complete at once, so a handle may stand for several: the oldest goes first.
+ * Requests are found by the value of their handle.  Both flavours return one and the same handle
+ * for all operations that complete immediately, so a handle may denote several requests: the oldest
+ * is found first.
  */
 #include "mstx/hook/mpi/mpi_hook.h"
 
 struct hook_request {
     hook_handle handle;
-    uint64_t id;                     /* of the range that is open; 0: none */
-    struct mstx_comm_call *prepared; /* what a start begins; NULL: an ordinary request */
+    uint64_t id; /* id of the open range; 0: none */
+    /* Description of the range of a start; NULL: an ordinary request. */
+    struct mstx_comm_call *prepared;
     struct hook_request *next;
     unsigned flags;
 };
@@ -20,7 +22,8 @@ enum { BUCKETS = 1 << 13 };
 struct hook_req_pool hook_req_pool;
 static struct bucket {
     struct hook_request *first;
-    struct hook_request **end; /* where the next one goes; NULL: none was here yet */
+    /* Where the next entry is appended; NULL: the bucket was never used. */
+    struct hook_request **end;
 } buckets[BUCKETS];
 
 static struct bucket *bucket_of(hook_handle h)
@@ -31,7 +34,7 @@ static_assert(BUCKETS == 1 << 13, "the hash gives 13 bits");
 
 /* ---- entries, under the lock ------------------------------------------------------------------ */
 
-/* Only the holder of the lock changes it. */
+/* Changes the count of tracked requests. Caller holds the lock. */
 static void tracked(uint32_t more)
 {
     const uint32_t n = atomic_load_explicit(&hook_req_pool.tracked, memory_order_relaxed);
@@ -70,7 +73,7 @@ static struct hook_request **look_up(hook_handle h)
     return at;
 }
 
-/* Behind all others of its bucket. NULL: no memory. */
+/* Appends an entry to its bucket. NULL: no memory. */
 static struct hook_request *entry_add(const struct hook_request *like)
 {
     struct hook_request *r = entry_new(like->prepared != NULL);
@@ -132,7 +135,8 @@ void hook_req_start(hook_handle h)
     hook_unlock(&hook_req_pool.lock);
 }
 
-/* What MPI says of the rest of a cancelled one is left over from others. */
+/* Ends a receive. The other fields of the status of a cancelled one are left over from other
+ * requests. */
 static void received(uint64_t id, const MPI_Status *s, int others_at)
 {
     if (hook_status_is_cancelled(s))
@@ -151,7 +155,7 @@ HOOK_HOT void hook_req_done(hook_handle h, const MPI_Status *status)
     struct hook_request **at = look_up(h);
     if (*at != NULL) {
         was = **at;
-        (*at)->id = 0; /* a prepared one only becomes inactive */
+        (*at)->id = 0; /* a prepared request only becomes inactive */
         if (was.prepared == NULL)
             entry_take(at);
     }

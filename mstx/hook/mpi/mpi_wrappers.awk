@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# mpi_wrappers: from mpi_calls.txt the C text of the wrappers of one flavour of MPI.
+# mpi_wrappers: makes the C text of the wrappers of one flavour of MPI from mpi_calls.txt.
 #   awk -v lang=c|fortran -v flavour=openmpi|mpich -f mpi_wrappers.awk mpi_have.h mpi_calls.txt
-# A wrapper in C is made where mpi_have.h, the functions that this mpi.h declares, names the function.
+# A wrapper in C is made for each function in mpi_have.h, the functions that this mpi.h declares.
 #
-# A wrapper has two parts that lie side by side in the code: while nothing is recorded a call costs
-# some loads and a jump; the watched part does everything else.
+# A wrapper has two parts, side by side in the code: the light part, which costs some loads and a jump
+# while nothing is recorded, and the watched part, which does everything else.
 
 BEGIN {
     # KIND of a parameter: its type in C; with NAME where an array is declared
@@ -28,16 +28,16 @@ BEGIN {
             ctype[kind] = ctype[kind] " " list[i]
     }
     ctype["ready_list"] = flavour == "mpich" ? "int @[]" : "const int @[]"
-    # ... and in the form NAME_c, where that is another
+    # ... and its type in the variant NAME_c, where that differs
     large["count"] = "MPI_Count @"
     large["counts"] = "const MPI_Count @[]"
     large["displs"] = "const MPI_Aint @[]"
     large["unit"] = "MPI_Aint @"
-    # in Fortran all others are a number or a handle, by its address
+    # in Fortran all other kinds are a number or a handle, passed by address
     fortran_is["buf"] = fortran_is["out"] = fortran_is["unit"] = "void *@"
     fortran_is["aint"] = fortran_is["adispls"] = "MPI_Aint *@"
     fortran_is["text"] = fortran_is["texts"] = fortran_is["lists"] = "char *@"
-    # how C text reads a value: in C, in Fortran
+    # how C text accesses a value: in C, in Fortran
     split("request comm_out win_out type_out index", list, " ")
     for (i = 1; i in list; i++) c_value[list[i]] = "*@"
     split("count int large aint", list, " ")
@@ -93,7 +93,7 @@ function finish(   forms, i, f) {
 
 function attr_of(key) { return (key in attr) ? attr[key] : "" }
 
-# The name of this form, without MPI_.
+# Returns the name of this variant, without MPI_.
 function form_name() {
     if ("name" in attr) return attr["name"]
     if (form == "i") return "I" tolower(name)
@@ -128,7 +128,7 @@ function in_fortran(kind,   lower, classic, x) {
 
 # ---- text -----------------------------------------------------------------------------------------
 
-# $n, $$n, #n and %n of C text as the language at hand has them.
+# Replaces $n, $$n, #n and %n in C text by their form in the current language.
 function spell(text,   out, tok, n, k, at, brackets) {
     out = ""
     while (match(text, /\$\$?[a-z]+(\[[^]]*\])?|#[a-z]+|%[a-z]+/)) {
@@ -154,7 +154,7 @@ function value(n, brackets,   how, k) {
     return how
 }
 
-# Parameters and arguments of the language into P and A.
+# Writes the parameters and arguments for the current language into P and A.
 function list_params(is_large,   part, n, i, p, k, t, texts) {
     P = A = L = LA = ""
     texts = 0
@@ -180,7 +180,7 @@ function list_params(is_large,   part, n, i, p, k, t, texts) {
     }
 }
 
-# What the watched part does, but for how it finds the real function and calls it: into PRE, DESC, POST.
+# Writes the watched part, except the search for and call of the real function, into PRE, DESC, POST.
 function describe(shown,   on, has_status, n, part, i, op_now, parent) {
     on = ("on" in attr) ? spell(attr["on"]) : ("c" in kind_of) ? "hook_comm_of(" spell("$c") ")" : "NULL"
     has_status = params ~ /:received/ && form == "b"
@@ -228,7 +228,7 @@ function describe(shown,   on, has_status, n, part, i, op_now, parent) {
 }
 
 function is_light() { return form !~ /[pq]/ && way !~ /always|quiet/ }
-# While nothing is recorded: is a call of the real function enough?
+# Returns the condition under which nothing is recorded and a call of the real function is enough.
 function off_is_enough() {
     return "hook_mpi_is_off()" (way == "requests" ? " && none_is_tracked()" : "")
 }
@@ -289,7 +289,7 @@ function fortran_wrapper(fn, real, shown) {
     print "    real(" A ");\n}"
 }
 
-# What compilers and bindings call the function ompi_x_f.
+# Writes aliases: the names that compilers and bindings use for the function ompi_x_f.
 function fortran_names(lower, target,   list, i) {
     split(lower " " lower "_ " lower "__ " toupper(lower), list, " ")
     for (i = 1; i <= 4; i++)
