@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * capture: the on-disk form of what the in-process recorder writes and every
+ * capture: the on-disk format that the in-process recorder writes and every
  * reader reads.  This file is the contract between the two: no code but a few
  * one-line helpers, and a static_assert for every offset.
  *
@@ -14,8 +14,8 @@
  *   │   │   ├── r0001.0002.seg          ... and the next one
  *   │   │   ├── r0002.0001.seg          ring 2: another thread
  *   │   │   ├── strings.seg             every text, once, in the order of its id
- *   │   │   ├── control                 what `msprobe ctl` and the recorder say to each other
- *   │   │   └── staged                  only while segments lie on node-local storage: a text
+ *   │   │   ├── control                 shared page of `msprobe ctl` and the recorder
+ *   │   │   └── staged                  only while segments are on node-local storage: a text
  *   │   │                               file, one line, the directory where they are
  *   │   └── node7.4243.17c0aa02/        a forked worker of the same rank
  *   ├── rank_1/ ...
@@ -40,27 +40,27 @@
  *          │ rec 0  │ rec 1  │ rec 2  │  ...   │ cap-1    │  capacity * 32 bytes
  *          └────────┴────────┴────────┴────────┴─────┴────┘
  *
- *   Records [0, head) are complete; what lies behind head is unspecified (prefaulted zero
+ *   Records [0, head) are complete; bytes behind head are unspecified (prefaulted zero
  *   bytes, or the record that a kill interrupted).  The writer stores the records, then
  *   head with release order; a reader loads head with acquire order and takes
  *   min(head, capacity, (file size - 4096) / 32).
  *
  *   Records of one ring are in program order; their ticks rise, except that a record
- *   written by a signal handler may stand behind the one it interrupted with smaller
- *   ticks, and that DEVICE has those of another record.  Different rings are merged by ticks.
+ *   written by a signal handler may follow the one it interrupted with smaller
+ *   ticks, and that DEVICE has the ticks of another record.  Different rings are merged by ticks.
  *
  *   part 0: a file that was prepared and is not in use yet; skip it.  tid and first_ticks are
  *   written when a segment is taken into use, before part.
  *
- *   part counts the segments of a ring from 1 without gaps in the order of time.  Without a
- *   flight recorder it equals the number in the name.  A flight recorder reuses its files:
- *   the name keeps its number, part goes on rising.  Reuse is: part = 0; head = 0; the rest;
+ *   part numbers the segments of a ring from 1 without gaps in the order of time.  Without a
+ *   flight recorder part equals the number in the name.  A flight recorder reuses its files:
+ *   the name keeps its number, part keeps rising.  Reuse is: part = 0; head = 0; the rest;
  *   part = new value (release).  So a reader of a live flight recorder loads part, copies
  *   head and records, loads part again and keeps the copy when part was the same and not 0.
- *   A reader of a flight capture shows what is younger than (newest ticks of the process -
- *   flight_ns); older records are there because files are reused whole.
- *   On a full disk any ring goes on so in its last two files: it gets FLIGHT in both then,
- *   while flight_ns stays 0, and counts what was written over as dropped.
+ *   A reader of a flight capture shows records younger than (newest ticks of the process -
+ *   flight_ns); older records exist because files are reused whole.
+ *   On a full disk any ring reuses its last two files in the same way: both then have FLIGHT,
+ *   flight_ns stays 0, and overwritten records count as dropped.
  *
  * 3. A record
  *
@@ -80,7 +80,7 @@
  *   STREAM    stream key      text             number<<32 | device  -
  *   COUNTER   0               text             value: i64 or f64    -
  *   HEAP      heap handle     device number    0                    MEMORY
- *   HEAP_END  heap handle     0                1: it stays, empty   -
+ *   HEAP_END  heap handle     0                1: only emptied      -
  *   REGION    region handle   device number    heap handle or 0     MEMORY
  *   REGION    0               device number    0                    MEMORY by pointer: new size
  *   REGION_END region handle  0                0                    MEMORY when by pointer
@@ -92,27 +92,26 @@
  *   DROP      enum mstx_why   0                records lost here    -
  *
  *   END and POP repeat ticks, text and domain of the start, so a window that lost the start
- *   still holds the whole range.  (id, ticks of BEGIN) identifies a range in a process; range
- *   ids alone are reused.  END may stand in another ring than BEGIN: MSTX_F_OTHER_THREAD; the
+ *   still has the whole range.  (id, ticks of BEGIN) identifies a range in a process; range
+ *   ids alone are reused.  END may be in another ring than BEGIN: MSTX_F_OTHER_THREAD; the
  *   starting thread is the one of the ring that holds BEGIN.  A BEGIN or PUSH without its end
  *   is an unfinished range.  A stream key is opaque and valid only with MSTX_F_STREAM.
  *   DEVICE is when the device reached a MARK, or the BEGIN (name 0) or END (name 1) of a range
- *   with a stream; its ticks are those of the MARK or BEGIN, so they lie behind those around it.
- *   With MSTX_F_NO_DEVICE the time was lost, and so it is when the flag stands at the MARK, BEGIN
- *   or END itself.  STREAM tells of a stream before its first DEVICE; the newest one counts.
- *   HEAP with a handle or base that is already registered replaces it (size changes).
- *   HEAP_END ends all regions of the heap; handle 0 with arg 1: of those in no heap.
- *   THREAD: from here on the ring belongs to that
- *   thread (rings of ended threads are given to new ones); before the first THREAD record of a
- *   segment the thread is the header's tid.
+ *   with a stream; its ticks are those of the MARK or BEGIN, so they are smaller than those of its
+ *   neighbours.  With MSTX_F_NO_DEVICE the time was lost, also when the MARK, BEGIN or END itself
+ *   has the flag.  STREAM describes a stream before its first DEVICE; the newest one counts. HEAP
+ *   with a handle or base that is already registered replaces it (size changes). HEAP_END ends all
+ *   regions of the heap; handle 0 with arg 1: all regions in no heap. THREAD: from here on the ring
+ *   belongs to that thread (rings of ended threads are reused by new ones); before the first THREAD
+ *   record of a segment the thread is the header's tid.
  *
  *   CALL is a BEGIN that need not have an END: when the thread that wrote it ends the range while
- *   the segment is still its current one, and has nothing to add, arg becomes the ticks of the end.
- *   As long as arg is 0 an END may come elsewhere, as for BEGIN.
+ *   the segment is still its current one, without continuations, arg becomes the ticks of the end.
+ *   As long as arg is 0 an END may follow in any ring, as for BEGIN.
  *
  *   Continuations (type >= MSTX_REC_CONT) follow their record immediately, in the same
- *   segment.  A record has MSTX_F_MORE when one follows; the last has not.  type and flags
- *   are at their usual place, the other bytes are:
+ *   segment.  A record has MSTX_F_MORE when a continuation follows.  type and flags are at
+ *   their usual place, the other bytes are:
  *
  *        0        8        16     20    22   23  24       32
  *   ATTR    │ payload│cat|argb│payload_type │ 0 │ .. │ fields │  struct mstx_rec_attr
@@ -120,10 +119,9 @@
  *   PAYLOAD │ schema │ bytes  │index │dom  │ .. │ total  │     struct mstx_rec_payload
  *   DATA    │ 16 bytes        │ n    │dom  │ .. │ 8 more │     struct mstx_rec_data
  *
- *   COMM and COMM_PART stand behind the BEGIN of a communication call, COMM_PART also behind an
- *   END: comm.h.
+ *   COMM and COMM_PART follow the BEGIN of a communication call, COMM_PART also an END: comm.h.
  *
- *   PAYLOAD announces `bytes` bytes of payload, laid out as SCHEMA `schema` says; they follow in
+ *   PAYLOAD announces `bytes` bytes of payload, laid out by SCHEMA `schema`; they follow in
  *   DATA records of up to 24 bytes each.  total > bytes: cut.  An unknown type is skipped.
  *
  * 4. strings.seg: the same header page, then entries
@@ -136,12 +134,12 @@
  *   head counts bytes behind the header page; capacity is the largest head there can be.  Ids
  *   rise by one from 1; id 0 is "no text".  An entry is published before its id is used in
  *   a record.  A NUL byte follows the text and size is a multiple of 8.  Texts are bytes as
- *   the program gave them: usually UTF-8, never trusted to be.
+ *   the program gave them: usually UTF-8, but not guaranteed.
  *
  * 5. What a reader may rely on
  *
  *   live       everything above; files may appear while it reads; head only grows (but see
- *              flight recorder); an id may be younger than the strings read so far: read again
+ *              flight recorder); an id may be newer than the strings read so far: read them again
  *   finished   state has MSTX_SEG_CLOSED in every segment of the process
  *   killed     no CLOSED and no process with this pid and start time; nothing else differs
  *   damaged    any field may hold anything: mstx_seg_check() before use, head clamped as above,
@@ -149,8 +147,8 @@
  *
  * 6. Versions
  *
- *   major: a reader refuses what is newer than itself.  minor: fields or record types were
- *   added where this version has zero or nothing; older readers skip them.
+ *   major: a reader refuses a newer major version.  minor: fields or record types were added
+ *   where older versions have zeros or nothing; older readers skip them.
  *     1.1  COMM, COMM_PART
  *     1.2  CALL, tag_code of COMM: an older reader counts communication calls as records that it
  *          does not know, and shows none of them
@@ -187,7 +185,7 @@ enum {
 
 enum mstx_seg_kind { MSTX_KIND_RING = 1, MSTX_KIND_STRINGS = 2, MSTX_KIND_CONTROL = 3 };
 
-/* What ticks are. */
+/* Clock of the ticks. */
 enum mstx_clock {
     MSTX_CLOCK_TSC = 1,       /* x86 time stamp counter, invariant */
     MSTX_CLOCK_CNTVCT = 2,    /* aarch64 virtual counter */
@@ -214,7 +212,7 @@ struct mstx_seg {
     char magic[8];
     uint32_t endian;
     uint16_t major, minor;
-    uint32_t header_size; /* where the records begin */
+    uint32_t header_size; /* offset of the records */
     uint32_t record_size; /* 32; 1 in strings.seg */
     uint32_t kind;        /* enum mstx_seg_kind */
     uint32_t ring;
@@ -229,19 +227,19 @@ struct mstx_seg {
     uint64_t pid_ns;        /* inode of the pid namespace */
     uint64_t part;
     uint64_t capacity;             /* records behind the header; in strings.seg: bytes */
-    uint64_t flight_ns;            /* 0, or how far back a flight recorder promises to hold */
-    uint64_t first_ticks;          /* when this segment was begun */
+    uint64_t flight_ns;            /* 0, or the time window that a flight recorder keeps */
+    uint64_t first_ticks;          /* begin of use of this segment */
     struct mstx_calib first_calib; /* when recording began */
     char host[64];                 /* NUL-terminated */
     char tool[32];                 /* version of the recorder */
     uint8_t zero_a[752];
 
-    uint64_t head; /* the writer's line: release / acquire */
+    uint64_t head; /* the writer's cache line: release / acquire */
     uint64_t dropped;
     uint32_t state;
     uint32_t zero_b[11];
 
-    struct mstx_calib last_calib; /* the helper's line */
+    struct mstx_calib last_calib; /* the helper's cache line */
     uint64_t heartbeat;           /* rises about once a second while the process lives */
     uint64_t zero_c[3];
 
@@ -297,8 +295,9 @@ enum mstx_rec_type {
     MSTX_REC_COUNTER = 9,
     MSTX_REC_CALIB = 10,
     MSTX_REC_DROP = 11,
-    MSTX_REC_SYNC = 12, /* id: steady clock of rank 0's host less ours, name: uncertainty, both ns;
-                           arg: when, by our steady clock (ring 0) */
+    /* id: steady clock of rank 0's host minus ours, name: uncertainty, both ns; arg: time of the
+     * comparison by our steady clock (ring 0). */
+    MSTX_REC_SYNC = 12,
     MSTX_REC_HEAP = 16,
     MSTX_REC_HEAP_END = 17,
     MSTX_REC_REGION = 18,
@@ -326,7 +325,7 @@ enum {
     MSTX_F_NVTX = 16,        /* came through NVTX; else mstx */
     MSTX_F_CUT = 32,         /* text or payload was longer than the limit */
     MSTX_F_CAPTURED = 64,    /* the stream was being captured into a graph */
-    MSTX_F_NO_DEVICE = 128   /* no device time could be had; DEVICE: it was lost */
+    MSTX_F_NO_DEVICE = 128   /* no device time available; DEVICE: the time was lost */
 };
 
 /* Why recording stopped, started or lost records. */
@@ -334,10 +333,10 @@ enum mstx_why {
     MSTX_WHY_START = 1,     /* the process began, or `msprobe ctl start` */
     MSTX_WHY_STOP = 2,      /* `msprobe ctl stop` */
     MSTX_WHY_EXIT = 3,      /* the process ended normally */
-    MSTX_WHY_NOT_READY = 4, /* the next segment was not there in time (policy drop) */
+    MSTX_WHY_NOT_READY = 4, /* the next segment was not ready in time (policy drop) */
     MSTX_WHY_NO_SPACE = 5,  /* disk full or --max-size reached */
     MSTX_WHY_IO = 6,        /* the capture directory cannot be written any more */
-    MSTX_WHY_SIGNAL = 7,    /* a signal handler met a segment's end */
+    MSTX_WHY_SIGNAL = 7,    /* a signal handler reached the end of a segment */
     MSTX_WHY_NO_THREAD = 8, /* no ring for a thread: too many, or it was ending */
 };
 
@@ -367,7 +366,7 @@ struct mstx_rec_attr {
     uint32_t payload_type;
     uint16_t zero;
     uint8_t type, flags;
-    uint32_t fields; /* which of the others are set */
+    uint32_t fields; /* bits of the fields that are set */
     uint32_t zero2;
 };
 
@@ -386,7 +385,7 @@ struct mstx_rec_payload {
     uint32_t index;  /* a record may carry several payloads: 0, 1, .. */
     uint16_t domain;
     uint8_t type, flags;
-    uint64_t total; /* bytes the program gave */
+    uint64_t total; /* bytes that the program passed */
 };
 
 struct mstx_rec_data {
@@ -437,7 +436,7 @@ enum mstx_text_kind {
     MSTX_SCHEMA = 6,   /* layout `key` in `domain`: struct mstx_schema, then its entries */
     MSTX_ENUM = 7,     /* enumeration `key` in `domain`: struct mstx_schema, then its values */
     MSTX_INFO = 8, /* "name=value" about the process: cmdline, exe, cwd, parent, rank_from, .. */
-    MSTX_NOTE = 9, /* something the recorder has to say: shown by reports; key: enum mstx_why */
+    MSTX_NOTE = 9, /* a message of the recorder: shown by reports; key: enum mstx_why */
     MSTX_COUNTER = 10, /* unit of the counter whose MSTX_TEXT has id `key` */
     MSTX_GROUP = 11,   /* communicator number `key`: struct mstx_comm_group of comm.h */
     MSTX_HANG = 12,    /* a call that does not return: struct mstx_hang of comm.h; key: range id */
@@ -486,7 +485,7 @@ enum mstx_command {
     MSTX_CMD_STATUS = 4,   /* fill the counters below with fresh numbers */
     MSTX_CMD_INCLUDE = 5,  /* text: domains, comma separated; empty: all */
     MSTX_CMD_EXCLUDE = 6,
-    MSTX_CMD_FLUSH = 7, /* msync and copy what is staged */
+    MSTX_CMD_FLUSH = 7, /* msync and copy staged segments */
 };
 
 /*
@@ -507,15 +506,15 @@ struct mstx_control {
     uint32_t command; /* enum mstx_command */
     uint32_t bell;    /* futex the helper thread sleeps on */
     uint32_t zero_b[13];
-    uint32_t done;   /* equals request when the answer is there */
+    uint32_t done;   /* equals request when the answer is complete */
     uint32_t result; /* 0, or an errno */
     uint32_t recording;
     uint32_t rings, segments, domains;
     uint64_t records, dropped, bytes, strings, open_ranges, faults;
-    uint64_t start_jiffies; /* with pid: is the process still there? */
+    uint64_t start_jiffies; /* with pid: tells whether the process still exists */
     uint64_t zero_c[5];
     char text[1024];   /* of the request */
-    char answer[1024]; /* of the reply: directory of a snapshot, or what went wrong */
+    char answer[1024]; /* of the reply: directory of a snapshot, or an error message */
     uint8_t zero_d[4096 - 2296];
 };
 static_assert(offsetof(struct mstx_control, request) == 64, "control");
@@ -530,12 +529,12 @@ enum mstx_seg_fault {
     MSTX_SEG_GOOD = 0,
     MSTX_SEG_SHORT,   /* fewer bytes than a header */
     MSTX_SEG_FOREIGN, /* another magic: not a segment */
-    MSTX_SEG_SWAPPED, /* written on a machine of the other byte order */
+    MSTX_SEG_SWAPPED, /* written with the other byte order */
     MSTX_SEG_NEWER,   /* a later major version */
-    MSTX_SEG_SHAPE,   /* header or record size, kind or capacity make no sense */
+    MSTX_SEG_SHAPE,   /* header or record size, kind or capacity is invalid */
 };
 
-/* Is this the header of a segment of that kind?  n: bytes at hand. */
+/* Checks the header of a segment of that kind. n: bytes available. */
 static inline enum mstx_seg_fault mstx_seg_check(const void *p, size_t n, uint32_t kind)
 {
     struct mstx_seg h;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * comm: what a communication call is, in a capture and in words.
+ * comm: communication calls: their records in a capture, and their names.
  *
- * A call is a range of the domain "communication".  Behind its CALL or BEGIN stands one COMM record,
- * with a COMM_PART where that does not tell everything; its END carries a COMM_PART too, when it is
- * known by then that other things arrived than it said.
+ * A call is a range of the domain "communication".  Its CALL or BEGIN is followed by one COMM
+ * record, and by a COMM_PART where COMM is not enough; its END has a COMM_PART too, when the
+ * received data turned out to differ from the description at the start.
  *
  *        0        8       12      16     20    21     22   23  24  25   26       28      32
  *   COMM  │ count  │ group │ seq   │ peer │type │reduce│type│flg│op│lib│tag_code│ elem   │
  *   PART  │ sent   │ received      │ peer │ ..        │type│flg│ tag       │ polls  │
  *
- *   group  number of a GROUP entry of strings.seg; 0: a communicator nobody introduced
- *   seq    how many calls of the same class the process made on the communicator before: with
- *          the communicator's identity it names one collective on all its ranks
+ *   group  number of a GROUP entry of strings.seg; 0: an unknown communicator
+ *   seq    number of earlier calls of the same class by the process on the communicator: with
+ *          the communicator's identity, seq identifies one collective on all its ranks
  *   peer   root, destination or source as the call names it; -1: none
- *   elem   bytes of one element; 0: a type nobody introduced
- *   tag_code  not 0: COMM says what a PART would, see mstx_comm_implied
+ *   elem   bytes of one element; 0: an unknown type
+ *   tag_code  not 0: COMM implies the PART, see mstx_comm_implied
  */
 #ifndef MSTX_FORMAT_COMM_H
 #define MSTX_FORMAT_COMM_H
@@ -26,17 +26,19 @@
 
 #define MSTX_COMM_DOMAIN "communication"
 
-/* Classes: each has its own sequence on a communicator; calls of the others have none. */
+/* Classes of operations. The first MSTX_SEQUENCES classes have a sequence each on a communicator;
+ * calls of the others have none. */
 enum mstx_comm_class {
     MSTX_CLASS_COLL,   /* all ranks of the communicator take part */
     MSTX_CLASS_P2P,    /* two ranks */
-    MSTX_CLASS_WAIT,   /* waits for, asks about or handles requests */
+    MSTX_CLASS_WAIT,   /* waits for, polls or handles requests */
     MSTX_CLASS_ADMIN,  /* begins, ends, makes and frees communicators */
     MSTX_CLASS_ONESIDE /* puts, gets and their synchronisation */
 };
 #define MSTX_SEQUENCES 2
 
-/* Ours, the name in text, the official name, class.  Numbers stand in captures: add at the end. */
+/* X(name in C, name in text, official name, class). The numbers are stored in captures: add at the
+ * end. */
 #define MSTX_COMM_OPS(X)                                                                           \
     X(NONE, "none", "na", ADMIN)                                                                   \
     X(BARRIER, "Barrier", "HcclBarrier", COLL)                                                     \
@@ -78,12 +80,12 @@ enum mstx_comm_class {
     X(WINDOW, "Window", "HcclWindow", ONESIDE)
 #define MSTX_COMM_ENUM(name, text, official, class) MSTX_COMM_##name,
 enum mstx_comm_op { MSTX_COMM_OPS(MSTX_COMM_ENUM) MSTX_COMM_OP_COUNT };
-/* The class of an operation where it is known when this is compiled. */
+/* The class of an operation as a compile-time constant. */
 #define MSTX_COMM_CLASS_ENUM(name, text, official, class) MSTX_CLASS_OF_##name = MSTX_CLASS_##class,
 enum { MSTX_COMM_OPS(MSTX_COMM_CLASS_ENUM) };
 
-/* The sequence of an operation, MSTX_SEQUENCES if it has none: by ranges, as a table would be one line
- * of the cache more for every call. */
+/* The sequence of an operation, MSTX_SEQUENCES if it has none. Computed by ranges, since a table
+ * would need one more cache line in every call. */
 #define MSTX_COMM_SEQUENCE(op)                                                                     \
     ((op) < MSTX_COMM_BARRIER || (op) > MSTX_COMM_BATCH_SENDRECV ? MSTX_SEQUENCES                  \
      : (op) < MSTX_COMM_SEND                                     ? MSTX_CLASS_COLL                 \
@@ -95,7 +97,8 @@ enum { MSTX_COMM_OPS(MSTX_COMM_CLASS_ENUM) };
                   "the operations with a sequence stand together");
 MSTX_COMM_OPS(MSTX_COMM_SEQUENCE_CHECK)
 
-/* Up to 255 the numbers and names of HCCL, so that an export has nothing to translate. */
+/* Numbers and names are those of HCCL where HCCL has the type, so that an export needs no
+ * translation. */
 #define MSTX_COMM_TYPES(X)                                                                         \
     X(INT8, 0, "int8", 1)                                                                          \
     X(INT16, 1, "int16", 2)                                                                        \
@@ -161,7 +164,7 @@ enum {
     MSTX_CF_PERSISTENT = 4, /* of a prepared operation that is started many times */
     MSTX_CF_IN_PLACE = 8,
     MSTX_CF_GROUPED = 16, /* issued between group start and group end */
-    MSTX_CF_ANY = 32,     /* the source is whoever comes first */
+    MSTX_CF_ANY = 32,     /* any source */
 };
 
 struct mstx_rec_comm {
@@ -170,18 +173,19 @@ struct mstx_rec_comm {
     int32_t peer;
     uint8_t dtype, reduce; /* enum mstx_comm_type, enum mstx_comm_reduce */
     uint8_t type, flags;
-    uint8_t op, lib;   /* enum mstx_comm_op, enum mstx_comm_lib */
-    uint16_t tag_code; /* 0: no; else the tag, -1 for none, + MSTX_TAG_CODE */
+    uint8_t op, lib; /* enum mstx_comm_op, enum mstx_comm_lib */
+    /* 0: a PART follows or none is needed; else the tag, -1 for none, + MSTX_TAG_CODE. */
+    uint16_t tag_code;
     uint32_t elem;
 };
 enum { MSTX_TAG_CODE = 2 };
 struct mstx_rec_comm_part {
     uint64_t sent, received; /* bytes */
-    int32_t peer;            /* the other peer of an exchange; at an END: who really sent */
+    int32_t peer;            /* the other peer of an exchange; at an END: the actual sender */
     uint16_t zero;
     uint8_t type, flags;
     int32_t tag;
-    uint32_t polls; /* at an END: how often was asked in a row, the last time with success or not */
+    uint32_t polls; /* at an END: number of polls in a row, the last one with or without success */
 };
 MSTX_CHECK_REC(mstx_rec_comm);
 MSTX_CHECK_REC(mstx_rec_comm_part);
@@ -192,7 +196,7 @@ static_assert(offsetof(struct mstx_rec_comm, elem) == 28, "comm");
 static_assert(offsetof(struct mstx_rec_comm_part, tag) == 24, "part");
 static_assert(offsetof(struct mstx_rec_comm_part, polls) == 28, "part");
 
-/* The PART of a call that names one peer: its bytes go one way. */
+/* Returns the PART implied by a call that names one peer: its bytes go one way. */
 static inline struct mstx_rec_comm_part mstx_comm_implied(const struct mstx_rec_comm *c)
 {
     const uint64_t bytes = c->count * c->elem;
@@ -204,38 +208,39 @@ static inline struct mstx_rec_comm_part mstx_comm_implied(const struct mstx_rec_
                                        .tag = c->tag_code - MSTX_TAG_CODE};
 }
 
-/* A GROUP text: this, `listed` ranks of the world as int32_t, then the name up to the end. key of
- * the entry is the number that COMM records use; the newest entry of a number counts. */
+/* A GROUP text: this struct, `listed` world ranks as int32_t, then the name up to the end. The key
+ * of the entry is the number in COMM records; the newest entry of a number counts. */
 struct mstx_comm_group {
-    uint64_t uid; /* the same on all ranks of the communicator, another for every other one */
+    /* The same on all ranks of the communicator, different for every other communicator. */
+    uint64_t uid;
     int32_t size; /* ranks in it; -1: not known */
-    int32_t rank; /* of this process in it; -1: not known */
+    int32_t rank; /* rank of this process in it; -1: not known */
     uint32_t listed;
     uint32_t zero;
 };
 static_assert(sizeof(struct mstx_comm_group) == 24, "group");
 
-/* A HANG text: this, then the names of the function and of the communicator (on_device: of the
- * stream), then, in the first of several that hang together, the stacks of all threads as text. */
+/* A HANG text: this struct, then the names of the function and of the communicator (on_device: of
+ * the stream), then, in the first of several calls that hang together, the stacks of all threads as
+ * text. */
 struct mstx_hang {
     uint64_t uid;      /* of the communicator; 0: not known */
-    int64_t waited_ns; /* when it was noticed */
+    int64_t waited_ns; /* waiting time when the hang was noticed */
     uint32_t seq, tid;
     int32_t size;          /* ranks of the communicator, -1: not known */
-    uint8_t op, on_device; /* enum mstx_comm_op; 1: the device does not come to it */
+    uint8_t op, on_device; /* enum mstx_comm_op; 1: the device does not reach it */
     uint16_t name_len, group_len;
     uint16_t zero;
-    int32_t
-        peer_plus_1; /* for whom it waits, rank of the world + 1; 0: not known, or for several */
+    int32_t peer_plus_1; /* peer that it waits for, world rank + 1; 0: not known, or several */
 };
 static_assert(sizeof(struct mstx_hang) == 40, "hang");
 
-/* ---- words ------------------------------------------------------------------------------ */
+/* ---- names ------------------------------------------------------------------------------ */
 
-/* Numbers from a capture may be anything; what is not known is "na". */
+/* Return names of an operation. A number from a capture may be invalid; its name is "na". */
 const char *mstx_comm_op_text(unsigned op);
 const char *mstx_comm_op_official(unsigned op);
-/* Is it one of those that move nothing, and may be asked again and again? */
+/* Tells whether calls of an operation may be polls, which move no data and are repeated. */
 bool mstx_comm_op_asks(unsigned op);
 #define MSTX_COMM_CLASS_ENTRY(name, text, official, class) [MSTX_COMM_##name] = MSTX_CLASS_##class,
 static inline enum mstx_comm_class mstx_comm_op_class(unsigned op)
@@ -243,30 +248,33 @@ static inline enum mstx_comm_class mstx_comm_op_class(unsigned op)
     static const uint8_t classes[] = {MSTX_COMM_OPS(MSTX_COMM_CLASS_ENTRY)};
     return op < MSTX_COMM_OP_COUNT ? (enum mstx_comm_class)classes[op] : MSTX_CLASS_ADMIN;
 }
-/* Is there one rank at its other end? */
+/* Tells whether an operation has a single peer. */
 bool mstx_comm_op_has_peer(unsigned op);
 const char *mstx_comm_type_text(unsigned type);
 uint32_t mstx_comm_type_bytes(unsigned type); /* 0: not fixed */
 const char *mstx_comm_reduce_text(unsigned reduce);
 const char *mstx_comm_lib_text(unsigned lib);
 
-/* From its word, ours or the official one, whatever the case; MSTX_COMM_NONE: it is neither. */
+/* Finds an operation by its name, ours or the official one, ignoring case; MSTX_COMM_NONE:
+ * unknown. */
 uint8_t mstx_comm_op_find(const char *name, size_t n);
 
-/* The official message text of a call, backslashes included; what does not fit is cut. Returns its
+/* Writes the official message text of a call, backslashes included, cut at cap. Returns its
  * length. */
 size_t mstx_comm_message(char *out, size_t cap, const struct mstx_rec_comm *c, const char *group,
                          uint64_t stream);
-/* What people want to hear of a call. */
+/* Description of a call for messages. */
 struct mstx_comm_told {
     uint8_t op;
-    int32_t size, peer; /* of the group; the other end, a rank of the world; -1: not known */
+    int32_t size, peer; /* size of the group; peer as a world rank; -1: not known */
     uint32_t seq;
     char name[128], group[96];
 };
-/* From such a text, in either form; of another one the text itself. seq is not in it. */
+/* Reads a message text in either form; any other text becomes the name. seq is not part of a
+ * text. */
 void mstx_comm_message_read(const char *text, struct mstx_comm_told *out);
-/* "MPI_Recv (call 3) from rank 2 of MPI_COMM_WORLD": room for all of it. */
+/* Writes a phrase such as "MPI_Recv (call 3) from rank 2 of MPI_COMM_WORLD"; MSTX_COMM_SPOKEN is
+ * enough for all of it. */
 enum { MSTX_COMM_SPOKEN = 320 };
 void mstx_comm_speak(char out[MSTX_COMM_SPOKEN], const struct mstx_comm_told *c);
 

@@ -4,7 +4,7 @@
  */
 #include "mstx/format/comm_rates.h"
 
-/* Do calls count what one rank gives to or has from each of the others? */
+/* Tells whether the count of a call is the share exchanged with each rank, not the total. */
 static bool counts_a_share(unsigned op)
 {
     return op == MSTX_COMM_REDUCE_SCATTER || op == MSTX_COMM_ALLGATHER ||

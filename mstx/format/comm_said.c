@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* Longer texts are not of this kind. */
+/* longer texts do not have this form */
 enum { TEXT_MAX = 1024 };
 
 static const struct {
@@ -94,7 +94,7 @@ static unsigned take_type(struct mstx_comm_said *s, struct ms_str v)
     return TYPE;
 }
 
-/* What only our own texts say. */
+/* Reads a field that only our own texts have. */
 static void take_more(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
 {
     uint64_t n = 0;
@@ -106,7 +106,7 @@ static void take_more(struct mstx_comm_said *s, struct ms_str key, struct ms_str
         s->listed = mstx__comm_ranks(v, s->world, MSTX_SAID_RANKS);
 }
 
-/* All values are strings; what is no number counts as missing. */
+/* Reads a field. All values are strings; a value that is not a number counts as missing. */
 static unsigned take_field(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
 {
     uint64_t peer;
@@ -149,7 +149,7 @@ static bool read_object(struct mstx_comm_said *s, struct ms_str plain)
     return t == MS_J_OBJ_END && ms_jread_next(&r) == MS_J_END && found == ALL;
 }
 
-/* Backslashes before quotes go. */
+/* Reads the JSON form; backslashes before quotes are skipped. */
 static bool read_json(struct mstx_comm_said *s, struct ms_str text)
 {
     char plain[TEXT_MAX];
@@ -166,7 +166,7 @@ static bool read_json(struct mstx_comm_said *s, struct ms_str text)
 static bool read_fields(struct mstx_comm_said *s, struct ms_str text)
 {
     struct ms_str field[4];
-    uint32_t from = 5; /* behind "comm:" */
+    uint32_t from = 5; /* after "comm:" */
     for (int i = 0; i < 4; i++) {
         uint32_t to = from;
         while (to < text.n && text.p[to] != ',')

@@ -45,7 +45,7 @@ static bool is_word(const char *word, const char *name, size_t n)
     return strlen(word) == n && strncasecmp(word, name, n) == 0;
 }
 
-/* Versions differ in the case of one letter: AllReduce, Allreduce. */
+/* Ignores case: versions differ in one letter (AllReduce, Allreduce). */
 uint8_t mstx_comm_op_find(const char *name, size_t n)
 {
     for (unsigned op = 1; op < MSTX_COMM_OP_COUNT; op++) {
@@ -85,13 +85,14 @@ const char *mstx_comm_lib_text(unsigned lib)
     return lib < MSTX_LIB_COUNT ? text[lib] : "other";
 }
 
-/* Official readers know the types of HCCL alone. */
+/* Returns the name of a type of HCCL, else "na": official readers know no other types. */
 static const char *official_type(unsigned type)
 {
     return type <= MSTX_TYPE_FP8E8M0 ? mstx_comm_type_text(type) : "na";
 }
 
-/* Quotes and backslashes of a name would end the text early. */
+/* Copies a name with quotes, backslashes and control characters replaced by '_', since these would
+ * end the text early. */
 static void copy_name(char out[128], const char *name)
 {
     size_t n = 0;
@@ -118,7 +119,7 @@ size_t mstx_comm_message(char *out, size_t cap, const struct mstx_rec_comm *c, c
     return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
 }
 
-/* ---- and back ------------------------------------------------------------------------------ */
+/* ---- reading a message ---------------------------------------------------------------------- */
 
 static const char *behind(const char *p, const char *expected)
 {
@@ -126,7 +127,7 @@ static const char *behind(const char *p, const char *expected)
     return strncmp(p, expected, n) == 0 ? p + n : p;
 }
 
-/* The value of a member, whose quotes may have backslashes; "" without it. */
+/* Copies the value of a member, whose quotes may have backslashes; "" without the member. */
 static void take_value(const char *text, const char *key, char *out, size_t cap)
 {
     const char *p = strstr(text, key);
@@ -138,7 +139,7 @@ static void take_value(const char *text, const char *key, char *out, size_t cap)
     snprintf(out, cap, "%.*s", (int)strcspn(p, "\\\""), p);
 }
 
-/* Two fields behind "comm:". */
+/* Reads the two fields after "comm:". */
 static void take_fields(const char *p, struct mstx_comm_told *out)
 {
     size_t op = strcspn(p, ",");
@@ -174,7 +175,7 @@ void mstx_comm_message_read(const char *text, struct mstx_comm_told *out)
                  out->op != MSTX_COMM_NONE ? mstx_comm_op_text(out->op) : text);
 }
 
-/* ---- a sentence's middle --------------------------------------------------------------------- */
+/* ---- phrase of a call --------------------------------------------------------------------- */
 
 void mstx_comm_speak(char out[MSTX_COMM_SPOKEN], const struct mstx_comm_told *c)
 {

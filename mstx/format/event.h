@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * event: one thing that happened on a track of a timeline, as readers of captures make it, run.db
- * packs it and viewers draw it.
+ * event: one event on a track of a timeline, as made by readers of captures, packed in run.db and
+ * drawn by viewers.
  *
  * Times are nanoseconds since the Unix epoch; within one host they follow its steady clock, so they
  * never jump.
@@ -28,15 +28,15 @@ enum {
     MSTX_EVF_OTHER_THREAD = 2, /* ended by end_tid */
     MSTX_EVF_STREAM = 4,       /* arg is a stream key */
     MSTX_EVF_FLOAT = 8,        /* counter: arg holds the bits of a double, else of an int64 */
-    MSTX_EVF_START_LOST = 16   /* start is known from the end's record alone */
+    MSTX_EVF_START_LOST = 16   /* start is known only from the record of the end */
 };
 
-/* One event; on a level above 0 with count > 1 several that are drawn as one: then name is that of
- * the longest, arg its duration and size the sum of all durations (counters: arg is the value
- * farthest from zero, size the last value). */
+/* One event. On a level above 0 with count > 1 it stands for several events drawn as one: name and
+ * arg are then the name and duration of the longest, size is the sum of all durations (counters:
+ * arg is the value farthest from zero, size the last value). */
 struct mstx_event {
     int64_t start_ns, dur_ns;
-    uint64_t id; /* as the program knows it: range id, handle; 0 is none */
+    uint64_t id; /* id used by the program: range id, handle; 0 is none */
     uint64_t arg,
         size;       /* see the kinds; size of an event and of its device side are one number, not 0,
                            in one process */
@@ -49,7 +49,7 @@ struct mstx_event {
 };
 typedef MS_VEC(struct mstx_event) mstx_events;
 
-/* Value of a counter event. */
+/* Returns the value of a counter event. */
 static inline double mstx_event_value(const struct mstx_event *e)
 {
     double real;
@@ -63,7 +63,7 @@ enum mstx_track_kind {
     MSTX_TRACK_THREAD,
     MSTX_TRACK_COUNTER,
     MSTX_TRACK_MEMORY,
-    MSTX_TRACK_STREAM, /* of a device: when marks and ranges with a stream were reached there */
+    MSTX_TRACK_STREAM, /* of a device: times at which the device reached marks and ranges */
     MSTX_TRACK_KINDS
 };
 

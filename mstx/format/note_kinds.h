@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * note_kinds: the messages in which conclusions about all ranks are kept, and their arguments.
- * Their sentences stand in viz/words.
+ * note_kinds: kinds of messages that store conclusions about all ranks, with their arguments.
+ * Their sentences are in viz/words.
  */
 #ifndef MSTX_FORMAT_NOTE_KINDS_H
 #define MSTX_FORMAT_NOTE_KINDS_H

@@ -82,9 +82,9 @@ static bool copy_bytes(int from, int to, off_t at, off_t end)
     return true;
 }
 
-/* The used part of a segment, with the header written last and only if the file was not reused
- * for later records in between. ESTALE: it was. ENODATA: a file that waits to be used, or waited
- * when its process was killed, holds nothing. */
+/* Copies the used part of a segment. The header is written last, and only if the file was not
+ * reused for later records meanwhile (else ESTALE). ENODATA: the file is empty, since it was
+ * prepared but never used. */
 static int copy_once(int from, int to, bool snapshot)
 {
     struct mstx_seg h, again;
@@ -105,12 +105,12 @@ static int copy_once(int from, int to, bool snapshot)
         return errno != 0 ? errno : EIO;
     if (again.part != h.part)
         return ESTALE;
-    h.head = h.capacity = n; /* the copy is as long as what it holds */
+    h.head = h.capacity = n; /* the copy ends with its last record */
     h.state |= snapshot ? MSTX_SEG_SNAPSHOT | MSTX_SEG_CLOSED : 0u;
     return write_at(to, &h, sizeof h, 0) ? 0 : errno;
 }
 
-/* 0: it is there and counted, or holds nothing and is not. */
+/* Copies a file. Returns 0 when the file is copied and counted, or empty and not counted. */
 static int copy_file(int from_dir, const char *name, int to_dir, bool snapshot, unsigned *copied)
 {
     char tmp[300];
@@ -165,8 +165,8 @@ static int copy_all(DIR *d, int from_dir, int to_dir, enum mstx_stage_what what,
     return first;
 }
 
-/* Texts last: whatever id a copied record holds is then in the copied texts.  readdir's order
- * is the file system's, so strings.seg is copied once more at the end. */
+/* Copies texts last, so that every text id in a copied record is in the copied texts. The order of
+ * readdir is arbitrary, so strings.seg is copied once more at the end. */
 int mstx_stage_copy(int from_dir, const char *to, enum mstx_stage_what what)
 {
     int to_dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage: copies of segment files: from node-local storage to where they belong, and into a
- * snapshot.  Used by the recorder while the program runs and by `msprobe run` for what a
- * killed program left behind.
+ * stage: copies segment files from node-local storage to their run, and into a snapshot.  Used by
+ * the recorder while the program runs, and by `msprobe run` for files that a killed program left
+ * behind.
  */
 #ifndef MSTX_FORMAT_STAGE_H
 #define MSTX_FORMAT_STAGE_H
@@ -13,16 +13,17 @@ enum mstx_stage_what {
     MSTX_STAGE_SNAPSHOT  /* copy everything, marked as a snapshot */
 };
 
-/* Copy *.seg of the open directory into the directory `to`, each under a temporary name first.
- * Of each file only the used part is copied; a segment that is reused meanwhile is copied
- * again.  0, or the errno of the first failure; the other files are tried all the same. */
+/* Copies *.seg of the open directory into the directory `to`, each under a temporary name first.
+ * Only the used part of each file is copied; a segment that is reused meanwhile is copied again.
+ * Returns 0, or the errno of the first failure; the other files are still tried. */
 int mstx_stage_copy(int from_dir, const char *to, enum mstx_stage_what what);
-/* All copied: remove the stage directory and the pointer at the target. */
+/* Removes the stage directory and the file at the target that names it, after all segments were
+ * copied. */
 void mstx_stage_done(const char *stage, const char *target);
-/* Finish what a dead process left: follow target/staged, copy, remove. 0 also when there is
- * nothing to do. */
+/* Moves the segments that a dead process left on the stage: follows target/staged, copies, removes.
+ * Returns 0 also when there is nothing to do. */
 int mstx_stage_recover(const char *target);
-/* Make a directory and its parents; 0 or an errno. */
+/* Makes a directory and its parents; 0 or an errno. */
 int mstx_stage_mkdirs(const char *path);
 
 #endif

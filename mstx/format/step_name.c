@@ -19,7 +19,7 @@ static bool starts_with_word(struct ms_str s, const char *word)
     return true;
 }
 
-/* What stands between word and number: "step 7", "step_7", "ProfilerStep#7", "iter: 7". */
+/* Skips the separators between word and number: "step 7", "step_7", "ProfilerStep#7", "iter: 7". */
 static struct ms_str pass_separators(struct ms_str s)
 {
     while (s.n != 0 && strchr(" #_:=-", s.p[0]) != NULL && s.p[0] != '\0')

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * step_name: how frameworks call the steps of a training: "step 7", "ProfilerStep#7", "iteration 7".
+ * step_name: names that frameworks give to the steps of a training: "step 7", "ProfilerStep#7",
+ * "iteration 7".
  */
 #ifndef MSTX_FORMAT_STEP_NAME_H
 #define MSTX_FORMAT_STEP_NAME_H
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Is it a name of steps?  *number is the one in it, or -1. */
+/* Tells whether a name is that of a step. *number is the number in the name, or -1. */
 bool mstx_is_step_name(struct ms_str name, int64_t *number);
 
 #endif
