@@ -2,8 +2,8 @@
  *
  * environment: see the header.
  *
- * A program finds the recorder by the way in which it marks: the variable of the marking headers, a
- * preload for programs that look the functions up, the variable of NVTX.
+ * How a program finds the recorder depends on how it marks: by the variable of the marking headers,
+ * by a preload if it looks the functions up, by the variable of NVTX.
  */
 #include "mstx/launch/environment.h"
 
@@ -101,7 +101,7 @@ static enum ms_rc preload_ccl(struct ms_err *err)
     char path[PATH_MAX];
     MS_TRY(find_library(&place, path, sizeof path, err));
     preload_library(path);
-    setenv("NCCL_PROFILER_PLUGIN", path, 0); /* a value of another tool stays */
+    setenv("NCCL_PROFILER_PLUGIN", path, 0); /* keeps a value that another tool has set */
     return MS_OK;
 }
 
@@ -162,7 +162,7 @@ static void preload_sanitizers_of(struct ms_file elf)
     }
 }
 
-/* Sets an option of a sanitizer in front of those that are set already, which go before it. */
+/* Puts an option of a sanitizer in front of those that are already set, which take precedence. */
 static void add_option(const char *variable, const char *option)
 {
     char list[4096];
@@ -173,9 +173,9 @@ static void add_option(const char *variable, const char *option)
         setenv(variable, list, 1);
 }
 
-/* Programs that PROG starts may have a sanitizer that nobody could see: AddressSanitizer would end them
- * because libraries without it are loaded first, ThreadSanitizer a forked child in which the recorder
- * starts its thread. */
+/* Relaxes sanitizers of programs that PROG starts, which cannot be examined here: AddressSanitizer
+ * would end them because libraries without it are loaded first, ThreadSanitizer would end a forked
+ * child in which the recorder starts its thread. */
 static void calm_sanitizers(void)
 {
     add_option("ASAN_OPTIONS", "verify_asan_link_order=0");
@@ -206,7 +206,7 @@ static enum ms_rc request_dump(const char *config, const char *out, struct ms_er
     return MS_OK;
 }
 
-/* Passes on the tool that was configured before: the recorder forwards every mark to it. */
+/* Passes on a tool that was configured before, so that the recorder forwards every mark to it. */
 static void chain_tool(const char *variable, const char *next, const char *ours)
 {
     const char *was = getenv(variable);

@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Is this the process of rank 0, or of a program without ranks? The processes of other ranks
- * print nothing and become the program itself. */
+/* Tells whether this process reports about the run: that of rank 0, or of a program without ranks.
+ * The processes of other ranks print nothing and are replaced by the program. */
 static bool speaks_for_run(void)
 {
     static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK_ID"};
@@ -51,7 +51,8 @@ static void fill_signals(sigset_t *set)
         sigaddset(set, list[i]);
 }
 
-/* Forwards signals to the program; signals of the terminal reach the program without help. */
+/* Waits for the program and forwards signals to it, except those of the terminal, which the kernel
+ * sends to the program as well. */
 static int wait_and_forward(pid_t pid, const sigset_t *set)
 {
     for (;;) {
@@ -108,7 +109,7 @@ enum ms_rc mstx_launch_run(const struct mstx_launch *how, char **program, int *s
     char out[PATH_MAX];
     const char *wanted = how->output;
     ms_assert(program[0] != NULL && how->output != NULL && how->hang_timeout >= 0);
-    MS_TRY(ms_mkdirs(wanted, err)); /* now: the program may change its directory */
+    MS_TRY(ms_mkdirs(wanted, err)); /* before the start: the program may change its directory */
     if (realpath(wanted, out) == NULL)
         return ms_fail_sys(err, "%s", wanted);
     struct ms_file elf = mstx_elf_open(program[0]);
@@ -119,7 +120,7 @@ enum ms_rc mstx_launch_run(const struct mstx_launch *how, char **program, int *s
         mstx__show_earlier(wanted);
     rc = start_and_wait(program, status, err);
     if (rc != MS_OK) {
-        rmdir(out); /* fails, as it should, when another program records there */
+        rmdir(out); /* fails, as intended, when another program records there */
         *status = status_of_start(err);
         return rc;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * launch_program: runs a program with the recorder in reach.  Everything the program gets from msprobe is in its
- * environment; its streams, signals and exit status are its own.
+ * launch_program: runs a program with the recorder loaded.  msprobe passes everything to the
+ * program by its environment; standard streams, signals and exit status are those of the program.
  */
 #ifndef MSTX_LAUNCH_LAUNCH_PROGRAM_H
 #define MSTX_LAUNCH_LAUNCH_PROGRAM_H

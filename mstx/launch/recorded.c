@@ -41,7 +41,7 @@ void mstx__show_earlier(const char *out)
             out, ended, ended == 1 ? "" : "es");
 }
 
-/* ---- behind the program ---------------------------------------------------------------------- */
+/* ---- after the program ---------------------------------------------------------------------- */
 
 struct sum {
     size_t processes, segments;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * recorded: says on stderr what the directory of a run holds; standard output belongs to the program.
+ * recorded: reports on stderr the contents of the directory of a run; standard output belongs to
+ * the program.
  */
 #ifndef MSTX_LAUNCH_RECORDED_H
 #define MSTX_LAUNCH_RECORDED_H
