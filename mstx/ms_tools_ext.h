@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * ms_tools_ext: the mstx marking interface, header-only.  Names and layouts are those of the
- * vendor's header, so programs compile against either; the text is our own.
+ * vendor's header, so programs compile with either; the text is our own.
  *
  *     mstxRangeId id = mstxRangeStartA("load batch", NULL);
  *     ...
@@ -9,8 +9,8 @@
  *
  * Without a tool a call costs a load and a branch.  A tool is found at the first call: the
  * library named by MSTX_INJECTION_PATH, else any loaded one, that exports InitInjectionMstx.
- * Include it in as many C and C++ files as you like: what they share is one weak hidden object
- * per executable or library.
+ * Include this header in any number of C and C++ files: they share one weak hidden object per
+ * executable or library.
  *
  *   MSTX_NO_IMPL   declarations only: link libms_tools_ext.so or libmstx.so
  *   MSTX_DISABLE   every call compiles to nothing
@@ -39,9 +39,9 @@
 #define MSTX_TOOL_MSLEAKS_ID     0x1003
 
 typedef uint64_t mstxRangeId;
-typedef void *aclrtStream; /* never looked into */
+typedef void *aclrtStream; /* opaque: never dereferenced */
 
-/* ---- what a tool sees ------------------------------------------------------------ */
+/* ---- interface of tools ------------------------------------------------------------ */
 
 typedef enum mstxFuncModule {
     MSTX_API_MODULE_INVALID = 0,
@@ -78,7 +78,7 @@ typedef int (*mstxGetModuleFuncTableFunc)(mstxFuncModule module, mstxFuncTable *
                                           unsigned int *outSize);
 typedef int (*mstxInitInjectionFunc)(mstxGetModuleFuncTableFunc getFuncTable);
 
-/* ---- the interface ---------------------------------------------------------------- */
+/* ---- interface of programs ---------------------------------------------------------------- */
 
 #if defined(MSTX_NO_IMPL)
 #define MSTX_DECLSPEC
@@ -90,12 +90,13 @@ typedef int (*mstxInitInjectionFunc)(mstxGetModuleFuncTableFunc getFuncTable);
 extern "C" {
 #endif
 
-/* A moment.  stream: also marks the moment the device reaches this point; NULL: host only. */
+/* Marks a moment. stream: also marks the moment when the device reaches this point; NULL: host
+ * only. */
 MSTX_DECLSPEC void mstxMarkA(const char *message, aclrtStream stream);
-/* A range; its end may come from any thread.  0: not recorded. */
+/* Starts a range, which any thread may end. 0: not recorded. */
 MSTX_DECLSPEC mstxRangeId mstxRangeStartA(const char *message, aclrtStream stream);
 MSTX_DECLSPEC void mstxRangeEnd(mstxRangeId id);
-/* Which tool listens: one of MSTX_TOOL_*, or 0. */
+/* Sets *id to the attached tool: one of MSTX_TOOL_*, or 0. */
 MSTX_DECLSPEC void mstxGetToolId(uint64_t *id);
 
 /* Domains separate the marks of one library from those of another.  Equal names give equal
@@ -110,7 +111,7 @@ MSTX_DECLSPEC void mstxDomainRangeEnd(mstxDomainHandle_t domain, mstxRangeId id)
 
 MSTX_DECLSPEC mstxMemHeapHandle_t mstxMemHeapRegister(mstxDomainHandle_t domain,
                                                       mstxMemHeapDesc_t const *desc);
-/* Ends the regions of the heap too. */
+/* Unregisters a heap and the regions in it. */
 MSTX_DECLSPEC void mstxMemHeapUnregister(mstxDomainHandle_t domain, mstxMemHeapHandle_t heap);
 MSTX_DECLSPEC void mstxMemRegionsRegister(mstxDomainHandle_t domain,
                                           mstxMemRegionsRegisterBatch_t const *desc);
@@ -122,11 +123,12 @@ MSTX_DECLSPEC void mstxMemPermissionsAssign(mstxDomainHandle_t domain,
 #if !defined(MSTX_NO_IMPL)
 
 /*
- * One table per image holds a function pointer for each call.  They start at stubs that look
- * for a tool and then call through the table again; without a tool they become NULL.  The
- * table is weak and hidden: of the copies in all files that include this the linker keeps one.
+ * One table per image has a function pointer for each call.  The pointers are initially stubs,
+ * which search for a tool and then call through the table again; without a tool they become NULL.
+ * The table is weak and hidden: the linker keeps one of the copies in all files that include this
+ * header.
  *
- * V: returns nothing; R: returns TYPE, NO when nobody listens.
+ * V: returns nothing; R: returns TYPE, or NO without a tool.
  */
 /* clang-format off */
 #define MSPROBE_MSTX_CALLS(V, R)                                                                   \
@@ -176,17 +178,18 @@ struct msprobeMstxTable {
     int state;
     mstxFuncPointer core[MSTX_FUNC_CORE_SIZE], domain[MSTX_FUNC_DOMAIN_SIZE],
         mem[MSTX_FUNC_MEM_SIZE];
-    /* What a tool gets: pointers to the above, NULL at both ends. */
+    /* Passed to a tool: pointers to the entries above, NULL at both ends. */
     mstxFuncPointer *coreSlots[MSTX_FUNC_CORE_SIZE + 1], *domainSlots[MSTX_FUNC_DOMAIN_SIZE + 1],
         *memSlots[MSTX_FUNC_MEM_SIZE + 1];
-    const void *thread; /* that looks for the tool: where its errno lies */
+    const void *thread; /* address of errno in the thread that searches for the tool */
 };
 extern struct msprobeMstxTable msprobeMstx __attribute__((visibility("hidden")));
-/* The process that looks for the tool; 0: none has begun.  Not in the table, whose size files compiled
- * with an older header share. */
+/* Process that searches for a tool; 0: no search has begun.  Not in the table, whose size is shared
+ * with files compiled with an older header. */
 __attribute__((weak, visibility("hidden"))) int msprobeMstxPid;
-/* Returns 0, so the call comes to nothing, in a signal handler that interrupted the search for the tool,
- * and in a child that was forked during the search, where no thread is left to end it. */
+/* Searches for a tool, once.  Returns 0, so that the call has no effect, in a signal handler that
+ * interrupts the search, and in a child that was forked during the search, where no thread is left
+ * to finish it. */
 __attribute__((noinline, unused)) static int msprobeMstxInit(void);
 
 #define MSPROBE_MSTX_F(mod, i) __atomic_load_n(&msprobeMstx.mod[i], __ATOMIC_RELAXED)
@@ -257,19 +260,20 @@ __attribute__((unused)) static int msprobeMstxGetTable(mstxFuncModule module, ms
     }
 }
 
-/* Give the table to a tool; a set-uid program loads nothing that its caller names. */
+/* Passes the table to a tool. A set-uid program loads no library that its caller names. */
 __attribute__((unused)) static int msprobeMstxAttach(void)
 {
     const char *path = getauxval(AT_SECURE) ? NULL : getenv("MSTX_INJECTION_PATH");
     void *tool = path != NULL && path[0] != '\0' ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
-    void *found = dlsym(tool, "InitInjectionMstx"); /* NULL: anything already loaded */
+    /* NULL (RTLD_DEFAULT): any library already loaded. */
+    void *found = dlsym(tool, "InitInjectionMstx");
     mstxInitInjectionFunc init;
     __builtin_memcpy(&init, &found, sizeof init);
     return init != NULL && init(msprobeMstxGetTable) == MSTX_SUCCESS;
 }
 
-/* What the tool did not take becomes NULL.  Compared with the values before, not with the stubs:
- * the table may hold the stubs of another file. */
+/* Sets an entry to NULL that the tool did not replace. Entries are compared with their earlier
+ * values, not with the stubs, because the table may have the stubs of another file. */
 static inline void msprobeMstxSettle(int attached, mstxFuncPointer before, mstxFuncPointer *slot)
 {
     if (!attached || *slot == before)

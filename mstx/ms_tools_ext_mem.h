@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ms_tools_ext_mem: the memory part of the mstx interface: a caching allocator tells a tool
- * which blocks it holds (heaps) and what it hands out of them (regions).  Types, names and
+ * ms_tools_ext_mem: the memory part of the mstx interface: a caching allocator announces to a tool
+ * its blocks (heaps) and the parts of them that it hands out (regions).  Types, names and
  * layouts are those of the vendor's header; the text is our own.  Included by ms_tools_ext.h.
  */
 #ifndef MS_TOOLS_EXT_MEM_H
@@ -19,7 +19,7 @@ typedef struct mstxMemHeap_st *mstxMemHeapHandle_t;
 typedef struct mstxMemRegion_st *mstxMemRegionHandle_t;
 
 typedef enum mstxMemHeapUsageType {
-    MSTX_MEM_HEAP_USAGE_TYPE_SUB_ALLOCATOR = 0, /* regions will be given out of this heap */
+    MSTX_MEM_HEAP_USAGE_TYPE_SUB_ALLOCATOR = 0, /* regions will be allocated in this heap */
 } mstxMemHeapUsageType;
 
 typedef enum mstxMemType {

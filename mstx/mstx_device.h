@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * mstx_device: streams of devices.  A mark or range that is given a stream gets, beside its
- * time on the host, the time at which the device reached it.  The recorder must know the
- * stream for that: a handle it was not told of is never looked into.
+ * mstx_device: streams of devices.  A mark or range with a stream gets, beside its time on the
+ * host, the time at which the device reached it, if the stream was announced to the recorder.  The
+ * recorder never dereferences a handle that was not announced.
  *
- * `msprobe run` tells it of the streams of OpenCL, CUDA and Ascend programs.  A program with
- * queues of its own, or one that runs without it, tells by the calls below.
+ * `msprobe run` announces the streams of OpenCL, CUDA and Ascend programs.  A program with queues
+ * of its own, or without `msprobe run`, announces its streams by the calls below.
  */
 #ifndef MSTX_MSTX_DEVICE_H
 #define MSTX_MSTX_DEVICE_H
@@ -24,24 +24,26 @@ enum mstx_device_kind {
     MSTX_DEVICE_KINDS
 };
 
-/* This handle is a stream from now on; name may be NULL.  The handle must stay valid until
- * mstx_stream_gone.  Telling twice is no harm: the newer name counts.  0, or an errno. */
+/* Announces a stream; name may be NULL. The handle must stay valid until mstx_stream_gone. A second
+ * announcement is harmless: the newer name counts. Returns 0, or an errno. */
 int mstx_stream_made(enum mstx_device_kind kind, void *stream, const char *name);
-/* Call it before the stream is destroyed.  Marks that the device has not reached yet are still
- * waited for; further ones with this handle have no device time. */
+/* To be called before a stream is destroyed. Marks in flight still get their device time; later
+ * marks with this handle have none. */
 void mstx_stream_gone(void *stream);
-/* Call it before a device is reset, or all of the kind (-1): what it has not reached is lost. */
+/* To be called before a device is reset, or all devices of the kind (-1): marks in flight lose
+ * their device time. */
 void mstx_device_reset(enum mstx_device_kind kind, int device);
 
-/* A stream of the processor: a thread that works off what it is given, in order. */
+/* Makes a CPU stream: a thread that runs the functions queued on it, in order. */
 void *mstx_cpu_stream_new(const char *name);
-/* Queue fn(arg); waits while 4096 pieces of work are queued. 0, or an errno. */
+/* Queues fn(arg); waits while 4096 functions are queued. Returns 0, or an errno. */
 int mstx_cpu_stream_run(void *stream, void (*fn)(void *), void *arg);
-/* Wait until all that was queued is done. */
+/* Waits until all queued functions have run. */
 int mstx_cpu_stream_sync(void *stream);
-/* Between on and off, work is collected as by a graph capture: marks get no device time. */
+/* Switches capturing on or off. While on, functions are collected as by a graph capture: marks get
+ * no device time. */
 void mstx_cpu_stream_capture(void *stream, int on);
-/* Finish what is queued, then end the thread. */
+/* Runs all queued functions, then ends the thread. */
 void mstx_cpu_stream_free(void *stream);
 
 #ifdef __cplusplus
