@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Ranges of the domain `communication` around the calls of torch.distributed, whatever backend is
-below (gloo in C++ offers no other place), with the message that Ascend's frameworks give to theirs,
-and behind it the root, the reduction and the members of the group.
+"""Ranges of the domain `communication` around the calls of torch.distributed, for every backend
+(gloo, in C++, can be hooked nowhere else), with the message of Ascend's frameworks, followed by the
+root, the reduction and the members of the group.
 
-The range covers the call; that of an asynchronous call on tensors of the CPU lasts until somebody has
-waited for it, or until nobody can any more.  Calls within calls are part of the outer one.  Backends
-that mark by themselves (hccl) are left to do so.
+A range covers its call; the range of an asynchronous call on CPU tensors lasts until its work has been
+waited for, or is freed.  Nested calls are part of the outer one.  Backends that mark by themselves
+(hccl) keep doing so.
 
-The recorder, which looks for calls that hang, is told which of its group a call is, and that one is
-asynchronous: then nobody hangs in it before he waits for it.
+For the detection of hangs the recorder also gets the sequence number of a call in its group, and
+whether the call is asynchronous: such a call can hang only once a thread waits for it.
 
-DistributedDataParallel reduces gradients in C++, past all functions of Python.  Where it would use its
-own reduction over gloo it gets a hook that does the same, to the bit, by all_reduce.
+DistributedDataParallel reduces gradients in C++, without the functions of Python.  Where it would use
+its own reduction over gloo it gets a hook that does the same by all_reduce, with bit-identical
+results.
 """
 import ctypes
 import functools
@@ -28,8 +29,8 @@ TYPES = {
     "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "uint8": "uint8",
     "float16": "fp16", "float32": "fp32", "float64": "fp64", "bfloat16": "bfp16",
 }
-MESSAGE_MAX = 255  # what MSPTI takes
-# Function, official name, its tensor, its peers (one of them is given) and their key.
+MESSAGE_MAX = 255  # the limit of MSPTI
+# Function, official name, tensor argument, peer arguments (one of them is given) and their key.
 CALLS = (
     ("all_reduce", "HcclAllreduce", "tensor", (), None),
     ("all_reduce_coalesced", "HcclAllreduce", "tensors", (), None),
@@ -57,10 +58,10 @@ CALLS = (
     ("irecv", "HcclRecv", "tensor", ("src", "group_src"), "srcRank"),
     ("barrier", "HcclBarrier", None, (), None),
     ("monitored_barrier", "HcclBarrier", None, (), None),
-    # what DistributedDataParallel begins with: do all ranks have the same parameters?
+    # first call of DistributedDataParallel: verifies that all ranks have the same parameters
     ("_verify_params_across_processes", "HcclAllGather", None, (), None),
 )
-# Functions in C++ do not say what their parameters are called.
+# Names of the parameters of C++ functions, which have no signature.
 PARAMETERS = {
     "_broadcast_coalesced": ("group", "tensors", "buffer_size", "src"),
     "_verify_params_across_processes": ("group", "tensors", "logger"),
@@ -68,14 +69,14 @@ PARAMETERS = {
 
 
 def is_compiling():
-    """Is torch.compile looking at the code rather than running it?  Marks are no part of it."""
+    """Tells whether torch.compile traces the code instead of running it; marks must not be traced."""
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
     ask = getattr(compiler, "is_compiling", None)
     return ask is not None and ask()
 
 
 def names_of_groups(c10d):
-    """The name of a group, the same on all of its ranks."""
+    """Returns a function for the name of a group, which is the same on all of its ranks."""
 
     def name(group):
         known = getattr(c10d, "_pg_names", None)
@@ -89,7 +90,7 @@ def names_of_groups(c10d):
 
 
 def facts_of_groups(c10d):
-    """What a message says of a group: its name, and its size and members once known."""
+    """Returns a function for the fields of a group in a message: name, size and members, cached."""
     name_of = names_of_groups(c10d)
     known = weakref.WeakKeyDictionary()
 
@@ -117,8 +118,9 @@ def facts_of_groups(c10d):
 
 
 def message(official, tensor, is_all, group, more, share=1):
-    """Of several tensors, one for each rank, the first tells; unless all are sent together.  `share`: how
-    many ranks the tensor is for, where it tells of one."""
+    """Makes the message of a call.  `tensor` may be a list with one for each rank: then the count is
+    that of the first, or with `is_all` the sum.  `share`: number of ranks that share the tensor, where
+    the count is that of one rank."""
     first = tensor[0] if isinstance(tensor, (list, tuple)) and tensor else tensor
     count = first.numel() if hasattr(first, "numel") else 0
     if is_all and first is not tensor:
@@ -137,7 +139,7 @@ def message(official, tensor, is_all, group, more, share=1):
 
 
 class Arguments:
-    """Finds an argument by its name, as given or by its place."""
+    """Finds an argument by name, passed by keyword or by position."""
 
     def __init__(self, call):
         try:
@@ -154,14 +156,14 @@ class Arguments:
 
 
 def reduction(op):
-    """Its name: an enumeration, or an object that holds one."""
+    """Returns the name of a reduction, which is an enumeration or an object that holds one."""
     op = getattr(op, "op", op)
     name = str(getattr(op, "name", op)).rsplit(".", 1)[-1].lower()
     return name if name.isidentifier() else "user"
 
 
 class Recorder:
-    """What the recorder wants to hear of a range beyond its text."""
+    """Functions that pass facts about a range to the recorder, beyond its text."""
 
     def __init__(self):
         program = ctypes.CDLL(None)
@@ -171,7 +173,7 @@ class Recorder:
 
     @staticmethod
     def _function(program, name, *more):
-        """Without the recorder in the process nobody wants to know."""
+        """Looks a function up; without the recorder in the process it does nothing."""
         try:
             function = getattr(program, name)
         except AttributeError:
@@ -182,7 +184,7 @@ class Recorder:
 
 
 def counter(peer_key):
-    """Counts the calls of a class on every group: collectives, and what goes between two."""
+    """Returns a function that counts collective or point-to-point calls on each group."""
     peers = "p2p" if peer_key in ("destRank", "srcRank") else "all"
 
     def count(counts, group):
@@ -217,7 +219,7 @@ def describer(call, row, facts, counts):
 
 
 class Pending:
-    """Ranges that are open until somebody has waited for the work that a call gave."""
+    """Ranges that stay open until the work that a call returned has been waited for."""
 
     def __init__(self, recorder):
         self.recorder = recorder
@@ -231,9 +233,9 @@ class Pending:
             mstx.range_end(opened, domain=DOMAIN)
 
     def hold(self, work, opened):
-        """Until `wait` of it, or until it is gone.  False: the range has to end now."""
+        """Keeps a range open until the work is waited for or freed.  False: it has to end now."""
         key = id(work)
-        self._end(key)  # a tensor may be sent again before anybody waited
+        self._end(key)  # a tensor may be sent again before the first send is waited for
         try:
             finalizer = weakref.finalize(work, self._end, key)
         except TypeError:
@@ -244,7 +246,7 @@ class Pending:
         return True
 
     def keep(self, work, opened):
-        """The same for a work object, whose own `wait` tells."""
+        """Keeps a range open for a work object, whose own `wait` ends the range."""
         try:
             self._watch(type(work))
         except (TypeError, AttributeError):
@@ -252,7 +254,7 @@ class Pending:
         return self.hold(work, opened)
 
     def wait(self, work, call):
-        """Somebody waits for it while `call` runs."""
+        """Runs `call`, which waits for the work, then ends the range."""
         self._begin_wait(work)
         try:
             return call()
@@ -260,7 +262,7 @@ class Pending:
             self._end(id(work))
 
     def until_done(self, work):
-        """A future of what it gives; its range lasts until then, and somebody waits all the time."""
+        """Returns a future of the result; the range lasts until then and counts as waited for."""
         self._begin_wait(work)
 
         def done(future):
@@ -293,7 +295,8 @@ def is_on_cpu(tensor):
 
 
 def ranged(call, describe, keep, inside, recorder):
-    """`keep` is given what the call returned, and leaves the range open where it returns true."""
+    """Returns `call` with a range around it.  `keep` gets the result of the call and returns true
+    if it keeps the range open."""
 
     def begin(args, kwargs):
         if getattr(inside, "call", False) or is_compiling():
@@ -305,7 +308,7 @@ def ranged(call, describe, keep, inside, recorder):
                 recorder.call(opened, number)
             return opened, tensor
         except Exception:
-            return 0, None  # odd arguments: the call itself will say what is wrong
+            return 0, None  # invalid arguments: the call itself will raise
 
     @functools.wraps(call)
     def marked(*args, **kwargs):
@@ -326,18 +329,18 @@ def ranged(call, describe, keep, inside, recorder):
 
 
 class Gradients:
-    """What DistributedDataParallel does by itself, where it can be seen."""
+    """The gradient reduction of DistributedDataParallel, in Python, where it can be recorded."""
 
     def __init__(self, ddp, c10d, pending):
         self.group, self.pending, self.c10d = ddp.process_group, pending, c10d
         self.size = c10d.get_world_size(self.group)
         self.model = weakref.ref(ddp)
-        self.left = None  # inside of join(): the reduction that counts who is left
+        self.left = None  # inside of join(): the reduction that counts the ranks left
         self.theirs = None
 
     def sharers(self):
-        """How many the gradients are shared by: of a joined group those that are left, where it is
-        said so."""
+        """Returns the divisor of the gradients: the number of ranks, or of the ranks left inside of
+        join() where join() is configured so."""
         ddp = self.model()
         joined = getattr(getattr(ddp, "_join_config", None), "enable", False)
         if not joined or getattr(ddp, "_divide_by_initial_world_size", True) or not self.left:
@@ -358,9 +361,9 @@ class Gradients:
 
     @staticmethod
     def fits(ddp, c10d):
-        """Is it the same to the bit? Gradients that lie in the buckets are divided, others multiplied
-        by the reciprocal.  On the CPU it is gloo, also where a group has a backend for each kind of
-        device."""
+        """Tells whether the results are bit-identical.  DistributedDataParallel divides gradients that
+        are views of the buckets, and multiplies others by the reciprocal.  The backend on the CPU is
+        gloo, also where a group has a backend for each kind of device."""
         size = c10d.get_world_size(ddp.process_group)
         return (all(p.device.type == "cpu" for p in ddp.parameters())
                 and c10d.get_backend(ddp.process_group) not in ("mpi", "ucc")
@@ -368,7 +371,7 @@ class Gradients:
 
 
 def watch_joins(seen):
-    """Each step inside of join() begins with a reduction that counts the ranks which still have one."""
+    """Keeps the reduction at the start of each step inside of join(), which counts the ranks left."""
     join = sys.modules.get("torch.distributed.algorithms.join")
     if join is None:
         return
@@ -390,7 +393,7 @@ def attach_data_parallel(torch, c10d, pending):
     if not hasattr(kind, "register_comm_hook"):
         return
     forward, register = kind.forward, kind.register_comm_hook
-    seen = weakref.WeakKeyDictionary()  # None: reduces as it was told to
+    seen = weakref.WeakKeyDictionary()  # None: keeps its own reduction
     watch_joins(seen)
 
     def begin(ddp):
@@ -400,12 +403,12 @@ def attach_data_parallel(torch, c10d, pending):
                 ours = Gradients(ddp, c10d, pending)
                 register(ddp, None, ours.reduce)
                 seen[ddp] = ours
-                # the list of a program's own hooks, which are copied and saved with the module
+                # remove our hook from the list of hooks, which are copied and saved with the module
                 listed = getattr(ddp, "_comm_hooks", None)
                 if listed:
                     listed.pop()
         except Exception:
-            pass  # of another kind, then: its calls are not seen
+            pass  # another kind of module: its calls are not recorded
 
     @functools.wraps(forward)
     def begun(ddp, *args, **kwargs):
@@ -414,7 +417,7 @@ def attach_data_parallel(torch, c10d, pending):
         return forward(ddp, *args, **kwargs)
 
     def told(method):
-        """One may be registered; that ours is there must not be felt."""
+        """Lets the program register its own hook as if ours were not registered."""
 
         @functools.wraps(method)
         def wrapped(ddp, *args, **kwargs):

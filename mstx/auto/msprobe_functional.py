@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Ranges around the functional collectives: those of torch.distributed._functional_collectives, of
-DTensor, and what torch.compile makes of every collective in a compiled region.
+DTensor, and those that torch.compile generates for every collective in a compiled region.
 
-They are operators, torch.ops._c10d_functional.* and the same for autograd, whose result nobody may read
-before wait_tensor has been called for it; the range lasts until then.  A call reaches them by their
-packet or by the overload, and both hold what they call in one attribute, which is what is exchanged here.
-What only looks at the calls (a trace, a fake tensor) has a mode on the stack of the dispatcher, and is
-left alone.
+These are operators, torch.ops._c10d_functional.* and the same for autograd, whose result must not be
+read before wait_tensor has been called for it; the range lasts until then.  A call reaches an operator
+by its packet or by its overload; both keep the called function in one attribute, which is replaced
+here.  Tracing and fake tensors, which do not run the operator, have a mode on the stack of the
+dispatcher and are not recorded.
 """
 import functools
 
@@ -43,7 +43,8 @@ class Given:
 
 
 def describer(given, row, torch, c10d, text_of):
-    """`text_of` is given the row's facts of one call as the functions of torch.distributed have them."""
+    """Returns a function that describes a call.  `text_of` gets the arguments in the form in which the
+    functions of torch.distributed have them."""
     _, official, peer_key = row
 
     def describe(args, kwargs):
@@ -66,7 +67,7 @@ def describer(given, row, torch, c10d, text_of):
 
 
 def last_of(result):
-    """The tensor of a result that is waited for last."""
+    """Returns the tensor of a result that is waited for last."""
     return result[-1] if isinstance(result, (list, tuple)) else result
 
 
@@ -79,14 +80,14 @@ def waiting(call, pending):
 
 
 def exchange(packet, make):
-    """Both places that hold what a call of the operator runs."""
+    """Replaces the function of an operator in both places that hold it."""
     for holder in (packet, packet.default):
         holder._op = make(holder._op)
 
 
 def attach(torch, c10d, ranged, text_of, pending):
-    """`ranged` puts a range around a call that it is given with its describer and with what keeps the
-    range open."""
+    """Wraps all functional collectives.  `ranged` puts a range around a call, given its describer and
+    the function that keeps the range open."""
     if not hasattr(c10d, "_resolve_process_group") or not hasattr(torch._C, "_len_torch_dispatch_stack"):
         return
 

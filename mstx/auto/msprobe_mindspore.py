@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Marks of a MindSpore program under `msprobe run`.
 
-Its own marks, mindspore.profiler.mstx, which the framework drops unless the device is Ascend and
-its profiler is there.  In domain `mindspore`, those that the program does not make itself:
+The program's own marks, by mindspore.profiler.mstx, which the framework drops unless the device is
+Ascend and its profiler is installed.  In domain `mindspore`, marks that the program does not make:
 
     dataset          range   waiting for the next batch of a dataset
     optimizer_step   range   an optimizer that runs function by function
     save_checkpoint  range   mindspore.save_checkpoint
-    step             mark    where a training step begins: at the first batch, then behind each
-                             step of the first optimizer
+    step             mark    begin of a training step: at the first batch, then after each step of
+                             the first optimizer
 
-The wrapped functions return and raise what they did before.
+The wrapped functions return and raise the same as before.
 """
 import functools
 import importlib
@@ -25,7 +25,7 @@ DOMAIN = "mindspore"
 
 
 def _official(domain):
-    """The framework's default domain is the one without a name."""
+    """Converts the name of a domain: the framework's "default" is the domain without a name."""
     return None if domain == "default" else domain
 
 
@@ -47,7 +47,8 @@ def range_end(range_id, domain="default"):
 
 
 def attach_marks(mindspore):
-    """On Ascend the framework's own, which call the functions of the ABI; elsewhere they do nothing."""
+    """Replaces the framework's functions by ours, except on Ascend, where the framework's call the
+    functions of the ABI; elsewhere they have no effect."""
     cls = importlib.import_module("mindspore.profiler").mstx
 
     def chosen(ours, own):
@@ -66,7 +67,7 @@ def attach_marks(mindspore):
 
 
 def ranged(text, call):
-    """call with a range around it."""
+    """Returns `call` with a range around it."""
 
     @functools.wraps(call)
     def marked(*args, **kwargs):
@@ -80,7 +81,7 @@ def ranged(text, call):
 
 
 class Steps:
-    """Tells training steps apart: those of the first optimizer."""
+    """Marks training steps: those of the first optimizer."""
 
     def __init__(self):
         self._begun, self._leader = False, None
@@ -101,7 +102,7 @@ class Steps:
 
 
 def attach_optimizers(mindspore, steps):
-    """An optimizer's call is its step; in a graph nobody calls it."""
+    """Wraps the call of an optimizer, which is its step; in a graph the call is never made."""
     bases = [mindspore.nn.Optimizer]
     optim = getattr(getattr(mindspore, "experimental", None), "optim", None)
     if optim is not None:
@@ -142,8 +143,8 @@ def attach_saving(mindspore):
 
 
 def attach(mindspore, has_loop=True):
-    """has_loop: also what the program does not mark itself.  Each part alone: another version of the
-    framework may lack one."""
+    """Attaches each part separately, since another version of the framework may lack one.  has_loop:
+    also adds marks that the program does not make itself."""
     steps = Steps()
     of_loop = (
         lambda framework: attach_optimizers(framework, steps),

@@ -5,10 +5,10 @@
     optimizer_step   range   the step of an optimizer
     save_checkpoint  range   torch.save
     garbage_collection  range  a collection of all generations by Python
-    step             mark    where a training step begins: at the first batch, then behind each
-                             step of the first optimizer
+    step             mark    begin of a training step: at the first batch, then after each step of
+                             the first optimizer
 
-The wrapped functions return and raise what they did before.
+The wrapped functions return and raise the same as before.
 """
 import functools
 import gc
@@ -23,7 +23,7 @@ DOMAIN = "torch"
 
 
 def ranged(text, call):
-    """call with a range around it."""
+    """Returns `call` with a range around it."""
 
     @functools.wraps(call)
     def marked(*args, **kwargs):
@@ -39,7 +39,7 @@ def ranged(text, call):
 
 
 class Steps:
-    """Tells training steps apart: those of the first optimizer, as a program may have several."""
+    """Marks training steps: those of the first optimizer, as a program may have several."""
 
     def __init__(self):
         self.begun = False
@@ -61,7 +61,7 @@ class Steps:
         mstx.mark("step", domain=DOMAIN)
 
     def marked(self, step):
-        """The step of an optimizer class; one that calls its base class's is one step."""
+        """Wraps the step of an optimizer class; a step that calls its base class counts once."""
         within = self.inside
         whole = ranged("optimizer_step", step)
 
@@ -83,7 +83,7 @@ class Steps:
 
 
 def attach_optimizers(torch, steps):
-    """Classes of optimizers are marked when the first of their objects is made."""
+    """Wraps each optimizer class when its first object is made."""
     base = torch.optim.Optimizer
     init = base.__init__
 
@@ -116,14 +116,14 @@ def attach_saving(torch):
     @functools.wraps(save)
     def marked_save(*args, **kwargs):
         saved = args[0] if args else kwargs.get("obj")
-        pickled = type(saved).__name__.endswith("Storage")  # pickle has tensors saved one by one
+        pickled = type(saved).__name__.endswith("Storage")  # pickle saves tensors one by one
         return (save if pickled else whole)(*args, **kwargs)
 
     torch.save = torch.serialization.save = marked_save
 
 
 def attach_collections():
-    """Young generations are collected within microseconds; only a whole collection holds others up."""
+    """Marks collections of all generations; those of young generations take only microseconds."""
     opened = threading.local()
 
     def told(phase, info):
@@ -137,7 +137,7 @@ def attach_collections():
 
 
 def attach(torch):
-    """Each part alone: another version of torch may lack one."""
+    """Attaches each part separately, since another version of torch may lack one."""
     steps = Steps()
     for part in (
         lambda: attach_optimizers(torch, steps),

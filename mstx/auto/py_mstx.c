@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * py_mstx: `import mstx`, with the functions of the vendor's module and a domain argument on
- * top.  It marks through the header, so it finds any tool.
+ * top.  The module marks through ms_tools_ext.h, so it works with any tool.
  *
  *     import mstx
  *     r = mstx.range_start("step")
  *     mstx.mark("loss is finite", domain="checks")
  *     mstx.range_end(r)
  *
- * The interpreter lock stays held: a mark takes less time than giving it away.
+ * The interpreter lock is kept: a mark takes less time than releasing the lock.
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030A0000 /* one file for every Python since 3.10 */
@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-/* Arguments by position or keyword into out, in the order of names. */
+/* Copies arguments, by position or keyword, into out, in the order of names. */
 static int take_arguments(const char *fn, const char *const *names, Py_ssize_t n,
                           PyObject *const *args, Py_ssize_t npos, PyObject *kwnames, PyObject **out)
 {
@@ -59,7 +59,8 @@ static int take_text(PyObject *o, const char **text)
     return is_given(o) && *text == NULL ? -1 : 0;
 }
 
-/* An integer handle, as torch.npu streams have; it is a key, never looked into. */
+/* Converts an integer handle, as torch.npu streams have; the handle is a key and never
+ * dereferenced. */
 static int take_stream(PyObject *o, aclrtStream *stream)
 {
     *stream = NULL;

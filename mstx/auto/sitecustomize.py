@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Python runs this file when it starts under `msprobe run`, which puts its folder in front of
-PYTHONPATH.  It waits for `import torch` and `import mindspore`, has them marked then (see msprobe_torch
-and msprobe_mindspore) and, when it is asked, dumped (see msprobe/_auto), and runs the sitecustomize that the program would have had
-without us.  A dump is of PyTorch or of MindSpore, whichever is imported first.
+PYTHONPATH.  On `import torch` and `import mindspore` it adds marks to the framework (see
+msprobe_torch and msprobe_mindspore) and, on request, dumps tensors (see msprobe/_auto).  It also runs
+the sitecustomize that the program would have without msprobe.  PyTorch or MindSpore is dumped,
+whichever is imported first.
 
-Nothing here may fail: what cannot be marked is not marked.  MSTX_TORCH=0 switches marks off,
-MSPROBE_DUMP names the config.json of a dump.
+Errors of the hooks never reach the program: functions that cannot be marked stay as they are.
+MSTX_TORCH=0 switches marks off, MSPROBE_DUMP names the config.json of a dump.
 """
 import importlib
 import os
@@ -13,8 +14,8 @@ import sys
 
 
 class ImportWatch:
-    """A finder in front of all others.  It finds nothing by itself: it lets the others find a
-    package and adds to the end of its loading."""
+    """A finder in front of all others, which delegates to them and calls `loaded` after a package has
+    been loaded."""
 
     def __init__(self, package, loaded):
         self._package, self._loaded = package, loaded
@@ -43,11 +44,11 @@ class ImportWatch:
 
             loader.exec_module = exec_module
         except Exception:
-            pass  # a loader of its own kind: the package is loaded as it is
+            pass  # an unusual loader: the package is loaded without changes
 
 
 def dump(adapter):
-    """Once: of the framework that comes first."""
+    """Starts the dump, once, for the framework that is imported first."""
     global config
     path, config = config, None
     if not path:
@@ -82,7 +83,7 @@ def mindspore_is_loaded(mindspore):
 
 
 def run_the_other():
-    """The sitecustomize behind this one; what it raises is the program's to see."""
+    """Runs the next sitecustomize on the path; its exceptions reach the program."""
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
