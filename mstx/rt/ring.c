@@ -154,8 +154,10 @@ static void unmap_retired(struct rt_ring *r)
     for (uint32_t i = 0; i < RT_RETIRED; i++) {
         if ((full & 1u << i) == 0)
             continue;
-        munmap(r->retired[i].map, rt_file_bytes(r->retired[i].map));
+        /* Out of the list first: a child forked in between must not touch what is unmapped. */
+        const struct rt_file f = r->retired[i];
         atomic_fetch_and_explicit(&r->retired_full, ~(1u << i), memory_order_release);
+        munmap(f.map, rt_file_bytes(f.map));
     }
 }
 
@@ -585,12 +587,27 @@ void rt_ring_close_all(void)
     }
 }
 
+/* Tells whether one of the first n files of the ring has this mapping. */
+static bool is_listed(const struct rt_ring *r, uint32_t n, const struct mstx_seg *map)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (r->files[i].map == map)
+            return true;
+    }
+    return false;
+}
+
+/* In a forked child. A thread of the parent may have been changing the list at that moment, so a file
+ * may be in it twice. */
 static void unmap_ring(struct rt_ring *r)
 {
-    for (uint32_t k = 0; k < r->nfiles; k++)
-        munmap(r->files[k].map, rt_file_bytes(r->files[k].map));
-    if (atomic_load(&r->next_state) == RT_NEXT_READY)
+    if (atomic_load(&r->next_state) == RT_NEXT_READY && !is_listed(r, r->nfiles, r->next.map))
         munmap(r->next.map, rt_file_bytes(r->next.map));
+    for (uint32_t k = 0; k < r->nfiles; k++) {
+        if (is_listed(r, k, r->files[k].map))
+            continue;
+        munmap(r->files[k].map, rt_file_bytes(r->files[k].map));
+    }
     unmap_retired(r);
     munmap(r, sizeof *r);
 }
