@@ -3,7 +3,7 @@
  * args: continuation records to JSON.
  *
  * Schemas come from the program and payloads from its memory, so every offset is
- * checked against the bytes at hand; what does not fit is left out.
+ * checked against the available bytes; values that do not fit are left out.
  */
 #include "mstx/read/args.h"
 
@@ -16,14 +16,14 @@
 enum {
     ARGS_MAX = 1 << 16,
     NESTED_MAX = 6,    /* schemas within schemas */
-    ELEMENTS_MAX = 64, /* of an array that are shown */
+    ELEMENTS_MAX = 64, /* elements of an array that are shown */
     ENTRY_POINTER = 2,
     ENTRY_ARRAY_SHIFT = 4,
     ENTRY_HIDE = 0x200,
     ARRAY_FIXED = 1,
     ARRAY_ZERO_ENDED = 2,
     ARRAY_LENGTH_AT = 3,
-    SCHEMA_IDS = 1 << 24, /* types from here on are other schemas */
+    SCHEMA_IDS = 1 << 24, /* type numbers from here on are ids of schemas */
 };
 
 struct bytes {
@@ -95,7 +95,7 @@ static void put_real(struct ms_jwrite *w, uint64_t bits, size_t size)
     memcpy(&real, &bits, sizeof real);
     memcpy(&single, &low, sizeof single);
     double v = size == 4 ? (double)single : real;
-    /* JSON that others read has no NaN and no infinity. */
+    /* JSON has no NaN and no infinity. */
     if (v - v == 0)
         ms_jwrite_f64(w, v);
     else
@@ -139,7 +139,8 @@ static struct ms_str item_name(struct args *a, const struct mstx_schema_item *it
     return a->t->to->get(a->t->to->ctx, mstx__text_id(a->t, item->name));
 }
 
-/* The value's name, or the number itself when the enumeration lacks it. */
+/* Writes the name of an enumeration value, or its number when the enumeration has no name for
+ * it. */
 static void put_enum(struct args *a, const struct mstx_keyed *k, const struct mstx_schema *s,
                      struct bytes b)
 {
@@ -162,7 +163,7 @@ static void put_enum(struct args *a, const struct mstx_keyed *k, const struct ms
 static void put_members(struct args *a, const struct mstx_keyed *k, const struct mstx_schema *s,
                         struct bytes b, int nested);
 
-/* One value of another schema or enumeration. */
+/* Writes a value whose type is another schema or an enumeration. */
 static void put_other(struct args *a, uint64_t type, struct bytes b, int nested)
 {
     struct mstx_schema s;
@@ -181,7 +182,7 @@ static void put_other(struct args *a, uint64_t type, struct bytes b, int nested)
     ms_jwrite_obj_end(&a->w);
 }
 
-/* Returns the number of elements of an array entry that lie in the payload. */
+/* Returns the number of elements of an array entry that are within the payload. */
 static uint64_t array_length(const struct mstx_keyed *k, const struct mstx_schema *s,
                              const struct mstx_schema_item *item, size_t size, struct bytes all,
                              struct bytes at)
@@ -304,7 +305,7 @@ static void put_attr(struct args *a, const struct mstx_rec_attr *r)
         put_attr_payload(a, r);
 }
 
-/* Collect the DATA records behind a PAYLOAD into out; returns how many records they were. */
+/* Collects the DATA records that follow a PAYLOAD into out; returns the number of these records. */
 static size_t gather_data(const struct mstx_rec *cont, size_t n, uint64_t want, uint8_t *out,
                           size_t *filled)
 {
@@ -410,7 +411,8 @@ static uint32_t make_object(struct mstx_texts *t, const struct mstx_rec *cont, s
     return id;
 }
 
-/* Thousands of calls differ in their sequence number and tag alone: the rest of their text is cached. */
+/* Caches the text without sequence number and tag, because thousands of calls differ only in
+ * these. */
 static uint32_t args_of_comm(struct mstx_texts *t, struct mstx_args_cache *cache,
                              const struct mstx_rec *cont, uint16_t domain)
 {

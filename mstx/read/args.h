@@ -12,7 +12,7 @@
 #include "mstx/format/comm.h"
 #include "mstx/read/texts.h"
 
-/* Attributes repeat: the last ones are remembered. */
+/* Ids of recently made objects, because the same attributes come again and again. */
 struct mstx_args_cache {
     struct mstx_rec_attr attr[64];
     uint16_t domain[64];
@@ -23,12 +23,12 @@ struct mstx_args_cache {
     } comm[256];
 };
 
-/* Id in the sink of the object for n continuation records of an event in that domain; 0 when they
- * hold nothing to show. */
+/* Returns the id in the sink of the JSON object for the n continuation records of an event in a
+ * domain, 0 when the records hold nothing to show. */
 uint32_t mstx__args(struct mstx_texts *t, struct mstx_args_cache *cache,
                     const struct mstx_rec *cont, size_t n, uint16_t domain);
 
-/* The same for a call that asked more than once. */
+/* Returns the id of the object for a test or probe that polled more than once. */
 uint32_t mstx__args_asked(struct mstx_texts *t, const struct mstx_rec_comm *c, uint32_t polls);
 
 #endif

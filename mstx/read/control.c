@@ -134,7 +134,7 @@ void mstx_link_close(struct mstx_link *l)
     ms_free(l);
 }
 
-/* A field from the third on of the text of /proc/PID/stat, as a number; 0: there is none. */
+/* Returns the third or a later field of /proc/PID/stat as a number, 0 when it is missing. */
 static uint64_t field_of(const char *text, int number)
 {
     const char *p = strrchr(text, ')');
@@ -143,8 +143,8 @@ static uint64_t field_of(const char *text, int number)
     return p == NULL ? 0 : strtoull(p, NULL, 10);
 }
 
-/* When the process began; 0: there is none, or only what its parent has not yet taken note of.  One
- * whose first thread has ended looks like that too, but has others. */
+/* Returns the start time of a process in jiffies, 0 when no such process exists or it is a zombie.
+ * A process whose main thread has ended is in state Z too, but has other threads (field 20). */
 static uint64_t start_of(uint32_t pid)
 {
     char name[32], text[1024];
@@ -168,7 +168,7 @@ bool mstx_link_alive(const struct mstx_link *l)
 {
     char host[65] = "";
     gethostname(host, sizeof host - 1);
-    struct ms_str dir = ms_path_dir(l->path); /* its name begins with the host's */
+    struct ms_str dir = ms_path_dir(l->path); /* HOST.PID.TAG */
     const char *slash = memrchr(dir.p, '/', dir.n);
     const char *process = slash != NULL ? slash + 1 : dir.p;
     size_t n = strlen(host);
@@ -182,7 +182,8 @@ static void ring(uint32_t *bell)
     syscall(SYS_futex, bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Waits until `done` has the value; false after five seconds, or when the process has ended. */
+/* Waits until `done` has the value; returns false after five seconds or when the process has
+ * ended. */
 static bool wait_done(const struct mstx_link *l, uint32_t value)
 {
     struct mstx_control *c = l->page;

@@ -11,24 +11,26 @@
 
 #include <stdbool.h>
 
-/* Call fn for the directory of every process of a run, sorted; stops at the first failure.
- * A run without any is no error.  rank -1: all ranks. */
+/* Calls fn for the directory of every process of a run, sorted, until fn fails.  A run without
+ * processes is no error.  rank -1 means all ranks. */
 typedef enum ms_rc mstx_process_fn(void *arg, const char *path, struct ms_err *err);
 enum ms_rc mstx_each_process(const char *run, int rank, mstx_process_fn *fn, void *arg,
                              struct ms_err *err) MS_MUST_USE;
 
-/* Is the process with this start time there?  Of this host and what its /proc shows. */
+/* Tells whether /proc of this host shows the process with this pid and start time. */
 bool mstx_process_runs(uint32_t pid, uint64_t start_jiffies);
 
 struct mstx_link;
-/* *out NULL and MS_OK: the process has no control file (it is a copy). */
+/* Opens the control file of a process.  Returns MS_OK with *out NULL when there is none, as in a
+ * copy of a capture. */
 enum ms_rc mstx_link_open(struct mstx_link **out, const char *process_dir,
                           struct ms_err *err) MS_MUST_USE;
 void mstx_link_close(struct mstx_link *l);
-/* Does the process run on this host?  Of one on another host nothing is known: true. */
+/* Returns false when the process has ended; true also for processes of other hosts, which cannot be
+ * checked. */
 bool mstx_link_alive(const struct mstx_link *l);
-/* Ask and wait for the answer, at most five seconds; MS_E_NOTFOUND when the process ends meanwhile.
- * text may be NULL.  The counters and the answer are then in *reply. */
+/* Sends a command and waits up to five seconds for the answer; returns MS_E_NOTFOUND when the
+ * process ends meanwhile.  text may be NULL.  *reply receives the counters and the answer. */
 enum ms_rc mstx_link_ask(struct mstx_link *l, enum mstx_command command, const char *text,
                          struct mstx_control *reply, struct ms_err *err) MS_MUST_USE;
 

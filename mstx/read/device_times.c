@@ -3,8 +3,8 @@
  * device_times: when marks and ranges with a stream were reached on the device.
  *
  * A DEVICE record holds the id of a mark or range, the ticks of its start on the host, which
- * tell the uses of an id apart, and a time of the steady clock.  A mark has one, a range two,
- * of which either may be lost.
+ * distinguish the uses of an id, and a time of the steady clock.  A mark has one DEVICE record and
+ * a range two; each of them may be lost.
  */
 #include "mstx/read/device_times.h"
 
@@ -69,7 +69,7 @@ static bool list_callers(struct device *d)
     return true;
 }
 
-/* The newest name and device that the program gave a stream. */
+/* Returns the newest name and device that the program gave a stream. */
 static const struct mstx_stream *stream_of(const struct mstx_lanes *l, uint64_t key)
 {
     for (size_t i = l->stream.n; i-- > 0;) {
@@ -88,7 +88,8 @@ static uint32_t stream_name(struct mstx_lanes *l, uint64_t key, const struct mst
     return l->texts->to->put(l->texts->to->ctx, (struct ms_str){text, (uint32_t)n});
 }
 
-/* The lane of a stream within a domain, as the host side has one for each as well. */
+/* Finds or adds the lane of a stream in a domain; like host threads, a stream has a lane per
+ * domain. */
 static bool lane_of(struct device *d, uint64_t key, uint32_t domain, uint32_t *lane)
 {
     for (size_t i = 0; i < d->lane.n; i++) {
@@ -110,7 +111,7 @@ static bool lane_of(struct device *d, uint64_t key, uint32_t domain, uint32_t *l
     return true;
 }
 
-/* One event on the device; either end of a range may be missing. */
+/* Adds one device event; the start or the end of a range may be missing. */
 static bool add_event(struct device *d, const struct caller *c,
                       const struct mstx_device_time *start, const struct mstx_device_time *end)
 {

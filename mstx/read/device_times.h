@@ -7,7 +7,7 @@
 
 #include "mstx/read/lanes.h"
 
-/* Adds the lanes, after the last segment was read. */
+/* Adds the lanes of streams; called after the last segment was read. */
 void mstx__device_lanes(struct mstx_lanes *l);
 
 #endif

@@ -14,13 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* n bytes at off, or NULL. */
+/* Returns n bytes of the file at off, NULL when the file is too short. */
 static const void *at(struct ms_file file, uint64_t off, uint64_t n)
 {
     return off <= file.n && n <= file.n - off ? file.p + off : NULL;
 }
 
-/* The place in the file of an address in memory. */
+/* Converts a virtual address into an offset in the file; false when no segment holds it. */
 static bool place_of(struct ms_file file, const Elf64_Ehdr *h, uint64_t address, uint64_t *off)
 {
     for (unsigned i = 0; i < h->e_phnum; i++) {
@@ -50,7 +50,7 @@ static bool find_dynamic(struct ms_file file, const Elf64_Ehdr *h, Elf64_Phdr *o
     return false;
 }
 
-/* The i-th entry of the dynamic section; false behind the last. */
+/* Reads the i-th entry of the dynamic section; returns false after the last. */
 static bool entry(struct ms_file file, const Elf64_Phdr *dynamic, uint64_t i, Elf64_Dyn *d)
 {
     const void *from = at(file, dynamic->p_offset + i * sizeof *d, sizeof *d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * elf_needs: which shared libraries a program asks for by itself.
+ * elf_needs: which shared libraries the dynamic section of a program names (DT_NEEDED).
  */
 #ifndef MSTX_READ_ELF_NEEDS_H
 #define MSTX_READ_ELF_NEEDS_H
@@ -9,11 +9,11 @@
 
 #include <stdbool.h>
 
-/* The bytes of a program that is looked up in PATH as execvp does; nothing of one that cannot be
- * read.  ms_file_unmap gives them back. */
+/* Maps a program, found in PATH as execvp finds it; returns an empty file when it cannot be read.
+ * Free with ms_file_unmap. */
 struct ms_file mstx_elf_open(const char *program);
-/* Does a program name a library that begins with prefix in its dynamic section?  Its bytes may be
- * anything: no for scripts, for static programs and for nothing. */
+/* Tells whether the program needs a library whose name begins with prefix.  Accepts any bytes:
+ * returns false for scripts, static programs and empty files. */
 bool mstx_elf_needs(struct ms_file program, const char *prefix);
 
 #endif

@@ -10,10 +10,11 @@
 
 #include <math.h>
 
-/* No quartz drifts by more: oscillators of computers are specified to within 100 parts per million. */
+/* Greatest plausible drift between two clocks: oscillators of computers are specified to within 100
+ * parts per million. */
 static const double MOST_DRIFT = 200e-6;
-/* Knots nearer to each other than this are thinned out: over less time the error of reading the clock
- * outweighs the slope. */
+/* Knots nearer to each other than this are thinned out: over less time the error of reading the
+ * clock outweighs the slope. */
 static const int64_t KNOT_APART_NS = 200 * 1000 * 1000;
 
 struct mstx_host_clock *mstx__clock_of(struct mstx_clocks *c, const struct mstx_seg *h)
@@ -97,9 +98,9 @@ static int by_ticks(const void *pa, const void *pb)
     return MS_ORDER(a->ticks, b->ticks, 0);
 }
 
-/* Keeps, of knots that lie close together, the one with the smallest error of reading, and drops knots
- * that would turn time back.  A run too short for two knots keeps the first and the last one: a rough
- * slope is better than a guess. */
+/* Keeps the knot with the smallest reading error of each group of close knots, and drops knots that
+ * would make time run backwards.  A run too short for two knots keeps the first and the last one: a
+ * rough slope is better than a guess. */
 static void thin_knots(struct mstx_host_clock *c)
 {
     const struct mstx_knot first = c->knot.p[0], end = c->knot.p[c->knot.n - 1];
@@ -153,8 +154,8 @@ static double drift(const struct mstx_apart *a, const struct mstx_apart *b)
     return d > MOST_DRIFT ? MOST_DRIFT : d < -MOST_DRIFT ? -MOST_DRIFT : d;
 }
 
-/* Returns the offset at a time: interpolated between the points on either side of it; before the first
- * and behind the last point, on the line through those two. */
+/* Returns the offset at a time, interpolated between the neighbouring points.  Before the first and
+ * after the last point it is extrapolated with the slope between these two. */
 static int64_t on_line(const struct mstx_apart *p, size_t n, int64_t at_ns)
 {
     size_t i = 0;
@@ -166,7 +167,7 @@ static int64_t on_line(const struct mstx_apart *p, size_t n, int64_t at_ns)
     return from->offset_ns + (int64_t)(slope * (double)(at_ns - from->at_ns));
 }
 
-/* True when one clock, with a drift that clocks have, can have both offsets. */
+/* Returns true when one clock with a drift up to MOST_DRIFT can have both offsets. */
 static bool can_both_be(const struct mstx_apart *a, const struct mstx_apart *b)
 {
     const int64_t moved = llabs(a->offset_ns - b->offset_ns), took = llabs(a->at_ns - b->at_ns);
@@ -180,7 +181,7 @@ static int by_certainty(const void *pa, const void *pb)
     return MS_ORDER(a->uncertainty_ns, b->uncertainty_ns, by_time(pa, pb));
 }
 
-/* Moves to the second place the point that, with the most certain one, bounds the slope best. */
+/* Moves to index 1 the point that, together with the most certain one, bounds the slope best. */
 static void choose_second(struct mstx_apart *p, size_t n)
 {
     size_t best = 1;
@@ -200,7 +201,7 @@ static void choose_second(struct mstx_apart *p, size_t n)
         p[1] = chosen;
 }
 
-/* Returns the uncertainty of the line at a time, from that of its points. */
+/* Returns the uncertainty of the line at a time, computed from the uncertainties of its points. */
 static double line_unsure(const struct mstx_apart *p, size_t n, int64_t at_ns)
 {
     size_t i = 0;
@@ -212,8 +213,9 @@ static double line_unsure(const struct mstx_apart *p, size_t n, int64_t at_ns)
     return fabs(1 - part) * (double)a->uncertainty_ns + fabs(part) * (double)b->uncertainty_ns;
 }
 
-/* True when a point adds nothing to the line: the line passes it within their uncertainties.  A line that
- * is more certain there is not bent by the point as long as both can be true. */
+/* Returns true when the line passes a point within their uncertainties, so that the point adds
+ * nothing.  A line that is more certain than the point is not bent by it as long as both can be
+ * true. */
 static bool is_needless(const struct mstx_apart *p, size_t n, const struct mstx_apart *one)
 {
     const double off = fabs((double)(on_line(p, n, one->at_ns) - one->offset_ns));
@@ -221,8 +223,8 @@ static bool is_needless(const struct mstx_apart *p, size_t n, const struct mstx_
     return off <= own + (unsure < own ? unsure : 0);
 }
 
-/* Keeps the points that define the line, from the most certain one on.  Drops points that add nothing to
- * the line, and points that would need a greater drift than clocks have, which are wrong. */
+/* Keeps the points that define the line, from the most certain one on.  Drops points that add
+ * nothing to the line, and points that would need a drift above MOST_DRIFT, which must be wrong. */
 static void thin_apart(struct mstx_host_clock *c)
 {
     struct mstx_apart *p = c->apart.p;
@@ -281,7 +283,7 @@ static size_t find_knot(const struct mstx_host_clock *c, uint64_t ticks)
 
 static int64_t along(double slope, uint64_t from, uint64_t to)
 {
-    /* Damaged ticks must not leave the range of time; no run lasts for decades. */
+    /* Clamps to 63 years, so that damaged ticks do not overflow int64_t. */
     const double most = 2e18;
     const uint64_t apart = to >= from ? to - from : from - to;
     const double all = (double)(int64_t)(apart < INT64_MAX ? apart : INT64_MAX);
@@ -289,7 +291,8 @@ static int64_t along(double slope, uint64_t from, uint64_t to)
     return (int64_t)(ns > most ? most : ns < -most ? -most : ns);
 }
 
-/* Keeps the line from the current knot to the next, as far as no time on it leaves the range of int64_t. */
+/* Caches the line from the current knot to the next for the inline fast path, shortened so that no
+ * time on it overflows int64_t. */
 static void keep_line(struct mstx_host_clock *c)
 {
     const struct mstx_knot *k = &c->knot.p[c->at];
@@ -337,8 +340,8 @@ void mstx__clocks_free(struct mstx_clocks *c)
 
 /* ---- clocks of several hosts from collectives ------------------------------- */
 
-/* Length of the window for which one line is fitted: quartz hardly changes its rate within two minutes.
- * Chosen by hand; test_host_clocks checks the offsets found with it. */
+/* Length of the window for which one line is fitted: quartz hardly changes its rate within two
+ * minutes.  Chosen by hand; test_host_clocks checks the offsets found with it. */
 static const int64_t WINDOW_NS = INT64_C(120) * 1000000000;
 
 /* Bounds that one collective sets on the offset of a host, at times of the host's own clock. */
@@ -350,7 +353,7 @@ typedef MS_VEC(struct bound) bounds;
 
 bool mstx__meeting_counts(const struct mstx_rec_comm *c)
 {
-    if (c->lib != MSTX_LIB_MPI) /* others return when the call is in the queue of a device */
+    if (c->lib != MSTX_LIB_MPI) /* calls of other libraries return once queued on the device */
         return false;
     switch (c->op) {
     case MSTX_COMM_BARRIER:
@@ -359,7 +362,7 @@ bool mstx__meeting_counts(const struct mstx_rec_comm *c)
     case MSTX_COMM_REDUCE_SCATTER:
     case MSTX_COMM_ALLGATHER:
     case MSTX_COMM_ALLTOALL:
-        return c->count != 0; /* nothing to exchange, nothing to wait for */
+        return c->count != 0; /* without data a rank may return before others have entered */
     default:
         return false;
     }
@@ -397,11 +400,12 @@ static int64_t by_reference(const struct aligning *a, uint32_t host, int64_t t)
     return k->apart.n == 0 ? t : t + mstx__clock_shift(k, t) - a->reference->offset_ns;
 }
 
-/* Finds the bounds from the calls [from, to), which are one collective; false: it sets none. */
+/* Finds the bounds that one collective, the calls [from, to), sets on the offset of a host; false
+ * when it sets none. */
 static bool bound_of(const struct aligning *a, size_t from, size_t to, uint32_t host,
                      struct bound *b)
 {
-    int64_t came = INT64_MIN, left = INT64_MAX; /* of the hosts that are known */
+    int64_t came = INT64_MIN, left = INT64_MAX; /* latest start, earliest end on known hosts */
     b->low_at = INT64_MAX;
     b->high_at = INT64_MIN;
     for (size_t i = from; i < to; i++) {
@@ -455,9 +459,9 @@ static enum ms_rc collect_bounds(const struct aligning *a, uint32_t host, bounds
 struct line {
     int64_t at, offset;   /* the line goes through this point */
     double slope;         /* ns per ns */
-    double room;          /* to the nearest bound on either side; negative: they contradict */
-    int64_t edge[2];      /* offsets of the flattest and the steepest line that fit as well, */
-    double edge_slope[2]; /* through the same time, and their slopes */
+    double room;          /* distance to the nearest bounds; negative: no line fits between them */
+    int64_t edge[2];      /* offsets at the same time of the flattest and the steepest line */
+    double edge_slope[2]; /* that fit between the bounds, and their slopes */
 };
 
 static int64_t line_offset(const struct line *l, int64_t offset, double slope, int64_t t)
@@ -465,7 +469,7 @@ static int64_t line_offset(const struct line *l, int64_t offset, double slope, i
     return offset + (int64_t)(slope * (double)(t - l->at));
 }
 
-/* Places the line of the given slope as far from the lower as from the upper bounds. */
+/* Places the line of the given slope midway between the lower and the upper bounds. */
 static void place_line(const struct bound *b, size_t n, struct line *l)
 {
     double low = -INFINITY, high = INFINITY;
@@ -479,7 +483,8 @@ static void place_line(const struct bound *b, size_t n, struct line *l)
     l->room = (high - low) / 2;
 }
 
-/* Finds the last slope on one side with which a line still fits: an edge of what can be true. */
+/* Finds the extreme slope on one side with which a line still fits between the bounds, by
+ * bisection. */
 static void find_edge(const struct bound *b, size_t n, struct line *best, int side)
 {
     double good = best->slope, bad = side == 0 ? -MOST_DRIFT : MOST_DRIFT;
@@ -498,7 +503,8 @@ static void find_edge(const struct bound *b, size_t n, struct line *best, int si
     best->edge_slope[side] = good;
 }
 
-/* Finds the line with the most room, by ternary search: the room is a concave function of the slope. */
+/* Finds the line with the most room, by ternary search: the room is a concave function of the
+ * slope. */
 static struct line fit_line(const struct bound *b, size_t n)
 {
     double from = -MOST_DRIFT, to = MOST_DRIFT;
@@ -534,7 +540,8 @@ static bool add_point(struct mstx_host_clock *c, const struct line *l, int64_t a
     return slot != NULL;
 }
 
-/* A line for each window; points at its middle, and at both ends of the run. */
+/* Fits a line to each window and adds its middle as a point; the first and the last window also add
+ * the ends of the run. */
 static bool add_lines(struct mstx_host_clock *c, const bounds *b)
 {
     const int64_t first = b->p[0].low_at, last = b->p[b->n - 1].low_at;
@@ -542,7 +549,7 @@ static bool add_lines(struct mstx_host_clock *c, const bounds *b)
         for (to = from + 1; to < b->n && b->p[to].low_at - b->p[from].low_at < WINDOW_NS;)
             to++;
         if (b->p[b->n - 1].low_at - b->p[to - 1].low_at < WINDOW_NS / 4)
-            to = b->n; /* a short rest would give a poor slope */
+            to = b->n; /* joins a short last window, whose slope would be poor */
         const struct line l = fit_line(&b->p[from], to - from);
         const int64_t begin = b->p[from].low_at, end = b->p[to - 1].low_at;
         const bool is_one = begin == first && end == last;
@@ -556,7 +563,8 @@ static bool add_lines(struct mstx_host_clock *c, const bounds *b)
 
 /* ---- measured by pings ------------------------------------------------------- */
 
-/* Returns the error of reading the clock in two steps, ticks and time. */
+/* Returns the greatest error of the knots: ticks and time of a knot are not read at the same
+ * instant. */
 static int64_t reading_error(const struct mstx_host_clock *c)
 {
     double most = 0;
@@ -589,7 +597,8 @@ static void verify_offsets(const struct aligning *a, struct mstx_host_clock *c, 
 
 /* ---- all hosts --------------------------------------------------------------- */
 
-/* Adds a point to the reference clock, so that offsets are listed with the clock they refer to. */
+/* Adds a point with offset 0 to the reference clock, so that the list of offsets names the clock
+ * they refer to. */
 static enum ms_rc name_reference(struct aligning *a, struct ms_err *err)
 {
     struct mstx_host_clock *c = a->reference;
@@ -603,7 +612,7 @@ static enum ms_rc name_reference(struct aligning *a, struct ms_err *err)
     return MS_OK;
 }
 
-/* Learns the offset of a host that shares collectives with a host whose offset is known. */
+/* Finds the offset of a host that shares collectives with hosts whose offset is known. */
 static enum ms_rc learn_one(struct aligning *a, uint32_t host, bounds *b, bool *learned,
                             struct ms_err *err)
 {
@@ -653,7 +662,7 @@ enum ms_rc mstx__meetings_align(struct mstx_meetings *m, struct mstx_clocks *c, 
     a.known.n = c->host.n;
     for (size_t i = 0; i < c->host.n; i++) {
         const struct mstx_host_clock *k = &c->host.p[i];
-        /* one boot has one steady clock, however its processes read it */
+        /* clocks of the same boot share one steady clock, so their offset is 0 */
         a.known.p[i] =
             k->apart.n != 0 || memcmp(k->boot_id, a.reference->boot_id, sizeof k->boot_id) == 0;
     }

@@ -63,7 +63,7 @@ struct mstx_lane *mstx__lane_add(struct mstx_lanes *l, enum mstx_track_kind kind
     }
     struct mstx_lane made = {
         .kind = kind, .tid = tid, .domain = domain, .name = name, .is_sorted = true};
-    if (l->lane.n <= l->lanes_made) { /* the memory of one before */
+    if (l->lane.n <= l->lanes_made) { /* reuses the memory of a lane of an earlier process */
         made.ev.p = lane->ev.p;
         made.ev.cap = lane->ev.cap;
     } else {

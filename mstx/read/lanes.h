@@ -2,8 +2,8 @@
  *
  * lanes: the events of one process by lanes, in ticks.
  *
- * A lane is a thread in a domain, a counter, a heap or a stream of a device: what becomes a track of
- * run.db.  Records become events of lanes in records.c, memory_tracks.c and device_times.c.
+ * A lane is a thread in a domain, a counter, a heap or a stream of a device: what becomes a track
+ * of run.db.  Records become events of lanes in records.c, memory_tracks.c and device_times.c.
  */
 #ifndef MSTX_READ_LANES_H
 #define MSTX_READ_LANES_H
@@ -16,7 +16,7 @@
 
 /* An event in ticks, in order of its begin. */
 struct mstx_raw {
-    uint64_t begin, end; /* end is 0 as long as it is open */
+    uint64_t begin, end; /* end 0: the range has not ended yet */
     uint64_t id;
     uint32_t name;  /* id in the sink of texts */
     uint32_t extra; /* 1 + place in extras, 0: none */
@@ -26,14 +26,14 @@ struct mstx_extra {
     uint64_t arg, size;
     uint32_t args, end_tid;
     uint32_t comm;  /* 1 + place in comms, 0: no communication call */
-    uint32_t parts; /* 1 + place in parts, 0: it says no more; of an end without its begin too */
+    uint32_t parts; /* 1 + place in parts, 0: none; also set for an end without its begin */
 };
-/* What few calls say besides; type 0: not said. */
+/* Additional fields that few communication calls have; type 0: not recorded. */
 struct mstx_comm_parts {
     struct mstx_rec_comm_part begin, end;
 };
 
-/* What becomes a track. */
+/* The events of one future track. */
 struct mstx_lane {
     enum mstx_track_kind kind;
     uint32_t tid;
@@ -89,7 +89,7 @@ struct mstx_lanes {
     MS_VEC(struct mstx_comm_parts) parts;
     MS_VEC(struct mstx_thread) thread;
     mstx_text_ids counter_of;      /* by local text id: 1 + lane */
-    MS_VEC(struct mstx_open) open; /* pushed out of the table, or left in it */
+    MS_VEC(struct mstx_open) open; /* begins evicted from the table, at the end all that are left */
     MS_VEC(struct mstx_loose_end) ends;
     MS_VEC(struct mstx_mem_event) memory;
     MS_VEC(struct mstx_device_time) device;
@@ -100,18 +100,18 @@ struct mstx_lanes {
     uint64_t no_device; /* marks and ends of ranges whose device time was lost */
     uint64_t bad;       /* records whose type is not known */
     bool no_memory;
-    bool no_args;                    /* attributes and payloads are not wanted */
-    size_t lanes_made, threads_made; /* their memory is used again */
+    bool no_args;                    /* attributes and payloads are skipped */
+    size_t lanes_made, threads_made; /* initialized entries, whose memory the next process reuses */
 };
 
 enum ms_rc mstx__lanes_new(struct mstx_lanes *l, struct ms_err *err) MS_MUST_USE;
-/* Forget everything, for another process. */
+/* Empties the lanes for the next process; keeps their memory. */
 void mstx__lanes_reset(struct mstx_lanes *l, struct mstx_texts *t);
 void mstx__lanes_free(struct mstx_lanes *l);
-/* A new lane; NULL when out of memory. */
+/* Adds a lane; returns NULL when out of memory. */
 struct mstx_lane *mstx__lane_add(struct mstx_lanes *l, enum mstx_track_kind kind, uint32_t tid,
                                  uint32_t domain, uint32_t name, uint32_t *index);
-/* A new event at the end of a lane; NULL when out of memory. */
+/* Appends an event to a lane; returns NULL when out of memory. */
 static inline struct mstx_raw *mstx__lane_event(struct mstx_lanes *l, uint32_t lane, uint64_t begin)
 {
     struct mstx_lane *to = &l->lane.p[lane];
@@ -126,7 +126,7 @@ static inline struct mstx_raw *mstx__lane_event(struct mstx_lanes *l, uint32_t l
     return raw;
 }
 
-/* The place of a new extra for an event; NULL when out of memory. */
+/* Appends an extra, whose 1 + index goes into *extra; returns NULL when out of memory. */
 static inline struct mstx_extra *mstx__extra(struct mstx_lanes *l, uint32_t *extra)
 {
     struct mstx_extra *x = ms_vec_push(&l->extra);
@@ -138,13 +138,14 @@ static inline struct mstx_extra *mstx__extra(struct mstx_lanes *l, uint32_t *ext
     *extra = (uint32_t)l->extra.n;
     return x;
 }
-/* The time of a lane's event, which is given in ticks or by the steady clock. */
+/* Returns the wall-clock time of an event's time, which the lane has in ticks or by the steady
+ * clock. */
 int64_t mstx__lane_ns(const struct mstx_lane *lane, struct mstx_host_clock *c, uint64_t t);
-/* The same by the steady clock of the host. */
+/* Returns an event's time by the steady clock of the host. */
 static inline int64_t mstx__lane_steady(const struct mstx_lane *lane, struct mstx_host_clock *c,
                                         uint64_t t)
 {
-    const uint64_t most = (uint64_t)1 << 60; /* decades; with the offset still below 2^62 */
+    const uint64_t most = (uint64_t)1 << 60; /* 36 years; below 2^62 even with the offset added */
     if (!lane->is_mono_ns)
         return mstx__clock_steady(c, t);
     return (int64_t)(t < most ? t : most);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory_tracks: what allocators told about heaps and regions, as tracks.
+ * memory_tracks: heaps and regions that allocators reported, as tracks.
  *
- * One pool per domain and device has three: the address ranges with their life
- * times, the bytes of all regions in use and the bytes of all heaps.  A region is
- * ended by its handle or its address, whichever the program used, and by the end
- * of its heap.
+ * Each domain and device has one pool with three tracks: the address ranges with
+ * their lifetimes, the bytes of all regions in use and the bytes of all heaps.  A
+ * region ends by its handle or its address, whichever the program used, or with
+ * its heap.
  */
 #include "mstx/read/memory_tracks.h"
 
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- a map from numbers to places ------------------------------------------- */
+/* ---- a map from numbers to indices ------------------------------------------ */
 
 struct place_map {
     struct {
@@ -48,7 +48,7 @@ static bool grow_map(struct place_map *m)
     return true;
 }
 
-/* The latest place put for a key counts. */
+/* Sets the place of a key, replacing an earlier one; returns false when out of memory. */
 static bool map_put(struct place_map *m, uint64_t key, size_t place)
 {
     if (2 * (m->used + 1) > m->size && !grow_map(m))
@@ -160,7 +160,7 @@ static void end_block(struct memory *m, size_t at, uint64_t ticks)
     account_block(m, b, ticks, false);
 }
 
-/* The place of what an event is about, by its address or its handle. */
+/* Finds the block that an event refers to by its address or its handle. */
 static bool find_block(const struct memory *m, const struct mstx_mem_event *e, size_t *at)
 {
     if (e->by_pointer)
@@ -180,7 +180,7 @@ static void add_block(struct memory *m, const struct block *from)
     account_block(m, b, b->begin, true);
 }
 
-/* The region at an address has another size from now on. */
+/* Changes the size of the region at the event's address. */
 static void resize_block(struct memory *m, const struct mstx_mem_event *e)
 {
     size_t at;
@@ -198,7 +198,7 @@ static void begin_block(struct memory *m, const struct mstx_mem_event *e, bool i
     size_t before;
     uint32_t pool;
     if (map_get(is_heap ? &m->heap : &m->region, e->id, &before))
-        end_block(m, before, e->ticks); /* registered again: another size */
+        end_block(m, before, e->ticks); /* registered again, with another size */
     if (pool_of(m, e, &pool) == NULL)
         return;
     add_block(m, &(struct block){.begin = e->ticks,
@@ -210,7 +210,7 @@ static void begin_block(struct memory *m, const struct mstx_mem_event *e, bool i
                                  .is_heap = is_heap});
 }
 
-/* Ending a heap is rare, so looking at all blocks for its regions is fine. */
+/* Ends a heap and its regions.  Searches all blocks for the regions, because heaps rarely end. */
 static void end_heap(struct memory *m, const struct mstx_mem_event *e)
 {
     size_t at;

@@ -88,8 +88,9 @@ void mstx__procs_free(struct mstx_procs *p)
 
 /* ---- opening ---------------------------------------------------------------- */
 
-/* A file that was listed and is gone is no problem: a recorder moves what it staged, and removes
- * what it prepared and did not need.  A gap that this leaves is told of later. */
+/* Reports a file that could not be opened.  A file that has vanished since it was listed is not a
+ * problem: a recorder moves staged segments and removes prepared ones that it did not need.
+ * tell_gaps finds segments that are really missing. */
 static enum ms_rc note_failure(enum ms_rc rc, const char *path, const struct mstx_problems *to,
                                struct ms_err *err)
 {
@@ -148,8 +149,9 @@ static enum ms_rc open_rings(struct mstx_proc *p, const char *dir, const struct 
     return rc == MS_OK ? MS_OK : ms_fail(err, rc, "%s: %s", dir, ms_rc_text(rc));
 }
 
-/* The directory on node-local storage where the rest still lies, on the heap; NULL without one,
- * and while its name is being written. */
+/* Returns the path of the staging directory on node-local storage, which holds the segments that
+ * were not moved yet; the caller frees it.  NULL when there is none or its name is still being
+ * written. */
 static char *staged_dir(const char *dir)
 {
     char *path = ms_path_join(dir, MSTX_STAGED);
@@ -172,7 +174,8 @@ static int by_ring_and_part(const void *pa, const void *pb)
     return MS_ORDER(a->ring, b->ring, MS_ORDER(a->part, b->part, 0));
 }
 
-/* Keeps the longer copy of a segment that is found twice, because it was being moved from the stage. */
+/* Keeps the longer copy of each segment that was found twice because it was just being moved from
+ * the staging directory. */
 static void drop_doubles(struct mstx_proc *p)
 {
     size_t out = 0;
@@ -204,7 +207,8 @@ static void tell_gaps(const struct mstx_proc *p, const struct mstx_problems *to)
     }
 }
 
-/* When the last segment has been moved, the stage goes, and the line that names it before. */
+/* Opens the segments in the staging directory.  A missing directory is no problem once the file
+ * that names it is gone too: the recorder removes both after it has moved the last segment. */
 static enum ms_rc open_staged(struct mstx_proc *p, const char *staged,
                               const struct mstx_problems *to)
 {
@@ -219,7 +223,8 @@ static enum ms_rc open_staged(struct mstx_proc *p, const char *staged,
     return MS_OK;
 }
 
-/* A directory that was deleted under us is no reason to give up the others. */
+/* Opens the segments in the process directory.  A directory deleted meanwhile is reported as a
+ * problem, and the other processes are still read. */
 static enum ms_rc open_target(struct mstx_proc *p, const struct mstx_problems *to,
                               struct ms_err *err)
 {
@@ -233,9 +238,10 @@ static enum ms_rc open_target(struct mstx_proc *p, const struct mstx_problems *t
     return MS_OK;
 }
 
-/* In the order in which a recorder that is at work moves files: what leaves the stage after it
- * was listed is found at the target.  Texts last, and those of the stage before older copies:
- * whatever name a record has is then there. */
+/* Reads in the order in which a live recorder moves files: a segment that leaves the staging
+ * directory after it was listed is found in the process directory.  strings.seg is read last, and
+ * the staged one is preferred to an older copy, so that every name in the records that were read
+ * exists. */
 enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to, struct ms_err *err)
 {
     char *staged = staged_dir(p->dir);
@@ -267,10 +273,11 @@ void mstx__proc_close(struct mstx_proc *p)
 
 /* ---- how a process ended ------------------------------------------------------ */
 
-/* exec() keeps pid and start of a process and runs nothing of the old image: what that left looks as
- * if it had been killed, but for a younger capture of the very same process beside it. */
+/* exec() keeps pid and start time of a process and runs no exit code of the old image, whose
+ * capture looks as if the process had been killed.  A younger capture of the same process shows
+ * that it was replaced. */
 
-/* The ring of the process is its first file. */
+/* Reads the header of the first segment of ring 0. */
 static bool read_first(const char *dir, struct mstx_seg *head)
 {
     char path[4096];
@@ -290,7 +297,8 @@ static bool is_younger_image(const struct mstx_seg *old, const char *dir)
            memcmp(young.boot_id, old->boot_id, sizeof young.boot_id) == 0;
 }
 
-/* Directories are called HOST.PID.TAG. */
+/* Tells whether a younger capture of the same process exists.  Process directories are named
+ * HOST.PID.TAG. */
 static bool was_replaced(const struct mstx_procs *all, size_t place, const struct mstx_seg *head)
 {
     const char *own = all->list.p[place].dir;
@@ -304,7 +312,8 @@ static bool was_replaced(const struct mstx_procs *all, size_t place, const struc
     return false;
 }
 
-/* Which can be told on its own host alone, and among processes that we see. */
+/* Tells whether the process would be visible here while it runs: same host and same pid
+ * namespace. */
 static bool is_in_sight(const struct mstx_seg *head)
 {
     char host[sizeof head->host] = "";

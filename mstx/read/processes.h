@@ -17,19 +17,20 @@ struct mstx_proc {
     bool has_strings;
 };
 
-/* Every process directory below root, in natural order of their paths.  Snapshots lie in a run of
- * their own and are passed over. */
+/* All process directories below root, in natural order of their paths.  Snapshots are skipped,
+ * because each of them is a run of its own. */
 struct mstx_procs {
     MS_VEC(struct mstx_proc) list;
 };
 enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, struct ms_err *err) MS_MUST_USE;
 void mstx__procs_free(struct mstx_procs *p);
-/* Opens all segments of a process; those that cannot be read are reported to `to` and left out. */
+/* Opens all segments of a process; segments that cannot be read are reported to `to` and left
+ * out. */
 enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to,
                            struct ms_err *err) MS_MUST_USE;
 void mstx__proc_close(struct mstx_proc *p);
-/* How the process at a place ended, if it has: finished, replaced (by exec), running, killed, or not
- * finished where that cannot be told. */
+/* Returns the state of the process at index `place`: "finished", "replaced" (by exec), "running",
+ * "killed", or "not finished" when it cannot be seen from here. */
 const char *mstx__process_state(const struct mstx_procs *all, size_t place,
                                 const struct mstx_seg *head, bool is_closed);
 

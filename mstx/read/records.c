@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * records: see the picture in the header.  The loop over records is the one hot place of an import: a
- * mark or a half of a range costs a few nanoseconds here.
+ * records: see the picture in the header.  The loop over records is the hot path of an import: a
+ * mark, a begin or an end costs a few nanoseconds.
  */
 #include "mstx/read/records.h"
 
@@ -34,7 +34,7 @@ static struct mstx_thread *thread_of(struct mstx_lanes *l, uint32_t tid)
     return t;
 }
 
-/* Returns the entry `at` of a growing table, which holds 1 + the number of a lane; NULL: no memory. */
+/* Returns entry `at` of a growing table of 1 + lane index; NULL when out of memory. */
 static uint32_t *lane_slot(struct mstx_lanes *l, mstx_text_ids *v, size_t at)
 {
     if (at >= v->n) {
@@ -55,7 +55,7 @@ static uint32_t thread_name(struct mstx_lanes *l, uint32_t tid)
     return k != NULL ? k->name : 0;
 }
 
-/* The lane of a thread and domain; false when out of memory. */
+/* Finds or adds the lane of a thread and domain; returns false when out of memory. */
 static bool find_lane(struct mstx_lanes *l, struct mstx_thread *t, uint16_t domain, uint32_t *lane)
 {
     uint32_t *slot = lane_slot(l, &t->lane_of, domain);
@@ -94,7 +94,7 @@ static bool find_counter(struct mstx_lanes *l, uint32_t name, uint16_t domain, u
 
 /* ---- one record ------------------------------------------------------------- */
 
-/* Where the loop stands. */
+/* State of the loop over the records of a segment. */
 struct place {
     struct mstx_lanes *l;
     struct mstx_thread *thread;
@@ -114,7 +114,8 @@ static bool set_lane(struct place *at)
     return at->has_lane;
 }
 
-/* Finds the records of a call among n continuations; type 0: there is none. */
+/* Finds the records of a communication call among n continuations; type stays 0 where there is
+ * none. */
 static void find_call(const struct mstx_rec *cont, size_t n, struct mstx_rec_comm *rec,
                       struct mstx_rec_comm_part *part)
 {
@@ -129,7 +130,8 @@ static void find_call(const struct mstx_rec *cont, size_t n, struct mstx_rec_com
         *part = mstx_comm_implied(rec);
 }
 
-/* Keep what a communication call says of itself; 0: it is none. */
+/* Keeps the record of a communication call; returns 1 + its index, 0 when the event is no such
+ * call. */
 static uint32_t keep_comm(struct mstx_lanes *l, const struct mstx_rec_comm *rec)
 {
     struct mstx_rec_comm *kept = rec->type != 0 ? ms_vec_push(&l->comm) : NULL;
@@ -141,7 +143,8 @@ static uint32_t keep_comm(struct mstx_lanes *l, const struct mstx_rec_comm *rec)
     return (uint32_t)l->comm.n;
 }
 
-/* The same of a begin's or an end's part. */
+/* Keeps the additional fields of a begin or an end; returns 1 + their index, 0 when there are
+ * none. */
 static uint32_t keep_part(struct mstx_lanes *l, const struct mstx_rec_comm_part *part, bool is_end)
 {
     struct mstx_comm_parts *kept = part->type != 0 ? ms_vec_push(&l->parts) : NULL;
@@ -154,7 +157,8 @@ static uint32_t keep_part(struct mstx_lanes *l, const struct mstx_rec_comm_part 
     return (uint32_t)l->parts.n;
 }
 
-/* Streams, attributes and payloads are rare: most events need no extra. */
+/* Returns 1 + the index of the event's extra, 0 for most events, which have no stream, attributes
+ * or payload. */
 static uint32_t extra_of(struct place *at)
 {
     const struct mstx_rec *r = at->r;
@@ -181,8 +185,8 @@ static uint32_t extra_of(struct place *at)
     return extra;
 }
 
-/* Compiled into its callers: as a call it cost 19 of the 353 instructions of a begin (callgrind, calls of
- * a communication library). */
+/* Adds an event to its lane.  Always inlined: as a call it cost 19 of the 353 instructions of a
+ * begin (callgrind, calls of a communication library). */
 static inline __attribute__((always_inline)) struct mstx_raw *add_event(struct place *at,
                                                                         uint8_t kind)
 {
@@ -207,7 +211,8 @@ static struct mstx_open *slot_of(struct mstx_lanes *l, uint64_t begin, uint64_t 
 }
 static_assert(MSTX_OPEN_SLOTS == 1 << 12, "the hash gives 12 bits");
 
-/* begin == 0 is a free slot, so the table never holds such a range: ticks of 0 come from damage. */
+/* Moves the begin in a table slot to the open list.  begin == 0 marks a free slot; no valid record
+ * has ticks of 0. */
 static void push_out(struct mstx_lanes *l, struct mstx_open *slot)
 {
     if (slot->begin == 0)
@@ -232,7 +237,8 @@ static void take_begin(struct place *at, uint8_t kind)
                                .at = (uint32_t)at->l->lane.p[at->lane].ev.n - 1};
 }
 
-/* A range in one record, unless it ended elsewhere or not at all. */
+/* Adds a range whose begin and end are in one record; arg 0 means that the end is in another record
+ * or missing. */
 static void take_call(struct place *at)
 {
     if (at->r->arg == 0) {
@@ -244,7 +250,7 @@ static void take_call(struct place *at)
         raw->end = at->r->arg;
 }
 
-/* The payload of an end joins what the begin had. */
+/* Adds the arguments and communication fields of an end to the event of its begin. */
 static void add_end_args(struct mstx_lanes *l, struct mstx_raw *raw, uint32_t extra)
 {
     if (extra == 0)
@@ -556,7 +562,8 @@ static int raw_order(const void *pa, const void *pb)
     return MS_ORDER(a->begin, b->begin, MS_ORDER(b->end, a->end, 0));
 }
 
-/* After the last segment: brings loose halves together, sorts what is not in order. */
+/* Joins unmatched begins and ends after the last segment, adds memory and device lanes, and sorts
+ * lanes that are out of order. */
 static void finish_lanes(struct mstx_lanes *l)
 {
     for (size_t i = 0; i < MSTX_OPEN_SLOTS; i++)

@@ -2,10 +2,10 @@
  *
  * records: records of one process become events, lane by lane.
  *
- * An END tells the ticks of its BEGIN, so (id, ticks) names a range and a lost
- * BEGIN is no loss.  The begin is remembered in a small table; what does not
- * find its other half there (ended by another thread, pushed out of the table)
- * goes to two lists that are sorted and merged when all rings have been read.
+ * An END holds the ticks of its BEGIN, so (id, ticks) identifies a range, and a
+ * range whose BEGIN was lost is still complete.  Open begins are kept in a small
+ * hash table.  Begins and ends that find no partner in the table (ended by another
+ * thread, evicted) go to two lists, sorted and merged after all rings were read.
  *
  *     CALL that ended in place ──► lane ─────────────► complete
  *     BEGIN ──► lane + table ──(END of the same ring)──► complete

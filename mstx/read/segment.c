@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * segment: opens one segment file.  Nothing in it is believed: each header
- * field is checked, and the number of records is the least of what the head
- * says, what there is room for and what the file holds.
+ * segment: opens one segment file.  The file is untrusted: each header field is
+ * checked, and the number of records is the least of the head, the capacity and
+ * the size of the file.
  */
 #include "mstx/read/segment.h"
 
@@ -109,7 +109,8 @@ static uint64_t load_acquire(const struct mstx_segment *s, size_t offset)
     return __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
 }
 
-/* Records that are complete, of those the file has room for. */
+/* Returns the number of complete records; reports a head beyond the capacity or the end of the
+ * file. */
 static uint64_t count_records(const struct mstx_segment *s, const struct mstx_problems *to)
 {
     uint64_t head = load_acquire(s, offsetof(struct mstx_seg, head));
@@ -124,8 +125,8 @@ static uint64_t count_records(const struct mstx_segment *s, const struct mstx_pr
     return least < held ? least : held;
 }
 
-/* The writer of a live flight recorder may reuse the file under us: a copy counts when the part is
- * the same before and after it was made. */
+/* Copies the records of a live flight recorder, which may reuse the file at any time: a copy is
+ * valid when the part number is the same before and after it was made. */
 static enum ms_rc copy_live_flight(struct mstx_segment *s, const struct mstx_problems *to,
                                    struct ms_err *err)
 {
@@ -172,8 +173,8 @@ static enum ms_rc map_and_check(struct mstx_segment *s, uint32_t kind, struct ms
     return rc;
 }
 
-/* The texts of a live process grow, first the file and then the head: a head behind what was
- * mapped says that there is more by now, or that the file is cut off. */
+/* Maps a segment.  strings.seg of a live process grows, first the file and then the head, so a head
+ * beyond the mapped size means that the file has grown (map again) or is cut off. */
 static enum ms_rc map_all(struct mstx_segment *s, uint32_t kind, struct ms_err *err)
 {
     enum ms_rc rc = map_and_check(s, kind, err);

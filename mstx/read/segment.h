@@ -11,14 +11,14 @@
 
 #include <stdbool.h>
 
-/* Where a reader puts what is wrong with a file; it goes on with the others.  err is cleared. */
+/* Receives a problem with a file; the reader goes on with the other files.  Clears err. */
 typedef void (*mstx_problem_fn)(void *ctx, const char *file, struct ms_err *err);
 struct mstx_problems {
     mstx_problem_fn fn;
     void *ctx;
 };
 void mstx__problem(const struct mstx_problems *to, const char *file, struct ms_err *err);
-/* The same with a text made here. */
+/* Reports a problem with a formatted text. */
 void mstx__problem_text(const struct mstx_problems *to, const char *file, const char *fmt, ...)
     MS_PRINTF(3, 4);
 
@@ -28,21 +28,22 @@ struct mstx_segment {
     struct mstx_seg head; /* a copy, checked */
     const struct mstx_rec *rec;
     uint64_t n;            /* complete records at rec; in strings.seg bytes */
-    struct mstx_rec *copy; /* where the writer may reuse the file while we read */
+    struct mstx_rec *copy; /* of a live flight recorder, else NULL */
 };
 
-/* kind is the one expected.  Fails with what is wrong with which header field; a file that is cut off
- * gives what is left and is told to `to`. */
+/* Opens a segment of the expected kind.  Fails when a header field is wrong, and names the field; a
+ * file that is cut off gives the records that are left and is reported to `to`. */
 enum ms_rc mstx__segment_open(struct mstx_segment *s, const char *path, uint32_t kind,
                               const struct mstx_problems *to, struct ms_err *err) MS_MUST_USE;
 void mstx__segment_close(struct mstx_segment *s);
 
-/* One entry of strings.seg: head is a copy, text lies in the file. */
+/* One entry of strings.seg; text is borrowed from the mapped file. */
 struct mstx_entry {
     struct mstx_text head;
     struct ms_str text;
 };
-/* *at is where to read, 0 to begin; false at the end.  Damage ends the walk and is told to `to`. */
+/* Reads the entry at offset *at, 0 for the first, and advances *at; returns false at the end or at
+ * damage, which is reported to `to`. */
 bool mstx__entry_next(const struct mstx_segment *s, uint64_t *at, struct mstx_entry *e,
                       const struct mstx_problems *to);
 

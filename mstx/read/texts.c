@@ -19,7 +19,7 @@ static uint32_t put_text(const struct mstx_text_sink *to, struct ms_str text)
     return to->put(to->ctx, text);
 }
 
-/* v[at] = id, with zeros up to there. */
+/* Sets v[at] = id, growing the vector with zeros. */
 static bool put_id(mstx_text_ids *v, size_t at, uint32_t id)
 {
     if (at >= v->n) {
@@ -41,7 +41,8 @@ static bool keep_entry(mstx_keyed_texts *v, const struct mstx_entry *e, uint32_t
     return k != NULL;
 }
 
-/* The program without its folders and arguments: what a viewer has room for. */
+/* Returns the id of the program's name without directories and arguments, short enough for a
+ * viewer. */
 static uint32_t short_command(const struct mstx_text_sink *to, struct ms_str cmdline)
 {
     struct ms_str rest = cmdline, word;
@@ -94,7 +95,7 @@ static int compare_keys(const struct mstx_keyed *a, const struct mstx_keyed *b)
     return MS_ORDER(a->kind, b->kind, MS_ORDER(a->domain, b->domain, MS_ORDER(a->key, b->key, 0)));
 }
 
-/* Equal keys stay in the order of the file: text pointers rise with it. */
+/* Orders by kind, domain and key, then by age: text pointers ascend in the order of the file. */
 static int by_key_and_age(const void *pa, const void *pb)
 {
     const struct mstx_keyed *a = pa, *b = pb;
@@ -142,7 +143,7 @@ void mstx__texts_free(struct mstx_texts *t)
     ms_vec_free(&t->hangs);
 }
 
-/* ---- asking ----------------------------------------------------------------- */
+/* ---- look-up ---------------------------------------------------------------- */
 
 static uint32_t numbered(const struct mstx_text_sink *to, const char *what, uint32_t number)
 {
@@ -174,7 +175,8 @@ const struct mstx_keyed *mstx__texts_find(const struct mstx_texts *t, uint16_t k
                                           uint16_t domain, uint64_t key)
 {
     const struct mstx_keyed wanted = {.kind = kind, .domain = domain, .key = key};
-    size_t lo = 0, hi = t->keyed.n; /* the first behind all that are equal */
+    size_t lo = 0,
+           hi = t->keyed.n; /* finds the upper bound: the first entry after the equal ones */
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
         if (compare_keys(&t->keyed.p[mid], &wanted) <= 0)
