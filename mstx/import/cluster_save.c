@@ -12,7 +12,7 @@
 
 enum { NULL_HERE = -1 };
 
-/* Negative numbers are not known. */
+/* Binds the columns of a row; a negative number means unknown and becomes NULL. */
 static void bind_columns(struct ms_stmt *st, const int64_t *column, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -81,8 +81,8 @@ static void put_join(const struct mstx_cluster *c, const struct mstx_cl_join *j,
     r->n++;
 }
 
-/* Packs each stretch of MSTX_JOINS_TOGETHER places into one blob, so that blobs do not depend on the number
- * of importing processes. */
+/* Packs each stretch of MSTX_JOINS_TOGETHER places into one blob, so that blobs do not depend on
+ * the number of importing processes. */
 static enum ms_rc pack_joins(const struct mstx_cluster *c, struct mstx_packed_out *out,
                              struct ms_err *err)
 {
@@ -193,7 +193,7 @@ enum ms_rc mstx__cluster_save(const struct mstx_cluster *c, struct ms_store *s, 
 enum ms_rc mstx__cluster_save_all(const struct mstx_cluster *c, struct mstx_writer *w,
                                   struct ms_err *err)
 {
-    if (mstx__writer_bad(w)) /* it keeps why */
+    if (mstx__writer_bad(w)) /* the writer keeps the failure */
         return MS_OK;
     MS_TRY(mstx__cluster_save_joins(c, mstx__writer_store(w), err));
     return mstx__cluster_save(c, mstx__writer_store(w), err);

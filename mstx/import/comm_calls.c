@@ -2,8 +2,8 @@
  *
  * comm_calls: calls, packed, and the table comm_groups.
  *
- * A communicator has one row for all its ranks: processes know it by numbers of their own, its uid
- * is the same everywhere.  Calls on one that nobody introduced have no group.
+ * A communicator has one row for all its ranks: each process has its own number for a communicator,
+ * but its uid is the same in all.  Calls on a communicator without description have no group.
  */
 #include "mstx/import/comm_calls.h"
 
@@ -18,25 +18,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Two of one uid are one communicator. */
+/* A communicator, identified by its uid. */
 struct group_row {
     uint64_t uid;
     int64_t id;
-    uint32_t seq[MSTX_SEQUENCES]; /* next number of calls that carry none, of the current process */
+    uint32_t seq[MSTX_SEQUENCES]; /* next sequence number of the process for calls without one */
 };
 
 struct mstx_comm_writer {
     struct mstx_writer *to; /* NULL: nothing is written */
     struct mstx_packed_out out;
     struct ms_stmt *add_group;
-    MS_VEC(struct group_row) known; /* in order of appearance; its place + 1 is the id */
-    MS_VEC(uint32_t) id_of;         /* by the number that the process uses */
-    MS_VEC(uint32_t) slot;          /* hash of uid to place + 1, a power of two */
+    MS_VEC(struct group_row) known; /* in order of appearance; index + 1 is the id */
+    MS_VEC(uint32_t) id_of;         /* number in the process to index in known + 1 */
+    MS_VEC(uint32_t) slot; /* hash table of uids: index in known + 1; size a power of two */
     uint32_t process;
     int32_t rank;
     int64_t calls;
     bool is_part, is_mute;
-    size_t elsewhere; /* of a part: rows that others write */
+    size_t elsewhere; /* of a part: number of communicators whose rows process 0 writes */
 };
 
 static enum ms_rc prepare(struct mstx_comm_writer *w, struct ms_err *err)
@@ -117,7 +117,8 @@ static bool grow_slots(struct mstx_comm_writer *w)
     return true;
 }
 
-/* The place of a uid; *is_new when it was added.  SIZE_MAX: no memory. */
+/* Returns the index of a uid, adding it (*is_new) when it is unknown; SIZE_MAX when out of
+ * memory. */
 static size_t place_of(struct mstx_comm_writer *w, uint64_t uid, bool *is_new)
 {
     *is_new = false;
@@ -194,7 +195,7 @@ enum ms_rc mstx__comm_writer_adopt(struct mstx_comm_writer *w, uint64_t uid, str
 enum ms_rc mstx__comm_writer_group(struct mstx_comm_writer *w, uint32_t number,
                                    const struct mstx_comm_known *g, struct ms_err *err)
 {
-    const uint32_t most = 1 << 24; /* a number from damage must not ask for memory without end */
+    const uint32_t most = 1 << 24; /* bounds the table when the number is damaged */
     bool is_new;
     if (number > most)
         return MS_OK;
@@ -261,7 +262,7 @@ enum ms_rc mstx__comm_writer_flush(struct mstx_comm_writer *w, struct ms_err *er
     return mstx__packed_flush(&w->out, w->calls - w->out.rows.n + 1, err);
 }
 
-/* group: a row of comm_groups, 0: none. */
+/* Adds the row of a call.  group is the id of a row of comm_groups, 0 for none. */
 static enum ms_rc write_call(struct mstx_comm_writer *w, const struct mstx_comm_fact *f,
                              uint32_t group, const struct mstx_event *ev, uint32_t tid,
                              uint32_t name, struct ms_err *err)

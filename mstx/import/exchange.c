@@ -97,7 +97,7 @@ void mstx__messages_free(struct mstx_messages *m)
     ms_vec_free(&m->end);
 }
 
-/* Writes the result, the words of a failure, and the message. */
+/* Writes the result, the error text of a failure, and the message. */
 static void wrap_message(struct ms_buf *out, const struct ms_buf *message, enum ms_rc mine,
                          const struct ms_err *err)
 {
@@ -131,7 +131,7 @@ static enum ms_rc unwrap_message(struct mstx_messages *all, const struct ms_buf 
                        : ms_buf_check(&all->bytes, err);
 }
 
-/* Receives the message of every process, in order, also after one of them failed. */
+/* Receives the messages of all processes in order, even after one of them failed. */
 static enum ms_rc hear_all(struct ms_par *par, const struct ms_buf *own, struct mstx_messages *all,
                            struct ms_err *err)
 {
@@ -171,7 +171,7 @@ enum ms_rc mstx__share_from_first(struct ms_par *par, struct ms_buf *bytes, stru
     return n != 0 ? ms_par_share(par, bytes->p, n, err) : MS_OK;
 }
 
-/* Process 0's result becomes that of all. */
+/* Replaces the result of every process by that of process 0. */
 static enum ms_rc settle_result(struct ms_par *par, enum ms_rc rc, struct ms_err *err)
 {
     struct ms_err mine = {0};

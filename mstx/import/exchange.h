@@ -4,9 +4,10 @@
  *
  *     writing    mstx__put_bytes, mstx__put_text           into an ms_buf
  *     passing    mstx__share_all, mstx__share_gather       every process calls it
- *     reading    mstx__take_bytes, mstx__take_text         bad stays set: nothing runs past the end
+ *     reading    mstx__take_bytes, mstx__take_text         a short message sets bad for good
  *
- * All processes run one program on machines of one kind, so numbers travel as they lie in memory.
+ * All processes run the same program on machines of the same architecture, so numbers are sent in
+ * their memory representation.
  */
 #ifndef MSTX_IMPORT_EXCHANGE_H
 #define MSTX_IMPORT_EXCHANGE_H
@@ -24,12 +25,12 @@ struct mstx_taker {
 
 void mstx__put_bytes(struct ms_buf *b, const void *p, size_t n);
 void mstx__put_text(struct ms_buf *b, struct ms_str s);
-/* Writes the number of items of a vector, which mstx__take_count reads, and the items. */
+/* Writes the number of items of a vector, which mstx__take_count reads, and then the items. */
 #define mstx__put_items(b, v) mstx__put_counted((b), (v)->p, (v)->n, sizeof *(v)->p)
 void mstx__put_counted(struct ms_buf *b, const void *p, size_t n, size_t item);
 
 void mstx__take_bytes(struct mstx_taker *t, void *p, size_t n);
-/* Lies in the message. */
+/* Returns a text, borrowed from the message. */
 struct ms_str mstx__take_text(struct mstx_taker *t);
 size_t mstx__take_count(struct mstx_taker *t, size_t item);
 /* Appends the items in a message to a vector of the same type; false: no memory. */
@@ -44,8 +45,8 @@ struct mstx_messages {
 struct mstx_taker mstx__message(const struct mstx_messages *m, unsigned process);
 void mstx__messages_free(struct mstx_messages *m);
 
-/* Everyone's message to process 0, or to everyone.  A failure in one process, `mine`, is a failure
- * of all, with the words of the first. */
+/* Send the message of every process to process 0 (gather) or to all (all).  When any process passes
+ * a failure as `mine`, all processes fail with the error text of the first one. */
 enum ms_rc mstx__share_gather(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
                               struct mstx_messages *all, struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__share_all(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
@@ -53,7 +54,7 @@ enum ms_rc mstx__share_all(struct ms_par *par, const struct ms_buf *message, enu
 /* Replaces the bytes of every process by those of process 0. */
 enum ms_rc mstx__share_from_first(struct ms_par *par, struct ms_buf *bytes,
                                   struct ms_err *err) MS_MUST_USE;
-/* Returns the first failure of any process, in all of them. */
+/* Returns the first failure of any process in every process. */
 enum ms_rc mstx__share_result(struct ms_par *par, enum ms_rc mine, struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* ---- along the way ---------------------------------------------------------- */
+/* ---- problems and progress -------------------------------------------------- */
 
 static void note_problem(void *ctx, const char *file, struct ms_err *err)
 {
@@ -34,7 +34,7 @@ static void note_problem(void *ctx, const char *file, struct ms_err *err)
         mstx__import_problem(im, file, err->msg);
 }
 
-/* One process has been passed. */
+/* Reports progress after a process was read. */
 static void count_step(struct mstx_import *im)
 {
     const size_t mine = im->to - im->from;
@@ -46,7 +46,7 @@ static void count_step(struct mstx_import *im)
 
 /* ---- first pass -------------------------------------------------------------- */
 
-/* Of a communicator that was named later the newest name counts. */
+/* Collects the communicators of a process, each with its newest name. */
 static enum ms_rc learn_groups(struct mstx_import *im, const struct mstx_proc *p,
                                const struct mstx_texts *t, struct ms_err *err)
 {
@@ -90,7 +90,8 @@ static void learn_files(struct mstx_import *im, const struct mstx_proc *p, struc
     seen->id = p->seg.n != 0;
 }
 
-/* Whoever begins, or takes its segments from the stage, has none at a moment. */
+/* Tells whether the directory changed within CALM_S seconds.  A process that is starting or moving
+ * its segments from the staging directory may have no segments for a moment. */
 static bool is_changing(const char *dir)
 {
     enum { CALM_S = 3 };
@@ -136,8 +137,8 @@ static enum ms_rc learn_all(struct mstx_import *im, struct ms_err *err)
 
 /* ---- second pass ------------------------------------------------------------- */
 
-/* What calls take at most: three records make one at least.  Where the machine does not promise as
- * much, memory grows with the calls. */
+/* Reserves memory for the greatest possible number of calls, which take at least three records
+ * each.  When the reservation fails, the memory grows with the calls instead. */
 static void expect_calls(struct mstx_import *im)
 {
     uint64_t records = 0;
@@ -152,8 +153,9 @@ static void shift_calls(const struct mstx_host_clock *k, mstx_cl_calls *v, size_
         v->p[i].start_ns += mstx__clock_shift(k, v->p[i].start_ns);
 }
 
-/* Reads one process and converts its rows of the cluster from the steady clock of its host, by which the
- * times of a process can be compared to the nanosecond, to the clock of all hosts. */
+/* Reads one process.  Its rows of the cluster are made by the steady clock of its host, which
+ * orders the events of a process to the nanosecond, and are then converted to the clock of all
+ * hosts. */
 static enum ms_rc take_process(struct mstx_import *im, size_t place, struct ms_err *err)
 {
     ms_assert(place >= im->from && place < im->to);
@@ -238,7 +240,7 @@ static enum ms_rc ask_numbers(struct mstx_import *im, const char *sql, int64_t *
     return rc;
 }
 
-/* What all processes put into the database. */
+/* Counts the rows that all processes wrote into the database. */
 static enum ms_rc count_rows(struct mstx_import *im, struct ms_err *err)
 {
     struct mstx_import_result *r = im->result;
@@ -283,7 +285,7 @@ static enum ms_rc finish_run(struct mstx_import *im, const char *dir, struct ms_
                    im->problem.n != 0 ? im->problem.p[0].text : "they are empty");
 }
 
-/* ---- the whole -------------------------------------------------------------- */
+/* ---- the whole import ------------------------------------------------------- */
 
 static enum ms_rc import_all(struct mstx_import *im, const char *db, const char *dir,
                              struct ms_err *err)
@@ -372,7 +374,7 @@ static void ignore_problem(void *ctx, const char *file, struct ms_err *err)
     (void)err;
 }
 
-/* Where nothing can be read, nothing is foreign either: the import says why. */
+/* Returns true also for a directory that cannot be read, so that the import reports the reason. */
 bool mstx__is_capture(const char *dir)
 {
     struct mstx_procs procs;

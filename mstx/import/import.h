@@ -20,22 +20,23 @@ struct mstx_import_result {
 
 struct ms_par;
 struct mstx_import_how {
-    bool summary; /* what ranks say together, without their timelines and single calls */
-    /* Processes that share the work, all of which call; NULL: alone.  The first writes the database
-     * and has the result. */
+    bool summary; /* only results about all ranks, without timelines and single calls */
+    /* Processes that share the work; each of them calls.  NULL for a single process.  Process 0
+     * writes the database and has the result. */
     struct ms_par *par;
-    /* How much of the files has been read, up to 1; or NULL. */
+    /* Receives the share of files read so far, 0 to 1; may be NULL. */
     void (*progress)(void *ctx, double done);
     void *ctx;
 };
 
-/* Reads a run directory and writes db.  What cannot be read is noted in the table problems and the
- * rest goes on; only a directory without any readable segment fails, with MS_E_NOTFOUND. */
+/* Reads a run directory and writes db.  Files that cannot be read become rows of the table
+ * problems, and the rest is imported; only a directory without any readable segment fails, with
+ * MS_E_NOTFOUND. */
 enum ms_rc mstx__import_capture(const char *dir, const char *db, const struct mstx_import_how *how,
                                 struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
-/* Does the directory hold processes of a capture? */
+/* Tells whether the directory holds processes of a capture. */
 bool mstx__is_capture(const char *dir);
-/* How many files of a capture an import of the directory reads. */
+/* Returns the number of capture files that an import of the directory reads. */
 size_t mstx__count_capture_files(const char *dir, bool *is_capture);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * import_clock: what times of a capture mean.  All processes of a host share one clock, so
- * calibration is collected from all before the first time is used.
+ * import_clock: converts times of a capture.  All processes of a host share one clock, so
+ * calibration points are collected from all processes before the first time is converted.
  */
 #include "mstx/import/import_int.h"
 
@@ -41,7 +41,7 @@ void mstx__import_put_clocks(const struct mstx_import *im, struct ms_buf *b)
     }
 }
 
-/* The clock in a message: one that is known, or a new one; NULL: no memory. */
+/* Reads a clock from a message: returns the known or a new clock, NULL when out of memory. */
 static struct mstx_host_clock *take_clock(struct mstx_import *im, struct mstx_taker *t)
 {
     struct mstx_seg h = {0};
@@ -120,8 +120,8 @@ static void write_apart(struct mstx_import *im, const struct mstx_host_clock *c,
 
 /* ---- several hosts ---------------------------------------------------------------- */
 
-/* Calls of one ring that have begun and not yet ended, as a hash table without probing.  A call that finds
- * its slot taken replaces the other: with fewer calls the bounds are wider, not wrong. */
+/* Calls of one ring that are in flight, in a hash table without probing.  A call replaces another
+ * one in the same slot: losing a call makes the bounds wider, not wrong. */
 enum { ENTERED_SLOTS = 256 };
 struct entered {
     uint64_t begin, id; /* begin 0: a free place */
@@ -206,12 +206,12 @@ static enum ms_rc scan_rings(struct scan *s, const struct mstx_proc *p, struct m
     return MS_OK;
 }
 
-/* Lists the collectives of a process from which all ranks return together. */
+/* Lists the collectives of a process that no rank leaves before all have entered. */
 static enum ms_rc list_meetings(struct mstx_import *im, size_t place, struct ms_err *err)
 {
     struct mstx_proc *p = &im->procs.list.p[place];
     struct scan s = {.im = im};
-    im->is_quiet = true; /* it was opened before */
+    im->is_quiet = true; /* the first pass has reported the problems of these files */
     enum ms_rc rc = mstx__proc_open(p, &im->problems, err);
     if (rc == MS_OK && p->seg.n != 0) {
         rc = mstx__texts_read(&s.texts, p, &im->sink, &im->problems, err);
@@ -290,7 +290,8 @@ static enum ms_rc gather_meetings(struct mstx_import *im, enum ms_rc mine, struc
     return rc;
 }
 
-/* Aligns the clocks of several hosts by collectives, and checks offsets that were measured by pings. */
+/* Aligns the clocks of several hosts by collectives, and checks offsets that were measured by
+ * pings. */
 static enum ms_rc align_by_meetings(struct mstx_import *im, struct ms_err *err)
 {
     enum ms_rc rc = MS_OK;
@@ -315,7 +316,7 @@ enum ms_rc mstx__import_fit_clocks(struct mstx_import *im, struct ms_err *err)
         if (!mstx__clock_fit(&im->clocks.host.p[i]) && tells)
             mstx__import_problem(im, "", "no usable calibration: times of a host are guessed");
     }
-    /* the clock of rank 0's host is the one that all others follow */
+    /* the clock of rank 0's host is the reference for all others */
     const bool has_reference = im->reference < im->clocks.host.n;
     if (has_reference)
         mstx__clocks_align(&im->clocks, &im->clocks.host.p[im->reference]);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * import_int: what the files of an import share: import.c (the whole), import_clock.c (what times
- * mean), import_records.c (events), import_merge.c (parts of many processes in one database) and
- * import_problems.c.
+ * import_int: declarations shared by import.c (the whole import), import_clock.c (clocks),
+ * import_records.c (events), import_merge.c (merging the parts of many processes into one database)
+ * and import_problems.c.
  *
  *              learn              exchange            take                merge
  *     files ─► clocks, texts, ─► everybody knows ─► rows of run.db, ─► one run.db, joined
  *              communicators      all of these       calls of ranks      and judged
  *
- * Under mpirun each process has a stretch of the list of captured processes.  What gets a number
- * gets it by its place in the whole list, so that the database is the same for any number of
- * processes, one among them.
+ * Under mpirun each process reads a contiguous range of the list of captured processes.  Ids are
+ * given by the place in the whole list, so the database is the same for any number of importing
+ * processes, including one.
  */
 #ifndef MSTX_IMPORT_IMPORT_INT_H
 #define MSTX_IMPORT_IMPORT_INT_H
@@ -24,13 +24,14 @@
 #include "mstx/read/processes.h"
 #include "mstx/rundb/run_write.h"
 
-/* Step numbers by the id of a name in run.db, so that each name is parsed once in a whole import. */
+/* Step numbers by the id of a name in run.db, so that each name is parsed once in a whole
+ * import. */
 struct mstx_cl_names {
     int64_t *p;
     size_t n, cap;
 };
 
-/* A call that the program marked with a text. */
+/* A communication call that the framework marked itself, with its description as the text. */
 struct mstx_said_call {
     struct mstx_event event;
     uint32_t tid;
@@ -38,18 +39,18 @@ struct mstx_said_call {
 
 /* A row of the table problems. */
 struct mstx_import_problem {
-    uint64_t process; /* place in the list; behind it: of none in particular */
+    uint64_t process; /* place in the list; past its end: the problem belongs to no process */
     char *file, *text;
 };
 
 /* A captured process, by its place in the list.  id and calls are known after the exchange. */
 struct mstx_seen {
     uint64_t records;      /* in its files */
-    uint64_t calls;        /* the number before that of its first communication call */
-    uint32_t id;           /* in processes; 0: it has nothing that can be read */
-    uint32_t size;         /* as it says: ranks of the world */
-    bool uses_mpi;         /* by the names of its calls; known to the process that reads it */
-    bool is_taken;         /* its lanes have been read: what follows is known */
+    uint64_t calls;        /* number of communication calls of all processes before this one */
+    uint32_t id;           /* in the table processes; 0: no readable segment */
+    uint32_t size;         /* world size as recorded */
+    bool uses_mpi;         /* found by the names of its calls; set only where its files are read */
+    bool is_taken;         /* its lanes have been read, so the following fields are set */
     struct mstx_seg *head; /* of its first segment */
     uint64_t newest, events, unfinished, dropped, clock_cost;
     uint32_t name; /* text */
@@ -63,36 +64,38 @@ struct mstx_import {
     struct mstx_text_sink sink; /* texts of captures into w */
     struct mstx_comm_writer *comm;
     struct mstx_cluster cluster;
-    struct mstx_cl_part part; /* of the process at hand */
+    struct mstx_cl_part part; /* of the current process */
     struct mstx_cl_names names;
-    struct mstx_lanes lanes;            /* of the process at hand; its memory is used again */
-    MS_VEC(struct mstx_said_call) said; /* the same */
+    struct mstx_lanes lanes;            /* of the current process; the next one reuses the memory */
+    MS_VEC(struct mstx_said_call) said; /* likewise */
     struct mstx_clocks clocks;
     struct mstx_meetings meetings; /* only when there are several hosts */
     struct mstx_procs procs;
-    size_t from, to;               /* those that this process reads */
-    MS_VEC(struct mstx_seen) seen; /* of all */
-    struct ms_buf groups; /* communicators as they were met: texts as they lie in the files */
-    uint32_t texts;       /* that every process knows */
+    size_t from, to;               /* the range of procs that this process reads */
+    MS_VEC(struct mstx_seen) seen; /* of all captured processes */
+    struct ms_buf groups;          /* GROUP texts of communicators in order of appearance */
+    uint32_t texts;                /* number of texts that every process has with the same ids */
     struct mstx_problems problems;
     MS_VEC(struct mstx_import_problem) problem;
-    size_t at;        /* place of the process at hand */
+    size_t at;        /* place of the current process */
     bool is_quiet;    /* set while files are opened again, which finds the same problems */
-    size_t done;      /* processes passed, in both passes: for progress */
+    size_t done;      /* processes read so far, counted in both passes, for progress */
     size_t reference; /* the clock of rank 0's host */
     struct mstx_import_result *result;
 };
 
-/* Of the process at hand, or of none where at is behind the list. */
+/* Notes a problem of the current process, or of no process when `at` is past the end of the
+ * list. */
 void mstx__import_problem(struct mstx_import *im, const char *file, const char *text);
-/* Writes all, in order of the processes and of each as they were found. */
+/* Writes all problems, ordered by process and within a process in the order in which they were
+ * found. */
 void mstx__import_write_problems(struct mstx_import *im);
 void mstx__import_put_problems(const struct mstx_import *im, struct ms_buf *b);
 enum ms_rc mstx__import_take_problems(struct mstx_import *im, struct mstx_taker *t,
                                       struct ms_err *err) MS_MUST_USE;
 void mstx__import_free_problems(struct mstx_import *im);
 
-/* Collects the clocks of hosts; mstx__import_fit_clocks fits them when those of all are known. */
+/* Collects the clocks of hosts; mstx__import_fit_clocks fits them after the last process. */
 enum ms_rc mstx__import_learn_clock(struct mstx_import *im, const struct mstx_proc *p,
                                     struct ms_err *err) MS_MUST_USE;
 void mstx__import_put_clocks(const struct mstx_import *im, struct ms_buf *b);
@@ -100,8 +103,8 @@ enum ms_rc mstx__import_take_clocks(struct mstx_import *im, struct mstx_taker *t
                                     struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__import_fit_clocks(struct mstx_import *im, struct ms_err *err) MS_MUST_USE;
 
-/* Reads the lanes of a process: adds its part to the rows of all ranks, and writes its events unless only a
- * summary is wanted. */
+/* Reads the lanes of a process: adds its part to the rows of all ranks, and writes its events
+ * unless only a summary is wanted. */
 enum ms_rc mstx__import_read_process(struct mstx_import *im, size_t place,
                                      struct ms_err *err) MS_MUST_USE;
 void mstx__import_write_process(struct mstx_import *im, size_t place);
@@ -109,9 +112,10 @@ void mstx__import_write_process(struct mstx_import *im, size_t place);
 /* Finds the captured processes and divides them among the importing ones. */
 enum ms_rc mstx__import_divide(struct mstx_import *im, const char *dir,
                                struct ms_err *err) MS_MUST_USE;
-/* Returns the share of all work that process 0 alone has; it gets that much less of what is divided. */
+/* Returns the share of all work that only process 0 can do; process 0 gets as much less of the
+ * divided work. */
 double mstx__import_alone(const struct mstx_import *im);
-/* Tells every process what each of them learnt in its first pass. */
+/* Sends the results of the first pass of each process to all processes. */
 enum ms_rc mstx__import_exchange(struct mstx_import *im, enum ms_rc mine,
                                  struct ms_err *err) MS_MUST_USE;
 /* Sends the part of this process to process 0; in process 0, copies all parts into its database. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * import_merge: divides an import among the processes of an mpirun: which captures each of them reads,
- * what each has to know of the others' files, and how process 0 makes one database of their parts.
+ * import_merge: divides an import among the processes of an mpirun: assigns captured processes to
+ * importing ones, exchanges what they found in the first pass, and merges their databases in
+ * process 0.
  *
- * Texts that were known before the exchange have the same ids in every process.  Texts first met while
- * records are read get their ids when process 0 copies the parts in order.  That is the order in which a
- * single process would have met them, so the database does not depend on the number of processes.
+ * Texts that were known before the exchange have the same ids in every process.  Texts first met
+ * while records are read get their ids when process 0 copies the parts in order.  That is the order
+ * in which a single process would have met them, so the database does not depend on the number of
+ * processes.
  */
 #include "mstx/import/import_int.h"
 
@@ -20,11 +22,11 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* ---- who reads what ------------------------------------------------------------ */
+/* ---- dividing the files --------------------------------------------------------- */
 
-/* Shares of all work that process 0 alone has, because it copies what the others wrote and draws the
- * conclusions.  Chosen by hand on one capture of 1,024 ranks with 20,000 records each, so that the two
- * processes of a summary ended together (1.25 and 1.22 s); no benchmark repeats this. */
+/* Shares of all work that process 0 alone has, because it copies what the others wrote and draws
+ * the conclusions.  Chosen by hand on one capture of 1,024 ranks with 20,000 records each, so that
+ * the two processes of a summary ended together (1.25 and 1.22 s); no benchmark repeats this. */
 static const double SUMMARY_COPY = 0.13, WHOLE_COPY = 0.30;
 
 double mstx__import_alone(const struct mstx_import *im)
@@ -50,7 +52,8 @@ static uint64_t bytes_of(const char *dir)
     return sum;
 }
 
-/* Divides the list into stretches of equal bytes, one for each process; that of process 0 is shorter. */
+/* Divides the list into ranges of equal bytes, one for each process; the range of process 0 is
+ * smaller. */
 static void put_limits(struct mstx_import *im, struct ms_buf *b)
 {
     const unsigned k = ms_par_size(im->par);
@@ -132,7 +135,7 @@ enum ms_rc mstx__import_divide(struct mstx_import *im, const char *dir, struct m
     return mstx__share_result(im->par, rc, err);
 }
 
-/* ---- what every process knows -------------------------------------------------------- */
+/* ---- exchange after the first pass ---------------------------------------------------- */
 
 static void put_learnt(const struct mstx_import *im, struct ms_buf *b)
 {
@@ -184,7 +187,7 @@ static enum ms_rc take_learnt(struct mstx_import *im, struct mstx_taker *t, size
     return take_groups(im, t, err);
 }
 
-/* Numbers processes and their calls by the place in the list of all captured processes. */
+/* Gives ids to processes and calls by their place in the list of all captured processes. */
 static void number_processes(struct mstx_import *im)
 {
     uint32_t id = 0;
@@ -238,9 +241,10 @@ enum ms_rc mstx__import_exchange(struct mstx_import *im, enum ms_rc mine, struct
 struct merging {
     struct mstx_import *im;
     struct ms_store *s;
-    int64_t tracks, chunks; /* ids used by the parts before */
-    MS_VEC(uint32_t) text;  /* id in the whole of each text that only the part has */
-    MS_VEC(int64_t) group;  /* the same of communicators, whose ids begin at MSTX_COMM_LATER */
+    int64_t tracks, chunks; /* ids used by the parts merged before */
+    MS_VEC(uint32_t) text;  /* id in the merged database of each text that only this part has */
+    MS_VEC(int64_t)
+    group; /* likewise of communicators, numbered from MSTX_COMM_LATER in the part */
     struct mstx_rows rows;
     struct mstx_packed_out out;
     struct mstx_packer *packer;
@@ -298,7 +302,7 @@ static enum ms_rc take_name(struct merging *m, struct ms_stmt *row, struct ms_er
     return mstx__writer_name(m->im->w, column, err);
 }
 
-/* Adds a communicator that is known from calls marked in this part only. */
+/* Adds a communicator that only the marked calls of this part mention. */
 static enum ms_rc take_group(struct merging *m, struct ms_stmt *row, struct ms_err *err)
 {
     int64_t *slot = ms_vec_push(&m->group);
@@ -315,14 +319,14 @@ static int64_t group_of(const struct merging *m, int64_t id)
     return later < m->group.n ? m->group.p[later] : id;
 }
 
-/* True when all texts and communicators of the rows have the same ids in every process. */
+/* Returns true when all texts and communicators of the rows have the same ids in every process. */
 static bool is_known_to_all(const struct merging *m)
 {
     return m->rows.column[MSTX_CALL_NAME].high <= m->im->texts &&
            m->rows.column[MSTX_CALL_GROUP].high < MSTX_COMM_LATER;
 }
 
-/* Writes the calls of a blob anew with the ids of the whole database. */
+/* Rewrites the calls of a blob with the ids of the merged database. */
 static enum ms_rc renumber_calls(struct merging *m, struct ms_err *err)
 {
     ms_assert(m->rows.n >= 1);
@@ -388,7 +392,7 @@ static enum ms_rc count_rows(struct merging *m, const char *sql, int64_t *n, str
     return rc;
 }
 
-/* Attaches the database of a part.  SQLite attaches and detaches between transactions only. */
+/* Attaches the database of a part.  SQLite can attach and detach only outside a transaction. */
 static enum ms_rc attach_part(struct merging *m, struct ms_str path, struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -412,7 +416,7 @@ static enum ms_rc take_part(struct merging *m, struct ms_str path, struct ms_err
 
 /* ---- sending and receiving ----------------------------------------------------------- */
 
-/* Commits the part of this process and tells process 0 its path and the problems. */
+/* Commits the part of this process and sends its path and the problems to process 0. */
 static enum ms_rc send_part(struct mstx_import *im, const char *path, struct ms_err *err)
 {
     struct ms_buf b = {.max = MSTX_SHARE_MAX};

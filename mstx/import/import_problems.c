@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * import_problems: what was wrong with the files of a run, by captured process: rows of the table
+ * import_problems: problems with the files of a run, by captured process, as rows of the table
  * problems.
  */
 #include "mstx/import/import_int.h"
@@ -21,7 +21,7 @@ void mstx__import_problem(struct mstx_import *im, const char *file, const char *
         mstx__writer_fail(im->w, &err);
 }
 
-/* In order of the processes, and of each as they were found. */
+/* Orders by process, then by the order in which the problems were found. */
 static int by_process(const void *pa, const void *pb)
 {
     const struct mstx_import_problem *a = pa, *b = pb;

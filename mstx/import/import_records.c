@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * import_records: the records of one captured process become rows of run.db, and its part of what
- * all ranks say together.
+ * import_records: turns the records of one captured process into rows of run.db and into its part
+ * of the analysis of all ranks.
  */
 #include "mstx/import/import_int.h"
 
@@ -16,8 +16,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Returns the time before which events are dropped: a flight recorder reuses whole files, so they hold more
- * than the window that was asked for. */
+/* Returns the time before which events are dropped: a flight recorder reuses whole files, which
+ * hold more than the requested window. */
 static int64_t oldest_shown(const struct mstx_proc *p, struct mstx_host_clock *c, uint64_t newest)
 {
     uint64_t flight_ns = 0;
@@ -51,7 +51,7 @@ static void put_event(struct mstx_event *e, const struct mstx_lanes *l,
                              .flags = raw->flags};
 }
 
-/* One row for an event that is a communication call. */
+/* Writes the row of an event that is a communication call. */
 static void write_call(struct mstx_import *im, const struct mstx_lanes *l,
                        const struct mstx_lane *lane, const struct mstx_raw *raw,
                        const struct mstx_event *e)
@@ -70,8 +70,8 @@ static void write_call(struct mstx_import *im, const struct mstx_lanes *l,
         mstx__writer_fail(im->w, &err);
 }
 
-/* Frameworks mark calls themselves where there is no hook for them: kept until all threads are
- * through, as their order tells their number. */
+/* Keeps a call that a framework marked itself because there is no hook for it.  Such calls are
+ * written after all threads were read, since their order gives them their sequence numbers. */
 static void keep_said(struct mstx_import *im, const struct mstx_lane *lane,
                       const struct mstx_event *e)
 {
@@ -140,7 +140,8 @@ static void write_lane(struct mstx_import *im, const struct mstx_lanes *l,
     mstx__writer_track_end(im->w);
 }
 
-/* A record costs one reading of the clock and about as much again for the rest. */
+/* Estimates the cost of recording: for each record one reading of the clock and about as much again
+ * for the rest. */
 static int64_t cost_of(const struct mstx_seen *seen, struct mstx_host_clock *c)
 {
     uint64_t ticks;
@@ -262,7 +263,7 @@ static bool keep_seen(struct mstx_import *im, struct mstx_seen *seen, const stru
     return true;
 }
 
-/* Each communicator by the number that the process has for it. */
+/* Registers each communicator under the number that the process has for it. */
 static enum ms_rc know_groups(struct mstx_import *im, const struct mstx_texts *t,
                               struct ms_err *err)
 {
@@ -285,12 +286,12 @@ static void write_events(struct mstx_import *im, const struct mstx_proc *p,
     write_said(im);
 }
 
-/* ---- what the process brings to the analysis of all ranks -------------------------- */
+/* ---- the part of the process in the analysis of all ranks -------------------------- */
 
-/* One process, of which steps and calls are wanted.  Their times are those of the host's steady clock.
- * Device times count where there are some, since the host's call of an operation that only begins shows
- * no waiting.  Without a device nothing separates computing from being idle: then computing is what is
- * not communication. */
+/* A process whose steps and calls are collected, with times of the host's steady clock.  Device
+ * times are used where they exist, since the host's call of an asynchronous operation shows no
+ * waiting.  Without device times computing cannot be told from idling, so everything that is not
+ * communication counts as computing. */
 struct source {
     const struct mstx_lanes *l;
     struct mstx_host_clock *clock;
@@ -304,7 +305,7 @@ struct source {
 
 enum { NAME_NEW, NAME_OTHER, NAME_STEP, NAME_NUMBERED };
 
-/* Returns the step number of a name, NAME_OTHER for other names.  Each name is parsed once. */
+/* Returns the step number in a name, NAME_OTHER for other names.  Each name is parsed once. */
 static int64_t step_of_name(struct mstx_cl_names *names, const struct mstx_writer *w, uint32_t name)
 {
     ms_assert(w != NULL);
@@ -374,7 +375,7 @@ static bool take_steps(const struct source *s, struct mstx_cl_part *p, const str
             return false;
         open = marks ? open : NULL;
     }
-    if (open != NULL) /* nothing says where the last one ends */
+    if (open != NULL) /* the end of the last step is unknown */
         p->steps.n--;
     return true;
 }
@@ -407,7 +408,7 @@ static bool add_span(mstx_cl_spans *s, int64_t start, int64_t end)
     return slot != NULL || end <= start;
 }
 
-/* Spans of calls on the device, by the number that the host and the device side carry. */
+/* Device spans of calls, by the number that links the host side and the device side. */
 struct sides {
     MS_VEC(struct mstx_cl_span) at; /* by number; end 0: none */
 };
@@ -446,7 +447,8 @@ static bool take_stream(const struct source *s, struct mstx_cl_part *p,
     return true;
 }
 
-/* True for libraries whose calls return as soon as the operation is in a queue of the device. */
+/* Returns true for libraries whose calls return as soon as the operation is queued on the
+ * device. */
 static bool only_begins(const struct mstx_rec_comm *c)
 {
     return c->lib == MSTX_LIB_NCCL || c->lib == MSTX_LIB_RCCL || c->lib == MSTX_LIB_HCCL;
@@ -562,7 +564,7 @@ enum ms_rc mstx__import_read_process(struct mstx_import *im, size_t place, struc
     struct mstx_proc *p = &im->procs.list.p[place];
     struct mstx_texts texts;
     im->at = place;
-    im->is_quiet = true; /* it was opened before */
+    im->is_quiet = true; /* the first pass has reported the problems of these files */
     enum ms_rc rc = im->seen.p[place].id != 0 ? mstx__proc_open(p, &im->problems, err) : MS_OK;
     if (rc == MS_OK && p->seg.n != 0)
         rc = mstx__texts_read(&texts, p, &im->sink, &im->problems, err);

@@ -5,9 +5,10 @@
  *     every process has the calls of        share        every process has the calls of
  *     some ranks                       ───────────────►  some collectives, of all their ranks
  *
- * Every process learns all ranks and steps and the number of calls of each communicator, from which the
- * place of each collective follows.  Each process gets a stretch of places with an equal number of calls.
- * The joins of the stretches, one behind the other, are in the order of a single process.
+ * Every process receives all ranks and steps and the number of calls of each communicator, from
+ * which the place of each collective follows.  Each process joins a range of places with an equal
+ * number of calls.  The joins of these ranges, concatenated, are in the same order as those of a
+ * single process.
  */
 #include "mstx/import/join_share.h"
 
@@ -93,7 +94,7 @@ static bool take_counts(struct mstx_cl_group *g, struct mstx_taker *t, uint32_t 
     return true;
 }
 
-/* Appends the ranks, steps and counts of one process; its places follow those appended before. */
+/* Appends the ranks, steps and counts of one process; its indices follow those appended before. */
 static bool take_known(struct mstx_cluster *c, struct mstx_taker *t)
 {
     const size_t processes = c->process.n, steps = c->step.n;
@@ -147,7 +148,7 @@ static enum ms_rc learn_ranks(struct mstx_cluster *c, struct ms_par *par, struct
 
 /* ---- the owner of each collective ------------------------------------------------------------ */
 
-/* Returns the place before which this many calls lie. */
+/* Returns the place that has this many calls before it. */
 static size_t place_after(const struct mstx_cluster *c, double calls)
 {
     for (size_t i = 0; i < c->group.n; i++) {
@@ -159,8 +160,8 @@ static size_t place_after(const struct mstx_cluster *c, double calls)
     return c->to;
 }
 
-/* Sets end[p] to the place behind the last one of process p.  Stretches end where a blob of joins ends,
- * so that each blob is written by one process. */
+/* Sets end[p] to one past the last place of process p.  Ranges end where a blob of joins ends, so
+ * that each blob is written by one process. */
 static void deal_out(const struct mstx_cluster *c, unsigned k, double less, size_t *end)
 {
     ms_assert(k >= 1 && less < 1);
@@ -202,7 +203,7 @@ struct deal {
     struct mstx_cluster *c;
     struct ms_par *par;
     unsigned k;
-    const size_t *end;   /* of the places of each process; NULL: calls go by pairs of ranks */
+    const size_t *end;   /* one past the last place of each process; NULL: divides by rank pairs */
     uint64_t *to, *from; /* number of calls to send to, and to receive from, each process */
     uint16_t *owner;     /* process that joins the call, by call */
     const mstx_cl_calls *given;
@@ -254,7 +255,8 @@ static uint64_t all_of(const uint64_t *v, unsigned n)
     return sum;
 }
 
-/* Allocates everything before the first message: a process that fails later would leave others waiting. */
+/* Allocates all memory before the first message, because a process that fails later would leave the
+ * others waiting. */
 static bool make_room(struct deal *d)
 {
     d->piece = ms_calloc(PIECE, sizeof *d->piece);
@@ -303,8 +305,8 @@ static void keep_calls(struct deal *d, unsigned own)
     }
 }
 
-/* Exchanges calls in rounds.  In each round processes talk in pairs and the lower one sends first, so
- * that no two processes wait for each other. */
+/* Exchanges calls in rounds.  In each round processes exchange in pairs and the lower rank sends
+ * first, so that no two processes wait for each other. */
 static enum ms_rc exchange_calls(struct deal *d, struct ms_err *err)
 {
     const unsigned own = ms_par_rank(d->par);
@@ -336,7 +338,8 @@ static enum ms_rc pass_calls_on(struct deal *d, struct ms_err *err)
     return exchange_calls(d, err);
 }
 
-/* Replaces the calls of some ranks by the calls that this process joins, in the order of their ranks. */
+/* Replaces the calls of some ranks by the calls that this process joins, in the order of their
+ * ranks. */
 static enum ms_rc deal_calls(struct mstx_cluster *c, struct ms_par *par, const size_t *end,
                              bool is_coll, struct ms_err *err)
 {
@@ -421,8 +424,8 @@ static void take_note(struct mstx_taker *t, struct mstx_cl_note *n)
         mstx__take_bytes(t, n->said.args, n->said.n);
 }
 
-/* True for a note behind the first one of its communicator: of several processes that joined parts of one
- * communicator the first reports. */
+/* Returns true when another collective of the same communicator has a note already: of processes
+ * that joined parts of one communicator, only the first one reports. */
 static bool is_repeated(const struct mstx_cl_note *p, size_t n, const struct mstx_cl_note *one)
 {
     ms_assert(n == 0 || p != NULL);
