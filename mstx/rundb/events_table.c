@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * events_table: the table "events".  Conditions on track, rank and time skip whole
- * tracks and chunks; everything else SQLite looks at row by row.
+ * tracks and chunks; SQLite checks all other conditions row by row.
  */
 #include "mstx/rundb/events_table.h"
 
@@ -35,7 +35,7 @@ struct scan {
     struct mstx_tl *tl;
     struct mstx_cursor *cursor;  /* NULL between tracks */
     const struct mstx_event *ev; /* NULL at the end */
-    size_t track, last_track;    /* indices; last_track is one behind */
+    size_t track, last_track;    /* indices; last_track is one past the last */
     int64_t first_rank, last_rank;
     int64_t ends_from, starts_to;
 };
@@ -104,7 +104,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Narrow [*from, *to] by a bound. */
+/* Narrows [*from, *to] by a bound. */
 static void narrow(const struct ms_bound *b, int64_t *from, int64_t *to)
 {
     if (b->op != MS_BOUND_LE)
@@ -126,7 +126,7 @@ static enum ms_rc start_scan(void *cursor, const struct ms_bound *bound, int n, 
             narrow(&bound[i], &first, &last);
         else if (bound[i].column == COL_RANK)
             narrow(&bound[i], &s->first_rank, &s->last_rank);
-        else /* start or end: what starts after t ends after it, what ends before t starts before it */
+        else /* start or end: start <= end, so both kinds of bounds narrow both ranges */
             narrow(&bound[i], &s->ends_from, &s->starts_to);
     }
     s->track = first <= last ? (size_t)first - 1 : 0;
@@ -151,7 +151,7 @@ static void give_text(struct ms_value *v, struct ms_str s)
     v->s = s;
 }
 
-/* What only some kinds of events have; others show NULL. */
+/* Returns a column that only some kinds of events have; NULL for the others. */
 static void give_special(const struct scan *s, int column, struct ms_value *v)
 {
     ms_assert(s->ev != NULL);

@@ -11,7 +11,7 @@
 
 enum {
     FEW = 512, /* this many events need no coarser level */
-    LANES = 2  /* marks and events with a duration grow apart within a row */
+    LANES = 2  /* within a row, marks and events with a duration are joined separately */
 };
 
 static bool is_small(const struct mstx_event *e, unsigned shift)
@@ -90,7 +90,8 @@ static bool fits_into(const struct mstx_event *into, const struct mstx_event *e,
            into->kind == e->kind;
 }
 
-/* Place e at out or join it with an earlier one; the lane has room. Returns whether it was placed. */
+/* Joins e with the open event of its lane, or stores it as out[n]; returns true when it was
+ * stored. */
 static bool place_event(struct mstx_levels *l, struct mstx_event *out, size_t n,
                         const struct mstx_event *e)
 {
@@ -108,7 +109,7 @@ static bool place_event(struct mstx_levels *l, struct mstx_event *out, size_t n,
     return true;
 }
 
-/* At `shift`, in place: the reading index never falls behind the writing one. */
+/* Joins events at `shift`, in place: the write index never passes the read index. */
 static void coarsen_level(struct mstx_levels *l, unsigned shift)
 {
     ms_assert(shift >= l->shift);
@@ -135,8 +136,8 @@ static unsigned longer(unsigned a, unsigned b)
 
 enum { NEVER = 65 };
 
-/* How many events may join the one before them in their row, by the least shift at which both are
- * short enough and begin in one slot. */
+/* Counts events by the least shift at which they can join the event before them in their row: both
+ * are short enough and begin in the same slot. */
 static void count_neighbours(struct mstx_levels *l, size_t of_shift[NEVER + 1])
 {
     ms_assert(l->before.cap >= l->open.n);
@@ -153,7 +154,7 @@ static void count_neighbours(struct mstx_levels *l, size_t of_shift[NEVER + 1])
     }
 }
 
-/* The least shift above this one at which no more than `most` events may be left. */
+/* Returns the least shift above the current one at which at most `most` events may be left. */
 static unsigned next_shift(struct mstx_levels *l, uint64_t most)
 {
     ms_assert(l->shift <= MSTX_SHIFT_MAX);
@@ -202,7 +203,7 @@ bool mstx__levels_add(struct mstx_levels *l, const struct mstx_event *ev, size_t
     }
     for (size_t i = 0; l->shift != 0 && i < n; i++)
         l->ev.n += place_event(l, l->ev.p, l->ev.n, &ev[i]);
-    /* Looking now and then is enough to bound the memory. */
+    /* checking every 65,536 events is enough to bound the memory */
     if (before >> 16 != l->seen >> 16)
         join_down(l);
     return true;

@@ -20,7 +20,7 @@ enum {
     HAS_ALL = (1 << 6) - 1,
     HEAD = 2 + 8,
     SLOTS = 2 * MSTX_CHUNK_MAX,
-    /* Bytes one event takes at most: its index, eight varints, and its shape. */
+    /* Greatest size of one event: its index, eight varints, and its shape. */
     EVENT_MAX = 2 + 8 * MSTX_VARINT_MAX + 5 + 3 + 2,
 };
 
@@ -128,7 +128,7 @@ static uint8_t *put_index(const struct mstx_packer *p, uint8_t *at, uint32_t n)
     return at;
 }
 
-/* An event has room for the longest of each of its numbers. */
+/* Writes starts and durations; the buffer has room for the longest varints (EVENT_MAX). */
 static uint8_t *put_times(uint8_t *at, const struct mstx_event *ev, uint32_t n)
 {
     int64_t before = ev[0].start_ns;
@@ -142,7 +142,7 @@ static uint8_t *put_times(uint8_t *at, const struct mstx_event *ev, uint32_t n)
     return at;
 }
 
-/* One column of differences; field is expanded at each use, so every loop reads its own member. */
+/* Writes a column of differences.  A macro, so that each loop reads its member directly. */
 #define PUT_DIFFERENCES(at, ev, n, field)                                                          \
     do {                                                                                           \
         uint64_t before = 0;                                                                       \
@@ -222,7 +222,7 @@ static struct mstx_shape get_shape(struct mstx_bytes *r)
     return s;
 }
 
-/* Where the index lies; it is passed. */
+/* Returns the start of the index and skips it; NULL when it is cut off. */
 static const uint8_t *pass_index(struct mstx_bytes *r, const struct head *h)
 {
     ms_assert(h->shapes >= 1 && h->n >= h->shapes);
@@ -236,7 +236,7 @@ static const uint8_t *pass_index(struct mstx_bytes *r, const struct head *h)
     return at;
 }
 
-/* The first n events get their shapes. */
+/* Sets the shapes of the first n events. */
 static void get_index(struct mstx_bytes *r, const uint8_t *at, const struct head *h, uint32_t n,
                       const struct mstx_shape *shape, struct mstx_event *ev)
 {
@@ -251,7 +251,7 @@ static void get_index(struct mstx_bytes *r, const uint8_t *at, const struct head
     }
 }
 
-/* Times within +-2^62, so that a start and a duration can always be added. */
+/* Tells whether v is within +-2^62, so that a start plus a duration cannot overflow. */
 static bool is_time(uint64_t v)
 {
     return v + ((uint64_t)1 << 62) <= (uint64_t)1 << 63;
@@ -323,7 +323,7 @@ enum ms_rc mstx_unpack(struct ms_str blob, struct mstx_event *ev, uint32_t *n, s
     return MS_OK;
 }
 
-/* ---- other texts ---------------------------------------------------------------- */
+/* ---- renumbering texts ---------------------------------------------------------- */
 
 static uint8_t *put_shapes(uint8_t *at, struct mstx_bytes *r, const struct head *h,
                            mstx_text_map map, const void *ctx)
@@ -338,7 +338,7 @@ static uint8_t *put_shapes(uint8_t *at, struct mstx_bytes *r, const struct head 
     return at;
 }
 
-/* From the index up to the attributes. */
+/* Copies the columns before args, which hold no text ids. */
 static uint8_t *copy_columns(uint8_t *at, struct mstx_bytes *r, const struct head *h)
 {
     ms_assert(h->n >= 1 && h->n <= MSTX_CHUNK_MAX);
@@ -378,9 +378,9 @@ enum ms_rc mstx_pack_renumber(struct mstx_packer *p, struct ms_str blob, mstx_te
     return MS_OK;
 }
 
-/* ---- what pictures need --------------------------------------------------------- */
+/* ---- unpacking for pictures ----------------------------------------------------- */
 
-/* The starts up to `until`; returns how many, the rest is passed. */
+/* Reads the starts up to `until` and skips the others; returns the number of starts read. */
 static uint32_t get_starts_until(struct mstx_bytes *r, const struct head *h, int64_t until,
                                  int64_t *start)
 {

@@ -10,7 +10,7 @@
 #include "probe/base/mem.h"
 
 enum { VERSION = 1, EVEN = 0, DIFFERENCES = 1, WITH_NULL = 2, HEAD_MAX = 1 + 3 * MSTX_VARINT_MAX };
-enum { STRETCH = 64 }; /* of numbers that are looked at together */
+enum { STRETCH = 64 }; /* cells that are processed together */
 
 /* ---- writing ---------------------------------------------------------------- */
 
@@ -59,14 +59,15 @@ static uint8_t *put_even(uint8_t *at, const int64_t *v, uint32_t n)
 /* Returns the code of a number in a column that holds NULLs. */
 static uint64_t code_of(int64_t v)
 {
-    return mstx_zigzag((uint64_t)v) + 1; /* NULL, the least of all, becomes 0 */
+    return mstx_zigzag((uint64_t)v) + 1; /* NULL, which is INT64_MIN, becomes 0 */
 }
 
 struct range {
-    int64_t low, high; /* of what is not NULL */
+    int64_t low, high; /* of the cells that are not NULL */
 };
 
-/* Each number has room for the longest. */
+/* Writes the differences of a column and finds its range; the buffer has room for the longest
+ * varints. */
 static uint8_t *put_body(uint8_t *at, const int64_t *v, uint32_t n, struct range *r)
 {
     uint64_t before = 0;
@@ -96,7 +97,8 @@ static uint8_t *put_body_with_null(uint8_t *at, const int64_t *v, uint32_t n, st
     return at;
 }
 
-/* Heads grow from the front, bodies behind the room that heads can take at most. */
+/* Writes the head and the body of a column.  Heads begin at the front of the buffer; bodies begin
+ * after the greatest possible size of all heads. */
 static uint8_t *put_column(uint8_t *head, uint8_t **body, const int64_t *v, uint32_t n)
 {
     ms_assert(n >= 1 && n <= MSTX_ROWS_MAX);
@@ -104,7 +106,7 @@ static uint8_t *put_column(uint8_t *head, uint8_t **body, const int64_t *v, uint
         return put_even(head, v, n);
     struct range r;
     uint8_t *end = put_body(*body, v, n, &r);
-    const bool has_null = r.low == MSTX_ROWS_NULL; /* the least of all */
+    const bool has_null = r.low == MSTX_ROWS_NULL; /* NULL is the least int64_t */
     if (has_null)
         end = put_body_with_null(*body, v, n, &r);
     *head++ = has_null ? WITH_NULL : DIFFERENCES;
@@ -155,7 +157,8 @@ static int64_t *cells_of(const struct mstx_rows *r, unsigned column)
     return r->cell + (size_t)column * MSTX_ROWS_APART;
 }
 
-/* Numbers that go round the range of 64 bits, or begin with a NULL beside others, may be anything. */
+/* Sets the range of a column with a constant step: empty when all cells are NULL, all values when
+ * the numbers overflow 64 bits or only the first one is NULL. */
 static void set_range(struct mstx_rows *r, unsigned column, int64_t first, uint64_t step)
 {
     ms_assert(r->n >= 1);
@@ -180,7 +183,7 @@ static void get_even(struct mstx_rows *r, unsigned column, struct mstx_bytes *b)
     set_range(r, column, first, step);
 }
 
-/* The head of a column; returns the bytes of its body. */
+/* Reads the head of a column; returns the size of its body in bytes. */
 static uint64_t get_head(struct mstx_rows *r, unsigned column, struct mstx_bytes *b)
 {
     const uint8_t kind = mstx_get_byte(b);

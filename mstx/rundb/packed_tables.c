@@ -65,13 +65,13 @@ void mstx__packed_free(struct mstx_packed_out *p)
 
 /* ---- scanning --------------------------------------------------------------- */
 
-/* What one of the tables is for SQL. */
+/* Description of one virtual table. */
 struct kind {
-    const char *all, *one; /* queries for its blobs, and for a blob by id: id, data */
-    size_t index;          /* offset of its index in the source */
-    unsigned packed;       /* columns */
-    const int8_t *of;      /* by column of SQL: the packed one that holds the same, -1: none does */
-    /* The value of a column of SQL at a row. */
+    const char *all, *one; /* SQL that returns (id, data) of all blobs, and of one blob by its id */
+    size_t index;          /* offset of its index in struct mstx_packed_source */
+    unsigned packed;       /* number of packed columns */
+    const int8_t *of;      /* by SQL column: the packed column with the same values, -1: none */
+    /* Returns the value of an SQL column in a row. */
     enum ms_rc (*give)(const struct mstx_packed_source *from, struct mstx_rows *r, uint32_t at,
                        int column, struct ms_value *v, struct ms_err *err);
 };
@@ -86,14 +86,14 @@ struct scan {
     const struct kind *kind;
     struct mstx_packed_index *index;
     struct ms_stmt *blobs;
-    bool is_indexed; /* blobs asks for one blob by its id */
+    bool is_indexed; /* the statement `blobs` fetches one blob by its id */
     size_t place;    /* of the next blob */
     struct mstx_rows rows;
     uint32_t at;
     bool at_end;
     unsigned n;
     struct bound bound[MSTX_ROWS_COLUMNS];
-    const int64_t *cell[MSTX_ROWS_COLUMNS]; /* of bounds, in the blob at hand */
+    const int64_t *cell[MSTX_ROWS_COLUMNS]; /* columns of the bounds in the current blob */
 };
 
 static enum ms_rc open_scan(const struct kind *kind, struct mstx_packed_source *from, void **cursor,
@@ -127,7 +127,7 @@ static struct bound *bound_of(struct scan *s, unsigned column)
         if (s->bound[i].column == column)
             return &s->bound[i];
     }
-    s->bound[s->n] = (struct bound){column, INT64_MIN + 1, INT64_MAX}; /* NULL is no number */
+    s->bound[s->n] = (struct bound){column, INT64_MIN + 1, INT64_MAX}; /* excludes NULL */
     return &s->bound[s->n++];
 }
 
@@ -171,7 +171,7 @@ static enum ms_rc read_blob(struct scan *s, struct ms_err *err)
     return mstx__rows_look(&s->rows, ms_stmt_get_blob(s->blobs, 1), s->kind->packed, err);
 }
 
-/* Fetches the blob that the query for all has next, and adds it to the index. */
+/* Fetches the next blob of a full scan and adds it to the index. */
 static enum ms_rc stream_blob(struct scan *s, struct ms_err *err)
 {
     bool more;
@@ -184,7 +184,7 @@ static enum ms_rc stream_blob(struct scan *s, struct ms_err *err)
     return mstx__packed_index_add(s->index, s->place, ms_stmt_get_i64(s->blobs, 0), &s->rows, err);
 }
 
-/* Fetches a blob by its id, when it may hold wanted rows. */
+/* Fetches a blob by its id when it may hold matching rows. */
 static enum ms_rc fetch_blob(struct scan *s, struct ms_err *err)
 {
     bool more;
@@ -199,7 +199,7 @@ static enum ms_rc fetch_blob(struct scan *s, struct ms_err *err)
     return read_blob(s, err);
 }
 
-/* The next blob that may hold wanted rows. */
+/* Finds the next blob that may hold matching rows. */
 static enum ms_rc next_blob(struct scan *s, struct ms_err *err)
 {
     for (;;) {
@@ -271,7 +271,7 @@ static enum ms_rc give_column(void *cursor, int column, struct ms_value *v, stru
 
 /* ---- values ----------------------------------------------------------------- */
 
-/* A number of a row as SQL has it. */
+/* Returns a cell as an SQL value. */
 static enum ms_rc give_cell(struct mstx_rows *r, unsigned column, uint32_t at, struct ms_value *v,
                             struct ms_err *err)
 {
@@ -326,7 +326,8 @@ static enum ms_rc give_sum(struct mstx_rows *r, uint32_t at, int column, struct 
     return MS_OK;
 }
 
-/* One column holds either. */
+/* Returns the bytes sent or the number of polls, which share a packed column: polls for tests and
+ * probes, bytes for other calls. */
 static enum ms_rc give_sent_or_polls(struct mstx_rows *r, uint32_t at, int column,
                                      struct ms_value *v, struct ms_err *err)
 {
@@ -415,7 +416,7 @@ static const int8_t join_of[] = {
     MSTX_JOIN_SKEW,    MSTX_JOIN_WAITED, MSTX_JOIN_LAST,  MSTX_JOIN_OP,    MSTX_JOIN_OP,
 };
 
-/* 10^9 bytes a second; 0 where the transfer is not known. */
+/* Returns the rate in 10^9 bytes per second, 0 when the transfer time is unknown. */
 static enum ms_rc give_rate(struct mstx_rows *r, uint32_t at, int column, struct ms_value *v,
                             struct ms_err *err)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * packed_tables: the tables of run.db that have a row for each call or collective, packed (packed_rows.h).
+ * packed_tables: the tables of run.db that have a row for each call or collective, packed
+ * (packed_rows.h).
  *
- *     packed_calls(id, rows, data)   calls of one process, MSTX_ROWS_MAX at most; id that of the first
- *     packed_joins(id, rows, data)   collectives of MSTX_JOINS_TOGETHER places; id counts the stretches
+ *     packed_calls(id, rows, data)   up to MSTX_ROWS_MAX calls of one process; id of the first call
+ *     packed_joins(id, rows, data)   collectives of MSTX_JOINS_TOGETHER places; id counts blobs
  *
- * A million such rows are written and read some twenty times as fast as rows of SQLite are, and take a
- * tenth of the space.  Queries find them as comm_ops and joins, tables of SQL that unpack as they go.
+ * A million packed rows are written and read some twenty times as fast as rows of SQLite and take a
+ * tenth of the space.  Queries see them as the virtual tables comm_ops and joins, which unpack on
+ * demand.
  */
 #ifndef MSTX_RUNDB_PACKED_TABLES_H
 #define MSTX_RUNDB_PACKED_TABLES_H
@@ -17,7 +19,7 @@
 
 #include <assert.h>
 
-/* Places (cluster.h) whose joins lie in one blob. */
+/* Number of consecutive places (cluster.h) whose joins share a blob. */
 enum { MSTX_JOINS_TOGETHER = 512 };
 
 enum mstx_call_column {
@@ -34,7 +36,7 @@ enum mstx_call_column {
     MSTX_CALL_REDUCE,
     MSTX_CALL_COUNT,
     MSTX_CALL_ELEM,
-    MSTX_CALL_SENT, /* of a test or probe: how often; NULL here and below: not recorded */
+    MSTX_CALL_SENT, /* of a test or probe: number of polls; NULL here and below: not recorded */
     MSTX_CALL_RECEIVED,
     MSTX_CALL_PEER,
     MSTX_CALL_TAG,
@@ -74,15 +76,15 @@ enum ms_rc mstx__packed_calls_new(struct mstx_packed_out *p, struct ms_store *s,
                                   struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__packed_joins_new(struct mstx_packed_out *p, struct ms_store *s,
                                   struct ms_err *err) MS_MUST_USE;
-/* What awaits becomes the blob of that id; nothing does nothing. */
+/* Writes the collected rows as the blob of that id; does nothing when there are no rows. */
 enum ms_rc mstx__packed_flush(struct mstx_packed_out *p, int64_t id,
                               struct ms_err *err) MS_MUST_USE;
-/* Writes a blob of n packed rows as it is. */
+/* Writes a blob of packed rows unchanged. */
 enum ms_rc mstx__packed_copy(struct mstx_packed_out *p, int64_t id, uint32_t rows,
                              struct ms_str blob, struct ms_err *err) MS_MUST_USE;
 void mstx__packed_free(struct mstx_packed_out *p);
 
-/* What the tables of SQL need of an open run.db; it stays as long as the store is open. */
+/* Context of the virtual tables; must stay valid as long as the store is open. */
 struct mstx_packed_source {
     struct ms_store *store;
     struct ms_str (*text)(void *ctx, uint32_t id); /* of a name */
@@ -90,8 +92,8 @@ struct mstx_packed_source {
     struct mstx_packed_index calls, joins;
 };
 void mstx__packed_source_free(struct mstx_packed_source *from);
-/* Makes comm_ops and joins known to queries on the store; a table of such a name in the database goes
- * before. */
+/* Registers comm_ops and joins for queries on the store; a stored table of the same name takes
+ * precedence. */
 enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *err) MS_MUST_USE;
 
 /* Calls fn for all calls, blob by blob. */

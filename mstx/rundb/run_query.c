@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * run_query: run.db asked by viewers.
+ * run_query: queries of viewers to run.db.
  *
- * Opening reads processes, tracks and levels, a few rows each.  The place and
- * span of a level's chunks are read when the level is first looked at; from then
+ * Opening reads processes, tracks and levels, a few rows each.  The places and
+ * time spans of a level's chunks are read when the level is first used; from then
  * on a view is a binary search and the unpacking of the chunks on the screen.
- * Texts are fetched when somebody wants them.
+ * Texts are fetched on first use.
  */
 #include "mstx/rundb/run_query.h"
 
@@ -27,7 +27,7 @@ static const int64_t CHUNKS_MAX = INT64_C(1) << 31;
 
 struct chunk {
     int64_t start, end;
-    int64_t end_so_far; /* of this chunk and all before it */
+    int64_t end_so_far; /* latest end of this chunk and all before it */
 };
 
 struct level {
@@ -52,13 +52,13 @@ struct mstx_tl {
     MS_VEC(struct levels) levels; /* by track */
     MS_VEC(struct ms_str) text;   /* by id; p is NULL when not fetched yet */
     int64_t start, end;
-    bool no_memory; /* a text is missing for that reason */
+    bool no_memory; /* memory ran out while a text was fetched */
     struct mstx_event unpacked[MSTX_CHUNK_MAX];
 };
 
 /* ---- opening ---------------------------------------------------------------- */
 
-/* One row of a query, by a function of the caller's. */
+/* Handles one row of a query. */
 typedef enum ms_rc (*row_fn)(struct mstx_tl *tl, struct ms_stmt *st, struct ms_err *err);
 
 static enum ms_rc for_rows(struct mstx_tl *tl, const char *sql, row_fn fn, struct ms_err *err)
@@ -72,7 +72,7 @@ static enum ms_rc for_rows(struct mstx_tl *tl, const char *sql, row_fn fn, struc
     return rc;
 }
 
-/* The column's text kept until close; "" for NULL. */
+/* Returns a copy of a column's text that lives until close; "" for NULL. */
 static struct ms_str keep_text(struct mstx_tl *tl, struct ms_stmt *st, int column)
 {
     struct ms_str s = ms_stmt_get_str(st, column);
@@ -237,7 +237,7 @@ void mstx_tl_close(struct mstx_tl *tl)
     ms_free(tl);
 }
 
-/* ---- what there is ---------------------------------------------------------- */
+/* ---- processes, tracks and texts -------------------------------------------- */
 
 struct ms_store *mstx_tl_store(struct mstx_tl *tl)
 {
@@ -308,7 +308,7 @@ struct ms_str mstx_tl_text(struct mstx_tl *tl, uint32_t id)
 {
     if (id == 0)
         return MS_STR("");
-    /* A damaged id must not make a table of its size. */
+    /* A damaged id must not grow the table: fetch the text first. */
     if (id >= tl->text.n && fetch_text(tl, id).n == 0)
         return MS_STR("");
     if (!reserve_text(tl, id))
@@ -349,7 +349,7 @@ static enum ms_rc load_index(struct mstx_tl *tl, struct level *l, struct ms_err 
     return rc;
 }
 
-/* The first chunk that may hold what ends at t or later. */
+/* Returns the first chunk that may hold an event that ends at t or later. */
 static int64_t first_reaching(const struct level *l, int64_t t)
 {
     ms_assert(l->chunk != NULL);
@@ -364,7 +364,7 @@ static int64_t first_reaching(const struct level *l, int64_t t)
     return lo;
 }
 
-/* The first chunk that starts behind t. */
+/* Returns the first chunk that starts after t. */
 static int64_t first_behind(const struct level *l, int64_t t)
 {
     ms_assert(l->chunk != NULL);
@@ -379,7 +379,7 @@ static int64_t first_behind(const struct level *l, int64_t t)
     return lo;
 }
 
-/* A chunk as it is stored, borrowed until get_blob is reset. */
+/* Reads a packed chunk, borrowed until get_blob is reset. */
 static enum ms_rc get_chunk(struct mstx_tl *tl, int64_t id, struct ms_str *blob, struct ms_err *err)
 {
     bool more = false;
@@ -423,7 +423,7 @@ static enum ms_rc take_visible(const struct mstx_tl *tl, uint32_t n, int64_t t0,
     return MS_OK;
 }
 
-/* Of a track the chunks of a level that touch a window, by what unpacks them. */
+/* Unpacks a chunk; may leave out events that start after `until`. */
 typedef enum ms_rc (*unpack_fn)(struct ms_str blob, int64_t until, struct mstx_event *ev,
                                 uint32_t *n, struct ms_err *err);
 
@@ -468,11 +468,11 @@ enum ms_rc mstx_tl_view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1
 
 /* ---- pictures --------------------------------------------------------------- */
 
-/* The levels that are stored lie wherever half of the events are gone, so the one below a screen's
- * resolution may hold several events for a pixel.  They are joined here by the rule that made the
+/* A level is stored only where the number of events has halved, so the finest level for a screen's
+ * resolution may hold several events for a pixel.  They are joined here by the same rule as the
  * levels. */
 
-/* The shift of the least power of two that is not below v. */
+/* Returns the shift of the least power of two that is not below v. */
 static unsigned shift_of(int64_t v)
 {
     unsigned shift = 0;
@@ -511,7 +511,8 @@ static bool is_wanted(void *ctx, uint32_t name)
     return name < names->size && (names->bit[name / 64] >> name % 64 & 1) != 0;
 }
 
-/* Unpack a chunk into tl->unpacked; with names given, *n is 0 when it holds none of them. */
+/* Unpacks a chunk into tl->unpacked; sets *n to 0 when names are given and the chunk holds none of
+ * them. */
 static enum ms_rc read_chunk(struct mstx_tl *tl, int64_t id, const struct mstx_names *names,
                              uint32_t *n, struct ms_err *err)
 {
@@ -622,7 +623,7 @@ enum ms_rc mstx_tl_next(struct mstx_tl *tl, size_t track, int64_t t, const struc
     MS_TRY(level_0(tl, track, &l, err));
     if (l == NULL)
         return MS_OK;
-    /* The chunk before the first that starts behind t may end behind it. */
+    /* The chunk before the first one that starts after t may hold events that start after t. */
     int64_t i = first_behind(l, t);
     for (i = i > 0 ? i - 1 : 0; i < l->count && !*found; i++) {
         uint32_t n;
@@ -678,7 +679,7 @@ enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, const struct mstx_name
 struct mstx_cursor {
     struct mstx_tl *tl;
     struct level *level; /* NULL: a track without events */
-    int64_t chunk;       /* to read next */
+    int64_t chunk;       /* next chunk to read */
     uint32_t at, n;
     struct mstx_event ev[MSTX_CHUNK_MAX];
 };

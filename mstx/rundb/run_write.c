@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * run_write: run.db, written in one go.
+ * run_write: writes run.db in one pass.
  *
  * Events pass through one buffer of a chunk's size.  The chunk is packed and
  * stored when it is full, while the levels of the track grow beside it; they are
@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { ROWS_MAX = 512 /* what overlaps more than this shares the last row */ };
+enum { ROWS_MAX = 512 /* events that overlap more than this share the last row */ };
 static const size_t TEXT_BYTES_MAX = (size_t)1 << 34;
 
 struct name_stat {
@@ -62,9 +62,9 @@ static enum ms_rc prepare(struct mstx_writer *w, struct ms_err *err)
 {
     struct ms_store *s = w->store;
     MS_TRY(ms_store_exec(s, mstx_db_schema, err));
-    /* Rows are only added, behind the last one: pages that are full are soon not needed any more, and
-     * a small cache stays in that of the machine.  With this cache and large pages an import of 2.5
-     * million records has 6,200 page faults instead of 18,200. */
+    /* Rows are only appended, so full pages are soon unused, and a small page cache fits into the
+     * CPU caches.  With this cache and large pages an import of 2.5 million records has 6,200 page
+     * faults instead of 18,200. */
     MS_TRY(ms_store_exec(s, "PRAGMA cache_size=-4096", err));
     MS_TRY(ms_store_prepare(s, &w->add_chunk, "INSERT INTO chunks VALUES(?,?,?,?)", err));
     MS_TRY(ms_store_prepare(s, &w->add_blob, "INSERT INTO blobs VALUES(?,?)", err));
@@ -287,7 +287,8 @@ static struct name_stat *stat_of(struct mstx_writer *w, uint32_t name)
     return s;
 }
 
-/* Of counters the values count, as whole numbers. */
+/* Returns the quantity that statistics sum: the value of a counter as a whole number, else the
+ * duration. */
 static int64_t measured(const struct mstx_event *e)
 {
     if (e->kind != MSTX_EV_COUNTER)
@@ -404,7 +405,7 @@ void mstx__writer_track_begin(struct mstx_writer *w, const struct mstx_track_row
     begin_level(w);
 }
 
-/* The first row that is free when the event starts. */
+/* Returns the first row that is free when the event starts, the last row when all are in use. */
 static uint16_t row_for(struct mstx_writer *w, const struct mstx_event *e)
 {
     ms_assert(w->row_end.n <= ROWS_MAX);
@@ -551,7 +552,7 @@ void mstx__writer_process(struct mstx_writer *w, uint32_t id, const struct mstx_
     ms_stmt_free(st);
 }
 
-/* Two texts into a table of two columns. */
+/* Inserts two texts into a table of two columns. */
 static void add_pair(struct mstx_writer *w, const char *sql, const char *a, const char *b)
 {
     struct ms_stmt *st = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * run_write: makes a run.db: strings, processes, tracks with their chunks and
- * levels, and what was wrong.  The schema is in run_schema.h and msprobe-run.db(5).
+ * levels, and problems.  The schema is in run_schema.h and msprobe-run.db(5).
  */
 #ifndef MSTX_RUNDB_RUN_WRITE_H
 #define MSTX_RUNDB_RUN_WRITE_H
@@ -12,34 +12,35 @@
 
 struct mstx_writer;
 
-/* Everything lands in a temporary file until commit.  A failure is kept: later calls do nothing and
- * commit reports it, so most calls return nothing. */
+/* Makes a writer, which writes a temporary file until commit.  The writer keeps its first failure:
+ * later calls do nothing and commit reports the failure, so most functions return nothing. */
 enum ms_rc mstx__writer_new(struct mstx_writer **w, const char *path,
                             struct ms_err *err) MS_MUST_USE;
-/* For what has no call here. */
+/* Returns the store, for tables without a function here. */
 struct ms_store *mstx__writer_store(struct mstx_writer *w);
-/* Has something failed? */
+/* Tells whether a call has failed. */
 bool mstx__writer_bad(const struct mstx_writer *w);
-/* Keep a failure from outside. */
+/* Keeps a failure of the caller, unless there is one already. */
 void mstx__writer_fail(struct mstx_writer *w, const struct ms_err *err);
 /* Frees w in any case. */
 enum ms_rc mstx__writer_commit(struct mstx_writer *w, struct ms_err *err) MS_MUST_USE;
 void mstx__writer_abort(struct mstx_writer *w);
-/* A failure that was kept. */
+/* Returns the failure that was kept, MS_OK when there is none. */
 enum ms_rc mstx__writer_why(const struct mstx_writer *w, struct ms_err *err);
 
-/* A part of a database, as one of several processes writes it: commit it with its texts behind the
- * first `known`, which all parts have.  Who brings parts together writes rows as they are. */
+/* Commits a part of a database that one of several processes writes, with its texts after the first
+ * `known`, which all parts have.  The process that merges the parts copies their chunks with
+ * mstx__writer_blob. */
 enum ms_rc mstx__writer_commit_part(struct mstx_writer *w, uint32_t known,
                                     struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__writer_blob(struct mstx_writer *w, int64_t chunk, struct ms_str blob,
                              struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__writer_name(struct mstx_writer *w, const int64_t column[9],
                              struct ms_err *err) MS_MUST_USE;
-uint32_t mstx__writer_texts(const struct mstx_writer *w); /* how many */
+uint32_t mstx__writer_texts(const struct mstx_writer *w); /* number of texts */
 void mstx__writer_forget_texts(struct mstx_writer *w);
 
-/* Id of a text, 0 for an empty one; the text is copied. */
+/* Returns the id of a text, adding a copy when it is new; 0 for an empty text. */
 uint32_t mstx__writer_text(struct mstx_writer *w, struct ms_str text);
 struct ms_str mstx__writer_text_of(const struct mstx_writer *w, uint32_t id);
 
@@ -49,15 +50,15 @@ struct mstx_process_row {
     struct ms_str host, name, dir, tool, state;
     int64_t start_ns, end_ns;
     uint64_t records, events, unfinished, dropped;
-    int64_t cost_ns; /* what recording took, by the measured cost of a clock reading; 0: unknown */
+    int64_t cost_ns; /* recording time, estimated from the cost of a clock reading; 0: unknown */
 };
 /* Ids of processes and tracks count from 1. */
 uint32_t mstx__writer_process_id(struct mstx_writer *w);
 void mstx__writer_process(struct mstx_writer *w, uint32_t id, const struct mstx_process_row *p);
 
-/* One track at a time: begin, its events in order of their start, end.  The writer finds a free row
- * for each event unless has_rows says that they have theirs, joins levels and keeps statistics of names.
- * A track without events leaves nothing. */
+/* Tracks are written one at a time: begin, the events in order of their start, end.  The writer
+ * gives each event a free row (unless has_rows is set), builds levels and collects statistics of
+ * names.  A track without events is not stored. */
 struct mstx_track_row {
     uint32_t process;
     enum mstx_track_kind kind;
@@ -67,18 +68,19 @@ struct mstx_track_row {
     bool has_rows;
 };
 void mstx__writer_track_begin(struct mstx_writer *w, const struct mstx_track_row *t);
-/* Fill all of the slot, then call writer_event, or do not and fill it again. */
+/* Returns the slot for the next event.  Fill all its fields and call mstx__writer_event, or fill it
+ * again to drop the event. */
 struct mstx_event *mstx__writer_slot(struct mstx_writer *w);
 void mstx__writer_event(struct mstx_writer *w);
 void mstx__writer_track_end(struct mstx_writer *w);
-/* Sort the events by start, the longer first, and write them as a track. */
+/* Sorts the events by start, longer events first, and writes them as a track. */
 void mstx__writer_track(struct mstx_writer *w, const struct mstx_track_row *t, mstx_events *ev);
 
 void mstx__writer_problem(struct mstx_writer *w, const char *file, const char *text);
 void mstx__writer_meta(struct mstx_writer *w, const char *key, const char *value);
 /* Remembers a file by its size and time, so that a change makes the database stale. */
 void mstx__writer_source(struct mstx_writer *w, const char *path);
-/* What was written so far. */
+/* Number of rows written so far. */
 struct mstx_writer_totals {
     uint32_t processes, tracks;
     uint64_t events, problems;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * varint: numbers of changing length, LEB128, as the packed parts of run.db hold them.
+ * varint: numbers of variable length (LEB128) in the packed blobs of run.db.
  */
 #ifndef MSTX_RUNDB_VARINT_H
 #define MSTX_RUNDB_VARINT_H
@@ -23,7 +23,7 @@ static inline uint8_t *mstx_put_varint(uint8_t *at, uint64_t v)
     return at;
 }
 
-/* Eight times seven bits with gaps between them: see mstx_close_gaps. */
+/* Spreads 56 bits over the low seven bits of eight bytes; the inverse of mstx_close_gaps. */
 static inline uint64_t mstx_open_gaps(uint64_t w)
 {
     w = (w & 0x000000000FFFFFFFu) | (w & 0x00FFFFFFF0000000u) << 4;
@@ -31,8 +31,8 @@ static inline uint64_t mstx_open_gaps(uint64_t w)
     return (w & 0x007F007F007F007Fu) | (w & 0x3F803F803F803F80u) << 1;
 }
 
-/* The same where eight bytes may be written whatever the number needs.  Times take two to four, which
- * no branch can guess. */
+/* Writes a varint where eight bytes may be overwritten whatever its length.  Branch-free for two to
+ * eight bytes: times take two to four, which the branch predictor cannot guess. */
 static inline uint8_t *mstx_put_varint_fast(uint8_t *at, uint64_t v)
 {
     if (v < 0x80) {
@@ -49,7 +49,7 @@ static inline uint8_t *mstx_put_varint_fast(uint8_t *at, uint64_t v)
     return at + bytes;
 }
 
-/* Small differences in either direction become small numbers. */
+/* Maps small positive and negative differences to small unsigned numbers. */
 static inline uint64_t mstx_zigzag(uint64_t difference)
 {
     return (difference << 1) ^ (0 - (difference >> 63));
@@ -60,7 +60,7 @@ static inline uint64_t mstx_unzigzag(uint64_t v)
     return (v >> 1) ^ (0 - (v & 1));
 }
 
-/* A failure is kept in bad; reading on then gives zeros and stays within the bytes. */
+/* A reader of bytes.  A failure sets bad; later reads return zeros and stay within the bytes. */
 struct mstx_bytes {
     const uint8_t *at, *end;
     bool bad;
@@ -88,7 +88,7 @@ static inline uint64_t mstx_get_varint_slowly(struct mstx_bytes *r)
     return 0;
 }
 
-/* The low seven bits of eight bytes, side by side. */
+/* Packs the low seven bits of eight bytes into 56 bits. */
 static inline uint64_t mstx_close_gaps(uint64_t w)
 {
     w = (w & 0x007F007F007F007Fu) | (w & 0x7F007F007F007F00u) >> 1;
@@ -96,7 +96,8 @@ static inline uint64_t mstx_close_gaps(uint64_t w)
     return (w & 0x000000000FFFFFFFu) | (w & 0x0FFFFFFF00000000u) >> 4;
 }
 
-/* Distances take two to four bytes, which no branch can guess: up to eight are taken at once. */
+/* Reads a varint.  Distances take two to four bytes, which the branch predictor cannot guess, so up
+ * to eight bytes are decoded at once without a branch. */
 static inline uint64_t mstx_get_varint(struct mstx_bytes *r)
 {
     if (r->end - r->at >= 8) {
@@ -128,7 +129,7 @@ static inline uint8_t mstx_get_byte(struct mstx_bytes *r)
     return *r->at++;
 }
 
-/* Every number ends with the one byte of it that is below 0x80. */
+/* Skips n varints by counting their last bytes, the only ones below 0x80. */
 static inline void mstx_skip_varints(struct mstx_bytes *r, uint32_t n)
 {
     while (n >= 8 && r->end - r->at >= 8) {
