@@ -9,8 +9,8 @@
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
-/* Nodes before they have their numbers, as points, or MSTX_GATE and the number of a gate.  At one moment
- * those come first that others may wait for. */
+/* Order of nodes with the same time: nodes that others may wait for come first.  Before it has a
+ * number, a node is named by its point, or by MSTX_GATE and the number of its gate. */
 enum { ORDER_SOURCE, ORDER_GATE, ORDER_OUT, ORDERS };
 
 struct sorted {
@@ -18,10 +18,10 @@ struct sorted {
     const struct mstx_waits *w;
     struct mstx_keyed *item;
     size_t n;
-    uint32_t *node;      /* of a point */
-    uint32_t *gate_node; /* of a gate */
-    uint32_t *wait_at;   /* by point: its waits in `order`; one more than points */
-    uint32_t *order;     /* waits by their out */
+    uint32_t *node;      /* by point */
+    uint32_t *gate_node; /* by gate */
+    uint32_t *wait_at;   /* by point: the first of its waits in `order`; one more than points */
+    uint32_t *order;     /* waits sorted by the point that waits */
 };
 
 static int64_t gate_time(const struct sorted *s, size_t gate)
@@ -72,7 +72,7 @@ static void add_gate(struct sorted *s, uint32_t gate)
         mstx__deps_after(&s->g->deps, s->node[s->w->gate_source.p[i]]);
 }
 
-/* Adds what a point waits for and returns the latest of it. */
+/* Adds the predecessors that a point waits for; returns the latest of their times and `latest`. */
 static int64_t add_waits(struct sorted *s, uint32_t point, int64_t latest)
 {
     for (uint32_t i = s->wait_at[point]; i < s->wait_at[point + 1]; i++) {
@@ -86,8 +86,8 @@ static int64_t add_waits(struct sorted *s, uint32_t point, int64_t latest)
     return latest;
 }
 
-/* Local work takes what lies between two points; an interval takes what is left when all that it waits
- * for is there. */
+/* Adds the node of a point.  The weight of local work is the time since the point before; the
+ * weight of an interval is the time since the last event that it waits for. */
 static void add_point(struct sorted *s, uint32_t point)
 {
     const struct mstx_point *p = &s->g->point.p[point];

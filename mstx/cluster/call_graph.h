@@ -2,15 +2,15 @@
  *
  * call_graph: the dependency graph of communication calls that real programs made.
  *
- * A rank alternates between local work and intervals in which its thread is inside communication:
- * a blocking call, or the wait for operations that were begun before, at a post.
+ * A rank alternates between local work and intervals in which its thread is inside communication: a
+ * blocking call, or the wait for asynchronous operations that were started before, at a post.
  *
  *     ── work ──► post ── work ──► in ▓▓▓▓▓▓ out ── work ──► in ▓▓ out
  *
- * An interval ends when its partners are there: which of their moments it waits for is not known from
- * the name of a call, so every kind of pair is a candidate, and those kinds that the recorded times do
- * not contradict are laws.  Eager sends, leaves of a broadcast and progress inside calls alone need
- * no rules of their own.
+ * An interval ends when its partners have arrived.  The name of a call does not tell which of their
+ * points the interval waits for, so every kind of pair is a candidate, and the kinds that the
+ * recorded times do not contradict are taken as laws.  Eager sends, leaves of a broadcast and
+ * libraries that make progress only inside calls need no rules of their own.
  */
 #ifndef MSTX_CLUSTER_CALL_GRAPH_H
 #define MSTX_CLUSTER_CALL_GRAPH_H
@@ -22,14 +22,14 @@
 
 /* One communication call, all times on one clock. */
 struct mstx_gcall {
-    int64_t start_ns, end_ns; /* of an operation that was begun only: until it was complete */
-    uint32_t rank;            /* place among the ranks */
+    int64_t start_ns, end_ns; /* of an asynchronous operation: its start and its completion */
+    uint32_t rank;            /* index among the ranks */
     uint32_t thread;
-    uint32_t group, seq; /* communicator and number in its sequence; MSTX_NO_SEQ: none */
-    int32_t peer, tag;   /* place of the rank at the other end, or of the root; -1: none */
-    uint32_t polls;      /* of a test: how often */
+    uint32_t group, seq; /* communicator and sequence number; MSTX_NO_SEQ: none */
+    int32_t peer, tag;   /* peer: index of the rank at the other end, or of the root; -1: none */
+    uint32_t polls;      /* of a test or probe: number of polls */
     uint8_t op, lib, flags, log_bytes;
-    uint32_t begin, done; /* points: begun, and the end of the interval in which it was complete */
+    uint32_t begin, done; /* points: its start, and the end of the interval in which it completed */
 };
 typedef MS_VEC(struct mstx_gcall) mstx_gcalls;
 
@@ -41,24 +41,24 @@ struct mstx_point {
 };
 
 struct mstx_call_graph {
-    MS_VEC(struct mstx_point) point; /* rank by rank, in order of time */
-    MS_VEC(uint32_t) first;          /* point of each rank; one more than ranks */
+    MS_VEC(struct mstx_point) point; /* by rank, then by time */
+    MS_VEC(uint32_t) first;          /* first point of each rank; one more than ranks */
     struct mstx_deps deps;           /* its operations are points */
-    double *weight;           /* by point, ns: local work before it, or what an interval took */
+    double *weight; /* by point, ns: local work before it, or its interval without waiting */
     int64_t start_ns, end_ns; /* of the job, from its first point to its last one */
     bool no_memory;
 };
 
-/* Builds the graph of the calls of `ranks` ranks; the calls get another order, their points are set.
- * Times of two ranks are comparable to `unsure_ns`. */
+/* Builds the graph of the calls of `ranks` ranks; sorts the calls and sets their points.  unsure_ns
+ * is the uncertainty of the offset between the clocks of two ranks. */
 void mstx__call_graph(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t ranks,
                       int64_t unsure_ns);
 void mstx__call_graph_free(struct mstx_call_graph *g);
 
-/* Parts, in their order: lanes of points; whom an interval waits for. */
+/* The stages of mstx__call_graph, in order: points of each rank, waits of intervals. */
 void mstx__call_points(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t ranks);
 struct mstx_wait {
-    uint32_t source, out; /* points; source may be a gate: MSTX_GATE and its number */
+    uint32_t source, out; /* point `out` waits for `source`: a point, or MSTX_GATE and a gate */
 };
 #define MSTX_GATE 0x80000000u
 struct mstx_waits {

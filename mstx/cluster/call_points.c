@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * call_points: when a rank works, and when it is inside communication.  See call_graph.h.
+ * call_points: cuts the time of a rank into local work and communication.  See call_graph.h.
  */
 #include "mstx/cluster/call_graph.h"
 
@@ -12,10 +12,10 @@
 
 #include <stdlib.h>
 
-/* A stretch in which the thread is inside communication, or a post (start == end). */
+/* A time span in which the thread is inside communication, or a post (start == end). */
 struct piece {
     int64_t start, end;
-    uint32_t call; /* UINT32_MAX: the wait for a call that was begun elsewhere */
+    uint32_t call; /* UINT32_MAX: the wait for an asynchronous call that started earlier */
     bool is_post;
 };
 
@@ -28,8 +28,8 @@ struct lane {
     struct mstx_gcall *call;
     uint32_t from, to; /* calls of the rank */
     MS_VEC(struct piece) piece;
-    MS_VEC(int64_t) sign; /* moments at which the thread was seen, ascending */
-    MS_VEC(int64_t) done; /* ends of operations that were begun only, ascending */
+    MS_VEC(int64_t) sign; /* times at which the thread entered or left a call, ascending */
+    MS_VEC(int64_t) done; /* completion times of asynchronous operations, ascending */
     MS_VEC(struct thread_count) count;
     uint32_t thread;
 };
@@ -73,7 +73,7 @@ static void sort_times(int64_t *v, size_t n)
         qsort(v, n, sizeof *v, by_time);
 }
 
-/* The thread with most calls is the lane of the rank. */
+/* Returns the thread with the most calls; only its calls make up the lane of the rank. */
 static uint32_t busiest_thread(struct lane *l)
 {
     size_t best = 0;
@@ -114,9 +114,9 @@ static void add_piece(struct lane *l, int64_t start, int64_t end, uint32_t call,
         *slot = (struct piece){start, end, call, is_post};
 }
 
-/* Whether only the begin of the call is a moment of its thread.  torch.distributed records an operation
- * from its begin to its completion: the thread did something else meanwhile when it made another
- * call before. */
+/* Tells whether the thread went on while the call was in flight, so that only the begin belongs to
+ * the thread.  torch.distributed records an operation from its begin to its completion: the thread
+ * went on when it made another call before the completion. */
 static bool is_begun_only(const struct lane *l, uint32_t i)
 {
     const struct mstx_gcall *c = &l->call[i];
@@ -131,7 +131,7 @@ static bool is_begun_only(const struct lane *l, uint32_t i)
     return false;
 }
 
-/* Index of the first time that is not below t. */
+/* Returns the index of the first time that is not below t. */
 static size_t first_from(const int64_t *v, size_t n, int64_t t)
 {
     size_t low = 0, high = n;
@@ -145,7 +145,8 @@ static size_t first_from(const int64_t *v, size_t n, int64_t t)
     return low;
 }
 
-/* A test or probe is a wait when it was asked more than once or a request ended in it. */
+/* Tells whether a call waits.  A test or probe does when it polled more than once or an operation
+ * completed in it. */
 static bool is_waiting(const struct lane *l, const struct mstx_gcall *c)
 {
     if (c->op != MSTX_COMM_TEST && c->op != MSTX_COMM_PROBE)
@@ -170,7 +171,8 @@ static void look_at_calls(struct lane *l)
     sort_times(l->done.p, l->done.n);
 }
 
-/* The wait of torch.distributed is not recorded: it began when the thread was last seen before. */
+/* Adds the unrecorded wait for a call of torch.distributed, which is assumed to begin at the last
+ * time at which the thread entered or left a call. */
 static void add_unseen_wait(struct lane *l, const struct mstx_gcall *c)
 {
     const size_t at = first_from(l->sign.p, l->sign.n, c->end_ns);
@@ -207,14 +209,15 @@ static uint32_t add_point(struct mstx_call_graph *g, int64_t t, uint32_t rank,
         g->no_memory = true;
         return 0;
     }
-    /* Points of a rank never share a moment, so that their order is that of time. */
+    /* Points of a rank have distinct times, so that their order is the order of time. */
     if (g->point.n > 1 && slot[-1].rank == rank && slot[-1].at_ns >= t)
         t = slot[-1].at_ns + 1;
     *slot = (struct mstx_point){t, rank, (uint8_t)kind};
     return (uint32_t)g->point.n - 1;
 }
 
-/* Pieces that overlap are one interval; those that touch are not. */
+/* Makes points of the pieces of a rank.  Overlapping pieces are one interval; pieces that only
+ * touch are not. */
 static void put_points(struct lane *l, uint32_t rank)
 {
     uint32_t in = MSTX_NO_POINT;
@@ -239,7 +242,7 @@ static void put_points(struct lane *l, uint32_t rank)
     }
 }
 
-/* The interval of the rank that holds the moment: its OUT, or MSTX_NO_POINT. */
+/* Returns the OUT of the rank's interval that contains time t, or MSTX_NO_POINT. */
 static uint32_t interval_at(const struct mstx_call_graph *g, uint32_t from, uint32_t to, int64_t t)
 {
     uint32_t low = from, high = to;
@@ -255,7 +258,7 @@ static uint32_t interval_at(const struct mstx_call_graph *g, uint32_t from, uint
     return low < to && g->point.p[low].kind == MSTX_POINT_OUT ? low : MSTX_NO_POINT;
 }
 
-/* An operation that was begun only belongs to the interval in which it ended. */
+/* Finds for each asynchronous operation the interval in which it completed. */
 static void find_done(struct lane *l, uint32_t from)
 {
     for (uint32_t i = l->from; i < l->to; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * call_waits: whom an interval waits for.  See call_graph.h.
+ * call_waits: finds the points that each interval waits for.  See call_graph.h.
  *
  * Calls are matched first: the members of a collective, a send with its receive.  Each match gives
- * candidates, moments of one rank that an interval of another may have waited for.  A kind of candidates
- * is a law when the recorded times contradict few of its instances.
+ * candidates: points of one rank that an interval of another rank may have waited for.  A kind of
+ * candidates is a law when the recorded times contradict few of its instances.
  */
 #include "mstx/cluster/call_graph.h"
 
@@ -18,15 +18,15 @@
 
 #include <stdlib.h>
 
-/* A kind is a law when less than this share of its instances is contradicted; for a single pair of
- * ranks it must be less, of so many instances. */
+/* A kind is a law when the contradicted share of its instances is below KIND_MOST, or for one pair
+ * of ranks below PAIR_MOST with at least PAIR_LEAST instances. */
 static const double KIND_MOST = 0.08, PAIR_MOST = 0.03;
 enum { PAIR_LEAST = 10, TOLERANCE_NS = 20000 };
 
 enum candidate { OF_BEGIN, OF_PROGRESS };
 
 struct law {
-    uint64_t key; /* 0: an empty place */
+    uint64_t key; /* 0: an empty slot */
     uint32_t instances, contradicted;
 };
 
@@ -36,9 +36,9 @@ struct matcher {
     const struct mstx_gcall *call;
     size_t calls;
     int64_t unsure_ns;
-    MS_VEC(struct law) law; /* a power of two */
+    MS_VEC(struct law) law; /* hash table; size a power of two */
     size_t laws;
-    bool is_counting; /* else edges are made */
+    bool is_counting; /* first pass: counts instances; second pass: makes edges */
 };
 
 /* ---- laws -------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static bool is_law(struct matcher *m, uint64_t key, double most, uint32_t least)
     return l != NULL && l->instances >= least && l->contradicted < most * l->instances;
 }
 
-/* Kinds of candidates: what one call is to the other one. */
+/* Returns the key of a kind of candidates: library, operations, size and roles of both calls. */
 static uint64_t kind_key(const struct mstx_gcall *v, const struct mstx_gcall *q,
                          enum candidate kind)
 {
@@ -108,12 +108,13 @@ static uint64_t pair_key(uint64_t kind, uint32_t from, uint32_t to)
 
 /* ---- candidates --------------------------------------------------------------------- */
 
-/* The point of q that an interval may wait for; MSTX_NO_POINT: there is none of this kind. */
+/* Returns the point of q that an interval may wait for, MSTX_NO_POINT when q has none of this
+ * kind. */
 static uint32_t source_of(const struct mstx_gcall *q, enum candidate kind)
 {
     if (kind == OF_BEGIN)
         return q->begin;
-    /* A blocking call makes progress from its begin on. */
+    /* a blocking call makes progress from its begin on, so only asynchronous ones have this kind */
     const bool apart = q->lib == MSTX_LIB_MPI && (q->flags & MSTX_CF_ASYNC) != 0;
     return apart && q->done != MSTX_NO_POINT ? q->done - 1 : MSTX_NO_POINT;
 }
@@ -132,7 +133,8 @@ static void add_wait(struct matcher *m, uint32_t source, uint32_t out)
         *slot = (struct mstx_wait){source, out};
 }
 
-/* One instance of a candidate between two calls: counted, or made an edge where it is a law. */
+/* Handles one instance of a candidate between two calls: counts the instance in the first pass,
+ * makes an edge in the second one when the kind is a law. */
 static void consider(struct matcher *m, const struct mstx_gcall *v, const struct mstx_gcall *q,
                      enum candidate kind)
 {
@@ -153,8 +155,8 @@ static void consider(struct matcher *m, const struct mstx_gcall *v, const struct
 
 /* ---- sends and receives --------------------------------------------------------------- */
 
-/* Calls that belong together have one key; value is the call.  Of one key they keep the order of ranks and
- * time. */
+/* Calls with keys: matching calls have the same key and keep the order of ranks and time; value is
+ * the call. */
 typedef MS_VEC(struct mstx_keyed) keyed_calls;
 
 static void add_keyed(struct matcher *m, keyed_calls *to, uint32_t call, uint64_t key)
@@ -177,7 +179,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
     return h ^ h >> 29;
 }
 
-/* The receive of a channel has the key of its send plus one. */
+/* Returns the key of a channel's sends; its receives have this key plus one. */
 static uint64_t channel_key(uint32_t group, uint32_t src, uint32_t dst, int32_t tag, bool is_recv)
 {
     const uint64_t h = mix(mix(mix(mix(1, group), src), dst), (uint32_t)tag);
@@ -193,7 +195,7 @@ static void consider_pair(struct matcher *m, const struct mstx_gcall *send,
     }
 }
 
-/* The k-th send of a channel goes to its k-th receive. */
+/* Matches the k-th send of each channel with its k-th receive. */
 static void match_channels(struct matcher *m, const keyed_calls *v)
 {
     for (size_t i = 0, end, half; i < v->n; i = end) {
@@ -207,8 +209,8 @@ static void match_channels(struct matcher *m, const keyed_calls *v)
     }
 }
 
-/* Of an exchange the destination is recorded and the source is not: those that arrive at a rank are matched
- * with its own in the order in which they began. */
+/* MPI_Sendrecv records its destination but not its source: exchanges that arrive at a rank are
+ * matched with the rank's own exchanges in the order in which they began. */
 enum { ANY_SOURCE = UINT32_MAX };
 
 static int by_begin(const void *pa, const void *pb)
@@ -268,15 +270,16 @@ static void collect_collectives(struct matcher *m, keyed_calls *to)
     sort_calls(m, to);
 }
 
-/* The moments at which the members of a collective begin that are its root, or are not. */
+/* The times at which the members of one side of a collective begin; a side is the root or all
+ * others. */
 struct moment {
     int64_t at_ns;
     uint32_t point;
 };
 struct side {
     MS_VEC(struct moment) moment; /* in order of time */
-    const struct mstx_gcall *any; /* one of these members */
-    uint32_t gate;                /* MSTX_NO_POINT: not made yet */
+    const struct mstx_gcall *any; /* any member of the side */
+    uint32_t gate;                /* MSTX_NO_POINT: not added yet */
 };
 
 static int by_moment(const void *pa, const void *pb)
@@ -310,7 +313,7 @@ static void gather_side(struct matcher *m, const struct mstx_keyed *p, size_t n,
         qsort(s->moment.p, s->moment.n, sizeof *s->moment.p, by_moment);
 }
 
-/* How many moments are not after t. */
+/* Returns the number of members that begin no later than t. */
 static size_t until(const struct side *s, int64_t t)
 {
     size_t low = 0, high = s->moment.n;
@@ -342,8 +345,8 @@ static uint32_t gate_of(struct matcher *m, struct side *s)
     return s->gate;
 }
 
-/* Where clocks leave a member behind an interval that waited for it, the interval has the latest one of
- * those before its end. */
+/* Makes an interval wait for all members of a side.  When inexact clocks put members after the end
+ * of the interval, the interval waits only for the latest member before its end. */
 static void wait_for_side(struct matcher *m, struct side *s, const struct mstx_gcall *v)
 {
     const size_t n = until(s, time_of(m, v->done));
@@ -387,7 +390,7 @@ static void match_collectives(struct matcher *m, const keyed_calls *v)
     ms_vec_free(&s.moment);
 }
 
-/* ---- the whole -------------------------------------------------------------------------- */
+/* ---- all waits -------------------------------------------------------------------------- */
 
 void mstx__call_waits(struct mstx_waits *w, const struct mstx_call_graph *g,
                       const mstx_gcalls *calls, int64_t unsure_ns)

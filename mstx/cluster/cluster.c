@@ -10,7 +10,7 @@
 
 #include "probe/base/assert.h"
 
-/* What was found while joining comes first. */
+/* Adds the notes found while joining (mismatches, missing ranks) before all others. */
 static void note_found(struct mstx_cluster *c)
 {
     for (size_t i = 0; i < c->quarrel.n + c->missing.n; i++) {

@@ -145,18 +145,18 @@ size_t mstx__deps_critical(const struct mstx_deps *d, size_t from, size_t to, co
 
 /* ---- topological order --------------------------------------------------------- */
 
-/* Operations that meet are one unit. */
+/* Kahn's algorithm over units; operations that meet are one unit. */
 struct sorter {
     const struct mstx_dep_list *l;
     uint32_t *member_at, *member; /* operations of a unit */
     uint32_t *out_at, *out;       /* edges that leave an operation */
     uint32_t *in_at, *in;         /* edges that enter an operation */
-    uint32_t *waits;              /* edges that a unit still waits for */
-    uint32_t *ready;              /* units that may be added */
-    uint32_t *node;               /* of an operation that was added */
+    uint32_t *waits;              /* by unit: number of edges that it still waits for */
+    uint32_t *ready;              /* queue of units that wait for nothing */
+    uint32_t *node;               /* by operation: its node, once it was added */
 };
 
-/* Fills at and list: for each key the places of the items that have it. */
+/* Counting sort: fills at and list with the indices of the items of each key. */
 static void bucket(const uint32_t *key, size_t stride, size_t n, uint32_t keys, uint32_t *at,
                    uint32_t *list)
 {
@@ -206,7 +206,7 @@ static void add_preds(struct mstx_deps *d, const struct sorter *s, uint32_t op)
         mstx__deps_after(d, s->node[s->l->edge.p[s->in[i]].from]);
 }
 
-/* Adds the nodes of a unit: of several members a gate first. */
+/* Adds the nodes of a unit: a gate first when it has several members, then each member. */
 static void add_unit(struct mstx_deps *d, const struct sorter *s, uint32_t unit)
 {
     const uint32_t from = s->member_at[unit], to = s->member_at[unit + 1];
@@ -225,7 +225,8 @@ static void add_unit(struct mstx_deps *d, const struct sorter *s, uint32_t unit)
     }
 }
 
-/* Counts the edges that leave the unit and puts those units in line that wait for nothing more. */
+/* Removes the edges that leave the unit and appends units that now wait for nothing to the queue,
+ * whose new length is returned. */
 static uint32_t release(const struct sorter *s, uint32_t unit, uint32_t lined)
 {
     for (uint32_t i = s->member_at[unit]; i < s->member_at[unit + 1]; i++) {

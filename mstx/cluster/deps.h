@@ -2,13 +2,14 @@
  *
  * deps: the dependency graph of a run, and its replay with other durations.
  *
- * A node is a moment of one rank: the end of an operation, or the moment at which a group of
- * operations may begin.  It comes `weight` nanoseconds after the latest of its predecessors.  Nodes
- * are stored in topological order, so a replay is one pass over flat arrays:
+ * A node is the end of an operation, or a gate: the time at which a group of operations may begin.
+ * A node comes `weight` nanoseconds after the latest of its predecessors.  Nodes are stored in
+ * topological order, so a replay is one pass over flat arrays:
  *
  *     t[v] = max(t[p] of each predecessor p of v) + weight[v]
  *
- * Nodes lie in steps.  A node of a step that is replayed alone has predecessors in this step only.
+ * Nodes are grouped into steps.  A step can be replayed alone when the predecessors of its nodes
+ * are all in the same step.
  */
 #ifndef MSTX_CLUSTER_DEPS_H
 #define MSTX_CLUSTER_DEPS_H
@@ -21,11 +22,11 @@
 
 struct mstx_deps {
     MS_VEC(uint32_t)
-    first; /* where the predecessors of a node begin in pred; one more than nodes */
+    first; /* by node: index of its first predecessor in pred; one more than nodes */
     MS_VEC(uint32_t) pred;
     MS_VEC(uint32_t) op;   /* the operation whose end the node is; MSTX_NO_OP: a gate of weight 0 */
     MS_VEC(uint32_t) step; /* the first node of each step; one more than steps */
-    bool no_memory;        /* stays set: the graph is useless */
+    bool no_memory;        /* stays set: the graph is incomplete */
 };
 
 void mstx__deps_free(struct mstx_deps *d);
@@ -37,46 +38,47 @@ static inline size_t mstx__deps_count(const struct mstx_deps *d)
 uint32_t mstx__deps_node(struct mstx_deps *d, uint32_t op);
 /* Adds a predecessor to the newest node. */
 void mstx__deps_after(struct mstx_deps *d, uint32_t pred);
-/* The nodes that follow belong to the next step; also called once behind the last step. */
+/* Begins the next step, to which later nodes belong; also called once after the last step. */
 void mstx__deps_begin_step(struct mstx_deps *d);
 
-/* Gives back what growing took too much. */
+/* Frees the spare capacity of the arrays. */
 void mstx__deps_trim(struct mstx_deps *d);
 
-/* A replay of several scenarios at once, each in its own lane.  Every lane gives a node its weight of
- * `base`, except that lane k gives the nodes of class first + k their weight of `other`.  Weights
- * and classes are those of operations. */
+/* A replay of several scenarios at once, each in its own SIMD lane.  Lane k uses the weights
+ * `other` for operations of class first + k and the weights `base` for all others. */
 enum { MSTX_LANES = 8 };
 struct mstx_scenarios {
     const double *base, *other; /* ns, by operation */
     const uint32_t *class_of;   /* by operation; NULL: no operation has a class */
     uint32_t first;
 };
-/* Replays nodes from..to, which have no predecessors before `from`.  t has room for MSTX_LANES times
- * of each node; end receives the latest time of each lane. */
+/* Replays the nodes [from, to), which have no predecessors before `from`.  t has room for
+ * MSTX_LANES times of each node; end receives the latest time of each lane. */
 void mstx__deps_replay(const struct mstx_deps *d, size_t from, size_t to,
                        const struct mstx_scenarios *x, double *t, double end[MSTX_LANES]);
-/* The same for one scenario; returns the latest time.  t has room for one time of each node. */
+/* Replays the nodes in one scenario; returns the latest time.  t has room for one time of each
+ * node. */
 double mstx__deps_replay_one(const struct mstx_deps *d, size_t from, size_t to,
                              const double *weight, double *t);
-/* After mstx__deps_replay_one: marks the operations on the critical path of the nodes, which lead
- * to the latest of them.  Returns their number; path has room for one of each node, last one first. */
+/* Lists the operations on the critical path, the chain that determines the latest time of a replay
+ * by mstx__deps_replay_one, last operation first.  Returns their number; path has room for one of
+ * each node. */
 size_t mstx__deps_critical(const struct mstx_deps *d, size_t from, size_t to, const double *t,
                            uint32_t *path);
 
-/* Edges between operations in any order, made into nodes in topological order.  Operations that meet
- * start together, when the last of them may start. */
+/* Operations and edges in any order, from which nodes in topological order are made.  Operations
+ * that meet start together, when the last of them may start. */
 struct mstx_dep_edge {
     uint32_t from, to; /* places in the list of operations */
 };
 struct mstx_dep_list {
-    const uint32_t *op;   /* numbers of the operations */
-    const uint32_t *meet; /* operations with the same number meet; below `n` */
+    const uint32_t *op;   /* by index: the number of the operation */
+    const uint32_t *meet; /* operations with the same value, which is below `n`, meet */
     uint32_t n;
     MS_VEC(struct mstx_dep_edge) edge;
 };
-/* Appends the nodes of one step.  Returns the number of operations that could not be ordered because
- * they wait for each other; 0 when all were added. */
+/* Appends the nodes of one step.  Returns the number of operations that were left out because they
+ * are in or behind a cycle. */
 uint32_t mstx__deps_add_sorted(struct mstx_deps *d, const struct mstx_dep_list *l);
 
 #endif

@@ -2,9 +2,10 @@
  *
  * join: one collective in the calls of all its ranks.
  *
- * Place of a call: where its communicator begins, and its number there, so calls come together by
- * counting and without a sort.  The last to come waits for nobody, so the shortest call is the
- * transfer and what the others took longer is their waiting: no clock is compared.
+ * The place of a call is the first place of its communicator plus the sequence number, so calls of
+ * one collective are brought together by a counting sort.  The last rank to arrive does not wait,
+ * so the shortest call is the transfer time, and the waiting of each other rank is the excess of
+ * its call over the shortest one: clocks of hosts are not compared.
  */
 #include "mstx/cluster/join.h"
 
@@ -20,7 +21,8 @@
 
 /* ---- places ------------------------------------------------------------------- */
 
-/* Sequence numbers have few gaps: one beyond GAPS times the number of calls comes from a damaged record. */
+/* Sequence numbers have few gaps: a number beyond GAPS times the number of calls is a damaged
+ * record. */
 enum { GAPS = 4, GAPS_LEAST = 4096 };
 
 static void count_hosts(const struct mstx_cluster *c, struct mstx_cl_group *g)
@@ -56,7 +58,7 @@ size_t mstx__cluster_place(const struct mstx_cluster *c, const struct mstx_cl_ca
 
 /* Calls ordered by place, for the places that this process joins. */
 struct places {
-    uint32_t *begin; /* by place behind the first: in order; one more at the end */
+    uint32_t *begin; /* by place, from c->from: its first call in order; one more than places */
     uint32_t *order; /* of calls in coll */
     size_t n;
 };
@@ -106,7 +108,7 @@ static bool make_places(struct mstx_cluster *c, struct places *p)
 
 /* ---- one collective ------------------------------------------------------------- */
 
-/* A call as most ranks make it (a), and one that differs (b). */
+/* A mismatch: the call that most ranks made (a), and one that differs (b). */
 struct quarrel {
     const struct mstx_cl_call *a, *b;
 };
@@ -169,7 +171,7 @@ static bool tells_waiting(const struct mstx_cl_call *k)
     return !(k->flags & MSTX_CF_ASYNC) && !k->unfinished;
 }
 
-/* Adds what each rank waited to its step, and the sum to the join. */
+/* Adds the waiting time of each rank to its step, and the sum to the join. */
 static void measure_waiting(struct mstx_cluster *c, const uint32_t *at, struct mstx_cl_join *j)
 {
     ms_assert(j->ranks >= 2);
@@ -242,7 +244,7 @@ static void join_one(struct mstx_cluster *c, const uint32_t *at, uint32_t n, boo
     }
     j->agrees = q.b == NULL;
     if (q.b != NULL && !*quarrels) {
-        *quarrels = true; /* behind the first one all differ */
+        *quarrels = true; /* after the first mismatch all collectives differ */
         if (alike * 2 < n)
             q = (struct quarrel){q.b, first};
         note_mismatch(c, &q, g->name);
@@ -252,7 +254,7 @@ static void join_one(struct mstx_cluster *c, const uint32_t *at, uint32_t n, boo
         measure_waiting(c, at, j);
 }
 
-/* ---- who is missing -------------------------------------------------------------- */
+/* ---- missing ranks --------------------------------------------------------------- */
 
 static void note_missing(struct mstx_cluster *c, uint32_t process, const struct mstx_cl_call *k,
                          uint32_t waiting)
@@ -273,7 +275,8 @@ static void note_missing(struct mstx_cluster *c, uint32_t process, const struct 
     ms_message_i64(&n->said, "waiting", waiting);
 }
 
-/* Notes the ranks that are missing from a collective in which others still wait at the end of the run. */
+/* Notes the ranks that are missing from a collective in which others still wait at the end of the
+ * run. */
 static bool find_missing(struct mstx_cluster *c, const struct mstx_cl_group *g, const uint32_t *at,
                          uint32_t n)
 {
@@ -294,8 +297,8 @@ static bool find_missing(struct mstx_cluster *c, const struct mstx_cl_group *g, 
 
 /* ---- all of them ----------------------------------------------------------------- */
 
-/* Prefetches the calls of the next collective while this one is joined: calls of one collective lie as
- * far apart in memory as its ranks. */
+/* Prefetches the calls of the next collective while the current one is joined: memory holds the
+ * calls rank by rank, so calls of one collective are far apart. */
 static void fetch_next(const struct mstx_cluster *c, const struct places *p, const uint32_t *begin)
 {
     if (begin + 1 >= p->begin + p->n)
@@ -304,8 +307,9 @@ static void fetch_next(const struct mstx_cluster *c, const struct places *p, con
         __builtin_prefetch(&c->coll.p[p->order[i]]);
 }
 
-/* Joins the collectives of a communicator that lie in [c->from, c->to).  Of mismatches, and of missing
- * ranks, only the first is noted: all behind it follow from it. */
+/* Joins the collectives of a communicator whose places are in [c->from, c->to).  Only the first
+ * mismatch and the first collective with missing ranks are noted, because all later ones follow
+ * from them. */
 static void join_group(struct mstx_cluster *c, const struct mstx_cl_group *g,
                        const struct places *p)
 {

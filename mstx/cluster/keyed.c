@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/* bench_whatif, 2 million calls: 11 bits sort as fast as 16 and need no more than the first cache. */
+/* bench_whatif, 2 million calls: 11 bits sort as fast as 16, and the counters fit into the L1
+ * cache. */
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
 static void sort_digit(const struct mstx_keyed *from, struct mstx_keyed *to, size_t n,
@@ -64,7 +65,7 @@ static void swap(double *a, double *b)
     *b = was;
 }
 
-/* Three parts around a pivot, so that many equal values take no longer. */
+/* Quickselect with three-way partitioning, so that many equal values do not slow it down. */
 double mstx__select(double *v, size_t n, size_t k)
 {
     ms_assert(k < n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * keyed: a stable sort of places by 64-bit keys, digit by digit: time that grows with their number alone.
+ * keyed: a stable radix sort of indices by 64-bit keys in linear time, and selection of the k-th
+ * value.
  */
 #ifndef MSTX_CLUSTER_KEYED_H
 #define MSTX_CLUSTER_KEYED_H
@@ -13,9 +14,9 @@ struct mstx_keyed {
     uint64_t key;
     uint32_t value;
 };
-/* Those with equal keys keep their order.  false: no memory. */
+/* Sorts by key; equal keys keep their order.  Returns false when out of memory. */
 bool mstx__keyed_sort(struct mstx_keyed *v, size_t n);
-/* The item that would stand at place k of v in ascending order; v gets another order. */
+/* Returns the k-th smallest value of v, counted from 0; reorders v. */
 double mstx__select(double *v, size_t n, size_t k);
 
 #endif

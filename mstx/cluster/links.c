@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * links: how fast data goes on each path, and which path is slower than its like.
+ * links: transfer times by path, and paths that are slower than comparable ones.
  *
- * A path is a pair of ranks for transfers, all ranks of a communicator for collectives; alike are
- * those with the same operation, bytes and number of ranks, within a host or between hosts.
+ * A path is a pair of ranks for transfers, and all ranks of a communicator for collectives.  Paths
+ * are alike when operation, bytes, number of ranks and locality (within a host or between hosts)
+ * agree.
  */
 #include "mstx/cluster/links.h"
 
@@ -16,17 +17,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Smaller transfers are passed over: eager ones return before the data has left the sender. */
+/* Smaller transfers are ignored: eager sends return before the data has left the sender. */
 static const uint64_t LEAST_BYTES = 65536;
-/* Chosen by hand: a slow path takes at least SLOW_RATIO of the median of its like and lies SLOW_Z robust
- * deviations above it.  No benchmark derives them; bench_cluster counts how often the conclusions drawn
- * with them are right on simulated runs of which the truth is known. */
+/* Chosen by hand: a slow path takes at least SLOW_RATIO times the median of paths that are alike
+ * and is SLOW_Z robust deviations above it.  No benchmark derives these limits; bench_cluster
+ * counts how often the resulting notes are right on simulated runs with known slow paths. */
 static const double SLOW_RATIO = 1.12, SLOW_Z = 4, LEAST_SPREAD = 0.02;
 enum { CALLS_SURE = 5, PATHS_SURE = 3 };
 
 /* ---- paths ---------------------------------------------------------------------- */
 
-/* Adds a path with its n times.  It is open while other importing processes may hold times of it too. */
+/* Adds a path with its n times.  A path is open while other importing processes may hold times of
+ * it. */
 static bool add_path(struct mstx_cluster *c, const struct mstx_cl_link *like, double *ns, size_t n,
                      bool is_open)
 {
@@ -144,7 +146,7 @@ static bool is_same_path(const struct end *a, const struct end *b)
     return a->group == b->group && a->src == b->src && a->dst == b->dst;
 }
 
-/* Duration of a transfer, of which both ends were recorded. */
+/* Duration of a transfer whose ends were both recorded. */
 struct transfer {
     uint64_t bytes;
     double ns;
@@ -188,8 +190,8 @@ static bool add_sizes(struct mstx_cluster *c, const struct end *e, uint32_t host
     return ok;
 }
 
-/* Adds the paths of a pair of ranks.  The n-th message that one rank sends to the other is the n-th that
- * the other receives. */
+/* Adds the paths of a pair of ranks.  The n-th send of one rank to the other matches the n-th
+ * receive of the other. */
 static bool add_pair(struct mstx_cluster *c, const struct end *e, size_t n, struct transfer *t,
                      double *ns)
 {
@@ -256,7 +258,7 @@ static int by_likeness(const void *pa, const void *pb)
     return MS_ORDER(a->src, b->src, MS_ORDER(a->dst, b->dst, MS_ORDER(a->group, b->group, 0)));
 }
 
-/* Makes one path of the parts that several importing processes have of it. */
+/* Merges the parts of a path that several importing processes found. */
 static bool close_paths(struct mstx_cluster *c)
 {
     double *ns = ms_calloc(c->open.n + 1, sizeof *ns);
@@ -314,7 +316,7 @@ static bool is_slow(const struct mstx_cl_link *l, size_t paths)
            l->ratio >= SLOW_RATIO && l->z >= SLOW_Z;
 }
 
-/* Compares the paths [from, to), which are alike, with their median. */
+/* Compares each of the paths [from, to), which are alike, with their median. */
 static void compare_paths(struct mstx_cluster *c, size_t from, size_t to, double *v)
 {
     ms_assert(from < to && to <= c->link.n);
@@ -334,8 +336,7 @@ static void compare_paths(struct mstx_cluster *c, size_t from, size_t to, double
     }
 }
 
-/* Puts the entries of one path together, the one with the greatest deviation first: only that one becomes
- * a conclusion. */
+/* Groups the entries of a path, the greatest deviation first: only this entry can become a note. */
 static int by_path_and_z(const void *pa, const void *pb)
 {
     const struct mstx_cl_link *a = pa, *b = pb;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* One step of the graph that is being built. */
+/* State while one step of the graph is built. */
 struct builder {
     const struct mstx_ops *o;
     struct mstx_deps *d;
@@ -42,7 +42,7 @@ static uint32_t root_of(uint32_t *meet, uint32_t i)
     return i;
 }
 
-/* Operations meet in the one among them that comes first. */
+/* Groups operations with the same meeting (union-find; chain_lanes merges further ones). */
 static void join_meets(struct builder *b)
 {
     for (uint32_t i = 0; i < b->n; i++)
@@ -68,7 +68,8 @@ static bool is_near(int64_t a, int64_t b)
     return (a > b ? a - b : b - a) < SAME_KERNEL_NS;
 }
 
-/* A send and a receive of one rank with the same times are one kernel that was recorded twice. */
+/* Tells whether a send and a receive of one rank have the same times: they are then one kernel that
+ * was recorded twice. */
 static bool is_same_kernel(const struct builder *b, uint32_t first, uint32_t i)
 {
     const struct mstx_op *x = &b->op[first], *y = &b->op[i];
@@ -79,7 +80,8 @@ static bool is_same_kernel(const struct builder *b, uint32_t first, uint32_t i)
 
 static void chain_lanes(struct builder *b)
 {
-    uint32_t first = 0, before = MSTX_NO_OP; /* of the kernel at hand; the kernel before it */
+    uint32_t first = 0,
+             before = MSTX_NO_OP; /* first op of the current and of the previous kernel */
     for (uint32_t i = 0; i < b->n; i++) {
         if (i != 0 && is_same_kernel(b, first, i)) {
             b->meet[root_of(b->meet, i)] = root_of(b->meet, first);
@@ -92,14 +94,14 @@ static void chain_lanes(struct builder *b)
     }
 }
 
-/* ---- staged -------------------------------------------------------------------- */
+/* ---- pipeline stages ------------------------------------------------------------ */
 
 /* Operations of one rank by kind and number. */
 struct lane {
     const struct builder *b;
     uint32_t first, end; /* operations of the rank */
     uint32_t *slot;      /* by kind, then number: MSTX_NO_OP where there is none */
-    uint32_t most;       /* numbers of a kind */
+    uint32_t most;       /* slots of a kind */
 };
 
 static uint32_t find(const struct lane *l, enum mstx_op_kind kind, int64_t seq)
@@ -114,9 +116,8 @@ static void fill_lane(struct lane *l)
         l->slot[(size_t)kind_of(l->b, i) * l->most + l->b->op[i].seq] = i;
 }
 
-/* Forward and backward computations run one after the other, and the gradients of a stage that a later
- * one sends back are not asked for before the warm-up is over: two computations before the first
- * backward one. */
+/* Chains the forward and backward computations of a rank in order.  The first transfers of
+ * gradients wait for the end of the warm-up: the computation two before the first backward one. */
 static uint32_t chain_compute(struct builder *b, const struct lane *l)
 {
     uint32_t last = MSTX_NO_OP, before = MSTX_NO_OP;
@@ -134,8 +135,8 @@ static uint32_t chain_compute(struct builder *b, const struct lane *l)
     return last;
 }
 
-/* A computation waits for its receive, and its send for it; a receive waits for the computation
- * before. */
+/* Adds the edges of one direction: receive k -> computation k -> send k, and computation k - 1 ->
+ * receive k; sends and receives are each in order. */
 static void chain_way(struct builder *b, const struct lane *l, enum mstx_op_kind compute,
                       enum mstx_op_kind send, enum mstx_op_kind recv)
 {
@@ -182,7 +183,7 @@ static void chain_stages(struct builder *b)
     ms_free(l.slot);
 }
 
-/* ---- the whole ------------------------------------------------------------------- */
+/* ---- all steps ------------------------------------------------------------------- */
 
 static size_t add_step(struct builder *b, enum mstx_graph_kind kind, size_t step)
 {

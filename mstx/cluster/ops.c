@@ -23,7 +23,7 @@ void mstx__ops_free(struct mstx_ops *o)
 
 /* ---- types, ranks, steps --------------------------------------------------------- */
 
-/* Names of published production traces. */
+/* Names of operation types in published production traces. */
 static const struct {
     const char *name;
     enum mstx_op_kind kind;
@@ -173,17 +173,17 @@ double mstx__ops_step_ns(const struct mstx_ops *o, size_t step)
     return (double)(end - o->step.p[step].start_ns);
 }
 
-/* ---- who meets whom --------------------------------------------------------------- */
+/* ---- meetings --------------------------------------------------------------------- */
 
-/* The meeting of an operation in its step, as a number that is the same for all who take part. */
+/* Key of a meeting: operations of a step with equal fields up to seq meet. */
 struct meeting {
     uint32_t kind, dp, stage, seq;
-    uint32_t op; /* place in its step */
+    uint32_t op; /* index in its step */
 };
 
 enum { ALL = UINT32_MAX };
 
-/* Returns false for an operation that meets nobody. */
+/* Makes the key of an operation; returns false when the operation meets no other. */
 static bool describe_meeting(const struct mstx_ops *o, const struct mstx_op *op, struct meeting *m)
 {
     const struct mstx_op_rank *r = &o->rank.p[op->rank];

@@ -15,7 +15,8 @@
 
 #define MSTX_NO_MEET UINT32_MAX
 
-/* What an operation type does in a pipeline-parallel training; MSTX_OP_OTHER: only its times count. */
+/* Role of an operation type in a pipeline-parallel training; MSTX_OP_OTHER: none that matters
+ * here. */
 enum mstx_op_kind {
     MSTX_OP_OTHER,
     MSTX_OP_FORWARD,
@@ -36,25 +37,25 @@ enum mstx_op_kind {
 
 struct mstx_op {
     int64_t start_ns, end_ns;
-    uint32_t rank; /* place in ranks */
-    uint32_t meet; /* MSTX_NO_MEET: with nobody */
-    uint16_t type; /* place in types */
-    uint16_t seq;  /* number among those of its step, rank and type, in order of time */
+    uint32_t rank; /* index in ranks */
+    uint32_t meet; /* number of its meeting; MSTX_NO_MEET: none */
+    uint16_t type; /* index in types */
+    uint16_t seq;  /* number among the operations of its step, rank and type, in order of time */
 };
 
 struct mstx_op_type {
     char *name;
     enum mstx_op_kind kind;
-    bool is_comm; /* its ideal duration is the median; that of others is the mean */
+    bool is_comm; /* the ideal duration is the median; for other types it is the mean */
 };
 
 struct mstx_op_rank {
-    int32_t rank, dp, stage, tp; /* -1: not known */
+    int32_t rank, dp, stage, tp; /* -1: unknown */
 };
 
 struct mstx_op_step {
     int64_t number, start_ns;
-    size_t first; /* operation; those of a step lie together */
+    size_t first; /* first operation; the operations of a step are contiguous */
 };
 
 struct mstx_ops {
@@ -67,18 +68,19 @@ struct mstx_ops {
 };
 
 void mstx__ops_free(struct mstx_ops *o);
-/* Returns the number of the type of that name, a new one where there is none. */
+/* Returns the index of the type with that name, adding it when it is new. */
 uint16_t mstx__ops_type(struct mstx_ops *o, struct ms_str name);
-/* Returns the place of the rank, a new one where there is none. */
+/* Returns the index of the rank, adding it when it is new. */
 uint32_t mstx__ops_rank(struct mstx_ops *o, int32_t rank, int32_t dp, int32_t stage, int32_t tp);
-/* The operations that follow belong to this step. */
+/* Begins a step, to which later operations belong. */
 void mstx__ops_begin_step(struct mstx_ops *o, int64_t number, int64_t start_ns);
 void mstx__ops_add(struct mstx_ops *o, const struct mstx_op *op);
-/* After the last operation: puts those of each step in order of rank and time, and numbers them. */
+/* Sorts the operations of each step by rank and time and numbers them; called after the last
+ * operation. */
 void mstx__ops_ready(struct mstx_ops *o);
-/* Finds out who meets whom from kinds and layout: the k-th send of a stage and the k-th receive of the
- * next one, a collective of its data-parallel ranks.  Operations that share a kernel share its
- * meeting. */
+/* Finds the meetings from kinds and layout: the k-th send of a stage with the k-th receive of the
+ * next one, and a collective on all its data-parallel ranks.  Operations that share a kernel share
+ * its meeting. */
 void mstx__ops_find_meets(struct mstx_ops *o);
 
 static inline size_t mstx__ops_steps(const struct mstx_ops *o)
@@ -93,13 +95,13 @@ static inline bool mstx__op_is_compute(enum mstx_op_kind k)
 {
     return k == MSTX_OP_FORWARD || k == MSTX_OP_BACKWARD;
 }
-/* What the operations of a trace of this job have to do with each other is known by their kinds. */
+/* Tells whether kinds and layout are known well enough for the staged graph. */
 bool mstx__ops_are_staged(const struct mstx_ops *o);
-/* The step as it was recorded: from its start to the end of its last operation, ns. */
+/* Returns the recorded duration of a step, from its start to the end of its last operation, ns. */
 double mstx__ops_step_ns(const struct mstx_ops *o, size_t step);
-/* Fills weight: the duration of an operation without waiting for those it meets, ns.  With clocks that
- * are joined that is its end minus the latest start of its partners, else the shortest duration of
- * them. */
+/* Fills weight with the durations of operations without waiting for partners, ns: with joined
+ * clocks the end minus the latest start of the meeting, else the shortest duration in the
+ * meeting. */
 bool mstx__ops_weights(const struct mstx_ops *o, bool clocks_joined, double *weight);
 
 #endif

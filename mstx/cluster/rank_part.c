@@ -53,7 +53,8 @@ void mstx__spans_join(mstx_cl_spans *s)
     s->n = n;
 }
 
-/* Spans that end before a step begins are done with: steps come in order. */
+/* Returns the index of the first span that ends after t; steps are in order, so earlier spans are
+ * not needed again. */
 static size_t pass_until(const mstx_cl_spans *s, size_t at, int64_t t)
 {
     while (at < s->n && s->p[at].end <= t)
@@ -80,7 +81,7 @@ static int64_t covered_ns(const mstx_cl_spans *s, size_t at, int64_t from, int64
     return sum;
 }
 
-/* Covered by both. */
+/* Returns the time within [from, to] that both lists of spans cover. */
 static int64_t covered_by_both_ns(const mstx_cl_spans *a, size_t i, const mstx_cl_spans *b,
                                   size_t k, int64_t from, int64_t to)
 {
@@ -134,9 +135,10 @@ static void divide_steps(struct mstx_cl_part *p)
     }
 }
 
-/* ---- taking ------------------------------------------------------------------- */
+/* ---- adding calls ------------------------------------------------------------- */
 
-/* Parts come one after the other, so members are in order. */
+/* Counts a call of a process.  Parts are added in the order of their processes, so members are
+ * sorted. */
 static bool count_call(struct mstx_cl_group *g, uint32_t seq, uint32_t process)
 {
     ms_assert(g->members.n == 0 || g->members.p[g->members.n - 1] <= process);
@@ -223,7 +225,7 @@ void mstx__cluster_part(struct mstx_cluster *c, struct mstx_cl_part *p)
 
 /* ---- steps out of calls ------------------------------------------------------- */
 
-enum { SLICES = 32 }; /* about as many steps as a report shows on a screen */
+enum { SLICES = 32 }; /* about as many steps as a report shows on one screen */
 
 static bool add_slice(struct mstx_cl_part *p, int64_t start, int64_t end)
 {

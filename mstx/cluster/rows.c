@@ -103,12 +103,12 @@ struct mstx_cl_note *mstx__cluster_note(struct mstx_cluster *c, const char *kind
 
 /* ---- the median ---------------------------------------------------------------- */
 
-/* v[at] becomes what it would be in sorted order, with nothing greater before and nothing smaller
- * behind it. */
+/* Quickselect: v[at] becomes the value at this index of the sorted order, with no greater value
+ * before and no smaller value after it. */
 static void put_in_place(double *v, size_t n, size_t at)
 {
     ms_assert(at < n);
-    size_t from = 0, last = n - 1; /* it lies within */
+    size_t from = 0, last = n - 1; /* the range that holds the value */
     while (from < last) {
         const double pivot = v[from + (last - from) / 2];
         size_t i = from, k = last;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * stragglers: who makes the others wait.
+ * stragglers: finds ranks that make the others wait.
  *
- * For each step and communicator, cost is a rank's own time minus the median of the others'.  A rank
- * that is slow from one step to another shows as a stretch of steps whose mean cost stands out of the
- * noise; noise is how much cost changes from one step to the next.  The limit of it rises with the
- * number of stretches that were looked at, so chance alone names nobody.
+ * For each step and communicator, cost is a rank's own time minus the median of the others' own
+ * times.  A rank that is slow for some time has a stretch of steps whose mean cost stands out of
+ * the noise, the change of cost from one step to the next.  The limit rises with the number of
+ * stretches that are tested, so that chance alone makes no straggler.
  */
 #include "mstx/cluster/stragglers.h"
 
@@ -19,19 +19,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The limits below were chosen by hand.  No benchmark derives them; bench_cluster counts how often the
- * analysis with these limits names the slow rank of simulated runs, and how often it names a rank of
- * clean ones. */
+/* The limits below were chosen by hand.  No benchmark derives them; bench_cluster counts how often
+ * the analysis with these limits names the slow rank of simulated runs, and how often it names a
+ * rank of clean ones. */
 
-/* A smaller share of a step is no finding, */
+/* A cost below this share of a step is not noted, */
 static const double LEAST_SHARE = 0.015;
-/* unless it is at least this part of what its partners compute: where more processes than processors
- * wait for messages, a step is long by what nobody computes (train_mpi oversubscribed: steps of 1.1 s
- * in which 44 ms are computed). */
+/* unless it is at least this part of the own time of its partners: with more processes than
+ * processors, most of a step is not computing (train_mpi oversubscribed: steps of 1.1 s with 44 ms
+ * of computing). */
 static const double GREAT_OF_OWN = 0.25, LEAST_THEN = 0.002;
-/* Share above which a finding is an error. */
+/* Share of a step from which a note is an error. */
 static const double GREAT_SHARE = 0.10;
-/* No step is more regular than this. */
+/* Lower bound of the noise: no steps are more regular than this. */
 static const double LEAST_NOISE = 0.001;
 enum { BLOCKS_MAX = 256, STEPS_SURE = 3 };
 
@@ -42,7 +42,7 @@ static double own_time(const struct mstx_cl_step *s)
     return (double)(s->end_ns - s->start_ns - s->comm_ns);
 }
 
-/* Steps that all members have, by their place. */
+/* Returns the number of steps that all members have. */
 static uint32_t common_steps(const struct mstx_cluster *c, const struct mstx_cl_group *g)
 {
     uint32_t n = UINT32_MAX;
@@ -64,7 +64,7 @@ static int by_own(const void *pa, const void *pb)
     return MS_ORDER(a->own, b->own, MS_ORDER(a->member, b->member, 0));
 }
 
-/* Of n sorted values without the one at `at`. */
+/* Returns the median of n sorted values without the one at index `at`. */
 static double median_of_others(const struct ranked *v, size_t n, size_t at)
 {
     ms_assert(n >= 2 && at < n);
@@ -128,8 +128,8 @@ static double row_noise(const double *cost, uint32_t steps, double *scratch)
     return mstx__median(scratch, steps - 1) * MAD_TO_DEVIATION / sqrt(2);
 }
 
-/* Returns how much the cost of one rank changes from step to step: the median over the members.  Of a
- * group that has too few steps, how much its members differ. */
+/* Returns the change of a rank's cost from step to step, as the median over the members; in a group
+ * with too few steps, the difference between members. */
 static double noise_of(const struct mstx_cl_group *g, uint32_t steps, double *scratch,
                        double *of_member)
 {
@@ -145,7 +145,8 @@ static double noise_of(const struct mstx_cl_group *g, uint32_t steps, double *sc
     return mstx__median(of_member, n) * MAD_TO_DEVIATION;
 }
 
-/* Returns how much the members differ over all steps, which does not make one of them stand out. */
+/* Returns the permanent difference between members over all steps, which makes no member a
+ * straggler. */
 static double spread_of(const struct mstx_cl_group *g, uint32_t steps, double *of_member)
 {
     ms_assert(steps >= 1);
@@ -164,12 +165,13 @@ static double spread_of(const struct mstx_cl_group *g, uint32_t steps, double *o
 /* ---- stretches ------------------------------------------------------------------ */
 
 struct stretch {
-    uint32_t from, to; /* steps, to is behind */
+    uint32_t from, to; /* steps [from, to) */
     double mean;
-    double score; /* sum in measures of its noise */
+    double score; /* sum of the cost over the standard deviation of its noise */
 };
 
-/* The cost of a step is clipped at this many deviations, so that one long pause makes no slow rank. */
+/* The cost of a step is clipped at this many deviations, so that one long pause makes no
+ * straggler. */
 static const double CLIP = 3;
 
 static double mean_of(const double *cost, uint32_t from, uint32_t to)
@@ -191,8 +193,8 @@ static double clipped_mean(const double *cost, uint32_t from, uint32_t to, doubl
     return sum / sqrt(to - from);
 }
 
-/* The stretch of blocks of steps whose sum is the greatest in measures of its noise.  A single step
- * reaches the limit only where there are no more. */
+/* Returns the stretch of blocks of steps with the greatest score.  The clipping allows a single
+ * step to reach the limit only when there are no more steps. */
 static struct stretch best_stretch(const double *cost, uint32_t steps, double noise, double limit,
                                    double *prefix)
 {
@@ -205,7 +207,7 @@ static struct stretch best_stretch(const double *cost, uint32_t steps, double no
     for (uint32_t i = 0; i < blocks; i++)
         prefix[i + 1] = prefix[i] + clipped_mean(cost, i * block, (i + 1) * block, noise, clip);
     for (uint32_t n = shortest; n <= blocks; n++) {
-        const double most = best.score * sqrt(n); /* a root for each length, not for each pair */
+        const double most = best.score * sqrt(n); /* one square root per length, not per pair */
         double sum = most;
         uint32_t at = UINT32_MAX;
         for (uint32_t a = 0; a + n <= blocks; a++) {
@@ -224,7 +226,7 @@ static struct stretch best_stretch(const double *cost, uint32_t steps, double no
 
 /* ---- stragglers ----------------------------------------------------------------- */
 
-/* The member's place in a group, or SIZE_MAX. */
+/* Returns the index of a process in the members of a group, or SIZE_MAX. */
 static size_t place_in(const struct mstx_cl_group *g, uint32_t process)
 {
     size_t low = 0, high = g->members.n;
@@ -247,9 +249,9 @@ static bool has_all_of(const struct mstx_cl_group *g, const struct mstx_cl_group
     return true;
 }
 
-/* Checks a straggler in its other communicators: it must stand out there by half as much, unless the ranks
- * of that communicator differ in all steps, as those of unlike stages of a pipeline do.  A communicator
- * that holds all these partners and further ranks is no objection: those ranks do other work. */
+/* Checks a straggler in its other communicators, where its cost must be at least half as great.
+ * Skips communicators whose ranks differ in all steps, as unlike stages of a pipeline do, and
+ * communicators that hold all its partners and further ranks, which may do other work. */
 static bool all_partners_agree(const struct mstx_cluster *c, const struct mstx_cl_group *own,
                                uint32_t process, const struct stretch *s)
 {
@@ -268,7 +270,8 @@ static bool all_partners_agree(const struct mstx_cluster *c, const struct mstx_c
     return true;
 }
 
-/* Steps of a stretch may be much longer than the median of all, as when steps are guessed. */
+/* Returns ns as a share of a step: of the median step, or of the stretch's own steps when these are
+ * much longer, as guessed steps may be. */
 static double share_of_step(const struct mstx_cluster *c, const struct mstx_cl_step *step, size_t n,
                             double ns)
 {
@@ -312,13 +315,13 @@ struct sized {
 };
 
 struct scratch {
-    struct sized *order; /* of groups */
+    struct sized *order; /* groups by size */
     double *of_step, *of_member;
-    bool *told;   /* by process */
-    double limit; /* of a stretch's mean in measures of its noise */
+    bool *told;   /* by process: it has a note */
+    double limit; /* of the score of a stretch */
 };
 
-/* What the other members compute in a step of the stretch, on average. */
+/* Returns the mean own time of the other members in a step of the stretch. */
 static double others_own(const struct mstx_cluster *c, const struct mstx_cl_group *g, size_t m,
                          const struct stretch *s)
 {
@@ -375,8 +378,8 @@ static void judge_groups(struct mstx_cluster *c, const struct scratch *x)
     }
 }
 
-/* Small communicators first: their members do the same work, while among all ranks a stage that always
- * computes longer hides since when one of its ranks does. */
+/* Orders small communicators first: their members do the same work.  Among all ranks a stage that
+ * always computes longer hides the step from which one of its ranks became slow. */
 static int by_size(const void *pa, const void *pb)
 {
     const struct sized *a = pa, *b = pb;

@@ -16,20 +16,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tuned on captures of own programs on a loaded host (two cores, load 20): see the figures at each rule.  A
- * false accusation costs more than a miss.
+/* Tuned on captures of own programs on a loaded host (two cores, load 20): see the figures at each
+ * rule.  A false accusation costs more than a miss.
  *
- * Steady: it needs so much longer in its undisturbed steps, and is longer in most of them.  The least that
- * a slow rank showed was a lead of 0.65; a rank of a clean run came to 0.57. */
+ * Steady: the excess in undisturbed steps costs at least STEADY_LEAST, and the rank works longer in
+ * most steps.  The least lead of a slow rank was 0.65; the greatest lead in a clean run was
+ * 0.57. */
 static const double STEADY_LEAST = 0.08, STEADY_LEAD = 0.6, STEADY_LAST = 0.6,
                     STEADY_SURE_LEAD = 0.8;
-/* Regular: a smaller excess is as sure when the same rank is the last nearly always. */
+/* Regular: a smaller excess is as certain when the same rank works longest in nearly all steps. */
 static const double REGULAR_STEADY = 0.02, REGULAR_LAST = 0.9, REGULAR_DOMINANCE = 0.6;
 static const double OFTEN_STEADY = 0.04, OFTEN_LAST = 0.75, OFTEN_LEAD = 0.8;
-/* Costly: bursts that cost so much, and most of what waiting costs.  Of two ranks one always causes most, so
- * that its dominance says little: clean runs of two came to a cost of 0.125. */
+/* Costly: bursts with at least COST_LEAST and most of the cost of all ranks.  Of two ranks one
+ * always has most of the cost, so dominance says little: the cost in clean runs of two ranks
+ * reached 0.125. */
 static const double COST_LEAST = 0.15, COST_OF_TWO = 0.25, DOMINANCE_LEAST = 0.75;
-/* Fewer steps or less time say nothing. */
+/* Shorter jobs are not judged. */
 static const double JOB_LEAST_NS = 0.3e9;
 enum { CANDIDATES = 32 };
 enum { STEPS_LEAST = 15, STEPS_MOST = 400, WINDOWS = 40, PERIOD_MOST = 200, AROUND = 2 };
@@ -42,19 +44,19 @@ struct candidate {
 struct judge {
     struct mstx_waiters *w;
     const struct mstx_call_graph *g;
-    double *reference; /* ranks x steps: what the others need, at most what it needs itself */
+    double *reference; /* ranks x steps: work of the other ranks, at most the rank's own */
     double *healed;    /* by point */
-    struct candidate *candidate; /* the greatest excess first */
+    struct candidate *candidate; /* greatest excess first */
     uint32_t candidates;
-    uint32_t *class; /* by point: its rank among the candidates */
-    bool *serves;    /* by rank: it receives from whoever comes first */
-    double *t;       /* of a replay */
+    uint32_t *class; /* by point: index of its rank among the candidates */
+    bool *serves;    /* by rank: it receives from any source (MPI_ANY_SOURCE) in most steps */
+    double *t;       /* times of a replay */
     double *scratch;
 };
 
 /* ---- steps ------------------------------------------------------------------------- */
 
-/* What a call is, so that the same call of the next step is recognised. */
+/* Returns a hash of a call that is the same for the same call in the next step. */
 static uint64_t token_of(const struct mstx_gcall *c)
 {
     uint64_t h = (uint64_t)c->op << 32 | (uint64_t)c->log_bytes << 24 | (c->flags & MSTX_CF_ASYNC);
@@ -87,7 +89,8 @@ static void collect_sequence(const mstx_gcalls *calls, size_t *at, uint32_t rank
     }
 }
 
-/* The smallest period in which four calls of five return; 0: there is none. */
+/* Returns the smallest period after which at least 80 % of the calls recur, 0 when there is
+ * none. */
 static uint32_t period_of(const struct sequence *s)
 {
     enum { LOOKED_AT = 20000 };
@@ -108,7 +111,7 @@ static int64_t rank_end(const struct mstx_call_graph *g, uint32_t rank)
                                                     : g->end_ns;
 }
 
-/* The steps of a rank by its period; returns their number. */
+/* Cuts the calls of a rank into steps of a period; returns their number. */
 static uint32_t steps_of_sequence(const struct sequence *s, uint32_t period, int64_t end,
                                   uint32_t wanted, int64_t *to)
 {
@@ -124,7 +127,7 @@ static uint32_t steps_of_sequence(const struct sequence *s, uint32_t period, int
     return steps;
 }
 
-/* Steps by periods, when all ranks have about as many of them. */
+/* Finds steps by periods, when the numbers of periods of all ranks are about equal. */
 static uint32_t find_periods(struct judge *j, const mstx_gcalls *calls)
 {
     struct sequence s = {0};
@@ -181,8 +184,8 @@ static void find_steps(struct judge *j, const mstx_gcalls *calls,
     j->w->steps = n;
 }
 
-/* Local work and intervals before a point belong to the step in which the point lies; the first step
- * is left out. */
+/* Assigns each point, with the local work or interval before it, to the step of its time; the first
+ * step is left out. */
 static void place_points(struct judge *j)
 {
     const uint32_t steps = j->w->steps;
@@ -200,9 +203,10 @@ static void place_points(struct judge *j)
     }
 }
 
-/* ---- what others need ----------------------------------------------------------------- */
+/* ---- reference work ------------------------------------------------------------------- */
 
-/* A rank that receives from any source serves others: what it does is no measure of their work. */
+/* Tells whether the work of rank `of` can be compared with that of `rank`.  A rank that receives
+ * from any source is a server, whose work is comparable with that of other servers only. */
 static bool is_measure(const struct judge *j, uint32_t of, uint32_t rank)
 {
     return of != rank && (!j->serves[of] || j->serves[rank]);
@@ -235,7 +239,7 @@ static double others_need(const struct judge *j, uint32_t rank, uint32_t step)
         for (uint32_t s = from; s <= to && is_measure(j, r, rank); s++)
             j->scratch[n++] = j->w->work[(size_t)r * steps + s];
     }
-    /* Nobody does the same: its own steps around tell bursts. */
+    /* without a comparable rank the neighbouring steps of the rank itself still show bursts */
     for (uint32_t s = from; s <= to && is_alone; s++)
         j->scratch[n++] = j->w->work[(size_t)rank * steps + s];
     return mstx__median(j->scratch, n);
@@ -252,12 +256,12 @@ static void find_references(struct judge *j)
     }
 }
 
-/* The work of a rank in its undisturbed steps: the tenth part of them that is shortest. */
+/* Returns the work of a rank in undisturbed steps: the first decile of its steps. */
 static double undisturbed(const struct judge *j, uint32_t rank)
 {
     const uint32_t n = j->w->steps - 1;
     memcpy(j->scratch, j->w->work + (size_t)rank * j->w->steps + 1, n * sizeof *j->scratch);
-    for (uint32_t i = 0; i + 1 < n; i++) { /* few steps: a selection of the smallest tenth */
+    for (uint32_t i = 0; i + 1 < n; i++) { /* partial selection sort: there are few steps */
         uint32_t least = i;
         for (uint32_t k = i + 1; k < n; k++)
             least = j->scratch[k] < j->scratch[least] ? k : least;
@@ -283,7 +287,7 @@ static void heal_by_reference(struct judge *j)
     }
 }
 
-/* Each step of a rank without the constant that it needs more than the others. */
+/* Sets healed to the weights without the constant excess (shift) of each rank in each step. */
 static void heal_by_shift(struct judge *j, const double *shift)
 {
     const uint32_t steps = j->w->steps;
@@ -302,7 +306,8 @@ static double replay(struct judge *j, const double *weight)
     return mstx__deps_replay_one(&j->g->deps, 0, mstx__deps_count(&j->g->deps), weight, j->t);
 }
 
-/* How long the job is when the ranks first.. differ from all others. */
+/* Replays the job once for each of the candidates from `first` on: its points have the weights
+ * `other`, all other points the weights `base`. */
 static void replay_each(struct judge *j, const double *base, const double *other, uint32_t first,
                         double end[MSTX_LANES])
 {
@@ -310,8 +315,9 @@ static void replay_each(struct judge *j, const double *base, const double *other
     mstx__deps_replay(&j->g->deps, 0, mstx__deps_count(&j->g->deps), &x, j->t, end);
 }
 
-/* Two culprits hide behind each other: a rank gains what healing it alone gains, and what it costs when
- * all others are healed; the mean of both.  Classes are those of the candidates. */
+/* Sets the cost of each candidate.  Two slow ranks hide each other's cost, so the cost is the mean
+ * of two replays: the gain when only this rank is healed, and the loss when all other ranks are
+ * healed. */
 static void find_costs(struct judge *j, double job, bool is_steady)
 {
     const double all = replay(j, j->healed);
@@ -335,7 +341,8 @@ static int greatest_first(const void *pa, const void *pb)
     return MS_ORDER(b->excess, a->excess, MS_ORDER(a->rank, b->rank, 0));
 }
 
-/* Replays are made for the ranks with the greatest excess: without any, a rank costs nothing. */
+/* Chooses the ranks with the greatest excess for the replays; a rank without excess costs
+ * nothing. */
 static void find_candidates(struct judge *j)
 {
     const uint32_t ranks = j->w->ranks, steps = j->w->steps;
@@ -395,7 +402,7 @@ static void describe(struct judge *j, struct mstx_waiter *of)
     of->excess_ns = sum / (steps - 1);
     of->persistence = (double)longest / (steps - 1);
     of->lead = (double)leads / (steps - 1);
-    /* Nine tenths of its excess lie between these steps. */
+    /* nine tenths of its excess are within [from, to) */
     of->from = 1;
     of->to = steps;
     for (uint32_t s = 1; s < steps && sum > 0; s++) {

@@ -19,11 +19,11 @@
 /* Pools of operations whose durations are compared: of one type, or of one type and stage. */
 struct pools {
     const struct mstx_whatif *w;
-    uint32_t stages; /* 1: all are one */
+    uint32_t stages; /* 1: pools of all stages are joined */
     size_t n;
-    size_t *at;     /* where the durations of a pool begin; one more than pools */
-    double *weight; /* pool by pool */
-    double *value;  /* of a pool: its mean or median */
+    size_t *at;     /* index of the first duration of each pool; one more than pools */
+    double *weight; /* durations, pool by pool */
+    double *value;  /* by pool: its mean or median */
 };
 
 static size_t pool_of(const struct pools *p, const struct mstx_op *op)
@@ -93,7 +93,7 @@ static double median_of(double *v, size_t n)
     return (mstx__select(v, n, (n - 1) / 2) + mstx__select(v, n, n / 2)) / 2;
 }
 
-/* The value of each pool, NAN where it is empty. */
+/* Sets the value of each pool, NAN for an empty pool. */
 static void find_values(struct pools *p, bool always_median)
 {
     for (size_t k = 0; k < p->n; k++) {
@@ -146,7 +146,8 @@ static int by_value(const void *pa, const void *pb)
     return MS_ORDER(*a, *b, 0);
 }
 
-/* S of steps drawn with replacement; always the same draws, so that a report does not change. */
+/* Finds the interval of S by bootstrap over the steps, with a fixed seed so that reports are
+ * reproducible. */
 static void find_interval(struct mstx_whatif *w)
 {
     static double ratio[BOOTSTRAPS];
@@ -206,7 +207,8 @@ static bool allocate(struct mstx_whatif *w)
            w->ideal_ns != NULL && w->t != NULL;
 }
 
-/* Where peers of a stage set the ideal; the pooled one is what shares are measured against. */
+/* Measures the slowdown against the ideal of peers of the same stage; shares use the pooled
+ * ideal. */
 static bool measure_peers(struct mstx_whatif *w)
 {
     if (!find_ideal(w, MSTX_IDEAL_PEERS, w->ideal))
@@ -231,8 +233,8 @@ bool mstx__whatif_new(struct mstx_whatif *w, const struct mstx_ops *o, enum mstx
     return ok;
 }
 
-/* How long each step of a job is: from the latest end of an operation of the step before to that of its
- * own ones. */
+/* Sets the duration of each step: from the latest end of the operations of the step before to the
+ * latest end of its own. */
 static void cut_job(const struct mstx_whatif *w, const uint32_t *step_of, double *by_step)
 {
     double before = 0;
@@ -297,7 +299,7 @@ static const char *name_of_op(const struct mstx_op_type *t)
     return t->name;
 }
 
-/* The class of an operation by the name under which a share of it is shown. */
+/* Returns the class of an operation by the name under which its share is shown. */
 static uint32_t class_of_name(struct mstx_whatif *w, const char *name)
 {
     for (size_t i = 0; i < w->op_name.n; i++) {
@@ -344,7 +346,7 @@ static uint32_t classes_of_ranks(struct mstx_whatif *w, enum mstx_share_kind kin
     return n;
 }
 
-/* A link has the number of its two ranks. */
+/* Sets the class of transfers to the number of their pair of ranks. */
 static void classes_of_links(struct mstx_whatif *w, size_t first, size_t n)
 {
     const struct mstx_op *op = w->o->op.p + first;
@@ -390,7 +392,8 @@ static int worst_first(const void *pa, const void *pb)
     return MS_ORDER(b->slowdown, a->slowdown, MS_ORDER(a->class, b->class, 0));
 }
 
-/* Marks the classes that have operations, and gives them numbers without gaps: lanes are dear. */
+/* Renumbers the classes that have operations without gaps, because each class costs a lane of a
+ * replay. */
 static bool compact(struct mstx_whatif *w, uint32_t classes, mstx_shares *out)
 {
     uint32_t *number = ms_calloc((size_t)classes + 1, sizeof *number);
@@ -500,7 +503,7 @@ static double slowdown_of(const mstx_shares *v, int32_t class)
     return 0;
 }
 
-/* Fills score with the worst ranks first and marks those of them that are in the worst 3 per cent. */
+/* Fills score, worst ranks first, and marks the ranks among the worst 3 per cent. */
 static void mark_worst(const struct mstx_whatif *w, const mstx_shares *dp, const mstx_shares *stage,
                        struct mstx_share *score, bool *by_rank)
 {

@@ -2,19 +2,21 @@
  *
  * whatif: how long the steps of a job would be with other durations.
  *
- * The slowdown S is the mean step with the recorded durations over the mean step with ideal ones, both
- * replayed.  Every share is found by a replay of its own, not by adding up excesses on a path.
+ * The slowdown S is the mean step with recorded durations divided by the mean step with ideal
+ * durations, both replayed.  Each share is found by its own replay, not by adding up excesses along
+ * a path.
  */
 #ifndef MSTX_CLUSTER_WHATIF_H
 #define MSTX_CLUSTER_WHATIF_H
 
 #include "mstx/cluster/op_graph.h"
 
-/* What "ideal" means: the duration of a type over all operations of it (work could be moved between
- * stages), or over those of the same stage (each worker as good as its peers). */
+/* The ideal duration of an operation: the mean or median over all operations of its type (work
+ * could be moved between stages), or over those of the same stage (each worker as fast as its
+ * peers). */
 enum mstx_ideal { MSTX_IDEAL_POOLED, MSTX_IDEAL_PEERS };
 
-/* By what operations are put together. */
+/* How operations are grouped into classes. */
 enum mstx_share_kind {
     MSTX_BY_RANK,
     MSTX_BY_DP_RANK,
@@ -36,11 +38,11 @@ struct mstx_whatif {
     struct mstx_deps deps;
     enum mstx_ideal ideal_kind;
     double *recorded, *ideal;   /* by operation, ns */
-    uint32_t *class_of;         /* by operation, of the kind at hand */
-    double *t;                  /* of the nodes of a step, for all lanes */
-    size_t steps;               /* of step_ns */
+    uint32_t *class_of;         /* by operation, of the current kind */
+    double *t;                  /* times of the nodes of a step, for all lanes */
+    size_t steps;               /* size of step_ns and ideal_ns */
     double *step_ns, *ideal_ns; /* replayed, by step */
-    size_t left_out;            /* operations that wait for each other in a circle */
+    size_t left_out;            /* number of operations left out because of cycles */
     double record_ns;           /* mean step as recorded */
     double replay_ns, mean_ideal_ns;
     double slowdown, low, high; /* S and its interval: 95 % of bootstraps over the steps */
@@ -49,42 +51,44 @@ struct mstx_whatif {
     MS_VEC(char *) op_name;     /* of the classes of MSTX_BY_OP */
 };
 
-/* Replays the steps with recorded and ideal durations.  o outlives w.  false: no memory. */
+/* Replays the steps with recorded and ideal durations.  o must outlive w.  Returns false when out
+ * of memory. */
 bool mstx__whatif_new(struct mstx_whatif *w, const struct mstx_ops *o, enum mstx_graph_kind kind,
                       bool clocks_joined);
-/* The same for a graph that was made elsewhere, whose operations are those of o, all in one step of o: a job
- * whose steps hang together.  It takes over deps.  step_of names the step of each operation, below
- * `steps`; UINT32_MAX: in none. */
+/* Replays a job with a given graph, for jobs whose steps depend on each other: the operations of o
+ * are all in one step of o.  Takes ownership of deps.  step_of is the step of each operation, below
+ * `steps`, or UINT32_MAX for no step. */
 bool mstx__whatif_of_graph(struct mstx_whatif *w, const struct mstx_ops *o, struct mstx_deps *deps,
                            const double *recorded, const double *ideal, const uint32_t *step_of,
                            size_t steps);
 void mstx__whatif_free(struct mstx_whatif *w);
-/* The classes of a kind, worst first: the slowdown when the operations of a class keep their recorded
- * durations and all others have ideal ones.  false: no memory. */
+/* Lists the classes of a kind, worst first, with the slowdown when the operations of a class have
+ * their recorded durations and all others their ideal ones.  Returns false when out of memory. */
 bool mstx__whatif_shares(struct mstx_whatif *w, enum mstx_share_kind kind, mstx_shares *out);
-/* Sets class_of to the classes of the kind and returns how many there are; an operation that belongs
- * to none has UINT32_MAX. */
+/* Sets class_of to the classes of the kind and returns their number; an operation without a class
+ * has UINT32_MAX. */
 uint32_t mstx__whatif_classes(struct mstx_whatif *w, enum mstx_share_kind kind);
-/* The two ranks of a class of MSTX_BY_LINK: sender and receiver. */
+/* Returns the sender and the receiver of a class of MSTX_BY_LINK. */
 void mstx__whatif_link(const struct mstx_whatif *w, uint32_t class, int32_t *src, int32_t *dst);
-/* Mean step with these weights, ns. */
+/* Returns the mean step with these weights, ns. */
 double mstx__whatif_mean(struct mstx_whatif *w, const double *weight);
-/* Gives the operations that are marked the weight of their peers: the median of the same type and
- * stage, else of the same type, among those that are not marked.  An operation without any peer keeps
- * its weight.  false: no memory. */
+/* Sets the weights of marked operations to those of their peers: the median over unmarked
+ * operations of the same type and stage, else of the same type.  An operation without peers keeps
+ * its weight.  Returns false when out of memory. */
 bool mstx__whatif_heal(struct mstx_whatif *w, const bool *marked, double *weight);
-/* What the marked operations explain of the slowdown: mean steps with ideal durations but theirs, and with
- * recorded durations but theirs; and the shares of recorded minus ideal that these add and remove. */
+/* The part of the slowdown that marked operations explain.  added_ns: mean step when only these
+ * have recorded durations; removed_ns: mean step when only these have ideal ones; adds and removes:
+ * the resulting changes as shares of the recorded minus the ideal mean step. */
 struct mstx_group_share {
     double added_ns, removed_ns, adds, removes;
 };
 bool mstx__whatif_group(struct mstx_whatif *w, const bool *marked, struct mstx_group_share *g);
-/* Marks the workers (a data-parallel rank of a stage) whose operations explain most: the worst 3 per
- * cent, at least one, by the lesser slowdown of their data-parallel rank and their stage.  by_rank has
- * room for one of each rank.  false: no memory. */
+/* Marks the workers (data-parallel ranks of a stage) whose operations explain most of the slowdown:
+ * the worst 3 per cent, at least one, by the lesser slowdown of their data-parallel rank and their
+ * stage.  by_rank has one entry for each rank.  Returns false when out of memory. */
 bool mstx__whatif_worst(struct mstx_whatif *w, bool *by_rank);
-/* Nanoseconds that each rank has on the critical path of the recorded durations, by place in ranks,
- * summed over steps.  false: no memory. */
+/* Sets by_rank to the nanoseconds that each rank has on the critical path of the recorded
+ * durations, summed over steps.  Returns false when out of memory. */
 bool mstx__whatif_critical(struct mstx_whatif *w, double *by_rank);
 
 #endif
