@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* A communicator: the ranks of the world that it has, in its order. */
+/* A communicator with the world rank of each of its ranks. */
 struct group {
     int64_t id;
     MS_VEC(int32_t) world;
@@ -28,10 +28,11 @@ struct reading {
     struct mstx_tl *tl;
     struct mstx_call_rows *to;
     MS_VEC(struct group) group;
-    MS_VEC(uint32_t) place;              /* by process: its place, or UINT32_MAX */
-    MS_VEC(uint32_t) fences;             /* by place and group: fences counted so far */
-    size_t found;                        /* calls of all processes */
-    int64_t first_ns, last_ns, until_ns; /* when they begin; those behind until_ns are left out */
+    MS_VEC(uint32_t) place;  /* by process: index of its rank, or UINT32_MAX */
+    MS_VEC(uint32_t) fences; /* by rank index and group: fences counted so far */
+    size_t found;            /* number of calls of all processes */
+    int64_t first_ns, last_ns,
+        until_ns; /* first and last start; calls after until_ns are skipped */
     const int64_t *column[MSTX_CALL_COLUMNS];
 };
 
@@ -92,7 +93,8 @@ static int32_t place_of_rank(const struct reading *r, int32_t rank)
     return low < r->to->rank.n && r->to->rank.p[low] == rank ? (int32_t)low : -1;
 }
 
-/* The place of a peer that a call names by its number in the communicator. */
+/* Returns the rank index of a peer, which a call names by its rank in the communicator; -1:
+ * unknown. */
 static int32_t place_of_peer(const struct reading *r, int64_t group, int64_t peer)
 {
     const struct group *g = find_group(r, group);
@@ -120,7 +122,7 @@ static enum ms_rc count_calls(void *ctx, struct mstx_rows *rows, struct ms_err *
     return start != NULL ? MS_OK : MS_E_FORMAT;
 }
 
-/* Marks the processes that made calls, and finds the moment until which calls are taken. */
+/* Marks the processes that made calls, and finds the time until which calls are read. */
 static enum ms_rc look_at_calls(struct reading *r, struct ms_err *err)
 {
     const size_t processes = mstx_tl_process_count(r->tl);
@@ -145,7 +147,7 @@ static int by_rank(const void *pa, const void *pb)
     return MS_ORDER(a->rank, b->rank, MS_ORDER(a->process, b->process, 0));
 }
 
-/* The first process of a rank that made calls is its place; places are in order of ranks. */
+/* Lists the ranks in order, each with its first process that made calls. */
 static enum ms_rc find_places(struct reading *r, struct ms_err *err)
 {
     MS_VEC(struct ranked) v = {0};
@@ -184,7 +186,8 @@ static uint8_t log_of(int64_t sent, int64_t received)
     return bytes > 0 ? (uint8_t)(64 - __builtin_clzll((uint64_t)bytes)) : 0;
 }
 
-/* Fences carry no number: they are counted, in each communicator by itself. */
+/* Returns the sequence number of a fence.  Fences are recorded without one, so they are counted for
+ * each rank and communicator. */
 static uint32_t count_fence(struct reading *r, uint32_t place, int64_t group, struct ms_err *err,
                             enum ms_rc *rc)
 {
@@ -262,7 +265,7 @@ static enum ms_rc take_calls(void *ctx, struct mstx_rows *rows, struct ms_err *e
 
 /* ---- steps --------------------------------------------------------------------------- */
 
-/* Steps of one process lie together, in order of time. */
+/* Finds the steps of a process, which are contiguous and in order of time; returns their number. */
 static size_t steps_of(const struct mstx_steps *steps, uint32_t process, size_t *first)
 {
     size_t n = 0;

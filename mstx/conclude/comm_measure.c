@@ -20,12 +20,12 @@ struct sum {
     int64_t group; /* MSTX_ROWS_NULL: a communicator without description */
     uint8_t op;
     int64_t calls, bytes, total_ns, max_ns;
-    int64_t processes, process; /* how many, and the last one: calls come process by process */
+    int64_t processes, process; /* number of processes, and the last one; calls come by process */
 };
 
 struct sums {
     MS_VEC(struct sum) list;
-    MS_VEC(uint32_t) slot; /* hash to place + 1, a power of two */
+    MS_VEC(uint32_t) slot; /* hash table of indices + 1; size a power of two */
 };
 
 static size_t slot_of(const struct sums *s, int64_t group, uint8_t op)
@@ -54,7 +54,8 @@ static bool grow_sums(struct sums *s)
     return true;
 }
 
-/* NULL: no memory. */
+/* Returns the sum of an operation on a communicator, adding it when it is new; NULL when out of
+ * memory. */
 static struct sum *sum_of(struct sums *s, int64_t group, uint8_t op)
 {
     if (!grow_sums(s))
@@ -85,7 +86,8 @@ static void count_call(struct sum *k, int64_t process, int64_t bytes, int64_t ns
     k->process = process;
 }
 
-/* Collectives and transfers; what waits, begins and ends has its place among the names. */
+/* Tells whether an operation is a collective or a transfer; other calls are shown among the names
+ * only. */
 static bool is_measured(unsigned op)
 {
     const enum mstx_comm_class class = mstx_comm_op_class(op);
@@ -117,7 +119,7 @@ static enum ms_rc count_calls(void *ctx, struct mstx_rows *rows, struct ms_err *
 
 /* ---- rows ------------------------------------------------------------------- */
 
-/* A sum among those of its communicator. */
+/* A sum with the total of its communicator, for sorting. */
 struct place {
     const struct sum *sum;
     int64_t group_ns; /* of all operations on the communicator */
@@ -179,12 +181,12 @@ static enum ms_rc take_row(mstx_comm_rows *rows, const struct sum *s, struct ms_
     return r->group != NULL && r->op != NULL ? MS_OK : ms_no_memory(err);
 }
 
-/* With what comm_groups knows of the communicator. */
+/* Adds a row with the name and size of the communicator from comm_groups. */
 static enum ms_rc name_row(mstx_comm_rows *rows, const struct sum *s, struct ms_stmt *st,
                            struct ms_err *err)
 {
     bool more;
-    ms_stmt_i64(st, 1, s->group); /* no row has the number that stands for none */
+    ms_stmt_i64(st, 1, s->group); /* MSTX_ROWS_NULL matches no row */
     MS_TRY(ms_stmt_step(st, &more, err));
     const bool is_named = more && !ms_stmt_is_null(st, 0);
     const struct ms_str name = is_named ? ms_stmt_get_str(st, 0) : MS_STR("(not known)");

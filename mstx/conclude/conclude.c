@@ -50,7 +50,7 @@ static struct mstx_finding *add_for_process(struct conclusions *r, const struct 
     return f;
 }
 
-/* A finding that `count` of something in a process are too many. */
+/* Adds a finding about a count in a process, unless the count is 0. */
 static enum ms_rc add_count(struct conclusions *r, const struct process_row *p,
                             const struct ms_message_kind *kind, enum mstx_severity severity,
                             const char *name, int64_t count, struct ms_err *err)
@@ -74,8 +74,8 @@ static enum ms_rc find_in_process(struct conclusions *r, struct ms_stmt *st, str
     const bool may_run = mstx__may_run(ms_stmt_get_str(st, 4));
     MS_TRY(add_count(r, &p, may_run ? &mstx_say_open_ranges : &mstx_say_unfinished,
                      MSTX_INFO_FINDING, "ranges", ms_stmt_get_i64(st, 3), err));
-    /* Nothing runs in a process that is killed, and nothing when it leaves by _exit, as the workers
-     * of Python's multiprocessing do: those are not worth a warning. */
+    /* A process that leaves by _exit looks as if it had been killed.  Workers of Python's
+     * multiprocessing do so, which is not worth a warning. */
     const bool is_worker = ms_stmt_get_i64(st, 8) != 0;
     if (ms_str_is(ms_stmt_get_str(st, 4), "killed") &&
         add_for_process(r, &p, &mstx_say_killed,
@@ -137,7 +137,7 @@ static enum ms_rc find_problems(struct mstx_tl *tl, struct conclusions *r, struc
 
 enum { RANKS_SHOWN = 8 };
 
-/* "5, 7" of the first ranks that the query gives; how many they are in all. */
+/* Writes the first ranks of a query as "5, 7"; counts all of them. */
 static enum ms_rc list_ranks(struct ms_stmt *st, char *to, size_t room, int64_t *ranks,
                              int32_t *first, struct ms_err *err)
 {
@@ -153,8 +153,8 @@ static enum ms_rc list_ranks(struct ms_stmt *st, char *to, size_t room, int64_t 
     return rc;
 }
 
-/* Ranks that others name as members of their communicators and that left nothing; where no process
- * knows its rank, nothing can be said. */
+/* Finds ranks that are members of a communicator but recorded nothing; finds none when no process
+ * knows its rank. */
 static enum ms_rc find_absent(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -209,7 +209,8 @@ static enum ms_rc take_conclusion(struct mstx_tl *tl, struct conclusions *r, str
     return mstx__judge_open(tl, f, err);
 }
 
-/* What the import concluded; a database of an older version has nothing. */
+/* Turns the conclusions that the import stored into findings; databases of older versions have
+ * none. */
 static enum ms_rc find_conclusions(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -236,7 +237,7 @@ static int slower_first(const void *pa, const void *pb)
     return MS_ORDER(b->value, a->value, 0);
 }
 
-/* A step that takes half as long again as the median is slow; the slowest few are named. */
+/* Finds steps longer than 1.5 times the median and reports the slowest few. */
 static enum ms_rc find_slow_steps(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
 {
     size_t first = r->findings.n;
@@ -266,7 +267,7 @@ static enum ms_rc find_slow_steps(struct mstx_tl *tl, struct conclusions *r, str
     return MS_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------- */
+/* ---- all findings ----------------------------------------------------------- */
 
 static enum ms_rc find_all(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
 {
@@ -304,8 +305,8 @@ static enum ms_rc save_steps(const struct mstx_steps *steps, struct ms_store *s,
     return rc;
 }
 
-/* The database has no name of its own yet, so nothing needs to be rolled back or to outlast the
- * machine, and no journal is left behind when the import is interrupted here. */
+/* Saves without a journal: the database still has a temporary name, so neither a rollback nor a
+ * crash of the machine matters, and an interrupted import leaves no journal file. */
 static enum ms_rc save_all(const struct conclusions *r, const char *db, struct ms_err *err)
 {
     struct ms_store *s;
@@ -329,7 +330,7 @@ enum ms_rc mstx__conclude(const char *db, struct ms_err *err)
     struct mstx_tl *tl;
     struct conclusions r = {0};
     MS_TRY(mstx_tl_open(&tl, db, err));
-    /* Inside a transaction the file is locked once, not for every question. */
+    /* inside a transaction the file is locked once, not for every query */
     enum ms_rc rc = ms_store_exec(mstx_tl_store(tl), "BEGIN", err);
     if (rc == MS_OK)
         rc = find_all(tl, &r, err);

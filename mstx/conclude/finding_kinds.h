@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * finding_kinds: the messages of findings that a report adds to the conclusions about all ranks
- * (mstx/format/note_kinds.h), and their arguments.  Their sentences stand in viz/words.
+ * (mstx/format/note_kinds.h), and their arguments.  Their sentences are in viz/words.
  *
- * pid, rank and name say which process a finding is about: the rank where it has one, else the
- * name of its program.  call, seq, way, peer and comm describe a communication call.
+ * pid, rank and name identify the process of a finding: by its rank if it has one, else by the name
+ * of its program.  call, seq, way, peer and comm describe a communication call.
  */
 #ifndef MSTX_CONCLUDE_FINDING_KINDS_H
 #define MSTX_CONCLUDE_FINDING_KINDS_H

@@ -78,8 +78,8 @@ void mstx__finding_set_message(struct mstx_finding *f, struct ms_said said, stru
 
 /* ---- kinds ------------------------------------------------------------------ */
 
-/* Kinds are borrowed by findings.  Those of all ranks together come first, in the order in which they
- * are shown. */
+/* The kinds, borrowed by findings.  Kinds about all ranks together come first, in the order in
+ * which they are shown. */
 static const char *const kinds[] = {
     "mismatch", "hang",     "straggler", "fail_slow", "slow_link",  "absent", "drop",
     "killed",   "overhead", "problem",   "slow_step", "unfinished", "balance"};
@@ -93,7 +93,8 @@ const char *mstx__finding_kind(struct ms_str text)
     return i < KINDS ? kinds[i] : NULL;
 }
 
-/* The place of a kind among those of all ranks together, behind which the others come. */
+/* Returns the index of a kind among those about all ranks together, CLUSTER_KINDS for other
+ * kinds. */
 static size_t kind_order(const char *kind)
 {
     size_t i = 0;
@@ -107,15 +108,15 @@ bool mstx__finding_is_of_cluster(const char *kind)
     return kind_order(kind) < CLUSTER_KINDS;
 }
 
-/* Conclusions about all ranks rest on tables of the cluster analysis; a hang only where its time is
- * known, since others are rows of the table hangs alone. */
+/* Tells whether a finding is concluded from tables of the cluster analysis.  Not all hangs are:
+ * some are rows of the table hangs only, so a hang counts only when its time is known. */
 static bool is_of_all_ranks(const char *kind)
 {
     return strcmp(kind, "absent") == 0 ||
            (mstx__finding_is_of_cluster(kind) && strcmp(kind, "hang") != 0);
 }
 
-/* Which query shows the rows that a finding was concluded from. */
+/* Sets the query that shows the rows from which a finding was concluded. */
 static void put_evidence(struct mstx_finding *f)
 {
     char *to = f->evidence;
@@ -171,7 +172,7 @@ static void bind_if(struct ms_stmt *st, int i, int64_t v)
         ms_stmt_null(st, i);
 }
 
-/* from_ns and to_ns are NULL where the steps and the rank say when. */
+/* Stores a finding.  from_ns and to_ns are NULL when steps and rank give the time. */
 static enum ms_rc save_finding(const struct mstx_finding *f, struct ms_stmt *st,
                                struct ms_buf *text, struct ms_err *err)
 {
@@ -247,7 +248,8 @@ static enum ms_rc read_finding(mstx_findings *v, struct ms_stmt *st, struct ms_e
     return MS_OK;
 }
 
-/* message: its columns and the time, or constants for a database that an older version made. */
+/* The query for findings; `message` is the columns of message and time, or constants when a
+ * database of an older version lacks them. */
 #define FINDINGS(message)                                                                          \
     "SELECT kind, severity, ranks, first_step, last_step, value, text, " message                   \
     " FROM findings ORDER BY id"

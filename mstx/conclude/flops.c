@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * flops: floating point operations of one step, from the shapes that a dump has of its calls.
+ * flops: floating point operations of one step, computed from the shapes of calls in a dump.
  *
  *     "Functional.linear.0.forward": {"input_args": [{"shape": [..]}, ..], "output": [{..}]}
  *
- * Of a product the output and the length that is summed over tell the operations; so the order in
- * which a framework passes its operands does not matter, but for that length.
+ * The operations of a matrix product follow from the size of the output and the length of the
+ * summed dimension, so the order of the operands matters only for this length.
  */
 #include "mstx/conclude/time_use.h"
 
@@ -30,7 +30,8 @@ struct record {
 
 /* ---- reading --------------------------------------------------------------------- */
 
-/* A shape that cannot be read, or a length that no tensor has, is damage and counts nothing. */
+/* Returns the shape of a leaf.  A shape that cannot be read is one dimension of length 0, and an
+ * implausible length becomes 0, so that damaged calls count no operations. */
 static struct shape shape_of(const struct probe_leaf *leaf)
 {
     struct shape s = {.n = 0};
@@ -82,7 +83,7 @@ static double last(const struct shape *s, size_t back)
     return s->n >= back ? s->dim[s->n - back] : 1;
 }
 
-/* "Functional.linear.3" has the operation "linear". */
+/* Returns the operation of a call: "linear" for "Functional.linear.3". */
 static struct ms_str operation_of(struct ms_str call)
 {
     struct ms_str rest = call, part, before = {"", 0}, op = {"", 0};
@@ -118,15 +119,15 @@ static double flops_of(struct ms_str op, const struct record *r)
         return 2 * out * last(&r->in[1], 1);
     if (is_one_of(op, convolutions))
         return 2 * out * product(&r->in[1], 1, DIMS_MAX);
-    if (is_one_of(op, attention)) /* the scores, and the values that they weigh */
+    if (is_one_of(op, attention)) /* two products: query by key, scores by value */
         return 4 * product(&r->in[0], 0, r->in[0].n) * last(&r->in[1], 2);
     return 0;
 }
 
 struct counting {
     struct mstx_flops *f;
-    struct ms_map call;     /* "Functional.linear.3" */
-    MS_VEC(double) forward; /* of it */
+    struct ms_map call;     /* names such as "Functional.linear.3" */
+    MS_VEC(double) forward; /* by call: operations of its forward record */
     struct ms_arena *names;
 };
 
@@ -174,7 +175,7 @@ enum ms_rc mstx_flops_of_dump(struct mstx_flops *f, const char *path, struct ms_
         return ms_no_memory(err);
     enum ms_rc rc = probe_dump_open(&dump, path, PROBE_OPEN_TOLERANT, NULL, err);
     if (rc == MS_OK) {
-        /* Of a part of a step no figure is true. */
+        /* an incomplete step would give a wrong figure */
         if (dump->problems.n != 0)
             rc = ms_fail(err, MS_E_FORMAT, "%s: %.*s", path, MS_STR_ARG(dump->problems.p[0]));
         for (uint32_t i = 0; rc == MS_OK && i < dump->nodes.n; i++) {

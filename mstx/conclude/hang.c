@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * hang: see the header.  The ranks themselves recorded which call they wait in; the ranks that are
- * missing from a collective are all others.
+ * hang: see the header.  Each rank recorded the call in which it waits; all other ranks of the
+ * communicator are missing from a collective.
  */
 #include "mstx/conclude/hang.h"
 
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* The arguments call, seq, way, peer and comm. */
+/* Adds the arguments call, seq, way, peer and comm. */
 static void say_call(struct ms_message *m, struct ms_stmt *st)
 {
     const uint8_t op = (uint8_t)ms_stmt_get_i64(st, 5);
@@ -68,8 +68,8 @@ static void say_misses_transfer(struct mstx_finding *f, struct ms_stmt *st)
     say_misses(f, st, &mstx_say_misses_transfer);
 }
 
-/* Columns: rank, a number for the sentence, name, comm, seq, op, waited_ns, on_device, process,
- * peer or NULL. */
+/* Adds a finding for each row of a query with the columns rank, a number for the sentence, name,
+ * comm, seq, op, waited_ns, on_device, process, peer or NULL. */
 static enum ms_rc find_rows(struct mstx_tl *tl, mstx_findings *to, const char *sql,
                             enum mstx_severity severity, hang_say_fn *say, struct ms_err *err)
 {
@@ -94,8 +94,8 @@ static enum ms_rc find_rows(struct mstx_tl *tl, mstx_findings *to, const char *s
 
 #define WAITING "(SELECT rank FROM hangs WHERE on_device = 0)"
 
-/* A collective that some of its ranks are in and others are not: op 1 to 22 are collectives.  Who waits
- * elsewhere himself is to blame only where every rank waits for something. */
+/* Ranks that are missing from a collective (op 1 to 22) in which other ranks wait.  A rank that
+ * waits in another call counts as missing only when every rank waits in some call. */
 #define COLLECTIVE                                                                                 \
     "SELECT r.rank, count(DISTINCT h.rank), h.name, h.comm, h.seq, h.op, max(h.waited_ns), 0,"     \
     " '', NULL"                                                                                    \
@@ -111,8 +111,9 @@ static enum ms_rc find_rows(struct mstx_tl *tl, mstx_findings *to, const char *s
     " GROUP BY h.uid, h.seq, h.name, r.rank ORDER BY 1 LIMIT 100"
 static_assert(MSTX_COMM_BARRIER == 1 && MSTX_COMM_NEIGHBOR_ALLTOALL_W == 22, "collectives");
 
-/* Who is waited for at the other end of a transfer and waits for nothing himself.  A call that waits for
- * several does not say which of them are done: those are, of which the other end had begun as many. */
+/* Ranks at the other end of a waiting transfer that do not wait themselves.  A call that waits for
+ * several transfers does not record which of them are complete: a transfer counts as complete when
+ * the peer has started at least as many matching transfers. */
 #define TRANSFER                                                                                   \
     "WITH t AS (SELECT h.*, o.tag, o.op AS way, o.start_ns, g.id AS comm_group,"                   \
     "  (SELECT key FROM json_each('[' || g.ranks || ']') WHERE value = h.rank) AS here,"           \
@@ -133,7 +134,8 @@ static_assert(MSTX_COMM_BARRIER == 1 && MSTX_COMM_NEIGHBOR_ALLTOALL_W == 22, "co
     "   AND b.op = t.way AND b.peer = t.there AND b.tag = t.tag AND b.start_ns <= t.start_ns)"     \
     " GROUP BY t.peer ORDER BY 1 LIMIT 100"
 
-/* Passes over ranks that wait as well, of several that one call waits for. */
+/* The ranks that wait.  When a call waits for several peers, peers that wait themselves are left
+ * out if another peer does not. */
 #define VICTIMS                                                                                    \
     "SELECT h.rank, p.pid, h.name, h.comm, h.seq, h.op, h.waited_ns, h.on_device, p.name, h.peer"  \
     " FROM hangs h JOIN processes p ON p.id = h.process"                                           \
@@ -147,7 +149,7 @@ enum ms_rc mstx__find_hangs(struct mstx_tl *tl, mstx_findings *to, struct ms_err
     size_t before = to->n;
     MS_TRY(find_rows(tl, to, COLLECTIVE, MSTX_ERROR_FINDING, say_misses_collective, err));
     MS_TRY(find_rows(tl, to, TRANSFER, MSTX_ERROR_FINDING, say_misses_transfer, err));
-    bool is_explained = to->n > before; /* then the others are its victims */
+    bool is_explained = to->n > before; /* waiting ranks are then only a consequence */
     return find_rows(tl, to, VICTIMS, is_explained ? MSTX_WARNING_FINDING : MSTX_ERROR_FINDING,
                      say_waits, err);
 }

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* What "msprobe run" takes for a hang where --hang_timeout says nothing else. */
+/* The default of `msprobe run --hang_timeout`. */
 static const int64_t LIMIT_NS = 300 * INT64_C(1000000000);
 
 bool mstx__may_run(struct ms_str state)
@@ -20,7 +20,7 @@ bool mstx__may_run(struct ms_str state)
     return ms_str_is(state, "running") || ms_str_is(state, "not finished");
 }
 
-/* The first number of the only row; `none` where there is no row or it is NULL. */
+/* Reads the number that a query returns; `none` when there is no row or the number is NULL. */
 static enum ms_rc read_number(struct mstx_tl *tl, const char *sql, int64_t rank, int64_t none,
                               int64_t *out, struct ms_err *err)
 {
@@ -37,7 +37,7 @@ static enum ms_rc read_number(struct mstx_tl *tl, const char *sql, int64_t rank,
     return rc;
 }
 
-/* Events of its last second alone are read; an open one says more than one that has ended. */
+/* Searches only the last second of the rank and prefers an event that is still open. */
 enum ms_rc mstx__say_where(struct mstx_tl *tl, struct ms_message *m, int32_t rank,
                            struct ms_err *err)
 {
@@ -60,7 +60,8 @@ enum ms_rc mstx__say_where(struct mstx_tl *tl, struct ms_message *m, int32_t ran
     return rc;
 }
 
-/* Says the same by another kind, with the time that others wait and where the rank is. */
+/* Replaces the message by one of another kind with the same arguments, the waiting time of the
+ * others and the last event of the rank. */
 static enum ms_rc say_anew(struct mstx_tl *tl, struct mstx_finding *f,
                            const struct ms_message_kind *kind, int64_t waited_ns,
                            struct ms_err *err)
@@ -83,7 +84,7 @@ enum ms_rc mstx__judge_open(struct mstx_tl *tl, struct mstx_finding *f, struct m
                        "SELECT count(*) FROM processes WHERE rank = ?1"
                        " AND state IN ('running', 'not finished')",
                        f->rank, 0, &may_run, err));
-    if (may_run == 0) /* it has ended and will not come */
+    if (may_run == 0) /* the process has ended and cannot arrive any more */
         return MS_OK;
     MS_TRY(read_number(tl, "SELECT max(end_ns) FROM processes", 0, f->from_ns, &now_ns, err));
     const int64_t waited_ns = now_ns > f->from_ns ? now_ns - f->from_ns : 0;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * live: what may be said of a run whose processes may still be going.
+ * live: judges open calls of a run whose processes may still be running.
  *
- * In such a run some call is always open.  A rank that has not come to one yet is missing only where
- * there is evidence: its process has ended, or the others have waited for longer than the limit.
+ * In a live run some call is always open.  A rank that has not arrived at a collective is missing
+ * only when there is evidence: its process has ended, or the others have waited longer than the
+ * limit.
  */
 #ifndef MSTX_CONCLUDE_LIVE_H
 #define MSTX_CONCLUDE_LIVE_H
 
 #include "mstx/conclude/findings.h"
 
-/* May the process still be going?  States are those of mstx__process_state. */
+/* Tells whether a process may still be running, by its state from mstx__process_state. */
 bool mstx__may_run(struct ms_str state);
-/* Judges a finding that a rank has not come to a collective, in which others wait since from_ns. */
+/* Judges a finding about a rank that has not arrived at a collective in which others wait since
+ * from_ns: keeps the finding, or lowers it to a call in progress. */
 enum ms_rc mstx__judge_open(struct mstx_tl *tl, struct mstx_finding *f,
                             struct ms_err *err) MS_MUST_USE;
-/* Adds the argument where: the event in which the rank was seen last. */
+/* Adds the argument `where`: the last event of the rank. */
 enum ms_rc mstx__say_where(struct mstx_tl *tl, struct ms_message *m, int32_t rank,
                            struct ms_err *err) MS_MUST_USE;
 

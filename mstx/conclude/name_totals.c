@@ -2,9 +2,9 @@
  *
  * name_totals: see the header.
  *
- * The first durations of a name are kept as they are; when they become many they
- * go into a histogram whose classes are 1/128 of a power of two wide, which
- * bounds both memory and the error of a percentile.
+ * The first durations of a name are kept exactly.  When there are too many, they go
+ * into a histogram whose classes are 1/128 of a power of two wide, which bounds both
+ * the memory and the error of a percentile.
  */
 #include "mstx/conclude/name_totals.h"
 
@@ -17,19 +17,19 @@
 enum { EXACT_MAX = 4096, SUB_BITS = 7, CLASSES = (64 - SUB_BITS + 1) << SUB_BITS };
 
 struct group {
-    uint32_t domain; /* place among the domains */
+    uint32_t domain; /* index among the domains */
     uint32_t name;
     uint64_t events, marks, unfinished;
     int64_t total, max;
     uint32_t tracks, last_track;
     MS_VEC(int64_t) exact;
-    uint32_t *classes; /* instead of exact when there are many */
+    uint32_t *classes; /* histogram, replaces `exact` when there are too many durations */
 };
 
 struct measuring {
     struct ms_map domains;
     MS_VEC(struct group) group;
-    MS_VEC(uint32_t) group_of; /* by name: 1 + group, for the track at hand */
+    MS_VEC(uint32_t) group_of; /* by name: 1 + group, for the current track */
     MS_VEC(uint32_t) touched;  /* names that are set in group_of */
     struct ms_map keys;        /* "domain \0 name" as numbers, to find the group of another track */
     struct ms_arena *arena;
@@ -90,7 +90,7 @@ static uint32_t class_of(int64_t ns)
     return (uint32_t)((shift << SUB_BITS) + (v >> shift));
 }
 
-/* The middle of a class. */
+/* Returns the middle of a class. */
 static int64_t value_of(uint32_t c)
 {
     if (c < 2u << SUB_BITS)
@@ -153,7 +153,7 @@ static int by_value(const void *pa, const void *pb)
     return MS_ORDER(a, b, 0);
 }
 
-/* The smallest duration that at least that part of all do not exceed. */
+/* Returns the least duration that is not exceeded by at least this part of all durations. */
 static int64_t percentile(struct group *g, double part)
 {
     uint64_t n = g->events - g->marks, seen = 0;
@@ -209,7 +209,7 @@ static int row_order(const void *pa, const void *pb)
     return order != 0 ? order : ms_str_cmp_natural(a->name, b->name);
 }
 
-/* The events of a track that touch the selection, cut to it. */
+/* Counts the events of a track that touch the selection, clipped to the selection. */
 static enum ms_rc walk_part(struct mstx_tl *tl, struct measuring *m, const struct mstx_part *part,
                             struct ms_err *err)
 {
@@ -234,7 +234,7 @@ static enum ms_rc walk_part(struct mstx_tl *tl, struct measuring *m, const struc
     return rc;
 }
 
-/* part NULL: the whole track. */
+/* Measures a track, or with `part` the selected time of it. */
 static enum ms_rc measure_track(struct mstx_tl *tl, struct measuring *m, size_t track,
                                 const struct mstx_part *part, struct ms_err *err)
 {

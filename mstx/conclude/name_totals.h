@@ -27,10 +27,10 @@ struct mstx_part {
     int64_t from, to;
 };
 
-/* Rows by falling total, then by falling count, then by name. Texts are borrowed from tl. */
+/* Lists rows by descending total, then descending count, then name.  Texts are borrowed from tl. */
 enum ms_rc mstx_names_measure(struct mstx_tl *tl, mstx_name_rows *rows,
                               struct ms_err *err) MS_MUST_USE;
-/* The same for a selection: durations count as far as they lie in it, and shares are of its time. */
+/* Lists rows of a selection: durations are clipped to it, and shares are parts of its time. */
 enum ms_rc mstx_names_measure_part(struct mstx_tl *tl, const struct mstx_part *part,
                                    mstx_name_rows *rows, struct ms_err *err) MS_MUST_USE;
 

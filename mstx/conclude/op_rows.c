@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* An operation before the steps are in order. */
+/* An operation with its step, before sorting by step. */
 struct row {
     int64_t step;
     struct mstx_op op;
@@ -20,10 +20,10 @@ struct reading {
     struct mstx_tl *tl;
     struct mstx_ops *o;
     MS_VEC(struct row) row;
-    uint32_t rank; /* of the track at hand */
+    uint32_t rank; /* of the current track */
 };
 
-/* Each rank of a published trace has five tracks. */
+/* Number of tracks of each rank in a published trace. */
 enum { TRACKS_OF_RANK = 5 };
 
 /* Reads "PREFIX 12" off the front of a text. */
@@ -56,7 +56,7 @@ static bool find_rank(struct reading *r, const struct mstx_track *track)
     return true;
 }
 
-/* The step that the attributes of an event name. */
+/* Finds the step number in the attributes of an event. */
 static bool find_step(struct ms_str args, int64_t *step)
 {
     struct ms_jread j;
@@ -99,8 +99,8 @@ static int by_step(const void *pa, const void *pb)
                     MS_ORDER(a->op.rank, b->op.rank, MS_ORDER(a->op.start_ns, b->op.start_ns, 0)));
 }
 
-/* In these traces a step is drawn 1.1 times the sum of the steps before it behind the first one, and
- * the time before its first operation belongs to it. */
+/* In published traces each step is drawn at 1.1 times the sum of all steps before it after the
+ * first step, and the time before its first operation belongs to the step. */
 static const double STEPS_APART = 1.1;
 
 static void put_steps(struct reading *r)

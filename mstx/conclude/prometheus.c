@@ -12,8 +12,8 @@ static void head(struct ms_buf *b, const char *name, const char *type, const cha
     ms_buf_printf(b, "# HELP msprobe_%s %s\n# TYPE msprobe_%s %s\n", name, help, name, type);
 }
 
-/* Backslash, quote and newline are escaped in a label.  A byte that is no UTF-8 would make the reader
- * refuse the whole text. */
+/* Writes the value of a label: escapes backslash, quote and newline, and replaces invalid UTF-8, for
+ * which Prometheus would reject the whole text. */
 static void put_label(struct ms_buf *b, const char *text)
 {
     const char *end = text + strlen(text);
@@ -37,7 +37,7 @@ static void put_findings(const struct mstx_report *r, struct ms_buf *b)
     for (size_t i = 0; i < r->findings.n;) {
         const struct mstx_finding *f = &r->findings.p[i];
         size_t n = 0;
-        for (; i < r->findings.n; i++, n++) { /* they are sorted by severity and kind */
+        for (; i < r->findings.n; i++, n++) { /* findings are sorted by severity and kind */
             const struct mstx_finding *g = &r->findings.p[i];
             if (g->severity != f->severity || strcmp(g->kind, f->kind) != 0)
                 break;
@@ -57,7 +57,7 @@ static void put_comm(const struct mstx_report *r, struct ms_buf *b, const char *
         put_label(b, row->group);
         ms_buf_puts(b, "\",op=\"");
         put_label(b, row->op);
-        /* names need not differ, series must */
+        /* the id makes series unique, since names of communicators need not be */
         ms_buf_printf(b, "\",id=\"%" PRId64 "\"} %.9g\n", row->id, value(row));
     }
 }

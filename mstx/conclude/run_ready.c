@@ -32,10 +32,11 @@ char *mstx_db_path(const char *path)
     return b.bad == MS_OK ? b.p : NULL;
 }
 
-/* ---- stale? ----------------------------------------------------------------- */
+/* ---- staleness -------------------------------------------------------------- */
 
-/* A file that was read, as it is now.  What was named from another directory, or has been moved with
- * the whole run, is found below the run: by the longest end of its name that is there. */
+/* Finds a source file as it is now.  When its path does not exist, because it is relative to
+ * another directory or the run was moved, the longest suffix of the path that exists below the run
+ * is used. */
 static bool find_source(const char *run, const char *path, struct stat *st)
 {
     bool found = stat(path, st) == 0;
@@ -54,8 +55,9 @@ static bool has_changed(const char *run, const char *path, int64_t bytes, int64_
            (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec != mtime_ns;
 }
 
-/* Was it made by another version, or while a process was still recording?  What is written through a
- * mapping shows in no size or time, so such a database is never current. */
+/* Tells whether the database was made by another version or while a process was recording.  Writes
+ * through a mapping change neither size nor time of a file, so a database of a live run is always
+ * stale. */
 static enum ms_rc look_for_live(struct ms_store *s, bool *live)
 {
     struct ms_stmt *st;
@@ -69,7 +71,7 @@ static enum ms_rc look_for_live(struct ms_store *s, bool *live)
     return rc;
 }
 
-/* Compare the files that were read; *n counts them. */
+/* Compares the source files with their recorded size and time; *n counts them. */
 static enum ms_rc compare_sources(struct ms_store *s, const char *run, bool *changed, size_t *n)
 {
     struct ms_stmt *st;
@@ -87,7 +89,7 @@ static enum ms_rc compare_sources(struct ms_store *s, const char *run, bool *cha
     return rc;
 }
 
-/* Files that an import of the directory reads. */
+/* Returns the number of files that an import of the directory reads. */
 static size_t count_files(const char *dir)
 {
     bool is_capture;
@@ -102,7 +104,7 @@ bool mstx_db_is_stale(const char *path, const char *db)
     struct ms_store *s;
     bool changed = false;
     size_t n = 0;
-    if (strcmp(path, db) == 0) /* a run.db is shown as it is, also where its sources are not */
+    if (strcmp(path, db) == 0) /* a run.db that the user named is shown even without its sources */
         return false;
     if (ms_path_kind(db) != MS_KIND_FILE || ms_store_open(&s, db, NULL) != MS_OK)
         return true;
@@ -126,7 +128,7 @@ static bool is_sqlite(const char *path)
     return is;
 }
 
-/* A file that no other reader claimed is taken for a Chrome trace. */
+/* Imports a file that no other reader recognized, as a Chrome trace. */
 static enum ms_rc import_trace(const char *path, struct mstx_writer *w,
                                struct mstx_import_result *result, struct ms_err *err)
 {
@@ -191,7 +193,7 @@ static enum ms_rc import_to(const char *path, const char *db, const struct mstx_
             MS_TRY(import_file(path, db, result, err));
         break;
     case MS_KIND_FILE:
-        if (ms_par_rank(how->par) == 0) /* nothing to share */
+        if (ms_par_rank(how->par) == 0) /* a single file is not divided */
             MS_TRY(import_file(path, db, result, err));
         break;
     default:
@@ -206,7 +208,8 @@ static enum ms_rc publish_database(const char *whole, const char *db, struct ms_
     return fd >= 0 ? ms_tmp_publish(fd, whole, db, err) : ms_fail_sys(err, "%s", whole);
 }
 
-/* Makes a temporary name that holds the MPI rank, because process ids of several hosts may be equal. */
+/* Makes a temporary name that contains the MPI rank, because processes of different hosts may have
+ * equal ids. */
 static enum ms_rc new_name(char **whole, const char *db, const struct mstx_import_how *how,
                            struct ms_err *err)
 {
@@ -221,8 +224,8 @@ static enum ms_rc new_name(char **whole, const char *db, const struct mstx_impor
     return mstx__share_result(how->par, rc, err);
 }
 
-/* Without findings a database would be taken for a complete one, so it has its name when they
- * stand in it and not before, whatever happens to us meanwhile. */
+/* Imports into a temporary file, which gets its final name only after the findings were stored, so
+ * that an interrupted import cannot leave a database that looks complete. */
 enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_import_how *how,
                           struct mstx_import_result *result, struct ms_err *err)
 {
@@ -251,7 +254,8 @@ enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_resu
     return mstx_import_as(path, db, &how, result, err);
 }
 
-/* A name of its own for each source: the hash of its real path. */
+/* Returns the path of a database under $TMPDIR, unique for each source by the hash of its real
+ * path. */
 static char *db_under_tmp(const char *path)
 {
     const char *tmp = getenv("TMPDIR");
@@ -269,7 +273,7 @@ static enum ms_rc make_where_possible(const char *path, char **db, struct ms_err
     struct mstx_import_result ignored;
     struct ms_err first = {0};
     enum ms_rc rc = mstx_import(path, *db, &ignored, &first);
-    if (rc == MS_E_IO && !mstx_db_is_stale(path, *db)) /* another process has made it meanwhile */
+    if (rc == MS_E_IO && !mstx_db_is_stale(path, *db)) /* made by another process meanwhile */
         return MS_OK;
     if (rc != MS_E_IO) {
         if (rc != MS_OK && err != NULL && err->rc == MS_OK)
@@ -284,7 +288,7 @@ static enum ms_rc make_where_possible(const char *path, char **db, struct ms_err
     return mstx_db_is_stale(path, other) ? mstx_import(path, other, &ignored, err) : MS_OK;
 }
 
-/* True for a database of ours, whatever its name; one of a profiler is imported. */
+/* Tells whether a file is a run.db, under any name, and not the database of a profiler. */
 static bool is_run_db(const char *path)
 {
     struct mstx_tl *tl;

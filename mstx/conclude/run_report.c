@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * run_report: read from run.db, then as text for people and as JSON for programs: the same things in the
- * same order.
+ * run_report: reads a report from run.db and writes it as text for people or as JSON for programs,
+ * with the same content in the same order.
  */
 #include "mstx/conclude/run_report.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- reading ---------------------------------------------------------------- */
 
-/* What recording took in the processes that measured it. */
+/* Sums the recording cost of the processes that measured it. */
 static enum ms_rc read_cost(struct mstx_tl *tl, struct mstx_report *r, struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -47,7 +47,7 @@ static enum ms_rc read_all(struct mstx_tl *tl, bool with_names, struct mstx_repo
                            struct ms_err *err)
 {
     MS_TRY(mstx_findings_read(tl, &r->findings, err));
-    /* The table steps does not hold how the steps were found. */
+    /* the table steps does not record how the steps were found */
     MS_TRY(mstx_steps_find(tl, &r->steps, err));
     MS_TRY(mstx__steps_median(&r->steps, &r->step_median_ns, err));
     MS_TRY(read_cost(tl, r, err));
@@ -125,7 +125,8 @@ static void text_findings(const struct mstx_report *r, struct ms_buf *out)
         ms_buf_puts(out, "  none\n");
 }
 
-/* Names come from the program: what would move the cursor is shown as a dot, what is long is cut. */
+/* Writes a text of the program into a table cell: control characters become dots, long texts are
+ * cut. */
 static void put_cell(struct ms_buf *out, struct ms_str s, unsigned width)
 {
     unsigned cells = 0;
@@ -175,7 +176,7 @@ static void text_step(struct mstx_tl *tl, const struct mstx_step *s, int64_t med
                   ms_human_time(time, dur), median > 0 ? (double)dur / (double)median : 0);
 }
 
-/* The slowest first. */
+/* Writes the table of steps, slowest first. */
 static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t most,
                        struct ms_buf *out)
 {
@@ -244,7 +245,7 @@ static void text_comm(const struct mstx_comm_row *r, struct ms_buf *out)
                   ms_human_time(mean, r->mean_ns), ms_human_time(max, r->max_ns));
 }
 
-/* Communication by communicator; names of functions stand in the table behind it. */
+/* Writes the table of communication by communicator; the table of names has the functions. */
 static void text_comms(const struct mstx_report *r, size_t most, struct ms_buf *out)
 {
     if (r->comms.n == 0)
@@ -262,7 +263,7 @@ struct stacks_text {
     size_t most; /* lines; 0: all */
 };
 
-/* As the program wrote them; what would move the cursor is shown as a dot. */
+/* Writes the stacks of a rank; control characters become dots. */
 static void text_stack(void *ctx, int32_t rank, struct ms_str name, struct ms_str stacks)
 {
     const struct stacks_text *to = ctx;
@@ -343,7 +344,7 @@ static void json_run(struct mstx_tl *tl, const struct mstx_report *r, const char
     ms_jwrite_obj_end(w);
 }
 
-/* What `said` or `where` writes, as a string; null where that is nothing. */
+/* Writes a text as a string, an empty text as null. */
 static void json_text(const struct ms_buf *b, struct ms_jwrite *w)
 {
     if (ms_buf_check(b, &w->err) == MS_OK && b->n != 0)

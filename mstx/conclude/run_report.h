@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * run_report: what a run's marks and ranges say, in findings and in figures: findings as run.db has them,
- * figures measured when a report is asked for.
+ * run_report: the report of a run: findings, as stored in run.db, and figures, which are measured
+ * when a report is made.
  */
 #ifndef MSTX_CONCLUDE_RUN_REPORT_H
 #define MSTX_CONCLUDE_RUN_REPORT_H
@@ -16,16 +16,16 @@
 
 struct mstx_report {
     struct mstx_steps steps;
-    mstx_findings findings; /* as run.db has them */
+    mstx_findings findings; /* as stored in run.db */
     mstx_name_rows names;   /* empty unless measured */
-    mstx_comm_rows comms;   /* the same */
-    struct mstx_use use;    /* the same; flops and peak are the caller's to set */
+    mstx_comm_rows comms;   /* empty unless measured */
+    struct mstx_use use;    /* empty unless measured; the caller sets flops and peak */
     struct mstx_clock_summary clocks;
     int64_t step_median_ns;
-    int64_t cost_ns, costed_ns; /* of recording, and how long it went on; 0: not known */
+    int64_t cost_ns, costed_ns; /* cost of recording, and duration of recording; 0: unknown */
 };
 
-/* Reads findings and steps; with_names measures names, communication and the use of time too. */
+/* Reads findings and steps; with_names also measures names, communication and the use of time. */
 enum ms_rc mstx_report_read(struct mstx_tl *tl, bool with_names, struct mstx_report *r,
                             struct ms_err *err) MS_MUST_USE;
 void mstx_report_free(struct mstx_report *r);
@@ -34,9 +34,9 @@ void mstx_report_free(struct mstx_report *r);
 void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       size_t most, struct ms_buf *out);
 void mstx_report_prometheus(const struct mstx_report *r, struct ms_buf *out);
-/* Writes where a viewer shows the evidence of a finding; nothing where its steps and rank say all. */
+/* Writes the link at which a viewer shows a finding; nothing when steps and rank suffice. */
 typedef void mstx_where_fn(const struct mstx_finding *f, struct ms_buf *out);
-/* where may be NULL: no finding has one. */
+/* Writes the report of `report --format json`.  where may be NULL: findings then have no link. */
 void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       mstx_where_fn *where, struct ms_jwrite *w);
 

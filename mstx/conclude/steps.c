@@ -2,10 +2,10 @@
  *
  * steps: finds the steps of a training run in its marks and ranges.
  *
- * The track of a process with the most events named like steps gives them.
- * Without any, a name whose events return regularly will do: of those that are
- * spread over most of the track, the one with the longest period, as a step
- * holds everything that returns more often.
+ * The steps of a process come from its track with the most events named like steps.
+ * Without such events, the steps are the events of a periodic name: of the names
+ * spread over most of the track the one with the longest period, since a step
+ * contains everything that recurs more often.
  */
 #include "mstx/conclude/steps.h"
 
@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-/* ---- steps that say so ------------------------------------------------------ */
+/* ---- named steps ------------------------------------------------------------ */
 
 struct named {
     struct mstx_tl *tl;
@@ -55,7 +55,7 @@ static enum ms_rc add_step(struct mstx_tl *tl, struct mstx_steps *steps, size_t 
     return MS_OK;
 }
 
-/* Marks and things that return part the time: a step lasts until the next begins. */
+/* Adds steps of marks or periodic events: each step lasts until the next one begins. */
 static enum ms_rc add_between(struct mstx_tl *tl, struct mstx_steps *steps, size_t process,
                               const mstx_events *ev, struct ms_err *err)
 {
@@ -64,7 +64,7 @@ static enum ms_rc add_between(struct mstx_tl *tl, struct mstx_steps *steps, size
     return MS_OK;
 }
 
-/* A step within a step is a part of it. */
+/* Adds steps of ranges; ranges nested in a step are skipped. */
 static enum ms_rc add_ranges(struct mstx_tl *tl, struct mstx_steps *steps, size_t process,
                              const mstx_events *ev, struct ms_err *err)
 {
@@ -80,14 +80,15 @@ static enum ms_rc add_ranges(struct mstx_tl *tl, struct mstx_steps *steps, size_
     return MS_OK;
 }
 
-/* Ranges say where a step ends, marks only where it begins. */
+/* Prefers the track with more ranges, then with more marks: a mark does not give the end of a
+ * step. */
 static bool is_better(const struct named *n, const struct named *best)
 {
     return n->ranges.n != best->ranges.n ? n->ranges.n > best->ranges.n
                                          : n->marks.n > best->marks.n;
 }
 
-/* The named steps of the process's richest track. */
+/* Finds the named steps of a process on the track that has the most. */
 static enum ms_rc find_named(struct mstx_tl *tl, size_t process, const struct mstx_names *names,
                              struct mstx_steps *steps, enum mstx_step_source *source,
                              struct ms_err *err)
@@ -133,7 +134,7 @@ struct periodic {
     size_t n;
 };
 
-/* Names of a track that return and are spread over at least half of it, the rarest first. */
+/* Lists the names of a track that recur and span at least half of the track, rarest first. */
 static enum ms_rc list_candidates(struct mstx_tl *tl, const struct mstx_track *t,
                                   struct periodic *p, struct ms_err *err)
 {
@@ -175,18 +176,18 @@ static int by_value(const void *pa, const void *pb)
     return MS_ORDER(a, b, 0);
 }
 
-/* No step of a training is shorter: a loop that only marks is none. */
+/* Least period of a training step; shorter loops only make marks. */
 static const int64_t PERIOD_MIN_NS = 100000;
 
-/* Of a few intervals one may be an accident, but not nearly all of the time: what a program does
- * now and then while it starts and ends is no step. */
+/* Tells whether the events are spread evenly.  With few intervals, one long interval must not take
+ * nearly all of the time: events at the start and the end of a program are not steps. */
 static bool is_spread(size_t n, int64_t median, int64_t whole)
 {
     enum { FEW = 20, MOST_TIMES = 10 };
     return n >= FEW || whole <= MOST_TIMES * (int64_t)n * median;
 }
 
-/* Half of all intervals lie within a quarter of the median around it. */
+/* Tests for a period: half of all intervals are within 25 % of the median. */
 static enum ms_rc find_regular(const mstx_events *ev, bool *regular, struct ms_err *err)
 {
     size_t n = ev->n - 1;
@@ -210,7 +211,7 @@ static void free_candidates(struct periodic *p)
         ms_vec_free(&p->list[i].ev);
 }
 
-/* Steps by the most regular name of the busiest thread. */
+/* Finds steps by a periodic name of the busiest thread. */
 static enum ms_rc find_periodic(struct mstx_tl *tl, size_t process, struct mstx_steps *steps,
                                 enum mstx_step_source *source, struct ms_err *err)
 {
@@ -241,9 +242,10 @@ static enum ms_rc find_periodic(struct mstx_tl *tl, size_t process, struct mstx_
     return rc;
 }
 
-/* ---- the whole -------------------------------------------------------------- */
+/* ---- all processes ---------------------------------------------------------- */
 
-/* Names that may be of steps: the two words that all have in common. */
+/* Finds the steps of a process by name, else by period.  names are those that contain "step" and
+ * those that contain "iter". */
 static enum ms_rc named_or_periodic(struct mstx_tl *tl, size_t process,
                                     struct mstx_names *const names[2], struct mstx_steps *steps,
                                     enum mstx_step_source *source, struct ms_err *err)

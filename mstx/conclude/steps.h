@@ -11,7 +11,7 @@
 
 struct mstx_step {
     uint32_t process; /* index */
-    uint32_t number;  /* as its name says, else counted from 0 */
+    uint32_t number;  /* from its name, else counted from 0 */
     uint32_t name;
     int64_t start_ns, end_ns;
 };
@@ -22,12 +22,12 @@ struct mstx_steps {
     enum mstx_step_source source;  /* of the process with the most */
 };
 
-/* Steps of every process: ranges or marks called "step 7", "ProfilerStep#7", "iteration 7" and the
- * like; without these, what returns most regularly with the longest period. */
+/* Finds the steps of every process: ranges or marks named "step 7", "ProfilerStep#7", "iteration 7"
+ * and the like; without these, the periodic name with the longest period. */
 enum ms_rc mstx_steps_find(struct mstx_tl *tl, struct mstx_steps *steps,
                            struct ms_err *err) MS_MUST_USE;
 void mstx_steps_free(struct mstx_steps *steps);
-/* The median of their durations; 0 of none. */
+/* Computes the median duration of the steps, 0 when there are none. */
 enum ms_rc mstx__steps_median(const struct mstx_steps *steps, int64_t *median_ns,
                               struct ms_err *err) MS_MUST_USE;
 

@@ -15,7 +15,7 @@ const char *const mstx_use_names[MSTX_USE_PARTS] = {
     "step", "computing", "communication", "exposed", "overlapped",
     "free", "bubble",    "preparing",     "waiting", "blame"};
 
-/* ---- asking --------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------- */
 
 static enum ms_rc take_rank(struct mstx_use *u, struct ms_stmt *st, struct ms_err *err)
 {
@@ -42,7 +42,8 @@ static enum ms_rc take_memory(struct mstx_use *u, struct ms_stmt *st, struct ms_
 
 typedef enum ms_rc (*take_fn)(struct mstx_use *u, struct ms_stmt *st, struct ms_err *err);
 
-/* A database of an older version has no such table. */
+/* Calls `take` for each row of a query; no rows when a database of an older version lacks the
+ * table. */
 static enum ms_rc each_row(struct mstx_tl *tl, const char *sql, take_fn take, struct mstx_use *u,
                            struct ms_err *err)
 {
@@ -103,7 +104,7 @@ double mstx_use_hfu(const struct mstx_use *u, const struct mstx_use_rank *r)
 
 /* ---- showing --------------------------------------------------------------------- */
 
-/* A column is as wide as its name, and wide enough for any time. */
+/* Returns the width of a column: that of its name, at least enough for any time. */
 static int width_of(int part)
 {
     const int n = (int)strlen(mstx_use_names[part]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * time_use: what ranks did with their time and memory: their steps divided, how well the arithmetic
- * was used, and counters of memory.
+ * time_use: use of time and memory by rank: parts of a step, utilization of the peak arithmetic
+ * rate (MFU, HFU), and memory counters.
  */
 #ifndef MSTX_CONCLUDE_TIME_USE_H
 #define MSTX_CONCLUDE_TIME_USE_H
@@ -10,7 +10,7 @@
 
 #include "probe/base/jwrite.h"
 
-/* Means over the steps of a rank, ns. */
+/* Parts of a step, as means over the steps of a rank, ns. */
 enum mstx_use_part {
     MSTX_USE_STEP,
     MSTX_USE_COMPUTING,
@@ -35,27 +35,28 @@ struct mstx_use_memory {
     int64_t most, samples;
 };
 
-/* Floating point operations of one step of one rank: of the model, and of what the machine did,
- * recomputation included. */
+/* Floating point operations of one step of one rank: those of the model, and those that the machine
+ * executed, including recomputation. */
 struct mstx_flops {
     double model, machine;
 };
 struct mstx_use {
     MS_VEC(struct mstx_use_rank) rank;
     MS_VEC(struct mstx_use_memory) memory;
-    struct mstx_flops flops; /* 0: not known */
-    double peak;             /* operations a second of one rank; 0: not known */
+    struct mstx_flops flops; /* 0: unknown */
+    double peak;             /* operations per second of one rank; 0: unknown */
 };
-/* Empty where the database has nothing of it. */
+/* Reads the use of time and memory; lists are empty when the database has no such rows. */
 enum ms_rc mstx_use_measure(struct mstx_tl *tl, struct mstx_use *u, struct ms_err *err) MS_MUST_USE;
 void mstx_use_free(struct mstx_use *u);
-/* Share of the peak in a step; 0: not known. */
+/* Return the model and the hardware FLOPS utilization in a step, as a share of the peak; 0:
+ * unknown. */
 double mstx_use_mfu(const struct mstx_use *u, const struct mstx_use_rank *r);
 double mstx_use_hfu(const struct mstx_use *u, const struct mstx_use_rank *r);
 
-/* From the shapes in the dump.json of one rank and one step: matrix products, convolutions and
- * attention; a backward record counts twice its forward one.  Recomputed records count for the
- * machine alone. */
+/* Counts the operations in the dump.json of one rank and one step from its shapes: matrix products,
+ * convolutions and attention.  A backward record counts twice its forward record; recomputed
+ * records count for the machine only. */
 enum ms_rc mstx_flops_of_dump(struct mstx_flops *f, const char *path,
                               struct ms_err *err) MS_MUST_USE;
 

@@ -8,10 +8,10 @@
 #include "mstx/conclude/finding_kinds.h"
 #include "mstx/conclude/waiting_why.h"
 
-/* A cost above which a finding is an error. */
+/* Cost from which a finding is an error. */
 static const double GREAT_COST = 0.10;
-/* A rank is slow from some step on, or until one, when this part of the steps is free of its excess: a few
- * quiet steps at either end are chance. */
+/* A rank is slow for part of the run (fail_slow) when more than this share of the steps, at either
+ * end, has no excess; fewer quiet steps are chance. */
 static const double FREE_LEAST = 0.15;
 
 /* ---- one rank ------------------------------------------------------------------- */
@@ -22,8 +22,8 @@ static bool is_late(const struct mstx_waiting *w, const struct mstx_waiter *r)
     return r->from > free || w->waiters.steps - r->to > free;
 }
 
-/* Adds when the rank was slow: the moments at which viewers show it, and the numbers of its steps where
- * the program names them. */
+/* Adds the time in which the rank was slow, for viewers, and its step numbers when the program
+ * names steps. */
 static void put_time(const struct mstx_waiting *w, const struct mstx_call_rows *rows,
                      const struct mstx_steps *steps, const struct mstx_waiter *r,
                      struct mstx_finding *f)
@@ -78,7 +78,8 @@ static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_waiting *w,
 
 /* ---- the run --------------------------------------------------------------------- */
 
-/* Calls that only enqueue what a device does say nothing about when ranks wait. */
+/* Tells whether the calls can be judged.  Calls that only enqueue work of a device do not show when
+ * ranks wait. */
 static bool is_judgeable(const struct mstx_call_rows *rows)
 {
     return rows->rank.n >= 2 && !rows->has_device && rows->has_one_clock;
@@ -141,7 +142,7 @@ bool mstx__waiting_confirms(const struct mstx_waiting *w, int32_t rank)
         const struct mstx_waiter *r = &w->waiters.list.p[i];
         if (w->rank.p[r->rank] == rank) {
             if (r->is_named)
-                return false; /* there is a finding of it already */
+                return false; /* the rank has a finding already */
             cost = r->cost;
         } else if (r->cost > other) {
             other = r->cost;

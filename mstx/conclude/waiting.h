@@ -9,21 +9,22 @@
 #include "mstx/conclude/findings.h"
 #include "mstx/conclude/steps.h"
 
-/* The judgement of a run, kept while conclusions of the import are looked at. */
+/* The result of the graph, kept to check the conclusions of the import against it. */
 struct mstx_waiting {
     struct mstx_waiters waiters;
-    MS_VEC(int32_t) rank; /* of each place */
-    bool is_whole;        /* the graph judged all of the run; else it denies nothing */
+    MS_VEC(int32_t) rank; /* by rank index */
+    bool is_whole;        /* the graph covers the whole run; else it refutes no conclusion */
 };
 
 /* Judges the ranks of an open run and adds a finding for each one that is named. */
 enum ms_rc mstx__find_waiting(struct mstx_tl *tl, const struct mstx_steps *steps,
                               struct mstx_waiting *w, mstx_findings *to,
                               struct ms_err *err) MS_MUST_USE;
-/* Whether a straggler that the import found, from the times of single communicators, stands: the graph
- * cannot judge the run, or a replay finds that no other rank costs the job half as much. */
+/* Tells whether to keep a straggler that the import found from the times of single communicators:
+ * the graph cannot judge the run, or no other rank costs more than half as much in a replay. */
 bool mstx__waiting_confirms(const struct mstx_waiting *w, int32_t rank);
-/* Adds that nobody makes the others wait, when the run was judged and no finding names a rank. */
+/* Adds the finding that no rank makes the others wait, when the whole run was judged and has no
+ * straggler. */
 enum ms_rc mstx__find_balance(const struct mstx_waiting *w, mstx_findings *to,
                               struct ms_err *err) MS_MUST_USE;
 void mstx__waiting_free(struct mstx_waiting *w);

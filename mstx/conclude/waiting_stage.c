@@ -12,11 +12,11 @@
 
 #include <inttypes.h>
 
-/* What explains less of the slowdown, or gains less of a step, is not named; fewer steps say nothing: five
- * steps move the slowdown by 4 %. */
+/* Least share of the slowdown and least gain of a step for a finding; gain from which a finding is
+ * an error.  Fewer than STEPS_LEAST steps are not judged: five steps move the slowdown by 4 %. */
 static const double EXPLAINS_LEAST = 0.5, GAIN_LEAST = 0.05, GREAT_GAIN = 0.10;
 enum { STEPS_LEAST = 5 };
-/* Of more ranks one alone explains little, and each would be a replay. */
+/* With more ranks a single one explains little, and each would take a replay. */
 enum { RANKS_MOST = 256 };
 
 struct asking {
@@ -33,11 +33,11 @@ static bool is_of(const struct asking *a, const struct mstx_op_rank *r, enum mst
                                 : r->stage >= 0 && (uint32_t)r->stage == class;
 }
 
-/* "6, 7": the ranks of the class. */
+/* Adds the argument ranks: the ranks of the class as "6, 7". */
 static void put_ranks(const struct asking *a, enum mstx_share_kind kind, uint32_t class,
                       struct ms_message *m)
 {
-    struct ms_buf text = {.max = 64}; /* of many ranks the first ones */
+    struct ms_buf text = {.max = 64}; /* only the first ones of many ranks */
     for (size_t i = 0; i < a->ops.rank.n && text.n + 12 < text.max; i++) {
         if (is_of(a, &a->ops.rank.p[i], kind, class))
             ms_buf_printf(&text, "%s%" PRId32, text.n != 0 ? ", " : "", a->ops.rank.p[i].rank);
@@ -65,7 +65,8 @@ static enum ms_rc add_finding(struct asking *a, enum mstx_share_kind kind, uint3
     return MS_OK;
 }
 
-/* Asks about the worst class of a kind; *found: it explains most. */
+/* Replays the worst class of a kind, and adds a finding (*found) when it explains most of the
+ * slowdown. */
 static enum ms_rc ask_worst(struct asking *a, enum mstx_share_kind kind, bool *found,
                             struct ms_err *err)
 {

@@ -11,16 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A range that explains less is not named; of nested ranges that explain nearly the same the innermost,
- * which is the shortest, says most. */
+/* Least share of the excess for a range to be named.  Of nested ranges that explain nearly the same
+ * share the innermost, which is the shortest, is named. */
 static const double EXPLAINS_LEAST = 0.3, NEARLY = 0.8;
 
 struct comparing {
     const uint32_t *process;
     size_t n, which;
     double excess_ns;
-    double *total; /* of the name at hand, by place */
-    char name[64]; /* at hand */
+    double *total; /* by process: total time of the current name */
+    char name[64]; /* current name */
     struct mstx_why *why;
     double why_total;
 };
@@ -31,7 +31,7 @@ static int by_value(const void *pa, const void *pb)
     return MS_ORDER(*a, *b, 0);
 }
 
-/* total is in another order afterwards. */
+/* Returns the median total of the other processes; reorders `total`. */
 static double median_of_others(struct comparing *c)
 {
     const size_t n = c->n - 1;

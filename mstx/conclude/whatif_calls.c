@@ -17,10 +17,10 @@ struct making {
     struct mstx_waiters waiters;
     struct mstx_ops *o;
     uint16_t *type; /* by point */
-    uint16_t local; /* type of what a rank does between its calls */
+    uint16_t local; /* type of the work between calls */
 };
 
-/* The call that an interval is named after is the first one that begins with it. */
+/* Sets the type of each point; an interval is named after the first call that begins with it. */
 static void name_points(struct making *m)
 {
     m->local = mstx__ops_type(m->o, MS_STR("local work"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * whatif_calls: the operations of a capture for the what-if analysis: what each rank does between its
- * communication calls, and what a call takes after its partners came.
+ * whatif_calls: the operations of a capture for the what-if analysis: local work between
+ * communication calls, and the time of a call after its partners have arrived.
  */
 #ifndef MSTX_CONCLUDE_WHATIF_CALLS_H
 #define MSTX_CONCLUDE_WHATIF_CALLS_H
@@ -9,8 +9,8 @@
 #include "mstx/cluster/whatif.h"
 #include "mstx/rundb/run_query.h"
 
-/* Analyses the calls of an open run; o gets its operations and must be freed.  Fails with
- * MS_E_NOTFOUND where no ranks meet, or the clocks of its hosts were never compared. */
+/* Analyses the calls of an open run; the caller must free o, which receives the operations.  Fails
+ * with MS_E_NOTFOUND when no ranks meet or the clocks of the hosts were not aligned. */
 enum ms_rc mstx__whatif_calls(struct mstx_tl *tl, struct mstx_ops *o, struct mstx_whatif *w,
                               struct ms_err *err) MS_MUST_USE;
 

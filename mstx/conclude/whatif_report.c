@@ -24,17 +24,17 @@ struct mstx_whatif_run {
     struct mstx_whatif w;
     struct mstx_whatif_how how;
     mstx_shares share[MSTX_SHARE_KINDS];
-    double *other;      /* by operation: the durations that `without` asks for */
-    double other_ns;    /* mean step with them; 0: nothing was asked for */
-    int32_t last_stage; /* -1: the layout is not known */
+    double *other;      /* by operation: the durations that the user asked for */
+    double other_ns;    /* mean step with these durations; 0: the user asked for none */
+    int32_t last_stage; /* -1: the layout is unknown */
     bool *worst;        /* by rank: among the worst workers */
     struct mstx_group_share of_last_stage, of_worst;
     double *critical; /* by rank, ns on the critical path */
-    bool is_capture;  /* operations are calls and what lies between them; steps hang together */
+    bool is_capture;  /* operations are calls and local work; steps depend on each other */
     mstx_shares step; /* by step, worst first */
 };
 
-/* ---- what was asked for --------------------------------------------------------- */
+/* ---- options -------------------------------------------------------------------- */
 
 static enum ms_rc parse_rank(struct ms_str text, int32_t *rank, struct ms_err *err)
 {
@@ -94,7 +94,7 @@ enum ms_rc mstx_scale_parse(struct mstx_without *w, struct ms_str text, struct m
     return keep_name(w, name, err);
 }
 
-/* ---- asking the model -------------------------------------------------------------- */
+/* ---- analysis ---------------------------------------------------------------------- */
 
 static enum ms_rc find_rank(const struct mstx_whatif_run *r, int32_t rank, uint32_t *place,
                             struct ms_err *err)
@@ -160,7 +160,8 @@ static enum ms_rc scale(struct mstx_whatif_run *r, const struct mstx_without *a,
     return count != 0 ? MS_OK : ms_fail(err, MS_E_ARG, "the run has no operation '%s'", a->op);
 }
 
-/* Ranks and links are healed together, so that none of them is the peer of another. */
+/* Marks the operations of a rank or link.  All marked operations get peer durations together later,
+ * so that none of them is the peer of another. */
 static enum ms_rc mark(struct mstx_whatif_run *r, const struct mstx_without *a, bool *marked,
                        struct ms_err *err)
 {
@@ -232,7 +233,8 @@ static bool find_steps(struct mstx_whatif_run *r)
     return true;
 }
 
-/* A trace of a production training has its operations by itself; of a capture the calls are taken. */
+/* Builds the model from the operations of a production trace, or else from the calls of a
+ * capture. */
 static enum ms_rc build(struct mstx_whatif_run *r, struct mstx_tl *tl, struct ms_err *err)
 {
     MS_TRY(mstx_op_rows_read(tl, &r->ops, err));
@@ -269,7 +271,7 @@ static bool measure_worst(struct mstx_whatif_run *r, bool *marked)
     return mstx__whatif_group(&r->w, marked, &r->of_worst);
 }
 
-/* How much of the slowdown the last stage explains, and how much the worst workers do. */
+/* Measures the shares of the slowdown that the last stage and the worst workers explain. */
 static bool measure_groups(struct mstx_whatif_run *r)
 {
     bool *marked = ms_calloc(r->ops.op.n + 1, sizeof *marked);
@@ -327,7 +329,7 @@ void mstx_whatif_close(struct mstx_whatif_run *r)
 
 enum { CLASS_NAME = 96 };
 
-/* What a class of a kind is called in a table. */
+/* Returns the name of a class in a table. */
 static const char *class_text(const struct mstx_whatif_run *r, int kind, uint32_t class,
                               char to[CLASS_NAME])
 {
@@ -366,7 +368,8 @@ static const char *definition(const struct mstx_whatif_run *r)
     return r->is_capture ? others : pooled;
 }
 
-/* The steps of a capture hang together, so its times are those of the whole job. */
+/* Returns a time per step; the times of a capture are those of the whole job, because its steps
+ * depend on each other. */
 static double of_step(const struct mstx_whatif_run *r, double ns)
 {
     return r->is_capture && r->w.steps != 0 ? ns / (double)r->w.steps : ns;
@@ -604,8 +607,8 @@ enum ms_rc mstx_whatif_json(struct mstx_whatif_run *r, struct ms_jwrite *out, st
 
 /* ---- ideal timeline ---------------------------------------------------------------------- */
 
-/* Steps are drawn as in published traces: 1.1 times the sum of those before behind the first.  Each
- * rank has five tracks there, whose names give its stage. */
+/* Steps are drawn as in published traces: each at 1.1 times the sum of all steps before it after
+ * the first step.  Each rank has five tracks, whose names give its stage. */
 static const double STEPS_APART = 1.1;
 static const char *const tracks[] = {"compute", "pp-comm", "tp-comm", "dp-comm", "misc"};
 enum { TRACKS = sizeof tracks / sizeof *tracks };

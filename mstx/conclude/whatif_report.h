@@ -9,13 +9,13 @@
 
 #include "probe/base/jwrite.h"
 
-/* What is taken away, or done in another time. */
+/* A change of durations: the excess of operations removed, or durations scaled. */
 enum mstx_without_kind { MSTX_WITHOUT_RANK, MSTX_WITHOUT_OP, MSTX_WITHOUT_LINK, MSTX_SCALE };
 struct mstx_without {
     enum mstx_without_kind kind;
-    int32_t rank, dst; /* of a link: from rank to dst */
-    char op[64];       /* name of operations; of MSTX_SCALE also "compute" and "comm" */
-    double factor;     /* of MSTX_SCALE */
+    int32_t rank, dst; /* for a link: from rank to dst */
+    char op[64];       /* name of operations; for MSTX_SCALE also "compute" and "comm" */
+    double factor;     /* for MSTX_SCALE */
 };
 /* Reads "rank:3", "op:NAME" or "link:2-1". */
 enum ms_rc mstx_without_parse(struct mstx_without *w, struct ms_str text,
@@ -27,8 +27,8 @@ enum ms_rc mstx_scale_parse(struct mstx_without *w, struct ms_str text,
 struct mstx_whatif_how {
     const struct mstx_without *without;
     size_t count;
-    bool is_generic; /* the generic graph, also where the types of operations are known */
-    size_t most;     /* rows of each table; 0: all */
+    bool is_generic; /* use the generic graph even when the types of operations are known */
+    size_t most;     /* greatest number of rows in a table; 0: all */
 };
 
 struct mstx_whatif_run;
