@@ -7,7 +7,8 @@
  *                                                communication.json, step_trace_time.csv
  *     PROF_N_TIME_ID/msprof_TIME.db, analyze/communication_analyzer.db, device_3/info.json.3
  *
- * The rank stands in the name of a database, else beside the output's directory, else in info.json.
+ * The rank is in the name of a database, else in profiler_info_*.json beside the output directory,
+ * else in info.json.
  */
 #include "mstx/foreign/ascend_files.h"
 
@@ -33,7 +34,7 @@ static int64_t number_in(struct ms_str name, struct ms_str head, struct ms_str t
     return (int64_t)n;
 }
 
-/* msmonitor_PID_TIME_RANK.db */
+/* Returns the rank in "msmonitor_PID_TIME_RANK.db". */
 static int64_t rank_of_monitor(struct ms_str name)
 {
     const int64_t last = ms_str_rfind(name, '_');
@@ -130,7 +131,7 @@ static int64_t rank_of_msprof(const char *dir)
     return 0;
 }
 
-/* Adds a rank and takes over profiler, which may be NULL. */
+/* Adds a rank and takes ownership of profiler, which may be NULL. */
 static enum ms_rc add_rank(struct mstx_ascend_files *found, int64_t rank, const char *dir,
                            char *profiler, struct ms_err *err)
 {
@@ -155,7 +156,7 @@ static enum ms_rc add_database(struct mstx_ascend_files *found, const char *dir,
     return path != NULL ? add_rank(found, rank, dir, path, err) : ms_no_memory(err);
 }
 
-/* Has the directory files whose rank only their place shows? */
+/* Tells whether the directory has files whose names do not contain the rank. */
 static bool has_output(const char *dir)
 {
     static const char *const names[] = {"analysis.db", "communication.json",
@@ -208,8 +209,8 @@ static enum ms_rc search_dir(struct mstx_ascend_files *found, const char *dir, i
 
 /* ---- ranks ------------------------------------------------------------------------- */
 
-/* Of several directories of one rank only the newest is read: names of directories contain the
- * time, so the greatest name is the newest. */
+/* Orders by rank, so that only the newest of several directories of a rank is kept: names of
+ * directories contain the time, so the greatest name is the newest. */
 static int by_rank(const void *pa, const void *pb)
 {
     const struct mstx_rank_files *a = pa, *b = pb;

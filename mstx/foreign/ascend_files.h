@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * ascend_files: finds which files of which rank Ascend's profilers left below a directory.
+ * ascend_files: finds the files that Ascend's profilers wrote below a directory, by rank.
  *
  *     NAME_TIME_ascend_pt/profiler_info_7.json
  *                         ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_7.db, analysis.db,
  *                                                communication.json, step_trace_time.csv
  *     PROF_N_TIME_ID/msprof_TIME.db, analyze/communication_analyzer.db, device_3/info.json.3
  *
- * The rank stands in the name of a database, else beside the output's directory, else in info.json.
+ * The rank is in the name of a database, else in profiler_info_*.json beside the output directory,
+ * else in info.json.
  */
 #ifndef MSTX_FOREIGN_ASCEND_FILES_H
 #define MSTX_FOREIGN_ASCEND_FILES_H
@@ -17,14 +18,14 @@
 
 #include <stdint.h>
 
-#define MSTX_ANALYSIS_DIR "cluster_analysis_output" /* of msprof-analyze; never searched */
+#define MSTX_ANALYSIS_DIR "cluster_analysis_output" /* results of msprof-analyze; never searched */
 
 /* Files of one rank; a path that is missing is NULL. */
 struct mstx_rank_files {
     int64_t rank;
     char *profiler; /* database of events */
-    char *analysis; /* database of what the profiler made of communication */
-    char *dir;      /* where both lie, and the JSON and CSV files */
+    char *analysis; /* database with the profiler's analysis of communication */
+    char *dir;      /* directory of both databases and of the JSON and CSV files */
 };
 
 struct mstx_ascend_files {

@@ -32,7 +32,7 @@ static enum ms_rc read_op(struct reading *d, struct ms_err *err)
     return d->fn(d->ctx, &op, err);
 }
 
-/* Keeps the text of a key for the levels below. A key whose value is no object has nothing
+/* Keeps the text of a key for the levels below.  A key whose value is not an object has no levels
  * below. */
 static enum ms_rc read_key(struct reading *d, struct ms_err *err)
 {

@@ -10,8 +10,8 @@
 #include "probe/base/str.h"
 
 struct mstx_ascend_op {
-    struct ms_str step, kind, op, group; /* op is the whole key, group what is behind the last @ */
-    struct ms_str text;                  /* the object, as it stands in the file */
+    struct ms_str step, kind, op, group; /* op is the whole key, group the part after the last @ */
+    struct ms_str text;                  /* JSON text of the object in the file */
 };
 typedef enum ms_rc (*mstx_ascend_op_fn)(void *ctx, const struct mstx_ascend_op *op,
                                         struct ms_err *err);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * ascend_part: what the database of an Ascend profiler brings to the analysis of all ranks.
+ * ascend_part: reads the part of one rank in the analysis of all ranks from an Ascend database.
  *
- * Operations are timed on the device, so how long one lasts shows who waited.  The same operation has
- * the same name on all its ranks, hcom_allReduce__233_58_1, and the n-th of a name is the n-th
- * everywhere; each gets a number on its communicator when it is met first.  Where communication was not
- * profiled, marks of the framework tell of it: those have their number by their order.
+ * Operations are timed on the device, so their durations include waiting.  An operation has the
+ * same name on all its ranks, hcom_allReduce__233_58_1, and the n-th operation of a name is the
+ * n-th on every rank; an operation gets its sequence number on the communicator when it is first
+ * seen.  When communication was not profiled, marks of the framework are used, numbered by their
+ * order.
  */
 #include "mstx/foreign/ascend_part.h"
 
@@ -29,7 +30,7 @@ struct rank {
     struct mstx_cl_ascend *a;
     struct ms_store *from;
     struct mstx_cl_part part;
-    struct ms_map group;     /* names; index + 1 is the number that the process has for it */
+    struct ms_map group; /* names of groups; index + 1 is the number of the group in the process */
     MS_VEC(uint32_t) marked; /* marks so far, by group */
 };
 
@@ -53,7 +54,7 @@ static bool is_time(int64_t start, int64_t end)
 
 /* ---- communicators ----------------------------------------------------------------- */
 
-/* Finds the ranks and the name of a group in the metadata; without metadata the name alone is
+/* Finds the ranks and the name of a group in the metadata; without metadata only the given name is
  * known. */
 static enum ms_rc look_up_group(struct rank *r, struct ms_str name, struct mstx_comm_known *g,
                                 int32_t *world, char shown[128], struct ms_err *err)
@@ -148,7 +149,7 @@ static uint8_t op_of(struct ms_str type)
     return mstx__comm_op_find(name);
 }
 
-/* Finds the sequence number of an operation on its communicator; all ranks get the same. */
+/* Finds the sequence number of an operation on its communicator, the same number on all ranks. */
 static enum ms_rc number_call(struct mstx_cl_ascend *a, uint32_t group, struct ms_str name,
                               int64_t again, uint32_t *seq, struct ms_err *err)
 {
@@ -245,7 +246,7 @@ static enum ms_rc read_mark(struct rank *r, struct ms_stmt *st, struct ms_err *e
     return add_call(r, &said.rec, ms_str_of(said.op), start, end, err);
 }
 
-/* ---- the rest ---------------------------------------------------------------------------- */
+/* ---- work, steps and hosts ---------------------------------------------------------------- */
 
 static enum ms_rc read_work(struct rank *r, struct ms_stmt *st, struct ms_err *err)
 {

@@ -16,8 +16,8 @@ enum mstx_export_format {
     MSTX_EXPORT_FLIGHT
 };
 
-/* Writes a run to path: a file, or of the last two formats a directory.  A file that could not be written
- * to its end is removed. */
+/* Writes a run to path: a file, or for the last two formats a directory.  Removes a file that could
+ * not be written completely. */
 enum ms_rc mstx_export_run(struct mstx_tl *tl, enum mstx_export_format format, const char *path,
                            struct ms_err *err) MS_MUST_USE;
 

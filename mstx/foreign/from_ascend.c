@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * from_ascend: reads databases of Ascend's profilers, of one rank or of all ranks below a directory, into
- * a run.db; where a rank has no database, its communication.json.
+ * from_ascend: reads databases of Ascend's profilers, of one rank or of all ranks below a
+ * directory, into a run.db; for a rank without a database, its communication.json.
  *
- * Each table of events is one query that gives rows of one form: process, thread,
- * domain, name of the track, and the event.  Rows come in the order of tracks, so
- * one track at a time is gathered and written.
+ * Each table of events is read by one query whose rows all have the same columns:
+ * process, thread, domain, name of the track, and the event.  Rows are in the order of
+ * tracks, so one track at a time is collected and written.
  */
 #include "mstx/foreign/from_ascend.h"
 
@@ -40,15 +40,15 @@ struct reader {
     struct mstx_writer *w;
     enum mstx_track_kind kind; /* of the source being read */
     MS_VEC(int64_t) pid;
-    MS_VEC(uint32_t) id; /* of the process, by pid's place */
+    MS_VEC(uint32_t) id; /* process of each pid */
     int32_t rank;
     uint64_t events;
     int64_t start_ns, end_ns;
-    /* the track being gathered */
+    /* the track being collected */
     struct mstx_track_row row;
     struct ms_buf domain, name;
     mstx_events ev;
-    uint64_t bad; /* rows whose end is before their start, or whose times are out of range */
+    uint64_t bad; /* number of rows that end before they start or have times out of range */
 };
 
 /* Finds the process of a pid. Tables without a pid give 0: their rows belong to the first
@@ -205,7 +205,7 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
         enum ms_rc rc = there ? read_source(r, &sources[i], &aside) : MS_OK;
         if (rc == MS_E_NOMEM)
             return ms_no_memory(err);
-        if (rc != MS_OK) /* columns are missing, or pages are damaged: the other tables count */
+        if (rc != MS_OK) /* missing columns or damaged pages: the other tables are still read */
             report_unreadable(r, sources[i].table, path, &aside);
         any |= there && rc == MS_OK;
     }
@@ -223,8 +223,8 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
     return MS_OK;
 }
 
-/* Reads the communication of the rank for the analysis of all ranks. Where that fails, the
- * timeline is kept and a problem noted. */
+/* Reads the communication of the rank for the analysis of all ranks. When this fails, keeps the
+ * timeline and notes a problem. */
 static enum ms_rc read_cluster(struct reader *r, struct mstx_cl_ascend *all, const char *path,
                                struct ms_err *err)
 {
@@ -297,7 +297,7 @@ static enum ms_rc note_problem(void *ctx, const char *file, const char *text, st
     return MS_OK;
 }
 
-/* Has the rank a database, or a communication.json in its place? */
+/* Tells whether the rank has a database or a communication.json. */
 static bool is_readable(const struct mstx_rank_files *f)
 {
     return f->profiler != NULL || mstx__has_ascend_text(f->dir);

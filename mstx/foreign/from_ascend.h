@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * from_ascend: databases of Ascend profilers become the tables of run.db.
+ * from_ascend: reads databases of Ascend profilers into the tables of run.db.
  */
 #ifndef MSTX_FOREIGN_FROM_ASCEND_H
 #define MSTX_FOREIGN_FROM_ASCEND_H
@@ -8,10 +8,10 @@
 #include "mstx/import/import.h"
 #include "mstx/rundb/run_write.h"
 
-/* Imports one database, or those of all ranks below a directory, into an open writer. */
+/* Imports one database, or the databases of all ranks below a directory, into an open writer. */
 enum ms_rc mstx__import_ascend(const char *path, struct mstx_writer *w,
                                struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
-/* Number of ranks with files that can be imported below a directory. */
+/* Returns the number of ranks below a directory whose files can be imported. */
 size_t mstx__count_ascend_files(const char *dir);
 
 #endif

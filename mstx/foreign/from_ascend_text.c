@@ -41,7 +41,8 @@ static enum ms_rc read_ops(struct ms_store *s, const char *dir, struct ms_err *e
     return rc;
 }
 
-/* Reads the names of groups; without the file groups keep their hashes. */
+/* Reads the names of groups from the metadata; without this file groups are shown by their
+ * hashes. */
 static enum ms_rc read_metadata(struct ms_store *s, const char *dir, struct ms_err *err)
 {
     struct ms_file f;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * from_ascend_text: makes of communication.json the database that the profiler of a rank did not write.
+ * from_ascend_text: reads communication.json into a database with the profiler's tables, for ranks
+ * whose profiler wrote no database.
  *
  *     communication.json ─► COMMUNICATION_OP, STRING_IDS, STEP_TIME ─► read as any other database
  *     profiler_metadata.json ─► META_DATA
@@ -13,9 +14,9 @@
 
 #include "probe/base/store.h"
 
-/* Is there a communication.json in the directory? */
+/* Tells whether the directory has a communication.json. */
 bool mstx__has_ascend_text(const char *dir);
-/* Path of that file. The caller frees the path. */
+/* Returns the path of communication.json in the directory. The caller frees it. */
 char *mstx__ascend_text_path(const char *dir);
 /* Opens a database in memory with the contents of the file. */
 enum ms_rc mstx__ascend_text_open(struct ms_store **out, const char *dir,

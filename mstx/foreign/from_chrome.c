@@ -2,10 +2,10 @@
  *
  * from_chrome: reads Chrome trace events into a run.db.
  *
- * Every pid is a process, every tid a track; complete, begin/end, instant, async and counter events are
- * imported, flows are not.  The args that to_chrome.c writes (domain, kind, unfinished, ending thread)
- * become fields of the event again.  A truncated file, as crashed programs leave it, is read up to its
- * end.
+ * Every pid is a process, every tid a track; complete, begin/end, instant, async and counter events
+ * are imported, flows are not.  The args that to_chrome.c writes (domain, kind, unfinished, ending
+ * thread) become fields of the event again.  A truncated file, as crashed programs leave it, is
+ * read up to its end.
  */
 #include "mstx/foreign/from_chrome.h"
 
@@ -19,7 +19,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* One event as it stands in the file; texts are slices of it. */
+/* One event of the file; texts are slices of the file. */
 struct item {
     struct ms_str name, phase, category, args, id;
     struct ms_str pid, tid;
@@ -41,12 +41,12 @@ struct lane {
     uint32_t tid;
     struct ms_str name, domain;
     mstx_events ev;
-    MS_VEC(size_t) open; /* B events without their E */
+    MS_VEC(size_t) open; /* B events without an E event so far */
 };
 struct process {
     struct ms_str pid, name;
 };
-/* An async event that has begun. */
+/* An open async event. */
 struct async {
     uint32_t lane;
     size_t at;
@@ -71,7 +71,7 @@ static const int64_t TIME_MOST = ((int64_t)1 << 61) - 1;
 
 /* ---- values ----------------------------------------------------------------- */
 
-/* Converts microseconds in text to nanoseconds; digits behind the third decimal are dropped. */
+/* Converts microseconds in text to nanoseconds; drops digits after the third decimal. */
 static bool parse_us(struct ms_str s, int64_t *ns)
 {
     struct ms_str whole = s, rest = MS_STR("");
@@ -156,7 +156,7 @@ static void read_attribute(struct reader *r, struct item *it, struct ms_str key,
     }
 }
 
-/* Reads one member of args; an attribute is appended to `kept` as it stands in the file. */
+/* Reads one member of args; appends the JSON text of an attribute to `kept` unchanged. */
 static bool read_args_member(struct reader *r, struct item *it, struct ms_buf *kept)
 {
     const char *from = r->j.tok;
@@ -236,7 +236,7 @@ static bool read_item(struct reader *r, struct item *it)
     }
 }
 
-/* ---- where it belongs ------------------------------------------------------- */
+/* ---- processes and lanes ---------------------------------------------------- */
 
 static struct process *process_of(struct reader *r, struct ms_str pid, uint32_t *index)
 {

@@ -4,8 +4,8 @@
  *
  *     {"version": .., "pg_config": {NAME: {"name", "desc", "ranks": "[0, 1]"}}, "entries": [{..}, ..]}
  *
- * A group is identified by its name and its ranks.  The recorder is a ring, so sequence numbers begin
- * anywhere: each group counts from the lowest number that the ring of any rank still holds.
+ * A group is identified by its name and its ranks.  The recorder is a ring, so sequence numbers
+ * begin anywhere: each group counts from the lowest number that the ring of any rank still holds.
  */
 #include "mstx/foreign/from_flight.h"
 #include "mstx/cluster/cluster.h"
@@ -39,8 +39,8 @@ struct flight {
 
 /* ---- words -------------------------------------------------------------------------- */
 
-/* Finds the operation in "nccl:_reduce_scatter_base", "gloo:all_reduce" or "nccl:send 1->2". A
- * word that contains another stands before it. */
+/* Finds the operation in "nccl:_reduce_scatter_base", "gloo:all_reduce" or "nccl:send 1->2". The
+ * table lists a word before words that it contains. */
 static uint8_t op_of(struct ms_str name)
 {
     static const struct {
@@ -95,7 +95,7 @@ static uint8_t type_of(struct ms_str name)
     return MSTX_TYPE_NA;
 }
 
-/* Finds the peer in "nccl:send 1->2" or "nccl:recv 3<-0"; -1 without one. */
+/* Finds the peer in "nccl:send 1->2" or "nccl:recv 3<-0"; returns -1 when there is none. */
 static int32_t peer_of(struct ms_str name)
 {
     int64_t at = ms_str_find_str(name, MS_STR("->")), peer;
@@ -330,7 +330,7 @@ static enum ms_rc add_dump(struct flight *f, const char *path, int32_t rank,
     return rc;
 }
 
-/* Does the dump record starts? It does when any entry is in the state "started". */
+/* Tells whether the dump records starts: some entry is in the state "started". */
 static bool tells_starts(const struct ms_plain *dump)
 {
     const struct ms_plain *entries = ms_plain_get(dump, "entries");
@@ -342,7 +342,7 @@ static bool tells_starts(const struct ms_plain *dump)
     return false;
 }
 
-/* Finds the rank in the digits at the end of a file name, before its extension; -1 without
+/* Finds the rank in the digits at the end of a file name, before its extension; returns -1 without
  * digits. */
 static int32_t rank_of(struct ms_str name)
 {
@@ -377,8 +377,8 @@ static void free_file(struct loaded *l)
     ms_arena_free(l->a);
 }
 
-/* Reads all files; a damaged file is noted as a problem. only_look: looks whether dumps record
- * starts and imports nothing. */
+/* Reads all files; notes a damaged file as a problem. With only_look, only tests whether dumps
+ * record starts. */
 static enum ms_rc each_file(struct flight *f, const struct ms_dir *list, const char *dir,
                             bool only_look, struct ms_err *err)
 {

@@ -8,12 +8,12 @@
 #include "mstx/import/import.h"
 #include "mstx/rundb/run_write.h"
 
-/* Is the file such a dump?  Looks into its beginning alone. */
+/* Tells whether a file is a Flight Recorder dump, by its first bytes. */
 bool mstx__is_flight_file(const char *path);
-/* Number of such files in a directory. */
+/* Returns the number of Flight Recorder dumps in a directory. */
 size_t mstx__count_flight_files(const char *dir);
-/* Reads one file, or all of a directory, into an open writer.  The rank is the number at the end of a file's
- * name. */
+/* Reads one dump, or all dumps of a directory, into an open writer.  The rank is the number at the
+ * end of the file name. */
 enum ms_rc mstx__import_flight(const char *path, struct mstx_writer *w,
                                struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * plain_values: the names that a Flight Recorder dump may hold, and JSON into the same values as a pickle.
+ * plain_values: the names that a Flight Recorder dump may hold, and JSON into the same values as a
+ * pickle.
  */
 #include "mstx/foreign/plain_values.h"
 
@@ -11,7 +12,8 @@ enum { DEPTH_MAX = 64 };
 
 /* ---- pickle ---------------------------------------------------------------------------- */
 
-/* PyTorch's pickler gives lists their types by these names; what they make is their first argument. */
+/* Recognizes the functions by which PyTorch's pickler gives lists their types; they return their
+ * first argument. */
 static uint32_t name_number(struct ms_str module, struct ms_str name)
 {
     static const char *const lists[] = {"restore_type_tag", "build_intlist", "build_doublelist",
@@ -25,7 +27,7 @@ static uint32_t name_number(struct ms_str module, struct ms_str name)
     return MS_PICKLE_REFUSED;
 }
 
-/* Times and counts have at most 64 bits; other numbers of any length may stand beside them. */
+/* Times and counts have at most 64 bits; a dump may hold longer numbers, which are not used. */
 static const struct ms_pickle_rules rules = {.of = "a Flight Recorder dump",
                                              .ops = {MS_PICKLE_OPS, sizeof MS_PICKLE_OPS - 1},
                                              .protocol = 5,
@@ -74,7 +76,7 @@ static struct ms_plain *json_items(struct json *r, enum ms_jtok t, int depth)
     const bool is_list = t == MS_J_ARR;
     const enum ms_jtok last = is_list ? MS_J_ARR_END : MS_J_OBJ_END;
     struct ms_plain *v = ms_plain_new(r->a, is_list ? MS_PLAIN_LIST : MS_PLAIN_DICT);
-    if (v == NULL || depth == DEPTH_MAX) { /* nothing that is read lies as deep */
+    if (v == NULL || depth == DEPTH_MAX) { /* no value that is used is nested as deep */
         r->no_memory |= v == NULL;
         return ms_jread_skip(&r->j, t) != MS_J_ERR ? v : NULL;
     }

@@ -2,9 +2,9 @@
  *
  * to_ascend: writes a database like Ascend's profilers, for MindStudio Insight and msprof-analyze.
  *
- * Readers join MSTX_EVENTS with STRING_IDS for texts and with TASK for the device side; an event without
- * a device side has no TASK row, but has a connectionId of its own.  Times are Unix nanoseconds,
- * globalTid is (pid << 32) | tid.
+ * Readers join MSTX_EVENTS with STRING_IDS for texts and with TASK for the device side; an event
+ * without a device side has no TASK row, but has a connectionId of its own.  Times are Unix
+ * nanoseconds, globalTid is (pid << 32) | tid.
  */
 #include "mstx/foreign/to_ascend.h"
 
@@ -24,7 +24,7 @@
 
 static const int64_t NO_VALUE = 4294967295, FIRST_CONNECTION = 4000000002;
 
-/* Joins an event with its device side: both have the same number within their process. */
+/* Link between an event and its device side, which have the same number within their process. */
 struct link {
     uint32_t process;
     uint64_t number;
@@ -77,7 +77,7 @@ static enum ms_rc ensure_text(struct writer *w, uint32_t id, struct ms_err *err)
     return add_string_row(w, id, text, err);
 }
 
-/* Finds or adds a text without an id in run.db; such texts get ids behind all ids of run.db. */
+/* Finds or adds a text without an id in run.db; such texts get ids after all ids of run.db. */
 static enum ms_rc add_own_text(void *ctx, struct ms_str text, int64_t *id, struct ms_err *err)
 {
     struct writer *w = ctx;
@@ -89,7 +89,7 @@ static enum ms_rc add_own_text(void *ctx, struct ms_str text, int64_t *id, struc
     return added ? add_string_row(w, *id, text, err) : MS_OK;
 }
 
-/* Finds the id of the domain, which is a text of the track and not of the event. */
+/* Finds the id of the domain; the track, not the event, has the text of the domain. */
 static enum ms_rc find_domain(struct writer *w, size_t track, struct ms_err *err)
 {
     if (w->last_domain == track)
@@ -237,7 +237,7 @@ static uint32_t find_device(const struct mstx_tl *tl, int32_t rank)
     return 0;
 }
 
-/* Has an earlier process had this rank? */
+/* Tells whether no earlier process has this rank. */
 static bool is_new_rank(const struct mstx_tl *tl, size_t i)
 {
     for (size_t k = 0; k < i; k++) {

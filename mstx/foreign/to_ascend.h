@@ -7,8 +7,9 @@
 
 #include "mstx/rundb/run_query.h"
 
-/* Writes STRING_IDS, MSTX_EVENTS and what readers ask for beside them.  A path that ends in .db takes all
- * ranks; any other is a directory with one ascend_pytorch_profiler_RANK.db for each rank. */
+/* Writes STRING_IDS, MSTX_EVENTS and the other tables that readers need.  A path that ends in .db
+ * receives all ranks; any other path is a directory with one ascend_pytorch_profiler_RANK.db for
+ * each rank. */
 enum ms_rc mstx_export_ascend_db(struct mstx_tl *tl, const char *path,
                                  struct ms_err *err) MS_MUST_USE;
 

@@ -15,14 +15,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A row of comm_ops. All rows that start at one time are held together. */
+/* A row of comm_ops. Rows that start at the same time are held in memory together. */
 struct call {
     uint32_t process, tid;
     int64_t start, end;
     struct mstx_rec_comm rec;
-    int64_t size; /* ranks of the communicator; -1: not known */
+    int64_t size; /* ranks of the communicator; -1: unknown */
     uint64_t stream;
-    bool is_said; /* noted by a framework, whose text is kept */
+    bool is_said; /* marked by a framework, whose text is kept */
     char group[MSTX_SAID_NAME], op[MSTX_SAID_NAME];
 };
 
@@ -30,7 +30,7 @@ struct mstx_ascend_comm {
     struct ms_store *to;
     struct mstx_own_texts texts;
     struct ms_stmt *from, *add;
-    bool more; /* `from` stands on a row */
+    bool more; /* `from` has a current row */
     MS_VEC(struct call) held;
     struct ms_map key; /* "process type group" */
     MS_VEC(uint32_t) calls;
@@ -172,8 +172,8 @@ static enum ms_rc hold_calls_at(struct mstx_ascend_comm *c, int64_t t, struct ms
     return MS_OK;
 }
 
-/* Finds the held row of an event and removes it: clocks are coarse, so two calls of a thread may
- * have equal times. */
+/* Finds the held row of an event and removes the row, because two calls of a thread may have equal
+ * times when the clock is coarse. */
 static struct call *find_held_call(struct mstx_ascend_comm *c, const struct mstx_track *t,
                                    const struct mstx_event *ev)
 {

@@ -21,16 +21,15 @@ struct mstx_own_texts {
 };
 
 struct mstx_ascend_comm;
-/* Creates the writer for the calls of a rank, or of MSTX_ALL_RANKS. *out stays NULL, and the table is
- * not made, when the run has no such calls. */
+/* Creates the writer for the calls of a rank, or of MSTX_ALL_RANKS. *out stays NULL, and the table
+ * is not made, when the run has no such calls. */
 enum ms_rc mstx__ascend_comm_new(struct mstx_ascend_comm **out, struct mstx_tl *tl, int32_t rank,
                                  struct ms_store *to, const struct mstx_own_texts *texts,
                                  struct ms_err *err) MS_MUST_USE;
 void mstx__ascend_comm_free(struct mstx_ascend_comm *c);
 
-/* Takes the next event of the domain, in order of start. Of a collective or transfer the row is
- * written; *message becomes the id of the official text when a hook recorded the call, else it
- * stays. */
+/* Handles the next event of the domain, in order of start: writes the row of a collective or
+ * transfer.  Sets *message to the id of the official text when a hook recorded the call. */
 enum ms_rc mstx__ascend_comm_event(struct mstx_ascend_comm *c, const struct mstx_track *t,
                                    const struct mstx_event *ev, int64_t connection,
                                    int64_t *message, struct ms_err *err) MS_MUST_USE;

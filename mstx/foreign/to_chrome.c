@@ -2,13 +2,13 @@
  *
  * to_chrome: writes Chrome trace events, in the plain form and in that of Ascend's trace_view.json.
  *
- * Viewers require the slices of one tid to nest, so every track has a tid of its own and overlapping
- * slices become pairs of async events.
+ * Viewers require the slices of one tid to nest, so every track has a tid of its own and
+ * overlapping slices become pairs of async events.
  *
  * In Ascend's form the number of a process combines pid, place and device, streams of a device are
- * threads of a process "Ascend Hardware", and a flow "MsTx" leads from a mark to the point where the
- * device reached it.  The first track of a thread or stream has its number as tid; further domains have
- * numbers greater than any tid of an operating system.
+ * threads of a process "Ascend Hardware", and a flow "MsTx" leads from a mark to the point where
+ * the device reached it.  The first track of a thread or stream has its number as tid; further
+ * domains have numbers greater than any tid of an operating system.
  */
 #include "mstx/foreign/to_chrome.h"
 
@@ -119,7 +119,7 @@ static void write_process(struct writer *w, size_t i)
                        w->is_ascend ? HOST_SORT : (int)i);
 }
 
-/* Has an earlier track the same process number and the same tid? */
+/* Tells whether an earlier track has the same process number, and the same tid. */
 static void look_back(const struct writer *w, size_t i, bool *same_pid, bool *same_tid)
 {
     const struct mstx_track *t = mstx_tl_track(w->tl, i);
@@ -187,7 +187,7 @@ static void write_args(struct writer *w, const struct mstx_event *e)
         write_literal(w, ",\"bytes\":");
         write_u64(w->out, e->size);
     }
-    if (args.n > 2) { /* its members, without the braces */
+    if (args.n > 2) { /* the members of args, without the braces */
         write_literal(w, ",");
         ms_out_str(w->out, ms_str_sub(args, 1, args.n - 1));
     }
@@ -305,7 +305,7 @@ static enum ms_rc write_event(void *ctx, const struct mstx_event *e, struct ms_e
     return w->no_memory || w->quoted.bad != MS_OK ? ms_no_memory(err) : MS_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------- */
+/* ---- the whole trace -------------------------------------------------------- */
 
 static enum ms_rc write_track(struct writer *w, size_t i, struct ms_err *err)
 {

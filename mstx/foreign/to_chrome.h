@@ -9,11 +9,12 @@
 
 #include "probe/base/io.h"
 
-/* Writes trace events in an object, times in microseconds from the start of the run, whose Unix time
- * stands in otherData. Ranges of a track that overlap without nesting become async events. */
+/* Writes trace events in an object, times in microseconds from the start of the run, whose Unix
+ * time is in otherData. Ranges of a track that overlap without nesting become async events. */
 enum ms_rc mstx_export_chrome(struct mstx_tl *tl, struct ms_out *out,
                               struct ms_err *err) MS_MUST_USE;
-/* Writes the dialect of Ascend's trace_view.json: a bare array, times as text of Unix microseconds. */
+/* Writes the dialect of Ascend's trace_view.json: a bare array, times as text of Unix
+ * microseconds. */
 enum ms_rc mstx_export_trace_view(struct mstx_tl *tl, struct ms_out *out,
                                   struct ms_err *err) MS_MUST_USE;
 

@@ -2,10 +2,11 @@
  *
  * to_csv: writes the table msprof_tx.csv of Ascend's profiler.
  *
- * An event has a row for each device that has a side of it, with the times on the device, or one row of
- * device "host".  The device sides are gathered first: they are few and lie on tracks of their own.
+ * An event has a row for each of its device sides, with the times on the device, or one row of
+ * device "host".  The device sides are collected first: they are few and have tracks of their own.
  *
- * Messages and domains are foreign text: probe/base/csv.h quotes them and guards formulas.
+ * Messages and domains are untrusted text: probe/base/csv.h quotes them and guards against
+ * formulas.
  */
 #include "mstx/foreign/to_csv.h"
 
@@ -36,7 +37,7 @@ struct writer {
     struct ms_out *out; /* NULL between files */
     uint64_t rows;
     unsigned files;
-    const struct mstx_track *stream; /* whose events are gathered */
+    const struct mstx_track *stream; /* the track whose device sides are collected */
     MS_VEC(struct side) side;
 };
 
@@ -78,8 +79,8 @@ static enum ms_rc gather_sides(struct writer *w, struct ms_err *err)
     return MS_OK;
 }
 
-/* Finds the first side of an event, behind which its other sides follow; w->side.n: there is
- * none. */
+/* Returns the index of the first side of an event, which its other sides follow; w->side.n when
+ * there is none. */
 static size_t first_side(const struct writer *w, uint32_t process, uint64_t number)
 {
     const struct side wanted = {.process = process, .number = number};
@@ -98,7 +99,7 @@ static size_t first_side(const struct writer *w, uint32_t process, uint64_t numb
 
 /* ---- rows ------------------------------------------------------------------- */
 
-/* "marks.csv" becomes "marks_1.csv". */
+/* Returns the path of a further file: "marks_1.csv" for "marks.csv". */
 static char *number_path(const char *path, unsigned number)
 {
     struct ms_buf b = {.max = 1 << 16};

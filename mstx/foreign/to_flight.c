@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * to_flight: writes the communication calls of a run as dumps of PyTorch's Flight Recorder, pickled as
- * its analyser reads them, one file "nccl_trace_rank_N" for each rank.
+ * to_flight: writes the communication calls of a run as dumps of PyTorch's Flight Recorder, pickled
+ * as its analyser reads them, one file "nccl_trace_rank_N" for each rank.
  */
 #include "mstx/foreign/to_flight.h"
 
@@ -150,8 +150,8 @@ static void write_tensors(struct ms_out *w, uint8_t op, int64_t count, int64_t r
     write_tensor(w, "output_sizes", "output_dtypes", joins ? count * n : count, type);
 }
 
-/* Finds the position of a rank in the list of a communicator, "4,5,6"; without a list returns
- * the rank. */
+/* Returns the position of a rank in the list of a communicator, "4,5,6"; without a list the rank
+ * itself. */
 static int64_t place_in(struct ms_str ranks, int64_t rank)
 {
     struct ms_str one;
@@ -163,8 +163,8 @@ static int64_t place_in(struct ms_str ranks, int64_t rank)
     return rank;
 }
 
-/* Writes the name of a call. The analyser accepts only names of NCCL, whatever library made the
- * call. */
+/* Writes the name of a call. Always writes a name of NCCL, because PyTorch's analyser accepts no
+ * other. */
 static void write_name(struct ms_out *w, struct ms_stmt *st, uint8_t op, int64_t rank)
 {
     const int64_t peer = ms_stmt_is_null(st, 7) ? -1 : ms_stmt_get_i64(st, 7);

@@ -2,10 +2,10 @@
  *
  * to_perfetto: writes Perfetto's trace format, encoded by hand.
  *
- * A trace is a list of packets, each "field 1, length, bytes".  All packets belong to one sequence, so a
- * name or domain is interned with the first packet that uses it and referred to by number afterwards.
- * Lengths precede contents: a packet is built from its end to its beginning in a small buffer, so that
- * every length is known when it is written.
+ * A trace is a list of packets, each "field 1, length, bytes".  All packets belong to one sequence,
+ * so a name or domain is interned with the first packet that uses it and referred to by number
+ * afterwards.  Lengths precede contents: a packet is built from its end to its beginning in a small
+ * buffer, so that every length is known when it is written.
  */
 #include "mstx/foreign/to_perfetto.h"
 
@@ -80,7 +80,7 @@ enum {
 struct writer {
     struct mstx_tl *tl;
     struct ms_out *out;
-    MS_VEC(uint8_t) known; /* by text id: has been interned */
+    MS_VEC(uint8_t) known; /* by text id: 1 when the text has been interned */
     struct mstx_nest nest;
     const struct mstx_track *track;
     int64_t base_ns; /* time 0 of the clock of the trace */
@@ -90,7 +90,7 @@ struct writer {
     bool state_cleared, no_memory;
 };
 
-/* A message that is built backwards: at is its first byte, the end of bytes its last. */
+/* A message that is built backwards, from the end of bytes; `at` is its first byte. */
 struct back {
     uint8_t bytes[PACKET_MAX];
     uint8_t *at;
@@ -136,7 +136,7 @@ static void back_number(struct back *b, unsigned field, uint64_t v)
     back_tag(b, field, VARINT);
 }
 
-/* Makes the bytes from at up to `from` the contents of a field. */
+/* Wraps the bytes from b->at up to `from` into a field. */
 static void back_wrap(struct back *b, unsigned field, const uint8_t *from)
 {
     back_varint(b, (uint64_t)(from - b->at));

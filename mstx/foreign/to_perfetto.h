@@ -9,7 +9,8 @@
 
 #include "probe/base/io.h"
 
-/* Names and domains are interned; slices that overlap without nesting get tracks of their own. */
+/* Writes the trace. Interns names and domains; slices that overlap without nesting get tracks of
+ * their own. */
 enum ms_rc mstx_export_perfetto(struct mstx_tl *tl, struct ms_out *out,
                                 struct ms_err *err) MS_MUST_USE;
 

@@ -10,7 +10,8 @@
 #define ZLIB_CONST /* zlib only reads its input */
 #include <zlib.h>
 
-/* JSON of traces shrinks to a tenth or a thirtieth; a file that grows by more than this is a trap. */
+/* JSON of traces is compressed by a factor of 10 to 30; a greater factor than GROWTH_MOST means a
+ * decompression bomb. */
 enum { GROWTH_MOST = 200, GROWTH_FREE = 1 << 26, BLOCK = 1 << 20, GZIP_WINDOW = 15 + 16 };
 
 static bool is_gzip(const struct ms_file *f)
@@ -18,7 +19,7 @@ static bool is_gzip(const struct ms_file *f)
     return f->n > 2 && memcmp(f->p, "\x1f\x8b", 2) == 0;
 }
 
-/* Unpacks until the end of the stream, of the input, or until something is damaged. */
+/* Unpacks until the end of the stream, the end of the input, or damage. */
 static enum ms_rc unpack_stream(struct mstx_trace_text *t, z_stream *z, struct ms_err *err)
 {
     const size_t most = (size_t)GROWTH_FREE + t->file.n * GROWTH_MOST;

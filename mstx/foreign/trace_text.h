@@ -10,12 +10,12 @@
 struct mstx_trace_text {
     const char *p;
     size_t n;
-    struct ms_file file; /* mapped, when it is not compressed */
-    char *unpacked;      /* on the heap, when it is */
+    struct ms_file file; /* the mapped file, when it is not compressed */
+    char *unpacked;      /* the text on the heap, when it is compressed */
 };
 
-/* Maps the file, or unpacks it into memory.  A compressed file that is cut off gives what it holds; one
- * that grows beyond every measure of a trace is refused. */
+/* Maps a file, or unpacks a compressed one into memory.  A compressed file that is cut off gives
+ * the text that it holds; a decompression bomb is rejected. */
 enum ms_rc mstx__trace_text_open(struct mstx_trace_text *t, const char *path,
                                  struct ms_err *err) MS_MUST_USE;
 void mstx__trace_text_close(struct mstx_trace_text *t);
