@@ -6,8 +6,9 @@
  *     communication_matrix.json ─► cluster_communication_matrix.json
  *     step_trace_time.csv       ─► cluster_step_trace_time.csv
  *
- * Operations stand below the ranks of their group, "(0, 1)", with a sum for each group and step.  Ranks
- * of links are places in a group; the link of a rank to itself tells which rank is at that place.
+ * Operations are listed under the ranks of their group, "(0, 1)", with a sum for each group and
+ * step.  Ranks of links are places in a group; the link of a rank to itself shows which rank has
+ * that place.
  */
 #include "mstx/official/cluster_texts.h"
 
@@ -91,7 +92,7 @@ static void read_headings(struct ms_str line, int place[CSV_COLUMNS])
     }
 }
 
-/* Adds a line of the table. A field that is no number counts as 0, as in the official tool. */
+/* Adds a line of the table. A field that is not a number counts as 0, as in the official tool. */
 static enum ms_rc read_line(struct taking *t, struct ms_str line, const int place[CSV_COLUMNS],
                             struct ms_err *err)
 {
@@ -136,7 +137,7 @@ static enum ms_rc read_csv(struct taking *t, const char *p, size_t n, struct ms_
 
 typedef enum ms_rc (*take_fn)(struct taking *t, const char *p, size_t n, struct ms_err *err);
 
-/* Reads a file. A file that does not exist is no problem; one that cannot be read is. */
+/* Reads a file. Notes a problem when the file exists but cannot be read. */
 static enum ms_rc read_file(struct taking *t, const char *dir, const char *name, size_t max,
                             take_fn take, struct ms_err *err)
 {

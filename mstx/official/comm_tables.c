@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * comm_tables: computes communicators and their ranks, time and bandwidth of each operation with their
- * sums, and the traffic from rank to rank.
+ * comm_tables: computes communicators and their ranks, time and bandwidth of each operation with
+ * their sums, and the traffic from rank to rank.
  *
- * A profiler knows a group by the hash of its name, and ranks by their place in the group; which ranks
- * of the run these are is told by its metadata, else by the links of a rank to itself.
+ * A profiler identifies a group by the hash of its name, and ranks by their place in the group.
+ * The metadata maps places to ranks of the run; without metadata, the link of a rank to itself
+ * does.
  */
 #include "mstx/official/comm_tables.h"
 
@@ -19,7 +20,7 @@ static const struct mstx_rank_query analysed_groups = {.into = "GroupOps",
                                                        .needs = "CommAnalyzerTime",
                                                        .sql = sql_read_analysed_groups};
 
-/* Tables of ranks without an analysis. */
+/* Groups of ranks without an analysis database. */
 static const struct mstx_rank_query traced_groups = {.into = "TracedGroupOps",
                                                      .columns = "rank INTEGER, op, grp",
                                                      .optional = true,

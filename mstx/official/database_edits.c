@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * database_edits: the three recipes that write into the profilers' databases, where viewers look for the
- * result: communication operations made of marks (in copies), pairs of a send and its receive, passes of
- * a pipeline.
+ * database_edits: the three recipes that write their result into the profilers' databases, where
+ * viewers read it: communication operations made of marks (in copies), pairs of a send and its
+ * receive, passes of a pipeline.
  *
- * A profiler that records marks alone has communication in their texts:
+ * When a profiler records only marks, the texts of these describe communication:
  *
  *     {"opName": "HcclAllReduce", "groupName": "group_name_43", "dataType": "fp32", "count": "8",
  *      "streamId": "5"}                  quotes may be escaped
  *     comm:HcclAllreduce,group_name_43,fp32,8
  *
- * The task of the mark's connection has the times; a mark without a connection takes the next task of
- * its stream.  In the official tool each mark takes every task of its stream as well.
+ * The task of the mark's connection has the times; a mark without a connection takes the next task
+ * of its stream.  In the official tool each mark takes every task of its stream as well.
  */
 #include "mstx/official/database_edits.h"
 
@@ -55,9 +55,10 @@ static enum ms_rc add_comm_ops(struct ms_store *s, bool strict, int64_t from, in
     return ms_store_exec(s, sql_write_comm_ops, err);
 }
 
-/* ---- copies with them -------------------------------------------------------------------- */
+/* ---- copies with these operations --------------------------------------------------------- */
 
-/* Path of a copy: below the output as the original lies below the input. */
+/* Returns the path of a copy, at the same relative path below the output as the original below the
+ * input. */
 static char *copy_path(const struct mstx_recipe *r, const char *path)
 {
     struct ms_str below = ms_str_of(path);

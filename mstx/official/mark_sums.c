@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * mark_sums: sums ranges and pairs of marks by name, step and rank: in the framework, in CANN, on the
- * device.
+ * mark_sums: sums ranges and pairs of marks by name, step and rank: in the framework, in CANN, on
+ * the device.
  *
  *     marks  NAME_start ... NAME_stop    the last start of a thread first
  *     ranges outer { inner }             become outer::inner
@@ -53,13 +53,13 @@ struct summing {
     struct ms_arena *arena;
     struct ms_stmt *add; /* rank, name, start, framework, cann, device */
     MS_VEC(struct range) ranges;
-    struct { /* start marks without an end so far, the latest last */
+    struct { /* start marks without an end so far, latest last */
         MS_VEC(struct ms_str) stem;
         MS_VEC(int64_t) tid, cann, device, framework;
     } open;
     int64_t rank;
     bool any;    /* rank is valid */
-    bool strict; /* the official tool, by a defect, knows no time of marks except that of CANN */
+    bool strict; /* by a defect, the official tool has only the CANN time of marks */
 };
 
 static enum ms_rc add_row(struct summing *m, struct ms_str name, int64_t start,

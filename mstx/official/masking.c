@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * masking: measures how much communication of each kind of group is hidden by kernels within a step.
+ * masking: measures how much communication of each kind of group is hidden by kernels within a
+ * step.
  *
- *     communication  ████████    ███       merged, at whole length when it reaches out of the step
+ *     communication  ████████    ███       merged; not clipped at the ends of the step
  *     kernels           ███   ███
  *     uncovered      ███   ██    ███
  */
@@ -65,7 +66,7 @@ static enum ms_rc read_spans(struct ms_store *s, const char *sql, int64_t rank, 
     return rc;
 }
 
-/* Merges the spans that reach into the step where they touch. */
+/* Merges touching spans among those that overlap the step. */
 static bool merge_within(const spans *all, struct span step, spans *to)
 {
     to->n = 0;

@@ -4,12 +4,13 @@
  *
  *     Net {  Net.0 { aten::linear ─► kernel, kernel }  aten::add ─► kernel  }
  *
- * An operator belongs to the innermost module that holds its call.  Autograd calls what is backward from
- * elsewhere: such an operator shares a connection with one of the forward pass, and the module of that
- * one gets a range around the neighbours that it has in time.
+ * An operator belongs to the innermost module whose range contains its call.  Autograd calls
+ * backward operators outside these ranges: a backward operator shares a connection with a forward
+ * operator, and the module of the forward operator gets a range around backward operators that are
+ * neighbours in time.
  *
- * The share of a core's peak that a kernel reached is known where the program counted its operations: a
- * range "4194304-linear" of the domain mfu_flops around the call of the framework.
+ * The share of the peak that a kernel reached is known when the program counted its operations in a
+ * range of the domain mfu_flops around the call of the framework, such as "4194304-linear".
  *
  *     share = operations / seconds / peak     peak = cores x frequency x operations a cycle
  */
@@ -130,7 +131,7 @@ static void build_tree(struct tree *t)
     }
 }
 
-/* Joins the names of the modules around a module, outermost first, without slashes at the ends. */
+/* Joins the names of the enclosing modules, outermost first, without slashes at the ends. */
 static struct ms_str path_above(const struct tree *t, const struct node *module, struct ms_buf *b)
 {
     const struct node *chain[DEPTH_MAX + 2];
@@ -229,8 +230,8 @@ static enum ms_rc place_operators(struct mstx_recipe *r, const char *operators, 
     return MS_OK;
 }
 
-/* Adds ranges of modules in the backward pass: neighbours in time whose forward operators lie in
- * one module. */
+/* Adds ranges of modules in the backward pass: neighbours in time whose forward operators belong to
+ * the same module. */
 static enum ms_rc add_backward(struct mstx_recipe *r, struct ms_err *err)
 {
     MS_TRY(mstx__recipe_read_rows(r, &flows, err));

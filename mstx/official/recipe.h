@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipe: the part that all official analyses of a cluster share.
+ * recipe: state and helpers that all official analyses of a cluster share.
  *
  *     a directory ──► ascend_files ──► recipe ──► slow_ranks, ... ──► cluster_analysis.db
  *                     files by rank    rows of    SQL over rows
@@ -8,8 +8,8 @@
  *                                      in one
  *                                      table
  *
- * Rows that a recipe needs of each rank are brought into one temporary table, which its SQL then reads.
- * A rank whose files cannot be read is a row in ImportProblem.
+ * The rows that a recipe needs of each rank are copied into one temporary table, which its SQL
+ * reads.  A rank whose files cannot be read is a row in ImportProblem.
  */
 #ifndef MSTX_OFFICIAL_RECIPE_H
 #define MSTX_OFFICIAL_RECIPE_H
@@ -31,11 +31,11 @@ struct mstx_recipe {
     struct ms_stmt *add_problem;
     uint64_t bad;         /* rows in ImportProblem that this run added */
     uint64_t good;        /* successful reads, over all ranks */
-    int64_t step;         /* only this one, or MSTX_ALL_STEPS */
-    int64_t top;          /* rows in lists of the worst */
-    bool strict;          /* as the official tool does, defects included */
+    int64_t step;         /* the only step to analyse, or MSTX_ALL_STEPS */
+    int64_t top;          /* number of rows in lists of the worst */
+    bool strict;          /* exactly as the official tool, including its defects */
     const char *base;     /* another input to compare with, or NULL */
-    const char *parallel; /* "dp;ep,edp": kinds of groups to look at together, or NULL */
+    const char *parallel; /* "dp;ep,edp": kinds of groups to analyse together, or NULL */
     void (*progress)(size_t done, size_t all); /* may be NULL */
     void (*wrote)(const char *path); /* called for each text file that is written; may be NULL */
 };
@@ -47,22 +47,23 @@ void mstx__recipe_free(struct mstx_recipe *r);
 enum ms_rc mstx__recipe_note_problem(struct mstx_recipe *r, const char *file, const char *text,
                                      struct ms_err *err) MS_MUST_USE;
 
-/* A query whose rows of every rank go into a temporary table, whose first column is the rank.
+/* A query that runs on every rank and whose rows go into one temporary table, with the rank as the
+ * first column.
  *
- * In sql, ?1 and ?2 are the first and last nanosecond that count, ?3 is the rank, ?4 and ?5 say
- * whether there are CANN_API and STEP_TIME.  Tables of the profiler that a database lacks are empty;
- * `needs` names those without which the rank has no rows: "TASK MSTX_EVENTS". */
+ * In sql, ?1 and ?2 are the first and last nanosecond to include, ?3 is the rank, ?4 and ?5 tell
+ * whether the tables CANN_API and STEP_TIME exist.  Tables of the profiler that a database lacks
+ * are empty; `needs` lists the tables without which the rank has no rows: "TASK MSTX_EVENTS". */
 struct mstx_rank_query {
     const char *into, *columns;
     bool analysis; /* from the analysis database, not the profiler's */
-    bool optional; /* a rank without that database or those tables is no problem */
+    bool optional; /* notes no problem for a rank without the database or the tables */
     const char *needs;
     const char *sql;
 };
 enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *q,
                                   struct ms_err *err) MS_MUST_USE;
 
-/* Calls fn for each profiler database. An error of fn is noted as a problem of the rank. */
+/* Calls fn for each profiler database; notes an error of fn as a problem of the rank. */
 typedef enum ms_rc (*mstx_rank_fn)(struct mstx_recipe *r, const struct mstx_rank_files *f,
                                    struct ms_err *err);
 enum ms_rc mstx__recipe_each_rank(struct mstx_recipe *r, mstx_rank_fn fn,

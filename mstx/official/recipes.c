@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * recipes: the table of the official analyses, and how one of them is made: find the input, read, write.
+ * recipes: the table of the official analyses, and the driver of one of them: find the input, read,
+ * write.
  */
 #include "mstx/official/recipes.h"
 
@@ -168,7 +169,7 @@ const char *const mstx_recipe_names[MODES + 1] = {"all",
                                                   "compute_op_sum",
                                                   "freq_analysis",
                                                   NULL};
-/* ---- what is written --------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------------ */
 
 static enum ms_rc write_texts(const struct mstx_recipe *r, const struct recipe *which,
                               const char *dir, struct ms_err *err)
@@ -232,7 +233,7 @@ static enum ms_rc write_result(struct mstx_recipe *r, const struct mstx_cluster_
     return rc;
 }
 
-/* ---- what is read ------------------------------------------------------------------------ */
+/* ---- input ------------------------------------------------------------------------------- */
 
 static bool has_databases(const struct mstx_recipe *r)
 {
@@ -242,7 +243,7 @@ static bool has_databases(const struct mstx_recipe *r)
     return any;
 }
 
-/* Modes that write below their input. */
+/* Tells whether a mode writes its result below the input. */
 static bool is_in_place(int mode)
 {
     return mode == MODE_P2P_PAIRING || mode == MODE_PP_CHART || mode == MODE_MSTX2COMMOP;
@@ -258,8 +259,8 @@ static enum ms_rc refuse_ranks(const struct mstx_cluster_how *how, struct ms_err
                    how->dir);
 }
 
-/* Where the input has no output of profilers it may be a run: the databases are then made of the
- * run, in tmp. */
+/* Finds the input. An input without output of profilers may be a run of msprobe, from which
+ * databases are then made in tmp. */
 static enum ms_rc find_input(struct mstx_recipe *r, const struct mstx_cluster_how *how,
                              const char *tmp, struct ms_err *err)
 {

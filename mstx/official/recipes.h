@@ -16,21 +16,21 @@ extern const char *const mstx_recipe_names[];
 enum { MSTX_RECIPE_SLOW_RANK = 3 };
 
 struct mstx_cluster_how {
-    const char *dir;      /* a run, or a directory below which profilers left their output */
+    const char *dir;      /* a run, or a directory with output of profilers below */
     const char *output;   /* where to make cluster_analysis_output; NULL: in dir */
     const char *ranks;    /* "0,3", or NULL for all */
-    const char *base;     /* of cluster_time_compare_summary: the run to compare with */
-    const char *parallel; /* of computational_op_masking: kinds of groups, or NULL */
-    int64_t step, top;    /* -1 is every step; rows in lists of the worst */
+    const char *base;     /* for cluster_time_compare_summary: the run to compare with */
+    const char *parallel; /* for computational_op_masking: kinds of groups, or NULL */
+    int64_t step, top;    /* step, -1: all; top: number of rows in lists of the worst */
     int mode;
     bool as_text;                              /* CSV files instead of the database */
-    bool strict;                               /* as the official tool does, defects included */
+    bool strict;                               /* exactly as the official tool, defects included */
     void (*progress)(size_t done, size_t all); /* may be NULL */
     void (*wrote)(const char *path);           /* called for each file that is written */
     uint64_t *problems;                        /* set to the number of problems with the input */
 };
-/* Makes the tables of one recipe. A rank that cannot be read is noted as a problem; if no rank
- * can be read the recipe fails. */
+/* Makes the tables of one recipe. Notes a problem for a rank that cannot be read; fails when no
+ * rank can be read. */
 enum ms_rc mstx_cluster_run(const struct mstx_cluster_how *how, struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * run_as_ascend: writes a run as the profilers' databases, for the time of an analysis.
+ * run_as_ascend: writes a run as temporary databases of the profilers, for an analysis.
  *
- *     DIR/rank_7/ascend_pytorch_profiler_7.db     what export makes
- *                analysis.db                      steps as import measured them
+ *     DIR/rank_7/ascend_pytorch_profiler_7.db     the database that export writes
+ *                analysis.db                      the steps that import measured
  */
 #include "mstx/official/run_as_ascend.h"
 
@@ -47,8 +47,8 @@ static enum ms_rc delete_op(void *ctx, struct ms_stmt *st, struct ms_err *err)
     return ms_stmt_run(delete, err);
 }
 
-/* Calls that only start an operation return at once on every rank, so their durations show no
- * straggler. */
+/* Deletes calls that only start an operation: they return at once on every rank, so their durations
+ * show no straggler. */
 static enum ms_rc leave_out_beginnings(struct ms_store *run, const char *path, int64_t rank,
                                        struct ms_err *err)
 {

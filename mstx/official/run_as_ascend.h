@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * run_as_ascend: a run of msprobe as the profilers' databases, for the time of an analysis.
+ * run_as_ascend: writes a run of msprobe as temporary databases of the profilers, for an analysis.
  */
 #ifndef MSTX_OFFICIAL_RUN_AS_ASCEND_H
 #define MSTX_OFFICIAL_RUN_AS_ASCEND_H

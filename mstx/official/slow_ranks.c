@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * slow_ranks: finds stragglers: the rank with the shortest duration in a collective arrived last, if its
- * duration is shorter than chance explains.
+ * slow_ranks: finds stragglers: the rank with the shortest duration in a collective arrived last,
+ * if its duration is shorter than chance explains.
  *
  * Dixon's test of the least of n values at 0.995, for more than 100 ranks three deviations.
  */
@@ -92,7 +92,7 @@ struct op {
     MS_VEC(int64_t) slow;
     struct ms_buf group, name;
     struct ms_stmt *add, *vote;
-    double unit; /* nanoseconds in a unit of what is written */
+    double unit; /* nanoseconds in a unit of the output */
 };
 
 static double find_quantile(const struct op *o, double q)
@@ -191,9 +191,9 @@ static enum ms_rc add_duration(struct op *o, struct ms_stmt *st, struct ms_err *
     return MS_OK;
 }
 
-/* ---- all of them --------------------------------------------------------------------- */
+/* ---- all operations ------------------------------------------------------------------ */
 
-/* Operations of communication whose call lies in the step. */
+/* Communication operations whose call is within the step. */
 static const struct mstx_rank_query operations = {.into = "SlowRankOps",
                                                   .columns = "rank, grp, name, start, end",
                                                   .needs = "COMMUNICATION_OP STRING_IDS",
@@ -231,7 +231,7 @@ static void free_op(struct op *o)
 
 enum ms_rc mstx__find_slow_ranks(struct mstx_recipe *r, struct ms_err *err)
 {
-    /* The official tool fills columns that say Ns with microseconds. */
+    /* the official tool fills columns named Ns with microseconds */
     struct op o = {
         .group = {.max = 1 << 24}, .name = {.max = 1 << 24}, .unit = r->strict ? 1e3 : 1};
     MS_TRY(mstx__recipe_read_rows(r, &operations, err));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * step_times: computes the parts of each step, by rank and by stage of a pipeline (the maximum over its
- * ranks); the place of each rank in the parallel layout and its host; the parts of each step beside those
- * of another run.
+ * step_times: computes the parts of each step, by rank and by stage of a pipeline (the maximum over
+ * its ranks); the place of each rank in the parallel layout and its host; the parts of each step
+ * beside those of another run.
  *
- * Ranks of one stage are those that meet in collectives.  Groups that hold two ranks of one pipeline,
- * as that of the whole world, tell nothing of stages.
+ * Ranks that share a collective group are in one stage.  Groups with two ranks of one pipeline,
+ * such as the whole world, are ignored for this.
  *
- * Of an operation the shortest duration over its ranks is its transfer, the rest of each rank's
- * duration is waiting.  Copies count as free time only where nothing else ran.
+ * The transfer time of an operation is the shortest duration over its ranks; the rest of each
+ * rank's duration is waiting.  Copies count as free time only while nothing else runs.
  */
 #include "mstx/official/step_times.h"
 
@@ -28,8 +28,8 @@ enum { RANK_MAX = 1 << 22 };
 /* ---- stages ------------------------------------------------------------------------------- */
 
 struct sets {
-    MS_VEC(int32_t) of;    /* union-find: next rank on the way to the first rank of the set */
-    MS_VEC(int32_t) group; /* ranks of the group that is looked at */
+    MS_VEC(int32_t) of;    /* union-find: parent of each rank, towards the first rank of the set */
+    MS_VEC(int32_t) group; /* ranks of the current group */
 };
 
 static int32_t first_of(struct sets *s, int32_t rank)
@@ -59,7 +59,7 @@ static bool add_up_to(struct sets *s, int32_t rank)
     return true;
 }
 
-/* Reads "(0,4)"; parts that are no numbers are skipped. */
+/* Reads the ranks of a group from "(0,4)"; skips parts that are not numbers. */
 static bool read_group(struct sets *s, struct ms_str text)
 {
     struct ms_str rest = text.n > 2 ? ms_str_sub(text, 1, text.n - 1) : MS_STR_NONE, part;
@@ -109,7 +109,7 @@ static int by_number(const void *pa, const void *pb)
     return a < b ? -1 : a > b;
 }
 
-/* Does the group hold two ranks of one pipeline? */
+/* Tells whether the group has two ranks of one pipeline. */
 static bool spans_stages(struct sets *s, const struct sets *pipelines, bool *spans)
 {
     MS_VEC(int32_t) seen = {0};
@@ -203,7 +203,7 @@ static const struct mstx_rank_query hosts = {
     .needs = "HOST_INFO RANK_DEVICE_MAP",
     .sql = sql_read_hosts};
 
-/* Returns the directory of the profiler, which contains that of its output. */
+/* Returns the directory of the profiler, which contains its output directory. */
 static struct ms_str profile_of(const struct mstx_rank_files *f)
 {
     const struct ms_str base = ms_path_base(f->dir);
@@ -283,7 +283,7 @@ static const struct mstx_rank_query summary_rows[] = {
      .sql = sql_read_busy},
 };
 
-/* ---- copies that nothing hides ------------------------------------------------------------------ */
+/* ---- copies that are not overlapped --------------------------------------------------------------- */
 
 enum { NOTHING = -1, COPY = 4 };
 

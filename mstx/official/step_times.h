@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * step_times: recipes of steps: what each rank did with them, where their time went.
+ * step_times: recipes of steps: how each rank spent the time of each step.
  */
 #ifndef MSTX_OFFICIAL_STEP_TIMES_H
 #define MSTX_OFFICIAL_STEP_TIMES_H
@@ -9,8 +9,9 @@
 
 /* Writes ClusterStepTraceTime, ClusterBaseInfo, HostInfo and RankDeviceMap. */
 enum ms_rc mstx__trace_steps(struct mstx_recipe *r, struct ms_err *err) MS_MUST_USE;
-/* Writes ClusterStepTraceTime and ClusterBaseInfo out of the temporary tables TraceRows and Arguments,
- * which go, and of CommunicationGroupMapping.  *layout: is the parallel layout known? */
+/* Writes ClusterStepTraceTime and ClusterBaseInfo from CommunicationGroupMapping and the temporary
+ * tables TraceRows and Arguments, which are dropped.  *layout tells whether the parallel layout is
+ * known. */
 enum ms_rc mstx__write_step_tables(struct ms_store *s, bool *layout,
                                    struct ms_err *err) MS_MUST_USE;
 /* cluster_time_summary: writes ClusterTimeSummary. */
