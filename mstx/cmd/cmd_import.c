@@ -33,7 +33,7 @@ static const struct ms_opt opts[] = {
 
 extern const struct ms_cmd mstx_cmd_import;
 
-/* Plural ending of a noun behind a count. */
+/* Returns the plural ending of a noun after a count. */
 static const char *s_of(uint64_t n)
 {
     return n == 1 ? "" : "s";
@@ -107,8 +107,8 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
     return rc;
 }
 
-/* Under mpirun the first process prints for all, before the processes end: a launcher stops the
- * others once one has ended with a failure. */
+/* Under mpirun the first process prints for all of them, before any process ends: a launcher stops
+ * the others once one has ended with a failure. */
 static int run_import(int argc, char **argv)
 {
     struct args a = {0};

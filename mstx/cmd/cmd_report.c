@@ -41,7 +41,7 @@ extern const struct ms_cmd mstx_cmd_report;
 
 enum { TEXT_MAX = 1 << 30 };
 
-/* Writes the link by which viewers open the evidence of a finding. */
+/* Writes the link at which viewers show a finding. */
 static void write_where(const struct mstx_finding *f, struct ms_buf *out)
 {
     struct viz_place at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * run: runs a program with the recorder in reach.
+ * run: runs a program with the recorder preloaded.
  */
 #include "mstx/launch/launch_program.h"
 
@@ -65,7 +65,7 @@ static const struct ms_opt opts[] = {
      .help = "record nothing until 'msprobe ctl DIR start'"},
     {0}};
 
-/* ---- where the options end --------------------------------------------------------------- */
+/* ---- end of the options ------------------------------------------------------------------ */
 
 static bool starts_name(const char *name, const char *word)
 {
@@ -92,7 +92,7 @@ static bool takes_value(const char *word)
     return false;
 }
 
-/* Finds the index of PROG, behind which options are those of the program; argc without one. */
+/* Returns the index of PROG, after which all options belong to the program; argc without PROG. */
 static int find_program(int argc, char **argv)
 {
     int i = 1;

@@ -111,7 +111,7 @@ static enum ms_rc json_rows(struct ms_stmt *st, struct ms_err *err)
 
 /* ---- the box of the viewers --------------------------------------------- */
 
-/* A long text is cut. */
+/* Writes a row for the box; long texts are cut. */
 static void box_row(struct ms_jwrite *w, struct ms_stmt *st, int columns)
 {
     ms_jwrite_arr(w);
@@ -148,7 +148,7 @@ static enum ms_rc box_rows(struct ms_stmt *st, int64_t most, struct ms_err *err)
     return ms_jprint_end(&w, rc, err);
 }
 
-/* Who asked ends us by a signal, and we end with it. */
+/* Makes this process end by a signal when its parent ends. */
 static void end_with_parent(void)
 {
     const pid_t parent = getppid();
@@ -187,7 +187,7 @@ static enum ms_rc ask_run(struct mstx_tl *tl, const struct args *a, const char *
     return rc;
 }
 
-/* A database that is none of a run is asked by its own tables. */
+/* Runs a query on a database; one that is not a run.db has only its own tables. */
 static enum ms_rc ask_database(const struct args *a, const char *sql, struct ms_err *err)
 {
     struct mstx_tl *tl;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * cmd_table_mstx: the commands of this folder.  One word here adds
- * `const struct ms_cmd mstx_cmd_WORD`, which mstx/cmd_WORD.c defines.  The program
+ * `const struct ms_cmd mstx_cmd_WORD`, which mstx/cmd/cmd_WORD.c defines.  The program
  * declares the list in probe/cli/cmds.h.
  */
 #include "probe/base/opt.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * whatif: says how long the steps of a run would be without a rank, an operation or a link.
+ * whatif: computes how long the steps of a run would be without the excess of a rank, operation or
+ * link.
  */
 #include "mstx/conclude/run_ready.h"
 #include "mstx/conclude/whatif_report.h"
@@ -42,7 +43,7 @@ static const struct ms_opt opts[] = {
 
 extern const struct ms_cmd mstx_cmd_whatif;
 
-/* The wishes of both options, which are lists with commas. */
+/* The items of both options, which are comma-separated lists. */
 struct wishes {
     MS_VEC(struct mstx_without) list;
 };
