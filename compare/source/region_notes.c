@@ -41,42 +41,47 @@ static bool is_harmless(const struct source__node *n)
 
 /* ---- groups -------------------------------------------------------------- */
 
-/* Counts the calls of the node's operator in a region; sets *again when an earlier node of the
- * region is one. */
-static unsigned count_calls(const struct groups *g, uint32_t first, uint32_t node, unsigned side,
-                            bool *again)
+/* The first different operators of a region and how often each is called. */
+struct shown {
+    uint32_t op[SHOWN_OPS];
+    unsigned calls[SHOWN_OPS], count;
+    bool has_more; /* further operators follow */
+};
+
+static void count_call(struct shown *s, uint32_t op)
 {
-    unsigned count = 0;
-    *again = false;
-    for (uint32_t i = first; i != SOURCE__NONE; i = g->next[i]) {
-        const struct source__node *n = &g->p->nodes.p[i];
-        if (n->id[side] == SOURCE__NONE || n->op != g->p->nodes.p[node].op)
-            continue;
-        count++;
-        *again |= i < node;
+    unsigned i = 0;
+    while (i < s->count && s->op[i] != op)
+        i++;
+    if (i == SHOWN_OPS) {
+        s->has_more = true;
+        return;
     }
-    return count;
+    if (i == s->count) {
+        s->op[s->count++] = op;
+        s->calls[i] = 0;
+    }
+    s->calls[i]++;
 }
 
-/* Writes the different operators of one side of a region, the first few by name. */
+/* Writes the different operators of one side of a region, the first few by name.  One pass: a region
+ * may hold tens of thousands of calls of one operator. */
 static void write_names(const struct groups *g, uint32_t first, unsigned side, struct ms_buf *b)
 {
-    unsigned shown = 0;
+    struct shown shown = {.count = 0};
     for (uint32_t i = first; i != SOURCE__NONE; i = g->next[i]) {
         const struct source__node *n = &g->p->nodes.p[i];
-        bool again;
-        unsigned count = count_calls(g, first, i, side, &again);
-        if (n->id[side] == SOURCE__NONE || again)
-            continue;
-        if (shown == SHOWN_OPS) {
-            ms_buf_puts(b, ", ...");
-            break;
-        }
-        ms_buf_puts(b, shown++ != 0 ? ", " : "");
-        if (count > 1)
-            ms_buf_printf(b, "%u ", count);
-        ms_buf_str(b, probe_name_last(g->p->ops.p[n->op].name));
+        if (n->id[side] != SOURCE__NONE)
+            count_call(&shown, n->op);
     }
+    for (unsigned i = 0; i < shown.count; i++) {
+        ms_buf_puts(b, i != 0 ? ", " : "");
+        if (shown.calls[i] > 1)
+            ms_buf_printf(b, "%u ", shown.calls[i]);
+        ms_buf_str(b, probe_name_last(g->p->ops.p[shown.op[i]].name));
+    }
+    if (shown.has_more)
+        ms_buf_puts(b, ", ...");
 }
 
 static enum ms_rc add_region(struct groups *g, uint32_t first, struct ms_err *err)
