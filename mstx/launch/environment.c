@@ -175,11 +175,12 @@ static void add_option(const char *variable, const char *option)
 
 /* Relaxes sanitizers of programs that PROG starts, which cannot be examined here: AddressSanitizer
  * would end them because libraries without it are loaded first, ThreadSanitizer would end a forked
- * child in which the recorder starts its thread. */
+ * child in which the recorder starts its thread, and report races in the recorder, of whose code it
+ * sees the calls of memcpy but not the atomic operations that order them. */
 static void calm_sanitizers(void)
 {
     add_option("ASAN_OPTIONS", "verify_asan_link_order=0");
-    add_option("TSAN_OPTIONS", "die_after_fork=0");
+    add_option("TSAN_OPTIONS", "die_after_fork=0:ignore_noninstrumented_modules=1");
 }
 
 static void preload_sanitizers(struct ms_file program, const char *recorder)
