@@ -16,7 +16,7 @@
 static bool split_name(struct ms_str name, struct ms_str *base, struct ms_str *call)
 {
     *base = probe_name_cut(name, 2);
-    return probe_name_parts(name) > 2 && probe_name_find_call(name, call);
+    return base->n != 0 && probe_name_find_call(name, call);
 }
 
 /* Tells whether one of the last two parts of a name is a direction. The official tool does not

@@ -158,10 +158,14 @@ struct ms_str probe_name_head(struct ms_str name, unsigned n)
 
 bool probe_name_find_call(struct ms_str name, struct ms_str *call)
 {
-    for (unsigned i = 0; i < 2 && dot_from_right(name, i + 1) >= 0; i++) {
-        *call = probe_name_part_back(name, i);
+    for (unsigned i = 0; i < 2; i++) {
+        int64_t dot = ms_str_rfind(name, '.');
+        if (dot < 0)
+            return false;
+        *call = ms_str_sub(name, (uint32_t)dot + 1, name.n);
         if (ms_str_all_digits(*call))
             return true;
+        name.n = (uint32_t)dot;
     }
     return false;
 }
