@@ -86,16 +86,6 @@ static void set_plain(const struct probe_leaf *leaf, struct read__value *v)
     }
 }
 
-static struct read__value value_of(const struct probe_leaf *leaf)
-{
-    struct read__value v = {.kind = READ__NOTHING, .grad = -1};
-    if (leaf->kind == PROBE_LEAF_TENSOR)
-        set_tensor(leaf, &v);
-    else if (leaf->kind == PROBE_LEAF_VALUE)
-        set_plain(leaf, &v);
-    return v;
-}
-
 /* ---- ownership ----------------------------------------------------------- */
 
 enum ms_rc read__values_init(struct read__values *v, const struct probe_dump *dump,
@@ -114,8 +104,12 @@ void read__values_free(struct read__values *v)
 void read__values_keep(struct read__values *v, uint32_t row, const struct probe_leaf *leaf)
 {
     ms_assert(row < v->dump->rows.n);
-    v->list[row] = value_of(leaf);
-    ms_assert(v->list[row].kind != READ__UNREAD);
+    struct read__value *value = &v->list[row];
+    *value = (struct read__value){.kind = READ__NOTHING, .grad = -1};
+    if (leaf->kind == PROBE_LEAF_TENSOR)
+        set_tensor(leaf, value);
+    else if (leaf->kind == PROBE_LEAF_VALUE)
+        set_plain(leaf, value);
 }
 
 static enum ms_rc read_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)

@@ -288,20 +288,18 @@ static void put_odd_field(const struct sink *to, struct ms_str s, enum ms_csv_gu
     sink_put(to, "\"", 1);
 }
 
-static inline void put_field(const struct sink *to, struct ms_str s, enum ms_csv_guard guard)
-{
-    if (is_bare(s, guard))
-        sink_put(to, s.p, s.n);
-    else
-        put_odd_field(to, s, guard);
-}
-
 void ms_csv_put(struct ms_buf *out, struct ms_str text, enum ms_csv_guard guard)
 {
-    put_field(&(struct sink){.buf = out}, text, guard);
+    if (is_bare(text, guard))
+        ms_buf_str(out, text);
+    else
+        put_odd_field(&(struct sink){.buf = out}, text, guard);
 }
 
 void ms_csv_write(struct ms_out *out, struct ms_str text, enum ms_csv_guard guard)
 {
-    put_field(&(struct sink){.out = out}, text, guard);
+    if (is_bare(text, guard))
+        ms_out_str(out, text);
+    else
+        put_odd_field(&(struct sink){.out = out}, text, guard);
 }
