@@ -92,6 +92,7 @@ static int run_cluster(int argc, char **argv)
                                          .step = a.step,
                                          .top = a.top,
                                          .mode = a.mode,
+                                         .threads = (unsigned)ms_globals.threads,
                                          .as_text = a.type == TYPE_TEXT,
                                          .strict = a.compat == STRICT,
                                          .progress = show_progress,

@@ -239,6 +239,7 @@ static bool is_wanted(int64_t rank, const char *only)
     return false;
 }
 
+/* Keeps the wanted ranks, which are in order, each once. */
 static enum ms_rc keep_one_of_each(struct mstx_ascend_files *found, const char *only,
                                    struct ms_err *err)
 {
@@ -265,14 +266,37 @@ static enum ms_rc keep_one_of_each(struct mstx_ascend_files *found, const char *
     return MS_OK;
 }
 
+enum ms_rc mstx__ascend_files_add(struct mstx_ascend_files *found, int64_t rank, const char *profiler,
+                                  const char *analysis, struct ms_err *err)
+{
+    struct mstx_rank_files f = {.rank = rank,
+                                .profiler = ms_str_dup(ms_str_of(profiler)),
+                                .analysis = analysis != NULL ? ms_str_dup(ms_str_of(analysis)) : NULL,
+                                .dir = ms_str_dup(ms_path_dir(profiler))};
+    struct mstx_rank_files *slot = ms_vec_push(&found->ranks);
+    if (slot != NULL)
+        *slot = f;
+    if (slot != NULL && f.profiler != NULL && f.dir != NULL && (analysis == NULL || f.analysis != NULL))
+        return MS_OK;
+    if (slot == NULL)
+        free_files(&f);
+    return ms_no_memory(err);
+}
+
+enum ms_rc mstx__ascend_files_choose(struct mstx_ascend_files *found, const char *only,
+                                     struct ms_err *err)
+{
+    if (found->ranks.n != 0)
+        qsort(found->ranks.p, found->ranks.n, sizeof *found->ranks.p, by_rank);
+    return keep_one_of_each(found, only, err);
+}
+
 enum ms_rc mstx__ascend_files_find(struct mstx_ascend_files *found, const char *dir,
                                    const char *only, struct ms_err *err)
 {
     ms_assert(found->note_problem != NULL && found->ranks.n == 0);
     MS_TRY(search_dir(found, dir, 0, err));
-    if (found->ranks.n != 0)
-        qsort(found->ranks.p, found->ranks.n, sizeof *found->ranks.p, by_rank);
-    return keep_one_of_each(found, only, err);
+    return mstx__ascend_files_choose(found, only, err);
 }
 
 void mstx__ascend_files_free(struct mstx_ascend_files *found)

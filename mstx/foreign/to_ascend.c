@@ -277,21 +277,44 @@ static enum ms_rc add_steps(struct writer *w, int32_t rank, struct ms_err *err)
     return rc;
 }
 
-static enum ms_rc fill_db(struct writer *w, int32_t rank, struct ms_err *err)
+static bool has_streams(const struct mstx_tl *tl, int32_t rank)
+{
+    for (size_t i = 0; i < mstx_tl_track_count(tl); i++) {
+        const struct mstx_track *t = mstx_tl_track(tl, i);
+        if (t->kind == MSTX_TRACK_STREAM && mstx_tl_process(tl, t->process)->rank == rank)
+            return true;
+    }
+    return false;
+}
+
+/* Adds the calls and marks that are wanted. The times of calls with a device side come from the
+ * marks. */
+static enum ms_rc add_events(struct writer *w, const struct mstx_ascend_how *how,
+                             struct ms_err *err)
+{
+    const bool marks = how->marks || (w->comm != NULL && has_streams(w->tl, how->rank));
+    if (!marks)
+        return w->comm != NULL ? mstx__ascend_comm_all(w->comm, FIRST_CONNECTION, err) : MS_OK;
+    MS_TRY(mstx__merge(w->tl, how->rank, add_event_row, w, err));
+    MS_TRY(add_tasks(w, err));
+    return w->comm != NULL && w->tasks != 0 ? mstx__ascend_comm_finish(w->comm, err) : MS_OK;
+}
+
+static enum ms_rc fill_db(struct writer *w, const struct mstx_ascend_groups *groups,
+                          const struct mstx_ascend_how *how, struct ms_err *err)
 {
     MS_TRY(ms_store_exec(w->store, sql_create_tables, err));
     MS_TRY(ms_store_prepare(w->store, &w->add_event, sql_add_event, err));
     MS_TRY(ms_store_prepare(w->store, &w->add_string, sql_add_string, err));
     MS_TRY(ms_store_prepare(w->store, &w->add_task, sql_add_task, err));
+    MS_TRY(mstx__ascend_groups_write(w->tl, how->rank, w->store, err));
     const struct mstx_own_texts texts = {add_own_text, w};
-    MS_TRY(mstx__ascend_comm_new(&w->comm, w->tl, rank, w->store, &texts, err));
-    MS_TRY(mstx__merge(w->tl, rank, add_event_row, w, err));
-    MS_TRY(add_tasks(w, err));
-    if (w->comm != NULL)
-        MS_TRY(mstx__ascend_comm_finish(w->comm, err));
+    if (how->calls)
+        MS_TRY(mstx__ascend_comm_new(&w->comm, w->tl, groups, how, w->store, &texts, err));
+    MS_TRY(add_events(w, how, err));
     MS_TRY(add_pair(w, sql_add_session, w->start, w->end, err));
-    MS_TRY(add_ranks(w, rank, err));
-    return add_steps(w, rank, err);
+    MS_TRY(add_ranks(w, how->rank, err));
+    return add_steps(w, how->rank, err);
 }
 
 static enum ms_rc find_free_text_id(struct mstx_tl *tl, int64_t *next, struct ms_err *err)
@@ -306,16 +329,20 @@ static enum ms_rc find_free_text_id(struct mstx_tl *tl, int64_t *next, struct ms
     return rc;
 }
 
-static enum ms_rc write_db(struct mstx_tl *tl, const char *path, int32_t rank, struct ms_err *err)
+/* Fills a database that has been created. */
+static enum ms_rc write_rank(struct ms_store *store, struct mstx_tl *tl,
+                             const struct mstx_ascend_groups *groups,
+                             const struct mstx_ascend_how *how, struct ms_err *err)
 {
-    struct writer w = {.tl = tl, .last_domain = UINT32_MAX, .arena = ms_arena_new((size_t)1 << 34)};
+    struct writer w = {.tl = tl,
+                       .store = store,
+                       .last_domain = UINT32_MAX,
+                       .arena = ms_arena_new((size_t)1 << 34)};
     if (w.arena == NULL)
         return ms_no_memory(err);
     enum ms_rc rc = find_free_text_id(tl, &w.first_own_id, err);
     if (rc == MS_OK)
-        rc = ms_store_create(&w.store, path, err);
-    if (rc == MS_OK)
-        rc = fill_db(&w, rank, err);
+        rc = fill_db(&w, groups, how, err);
     if (rc == MS_OK)
         rc = mstx__tl_check(tl, err);
     ms_stmt_free(w.add_event);
@@ -326,13 +353,41 @@ static enum ms_rc write_db(struct mstx_tl *tl, const char *path, int32_t rank, s
     mstx__ascend_comm_free(w.comm);
     ms_map_free(&w.own);
     ms_arena_free(w.arena);
-    if (rc == MS_OK)
-        return ms_store_commit(w.store, err);
-    ms_store_close(w.store);
     return rc;
 }
 
-static enum ms_rc write_rank(struct mstx_tl *tl, const char *dir, int32_t rank, struct ms_err *err)
+enum ms_rc mstx__ascend_rank_db(struct ms_store **out, struct mstx_tl *tl,
+                                const struct mstx_ascend_groups *groups,
+                                const struct mstx_ascend_how *how, struct ms_err *err)
+{
+    MS_TRY(ms_store_scratch(out, err));
+    enum ms_rc rc = ms_store_exec(*out, "BEGIN", err);
+    if (rc == MS_OK)
+        rc = write_rank(*out, tl, groups, how, err);
+    if (rc == MS_OK)
+        rc = ms_store_exec(*out, "COMMIT", err);
+    if (rc == MS_OK)
+        return MS_OK;
+    ms_store_close(*out);
+    *out = NULL;
+    return rc;
+}
+
+static enum ms_rc write_file(struct mstx_tl *tl, const struct mstx_ascend_groups *groups,
+                             int32_t rank, const char *path, struct ms_err *err)
+{
+    const struct mstx_ascend_how how = {.rank = rank, .calls = true, .marks = true};
+    struct ms_store *store;
+    MS_TRY(ms_store_create(&store, path, err));
+    enum ms_rc rc = write_rank(store, tl, groups, &how, err);
+    if (rc == MS_OK)
+        return ms_store_commit(store, err);
+    ms_store_close(store);
+    return rc;
+}
+
+static enum ms_rc write_rank_file(struct mstx_tl *tl, const struct mstx_ascend_groups *groups,
+                                  int32_t rank, const char *dir, struct ms_err *err)
 {
     char name[64];
     if (rank >= 0)
@@ -340,18 +395,24 @@ static enum ms_rc write_rank(struct mstx_tl *tl, const char *dir, int32_t rank, 
     else
         snprintf(name, sizeof name, "ascend_pytorch_profiler.db");
     char *path = ms_path_join(dir, name);
-    enum ms_rc rc = path != NULL ? write_db(tl, path, rank, err) : ms_no_memory(err);
+    enum ms_rc rc = path != NULL ? write_file(tl, groups, rank, path, err) : ms_no_memory(err);
     ms_free(path);
     return rc;
 }
 
 enum ms_rc mstx_export_ascend_db(struct mstx_tl *tl, const char *path, struct ms_err *err)
 {
-    if (ms_str_ends(ms_str_of(path), MS_STR(".db")))
-        return write_db(tl, path, MSTX_ALL_RANKS, err);
-    for (size_t i = 0; i < mstx_tl_process_count(tl); i++) {
-        if (is_new_rank(tl, i))
-            MS_TRY(write_rank(tl, path, mstx_tl_process(tl, i)->rank, err));
+    struct mstx_ascend_groups *groups;
+    MS_TRY(mstx__ascend_groups_read(&groups, tl, err));
+    enum ms_rc rc = MS_OK;
+    if (ms_str_ends(ms_str_of(path), MS_STR(".db"))) {
+        rc = write_file(tl, groups, MSTX_ALL_RANKS, path, err);
+    } else {
+        for (size_t i = 0; i < mstx_tl_process_count(tl) && rc == MS_OK; i++) {
+            if (is_new_rank(tl, i))
+                rc = write_rank_file(tl, groups, mstx_tl_process(tl, i)->rank, path, err);
+        }
     }
-    return MS_OK;
+    mstx__ascend_groups_free(groups);
+    return rc;
 }

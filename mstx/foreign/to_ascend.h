@@ -5,6 +5,7 @@
 #ifndef MSTX_FOREIGN_TO_ASCEND_H
 #define MSTX_FOREIGN_TO_ASCEND_H
 
+#include "mstx/foreign/to_ascend_comm.h"
 #include "mstx/rundb/run_query.h"
 
 /* Writes STRING_IDS, MSTX_EVENTS and the other tables that readers need.  A path that ends in .db
@@ -12,5 +13,9 @@
  * each rank. */
 enum ms_rc mstx_export_ascend_db(struct mstx_tl *tl, const char *path,
                                  struct ms_err *err) MS_MUST_USE;
+/* Makes the database of one rank in memory, for queries. */
+enum ms_rc mstx__ascend_rank_db(struct ms_store **out, struct mstx_tl *tl,
+                                const struct mstx_ascend_groups *groups,
+                                const struct mstx_ascend_how *how, struct ms_err *err) MS_MUST_USE;
 
 #endif

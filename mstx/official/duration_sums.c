@@ -16,7 +16,7 @@ static const struct mstx_rank_query hccl = {.into = "HcclOps",
 
 enum ms_rc mstx__sum_hccl(struct mstx_recipe *r, struct ms_err *err)
 {
-    MS_TRY(mstx__recipe_read_rows(r, &hccl, err));
+    MS_TRY(mstx__recipe_read_rows(r, &hccl, 1, err));
     MS_TRY(ms_store_exec(r->s, sql_sum_hccl, err));
     return ms_store_exec_i64(r->s, sql_list_top_hccl, &r->top, 1, err);
 }
@@ -31,7 +31,7 @@ static const struct mstx_rank_query links = {
 
 enum ms_rc mstx__find_slow_links(struct mstx_recipe *r, struct ms_err *err)
 {
-    MS_TRY(mstx__recipe_read_rows(r, &links, err));
+    MS_TRY(mstx__recipe_read_rows(r, &links, 1, err));
     MS_TRY(ms_store_exec(r->s, sql_rate_links, err));
     return ms_store_exec_i64(r->s, sql_list_slow_links, &r->top, 1, err);
 }
@@ -47,7 +47,7 @@ static const struct mstx_rank_query calls = {
 
 enum ms_rc mstx__sum_cann_calls(struct mstx_recipe *r, struct ms_err *err)
 {
-    MS_TRY(mstx__recipe_read_rows(r, &calls, err));
+    MS_TRY(mstx__recipe_read_rows(r, &calls, 1, err));
     return ms_store_exec(r->s, sql_sum_cann_calls, err);
 }
 
@@ -61,7 +61,7 @@ static const struct mstx_rank_query kernels = {
 
 enum ms_rc mstx__sum_kernels(struct mstx_recipe *r, struct ms_err *err)
 {
-    MS_TRY(mstx__recipe_read_rows(r, &kernels, err));
+    MS_TRY(mstx__recipe_read_rows(r, &kernels, 1, err));
     return ms_store_exec(r->s, sql_sum_kernels, err);
 }
 
@@ -74,6 +74,6 @@ static const struct mstx_rank_query clocks = {.into = "Clocks",
 
 enum ms_rc mstx__find_low_clocks(struct mstx_recipe *r, struct ms_err *err)
 {
-    MS_TRY(mstx__recipe_read_rows(r, &clocks, err));
+    MS_TRY(mstx__recipe_read_rows(r, &clocks, 1, err));
     return ms_store_exec(r->s, sql_write_clocks, err);
 }

@@ -20,23 +20,20 @@
 
 enum { NEST_MAX = 100 }; /* deeper ranges keep their names, as in the official tool */
 
-static const struct mstx_rank_query marks = {
-    .into = "MarkRows",
-    .columns = "rank INTEGER, msg, cann INTEGER, device INTEGER, framework INTEGER, tid INTEGER",
-    .needs = "MSTX_EVENTS STRING_IDS",
-    .sql = sql_read_marks};
-
-static const struct mstx_rank_query ranges = {
-    .into = "RangeRows",
-    .columns = "rank INTEGER, msg, start INTEGER, end INTEGER, device REAL",
-    .needs = "MSTX_EVENTS STRING_IDS",
-    .sql = sql_read_ranges};
-
-static const struct mstx_rank_query steps = {.into = "MarkSteps",
-                                             .columns =
-                                                 "rank INTEGER, id, start INTEGER, end INTEGER",
-                                             .optional = true,
-                                             .sql = sql_read_steps};
+static const struct mstx_rank_query mark_rows[] = {
+    {.into = "MarkRows",
+     .columns = "rank INTEGER, msg, cann INTEGER, device INTEGER, framework INTEGER, tid INTEGER",
+     .needs = "MSTX_EVENTS STRING_IDS",
+     .sql = sql_read_marks},
+    {.into = "RangeRows",
+     .columns = "rank INTEGER, msg, start INTEGER, end INTEGER, device REAL",
+     .needs = "MSTX_EVENTS STRING_IDS",
+     .sql = sql_read_ranges},
+    {.into = "MarkSteps",
+     .columns = "rank INTEGER, id, start INTEGER, end INTEGER",
+     .optional = true,
+     .sql = sql_read_steps},
+};
 
 /* ---- one rank ---------------------------------------------------------------------------- */
 
@@ -265,9 +262,7 @@ static enum ms_rc write_tables(struct ms_store *s, struct ms_err *err)
 enum ms_rc mstx__sum_marks(struct mstx_recipe *r, struct ms_err *err)
 {
     struct summing m = {.s = r->s, .strict = r->strict};
-    MS_TRY(mstx__recipe_read_rows(r, &marks, err));
-    MS_TRY(mstx__recipe_read_rows(r, &ranges, err));
-    MS_TRY(mstx__recipe_read_rows(r, &steps, err));
+    MS_TRY(mstx__recipe_read_rows(r, mark_rows, 3, err));
     MS_TRY(ms_store_exec(r->s, sql_make_timed, err));
     m.arena = ms_arena_new((size_t)1 << 34);
     enum ms_rc rc = m.arena != NULL ? sum_ranks(&m, err) : ms_no_memory(err);

@@ -182,8 +182,7 @@ static enum ms_rc mask_all(struct masking *m, const struct mstx_recipe *r, struc
 enum ms_rc mstx__measure_masking(struct mstx_recipe *r, struct ms_err *err)
 {
     struct masking m = {.s = r->s, .step = r->step};
-    for (size_t i = 0; i < sizeof pulls / sizeof *pulls; i++)
-        MS_TRY(mstx__recipe_read_rows(r, &pulls[i], err));
+    MS_TRY(mstx__recipe_read_rows(r, pulls, sizeof pulls / sizeof *pulls, err));
     MS_TRY(ms_store_exec(r->s, sql_make_table, err));
     enum ms_rc rc = mask_all(&m, r, err);
     ms_stmt_free(m.steps);

@@ -234,7 +234,7 @@ static enum ms_rc place_operators(struct mstx_recipe *r, const char *operators, 
  * the same module. */
 static enum ms_rc add_backward(struct mstx_recipe *r, struct ms_err *err)
 {
-    MS_TRY(mstx__recipe_read_rows(r, &flows, err));
+    MS_TRY(mstx__recipe_read_rows(r, &flows, 1, err));
     MS_TRY(ms_store_exec(r->s, sql_index_flows, err));
     MS_TRY(place_operators(r, sql_find_flows, err));
     return ms_store_exec(r->s, sql_add_backward_modules, err);
@@ -242,8 +242,7 @@ static enum ms_rc add_backward(struct mstx_recipe *r, struct ms_err *err)
 
 static enum ms_rc place_kernels(struct mstx_recipe *r, bool backward, struct ms_err *err)
 {
-    for (size_t i = 0; i < sizeof kernel_rows / sizeof *kernel_rows; i++)
-        MS_TRY(mstx__recipe_read_rows(r, &kernel_rows[i], err));
+    MS_TRY(mstx__recipe_read_rows(r, kernel_rows, sizeof kernel_rows / sizeof *kernel_rows, err));
     MS_TRY(ms_store_exec(r->s, sql_group_calls, err));
     if (backward)
         MS_TRY(add_backward(r, err));
@@ -378,8 +377,7 @@ enum ms_rc mstx__rate_kernels(struct mstx_recipe *r, struct ms_err *err)
 {
     const int64_t cycle[] = {CYCLE_HALF, CYCLE_INT8};
     MS_TRY(place_kernels(r, false, err));
-    for (size_t i = 0; i < sizeof flop_rows / sizeof *flop_rows; i++)
-        MS_TRY(mstx__recipe_read_rows(r, &flop_rows[i], err));
+    MS_TRY(mstx__recipe_read_rows(r, flop_rows, sizeof flop_rows / sizeof *flop_rows, err));
     MS_TRY(add_chips(r, err));
     MS_TRY(ms_store_exec_i64(r->s, sql_rate_kernels, cycle, 2, err));
     MS_TRY(ms_store_exec(r->s, sql_sum_modules, err));

@@ -4,7 +4,8 @@
  */
 #include "mstx/official/recipe.h"
 
-#include "mstx/foreign/ascend_tables.h"
+#include "mstx/official/rank_rows.h"
+#include "mstx/official/run_as_ascend.h"
 #include "mstx/official/sql/recipe.h"
 
 #include "probe/base/assert.h"
@@ -44,127 +45,24 @@ enum ms_rc mstx__recipe_find_files(struct mstx_recipe *r, const char *only, stru
 void mstx__recipe_free(struct mstx_recipe *r)
 {
     mstx__ascend_files_free(&r->files);
+    mstx__run_ranks_close(r->run);
+    r->run = NULL;
     ms_stmt_free(r->add_problem);
     r->add_problem = NULL;
 }
 
-/* ---- one rank ------------------------------------------------------------------------ */
+/* ---- rows of all ranks ----------------------------------------------------------------- */
 
-struct source {
-    struct ms_store *from;
-    int64_t rank, start, end;
-    bool apis, steps;
+enum { QUERIES = 4, WAVE_OF_THREAD = 2 };
+
+/* Ranks that are read at the same time, then written one after the other. */
+struct wave {
+    struct mstx_recipe *r;
+    const struct mstx_rank_query *q;
+    size_t n, first, ranks;
+    struct ms_stmt *add[QUERIES];
+    struct mstx__rank_rows *rows; /* n for each rank */
 };
-
-static enum ms_rc find_step(struct source *f, int64_t step, struct ms_err *err)
-{
-    struct ms_stmt *st;
-    bool more;
-    f->start = 0;
-    f->end = INT64_MAX;
-    if (step == MSTX_ALL_STEPS)
-        return MS_OK;
-    MS_TRY(ms_store_prepare(f->from, &st, sql_find_step, err));
-    ms_stmt_i64(st, 1, step);
-    enum ms_rc rc = ms_stmt_step(st, &more, err);
-    if (rc == MS_OK && !more && f->steps)
-        rc = ms_fail(err, MS_E_NOTFOUND, "there is no step %" PRId64, step);
-    if (rc == MS_OK && more) {
-        f->start = ms_stmt_get_i64(st, 0);
-        f->end = ms_stmt_get_i64(st, 1);
-    }
-    ms_stmt_free(st);
-    return rc;
-}
-
-static enum ms_rc open_source(struct source *f, const char *path, int64_t step, struct ms_err *err)
-{
-    MS_TRY(ms_store_open(&f->from, path, err));
-    MS_TRY(mstx__has_table(f->from, "CANN_API", &f->apis, err));
-    MS_TRY(mstx__has_table(f->from, "STEP_TIME", &f->steps, err));
-    MS_TRY(mstx__ascend_tables(f->from, err));
-    return find_step(f, step, err);
-}
-
-static enum ms_rc check_needs(struct ms_store *from, const char *needs, bool *all,
-                              struct ms_err *err)
-{
-    struct ms_str rest = needs != NULL ? ms_str_of(needs) : MS_STR_NONE, part;
-    *all = true;
-    while (*all && ms_str_split(&rest, ' ', &part)) {
-        char name[64];
-        snprintf(name, sizeof name, "%.*s", MS_STR_ARG(part));
-        MS_TRY(mstx__has_table(from, name, all, err));
-        if (!*all)
-            ms_fail(err, MS_E_FORMAT, "has no table %s", name);
-    }
-    return MS_OK;
-}
-
-static void bind_times(struct ms_stmt *st, const struct source *f)
-{
-    const int64_t value[] = {f->start, f->end, f->rank, f->apis, f->steps};
-    const int n = ms_stmt_params(st);
-    for (int i = 0; i < n && i < 5; i++)
-        ms_stmt_i64(st, i + 1, value[i]);
-}
-
-/* Copies a value of any type. */
-static void copy_value(struct ms_stmt *to, int at, struct ms_stmt *from, int i)
-{
-    if (ms_stmt_is_null(from, i))
-        ms_stmt_null(to, at);
-    else if (ms_stmt_is_i64(from, i))
-        ms_stmt_i64(to, at, ms_stmt_get_i64(from, i));
-    else if (ms_stmt_is_f64(from, i))
-        ms_stmt_f64(to, at, ms_stmt_get_f64(from, i));
-    else
-        ms_stmt_str(to, at, ms_stmt_get_str(from, i));
-}
-
-static enum ms_rc copy_rows(struct ms_stmt *from, struct ms_stmt *to, struct ms_err *err)
-{
-    const int n = ms_stmt_columns(from);
-    enum ms_rc rc = MS_OK;
-    while (ms_stmt_next(from, &rc, err)) {
-        for (int i = 0; i < n; i++)
-            copy_value(to, i + 1, from, i);
-        rc = ms_stmt_run(to, err);
-    }
-    return rc;
-}
-
-static enum ms_rc pull_rank(struct mstx_recipe *r, const struct mstx_rank_query *p,
-                            const char *path, int64_t rank, struct ms_stmt *add, struct ms_err *err)
-{
-    struct source f = {.rank = rank};
-    struct ms_stmt *st = NULL;
-    bool all = false;
-    enum ms_rc rc = open_source(&f, path, r->step, err);
-    if (rc == MS_OK)
-        rc = check_needs(f.from, p->needs, &all, err);
-    if (rc == MS_OK && all)
-        rc = ms_store_prepare(f.from, &st, p->sql, err);
-    if (rc == MS_OK && all) {
-        bind_times(st, &f);
-        rc = copy_rows(st, add, err);
-    } else if (rc == MS_OK && !p->optional) {
-        rc = MS_E_FORMAT;
-    }
-    ms_stmt_free(st);
-    ms_store_close(f.from);
-    return rc;
-}
-
-/* ---- all ranks ------------------------------------------------------------------------- */
-
-static enum ms_rc drop_rank(struct mstx_recipe *r, const char *table, int64_t rank,
-                            struct ms_err *err)
-{
-    char sql[160];
-    snprintf(sql, sizeof sql, "DELETE FROM %s WHERE rank = %" PRId64, table, rank);
-    return ms_store_exec(r->s, sql, err);
-}
 
 static enum ms_rc prepare_add(struct mstx_recipe *r, const struct mstx_rank_query *p,
                               struct ms_stmt **add, struct ms_err *err)
@@ -182,41 +80,72 @@ static enum ms_rc prepare_add(struct mstx_recipe *r, const struct mstx_rank_quer
     return ms_store_prepare(r->s, add, sql, err);
 }
 
-static enum ms_rc pull_or_note(struct mstx_recipe *r, const struct mstx_rank_query *p,
-                               const struct mstx_rank_files *f, struct ms_stmt *add,
-                               struct ms_err *err)
+static enum ms_rc read_rank(void *ctx, size_t item, unsigned worker, struct ms_err *err)
 {
-    const char *path = p->analysis ? f->analysis : f->profiler;
-    struct ms_err aside = {0};
-    if (path == NULL && p->optional)
-        return MS_OK;
-    if (path == NULL)
-        return mstx__recipe_note_problem(
-            r, f->dir,
-            p->analysis ? "has no database analysis.db" : "has no database of the profiler", err);
-    enum ms_rc rc = pull_rank(r, p, path, f->rank, add, &aside);
-    r->good += rc == MS_OK;
-    if (rc == MS_OK)
-        return MS_OK;
-    if (rc == MS_E_NOMEM)
-        return ms_no_memory(err);
-    ms_stmt_reset(add);
-    MS_TRY(drop_rank(r, p->into, f->rank, err));
-    return mstx__recipe_note_problem(r, path, aside.msg, err);
+    struct wave *w = ctx;
+    (void)err;
+    mstx__rank_rows_read(w->r, w->q, w->n, w->first + item, worker, &w->rows[item * w->n]);
+    return MS_OK;
 }
 
-enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *p,
+static enum ms_rc write_query(struct wave *w, size_t query, const struct mstx_rank_files *f,
+                              const struct mstx__rank_rows *rows, struct ms_err *err)
+{
+    const struct mstx_rank_query *q = &w->q[query];
+    if (rows->path == NULL && q->optional)
+        return MS_OK;
+    if (rows->path == NULL)
+        return mstx__recipe_note_problem(
+            w->r, f->dir,
+            q->analysis ? "has no database analysis.db" : "has no database of the profiler", err);
+    if (rows->rc == MS_E_NOMEM)
+        return ms_no_memory(err);
+    if (rows->rc != MS_OK)
+        return mstx__recipe_note_problem(w->r, rows->path, rows->why.msg, err);
+    w->r->good++;
+    return mstx__rank_rows_write(rows, w->add[query], err);
+}
+
+static enum ms_rc write_wave(struct wave *w, struct ms_err *err)
+{
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < w->ranks * w->n && rc == MS_OK; i++) {
+        const size_t rank = w->first + i / w->n;
+        rc = write_query(w, i % w->n, &w->r->files.ranks.p[rank], &w->rows[i], err);
+        mstx__rank_rows_clear(&w->rows[i]);
+        if (w->r->progress != NULL && i % w->n == w->n - 1)
+            w->r->progress(rank + 1, w->r->files.ranks.n);
+    }
+    return rc;
+}
+
+static enum ms_rc read_waves(struct wave *w, size_t most, struct ms_err *err)
+{
+    const size_t all = w->r->files.ranks.n;
+    for (; w->first < all; w->first += w->ranks) {
+        w->ranks = all - w->first < most ? all - w->first : most;
+        MS_TRY(ms_pool_run(w->r->pool, w->ranks, read_rank, w, err));
+        MS_TRY(write_wave(w, err));
+    }
+    return MS_OK;
+}
+
+enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                                   struct ms_err *err)
 {
-    struct ms_stmt *add;
-    MS_TRY(prepare_add(r, p, &add, err));
-    enum ms_rc rc = MS_OK;
-    for (size_t i = 0; i < r->files.ranks.n && rc == MS_OK; i++) {
-        rc = pull_or_note(r, p, &r->files.ranks.p[i], add, err);
-        if (r->progress != NULL)
-            r->progress(i + 1, r->files.ranks.n);
-    }
-    ms_stmt_free(add);
+    ms_assert(n != 0 && n <= QUERIES);
+    const size_t most = (size_t)ms_pool_threads(r->pool) * WAVE_OF_THREAD;
+    struct wave w = {.r = r, .q = q, .n = n, .rows = ms_calloc(most * n, sizeof *w.rows)};
+    enum ms_rc rc = w.rows != NULL ? MS_OK : ms_no_memory(err);
+    for (size_t i = 0; i < n && rc == MS_OK; i++)
+        rc = prepare_add(r, &q[i], &w.add[i], err);
+    if (rc == MS_OK)
+        rc = read_waves(&w, most, err);
+    for (size_t i = 0; i < n; i++)
+        ms_stmt_free(w.add[i]);
+    for (size_t i = 0; w.rows != NULL && i < most * n; i++)
+        mstx__rank_rows_free(&w.rows[i]);
+    ms_free(w.rows);
     return rc;
 }
 

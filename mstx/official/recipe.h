@@ -2,20 +2,19 @@
  *
  * recipe: state and helpers that all official analyses of a cluster share.
  *
- *     a directory ──► ascend_files ──► recipe ──► slow_ranks, ... ──► cluster_analysis.db
- *                     files by rank    rows of    SQL over rows
- *                                      all ranks  of all ranks
- *                                      in one
- *                                      table
+ *     a directory ──► ascend_files ──► rank_rows ──► recipe ──► slow_ranks, ... ──► cluster_analysis.db
+ *                     files by rank    rows of a     rows of    SQL over rows
+ *     a run ──► run_as_ascend ───────► rank, by      all ranks  of all ranks
+ *               ranks in memory        all threads   in tables
  *
- * The rows that a recipe needs of each rank are copied into one temporary table, which its SQL
- * reads.  A rank whose files cannot be read is a row in ImportProblem.
+ * The rows that a recipe needs of each rank are copied into temporary tables, which its SQL reads.  A rank whose files cannot be read is a row in ImportProblem.
  */
 #ifndef MSTX_OFFICIAL_RECIPE_H
 #define MSTX_OFFICIAL_RECIPE_H
 
 #include "mstx/foreign/ascend_files.h"
 
+#include "probe/base/pool.h"
 #include "probe/base/store.h"
 
 #define MSTX_ANALYSIS_DB "cluster_analysis.db" /* in MSTX_ANALYSIS_DIR */
@@ -28,7 +27,10 @@ struct mstx_recipe {
     const char *path;   /* the input */
     const char *out;    /* directory of the result */
     struct mstx_ascend_files files;
+    struct mstx_run_ranks *run; /* the run that is the input; NULL: files of profilers are */
+    struct ms_pool *pool;
     struct ms_stmt *add_problem;
+    bool mapped;          /* CommunicationGroupMapping has been made */
     uint64_t bad;         /* rows in ImportProblem that this run added */
     uint64_t good;        /* successful reads, over all ranks */
     int64_t step;         /* the only step to analyse, or MSTX_ALL_STEPS */
@@ -60,7 +62,8 @@ struct mstx_rank_query {
     const char *needs;
     const char *sql;
 };
-enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *q,
+/* Runs n queries, visiting each rank once. */
+enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                                   struct ms_err *err) MS_MUST_USE;
 
 /* Calls fn for each profiler database; notes an error of fn as a problem of the rank. */

@@ -259,21 +259,19 @@ static enum ms_rc refuse_ranks(const struct mstx_cluster_how *how, struct ms_err
                    how->dir);
 }
 
-/* Finds the input. An input without output of profilers may be a run of msprobe, from which
- * databases are then made in tmp. */
+/* Finds the input. An input without output of profilers may be a run of msprobe. */
 static enum ms_rc find_input(struct mstx_recipe *r, const struct mstx_cluster_how *how,
-                             const char *tmp, struct ms_err *err)
+                             struct ms_err *err)
 {
     MS_TRY(mstx__recipe_find_files(r, how->ranks, err));
     if (r->files.ranks.n != 0)
         return MS_OK;
-    MS_TRY(mstx__write_run_as_ascend(how->dir, tmp, err));
+    MS_TRY(mstx__run_ranks_open(&r->run, how->dir, ms_pool_threads(r->pool), err));
     if (is_in_place(how->mode))
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "%s: %s is for databases; make them with: msprobe export -f ascend-db",
                        how->dir, mstx_recipe_names[how->mode]);
-    r->path = tmp;
-    MS_TRY(mstx__recipe_find_files(r, how->ranks, err));
+    MS_TRY(mstx__run_ranks_list(r->run, how->ranks, &r->files, err));
     return r->files.ranks.n != 0 ? MS_OK : refuse_ranks(how, err);
 }
 
@@ -292,12 +290,12 @@ static enum ms_rc merge_texts(struct mstx_recipe *r, const struct mstx_cluster_h
 }
 
 static enum ms_rc analyse_ranks(struct mstx_recipe *r, const struct mstx_cluster_how *how,
-                                const char *db, const char *tmp, struct ms_err *err)
+                                const char *db, struct ms_err *err)
 {
     MS_TRY(ms_store_renew(&r->s, db, db, err));
     enum ms_rc rc = ms_store_exec(r->s, "DROP TABLE IF EXISTS ImportProblem", err);
     if (rc == MS_OK)
-        rc = find_input(r, how, tmp, err);
+        rc = find_input(r, how, err);
     if (rc == MS_OK && has_databases(r))
         return write_result(r, how, db, err);
     if (rc == MS_OK)
@@ -307,26 +305,15 @@ static enum ms_rc analyse_ranks(struct mstx_recipe *r, const struct mstx_cluster
     return rc;
 }
 
-static enum ms_rc analyse_in_room(struct mstx_recipe *r, const struct mstx_cluster_how *how,
-                                  struct ms_err *err)
+static enum ms_rc analyse_input(struct mstx_recipe *r, const struct mstx_cluster_how *how,
+                                struct ms_err *err)
 {
-    struct ms_buf tmp = {.max = 1 << 16};
     MS_TRY(ms_want_dir(how->dir, err));
     if (how->mode == MODE_CLUSTER_TIME_COMPARE_SUMMARY && how->base == NULL)
         return ms_fail(err, MS_E_ARG, "cluster_time_compare_summary needs --bp DIR");
     MS_TRY(ms_mkdirs(r->out, err));
-    const char *room = getenv("TMPDIR");
-    ms_buf_printf(&tmp, "%s/msprobe-cluster.%ld", room != NULL && *room != '\0' ? room : "/tmp",
-                  (long)getpid());
     char *db = ms_path_join(r->out, MSTX_ANALYSIS_DB);
-    enum ms_rc rc = db != NULL ? ms_buf_check(&tmp, err) : ms_no_memory(err);
-    if (rc == MS_OK) {
-        ms_tmp_register(ms_buf_z(&tmp));
-        rc = analyse_ranks(r, how, db, ms_buf_z(&tmp), err);
-        ms_tmp_remove(ms_buf_z(&tmp));
-        ms_tmp_forget(ms_buf_z(&tmp));
-    }
-    ms_buf_free(&tmp);
+    enum ms_rc rc = db != NULL ? analyse_ranks(r, how, db, err) : ms_no_memory(err);
     ms_free(db);
     return rc;
 }
@@ -345,7 +332,10 @@ enum ms_rc mstx_cluster_run(const struct mstx_cluster_how *how, struct ms_err *e
                             .progress = how->progress,
                             .wrote = how->wrote};
     *how->problems = 0;
-    enum ms_rc rc = out != NULL ? analyse_in_room(&r, how, err) : ms_no_memory(err);
+    enum ms_rc rc = out != NULL ? ms_pool_new(&r.pool, how->threads, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = analyse_input(&r, how, err);
+    ms_pool_free(r.pool);
     ms_free(out);
     return rc;
 }

@@ -23,6 +23,7 @@ struct mstx_cluster_how {
     const char *parallel; /* for computational_op_masking: kinds of groups, or NULL */
     int64_t step, top;    /* step, -1: all; top: number of rows in lists of the worst */
     int mode;
+    unsigned threads;                          /* 0: one per processor */
     bool as_text;                              /* CSV files instead of the database */
     bool strict;                               /* exactly as the official tool, defects included */
     void (*progress)(size_t done, size_t all); /* may be NULL */

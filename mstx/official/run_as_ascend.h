@@ -1,14 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * run_as_ascend: writes a run of msprobe as temporary databases of the profilers, for an analysis.
+ * run_as_ascend: the ranks of a run of msprobe as databases of Ascend's profilers, made in memory
+ * for the queries of a recipe.
  */
 #ifndef MSTX_OFFICIAL_RUN_AS_ASCEND_H
 #define MSTX_OFFICIAL_RUN_AS_ASCEND_H
 
-#include "probe/base/err.h"
+#include "mstx/foreign/ascend_files.h"
 
-/* Writes the databases of all ranks into a directory, which then is the input of a recipe. */
-enum ms_rc mstx__write_run_as_ascend(const char *run, const char *dir,
-                                     struct ms_err *err) MS_MUST_USE;
+#include "probe/base/store.h"
+
+struct mstx_run_ranks;
+
+/* Opens a run, once for each of the workers, which may then make databases at the same time. */
+enum ms_rc mstx__run_ranks_open(struct mstx_run_ranks **out, const char *run, unsigned workers,
+                                struct ms_err *err) MS_MUST_USE;
+void mstx__run_ranks_close(struct mstx_run_ranks *run);
+/* Adds the ranks of only, "0,3,4", or all when only is NULL, in order; their paths are the run's. */
+enum ms_rc mstx__run_ranks_list(const struct mstx_run_ranks *run, const char *only,
+                                struct mstx_ascend_files *found, struct ms_err *err) MS_MUST_USE;
+/* Makes the database that export writes for a rank, without calls that only start an operation:
+ * these return at once on every rank, so their durations show no straggler. */
+struct mstx_run_parts {
+    bool calls, marks; /* COMMUNICATION_OP; MSTX_EVENTS and TASK */
+};
+enum ms_rc mstx__run_rank_events(struct mstx_run_ranks *run, unsigned worker, int64_t rank,
+                                 struct mstx_run_parts parts, struct ms_store **out,
+                                 struct ms_err *err) MS_MUST_USE;
+/* Makes analysis.db of a rank: the steps that import measured. */
+enum ms_rc mstx__run_rank_steps(struct mstx_run_ranks *run, unsigned worker, int64_t rank,
+                                struct ms_store **out, struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -234,7 +234,7 @@ enum ms_rc mstx__find_slow_ranks(struct mstx_recipe *r, struct ms_err *err)
     /* the official tool fills columns named Ns with microseconds */
     struct op o = {
         .group = {.max = 1 << 24}, .name = {.max = 1 << 24}, .unit = r->strict ? 1e3 : 1};
-    MS_TRY(mstx__recipe_read_rows(r, &operations, err));
+    MS_TRY(mstx__recipe_read_rows(r, &operations, 1, err));
     MS_TRY(ms_store_exec(r->s, r->strict ? sql_drop_p2p_strictly : sql_drop_p2p, err));
     MS_TRY(ms_store_exec(r->s, sql_make_tables, err));
     enum ms_rc rc = vote_slow_rank(r, &o, err);

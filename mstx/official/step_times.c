@@ -173,26 +173,25 @@ static enum ms_rc find_stages(struct ms_store *s, struct ms_err *err)
     return rc;
 }
 
-/* ---- layout --------------------------------------------------------------------------------- */
-
-static const struct mstx_rank_query arguments = {.into = "Arguments",
-                                                 .columns = "rank INTEGER, value",
-                                                 .optional = true,
-                                                 .needs = "META_DATA",
-                                                 .sql = sql_read_arguments};
-
 /* ---- steps ------------------------------------------------------------------------------------ */
 
 #define TIMES                                                                                      \
     "computing, communication_not_overlapped, overlapped, communication, free, stage, bubble,"     \
     " communication_not_overlapped_and_exclude_receive, preparing"
 
-static const struct mstx_rank_query traces = {.into = "TraceRows",
-                                              .columns = "rank INTEGER, step TEXT, " TIMES,
-                                              .analysis = true,
-                                              .optional = true,
-                                              .needs = "StepTraceTime",
-                                              .sql = sql_read_traces};
+static const struct mstx_rank_query trace_rows[] = {
+    {.into = "TraceRows",
+     .columns = "rank INTEGER, step TEXT, " TIMES,
+     .analysis = true,
+     .optional = true,
+     .needs = "StepTraceTime",
+     .sql = sql_read_traces},
+    {.into = "Arguments",
+     .columns = "rank INTEGER, value",
+     .optional = true,
+     .needs = "META_DATA",
+     .sql = sql_read_arguments},
+};
 
 /* ---- hosts ------------------------------------------------------------------------------------ */
 
@@ -227,7 +226,7 @@ static enum ms_rc add_dirs(struct mstx_recipe *r, struct ms_err *err)
 
 static enum ms_rc write_hosts(struct mstx_recipe *r, struct ms_err *err)
 {
-    MS_TRY(mstx__recipe_read_rows(r, &hosts, err));
+    MS_TRY(mstx__recipe_read_rows(r, &hosts, 1, err));
     MS_TRY(add_dirs(r, err));
     return ms_store_exec(r->s, sql_write_hosts, err);
 }
@@ -254,8 +253,7 @@ enum ms_rc mstx__trace_steps(struct mstx_recipe *r, struct ms_err *err)
 {
     bool layout;
     MS_TRY(mstx__map_groups(r, err));
-    MS_TRY(mstx__recipe_read_rows(r, &traces, err));
-    MS_TRY(mstx__recipe_read_rows(r, &arguments, err));
+    MS_TRY(mstx__recipe_read_rows(r, trace_rows, 2, err));
     MS_TRY(mstx__write_step_tables(r->s, &layout, err));
     return write_hosts(r, err);
 }
@@ -374,8 +372,7 @@ enum ms_rc mstx__summarize_time(struct mstx_recipe *r, struct ms_err *err)
 {
     const int64_t rule[] = {r->strict, r->step};
     MS_TRY(mstx__map_groups(r, err));
-    for (size_t i = 0; i < sizeof summary_rows / sizeof *summary_rows; i++)
-        MS_TRY(mstx__recipe_read_rows(r, &summary_rows[i], err));
+    MS_TRY(mstx__recipe_read_rows(r, summary_rows, sizeof summary_rows / sizeof *summary_rows, err));
     MS_TRY(ms_store_exec_i64(r->s, sql_make_rule, rule, 2, err));
     MS_TRY(find_bare_copies(r->s, err));
     MS_TRY(ms_store_exec(r->s, sql_find_waits, err));

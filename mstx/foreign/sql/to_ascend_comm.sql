@@ -12,27 +12,31 @@ WHERE class < 2
 LIMIT 1
 
 -- A group is known by its name there, so each needs one of its own.
+-- name: name_groups
+SELECT id, CASE WHEN ifnull(name, '') = '' THEN 'communicator ' || id
+    WHEN count(*) OVER (PARTITION BY name) > 1 THEN name || ' ' || id ELSE name END,
+    ifnull(size, -1)
+FROM comm_groups
+ORDER BY id
+
+-- The groups with the rank ?1, or all where ?1 = ?2.
 -- name: list_groups
 SELECT json_group_object(name, json_object('group_name', name, 'global_ranks', json('[' || ranks || ']')))
 FROM (SELECT ranks, CASE WHEN ifnull(name, '') = '' THEN 'communicator ' || id
         WHEN count(*) OVER (PARTITION BY name) > 1 THEN name || ' ' || id ELSE name END AS name
     FROM comm_groups)
-WHERE ifnull(ranks, '') <> '' AND json_valid('[' || ranks || ']')
+WHERE ifnull(ranks, '') <> '' AND (?1 = ?2 OR instr(',' || ranks || ',', ',' || ?1 || ',') != 0)
+    AND json_valid('[' || ranks || ']')
 
 -- name: add_groups
 INSERT INTO META_DATA VALUES('parallel_group_info', ?)
 
--- Of run.db: collectives and transfers of the processes ?1 to ?2 in order of start, groups by the names of
--- list_groups.
+-- Of run.db: collectives and transfers of the processes ?1 to ?2 in order of start.
 -- name: read_calls
-SELECT o.process, o.tid, o.start_ns, o.end_ns, o.op, o.type, o.count, o.peer, o.stream, g.name,
-    coalesce(g.size, -1), o.name, o.lib
-FROM comm_ops o
-LEFT JOIN (SELECT id, size, CASE WHEN ifnull(name, '') = '' THEN 'communicator ' || id
-        WHEN count(*) OVER (PARTITION BY name) > 1 THEN name || ' ' || id ELSE name END AS name
-    FROM comm_groups) g ON g.id = o.comm_group
-WHERE o.class < 2 AND o.process BETWEEN ?1 AND ?2
-ORDER BY o.start_ns
+SELECT process, tid, start_ns, end_ns, op, type, count, peer, stream, comm_group, name, lib, flags
+FROM comm_ops
+WHERE class < 2 AND process BETWEEN ?1 AND ?2
+ORDER BY start_ns
 
 -- name: add_call
 INSERT INTO COMMUNICATION_OP VALUES(?,?,?,?,?,?,NULL,NULL,?,NULL,?,?,0,?)

@@ -5,10 +5,13 @@ SELECT DISTINCT ?3, hccl_op_name, CAST(group_name AS TEXT)
 FROM CommAnalyzerTime
 
 -- name: read_traced_groups
-SELECT DISTINCT ?3, n.value, double_hash(g.value)
-FROM COMMUNICATION_OP o
-JOIN STRING_IDS n ON n.id = o.opName
-JOIN STRING_IDS g ON g.id = o.groupName
+-- map_groups asks of a name only whether it is that of a transfer.
+SELECT ?3, name, double_hash(grp)
+FROM (SELECT DISTINCT CASE WHEN lower(n.value) LIKE '%send%' OR lower(n.value) LIKE '%receive%'
+        OR lower(n.value) LIKE '%recv%' THEN 'send' ELSE '' END AS name, g.value AS grp
+  FROM COMMUNICATION_OP o
+  JOIN STRING_IDS n ON n.id = o.opName
+  JOIN STRING_IDS g ON g.id = o.groupName)
 
 -- name: read_named_groups
 SELECT ?3, double_hash(j.key), j.key, ifnull(json_extract(j.value, '$.group_name'), ''),

@@ -1,14 +1,5 @@
 -- SPDX-License-Identifier: MIT
 
--- name: delete_op
-DELETE FROM COMMUNICATION_OP
-WHERE startNs = ? AND endNs = ?
-
--- name: find_beginnings
-SELECT start_ns, end_ns
-FROM comm_ops
-WHERE rank = ? AND class IN (0, 1) AND flags & 2 != 0
-
 -- name: find_steps
 -- The stage is the step without the bubble.
 SELECT step, computing_ns, exposed_ns, overlapped_ns, communication_ns, free_ns,

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rank_rows: see the header.
+ */
+#include "mstx/official/rank_rows.h"
+
+#include "mstx/foreign/ascend_tables.h"
+#include "mstx/official/run_as_ascend.h"
+#include "mstx/official/sql/rank_rows.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/store_vtab.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* A database of a rank; opened by the first query that reads it. */
+struct source {
+    const char *path;
+    struct ms_store *store;
+    struct ms_err why; /* of a failed open */
+    enum ms_rc rc;
+    int64_t rank, start, end;
+    bool is_open, apis, steps;
+};
+
+/* ---- databases ------------------------------------------------------------------------- */
+
+static enum ms_rc find_step(struct source *f, int64_t step, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool more;
+    f->start = 0;
+    f->end = INT64_MAX;
+    if (step == MSTX_ALL_STEPS)
+        return MS_OK;
+    MS_TRY(ms_store_prepare(f->store, &st, sql_find_step, err));
+    ms_stmt_i64(st, 1, step);
+    enum ms_rc rc = ms_stmt_step(st, &more, err);
+    if (rc == MS_OK && !more && f->steps)
+        rc = ms_fail(err, MS_E_NOTFOUND, "there is no step %" PRId64, step);
+    if (rc == MS_OK && more) {
+        f->start = ms_stmt_get_i64(st, 0);
+        f->end = ms_stmt_get_i64(st, 1);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* What a thread needs to read a rank. */
+struct reading {
+    const struct mstx_recipe *r;
+    unsigned worker;
+    struct mstx_run_parts parts; /* that the queries read */
+};
+
+static enum ms_rc open_store(const struct reading *g, struct source *f, bool analysis,
+                             struct ms_err *err)
+{
+    if (g->r->run == NULL)
+        return ms_store_open(&f->store, f->path, err);
+    if (analysis)
+        return mstx__run_rank_steps(g->r->run, g->worker, f->rank, &f->store, err);
+    return mstx__run_rank_events(g->r->run, g->worker, f->rank, g->parts, &f->store, err);
+}
+
+static enum ms_rc open_source(const struct reading *g, struct source *f, bool analysis,
+                              struct ms_err *err)
+{
+    MS_TRY(open_store(g, f, analysis, err));
+    MS_TRY(mstx__has_table(f->store, "CANN_API", &f->apis, err));
+    MS_TRY(mstx__has_table(f->store, "STEP_TIME", &f->steps, err));
+    MS_TRY(mstx__ascend_tables(f->store, err));
+    return find_step(f, g->r->step, err);
+}
+
+static enum ms_rc check_needs(struct ms_store *from, const char *needs, bool *all,
+                              struct ms_err *err)
+{
+    struct ms_str rest = needs != NULL ? ms_str_of(needs) : MS_STR_NONE, part;
+    *all = true;
+    while (*all && ms_str_split(&rest, ' ', &part)) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", MS_STR_ARG(part));
+        MS_TRY(mstx__has_table(from, name, all, err));
+        if (!*all)
+            ms_fail(err, MS_E_FORMAT, "has no table %s", name);
+    }
+    return MS_OK;
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+static void bind_times(struct ms_stmt *st, const struct source *f)
+{
+    const int64_t value[] = {f->start, f->end, f->rank, f->apis, f->steps};
+    const int n = ms_stmt_params(st);
+    for (int i = 0; i < n && i < 5; i++)
+        ms_stmt_i64(st, i + 1, value[i]);
+}
+
+static bool keep_value(struct mstx__rank_rows *rows, struct ms_stmt *from, int i)
+{
+    struct mstx__cell *c = ms_vec_push(&rows->cells);
+    if (c == NULL)
+        return false;
+    *c = (struct mstx__cell){.type = MS_VALUE_NULL};
+    if (ms_stmt_is_null(from, i))
+        return true;
+    if (ms_stmt_is_i64(from, i)) {
+        *c = (struct mstx__cell){.type = MS_VALUE_INT, .i = ms_stmt_get_i64(from, i)};
+    } else if (ms_stmt_is_f64(from, i)) {
+        *c = (struct mstx__cell){.type = MS_VALUE_REAL, .f = ms_stmt_get_f64(from, i)};
+    } else {
+        const struct ms_str s = ms_stmt_get_str(from, i);
+        *c = (struct mstx__cell){.type = MS_VALUE_TEXT, .n = s.n, .i = (int64_t)rows->text.n};
+        ms_buf_str(&rows->text, s);
+    }
+    return true;
+}
+
+static enum ms_rc keep_rows(struct ms_stmt *from, struct mstx__rank_rows *rows, struct ms_err *err)
+{
+    enum ms_rc rc = MS_OK;
+    rows->columns = ms_stmt_columns(from);
+    rows->text.max = SIZE_MAX / 2;
+    while (ms_stmt_next(from, &rc, err)) {
+        for (int i = 0; i < rows->columns && rc == MS_OK; i++)
+            rc = keep_value(rows, from, i) ? MS_OK : ms_no_memory(err);
+    }
+    return rc == MS_OK ? ms_buf_check(&rows->text, err) : rc;
+}
+
+static enum ms_rc run_query(struct source *f, const struct mstx_rank_query *q,
+                            struct mstx__rank_rows *rows)
+{
+    struct ms_stmt *st;
+    bool all;
+    MS_TRY(check_needs(f->store, q->needs, &all, &rows->why));
+    if (!all)
+        return q->optional ? MS_OK : MS_E_FORMAT;
+    MS_TRY(ms_store_prepare(f->store, &st, q->sql, &rows->why));
+    bind_times(st, f);
+    enum ms_rc rc = keep_rows(st, rows, &rows->why);
+    ms_stmt_free(st);
+    return rc;
+}
+
+static void read_source(const struct reading *g, struct source *f, const struct mstx_rank_query *q,
+                        struct mstx__rank_rows *rows)
+{
+    rows->path = f->path;
+    if (f->path == NULL)
+        return;
+    if (!f->is_open) {
+        f->is_open = true;
+        f->rc = open_source(g, f, q->analysis, &f->why);
+    }
+    rows->rc = f->rc;
+    rows->why = f->why;
+    if (f->rc == MS_OK)
+        rows->rc = run_query(f, q, rows);
+}
+
+void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
+                          size_t at, unsigned worker, struct mstx__rank_rows *rows)
+{
+    const struct mstx_rank_files *files = &r->files.ranks.p[at];
+    struct source events = {.path = files->profiler, .rank = files->rank};
+    struct source analysis = {.path = files->analysis, .rank = files->rank};
+    struct reading g = {.r = r, .worker = worker};
+    for (size_t i = 0; i < n; i++) {
+        g.parts.calls = g.parts.calls || strstr(q[i].sql, "COMMUNICATION_OP") != NULL;
+        g.parts.marks = g.parts.marks || strstr(q[i].sql, "MSTX_EVENTS") != NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        read_source(&g, q[i].analysis ? &analysis : &events, &q[i], &rows[i]);
+    ms_store_close(events.store);
+    ms_store_close(analysis.store);
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+static void bind_cell(struct ms_stmt *to, int at, const struct mstx__rank_rows *rows,
+                      const struct mstx__cell *c)
+{
+    if (c->type == MS_VALUE_INT)
+        ms_stmt_i64(to, at, c->i);
+    else if (c->type == MS_VALUE_REAL)
+        ms_stmt_f64(to, at, c->f);
+    else if (c->type == MS_VALUE_TEXT)
+        ms_stmt_str(to, at, (struct ms_str){rows->text.p + c->i, c->n});
+    else
+        ms_stmt_null(to, at);
+}
+
+enum ms_rc mstx__rank_rows_write(const struct mstx__rank_rows *rows, struct ms_stmt *add,
+                                 struct ms_err *err)
+{
+    ms_assert(rows->rc == MS_OK);
+    for (size_t i = 0; i < rows->cells.n; i += (size_t)rows->columns) {
+        for (int c = 0; c < rows->columns; c++)
+            bind_cell(add, c + 1, rows, &rows->cells.p[i + (size_t)c]);
+        MS_TRY(ms_stmt_run(add, err));
+    }
+    return MS_OK;
+}
+
+void mstx__rank_rows_clear(struct mstx__rank_rows *rows)
+{
+    rows->rc = MS_OK;
+    rows->why = (struct ms_err){0};
+    rows->cells.n = 0;
+    ms_buf_clear(&rows->text);
+}
+
+void mstx__rank_rows_free(struct mstx__rank_rows *rows)
+{
+    ms_vec_free(&rows->cells);
+    ms_buf_free(&rows->text);
+}
