@@ -176,7 +176,30 @@ static void text_step(struct mstx_tl *tl, const struct mstx_step *s, int64_t med
                   ms_human_time(time, dur), median > 0 ? (double)dur / (double)median : 0);
 }
 
-/* Writes the table of steps, slowest first. */
+static int by_number(const void *pa, const void *pb)
+{
+    const struct mstx_step *a = pa, *b = pb;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return slower_first(pa, pb);
+}
+
+/* Keeps of each step the process in which it was slowest, with all steps of that number there.
+ * Returns how many remain. */
+static size_t keep_slowest(struct mstx_step *step, size_t n)
+{
+    size_t kept = 0;
+    qsort(step, n, sizeof *step, by_number);
+    for (size_t i = 0, first = 0; i < n; i++) {
+        if (step[i].number != step[first].number)
+            first = i;
+        if (step[i].process == step[first].process)
+            step[kept++] = step[i];
+    }
+    return kept;
+}
+
+/* Writes the table of steps, slowest first; the slowest process of each unless all are wanted. */
 static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t most,
                        struct ms_buf *out)
 {
@@ -190,13 +213,15 @@ static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t m
         return;
     }
     memcpy(step, r->steps.list.p, n * sizeof *step);
-    qsort(step, n, sizeof *step, slower_first);
+    const size_t listed = most != 0 ? keep_slowest(step, n) : n;
+    qsort(step, listed, sizeof *step, slower_first);
     ms_buf_printf(out, "\nsteps: %zu by %s, median %s; the slowest\n", n,
                   source_text(r->steps.source), ms_human_time(time, r->step_median_ns));
-    for (size_t i = 0; i < n && (most == 0 || i < most); i++)
+    for (size_t i = 0; i < listed && (most == 0 || i < most); i++)
         text_step(tl, &step[i], r->step_median_ns, out);
-    if (most != 0 && n > most)
-        ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n", n - most);
+    if (most != 0 && n > (listed < most ? listed : most))
+        ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n",
+                      n - (listed < most ? listed : most));
     ms_free(step);
 }
 

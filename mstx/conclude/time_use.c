@@ -2,7 +2,7 @@
  *
  * time_use: see the header.
  */
-#include "mstx/conclude/time_use.h"
+#include "mstx/conclude/alike_ranks.h"
 
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
@@ -111,11 +111,12 @@ static int width_of(int part)
     return n > 10 ? n : 10;
 }
 
-static void text_rank(const struct mstx_use *u, const struct mstx_use_rank *r, struct ms_buf *out)
+/* Writes a row behind its ranks. */
+static void text_parts(const struct mstx_use *u, const struct mstx_use_rank *r, struct ms_buf *out)
 {
     char time[MS_HUMAN_MAX];
     const double comm = r->ns[MSTX_USE_COMM];
-    ms_buf_printf(out, "  %4" PRId64 " %6" PRId64, r->rank, r->steps);
+    ms_buf_printf(out, " %6" PRId64, r->steps);
     for (int i = 0; i < MSTX_USE_PARTS; i++)
         ms_buf_printf(out, " %*s", width_of(i), ms_human_time(time, (int64_t)r->ns[i]));
     ms_buf_printf(out, " %6.1f %%", comm > 0 ? 100 * r->ns[MSTX_USE_OVERLAPPED] / comm : 0);
@@ -125,19 +126,63 @@ static void text_rank(const struct mstx_use *u, const struct mstx_use_rank *r, s
     ms_buf_putc(out, '\n');
 }
 
+static void text_head(const struct mstx_use *u, const char *ranks, int width, struct ms_buf *out)
+{
+    ms_buf_printf(out, "\n  %*s %6s", width, ranks, "steps");
+    for (int i = 0; i < MSTX_USE_PARTS; i++)
+        ms_buf_printf(out, " %*s", width_of(i), mstx_use_names[i]);
+    ms_buf_printf(out, " %8s%s\n", "overlap", u->peak > 0 ? "      MFU      HFU" : "");
+}
+
+static void text_each(const struct mstx_use *u, struct ms_buf *out)
+{
+    text_head(u, "rank", 4, out);
+    for (size_t i = 0; i < u->rank.n; i++) {
+        ms_buf_printf(out, "  %4" PRId64, u->rank.p[i].rank);
+        text_parts(u, &u->rank.p[i], out);
+    }
+}
+
+/* Writes a row for each group of ranks that are alike, those of few ranks first. */
+static enum ms_rc text_alike(const struct mstx_use *u, size_t most, uint32_t *group,
+                             mstx_alike_list *list, struct ms_buf *out)
+{
+    enum { WIDTH = 32 };
+    struct ms_err ignored = {0};
+    MS_TRY(mstx_alike_find(u, list, group, &ignored));
+    text_head(u, "ranks alike", WIDTH + 6, out);
+    for (uint32_t g = 0; g < list->n && g < most; g++) {
+        struct ms_buf ranks = {.max = 2 * WIDTH};
+        mstx_alike_text(u, group, g, WIDTH, &ranks);
+        ms_buf_printf(out, "  %5zu %*s", list->p[g].ranks, WIDTH, ms_buf_z(&ranks));
+        ms_buf_free(&ranks);
+        text_parts(u, &list->p[g].mean, out);
+    }
+    if (list->n > most)
+        ms_buf_printf(out, "  ... %zu more groups; --most 0 shows each rank\n", list->n - most);
+    return MS_OK;
+}
+
+static void text_ranks(const struct mstx_use *u, size_t most, struct ms_buf *out)
+{
+    mstx_alike_list list = {.p = NULL};
+    if (u->rank.n == 0)
+        return;
+    if (most == 0 || u->rank.n <= most) {
+        text_each(u, out);
+        return;
+    }
+    uint32_t *group = ms_calloc(u->rank.n, sizeof *group);
+    if (group == NULL || text_alike(u, most, group, &list, out) != MS_OK)
+        out->bad = MS_E_NOMEM;
+    ms_vec_free(&list);
+    ms_free(group);
+}
+
 void mstx_use_text(const struct mstx_use *u, size_t most, struct ms_buf *out)
 {
     char bytes[MS_HUMAN_MAX];
-    if (u->rank.n != 0) {
-        ms_buf_printf(out, "\n  %4s %6s", "rank", "steps");
-        for (int i = 0; i < MSTX_USE_PARTS; i++)
-            ms_buf_printf(out, " %*s", width_of(i), mstx_use_names[i]);
-        ms_buf_printf(out, " %8s%s\n", "overlap", u->peak > 0 ? "      MFU      HFU" : "");
-    }
-    for (size_t i = 0; i < u->rank.n && (most == 0 || i < most); i++)
-        text_rank(u, &u->rank.p[i], out);
-    if (most != 0 && u->rank.n > most)
-        ms_buf_printf(out, "  ... %zu more ranks; --most 0 shows all\n", u->rank.n - most);
+    text_ranks(u, most, out);
     if (u->memory.n != 0)
         ms_buf_printf(out, "\n  %4s  %-32s %10s %9s\n", "rank", "memory", "most", "samples");
     for (size_t i = 0; i < u->memory.n && (most == 0 || i < most); i++) {

@@ -266,17 +266,19 @@ static enum ms_rc keep_one_of_each(struct mstx_ascend_files *found, const char *
     return MS_OK;
 }
 
-enum ms_rc mstx__ascend_files_add(struct mstx_ascend_files *found, int64_t rank, const char *profiler,
-                                  const char *analysis, struct ms_err *err)
+enum ms_rc mstx__ascend_files_add(struct mstx_ascend_files *found, int64_t rank,
+                                  const char *profiler, const char *analysis, struct ms_err *err)
 {
     struct mstx_rank_files f = {.rank = rank,
                                 .profiler = ms_str_dup(ms_str_of(profiler)),
-                                .analysis = analysis != NULL ? ms_str_dup(ms_str_of(analysis)) : NULL,
+                                .analysis =
+                                    analysis != NULL ? ms_str_dup(ms_str_of(analysis)) : NULL,
                                 .dir = ms_str_dup(ms_path_dir(profiler))};
     struct mstx_rank_files *slot = ms_vec_push(&found->ranks);
     if (slot != NULL)
         *slot = f;
-    if (slot != NULL && f.profiler != NULL && f.dir != NULL && (analysis == NULL || f.analysis != NULL))
+    if (slot != NULL && f.profiler != NULL && f.dir != NULL &&
+        (analysis == NULL || f.analysis != NULL))
         return MS_OK;
     if (slot == NULL)
         free_files(&f);

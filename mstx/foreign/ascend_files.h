@@ -40,8 +40,9 @@ struct mstx_ascend_files {
 enum ms_rc mstx__ascend_files_find(struct mstx_ascend_files *found, const char *dir,
                                    const char *only, struct ms_err *err) MS_MUST_USE;
 /* Adds the files of a rank; analysis may be NULL. */
-enum ms_rc mstx__ascend_files_add(struct mstx_ascend_files *found, int64_t rank, const char *profiler,
-                                  const char *analysis, struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__ascend_files_add(struct mstx_ascend_files *found, int64_t rank,
+                                  const char *profiler, const char *analysis,
+                                  struct ms_err *err) MS_MUST_USE;
 /* Puts the ranks in order and keeps those of only, "0,3,4", or all when only is NULL, each once. */
 enum ms_rc mstx__ascend_files_choose(struct mstx_ascend_files *found, const char *only,
                                      struct ms_err *err) MS_MUST_USE;

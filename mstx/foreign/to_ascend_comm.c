@@ -306,7 +306,8 @@ static enum ms_rc count_call(struct mstx_ascend_comm *c, uint32_t process, const
     memcpy(text, &process, 4);
     memcpy(text + 4, &k->group, 4);
     memcpy(text + 8, k->op, n);
-    uint32_t at = ms_map_put_copy(&c->key, (struct ms_str){text, (uint32_t)n + 8}, c->arena, &added);
+    uint32_t at =
+        ms_map_put_copy(&c->key, (struct ms_str){text, (uint32_t)n + 8}, c->arena, &added);
     uint32_t *slot = at == MS_MAP_NONE ? NULL : added ? ms_vec_push(&c->calls) : &c->calls.p[at];
     if (slot == NULL)
         return ms_no_memory(err);
@@ -340,8 +341,8 @@ static enum ms_rc add_call_row(struct mstx_ascend_comm *c, uint32_t process, con
     MS_TRY(find_text_id(c, type, &type_id, err));
     MS_TRY(c->texts.id(c->texts.ctx, group->name, &group_id, err));
     const int64_t dtype = k->rec.dtype <= MSTX_TYPE_FP8E8M0 ? k->rec.dtype : NOT_A_TYPE;
-    const int64_t column[] = {name_id,  k->start,  k->end, connection,
-                              group_id, c->rows++, dtype,  (int64_t)k->rec.count,
+    const int64_t column[] = {name_id,  k->start,   k->end, connection,
+                              group_id, c->rows++,  dtype,  (int64_t)k->rec.count,
                               type_id,  group->size};
     for (int i = 0; i < 10; i++)
         ms_stmt_i64(c->add, i + 1, column[i]);

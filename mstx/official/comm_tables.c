@@ -14,11 +14,10 @@
 /* ---- groups ---------------------------------------------------------------------------- */
 
 #define NAMED_GROUPS                                                                               \
-    {.into = "GroupInfo",                                                                          \
-     .columns = "rank INTEGER, grp, id, pg, ranks, list",                                          \
-     .optional = true,                                                                             \
-     .needs = "META_DATA",                                                                         \
-     .sql = sql_read_named_groups}
+    {                                                                                              \
+        .into = "GroupInfo", .columns = "rank INTEGER, grp, id, pg, ranks, list",                  \
+        .optional = true, .needs = "META_DATA", .sql = sql_read_named_groups                       \
+    }
 
 /* Traced groups are of ranks without an analysis database. */
 static const struct mstx_rank_query group_rows[] = {
@@ -54,7 +53,8 @@ static const struct mstx_rank_query time_rows[] = {
      .needs = "CommAnalyzerTime",
      .sql = sql_read_times},
     {.into = "BandOps",
-     .columns = "rank INTEGER, op, grp, type, size, time, bandwidth, large, package, n, total, step",
+     .columns =
+         "rank INTEGER, op, grp, type, size, time, bandwidth, large, package, n, total, step",
      .analysis = true,
      .optional = true,
      .needs = "CommAnalyzerBandwidth",

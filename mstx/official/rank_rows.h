@@ -21,9 +21,9 @@ struct mstx__cell {
 
 /* Rows of one query. */
 struct mstx__rank_rows {
-    enum ms_rc rc;      /* MS_OK, also without rows */
-    struct ms_err why;  /* of a failure */
-    const char *path;   /* the database that was read; NULL: there is none */
+    enum ms_rc rc;     /* MS_OK, also without rows */
+    struct ms_err why; /* of a failure */
+    const char *path;  /* the database that was read; NULL: there is none */
     int columns;
     MS_VEC(struct mstx__cell) cells;
     struct ms_buf text;

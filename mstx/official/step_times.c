@@ -372,7 +372,8 @@ enum ms_rc mstx__summarize_time(struct mstx_recipe *r, struct ms_err *err)
 {
     const int64_t rule[] = {r->strict, r->step};
     MS_TRY(mstx__map_groups(r, err));
-    MS_TRY(mstx__recipe_read_rows(r, summary_rows, sizeof summary_rows / sizeof *summary_rows, err));
+    MS_TRY(
+        mstx__recipe_read_rows(r, summary_rows, sizeof summary_rows / sizeof *summary_rows, err));
     MS_TRY(ms_store_exec_i64(r->s, sql_make_rule, rule, 2, err));
     MS_TRY(find_bare_copies(r->s, err));
     MS_TRY(ms_store_exec(r->s, sql_find_waits, err));
