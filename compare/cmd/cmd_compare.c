@@ -170,7 +170,7 @@ static int report_job(struct job *j, int64_t start)
     report->took_ns = ms_clock_ns() - start;
     /* --explain has printed its text already */
     if (j->args.explain == NULL && j->args.format == FORMAT_TEXT)
-        cmp_report_text(report);
+        cmp_report_text(report, (size_t)j->args.most);
     if (j->args.explain == NULL && j->args.format == FORMAT_JSON &&
         cmp_report_json(report, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_compare, &err);
@@ -209,7 +209,7 @@ static void choose_version(struct compare_args *a)
 
 static int run_command(int argc, char **argv)
 {
-    struct job j = {.args.compat = COMPAT_NOT_SAID};
+    struct job j = {.args = {.compat = COMPAT_NOT_SAID, .most = COMPARE_MOST}};
     struct ms_err err = {0};
     bool done;
     if (ms_opt_parse(&compare_cmd_compare, argc, argv, &j.args, &done, &err) != MS_OK)

@@ -90,6 +90,10 @@ const struct ms_opt compare_opts[] = {
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct compare_args, format), "FORMAT",
      .choices = formats, .dflt = "text",
      .help = "format of the summary: text for people, json for programs"},
+    {"most", "n", MS_OPT_INT, offsetof(struct compare_args, most), "N", .dflt = "8", .min = 0,
+     .max = INT32_MAX,
+     .help = "of more ranks than N, tell those that are alike together in the text; 0: each "
+             "rank alone"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct compare_args, exit_code),
      .help = "exit with 1 when a row is not pass, for scripts"},
 #define OF_ANOTHER_MODE(i, name, brief)                                                            \

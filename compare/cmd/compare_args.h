@@ -13,13 +13,15 @@ enum { FORMAT_TEXT, FORMAT_JSON };
 enum { ALIGN_AUTO, ALIGN_ALWAYS, ALIGN_EXACT, ALIGN_FUZZY };
 enum { COMPAT_NOT_SAID = -1 };
 enum { MODE_AUTO, MODE_OFFLINE_DATA, MODE_TORCHAIR, MODE_OFFLINE_MODEL, MODE_ATB, MODES };
-enum { FOREIGN = 8 }; /* options of modes that only the official tool has */
+enum { COMPARE_MOST = 8 }; /* ranks that are listed each alone */
+enum { FOREIGN = 8 };      /* options of modes that only the official tool has */
 
 struct compare_args {
     const char *target, *golden, *output;
     const char *cell, *api, *layer, *data;
     const char *input, *noise;
     const char *pins, *explain, *config;
+    int64_t most;
     int mode, compat, format, align;
     bool fuzzy, xlsx, ext, exit_code, tensor_log, diff, stack_mode, compare_only;
     bool consistent, write_mapping, highlight;

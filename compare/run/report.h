@@ -54,7 +54,9 @@ enum ms_rc cmp_report_blame(struct cmp_result *r, const struct cmp *c, size_t gr
 void cmp_report_pack(const struct cmp_result *r, struct ms_buf *packed);
 enum ms_rc cmp_report_unpack(struct cmp_result *r, struct ms_str packed,
                              struct ms_err *err) MS_MUST_USE;
-void cmp_report_text(const struct cmp_report *r);
+/* Prints the report for people. Of more than `most` pairs of dumps, 0: any number, those that are
+ * alike are told together. */
+void cmp_report_text(const struct cmp_report *r, size_t most);
 enum ms_rc cmp_report_json(const struct cmp_report *r, struct ms_err *err) MS_MUST_USE;
 /* Tells whether any row has a verdict other than pass. */
 bool cmp_report_differs(const struct cmp_report *r);
