@@ -5,7 +5,6 @@
 #include "mstx/official/rank_rows.h"
 
 #include "mstx/foreign/ascend_tables.h"
-#include "mstx/official/run_as_ascend.h"
 #include "mstx/official/sql/rank_rows.h"
 
 #include "probe/base/assert.h"
@@ -51,17 +50,17 @@ static enum ms_rc find_step(struct source *f, int64_t step, struct ms_err *err)
 struct reading {
     const struct mstx_recipe *r;
     unsigned worker;
-    struct mstx_run_parts parts; /* that the queries read */
+    struct mstx_rank_parts parts; /* that the queries read */
 };
 
 static enum ms_rc open_store(const struct reading *g, struct source *f, bool analysis,
                              struct ms_err *err)
 {
-    if (g->r->run == NULL)
+    struct mstx_rank_parts parts = g->parts;
+    parts.analysis = analysis;
+    if (g->r->open_rank == NULL)
         return ms_store_open(&f->store, f->path, err);
-    if (analysis)
-        return mstx__run_rank_steps(g->r->run, g->worker, f->rank, &f->store, err);
-    return mstx__run_rank_events(g->r->run, g->worker, f->rank, g->parts, &f->store, err);
+    return g->r->open_rank(g->r->open_ctx, g->worker, f->rank, parts, &f->store, err);
 }
 
 static enum ms_rc open_source(const struct reading *g, struct source *f, bool analysis,

@@ -5,7 +5,6 @@
 #include "mstx/official/recipe.h"
 
 #include "mstx/official/rank_rows.h"
-#include "mstx/official/run_as_ascend.h"
 #include "mstx/official/sql/recipe.h"
 
 #include "probe/base/assert.h"
@@ -45,8 +44,6 @@ enum ms_rc mstx__recipe_find_files(struct mstx_recipe *r, const char *only, stru
 void mstx__recipe_free(struct mstx_recipe *r)
 {
     mstx__ascend_files_free(&r->files);
-    mstx__run_ranks_close(r->run);
-    r->run = NULL;
     ms_stmt_free(r->add_problem);
     r->add_problem = NULL;
 }

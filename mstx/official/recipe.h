@@ -21,13 +21,24 @@
 
 enum mstx_step { MSTX_ALL_STEPS = -1 };
 
+/* Tables of a rank that queries read. */
+struct mstx_rank_parts {
+    bool analysis;     /* of the analysis database, not the profiler's */
+    bool calls, marks; /* COMMUNICATION_OP; MSTX_EVENTS and TASK */
+};
+/* Makes the database of a rank; workers call it at the same time. */
+typedef enum ms_rc (*mstx_rank_open_fn)(void *ctx, unsigned worker, int64_t rank,
+                                        struct mstx_rank_parts parts, struct ms_store **out,
+                                        struct ms_err *err);
+
 /* State of a running recipe. */
 struct mstx_recipe {
     struct ms_store *s; /* the result being made */
     const char *path;   /* the input */
     const char *out;    /* directory of the result */
     struct mstx_ascend_files files;
-    struct mstx_run_ranks *run; /* the run that is the input; NULL: files of profilers are */
+    mstx_rank_open_fn open_rank; /* NULL: the databases are files */
+    void *open_ctx;
     struct ms_pool *pool;
     struct ms_stmt *add_problem;
     bool mapped;          /* CommunicationGroupMapping has been made */

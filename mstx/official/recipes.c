@@ -5,6 +5,7 @@
  */
 #include "mstx/official/recipes.h"
 
+#include "mstx/conclude/run_ready.h"
 #include "mstx/foreign/ascend_tables.h"
 #include "mstx/official/cluster_texts.h"
 #include "mstx/official/comm_tables.h"
@@ -22,9 +23,6 @@
 #include "probe/base/assert.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 enum { OUTPUTS = 5, STEPS = 4 };
 
@@ -259,19 +257,32 @@ static enum ms_rc refuse_ranks(const struct mstx_cluster_how *how, struct ms_err
                    how->dir);
 }
 
+/* Opens a run, which is imported first where it has to be. */
+static enum ms_rc open_run(struct mstx_recipe *r, const char *dir, struct mstx_run_ranks **run,
+                           struct ms_err *err)
+{
+    char *db;
+    MS_TRY(mstx_db_prepare(dir, &db, err));
+    enum ms_rc rc = mstx__run_ranks_open(run, db, ms_pool_threads(r->pool), err);
+    ms_free(db);
+    r->open_rank = mstx__run_rank_open;
+    r->open_ctx = *run;
+    return rc;
+}
+
 /* Finds the input. An input without output of profilers may be a run of msprobe. */
 static enum ms_rc find_input(struct mstx_recipe *r, const struct mstx_cluster_how *how,
-                             struct ms_err *err)
+                             struct mstx_run_ranks **run, struct ms_err *err)
 {
     MS_TRY(mstx__recipe_find_files(r, how->ranks, err));
     if (r->files.ranks.n != 0)
         return MS_OK;
-    MS_TRY(mstx__run_ranks_open(&r->run, how->dir, ms_pool_threads(r->pool), err));
+    MS_TRY(open_run(r, how->dir, run, err));
     if (is_in_place(how->mode))
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "%s: %s is for databases; make them with: msprobe export -f ascend-db",
                        how->dir, mstx_recipe_names[how->mode]);
-    MS_TRY(mstx__run_ranks_list(r->run, how->ranks, &r->files, err));
+    MS_TRY(mstx__run_ranks_list(*run, how->ranks, &r->files, err));
     return r->files.ranks.n != 0 ? MS_OK : refuse_ranks(how, err);
 }
 
@@ -290,12 +301,12 @@ static enum ms_rc merge_texts(struct mstx_recipe *r, const struct mstx_cluster_h
 }
 
 static enum ms_rc analyse_ranks(struct mstx_recipe *r, const struct mstx_cluster_how *how,
-                                const char *db, struct ms_err *err)
+                                const char *db, struct mstx_run_ranks **run, struct ms_err *err)
 {
     MS_TRY(ms_store_renew(&r->s, db, db, err));
     enum ms_rc rc = ms_store_exec(r->s, "DROP TABLE IF EXISTS ImportProblem", err);
     if (rc == MS_OK)
-        rc = find_input(r, how, err);
+        rc = find_input(r, how, run, err);
     if (rc == MS_OK && has_databases(r))
         return write_result(r, how, db, err);
     if (rc == MS_OK)
@@ -313,7 +324,9 @@ static enum ms_rc analyse_input(struct mstx_recipe *r, const struct mstx_cluster
         return ms_fail(err, MS_E_ARG, "cluster_time_compare_summary needs --bp DIR");
     MS_TRY(ms_mkdirs(r->out, err));
     char *db = ms_path_join(r->out, MSTX_ANALYSIS_DB);
-    enum ms_rc rc = db != NULL ? analyse_ranks(r, how, db, err) : ms_no_memory(err);
+    struct mstx_run_ranks *run = NULL;
+    enum ms_rc rc = db != NULL ? analyse_ranks(r, how, db, &run, err) : ms_no_memory(err);
+    mstx__run_ranks_close(run);
     ms_free(db);
     return rc;
 }

@@ -7,7 +7,6 @@
 #include "mstx/foreign/ascend_tables.h"
 #include "mstx/official/sql/run_as_ascend.h"
 
-#include "mstx/conclude/run_ready.h"
 #include "mstx/foreign/to_ascend.h"
 
 #include "probe/base/assert.h"
@@ -25,16 +24,18 @@ struct mstx_run_ranks {
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-static enum ms_rc open_all(struct mstx_run_ranks *run, const char *path, struct ms_err *err)
+static enum ms_rc open_all(struct mstx_run_ranks *run, const char *db, struct ms_err *err)
 {
-    MS_TRY(mstx_db_prepare(path, &run->path, err));
+    run->path = ms_str_dup(ms_str_of(db));
+    if (run->path == NULL)
+        return ms_no_memory(err);
     for (unsigned i = 0; i < run->workers; i++)
         MS_TRY(mstx_tl_open(&run->open[i], run->path, err));
     MS_TRY(mstx__has_table(mstx_tl_store(run->open[0]), "rank_steps", &run->has_steps, err));
     return mstx__ascend_groups_read(&run->groups, run->open[0], err);
 }
 
-enum ms_rc mstx__run_ranks_open(struct mstx_run_ranks **out, const char *path, unsigned workers,
+enum ms_rc mstx__run_ranks_open(struct mstx_run_ranks **out, const char *db, unsigned workers,
                                 struct ms_err *err)
 {
     ms_assert(workers != 0);
@@ -44,7 +45,7 @@ enum ms_rc mstx__run_ranks_open(struct mstx_run_ranks **out, const char *path, u
         return ms_no_memory(err);
     run->open = ms_calloc(workers, sizeof(struct mstx_tl *));
     run->workers = workers;
-    enum ms_rc rc = run->open != NULL ? open_all(run, path, err) : ms_no_memory(err);
+    enum ms_rc rc = run->open != NULL ? open_all(run, db, err) : ms_no_memory(err);
     if (rc == MS_OK)
         *out = run;
     else
@@ -101,16 +102,6 @@ enum ms_rc mstx__run_ranks_list(const struct mstx_run_ranks *run, const char *on
 
 /* ---- databases --------------------------------------------------------------------------- */
 
-enum ms_rc mstx__run_rank_events(struct mstx_run_ranks *run, unsigned worker, int64_t rank,
-                                 struct mstx_run_parts parts, struct ms_store **out,
-                                 struct ms_err *err)
-{
-    ms_assert(worker < run->workers);
-    const struct mstx_ascend_how how = {
-        .rank = (int32_t)rank, .calls = parts.calls, .marks = parts.marks, .without_starts = true};
-    return mstx__ascend_rank_db(out, run->open[worker], run->groups, &how, err);
-}
-
 static enum ms_rc add_steps(struct ms_stmt *from, struct ms_stmt *add, struct ms_err *err)
 {
     enum ms_rc rc = MS_OK;
@@ -138,15 +129,27 @@ static enum ms_rc copy_steps(struct ms_store *run, int64_t rank, struct ms_store
     return rc;
 }
 
-enum ms_rc mstx__run_rank_steps(struct mstx_run_ranks *run, unsigned worker, int64_t rank,
-                                struct ms_store **out, struct ms_err *err)
+static enum ms_rc make_analysis(struct mstx_tl *tl, int64_t rank, struct ms_store **out,
+                                struct ms_err *err)
 {
-    ms_assert(worker < run->workers && run->has_steps);
     MS_TRY(ms_store_scratch(out, err));
-    enum ms_rc rc = copy_steps(mstx_tl_store(run->open[worker]), rank, *out, err);
+    enum ms_rc rc = copy_steps(mstx_tl_store(tl), rank, *out, err);
     if (rc == MS_OK)
         return MS_OK;
     ms_store_close(*out);
     *out = NULL;
     return rc;
+}
+
+enum ms_rc mstx__run_rank_open(void *ctx, unsigned worker, int64_t rank,
+                               struct mstx_rank_parts parts, struct ms_store **out,
+                               struct ms_err *err)
+{
+    struct mstx_run_ranks *run = ctx;
+    ms_assert(worker < run->workers);
+    if (parts.analysis)
+        return make_analysis(run->open[worker], rank, out, err);
+    const struct mstx_ascend_how how = {
+        .rank = (int32_t)rank, .calls = parts.calls, .marks = parts.marks, .without_starts = true};
+    return mstx__ascend_rank_db(out, run->open[worker], run->groups, &how, err);
 }

@@ -6,29 +6,22 @@
 #ifndef MSTX_OFFICIAL_RUN_AS_ASCEND_H
 #define MSTX_OFFICIAL_RUN_AS_ASCEND_H
 
-#include "mstx/foreign/ascend_files.h"
-
-#include "probe/base/store.h"
+#include "mstx/official/recipe.h"
 
 struct mstx_run_ranks;
 
-/* Opens a run, once for each of the workers, which may then make databases at the same time. */
-enum ms_rc mstx__run_ranks_open(struct mstx_run_ranks **out, const char *run, unsigned workers,
+/* Opens a run.db, once for each of the workers, which may then make databases at the same time. */
+enum ms_rc mstx__run_ranks_open(struct mstx_run_ranks **out, const char *db, unsigned workers,
                                 struct ms_err *err) MS_MUST_USE;
 void mstx__run_ranks_close(struct mstx_run_ranks *run);
 /* Adds the ranks of only, "0,3,4", or all when only is NULL, in order; their paths are the run's. */
 enum ms_rc mstx__run_ranks_list(const struct mstx_run_ranks *run, const char *only,
                                 struct mstx_ascend_files *found, struct ms_err *err) MS_MUST_USE;
-/* Makes the database that export writes for a rank, without calls that only start an operation:
- * these return at once on every rank, so their durations show no straggler. */
-struct mstx_run_parts {
-    bool calls, marks; /* COMMUNICATION_OP; MSTX_EVENTS and TASK */
-};
-enum ms_rc mstx__run_rank_events(struct mstx_run_ranks *run, unsigned worker, int64_t rank,
-                                 struct mstx_run_parts parts, struct ms_store **out,
-                                 struct ms_err *err) MS_MUST_USE;
-/* Makes analysis.db of a rank: the steps that import measured. */
-enum ms_rc mstx__run_rank_steps(struct mstx_run_ranks *run, unsigned worker, int64_t rank,
-                                struct ms_store **out, struct ms_err *err) MS_MUST_USE;
+/* Makes a database of a rank, with ctx the run: the one that export writes, without calls that only
+ * start an operation, since these return at once on every rank, so their durations show no
+ * straggler; or analysis.db, with the steps that import measured. */
+enum ms_rc mstx__run_rank_open(void *ctx, unsigned worker, int64_t rank,
+                               struct mstx_rank_parts parts, struct ms_store **out,
+                               struct ms_err *err) MS_MUST_USE;
 
 #endif
