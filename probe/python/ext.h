@@ -9,6 +9,7 @@
  *     ext_op ext_hook ext_call          wrappers of functions; hooks of modules and gradients;
  *             │                         calls entered from Python
  *     ext_value ── ext_json             values into the record, without copies
+ *     ext_quiet                         reads that the program's modes do not see
  *     ext_leave                         calls that end before the next one is entered
  *     ext_state                         framework, dumper, frames of a call, errors
  *             │
@@ -54,6 +55,9 @@ struct ext_framework {
     PyObject *figures;    /* returns all numbered statistics, as a list */
     PyObject *grad_mode;  /* () -> bool: can the next call have gradients? */
     PyObject *is_tracing; /* () -> bool: is a compiler tracing the program? */
+    /* () -> has the program modes that see calls of functions, or calls of kernels? And an object
+     * that takes them out of the way until its end(). NULL: the framework has no modes. */
+    PyObject *function_modes, *dispatch_modes, *quiet;
     /* For a framework whose results do not refer to the node that made them: calls a function
      * whose gradients are recorded, (func, prefix, name, number, args, kwargs) -> result. */
     PyObject *watched_call;
@@ -124,7 +128,13 @@ extern unsigned ext_leaving;
 /* Queues a call to end before the next one is entered; true: the queue was empty. */
 bool ext_leave_later(struct probe_call *c, uint64_t uses);
 
-/* Calls one of the adapter's functions; its calls are not recorded. */
+/* ---- ext_quiet -------------------------------------------------------- */
+
+/* Takes function modes of the program out of the way until ext_loud(), which takes the result.
+ * NULL: there are none. */
+PyObject *ext_quiet(void);
+void ext_loud(PyObject *guard);
+/* Calls one of the adapter's functions; its calls are neither recorded nor seen by modes. */
 PyObject *ext_ask(PyObject *func, PyObject *const *args, size_t n);
 /* Tells whether a compiler is tracing the program, with tensors that have no elements. */
 bool ext_is_tracing(void);

@@ -68,12 +68,14 @@ static PyObject *call_enter(PyObject *module, PyObject *args)
                                                                            .prefix = prefix,
                                                                            .name = name,
                                                                            .place = ext_place()});
+    PyObject *guard = ext_quiet();
     if (probe__call_has(c, PROBE_SEC_INPUT_ARGS)) {
         ext_put_tuple(c, PROBE_SEC_INPUT_ARGS, positional, mask);
         ext_put_dict(c, PROBE_SEC_INPUT_KWARGS, named);
     }
     if (PyErr_Occurred())
         ext_swallow("the inputs of a function");
+    ext_loud(guard);
     return wrap(c);
 }
 
@@ -128,7 +130,19 @@ static PyObject *enter_backward(PyObject *module, PyObject *args)
                                                         .is_loose = !ext_has_module_backward}));
 }
 
-/* hidden(function, *args): calls a function of the adapter; its calls are not dumped */
+/* ask(function, *args): calls a function of the adapter; its calls are neither dumped nor seen by
+ * modes of the program */
+static PyObject *ask(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    (void)module;
+    if (n < 1) {
+        PyErr_SetString(PyExc_TypeError, "ask(function, *args)");
+        return NULL;
+    }
+    return ext_ask(args[0], args + 1, (size_t)n - 1);
+}
+
+/* hidden(function, *args): calls a function of the program; its calls are not dumped */
 static PyObject *hidden(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
     (void)module;
@@ -136,7 +150,10 @@ static PyObject *hidden(PyObject *module, PyObject *const *args, Py_ssize_t n)
         PyErr_SetString(PyExc_TypeError, "hidden(function, *args)");
         return NULL;
     }
-    return ext_ask(args[0], args + 1, (size_t)n - 1);
+    probe__hide(ext_dumper, 1);
+    PyObject *result = PyObject_Vectorcall(args[0], args + 1, (size_t)n - 1, NULL);
+    probe__hide(ext_dumper, -1);
+    return result;
 }
 
 /* hide(by): 1: calls on this thread are not dumped; -1: as before */
@@ -164,9 +181,11 @@ static PyObject *save(PyObject *module, PyObject *args)
     struct probe_call *c = probe__begin_saved(ext_dumper, name, is_grad != 0, &n);
     if (c == NULL)
         Py_RETURN_NONE;
+    PyObject *guard = ext_quiet();
     ext_put_value(c, probe__call_record(c), NULL, value);
     if (PyErr_Occurred())
         ext_swallow("a saved value");
+    ext_loud(guard);
     probe_call_exit(c);
     ext_settle_if_many();
     return PyLong_FromLongLong(n);
@@ -180,6 +199,8 @@ PyMethodDef ext_call_functions[] = {
      "enter_module_backward(path, class_name, number, ends_first=False) -> Call or None"},
     {"enter_backward", enter_backward, METH_VARARGS,
      "enter_backward(prefix, name, number) -> Call or None"},
+    {"ask", (PyCFunction)(void (*)(void))ask, METH_FASTCALL,
+     "ask(function, *args): its result; what it calls is not dumped, nor seen by modes"},
     {"hidden", (PyCFunction)(void (*)(void))hidden, METH_FASTCALL,
      "hidden(function, *args): its result; functions it calls are not dumped"},
     {"hide", hide, METH_O, "hide(by): 1: what this thread calls is not dumped; -1: as before"},
@@ -196,10 +217,12 @@ static PyObject *put_values(PyObject *self, PyObject *args, enum probe_section s
     unsigned mask = 0;
     if (!PyArg_ParseTuple(args, "O!|I", &PyTuple_Type, &values, &mask))
         return NULL;
+    PyObject *guard = ext_quiet();
     if (probe__call_has(c, section))
         ext_put_tuple(c, section, values, mask);
     if (PyErr_Occurred())
         ext_swallow("values of a call");
+    ext_loud(guard);
     Py_RETURN_NONE;
 }
 

@@ -61,6 +61,23 @@ static PyObject *watch_inputs(struct hook *h, struct probe_call *c, PyObject *co
     return both;
 }
 
+static void put_inputs(const struct hook *h, struct probe_call *c, PyObject *const *args,
+                       Py_ssize_t n)
+{
+    if (!probe__call_has(c, PROBE_SEC_INPUT_ARGS))
+        return;
+    PyObject *guard = ext_quiet();
+    if (PyTuple_Check(args[1]))
+        ext_put_tuple(c, PROBE_SEC_INPUT_ARGS, args[1], 0);
+    else
+        ext_put_list(c, PROBE_SEC_INPUT_ARGS, &args[1], 1, 0);
+    if (h->takes_kwargs && n >= 3 && PyDict_Check(args[2]))
+        ext_put_dict(c, PROBE_SEC_INPUT_KWARGS, args[2]);
+    if (PyErr_Occurred())
+        ext_swallow("the inputs of a module");
+    ext_loud(guard);
+}
+
 static PyObject *hook_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     struct hook *h = (struct hook *)self;
@@ -80,16 +97,7 @@ static PyObject *hook_call(PyObject *self, PyObject *const *args, size_t nargsf,
                                                         .place = ext_place()});
     if (c == NULL)
         Py_RETURN_NONE;
-    if (probe__call_has(c, PROBE_SEC_INPUT_ARGS)) {
-        if (PyTuple_Check(args[1]))
-            ext_put_tuple(c, PROBE_SEC_INPUT_ARGS, args[1], 0);
-        else
-            ext_put_list(c, PROBE_SEC_INPUT_ARGS, &args[1], 1, 0);
-        if (h->takes_kwargs && n >= 3 && PyDict_Check(args[2]))
-            ext_put_dict(c, PROBE_SEC_INPUT_KWARGS, args[2]);
-    }
-    if (PyErr_Occurred())
-        ext_swallow("the inputs of a module");
+    put_inputs(h, c, args, n);
     if (h->backward != NULL && h->backward != Py_None)
         return watch_inputs(h, c, args, n);
     Py_RETURN_NONE;
@@ -153,11 +161,13 @@ static PyObject *after_call(PyObject *self, PyObject *const *args, size_t nargsf
         probe__call_fail(c);
         Py_RETURN_NONE;
     }
+    PyObject *guard = ext_quiet();
     if (probe__call_has(c, PROBE_SEC_OUTPUT))
         ext_put_result(c, result, 0);
     put_parameters(c, args[0]);
     if (PyErr_Occurred())
         ext_swallow("the result of a module");
+    ext_loud(guard);
     long long number = probe_call_number(c);
     probe_call_exit(c);
     ext_settle_if_many();
@@ -366,12 +376,14 @@ static PyObject *grad_call(PyObject *self, PyObject *const *args, size_t nargsf,
         finish(g);
     if (g->call == NULL && !begin(g))
         Py_RETURN_NONE;
+    PyObject *guard = ext_quiet();
     PyObject *value = gradient_of(one, args, PyVectorcall_NARGS(nargsf));
     if (value != NULL)
         put_gradient(one, g, value);
     if (PyErr_Occurred())
         ext_swallow("the gradient of a parameter");
     Py_XDECREF(value);
+    ext_loud(guard);
     ext_settle_if_many();
     Py_RETURN_NONE;
 }

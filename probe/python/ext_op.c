@@ -47,12 +47,14 @@ static PyObject *back_call(PyObject *self, PyObject *const *args, size_t nargsf,
                                                         .name = op->name,
                                                         .number = b->number,
                                                         .is_loose = !ext_has_module_backward});
+    PyObject *guard = ext_quiet();
     if (probe__call_has(c, PROBE_SEC_INPUT) && PyTuple_Check(args[1]))
         ext_put_tuple(c, PROBE_SEC_INPUT, args[1], 0);
     if (probe__call_has(c, PROBE_SEC_OUTPUT) && PyTuple_Check(args[0]))
         ext_put_tuple(c, PROBE_SEC_OUTPUT, args[0], 0);
     if (PyErr_Occurred())
         ext_swallow("the gradient of a function");
+    ext_loud(guard);
     probe_call_exit(c);
     ext_settle_if_many();
     Py_RETURN_NONE;
@@ -189,6 +191,22 @@ static PyObject *run_recorded(const struct op *op, const struct probe_call *c,
                       : ext_real_of(op->func)(op->func, args, nargsf, kwnames);
 }
 
+/* Records the result of a call, and has its gradient recorded. */
+static void end_call(PyObject *self, struct probe_call *c, PyObject *result, bool has_backward)
+{
+    PyObject *guard = ext_quiet();
+    if (probe__call_has(c, PROBE_SEC_OUTPUT))
+        ext_put_result(c, result, ((struct op *)self)->mask_out);
+    if (PyErr_Occurred())
+        ext_swallow("the result of a function");
+    int64_t number = probe_call_number(c);
+    probe_call_exit(c);
+    if (number >= 0 && has_backward)
+        watch_gradient(self, result, number);
+    ext_loud(guard);
+    ext_settle_if_many();
+}
+
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     const struct op *op = (struct op *)self;
@@ -201,23 +219,17 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
                                                                            .prefix = op->prefix,
                                                                            .name = op->name,
                                                                            .place = ext_place()});
+    PyObject *guard = ext_quiet();
     put_inputs(op, c, args, n, kwnames);
     if (PyErr_Occurred())
         ext_swallow("the inputs of a function");
+    ext_loud(guard);
     PyObject *result = run_recorded(op, c, args, nargsf, kwnames);
     if (result == NULL) {
         probe__call_fail(c);
         return NULL;
     }
-    if (probe__call_has(c, PROBE_SEC_OUTPUT))
-        ext_put_result(c, result, op->mask_out);
-    if (PyErr_Occurred())
-        ext_swallow("the result of a function");
-    int64_t number = probe_call_number(c);
-    probe_call_exit(c);
-    if (number >= 0 && !does_nothing(op, args, n, kwnames))
-        watch_gradient(self, result, number);
-    ext_settle_if_many();
+    end_call(self, c, result, !does_nothing(op, args, n, kwnames));
     return result;
 }
 

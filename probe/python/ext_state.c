@@ -272,7 +272,9 @@ static void switch_off_for(const char *where, const char *why)
 
 void ext_fail(const char *where)
 {
-    take_exception(where, switch_off_for);
+    /* The program has used up the stack, so this is not an error of ours. */
+    bool is_program = PyErr_ExceptionMatches(PyExc_RecursionError) != 0;
+    take_exception(where, is_program ? ext_note : switch_off_for);
 }
 
 const char *ext_data_dir(void)

@@ -20,14 +20,6 @@ enum { LATE_MAX = 4096 };
 
 uint32_t ext_late;
 
-PyObject *ext_ask(PyObject *func, PyObject *const *args, size_t n)
-{
-    probe__hide(ext_dumper, 1);
-    PyObject *result = PyObject_Vectorcall(func, args, n, NULL);
-    probe__hide(ext_dumper, -1);
-    return result;
-}
-
 static struct probe__figure figure_of(PyObject *v)
 {
     if (PyBool_Check(v))

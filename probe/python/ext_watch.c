@@ -25,6 +25,7 @@ struct watched {
     PyTypeObject *was;
     vectorcallfunc was_call; /* NULL: called with a tuple and a dict */
     bool is_ours;            /* its calls come here now */
+    bool is_before;          /* op(first argument) is called, then the function */
 };
 
 enum { WATCHED_MAX = 4096, SLOTS = 4 * WATCHED_MAX };
@@ -87,9 +88,23 @@ static PyObject *call_with_tuple(PyObject *func, PyObject *const *args, size_t n
     return result;
 }
 
+static PyObject *call_after(const struct watched *w, PyObject *const *args, size_t nargsf,
+                            PyObject *kwnames)
+{
+    if (PyVectorcall_NARGS(nargsf) != 0) {
+        PyObject *done = PyObject_CallOneArg(w->op, args[0]);
+        if (done == NULL)
+            return NULL;
+        Py_DECREF(done);
+    }
+    return ext_real_of(w->func)(w->func, args, nargsf, kwnames);
+}
+
 static PyObject *call_op(const struct watched *w, PyObject *const *args, size_t nargsf,
                          PyObject *kwnames)
 {
+    if (w->is_before)
+        return call_after(w, args, nargsf, kwnames);
     if (!PyFunction_Check(w->op))
         return PyObject_Vectorcall(w->op, args, nargsf, kwnames);
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
@@ -292,15 +307,16 @@ static void end(struct watched *w)
         *call = w->was_call;
 }
 
-/* watch(func, op, group) -> bool: dispatches calls of func to op while the group is watched;
- * False: the function cannot be watched */
+/* watch(func, op, group, before) -> bool: dispatches calls of func to op while the group is watched,
+ * or with before calls op(first argument) first; False: the function cannot be watched */
 static PyObject *watch(PyObject *module, PyObject *args)
 {
     PyObject *func, *op;
     unsigned group = 0;
+    int is_before = 0;
     vectorcallfunc *call;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO|I", &func, &op, &group))
+    if (!PyArg_ParseTuple(args, "OO|Ip", &func, &op, &group, &is_before))
         return NULL;
     PyTypeObject *type = derived(func, &call);
     struct watched **slot = slot_of(key_of(func));
@@ -312,6 +328,7 @@ static PyObject *watch(PyObject *module, PyObject *args)
     *w = (struct watched){.func = Py_NewRef(func),
                           .op = Py_NewRef(op),
                           .group = group,
+                          .is_before = is_before != 0,
                           .was = Py_TYPE(func),
                           .was_call = *call};
     *slot = all[count++] = w;
@@ -347,7 +364,7 @@ static PyObject *twin(PyObject *module, PyObject *method)
 }
 
 PyMethodDef ext_watch_functions[] = {
-    {"watch", watch, METH_VARARGS, "watch(function, op, group=0) -> can it be watched?"},
+    {"watch", watch, METH_VARARGS, "watch(function, op, group=0, before=False) -> can it be watched?"},
     {"watching", watching, METH_VARARGS, "watching(on, group=0): are calls of a group seen?"},
     {"past", past, METH_VARARGS, "past(function, args, kwargs): what it gives by itself"},
     {"twin", twin, METH_O, "twin(method): an equal one that is not watched"},

@@ -14,9 +14,11 @@
 #include "probe/base/mem.h"
 #include "probe/write/settings.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MEMORY_DEFAULT ((size_t)256 << 20)
 enum { FILE_MAX = 1 << 20 };
@@ -52,12 +54,34 @@ static void set_style(struct probe_dumper *d)
                                                              : 1;
 }
 
+/* Makes a relative dump_path absolute: the program may change its directory later. The directory
+ * is that of the first settings; where it has no name, the path stays as it is. */
+static enum ms_rc fix_dump_path(struct probe_dumper *d, struct probe_settings *s,
+                                struct ms_err *err)
+{
+    char here[PATH_MAX];
+    if (s->dump_path[0] == '/')
+        return MS_OK;
+    if (d->home == NULL && getcwd(here, sizeof here) == NULL)
+        return MS_OK;
+    if (d->home == NULL)
+        d->home = ms_arena_str(d->arena, ms_str_of(here)).p;
+    bool is_dotted = strncmp(s->dump_path, "./", 2) == 0;
+    char *path = d->home != NULL ? ms_path_join(d->home, s->dump_path + (is_dotted ? 2 : 0)) : NULL;
+    if (path == NULL)
+        return ms_fail(err, MS_E_NOMEM, "dump_path: %s", ms_rc_text(MS_E_NOMEM));
+    s->dump_path = ms_arena_str(d->arena, ms_str_of(path)).p;
+    ms_free(path);
+    return s->dump_path != NULL ? MS_OK : ms_fail(err, MS_E_NOMEM, "dump_path: %s", ms_rc_text(MS_E_NOMEM));
+}
+
 /* Puts new settings into effect; the lock is held and no step is open. */
 static enum ms_rc adopt_settings(struct probe_dumper *d, const struct probe_settings *s,
                                  struct ms_err *err)
 {
     struct probe_settings next;
     MS_TRY(probe__settings_copy(&next, s, d->arena, err));
+    MS_TRY(fix_dump_path(d, &next, err));
     if (!next.rank_known) {
         next.rank_known = d->s.rank_known;
         next.my_rank = d->s.my_rank;

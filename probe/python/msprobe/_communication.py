@@ -56,20 +56,24 @@ def _works_of(result):
     return [item for item in items if hasattr(item, "wait")]
 
 
-def wrapper(func, prefix, name, returns_result=False):
-    """Wraps a function. returns_result: its result is the output, and its arguments are not
-    changed."""
+def _call(func, args, kwargs):
+    return func(*args, **kwargs)
+
+
+def recorder(func, prefix, name, returns_result=False, pass_on=_call):
+    """Returns around(func, args, kwargs), which records a call and passes it on.
+
+    returns_result: the result is the output, and the arguments are not changed."""
     signature = _signature(func)
     mask_in = 0 if returns_result else _MASKED_INPUT.get(name, 0)
     mask_out = 0 if returns_result else _MASKED_OUTPUT.get(name, 0)
 
-    @functools.wraps(func)
-    def run(*args, **kwargs):
+    def around(func, args, kwargs):
         call = _probe.enter(prefix, name, args, _masked(name, kwargs), mask_in)
         if call is None:
-            return func(*args, **kwargs)
+            return pass_on(func, args, kwargs)
         try:
-            result = func(*args, **kwargs)
+            result = pass_on(func, args, kwargs)
         except BaseException:
             call.fail()
             raise
@@ -84,6 +88,17 @@ def wrapper(func, prefix, name, returns_result=False):
         else:
             then()
         return result
+
+    return around
+
+
+def wrapper(func, prefix, name, returns_result=False):
+    """Wraps a function that cannot be watched."""
+    around = recorder(func, prefix, name, returns_result)
+
+    @functools.wraps(func)
+    def run(*args, **kwargs):
+        return around(func, args, kwargs)
 
     return run
 

@@ -41,6 +41,8 @@ class PrecisionDebugger(BaseDebugger):
         if collects and not self._has_begun:
             self._has_begun = True
             self._setup()
+        if collects and self._info["level"] == "mix":
+            _optimizer.watch()
         return collects
 
     _has_begun = False
@@ -53,12 +55,13 @@ class PrecisionDebugger(BaseDebugger):
         if model is None:
             return  # the model was freed, or the level needs one that was not passed
         try:
-            _modules.hook_model(model, self._has_backward(), not self._info["forward_only"])
+            _probe.ask(_modules.hook_model, model, self._has_backward(), not self._info["forward_only"])
         except Exception as why:
             _probe.switch_off(f"the hooks of a model: {why!r}")
 
     def _after_stop(self):
         _wrap.take_all()
+        _optimizer.leave()
         _modules.unhook()
 
     def _rank(self):
@@ -66,7 +69,7 @@ class PrecisionDebugger(BaseDebugger):
         return dist.get_rank() if dist.is_available() and dist.is_initialized() else None
 
     def _watch_grads(self, variable, name, number):
-        self._grads.append(SavedGradients(variable, name, number, _watch_gradient))
+        self._grads.append(_probe.ask(SavedGradients, variable, name, number, _watch_gradient))
 
 
 module_dump = PrecisionDebugger._module_dump

@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: MIT
 """Communication of PyTorch: works that can be waited for, and related values."""
+import functools
+
 import torch
 
-from msprobe import _communication
+from msprobe import _communication, _probe
 from msprobe._communication import wrapper
 
-__all__ = ["wrapper", "watch_waiting", "describe"]
+__all__ = ["recorder", "wrapper", "watch_waiting", "describe"]
+
+recorder = functools.partial(_communication.recorder, pass_on=_probe.past)
+
+
+def _wait(func, args, kwargs):
+    result = _probe.past(func, args, kwargs)
+    _communication.has_ended(args[0])
+    return result
 
 
 def watch_waiting():
-    classes = {getattr(torch._C._distributed_c10d, "Work", None),
-               getattr(torch.distributed, "Work", None)}
-    for cls in classes - {None}:
-        _communication.watch_waiting(cls)
+    """Watches the wait() of works."""
+    work = torch._C._distributed_c10d.Work
+    _probe.watch(getattr(work.wait, "__func__", work.wait), _wait)
 
 
 def _ranks(group):

@@ -134,7 +134,7 @@ class _Gradients:
             gradient = gradients[place] if place < len(gradients) else None
             if gradient is not None:
                 known = self.sums[index]
-                self.sums[index] = gradient if known is None else _probe.hidden(_sum, known, gradient)
+                self.sums[index] = gradient if known is None else _probe.ask(_sum, known, gradient)
         self.to_leave -= 1
         if self.to_leave == 0:
             self.leave()
@@ -289,7 +289,7 @@ class _Backward:
 # ---- gradients of parameters ------------------------------------------------
 
 _expand_as = torch.Tensor.__mro__[1].expand_as
-_listening = []  # handles of gradient hooks, until collecting stops
+_listening = []  # (handle of a gradient hook, its parameter), until collecting stops
 
 
 def _accumulator(parameter):
@@ -339,7 +339,8 @@ def _watch_parameters(module, hook):
         attribute = "main_grad" if hasattr(parameter, "main_grad") else "grad"
         watcher = _probe.Grad(grads, index, name, None, attribute)
         if _HAS_HOOK and parameter.is_leaf:
-            _listening.append(parameter.register_post_accumulate_grad_hook(watcher))
+            handle = parameter.register_post_accumulate_grad_hook(watcher)
+            _listening.append((handle, weakref.ref(parameter)))
         else:
             later.append((name, watcher))
     return later
@@ -403,7 +404,7 @@ class _After(_Hook):
         self.hook(module, args, *kwargs_and_result)
         if self.later:
             try:
-                _probe.hidden(_watch_nodes, module, self.later)
+                _probe.ask(_watch_nodes, module, self.later)
             except Exception as why:
                 _note(f"the gradients of a module's parameters are left out: {why}")
         return None
@@ -574,6 +575,16 @@ def _put_exceptions():
         _probe.watching(True, _EXCEPTIONS)
 
 
+def _stop_listening():
+    """Removes the hooks of gradients, and the empty dicts that PyTorch leaves behind."""
+    for handle, reference in _listening:
+        handle.remove()
+        parameter = reference()
+        if parameter is not None and not parameter._post_accumulate_grad_hooks:
+            parameter._post_accumulate_grad_hooks = None
+    _listening.clear()
+
+
 def unhook():
     """Removes everything from the models, their tensors and their graphs after collecting has
     stopped."""
@@ -581,9 +592,7 @@ def unhook():
         one.take()
         for module in one.modules:
             module.after.later = []
-    for handle in _listening:
-        handle.remove()
-    _listening.clear()
+    _stop_listening()
     for backward in _backwards:
         backward.forget()
     _probe.watching(False, _EXCEPTIONS)

@@ -11,13 +11,16 @@ import sys
 import torch
 
 from msprobe import _probe, _values
+from msprobe.pytorch import _quiet
 
 _Base = torch.Tensor.__mro__[1]
 _Plain = torch.Tensor
 _max, _min, _any, _all = torch.max, torch.min, torch.any, torch.all
 _mean, _norm, _stack, _no_grad = torch.mean, torch.norm, torch.stack, torch.no_grad
 _detach, _as_subclass, _cpu = _Base.detach, _Base.as_subclass, _Base.cpu
-_clone, _to = _Base.clone, _Base.to
+_clone = _Base.clone
+_NO_KERNELS = getattr(torch._C, "_disabled_torch_dispatch_impl", None)
+_has_storage = torch._C._has_storage
 
 _WORDS = {torch.contiguous_format: "contiguous_format", torch.channels_last: "channels_last",
           torch.channels_last_3d: "channels_last_3d", torch.preserve_format: "preserve_format"}
@@ -48,11 +51,19 @@ _CLASSES = ("torch.distributed.tensor.DTensor", "torch._subclasses.fake_tensor.F
             "torch.nested._internal.nested_tensor.NestedTensor")
 
 
-def _class_of(t):
+def _find_class(t):
+    """Returns the path of PyTorch's own class of a tensor, None for a plain or a program's class."""
     for path in _CLASSES:
         cls = _find(path)
         if cls is not None and isinstance(t, cls):
             return path
+    return None
+
+
+def _class_of(t):
+    path = _find_class(t)
+    if path is not None:
+        return path
     functorch = getattr(torch._C, "_functorch", None)
     for test, name in (("is_batchedtensor", "BatchedTensor"),
                        ("is_gradtrackingtensor", "GradTrackingTensor")):
@@ -94,7 +105,7 @@ def _unwrap(t, cls):
 def _why_blank(t):
     """Returns why the elements of a tensor cannot be read; '' for an expected reason; None:
     readable."""
-    if t.is_meta:
+    if t.is_meta or t.layout is torch.strided and not _has_storage(t):
         return ""
     if t.layout is not torch.strided:
         return f"a tensor of layout {t.layout}"
@@ -142,8 +153,24 @@ def _look(t, host_only):
     return _to_host(t), 0
 
 
+def _has_own_kernels(t):
+    """Tells whether the program's class sees the calls of kernels with this tensor."""
+    own = getattr(type(t), "__torch_dispatch__", None)
+    return own is not None and own is not _NO_KERNELS and _find_class(t) is None
+
+
 def to_host(t, host_only):
     """Describes a tensor that is not plain: see describe_value() in ext_value.c."""
+    if not _has_own_kernels(t):
+        return _to_host_quietly(t, host_only)
+    unseen = _quiet.NoDispatch()
+    try:
+        return _to_host_quietly(t, host_only)
+    finally:
+        del unseen
+
+
+def _to_host_quietly(t, host_only):
     with torch._C.DisableTorchFunction(), _no_grad():
         cls = _class_of(t)
         inner = _unwrap(t, cls)
@@ -215,7 +242,7 @@ def describe(value, key):
         return {}
     if type(value).__module__.startswith("torch"):
         with _no_grad():
-            rows = _probe.hidden(_rows_of, value)
+            rows = _probe.ask(_rows_of, value)
         if rows is not None:
             return (rows,)
         from msprobe.pytorch import _distributed
@@ -256,6 +283,8 @@ def _told():
         "stride": _probe.twin(get["stride"]), "data_ptr": _probe.twin(get["data_ptr"]),
         "describe": describe, "to_host": to_host, "figures": figures,
         "is_tracing": _is_tracing if _tracing is not None else None,
+        "function_modes": _quiet.has_function_modes, "dispatch_modes": _quiet.has_dispatch_modes,
+        "quiet": _quiet.Quiet,
         "grad_mode": torch.is_grad_enabled, "parameters": "_parameters", "module_prefix": "Module",
         "skip_path": os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
     }

@@ -2,8 +2,8 @@
 """Functions of PyTorch, watched while calls are collected.
 
 Those of torch, torch.nn.functional and torch.Tensor stay the same objects: the C half watches
-their calls (see ext_watch.c). Functions that cannot be watched, such as those of extensions and
-communication, are replaced where they are found.
+their calls (see ext_watch.c), and so do those of communication. Functions that cannot be watched,
+such as those of extensions, are replaced where they are found.
 """
 import functools
 import importlib.util
@@ -46,12 +46,12 @@ def _wrap_names(source, targets, names, prefix, make=wrapper):
                 _places.add(at, name, func, now)
 
 
-def _watch_names(source, names, prefix):
+def _watch_names(source, names, prefix, make=wrapper):
     """Watches functions of torch; one with two names is recorded under the name watched first."""
     for dotted in names:
         owner, name = owner_of(source, dotted)
         func = getattr(owner, name, None) if owner is not None else None
-        if callable(func) and not _probe.watch(func, wrapper(func, prefix, name)) \
+        if callable(func) and not _probe.watch(func, make(func, prefix, name)) \
                 and type(func) not in _METHODS + (type(len),):
             _places.add(owner, name, func, wrapper(func, prefix, name))
 
@@ -80,9 +80,9 @@ def _find_all():
     _watch_names(torch, [name for name in _apis.TORCH if name not in _OF_VF], "Torch")
     _spare_operators()
     if torch.distributed.is_available():
-        dist = torch.distributed
-        for module in (dist, dist.distributed_c10d):
-            _wrap_names(module, (module,), _apis.DISTRIBUTED, "Distributed", _distributed.wrapper)
+        for module in (torch.distributed, torch.distributed.distributed_c10d):
+            _watch_names(module, _apis.DISTRIBUTED, "Distributed", _distributed.recorder)
+        _distributed.watch_waiting()
     _find_npu()
     _find_mindspeed()
 
@@ -136,8 +136,6 @@ def put_all():
     _is_watching = True
     _probe.watching(True)
     _places.put()
-    if torch.distributed.is_available():
-        _distributed.watch_waiting()
 
 
 def take_all():
