@@ -415,6 +415,7 @@ mutants: ## change one thing at a time in MUTANTS places; a test must notice
 	@$(PYTHON) tests/mutants/mutants.py -n $(MUTANTS) --suites --at $(B)/mutants/tree
 harm: all ## every way to write a PyTorch training in every mode of a dump, beside the same without us
 	@B=$(B) PYTHON=$(PYTHON) HARM="--full $(HARM)" sh tests/suites/suite_harm.sh
+	@B=$(B) PYTHON=$(PYTHON) HARM="--full $(HARM)" TORCH_PARTS=harm sh tests/suites/suite_torch_peers.sh
 analyze: $(GENERATED) ## static analysis: gcc -fanalyzer, cppcheck, clang-tidy
 	@B=$(B) PKG_CONFIG=$(PKG_CONFIG) sh tests/analyze.sh
 layers: ## check who includes whom

@@ -4,7 +4,8 @@
 # in the hands of the official tool, mindstudio-probe, which comes from there as well.
 #   B=build  PYTHON=/usr/bin/python3
 #   TORCH_INSTALL=DIR    make a virtual environment and a folder of packages there, once
-#   TORCH_PARTS="torch2 readers"    what is run; harm walks every way to train with PyTorch 2.1 and the newest;
+#   TORCH_PARTS="torch2 harm readers"    what is run; harm walks every way to train with PyTorch 2.1 and
+#                        the newest, each in one mode, or in all with HARM="--full";
 #                        oracle2 and oracle1, dumps of many programs beside the
 #                        official tool's with the newest PyTorch and with Debian's, take minutes more
 suite=torch_peers
@@ -45,7 +46,7 @@ install_first() {
 once() { # DIR COMMAND: half of it would be taken for the whole next time
     [ -e "$1/whole" ] || "$2" >&2 || { rm -rf "$1" && return 1; }
 }
-wanted() { case " ${TORCH_PARTS:-torch2 readers} " in *" $1 "*) return 0 ;; esac; return 1; }
+wanted() { case " ${TORCH_PARTS:-torch2 harm readers} " in *" $1 "*) return 0 ;; esac; return 1; }
 
 once "$venv" install_torch || skip "PyTorch and $official could not be installed; is PyPI reachable?"
 "$python" -c 'import sys; sys.path.insert(0, sys.argv[1]); from msprobe import _probe' \
@@ -57,6 +58,7 @@ if wanted torch2; then
     PYTHON=$python sh tests/suites/suite_gloo.sh
 fi
 if wanted harm; then
+    export HARM="${HARM:---brief}"
     PYTHON=$python sh tests/suites/suite_harm.sh
     if once "$middle" install_middle; then
         PYTHON=$middle/bin/python sh tests/suites/suite_harm.sh

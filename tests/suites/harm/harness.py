@@ -270,11 +270,15 @@ def _rank_main(run, func, rank, world, folder):
         dist.init_process_group("gloo", store=store, rank=rank, world_size=world)
         run.facts = []
         run.raises("raised", lambda: func(run, rank, world))
+        # PyTorch 2.1 can deadlock when it frees a group: it joins a thread that waits for the
+        # interpreter lock. So the groups live until the process ends.
+        kept = list(dist.distributed_c10d._get_default_group.__globals__["_pg_map"]) \
+            if VERSION < (2, 0) else list(dist.distributed_c10d._world.pg_map)
         dist.destroy_process_group()
         with open(os.path.join(folder, f"facts{rank}"), "wb") as f:
             pickle.dump(run.facts, f)
         run.debugger.stop()
-        status = 0
+        status = 0 if kept else 1
     except BaseException:
         traceback.print_exc()
     sys.stderr.flush()

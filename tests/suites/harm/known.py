@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Ways that are known to differ: known.txt has a line "NAME: what is changed" for each."""
+"""What is known to differ: known.txt has a line "NAME: what is changed" for each way, and a line
+"stderr TEXT: why" for lines with this text."""
 import os
+
+_STDERR = "stderr "
 
 
 def load():
@@ -10,4 +13,6 @@ def load():
     return dict(line.split(": ", 1) for line in lines)
 
 
-KNOWN = load()
+_ALL = load()
+KNOWN = {name: why for name, why in _ALL.items() if not name.startswith(_STDERR)}
+KNOWN_LINES = [name[len(_STDERR):] for name in _ALL if name.startswith(_STDERR)]

@@ -12,6 +12,10 @@ _CALLS = 3  # a group of watched functions
 
 
 class _Watch(_auto.Watch):
+    def called(self, module):
+        if not _modules.is_read():  # else it may be a compiler's own module around the model
+            super().called(module)
+
     def _parts_of(self, root):
         return (module for module in root.modules() if module is not root)
 

@@ -5,7 +5,7 @@ import torch
 from msprobe import _probe
 from msprobe._debugger import BaseDebugger
 from msprobe._saved import SavedGradients
-from msprobe.pytorch import _modules, _optimizer, _tensors, _wrap  # noqa: F401
+from msprobe.pytorch import _compilers, _modules, _optimizer, _tensors, _wrap  # noqa: F401
 
 
 def _watch_gradient(value, then):
@@ -32,6 +32,7 @@ class PrecisionDebugger(BaseDebugger):
 
     def _setup(self):
         super()._setup()
+        _compilers.skip_functions()
         if self._info["level"] in ("L1", "mix"):
             _wrap.find_operators(self._info["op_namespaces"])
 

@@ -13,7 +13,7 @@ VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
 _TAKES_KWARGS = VERSION >= (2, 0)
 _ALWAYS_CALLED = VERSION >= (2, 1)
 _SKIPPED = {"FullyShardedDataParallel"}
-_EXCEPTIONS = 1  # a group of watched functions
+_AROUND = 1  # a group of watched functions
 
 
 _is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or \
@@ -558,21 +558,26 @@ def hook_model(model, with_backward, with_gradients, prefix=""):
     if known is None:
         known = _Model(model, prefix, with_backward)
         _hooked.append(known)
-    _put_exceptions()
+    _watch_around()
     known.put(with_gradients)
 
 
 def hook_known(with_gradients):
     """Hooks all known models again, for a step that begins without start(model)."""
-    _put_exceptions()
+    _watch_around()
     for one in _hooked:
         one.put(with_gradients)
 
 
-def _put_exceptions():
+def _watch_around():
+    """Watches the functions around which hooks have to be reported to, or to be removed."""
     if not _ALWAYS_CALLED:
-        _probe.watch(torch.nn.Module.__call__, _tell_of_exceptions, _EXCEPTIONS)
-        _probe.watching(True, _EXCEPTIONS)
+        _probe.watch(torch.nn.Module.__call__, _tell_of_exceptions, _AROUND)
+    export = getattr(getattr(torch, "export", None), "export", None)
+    for func in (torch.jit.script, torch.jit.trace, torch.jit.trace_module, export):
+        if func is not None:
+            _probe.watch(func, _aside, _AROUND)
+    _probe.watching(True, _AROUND)
 
 
 def _stop_listening():
@@ -595,27 +600,31 @@ def unhook():
     _stop_listening()
     for backward in _backwards:
         backward.forget()
-    _probe.watching(False, _EXCEPTIONS)
+    _probe.watching(False, _AROUND)
+
+
+_readers = []  # compilers and tracers that are reading a model
+
+
+def is_read():
+    """Tells whether a compiler or a tracer is reading a model."""
+    return bool(_readers)
 
 
 def _aside(func, args, kwargs):
-    """Removes all hooks while a compiler reads a model."""
+    """Removes all hooks while a compiler or a tracer reads a model."""
     put = [one for one in _hooked if one.is_put]
+    _readers.append(func)
     for one in put:
         one.take()
     try:
         return _probe.hidden(_probe.past, func, args, kwargs)
     finally:
+        _readers.remove(func)
         for one in put:
             for module in one.modules:
                 module.put()
             one.is_put = True
-
-
-def spare_compilers():
-    """Removes the hooks during calls that compile a model from source, or trace it."""
-    for func in (torch.jit.script, torch.jit.trace, torch.jit.trace_module):
-        _probe.watch(func, _aside)
 
 
 _dumped = []  # modules hooked by module_dump

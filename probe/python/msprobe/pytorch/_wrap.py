@@ -12,7 +12,7 @@ import torch
 
 from msprobe import _probe
 from msprobe._places import Places, owner_of
-from msprobe.pytorch import _apis, _distributed, _modules
+from msprobe.pytorch import _apis, _distributed
 
 _FUNCTION = type(lambda: None)
 _METHODS = (_FUNCTION, type(str.join), type(int.__add__))
@@ -132,7 +132,6 @@ def put_all():
     global _is_watching
     if not _places:
         _find_all()
-        _modules.spare_compilers()
     _is_watching = True
     _probe.watching(True)
     _places.put()

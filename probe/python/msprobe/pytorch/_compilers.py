@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Keeps torch.compile from compiling the functions of this package.
+
+A compiler is asked about each Python function that runs below compiled code, functions of this
+package included. It would warn of what it cannot compile there."""
+import sys
+import types
+
+import torch
+
+_skip = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "skip_code", None)
+
+
+def _functions(namespace):
+    """Yields the functions of this package in a module or a class."""
+    for value in list(namespace.values()):
+        value = getattr(value, "__func__", value)
+        if isinstance(value, types.FunctionType):
+            yield value
+            if hasattr(value, "__wrapped__"):
+                yield from _functions({"": value.__wrapped__})
+        elif isinstance(value, type) and _is_ours(value.__module__):
+            yield from _functions(vars(value))
+
+
+def _is_ours(name):
+    return name.partition(".")[0] == "msprobe"
+
+
+def _codes(code):
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def skip_functions():
+    """Tells the compiler to leave out all functions of this package."""
+    if _skip is None:
+        return
+    for name, module in list(sys.modules.items()):
+        for func in _functions(vars(module)) if _is_ours(name) else ():
+            if _is_ours(func.__module__ or ""):
+                for code in _codes(func.__code__):
+                    _skip(code)
