@@ -19,13 +19,16 @@
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
+/* When a function that is only told of calls is told, instead of being called. */
+enum when { WHEN_BEFORE = 1, WHEN_RETURNED = 2, WHEN_RAISED = 4 };
+
 struct watched {
     PyObject *func, *op;
     unsigned group;
     PyTypeObject *was;
     vectorcallfunc was_call; /* NULL: called with a tuple and a dict */
     bool is_ours;            /* its calls come here now */
-    bool is_before;          /* op(first argument) is called, then the function */
+    unsigned tells;          /* bits of enum when: op(first argument, when) is called then */
 };
 
 enum { WATCHED_MAX = 4096, SLOTS = 4 * WATCHED_MAX };
@@ -88,23 +91,38 @@ static PyObject *call_with_tuple(PyObject *func, PyObject *const *args, size_t n
     return result;
 }
 
-static PyObject *call_after(const struct watched *w, PyObject *const *args, size_t nargsf,
-                            PyObject *kwnames)
+/* Tells op of a call; an exception of the function itself is kept. */
+static void tell(const struct watched *w, PyObject *first, enum when when)
 {
-    if (PyVectorcall_NARGS(nargsf) != 0) {
-        PyObject *done = PyObject_CallOneArg(w->op, args[0]);
-        if (done == NULL)
-            return NULL;
-        Py_DECREF(done);
-    }
-    return ext_real_of(w->func)(w->func, args, nargsf, kwnames);
+    PyObject *type, *value, *trace;
+    if ((w->tells & when) == 0)
+        return;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *done = PyObject_CallFunction(w->op, "Oi", first, (int)when);
+    if (done == NULL)
+        ext_fail("what stands around a function");
+    Py_XDECREF(done);
+    PyErr_Restore(type, value, trace);
+}
+
+/* Calls the function and tells op before and after, without a frame of Python around the call: the
+ * program may look at its frames. */
+static PyObject *call_and_tell(const struct watched *w, PyObject *const *args, size_t nargsf,
+                               PyObject *kwnames)
+{
+    PyObject *first = PyVectorcall_NARGS(nargsf) != 0 ? Py_NewRef(args[0]) : Py_NewRef(Py_None);
+    tell(w, first, WHEN_BEFORE);
+    PyObject *result = ext_real_of(w->func)(w->func, args, nargsf, kwnames);
+    tell(w, first, result != NULL ? WHEN_RETURNED : WHEN_RAISED);
+    Py_DECREF(first);
+    return result;
 }
 
 static PyObject *call_op(const struct watched *w, PyObject *const *args, size_t nargsf,
                          PyObject *kwnames)
 {
-    if (w->is_before)
-        return call_after(w, args, nargsf, kwnames);
+    if (w->tells != 0)
+        return call_and_tell(w, args, nargsf, kwnames);
     if (!PyFunction_Check(w->op))
         return PyObject_Vectorcall(w->op, args, nargsf, kwnames);
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
@@ -307,16 +325,16 @@ static void end(struct watched *w)
         *call = w->was_call;
 }
 
-/* watch(func, op, group, before) -> bool: dispatches calls of func to op while the group is watched,
- * or with before calls op(first argument) first; False: the function cannot be watched */
+/* watch(func, op, group, tells) -> bool: dispatches calls of func to op while the group is watched;
+ * with tells, bits of enum when, calls func and tells op(first argument, when); False: the function
+ * cannot be watched */
 static PyObject *watch(PyObject *module, PyObject *args)
 {
     PyObject *func, *op;
-    unsigned group = 0;
-    int is_before = 0;
+    unsigned group = 0, tells = 0;
     vectorcallfunc *call;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO|Ip", &func, &op, &group, &is_before))
+    if (!PyArg_ParseTuple(args, "OO|II", &func, &op, &group, &tells))
         return NULL;
     PyTypeObject *type = derived(func, &call);
     struct watched **slot = slot_of(key_of(func));
@@ -328,7 +346,7 @@ static PyObject *watch(PyObject *module, PyObject *args)
     *w = (struct watched){.func = Py_NewRef(func),
                           .op = Py_NewRef(op),
                           .group = group,
-                          .is_before = is_before != 0,
+                          .tells = tells,
                           .was = Py_TYPE(func),
                           .was_call = *call};
     *slot = all[count++] = w;
@@ -364,7 +382,7 @@ static PyObject *twin(PyObject *module, PyObject *method)
 }
 
 PyMethodDef ext_watch_functions[] = {
-    {"watch", watch, METH_VARARGS, "watch(function, op, group=0, before=False) -> can it be watched?"},
+    {"watch", watch, METH_VARARGS, "watch(function, op, group=0, tells=0) -> can it be watched?"},
     {"watching", watching, METH_VARARGS, "watching(on, group=0): are calls of a group seen?"},
     {"past", past, METH_VARARGS, "past(function, args, kwargs): what it gives by itself"},
     {"twin", twin, METH_O, "twin(method): an equal one that is not watched"},

@@ -265,6 +265,8 @@ def run_way(func, make_debugger=None):
 def _rank_main(run, func, rank, world, folder):
     import torch.distributed as dist
     status = 1
+    # After a fork PyTorch makes its pool of threads anew, which two threads must not do at once.
+    torch.set_num_threads(1)
     try:
         store = dist.FileStore(os.path.join(folder, "store"), world)
         dist.init_process_group("gloo", store=store, rank=rank, world_size=world)

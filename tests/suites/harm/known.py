@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is known to differ: known.txt has a line "NAME: what is changed" for each way, and a line
-"stderr TEXT: why" for lines with this text."""
+"""What is known to differ: known.txt has a line "NAME: what is changed" for each way, "NAME MODE: ..." for some
+modes of it, and "stderr TEXT: why" for lines with this text."""
 import os
 
 _STDERR = "stderr "

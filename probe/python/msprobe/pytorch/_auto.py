@@ -12,7 +12,7 @@ _CALLS = 3  # a group of watched functions
 
 
 class _Watch(_auto.Watch):
-    def called(self, module):
+    def called(self, module, _when=None):
         if not _modules.is_read():  # else it may be a compiler's own module around the model
             super().called(module)
 
@@ -35,8 +35,9 @@ def attach(config):
     if watch is None:
         return
     _optimizer.watch_for_good()
+    _modules.watch_for_good()
     if _modules.VERSION < (2, 1):  # where the function is watched for exceptions
         register_module_forward_pre_hook(lambda module, _args: watch.called(module))
     else:  # compilers warn of hooks of all modules
-        _probe.watch(torch.nn.Module.__call__, watch.called, _CALLS, True)
+        _probe.watch(torch.nn.Module.__call__, watch.called, _CALLS, _modules.BEFORE)
         _probe.watching(True, _CALLS)

@@ -14,6 +14,7 @@ _TAKES_KWARGS = VERSION >= (2, 0)
 _ALWAYS_CALLED = VERSION >= (2, 1)
 _SKIPPED = {"FullyShardedDataParallel"}
 _AROUND = 1  # a group of watched functions
+BEFORE, RETURNED, RAISED = 1, 2, 4  # when a function is told of a call: see ext_watch.c
 
 
 _is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or \
@@ -410,15 +411,11 @@ class _After(_Hook):
         return None
 
 
-def _tell_of_exceptions(func, args, kwargs):
+def _has_raised(module, _when):
     """Reports exceptions. Before version 2.1 no hook runs when a module raises, so its call would
     stay open."""
-    try:
-        return _probe.past(func, args, kwargs)
-    except BaseException:
-        for hook in _hooks_of(args[0]):
-            hook.fail()
-        raise
+    for hook in _hooks_of(module):
+        hook.fail()
 
 
 class _Hooked:
@@ -569,14 +566,24 @@ def hook_known(with_gradients):
         one.put(with_gradients)
 
 
+_stays = False
+
+
+def watch_for_good():
+    """Watches compilers and tracers until the program ends, as a program may begin with them."""
+    global _stays
+    _stays = True
+    _watch_around()
+
+
 def _watch_around():
     """Watches the functions around which hooks have to be reported to, or to be removed."""
     if not _ALWAYS_CALLED:
-        _probe.watch(torch.nn.Module.__call__, _tell_of_exceptions, _AROUND)
+        _probe.watch(torch.nn.Module.__call__, _has_raised, _AROUND, RAISED)
     export = getattr(getattr(torch, "export", None), "export", None)
     for func in (torch.jit.script, torch.jit.trace, torch.jit.trace_module, export):
         if func is not None:
-            _probe.watch(func, _aside, _AROUND)
+            _probe.watch(func, _is_reading, _AROUND, BEFORE | RETURNED | RAISED)
     _probe.watching(True, _AROUND)
 
 
@@ -600,31 +607,31 @@ def unhook():
     _stop_listening()
     for backward in _backwards:
         backward.forget()
-    _probe.watching(False, _AROUND)
+    if not _stays:
+        _probe.watching(False, _AROUND)
 
 
-_readers = []  # compilers and tracers that are reading a model
+_reads = []  # the models without hooks, for each compiler or tracer that is reading a model
 
 
 def is_read():
     """Tells whether a compiler or a tracer is reading a model."""
-    return bool(_readers)
+    return bool(_reads)
 
 
-def _aside(func, args, kwargs):
-    """Removes all hooks while a compiler or a tracer reads a model."""
-    put = [one for one in _hooked if one.is_put]
-    _readers.append(func)
-    for one in put:
-        one.take()
-    try:
-        return _probe.hidden(_probe.past, func, args, kwargs)
-    finally:
-        _readers.remove(func)
-        for one in put:
-            for module in one.modules:
-                module.put()
-            one.is_put = True
+def _is_reading(_model, when):
+    """Removes all hooks while a compiler or a tracer reads a model; its calls are not dumped."""
+    if when == BEFORE:
+        _probe.hide(1)
+        _reads.append([one for one in _hooked if one.is_put])
+        for one in _reads[-1]:
+            one.take()
+        return
+    _probe.hide(-1)
+    for one in _reads.pop():
+        for module in one.modules:
+            module.put()
+        one.is_put = True
 
 
 _dumped = []  # modules hooked by module_dump
