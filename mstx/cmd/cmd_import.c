@@ -2,6 +2,7 @@
  *
  * import: reads a capture into run.db.
  */
+#include "mstx/conclude/conclude.h"
 #include "mstx/conclude/run_ready.h"
 
 #include "probe/base/clock.h"
@@ -18,6 +19,7 @@ struct args {
     struct ms_opt_list path;
     const char *output;
     bool summary;
+    double missing_after;
 };
 
 static const struct ms_opt opts[] = {
@@ -29,6 +31,10 @@ static const struct ms_opt opts[] = {
     {"summary", NULL, MS_OPT_FLAG, offsetof(struct args, summary),
      .help = "only what ranks say together: who makes the others wait, which links are slow; no "
              "timeline and no single calls"},
+    {"missing_after", NULL, MS_OPT_REAL, offsetof(struct args, missing_after), "SECONDS",
+     .dflt = "300",
+     .help = "a rank whose process may still be running is missing from a collective once the "
+             "others have waited in it for so long"},
     {0}};
 
 extern const struct ms_cmd mstx_cmd_import;
@@ -85,6 +91,13 @@ static void end_progress(const struct watch *w)
 
 /* ---- the command ------------------------------------------------------------------ */
 
+static enum ms_rc check_limit(double seconds, struct ms_err *err)
+{
+    if (seconds >= 1e-9 && seconds <= MSTX_MISSING_AFTER_MOST_S)
+        return MS_OK;
+    return ms_fail(err, MS_E_ARG, "--missing_after takes a number of seconds, at most a year");
+}
+
 static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms_err *err)
 {
     const char *path = a->path.items[0];
@@ -94,6 +107,7 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
     char *db = a->output == NULL ? mstx_db_path(path) : ms_str_dup(ms_str_of(a->output));
     const struct mstx_import_how how = {
         .summary = a->summary,
+        .missing_after_s = a->missing_after,
         .par = par,
         .progress = is_first && ms_progress_ok(STDERR_FILENO) ? print_progress : NULL,
         .ctx = &watch,
@@ -111,13 +125,15 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
  * the others once one has ended with a failure. */
 static int run_import(int argc, char **argv)
 {
-    struct args a = {0};
+    struct args a = {.missing_after = MSTX_MISSING_AFTER_S};
     struct ms_err err = {0};
     struct ms_par *par = NULL;
     bool done;
     enum ms_rc rc = ms_opt_parse(&mstx_cmd_import, argc, argv, &a, &done, &err);
     if (rc == MS_OK && done)
         return MS_EXIT_OK;
+    if (rc == MS_OK)
+        rc = check_limit(a.missing_after, &err);
     struct ms_err opened = {0};
     if (ms_par_open(&par, &opened) != MS_OK)
         return ms_cmd_fail(&mstx_cmd_import, &opened);

@@ -26,7 +26,7 @@ struct conclusions {
     struct mstx_steps steps;
     mstx_findings findings;
     struct mstx_waiting waiting;
-    int64_t step_median_ns;
+    int64_t step_median_ns, missing_after_ns;
 };
 
 /* ---- one process ------------------------------------------------------------ */
@@ -206,7 +206,7 @@ static enum ms_rc take_conclusion(struct mstx_tl *tl, struct conclusions *r, str
     f->to_ns = ms_stmt_get_i64(st, 8) > f->from_ns ? ms_stmt_get_i64(st, 8) : f->from_ns;
     mstx__finding_set_message(f, (struct ms_said){ms_stmt_get_str(st, 9), ms_stmt_get_str(st, 10)},
                               ms_stmt_get_str(st, 6));
-    return mstx__judge_open(tl, f, err);
+    return mstx__judge_open(tl, f, r->missing_after_ns, err);
 }
 
 /* Turns the conclusions that the import stored into findings; databases of older versions have
@@ -305,6 +305,17 @@ static enum ms_rc save_steps(const struct mstx_steps *steps, struct ms_store *s,
     return rc;
 }
 
+/* Saves the limit for missing ranks when it is not the default, for the next import. */
+static enum ms_rc save_limit(int64_t limit_ns, struct ms_store *s, struct ms_err *err)
+{
+    char sql[128];
+    if (limit_ns == MSTX_MISSING_AFTER_S * INT64_C(1000000000))
+        return MS_OK;
+    snprintf(sql, sizeof sql, "INSERT OR REPLACE INTO meta VALUES('missing_after', '%.9g')",
+             (double)limit_ns / 1e9);
+    return ms_store_exec(s, sql, err);
+}
+
 /* Saves without a journal: the database still has a temporary name, so neither a rollback nor a
  * crash of the machine matters, and an interrupted import leaves no journal file. */
 static enum ms_rc save_all(const struct conclusions *r, const char *db, struct ms_err *err)
@@ -316,6 +327,8 @@ static enum ms_rc save_all(const struct conclusions *r, const char *db, struct m
                                   " DELETE FROM steps; DELETE FROM findings",
                                   err);
     if (rc == MS_OK)
+        rc = save_limit(r->missing_after_ns, s, err);
+    if (rc == MS_OK)
         rc = save_steps(&r->steps, s, err);
     if (rc == MS_OK)
         rc = mstx__findings_save(&r->findings, s, err);
@@ -325,10 +338,10 @@ static enum ms_rc save_all(const struct conclusions *r, const char *db, struct m
     return rc;
 }
 
-enum ms_rc mstx__conclude(const char *db, struct ms_err *err)
+enum ms_rc mstx__conclude(const char *db, int64_t missing_after_ns, struct ms_err *err)
 {
     struct mstx_tl *tl;
-    struct conclusions r = {0};
+    struct conclusions r = {.missing_after_ns = missing_after_ns};
     MS_TRY(mstx_tl_open(&tl, db, err));
     /* inside a transaction the file is locked once, not for every query */
     enum ms_rc rc = ms_store_exec(mstx_tl_store(tl), "BEGIN", err);

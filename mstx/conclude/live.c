@@ -12,9 +12,6 @@
 
 #include <string.h>
 
-/* The default of `msprobe run --hang_timeout`. */
-static const int64_t LIMIT_NS = 300 * INT64_C(1000000000);
-
 bool mstx__may_run(struct ms_str state)
 {
     return ms_str_is(state, "running") || ms_str_is(state, "not finished");
@@ -75,7 +72,8 @@ static enum ms_rc say_anew(struct mstx_tl *tl, struct mstx_finding *f,
     return MS_OK;
 }
 
-enum ms_rc mstx__judge_open(struct mstx_tl *tl, struct mstx_finding *f, struct ms_err *err)
+enum ms_rc mstx__judge_open(struct mstx_tl *tl, struct mstx_finding *f, int64_t limit_ns,
+                            struct ms_err *err)
 {
     int64_t may_run, now_ns;
     if (strcmp(f->said.kind->name, mstx_note_not_joined.name) != 0 || f->from_ns == 0)
@@ -88,7 +86,7 @@ enum ms_rc mstx__judge_open(struct mstx_tl *tl, struct mstx_finding *f, struct m
         return MS_OK;
     MS_TRY(read_number(tl, "SELECT max(end_ns) FROM processes", 0, f->from_ns, &now_ns, err));
     const int64_t waited_ns = now_ns > f->from_ns ? now_ns - f->from_ns : 0;
-    if (waited_ns >= LIMIT_NS)
+    if (waited_ns >= limit_ns)
         return say_anew(tl, f, &mstx_say_awaited, waited_ns, err);
     f->kind = "unfinished";
     f->severity = MSTX_INFO_FINDING;

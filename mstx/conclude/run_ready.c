@@ -199,7 +199,10 @@ static enum ms_rc import_to(const char *path, const char *db, const struct mstx_
     default:
         return ms_fail_kind(path, err);
     }
-    return ms_par_rank(how->par) == 0 ? mstx__conclude(db, err) : MS_OK;
+    if (ms_par_rank(how->par) != 0)
+        return MS_OK;
+    const double s = how->missing_after_s > 0 ? how->missing_after_s : MSTX_MISSING_AFTER_S;
+    return mstx__conclude(db, (int64_t)(s * 1e9), err);
 }
 
 static enum ms_rc publish_database(const char *whole, const char *db, struct ms_err *err)
@@ -247,10 +250,29 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
     return rc;
 }
 
+/* Returns the limit of `msprobe import --missing_after` that the database at `db` was made with; 0:
+ * none.  Viewers import a run that is going on again and again, and the limit of the user holds. */
+static double last_limit(const char *db)
+{
+    struct ms_store *s;
+    struct ms_stmt *st = NULL;
+    bool more = false;
+    double limit = 0;
+    if (ms_path_kind(db) != MS_KIND_FILE || ms_store_open(&s, db, NULL) != MS_OK)
+        return 0;
+    if (ms_store_prepare(s, &st, "SELECT CAST(value AS REAL) FROM meta WHERE key = 'missing_after'",
+                         NULL) == MS_OK &&
+        ms_stmt_step(st, &more, NULL) == MS_OK && more)
+        limit = ms_stmt_get_f64(st, 0);
+    ms_stmt_free(st);
+    ms_store_close(s);
+    return limit > 0 && limit <= MSTX_MISSING_AFTER_MOST_S ? limit : 0;
+}
+
 enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_result *result,
                        struct ms_err *err)
 {
-    const struct mstx_import_how how = {0};
+    const struct mstx_import_how how = {.missing_after_s = last_limit(db)};
     return mstx_import_as(path, db, &how, result, err);
 }
 

@@ -21,6 +21,9 @@ struct mstx_import_result {
 struct ms_par;
 struct mstx_import_how {
     bool summary; /* only results about all ranks, without timelines and single calls */
+    /* How long the others wait before a rank that may still be running counts as missing; 0: as in
+     * the database that is replaced, or the default. */
+    double missing_after_s;
     /* Processes that share the work; each of them calls.  NULL for a single process.  Process 0
      * writes the database and has the result. */
     struct ms_par *par;

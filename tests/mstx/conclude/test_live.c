@@ -7,8 +7,8 @@
 
 /* A run of rank 2, whose last event is "work", with a conclusion that it has not come to a collective in
  * which three others wait since some seconds before the end; and what is found when the process has that
- * state.  Free it. */
-static char *found_with(const char *state, int64_t waited_s)
+ * state and the limit is so many seconds.  Free it. */
+static char *found_with(const char *state, int64_t waited_s, int64_t limit_s)
 {
     struct ms_err e = {0};
     struct ms_store *s;
@@ -34,7 +34,7 @@ static char *found_with(const char *state, int64_t waited_s)
     ck_ok(ms_store_edit(&s, db, &e), e);
     ck_ok(ms_store_exec(s, sql, &e), e);
     ms_store_close(s);
-    ck_ok(mstx__conclude(db, &e), e);
+    ck_ok(mstx__conclude(db, limit_s * 1000000000, &e), e);
     ck_ok(ms_store_open(&s, db, &e), e);
     ck_ok(ms_store_prepare(s, &st,
                            "SELECT group_concat(severity || ' ' || kind || ': ' || text, char(10))"
@@ -50,12 +50,18 @@ static char *found_with(const char *state, int64_t waited_s)
     return text;
 }
 
-static void check_found(const char *state, int64_t waited_s, const char *holds, const char * not )
+static void check_found_at(int64_t limit_s, const char *state, int64_t waited_s, const char *holds,
+                           const char * not )
 {
-    char *text = found_with(state, waited_s);
+    char *text = found_with(state, waited_s, limit_s);
     ck_assert_msg(strstr(text, holds) != NULL, "no '%s' in:\n%s", holds, text);
     ck_assert_msg(strstr(text, not ) == NULL, "'%s' in:\n%s", not, text);
     free(text);
+}
+
+static void check_found(const char *state, int64_t waited_s, const char *holds, const char * not )
+{
+    check_found_at(MSTX_MISSING_AFTER_S, state, waited_s, holds, not );
 }
 
 #define SINCE "info unfinished: AllReduce (call 7 of dp0) is in progress since "
@@ -77,6 +83,58 @@ START_TEST(who_is_awaited_for_longer_than_the_limit_is_missing)
 }
 END_TEST
 
+START_TEST(the_limit_for_who_is_missing_is_chosen)
+{
+    check_found_at(10, "running", 9, SINCE "9.0 s", "missing");
+    check_found_at(10, "running", 10, "error hang: rank 2 is missing from AllReduce",
+                   "in progress since");
+    check_found_at(600, "running", 599, SINCE "599.0 s", "missing");
+}
+END_TEST
+
+/* What the last import into this database was told. */
+static void check_limit(const char *db, const char *limit)
+{
+    struct ms_err e = {0};
+    struct ms_store *s;
+    struct ms_stmt *st;
+    bool more;
+    ck_ok(ms_store_open(&s, db, &e), e);
+    ck_ok(ms_store_prepare(s, &st, "SELECT value FROM meta WHERE key = 'missing_after'", &e), e);
+    ck_ok(ms_stmt_step(st, &more, &e), e);
+    ck_assert_int_eq(more, limit != NULL);
+    if (limit != NULL)
+        ck_assert_msg(ms_str_eq(ms_stmt_get_str(st, 0), ms_str_of(limit)), "not %s", limit);
+    ms_stmt_free(st);
+    ms_store_close(s);
+}
+
+START_TEST(an_import_by_a_viewer_keeps_the_limit)
+{
+    struct ms_err e = {0};
+    struct mstx_import_result r;
+    struct mstx_import_how how = {.missing_after_s = 12.5};
+    struct maker m;
+    char db[128];
+    begin_run(&m, 2);
+    maker_ring(&m, 1, 1, 4242);
+    maker_begin_range(&m, 0, 1, maker_text(&m, "work"), 0);
+    finish_and_open(&m);
+    mstx_tl_close(tl);
+    tl = NULL;
+    snprintf(db, sizeof db, "%s/run.db", run);
+    check_limit(db, NULL);
+    ck_ok(mstx_import_as(run, db, &how, &r, &e), e);
+    check_limit(db, "12.5");
+    ck_ok(mstx_import(run, db, &r, &e), e);
+    check_limit(db, "12.5");
+    how.missing_after_s = MSTX_MISSING_AFTER_S;
+    ck_ok(mstx_import_as(run, db, &how, &r, &e), e);
+    check_limit(db, NULL);
+    scratch_remove(dir);
+}
+END_TEST
+
 START_TEST(whose_process_has_ended_is_missing)
 {
     check_found("killed", 1, "error hang: rank 2 is missing from AllReduce", "in progress");
@@ -92,5 +150,7 @@ START_TEST(ranges_of_a_running_process_are_in_progress)
 END_TEST
 
 TEST_MAIN("live", an_open_call_of_a_running_job_is_in_progress,
-          who_is_awaited_for_longer_than_the_limit_is_missing, whose_process_has_ended_is_missing,
+          who_is_awaited_for_longer_than_the_limit_is_missing,
+          the_limit_for_who_is_missing_is_chosen, an_import_by_a_viewer_keeps_the_limit,
+          whose_process_has_ended_is_missing,
           ranges_of_a_running_process_are_in_progress)
