@@ -8,28 +8,45 @@ stays the only place that knows how something is built.
 import fnmatch
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import time
 
-FLAGS = ["CFLAGS=-O0 -g0 -U_FORTIFY_SOURCE", "B=build"]
+FLAGS = ["CFLAGS=-O1 -g0 -U_FORTIFY_SOURCE", "B=build"]
+FILE_MAX, MEMORY_MAX = 1 << 30, 16 << 30
 STRICT = "-Werror=incompatible-pointer-types -Werror=int-conversion -Werror=implicit-function-declaration"
 
 
+def end_session(leader):
+    """Ends what a test started: Check gives each test a process group, so that the group of the
+    leader is not all of it."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="latin-1") as f:
+                if int(f.read().rpartition(")")[2].split()[3]) == leader:
+                    os.kill(int(pid), signal.SIGKILL)
+        except (OSError, IndexError):
+            continue
+
+
+def bound():
+    """A changed program may loop, allocate or write without end."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+
+
 def run(args, cwd, limit, env=None, shell=False):
-    """Exit status, or None after `limit` seconds; the children go with it."""
-    p = subprocess.Popen(args, cwd=cwd, shell=shell, env=env, stdin=subprocess.DEVNULL,
+    """Exit status, or None after `limit` seconds; whatever it started ends with it."""
+    p = subprocess.Popen(args, cwd=cwd, shell=shell, env=env, stdin=subprocess.DEVNULL, preexec_fn=bound,
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         return p.wait(limit)
     except subprocess.TimeoutExpired:
         return None
     finally:
-        try:
-            os.killpg(p.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        end_session(p.pid)
         p.wait()
 
 

@@ -186,42 +186,6 @@ START_TEST(levels_remember_what_they_are)
 }
 END_TEST
 
-/* More than 4 GiB of text from a few pages that are mapped again and again, between two of
- * their own that hold the quotes. */
-START_TEST(a_string_of_four_gibibytes_is_refused)
-{
-#if defined(__SANITIZE_THREAD__)
-    /* It keeps a history of every byte that is read. */
-    puts("skip a_string_of_four_gibibytes_is_refused: too much for ThreadSanitizer");
-    return;
-#endif
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t piece = (size_t)64 << 20;
-    const size_t total = page + 65 * piece + page;
-    FILE *f = tmpfile();
-    ck_assert_ptr_nonnull(f);
-    ck_assert_int_eq(ftruncate(fileno(f), (off_t)piece), 0);
-    char *p = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
-    ck_assert_ptr_ne(p, MAP_FAILED);
-    for (size_t at = page; at < total - page; at += piece)
-        ck_assert_ptr_ne(
-            mmap(p + at, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fileno(f), 0),
-            MAP_FAILED);
-    memset(p, 'x', page + piece);
-    memset(p + total - page, 'x', page);
-    p[0] = p[total - 1] = '"';
-    struct ms_jread r;
-    struct ms_err e = {0};
-    ms_jread_init(&r, p, total, 0);
-    ck_assert_int_eq(ms_jread_next(&r), MS_J_ERR);
-    ck_assert_int_eq(ms_jread_fail(&r, &e), MS_E_LIMIT);
-    ck_says(e, "4 GiB");
-    munmap(p, total);
-    fclose(f);
-}
-END_TEST
-
 START_TEST(scans_in_steps_and_by_bytes_agree)
 {
     static const char mix[] = "      \n\t\r\"\\abcxyz0123456789\x1F\x7F\x80\xFF\xC3\xA9,;{}[]";
@@ -421,8 +385,7 @@ END_TEST
 TEST_MAIN("jread", well_formed_texts_give_their_tokens, tolerance_changes_nothing_for_a_whole_text,
           malformed_texts_fail_with_their_place, a_nul_byte_is_no_whitespace_and_no_escape,
           no_pointer_is_an_empty_text, nesting_ends_at_its_limit, levels_remember_what_they_are,
-          a_string_of_four_gibibytes_is_refused, scans_in_steps_and_by_bytes_agree,
-          integers_stay_exact_and_are_told_from_floats,
+          scans_in_steps_and_by_bytes_agree, integers_stay_exact_and_are_told_from_floats,
           text_without_escapes_is_a_slice_of_the_input, skipping_passes_over_a_whole_value,
           skipping_a_known_text_ends_where_skipping_does, skipping_still_checks_the_grammar,
           a_copied_reader_goes_on_from_its_place, a_caller_can_reject_a_token_where_it_stands)
