@@ -152,5 +152,4 @@ END_TEST
 TEST_MAIN("live", an_open_call_of_a_running_job_is_in_progress,
           who_is_awaited_for_longer_than_the_limit_is_missing,
           the_limit_for_who_is_missing_is_chosen, an_import_by_a_viewer_keeps_the_limit,
-          whose_process_has_ended_is_missing,
-          ranges_of_a_running_process_are_in_progress)
+          whose_process_has_ended_is_missing, ranges_of_a_running_process_are_in_progress)
