@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -28,6 +30,67 @@ START_TEST(a_file_is_mapped_whole)
     ck_assert_uint_eq(f.n, 0);
     ms_file_unmap(&f);
     scratch_remove(dir);
+}
+END_TEST
+
+/* Is anything at this address? */
+static bool is_mapped(const void *p)
+{
+    unsigned char present;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    return mincore((void *)((uintptr_t)p / page * page), 1, &present) == 0;
+}
+
+START_TEST(nothing_stays_mapped)
+{
+    setup();
+    static const char *const texts[] = {"x", "hello"};
+    for (int i = 0; i < 2; i++) {
+        struct ms_err e = {0};
+        struct ms_file f;
+        put(in_dir("a"), texts[i]);
+        ck_ok(ms_file_map(&f, in_dir("a"), 5, &e), e);
+        const char *was = f.p;
+        ck_assert(is_mapped(was));
+        ms_file_unmap(&f);
+        ck_assert(!is_mapped(was));
+    }
+    scratch_remove(dir);
+}
+END_TEST
+
+/* Where standard input is closed the first file has descriptor 0. */
+START_TEST(a_file_may_have_the_first_descriptor)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    const int kept = dup(STDIN_FILENO);
+    close(STDIN_FILENO);
+    const enum ms_rc rc = ms_out_create(&o, in_dir("a"), &e);
+    ck_ok(rc, e);
+    ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD) >= 0, 1);
+    ms_out_puts(o, "x");
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_eq(access(in_dir("a"), F_OK), 0);
+    if (kept >= 0)
+        dup2(kept, STDIN_FILENO);
+    scratch_remove(dir);
+}
+END_TEST
+
+START_TEST(a_name_that_is_too_long_leaves_no_memory_behind)
+{
+    struct ms_err e = {0};
+    char *tmp;
+    char path[PATH_MAX];
+    memset(path, 'x', sizeof path - 1);
+    for (size_t i = 0; i + 100 < sizeof path; i += 100)
+        path[i] = '/';
+    path[sizeof path - 1] = '\0';
+    const size_t before = ms_mem_live();
+    ck_assert_int_eq(ms_tmp_new(&tmp, path, &e), MS_E_LIMIT);
+    ck_assert_uint_eq(ms_mem_live(), before);
 }
 END_TEST
 
@@ -403,6 +466,8 @@ START_TEST(what_killed_processes_left_long_ago_is_removed)
     if (gone == 0)
         _exit(0);
     ck_assert_int_eq(waitpid(gone, NULL, 0), gone);
+    /* A number that no process has, and that is ours without its first digit. */
+    const pid_t like_ours = (pid_t)(getpid() < 1000000 ? 900000000 : 2000000000) + getpid();
     const struct {
         const char *before;
         pid_t pid;
@@ -410,6 +475,7 @@ START_TEST(what_killed_processes_left_long_ago_is_removed)
         bool old, stays;
     } cases[] = {
         {"run.db.", gone, DRAWN, true, false},
+        {"run.db.", like_ours, DRAWN, true, false},
         {"run.db.1.7" DRAWN ".", gone, DRAWN, true, false},
         {"run.db.", getppid(), DRAWN, true, true},
         {"run.db.3.", gone, DRAWN, false, true},
@@ -629,7 +695,9 @@ START_TEST(short_text_is_formatted_without_memory)
 }
 END_TEST
 
-TEST_MAIN("io", a_file_is_mapped_whole, an_empty_file_has_no_bytes_and_a_valid_address,
+TEST_MAIN("io", a_file_is_mapped_whole, nothing_stays_mapped, a_file_may_have_the_first_descriptor,
+          a_name_that_is_too_long_leaves_no_memory_behind,
+          an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
           an_empty_file_can_be_written, large_text_is_written_in_order, parent_directories_are_made,

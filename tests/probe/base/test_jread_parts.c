@@ -97,6 +97,7 @@ static const struct {
     {"[1 ", "[n<1>]"},
     {"[true", "[t]"},
     {"[\"a\xE2\x82", "[0]"},
+    {"[\"a\xF4\x8F\xBF", "[0]"},
     {"[\"a\\u00", "[0]"},
     {"{\"a", "{}"},
     {"{\"a\"", "{}"},
@@ -226,6 +227,67 @@ START_TEST(text_that_is_not_laid_out_in_lines_stays_whole)
 END_TEST
 
 /* Valid, but inner members stand where records should: a part must fail, never lie. */
+/* The line that looks like a record is one blank short, or has another byte in place of the first. */
+START_TEST(a_record_begins_behind_all_its_blanks)
+{
+    static const char *const texts[] = {
+        "\"a\": 111111111,\n  \"b\": 2", "\"a\": 111111111,\nx \"b\": 2",
+        "\"a\": 111111111,\n\tx\"b\": 2", "\"a\": 111111111,\n \" \": 2"};
+    for (unsigned i = 0; i < 4; i++) {
+        size_t cut[3];
+        const unsigned made = ms_jread_split(texts[i], strlen(texts[i]), 2, 2, cut);
+        ck_assert_msg(made == (i == 0 ? 2U : 1U), "%u parts of %s", made, texts[i]);
+    }
+}
+END_TEST
+
+struct members {
+    char seen[32];
+    enum ms_rc fails;
+};
+
+static enum ms_rc note_member(void *of, struct ms_jread *r, struct ms_buf *scratch,
+                              struct ms_err *err)
+{
+    struct members *m = of;
+    struct ms_str key;
+    MS_TRY(ms_jread_text(r, scratch, &key, err));
+    strncat(m->seen, key.p, key.n);
+    if (m->fails != MS_OK)
+        return ms_fail(err, m->fails, "enough");
+    return ms_jread_skip(r, ms_jread_next(r)) != MS_J_ERR ? MS_OK : ms_jread_fail(r, err);
+}
+
+static enum ms_rc read_members(const char *text, uint32_t flags, struct members *m,
+                               struct ms_err *err)
+{
+    struct ms_jread r;
+    ms_err_clear(err);
+    m->seen[0] = '\0';
+    ms_jread_init(&r, text, strlen(text), flags);
+    return ms_jread_members(&r, "things", note_member, m, err);
+}
+
+START_TEST(each_member_is_given_once_until_one_is_refused)
+{
+    struct members m = {.fails = MS_OK};
+    struct ms_err e = {0};
+    ck_ok(read_members("{\"a\": 1, \"b\": [2], \"c\": {}}", 0, &m, &e), e);
+    ck_assert_str_eq(m.seen, "abc");
+    ck_ok(read_members("{}", 0, &m, &e), e);
+    ck_assert_str_eq(m.seen, "");
+    ck_assert_int_eq(read_members("{\"a\": 1} 2", 0, &m, &e), MS_E_FORMAT);
+    ck_assert_int_eq(read_members("{\"a\": 1, 2", 0, &m, &e), MS_E_FORMAT);
+    ck_assert_int_eq(read_members("[1]", 0, &m, &e), MS_E_FORMAT);
+    ck_says(e, "expected an object of things");
+    ck_ok(read_members("{\"a\": 1, \"b\": [2", MS_JREAD_TOLERANT, &m, &e), e);
+    ck_assert_str_eq(m.seen, "ab");
+    m.fails = MS_E_LIMIT;
+    ck_assert_int_eq(read_members("{\"a\": 1, \"b\": 2}", 0, &m, &e), MS_E_LIMIT);
+    ck_assert_str_eq(m.seen, "a");
+}
+END_TEST
+
 START_TEST(a_cut_inside_a_record_is_an_error_of_that_part)
 {
     static const char nasty[] = "\n  \"a\": {\n  \"x\": 1,\n  \"y\": 2,\n  \"z\": 3},\n  \"b\": 4";
@@ -287,7 +349,8 @@ END_TEST
 TEST_MAIN("jread parts", a_dump_cut_at_any_byte_keeps_its_complete_records,
           a_strict_reader_fails_at_every_cut, what_a_cut_takes_away_becomes_null,
           tolerance_does_not_forgive_wrong_text, parts_together_give_the_tokens_of_the_whole,
-          text_that_is_not_laid_out_in_lines_stays_whole,
+          text_that_is_not_laid_out_in_lines_stays_whole, a_record_begins_behind_all_its_blanks,
+          each_member_is_given_once_until_one_is_refused,
           a_cut_inside_a_record_is_an_error_of_that_part,
           a_part_ends_with_a_comma_exactly_when_another_follows, only_the_last_part_may_be_cut_off,
           a_part_counts_lines_from_the_start_of_the_file)

@@ -93,6 +93,7 @@ START_TEST(strings_are_ascii_with_escapes_of_python)
         {"x\xED\xA0\xBDy\xED\xB8\x80", 8, "\"x\\ud83dy\\ude00\""},
         {"\xFF\xC3(\xE2\x82", 5, "\"\\udcff\\udcc3(\\udce2\\udc82\""},
         {"\xED\xA0", 2, "\"\\udced\\udca0\""},
+        {"\xED\xBF\xBF\xED\xC0\x80", 6, "\"\\udfff\\udced\\udcc0\\udc80\""},
     };
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
         struct ms_jwrite w;

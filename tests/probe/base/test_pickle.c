@@ -207,6 +207,20 @@ static void ck_written(const struct ms_plain *v)
               ms_str_is(ms_plain_text(ms_plain_get(v, "text")), "a\xc3\xa4??z"));
 }
 
+START_TEST(a_name_is_made_of_two_texts)
+{
+    const struct ms_pickle_rules r = rules();
+    struct ms_plain *root;
+    struct ms_err e = {0};
+    ck_ok(read_with(&r, "\x80\x04\x8c\1m\x8c\5known\x93.", 14, &root, &e), e);
+    ck_assert_int_eq(root->kind, MS_PLAIN_NAME);
+    ck_assert_int_eq(read_with(&r, "\x80\x04N\x8c\5known\x93.", 12, &root, &e), MS_E_FORMAT);
+    ck_says(e, "a name that is no text");
+    ck_assert_int_eq(read_with(&r, "\x80\x04\x8c\1mN\x93.", 8, &root, &e), MS_E_FORMAT);
+    ck_says(e, "a name that is no text");
+}
+END_TEST
+
 START_TEST(what_is_written_is_read_back)
 {
     char dir[64], path[100];
@@ -226,4 +240,4 @@ TEST_MAIN_AROUND(set_up, tear_down, "pickle", each_limit_holds_at_its_last_value
                  containers_hold_what_stands_above_them_in_order,
                  a_key_is_found_and_a_value_is_no_key, a_value_of_another_kind_says_nothing,
                  what_is_dropped_is_gone_and_what_is_remembered_comes_back,
-                 what_is_written_is_read_back)
+                 a_name_is_made_of_two_texts, what_is_written_is_read_back)
