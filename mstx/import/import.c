@@ -30,7 +30,7 @@
 static void note_problem(void *ctx, const char *file, struct ms_err *err)
 {
     struct mstx_import *im = ctx;
-    if (!im->is_quiet)
+    if (!im->is_again || !mstx__import_has_problem(im, file))
         mstx__import_problem(im, file, err->msg);
 }
 

@@ -211,7 +211,8 @@ static enum ms_rc list_meetings(struct mstx_import *im, size_t place, struct ms_
 {
     struct mstx_proc *p = &im->procs.list.p[place];
     struct scan s = {.im = im};
-    im->is_quiet = true; /* the first pass has reported the problems of these files */
+    im->at = place;
+    im->is_again = true;
     enum ms_rc rc = mstx__proc_open(p, &im->problems, err);
     if (rc == MS_OK && p->seg.n != 0) {
         rc = mstx__texts_read(&s.texts, p, &im->sink, &im->problems, err);
@@ -219,7 +220,7 @@ static enum ms_rc list_meetings(struct mstx_import *im, size_t place, struct ms_
             rc = scan_rings(&s, p, err);
         mstx__texts_free(&s.texts);
     }
-    im->is_quiet = false;
+    im->is_again = false;
     mstx__proc_close(p);
     return rc;
 }

@@ -78,7 +78,7 @@ struct mstx_import {
     struct mstx_problems problems;
     MS_VEC(struct mstx_import_problem) problem;
     size_t at;        /* place of the current process */
-    bool is_quiet;    /* set while files are opened again, which finds the same problems */
+    bool is_again;    /* set while files are opened again: known problems are not repeated */
     size_t done;      /* processes read so far, counted in both passes, for progress */
     size_t reference; /* the clock of rank 0's host */
     struct mstx_import_result *result;
@@ -87,6 +87,8 @@ struct mstx_import {
 /* Notes a problem of the current process, or of no process when `at` is past the end of the
  * list. */
 void mstx__import_problem(struct mstx_import *im, const char *file, const char *text);
+/* Tells whether a problem of this file of the current process was noted. */
+bool mstx__import_has_problem(const struct mstx_import *im, const char *file);
 /* Writes all problems, ordered by process and within a process in the order in which they were
  * found. */
 void mstx__import_write_problems(struct mstx_import *im);

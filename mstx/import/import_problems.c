@@ -9,6 +9,8 @@
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
 
+#include <string.h>
+
 void mstx__import_problem(struct mstx_import *im, const char *file, const char *text)
 {
     ms_assert(im->at <= im->procs.list.n);
@@ -19,6 +21,16 @@ void mstx__import_problem(struct mstx_import *im, const char *file, const char *
                                              ms_str_dup(ms_str_of(text))};
     if ((slot == NULL || slot->file == NULL || slot->text == NULL) && ms_no_memory(&err) != MS_OK)
         mstx__writer_fail(im->w, &err);
+}
+
+bool mstx__import_has_problem(const struct mstx_import *im, const char *file)
+{
+    for (size_t i = im->problem.n; i-- > 0;) {
+        const struct mstx_import_problem *p = &im->problem.p[i];
+        if (p->process == im->at && p->file != NULL && strcmp(p->file, file) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Orders by process, then by the order in which the problems were found. */

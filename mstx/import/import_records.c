@@ -564,11 +564,11 @@ enum ms_rc mstx__import_read_process(struct mstx_import *im, size_t place, struc
     struct mstx_proc *p = &im->procs.list.p[place];
     struct mstx_texts texts;
     im->at = place;
-    im->is_quiet = true; /* the first pass has reported the problems of these files */
+    im->is_again = true;
     enum ms_rc rc = im->seen.p[place].id != 0 ? mstx__proc_open(p, &im->problems, err) : MS_OK;
     if (rc == MS_OK && p->seg.n != 0)
         rc = mstx__texts_read(&texts, p, &im->sink, &im->problems, err);
-    im->is_quiet = false;
+    im->is_again = false;
     if (rc == MS_OK && p->seg.n != 0) {
         im->lanes.no_args = im->how->summary;
         mstx__lanes_read(&im->lanes, p, &texts);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * importing: what a recorder left is imported and reported; a torn page of it is told or does no harm.
+ * Then it is imported again over the first run.db, while the disk fills or fails, calls are cut
+ * short, and the import is killed: run.db is the old one or a whole new one, and a failure is told.
  */
 #include "tests/mstx/simulate/recording.h"
 
@@ -11,6 +13,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { PAGE = 4096 };
@@ -53,6 +56,118 @@ static void report(const char *db)
     ms_buf_free(&text);
 }
 
+/* ---- again, under faults ----------------------------------------------------------------- */
+
+enum { AGAIN = 3, DB_MAX = 4 << 20 };
+
+struct content {
+    size_t n;
+    char p[DB_MAX];
+};
+
+/* Reads a run.db; one that is larger is not compared. */
+static bool read_content(const char *db, struct content *c)
+{
+    FILE *f = fopen(db, "r");
+    c->n = f != NULL ? fread(c->p, 1, sizeof c->p, f) : 0;
+    if (f != NULL)
+        fclose(f);
+    return c->n != 0 && c->n < sizeof c->p;
+}
+
+static bool is_same(const struct content *a, const struct content *b)
+{
+    return a->n == b->n && memcmp(a->p, b->p, a->n) == 0;
+}
+
+static void choose_faults(void)
+{
+    const uint32_t much = 1 + sim_below(sim_chance(512) ? 8 : 80);
+    sim.faults = (struct sim_faults){.open = sim_chance(300) ? much : 0,
+                                     .space = sim_chance(300) ? much : 0,
+                                     .write = sim_chance(400) ? much : 0,
+                                     .name = sim_chance(300) ? 4 * much : 0,
+                                     .sync = sim_chance(300) ? 4 * much : 0,
+                                     .interrupt = sim_chance(300) ? sim_below(200) : 0,
+                                     .shorter = sim_chance(300) ? sim_below(300) : 0,
+                                     .kill = sim_chance(400) ? 1 + sim_below(20) : 0};
+    sim.free_bytes = sim_chance(200) ? (int64_t)sim_below(256 << 10) : INT64_MAX;
+}
+
+/* Removes temporary files beside the database; returns how many there were. */
+static size_t remove_left(const char *db)
+{
+    char pattern[420];
+    glob_t found = {0};
+    snprintf(pattern, sizeof pattern, "%s.*.tmp*", db);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        found.gl_pathc = 0;
+    const size_t n = found.gl_pathc;
+    for (size_t i = 0; i < n; i++)
+        unlink(found.gl_pathv[i]);
+    globfree(&found);
+    return n;
+}
+
+static void judge_import(const char *db, enum ms_rc rc, bool killed, uint64_t problems,
+                         const struct ms_err *err, const struct content *old)
+{
+    static struct content now;
+    const bool same = read_content(db, &now) && is_same(&now, old);
+    const size_t left = remove_left(db); /* a killed process may leave some */
+    if (!killed && rc != MS_OK && err->msg[0] == '\0')
+        snprintf(wrong, sizeof wrong, "an import failed and does not say why");
+    else if (!killed && rc != MS_OK && !same)
+        snprintf(wrong, sizeof wrong, "an import failed and run.db is another: %s", err->msg);
+    else if (!killed && rc == MS_OK && !same && problems == 0)
+        snprintf(wrong, sizeof wrong, "an import succeeded and run.db is another");
+    else if (!killed && left != 0)
+        snprintf(wrong, sizeof wrong, "an import left its temporary file: %s", err->msg);
+    else if (!same)
+        report(db);
+}
+
+/* The import of the same files makes the same bytes, so whatever is there must be those; fewer only
+ * where files could not be opened and the result says so. */
+static void import_under_faults(const char *run, const char *db, const struct content *old)
+{
+    static struct mstx_import_result result;
+    static struct ms_err err;
+    volatile enum ms_rc rc = MS_OK;
+    volatile bool killed = true;
+    result = (struct mstx_import_result){0};
+    err = (struct ms_err){0};
+    choose_faults();
+    sim.is_single = sim.on = true;
+    if (setjmp(sim.death) == 0) {
+        rc = mstx_import(run, db, &result, &err);
+        killed = false;
+    }
+    sim.is_single = sim.on = false;
+    sim.faults = (struct sim_faults){0};
+    sim.free_bytes = INT64_MAX;
+    judge_import(db, rc, killed, result.problems, &err, old);
+}
+
+static void import_again(const char *run, const char *db)
+{
+    static struct content old;
+    static bool is_wrapped;
+    if (!is_wrapped)
+        sim_wrap_sqlite();
+    is_wrapped = true;
+    if (!read_content(db, &old))
+        return;
+    sim_helper_forget();
+    for (int i = 0; i < AGAIN && wrong[0] == '\0'; i++) {
+        import_under_faults(run, db, &old);
+        struct mstx_import_result result = {0};
+        struct ms_err err = {0};
+        if (wrong[0] == '\0' && mstx_import(run, db, &result, &err) != MS_OK)
+            snprintf(wrong, sizeof wrong, "no import after one that met faults: %s", err.msg);
+    }
+}
+
 const char *sim_importing(const char *run, uint64_t marks)
 {
     struct mstx_import_result result = {0};
@@ -74,5 +189,7 @@ const char *sim_importing(const char *run, uint64_t marks)
                  (unsigned long long)marks, (unsigned long long)result.events);
     else if (rc == MS_OK)
         report(db);
+    if (rc == MS_OK && wrong[0] == '\0')
+        import_again(run, db);
     return wrong[0] != '\0' ? wrong : NULL;
 }

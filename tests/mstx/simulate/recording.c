@@ -534,7 +534,7 @@ static void verify_end(void)
 static void import_run(void)
 {
     uint64_t marks = 0;
-    if (run.wrong[0] != '\0' || !sim_chance(10))
+    if (run.wrong[0] != '\0' || !sim_chance(40))
         return;
     const bool whole = rt.conf.flight_s <= 0;
     for (uint32_t i = 0; whole && i < run.events; i++)

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +123,7 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*fn)(voi
 {
     if (!sim.on)
         return __real_pthread_create(t, a, fn, arg);
-    if (sim_chance(sim.faults.open))
+    if (sim.is_single || sim_chance(sim.faults.open))
         return EAGAIN;
     memset(t, 0, sizeof *t);
     getcontext(&helper.self);
@@ -370,6 +371,39 @@ int __wrap_fsync(int fd)
 {
     (void)fd; /* nothing here outlives the machine, and a disk would set the pace */
     return meets(sim.faults.sync) ? FAILS(on_write) : 0;
+}
+
+static int sqlite_opens(const char *path, int flags, int mode)
+{
+    return __wrap_open64(path, flags, (mode_t)mode);
+}
+
+static int sqlite_truncates(int fd, off_t n)
+{
+    return meets(sim.faults.space) ? FAILS(on_write) : ftruncate(fd, n);
+}
+
+static int sqlite_removes(const char *path)
+{
+    return __wrap_unlinkat(AT_FDCWD, path, 0);
+}
+
+void sim_wrap_sqlite(void)
+{
+    static const struct {
+        const char *name;
+        sqlite3_syscall_ptr call;
+    } calls[] = {{"open", (sqlite3_syscall_ptr)sqlite_opens},
+                 {"write", (sqlite3_syscall_ptr)__wrap_write},
+                 {"pwrite", (sqlite3_syscall_ptr)__wrap_pwrite64},
+                 {"pwrite64", (sqlite3_syscall_ptr)__wrap_pwrite64},
+                 {"pread", (sqlite3_syscall_ptr)__wrap_pread64},
+                 {"pread64", (sqlite3_syscall_ptr)__wrap_pread64},
+                 {"ftruncate", (sqlite3_syscall_ptr)sqlite_truncates},
+                 {"unlink", (sqlite3_syscall_ptr)sqlite_removes}};
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        vfs->xSetSystemCall(vfs, calls[i].name, calls[i].call);
 }
 
 /* Zeros are written and pages made present for speed alone. */

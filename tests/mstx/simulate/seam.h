@@ -24,7 +24,8 @@ struct sim_faults {
 
 struct sim {
     uint64_t random;
-    bool on; /* calls of the thread that runs now are looked at */
+    bool on;        /* calls of the thread that runs now are looked at */
+    bool is_single; /* no thread is to be had: what would be shared is done by the caller */
     struct sim_faults faults;
     int64_t free_bytes; /* of the disk */
     uint64_t calls, faults_met;
@@ -51,6 +52,9 @@ void sim_helper_run(void);
 bool sim_helper_is_there(void);
 /* The process is gone, and its helper with it. */
 void sim_helper_forget(void);
+
+/* From now on SQLite's own calls on the system meet the faults too: it is no part of this program. */
+void sim_wrap_sqlite(void);
 
 /* What ends a thread: the destructor of the one key that the recorder makes. */
 void sim_thread_ends(void *ring);
