@@ -53,11 +53,15 @@ class Planted(tree.Changed):
             raise SystemExit(f"{TABLE}: {self.name} does not compile")
 
     def put_back(self):
-        super().put_back()
+        """Of a header all that includes it is made anew, in archives too."""
         if self.name.endswith(".h"):
+            os.remove(self.path)
+            self.tree.restore(self.name)
             self.tree.make([TOOL], 1)
-        else:
-            self.shell(self.commands[PART])
+            return
+        super().put_back()
+        self.shell(self.commands[PART])
+        self.shell(self.commands[TOOL])
 
 
 def plant(copy, name, old, new, commands):
@@ -94,6 +98,8 @@ def main(args):
         good, bad = good + bool(said), bad + (not said)
         print(f"{'ok' if said else 'not ok'} {name}: {what}: {said}", flush=True)
         planted.put_back()
+        if simulate(copy, 400):
+            raise SystemExit(f"{name}: {what}: it is found after it was taken out")
     print(f"{good} passed, {bad} failed")
     return bad != 0 or good == 0
 
