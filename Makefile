@@ -106,7 +106,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 
 .PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-torch bench-whatif bench-cluster bench-mpi \
-        soak harm simulate planted mutants analyze layers calls docs format install uninstall deb dist deps demo clean help
+        soak load harm simulate planted mutants analyze layers calls docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -405,6 +405,8 @@ bench-view: all $(B)/tests/tool_big_run ## measure the terminal viewer, with a l
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench/bench_view.sh $(VIEW)
 soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow
 	@ITERATIONS=1000 B=$(B) PYTHON=$(PYTHON) sh tests/suites/suite_soak.sh
+load: all $(B)/tests/tool_sim ## 100,000 requests of 200 clients, 10,000 ranks, a million findings, a day that is followed; memory stays bounded
+	@B=$(B) PYTHON=$(PYTHON) LOAD=full sh tests/suites/suite_load.sh
 SCHEDULES ?= 1000000
 simulate: $(B)/tests/tool_simulate ## SCHEDULES simulated lives of the recorder and of writers; each ends in nothing lost, or told
 	@B=$(B) sh tests/simulate.sh $(SCHEDULES)
@@ -412,7 +414,7 @@ planted: ## plant faults in the recorder; the simulator finds each
 	@$(PYTHON) tests/mutants/planted.py --at $(B)/mutants/planted
 MUTANTS ?= 600
 mutants: ## change one thing at a time in MUTANTS places; a test must notice
-	@$(PYTHON) tests/mutants/mutants.py -n $(MUTANTS) --suites --at $(B)/mutants/tree
+	@$(PYTHON) tests/mutants/mutants.py -n $(MUTANTS) --sanitizers --suites --at $(B)/mutants/tree
 harm: all ## every way to write a PyTorch training in every mode of a dump, beside the same without us
 	@B=$(B) PYTHON=$(PYTHON) HARM="--full $(HARM)" sh tests/suites/suite_harm.sh
 	@B=$(B) PYTHON=$(PYTHON) HARM="--full $(HARM)" TORCH_PARTS=harm sh tests/suites/suite_torch_peers.sh

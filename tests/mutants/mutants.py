@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Changes one thing at a time in the sources and looks whether a test notices.
 
-    mutants.py [-n COUNT] [--seed N] [--rooms NAME,...] [--seconds N] [--suites] [--at DIR]
+    mutants.py [-n COUNT] [--seed N] [--rooms NAME,...] [--seconds N] [--sanitizers] [--suites] [--at DIR]
     mutants.py --only FILE:LINE                 every mutant of that line
     mutants.py -n 45 --sample 3                 three rooms, drawn by the seed
 
@@ -19,6 +19,7 @@ import fnmatch
 import glob
 import os
 import random
+import signal
 import sys
 import time
 from collections import Counter, namedtuple
@@ -28,6 +29,8 @@ import tree
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KNOWN = os.path.join(TOP, "tests/data/mutants.known")
+# Threads as coroutines on one stack each are nothing that a sanitizer can follow.
+NOT_SANITIZED = ("tool_simulate", "test_jread_large")
 Room = namedtuple("Room", "name sources tests suites")
 
 
@@ -69,14 +72,14 @@ def draw(room, count, chance):
 class Trial:
     """Mutants of one room against its tests."""
 
-    def __init__(self, copy, room, options):
+    def __init__(self, copy, room, options, left_out=()):
         self.copy, self.room, self.options = copy, room, options
-        self.tests = copy.tests_of(room.tests)
-        self.seconds = {}
+        self.tests = [t for t in copy.tests_of(room.tests) if t not in left_out]
+        self.seconds, self.only_suites = {}, False
 
     def build(self):
         extra = ["build/libmstx.so"] if self.room.name == "ring" else []
-        extra += ["all"] if self.options.suites and self.room.suites else []
+        extra += ["all"] if self.has_suites() else []
         self.targets = [f"build/tests/{t}" for t in self.tests] + extra
         self.copy.make(self.targets, self.options.jobs)
         for test in list(self.tests):
@@ -86,6 +89,9 @@ class Trial:
                 print(f"left out: {test} fails without a change", flush=True)
                 self.tests.remove(test)
 
+    def has_suites(self):
+        return self.options.suites and self.room.suites and self.copy.flags is tree.FLAGS
+
     def order(self, name):
         """A test with the name of the file first, then in the order of the table."""
         stem = os.path.basename(name)[:-2]
@@ -94,17 +100,22 @@ class Trial:
 
     def killer(self, changed):
         """The test that fails, "" when none does."""
+        return self.failing_suite(changed) if self.only_suites else self.failing_test(changed)
+
+    def failing_test(self, changed):
         for test in self.order(changed.name):
             if not changed.link(test):
                 return "linker"
             status, _ = self.copy.try_test(test, 5 + 6 * self.seconds[test])
             if status != 0:
                 return test
-        if self.options.suites and self.room.suites:
-            changed.link_program()
-            for suite in self.room.suites:
-                if self.copy.try_suite(suite, 300) != 0:
-                    return f"suite_{suite}"
+        return ""
+
+    def failing_suite(self, changed):
+        changed.link_program()
+        for suite in self.room.suites:
+            if self.copy.try_suite(suite, 300) != 0:
+                return f"suite_{suite}"
         return ""
 
     def try_one(self, changed, source, m):
@@ -160,21 +171,49 @@ def grouped(mutants):
     return by_file
 
 
-def try_room(trial, mutants, spare, tally, until):
+def try_again(trial, lived, tally, how):
+    """The mutants that live this time too."""
+    noticed = set()
+    for name, some in grouped(lived).items():
+        for m, who in trial.of_file(name, some):
+            if who:
+                tally.add(m, who + how)
+                noticed.add(m)
+    return [m for m in lived if m not in noticed]
+
+
+def try_lived(plain, sanitized, lived, tally):
+    """What no test notices is tried under sanitizers, then with suites, which take longest."""
+    if lived and sanitized:
+        again = Trial(sanitized, plain.room, plain.options, NOT_SANITIZED)
+        again.build()
+        lived = try_again(again, lived, tally, " under sanitizers")
+    if lived and plain.has_suites():
+        plain.only_suites = True
+        lived = try_again(plain, lived, tally, "")
+    for m in lived:
+        tally.add(m, "")
+
+
+def try_room(trial, sanitized, mutants, spare, tally, until):
     """Spare mutants replace those that are no valid program."""
+    lived = []
     while mutants and time.monotonic() < until:
         invalid = 0
         for name, some in grouped(mutants).items():
             for m, who in trial.of_file(name, some):
                 if who is None:
                     invalid += 1
-                else:
+                elif who:
                     tally.add(m, who)
+                else:
+                    lived.append(m)
                 if time.monotonic() >= until:
                     break
             if time.monotonic() >= until:
                 break
         mutants, spare = spare[:invalid], spare[invalid:]
+    try_lived(trial, sanitized, lived, tally)
 
 
 def campaign(options):
@@ -185,6 +224,9 @@ def campaign(options):
         chosen = chance.sample(chosen, min(options.sample, len(chosen)))
     copy = tree.Tree(TOP, os.path.abspath(options.at), options.cc)
     copy.copy()
+    sanitized = tree.Tree(TOP, os.path.abspath(options.at) + "-asan", options.cc, tree.SANITIZERS)
+    if options.sanitizers:
+        sanitized.copy()
     tally, until = Tally(options.least), time.monotonic() + options.seconds
     for room in chosen:
         wanted_here = 1 << 30 if options.only else -(-options.count // len(chosen))
@@ -197,7 +239,7 @@ def campaign(options):
         trial.build()
         print(f"# {room.name}: {len(mutants)} mutants, {len(trial.tests)} tests, "
               f"{sum(trial.seconds.values()):.1f} s", flush=True)
-        try_room(trial, mutants, spare, tally, until)
+        try_room(trial, sanitized if options.sanitizers else None, mutants, spare, tally, until)
     return tally.finish()
 
 
@@ -210,6 +252,7 @@ def options_of(args):
     p.add_argument("--seconds", type=float, default=1e9)
     p.add_argument("--least", type=float, default=95, help="of a hundred")
     p.add_argument("--suites", action="store_true")
+    p.add_argument("--sanitizers", action="store_true", help="what lives is tried under sanitizers")
     p.add_argument("--only", help="FILE:LINE, a pattern")
     p.add_argument("--at", default="build/mutants/tree")
     p.add_argument("--cc", default=os.environ.get("CC", "gcc"))
@@ -219,4 +262,5 @@ def options_of(args):
 
 if __name__ == "__main__":
     os.chdir(TOP)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs is ended and put back
     sys.exit(campaign(options_of(sys.argv[1:])))

@@ -15,6 +15,7 @@ import subprocess
 import time
 
 FLAGS = ["CFLAGS=-O1 -g0 -U_FORTIFY_SOURCE", "B=build"]
+SANITIZERS = "address undefined"  # as make asan
 FILE_MAX, MEMORY_MAX = 1 << 30, 16 << 30
 STRICT = "-Werror=incompatible-pointer-types -Werror=int-conversion -Werror=implicit-function-declaration"
 
@@ -32,14 +33,19 @@ def end_session(leader):
 
 
 def bound():
-    """A changed program may loop, allocate or write without end."""
+    """A changed program may write or allocate without end."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_MAX, MEMORY_MAX))
 
 
-def run(args, cwd, limit, env=None, shell=False):
+def bound_sanitized():
+    """A sanitizer maps terabytes, so its own limit bounds the memory."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
+
+
+def run(args, cwd, limit, env=None, shell=False, bounds=bound):
     """Exit status, or None after `limit` seconds; whatever it started ends with it."""
-    p = subprocess.Popen(args, cwd=cwd, shell=shell, env=env, stdin=subprocess.DEVNULL, preexec_fn=bound,
+    p = subprocess.Popen(args, cwd=cwd, shell=shell, env=env, stdin=subprocess.DEVNULL, preexec_fn=bounds,
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         return p.wait(limit)
@@ -51,9 +57,12 @@ def run(args, cwd, limit, env=None, shell=False):
 
 
 class Tree:
-    def __init__(self, top, at, cc):
+    def __init__(self, top, at, cc, sanitizers=""):
         self.top, self.at, self.cc = top, at, cc
-        self.env = dict(os.environ, B="build", LC_ALL="C.UTF-8", TZ="UTC", CCACHE_DISABLE="1")
+        self.flags = FLAGS + [f"SAN={sanitizers}"] if sanitizers else FLAGS
+        self.bounds = bound_sanitized if sanitizers else bound
+        self.env = dict(os.environ, B="build", LC_ALL="C.UTF-8", TZ="UTC", CCACHE_DISABLE="1",
+                        ASAN_OPTIONS=f"detect_leaks=1:allocator_may_return_null=1:hard_rss_limit_mb={MEMORY_MAX >> 20}")
         for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
             self.env.pop(name, None)
 
@@ -85,7 +94,7 @@ class Tree:
     def make(self, targets, jobs):
         env = dict(self.env)
         del env["CCACHE_DISABLE"]
-        p = subprocess.run(["make", "-s", f"-j{jobs}", f"CC={self.cc}", *FLAGS, *targets], cwd=self.at,
+        p = subprocess.run(["make", "-s", f"-j{jobs}", f"CC={self.cc}", *self.flags, *targets], cwd=self.at,
                            env=env, capture_output=True, text=True)
         if p.returncode != 0:
             raise SystemExit(f"the copy in {self.at} does not build:\n{p.stderr[-2000:]}")
@@ -93,7 +102,7 @@ class Tree:
     def commands(self, files, targets):
         """Output file -> the command that makes it, of everything that hangs on these files."""
         changed = [a for f in files for a in ("-W", f)]
-        out = subprocess.run(["make", "-n", "CC=gcc", *FLAGS, *changed, *targets], cwd=self.at,
+        out = subprocess.run(["make", "-n", "CC=gcc", *self.flags, *changed, *targets], cwd=self.at,
                              env=self.env, capture_output=True, text=True, check=True).stdout
         found = {}
         for line in out.replace("\\\n", " ").split("\n"):
@@ -124,7 +133,7 @@ class Tree:
     def try_test(self, name, limit):
         """Exit status (None: too long) and seconds."""
         began = time.monotonic()
-        status = run(self.test_command(name), self.at, limit, self.env)
+        status = run(self.test_command(name), self.at, limit, self.env, bounds=self.bounds)
         return status, time.monotonic() - began
 
     def try_suite(self, name, limit):
