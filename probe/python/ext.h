@@ -9,7 +9,6 @@
  *     ext_op ext_hook ext_call          wrappers of functions; hooks of modules and gradients;
  *             │                         calls entered from Python
  *     ext_value ── ext_json             values into the record, without copies
- *     ext_quiet                         reads that the program's modes do not see
  *     ext_leave                         calls that end before the next one is entered
  *     ext_state                         framework, dumper, frames of a call, errors
  *             │
@@ -127,8 +126,6 @@ void ext_leave_calls(void);
 extern unsigned ext_leaving;
 /* Queues a call to end before the next one is entered; true: the queue was empty. */
 bool ext_leave_later(struct probe_call *c, uint64_t uses);
-
-/* ---- ext_quiet -------------------------------------------------------- */
 
 /* Takes function modes of the program out of the way until ext_loud(), which takes the result.
  * NULL: there are none. */

@@ -72,7 +72,8 @@ static enum ms_rc fix_dump_path(struct probe_dumper *d, struct probe_settings *s
         return ms_fail(err, MS_E_NOMEM, "dump_path: %s", ms_rc_text(MS_E_NOMEM));
     s->dump_path = ms_arena_str(d->arena, ms_str_of(path)).p;
     ms_free(path);
-    return s->dump_path != NULL ? MS_OK : ms_fail(err, MS_E_NOMEM, "dump_path: %s", ms_rc_text(MS_E_NOMEM));
+    return s->dump_path != NULL ? MS_OK
+                                : ms_fail(err, MS_E_NOMEM, "dump_path: %s", ms_rc_text(MS_E_NOMEM));
 }
 
 /* Puts new settings into effect; the lock is held and no step is open. */

@@ -75,7 +75,7 @@ struct probe_dumper {
     struct probe__style style;
     struct probe__layout layout;
     struct ms_arena *arena; /* memory of settings and names */
-    const char *home; /* directory that a relative dump_path begins at */
+    const char *home;       /* directory that a relative dump_path begins at */
     pthread_key_t key;
     unsigned forks; /* fork count of the process when this was opened */
     atomic_bool active;
