@@ -127,9 +127,9 @@ extern unsigned ext_leaving;
 /* Queues a call to end before the next one is entered; true: the queue was empty. */
 bool ext_leave_later(struct probe_call *c, uint64_t uses);
 
-/* Takes function modes of the program out of the way until ext_loud(), which takes the result.
- * NULL: there are none. */
-PyObject *ext_quiet(void);
+/* Takes the modes of the program that see calls of functions, or of kernels as well, out of the way
+ * until ext_loud(), which takes the result. NULL: there are none. */
+PyObject *ext_quiet(bool with_kernels);
 void ext_loud(PyObject *guard);
 /* Calls one of the adapter's functions; its calls are neither recorded nor seen by modes. */
 PyObject *ext_ask(PyObject *func, PyObject *const *args, size_t n);

@@ -66,7 +66,7 @@ static void put_inputs(const struct hook *h, struct probe_call *c, PyObject *con
 {
     if (!probe__call_has(c, PROBE_SEC_INPUT_ARGS))
         return;
-    PyObject *guard = ext_quiet();
+    PyObject *guard = ext_quiet(false);
     if (PyTuple_Check(args[1]))
         ext_put_tuple(c, PROBE_SEC_INPUT_ARGS, args[1], 0);
     else
@@ -161,7 +161,7 @@ static PyObject *after_call(PyObject *self, PyObject *const *args, size_t nargsf
         probe__call_fail(c);
         Py_RETURN_NONE;
     }
-    PyObject *guard = ext_quiet();
+    PyObject *guard = ext_quiet(false);
     if (probe__call_has(c, PROBE_SEC_OUTPUT))
         ext_put_result(c, result, 0);
     put_parameters(c, args[0]);
@@ -376,7 +376,7 @@ static PyObject *grad_call(PyObject *self, PyObject *const *args, size_t nargsf,
         finish(g);
     if (g->call == NULL && !begin(g))
         Py_RETURN_NONE;
-    PyObject *guard = ext_quiet();
+    PyObject *guard = ext_quiet(false);
     PyObject *value = gradient_of(one, args, PyVectorcall_NARGS(nargsf));
     if (value != NULL)
         put_gradient(one, g, value);

@@ -305,9 +305,11 @@ static PyObject *quiet(void)
     return guard;
 }
 
-PyObject *ext_quiet(void)
+PyObject *ext_quiet(bool with_kernels)
 {
-    return is_yes(ext_fw.function_modes) ? quiet() : NULL;
+    bool has_modes =
+        is_yes(ext_fw.function_modes) || (with_kernels && is_yes(ext_fw.dispatch_modes));
+    return has_modes ? quiet() : NULL;
 }
 
 void ext_loud(PyObject *guard)
@@ -322,15 +324,4 @@ void ext_loud(PyObject *guard)
     Py_XDECREF(done);
     Py_DECREF(guard);
     PyErr_Restore(type, value, trace);
-}
-
-PyObject *ext_ask(PyObject *func, PyObject *const *args, size_t n)
-{
-    bool has_modes = is_yes(ext_fw.function_modes) || is_yes(ext_fw.dispatch_modes);
-    PyObject *guard = has_modes ? quiet() : NULL;
-    probe__hide(ext_dumper, 1);
-    PyObject *result = PyObject_Vectorcall(func, args, n, NULL);
-    probe__hide(ext_dumper, -1);
-    ext_loud(guard);
-    return result;
 }

@@ -20,6 +20,16 @@ enum { LATE_MAX = 4096 };
 
 uint32_t ext_late;
 
+PyObject *ext_ask(PyObject *func, PyObject *const *args, size_t n)
+{
+    PyObject *guard = ext_quiet(true);
+    probe__hide(ext_dumper, 1);
+    PyObject *result = PyObject_Vectorcall(func, args, n, NULL);
+    probe__hide(ext_dumper, -1);
+    ext_loud(guard);
+    return result;
+}
+
 static struct probe__figure figure_of(PyObject *v)
 {
     if (PyBool_Check(v))
