@@ -16,6 +16,7 @@ from msprobe.pytorch import _apis, _distributed
 
 _FUNCTION = type(lambda: None)
 _METHODS = (_FUNCTION, type(str.join), type(int.__add__))
+_WATCHED = (_FUNCTION, type(str.join), type(len))  # kinds that can be watched; see ext_watch.c
 _DROPOUT = {"dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"}
 _NPU_MASKS = {"npu_fusion_attention": 1 << 4 | 1 << 5}
 # torch.lstm is torch._VF.lstm and is recorded under that name; only modules call the others.
@@ -52,7 +53,7 @@ def _watch_names(source, names, prefix, make=wrapper):
         owner, name = owner_of(source, dotted)
         func = getattr(owner, name, None) if owner is not None else None
         if callable(func) and not _probe.watch(func, make(func, prefix, name)) \
-                and type(func) not in _METHODS + (type(len),):
+                and type(func) not in _WATCHED:
             _places.add(owner, name, func, wrapper(func, prefix, name))
 
 
