@@ -414,7 +414,7 @@ planted: ## plant faults in the recorder; the simulator finds each
 	@$(PYTHON) tests/mutants/planted.py --at $(B)/mutants/planted
 MUTANTS ?= 600
 mutants: ## change one thing at a time in MUTANTS places; a test must notice
-	@$(PYTHON) tests/mutants/mutants.py -n $(MUTANTS) --sanitizers --suites --at $(B)/mutants/tree
+	@$(PYTHON) tests/mutants/mutants.py -n $(MUTANTS) --suites --at $(B)/mutants/tree
 harm: all ## every way to write a PyTorch training in every mode of a dump, beside the same without us
 	@B=$(B) PYTHON=$(PYTHON) HARM="--full $(HARM)" sh tests/suites/suite_harm.sh
 	@B=$(B) PYTHON=$(PYTHON) HARM="--full $(HARM)" TORCH_PARTS=harm sh tests/suites/suite_torch_peers.sh

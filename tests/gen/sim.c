@@ -54,6 +54,7 @@ struct group {
     double factor; /* of transfers */
 };
 
+enum { RANKS_MAX = 16384 };
 /* Groups of a rank; BEFORE and NEXT are pairs of stages. */
 enum { TENSOR, DATA, WORLD, BEFORE, NEXT, EXPERT, SLOTS };
 
@@ -275,7 +276,7 @@ static void one_step(int step, int ranks)
 {
     const struct sim *s = run;
     const double per_step = LAYER_NS * s->layers * s->micro;
-    double begin[8192];
+    double begin[RANKS_MAX];
     char text[32];
     snprintf(text, sizeof text, "step %d", step);
     for (int r = 0; r < ranks; r++) {
@@ -286,7 +287,7 @@ static void one_step(int step, int ranks)
             TICKS_0 + ticks_of(p, p->now), p->range++, p->step_name, 0, MSTX_REC_BEGIN, 0, 0};
         put(p, &b);
     }
-    uint64_t id[8192];
+    uint64_t id[RANKS_MAX];
     for (int r = 0; r < ranks; r++)
         id[r] = players[r].range - 1;
     for (int i = 0; i < s->micro; i++)
@@ -311,7 +312,7 @@ static void introduce(struct player *p, int slot)
 {
     const struct group *g = p->group[slot];
     static const char *const kind[] = {"tensor", "data", "world", "pipe", "pipe", "expert"};
-    unsigned char text[sizeof(struct mstx_comm_group) + 8192 * 4 + 32];
+    unsigned char text[sizeof(struct mstx_comm_group) + RANKS_MAX * 4 + 32];
     struct mstx_comm_group h = {.uid = g->uid, .size = g->n, .rank = -1, .listed = (uint32_t)g->n};
     size_t n = sizeof h;
     memcpy(text, &h, sizeof h);
