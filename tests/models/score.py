@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Records models that people use with mistakes and harmless changes; scores `msprobe compare` on them.
+
+    score.py record FOLDER [--families A,B] [--level mix] [--task statistics] [--sample]
+    score.py show FOLDER [--half 1|2] [-v] [--families A,B]
+
+record makes FOLDER/FAMILY/CASE with dumps and FOLDER/truth.json; show runs compare on each pair.
+Rules and thresholds are fixed on half 1 of the families; half 2 only shows them.
+"""
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+B = os.environ.get("B", os.path.join(HERE, "..", "..", "build"))
+sys.path[:0] = [HERE, os.path.join(B, "python")]
+SAMPLE = {"unet", "gat"}
+
+
+# ---- recording -------------------------------------------------------------------------
+
+def cases_of(family, model):
+    import changes
+    for kind, found in (("fault", changes.faults), ("clean", changes.variations)):
+        for change in found(family, model):
+            yield kind, change
+
+
+def record_family(o, family, half):
+    import dumps
+    root = os.path.join(o.folder, family.name)
+    os.makedirs(root, exist_ok=True)
+    keys = {"level": o.level, "task": o.task}
+    if not dumps.record_apart(family, None, root + "/golden", **keys):
+        print(f"not recorded: {family.name}")
+        return []
+    made = []
+    for kind, change in cases_of(family, family.make()):
+        if not dumps.record_apart(family, change.apply, f"{root}/{kind}-{change.name}", **keys):
+            log = open(f"{root}/{kind}-{change.name}.log", encoding="utf-8").read()
+            print(f"not recorded: {family.name} {change.name}: {log.strip().splitlines()[-1:]}")
+            continue
+        made.append({"family": family.name, "half": half, "kind": kind, "case": change.name,
+                     "group": change.group, "why": change.why, "truth": change.truth})
+    return made
+
+
+def record(o):
+    try:
+        import torch
+        import families
+    except ImportError as error:
+        print(f"skip models: {error}")
+        return 0
+    torch.set_num_threads(1)
+    made = []
+    for i, family in enumerate(families.families()):
+        if o.families and family.name not in o.families or o.sample and family.name not in SAMPLE:
+            continue
+        made += record_family(o, family, families.half_of(i))
+    with open(os.path.join(o.folder, "truth.json"), "w", encoding="utf-8") as f:
+        json.dump(made, f, indent=1)
+    print(f"recorded {len(made)} cases of {len({c['family'] for c in made})} families")
+    return 0
+
+
+# ---- scoring ---------------------------------------------------------------------------
+
+def module_path(name):
+    m = re.match(r"Module\.(.*)\.\w+\.(?:forward|backward|parameters_grad)(?:\.\d+)?$", name or "")
+    return m.group(1) if m else None
+
+
+def place(name, construct):
+    parent = construct.get(name)
+    parent = parent[0] if isinstance(parent, list) and parent else parent
+    return module_path(name) or module_path(parent) or parent or ""
+
+
+def suspects_of(folder, case):
+    target = f"{folder}/{case['family']}/{case['kind']}-{case['case']}"
+    golden = f"{folder}/{case['family']}/golden"
+    run = subprocess.run([os.path.join(B, "msprobe"), "compare", "-tp", target, "-gp", golden, "-o",
+                          target + ".out", "--format", "json"], capture_output=True, text=True)
+    if not run.stdout:
+        raise SystemExit(f"{target}: {run.stderr}")
+    sides = [json.load(open(p + "/construct.json", encoding="utf-8")) for p in (target, golden)]
+    return json.loads(run.stdout), sides
+
+
+def place_of_truth(case, suspects, sides):
+    for at, s in enumerate(suspects, 1):
+        names = [(s.get("target"), sides[0]), (s.get("golden"), sides[1])]
+        if any(n and re.search(case["truth"], f"{n} @ {place(n, k)}") for n, k in names):
+            return at
+    return 0
+
+
+def show_case(o, case, total):
+    answer, sides = suspects_of(o.folder, case)
+    suspects = answer["suspects"]
+    at = place_of_truth(case, suspects, sides) if case["kind"] == "fault" else len(suspects)
+    total[case["half"], case["kind"], "n"] += 1
+    total[case["half"], case["kind"], "first"] += at == 1 if case["kind"] == "fault" else at > 0
+    total[case["half"], case["kind"], "five"] += 1 <= at <= 5
+    if (at != 1) if case["kind"] == "fault" else at:
+        print(f"{case['half']} {case['kind']} {case['family']}/{case['case']} place {at or '-'}: {case['why']}")
+        for s in suspects[:3 if o.verbose else 1]:
+            print(f"      {s.get('target')} | {s.get('golden')}: {s['why']}: {s['text'][:150]}")
+
+
+def show(o):
+    with open(os.path.join(o.folder, "truth.json"), encoding="utf-8") as f:
+        cases = [c for c in json.load(f) if (not o.half or c["half"] == o.half)
+                 and (not o.families or c["family"] in o.families)
+                 and (not o.case or c["case"] == o.case)]
+    total = collections.Counter()
+    for case in cases:
+        show_case(o, case, total)
+    failed = 0
+    for half in (1, 2):
+        n, clean = total[half, "fault", "n"], total[half, "clean", "n"]
+        if n + clean == 0:
+            continue
+        print(f"half {half}: suspect 1 {total[half, 'fault', 'first']}/{n}, first five "
+              f"{total[half, 'fault', 'five']}/{n}; clean accused {total[half, 'clean', 'first']}/{clean}")
+        failed |= total[half, "fault", "first"] < o.least * n
+    return int(failed)
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("what", choices=("record", "show"))
+    ap.add_argument("folder")
+    ap.add_argument("--families", type=lambda t: t.split(","))
+    ap.add_argument("--case")
+    ap.add_argument("--half", type=int)
+    ap.add_argument("--level", default="mix")
+    ap.add_argument("--task", default="statistics")
+    ap.add_argument("--sample", action="store_true", help="only two small families of plain torch")
+    ap.add_argument("--least", type=float, default=0, help="least share of suspect 1 for success")
+    ap.add_argument("-v", dest="verbose", action="store_true")
+    o = ap.parse_args()
+    return record(o) if o.what == "record" else show(o)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
