@@ -76,7 +76,11 @@ struct source__rules {
     /* ratio of the norm's difference to the explained one above which a different argument has an
      * effect */
     double norm_effect;
-    double start;          /* multiplies limits until noise has been measured */
+    double start; /* multiplies limits until noise has been measured */
+    /* multiplies `forward` where inputs differ: norms over few values, and masks at low precision,
+     * which remove the largest values */
+    double forward_few;
+    double backward_noisy; /* backward_least where the inputs differ already */
     double backward_least; /* smaller differences of gradients are noise */
     double hidden;         /* differences of elements that equal statistics can hide */
     double resummed;       /* largest difference caused by another order of summation */

@@ -637,14 +637,30 @@ static bool is_mindspore(const struct probe_dump *d)
 }
 
 /* Number of calls of each forward operator, by side. */
-struct calls {
-    struct ms_map ops;
-    MS_VEC(struct { uint32_t n[2]; }) list;
+struct call_count {
+    uint32_t n[2], early[2]; /* early: up to the last backward node */
 };
 
+struct calls {
+    struct ms_map ops;
+    MS_VEC(struct call_count) list;
+};
+
+/* Returns the number of nodes up to the last backward one; all nodes when there is none. */
+static uint32_t end_of_backward(const struct probe_dump *d)
+{
+    uint32_t end = (uint32_t)d->nodes.n;
+    while (end > 0 && !source__is_api(&d->nodes.p[end - 1], PROBE_BACKWARD))
+        end--;
+    return end != 0 ? end : (uint32_t)d->nodes.n;
+}
+
+/* Counts the calls of each operator. Calls of the optimizer do not tell programs apart: a fused one
+ * makes none of the many that a loop over parameters makes. */
 static enum ms_rc count_calls(struct calls *calls, const struct probe_dump *d, unsigned side,
                               struct ms_err *err)
 {
+    uint32_t end = end_of_backward(d);
     for (uint32_t i = 0; i < d->nodes.n; i++) {
         bool added;
         if (!source__is_api(&d->nodes.p[i], PROBE_FORWARD))
@@ -655,6 +671,7 @@ static enum ms_rc count_calls(struct calls *calls, const struct probe_dump *d, u
         if (added)
             memset(&calls->list.p[id], 0, sizeof calls->list.p[id]);
         calls->list.p[id].n[side]++;
+        calls->list.p[id].early[side] += i < end;
     }
     return MS_OK;
 }
@@ -669,7 +686,7 @@ static bool have_little_in_common(const struct calls *calls)
         const uint32_t *n = calls->list.p[i].n;
         for (unsigned s = 0; s < 2; s++) {
             all[s] += n[s];
-            foreign[s] += n[1 - s] == 0 ? n[s] : 0;
+            foreign[s] += n[1 - s] == 0 ? calls->list.p[i].early[s] : 0;
         }
     }
     bool others = false;

@@ -8,45 +8,17 @@
  * of judge and node that adds a suspect or does not.
  */
 #include "compare/source/node_rules.h"
+#include "compare/source/attr_rules.h"
 #include "compare/source/node_weigh.h"
 #include "compare/source/regions.h"
+#include "compare/source/update_rules.h"
 #include "probe/base/assert.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- suspects ------------------------------------------------------------ */
-
-static enum ms_rc add_suspect(struct source__judge *j, uint32_t node, struct source__raw raw,
-                              struct ms_err *err)
-{
-    ms_assert(node < j->p->nodes.n && !isnan(raw.s));
-    ms_assert(raw.leaf == SOURCE__NONE || raw.leaf < j->p->leaves.n);
-    const struct source__node *n = &j->p->nodes.p[node];
-    struct source__raw *slot = ms_vec_push(&j->s->raws);
-    if (slot == NULL)
-        return ms_no_memory(err);
-    *slot = raw;
-    slot->part = j->part;
-    slot->node = node;
-    slot->forward =
-        n->dir != PROBE_BACKWARD && n->kind != PROBE_NODE_PGRAD && node < j->after_backward;
-    return MS_OK;
-}
-
-static struct source__raw raw_of(const struct source__node *n, enum cmp_why why,
-                                 enum source__class cls, double s)
-{
-    return (struct source__raw){.leaf = SOURCE__NONE,
-                                .why = (uint8_t)why,
-                                .cls = (uint8_t)cls,
-                                .s = (float)s,
-                                .in = n->in,
-                                .out = n->out,
-                                .floor = n->floor,
-                                .factor = n->rho};
-}
+/* ---- limits -------------------------------------------------------------- */
 
 /* Tells whether rules apply to a node. Modules are ignored where operators are recorded. */
 static bool is_judged(const struct source__judge *j, const struct source__node *n)
@@ -74,6 +46,9 @@ static double limit_of(const struct source__judge *j, const struct source__node 
     if (source__is_backward(n))
         return j->backward_factor;
     double low = j->low && !j->tensor ? source__rule.forward_low : 1;
+    unsigned op = j->p->ops.p[n->op].flags;
+    if (n->in > 0 && ((op & SOURCE__NORMS) || (j->low && (op & SOURCE__MASKS))))
+        low *= source__rule.forward_few;
     double usual = fmin(source__rule.usual_times * j->usual[n->op], source__rule.usual_most);
     return fmax(source__rule.forward[j->tensor] * (n->young ? source__rule.start : low),
                 n->floor > n->tiny ? usual : 0);
@@ -155,8 +130,8 @@ static enum ms_rc check_order(struct source__judge *j, uint32_t i, struct ms_err
         !is_resummed(j, n, false))
         return MS_OK;
     struct source__raw raw =
-        raw_of(&j->p->nodes.p[from], CMP_WHY_PRECEDENT, SOURCE__NUM, log10(n->rho));
-    return add_suspect(j, from, raw, err);
+        source__raw_of(&j->p->nodes.p[from], CMP_WHY_PRECEDENT, SOURCE__NUM, log10(n->rho));
+    return source__add_suspect(j, from, raw, err);
 }
 
 /* Tells whether a difference cannot be noise: bit-equal inputs give bit-equal outputs, except where
@@ -248,6 +223,24 @@ static bool follows_gradients(const struct source__judge *j, uint32_t i)
     return !scaled;
 }
 
+/* Tells whether a node is the backward of a cast that changes no type on one side. Such a cast
+ * returns its argument, so what is recorded as its backward is that of the operator before it. */
+static bool is_void_cast(const struct source__judge *j, const struct source__node *n)
+{
+    if (!source__is_backward(n) || (j->p->ops.p[n->op].flags & SOURCE__CAST) == 0 ||
+        n->forward == SOURCE__NONE)
+        return false;
+    const struct source__node *f = &j->p->nodes.p[n->forward];
+    uint8_t in[2] = {MS_DT_NONE, MS_DT_NONE}, out[2] = {MS_DT_NONE, MS_DT_NONE};
+    for (uint32_t i = f->leaf; i < f->leaf + f->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        uint8_t *t = l->flags & SOURCE__IS_OUT ? out : in;
+        if (l->flags & SOURCE__REAL && t[0] == MS_DT_NONE)
+            memcpy(t, l->dtype, sizeof in);
+    }
+    return in[0] == out[0] || in[1] == out[1];
+}
+
 /* Tells whether an operator multiplies a value by itself, which also multiplies the difference. */
 static bool is_power(const struct source__judge *j, const struct source__node *n)
 {
@@ -263,45 +256,51 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
     if (source__is_backward(n) && (n->flags & SOURCE__OUT_MEASURED))
         n->rho /= j->class_gain[n->op];
     if ((n->flags & SOURCE__OUT_FLAGGED) && !(n->flags & SOURCE__IN_FLAGGED))
-        return add_suspect(j, i, raw_of(n, CMP_WHY_FLAG, SOURCE__NUM, 4), err);
+        return source__add_suspect(j, i, source__raw_of(n, CMP_WHY_FLAG, SOURCE__NUM, 4), err);
     if (j->p->mode == PROBE_MODE_MD5) {
         bool differs = n->out > 0 && n->in == 0 && (n->flags & SOURCE__OUT_MEASURED);
-        return differs ? add_suspect(j, i, raw_of(n, CMP_WHY_DIFFERS, SOURCE__NUM, 3), err) : MS_OK;
+        return differs ? source__add_suspect(
+                             j, i, source__raw_of(n, CMP_WHY_DIFFERS, SOURCE__NUM, 3), err)
+                       : MS_OK;
     }
     bool gradient = n->dir == PROBE_BACKWARD || n->kind == PROBE_NODE_PGRAD;
-    if (follows_gradients(j, i))
+    if (follows_gradients(j, i) || is_void_cast(j, n))
         return MS_OK;
-    if (n->rho > limit_of(j, n) && (!gradient || n->out > source__rule.backward_least)) {
+    double noise = n->in > 0 ? source__rule.backward_noisy : source__rule.backward_least;
+    if (n->rho > limit_of(j, n) && (!gradient || n->out > noise)) {
         MS_TRY(check_order(j, i, err));
-        return add_suspect(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
+        return source__add_suspect(
+            j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
     if (is_norm_off(j, n) && !is_power(j, n)) {
-        struct source__raw raw = raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));
+        struct source__raw raw = source__raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));
         raw.factor = n->rho_norm;
-        return add_suspect(j, i, raw, err);
+        return source__add_suspect(j, i, raw, err);
     }
     if (drops_digits(j, n))
-        return add_suspect(j, i, raw_of(n, CMP_WHY_ROUNDED, SOURCE__NUM, 2), err);
+        return source__add_suspect(j, i, source__raw_of(n, CMP_WHY_ROUNDED, SOURCE__NUM, 2), err);
     if ((n->flags & SOURCE__TURNED) && n->rho > 2 && n->out > source__rule.turned_least)
-        return add_suspect(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
-    if (exact_so_far && n->out > 0 && (known || is_no_noise(j, n)) && !may_be_rounding(j, n))
-        return add_suspect(j, i, raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);
+        return source__add_suspect(
+            j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
+    double least = gradient ? source__rule.exact : 0; /* gradients are summed in any order */
+    if (exact_so_far && n->out > least && (known || is_no_noise(j, n)) && !may_be_rounding(j, n))
+        return source__add_suspect(j, i, source__raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);
     return MS_OK;
 }
 
 /* ---- roots --------------------------------------------------------------- */
 
-/* Returns the operator to blame for a value that comes from outside the dump: a region before it
- * whose results no recorded operator reads, or else the node itself. */
-static uint32_t blame_loose(struct source__judge *j, uint32_t node, struct source__raw *raw)
+/* A normalization that runs twice reads averages that the first call has updated. */
+static const float times_average = 10;
+
+/* Tells whether a leaf is the running mean or variance of a normalization: its second or third
+ * input. */
+static bool is_running_average(const struct source__judge *j, const struct source__node *n,
+                               uint32_t leaf)
 {
-    uint32_t loose = j->loose;
-    if (loose == SOURCE__NONE)
-        return node;
-    ms_assert(loose < node);
-    raw->why = j->p->nodes.p[loose].id[0] == SOURCE__NONE ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
-    j->loose = SOURCE__NONE;
-    return loose;
+    struct ms_str path = j->p->paths.p[j->p->leaves.p[leaf].path];
+    return (j->p->ops.p[n->op].flags & SOURCE__NORMS) &&
+           (ms_str_eq(path, MS_STR("input.1")) || ms_str_eq(path, MS_STR("input.2")));
 }
 
 static enum ms_rc check_root(struct source__judge *j, uint32_t i, uint32_t leaf, struct ms_err *err)
@@ -318,6 +317,11 @@ static enum ms_rc check_root(struct source__judge *j, uint32_t i, uint32_t leaf,
     if (j->p->mode == PROBE_MODE_MD5)
         off = l->e > 0 && !(known && j->p->root_floor > 0);
     bool parameter = (l->flags & SOURCE__IS_PARAM) != 0;
+    if (parameter && is_running_average(j, n, leaf) && l->e <= times_average * j->dirtiest)
+        return MS_OK;
+    if (!parameter && i >= j->after_backward && n->kind != PROBE_NODE_PGRAD &&
+        j->p->mode != PROBE_MODE_MD5)
+        return MS_OK; /* source__check_update judges it against all gradients */
     bool start = parameter && j->p->other_start && (l->flags & SOURCE__FLAGGED) == 0;
     if (!off || j->explained || start)
         return MS_OK;
@@ -330,12 +334,12 @@ static enum ms_rc check_root(struct source__judge *j, uint32_t i, uint32_t leaf,
     if (j->p->mode == PROBE_MODE_MD5)
         s = 3;
     struct source__raw raw =
-        raw_of(n, parameter ? CMP_WHY_PARAMETER : CMP_WHY_INPUT, SOURCE__NUM, s);
+        source__raw_of(n, parameter ? CMP_WHY_PARAMETER : CMP_WHY_INPUT, SOURCE__NUM, s);
     raw.leaf = leaf;
     raw.in = l->e;
     raw.floor = (float)t;
     raw.factor = (float)(l->e / t);
-    return add_suspect(j, parameter ? i : blame_loose(j, i, &raw), raw, err);
+    return source__add_suspect(j, parameter ? i : source__blame_loose(j, i, &raw), raw, err);
 }
 
 /* ---- wiring -------------------------------------------------------------- */
@@ -394,9 +398,10 @@ static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t lea
         return MS_OK; /* a gradient that is only rounding noise cannot be traced on either side */
     bool target_clean = target == SOURCE__NONE || is_clean(j, target);
     if (golden == SOURCE__NONE && target_clean && unread) {
-        struct source__raw raw = raw_of(n, CMP_WHY_WIRING, SOURCE__NUM, log10(l->e / n->floor));
+        struct source__raw raw =
+            source__raw_of(n, CMP_WHY_WIRING, SOURCE__NUM, log10(l->e / n->floor));
         raw.leaf = leaf;
-        return add_suspect(j, blame_loose(j, i, &raw), raw, err);
+        return source__add_suspect(j, source__blame_loose(j, i, &raw), raw, err);
     }
     bool golden_clean = golden == SOURCE__NONE || is_clean(j, golden);
     if (!target_clean || (!golden_clean && target == SOURCE__NONE) || golden == SOURCE__NONE)
@@ -414,151 +419,38 @@ static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t lea
         blamed = golden;
         why = CMP_WHY_MISSING;
     }
-    struct source__raw raw = raw_of(n, why, SOURCE__NUM, log10(l->e / n->floor));
+    struct source__raw raw = source__raw_of(n, why, SOURCE__NUM, log10(l->e / n->floor));
     raw.leaf = leaf;
     raw.in = l->e;
     raw.factor = l->e / n->floor;
-    return add_suspect(j, blamed, raw, err);
+    return source__add_suspect(j, blamed, raw, err);
 }
 
-/* ---- arguments and attributes -------------------------------------------- */
+/* Factor of a suspect whose operands changed places; their shapes may differ, so that no difference
+ * is measured. */
+static const double permuted = 1e4;
 
-/* Returns SOURCE__NUM if the node's output differs by more than its input, else cls. */
-static enum source__class class_of(const struct source__judge *j, const struct source__node *n,
-                                   enum source__class cls)
-{
-    bool effect =
-        n->out > 1.5F * fmaxf(n->in, n->floor) || (j->all_exact && n->in == 0 && n->out > 0);
-    effect |= n->rho_norm > source__rule.norm_effect && n->out_norm > source__rule.norm_least;
-    return effect ? SOURCE__NUM : cls;
-}
-
-static double strength_of(const struct source__node *n)
-{
-    return fmax(1, log10(fmax(n->rho, 1)));
-}
-
-static enum ms_dtype parse_dtype(struct ms_str text)
-{
-    if (text.n > 2 && text.p[0] == '"')
-        text = ms_str_sub(text, 1, text.n - 1);
-    return ms_dtype_parse(text);
-}
-
-/* Tells whether the two types of a cast are the types in which the runs compute, a systemic
- * difference and not a fault. */
-static bool names_systemic(const struct source__judge *j, const struct source__leaf *l)
-{
-    if (l->said == SOURCE__NONE)
-        return false;
-    const struct source__said *said = &j->p->said.p[l->said];
-    enum ms_dtype golden = parse_dtype(said->text[0]), target = parse_dtype(said->text[1]);
-    return golden != MS_DT_NONE && target != MS_DT_NONE && j->systemic[golden][target];
-}
-
-static bool parse_number(struct ms_str text, double *out)
-{
-    char copy[64], *end;
-    if (text.p == NULL || text.n == 0 || text.n >= sizeof copy)
-        return false;
-    bool quoted = text.p[0] == '"' && text.n > 2;
-    memcpy(copy, text.p + quoted, text.n - 2 * quoted);
-    copy[text.n - 2 * quoted] = 0;
-    *out = strtod(copy, &end);
-    return end != copy && *end == 0;
-}
-
-/* Tells whether an argument differs only in form: mask constants, all of which a softmax turns into
- * zero; or, if the outputs agree, a switch such as inplace or an argument that one side leaves at
- * its default. */
-static bool is_same_argument(const struct source__judge *j, const struct source__node *n,
-                             const struct source__leaf *l)
-{
-    static const double mask = -1e4;
-    double value[2];
-    if (l->said == SOURCE__NONE)
-        return false;
-    const struct source__said *said = &j->p->said.p[l->said];
-    bool numbers = parse_number(said->text[0], &value[0]) && parse_number(said->text[1], &value[1]);
-    if (numbers && value[0] <= mask && value[1] <= mask)
-        return true;
-    bool alone = said->text[0].p == NULL || said->text[1].p == NULL;
-    for (unsigned s = 0; s < 2 && !alone; s++)
-        alone =
-            ms_str_eq(said->text[s], MS_STR("true")) || ms_str_eq(said->text[s], MS_STR("false"));
-    return alone && class_of(j, n, SOURCE__SOFT) == SOURCE__SOFT &&
-           n->out <= source__rule.forward[j->tensor] * fmaxf(n->in, n->floor);
-}
-
-/* Rule: a plain argument differs. The same argument may differ in every call; only the first is
- * reported. */
-static enum ms_rc check_scalar(struct source__judge *j, uint32_t i, uint32_t leaf,
-                               struct ms_err *err)
+/* Rule: an operator such as cat reads the same values in another order. Statistics of its output do
+ * not show the order. */
+static enum ms_rc check_permutation(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
-    const struct source__leaf *l = &j->p->leaves.p[leaf];
-    char key[64];
-    bool added;
-    if (!(l->attrs & SOURCE__SCALAR) || names_systemic(j, l) || is_same_argument(j, n, l))
+    struct ms_str name = probe_name_last(j->p->ops.p[n->op].name);
+    bool joins = ms_str_eq(name, MS_STR("cat")) || ms_str_eq(name, MS_STR("stack")) ||
+                 ms_str_eq(name, MS_STR("concat"));
+    if (!joins || n->dir != PROBE_FORWARD || j->p->cross || j->p->mode == PROBE_MODE_MD5)
         return MS_OK;
-    int len = snprintf(key, sizeof key, "%u/%u/%u/%x", n->op, n->dir, l->path, l->value);
-    if (ms_map_put_copy(&j->scalars, (struct ms_str){key, (uint32_t)len}, j->arena, &added) ==
-        MS_MAP_NONE)
-        return ms_no_memory(err);
-    if (!added)
-        return MS_OK;
-    struct source__raw raw =
-        raw_of(n, CMP_WHY_SCALAR, class_of(j, n, SOURCE__SOFT), strength_of(n));
-    raw.leaf = leaf;
-    return add_suspect(j, i, raw, err);
-}
-
-static enum ms_rc add_attrs_suspect(struct source__judge *j, uint32_t i, unsigned attrs,
-                                    uint32_t leaf, struct ms_err *err)
-{
-    const struct source__node *n = &j->p->nodes.p[i];
-    bool hard = (attrs & (SOURCE__SHAPE | SOURCE__DTYPE)) != 0;
-    enum cmp_why why = attrs & SOURCE__SHAPE   ? CMP_WHY_SHAPE
-                       : attrs & SOURCE__DTYPE ? CMP_WHY_DTYPE
-                                               : CMP_WHY_GRAD;
-    struct source__raw raw = raw_of(n, why, hard ? SOURCE__HARD : SOURCE__SOFT, 1);
-    raw.cls = (uint8_t)class_of(j, n, (enum source__class)raw.cls);
-    raw.s = (float)strength_of(n);
-    raw.leaf = leaf;
-    /* Versions of an operator record gradients at different places. */
-    if (n->dir == PROBE_BACKWARD && raw.cls != SOURCE__NUM)
-        return MS_OK;
-    j->attr_seen = true;
-    return add_suspect(j, i, raw, err);
-}
-
-/* Tells whether requires_grad differs on an input but not on the output that it comes from: an
- * operation in between, which no dump records, has detached the gradient. */
-static bool is_cut(const struct source__judge *j, const struct source__node *n,
-                   const struct source__leaf *l)
-{
-    uint32_t maker = l->maker[1];
-    if (maker == SOURCE__NONE || maker != l->maker[0] || n->dir != PROBE_FORWARD)
-        return false;
-    return (j->p->nodes.p[maker].attrs_out & SOURCE__GRAD) == 0;
-}
-
-static enum ms_rc check_attrs(struct source__judge *j, uint32_t i, struct ms_err *err)
-{
-    const struct source__node *n = &j->p->nodes.p[i];
-    unsigned kinds = SOURCE__SHAPE | SOURCE__DTYPE | SOURCE__GRAD;
-    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &j->p->leaves.p[k];
-        unsigned attrs = source__attrs(j, l) & kinds;
-        bool out = (l->flags & SOURCE__IS_OUT) != 0;
-        if (n->recomputed)
-            attrs &= ~(unsigned)SOURCE__GRAD; /* the recomputation has the gradient */
-        if (out)
-            attrs &= ~(unsigned)n->attrs_in;
-        bool root = (l->flags & SOURCE__ROOT) && !j->attr_seen;
-        bool cut = !out && (attrs & SOURCE__GRAD) && is_cut(j, n, l);
-        if (attrs != 0 && (out || root || cut))
-            return add_attrs_suspect(j, i, attrs, k, err);
+    for (uint32_t a = n->leaf; a + 1 < n->leaf + n->nleaf; a++) {
+        const struct source__leaf *x = &j->p->leaves.p[a], *y = x + 1;
+        bool inputs = ((x->flags | y->flags) & SOURCE__IS_OUT) == 0 &&
+                      x->maker[0] != SOURCE__NONE && y->maker[0] != SOURCE__NONE;
+        if (!inputs || x->maker[0] == y->maker[0] || x->maker[0] != y->maker[1] ||
+            x->maker[1] != y->maker[0] || !is_clean(j, x->maker[0]) || !is_clean(j, y->maker[0]))
+            continue;
+        double s = log10(fmax(x->e / n->floor, permuted));
+        struct source__raw raw = source__raw_of(n, CMP_WHY_WIRING, SOURCE__NUM, s);
+        raw.leaf = a;
+        return source__add_suspect(j, i, raw, err);
     }
     return MS_OK;
 }
@@ -571,7 +463,7 @@ static enum ms_rc check_inputs(struct source__judge *j, uint32_t i, struct ms_er
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
         const struct source__leaf *l = &j->p->leaves.p[k];
         if (l->flags & SOURCE__PLAINLY)
-            MS_TRY(check_scalar(j, i, k, err));
+            MS_TRY(source__check_scalar(j, i, k, err));
         if ((l->flags & SOURCE__IS_OUT) || l->row[0] == SOURCE__NONE)
             continue;
         if (l->flags & SOURCE__ROOT)
@@ -604,9 +496,9 @@ static enum ms_rc check_cast(struct source__judge *j, uint32_t i, struct ms_err 
     uint32_t before = n->id[0] == SOURCE__NONE ? cast_before(j, n) : SOURCE__NONE;
     if (before == SOURCE__NONE)
         return MS_OK;
-    struct source__raw raw = raw_of(&j->p->nodes.p[before], CMP_WHY_EXTRA, SOURCE__HARD, 1);
-    MS_TRY(add_suspect(j, before, raw, err));
-    return add_suspect(j, i, raw_of(n, CMP_WHY_EXTRA, SOURCE__STRUCTURE, 0), err);
+    struct source__raw raw = source__raw_of(&j->p->nodes.p[before], CMP_WHY_EXTRA, SOURCE__HARD, 1);
+    MS_TRY(source__add_suspect(j, before, raw, err));
+    return source__add_suspect(j, i, source__raw_of(n, CMP_WHY_EXTRA, SOURCE__STRUCTURE, 0), err);
 }
 
 /* Rule for two programs: an additional operator is normal, but two casts in a row that lose digits
@@ -621,8 +513,8 @@ static enum ms_rc check_cast_across(struct source__judge *j, uint32_t i, struct 
         cast_before(j, n) == SOURCE__NONE)
         return MS_OK;
     uint32_t before = cast_before(j, n);
-    struct source__raw raw = raw_of(n, CMP_WHY_EXTRA, SOURCE__HARD, log10(n->out / past));
-    return add_suspect(j, before, raw, err);
+    struct source__raw raw = source__raw_of(n, CMP_WHY_EXTRA, SOURCE__HARD, log10(n->out / past));
+    return source__add_suspect(j, before, raw, err);
 }
 
 /* Rule: a module outputs a value that no operator inside it made, while the golden module outputs
@@ -637,7 +529,8 @@ static enum ms_rc check_module(struct source__judge *j, uint32_t i, struct ms_er
         if ((l->flags & want) != want || !(l->e > limit) || l->maker[0] == SOURCE__NONE ||
             l->maker[1] != SOURCE__NONE || !is_clean(j, l->maker[0]))
             continue;
-        return add_suspect(j, i, raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
+        return source__add_suspect(
+            j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
     return MS_OK;
 }
@@ -660,7 +553,8 @@ static enum ms_rc check_structure(struct source__judge *j, uint32_t i, struct ms
     bool cast = (j->p->ops.p[n->op].flags & SOURCE__CAST) && j->mixed;
     if (n->moved)
         return is_rewired(j, n)
-                   ? add_suspect(j, i, raw_of(n, CMP_WHY_MOVED, SOURCE__STRUCTURE, 0), err)
+                   ? source__add_suspect(
+                         j, i, source__raw_of(n, CMP_WHY_MOVED, SOURCE__STRUCTURE, 0), err)
                    : MS_OK;
     if (j->p->cross)
         return check_cast_across(j, i, err);
@@ -672,9 +566,11 @@ static enum ms_rc check_structure(struct source__judge *j, uint32_t i, struct ms
     enum cmp_why why = extra ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
     bool first = n->region == i && n->structure == SOURCE__HARMFUL;
     /* An unread result can only have an effect where a value comes from outside the dump. */
-    if (n->region == i && !n->is_read && (n->backward != 0 || i >= j->after_backward))
+    bool unread = i >= j->after_backward ? isnan(n->border) : !n->is_read && n->backward != 0;
+    if (n->region == i && unread)
         j->loose = i;
-    return first ? add_suspect(j, i, raw_of(n, why, SOURCE__STRUCTURE, 0), err) : MS_OK;
+    return first ? source__add_suspect(j, i, source__raw_of(n, why, SOURCE__STRUCTURE, 0), err)
+                 : MS_OK;
 }
 
 static enum ms_rc check_node(struct source__judge *j, uint32_t i, struct ms_err *err)
@@ -690,8 +586,10 @@ static enum ms_rc check_node(struct source__judge *j, uint32_t i, struct ms_err 
     if (!is_known || n->id[1] == SOURCE__NONE)
         return MS_OK;
     MS_TRY(check_inputs(j, i, err));
+    MS_TRY(check_permutation(j, i, err));
+    MS_TRY(source__check_update(j, i, err));
     MS_TRY(check_output(j, i, err));
-    return check_attrs(j, i, err);
+    return source__check_attrs(j, i, err);
 }
 
 /* Counts the operators that were inexact on their own; one of them ends the exact part of the runs.
@@ -734,7 +632,9 @@ static enum ms_rc weigh_and_check(struct source__judge *j, struct ms_err *err)
     MS_TRY(source__weigh_part(j, err));
     if (j->p->batches == 0)
         MS_TRY(source__judge_regions(j, err));
-    return check_nodes(j, err);
+    source__weigh_gradients(j);
+    MS_TRY(check_nodes(j, err));
+    return source__check_update_calls(j, err);
 }
 
 enum ms_rc source__judge_part(struct cmp_source *s, uint32_t part,

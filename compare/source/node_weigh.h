@@ -31,7 +31,9 @@ struct source__judge {
     uint32_t loose;
     struct source__context seen; /* the worst of all leaves so far */
     float dirtiest;              /* the largest difference of all nodes so far */
-    bool all_exact, attr_seen, flag_seen;
+    bool all_exact, attr_seen, flag_seen, update_seen;
+    /* the largest difference up to the gradients of parameters; the norm of the largest of these */
+    float gradient_off, gradient_norm;
     uint32_t first_inexact, inexact; /* first node that was inexact on its own; number of them */
     /* number of nodes, and of their low-precision values, before the first difference */
     double exact_nodes, exact_values;

@@ -51,7 +51,7 @@ static unsigned tier_of(const struct source__raw *r, double strongest, bool figu
     case SOURCE__HARD:
         return 0;
     case SOURCE__SOFT:
-        return 2;
+        return !r->forward && strongest > 0 ? 6 : 2;
     default:
         return 3;
     }

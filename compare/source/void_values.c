@@ -21,9 +21,13 @@
  * MobileNet have norms of 1.7 and 2.9e-7 of their terms in float32, whose unit is 1.2e-7. */
 static const double units = 4, units_low = 2;
 static const double unit_single = 0x1p-23;
+/* Terms that differ by less than this pass their difference on: the gradient behind a softmax of
+ * additive attention differs by 1.2e-5 between float32 and float64, its sum by all of itself. */
+static const double slight = 1e-3;
 
 struct terms {
     double norm, unit, count;
+    double e; /* the difference that they have already */
 };
 
 struct owners {
@@ -33,14 +37,15 @@ struct owners {
 
 static struct terms terms_of(const struct source__part *p, const struct source__node *n)
 {
-    struct terms t = {0, 0, 0};
+    struct terms t = {0, 0, 0, 0};
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &p->leaves.p[i];
         bool differ;
         if ((l->flags & SOURCE__REAL) == 0)
             continue;
         if ((l->flags & SOURCE__IS_OUT) == 0)
-            t.norm = fmax(t.norm, l->norm), t.count = fmax(t.count, l->count);
+            t.norm = fmax(t.norm, l->norm), t.count = fmax(t.count, l->count),
+            t.e = fmax(t.e, l->e);
         t.unit = fmax(t.unit, source__roundoff(l, &differ));
     }
     return t;
@@ -51,7 +56,8 @@ static struct terms terms_of(const struct source__part *p, const struct source__
 static double rounding_of(struct terms t, double count)
 {
     double summed = sqrt(t.count / fmax(count, 1));
-    return t.norm * (t.unit > 0 ? units_low * t.unit : fmax(units, summed) * unit_single);
+    double own = t.unit > 0 ? units_low * t.unit : fmax(units, summed) * unit_single;
+    return t.norm * fmax(own, t.e < slight ? t.e : 0);
 }
 
 static void settle_node(struct source__part *p, const struct source__node *n, struct terms t)
@@ -105,6 +111,20 @@ static enum ms_rc list_owners(const struct source__part *p, struct owners *o, st
     return MS_OK;
 }
 
+/* Returns the terms of a module whose backward is not recorded, as behind reentrant checkpointing:
+ * the gradient of its weight has the size of the gradient that its bias sums up. */
+static struct terms own_terms(const struct source__part *p, const struct source__node *n)
+{
+    struct terms t = {0, 0, 0, 0};
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        bool differ;
+        t.norm = fmax(t.norm, l->norm);
+        t.unit = fmax(t.unit, source__roundoff(l, &differ));
+    }
+    return t;
+}
+
 static void settle_nodes(struct source__part *p, const struct owners *o)
 {
     for (size_t i = 0; i < p->nodes.n; i++) {
@@ -118,8 +138,7 @@ static void settle_nodes(struct source__part *p, const struct owners *o)
         struct ms_str name = source__name(p, 1, n->id[1]);
         uint32_t id = ms_map_get(&o->names, owner_of(name, MS_STR(".parameters_grad")));
         ms_assert(id == MS_MAP_NONE || id < o->list.n);
-        if (id != MS_MAP_NONE)
-            settle_node(p, n, o->list.p[id]);
+        settle_node(p, n, id != MS_MAP_NONE ? o->list.p[id] : own_terms(p, n));
     }
 }
 

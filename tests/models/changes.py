@@ -105,6 +105,13 @@ def module_faults(model):
     yield from weight_faults(model)
 
 
+def owners(model, path):
+    """Truth: the module, or another that shares its weight."""
+    weight = model.get_submodule(path).weight
+    return "|".join(within(n, direction=ANY) for n, m in model.named_modules()
+                    if getattr(m, "weight", None) is weight)
+
+
 def weight_faults(model):
     line = first(model, lambda m: isinstance(m, nn.Linear) and m.weight.shape[0] > 1, 2)
     if line:
@@ -112,7 +119,7 @@ def weight_faults(model):
             g = torch.Generator().manual_seed(77)
             w = m.get_submodule(line).weight
             w.data.copy_(torch.randn(w.shape, generator=g) * w.shape[1] ** -0.5)
-        yield Change("weight_init", f"weight of {line} not loaded", on_model(scramble), within(line))
+        yield Change("weight_init", f"weight of {line} not loaded", on_model(scramble), owners(model, line))
     def has_bias(m):
         return isinstance(m, (nn.Linear, nn.Conv2d, nn.Conv1d)) and m.bias is not None
     biased = first(model, has_bias, 1)
@@ -145,7 +152,7 @@ def weight_faults(model):
     if drop_at:
         yield Change("dropout_on", f"{drop_at} drops 0.2",
                      on_model(lambda m: setattr(m.get_submodule(drop_at), "p", 0.2)),
-                     within(drop_at, "dropout"))
+                     within(drop_at, "dropout") + "|" + within(parent_of(drop_at), "dropout"))
 
 
 # Edits of the source of forward: class, text, new text, why, operators that are right.
@@ -248,10 +255,13 @@ def data_faults(family, model):
             step.batch[labels] = step.batch[labels].roll(1, -1)
         def swap(step):
             step.batch[labels] = step.batch[labels].flip(0)
-        truth = anywhere("cross_entropy|nll_loss|pad|__getitem__", ANY)
+        truth = anywhere("cross_entropy|nll_loss|pad|__getitem__|reshape|view|to", ANY)
+        if family.name == "bart":  # the decoder reads the labels, shifted by one
+            truth += "|" + within("model.decoder.embed_tokens")
         def some(step):
             x = step.batch[labels].clone()
-            x.view(-1)[3:6] = 7
+            few = x.view(-1)[1:4]
+            few.copy_(torch.where(few < 0, few, (few + 1) % 8))
             step.batch[labels] = x
         yield Change("labels_changed", "three labels are others", some, truth, "data")
         yield Change("labels_shifted", "labels shifted by one", roll, truth, "data")
@@ -292,7 +302,7 @@ def patched_loss(loss, **more):
 
 def gradient_faults(model):
     path = first(model, lambda m: isinstance(m, (nn.Linear, nn.Conv2d, nn.Conv1d)), 1)
-    here = within(path, direction=ANY)
+    here = owners(model, path)
     def freeze(m):
         m.get_submodule(path).requires_grad_(False)
     yield Change("frozen", f"{path} frozen", on_model(freeze), here, "gradient")
@@ -300,7 +310,10 @@ def gradient_faults(model):
         module = m.get_submodule(path)
         forward = module.forward
         module.forward = lambda x: forward(x).detach()
-    truth = here + "|" + within(parent_of(path), direction=ANY, inner=True)
+    # The next module reads a value that requires no gradient.
+    names = [n for n, _ in model.named_modules() if n]
+    reader = names[min(names.index(path) + 1, len(names) - 1)]
+    truth = here + "|" + "|".join(within(p, direction=ANY) for p in (parent_of(path), reader))
     yield Change("detached", f"output of {path} detached", on_model(cut), truth, "gradient")
     def zeroed(step):
         def zero(model):

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * attr_rules: judges what is known of a node besides values: plain arguments, shapes, types and
+ * requires_grad.
+ */
+#include "compare/source/attr_rules.h"
+#include "probe/base/assert.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Returns SOURCE__NUM if the node's output differs by more than its input, else cls. */
+static enum source__class class_of(const struct source__judge *j, const struct source__node *n,
+                                   enum source__class cls)
+{
+    bool effect =
+        n->out > 1.5F * fmaxf(n->in, n->floor) || (j->all_exact && n->in == 0 && n->out > 0);
+    effect |= n->rho_norm > source__rule.norm_effect && n->out_norm > source__rule.norm_least;
+    return effect ? SOURCE__NUM : cls;
+}
+
+static double strength_of(const struct source__node *n)
+{
+    return fmax(1, log10(fmax(n->rho, 1)));
+}
+
+static enum ms_dtype parse_dtype(struct ms_str text)
+{
+    if (text.n > 2 && text.p[0] == '"')
+        text = ms_str_sub(text, 1, text.n - 1);
+    return ms_dtype_parse(text);
+}
+
+/* Tells whether the two types of a cast are the types in which the runs compute, a systemic
+ * difference and not a fault. */
+static bool names_systemic(const struct source__judge *j, const struct source__leaf *l)
+{
+    if (l->said == SOURCE__NONE)
+        return false;
+    const struct source__said *said = &j->p->said.p[l->said];
+    enum ms_dtype golden = parse_dtype(said->text[0]), target = parse_dtype(said->text[1]);
+    return golden != MS_DT_NONE && target != MS_DT_NONE && j->systemic[golden][target];
+}
+
+static bool parse_number(struct ms_str text, double *out)
+{
+    char copy[64], *end;
+    if (text.p == NULL || text.n == 0 || text.n >= sizeof copy)
+        return false;
+    bool quoted = text.p[0] == '"' && text.n > 2;
+    memcpy(copy, text.p + quoted, text.n - 2 * quoted);
+    copy[text.n - 2 * quoted] = 0;
+    *out = strtod(copy, &end);
+    return end != copy && *end == 0;
+}
+
+/* Tells whether an argument differs only in form: mask constants, all of which a softmax turns into
+ * zero; or, if the outputs agree, a switch such as inplace or an argument that one side leaves at
+ * its default. */
+static bool is_same_argument(const struct source__judge *j, const struct source__node *n,
+                             const struct source__leaf *l)
+{
+    static const double mask = -1e4;
+    double value[2];
+    if (l->said == SOURCE__NONE)
+        return false;
+    const struct source__said *said = &j->p->said.p[l->said];
+    bool numbers = parse_number(said->text[0], &value[0]) && parse_number(said->text[1], &value[1]);
+    if (numbers && value[0] <= mask && value[1] <= mask)
+        return true;
+    bool alone = said->text[0].p == NULL || said->text[1].p == NULL;
+    for (unsigned s = 0; s < 2 && !alone; s++)
+        alone =
+            ms_str_eq(said->text[s], MS_STR("true")) || ms_str_eq(said->text[s], MS_STR("false"));
+    return alone && class_of(j, n, SOURCE__SOFT) == SOURCE__SOFT &&
+           n->out <= source__rule.forward[j->tensor] * fmaxf(n->in, n->floor);
+}
+
+/* Rule: a plain argument differs. The same argument may differ in every call; only the first is
+ * reported. */
+enum ms_rc source__check_scalar(struct source__judge *j, uint32_t i, uint32_t leaf,
+                                struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    const struct source__leaf *l = &j->p->leaves.p[leaf];
+    char key[64];
+    bool added;
+    if (!(l->attrs & SOURCE__SCALAR) || names_systemic(j, l) || is_same_argument(j, n, l))
+        return MS_OK;
+    int len = snprintf(key, sizeof key, "%u/%u/%u/%x", n->op, n->dir, l->path, l->value);
+    if (ms_map_put_copy(&j->scalars, (struct ms_str){key, (uint32_t)len}, j->arena, &added) ==
+        MS_MAP_NONE)
+        return ms_no_memory(err);
+    if (!added)
+        return MS_OK;
+    struct source__raw raw =
+        source__raw_of(n, CMP_WHY_SCALAR, class_of(j, n, SOURCE__SOFT), strength_of(n));
+    raw.leaf = leaf;
+    return source__add_suspect(j, i, raw, err);
+}
+
+/* Reads the next number of a shape such as [4,12,1]; returns false at its end. */
+static bool next_size(struct ms_str text, uint32_t *at, uint64_t *size)
+{
+    while (*at < text.n && (text.p[*at] < '0' || text.p[*at] > '9'))
+        ++*at;
+    *size = 0;
+    bool found = *at < text.n;
+    for (; *at < text.n && text.p[*at] >= '0' && text.p[*at] <= '9'; ++*at)
+        *size = *size * 10 + (uint64_t)(text.p[*at] - '0');
+    return found;
+}
+
+/* Tells whether the shapes differ only in dimensions of size one, which operators repeat as often
+ * as the other operand needs. */
+static bool is_broadcast(const struct source__judge *j, const struct source__leaf *l)
+{
+    if (l->said == SOURCE__NONE)
+        return false;
+    const struct source__said *said = &j->p->said.p[l->said];
+    uint64_t a = 1, b = 1;
+    uint32_t at[2] = {0, 0};
+    bool more[2] = {said->text[0].p != NULL, said->text[1].p != NULL};
+    while (more[0] && more[1] && (a == b || a == 1 || b == 1)) {
+        more[0] = next_size(said->text[0], &at[0], &a);
+        more[1] = next_size(said->text[1], &at[1], &b);
+    }
+    return more[0] == more[1] && (a == b || a == 1 || b == 1);
+}
+
+/* Tells whether operators of different names are partners, as in another implementation. */
+static bool is_other_operator(const struct source__judge *j, const struct source__node *n)
+{
+    struct probe_name g = probe_name_parse(source__name(j->p, 0, n->id[0]));
+    struct probe_name t = probe_name_parse(source__name(j->p, 1, n->id[1]));
+    return !ms_str_eq(g.path, t.path);
+}
+
+static enum ms_rc add_attrs_suspect(struct source__judge *j, uint32_t i, unsigned attrs,
+                                    uint32_t leaf, struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    bool hard = (attrs & (SOURCE__SHAPE | SOURCE__DTYPE)) != 0;
+    enum cmp_why why = attrs & SOURCE__SHAPE   ? CMP_WHY_SHAPE
+                       : attrs & SOURCE__DTYPE ? CMP_WHY_DTYPE
+                                               : CMP_WHY_GRAD;
+    struct source__raw raw = source__raw_of(n, why, hard ? SOURCE__HARD : SOURCE__SOFT, 1);
+    raw.cls = (uint8_t)class_of(j, n, (enum source__class)raw.cls);
+    raw.s = (float)strength_of(n);
+    raw.leaf = leaf;
+    /* Versions of an operator record gradients at different places. */
+    bool form = attrs == SOURCE__SHAPE && is_broadcast(j, &j->p->leaves.p[leaf]);
+    if (raw.cls != SOURCE__NUM && (n->dir == PROBE_BACKWARD || is_other_operator(j, n) || form))
+        return MS_OK;
+    j->attr_seen = true;
+    return source__add_suspect(j, i, raw, err);
+}
+
+/* Tells whether requires_grad differs on an input but not on the output that it comes from: an
+ * operation in between, which no dump records, has detached the gradient. */
+static bool is_cut(const struct source__judge *j, const struct source__node *n,
+                   const struct source__leaf *l)
+{
+    uint32_t maker = l->maker[1];
+    if (maker == SOURCE__NONE || maker != l->maker[0] || n->dir != PROBE_FORWARD)
+        return false;
+    return (j->p->nodes.p[maker].attrs_out & SOURCE__GRAD) == 0;
+}
+
+enum ms_rc source__check_attrs(struct source__judge *j, uint32_t i, struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    unsigned kinds = SOURCE__SHAPE | SOURCE__DTYPE | SOURCE__GRAD;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &j->p->leaves.p[k];
+        unsigned attrs = source__attrs(j, l) & kinds;
+        bool out = (l->flags & SOURCE__IS_OUT) != 0;
+        if (n->recomputed)
+            attrs &= ~(unsigned)SOURCE__GRAD; /* the recomputation has the gradient */
+        if (out)
+            attrs &= ~(unsigned)n->attrs_in;
+        bool root = (l->flags & SOURCE__ROOT) && !j->attr_seen;
+        bool cut = !out && (attrs & SOURCE__GRAD) && is_cut(j, n, l);
+        if (attrs != 0 && (out || root || cut))
+            return add_attrs_suspect(j, i, attrs, k, err);
+    }
+    return MS_OK;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * update_rules: judges what happens to gradients and parameters after the backward pass.
+ *
+ * The optimizer works in place, so no recorded operator reads what it writes, and a variation
+ * without an effect on recorded values looks the same as a missing step. Two rules therefore look at
+ * what enters the update and at which updates are made.
+ */
+#include "compare/source/update_rules.h"
+#include "probe/base/assert.h"
+
+#include <math.h>
+
+/* A gradient must differ by `least` of itself, by `times` what gradients of the backward pass differ
+ * by, and by `share` of the largest gradient: gradients that are zero by mathematics hold only
+ * rounding, and their relative difference means nothing. */
+static const double least = 1e-3, times = 10, share = 1e-5, share_low = 0.02;
+
+static bool is_update(const struct source__judge *j, uint32_t i)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    return i >= j->after_backward && n->dir == PROBE_FORWARD && n->kind == PROBE_NODE_API;
+}
+
+/* ---- gradients between backward and update --------------------------------- */
+
+void source__weigh_gradients(struct source__judge *j)
+{
+    j->gradient_off = 0;
+    j->gradient_norm = 0;
+    for (uint32_t i = 0; i < j->p->nodes.n; i++) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        if (i >= j->after_backward && n->kind != PROBE_NODE_PGRAD)
+            continue;
+        if (source__is_comparable(j, i))
+            j->gradient_off = fmaxf(j->gradient_off, fmaxf(n->in, n->out));
+        for (uint32_t k = n->leaf; n->kind == PROBE_NODE_PGRAD && k < n->leaf + n->nleaf; k++)
+            j->gradient_norm = fmaxf(j->gradient_norm, j->p->leaves.p[k].norm);
+    }
+}
+
+/* Tells whether an input comes straight from the backward pass on both sides. */
+static bool is_gradient(const struct source__judge *j, const struct source__leaf *l)
+{
+    unsigned want = SOURCE__REAL | SOURCE__MEASURED, shun = SOURCE__IS_OUT | SOURCE__FLAGGED;
+    bool own = false;
+    for (unsigned s = 0; s < 2; s++)
+        own |= l->maker[s] != SOURCE__NONE && l->maker[s] >= j->after_backward &&
+               j->p->nodes.p[l->maker[s]].kind != PROBE_NODE_PGRAD;
+    return (l->flags & (want | shun)) == want && (l->flags & SOURCE__IS_PARAM) == 0 && !own;
+}
+
+static bool is_off(const struct source__judge *j, const struct source__leaf *l)
+{
+    return l->e > fmax(least, times * j->gradient_off) &&
+           (double)l->e * l->norm > (j->low ? share_low : share) * j->gradient_norm;
+}
+
+enum ms_rc source__check_update(struct source__judge *j, uint32_t i, struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    if (j->update_seen || j->explained || j->p->mode == PROBE_MODE_MD5 || !is_update(j, i))
+        return MS_OK;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &j->p->leaves.p[k];
+        if (!is_gradient(j, l) || !is_off(j, l))
+            continue;
+        double past = fmax(j->gradient_off, n->tiny);
+        struct source__raw raw = source__raw_of(n, CMP_WHY_INPUT, SOURCE__NUM, log10(l->e / past));
+        raw.leaf = k;
+        raw.in = l->e;
+        raw.factor = (float)(l->e / past);
+        j->update_seen = true;
+        return source__add_suspect(j, source__blame_loose(j, i, &raw), raw, err);
+    }
+    return MS_OK;
+}
+
+/* ---- calls of the update --------------------------------------------------- */
+
+/* Updates in place that only one side makes. */
+struct alone {
+    uint32_t first[2]; /* first of them; SOURCE__NONE: there is none */
+    uint32_t all[2];   /* all recorded updates, paired or not */
+    bool moves[2];     /* one of them changes a tensor of several elements */
+};
+
+/* Tells whether an operator computes in place. Assignments such as zero_ and copy_ are no update. */
+static bool is_in_place(const struct source__part *p, const struct source__node *n)
+{
+    static const char *const names[] = {"add_",     "sub_",     "mul_",        "div_",
+                                        "lerp_",    "addcmul_", "addcdiv_",    "__iadd__",
+                                        "__isub__", "__imul__", "__itruediv__"};
+    struct ms_str name = probe_name_last(p->ops.p[n->op].name);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (ms_str_eq(name, ms_str_of(names[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool is_tensor_changed(const struct source__part *p, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) && l->count > 1 &&
+            ms_dtype_kind((enum ms_dtype)l->dtype[1]) == MS_DTK_FLOAT)
+            return true;
+    }
+    return false;
+}
+
+static struct alone find_alone(const struct source__judge *j)
+{
+    struct alone a = {.first = {SOURCE__NONE, SOURCE__NONE}};
+    for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        if (!is_update(j, i) || !is_in_place(j->p, n))
+            continue;
+        for (unsigned s = 0; s < 2; s++) {
+            a.all[s] += n->id[s] != SOURCE__NONE;
+            if (n->id[1 - s] != SOURCE__NONE)
+                continue;
+            a.first[s] = a.first[s] == SOURCE__NONE ? i : a.first[s];
+            a.moves[s] |= is_tensor_changed(j->p, n);
+        }
+    }
+    return a;
+}
+
+static bool has_suspect(const struct source__judge *j)
+{
+    for (size_t i = 0; i < j->s->raws.n; i++) {
+        if (j->s->raws.p[i].part == j->part)
+            return true;
+    }
+    return false;
+}
+
+/* Takes back the verdict that the operators of a region have no effect. */
+static void blame_region(struct source__judge *j, uint32_t first)
+{
+    for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
+        if (j->p->nodes.p[i].region == j->p->nodes.p[first].region)
+            j->p->nodes.p[i].structure = SOURCE__HARMFUL;
+    }
+}
+
+enum ms_rc source__check_update_calls(struct source__judge *j, struct ms_err *err)
+{
+    struct alone a = find_alone(j);
+    /* A side without any recorded update has a fused optimizer; nothing is known of its steps. */
+    bool both = a.all[0] != 0 && a.all[1] != 0;
+    if (!both || a.moves[0] == a.moves[1] || j->p->cross || j->explained || has_suspect(j))
+        return MS_OK;
+    unsigned side = a.moves[1];
+    uint32_t first = a.first[side];
+    ms_assert(first != SOURCE__NONE);
+    if (j->p->nodes.p[first].region != SOURCE__NONE)
+        blame_region(j, first);
+    enum cmp_why why = side == 1 ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
+    struct source__raw raw = source__raw_of(&j->p->nodes.p[first], why, SOURCE__NUM, 1);
+    return source__add_suspect(j, first, raw, err);
+}
