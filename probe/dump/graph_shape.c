@@ -80,30 +80,93 @@ uint32_t probe__parameter_cell(const struct probe__graph_shape *s, struct ms_str
 
 bool probe__is_gradient(const struct probe__graph_shape *s, uint32_t value)
 {
-    return s->made_by[value] != MS_MAP_NONE && s->is_backward[s->made_by[value]];
+    uint32_t maker = s->made_by[value];
+    return maker != MS_MAP_NONE && s->is_backward[maker] && !s->is_saved[maker];
 }
 
 /* ---- forward and backward --------------------------------------------- */
 
-/* Finds which kernels compute gradients, and the maker of each value. An expanded kernel belongs to
- * the backward pass if a gradient kernel of its graph ran before it. */
-static void find_phases(struct probe__graph_shape *s)
+/* Marks of a kernel while the phases are found. */
+enum { TAKES_GRADIENT = 1, IS_TAKEN = 2, FEEDS_GRADIENT = 4 };
+
+/* Finds the maker of each value, and the expanded kernels that depend on a gradient kernel. */
+static void find_makers(struct probe__graph_shape *s, uint8_t *marks)
 {
-    const struct probe__graph *g = s->g;
-    bool after_gradient = false;
-    for (size_t i = 0; i < g->kernels.n; i++) {
-        const struct probe__kernel *k = &g->kernels.p[i];
-        if (i != 0 && k->graph != g->kernels.p[i - 1].graph)
-            after_gradient = false;
-        after_gradient |= k->scope.phase == PROBE__PHASE_BACKWARD;
-        s->is_backward[i] = k->scope.phase == PROBE__PHASE_BACKWARD ||
-                            (k->scope.phase == PROBE__PHASE_EXPANDED && after_gradient);
+    for (size_t i = 0; i < s->g->kernels.n; i++) {
+        const struct probe__kernel *k = &s->g->kernels.p[i];
+        for (size_t n = 0; n < k->in.n; n++) {
+            uint32_t maker = s->made_by[k->in.p[n].value];
+            if (maker != MS_MAP_NONE && (marks[maker] & TAKES_GRADIENT) != 0)
+                marks[i] |= TAKES_GRADIENT;
+        }
+        if (k->scope.phase == PROBE__PHASE_BACKWARD)
+            marks[i] |= TAKES_GRADIENT;
         for (size_t o = 0; o < k->out.n; o++) {
             uint32_t *maker = &s->made_by[k->out.p[o].value];
             if (*maker == MS_MAP_NONE)
                 *maker = (uint32_t)i;
         }
     }
+}
+
+/* Marks the makers of a kernel's inputs as taken; expanded makers of a forward kernel are forward
+ * kernels too. */
+static void pass_phase_on(struct probe__graph_shape *s, size_t at, uint8_t *marks)
+{
+    const struct probe__kernel *all = s->g->kernels.p, *k = &all[at];
+    for (size_t n = 0; n < k->in.n; n++) {
+        uint32_t maker = s->made_by[k->in.p[n].value];
+        if (maker == MS_MAP_NONE || maker >= at)
+            continue;
+        marks[maker] |= s->is_backward[at] ? IS_TAKEN | FEEDS_GRADIENT : IS_TAKEN;
+        if (!s->is_backward[at] && k->scope.phase != PROBE__PHASE_OPTIMIZER &&
+            all[maker].scope.phase == PROBE__PHASE_EXPANDED)
+            s->is_backward[maker] = false;
+    }
+}
+
+/* Finds which kernels compute gradients. The compiler runs a gradient kernel as soon as its inputs
+ * are there, often in the middle of the forward pass, so the order tells nothing. An expanded kernel
+ * is a forward kernel if a forward kernel needs its result, or if nothing needs it and no gradient
+ * went into it, as with a loss. */
+static void find_phases(struct probe__graph_shape *s, uint8_t *marks)
+{
+    for (size_t i = s->g->kernels.n; i-- > 0;) {
+        enum probe__phase phase = s->g->kernels.p[i].scope.phase;
+        s->is_backward[i] = phase == PROBE__PHASE_BACKWARD || phase == PROBE__PHASE_EXPANDED;
+    }
+    for (size_t i = s->g->kernels.n; i-- > 0;) {
+        if (s->g->kernels.p[i].scope.phase == PROBE__PHASE_EXPANDED &&
+            (marks[i] & (IS_TAKEN | TAKES_GRADIENT)) == 0)
+            s->is_backward[i] = false;
+        pass_phase_on(s, i, marks);
+    }
+}
+
+/* Tells whether a kernel takes a tensor of the forward pass and no gradient. */
+static bool takes_forward_only(const struct probe__graph_shape *s, const struct probe__kernel *k)
+{
+    bool has_any = false;
+    for (size_t n = 0; n < k->in.n; n++) {
+        if (probe__is_gradient(s, k->in.p[n].value))
+            return false;
+        has_any |= k->in.p[n].ndim != 0 && s->made_by[k->in.p[n].value] != MS_MAP_NONE;
+    }
+    return has_any;
+}
+
+/* Finds the kernels that only prepare forward values for the backward pass, such as a transposed
+ * factor of a product. They run before the last forward kernel that a gradient needs. */
+static void find_saved(struct probe__graph_shape *s, const uint8_t *marks)
+{
+    const struct probe__kernel *k = s->g->kernels.p;
+    for (size_t i = s->g->kernels.n, last = 0; i-- > 0;) {
+        if (last == 0 || k[last].graph != k[i].graph)
+            last = !s->is_backward[i] && (marks[i] & FEEDS_GRADIENT) != 0 ? i : 0;
+        s->is_saved[i] = s->is_backward[i] && last > i;
+    }
+    for (size_t i = 0; i < s->g->kernels.n; i++)
+        s->is_saved[i] = s->is_saved[i] && takes_forward_only(s, &k[i]);
 }
 
 /* Maps unique_id numbers of the graphs' texts to forward kernels. */
@@ -131,19 +194,76 @@ static bool is_same_expansion(const struct probe__kernel *a, const struct probe_
            ms_str_starts(b->full, x);
 }
 
+/* Returns what a kernel computes a part of: "MatMulExt" for "Expand/_MatMulExt/BatchMatMul-op0". */
+static struct ms_str whole_of(const struct probe__kernel *k)
+{
+    struct ms_str rest = k->full, part;
+    if (k->scope.phase != PROBE__PHASE_EXPANDED)
+        return k->scope.op;
+    ms_str_split(&rest, '/', &part);
+    ms_str_split(&rest, '/', &part);
+    return ms_str_starts(part, MS_STR("_")) ? ms_str_sub(part, 1, part.n) : part;
+}
+
+/* Returns the forward value that a value was prepared from, see find_saved. */
+static uint32_t value_saved_from(const struct probe__graph_shape *s, uint32_t value)
+{
+    uint32_t maker = s->made_by[value];
+    while (maker != MS_MAP_NONE && s->is_saved[maker]) {
+        const struct probe__kernel *k = &s->g->kernels.p[maker];
+        size_t n = 0;
+        while (n + 1 < k->in.n && k->in.p[n].ndim == 0)
+            n++;
+        value = k->in.p[n].value;
+        uint32_t next = s->made_by[value];
+        maker = next != MS_MAP_NONE && next < maker ? next : MS_MAP_NONE;
+    }
+    return value;
+}
+
+static bool takes_or_makes(const struct probe__kernel *k, uint32_t value)
+{
+    for (size_t n = 0; n < k->in.n; n++) {
+        if (k->in.p[n].value == value)
+            return true;
+    }
+    for (size_t n = 0; n < k->out.n; n++) {
+        if (k->out.p[n].value == value)
+            return true;
+    }
+    return false;
+}
+
+/* Returns the forward kernel of the same computation that takes or makes one of this kernel's
+ * inputs: "SoftmaxBackward" is of "Softmax". */
+static uint32_t forward_of_same(const struct probe__graph_shape *s, size_t kernel)
+{
+    const struct probe__kernel *all = s->g->kernels.p, *k = &all[kernel];
+    for (size_t n = 0; n < k->in.n; n++) {
+        uint32_t value = value_saved_from(s, k->in.p[n].value);
+        if (k->in.p[n].ndim == 0 || probe__is_gradient(s, value))
+            continue;
+        for (size_t i = kernel; i-- > 0;) {
+            if (!s->is_backward[i] && ms_str_starts(whole_of(k), whole_of(&all[i])) &&
+                takes_or_makes(&all[i], value))
+                return (uint32_t)i;
+        }
+    }
+    return MS_MAP_NONE;
+}
+
 /* Returns the forward kernel that takes or makes one of this kernel's inputs. */
 static uint32_t forward_with_value(const struct probe__graph_shape *s, size_t kernel)
 {
     const struct probe__kernel *all = s->g->kernels.p, *k = &all[kernel];
     for (size_t n = 0; n < k->in.n; n++) {
-        uint32_t value = k->in.p[n].value;
+        uint32_t value = value_saved_from(s, k->in.p[n].value);
         if (k->in.p[n].ndim == 0 || probe__is_gradient(s, value))
             continue;
         for (size_t i = kernel; i-- > 0;) {
-            for (size_t m = 0; !s->is_backward[i] && m < all[i].in.n; m++) {
-                if (all[i].in.p[m].value == value && all[i].scope.phase == PROBE__PHASE_EXPANDED)
-                    return (uint32_t)i;
-            }
+            if (!s->is_backward[i] && all[i].scope.phase == PROBE__PHASE_EXPANDED &&
+                takes_or_makes(&all[i], value))
+                return (uint32_t)i;
         }
         if (s->made_by[value] != MS_MAP_NONE)
             return s->made_by[value];
@@ -168,7 +288,9 @@ static bool fits_gradient(const struct probe__kernel *k)
 static uint32_t forward_of_expanded(const struct probe__graph_shape *s, size_t at)
 {
     const struct probe__kernel *k = &s->g->kernels.p[at];
-    uint32_t forward = forward_with_value(s, at);
+    uint32_t forward = forward_of_same(s, at);
+    if (forward == MS_MAP_NONE)
+        forward = forward_with_value(s, at);
     if (forward == MS_MAP_NONE && at != 0 && s->is_backward[at - 1] && is_same_expansion(k, k - 1))
         return s->forward_of[at - 1];
     for (size_t n = 0; fits_gradient(k) && n < k->in.n && forward == MS_MAP_NONE; n++) {
@@ -378,7 +500,7 @@ static void find_ends(struct probe__graph_shape *s)
     for (size_t i = 0; i < s->g->kernels.n; i++) {
         const struct probe__kernel *k = &s->g->kernels.p[i];
         uint32_t cell = ms_map_get(&s->cell_names, k->cells);
-        if (k->cells.n == 0 || k->scope.phase == PROBE__PHASE_OPTIMIZER)
+        if (k->cells.n == 0 || k->scope.phase == PROBE__PHASE_OPTIMIZER || s->is_saved[i])
             continue;
         for (; cell != MS_MAP_NONE; cell = s->cells.p[cell].parent)
             s->cells.p[cell].last[s->is_backward[i]] = (uint32_t)i;
@@ -422,6 +544,8 @@ static enum ms_rc add_op(struct probe__graph_shape *s, size_t kernel, struct ms_
     const struct probe__kernel *k = &s->g->kernels.p[kernel];
     struct probe__graph_op op = {.is_backward = s->is_backward[kernel],
                                  .is_optimizer = k->scope.phase == PROBE__PHASE_OPTIMIZER,
+                                 .is_saved =
+                                     s->is_saved[kernel] && s->forward_of[kernel] == MS_MAP_NONE,
                                  .cell = ms_map_get(&s->cell_names, k->cells),
                                  .last = (uint32_t)kernel};
     uint32_t forward = s->forward_of[kernel];
@@ -478,20 +602,24 @@ static bool make_room(struct probe__graph_shape *s)
     s->op_of = ms_arena_calloc(s->arena, kernels, sizeof *s->op_of);
     s->forward_of = ms_arena_calloc(s->arena, kernels, sizeof *s->forward_of);
     s->is_backward = ms_arena_calloc(s->arena, kernels, sizeof *s->is_backward);
+    s->is_saved = ms_arena_calloc(s->arena, kernels, sizeof *s->is_saved);
     s->made_by = ms_arena_calloc(s->arena, values, sizeof *s->made_by);
     for (size_t i = 0; s->made_by != NULL && i < values; i++)
         s->made_by[i] = MS_MAP_NONE;
     return s->op_of != NULL && s->forward_of != NULL && s->is_backward != NULL &&
-           s->made_by != NULL;
+           s->is_saved != NULL && s->made_by != NULL;
 }
 
 enum ms_rc probe__graph_shape_make(struct probe__graph_shape *s, struct probe__graph *g,
                                    struct ms_err *err)
 {
     *s = (struct probe__graph_shape){.g = g, .arena = g->arena};
-    if (!make_room(s))
+    uint8_t *marks = ms_arena_calloc(g->arena, g->kernels.n + 1, 1);
+    if (marks == NULL || !make_room(s))
         return ms_no_memory(err);
-    find_phases(s);
+    find_makers(s, marks);
+    find_phases(s, marks);
+    find_saved(s, marks);
     MS_TRY(find_ids(s, err));
     link_gradients(s);
     MS_TRY(find_cells(s, err));

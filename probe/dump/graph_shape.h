@@ -25,6 +25,7 @@ struct probe__graph_op {
     uint32_t cell;      /* innermost enclosing cell, or MS_MAP_NONE */
     uint32_t number;    /* number of the call */
     bool is_backward, is_optimizer;
+    bool is_saved; /* prepares a forward value for gradients; has no record */
     uint32_t last; /* its last kernel */
 };
 
@@ -37,6 +38,7 @@ struct probe__graph_shape {
     uint32_t *op_of;      /* operator of each kernel */
     uint32_t *forward_of; /* of each gradient kernel: its forward kernel, or MS_MAP_NONE */
     bool *is_backward;    /* of each kernel: it computes a gradient */
+    bool *is_saved;       /* of each kernel: it only prepares a forward value for gradients */
     uint32_t *made_by;    /* of each value: the first kernel that makes it, or MS_MAP_NONE */
     struct ms_map ids;    /* a kernel's unique_id <-> index in `with_id` */
     MS_VEC(uint32_t) with_id;

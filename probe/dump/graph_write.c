@@ -495,7 +495,7 @@ static void put_data(struct writer *w)
 {
     const struct probe__graph_shape *s = w->s;
     for (uint32_t i = 0; i < s->g->kernels.n; i++) {
-        if (s->ops.p[s->op_of[i]].last == i)
+        if (s->ops.p[s->op_of[i]].last == i && !s->ops.p[s->op_of[i]].is_saved)
             put_op(w, s->op_of[i]);
         put_cells_that_end(w, i);
     }
@@ -540,6 +540,8 @@ static void put_construct(struct writer *w)
         }
     }
     for (size_t i = 0; i < w->s->ops.n; i++) {
+        if (w->s->ops.p[i].is_saved)
+            continue;
         ms_jwrite_key(&w->json, op_name(w, &w->s->ops.p[i]));
         if (w->s->ops.p[i].is_optimizer)
             ms_jwrite_str(&w->json, MS_STR("optimizer"));
