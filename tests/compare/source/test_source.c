@@ -391,6 +391,60 @@ END_TEST
 
 /* ---- wiring and structure ------------------------------------------------------ */
 
+/* The model and steps of its optimizer: each takes a gradient and makes a parameter. */
+static struct run trained(unsigned steps)
+{
+    static const struct call step[] = {
+        {"Tensor.add_.0.forward", {25, 30, NOTHING}, 31, NULL, NULL},
+        {"Tensor.add_.1.forward", {24, 32, NOTHING}, 33, NULL, NULL},
+        {"Tensor.add_.2.forward", {23, 34, NOTHING}, 35, NULL, NULL},
+    };
+    struct run r = model();
+    memcpy(&r.call[13], step, steps * sizeof *step);
+    return r;
+}
+
+START_TEST(equal_updates_have_no_suspect)
+{
+    struct run g = trained(3), t = trained(3);
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+}
+END_TEST
+
+START_TEST(a_gradient_changed_after_backward_is_named_where_it_is_used)
+{
+    struct run g = trained(2), t = trained(2);
+    g.call[14].in[0] = t.call[14].in[0] = 40; /* made by no operator */
+    t.err[40] = 0.5;
+    t.err[33] = 0.05;
+    struct answer a = ask(&g, &t);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_str_eq(a.name[0], "Tensor.add_.1.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_INPUT);
+}
+END_TEST
+
+START_TEST(a_step_that_one_side_alone_makes_is_named)
+{
+    struct run g = trained(2), t = trained(3);
+    struct answer a = ask(&g, &t);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_str_eq(a.name[0], "Tensor.add_.2.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+    a = ask(&t, &g);
+    ck_assert_str_eq(a.name[0], "Tensor.add_.2.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_MISSING);
+}
+END_TEST
+
+/* An optimizer that is one operator leaves no record. */
+START_TEST(a_side_without_recorded_updates_accuses_nobody)
+{
+    struct run g = trained(0), t = trained(3);
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+}
+END_TEST
+
 START_TEST(an_input_from_another_operator_is_named)
 {
     struct run g = model(), t = model();
@@ -844,6 +898,9 @@ TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_
           the_first_nan_is_named, nan_on_both_sides_is_no_difference,
           a_forward_difference_explains_the_backward_pass, a_gradient_that_alone_differs_is_named,
           what_hands_gradients_on_makes_them_no_worse, a_turned_sign_is_told,
+          equal_updates_have_no_suspect,
+          a_gradient_changed_after_backward_is_named_where_it_is_used,
+          a_step_that_one_side_alone_makes_is_named, a_side_without_recorded_updates_accuses_nobody,
           an_input_from_another_operator_is_named, a_missing_operator_with_effect_is_named,
           a_missing_mask_is_told, a_cast_and_back_is_named_though_types_differ_everywhere,
           other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
