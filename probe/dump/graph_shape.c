@@ -234,41 +234,33 @@ static bool takes_or_makes(const struct probe__kernel *k, uint32_t value)
     return false;
 }
 
-/* Returns the forward kernel of the same computation that takes or makes one of this kernel's
- * inputs: "SoftmaxBackward" is of "Softmax". */
-static uint32_t forward_of_same(const struct probe__graph_shape *s, size_t kernel)
+/* Returns the last forward kernel before `kernel` that takes or makes a value: one of the same
+ * computation, as "SoftmaxBackward" is of "Softmax", or else an expanded one. */
+static uint32_t forward_with(const struct probe__graph_shape *s, size_t kernel, uint32_t value,
+                             bool same)
 {
     const struct probe__kernel *all = s->g->kernels.p, *k = &all[kernel];
-    for (size_t n = 0; n < k->in.n; n++) {
-        uint32_t value = value_saved_from(s, k->in.p[n].value);
-        if (k->in.p[n].ndim == 0 || probe__is_gradient(s, value))
+    for (size_t i = kernel; i-- > 0;) {
+        if (s->is_backward[i] || !takes_or_makes(&all[i], value))
             continue;
-        for (size_t i = kernel; i-- > 0;) {
-            if (!s->is_backward[i] && ms_str_starts(whole_of(k), whole_of(&all[i])) &&
-                takes_or_makes(&all[i], value))
-                return (uint32_t)i;
-        }
+        if (same ? ms_str_starts(whole_of(k), whole_of(&all[i]))
+                 : all[i].scope.phase == PROBE__PHASE_EXPANDED)
+            return (uint32_t)i;
     }
-    return MS_MAP_NONE;
+    return same ? MS_MAP_NONE : s->made_by[value];
 }
 
 /* Returns the forward kernel that takes or makes one of this kernel's inputs. */
-static uint32_t forward_with_value(const struct probe__graph_shape *s, size_t kernel)
+static uint32_t forward_of_inputs(const struct probe__graph_shape *s, size_t kernel, bool same)
 {
-    const struct probe__kernel *all = s->g->kernels.p, *k = &all[kernel];
-    for (size_t n = 0; n < k->in.n; n++) {
+    const struct probe__kernel *k = &s->g->kernels.p[kernel];
+    uint32_t forward = MS_MAP_NONE;
+    for (size_t n = 0; n < k->in.n && forward == MS_MAP_NONE; n++) {
         uint32_t value = value_saved_from(s, k->in.p[n].value);
-        if (k->in.p[n].ndim == 0 || probe__is_gradient(s, value))
-            continue;
-        for (size_t i = kernel; i-- > 0;) {
-            if (!s->is_backward[i] && all[i].scope.phase == PROBE__PHASE_EXPANDED &&
-                takes_or_makes(&all[i], value))
-                return (uint32_t)i;
-        }
-        if (s->made_by[value] != MS_MAP_NONE)
-            return s->made_by[value];
+        if (k->in.p[n].ndim != 0 && !probe__is_gradient(s, value))
+            forward = forward_with(s, kernel, value, same);
     }
-    return MS_MAP_NONE;
+    return forward;
 }
 
 /* Tells whether a kernel only converts a gradient to the shape and type of its argument. */
@@ -288,9 +280,9 @@ static bool fits_gradient(const struct probe__kernel *k)
 static uint32_t forward_of_expanded(const struct probe__graph_shape *s, size_t at)
 {
     const struct probe__kernel *k = &s->g->kernels.p[at];
-    uint32_t forward = forward_of_same(s, at);
+    uint32_t forward = forward_of_inputs(s, at, true);
     if (forward == MS_MAP_NONE)
-        forward = forward_with_value(s, at);
+        forward = forward_of_inputs(s, at, false);
     if (forward == MS_MAP_NONE && at != 0 && s->is_backward[at - 1] && is_same_expansion(k, k - 1))
         return s->forward_of[at - 1];
     for (size_t n = 0; fits_gradient(k) && n < k->in.n && forward == MS_MAP_NONE; n++) {
