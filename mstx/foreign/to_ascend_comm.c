@@ -164,7 +164,7 @@ enum ms_rc mstx__ascend_groups_write(struct mstx_tl *tl, int32_t rank, struct ms
     enum ms_rc rc = ms_store_prepare(to, &add, sql_add_groups, err);
     if (rc == MS_OK)
         rc = ms_stmt_step(from, &more, err);
-    if (rc == MS_OK && more && !ms_stmt_is_null(from, 0)) {
+    if (rc == MS_OK && more && !ms_str_is(ms_stmt_get_str(from, 0), "{}")) {
         ms_stmt_str(add, 1, ms_stmt_get_str(from, 0));
         rc = ms_stmt_run(add, err);
     }
