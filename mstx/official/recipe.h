@@ -7,7 +7,8 @@
  *     a run ──► run_as_ascend ───────► rank, by      all ranks  of all ranks
  *               ranks in memory        all threads   in tables
  *
- * The rows that a recipe needs of each rank are copied into temporary tables, which its SQL reads.  A rank whose files cannot be read is a row in ImportProblem.
+ * The rows that a recipe needs of each rank are copied into temporary tables, which its SQL reads.
+ * A rank whose files cannot be read is a row in ImportProblem.
  */
 #ifndef MSTX_OFFICIAL_RECIPE_H
 #define MSTX_OFFICIAL_RECIPE_H

@@ -12,6 +12,7 @@
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 struct mstx_run_ranks {
@@ -83,10 +84,23 @@ static size_t list_ranks(const struct mstx_tl *tl, int32_t *rank)
     return n;
 }
 
+/* Adds a rank under a name that problems with it are told by. */
+static enum ms_rc add_rank(const struct mstx_run_ranks *run, int32_t rank,
+                           struct mstx_ascend_files *found, struct ms_err *err)
+{
+    struct ms_buf name = {.max = 1 << 16};
+    ms_buf_printf(&name, "%s, rank %" PRId32, run->path, rank);
+    enum ms_rc rc = ms_buf_check(&name, err);
+    if (rc == MS_OK)
+        rc = mstx__ascend_files_add(found, rank, ms_buf_z(&name),
+                                    run->has_steps ? ms_buf_z(&name) : NULL, err);
+    ms_buf_free(&name);
+    return rc;
+}
+
 enum ms_rc mstx__run_ranks_list(const struct mstx_run_ranks *run, const char *only,
                                 struct mstx_ascend_files *found, struct ms_err *err)
 {
-    const char *analysis = run->has_steps ? run->path : NULL;
     int32_t *rank = ms_alloc((mstx_tl_process_count(run->open[0]) + 1) * sizeof *rank);
     if (rank == NULL)
         return ms_no_memory(err);
@@ -94,7 +108,7 @@ enum ms_rc mstx__run_ranks_list(const struct mstx_run_ranks *run, const char *on
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < n && rc == MS_OK; i++) {
         if (i == 0 || rank[i] != rank[i - 1])
-            rc = mstx__ascend_files_add(found, rank[i], run->path, analysis, err);
+            rc = add_rank(run, rank[i], found, err);
     }
     ms_free(rank);
     return rc == MS_OK ? mstx__ascend_files_choose(found, only, err) : rc;
