@@ -25,6 +25,7 @@ import time
 from collections import Counter, namedtuple
 
 import kinds
+import reach
 import tree
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -75,38 +76,40 @@ class Trial:
     def __init__(self, copy, room, options, left_out=()):
         self.copy, self.room, self.options = copy, room, options
         self.tests = [t for t in copy.tests_of(room.tests) if t not in left_out]
-        self.seconds, self.only_suites = {}, False
+        self.seconds, self.reach, self.only_suites = {}, reach.Reach(), False
 
-    def build(self):
+    def build(self, sources):
         extra = ["build/libmstx.so"] if self.room.name == "ring" else []
         extra += ["all"] if self.has_suites() else []
         self.targets = [f"build/tests/{t}" for t in self.tests] + extra
         self.copy.make(self.targets, self.options.jobs)
-        for test in list(self.tests):
-            status, took = self.copy.try_test(test, 120)
-            self.seconds[test] = took
-            if status != 0:
-                print(f"left out: {test} fails without a change", flush=True)
-                self.tests.remove(test)
+        commands = self.copy.commands(sources, self.targets)
+        self.reach = reach.measure(self.copy, sources, self.tests, commands, self.seconds)
+        for test in set(self.tests) - set(self.seconds):
+            print(f"left out: {test} fails without a change", flush=True)
+        self.tests = [t for t in self.tests if t in self.seconds]
+        self.copy.make_again(commands, self.targets, self.options.jobs)
 
     def has_suites(self):
         return self.options.suites and self.room.suites and self.copy.flags is tree.FLAGS
 
-    def order(self, name):
-        """A test with the name of the file first, then in the order of the table."""
-        stem = os.path.basename(name)[:-2]
+    def order(self, m):
+        """The tests that run the changed line: one with the name of the file first, then the fastest."""
+        stem = os.path.basename(m.file)[:-2]
         near = {t: t.split("_", 1)[1] in (stem, stem.split("_")[0]) for t in self.tests}
-        return sorted(self.tests, key=lambda t: (not near[t], self.tests.index(t)))
+        return sorted((t for t in self.tests if self.reach.runs(t, m.file, m.line)),
+                      key=lambda t: (not near[t], self.seconds[t]))
 
-    def killer(self, changed):
+    def killer(self, changed, m):
         """The test that fails, "" when none does."""
-        return self.failing_suite(changed) if self.only_suites else self.failing_test(changed)
+        return self.failing_suite(changed) if self.only_suites else self.failing_test(changed, m)
 
-    def failing_test(self, changed):
-        for test in self.order(changed.name):
+    def failing_test(self, changed, m):
+        for test in self.order(m):
             if not changed.link(test):
                 return "linker"
-            status, _ = self.copy.try_test(test, 5 + 6 * self.seconds[test])
+            processor = int(3 + 4 * self.seconds[test])
+            status, _ = self.copy.try_test(test, 20 + 8 * processor, processor)
             if status != 0:
                 return test
         return ""
@@ -120,9 +123,11 @@ class Trial:
 
     def try_one(self, changed, source, m):
         """"": survived, None: no valid program, else who noticed."""
+        if not self.only_suites and not self.order(m):
+            return ""
         if not changed.compile(source.apply(m)) or not changed.place():
             return None
-        return self.killer(changed)
+        return self.killer(changed, m)
 
     def of_file(self, name, mutants):
         with open(os.path.join(TOP, name), encoding="utf-8") as f:
@@ -142,14 +147,14 @@ class Tally:
     def __init__(self, least):
         self.least, self.known, self.counts, self.lived = least, known(), Counter(), []
 
-    def add(self, m, who):
+    def add(self, m, who, how=""):
         word = "killed"
         if who == "":
             same = (m.file, m.kind, m.text) in self.known
             word = "known" if same else "survived"
             self.lived += [] if same else [m]
         self.counts[word] += 1
-        tail = f" by {who}" if who else ""
+        tail = f" by {who}" if who else how
         print(f"{word:8} {m.file}:{m.line} {m.kind}: {m.text}{tail}", flush=True)
 
     def finish(self):
@@ -186,13 +191,13 @@ def try_lived(plain, sanitized, lived, tally):
     """What no test notices is tried under sanitizers, then with suites, which take longest."""
     if lived and sanitized:
         again = Trial(sanitized, plain.room, plain.options, NOT_SANITIZED)
-        again.build()
+        again.build(plain.room.sources)
         lived = try_again(again, lived, tally, " under sanitizers")
     if lived and plain.has_suites():
         plain.only_suites = True
         lived = try_again(plain, lived, tally, "")
     for m in lived:
-        tally.add(m, "")
+        tally.add(m, "", "" if plain.order(m) else " (no test runs this line)")
 
 
 def try_room(trial, sanitized, mutants, spare, tally, until):
@@ -236,7 +241,9 @@ def campaign(options):
         if not mutants or time.monotonic() >= until:
             continue
         trial = Trial(copy, room, options)
-        trial.build()
+        began = time.monotonic()
+        trial.build(sorted({m.file for m in mutants + spare}))
+        until += time.monotonic() - began  # the limit is on changes alone
         print(f"# {room.name}: {len(mutants)} mutants, {len(trial.tests)} tests, "
               f"{sum(trial.seconds.values()):.1f} s", flush=True)
         try_room(trial, sanitized if options.sanitizers else None, mutants, spare, tally, until)

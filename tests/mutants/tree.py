@@ -12,9 +12,8 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
 
-FLAGS = ["CFLAGS=-O1 -g0 -U_FORTIFY_SOURCE", "B=build"]
+FLAGS = ["W=1", "B=build"]  # as everybody builds, so that a compiler cache has most of it
 SANITIZERS = "address undefined"  # as make asan
 FILE_MAX, MEMORY_MAX = 1 << 30, 16 << 30
 STRICT = "-Werror=incompatible-pointer-types -Werror=int-conversion -Werror=implicit-function-declaration"
@@ -32,21 +31,21 @@ def end_session(leader):
             continue
 
 
-def bound():
-    """A changed program may write or allocate without end."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_MAX, MEMORY_MAX))
+def bounds(processor, memory):
+    """A changed program may compute, write or allocate without end."""
+    def set_limits():
+        resource.setrlimit(resource.RLIMIT_CPU, (processor, processor))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
+        if memory:
+            resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    return set_limits
 
 
-def bound_sanitized():
-    """A sanitizer maps terabytes, so its own limit bounds the memory."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
-
-
-def run(args, cwd, limit, env=None, shell=False, bounds=bound):
+def run(args, cwd, limit, env=None, shell=False, processor=600, memory=MEMORY_MAX):
     """Exit status, or None after `limit` seconds; whatever it started ends with it."""
-    p = subprocess.Popen(args, cwd=cwd, shell=shell, env=env, stdin=subprocess.DEVNULL, preexec_fn=bounds,
-                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    p = subprocess.Popen(args, cwd=cwd, shell=shell, env=env, stdin=subprocess.DEVNULL,
+                         preexec_fn=bounds(processor, memory), stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         return p.wait(limit)
     except subprocess.TimeoutExpired:
@@ -56,11 +55,18 @@ def run(args, cwd, limit, env=None, shell=False, bounds=bound):
         p.wait()
 
 
+def processor_seconds():
+    """Of every process that this one started and waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Tree:
     def __init__(self, top, at, cc, sanitizers=""):
         self.top, self.at, self.cc = top, at, cc
         self.flags = FLAGS + [f"SAN={sanitizers}"] if sanitizers else FLAGS
-        self.bounds = bound_sanitized if sanitizers else bound
+        # A sanitizer maps terabytes, so its own limit bounds the memory.
+        self.memory = 0 if sanitizers else MEMORY_MAX
         self.env = dict(os.environ, B="build", LC_ALL="C.UTF-8", TZ="UTC", CCACHE_DISABLE="1",
                         ASAN_OPTIONS=f"detect_leaks=1:allocator_may_return_null=1:hard_rss_limit_mb={MEMORY_MAX >> 20}")
         for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
@@ -92,12 +98,20 @@ class Tree:
         shutil.copymode(source, to)
 
     def make(self, targets, jobs):
-        env = dict(self.env)
-        del env["CCACHE_DISABLE"]
+        env = dict(os.environ)  # a compiler cache asks for the locale too
+        for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+            env.pop(name, None)
         p = subprocess.run(["make", "-s", f"-j{jobs}", f"CC={self.cc}", *self.flags, *targets], cwd=self.at,
                            env=env, capture_output=True, text=True)
         if p.returncode != 0:
             raise SystemExit(f"the copy in {self.at} does not build:\n{p.stderr[-2000:]}")
+
+    def make_again(self, outputs, targets, jobs):
+        """What was built in another way is built as the Makefile says."""
+        for output in outputs:
+            if os.path.exists(os.path.join(self.at, output)):
+                os.remove(os.path.join(self.at, output))
+        self.make(targets, jobs)
 
     def commands(self, files, targets):
         """Output file -> the command that makes it, of everything that hangs on these files."""
@@ -123,18 +137,28 @@ class Tree:
     def test_command(self, name):
         corpus = os.path.join("tests/data/fuzz", name[5:])
         if name == "tool_simulate":
-            return ["build/tests/tool_simulate", "-f", "4000"]
+            return ["build/tests/tool_simulate", "-f", "2000"]
         if not name.startswith("fuzz_"):
             return [f"build/tests/{name}"]
         full = os.path.join(self.at, corpus)
         files = sorted(os.listdir(full)) if os.path.isdir(full) else []
         return [f"build/tests/{name}"] + [os.path.join(corpus, f) for f in files]
 
-    def try_test(self, name, limit):
-        """Exit status (None: too long) and seconds."""
-        began = time.monotonic()
-        status = run(self.test_command(name), self.at, limit, self.env, bounds=self.bounds)
-        return status, time.monotonic() - began
+    def light(self, command, level):
+        """The command with another level of optimization, without notes for a debugger, and with
+        warnings that stay warnings: a changed file has unused names."""
+        return re.sub(r" -O\d -g ", f" {level} -g0 ", command.replace(" -Werror ", " "))
+
+    def must(self, command):
+        if run(command, self.at, 300, self.env, shell=True) != 0:
+            raise SystemExit(f"in {self.at} this fails:\n{command}")
+
+    def try_test(self, name, limit, processor, more=None):
+        """Exit status (None: too long) and processor seconds."""
+        began = processor_seconds()
+        status = run(self.test_command(name), self.at, limit, dict(self.env, **(more or {})),
+                     processor=processor, memory=self.memory)
+        return status, processor_seconds() - began
 
     def try_suite(self, name, limit):
         return run(["sh", f"tests/suites/suite_{name}.sh"], self.at, limit, self.env)
@@ -147,15 +171,18 @@ class Changed:
         self.tree, self.name, self.commands = tree, name, commands
         self.object = f"build/{name[:-2]}.o"
         self.path = os.path.join(tree.at, name)
+        self.kept = os.path.join(tree.at, self.object + ".kept")
+        if os.path.exists(os.path.join(tree.at, self.object)):
+            shutil.copy2(os.path.join(tree.at, self.object), self.kept)
 
     def shell(self, command, limit=120):
         return run(command, self.tree.at, limit, self.tree.env, shell=True) == 0
 
-    def compile(self, text, strict=True):
+    def compile(self, text):
         with open(self.path, "w", encoding="utf-8") as f:
             f.write(text)
-        command = self.commands[self.object]
-        return self.shell(command.replace(" -c -o ", f" {STRICT if strict else ''} -c -o ", 1))
+        command = self.tree.light(self.commands[self.object], "-O1")
+        return self.shell(command.replace(" -c -o ", f" {STRICT} -c -o ", 1))
 
     def place(self):
         """Puts the object where programs that start later find it: archives, libraries, and tests that
@@ -185,7 +212,7 @@ class Changed:
         """As it was: the object too, and what holds it."""
         os.remove(self.path)
         self.tree.restore(self.name)
-        if self.object in self.commands:
-            with open(self.path, encoding="utf-8") as f:
-                self.compile(f.read(), strict=False)
+        if self.object in self.commands and os.path.exists(self.kept):
+            os.replace(self.kept, os.path.join(self.tree.at, self.object))
+            os.utime(os.path.join(self.tree.at, self.object))
             self.place()
