@@ -76,6 +76,7 @@ def read(tree, test, into, reach, files):
 def measure(tree, files, tests, commands, seconds):
     """Reach of the tests that pass; their processor time goes into `seconds`."""
     reach, top = Reach(), os.path.join(os.path.dirname(tree.at), "counts")
+    tree.will_cover(commands)
     build(tree, files, commands)
     for test in tests:
         into = os.path.join(top, test)
@@ -85,5 +86,6 @@ def measure(tree, files, tests, commands, seconds):
             seconds[test] = took
             read(tree, test, into, reach, set(files))
     shutil.rmtree(top, ignore_errors=True)
+    tree.remove_covered()
     reach.finish(seconds)
     return reach

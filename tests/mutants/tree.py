@@ -64,6 +64,7 @@ def processor_seconds():
 class Tree:
     def __init__(self, top, at, cc, sanitizers=""):
         self.top, self.at, self.cc = top, at, cc
+        self.covered = os.path.join(at, "covered")
         self.flags = FLAGS + [f"SAN={sanitizers}"] if sanitizers else FLAGS
         # A sanitizer maps terabytes, so its own limit bounds the memory.
         self.memory = 0 if sanitizers else MEMORY_MAX
@@ -76,6 +77,7 @@ class Tree:
         """Files that differ are copied, so that a second run builds only what changed."""
         names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=self.top,
                                capture_output=True, text=True, check=True).stdout.split("\n")
+        self.remove_covered()
         for name in filter(None, names):
             self.restore(name)
         shared = os.path.join(os.path.dirname(self.at), "shared")
@@ -106,12 +108,18 @@ class Tree:
         if p.returncode != 0:
             raise SystemExit(f"the copy in {self.at} does not build:\n{p.stderr[-2000:]}")
 
-    def make_again(self, outputs, targets, jobs):
-        """What was built in another way is built as the Makefile says."""
-        for output in outputs:
-            if os.path.exists(os.path.join(self.at, output)):
-                os.remove(os.path.join(self.at, output))
-        self.make(targets, jobs)
+    def will_cover(self, outputs):
+        """What is built with coverage from now on is no part of the usual build, also after a kill."""
+        with open(self.covered, "w", encoding="utf-8") as f:
+            f.write("\n".join(outputs))
+
+    def remove_covered(self):
+        if os.path.exists(self.covered):
+            with open(self.covered, encoding="utf-8") as f:
+                for output in f.read().split("\n"):
+                    if os.path.exists(os.path.join(self.at, output)):
+                        os.remove(os.path.join(self.at, output))
+            os.remove(self.covered)
 
     def commands(self, files, targets):
         """Output file -> the command that makes it, of everything that hangs on these files."""

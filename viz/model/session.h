@@ -35,7 +35,7 @@ struct viz_session {
     char *made;     /* folder to remove at close; NULL: none */
     _Atomic(char *) work;      /* working copy with the user's changes; NULL: none */
     _Atomic(uint64_t) changes; /* number not written yet */
-    uint64_t version;          /* incremented when viz_session_refresh finds new data */
+    _Atomic uint64_t version;  /* incremented when viz_session_refresh finds new data */
 };
 
 enum ms_rc viz_session_open(struct viz_session *s, const struct viz_conf *conf,

@@ -38,6 +38,7 @@ struct web_route {
     bool writes;          /* POST with a token; all others are GET */
     bool binary;          /* the answer is binary */
     bool slow;            /* answered by a thread of its own, a limited number at once */
+    bool kept;            /* the answer depends on the query and the state alone */
     bool graph, timeline; /* required input */
 };
 

@@ -62,6 +62,11 @@ static bool is_current(const struct web_readers *r, const struct viz_reader *rea
            reader->graph_path == viz_session_graph(r->session);
 }
 
+uint64_t web_readers_state(const struct web_readers *r)
+{
+    return r->session->version;
+}
+
 static struct viz_reader *take_idle(struct web_readers *r)
 {
     pthread_mutex_lock(&r->lock);

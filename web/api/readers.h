@@ -21,6 +21,8 @@ void web_readers_free(struct web_readers *r);
 enum ms_rc web_readers_take(struct web_readers *r, struct viz_reader **reader,
                             struct ms_err *err) MS_MUST_USE;
 void web_readers_give(struct web_readers *r, struct viz_reader *reader);
+/* Returns the version of the state that web_readers_take would read. */
+uint64_t web_readers_state(const struct web_readers *r);
 /* Checks whether the run has grown, at most once a second over all callers. */
 void web_readers_refresh(struct web_readers *r);
 

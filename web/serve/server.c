@@ -12,6 +12,7 @@
 #include "web/api/metrics.h"
 #include "web/api/readers.h"
 #include "web/api/tables.h"
+#include "web/serve/answers.h"
 #include "web/serve/asset.h"
 #include "web/serve/slow.h"
 #include "web/serve/visits.h"
@@ -37,6 +38,8 @@ enum {
     URI_MAX = WEB_QUERY_MAX + 1024,
     STATEMENTS_MAX = 4, /* concurrent ones; each process may use a core and 256 MiB */
 };
+static const size_t ANSWERS_BYTES = 64
+                                    << 20; /* of one run's 10,000 ranks: cluster 5 MB, lanes 5 MB */
 
 struct web_server {
     struct MHD_Daemon *daemon;
@@ -48,6 +51,7 @@ struct web_server {
     struct web_refusals refusals;
     struct web_visits *visits;
     struct web_slow *slow;
+    struct web_answers *answers;
 };
 
 /* Answer to a request of the API. */
@@ -94,6 +98,16 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, unsigned status, str
     enum MHD_Result rc = MHD_queue_response(c, status, r);
     MHD_destroy_response(r);
     return rc;
+}
+
+/* Sends a reply that may be sent to others too, and drops it afterwards. */
+static enum MHD_Result send_shared(struct MHD_Connection *c, struct web_shared *b, const char *type)
+{
+    struct MHD_Response *r =
+        MHD_create_response_from_buffer_with_free_callback(b->n, b->bytes, web_shared_drop_bytes);
+    if (r == NULL)
+        web_shared_drop(b);
+    return send_reply(c, MHD_HTTP_OK, r, type, "no-store");
 }
 
 /* Sends the buffer and takes ownership of it. */
@@ -191,8 +205,10 @@ static enum ms_rc ask(struct web_server *s, const struct web_route *route, int c
                                 w,      bytes,      client, web_slow_ends(s->slow)};
         rc = web_route_run(route, &call, err);
         web_readers_give(s->readers, reader);
-        if (route->writes)
+        if (route->writes) {
             web_tables_forget(s->tables);
+            web_answers_forget(s->answers);
+        }
     }
     if (rc == MS_OK && !route->binary)
         rc = ms_jwrite_finish(w, err);
@@ -292,6 +308,28 @@ static enum MHD_Result send_metrics(struct web_server *s, struct MHD_Connection 
 
 /* ---- requests ----------------------------------------------------------------------- */
 
+/* Answers from the kept replies, or keeps the reply when it is known. */
+static enum MHD_Result answer_kept(struct web_server *s, struct MHD_Connection *c,
+                                   const struct web_route *route, struct ms_str question,
+                                   struct ms_str query)
+{
+    struct answer a = {0};
+    uint64_t asked;
+    const uint64_t state = web_readers_state(s->readers);
+    struct web_shared *reply = web_answers_find(s->answers, question, state, &asked);
+    if (reply == NULL) {
+        make_answer(s, route, -1, query, &a);
+        if (a.err.rc != MS_OK)
+            return send_answer(s, c, &a);
+        reply = web_answers_keep(s->answers, question, state, asked, ms_buf_slice(&a.bytes));
+        if (reply == NULL)
+            return send_answer(s, c, &a);
+        ms_buf_free(&a.bytes);
+    }
+    web_metrics_count(&s->metrics, true, a.took_ns, reply->n);
+    return send_shared(c, reply, "application/json");
+}
+
 static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, bool is_post,
                                 struct request *q, struct ms_str path, struct ms_str query)
 {
@@ -311,6 +349,8 @@ static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, 
         web_readers_refresh(s->readers);
     if (route->slow)
         return begin_slowly(s, c, q);
+    if (route->kept)
+        return answer_kept(s, c, route, ms_str_of(q->uri), query);
     make_answer(s, route, -1, query, &a);
     return send_answer(s, c, &a);
 }
@@ -551,6 +591,8 @@ enum ms_rc web_server_start(struct web_server **out, const struct web_server_con
         rc = web_slow_new(&s->slow, STATEMENTS_MAX, err);
     if (rc == MS_OK)
         rc = web_readers_new(&s->readers, conf->session, err);
+    if (rc == MS_OK)
+        rc = web_answers_new(&s->answers, ANSWERS_BYTES, err);
     s->tables = web_tables_new();
     if (rc == MS_OK && s->tables == NULL)
         rc = ms_no_memory(err);
@@ -576,6 +618,7 @@ void web_server_stop(struct web_server *s)
     if (s->daemon != NULL)
         MHD_stop_daemon(s->daemon);
     web_slow_free(s->slow);
+    web_answers_free(s->answers);
     web_visits_free(s->visits);
     web_readers_free(s->readers);
     web_tables_free(s->tables);
