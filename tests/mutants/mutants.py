@@ -19,6 +19,7 @@ import fnmatch
 import glob
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -31,6 +32,9 @@ import tree
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KNOWN = os.path.join(TOP, "tests/data/mutants.known")
 # Threads as coroutines on one stack each are nothing that a sanitizer can follow.
+# A call of these names gives back what nobody looks at again: only a search for leaks notices.
+GIVES_BACK = re.compile(r"free|close|clear|drop|release|destroy|reset")
+LEAK_SEARCH = " -fsanitize=leak"  # needs no other code, only another link
 NOT_SANITIZED = ("tool_simulate", "test_jread_large")
 Room = namedtuple("Room", "name sources tests suites")
 
@@ -76,7 +80,7 @@ class Trial:
     def __init__(self, copy, room, options, left_out=()):
         self.copy, self.room, self.options = copy, room, options
         self.tests = [t for t in copy.tests_of(room.tests) if t not in left_out]
-        self.seconds, self.reach, self.only_suites = {}, reach.Reach(), False
+        self.seconds, self.reach, self.leaks, self.only_suites = {}, reach.Reach(), {}, False
 
     def build(self, sources):
         extra = ["build/libmstx.so"] if self.room.name == "ring" else []
@@ -112,7 +116,24 @@ class Trial:
             status, _ = self.copy.try_test(test, 20 + 8 * processor, processor)
             if status != 0:
                 return test
+        return self.leaking_test(changed, m) if m.kind == "removed call" and GIVES_BACK.search(m.text) else ""
+
+    def leaking_test(self, changed, m):
+        for test in self.order(m):
+            if test in NOT_SANITIZED or self.leaks.get(test, False):
+                continue
+            if test not in self.leaks:  # the same link without the change must pass
+                self.leaks[test] = not self.passes_unchanged(changed, test, LEAK_SEARCH)
+            if self.leaks[test] or not changed.link(test, LEAK_SEARCH):
+                continue
+            status, _ = self.copy.try_test(test, 120, int(10 + 8 * self.seconds[test]))
+            if status != 0:
+                return test + ", which leaks"
         return ""
+
+    def passes_unchanged(self, changed, test, more):
+        with changed.as_it_was():
+            return changed.link(test, more) and self.copy.try_test(test, 120, 60)[0] == 0
 
     def failing_suite(self, changed):
         changed.link_program()

@@ -5,6 +5,7 @@
 What has to be run for a changed file is asked of make (make -n -W FILE), so the Makefile
 stays the only place that knows how something is built.
 """
+import contextlib
 import fnmatch
 import os
 import re
@@ -198,7 +199,7 @@ class Changed:
         ok = True
         for output, command in self.commands.items():
             if output.endswith(".o"):
-                ok &= output == self.object or self.shell(command)
+                ok &= output == self.object or self.shell(self.tree.light(command, "-O1"))
             elif output.endswith(".a"):
                 if self.object in command.split():
                     ok &= self.shell(f"ar r {output} {self.object}")
@@ -206,15 +207,28 @@ class Changed:
                 ok &= self.shell(command)
         return ok
 
-    def link(self, test):
+    def link(self, test, more=""):
         command = self.commands.get(f"build/tests/{test}")
-        return command is None or self.shell(command)
+        return command is None or self.shell(command + more)
 
     def link_program(self):
         for output in ("build/libmsprobe_cli.so", "build/msprobe", "build/libmsprobe.so"):
             if output in self.commands and not self.shell(self.commands[output]):
                 return False
         return True
+
+    @contextlib.contextmanager
+    def as_it_was(self):
+        """The object of before in the place of the changed one, for a while."""
+        path = os.path.join(self.tree.at, self.object)
+        shutil.copy2(path, path + ".changed")
+        shutil.copy2(self.kept, path)
+        try:
+            self.place()
+            yield
+        finally:
+            os.replace(path + ".changed", path)
+            self.place()
 
     def put_back(self):
         """As it was: the object too, and what holds it."""
