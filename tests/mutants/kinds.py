@@ -95,12 +95,19 @@ def has_operand(token):
     return token[0] in ("number", "word", "skip") and token[1] not in KEYWORDS or token[1] in (")", "]")
 
 
+def is_length_of_text(s, i):
+    """`n < 0` of n = snprintf(...): no text here is empty, so 0 does not happen."""
+    near = "\n".join(s.lines[max(0, s.line_of(s.tokens[i][2]) - 5):s.line_of(s.tokens[i][2])])
+    name = re.escape(s.tokens[i - 1][1])
+    return s.tokens[i + 1][1] == "0" and re.search(rf"\b{name} = v?snprintf\(", near) is not None
+
+
 def of_operators(s, i):
     _, t, at, end = s.tokens[i]
     binary = has_operand(s.tokens[i - 1])
     if t in EITHER_SIDE and not binary:
         return
-    if t in BOUNDARY:
+    if t in BOUNDARY and not is_length_of_text(s, i):
         yield s.mutant("boundary", at, end, BOUNDARY[t])
     if t in COMPARISON:
         yield s.mutant("comparison", at, end, COMPARISON[t])
@@ -111,6 +118,9 @@ def of_operators(s, i):
 def of_constants(s, i):
     kind, t, at, end = s.tokens[i]
     if kind != "number" or LOCAL_ARRAY.match(s.lines[s.line_of(at) - 1]):
+        return
+    if s.tokens[i - 1][1] == "-" and not has_operand(s.tokens[i - 2]):
+        yield s.mutant("constant", at, end, f"(-{t})")  # a comparator may return -2 as well as -1
         return
     number = re.match(r"0[xX][0-9a-fA-F]+|\d+", t).group()
     tail = t[len(number):]

@@ -342,6 +342,44 @@ START_TEST(a_shape_is_a_list_of_whole_numbers)
 }
 END_TEST
 
+/* torch writes -inf into the places that a mask hides: the minimum alone is infinite then. */
+static const struct {
+    const char *max, *min, *mean;
+    bool masked;
+} masks[] = {
+    {"3.5", "-Infinity", "-Infinity", true},
+    {"3", "-Infinity", "-Infinity", true},
+    {"3.5", "-Infinity", "null", true},
+    {"3.5", "-Infinity", "2", true},
+    {"3.5", "-4", "-1.5", false},
+    {"3.5", "-4", "-Infinity", false},
+    {"Infinity", "-Infinity", "NaN", false},
+    {"NaN", "-Infinity", "-Infinity", false},
+    {"3.5", "-Infinity", "NaN", false},
+    {"3.5", "-Infinity", "Infinity", false},
+    {"Infinity", "-Infinity", "-1.5", false},
+    {"null", "-Infinity", "-Infinity", false},
+    {"3.5", "null", "-Infinity", false},
+    {"3.5", "\"-Infinity\"", "-Infinity", false},
+};
+
+START_TEST(a_mask_has_no_other_trouble)
+{
+    char json[256];
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+        snprintf(json, sizeof json,
+                 "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.float32\", \"shape\": [2], "
+                 "\"Max\": %s, \"Min\": %s, \"Mean\": %s}",
+                 masks[i].max, masks[i].min, masks[i].mean);
+        struct probe_leaf l = leaf_of(json);
+        ck_assert_msg(probe_leaf_is_masked(&l) == masks[i].masked, "%s", json);
+    }
+    struct probe_leaf scalar = leaf_of("{\"type\": \"float\", \"value\": -Infinity}");
+    ck_assert(!probe_leaf_is_masked(&scalar));
+    tear_down();
+}
+END_TEST
+
 TEST_MAIN("leaf", a_tensor_has_all_that_the_format_says_of_one,
           keys_that_are_not_there_are_told_from_null, each_kind_of_leaf_is_known,
           of_a_key_that_appears_twice_the_one_that_fits_counts,
@@ -350,4 +388,4 @@ TEST_MAIN("leaf", a_tensor_has_all_that_the_format_says_of_one,
           placeholders_mark_a_leaf_as_unfinished, numbers_keep_the_difference_between_int_and_float,
           a_digest_of_xor_mode_may_be_a_number_or_null,
           a_nested_digest_or_file_is_not_the_leafs_own, escapes_in_a_text_are_told,
-          a_shape_is_a_list_of_whole_numbers)
+          a_shape_is_a_list_of_whole_numbers, a_mask_has_no_other_trouble)

@@ -158,6 +158,8 @@ START_TEST(parts_are_what_stands_between_dots)
     ck_assert(ms_str_is(probe_name_last(MS_STR("plain")), "plain"));
     ck_assert(probe_name_find_call(s, &call) && ms_str_is(call, "0"));
     ck_assert(probe_name_find_call(MS_STR("f.3.forward"), &call) && ms_str_is(call, "3"));
+    ck_assert(probe_name_find_call(MS_STR(".7"), &call) && ms_str_is(call, "7"));
+    ck_assert(probe_name_find_call(MS_STR(".7.forward"), &call) && ms_str_is(call, "7"));
     ck_assert(!probe_name_find_call(MS_STR("3"), &call));
     ck_assert(!probe_name_find_call(MS_STR("3.forward"), &call));
     ck_assert(!probe_name_find_call(MS_STR("f.3.x.forward"), &call));
