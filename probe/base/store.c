@@ -452,6 +452,9 @@ enum ms_rc ms_store_renew(struct ms_store **s, const char *path, const char *fro
     enum ms_rc rc = access(from, F_OK) == 0 ? copy_old(*s, from, err) : MS_OK;
     if (rc == MS_OK)
         rc = ms_store_exec(*s, bulk, err);
+    if (rc == MS_OK) /* the tables, views and triggers are those of others; not earlier, because a
+                        hardened connection keeps its journal */
+        rc = harden(*s, err);
     if (rc != MS_OK) {
         ms_store_close(*s);
         *s = NULL;

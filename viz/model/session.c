@@ -54,6 +54,25 @@ static enum ms_rc take_graph(struct viz_session *s, char *path, struct ms_err *e
     return ms_store_is_settled(path) ? MS_OK : settle_graph(s, err);
 }
 
+static void drop_graph(struct viz_session *s)
+{
+    ms_free(s->graph);
+    ms_free(s->origin);
+    s->graph = s->origin = NULL;
+    ms_tmp_folder_remove(s->made);
+    s->made = NULL;
+}
+
+/* Takes the opened file as a graph if it is one. A journal or WAL is applied before the look, so
+ * that the same copy is looked at and read. */
+static bool is_taken_as_graph(struct viz_session *s)
+{
+    if (take_graph(s, ms_str_dup(ms_str_of(s->path)), NULL) == MS_OK && is_graph_database(s->graph))
+        return true;
+    drop_graph(s);
+    return false;
+}
+
 /* Picks the last graph by name, as names begin with the time of creation. */
 static enum ms_rc graph_in_directory(struct viz_session *s, struct ms_err *err)
 {
@@ -140,8 +159,8 @@ static enum ms_rc fail_nothing(const char *path, struct ms_err *err)
 static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, struct ms_err *err)
 {
     struct ms_str base = ms_path_base(s->path);
-    if (is_graph_database(s->path))
-        return take_graph(s, ms_str_dup(ms_str_of(s->path)), err);
+    if (is_taken_as_graph(s))
+        return MS_OK;
     if (s->golden != NULL || ms_str_is(base, "dump.json") || ms_str_is(base, "construct.json"))
         return make_graph(s, conf, err);
     if (is_table(base))

@@ -654,6 +654,44 @@ START_TEST(a_view_of_a_stranger_is_not_run)
 }
 END_TEST
 
+/* What is renewed began as a stranger's: its triggers and views must not run with our statements,
+ * and its schema is not to be rewritten. */
+START_TEST(what_was_copied_from_a_stranger_is_not_trusted)
+{
+    struct ms_store *s;
+    char copy[160];
+    snprintf(copy, sizeof copy, "%s/copy.db", dir);
+    ck_ok(ms_store_create(&s, path, &err), err);
+    ck_ok(ms_store_exec(s,
+                        "CREATE TABLE t(id); CREATE TABLE seen(id);"
+                        "CREATE TRIGGER g AFTER INSERT ON t BEGIN INSERT INTO seen VALUES(1); END;"
+                        "CREATE VIEW v AS SELECT 1 AS id",
+                        &err),
+          err);
+    ck_ok(ms_store_commit(s, &err), err);
+    ck_ok(ms_store_renew(&s, copy, path, &err), err);
+    ck_ok(ms_store_exec(s, "INSERT INTO t VALUES(7)", &err), err);
+    ck_assert_int_ne(ms_store_exec(s, "SELECT * FROM v", &err), MS_OK);
+    ck_says(err, "view");
+    ms_err_clear(&err);
+    ck_assert_int_ne(ms_store_exec(s, "PRAGMA writable_schema=1; DELETE FROM sqlite_master", &err),
+                     MS_OK);
+    ms_err_clear(&err);
+    ck_ok(ms_store_commit(s, &err), err);
+    int64_t n;
+    ck_ok(count_rows(copy, &n), err);
+    ck_assert_int_eq(n, 1);
+    ck_ok(ms_store_open(&s, copy, &err), err);
+    struct ms_stmt *st;
+    bool more;
+    ck_ok(ms_store_prepare(s, &st, "SELECT count(*) FROM seen", &err), err);
+    ck_ok(ms_stmt_step(st, &more, &err), err);
+    ck_assert_int_eq(ms_stmt_get_i64(st, 0), 0);
+    ms_stmt_free(st);
+    ms_store_close(s);
+}
+END_TEST
+
 /* Root may write everywhere, so the reading is done by nobody. */
 static int count_as_nobody(void)
 {
@@ -773,6 +811,7 @@ int main(void)
     tcase_add_test(tc, a_working_copy_shows_what_is_changed);
     tcase_add_test(tc, a_statement_of_somebody_may_only_look);
     tcase_add_test(tc, a_view_of_a_stranger_is_not_run);
+    tcase_add_test(tc, what_was_copied_from_a_stranger_is_not_trusted);
     tcase_add_test(tc, every_allocation_that_fails_is_reported_and_leaves_nothing);
     tcase_add_test(tc, the_reference_shell_finds_no_fault);
     return run_case("store", tc);

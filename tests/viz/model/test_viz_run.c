@@ -6,8 +6,14 @@
 #include "tests/support/view_files.h"
 
 #include "mstx/conclude/name_totals.h"
+#include "probe/base/log.h"
+#include "probe/base/store.h"
 #include "viz/model/finding.h"
 #include "viz/model/tracks.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct viz_tracks tracks;
 
@@ -123,6 +129,74 @@ START_TEST(a_graph_in_a_directory_is_opened_as_it_is)
     viz_session_close(&session);
     open_path(made.path, NULL);
     ck_assert_ptr_nonnull(reader.graph);
+}
+END_TEST
+
+/* As a writer does that is killed behind a change in WAL mode. */
+static void leave_wal(const char *path)
+{
+    struct ms_store *s;
+    pid_t child = fork();
+    if (child == 0) {
+        bool ok = ms_store_edit(&s, path, &err) == MS_OK &&
+                  ms_store_exec(s, "PRAGMA journal_mode=WAL; CREATE TABLE more(x)", &err) == MS_OK;
+        _exit(ok ? 0 : 1);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+/* What is written to stderr while a path is opened. */
+static void open_and_listen(const char *what, char *said, size_t room)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s/said", dir);
+    const int kept = dup(2), to = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_ge(to, 0);
+    ck_assert_int_eq(dup2(to, 2), 2);
+    open_path(what, NULL);
+    ck_assert_int_eq(dup2(kept, 2), 2);
+    const ssize_t n = pread(to, said, room - 1, 0);
+    ck_assert_int_ge(n, 0);
+    said[n] = '\0';
+    close(to);
+    close(kept);
+}
+
+START_TEST(a_graph_with_a_wal_is_copied_once)
+{
+    char target[96], out[96], said[2048];
+    struct graph_made made;
+    snprintf(target, sizeof target, "%s/t", dir);
+    snprintf(out, sizeof out, "%s/o", dir);
+    put_rank(target, ".", "{\"Torch.f.0.forward\":null}",
+             DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("2.0"))), NULL);
+    struct graph_conf conf = {.target = target, .out_dir = out};
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
+    leave_wal(made.path);
+    open_and_listen(made.path, said, sizeof said);
+    ck_assert_ptr_nonnull(reader.graph);
+    ck_assert_str_ne(session.graph, made.path);
+    ck_assert_str_eq(session.origin, made.path);
+    const char *first = strstr(said, "a private copy is read");
+    ck_assert_msg(first != NULL && strstr(first + 1, "a private copy is read") == NULL, "%s", said);
+}
+END_TEST
+
+START_TEST(another_database_with_a_wal_is_no_graph)
+{
+    char db[96];
+    struct ms_store *s;
+    snprintf(db, sizeof db, "%s/x.db", dir);
+    ck_ok(ms_store_create(&s, db, &err), err);
+    ck_ok(ms_store_exec(s, "CREATE TABLE t(id)", &err), err);
+    ck_ok(ms_store_commit(s, &err), err);
+    leave_wal(db);
+    ms_log_set_level(MS_LOG_ERROR);
+    struct viz_conf c = {.path = db};
+    ck_assert_int_ne(viz_session_open(&session, &c, &err), MS_OK);
+    ck_assert_ptr_null(session.graph);
 }
 END_TEST
 
@@ -284,7 +358,8 @@ END_TEST
 TEST_MAIN_AROUND(set_up, tear_down, "viz_run", a_trace_opens_as_a_timeline_alone,
                  a_run_db_opens_itself_and_is_left_as_it_is,
                  a_pair_of_dumps_opens_as_a_graph_that_leaves_nothing_behind,
-                 a_graph_in_a_directory_is_opened_as_it_is,
+                 a_graph_in_a_directory_is_opened_as_it_is, a_graph_with_a_wal_is_copied_once,
+                 another_database_with_a_wal_is_no_graph,
                  what_cannot_be_shown_says_what_was_looked_for, a_file_that_changed_is_read_again,
                  findings_lead_to_the_time_of_their_steps,
                  findings_speak_the_language_of_the_reader,
