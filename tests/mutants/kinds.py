@@ -102,12 +102,22 @@ def is_length_of_text(s, i):
     return s.tokens[i + 1][1] == "0" and re.search(rf"\b{name} = v?snprintf\(", near) is not None
 
 
+CHOICE = re.compile(r"([\w.>\[\]-]+) [<>]=? ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)(?![\w.\[-])")
+
+
+def is_choice_of_operands(s, i):
+    """`a < b ? a : b`: of two equal ones either is the less."""
+    line = s.line_of(s.tokens[i][2])
+    at = s.tokens[i][2] - s.starts[line - 1]
+    return any(m.start() < at < m.end() for m in CHOICE.finditer(s.lines[line - 1]))
+
+
 def of_operators(s, i):
     _, t, at, end = s.tokens[i]
     binary = has_operand(s.tokens[i - 1])
     if t in EITHER_SIDE and not binary:
         return
-    if t in BOUNDARY and not is_length_of_text(s, i):
+    if t in BOUNDARY and not is_length_of_text(s, i) and not is_choice_of_operands(s, i):
         yield s.mutant("boundary", at, end, BOUNDARY[t])
     if t in COMPARISON:
         yield s.mutant("comparison", at, end, COMPARISON[t])

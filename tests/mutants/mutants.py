@@ -144,9 +144,11 @@ class Trial:
 
     def try_one(self, changed, source, m):
         """"": survived, None: no valid program, else who noticed."""
+        if not changed.compile(source.apply(m)):
+            return None
         if not self.only_suites and not self.order(m):
             return ""
-        if not changed.compile(source.apply(m)) or not changed.place():
+        if not changed.place():
             return None
         return self.killer(changed, m)
 
