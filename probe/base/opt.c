@@ -504,12 +504,30 @@ static enum ms_exit exit_of(enum ms_rc rc)
     return rc == MS_E_ARG ? MS_EXIT_USAGE : MS_EXIT_FAIL;
 }
 
+/* Returns whether a terminal would obey the byte instead of showing it: a control character of one
+ * byte, or the second byte of one of two (U+0080 to U+009F). */
+static bool is_obeyed(const char *p, const char *first)
+{
+    const unsigned char c = (unsigned char)*p;
+    const bool is_second = p != first && (unsigned char)p[-1] == 0xC2 && c >= 0x80 && c < 0xA0;
+    return (c < ' ' && c != '\n' && c != '\t') || c == 0x7F || is_second;
+}
+
+/* Prints a message that may quote the name of a stranger's file. */
+static void print_safely(FILE *to, const char *msg)
+{
+    for (const char *p = msg; *p != '\0'; p++)
+        fputc(is_obeyed(p, msg) ? '?' : *p, to);
+}
+
 int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err)
 {
     enum ms_exit code = exit_of(err->rc);
     const char *name = cmd != NULL ? cmd->name : "";
     const char *space = cmd != NULL ? " " : "";
-    fprintf(stderr, "msprobe%s%s: %s\n", space, name, err->msg);
+    fprintf(stderr, "msprobe%s%s: ", space, name);
+    print_safely(stderr, err->msg);
+    fputc('\n', stderr);
     if (code == MS_EXIT_USAGE)
         fprintf(stderr, "try 'msprobe%s%s --help'\n", space, name);
     return code;

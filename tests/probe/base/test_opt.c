@@ -350,6 +350,22 @@ static const struct {
     {"mode-names-that-are-far-longer-than-any-that-is-known", NULL},
 };
 
+START_TEST(a_message_gives_no_commands_to_the_terminal)
+{
+    char said[256] = "";
+    FILE *kept = stderr, *to = fmemopen(said, sizeof said, "w");
+    ck_assert_ptr_nonnull(to);
+    ms_err_clear(&err);
+    ms_fail(&err, MS_E_IO, "a\x1b[31m\x07\x7f\xc2\x9b: \xc3\xa9\xc2\xa0\xe2\x82\x9b\tb\nc");
+    stderr = to;
+    const int code = ms_cmd_fail(NULL, &err);
+    stderr = kept;
+    fclose(to);
+    ck_assert_int_eq(code, MS_EXIT_FAIL);
+    ck_assert_str_eq(said, "msprobe: a?[31m??\xc2?: \xc3\xa9\xc2\xa0\xe2\x82\x9b\tb\nc\n");
+}
+END_TEST
+
 START_TEST(the_nearest_spelling_is_found_and_nothing_far)
 {
     const char *got = ms_nearest(near[_i].typed, modes);
@@ -414,6 +430,7 @@ int main(void)
     tcase_add_test(tc, help_shows_groups_defaults_choices_and_what_is_required);
     tcase_add_loop_test(tc, help_fits_the_terminal, 0, COUNT(widths));
     tcase_add_test(tc, a_usage_mistake_exits_with_2_and_any_other_failure_with_3);
+    tcase_add_test(tc, a_message_gives_no_commands_to_the_terminal);
     tcase_add_loop_test(tc, the_nearest_spelling_is_found_and_nothing_far, 0, COUNT(near));
     tcase_add_test(tc, completion_offers_what_the_table_holds);
     tcase_add_test(tc, the_list_names_every_visible_option);
