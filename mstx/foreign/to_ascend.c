@@ -277,22 +277,12 @@ static enum ms_rc add_steps(struct writer *w, int32_t rank, struct ms_err *err)
     return rc;
 }
 
-static bool has_streams(const struct mstx_tl *tl, int32_t rank)
-{
-    for (size_t i = 0; i < mstx_tl_track_count(tl); i++) {
-        const struct mstx_track *t = mstx_tl_track(tl, i);
-        if (t->kind == MSTX_TRACK_STREAM && mstx_tl_process(tl, t->process)->rank == rank)
-            return true;
-    }
-    return false;
-}
-
 /* Adds the calls and marks that are wanted. The times of calls with a device side come from the
  * marks. */
 static enum ms_rc add_events(struct writer *w, const struct mstx_ascend_how *how,
                              struct ms_err *err)
 {
-    const bool marks = how->marks || (w->comm != NULL && has_streams(w->tl, how->rank));
+    const bool marks = how->marks || (w->comm != NULL && mstx__rank_has_streams(w->tl, how->rank));
     if (!marks)
         return w->comm != NULL ? mstx__ascend_comm_all(w->comm, FIRST_CONNECTION, err) : MS_OK;
     MS_TRY(mstx__merge(w->tl, how->rank, add_event_row, w, err));

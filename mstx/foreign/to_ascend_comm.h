@@ -9,8 +9,7 @@
 #ifndef MSTX_FOREIGN_TO_ASCEND_COMM_H
 #define MSTX_FOREIGN_TO_ASCEND_COMM_H
 
-#include "mstx/format/comm.h"
-#include "mstx/rundb/run_query.h"
+#include "mstx/foreign/ascend_calls.h"
 
 #include "probe/base/store.h"
 
@@ -22,14 +21,9 @@ struct mstx_ascend_how {
     bool without_starts; /* leaves out calls that only start an operation, which return at once */
 };
 
-/* The communicators of a run, read once for all ranks. */
-struct mstx_ascend_groups;
-enum ms_rc mstx__ascend_groups_read(struct mstx_ascend_groups **out, struct mstx_tl *tl,
-                                    struct ms_err *err) MS_MUST_USE;
 /* Writes the ranks of each group of a rank, or of MSTX_ALL_RANKS, as PyTorch's profiler does. */
 enum ms_rc mstx__ascend_groups_write(struct mstx_tl *tl, int32_t rank, struct ms_store *to,
                                      struct ms_err *err) MS_MUST_USE;
-void mstx__ascend_groups_free(struct mstx_ascend_groups *g);
 
 /* Finds the id of a text in STRING_IDS, adding a new text. */
 struct mstx_own_texts {

@@ -1,40 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * duration_sums: sums durations of all ranks by kind and name: communication, calls of CANN, kernels;
- * finds slow links and low clocks.
+ * duration_sums: sums durations of all ranks by kind and name: calls of CANN, kernels; finds low
+ * clocks.
  */
 #include "mstx/official/duration_sums.h"
 
 #include "mstx/official/sql/duration_sums.h"
-
-/* ---- communication ------------------------------------------------------------------- */
-
-static const struct mstx_rank_query hccl = {.into = "HcclOps",
-                                            .columns = "rank INTEGER, op, type, dur REAL, grp",
-                                            .needs = "COMMUNICATION_OP STRING_IDS",
-                                            .sql = sql_read_hccl};
-
-enum ms_rc mstx__sum_hccl(struct mstx_recipe *r, struct ms_err *err)
-{
-    MS_TRY(mstx__recipe_read_rows(r, &hccl, 1, err));
-    MS_TRY(ms_store_exec(r->s, sql_sum_hccl, err));
-    return ms_store_exec_i64(r->s, sql_list_top_hccl, &r->top, 1, err);
-}
-
-/* ---- links ----------------------------------------------------------------------------- */
-
-static const struct mstx_rank_query links = {
-    .into = "LinkOps",
-    .columns = "rank INTEGER, groupName, communicationTime, opName, opType, dataType, dataSize",
-    .needs = "COMMUNICATION_OP STRING_IDS ENUM_HCCL_DATA_TYPE",
-    .sql = sql_read_links};
-
-enum ms_rc mstx__find_slow_links(struct mstx_recipe *r, struct ms_err *err)
-{
-    MS_TRY(mstx__recipe_read_rows(r, &links, 1, err));
-    MS_TRY(ms_store_exec(r->s, sql_rate_links, err));
-    return ms_store_exec_i64(r->s, sql_list_slow_links, &r->top, 1, err);
-}
 
 /* ---- calls of CANN --------------------------------------------------------------------- */
 

@@ -7,10 +7,6 @@
 
 #include "mstx/official/recipe.h"
 
-/* hccl_sum: writes HcclAllRankStats, HcclPerRankStats, HcclTopOpStats and HcclGroupNameMap. */
-enum ms_rc mstx__sum_hccl(struct mstx_recipe *r, struct ms_err *err) MS_MUST_USE;
-/* slow_link: writes SlowLinkSum and SlowLinkOps. */
-enum ms_rc mstx__find_slow_links(struct mstx_recipe *r, struct ms_err *err) MS_MUST_USE;
 /* cann_api_sum: writes CannApiSum and CannApiSumRank. */
 enum ms_rc mstx__sum_cann_calls(struct mstx_recipe *r, struct ms_err *err) MS_MUST_USE;
 /* compute_op_sum: writes ComputeOpAllRankStats and ComputeOpPerRankStatsBy... */

@@ -5,6 +5,7 @@
 #include "mstx/official/rank_rows.h"
 
 #include "mstx/foreign/ascend_tables.h"
+#include "mstx/official/comm_rows.h"
 #include "mstx/official/sql/rank_rows.h"
 
 #include "probe/base/assert.h"
@@ -98,31 +99,44 @@ static void bind_times(struct ms_stmt *st, const struct source *f)
         ms_stmt_i64(st, i + 1, value[i]);
 }
 
+static bool add_cell(struct mstx__rank_rows *rows, struct mstx__cell cell)
+{
+    struct mstx__cell *slot = ms_vec_push(&rows->cells);
+    if (slot != NULL)
+        *slot = cell;
+    return slot != NULL;
+}
+
+bool mstx__rank_rows_number(struct mstx__rank_rows *rows, int64_t v)
+{
+    return add_cell(rows, (struct mstx__cell){.type = MS_VALUE_INT, .i = v});
+}
+
+bool mstx__rank_rows_text(struct mstx__rank_rows *rows, struct ms_str s)
+{
+    if (s.p == NULL)
+        return add_cell(rows, (struct mstx__cell){.type = MS_VALUE_NULL});
+    const int64_t at = (int64_t)rows->text.n;
+    ms_buf_str(&rows->text, s);
+    return add_cell(rows, (struct mstx__cell){.type = MS_VALUE_TEXT, .n = s.n, .i = at});
+}
+
 static bool keep_value(struct mstx__rank_rows *rows, struct ms_stmt *from, int i)
 {
-    struct mstx__cell *c = ms_vec_push(&rows->cells);
-    if (c == NULL)
-        return false;
-    *c = (struct mstx__cell){.type = MS_VALUE_NULL};
     if (ms_stmt_is_null(from, i))
-        return true;
-    if (ms_stmt_is_i64(from, i)) {
-        *c = (struct mstx__cell){.type = MS_VALUE_INT, .i = ms_stmt_get_i64(from, i)};
-    } else if (ms_stmt_is_f64(from, i)) {
-        *c = (struct mstx__cell){.type = MS_VALUE_REAL, .f = ms_stmt_get_f64(from, i)};
-    } else {
-        const struct ms_str s = ms_stmt_get_str(from, i);
-        *c = (struct mstx__cell){.type = MS_VALUE_TEXT, .n = s.n, .i = (int64_t)rows->text.n};
-        ms_buf_str(&rows->text, s);
-    }
-    return true;
+        return add_cell(rows, (struct mstx__cell){.type = MS_VALUE_NULL});
+    if (ms_stmt_is_i64(from, i))
+        return mstx__rank_rows_number(rows, ms_stmt_get_i64(from, i));
+    if (ms_stmt_is_f64(from, i))
+        return add_cell(rows,
+                        (struct mstx__cell){.type = MS_VALUE_REAL, .f = ms_stmt_get_f64(from, i)});
+    return mstx__rank_rows_text(rows, ms_stmt_get_str(from, i));
 }
 
 static enum ms_rc keep_rows(struct ms_stmt *from, struct mstx__rank_rows *rows, struct ms_err *err)
 {
     enum ms_rc rc = MS_OK;
     rows->columns = ms_stmt_columns(from);
-    rows->text.max = SIZE_MAX / 2;
     while (ms_stmt_next(from, &rc, err)) {
         for (int i = 0; i < rows->columns && rc == MS_OK; i++)
             rc = keep_value(rows, from, i) ? MS_OK : ms_no_memory(err);
@@ -148,9 +162,6 @@ static enum ms_rc run_query(struct source *f, const struct mstx_rank_query *q,
 static void read_source(const struct reading *g, struct source *f, const struct mstx_rank_query *q,
                         struct mstx__rank_rows *rows)
 {
-    rows->path = f->path;
-    if (f->path == NULL)
-        return;
     if (!f->is_open) {
         f->is_open = true;
         f->rc = open_source(g, f, q->analysis, &f->why);
@@ -159,6 +170,18 @@ static void read_source(const struct reading *g, struct source *f, const struct 
     rows->why = f->why;
     if (f->rc == MS_OK)
         rows->rc = run_query(f, q, rows);
+}
+
+/* Reads communication operations without a database where that is possible. */
+static bool read_comm(const struct reading *g, const struct source *f,
+                      const struct mstx_rank_query *q, struct mstx__rank_rows *rows)
+{
+    bool done = false;
+    if (!q->comm || g->r->read_comm == NULL || g->r->step != MSTX_ALL_STEPS)
+        return false;
+    rows->columns = MSTX_COMM_COLUMNS;
+    rows->rc = g->r->read_comm(g->r->open_ctx, g->worker, f->rank, rows, &done, &rows->why);
+    return done || rows->rc != MS_OK;
 }
 
 void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
@@ -172,8 +195,13 @@ void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_qu
         g.parts.calls = g.parts.calls || strstr(q[i].sql, "COMMUNICATION_OP") != NULL;
         g.parts.marks = g.parts.marks || strstr(q[i].sql, "MSTX_EVENTS") != NULL;
     }
-    for (size_t i = 0; i < n; i++)
-        read_source(&g, q[i].analysis ? &analysis : &events, &q[i], &rows[i]);
+    for (size_t i = 0; i < n; i++) {
+        struct source *f = q[i].analysis ? &analysis : &events;
+        rows[i].path = f->path;
+        rows[i].text.max = SIZE_MAX / 2;
+        if (f->path != NULL && !read_comm(&g, f, &q[i], &rows[i]))
+            read_source(&g, f, &q[i], &rows[i]);
+    }
     ms_store_close(events.store);
     ms_store_close(analysis.store);
 }

@@ -33,6 +33,9 @@ struct mstx__rank_rows {
  * to rows[n - 1], which are empty before. What fails is in their rc. */
 void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                           size_t at, unsigned worker, struct mstx__rank_rows *rows);
+/* Append a cell; false when out of memory. A text whose p is NULL is NULL. */
+bool mstx__rank_rows_number(struct mstx__rank_rows *rows, int64_t v);
+bool mstx__rank_rows_text(struct mstx__rank_rows *rows, struct ms_str s);
 /* Inserts the rows with a statement that has a parameter for each column. */
 enum ms_rc mstx__rank_rows_write(const struct mstx__rank_rows *rows, struct ms_stmt *add,
                                  struct ms_err *err) MS_MUST_USE;

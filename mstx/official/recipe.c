@@ -52,12 +52,13 @@ void mstx__recipe_free(struct mstx_recipe *r)
 
 enum { QUERIES = 4, WAVE_OF_THREAD = 2 };
 
-/* Ranks that are read at the same time, then written one after the other. */
+/* Ranks that are read at the same time, then visited one after the other. */
 struct wave {
     struct mstx_recipe *r;
     const struct mstx_rank_query *q;
     size_t n, first, ranks;
-    struct ms_stmt *add[QUERIES];
+    mstx_rows_fn fn;
+    void *ctx;
     struct mstx__rank_rows *rows; /* n for each rank */
 };
 
@@ -85,7 +86,7 @@ static enum ms_rc read_rank(void *ctx, size_t item, unsigned worker, struct ms_e
     return MS_OK;
 }
 
-static enum ms_rc write_query(struct wave *w, size_t query, const struct mstx_rank_files *f,
+static enum ms_rc visit_query(struct wave *w, size_t query, const struct mstx_rank_files *f,
                               const struct mstx__rank_rows *rows, struct ms_err *err)
 {
     const struct mstx_rank_query *q = &w->q[query];
@@ -100,15 +101,15 @@ static enum ms_rc write_query(struct wave *w, size_t query, const struct mstx_ra
     if (rows->rc != MS_OK)
         return mstx__recipe_note_problem(w->r, rows->path, rows->why.msg, err);
     w->r->good++;
-    return mstx__rank_rows_write(rows, w->add[query], err);
+    return w->fn(w->ctx, query, f->rank, rows, err);
 }
 
-static enum ms_rc write_wave(struct wave *w, struct ms_err *err)
+static enum ms_rc visit_wave(struct wave *w, struct ms_err *err)
 {
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < w->ranks * w->n && rc == MS_OK; i++) {
         const size_t rank = w->first + i / w->n;
-        rc = write_query(w, i % w->n, &w->r->files.ranks.p[rank], &w->rows[i], err);
+        rc = visit_query(w, i % w->n, &w->r->files.ranks.p[rank], &w->rows[i], err);
         mstx__rank_rows_clear(&w->rows[i]);
         if (w->r->progress != NULL && i % w->n == w->n - 1)
             w->r->progress(rank + 1, w->r->files.ranks.n);
@@ -122,27 +123,45 @@ static enum ms_rc read_waves(struct wave *w, size_t most, struct ms_err *err)
     for (; w->first < all; w->first += w->ranks) {
         w->ranks = all - w->first < most ? all - w->first : most;
         MS_TRY(ms_pool_run(w->r->pool, w->ranks, read_rank, w, err));
-        MS_TRY(write_wave(w, err));
+        MS_TRY(visit_wave(w, err));
     }
     return MS_OK;
+}
+
+enum ms_rc mstx__recipe_visit_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
+                                   mstx_rows_fn fn, void *ctx, struct ms_err *err)
+{
+    ms_assert(n != 0 && n <= QUERIES);
+    const size_t most = (size_t)ms_pool_threads(r->pool) * WAVE_OF_THREAD;
+    struct wave w = {
+        .r = r, .q = q, .n = n, .fn = fn, .ctx = ctx, .rows = ms_calloc(most * n, sizeof *w.rows)};
+    enum ms_rc rc = w.rows != NULL ? read_waves(&w, most, err) : ms_no_memory(err);
+    for (size_t i = 0; w.rows != NULL && i < most * n; i++)
+        mstx__rank_rows_free(&w.rows[i]);
+    ms_free(w.rows);
+    return rc;
+}
+
+static enum ms_rc write_rows(void *ctx, size_t query, int64_t rank,
+                             const struct mstx__rank_rows *rows, struct ms_err *err)
+{
+    struct ms_stmt *const *add = ctx;
+    (void)rank;
+    return mstx__rank_rows_write(rows, add[query], err);
 }
 
 enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                                   struct ms_err *err)
 {
+    struct ms_stmt *add[QUERIES] = {NULL};
+    enum ms_rc rc = MS_OK;
     ms_assert(n != 0 && n <= QUERIES);
-    const size_t most = (size_t)ms_pool_threads(r->pool) * WAVE_OF_THREAD;
-    struct wave w = {.r = r, .q = q, .n = n, .rows = ms_calloc(most * n, sizeof *w.rows)};
-    enum ms_rc rc = w.rows != NULL ? MS_OK : ms_no_memory(err);
     for (size_t i = 0; i < n && rc == MS_OK; i++)
-        rc = prepare_add(r, &q[i], &w.add[i], err);
+        rc = prepare_add(r, &q[i], &add[i], err);
     if (rc == MS_OK)
-        rc = read_waves(&w, most, err);
+        rc = mstx__recipe_visit_rows(r, q, n, write_rows, add, err);
     for (size_t i = 0; i < n; i++)
-        ms_stmt_free(w.add[i]);
-    for (size_t i = 0; w.rows != NULL && i < most * n; i++)
-        mstx__rank_rows_free(&w.rows[i]);
-    ms_free(w.rows);
+        ms_stmt_free(add[i]);
     return rc;
 }
 

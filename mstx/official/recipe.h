@@ -27,9 +27,15 @@ struct mstx_rank_parts {
     bool analysis;     /* of the analysis database, not the profiler's */
     bool calls, marks; /* COMMUNICATION_OP; MSTX_EVENTS and TASK */
 };
+struct mstx__rank_rows;
 /* Makes the database of a rank; workers call it at the same time. */
 typedef enum ms_rc (*mstx_rank_open_fn)(void *ctx, unsigned worker, int64_t rank,
                                         struct mstx_rank_parts parts, struct ms_store **out,
+                                        struct ms_err *err);
+/* Reads the communication operations of a rank (comm_rows.h) without a database; *done stays false
+ * when that is impossible. */
+typedef enum ms_rc (*mstx_rank_comm_fn)(void *ctx, unsigned worker, int64_t rank,
+                                        struct mstx__rank_rows *rows, bool *done,
                                         struct ms_err *err);
 
 /* State of a running recipe. */
@@ -39,6 +45,7 @@ struct mstx_recipe {
     const char *out;    /* directory of the result */
     struct mstx_ascend_files files;
     mstx_rank_open_fn open_rank; /* NULL: the databases are files */
+    mstx_rank_comm_fn read_comm; /* NULL: from the databases alone */
     void *open_ctx;
     struct ms_pool *pool;
     struct ms_stmt *add_problem;
@@ -61,8 +68,8 @@ void mstx__recipe_free(struct mstx_recipe *r);
 enum ms_rc mstx__recipe_note_problem(struct mstx_recipe *r, const char *file, const char *text,
                                      struct ms_err *err) MS_MUST_USE;
 
-/* A query that runs on every rank and whose rows go into one temporary table, with the rank as the
- * first column.
+/* A query that runs on every rank. Its rows go into one temporary table, with the rank as the first
+ * column, or to a function.
  *
  * In sql, ?1 and ?2 are the first and last nanosecond to include, ?3 is the rank, ?4 and ?5 tell
  * whether the tables CANN_API and STEP_TIME exist.  Tables of the profiler that a database lacks
@@ -71,10 +78,17 @@ struct mstx_rank_query {
     const char *into, *columns;
     bool analysis; /* from the analysis database, not the profiler's */
     bool optional; /* notes no problem for a rank without the database or the tables */
+    bool comm; /* the columns are those of comm_rows.h, and no condition but the step is asked */
     const char *needs;
     const char *sql;
 };
-/* Runs n queries, visiting each rank once. */
+/* Calls fn for the rows of each query on each rank that can be read, in order of rank; a rank is
+ * visited once. */
+typedef enum ms_rc (*mstx_rows_fn)(void *ctx, size_t query, int64_t rank,
+                                   const struct mstx__rank_rows *rows, struct ms_err *err);
+enum ms_rc mstx__recipe_visit_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
+                                   mstx_rows_fn fn, void *ctx, struct ms_err *err) MS_MUST_USE;
+/* Copies the rows of n queries into their tables, visiting each rank once. */
 enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                                   struct ms_err *err) MS_MUST_USE;
 

@@ -8,6 +8,7 @@
 #include "mstx/conclude/run_ready.h"
 #include "mstx/foreign/ascend_tables.h"
 #include "mstx/official/cluster_texts.h"
+#include "mstx/official/comm_sums.h"
 #include "mstx/official/comm_tables.h"
 #include "mstx/official/database_edits.h"
 #include "mstx/official/duration_sums.h"
@@ -15,6 +16,7 @@
 #include "mstx/official/masking.h"
 #include "mstx/official/modules.h"
 #include "mstx/official/run_as_ascend.h"
+#include "mstx/official/slow_links.h"
 #include "mstx/official/slow_ranks.h"
 #include "mstx/official/sql/recipes.h"
 #include "mstx/official/step_times.h"
@@ -266,6 +268,7 @@ static enum ms_rc open_run(struct mstx_recipe *r, const char *dir, struct mstx_r
     enum ms_rc rc = mstx__run_ranks_open(run, db, ms_pool_threads(r->pool), err);
     ms_free(db);
     r->open_rank = mstx__run_rank_open;
+    r->read_comm = mstx__run_rank_comm;
     r->open_ctx = *run;
     return rc;
 }

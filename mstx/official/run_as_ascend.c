@@ -8,18 +8,21 @@
 #include "mstx/official/sql/run_as_ascend.h"
 
 #include "mstx/foreign/to_ascend.h"
+#include "mstx/official/comm_rows.h"
+#include "mstx/official/rank_rows.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct mstx_run_ranks {
     char *path;
     struct mstx_tl **open; /* for each worker: SQLite serves one thread at a time */
     unsigned workers;
-    bool has_steps;
+    bool has_steps, has_calls;
     struct mstx_ascend_groups *groups;
 };
 
@@ -33,6 +36,7 @@ static enum ms_rc open_all(struct mstx_run_ranks *run, const char *db, struct ms
     for (unsigned i = 0; i < run->workers; i++)
         MS_TRY(mstx_tl_open(&run->open[i], run->path, err));
     MS_TRY(mstx__has_table(mstx_tl_store(run->open[0]), "rank_steps", &run->has_steps, err));
+    MS_TRY(mstx__run_has_calls(run->open[0], &run->has_calls, err));
     return mstx__ascend_groups_read(&run->groups, run->open[0], err);
 }
 
@@ -166,4 +170,58 @@ enum ms_rc mstx__run_rank_open(void *ctx, unsigned worker, int64_t rank,
     const struct mstx_ascend_how how = {
         .rank = (int32_t)rank, .calls = parts.calls, .marks = parts.marks, .without_starts = true};
     return mstx__ascend_rank_db(out, run->open[worker], run->groups, &how, err);
+}
+
+/* ---- operations without a database ---------------------------------------------------------- */
+
+struct comm_reader {
+    const struct mstx_run_ranks *run;
+    struct mstx__rank_rows *rows;
+};
+
+/* Returns the size of an item in the types that slow_link counts; 0 for the others. */
+static int64_t item_bytes(unsigned dtype)
+{
+    return dtype <= MSTX_TYPE_INT128 ? mstx_comm_type_bytes(dtype) : 0;
+}
+
+/* Adds the name that HCCL gives to a type of data. */
+static bool add_dtype(struct mstx__rank_rows *rows, unsigned dtype)
+{
+    char name[16] = "N/A";
+    if (dtype <= MSTX_TYPE_FP8E8M0 && dtype != MSTX_TYPE_INT128 + 1)
+        snprintf(name, sizeof name, "%s", mstx_comm_type_text(dtype));
+    for (char *c = name; *c != '\0'; c++)
+        *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    return mstx__rank_rows_text(rows, ms_str_of(name));
+}
+
+static enum ms_rc keep_call(void *ctx, const struct mstx_ascend_call *k,
+                            const struct mstx_ascend_names *names, struct ms_err *err)
+{
+    const struct comm_reader *r = ctx;
+    const int64_t item = item_bytes(k->rec.dtype);
+    const bool ok = mstx__rank_rows_text(r->rows, r->run->groups->list.p[k->group].name) &&
+                    mstx__rank_rows_text(r->rows, ms_str_of(names->name)) &&
+                    mstx__rank_rows_text(r->rows, ms_str_of(names->type)) &&
+                    mstx__rank_rows_number(r->rows, k->start) &&
+                    mstx__rank_rows_number(r->rows, k->end - k->start) &&
+                    add_dtype(r->rows, k->rec.dtype) &&
+                    (item != 0 ? mstx__rank_rows_number(r->rows, item * (int64_t)k->rec.count)
+                               : mstx__rank_rows_text(r->rows, MS_STR_NONE));
+    return ok ? MS_OK : ms_no_memory(err);
+}
+
+enum ms_rc mstx__run_rank_comm(void *ctx, unsigned worker, int64_t rank,
+                               struct mstx__rank_rows *rows, bool *done, struct ms_err *err)
+{
+    struct mstx_run_ranks *run = ctx;
+    struct comm_reader reader = {run, rows};
+    ms_assert(worker < run->workers);
+    *done = run->has_calls && !mstx__rank_has_streams(run->open[worker], (int32_t)rank);
+    if (!*done)
+        return MS_OK;
+    MS_TRY(mstx__ascend_each_call(run->open[worker], run->groups, (int32_t)rank, keep_call, &reader,
+                                  err));
+    return ms_buf_check(&rows->text, err);
 }

@@ -235,9 +235,9 @@ static enum ms_rc find_row(struct scan *s, struct ms_err *err)
     }
 }
 
-static enum ms_rc start_scan(void *cursor, const struct ms_bound *bound, int n, struct ms_err *err)
+static enum ms_rc prepare_scan(struct scan *s, const struct ms_bound *bound, int n,
+                               struct ms_err *err)
 {
-    struct scan *s = cursor;
     ms_stmt_free(s->blobs);
     s->blobs = NULL;
     s->rows.n = s->at = 0;
@@ -245,9 +245,14 @@ static enum ms_rc start_scan(void *cursor, const struct ms_bound *bound, int n, 
     s->place = 0;
     s->is_indexed = s->index->is_complete;
     set_bounds(s, bound, n);
-    MS_TRY(ms_store_prepare(s->from->store, &s->blobs, s->is_indexed ? s->kind->one : s->kind->all,
-                            err));
-    return find_row(s, err);
+    return ms_store_prepare(s->from->store, &s->blobs, s->is_indexed ? s->kind->one : s->kind->all,
+                            err);
+}
+
+static enum ms_rc start_scan(void *cursor, const struct ms_bound *bound, int n, struct ms_err *err)
+{
+    MS_TRY(prepare_scan(cursor, bound, n, err));
+    return find_row(cursor, err);
 }
 
 static enum ms_rc next_row(void *cursor, struct ms_err *err)
@@ -485,7 +490,7 @@ void mstx__packed_source_free(struct mstx_packed_source *from)
     mstx__packed_index_free(&from->joins);
 }
 
-/* ---- all calls -------------------------------------------------------------- */
+/* ---- blobs of calls -------------------------------------------------------------- */
 
 static enum ms_rc each_blob(struct ms_stmt *st, struct mstx_rows *rows, mstx_calls_fn fn, void *ctx,
                             struct ms_err *err)
@@ -510,5 +515,30 @@ enum ms_rc mstx__packed_each_call(struct ms_store *s, mstx_calls_fn fn, void *ct
         rc = each_blob(st, &rows, fn, ctx, err);
     mstx__rows_free(&rows);
     ms_stmt_free(st);
+    return rc;
+}
+
+static enum ms_rc scan_blobs(struct scan *s, mstx_calls_fn fn, void *ctx, struct ms_err *err)
+{
+    MS_TRY(next_blob(s, err));
+    while (!s->at_end) {
+        MS_TRY(fn(ctx, &s->rows, err));
+        MS_TRY(next_blob(s, err));
+    }
+    return MS_OK;
+}
+
+enum ms_rc mstx__packed_calls_of(struct mstx_packed_source *from, int64_t first, int64_t last,
+                                 mstx_calls_fn fn, void *ctx, struct ms_err *err)
+{
+    const struct ms_bound processes[] = {{MSTX_CALL_PROCESS, MS_BOUND_GE, first},
+                                         {MSTX_CALL_PROCESS, MS_BOUND_LE, last}};
+    void *cursor;
+    ms_assert(fn != NULL);
+    MS_TRY(open_scan(&calls, from, &cursor, err));
+    enum ms_rc rc = prepare_scan(cursor, processes, 2, err);
+    if (rc == MS_OK)
+        rc = scan_blobs(cursor, fn, ctx, err);
+    close_scan(cursor);
     return rc;
 }

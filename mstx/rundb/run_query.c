@@ -239,6 +239,11 @@ void mstx_tl_close(struct mstx_tl *tl)
 
 /* ---- processes, tracks and texts -------------------------------------------- */
 
+struct mstx_packed_source *mstx__tl_packed(struct mstx_tl *tl)
+{
+    return &tl->packed;
+}
+
 struct ms_store *mstx_tl_store(struct mstx_tl *tl)
 {
     return tl->store;

@@ -56,6 +56,9 @@ struct ms_str mstx_tl_text(struct mstx_tl *tl, uint32_t id);
 /* Returns the store, for tables without a function here; it is closed with tl. */
 struct ms_store;
 struct ms_store *mstx_tl_store(struct mstx_tl *tl);
+/* Returns the packed communication calls, to be read without SQL. */
+struct mstx_packed_source;
+struct mstx_packed_source *mstx__tl_packed(struct mstx_tl *tl);
 /* Returns the time from the first event to the last. */
 void mstx_tl_span(const struct mstx_tl *tl, int64_t *start_ns, int64_t *end_ns);
 

@@ -5,20 +5,6 @@ CREATE TABLE COMMUNICATION_OP(opName INTEGER, startNs INTEGER, endNs INTEGER, co
     groupName INTEGER, opId INTEGER PRIMARY KEY, relay INTEGER, retry INTEGER, dataType INTEGER,
     algType INTEGER, count NUMERIC, opType INTEGER, deviceId INTEGER, rankSize INTEGER)
 
--- name: find_any_call
-SELECT 1
-FROM comm_ops
-WHERE class < 2
-LIMIT 1
-
--- A group is known by its name there, so each needs one of its own.
--- name: name_groups
-SELECT id, CASE WHEN ifnull(name, '') = '' THEN 'communicator ' || id
-    WHEN count(*) OVER (PARTITION BY name) > 1 THEN name || ' ' || id ELSE name END,
-    ifnull(size, -1)
-FROM comm_groups
-ORDER BY id
-
 -- The groups with the rank ?1, or all where ?1 = ?2.
 -- name: list_groups
 SELECT json_group_object(name, json_object('group_name', name, 'global_ranks', json('[' || ranks || ']')))

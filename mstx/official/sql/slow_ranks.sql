@@ -1,32 +1,13 @@
 -- SPDX-License-Identifier: MIT
 
 -- name: read_ops
-SELECT ?3, g.value, n.value, o.startNs, o.endNs
+SELECT g.value, n.value, NULL, o.startNs, o.endNs - o.startNs
 FROM COMMUNICATION_OP o
 JOIN STRING_IDS g ON g.id = o.groupName
 JOIN STRING_IDS n ON n.id = o.opName
 LEFT JOIN CANN_API a ON a.connectionId = o.connectionId
 WHERE CASE WHEN ?4 THEN a.startNs ELSE o.startNs END BETWEEN ?1 AND ?2 AND o.endNs - o.startNs IS
         NOT NULL
-
--- name: drop_p2p
-DELETE FROM SlowRankOps
-WHERE lower(name) LIKE '%send%' OR lower(name) LIKE '%receive%' OR lower(name) LIKE '%recv%'
-
--- name: drop_p2p_strictly
--- The official tool looks for lower case alone, which HcclSend does not have.
-DELETE FROM SlowRankOps
-WHERE instr(name, 'send') != 0 OR instr(name, 'receive') != 0
-
--- name: find_ops
--- A group whose operations were not made by equally many ranks each is left out.
-WITH o AS (SELECT * FROM SlowRankOps),
-c AS (SELECT grp, count(*) AS n FROM o GROUP BY grp, name),
-g AS (SELECT grp FROM c GROUP BY grp HAVING min(n) = max(n))
-SELECT grp, name, rank, start, end - start
-FROM o
-WHERE grp IN (SELECT grp FROM g)
-ORDER BY grp, name, 5, rank
 
 -- name: add_stats
 INSERT INTO Stats VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)
@@ -56,4 +37,3 @@ FROM Stats
 ORDER BY d, c, b;
 DROP TABLE Votes;
 DROP TABLE Stats;
-DROP TABLE SlowRankOps;

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * comm_rows: see the header.
+ */
+#include "mstx/official/comm_rows.h"
+
+#include "mstx/official/rank_rows.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/mem.h"
+#include "probe/base/store_vtab.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 1 << 16 };
+#define ARENA_MAX ((size_t)1 << 34)
+
+/* ---- texts ------------------------------------------------------------------------------- */
+
+static bool put_text(struct mstx__comm_rows *c, struct ms_str s, uint32_t *text)
+{
+    *text = MSTX_NO_TEXT;
+    if (s.p != NULL)
+        *text = ms_map_put_copy(&c->text, s, c->arena, NULL);
+    return s.p == NULL || *text != MS_MAP_NONE;
+}
+
+/* The key of an operation is its group, a byte that tells that there is a name, and the name. */
+static bool put_op(struct mstx__comm_rows *c, uint32_t group, struct ms_str name, uint32_t *op)
+{
+    char key[NAME_MAX_BYTES + 8];
+    const uint32_t n = name.n < NAME_MAX_BYTES ? name.n : NAME_MAX_BYTES;
+    memcpy(key, &group, sizeof group);
+    key[sizeof group] = 'n';
+    if (n != 0)
+        memcpy(key + sizeof group + 1, name.p, n);
+    const uint32_t bytes = (uint32_t)sizeof group + (name.p != NULL ? n + 1 : 0);
+    *op = ms_map_put_copy(&c->op, (struct ms_str){key, bytes}, c->arena, NULL);
+    return *op != MS_MAP_NONE;
+}
+
+static bool put_kind(struct mstx__comm_rows *c, const struct mstx__comm_kind *k, uint32_t *kind)
+{
+    bool added;
+    *kind = ms_map_put_copy(&c->kind_key, (struct ms_str){(const char *)k, sizeof *k}, c->arena,
+                            &added);
+    if (*kind == MS_MAP_NONE)
+        return false;
+    struct mstx__comm_kind *slot = added ? ms_vec_push(&c->kind) : NULL;
+    if (slot != NULL)
+        *slot = *k;
+    return !added || slot != NULL;
+}
+
+struct ms_str mstx__comm_text(const struct mstx__comm_rows *c, uint32_t text)
+{
+    return text != MSTX_NO_TEXT ? ms_map_key(&c->text, text) : MS_STR_NONE;
+}
+
+uint32_t mstx__comm_group(const struct mstx__comm_rows *c, uint32_t op)
+{
+    uint32_t group;
+    memcpy(&group, ms_map_key(&c->op, op).p, sizeof group);
+    return group;
+}
+
+struct ms_str mstx__comm_name(const struct mstx__comm_rows *c, uint32_t op)
+{
+    const struct ms_str key = ms_map_key(&c->op, op);
+    return key.n > sizeof(uint32_t) ? ms_str_sub(key, sizeof(uint32_t) + 1, key.n) : MS_STR_NONE;
+}
+
+int64_t mstx__comm_rank(const struct mstx__comm_rows *c, size_t row)
+{
+    size_t low = 0, high = c->end.n;
+    ms_assert(row < c->row.n);
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (c->end.p[middle] <= row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return c->rank.p[low];
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+static struct ms_str text_of(const struct mstx__rank_rows *rows, const struct mstx__cell *cell)
+{
+    if (cell->type != MS_VALUE_TEXT)
+        return MS_STR_NONE;
+    return (struct ms_str){cell->n != 0 ? rows->text.p + cell->i : "", cell->n};
+}
+
+static int64_t number_of(const struct mstx__cell *cell)
+{
+    if (cell->type == MS_VALUE_REAL)
+        return (int64_t)cell->f;
+    return cell->type == MS_VALUE_INT ? cell->i : MSTX_NO_VALUE;
+}
+
+static bool keep_row(struct mstx__comm_rows *c, const struct mstx__rank_rows *rows,
+                     const struct mstx__cell *cell)
+{
+    struct mstx__comm_kind kind = {MSTX_NO_TEXT, MSTX_NO_TEXT, MSTX_NO_VALUE};
+    struct mstx__comm_row *row = ms_vec_push(&c->row);
+    uint32_t group;
+    if (row == NULL)
+        return false;
+    *row = (struct mstx__comm_row){.start = number_of(&cell[MSTX_COMM_START]),
+                                   .dur = number_of(&cell[MSTX_COMM_DUR])};
+    if (rows->columns > MSTX_COMM_BYTES)
+        kind.bytes = number_of(&cell[MSTX_COMM_BYTES]);
+    return put_text(c, text_of(rows, &cell[MSTX_COMM_GROUP]), &group) &&
+           put_op(c, group, text_of(rows, &cell[MSTX_COMM_NAME]), &row->op) &&
+           put_text(c, text_of(rows, &cell[MSTX_COMM_TYPE]), &kind.type) &&
+           (rows->columns <= MSTX_COMM_DTYPE ||
+            put_text(c, text_of(rows, &cell[MSTX_COMM_DTYPE]), &kind.dtype)) &&
+           put_kind(c, &kind, &row->kind);
+}
+
+static enum ms_rc keep_rank(void *ctx, size_t query, int64_t rank,
+                            const struct mstx__rank_rows *rows, struct ms_err *err)
+{
+    struct mstx__comm_rows *c = ctx;
+    int64_t *number = ms_vec_push(&c->rank);
+    size_t *end = ms_vec_push(&c->end);
+    bool ok = number != NULL && end != NULL;
+    (void)query;
+    ms_assert(rows->cells.n == 0 || rows->columns > MSTX_COMM_DUR);
+    for (size_t i = 0; i < rows->cells.n && ok; i += (size_t)rows->columns)
+        ok = keep_row(c, rows, &rows->cells.p[i]);
+    if (!ok)
+        return ms_no_memory(err);
+    *number = rank;
+    *end = c->row.n;
+    if (c->row.n >= UINT32_MAX)
+        return ms_fail(err, MS_E_UNSUPPORTED, "more than %" PRIu32 " communication operations",
+                       UINT32_MAX);
+    return MS_OK;
+}
+
+enum ms_rc mstx__comm_rows_read(struct mstx_recipe *r, const struct mstx_rank_query *q,
+                                struct mstx__comm_rows *out, struct ms_err *err)
+{
+    *out = (struct mstx__comm_rows){.arena = ms_arena_new(ARENA_MAX)};
+    if (out->arena == NULL)
+        return ms_no_memory(err);
+    return mstx__recipe_visit_rows(r, q, 1, keep_rank, out, err);
+}
+
+void mstx__comm_rows_free(struct mstx__comm_rows *c)
+{
+    ms_vec_free(&c->row);
+    ms_vec_free(&c->kind);
+    ms_vec_free(&c->rank);
+    ms_vec_free(&c->end);
+    ms_map_free(&c->text);
+    ms_map_free(&c->op);
+    ms_map_free(&c->kind_key);
+    ms_arena_free(c->arena);
+}
+
+/* ---- order ------------------------------------------------------------------------------- */
+
+enum ms_rc mstx__comm_order_new(struct mstx__comm_order *out, const struct mstx__comm_rows *c,
+                                uint32_t classes, mstx__comm_class_fn class_of, void *ctx,
+                                struct ms_err *err)
+{
+    out->first = ms_calloc((size_t)classes + 2, sizeof *out->first);
+    out->row = ms_alloc((c->row.n + 1) * sizeof *out->row);
+    if (out->first == NULL || out->row == NULL) {
+        mstx__comm_order_free(out);
+        return ms_no_memory(err);
+    }
+    /* Counts lie two places behind their class, so that filling turns them into first places. */
+    for (size_t i = 0; i < c->row.n; i++) {
+        const uint32_t class = class_of(ctx, i);
+        if (class < classes)
+            out->first[(size_t) class + 2]++;
+    }
+    for (size_t k = 2; k < (size_t)classes + 2; k++)
+        out->first[k] += out->first[k - 1];
+    for (size_t i = 0; i < c->row.n; i++) {
+        const uint32_t class = class_of(ctx, i);
+        if (class < classes)
+            out->row[out->first[(size_t) class + 1]++] = (uint32_t)i;
+    }
+    return MS_OK;
+}
+
+void mstx__comm_order_free(struct mstx__comm_order *o)
+{
+    ms_free(o->first);
+    ms_free(o->row);
+    *o = (struct mstx__comm_order){0};
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * figures: see the header.
+ */
+#include "mstx/official/figures.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/order.h"
+
+#include <math.h>
+
+static int by_value(const void *pa, const void *pb)
+{
+    const double a = *(const double *)pa, b = *(const double *)pb;
+    return MS_ORDER(a, b, 0);
+}
+
+/* Interpolates between the two nearest of n sorted values. */
+static double find_quantile(const double *x, size_t n, double q)
+{
+    ms_assert(n != 0 && q >= 0 && q <= 1);
+    const double at = q * (double)(n - 1);
+    const size_t low = (size_t)at, high = low + 1 < n ? low + 1 : low;
+    return x[low] + (at - (double)low) * (x[high] - x[low]);
+}
+
+static double sum_of(const double *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
+double mstx__sum_of_squares(const double *x, size_t n)
+{
+    const double mean = sum_of(x, n) / (double)n;
+    double squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    return squares;
+}
+
+struct mstx__figures mstx__describe(double *x, size_t n)
+{
+    struct mstx__figures f = {.n = n};
+    if (n == 0)
+        return f;
+    f.sum = sum_of(x, n);
+    f.mean = f.sum / (double)n;
+    f.deviation = n > 1 ? sqrt(mstx__sum_of_squares(x, n) / (double)(n - 1)) : 0;
+    qsort(x, n, sizeof *x, by_value);
+    f.min = x[0];
+    f.q1 = find_quantile(x, n, 0.25);
+    f.median = find_quantile(x, n, 0.5);
+    f.q3 = find_quantile(x, n, 0.75);
+    f.max = x[n - 1];
+    return f;
+}
+
+static void bind_number(struct ms_stmt *st, int at, double v, bool whole)
+{
+    if (whole)
+        ms_stmt_i64(st, at, (int64_t)v);
+    else
+        ms_stmt_f64(st, at, v);
+}
+
+void mstx__bind_figures(struct ms_stmt *st, int first, const struct mstx__figures *f, bool whole)
+{
+    ms_stmt_i64(st, first, (int64_t)f->n);
+    for (int i = 1; i < MSTX_FIGURES; i++)
+        ms_stmt_null(st, first + i);
+    if (f->n == 0)
+        return;
+    ms_stmt_f64(st, first + 1, f->mean);
+    if (f->n > 1)
+        ms_stmt_f64(st, first + 2, f->deviation);
+    bind_number(st, first + 3, f->min, whole);
+    ms_stmt_f64(st, first + 4, f->q1);
+    ms_stmt_f64(st, first + 5, f->median);
+    ms_stmt_f64(st, first + 6, f->q3);
+    bind_number(st, first + 7, f->max, whole);
+    bind_number(st, first + 8, f->sum, whole);
+}
