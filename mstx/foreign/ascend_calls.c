@@ -123,6 +123,16 @@ void mstx__bind_processes(struct ms_stmt *st, int at, const struct mstx_tl *tl, 
     ms_stmt_i64(st, at + 1, last);
 }
 
+enum ms_rc mstx__ascend_steps(struct mstx_tl *tl, int32_t rank, struct ms_stmt **st,
+                              struct ms_err *err)
+{
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), st, sql_find_steps, err));
+    mstx__bind_processes(*st, 1, tl, rank);
+    ms_stmt_i64(*st, 3, rank);
+    ms_stmt_i64(*st, 4, MSTX_ALL_RANKS);
+    return MS_OK;
+}
+
 /* Gives a call its type: the text of a framework, or the official name of the operation. */
 static void set_type(struct mstx_ascend_call *k, struct ms_str said)
 {

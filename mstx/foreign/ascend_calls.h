@@ -63,6 +63,10 @@ enum ms_rc mstx__ascend_name_call(struct mstx_ascend_names *out, struct mstx_asc
                                   const struct mstx_ascend_groups *g, uint32_t process,
                                   const struct mstx_ascend_call *k, struct ms_err *err) MS_MUST_USE;
 
+/* Prepares a query for number, start and end of the steps of a rank, or of MSTX_ALL_RANKS, in order
+ * of their start. */
+enum ms_rc mstx__ascend_steps(struct mstx_tl *tl, int32_t rank, struct ms_stmt **st,
+                              struct ms_err *err) MS_MUST_USE;
 /* Tells whether a run has collectives or transfers. */
 enum ms_rc mstx__run_has_calls(struct mstx_tl *tl, bool *yes, struct ms_err *err) MS_MUST_USE;
 /* Tells whether a rank has a device, whose times its calls then get. */

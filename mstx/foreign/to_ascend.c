@@ -263,10 +263,8 @@ static enum ms_rc add_ranks(struct writer *w, int32_t rank, struct ms_err *err)
 static enum ms_rc add_steps(struct writer *w, int32_t rank, struct ms_err *err)
 {
     struct ms_stmt *from, *to;
-    MS_TRY(ms_store_prepare(mstx_tl_store(w->tl), &from, sql_find_steps, err));
+    MS_TRY(mstx__ascend_steps(w->tl, rank, &from, err));
     enum ms_rc rc = ms_store_prepare(w->store, &to, sql_add_step, err);
-    ms_stmt_i64(from, 1, rank);
-    ms_stmt_i64(from, 2, MSTX_ALL_RANKS);
     while (ms_stmt_next(from, &rc, err)) {
         for (int c = 0; c < 3; c++)
             ms_stmt_i64(to, c + 1, ms_stmt_get_i64(from, c));

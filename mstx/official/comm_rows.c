@@ -85,14 +85,25 @@ int64_t mstx__comm_rank(const struct mstx__comm_rows *c, size_t row)
     return c->rank.p[low];
 }
 
-/* ---- rows -------------------------------------------------------------------------------- */
-
-static struct ms_str text_of(const struct mstx__rank_rows *rows, const struct mstx__cell *cell)
+/* Tells whether a name holds a word of lower case, in whatever case. */
+static bool has_word(struct ms_str name, const char *word)
 {
-    if (cell->type != MS_VALUE_TEXT)
-        return MS_STR_NONE;
-    return (struct ms_str){cell->n != 0 ? rows->text.p + cell->i : "", cell->n};
+    for (uint32_t i = 0; i < name.n; i++) {
+        uint32_t k = 0;
+        while (word[k] != '\0' && i + k < name.n && (name.p[i + k] | 0x20) == word[k])
+            k++;
+        if (word[k] == '\0')
+            return true;
+    }
+    return false;
 }
+
+bool mstx__is_transfer(struct ms_str name)
+{
+    return has_word(name, "send") || has_word(name, "receive") || has_word(name, "recv");
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
 
 static int64_t number_of(const struct mstx__cell *cell)
 {
@@ -104,7 +115,7 @@ static int64_t number_of(const struct mstx__cell *cell)
 static bool keep_row(struct mstx__comm_rows *c, const struct mstx__rank_rows *rows,
                      const struct mstx__cell *cell)
 {
-    struct mstx__comm_kind kind = {MSTX_NO_TEXT, MSTX_NO_TEXT, MSTX_NO_VALUE};
+    struct mstx__comm_kind kind = {MSTX_NO_TEXT, MSTX_NO_TEXT, MSTX_NO_VALUE, MSTX_NO_VALUE};
     struct mstx__comm_row *row = ms_vec_push(&c->row);
     uint32_t group;
     if (row == NULL)
@@ -113,11 +124,13 @@ static bool keep_row(struct mstx__comm_rows *c, const struct mstx__rank_rows *ro
                                    .dur = number_of(&cell[MSTX_COMM_DUR])};
     if (rows->columns > MSTX_COMM_BYTES)
         kind.bytes = number_of(&cell[MSTX_COMM_BYTES]);
-    return put_text(c, text_of(rows, &cell[MSTX_COMM_GROUP]), &group) &&
-           put_op(c, group, text_of(rows, &cell[MSTX_COMM_NAME]), &row->op) &&
-           put_text(c, text_of(rows, &cell[MSTX_COMM_TYPE]), &kind.type) &&
+    if (rows->columns > MSTX_COMM_STEP)
+        kind.step = number_of(&cell[MSTX_COMM_STEP]);
+    return put_text(c, mstx__cell_text(rows, &cell[MSTX_COMM_GROUP]), &group) &&
+           put_op(c, group, mstx__cell_text(rows, &cell[MSTX_COMM_NAME]), &row->op) &&
+           put_text(c, mstx__cell_text(rows, &cell[MSTX_COMM_TYPE]), &kind.type) &&
            (rows->columns <= MSTX_COMM_DTYPE ||
-            put_text(c, text_of(rows, &cell[MSTX_COMM_DTYPE]), &kind.dtype)) &&
+            put_text(c, mstx__cell_text(rows, &cell[MSTX_COMM_DTYPE]), &kind.dtype)) &&
            put_kind(c, &kind, &row->kind);
 }
 

@@ -15,7 +15,7 @@
 #define MSTX_NO_TEXT  UINT32_MAX
 #define MSTX_NO_VALUE INT64_MIN /* NULL */
 
-/* Columns of a query whose rows are kept here; the last two are not in the queries of every
+/* Columns of a query whose rows are kept here; the last three are not in the queries of every
  * recipe. */
 enum mstx__comm_column {
     MSTX_COMM_GROUP,
@@ -25,6 +25,7 @@ enum mstx__comm_column {
     MSTX_COMM_DUR,
     MSTX_COMM_DTYPE,
     MSTX_COMM_BYTES,
+    MSTX_COMM_STEP,
     MSTX_COMM_COLUMNS
 };
 
@@ -34,7 +35,7 @@ struct mstx__comm_row {
 };
 struct mstx__comm_kind {
     uint32_t type, dtype; /* texts, or MSTX_NO_TEXT */
-    int64_t bytes;
+    int64_t bytes, step;
 };
 struct mstx__comm_rows {
     MS_VEC(struct mstx__comm_row) row;
@@ -58,6 +59,8 @@ struct ms_str mstx__comm_text(const struct mstx__comm_rows *c, uint32_t text);
 uint32_t mstx__comm_group(const struct mstx__comm_rows *c, uint32_t op);
 /* Returns the name of an operation; p is NULL when it has none. */
 struct ms_str mstx__comm_name(const struct mstx__comm_rows *c, uint32_t op);
+/* Tells whether a name is that of a transfer between two ranks, in whatever case. */
+bool mstx__is_transfer(struct ms_str name);
 /* Returns the rank of a row. */
 int64_t mstx__comm_rank(const struct mstx__comm_rows *c, size_t row);
 

@@ -9,6 +9,8 @@
  */
 #include "mstx/official/comm_tables.h"
 
+#include "mstx/official/comm_rows.h"
+#include "mstx/official/rank_rows.h"
 #include "mstx/official/sql/comm_tables.h"
 
 /* ---- groups ---------------------------------------------------------------------------- */
@@ -30,18 +32,70 @@ static const struct mstx_rank_query group_rows[] = {
     {.into = "TracedGroupOps",
      .columns = "rank INTEGER, op, grp",
      .optional = true,
+     .comm = true,
      .needs = "COMMUNICATION_OP STRING_IDS",
      .sql = sql_read_traced_groups},
     NAMED_GROUPS,
 };
+enum { TRACED = 1 };
+
+struct mapping {
+    struct mstx__rank_tables tables;
+    struct ms_stmt *add; /* rank, "send" or "", group */
+};
+
+static enum ms_rc add_traced_group(const struct mapping *m, int64_t rank, bool transfer,
+                                   struct ms_str group, struct ms_err *err)
+{
+    ms_stmt_i64(m->add, 1, rank);
+    ms_stmt_str(m->add, 2, transfer ? MS_STR("send") : MS_STR(""));
+    ms_stmt_str(m->add, 3, group);
+    return ms_stmt_run(m->add, err);
+}
+
+/* Adds each group of a rank, once for its collectives and once for its transfers. */
+static enum ms_rc add_traced_groups(const struct mapping *m, int64_t rank,
+                                    const struct mstx__rank_rows *rows, struct ms_err *err)
+{
+    struct ms_map seen[2] = {{.mask = 0}, {.mask = 0}};
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < rows->cells.n && rc == MS_OK; i += (size_t)rows->columns) {
+        const struct mstx__cell *cell = &rows->cells.p[i];
+        const struct ms_str group = mstx__cell_text(rows, &cell[MSTX_COMM_GROUP]);
+        const bool transfer = mstx__is_transfer(mstx__cell_text(rows, &cell[MSTX_COMM_NAME]));
+        bool added = false;
+        if (group.p != NULL && ms_map_put(&seen[transfer], group, &added) == MS_MAP_NONE)
+            rc = ms_no_memory(err);
+        else if (added)
+            rc = add_traced_group(m, rank, transfer, group, err);
+    }
+    ms_map_free(&seen[false]);
+    ms_map_free(&seen[true]);
+    return rc;
+}
+
+static enum ms_rc add_groups(void *ctx, size_t query, int64_t rank,
+                             const struct mstx__rank_rows *rows, struct ms_err *err)
+{
+    struct mapping *m = ctx;
+    if (query == TRACED)
+        return add_traced_groups(m, rank, rows, err);
+    return mstx__rank_tables_add(&m->tables, query, rank, rows, err);
+}
 
 enum ms_rc mstx__map_groups(struct mstx_recipe *r, struct ms_err *err)
 {
+    struct mapping m = {.add = NULL};
     if (r->mapped)
         return MS_OK;
     r->mapped = true;
-    MS_TRY(mstx__recipe_read_rows(r, group_rows, 3, err));
-    return ms_store_exec(r->s, sql_map_groups, err);
+    MS_TRY(mstx__rank_tables_new(&m.tables, r, group_rows, 3, err));
+    enum ms_rc rc = ms_store_prepare(r->s, &m.add, sql_add_traced_group, err);
+    if (rc == MS_OK)
+        rc = mstx__recipe_visit_rows(r, group_rows, 3, add_groups, &m, err);
+    ms_stmt_free(m.add);
+    mstx__rank_tables_free(&m.tables);
+    return rc == MS_OK ? ms_store_exec(r->s, sql_map_groups, err) : rc;
 }
 
 /* ---- time ------------------------------------------------------------------------------- */

@@ -264,6 +264,7 @@ static const struct mstx_rank_query flop_rows[] = {
     {.into = "FlopRanges",
      .columns = "rank INTEGER, start INTEGER, end INTEGER, flops REAL, name",
      .optional = true,
+     .no_run = true, /* counts for kernels alone */
      .needs = "MSTX_EVENTS STRING_IDS",
      .sql = sql_read_flop_ranges},
     {.into = "Shapes",

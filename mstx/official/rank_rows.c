@@ -180,8 +180,42 @@ static bool read_comm(const struct reading *g, const struct source *f,
     if (!q->comm || g->r->read_comm == NULL || g->r->step != MSTX_ALL_STEPS)
         return false;
     rows->columns = MSTX_COMM_COLUMNS;
-    rows->rc = g->r->read_comm(g->r->open_ctx, g->worker, f->rank, rows, &done, &rows->why);
+    rows->rc =
+        g->r->read_comm(g->r->open_ctx, g->worker, f->rank, q->steps, rows, &done, &rows->why);
     return done || rows->rc != MS_OK;
+}
+
+/* Finds the first table that a query needs and no database made of a run has; p is NULL: none. */
+static struct ms_str find_lacking(const struct mstx_recipe *r, const struct mstx_rank_query *q)
+{
+    struct ms_str rest = q->needs != NULL ? ms_str_of(q->needs) : MS_STR_NONE, part;
+    if (r->has_table == NULL || r->step != MSTX_ALL_STEPS)
+        return MS_STR_NONE;
+    while (ms_str_split(&rest, ' ', &part)) {
+        if (!r->has_table(r->open_ctx, part))
+            return part;
+    }
+    return MS_STR_NONE;
+}
+
+/* Tells whether a run lacks what a recipe cannot do without; its other queries are not asked then. */
+static bool is_in_vain(const struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!q[i].optional && find_lacking(r, &q[i]).p != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether a query has no rows in a database made of a run, so that none need be made. */
+static bool is_empty(const struct mstx_recipe *r, const struct mstx_rank_query *q,
+                     struct mstx__rank_rows *rows)
+{
+    const struct ms_str lacking = find_lacking(r, q);
+    if (lacking.p != NULL && !q->optional)
+        rows->rc = ms_fail(&rows->why, MS_E_FORMAT, "has no table %.*s", MS_STR_ARG(lacking));
+    return lacking.p != NULL || (r->has_table != NULL && q->no_run);
 }
 
 void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
@@ -191,19 +225,30 @@ void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_qu
     struct source events = {.path = files->profiler, .rank = files->rank};
     struct source analysis = {.path = files->analysis, .rank = files->rank};
     struct reading g = {.r = r, .worker = worker};
-    for (size_t i = 0; i < n; i++) {
-        g.parts.calls = g.parts.calls || strstr(q[i].sql, "COMMUNICATION_OP") != NULL;
-        g.parts.marks = g.parts.marks || strstr(q[i].sql, "MSTX_EVENTS") != NULL;
-    }
+    const bool in_vain = is_in_vain(r, q, n);
+    bool done[MSTX_QUERIES];
     for (size_t i = 0; i < n; i++) {
         struct source *f = q[i].analysis ? &analysis : &events;
         rows[i].path = f->path;
         rows[i].text.max = SIZE_MAX / 2;
-        if (f->path != NULL && !read_comm(&g, f, &q[i], &rows[i]))
-            read_source(&g, f, &q[i], &rows[i]);
+        done[i] = f->path == NULL || is_empty(r, &q[i], &rows[i]) || in_vain ||
+                  read_comm(&g, f, &q[i], &rows[i]);
+        g.parts.calls |= !done[i] && strstr(q[i].sql, "COMMUNICATION_OP") != NULL;
+        g.parts.marks |= !done[i] && strstr(q[i].sql, "MSTX_EVENTS") != NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!done[i])
+            read_source(&g, q[i].analysis ? &analysis : &events, &q[i], &rows[i]);
     }
     ms_store_close(events.store);
     ms_store_close(analysis.store);
+}
+
+struct ms_str mstx__cell_text(const struct mstx__rank_rows *rows, const struct mstx__cell *cell)
+{
+    if (cell->type != MS_VALUE_TEXT)
+        return MS_STR_NONE;
+    return (struct ms_str){cell->n != 0 ? rows->text.p + cell->i : "", cell->n};
 }
 
 /* ---- writing ------------------------------------------------------------------------------ */

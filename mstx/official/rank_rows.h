@@ -36,6 +36,8 @@ void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_qu
 /* Append a cell; false when out of memory. A text whose p is NULL is NULL. */
 bool mstx__rank_rows_number(struct mstx__rank_rows *rows, int64_t v);
 bool mstx__rank_rows_text(struct mstx__rank_rows *rows, struct ms_str s);
+/* Returns the text of a cell; p is NULL when the cell has another type. */
+struct ms_str mstx__cell_text(const struct mstx__rank_rows *rows, const struct mstx__cell *cell);
 /* Inserts the rows with a statement that has a parameter for each column. */
 enum ms_rc mstx__rank_rows_write(const struct mstx__rank_rows *rows, struct ms_stmt *add,
                                  struct ms_err *err) MS_MUST_USE;

@@ -50,7 +50,7 @@ void mstx__recipe_free(struct mstx_recipe *r)
 
 /* ---- rows of all ranks ----------------------------------------------------------------- */
 
-enum { QUERIES = 4, WAVE_OF_THREAD = 2 };
+enum { WAVE_OF_THREAD = 2 };
 
 /* Ranks that are read at the same time, then visited one after the other. */
 struct wave {
@@ -131,7 +131,7 @@ static enum ms_rc read_waves(struct wave *w, size_t most, struct ms_err *err)
 enum ms_rc mstx__recipe_visit_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                                    mstx_rows_fn fn, void *ctx, struct ms_err *err)
 {
-    ms_assert(n != 0 && n <= QUERIES);
+    ms_assert(n != 0 && n <= MSTX_QUERIES);
     const size_t most = (size_t)ms_pool_threads(r->pool) * WAVE_OF_THREAD;
     struct wave w = {
         .r = r, .q = q, .n = n, .fn = fn, .ctx = ctx, .rows = ms_calloc(most * n, sizeof *w.rows)};
@@ -142,26 +142,42 @@ enum ms_rc mstx__recipe_visit_rows(struct mstx_recipe *r, const struct mstx_rank
     return rc;
 }
 
-static enum ms_rc write_rows(void *ctx, size_t query, int64_t rank,
-                             const struct mstx__rank_rows *rows, struct ms_err *err)
+enum ms_rc mstx__rank_tables_new(struct mstx__rank_tables *t, struct mstx_recipe *r,
+                                 const struct mstx_rank_query *q, size_t n, struct ms_err *err)
 {
-    struct ms_stmt *const *add = ctx;
+    enum ms_rc rc = MS_OK;
+    ms_assert(n != 0 && n <= MSTX_QUERIES);
+    *t = (struct mstx__rank_tables){.add = {NULL}};
+    for (size_t i = 0; i < n && rc == MS_OK; i++)
+        rc = prepare_add(r, &q[i], &t->add[i], err);
+    if (rc != MS_OK)
+        mstx__rank_tables_free(t);
+    return rc;
+}
+
+enum ms_rc mstx__rank_tables_add(void *tables, size_t query, int64_t rank,
+                                 const struct mstx__rank_rows *rows, struct ms_err *err)
+{
+    const struct mstx__rank_tables *t = tables;
     (void)rank;
-    return mstx__rank_rows_write(rows, add[query], err);
+    return mstx__rank_rows_write(rows, t->add[query], err);
+}
+
+void mstx__rank_tables_free(struct mstx__rank_tables *t)
+{
+    for (size_t i = 0; i < MSTX_QUERIES; i++) {
+        ms_stmt_free(t->add[i]);
+        t->add[i] = NULL;
+    }
 }
 
 enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                                   struct ms_err *err)
 {
-    struct ms_stmt *add[QUERIES] = {NULL};
-    enum ms_rc rc = MS_OK;
-    ms_assert(n != 0 && n <= QUERIES);
-    for (size_t i = 0; i < n && rc == MS_OK; i++)
-        rc = prepare_add(r, &q[i], &add[i], err);
-    if (rc == MS_OK)
-        rc = mstx__recipe_visit_rows(r, q, n, write_rows, add, err);
-    for (size_t i = 0; i < n; i++)
-        ms_stmt_free(add[i]);
+    struct mstx__rank_tables t;
+    MS_TRY(mstx__rank_tables_new(&t, r, q, n, err));
+    enum ms_rc rc = mstx__recipe_visit_rows(r, q, n, mstx__rank_tables_add, &t, err);
+    mstx__rank_tables_free(&t);
     return rc;
 }
 

@@ -34,9 +34,11 @@ typedef enum ms_rc (*mstx_rank_open_fn)(void *ctx, unsigned worker, int64_t rank
                                         struct ms_err *err);
 /* Reads the communication operations of a rank (comm_rows.h) without a database; *done stays false
  * when that is impossible. */
-typedef enum ms_rc (*mstx_rank_comm_fn)(void *ctx, unsigned worker, int64_t rank,
+typedef enum ms_rc (*mstx_rank_comm_fn)(void *ctx, unsigned worker, int64_t rank, bool steps,
                                         struct mstx__rank_rows *rows, bool *done,
                                         struct ms_err *err);
+/* Tells whether the databases of ranks have a table. */
+typedef bool (*mstx_has_table_fn)(const void *ctx, struct ms_str name);
 
 /* State of a running recipe. */
 struct mstx_recipe {
@@ -46,6 +48,7 @@ struct mstx_recipe {
     struct mstx_ascend_files files;
     mstx_rank_open_fn open_rank; /* NULL: the databases are files */
     mstx_rank_comm_fn read_comm; /* NULL: from the databases alone */
+    mstx_has_table_fn has_table; /* NULL: the databases are asked */
     void *open_ctx;
     struct ms_pool *pool;
     struct ms_stmt *add_problem;
@@ -78,7 +81,9 @@ struct mstx_rank_query {
     const char *into, *columns;
     bool analysis; /* from the analysis database, not the profiler's */
     bool optional; /* notes no problem for a rank without the database or the tables */
-    bool comm; /* the columns are those of comm_rows.h, and no condition but the step is asked */
+    bool comm;   /* the columns are those of comm_rows.h, and no condition but the step is asked */
+    bool steps;  /* of comm: an operation has a row for each step in which it starts */
+    bool no_run; /* finds what profilers alone record */
     const char *needs;
     const char *sql;
 };
@@ -88,6 +93,17 @@ typedef enum ms_rc (*mstx_rows_fn)(void *ctx, size_t query, int64_t rank,
                                    const struct mstx__rank_rows *rows, struct ms_err *err);
 enum ms_rc mstx__recipe_visit_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                                    mstx_rows_fn fn, void *ctx, struct ms_err *err) MS_MUST_USE;
+/* The tables of queries, being filled. */
+enum { MSTX_QUERIES = 4 };
+struct mstx__rank_tables {
+    struct ms_stmt *add[MSTX_QUERIES];
+};
+enum ms_rc mstx__rank_tables_new(struct mstx__rank_tables *t, struct mstx_recipe *r,
+                                 const struct mstx_rank_query *q, size_t n,
+                                 struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__rank_tables_add(void *tables, size_t query, int64_t rank,
+                                 const struct mstx__rank_rows *rows, struct ms_err *err);
+void mstx__rank_tables_free(struct mstx__rank_tables *t);
 /* Copies the rows of n queries into their tables, visiting each rank once. */
 enum ms_rc mstx__recipe_read_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                                   struct ms_err *err) MS_MUST_USE;

@@ -269,6 +269,7 @@ static enum ms_rc open_run(struct mstx_recipe *r, const char *dir, struct mstx_r
     ms_free(db);
     r->open_rank = mstx__run_rank_open;
     r->read_comm = mstx__run_rank_comm;
+    r->has_table = mstx__run_has_table;
     r->open_ctx = *run;
     return rc;
 }

@@ -13,20 +13,49 @@
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Where the steps of a rank lie in the table rank_steps, which has no index. */
+struct rank_rows {
+    int64_t rank, first, last;
+};
 struct mstx_run_ranks {
     char *path;
     struct mstx_tl **open; /* for each worker: SQLite serves one thread at a time */
     unsigned workers;
     bool has_steps, has_calls;
+    MS_VEC(struct rank_rows) steps; /* by rank */
     struct mstx_ascend_groups *groups;
 };
 
 /* ---- opening ---------------------------------------------------------------------------- */
+
+static enum ms_rc find_step_rows(struct mstx_run_ranks *run, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(mstx_tl_store(run->open[0]), &st, sql_find_step_rows, err));
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
+        struct rank_rows *slot = ms_vec_push(&run->steps);
+        if (slot != NULL)
+            *slot = (struct rank_rows){ms_stmt_get_i64(st, 0), ms_stmt_get_i64(st, 1),
+                                       ms_stmt_get_i64(st, 2)};
+        else
+            rc = ms_no_memory(err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+static int by_rank(const void *pa, const void *pb)
+{
+    const struct rank_rows *a = pa, *b = pb;
+    return MS_ORDER(a->rank, b->rank, 0);
+}
 
 static enum ms_rc open_all(struct mstx_run_ranks *run, const char *db, struct ms_err *err)
 {
@@ -36,6 +65,8 @@ static enum ms_rc open_all(struct mstx_run_ranks *run, const char *db, struct ms
     for (unsigned i = 0; i < run->workers; i++)
         MS_TRY(mstx_tl_open(&run->open[i], run->path, err));
     MS_TRY(mstx__has_table(mstx_tl_store(run->open[0]), "rank_steps", &run->has_steps, err));
+    if (run->has_steps)
+        MS_TRY(find_step_rows(run, err));
     MS_TRY(mstx__run_has_calls(run->open[0], &run->has_calls, err));
     return mstx__ascend_groups_read(&run->groups, run->open[0], err);
 }
@@ -65,6 +96,7 @@ void mstx__run_ranks_close(struct mstx_run_ranks *run)
     for (unsigned i = 0; run->open != NULL && i < run->workers; i++)
         mstx_tl_close(run->open[i]);
     mstx__ascend_groups_free(run->groups);
+    ms_vec_free(&run->steps);
     ms_free(run->open);
     ms_free(run->path);
     ms_free(run);
@@ -132,13 +164,21 @@ static enum ms_rc add_steps(struct ms_stmt *from, struct ms_stmt *add, struct ms
     return rc;
 }
 
-static enum ms_rc copy_steps(struct ms_store *run, int64_t rank, struct ms_store *s,
-                             struct ms_err *err)
+static enum ms_rc copy_steps(const struct mstx_run_ranks *run, unsigned worker, int64_t rank,
+                             struct ms_store *s, struct ms_err *err)
 {
+    const struct rank_rows key = {.rank = rank}, none = {rank, 1, 0};
+    const struct rank_rows *rows = NULL;
     struct ms_stmt *from, *add = NULL;
+    if (run->steps.n != 0)
+        rows = bsearch(&key, run->steps.p, run->steps.n, sizeof key, by_rank);
+    if (rows == NULL)
+        rows = &none;
     MS_TRY(ms_store_exec(s, sql_make_steps, err));
-    MS_TRY(ms_store_prepare(run, &from, sql_find_steps, err));
+    MS_TRY(ms_store_prepare(mstx_tl_store(run->open[worker]), &from, sql_find_steps, err));
     ms_stmt_i64(from, 1, rank);
+    ms_stmt_i64(from, 2, rows->first);
+    ms_stmt_i64(from, 3, rows->last);
     enum ms_rc rc = ms_store_prepare(s, &add, sql_add_step, err);
     if (rc == MS_OK)
         rc = add_steps(from, add, err);
@@ -147,11 +187,11 @@ static enum ms_rc copy_steps(struct ms_store *run, int64_t rank, struct ms_store
     return rc;
 }
 
-static enum ms_rc make_analysis(struct mstx_tl *tl, int64_t rank, struct ms_store **out,
-                                struct ms_err *err)
+static enum ms_rc make_analysis(const struct mstx_run_ranks *run, unsigned worker, int64_t rank,
+                                struct ms_store **out, struct ms_err *err)
 {
     MS_TRY(ms_store_scratch(out, err));
-    enum ms_rc rc = copy_steps(mstx_tl_store(tl), rank, *out, err);
+    enum ms_rc rc = copy_steps(run, worker, rank, *out, err);
     if (rc == MS_OK)
         return MS_OK;
     ms_store_close(*out);
@@ -166,7 +206,7 @@ enum ms_rc mstx__run_rank_open(void *ctx, unsigned worker, int64_t rank,
     struct mstx_run_ranks *run = ctx;
     ms_assert(worker < run->workers);
     if (parts.analysis)
-        return make_analysis(run->open[worker], rank, out, err);
+        return make_analysis(run, worker, rank, out, err);
     const struct mstx_ascend_how how = {
         .rank = (int32_t)rank, .calls = parts.calls, .marks = parts.marks, .without_starts = true};
     return mstx__ascend_rank_db(out, run->open[worker], run->groups, &how, err);
@@ -174,10 +214,47 @@ enum ms_rc mstx__run_rank_open(void *ctx, unsigned worker, int64_t rank,
 
 /* ---- operations without a database ---------------------------------------------------------- */
 
+bool mstx__run_has_table(const void *ctx, struct ms_str name)
+{
+    static const char *const all[] = {
+        "META_DATA",           "STRING_IDS", "SESSION_TIME_INFO", "NPU_INFO",
+        "RANK_DEVICE_MAP",     "HOST_INFO",  "MSTX_EVENTS",       "TASK",
+        "ENUM_HCCL_DATA_TYPE", "STEP_TIME",  "StepTraceTime"};
+    const struct mstx_run_ranks *run = ctx;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (ms_str_is(name, all[i]))
+            return true;
+    }
+    return run->has_calls && ms_str_is(name, "COMMUNICATION_OP");
+}
+
+struct step {
+    int64_t number, start, end;
+};
 struct comm_reader {
     const struct mstx_run_ranks *run;
     struct mstx__rank_rows *rows;
+    bool by_step;
+    MS_VEC(struct step) steps;
 };
+
+static enum ms_rc read_steps(struct comm_reader *r, struct mstx_tl *tl, int64_t rank,
+                             struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(mstx__ascend_steps(tl, (int32_t)rank, &st, err));
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
+        struct step *slot = ms_vec_push(&r->steps);
+        if (slot != NULL)
+            *slot = (struct step){ms_stmt_get_i64(st, 0), ms_stmt_get_i64(st, 1),
+                                  ms_stmt_get_i64(st, 2)};
+        else
+            rc = ms_no_memory(err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
 
 /* Returns the size of an item in the types that slow_link counts; 0 for the others. */
 static int64_t item_bytes(unsigned dtype)
@@ -196,32 +273,66 @@ static bool add_dtype(struct mstx__rank_rows *rows, unsigned dtype)
     return mstx__rank_rows_text(rows, ms_str_of(name));
 }
 
+/* Adds a row, whose step is NULL where `step` is. */
+static bool add_call(const struct comm_reader *r, const struct mstx_ascend_call *k,
+                     const struct mstx_ascend_names *names, const struct step *step)
+{
+    const int64_t item = item_bytes(k->rec.dtype);
+    return mstx__rank_rows_text(r->rows, r->run->groups->list.p[k->group].name) &&
+           mstx__rank_rows_text(r->rows, ms_str_of(names->name)) &&
+           mstx__rank_rows_text(r->rows, ms_str_of(names->type)) &&
+           mstx__rank_rows_number(r->rows, k->start) &&
+           mstx__rank_rows_number(r->rows, k->end - k->start) && add_dtype(r->rows, k->rec.dtype) &&
+           (item != 0 ? mstx__rank_rows_number(r->rows, item * (int64_t)k->rec.count)
+                      : mstx__rank_rows_text(r->rows, MS_STR_NONE)) &&
+           (step != NULL ? mstx__rank_rows_number(r->rows, step->number)
+                         : mstx__rank_rows_text(r->rows, MS_STR_NONE));
+}
+
+/* Returns the first step that begins after t; steps are in order of their begin. */
+static size_t step_after(const struct comm_reader *r, int64_t t)
+{
+    size_t low = 0, high = r->steps.n;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (r->steps.p[middle].start <= t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static enum ms_rc keep_call(void *ctx, const struct mstx_ascend_call *k,
                             const struct mstx_ascend_names *names, struct ms_err *err)
 {
     const struct comm_reader *r = ctx;
-    const int64_t item = item_bytes(k->rec.dtype);
-    const bool ok = mstx__rank_rows_text(r->rows, r->run->groups->list.p[k->group].name) &&
-                    mstx__rank_rows_text(r->rows, ms_str_of(names->name)) &&
-                    mstx__rank_rows_text(r->rows, ms_str_of(names->type)) &&
-                    mstx__rank_rows_number(r->rows, k->start) &&
-                    mstx__rank_rows_number(r->rows, k->end - k->start) &&
-                    add_dtype(r->rows, k->rec.dtype) &&
-                    (item != 0 ? mstx__rank_rows_number(r->rows, item * (int64_t)k->rec.count)
-                               : mstx__rank_rows_text(r->rows, MS_STR_NONE));
+    const size_t end = r->by_step ? step_after(r, k->start) : 0;
+    bool any = false, ok = true;
+    for (size_t i = 0; i < end && ok; i++) {
+        if (r->steps.p[i].end < k->start)
+            continue;
+        any = true;
+        ok = add_call(r, k, names, &r->steps.p[i]);
+    }
+    if (ok && !any)
+        ok = add_call(r, k, names, NULL);
     return ok ? MS_OK : ms_no_memory(err);
 }
 
-enum ms_rc mstx__run_rank_comm(void *ctx, unsigned worker, int64_t rank,
+enum ms_rc mstx__run_rank_comm(void *ctx, unsigned worker, int64_t rank, bool steps,
                                struct mstx__rank_rows *rows, bool *done, struct ms_err *err)
 {
     struct mstx_run_ranks *run = ctx;
-    struct comm_reader reader = {run, rows};
+    struct comm_reader r = {.run = run, .rows = rows, .by_step = steps};
     ms_assert(worker < run->workers);
-    *done = run->has_calls && !mstx__rank_has_streams(run->open[worker], (int32_t)rank);
+    struct mstx_tl *tl = run->open[worker];
+    *done = run->has_calls && !mstx__rank_has_streams(tl, (int32_t)rank);
     if (!*done)
         return MS_OK;
-    MS_TRY(mstx__ascend_each_call(run->open[worker], run->groups, (int32_t)rank, keep_call, &reader,
-                                  err));
-    return ms_buf_check(&rows->text, err);
+    enum ms_rc rc = steps ? read_steps(&r, tl, rank, err) : MS_OK;
+    if (rc == MS_OK)
+        rc = mstx__ascend_each_call(tl, run->groups, (int32_t)rank, keep_call, &r, err);
+    ms_vec_free(&r.steps);
+    return rc == MS_OK ? ms_buf_check(&rows->text, err) : rc;
 }

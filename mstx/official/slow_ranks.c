@@ -188,19 +188,6 @@ struct judged {
     MS_VEC(uint32_t) list; /* operations in order */
 };
 
-/* Tells whether a name holds a word of lower case, in whatever case. */
-static bool has_word(struct ms_str name, const char *word)
-{
-    for (uint32_t i = 0; i < name.n; i++) {
-        uint32_t k = 0;
-        while (word[k] != '\0' && i + k < name.n && (name.p[i + k] | 0x20) == word[k])
-            k++;
-        if (word[k] == '\0')
-            return true;
-    }
-    return false;
-}
-
 /* Tells whether a name is that of a transfer between two ranks. The official tool looks for lower
  * case alone, which HcclSend does not have. */
 static bool is_transfer(struct ms_str name, bool strict)
@@ -208,7 +195,7 @@ static bool is_transfer(struct ms_str name, bool strict)
     if (strict)
         return ms_str_find_str(name, MS_STR("send")) >= 0 ||
                ms_str_find_str(name, MS_STR("receive")) >= 0;
-    return has_word(name, "send") || has_word(name, "receive") || has_word(name, "recv");
+    return mstx__is_transfer(name);
 }
 
 /* Sets even[group] to whether equally many ranks made each operation of a group; the others are left

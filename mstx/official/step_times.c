@@ -16,6 +16,7 @@
 #include "mstx/official/comm_tables.h"
 
 #include "mstx/official/sql/step_times.h"
+#include "mstx/official/step_waits.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/io.h"
@@ -270,13 +271,10 @@ static const struct mstx_rank_query summary_rows[] = {
      .analysis = true,
      .needs = "StepTraceTime",
      .sql = sql_read_step_traces},
-    {.into = "TimedOps",
-     .columns = "rank INTEGER, grp, op, time REAL, step INTEGER",
-     .needs = "COMMUNICATION_OP STRING_IDS",
-     .sql = sql_read_timed_ops},
-    {.into = "Busy", /* kernels 0, communication 1, copies 4 */
+    {.into = "Busy", /* kernels 0, communication 1, copies 4; a run has no copies */
      .columns = "rank INTEGER, start INTEGER, end INTEGER, type INTEGER, step INTEGER",
      .optional = true,
+     .no_run = true,
      .needs = "TASK",
      .sql = sql_read_busy},
 };
@@ -370,13 +368,13 @@ static enum ms_rc find_bare_copies(struct ms_store *s, struct ms_err *err)
 
 enum ms_rc mstx__summarize_time(struct mstx_recipe *r, struct ms_err *err)
 {
-    const int64_t rule[] = {r->strict, r->step};
     MS_TRY(mstx__map_groups(r, err));
     MS_TRY(
         mstx__recipe_read_rows(r, summary_rows, sizeof summary_rows / sizeof *summary_rows, err));
-    MS_TRY(ms_store_exec_i64(r->s, sql_make_rule, rule, 2, err));
+    MS_TRY(ms_store_exec_i64(r->s, sql_make_rule, &r->step, 1, err));
     MS_TRY(find_bare_copies(r->s, err));
-    MS_TRY(ms_store_exec(r->s, sql_find_waits, err));
+    MS_TRY(ms_store_exec(r->s, sql_find_copies, err));
+    MS_TRY(mstx__find_step_waits(r, err));
     return ms_store_exec(r->s, sql_write_summary, err);
 }
 

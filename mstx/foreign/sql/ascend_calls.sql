@@ -13,3 +13,11 @@ SELECT 1
 FROM comm_ops
 WHERE class < 2
 LIMIT 1
+
+-- Of run.db: the steps of the rank ?3 among the processes ?1 to ?2, or of all ranks where ?3 = ?4.
+-- name: find_steps
+SELECT s.number, s.start_ns, s.end_ns
+FROM processes p
+CROSS JOIN steps s ON s.process = p.id
+WHERE p.id BETWEEN ?1 AND ?2 AND (p.rank = ?3 OR ?3 = ?4)
+ORDER BY s.start_ns

@@ -50,14 +50,6 @@ INSERT INTO RANK_DEVICE_MAP VALUES(?,?)
 -- name: add_session
 INSERT INTO SESSION_TIME_INFO VALUES(?,?)
 
--- Of run.db: the steps of a rank, or of all where ?1 = ?2.
--- name: find_steps
-SELECT s.number, s.start_ns, s.end_ns
-FROM steps s
-JOIN processes p ON p.id = s.process
-WHERE p.rank = ?1 OR ?1 = ?2
-ORDER BY s.start_ns
-
 -- name: add_step
 INSERT INTO STEP_TIME VALUES(?,?,?)
 

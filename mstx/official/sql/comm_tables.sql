@@ -6,12 +6,14 @@ FROM CommAnalyzerTime
 
 -- name: read_traced_groups
 -- map_groups asks of a name only whether it is that of a transfer.
-SELECT ?3, name, double_hash(grp)
-FROM (SELECT DISTINCT CASE WHEN lower(n.value) LIKE '%send%' OR lower(n.value) LIKE '%receive%'
-        OR lower(n.value) LIKE '%recv%' THEN 'send' ELSE '' END AS name, g.value AS grp
-  FROM COMMUNICATION_OP o
-  JOIN STRING_IDS n ON n.id = o.opName
-  JOIN STRING_IDS g ON g.id = o.groupName)
+SELECT DISTINCT g.value, CASE WHEN lower(n.value) LIKE '%send%' OR lower(n.value) LIKE '%receive%'
+        OR lower(n.value) LIKE '%recv%' THEN 'send' ELSE '' END, NULL, NULL, NULL
+FROM COMMUNICATION_OP o
+JOIN STRING_IDS n ON n.id = o.opName
+JOIN STRING_IDS g ON g.id = o.groupName
+
+-- name: add_traced_group
+INSERT INTO TracedGroupOps VALUES(?,?,double_hash(?))
 
 -- name: read_named_groups
 SELECT ?3, double_hash(j.key), j.key, ifnull(json_extract(j.value, '$.group_name'), ''),

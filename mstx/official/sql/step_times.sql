@@ -136,18 +136,6 @@ SELECT ?3, ifnull(CAST(step AS INTEGER), -1), computing, communication_not_overl
     communication, free
 FROM StepTraceTime
 
--- name: read_timed_ops
-WITH o AS (SELECT g.value AS grp, n.value AS op, (c.endNs - c.startNs) / 1000.0 AS time, CASE WHEN
-        ?4 THEN a.startNs ELSE c.startNs END AS api
-  FROM COMMUNICATION_OP c
-  JOIN STRING_IDS g ON g.id = c.groupName
-  JOIN STRING_IDS n ON n.id = c.opName
-  LEFT JOIN CANN_API a ON a.connectionId = c.connectionId)
-SELECT ?3, grp, op, time, CASE WHEN ?5 THEN s.id ELSE -1 END
-FROM o
-LEFT JOIN STEP_TIME s ON api BETWEEN s.startNs AND s.endNs
-WHERE api BETWEEN ?1 AND ?2
-
 -- name: read_busy
 WITH o AS (SELECT t.startNs AS start, t.endNs AS end, 0 AS type,
     CASE WHEN ?4 THEN a.startNs ELSE t.startNs END AS api
@@ -179,35 +167,7 @@ ORDER BY rank, step, start, end
 -- name: add_bare_copy
 INSERT INTO Bare VALUES(?,?,?)
 
--- name: find_waits
--- A group counts when all its ranks are there.  The official tool means that, too, but never looks.
-CREATE INDEX temp.TimedOpsBy ON TimedOps(grp, op, step);
-CREATE TEMP TABLE Met AS
-SELECT grp, op, step, min(time) AS transmit
-FROM TimedOps o
-WHERE step IS NOT NULL AND (SELECT lenient FROM Rule)
-GROUP BY grp, op, step
-UNION ALL
-SELECT o.grp, op, step, min(time)
-FROM TimedOps o
-JOIN (SELECT group_id, max(length(rank_set) - length(replace(rank_set, ',', '')) + 1) AS size
-  FROM CommunicationGroupMapping
-  GROUP BY group_id) g ON g.group_id = o.grp
-WHERE step IS NOT NULL AND NOT (SELECT lenient FROM Rule)
-GROUP BY o.grp, op, step
-HAVING count(DISTINCT rank) >= max(size)
-UNION ALL
-SELECT grp, op, step, min(time)
-FROM TimedOps
-WHERE step IS NOT NULL AND NOT (SELECT lenient FROM Rule)
-    AND grp NOT IN (SELECT group_id FROM CommunicationGroupMapping)
-GROUP BY grp, op, step;
-CREATE INDEX temp.MetBy ON Met(grp, op, step);
-CREATE TEMP TABLE Waits AS
-SELECT o.rank, o.step, sum(o.time - m.transmit) AS wait, sum(m.transmit) AS transmit
-FROM TimedOps o
-JOIN Met m ON m.grp = o.grp AND m.op = o.op AND m.step = o.step
-GROUP BY o.rank, o.step;
+-- name: find_copies
 CREATE TEMP TABLE Copies AS
 SELECT rank, step, sum(end - start) / 1000.0 AS time
 FROM Busy
@@ -235,9 +195,9 @@ SELECT k.rank AS rank, k.step AS step,
     ifnull(c.overlapped, 0.0) AS communicationOverlapComputation,
     ifnull(c.communication, 0.0) AS communication,
     ifnull(c.free, 0.0) - CASE WHEN m.time IS NULL THEN 0 ELSE ifnull(b.time, 0) END AS free,
-    CASE WHEN (SELECT count(DISTINCT rank) FROM TimedOps) > 1 THEN ifnull(w.wait, 0.0) ELSE 0.0
+    CASE WHEN (SELECT ranks FROM Traced) > 1 THEN ifnull(w.wait, 0.0) ELSE 0.0
         END AS communicationWaitStageTime,
-    CASE WHEN (SELECT count(DISTINCT rank) FROM TimedOps) > 1 THEN ifnull(w.transmit, 0.0) ELSE
+    CASE WHEN (SELECT ranks FROM Traced) > 1 THEN ifnull(w.transmit, 0.0) ELSE
         0.0 END AS communicationTransmitStageTime, ifnull(m.time, 0.0) AS memory,
     CASE WHEN m.time IS NULL THEN 0.0 ELSE ifnull(b.time, 0.0) END AS
         memoryNotOverlapComputationCommunication
@@ -250,18 +210,17 @@ LEFT JOIN Bare b ON b.rank = k.rank AND b.step = k.step
 WHERE (SELECT step FROM Rule) IN (-1, k.step)
 ORDER BY k.rank, k.step;
 DROP TABLE Waits;
-DROP TABLE Met;
+DROP TABLE Traced;
 DROP TABLE Copies;
 DROP TABLE Bare;
 DROP TABLE Rule;
 DROP TABLE StepTimes;
 DROP TABLE StepTraces;
-DROP TABLE TimedOps;
 DROP TABLE Busy;
 
 -- name: make_rule
 CREATE TEMP TABLE Rule AS
-SELECT ?1 AS lenient, ?2 AS step
+SELECT ?1 AS step
 
 -- name: find_base
 SELECT rank, step, stepTime, computation, communicationNotOverlapComputation,
