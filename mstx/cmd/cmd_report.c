@@ -28,7 +28,7 @@ static const struct ms_opt opts[] = {
      .choices = formats,
      .help = "text for people, json for programs, prometheus for its collectors"},
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "20", .min = 0,
-     .max = INT32_MAX, .help = "show this many steps and names in text; 0 shows all"},
+     .max = INT32_MAX, .help = "show this many findings, steps and names in text; 0 shows all"},
     {"flops", NULL, MS_OPT_REAL, offsetof(struct args, flops), "N", .min = 0, .max = INT64_MAX,
      .help = "floating point operations of the model in a step of one rank, as 1.5e15"},
     {"peak", NULL, MS_OPT_REAL, offsetof(struct args, peak), "N", .min = 0, .max = INT64_MAX,

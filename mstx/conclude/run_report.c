@@ -113,14 +113,41 @@ static void text_cost(const struct mstx_report *r, struct ms_buf *out)
                       100 * (double)r->cost_ns / (double)r->costed_ns);
 }
 
-static void text_findings(const struct mstx_report *r, struct ms_buf *out)
+static void text_finding(const struct mstx_finding *f, struct ms_buf *out)
 {
-    ms_buf_puts(out, "\nfindings\n");
-    for (size_t i = 0; i < r->findings.n; i++) {
-        ms_buf_printf(out, "  %-7s  ", mstx_severity_text(r->findings.p[i].severity));
-        ms_message_speak(ms_message_said(&r->findings.p[i].said), out);
-        ms_buf_putc(out, '\n');
+    ms_buf_printf(out, "  %-7s  ", mstx_severity_text(f->severity));
+    ms_message_speak(ms_message_said(&f->said), out);
+    ms_buf_putc(out, '\n');
+}
+
+/* Counts the findings behind the listed ones, by severity. */
+static void text_more_findings(const mstx_findings *all, size_t listed, struct ms_buf *out)
+{
+    size_t count[MSTX_ERROR_FINDING + 1] = {0};
+    const char *between = "";
+    if (listed == all->n)
+        return;
+    for (size_t i = listed; i < all->n; i++)
+        count[all->p[i].severity]++;
+    ms_buf_printf(out, "  ... %zu more (", all->n - listed);
+    for (int s = MSTX_ERROR_FINDING; s >= MSTX_INFO_FINDING; s--) {
+        if (count[s] == 0)
+            continue;
+        ms_buf_printf(out, "%s%s %zu", between, mstx_severity_text((enum mstx_severity)s),
+                      count[s]);
+        between = ", ";
     }
+    ms_buf_puts(out, "); --most 0 shows all\n");
+}
+
+/* Writes the findings, which are stored with the worst first. */
+static void text_findings(const struct mstx_report *r, size_t most, struct ms_buf *out)
+{
+    const size_t listed = most != 0 && most < r->findings.n ? most : r->findings.n;
+    ms_buf_puts(out, "\nfindings\n");
+    for (size_t i = 0; i < listed; i++)
+        text_finding(&r->findings.p[i], out);
+    text_more_findings(&r->findings, listed, out);
     if (r->findings.n == 0)
         ms_buf_puts(out, "  none\n");
 }
@@ -330,7 +357,7 @@ void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const cha
     text_head(tl, path, out);
     text_clocks(r, out);
     text_cost(r, out);
-    text_findings(r, out);
+    text_findings(r, most, out);
     text_stacks(tl, most, out);
     text_steps(tl, r, most, out);
     mstx_use_text(&r->use, most, out);

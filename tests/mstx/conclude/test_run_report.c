@@ -77,6 +77,23 @@ START_TEST(a_slow_step_and_lost_records_are_found)
 }
 END_TEST
 
+START_TEST(the_text_lists_the_worst_findings_and_counts_the_others)
+{
+    make_steps(2);
+    make_report();
+    ck_assert_uint_eq(report.findings.n, 2);
+    char *one = text_of(1), *all = text_of(0);
+    check_holds(one, "  warning  rank 2 (process 4242) lost 1 record");
+    check_holds(one, "  ... 1 more (warning 1); --most 0 shows all\n");
+    ck_assert_ptr_null(strstr(one, "times the median of all steps"));
+    check_holds(all, "times the median of all steps");
+    ck_assert_ptr_null(strstr(all, "shows all"));
+    free(one);
+    free(all);
+    end_report();
+}
+END_TEST
+
 START_TEST(the_text_names_steps_from_the_slowest)
 {
     make_steps(2);
@@ -243,6 +260,7 @@ START_TEST(steps_whose_number_returns_are_all_kept)
 END_TEST
 
 TEST_MAIN("run_report", a_slow_step_and_lost_records_are_found,
+          the_text_lists_the_worst_findings_and_counts_the_others,
           the_text_names_steps_from_the_slowest, a_process_without_a_rank_is_named_by_host_and_pid,
           marks_and_a_period_make_steps_that_last_until_the_next,
           percentiles_are_those_of_the_sorted_durations, a_run_without_events_has_nothing_to_say,

@@ -47,7 +47,7 @@ static void report(const char *db)
     if (mstx_tl_open(&tl, db, &err) != MS_OK || mstx_report_read(tl, true, &r, &err) != MS_OK)
         snprintf(wrong, sizeof wrong, "no report of a run that was imported: %s", err.msg);
     else {
-        mstx_report_text(tl, &r, "the run", 10, &text);
+        mstx_report_text(tl, &r, "the run", 0, &text);
         if (text.bad != MS_OK || text.n == 0)
             snprintf(wrong, sizeof wrong, "a report is empty");
     }
