@@ -394,9 +394,11 @@ bench-align: all $(B)/tests/tool_align ## how often the alignment of two framewo
 bench-whatif: $(B)/tests/bench_whatif ## how fast dependency graphs are built and replayed
 	@$(B)/tests/bench_whatif
 
-bench-cluster: $(B)/tests/bench_cluster ## how often slow ranks and links are found, and how fast
+RANKS ?= 512
+bench-cluster: all $(B)/tests/bench_cluster $(B)/tests/tool_sim ## how often slow ranks and links are found, and how commands grow up to RANKS ranks
 	@echo "seeds that thresholds were chosen with"; $(B)/tests/bench_cluster 100 1
 	@echo "seeds nobody looked at"; $(B)/tests/bench_cluster 200 1000001
+	@$(PYTHON) tests/bench/bench_ranks.py $(B) $(RANKS)
 bench-source: $(B)/msprobe ## how often the operator that introduces an error is named
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/source_accuracy.py
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py

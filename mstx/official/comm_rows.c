@@ -107,9 +107,7 @@ bool mstx__is_transfer(struct ms_str name)
 
 static int64_t number_of(const struct mstx__cell *cell)
 {
-    if (cell->type == MS_VALUE_REAL)
-        return (int64_t)cell->f;
-    return cell->type == MS_VALUE_INT ? cell->i : MSTX_NO_VALUE;
+    return cell->type == MS_VALUE_NULL ? MSTX_NO_VALUE : mstx__cell_number(cell);
 }
 
 static bool keep_row(struct mstx__comm_rows *c, const struct mstx__rank_rows *rows,

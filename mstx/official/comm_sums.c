@@ -20,7 +20,7 @@
 #include <math.h>
 
 static const struct mstx_rank_query hccl = {
-    .comm = true, .needs = "COMMUNICATION_OP STRING_IDS", .sql = sql_read_hccl};
+    .direct = MSTX_READ_COMM, .needs = "COMMUNICATION_OP STRING_IDS", .sql = sql_read_hccl};
 
 struct sums {
     struct ms_store *s;

@@ -10,6 +10,8 @@
  */
 #include "mstx/official/mark_sums.h"
 
+#include "mstx/official/mark_stats.h"
+#include "mstx/official/rank_rows.h"
 #include "mstx/official/sql/mark_sums.h"
 
 #include "probe/base/arena.h"
@@ -20,19 +22,15 @@
 
 enum { NEST_MAX = 100 }; /* deeper ranges keep their names, as in the official tool */
 
+enum { MARKS, RANGES, STEPS };
 static const struct mstx_rank_query mark_rows[] = {
-    {.into = "MarkRows",
-     .columns = "rank INTEGER, msg, cann INTEGER, device INTEGER, framework INTEGER, tid INTEGER",
-     .needs = "MSTX_EVENTS STRING_IDS",
-     .sql = sql_read_marks},
-    {.into = "RangeRows",
-     .columns = "rank INTEGER, msg, start INTEGER, end INTEGER, device REAL",
-     .needs = "MSTX_EVENTS STRING_IDS",
-     .sql = sql_read_ranges},
-    {.into = "MarkSteps",
-     .columns = "rank INTEGER, id, start INTEGER, end INTEGER",
-     .optional = true,
-     .sql = sql_read_steps},
+    [MARKS] = {.no_run = true, /* a run has plain marks, which have no pairs */
+               .needs = "MSTX_EVENTS STRING_IDS",
+               .sql = sql_read_marks},
+    [RANGES] = {.direct = MSTX_READ_RANGES,
+                .needs = "MSTX_EVENTS STRING_IDS",
+                .sql = sql_read_ranges},
+    [STEPS] = {.direct = MSTX_READ_STEPS, .optional = true, .sql = sql_read_steps},
 };
 
 /* ---- one rank ---------------------------------------------------------------------------- */
@@ -40,15 +38,15 @@ static const struct mstx_rank_query mark_rows[] = {
 struct range {
     struct ms_str name;
     int64_t start, end;
-    double device;
-    bool on_device;
+    double device; /* NAN: none */
     size_t row;
 };
 
 struct summing {
-    struct ms_store *s;
-    struct ms_arena *arena;
-    struct ms_stmt *add; /* rank, name, start, framework, cann, device */
+    struct mstx__mark_stats *stats;
+    struct ms_arena *arena; /* names of the rank */
+    MS_VEC(struct mstx__timed) timed;
+    MS_VEC(struct mstx__mark_step) steps;
     MS_VEC(struct range) ranges;
     struct { /* start marks without an end so far, latest last */
         MS_VEC(struct ms_str) stem;
@@ -59,17 +57,13 @@ struct summing {
     bool strict; /* by a defect, the official tool has only the CANN time of marks */
 };
 
-static enum ms_rc add_row(struct summing *m, struct ms_str name, int64_t start,
-                          const double duration[3], bool on_device, struct ms_err *err)
+static enum ms_rc add_row(struct summing *m, const struct mstx__timed *row, struct ms_err *err)
 {
-    ms_stmt_i64(m->add, 1, m->rank);
-    ms_stmt_str(m->add, 2, name);
-    ms_stmt_i64(m->add, 3, start);
-    for (int i = 0; i < 3; i++)
-        ms_stmt_f64(m->add, 4 + i, duration[i]);
-    if (!on_device)
-        ms_stmt_null(m->add, 6);
-    return ms_stmt_run(m->add, err);
+    struct mstx__timed *slot = ms_vec_push(&m->timed);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = *row;
+    return MS_OK;
 }
 
 static bool push_mark(struct summing *m, struct ms_str stem, const int64_t v[4])
@@ -109,25 +103,25 @@ static enum ms_rc end_mark(struct summing *m, struct ms_str stem, const int64_t 
     if (at == 0)
         return MS_OK;
     at--;
-    const double duration[] = {m->strict ? 0 : (double)(v[2] - m->open.framework.p[at]),
-                               (double)(v[0] - m->open.cann.p[at]),
-                               m->strict ? 0 : (double)(v[1] - m->open.device.p[at])};
-    enum ms_rc rc = add_row(m, m->open.stem.p[at], m->open.cann.p[at], duration, true, err);
+    const struct mstx__timed row = {
+        .name = m->open.stem.p[at],
+        .start = m->open.cann.p[at],
+        .framework = m->strict ? 0 : (double)(v[2] - m->open.framework.p[at]),
+        .cann = (double)(v[0] - m->open.cann.p[at]),
+        .device = m->strict ? 0 : (double)(v[1] - m->open.device.p[at])};
+    enum ms_rc rc = add_row(m, &row, err);
     remove_mark(m, at);
     return rc;
 }
 
-static enum ms_rc add_mark(struct summing *m, struct ms_stmt *st, struct ms_err *err)
+/* Columns: text, then times in CANN, on the device and in the framework, then the thread. */
+static enum ms_rc add_mark(struct summing *m, const struct mstx__rank_rows *rows,
+                           const struct mstx__cell *cell, struct ms_err *err)
 {
     const struct ms_str start = MS_STR("_start"), stop = MS_STR("_stop");
-    const struct ms_str msg = ms_stmt_get_str(st, 1);
-    const int64_t v[] = {ms_stmt_get_i64(st, 2), ms_stmt_get_i64(st, 3), ms_stmt_get_i64(st, 4),
-                         ms_stmt_get_i64(st, 5)};
-    if (!m->any || m->rank != ms_stmt_get_i64(st, 0))
-        m->open.stem.n = m->open.tid.n = m->open.cann.n = m->open.device.n = m->open.framework.n =
-            0;
-    m->any = true;
-    m->rank = ms_stmt_get_i64(st, 0);
+    const struct ms_str msg = mstx__cell_text(rows, cell);
+    const int64_t v[] = {mstx__cell_number(&cell[1]), mstx__cell_number(&cell[2]),
+                         mstx__cell_number(&cell[3]), mstx__cell_number(&cell[4])};
     if (ms_str_ends(msg, start))
         return push_mark(m, ms_str_sub(msg, 0, msg.n - start.n), v) ? MS_OK : ms_no_memory(err);
     return ms_str_ends(msg, stop) ? end_mark(m, ms_str_sub(msg, 0, msg.n - stop.n), v, err) : MS_OK;
@@ -204,75 +198,106 @@ static enum ms_rc finish_ranges(struct summing *m, struct ms_err *err)
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < m->ranges.n && rc == MS_OK; i++) {
         const struct range *r = &m->ranges.p[i];
-        const double duration[] = {0, (double)(r->end - r->start), r->device};
-        rc = add_row(m, r->name, r->start, duration, r->on_device, err);
+        const struct mstx__timed row = {.name = r->name,
+                                        .start = r->start,
+                                        .cann = (double)(r->end - r->start),
+                                        .device = r->device};
+        rc = add_row(m, &row, err);
     }
-    m->ranges.n = 0;
     return rc;
 }
 
-static enum ms_rc add_range(struct summing *m, struct ms_stmt *st, struct ms_err *err)
+/* Columns: text, start, end, time on the device. */
+static enum ms_rc add_range(struct summing *m, const struct mstx__rank_rows *rows,
+                            const struct mstx__cell *cell, struct ms_err *err)
 {
-    if (m->any && m->rank != ms_stmt_get_i64(st, 0))
-        MS_TRY(finish_ranges(m, err));
-    m->any = true;
-    m->rank = ms_stmt_get_i64(st, 0);
     struct range *r = ms_vec_push(&m->ranges);
     if (r == NULL)
         return ms_no_memory(err);
-    *r = (struct range){.name = ms_arena_str(m->arena, ms_stmt_get_str(st, 1)),
-                        .start = ms_stmt_get_i64(st, 2),
-                        .end = ms_stmt_get_i64(st, 3),
-                        .device = ms_stmt_get_f64(st, 4),
-                        .on_device = !ms_stmt_is_null(st, 4),
+    *r = (struct range){.name = ms_arena_str(m->arena, mstx__cell_text(rows, cell)),
+                        .start = mstx__cell_number(&cell[1]),
+                        .end = mstx__cell_number(&cell[2]),
+                        .device = mstx__cell_real(&cell[3]),
                         .row = m->ranges.n};
     return r->name.p != NULL ? MS_OK : ms_arena_fail(m->arena, err);
 }
 
+/* Columns: number, start, end. */
+static enum ms_rc add_step(struct summing *m, const struct mstx__rank_rows *rows,
+                           const struct mstx__cell *cell, struct ms_err *err)
+{
+    struct mstx__mark_step *slot = ms_vec_push(&m->steps);
+    (void)rows;
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = (struct mstx__mark_step){mstx__cell_number(cell), mstx__cell_number(&cell[1]),
+                                     mstx__cell_number(&cell[2])};
+    return MS_OK;
+}
+
 /* ---- all ranks ------------------------------------------------------------------------------- */
 
-typedef enum ms_rc (*row_fn)(struct summing *m, struct ms_stmt *st, struct ms_err *err);
-
-static enum ms_rc read_rows(struct summing *m, const char *sql, row_fn take, struct ms_err *err)
+static enum ms_rc begin_rank(struct summing *m, int64_t rank, struct ms_err *err)
 {
-    struct ms_stmt *st;
-    m->any = false;
-    MS_TRY(ms_store_prepare(m->s, &st, sql, err));
-    enum ms_rc rc = MS_OK;
-    while (ms_stmt_next(st, &rc, err))
-        rc = take(m, st, err);
-    ms_stmt_free(st);
-    return rc;
+    m->rank = rank;
+    m->any = true;
+    m->timed.n = m->steps.n = m->ranges.n = 0;
+    m->open.stem.n = m->open.tid.n = m->open.cann.n = m->open.device.n = m->open.framework.n = 0;
+    ms_arena_free(m->arena);
+    m->arena = ms_arena_new((size_t)1 << 32);
+    return m->arena != NULL ? MS_OK : ms_no_memory(err);
 }
 
-static enum ms_rc sum_ranks(struct summing *m, struct ms_err *err)
+static enum ms_rc finish_rank(struct summing *m, struct ms_err *err)
 {
-    MS_TRY(ms_store_prepare(m->s, &m->add, sql_add_timed, err));
-    MS_TRY(read_rows(m, sql_find_marks, add_mark, err));
-    MS_TRY(read_rows(m, sql_find_ranges, add_range, err));
-    return finish_ranges(m, err);
+    if (!m->any)
+        return MS_OK;
+    MS_TRY(finish_ranges(m, err));
+    return mstx__mark_stats_add(m->stats, m->rank, m->timed.p, m->timed.n, m->steps.p, m->steps.n,
+                                err);
 }
 
-static enum ms_rc write_tables(struct ms_store *s, struct ms_err *err)
+/* Takes the rows of one query; marks come before ranges, and steps last. */
+static enum ms_rc take_rows(void *ctx, size_t query, int64_t rank,
+                            const struct mstx__rank_rows *rows, struct ms_err *err)
 {
-    MS_TRY(ms_store_exec(s, sql_number_names, err));
-    return ms_store_exec(s, sql_summarize, err);
+    static enum ms_rc (*const take[])(struct summing * m, const struct mstx__rank_rows *rows,
+                                      const struct mstx__cell *cell, struct ms_err *err) = {
+        [MARKS] = add_mark, [RANGES] = add_range, [STEPS] = add_step};
+    struct summing *m = ctx;
+    if (!m->any || m->rank != rank) {
+        MS_TRY(finish_rank(m, err));
+        MS_TRY(begin_rank(m, rank, err));
+    }
+    for (size_t i = 0; i < rows->cells.n; i += (size_t)rows->columns)
+        MS_TRY(take[query](m, rows, &rows->cells.p[i], err));
+    return MS_OK;
+}
+
+static void free_summing(struct summing *m)
+{
+    mstx__mark_stats_free(m->stats);
+    ms_arena_free(m->arena);
+    ms_vec_free(&m->timed);
+    ms_vec_free(&m->steps);
+    ms_vec_free(&m->ranges);
+    ms_vec_free(&m->open.stem);
+    ms_vec_free(&m->open.tid);
+    ms_vec_free(&m->open.cann);
+    ms_vec_free(&m->open.device);
+    ms_vec_free(&m->open.framework);
 }
 
 enum ms_rc mstx__sum_marks(struct mstx_recipe *r, struct ms_err *err)
 {
-    struct summing m = {.s = r->s, .strict = r->strict};
-    MS_TRY(mstx__recipe_read_rows(r, mark_rows, 3, err));
-    MS_TRY(ms_store_exec(r->s, sql_make_timed, err));
-    m.arena = ms_arena_new((size_t)1 << 34);
-    enum ms_rc rc = m.arena != NULL ? sum_ranks(&m, err) : ms_no_memory(err);
-    ms_stmt_free(m.add);
-    ms_arena_free(m.arena);
-    ms_vec_free(&m.ranges);
-    ms_vec_free(&m.open.stem);
-    ms_vec_free(&m.open.tid);
-    ms_vec_free(&m.open.cann);
-    ms_vec_free(&m.open.device);
-    ms_vec_free(&m.open.framework);
-    return rc == MS_OK ? write_tables(r->s, err) : rc;
+    struct summing m = {.strict = r->strict};
+    enum ms_rc rc = mstx__mark_stats_new(&m.stats, err);
+    if (rc == MS_OK)
+        rc = mstx__recipe_visit_rows(r, mark_rows, 3, take_rows, &m, err);
+    if (rc == MS_OK)
+        rc = finish_rank(&m, err);
+    if (rc == MS_OK)
+        rc = mstx__mark_stats_write(m.stats, r->s, err);
+    free_summing(&m);
+    return rc;
 }

@@ -12,6 +12,7 @@
 #include "probe/base/store_vtab.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 /* A database of a rank; opened by the first query that reads it. */
@@ -172,16 +173,14 @@ static void read_source(const struct reading *g, struct source *f, const struct 
         rows->rc = run_query(f, q, rows);
 }
 
-/* Reads communication operations without a database where that is possible. */
-static bool read_comm(const struct reading *g, const struct source *f,
-                      const struct mstx_rank_query *q, struct mstx__rank_rows *rows)
+/* Reads rows without a database where that is possible. */
+static bool read_directly(const struct reading *g, const struct source *f,
+                          const struct mstx_rank_query *q, struct mstx__rank_rows *rows)
 {
     bool done = false;
-    if (!q->comm || g->r->read_comm == NULL || g->r->step != MSTX_ALL_STEPS)
+    if (q->direct == MSTX_READ_DB || g->r->read_rank == NULL || g->r->step != MSTX_ALL_STEPS)
         return false;
-    rows->columns = MSTX_COMM_COLUMNS;
-    rows->rc =
-        g->r->read_comm(g->r->open_ctx, g->worker, f->rank, q->steps, rows, &done, &rows->why);
+    rows->rc = g->r->read_rank(g->r->open_ctx, g->worker, f->rank, q, rows, &done, &rows->why);
     return done || rows->rc != MS_OK;
 }
 
@@ -232,7 +231,7 @@ void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_qu
         rows[i].path = f->path;
         rows[i].text.max = SIZE_MAX / 2;
         done[i] = f->path == NULL || is_empty(r, &q[i], &rows[i]) || in_vain ||
-                  read_comm(&g, f, &q[i], &rows[i]);
+                  read_directly(&g, f, &q[i], &rows[i]);
         g.parts.calls |= !done[i] && strstr(q[i].sql, "COMMUNICATION_OP") != NULL;
         g.parts.marks |= !done[i] && strstr(q[i].sql, "MSTX_EVENTS") != NULL;
     }
@@ -249,6 +248,20 @@ struct ms_str mstx__cell_text(const struct mstx__rank_rows *rows, const struct m
     if (cell->type != MS_VALUE_TEXT)
         return MS_STR_NONE;
     return (struct ms_str){cell->n != 0 ? rows->text.p + cell->i : "", cell->n};
+}
+
+int64_t mstx__cell_number(const struct mstx__cell *cell)
+{
+    if (cell->type == MS_VALUE_REAL)
+        return (int64_t)cell->f;
+    return cell->type == MS_VALUE_INT ? cell->i : 0;
+}
+
+double mstx__cell_real(const struct mstx__cell *cell)
+{
+    if (cell->type == MS_VALUE_REAL)
+        return cell->f;
+    return cell->type == MS_VALUE_INT ? (double)cell->i : NAN;
 }
 
 /* ---- writing ------------------------------------------------------------------------------ */

@@ -38,6 +38,9 @@ bool mstx__rank_rows_number(struct mstx__rank_rows *rows, int64_t v);
 bool mstx__rank_rows_text(struct mstx__rank_rows *rows, struct ms_str s);
 /* Returns the text of a cell; p is NULL when the cell has another type. */
 struct ms_str mstx__cell_text(const struct mstx__rank_rows *rows, const struct mstx__cell *cell);
+/* Return the number of a cell; 0 and NAN when it has none. */
+int64_t mstx__cell_number(const struct mstx__cell *cell);
+double mstx__cell_real(const struct mstx__cell *cell);
 /* Inserts the rows with a statement that has a parameter for each column. */
 enum ms_rc mstx__rank_rows_write(const struct mstx__rank_rows *rows, struct ms_stmt *add,
                                  struct ms_err *err) MS_MUST_USE;

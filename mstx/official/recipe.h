@@ -32,9 +32,13 @@ struct mstx__rank_rows;
 typedef enum ms_rc (*mstx_rank_open_fn)(void *ctx, unsigned worker, int64_t rank,
                                         struct mstx_rank_parts parts, struct ms_store **out,
                                         struct ms_err *err);
-/* Reads the communication operations of a rank (comm_rows.h) without a database; *done stays false
- * when that is impossible. */
-typedef enum ms_rc (*mstx_rank_comm_fn)(void *ctx, unsigned worker, int64_t rank, bool steps,
+/* Rows that need no database: communication operations with the columns of comm_rows.h; ranges with
+ * text, start, end and the time on the device; steps with number, start and end. */
+enum mstx_read { MSTX_READ_DB, MSTX_READ_COMM, MSTX_READ_RANGES, MSTX_READ_STEPS };
+struct mstx_rank_query;
+/* Reads such rows of a rank; *done stays false when they need a database after all. */
+typedef enum ms_rc (*mstx_rank_read_fn)(void *ctx, unsigned worker, int64_t rank,
+                                        const struct mstx_rank_query *q,
                                         struct mstx__rank_rows *rows, bool *done,
                                         struct ms_err *err);
 /* Tells whether the databases of ranks have a table. */
@@ -47,7 +51,7 @@ struct mstx_recipe {
     const char *out;    /* directory of the result */
     struct mstx_ascend_files files;
     mstx_rank_open_fn open_rank; /* NULL: the databases are files */
-    mstx_rank_comm_fn read_comm; /* NULL: from the databases alone */
+    mstx_rank_read_fn read_rank; /* NULL: from the databases alone */
     mstx_has_table_fn has_table; /* NULL: the databases are asked */
     void *open_ctx;
     struct ms_pool *pool;
@@ -79,11 +83,11 @@ enum ms_rc mstx__recipe_note_problem(struct mstx_recipe *r, const char *file, co
  * are empty; `needs` lists the tables without which the rank has no rows: "TASK MSTX_EVENTS". */
 struct mstx_rank_query {
     const char *into, *columns;
-    bool analysis; /* from the analysis database, not the profiler's */
-    bool optional; /* notes no problem for a rank without the database or the tables */
-    bool comm;   /* the columns are those of comm_rows.h, and no condition but the step is asked */
-    bool steps;  /* of comm: an operation has a row for each step in which it starts */
-    bool no_run; /* finds what profilers alone record */
+    bool analysis;         /* from the analysis database, not the profiler's */
+    bool optional;         /* notes no problem for a rank without the database or the tables */
+    enum mstx_read direct; /* what a run has without a database; the SQL asks for no more */
+    bool steps;            /* an operation has a row for each step in which it starts */
+    bool no_run;           /* finds what profilers alone record */
     const char *needs;
     const char *sql;
 };

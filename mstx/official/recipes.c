@@ -268,7 +268,7 @@ static enum ms_rc open_run(struct mstx_recipe *r, const char *dir, struct mstx_r
     enum ms_rc rc = mstx__run_ranks_open(run, db, ms_pool_threads(r->pool), err);
     ms_free(db);
     r->open_rank = mstx__run_rank_open;
-    r->read_comm = mstx__run_rank_comm;
+    r->read_rank = mstx__run_rank_read;
     r->has_table = mstx__run_has_table;
     r->open_ctx = *run;
     return rc;

@@ -7,6 +7,7 @@
 #include "mstx/foreign/ascend_tables.h"
 #include "mstx/official/sql/run_as_ascend.h"
 
+#include "mstx/foreign/export.h"
 #include "mstx/foreign/to_ascend.h"
 #include "mstx/official/comm_rows.h"
 #include "mstx/official/rank_rows.h"
@@ -320,19 +321,74 @@ static enum ms_rc keep_call(void *ctx, const struct mstx_ascend_call *k,
     return ok ? MS_OK : ms_no_memory(err);
 }
 
-enum ms_rc mstx__run_rank_comm(void *ctx, unsigned worker, int64_t rank, bool steps,
-                               struct mstx__rank_rows *rows, bool *done, struct ms_err *err)
+static enum ms_rc read_comm(struct comm_reader *r, struct mstx_tl *tl, int64_t rank,
+                            struct ms_err *err)
+{
+    r->rows->columns = MSTX_COMM_COLUMNS;
+    if (r->by_step)
+        MS_TRY(read_steps(r, tl, rank, err));
+    return mstx__ascend_each_call(tl, r->run->groups, (int32_t)rank, keep_call, r, err);
+}
+
+static enum ms_rc read_step_rows(struct comm_reader *r, struct mstx_tl *tl, int64_t rank,
+                                 struct ms_err *err)
+{
+    r->rows->columns = 3;
+    MS_TRY(read_steps(r, tl, rank, err));
+    for (size_t i = 0; i < r->steps.n; i++) {
+        if (!mstx__rank_rows_number(r->rows, r->steps.p[i].number) ||
+            !mstx__rank_rows_number(r->rows, r->steps.p[i].start) ||
+            !mstx__rank_rows_number(r->rows, r->steps.p[i].end))
+            return ms_no_memory(err);
+    }
+    return MS_OK;
+}
+
+struct range_reader {
+    struct mstx_tl *tl;
+    struct mstx__rank_rows *rows;
+};
+
+static enum ms_rc keep_range(void *ctx, size_t track, const struct mstx_event *e,
+                             struct ms_err *err)
+{
+    const struct range_reader *r = ctx;
+    (void)track;
+    if (e->kind != MSTX_EV_RANGE)
+        return MS_OK;
+    const bool ok = mstx__rank_rows_text(r->rows, mstx_tl_text(r->tl, e->name)) &&
+                    mstx__rank_rows_number(r->rows, e->start_ns) &&
+                    mstx__rank_rows_number(r->rows, e->start_ns + e->dur_ns) &&
+                    mstx__rank_rows_text(r->rows, MS_STR_NONE);
+    return ok ? MS_OK : ms_no_memory(err);
+}
+
+static enum ms_rc read_ranges(struct mstx_tl *tl, int64_t rank, struct mstx__rank_rows *rows,
+                              struct ms_err *err)
+{
+    struct range_reader r = {tl, rows};
+    rows->columns = 4;
+    MS_TRY(mstx__merge(tl, (int32_t)rank, keep_range, &r, err));
+    return mstx__tl_check(tl, err);
+}
+
+enum ms_rc mstx__run_rank_read(void *ctx, unsigned worker, int64_t rank,
+                               const struct mstx_rank_query *q, struct mstx__rank_rows *rows,
+                               bool *done, struct ms_err *err)
 {
     struct mstx_run_ranks *run = ctx;
-    struct comm_reader r = {.run = run, .rows = rows, .by_step = steps};
+    struct comm_reader r = {.run = run, .rows = rows, .by_step = q->steps};
     ms_assert(worker < run->workers);
     struct mstx_tl *tl = run->open[worker];
-    *done = run->has_calls && !mstx__rank_has_streams(tl, (int32_t)rank);
-    if (!*done)
-        return MS_OK;
-    enum ms_rc rc = steps ? read_steps(&r, tl, rank, err) : MS_OK;
-    if (rc == MS_OK)
-        rc = mstx__ascend_each_call(tl, run->groups, (int32_t)rank, keep_call, &r, err);
+    enum ms_rc rc = MS_OK;
+    *done = (run->has_calls || q->direct != MSTX_READ_COMM) &&
+            (q->direct == MSTX_READ_STEPS || !mstx__rank_has_streams(tl, (int32_t)rank));
+    if (*done && q->direct == MSTX_READ_COMM)
+        rc = read_comm(&r, tl, rank, err);
+    else if (*done && q->direct == MSTX_READ_RANGES)
+        rc = read_ranges(tl, rank, rows, err);
+    else if (*done)
+        rc = read_step_rows(&r, tl, rank, err);
     ms_vec_free(&r.steps);
     return rc == MS_OK ? ms_buf_check(&rows->text, err) : rc;
 }

@@ -26,10 +26,10 @@ enum ms_rc mstx__run_rank_open(void *ctx, unsigned worker, int64_t rank,
                                struct ms_err *err) MS_MUST_USE;
 /* Tells whether these databases have a table. */
 bool mstx__run_has_table(const void *ctx, struct ms_str name);
-/* Reads the communication operations of a rank as that database has them, but without it, with a row
- * for each step in which one starts if `steps` is set; *done stays false for a rank with a device and for a run without such operations. */
-enum ms_rc mstx__run_rank_comm(void *ctx, unsigned worker, int64_t rank, bool steps,
-                               struct mstx__rank_rows *rows, bool *done,
-                               struct ms_err *err) MS_MUST_USE;
+/* Reads rows of a rank as that database has them, but without it; *done stays false for a rank with a
+ * device, whose times its calls and ranges have, and for operations of a run without any. */
+enum ms_rc mstx__run_rank_read(void *ctx, unsigned worker, int64_t rank,
+                               const struct mstx_rank_query *q, struct mstx__rank_rows *rows,
+                               bool *done, struct ms_err *err) MS_MUST_USE;
 
 #endif

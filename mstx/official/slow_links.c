@@ -20,7 +20,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static const struct mstx_rank_query links = {.comm = true,
+static const struct mstx_rank_query links = {.direct = MSTX_READ_COMM,
                                              .needs =
                                                  "COMMUNICATION_OP STRING_IDS ENUM_HCCL_DATA_TYPE",
                                              .sql = sql_read_links};

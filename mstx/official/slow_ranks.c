@@ -179,7 +179,7 @@ static enum ms_rc judge_op(struct op *o, struct ms_err *err)
 
 /* Communication operations whose call is within the step. */
 static const struct mstx_rank_query operations = {
-    .comm = true, .needs = "COMMUNICATION_OP STRING_IDS", .sql = sql_read_ops};
+    .direct = MSTX_READ_COMM, .needs = "COMMUNICATION_OP STRING_IDS", .sql = sql_read_ops};
 
 /* The operations that are judged, in order of group and name. */
 struct judged {

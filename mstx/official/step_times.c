@@ -190,6 +190,7 @@ static const struct mstx_rank_query trace_rows[] = {
     {.into = "Arguments",
      .columns = "rank INTEGER, value",
      .optional = true,
+     .no_run = true, /* a run does not know the layout */
      .needs = "META_DATA",
      .sql = sql_read_arguments},
 };

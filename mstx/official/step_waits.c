@@ -15,8 +15,10 @@
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
 
-static const struct mstx_rank_query timed = {
-    .comm = true, .steps = true, .needs = "COMMUNICATION_OP STRING_IDS", .sql = sql_read_timed_ops};
+static const struct mstx_rank_query timed = {.direct = MSTX_READ_COMM,
+                                             .steps = true,
+                                             .needs = "COMMUNICATION_OP STRING_IDS",
+                                             .sql = sql_read_timed_ops};
 
 /* An operation's part in a step. */
 struct met {

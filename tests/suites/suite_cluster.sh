@@ -245,6 +245,14 @@ for mode in slow_rank hccl_sum slow_link; do
     check "$mode-of-a-run-has-rows" 1 "$(($(grep -c INSERT "$top/of_run.rows") > 4))"
     check "$mode-of-a-run-is-that-of-its-databases" "" "$(diff "$top/of_run.rows" "$top/ascend.rows" | head -5)"
 done
+"$B/tests/tool_big_run" "$top/ranges" 4 2000
+"$tool" export -f ascend-db -o "$top/ranges_ascend" "$top/ranges" >/dev/null 2>&1
+for from in ranges ranges_ascend; do
+    "$tool" cluster -m mstx_sum -d "$top/$from" -o "$top/$from.out" >/dev/null 2>&1
+    rows "$top/$from.out/cluster_analysis_output/cluster_analysis.db" | sort >"$top/$from.rows"
+done
+check "mstx_sum-of-a-run-has-rows" 1 "$(($(grep -c INSERT "$top/ranges.rows") > 1000))"
+check "mstx_sum-of-a-run-is-that-of-its-databases" "" "$(diff "$top/ranges.rows" "$top/ranges_ascend.rows" | head -5)"
 ranks=$(ask "$top/ascend/run.db" 'SELECT count(DISTINCT rank) FROM processes')
 rm "$top/ascend/run.db"
 set -- "$top"/ascend/*profiler_1*.db
