@@ -167,19 +167,21 @@ class Recorder:
 
     def __init__(self):
         program = ctypes.CDLL(None)
-        self.call = self._function(program, "mstx_comm_framework_call", ctypes.c_uint32)
-        self.asynchronous = self._function(program, "mstx_comm_framework_async")
-        self.wait = self._function(program, "mstx_comm_framework_wait")
+        self.call = self._function(program, "mstx_comm_framework_call", ctypes.c_uint64, ctypes.c_uint32)
+        self.asynchronous = self._function(program, "mstx_comm_framework_async", ctypes.c_uint64)
+        self.wait = self._function(program, "mstx_comm_framework_wait", ctypes.c_uint64)
+        self.begin_wait = self._function(program, "mstx_comm_framework_wait_begin", result=ctypes.c_uint64)
+        self.end_wait = self._function(program, "mstx_comm_end", ctypes.c_uint64)
 
     @staticmethod
-    def _function(program, name, *more):
+    def _function(program, name, *types, result=None):
         """Looks a function up; without the recorder in the process it does nothing."""
         try:
             function = getattr(program, name)
         except AttributeError:
             return lambda *_: None
-        function.argtypes = (ctypes.c_uint64, *more)
-        function.restype = None
+        function.argtypes = types
+        function.restype = result
         return function
 
 
@@ -256,17 +258,20 @@ class Pending:
     def wait(self, work, call):
         """Runs `call`, which waits for the work, then ends the range."""
         self._begin_wait(work)
+        waiting = self.recorder.begin_wait()
         try:
             return call()
         finally:
             self._end(id(work))
+            self.recorder.end_wait(waiting)
 
-    def until_done(self, work):
+    def until_done(self, work, ended=lambda: None):
         """Returns a future of the result; the range lasts until then and counts as waited for."""
         self._begin_wait(work)
 
         def done(future):
             self._end(id(work))
+            ended()
             return future.value()[0]
 
         return work.get_future().then(done)
@@ -328,11 +333,49 @@ def ranged(call, describe, keep, inside, recorder):
     return marked
 
 
+class BackwardWait:
+    """The wait of DistributedDataParallel for its reductions.  It waits in C++ when backward is done; a
+    callback that is queued at the first reduction runs right before that."""
+
+    def __init__(self, torch, recorder):
+        self.engine = getattr(getattr(torch.autograd, "Variable", None), "_execution_engine", None)
+        self.recorder, self.lock = recorder, threading.Lock()
+        self.left, self.waiting, self.is_queued = 0, 0, False
+
+    def begun(self):
+        """Counts a reduction of this backward."""
+        with self.lock:
+            self.left += 1
+            queue, self.is_queued = not self.is_queued, True
+        if queue:
+            try:
+                self.engine.queue_callback(self._computed)
+            except Exception:
+                pass  # another version of torch: its wait is not recorded
+
+    def _computed(self):
+        waiting = self.recorder.begin_wait()
+        with self.lock:
+            self.is_queued = False
+            if self.left:
+                waiting, self.waiting = 0, waiting
+        self.recorder.end_wait(waiting)
+
+    def ended(self):
+        with self.lock:
+            self.left -= 1
+            waiting = 0
+            if not self.left:
+                waiting, self.waiting = self.waiting, 0
+        self.recorder.end_wait(waiting)
+
+
 class Gradients:
     """The gradient reduction of DistributedDataParallel, in Python, where it can be recorded."""
 
-    def __init__(self, ddp, c10d, pending):
+    def __init__(self, ddp, c10d, pending, backward):
         self.group, self.pending, self.c10d = ddp.process_group, pending, c10d
+        self.backward = backward
         self.size = c10d.get_world_size(self.group)
         self.model = weakref.ref(ddp)
         self.left = None  # inside of join(): the reduction that counts the ranks left
@@ -356,8 +399,9 @@ class Gradients:
             buffer.div_(self.sharers())
         else:
             buffer.mul_(1.0 / self.sharers())
+        self.backward.begun()
         return self.pending.until_done(
-            self.c10d.all_reduce(buffer, group=self.group, async_op=True))
+            self.c10d.all_reduce(buffer, group=self.group, async_op=True), self.backward.ended)
 
     @staticmethod
     def fits(ddp, c10d):
@@ -400,7 +444,7 @@ def attach_data_parallel(torch, c10d, pending):
         seen[ddp] = None
         try:
             if Gradients.fits(ddp, c10d):
-                ours = Gradients(ddp, c10d, pending)
+                ours = Gradients(ddp, c10d, pending, BackwardWait(torch, pending.recorder))
                 register(ddp, None, ours.reduce)
                 seen[ddp] = ours
                 # remove our hook from the list of hooks, which are copied and saved with the module

@@ -44,8 +44,9 @@ struct candidate {
 struct judge {
     struct mstx_waiters *w;
     const struct mstx_call_graph *g;
-    double *reference; /* ranks x steps: work of the other ranks, at most the rank's own */
-    double *healed;    /* by point */
+    const double *weight; /* by point: its weight, with or without run delay */
+    double *reference;    /* ranks x steps: work of the other ranks, at most the rank's own */
+    double *healed;       /* by point */
     struct candidate *candidate; /* greatest excess first */
     uint32_t candidates;
     uint32_t *class; /* by point: index of its rank among the candidates */
@@ -198,7 +199,7 @@ static void place_points(struct judge *j)
             const bool inside = s != 0 && s < steps;
             j->w->step[i] = inside ? s : UINT32_MAX;
             if (inside && j->g->point.p[i].kind != MSTX_POINT_OUT)
-                j->w->work[(size_t)r * steps + s] += j->g->weight[i];
+                j->w->work[(size_t)r * steps + s] += j->weight[i];
         }
     }
 }
@@ -283,7 +284,7 @@ static void heal_by_reference(struct judge *j)
         const size_t at = (size_t)j->g->point.p[i].rank * steps + j->w->step[i];
         const bool is_work = j->w->step[i] != UINT32_MAX && j->g->point.p[i].kind != MSTX_POINT_OUT;
         const double work = is_work ? j->w->work[at] : 0;
-        j->healed[i] = work > 0 ? j->g->weight[i] * j->reference[at] / work : j->g->weight[i];
+        j->healed[i] = work > 0 ? j->weight[i] * j->reference[at] / work : j->weight[i];
     }
 }
 
@@ -297,7 +298,7 @@ static void heal_by_shift(struct judge *j, const double *shift)
             is_work ? j->w->work[(size_t)j->g->point.p[i].rank * steps + j->w->step[i]] : 0;
         const double left =
             work > shift[j->g->point.p[i].rank] ? work - shift[j->g->point.p[i].rank] : 0;
-        j->healed[i] = work > 0 ? j->g->weight[i] * left / work : j->g->weight[i];
+        j->healed[i] = work > 0 ? j->weight[i] * left / work : j->weight[i];
     }
 }
 
@@ -323,8 +324,8 @@ static void find_costs(struct judge *j, double job, bool is_steady)
     const double all = replay(j, j->healed);
     for (uint32_t first = 0; first < j->candidates; first += MSTX_LANES) {
         double without[MSTX_LANES], alone[MSTX_LANES];
-        replay_each(j, j->g->weight, j->healed, first, without);
-        replay_each(j, j->healed, j->g->weight, first, alone);
+        replay_each(j, j->weight, j->healed, first, without);
+        replay_each(j, j->healed, j->weight, first, alone);
         for (uint32_t k = 0; k < MSTX_LANES && first + k < j->candidates; k++) {
             const double cost = ((job - without[k]) + (alone[k] - all)) / 2 / job;
             struct mstx_waiter *of = &j->w->list.p[j->candidate[first + k].rank];
@@ -420,6 +421,11 @@ static int costliest_first(const void *pa, const void *pb)
     return MS_ORDER(b->cost + b->steady, a->cost + a->steady, MS_ORDER(a->rank, b->rank, 0));
 }
 
+void mstx__waiters_sort(struct mstx_waiters *w)
+{
+    qsort(w->list.p, w->list.n, sizeof *w->list.p, costliest_first);
+}
+
 static bool is_steady(const struct mstx_waiter *of)
 {
     return of->steady >= STEADY_LEAST && of->lead >= STEADY_LEAD &&
@@ -452,15 +458,15 @@ static void decide(struct judge *j)
         describe(j, of);
         of->is_named = j->w->is_known && (is_steady(of) || is_regular(of) || is_costly(j, of));
     }
-    qsort(j->w->list.p, j->w->ranks, sizeof *j->w->list.p, costliest_first);
+    mstx__waiters_sort(j->w);
 }
 
 static void measure_job(struct judge *j, double job)
 {
     double comm = 0, all = 0;
     for (size_t i = 0; i < j->g->point.n; i++) {
-        all += j->g->weight[i];
-        comm += j->g->point.p[i].kind == MSTX_POINT_OUT ? j->g->weight[i] : 0;
+        all += j->weight[i];
+        comm += j->g->point.p[i].kind == MSTX_POINT_OUT ? j->weight[i] : 0;
     }
     const double recorded = (double)(j->g->end_ns - j->g->start_ns);
     j->w->job_ns = recorded;
@@ -501,7 +507,7 @@ static bool judge_all(struct judge *j, const mstx_gcalls *calls)
     }
     place_points(j);
     find_references(j);
-    const double job = replay(j, j->g->weight);
+    const double job = replay(j, j->weight);
     measure_job(j, job);
     find_candidates(j);
     heal_by_reference(j);
@@ -519,10 +525,11 @@ static bool judge_all(struct judge *j, const mstx_gcalls *calls)
     return ok;
 }
 
-void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
-                   const mstx_gcalls *calls, const struct mstx_step_times *steps)
+void mstx__waiters_judge(struct mstx_waiters *w, const struct mstx_call_graph *g,
+                         const double *weight, const mstx_gcalls *calls,
+                         const struct mstx_step_times *steps)
 {
-    struct judge j = {.w = w, .g = g};
+    struct judge j = {.w = w, .g = g, .weight = weight};
     *w = (struct mstx_waiters){.ranks = (uint32_t)(g->first.n - 1)};
     ms_assert(!g->no_memory && g->first.n != 0);
     if (w->ranks < 2 || g->point.n == 0)

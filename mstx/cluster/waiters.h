@@ -5,17 +5,35 @@
  * The local work of each rank in each step is compared with that of the other ranks.  The cost of a
  * rank is the time that a replay without its excess saves, so a slow rank that no other rank waits
  * for costs nothing.
+ *
+ * Where the use of the host is known, ranks are compared without their run delay, the time in which they
+ * were ready and other threads had the CPU: on a busy host that time is chance.  A rank that stands out by
+ * its run delay alone waits for a CPU.
  */
 #ifndef MSTX_CLUSTER_WAITERS_H
 #define MSTX_CLUSTER_WAITERS_H
 
-#include "mstx/cluster/call_graph.h"
+#include "mstx/cluster/rank_use.h"
 
 /* Start times of the steps of each rank: rank by rank, `steps` + 1 times each.  When they are
  * unknown, steps are found by the period of the calls, else the run is cut into windows. */
 struct mstx_step_times {
     const int64_t *at_ns;
     uint32_t steps; /* 0: unknown */
+};
+
+/* Why a rank works longer.  The parts are the shares of the excess of its local work over the median of
+ * the ranks that are not named. */
+enum mstx_wait_cause {
+    MSTX_CAUSE_UNKNOWN,
+    MSTX_CAUSE_COMPUTES,
+    MSTX_CAUSE_WAITS_FOR_CPU,
+    MSTX_CAUSE_OFF_CPU, /* sleeps, or waits for a file, a lock or a device */
+    MSTX_CAUSE_WRITES   /* off the CPU while blocks are written */
+};
+struct mstx_wait_parts {
+    double on_cpu, delayed, off_cpu;
+    double written; /* blocks more than others */
 };
 
 /* The result for one rank. */
@@ -31,6 +49,8 @@ struct mstx_waiter {
     uint32_t from, to; /* the steps [from, to) hold its excess */
     bool is_named;
     bool is_steady; /* slow in all steps, else in bursts */
+    enum mstx_wait_cause cause;
+    struct mstx_wait_parts part;
 };
 
 struct mstx_waiters {
@@ -44,12 +64,20 @@ struct mstx_waiters {
     double all_healed;  /* share of the job that a replay without any excess saves */
     double in_comm;     /* share of the ranks' time that transfers take */
     double model_error; /* of a replay with the recorded durations */
+    double delayed;     /* share of the local work of all ranks that is run delay */
     bool is_known;      /* enough steps and time to judge */
     bool no_memory;
 };
 
+/* Judges the ranks of a graph; use: NULL where it is not known. */
 void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
-                   const mstx_gcalls *calls, const struct mstx_step_times *steps);
+                   const mstx_gcalls *calls, const struct mstx_step_times *steps,
+                   const struct mstx_thread_use *use);
+/* The stages of mstx__waiters: judges the ranks with these weights of the points, greatest cost first. */
+void mstx__waiters_judge(struct mstx_waiters *w, const struct mstx_call_graph *g,
+                         const double *weight, const mstx_gcalls *calls,
+                         const struct mstx_step_times *steps);
+void mstx__waiters_sort(struct mstx_waiters *w);
 void mstx__waiters_free(struct mstx_waiters *w);
 
 #endif

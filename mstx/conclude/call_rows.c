@@ -5,6 +5,7 @@
 #include "mstx/conclude/call_rows.h"
 
 #include "mstx/conclude/comm_measure.h"
+#include "mstx/conclude/use_rows.h"
 #include "mstx/format/comm.h"
 #include "mstx/rundb/packed_tables.h"
 
@@ -319,6 +320,7 @@ static enum ms_rc read_all(struct reading *r, const struct mstx_steps *steps, st
     MS_TRY(look_at_calls(r, err));
     MS_TRY(find_places(r, err));
     MS_TRY(mstx__packed_each_call(mstx_tl_store(r->tl), take_calls, r, err));
+    MS_TRY(mstx__use_rows_read(r->tl, r->to->process.p, r->to->process.n, &r->to->use, err));
     MS_TRY(mstx_clocks_measure(r->tl, &clocks, err));
     r->to->has_one_clock = clocks.hosts > 1 || is_one_host(r);
     r->to->unsure_ns = clocks.hosts > 1 ? clocks.uncertainty_ns : 0;
@@ -347,4 +349,5 @@ void mstx__call_rows_free(struct mstx_call_rows *r)
     ms_vec_free(&r->process);
     ms_vec_free(&r->rank);
     ms_vec_free(&r->step_at);
+    mstx__use_free(&r->use);
 }

@@ -19,10 +19,11 @@ struct mstx_call_rows {
     MS_VEC(int64_t)
     step_at; /* by rank index: start times of its steps and the end of the last one */
     struct mstx_step_times steps;
-    int64_t unsure_ns;  /* uncertainty of the clock offset between two hosts */
-    bool is_part;       /* only about the first MSTX_CALLS_JUDGED calls were read */
-    bool has_one_clock; /* a single host, or hosts whose clocks were aligned */
-    bool has_device;    /* some calls only enqueue work of a device: their times show no waiting */
+    struct mstx_thread_use use; /* samples of the ranks; none in captures of older recorders */
+    int64_t unsure_ns;          /* uncertainty of the clock offset between two hosts */
+    bool is_part;               /* only about the first MSTX_CALLS_JUDGED calls were read */
+    bool has_one_clock;         /* a single host, or hosts whose clocks were aligned */
+    bool has_device; /* some calls only enqueue work of a device: their times show no waiting */
 };
 
 /* Reads the calls of all processes that have a rank.  Uses `steps` when marks or ranges name the

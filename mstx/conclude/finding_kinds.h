@@ -14,7 +14,7 @@
 /* name, arguments */
 #define MSTX_FINDING_KINDS(X)                                                                      \
     X(waiter, "rank bursts? first_step? last_step? longer_ns cost gain_ns longest "                \
-              "doing? part?")                                                                      \
+              "why? doing? part?")                                                                 \
     X(stage, "stage? ranks part cost gain_ns")                                                     \
     X(balance, "ranks steps comm")                                                                 \
     X(drop, "pid rank? name? records")                                                             \

@@ -405,6 +405,20 @@ static void json_text(const struct ms_buf *b, struct ms_jwrite *w)
         ms_jwrite_null(w);
 }
 
+/* Writes why a rank makes the others wait: the range in which it spends its time, or else the cause. */
+static void json_reason(const struct mstx_finding *f, struct ms_jwrite *w)
+{
+    struct ms_message_args args;
+    if (!ms_message_read(&args, ms_message_said(&f->said).args))
+        return;
+    const struct ms_message_arg *reason = ms_message_find(&args, MS_STR("doing"));
+    reason = reason != NULL ? reason : ms_message_find(&args, MS_STR("why"));
+    if (reason == NULL)
+        return;
+    key(w, "reason");
+    ms_jwrite_str(w, reason->text);
+}
+
 static void json_finding(const struct mstx_finding *f, mstx_where_fn *where, struct ms_jwrite *w)
 {
     struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
@@ -425,6 +439,7 @@ static void json_finding(const struct mstx_finding *f, mstx_where_fn *where, str
     }
     ms_jwrite_arr_end(w);
     ms_jwrite_kf64(w, "value", f->value);
+    json_reason(f, w);
     key(w, "text");
     json_text(&text, w);
     key(w, "where");

@@ -69,6 +69,13 @@ static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_waiting *w,
     ms_message_f64(&f->said, "cost", r->cost);
     ms_message_i64(&f->said, "gain_ns", (int64_t)(r->cost * w->waiters.step_ns));
     ms_message_f64(&f->said, "longest", r->persistence);
+    static const char *const causes[] = {[MSTX_CAUSE_UNKNOWN] = "",
+                                         [MSTX_CAUSE_COMPUTES] = "computes",
+                                         [MSTX_CAUSE_WAITS_FOR_CPU] = "waits_for_cpu",
+                                         [MSTX_CAUSE_OFF_CPU] = "off_cpu",
+                                         [MSTX_CAUSE_WRITES] = "writes"};
+    if (r->cause != MSTX_CAUSE_UNKNOWN)
+        ms_message_str(&f->said, "why", ms_str_of(causes[r->cause]));
     if (why.name[0] != 0) {
         ms_message_str(&f->said, "doing", ms_str_of(why.name));
         ms_message_f64(&f->said, "part", why.share);
@@ -90,7 +97,7 @@ static enum ms_rc judge(struct mstx_waiting *w, struct mstx_call_rows *rows, str
     struct mstx_call_graph g;
     mstx__call_graph(&g, &rows->calls, (uint32_t)rows->rank.n, rows->unsure_ns);
     if (!g.no_memory)
-        mstx__waiters(&w->waiters, &g, &rows->calls, &rows->steps);
+        mstx__waiters(&w->waiters, &g, &rows->calls, &rows->steps, &rows->use);
     const bool no_memory = g.no_memory || w->waiters.no_memory;
     mstx__call_graph_free(&g);
     w->is_whole = !no_memory && w->waiters.is_known && !rows->is_part;

@@ -86,6 +86,7 @@
  *   REGION_END region handle  0                0                    MEMORY when by pointer
  *   PERMIT    region handle   0                0                    MEMORY
  *   BLOCK_NAME heap or region text             0                    MEMORY when by pointer
+ *   USE       CPU time, ns    blocks written   run delay, ns        -
  *   CALIB     CLOCK_MONOTONIC width in ticks   CLOCK_REALTIME       -     (ring 0)
  *   STATE     enum mstx_why   text or 0        1 recording, 0 not   -     (ring 0)
  *   THREAD    tid             0                0                    -
@@ -104,6 +105,9 @@
  *   regions of the heap; handle 0 with arg 1: all regions in no heap. THREAD: from here on the ring
  *   belongs to that thread (rings of ended threads are reused by new ones); before the first THREAD
  *   record of a segment the thread is the header's tid.
+ *
+ *   USE: what the thread has used until then; a time is MSTX_USE_UNKNOWN where the system does not tell
+ *   it.  Blocks of 512 bytes are counted modulo 2^32.
  *
  *   CALL is a BEGIN that need not have an END: when the thread that wrote it ends the range while
  *   the segment is still its current one, without continuations, arg becomes the ticks of the end.
@@ -152,6 +156,7 @@
  *     1.1  COMM, COMM_PART
  *     1.2  CALL, tag_code of COMM: an older reader counts communication calls as records that it
  *          does not know, and shows none of them
+ *     1.3  USE
  */
 #ifndef MSTX_FORMAT_CAPTURE_H
 #define MSTX_FORMAT_CAPTURE_H
@@ -164,7 +169,7 @@
 #define MSTX_SEG_MAGIC   "MSTXSEG1" /* 8 bytes, no NUL */
 #define MSTX_SEG_ENDIAN  0x01020304u
 #define MSTX_SEG_MAJOR   1
-#define MSTX_SEG_MINOR   2
+#define MSTX_SEG_MINOR   3
 #define MSTX_STRINGS     "strings.seg"
 #define MSTX_CONTROL     "control"
 #define MSTX_STAGED      "staged"
@@ -306,6 +311,7 @@ enum mstx_rec_type {
     MSTX_REC_BLOCK_NAME = 21,
     MSTX_REC_STATE = 24,
     MSTX_REC_THREAD = 25,
+    MSTX_REC_USE = 26,
 
     MSTX_REC_CONT = 64, /* this and above: continuations */
     MSTX_REC_ATTR = 64,
@@ -315,6 +321,8 @@ enum mstx_rec_type {
     MSTX_REC_COMM = 68, /* behind a BEGIN: a communication call, see comm.h */
     MSTX_REC_COMM_PART = 69,
 };
+
+#define MSTX_USE_UNKNOWN UINT64_MAX
 
 /* Bits of mstx_rec.flags. */
 enum {

@@ -75,9 +75,13 @@ struct mstx_stream {
     uint32_t name, device, number;
 };
 
+/* Counters of what a thread uses of its host. */
+enum { MSTX_USE_CPU, MSTX_USE_DELAY, MSTX_USE_WRITTEN, MSTX_USE_COUNTERS };
+
 struct mstx_thread {
     uint32_t tid;
-    mstx_text_ids lane_of; /* by domain number: 1 + lane */
+    mstx_text_ids lane_of;            /* by domain number: 1 + lane */
+    uint32_t used[MSTX_USE_COUNTERS]; /* 1 + lane of each counter of its use of the host */
 };
 
 struct mstx_lanes {

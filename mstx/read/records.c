@@ -31,6 +31,7 @@ static struct mstx_thread *thread_of(struct mstx_lanes *l, uint32_t tid)
     }
     t->tid = tid;
     t->lane_of.n = 0;
+    memset(t->used, 0, sizeof t->used);
     return t;
 }
 
@@ -312,21 +313,67 @@ static void take_mark(struct place *at)
         raw->end = raw->begin;
 }
 
-static void take_counter(struct place *at)
+/* Adds a value of a counter; returns NULL when out of memory. */
+static struct mstx_raw *add_value(struct place *at, uint32_t lane, uint64_t value)
 {
-    uint32_t lane, extra;
-    if (!find_counter(at->l, at->r->name, at->r->domain, &lane))
-        return;
+    uint32_t extra;
     struct mstx_raw *raw = mstx__lane_event(at->l, lane, at->r->ticks);
     struct mstx_extra *x = mstx__extra(at->l, &extra);
     if (raw == NULL || x == NULL)
-        return;
-    x->arg = at->r->arg;
+        return NULL;
+    x->arg = value;
     raw->extra = extra;
     raw->end = raw->begin;
     raw->name = at->l->lane.p[lane].name;
     raw->kind = MSTX_EV_COUNTER;
-    raw->flags = at->r->flags & MSTX_F_REAL ? MSTX_EVF_FLOAT : 0;
+    return raw;
+}
+
+static void take_counter(struct place *at)
+{
+    uint32_t lane;
+    if (!find_counter(at->l, at->r->name, at->r->domain, &lane))
+        return;
+    struct mstx_raw *raw = add_value(at, lane, at->r->arg);
+    if (raw != NULL)
+        raw->flags = at->r->flags & MSTX_F_REAL ? MSTX_EVF_FLOAT : 0;
+}
+
+static const struct {
+    const char *name, *unit;
+} uses[MSTX_USE_COUNTERS] = {[MSTX_USE_CPU] = {MSTX_USE_CPU_TEXT, "ns"},
+                             [MSTX_USE_DELAY] = {MSTX_USE_DELAY_TEXT, "ns"},
+                             [MSTX_USE_WRITTEN] = {MSTX_USE_WRITTEN_TEXT, "blocks"}};
+
+/* Finds or adds the lane of a counter of the thread's use of its host. */
+static bool find_use(struct place *at, int which, uint32_t *lane)
+{
+    const struct mstx_text_sink *to = at->l->texts->to;
+    if (at->thread == NULL)
+        return false;
+    if (at->thread->used[which] == 0) {
+        struct mstx_lane *made = mstx__lane_add(
+            at->l, MSTX_TRACK_COUNTER, at->thread->tid, to->put(to->ctx, MS_STR(MSTX_USE_DOMAIN)),
+            to->put(to->ctx, ms_str_of(uses[which].name)), lane);
+        if (made == NULL)
+            return false;
+        made->unit = to->put(to->ctx, ms_str_of(uses[which].unit));
+        at->thread->used[which] = *lane + 1;
+    }
+    *lane = at->thread->used[which] - 1;
+    return true;
+}
+
+static void take_use(struct place *at)
+{
+    const uint64_t value[MSTX_USE_COUNTERS] = {[MSTX_USE_CPU] = at->r->id,
+                                               [MSTX_USE_DELAY] = at->r->arg,
+                                               [MSTX_USE_WRITTEN] = at->r->name};
+    for (int k = 0; k < MSTX_USE_COUNTERS; k++) {
+        uint32_t lane;
+        if (value[k] != MSTX_USE_UNKNOWN && find_use(at, k, &lane))
+            add_value(at, lane, value[k]);
+    }
 }
 
 static void take_memory(struct place *at)
@@ -413,6 +460,9 @@ static void take_record(struct place *at)
         break;
     case MSTX_REC_COUNTER:
         take_counter(at);
+        break;
+    case MSTX_REC_USE:
+        take_use(at);
         break;
     case MSTX_REC_HEAP:
     case MSTX_REC_HEAP_END:

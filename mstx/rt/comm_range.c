@@ -157,6 +157,7 @@ static inline uint32_t record(const struct mstx_comm_call *c, struct mstx_rec_co
         *o = (struct rt_open_call){rec, c->name, {c->group}, id, r->tid, 0};
     if (RT_UNLIKELY(c->requests != NULL) && id != 0)
         o->requests = c->requests;
+    rt_use_sample(r);
     return id;
 }
 
@@ -198,6 +199,8 @@ API void mstx_comm_end_received(uint64_t id, uint64_t bytes, int32_t source, int
         return;
     }
     memcpy(&more, &part, sizeof more);
+    if (RT_LIKELY(rt_tls != NULL))
+        rt_use_sample(rt_tls);
     rt_range_end_ready(rt_comm_domain, id, &more, 1);
 }
 
@@ -233,6 +236,20 @@ API void mstx_comm_framework_wait(uint64_t id)
     o->tid = r != NULL ? r->tid : o->tid;
     o->since = rt_ticks();
     o->rec.flags &= (uint8_t)~MSTX_CF_ASYNC;
+}
+
+/* Written beside the operation, which is still open, so it is no open call of its own: the detection of
+ * hangs reports the operation. */
+API uint64_t mstx_comm_framework_wait_begin(void)
+{
+    static const struct mstx_comm_call wait = {
+        .name = "wait", .count = 1, .peer = -1, .op = MSTX_COMM_WAIT, .lib = MSTX_LIB_TORCH};
+    struct rt_ring *r = (live_now() & RT_RECORD) != 0 ? rt_ring_of_thread() : NULL;
+    if (r == NULL)
+        return 0;
+    const uint32_t id = start(r, &wait, describe(&wait));
+    rt_use_sample(r);
+    return id;
 }
 
 /* ---- polling calls ---------------------------------------------------------------------------

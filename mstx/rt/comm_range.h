@@ -86,6 +86,8 @@ void mstx_comm_asked(uint64_t id, const struct mstx_comm_call *c, bool found);
 void mstx_comm_framework_call(uint64_t id, uint32_t seq);
 void mstx_comm_framework_async(uint64_t id);
 void mstx_comm_framework_wait(uint64_t id);
+/* Opens a range of a framework's wait for operations that it began before; mstx_comm_end ends it. */
+uint64_t mstx_comm_framework_wait_begin(void);
 
 /* A communication range that is open now, for the detection of hangs in the helper thread. */
 struct mstx_comm_open {

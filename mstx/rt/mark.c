@@ -145,6 +145,12 @@ RT_INLINE void write_event(struct rt_ring *r, struct mstx_rec rec, const struct 
         write_more(r, rec, e);
 }
 
+RT_COLD void rt_use_write(struct rt_ring *r)
+{
+    ms_assert(r == rt_tls);
+    write1(r, rt_use_read());
+}
+
 const struct rt_device_calls *_Atomic rt_device;
 
 /* ---- marks ---------------------------------------------------------------------------- */
@@ -306,6 +312,7 @@ static uint32_t record_start(struct rt_domain *d, const char *message, void *str
     if (RT_UNLIKELY(d == rt_comm_domain) && id != 0) {
         r->comm_range = id;
         rt_comm_framework_start(id, r->tid);
+        rt_use_sample(r);
     }
     return id;
 }
@@ -548,6 +555,8 @@ RT_INLINE bool end_near(const struct rt_domain *d, uint64_t id)
 
 void rt_range_end(struct rt_domain *d, uint64_t id)
 {
+    if (RT_UNLIKELY(d == rt_comm_domain) && rt_tls != NULL && id != 0)
+        rt_use_sample(rt_tls);
     if (RT_UNLIKELY(!end_near(d, id)))
         end(d, id, NULL);
 }
@@ -555,7 +564,11 @@ void rt_range_end(struct rt_domain *d, uint64_t id)
 /* Declared in comm_range.h; defined here beside the functions that it uses. */
 RT_HOT __attribute__((visibility("default"))) void mstx_comm_end(uint64_t id)
 {
-    if (RT_LIKELY(id != 0) && RT_UNLIKELY(!end_in_place(id)))
+    if (RT_UNLIKELY(id == 0))
+        return;
+    if (RT_LIKELY(rt_tls != NULL))
+        rt_use_sample(rt_tls);
+    if (RT_UNLIKELY(!end_in_place(id)))
         end(rt_comm_domain, id, NULL);
 }
 

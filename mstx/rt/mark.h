@@ -7,6 +7,7 @@
 
 #include "mstx/rt/domain.h"
 #include "mstx/rt/string_file.h"
+#include "mstx/rt/thread_use.h"
 
 /* Attributes that NVTX events carry. */
 struct rt_attr {
@@ -73,6 +74,15 @@ void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec 
 /* Passes a start to the taps; id 0: not recorded, then an id is made. Returns the id for the
  * end. */
 uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream, uint32_t id);
+
+/* Records what this thread has used of its host; rt_use_sample does when the newest record is old
+ * enough. */
+void rt_use_write(struct rt_ring *r);
+static inline void rt_use_sample(struct rt_ring *r)
+{
+    if (RT_UNLIKELY(rt_ring_ticks(r) >= rt_use_due))
+        rt_use_write(r);
+}
 
 /* ---- devices ------------------------------------------------------------------ */
 

@@ -22,6 +22,8 @@
  */
 #include "mstx/rt/ring.h"
 
+#include "mstx/rt/thread_use.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -456,6 +458,7 @@ static void thread_ends(void *ring)
 {
     struct rt_ring *r = ring;
     rt_tls = NULL;
+    rt_use_end();
     self.rebirths++;
     define_name(r);
     give_back(r);
@@ -622,6 +625,7 @@ void rt_ring_forget(void)
     rings.free = NULL;
     atomic_store(&rings.made, 0);
     rt_tls = NULL;
+    rt_use_end();
     if (rings.have_key)
         pthread_setspecific(rings.key, NULL);
     memset(&self, 0, sizeof self);

@@ -109,7 +109,7 @@ static void bench_calls(size_t want)
     tell("graph of calls", n, since);
     printf("%-44s %8.1f bytes a call\n", "held", (double)(ms_mem_live() - before) / n);
     since = ms_clock_cpu_ns();
-    mstx__waiters(&w, &g, &calls, &none);
+    mstx__waiters(&w, &g, &calls, &none, NULL);
     tell("who makes the others wait", n, since);
     mstx__waiters_free(&w);
     mstx__call_graph_free(&g);

@@ -35,7 +35,7 @@ static void judge(uint32_t ranks)
 {
     mstx__call_graph(&g, &calls, ranks, 0);
     ck_assert(!g.no_memory);
-    mstx__waiters(&w, &g, &calls, &no_steps);
+    mstx__waiters(&w, &g, &calls, &no_steps, NULL);
     ck_assert(!w.no_memory);
 }
 
@@ -79,6 +79,92 @@ START_TEST(a_rank_that_works_longer_is_named_with_its_cost)
     ck_assert_double_eq_tol(w.list.p[0].cost, 5.0 / 16, 0.02);
     ck_assert_double_eq_tol(w.list.p[0].excess_ns, 5 * MS, 1);
     ck_assert_double_eq_tol(w.list.p[0].persistence, 1, 1e-9);
+    end();
+}
+END_TEST
+
+/* Adds a sample of a rank to its totals, which grow by what it used since the one before, ms. */
+static void use(struct mstx_thread_use *u, double at, double on_cpu, double delayed, double written)
+{
+    struct mstx_use_sample *s = ms_vec_push(&u->sample);
+    ck_assert_ptr_nonnull(s);
+    *s = (struct mstx_use_sample){.at_ns = (int64_t)(at * MS)};
+    const bool is_first = u->sample.n - 1 == u->first.p[u->first.n - 1];
+    const double more[MSTX_USES] = {on_cpu * MS, delayed * MS, written};
+    for (int k = 0; k < MSTX_USES; k++)
+        s->total[k] = (is_first ? 0 : s[-1].total[k]) + more[k];
+}
+
+static void begin_rank(struct mstx_thread_use *u)
+{
+    uint32_t *slot = ms_vec_push(&u->first);
+    ck_assert_ptr_nonnull(slot);
+    *slot = (uint32_t)u->sample.n;
+}
+
+static void judge_with(struct mstx_thread_use *u)
+{
+    mstx__call_graph(&g, &calls, 3, 0);
+    mstx__waiters(&w, &g, &calls, &no_steps, u);
+    ck_assert(!g.no_memory && !w.no_memory);
+    mstx__use_free(u);
+}
+
+/* As all_reduces with an excess of 5 ms, of which rank 1 spends the given times on the CPU and waiting for
+ * one, and the rest off the CPU. */
+static void check_cause(double on_cpu, double delayed, double written, enum mstx_wait_cause cause)
+{
+    struct mstx_thread_use u = {0};
+    all_reduces(1, 5);
+    begin_rank(&u);
+    for (uint32_t r = 0; r < 3; r++) {
+        const bool is_slow = r == 1;
+        for (uint32_t s = 0; s < STEPS; s++) {
+            use(&u, 16.0 * s, 0, 0, 0);
+            use(&u, 16.0 * s + 10 + 5 * is_slow, 10 + on_cpu * is_slow, delayed * is_slow,
+                written * is_slow);
+        }
+        begin_rank(&u);
+    }
+    judge_with(&u);
+    ck_assert(w.is_known);
+    ck_assert_uint_eq(w.list.p[0].rank, 1);
+    ck_assert(w.list.p[0].is_named);
+    ck_assert_int_eq(w.list.p[0].cause, cause);
+    ck_assert(!w.list.p[1].is_named && !w.list.p[2].is_named);
+    ck_assert_double_eq_tol(w.list.p[0].part.on_cpu, on_cpu / 5, 0.03);
+    ck_assert_double_eq_tol(w.list.p[0].part.delayed, delayed / 5, 0.03);
+    end();
+}
+
+START_TEST(use_of_the_host_says_why)
+{
+    check_cause(5, 0, 0, MSTX_CAUSE_COMPUTES);
+    check_cause(4, 1, 0, MSTX_CAUSE_COMPUTES);
+    check_cause(0, 0, 0, MSTX_CAUSE_OFF_CPU);
+    check_cause(0, 0, 100, MSTX_CAUSE_WRITES);
+    check_cause(0, 5, 0, MSTX_CAUSE_WAITS_FOR_CPU);
+}
+END_TEST
+
+/* All ranks work 10 ms and lose up to 16 ms to other programs, rank 0 most. */
+START_TEST(run_delay_of_all_ranks_accuses_nobody)
+{
+    struct mstx_thread_use u = {0};
+    begin_rank(&u);
+    for (uint32_t r = 0; r < 3; r++) {
+        for (uint32_t s = 0; s < STEPS; s++) {
+            const double lost = s % 3 == r ? 12 + 4 * (r == 0) : s % 2;
+            add(MSTX_COMM_ALLREDUCE, r, 31.0 * s + 10 + lost, 31.0 * s + 31, s);
+            use(&u, 31.0 * s, 0, 0, 0);
+            use(&u, 31.0 * s + 10 + lost, 10, lost, 0);
+        }
+        begin_rank(&u);
+    }
+    judge_with(&u);
+    for (size_t i = 0; i < w.list.n; i++)
+        ck_assert(!w.list.p[i].is_named);
+    ck_assert_double_eq_tol(w.delayed, 0.32, 0.05);
     end();
 }
 END_TEST
@@ -206,7 +292,7 @@ START_TEST(memory_that_runs_out_is_told)
         ms_mem_fail_at(n);
         mstx__call_graph(&g, &calls, 3, 0);
         if (!g.no_memory)
-            mstx__waiters(&w, &g, &calls, &no_steps);
+            mstx__waiters(&w, &g, &calls, &no_steps, NULL);
         const bool failed = ms_mem_failed();
         ms_mem_fail_at(0);
         ck_assert(failed ||
@@ -219,8 +305,9 @@ START_TEST(memory_that_runs_out_is_told)
 }
 END_TEST
 
-TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost,
-          ranks_that_are_equal_are_not_accused, work_between_begin_and_wait_makes_the_others_wait,
+TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost, use_of_the_host_says_why,
+          run_delay_of_all_ranks_accuses_nobody, ranks_that_are_equal_are_not_accused,
+          work_between_begin_and_wait_makes_the_others_wait,
           a_receive_waits_for_its_send_and_not_the_other_way_round, bursts_are_told_from_a_constant,
           two_culprits_are_both_named, a_worker_is_not_measured_by_its_master,
           memory_that_runs_out_is_told)
