@@ -173,6 +173,14 @@ class Recorder:
         self.begin_wait = self._function(program, "mstx_comm_framework_wait_begin", result=ctypes.c_uint64)
         self.end_wait = self._function(program, "mstx_comm_end", ctypes.c_uint64)
 
+        self.sample_use = self._function(program, "mstx_use_sample")
+        self._count = self._function(program, "mstx_counter_int", ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64)
+
+    def count(self, name, value):
+        """Records the value of a counter in the default domain; 0 is not recorded."""
+        if value:
+            self._count(None, name.encode(), value)
+
     @staticmethod
     def _function(program, name, *types, result=None):
         """Looks a function up; without the recorder in the process it does nothing."""

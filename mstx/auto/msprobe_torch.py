@@ -7,6 +7,7 @@
     garbage_collection  range  a collection of all generations by Python
     step             mark    begin of a training step: at the first batch, then after each step of
                              the first optimizer
+    batch elements   counter the size of the first tensor of a batch
 
 The wrapped functions return and raise the same as before.
 """
@@ -20,6 +21,7 @@ import msprobe_distributed
 import mstx
 
 DOMAIN = "torch"
+recorder = msprobe_distributed.Recorder()
 
 
 def ranged(text, call):
@@ -29,10 +31,12 @@ def ranged(text, call):
     def marked(*args, **kwargs):
         if msprobe_distributed.is_compiling():
             return call(*args, **kwargs)
+        recorder.sample_use()
         opened = mstx.range_start(text, domain=DOMAIN)
         try:
             return call(*args, **kwargs)
         finally:
+            recorder.sample_use()
             mstx.range_end(opened, domain=DOMAIN)
 
     return marked
@@ -97,6 +101,16 @@ def attach_optimizers(torch, steps):
     base.__init__ = marked_init
 
 
+def elements(batch):
+    """Returns the number of elements of the first tensor in a batch, 0 when there is none."""
+    if isinstance(batch, dict):
+        batch = list(batch.values())
+    for part in batch if isinstance(batch, (list, tuple)) else (batch,):
+        if hasattr(part, "numel"):
+            return part.numel()
+    return 0
+
+
 def attach_loaders(torch, steps):
     batches = torch.utils.data.dataloader._BaseDataLoaderIter
     following = ranged("dataloader", batches.__next__)
@@ -104,7 +118,9 @@ def attach_loaders(torch, steps):
     @functools.wraps(batches.__next__)
     def marked_next(self):
         steps.begin()
-        return following(self)
+        batch = following(self)
+        recorder.count("batch elements", elements(batch))
+        return batch
 
     batches.__next__ = marked_next
 
@@ -127,6 +143,8 @@ def attach_collections():
     opened = threading.local()
 
     def told(phase, info):
+        if info["generation"] == 2:
+            recorder.sample_use()
         if info["generation"] == 2 and phase == "start":
             opened.range = mstx.range_start("garbage_collection", domain=DOMAIN)
         elif info["generation"] == 2 and getattr(opened, "range", None) is not None:

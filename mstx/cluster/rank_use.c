@@ -36,19 +36,26 @@ static void use_at(const struct mstx_use_sample *s, uint32_t n, int64_t t, doubl
         total[k] = from->total[k] + part * (to->total[k] - from->total[k]);
 }
 
+void mstx__use_between(const struct mstx_thread_use *u, uint32_t rank, int64_t from, int64_t to,
+                       double used[MSTX_USES])
+{
+    const struct mstx_use_sample *s = u->sample.p + u->first.p[rank];
+    const uint32_t n = u->first.p[rank + 1] - u->first.p[rank];
+    double before[MSTX_USES];
+    ms_assert(n != 0 && from <= to);
+    use_at(s, n, from, before);
+    use_at(s, n, to, used);
+    for (int k = 0; k < MSTX_USES; k++)
+        used[k] = used[k] > before[k] ? used[k] - before[k] : 0;
+}
+
 void mstx__use_of_points(const struct mstx_thread_use *u, const struct mstx_call_graph *g,
                          double *by_point)
 {
     for (size_t i = 0; i < g->point.n; i++) {
         const struct mstx_point *p = &g->point.p[i];
-        const struct mstx_use_sample *s = u->sample.p + u->first.p[p->rank];
-        const uint32_t n = u->first.p[p->rank + 1] - u->first.p[p->rank];
-        double before[MSTX_USES], *used = by_point + i * MSTX_USES;
-        ms_assert(n != 0);
-        use_at(s, n, p->at_ns - (int64_t)g->weight[i], before);
-        use_at(s, n, p->at_ns, used);
-        for (int k = 0; k < MSTX_USES; k++)
-            used[k] = used[k] > before[k] ? used[k] - before[k] : 0;
+        mstx__use_between(u, p->rank, p->at_ns - (int64_t)g->weight[i], p->at_ns,
+                          by_point + i * MSTX_USES);
     }
 }
 

@@ -28,6 +28,9 @@ bool mstx__use_is_known(const struct mstx_thread_use *u, uint32_t ranks);
  * local work, or the part of an interval after the wait.  Between samples use is constant. */
 void mstx__use_of_points(const struct mstx_thread_use *u, const struct mstx_call_graph *g,
                          double *by_point);
+/* Sets used to what a rank used between two times. */
+void mstx__use_between(const struct mstx_thread_use *u, uint32_t rank, int64_t from, int64_t to,
+                       double used[MSTX_USES]);
 void mstx__use_free(struct mstx_thread_use *u);
 
 #endif

@@ -12,6 +12,9 @@
 /* A rank that is named with its run delay alone waits for a CPU when run delay is at least this share of
  * its excess. */
 static const double DELAY_LEAST = 0.5;
+/* It is not accused when the other ranks lose this share of their work to run delay: the host is busy, and
+ * which rank it delays most is chance. */
+static const double BUSY_LEAST = 0.3;
 /* Time off the CPU is writing from this many blocks (of 512 bytes) a step more than others on. */
 static const double WRITTEN_LEAST = 8;
 
@@ -24,7 +27,7 @@ struct causes {
     double *others; /* scratch: one value for each rank */
     bool *is_named; /* by rank */
 };
-enum part { WORK, ON_CPU, DELAYED, WRITTEN, PARTS };
+enum part { ON_CPU, DELAYED, OFF_CPU, WRITTEN, PARTS };
 
 static double without_delay(const struct causes *c, size_t point)
 {
@@ -41,7 +44,7 @@ static void sum_up(struct causes *c)
         c->weight[i] = without_delay(c, i);
         if (c->g->point.p[i].kind == MSTX_POINT_OUT || c->wall->step[i] == UINT32_MAX)
             continue;
-        sum[WORK] += c->g->weight[i];
+        sum[OFF_CPU] += c->weight[i] - used[MSTX_ON_CPU];
         sum[ON_CPU] += used[MSTX_ON_CPU];
         sum[DELAYED] += c->g->weight[i] - c->weight[i];
         sum[WRITTEN] += used[MSTX_WRITTEN];
@@ -66,11 +69,23 @@ static double excess_of(const struct causes *c, uint32_t rank, enum part part)
     return more > 0 ? more : 0;
 }
 
+/* Returns the median over the other ranks of the share of their work that is run delay. */
+static double delay_of_others(const struct causes *c, uint32_t rank)
+{
+    size_t n = 0;
+    for (uint32_t r = 0; r < c->wall->ranks; r++) {
+        const double *sum = c->sum + (size_t)r * PARTS;
+        const double work = sum[ON_CPU] + sum[DELAYED] + sum[OFF_CPU];
+        if (r != rank && work > 0)
+            c->others[n++] = sum[DELAYED] / work;
+    }
+    return mstx__median(c->others, n);
+}
+
 static struct mstx_wait_parts parts_of(const struct causes *c, uint32_t rank)
 {
-    const double work = excess_of(c, rank, WORK), on_cpu = excess_of(c, rank, ON_CPU),
-                 delayed = excess_of(c, rank, DELAYED), left = work - on_cpu - delayed;
-    const double off_cpu = left > 0 ? left : 0, all = on_cpu + delayed + off_cpu;
+    const double on_cpu = excess_of(c, rank, ON_CPU), delayed = excess_of(c, rank, DELAYED),
+                 off_cpu = excess_of(c, rank, OFF_CPU), all = on_cpu + delayed + off_cpu;
     if (!(all > 0))
         return (struct mstx_wait_parts){0};
     return (struct mstx_wait_parts){on_cpu / all, delayed / all, off_cpu / all,
@@ -107,7 +122,7 @@ static void merge(const struct causes *c, struct mstx_waiter *to)
         to->part = part;
         to->cause = cause_of(c, &part);
     } else if (is_named_by_wall) {
-        to->is_named = to->part.delayed >= DELAY_LEAST;
+        to->is_named = to->part.delayed >= DELAY_LEAST && delay_of_others(c, to->rank) < BUSY_LEAST;
         to->cause = MSTX_CAUSE_WAITS_FOR_CPU;
     }
 }
@@ -139,6 +154,7 @@ static bool find_causes(struct causes *c, const mstx_gcalls *calls,
     for (size_t i = 0; i < c->wall->list.n; i++)
         merge(c, &c->wall->list.p[i]);
     mstx__waiters_sort(c->wall);
+    c->wall->has_causes = true;
     return true;
 }
 

@@ -31,6 +31,9 @@ static const double OFTEN_STEADY = 0.04, OFTEN_LAST = 0.75, OFTEN_LEAD = 0.8;
  * always has most of the cost, so dominance says little: the cost in clean runs of two ranks
  * reached 0.125. */
 static const double COST_LEAST = 0.15, COST_OF_TWO = 0.25, DOMINANCE_LEAST = 0.75;
+/* Bursts come again: an excess that two steps hold is an accident. */
+static const double PEAK_MOST = 0.6;
+static const double CLEAR_EXCESS = 0.15, CLEAR_COST = 0.03;
 /* Shorter jobs are not judged. */
 static const double JOB_LEAST_NS = 0.3e9;
 enum { CANDIDATES = 32 };
@@ -390,7 +393,7 @@ static void describe(struct judge *j, struct mstx_waiter *of)
 {
     const uint32_t steps = j->w->steps;
     const double *work = j->w->work, *reference = j->reference + (size_t)of->rank * steps;
-    double sum = 0, part = 0;
+    double sum = 0, part = 0, first = 0, second = 0;
     uint32_t longest = 0, leads = 0;
     for (uint32_t s = 1; s < steps; s++) {
         leads += work[(size_t)of->rank * steps + s] > reference[s] + of->shift_ns / 2;
@@ -398,8 +401,12 @@ static void describe(struct judge *j, struct mstx_waiter *of)
         for (uint32_t r = 0; r < j->w->ranks; r++)
             is_longest &= work[(size_t)r * steps + s] <= work[(size_t)of->rank * steps + s];
         longest += is_longest;
-        sum += work[(size_t)of->rank * steps + s] - reference[s];
+        const double excess = work[(size_t)of->rank * steps + s] - reference[s];
+        sum += excess;
+        second = excess > first ? first : excess > second ? excess : second;
+        first = excess > first ? excess : first;
     }
+    of->peak = sum > 0 ? (first + second) / sum : 0;
     of->excess_ns = sum / (steps - 1);
     of->persistence = (double)longest / (steps - 1);
     of->lead = (double)leads / (steps - 1);
@@ -442,13 +449,35 @@ static bool is_regular(const struct mstx_waiter *of)
 
 static bool is_costly(const struct judge *j, const struct mstx_waiter *of)
 {
-    return of->cost >= (j->w->ranks == 2 ? COST_OF_TWO : COST_LEAST) &&
+    return of->peak < PEAK_MOST && of->cost >= (j->w->ranks == 2 ? COST_OF_TWO : COST_LEAST) &&
            of->dominance >= DOMINANCE_LEAST;
+}
+
+/* Without run delay the work of equal ranks is nearly equal, so an excess is clear by its size, also
+ * where the host delays the job so much that it costs the job little. */
+static bool is_clear(const struct judge *j, const struct mstx_waiter *of)
+{
+    return j->weight != j->g->weight && of->peak < PEAK_MOST && of->excess >= CLEAR_EXCESS &&
+           of->cost >= CLEAR_COST && of->dominance >= DOMINANCE_LEAST;
+}
+
+/* Returns the median over ranks and steps of the work of a step. */
+static double median_work(const struct judge *j)
+{
+    const size_t cells = (size_t)j->w->ranks * j->w->steps;
+    double *work = ms_alloc(cells * sizeof *work);
+    if (work == NULL)
+        return INFINITY; /* no excess is clear then */
+    memcpy(work, j->w->work, cells * sizeof *work);
+    const double median = mstx__median(work, cells);
+    ms_free(work);
+    return median;
 }
 
 static void decide(struct judge *j)
 {
     double sum = 0;
+    const double work = median_work(j);
     for (uint32_t r = 0; r < j->w->ranks; r++)
         sum += j->w->list.p[r].cost;
     for (uint32_t r = 0; r < j->w->ranks; r++) {
@@ -456,7 +485,9 @@ static void decide(struct judge *j)
         of->dominance = sum > 0 ? of->cost / sum : 0;
         of->is_steady = 2 * of->steady > of->cost;
         describe(j, of);
-        of->is_named = j->w->is_known && (is_steady(of) || is_regular(of) || is_costly(j, of));
+        of->excess = work > 0 ? of->excess_ns / work : 0;
+        of->is_named = j->w->is_known &&
+                       (is_steady(of) || is_regular(of) || is_costly(j, of) || is_clear(j, of));
     }
     mstx__waiters_sort(j->w);
 }

@@ -46,6 +46,8 @@ struct mstx_waiter {
     double lead;     /* share of the steps in which it works longer than the median of the others */
     double shift_ns; /* excess in its undisturbed steps */
     double excess_ns;  /* mean excess of a step */
+    double excess;     /* the same as a share of the median work of a step */
+    double peak;       /* share of its two longest steps in its excess */
     uint32_t from, to; /* the steps [from, to) hold its excess */
     bool is_named;
     bool is_steady; /* slow in all steps, else in bursts */
@@ -65,6 +67,7 @@ struct mstx_waiters {
     double in_comm;     /* share of the ranks' time that transfers take */
     double model_error; /* of a replay with the recorded durations */
     double delayed;     /* share of the local work of all ranks that is run delay */
+    bool has_causes;    /* the use of the host is known: ranks were judged without run delay */
     bool is_known;      /* enough steps and time to judge */
     bool no_memory;
 };

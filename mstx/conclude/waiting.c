@@ -14,6 +14,9 @@ static const double GREAT_COST = 0.10;
  * end, has no excess; fewer quiet steps are chance. */
 static const double FREE_LEAST = 0.15;
 
+/* Run delay of all ranks is told from this share of their work on. */
+static const double DELAY_TOLD = 0.05;
+
 /* ---- one rank ------------------------------------------------------------------- */
 
 static bool is_late(const struct mstx_waiting *w, const struct mstx_waiter *r)
@@ -43,13 +46,30 @@ static void put_time(const struct mstx_waiting *w, const struct mstx_call_rows *
     }
 }
 
+static void say_why(struct ms_message *m, const struct mstx_waiter *r,
+                    const struct mstx_wait_why *why)
+{
+    static const char *const causes[] = {[MSTX_CAUSE_UNKNOWN] = "",
+                                         [MSTX_CAUSE_COMPUTES] = "computes",
+                                         [MSTX_CAUSE_WAITS_FOR_CPU] = "waits_for_cpu",
+                                         [MSTX_CAUSE_OFF_CPU] = "off_cpu",
+                                         [MSTX_CAUSE_WRITES] = "writes"};
+    if (why->has_larger_batches)
+        ms_message_str(m, "why", MS_STR("larger_batches"));
+    else if (r->cause != MSTX_CAUSE_UNKNOWN)
+        ms_message_str(m, "why", ms_str_of(causes[r->cause]));
+    if (why->name[0] != 0 && !why->has_larger_batches) {
+        ms_message_str(m, "doing", ms_str_of(why->name));
+        ms_message_f64(m, "part", why->share);
+    }
+}
+
 static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_waiting *w,
                               const struct mstx_call_rows *rows, const struct mstx_steps *steps,
                               const struct mstx_waiter *r, mstx_findings *to, struct ms_err *err)
 {
-    struct mstx_why why;
-    MS_TRY(mstx__waiting_why(tl, rows->process.p, rows->process.n, r->rank,
-                             r->excess_ns * (w->waiters.steps - 1), &why, err));
+    struct mstx_wait_why why;
+    MS_TRY(mstx__waiting_why(tl, rows, &w->waiters, r, &why, err));
     const bool late = is_late(w, r);
     struct mstx_finding *f =
         mstx__finding_add(to, late ? "fail_slow" : "straggler", &mstx_say_waiter,
@@ -69,17 +89,7 @@ static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_waiting *w,
     ms_message_f64(&f->said, "cost", r->cost);
     ms_message_i64(&f->said, "gain_ns", (int64_t)(r->cost * w->waiters.step_ns));
     ms_message_f64(&f->said, "longest", r->persistence);
-    static const char *const causes[] = {[MSTX_CAUSE_UNKNOWN] = "",
-                                         [MSTX_CAUSE_COMPUTES] = "computes",
-                                         [MSTX_CAUSE_WAITS_FOR_CPU] = "waits_for_cpu",
-                                         [MSTX_CAUSE_OFF_CPU] = "off_cpu",
-                                         [MSTX_CAUSE_WRITES] = "writes"};
-    if (r->cause != MSTX_CAUSE_UNKNOWN)
-        ms_message_str(&f->said, "why", ms_str_of(causes[r->cause]));
-    if (why.name[0] != 0) {
-        ms_message_str(&f->said, "doing", ms_str_of(why.name));
-        ms_message_f64(&f->said, "part", why.share);
-    }
+    say_why(&f->said, r, &why);
     return MS_OK;
 }
 
@@ -155,7 +165,7 @@ bool mstx__waiting_confirms(const struct mstx_waiting *w, int32_t rank)
             other = r->cost;
         }
     }
-    return !w->is_whole || cost >= 2 * other;
+    return !w->is_whole || (cost >= 2 * other && !w->waiters.has_causes);
 }
 
 enum ms_rc mstx__find_balance(const struct mstx_waiting *w, mstx_findings *to, struct ms_err *err)
@@ -173,6 +183,8 @@ enum ms_rc mstx__find_balance(const struct mstx_waiting *w, mstx_findings *to, s
     ms_message_i64(&f->said, "ranks", w->waiters.ranks);
     ms_message_i64(&f->said, "steps", w->waiters.steps);
     ms_message_f64(&f->said, "comm", w->waiters.in_comm);
+    if (w->waiters.delayed >= DELAY_TOLD)
+        ms_message_f64(&f->said, "delayed", w->waiters.delayed);
     return MS_OK;
 }
 

@@ -21,7 +21,8 @@ enum ms_rc mstx__find_waiting(struct mstx_tl *tl, const struct mstx_steps *steps
                               struct mstx_waiting *w, mstx_findings *to,
                               struct ms_err *err) MS_MUST_USE;
 /* Tells whether to keep a straggler that the import found from the times of single communicators:
- * the graph cannot judge the run, or no other rank costs more than half as much in a replay. */
+ * the graph cannot judge the run, or knows no run delay and no other rank costs more than half as much in a
+ * replay. */
 bool mstx__waiting_confirms(const struct mstx_waiting *w, int32_t rank);
 /* Adds the finding that no rank makes the others wait, when the whole run was judged and has no
  * straggler. */

@@ -4,101 +4,194 @@
  */
 #include "mstx/conclude/waiting_why.h"
 
+#include "mstx/cluster/rows.h"
+
 #include "probe/base/mem.h"
-#include "probe/base/order.h"
 #include "probe/base/store.h"
 
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Least share of the excess for a range to be named.  Of nested ranges that explain nearly the same
  * share the innermost, which is the shortest, is named. */
 static const double EXPLAINS_LEAST = 0.3, NEARLY = 0.8;
+/* Batches are larger from this multiple of the median of the others on. */
+static const double LARGER_LEAST = 1.2;
+/* Tracks with more events are not read, and no more ranks are compared with. */
+enum { EVENTS_MOST = 500000, OTHERS_MOST = 64 };
 
-struct comparing {
-    const uint32_t *process;
-    size_t n, which;
-    double excess_ns;
-    double *total; /* by process: total time of the current name */
-    char name[64]; /* current name */
-    struct mstx_why *why;
-    double why_total;
+struct range_total {
+    uint32_t name;
+    double own; /* of the rank, ns */
 };
 
-static int by_value(const void *pa, const void *pb)
-{
-    const double *a = pa, *b = pb;
-    return MS_ORDER(*a, *b, 0);
-}
+struct comparing {
+    struct mstx_tl *tl;
+    const struct mstx_call_rows *rows;
+    const struct mstx_waiters *w;
+    uint32_t which; /* index of the rank */
+    bool has_use;
+    double excess_ns;
+    MS_VEC(struct range_total) range; /* of the rank, then those that may explain its excess */
+    MS_VEC(double) other;             /* ranges x others */
+    size_t others;
+    mstx_events events;
+};
 
-/* Returns the median total of the other processes; reorders `total`. */
-static double median_of_others(struct comparing *c)
-{
-    const size_t n = c->n - 1;
-    double own = c->total[c->which];
-    c->total[c->which] = c->total[n];
-    qsort(c->total, n, sizeof *c->total, by_value);
-    c->total[n] = own;
-    return n != 0 ? (c->total[(n - 1) / 2] + c->total[n / 2]) / 2 : own;
-}
+/* ---- totals of ranges ----------------------------------------------------------------- */
 
-static void judge_name(struct comparing *c)
+static struct range_total *total_of(struct comparing *c, uint32_t name, bool may_add)
 {
-    const double own = c->total[c->which];
-    const double share = (own - median_of_others(c)) / c->excess_ns;
-    const bool is_better =
-        share * NEARLY > c->why->share || (share > NEARLY * c->why->share && own < c->why_total);
-    if (c->name[0] != 0 && share >= EXPLAINS_LEAST && (c->why->name[0] == 0 || is_better)) {
-        snprintf(c->why->name, sizeof c->why->name, "%s", c->name);
-        c->why->share = share < 1 ? share : 1;
-        c->why_total = own;
+    for (size_t i = 0; i < c->range.n; i++) {
+        if (c->range.p[i].name == name)
+            return &c->range.p[i];
     }
-    memset(c->total, 0, c->n * sizeof *c->total);
+    struct range_total *slot = may_add ? ms_vec_push(&c->range) : NULL;
+    if (slot != NULL)
+        *slot = (struct range_total){name, 0};
+    return slot;
 }
 
-static void take_row(struct comparing *c, struct ms_stmt *st)
+/* Returns the part of a range within the judged steps of the rank, without run delay. */
+static double time_in_steps(const struct comparing *c, uint32_t rank, const struct mstx_event *e)
 {
-    const struct ms_str name = ms_stmt_get_str(st, 0);
-    if (!ms_str_is(name, c->name)) {
-        judge_name(c);
-        snprintf(c->name, sizeof c->name, "%.*s", MS_STR_ARG(name));
+    const int64_t *at = c->w->step_at + (size_t)rank * (c->w->steps + 1);
+    const int64_t from = e->start_ns > at[1] ? e->start_ns : at[1], until = e->start_ns + e->dur_ns,
+                  to = until < at[c->w->steps] ? until : at[c->w->steps];
+    double used[MSTX_USES] = {0};
+    if (to <= from)
+        return 0;
+    if (c->has_use)
+        mstx__use_between(&c->rows->use, rank, from, to, used);
+    const double left = (double)(to - from) - used[MSTX_DELAYED];
+    return left > 0 ? left : 0;
+}
+
+/* Adds the ranges of a rank to the totals; `others`: the column of a rank that is compared with. */
+static enum ms_rc add_track(struct comparing *c, uint32_t rank, size_t track, size_t column,
+                            struct ms_err *err)
+{
+    c->events.n = 0;
+    MS_TRY(mstx_tl_view(c->tl, track, INT64_MIN, INT64_MAX, 0, &c->events, err));
+    for (size_t i = 0; i < c->events.n; i++) {
+        const struct mstx_event *e = &c->events.p[i];
+        const bool is_range = e->kind == MSTX_EV_RANGE || e->kind == MSTX_EV_PUSHPOP;
+        const double t = is_range ? time_in_steps(c, rank, e) : 0;
+        struct range_total *to = t > 0 ? total_of(c, e->name, rank == c->which) : NULL;
+        if (t > 0 && to == NULL && rank == c->which)
+            return ms_no_memory(err);
+        if (to != NULL && rank == c->which)
+            to->own += t;
+        else if (to != NULL)
+            c->other.p[(size_t)(to - c->range.p) * OTHERS_MOST + column] += t;
     }
-    for (size_t k = 0; k < c->n; k++) {
-        if ((int64_t)c->process[k] + 1 == ms_stmt_get_i64(st, 1))
-            c->total[k] = ms_stmt_get_f64(st, 2);
+    return MS_OK;
+}
+
+static enum ms_rc add_rank(struct comparing *c, uint32_t rank, size_t column, struct ms_err *err)
+{
+    for (size_t i = 0; i < mstx_tl_track_count(c->tl); i++) {
+        const struct mstx_track *t = mstx_tl_track(c->tl, i);
+        if (t->process == c->rows->process.p[rank] && t->kind == MSTX_TRACK_THREAD &&
+            !ms_str_is(t->domain, "communication") && t->events <= EVENTS_MOST)
+            MS_TRY(add_track(c, rank, i, column, err));
+    }
+    return MS_OK;
+}
+
+/* Keeps the ranges that are long enough to explain the excess. */
+static void keep_long_ranges(struct comparing *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->range.n; i++) {
+        if (c->range.p[i].own >= EXPLAINS_LEAST * c->excess_ns)
+            c->range.p[n++] = c->range.p[i];
+    }
+    c->range.n = n;
+}
+
+static enum ms_rc add_others(struct comparing *c, struct ms_err *err)
+{
+    const size_t cells = c->range.n * OTHERS_MOST;
+    if (!ms_vec_reserve(&c->other, cells + 1))
+        return ms_no_memory(err);
+    memset(c->other.p, 0, cells * sizeof *c->other.p);
+    for (uint32_t r = 0; r < c->rows->rank.n && c->others < OTHERS_MOST && cells != 0; r++) {
+        if (r != c->which)
+            MS_TRY(add_rank(c, r, c->others++, err));
+    }
+    return MS_OK;
+}
+
+/* ---- the choice --------------------------------------------------------------------------- */
+
+static void choose_range(struct comparing *c, struct mstx_wait_why *why)
+{
+    double chosen = 0;
+    for (size_t i = 0; i < c->range.n; i++) {
+        const double own = c->range.p[i].own,
+                     others = mstx__median(c->other.p + i * OTHERS_MOST, c->others),
+                     share = (own - others) / c->excess_ns;
+        const bool is_better =
+            share * NEARLY > why->share || (share > NEARLY * why->share && own < chosen);
+        const struct ms_str name = mstx_tl_text(c->tl, c->range.p[i].name);
+        if (name.n != 0 && share >= EXPLAINS_LEAST && (why->name[0] == 0 || is_better)) {
+            snprintf(why->name, sizeof why->name, "%.*s", (int)(name.n < 60 ? name.n : 60), name.p);
+            why->share = share < 1 ? share : 1;
+            chosen = own;
+        }
     }
 }
 
-static enum ms_rc compare_names(struct mstx_tl *tl, struct comparing *c, struct ms_err *err)
+/* Compares the mean size of the batches that the ranks loaded. */
+static enum ms_rc compare_batches(struct comparing *c, struct mstx_wait_why *why,
+                                  struct ms_err *err)
 {
     struct ms_stmt *st;
-    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st,
-                            "SELECT substr(s.value, 1, 60) AS name, t.process, sum(n.total_ns)"
-                            " FROM names n JOIN tracks t ON t.id = n.track"
-                            " JOIN strings s ON s.id = n.name"
-                            " WHERE t.kind = 0 AND t.domain <> 'communication' AND n.total_ns > 0"
-                            " GROUP BY 1, 2 ORDER BY 1, 2",
-                            err));
+    double own = 0, other[OTHERS_MOST];
+    size_t others = 0;
     enum ms_rc rc = MS_OK;
-    while (ms_stmt_next(st, &rc, err))
-        take_row(c, st);
-    judge_name(c);
+    MS_TRY(ms_store_prepare(mstx_tl_store(c->tl), &st,
+                            "SELECT t.process - 1, 1.0 * n.total_ns / n.events FROM names n"
+                            " JOIN tracks t ON t.id = n.track JOIN strings s ON s.id = n.name"
+                            " WHERE t.kind = 1 AND s.value = 'batch elements' ORDER BY 1",
+                            err));
+    while (ms_stmt_next(st, &rc, err)) {
+        if (ms_stmt_get_i64(st, 0) == c->rows->process.p[c->which])
+            own = ms_stmt_get_f64(st, 1);
+        else if (others < OTHERS_MOST)
+            other[others++] = ms_stmt_get_f64(st, 1);
+    }
     ms_stmt_free(st);
+    why->has_larger_batches = others != 0 && own >= LARGER_LEAST * mstx__median(other, others);
     return rc;
 }
 
-enum ms_rc mstx__waiting_why(struct mstx_tl *tl, const uint32_t *process, size_t n, size_t which,
-                             double excess_ns, struct mstx_why *why, struct ms_err *err)
+static enum ms_rc compare(struct comparing *c, struct mstx_wait_why *why, struct ms_err *err)
 {
-    struct comparing c = {
-        .process = process, .n = n, .which = which, .excess_ns = excess_ns, .why = why};
-    *why = (struct mstx_why){0};
-    if (!(excess_ns > 0))
+    MS_TRY(add_rank(c, c->which, 0, err));
+    keep_long_ranges(c);
+    MS_TRY(add_others(c, err));
+    choose_range(c, why);
+    return compare_batches(c, why, err);
+}
+
+enum ms_rc mstx__waiting_why(struct mstx_tl *tl, const struct mstx_call_rows *rows,
+                             const struct mstx_waiters *w, const struct mstx_waiter *rank,
+                             struct mstx_wait_why *why, struct ms_err *err)
+{
+    struct comparing c = {.tl = tl,
+                          .rows = rows,
+                          .w = w,
+                          .which = rank->rank,
+                          .has_use = mstx__use_is_known(&rows->use, w->ranks),
+                          .excess_ns = rank->excess_ns * (w->steps - 1)};
+    *why = (struct mstx_wait_why){0};
+    if (!(c.excess_ns > 0) || rank->cause == MSTX_CAUSE_WAITS_FOR_CPU)
         return MS_OK;
-    c.total = ms_calloc(n + 1, sizeof *c.total);
-    if (c.total == NULL)
-        return ms_no_memory(err);
-    const enum ms_rc rc = compare_names(tl, &c, err);
-    ms_free(c.total);
+    const enum ms_rc rc = compare(&c, why, err);
+    ms_vec_free(&c.range);
+    ms_vec_free(&c.other);
+    ms_vec_free(&c.events);
     return rc;
 }

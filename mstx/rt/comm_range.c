@@ -252,6 +252,13 @@ API uint64_t mstx_comm_framework_wait_begin(void)
     return id;
 }
 
+API void mstx_use_sample(void)
+{
+    struct rt_ring *r = (live_now() & RT_RECORD) != 0 ? rt_ring_of_thread() : NULL;
+    if (r != NULL)
+        rt_use_sample_often(r);
+}
+
 /* ---- polling calls ---------------------------------------------------------------------------
  *
  * A program that polls (MPI_Test, MPI_Iprobe) millions of times a second is waiting.  So a poll

@@ -89,6 +89,9 @@ void mstx_comm_framework_wait(uint64_t id);
 /* Opens a range of a framework's wait for operations that it began before; mstx_comm_end ends it. */
 uint64_t mstx_comm_framework_wait_begin(void);
 
+/* Samples what the thread used of its host: at a border that a framework knows. */
+void mstx_use_sample(void);
+
 /* A communication range that is open now, for the detection of hangs in the helper thread. */
 struct mstx_comm_open {
     uint64_t id, ticks; /* id and start time */

@@ -151,6 +151,12 @@ RT_COLD void rt_use_write(struct rt_ring *r)
     write1(r, rt_use_read());
 }
 
+void rt_use_sample_often(struct rt_ring *r)
+{
+    if (rt_ring_ticks(r) + rt_use_ticks_between() * 7 / 8 >= rt_use_due)
+        rt_use_write(r);
+}
+
 const struct rt_device_calls *_Atomic rt_device;
 
 /* ---- marks ---------------------------------------------------------------------------- */

@@ -93,7 +93,7 @@ static uint32_t blocks_written(void)
     return getrusage(RUSAGE_THREAD, &u) == 0 ? (uint32_t)u.ru_oublock : 0;
 }
 
-static uint64_t ticks_between(void)
+uint64_t rt_use_ticks_between(void)
 {
     const uint64_t known =
         rt_clock_kind == MSTX_CLOCK_MONOTONIC ? 1000000000 : atomic_load(&rt.tick_hz);
@@ -108,7 +108,7 @@ struct mstx_rec rt_use_read(void)
                                  .name = blocks_written(),
                                  .type = MSTX_REC_USE,
                                  .arg = run_delay()};
-    rt_use_due = rec.ticks + ticks_between();
+    rt_use_due = rec.ticks + rt_use_ticks_between();
     errno = error;
     return rec;
 }

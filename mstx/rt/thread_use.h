@@ -13,6 +13,8 @@
 /* The next sample of this thread is due at these ticks. */
 extern __thread uint64_t rt_use_due __attribute__((tls_model("initial-exec")));
 
+/* Returns the least number of ticks between two samples. */
+uint64_t rt_use_ticks_between(void);
 /* Returns a USE record of this thread and sets when the next one is due.  Makes three system calls of
  * 1.6 us together, none of which may block. */
 struct mstx_rec rt_use_read(void);

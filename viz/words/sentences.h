@@ -60,8 +60,10 @@
     X(balance,                                                                                                       \
       "no rank makes the others wait (checked: {steps} steps of {ranks} ranks); communication "                      \
       "itself takes "                                                                                                \
-      "{comm:percent} of their time",                                                                                \
-      "没有卡让其他卡等待（已检查 {ranks} 张卡的 {steps} 步）；通信本身占其时间的 {comm:percent}")                   \
+      "{comm:percent} of their time[; all ranks wait for a CPU that others use, {delayed:percent} of "               \
+      "their work]",                                                                                \
+      "没有卡让其他卡等待（已检查 {ranks} 张卡的 {steps} 步）；通信本身占其时间的 "                  \
+      "{comm:percent}[；所有卡都在等待被占用的 CPU，占其计算时间的 {delayed:percent}]")                   \
     X(stage,                                                                                                         \
       "{stage?=rank {ranks}|stage {stage} (ranks {ranks})} makes the others wait: with ideal "                       \
       "durations of "                                                                                                \
