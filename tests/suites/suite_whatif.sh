@@ -29,6 +29,23 @@ kinds = [f["kind"] for f in json.load(open(sys.argv[1]))["findings"]]
 assert "balance" in kinds and not {"straggler", "fail_slow"} & set(kinds), kinds
 PY
 
+# Programs that wait for one rank, for reasons that are known.
+if command -v mpicc >/dev/null && command -v mpirun >/dev/null && mpirun --version | grep -q 'Open MPI' && can_preload; then
+    mpicc -O2 -o "$scratch/wait_mpi" tests/waiting/wait_mpi.c -lpthread || bad 'wait_mpi does not compile'
+    for case in compute:computes sleep:off_cpu write:writes none:; do
+        (cd "$scratch" && MSTX_QUIET=2 timeout 120 mpirun -n 3 "$msprobe" run -o "$scratch/${case%:*}" -- \
+            "$scratch/wait_mpi" blocking "${case%:*}" 1 4 60 3) >"$scratch/out" 2>&1 || bad "wait_mpi ${case%:*}"
+        "$msprobe" report --format json "$scratch/${case%:*}" >"$scratch/wait.json"
+        "$PYTHON" - "$scratch/wait.json" "${case#*:}" <<'PY' && ok "the reason of wait_mpi ${case%:*}" || bad "the reason of wait_mpi ${case%:*}"
+import json, sys
+slow = [(f["ranks"], f.get("reason")) for f in json.load(open(sys.argv[1]))["findings"] if f["kind"] in ("straggler", "fail_slow")]
+assert slow == ([([1], sys.argv[2])] if sys.argv[2] else []), slow
+PY
+    done
+else
+    echo 'skip wait_mpi: no Open MPI'
+fi
+
 if [ -d $traces ]; then
     cp $traces/timeline-ST.json.gz "$scratch/st.json.gz"
     for model in types generic; do
