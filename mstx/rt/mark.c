@@ -148,7 +148,8 @@ RT_INLINE void write_event(struct rt_ring *r, struct mstx_rec rec, const struct 
 RT_COLD void rt_use_write(struct rt_ring *r)
 {
     ms_assert(r == rt_tls);
-    write1(r, rt_use_read());
+    if (rt_is_running()) /* not behind the end of the capture, when a last call ends */
+        write1(r, rt_use_read());
 }
 
 void rt_use_sample_often(struct rt_ring *r)
