@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Records models that people use with mistakes and harmless changes; scores `msprobe compare` on them.
 
-    score.py record FOLDER [--families A,B] [--level mix] [--task statistics] [--sample]
-    score.py show FOLDER [--half 1|2] [-v] [--families A,B]
+    score.py record FOLDER [--third] [--families A,B] [--level mix] [--task statistics] [--sample]
+    score.py show FOLDER [--half 1|2|3] [-v] [--families A,B]
 
 record makes FOLDER/FAMILY/CASE with dumps and FOLDER/truth.json; show runs compare on each pair.
-Rules and thresholds are fixed on half 1 of the families; half 2 only shows them.
+Rules and thresholds are fixed on half 1 of the families; half 2 only shows them. --third records
+the families of unseen_families.py instead, as half 3.
 """
 import argparse
 import collections
@@ -31,7 +32,27 @@ def cases_of(family, model):
             yield kind, change
 
 
-def record_family(o, family, half):
+def unseen_cases_of(family, model, index):
+    import unseen_changes
+    for kind, found in (("fault", unseen_changes.faults), ("clean", unseen_changes.variations)):
+        for change in found(family, model, index):
+            yield kind, change
+
+
+def listed(o):
+    """Each family to record, its half, and a function that lists its cases."""
+    import functools
+    import families
+    import unseen_families
+    if o.third:
+        for i, family in enumerate(unseen_families.families()):
+            yield family, 3, functools.partial(unseen_cases_of, index=i)
+        return
+    for i, family in enumerate(families.families()):
+        yield family, families.half_of(i), cases_of
+
+
+def record_family(o, family, half, cases):
     import dumps
     root = os.path.join(o.folder, family.name)
     os.makedirs(root, exist_ok=True)
@@ -40,7 +61,7 @@ def record_family(o, family, half):
         print(f"not recorded: {family.name}")
         return []
     made = []
-    for kind, change in cases_of(family, family.make()):
+    for kind, change in cases(family, family.make()):
         if not dumps.record_apart(family, change.apply, f"{root}/{kind}-{change.name}", **keys):
             log = open(f"{root}/{kind}-{change.name}.log", encoding="utf-8").read()
             print(f"not recorded: {family.name} {change.name}: {log.strip().splitlines()[-1:]}")
@@ -53,16 +74,16 @@ def record_family(o, family, half):
 def record(o):
     try:
         import torch
-        import families
+        families = list(listed(o))
     except ImportError as error:
         print(f"skip models: {error}")
         return 0
     torch.set_num_threads(1)
     made = []
-    for i, family in enumerate(families.families()):
+    for family, half, cases in families:
         if o.families and family.name not in o.families or o.sample and family.name not in SAMPLE:
             continue
-        made += record_family(o, family, families.half_of(i))
+        made += record_family(o, family, half, cases)
     with open(os.path.join(o.folder, "truth.json"), "w", encoding="utf-8") as f:
         json.dump(made, f, indent=1)
     print(f"recorded {len(made)} cases of {len({c['family'] for c in made})} families")
@@ -123,7 +144,7 @@ def show(o):
     for case in cases:
         show_case(o, case, total)
     failed = 0
-    for half in (1, 2):
+    for half in (1, 2, 3):
         n, clean = total[half, "fault", "n"], total[half, "clean", "n"]
         if n + clean == 0:
             continue
@@ -142,6 +163,7 @@ def main():
     ap.add_argument("--half", type=int)
     ap.add_argument("--level", default="mix")
     ap.add_argument("--task", default="statistics")
+    ap.add_argument("--third", action="store_true", help="record the families of the third set")
     ap.add_argument("--sample", action="store_true", help="only two small families of plain torch")
     ap.add_argument("--least", type=float, default=0, help="least share of suspect 1 for success")
     ap.add_argument("-v", dest="verbose", action="store_true")
