@@ -77,6 +77,14 @@ static bool is_same_argument(const struct source__judge *j, const struct source_
            n->out <= source__rule.forward[j->tensor] * fmaxf(n->in, n->floor);
 }
 
+/* Tells whether operators of different names are partners, as in another implementation. */
+static bool is_other_operator(const struct source__judge *j, const struct source__node *n)
+{
+    struct probe_name g = probe_name_parse(source__name(j->p, 0, n->id[0]));
+    struct probe_name t = probe_name_parse(source__name(j->p, 1, n->id[1]));
+    return !ms_str_eq(g.path, t.path);
+}
+
 /* Rule: a plain argument differs. The same argument may differ in every call; only the first is
  * reported. */
 enum ms_rc source__check_scalar(struct source__judge *j, uint32_t i, uint32_t leaf,
@@ -88,14 +96,16 @@ enum ms_rc source__check_scalar(struct source__judge *j, uint32_t i, uint32_t le
     bool added;
     if (!(l->attrs & SOURCE__SCALAR) || names_systemic(j, l) || is_same_argument(j, n, l))
         return MS_OK;
+    enum source__class cls = class_of(j, n, SOURCE__SOFT);
+    if (cls == SOURCE__SOFT && is_other_operator(j, n))
+        return MS_OK; /* einsum for linear has other arguments */
     int len = snprintf(key, sizeof key, "%u/%u/%u/%x", n->op, n->dir, l->path, l->value);
     if (ms_map_put_copy(&j->scalars, (struct ms_str){key, (uint32_t)len}, j->arena, &added) ==
         MS_MAP_NONE)
         return ms_no_memory(err);
     if (!added)
         return MS_OK;
-    struct source__raw raw =
-        source__raw_of(n, CMP_WHY_SCALAR, class_of(j, n, SOURCE__SOFT), strength_of(n));
+    struct source__raw raw = source__raw_of(n, CMP_WHY_SCALAR, cls, strength_of(n));
     raw.leaf = leaf;
     return source__add_suspect(j, i, raw, err);
 }
@@ -127,14 +137,6 @@ static bool is_broadcast(const struct source__judge *j, const struct source__lea
         more[1] = next_size(said->text[1], &at[1], &b);
     }
     return more[0] == more[1] && (a == b || a == 1 || b == 1);
-}
-
-/* Tells whether operators of different names are partners, as in another implementation. */
-static bool is_other_operator(const struct source__judge *j, const struct source__node *n)
-{
-    struct probe_name g = probe_name_parse(source__name(j->p, 0, n->id[0]));
-    struct probe_name t = probe_name_parse(source__name(j->p, 1, n->id[1]));
-    return !ms_str_eq(g.path, t.path);
 }
 
 static enum ms_rc add_attrs_suspect(struct source__judge *j, uint32_t i, unsigned attrs,

@@ -10,6 +10,7 @@
 #include "compare/source/node_rules.h"
 #include "compare/source/attr_rules.h"
 #include "compare/source/node_weigh.h"
+#include "compare/source/order_rules.h"
 #include "compare/source/regions.h"
 #include "compare/source/update_rules.h"
 #include "probe/base/assert.h"
@@ -269,6 +270,7 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
     double noise = n->in > 0 ? source__rule.backward_noisy : source__rule.backward_least;
     if (n->rho > limit_of(j, n) && (!gradient || n->out > noise)) {
         MS_TRY(check_order(j, i, err));
+        MS_TRY(source__check_reordered(j, i, err));
         return source__add_suspect(
             j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     }
@@ -311,6 +313,8 @@ static enum ms_rc check_root(struct source__judge *j, uint32_t i, uint32_t leaf,
     double unit = source__roundoff(l, &differ);
     bool known = !isnan(j->p->root_floor);
     double t = fmax(source__tiny(j, unit, differ), known ? j->p->root_floor : 0);
+    if (source__is_backward(n)) /* a gradient of a loss that is not recorded, such as ctc_loss */
+        t = fmax(t, source__rule.backward_least / source__rule.forward[j->tensor]);
     double tn = fmax(fmax(t, 1e-6), known ? j->p->root_floor_norm : 0);
     bool off = (l->flags & SOURCE__FLAGGED) || l->e > source__rule.forward[j->tensor] * t ||
                l->en > source__rule.parameter_norm * tn;

@@ -146,8 +146,10 @@ static void judge_border(struct work *w, uint32_t i, const struct source__leaf *
     bool dirty = r->in > k * n->tiny && (!known || l->e <= 10 * k * r->in);
     r->is_read = true;
     r->e = fmaxf(r->e, known ? l->e : 0);
-    /* The other side reads the value from outside the dump: the region may have made it or not. */
-    bool lost = agrees && (missing ? target : golden) == SOURCE__NONE && (r->reads || r->owns);
+    /* The other side reads the value from outside the dump, without its gradient: the operators ran
+     * where nothing is recorded, as under no_grad. */
+    bool lost = agrees && (l->attrs & SOURCE__GRAD) &&
+                (missing ? target : golden) == SOURCE__NONE && (r->reads || r->owns);
     r->lost |= lost;
     r->differs |= !agrees && !dirty;
     r->undecided |= !agrees && dirty;

@@ -10,6 +10,7 @@
 /* A suspect before sorting. */
 struct source__raw {
     uint32_t part, node, leaf; /* leaf: index in part->leaves, or SOURCE__NONE */
+    uint32_t reader;           /* the node that shows another order of values, or SOURCE__NONE */
     uint8_t why, cls;
     bool forward;
     float s, in, out, floor, factor;

@@ -210,6 +210,8 @@ static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r
     const struct source__part *p = part_of(s, r);
     struct source__node *n = &s->parts.p[r->part]->nodes.p[r->node];
     bool figures = n->flags & SOURCE__OUT_MEASURED && p->mode != PROBE_MODE_MD5;
+    bool root = r->why == CMP_WHY_PARAMETER || r->why == CMP_WHY_INPUT;
+    bool known = figures || (root && p->mode != PROBE_MODE_MD5); /* a root needs no output */
     *out = (struct cmp_suspect){.place = place,
                                 .part = p->number,
                                 .target_node = n->id[1],
@@ -221,10 +223,10 @@ static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r
                                 .step = p->step,
                                 .why = (enum cmp_why)r->why,
                                 .role = CMP_ROLE_INTRODUCES,
-                                .in = figures ? r->in : NAN,
+                                .in = known ? r->in : NAN,
                                 .out = figures ? r->out : NAN,
                                 .floor = figures ? r->floor : NAN,
-                                .factor = figures ? fmax(r->factor, 1) : NAN,
+                                .factor = known ? fmax(r->factor, 1) : NAN,
                                 .score = r->s,
                                 .later = count_later(s, r),
                                 .more = more,

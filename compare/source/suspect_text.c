@@ -61,12 +61,25 @@ static void say_value(struct ms_message *m, const struct source__part *p,
     ms_message_f64(m, "floor", s->floor);
 }
 
+/* Adds the node whose output shows that values have another order. */
+static void say_reader(struct ms_message *m, const struct source__part *p,
+                       const struct source__raw *r)
+{
+    if (r->reader == SOURCE__NONE)
+        return;
+    ms_assert(r->reader < p->nodes.n);
+    ms_message_str(m, "reader", source__name(p, 1, p->nodes.p[r->reader].id[1]));
+}
+
 /* Adds the arguments for a parameter, or for an input that no recorded operator made. */
 static void say_root(struct ms_message *m, const struct source__part *p,
                      const struct source__raw *r, const struct cmp_suspect *s)
 {
     ms_message_str(m, "path", path_of(p, r->leaf));
-    if (p->leaves.p[r->leaf].flags & SOURCE__FLAGGED)
+    say_reader(m, p, r);
+    if (r->reader != SOURCE__NONE)
+        ms_message_str(m, "state", MS_STR("order"));
+    else if (p->leaves.p[r->leaf].flags & SOURCE__FLAGGED)
         ms_message_str(m, "state", MS_STR("flag"));
     else if (p->mode == PROBE_MODE_MD5)
         ms_message_str(m, "state", MS_STR("md5"));
@@ -89,6 +102,7 @@ static void say_structure(struct ms_message *m, const struct source__part *p,
         ms_message_i64(m, "drops", 1);
         return;
     }
+    say_reader(m, p, r);
     if (r->leaf == SOURCE__NONE)
         return;
     const struct source__leaf *l = &p->leaves.p[r->leaf];

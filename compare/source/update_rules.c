@@ -110,12 +110,20 @@ static bool is_tensor_changed(const struct source__part *p, const struct source_
     return false;
 }
 
+/* Tells whether later operators of both sides read what a region has made, and read the same: the
+ * region is another form, such as clipping by hand. */
+static bool is_confirmed(const struct source__part *p, const struct source__node *n)
+{
+    return n->region != SOURCE__NONE && n->structure == SOURCE__HARMLESS &&
+           !isnan(p->nodes.p[n->region].border);
+}
+
 static struct alone find_alone(const struct source__judge *j)
 {
     struct alone a = {.first = {SOURCE__NONE, SOURCE__NONE}};
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
         const struct source__node *n = &j->p->nodes.p[i];
-        if (!is_update(j, i) || !is_in_place(j->p, n))
+        if (!is_update(j, i) || !is_in_place(j->p, n) || is_confirmed(j->p, n))
             continue;
         for (unsigned s = 0; s < 2; s++) {
             a.all[s] += n->id[s] != SOURCE__NONE;

@@ -173,6 +173,19 @@ static bool do_outputs_agree(const struct source__part *p, const struct source__
     return any;
 }
 
+/* Tells whether a node returns nothing and its first input alone differs: an assignment that
+ * overwrites this input, as of the rows of torch.empty that experts fill. */
+static bool is_overwritten(const struct source__part *p, const struct source__node *n,
+                           uint32_t lone)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) && (l->flags & SOURCE__MEASURED))
+            return false;
+    }
+    return lone == n->leaf;
+}
+
 static void settle_memory(struct source__part *p)
 {
     for (size_t i = 0; i < p->nodes.n; i++) {
@@ -180,7 +193,7 @@ static void settle_memory(struct source__part *p)
         if (n->dir != PROBE_FORWARD || n->kind != PROBE_NODE_API || !is_paired(n))
             continue;
         uint32_t lone = lone_difference(p, n);
-        if (lone == SOURCE__NONE || !do_outputs_agree(p, n))
+        if (lone == SOURCE__NONE || (!do_outputs_agree(p, n) && !is_overwritten(p, n, lone)))
             continue;
         struct source__leaf *l = &p->leaves.p[lone];
         l->e = l->en = 0;

@@ -14,7 +14,7 @@ READS = {"clicks": anywhere("log1p|linear"), "nerf": anywhere("__getitem__|__add
          "geometric": anywhere("linear"), "clip": anywhere("embedding|eq|argmax|to|int")}
 LOSS = (r"^[A-Za-z]+\.(?:cross_entropy|nll_loss|log_softmax|gather|ctc_loss|mse_loss|l1_loss|"
         r"smooth_l1_loss|binary_cross_entropy\w*|masked_select|__getitem__|__r?mul__|__r?sub__|sum|"
-        r"to|long|view|reshape|flatten|pad|contiguous|ge|__ge__|clamp|unsqueeze|masked_fill_?)"
+        r"max|to|long|view|reshape|flatten|pad|contiguous|ge|__ge__|clamp|unsqueeze|masked_fill_?)"
         r"\.\d+\.forward @ (?!.*(?:layer|block|attn|mlp|head|cross\.|tower))")
 STEP = r"^(?:Tensor|Torch)\.(?:{})\.\d+\.forward @ "
 
@@ -22,8 +22,14 @@ STEP = r"^(?:Tensor|Torch)\.(?:{})\.\d+\.forward @ "
 # ---- tools ----------------------------------------------------------------------------
 
 def leaf(model, kinds, skip):
-    return first(model, lambda m: isinstance(m, kinds) and getattr(m, "weight", None) is not None
-                 and m.weight.ndim > 1, skip)
+    """A module with a weight of its own, not one that is computed from others or read by another."""
+    return first(model, lambda m: isinstance(m, kinds) and "weight" in m._parameters
+                 and m.weight.ndim > 1 and m not in read_elsewhere(model), skip)
+
+
+def read_elsewhere(model):
+    """Modules whose weight the module around them multiplies itself."""
+    return {m.dt_proj for m in model.modules() if hasattr(m, "dt_proj")}
 
 
 def wrap(path, function):
@@ -234,7 +240,7 @@ EDITS = [
     ("Detector", "self.lat4(c4) + F.interpolate(p5", "self.lat4(c4) + 0.5 * F.interpolate(p5",
      "pyramid_halved", "__r?mul__|__add__"),
     ("Detector", "F.relu(self.boxes(h))", "self.boxes(h)", "relu_missing", "relu|flatten"),
-    ("Detector", "for p in (p3, p4, p5)", "for p in (p3, p4, p4)", "level_twice", r"\w+"),
+    ("Detector", "for p in (p3, p4, p5)", "for p in (p3, p4, p5 * 0.5)", "level_halved", r"__r?mul__"),
     ("Tacotron", "torch.tanh(a) * torch.sigmoid(b)", "torch.tanh(b) * torch.sigmoid(a)",
      "gates_exchanged", "tanh|sigmoid"),
     ("Tacotron", "F.pad(x, (2 ** (i + 1), 0))", "F.pad(x, (2 ** i, 2 ** i))", "not_causal", "pad|conv1d"),
@@ -246,14 +252,12 @@ EDITS = [
     ("Net", "global_mean_pool", "(lambda x, g: global_mean_pool(x * 2, g))", "pool_doubled",
      r"__r?mul__|\w*scatter\w*|new_zeros|index_add\w*"),
     ("MambaBlock", "residual + hidden_states", "hidden_states", "residual_missing", "__add__"),
-    ("FalconAttention", "/ math.sqrt(self.head_dim)", "/ self.head_dim", "scale_of_scores",
-     "__truediv__|matmul|softmax"),
     ("DeepseekV3MoE", "routing_weights = routing_weights * self.routed_scaling_factor",
      "routing_weights = routing_weights", "routing_scale", r"__r?mul__"),
     ("DeepseekV3MLP|Qwen3MoeMLP|CohereMLP", "self.act_fn(self.gate_proj(x))", "self.gate_proj(x)",
      "silu_missing", "silu|__mul__|linear"),
     ("CohereAttention", "scaling=self.scaling", "scaling=self.scaling * 1.2", "scale_of_scores", "__mul__"),
-    ("CLIPAttention", "self.scale", "self.scale * 2", "scale_of_scores", "__mul__|linear"),
+    ("CLIPAttention", "scaling=self.scale", "scaling=self.scale * 2", "scale_of_scores", "__mul__|linear"),
     ("CLIPEncoderLayer", "hidden_states = residual + hidden_states", "hidden_states = residual * 0.9 + hidden_states",
      "residual_weak", "__r?mul__|__add__"),
     ("SegformerMixFFN|SegformerMLP", "self.dwconv(hidden_states, height, width)", "hidden_states",
@@ -321,8 +325,8 @@ VARIATIONS = [
      "scores = scores + torch.zeros(mask.shape).masked_fill(mask, -10000.0)", "mask_added"),
     ("CoreAttention", "torch.softmax(scores.float(), -1)",
      "torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True))", "softmax_by_hand"),
-    ("CoreAttention", "        scores = torch.matmul(q, k.transpose(-1, -2)) / (math.sqrt(d) * self.scale)",
-     "        return F.scaled_dot_product_attention(q, k, v, attn_mask=~mask).permute(0, 2, 1, 3).reshape(b, n, h * d)",
+    ("CoreAttention", "scores = torch.matmul(q, k.transpose(-1, -2)) / (math.sqrt(d) * self.scale)",
+     "return F.scaled_dot_product_attention(q, k, v, attn_mask=~mask).permute(0, 2, 1, 3).reshape(b, n, h * d)",
      "attention_fused"),
     ("ParallelLayer", "qkv = self.query_key_value(self.input_layernorm(x)).view(b, n, self.heads, -1)",
      "w = self.query_key_value.weight.view(self.heads, 3, -1, c); "

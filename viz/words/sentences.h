@@ -147,20 +147,26 @@
 /* State of a value at the border of the dump. */
 #define STATE_EN(times)                                                                            \
     "{state?flag=has NaN or inf on one side alone|md5=has another checksum|"                       \
+    "order=has its values in another order: statistics agree, but {reader} makes other values of " \
+    "them|"                                                                                        \
     "differs by {in:error}, {factor:factor} × " times "}"
-#define STATE_ZH(times)                                                                            \
-    "{state?flag=仅一侧有 NaN 或 inf|md5=校验和不同|相差 {in:error}，{factor:factor} × " times "}"
+#define STATE_ZH(times)                                                                                                 \
+    "{state?flag=仅一侧有 NaN 或 inf|md5=校验和不同|"                                                         \
+    "order=的元素顺序不同：统计量一致，但 {reader} 的结果不同|相差 {in:error}，{factor:factor} " \
+    "× " times "}"
 #define EFFECT_EN                                                                                  \
     "{out?=; no effect on values is seen|; its output differs by {out:error}, " INPUTS_EN "}"
 #define EFFECT_ZH "{out?=；未见对数值的影响|；其输出相差 {out:error}，" INPUTS_ZH "}"
 /* Effect on values of a node that only one side has, or that has moved. */
 #define BEHIND_EN                                                                                  \
     "{drops?1=; the cast behind it restores the type, so it only drops digits|"                    \
-    "{path?=, without effect on values|; behind it {path} comes from "                             \
+    "{reader?=|; it reorders values: their statistics agree, but {reader} makes other values of "  \
+    "them}{path?={reader?=, without effect on values|}|; behind it {path} comes from "             \
     "{maker?=outside the dump|{maker}} and differs by {e:error}}}"
-#define BEHIND_ZH                                                                                                             \
-    "{drops?1=；其后的转换又将其还原，因此它只丢失精度|{path?=，对数值没有影响|；其后 {path} " \
-    "来自 "                                                                                                                 \
+#define BEHIND_ZH                                                                                  \
+    "{drops?1=；其后的转换又将其还原，因此它只丢失精度|{reader?=|"             \
+    "；它改变了元素顺序：统计量一致，但 {reader} 的结果不同}"                \
+    "{path?={reader?=，对数值没有影响|}|；其后 {path} 来自 "                          \
     "{maker?=dump 之外|{maker}}，相差 {e:error}}}"
 #define SIDES_EN                                                                                   \
     "{here?=absent|{here}} on the target side and {there?=absent|{there}} on the golden side"

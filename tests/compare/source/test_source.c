@@ -886,6 +886,102 @@ START_TEST(roles_are_told_of_every_node)
 }
 END_TEST
 
+/* ---- what only seems to agree, or to differ ------------------------------------ */
+
+static void insert_call(struct run *r, unsigned at, struct call call)
+{
+    memmove(&r->call[at + 1], &r->call[at], (CALLS - at - 1) * sizeof r->call[0]);
+    r->call[at] = call;
+}
+
+/* An assignment returns nothing; what it overwrites may be memory that was never written. */
+START_TEST(memory_that_an_assignment_overwrites_is_no_input)
+{
+    const struct call write = {
+        "Tensor.__setitem__.0.forward", {40, 41, NOTHING}, NOTHING, NULL, NULL};
+    struct run g = model(), t = model();
+    insert_call(&g, 4, write);
+    insert_call(&t, 4, write);
+    t.err[40] = 3;
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+    t.err[40] = NAN;
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+    t.err[40] = 0;
+    t.err[41] = 3;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Tensor.__setitem__.0.forward");
+    ck_assert_ptr_nonnull(strstr(a.text, "differs by 0.75"));
+    ck_assert_ptr_null(strstr(a.text, "NaN"));
+}
+END_TEST
+
+START_TEST(an_operator_that_reorders_values_is_named_before_their_reader)
+{
+    struct run g = model(), t = model();
+    insert_call(&t, 2, (struct call){"Torch.roll.0.forward", {3, NOTHING, NOTHING}, 3, NULL, NULL});
+    t.err[5] = t.err[6] = t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.2;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Torch.roll.0.forward");
+    ck_assert_str_eq(a.name[1], "Functional.linear.1.forward");
+    ck_assert_ptr_nonnull(strstr(a.text, "Functional.linear.1.forward makes other values of them"));
+}
+END_TEST
+
+/* A sum of two tensors cannot be wrong by itself where it is not off by one factor or shift. */
+START_TEST(data_in_another_order_is_named_before_the_sum_that_shows_it)
+{
+    struct run g = model(), t = model();
+    const struct call sum = {"Tensor.__add__.0.forward", {3, 2, NOTHING}, 43, NULL, NULL};
+    insert_call(&g, 2, sum);
+    insert_call(&t, 2, sum);
+    g.call[3].in[0] = t.call[3].in[0] = 43;
+    t.sums[43] = t.sums[5] = t.sums[6] = t.sums[7] = 0.2;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.linear.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_INPUT);
+    ck_assert_str_eq(a.name[1], "Tensor.__add__.0.forward");
+    t.sums[43] = 0;
+    t.err[43] = 0.2;
+    a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Tensor.__add__.0.forward");
+}
+END_TEST
+
+START_TEST(arguments_of_another_form_are_no_suspect)
+{
+    struct run g = model(), t = model();
+    t.call[4].name = "Torch.special_softmax.0.forward";
+    t.call[4].scalar = "3.0";
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+}
+END_TEST
+
+/* Gradients of a loss that is not recorded come from outside the dump. */
+START_TEST(rounding_of_a_gradient_from_outside_is_no_suspect)
+{
+    struct run g = model(), t = model();
+    spoil(&t, 20, 25, 8e-6);
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+    spoil(&t, 20, 25, 8e-3);
+    ck_assert_str_eq(ask(&g, &t).name[0], "Tensor.mul.0.backward");
+}
+END_TEST
+
+/* Clipping by hand multiplies in place; the optimizer reads the same gradient on both sides. */
+START_TEST(an_update_of_another_form_is_no_step)
+{
+    struct run g = trained(2), t = trained(2);
+    insert_call(&g, 13,
+                (struct call){"Torch.neg.0.forward", {25, NOTHING, NOTHING}, 60, NULL, NULL});
+    insert_call(&g, 14,
+                (struct call){"Torch.div.0.forward", {60, NOTHING, NOTHING}, 50, NULL, NULL});
+    insert_call(&t, 13,
+                (struct call){"Tensor.mul_.0.forward", {25, NOTHING, NOTHING}, 50, NULL, NULL});
+    g.call[15].in[0] = t.call[14].in[0] = 50;
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+}
+END_TEST
+
 TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_is_named,
           a_small_difference_early_beats_a_larger_one_late,
           what_an_earlier_suspect_made_explains_a_little_more,
@@ -914,4 +1010,9 @@ TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_
           one_fault_on_all_ranks_is_one_suspect,
           an_earlier_step_explains_the_parameters_of_a_later_one,
           other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
-          empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node)
+          empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node,
+          memory_that_an_assignment_overwrites_is_no_input,
+          an_operator_that_reorders_values_is_named_before_their_reader,
+          data_in_another_order_is_named_before_the_sum_that_shows_it,
+          arguments_of_another_form_are_no_suspect,
+          rounding_of_a_gradient_from_outside_is_no_suspect, an_update_of_another_form_is_no_step)

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * order_rules: finds what put values in another order before an operator whose inputs seem to agree.
+ *
+ * Maximum, minimum, mean and norm do not show the order of elements. A roll, or token ids shifted by
+ * one, therefore differ nowhere until an operator combines elements of different positions. Two
+ * things give the order away: an operator without a partner that moves elements, on the way to the
+ * inputs; and an addition or a product of two tensors whose inputs agree while its result does not,
+ * which no mistake in the operator itself explains.
+ */
+#include "compare/source/order_rules.h"
+#include "probe/base/assert.h"
+
+#include <math.h>
+
+/* Statistics of permuted values may differ by their order of summation. */
+static const double slight = 1e-6;
+
+static bool is_named(const struct source__part *p, const struct source__node *n,
+                     const char *const *names)
+{
+    struct ms_str name = probe_name_last(p->ops.p[n->op].name);
+    for (; *names != NULL; names++) {
+        if (ms_str_eq(name, ms_str_of(*names)))
+            return true;
+    }
+    return false;
+}
+
+static bool moves_elements(const struct source__part *p, const struct source__node *n)
+{
+    static const char *const names[] = {
+        "roll",       "flip",     "fliplr",   "flipud",  "rot90", "permute", "transpose",
+        "transpose_", "swapaxes", "swapdims", "movedim", "t",     "gather",  "index_select",
+        "take",       "sort",     "randperm", "reverse", NULL};
+    return is_named(p, n, names);
+}
+
+/* Tells whether an operator combines the elements of two tensors pair by pair. */
+static bool is_pairwise(const struct source__part *p, const struct source__node *n)
+{
+    static const char *const names[] = {"__add__", "__iadd__", "__mul__", "__imul__",
+                                        "__sub__", "add",      "add_",    "mul",
+                                        "mul_",    "sub",      NULL};
+    unsigned tensors = 0;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        bool whole = (l->flags & SOURCE__REAL) && l->count > 1;
+        tensors += whole && !(l->flags & SOURCE__IS_OUT);
+        if ((l->flags & SOURCE__IS_OUT) &&
+            (!isnan(l->scale) || l->flags & (SOURCE__CLIPPED | SOURCE__SHIFTED | SOURCE__FLAGGED)))
+            return false; /* its result is off by one factor or shift: the operator's own mistake */
+    }
+    return tensors >= 2 && is_named(p, n, names);
+}
+
+/* ---- the way to the inputs ----------------------------------------------- */
+
+struct way {
+    const struct source__part *p;
+    bool *on;            /* by node: the inputs depend on it */
+    uint32_t mover;      /* the last operator on it that moves elements and has no partner */
+    uint32_t root, leaf; /* the first node on it that reads data from outside, and the input */
+};
+
+static bool is_data(const struct source__leaf *l)
+{
+    unsigned shun = SOURCE__IS_OUT | SOURCE__IS_PARAM | SOURCE__PLAINLY;
+    return (l->flags & SOURCE__ROOT) && (l->flags & shun) == 0 && l->count > 1 &&
+           l->row[0] != SOURCE__NONE && l->row[1] != SOURCE__NONE;
+}
+
+/* Follows the inputs of a node to their makers on both sides. */
+static void step_back(struct way *w, uint32_t i)
+{
+    const struct source__node *n = &w->p->nodes.p[i];
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &w->p->leaves.p[k];
+        if (l->flags & SOURCE__IS_OUT)
+            continue;
+        if (is_data(l))
+            w->root = i, w->leaf = k;
+        for (unsigned s = 0; s < 2; s++) {
+            if (l->maker[s] != SOURCE__NONE && l->maker[s] < i)
+                w->on[l->maker[s]] = true;
+        }
+    }
+}
+
+static void walk_back(struct way *w, uint32_t from)
+{
+    step_back(w, from);
+    for (uint32_t i = from; i-- > 0;) {
+        const struct source__node *n = &w->p->nodes.p[i];
+        bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
+        if (!w->on[i])
+            continue;
+        if (alone && w->mover == SOURCE__NONE && moves_elements(w->p, n))
+            w->mover = i;
+        step_back(w, i);
+    }
+}
+
+/* Returns the first node of the mover's region that moves elements itself. */
+static struct source__raw raw_of_mover(const struct source__judge *j, const struct way *w)
+{
+    const struct source__node *n = &j->p->nodes.p[w->mover];
+    enum cmp_why why = n->id[0] == SOURCE__NONE ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
+    return source__raw_of(n, why, SOURCE__NUM, 0);
+}
+
+enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    bool usable = n->dir == PROBE_FORWARD && n->kind == PROBE_NODE_API && !j->p->cross &&
+                  j->p->mode == PROBE_MODE_SUMMARY && i < j->after_backward;
+    if (!usable || n->in > slight || j->dirtiest > slight || j->flag_seen)
+        return MS_OK;
+    struct way w = {j->p, NULL, SOURCE__NONE, SOURCE__NONE, SOURCE__NONE};
+    w.on = ms_calloc(j->p->nodes.n + 1, sizeof *w.on);
+    if (w.on == NULL)
+        return ms_no_memory(err);
+    walk_back(&w, i);
+    ms_free(w.on);
+    struct source__raw raw;
+    uint32_t blamed = w.mover;
+    if (w.mover != SOURCE__NONE) {
+        raw = raw_of_mover(j, &w);
+    } else if (w.root != SOURCE__NONE && w.root != i && is_pairwise(j->p, n)) {
+        raw = source__raw_of(n, CMP_WHY_INPUT, SOURCE__NUM, 0);
+        raw.leaf = w.leaf;
+        raw.in = j->p->leaves.p[w.leaf].e;
+        blamed = w.root;
+    } else {
+        return MS_OK;
+    }
+    raw.s = (float)log10(fmax(n->rho, 1));
+    raw.reader = i;
+    return source__add_suspect(j, blamed, raw, err);
+}
