@@ -19,6 +19,7 @@
 #include "compare/align/name_likeness.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/repeats.h"
+#include "compare/source/update_order.h"
 #include "compare/table/comparison.h"
 #include "probe/base/assert.h"
 
@@ -768,6 +769,7 @@ static enum ms_rc pair_one_framework(struct source__pairing *q, struct ms_err *e
             take_alignment(q, false);
         q->al = NULL; /* rows are then paired by path */
     }
+    MS_TRY(source__pair_updates(q, err));
     return pair_gradients(q, err);
 }
 

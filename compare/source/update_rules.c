@@ -154,13 +154,50 @@ static void blame_region(struct source__judge *j, uint32_t first)
     }
 }
 
+/* Tells whether an operator of one side alone stands inside the steps of both sides: it reads what
+ * an update has written, and a later operator of the step reads its result. */
+static bool is_woven(const struct source__judge *j, uint32_t i)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    unsigned side = n->id[1] != SOURCE__NONE;
+    if (!is_update(j, i) || n->id[1 - side] != SOURCE__NONE || n->replaced ||
+        !is_confirmed(j->p, n))
+        return false;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &j->p->leaves.p[k];
+        const struct source__node *maker =
+            l->maker[side] < i ? &j->p->nodes.p[l->maker[side]] : NULL;
+        if (maker != NULL && (l->flags & SOURCE__IS_OUT) == 0 && l->count > 1 &&
+            l->maker[side] >= j->after_backward && maker->id[1 - side] != SOURCE__NONE &&
+            is_in_place(j->p, maker))
+            return true;
+    }
+    return false;
+}
+
+/* Rule: the steps of one side have one more operator, as those of AMSGrad. The first step often
+ * computes the same; the optimizer is another one all the same. */
+static enum ms_rc check_kind(struct source__judge *j, struct ms_err *err)
+{
+    for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        if (!is_woven(j, i))
+            continue;
+        enum cmp_why why = n->id[0] == SOURCE__NONE ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
+        return source__add_suspect(j, i, source__raw_of(n, why, SOURCE__STRUCTURE, 0), err);
+    }
+    return MS_OK;
+}
+
 enum ms_rc source__check_update_calls(struct source__judge *j, struct ms_err *err)
 {
     struct alone a = find_alone(j);
     /* A side without any recorded update has a fused optimizer; nothing is known of its steps. */
     bool both = a.all[0] != 0 && a.all[1] != 0;
-    if (!both || a.moves[0] == a.moves[1] || j->p->cross || j->explained || has_suspect(j))
+    if (!both || j->p->cross || j->explained || has_suspect(j))
         return MS_OK;
+    if (a.moves[0] == a.moves[1])
+        return check_kind(j, err);
     unsigned side = a.moves[1];
     uint32_t first = a.first[side];
     ms_assert(first != SOURCE__NONE);

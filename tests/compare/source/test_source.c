@@ -982,37 +982,69 @@ START_TEST(an_update_of_another_form_is_no_step)
 }
 END_TEST
 
-TEST_MAIN("source", equal_runs_have_no_suspect, the_first_operator_that_differs_is_named,
-          a_small_difference_early_beats_a_larger_one_late,
-          what_an_earlier_suspect_made_explains_a_little_more,
-          equal_statistics_by_chance_are_no_precedent,
-          another_order_is_named_by_the_operator_that_made_it,
-          another_argument_has_an_effect_where_the_norm_alone_moves,
-          another_rank_explains_a_little_more, noise_on_everything_is_no_suspect_and_hides_no_fault,
-          the_first_norm_moves_as_much_as_what_the_runs_start_with,
-          a_parameter_that_differs_is_named_by_its_reader, other_data_is_named_where_it_comes_in,
-          the_first_nan_is_named, nan_on_both_sides_is_no_difference,
-          a_forward_difference_explains_the_backward_pass, a_gradient_that_alone_differs_is_named,
-          what_hands_gradients_on_makes_them_no_worse, a_turned_sign_is_told,
-          equal_updates_have_no_suspect,
-          a_gradient_changed_after_backward_is_named_where_it_is_used,
-          a_step_that_one_side_alone_makes_is_named, a_side_without_recorded_updates_accuses_nobody,
-          an_input_from_another_operator_is_named, a_missing_operator_with_effect_is_named,
-          a_missing_mask_is_told, a_cast_and_back_is_named_though_types_differ_everywhere,
-          other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
-          an_operator_more_without_effect_is_a_note,
-          another_operator_with_the_same_values_is_a_note,
-          an_operator_that_is_computed_again_is_a_note,
-          an_operator_more_with_a_backward_alone_is_named, another_type_shape_or_argument_is_named,
-          another_argument_is_told_with_both_values, an_argument_of_one_side_alone_counts,
-          another_precision_everywhere_is_nobodys_fault, noise_of_a_second_run_explains_as_much,
-          checksums_name_the_first_that_differs, a_collective_is_explained_by_another_rank,
-          one_fault_on_all_ranks_is_one_suspect,
-          an_earlier_step_explains_the_parameters_of_a_later_one,
-          other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
-          empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node,
-          memory_that_an_assignment_overwrites_is_no_input,
-          an_operator_that_reorders_values_is_named_before_their_reader,
-          data_in_another_order_is_named_before_the_sum_that_shows_it,
-          arguments_of_another_form_are_no_suspect,
-          rounding_of_a_gradient_from_outside_is_no_suspect, an_update_of_another_form_is_no_step)
+/* Groups of parameters change the order of an optimizer's loop, but no value. */
+START_TEST(updates_are_paired_by_their_parameter)
+{
+    struct run g = trained(3), t = trained(3);
+    const struct call first = g.call[13];
+    memmove(&t.call[13], &t.call[14], 2 * sizeof first);
+    t.call[15] = first;
+    for (unsigned i = 0; i < 3; i++)
+        t.call[13 + i].name = g.call[13 + i].name;
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+    t.err[31] = 0.3; /* the step that now comes last */
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Tensor.add_.2.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_VALUE);
+}
+END_TEST
+
+/* The maximum of second moments is the second moment itself in the first step. */
+START_TEST(an_operator_more_inside_the_steps_is_another_optimizer)
+{
+    struct run g = trained(2), t = trained(2);
+    const struct call root = {"Tensor.sqrt.0.forward", {31, NOTHING, NOTHING}, 36, NULL, NULL};
+    insert_call(&g, 14, root);
+    insert_call(&t, 14, root);
+    insert_call(&t, 14,
+                (struct call){"Torch.maximum.0.forward", {31, 31, NOTHING}, 31, NULL, NULL});
+    struct answer a = ask(&g, &t);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_str_eq(a.name[0], "Torch.maximum.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+}
+END_TEST
+
+TEST_MAIN(
+    "source", equal_runs_have_no_suspect, the_first_operator_that_differs_is_named,
+    a_small_difference_early_beats_a_larger_one_late,
+    what_an_earlier_suspect_made_explains_a_little_more,
+    equal_statistics_by_chance_are_no_precedent,
+    another_order_is_named_by_the_operator_that_made_it,
+    another_argument_has_an_effect_where_the_norm_alone_moves, another_rank_explains_a_little_more,
+    noise_on_everything_is_no_suspect_and_hides_no_fault,
+    the_first_norm_moves_as_much_as_what_the_runs_start_with,
+    a_parameter_that_differs_is_named_by_its_reader, other_data_is_named_where_it_comes_in,
+    the_first_nan_is_named, nan_on_both_sides_is_no_difference,
+    a_forward_difference_explains_the_backward_pass, a_gradient_that_alone_differs_is_named,
+    what_hands_gradients_on_makes_them_no_worse, a_turned_sign_is_told,
+    equal_updates_have_no_suspect, a_gradient_changed_after_backward_is_named_where_it_is_used,
+    a_step_that_one_side_alone_makes_is_named, a_side_without_recorded_updates_accuses_nobody,
+    an_input_from_another_operator_is_named, a_missing_operator_with_effect_is_named,
+    a_missing_mask_is_told, a_cast_and_back_is_named_though_types_differ_everywhere,
+    other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
+    an_operator_more_without_effect_is_a_note, another_operator_with_the_same_values_is_a_note,
+    an_operator_that_is_computed_again_is_a_note, an_operator_more_with_a_backward_alone_is_named,
+    another_type_shape_or_argument_is_named, another_argument_is_told_with_both_values,
+    an_argument_of_one_side_alone_counts, another_precision_everywhere_is_nobodys_fault,
+    noise_of_a_second_run_explains_as_much, checksums_name_the_first_that_differs,
+    a_collective_is_explained_by_another_rank, one_fault_on_all_ranks_is_one_suspect,
+    an_earlier_step_explains_the_parameters_of_a_later_one,
+    other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
+    empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node,
+    memory_that_an_assignment_overwrites_is_no_input,
+    an_operator_that_reorders_values_is_named_before_their_reader,
+    data_in_another_order_is_named_before_the_sum_that_shows_it,
+    arguments_of_another_form_are_no_suspect, rounding_of_a_gradient_from_outside_is_no_suspect,
+    an_update_of_another_form_is_no_step, updates_are_paired_by_their_parameter,
+    an_operator_more_inside_the_steps_is_another_optimizer)
