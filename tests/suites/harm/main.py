@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Every way of writing a training, run without us and with us: all that it comes to must be alike.
 
-    main.py BUILD [--full | --brief] [--way WORD]... [--mode WORD]... [--jobs N] [--list] [--twice] [--why FILE]
+    main.py BUILD [--full | --brief] [--turn N] [--way WORD]... [--mode WORD]... [--jobs N] [--list]
+            [--twice] [--why FILE]
 
 Without --full a sample of the product is run: every way in the mode that touches most and in one
-other, which changes from way to way; with --brief, in one of the two.  --twice compares each way without us with itself.
+other, which changes from way to way; with --brief, in one of the two.  --turn N runs every way in the
+N-th of its other modes alone, so all turns together are a full walk in parts.  --twice compares each
+way without us with itself.
 --why FILE: the failing cases, one a line with its first difference.
 Prints "ok NAME", "not ok NAME", "skip NAME: why" or "known NAME: what differs" for each way.
 """
@@ -56,7 +59,8 @@ def load_ways():
 
 
 def config_of(mode, dump_path):
-    return {"task": mode.task, "level": mode.level, "rank": [], "step": [], "dump_path": dump_path}
+    return {"task": mode.task, "level": mode.level, "rank": [], "step": [], "dump_path": dump_path,
+            "custom_op_namespaces": ["harm_extension"]}
 
 
 def debugger_maker(mode):
@@ -161,7 +165,7 @@ def run_cases(build, cases, top, jobs):
     """cases: mode -> names of ways.  Servers, so many at a time, that have a part of a mode each."""
     work = []
     for mode, ways in cases.items():
-        size = max(8, -(-len(ways) // jobs))
+        size = max(24, -(-len(ways) // jobs))  # importing PyTorch takes as long as many ways
         work += [(mode, ways[at:at + size]) for at in range(0, len(ways), size)]
     running, number = [], 0
     atexit.register(lambda: [entry[0].terminate() for entry in running if entry[0].poll() is None])
@@ -242,7 +246,9 @@ def modes_of(way, options):
     if options.full or words:
         return [m for m in MODES if not words or any(w in name_of(m) for w in words)]
     number = zlib.crc32(way.encode())
-    other = MODES[1 + number % (len(MODES) - 1)]
+    other = MODES[1 + (number + (options.turn or 0)) % (len(MODES) - 1)]
+    if options.turn is not None:
+        return [other]
     if options.brief:
         return [MODES[0] if number >> 16 & 1 else other]
     return [MODES[0], other]
@@ -281,6 +287,7 @@ def arguments():
     parser.add_argument("--serve", type=json.loads)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--brief", action="store_true")
+    parser.add_argument("--turn", type=int)
     parser.add_argument("--twice", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--way", action="append", default=[])
