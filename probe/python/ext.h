@@ -5,7 +5,8 @@
  *
  *     msprobe.pytorch, .mindspore       names of functions, hooks, settings
  *             │  _probe.setup(...)
- *     ext_watch                         functions that are recorded without being replaced
+ *     ext_watch ── ext_slot             functions, and operators of tensors, that are recorded
+ *             │                         without being replaced
  *     ext_op ext_hook ext_call          wrappers of functions; hooks of modules and gradients;
  *             │                         calls entered from Python
  *     ext_value ── ext_json             values into the record, without copies
@@ -142,6 +143,15 @@ bool ext_is_tracing(void);
 vectorcallfunc ext_real_of(PyObject *func);
 extern PyMethodDef ext_watch_functions[];
 int ext_watch_ready(void);
+
+/* ---- ext_slot --------------------------------------------------------- */
+
+/* Has assignments to items of tensors recorded by op. False: func is no such slot wrapper. */
+bool ext_slot_watch(PyObject *func, PyObject *op);
+void ext_slot_watching(bool is_on);
+/* Returns the function that implements a call of a watched slot wrapper, or of any other object. */
+vectorcallfunc ext_slot_real(PyObject *func);
+PyObject *ext_slot_spare(PyObject *module, PyObject *args);
 
 /* ---- calls ------------------------------------------------------------ */
 

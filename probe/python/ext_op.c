@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_op: a wrapper that dumps the calls of a function of the framework, and the gradients of its
+ * ext_op: an object that dumps the calls of a function of the framework, and the gradients of its
  * results.
  *
- * The wrapper replaces the function, and binds like a function where the function was a method.
- * While nothing is collected it only passes the call on.
+ * The calls of a watched function come here (see ext_watch.c). A function that cannot be watched is
+ * replaced by the object, which binds like a function where the function was a method. While nothing
+ * is collected it only passes the call on.
  */
 #include "probe/python/ext.h"
 

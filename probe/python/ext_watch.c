@@ -10,9 +10,11 @@
  * A call is dispatched to an Op, which records it, or to a function of the adapter, around(func,
  * args, kwargs), which passes it on with past(). Each group of functions is watched separately.
  *
- * Three kinds of functions can be watched: Python functions, built-in functions, and the methods of
- * a type written in C, with their bound methods. A bound method may outlive the collecting; its
- * calls then go straight to the function.
+ * Four kinds of functions can be watched: Python functions, built-in functions, the methods of a type
+ * written in C, with their bound methods, and objects whose class has a __call__ written in Python,
+ * such as operators of extensions. A bound method may outlive the collecting; its calls then go
+ * straight to the function. For objects the __call__ of their class is watched, which looks up who is
+ * called. See ext_slot.c for operators such as x[i] = y.
  */
 #include "probe/python/ext.h"
 
@@ -23,11 +25,13 @@
 enum when { WHEN_BEFORE = 1, WHEN_RETURNED = 2, WHEN_RAISED = 4 };
 
 struct watched {
-    PyObject *func, *op;
+    PyObject *func;
+    PyObject *op; /* NULL: the __call__ of a class; its first argument says who is called */
     unsigned group;
     PyTypeObject *was;
     vectorcallfunc was_call; /* NULL: called with a tuple and a dict */
     bool is_ours;            /* its calls come here now */
+    bool is_object;          /* its calls come by way of the __call__ of its class */
     unsigned tells;          /* bits of enum when: op(first argument, when) is called then */
 };
 
@@ -118,9 +122,22 @@ static PyObject *call_and_tell(const struct watched *w, PyObject *const *args, s
     return result;
 }
 
+/* Calls the op of the object whose __call__ this is; an object that is not watched is just called. */
+static PyObject *call_op_of_object(const struct watched *w, PyObject *const *args, size_t nargsf,
+                                   PyObject *kwnames)
+{
+    size_t n = (size_t)PyVectorcall_NARGS(nargsf);
+    const struct watched *object = n != 0 ? *slot_of(key_of(args[0])) : NULL;
+    if (object == NULL || !object->is_object || !object->is_ours)
+        return w->was_call(w->func, args, nargsf, kwnames);
+    return PyObject_Vectorcall(object->op, args + 1, n - 1, kwnames);
+}
+
 static PyObject *call_op(const struct watched *w, PyObject *const *args, size_t nargsf,
                          PyObject *kwnames)
 {
+    if (w->op == NULL)
+        return call_op_of_object(w, args, nargsf, kwnames);
     if (w->tells != 0)
         return call_and_tell(w, args, nargsf, kwnames);
     if (!PyFunction_Check(w->op))
@@ -143,9 +160,12 @@ static PyObject **room_for(Py_ssize_t n)
     return PyMem_Malloc((size_t)n * sizeof(PyObject *));
 }
 
-/* Calls a bound method as its function with the object in front of the arguments. */
-static PyObject *call_bound(const struct watched *w, PyObject *self, PyObject *const *args,
-                            size_t nargsf, PyObject *kwnames)
+typedef PyObject *caller(const struct watched *w, PyObject *const *args, size_t nargsf,
+                         PyObject *kwnames);
+
+/* Calls with an object in front of the arguments, as a bound method does. */
+static PyObject *call_bound(caller *call, const struct watched *w, PyObject *self,
+                            PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     enum { SMALL = 16 };
     PyObject *few[SMALL], **values = few;
@@ -158,10 +178,38 @@ static PyObject *call_bound(const struct watched *w, PyObject *self, PyObject *c
     values[0] = self;
     for (Py_ssize_t i = 0; i < all_n; i++)
         values[i + 1] = args[i];
-    PyObject *result = call_op(w, values, (size_t)n + 1, kwnames);
+    PyObject *result = call(w, values, (size_t)n + 1, kwnames);
     if (values != few)
         PyMem_Free(values);
     return result;
+}
+
+static PyObject *call_real(const struct watched *w, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames)
+{
+    return w->was_call(w->func, args, nargsf, kwnames);
+}
+
+/* Returns the __call__ of an object's class where it is a Python function; borrowed. */
+static PyObject *call_of_class(PyObject *object)
+{
+    static PyObject *name;
+    if (name == NULL)
+        name = PyUnicode_InternFromString("__call__");
+    PyObject *call = name != NULL ? _PyType_Lookup(Py_TYPE(object), name) : NULL;
+    bool is_python = call != NULL && PyObject_TypeCheck(call, &PyFunction_Type);
+    return is_python && !PyType_Check(object) ? call : NULL;
+}
+
+/* Calls a watched object itself. */
+static PyObject *call_object(PyObject *func, PyObject *const *args, size_t nargsf,
+                             PyObject *kwnames)
+{
+    PyObject *call = call_of_class(func);
+    const struct watched *w = call != NULL ? *slot_of(key_of(call)) : NULL;
+    if (w == NULL)
+        return PyObject_Vectorcall(func, args, nargsf, kwnames);
+    return call_bound(call_real, w, func, args, nargsf, kwnames);
 }
 
 static PyObject *watched_call(PyObject *func, PyObject *const *args, size_t nargsf,
@@ -170,7 +218,7 @@ static PyObject *watched_call(PyObject *func, PyObject *const *args, size_t narg
     const struct watched *w = *slot_of(key_of(func));
     ms_assert(w != NULL);
     if (func != w->func)
-        return call_bound(w, PyCFunction_GET_SELF(func), args, nargsf, kwnames);
+        return call_bound(call_op, w, PyCFunction_GET_SELF(func), args, nargsf, kwnames);
     return call_op(w, args, nargsf, kwnames);
 }
 
@@ -250,7 +298,7 @@ vectorcallfunc ext_real_of(PyObject *func)
 {
     const struct watched *w = *slot_of(key_of(func));
     if (w == NULL || w->func != func)
-        return PyObject_Vectorcall;
+        return ext_slot_real(func);
     return w->was_call != NULL ? w->was_call : call_with_tuple;
 }
 
@@ -305,18 +353,18 @@ static void begin(struct watched *w)
 {
     vectorcallfunc *call;
     PyTypeObject *type = derived(w->func, &call);
-    if (type == NULL)
-        return; /* has been changed by other code */
-    *call = watched_call;
-    Py_SET_TYPE(w->func, type);
-    w->is_ours = true;
+    if (type != NULL) {
+        *call = watched_call;
+        Py_SET_TYPE(w->func, type);
+    }
+    w->is_ours = type != NULL || w->is_object; /* neither: has been changed by other code */
 }
 
 static void end(struct watched *w)
 {
     PyObject *func = w->func;
     w->is_ours = false;
-    if (Py_TYPE(func)->tp_base != w->was)
+    if (w->is_object || Py_TYPE(func)->tp_base != w->was)
         return;
     Py_SET_TYPE(func, w->was);
     vectorcallfunc *call;
@@ -325,9 +373,61 @@ static void end(struct watched *w)
         *call = w->was_call;
 }
 
+/* Adds a function, or what stands for one; NULL with an exception: no memory. */
+static struct watched *add(const struct watched *given)
+{
+    struct watched *w = ms_calloc(1, sizeof *w);
+    if (w == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    *w = *given;
+    Py_INCREF(w->func);
+    Py_XINCREF(w->op);
+    *slot_of(key_of(w->func)) = all[count++] = w;
+    return w;
+}
+
+static bool has_room_for(PyObject *func)
+{
+    return count < WATCHED_MAX - 1 && *slot_of(key_of(func)) == NULL;
+}
+
+/* Watches the __call__ of a class; true also where it is watched already. */
+static bool add_class(PyObject *call, unsigned group)
+{
+    vectorcallfunc *pointer;
+    const struct watched *known = *slot_of(key_of(call));
+    if (known != NULL)
+        return known->op == NULL; /* else it is watched for itself */
+    if (derived(call, &pointer) == NULL)
+        return false;
+    const struct watched given = {
+        .func = call, .group = group, .was = Py_TYPE(call), .was_call = *pointer};
+    return add(&given) != NULL;
+}
+
+static bool add_object(const struct watched *given)
+{
+    PyObject *call = call_of_class(given->func);
+    struct watched object = *given;
+    object.is_object = true;
+    object.was_call = call_object;
+    return call != NULL && add_class(call, given->group) && add(&object) != NULL;
+}
+
+/* Gives a function that is not watched now another op. */
+static bool replace_op(struct watched *w, PyObject *func, PyObject *op, unsigned group)
+{
+    if (w == NULL || w->func != func || w->op == NULL || w->group != group || w->is_ours)
+        return false;
+    Py_SETREF(w->op, Py_NewRef(op));
+    return true;
+}
+
 /* watch(func, op, group, tells) -> bool: dispatches calls of func to op while the group is watched;
  * with tells, bits of enum when, calls func and tells op(first argument, when); False: the function
- * cannot be watched */
+ * cannot be watched, or is watched already */
 static PyObject *watch(PyObject *module, PyObject *args)
 {
     PyObject *func, *op;
@@ -336,33 +436,33 @@ static PyObject *watch(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "OO|II", &func, &op, &group, &tells))
         return NULL;
-    PyTypeObject *type = derived(func, &call);
-    struct watched **slot = slot_of(key_of(func));
-    if (type == NULL || *slot != NULL || count == WATCHED_MAX)
-        Py_RETURN_FALSE;
-    struct watched *w = ms_calloc(1, sizeof *w);
-    if (w == NULL)
-        return PyErr_NoMemory();
-    *w = (struct watched){.func = Py_NewRef(func),
-                          .op = Py_NewRef(op),
-                          .group = group,
-                          .tells = tells,
-                          .was = Py_TYPE(func),
-                          .was_call = *call};
-    *slot = all[count++] = w;
-    Py_RETURN_TRUE;
+    struct watched given = {.func = func, .op = op, .group = group, .tells = tells};
+    bool ok;
+    given.was = derived(func, &call) != NULL ? Py_TYPE(func) : NULL;
+    given.was_call = given.was != NULL ? *call : NULL;
+    if (!has_room_for(func))
+        ok = group != 0 && replace_op(*slot_of(key_of(func)), func, op, group);
+    else if (given.was != NULL)
+        ok = add(&given) != NULL;
+    else
+        ok = ext_slot_watch(func, op) || add_object(&given);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(ok);
 }
 
-/* watching(on, group): starts or stops watching the functions of the group */
+/* watching(on, group, func): starts or stops watching the functions of the group, or one of them */
 static PyObject *watching(PyObject *module, PyObject *args)
 {
     int is_on;
     unsigned group = 0;
+    PyObject *only = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "p|I", &is_on, &group))
+    if (!PyArg_ParseTuple(args, "p|IO", &is_on, &group, &only))
         return NULL;
+    if (group == 0)
+        ext_slot_watching(is_on != 0);
     for (unsigned i = 0; i < count; i++) {
-        if (all[i]->group != group || all[i]->is_ours == (is_on != 0))
+        bool is_chosen = all[i]->group == group && (only == NULL || all[i]->func == only);
+        if (!is_chosen || all[i]->is_ours == (is_on != 0))
             continue;
         if (is_on)
             begin(all[i]);
@@ -383,7 +483,9 @@ static PyObject *twin(PyObject *module, PyObject *method)
 
 PyMethodDef ext_watch_functions[] = {
     {"watch", watch, METH_VARARGS, "watch(function, op, group=0, tells=0) -> can it be watched?"},
-    {"watching", watching, METH_VARARGS, "watching(on, group=0): are calls of a group seen?"},
+    {"watching", watching, METH_VARARGS, "watching(on, group=0, function): are calls seen?"},
+    {"spare_operator", ext_slot_spare, METH_VARARGS,
+     "spare_operator(type, name): the operator is not recorded as a call of its method"},
     {"past", past, METH_VARARGS, "past(function, args, kwargs): what it gives by itself"},
     {"twin", twin, METH_O, "twin(method): an equal one that is not watched"},
     {0}};

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Functions that the program registers to be dumped."""
+from msprobe import _probe
 from msprobe._places import Places
 
 places = Places()
 places.is_put = True
+_CUSTOM = 3  # a group of watched functions
+_watched = {}  # (module, name) -> the function
 
 
-def add(wrapper, module, name, prefix=None):
-    """Dumps module.name; wrapper makes a wrapper as for a function of the framework."""
+def add(functions, module, name, prefix=None):
+    """Dumps module.name; functions: the module with those of the framework, whose CUSTOM_KINDS are
+    watched instead of being replaced."""
     prefix = prefix or getattr(module, "__name__", "Custom")
     if not isinstance(prefix, str):
         raise ValueError(f"api_prefix: expected a text, found {prefix!r}")
@@ -15,9 +19,17 @@ def add(wrapper, module, name, prefix=None):
         raise ValueError(f"{module!r} has no {name}")
     remove(module, name)
     func = getattr(module, name)
-    places.add(module, name, func, wrapper(func, prefix, name))
+    recorder = functions.wrapper(func, prefix, name)
+    if isinstance(func, getattr(functions, "CUSTOM_KINDS", ())) and _probe.watch(func, recorder, _CUSTOM):
+        _watched[id(module), name] = func
+        _probe.watching(True, _CUSTOM, func)
+        return
+    places.add(module, name, func, recorder)
     places.put()
 
 
 def remove(module, name):
+    func = _watched.pop((id(module), name), None)
+    if func is not None:
+        _probe.watching(False, _CUSTOM, func)
     places.give_up(module, name)

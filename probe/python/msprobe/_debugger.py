@@ -91,7 +91,8 @@ class BaseDebugger:
     # ---- overridden by a framework ----------------------------------------
 
     framework = None
-    _functions = None  # module with put_all(), take_all(), wrapper(function, prefix, name)
+    # module with put_all(), take_all(), wrapper(function, prefix, name), CUSTOM_KINDS
+    _functions = None
     _optimizers = None  # module with watch()
     _levels_of_models = ("L0", "mix")  # levels that hook modules of a model
     _modules = None  # module with check(model), hook_one(module, name, with_backward), unhook_one()
@@ -262,7 +263,7 @@ class BaseDebugger:
     @classmethod
     def register_custom_api(cls, module, api, api_prefix=None):
         """Dump a function of the program's own: module.api."""
-        _custom.add(cls._get()._functions.wrapper, module, api, api_prefix)
+        _custom.add(cls._get()._functions, module, api, api_prefix)
 
     @classmethod
     def restore_custom_api(cls, module, api):

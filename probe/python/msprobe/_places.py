@@ -11,25 +11,35 @@ def owner_of(module, dotted):
     return module, name
 
 
+def _restore(owner, name, was, is_own):
+    if is_own:
+        setattr(owner, name, was)
+    elif name in vars(owner):
+        delattr(owner, name)  # inherited from a base class
+
+
 class Places:
     """Replaces functions by wrappers with put() and restores them with take()."""
 
     def __init__(self):
-        self._all = []  # (owner, name, original, whether the owner itself has it, wrapper)
+        self._all = []  # (owner, name, what is there, whether the owner itself has it, wrapper)
         self.is_put = False
 
     def __len__(self):
         return len(self._all)
 
     def add(self, owner, name, was, now):
-        is_own = not isinstance(owner, type) or name in vars(owner)
-        self._all.append((owner, name, was, is_own, now))
+        """was: owner.name; what a class has there is a classmethod or a staticmethod where
+        owner.name is a function."""
+        is_class = isinstance(owner, type)
+        is_own = not is_class or name in vars(owner)
+        self._all.append((owner, name, vars(owner).get(name) if is_class else was, is_own, now))
 
     def give_up(self, owner, name):
         """Restores a function for good."""
         for entry in [e for e in self._all if e[0] is owner and e[1] == name]:
             self._all.remove(entry)
-            setattr(owner, name, entry[2])
+            _restore(*entry[:4])
 
     def put(self):
         self.is_put = True
@@ -38,8 +48,5 @@ class Places:
 
     def take(self):
         self.is_put = False
-        for owner, name, was, is_own, _ in self._all:
-            if is_own:
-                setattr(owner, name, was)
-            elif name in vars(owner):
-                delattr(owner, name)  # inherited from a base class
+        for entry in self._all:
+            _restore(*entry[:4])

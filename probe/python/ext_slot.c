@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ext_slot: what the framework's tensors do for x[i] = y, -x and abs(x).
+ *
+ * Python finds these functions in slots of the type of x, not by a name, and each subtype has a copy
+ * of the pointers. While calls are collected, the slots point to functions of this file, and so does
+ * the slot wrapper __setitem__, for calls by name. Attributes of the types stay the same objects.
+ *
+ * Assignments are recorded. Operators whose method is a watched function, as -x is x.neg(), call the
+ * function itself: only calls by name are recorded.
+ */
+#include "probe/python/ext.h"
+
+struct slot {
+    const char *name;
+    size_t at;          /* offset in the methods of a number, or of a mapping */
+    void *ours;         /* the function of this file */
+    void *was;          /* the function that the framework's type had; NULL: not watched */
+    PyTypeObject *type; /* the framework's type; its subtypes have copies */
+    PyObject *func;     /* the slot wrapper, or the method that an operator calls */
+    PyObject *key;      /* the name, interned */
+    PyObject *op;       /* records an assignment */
+};
+
+static int set_item(PyObject *x, PyObject *key, PyObject *value);
+static PyObject *negative(PyObject *x);
+static PyObject *absolute(PyObject *x);
+
+enum { SET_ITEM, NEGATIVE, ABSOLUTE, SLOTS };
+static struct slot slots[SLOTS] = {
+    [SET_ITEM] = {"__setitem__", offsetof(PyMappingMethods, mp_ass_subscript), (void *)set_item},
+    [NEGATIVE] = {"__neg__", offsetof(PyNumberMethods, nb_negative), (void *)negative},
+    [ABSOLUTE] = {"__abs__", offsetof(PyNumberMethods, nb_absolute), (void *)absolute},
+};
+
+/* ---- calls ------------------------------------------------------------ */
+
+static int set_item(PyObject *x, PyObject *key, PyObject *value)
+{
+    const struct slot *s = &slots[SET_ITEM];
+    if (value == NULL) /* del x[key] */
+        return ((objobjargproc)s->was)(x, key, value);
+    PyObject *args[] = {x, key, value};
+    PyObject *result = PyObject_Vectorcall(s->op, args, 3, NULL);
+    Py_XDECREF(result);
+    return result != NULL ? 0 : -1;
+}
+
+/* Calls the framework's own function for an assignment. */
+static PyObject *call_set_item(PyObject *func, PyObject *const *args, size_t nargsf,
+                               PyObject *kwnames)
+{
+    if (PyVectorcall_NARGS(nargsf) != 3 || kwnames != NULL) /* raises */
+        return PyObject_Vectorcall(func, args, nargsf, kwnames);
+    int rc = ((objobjargproc)slots[SET_ITEM].was)(args[0], args[1], args[2]);
+    return rc == 0 ? Py_NewRef(Py_None) : NULL;
+}
+
+vectorcallfunc ext_slot_real(PyObject *func)
+{
+    return func == slots[SET_ITEM].func ? call_set_item : PyObject_Vectorcall;
+}
+
+/* Calls the operator's method past its recorder, unless a subtype has a method of its own. */
+static PyObject *call_operator(const struct slot *s, PyObject *x)
+{
+    bool is_own = _PyType_Lookup(Py_TYPE(x), s->key) != s->func;
+    return !is_own ? ext_real_of(s->func)(s->func, &x, 1, NULL) : ((unaryfunc)s->was)(x);
+}
+
+static PyObject *negative(PyObject *x)
+{
+    return call_operator(&slots[NEGATIVE], x);
+}
+
+static PyObject *absolute(PyObject *x)
+{
+    return call_operator(&slots[ABSOLUTE], x);
+}
+
+/* ---- the slots of all types ------------------------------------------- */
+
+static void **pointer_in(const PyTypeObject *type, const struct slot *s)
+{
+    void *methods =
+        s == &slots[SET_ITEM] ? (void *)type->tp_as_mapping : (void *)type->tp_as_number;
+    return methods != NULL ? (void **)((char *)methods + s->at) : NULL;
+}
+
+static void replace_in_all(PyTypeObject *type, const struct slot *s, void *from, void *to)
+{
+    void **at = pointer_in(type, s);
+    if (at != NULL && *at == from)
+        *at = to;
+    PyObject *list = PyObject_CallMethod((PyObject *)&PyType_Type, "__subclasses__", "O", type);
+    for (Py_ssize_t i = 0; list != NULL && i < PyList_GET_SIZE(list); i++) {
+        PyObject *sub = PyList_GET_ITEM(list, i);
+        if (PyType_Check(sub))
+            replace_in_all((PyTypeObject *)sub, s, from, to);
+    }
+    if (list == NULL)
+        ext_swallow("the classes of tensors");
+    Py_XDECREF(list);
+}
+
+/* Replaces the function of a slot wrapper. That of __delitem__ is the same, and a class defined
+ * meanwhile gets the slot only where both agree. */
+static void replace_in_wrapper(const struct slot *s, const char *name, void *from, void *to)
+{
+    PyObject *wrapper = PyDict_GetItemString(s->type->tp_dict, name);
+    bool is_it = wrapper != NULL && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type) &&
+                 ((PyWrapperDescrObject *)wrapper)->d_wrapped == from;
+    if (is_it)
+        ((PyWrapperDescrObject *)wrapper)->d_wrapped = to;
+}
+
+static void replace(const struct slot *s, void *from, void *to)
+{
+    replace_in_all(s->type, s, from, to);
+    if (s == &slots[SET_ITEM]) {
+        replace_in_wrapper(s, "__setitem__", from, to);
+        replace_in_wrapper(s, "__delitem__", from, to);
+    }
+}
+
+void ext_slot_watching(bool is_on)
+{
+    for (unsigned i = 0; i < SLOTS; i++) {
+        struct slot *s = &slots[i];
+        if (s->was != NULL)
+            replace(s, is_on ? s->was : s->ours, is_on ? s->ours : s->was);
+    }
+}
+
+static bool watch(struct slot *s, PyTypeObject *type, PyObject *func, PyObject *op)
+{
+#ifdef Py_GIL_DISABLED
+    return false;
+#endif
+    void **at = pointer_in(type, s);
+    if (s->was != NULL || at == NULL || *at == NULL)
+        return false;
+    s->key = PyUnicode_InternFromString(s->name);
+    if (s->key == NULL)
+        return false;
+    s->type = (PyTypeObject *)Py_NewRef(type);
+    s->func = Py_NewRef(func);
+    s->op = Py_XNewRef(op);
+    s->was = *at;
+    return true;
+}
+
+bool ext_slot_watch(PyObject *func, PyObject *op)
+{
+    struct slot *s = &slots[SET_ITEM];
+    return Py_IS_TYPE(func, &PyWrapperDescr_Type) &&
+           strcmp(((PyWrapperDescrObject *)func)->d_base->name, s->name) == 0 &&
+           watch(s, PyDescr_TYPE(func), func, op);
+}
+
+/* spare_operator(type, name) -> bool: the operator is not recorded as a call of its method */
+PyObject *ext_slot_spare(PyObject *module, PyObject *args)
+{
+    PyObject *type;
+    const char *name;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!s", &PyType_Type, &type, &name))
+        return NULL;
+    PyObject *func = PyObject_GetAttrString(type, name);
+    bool is_spared = false;
+    for (unsigned i = NEGATIVE; func != NULL && i < SLOTS; i++)
+        is_spared |=
+            strcmp(slots[i].name, name) == 0 && watch(&slots[i], (PyTypeObject *)type, func, NULL);
+    Py_XDECREF(func);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(is_spared);
+}
