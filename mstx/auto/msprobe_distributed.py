@@ -22,7 +22,7 @@ import threading
 import weakref
 
 import msprobe_functional
-import mstx
+from msprobe_marks import guarded, range_end, range_start
 
 DOMAIN = "communication"
 TYPES = {
@@ -235,12 +235,14 @@ class Pending:
         self.recorder = recorder
         self.opened = {}
         self.watched = set()
+        self._end = guarded(self._end_range, is_end=True)
+        self._begin_wait = guarded(self._tell_wait)
 
-    def _end(self, key):
+    def _end_range(self, key):
         opened, finalizer = self.opened.pop(key, (0, None))
         if opened:
             finalizer.detach()
-            mstx.range_end(opened, domain=DOMAIN)
+            range_end(opened, DOMAIN)
 
     def hold(self, work, opened):
         """Keeps a range open until the work is waited for or freed.  False: it has to end now."""
@@ -284,7 +286,7 @@ class Pending:
 
         return work.get_future().then(done)
 
-    def _begin_wait(self, work):
+    def _tell_wait(self, work):
         opened, _ = self.opened.get(id(work), (0, None))
         if opened:
             self.recorder.wait(opened)
@@ -311,17 +313,23 @@ def ranged(call, describe, keep, inside, recorder):
     """Returns `call` with a range around it.  `keep` gets the result of the call and returns true
     if it keeps the range open."""
 
-    def begin(args, kwargs):
-        if getattr(inside, "call", False) or is_compiling():
-            return 0, None
+    def begin_range(args, kwargs):
+        opened = 0
         try:
+            if getattr(inside, "call", False) or is_compiling():
+                return 0, None
             text, tensor, number = describe(args, kwargs)
-            opened = mstx.range_start(text, domain=DOMAIN)
+            opened = range_start(text, DOMAIN)
             if opened:
                 recorder.call(opened, number)
             return opened, tensor
         except Exception:
+            if opened:
+                range_end(opened, DOMAIN)
             return 0, None  # invalid arguments: the call itself will raise
+
+    begin = guarded(begin_range, (0, None))
+    can_end_later = guarded(lambda work, tensor, opened: is_on_cpu(tensor) and keep(work, opened), False)
 
     @functools.wraps(call)
     def marked(*args, **kwargs):
@@ -334,8 +342,8 @@ def ranged(call, describe, keep, inside, recorder):
             work = call(*args, **kwargs)
         finally:
             inside.call = False
-            if work is None or not is_on_cpu(tensor) or not keep(work, opened):
-                mstx.range_end(opened, domain=DOMAIN)
+            if work is None or not can_end_later(work, tensor, opened):
+                range_end(opened, DOMAIN)
         return work
 
     return marked
@@ -462,10 +470,14 @@ def attach_data_parallel(torch, c10d, pending):
         except Exception:
             pass  # another kind of module: its calls are not recorded
 
-    @functools.wraps(forward)
-    def begun(ddp, *args, **kwargs):
+    @guarded
+    def begin_once(ddp):
         if not is_compiling() and ddp not in seen:
             begin(ddp)
+
+    @functools.wraps(forward)
+    def begun(ddp, *args, **kwargs):
+        begin_once(ddp)
         return forward(ddp, *args, **kwargs)
 
     def told(method):

@@ -18,10 +18,12 @@ import threading
 import weakref
 
 import msprobe_distributed
-import mstx
+from msprobe_marks import guarded, mark, range_end, range_start
 
 DOMAIN = "torch"
 recorder = msprobe_distributed.Recorder()
+sample_use = guarded(recorder.sample_use)
+is_compiling = guarded(msprobe_distributed.is_compiling, True)  # after a failure: nothing is marked
 
 
 def ranged(text, call):
@@ -29,15 +31,15 @@ def ranged(text, call):
 
     @functools.wraps(call)
     def marked(*args, **kwargs):
-        if msprobe_distributed.is_compiling():
+        if is_compiling():
             return call(*args, **kwargs)
-        recorder.sample_use()
-        opened = mstx.range_start(text, domain=DOMAIN)
+        sample_use()
+        opened = range_start(text, DOMAIN)
         try:
             return call(*args, **kwargs)
         finally:
-            recorder.sample_use()
-            mstx.range_end(opened, domain=DOMAIN)
+            sample_use()
+            range_end(opened, DOMAIN)
 
     return marked
 
@@ -49,12 +51,13 @@ class Steps:
         self.begun = False
         self.leader = None
         self.inside = threading.local()
+        self.begin, self.ended = guarded(self._begin), guarded(self._ended)
 
-    def begin(self):
+    def _begin(self):
         if not self.begun:
             self._next()
 
-    def ended(self, optimizer):
+    def _ended(self, optimizer):
         if self.leader is None or self.leader() is None:
             self.leader = weakref.ref(optimizer)
         if self.leader() is optimizer:
@@ -62,7 +65,7 @@ class Steps:
 
     def _next(self):
         self.begun = True
-        mstx.mark("step", domain=DOMAIN)
+        mark("step", DOMAIN)
 
     def marked(self, step):
         """Wraps the step of an optimizer class; a step that calls its base class counts once."""
@@ -71,7 +74,7 @@ class Steps:
 
         @functools.wraps(step)
         def marked_step(optimizer, *args, **kwargs):
-            if getattr(within, "step", False) or msprobe_distributed.is_compiling():
+            if getattr(within, "step", False) or is_compiling():
                 return step(optimizer, *args, **kwargs)
             within.step = True
             try:
@@ -91,12 +94,15 @@ def attach_optimizers(torch, steps):
     base = torch.optim.Optimizer
     init = base.__init__
 
+    @guarded
+    def attach_to(kind):
+        if not getattr(kind.step, "has_msprobe_marks", False):
+            kind.step = steps.marked(kind.step)
+
     @functools.wraps(init)
     def marked_init(self, *args, **kwargs):
         init(self, *args, **kwargs)
-        kind = type(self)
-        if not getattr(kind.step, "has_msprobe_marks", False):
-            kind.step = steps.marked(kind.step)
+        attach_to(type(self))
 
     base.__init__ = marked_init
 
@@ -144,14 +150,14 @@ def attach_collections():
 
     def told(phase, info):
         if info["generation"] == 2:
-            recorder.sample_use()
+            sample_use()
         if info["generation"] == 2 and phase == "start":
-            opened.range = mstx.range_start("garbage_collection", domain=DOMAIN)
+            opened.range = range_start("garbage_collection", DOMAIN)
         elif info["generation"] == 2 and getattr(opened, "range", None) is not None:
-            mstx.range_end(opened.range, domain=DOMAIN)
+            range_end(opened.range, DOMAIN)
             opened.range = None
 
-    gc.callbacks.append(told)
+    gc.callbacks.append(guarded(told, is_end=True))
 
 
 def attach(torch):
@@ -167,4 +173,4 @@ def attach(torch):
         try:
             part()
         except Exception as missing:
-            mstx.mark(f"torch {torch.__version__} is marked in part: {missing}", domain=DOMAIN)
+            mark(f"torch {torch.__version__} is marked in part: {missing}", DOMAIN)

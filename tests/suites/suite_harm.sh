@@ -4,7 +4,8 @@
 # Losses, outputs, gradients, parameters, states, random numbers, what is raised and warned are alike.
 #   B=build  PYTHON=/usr/bin/python3
 #   HARM="--full"    every way in every mode; without it a sample. See tests/suites/harm/main.py
-# Then each allocation, write and call of ours fails once in a training: tests/suites/harm/breaks.py
+# Then each allocation, write and call of ours fails once in a training, under a dump and under
+# msprobe run: tests/suites/harm/breaks.py
 suite=harm
 . tests/support/checks.sh
 export PYTHONDONTWRITEBYTECODE=1
@@ -19,4 +20,6 @@ echo "# PyTorch $("$PYTHON" -c 'import torch; print(torch.__version__)')"
 "$PYTHON" tests/suites/harm/main.py "$build" ${HARM:-} || rc=1
 shim=$build/tests/programs/broken_disk.so
 LD_PRELOAD=$([ ! -e "$shim" ] || echo "$shim") "$PYTHON" tests/suites/harm/breaks.py "$build" || rc=1
+MSTX_TORCH=0 "$build/msprobe" run -o "$scratch/marks.run" -- "$PYTHON" tests/suites/harm/breaks.py "$build" marks \
+    2>"$scratch/marks.err" || { rc=1; cat "$scratch/marks.err"; }
 exit $rc

@@ -3,6 +3,8 @@
 training goes on to the same bits, and what failed is told, on the screen at most once.
 
     breaks.py BUILD [WORD]     only the kinds with the word in their name
+    msprobe run -o DIR -- breaks.py BUILD marks    the marks of `msprobe run` instead, with MSTX_TORCH=0, as
+                               each case attaches them by itself
 
 Prints "ok NAME" or "not ok NAME".  A case is a child of this process, which has imported PyTorch.
 """
@@ -19,7 +21,11 @@ BUILD = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[2] if len(sys.argv) > 2 else ""
 HERE = os.path.dirname(os.path.abspath(__file__))
 OURS = os.path.join(BUILD, "python", "msprobe") + os.sep
+MARKS = os.path.join(BUILD, "python", "auto") + os.sep
 sys.path[:0] = [HERE, os.path.join(BUILD, "python")]
+import gc  # noqa: E402
+import io  # noqa: E402
+
 import torch  # noqa: E402
 
 from harness import run_way  # noqa: E402
@@ -27,6 +33,7 @@ from known import KNOWN  # noqa: E402
 from main import load_lazily, wait_limited  # noqa: E402
 
 nn = torch.nn
+ARE_MARKS = ONLY == "marks"
 CONFIGS = ({"level": "mix", "task": "tensor"}, {"level": "L1", "task": "statistics"}, {"level": "L0", "task": "statistics"})
 
 
@@ -58,6 +65,31 @@ def training(run):
     run.stop()
     run.step()
     run.train(model, lambda m, i: m(x), steps=1)
+
+
+def marked_training(run):
+    """All that is marked: a loader, an optimizer, checkpoints, collections of garbage, and communication."""
+    import torch.distributed as dist
+    store = dist.FileStore(os.path.abspath("store"), 1)
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1)))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    rows = torch.utils.data.TensorDataset(torch.linspace(-1, 1, 24).view(6, 4))
+    for i, (x,) in enumerate(torch.utils.data.DataLoader(rows, batch_size=2)):
+        opt.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        opt.step()
+        dist.all_reduce(loss.detach(), async_op=True).wait()
+        parts = [torch.empty(4)]
+        dist.all_gather(parts, x[0])
+        run.note(f"loss {i}", (loss, parts))
+        gc.collect()
+    run.raises("raised", lambda: dist.broadcast(x, "no"))
+    kept = io.BytesIO()
+    torch.save(opt.state_dict(), kept)
+    run.note("saved", len(kept.getvalue()))
+    run.note_model(model)
 
 
 # ---- what fails ---------------------------------------------------------------------------
@@ -116,15 +148,16 @@ class Writes:
 class Calls:
     """Of Python functions of ours by others of ours, by a tracer that raises in the n-th."""
 
-    name = "calls"
+    name, folder = "calls", OURS
+    spared = ()  # names of functions
 
     def arm(self, number):
         self.count = 0
 
         def trace(frame, event, _arg):
             back = frame.f_back
-            if event == "call" and frame.f_code.co_filename.startswith(OURS) and back is not None \
-                    and back.f_code.co_filename.startswith(OURS):
+            if event == "call" and frame.f_code.co_filename.startswith(self.folder) and back is not None \
+                    and back.f_code.co_filename.startswith(self.folder) and frame.f_code.co_name not in self.spared:
                 self.count += 1
                 if self.count == number:
                     raise OSError(f"broken on purpose in {frame.f_code.co_name}")
@@ -132,6 +165,37 @@ class Calls:
 
     def disarm(self):
         sys.settrace(None)
+        return self.count
+
+
+class CallsOfMarks(Calls):
+    """The same for the marks. Spared are what carries a call of the program, and the guard itself: they have
+    nothing of their own that can fail. The reduction of gradients is part of the training."""
+
+    name, folder = "calls_of_marks", MARKS
+    spared = ("marked", "marked_step", "waited", "call", "wait", "reduce", "sharers", "until_done", "<lambda>")
+
+
+class Marks:
+    """The functions of module mstx, the n-th call of which raises."""
+
+    name = "marks"
+
+    def arm(self, number):
+        import mstx
+        self.count = 0
+
+        def failing(func):
+            def call(*args, **kwargs):
+                self.count += 1
+                if self.count == number:
+                    raise MemoryError("broken on purpose")
+                return func(*args, **kwargs)
+            return call
+        for name in ("mark", "range_start", "range_end"):
+            setattr(mstx, name, failing(getattr(mstx, name)))
+
+    def disarm(self):
         return self.count
 
 
@@ -153,7 +217,15 @@ def debugger_maker(config, kind, number):
 def child(config, kind, number, said, answer):
     for fd in (1, 2):
         os.dup2(said, fd)
-    result = run_way(training, config and debugger_maker(config, kind, number))
+    if ARE_MARKS:
+        if config:
+            sys.path.insert(0, MARKS)
+            import msprobe_torch
+            msprobe_torch.attach(torch)
+            kind.arm(number)
+        result = run_way(marked_training)
+    else:
+        result = run_way(training, config and debugger_maker(config, kind, number))
     with os.fdopen(answer, "wb") as f:
         pickle.dump((*result, kind.disarm()), f)
     os._exit(0)
@@ -225,8 +297,21 @@ def break_all(kind, config, plain):
     return not problems
 
 
+def main_of_marks():
+    import mstx
+    if mstx.get_tool_id() == 0:
+        print("skip breaks_marks: nobody records")
+        return 0
+    config = {"level": "run", "task": "marks"}
+    plain = run_case(None, Nothing(), None)
+    good = [break_all(kind, config, plain) for kind in (Marks(), CallsOfMarks())]
+    return 0 if all(good) else 1
+
+
 def main():
     load_lazily()
+    if ARE_MARKS:
+        return main_of_marks()
     import msprobe.pytorch  # noqa: F401  for all children
     plain = run_case(None, Nothing(), None)
     kinds = [Allocations(), Calls()]
