@@ -350,7 +350,7 @@ def why_known(way, line):
 def ask_again(options, known, plan, verdicts, top):
     """Ways of several processes race, so their output may differ by chance: one that differs is run anew,
     without us as well, and the second verdict counts.  What differed at first is told."""
-    again = [way for way, (word, _) in verdicts.items() if word == "not ok" and known[way].theme == "distributed"]
+    again = [way for way, (word, _) in verdicts.items() if word == "not ok" and known[way].theme in ("distributed", "parallel")]
     if not again or options.twice:
         return
     below = os.path.join(top, "again")
