@@ -107,12 +107,12 @@ def attach_optimizers(torch, steps):
     base.__init__ = marked_init
 
 
-def elements(batch):
-    """Returns the number of elements of the first tensor in a batch, 0 when there is none."""
-    if isinstance(batch, dict):
-        batch = list(batch.values())
-    for part in batch if isinstance(batch, (list, tuple)) else (batch,):
-        if hasattr(part, "numel"):
+def elements(batch, kind):
+    """Returns the number of elements of the first tensor in a batch, 0 when there is none.  Only plain
+    containers are looked into: others may act when they are read."""
+    parts = list(batch.values()) if type(batch) is dict else batch
+    for part in parts if type(parts) in (list, tuple) else (parts,):
+        if type(part) is kind:
             return part.numel()
     return 0
 
@@ -121,11 +121,16 @@ def attach_loaders(torch, steps):
     batches = torch.utils.data.dataloader._BaseDataLoaderIter
     following = ranged("dataloader", batches.__next__)
 
+    @guarded
+    def count_batch(batch):
+        with torch._C.DisableTorchFunction():  # modes of the program see no read of ours
+            recorder.count("batch elements", elements(batch, torch.Tensor))
+
     @functools.wraps(batches.__next__)
     def marked_next(self):
         steps.begin()
         batch = following(self)
-        recorder.count("batch elements", elements(batch))
+        count_batch(batch)
         return batch
 
     batches.__next__ = marked_next
