@@ -20,28 +20,63 @@ static const float least = 2.4e-7F;
 /* A difference is significant above this multiple of the usual one: forward, backward. */
 static const float noise_times[] = {8, 30};
 
+/* Sets the difference of a leaf that has no row to compare. */
+static void set_leaf(struct source__leaf *to, const struct source__leaf *from)
+{
+    to->e = from->e;
+    to->en = from->en;
+    to->scale = from->scale;
+    to->dtype[0] = from->dtype[0];
+    to->flags |= (uint16_t)(SOURCE__MEASURED | SOURCE__REAL | (from->flags & SOURCE__FLAGGED));
+}
+
+static bool is_measured(const struct source__leaf *l)
+{
+    unsigned want = SOURCE__MEASURED | SOURCE__REAL;
+    return (l->flags & want) == want;
+}
+
+/* Copies the difference of a view's output to its input: a reshape or slice introduces none. */
+static void pass_through_view(struct source__part *p, const struct source__node *n)
+{
+    const struct source__leaf *out = NULL;
+    struct source__leaf *in = NULL;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) && is_measured(l))
+            out = l;
+        else if ((l->flags & SOURCE__IS_OUT) == 0 && (in == NULL || l->count > in->count))
+            in = l;
+    }
+    if (out != NULL && in != NULL && in->row[0] == SOURCE__NONE && in->count >= out->count)
+        set_leaf(in, out);
+}
+
+/* Copies the difference that a reader measured to the outputs of a maker without a partner. */
+static void pass_to_maker(struct source__part *p, const struct source__leaf *l)
+{
+    const struct source__node *n = &p->nodes.p[l->maker[1]];
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        struct source__leaf *out = &p->leaves.p[k];
+        if ((out->flags & SOURCE__IS_OUT) && out->row[0] == SOURCE__NONE && out->count == l->count)
+            set_leaf(out, l);
+    }
+}
+
 /* Copies the difference that a reader measured to the output of a node without a partner, which has
- * no rows to compare. */
+ * no rows to compare, and through views to the node before them. The walk goes from the last node
+ * to the first, so that the first reader of a value decides. */
 static void take_from_readers(struct source__part *p)
 {
-    for (size_t i = 0; i < p->leaves.n; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        unsigned want = SOURCE__MEASURED | SOURCE__REAL;
-        if ((l->flags & want) != want || (l->flags & SOURCE__IS_OUT) ||
-            l->maker[1] == SOURCE__NONE || p->nodes.p[l->maker[1]].id[0] != SOURCE__NONE)
-            continue;
-        struct source__node *n = &p->nodes.p[l->maker[1]];
+    for (size_t i = p->nodes.n; i-- > 0;) {
+        const struct source__node *n = &p->nodes.p[i];
+        if (n->id[0] == SOURCE__NONE && (p->ops.p[n->op].flags & SOURCE__VIEW))
+            pass_through_view(p, n);
         for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-            struct source__leaf *out = &p->leaves.p[k];
-            if ((out->flags & SOURCE__IS_OUT) == 0 || (out->flags & SOURCE__MEASURED) ||
-                out->count != l->count)
-                continue;
-            out->e = l->e;
-            out->en = l->en;
-            out->scale = l->scale;
-            out->dtype[0] = l->dtype[0];
-            out->flags |=
-                (uint16_t)(SOURCE__MEASURED | SOURCE__REAL | (l->flags & SOURCE__FLAGGED));
+            const struct source__leaf *l = &p->leaves.p[k];
+            if (is_measured(l) && (l->flags & SOURCE__IS_OUT) == 0 && l->maker[1] != SOURCE__NONE &&
+                l->maker[1] < i && p->nodes.p[l->maker[1]].id[0] == SOURCE__NONE)
+                pass_to_maker(p, l);
         }
     }
 }

@@ -27,6 +27,7 @@ enum source__op_flags {
     SOURCE__EXACT = 1 << 12,
     SOURCE__EVEN = 1 << 13,  /* its backward passes gradients on unchanged */
     SOURCE__POWER = 1 << 14, /* multiplies a value by itself */
+    SOURCE__VIEW = 1 << 15,  /* its output has elements of its input, in any order */
 };
 unsigned source__op_flags(struct ms_str api);
 /* Returns the name of a node's operator, such as Functional.linear. */

@@ -9,6 +9,7 @@
  */
 #include "compare/source/node_rules.h"
 #include "compare/source/attr_rules.h"
+#include "compare/source/bypass.h"
 #include "compare/source/node_weigh.h"
 #include "compare/source/order_rules.h"
 #include "compare/source/regions.h"
@@ -248,6 +249,20 @@ static bool is_power(const struct source__judge *j, const struct source__node *n
     return (j->p->ops.p[n->op].flags & SOURCE__POWER) != 0;
 }
 
+/* Adds a node whose output differs. Between two programs, an operator that the target leaves out
+ * directly before the node is the suspect. */
+static enum ms_rc add_value_suspect(struct source__judge *j, uint32_t i, struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    uint32_t bypassed =
+        j->p->cross && n->dir == PROBE_FORWARD ? source__bypassed_before(j->p, i) : SOURCE__NONE;
+    if (bypassed != SOURCE__NONE)
+        return source__add_suspect(
+            j, bypassed, source__raw_of(n, CMP_WHY_MISSING, SOURCE__NUM, log10(n->rho)), err);
+    return source__add_suspect(j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)),
+                               err);
+}
+
 static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     struct source__node *n = &j->p->nodes.p[i];
@@ -271,8 +286,7 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
     if (n->rho > limit_of(j, n) && (!gradient || n->out > noise)) {
         MS_TRY(check_order(j, i, err));
         MS_TRY(source__check_reordered(j, i, err));
-        return source__add_suspect(
-            j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
+        return add_value_suspect(j, i, err);
     }
     if (is_norm_off(j, n) && !is_power(j, n)) {
         struct source__raw raw = source__raw_of(n, CMP_WHY_NORM, SOURCE__NUM, log10(n->rho_norm));

@@ -126,6 +126,13 @@ bool probe__ir_shape(struct ms_str types, uint64_t slot, uint64_t *shape, uint32
     return false;
 }
 
+/* Returns the lines "# In file ..." at the end of a node. */
+static struct ms_str source_of(struct ms_str entry)
+{
+    int64_t at = ms_str_find_str(entry, MS_STR("\n      # In file "));
+    return at < 0 ? MS_STR_NONE : ms_str_sub(entry, (uint32_t)at, entry.n);
+}
+
 static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str entry, struct ms_str arguments,
                              struct ms_err *err)
 {
@@ -149,6 +156,7 @@ static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str entry, struct m
     rest = between(attributes, MS_STR("forward_node_name: \""), '"');
     k->forward_op =
         ms_str_sub(rest, 0, (uint32_t)(ms_str_rfind(rest, '_') < 0 ? 0 : ms_str_rfind(rest, '_')));
+    k->source = source_of(entry);
     find_types(entry, k);
     while (next_argument(&arguments, &argument))
         MS_TRY(add_argument(ir, argument, err));

@@ -7,6 +7,7 @@
  *         cnode_primal_attrs: {unique_id: "9083"}
  *           : (<Tensor[Float32], (4, 6)>, <Tensor[Float32], (8, 6)>, ...) -> (<Tensor[Float32], (4, 8)>)
  *           # Fullname with scope: (Default/up-Dense/MatMul-op0)
+ *           # In file net.py:12, 8~22/        return self.up(x)/
  *
  * A gradient's kernel has in forward_unique_id the unique_id of its forward kernel.
  */
@@ -28,6 +29,7 @@ struct probe__ir_kernel {
     struct ms_str forward_op; /* "MatMul" */
     uint32_t first, n;        /* its arguments */
     struct ms_str in, out;    /* their types: "<Tensor[Float32], (4, 6)>, <Bool, NoShape>" */
+    struct ms_str source;     /* lines of the program that lead to it, the outermost first */
 };
 
 struct probe__ir {

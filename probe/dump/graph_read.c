@@ -76,7 +76,7 @@ static enum ms_rc read_order(struct probe__graph *g, const char *net, uint64_t g
 /* A kernel name split into base and number. */
 struct numbered {
     struct ms_str base;
-    uint64_t number;
+    uint64_t number; /* for expanded kernels: the time of the file, or the place in the csv */
     struct ms_str name;
     uint32_t kernel;
 };
@@ -106,15 +106,25 @@ static enum ms_rc add_numbered(numbered_list *list, struct ms_str name, uint32_t
     return MS_OK;
 }
 
+/* Tells whether a name, with slashes or underscores, is of a kernel that the compiler has expanded
+ * from an operator. The numbers of such kernels in files and csv have no relation: both only count.
+ */
+static bool is_expanded(struct ms_str name)
+{
+    return ms_str_starts(name, MS_STR("Expand"));
+}
+
 /* Lists the kernels of the csv by their names in files, without the "#GRAPH" at the end. */
 static enum ms_rc list_kernels(const struct probe__graph *g, uint64_t graph, numbered_list *list,
                                struct ms_err *err)
 {
     for (uint32_t i = 0; i < g->kernels.n; i++) {
         struct ms_str key = ms_map_key(&g->names, i);
-        if (g->kernels.p[i].graph == graph)
-            MS_TRY(
-                add_numbered(list, ms_str_sub(key, 0, (uint32_t)ms_str_rfind(key, '#')), i, err));
+        if (g->kernels.p[i].graph != graph)
+            continue;
+        MS_TRY(add_numbered(list, ms_str_sub(key, 0, (uint32_t)ms_str_rfind(key, '#')), i, err));
+        if (is_expanded(key))
+            list->p[list->n - 1].number = i;
     }
     return MS_OK;
 }
@@ -132,6 +142,8 @@ static enum ms_rc list_files(const struct ms_dir *d, numbered_list *list, struct
             rc = ms_no_memory(err);
         else if (added)
             rc = add_numbered(list, file.scope, 0, err);
+        if (added && rc == MS_OK && is_expanded(file.scope))
+            list->p[list->n - 1].number = file.time;
     }
     ms_map_free(&known);
     return rc;
@@ -167,34 +179,48 @@ static enum ms_rc rename_kernel(struct probe__graph *g, uint64_t graph, struct m
     return MS_OK;
 }
 
-/* Pairs names of files with kernels of the csv: the n-th of each base name with the n-th. */
+/* Returns the number of entries from `at` on with the same base name. */
+static size_t count_base(const numbered_list *list, size_t at)
+{
+    size_t n = 0;
+    while (at + n < list->n && ms_str_eq(list->p[at + n].base, list->p[at].base))
+        n++;
+    return n;
+}
+
+/* Pairs names of files with kernels of the csv: the n-th of each base name with the n-th. With
+ * `same_names`, only expanded kernels, and only where all of a base name are in files. */
 static enum ms_rc pair_in_order(struct probe__graph *g, uint64_t graph, const numbered_list *files,
-                                const numbered_list *kernels, struct ms_err *err)
+                                const numbered_list *kernels, bool same_names, struct ms_err *err)
 {
     size_t f = 0, k = 0;
     while (f < files->n && k < kernels->n) {
         int c = ms_str_cmp(files->p[f].base, kernels->p[k].base);
-        if (c == 0)
-            MS_TRY(rename_kernel(g, graph, files->p[f].name, kernels->p[k].kernel, err));
-        f += c <= 0;
-        k += c >= 0;
+        size_t in_files = c <= 0 ? count_base(files, f) : 0;
+        size_t in_csv = c >= 0 ? count_base(kernels, k) : 0;
+        bool is_kept = same_names && (in_files != in_csv || !is_expanded(files->p[f].base));
+        for (size_t i = 0; c == 0 && !is_kept && i < in_files && i < in_csv; i++)
+            MS_TRY(rename_kernel(g, graph, files->p[f + i].name, kernels->p[k + i].kernel, err));
+        f += in_files;
+        k += in_csv;
     }
     return MS_OK;
 }
 
-/* Matches files to kernels when their numbers differ, as they do after a graph was compiled
- * again. */
+/* Matches files to kernels when their numbers differ, as they do after a graph was compiled again
+ * and for expanded kernels. */
 static enum ms_rc match_names(struct probe__graph *g, uint64_t graph, const struct ms_dir *d,
                               struct ms_err *err)
 {
     numbered_list files = {0}, kernels = {0};
     enum ms_rc rc = list_files(d, &files, err);
-    if (rc == MS_OK && !has_all(g, graph, &files))
+    const bool same_names = rc == MS_OK && has_all(g, graph, &files);
+    if (rc == MS_OK)
         rc = list_kernels(g, graph, &kernels, err);
     if (rc == MS_OK && files.n != 0 && kernels.n != 0) {
         qsort(files.p, files.n, sizeof *files.p, by_number);
         qsort(kernels.p, kernels.n, sizeof *kernels.p, by_number);
-        rc = pair_in_order(g, graph, &files, &kernels, err);
+        rc = pair_in_order(g, graph, &files, &kernels, same_names, err);
     }
     ms_vec_free(&files);
     ms_vec_free(&kernels);
@@ -336,13 +362,6 @@ static void settle(struct probe__graph *g)
         if (k->out.n != 0)
             qsort(k->out.p, k->out.n, sizeof *k->out.p, by_slot);
     }
-}
-
-const struct probe__ir_argument *probe__kernel_argument(const struct probe__kernel *k,
-                                                        const struct probe__kernel_tensor *in)
-{
-    return k->ir != NULL && in->slot < k->ir->n ? &k->of->arguments.p[k->ir->first + in->slot]
-                                                : NULL;
 }
 
 /* Gives the tensor the shape from the graph's text if the number of elements is the same. */

@@ -63,7 +63,11 @@ enum ms_rc probe__graph_read(struct probe__graph *g, const char *net, size_t run
                              struct ms_err *err) MS_MUST_USE;
 void probe__graph_free(struct probe__graph *g);
 /* Returns what the graph's text says about a kernel's input; NULL when it says nothing. */
-const struct probe__ir_argument *probe__kernel_argument(const struct probe__kernel *k,
-                                                        const struct probe__kernel_tensor *in);
+static inline const struct probe__ir_argument *
+probe__kernel_argument(const struct probe__kernel *k, const struct probe__kernel_tensor *in)
+{
+    return k->ir != NULL && in->slot < k->ir->n ? &k->of->arguments.p[k->ir->first + in->slot]
+                                                : NULL;
+}
 
 #endif

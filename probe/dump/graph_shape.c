@@ -1,82 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_shape: finds operators, gradients and cells of a compiled graph's kernels.
+ * graph_shape: finds operators and gradients of a compiled graph's kernels.
  */
 #include "probe/dump/graph_shape.h"
+#include "probe/dump/graph_cells.h"
+#include "probe/dump/graph_source.h"
 
 #include "probe/base/mem.h"
-
-/* ---- cells ------------------------------------------------------------ */
-
-bool probe__kernel_is_in(const struct probe__kernel *k, const struct probe__graph_cell *cell)
-{
-    return ms_str_starts(k->cells, cell->cells) &&
-           (k->cells.n == cell->cells.n || k->cells.p[cell->cells.n] == '/');
-}
-
-/* Sets path and class of a cell: "fc-Dense/act-ReLU" has the path "fc.act" and the class "ReLU". */
-static enum ms_rc name_cell(struct probe__graph_shape *s, struct probe__graph_cell *cell,
-                            struct ms_err *err)
-{
-    struct ms_buf path = {.max = 1 << 16};
-    struct ms_str rest = cell->cells, part, attribute;
-    while (ms_str_split(&rest, '/', &part)) {
-        probe__cell_split(part, &attribute, &cell->class_name);
-        ms_buf_printf(&path, "%s%.*s", cell->depth++ != 0 ? "." : "", MS_STR_ARG(attribute));
-    }
-    cell->path = ms_arena_str(s->arena, ms_buf_slice(&path));
-    enum ms_rc rc = ms_buf_check(&path, err);
-    ms_buf_free(&path);
-    return rc == MS_OK && cell->path.p == NULL ? ms_no_memory(err) : rc;
-}
-
-/* Adds a cell and all cells that enclose it. */
-static enum ms_rc add_cell(struct probe__graph_shape *s, struct ms_str cells, uint32_t *index,
-                           struct ms_err *err)
-{
-    bool added = false;
-    uint32_t parent = MS_MAP_NONE;
-    *index = MS_MAP_NONE;
-    for (uint32_t i = 1; i <= cells.n; i++) {
-        if (i != cells.n && cells.p[i] != '/')
-            continue;
-        *index = ms_map_put(&s->cell_names, ms_str_sub(cells, 0, i), &added);
-        struct probe__graph_cell *cell = added ? ms_vec_push(&s->cells) : NULL;
-        if (*index == MS_MAP_NONE || (added && cell == NULL))
-            return ms_no_memory(err);
-        if (added) {
-            *cell = (struct probe__graph_cell){.cells = ms_str_sub(cells, 0, i),
-                                               .parent = parent,
-                                               .last = {MS_MAP_NONE, MS_MAP_NONE}};
-            MS_TRY(name_cell(s, cell, err));
-        }
-        parent = *index;
-    }
-    return MS_OK;
-}
-
-/* Tells whether `owner` is `path` or ends with ".path": "net.fc" and "fc" match "fc". */
-static bool is_path(struct ms_str owner, struct ms_str path)
-{
-    return ms_str_ends(owner, path) && (owner.n == path.n || owner.p[owner.n - path.n - 1] == '.');
-}
-
-uint32_t probe__parameter_cell(const struct probe__graph_shape *s, struct ms_str parameter,
-                               struct ms_str *name)
-{
-    uint32_t best = MS_MAP_NONE, longest = 0;
-    int64_t dot = ms_str_rfind(parameter, '.');
-    struct ms_str owner = ms_str_sub(parameter, 0, dot < 0 ? 0 : (uint32_t)dot);
-    *name = ms_str_sub(parameter, (uint32_t)(dot + 1), parameter.n);
-    for (size_t i = 0; i < s->cells.n; i++) {
-        struct ms_str path = s->cells.p[i].path;
-        if (path.n > longest && is_path(owner, path)) {
-            best = (uint32_t)i;
-            longest = path.n;
-        }
-    }
-    return best;
-}
 
 bool probe__is_gradient(const struct probe__graph_shape *s, uint32_t value)
 {
@@ -187,13 +117,6 @@ static enum ms_rc find_ids(struct probe__graph_shape *s, struct ms_err *err)
     return MS_OK;
 }
 
-static bool is_same_expansion(const struct probe__kernel *a, const struct probe__kernel *b)
-{
-    struct ms_str x = ms_str_sub(a->full, 0, (uint32_t)(ms_str_rfind(a->full, '/') + 1));
-    return a->graph == b->graph && b->scope.phase == PROBE__PHASE_EXPANDED &&
-           ms_str_starts(b->full, x);
-}
-
 /* Returns what a kernel computes a part of: "MatMulExt" for "Expand/_MatMulExt/BatchMatMul-op0". */
 static struct ms_str whole_of(const struct probe__kernel *k)
 {
@@ -283,7 +206,8 @@ static uint32_t forward_of_expanded(const struct probe__graph_shape *s, size_t a
     uint32_t forward = forward_of_inputs(s, at, true);
     if (forward == MS_MAP_NONE)
         forward = forward_of_inputs(s, at, false);
-    if (forward == MS_MAP_NONE && at != 0 && s->is_backward[at - 1] && is_same_expansion(k, k - 1))
+    if (forward == MS_MAP_NONE && at != 0 && s->is_backward[at - 1] &&
+        probe__is_same_expansion(k, k - 1))
         return s->forward_of[at - 1];
     for (size_t n = 0; fits_gradient(k) && n < k->in.n && forward == MS_MAP_NONE; n++) {
         uint32_t value = k->in.p[n].value;
@@ -311,181 +235,7 @@ static void link_gradients(struct probe__graph_shape *s)
     }
 }
 
-/* ---- cells of kernels --------------------------------------------------- */
-
-static bool takes_parameter(const struct probe__graph_shape *s, const struct probe__kernel *k)
-{
-    struct ms_str name;
-    for (size_t n = 0; n < k->in.n; n++) {
-        const struct probe__ir_argument *a = probe__kernel_argument(k, &k->in.p[n]);
-        if (a != NULL && a->kind == PROBE__IR_PARAMETER &&
-            probe__parameter_cell(s, a->parameter, &name) != MS_MAP_NONE)
-            return true;
-    }
-    return false;
-}
-
-static bool has_cells(const struct probe__graph_shape *s, uint32_t cell)
-{
-    for (size_t i = 0; i < s->cells.n; i++) {
-        if (s->cells.p[i].parent == cell)
-            return true;
-    }
-    return false;
-}
-
-/* Returns the cells in which the output of a kernel is used: its own, or the enclosing cell when
- * its own cell is a leaf. */
-static struct ms_str cells_behind(const struct probe__graph_shape *s, uint32_t kernel)
-{
-    const struct probe__kernel *k = &s->g->kernels.p[kernel];
-    uint32_t cell = ms_map_get(&s->cell_names, k->cells);
-    if (k->cells.n == 0 || cell == MS_MAP_NONE || has_cells(s, cell) ||
-        (k->scope.phase == PROBE__PHASE_EXPANDED && !takes_parameter(s, k)))
-        return k->cells;
-    cell = s->cells.p[cell].parent;
-    return cell != MS_MAP_NONE ? s->cells.p[cell].cells : MS_STR_NONE;
-}
-
-/* Returns the common prefix of two cell paths. */
-static struct ms_str common_cells(struct ms_str a, struct ms_str b)
-{
-    uint32_t common = 0;
-    for (uint32_t i = 0; i <= a.n && i <= b.n; i++) {
-        const bool ends = (i == a.n || a.p[i] == '/') && (i == b.n || b.p[i] == '/');
-        if (ends)
-            common = i;
-        if (i == a.n || i == b.n || a.p[i] != b.p[i])
-            break;
-    }
-    return ms_str_sub(a, 0, common);
-}
-
-/* Returns the cells that enclose all makers of the kernel's inputs. */
-static struct ms_str cells_of_makers(const struct probe__graph_shape *s, size_t at)
-{
-    const struct probe__kernel *k = &s->g->kernels.p[at];
-    struct ms_str cells = MS_STR_NONE;
-    bool has_any = false;
-    for (size_t n = 0; n < k->in.n; n++) {
-        uint32_t maker = s->made_by[k->in.p[n].value];
-        if (maker == MS_MAP_NONE || maker >= at || s->is_backward[maker] || k->in.p[n].ndim == 0)
-            continue;
-        struct ms_str behind = cells_behind(s, maker);
-        cells = has_any ? common_cells(cells, behind) : behind;
-        has_any = true;
-    }
-    return cells;
-}
-
-/* Finds the cell of an expanded kernel: the cell whose parameter it takes, else the cell of the
- * kernel before it in the same expansion, else that of the makers of its inputs. */
-static void find_cell_of_expanded(struct probe__graph_shape *s, size_t at)
-{
-    struct probe__kernel *k = &s->g->kernels.p[at];
-    struct ms_str name;
-    for (size_t n = 0; n < k->in.n && k->cells.n == 0; n++) {
-        const struct probe__ir_argument *a = probe__kernel_argument(k, &k->in.p[n]);
-        uint32_t cell = a != NULL && a->kind == PROBE__IR_PARAMETER
-                            ? probe__parameter_cell(s, a->parameter, &name)
-                            : MS_MAP_NONE;
-        if (cell != MS_MAP_NONE)
-            k->cells = s->cells.p[cell].cells;
-    }
-    if (k->cells.n == 0 && at != 0 && is_same_expansion(k, k - 1))
-        k->cells = (k - 1)->cells;
-    if (k->cells.n == 0)
-        k->cells = cells_of_makers(s, at);
-}
-
-/* Returns the end in b of the first cell that differs between two paths, if both cells have the
- * same class; else 0. */
-static uint32_t other_instance(struct ms_str a, struct ms_str b)
-{
-    struct ms_str x, y, ignored, of_x, of_y;
-    uint32_t at = 0;
-    while (a.n != 0 && b.n != 0) {
-        ms_str_split(&a, '/', &x);
-        ms_str_split(&b, '/', &y);
-        if (!ms_str_eq(x, y)) {
-            probe__cell_split(x, &ignored, &of_x);
-            probe__cell_split(y, &ignored, &of_y);
-            return ms_str_eq(of_x, of_y) ? at + y.n : 0;
-        }
-        at += x.n + 1;
-    }
-    return 0;
-}
-
-/* Moves a kernel to another instance: "0-Block/act-GELU" becomes "1-Block/act-GELU". The part
- * behind the differing cell is kept. */
-static enum ms_rc move_to_instance(struct probe__graph_shape *s, struct probe__kernel *k,
-                                   struct ms_str of, uint32_t to, struct ms_err *err)
-{
-    struct ms_buf b = {.max = 1 << 16};
-    uint32_t from = other_instance(of, k->cells), index;
-    ms_buf_str(&b, ms_str_sub(of, 0, to));
-    ms_buf_str(&b, ms_str_sub(k->cells, from, k->cells.n));
-    struct ms_str cells = ms_arena_str(s->arena, ms_buf_slice(&b));
-    enum ms_rc rc = ms_buf_check(&b, err);
-    ms_buf_free(&b);
-    MS_TRY(rc);
-    if (cells.p == NULL)
-        return ms_no_memory(err);
-    k->cells = cells;
-    return add_cell(s, cells, &index, err);
-}
-
-/* Corrects the instance of an operator without parameters. The compiler names such operators after
- * the first instance of a class; an operator that takes a value of a later instance runs in that
- * instance. */
-static enum ms_rc find_instance(struct probe__graph_shape *s, size_t at, struct ms_err *err)
-{
-    struct probe__kernel *k = &s->g->kernels.p[at];
-    if (k->cells.n == 0 || s->is_backward[at] || takes_parameter(s, k))
-        return MS_OK;
-    for (size_t n = 0; n < k->in.n; n++) {
-        uint32_t maker = s->made_by[k->in.p[n].value];
-        if (maker == MS_MAP_NONE || maker >= at || k->in.p[n].ndim == 0)
-            continue;
-        struct ms_str of = s->g->kernels.p[maker].cells;
-        uint32_t to = other_instance(k->cells, of);
-        if (to != 0 &&
-            ms_map_get(&s->cell_names, ms_str_sub(of, 0, to)) >
-                ms_map_get(&s->cell_names, ms_str_sub(k->cells, 0, other_instance(of, k->cells))))
-            return move_to_instance(s, k, of, to, err);
-    }
-    return MS_OK;
-}
-
-/* Puts a gradient into the cell of its forward operator; a sum of several gradients has no cell. */
-static void find_cell_of_gradient(struct probe__graph_shape *s, size_t at)
-{
-    struct probe__kernel *k = &s->g->kernels.p[at];
-    if (s->forward_of[at] != MS_MAP_NONE)
-        k->cells = s->g->kernels.p[s->forward_of[at]].cells;
-    else if (s->is_backward[at] && ms_str_is(k->scope.op, "AddN"))
-        k->cells = MS_STR_NONE;
-}
-
-static enum ms_rc find_cells(struct probe__graph_shape *s, struct ms_err *err)
-{
-    struct probe__kernel *k = s->g->kernels.p;
-    uint32_t index;
-    for (size_t i = 0; i < s->g->kernels.n; i++) {
-        if (k[i].scope.phase != PROBE__PHASE_OPTIMIZER)
-            MS_TRY(add_cell(s, k[i].cells, &index, err));
-    }
-    for (size_t i = 0; i < s->g->kernels.n; i++) {
-        if (k[i].scope.phase == PROBE__PHASE_EXPANDED && !s->is_backward[i])
-            find_cell_of_expanded(s, i);
-        else
-            MS_TRY(find_instance(s, i, err));
-    }
-    for (size_t i = 0; i < s->g->kernels.n; i++)
-        find_cell_of_gradient(s, i);
-    return MS_OK;
-}
+/* ---- operators -------------------------------------------------------- */
 
 static void find_ends(struct probe__graph_shape *s)
 {
@@ -498,8 +248,6 @@ static void find_ends(struct probe__graph_shape *s)
             s->cells.p[cell].last[s->is_backward[i]] = (uint32_t)i;
     }
 }
-
-/* ---- operators -------------------------------------------------------- */
 
 /* Makes the operator's name: "matmul.MatMul" is the primitive `matmul` of a cell, as in a dump of
  * functions. */
@@ -614,7 +362,8 @@ enum ms_rc probe__graph_shape_make(struct probe__graph_shape *s, struct probe__g
     find_saved(s, marks);
     MS_TRY(find_ids(s, err));
     link_gradients(s);
-    MS_TRY(find_cells(s, err));
+    MS_TRY(probe__cells_find(s, err));
+    MS_TRY(probe__sort_as_program(s, err));
     find_ends(s);
     return add_ops(s, err);
 }

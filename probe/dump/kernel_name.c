@@ -22,7 +22,8 @@ bool probe__kernel_file_parse(struct ms_str name, struct probe__kernel_file *fil
     take_last(&name, '.'); /* format */
     struct ms_str slot = take_last(&name, '.');
     struct ms_str side = take_last(&name, '.');
-    take_last(&name, '.'); /* time */
+    if (!ms_str_u64(take_last(&name, '.'), &file->time))
+        file->time = 0;
     take_last(&name, '.'); /* stream */
     take_last(&name, '.'); /* task */
     int64_t dot = ms_str_find(name, '.');

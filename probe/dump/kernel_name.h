@@ -19,6 +19,7 @@ struct probe__kernel_file {
     struct ms_str scope; /* the full name with underscores, or the parameter's name */
     bool is_input;
     uint64_t slot;
+    uint64_t time; /* when it was written; 0: not known */
 };
 
 /* Parses the name of a file; false for a file of another kind. */

@@ -30,18 +30,24 @@ static void write_text(const char *name, const char *text)
     write_file(path, text, strlen(text));
 }
 
-/* A kernel's tensor: n numbers from `first` on. */
-static void tensor(const char *kernel, const char *side, int slot, float first, unsigned rows,
-                   unsigned columns)
+/* A kernel's tensor: n numbers from `first` on, written at a time. */
+static void tensor_at(unsigned time, const char *kernel, const char *side, int slot, float first,
+                      unsigned rows, unsigned columns)
 {
     char path[512];
     float v[64];
     uint64_t shape[] = {rows, columns};
     for (unsigned i = 0; i < rows * columns; i++)
         v[i] = first + (float)i;
-    snprintf(path, sizeof path, "%s/rank_0/Net/0/4/%s.0.0.17956.%s.%d.DefaultFormat.Float32.npy",
-             dir, kernel, side, slot);
+    snprintf(path, sizeof path, "%s/rank_0/Net/0/4/%s.0.0.%u.%s.%d.DefaultFormat.Float32.npy", dir,
+             kernel, time, side, slot);
     ck_ok(probe_npy_write(path, MS_DT_F32, shape, 2, v, &err), err);
+}
+
+static void tensor(const char *kernel, const char *side, int slot, float first, unsigned rows,
+                   unsigned columns)
+{
+    tensor_at(17956, kernel, side, slot, first, rows, columns);
 }
 
 #define NODE(n, call, attrs, types, full)                                                          \
@@ -114,16 +120,21 @@ static struct probe_places places;
 static struct probe_dump *dump;
 static struct probe_tree tree;
 
-static void open_dump(void)
+static void open_made(void)
 {
     char path[512];
-    make_dump();
     probe_graph_dump_register();
     ck_ok(probe_find(&places, dir, &err), err);
     ck_assert_uint_eq(places.list.n, 1);
     ck_ok(probe_dump_open(&dump, places.list.p[0].json, 0, NULL, &err), err);
     snprintf(path, sizeof path, "%s/construct.json", places.list.p[0].dir);
     ck_ok(probe_tree_open(&tree, path, 0, &err), err);
+}
+
+static void open_dump(void)
+{
+    make_dump();
+    open_made();
 }
 
 static void close_dump(void)
@@ -296,8 +307,139 @@ START_TEST(names_say_which_cells_are_around)
 }
 END_TEST
 
-TEST_MAIN("graph_dump", step_and_rank_are_those_of_the_folders,
-          kernels_are_in_the_cells_that_they_run_in, what_passes_the_border_of_a_cell_is_its_own,
-          a_reshape_has_the_shape_that_it_makes, it_is_read_anew_when_a_file_has_come,
-          other_folders_are_none, names_of_files_are_read_from_the_end,
-          names_say_which_cells_are_around)
+/* Two cells of one class, run side by side by the compiler:
+ *
+ *     10  def construct(self, x):                    20  def construct(self, x):
+ *     11      x = self.a(x)                          21      return self.out(half(self.fc(x)))
+ *     12      return self.b(self.norm(x)) * 2 * 3
+ *
+ * The cast in b has the name and source lines of another place, and the numbers of the products are
+ * others in files than in the csv. */
+#define LINE(place, text) "      # In file net.py:" place "/" text "/\n"
+#define NET               LINE("10~12, 4~8", "    def construct(self, x):")
+#define PART              LINE("20~21, 4~8", "    def construct(self, x):")
+#define IN_A              NET LINE("11, 12~18", "        x = self.a(x)") PART
+#define IN_B              NET LINE("12, 15~21", "        return self.b(self.norm(x)) * 2 * 3") PART
+#define FC                LINE("21, 29~36", "        return self.out(half(self.fc(x)))")
+#define HALF              LINE("21, 24~28", "        return self.out(half(self.fc(x)))")
+#define OUT               LINE("21, 15~23", "        return self.out(half(self.fc(x)))")
+#define NORM              NET LINE("12, 22~31", "        return self.b(self.norm(x)) * 2 * 3")
+#define TYPES                                                                                      \
+    "(<Tensor[Float32], (2, 2)>, <Tensor[Float32], (2, 2)>) -> (<Tensor[Float32], (2, 2)>)"
+
+static void one_kernel(const char *kernel, float in, float out)
+{
+    tensor(kernel, "input", 0, in, 2, 2);
+    tensor(kernel, "output", 0, out, 2, 2);
+}
+
+static void make_side_by_side(void)
+{
+    scratch_dir(dir);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
+               "NodeExecutionOrder-FullNameWithScope\n"
+               "Default/a-Part/fc-Dense/MatMul-op0\nDefault/a-Part/Cast-op0\n"
+               "Default/a-Part/out-Dense/MatMul-op0\nDefault/norm-Norm/Scale-op0\n"
+               "Default/b-Part/fc-Dense/MatMul-op0\nDefault/norm-Norm/Cast-op1\n"
+               "Default/b-Part/out-Dense/MatMul-op0\n"
+               "Expand/_Muls/Mul-op0\nExpand/_Muls/Mul-op1\n");
+    write_text(
+        "rank_0/graphs/ms_output_trace_code_graph_0.ir",
+        "subgraph @kernel_graph0() {\n" NODE(1, "MatMul(%0, %para1_a.fc.weight)", "", TYPES,
+                                             "Default/a-Part/fc-Dense/MatMul-op0")
+            IN_A FC NODE(2, "Cast(%1)", "", TYPES, "Default/a-Part/Cast-op0") IN_A HALF NODE(
+                3, "MatMul(%2, %para2_a.out.weight)", "", TYPES,
+                "Default/a-Part/out-Dense/MatMul-op0") IN_A OUT NODE(4,
+                                                                     "Scale(%3, %para3_norm.gamma)",
+                                                                     "", TYPES,
+                                                                     "Default/norm-Norm/Scale-op0")
+                NORM NODE(5, "MatMul(%4, %para4_b.fc.weight)", "", TYPES,
+                          "Default/b-Part/fc-Dense/MatMul-op0")
+                    IN_B FC NODE(6, "Cast(%5)", "", TYPES, "Default/norm-Norm/Cast-op1")
+                        NORM NODE(7, "MatMul(%6, %para5_b.out.weight)", "", TYPES,
+                                  "Default/b-Part/out-Dense/MatMul-op0")
+                            IN_B OUT NODE(8, "Mul(%7, 2)", "", TYPES, "Expand/_Muls/Mul-op0")
+                                NET LINE("12, 15~39", "        return self.b(self.norm(x)) * 2 * 3")
+                                    NODE(9, "Mul(%8, 3)", "", TYPES, "Expand/_Muls/Mul-op1")
+                                        NET LINE("12, 15~43",
+                                                 "        return self.b(self.norm(x)) * 2 * 3"));
+    one_kernel("MatMul.Default_a-Part_fc-Dense_MatMul-op0", 1, 10);
+    tensor("MatMul.Default_a-Part_fc-Dense_MatMul-op0", "input", 1, 100, 2, 2);
+    one_kernel("Cast.Default_a-Part_Cast-op0", 10, 20);
+    one_kernel("MatMul.Default_a-Part_out-Dense_MatMul-op0", 20, 30);
+    tensor("MatMul.Default_a-Part_out-Dense_MatMul-op0", "input", 1, 110, 2, 2);
+    one_kernel("Scale.Default_norm-Norm_Scale-op0", 30, 40);
+    tensor("Scale.Default_norm-Norm_Scale-op0", "input", 1, 120, 2, 2);
+    one_kernel("MatMul.Default_b-Part_fc-Dense_MatMul-op0", 40, 50);
+    tensor("MatMul.Default_b-Part_fc-Dense_MatMul-op0", "input", 1, 130, 2, 2);
+    one_kernel("Cast.Default_norm-Norm_Cast-op1", 50, 60);
+    one_kernel("MatMul.Default_b-Part_out-Dense_MatMul-op0", 60, 70);
+    tensor("MatMul.Default_b-Part_out-Dense_MatMul-op0", "input", 1, 140, 2, 2);
+    tensor_at(20, "Mul.Expand__Muls_Mul-op1", "input", 0, 70, 2, 2);
+    tensor_at(20, "Mul.Expand__Muls_Mul-op1", "output", 0, 80, 2, 2);
+    tensor_at(30, "Mul.Expand__Muls_Mul-op0", "input", 0, 80, 2, 2);
+    tensor_at(30, "Mul.Expand__Muls_Mul-op0", "output", 0, 90, 2, 2);
+}
+
+START_TEST(an_operator_is_in_the_cell_that_its_values_stay_in)
+{
+    make_side_by_side();
+    open_made();
+    ck_parent("Primitive.op.Cast.0.forward", "Cell.a.Part.forward.0");
+    ck_parent("Primitive.op.Cast.1.forward", "Cell.b.Part.forward.0"); /* the name says norm */
+    ck_parent("Primitive.op.Mul.0.forward", "-"); /* the source line is of no cell */
+    close_dump();
+}
+END_TEST
+
+START_TEST(expanded_kernels_are_numbered_by_time)
+{
+    make_side_by_side();
+    open_made();
+    ck_assert_double_eq(max_of("Primitive.op.Mul.0.forward", "input.0"), 73);
+    ck_assert_double_eq(max_of("Primitive.op.Mul.1.forward", "input.0"), 83);
+    close_dump();
+}
+END_TEST
+
+/* The csv has the kernels of the second cell before those of the first one. */
+START_TEST(forward_kernels_are_in_the_order_of_the_program)
+{
+    static const char *const names[] = {
+        "Primitive.op.MatMul.0.forward", "Primitive.op.Cast.0.forward",
+        "Primitive.op.MatMul.1.forward", "Primitive.op.Cast.1.forward"};
+    scratch_dir(dir);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
+               "NodeExecutionOrder-FullNameWithScope\n"
+               "Default/b-Part/fc-Dense/MatMul-op0\nDefault/a-Part/fc-Dense/MatMul-op0\n"
+               "Default/a-Part/Cast-op1\nDefault/a-Part/Cast-op0\n");
+    write_text("rank_0/graphs/ms_output_trace_code_graph_0.ir",
+               "subgraph @kernel_graph0() {\n" NODE(1, "MatMul(%0, %para1_b.fc.weight)", "", TYPES,
+                                                    "Default/b-Part/fc-Dense/MatMul-op0")
+                   IN_B FC NODE(2, "MatMul(%0, %para2_a.fc.weight)", "", TYPES,
+                                "Default/a-Part/fc-Dense/MatMul-op0")
+                       IN_A FC NODE(3, "Cast(%1)", "", TYPES, "Default/a-Part/Cast-op1")
+                           IN_A HALF NODE(4, "Cast(%2)", "", TYPES, "Default/a-Part/Cast-op0")
+                               IN_A HALF);
+    one_kernel("MatMul.Default_a-Part_fc-Dense_MatMul-op0", 1, 10);
+    tensor("MatMul.Default_a-Part_fc-Dense_MatMul-op0", "input", 1, 100, 2, 2);
+    one_kernel("MatMul.Default_b-Part_fc-Dense_MatMul-op0", 1, 40);
+    tensor("MatMul.Default_b-Part_fc-Dense_MatMul-op0", "input", 1, 120, 2, 2);
+    one_kernel("Cast.Default_a-Part_Cast-op0", 10, 20);
+    one_kernel("Cast.Default_a-Part_Cast-op1", 40, 50);
+    open_made();
+    ck_assert_double_eq(max_of("Primitive.op.MatMul.0.forward", "output.0"), 13);
+    ck_assert_double_eq(max_of("Primitive.op.Cast.1.forward", "output.0"), 53);
+    for (unsigned i = 1; i < 4; i++)
+        ck_assert_uint_lt(probe_node_find(dump, ms_str_of(names[i - 1])),
+                          probe_node_find(dump, ms_str_of(names[i])));
+    close_dump();
+}
+END_TEST
+
+TEST_MAIN("graph_dump", an_operator_is_in_the_cell_that_its_values_stay_in,
+          expanded_kernels_are_numbered_by_time, forward_kernels_are_in_the_order_of_the_program,
+          step_and_rank_are_those_of_the_folders, kernels_are_in_the_cells_that_they_run_in,
+          what_passes_the_border_of_a_cell_is_its_own, a_reshape_has_the_shape_that_it_makes,
+          it_is_read_anew_when_a_file_has_come, other_folders_are_none,
+          names_of_files_are_read_from_the_end, names_say_which_cells_are_around)
