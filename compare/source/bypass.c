@@ -68,7 +68,7 @@ static uint32_t reader_of(const struct source__part *p, uint32_t node)
     return SOURCE__NONE;
 }
 
-uint32_t source__bypassed_before(const struct source__part *p, uint32_t node)
+uint32_t source__bypassed_before(const struct source__part *p, uint32_t node, uint32_t *leaf)
 {
     for (unsigned i = 0; i < VIEWS_MAX && node != SOURCE__NONE && is_lone_view(p, node); i++)
         node = reader_of(p, node);
@@ -81,6 +81,7 @@ uint32_t source__bypassed_before(const struct source__part *p, uint32_t node)
             l->flags & SOURCE__IS_OUT || l->maker[0] == SOURCE__NONE || l->maker[1] == SOURCE__NONE
                 ? SOURCE__NONE
                 : bypassed_by(p, l);
+        *leaf = i;
         if (golden != SOURCE__NONE)
             return golden;
     }

@@ -9,7 +9,7 @@
 
 /* Returns the golden operator without a partner that is bypassed before a node of the target: the
  * golden side computes A, B, C, the target A, C. The node is C, or a view between A and C.
- * SOURCE__NONE when there is none. */
-uint32_t source__bypassed_before(const struct source__part *p, uint32_t node);
+ * *leaf: the input of C. SOURCE__NONE when there is none. */
+uint32_t source__bypassed_before(const struct source__part *p, uint32_t node, uint32_t *leaf);
 
 #endif

@@ -254,13 +254,16 @@ static bool is_power(const struct source__judge *j, const struct source__node *n
 static enum ms_rc add_value_suspect(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
-    uint32_t bypassed =
-        j->p->cross && n->dir == PROBE_FORWARD ? source__bypassed_before(j->p, i) : SOURCE__NONE;
-    if (bypassed != SOURCE__NONE)
-        return source__add_suspect(
-            j, bypassed, source__raw_of(n, CMP_WHY_MISSING, SOURCE__NUM, log10(n->rho)), err);
-    return source__add_suspect(j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)),
-                               err);
+    struct source__raw raw = source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho));
+    bool is_across = j->p->cross && n->dir == PROBE_FORWARD;
+    uint32_t leaf, bypassed = is_across ? source__bypassed_before(j->p, i, &leaf) : SOURCE__NONE;
+    if (bypassed == SOURCE__NONE)
+        return source__add_suspect(j, i, raw, err);
+    struct source__leaf *l = &j->p->leaves.p[leaf];
+    l->e = fmaxf(l->e, n->out);
+    raw.why = CMP_WHY_MISSING;
+    raw.leaf = leaf;
+    return source__add_suspect(j, bypassed, raw, err);
 }
 
 static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_err *err)

@@ -119,7 +119,7 @@ static enum ms_rc add_missing(struct observer *o, uint32_t *at, struct ms_err *e
     for (; *at < g->nodes.n && o->q.mate[0][*at] == SOURCE__NONE; ++*at) {
         const struct probe_node *n = &g->nodes.p[*at];
         bool counts = o->p->has_apis ? n->kind == PROBE_NODE_API : n->kind == PROBE_NODE_MODULE;
-        if (counts && n->dir == PROBE_FORWARD && !o->p->cross)
+        if (counts && n->dir == PROBE_FORWARD)
             MS_TRY(add_node(o, *at, SOURCE__NONE, err));
     }
     return MS_OK;

@@ -37,10 +37,12 @@ struct work {
     uint32_t place[2];
 };
 
+/* Tells whether a node is an operator of one side alone. Another framework has other operators
+ * everywhere, so between two programs those of the golden side do not count. */
 static bool is_alone(const struct work *w, uint32_t i)
 {
     const struct source__node *n = &w->p->nodes.p[i];
-    bool extra = n->id[0] == SOURCE__NONE, missing = n->id[1] == SOURCE__NONE;
+    bool extra = n->id[0] == SOURCE__NONE, missing = n->id[1] == SOURCE__NONE && !w->p->cross;
     return (extra || missing) && n->dir == PROBE_FORWARD && n->structure != SOURCE__REPEATED &&
            (n->kind == PROBE_NODE_API || !w->p->has_apis);
 }

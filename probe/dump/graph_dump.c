@@ -9,13 +9,17 @@
 
 #include "probe/base/mem.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char CACHE[] = ".msprobe_graphs";
+/* The number changes when a conversion would give other files, so that no version of msprobe reads
+ * what another one has converted. */
+static const char CACHE[] = ".msprobe_graphs2";
 
 static bool join(char path[PATH_MAX], const char *dir, struct ms_str name)
 {
@@ -116,7 +120,7 @@ static enum ms_rc choose_root(struct conversion *c, const char *path, struct ms_
                        path);
     const bool has_cache = cache != NULL && *cache == '/';
     int n =
-        snprintf(c->root, sizeof c->root, "%s%s/msprobe/graphs/%016llx", has_cache ? cache : home,
+        snprintf(c->root, sizeof c->root, "%s%s/msprobe/graphs2/%016llx", has_cache ? cache : home,
                  has_cache ? "" : "/.cache", (unsigned long long)ms_str_hash(ms_str_of(full)));
     return n > 0 && (size_t)n < sizeof c->root
                ? MS_OK
@@ -228,6 +232,20 @@ static bool convert_rank(void *ctx, const char *path, struct ms_str name)
     return !rank_of(ms_path_base(path), &c->rank) || each_folder(path, convert_net, c);
 }
 
+/* Waits until no other process converts the same dump. Where a file cannot be locked, as on some
+ * network file systems, both convert: files appear whole. */
+static int lock_root(const struct conversion *c)
+{
+    char path[PATH_MAX];
+    struct ms_err ignored = {0};
+    if (ms_mkdirs(c->root, &ignored) != MS_OK || !join(path, c->root, MS_STR("lock")))
+        return -1;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd >= 0)
+        (void)flock(fd, LOCK_EX);
+    return fd;
+}
+
 enum ms_rc probe__graph_dump_convert(const char *path, char **root, struct ms_err *err)
 {
     struct conversion *c = ms_calloc(1, sizeof *c);
@@ -238,10 +256,13 @@ enum ms_rc probe__graph_dump_convert(const char *path, char **root, struct ms_er
     c->rc = choose_root(c, path, err);
     if (c->rc == MS_OK && realpath(path, full) == NULL)
         c->rc = ms_fail_sys(err, "%s", path);
+    int lock = c->rc == MS_OK ? lock_root(c) : -1;
     if (c->rc == MS_OK && is_rank(full))
         convert_rank(c, full, ms_path_base(full));
     else if (c->rc == MS_OK)
         each_folder(full, convert_rank, c);
+    if (lock >= 0)
+        close(lock); /* releases the lock */
     enum ms_rc rc = c->rc;
     *root = rc == MS_OK ? ms_str_dup(ms_str_of(c->root)) : NULL;
     ms_free(c);

@@ -178,7 +178,9 @@ struct placed {
     struct probe__kernel kernel;
     struct key key;
     uint32_t executed; /* index in the order of execution */
+    size_t first_in;   /* of its inputs in `makers` */
     bool is_forward, is_backward, is_saved;
+    bool is_certain; /* it takes a parameter, so its source lines are its own */
 };
 
 struct sorting {
@@ -186,6 +188,7 @@ struct sorting {
     struct probe__cell_paths paths;
     struct key *cells; /* of each cell: the calls that lead into it */
     struct placed *list;
+    uint32_t *makers; /* of each input of each kernel: the kernel that makes it, or MS_MAP_NONE */
 };
 
 static int compare_keys(struct key a, struct key b)
@@ -269,16 +272,55 @@ static enum ms_rc find_key(struct sorting *w, const struct probe__kernel *k, str
                     : make_key(w, (struct key){0}, &calls, 0, key, err);
 }
 
-/* Raises a kernel's key to those of its inputs' makers: it runs behind them. */
-static void raise_key(struct sorting *w, size_t at)
+/* Calls `then` for each input of a forward kernel that another forward kernel makes: the last one
+ * before it, because a view outputs the value of its input again. */
+static void each_maker(struct sorting *w, uint32_t at,
+                       void (*then)(struct placed *, struct placed *))
 {
     struct placed *p = &w->list[at];
-    for (size_t i = 0; i < p->kernel.in.n; i++) {
-        uint32_t maker = w->s->made_by[p->kernel.in.p[i].value];
-        if (maker < at && w->list[maker].is_forward && p->kernel.in.p[i].ndim != 0 &&
-            compare_keys(w->list[maker].key, p->key) > 0)
-            p->key = w->list[maker].key;
+    for (size_t i = 0; i < p->kernel.in.n && p->is_forward; i++) {
+        uint32_t maker = w->makers[p->first_in + i];
+        if (maker != MS_MAP_NONE && w->list[maker].is_forward && p->kernel.in.p[i].ndim != 0)
+            then(p, &w->list[maker]);
     }
+}
+
+/* A kernel whose lines may be of another place runs before those that take its values, */
+static void lower_key(struct placed *taker, struct placed *maker)
+{
+    if (!maker->is_certain && compare_keys(taker->key, maker->key) < 0)
+        maker->key = taker->key;
+}
+
+/* and each kernel runs behind the makers of its inputs. */
+static void raise_key(struct placed *taker, struct placed *maker)
+{
+    if (compare_keys(maker->key, taker->key) > 0)
+        taker->key = maker->key;
+}
+
+static enum ms_rc find_makers(struct sorting *w, struct ms_err *err)
+{
+    struct probe__graph_shape *s = w->s;
+    size_t inputs = 0;
+    for (size_t i = 0; i < s->g->kernels.n; i++) {
+        w->list[i].first_in = inputs;
+        inputs += s->g->kernels.p[i].in.n;
+    }
+    uint32_t *last = ms_arena_alloc(s->arena, (s->g->values.keys.n + 1) * sizeof *last);
+    w->makers = ms_arena_alloc(s->arena, (inputs + 1) * sizeof *w->makers);
+    if (last == NULL || w->makers == NULL)
+        return ms_no_memory(err);
+    for (size_t i = 0; i < s->g->values.keys.n; i++)
+        last[i] = MS_MAP_NONE;
+    for (uint32_t i = 0; i < s->g->kernels.n; i++) {
+        const struct probe__kernel *k = &s->g->kernels.p[i];
+        for (size_t n = 0; n < k->in.n; n++)
+            w->makers[w->list[i].first_in + n] = last[k->in.p[n].value];
+        for (size_t n = 0; n < k->out.n; n++)
+            last[k->out.p[n].value] = i;
+    }
+    return MS_OK;
 }
 
 static enum ms_rc fill_list(struct sorting *w, struct ms_err *err)
@@ -292,15 +334,19 @@ static enum ms_rc fill_list(struct sorting *w, struct ms_err *err)
                                      .is_forward = is_forward,
                                      .is_backward = s->is_backward[i],
                                      .is_saved = s->is_saved[i]};
-        if (is_forward && k->ir != NULL && takes_parameter(k))
+        w->list[i].is_certain = is_forward && k->ir != NULL && takes_parameter(k);
+        if (w->list[i].is_certain)
             MS_TRY(note_cells(w, k, err));
     }
     for (uint32_t i = 0; i < s->g->kernels.n; i++) {
-        if (!w->list[i].is_forward)
-            continue;
-        MS_TRY(find_key(w, &w->list[i].kernel, &w->list[i].key, err));
-        raise_key(w, i);
+        if (w->list[i].is_forward)
+            MS_TRY(find_key(w, &w->list[i].kernel, &w->list[i].key, err));
     }
+    MS_TRY(find_makers(w, err));
+    for (uint32_t i = (uint32_t)s->g->kernels.n; i-- > 0;)
+        each_maker(w, i, lower_key);
+    for (uint32_t i = 0; i < s->g->kernels.n; i++)
+        each_maker(w, i, raise_key);
     return MS_OK;
 }
 
