@@ -6,7 +6,7 @@
 
 Each network runs as a graph, as functions, and in PyTorch. Of equal networks no suspect may be named;
 of a network with a mistake suspect 1 must be an operator that shows the mistake, in the cell that
-holds it, or that cell. `sample` takes every ninth mistake;
+holds it, or that cell. `sample` takes every 13th mistake and compares with functions alone;
 half0 and half1 are the two halves: thresholds are chosen on one and
 measured on the other.
 """
@@ -23,9 +23,11 @@ PART = sys.argv[2] if len(sys.argv) > 2 else "sample"
 WORD = sys.argv[3] if len(sys.argv) > 3 else ""
 TORCH = os.environ.get("TORCH_PYTHON", "")
 LEAST = 0.95
-SAMPLE = 9
+SAMPLE = slice(1, None, 13)
 HERE = os.path.dirname(os.path.abspath(__file__))
-PAIRS = [("graph", "functions")] + [("graph", "torch"), ("functions", "torch")] * bool(TORCH)
+PAIRS = [("graph", "functions")]
+if TORCH and PART != "sample":
+    PAIRS += [("graph", "torch"), ("functions", "torch")]
 failed = 0
 
 
@@ -77,12 +79,13 @@ def is_right(line, mistake):
 def chosen():
     names = sorted(name for name in graph_networks.MISTAKES if WORD in name)
     if PART == "sample":
-        return names[::SAMPLE]
+        return names[SAMPLE]
     return names[int(PART[-1])::2] if PART.startswith("half") else names
 
 
 def clean(top):
-    for network in graph_networks.NETWORKS:
+    used = {graph_networks.MISTAKES[mistake][0] for mistake in chosen()}
+    for network in (name for name in graph_networks.NETWORKS if name in used):
         for target, golden in PAIRS:
             line = first_suspect(top, dump(top, target, network, "none"), dump(top, golden, network, "none"))
             ok(f"{network} as {target} against {golden} has no suspect",

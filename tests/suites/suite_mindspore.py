@@ -453,7 +453,7 @@ def one_cell_can_be_dumped_by_a_name_of_its_own():
     from msprobe.mindspore import module_dump, module_dump_end
     model, other, d = Two(), mint.nn.Linear(4, 4), debugger()
     d.start(model)
-    module_dump(other, "special")
+    module_dump(module=other, dump_name="special")
     other(batch())
     mint.abs(batch())
     module_dump_end()

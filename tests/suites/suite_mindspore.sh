@@ -26,6 +26,7 @@ find_python MINDSPORE mindspore 400 'numpy<2' mindspore
 LEVELS=${MINDSPORE_LEVELS-mix debug L2} "$python" tests/suites/mindspore_unchanged.py "$B"
 "$python" tests/suites/mindspore_faults.py "$B"
 "$python" tests/suites/mindspore_oracle.py "$B" "${OFFICIAL:-}"
+"$python" tests/suites/graph_mistakes.py "$B" "${MISTAKES:-sample}"
 
 # ---- one model in C, PyTorch and MindSpore --------------------------------------------------
 

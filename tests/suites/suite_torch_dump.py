@@ -505,7 +505,7 @@ def one_module_can_be_dumped_by_a_name_of_its_own():
     d.stop()
     other = nn.Linear(4, 4)
     d.start(model)
-    module_dump(other, "special")
+    module_dump(module=other, dump_name="special")
     other(torch.ones(1, 4))
     torch.relu(torch.ones(1))
     module_dump_end()

@@ -272,14 +272,15 @@ class BaseDebugger:
         _custom.remove(module, api)
 
     @classmethod
-    def _module_dump(cls, module, name):
+    def _module_dump(cls, module, dump_name):
         """Dump one module, by a name of the program's own, and no functions meanwhile."""
         self = cls._get()
-        if not isinstance(name, str):
-            raise ValueError(f"module_dump(module, name): expected a text, found {name!r}")
+        if not isinstance(dump_name, str):
+            raise ValueError(
+                f"module_dump(module, dump_name): expected a text, found {dump_name!r}")
         with BaseDebugger._lock:
             self._functions.take_all()
-            self._modules.hook_one(module, name, self._has_backward())
+            self._modules.hook_one(module, dump_name, self._has_backward())
 
     @classmethod
     def _module_dump_end(cls):
