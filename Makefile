@@ -105,7 +105,8 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 # ---- build ------------------------------------------------------------------
 
 .PHONY: all test check contracts asan tsan valgrind fuzz \
-        bench bench-align bench-source bench-graphs bench-torch bench-whatif bench-cluster bench-mpi \
+        bench bench-align bench-source bench-graphs bench-bugs bench-torch bench-whatif bench-cluster \
+        bench-mpi \
         soak load harm simulate planted mutants analyze layers calls docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -405,6 +406,8 @@ bench-source: $(B)/msprobe ## how often the operator that introduces an error is
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_shapes.py
 bench-graphs: all ## mistakes planted in networks that MindSpore compiles; MINDSPORE_PYTHON=FILE, TORCH_PYTHON=FILE
 	@PYTHONDONTWRITEBYTECODE=1 $(or $(MINDSPORE_PYTHON),$(PYTHON)) tests/suites/graph_mistakes.py $(B) all
+bench-bugs: all ## bugs of public trackers, each as a small program; PYTHON has torch
+	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/bugs/bench.py
 bench-view: all $(B)/tests/tool_big_run ## measure the terminal viewer, with a large run and a large graph; VIEW=PATH: with that
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench/bench_view.sh $(VIEW)
 soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow

@@ -4,8 +4,9 @@
 # in the hands of the official tool, mindstudio-probe, which comes from there as well.
 #   B=build  PYTHON=/usr/bin/python3
 #   TORCH_INSTALL=DIR    make a virtual environment and a folder of packages there, once
-#   TORCH_PARTS="torch2 harm readers"    what is run; harm walks every way to train with PyTorch 2.1 and
+#   TORCH_PARTS="torch2 harm bugs readers"    what is run; harm walks every way to train with PyTorch 2.1 and
 #                        the newest, each in one mode, or in all with HARM="--full";
+#                        bugs compares every sixth bug of tests/bugs;
 #                        oracle2 and oracle1, dumps of many programs beside the
 #                        official tool's with the newest PyTorch and with Debian's, take minutes more
 suite=torch_peers
@@ -46,7 +47,7 @@ install_first() {
 once() { # DIR COMMAND: half of it would be taken for the whole next time
     [ -e "$1/whole" ] || "$2" >&2 || { rm -rf "$1" && return 1; }
 }
-wanted() { case " ${TORCH_PARTS:-torch2 harm readers} " in *" $1 "*) return 0 ;; esac; return 1; }
+wanted() { case " ${TORCH_PARTS:-torch2 harm bugs readers} " in *" $1 "*) return 0 ;; esac; return 1; }
 
 once "$venv" install_torch || skip "PyTorch and $official could not be installed; is PyPI reachable?"
 "$python" -c 'import sys; sys.path.insert(0, sys.argv[1]); from msprobe import _probe' \
@@ -66,6 +67,7 @@ if wanted harm; then
         echo "skip harm with PyTorch 2.1: it could not be installed"
     fi
 fi
+if wanted bugs; then "$python" tests/bugs/bench.py --sample 6; fi
 if wanted oracle2; then "$python" tests/suites/torch_oracle.py "$B" "$(packages_of)"; fi
 if wanted readers; then "$python" tests/suites/dump_readers.py "$B" "$(packages_of)"; fi
 if wanted oracle1; then
