@@ -2,7 +2,7 @@
  *
  * view: the terminal visualizer.
  */
-#include "viz/model/tell.h"
+#include "viz/model/session.h"
 #include "viz/tui/term.h"
 #include "viz/tui/viewer.h"
 
@@ -167,9 +167,9 @@ static int run_command(int argc, char **argv)
         return MS_EXIT_OK;
     struct viz_conf conf = {.path = a.path.items[0],
                             .golden = a.golden,
-                            .progress = viz_tell_progress,
-                            .note = viz_tell_note,
-                            .ctx = &(struct viz_teller){"view"}};
+                            .progress = viz_print_progress,
+                            .note = viz_print_note,
+                            .ctx = (char[]){"view"}};
     if (a.script == NULL && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
         (void)ms_fail(&err, MS_E_ARG,
                       "view needs a terminal; without one, --script FILE presses "

@@ -8,11 +8,9 @@
 #ifndef VIZ_MODEL_FINDING_H
 #define VIZ_MODEL_FINDING_H
 
+#include "compare/graph/view/graph_view.h"
 #include "viz/model/place.h"
 #include "viz/words/words.h"
-
-#include "probe/base/arena.h"
-#include "probe/base/vec.h"
 
 struct viz_reader;
 
@@ -46,5 +44,22 @@ bool viz_finding_place(struct viz_place *to, struct ms_str kind, int64_t rank, i
 enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
                              enum viz_language language, struct ms_err *err) MS_MUST_USE;
 void viz_findings_free(struct viz_findings *f);
+
+/* Sets the page to the node at which a comparison first goes wrong: the earliest node, in the order
+ * in which calls ended, whose inputs agree with the golden side and whose outputs do not. The error
+ * arises there, and later failures are inherited. It is searched among errors, or among warnings
+ * when there are no errors. Without such a node, the earliest node of that state; without any, no
+ * row. */
+enum ms_rc viz_first_divergence(struct graph_view *v, struct graph_spot at, struct graph_page *page,
+                                struct ms_err *err) MS_MUST_USE;
+
+/* Findings that a viewer derives from a graph: kind, arguments ("?": optional). */
+#define VIZ_FINDING_KINDS(X)                                                                       \
+    X(divergence, "step rank errors warnings unmatched overflows? node?")                          \
+    X(overflow, "nodes step rank")
+
+#define VIZ_FINDING_KIND(name, args)                                                               \
+    static const struct ms_message_kind viz_say_##name = {#name, args};
+VIZ_FINDING_KINDS(VIZ_FINDING_KIND)
 
 #endif

@@ -55,4 +55,15 @@ enum ms_rc viz_outline_reveal(struct viz_outline *t, bool golden, struct ms_str 
 /* Reads all rows again after a change of the file; unfolded nodes stay unfolded. */
 enum ms_rc viz_outline_reload(struct viz_outline *t, struct ms_err *err) MS_MUST_USE;
 
+/* Sorting, siblings among themselves. Only loaded rows are sorted; a row MORE, which stands for
+ * rows not yet loaded, stays behind them. The functions above need the natural order: call
+ * viz_arrange_back before and viz_arrange afterwards. */
+enum viz_sort { VIZ_SORT_ORDER, VIZ_SORT_STATE, VIZ_SORT_ERRORS, VIZ_SORT_NAME, VIZ_SORTS };
+
+/* Stores the natural position of all rows, then sorts. *at is the index of a row and is updated. */
+enum ms_rc viz_arrange(struct viz_outline *t, enum viz_sort sort, bool inverted, size_t *at,
+                       struct ms_err *err) MS_MUST_USE;
+/* Restores the natural order. */
+enum ms_rc viz_arrange_back(struct viz_outline *t, size_t *at, struct ms_err *err) MS_MUST_USE;
+
 #endif

@@ -66,4 +66,9 @@ size_t viz_pairs_run(const struct viz_pairs *p, size_t first);
 /* Tells whether two names differ in a single number ("layers.3.mlp", "layers.4.mlp"). */
 bool viz_same_but_number(struct ms_str a, struct ms_str b);
 
+/* Returns the short name of a row: a name without the part shown by its parent row and without common prefixes and
+ * suffixes: "attn.SelfAttention" for "Module.layers.0.attn.SelfAttention.forward.0" below layer
+ * 0. The result points into `name`. */
+struct ms_str viz_node_short(struct ms_str name, struct ms_str parent);
+
 #endif

@@ -59,4 +59,25 @@ enum ms_rc viz_reader_open(struct viz_reader *r, const struct viz_session *s,
                            struct ms_err *err) MS_MUST_USE;
 void viz_reader_close(struct viz_reader *r);
 
+/* Changes that the user makes to a graph. The opened file stays unchanged. The first change creates a working copy in the session's folder,
+ * which all readers use from then on. Changes are kept when the copy is written to a file beside
+ * the opened one, or over the opened one on request. */
+
+/* Returns the working copy, created when needed; the session owns the text. Call
+ * viz_changes_made after each change. */
+enum ms_rc viz_changes_begin(struct viz_session *s, const char **path,
+                             struct ms_err *err) MS_MUST_USE;
+void viz_changes_made(struct viz_session *s);
+/* Number of changes since the last write. */
+uint64_t viz_changes_count(const struct viz_session *s);
+/* Writes the working copy. to: a file; NULL means NAME.edited.vis.db beside the opened graph,
+ * and with `over` the opened graph itself. *where, with its max set, receives the path. */
+enum ms_rc viz_changes_write(struct viz_session *s, const char *to, bool over, struct ms_buf *where,
+                             struct ms_err *err) MS_MUST_USE;
+
+/* Callbacks of viz_conf that print to standard error; progress is printed only on a terminal. ctx:
+ * the name of the command. */
+void viz_print_progress(void *ctx, int percent);
+void viz_print_note(void *ctx, const char *line);
+
 #endif

@@ -8,11 +8,44 @@
 #ifndef VIZ_TUI_APP_H
 #define VIZ_TUI_APP_H
 
+#include "probe/base/arena.h"
+#include "probe/base/vec.h"
 #include "viz/model/finding.h"
 #include "viz/model/session.h"
 #include "viz/tui/cells.h"
 #include "viz/tui/key.h"
-#include "viz/tui/page.h"
+
+/* ---- pages ------------------------------------------------------------------------- */
+
+struct tui_line {
+    struct ms_str text;
+    enum tui_token token;
+};
+
+/* Lines of text that cover the screen, with scrolling and incremental filtering. */
+struct tui_page {
+    bool open;
+    char title[128];
+    MS_VEC(struct tui_line) lines;
+    struct ms_arena *arena;
+    size_t top, left;
+    char filter[64];
+    size_t filter_n;
+    bool filtering;
+};
+
+/* Opens an empty page. */
+enum ms_rc tui_page_open(struct tui_page *p, const char *title, struct ms_err *err) MS_MUST_USE;
+void tui_page_close(struct tui_page *p);
+enum ms_rc tui_page_add(struct tui_page *p, enum tui_token t, struct ms_str s,
+                        struct ms_err *err) MS_MUST_USE;
+enum ms_rc tui_page_addf(struct tui_page *p, enum tui_token t, struct ms_err *err, const char *fmt,
+                         ...) MS_PRINTF(4, 5) MS_MUST_USE;
+void tui_page_draw(struct tui_page *p, struct tui_cells *g);
+/* Handles a key of the page, including the one that closes it. */
+void tui_page_key(struct tui_page *p, int key, int rows);
+
+/* ---- screens ----------------------------------------------------------------------- */
 
 enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_SCREENS };
 

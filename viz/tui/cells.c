@@ -42,7 +42,8 @@ void tui_cells_clear(struct tui_cells *g)
 
 /* ---- characters ------------------------------------------------------------------- */
 
-uint32_t tui_plain(uint32_t ch)
+/* Returns the ASCII replacement of a code point. */
+static uint32_t ascii_of(uint32_t ch)
 {
     static const struct {
         uint32_t ch;
@@ -117,7 +118,7 @@ int tui_char(struct tui_cells *g, int y, int x, enum tui_token t, uint32_t ch)
 {
     int w = tui_width(ch);
     if (g->ascii)
-        ch = tui_plain(ch);
+        ch = ascii_of(ch);
     struct tui_cell *c = tui_at(g, y, x);
     if (w == 0)
         return x;
@@ -329,4 +330,40 @@ void tui_cells_write(const struct tui_cells *g, bool looks, struct ms_buf *out)
         if (looks)
             end_line(out, start);
     }
+}
+
+/* ---- the width of a character ------------------------------------------------------- */
+
+/* By the tables of Unicode 14.0.0. Combining characters have no width and are left out, so that a
+ * cell is always one character. Unassigned code points count as their neighbours; the planes of
+ * ideographs are wide to their end. The terminal's own width of a character cannot be queried, and
+ * the locale's would make pictures depend on the machine. */
+struct range {
+    uint32_t from, to;
+};
+
+#include "viz/tui/cell_width.h"
+
+static bool within(const struct range *r, size_t n, uint32_t ch)
+{
+    size_t low = 0;
+    while (low < n) {
+        size_t middle = low + (n - low) / 2;
+        if (ch > r[middle].to)
+            low = middle + 1;
+        else if (ch < r[middle].from)
+            n = middle;
+        else
+            return true;
+    }
+    return false;
+}
+
+int tui_width(uint32_t ch)
+{
+    if (ch < 0x300)
+        return 1;
+    if (within(none, sizeof none / sizeof *none, ch))
+        return 0;
+    return within(wide, sizeof wide / sizeof *wide, ch) ? 2 : 1;
 }

@@ -75,8 +75,6 @@ int tui_text_width(struct ms_str s);
  * bytes of its beginning that fit. */
 struct ms_str tui_tail(struct ms_str s, int w);
 uint32_t tui_fit(struct ms_str s, int w);
-/* Returns the ASCII replacement of a code point. */
-uint32_t tui_plain(uint32_t ch);
 /* Removes and returns the first code point of *s; '?' for invalid ones and control characters. */
 uint32_t tui_take(struct ms_str *s);
 

@@ -8,7 +8,7 @@
 #ifndef VIZ_TUI_NODE_DETAIL_H
 #define VIZ_TUI_NODE_DETAIL_H
 
-#include "viz/tui/page.h"
+#include "viz/tui/app.h"
 
 #include "compare/graph/view/graph_view.h"
 

@@ -3,7 +3,6 @@
  * time_screen: the timeline screen: windows, cursors, slices and keys.
  */
 #include "viz/tui/app.h"
-#include "viz/tui/time_collective.h"
 #include "viz/tui/time_draw.h"
 
 #include "probe/base/clock.h"

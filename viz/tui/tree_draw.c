@@ -8,8 +8,6 @@
  */
 #include "viz/tui/tree_draw.h"
 
-#include "viz/model/node_name.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 

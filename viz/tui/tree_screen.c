@@ -4,8 +4,7 @@
  */
 #include "viz/tui/app.h"
 #include "viz/tui/tree_draw.h"
-#include "viz/tui/tree_find.h"
-#include "viz/tui/tree_match.h"
+#include "viz/tui/tree_state.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/csv.h"

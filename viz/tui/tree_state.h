@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree_state: rows, cursor and search of the graph screen; shared by the files tree_*.
+ * tree_state: rows, cursor, search and matching of the graph screen; shared by the files tree_*.
  */
 #ifndef VIZ_TUI_TREE_STATE_H
 #define VIZ_TUI_TREE_STATE_H
 
-#include "viz/model/arrange.h"
 #include "viz/model/outline.h"
 #include "viz/model/terms.h"
 #include "viz/tui/app.h"
@@ -83,12 +82,35 @@ const struct viz_finding *tui_tree_suspect(const struct tui_tree *t, bool golden
 /* The first restores the natural order, which changes of the rows need; the second sorts again. */
 enum ms_rc tui_tree_unsort(struct tui_tree *t, struct ms_err *err);
 enum ms_rc tui_tree_resort(struct tui_tree *t, struct ms_err *err);
-/* Drops cached details of nodes, which may have changed. */
-void tui_tree_forget(struct tui_tree *t);
 enum ms_rc tui_tree_need_node(const struct tui_tree *t, const struct graph_row **n,
                               struct ms_err *err);
 
 /* Ends the search and its list. */
 void tui_tree_search_end(struct tui_tree *t);
+
+/* ---- searching and filtering -------------------------------------------------------- */
+
+/* The first starts a search as typed, in the tree or as a list; the second is n or N. */
+enum ms_rc tui_tree_search(struct tui_tree *t, struct ms_str text, bool list, struct ms_err *err);
+enum ms_rc tui_tree_hit(struct tui_tree *t, bool back, struct ms_err *err);
+/* Continues a search; *more: not finished. */
+enum ms_rc tui_tree_search_work(struct tui_app *a, struct tui_tree *t, bool *more,
+                                struct ms_err *err);
+enum ms_rc tui_tree_list_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
+                             struct ms_err *err);
+
+/* ---- matching nodes by hand, and unmatching them ------------------------------------ */
+
+/* Handles the keys for matching: Space, U, M, B and Z. Space tags a node of one side; M makes the node
+ * under the cursor its partner. */
+enum ms_rc tui_tree_match_key(struct tui_app *a, struct tui_tree *t, int key, bool *taken,
+                              struct ms_err *err);
+/* The commands that save matches to a file beside the graph, and apply matches from one. */
+enum ms_rc tui_tree_save_matches(struct tui_app *a, const char *text, struct ms_err *err);
+enum ms_rc tui_tree_apply_matches(struct tui_app *a, const char *path, struct ms_err *err);
+/* The first writes the changed graph to a file, by default beside the opened one; the second
+ * overwrites the opened one. */
+enum ms_rc tui_tree_write(struct tui_app *a, const char *path, struct ms_err *err);
+enum ms_rc tui_tree_write_over(struct tui_app *a, const char *text, struct ms_err *err);
 
 #endif

@@ -3,9 +3,7 @@
  * api_graph: nodes of both sides, and changes of their matching.
  */
 #include "compare/graph/view/graph_edit.h"
-#include "viz/model/changes.h"
-#include "viz/model/divergence.h"
-#include "viz/model/node_name.h"
+#include "viz/model/finding.h"
 #include "viz/model/pairs.h"
 #include "viz/model/terms.h"
 #include "web/api/api.h"

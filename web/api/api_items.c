@@ -2,8 +2,7 @@
  *
  * api_items: figures and elements of single inputs and outputs.
  */
-#include "viz/model/histogram.h"
-#include "viz/model/item_table.h"
+#include "viz/model/items.h"
 #include "web/api/api.h"
 
 #include "probe/base/jread.h"

@@ -2,7 +2,6 @@
  *
  * api_run: the open input, its findings and its steps.
  */
-#include "viz/model/changes.h"
 #include "viz/model/finding.h"
 #include "web/api/api.h"
 

@@ -9,7 +9,7 @@
 #ifndef WEB_API_TABLES_H
 #define WEB_API_TABLES_H
 
-#include "viz/model/item_table.h"
+#include "viz/model/items.h"
 
 struct web_tables;
 

@@ -5,7 +5,7 @@
 #include "web/serve/addresses.h"
 #include "web/serve/server.h"
 
-#include "viz/model/tell.h"
+#include "viz/model/session.h"
 
 #include "probe/base/io.h"
 #include "probe/base/opt.h"
@@ -122,9 +122,9 @@ static int run_command(int argc, char **argv)
         return MS_EXIT_OK;
     struct viz_conf conf = {.path = a.path.items[0],
                             .golden = a.golden,
-                            .progress = viz_tell_progress,
-                            .note = viz_tell_note,
-                            .ctx = &(struct viz_teller){"serve"}};
+                            .progress = viz_print_progress,
+                            .note = viz_print_note,
+                            .ctx = (char[]){"serve"}};
     enum ms_rc rc = viz_session_open(&session, &conf, &err);
     if (rc != MS_OK)
         return ms_cmd_fail(&web_cmd_serve, &err);

@@ -5,8 +5,8 @@
 #include "tests/support/graph_files.h"
 
 #include "viz/model/finding.h"
-#include "viz/model/node_name.h"
 #include "viz/model/outline.h"
+#include "viz/model/pairs.h"
 #include "viz/model/session.h"
 #include "viz/model/terms.h"
 

@@ -5,7 +5,7 @@
 #include "probe/base/mem.h"
 #include "tests/support/check.h"
 #include "viz/model/place.h"
-#include "viz/model/window.h"
+#include "viz/tui/time_state.h"
 
 static struct ms_buf out, scratch;
 

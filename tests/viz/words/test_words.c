@@ -7,7 +7,7 @@
 #include "mstx/conclude/finding_kinds.h"
 #include "mstx/format/note_kinds.h"
 #include "tests/support/said.h"
-#include "viz/model/viewer_findings.h"
+#include "viz/model/finding.h"
 
 #define ROW(name, args) {#name, args},
 static const struct ms_message_kind kinds[] = {MSTX_NOTE_KINDS(ROW) MSTX_FINDING_KINDS(

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * item_table: the rows of a comparison, one for each input and output of every node.
+ * items: inputs and outputs of nodes: the table of all of them, and the elements of one.
+ *
+ * The table has a row for each input and output of every node:
  *
  *     nodes   order, name                         ─┐ read once for a step and rank
  *     rows    node, item within it, state          │ (some 80 bytes a row)
@@ -9,9 +11,10 @@
  *
  * Texts stay in the database and are fetched for visible rows only.
  */
-#ifndef VIZ_MODEL_ITEM_TABLE_H
-#define VIZ_MODEL_ITEM_TABLE_H
+#ifndef VIZ_MODEL_ITEMS_H
+#define VIZ_MODEL_ITEMS_H
 
+#include "viz/model/session.h"
 #include "viz/model/terms.h"
 
 /* Columns with figures, by the name of the field in an item. */
@@ -94,5 +97,21 @@ typedef enum ms_rc (*viz_table_fn)(void *ctx, const struct viz_table_texts *row,
 enum ms_rc viz_table_fetch(const struct viz_table *t, struct graph_view *v,
                            const viz_table_index *index, size_t first, size_t n, viz_table_fn fn,
                            void *ctx, struct ms_err *err) MS_MUST_USE;
+
+/* Distribution of a tensor's elements, if the dump kept its file. */
+enum { VIZ_BINS = 64 };
+struct viz_histogram {
+    const char *dtype;
+    uint64_t count;           /* number of elements */
+    uint64_t nan, inf, zeros; /* counts among the elements */
+    double low, high;         /* range of the finite elements */
+    uint64_t bin[VIZ_BINS];   /* equal parts of [low, high] */
+};
+
+/* Reads the file that the dump names for an item of a node; callers cannot name a file
+ * themselves. MS_E_NOTFOUND: the graph was opened without its dump, or the tensor was not kept. */
+enum ms_rc viz_histogram_read(struct viz_histogram *h, const struct viz_session *s,
+                              struct graph_view *v, struct graph_spot at, struct ms_str node,
+                              struct ms_str item, struct ms_err *err) MS_MUST_USE;
 
 #endif
