@@ -149,8 +149,8 @@ PAGE_GZ := $(PAGE:web/page/%=$(B)/web/page/%.gz)
 $(B)/web/page/%.gz: web/page/%
 	@mkdir -p $(@D)
 	$(Q)gzip -9nc $< >$@
-$(B)/web/serve/asset.o: $(PAGE_GZ)
-$(B)/web/serve/asset.o: ALL_CPPFLAGS += -DWEB_PAGE='"$(B)/web/page"'
+$(B)/web/serve/route.o: $(PAGE_GZ)
+$(B)/web/serve/route.o: ALL_CPPFLAGS += -DWEB_PAGE='"$(B)/web/page"'
 
 # What "msprobe version -v" tells; a report of a bug should hold it.
 $(B)/probe/cli/builtin.o: ALL_CPPFLAGS += -DMS_BUILD_FLAGS='"$(subst ",,$(strip $(CFLAGS) $(SAN:%=-fsanitize=%)))"'

@@ -2,7 +2,7 @@
  *
  * serve: the browser visualizer.
  */
-#include "web/serve/addresses.h"
+#include "web/serve/guard.h"
 #include "web/serve/server.h"
 
 #include "viz/model/session.h"

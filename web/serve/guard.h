@@ -14,9 +14,8 @@
 #ifndef WEB_SERVE_GUARD_H
 #define WEB_SERVE_GUARD_H
 
-#include "web/api/metrics.h"
-
 #include "probe/base/str.h"
+#include "web/api/metrics.h"
 
 enum { WEB_TOKEN = 32 };
 
@@ -54,5 +53,14 @@ struct web_refusals {
 /* Counts a refusal and logs it with `what`, text from the request that is shortened and made
  * printable; "": nothing to add. */
 void web_refusal(struct web_refusals *r, const char *why, struct ms_str what);
+
+/* ---- URLs with the token ------------------------------------------------------------ */
+
+enum { WEB_LINKS = 8, WEB_LINK_MAX = 400 };
+
+/* Writes the URLs that open the page, the best first; at least one. For a server bound to all
+ * addresses ("0.0.0.0", "::"), which a remote browser cannot open, these are the addresses of
+ * the machine's networks, that of the default route first. */
+unsigned web_links(const struct web_guard *g, char link[WEB_LINKS][WEB_LINK_MAX]);
 
 #endif

@@ -13,9 +13,8 @@
 #include "web/api/readers.h"
 #include "web/api/tables.h"
 #include "web/serve/answers.h"
-#include "web/serve/asset.h"
-#include "web/serve/slow.h"
-#include "web/serve/visits.h"
+#include "web/serve/limits.h"
+#include "web/serve/route.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/cpu.h"

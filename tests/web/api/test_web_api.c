@@ -12,7 +12,7 @@
 #include "web/api/metrics.h"
 #include "web/api/slice_pack.h"
 #include "web/api/tables.h"
-#include "web/serve/asset.h"
+#include "web/serve/route.h"
 
 #include <math.h>
 #include <sys/stat.h>

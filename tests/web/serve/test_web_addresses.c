@@ -4,7 +4,7 @@
  */
 #include "tests/support/check.h"
 
-#include "web/serve/addresses.h"
+#include "web/serve/guard.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * asset: the files of the page, compressed and embedded in the program.
+ * route: what a path leads to: a file of the page, or a question (struct web_route in web/api/api.h).
+ *
+ * The files of the page are compressed and embedded in the program.
  */
-#ifndef WEB_SERVE_ASSET_H
-#define WEB_SERVE_ASSET_H
+#ifndef WEB_SERVE_ROUTE_H
+#define WEB_SERVE_ROUTE_H
 
 #include "probe/base/str.h"
 
