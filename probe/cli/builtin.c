@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * builtin: the commands about the program itself: version, help and completion.
+ * builtin: the list of all commands, and those about the program itself: version, help and completion.
  */
 #include "probe/cli/cmds.h"
 
@@ -168,14 +168,41 @@ const struct ms_cmd cli_cmd_completion = {
 
 /* ---- all commands ------------------------------------------------------- */
 
-static const struct ms_cmd *const builtin_cmds[] = {&cli_cmd_version, &cli_cmd_selftest,
-                                                    &cli_cmd_help, &cli_cmd_completion, NULL};
+/* In the order of `msprobe help`. X(FOLDER, NAME) is `const struct ms_cmd FOLDER_cmd_NAME`, defined in
+ * FOLDER/cmd/cmd_NAME.c. */
+#define COMMANDS(X)                                                                                \
+    X(probe, stat)                                                                                 \
+    X(probe, parse)                                                                                \
+    X(probe, overflow_check)                                                                       \
+    X(probe, data2db)                                                                              \
+    X(mstx, run)                                                                                   \
+    X(mstx, ctl)                                                                                   \
+    X(mstx, import)                                                                                \
+    X(mstx, report)                                                                                \
+    X(mstx, whatif)                                                                                \
+    X(mstx, cluster)                                                                               \
+    X(mstx, export)                                                                                \
+    X(mstx, sql)                                                                                   \
+    X(compare, compare)                                                                            \
+    X(compare, check)                                                                              \
+    X(compare, calibrate)                                                                          \
+    X(compare, merge_result)                                                                       \
+    X(compare, graph_visualize)                                                                    \
+    X(viz, view)                                                                                   \
+    X(web, serve)                                                                                  \
+    X(cli, version)                                                                                \
+    X(cli, selftest)                                                                               \
+    X(cli, help)                                                                                   \
+    X(cli, completion)
+
+#define DECLARE(folder, name) extern const struct ms_cmd folder##_cmd_##name;
+COMMANDS(DECLARE)
+#define POINT_TO(folder, name) &folder##_cmd_##name,
+static const struct ms_cmd *const commands[] = {COMMANDS(POINT_TO) NULL};
 
 int cli_main(int argc, char **argv)
 {
-    static const struct ms_cmd *const *const lists[] = {
-        probe_cmds, mstx_cmds, compare_cmds, viz_cmds, web_cmds, builtin_cmds, NULL};
     viz_words_install();
     probe_graph_dump_register();
-    return cli_run(lists, true, argc, argv);
+    return cli_run(commands, true, argc, argv);
 }

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmds: the command list of every folder, and the interface between the files of the program. Only
- * cmd_table.c of a folder and the program include this.
+ * cmds: the interface between the files of the program.
  */
 #ifndef PROBE_CLI_CMDS_H
 #define PROBE_CLI_CMDS_H
 
 #include "probe/base/opt.h"
 
-/* Lists of commands, each ended by NULL. */
-extern const struct ms_cmd *const probe_cmds[],
-    *const mstx_cmds[], *const compare_cmds[], *const viz_cmds[], *const web_cmds[];
 extern const struct ms_cmd cli_cmd_version, cli_cmd_selftest, cli_cmd_help, cli_cmd_completion;
 
-/* Runs the program with these lists of commands, ended by NULL; returns an exit status.
- * shows_stacks: a crash prints its stack frames, which needs a library that is loaded at the
- * start. */
-int cli_run(const struct ms_cmd *const *const *lists, bool shows_stacks, int argc, char **argv);
+/* Runs the program with these commands, ended by NULL; returns an exit status. shows_stacks: a
+ * crash prints its stack frames, which needs a library that is loaded at the start. */
+int cli_run(const struct ms_cmd *const *commands, bool shows_stacks, int argc, char **argv);
 /* Runs the program with all commands; the entry point of libmsprobe_cli.so, see launch.c. */
 __attribute__((visibility("default"))) int cli_main(int argc, char **argv);
 

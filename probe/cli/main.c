@@ -12,32 +12,21 @@
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
-/* Command lists of this program, ended by NULL; set once, by cli_run. */
-static const struct ms_cmd *const *const *folders;
+static const struct ms_cmd *const *all; /* ended by NULL; set once, by cli_run */
 
 const struct ms_cmd *const *cli_commands(void)
 {
-    static const struct ms_cmd *all[64];
-    size_t n = 0;
-    for (const struct ms_cmd *const *const *f = folders; *f != NULL; f++) {
-        for (const struct ms_cmd *const *c = *f; *c != NULL; c++) {
-            assert(n + 1 < sizeof all / sizeof *all);
-            all[n++] = *c;
-        }
-    }
-    all[n] = NULL;
     return all;
 }
 
 enum ms_rc cli_find(const char *name, const struct ms_cmd **cmd, struct ms_err *err)
 {
     struct ms_near near = {.word = name};
-    for (const struct ms_cmd *const *c = cli_commands(); *c != NULL; c++) {
+    for (const struct ms_cmd *const *c = all; *c != NULL; c++) {
         if (strcmp((*c)->name, name) == 0) {
             *cmd = *c;
             return MS_OK;
@@ -56,7 +45,7 @@ void cli_overview(FILE *to)
           "dumps tensors, compares two runs, and shows what it found.\n\n"
           "commands:\n",
           to);
-    for (const struct ms_cmd *const *c = cli_commands(); *c != NULL; c++)
+    for (const struct ms_cmd *const *c = all; *c != NULL; c++)
         fprintf(to, "  %-15s %s\n", (*c)->name, (*c)->brief);
     fputs("\n'msprobe help COMMAND' explains a command and its options; "
           "'man msprobe' is the manual.\n",
@@ -145,11 +134,11 @@ static int run_command(const struct ms_cmd *cmd, int argc, char **argv)
     return finish(cmd, code);
 }
 
-int cli_run(const struct ms_cmd *const *const *lists, bool shows_stacks, int argc, char **argv)
+int cli_run(const struct ms_cmd *const *commands, bool shows_stacks, int argc, char **argv)
 {
     struct ms_err err = {0};
     const struct ms_cmd *cmd = NULL;
-    folders = lists;
+    all = commands;
     fill_closed_descriptors();
     signals_install(argc, argv, shows_stacks);
     if (take_environment(&err) != MS_OK)
