@@ -3,8 +3,7 @@
  * overflow_int: what the stages of the overflow search share:
  *
  *     overflow_scan   one rank's dump ──► its communication and the operators that overflow
- *     overflow_link   communication of all ranks ──► groups in order of time
- *     overflow        the three phases over these
+ *     overflow        communication of all ranks ──► groups in order of time; the three phases
  */
 #ifndef PROBE_OVERFLOW_OVERFLOW_INT_H
 #define PROBE_OVERFLOW_OVERFLOW_INT_H
@@ -57,17 +56,5 @@ struct probe__scan_conf {
 enum ms_rc probe__overflow_scan(struct probe__rank *r, const struct probe__scan_conf *conf,
                                 struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 void probe__rank_free(struct probe__rank *r);
-
-/* One communication operator among those of all ranks. */
-struct probe__event {
-    uint32_t rank, comm; /* indices of the rank and of its communication */
-    uint32_t group;      /* equal for operators that are one event */
-    uint32_t layer;      /* larger than that of every earlier group on any of its ranks */
-};
-/* Links communication operators to groups. events is sorted by layer, then group, then rank; the
- * caller frees it. */
-enum ms_rc probe__overflow_link(const struct probe__rank *ranks, size_t n,
-                                struct probe__event **events, size_t *nevents,
-                                struct ms_err *err) MS_MUST_USE;
 
 #endif

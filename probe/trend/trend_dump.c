@@ -9,17 +9,272 @@
  * One dump is in memory at a time, and its rows are sorted by the table's key: inserting in key
  * order is several times faster.
  */
-#include "probe/trend/trend_int.h"
-
 #include "probe/base/mem.h"
 #include "probe/base/trace.h"
 #include "probe/dump/dump.h"
 #include "probe/dump/find.h"
+#include "probe/dump/name.h"
+#include "probe/trend/trend_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { NAME_MAX_BYTES = 1 << 20, STATS = 4 };
+/* ---- micro steps -------------------------------------------------------------------- */
+
+/* Finds the micro step of a record.
+ *
+ * Within a step a model runs several times. Each run is a root of construct.json (Module, Cell,
+ * optimizer), numbered in the order of the file. All nodes below a root belong to its micro step,
+ * and a backward node to that of its forward node. Calls are numbered over the whole step, so they
+ * are renumbered within each micro step, in order:
+ *
+ *     Module.a.A.forward.0  root 0        Functional.f.0.forward in it ─► f.0
+ *     Module.a.A.forward.1  root 1        Functional.f.1.forward in it ─► f.0 */
+
+enum { NAME_MAX_BYTES = 1 << 20 };
+
+/* ---- roots ------------------------------------------------------------ */
+
+static bool is_run(struct ms_str name)
+{
+    return ms_str_find_str(name, MS_STR(".backward")) < 0 &&
+           (ms_str_starts(name, MS_STR("Module")) || ms_str_starts(name, MS_STR("Cell")) ||
+            ms_str_starts(name, MS_STR("optimizer")));
+}
+
+/* Returns the forward node of a backward node, else the node itself. */
+static uint32_t twin_of(const struct probe_tree *t, uint32_t node, struct ms_buf *scratch)
+{
+    struct ms_str name = probe_tree_name(t, node);
+    if (ms_str_find_str(name, MS_STR(".backward")) < 0)
+        return node;
+    ms_buf_clear(scratch);
+    probe__put_replaced(scratch, name, MS_STR(".backward"), MS_STR(".forward"));
+    return scratch->bad == MS_OK ? probe_tree_find(t, ms_buf_slice(scratch)) : MS_MAP_NONE;
+}
+
+/* Follows parents to the root. Links from backward to forward nodes can form a cycle, so the walk
+ * is limited to the number of nodes. */
+static uint32_t root_of(const struct probe_tree *t, uint32_t node, struct ms_buf *scratch)
+{
+    for (size_t hops = 0; hops <= t->nodes.n; hops++) {
+        node = twin_of(t, node, scratch);
+        if (node == MS_MAP_NONE || !t->nodes.p[node].listed)
+            return MS_MAP_NONE;
+        if (t->nodes.p[node].parent == MS_MAP_NONE)
+            return node;
+        node = t->nodes.p[node].parent;
+    }
+    return MS_MAP_NONE;
+}
+
+struct micro {
+    struct probe_tree tree;
+    bool open;
+    uint32_t steps;             /* number of micro steps, at least 1 */
+    MS_VEC(uint32_t) step_of;   /* of each node of the tree; MS_MAP_NONE: no micro step */
+    MS_VEC(uint32_t) number_of; /* number of its call within the micro step */
+};
+
+/* Numbers the roots, then gives every node the number of its root. */
+static void assign_steps(struct micro *m, struct ms_buf *scratch)
+{
+    const struct probe_tree *t = &m->tree;
+    uint32_t runs = 0;
+    uint32_t *run_of = m->number_of.p; /* scratch until calls are counted */
+    for (uint32_t i = 0; i < t->nodes.n; i++)
+        run_of[i] = m->step_of.p[i] = MS_MAP_NONE;
+    for (uint32_t i = 0; i < t->entries.n; i++) {
+        uint32_t node = t->entries.p[i];
+        if (t->nodes.p[node].parent == MS_MAP_NONE && is_run(probe_tree_name(t, node)))
+            run_of[node] = runs++;
+    }
+    for (uint32_t i = 0; i < t->nodes.n; i++) {
+        uint32_t root = t->nodes.p[i].listed ? root_of(t, i, scratch) : MS_MAP_NONE;
+        if (root != MS_MAP_NONE)
+            m->step_of.p[i] = run_of[root];
+    }
+    m->steps = runs != 0 ? runs : 1;
+}
+
+/* ---- calls ------------------------------------------------------------ */
+
+/* Splits "Functional.f.3.forward" into the part before the call number, the number and the part
+ * behind it; false when the name has no call number. */
+static bool split_call(struct ms_str name, struct ms_str *before, struct ms_str *call,
+                       struct ms_str *behind)
+{
+    if (!probe_name_find_call(name, call))
+        return false;
+    uint32_t at = (uint32_t)(call->p - name.p);
+    *before = ms_str_sub(name, 0, at);
+    *behind = ms_str_sub(name, at + call->n, name.n);
+    return true;
+}
+
+struct call {
+    uint32_t series, place, node;
+    uint64_t number;
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct call *x = a, *y = b;
+    if (x->series != y->series)
+        return x->series < y->series ? -1 : 1;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Finds the series of a call: all calls of one function in one micro step. */
+static enum ms_rc find_series(struct ms_map *series, struct ms_arena *arena, struct ms_buf *key,
+                              const struct micro *m, struct call *c, struct ms_err *err)
+{
+    struct ms_str name = probe_tree_name(&m->tree, c->node), before, call, behind;
+    ms_buf_clear(key);
+    ms_buf_printf(key, "%u|", m->step_of.p[c->node]);
+    if (split_call(name, &before, &call, &behind) && ms_str_u64(call, &c->number)) {
+        ms_buf_str(key, before);
+        ms_buf_str(key, behind);
+    } else {
+        ms_buf_str(key, name);
+    }
+    MS_TRY(ms_buf_check(key, err));
+    c->series = ms_map_put_copy(series, ms_buf_slice(key), arena, NULL);
+    return c->series != MS_MAP_NONE ? MS_OK : ms_no_memory(err);
+}
+
+static enum ms_rc list_calls(const struct micro *m, struct call *calls, size_t *n,
+                             struct ms_err *err)
+{
+    struct ms_map series = {0};
+    struct ms_buf key = {.max = NAME_MAX_BYTES};
+    struct ms_arena *arena = ms_arena_new(SIZE_MAX);
+    enum ms_rc rc = arena != NULL ? MS_OK : ms_no_memory(err);
+    for (uint32_t place = 0; rc == MS_OK && place < m->tree.entries.n; place++) {
+        uint32_t node = m->tree.entries.p[place];
+        if (m->step_of.p[node] == MS_MAP_NONE)
+            continue;
+        calls[*n] = (struct call){.node = node, .place = place};
+        rc = find_series(&series, arena, &key, m, &calls[(*n)++], err);
+    }
+    ms_map_free(&series);
+    ms_buf_free(&key);
+    ms_arena_free(arena);
+    return rc;
+}
+
+static enum ms_rc count_calls(struct micro *m, struct ms_err *err)
+{
+    size_t n = 0;
+    struct call *calls = ms_calloc(m->tree.nodes.n + 1, sizeof *calls);
+    if (calls == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = list_calls(m, calls, &n, err);
+    if (rc == MS_OK)
+        qsort(calls, n, sizeof *calls, by_number);
+    for (size_t i = 0; i < n && rc == MS_OK; i++) {
+        bool first = i == 0 || calls[i].series != calls[i - 1].series;
+        m->number_of.p[calls[i].node] = first ? 0 : m->number_of.p[calls[i - 1].node] + 1;
+    }
+    ms_free(calls);
+    return rc;
+}
+
+/* ---- all of it -------------------------------------------------------- */
+
+static enum ms_rc work_out(struct micro *m, struct ms_err *err)
+{
+    struct ms_buf scratch = {.max = NAME_MAX_BYTES};
+    size_t n = m->tree.nodes.n;
+    if (!ms_vec_reserve(&m->step_of, n + 1) || !ms_vec_reserve(&m->number_of, n + 1))
+        return ms_no_memory(err);
+    m->step_of.n = m->number_of.n = n;
+    assign_steps(m, &scratch);
+    ms_buf_free(&scratch);
+    return count_calls(m, err);
+}
+
+static void micro_close(struct micro *m)
+{
+    if (m->open)
+        probe_tree_close(&m->tree);
+    m->open = false;
+    ms_vec_free(&m->step_of);
+    ms_vec_free(&m->number_of);
+}
+
+/* Reads construct.json in dir; without that file no record has a micro step. */
+static enum ms_rc micro_open(struct micro *m, const char *dir, unsigned flags, struct ms_err *err)
+{
+    struct ms_err own = {0};
+    *m = (struct micro){.steps = 1};
+    char *path = ms_path_join(dir, "construct.json");
+    if (path == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = probe_tree_open(&m->tree, path, flags, &own);
+    ms_free(path);
+    if (rc == MS_E_NOTFOUND)
+        return MS_OK;
+    if (rc != MS_OK)
+        return ms_fail(err, rc, "%s", own.msg);
+    m->open = true;
+    rc = work_out(m, err);
+    if (rc != MS_OK)
+        micro_close(m);
+    return rc;
+}
+
+/* Tells whether any record has a micro step. */
+static bool micro_any(const struct micro *m)
+{
+    for (size_t i = 0; i < m->step_of.n; i++) {
+        if (m->step_of.p[i] != MS_MAP_NONE)
+            return true;
+    }
+    return false;
+}
+
+/* Handles gradients of parameters, which construct.json does not list: they belong to the micro
+ * step of the forward call with their number, and keep their name. */
+static bool name_pgrad(const struct micro *m, struct ms_str record, uint32_t *step,
+                       struct ms_buf *out)
+{
+    if (ms_str_find_str(record, MS_STR("parameters_grad")) < 0)
+        return false;
+    probe__put_replaced(out, record, MS_STR(".parameters_grad"), MS_STR(".forward"));
+    uint32_t node = probe_tree_find(&m->tree, ms_buf_slice(out));
+    *step = node != MS_MAP_NONE && m->step_of.p[node] != MS_MAP_NONE ? m->step_of.p[node] : 0;
+    ms_buf_clear(out);
+    ms_buf_str(out, record);
+    return true;
+}
+
+/* Gets the micro step of a record and, in out, its name with the call renumbered; false when the
+ * record has no micro step. */
+static bool micro_name(const struct micro *m, struct ms_str record, uint32_t *step,
+                       struct ms_buf *out)
+{
+    struct ms_str before, call, behind;
+    uint32_t node = probe_tree_find(&m->tree, record);
+    ms_buf_clear(out);
+    if (node == MS_MAP_NONE || m->step_of.p[node] == MS_MAP_NONE)
+        return name_pgrad(m, record, step, out);
+    *step = m->step_of.p[node];
+    if (split_call(record, &before, &call, &behind)) {
+        ms_buf_str(out, before);
+        ms_buf_printf(out, "%u", m->number_of.p[node]);
+        ms_buf_str(out, behind);
+    } else {
+        ms_buf_str(out, record);
+    }
+    return true;
+}
+
+/* ---- dumps of many steps ------------------------------------------------------------ */
+
+enum { STATS = 4 };
 
 enum metric { FORWARD, BACKWARD, RECOMPUTE, PGRAD, METRICS };
 static const char *const metrics[METRICS] = {"forward", "backward", "recompute", "parameters_grad"};
@@ -42,7 +297,7 @@ struct import {
     /* The current dump: */
     const struct probe_place *place;
     const struct probe_dump *dump;
-    struct probe__micro micro;
+    struct micro micro;
     bool micro_known;
     int64_t first_step; /* step number of its first micro step */
     MS_VEC(struct value) values;
@@ -112,7 +367,7 @@ static bool metric_of(struct ms_str name, bool recompute, struct ms_buf *out, en
 }
 
 /* Moves the number of the call from the name into micro_step, which is a column of the table. */
-static void split_call(struct record *r)
+static void cut_micro_step(struct record *r)
 {
     int64_t dot = ms_str_rfind(r->prefix, '.');
     r->micro_step = 0;
@@ -129,7 +384,7 @@ static enum ms_rc read_record(struct import *im, uint32_t node, struct record *r
     struct ms_str name = probe_node_name(im->dump, node);
     bool recompute = (im->dump->nodes.p[node].flags & PROBE_NODE_RECOMPUTE) != 0;
     uint32_t micro = 0;
-    *shown = !im->micro_known || probe__micro_name(&im->micro, name, &micro, &im->name);
+    *shown = !im->micro_known || micro_name(&im->micro, name, &micro, &im->name);
     if (!*shown)
         return MS_OK;
     if (im->micro_known) {
@@ -141,7 +396,7 @@ static enum ms_rc read_record(struct import *im, uint32_t node, struct record *r
     MS_TRY(ms_buf_check(&im->target, err));
     r->prefix = ms_buf_slice(&im->target);
     r->step = im->first_step + micro;
-    split_call(r);
+    cut_micro_step(r);
     return MS_OK;
 }
 
@@ -288,16 +543,15 @@ static enum ms_rc convert_dump(struct import *im, uint32_t *steps, struct ms_err
                         im->job->pool, bad) != MS_OK)
         return bad->rc == MS_E_NOMEM ? (*err = *bad, MS_E_NOMEM) : MS_OK;
     im->dump = dump;
-    im->micro = (struct probe__micro){.steps = 1};
+    im->micro = (struct micro){.steps = 1};
     enum ms_rc rc = MS_OK;
     if (conf->micro_step)
-        rc = probe__micro_open(&im->micro, im->place->dir, conf->tolerant ? PROBE_TREE_TOLERANT : 0,
-                               bad);
-    im->micro_known = rc == MS_OK && probe__micro_any(&im->micro);
+        rc = micro_open(&im->micro, im->place->dir, conf->tolerant ? PROBE_TREE_TOLERANT : 0, bad);
+    im->micro_known = rc == MS_OK && micro_any(&im->micro);
     if (rc == MS_OK) {
         *steps = im->micro.steps;
         rc = convert_open_dump(im, err);
-        probe__micro_close(&im->micro);
+        micro_close(&im->micro);
     } else {
         rc = rc == MS_E_NOMEM ? (*err = *bad, rc) : MS_OK;
     }

@@ -10,7 +10,7 @@
 #include "probe/dump/tree.h"
 #include "probe/trend/trend.h"
 
-/* ---- names (trend_names) ---------------------------------------------- */
+/* ---- names (trend_db) ------------------------------------------------- */
 
 /* The mapping file: each key found in a name is replaced by its value, in the order of the file. */
 struct probe__renames {
@@ -85,26 +85,6 @@ enum ms_rc probe__trend_db_finish(struct probe__trend_db *db,
                                   const struct probe__trend_range *range, bool rank_first,
                                   const uint32_t *metric_stats, probe__tags_fn tags,
                                   struct ms_err *err) MS_MUST_USE;
-
-/* ---- micro steps (trend_micro) ---------------------------------------- */
-
-struct probe__micro {
-    struct probe_tree tree;
-    bool open;
-    uint32_t steps;             /* number of micro steps, at least 1 */
-    MS_VEC(uint32_t) step_of;   /* of each node of the tree; MS_MAP_NONE: no micro step */
-    MS_VEC(uint32_t) number_of; /* number of its call within the micro step */
-};
-/* Reads construct.json in dir; without that file no record has a micro step. */
-enum ms_rc probe__micro_open(struct probe__micro *m, const char *dir, unsigned flags,
-                             struct ms_err *err) MS_MUST_USE;
-void probe__micro_close(struct probe__micro *m);
-/* Tells whether any record has a micro step. */
-bool probe__micro_any(const struct probe__micro *m);
-/* Gets the micro step of a record and, in out, its name with the call renumbered; false when the
- * record has no micro step. */
-bool probe__micro_name(const struct probe__micro *m, struct ms_str record, uint32_t *step,
-                       struct ms_buf *out);
 
 /* ---- the two converters ----------------------------------------------- */
 
