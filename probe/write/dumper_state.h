@@ -19,7 +19,7 @@
 #include "probe/write/call_entry.h"
 #include "probe/write/callsite.h"
 #include "probe/write/filter.h"
-#include "probe/write/late.h"
+#include "probe/write/leaf_write.h"
 #include "probe/write/rank_files.h"
 #include "probe/write/record.h"
 #include "probe/write/spool.h"

@@ -9,12 +9,18 @@
  */
 #include "probe/write/leaf_write.h"
 
-#include "probe/dump/leaf.h"
-
 #include "probe/base/num.h"
+#include "probe/dump/leaf.h"
 
 #include <assert.h>
 #include <math.h>
+
+enum { PROBE__LEAF_DEPTH = 120 };
+
+/* Placeholder for a statistic that arrives later: this byte and nine hex digits, eight of the
+ * number and one of the statistic. JSON never contains the byte, so a scan finds the
+ * placeholders. */
+enum { PROBE__LATER = 1, PROBE__LATER_BYTES = 10 };
 
 /* ---- describing ------------------------------------------------------- */
 
@@ -459,4 +465,93 @@ void probe__leaf_begin(struct ms_jwrite *json, const struct probe__style *style,
         put_crc(&l, style, t, as);
     if (l.at != l.room)
         ms_jwrite_members(json, (struct ms_str){l.room, (uint32_t)(l.at - l.room)});
+}
+
+/* ---- records whose figures come later ----------------------------------------------- */
+
+enum { TEXT_MAX = 1 << 30, NUMBER_BITS = 4 };
+
+bool probe__late_add(struct probe__late *l, struct ms_str record)
+{
+    l->text.max = TEXT_MAX;
+    const size_t before = l->text.n;
+    size_t *end = ms_vec_push(&l->ends);
+    if (end == NULL)
+        return false;
+    ms_buf_str(&l->text, record);
+    *end = l->text.n;
+    if (l->text.bad == MS_OK)
+        return true;
+    l->text.bad = MS_OK;
+    l->text.n = before;
+    l->ends.n--;
+    return false;
+}
+
+static uint64_t read_hex(const char *p, unsigned digits)
+{
+    uint64_t v = 0;
+    for (unsigned i = 0; i < digits; i++)
+        v = v << 4 | (uint64_t)(p[i] <= '9' ? p[i] - '0' : p[i] - 'a' + 10);
+    return v;
+}
+
+static void put_late_figure(struct ms_buf *b, const struct probe__figure *f)
+{
+    char digits[MS_NUM_MAX];
+    switch (f->kind) {
+    case PROBE_NUM_BOOL:
+        ms_buf_puts(b, f->v != 0 ? "true" : "false");
+        break;
+    case PROBE_NUM_INT:
+        ms_buf_put(b, digits, ms_num_i64(digits, f->i));
+        break;
+    case PROBE_NUM_FLOAT:
+        ms_buf_put(b, digits, ms_num_f64(digits, f->v));
+        break;
+    default:
+        ms_buf_puts(b, "null");
+        break;
+    }
+}
+
+static void fill_in(struct ms_buf *out, struct ms_str record, const struct probe__figure *f,
+                    size_t n)
+{
+    static const struct probe__figure none = {.kind = PROBE_NUM_NULL};
+    const char *p = record.p;
+    const char *end = record.p + record.n;
+    ms_buf_clear(out);
+    for (const char *at; (at = memchr(p, PROBE__LATER, (size_t)(end - p))) != NULL;
+         p = at + PROBE__LATER_BYTES) {
+        uint64_t id = read_hex(at + 1, PROBE__LATER_BYTES - 1);
+        uint64_t i = ((id >> NUMBER_BITS) - 1) * PROBE_STATS + (id & (PROBE_STATS - 1));
+        ms_buf_put(out, p, (size_t)(at - p));
+        put_late_figure(out, i < n ? &f[i] : &none);
+    }
+    ms_buf_put(out, p, (size_t)(end - p));
+}
+
+void probe__late_release(struct probe__late *l, const struct probe__figure *f, size_t nfigures,
+                         probe__take_record take, void *ctx)
+{
+    struct ms_buf out = {.max = TEXT_MAX};
+    size_t begin = 0;
+    for (size_t i = 0; i < l->ends.n; i++) {
+        fill_in(&out, (struct ms_str){l->text.p + begin, (uint32_t)(l->ends.p[i] - begin)}, f,
+                nfigures);
+        if (out.bad == MS_OK)
+            take(ctx, ms_buf_slice(&out));
+        out.bad = MS_OK;
+        begin = l->ends.p[i];
+    }
+    l->ends.n = 0;
+    ms_buf_clear(&l->text);
+    ms_buf_free(&out);
+}
+
+void probe__late_free(struct probe__late *l)
+{
+    ms_buf_free(&l->text);
+    ms_vec_free(&l->ends);
 }

@@ -10,9 +10,37 @@
 #ifndef PROBE_WRITE_RANK_FILES_H
 #define PROBE_WRITE_RANK_FILES_H
 
+#include "probe/base/jwrite.h"
 #include "probe/base/map.h"
 #include "probe/probe.h"
-#include "probe/write/append.h"
+
+/* A JSON document that grows at its end and is complete after every flush.
+ *
+ *     { "task": ..., "data": {  "a": {...},  "b": {...}    }  }
+ *     └──────────── body, written once ──────────────────┘└tail┘
+ *                                                          rewritten by each flush
+ *
+ * A process may be killed in the middle of a write, and the kernel then ends the write at a page
+ * boundary. Text that lies within one page is therefore written to the file in place. Longer text
+ * is written to a second, hidden file in the same directory, which then changes names with the
+ * first. The file that was visible before is the target of the next such flush: it lacks only the
+ * text of the last flush, so every byte is written at most twice. */
+
+struct probe__append {
+    struct ms_jwrite json; /* text since the last flush */
+    char *path, *next_name;
+    int dir;  /* the directory of both files; stays valid when the directory is renamed */
+    int fd;   /* the visible file; -1 before the first flush */
+    int next; /* the second, hidden file; -1: none */
+    struct ms_buf behind; /* text that the second file lacks, or would lack if it existed */
+    uint64_t next_end;    /* length of the body in the second file */
+    bool in_place;        /* the file system cannot exchange files: each flush is one write */
+    uint64_t end;         /* length of the body in the visible file */
+    const char *tail;     /* closes the body when it has members */
+    const char *tail_0;   /* closes it when it has none */
+    const char *in_file;  /* the tail now in the file; NULL before the first flush */
+    bool members;
+};
 
 /* ---- stack.json ---------------------------------------------------------
  * Nodes grouped by equal stacks.
@@ -47,19 +75,12 @@ struct probe__stack_writer {
     uint32_t written; /* number of groups in the file */
     bool split;       /* some stack has more than one group in the file */
 };
-
-enum ms_rc probe__stack_open(struct probe__stack_writer *s, const char *path,
-                             struct ms_err *err) MS_MUST_USE;
 /* Returns the group of these frames, added when new and valid for later files as well;
  * MS_MAP_NONE on failure. */
 uint32_t probe__stack_group(struct probe__stack_writer *s, const char *const *frames, unsigned n,
                             struct ms_err *err);
 enum ms_rc probe__stack_add(struct probe__stack_writer *s, struct ms_str node, uint32_t group,
                             struct ms_err *err);
-enum ms_rc probe__stack_flush(struct probe__stack_writer *s, struct ms_err *err);
-/* Flushes, rewrites the file if some stack was split, and closes it. */
-enum ms_rc probe__stack_finish(struct probe__stack_writer *s, struct ms_err *err);
-void probe__stack_free(struct probe__stack_writer *s);
 
 /* ---- the directory ------------------------------------------------------- */
 

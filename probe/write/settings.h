@@ -8,9 +8,6 @@
 #include "probe/base/arena.h"
 #include "probe/dumper.h"
 
-/* Checks the rules between settings and applies the consequences: task structure works at level
- * mix, and level debug has no filters. */
-enum ms_rc probe__settings_check(struct probe_settings *s, struct ms_err *err) MS_MUST_USE;
 /* Makes a checked copy in the arena. */
 enum ms_rc probe__settings_copy(struct probe_settings *to, const struct probe_settings *from,
                                 struct ms_arena *arena, struct ms_err *err) MS_MUST_USE;
