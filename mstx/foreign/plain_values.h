@@ -9,7 +9,7 @@
 #ifndef MSTX_FOREIGN_PLAIN_VALUES_H
 #define MSTX_FOREIGN_PLAIN_VALUES_H
 
-#include "probe/base/plain.h"
+#include "probe/base/pickle.h"
 
 /* Reads the bytes of a dump; values are in the arena, their texts in the arena or in bytes. */
 enum ms_rc mstx_plain_read(struct ms_plain **out, struct ms_str bytes, struct ms_arena *a,

@@ -11,7 +11,80 @@
 #include "probe/base/assert.h"
 #include "probe/base/vec.h"
 
+#include <endian.h>
 #include <string.h>
+
+/* ---- plain values ------------------------------------------------------------------- */
+
+static bool has_items(enum ms_plain_kind kind)
+{
+    return kind >= MS_PLAIN_TUPLE && kind <= MS_PLAIN_OUTSIDE;
+}
+
+struct ms_plain *ms_plain_new(struct ms_arena *a, enum ms_plain_kind kind)
+{
+    struct ms_plain *v = ms_arena_calloc(a, 1, sizeof *v);
+    if (v != NULL)
+        v->kind = kind;
+    return v;
+}
+
+bool ms_plain_add(struct ms_arena *a, struct ms_plain *to, struct ms_plain *item)
+{
+    ms_assert(has_items(to->kind) && to->n <= to->cap);
+    if (to->n == to->cap) {
+        const uint32_t cap = to->cap != 0 ? 2 * to->cap : 4;
+        struct ms_plain **more =
+            cap > to->cap ? ms_arena_calloc(a, cap, sizeof(struct ms_plain *)) : NULL;
+        if (more == NULL)
+            return false;
+        if (to->n != 0)
+            memcpy(more, to->item, to->n * sizeof(struct ms_plain *));
+        to->item = more;
+        to->cap = cap;
+    }
+    to->item[to->n++] = item;
+    return true;
+}
+
+uint32_t ms_plain_len(const struct ms_plain *v)
+{
+    return v != NULL && has_items(v->kind) ? v->n : 0;
+}
+
+const struct ms_plain *ms_plain_item(const struct ms_plain *v, uint32_t i)
+{
+    static const struct ms_plain none;
+    return i < ms_plain_len(v) ? v->item[i] : &none;
+}
+
+const struct ms_plain *ms_plain_get(const struct ms_plain *v, const char *key)
+{
+    for (uint32_t i = 0; v != NULL && v->kind == MS_PLAIN_DICT && i + 1 < v->n; i += 2) {
+        if (v->item[i]->kind == MS_PLAIN_TEXT && ms_str_is(v->item[i]->s, key))
+            return v->item[i + 1];
+    }
+    return NULL;
+}
+
+int64_t ms_plain_int(const struct ms_plain *v, int64_t other)
+{
+    return v != NULL && (v->kind == MS_PLAIN_INT || v->kind == MS_PLAIN_BOOL) ? v->i : other;
+}
+
+double ms_plain_real(const struct ms_plain *v, double other)
+{
+    if (v != NULL && v->kind == MS_PLAIN_INT)
+        return (double)v->i;
+    return v != NULL && v->kind == MS_PLAIN_REAL ? v->f : other;
+}
+
+struct ms_str ms_plain_text(const struct ms_plain *v)
+{
+    return v != NULL && v->kind == MS_PLAIN_TEXT ? v->s : MS_STR("");
+}
+
+/* ---- reading ------------------------------------------------------------------------ */
 
 enum { MAX_NAME = 200 };
 
@@ -455,4 +528,93 @@ enum ms_rc ms_pickle_read(struct ms_plain **root, const char *p, size_t n, size_
     ms_vec_free(&m.stack);
     ms_vec_free(&m.memo);
     return rc;
+}
+
+/* ---- writing ------------------------------------------------------------------------ */
+
+void ms_pickle_begin(struct ms_out *o)
+{
+    ms_out_write(o, "\x80\x02", 2);
+}
+
+void ms_pickle_end(struct ms_out *o)
+{
+    ms_out_putc(o, '.');
+}
+
+void ms_pickle_dict(struct ms_out *o)
+{
+    ms_out_write(o, "}(", 2);
+}
+
+void ms_pickle_dict_end(struct ms_out *o)
+{
+    ms_out_putc(o, 'u');
+}
+
+void ms_pickle_list(struct ms_out *o)
+{
+    ms_out_write(o, "](", 2);
+}
+
+void ms_pickle_list_end(struct ms_out *o)
+{
+    ms_out_putc(o, 'e');
+}
+
+void ms_pickle_tuple(struct ms_out *o)
+{
+    ms_out_putc(o, '(');
+}
+
+void ms_pickle_tuple_end(struct ms_out *o)
+{
+    ms_out_putc(o, 't');
+}
+
+void ms_pickle_str(struct ms_out *o, struct ms_str s)
+{
+    const uint32_t n = htole32(s.n);
+    ms_out_putc(o, 'X');
+    ms_out_write(o, &n, sizeof n);
+    for (uint32_t i = 0; i < s.n;) {
+        const unsigned letter = ms_utf8_len(s.p + i, s.n - i);
+        if (letter != 0)
+            ms_out_write(o, s.p + i, letter);
+        else
+            ms_out_putc(o, '?');
+        i += letter != 0 ? letter : 1;
+    }
+}
+
+void ms_pickle_i64(struct ms_out *o, int64_t v)
+{
+    const uint32_t low = htole32((uint32_t)v);
+    const uint64_t all = htole64((uint64_t)v);
+    if (v == (int32_t)v) {
+        ms_out_putc(o, 'J');
+        ms_out_write(o, &low, sizeof low);
+    } else {
+        ms_out_write(o, "\x8a\x08", 2); /* a long of 8 bytes */
+        ms_out_write(o, &all, sizeof all);
+    }
+}
+
+void ms_pickle_f64(struct ms_out *o, double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    bits = htobe64(bits);
+    ms_out_putc(o, 'G');
+    ms_out_write(o, &bits, sizeof bits);
+}
+
+void ms_pickle_bool(struct ms_out *o, bool v)
+{
+    ms_out_putc(o, v ? '\x88' : '\x89');
+}
+
+void ms_pickle_none(struct ms_out *o)
+{
+    ms_out_putc(o, 'N');
 }

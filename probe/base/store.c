@@ -12,7 +12,6 @@
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/store_bulk.h"
-#include "probe/base/store_guard.h"
 #include "probe/base/store_int.h"
 
 #define MS_LOG_DOMAIN "store"

@@ -7,7 +7,7 @@
  * with an allow-list. This file also finds the journal or WAL that a writer left beside a database,
  * and makes the private copy to which it is applied.
  */
-#include "probe/base/store_guard.h"
+#include "probe/base/store_int.h"
 
 #include "probe/base/mem.h"
 
