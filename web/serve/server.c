@@ -15,6 +15,8 @@
 #include "web/serve/answers.h"
 #include "web/serve/limits.h"
 #include "web/serve/route.h"
+#include "web/serve/limits.h"
+#include "web/serve/route.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/cpu.h"

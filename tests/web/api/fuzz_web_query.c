@@ -5,8 +5,8 @@
  * only by its exact path, and what is decoded is never longer than what came.
  */
 #include "web/api/api.h"
-#include "web/serve/route.h"
 #include "web/serve/guard.h"
+#include "web/serve/route.h"
 
 #include <stdlib.h>
 
