@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# families: from families.txt, which explains itself, the C tables of name_likeness.c.
+# families: from families.txt, which explains itself, the C tables of likeness.c.
 #   LC_ALL=C awk -f families.awk families.txt
 
 function fail(text) {

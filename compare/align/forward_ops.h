@@ -7,8 +7,7 @@
 #define COMPARE_ALIGN_FORWARD_OPS_H
 
 #include "compare/align/align.h"
-#include "compare/align/name_likeness.h"
-#include "compare/align/tensor_likeness.h"
+#include "compare/align/likeness.h"
 #include "probe/base/arena.h"
 
 struct align__tensor {

@@ -5,7 +5,7 @@
  */
 #define MS_LOG_DOMAIN "graph"
 #include "compare/cmd/graph_args.h"
-#include "compare/official/graph_official.h"
+#include "compare/official/rules_official.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/jwrite.h"

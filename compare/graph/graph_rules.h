@@ -4,7 +4,7 @@
  *
  * Each field is one decision. graph_rules_ours holds the default values; the values that
  * reproduce the official tool, defects included, are in
- * compare/official/graph_official.h.
+ * compare/official/rules_official.h.
  */
 #ifndef COMPARE_GRAPH_GRAPH_RULES_H
 #define COMPARE_GRAPH_GRAPH_RULES_H

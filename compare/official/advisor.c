@@ -5,7 +5,7 @@
  */
 #include "compare/official/advisor.h"
 
-#include "compare/official/judge_old.h"
+#include "compare/official/rules_official.h"
 #include "compare/table/comparison.h"
 
 enum { RENEW_GROUPS = 256 };

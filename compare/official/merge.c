@@ -5,7 +5,7 @@
 #include "compare/official/merge.h"
 
 #include "compare/read/yaml_doc.h"
-#include "compare/write/workbook.h"
+#include "compare/write/sheet.h"
 #include "compare/write/xlsx_read.h"
 
 #include "probe/base/csv.h"

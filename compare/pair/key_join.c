@@ -1,6 +1,208 @@
 /* SPDX-License-Identifier: MIT
  *
  * key_join: joins the rows of both sides by their keys.
+ */
+#include "compare/pair/cmp_rows.h"
+#include "compare/pair/consistent.h"
+#include "compare/pair/layer.h"
+#include "compare/pair/mapping.h"
+#include "compare/pair/match.h"
+#include "compare/pair/names.h"
+#include "probe/base/assert.h"
+
+#include <stdatomic.h>
+
+/* ---- the key of a row ------------------------------------------------------- */
+
+struct cmp__keys {
+    const struct cmp_rows *c;
+    struct cmp__pairs cells; /* -cm FILE */
+    struct cmp__api_rules rules;
+    bool renumber_t, renumber_b;
+};
+
+/* Per-thread state for making keys. */
+struct keyer {
+    const struct cmp__keys *keys;
+    struct ms_buf name; /* the key that was made last */
+    /* original: the name before renaming, or the name of its cell */
+    struct ms_buf scratch, original;
+};
+
+enum { NAME_MAX_BYTES = 1 << 20 };
+
+/* Tells whether a mapping of row names is used. Of several mappings the official tool uses only
+ * one, and that of rows last; an empty mapping of rows counts as none. */
+static bool has_row_map(const struct cmp__keys *keys)
+{
+    const struct cmp_rows *c = keys->c;
+    if (c->set->conf.rules->one_mapping &&
+        (c->set->conf.api.on || c->set->conf.cell.on || c->row_map.keys.keys.n == 0))
+        return false;
+    return c->row_map.arena != NULL;
+}
+
+static bool has_cell_map(const struct cmp__keys *keys)
+{
+    const struct cmp_rows *c = keys->c;
+    return c->set->conf.cell.on && !(c->set->conf.rules->one_mapping && c->set->conf.api.on);
+}
+
+/* ---- mapping files -------------------------------------------------------- */
+
+static enum ms_rc read_mappings(struct cmp__keys *keys, struct cmp_rows *c, struct ms_err *err)
+{
+    const struct cmp_conf *conf = &c->set->conf;
+    if (conf->data_mapping != NULL)
+        return cmp__pairs_read(&c->row_map, conf->data_mapping, err);
+    /* The official tool ignores -lm unless the target comes from MindSpore. */
+    bool layers = conf->layer.on && (!c->set->conf.rules->layers_of_mindspore ||
+                                     c->t.dump->framework == PROBE_FW_MINDSPORE ||
+                                     c->t.dump->framework == PROBE_FW_MINDTORCH);
+    if (layers)
+        MS_TRY(cmp__layer_pairs(c, &c->row_map, err));
+    if (has_row_map(keys))
+        return MS_OK;
+    if (conf->api.on && conf->api.file != NULL) {
+        MS_TRY(cmp__api_rules_read(&keys->rules, conf->api.file, err));
+        MS_TRY(cmp__check_rules(c, &keys->rules, err));
+    }
+    if (has_cell_map(keys) && conf->cell.file != NULL) {
+        MS_TRY(cmp__pairs_read(&keys->cells, conf->cell.file, err));
+        MS_TRY(cmp__check_cells(c, &keys->cells, err));
+    }
+    return MS_OK;
+}
+
+static void choose_numbers(struct cmp__keys *keys)
+{
+    const struct cmp_conf *conf = &keys->c->set->conf;
+    if (conf->fuzzy || keys->c->t.is_debug || !conf->rules->counts_calls)
+        return;
+    bool mapped = has_row_map(keys) || conf->api.on || conf->cell.on;
+    /* a defect of the official tool: with a mapping it renumbers the golden side only */
+    if (conf->rules->renumbers_golden_alone) {
+        keys->renumber_t = !mapped;
+        keys->renumber_b = true;
+    } else {
+        keys->renumber_t = keys->renumber_b = !has_row_map(keys);
+    }
+}
+
+/* Reads the mapping files that the configuration names; -dm and -lm become c->row_map. */
+static enum ms_rc keys_read(struct cmp__keys *keys, struct cmp_rows *c, struct ms_err *err)
+{
+    *keys = (struct cmp__keys){.c = c};
+    MS_TRY(read_mappings(keys, c, err));
+    choose_numbers(keys);
+    return MS_OK;
+}
+
+static void keys_free(struct cmp__keys *keys)
+{
+    cmp__pairs_free(&keys->cells);
+    cmp__api_rules_free(&keys->rules);
+}
+
+/* ---- keys ------------------------------------------------------------------ */
+
+static void keyer_init(struct keyer *k, const struct cmp__keys *keys)
+{
+    *k = (struct keyer){.keys = keys,
+                        .name.max = NAME_MAX_BYTES,
+                        .scratch.max = NAME_MAX_BYTES,
+                        .original.max = NAME_MAX_BYTES};
+}
+
+/* Frees the state; fails when a key was too long or memory ran out. */
+static enum ms_rc keyer_end(struct keyer *k, struct ms_err *err)
+{
+    enum ms_rc rc = ms_buf_check(&k->name, err);
+    ms_buf_free(&k->name);
+    ms_buf_free(&k->scratch);
+    ms_buf_free(&k->original);
+    return rc;
+}
+
+static void put_shape(const struct cmp__side *s, uint32_t row, struct ms_buf *out)
+{
+    struct probe_leaf leaf;
+    probe_row_leaf(s->dump, cmp__side_row(s, row), &leaf);
+    ms_buf_putc(out, '\n');
+    for (uint32_t i = 0; i < leaf.shape_json.n; i++) {
+        if (leaf.shape_json.p[i] > ' ')
+            ms_buf_putc(out, leaf.shape_json.p[i]);
+    }
+}
+
+/* Applies the last changes to a key. msprobe 1.x also puts the shape into the key, unless a mapping
+ * names the rows. */
+static void finish_key(struct keyer *k, const struct cmp__side *s, uint32_t row)
+{
+    if (k->keys->c->set->conf.fuzzy)
+        cmp__rename_fuzzy(&k->name, &k->scratch);
+    if (k->keys->c->set->conf.rules->shape_in_key && !has_row_map(k->keys))
+        put_shape(s, row, &k->name);
+}
+
+static bool rename_by_api(struct keyer *k)
+{
+    const struct cmp__api_rules *rules = &k->keys->rules;
+    ms_buf_clear(&k->original);
+    ms_buf_str(&k->original, ms_buf_slice(&k->name));
+    cmp__rename_builtin(&k->name, &k->scratch);
+    return rules->arena == NULL ||
+           cmp__rename_by_rules(rules, k->keys->c->set->conf.rules->drops_unmapped,
+                                ms_buf_slice(&k->original), &k->name, &k->scratch);
+}
+
+static bool rename_by_mapping(struct keyer *k)
+{
+    const struct cmp__keys *keys = k->keys;
+    const struct cmp_conf *conf = &keys->c->set->conf;
+    if (conf->api.on && !rename_by_api(k))
+        return false;
+    return !has_cell_map(keys) ||
+           cmp__rename_cell(keys->cells.arena != NULL ? &keys->cells : NULL,
+                            conf->rules->maps_cells_once, &k->name, &k->scratch, &k->original);
+}
+
+static void rename_by_row(struct keyer *k)
+{
+    const struct cmp__pairs *map = &k->keys->c->row_map;
+    uint32_t id = ms_map_get(&map->keys, ms_buf_slice(&k->name));
+    if (id == MS_MAP_NONE)
+        return;
+    ms_buf_clear(&k->name);
+    ms_buf_str(&k->name, map->values.p[id]);
+}
+
+/* Make the key of a row of the table; false when no row of the other side can match. */
+static bool make_target_key(struct keyer *k, uint32_t row)
+{
+    const struct cmp__side *s = &k->keys->c->t;
+    ms_buf_clear(&k->name);
+    cmp__side_name(s, row, k->keys->renumber_t, &k->name);
+    if (has_row_map(k->keys))
+        rename_by_row(k);
+    else if (!rename_by_mapping(k))
+        return false;
+    finish_key(k, s, row);
+    return true;
+}
+
+static bool make_golden_key(struct keyer *k, uint32_t row)
+{
+    const struct cmp__side *s = &k->keys->c->b;
+    ms_buf_clear(&k->name);
+    cmp__side_name(s, row, k->keys->renumber_b, &k->name);
+    finish_key(k, s, row);
+    return true;
+}
+
+/* ---- pairs ------------------------------------------------------------------ */
+
+/* Joins the rows of both sides by their keys.
  *
  * Each row of either side has a key. The partners of a target row are the golden rows with
  * the same key, in file order. All threads make keys and keep only hashes; the text of two
@@ -9,14 +211,7 @@
  * walk linear.
  *
  * The result lists the target's rows in their order. With rules.lists_lonely_golden, golden
- * rows without a partner follow the operator of the golden row before them.
- */
-#include "compare/pair/consistent.h"
-#include "compare/pair/match.h"
-#include "compare/pair/row_key.h"
-#include "probe/base/assert.h"
-
-#include <stdatomic.h>
+ * rows without a partner follow the operator of the golden row before them. */
 
 enum { CHUNK_ROWS = 1 << 13 };
 
@@ -59,7 +254,7 @@ static size_t chunks_of(size_t rows)
     return (rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
 }
 
-static uint64_t hash_of(struct cmp__keyer *k, unsigned salt)
+static uint64_t hash_of(struct keyer *k, unsigned salt)
 {
     if (salt != 0) {
         ms_buf_clear(&k->scratch);
@@ -77,14 +272,14 @@ static enum ms_rc hash_chunk(void *ctx, size_t item, unsigned worker, struct ms_
     bool golden = item < of_golden;
     size_t rows = golden ? c->b.order.n : c->t.order.n;
     size_t from = (golden ? item : item - of_golden) * CHUNK_ROWS;
-    struct cmp__keyer k;
+    struct keyer k;
     (void)worker;
-    cmp__keyer_init(&k, &j->a->keys);
+    keyer_init(&k, &j->a->keys);
     for (size_t i = from; i < rows && i < from + CHUNK_ROWS; i++) {
-        bool has_key = golden ? cmp__key_golden(&k, (uint32_t)i) : cmp__key_target(&k, (uint32_t)i);
+        bool has_key = golden ? make_golden_key(&k, (uint32_t)i) : make_target_key(&k, (uint32_t)i);
         j->hash[!golden][i] = has_key ? hash_of(&k, j->salt) : 0;
     }
-    return cmp__keyer_end(&k, err);
+    return keyer_end(&k, err);
 }
 
 static void index_golden(struct join *j)
@@ -127,20 +322,20 @@ static enum ms_rc check_chunk(void *ctx, size_t item, unsigned worker, struct ms
 {
     struct join *j = ctx;
     const struct cmp_rows *c = j->a->c;
-    struct cmp__keyer t, b;
+    struct keyer t, b;
     (void)worker;
-    cmp__keyer_init(&t, &j->a->keys);
-    cmp__keyer_init(&b, &j->a->keys);
+    keyer_init(&t, &j->a->keys);
+    keyer_init(&b, &j->a->keys);
     for (size_t i = item * CHUNK_ROWS; i < c->pairs.n && i < (item + 1) * CHUNK_ROWS; i++) {
         const struct cmp__pair *p = &c->pairs.p[i];
         if (p->b == MS_MAP_NONE)
             continue;
-        cmp__key_target(&t, p->t);
-        cmp__key_golden(&b, p->b);
+        make_target_key(&t, p->t);
+        make_golden_key(&b, p->b);
         if (!ms_str_eq(ms_buf_slice(&t.name), ms_buf_slice(&b.name)))
             atomic_store_explicit(&j->collide, true, memory_order_relaxed);
     }
-    enum ms_rc rc = cmp__keyer_end(&t, err), other = cmp__keyer_end(&b, err);
+    enum ms_rc rc = keyer_end(&t, err), other = keyer_end(&b, err);
     return rc != MS_OK ? rc : other;
 }
 
@@ -277,19 +472,19 @@ static enum ms_rc walk(struct aligner *a, struct queue *t, struct queue *b, stru
 static enum ms_rc fill_keys(struct aligner *a, struct ms_map *keys, bool golden, struct queue *q,
                             struct ms_arena *arena, struct ms_err *err)
 {
-    struct cmp__keyer k;
+    struct keyer k;
     size_t n = golden ? a->c->b.order.n : a->c->t.order.n;
     enum ms_rc rc = MS_OK;
-    cmp__keyer_init(&k, &a->keys);
+    keyer_init(&k, &a->keys);
     for (uint32_t i = 0; i < n && rc == MS_OK; i++) {
-        bool has_key = golden ? cmp__key_golden(&k, i) : cmp__key_target(&k, i);
+        bool has_key = golden ? make_golden_key(&k, i) : make_target_key(&k, i);
         /* a key that no row has */
         struct ms_str key = has_key ? ms_buf_slice(&k.name) : MS_STR("\n");
         q->key_of.p[i] = ms_map_put_copy(keys, key, arena, NULL);
         if (q->key_of.p[i] == MS_MAP_NONE)
             rc = ms_no_memory(err);
     }
-    enum ms_rc end = cmp__keyer_end(&k, err);
+    enum ms_rc end = keyer_end(&k, err);
     return rc != MS_OK ? rc : end;
 }
 
@@ -472,7 +667,7 @@ static enum ms_rc align(struct aligner *a, struct ms_err *err)
         return group(a->c, err);
     }
     size_t nb = a->c->b.order.n;
-    MS_TRY(cmp__keys_read(&a->keys, a->c, err));
+    MS_TRY(keys_read(&a->keys, a->c, err));
     if (!ms_vec_reserve(&a->partner_op, nb + 1))
         return ms_no_memory(err);
     for (size_t i = 0; i < nb; i++)
@@ -491,7 +686,7 @@ enum ms_rc cmp__pair_rows(struct cmp_rows *c, struct ms_pool *pool, struct ms_er
     ms_assert(c->set != NULL && c->pairs.n == 0 && c->groups.n == 0);
     struct aligner a = {.c = c, .pool = pool};
     enum ms_rc rc = align(&a, err);
-    cmp__keys_free(&a.keys);
+    keys_free(&a.keys);
     ms_vec_free(&a.partner_op);
     ms_assert(rc != MS_OK || c->groups.p[c->groups.n - 1].first == c->pairs.n);
     return rc;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * layer_scope: finds the place in the model of every operator of a dump, as a layer mapping
+ * layer_scope: the place in the model of every operator of a dump, as a layer mapping needs
+ * it.
+ */
+#include "compare/pair/layer_scope.h"
+#include "probe/dump/stack.h"
+
+/* Finds the place in the model of every operator of a dump, as a layer mapping
  * needs it. This place is the operator's scope:
  *
  *     Cell.net.layers.0.fc.Dense.forward.0      net.layers.0.fc       state forward
  *     Functional.add.3.forward, called in it    net.layers.0.fc.add   state forward
  *
- * Scopes are kept as text in hash maps; no tree is built.
- */
-#include "compare/pair/layer_int.h"
-
-#include "probe/dump/stack.h"
+ * Scopes are kept as text in hash maps; no tree is built. */
 
 /* ---- frames of a stack ---------------------------------------------------- */
 

@@ -19,7 +19,7 @@ struct cmp_told {
     double score;
 };
 
-/* Result of one pair of dumps. Fields added here must also be packed in report_pack.c. */
+/* Result of one pair of dumps. Fields added here must also be packed in spread.c. */
 struct cmp_result {
     const struct cmp_couple *couple;
     struct ms_err err;      /* reason why the pair could not be compared */
@@ -65,9 +65,6 @@ void cmp_report_free(struct cmp_report *r);
 /* Write the sentence of a message to standard output or as a JSON value. */
 void cmp_report_said_text(struct ms_said said);
 void cmp_report_said_json(struct ms_jwrite *w, struct ms_said said);
-/* Write the suspects only; several: with their ranks. */
-void cmp_report_suspects_text(const struct cmp_source *source, bool several, bool compared);
-void cmp_report_suspects_json(struct ms_jwrite *w, const struct cmp_source *source);
 
 /* Prints the counts and paths of tables that do not come from dump.json. */
 enum ms_rc cmp_sheet_tell(const struct cmp_sheet_sum *sum, const struct cmp_files *files, bool json,

@@ -6,7 +6,7 @@
  * its values are, the sizes whether it sums.
  */
 #include "compare/source/node_facts.h"
-#include "compare/align/name_likeness.h"
+#include "compare/align/likeness.h"
 #include "probe/base/assert.h"
 
 #include <math.h>

@@ -16,7 +16,7 @@
  * pairs together behind the fault, where no value agrees any more.
  */
 #include "compare/source/node_pairs.h"
-#include "compare/align/name_likeness.h"
+#include "compare/align/likeness.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/repeats.h"
 #include "compare/source/update_order.h"

@@ -1,14 +1,338 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmp_open: opens a pair of dumps and runs the stages on it in order.
+ * cmp_open: opens a comparison: reads two dumps, pairs their rows and measures them.
  */
-#include "compare/table/comparison.h"
-
 #include "compare/measure/multiply.h"
-#include "compare/pair/map_names.h"
-
+#include "compare/pair/names.h"
+#include "compare/table/comparison.h"
 #include "probe/base/assert.h"
 #include "probe/base/trace.h"
+
+/* Finds the row where the official tool writes each verdict.
+ *
+ * The official tool judges all rows of an operator together, wherever they are in the table,
+ * but writes the verdicts operator by operator from the top. If rows of inference alone are
+ * between those of an operator, each row below shows the verdict of another row:
+ *
+ *     row       q.input  v.input  q.output       of ops q, v
+ *     verdict   q.input  q.output v.input
+ *
+ * Rules with judges_by_place reproduce this. */
+
+/* ---- operators ------------------------------------------------------------ */
+
+struct owners {
+    struct ms_map names;    /* names of operators; rows with the same name are judged together */
+    MS_VEC(uint32_t) of;    /* by pair: index of its operator */
+    MS_VEC(uint32_t) first; /* by operator: place of its first verdict */
+    uint32_t *twin;         /* by golden operator: target operator of the last pair that has both */
+};
+
+static struct ms_str op_name(const struct cmp__side *s, uint32_t op)
+{
+    return probe_node_name(s->dump, s->ops.p[op].node);
+}
+
+static enum ms_rc find_twins(struct owners *o, const struct cmp *c, struct ms_err *err)
+{
+    o->twin = ms_alloc((c->rows.b.ops.n + 1) * sizeof *o->twin);
+    if (o->twin == NULL)
+        return ms_no_memory(err);
+    memset(o->twin, 0xff, (c->rows.b.ops.n + 1) * sizeof *o->twin);
+    for (size_t i = 0; i < c->rows.pairs.n; i++) {
+        const struct cmp__pair *p = &c->rows.pairs.p[i];
+        if (p->t != MS_MAP_NONE && p->b != MS_MAP_NONE)
+            o->twin[c->rows.b.op_of.p[p->b]] = c->rows.t.op_of.p[p->t];
+    }
+    return MS_OK;
+}
+
+/* Returns the operator of a pair. A row of inference alone belongs to the training operator that
+ * other rows of its operator were paired with. */
+static struct ms_str owner_of(const struct owners *o, const struct cmp *c,
+                              const struct cmp__pair *p)
+{
+    if (p->t != MS_MAP_NONE)
+        return op_name(&c->rows.t, c->rows.t.op_of.p[p->t]);
+    uint32_t golden = c->rows.b.op_of.p[p->b];
+    return o->twin[golden] != MS_MAP_NONE ? op_name(&c->rows.t, o->twin[golden])
+                                          : op_name(&c->rows.b, golden);
+}
+
+static enum ms_rc list_owners(struct owners *o, const struct cmp *c, struct ms_err *err)
+{
+    if (!ms_vec_reserve(&o->of, c->rows.pairs.n + 1) ||
+        !ms_vec_reserve(&o->first, c->rows.pairs.n + 1))
+        return ms_no_memory(err);
+    for (size_t i = 0; i < c->rows.pairs.n; i++) {
+        bool added;
+        uint32_t id = ms_map_put(&o->names, owner_of(o, c, &c->rows.pairs.p[i]), &added);
+        if (id == MS_MAP_NONE)
+            return ms_no_memory(err);
+        o->of.p[o->of.n++] = id;
+        if (added)
+            o->first.p[o->first.n++] = 0;
+        o->first.p[id]++; /* counts rows; turned into places below */
+    }
+    uint32_t place = 0;
+    for (size_t id = 0; id < o->first.n; id++) {
+        uint32_t rows = o->first.p[id];
+        o->first.p[id] = place;
+        place += rows;
+    }
+    return MS_OK;
+}
+
+/* ---- places --------------------------------------------------------------- */
+
+static enum ms_rc fill_places(const struct owners *o, struct cmp *c, struct ms_err *err)
+{
+    uint32_t *next = ms_alloc((o->first.n + 1) * sizeof *next);
+    if (next == NULL || !ms_vec_reserve(&c->places, c->rows.pairs.n + 1)) {
+        ms_free(next);
+        return ms_no_memory(err);
+    }
+    for (size_t id = 0; id < o->first.n; id++)
+        next[id] = o->first.p[id];
+    for (uint32_t i = 0; i < c->rows.pairs.n; i++) {
+        uint32_t id = o->of.p[i];
+        c->places.p[next[id]++] = (struct cmp__place){i, o->first.p[id]};
+    }
+    c->places.n = c->rows.pairs.n;
+    ms_free(next);
+    return MS_OK;
+}
+
+static enum ms_rc place_verdicts(struct cmp *c, struct ms_err *err)
+{
+    struct owners o = {0};
+    enum ms_rc rc = find_twins(&o, c, err);
+    if (rc == MS_OK)
+        rc = list_owners(&o, c, err);
+    if (rc == MS_OK)
+        rc = fill_places(&o, c, err);
+    ms_map_free(&o.names);
+    ms_vec_free(&o.of);
+    ms_vec_free(&o.first);
+    ms_free(o.twin);
+    return rc;
+}
+
+/* ---- whole numbers in columns ----------------------------------------------- */
+
+/* How whole numbers of the statistics are written.
+ *
+ * A column of the official table is an array of pandas. A column of numbers alone has one
+ * type, so that 3 next to 1.5 is written 3.0. A column with any text keeps every value as
+ * the dump has it. Rows without a partner are filled in separately, so their numbers get one
+ * type if they contain no text. The difference of a column is a whole number if the column
+ * has whole numbers on both sides. */
+
+enum { CHUNK_PAIRS = 1 << 12 };
+
+struct column {
+    bool other, whole, real;
+    bool negative, large; /* whole numbers below 0; whole numbers beyond int64 */
+};
+
+struct columns {
+    struct column of[PROBE_STATS];
+};
+
+/* pandas has no type for integers beyond uint64, and none for integers beyond int64 next to
+ * negative ones. */
+static void note_whole(struct column *c, struct ms_str digits)
+{
+    int64_t i;
+    uint64_t u;
+    c->whole = true;
+    if (ms_str_i64(digits, &i))
+        c->negative |= i < 0;
+    else if (ms_str_u64(digits, &u))
+        c->large = true;
+    else
+        c->other = true;
+}
+
+/* NaN counts as other, because the table has the text "Nan" for it. */
+static void note_value(struct column *c, const struct probe_num *n)
+{
+    struct cmp_value v = cmp__value_of(n);
+    if (v.kind == CMP_VALUE_NUMBER && v.is_int)
+        note_whole(c, v.text);
+    else if (v.kind == CMP_VALUE_NUMBER || v.kind == CMP_VALUE_INF || v.kind == CMP_VALUE_NINF)
+        c->real = true;
+    else
+        c->other = true;
+}
+
+/* Notes the values of a row. Returns false when every column has text, so that no further row can
+ * change the result. */
+static bool note_row(const struct cmp__side *s, uint32_t row, const struct probe_leaf *leaf,
+                     struct columns *columns)
+{
+    struct probe_num stat[PROBE_STATS];
+    bool open = false;
+    cmp__item_numbers(s, row, leaf, stat);
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        note_value(&columns->of[i], &stat[i]);
+        open |= !columns->of[i].other;
+    }
+    return open;
+}
+
+static void join(struct column *c, const struct column *more)
+{
+    c->other |= more->other;
+    c->whole |= more->whole;
+    c->real |= more->real;
+    c->negative |= more->negative;
+    c->large |= more->large;
+}
+
+static bool has_text(const struct column *c)
+{
+    return c->other || (c->large && c->negative);
+}
+
+static bool is_mixed(const struct column *c)
+{
+    return c->whole && c->real && !has_text(c);
+}
+
+/* Decides which columns are written as floats. pandas gives a column one type, and all four columns
+ * one type where none has text. */
+static void settle(const struct columns *columns, bool as_float[PROBE_STATS])
+{
+    bool any_other = false, any_real = false;
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        any_other |= has_text(&columns->of[i]);
+        any_real |= columns->of[i].real;
+    }
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        const struct column *c = &columns->of[i];
+        as_float[i] = is_mixed(c) || (c->whole && !any_other && any_real);
+    }
+}
+
+static void settle_side(struct cmp__side *s)
+{
+    struct columns columns = {0};
+    bool open = true;
+    for (uint32_t i = 0; i < s->order.n && open; i++) {
+        struct probe_leaf leaf;
+        cmp__item_leaf(s, i, &leaf);
+        open = note_row(s, i, &leaf, &columns);
+    }
+    settle(&columns, s->as_float);
+}
+
+/* ---- the official table -------------------------------------------------- */
+
+struct table {
+    struct columns target, golden, alone; /* alone: target rows that have no partner */
+    bool lonely;                          /* there are rows without a partner */
+};
+
+/* Notes a pair. Rows with the same dtype are never separated; for others cmp__is_parted decides. */
+static enum ms_rc note_pair(const struct cmp *c, struct cmp_view *v, uint32_t pair,
+                            struct table *table, struct ms_err *err)
+{
+    const struct cmp__pair *p = &c->rows.pairs.p[pair];
+    struct probe_leaf t, b = {.kind = PROBE_LEAF_NULL};
+    bool alone = p->b == MS_MAP_NONE;
+    cmp__item_leaf(&c->rows.t, p->t, &t);
+    if (!alone)
+        cmp__item_leaf(&c->rows.b, p->b, &b);
+    if (!alone && (t.dtype_text.n == 0 || !ms_str_eq(t.dtype_text, b.dtype_text)))
+        MS_TRY(cmp__is_parted(c, v, pair, &alone, err));
+    note_row(&c->rows.t, p->t, &t, &table->target);
+    if (alone)
+        note_row(&c->rows.t, p->t, &t, &table->alone);
+    else
+        note_row(&c->rows.b, p->b, &b, &table->golden);
+    table->lonely |= alone;
+    return MS_OK;
+}
+
+struct reading {
+    const struct cmp *c;
+    struct table *parts; /* one for each chunk of pairs */
+};
+
+static enum ms_rc note_chunk(void *ctx, size_t item, unsigned worker, struct ms_err *err)
+{
+    const struct reading *r = ctx;
+    size_t end = (item + 1) * CHUNK_PAIRS;
+    struct cmp_view v;
+    (void)worker;
+    MS_TRY(cmp_view_init(&v, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = item * CHUNK_PAIRS; i < end && i < r->c->rows.pairs.n && rc == MS_OK; i++)
+        rc = note_pair(r->c, &v, (uint32_t)i, &r->parts[item], err);
+    cmp_view_free(&v);
+    return rc;
+}
+
+static void join_columns(struct columns *c, const struct columns *more)
+{
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        join(&c->of[i], &more->of[i]);
+}
+
+/* Notes all pairs; rows that only the golden side has are not in the official table. */
+static enum ms_rc note_table(const struct cmp *c, struct table *table, struct ms_pool *pool,
+                             struct ms_err *err)
+{
+    size_t chunks = (c->rows.pairs.n + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
+    struct reading r = {c, ms_calloc(chunks + 1, sizeof *r.parts)};
+    if (r.parts == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = ms_pool_run(pool, chunks, note_chunk, &r, err);
+    for (size_t i = 0; i < chunks; i++) {
+        join_columns(&table->target, &r.parts[i].target);
+        join_columns(&table->golden, &r.parts[i].golden);
+        join_columns(&table->alone, &r.parts[i].alone);
+        table->lonely |= r.parts[i].lonely;
+    }
+    ms_free(r.parts);
+    return rc;
+}
+
+static bool is_whole(const struct column *c, bool as_float)
+{
+    return c->whole && !has_text(c) && !c->large && !as_float;
+}
+
+/* With folded rows the official tool reads every number as a float. */
+static void settle_sides(struct cmp *c)
+{
+    bool joined = c->set.conf.rules->joined_as_float && c->set.conf.consistent != CMP_CONSISTENT_NO;
+    settle_side(&c->rows.t);
+    settle_side(&c->rows.b);
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        c->rows.t.as_float[i] |= joined;
+        c->rows.b.as_float[i] |= joined;
+    }
+}
+
+static enum ms_rc settle_table(struct cmp *c, struct ms_pool *pool, struct ms_err *err)
+{
+    struct table table = {0};
+    if (!c->set.conf.rules->column_types || c->set.conf.consistent != CMP_CONSISTENT_NO ||
+        c->set.mode == PROBE_MODE_MD5)
+        return MS_OK;
+    MS_TRY(note_table(c, &table, pool, err));
+    settle(&table.target, c->rows.t.as_float);
+    settle(&table.golden, c->rows.b.as_float);
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        c->rows.t.alone_as_float[i] = is_mixed(&table.alone.of[i]);
+        c->rows.b.as_float[i] &= !table.lonely;
+        c->set.whole[i] = !table.lonely && is_whole(&table.target.of[i], c->rows.t.as_float[i]) &&
+                          is_whole(&table.golden.of[i], c->rows.b.as_float[i]);
+    }
+    return MS_OK;
+}
 
 /* ---- checks: can the dumps be compared? ------------------------------------ */
 
@@ -219,14 +543,14 @@ static enum ms_rc fill(struct cmp *c, const char *target, const char *golden, st
     c->set.cross = cmp__is_pytorch(&c->rows.t) != cmp__is_pytorch(&c->rows.b);
     MS_TRY(note_damage(c, err));
     struct ms_span span = ms_span_begin("align");
-    cmp__settle_sides(c);
+    settle_sides(c);
     enum ms_rc rc = cmp__pair_rows(&c->rows, pool, err);
     c->set.aligned = c->rows.al != NULL;
     if (rc == MS_OK && c->set.conf.rules->judges_by_place &&
         c->set.conf.consistent != CMP_CONSISTENT_NO)
-        rc = cmp__place_verdicts(c, err);
+        rc = place_verdicts(c, err);
     if (rc == MS_OK)
-        rc = cmp__settle_table(c, pool, err);
+        rc = settle_table(c, pool, err);
     ms_span_end(&span);
     if (rc == MS_OK && c->set.conf.data_mapping != NULL)
         rc = cmp__check_names(&c->rows, err);

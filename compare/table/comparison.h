@@ -33,15 +33,9 @@ static inline void cmp__report_written(const struct cmp *c, size_t groups)
     cmp__progress(&c->set, &p);
 }
 
-/* Decide how whole numbers of the statistics are written: first by the columns of each side, then,
- * with rules.column_types and once rows have partners, by those of the official table. */
-void cmp__settle_sides(struct cmp *c);
-enum ms_rc cmp__settle_table(struct cmp *c, struct ms_pool *pool, struct ms_err *err);
 /* Tells whether the dtypes of a pair's rows are too different for the rows to be a pair. */
 enum ms_rc cmp__is_parted(const struct cmp *c, struct cmp_view *v, uint32_t pair, bool *parted,
                           struct ms_err *err);
-/* Fills c->places. */
-enum ms_rc cmp__place_verdicts(struct cmp *c, struct ms_err *err);
 /* Tells whether this row shows the stack of the view's operator. */
 bool cmp__shows_stack(const struct cmp *c, const struct cmp_view *v, const struct cmp_row *row);
 

@@ -9,7 +9,6 @@
 
 #include "compare/write/sheet.h"
 #include "compare/write/table.h"
-#include "compare/write/workbook.h"
 
 #include "probe/base/io.h"
 

@@ -8,7 +8,7 @@
 #include "compare/graph/build/graph_tree.h"
 #include "compare/graph/graph_rules.h"
 #include "compare/graph/view/graph_edit.h"
-#include "compare/official/graph_official.h"
+#include "compare/official/rules_official.h"
 #include "probe/base/jread.h"
 #include "probe/base/store.h"
 #include "probe/base/trace.h"

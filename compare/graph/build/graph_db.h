@@ -7,6 +7,8 @@
 
 #include "compare/graph/build/graph_id.h"
 #include "compare/graph/build/node_items.h"
+#include "compare/graph/graph.h"
+#include "compare/graph/graph_rules.h"
 #include "compare/source/source.h"
 
 struct graph__db;
@@ -51,5 +53,9 @@ enum ms_rc graph__db_findings(struct graph__db *db, const struct cmp_suspect *li
 /* Creates the indexes and moves the file to its final path; always frees db. */
 enum ms_rc graph__db_commit(struct graph__db *db, struct ms_err *err);
 void graph__db_free(struct graph__db *db);
+
+/* Writes the differences from the official tool as a JSON list of sentences; `out` must be
+ * empty. */
+void graph__put_repairs(struct ms_buf *out, const struct graph_conf *c);
 
 #endif

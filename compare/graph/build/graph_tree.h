@@ -2,9 +2,9 @@
  *
  * graph_tree: the containment tree of one rank, or of merged ranks.
  *
- *     graph_tree.c  nodes, their children, the order in which they are written
+ *     graph_tree.c  nodes, their children, the order in which they are written; moves, joins and
+ *                   numbers nodes of the linked tree
  *     tree_build.c  reads construct.json, dump.json and stack.json, repairs parents, links children
- *     tree_shape.c  moves, joins and numbers nodes of the linked tree
  *
  * A node is a 32-bit number, the number of its name. Nodes of construct.json come first,
  * then the root, collections and parameter gradients. Children are linked lists, and no
@@ -117,7 +117,7 @@ struct graph__merged { /* merged ranks, as the text of the three files */
 enum ms_rc graph__open_merged(struct graph__tree *g, const struct graph__merged *m,
                               const struct graph_rules *rules, struct ms_err *err) MS_MUST_USE;
 
-/* ---- tree_shape.c: called in this order, then graph__set_order ------------- */
+/* ---- shape: called in this order, then graph__set_order --------------------- */
 
 enum ms_rc graph__move_recomputed(struct graph__tree *g, struct ms_err *err);
 enum ms_rc graph__collect_operators(struct graph__tree *g, struct ms_err *err);

@@ -5,9 +5,17 @@
 #ifndef COMPARE_GRAPH_BUILD_VIEWER_TABLES_H
 #define COMPARE_GRAPH_BUILD_VIEWER_TABLES_H
 
-#include "compare/graph/build/data_flow.h"
+#include "compare/graph/build/graph_tree.h"
 #include "compare/graph/build/node_match.h"
 #include "probe/base/store.h"
+
+struct graph__flow;
+enum ms_rc graph__flow_new(struct graph__flow **f, const struct graph__tree *g, struct ms_err *err);
+/* Hashes the inputs and outputs of a node. Threads may call this at once for different nodes, each
+ * with its own key buffer. */
+enum ms_rc graph__flow_note(struct graph__flow *f, uint32_t node, struct ms_buf *key,
+                            struct ms_err *err);
+void graph__flow_free(struct graph__flow *f);
 
 struct graph__extra {
     struct ms_store *store;

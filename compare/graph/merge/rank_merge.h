@@ -13,6 +13,7 @@
 #define COMPARE_GRAPH_MERGE_RANK_MERGE_H
 
 #include "compare/graph/build/graph_tree.h"
+#include "compare/graph/merge/forest.h"
 
 struct graph__merges {
     MS_VEC(struct graph__merged) list;
@@ -30,5 +31,21 @@ enum ms_rc graph__merge(const struct graph__dumps *dumps, const struct graph_par
                         const struct graph_rules *rules, struct ms_pool *pool,
                         struct graph__merges *out, struct ms_err *err) MS_MUST_USE;
 void graph__merges_free(struct graph__merges *m);
+
+/* Groups of ranks; a rank is an index into the forest. */
+struct graph__groups {
+    MS_VEC(uint32_t) members;
+    MS_VEC(uint32_t) starts; /* start of each group, plus one end entry */
+};
+static inline uint32_t graph__group_count(const struct graph__groups *g)
+{
+    return g->starts.n > 0 ? (uint32_t)g->starts.n - 1 : 0;
+}
+static inline const uint32_t *graph__group(const struct graph__groups *g, uint32_t i, uint32_t *n)
+{
+    ms_assert(i < graph__group_count(g));
+    *n = g->starts.p[i + 1] - g->starts.p[i];
+    return &g->members.p[g->starts.p[i]];
+}
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef COMPARE_GRAPH_MERGE_TENSOR_PARTS_H
 #define COMPARE_GRAPH_MERGE_TENSOR_PARTS_H
 
-#include "compare/graph/merge/rank_groups.h"
+#include "compare/graph/merge/rank_merge.h"
 
 /* Merges the ranks of a tensor group into the first. map: groups of all ranks, used to translate
  * ranks in names; NULL: names contain no ranks. */

@@ -4,7 +4,6 @@
  * one database.
  */
 #include "compare/graph/build/graph_db.h"
-#include "compare/graph/build/graph_words.h"
 #include "compare/graph/build/node_judge.h"
 #include "compare/graph/build/overflow_marks.h"
 #include "compare/graph/build/rank_comm.h"

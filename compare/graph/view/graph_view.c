@@ -6,7 +6,6 @@
  * node_order is the cursor, so each page costs the same.
  */
 #include "compare/graph/view/graph_rows.h"
-#include "compare/graph/view/graph_seek.h"
 #include "probe/base/jread.h"
 
 enum { PATH_MAX_NODES = 100000 };

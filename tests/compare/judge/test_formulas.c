@@ -6,8 +6,6 @@
 #include "compare/official/rules_official.h"
 #include "tests/support/cmp_fixture.h"
 
-#include "compare/official/judge_old.h"
-
 #define ROW "Torch.a.0.forward.output.0"
 
 struct formula {

@@ -3,11 +3,8 @@
  * highlight: each rule of the colours of msprobe 1, where it holds and where it just
  * does not.
  */
-#include "compare/official/judge_old.h"
 #include "compare/official/rules_official.h"
 #include "tests/support/cmp_fixture.h"
-
-#include "compare/official/judge_old.h"
 
 #define LEAF(max, grad)                                                                            \
     "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[2],\"Max\":" max            \

@@ -5,7 +5,7 @@
  * length and are valid too.
  */
 #include "compare/measure/multiply.h"
-#include "compare/pair/rename.h"
+#include "compare/pair/mapping.h"
 
 #include <stdlib.h>
 

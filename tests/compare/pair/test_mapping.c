@@ -4,7 +4,7 @@
  */
 #include "tests/support/check.h"
 
-#include "compare/pair/rename.h"
+#include "compare/pair/mapping.h"
 #include "compare/read/pytext.h"
 
 static struct ms_str text(const char *z)

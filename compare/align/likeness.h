@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * name_likeness: how similar the names of operators and of modules are.
+ * likeness: how similar the names of operators and of modules are.
  */
-#ifndef COMPARE_ALIGN_NAME_LIKENESS_H
-#define COMPARE_ALIGN_NAME_LIKENESS_H
+#ifndef COMPARE_ALIGN_LIKENESS_H
+#define COMPARE_ALIGN_LIKENESS_H
 
 #include "probe/base/map.h"
+#include "probe/base/str.h"
 #include "probe/base/vec.h"
 
 struct align__ctx;
@@ -13,12 +14,6 @@ struct align__op;
 struct align__link;
 
 /* ---- families of operators ----------------------------------------------- */
-
-struct align__family {
-    const char *name;
-    bool view;
-    uint64_t members[3], tails[3], last[3]; /* of a fused family: sets of families */
-};
 
 /* Names of both sides, and what was learned about names in no family. */
 struct align__names {
@@ -42,7 +37,6 @@ bool align__family_is_split(uint16_t family);
  * biasadd. */
 uint16_t align__family_with_weight(uint16_t family);
 bool align__family_is_collective(uint16_t family); /* a collective of tensor parallelism */
-bool align__family_is_linear(uint16_t family);     /* linear or matmul */
 /* Tells whether `tail` can be the last of the operators that run in place of `fused`. */
 bool align__family_fuses(uint16_t fused, uint16_t tail);
 /* Returns the likeness of two families. 1: the same; 0.7: one is the usual tail of the other; 0.5:
@@ -68,5 +62,54 @@ enum ms_rc align__words_read(struct align__ctx *c, struct ms_err *err);
 /* Returns the weighted share of common words of two modules' names, 0 to 1; rare words weigh
  * more. */
 float align__word_likeness(const struct align__ctx *c, uint32_t a, uint32_t b);
+
+#define ALIGN__NONE UINT32_MAX
+
+/* ---- shapes without layout ----------------------------------------------- */
+
+enum { ALIGN__NDIM = 8 };
+struct align__dim {
+    uint64_t n;              /* product of all dimensions */
+    uint64_t d[ALIGN__NDIM]; /* ascending, without ones; only the largest if there are more */
+    uint32_t nd, next;
+};
+struct align__dims { /* shapes of both sides */
+    MS_VEC(struct align__dim) list;
+    uint32_t *slots, mask;
+};
+
+struct align__dim align__dim_of(const uint64_t *d, unsigned nd);
+bool align__dim_same(const struct align__dim *a, const struct align__dim *b);
+enum ms_rc align__dims_put(struct align__dims *dims, const struct align__dim *key, uint32_t *id,
+                           struct ms_err *err);
+void align__dims_free(struct align__dims *dims);
+/* Returns the number of pieces, 2 or more, that one shape makes of the other along one dimension; 0
+ * if it makes none. */
+uint64_t align__dims_ratio(const struct align__dims *dims, uint32_t a, uint32_t b);
+/* Tells whether one shape could be one of 2 to 8 pieces of the other along one dimension. */
+bool align__dims_piece(const struct align__dims *dims, uint32_t a, uint32_t b);
+
+/* ---- values -------------------------------------------------------------- */
+
+enum align__class { ALIGN__FLOAT, ALIGN__INT, ALIGN__BOOL, ALIGN__OTHER };
+
+enum { ALIGN__MAX, ALIGN__MIN, ALIGN__MEAN, ALIGN__NORM };
+struct align__value { /* all tensors of one side with the same content */
+    uint64_t n;
+    double stat[4];
+    uint64_t digest; /* of the text of the md5; 0: none */
+    float ln_norm, ln_peak;
+    uint32_t producer;        /* first operator that outputs it, or ALIGN__NONE */
+    uint32_t module;          /* owner of the parameter; ALIGN__NONE, ALIGN__MANY */
+    uint32_t first_use, uses; /* range in align__side.users */
+    uint8_t cls;
+    bool known; /* has statistics that can be compared */
+};
+#define ALIGN__MANY (UINT32_MAX - 1)
+
+/* Returns the distance of two values' statistics; 0: equal; below 0: not comparable. */
+float align__distance(const struct align__value *a, const struct align__value *b);
+/* Maps a distance to a likeness: 1 for distance 0, falling with a long tail to 0 at distance 1. */
+float align__likeness(float distance);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * layer_int: a dump as a layer mapping sees it; shared by the reader and the writer of layer
- * mappings.
+ * layer_scope: a dump as a layer mapping sees it: the scope of every operator.
  *
  *     struct layer__layout l;
  *     layer__lay_out(&l, side, &stacks, err);
@@ -9,10 +8,10 @@
  *     i = layer__op_at(&other, path, state, n);
  *     layer__free(&l);
  */
-#ifndef COMPARE_PAIR_LAYER_INT_H
-#define COMPARE_PAIR_LAYER_INT_H
+#ifndef COMPARE_PAIR_LAYER_SCOPE_H
+#define COMPARE_PAIR_LAYER_SCOPE_H
 
-#include "compare/pair/layer.h"
+#include "compare/pair/cmp_rows.h"
 
 #define LAYER__MAP_MAX ((size_t)8 << 30)
 
@@ -59,8 +58,5 @@ uint32_t layer__op_at(struct layer__layout *l, struct ms_str path, struct ms_str
  * whether a rule named the last component. */
 bool layer__map(const struct layer__layout *l, const struct cmp__layers *rules, struct ms_str path,
                 struct ms_buf *out);
-/* Opens the stacks of the golden side; *there tells whether there is a stack.json. */
-enum ms_rc layer__golden_stacks(const struct cmp_rows *c, struct probe_stacks *s, bool *there,
-                                struct ms_err *err);
 
 #endif
