@@ -14,7 +14,6 @@
 #include <sys/auxv.h>
 
 #include "mstx/mstx.h"
-#include "mstx/rt/env.h"
 #include "mstx/rt/helper.h"
 #include "mstx/rt/mark.h"
 #include "mstx/rt/memory.h"

@@ -11,4 +11,8 @@
  * configuration the process records into ./mstx-capture, because a tool entry point was called. */
 bool rt_recorder_start(bool by_default);
 
+void rt_read_env(struct rt_config *c);
+/* Makes a path absolute, so that it stays valid when the program changes its directory. */
+void rt_make_absolute(char path[RT_PATH]);
+
 #endif

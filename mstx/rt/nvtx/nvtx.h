@@ -105,7 +105,6 @@ uint64_t nvtx_id_of(struct rt_domain *d, unsigned module, unsigned slot, const v
 typedef void (*nvtx_fn)(void);
 typedef nvtx_fn **nvtx_table;
 enum { NVTX_SYNC_SLOTS = 7, NVTX_MEMORY_SLOTS = 9, NVTX_COUNTER_SLOTS = 6 };
-extern const nvtx_fn nvtx_sync_slots[NVTX_SYNC_SLOTS];
 extern const intptr_t nvtx_memory_slots[NVTX_MEMORY_SLOTS];
 extern const intptr_t nvtx_counter_slots[NVTX_COUNTER_SLOTS];
 extern const intptr_t nvtx_counter_slots_old[NVTX_COUNTER_SLOTS];

@@ -8,7 +8,7 @@
 #define MSTX_NO_IMPL
 #include "mstx/ms_tools_ext.h"
 #include "mstx/rt/domain.h"
-#include "mstx/rt/env.h"
+#include "mstx/rt/recorder.h"
 
 #include <string.h>
 
