@@ -197,7 +197,7 @@ $(B)/libmstx_dlsym.so: $(B)/mstx/hook/dlsym.o
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--defsym=dlsym=mstx_dlsym -Wl,--version-script=mstx/hook/dlsym.map -o $@ $^
 	$(Q)ln -sf $(@F) $@.0
 # Functions that stand before those of NCCL, HCCL and OpenCL and those of streams.
-WRAPPERS := hook/ccl/nccl hook/ccl/hccl hook/opencl_queue hook/stream_handles
+WRAPPERS := hook/ccl/nccl hook/ccl/hccl hook/device_streams
 $(B)/wrappers/%_wrappers.inc: mstx/hook/%_calls.txt mstx/hook/wrappers.awk
 	@mkdir -p $(@D)
 	$(Q)awk -f mstx/hook/wrappers.awk $< >$@

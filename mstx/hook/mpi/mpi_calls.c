@@ -1,11 +1,119 @@
 /* SPDX-License-Identifier: MIT
  *
- * mpi_calls: the functions of MPI in C.  The wrappers are made at build time from mpi_calls.txt by
- * mpi_wrappers.awk; this file has the functions that they need beside mpi_hook.h.
+ * mpi_calls: the functions of MPI in C, and begin and end of MPI.
  */
+#define MSTX_NO_IMPL
 #include "mstx/hook/mpi/mpi_hook.h"
 
+#include <dlfcn.h>
+#include <stdarg.h>
 #include <string.h>
+
+#include "mstx/mstx.h"
+
+/* ---- begin and end ---------------------------------------------------------- */
+
+/* For libmstx_dlsym.so: tells whether the hook calls the function that the program looked up. */
+HOOK_API int mstx_hook_reaches(const char *name, const void *function);
+HOOK_API int mstx_hook_reaches(const char *name, const void *function)
+{
+    Dl_info ours, theirs;
+    const void *real = hook_find(name, hook_mpi_owners);
+    return real != NULL && dladdr(real, &ours) != 0 && dladdr(function, &theirs) != 0 &&
+           ours.dli_fbase == theirs.dli_fbase;
+}
+
+/* ---- descriptions -------------------------------------------------------------------------------- */
+
+/* Initializes a description field by field: the other fields are unused as long as has_part is not
+ * set. */
+HOOK_HOT void hook_open(struct hook_call *x, struct hook_site *site, const char *name, unsigned op,
+                        const struct hook_comm *k)
+{
+    x->id = 0;
+    x->k = k;
+    x->on = !hook_mpi_is_off();
+    if (!HOOK_LIKELY(x->on)) {
+        if (k != NULL)
+            mstx_comm_pass(k->group, (enum mstx_comm_op)op);
+        return;
+    }
+    struct mstx_comm_call *c = &x->c;
+    c->name = name;
+    c->known = &site->known;
+    c->group = k != NULL ? k->group : NULL;
+    c->count = 0;
+    c->elem = 0;
+    c->peer = -1;
+    c->op = (uint8_t)op;
+    c->dtype = MSTX_TYPE_NA;
+    c->lib = MSTX_LIB_MPI;
+    c->reduce = MSTX_REDUCE_NONE;
+    c->flags = 0;
+    c->has_part = false;
+    c->stream = NULL;
+    c->requests = NULL;
+}
+
+HOOK_HOT void hook_transfer(struct hook_call *x, int64_t n, MPI_Datatype t, int peer, int tag,
+                            bool is_send)
+{
+    hook_one(x, n, t);
+    hook_p2p(x, peer, tag, is_send);
+}
+
+/* ---- begin and end --------------------------------------------------------------------------------- */
+
+const _Atomic uint8_t hook_mpi_not_known = 1;
+const _Atomic uint8_t *_Atomic hook_mpi_live = &hook_mpi_not_known;
+static struct hook_lock starting;
+static bool has_started; /* protected by starting */
+
+void hook_mpi_start(void)
+{
+    hook_lock(&starting);
+    if (!has_started) {
+        hook_know_predefined();
+        hook_comm_start();
+        mstx_comm_requests_by(hook_req_range);
+        const _Atomic uint8_t *live = mstx_comm_live();
+        if (live != NULL)
+            atomic_store(&hook_mpi_live, live);
+        has_started = true;
+    }
+    hook_unlock(&starting);
+}
+
+void hook_mpi_catch_up(void)
+{
+    int up = 0, down = 0;
+    int (*initialized)(int *) = HOOK_MPI(PMPI_Initialized);
+    int (*finalized)(int *) = HOOK_MPI(PMPI_Finalized);
+    if (initialized != NULL && finalized != NULL && initialized(&up) == MPI_SUCCESS && up &&
+        finalized(&down) == MPI_SUCCESS && !down)
+        hook_mpi_start();
+}
+
+void hook_mpi_is_up(int rc)
+{
+    if (rc != MPI_SUCCESS)
+        return;
+    hook_mpi_start();
+    hook_clock_start(hook_world());
+}
+
+/* Level 0 stops recording, 1 resumes; MPI itself gives the levels no meaning. */
+HOOK_API int MPI_Pcontrol(const int level, ...)
+{
+    int (*real)(const int, ...) = HOOK_MPI(PMPI_Pcontrol);
+    if (level == 0)
+        mstx_record_pause();
+    else if (level == 1)
+        mstx_record_resume();
+    return real != NULL ? real(level) : MPI_SUCCESS;
+}
+
+/* ---- wrappers --------------------------------------------------------------- */
 
 #define NO_STATUS MPI_STATUS_IGNORE
 

@@ -8,7 +8,7 @@
  *     Fortran ──mpi_x_──► mpi_fortran.c ┘ by mpi_wrappers.awk
  *                                │
  *                                ▼
- *         mpi_life.c ──► mpi_group.c, mpi_requests.c ──► mpi_handles.c ──► rt/comm_range
+ *         mpi_group.c, mpi_handles.c ──► rt/comm_range
  *
  * Rule for all files here: a handle that the program passes is looked up in our own tables and
  * never handed to MPI, because a query with a bad handle would raise an error that the program's

@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * opencl_queue: command queues of OpenCL and their commands.
- *
- * Queues are created with profiling, without which events have no times; if that fails, as the
- * program requested.  A command is a range of the domain "opencl": on the host for the duration of
- * the call, on the device from start to end of the command.  The device times come from the event
- * that the program requests, or else from one of ours.
+ * device_streams: announces the streams of CUDA and Ascend and the command queues of OpenCL.
  */
 #include "mstx/hook/real_function.h"
 #include "mstx/mstx_device.h"
 #include "mstx/rt/hook_api.h"
+
+/* ---- CUDA and Ascend -------------------------------------------------------- */
+
+enum { CUDA_FAILED = 999 /* unknown */, ACL_FAILED = 500000 /* internal error */ };
+
+static const char *const driver[] = {"libcuda.so", NULL};
+static const char *const runtime[] = {"libcudart.so", "libtorch_cuda.so", NULL};
+static const char *const ascend[] = {"libascendcl.so", NULL};
+
+static void announce_stream(int rc, enum mstx_device_kind kind, void *const *stream)
+{
+    if (rc == 0 && stream != NULL && *stream != NULL)
+        mstx_stream_made(kind, *stream, NULL);
+}
+
+#include <stream_wrappers.inc>
+
+/* Command queues of OpenCL and their commands.
+ *
+ * Queues are created with profiling, without which events have no times; if that fails, as the
+ * program requested.  A command is a range of the domain "opencl": on the host for the duration of
+ * the call, on the device from start to end of the command.  The device times come from the event
+ * that the program requests, or else from one of ours. */
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
