@@ -23,7 +23,7 @@
 #define MSTX_READ_HOST_CLOCKS_H
 
 #include "mstx/format/comm.h"
-#include "mstx/read/segment.h"
+#include "mstx/read/processes.h"
 
 #include "probe/base/vec.h"
 

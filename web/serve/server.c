@@ -15,8 +15,6 @@
 #include "web/serve/answers.h"
 #include "web/serve/limits.h"
 #include "web/serve/route.h"
-#include "web/serve/limits.h"
-#include "web/serve/route.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/cpu.h"
