@@ -14,6 +14,7 @@
 #define MSTX_FOREIGN_ASCEND_FILES_H
 
 #include "probe/base/err.h"
+#include "probe/base/str.h"
 #include "probe/base/vec.h"
 
 #include <stdint.h>
@@ -47,5 +48,19 @@ enum ms_rc mstx__ascend_files_add(struct mstx_ascend_files *found, int64_t rank,
 enum ms_rc mstx__ascend_files_choose(struct mstx_ascend_files *found, const char *only,
                                      struct ms_err *err) MS_MUST_USE;
 void mstx__ascend_files_free(struct mstx_ascend_files *found);
+
+/* Reads communication.json and communication_matrix.json of one rank.
+ *
+ *     {STEP: {"p2p" | "collective": {"OPERATION@GROUP": {...}, ...}, ...}, ...} */
+
+struct mstx_ascend_op {
+    struct ms_str step, kind, op, group; /* op is the whole key, group the part after the last @ */
+    struct ms_str text;                  /* JSON text of the object in the file */
+};
+typedef enum ms_rc (*mstx_ascend_op_fn)(void *ctx, const struct mstx_ascend_op *op,
+                                        struct ms_err *err);
+/* Calls fn for every operation except the sums, whose names begin with Total. */
+enum ms_rc mstx__ascend_json_read(const char *p, size_t n, mstx_ascend_op_fn fn, void *ctx,
+                                  struct ms_err *err) MS_MUST_USE;
 
 #endif

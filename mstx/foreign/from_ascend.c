@@ -1,26 +1,122 @@
 /* SPDX-License-Identifier: MIT
  *
- * from_ascend: reads databases of Ascend's profilers, of one rank or of all ranks below a
- * directory, into a run.db; for a rank without a database, its communication.json.
- *
- * Each table of events is read by one query whose rows all have the same columns:
- * process, thread, domain, name of the track, and the event.  Rows are in the order of
- * tracks, so one track at a time is collected and written.
+ * from_ascend: reads what Ascend's profilers wrote, of one rank or of all ranks below a
+ * directory, into a run.db.
  */
 #include "mstx/foreign/from_ascend.h"
-
 #include "mstx/foreign/ascend_files.h"
 #include "mstx/foreign/ascend_part.h"
 #include "mstx/foreign/ascend_tables.h"
-#include "mstx/foreign/from_ascend_text.h"
 #include "mstx/foreign/sql/from_ascend.h"
-
+#include "mstx/foreign/sql/from_ascend_text.h"
 #include "probe/base/assert.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 
 #include <stdio.h>
+
+/* ---- communication.json ----------------------------------------------------- */
+
+#define FILE_MAX     ((size_t)10 << 30)
+#define METADATA_MAX ((size_t)64 << 20)
+
+static enum ms_rc add_op(void *ctx, const struct mstx_ascend_op *op, struct ms_err *err)
+{
+    struct ms_stmt *add = ctx;
+    ms_stmt_str(add, 1, op->step);
+    ms_stmt_str(add, 2, op->op);
+    ms_stmt_str(add, 3, op->group.n != 0 ? op->group : MS_STR(""));
+    ms_stmt_str(add, 4, op->text);
+    return ms_stmt_run(add, err);
+}
+
+/* Returns the path of communication.json in the directory. The caller frees it. */
+static char *ascend_text_path(const char *dir)
+{
+    return ms_path_join(dir, "communication.json");
+}
+
+static enum ms_rc read_ops(struct ms_store *s, const char *dir, struct ms_err *err)
+{
+    struct ms_file f;
+    struct ms_stmt *add = NULL;
+    char *path = ascend_text_path(dir);
+    enum ms_rc rc = path != NULL ? ms_file_map(&f, path, FILE_MAX, err) : ms_no_memory(err);
+    if (rc == MS_OK) {
+        rc = ms_store_prepare(s, &add, sql_add_operation, err);
+        if (rc == MS_OK)
+            rc = mstx__ascend_json_read(f.p, f.n, add_op, add, err);
+        ms_stmt_free(add);
+        ms_file_unmap(&f);
+    }
+    ms_free(path);
+    return rc;
+}
+
+/* Reads the names of groups from the metadata; without this file groups are shown by their
+ * hashes. */
+static enum ms_rc read_metadata(struct ms_store *s, const char *dir, struct ms_err *err)
+{
+    struct ms_file f;
+    struct ms_stmt *add;
+    char *path = ms_path_join(dir, "../profiler_metadata.json");
+    if (path == NULL)
+        return ms_no_memory(err);
+    const bool is_there =
+        ms_path_kind(path) == MS_KIND_FILE && ms_file_map(&f, path, METADATA_MAX, NULL) == MS_OK;
+    ms_free(path);
+    if (!is_there)
+        return MS_OK;
+    const struct ms_str text = {f.p, (uint32_t)f.n};
+    enum ms_rc rc = ms_store_prepare(s, &add, sql_add_groups, err);
+    if (rc == MS_OK) {
+        ms_stmt_str(add, 1, text);
+        rc = ms_stmt_run(add, err);
+        ms_stmt_free(add);
+    }
+    ms_file_unmap(&f);
+    return rc;
+}
+
+/* Tells whether the directory has a communication.json. */
+static bool has_ascend_text(const char *dir)
+{
+    char *path = ascend_text_path(dir);
+    const bool is = path != NULL && ms_path_kind(path) == MS_KIND_FILE;
+    ms_free(path);
+    return is;
+}
+
+static enum ms_rc fill_tables(struct ms_store *s, const char *dir, struct ms_err *err)
+{
+    MS_TRY(mstx__ascend_functions(s, err));
+    MS_TRY(ms_store_exec(s, sql_create_raw_tables, err));
+    MS_TRY(read_ops(s, dir, err));
+    MS_TRY(read_metadata(s, dir, err));
+    return ms_store_exec(s, sql_make_tables, err);
+}
+
+/* Opens a database in memory with the contents of the file. */
+static enum ms_rc ascend_text_open(struct ms_store **out, const char *dir, struct ms_err *err)
+{
+    MS_TRY(ms_store_scratch(out, err));
+    enum ms_rc rc = fill_tables(*out, dir, err);
+    if (rc != MS_OK) {
+        ms_store_close(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* ---- databases -------------------------------------------------------------- */
+
+/* Reads databases of Ascend's profilers, of one rank or of all ranks below a
+ * directory, into a run.db; for a rank without a database, its communication.json.
+ *
+ * Each table of events is read by one query whose rows all have the same columns:
+ * process, thread, domain, name of the track, and the event.  Rows are in the order of
+ * tracks, so one track at a time is collected and written. */
 
 /* sql/from_ascend.sql names the columns of the statements. */
 static const struct source {
@@ -278,7 +374,7 @@ static enum ms_rc import_text(const char *path, const struct mstx_rank_files *f,
                               struct mstx_cl_ascend *all, struct ms_err *err)
 {
     struct ms_store *s;
-    MS_TRY(mstx__ascend_text_open(&s, f->dir, err));
+    MS_TRY(ascend_text_open(&s, f->dir, err));
     return import_store(s, path, f->rank, all, err);
 }
 
@@ -300,7 +396,7 @@ static enum ms_rc note_problem(void *ctx, const char *file, const char *text, st
 /* Tells whether the rank has a database or a communication.json. */
 static bool is_readable(const struct mstx_rank_files *f)
 {
-    return f->profiler != NULL || mstx__has_ascend_text(f->dir);
+    return f->profiler != NULL || has_ascend_text(f->dir);
 }
 
 size_t mstx__count_ascend_files(const char *dir)
@@ -323,7 +419,7 @@ static enum ms_rc import_rank(const struct mstx_rank_files *f, struct mstx_cl_as
     const bool is_text = f->profiler == NULL;
     if (!is_readable(f))
         return MS_OK;
-    char *path = is_text ? mstx__ascend_text_path(f->dir) : ms_str_dup(ms_str_of(f->profiler));
+    char *path = is_text ? ascend_text_path(f->dir) : ms_str_dup(ms_str_of(f->profiler));
     if (path == NULL)
         return ms_no_memory(err);
     mstx__writer_source(all->w, path);

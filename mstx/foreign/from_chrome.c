@@ -1,23 +1,109 @@
 /* SPDX-License-Identifier: MIT
  *
- * from_chrome: reads Chrome trace events into a run.db.
- *
- * Every pid is a process, every tid a track; complete, begin/end, instant, async and counter events
- * are imported, flows are not.  The args that to_chrome.c writes (domain, kind, unfinished, ending
- * thread) become fields of the event again.  A truncated file, as crashed programs leave it, is
- * read up to its end.
+ * from_chrome: reads Chrome traces into a run.db.
  */
+#define ZLIB_CONST /* zlib only reads its input */
 #include "mstx/foreign/from_chrome.h"
-
-#include "mstx/foreign/trace_text.h"
-
 #include "probe/base/assert.h"
+#include "probe/base/io.h"
 #include "probe/base/jread.h"
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+/* ---- text of a file --------------------------------------------------------- */
+
+struct trace_text {
+    const char *p;
+    size_t n;
+    struct ms_file file; /* the mapped file, when it is not compressed */
+    char *unpacked;      /* the text on the heap, when it is compressed */
+};
+
+/* JSON of traces is compressed by a factor of 10 to 30; a greater factor than GROWTH_MOST means a
+ * decompression bomb. */
+enum { GROWTH_MOST = 200, GROWTH_FREE = 1 << 26, BLOCK = 1 << 20, GZIP_WINDOW = 15 + 16 };
+
+static bool is_gzip(const struct ms_file *f)
+{
+    return f->n > 2 && memcmp(f->p, "\x1f\x8b", 2) == 0;
+}
+
+/* Unpacks until the end of the stream, the end of the input, or damage. */
+static enum ms_rc unpack_stream(struct trace_text *t, z_stream *z, struct ms_err *err)
+{
+    const size_t most = (size_t)GROWTH_FREE + t->file.n * GROWTH_MOST;
+    size_t room = 0;
+    for (;;) {
+        if (t->n == room && room >= most)
+            return ms_fail(err, MS_E_LIMIT, "the compressed file unpacks to more than %zu bytes",
+                           most);
+        if (t->n == room && !ms_vec_grow(&t->unpacked, &room, room + BLOCK, 1))
+            return ms_no_memory(err);
+        const size_t left = room - t->n < BLOCK ? room - t->n : BLOCK;
+        z->next_out = (unsigned char *)t->unpacked + t->n;
+        z->avail_out = (unsigned)left;
+        const int rc = inflate(z, Z_NO_FLUSH);
+        t->n += left - z->avail_out;
+        if (rc != Z_OK)
+            return MS_OK;
+    }
+}
+
+static enum ms_rc unpack(struct trace_text *t, struct ms_err *err)
+{
+    z_stream z = {0};
+    if (t->file.n > UINT32_MAX)
+        return ms_fail(err, MS_E_LIMIT,
+                       "the compressed file is larger than 4 GiB; unpack it first");
+    if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
+        return ms_no_memory(err);
+    z.next_in = (const unsigned char *)t->file.p;
+    z.avail_in = (unsigned)t->file.n;
+    const enum ms_rc rc = unpack_stream(t, &z, err);
+    inflateEnd(&z);
+    t->p = t->unpacked;
+    return rc;
+}
+
+static void trace_text_close(struct trace_text *t)
+{
+    ms_free(t->unpacked);
+    ms_file_unmap(&t->file);
+    *t = (struct trace_text){0};
+}
+
+/* Maps a file, or unpacks a compressed one into memory.  A compressed file that is cut off gives
+ * the text that it holds; a decompression bomb is rejected. */
+static enum ms_rc trace_text_open(struct trace_text *t, const char *path, struct ms_err *err)
+{
+    *t = (struct trace_text){0};
+    MS_TRY(ms_file_map(&t->file, path, (size_t)1 << 40, err));
+    t->p = t->file.p;
+    t->n = t->file.n;
+    if (!is_gzip(&t->file))
+        return MS_OK;
+    t->n = 0;
+    enum ms_rc rc = unpack(t, err);
+    if (rc != MS_OK) {
+        ms_err_wrap(err, "%s", path);
+        trace_text_close(t);
+    }
+    return rc;
+}
+
+/* ---- events ----------------------------------------------------------------- */
+
+/* Reads Chrome trace events into a run.db.
+ *
+ * Every pid is a process, every tid a track; complete, begin/end, instant, async and counter events
+ * are imported, flows are not.  The args that to_chrome.c writes (domain, kind, unfinished, ending
+ * thread) become fields of the event again.  A truncated file, as crashed programs leave it, is
+ * read up to its end. */
 
 /* One event of the file; texts are slices of the file. */
 struct item {
@@ -637,11 +723,11 @@ static void report_problems(struct reader *r, const char *path)
 enum ms_rc mstx__import_chrome(const char *path, struct mstx_writer *w,
                                struct mstx_import_result *result, struct ms_err *err)
 {
-    struct mstx_trace_text text;
+    struct trace_text text;
     struct reader r = {.w = w, .arena = ms_arena_new((size_t)1 << 34)};
     if (r.arena == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = mstx__trace_text_open(&text, path, err);
+    enum ms_rc rc = trace_text_open(&text, path, err);
     if (rc == MS_OK) {
         ms_jread_init(&r.j, text.p, text.n, MS_JREAD_TOLERANT);
         rc = read_file(&r, err);
@@ -653,7 +739,7 @@ enum ms_rc mstx__import_chrome(const char *path, struct mstx_writer *w,
             write_lanes(&r);
             result->files = 1;
         }
-        mstx__trace_text_close(&text);
+        trace_text_close(&text);
     }
     free_reader(&r);
     return rc;

@@ -12,7 +12,7 @@
  */
 #include "mstx/official/cluster_texts.h"
 
-#include "mstx/foreign/ascend_json.h"
+#include "mstx/foreign/ascend_files.h"
 #include "mstx/foreign/ascend_tables.h"
 #include "mstx/official/sql/cluster_texts.h"
 #include "mstx/official/step_times.h"

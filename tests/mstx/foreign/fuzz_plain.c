@@ -3,7 +3,7 @@
  * Any bytes as a pickle or JSON: they are refused with a reason, or they are values that can be walked
  * as deep as readers of them go, within memory in proportion to the bytes.
  */
-#include "mstx/foreign/plain_values.h"
+#include "mstx/foreign/from_flight.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * Any text as communication.json and communication_matrix.json of a rank: what is well-formed is told
  * operation by operation, and the cluster's files can be made of it or a problem is noted.
  */
-#include "mstx/foreign/ascend_json.h"
+#include "mstx/foreign/ascend_files.h"
 #include "mstx/official/cluster_texts.h"
 
 #include "probe/base/io.h"

@@ -2,7 +2,7 @@
  *
  * Official recipes against what their published formulas give, worked out here in another way.
  */
-#include "mstx/foreign/ascend_json.h"
+#include "mstx/foreign/ascend_files.h"
 #include "mstx/foreign/ascend_tables.h"
 #include "mstx/official/slow_ranks.h"
 #include "probe/base/io.h"
