@@ -1,259 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * processes: finds the process directories of a run and opens their segments.
+ * processes: finds the process directories of a run and opens their segments in
+ * the order in which they were written.
+ *
+ * A process directory is any directory that holds segment files, at most a few
+ * levels below the run, so moved and renamed captures are found as well.
  */
 #include "mstx/read/processes.h"
+
 #include "mstx/read/control.h"
+
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ---- segments --------------------------------------------------------------- */
-
-enum { COPY_TRIES_MAX = 8 };
-static const size_t SEGMENT_BYTES_MAX = (size_t)1 << 34;
-
-static void report_problem(const struct mstx_problems *to, const char *file, struct ms_err *err)
-{
-    to->fn(to->ctx, file, err);
-    ms_err_clear(err);
-}
-
-void mstx__problem_text(const struct mstx_problems *to, const char *file, const char *fmt, ...)
-{
-    struct ms_err err = {0};
-    char text[256];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    ms_fail(&err, MS_E_FORMAT, "%s", text);
-    report_problem(to, file, &err);
-}
-
-/* ---- header ----------------------------------------------------------------- */
-
-static enum ms_rc fail_shape(const struct mstx_seg *h, uint32_t kind, struct ms_err *err)
-{
-    const uint32_t record = kind == MSTX_KIND_RING ? MSTX_REC_SIZE : 1;
-    if (h->kind != kind)
-        return ms_fail_at(err, MS_E_FORMAT, 0, offsetof(struct mstx_seg, kind),
-                          "kind is %" PRIu32 ", expected %" PRIu32, h->kind, kind);
-    if (h->header_size != MSTX_SEG_HEADER)
-        return ms_fail_at(err, MS_E_FORMAT, 0, offsetof(struct mstx_seg, header_size),
-                          "header size is %" PRIu32 ", expected %d", h->header_size,
-                          (int)MSTX_SEG_HEADER);
-    if (h->record_size != record)
-        return ms_fail_at(err, MS_E_FORMAT, 0, offsetof(struct mstx_seg, record_size),
-                          "record size is %" PRIu32 ", expected %" PRIu32, h->record_size, record);
-    return ms_fail_at(err, MS_E_FORMAT, 0, offsetof(struct mstx_seg, capacity),
-                      "capacity is %" PRIu64 ", more than any recorder makes", h->capacity);
-}
-
-static enum ms_rc fail_fault(enum mstx_seg_fault fault, const struct mstx_seg *h, size_t n,
-                             uint32_t kind, struct ms_err *err)
-{
-    switch (fault) {
-    case MSTX_SEG_SHORT:
-        return ms_fail(err, MS_E_FORMAT, "%zu bytes are too few for a header of %d", n,
-                       (int)MSTX_SEG_HEADER);
-    case MSTX_SEG_FOREIGN:
-        return ms_fail(err, MS_E_FORMAT, "does not begin with %s: no segment file", MSTX_SEG_MAGIC);
-    case MSTX_SEG_SWAPPED:
-        return ms_fail(err, MS_E_UNSUPPORTED,
-                       "was written on a machine of the other byte order (mark %08" PRIx32
-                       "); read it on such a machine",
-                       h->endian);
-    case MSTX_SEG_NEWER:
-        return ms_fail(err, MS_E_UNSUPPORTED,
-                       "is of format version %u.%u, this program reads version %d; use a newer "
-                       "msprobe",
-                       h->major, h->minor, MSTX_SEG_MAJOR);
-    default:
-        return fail_shape(h, kind, err);
-    }
-}
-
-static enum ms_rc check_identity(const struct mstx_seg *h, struct ms_err *err)
-{
-    if (h->clock < MSTX_CLOCK_TSC || h->clock > MSTX_CLOCK_MONOTONIC)
-        return ms_fail_at(err, MS_E_FORMAT, 0, offsetof(struct mstx_seg, clock),
-                          "clock is %" PRIu32 ", which is none of the known", h->clock);
-    if (memchr(h->host, '\0', sizeof h->host) == NULL)
-        return ms_fail_at(err, MS_E_FORMAT, 0, offsetof(struct mstx_seg, host),
-                          "host name has no end");
-    if (h->rank < -1)
-        return ms_fail_at(err, MS_E_FORMAT, 0, offsetof(struct mstx_seg, rank), "rank is %" PRId32,
-                          h->rank);
-    return MS_OK;
-}
-
-static enum ms_rc check_header(struct mstx_segment *s, uint32_t kind, struct ms_err *err)
-{
-    memset(&s->head, 0, sizeof s->head);
-    memcpy(&s->head, s->file.p, s->file.n < sizeof s->head ? s->file.n : sizeof s->head);
-    enum mstx_seg_fault fault = mstx_seg_check(s->file.p, s->file.n, kind);
-    if (fault != MSTX_SEG_GOOD)
-        return fail_fault(fault, &s->head, s->file.n, kind, err);
-    return check_identity(&s->head, err);
-}
-
-/* ---- records ---------------------------------------------------------------- */
-
-static uint64_t load_acquire(const struct mstx_segment *s, size_t offset)
-{
-    const void *at = s->file.p + offset;
-    return __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
-}
-
-/* Returns the number of complete records; reports a head beyond the capacity or the end of the
- * file. */
-static uint64_t count_records(const struct mstx_segment *s, const struct mstx_problems *to)
-{
-    uint64_t head = load_acquire(s, offsetof(struct mstx_seg, head));
-    uint64_t held = (s->file.n - MSTX_SEG_HEADER) / s->head.record_size;
-    uint64_t least = head < s->head.capacity ? head : s->head.capacity;
-    if (head > s->head.capacity)
-        mstx__problem_text(to, s->path, "head is %" PRIu64 ", behind the capacity of %" PRIu64,
-                           head, s->head.capacity);
-    if (least > held)
-        mstx__problem_text(to, s->path, "is cut off: holds %" PRIu64 " of %" PRIu64 " %s", held,
-                           least, s->head.record_size == 1 ? "bytes of text" : "records");
-    return least < held ? least : held;
-}
-
-/* Copies the records of a live flight recorder, which may reuse the file at any time: a copy is
- * valid when the part number is the same before and after it was made. */
-static enum ms_rc copy_live_flight(struct mstx_segment *s, const struct mstx_problems *to,
-                                   struct ms_err *err)
-{
-    for (int i = 0; i < COPY_TRIES_MAX; i++) {
-        uint64_t part = load_acquire(s, offsetof(struct mstx_seg, part));
-        s->n = count_records(s, to);
-        struct mstx_rec *copy = ms_realloc(s->copy, (s->n + 1) * sizeof *copy);
-        if (copy == NULL)
-            return ms_no_memory(err);
-        s->copy = copy;
-        memcpy(copy, s->rec, s->n * sizeof *copy);
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (part != 0 && load_acquire(s, offsetof(struct mstx_seg, part)) == part) {
-            s->head.part = part;
-            s->rec = copy;
-            return MS_OK;
-        }
-    }
-    s->n = 0;
-    return ms_fail(err, MS_E_IO, "is reused faster than it can be read; stop the recording first");
-}
-
-static enum ms_rc find_records(struct mstx_segment *s, const struct mstx_problems *to,
-                               struct ms_err *err)
-{
-    const void *first = s->file.p + MSTX_SEG_HEADER;
-    s->rec = first;
-    if (s->head.kind == MSTX_KIND_RING && s->head.part == 0)
-        return MS_OK; /* prepared and not in use yet */
-    const uint32_t live_flight = MSTX_SEG_FLIGHT;
-    const uint32_t state = s->head.state & (MSTX_SEG_FLIGHT | MSTX_SEG_CLOSED | MSTX_SEG_SNAPSHOT);
-    if (s->head.kind == MSTX_KIND_RING && state == live_flight)
-        return copy_live_flight(s, to, err);
-    s->n = count_records(s, to);
-    return MS_OK;
-}
-
-static enum ms_rc map_and_check(struct mstx_segment *s, uint32_t kind, struct ms_err *err)
-{
-    MS_TRY(ms_file_map(&s->file, s->path, SEGMENT_BYTES_MAX, err));
-    enum ms_rc rc = check_header(s, kind, err);
-    if (rc != MS_OK)
-        ms_err_wrap(err, "%s", s->path);
-    return rc;
-}
-
-/* Maps a segment.  strings.seg of a live process grows, first the file and then the head, so a head
- * beyond the mapped size means that the file has grown (map again) or is cut off. */
-static enum ms_rc map_all(struct mstx_segment *s, uint32_t kind, struct ms_err *err)
-{
-    enum ms_rc rc = map_and_check(s, kind, err);
-    for (int i = 0; rc == MS_OK && kind == MSTX_KIND_STRINGS && i < COPY_TRIES_MAX; i++) {
-        struct stat st;
-        if (load_acquire(s, offsetof(struct mstx_seg, head)) <= s->file.n - MSTX_SEG_HEADER ||
-            stat(s->path, &st) != 0 || (size_t)st.st_size == s->file.n)
-            break;
-        ms_file_unmap(&s->file);
-        rc = map_and_check(s, kind, err);
-    }
-    return rc;
-}
-
-static void segment_close(struct mstx_segment *s)
-{
-    ms_file_unmap(&s->file);
-    ms_free(s->copy);
-    ms_free(s->path);
-    *s = (struct mstx_segment){0};
-}
-
-/* Opens a segment of the expected kind.  Fails when a header field is wrong, and names the field; a
- * file that is cut off gives the records that are left and is reported to `to`. */
-static enum ms_rc segment_open(struct mstx_segment *s, const char *path, uint32_t kind,
-                               const struct mstx_problems *to, struct ms_err *err)
-{
-    *s = (struct mstx_segment){.path = ms_str_dup(ms_str_of(path))};
-    if (s->path == NULL)
-        return ms_no_memory(err);
-    enum ms_rc rc = map_all(s, kind, err);
-    if (rc == MS_OK) {
-        rc = find_records(s, to, err);
-        if (rc != MS_OK)
-            ms_err_wrap(err, "%s", path);
-    }
-    if (rc != MS_OK)
-        segment_close(s);
-    return rc;
-}
-
-/* ---- texts ------------------------------------------------------------------ */
-
-bool mstx__entry_next(const struct mstx_segment *s, uint64_t *at, struct mstx_entry *e,
-                      const struct mstx_problems *to)
-{
-    if (*at >= s->n)
-        return false;
-    const char *bytes = s->file.p + MSTX_SEG_HEADER + *at;
-    uint64_t left = s->n - *at;
-    bool fits = left >= sizeof e->head;
-    if (fits) {
-        memcpy(&e->head, bytes, sizeof e->head);
-        fits = e->head.size <= left && e->head.size % 8 == 0 && e->head.size > sizeof e->head &&
-               e->head.len < e->head.size - sizeof e->head;
-    }
-    if (!fits) {
-        mstx__problem_text(to, s->path,
-                           "text entry at byte %" PRIu64 " makes no sense; texts "
-                           "behind it are lost",
-                           *at + MSTX_SEG_HEADER);
-        *at = s->n;
-        return false;
-    }
-    e->text = (struct ms_str){bytes + sizeof e->head, e->head.len};
-    *at += e->head.size;
-    return true;
-}
-
-/* ---- processes -------------------------------------------------------------- */
-
-/* Finds the process directories of a run and opens their segments in
- * the order in which they were written.
- *
- * A process directory is any directory that holds segment files, at most a few
- * levels below the run, so moved and renamed captures are found as well. */
 
 enum { LEVELS_MAX = 4, STAGED_LINE_MAX = 4096 };
 
@@ -333,7 +97,7 @@ static enum ms_rc note_failure(enum ms_rc rc, const char *path, const struct mst
     if (rc == MS_OK || rc == MS_E_NOMEM)
         return rc;
     if (rc != MS_E_NOTFOUND)
-        report_problem(to, path, err);
+        mstx__problem(to, path, err);
     return MS_OK;
 }
 
@@ -345,7 +109,7 @@ static enum ms_rc open_strings(struct mstx_proc *p, const char *dir, const struc
     char *path = ms_path_join(dir, MSTX_STRINGS);
     if (path == NULL)
         return MS_E_NOMEM;
-    enum ms_rc rc = segment_open(&p->strings, path, MSTX_KIND_STRINGS, to, &err);
+    enum ms_rc rc = mstx__segment_open(&p->strings, path, MSTX_KIND_STRINGS, to, &err);
     p->has_strings = rc == MS_OK;
     rc = note_failure(rc, path, to, &err);
     ms_free(path);
@@ -356,13 +120,13 @@ static enum ms_rc open_ring(struct mstx_proc *p, const char *path, const struct 
 {
     struct ms_err err = {0};
     struct mstx_segment s;
-    enum ms_rc rc = segment_open(&s, path, MSTX_KIND_RING, to, &err);
+    enum ms_rc rc = mstx__segment_open(&s, path, MSTX_KIND_RING, to, &err);
     if (rc != MS_OK)
         return note_failure(rc, path, to, &err);
     bool in_use = s.head.part != 0;
     struct mstx_segment *slot = in_use ? ms_vec_push(&p->seg) : NULL;
     if (slot == NULL)
-        segment_close(&s);
+        mstx__segment_close(&s);
     else
         *slot = s;
     return slot != NULL || !in_use ? MS_OK : MS_E_NOMEM;
@@ -424,7 +188,7 @@ static void drop_doubles(struct mstx_proc *p)
         }
         struct mstx_segment *shorter = last->n < s->n ? last : s;
         struct mstx_segment longer = last->n < s->n ? *s : *last;
-        segment_close(shorter);
+        mstx__segment_close(shorter);
         p->seg.p[out - 1] = longer;
     }
     p->seg.n = out;
@@ -455,7 +219,7 @@ static enum ms_rc open_staged(struct mstx_proc *p, const char *staged,
     ms_free(again);
     if (rc == MS_OK || rc == MS_E_NOMEM || is_done)
         return rc == MS_E_NOMEM ? rc : MS_OK;
-    report_problem(to, staged, &err);
+    mstx__problem(to, staged, &err);
     return MS_OK;
 }
 
@@ -470,7 +234,7 @@ static enum ms_rc open_target(struct mstx_proc *p, const struct mstx_problems *t
         return rc;
     if (rc != MS_E_NOTFOUND)
         return ms_fail(err, rc, "%s", aside.msg);
-    report_problem(to, p->dir, &aside);
+    mstx__problem(to, p->dir, &aside);
     return MS_OK;
 }
 
@@ -500,10 +264,10 @@ enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to, 
 void mstx__proc_close(struct mstx_proc *p)
 {
     for (size_t i = 0; i < p->seg.n; i++)
-        segment_close(&p->seg.p[i]);
+        mstx__segment_close(&p->seg.p[i]);
     ms_vec_free(&p->seg);
     if (p->has_strings)
-        segment_close(&p->strings);
+        mstx__segment_close(&p->strings);
     p->has_strings = false;
 }
 

@@ -17,11 +17,6 @@
 
 enum { PROBE__LEAF_DEPTH = 120 };
 
-/* Placeholder for a statistic that arrives later: this byte and nine hex digits, eight of the
- * number and one of the statistic. JSON never contains the byte, so a scan finds the
- * placeholders. */
-enum { PROBE__LATER = 1, PROBE__LATER_BYTES = 10 };
-
 /* ---- describing ------------------------------------------------------- */
 
 enum ms_rc probe__describe(const struct probe_tensor_desc *d, struct probe_tensor *t,

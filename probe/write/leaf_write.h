@@ -47,7 +47,10 @@ bool probe__is_odd(const struct probe_tensor *t);
 /* ---- statistics that come later ------------------------------------------------------- */
 
 /* Records whose statistics are still being computed on a device wait in order, together with all
- * later records, until the program hands over the statistics of many tensors at once. */
+ * later records, until the program hands over the statistics of many tensors at once. In place of a
+ * statistic stands a placeholder: this byte and nine hex digits, eight of the tensor's number and one
+ * of the statistic. JSON never contains the byte, so a scan finds the placeholders. */
+enum { PROBE__LATER = 1, PROBE__LATER_BYTES = 10 };
 
 /* One of the four statistics of a tensor, as a JSON value. */
 struct probe__figure {

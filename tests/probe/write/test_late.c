@@ -3,7 +3,6 @@
  * Records that wait for statistics: what stands in the place of each, and in which order they come.
  */
 #include "probe/base/mem.h"
-#include "probe/write/late.h"
 #include "probe/write/leaf_write.h"
 #include "tests/support/check.h"
 
