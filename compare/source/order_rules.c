@@ -2,11 +2,12 @@
  *
  * order_rules: finds what put values in another order before an operator whose inputs seem to agree.
  *
- * Maximum, minimum, mean and norm do not show the order of elements. A roll, or token ids shifted by
- * one, therefore differ nowhere until an operator combines elements of different positions. Two
- * things give the order away: an operator without a partner that moves elements, on the way to the
- * inputs; and an addition or a product of two tensors whose inputs agree while its result does not,
- * which no mistake in the operator itself explains.
+ * Maximum, minimum, mean and norm do not show the order of elements, nor which truth values of a mask
+ * are set. A roll, a window that is too wide, or token ids shifted by one therefore differ nowhere
+ * until an operator combines elements of different positions. Two things give the order away: an
+ * operator without a partner that moves elements or makes truth values, on the way to the inputs; and
+ * an addition or a product of two tensors whose inputs agree while its result does not, which no
+ * mistake in the operator itself explains.
  */
 #include "compare/source/order_rules.h"
 #include "probe/base/assert.h"
@@ -101,7 +102,33 @@ static void walk_back(struct way *w, uint32_t from)
     }
 }
 
-/* Returns the first node of the mover's region that moves elements itself. */
+/* Returns the number of elements of a node's tensor of truth values, an input or an output; 0: it has
+ * none. */
+static float truths_of(const struct source__part *p, const struct source__node *n, unsigned place)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        bool truths = l->dtype[0] == MS_DT_BOOL || l->dtype[1] == MS_DT_BOOL;
+        if (truths && (l->flags & SOURCE__IS_OUT) == place && l->count > 1)
+            return l->count;
+    }
+    return 0;
+}
+
+/* Returns the last operator that makes a mask of the size that a node reads, if it has no partner.
+ * Statistics of a mask do not tell who made it. */
+static uint32_t find_mask(const struct source__part *p, uint32_t reader)
+{
+    float count = truths_of(p, &p->nodes.p[reader], 0);
+    for (uint32_t i = reader; i-- > 0 && count > 0;) {
+        const struct source__node *n = &p->nodes.p[i];
+        bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
+        if (n->kind == PROBE_NODE_API && truths_of(p, n, SOURCE__IS_OUT) == count)
+            return alone ? i : SOURCE__NONE;
+    }
+    return SOURCE__NONE;
+}
+
 static struct source__raw raw_of_mover(const struct source__judge *j, const struct way *w)
 {
     const struct source__node *n = &j->p->nodes.p[w->mover];
@@ -120,6 +147,7 @@ enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct m
     w.on = ms_calloc(j->p->nodes.n + 1, sizeof *w.on);
     if (w.on == NULL)
         return ms_no_memory(err);
+    w.mover = find_mask(j->p, i);
     walk_back(&w, i);
     ms_free(w.on);
     struct source__raw raw;

@@ -24,6 +24,10 @@ struct region {
     bool differs;   /* a value after it differs, none before it does */
     bool undecided; /* a value after it differs, and so does one before it */
     uint8_t sides;  /* bit set of the sides that have a part of it */
+    uint8_t
+        losses; /* bit set of the sides on which it makes a loss: an unread number with a backward */
+    float loss[2]; /* magnitude of the last one, by side */
+    float floor;   /* of the paired operator before its last operator */
 };
 
 struct work {
@@ -33,6 +37,7 @@ struct work {
     uint32_t *up;        /* by node: an earlier node of the same region, or itself */
     float *carried;      /* by node: the difference that it passes on */
     uint32_t *back;      /* by node: its backward node */
+    float floor;         /* of the last paired operator */
     /* by side: last operator without a partner since the last paired one, or SOURCE__NONE */
     uint32_t place[2];
 };
@@ -66,6 +71,10 @@ static void merge(struct region *to, const struct region *from)
     to->sides |= from->sides;
     to->differs |= from->differs;
     to->undecided |= from->undecided;
+    to->floor = fmaxf(to->floor, from->floor);
+    to->losses |= from->losses;
+    for (unsigned s = 0; s < 2; s++)
+        to->loss[s] = from->losses >> s & 1 ? from->loss[s] : to->loss[s];
 }
 
 static void join(struct work *w, uint32_t a, uint32_t b)
@@ -102,17 +111,29 @@ static void join_place(struct work *w, uint32_t i, unsigned side)
     w->place[side] = i;
 }
 
+/* Of a single number the norm is its magnitude, so it can be compared although it has no partner. */
+static void keep_loss(struct region *own, const struct source__leaf *l, unsigned side)
+{
+    if (l->count != 1 || ms_dtype_kind((enum ms_dtype)l->dtype[side]) != MS_DTK_FLOAT)
+        return;
+    own->losses |= (uint8_t)(1 << side);
+    own->loss[side] = l->norm;
+}
+
 static void enter_operator(struct work *w, uint32_t i)
 {
     const struct source__node *n = &w->p->nodes.p[i];
     unsigned side = n->id[1] != SOURCE__NONE;
-    struct region own = {.sides = (uint8_t)(1 << side)};
+    struct region own = {.sides = (uint8_t)(1 << side), .floor = w->floor};
     own.acts = n->backward != 0 && !n->is_read;
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
         const struct source__leaf *l = &w->p->leaves.p[k];
         uint32_t maker = l->maker[side];
-        if (l->flags & SOURCE__IS_OUT)
+        if (l->flags & SOURCE__IS_OUT) {
+            if (own.acts)
+                keep_loss(&own, l, side);
             continue;
+        }
         own.owns |= (l->flags & SOURCE__IS_PARAM) != 0 && maker == SOURCE__NONE;
         if (maker == SOURCE__NONE || maker >= i)
             continue;
@@ -173,8 +194,10 @@ static void walk_flow(struct work *w)
         w->carried[i] = carried_by(n);
         if (n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
             continue;
-        if (n->kind == PROBE_NODE_API || !w->p->has_apis)
+        if (n->kind == PROBE_NODE_API || !w->p->has_apis) {
             w->place[0] = w->place[1] = SOURCE__NONE;
+            w->floor = n->floor;
+        }
         for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
             if ((w->p->leaves.p[k].flags & SOURCE__IS_OUT) == 0)
                 judge_border(w, i, &w->p->leaves.p[k]);
@@ -183,6 +206,19 @@ static void walk_flow(struct work *w)
 }
 
 /* ---- verdicts ------------------------------------------------------------ */
+
+/* Compares the losses of a region whose results no node reads. */
+static void compare_losses(const struct work *w, struct region *r)
+{
+    if (r->is_read || r->losses != 3)
+        return;
+    float gap = fabsf(r->loss[1] - r->loss[0]), whole = fmaxf(r->loss[0], r->loss[1]);
+    float k = (float)source__rule.forward[w->j->tensor];
+    r->e = gap > 0 ? gap / whole : 0;
+    r->is_read = true;
+    r->differs |= r->e > k * fmaxf(r->floor, 10 * r->in);
+    r->undecided |= r->e > k * r->floor && !r->differs;
+}
 
 static enum source__structure verdict_on(const struct region *r)
 {
@@ -200,6 +236,8 @@ static void keep_verdicts(struct work *w)
         if (!is_alone(w, i))
             continue;
         n->region = first_of(w, i);
+        if (n->region == i)
+            compare_losses(w, &w->list[i]);
         n->structure = (uint8_t)verdict_on(&w->list[n->region]);
         n->replaced = w->list[n->region].sides == 3;
         n->border = w->list[n->region].is_read ? w->list[n->region].e : NAN;

@@ -95,6 +95,15 @@ static void say_maker(struct ms_message *m, const char *name, const struct sourc
         ms_message_str(m, name, source__name(p, side, p->nodes.p[node].id[side]));
 }
 
+/* Adds the difference behind the region of a node that one side alone has, if it is known. */
+static void say_border(struct ms_message *m, const struct source__part *p,
+                       const struct source__raw *r)
+{
+    uint32_t region = p->nodes.p[r->node].region;
+    if (r->reader == SOURCE__NONE && region != SOURCE__NONE && p->nodes.p[region].border > 0)
+        ms_message_f64(m, "e", p->nodes.p[region].border);
+}
+
 static void say_structure(struct ms_message *m, const struct source__part *p,
                           const struct source__raw *r)
 {
@@ -103,8 +112,10 @@ static void say_structure(struct ms_message *m, const struct source__part *p,
         return;
     }
     say_reader(m, p, r);
-    if (r->leaf == SOURCE__NONE)
+    if (r->leaf == SOURCE__NONE) {
+        say_border(m, p, r);
         return;
+    }
     const struct source__leaf *l = &p->leaves.p[r->leaf];
     ms_message_str(m, "path", path_of(p, r->leaf));
     say_maker(m, "maker", p, 1, l->maker[1]);

@@ -27,10 +27,10 @@
 
 /* What a rank does meanwhile. */
 #define WHY_EN                                                                                     \
-    "{why?=outside of communication it takes|computes=it computes|larger_batches=it computes on "   \
-    "larger batches|waits_for_cpu=it waits for a CPU that others use|off_cpu=it is off the CPU "    \
+    "{why?=outside of communication it takes|computes=it computes|larger_batches=it computes on "  \
+    "larger batches|waits_for_cpu=it waits for a CPU that others use|off_cpu=it is off the CPU "   \
     "(it sleeps, or waits for data)|writes=it writes to files|it works}"
-#define WHY_ZH                                                                                     \
+#define WHY_ZH                                                                                                         \
     "{why?=通信之外|computes=计算|larger_batches=批次更大，计算|waits_for_cpu=等待被占用的 CPU，|" \
     "off_cpu=不在 CPU 上运行（休眠或等待数据），|writes=写文件，|}"
 
@@ -53,17 +53,17 @@
       "last in "                                                                                                     \
       "{longest:percent} of the steps)",                                                                             \
       "卡 {rank} 让其他卡等待（{bursts?=所有步|间歇发生}[，第 {first_step} 至 {last_step} "        \
-      "步]）：" WHY_ZH                                                                                                \
-      "每步比其他卡多用 {longer_ns:time}[，其中 {part:percent} " DOING_ZH                                                             \
+      "步]）：" WHY_ZH "每步比其他卡多用 {longer_ns:time}[，其中 {part:percent} " DOING_ZH                           \
       "]；若无此差距，作业耗时减少 {cost:percent}，每步 {gain_ns:time}（在 {longest:percent} "     \
       "的步中最晚）")                                                                                                \
     X(balance,                                                                                                       \
       "no rank makes the others wait (checked: {steps} steps of {ranks} ranks); communication "                      \
       "itself takes "                                                                                                \
-      "{comm:percent} of their time[; all ranks wait for a CPU that others use, {delayed:percent} of "               \
-      "their work]",                                                                                \
-      "没有卡让其他卡等待（已检查 {ranks} 张卡的 {steps} 步）；通信本身占其时间的 "                  \
-      "{comm:percent}[；所有卡都在等待被占用的 CPU，占其计算时间的 {delayed:percent}]")                   \
+      "{comm:percent} of their time[; all ranks wait for a CPU that others use, "                                    \
+      "{delayed:percent} of "                                                                                        \
+      "their work]",                                                                                                 \
+      "没有卡让其他卡等待（已检查 {ranks} 张卡的 {steps} 步）；通信本身占其时间的 "      \
+      "{comm:percent}[；所有卡都在等待被占用的 CPU，占其计算时间的 {delayed:percent}]")                              \
     X(stage,                                                                                                         \
       "{stage?=rank {ranks}|stage {stage} (ranks {ranks})} makes the others wait: with ideal "                       \
       "durations of "                                                                                                \
@@ -160,13 +160,14 @@
 /* Effect on values of a node that only one side has, or that has moved. */
 #define BEHIND_EN                                                                                  \
     "{drops?1=; the cast behind it restores the type, so it only drops digits|"                    \
-    "{reader?=|; it reorders values: their statistics agree, but {reader} makes other values of "  \
-    "them}{path?={reader?=, without effect on values|}|; behind it {path} comes from "             \
+    "{reader?=|; statistics do not show what it changes, but {reader} makes other values of it}"   \
+    "{path?={reader?={e?=, without effect on values|; what is computed with it differs by "        \
+    "{e:error}}|}|; behind it {path} comes from "                                                  \
     "{maker?=outside the dump|{maker}} and differs by {e:error}}}"
-#define BEHIND_ZH                                                                                  \
-    "{drops?1=；其后的转换又将其还原，因此它只丢失精度|{reader?=|"             \
-    "；它改变了元素顺序：统计量一致，但 {reader} 的结果不同}"                \
-    "{path?={reader?=，对数值没有影响|}|；其后 {path} 来自 "                          \
+#define BEHIND_ZH                                                                                                       \
+    "{drops?1=；其后的转换又将其还原，因此它只丢失精度|{reader?=|"                                  \
+    "；统计量看不出它的改变，但 {reader} 的结果不同}"                                                 \
+    "{path?={reader?={e?=，对数值没有影响|；由它算出的结果相差 {e:error}}|}|；其后 {path} 来自 " \
     "{maker?=dump 之外|{maker}}，相差 {e:error}}}"
 #define SIDES_EN                                                                                   \
     "{here?=absent|{here}} on the target side and {there?=absent|{there}} on the golden side"

@@ -28,12 +28,13 @@ struct run {
     double scale;        /* of all values */
     bool md5, low;       /* low: every value is one of bfloat16 */
     const char *shape, *grad;
-    int odd; /* the value that has that shape or requires_grad */
+    int odd;  /* the value that has that shape or requires_grad */
+    int mask; /* the value that is a tensor of truth values */
 };
 
 static struct run plain(void)
 {
-    return (struct run){.scale = 1, .odd = NOTHING};
+    return (struct run){.scale = 1, .odd = NOTHING, .mask = NOTHING};
 }
 
 static void put_stats(struct ms_buf *b, const struct run *r, int v, enum ms_dtype type)
@@ -53,7 +54,7 @@ static void put_stats(struct ms_buf *b, const struct run *r, int v, enum ms_dtyp
 static void put_tensor(struct ms_buf *b, const struct run *r, int v, const char *dtype)
 {
     bool odd = v == r->odd;
-    dtype = r->low ? "bfloat16" : dtype;
+    dtype = v == r->mask ? "bool" : r->low ? "bfloat16" : dtype;
     ms_buf_printf(b, "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.%s\", \"shape\": %s, ", dtype,
                   odd && r->shape != NULL ? r->shape : "[8, 16]");
     put_stats(b, r, v, r->low ? MS_DT_BF16 : MS_DT_F64);
@@ -923,7 +924,7 @@ START_TEST(an_operator_that_reorders_values_is_named_before_their_reader)
     struct answer a = ask(&g, &t);
     ck_assert_str_eq(a.name[0], "Torch.roll.0.forward");
     ck_assert_str_eq(a.name[1], "Functional.linear.1.forward");
-    ck_assert_ptr_nonnull(strstr(a.text, "Functional.linear.1.forward makes other values of them"));
+    ck_assert_ptr_nonnull(strstr(a.text, "Functional.linear.1.forward makes other values of it"));
 }
 END_TEST
 
@@ -1015,6 +1016,49 @@ START_TEST(an_operator_more_inside_the_steps_is_another_optimizer)
 }
 END_TEST
 
+/* A loss is read by no node, and another implementation of it has no partner. */
+START_TEST(another_loss_is_named_where_its_value_differs)
+{
+    struct run g = model(), t = model();
+    g.odd = t.odd = 44;
+    g.shape = t.shape = "[]";
+    insert_call(
+        &g, 8,
+        (struct call){"Functional.l1_loss.0.forward", {12, NOTHING, NOTHING}, 44, NULL, NULL});
+    insert_call(
+        &g, 9,
+        (struct call){"Functional.l1_loss.0.backward", {48, NOTHING, NOTHING}, 20, NULL, NULL});
+    insert_call(&t, 8,
+                (struct call){"Tensor.exp.0.forward", {12, NOTHING, NOTHING}, 46, NULL, NULL});
+    insert_call(&t, 9,
+                (struct call){"Tensor.sum.0.forward", {46, NOTHING, NOTHING}, 44, NULL, NULL});
+    insert_call(&t, 10,
+                (struct call){"Tensor.sum.0.backward", {48, NOTHING, NOTHING}, 47, NULL, NULL});
+    insert_call(&t, 11,
+                (struct call){"Tensor.exp.0.backward", {47, NOTHING, NOTHING}, 20, NULL, NULL});
+    struct answer a = ask(&g, &t);
+    ck_assert_msg(a.n == 0, "%s: %s", a.name[0], a.text);
+    t.err[44] = 0.2;
+    a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.l1_loss.0.forward");
+    ck_assert_ptr_nonnull(strstr(a.text, "what is computed with it differs by 0.17"));
+}
+END_TEST
+
+/* All masks have the statistics True and False. */
+START_TEST(another_mask_is_named_before_its_reader)
+{
+    struct run g = model(), t = model();
+    insert_call(&t, 4,
+                (struct call){"Tensor.__and__.0.forward", {40, NOTHING, NOTHING}, 41, NULL, NULL});
+    g.call[4].in[1] = t.call[5].in[1] = g.mask = t.mask = 41;
+    t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.2;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Tensor.__and__.0.forward");
+    ck_assert_ptr_nonnull(strstr(a.text, "Functional.softmax.0.forward makes other values of it"));
+}
+END_TEST
+
 TEST_MAIN(
     "source", equal_runs_have_no_suspect, the_first_operator_that_differs_is_named,
     a_small_difference_early_beats_a_larger_one_late,
@@ -1047,4 +1091,5 @@ TEST_MAIN(
     data_in_another_order_is_named_before_the_sum_that_shows_it,
     arguments_of_another_form_are_no_suspect, rounding_of_a_gradient_from_outside_is_no_suspect,
     an_update_of_another_form_is_no_step, updates_are_paired_by_their_parameter,
-    an_operator_more_inside_the_steps_is_another_optimizer)
+    an_operator_more_inside_the_steps_is_another_optimizer,
+    another_loss_is_named_where_its_value_differs, another_mask_is_named_before_its_reader)
