@@ -11,6 +11,7 @@
 
 The wrapped functions return and raise the same as before.
 """
+import contextlib
 import functools
 import gc
 import sys
@@ -121,10 +122,13 @@ def attach_loaders(torch, steps):
     batches = torch.utils.data.dataloader._BaseDataLoaderIter
     following = ranged("dataloader", batches.__next__)
 
+    unseen = getattr(getattr(torch, "_C", None), "DisableTorchFunction", contextlib.nullcontext)
+    kind = getattr(torch, "Tensor", None)
+
     @guarded
     def count_batch(batch):
-        with torch._C.DisableTorchFunction():  # modes of the program see no read of ours
-            recorder.count("batch elements", elements(batch, torch.Tensor))
+        with unseen():  # modes of the program see no read of ours
+            recorder.count("batch elements", elements(batch, kind))
 
     @functools.wraps(batches.__next__)
     def marked_next(self):

@@ -146,6 +146,8 @@ int ext_watch_ready(void);
 
 /* ---- ext_slot --------------------------------------------------------- */
 
+/* Call first; real_of returns the function that implements a call of a watched function. */
+void ext_slot_ready(vectorcallfunc (*real_of)(PyObject *func));
 /* Has assignments to items of tensors recorded by op. False: func is no such slot wrapper. */
 bool ext_slot_watch(PyObject *func, PyObject *op);
 void ext_slot_watching(bool is_on);

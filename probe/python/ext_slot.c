@@ -33,6 +33,14 @@ static struct slot slots[SLOTS] = {
     [ABSOLUTE] = {"__abs__", offsetof(PyNumberMethods, nb_absolute), (void *)absolute},
 };
 
+/* Tells what a call of a watched function does without being recorded. */
+static vectorcallfunc (*real_of)(PyObject *func);
+
+void ext_slot_ready(vectorcallfunc (*given)(PyObject *func))
+{
+    real_of = given;
+}
+
 /* ---- calls ------------------------------------------------------------ */
 
 static int set_item(PyObject *x, PyObject *key, PyObject *value)
@@ -65,7 +73,7 @@ vectorcallfunc ext_slot_real(PyObject *func)
 static PyObject *call_operator(const struct slot *s, PyObject *x)
 {
     bool is_own = _PyType_Lookup(Py_TYPE(x), s->key) != s->func;
-    return !is_own ? ext_real_of(s->func)(s->func, &x, 1, NULL) : ((unaryfunc)s->was)(x);
+    return !is_own ? real_of(s->func)(s->func, &x, 1, NULL) : ((unaryfunc)s->was)(x);
 }
 
 static PyObject *negative(PyObject *x)

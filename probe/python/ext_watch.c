@@ -286,6 +286,7 @@ static PyTypeObject method_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "met
 int ext_watch_ready(void)
 {
     PyTypeObject *types[] = {&function_type, &builtin_type, &method_type};
+    ext_slot_ready(ext_real_of);
     for (unsigned i = 0; i < 3; i++) {
         if (PyType_Ready(types[i]) != 0 || PyDict_DelItemString(types[i]->tp_dict, "__doc__") != 0)
             return -1;
