@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -27,19 +28,37 @@ static __thread struct {
     ino_t inode;
 } sched __attribute__((tls_model("initial-exec")));
 
+/* Threads of this process that hold the file; a program of very many threads needs its descriptors. */
+enum { HOLDERS_MOST = 64 };
+static atomic_int holders;
+
+static void release(void)
+{
+    if (sched.fd > 0)
+        atomic_fetch_sub_explicit(&holders, 1, memory_order_relaxed);
+    sched.fd = -1;
+}
+
 /* Opens the file with a high descriptor number, as programs expect the lowest numbers. */
 static void open_sched(void)
 {
     struct stat st;
+    sched.fd = -1;
+    if (atomic_fetch_add_explicit(&holders, 1, memory_order_relaxed) >= HOLDERS_MOST) {
+        atomic_fetch_sub_explicit(&holders, 1, memory_order_relaxed);
+        return;
+    }
     const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     const int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, HIGH) : -1;
     if (fd >= 0)
         close(fd);
-    sched.fd = high > 0 && fstat(high, &st) == 0 ? high : -1;
-    if (sched.fd > 0) {
-        sched.device = st.st_dev;
-        sched.inode = st.st_ino;
+    if (high <= 0 || fstat(high, &st) != 0) {
+        atomic_fetch_sub_explicit(&holders, 1, memory_order_relaxed);
+        return;
     }
+    sched.fd = high;
+    sched.device = st.st_dev;
+    sched.inode = st.st_ino;
 }
 
 void rt_use_end(void)
@@ -48,6 +67,7 @@ void rt_use_end(void)
     if (sched.fd > 0 && fstat(sched.fd, &st) == 0 && st.st_dev == sched.device &&
         st.st_ino == sched.inode)
         close(sched.fd);
+    release();
     sched.fd = 0;
     rt_use_due = 0;
 }
@@ -75,7 +95,7 @@ static uint64_t run_delay(void)
     p = p != NULL ? take_number(p, &waited) : NULL;
     if (p != NULL && take_number(p, &slices) != NULL)
         return waited;
-    sched.fd = -1; /* the program has closed the file: the number may be that of another one */
+    release(); /* the program has closed the file: the number may be that of another one */
     return MSTX_USE_UNKNOWN;
 }
 
