@@ -149,22 +149,28 @@ static enum ms_rc open_rings(struct mstx_proc *p, const char *dir, const struct 
     return rc == MS_OK ? MS_OK : ms_fail(err, rc, "%s: %s", dir, ms_rc_text(rc));
 }
 
-/* Returns the path of the staging directory on node-local storage, which holds the segments that
- * were not moved yet; the caller frees it.  NULL when there is none or its name is still being
- * written. */
-static char *staged_dir(const char *dir)
+/* Reads the path of the staging directory on node-local storage, which holds the segments that were
+ * not moved yet; the caller frees it.  NULL when there is none or its name is still being written, and
+ * when the file that names it cannot be read, which is reported. */
+static enum ms_rc find_staged(const char *dir, const struct mstx_problems *to, char **staged)
 {
+    struct ms_err err = {0};
     char *path = ms_path_join(dir, MSTX_STAGED);
     struct ms_file f;
-    char *out = NULL;
-    if (path != NULL && ms_file_map(&f, path, STAGED_LINE_MAX, NULL) == MS_OK) {
+    *staged = NULL;
+    if (path == NULL)
+        return MS_E_NOMEM;
+    enum ms_rc rc = ms_file_map(&f, path, STAGED_LINE_MAX, &err);
+    if (rc == MS_OK) {
         struct ms_str line = {f.p, (uint32_t)f.n};
         int64_t end = ms_str_find(line, '\n');
-        out = end > 0 ? ms_str_dup(ms_str_sub(line, 0, (uint32_t)end)) : NULL;
+        *staged = end > 0 ? ms_str_dup(ms_str_sub(line, 0, (uint32_t)end)) : NULL;
+        rc = end > 0 && *staged == NULL ? MS_E_NOMEM : MS_OK;
         ms_file_unmap(&f);
     }
+    rc = note_failure(rc, path, to, &err);
     ms_free(path);
-    return out;
+    return rc;
 }
 
 static int by_ring_and_part(const void *pa, const void *pb)
@@ -213,12 +219,15 @@ static enum ms_rc open_staged(struct mstx_proc *p, const char *staged,
                               const struct mstx_problems *to)
 {
     struct ms_err err = {0};
+    char *again = NULL;
     enum ms_rc rc = open_rings(p, staged, to, &err);
-    char *again = rc == MS_E_NOTFOUND ? staged_dir(p->dir) : NULL;
-    bool is_done = rc == MS_E_NOTFOUND && again == NULL;
+    if (rc == MS_E_NOTFOUND) {
+        MS_TRY(find_staged(p->dir, to, &again));
+        rc = again != NULL ? MS_E_NOTFOUND : MS_OK;
+    }
     ms_free(again);
-    if (rc == MS_OK || rc == MS_E_NOMEM || is_done)
-        return rc == MS_E_NOMEM ? rc : MS_OK;
+    if (rc == MS_OK || rc == MS_E_NOMEM)
+        return rc;
     mstx__problem(to, staged, &err);
     return MS_OK;
 }
@@ -244,8 +253,10 @@ static enum ms_rc open_target(struct mstx_proc *p, const struct mstx_problems *t
  * exists. */
 enum ms_rc mstx__proc_open(struct mstx_proc *p, const struct mstx_problems *to, struct ms_err *err)
 {
-    char *staged = staged_dir(p->dir);
-    enum ms_rc rc = staged != NULL ? open_staged(p, staged, to) : MS_OK;
+    char *staged;
+    enum ms_rc rc = find_staged(p->dir, to, &staged);
+    if (rc == MS_OK && staged != NULL)
+        rc = open_staged(p, staged, to);
     if (rc == MS_OK)
         rc = open_target(p, to, err);
     if (rc == MS_OK && staged != NULL)

@@ -265,6 +265,25 @@ START_TEST(a_missing_part_is_told)
 }
 END_TEST
 
+/* Segments that were not moved yet lie where this file says. */
+START_TEST(a_file_that_names_the_staging_directory_and_cannot_be_read_is_told)
+{
+    struct maker m;
+    struct mstx_import_result r;
+    char path[300];
+    begin(&m);
+    maker_ring(&m, 1, 1, 4242);
+    maker_mark(&m, 5, maker_text(&m, "a"), 0);
+    maker_end_ring(&m);
+    maker_end(&m);
+    snprintf(path, sizeof path, "%s/" MSTX_STAGED, m.dir);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    struct mstx_tl *tl = open_run(&r);
+    ck_assert(has_problem(tl, "/" MSTX_STAGED));
+    end(tl);
+}
+END_TEST
+
 START_TEST(a_flight_recorder_shows_its_window)
 {
     struct maker m;
@@ -734,6 +753,7 @@ TEST_MAIN("import", a_process_without_segments_is_a_problem_once_it_is_calm,
           what_never_ended_is_kept_and_what_lost_its_start_is_whole,
           thousands_of_open_ranges_find_their_ends, threads_and_domains_have_their_own_tracks,
           two_ranks_of_a_host_share_one_clock, a_missing_part_is_told,
+          a_file_that_names_the_staging_directory_and_cannot_be_read_is_told,
           a_flight_recorder_shows_its_window, attributes_and_payloads_become_json,
           counters_keep_their_values_whole_and_real, memory_becomes_ranges_and_two_counters,
           regions_are_resized_named_and_swept,
