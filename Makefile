@@ -43,7 +43,7 @@ SRC_compare := $(call rooms,compare,read align pair measure judge table source w
 SRC_viz     := $(call rooms,viz,words model tui)
 SRC_web     := $(call rooms,web,api serve)
 PROG := $(filter-out probe/cli/launch.c,$(wildcard probe/cli/*.c)) $(wildcard */cmd/*.c)
-LAUNCH := $(addprefix probe/cli/,launch.c main.c signals.c) mstx/cmd/cmd_run.c
+LAUNCH := $(addprefix probe/cli/,launch.c main.c signals.c terminal.c) mstx/cmd/cmd_run.c
 
 # What enters someone else's process: libc and pthread alone.
 BASE_CLI   := $(addprefix probe/base/,conf.c csv.c store.c store_guard.c store_vtab.c opt.c complete.c par.c beside.c mapsafe.c jprint.c message.c)

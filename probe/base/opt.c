@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 struct ms_globals ms_globals;
 
@@ -504,20 +505,12 @@ static enum ms_exit exit_of(enum ms_rc rc)
     return rc == MS_E_ARG ? MS_EXIT_USAGE : MS_EXIT_FAIL;
 }
 
-/* Returns whether a terminal would obey the byte instead of showing it: a control character of one
- * byte, or the second byte of one of two (U+0080 to U+009F). */
-static bool is_obeyed(const char *p, const char *first)
-{
-    const unsigned char c = (unsigned char)*p;
-    const bool is_second = p != first && (unsigned char)p[-1] == 0xC2 && c >= 0x80 && c < 0xA0;
-    return (c < ' ' && c != '\n' && c != '\t') || c == 0x7F || is_second;
-}
-
 /* Prints a message that may quote the name of a stranger's file. */
 static void print_safely(FILE *to, const char *msg)
 {
-    for (const char *p = msg; *p != '\0'; p++)
-        fputc(is_obeyed(p, msg) ? '?' : *p, to);
+    char before = '\0';
+    for (const char *p = msg; *p != '\0'; before = *p++)
+        fputc(ms_is_obeyed(before, *p) ? '?' : *p, to);
 }
 
 int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err)
@@ -548,7 +541,7 @@ static unsigned help_width(FILE *to)
     struct winsize size = {0};
     uint64_t width = 80;
     const char *columns = getenv("COLUMNS");
-    int fd = fileno(to);
+    int fd = to == stdout ? STDOUT_FILENO : fileno(to); /* stdout may be a stream of ours */
     if (columns == NULL || !ms_str_u64(ms_str_of(columns), &width)) {
         if (fd >= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col != 0)
             width = size.ws_col;

@@ -70,6 +70,7 @@ struct ms_cmd {
     const struct ms_opt *opts;
     const char *usage; /* after the name: "[options] PATH" */
     const char *about; /* paragraph for --help: what it does, an example */
+    bool draws;        /* it sends control sequences of its own to the terminal */
 };
 
 enum ms_exit { MS_EXIT_OK = 0, MS_EXIT_FOUND = 1, MS_EXIT_USAGE = 2, MS_EXIT_FAIL = 3 };

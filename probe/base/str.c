@@ -305,3 +305,10 @@ const char *ms_str_shown(char buf[MS_STR_SHOWN], struct ms_str s)
     buf[n] = '\0';
     return buf;
 }
+
+bool ms_is_obeyed(char before, char byte)
+{
+    const unsigned char c = (unsigned char)byte;
+    const bool is_second = (unsigned char)before == 0xC2 && c >= 0x80 && c < 0xA0;
+    return (c < ' ' && c != '\n' && c != '\t') || c == 0x7F || is_second;
+}

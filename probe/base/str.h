@@ -135,4 +135,8 @@ enum ms_rc ms_buf_check(const struct ms_buf *b, struct ms_err *err);
 void ms_buf_clear(struct ms_buf *b);
 void ms_buf_free(struct ms_buf *b);
 
+/* Tells whether a terminal obeys a byte instead of showing it: a control character of one byte, or
+ * the second byte of one of two (U+0080 to U+009F). Tabs and ends of lines are wanted. */
+bool ms_is_obeyed(char before, char byte);
+
 #endif

@@ -22,4 +22,7 @@ enum ms_rc cli_find(const char *name, const struct ms_cmd **cmd, struct ms_err *
 /* Prints the overview of `msprobe help`. */
 void cli_overview(FILE *to);
 
+/* Keeps control characters of what is printed from the terminal, if standard output is one. */
+void cli_guard_terminal(void);
+
 #endif

@@ -128,6 +128,8 @@ static int finish(const struct ms_cmd *cmd, int code)
 
 static int run_command(const struct ms_cmd *cmd, int argc, char **argv)
 {
+    if (!cmd->draws)
+        cli_guard_terminal();
     struct ms_span span = ms_span_begin(cmd->name);
     int code = cmd->run(argc, argv);
     ms_span_end(&span);

@@ -193,6 +193,7 @@ const struct ms_cmd viz_cmd_view = {
     .brief = "show a run, a dump or a comparison in the terminal",
     .opts = opts,
     .usage = "[options] PATH",
+    .draws = true,
     .about = "Opens PATH on the terminal: findings first, then the tree of modules, the timeline "
              "and reports.  The keys of every screen stand in its last line; ? shows all of "
              "them, : takes a command, q goes back.  Files stay as they are: pairs matched by "
