@@ -357,19 +357,22 @@ class BackwardWait:
         self.engine = getattr(getattr(torch.autograd, "Variable", None), "_execution_engine", None)
         self.recorder, self.lock = recorder, threading.Lock()
         self.left, self.waiting, self.is_queued = 0, 0, False
+        self.begun = guarded(self._count)
+        self.ended = guarded(self._discount, is_end=True)
+        self.computed = guarded(self._wait, is_end=True)
 
-    def begun(self):
+    def _count(self):
         """Counts a reduction of this backward."""
         with self.lock:
             self.left += 1
             queue, self.is_queued = not self.is_queued, True
         if queue:
             try:
-                self.engine.queue_callback(self._computed)
+                self.engine.queue_callback(self.computed)
             except Exception:
                 pass  # another version of torch: its wait is not recorded
 
-    def _computed(self):
+    def _wait(self):
         waiting = self.recorder.begin_wait()
         with self.lock:
             self.is_queued = False
@@ -377,7 +380,7 @@ class BackwardWait:
                 waiting, self.waiting = 0, waiting
         self.recorder.end_wait(waiting)
 
-    def ended(self):
+    def _discount(self):
         with self.lock:
             self.left -= 1
             waiting = 0
