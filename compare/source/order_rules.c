@@ -136,12 +136,24 @@ static struct source__raw raw_of_mover(const struct source__judge *j, const stru
     return source__raw_of(n, why, SOURCE__NUM, 0);
 }
 
+/* Tells whether the tensors that a node reads could all be compared: those of other sizes cannot. */
+static bool is_input_known(const struct source__part *p, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        unsigned flags = p->leaves.p[i].flags & (SOURCE__IS_OUT | SOURCE__REAL | SOURCE__MEASURED);
+        if (flags == SOURCE__REAL)
+            return false;
+    }
+    return true;
+}
+
 enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     bool usable = n->dir == PROBE_FORWARD && n->kind == PROBE_NODE_API && !j->p->cross &&
                   j->p->mode == PROBE_MODE_SUMMARY && i < j->after_backward;
-    if (!usable || n->in > slight || j->dirtiest > slight || j->flag_seen)
+    if (!usable || n->in > slight || j->dirtiest > slight || j->flag_seen ||
+        !is_input_known(j->p, n))
         return MS_OK;
     struct way w = {j->p, NULL, SOURCE__NONE, SOURCE__NONE, SOURCE__NONE};
     w.on = ms_calloc(j->p->nodes.n + 1, sizeof *w.on);
