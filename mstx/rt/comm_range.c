@@ -242,8 +242,13 @@ API void mstx_comm_framework_wait(uint64_t id)
  * hangs reports the operation. */
 API uint64_t mstx_comm_framework_wait_begin(void)
 {
-    static const struct mstx_comm_call wait = {
-        .name = "wait", .count = 1, .peer = -1, .op = MSTX_COMM_WAIT, .lib = MSTX_LIB_TORCH};
+    static const struct mstx_comm_call wait = {.name = "wait",
+                                               .count = 1,
+                                               .peer = -1,
+                                               .op = MSTX_COMM_WAIT,
+                                               .dtype = MSTX_TYPE_NA,
+                                               .reduce = MSTX_REDUCE_NONE,
+                                               .lib = MSTX_LIB_TORCH};
     struct rt_ring *r = (live_now() & RT_RECORD) != 0 ? rt_ring_of_thread() : NULL;
     if (r == NULL)
         return 0;

@@ -68,8 +68,10 @@ if "$PYTHON" -c 'import torch; torch.ops._c10d_functional.all_to_all_single' 2>/
     done
     wait
     check functional-collectives-run all_kinds_run
-    check each-is-a-range is "$(sql "SELECT op, reduce, count(*) FROM comm_ops GROUP BY op, reduce ORDER BY op, reduce")" \
+    check each-is-a-range is "$(sql "SELECT op, reduce, count(*) FROM comm_ops WHERE op <> 'Wait'
+        GROUP BY op, reduce ORDER BY op, reduce")" \
         "AllGather,na,2 AllReduce,max,2 AllReduce,min,$((4 * backends)) AllReduce,sum,4 AlltoAll,na,2 Barrier,na,2 Broadcast,na,2 ReduceScatter,sum,2 "
+    check waits-reduce-nothing is "$(sql "SELECT DISTINCT type, reduce FROM comm_ops WHERE op = 'Wait'")" 'na,na '
     check a-part-counts-as-one-rank-has-it is "$(sql "SELECT DISTINCT count FROM comm_ops WHERE op = 'ReduceScatter'")" '4 '
     check a-result-lasts-until-it-is-read is "$(sql "SELECT count(*), min(end_ns - start_ns) >= 200000000 FROM comm_ops
         WHERE op = 'AllReduce' AND seq = 0")" '2,1 '
