@@ -28,9 +28,15 @@ static PyObject *absolute(PyObject *x);
 
 enum { SET_ITEM, NEGATIVE, ABSOLUTE, SLOTS };
 static struct slot slots[SLOTS] = {
-    [SET_ITEM] = {"__setitem__", offsetof(PyMappingMethods, mp_ass_subscript), (void *)set_item},
-    [NEGATIVE] = {"__neg__", offsetof(PyNumberMethods, nb_negative), (void *)negative},
-    [ABSOLUTE] = {"__abs__", offsetof(PyNumberMethods, nb_absolute), (void *)absolute},
+    [SET_ITEM] = {.name = "__setitem__",
+                  .at = offsetof(PyMappingMethods, mp_ass_subscript),
+                  .ours = (void *)set_item},
+    [NEGATIVE] = {.name = "__neg__",
+                  .at = offsetof(PyNumberMethods, nb_negative),
+                  .ours = (void *)negative},
+    [ABSOLUTE] = {.name = "__abs__",
+                  .at = offsetof(PyNumberMethods, nb_absolute),
+                  .ours = (void *)absolute},
 };
 
 /* Tells what a call of a watched function does without being recorded. */
