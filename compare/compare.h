@@ -122,6 +122,10 @@ struct cmp_value {
     double v;
     struct ms_str text; /* as it is shown; infinities are "inf" and "-inf" */
 };
+static inline bool cmp_value_is_special(const struct cmp_value *x)
+{
+    return x->kind == CMP_VALUE_NAN || x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF;
+}
 
 /* One side of a row. */
 struct cmp_item {

@@ -214,13 +214,6 @@ static enum ms_rc sum_up(struct work *w, struct ms_err *err)
 
 /* ---- the file ---------------------------------------------------------------------- */
 
-static enum ms_rc to_out(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)err; /* ms_out keeps its failure until it is committed */
-    ms_out_write(ctx, p, n);
-    return MS_OK;
-}
-
 static void put_place(struct ms_jwrite *j, const struct place *p)
 {
     ms_jwrite_obj(j);
@@ -242,7 +235,7 @@ static enum ms_rc write_file(const struct work *w, const char *path, struct ms_e
     struct ms_jwrite j;
     MS_TRY(ms_out_create(&out, path, err));
     ms_jwrite_init(&j, 1, 1 << 20);
-    j.drain = to_out;
+    j.drain = ms_out_sink;
     j.ctx = out;
     ms_jwrite_obj(&j);
     ms_jwrite_ki64(&j, "noise_floor", 1);

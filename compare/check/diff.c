@@ -16,11 +16,6 @@ static const double limit = 0.5; /* relative error above which an output differs
 
 /* ---- operators that differ ------------------------------------------------------- */
 
-static bool holds(struct ms_str s, const char *word)
-{
-    return ms_str_find_str(s, ms_str_of(word)) >= 0;
-}
-
 static bool is_communication(struct ms_str op)
 {
     static const char *const words[] = {"send",   "recv",    "broadcast",  "reduce",
@@ -30,7 +25,7 @@ static bool is_communication(struct ms_str op)
         !ms_str_starts(op, MS_STR("communication.comm_func.")))
         return false;
     for (const char *const *w = words; *w != NULL; w++) {
-        if (holds(op, *w))
+        if (ms_str_has(op, *w))
             return true;
     }
     return false;
@@ -40,12 +35,13 @@ static bool is_communication(struct ms_str op)
  * overwritten memory. is_ignored_row: outputs that are seeds of a random number generator. */
 static bool is_ignored(struct ms_str op)
 {
-    return holds(op, "Torch.empty") || holds(op, "Torch.fill") || holds(op, "Tensor.__setitem__");
+    return ms_str_has(op, "Torch.empty") || ms_str_has(op, "Torch.fill") ||
+           ms_str_has(op, "Tensor.__setitem__");
 }
 
 static bool is_ignored_row(struct ms_str row)
 {
-    return holds(row, "npu_fusion_attention") &&
+    return ms_str_has(row, "npu_fusion_attention") &&
            (ms_str_ends(row, MS_STR(".output.4")) || ms_str_ends(row, MS_STR(".output.5")));
 }
 
@@ -115,7 +111,7 @@ static void put_p2p_of(struct ms_jwrite *w, struct ms_str leaf, const char *fiel
 {
     struct ms_jread r;
     ms_jread_init(&r, leaf.p, leaf.n, 0);
-    if (holds(leaf, "\"class_type\"") && ms_jread_next(&r) == MS_J_OBJ) {
+    if (ms_str_has(leaf, "\"class_type\"") && ms_jread_next(&r) == MS_J_OBJ) {
         while (ms_jread_next(&r) == MS_J_KEY) {
             bool here = ms_str_is(r.text, field);
             enum ms_jtok tok = ms_jread_next(&r);
@@ -292,13 +288,6 @@ static void put_row(struct ms_jwrite *w, const struct cmp *c, const struct cmp_v
 
 /* ---- the file of a rank ---------------------------------------------------------------- */
 
-static enum ms_rc to_out(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)err; /* ms_out keeps its failure until it is committed */
-    ms_out_write(ctx, p, n);
-    return MS_OK;
-}
-
 /* place: that of the operator's first row in the table. */
 static void put_op(struct ms_jwrite *w, const struct cmp *c, const struct cmp_view *v, bool differs,
                    size_t place)
@@ -352,7 +341,7 @@ enum ms_rc cmp_write_diff(const struct cmp *c, const char *stem, struct cmp_trai
     if (rc == MS_OK)
         rc = ms_out_create(&out, ms_buf_z(&path), err);
     if (rc == MS_OK) {
-        w.drain = to_out;
+        w.drain = ms_out_sink;
         w.ctx = out;
         ms_jwrite_obj(&w);
         rc = put_ops(&w, c, trail, err);
@@ -387,7 +376,7 @@ enum ms_rc cmp_diff_open(struct cmp_diff_out **out, const char *path, struct ms_
         return rc;
     }
     ms_jwrite_init(&d->w, INDENT_NODES, JSON_MAX);
-    d->w.drain = to_out;
+    d->w.drain = ms_out_sink;
     d->w.ctx = d->out;
     ms_jwrite_obj(&d->w);
     *out = d;

@@ -8,6 +8,7 @@
  */
 #include "compare/check/selfcheck_int.h"
 
+#include "probe/base/num.h"
 #include "probe/overflow/overflow.h"
 
 #include <math.h>
@@ -49,12 +50,6 @@ struct scan {
 
 /* ---- values ---------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * 0x9e3779b97f4a7c15U;
-    return h ^ h >> 29;
-}
-
 uint64_t self__shape(const struct probe_leaf *leaf)
 {
     uint64_t d[16], h = 1;
@@ -62,7 +57,7 @@ uint64_t self__shape(const struct probe_leaf *leaf)
     if (!probe_leaf_shape(leaf, d, 16, &nd))
         return 0;
     for (unsigned i = 0; i < nd; i++)
-        h = mix(h, d[i] + 1);
+        h = ms_hash_mix(h, d[i] + 1);
     return h;
 }
 
@@ -70,17 +65,15 @@ uint64_t self__value(const struct probe_leaf *leaf)
 {
     uint64_t h = self__shape(leaf);
     if (leaf->md5.n != 0 && leaf->stat[PROBE_STAT_MAX].kind == PROBE_NUM_ABSENT)
-        return mix(h, ms_str_hash(leaf->md5)) | 1;
+        return ms_hash_mix(h, ms_str_hash(leaf->md5)) | 1;
     for (unsigned i = 0; i < PROBE_STATS; i++) {
         const struct probe_num *n = &leaf->stat[i];
         double v = n->v;
-        uint64_t bits;
         if (n->kind < PROBE_NUM_INT || n->kind > PROBE_NUM_FLOAT)
             v = 0; /* not a number, such as the mean of integers */
         else if (!isfinite(v))
             return 0;
-        memcpy(&bits, &v, sizeof bits);
-        h = mix(h, bits);
+        h = ms_hash_mix(h, ms_bits_of_f64(v));
     }
     return leaf->stat[PROBE_STAT_MAX].kind >= PROBE_NUM_INT ? h | 1 : 0;
 }
@@ -335,7 +328,7 @@ static void look_at(const struct probe_dump *d, const struct probe_row *row, str
     if (row->section != PROBE_SEC_OUTPUT || leaf.kind != PROBE_LEAF_TENSOR)
         return;
     uint64_t v = self__value(&leaf);
-    co->value = mix(co->value, v);
+    co->value = ms_hash_mix(co->value, v);
     co->norm = leaf.stat[PROBE_STAT_NORM].v;
     co->later |= v == 0;
 }

@@ -86,14 +86,10 @@ static void mark(struct cmp_row *row, enum cmp_note note)
 
 /* ---- rules for one row ---------------------------------------------------- */
 
-static bool is_special(const struct cmp_value *x)
-{
-    return x->kind == CMP_VALUE_NAN || x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF;
-}
-
 static bool has_special(const struct cmp_item *item)
 {
-    return is_special(&item->stat[PROBE_STAT_MAX]) || is_special(&item->stat[PROBE_STAT_MIN]);
+    return cmp_value_is_special(&item->stat[PROBE_STAT_MAX]) ||
+           cmp_value_is_special(&item->stat[PROBE_STAT_MIN]);
 }
 
 static bool is_consistent(const struct cmp_setup *set)

@@ -37,12 +37,6 @@ static double to_half(double x)
     return fabs(rounded) < 65536 ? rounded : copysign(HUGE_VAL, x);
 }
 
-static bool is_whole(enum ms_dtype t)
-{
-    enum ms_dtype_kind kind = ms_dtype_kind(t);
-    return kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT;
-}
-
 /* Returns the width of the smallest integer type for both, negative when signed; 0 when only a
  * float fits. */
 static int common_width(enum ms_dtype a, enum ms_dtype b)
@@ -72,7 +66,7 @@ double cmp__numpy_apart(enum ms_dtype tn, double n, enum ms_dtype tb, double b)
 {
     if (ms_dtype_kind(tn) == MS_DTK_BOOL) /* numpy makes both doubles in this case */
         return fabs(n - b);
-    if (is_whole(tn) && is_whole(tb)) {
+    if (ms_dtype_is_whole(tn) && ms_dtype_is_whole(tb)) {
         int width = common_width(tn, tb);
         return width != 0 ? wrapped(n - b, width) : fabs(n - b);
     }
@@ -88,7 +82,8 @@ double cmp__numpy_relative(enum ms_dtype tn, double n, enum ms_dtype tb, double 
     double above = tn == MS_DT_F16 ? n : n + step, below = tb == MS_DT_F16 ? b : b + step;
     if (tn == MS_DT_F16 && tb == MS_DT_F16)
         return fabs(to_half(to_half(above - below) / below));
-    if (is_whole(tn) || is_whole(tb) || float_bits(tn) == 64 || float_bits(tb) == 64)
+    if (ms_dtype_is_whole(tn) || ms_dtype_is_whole(tb) || float_bits(tn) == 64 ||
+        float_bits(tb) == 64)
         return fabs((above - below) / below);
     return (double)fabsf(((float)above - (float)below) / (float)below);
 }

@@ -497,17 +497,11 @@ static double ulp_unit(enum ms_dtype a, enum ms_dtype b)
     return ldexp(1, 23 - (int)bits);
 }
 
-static bool is_whole(enum ms_dtype t)
-{
-    enum ms_dtype_kind kind = ms_dtype_kind(t);
-    return kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT;
-}
-
 /* Whole numbers have a step of 1. */
 static void put_ulps(struct cmp_ext *e, const struct chunk *ch, const struct cmp_facts *f)
 {
     double unit = ulp_unit(ch->tn, ch->tb), sum = f->sum_ulp / unit, max = f->max_ulp / unit;
-    if (is_whole(ch->tn) && is_whole(ch->tb)) {
+    if (ms_dtype_is_whole(ch->tn) && ms_dtype_is_whole(ch->tb)) {
         sum = f->sum_abs_d;
         max = f->max_abs;
     } else if (ch->tn == MS_DT_F16 && ch->tb == MS_DT_F16) {

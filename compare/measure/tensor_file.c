@@ -70,17 +70,11 @@ static const struct {
 };
 enum { GROUPED = sizeof grouped / sizeof *grouped, BLOCK = 512 };
 
-static bool is_whole(enum ms_dtype t)
-{
-    return t == MS_DT_I8 || t == MS_DT_I16 || t == MS_DT_I32 || t == MS_DT_I64 || t == MS_DT_U8 ||
-           t == MS_DT_BOOL;
-}
-
 static uint64_t sum_of(const struct probe_tensor *t)
 {
     double sum = 0, value[BLOCK];
     char scratch[BLOCK * sizeof(int64_t)];
-    if (!is_whole(t->dtype))
+    if (!ms_dtype_is_whole(t->dtype))
         return UINT64_MAX;
     for (uint64_t at = 0; at < t->count; at += BLOCK) {
         uint64_t n = t->count - at < BLOCK ? t->count - at : BLOCK;

@@ -10,17 +10,12 @@
 
 enum { RENEW_GROUPS = 256 };
 
-static bool holds(struct ms_str s, const char *word)
-{
-    return ms_str_find_str(s, ms_str_of(word)) >= 0;
-}
-
 static bool is_random_order(struct ms_str name)
 {
     static const char *const ops[] = {"conv2d",   "conv3d",     "matmul",
                                       "nll_loss", "layer_norm", "lstm"};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        if (holds(name, ops[i]))
+        if (ms_str_has(name, ops[i]))
             return true;
     }
     return false;
@@ -28,7 +23,7 @@ static bool is_random_order(struct ms_str name)
 
 static const char *advice_for(struct ms_str name)
 {
-    bool input = holds(name, ".input"), forward = holds(name, "forward");
+    bool input = ms_str_has(name, ".input"), forward = ms_str_has(name, "forward");
     if (!input && is_random_order(name))
         return "The order of additions in this operator may change from run to run. Compare again "
                "with deterministic mode switched on.";

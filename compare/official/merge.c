@@ -385,15 +385,6 @@ void cmp_merge_conf_free(struct cmp_merge_conf *c)
 
 /* ---- file names ---------------------------------------------------------- */
 
-static bool take_text(struct ms_str *s, const char *word)
-{
-    struct ms_str w = ms_str_of(word);
-    if (!ms_str_starts(*s, w))
-        return false;
-    *s = ms_str_sub(*s, w.n, s->n);
-    return true;
-}
-
 static bool take_number(struct ms_str *s, uint64_t *number, uint32_t *digits)
 {
     uint32_t n = 0;
@@ -411,13 +402,13 @@ bool cmp__merge_name(struct ms_str name, uint64_t *rank, uint64_t *stamp)
 {
     uint64_t again, part;
     uint32_t digits;
-    if (!take_text(&name, "compare_result_rank") || !take_number(&name, rank, &digits))
+    if (!ms_str_skip(&name, "compare_result_rank") || !take_number(&name, rank, &digits))
         return false;
-    if (take_text(&name, "-rank") && (!take_number(&name, &again, &digits) || again != *rank))
+    if (ms_str_skip(&name, "-rank") && (!take_number(&name, &again, &digits) || again != *rank))
         return false;
-    if (!take_text(&name, "_") || !take_number(&name, stamp, &digits) || digits != NAME_DIGITS)
+    if (!ms_str_skip(&name, "_") || !take_number(&name, stamp, &digits) || digits != NAME_DIGITS)
         return false;
-    if (take_text(&name, "_part_") && !take_number(&name, &part, &digits))
+    if (ms_str_skip(&name, "_part_") && !take_number(&name, &part, &digits))
         return false;
     return ms_str_is(name, ".xlsx") || ms_str_is(name, ".csv");
 }

@@ -36,11 +36,6 @@ static void put_mark(struct mark *m, enum cmp_colour colour, const char *reason)
     m->colour = colour;
 }
 
-static bool is_special(const struct cmp_value *x)
-{
-    return x->kind == CMP_VALUE_NAN || x->kind == CMP_VALUE_INF || x->kind == CMP_VALUE_NINF;
-}
-
 static double max_of(const struct cmp_item *item)
 {
     return cmp__value_number(&item->stat[PROBE_STAT_MAX]);
@@ -71,7 +66,8 @@ static bool is_numeric(const struct cmp_setup *set, const struct cmp_row *row)
 
 static void judge_alone(const struct cmp_setup *set, const struct cmp_row *row, struct mark *m)
 {
-    if (is_special(&row->t.stat[PROBE_STAT_MAX]) || is_special(&row->t.stat[PROBE_STAT_MIN]))
+    if (cmp_value_is_special(&row->t.stat[PROBE_STAT_MAX]) ||
+        cmp_value_is_special(&row->t.stat[PROBE_STAT_MIN]))
         put_mark(m, CMP_RED, "maximum or minimum is nan, -inf, or inf");
     else if (max_diff(set, row) > 1e10)
         put_mark(m, CMP_RED, "maximum absolute error exceeds 1e+10");

@@ -16,17 +16,10 @@
 
 /* ---- frames of a stack ---------------------------------------------------- */
 
-/* The frames of interest lie between the last line with "Template" and the model's own code, which
- * begins at the first `construct` (MindSpore) or `in forward,` (PyTorch) behind such a line. */
-static bool has(struct ms_str s, const char *word)
-{
-    return ms_str_find_str(s, ms_str_of(word)) >= 0;
-}
-
 static bool is_end(struct ms_str line, bool mindspore)
 {
-    return mindspore ? has(line, "construct")
-                     : has(line, "in forward,") || has(line, "in backward,");
+    return mindspore ? ms_str_has(line, "construct")
+                     : ms_str_has(line, "in forward,") || ms_str_has(line, "in backward,");
 }
 
 /* Finds the range of lines [*from, *to) of the stack. */
@@ -40,7 +33,7 @@ static void find_range(struct ms_str frames, bool mindspore, struct ms_buf *scra
     *to = UINT32_MAX;
     ms_jread_init(&r, frames.p, frames.n, 0);
     for (unsigned i = 0; probe_stack_next(&r, scratch, &line); i++) {
-        if (has(line, "Template")) {
+        if (ms_str_has(line, "Template")) {
             seen = true;
             *from = i + 1;
         } else if (seen && is_end(line, mindspore)) {
@@ -69,8 +62,8 @@ static struct ms_str function_of(struct ms_str line)
 
 static bool is_framework(struct ms_str file)
 {
-    return has(file, "site-packages/torch") || has(file, "package/torch") ||
-           has(file, "site-packages/mindspore") || has(file, "package/mindspore");
+    return ms_str_has(file, "site-packages/torch") || ms_str_has(file, "package/torch") ||
+           ms_str_has(file, "site-packages/mindspore") || ms_str_has(file, "package/mindspore");
 }
 
 /* Finds the framework function that called the operator. frames is a JSON list of "File F, line N,
@@ -96,13 +89,14 @@ static bool frame_function(struct ms_str frames, bool mindspore, struct ms_buf *
         ms_buf_str(&last, line);
         found = ms_buf_slice(&last);
     }
-    bool fine =
-        found.p != NULL && !has(file_of(found), "msprobe") && !has(file_of(found), "MindSpeed");
+    bool fine = found.p != NULL && !ms_str_has(file_of(found), "msprobe") &&
+                !ms_str_has(file_of(found), "MindSpeed");
     if (fine) {
         ms_buf_clear(scratch);
         ms_buf_str(scratch, function_of(found));
         *function = ms_buf_slice(scratch);
-        fine = function->n != 0 && !has(*function, "construct") && !has(*function, "__call__");
+        fine = function->n != 0 && !ms_str_has(*function, "construct") &&
+               !ms_str_has(*function, "__call__");
     }
     ms_buf_free(&last);
     return fine;

@@ -70,35 +70,27 @@ struct cmp_value cmp__value_of(const struct probe_num *n)
     }
 }
 
-static bool has_word(struct ms_str s, const char *word)
-{
-    return ms_str_find_str(s, ms_str_of(word)) >= 0;
-}
-
-static bool equals_word(struct ms_str s, const char *word)
-{
-    return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
-}
-
 /* Classifies a text. A text that is a number is subtracted as a number: a communication writes its
  * ranks like this. */
 static struct cmp_value value_of_text(struct ms_str text)
 {
     double x;
-    if (equals_word(text, "nan"))
+    if (ms_str_is_folded(text, "nan"))
         return (struct cmp_value){
             .kind = CMP_VALUE_NAN, .is_text = true, .v = NAN, .text = MS_STR("Nan")};
-    if (equals_word(text, "inf"))
+    if (ms_str_is_folded(text, "inf"))
         return (struct cmp_value){
             .kind = CMP_VALUE_INF, .is_text = true, .v = HUGE_VAL, .text = text};
     if (ms_str_is(text, "N/A"))
         return (struct cmp_value){.kind = CMP_VALUE_NA, .is_text = true, .text = text};
-    if (equals_word(text, "infinity")) /* pandas parses "infinity" as a number; "inf" stays text */
+    if (ms_str_is_folded(text,
+                         "infinity")) /* pandas parses "infinity" as a number; "inf" stays text */
         return (struct cmp_value){
             .kind = CMP_VALUE_NUMBER, .is_text = true, .v = HUGE_VAL, .text = text};
     if (ms_csv_number(text, &x) && isfinite(x))
         return (struct cmp_value){.kind = CMP_VALUE_NUMBER, .is_text = true, .v = x, .text = text};
-    const bool device = has_word(text, "npu") || has_word(text, "cpu") || has_word(text, "cuda");
+    const bool device =
+        ms_str_has(text, "npu") || ms_str_has(text, "cpu") || ms_str_has(text, "cuda");
     return (struct cmp_value){.kind = device ? CMP_VALUE_DEVICE : CMP_VALUE_TEXT, .text = text};
 }
 

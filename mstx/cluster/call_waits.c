@@ -15,6 +15,7 @@
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
+#include "probe/base/str.h"
 
 #include <stdlib.h>
 
@@ -173,16 +174,11 @@ static void sort_calls(struct matcher *m, keyed_calls *v)
     m->w->no_memory = m->w->no_memory || !mstx__keyed_sort(v->p, v->n);
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * 0x9E3779B97F4A7C15u;
-    return h ^ h >> 29;
-}
-
 /* Returns the key of a channel's sends; its receives have this key plus one. */
 static uint64_t channel_key(uint32_t group, uint32_t src, uint32_t dst, int32_t tag, bool is_recv)
 {
-    const uint64_t h = mix(mix(mix(mix(1, group), src), dst), (uint32_t)tag);
+    const uint64_t h =
+        ms_hash_mix(ms_hash_mix(ms_hash_mix(ms_hash_mix(1, group), src), dst), (uint32_t)tag);
     return (h & ~(uint64_t)1) | is_recv;
 }
 

@@ -62,22 +62,12 @@ static size_t pass_until(const mstx_cl_spans *s, size_t at, int64_t t)
     return at;
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t covered_ns(const mstx_cl_spans *s, size_t at, int64_t from, int64_t to)
 {
     ms_assert(from <= to);
     int64_t sum = 0;
     for (; at < s->n && s->p[at].start < to; at++)
-        sum += later(0, earlier(s->p[at].end, to) - later(s->p[at].start, from));
+        sum += ms_max_i64(0, ms_min_i64(s->p[at].end, to) - ms_max_i64(s->p[at].start, from));
     return sum;
 }
 
@@ -88,9 +78,9 @@ static int64_t covered_by_both_ns(const mstx_cl_spans *a, size_t i, const mstx_c
     ms_assert(from <= to);
     int64_t sum = 0;
     while (i < a->n && k < b->n && a->p[i].start < to && b->p[k].start < to) {
-        int64_t start = later(later(a->p[i].start, b->p[k].start), from);
-        int64_t end = earlier(earlier(a->p[i].end, b->p[k].end), to);
-        sum += later(0, end - start);
+        int64_t start = ms_max_i64(ms_max_i64(a->p[i].start, b->p[k].start), from);
+        int64_t end = ms_min_i64(ms_min_i64(a->p[i].end, b->p[k].end), to);
+        sum += ms_max_i64(0, end - start);
         if (a->p[i].end < b->p[k].end)
             i++;
         else
@@ -114,12 +104,12 @@ static void divide_step(struct mstx_cl_step *s, const struct mstx_cl_part *p, si
     }
     s->computing_ns = covered_ns(&p->work, work, s->start_ns, s->end_ns);
     s->overlapped_ns = covered_by_both_ns(&p->comm, comm, &p->work, work, s->start_ns, s->end_ns);
-    s->free_ns = later(0, whole - s->computing_ns - s->comm_ns + s->overlapped_ns);
+    s->free_ns = ms_max_i64(0, whole - s->computing_ns - s->comm_ns + s->overlapped_ns);
     int64_t first = s->end_ns;
     if (work < p->work.n)
-        first = earlier(first, later(p->work.p[work].start, s->start_ns));
+        first = ms_min_i64(first, ms_max_i64(p->work.p[work].start, s->start_ns));
     if (comm < p->comm.n)
-        first = earlier(first, later(p->comm.p[comm].start, s->start_ns));
+        first = ms_min_i64(first, ms_max_i64(p->comm.p[comm].start, s->start_ns));
     s->preparing_ns = first - s->start_ns;
 }
 

@@ -386,7 +386,7 @@ void mstx__whatif_link(const struct mstx_whatif *w, uint32_t class, int32_t *src
 
 /* ---- shares ----------------------------------------------------------------------- */
 
-static int worst_first(const void *pa, const void *pb)
+int mstx_share_worst_first(const void *pa, const void *pb)
 {
     const struct mstx_share *a = pa, *b = pb;
     return MS_ORDER(b->slowdown, a->slowdown, MS_ORDER(a->class, b->class, 0));
@@ -445,7 +445,7 @@ bool mstx__whatif_shares(struct mstx_whatif *w, enum mstx_share_kind kind, mstx_
             out->p[first + k].slowdown = ideal > 0 ? sum[k] / ideal : 1;
     }
     if (out->n != 0)
-        qsort(out->p, out->n, sizeof *out->p, worst_first);
+        qsort(out->p, out->n, sizeof *out->p, mstx_share_worst_first);
     return true;
 }
 
@@ -513,7 +513,7 @@ static void mark_worst(const struct mstx_whatif *w, const mstx_shares *dp, const
         const double of_stage = slowdown_of(stage, w->o->rank.p[i].stage);
         score[i] = (struct mstx_share){(uint32_t)i, of_dp < of_stage ? of_dp : of_stage};
     }
-    qsort(score, n, sizeof *score, worst_first);
+    qsort(score, n, sizeof *score, mstx_share_worst_first);
     for (size_t k = 0; k < n; k++)
         by_rank[score[k].class] = k < worst;
 }

@@ -32,6 +32,8 @@ struct mstx_share {
     double slowdown;
 };
 typedef MS_VEC(struct mstx_share) mstx_shares;
+/* Comparison function of qsort: the largest slowdown first. */
+int mstx_share_worst_first(const void *pa, const void *pb);
 
 struct mstx_whatif {
     const struct mstx_ops *o;

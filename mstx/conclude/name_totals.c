@@ -147,12 +147,6 @@ static enum ms_rc take_event(void *ctx, const struct mstx_event *ev, struct ms_e
     return ok ? MS_OK : ms_no_memory(err);
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-    return MS_ORDER(a, b, 0);
-}
-
 /* Returns the least duration that is not exceeded by at least this part of all durations. */
 static int64_t percentile(struct group *g, double part)
 {
@@ -162,7 +156,7 @@ static int64_t percentile(struct group *g, double part)
     uint64_t rank = (uint64_t)(part * (double)n + 0.999999);
     rank = rank < 1 ? 1 : rank > n ? n : rank;
     if (g->classes == NULL) {
-        qsort(g->exact.p, g->exact.n, sizeof *g->exact.p, by_value);
+        qsort(g->exact.p, g->exact.n, sizeof *g->exact.p, ms_order_i64);
         return g->exact.p[rank - 1];
     }
     uint32_t c = 0;

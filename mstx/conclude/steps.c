@@ -170,12 +170,6 @@ static enum ms_rc take_candidate(void *ctx, const struct mstx_event *ev, struct 
     return MS_OK;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-    return MS_ORDER(a, b, 0);
-}
-
 /* Least period of a training step; shorter loops only make marks. */
 static const int64_t PERIOD_MIN_NS = 100000;
 
@@ -196,7 +190,7 @@ static enum ms_rc find_regular(const mstx_events *ev, bool *regular, struct ms_e
         return ms_no_memory(err);
     for (size_t i = 0; i < n; i++)
         gap[i] = ev->p[i + 1].start_ns - ev->p[i].start_ns;
-    qsort(gap, n, sizeof *gap, by_value);
+    qsort(gap, n, sizeof *gap, ms_order_i64);
     int64_t median = gap[n / 2];
     *regular = median >= PERIOD_MIN_NS && gap[n / 4] >= median - median / 4 &&
                gap[n - 1 - n / 4] <= median + median / 4 &&
@@ -299,7 +293,7 @@ enum ms_rc mstx__steps_median(const struct mstx_steps *steps, int64_t *median_ns
         return ms_no_memory(err);
     for (size_t i = 0; i < n; i++)
         dur[i] = steps->list.p[i].end_ns - steps->list.p[i].start_ns;
-    qsort(dur, n, sizeof *dur, by_value);
+    qsort(dur, n, sizeof *dur, ms_order_i64);
     *median_ns = dur[(n - 1) / 2];
     ms_free(dur);
     return MS_OK;

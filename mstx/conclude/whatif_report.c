@@ -214,12 +214,6 @@ static enum ms_rc replay_wishes(struct mstx_whatif_run *r, struct ms_err *err)
     return rc;
 }
 
-static int worst_first(const void *pa, const void *pb)
-{
-    const struct mstx_share *a = pa, *b = pb;
-    return MS_ORDER(b->slowdown, a->slowdown, MS_ORDER(a->class, b->class, 0));
-}
-
 static bool find_steps(struct mstx_whatif_run *r)
 {
     for (size_t s = 0; s < r->w.steps; s++) {
@@ -229,7 +223,7 @@ static bool find_steps(struct mstx_whatif_run *r)
         const double ideal = r->w.ideal_ns[s];
         *slot = (struct mstx_share){(uint32_t)s, ideal > 0 ? r->w.step_ns[s] / ideal : 1};
     }
-    qsort(r->step.p, r->step.n, sizeof *r->step.p, worst_first);
+    qsort(r->step.p, r->step.n, sizeof *r->step.p, mstx_share_worst_first);
     return true;
 }
 
@@ -670,20 +664,13 @@ static void draw_steps(struct mstx_whatif_run *r, struct ms_jwrite *out)
     }
 }
 
-static enum ms_rc write_out(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)err;
-    ms_out_write(ctx, p, n);
-    return MS_OK;
-}
-
 enum ms_rc mstx_whatif_ideal(struct mstx_whatif_run *r, const char *file, struct ms_err *err)
 {
     struct ms_out *o;
     struct ms_jwrite w;
     MS_TRY(ms_out_create(&o, file, err));
     ms_jwrite_init(&w, 0, 1 << 18);
-    w.drain = write_out;
+    w.drain = ms_out_sink;
     w.ctx = o;
     ms_jwrite_arr(&w);
     for (size_t i = 0; i < r->ops.rank.n * TRACKS; i++)

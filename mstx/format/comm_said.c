@@ -22,11 +22,6 @@ static const struct {
 #undef ROW
 };
 
-static bool is_same(struct ms_str a, const char *b)
-{
-    return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
-}
-
 uint8_t mstx__comm_op_find(struct ms_str name)
 {
     return mstx_comm_op_find(name.p, name.n);
@@ -35,7 +30,7 @@ uint8_t mstx__comm_op_find(struct ms_str name)
 uint8_t mstx__comm_type_find(struct ms_str text)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (is_same(text, types[i].text))
+        if (ms_str_is_folded(text, types[i].text))
             return types[i].number;
     }
     return MSTX_TYPE_NA;
@@ -52,7 +47,7 @@ static uint8_t reduce_of(struct ms_str text)
 #undef ROW
             {"product", MSTX_REDUCE_PROD}};
     for (size_t i = 0; i < sizeof reduces / sizeof *reduces; i++) {
-        if (is_same(text, reduces[i].text))
+        if (ms_str_is_folded(text, reduces[i].text))
             return reduces[i].number;
     }
     return MSTX_REDUCE_USER;
@@ -98,11 +93,11 @@ static unsigned take_type(struct mstx_comm_said *s, struct ms_str v)
 static void take_more(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
 {
     uint64_t n = 0;
-    if (is_same(key, "reduceOp"))
+    if (ms_str_is_folded(key, "reduceOp"))
         s->rec.reduce = reduce_of(v);
-    else if (is_same(key, "groupSize") && ms_str_u64(v, &n) && n <= INT32_MAX)
+    else if (ms_str_is_folded(key, "groupSize") && ms_str_u64(v, &n) && n <= INT32_MAX)
         s->size = (int32_t)n;
-    else if (is_same(key, "groupRanks"))
+    else if (ms_str_is_folded(key, "groupRanks"))
         s->listed = mstx__comm_ranks(v, s->world, MSTX_SAID_RANKS);
 }
 
@@ -110,19 +105,20 @@ static void take_more(struct mstx_comm_said *s, struct ms_str key, struct ms_str
 static unsigned take_field(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
 {
     uint64_t peer;
-    if (is_same(key, "opName"))
+    if (ms_str_is_folded(key, "opName"))
         return take_op(s, v);
-    if (is_same(key, "groupName")) {
+    if (ms_str_is_folded(key, "groupName")) {
         set_name(s->group, v);
         return GROUP;
     }
-    if (is_same(key, "dataType"))
+    if (ms_str_is_folded(key, "dataType"))
         return take_type(s, v);
-    if (is_same(key, "count"))
+    if (ms_str_is_folded(key, "count"))
         return ms_str_u64(v, &s->rec.count) ? COUNT : 0;
-    if (is_same(key, "streamId"))
+    if (ms_str_is_folded(key, "streamId"))
         return ms_str_u64(v, &s->stream) ? STREAM : 0;
-    if ((is_same(key, "destRank") || is_same(key, "srcRank") || is_same(key, "rootRank")) &&
+    if ((ms_str_is_folded(key, "destRank") || ms_str_is_folded(key, "srcRank") ||
+         ms_str_is_folded(key, "rootRank")) &&
         ms_str_u64(v, &peer) && peer <= INT32_MAX)
         s->rec.peer = (int32_t)peer;
     take_more(s, key, v);

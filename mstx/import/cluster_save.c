@@ -52,11 +52,6 @@ static enum ms_rc save_steps(const struct mstx_cluster *c, struct ms_store *s, s
     return rc;
 }
 
-static int64_t known_or_null(bool known, int64_t v)
-{
-    return known ? v : MSTX_ROWS_NULL;
-}
-
 static void put_join(const struct mstx_cluster *c, const struct mstx_cl_join *j,
                      struct mstx_rows_out *r)
 {
@@ -68,16 +63,16 @@ static void put_join(const struct mstx_cluster *c, const struct mstx_cl_join *j,
     mstx__rows_put(r, MSTX_JOIN_GROUP, g->id);
     mstx__rows_put(r, MSTX_JOIN_SEQ, j->seq);
     mstx__rows_put(r, MSTX_JOIN_OP, j->op);
-    mstx__rows_put(r, MSTX_JOIN_STEP, known_or_null(j->step != MSTX_NO_STEP, j->step));
+    mstx__rows_put(r, MSTX_JOIN_STEP, mstx_rows_known(j->step != MSTX_NO_STEP, j->step));
     mstx__rows_put(r, MSTX_JOIN_RANKS, j->ranks);
     mstx__rows_put(r, MSTX_JOIN_MISSING, missing);
     mstx__rows_put(r, MSTX_JOIN_AGREES, j->agrees);
     mstx__rows_put(r, MSTX_JOIN_BYTES, (int64_t)j->bytes);
     mstx__rows_put(r, MSTX_JOIN_START, j->start_ns);
-    mstx__rows_put(r, MSTX_JOIN_TRANSFER, known_or_null(j->transfer_ns >= 0, j->transfer_ns));
-    mstx__rows_put(r, MSTX_JOIN_SKEW, known_or_null(known, j->skew_ns));
-    mstx__rows_put(r, MSTX_JOIN_WAITED, known_or_null(known, j->waited_ns));
-    mstx__rows_put(r, MSTX_JOIN_LAST, known_or_null(last >= 0, last));
+    mstx__rows_put(r, MSTX_JOIN_TRANSFER, mstx_rows_known(j->transfer_ns >= 0, j->transfer_ns));
+    mstx__rows_put(r, MSTX_JOIN_SKEW, mstx_rows_known(known, j->skew_ns));
+    mstx__rows_put(r, MSTX_JOIN_WAITED, mstx_rows_known(known, j->waited_ns));
+    mstx__rows_put(r, MSTX_JOIN_LAST, mstx_rows_known(last >= 0, last));
     r->n++;
 }
 

@@ -219,11 +219,6 @@ uint32_t mstx__comm_writer_id(const struct mstx_comm_writer *w, uint32_t number)
     return place != 0 ? (uint32_t)w->known.p[place - 1].id : 0;
 }
 
-static int64_t known_or_null(bool known, int64_t v)
-{
-    return known ? v : MSTX_ROWS_NULL;
-}
-
 static void put_moved(struct mstx_rows_out *r, const struct mstx_comm_fact *f)
 {
     const struct mstx_rec_comm_part *last = f->end != NULL ? f->end : f->part;
@@ -238,7 +233,7 @@ static void put_moved(struct mstx_rows_out *r, const struct mstx_comm_fact *f)
     const int64_t tag = f->part != NULL && f->part->tag >= 0 ? f->part->tag : MSTX_ROWS_NULL;
     mstx__rows_put(r, MSTX_CALL_SENT, sent);
     mstx__rows_put(r, MSTX_CALL_RECEIVED, received);
-    mstx__rows_put(r, MSTX_CALL_PEER, known_or_null(peer >= 0, peer));
+    mstx__rows_put(r, MSTX_CALL_PEER, mstx_rows_known(peer >= 0, peer));
     mstx__rows_put(r, MSTX_CALL_TAG, tag);
 }
 
@@ -246,8 +241,8 @@ static void put_kind(struct mstx_rows_out *r, const struct mstx_rec_comm *c, uin
 {
     ms_assert(r->n < MSTX_ROWS_MAX);
     const bool counts = mstx_comm_op_class(c->op) < MSTX_SEQUENCES && group != 0;
-    mstx__rows_put(r, MSTX_CALL_GROUP, known_or_null(group != 0, group));
-    mstx__rows_put(r, MSTX_CALL_SEQ, known_or_null(counts, c->seq));
+    mstx__rows_put(r, MSTX_CALL_GROUP, mstx_rows_known(group != 0, group));
+    mstx__rows_put(r, MSTX_CALL_SEQ, mstx_rows_known(counts, c->seq));
     mstx__rows_put(r, MSTX_CALL_OP, c->op);
     mstx__rows_put(r, MSTX_CALL_LIB, c->lib);
     mstx__rows_put(r, MSTX_CALL_TYPE, c->dtype);
@@ -272,12 +267,12 @@ static enum ms_rc write_call(struct mstx_comm_writer *w, const struct mstx_comm_
     const bool has_stream = (ev->flags & MSTX_EVF_STREAM) != 0;
     mstx__rows_put(r, MSTX_CALL_ID, ++w->calls);
     mstx__rows_put(r, MSTX_CALL_PROCESS, w->process);
-    mstx__rows_put(r, MSTX_CALL_RANK, known_or_null(w->rank >= 0, w->rank));
+    mstx__rows_put(r, MSTX_CALL_RANK, mstx_rows_known(w->rank >= 0, w->rank));
     mstx__rows_put(r, MSTX_CALL_TID, tid);
     mstx__rows_put(r, MSTX_CALL_NAME, name);
     put_kind(r, f->rec, group);
     put_moved(r, f);
-    mstx__rows_put(r, MSTX_CALL_STREAM, known_or_null(has_stream, (int64_t)ev->arg));
+    mstx__rows_put(r, MSTX_CALL_STREAM, mstx_rows_known(has_stream, (int64_t)ev->arg));
     mstx__rows_put(r, MSTX_CALL_START, ev->start_ns);
     mstx__rows_put(r, MSTX_CALL_DUR, ev->dur_ns);
     mstx__rows_put(r, MSTX_CALL_DEVICE, (int64_t)ev->size); /* of the event and its device side */

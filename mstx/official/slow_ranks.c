@@ -133,12 +133,6 @@ static enum ms_rc add_stats(struct op *o, size_t found, struct ms_err *err)
     return rc;
 }
 
-static int by_number(const void *pa, const void *pb)
-{
-    const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-    return MS_ORDER(a, b, 0);
-}
-
 static int by_duration(const void *pa, const void *pb)
 {
     const struct part *a = pa, *b = pb;
@@ -166,7 +160,7 @@ static enum ms_rc judge_op(struct op *o, struct ms_err *err)
         return ms_no_memory(err);
     const size_t found = mstx__judge_slow_ranks(o->duration.p, o->rank.p, o->duration.n, o->slow.p);
     if (found > 1)
-        qsort(o->slow.p, found, sizeof *o->slow.p, by_number);
+        qsort(o->slow.p, found, sizeof *o->slow.p, ms_order_i64);
     enum ms_rc rc = found != 0 ? add_stats(o, found, err) : MS_OK;
     for (size_t i = 0; i < found && rc == MS_OK; i++) {
         ms_stmt_i64(o->vote, 1, o->slow.p[i]);

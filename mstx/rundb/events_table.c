@@ -7,6 +7,7 @@
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 #include "probe/base/store_vtab.h"
 
 enum column {
@@ -94,23 +95,13 @@ static enum ms_rc next_event(void *cursor, struct ms_err *err)
     return MS_OK;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Narrows [*from, *to] by a bound. */
 static void narrow(const struct ms_bound *b, int64_t *from, int64_t *to)
 {
     if (b->op != MS_BOUND_LE)
-        *from = larger(*from, b->value);
+        *from = ms_max_i64(*from, b->value);
     if (b->op != MS_BOUND_GE)
-        *to = smaller(*to, b->value);
+        *to = ms_min_i64(*to, b->value);
 }
 
 static enum ms_rc start_scan(void *cursor, const struct ms_bound *bound, int n, struct ms_err *err)

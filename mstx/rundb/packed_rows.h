@@ -24,6 +24,10 @@
  * skip shifts. */
 enum { MSTX_ROWS_MAX = 4096, MSTX_ROWS_COLUMNS = 24, MSTX_ROWS_APART = MSTX_ROWS_MAX + 8 };
 #define MSTX_ROWS_NULL INT64_MIN
+static inline int64_t mstx_rows_known(bool known, int64_t v)
+{
+    return known ? v : MSTX_ROWS_NULL;
+}
 
 /* Rows to be packed: fill the cells of row n, then increment n; pack at MSTX_ROWS_MAX rows at the
  * latest. */

@@ -5,6 +5,7 @@
  * for bit.
  */
 #include "probe/base/dtype.h"
+#include "probe/base/num.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -63,15 +64,6 @@ static enum ms_dtype torch_alias(struct ms_str name)
     return MS_DT_NONE;
 }
 
-static bool strip(struct ms_str *s, const char *prefix)
-{
-    struct ms_str p = ms_str_of(prefix);
-    if (!ms_str_starts(*s, p))
-        return false;
-    *s = ms_str_sub(*s, p.n, s->n);
-    return true;
-}
-
 /* Compares a slice with a word. Most words differ in their first letter, which is compared without
  * a call. */
 static bool is_word(struct ms_str s, const char *word)
@@ -97,9 +89,9 @@ enum ms_dtype ms_dtype_parse(struct ms_str name)
     const enum ms_dtype fast = usual(name);
     if (fast != MS_DT_NONE)
         return fast;
-    const bool torch = strip(&name, "torch.");
-    if (!torch && !strip(&name, "mindspore."))
-        strip(&name, "numpy.");
+    const bool torch = ms_str_skip(&name, "torch.");
+    if (!torch && !ms_str_skip(&name, "mindspore."))
+        ms_str_skip(&name, "numpy.");
     for (int t = MS_DT_NONE + 1; t < MS_DT_MAX; t++) {
         if (is_word(name, types[t].torch) || is_word(name, types[t].mindspore))
             return (enum ms_dtype)t;
@@ -142,13 +134,6 @@ enum ms_dtype ms_dtype_of_numpy(struct ms_str descr, bool *swap)
 
 /* ---- values ------------------------------------------------------------- */
 
-static double bits_f64(uint64_t bits)
-{
-    double v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
 static float bits_f32(uint32_t bits)
 {
     float v;
@@ -166,7 +151,7 @@ static uint16_t load_u16(const char *p)
 /* 2^e of a normal double. */
 static double pow2(int e)
 {
-    return bits_f64((uint64_t)(e + 1023) << 52);
+    return ms_f64_of_bits((uint64_t)(e + 1023) << 52);
 }
 
 /* Converts a float16. Subnormals are made from their integer, not by scaling a subnormal float, so

@@ -53,6 +53,11 @@ enum ms_dtype_kind {
 /* Bytes of one element; 0 for MS_DT_NONE. */
 size_t ms_dtype_size(enum ms_dtype t);
 enum ms_dtype_kind ms_dtype_kind(enum ms_dtype t);
+static inline bool ms_dtype_is_whole(enum ms_dtype t)
+{
+    const enum ms_dtype_kind kind = ms_dtype_kind(t);
+    return kind == MS_DTK_BOOL || kind == MS_DTK_INT || kind == MS_DTK_UINT;
+}
 /* Parses "torch.float32", "Float32", "float32" (numpy and bare), "mindspore.float32" and the old
  * aliases (torch.half, torch.long, ...); MS_DT_NONE when the name is unknown. */
 enum ms_dtype ms_dtype_parse(struct ms_str name);

@@ -38,6 +38,9 @@ enum ms_rc ms_out_create(struct ms_out **out, const char *path, struct ms_err *e
 /* Tells commit not to wait for the disk: the file need not survive a crash of the machine. */
 void ms_out_lazy(struct ms_out *o);
 void ms_out_write(struct ms_out *o, const void *p, size_t n);
+/* Writes to the struct ms_out in ctx, as the sink of a JSON writer: never fails itself, since a file
+ * keeps its failure until it is committed. */
+enum ms_rc ms_out_sink(void *ctx, const char *p, size_t n, struct ms_err *err);
 void ms_out_puts(struct ms_out *o, const char *z);
 void ms_out_str(struct ms_out *o, struct ms_str s);
 void ms_out_putc(struct ms_out *o, char c);

@@ -533,6 +533,13 @@ void ms_out_write(struct ms_out *o, const void *p, size_t n)
     o->used += n;
 }
 
+enum ms_rc ms_out_sink(void *ctx, const char *p, size_t n, struct ms_err *err)
+{
+    (void)err;
+    ms_out_write(ctx, p, n);
+    return MS_OK;
+}
+
 void ms_out_lazy(struct ms_out *o)
 {
     o->lazy = true;

@@ -318,13 +318,6 @@ static struct cut_product multiply(uint64_t w, int q)
     };
 }
 
-static double from_bits(uint64_t bits)
-{
-    double v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
 /* Builds a double. The fields are added, not combined with OR, so that a mantissa that overflows in
  * rounding carries into the exponent: from subnormal to normal, and from the largest number to
  * infinity. */
@@ -332,9 +325,9 @@ static double assemble(const struct cut_product *c, bool up)
 {
     const uint64_t infinity = UINT64_C(0x7FF) << FRACTION_BITS;
     if (c->overflow)
-        return from_bits(infinity);
+        return ms_f64_of_bits(infinity);
     uint64_t biased = (uint64_t)(c->exp2 + FRACTION_BITS - EXP_MIN);
-    return from_bits((biased << FRACTION_BITS) + c->mantissa + up);
+    return ms_f64_of_bits((biased << FRACTION_BITS) + c->mantissa + up);
 }
 
 static double round_exactly(const struct decimal *d, const struct cut_product *c)
@@ -348,7 +341,7 @@ static double round_product(const struct decimal *d)
     if (d->exp10 < MS_POW10_FIRST)
         return 0.0; /* below 10^19 * 10^-343, less than half the smallest number */
     if (d->exp10 > 308)
-        return from_bits(UINT64_C(0x7FF) << FRACTION_BITS);
+        return ms_f64_of_bits(UINT64_C(0x7FF) << FRACTION_BITS);
     struct cut_product c = multiply(d->w, (int)d->exp10);
     if (c.overflow)
         return assemble(&c, false);
@@ -378,9 +371,9 @@ static double to_double(const struct decimal *d)
 static bool parse_word(const char *p, size_t n, double *out)
 {
     if (n == 8 && memcmp(p, "Infinity", 8) == 0)
-        *out = from_bits(UINT64_C(0x7FF0000000000000));
+        *out = ms_f64_of_bits(UINT64_C(0x7FF0000000000000));
     else if (n == 3 && memcmp(p, "NaN", 3) == 0)
-        *out = from_bits(UINT64_C(0x7FF8000000000000));
+        *out = ms_f64_of_bits(UINT64_C(0x7FF8000000000000));
     else
         return false;
     return true;
@@ -559,7 +552,7 @@ static unsigned put_finite(char *out, uint64_t bits)
 {
     uint64_t fraction = bits & ((UINT64_C(1) << FRACTION_BITS) - 1);
     int biased = (int)(bits >> FRACTION_BITS);
-    double v = from_bits(bits);
+    double v = ms_f64_of_bits(bits);
     if (v < 9007199254740992.0 && v == (double)(int64_t)v) {
         unsigned n = ms_num_u64(out, (uint64_t)v);
         memcpy(out + n, ".0", 2);
@@ -574,8 +567,7 @@ static unsigned put_finite(char *out, uint64_t bits)
 
 unsigned ms_num_f64(char *out, double v)
 {
-    uint64_t bits;
-    memcpy(&bits, &v, sizeof bits);
+    uint64_t bits = ms_bits_of_f64(v);
     if (v != v) {
         memcpy(out, "NaN", 3);
         return 3;

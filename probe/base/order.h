@@ -5,11 +5,26 @@
 #ifndef PROBE_BASE_ORDER_H
 #define PROBE_BASE_ORDER_H
 
+#include <stdint.h>
 #include <stdlib.h>
 
 /* Result of a comparison function: the order of a and b, or `rest` when they are equal, which is
  * the order of the next keys or 0. */
 #define MS_ORDER(a, b, rest) ((a) < (b) ? -1 : (a) > (b) ? 1 : (rest))
+/* Comparison function of qsort for numbers of type int64_t. */
+static inline int ms_order_i64(const void *pa, const void *pb)
+{
+    const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+    return MS_ORDER(a, b, 0);
+}
+static inline int64_t ms_min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t ms_max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 /* Sorts the items of a vector, which may be empty. */
 #define ms_vec_sort(v, by) ((v)->n != 0 ? qsort((v)->p, (v)->n, sizeof *(v)->p, (by)) : (void)0)
 

@@ -9,6 +9,7 @@
 #include "probe/base/pickle.h"
 
 #include "probe/base/assert.h"
+#include "probe/base/num.h"
 #include "probe/base/vec.h"
 
 #include <endian.h>
@@ -602,9 +603,7 @@ void ms_pickle_i64(struct ms_out *o, int64_t v)
 
 void ms_pickle_f64(struct ms_out *o, double v)
 {
-    uint64_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    bits = htobe64(bits);
+    const uint64_t bits = htobe64(ms_bits_of_f64(v));
     ms_out_putc(o, 'G');
     ms_out_write(o, &bits, sizeof bits);
 }

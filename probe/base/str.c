@@ -5,6 +5,7 @@
 #include "probe/base/str.h"
 
 #include "probe/base/mem.h"
+#include "probe/base/scan.h"
 
 #include <stdio.h>
 
@@ -15,15 +16,10 @@ int ms_str_cmp(struct ms_str a, struct ms_str b)
     return c != 0 ? c : (a.n > b.n) - (a.n < b.n);
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static uint32_t digit_run(struct ms_str s, uint32_t at)
+uint32_t ms_str_digits(struct ms_str s, uint32_t at)
 {
     uint32_t n = 0;
-    while (at + n < s.n && is_digit(s.p[at + n]))
+    while (at + n < s.n && ms_is_digit(s.p[at + n]))
         n++;
     return n;
 }
@@ -43,8 +39,8 @@ int ms_str_cmp_natural(struct ms_str a, struct ms_str b)
     uint32_t i = 0;
     uint32_t j = 0;
     while (i < a.n && j < b.n) {
-        uint32_t da = digit_run(a, i);
-        uint32_t db = digit_run(b, j);
+        uint32_t da = ms_str_digits(a, i);
+        uint32_t db = ms_str_digits(b, j);
         if (da != 0 && db != 0) {
             int c = cmp_digits(ms_str_sub(a, i, i + da), ms_str_sub(b, j, j + db));
             if (c != 0)
@@ -82,6 +78,20 @@ int64_t ms_str_find_str(struct ms_str s, struct ms_str needle)
     return at != NULL ? at - s.p : -1;
 }
 
+bool ms_str_has_folded(struct ms_str s, struct ms_str word)
+{
+    for (uint32_t at = 0; word.n <= s.n && at <= s.n - word.n; at++) {
+        if (word.n == 0 || strncasecmp(s.p + at, word.p, word.n) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool ms_str_is_folded(struct ms_str s, const char *z)
+{
+    return s.n == strlen(z) && strncasecmp(s.p, z, s.n) == 0;
+}
+
 bool ms_str_split(struct ms_str *rest, char sep, struct ms_str *part)
 {
     if (rest->p == NULL)
@@ -99,7 +109,7 @@ bool ms_str_split(struct ms_str *rest, char sep, struct ms_str *part)
 
 bool ms_str_all_digits(struct ms_str s)
 {
-    return s.n != 0 && digit_run(s, 0) == s.n;
+    return s.n != 0 && ms_str_digits(s, 0) == s.n;
 }
 
 bool ms_str_u64(struct ms_str s, uint64_t *out)

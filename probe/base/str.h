@@ -70,6 +70,24 @@ int64_t ms_str_find(struct ms_str s, char c);
 int64_t ms_str_rfind(struct ms_str s, char c);
 /* Returns the position of needle, or -1. */
 int64_t ms_str_find_str(struct ms_str s, struct ms_str needle);
+static inline bool ms_str_has(struct ms_str s, const char *word)
+{
+    return ms_str_find_str(s, ms_str_of(word)) >= 0;
+}
+/* The same without regard to the case of ASCII letters. */
+bool ms_str_has_folded(struct ms_str s, struct ms_str word);
+bool ms_str_is_folded(struct ms_str s, const char *z);
+/* Moves *s behind the prefix; false when *s does not start with it. */
+static inline bool ms_str_skip(struct ms_str *s, const char *prefix)
+{
+    const struct ms_str p = ms_str_of(prefix);
+    if (!ms_str_starts(*s, p))
+        return false;
+    *s = ms_str_sub(*s, p.n, s->n);
+    return true;
+}
+/* Number of digits from `at` on. */
+uint32_t ms_str_digits(struct ms_str s, uint32_t at);
 /* Takes the part before sep off *rest (all of *rest when there is no sep). Returns false when *rest
  * is used up, that is when p is NULL. */
 bool ms_str_split(struct ms_str *rest, char sep, struct ms_str *part);
@@ -80,6 +98,12 @@ bool ms_str_u64(struct ms_str s, uint64_t *out);
 /* Parses a decimal number with an optional minus sign. */
 bool ms_str_i64(struct ms_str s, int64_t *out);
 uint64_t ms_str_hash(struct ms_str s);
+/* Adds a value to a hash. */
+static inline uint64_t ms_hash_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
 /* Returns a NUL-terminated heap copy, freed with ms_free; NULL when out of memory. */
 char *ms_str_dup(struct ms_str s);
 /* Returns the length of the well-formed UTF-8 sequence at p (1 to 4), or 0. */

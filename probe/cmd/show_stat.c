@@ -181,15 +181,6 @@ void stat_show_text(const struct probe_stat *s, const char *path)
 
 /* ---- JSON ------------------------------------------------------------- */
 
-static void put_number_or_null(struct ms_jwrite *w, const char *key, int64_t v)
-{
-    ms_jwrite_key(w, ms_str_of(key));
-    if (v >= 0)
-        ms_jwrite_i64(w, v);
-    else
-        ms_jwrite_null(w);
-}
-
 static void put_counts(struct ms_jwrite *w, const struct probe_census *c)
 {
     ms_jwrite_key(w, MS_STR("kinds"));
@@ -250,8 +241,8 @@ static void put_rank(struct ms_jwrite *w, const struct probe_stat_rank *r)
     const struct probe_dump *d = r->dump;
     ms_jwrite_obj(w);
     ms_jwrite_kstr(w, "path", r->place->json);
-    put_number_or_null(w, "step", r->place->step);
-    put_number_or_null(w, "rank", r->place->rank);
+    ms_jwrite_kmaybe(w, "step", r->place->step);
+    ms_jwrite_kmaybe(w, "rank", r->place->rank);
     if (d == NULL) {
         ms_jwrite_kstr(w, "error", r->err.msg);
         ms_jwrite_obj_end(w);

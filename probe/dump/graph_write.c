@@ -29,13 +29,6 @@ struct writer {
 
 enum mark { MADE = 1, LISTED = 2, TAKEN = 4 };
 
-static enum ms_rc drain(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)err;
-    ms_out_write(ctx, p, n);
-    return MS_OK;
-}
-
 /* ---- leaves ----------------------------------------------------------- */
 
 /* Returns MindSpore's name of a type: Float32 for float32. */
@@ -566,7 +559,7 @@ static enum ms_rc write_file(struct writer *w, const char *file, void (*put)(str
     MS_TRY(rc);
     ms_out_lazy(w->out);
     ms_jwrite_init(&w->json, 1, 1 << 18);
-    w->json.drain = drain;
+    w->json.drain = ms_out_sink;
     w->json.ctx = w->out;
     put(w);
     rc = ms_jwrite_finish(&w->json, err);

@@ -344,13 +344,6 @@ static enum ms_rc put_answers(struct ms_jwrite *w, const struct probe_overflow *
     return MS_OK;
 }
 
-static enum ms_rc to_file(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)err;
-    ms_out_write(ctx, p, n); /* ms_out keeps the failure */
-    return MS_OK;
-}
-
 enum ms_rc probe_overflow_write(const struct probe_overflow *o, const char *dir, struct ms_buf *out,
                                 struct ms_err *err)
 {
@@ -362,7 +355,7 @@ enum ms_rc probe_overflow_write(const struct probe_overflow *o, const char *dir,
     MS_TRY(ms_buf_check(out, err));
     MS_TRY(ms_out_create(&file, ms_buf_z(out), err));
     ms_jwrite_init(&w, 2, 1 << 20);
-    w.drain = to_file;
+    w.drain = ms_out_sink;
     w.ctx = file;
     enum ms_rc rc = put_answers(&w, o, err);
     if (rc == MS_OK)

@@ -8,6 +8,7 @@
  */
 #include "viz/model/pairs.h"
 
+#include "probe/base/scan.h"
 #include "probe/dump/name.h"
 
 enum { CHUNK = 130, ARENA_LIMIT = 1 << 30, SEEK_MOST = 16 };
@@ -250,25 +251,12 @@ void viz_pairs_free(struct viz_pairs *p)
 
 /* ---- repeated layers ----------------------------------------------------------------- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static uint32_t digits_at(struct ms_str s, uint32_t i)
-{
-    uint32_t n = 0;
-    while (i + n < s.n && is_digit(s.p[i + n]))
-        n++;
-    return n;
-}
-
 bool viz_same_but_number(struct ms_str a, struct ms_str b)
 {
     uint32_t i = 0, j = 0;
     unsigned differing = 0;
     while (i < a.n && j < b.n) {
-        uint32_t n = digits_at(a, i), m = digits_at(b, j);
+        uint32_t n = ms_str_digits(a, i), m = ms_str_digits(b, j);
         if ((n == 0) != (m == 0) || (n == 0 && a.p[i] != b.p[j]))
             return false;
         if (n == 0)

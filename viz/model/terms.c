@@ -269,19 +269,6 @@ void viz_terms_limit(struct viz_terms *t, int64_t ns)
 
 /* ---- testing --------------------------------------------------------------------- */
 
-static bool holds(struct ms_str hay, struct ms_str needle)
-{
-    for (uint32_t i = 0; needle.n <= hay.n && i <= hay.n - needle.n; i++) {
-        uint32_t k = 0;
-        while (k < needle.n &&
-               tolower((unsigned char)hay.p[i + k]) == tolower((unsigned char)needle.p[k]))
-            k++;
-        if (k == needle.n)
-            return true;
-    }
-    return false;
-}
-
 /* Matches at most s.n bytes: names need not end in a NUL. */
 static bool meets_regex(const struct term *t, struct ms_str s)
 {
@@ -293,7 +280,7 @@ bool viz_terms_meet_text(const struct viz_terms *t, struct ms_str text)
 {
     for (size_t i = 0; i < t->list.n; i++) {
         const struct term *x = &t->list.p[i];
-        if (x->kind == T_WORD && holds(text, ms_str_of(x->text)) == x->negated)
+        if (x->kind == T_WORD && ms_str_has_folded(text, ms_str_of(x->text)) == x->negated)
             return false;
         if (x->kind == T_REGEX && meets_regex(x, text) == x->negated)
             return false;
@@ -316,7 +303,7 @@ static bool meets_class(struct ms_str name, struct ms_str want)
 {
     struct ms_str path = probe_name_parse(name).path;
     struct ms_str last = probe_name_last(path);
-    return last.n == want.n && holds(last, want);
+    return last.n == want.n && ms_str_has_folded(last, want);
 }
 
 bool viz_terms_by_name(const struct viz_terms *t)
@@ -363,7 +350,7 @@ static bool items_meet(struct ms_str json, const char *field, struct ms_str text
     ms_jread_init(&r, json.n != 0 ? json.p : "", json.n, 0);
     enum ms_jtok tok;
     while (!found && (tok = ms_jread_next(&r)) != MS_J_END && tok != MS_J_ERR) {
-        found = tok == MS_J_STR && is_field && holds(r.text, text);
+        found = tok == MS_J_STR && is_field && ms_str_has_folded(r.text, text);
         is_field = tok == MS_J_KEY && ms_str_is(r.text, field);
     }
     return found;

@@ -52,18 +52,9 @@ enum ms_rc tui_page_addf(struct tui_page *p, enum tui_token t, struct ms_err *er
     return tui_page_add(p, t, ms_str_of(text), err);
 }
 
-static bool holds(struct ms_str s, const char *word, size_t n)
-{
-    for (size_t i = 0; i + n <= s.n; i++) {
-        if (strncasecmp(s.p + i, word, n) == 0)
-            return true;
-    }
-    return n == 0;
-}
-
 static bool passes(const struct tui_page *p, const struct tui_line *l)
 {
-    return holds(l->text, p->filter, p->filter_n);
+    return ms_str_has_folded(l->text, (struct ms_str){p->filter, (uint32_t)p->filter_n});
 }
 
 static size_t count(const struct tui_page *p)

@@ -24,16 +24,6 @@ static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.65F, GAP = 0.5F, HALF = 0
 
 /* ---- kinds of slices ------------------------------------------------------------------ */
 
-static bool holds(struct ms_str s, const char *word)
-{
-    size_t n = strlen(word);
-    for (size_t i = 0; i + n <= s.n; i++) {
-        if (strncasecmp(s.p + i, word, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool stream)
 {
     static const char *const comm[] = {"allreduce", "all_reduce", "allgather", "all_gather",
@@ -43,11 +33,11 @@ enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool str
     if (ms_str_is(domain, "communication"))
         return TUI_COMM;
     for (size_t i = 0; i < sizeof comm / sizeof *comm; i++) {
-        if (holds(name, comm[i]))
+        if (ms_str_has_folded(name, ms_str_of(comm[i])))
             return TUI_COMM;
     }
     for (size_t i = 0; i < sizeof copy / sizeof *copy; i++) {
-        if (holds(name, copy[i]))
+        if (ms_str_has_folded(name, ms_str_of(copy[i])))
             return TUI_COPY;
     }
     return stream ? TUI_COMPUTE : TUI_USER;

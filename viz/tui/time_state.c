@@ -5,6 +5,7 @@
 #include "viz/tui/time_state.h"
 
 #include "probe/base/assert.h"
+#include "probe/base/order.h"
 #include "probe/base/store.h"
 
 #include <math.h>
@@ -13,27 +14,17 @@
 
 static const double ROOM = 0.02; /* margin on each side of the whole run */
 
-static int64_t at_most(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t at_least(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Returns the margin beside the run: times are so far from the ends of int64 that this does not
  * overflow. */
 static int64_t room(const struct viz_window *w)
 {
     double length = (double)w->last - (double)w->first;
-    return at_least((int64_t)(length * ROOM), VIZ_SHORTEST_NS);
+    return ms_max_i64((int64_t)(length * ROOM), VIZ_SHORTEST_NS);
 }
 
 struct viz_window viz_window_all(int64_t first, int64_t last)
 {
-    struct viz_window w = {.first = first, .last = at_least(last, first)};
+    struct viz_window w = {.first = first, .last = ms_max_i64(last, first)};
     viz_window_show(&w, w.first - room(&w), w.last + room(&w));
     return w;
 }
@@ -41,9 +32,9 @@ struct viz_window viz_window_all(int64_t first, int64_t last)
 void viz_window_show(struct viz_window *w, int64_t from, int64_t to)
 {
     int64_t low = w->first - room(w), high = w->last + room(w);
-    int64_t length = at_least(to - from, VIZ_SHORTEST_NS);
-    length = at_most(length, high - low);
-    w->from = at_most(at_least(from, low), high - length);
+    int64_t length = ms_max_i64(to - from, VIZ_SHORTEST_NS);
+    length = ms_min_i64(length, high - low);
+    w->from = ms_min_i64(ms_max_i64(from, low), high - length);
     w->to = w->from + length;
     ms_assert(low <= w->from && w->from < w->to && w->to <= high);
 }

@@ -225,13 +225,6 @@ enum ms_rc web_api_path(struct web_call *c, struct ms_err *err)
     return rc;
 }
 
-/* Writes a part that the database stores as JSON; null if missing. */
-static void put_stored(struct ms_jwrite *w, const char *key, struct ms_str json)
-{
-    ms_jwrite_key(w, ms_str_of(key));
-    ms_jwrite_str(w, json);
-}
-
 /* Writes the reason for a node's match. */
 static enum ms_rc put_fate(struct web_call *c, struct graph_spot at, struct ms_str name,
                            struct ms_err *err)
@@ -288,11 +281,11 @@ enum ms_rc web_api_node(struct web_call *c, struct ms_err *err)
         ms_jwrite_key(w, MS_STR("row"));
         put_row(w, &d.row);
         put_below(w, &below);
-        put_stored(w, "input", d.input);
-        put_stored(w, "output", d.output);
-        put_stored(w, "stack", d.stack);
-        put_stored(w, "links", d.links);
-        put_stored(w, "merged", d.merged);
+        ms_jwrite_ktext(w, "input", d.input);
+        ms_jwrite_ktext(w, "output", d.output);
+        ms_jwrite_ktext(w, "stack", d.stack);
+        ms_jwrite_ktext(w, "links", d.links);
+        ms_jwrite_ktext(w, "merged", d.merged);
         rc = put_fate(c, at, name, err);
         if (rc == MS_OK)
             rc = put_kin(c, at, name, err);

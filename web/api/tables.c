@@ -94,16 +94,11 @@ static void to_front(void **list, size_t i)
     list[0] = x;
 }
 
-static bool same_spot(struct graph_spot a, struct graph_spot b)
-{
-    return a.step == b.step && a.rank == b.rank && a.golden == b.golden;
-}
-
 static enum ms_rc table_of(struct web_tables *t, struct graph_view *v, struct graph_spot at,
                            struct ms_err *err)
 {
     for (size_t i = 0; i < TABLES; i++) {
-        if (t->table[i] != NULL && same_spot(t->table[i]->table.at, at)) {
+        if (t->table[i] != NULL && graph_is_same_spot(t->table[i]->table.at, at)) {
             to_front((void **)t->table, i);
             return MS_OK;
         }
@@ -125,7 +120,7 @@ static enum ms_rc table_of(struct web_tables *t, struct graph_view *v, struct gr
 
 static bool is_asked(const struct index *x, const struct web_table_asked *a)
 {
-    return x != NULL && same_spot(x->asked.at, a->at) && x->asked.sort == a->sort &&
+    return x != NULL && graph_is_same_spot(x->asked.at, a->at) && x->asked.sort == a->sort &&
            x->asked.descending == a->descending && x->asked.failing == a->failing &&
            ms_str_is(a->terms, x->terms);
 }
@@ -235,7 +230,7 @@ static bool knows(struct web_tables *t, struct graph_spot at)
     bool known = false;
     pthread_mutex_lock(&t->lock);
     for (size_t i = 0; i < TABLES && !known; i++)
-        known = t->table[i] != NULL && same_spot(t->table[i]->table.at, at);
+        known = t->table[i] != NULL && graph_is_same_spot(t->table[i]->table.at, at);
     pthread_mutex_unlock(&t->lock);
     return known;
 }

@@ -374,18 +374,11 @@ static void lay_out(struct ms_jwrite *w, struct ms_str text)
     ms_buf_free(&scratch);
 }
 
-static enum ms_rc to_file(void *ctx, const char *p, size_t n, struct ms_err *err)
-{
-    (void)err; /* the file keeps errors until commit */
-    ms_out_write(ctx, p, n);
-    return MS_OK;
-}
-
 static enum ms_rc write_text(struct ms_out *out, struct ms_str text, struct ms_err *err)
 {
     struct ms_jwrite w;
     ms_jwrite_init(&w, 2, 1 << 20);
-    w.drain = to_file;
+    w.drain = ms_out_sink;
     w.ctx = out;
     lay_out(&w, text);
     enum ms_rc rc = ms_jwrite_finish(&w, err);

@@ -338,11 +338,6 @@ void graph__shapes_free(struct graph_shapes *s)
     ms_free(s);
 }
 
-static bool is_same_spot(struct graph_spot a, struct graph_spot b)
-{
-    return a.step == b.step && a.rank == b.rank && a.golden == b.golden;
-}
-
 static enum ms_rc begin_shapes(struct graph_view *v, struct graph_spot at, struct ms_err *err)
 {
     struct graph_shapes *s = ms_calloc(1, sizeof *s);
@@ -412,7 +407,7 @@ enum ms_rc graph_view_ahead(struct graph_view *v, struct graph_spot at, bool *mo
     if (!v->quick)
         return MS_OK;
     struct graph_shapes *s = v->shapes[at.golden];
-    if (s == NULL || !is_same_spot(s->at, at))
+    if (s == NULL || !graph_is_same_spot(s->at, at))
         MS_TRY(begin_shapes(v, at, err));
     s = v->shapes[at.golden];
     if (s->done)
@@ -427,7 +422,7 @@ enum ms_rc graph_view_ahead(struct graph_view *v, struct graph_spot at, bool *mo
 static bool shapes_know(const struct graph_view *v, struct graph_spot at, struct ms_str word)
 {
     const struct graph_shapes *s = v->shapes[at.golden];
-    if (s == NULL || !s->done || s->useless || !is_same_spot(s->at, at))
+    if (s == NULL || !s->done || s->useless || !graph_is_same_spot(s->at, at))
         return false;
     for (uint32_t i = 0; i < word.n; i++) {
         if (isdigit((unsigned char)word.p[i]) || word.p[i] == '#')

@@ -20,6 +20,10 @@ struct graph_spot { /* identifies a tree among ranks and steps */
     int64_t step, rank;
     bool golden;
 };
+static inline bool graph_is_same_spot(struct graph_spot a, struct graph_spot b)
+{
+    return a.step == b.step && a.rank == b.rank && a.golden == b.golden;
+}
 
 struct graph_about {
     bool dual, overflow;
