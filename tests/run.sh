@@ -7,6 +7,7 @@
 #   ONLY=word      only what has the word in its name
 #   TSAN=1         only the tests that have threads
 #   UNITS=1        only test programs and fuzz corpora, no suites
+#   SUITES=1       only suites
 #   JOBS=2         how many at a time
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -27,7 +28,7 @@ threaded='test_pool test_jread_parts test_dump test_census test_dumper test_dump
     test_overflow test_rt test_rt_nvtx test_rt_comm test_pairing test_align_auto test_out test_device
     test_plugin'
 # These take longest and begin first, so that no processor waits for one of them at the end.
-long='suite_harm suite_web suite_faults suite_mpi_hooks suite_gloo'
+long='suite_torch_dump suite_mpi_hooks suite_faults suite_gloo suite_harm suite_strangers suite_web'
 # What these measure, or build, stands no other test beside it.
 alone='suite_clock suite_hang suite_soak suite_install suite_deb'
 
@@ -42,6 +43,7 @@ list() {
             [ ! -e "$t" ] || among "$(basename "$t" .sh)" "$alone $long" || echo "script $t"
         done
     fi
+    [ -z "${SUITES:-}" ] || return 0
     if [ -z "${TSAN:-}" ]; then
         for t in "$B"/tests/fuzz_*; do echo "corpus $t"; done
     fi
