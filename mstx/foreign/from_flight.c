@@ -65,7 +65,6 @@ static struct ms_plain *json_text(struct json *r)
 {
     struct ms_plain *v = ms_plain_new(r->a, MS_PLAIN_TEXT);
     struct ms_str s;
-    ms_buf_clear(&r->scratch);
     if (v == NULL || ms_jread_text(&r->j, &r->scratch, &s, NULL) != MS_OK)
         return NULL;
     v->s = r->j.escaped ? ms_arena_str(r->a, s) : s;

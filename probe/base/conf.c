@@ -70,7 +70,6 @@ static bool is_plain_text(struct ms_str s)
 
 static enum ms_rc judge_text(struct judge *j, struct ms_str *text, struct ms_err *err)
 {
-    ms_buf_clear(&j->text);
     MS_TRY(ms_jread_text(&j->r, &j->text, text, err));
     if (!is_plain_text(*text))
         return ms_jread_reject(&j->r, err, "text holds \\u0000 or half of a surrogate pair");

@@ -188,7 +188,6 @@ enum ms_rc probe__typed_read(const char *name, struct ms_str text, struct ms_are
 enum ms_rc probe__keep_text(struct probe__typed *t, const char **out, struct ms_err *err)
 {
     struct ms_str text;
-    ms_buf_clear(&t->scratch);
     MS_TRY(ms_jread_text(&t->r, &t->scratch, &text, err));
     if (memchr(text.p, '\0', text.n) != NULL)
         return ms_jread_reject(&t->r, err, "text holds \\u0000");

@@ -58,29 +58,23 @@ static void report(const char *db)
 
 /* ---- again, under faults ----------------------------------------------------------------- */
 
-enum { AGAIN = 3, DB_MAX = 4 << 20 };
+enum { AGAIN = 3 };
 
-struct content {
-    size_t n;
-    char p[DB_MAX];
-};
-
-/* Reads a run.db; one that is larger is not compared. */
-static bool read_content(const char *db, struct content *c)
+bool sim_read_file(const char *path, struct sim_file *c)
 {
-    FILE *f = fopen(db, "r");
+    FILE *f = fopen(path, "r");
     c->n = f != NULL ? fread(c->p, 1, sizeof c->p, f) : 0;
     if (f != NULL)
         fclose(f);
     return c->n != 0 && c->n < sizeof c->p;
 }
 
-static bool is_same(const struct content *a, const struct content *b)
+bool sim_is_same(const struct sim_file *a, const struct sim_file *b)
 {
     return a->n == b->n && memcmp(a->p, b->p, a->n) == 0;
 }
 
-static void choose_faults(void)
+void sim_choose_faults(void)
 {
     const uint32_t much = 1 + sim_below(sim_chance(512) ? 8 : 80);
     sim.faults = (struct sim_faults){.open = sim_chance(300) ? much : 0,
@@ -94,12 +88,18 @@ static void choose_faults(void)
     sim.free_bytes = sim_chance(200) ? (int64_t)sim_below(256 << 10) : INT64_MAX;
 }
 
-/* Removes temporary files beside the database; returns how many there were. */
-static size_t remove_left(const char *db)
+void sim_end_faults(void)
+{
+    sim.is_single = sim.on = false;
+    sim.faults = (struct sim_faults){0};
+    sim.free_bytes = INT64_MAX;
+}
+
+size_t sim_remove_left(const char *path)
 {
     char pattern[420];
     glob_t found = {0};
-    snprintf(pattern, sizeof pattern, "%s.*.tmp*", db);
+    snprintf(pattern, sizeof pattern, "%s.*.tmp*", path);
     if (glob(pattern, 0, NULL, &found) != 0)
         found.gl_pathc = 0;
     const size_t n = found.gl_pathc;
@@ -110,11 +110,11 @@ static size_t remove_left(const char *db)
 }
 
 static void judge_import(const char *db, enum ms_rc rc, bool killed, uint64_t problems,
-                         const struct ms_err *err, const struct content *old)
+                         const struct ms_err *err, const struct sim_file *old)
 {
-    static struct content now;
-    const bool same = read_content(db, &now) && is_same(&now, old);
-    const size_t left = remove_left(db); /* a killed process may leave some */
+    static struct sim_file now;
+    const bool same = sim_read_file(db, &now) && sim_is_same(&now, old);
+    const size_t left = sim_remove_left(db); /* a killed process may leave some */
     if (!killed && rc != MS_OK && err->msg[0] == '\0')
         snprintf(wrong, sizeof wrong, "an import failed and does not say why");
     else if (!killed && rc != MS_OK && !same)
@@ -129,7 +129,7 @@ static void judge_import(const char *db, enum ms_rc rc, bool killed, uint64_t pr
 
 /* The import of the same files makes the same bytes, so whatever is there must be those; fewer only
  * where files could not be opened and the result says so. */
-static void import_under_faults(const char *run, const char *db, const struct content *old)
+static void import_under_faults(const char *run, const char *db, const struct sim_file *old)
 {
     static struct mstx_import_result result;
     static struct ms_err err;
@@ -137,28 +137,21 @@ static void import_under_faults(const char *run, const char *db, const struct co
     volatile bool killed = true;
     result = (struct mstx_import_result){0};
     err = (struct ms_err){0};
-    choose_faults();
+    sim_choose_faults();
     sim.is_single = sim.on = true;
     if (setjmp(sim.death) == 0) {
         rc = mstx_import(run, db, &result, &err);
         killed = false;
     }
-    sim.is_single = sim.on = false;
-    sim.faults = (struct sim_faults){0};
-    sim.free_bytes = INT64_MAX;
+    sim_end_faults();
     judge_import(db, rc, killed, result.problems, &err, old);
 }
 
 static void import_again(const char *run, const char *db)
 {
-    static struct content old;
-    static bool is_wrapped;
-    if (!is_wrapped)
-        sim_wrap_sqlite();
-    is_wrapped = true;
-    if (!read_content(db, &old))
+    static struct sim_file old;
+    if (!sim_read_file(db, &old))
         return;
-    sim_helper_forget();
     for (int i = 0; i < AGAIN && wrong[0] == '\0'; i++) {
         import_under_faults(run, db, &old);
         struct mstx_import_result result = {0};
@@ -166,6 +159,22 @@ static void import_again(const char *run, const char *db)
         if (wrong[0] == '\0' && mstx_import(run, db, &result, &err) != MS_OK)
             snprintf(wrong, sizeof wrong, "no import after one that met faults: %s", err.msg);
     }
+}
+
+/* One of what follows an import, as each takes as long. */
+static const char *after_import(const char *run, const char *db)
+{
+    static bool is_wrapped;
+    if (!is_wrapped)
+        sim_wrap_sqlite();
+    is_wrapped = true;
+    sim_helper_forget();
+    if (sim_chance(300))
+        return sim_reporting(run, db);
+    if (sim_chance(300))
+        return sim_torn_db(run, db);
+    import_again(run, db);
+    return wrong[0] != '\0' ? wrong : NULL;
 }
 
 const char *sim_importing(const char *run, uint64_t marks)
@@ -190,6 +199,6 @@ const char *sim_importing(const char *run, uint64_t marks)
     else if (rc == MS_OK)
         report(db);
     if (rc == MS_OK && wrong[0] == '\0')
-        import_again(run, db);
+        return after_import(run, db);
     return wrong[0] != '\0' ? wrong : NULL;
 }

@@ -34,7 +34,9 @@ static void play(struct progress *p, uint64_t seed)
     char dir[256];
     p->seed = seed;
     snprintf(dir, sizeof dir, "%s/%llu", folder, (unsigned long long)seed);
-    const char *wrong = seed % 4 == 0 ? sim_recording(seed, dir) : sim_writing(seed, dir);
+    const char *wrong = seed % 4 == 0   ? sim_recording(seed, dir)
+                        : seed % 4 == 1 ? sim_table(seed, dir)
+                                        : sim_writing(seed, dir);
     p->done++;
     if (wrong == NULL)
         return;
