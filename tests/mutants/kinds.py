@@ -102,6 +102,8 @@ def is_length_of_text(s, i):
     return s.tokens[i + 1][1] == "0" and re.search(rf"\b{name} = v?snprintf\(", near) is not None
 
 
+# The first size of what grows by itself: one more or less is another moment of growth.
+FIRST_SIZE = re.compile(r"(?:cap|capacity|room) != 0 \? (?:2 \* [\w.>-]+|[\w.>-]+ \* 2) : \d+")
 CHOICE = re.compile(r"([\w.>\[\]-]+) [<>]=? ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)(?![\w.\[-])")
 
 
@@ -127,7 +129,8 @@ def of_operators(s, i):
 
 def of_constants(s, i):
     kind, t, at, end = s.tokens[i]
-    if kind != "number" or LOCAL_ARRAY.match(s.lines[s.line_of(at) - 1]):
+    line = s.lines[s.line_of(at) - 1]
+    if kind != "number" or LOCAL_ARRAY.match(line) or FIRST_SIZE.search(line):
         return
     if s.tokens[i - 1][1] == "-" and not has_operand(s.tokens[i - 2]):
         yield s.mutant("constant", at, end, f"(-{t})")  # a comparator may return -2 as well as -1

@@ -73,9 +73,57 @@ START_TEST(a_file_may_have_the_first_descriptor)
     ms_out_puts(o, "x");
     ck_ok(ms_out_commit(o, &e), e);
     ck_assert_int_eq(access(in_dir("a"), F_OK), 0);
+    ck_assert_int_lt(fcntl(STDIN_FILENO, F_GETFD), 0);
+    struct ms_file f;
+    ck_ok(ms_file_map(&f, in_dir("a"), 1, &e), e);
+    ms_file_unmap(&f);
+    ck_assert_int_lt(fcntl(STDIN_FILENO, F_GETFD), 0);
     if (kept >= 0)
         dup2(kept, STDIN_FILENO);
     scratch_remove(dir);
+}
+END_TEST
+
+/* A commit opens the first descriptor when it is free, and closes it again. */
+START_TEST(a_commit_leaves_no_descriptor_open)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
+    const int kept = dup(STDIN_FILENO);
+    close(STDIN_FILENO);
+    ck_ok(ms_out_commit(o, &e), e);
+    ck_assert_int_lt(fcntl(STDIN_FILENO, F_GETFD), 0);
+    if (kept >= 0)
+        dup2(kept, STDIN_FILENO);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* Numbers within names count as such, and hidden files are there too. */
+START_TEST(a_folder_is_listed_in_natural_order)
+{
+    static const char *const order[] = {".hidden", "rank1",     "rank2",  "rank9",
+                                        "rank10",  "rank10.db", "rank100"};
+    static const int made[] = {4, 6, 0, 2, 5, 1, 3};
+    enum { N = sizeof order / sizeof *order };
+    struct ms_err e = {0};
+    struct ms_dir d;
+    setup();
+    ck_ok(ms_dir_list(&d, dir, &e), e);
+    ck_assert_uint_eq(d.names.n, 0);
+    ms_dir_free(&d);
+    for (int i = 0; i < N; i++)
+        put(in_dir(order[made[i]]), "");
+    ck_ok(ms_dir_list(&d, dir, &e), e);
+    ck_assert_uint_eq(d.names.n, N);
+    for (size_t i = 0; i < N; i++)
+        ck_assert_str_eq(d.names.p[i].p, order[i]);
+    ms_dir_free(&d);
+    scratch_remove(dir);
+    ck_assert_int_ne(ms_dir_list(&d, dir, &e), MS_OK);
+    ck_says(e, dir);
 }
 END_TEST
 
@@ -705,8 +753,8 @@ TEST_MAIN("io", a_file_is_mapped_whole, nothing_stays_mapped, a_file_may_have_th
           a_full_disk_is_reported_at_commit, a_write_that_fails_half_way_leaves_the_old_file_alone,
           text_too_long_to_format_is_kept_as_a_failure,
           out_of_memory_is_reported_and_leaves_nothing, only_registered_names_are_removed,
-          a_full_table_says_so_and_takes_names_again_later,
-          standard_output_on_a_full_disk_is_reported,
+          a_full_table_says_so_and_takes_names_again_later, a_commit_leaves_no_descriptor_open,
+          a_folder_is_listed_in_natural_order, standard_output_on_a_full_disk_is_reported,
           an_earlier_failure_of_standard_output_is_reported_too,
           a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
           a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
