@@ -211,27 +211,38 @@ static uint8_t op_of(struct ms_str name)
     return MSTX_COMM_NONE;
 }
 
+/* PyTorch's words for types. */
+static const struct {
+    const char *word;
+    uint8_t type;
+} type_words[] = {{"Float", MSTX_TYPE_FP32},
+                  {"Half", MSTX_TYPE_FP16},
+                  {"BFloat16", MSTX_TYPE_BFP16},
+                  {"Double", MSTX_TYPE_FP64},
+                  {"Long", MSTX_TYPE_INT64},
+                  {"Int", MSTX_TYPE_INT32},
+                  {"Short", MSTX_TYPE_INT16},
+                  {"Char", MSTX_TYPE_INT8},
+                  {"Byte", MSTX_TYPE_UINT8},
+                  {"Bool", MSTX_TYPE_BOOL},
+                  {"ComplexFloat", MSTX_TYPE_COMPLEX64}};
+
 static uint8_t type_of(struct ms_str name)
 {
-    static const struct {
-        const char *word;
-        uint8_t type;
-    } words[] = {{"Float", MSTX_TYPE_FP32},
-                 {"Half", MSTX_TYPE_FP16},
-                 {"BFloat16", MSTX_TYPE_BFP16},
-                 {"Double", MSTX_TYPE_FP64},
-                 {"Long", MSTX_TYPE_INT64},
-                 {"Int", MSTX_TYPE_INT32},
-                 {"Short", MSTX_TYPE_INT16},
-                 {"Char", MSTX_TYPE_INT8},
-                 {"Byte", MSTX_TYPE_UINT8},
-                 {"Bool", MSTX_TYPE_BOOL},
-                 {"ComplexFloat", MSTX_TYPE_COMPLEX64}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (ms_str_is(name, words[i].word))
-            return words[i].type;
+    for (size_t i = 0; i < sizeof type_words / sizeof *type_words; i++) {
+        if (ms_str_is(name, type_words[i].word))
+            return type_words[i].type;
     }
     return MSTX_TYPE_NA;
+}
+
+const char *mstx__flight_type(uint8_t type)
+{
+    for (size_t i = 0; i < sizeof type_words / sizeof *type_words; i++) {
+        if (type_words[i].type == type)
+            return type_words[i].word;
+    }
+    return "Byte";
 }
 
 /* Finds the peer in "nccl:send 1->2" or "nccl:recv 3<-0"; returns -1 when there is none. */

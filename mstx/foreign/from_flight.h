@@ -18,6 +18,9 @@ size_t mstx__count_flight_files(const char *dir);
 enum ms_rc mstx__import_flight(const char *path, struct mstx_writer *w,
                                struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
 
+/* PyTorch's word for a type; "Byte" where it has none. */
+const char *mstx__flight_type(uint8_t type);
+
 /* A Flight Recorder dump, which is a pickle or JSON, as plain values.
  *
  * Nothing in a pickle is executed: the few functions that PyTorch's pickler names give lists a type

@@ -5,6 +5,7 @@
  */
 #include "mstx/foreign/to_flight.h"
 
+#include "mstx/foreign/from_flight.h"
 #include "mstx/foreign/sql/to_flight.h"
 #include "mstx/format/comm.h"
 #include "mstx/format/comm_said.h"
@@ -53,32 +54,6 @@ static const char *word_of(uint8_t op)
         return "recv";
     default:
         return NULL;
-    }
-}
-
-static const char *type_name(uint8_t type)
-{
-    switch (type) {
-    case MSTX_TYPE_FP32:
-        return "Float";
-    case MSTX_TYPE_FP16:
-        return "Half";
-    case MSTX_TYPE_BFP16:
-        return "BFloat16";
-    case MSTX_TYPE_FP64:
-        return "Double";
-    case MSTX_TYPE_INT64:
-        return "Long";
-    case MSTX_TYPE_INT32:
-        return "Int";
-    case MSTX_TYPE_INT16:
-        return "Short";
-    case MSTX_TYPE_INT8:
-        return "Char";
-    case MSTX_TYPE_BOOL:
-        return "Bool";
-    default:
-        return "Byte";
     }
 }
 
@@ -218,7 +193,7 @@ static void write_entry(struct ms_out *w, struct ms_stmt *st, int64_t rank, int6
     write_number(w, "op_id", seq);
     write_name(w, st, op, rank);
     write_tensors(w, op, ms_stmt_get_i64(st, 4), ms_stmt_get_i64(st, 9),
-                  type_name(mstx__comm_type_find(ms_stmt_get_str(st, 3))));
+                  mstx__flight_type(mstx__comm_type_find(ms_stmt_get_str(st, 3))));
     write_times(w, st);
     write_number(w, "timeout_ms", 600000);
     write_key(w, "is_p2p");
