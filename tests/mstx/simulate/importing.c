@@ -11,6 +11,7 @@
 #include "tests/mstx/simulate/seam.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +60,18 @@ static void report(const char *db)
 /* ---- again, under faults ----------------------------------------------------------------- */
 
 enum { AGAIN = 3 };
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st, (void)kind, (void)at;
+    return remove(path);
+}
+
+void sim_remove(const char *folder)
+{
+    enum { DESCRIPTORS = 16 };
+    nftw(folder, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+}
 
 bool sim_read_file(const char *path, struct sim_file *c)
 {

@@ -559,6 +559,6 @@ const char *sim_recording(uint64_t seed, const char *dir)
     verify_end();
     import_run();
     forget_process();
-    ms_tmp_remove(dir);
+    sim_remove(dir);
     return run.wrong[0] != '\0' ? run.wrong : NULL;
 }

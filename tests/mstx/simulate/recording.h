@@ -24,6 +24,9 @@ const char *sim_torn_db(const char *run, const char *db);
 /* One schedule of a table of a comparison. */
 const char *sim_table(uint64_t seed, const char *dir);
 
+/* Removes a folder with all that a schedule left in it, however deep. */
+void sim_remove(const char *folder);
+
 enum { SIM_FILE_MAX = 8 << 20 };
 struct sim_file {
     size_t n;

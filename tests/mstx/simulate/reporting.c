@@ -141,7 +141,7 @@ const char *sim_table(uint64_t seed, const char *dir)
     mkdir(dir, 0755);
     snprintf(path, sizeof path, "%s/table.csv", dir);
     play_task(&(struct task){.rows = sim_random()}, path);
-    ms_tmp_remove(dir);
+    sim_remove(dir);
     return wrong[0] != '\0' ? wrong : NULL;
 }
 

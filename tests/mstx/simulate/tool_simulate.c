@@ -61,7 +61,7 @@ static void play_batch(struct progress *p, uint64_t first, uint64_t end, uint64_
     p->wrong++;
     printf("wrong: seed %llu: ended by signal %d\n", (unsigned long long)p->seed,
            WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-    ms_tmp_remove(folder);
+    sim_remove(folder);
     if (p->seed + 1 < end && p->wrong < enough)
         play_batch(p, p->seed + 1, end, enough);
 }
@@ -111,6 +111,6 @@ int main(int argc, char **argv)
     const uint64_t first = optind + 1 < argc ? strtoull(argv[optind + 1], NULL, 10) : 1;
     snprintf(folder, sizeof folder, "%s/msprobe-simulate-%d", base, (int)getpid());
     const int rc = play_all(count, first, seconds, enough);
-    ms_tmp_remove(folder);
+    sim_remove(folder);
     return rc;
 }

@@ -125,6 +125,6 @@ const char *sim_writing(uint64_t seed, const char *dir)
     }
     sim.on = false;
     verify(rc, &err, killed);
-    ms_tmp_remove(dir);
+    sim_remove(dir);
     return w.wrong[0] != '\0' ? w.wrong : NULL;
 }
