@@ -38,12 +38,13 @@ END_TEST
 /* ---- the networks of a machine ------------------------------------------------------------ */
 
 /* These stand in for the system's: the machine has the networks that a test gives it. */
+enum { NETWORKS = 12 };
 static struct machine {
     const char *route[2]; /* the address from which packets leave, by IPv4 and by IPv6 */
     struct network {
         const char *address;
         unsigned flags;
-    } network[10];
+    } network[NETWORKS];
 } machine;
 
 static socklen_t fill(struct sockaddr_storage *to, const char *address)
@@ -83,10 +84,10 @@ int getsockname(int fd, struct sockaddr *restrict to, socklen_t *restrict n)
 
 int getifaddrs(struct ifaddrs **list)
 {
-    static struct ifaddrs all[10];
-    static struct sockaddr_storage at[10];
+    static struct ifaddrs all[NETWORKS];
+    static struct sockaddr_storage at[NETWORKS];
     *list = NULL;
-    for (int i = 9; i >= 0; i--) {
+    for (int i = NETWORKS - 1; i >= 0; i--) {
         const struct network *from = &machine.network[i];
         if (from->flags == 0)
             continue;
@@ -129,6 +130,7 @@ START_TEST(addresses_that_others_reach_are_printed_the_way_out_first)
                                 {"192.168.4.2", IFF_UP | IFF_BROADCAST},
                                 {"169.254.3.3", IFF_UP},
                                 {"169.253.3.3", IFF_UP},
+                                {"192.168.4.2", IFF_UP}, /* once more */
                                 {"10.0.0.7", IFF_UP},
                                 {"10.9.9.9", IFF_BROADCAST}, /* down */
                                 {"::1", IFF_UP | IFF_LOOPBACK},

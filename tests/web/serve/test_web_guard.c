@@ -170,13 +170,17 @@ START_TEST(every_digit_of_a_token_is_drawn)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned seen[WEB_TOKEN] = {0};
-    struct web_guard g;
+    struct {
+        struct web_guard g;
+        char behind[4];
+    } at = {.behind = "its"};
     struct ms_err err = {0};
     for (int i = 0; i < 200; i++) {
-        ck_ok(web_guard_token(&g, &err), err);
-        ck_assert_uint_eq(strspn(g.token, digits), WEB_TOKEN);
+        ck_ok(web_guard_token(&at.g, &err), err);
+        ck_assert_uint_eq(strspn(at.g.token, digits), WEB_TOKEN);
+        ck_assert_str_eq(at.behind, "its");
         for (int k = 0; k < WEB_TOKEN; k++)
-            seen[k] |= 1u << (strchr(digits, g.token[k]) - digits);
+            seen[k] |= 1u << (strchr(digits, at.g.token[k]) - digits);
     }
     for (int k = 0; k < WEB_TOKEN; k++)
         ck_assert_int_ge(__builtin_popcount(seen[k]), 12);
