@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,6 +48,14 @@ static uint64_t bytes_in(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 ? info.tcpi_bytes_received : 0;
 }
 
+/* Tells whether bytes have arrived that the server has not read yet: then the visitor waits for the
+ * server, which on a full machine may take longer than a request is given. */
+static bool waits_for_us(int fd)
+{
+    int unread = 0;
+    return ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;
+}
+
 /* Tells whether a request is too slow. A connection that sends nothing is idle; the time counts
  * from the first byte seen of a request. */
 static bool is_slow(struct web_visit *x, int64_t patience_ns, int64_t now)
@@ -55,7 +64,7 @@ static bool is_slow(struct web_visit *x, int64_t patience_ns, int64_t now)
         return false;
     if (x->begun_ns == 0)
         x->begun_ns = now;
-    return now - x->begun_ns >= patience_ns;
+    return now - x->begun_ns >= patience_ns && !waits_for_us(x->fd);
 }
 
 static bool never_asked(const struct web_visit *x, int64_t now)
