@@ -270,6 +270,33 @@ START_TEST(a_part_that_is_missing_is_an_error)
 }
 END_TEST
 
+/* ---- which rows are folded -------------------------------------------------------------------- */
+
+START_TEST(folds_of_a_pair_are_found_among_those_of_others)
+{
+    struct cmp__fold all[24] = {0};
+    struct cmp_rows c = {0};
+    c.folds.p = all;
+    for (state = 1; state < 200; state++) {
+        const uint32_t seed = state;
+        c.folds.n = below(24);
+        for (uint32_t i = 0, pair = 0; i < c.folds.n; i++)
+            all[i].pair = pair += below(3);
+        for (uint32_t pair = 0; pair < 50; pair++) {
+            size_t n = 77, due = 0, first = 0;
+            for (size_t i = c.folds.n; i-- > 0;) {
+                due += all[i].pair == pair;
+                first = all[i].pair == pair ? i : first;
+            }
+            const struct cmp__fold *f = cmp__folds_of(&c, pair, &n);
+            ck_assert_uint_eq(n, due);
+            ck_assert_ptr_eq(f, due != 0 ? &all[first] : NULL);
+        }
+        state = seed;
+    }
+}
+END_TEST
+
 /* ---- shapes -------------------------------------------------------------------------------- */
 
 START_TEST(elements_of_a_shape_are_counted)
@@ -324,4 +351,5 @@ END_TEST
 
 TEST_MAIN("fold", figures_of_the_parts_are_those_of_the_matrix, tensors_of_the_parts_are_the_matrix,
           parts_that_do_not_fit_are_of_another_shape, a_part_that_is_missing_is_an_error,
-          elements_of_a_shape_are_counted, shapes_agree_apart_from_axes_that_the_engines_arrange)
+          folds_of_a_pair_are_found_among_those_of_others, elements_of_a_shape_are_counted,
+          shapes_agree_apart_from_axes_that_the_engines_arrange)
