@@ -9,16 +9,13 @@
 #include <cpuid.h>
 #endif
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static atomic_uint limit = ~0U;
-static atomic_uint found; /* bit 31: detection is done */
-
-#define LOOKED (1U << 31)
+atomic_uint ms__cpu_allowed;
 
 #if defined(__x86_64__)
 /* Tells whether F16C (half to single precision) is there; __builtin_cpu_supports of clang 14 does
@@ -62,19 +59,17 @@ static unsigned allowed_by_env(void)
     return ~0U;
 }
 
-unsigned ms_cpu_features(void)
+unsigned ms__cpu_look(void)
 {
-    unsigned f = atomic_load_explicit(&found, memory_order_relaxed);
-    if (f == 0) {
-        f = (detect() & allowed_by_env()) | LOOKED;
-        atomic_store_explicit(&found, f, memory_order_relaxed);
-    }
-    return f & ~LOOKED & atomic_load_explicit(&limit, memory_order_relaxed);
+    unsigned f = (detect() & allowed_by_env() & atomic_load(&limit)) | MS__CPU_LOOKED;
+    atomic_store_explicit(&ms__cpu_allowed, f, memory_order_relaxed);
+    return f;
 }
 
 void ms_cpu_limit(unsigned bits)
 {
     atomic_store(&limit, bits);
+    (void)ms__cpu_look();
 }
 
 const char *ms_cpu_text(char *buf, unsigned size)

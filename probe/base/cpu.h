@@ -7,6 +7,7 @@
 #ifndef PROBE_BASE_CPU_H
 #define PROBE_BASE_CPU_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum ms_cpu {
@@ -17,8 +18,18 @@ enum ms_cpu {
     MS_CPU_NEON = 1 << 4,
 };
 
+/* Bits that kernels may use, with MS__CPU_LOOKED once the processor has been examined. Statistics of
+ * one small tensor ask eight times, so the answer takes one load. */
+extern atomic_uint ms__cpu_allowed;
+#define MS__CPU_LOOKED (1U << 31)
+unsigned ms__cpu_look(void);
+
 /* Bits of enum ms_cpu that kernels may use. */
-unsigned ms_cpu_features(void);
+static inline unsigned ms_cpu_features(void)
+{
+    unsigned f = atomic_load_explicit(&ms__cpu_allowed, memory_order_relaxed);
+    return (f != 0 ? f : ms__cpu_look()) & ~MS__CPU_LOOKED;
+}
 static inline bool ms_cpu_has(unsigned bits)
 {
     return (ms_cpu_features() & bits) == bits;

@@ -54,7 +54,7 @@ struct ext_framework {
     PyObject *to_later;   /* reduces a tensor on its device -> number of statistics to come, or 0 */
     PyObject *figures;    /* returns all numbered statistics, as a list */
     PyObject *grad_mode;  /* () -> bool: can the next call have gradients? */
-    PyObject *is_tracing; /* () -> bool: is a compiler tracing the program? */
+    PyObject *tracing; /* threading.local: has a tracing_context while a compiler traces its thread */
     /* () -> has the program modes that see calls of functions, or calls of kernels? And an object
      * that takes them out of the way until its end(). NULL: the framework has no modes. */
     PyObject *function_modes, *dispatch_modes, *quiet;

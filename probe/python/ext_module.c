@@ -58,7 +58,7 @@ static PyObject *setup(PyObject *module, PyObject *told)
     ext_fw.figures = member(told, "figures");
     ext_fw.grad_mode = member(told, "grad_mode");
     ext_fw.watched_call = member(told, "watched_call");
-    ext_fw.is_tracing = member(told, "is_tracing");
+    ext_fw.tracing = member(told, "tracing");
     ext_fw.function_modes = member(told, "function_modes");
     ext_fw.dispatch_modes = member(told, "dispatch_modes");
     ext_fw.quiet = member(told, "quiet");

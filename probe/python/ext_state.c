@@ -200,14 +200,23 @@ void ext_forget_places(void)
     }
 }
 
+/* Looks into the dict of this thread: a question in Python would cost each call of a function four
+ * times as much. */
 bool ext_is_tracing(void)
 {
-    PyObject *v = ext_fw.is_tracing != NULL ? PyObject_CallNoArgs(ext_fw.is_tracing) : Py_False;
-    bool is_on = v == Py_True;
+    static PyObject *dict_name, *name;
+    if (ext_fw.tracing == NULL)
+        return false;
+    if (name == NULL) {
+        dict_name = PyUnicode_InternFromString("__dict__");
+        name = PyUnicode_InternFromString("tracing_context");
+    }
+    PyObject *dict = name != NULL ? PyObject_GetAttr(ext_fw.tracing, dict_name) : NULL;
+    PyObject *v = dict != NULL && PyDict_Check(dict) ? PyDict_GetItemWithError(dict, name) : NULL;
+    bool is_on = v != NULL && v != Py_None;
     if (v == NULL)
         PyErr_Clear();
-    if (ext_fw.is_tracing != NULL)
-        Py_XDECREF(v);
+    Py_XDECREF(dict);
     return is_on;
 }
 
@@ -291,8 +300,9 @@ const char *ext_data_dir(void)
 static bool is_yes(PyObject *question)
 {
     PyObject *v = question != NULL ? PyObject_CallNoArgs(question) : NULL;
-    bool yes = v != NULL && PyObject_IsTrue(v) == 1;
-    PyErr_Clear();
+    bool yes = v == Py_True || (v != NULL && v != Py_False && PyObject_IsTrue(v) == 1);
+    if (v == NULL)
+        PyErr_Clear();
     Py_XDECREF(v);
     return yes;
 }

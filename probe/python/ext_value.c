@@ -78,10 +78,20 @@ static bool is_plain(PyObject *o)
     return Py_TYPE(o) == ext_fw.plain[0] || Py_TYPE(o) == ext_fw.plain[1];
 }
 
-/* Reads a property by its descriptor, or calls a method with the tensor. */
+/* Reads a property by its descriptor, or calls a method with the tensor. The C functions of a plain
+ * tensor are called without Python's checks of the tensor's type, which is known. */
 PyObject *ext_get(enum ext_get what, PyObject *t)
 {
     PyObject *how = ext_fw.get[what];
+    if (is_plain(t) && Py_IS_TYPE(how, &PyGetSetDescr_Type)) {
+        const PyGetSetDef *property = ((PyGetSetDescrObject *)how)->d_getset;
+        return property->get(t, property->closure);
+    }
+    if (is_plain(t) && Py_IS_TYPE(how, &PyMethodDescr_Type)) {
+        const PyMethodDef *method = ((PyMethodDescrObject *)how)->d_method;
+        if (method->ml_flags == METH_NOARGS)
+            return method->ml_meth(t, NULL);
+    }
     descrgetfunc get = Py_TYPE(how)->tp_descr_get;
     if (get != NULL && Py_TYPE(how)->tp_descr_set != NULL)
         return get(how, t, (PyObject *)Py_TYPE(t));
@@ -114,13 +124,32 @@ static bool get_sizes(enum ext_get what, PyObject *t, uint64_t *out, uint32_t *n
     return ok;
 }
 
-static enum ms_dtype get_dtype(PyObject *t)
+static enum ms_dtype parse_dtype(PyObject *dtype)
 {
-    PyObject *dtype = ext_get(EXT_DTYPE, t);
-    PyObject *name = dtype != NULL ? PyDict_GetItem(ext_fw.dtypes, dtype) : NULL;
-    Py_XDECREF(dtype);
+    PyObject *name = PyDict_GetItem(ext_fw.dtypes, dtype);
     const char *text = name != NULL ? PyUnicode_AsUTF8(name) : NULL;
     return text != NULL ? ms_dtype_parse(ms_str_of(text)) : MS_DT_NONE;
+}
+
+/* The dtypes seen last, by the address of their objects, which are kept alive. */
+static enum ms_dtype get_dtype(PyObject *t)
+{
+    enum { KNOWN = 16 };
+    static struct {
+        PyObject *object;
+        enum ms_dtype dtype;
+    } known[KNOWN];
+    PyObject *dtype = ext_get(EXT_DTYPE, t);
+    if (dtype == NULL)
+        return MS_DT_NONE;
+    const unsigned at = ((uintptr_t)dtype >> 4) % KNOWN;
+    if (known[at].object != dtype) {
+        Py_XSETREF(known[at].object, Py_NewRef(dtype));
+        known[at].dtype = parse_dtype(dtype);
+    }
+    const enum ms_dtype result = known[at].dtype;
+    Py_DECREF(dtype);
+    return result;
 }
 
 static bool has_plain_layout(PyObject *t)

@@ -254,12 +254,8 @@ def describe(value, key):
 
 # ---- compilers --------------------------------------------------------------
 
+# Has a tracing_context while a compiler traces the program on this thread.
 _tracing = getattr(sys.modules.get("torch._guards"), "_TLS", None)
-
-
-def _is_tracing():
-    """Tells whether a compiler is tracing the program on this thread."""
-    return getattr(_tracing, "tracing_context", None) is not None
 
 
 # ---- passed to C ------------------------------------------------------------
@@ -282,7 +278,7 @@ def _told():
         "is_strange": get.get("is_neg"), "layout": get["layout"], "grad_fn": get["grad_fn"],
         "stride": _probe.twin(get["stride"]), "data_ptr": _probe.twin(get["data_ptr"]),
         "describe": describe, "to_host": to_host, "figures": figures,
-        "is_tracing": _is_tracing if _tracing is not None else None,
+        "tracing": _tracing,
         "function_modes": _quiet.has_function_modes, "dispatch_modes": _quiet.has_dispatch_modes,
         "quiet": _quiet.Quiet,
         "grad_mode": torch.is_grad_enabled, "parameters": "_parameters", "module_prefix": "Module",
