@@ -32,10 +32,17 @@ struct after {
 
 /* ---- before ----------------------------------------------------------- */
 
-static PyObject *ask_backward(struct hook *h, const char *what, PyObject *module, PyObject *values,
+enum moment { BEFORE, AFTER, MOMENTS };
+
+/* Calls the method of the watcher for a moment; their names are made once. */
+static PyObject *ask_backward(struct hook *h, enum moment when, PyObject *module, PyObject *values,
                               int64_t number)
 {
-    PyObject *method = PyObject_GetAttrString(h->backward, what);
+    static const char *const texts[MOMENTS] = {"before", "after"};
+    static PyObject *names[MOMENTS];
+    if (names[when] == NULL)
+        names[when] = PyUnicode_InternFromString(texts[when]);
+    PyObject *method = names[when] != NULL ? PyObject_GetAttr(h->backward, names[when]) : NULL;
     PyObject *n = method != NULL ? PyLong_FromLongLong(number) : NULL;
     PyObject *args[] = {(PyObject *)h, module, values, n};
     PyObject *result = n != NULL ? ext_ask(method, args, 4) : NULL;
@@ -49,7 +56,7 @@ static PyObject *ask_backward(struct hook *h, const char *what, PyObject *module
 static PyObject *watch_inputs(struct hook *h, struct probe_call *c, PyObject *const *args,
                               Py_ssize_t n)
 {
-    PyObject *inputs = ask_backward(h, "before", args[0], args[1], probe_call_number(c));
+    PyObject *inputs = ask_backward(h, BEFORE, args[0], args[1], probe_call_number(c));
     if (inputs == NULL) {
         ext_fail("the gradients of a module's inputs");
         Py_RETURN_NONE;
@@ -126,7 +133,7 @@ static void put_parameters(struct probe_call *c, PyObject *module)
 
 static PyObject *watch_result(struct hook *h, PyObject *module, PyObject *result, long long number)
 {
-    PyObject *other = ask_backward(h, "after", module, result, number);
+    PyObject *other = ask_backward(h, AFTER, module, result, number);
     if (other != NULL)
         return other;
     ext_fail("the gradients of a module's result");

@@ -18,6 +18,8 @@ struct op {
     PyObject *func;
     PyObject *dict;
     PyObject *probability; /* keyword that, when 0, makes the function the identity: no backward */
+    PyObject *owner; /* of a method that is called as owner.method(): NULL, a class, or an object */
+    bool is_of_class;
     char *prefix, *name;
     uint32_t mask_in, mask_out; /* bit per value not to be read: buffers before they are filled */
 };
@@ -149,12 +151,25 @@ static void watch_gradient(PyObject *op, PyObject *result, int64_t number)
 
 /* ---- the call --------------------------------------------------------- */
 
+/* Tells whether the call is one that is recorded: of a method, only its owner's. An object is compared
+ * by its address, as it may have died. */
+static bool is_of_owner(const struct op *op, PyObject *const *args, Py_ssize_t n)
+{
+    if (op->owner == NULL)
+        return true;
+    if (n == 0 || !op->is_of_class)
+        return n != 0 && args[0] == op->owner;
+    return PyType_Check(args[0]) &&
+           PyType_IsSubtype((PyTypeObject *)args[0], (PyTypeObject *)op->owner);
+}
+
 static void put_inputs(const struct op *op, struct probe_call *c, PyObject *const *args,
                        Py_ssize_t n, PyObject *kwnames)
 {
     if (!probe__call_has(c, PROBE_SEC_INPUT_ARGS))
         return;
-    ext_put_list(c, PROBE_SEC_INPUT_ARGS, args, n, op->mask_in);
+    const Py_ssize_t first = op->owner != NULL ? 1 : 0;
+    ext_put_list(c, PROBE_SEC_INPUT_ARGS, args + first, n - first, op->mask_in);
     if (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0)
         return;
     struct probe__record *r = probe__call_part(c, PROBE_SEC_INPUT_KWARGS);
@@ -211,10 +226,10 @@ static void end_call(PyObject *self, struct probe_call *c, PyObject *result, boo
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     const struct op *op = (struct op *)self;
-    if (!probe__may_enter(ext_dumper, PROBE__OP) || ext_is_tracing())
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (!probe__may_enter(ext_dumper, PROBE__OP) || ext_is_tracing() || !is_of_owner(op, args, n))
         return ext_real_of(op->func)(op->func, args, nargsf, kwnames);
     ext_leave_calls();
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     struct probe_call *c = probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
                                                                            .dir = PROBE_FORWARD,
                                                                            .prefix = op->prefix,
@@ -238,13 +253,14 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
 
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kw)
 {
-    static char names[][12] = {"func", "prefix", "name", "mask_in", "mask_out", "probability"};
-    char *list[] = {names[0], names[1], names[2], names[3], names[4], names[5], NULL};
-    PyObject *func, *probability = NULL;
+    static char names[][12] = {"func",     "prefix",      "name", "mask_in",
+                               "mask_out", "probability", "owner"};
+    char *list[] = {names[0], names[1], names[2], names[3], names[4], names[5], names[6], NULL};
+    PyObject *func, *probability = NULL, *owner = Py_None;
     const char *prefix, *name;
     unsigned in = 0, out = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "Oss|IIO", list, &func, &prefix, &name, &in, &out,
-                                     &probability))
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "Oss|IIOO", list, &func, &prefix, &name, &in, &out,
+                                     &probability, &owner))
         return NULL;
     struct op *op = (struct op *)type->tp_alloc(type, 0);
     if (op == NULL)
@@ -256,6 +272,10 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kw)
     op->mask_in = in;
     op->mask_out = out;
     op->probability = probability != Py_None ? Py_XNewRef(probability) : NULL;
+    op->owner = owner != Py_None ? owner : NULL;
+    op->is_of_class = PyType_Check(owner) != 0;
+    if (op->is_of_class)
+        Py_INCREF(owner);
     if (op->prefix != NULL && op->name != NULL)
         return (PyObject *)op;
     Py_DECREF(op);
@@ -285,6 +305,8 @@ static void op_dealloc(PyObject *self)
     struct op *op = (struct op *)self;
     PyObject_GC_UnTrack(self);
     op_clear(self);
+    if (op->is_of_class)
+        Py_DECREF(op->owner);
     ms_free(op->prefix);
     ms_free(op->name);
     Py_TYPE(self)->tp_free(self);

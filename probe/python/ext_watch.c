@@ -10,11 +10,11 @@
  * A call is dispatched to an Op, which records it, or to a function of the adapter, around(func,
  * args, kwargs), which passes it on with past(). Each group of functions is watched separately.
  *
- * Four kinds of functions can be watched: Python functions, built-in functions, the methods of a type
- * written in C, with their bound methods, and objects whose class has a __call__ written in Python,
- * such as operators of extensions. A bound method may outlive the collecting; its calls then go
- * straight to the function. For objects the __call__ of their class is watched, which looks up who is
- * called. See ext_slot.c for operators such as x[i] = y.
+ * Five kinds of functions can be watched: Python functions, built-in functions, the methods of a type
+ * written in C, with their bound methods, functools.partial objects, which keep their type, and objects
+ * whose class has a __call__ written in Python, such as operators of extensions. A bound method may
+ * outlive the collecting; its calls then go straight to the function. For objects the __call__ of their
+ * class is watched, which looks up who is called. See ext_slot.c for operators such as x[i] = y.
  */
 #include "probe/python/ext.h"
 
@@ -80,7 +80,7 @@ static PyObject *tuple_of(PyObject *const *values, Py_ssize_t n)
     return tuple;
 }
 
-/* Calls a built-in function that takes a tuple and a dict, past its derived type. */
+/* Calls a function that takes a tuple and a dict, past its derived type. */
 static PyObject *call_with_tuple(PyObject *func, PyObject *const *args, size_t nargsf,
                                  PyObject *kwnames)
 {
@@ -88,8 +88,10 @@ static PyObject *call_with_tuple(PyObject *func, PyObject *const *args, size_t n
     bool has_names = kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0;
     PyObject *tuple = tuple_of(args, n), *dict = has_names ? dict_of(args + n, kwnames) : NULL;
     PyObject *result = NULL;
+    const bool is_builtin = PyObject_TypeCheck(func, &PyCFunction_Type);
+    ternaryfunc call = is_builtin ? PyCFunction_Type.tp_call : Py_TYPE(func)->tp_call;
     if (tuple != NULL && (dict != NULL || !has_names))
-        result = PyCFunction_Type.tp_call(func, tuple, dict);
+        result = call(func, tuple, dict);
     Py_XDECREF(tuple);
     Py_XDECREF(dict);
     return result;
@@ -328,6 +330,20 @@ static PyObject *past(PyObject *module, PyObject *args)
 
 /* ---- watching --------------------------------------------------------- */
 
+/* Tells whether an object is a functools.partial, each of which has a call pointer of its own. */
+static bool is_partial(PyObject *func)
+{
+    static PyTypeObject *partial;
+    if (partial == NULL) {
+        PyObject *module = PyImport_ImportModule("functools");
+        partial = module != NULL ? (PyTypeObject *)PyObject_GetAttrString(module, "partial") : NULL;
+        PyErr_Clear();
+        Py_XDECREF(module);
+    }
+    return partial != NULL && Py_IS_TYPE(func, partial) && partial->tp_vectorcall_offset > 0 &&
+           PyType_HasFeature(partial, Py_TPFLAGS_HAVE_VECTORCALL);
+}
+
 /* Returns the derived type and the address of the function's call pointer; NULL: cannot be
  * watched. */
 static PyTypeObject *derived(PyObject *func, vectorcallfunc **call)
@@ -344,6 +360,10 @@ static PyTypeObject *derived(PyObject *func, vectorcallfunc **call)
     if (Py_IS_TYPE(func, &PyMethodDescr_Type)) {
         *call = &((PyMethodDescrObject *)func)->vectorcall;
         return &method_type;
+    }
+    if (is_partial(func)) {
+        *call = (vectorcallfunc *)(void *)((char *)func + Py_TYPE(func)->tp_vectorcall_offset);
+        return Py_TYPE(func);
     }
 #endif
     *call = NULL;
@@ -365,7 +385,7 @@ static void end(struct watched *w)
 {
     PyObject *func = w->func;
     w->is_ours = false;
-    if (w->is_object || Py_TYPE(func)->tp_base != w->was)
+    if (w->is_object || (Py_TYPE(func) != w->was && Py_TYPE(func)->tp_base != w->was))
         return;
     Py_SET_TYPE(func, w->was);
     vectorcallfunc *call;
@@ -450,7 +470,36 @@ static PyObject *watch(PyObject *module, PyObject *args)
     return PyErr_Occurred() ? NULL : PyBool_FromLong(ok);
 }
 
-/* watching(on, group, func): starts or stops watching the functions of the group, or one of them */
+/* Tells whether a watched object of the class with this __call__ is left. */
+static bool is_needed(PyObject *call)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (all[i]->is_object && all[i]->is_ours && call_of_class(all[i]->func) == call)
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether a switch of one function, or of a whole group (only is NULL), switches w. */
+static bool is_switched(const struct watched *w, PyObject *only, bool is_on)
+{
+    if (only == NULL || w->func == only)
+        return true;
+    return w->op == NULL && w->func == call_of_class(only) && (is_on || !is_needed(w->func));
+}
+
+static void switch_one(struct watched *w, bool is_on)
+{
+    if (w->is_ours == is_on)
+        return;
+    if (is_on)
+        begin(w);
+    else
+        end(w);
+}
+
+/* watching(on, group, func): starts or stops watching the functions of the group, or one of them. The
+ * __call__ of a class stands before its objects, so the list is walked from its end to stop. */
 static PyObject *watching(PyObject *module, PyObject *args)
 {
     int is_on;
@@ -462,13 +511,9 @@ static PyObject *watching(PyObject *module, PyObject *args)
     if (group == 0)
         ext_slot_watching(is_on != 0);
     for (unsigned i = 0; i < count; i++) {
-        bool is_chosen = all[i]->group == group && (only == NULL || all[i]->func == only);
-        if (!is_chosen || all[i]->is_ours == (is_on != 0))
-            continue;
-        if (is_on)
-            begin(all[i]);
-        else
-            end(all[i]);
+        struct watched *w = all[is_on ? i : count - 1 - i];
+        if (w->group == group && is_switched(w, only, is_on != 0))
+            switch_one(w, is_on != 0);
     }
     Py_RETURN_NONE;
 }

@@ -221,6 +221,50 @@ def uneven_rows_of_torchrec():
 
 
 @test
+def functions_of_the_program_are_recorded():
+    import functools
+    import types
+
+    class Scale:
+        def __call__(self, x, by=2):
+            return x * by
+
+    class Base:
+        @classmethod
+        def made(cls, x):
+            return x + 1
+
+        def method(self, x):
+            return x + 2
+
+    class Derived(Base):
+        pass
+    one, two = Derived(), Derived()
+    own = types.SimpleNamespace(part=functools.partial(Scale(), by=3), scale=Scale(), other=Scale())
+    d = debugger(level="L1")
+    places = [(own, "part"), (own, "scale"), (Derived, "made"), (one, "method")]
+    for owner, name in places:
+        d.register_custom_api(owner, name, "Mine")
+    d.start()
+    x = torch.ones(2)
+    equal([own.part(x).tolist(), own.scale(x, 5).tolist(), own.other(x).tolist()], [[3.0] * 2, [5.0] * 2, [2.0] * 2])
+    equal([Derived.made(x).tolist(), Base.made(x).tolist(), one.method(x).tolist(), two.method(x).tolist()],
+          [[2.0] * 2, [2.0] * 2, [3.0] * 2, [3.0] * 2])
+    d.stop()
+    found = {name: record for name, record in data().items() if name.startswith("Mine.")}
+    equal(sorted(found), [f"Mine.{name}.0.forward" for name in ("made", "method", "part", "scale")])
+    equal([len(found[f"Mine.{name}.0.forward"]["input_args"]) for name in ("made", "method", "part", "scale")], [1, 1, 1, 2])
+    equal(found["Mine.part.0.forward"]["output"][0]["Max"], 3.0)
+    for owner, name in places:
+        d.restore_custom_api(owner, name)
+    equal(("method" in vars(one), "made" in vars(Derived)), (False, False))
+    d.start()
+    own.part(x), own.scale(x), Derived.made(x), one.method(x)
+    d.stop()
+    equal(len([name for name in data() if name.startswith("Mine.")]), 4)
+
+
+@test
 def numpy_values():
     import numpy as np
     d = debugger(level="L1")

@@ -10,8 +10,8 @@ _watched = {}  # (module, name) -> the function
 
 
 def add(functions, module, name, prefix=None):
-    """Dumps module.name; functions: the module with those of the framework, whose CUSTOM_KINDS are
-    watched instead of being replaced."""
+    """Dumps module.name; functions: the module with those of the framework, whose watch_custom, if it
+    has one, keeps module.name the same object."""
     prefix = prefix or getattr(module, "__name__", "Custom")
     if not isinstance(prefix, str):
         raise ValueError(f"api_prefix: expected a text, found {prefix!r}")
@@ -19,12 +19,13 @@ def add(functions, module, name, prefix=None):
         raise ValueError(f"{module!r} has no {name}")
     remove(module, name)
     func = getattr(module, name)
-    recorder = functions.wrapper(func, prefix, name)
-    if isinstance(func, getattr(functions, "CUSTOM_KINDS", ())) and _probe.watch(func, recorder, _CUSTOM):
-        _watched[id(module), name] = func
-        _probe.watching(True, _CUSTOM, func)
+    watch = getattr(functions, "watch_custom", None)
+    watched = watch(func, prefix, name, _CUSTOM) if watch else None
+    if watched is not None:
+        _watched[id(module), name] = watched
+        _probe.watching(True, _CUSTOM, watched)
         return
-    places.add(module, name, func, recorder)
+    places.add(module, name, func, functions.wrapper(func, prefix, name))
     places.put()
 
 

@@ -91,7 +91,8 @@ class BaseDebugger:
     # ---- overridden by a framework ----------------------------------------
 
     framework = None
-    # module with put_all(), take_all(), wrapper(function, prefix, name), CUSTOM_KINDS
+    # module with put_all(), take_all(), wrapper(function, prefix, name), and watch_custom(function, prefix,
+    # name, group) where functions of the program need not be replaced
     _functions = None
     _optimizers = None  # module with watch()
     _levels_of_models = ("L0", "mix")  # levels that hook modules of a model

@@ -32,7 +32,7 @@ class Places:
         """was: owner.name; what a class has there is a classmethod or a staticmethod where
         owner.name is a function."""
         is_class = isinstance(owner, type)
-        is_own = not is_class or name in vars(owner)
+        is_own = name in getattr(owner, "__dict__", (name,))  # else it comes from a class
         self._all.append((owner, name, vars(owner).get(name) if is_class else was, is_own, now))
 
     def give_up(self, owner, name):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Operators of tensors, operators of extensions, and functions that a program registers: all stay who they are."""
 import copy
+import functools
 import inspect
 import pickle
 import types
@@ -303,6 +304,86 @@ def methods_and_objects_that_a_program_registers(run):
         run.debugger.restore_custom_api(Own, name)
     run.note("after", [type(vars(Own)[name]).__name__ for name in names])
     run.note("values", (own.method(X), Own.static(X), Own.of_class(X)))
+
+
+@way
+def partials_and_callables_that_a_program_registers(run):
+    class Scale:
+        """Scales by a number."""
+
+        def __init__(self, by):
+            self.by = by
+
+        def __call__(self, x, *, more=0):
+            return x * self.by + more
+
+    def scale(x, by, *, more=0):
+        return x * by + more
+    own = types.SimpleNamespace(__name__="own", partial=functools.partial(scale, by=3.0), callable=Scale(2.0),
+                                slow=functools.partial(Scale(5.0), more=1), other=Scale(7.0))
+    names = ("partial", "callable", "slow")
+    known = {name: getattr(own, name) for name in names}
+    call_of_class = Scale.__call__, type(Scale.__call__)
+    from_own = own.partial
+    model = Calls(lambda self, x: (own.partial(self.a(x)) + from_own(x, more=x) + own.callable(x, more=x) + own.slow(x) +
+                                   own.other(x)).sum(), a=nn.Linear(4, 4))
+    for name in names:
+        run.debugger.register_custom_api(own, name, "Own")
+
+    def loss_of(model, _step):
+        for name in names:
+            func = getattr(own, name)
+            run.note(f"who {name}", (func is known[name], type(func).__name__, callable(func), str(inspect.signature(func)),
+                                     isinstance(func, functools.partial), func.__doc__))
+        run.note("pickled", type(copy.deepcopy(own.callable)).__name__)
+        run.note("copied", (copy.copy(own.partial)(X, more=1), functools.partial(own.partial, more=2)(X)))
+        run.note("asked", (own.partial.func is scale, own.partial.keywords, own.partial.__call__(X), own.callable.__call__(X)))
+        for name in names:
+            run.raises(f"unknown {name}", lambda name=name: getattr(own, name)(X, unknown=1))
+            run.raises(f"nothing {name}", lambda name=name: getattr(own, name)())
+        return model(X)
+    run.train(model, loss_of)
+    for name in names:
+        run.debugger.restore_custom_api(own, name)
+    run.note("after", [getattr(own, name) is known[name] for name in names])
+    run.note("class", (Scale.__call__ is call_of_class[0], type(Scale.__call__) is call_of_class[1]))
+    run.note("values", [getattr(own, name)(X) for name in names])
+
+
+@way
+def methods_of_classes_and_objects_that_a_program_registers(run):
+    class Base:
+        @classmethod
+        def made(cls, x):
+            return x * len(cls.__name__)
+
+        def method(self, x):
+            return x * self.by
+
+    class Derived(Base):
+        pass
+
+    class Other(Base):
+        pass
+    one, two = Derived(), Derived()
+    one.by, two.by = 2.0, 3.0
+    run.debugger.register_custom_api(Derived, "made", "Own")
+    run.debugger.register_custom_api(one, "method", "Own")
+    kept = vars(Base)["made"], vars(Base)["method"]
+
+    def forward(self, x):
+        y = self.a(x)
+        return (Derived.made(y) + Other.made(y) + one.method(y) + two.method(y) + one.made(y) + Base.method(two, y)).sum()
+    model = Calls(forward, a=nn.Linear(4, 4))
+
+    def loss_of(model, _step):
+        run.note("own names", (sorted(vars(one)), sorted(n for n in vars(Derived) if n[0] != "_"), one.method.__self__ is one))
+        run.note("kept", (vars(Base)["made"] is kept[0], vars(Base)["method"] is kept[1], type(kept[1]).__name__))
+        return model(X)
+    run.train(model, loss_of)
+    run.debugger.restore_custom_api(Derived, "made")
+    run.debugger.restore_custom_api(one, "method")
+    run.note("after", (sorted(vars(one)), sorted(n for n in vars(Derived) if n[0] != "_"), "made" in vars(Derived)))
 
 
 @way

@@ -2,10 +2,11 @@
 """Functions of PyTorch, watched while calls are collected.
 
 All of them, those of extensions too, stay the same objects: the C half watches their calls (see
-ext_watch.c and ext_slot.c). Only what is neither a function nor an operator, such as a
-functools.partial of an extension, is replaced where it is found.
+ext_watch.c and ext_slot.c). Only what is none of the kinds named there, such as a class, is replaced
+where it is found.
 """
 import importlib.util
+import types
 
 import torch
 
@@ -16,9 +17,8 @@ from msprobe.pytorch import _apis, _distributed
 _FUNCTION = type(lambda: None)
 _SLOT = type(int.__add__)
 _METHODS = (_FUNCTION, type(str.join), _SLOT)
-CUSTOM_KINDS = (_FUNCTION, type(len))  # functions of the program that can be watched
 # Kinds that can be watched: see ext_watch.c.
-_WATCHED = (*CUSTOM_KINDS, type(str.join), _SLOT, torch._ops.OpOverloadPacket)
+_WATCHED = (_FUNCTION, type(len), type(str.join), _SLOT, torch._ops.OpOverloadPacket)
 _DROPOUT = {"dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"}
 _NPU_MASKS = {"npu_fusion_attention": 1 << 4 | 1 << 5}
 # torch.lstm is torch._VF.lstm and is recorded under that name; only modules call the others.
@@ -30,11 +30,26 @@ _found = []  # not empty: the functions have been looked up
 _is_watching = False
 
 
-def wrapper(func, prefix, name):
-    """Returns the wrapper of a function; binds to objects if the function does."""
+def wrapper(func, prefix, name, owner=None):
+    """Returns the wrapper of a function; binds to objects if the function does.
+
+    owner: the class or the object of a method; calls for others are not recorded."""
     make = _probe.Op if isinstance(func, _METHODS) else _probe.Fn
     return make(func, prefix, name, 0, _NPU_MASKS.get(name, 0),
-                "p" if name in _DROPOUT else None)
+                "p" if name in _DROPOUT else None, owner)
+
+
+def watch_custom(func, prefix, name, group):
+    """Watches a function of the program, or the function of a bound method, in a group.
+
+    Returns what is watched, or None when that is neither possible nor of use."""
+    owner = None
+    if isinstance(func, types.MethodType):
+        func, owner = func.__func__, func.__self__
+    elif isinstance(getattr(func, "__self__", None), type):
+        return None  # a method of a class in C: another object each time
+    can = not isinstance(func, type) and _probe.watch(func, wrapper(func, prefix, name, owner), group)
+    return func if can else None
 
 
 def _watch_names(source, names, prefix, make=wrapper, make_other=wrapper):
