@@ -30,12 +30,12 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "mstx/rt/clock_sync.h"
 #include "mstx/rt/comm_range.h"
+#include "mstx/rt/held_file.h"
 #include "mstx/rt/ticks.h"
 
 enum {
@@ -63,41 +63,20 @@ struct place {
     int n;
 };
 
-/* A descriptor with the identity of its file. A daemon closes descriptors that it does not know,
- * and files that it opens later get the same numbers. */
-struct held {
-    int fd;
-    dev_t device;
-    ino_t inode;
-};
-
 static struct {
     pthread_t thread;
     bool running;
     _Atomic bool stop;
     /* lead: an abstract socket name that only one process of this host can hold. */
-    struct held bell, listener, lead;
+    struct rt_held bell, listener, lead;
     uint64_t token;
 } net = {.bell.fd = -1, .listener.fd = -1, .lead.fd = -1};
-
-static struct held hold(int fd)
-{
-    struct stat st = {0};
-    const bool good = fd >= 0 && fstat(fd, &st) == 0;
-    return (struct held){.fd = good ? fd : -1, .device = st.st_dev, .inode = st.st_ino};
-}
-
-static bool is_held(const struct held *h)
-{
-    struct stat st;
-    return h->fd >= 0 && fstat(h->fd, &st) == 0 && st.st_dev == h->device && st.st_ino == h->inode;
-}
 
 /* Tells whether the thread has to continue: not stopped, and its descriptors are still its own. */
 static bool goes_on(void)
 {
-    return !atomic_load(&net.stop) && is_held(&net.bell) &&
-           (net.listener.fd < 0 || is_held(&net.listener));
+    return !atomic_load(&net.stop) && rt_is_held(&net.bell) &&
+           (net.listener.fd < 0 || rt_is_held(&net.listener));
 }
 
 static int64_t now(void)
@@ -326,7 +305,8 @@ static bool attend(struct guest *g)
 
 static void let_in(struct guest *guests)
 {
-    const int fd = accept4(net.listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int fd =
+        rt_fd_move_high(accept4(net.listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
     for (int i = 0; fd >= 0 && i < GUESTS; i++) {
         if (guests[i].fd < 0) {
             quick(fd);
@@ -422,7 +402,7 @@ static bool leads(void)
                            (unsigned long long)mstx_clock_host());
     if (bind(fd, (struct sockaddr *)(void *)&a,
              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
-        net.lead = hold(fd);
+        net.lead = rt_hold(fd);
     else if (fd >= 0)
         close(fd);
     return net.lead.fd >= 0;
@@ -436,7 +416,7 @@ static int connect_to(const char *address, const char *port, int64_t until)
     socklen_t n = sizeof failed;
     if (getaddrinfo(address, port, &how, &list) != 0)
         return -1;
-    fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    fd = rt_fd_move_high(socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) == 0)
         failed = 0;
     else if (fd >= 0 && errno == EINPROGRESS && wait_for(fd, POLLOUT, until))
@@ -583,9 +563,9 @@ void rt_clock_net_start(void)
     if (rt.conf.rank < 0 || rt.conf.world_size < 2 || rt.epoch > 1 || wish == MSTX_CLOCK_NEVER ||
         (wish == MSTX_CLOCK_IF_NEEDED && mstx_clock_one_host()))
         return;
-    net.bell = hold(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    net.bell = rt_hold(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     net.token = new_token();
-    net.listener = hold(rt.conf.rank == 0 ? listen_on(agreed_port()) : -1);
+    net.listener = rt_hold(rt.conf.rank == 0 ? listen_on(agreed_port()) : -1);
     atomic_store(&net.stop, false);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -595,12 +575,9 @@ void rt_clock_net_start(void)
 
 static void close_all(void)
 {
-    struct held *const all[] = {&net.bell, &net.listener, &net.lead};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (is_held(all[i]))
-            close(all[i]->fd);
-        all[i]->fd = -1;
-    }
+    struct rt_held *const all[] = {&net.bell, &net.listener, &net.lead};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        rt_hold_end(all[i]);
 }
 
 void rt_clock_net_stop(void)
@@ -609,7 +586,7 @@ void rt_clock_net_stop(void)
     if (!net.running)
         return;
     atomic_store(&net.stop, true);
-    if (is_held(&net.bell) && write(net.bell.fd, &one, sizeof one) != sizeof one) {
+    if (rt_is_held(&net.bell) && write(net.bell.fd, &one, sizeof one) != sizeof one) {
         /* the thread checks stop once a second anyway */
     }
     pthread_join(net.thread, NULL);

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "mstx/format/stage.h"
+#include "mstx/rt/held_file.h"
 #include "mstx/rt/ticks.h"
 
 enum { TRIM_LEAST = 128 << 10 };
@@ -170,22 +171,11 @@ static int point_to_stage(void)
     return close(fd) != 0 || bad ? EIO : 0;
 }
 
-static struct { /* of the process directory */
-    dev_t device;
-    ino_t inode;
-} own;
+static struct rt_held own; /* the process directory, at the number that it had first */
 
-/* Opens a folder that stays open, with a high descriptor number: some programs close descriptors
- * that they do not know and then expect the lowest numbers. */
 static int open_folder(const char *path)
 {
-    enum { HIGH = 500 };
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, HIGH) : -1;
-    if (high < 0)
-        return fd;
-    close(fd);
-    return high;
+    return rt_fd_move_high(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 static int open_dirs(void)
@@ -200,19 +190,18 @@ static int open_dirs(void)
         if (rc != 0)
             return rc;
     }
-    struct stat st;
-    atomic_store(&rt.dir, open_folder(rt.path));
-    if (rt.dir < 0 || fstat(rt.dir, &st) != 0)
+    const int fd = open_folder(rt.path);
+    if (fd < 0)
         return errno;
-    own.device = st.st_dev;
-    own.inode = st.st_ino;
-    return 0;
+    own = rt_hold(fd);
+    atomic_store(&rt.dir, own.fd);
+    return own.fd < 0 ? errno : 0;
 }
 
 static bool is_own(int fd)
 {
-    struct stat st;
-    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == own.device && st.st_ino == own.inode;
+    const struct rt_held same = {.fd = fd, .device = own.device, .inode = own.inode};
+    return rt_is_held(&same);
 }
 
 int rt_file_dir(void)
@@ -233,7 +222,7 @@ int rt_file_dir(void)
 int rt_file_open(const char *name)
 {
     int dir = rt_file_dir();
-    return dir < 0 ? -1 : openat(dir, name, O_RDWR | O_CLOEXEC);
+    return dir < 0 ? -1 : rt_fd_move_high(openat(dir, name, O_RDWR | O_CLOEXEC));
 }
 
 static int open_control(void)
@@ -375,6 +364,7 @@ int rt_file_begin(const char *name, size_t bytes)
     int fd = dir < 0 ? -1 : openat(dir, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return -1;
+    fd = rt_fd_move_high(fd);
     int rc = rt_file_allocate(fd, bytes);
     if (rc == 0)
         return fd;

@@ -8,24 +8,22 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "mstx/rt/held_file.h"
+
 /* At most 2500 samples of 1.6 us in a second: 0.4 % of a thread that calls all the time. */
-enum { SAMPLES_A_SECOND = 2500, HIGH = 500 };
+enum { SAMPLES_A_SECOND = 2500 };
 /* Highest tick rate assumed until the rate is known. */
 static const uint64_t FASTEST_HZ = 4000000000;
 
 __thread uint64_t rt_use_due __attribute__((tls_model("initial-exec")));
 
-/* The scheduler's figures of this thread (/proc/thread-self/schedstat), kept open.  Programs may close
- * descriptors that they do not know and open files of their own in their place, so the file is checked
- * before it is closed. */
+/* The scheduler's figures of this thread (/proc/thread-self/schedstat), kept open. */
 static __thread struct {
-    int fd; /* 0: not opened yet; -1: none */
-    dev_t device;
-    ino_t inode;
+    struct rt_held file;
+    bool is_known; /* the file has been opened, or cannot be */
 } sched __attribute__((tls_model("initial-exec")));
 
 /* Threads of this process that hold the file; a program of very many threads needs its descriptors. */
@@ -34,41 +32,26 @@ static atomic_int holders;
 
 static void release(void)
 {
-    if (sched.fd > 0)
+    if (sched.file.fd >= 0)
         atomic_fetch_sub_explicit(&holders, 1, memory_order_relaxed);
-    sched.fd = -1;
+    rt_hold_end(&sched.file);
 }
 
-/* Opens the file with a high descriptor number, as programs expect the lowest numbers. */
 static void open_sched(void)
 {
-    struct stat st;
-    sched.fd = -1;
-    if (atomic_fetch_add_explicit(&holders, 1, memory_order_relaxed) >= HOLDERS_MOST) {
+    sched.is_known = true;
+    sched.file = RT_HELD_NONE;
+    if (atomic_fetch_add_explicit(&holders, 1, memory_order_relaxed) < HOLDERS_MOST)
+        sched.file = rt_hold(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
+    if (sched.file.fd < 0)
         atomic_fetch_sub_explicit(&holders, 1, memory_order_relaxed);
-        return;
-    }
-    const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    const int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, HIGH) : -1;
-    if (fd >= 0)
-        close(fd);
-    if (high <= 0 || fstat(high, &st) != 0) {
-        atomic_fetch_sub_explicit(&holders, 1, memory_order_relaxed);
-        return;
-    }
-    sched.fd = high;
-    sched.device = st.st_dev;
-    sched.inode = st.st_ino;
 }
 
 void rt_use_end(void)
 {
-    struct stat st;
-    if (sched.fd > 0 && fstat(sched.fd, &st) == 0 && st.st_dev == sched.device &&
-        st.st_ino == sched.inode)
-        close(sched.fd);
-    release();
-    sched.fd = 0;
+    if (sched.is_known)
+        release();
+    sched.is_known = false;
     rt_use_due = 0;
 }
 
@@ -87,15 +70,15 @@ static uint64_t run_delay(void)
 {
     char text[96];
     uint64_t ran, waited, slices;
-    if (sched.fd == 0)
+    if (!sched.is_known)
         open_sched();
-    const ssize_t n = sched.fd > 0 ? pread(sched.fd, text, sizeof text - 1, 0) : -1;
+    const ssize_t n = rt_is_held(&sched.file) ? pread(sched.file.fd, text, sizeof text - 1, 0) : -1;
     text[n > 0 ? n : 0] = '\0';
     const char *p = take_number(text, &ran);
     p = p != NULL ? take_number(p, &waited) : NULL;
     if (p != NULL && take_number(p, &slices) != NULL)
         return waited;
-    release(); /* the program has closed the file: the number may be that of another one */
+    release(); /* the program has closed the file */
     return MSTX_USE_UNKNOWN;
 }
 

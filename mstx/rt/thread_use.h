@@ -15,8 +15,8 @@ extern __thread uint64_t rt_use_due __attribute__((tls_model("initial-exec")));
 
 /* Returns the least number of ticks between two samples. */
 uint64_t rt_use_ticks_between(void);
-/* Returns a USE record of this thread and sets when the next one is due.  Makes three system calls of
- * 1.6 us together, none of which may block. */
+/* Returns a USE record of this thread and sets when the next one is due.  Makes four system calls of
+ * 2 us together, none of which may block. */
 struct mstx_rec rt_use_read(void);
 /* Closes what the thread keeps open for its samples: when the thread ends, and in a forked child. */
 void rt_use_end(void);

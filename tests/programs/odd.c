@@ -210,6 +210,72 @@ static int closes_what_it_does_not_know(void)
     return 0;
 }
 
+/* Opens a file of the program's own at every number up to 1023, those of the recorder included. */
+static int fill_numbers(int fd)
+{
+    int taken = 0;
+    for (int other = 3; other < 1024; other++)
+        taken += other == fd || dup2(fd, other) == other;
+    return taken;
+}
+
+/* Calls the recorder as a hook of communication does at its borders; plain runs have none. */
+static void sample_use(int count)
+{
+    void (*sample)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "mstx_use_sample");
+    for (int i = 0; sample != NULL && i < count; i++) {
+        sample();
+        usleep(500);
+    }
+}
+
+static void *sample_and_end(void *unused)
+{
+    sample_use(20);
+    return unused;
+}
+
+/* The file is a pipe: it has neither a place nor a size, and what is read is gone. */
+static int takes_the_numbers_of_others(void)
+{
+    int ends[2];
+    char text[16] = "";
+    pthread_t t;
+    mark_often(10);
+    sample_use(3);
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    if (pipe(ends) != 0 || write(ends[1], "mine", 4) != 4)
+        return 1;
+    dup2(ends[1], 1023);
+    int taken = fill_numbers(ends[0]);
+    mark_often(100000);
+    sample_use(20);
+    pthread_create(&t, NULL, sample_and_end, NULL);
+    pthread_join(t, NULL);
+    int open = 0, n = (int)read(ends[0], text, sizeof text);
+    for (int fd = 3; fd < 1023; fd++)
+        open += fcntl(fd, F_GETFD) >= 0;
+    printf("taken %d, still open %d, read %d: %s\n", taken, open, n, text);
+    return 0;
+}
+
+/* Names of the files that are open at the lowest numbers, which the program may count on. */
+static int lowest_numbers(void)
+{
+    char name[64], file[256];
+    mark_often(10000);
+    sample_use(3);
+    usleep(300000); /* the recorder's own threads have begun */
+    for (int fd = 0; fd < 100; fd++) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(name, file, sizeof file - 1);
+        if (n > 0)
+            printf("%d: %.*s\n", fd, fd < 3 ? 0 : (int)n, file);
+    }
+    return 0;
+}
+
 static int no_more_descriptors(void)
 {
     struct rlimit none = {3, 3};
@@ -540,6 +606,8 @@ static const struct {
     WAY(is_traced),
     WAY(descriptors),
     WAY(closes_what_it_does_not_know),
+    WAY(takes_the_numbers_of_others),
+    WAY(lowest_numbers),
     WAY(no_more_descriptors),
     WAY(no_more_files),
     WAY(no_more_memory),

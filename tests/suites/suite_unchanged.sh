@@ -43,10 +43,12 @@ for way in $("$odd" list); do
     check "$way" alike sh -c '"$0" "$@"; exit $?' "$odd" "$way"
 done
 OPTIONS="--nvtx --hook_dlsym --flight 5"
-for way in forks descriptors dispositions closes_what_it_does_not_know threads_that_die libraries_that_come_and_go no_more_files; do
+for way in forks descriptors dispositions closes_what_it_does_not_know takes_the_numbers_of_others lowest_numbers threads_that_die libraries_that_come_and_go no_more_files; do
     check "$way with every hook" alike sh -c '"$0" "$@"; exit $?' "$odd" "$way"
 done
 OPTIONS=
+# Rank 0 of several hosts listens for their clocks.
+check "lowest_numbers of a rank that compares clocks" alike env RANK=0 WORLD_SIZE=2 MSTX_CLOCK_SYNC=1 "$odd" lowest_numbers
 
 # ---- programs that are made otherwise ------------------------------------------------------------
 
