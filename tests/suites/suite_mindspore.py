@@ -315,6 +315,27 @@ def a_result_is_complete_before_it_is_read():
     assert figures(leaf_of("Mint.matmul.0.forward", "output"))[:3] == [700, 700, 700]
 
 
+@test
+def help_shows_types_and_texts():
+    import pydoc
+    from msprobe.mindspore import PrecisionDebugger
+    text = pydoc.plaintext.document(PrecisionDebugger)
+    for words in ("config_path: str = None", "step: list = None", "config_path: the path", "token_range: list = None"):
+        assert words in text, (words, text[:900])
+
+
+@test
+def tensors_are_saved_by_hand():
+    from msprobe.core import SingleSave
+    SingleSave("saved", fmk="mindspore")
+    SingleSave.save_ex({"x": {"a": Tensor(np.float32([3, 4])), "b": Tensor([1.5], mindspore.bfloat16)}})
+    folder = "saved/data/x/step0/rank0/"
+    assert (np.load(folder + "x.a.npy") == [3, 4]).all() and np.load(folder + "x.b.npy") == [1.5]
+    with open(folder + "x.json", encoding="utf-8") as f:
+        found = json.load(f)["data"]["a"]
+    assert found == {"max": 4.0, "min": 3.0, "mean": 3.5, "norm": 5.0, "shape": [2]}, found
+
+
 # ---- the training comes first -------------------------------------------------------
 
 

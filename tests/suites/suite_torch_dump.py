@@ -4,6 +4,7 @@ import glob
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import zlib
@@ -567,6 +568,119 @@ def calls_of_a_token_range():
     d.stop()
     equal(len([n for n in data() if "linear" in n]), 2)
 
+
+# ---- names beside the debugger ---------------------------------------------------
+
+
+@test
+def help_shows_types_and_texts():
+    import pydoc
+    from msprobe.pytorch import PrecisionDebugger
+    text = pydoc.plaintext.document(PrecisionDebugger)
+    for words in ("config_path: str = None", "level: str = None", "step: list = None", "config_path: the path",
+                  "token_range: list = None", "name: str, save_backward: bool = True"):
+        assert words in text, (words, text[:900])
+
+
+@test
+def calls_that_draw_random_numbers_are_listed():
+    import csv
+    import random
+    from msprobe.pytorch import random_save
+    torch.manual_seed(1)
+    without = torch.rand(3)
+    random_save("drawn")
+    torch.manual_seed(1)
+    assert torch.equal(torch.rand(3), without)
+    torch.empty(2).uniform_()
+    random.random()
+    torch.rand(1)
+    with open(glob.glob("drawn/random_proc*_*.csv")[0], encoding="utf-8", newline="") as f:
+        header, *rows = csv.reader(f)
+    equal(header, ["api_name", "stack"])
+    equal([row[0] for row in rows], ["torch_random.rand.0", "tensor_random.uniform_.0",
+                                     "python_random.random.0", "torch_random.rand.1"])
+    assert all(__file__ in row[1] and "_random.py" not in row[1] for row in rows), rows
+
+
+@test
+def a_list_that_cannot_be_written_stops_no_training():
+    from msprobe.pytorch import random_save
+    random_save("drawn")
+    os.rename("drawn", "elsewhere")
+    equal(list(torch.rand(3).shape), [3])
+    equal(list(torch.rand(2).shape), [2])
+
+
+@test
+def enhanced_seeds_give_each_call_the_same_state():
+    from msprobe.pytorch import seed_all
+    seed_all(5, is_enhanced=True)
+    a = torch.rand(3)
+    torch.randn(7)
+    assert torch.equal(a, torch.rand(3))
+
+
+@test
+def tensors_saved_by_hand_are_compared():
+    import zipfile
+    from msprobe.core import SingleComparator, SingleSave
+    for at, top in enumerate(("one", "two")):
+        SingleSave._instance = None
+        SingleSave(top)
+        for step in range(2):
+            SingleSave.save({"x": torch.tensor([1.0, 2.0 + at * step, float(step)]), "n": torch.arange(4)})
+            SingleSave.save({"x": (torch.ones(2), torch.zeros(0))})
+            SingleSave.step()
+        SingleSave.save_config({"lr": 1})
+    with open("one/data/x/step1/rank0/micro_step0/x.json", encoding="utf-8") as f:
+        equal(json.load(f)["data"], {"max": 2.0, "min": 1.0, "mean": 4 / 3, "norm": math.sqrt(6), "shape": [3]})
+    with open("one/data/x/step0/rank0/micro_step1/x.json", encoding="utf-8") as f:
+        equal([leaf["shape"] for leaf in json.load(f)["data"]], [[2], [0]])
+    SingleComparator.compare("one", "two", "out")
+    equal(sorted(os.listdir("out")), ["n.xlsx", "x.xlsx"])
+    text = zipfile.ZipFile("out/x.xlsx").read("xl/worksheets/sheet1.xml").decode()
+    rows = [re.findall(r"<c(?:/>|[^>]*>(?:<v>|<is><t[^>]*>)([^<]*))", row) for row in text.split("<row>")[1:]]
+    equal(len(rows), 7)
+    equal(rows[4][:4] + rows[4][6:10], ["1", "0", "0", "0", str(2 / 3 * 100), "1", "1.0", str(1 / 3)])
+    found = SingleComparator.compare_arrays(*(torch.tensor(v).numpy() for v in ([1.0, 0.0], [1.0, 0.0])))
+    equal((found.same_percentage, found.first_mismatch_index, found.max_relative_error), (100.0, None, 0.0))
+
+
+@test
+def torchair_is_told_to_dump():
+    import types
+    from msprobe.pytorch import set_fx_dump_config, set_ge_dump_config
+    try:
+        set_fx_dump_config("fx")
+        raise AssertionError("there is no torchair here, and nothing was said")
+    except ModuleNotFoundError as why:
+        assert "torchair" in str(why)
+    part = types.SimpleNamespace
+
+    class CompilerConfig:
+        def __init__(self):
+            self.debug = part(data_dump=part(type=None, path=None, filter=None), graph_dump=part(type=None, _path=None))
+            self.dump_config, self.fusion_config = part(), part()
+
+    for name in ("torch_npu", "torchair", "torchair.configs", "torchair.configs.compiler_config"):
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["torchair.configs.compiler_config"].CompilerConfig = CompilerConfig
+    fx = set_fx_dump_config("fx", op_list=["MatMul"]).debug.data_dump
+    equal((fx.type, fx.path), ("npy", os.path.realpath("fx/msprobe_fx_dump")))
+    matmul, add = part(name="aten_matmul_1"), part(name="add")
+    assert fx.filter(matmul) is matmul and fx.filter(add) is None
+    mine = CompilerConfig()
+    assert set_ge_dump_config("ge", "input", dump_token=[1, 2], dump_layer=["a", "b"], compiler_config=mine) is mine
+    equal((mine.debug.graph_dump.type, mine.debug.graph_dump._path), ("txt", os.path.realpath("ge/msprobe_ge_dump")))
+    equal(vars(mine.dump_config), {"enable_dump": True, "dump_mode": "input", "dump_path": mine.debug.graph_dump._path,
+                                   "dump_step": "1|2", "dump_layer": "a b"})
+    for wrong, keys in ((TypeError, {"compiler_config": 3}), (FileNotFoundError, {"fusion_switch_file": "none"})):
+        try:
+            set_ge_dump_config("ge", **keys)
+            raise AssertionError(f"{keys} was taken")
+        except wrong:
+            pass
 
 
 if __name__ == "__main__":

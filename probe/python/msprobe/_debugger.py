@@ -54,14 +54,17 @@ class BaseDebugger:
     _instance = None
     _lock = threading.RLock()
 
-    def __new__(cls, config_path=None, task=None, dump_path=None, level=None, step=None):
+    def __new__(cls, config_path: str = None, task: str = None, dump_path: str = None, level: str = None,
+                step: list = None):
         with BaseDebugger._lock:
             if cls._instance is None:
                 cls._instance = super().__new__(cls)
                 cls._instance._is_open = False
             return cls._instance
 
-    def __init__(self, config_path=None, task=None, dump_path=None, level=None, step=None):
+    def __init__(self, config_path: str = None, task: str = None, dump_path: str = None,
+                 level: str = None, step: list = None):
+        """Takes the settings; the class says what they mean."""
         if self._is_open:
             return
         for name, value in (("config_path", config_path), ("dump_path", dump_path)):
@@ -178,11 +181,12 @@ class BaseDebugger:
 
     @classmethod
     @unharmed
-    def start(cls, model=None, token_range=None, rank_id=None, scheduled_tokens=None):
+    def start(cls, model=None, token_range: list = None, rank_id: int = None, scheduled_tokens=None):
         """Begin to collect, when the step and the rank are among those chosen.
 
-        The levels L0 and mix need the model, or a list of its chunks.
-        token_range: only calls of the model from the first to the second number."""
+        model: the model, or a list of its chunks; the levels L0 and mix need it.
+        token_range: two numbers; only calls of the model from the first to the second are collected.
+        rank_id: the rank of this process, if the framework does not know it."""
         self = cls._get()
         with BaseDebugger._lock:
             self._check_model(model)
@@ -221,8 +225,10 @@ class BaseDebugger:
             _probe.step()
 
     @classmethod
-    def set_init_step(cls, step):
-        """The number of the first step, for a run that resumes."""
+    def set_init_step(cls, step: int):
+        """The number of the first step, for a run that resumes.
+
+        step: a number from 0 to 1000000."""
         cls._get()
         if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= 1000000:
             raise ValueError(f"step: expected a number from 0 to 1000000, found {step!r}")
@@ -232,8 +238,12 @@ class BaseDebugger:
 
     @classmethod
     @unharmed
-    def save(cls, variable, name, save_backward=True):
-        """Dump any value under a name, and the gradients of the tensors in it."""
+    def save(cls, variable, name: str, save_backward: bool = True):
+        """Dump any value under a name, and the gradients of the tensors in it; at level debug only.
+
+        variable: a tensor, a number, or lists, tuples and dicts of them.
+        name: the name of the record.
+        save_backward: whether gradients are dumped."""
         self = cls._get()
         if self._info["level"] != "debug" or not isinstance(name, str):
             return
@@ -262,18 +272,21 @@ class BaseDebugger:
         self._tokens.restart(token_range)
 
     @classmethod
-    def register_custom_api(cls, module, api, api_prefix=None):
-        """Dump a function of the program's own: module.api."""
+    def register_custom_api(cls, module, api: str, api_prefix: str = None):
+        """Dump a function of the program's own: module.api.
+
+        module: a module or class; api: the name of the function in it.
+        api_prefix: the first part of its records' names; without one, the name of the module."""
         _custom.add(cls._get()._functions, module, api, api_prefix)
 
     @classmethod
-    def restore_custom_api(cls, module, api):
-        """Dump it no more."""
+    def restore_custom_api(cls, module, api: str):
+        """Dump the function module.api no more."""
         cls._get()
         _custom.remove(module, api)
 
     @classmethod
-    def _module_dump(cls, module, dump_name):
+    def _module_dump(cls, module, dump_name: str):
         """Dump one module, by a name of the program's own, and no functions meanwhile."""
         self = cls._get()
         if not isinstance(dump_name, str):

@@ -40,7 +40,13 @@ def runs_graphs():
 class PrecisionDebugger(BaseDebugger):
     """Dumps a training run as config.json says; arguments go before the file.
 
-    config_path: the file; task, dump_path, level, step: as its keys."""
+    config_path: the path of config.json; without one, the arguments and defaults alone.
+    task: what is dumped: statistics, tensor, structure, nan_check or overflow_check.
+    dump_path: the folder of the dumps.
+    level: where values are taken: L0 (cells), L1 (functions), mix (both), L2 (kernels), debug (by hand).
+    step: the numbers of the steps that are dumped; an empty list: all.
+
+    A process has one debugger: making another one returns the first."""
 
     framework = "mindspore"
     _functions, _optimizers, _modules = _wrap, _optimizer, _cells
@@ -48,7 +54,8 @@ class PrecisionDebugger(BaseDebugger):
     _graph_folder = None  # where the framework dumps graphs
     _given = ()  # arguments of the constructor
 
-    def __init__(self, config_path=None, task=None, dump_path=None, level=None, step=None):
+    def __init__(self, config_path: str = None, task: str = None, dump_path: str = None,
+                 level: str = None, step: list = None):
         if self._is_open:
             return
         self._given = config_path, task, dump_path, step
@@ -76,11 +83,13 @@ class PrecisionDebugger(BaseDebugger):
 
     @classmethod
     @unharmed
-    def start(cls, model=None, token_range=None, rank_id=None, scheduled_tokens=None):
+    def start(cls, model=None, token_range: list = None, rank_id: int = None, scheduled_tokens=None):
         """Begin to collect, when the step and the rank are among those chosen.
 
-        The levels L0 and mix need the model, or a list of its chunks.  Graphs the framework dumps.
-        token_range: only calls of the model from the first to the second number."""
+        model: the model, or a list of its chunks; the levels L0 and mix need it.
+        token_range: two numbers; only calls of the model from the first to the second are collected.
+        rank_id: the rank of this process, if the framework does not know it.
+        What runs in graphs the framework dumps."""
         self = cls._get()
         if self._dumps_graphs_alone():
             return

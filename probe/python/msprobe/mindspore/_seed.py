@@ -21,7 +21,7 @@ def _keep(input, *args, **kwargs):
     return input
 
 
-def seed_all(seed=1234, mode=False, rm_dropout=False):
+def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False):
     """Seed every generator; mode: deterministic kernels; rm_dropout: no dropout."""
     check(seed, mode=mode, rm_dropout=rm_dropout)
     random.seed(seed)

@@ -20,7 +20,13 @@ def _watch_gradient(value, then):
 class PrecisionDebugger(BaseDebugger):
     """Dumps a training run as config.json says; arguments go before the file.
 
-    config_path: the file; task, dump_path, level, step: as its keys."""
+    config_path: the path of config.json; without one, the arguments and defaults alone.
+    task: what is dumped: statistics, tensor, structure, nan_check or overflow_check.
+    dump_path: the folder of the dumps.
+    level: where values are taken: L0 (modules), L1 (functions), mix (both), debug (by hand).
+    step: the numbers of the steps that are dumped; an empty list: all.
+
+    A process has one debugger: making another one returns the first."""
 
     framework = "pytorch"
     _functions, _optimizers, _modules = _wrap, _optimizer, _modules

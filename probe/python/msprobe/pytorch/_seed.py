@@ -6,6 +6,7 @@ import random
 import torch
 
 from msprobe._seed import check
+from msprobe.pytorch import _random
 
 
 def _without_dropout():
@@ -36,10 +37,10 @@ def _deterministic():
     torch.backends.cudnn.benchmark = False
 
 
-def seed_all(seed=1234, mode=False, rm_dropout=False, is_enhanced=False):
+def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False, is_enhanced: bool = False):
     """Seed every generator; mode: deterministic kernels; rm_dropout: no dropout.
 
-    is_enhanced is accepted for the sake of existing scripts."""
+    is_enhanced: each call that draws random numbers begins with the same state."""
     check(seed, mode=mode, rm_dropout=rm_dropout, is_enhanced=is_enhanced)
     random.seed(seed)
     os.environ["PYTHONHASHSEED"] = str(seed)
@@ -56,3 +57,5 @@ def seed_all(seed=1234, mode=False, rm_dropout=False, is_enhanced=False):
         _deterministic()
     if rm_dropout:
         _without_dropout()
+    if is_enhanced:
+        _random.fix_states()
