@@ -114,7 +114,7 @@ tell_loader() {
 own_folders() {
     files | sed -n 's|^\(include/msprobe/.*\)/[^/]*$|\1|p' | sort -ru
     echo include/msprobe/probe
-    printf '%s\n' lib/msprobe/dropin lib/msprobe/python/auto lib/msprobe/python/msprobe/pytorch lib/msprobe/python/msprobe/mindspore \
+    printf '%s\n' lib/msprobe/dropin lib/msprobe/python/auto lib/msprobe/python/msprobe/pytorch lib/msprobe/python/msprobe/mindspore lib/msprobe/python/msprobe/core \
         lib/msprobe/python/msprobe \
         lib/msprobe/python lib/msprobe
     echo include/msprobe

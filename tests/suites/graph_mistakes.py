@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Mistakes planted in networks that MindSpore compiles to graphs, sought by `msprobe compare`.
 
-    graph_mistakes.py BUILD [sample|all|half0|half1] [WORD]      prints "ok NAME" or "not ok NAME"
+    graph_mistakes.py BUILD [sample|all|first|second] [WORD]      prints "ok NAME" or "not ok NAME"
         TORCH_PYTHON=FILE    a Python with torch; without it, only MindSpore's own runs are compared
 
-Each network runs as a graph, as functions, and in PyTorch. Of equal networks no suspect may be named;
-of a network with a mistake suspect 1 must be an operator that shows the mistake, in the cell that
-holds it, or that cell. `sample` takes every 13th mistake and compares with functions alone;
-half0 and half1 are the two halves: thresholds are chosen on one and
-measured on the other.
+Each network runs as a graph, as functions, and in PyTorch. Of equal networks, and of networks that compute
+the same in another way, no suspect may be named; of a network with a mistake suspect 1 must be an operator
+that shows the mistake, in the cell that holds it, or that cell. `first` and `second` are the two sets:
+rules were chosen on the first and measured on the second. `sample` takes every 22nd mistake and compares
+with functions alone.
 """
 import os
 import re
@@ -16,14 +16,14 @@ import subprocess
 import sys
 import tempfile
 
-import graph_networks
+import graph_runs
 
 BUILD = os.path.abspath(sys.argv[1])
 PART = sys.argv[2] if len(sys.argv) > 2 else "sample"
 WORD = sys.argv[3] if len(sys.argv) > 3 else ""
 TORCH = os.environ.get("TORCH_PYTHON", "")
 LEAST = 0.95
-SAMPLE = slice(1, None, 13)
+SAMPLE = slice(1, None, 22)
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAIRS = [("graph", "functions")]
 if TORCH and PART != "sample":
@@ -37,16 +37,26 @@ def ok(name, problem):
     failed += bool(problem)
 
 
-def dump(top, way, network, mistake):
-    """Runs a network once; returns the folder of its dump."""
-    folder = os.path.join(top, f"{network}-{mistake}-{way}")
-    if not os.path.isdir(folder):
-        python = TORCH if way == "torch" else sys.executable
-        words = [python, os.path.join(HERE, "graph_networks.py"),
-                 "torch" if way == "torch" else "mindspore", way, network, mistake, folder]
-        subprocess.run(words, env={**os.environ, "PYTHONPATH": os.path.join(BUILD, "python")},
-                       capture_output=True, text=True, timeout=200, check=True)
-    return folder
+def folder_of(top, way, network, mistake):
+    return os.path.join(top, f"{network}-{mistake}-{way}")
+
+
+def dump_all(top):
+    """Runs every network and mistake that is compared, unless its dump is there."""
+    wanted = {}
+    runs = [*equal_runs(), *((graph_runs.MISTAKES[mistake][0], mistake) for mistake in chosen())]
+    for network, mistake in runs:
+        for target, golden in PAIRS:
+            wanted[target, network, mistake] = wanted[golden, network, "none"] = True
+    for framework, python in (("torch", TORCH), ("mindspore", sys.executable)):
+        lines = [" ".join((*run, folder_of(top, *run))) for run in wanted
+                 if (run[0] == "torch") == (framework == "torch")
+                 and not os.path.isdir(folder_of(top, *run))]
+        if lines:
+            env = {**os.environ, "PYTHONPATH": os.path.join(BUILD, "python"), "GRAPH_FRAMEWORK": framework}
+            end = subprocess.run([python, os.path.join(HERE, "graph_runs.py")], env=env, input="\n".join(lines),
+                                 stdout=subprocess.PIPE, text=True, timeout=1800, check=True)
+            ok(f"{len(lines)} runs of {framework} are dumped", end.stdout)
 
 
 def first_suspect(top, target, golden):
@@ -60,7 +70,7 @@ def first_suspect(top, target, golden):
 
 def is_right(line, mistake):
     """Tells whether suspect 1 shows the mistake, in the cell that holds it."""
-    _, cell, operators = graph_networks.MISTAKES[mistake]
+    _, cell, operators = graph_runs.MISTAKES[mistake]
     found = re.match(r"suspect 1  +(\S+)(?:  in (\S+))?", line)
     if not found:
         return False
@@ -77,18 +87,25 @@ def is_right(line, mistake):
 
 
 def chosen():
-    names = sorted(name for name in graph_networks.MISTAKES if WORD in name)
-    if PART == "sample":
-        return names[SAMPLE]
-    return names[int(PART[-1])::2] if PART.startswith("half") else names
+    names = sorted(name for name in graph_runs.SETS.get(PART, graph_runs.MISTAKES) if WORD in name)
+    return names[SAMPLE] if PART == "sample" else names
+
+
+def equal_runs():
+    """(network, variation) that compute the same."""
+    used = {graph_runs.MISTAKES[mistake][0] for mistake in chosen()}
+    for network in (name for name in graph_runs.NETWORKS if name in used):
+        yield network, "none"
+        if PART != "sample":
+            yield from ((network, name) for name in graph_runs.SAME if graph_runs.SAME[name] == network)
 
 
 def clean(top):
-    used = {graph_networks.MISTAKES[mistake][0] for mistake in chosen()}
-    for network in (name for name in graph_networks.NETWORKS if name in used):
+    for network, variation in equal_runs():
         for target, golden in PAIRS:
-            line = first_suspect(top, dump(top, target, network, "none"), dump(top, golden, network, "none"))
-            ok(f"{network} as {target} against {golden} has no suspect",
+            line = first_suspect(top, folder_of(top, target, network, variation),
+                                 folder_of(top, golden, network, "none"))
+            ok(f"{network} ({variation}) as {target} against {golden} has no suspect",
                "" if line.startswith("no suspect") else line)
 
 
@@ -97,9 +114,10 @@ def planted(top):
     names = chosen()
     right = dict.fromkeys(PAIRS, 0)
     for mistake in names:
-        network = graph_networks.MISTAKES[mistake][0]
+        network = graph_runs.MISTAKES[mistake][0]
         for target, golden in PAIRS:
-            line = first_suspect(top, dump(top, target, network, mistake), dump(top, golden, network, "none"))
+            line = first_suspect(top, folder_of(top, target, network, mistake),
+                                 folder_of(top, golden, network, "none"))
             if is_right(line, mistake):
                 right[target, golden] += 1
             else:
@@ -113,6 +131,7 @@ def planted(top):
 def main():
     with tempfile.TemporaryDirectory(prefix="msprobe-mistakes-") as folder:
         top = os.environ.get("KEEP", folder)
+        dump_all(top)
         clean(top)
         planted(top)
     sys.exit(failed != 0)

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Networks with planted mistakes, one text for MindSpore and PyTorch, for graph_mistakes.py.
 
-    graph_networks.py FRAMEWORK MODE NETWORK MISTAKE FOLDER
-        FRAMEWORK  mindspore or torch
-        MODE       graph or functions: who dumps, the framework its graph or we the functions
-        MISTAKE    a key of MISTAKES, or "none"
+The environment variable GRAPH_FRAMEWORK chooses the framework; without it the tables can still be read.
 MISTAKES: name of a mistake -> (network, cell that holds it, operators that show it). A network reads
-`self.f`, the name of its mistake; the compiler of graphs drops the other branches.
+`self.f`, the name of its mistake; the compiler of graphs drops the other branches. INPUTS: name of a
+network -> function that returns its arguments as arrays.
 """
 import os
-import sys
 
-FRAMEWORK = sys.argv[1] if len(sys.argv) > 5 else ""
+FRAMEWORK = os.environ.get("GRAPH_FRAMEWORK", "")
 
 if FRAMEWORK == "torch":
     import torch
@@ -435,82 +432,13 @@ def numbers(seed, shape, scale=1.0):
     return (np.random.RandomState(seed).normal(size=shape) * scale).astype(np.float32)
 
 
-def inputs(network):
-    """Arguments of a network, as arrays."""
+def _transformer():
     import numpy as np
-    if network == "transformer":
-        late = np.triu(np.ones((6, 6), np.float32), 1) * -2 - 0.3
-        return [np.arange(12, dtype=np.int32).reshape(2, 6) * 5 % 16, late]
-    if network == "convolutions":
-        return [numbers(1, (2, 3, 8, 8))]
-    if network == "recurrent":
-        return [numbers(1, (4, 6)), numbers(2, (4, 6)), numbers(3, (4, 10))]
-    return [numbers(1, (5, 6))]
+    late = np.triu(np.ones((6, 6), np.float32), 1) * -2 - 0.3
+    return [np.arange(12, dtype=np.int32).reshape(2, 6) * 5 % 16, late]
 
 
-def values(parameters):
-    """One array for each shape, the same in both frameworks. A bias that a mistake leaves out is not
-    counted, so the numbers depend on what a parameter is named, not on how many came before."""
-    found = {}
-    for name, shape in parameters:
-        kind = name.replace("embedding_table", "weight").replace("gamma", "weight").replace("beta", "bias")
-        seed = sum(map(ord, kind)) % 9973
-        at_one = len(shape) == 1 and kind.endswith("weight")
-        found[name] = numbers(seed, shape, 0.3 if len(shape) == 1 else 0.5) + (1 if at_one else 0)
-    return found
-
-
-def run_torch(network, mistake, folder):
-    import torch
-    from msprobe.pytorch import PrecisionDebugger
-    model = NETWORKS[network](mistake)
-    drawn = values([(n, tuple(p.shape)) for n, p in model.named_parameters()])
-    for name, parameter in model.named_parameters():
-        parameter.data = torch.from_numpy(drawn[name])
-    debugger = PrecisionDebugger(dump_path=folder, task="tensor", level="mix")
-    debugger.start(model)
-    loss = (model(*map(torch.from_numpy, inputs(network))) ** 2).mean()
-    loss.backward()
-    debugger.stop()
-    debugger.step()
-
-
-def run_mindspore(mode, network, mistake, folder):
-    import mindspore
-    from mindspore import Tensor, nn
-    from msprobe.mindspore import PrecisionDebugger
-    mindspore.set_device("CPU")
-    mindspore.set_context(mode=mindspore.GRAPH_MODE if mode == "graph" else mindspore.PYNATIVE_MODE)
-    model = NETWORKS[network](mistake)
-    drawn = values([(p.name, p.shape) for p in model.trainable_params()])
-    for parameter in model.trainable_params():
-        parameter.set_data(Tensor(drawn[parameter.name]))
-
-    class Loss(nn.Cell):
-        def __init__(self):
-            super().__init__(auto_prefix=False)
-            self._backbone = model
-
-        def construct(self, *args):
-            y = self._backbone(*args)
-            return (y ** 2).mean()
-
-    debugger = PrecisionDebugger(dump_path=folder, task="tensor", level="L2" if mode == "graph" else "mix")
-    step = nn.TrainOneStepCell(Loss(), nn.SGD(model.trainable_params(), 0.01)).set_train()
-    debugger.start(model)
-    step(*map(Tensor, inputs(network))).asnumpy()
-    debugger.stop()
-    debugger.step()
-
-
-def main():
-    mode, network, mistake, folder = sys.argv[2:6]
-    os.makedirs(folder, exist_ok=True)
-    if FRAMEWORK == "torch":
-        run_torch(network, mistake, folder)
-    else:
-        run_mindspore(mode, network, mistake, folder)
-
-
-if __name__ == "__main__":
-    main()
+INPUTS = {"transformer": _transformer,
+          "convolutions": lambda: [numbers(1, (2, 3, 8, 8))],
+          "recurrent": lambda: [numbers(1, (4, 6)), numbers(2, (4, 6)), numbers(3, (4, 10))],
+          "mixture": lambda: [numbers(1, (5, 6))]}
