@@ -352,17 +352,20 @@ static enum ms_rc header_text(struct probe_dump *d, const struct ms_jread *r, st
 static enum ms_rc header_key(struct probe_dump *d, struct ms_jread *r, struct ms_str key,
                              enum ms_jtok tok, struct ms_err *err)
 {
+    struct ms_str source = MS_STR_NONE;
     struct {
         const char *key;
         struct ms_str *out;
     } known[] = {{"task", &d->task},
                  {"level", &d->level},
                  {"framework", &d->framework_said},
+                 {"source", &source},
                  {"dump_data_dir", &d->data_dir}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (ms_str_is(key, known[i].key) && tok == MS_J_STR)
             MS_TRY(header_text(d, r, known[i].out, err));
     }
+    d->is_graph |= ms_str_is(source, PROBE_SOURCE_GRAPH);
     if (d->framework_said.p != NULL)
         d->framework = framework_of(d->framework_said);
     return ms_jread_skip(r, tok) != MS_J_ERR ? MS_OK : ms_jread_fail(r, err);

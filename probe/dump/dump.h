@@ -52,11 +52,15 @@ enum probe_open_flags {
     PROBE_OPEN_TOLERANT = 1 << 0,
 };
 
+/* The header's "source" of a dump that was converted from a compiled graph. */
+#define PROBE_SOURCE_GRAPH "graph"
+
 struct probe_dump {
     char *path;
     struct ms_file file;
     struct ms_str task, level; /* as written; empty when absent */
     struct ms_str data_dir;    /* dump_data_dir; p is NULL when null or absent */
+    bool is_graph;             /* backward kernels of a compiled graph mirror no forward calls */
     enum probe_framework framework;
     struct ms_str framework_said; /* as written; empty when absent */
     enum probe_mode mode;

@@ -19,7 +19,8 @@
 
 /* The number changes when a conversion would give other files, so that no version of msprobe reads
  * what another one has converted. */
-static const char CACHE[] = ".msprobe_graphs2";
+#define CACHE_VERSION "3"
+static const char CACHE[] = ".msprobe_graphs" CACHE_VERSION;
 
 static bool join(char path[PATH_MAX], const char *dir, struct ms_str name)
 {
@@ -119,9 +120,9 @@ static enum ms_rc choose_root(struct conversion *c, const char *path, struct ms_
         return ms_fail(err, MS_E_ARG, "%s: nothing may be written beside it, and there is no HOME",
                        path);
     const bool has_cache = cache != NULL && *cache == '/';
-    int n =
-        snprintf(c->root, sizeof c->root, "%s%s/msprobe/graphs2/%016llx", has_cache ? cache : home,
-                 has_cache ? "" : "/.cache", (unsigned long long)ms_str_hash(ms_str_of(full)));
+    int n = snprintf(c->root, sizeof c->root, "%s%s/msprobe/graphs" CACHE_VERSION "/%016llx",
+                     has_cache ? cache : home, has_cache ? "" : "/.cache",
+                     (unsigned long long)ms_str_hash(ms_str_of(full)));
     return n > 0 && (size_t)n < sizeof c->root
                ? MS_OK
                : ms_fail(err, MS_E_LIMIT, "%s: path too long", path);

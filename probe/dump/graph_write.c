@@ -6,6 +6,7 @@
 
 #include "probe/base/jwrite.h"
 #include "probe/base/mem.h"
+#include "probe/dump/dump.h"
 
 #include <limits.h>
 #include <math.h>
@@ -501,6 +502,7 @@ static void put_dump(struct writer *w)
     ms_jwrite_kstr(j, "task", "tensor");
     ms_jwrite_kstr(j, "level", "mix");
     ms_jwrite_kstr(j, "framework", "mindspore");
+    ms_jwrite_kstr(j, "source", PROBE_SOURCE_GRAPH);
     ms_jwrite_kstr(j, "dump_data_dir", w->net);
     ms_jwrite_key(j, MS_STR("data"));
     ms_jwrite_obj(j);
@@ -520,9 +522,22 @@ static void put_parent(struct writer *w, uint32_t cell, bool is_backward)
         ms_jwrite_str(&w->json, cell_name(w, &w->s->cells.p[cell], directions[is_backward]));
 }
 
+static bool has_optimizer(const struct probe__graph_shape *s)
+{
+    for (size_t i = 0; i < s->ops.n; i++) {
+        if (s->ops.p[i].is_optimizer && !s->ops.p[i].is_saved)
+            return true;
+    }
+    return false;
+}
+
 static void put_construct(struct writer *w)
 {
     ms_jwrite_obj(&w->json);
+    if (has_optimizer(w->s)) {
+        ms_jwrite_key(&w->json, MS_STR("optimizer"));
+        ms_jwrite_null(&w->json);
+    }
     for (size_t i = 0; i < w->s->cells.n; i++) {
         const struct probe__graph_cell *cell = &w->s->cells.p[i];
         for (unsigned d = 0; d < 2; d++) {

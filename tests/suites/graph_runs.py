@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Runs the networks of graph_mistakes.py with a dump.
+
+    GRAPH_FRAMEWORK=mindspore|torch graph_runs.py < LIST
+        each line of LIST: MODE NETWORK MISTAKE FOLDER
+        MODE       graph or functions: who dumps, the framework its graph or we the functions
+        MISTAKE    a key of MISTAKES, or "none"
+
+One process imports the framework and becomes each run: the import takes longer than a run. The threads
+of MindSpore do not survive a fork, and do not exist before its first operator.
+"""
+import atexit
+import os
+import sys
+import traceback
+
+import graph_networks
+import graph_networks_more
+from graph_networks import FRAMEWORK, numbers
+
+SETS = {"first": graph_networks.MISTAKES, "second": graph_networks_more.MISTAKES}
+NETWORKS = {**graph_networks.NETWORKS, **graph_networks_more.NETWORKS}
+MISTAKES = {**SETS["first"], **SETS["second"]}
+INPUTS = {**graph_networks.INPUTS, **graph_networks_more.INPUTS}
+SAME = graph_networks_more.SAME
+
+
+def values(parameters):
+    """One array for each shape, the same in both frameworks. A bias that a mistake leaves out is not
+    counted, so the numbers depend on what a parameter is named, not on how many came before."""
+    found = {}
+    for name, shape in parameters:
+        kind = name.replace("embedding_table", "weight").replace("gamma", "weight").replace("beta", "bias")
+        seed = sum(map(ord, kind)) % 9973
+        at_one = len(shape) == 1 and kind.endswith("weight")
+        found[name] = numbers(seed, shape, 0.3 if len(shape) == 1 else 0.5) + (1 if at_one else 0)
+    return found
+
+
+def run_torch(network, mistake, folder):
+    model = NETWORKS[network](mistake)
+    drawn = values([(n, tuple(p.shape)) for n, p in model.named_parameters()])
+    for name, parameter in model.named_parameters():
+        parameter.data = torch.from_numpy(drawn[name])
+    debugger = PrecisionDebugger(dump_path=folder, task="tensor", level="mix")
+    debugger.start(model)
+    loss = (model(*map(torch.from_numpy, INPUTS[network]())) ** 2).mean()
+    loss.backward()
+    debugger.stop()
+    debugger.step()
+
+
+def run_mindspore(mode, network, mistake, folder):
+    mindspore.set_device("CPU")
+    mindspore.set_context(mode=mindspore.GRAPH_MODE if mode == "graph" else mindspore.PYNATIVE_MODE)
+    model = NETWORKS[network](mistake)
+    drawn = values([(p.name, p.shape) for p in model.trainable_params()])
+    for parameter in model.trainable_params():
+        parameter.set_data(Tensor(drawn[parameter.name]))
+
+    class Loss(nn.Cell):
+        def __init__(self):
+            super().__init__(auto_prefix=False)
+            self._backbone = model
+
+        def construct(self, *args):
+            y = self._backbone(*args)
+            return (y ** 2).mean()
+
+    debugger = PrecisionDebugger(dump_path=folder, task="tensor", level="L2" if mode == "graph" else "mix")
+    step = nn.TrainOneStepCell(Loss(), nn.SGD(model.trainable_params(), 0.01)).set_train()
+    debugger.start(model)
+    step(*map(Tensor, INPUTS[network]())).asnumpy()
+    debugger.stop()
+    debugger.step()
+
+
+def become(mode, network, mistake, folder):
+    """Runs a network in this process, which ends."""
+    is_done = False
+    os.makedirs(folder, exist_ok=True)
+    log = os.open(folder + ".log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.chdir(os.path.dirname(folder))  # the compiler leaves files in the current folder
+    try:
+        if FRAMEWORK == "torch":
+            run_torch(network, mistake, folder)
+        else:
+            run_mindspore(mode, network, mistake, folder)
+        atexit._run_exitfuncs()
+        is_done = True
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+    os._exit(not is_done)
+
+
+def main():
+    """Runs each line; prints those that failed."""
+    for line in sys.stdin.read().splitlines():
+        pid = os.fork()
+        if pid == 0:
+            become(*line.split())
+        if os.waitpid(pid, 0)[1] != 0:
+            print(line, flush=True)
+
+
+if FRAMEWORK == "torch":
+    import torch
+    from msprobe.pytorch import PrecisionDebugger
+elif FRAMEWORK:
+    import mindspore
+    from mindspore import Tensor, nn
+    from msprobe.mindspore import PrecisionDebugger
+if __name__ == "__main__":
+    main()
