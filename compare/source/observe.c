@@ -236,6 +236,14 @@ static void mark_read(struct observer *o)
     }
 }
 
+/* Tells whether both sides may order the elements of a leaf differently. Two frameworks or programs may
+ * order dimensions; the functions that a graph is compiled from have its layout. */
+static bool may_be_laid_out(const struct observer *o, const struct source__leaf *l)
+{
+    bool is_one_shape = o->side[0].value[l->row[0]].shape == o->side[1].value[l->row[1]].shape;
+    return o->p->cross && !(o->p->is_graph && is_one_shape);
+}
+
 /* Takes the measured share of different integers, in the form of source__measure_files. */
 static bool take_share(const struct observer *o, struct source__leaf *l,
                        const struct cmp_figures *f)
@@ -245,7 +253,7 @@ static bool take_share(const struct observer *o, struct source__leaf *l,
         return false;
     ms_assert(share >= 0 && share <= 1);
     float e = (float)sqrt(1 - share);
-    if (!o->p->cross || l->e > e)
+    if (!may_be_laid_out(o, l) || l->e > e)
         l->e = e;
     l->flags |= SOURCE__MEASURED;
     return true;
@@ -265,8 +273,8 @@ static bool take_figures(const struct observer *o, struct source__leaf *l)
         return !take_share(o, l, f);
     if (f != NULL && f->state == CMP_STATE_OK) {
         double e = fmin(f->ext.rel_l2, 1e30);
-        bool laid_out = o->p->cross && (l->flags & SOURCE__MEASURED) && l->e < e;
-        l->e = laid_out ? l->e : (float)e; /* two frameworks may order dimensions differently */
+        bool laid_out = may_be_laid_out(o, l) && (l->flags & SOURCE__MEASURED) && l->e < e;
+        l->e = laid_out ? l->e : (float)e;
         l->flags |= SOURCE__MEASURED;
         if (l->e > 0 && l->scale != l->scale && fabs(f->ext.scale - 1) > 1e-6) {
             double rest = f->ext.rel_l2 * f->ext.rel_l2 - (f->ext.scale - 1) * (f->ext.scale - 1);
@@ -566,7 +574,7 @@ static enum ms_rc measure_files(void *ctx, size_t item, unsigned worker, struct 
     l->flags |= SOURCE__MEASURED;
     if (f.flagged)
         l->flags |= SOURCE__FLAGGED;
-    if (!o->p->cross || l->e > f.e)
+    if (!may_be_laid_out(o, l) || l->e > f.e)
         l->e = (float)fmin(f.e, 1e30);
     return MS_OK;
 }
@@ -646,6 +654,12 @@ static enum ms_rc read_sides(struct observer *o, struct ms_err *err)
     return ms_pool_run(o->pool, 2, trace_side, o, err);
 }
 
+/* Tells whether one side is a graph and the other the functions of the same framework. */
+static bool compares_graph(const struct probe_dump *a, const struct probe_dump *b)
+{
+    return a->is_graph != b->is_graph && a->framework == b->framework;
+}
+
 static bool is_finite_side(const struct source__side *s)
 {
     for (uint32_t i = 0; i < s->dump->rows.n; i++) {
@@ -684,6 +698,7 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     struct source__part *p = o->p;
     MS_TRY(read_sides(o, err));
     MS_TRY(source__is_cross(o->c, &p->cross, err));
+    p->is_graph = compares_graph(o->side[0].dump, o->side[1].dump);
     MS_TRY(source__pair_nodes(&o->q, o->c, o->side, p->cross, o->pool, err));
     p->finite = p->cross && is_finite_side(&o->side[0]);
     ms_assert(o->side[0].value != NULL && o->side[1].value != NULL);

@@ -9,7 +9,9 @@
  * norm of the gradient that it was computed from, and not with its own norm alone.
  *
  * torch.empty returns memory that was never written. The operator that fills it, such as copy_,
- * scatter_ or an assignment, has it as an input, although its output does not depend on it.
+ * scatter_ or an assignment, has it as an input, although its output does not depend on it. MindSpore's
+ * BatchNorm has five outputs; on a CPU it leaves those unwritten that no operator reads: two in training, four
+ * in inference.
  */
 #include "compare/source/void_values.h"
 #include "compare/source/node_facts.h"
@@ -201,6 +203,46 @@ static void settle_memory(struct source__part *p)
     }
 }
 
+/* Tells whether a later node reads the value of an output on either side. */
+static bool is_output_read(const struct source__part *p, uint32_t node,
+                           const struct source__leaf *out)
+{
+    for (size_t i = node + 1; i < p->nodes.n; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+            const struct source__leaf *l = &p->leaves.p[k];
+            bool reads = (l->flags & SOURCE__IS_OUT) == 0 && l->count == out->count &&
+                         (l->maker[0] == node || l->maker[1] == node);
+            if (reads && l->e == out->e && l->norm == out->norm)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Forgets outputs of MindSpore's batch norms that nothing reads, but for the first. */
+static void settle_unwritten(struct source__part *p)
+{
+    for (uint32_t i = 0; i < p->nodes.n; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        bool is_apt = n->dir == PROBE_FORWARD && n->kind == PROBE_NODE_API && is_paired(n) &&
+                      ms_str_is(probe_name_last(p->ops.p[n->op].name), "BatchNorm");
+        bool is_first = true;
+        for (uint32_t k = n->leaf; is_apt && k < n->leaf + n->nleaf; k++) {
+            struct source__leaf *l = &p->leaves.p[k];
+            if ((l->flags & SOURCE__IS_OUT) == 0)
+                continue;
+            if (!is_first && !is_output_read(p, i, l)) {
+                l->e = l->en = 0;
+                l->scale = NAN;
+                l->flags &= (uint16_t) ~(SOURCE__FLAGGED | SOURCE__OPPOSITE | SOURCE__CLIPPED |
+                                         SOURCE__SHIFTED);
+            }
+            is_first = false;
+        }
+    }
+}
+
 enum ms_rc source__settle_voids(struct source__part *p, struct ms_err *err)
 {
     struct owners o = {0};
@@ -210,6 +252,7 @@ enum ms_rc source__settle_voids(struct source__part *p, struct ms_err *err)
     if (rc == MS_OK) {
         settle_nodes(p, &o);
         settle_memory(p);
+        settle_unwritten(p);
     }
     ms_map_free(&o.names);
     ms_vec_free(&o.list);
