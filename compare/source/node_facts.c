@@ -17,7 +17,8 @@
  * was measured on 83 faults and 90 clean pairs (README.md). Constants without a figure were chosen
  * with tests/gen/torch_faults.py and torch_shapes.py, which `make bench-source` runs. */
 const struct source__rules source__rule = {
-    .exact = 2.4e-7, /* a quarter of this flags 2 clean pairs */
+    .exact = 2.4e-7,       /* a quarter of this flags 2 clean pairs */
+    .exact_kernels = 6e-7, /* tanh of MindSpore and PyTorch differ by 1.4e-6 on a CPU */
     /* Clean: 3.1 in statistics, 1.8 in tensor mode. 1.5 flags 32 clean pairs; 10 misses no
      * fault. */
     .forward = {4, 3},

@@ -62,6 +62,7 @@ bool source__is_even(const struct source__part *p, const struct source__node *n)
  * another. */
 struct source__rules {
     double exact;                 /* two quanta of float32 statistics */
+    double exact_kernels;         /* the same between kernels of two frameworks */
     double forward[2], gradients; /* least factor of a suspect: in statistics, in tensor mode */
     /* multiple of the ratio that most calls of an operator stay below; its upper bound */
     double usual_times, usual_most;

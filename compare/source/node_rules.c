@@ -451,6 +451,42 @@ static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t lea
  * is measured. */
 static const double permuted = 1e4;
 
+static bool is_whole_input(const struct source__leaf *l)
+{
+    return (l->flags & (SOURCE__IS_OUT | SOURCE__REAL)) == SOURCE__REAL && l->count > 1 &&
+           l->row[0] != SOURCE__NONE && l->row[1] != SOURCE__NONE;
+}
+
+/* Tells whether two inputs that follow one another have changed places. Between two programs, inputs are
+ * paired by value, so their rows are in another order; else each is made by the maker of the other. */
+static bool is_swapped(const struct source__judge *j, const struct source__leaf *x,
+                       const struct source__leaf *y)
+{
+    if (j->p->cross)
+        return is_whole_input(x) && is_whole_input(y) && x->norm != y->norm &&
+               (x->row[0] < y->row[0]) != (x->row[1] < y->row[1]);
+    bool are_made = ((x->flags | y->flags) & SOURCE__IS_OUT) == 0 && x->maker[0] != SOURCE__NONE &&
+                    y->maker[0] != SOURCE__NONE;
+    return are_made && x->maker[0] != y->maker[0] && x->maker[0] == y->maker[1] &&
+           x->maker[1] == y->maker[0] && is_clean(j, x->maker[0]) && is_clean(j, y->maker[0]);
+}
+
+/* Tells whether a node that reads an output of this node differs. Another implementation may join parts
+ * in another order and read them so. */
+static bool is_wrong_behind(const struct source__judge *j, uint32_t i)
+{
+    for (uint32_t r = i + 1; r < j->p->nodes.n; r++) {
+        const struct source__node *n = &j->p->nodes.p[r];
+        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+            const struct source__leaf *l = &j->p->leaves.p[k];
+            if ((l->flags & SOURCE__IS_OUT) == 0 && l->maker[1] == i &&
+                n->out > source__rule.unexplained_input)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Rule: an operator such as cat reads the same values in another order. Statistics of its output do
  * not show the order. */
 static enum ms_rc check_permutation(struct source__judge *j, uint32_t i, struct ms_err *err)
@@ -458,15 +494,13 @@ static enum ms_rc check_permutation(struct source__judge *j, uint32_t i, struct 
     const struct source__node *n = &j->p->nodes.p[i];
     struct ms_str name = probe_name_last(j->p->ops.p[n->op].name);
     bool joins = ms_str_eq(name, MS_STR("cat")) || ms_str_eq(name, MS_STR("stack")) ||
-                 ms_str_eq(name, MS_STR("concat"));
-    if (!joins || n->dir != PROBE_FORWARD || j->p->cross || j->p->mode == PROBE_MODE_MD5)
+                 ms_str_eq(name, MS_STR("concat")) || ms_str_eq(name, MS_STR("Concat")) ||
+                 ms_str_eq(name, MS_STR("Stack"));
+    if (!joins || n->dir != PROBE_FORWARD || j->p->mode == PROBE_MODE_MD5)
         return MS_OK;
     for (uint32_t a = n->leaf; a + 1 < n->leaf + n->nleaf; a++) {
-        const struct source__leaf *x = &j->p->leaves.p[a], *y = x + 1;
-        bool inputs = ((x->flags | y->flags) & SOURCE__IS_OUT) == 0 &&
-                      x->maker[0] != SOURCE__NONE && y->maker[0] != SOURCE__NONE;
-        if (!inputs || x->maker[0] == y->maker[0] || x->maker[0] != y->maker[1] ||
-            x->maker[1] != y->maker[0] || !is_clean(j, x->maker[0]) || !is_clean(j, y->maker[0]))
+        const struct source__leaf *x = &j->p->leaves.p[a];
+        if (!is_swapped(j, x, x + 1) || (j->p->cross && !is_wrong_behind(j, i)))
             continue;
         double s = log10(fmax(x->e / n->floor, permuted));
         struct source__raw raw = source__raw_of(n, CMP_WHY_WIRING, SOURCE__NUM, s);

@@ -46,7 +46,8 @@ static struct grain grain_of(const struct source__part *p, const struct source__
 double source__tiny(const struct source__judge *j, double unit, bool differ)
 {
     double share = differ ? 2 : j->tensor ? 0.5 : 1;
-    return fmax(source__rule.exact, share * unit);
+    double exact = j->p->frameworks ? source__rule.exact_kernels : source__rule.exact;
+    return fmax(exact, share * unit);
 }
 
 /* Returns the unit of rounding that a node's inputs carry: elements differ by it although

@@ -654,6 +654,12 @@ static enum ms_rc read_sides(struct observer *o, struct ms_err *err)
     return ms_pool_run(o->pool, 2, trace_side, o, err);
 }
 
+static bool are_other_frameworks(const struct probe_dump *a, const struct probe_dump *b)
+{
+    return a->framework != b->framework && a->framework != PROBE_FW_UNKNOWN &&
+           b->framework != PROBE_FW_UNKNOWN;
+}
+
 /* Tells whether one side is a graph and the other the functions of the same framework. */
 static bool compares_graph(const struct probe_dump *a, const struct probe_dump *b)
 {
@@ -698,6 +704,7 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     struct source__part *p = o->p;
     MS_TRY(read_sides(o, err));
     MS_TRY(source__is_cross(o->c, &p->cross, err));
+    p->frameworks = are_other_frameworks(o->side[0].dump, o->side[1].dump);
     p->is_graph = compares_graph(o->side[0].dump, o->side[1].dump);
     MS_TRY(source__pair_nodes(&o->q, o->c, o->side, p->cross, o->pool, err));
     p->finite = p->cross && is_finite_side(&o->side[0]);

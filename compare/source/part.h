@@ -111,8 +111,9 @@ struct source__part {
     int rank, step;
     uint32_t number;
     enum probe_mode mode;
-    bool cross;    /* two frameworks or programs: other operators and arguments */
-    bool is_graph; /* one side is a compiled graph, the other the same framework's functions */
+    bool cross;      /* two frameworks or programs: other operators and arguments */
+    bool frameworks; /* two frameworks: other kernels compute the same function */
+    bool is_graph;   /* one side is a compiled graph, the other the same framework's functions */
     /* number of micro batches that one side runs for each of the other; 0: equal */
     uint32_t batches;
     uint8_t batches_side;

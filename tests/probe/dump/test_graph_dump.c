@@ -14,7 +14,11 @@
 
 #include "tests/support/check.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static struct ms_err err;
 static char dir[64];
@@ -437,9 +441,100 @@ START_TEST(forward_kernels_are_in_the_order_of_the_program)
 }
 END_TEST
 
-TEST_MAIN("graph_dump", an_operator_is_in_the_cell_that_its_values_stay_in,
-          expanded_kernels_are_numbered_by_time, forward_kernels_are_in_the_order_of_the_program,
-          step_and_rank_are_those_of_the_folders, kernels_are_in_the_cells_that_they_run_in,
-          what_passes_the_border_of_a_cell_is_its_own, a_reshape_has_the_shape_that_it_makes,
-          it_is_read_anew_when_a_file_has_come, other_folders_are_none,
-          names_of_files_are_read_from_the_end, names_say_which_cells_are_around)
+/* ---- what was converted --------------------------------------------------- */
+
+START_TEST(another_version_of_the_conversion_is_not_read)
+{
+    make_dump();
+    write_text(".msprobe_graphs1/step4/rank0/dump.json", "{\"task\": \"tensor\", \"data\": {}}");
+    open_made();
+    ck_assert_ptr_null(strstr(places.list.p[0].json, "graphs1"));
+    ck_assert_double_eq(max_of("Primitive.op.Tanh.0.forward", "output.0"), 33);
+    close_dump();
+}
+END_TEST
+
+START_TEST(a_converted_dump_says_that_it_is_of_a_graph)
+{
+    open_dump();
+    ck_assert(dump->is_graph);
+    ck_assert_uint_ne(probe_tree_find(&tree, MS_STR("optimizer")), MS_MAP_NONE);
+    close_dump();
+}
+END_TEST
+
+/* The folder of the dump has dots in it, as those of runs with a version or a date have. */
+START_TEST(a_path_may_have_dots)
+{
+    char moved[64];
+    make_dump();
+    snprintf(moved, sizeof moved, "%.50s.v1.2", dir);
+    ck_assert_int_eq(rename(dir, moved), 0);
+    snprintf(dir, sizeof dir, "%s", moved);
+    open_made();
+    ck_assert_double_eq(max_of("Primitive.op.MatMul.1.forward", "output.0"), 53);
+    close_dump();
+}
+END_TEST
+
+static void *convert(void *path)
+{
+    static struct ms_err failure;
+    char *root = NULL;
+    bool fine = probe__graph_dump_convert(path, &root, &failure) == MS_OK;
+    ms_free(root);
+    return fine ? path : NULL;
+}
+
+/* Waits until a thread waits for the lock of an open file, which /proc/locks shows behind an arrow. */
+static void wait_for_waiter(int fd, const char *json)
+{
+    struct stat st;
+    char line[256], inode[32];
+    bool waits = false;
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    snprintf(inode, sizeof inode, ":%llu ", (unsigned long long)st.st_ino);
+    while (!waits && access(json, F_OK) != 0) { /* ends, too, when nothing waited */
+        FILE *f = fopen("/proc/locks", "r");
+        ck_assert_ptr_nonnull(f);
+        while (!waits && fgets(line, sizeof line, f) != NULL)
+            waits = strstr(line, "->") != NULL && strstr(line, inode) != NULL;
+        fclose(f);
+        usleep(1000);
+    }
+}
+
+START_TEST(a_conversion_waits_for_another_process)
+{
+    char lock[512], json[512], *root = NULL;
+    pthread_t thread;
+    void *converted = NULL;
+    open_dump();
+    snprintf(json, sizeof json, "%s", places.list.p[0].json);
+    ck_ok(probe__graph_dump_convert(dir, &root, &err), err);
+    snprintf(lock, sizeof lock, "%s/lock", root);
+    ck_assert_int_eq(unlink(json), 0);
+    int fd = open(lock, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, convert, dir), 0);
+    wait_for_waiter(fd, json);
+    ck_assert_int_ne(access(json, F_OK), 0);
+    close(fd);
+    ck_assert_int_eq(pthread_join(thread, &converted), 0);
+    ck_assert_ptr_nonnull(converted);
+    ck_assert_int_eq(access(json, F_OK), 0);
+    ms_free(root);
+    close_dump();
+}
+END_TEST
+
+TEST_MAIN("graph_dump", another_version_of_the_conversion_is_not_read,
+          a_converted_dump_says_that_it_is_of_a_graph, a_path_may_have_dots,
+          a_conversion_waits_for_another_process,
+          an_operator_is_in_the_cell_that_its_values_stay_in, expanded_kernels_are_numbered_by_time,
+          forward_kernels_are_in_the_order_of_the_program, step_and_rank_are_those_of_the_folders,
+          kernels_are_in_the_cells_that_they_run_in, what_passes_the_border_of_a_cell_is_its_own,
+          a_reshape_has_the_shape_that_it_makes, it_is_read_anew_when_a_file_has_come,
+          other_folders_are_none, names_of_files_are_read_from_the_end,
+          names_say_which_cells_are_around)
