@@ -9,23 +9,25 @@
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
-/* A rank that is named with its run delay alone waits for a CPU when run delay is at least this share of
- * its excess. */
-static const double DELAY_LEAST = 0.5;
-/* It is not accused when the other ranks lose this share of their work to run delay: the host is busy, and
- * which rank it delays most is chance. */
-static const double BUSY_LEAST = 0.3;
+/* A rank waits for a CPU that other programs use when its run delay stands out from that of the other ranks,
+ * which on a busy host is large as well: it is the longest in DELAY_LEAD of the steps, in the median step
+ * DELAY_RATIO times that of the others, and makes up half of the excess, and no other rank costs the job as
+ * much as a tenth of it.  In 13 clean runs at a load of 8 to 15 the greatest lead of a rank that cost the
+ * job anything was 0.68, the greatest dominance 0.76. */
+static const double DELAY_LEAST = 0.5, DELAY_LEAD = 0.7, DELAY_RATIO = 2, DELAY_COST = 0.15,
+                    DELAY_DOMINANCE = 0.9;
 /* Time off the CPU is writing from this many blocks (of 512 bytes) a step more than others on. */
 static const double WRITTEN_LEAST = 8;
 
 struct causes {
     struct mstx_waiters *wall, *calm; /* judged with and without run delay */
     const struct mstx_call_graph *g;
-    double *used;   /* by point: MSTX_USES values */
-    double *weight; /* by point: without run delay */
-    double *sum;    /* ranks x PARTS: use of the local work of all steps */
-    double *others; /* scratch: one value for each rank */
-    bool *is_named; /* by rank */
+    double *used;    /* by point: MSTX_USES values */
+    double *weight;  /* by point: without run delay */
+    double *sum;     /* ranks x PARTS: use of the local work of all steps */
+    double *others;  /* scratch: one value for each rank */
+    double *of_step; /* scratch: one value for each step */
+    bool *is_named;  /* by rank */
 };
 enum part { ON_CPU, DELAYED, OFF_CPU, WRITTEN, PARTS };
 
@@ -69,17 +71,70 @@ static double excess_of(const struct causes *c, uint32_t rank, enum part part)
     return more > 0 ? more : 0;
 }
 
-/* Returns the median over the other ranks of the share of their work that is run delay. */
-static double delay_of_others(const struct causes *c, uint32_t rank)
+/* Tells whether a rank computes at least half as long as another one; a master that only hands out work
+ * tells nothing about the host. */
+static bool works_as(const struct causes *c, uint32_t rank, uint32_t as)
+{
+    return 2 * c->sum[(size_t)rank * PARTS + ON_CPU] >= c->sum[(size_t)as * PARTS + ON_CPU];
+}
+
+static double delay_in(const struct causes *c, uint32_t rank, uint32_t step)
+{
+    const size_t at = (size_t)rank * c->wall->steps + step;
+    return c->wall->work[at] - c->calm->work[at];
+}
+
+/* Returns the run delay of a rank in its median step.  Bursts of other programs in a few steps do not
+ * count. */
+static double usual_delay(const struct causes *c, uint32_t rank)
+{
+    const uint32_t steps = c->wall->steps;
+    for (uint32_t s = 1; s < steps; s++)
+        c->of_step[s - 1] = delay_in(c, rank, s);
+    return mstx__median(c->of_step, steps - 1);
+}
+
+/* Returns the share of the steps in which no other rank that works is delayed as long. */
+static double delay_lead(const struct causes *c, uint32_t rank)
+{
+    uint32_t leads = 0;
+    for (uint32_t s = 1; s < c->wall->steps; s++) {
+        bool is_longest = true;
+        for (uint32_t r = 0; r < c->wall->ranks; r++)
+            is_longest &=
+                r == rank || !works_as(c, r, rank) || delay_in(c, r, s) < delay_in(c, rank, s);
+        leads += is_longest;
+    }
+    return (double)leads / (c->wall->steps - 1);
+}
+
+/* Tells whether the usual run delay of a rank is a multiple of that of the other ranks that work. */
+static bool is_delayed_more(const struct causes *c, uint32_t rank)
 {
     size_t n = 0;
     for (uint32_t r = 0; r < c->wall->ranks; r++) {
-        const double *sum = c->sum + (size_t)r * PARTS;
-        const double work = sum[ON_CPU] + sum[DELAYED] + sum[OFF_CPU];
-        if (r != rank && work > 0)
-            c->others[n++] = sum[DELAYED] / work;
+        if (r != rank && works_as(c, r, rank))
+            c->others[n++] = usual_delay(c, r);
     }
-    return mstx__median(c->others, n);
+    return n != 0 && usual_delay(c, rank) >= DELAY_RATIO * mstx__median(c->others, n);
+}
+
+/* Returns the share of the cost of a rank in its cost and that of all ranks that are not named. */
+static double dominance(const struct causes *c, const struct mstx_waiter *of)
+{
+    double sum = of->cost;
+    for (size_t i = 0; i < c->wall->list.n; i++) {
+        const struct mstx_waiter *r = &c->wall->list.p[i];
+        sum += r->rank != of->rank && !c->is_named[r->rank] ? r->cost : 0;
+    }
+    return sum > 0 ? of->cost / sum : 0;
+}
+
+static bool waits_for_cpu(const struct causes *c, const struct mstx_waiter *of)
+{
+    return c->wall->is_known && of->cost >= DELAY_COST && of->part.delayed >= DELAY_LEAST &&
+           dominance(c, of) >= DELAY_DOMINANCE && delay_lead(c, of->rank) >= DELAY_LEAD &&
+           is_delayed_more(c, of->rank);
 }
 
 static struct mstx_wait_parts parts_of(const struct causes *c, uint32_t rank)
@@ -113,7 +168,6 @@ static struct mstx_waiter *entry_of(struct mstx_waiters *w, uint32_t rank)
 static void merge(const struct causes *c, struct mstx_waiter *to)
 {
     const struct mstx_waiter *calm = entry_of(c->calm, to->rank);
-    const bool is_named_by_wall = to->is_named;
     ms_assert(calm != NULL);
     to->part = parts_of(c, to->rank);
     if (calm->is_named) {
@@ -121,9 +175,38 @@ static void merge(const struct causes *c, struct mstx_waiter *to)
         *to = *calm;
         to->part = part;
         to->cause = cause_of(c, &part);
-    } else if (is_named_by_wall) {
-        to->is_named = to->part.delayed >= DELAY_LEAST && delay_of_others(c, to->rank) < BUSY_LEAST;
+    } else {
+        to->is_named = waits_for_cpu(c, to);
         to->cause = MSTX_CAUSE_WAITS_FOR_CPU;
+    }
+}
+
+/* Returns the share of time on the CPU in the excess of a rank, run delay aside. */
+static double cpu_part(const struct mstx_wait_parts *p)
+{
+    return p->on_cpu + p->off_cpu > 0 ? p->on_cpu / (p->on_cpu + p->off_cpu) : 0;
+}
+
+/* Replaces the healed weights of the points of a rank.  Its excess is that of the judgement without run
+ * delay, and the run delay of the CPU time that goes away goes with it. */
+static void heal_rank(struct causes *c, uint32_t rank, double on_cpu)
+{
+    for (uint32_t i = c->g->first.p[rank]; i < c->g->first.p[rank + 1]; i++) {
+        const double used = c->used[(size_t)i * MSTX_USES + MSTX_ON_CPU],
+                     excess = c->weight[i] - c->calm->healed[i];
+        const double gone = used > 0 ? excess * on_cpu / used : 0;
+        c->wall->healed[i] =
+            c->calm->healed[i] + (c->g->weight[i] - c->weight[i]) * (gone < 1 ? 1 - gone : 0);
+    }
+}
+
+/* A rank that waits for a CPU keeps the weights that were healed with run delay. */
+static void heal(struct causes *c)
+{
+    for (size_t k = 0; k < c->wall->list.n; k++) {
+        const struct mstx_waiter *of = &c->wall->list.p[k];
+        if (!of->is_named || of->cause != MSTX_CAUSE_WAITS_FOR_CPU)
+            heal_rank(c, of->rank, cpu_part(&of->part));
     }
 }
 
@@ -134,9 +217,10 @@ static bool begin(struct causes *c)
     c->weight = ms_calloc(points, sizeof *c->weight);
     c->sum = ms_calloc(ranks * PARTS, sizeof *c->sum);
     c->others = ms_calloc(ranks, sizeof *c->others);
+    c->of_step = ms_calloc(c->wall->steps + 1, sizeof *c->of_step);
     c->is_named = ms_calloc(ranks, sizeof *c->is_named);
     return c->used != NULL && c->weight != NULL && c->sum != NULL && c->others != NULL &&
-           c->is_named != NULL;
+           c->of_step != NULL && c->is_named != NULL;
 }
 
 static bool find_causes(struct causes *c, const mstx_gcalls *calls,
@@ -153,7 +237,7 @@ static bool find_causes(struct causes *c, const mstx_gcalls *calls,
         c->is_named[c->calm->list.p[i].rank] = c->calm->list.p[i].is_named;
     for (size_t i = 0; i < c->wall->list.n; i++)
         merge(c, &c->wall->list.p[i]);
-    mstx__waiters_sort(c->wall);
+    heal(c);
     c->wall->has_causes = true;
     return true;
 }
@@ -165,13 +249,17 @@ void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
     struct mstx_waiters calm = {0};
     struct causes c = {.wall = w, .calm = &calm, .g = g};
     mstx__waiters_judge(w, g, g->weight, calls, steps);
-    if (use == NULL || w->no_memory || w->list.n == 0 || !mstx__use_is_known(use, w->ranks))
+    if (w->no_memory || w->list.n == 0)
         return;
-    w->no_memory = !find_causes(&c, calls, steps, use);
+    if (use != NULL && mstx__use_is_known(use, w->ranks))
+        w->no_memory = !find_causes(&c, calls, steps, use);
+    if (!w->no_memory)
+        mstx__waiters_share(w, g);
     mstx__waiters_free(&calm);
     ms_free(c.used);
     ms_free(c.weight);
     ms_free(c.sum);
     ms_free(c.others);
+    ms_free(c.of_step);
     ms_free(c.is_named);
 }

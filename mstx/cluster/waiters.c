@@ -335,8 +335,6 @@ static void find_costs(struct judge *j, double job, bool is_steady)
             *(is_steady ? &of->steady : &of->cost) = cost > 0 ? cost : 0;
         }
     }
-    if (!is_steady)
-        j->w->all_healed = (job - all) / job;
 }
 
 static int greatest_first(const void *pa, const void *pb)
@@ -575,6 +573,47 @@ void mstx__waiters_judge(struct mstx_waiters *w, const struct mstx_call_graph *g
     ms_free(j.serves);
     ms_free(j.t);
     ms_free(j.scratch);
+}
+
+/* ---- shares of the named ranks ------------------------------------------------------------ */
+
+/* Makes the named ranks the candidates; a candidate is then a place in the list.  Only they are healed. */
+static void choose_named(struct judge *j, uint32_t *class_of)
+{
+    for (size_t i = 0; i < j->w->list.n; i++) {
+        const bool is_named = j->w->list.p[i].is_named;
+        class_of[j->w->list.p[i].rank] = is_named ? j->candidates : UINT32_MAX;
+        if (is_named)
+            j->candidate[j->candidates++].rank = (uint32_t)i;
+    }
+    for (size_t i = 0; i < j->g->point.n; i++) {
+        j->class[i] = class_of[j->g->point.p[i].rank];
+        j->healed[i] = j->class[i] != UINT32_MAX ? j->w->healed[i] : j->weight[i];
+    }
+}
+
+void mstx__waiters_share(struct mstx_waiters *w, const struct mstx_call_graph *g)
+{
+    const size_t points = g->point.n + 1;
+    struct judge j = {.w = w, .g = g, .weight = g->weight};
+    uint32_t *class_of = ms_calloc(w->ranks + 1, sizeof *class_of);
+    j.candidate = ms_calloc(w->ranks + 1, sizeof *j.candidate);
+    j.class = ms_calloc(points, sizeof *j.class);
+    j.healed = ms_calloc(points, sizeof *j.healed);
+    j.t = ms_calloc((mstx__deps_count(&g->deps) + 1) * MSTX_LANES, sizeof *j.t);
+    if (class_of != NULL && j.candidate != NULL && j.class != NULL && j.healed != NULL &&
+        j.t != NULL) {
+        choose_named(&j, class_of);
+        find_costs(&j, replay(&j, g->weight), false);
+        mstx__waiters_sort(w);
+    } else {
+        w->no_memory = true;
+    }
+    ms_free(class_of);
+    ms_free(j.candidate);
+    ms_free(j.class);
+    ms_free(j.healed);
+    ms_free(j.t);
 }
 
 void mstx__waiters_free(struct mstx_waiters *w)

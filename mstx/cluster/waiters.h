@@ -60,10 +60,9 @@ struct mstx_waiters {
     uint32_t ranks, steps;
     int64_t *step_at; /* start times of steps: ranks x (steps + 1) */
     double *work;     /* local work, ns: ranks x steps */
-    double *healed;   /* by point: its weight without the excess of its rank */
+    double *healed;   /* by point: its recorded weight without the excess of its rank */
     uint32_t *step;   /* by point; UINT32_MAX: in no step */
     double job_ns, step_ns;
-    double all_healed;  /* share of the job that a replay without any excess saves */
     double in_comm;     /* share of the ranks' time that transfers take */
     double model_error; /* of a replay with the recorded durations */
     double delayed;     /* share of the local work of all ranks that is run delay */
@@ -81,6 +80,10 @@ void mstx__waiters_judge(struct mstx_waiters *w, const struct mstx_call_graph *g
                          const double *weight, const mstx_gcalls *calls,
                          const struct mstx_step_times *steps);
 void mstx__waiters_sort(struct mstx_waiters *w);
+/* Sets the costs of the named ranks by replays of the recorded weights of which some are replaced by
+ * `healed`: the cost of a single one is what the replay without its excess saves; the costs of two add up to
+ * what the replay without both saves. */
+void mstx__waiters_share(struct mstx_waiters *w, const struct mstx_call_graph *g);
 void mstx__waiters_free(struct mstx_waiters *w);
 
 #endif

@@ -78,7 +78,7 @@ static enum ms_rc make(struct making *m, struct mstx_whatif *w, struct ms_err *e
     mstx__call_graph(&m->g, &m->rows.calls, (uint32_t)m->rows.rank.n, m->rows.unsure_ns);
     if (m->g.no_memory)
         return ms_no_memory(err);
-    mstx__waiters(&m->waiters, &m->g, &m->rows.calls, &m->rows.steps, NULL);
+    mstx__waiters(&m->waiters, &m->g, &m->rows.calls, &m->rows.steps, &m->rows.use);
     m->type = ms_calloc(m->g.point.n + 1, sizeof *m->type);
     if (m->waiters.no_memory || m->type == NULL)
         return ms_no_memory(err);

@@ -353,9 +353,9 @@ static const struct {
 
 static const char pooled[] =
     "pooled over all stages, ranks and steps: mean of computing, median of communication";
-static const char others[] =
-    "as recorded, but the local work of a rank in a step is at most the median "
-    "of the other ranks in the steps around it";
+static const char others[] = "as recorded, but the local work of a rank in a step, its waits for a "
+                             "CPU aside, is at most the "
+                             "median of the other ranks in the steps around it";
 
 static const char *definition(const struct mstx_whatif_run *r)
 {

@@ -15,6 +15,13 @@ assert r["by_rank"][0]["rank"] == 2 and r["by_rank"][0]["slowdown"] > 1.04, r["b
 assert r["model_error"] < 0.015
 assert 0.04 < 1 - r["changed_seconds"] / r["replayed_seconds"] < 0.12
 PY
+"$msprobe" report --format json "$scratch/sim" >"$scratch/said.json"
+"$PYTHON" - "$scratch" <<'PY' && ok 'report and whatif say the same gain' || bad 'report and whatif differ'
+import json, sys
+r = json.load(open(sys.argv[1] + "/sim.json"))
+said = [f["value"] for f in json.load(open(sys.argv[1] + "/said.json"))["findings"] if f["kind"] == "straggler"]
+assert len(said) == 1 and abs(said[0] - (1 - r["changed_seconds"] / r["replayed_seconds"])) < 1e-4, said
+PY
 "$msprobe" whatif --without link:0-1 "$scratch/sim" >"$scratch/out" 2>&1
 [ $? -eq 2 ] && ok 'a link that the run has not is refused' || bad 'a link that the run has not'
 

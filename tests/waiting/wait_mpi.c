@@ -6,7 +6,8 @@
  *     wait_mpi PATTERN CAUSE RANK[,CAUSE,RANK] MS STEPS WORK_MS
  *
  * Each step takes WORK_MS of CPU time on every rank; the culprit adds MS to it by its cause.  PATTERN is
- * the way in which ranks meet.  The program prints its wall time in seconds.
+ * the way in which ranks meet.  Rank 0 prints its wall time in seconds, and each rank that works the
+ * seconds of its work: from outside the recorder they tell whether a cause had an effect on this host.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -25,7 +26,7 @@
 enum { COUNT = 1024, HOGS = 2, WRITTEN = 1 << 20 };
 
 static int rank, ranks, step, steps;
-static double work_ms, extra_ms;
+static double work_ms, extra_ms, worked;
 static double a[COUNT], b[COUNT];
 static pid_t hog[HOGS];
 static volatile double sink;
@@ -149,11 +150,13 @@ static void do_cause(const char *name)
 /* The work of a rank in a step, or the given part of it. */
 static void work(double part)
 {
+    const double from = seconds(CLOCK_MONOTONIC);
     compute(part * work_ms);
     for (int i = 0; i < cause_count && part > 0.4; i++) {
         if (causes[i].rank == rank)
             do_cause(causes[i].name);
     }
+    worked += seconds(CLOCK_MONOTONIC) - from;
 }
 
 /* ---- ways to meet ----------------------------------------------------------------------- */
@@ -301,6 +304,8 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
         printf("seconds %.4f\n", seconds(CLOCK_MONOTONIC) - from);
+    if (worked > 0)
+        printf("work %d %.4f\n", rank, worked);
     end_hogs();
     MPI_Finalize();
     return 0;

@@ -169,6 +169,65 @@ START_TEST(run_delay_of_all_ranks_accuses_nobody)
 }
 END_TEST
 
+/* All ranks work 10 ms and lose 3 to 5 ms to other programs; rank 1 loses `most` in its long steps, which are
+ * all but each period-th. */
+static void delay_one(double most, uint32_t period)
+{
+    struct mstx_thread_use u = {0};
+    const double step = 11 + most;
+    begin_rank(&u);
+    for (uint32_t r = 0; r < 3; r++) {
+        for (uint32_t s = 0; s < STEPS; s++) {
+            const double lost = r == 1 && s % period != 0 ? most : 3 + (s + r) % 3;
+            add(MSTX_COMM_ALLREDUCE, r, step * s + 10 + lost, step * s + 10 + most, s);
+            use(&u, step * s, 0, 0, 0);
+            use(&u, step * s + 10 + lost, 10, lost, 0);
+        }
+        begin_rank(&u);
+    }
+    judge_with(&u);
+}
+
+START_TEST(a_rank_that_waits_longer_for_a_cpu_than_others_is_named)
+{
+    delay_one(14, STEPS + 1);
+    ck_assert_uint_eq(w.list.p[0].rank, 1);
+    ck_assert(w.list.p[0].is_named && !w.list.p[1].is_named && !w.list.p[2].is_named);
+    ck_assert_int_eq(w.list.p[0].cause, MSTX_CAUSE_WAITS_FOR_CPU);
+    ck_assert_double_eq_tol(w.list.p[0].cost, 9.0 / 25, 0.02);
+    end();
+    delay_one(14, 2); /* in half of the steps: chance */
+    ck_assert(!w.list.p[0].is_named);
+    end();
+    delay_one(7, STEPS + 1); /* not much longer than the others */
+    ck_assert(!w.list.p[0].is_named);
+    end();
+}
+END_TEST
+
+/* The run delay of the CPU time that a rank has in excess goes with it: 5 ms of 15, of which each loses as
+ * much again to other programs. */
+START_TEST(run_delay_goes_with_its_cpu_time)
+{
+    struct mstx_thread_use u = {0};
+    begin_rank(&u);
+    for (uint32_t r = 0; r < 3; r++) {
+        const double work = r == 1 ? 15 : 10;
+        for (uint32_t s = 0; s < STEPS; s++) {
+            add(MSTX_COMM_ALLREDUCE, r, 32.0 * s + 2 * work, 32.0 * s + 31, s);
+            use(&u, 32.0 * s, 0, 0, 0);
+            use(&u, 32.0 * s + 2 * work, work, work, 0);
+        }
+        begin_rank(&u);
+    }
+    judge_with(&u);
+    ck_assert(w.list.p[0].is_named && w.list.p[0].rank == 1);
+    ck_assert_int_eq(w.list.p[0].cause, MSTX_CAUSE_COMPUTES);
+    ck_assert_double_eq_tol(w.list.p[0].cost, 10.0 / 32, 0.02);
+    end();
+}
+END_TEST
+
 /* One step of rank 1 takes 300 ms longer, and the host loses no time. */
 START_TEST(one_accident_accuses_nobody)
 {
@@ -282,6 +341,8 @@ START_TEST(two_culprits_are_both_named)
     judge(5);
     ck_assert(w.list.p[0].is_named && w.list.p[1].is_named && !w.list.p[2].is_named);
     ck_assert_uint_eq(w.list.p[0].rank + w.list.p[1].rank, 1);
+    ck_assert_double_eq_tol(w.list.p[0].cost + w.list.p[1].cost, 5.0 / 16, 0.02);
+    ck_assert_double_eq_tol(w.list.p[0].cost, w.list.p[1].cost, 0.01);
     end();
 }
 END_TEST
@@ -329,8 +390,10 @@ START_TEST(memory_that_runs_out_is_told)
 END_TEST
 
 TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost, use_of_the_host_says_why,
-          run_delay_of_all_ranks_accuses_nobody, one_accident_accuses_nobody,
-          ranks_that_are_equal_are_not_accused, work_between_begin_and_wait_makes_the_others_wait,
+          run_delay_of_all_ranks_accuses_nobody,
+          a_rank_that_waits_longer_for_a_cpu_than_others_is_named, run_delay_goes_with_its_cpu_time,
+          one_accident_accuses_nobody, ranks_that_are_equal_are_not_accused,
+          work_between_begin_and_wait_makes_the_others_wait,
           a_receive_waits_for_its_send_and_not_the_other_way_round, bursts_are_told_from_a_constant,
           two_culprits_are_both_named, a_worker_is_not_measured_by_its_master,
           memory_that_runs_out_is_told)
