@@ -3,9 +3,12 @@
 
     campaign.py record FOLDER   records each case once: FOLDER/NAME/run and what the program printed
     campaign.py score FOLDER    asks `msprobe report` about every recorded case and prints the score
+    campaign.py gain FOLDER     records cases with and without their cause in turn, and compares the predicted
+                                with the measured gain
 
-A case has a culprit and a reason, or neither.  Cases are numbered; `--half even` or `--half odd` scores one
-half, so that limits may be tuned on one half and shown on the other.  `--limit SECONDS` ends a recording.
+A case has a culprit and a reason, or neither.  `--set` chooses the cases: `one` culprit and some clean runs,
+`two` culprits, or `clean` runs alone.  Cases are numbered; `--half even` or `--half odd` scores one half, so
+that limits may be tuned on one half and shown on the other.  `--limit SECONDS` ends a recording.
 """
 import argparse
 import json
@@ -23,6 +26,7 @@ TORCH = ("ddp", "manual", "async", "tensor", "pipeline", "fsdp")
 REASONS = {"compute": "computes", "bursts": "computes", "late": "computes", "layers": "computes", "sleep": "off_cpu",
            "read": "off_cpu", "write": "writes", "cpu": "waits_for_cpu", "loader": "dataloader",
            "gc": "garbage_collection", "batch": "larger_batches"}
+FELT_LEAST = 1.5  # a rank that shares its CPU is slow from this multiple of the work of the others on
 ALSO = {"batch": {"computes"}, "layers": {"larger_batches"}, "write": {"save_checkpoint"}, "read": {"reads"}}
 MPI_CAUSES = ("compute", "sleep", "write", "read", "bursts", "late", "cpu")
 TORCH_CAUSES = ("compute", "sleep", "loader", "gc", "batch", "layers", "write", "bursts", "cpu")
@@ -52,17 +56,48 @@ def cases(repeats):
     return found
 
 
+def two_cases(repeats):
+    """Lists cases of two culprits of four ranks, each with its own cause: CAUSE+CAUSE, RANK+RANK."""
+    found = []
+    for again in range(repeats):
+        for k, pattern in enumerate(("blocking", "halo", "overlapped", "persistent", "windows")):
+            for j, causes in enumerate(("compute+sleep", "compute+compute", "sleep+write", "read+compute")):
+                first = (k + j + again) % 4
+                found.append(("mpi", pattern, causes, "%d+%d" % (first, (first + 1 + (j + again) % 3) % 4), 4, 2.5))
+    return found
+
+
+def clean_cases(repeats):
+    return [c for c in cases(repeats) if c[2] == "none"]
+
+
+def gain_cases(repeats):
+    """Lists cases whose cause can be taken away: (program, pattern, cause, culprit, ranks, milliseconds)."""
+    return [("mpi", pattern, cause, (k + j + again) % (2 + again % 2), 2 + again % 2, 4) for again in range(repeats)
+            for k, pattern in enumerate(("blocking", "halo", "overlapped", "persistent", "windows"))
+            for j, cause in enumerate(("compute", "sleep", "bursts", "late"))]
+
+
+SETS = {"one": cases, "two": two_cases, "clean": clean_cases}
+
+
+def culprits_of(case):
+    """Returns the causes of a case by culprit."""
+    return {int(rank): cause for cause, rank in zip(case[2].split("+"), str(case[3]).split("+")) if cause != "none"}
+
+
 def name_of(number, case):
-    return "%03d-%s-%s-%s-%d-of-%d" % (number, *case[:3], case[3], case[4])
+    return "%03d-%s-%s-%s-%s-of-%d" % (number, *case[:3], case[3], case[4])
 
 
-def start_of(case, folder, a, cause=None):
+def start_of(case, folder, a):
     """Returns the command lines of a case, one for each launcher, with the environment of each."""
-    program, pattern, named, culprit, ranks, ms = case
-    cause = cause or named
+    program, pattern, cause, culprit, ranks, ms = case
     run = [a.msprobe, "run", "-o", os.path.join(folder, "run"), "--"]
     if program == "mpi":
-        line = ["mpirun", "-n", str(ranks), *run, a.wait_mpi, pattern, cause, str(culprit), str(ms), "60", "3"]
+        causes, at = cause.split("+"), str(culprit).split("+")
+        more = ",".join([at[0], *(x for pair in zip(causes[1:], at[1:]) for x in pair)])
+        line = ["mpirun", "-n", str(ranks), *run, a.wait_mpi, pattern, causes[0], more, str(ms), "60", "3"]
         return [(line, {})]
     meet = os.path.join(folder, "meet")
     line = [*run, a.torch, os.path.join(HERE, "wait_torch.py"), pattern, cause, str(culprit), str(ms), "40",
@@ -90,7 +125,7 @@ def record(case, folder, a):
 def record_all(a):
     until = time.monotonic() + a.limit
     done = 0
-    numbered = list(enumerate(cases(a.repeats)))
+    numbered = list(enumerate(SETS[a.set](a.repeats)))
     random.Random(1).shuffle(numbered)  # a recording that ends early has some of everything
     for number, case in numbered:
         folder = os.path.join(a.folder, name_of(number, case))
@@ -105,7 +140,10 @@ def record_all(a):
 
 
 def answer(folder, a):
-    """Returns the named ranks and their reasons, as the report gives them."""
+    """Returns the named ranks and their reasons, as the report gives them to this msprobe."""
+    for name in os.listdir(os.path.join(folder, "run")):
+        if name.startswith("run.db"):  # another version may have concluded otherwise
+            os.remove(os.path.join(folder, "run", name))
     p = subprocess.run([a.msprobe, "report", "--format", "json", os.path.join(folder, "run")], stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, text=True)
     if p.returncode != 0:
@@ -117,25 +155,37 @@ def answer(folder, a):
     return named, ""
 
 
-def judge(case, named):
-    """Returns whether the rank, and whether rank and reason, are right."""
-    _, _, cause, culprit, _, _ = case
-    if cause == "none":
-        return not named, not named
-    right = list(named) == [culprit]
-    return right, right and (named[culprit] == REASONS[cause] or named[culprit] in ALSO.get(cause, ()))
+def is_felt(case, folder):
+    """Tells whether a rank that shares its CPU worked much longer than the others, by its own clock.
+
+    On a host that delays all ranks it may not: then nobody makes the others wait.
+    """
+    with open(os.path.join(folder, "said")) as f:
+        work = {int(w[1]): float(w[2]) for w in (line.split() for line in f) if w[:1] == ["work"]}
+    others = sorted(v for r, v in work.items() if r != case[3])
+    return case[2] != "cpu" or not others or work.get(case[3], 0) >= FELT_LEAST * others[len(others) // 2]
+
+
+def judge(case, named, felt):
+    """Returns whether the ranks, and whether ranks and reasons, are right."""
+    wanted = culprits_of(case) if felt else {}
+    if not felt and list(named) == [case[3]]:
+        return True, named[case[3]] == REASONS[case[2]]
+    right = set(named) == set(wanted)
+    return right, right and all(named[r] == REASONS[c] or named[r] in ALSO.get(c, ()) for r, c in wanted.items())
 
 
 def score_all(a):
     total = {}
-    for number, case in enumerate(cases(a.repeats)):
+    for number, case in enumerate(SETS[a.set](a.repeats)):
         folder = os.path.join(a.folder, name_of(number, case))
         wanted = {"even": 0, "odd": 1}.get(a.half, number % 2)
         if (a.only and a.only not in folder) or not os.path.exists(os.path.join(folder, "good")) or number % 2 != wanted:
             continue
         named, problem = answer(folder, a)
-        rank, reason = judge(case, named) if named is not None else (False, False)
-        kind = "clean" if case[2] == "none" else "slow"
+        felt = is_felt(case, folder)
+        rank, reason = judge(case, named, felt) if named is not None else (False, False)
+        kind = "clean" if case[2] == "none" else "slow" if felt else "cpu without effect"
         for key in (kind, "%s %s" % (case[0], kind), "%s %s %s" % (case[0], kind, case[2]), "%s %s %s" % (case[0], kind, case[1])):
             t = total.setdefault(key, [0, 0, 0])
             t[0] += 1
@@ -148,21 +198,67 @@ def score_all(a):
     return 0
 
 
+def seconds_of(folder):
+    with open(os.path.join(folder, "said")) as f:
+        return [float(line.split()[1]) for line in f if line.startswith("seconds ")][0]
+
+
+def predicted(case, folder, a):
+    """Returns the gain that the report promises for the culprit, 0 when it is not named."""
+    p = subprocess.run([a.msprobe, "report", "--format", "json", os.path.join(folder, "run")], stdout=subprocess.PIPE)
+    return sum(f["value"] for f in json.loads(p.stdout)["findings"]
+               if f["kind"] in ("straggler", "fail_slow") and f["ranks"] == [case[3]])
+
+
+def middle(values):
+    values = sorted(values)
+    return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+
+
+def measure_gain(case, folder, a):
+    """Records a case with and without its cause in turn; returns the medians of both gains."""
+    promised, measured = [], []
+    for k in range(a.pairs):
+        slow, free = os.path.join(folder, "slow%d" % k), os.path.join(folder, "free%d" % k)
+        if not (record(case, slow, a) and record(case[:2] + ("none",) + case[3:], free, a)):
+            continue
+        promised.append(predicted(case, slow, a))
+        measured.append(1 - seconds_of(free) / seconds_of(slow))
+    return (middle(promised), middle(measured)) if promised else None
+
+
+def gain_all(a):
+    until = time.monotonic() + a.limit
+    near = total = 0
+    for number, case in enumerate(gain_cases(a.repeats)):
+        folder = os.path.join(a.folder, name_of(number, case))
+        both = measure_gain(case, folder, a) if a.only in folder and time.monotonic() < until else None
+        if both is None:
+            continue
+        total += 1
+        near += abs(both[0] - both[1]) <= 0.05
+        print("%-40s predicted %5.1f %%, measured %5.1f %%" % (os.path.basename(folder), 100 * both[0], 100 * both[1]),
+              flush=True)
+    print("%d of %d within 5 points" % (near, total))
+
+
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("what", choices=("record", "score"))
+    p.add_argument("what", choices=("record", "score", "gain"))
     p.add_argument("folder")
     p.add_argument("--msprobe", default="build/msprobe")
     p.add_argument("--wait-mpi", default="build/tests/waiting/wait_mpi")
     p.add_argument("--torch", default=sys.executable)
+    p.add_argument("--set", choices=sorted(SETS), default="one")
     p.add_argument("--repeats", type=int, default=1)
+    p.add_argument("--pairs", type=int, default=3)
     p.add_argument("--only", default="")
     p.add_argument("--half", choices=("even", "odd", "both"), default="both")
     p.add_argument("--limit", type=float, default=1e9)
     p.add_argument("--verbose", action="store_true")
     a = p.parse_args()
     a.msprobe, a.wait_mpi = os.path.abspath(a.msprobe), os.path.abspath(a.wait_mpi)
-    sys.exit(record_all(a) if a.what == "record" else score_all(a))
+    sys.exit({"record": record_all, "score": score_all, "gain": gain_all}[a.what](a))
 
 
 main()
