@@ -20,8 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SLOW_STEPS_MAX = 10 };
-
 struct conclusions {
     struct mstx_steps steps;
     mstx_findings findings;
@@ -231,40 +229,83 @@ static enum ms_rc find_conclusions(struct mstx_tl *tl, struct conclusions *r, st
 
 /* ---- slow steps ------------------------------------------------------------- */
 
-static int slower_first(const void *pa, const void *pb)
+/* A step is slow from this multiple of the median of all steps on. */
+static const double SLOW_STEP = 1.5;
+
+static int by_number(const void *pa, const void *pb)
 {
-    const struct mstx_finding *a = pa, *b = pb;
-    return MS_ORDER(b->value, a->value, 0);
+    const uint32_t *a = pa, *b = pb;
+    return MS_ORDER(*a, *b, 0);
 }
 
-/* Finds steps longer than 1.5 times the median and reports the slowest few. */
+/* Adds how many other steps are slow, and the numbers of all slow steps, which are sorted, as "3, 7-9, 12";
+ * of many only the first ones. */
+static void put_other_steps(struct ms_message *m, const uint32_t *number, size_t n)
+{
+    struct ms_buf text = {.max = 120};
+    int64_t others = 0;
+    for (size_t i = 0, last; i < n; i = last + 1) {
+        const char *between = text.n != 0 ? ", " : "";
+        for (last = i; last + 1 < n && number[last + 1] - number[last] <= 1;)
+            last++;
+        others += number[last] - number[i] + 1;
+        if (text.n + 28 > text.max)
+            continue;
+        ms_buf_printf(&text, "%s%" PRIu32, between, number[i]);
+        if (number[last] != number[i])
+            ms_buf_printf(&text, "-%" PRIu32, number[last]);
+        if (text.n + 28 > text.max)
+            ms_buf_puts(&text, ", ...");
+    }
+    if (others > 1) {
+        ms_message_i64(m, "others", others - 1);
+        ms_message_str(m, "steps", ms_buf_slice(&text));
+    }
+    ms_buf_free(&text);
+}
+
+static enum ms_rc add_slow_step(struct mstx_tl *tl, struct conclusions *r,
+                                const struct mstx_step *s, const uint32_t *number, size_t n,
+                                struct ms_err *err)
+{
+    const struct mstx_process *p = mstx_tl_process(tl, s->process);
+    const double times = (double)(s->end_ns - s->start_ns) / (double)r->step_median_ns;
+    struct mstx_finding *f = mstx__finding_add(&r->findings, "slow_step", &mstx_say_slow_step,
+                                               MSTX_WARNING_FINDING, p->rank, times);
+    if (f == NULL)
+        return ms_no_memory(err);
+    f->first_step = f->last_step = s->number;
+    mstx__message_process(&f->said, p->rank, p->pid, p->name);
+    ms_message_i64(&f->said, "step", s->number);
+    ms_message_i64(&f->said, "dur_ns", s->end_ns - s->start_ns);
+    ms_message_f64(&f->said, "times", times);
+    put_other_steps(&f->said, number, n);
+    return MS_OK;
+}
+
+/* Adds one finding about all slow steps: the slowest one, and the numbers of the slow ones. */
 static enum ms_rc find_slow_steps(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
 {
-    size_t first = r->findings.n;
+    const struct mstx_step *slowest = NULL;
+    size_t n = 0;
     MS_TRY(mstx__steps_median(&r->steps, &r->step_median_ns, err));
-    for (size_t i = 0; i < r->steps.list.n && r->steps.list.n >= 4; i++) {
+    if (r->steps.list.n < 4 || r->step_median_ns <= 0)
+        return MS_OK;
+    uint32_t *number = ms_calloc(r->steps.list.n, sizeof *number);
+    if (number == NULL)
+        return ms_no_memory(err);
+    for (size_t i = 0; i < r->steps.list.n; i++) {
         const struct mstx_step *s = &r->steps.list.p[i];
-        int64_t dur = s->end_ns - s->start_ns;
-        if (dur <= r->step_median_ns + r->step_median_ns / 2 || r->step_median_ns <= 0)
+        if ((double)(s->end_ns - s->start_ns) <= SLOW_STEP * (double)r->step_median_ns)
             continue;
-        const struct mstx_process *p = mstx_tl_process(tl, s->process);
-        double times = (double)dur / (double)r->step_median_ns;
-        struct mstx_finding *f = mstx__finding_add(&r->findings, "slow_step", &mstx_say_slow_step,
-                                                   MSTX_WARNING_FINDING, p->rank, times);
-        if (f == NULL)
-            return ms_no_memory(err);
-        f->first_step = f->last_step = s->number;
-        mstx__message_process(&f->said, p->rank, p->pid, p->name);
-        ms_message_i64(&f->said, "step", s->number);
-        ms_message_i64(&f->said, "dur_ns", dur);
-        ms_message_f64(&f->said, "times", times);
+        number[n++] = s->number;
+        if (slowest == NULL || s->end_ns - s->start_ns > slowest->end_ns - slowest->start_ns)
+            slowest = s;
     }
-    size_t found = r->findings.n - first;
-    if (found > 1)
-        qsort(r->findings.p + first, found, sizeof *r->findings.p, slower_first);
-    if (found > SLOW_STEPS_MAX)
-        r->findings.n = first + SLOW_STEPS_MAX;
-    return MS_OK;
+    qsort(number, n, sizeof *number, by_number);
+    const enum ms_rc rc = slowest != NULL ? add_slow_step(tl, r, slowest, number, n, err) : MS_OK;
+    ms_free(number);
+    return rc;
 }
 
 /* ---- all findings ----------------------------------------------------------- */

@@ -26,7 +26,7 @@
     X(overhead, "pid rank? name? share")                                                           \
     X(problem, "file? text")                                                                       \
     X(absent, "ranks count more?")                                                                 \
-    X(slow_step, "pid rank? name? step dur_ns times")                                              \
+    X(slow_step, "pid rank? name? step dur_ns times others? steps?")                               \
     X(device_late, "pid rank? name? call stream waited_s")                                         \
     X(waits, "pid rank? name? call seq? way? peer? comm? waited_s")                                \
     X(misses_collective, "rank call seq? way? peer? comm? waiting waited_s where?")                \

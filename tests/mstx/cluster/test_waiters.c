@@ -144,7 +144,8 @@ START_TEST(use_of_the_host_says_why)
     check_cause(0, 0, 0, MSTX_CAUSE_OFF_CPU);
     check_cause(0, 0, 100, MSTX_CAUSE_WRITES);
     check_cause(5, 0, 100, MSTX_CAUSE_COMPUTES);
-    check_cause(5, 0, 5000, MSTX_CAUSE_WRITES); /* the disk keeps up with the copies of the kernel */
+    check_cause(5, 0, 5000,
+                MSTX_CAUSE_WRITES); /* the disk keeps up with the copies of the kernel */
     check_cause(0, 5, 0, MSTX_CAUSE_WAITS_FOR_CPU);
 }
 END_TEST

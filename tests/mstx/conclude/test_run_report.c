@@ -77,6 +77,37 @@ START_TEST(a_slow_step_and_lost_records_are_found)
 }
 END_TEST
 
+/* Twelve steps, of which those with a bit in `slow` take longer, the later the longer. */
+static void make_slow_steps(unsigned slow)
+{
+    struct maker m;
+    char name[16];
+    begin_run(&m, 2);
+    maker_ring(&m, 1, 1, 4242);
+    for (uint64_t i = 0, t = 0; i < 12; i++) {
+        const uint64_t dur = (slow >> i & 1) != 0 ? 2000 + 100 * i : 1000;
+        snprintf(name, sizeof name, "step %d", (int)i);
+        uint32_t id = maker_text(&m, name);
+        maker_begin_range(&m, t, i + 1, id, 0);
+        maker_end_range(&m, t + dur, i + 1, id, 0, t, 0);
+        t += dur + 10;
+    }
+    finish_and_open(&m);
+}
+
+START_TEST(slow_steps_are_one_finding)
+{
+    make_slow_steps(1 << 1 | 1 << 4 | 1 << 5 | 1 << 6);
+    make_report();
+    ck_assert_uint_eq(report.findings.n, 1);
+    ck_assert_str_eq(sentence_of(&report.findings.p[0].said),
+                     "step 6 of rank 2 (process 4242) took 2.60 us, 2.6 times the median of all"
+                     " steps; 3 more steps took over 1.5 times the median: 1, 4-6 in all");
+    ck_assert_int_eq(report.findings.p[0].first_step, 6);
+    end_report();
+}
+END_TEST
+
 START_TEST(the_text_lists_the_worst_findings_and_counts_the_others)
 {
     make_steps(2);
@@ -259,7 +290,7 @@ START_TEST(steps_whose_number_returns_are_all_kept)
 }
 END_TEST
 
-TEST_MAIN("run_report", a_slow_step_and_lost_records_are_found,
+TEST_MAIN("run_report", a_slow_step_and_lost_records_are_found, slow_steps_are_one_finding,
           the_text_lists_the_worst_findings_and_counts_the_others,
           the_text_names_steps_from_the_slowest, a_process_without_a_rank_is_named_by_host_and_pid,
           marks_and_a_period_make_steps_that_last_until_the_next,
