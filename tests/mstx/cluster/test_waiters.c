@@ -104,7 +104,7 @@ static void begin_rank(struct mstx_thread_use *u)
 
 static void judge_with(struct mstx_thread_use *u)
 {
-    mstx__call_graph(&g, &calls, 3, 0);
+    mstx__call_graph(&g, &calls, (uint32_t)u->first.n - 1, 0);
     mstx__waiters(&w, &g, &calls, &no_steps, u);
     ck_assert(!g.no_memory && !w.no_memory);
     mstx__use_free(u);
@@ -350,6 +350,29 @@ START_TEST(two_culprits_are_both_named)
 }
 END_TEST
 
+/* Rank 0 works 15 ms, rank 1 13 ms, the others 10: the job never waits for rank 1 alone. */
+START_TEST(a_lesser_culprit_is_named_behind_a_greater_one)
+{
+    struct mstx_thread_use u = {0};
+    begin_rank(&u);
+    for (uint32_t r = 0; r < 4; r++) {
+        for (uint32_t s = 0; s < STEPS; s++) {
+            const double work = r == 0 ? 15 : r == 1 ? 13 : 10 + 0.01 * (s % 3);
+            add(MSTX_COMM_ALLREDUCE, r, 16.0 * s + work, 16.0 * (s + 1), s);
+            use(&u, 16.0 * s, 0, 0, 0);
+            use(&u, 16.0 * s + work, work, 0, 0);
+        }
+        begin_rank(&u);
+    }
+    judge_with(&u);
+    ck_assert(w.list.p[0].is_named && w.list.p[0].rank == 0);
+    ck_assert(w.list.p[1].is_named && w.list.p[1].rank == 1);
+    ck_assert(!w.list.p[2].is_named && !w.list.p[3].is_named);
+    ck_assert_double_eq_tol(w.list.p[0].cost + w.list.p[1].cost, 5.0 / 16, 0.02);
+    end();
+}
+END_TEST
+
 /* A master takes 1 ms, its worker 10: they do different things, and nobody is slow. */
 START_TEST(a_worker_is_not_measured_by_its_master)
 {
@@ -398,5 +421,5 @@ TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost, use_of_the
           one_accident_accuses_nobody, ranks_that_are_equal_are_not_accused,
           work_between_begin_and_wait_makes_the_others_wait,
           a_receive_waits_for_its_send_and_not_the_other_way_round, bursts_are_told_from_a_constant,
-          two_culprits_are_both_named, a_worker_is_not_measured_by_its_master,
-          memory_that_runs_out_is_told)
+          two_culprits_are_both_named, a_lesser_culprit_is_named_behind_a_greater_one,
+          a_worker_is_not_measured_by_its_master, memory_that_runs_out_is_told)
