@@ -152,6 +152,7 @@ void mstx__ops_ready(struct mstx_ops *o)
             qsort(op, n, sizeof *op, by_rank_and_time);
         number_ops(o, op, n, count);
     }
+    ms_vec_trim(&o->op);
     o->has_layout = find_layout(o);
     ms_free(count);
 }

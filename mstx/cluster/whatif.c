@@ -199,12 +199,11 @@ static bool allocate(struct mstx_whatif *w)
     const size_t n = w->o->op.n + 1, steps = w->steps + 1;
     w->recorded = ms_calloc(n, sizeof *w->recorded);
     w->ideal = ms_calloc(n, sizeof *w->ideal);
-    w->class_of = ms_calloc(n, sizeof *w->class_of);
     w->step_ns = ms_calloc(steps, sizeof *w->step_ns);
     w->ideal_ns = ms_calloc(steps, sizeof *w->ideal_ns);
     w->t = ms_calloc((largest_step(&w->deps) + 1) * MSTX_LANES, sizeof *w->t);
-    return w->recorded != NULL && w->ideal != NULL && w->class_of != NULL && w->step_ns != NULL &&
-           w->ideal_ns != NULL && w->t != NULL;
+    return w->recorded != NULL && w->ideal != NULL && w->step_ns != NULL && w->ideal_ns != NULL &&
+           w->t != NULL;
 }
 
 /* Measures the slowdown against the ideal of peers of the same stage; shares use the pooled
@@ -363,9 +362,8 @@ static void classes_of_links(struct mstx_whatif *w, size_t first, size_t n)
     }
 }
 
-uint32_t mstx__whatif_classes(struct mstx_whatif *w, enum mstx_share_kind kind)
+static uint32_t find_classes(struct mstx_whatif *w, enum mstx_share_kind kind)
 {
-    ms_assert(kind < MSTX_SHARE_KINDS);
     if (kind == MSTX_BY_OP)
         return classes_of_ops(w);
     if (kind != MSTX_BY_LINK)
@@ -374,6 +372,15 @@ uint32_t mstx__whatif_classes(struct mstx_whatif *w, enum mstx_share_kind kind)
         classes_of_links(w, w->o->step.p[s].first,
                          w->o->step.p[s + 1].first - w->o->step.p[s].first);
     return (uint32_t)(w->o->rank.n * w->o->rank.n);
+}
+
+bool mstx__whatif_classes(struct mstx_whatif *w, enum mstx_share_kind kind, uint32_t *count)
+{
+    ms_assert(kind < MSTX_SHARE_KINDS);
+    if (w->class_of == NULL)
+        w->class_of = ms_calloc(w->o->op.n + 1, sizeof *w->class_of);
+    *count = w->class_of != NULL ? find_classes(w, kind) : 0;
+    return w->class_of != NULL;
 }
 
 void mstx__whatif_link(const struct mstx_whatif *w, uint32_t class, int32_t *src, int32_t *dst)
@@ -434,8 +441,9 @@ static void replay_shares(struct mstx_whatif *w, uint32_t first, double sum[MSTX
 
 bool mstx__whatif_shares(struct mstx_whatif *w, enum mstx_share_kind kind, mstx_shares *out)
 {
+    uint32_t classes;
     out->n = 0;
-    if (!compact(w, mstx__whatif_classes(w, kind), out))
+    if (!mstx__whatif_classes(w, kind, &classes) || !compact(w, classes, out))
         return false;
     const double ideal = w->mean_ideal_ns * (double)mstx__ops_steps(w->o);
     for (uint32_t first = 0; first < out->n; first += MSTX_LANES) {

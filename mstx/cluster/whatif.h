@@ -40,7 +40,7 @@ struct mstx_whatif {
     struct mstx_deps deps;
     enum mstx_ideal ideal_kind;
     double *recorded, *ideal;   /* by operation, ns */
-    uint32_t *class_of;         /* by operation, of the current kind */
+    uint32_t *class_of;         /* by operation, of the current kind; NULL: none was asked for */
     double *t;                  /* times of the nodes of a step, for all lanes */
     size_t steps;               /* size of step_ns and ideal_ns */
     double *step_ns, *ideal_ns; /* replayed, by step */
@@ -67,9 +67,9 @@ void mstx__whatif_free(struct mstx_whatif *w);
 /* Lists the classes of a kind, worst first, with the slowdown when the operations of a class have
  * their recorded durations and all others their ideal ones.  Returns false when out of memory. */
 bool mstx__whatif_shares(struct mstx_whatif *w, enum mstx_share_kind kind, mstx_shares *out);
-/* Sets class_of to the classes of the kind and returns their number; an operation without a class
- * has UINT32_MAX. */
-uint32_t mstx__whatif_classes(struct mstx_whatif *w, enum mstx_share_kind kind);
+/* Sets class_of to the classes of the kind and count to their number; an operation without a class has
+ * UINT32_MAX.  Returns false when out of memory. */
+bool mstx__whatif_classes(struct mstx_whatif *w, enum mstx_share_kind kind, uint32_t *count);
 /* Returns the sender and the receiver of a class of MSTX_BY_LINK. */
 void mstx__whatif_link(const struct mstx_whatif *w, uint32_t class, int32_t *src, int32_t *dst);
 /* Returns the mean step with these weights, ns. */

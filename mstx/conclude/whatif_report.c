@@ -111,7 +111,9 @@ static enum ms_rc find_rank(const struct mstx_whatif_run *r, int32_t rank, uint3
 static enum ms_rc find_op(struct mstx_whatif_run *r, const char *name, uint32_t *class,
                           struct ms_err *err)
 {
-    mstx__whatif_classes(&r->w, MSTX_BY_OP);
+    uint32_t count;
+    if (!mstx__whatif_classes(&r->w, MSTX_BY_OP, &count))
+        return ms_no_memory(err);
     for (size_t i = 0; i < r->w.op_name.n; i++) {
         if (ms_str_is(ms_str_of(name), r->w.op_name.p[i])) {
             *class = (uint32_t)i;
@@ -166,11 +168,12 @@ static enum ms_rc mark(struct mstx_whatif_run *r, const struct mstx_without *a, 
                        struct ms_err *err)
 {
     enum mstx_share_kind kind;
-    uint32_t class = 0;
+    uint32_t class = 0, classes;
     if (a->kind == MSTX_SCALE)
         return MS_OK;
     MS_TRY(find_class(r, a, &kind, &class, err));
-    mstx__whatif_classes(&r->w, kind);
+    if (!mstx__whatif_classes(&r->w, kind, &classes))
+        return ms_no_memory(err);
     const bool by_ideal = kind == MSTX_BY_OP || r->is_capture;
     size_t count = 0;
     for (size_t i = 0; i < r->ops.op.n; i++) {
