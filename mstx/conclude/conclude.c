@@ -315,7 +315,7 @@ static enum ms_rc find_all(struct mstx_tl *tl, struct conclusions *r, struct ms_
     MS_TRY(mstx_steps_find(tl, &r->steps, err));
     MS_TRY(find_in_processes(tl, r, err));
     MS_TRY(mstx__find_hangs(tl, &r->findings, err));
-    MS_TRY(mstx__find_waiting(tl, &r->steps, &r->waiting, &r->findings, err));
+    MS_TRY(mstx__find_waiting(tl, &r->steps, r->missing_after_ns, &r->waiting, &r->findings, err));
     MS_TRY(mstx__find_waiting_stage(tl, &r->findings, err));
     MS_TRY(find_conclusions(tl, r, err));
     MS_TRY(mstx__find_balance(&r->waiting, &r->findings, err));

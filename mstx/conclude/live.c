@@ -72,17 +72,26 @@ static enum ms_rc say_anew(struct mstx_tl *tl, struct mstx_finding *f,
     return MS_OK;
 }
 
-enum ms_rc mstx__judge_open(struct mstx_tl *tl, struct mstx_finding *f, int64_t limit_ns,
-                            struct ms_err *err)
+enum ms_rc mstx__rank_may_run(struct mstx_tl *tl, int32_t rank, bool *may_run, struct ms_err *err)
 {
-    int64_t may_run, now_ns;
-    if (strcmp(f->said.kind->name, mstx_note_not_joined.name) != 0 || f->from_ns == 0)
-        return MS_OK;
+    int64_t running;
     MS_TRY(read_number(tl,
                        "SELECT count(*) FROM processes WHERE rank = ?1"
                        " AND state IN ('running', 'not finished')",
-                       f->rank, 0, &may_run, err));
-    if (may_run == 0) /* the process has ended and cannot arrive any more */
+                       rank, 0, &running, err));
+    *may_run = running != 0;
+    return MS_OK;
+}
+
+enum ms_rc mstx__judge_open(struct mstx_tl *tl, struct mstx_finding *f, int64_t limit_ns,
+                            struct ms_err *err)
+{
+    int64_t now_ns;
+    bool may_run;
+    if (strcmp(f->said.kind->name, mstx_note_not_joined.name) != 0 || f->from_ns == 0)
+        return MS_OK;
+    MS_TRY(mstx__rank_may_run(tl, f->rank, &may_run, err));
+    if (!may_run) /* the process has ended and cannot arrive any more */
         return MS_OK;
     MS_TRY(read_number(tl, "SELECT max(end_ns) FROM processes", 0, f->from_ns, &now_ns, err));
     const int64_t waited_ns = now_ns > f->from_ns ? now_ns - f->from_ns : 0;

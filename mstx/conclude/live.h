@@ -13,6 +13,9 @@
 
 /* Tells whether a process may still be running, by its state from mstx__process_state. */
 bool mstx__may_run(struct ms_str state);
+/* Tells whether a process of the rank may still be running. */
+enum ms_rc mstx__rank_may_run(struct mstx_tl *tl, int32_t rank, bool *may_run,
+                              struct ms_err *err) MS_MUST_USE;
 /* Judges a finding about a rank that has not arrived at a collective in which others wait since
  * from_ns: keeps the finding when they have waited for limit_ns, or lowers it to a call in
  * progress. */

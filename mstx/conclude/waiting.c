@@ -6,6 +6,7 @@
 
 #include "mstx/conclude/call_rows.h"
 #include "mstx/conclude/finding_kinds.h"
+#include "mstx/conclude/open_calls.h"
 #include "mstx/conclude/waiting_why.h"
 
 /* Cost from which a finding is an error. */
@@ -140,12 +141,15 @@ static enum ms_rc judge_and_add(struct mstx_tl *tl, struct mstx_waiting *w,
 }
 
 enum ms_rc mstx__find_waiting(struct mstx_tl *tl, const struct mstx_steps *steps,
-                              struct mstx_waiting *w, mstx_findings *to, struct ms_err *err)
+                              int64_t missing_ns, struct mstx_waiting *w, mstx_findings *to,
+                              struct ms_err *err)
 {
     struct mstx_call_rows rows;
     *w = (struct mstx_waiting){0};
     MS_TRY(mstx__call_rows_read(tl, steps, &rows, err));
-    const enum ms_rc rc = judge_and_add(tl, w, &rows, steps, to, err);
+    enum ms_rc rc = mstx__find_open_calls(tl, &rows, missing_ns, to, err);
+    if (rc == MS_OK)
+        rc = judge_and_add(tl, w, &rows, steps, to, err);
     mstx__call_rows_free(&rows);
     if (rc != MS_OK)
         mstx__waiting_free(w);
@@ -172,8 +176,9 @@ enum ms_rc mstx__find_balance(const struct mstx_waiting *w, mstx_findings *to, s
 {
     bool is_balanced = w->is_whole;
     for (size_t i = 0; i < to->n; i++)
-        is_balanced &=
-            strcmp(to->p[i].kind, "straggler") != 0 && strcmp(to->p[i].kind, "fail_slow") != 0;
+        is_balanced &= strcmp(to->p[i].kind, "straggler") != 0 &&
+                       strcmp(to->p[i].kind, "fail_slow") != 0 &&
+                       strcmp(to->p[i].kind, "hang") != 0;
     if (!is_balanced)
         return MS_OK;
     struct mstx_finding *f = mstx__finding_add(to, "balance", &mstx_say_balance, MSTX_INFO_FINDING,

@@ -149,7 +149,73 @@ START_TEST(ranges_of_a_running_process_are_in_progress)
 }
 END_TEST
 
+/* ---- calls that a framework marks itself ------------------------------------------------ */
+
+#define SAID(op, more)                                                                             \
+    "{\"count\": \"4\", \"dataType\": \"fp32\", \"groupName\": \"g\", \"opName\": \"" op           \
+    "\", \"streamId\": \"0\", \"groupSize\": \"3\", \"groupRanks\": \"0 1 2\"" more "}"
+
+/* Adds one rank of three: all make two all-reduces; `last` is the text of a call that does not return, NULL:
+ * none. */
+static void add_rank(int32_t rank, const char *last)
+{
+    struct maker m;
+    if (rank == 0)
+        begin_run(&m, rank);
+    else
+        maker_begin(&m, run, rank, 4242 + (uint32_t)rank);
+    const uint16_t domain = maker_domain(&m, "communication");
+    const uint32_t all = maker_text(&m, SAID("HcclAllreduce", ""));
+    maker_ring(&m, 1, 1, 4242 + (uint32_t)rank);
+    for (uint64_t k = 0; k < 2; k++) {
+        maker_begin_range(&m, 1000 * k, k + 1, all, domain);
+        maker_end_range(&m, 1000 * k + 500, k + 1, all, domain, 1000 * k, 0);
+    }
+    if (last != NULL)
+        maker_begin_range(&m, 5000, 9, maker_text(&m, last), domain);
+    maker_mark(&m, 3000000000, maker_text(&m, "later"), 0);
+    maker_end_ring(&m);
+    maker_end(&m);
+}
+
+static void check_hangs(const char *expected)
+{
+    open_path(run);
+    ck_rows(mstx_tl_store(tl), "SELECT severity, text FROM findings WHERE kind = 'hang'", expected);
+    end_run();
+}
+
+START_TEST(a_rank_is_missing_from_a_call_of_a_framework)
+{
+    add_rank(0, SAID("HcclAllreduce", ""));
+    add_rank(1, NULL);
+    add_rank(2, SAID("HcclAllreduce", ""));
+    check_hangs("error|rank 1 is missing from AllReduce (call 2 of g), in which 2 ranks waited at"
+                " the end;");
+    for (int32_t r = 0; r < 3; r++) /* all wait in the same call: nobody is missing */
+        add_rank(r, SAID("HcclAllreduce", ""));
+    check_hangs("");
+}
+END_TEST
+
+START_TEST(a_peer_is_missing_from_a_transfer_of_a_framework)
+{
+    add_rank(0, SAID("HcclRecv", ", \"srcRank\": \"1\""));
+    add_rank(1, NULL);
+    add_rank(2, NULL);
+    check_hangs(
+        "error|rank 1 is missing from the other end of Recv of g, in which 1 rank waited for"
+        " 3.0 s;");
+    add_rank(0, SAID("HcclRecv", ", \"srcRank\": \"1\""));
+    add_rank(1, SAID("HcclSend", ", \"destRank\": \"0\""));
+    add_rank(2, NULL);
+    check_hangs("");
+}
+END_TEST
+
 TEST_MAIN("live", an_open_call_of_a_running_job_is_in_progress,
           who_is_awaited_for_longer_than_the_limit_is_missing,
           the_limit_for_who_is_missing_is_chosen, an_import_by_a_viewer_keeps_the_limit,
-          whose_process_has_ended_is_missing, ranges_of_a_running_process_are_in_progress)
+          whose_process_has_ended_is_missing, ranges_of_a_running_process_are_in_progress,
+          a_rank_is_missing_from_a_call_of_a_framework,
+          a_peer_is_missing_from_a_transfer_of_a_framework)
