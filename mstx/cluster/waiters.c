@@ -34,6 +34,8 @@ static const double COST_LEAST = 0.15, COST_OF_TWO = 0.25, DOMINANCE_LEAST = 0.7
 /* Bursts come again: an excess that two steps hold is an accident. */
 static const double PEAK_MOST = 0.6;
 static const double CLEAR_EXCESS = 0.15, CLEAR_COST = 0.03, CLEAR_LEAD = 0.9;
+/* A named rank saves at least this share of the judged steps. */
+static const double SAVED_LEAST = 0.002;
 /* Shorter jobs are not judged. */
 static const double JOB_LEAST_NS = 0.3e9;
 enum { CANDIDATES = 32 };
@@ -56,6 +58,7 @@ struct judge {
     bool *serves;    /* by rank: it receives from any source (MPI_ANY_SOURCE) in most steps */
     double *t;       /* times of a replay */
     double *scratch;
+    double span; /* costs are shares of this time: of the judged steps, or of the whole job */
 };
 
 /* ---- steps ------------------------------------------------------------------------- */
@@ -310,6 +313,21 @@ static double replay(struct judge *j, const double *weight)
     return mstx__deps_replay_one(&j->g->deps, 0, mstx__deps_count(&j->g->deps), weight, j->t);
 }
 
+/* Returns the time of the judged steps in the last replay.  What a program does before, such as loading its
+ * libraries, does not make a slow rank less slow. */
+static double span_of_steps(const struct judge *j)
+{
+    double from = INFINITY, to = 0;
+    for (size_t v = 0; v < mstx__deps_count(&j->g->deps); v++) {
+        const uint32_t point = j->g->deps.op.p[v];
+        if (point == MSTX_NO_OP || j->w->step[point] == UINT32_MAX)
+            continue;
+        from = j->t[v] < from ? j->t[v] : from;
+        to = j->t[v] > to ? j->t[v] : to;
+    }
+    return to > from ? to - from : 1;
+}
+
 /* Replays the job once for each of the candidates from `first` on: its points have the weights
  * `other`, all other points the weights `base`. */
 static void replay_each(struct judge *j, const double *base, const double *other, uint32_t first,
@@ -330,7 +348,7 @@ static void find_costs(struct judge *j, double job, bool is_steady)
         replay_each(j, j->weight, j->healed, first, without);
         replay_each(j, j->healed, j->weight, first, alone);
         for (uint32_t k = 0; k < MSTX_LANES && first + k < j->candidates; k++) {
-            const double cost = ((job - without[k]) + (alone[k] - all)) / 2 / job;
+            const double cost = ((job - without[k]) + (alone[k] - all)) / 2 / j->span;
             struct mstx_waiter *of = &j->w->list.p[j->candidate[first + k].rank];
             *(is_steady ? &of->steady : &of->cost) = cost > 0 ? cost : 0;
         }
@@ -540,6 +558,7 @@ static bool judge_all(struct judge *j, const mstx_gcalls *calls)
     find_references(j);
     const double job = replay(j, j->weight);
     measure_job(j, job);
+    j->span = span_of_steps(j);
     find_candidates(j);
     heal_by_reference(j);
     memcpy(j->w->healed, j->healed, j->g->point.n * sizeof *j->healed);
@@ -594,6 +613,14 @@ static void choose_named(struct judge *j, uint32_t *class_of)
     }
 }
 
+/* Names no rank any more without whose excess the steps take as long. */
+static void acquit(struct judge *j, double steps)
+{
+    const double least = SAVED_LEAST * steps;
+    for (size_t i = 0; i < j->w->list.n; i++)
+        j->w->list.p[i].is_named &= j->w->list.p[i].cost * j->span >= least;
+}
+
 void mstx__waiters_share(struct mstx_waiters *w, const struct mstx_call_graph *g)
 {
     const size_t points = g->point.n + 1;
@@ -606,7 +633,10 @@ void mstx__waiters_share(struct mstx_waiters *w, const struct mstx_call_graph *g
     if (class_of != NULL && j.candidate != NULL && j.class != NULL && j.healed != NULL &&
         j.t != NULL) {
         choose_named(&j, class_of);
-        find_costs(&j, replay(&j, g->weight), false);
+        const double job = replay(&j, g->weight), steps = span_of_steps(&j);
+        j.span = job > 0 ? job : 1;
+        find_costs(&j, job, false);
+        acquit(&j, steps);
         mstx__waiters_sort(w);
     } else {
         w->no_memory = true;

@@ -83,6 +83,28 @@ START_TEST(a_rank_that_works_longer_is_named_with_its_cost)
 }
 END_TEST
 
+/* A minute between the first call and the first step does not hide a rank that is slow in all steps. */
+START_TEST(a_long_start_hides_nobody)
+{
+    int64_t at[3 * (STEPS + 1)];
+    const struct mstx_step_times steps = {at, STEPS};
+    for (uint32_t r = 0; r < 3; r++) {
+        add(MSTX_COMM_ALLREDUCE, r, 0, 1, 0);
+        for (uint32_t s = 0; s <= STEPS; s++)
+            at[r * (STEPS + 1) + s] = (int64_t)(60000 + 16 * s) * MS;
+        for (uint32_t s = 0; s < STEPS; s++)
+            add(MSTX_COMM_ALLREDUCE, r, 60010 + 16.0 * s + 5 * (r == 1), 60016 + 16.0 * s, s + 1);
+    }
+    mstx__call_graph(&g, &calls, 3, 0);
+    mstx__waiters(&w, &g, &calls, &steps, NULL);
+    ck_assert(!g.no_memory && !w.no_memory);
+    ck_assert(w.list.p[0].is_named && w.list.p[0].rank == 1);
+    ck_assert(!w.list.p[1].is_named && !w.list.p[2].is_named);
+    ck_assert_double_eq_tol(w.list.p[0].cost, 5.0 * STEPS / (60000 + 16 * STEPS), 5e-4);
+    end();
+}
+END_TEST
+
 /* Adds a sample of a rank to its totals, which grow by what it used since the one before, ms. */
 static void use(struct mstx_thread_use *u, double at, double on_cpu, double delayed, double written)
 {
@@ -415,8 +437,8 @@ START_TEST(memory_that_runs_out_is_told)
 }
 END_TEST
 
-TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost, use_of_the_host_says_why,
-          run_delay_of_all_ranks_accuses_nobody,
+TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost, a_long_start_hides_nobody,
+          use_of_the_host_says_why, run_delay_of_all_ranks_accuses_nobody,
           a_rank_that_waits_longer_for_a_cpu_than_others_is_named, run_delay_goes_with_its_cpu_time,
           one_accident_accuses_nobody, ranks_that_are_equal_are_not_accused,
           work_between_begin_and_wait_makes_the_others_wait,
