@@ -125,8 +125,8 @@
     X(slow_step,                                                                                                     \
       "step {step} of " WHO_EN " took {dur_ns:time}, {times:one} times the median of all steps"                      \
       "[; {others} more {others?1=step|steps} took over 1.5 times the median: {steps} in all]",                      \
-      WHO_ZH " 的第 {step} 步耗时 {dur_ns:time}，是所有步中位数的 {times:one} 倍"                                   \
-      "[；另有 {others} 步超过中位数的 1.5 倍，全部为：{steps}]")                                                                    \
+      WHO_ZH " 的第 {step} 步耗时 {dur_ns:time}，是所有步中位数的 {times:one} 倍"                     \
+             "[；另有 {others} 步超过中位数的 1.5 倍，全部为：{steps}]")                                             \
     X(device_late,                                                                                                   \
       "the device of " WHO_EN " has not reached {call} on {stream} after {waited_s:one} s",                          \
       WHO_ZH " 的设备在 {waited_s:one} s 后仍未执行到 {stream} 上的 {call}")                                         \
