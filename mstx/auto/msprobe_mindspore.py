@@ -17,6 +17,10 @@ import importlib
 import weakref
 
 import mstx
+from msprobe_marks import guarded
+from msprobe_marks import mark as mark_loop
+from msprobe_marks import range_end as end_range
+from msprobe_marks import range_start as begin_range
 
 DOMAIN = "mindspore"
 
@@ -52,10 +56,12 @@ def attach_marks(mindspore):
     cls = importlib.import_module("mindspore.profiler").mstx
 
     def chosen(ours, own):
+        safe = guarded(ours, 0 if ours is range_start else None)
+
         @functools.wraps(own)
         def call(*args, **kwargs):
             on_device = cls.enable and mindspore.get_context("device_target") == "Ascend"
-            return (own if on_device else ours)(*args, **kwargs)
+            return (own if on_device else safe)(*args, **kwargs)
 
         return call
 
@@ -71,11 +77,11 @@ def ranged(text, call):
 
     @functools.wraps(call)
     def marked(*args, **kwargs):
-        opened = mstx.range_start(text, domain=DOMAIN)
+        opened = begin_range(text, DOMAIN)
         try:
             return call(*args, **kwargs)
         finally:
-            mstx.range_end(opened, domain=DOMAIN)
+            end_range(opened, DOMAIN)
 
     return marked
 
@@ -85,12 +91,13 @@ class Steps:
 
     def __init__(self):
         self._begun, self._leader = False, None
+        self.begin, self.ended = guarded(self._begin), guarded(self._ended)
 
-    def begin(self):
+    def _begin(self):
         if not self._begun:
             self._next()
 
-    def ended(self, optimizer):
+    def _ended(self, optimizer):
         if self._leader is None or self._leader() is None:
             self._leader = weakref.ref(optimizer)
         if self._leader() is optimizer:
@@ -98,7 +105,7 @@ class Steps:
 
     def _next(self):
         self._begun = True
-        mstx.mark("step", domain=DOMAIN)
+        mark_loop("step", DOMAIN)
 
 
 def attach_optimizers(mindspore, steps):
@@ -155,4 +162,4 @@ def attach(mindspore, has_loop=True):
         try:
             part(mindspore)
         except Exception as missing:
-            mstx.mark(f"mindspore is marked in part: {missing}", domain=DOMAIN)
+            mark_loop(f"mindspore is marked in part: {missing}", DOMAIN)

@@ -6,6 +6,7 @@
 #   MINDSPORE_PYTHON=FILE    a Python of the version the extension is built for that has mindspore
 #   MINDSPORE_INSTALL=DIR    without one: make a virtual environment there from PyPI
 #   MINDSPORE_FAULTS=all     every fault against every other run; without it, three of them
+#   MINDSPORE_BREAKS=1       each call of ours fails in a training, not a sample of them
 #   MINDSPORE_LEVELS=""      trainings are compared at every level, not at mix, debug and L2 alone
 #   OFFICIAL=DIR             a folder with the package msprobe of mindstudio-probe and what it needs
 suite=mindspore
@@ -25,6 +26,7 @@ find_python MINDSPORE mindspore 400 'numpy<2' mindspore
 "$python" tests/suites/suite_mindspore.py "$B"
 LEVELS=${MINDSPORE_LEVELS-mix debug L2} "$python" tests/suites/mindspore_unchanged.py "$B"
 "$python" tests/suites/mindspore_faults.py "$B"
+"$python" tests/suites/mindspore_breaks.py "$B" --every "${MINDSPORE_BREAKS:-40}"
 "$python" tests/suites/mindspore_oracle.py "$B" "${OFFICIAL:-}"
 "$python" tests/suites/graph_mistakes.py "$B" "${MISTAKES:-sample}"
 

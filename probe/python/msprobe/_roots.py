@@ -3,6 +3,7 @@
 import functools
 
 from msprobe import _probe
+from msprobe._guard import guarded
 
 _after_step = []  # functions to call after each step of an optimizer
 
@@ -65,4 +66,4 @@ def is_inside(func):
 
 def call_after_step(then):
     """Registers a function to be called with the optimizer after each of its steps."""
-    _after_step.append(then)
+    _after_step.append(guarded(then))

@@ -28,6 +28,7 @@ import io  # noqa: E402
 
 import torch  # noqa: E402
 
+from broken_calls import Calls, numbers  # noqa: E402
 from harness import run_way  # noqa: E402
 from known import KNOWN  # noqa: E402
 from main import load_lazily, wait_limited  # noqa: E402
@@ -145,35 +146,15 @@ class Writes:
         return 24  # a training of four steps writes more often
 
 
-class Calls:
-    """Of Python functions of ours by others of ours, by a tracer that raises in the n-th."""
-
-    name, folder = "calls", OURS
-    spared = ()  # names of functions
-
-    def arm(self, number):
-        self.count = 0
-
-        def trace(frame, event, _arg):
-            back = frame.f_back
-            if event == "call" and frame.f_code.co_filename.startswith(self.folder) and back is not None \
-                    and back.f_code.co_filename.startswith(self.folder) and frame.f_code.co_name not in self.spared:
-                self.count += 1
-                if self.count == number:
-                    raise OSError(f"broken on purpose in {frame.f_code.co_name}")
-        sys.settrace(trace)
-
-    def disarm(self):
-        sys.settrace(None)
-        return self.count
-
-
 class CallsOfMarks(Calls):
-    """The same for the marks. Spared are what carries a call of the program, and the guard itself: they have
-    nothing of their own that can fail. The reduction of gradients is part of the training."""
+    """Spared are what carries a call of the program, and the guard itself: they have nothing of their own
+    that can fail. The reduction of gradients is part of the training."""
 
-    name, folder = "calls_of_marks", MARKS
-    spared = ("marked", "marked_step", "waited", "call", "wait", "reduce", "sharers", "until_done", "<lambda>")
+    name = "calls_of_marks"
+
+    def __init__(self):
+        super().__init__(MARKS, ("marked", "marked_step", "waited", "call", "wait", "reduce", "sharers",
+                                 "until_done", "<lambda>"))
 
 
 class Marks:
@@ -267,15 +248,6 @@ def judge(plain, case, usual):
     return problems
 
 
-def numbers(total):
-    """Each of the first, and then further and further apart."""
-    chosen, n = [], 1
-    while n <= total:
-        chosen.append(n)
-        n += 1 + n // 12
-    return chosen
-
-
 def break_all(kind, config, plain):
     """A line of output for one kind of failure at one level."""
     clean = run_case(config, kind, None)
@@ -314,7 +286,7 @@ def main():
         return main_of_marks()
     import msprobe.pytorch  # noqa: F401  for all children
     plain = run_case(None, Nothing(), None)
-    kinds = [Allocations(), Calls()]
+    kinds = [Allocations(), Calls(OURS)]
     if "broken_disk" in os.environ.get("LD_PRELOAD", ""):
         kinds.append(Writes())
     else:

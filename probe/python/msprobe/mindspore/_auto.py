@@ -9,6 +9,7 @@ import functools
 from mindspore import nn
 
 from msprobe import _auto
+from msprobe._guard import guarded
 from msprobe._places import Places
 from msprobe.mindspore import _cells, _graph_dump, _graphs, _optimizer, _wrap
 from msprobe.mindspore._debugger import PrecisionDebugger, runs_graphs
@@ -47,11 +48,11 @@ def attach(config):
     watch = _auto.watch(config, PrecisionDebugger, _Watch)
     if watch is None:
         return
-    call = nn.Cell.__call__
+    call, called = nn.Cell.__call__, guarded(watch.called)
 
     @functools.wraps(call)
     def run(self, *args, **kwargs):
-        watch.called(self)
+        called(self)
         return call(self, *args, **kwargs)
 
     _places.add(nn.Cell, "__call__", call, run)

@@ -10,6 +10,7 @@ import mindspore
 from mindspore.ops.operations import _inner_ops
 
 from msprobe import _probe
+from msprobe._guard import guarded
 from msprobe._nested import as_tuple, tensors_of, with_tensors
 from msprobe.mindspore._tensors import executor, is_host, may_have_gradient
 
@@ -20,7 +21,7 @@ _HookBackward = mindspore.ops.HookBackward
 
 def _operator(name, then, is_before):
     """Returns an identity operator that calls a function in backward; the graph keeps both."""
-    hooks = OrderedDict(then=then)
+    hooks = OrderedDict(then=guarded(then))
     operator = _inner_ops.CellBackwardHook(name, None, hooks)
     operator.msprobe_hooks = hooks  # the operator itself only has a weak reference
     if is_before:
@@ -67,25 +68,44 @@ def _dump(prefix, name, number, grad_input, grad_output):
 
 
 def watched_call(func, prefix, name, number, args, kwargs):
-    """Calls a function; its gradients are dumped when they arrive."""
-    if _writes_to_its_arguments(name, args):
+    """Calls a function; its gradients are dumped when they arrive.
+
+    What stands around the call may fail: then the function gets the program's own arguments, or the
+    program its own result."""
+    plan = _plan(prefix, name, number, args, kwargs)
+    if plan is None:
         return func(*args, **kwargs)
+    (args, kwargs), give = plan
+    result = func(*args, **kwargs)
+    given = _given(give, result)
+    return result if given is None else given[0]
+
+
+@guarded
+def _given(give, result):
+    return (give(result),)
+
+
+@guarded
+def _plan(prefix, name, number, args, kwargs):
+    """Returns the arguments to call a function with, and what its result goes through; None: it is
+    called as it is."""
+    if _writes_to_its_arguments(name, args) or not tensors_of((args, kwargs), _is_tensor):
+        return None
+    has_gradients = _has_tensors((args, kwargs))
     if prefix == "Primitive":
-        return _Primitive(name, number).run(func, args, kwargs) if _has_tensors((args, kwargs)) \
-            else func(*args, **kwargs)
-    if not tensors_of((args, kwargs), _is_tensor):
-        return func(*args, **kwargs)
+        one = _Primitive(name, number)
+        return (one.take((args, kwargs)), one.give) if has_gradients else None
 
     def come(_cell, grad_input, grad_output):
         settle()
         _dump(prefix, name, number, as_tuple(grad_input), as_tuple(grad_output))
 
-    if not _has_tensors((args, kwargs)):
+    if not has_gradients:
         operator = _operator(f"{prefix}.{name}.{number}", lambda cell, out: come(cell, (), out), True)
-        return _through(operator, func(*args, **kwargs))
+        return (args, kwargs), lambda result: _through(operator, result)
     operator = _operator(f"{prefix}.{name}.{number}", come, False)
-    args, kwargs = _through(operator, (args, kwargs), _is_tensor)
-    return _through(operator, func(*args, **kwargs), _is_tensor)
+    return _through(operator, (args, kwargs), _is_tensor), lambda result: _through(operator, result, _is_tensor)
 
 
 # ---- primitives ---------------------------------------------------------------
@@ -106,15 +126,19 @@ class _Primitive:
         self.name, self.number = name, number
         self._inputs, self._outputs, self._hooked = [], [], 0
 
-    def run(self, func, args, kwargs):
-        args, kwargs = self._each((args, kwargs), _is_tensor, self._take)
-        self._hooked = len(tensors_of((args, kwargs), _is_tensor))
-        return self._each(func(*args, **kwargs), may_have_gradient, self._give)
+    def take(self, arguments):
+        """Returns the arguments with hooks on their gradients."""
+        self._hooked = len(tensors_of(arguments, _is_tensor))
+        return self._each(arguments, _is_tensor, self._take)
+
+    def give(self, result):
+        return self._each(result, may_have_gradient, self._give)
 
     @staticmethod
     def _each(value, is_wanted, then):
         tensors = tensors_of(value, is_wanted)
-        return with_tensors(value, (_HookBackward(then)(t) for t in tensors), is_wanted)
+        hook = guarded(then)
+        return with_tensors(value, (_HookBackward(hook)(t) for t in tensors), is_wanted)
 
     def _give(self, gradient):
         if _Primitive._last is not self:
@@ -156,7 +180,7 @@ def in_turn(record):
             record(gradient)
         else:
             _Primitive._then.append((record, gradient))
-    return come
+    return guarded(come)
 
 
 # ---- cells --------------------------------------------------------------------

@@ -11,6 +11,7 @@ import sys
 import threading
 
 from msprobe import _custom, _probe
+from msprobe._guard import guarded, surely
 from msprobe.mindspore import _cells, _optimizer, _wrap
 
 _lock = threading.RLock()
@@ -40,26 +41,31 @@ def _all_places():
 _put = []  # functions that put the wrappers back
 
 
+def _take_all():
+    for places in _all_places():
+        if places.is_put:
+            _put.append(places.put)
+        places.take()
+    _put.append(_wrap.without_primitives())
+    _put.append(_cells.without_hooks())
+
+
+@guarded
 def _hand_back():
     global _depth
     with _lock:
         _depth += 1
-        if _depth > 1:
-            return
-        for places in _all_places():
-            if places.is_put:
-                _put.append(places.put)
-            places.take()
-        _put.append(_wrap.without_primitives())
-        _put.append(_cells.without_hooks())
+        if _depth == 1:
+            surely(_take_all)
 
 
+@guarded
 def _come_back():
     global _depth
     with _lock:
-        _depth -= 1
+        _depth = max(_depth - 1, 0)
         while _depth == 0 and _put:
-            _put.pop()()
+            surely(_put.pop())
 
 
 def with_own_functions(func):
@@ -78,6 +84,7 @@ def with_own_functions(func):
 # ---- a graph runs -------------------------------------------------------------------------
 
 
+@guarded
 def _tell_once():
     global _is_told
     if not _is_told and _probe.active():
@@ -117,7 +124,8 @@ class _Namespace:
         self._namespace = namespace
 
     def __getitem__(self, name):
-        return own(self._namespace[name])
+        value = self._namespace[name]
+        return guarded(own, value)(value)
 
     def __str__(self):
         return str(self._namespace)
@@ -138,7 +146,7 @@ def _of_own(make):
     @functools.wraps(make)
     def run(*args, **kwargs):
         decorate = make(*args, **kwargs)
-        return lambda func: decorate(own(func))
+        return lambda func: decorate(guarded(own, func)(func))
 
     return run
 
@@ -195,6 +203,7 @@ def _end_trace(end):
     return run
 
 
+@guarded
 def end_traces():
     """Ends all open traces. A function that raises during a trace leaves no other sign."""
     global _tracing
