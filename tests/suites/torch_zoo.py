@@ -48,7 +48,8 @@ def attention(torch):
         def __init__(self):
             super().__init__()
             self.inner = Model()
-            self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+            # Without a name the layer holds relu from before the debugger, whose calls the official tool misses.
+            self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, activation="relu", batch_first=True)
 
         def forward(self, x):
             mask = torch.triu(torch.ones(4, 4, dtype=torch.bool), diagonal=1)

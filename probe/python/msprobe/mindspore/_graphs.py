@@ -125,7 +125,11 @@ class _Namespace:
 
     def __getitem__(self, name):
         value = self._namespace[name]
-        return guarded(own, value)(value)
+        try:
+            return own(value)
+        except Exception as why:
+            _probe.switch_off(f"a name in a graph: {why!r}")
+            return value
 
     def __str__(self):
         return str(self._namespace)
@@ -134,19 +138,23 @@ class _Namespace:
 
 
 def _resolving(resolve):
+    make = guarded(_Namespace)
+
     @functools.wraps(resolve)
     def run(namespace, symbol):
-        return resolve(_Namespace(namespace), symbol)
+        return resolve(make(namespace) or namespace, symbol)
 
     return run
 
 
 def _of_own(make):
     """Wraps a function that returns a compiling decorator."""
+    safe = guarded(own)
+
     @functools.wraps(make)
     def run(*args, **kwargs):
         decorate = make(*args, **kwargs)
-        return lambda func: decorate(guarded(own, func)(func))
+        return lambda func: decorate(safe(func) or func)
 
     return run
 
