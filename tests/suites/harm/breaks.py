@@ -242,7 +242,7 @@ def judge(plain, case, usual):
         return [f"raised {raised}"]
     problems = [f"{label}: {str(fact)[:80]}, without us {str(known)[:80]}"
                 for (label, fact), (_, known) in zip(facts, plain[1]) if fact != known]
-    told = [line for line in text.splitlines() if "msprobe" in line and line not in usual]
+    told = [line for line in text.splitlines() if ("msprobe" in line or "goes on" in line) and line not in usual]
     if len(told) > 1:
         problems.append(f"told {len(told)} times: {told[:2]}")
     return problems
