@@ -290,7 +290,9 @@ class _Backward:
 # ---- gradients of parameters ------------------------------------------------
 
 _expand_as = torch.Tensor.__mro__[1].expand_as
-_listening = []  # (handle of a gradient hook, its parameter), until collecting stops
+# (handle of a gradient hook, module, name of the parameter), until collecting stops. There is no reference
+# to the parameter, not even a weak one: PyTorch does not swap the contents of tensors that have one.
+_listening = []
 
 
 def _accumulator(parameter):
@@ -341,7 +343,7 @@ def _watch_parameters(module, hook):
         watcher = _probe.Grad(grads, index, name, None, attribute)
         if _HAS_HOOK and parameter.is_leaf:
             handle = parameter.register_post_accumulate_grad_hook(watcher)
-            _listening.append((handle, weakref.ref(parameter)))
+            _listening.append((handle, weakref.ref(module), name))
         else:
             later.append((name, watcher))
     return later
@@ -589,9 +591,10 @@ def _watch_around():
 
 def _stop_listening():
     """Removes the hooks of gradients, and the empty dicts that PyTorch leaves behind."""
-    for handle, reference in _listening:
+    for handle, reference, name in _listening:
         handle.remove()
-        parameter = reference()
+        module = reference()
+        parameter = module._parameters.get(name) if module is not None else None
         if parameter is not None and not parameter._post_accumulate_grad_hooks:
             parameter._post_accumulate_grad_hooks = None
     _listening.clear()
