@@ -151,6 +151,15 @@ static bool is_data(const struct probe__graph_shape *s, const struct probe__kern
     return s->made_by[in->value] == MS_MAP_NONE && a != NULL && a->kind == PROBE__IR_PARAMETER;
 }
 
+static bool takes_data(const struct probe__graph_shape *s, const struct probe__kernel *k)
+{
+    for (size_t n = 0; n < k->in.n; n++) {
+        if (is_data(s, k, &k->in.p[n]))
+            return true;
+    }
+    return false;
+}
+
 /* Returns the cells that enclose all makers of the kernel's inputs. */
 static struct ms_str cells_of_makers(const struct probe__graph_shape *s, size_t at)
 {
@@ -425,14 +434,14 @@ static struct ms_str cells_of_readers(const struct flow *f, size_t at)
     return cells;
 }
 
-/* Finds the cell of a kernel whose name and source lines are those of an earlier one: that of its inputs
- * or, where these come from outside of its class, that of its readers. */
+/* Finds the cell of a kernel whose name and source lines are those of an earlier one: that of its
+ * inputs or, where data from outside of all cells is among these, that of its readers. */
 static enum ms_rc move_named_again(struct flow *f, size_t at, struct ms_str around,
                                    struct ms_err *err)
 {
     struct probe__kernel *k = &f->s->g->kernels.p[at];
     struct ms_str makers = cells_of_makers(f->s, at), readers = cells_of_readers(f, at);
-    uint32_t to = other_instance(k->cells, readers);
+    uint32_t to = takes_data(f->s, k) ? other_instance(k->cells, readers) : 0;
     if (to != 0 && is_inside(ms_str_sub(readers, 0, to), around) &&
         other_instance(k->cells, makers) == 0)
         return move_to_instance(f->s, k, readers, to, err);

@@ -3,18 +3,22 @@
 
     suite_mindspore.py BUILD [WORD]      prints "ok NAME" or "not ok NAME"
 """
+import atexit
 import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 import zlib
 
 BUILD = os.path.abspath(sys.argv[1])
 TESTS = []
 SKIPPED = 77
+SECONDS = 300  # of a test
 
 
 def test(func):
@@ -22,44 +26,77 @@ def test(func):
     return func
 
 
+def become(func, folder):
+    """Runs a test in this process, which ends."""
+    signal.alarm(SECONDS)
+    log = os.open(os.path.join(folder, "said"), os.O_WRONLY | os.O_CREAT, 0o644)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.chdir(os.path.join(folder, "scratch"))
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    mindspore.set_device("CPU")
+    status = 1
+    try:
+        func()
+        atexit._run_exitfuncs()
+        status = 0
+    except SystemExit as end:
+        status = end.code
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def run(func, folder):
+    """Runs a test in a process of its own; returns its status and what it said."""
+    os.mkdir(os.path.join(folder, "scratch"))
+    pid = os.fork()
+    if pid == 0:
+        become(func, folder)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with open(os.path.join(folder, "said"), encoding="utf-8", errors="replace") as f:
+        return status, f.read().splitlines() or [f"status {status}"]
+
+
 def main(word):
-    """The framework's threads do not survive a fork, so each test is a program."""
+    """The framework's threads do not survive a fork, and do not exist before its first operator: one
+    process imports it and becomes all the tests."""
     failed = False
     for func in TESTS:
-        if word in func.__name__:
-            with tempfile.TemporaryDirectory(prefix="msprobe-mindspore-") as scratch:
-                run = subprocess.run([sys.executable, os.path.abspath(__file__), BUILD, "--one",
-                                      func.__name__], cwd=scratch, capture_output=True, text=True,
-                                     timeout=300, check=False)
-            if run.returncode == SKIPPED:
-                print(f"skip {func.__name__}: {run.stderr.splitlines()[-1]}", flush=True)
-                continue
-            print(("ok " if run.returncode == 0 else "not ok ") + func.__name__, flush=True)
-            if run.returncode != 0:
-                failed = True
-                print("\n".join("    " + line for line in run.stderr.splitlines()[-12:]))
+        if word not in func.__name__:
+            continue
+        folder = tempfile.mkdtemp(prefix="msprobe-mindspore-")  # no finalizer, which the child would run
+        status, said = run(func, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        if status == SKIPPED:
+            print(f"skip {func.__name__}: {said[-1]}", flush=True)
+            continue
+        print(("ok " if status == 0 else "not ok ") + func.__name__, flush=True)
+        if status != 0:
+            failed = True
+            print("\n".join("    " + line for line in said[-12:]), flush=True)
     sys.exit(failed)
 
 
-if sys.argv[2:3] == ["--one"]:
-    sys.path.insert(0, os.path.join(BUILD, "python"))
-    import mindspore
-    import numpy as np
-    from mindspore import Tensor, mint, nn, ops
-    F = mint.nn.functional
-    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-    mindspore.set_device("CPU")
+sys.path.insert(0, os.path.join(BUILD, "python"))
+import mindspore  # noqa: E402
+import numpy as np  # noqa: E402
+from mindspore import Tensor, mint, nn, ops  # noqa: E402
+F = mint.nn.functional
 
-    class Two(nn.Cell):
-        def __init__(self):
-            super().__init__()
-            self.fc = mint.nn.Linear(4, 4)
-            self.act = nn.ReLU()
-            self.fc.weight.set_data(Tensor(np.arange(16, dtype=np.float32).reshape(4, 4) / 10))
-            self.fc.bias.set_data(Tensor(np.float32([-1, 0, 1, 2])))
 
-        def construct(self, x):
-            return self.act(self.fc(x)) * 2
+class Two(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = mint.nn.Linear(4, 4)
+        self.act = nn.ReLU()
+        self.fc.weight.set_data(Tensor(np.arange(16, dtype=np.float32).reshape(4, 4) / 10))
+        self.fc.bias.set_data(Tensor(np.float32([-1, 0, 1, 2])))
+
+    def construct(self, x):
+        return self.act(self.fc(x)) * 2
 
 
 # ---- help ---------------------------------------------------------------------
@@ -932,7 +969,5 @@ def seeds_make_runs_equal():
     assert (ops.dropout(batch(), 0.9).asnumpy() == batch().asnumpy()).all()
 
 
-if sys.argv[2:3] == ["--one"]:
-    next(func for func in TESTS if func.__name__ == sys.argv[3])()
-else:
+if __name__ == "__main__":
     main(sys.argv[2] if len(sys.argv) > 2 else "")
