@@ -151,15 +151,6 @@ static bool is_data(const struct probe__graph_shape *s, const struct probe__kern
     return s->made_by[in->value] == MS_MAP_NONE && a != NULL && a->kind == PROBE__IR_PARAMETER;
 }
 
-static bool takes_data(const struct probe__graph_shape *s, const struct probe__kernel *k)
-{
-    for (size_t n = 0; n < k->in.n; n++) {
-        if (is_data(s, k, &k->in.p[n]))
-            return true;
-    }
-    return false;
-}
-
 /* Returns the cells that enclose all makers of the kernel's inputs. */
 static struct ms_str cells_of_makers(const struct probe__graph_shape *s, size_t at)
 {
@@ -423,32 +414,6 @@ static enum ms_rc is_named_again(struct flow *f, const struct probe__kernel *k, 
     return rc;
 }
 
-/* Returns the cells that enclose all kernels with parameters nearest behind a kernel. */
-static struct ms_str cells_of_readers(const struct flow *f, size_t at)
-{
-    const struct probe__kernel *k = f->s->g->kernels.p;
-    const struct nearest *behind = &f->behind[at];
-    struct ms_str cells = behind->n != 0 ? k[behind->kernel[0]].cells : MS_STR_NONE;
-    for (uint32_t i = 1; i < behind->n; i++)
-        cells = common_cells(cells, k[behind->kernel[i]].cells);
-    return cells;
-}
-
-/* Finds the cell of a kernel whose name and source lines are those of an earlier one: that of its
- * inputs or, where data from outside of all cells is among these, that of its readers. */
-static enum ms_rc move_named_again(struct flow *f, size_t at, struct ms_str around,
-                                   struct ms_err *err)
-{
-    struct probe__kernel *k = &f->s->g->kernels.p[at];
-    struct ms_str makers = cells_of_makers(f->s, at), readers = cells_of_readers(f, at);
-    uint32_t to = takes_data(f->s, k) ? other_instance(k->cells, readers) : 0;
-    if (to != 0 && is_inside(ms_str_sub(readers, 0, to), around) &&
-        other_instance(k->cells, makers) == 0)
-        return move_to_instance(f->s, k, readers, to, err);
-    k->cells = is_inside(makers, around) ? makers : around;
-    return MS_OK;
-}
-
 /* Corrects the cell of a kernel without parameters, when its name puts it outside of the cell that
  * encloses it, or when its name and source lines are those of another kernel. */
 static enum ms_rc correct_cell(struct flow *f, size_t at, struct ms_err *err)
@@ -463,7 +428,11 @@ static enum ms_rc correct_cell(struct flow *f, size_t at, struct ms_err *err)
         return MS_OK;
     }
     MS_TRY(is_named_again(f, k, &again, err));
-    return again ? move_named_again(f, at, around, err) : MS_OK;
+    if (!again)
+        return MS_OK;
+    struct ms_str makers = cells_of_makers(f->s, at);
+    k->cells = is_inside(makers, around) ? makers : around;
+    return MS_OK;
 }
 
 /* Puts an expanded kernel into the cell of its source lines; false when they tell none. */
