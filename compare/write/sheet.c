@@ -153,15 +153,20 @@ enum ms_rc cmp__workbook_close(struct cmp__workbook *w, enum ms_rc rc, struct ms
     return rc;
 }
 
+/* Cuts text to the length of a cell, between two characters. */
+static struct ms_str cut_to_cell(struct ms_str s)
+{
+    uint32_t n = s.n < CELL_MAX ? s.n : CELL_MAX;
+    while (n != 0 && n < s.n && (s.p[n] & 0xc0) == 0x80)
+        n--;
+    return ms_str_sub(s, 0, n);
+}
+
 lxw_error cmp__workbook_text(lxw_worksheet *sheet, lxw_row_t row, lxw_col_t column, struct ms_str s,
                              lxw_format *format, struct ms_buf *scratch)
 {
     ms_buf_clear(scratch);
-    if (s.n > CELL_MAX)
-        s.n = CELL_MAX;
-    while (s.n == CELL_MAX && (s.p[s.n - 1] & 0xc0) == 0x80)
-        s.n--;
-    ms_buf_str(scratch, s);
+    ms_buf_str(scratch, cut_to_cell(s));
     return worksheet_write_string(sheet, row, column, ms_buf_z(scratch), format);
 }
 

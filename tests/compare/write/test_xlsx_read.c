@@ -5,6 +5,7 @@
 #include "tests/support/check.h"
 #include "tests/support/zip_make.h"
 
+#include "compare/write/sheet.h"
 #include "compare/write/xlsx_read.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -200,7 +201,62 @@ START_TEST(the_reader_of_rows_can_end_the_reading)
 }
 END_TEST
 
-TEST_MAIN("xlsx_read", a_workbook_with_shared_strings_reads_back, a_streamed_workbook_reads_back,
-          a_workbook_cut_anywhere_is_refused, without_memory_there_is_an_error_and_no_leak,
-          every_type_of_cell_is_read, what_is_not_a_sheet_is_refused_with_the_reason,
+/* ---- cells that are full ------------------------------------------------------------------ */
+
+enum { CELL_BYTES = 32767, AROUND = 6 };
+
+/* `n` characters of 1 to 4 bytes each behind `shift` letters. */
+static struct ms_str long_text(char *room, unsigned wide, uint32_t n, uint32_t shift)
+{
+    static const char *const characters[] = {"x", "\xc3\xa4", "\xe8\xae\xad", "\xf0\x9f\x98\x80"};
+    memset(room, 'a', shift);
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(room + shift + i * wide, characters[wide - 1], wide);
+    return (struct ms_str){room, shift + n * wide};
+}
+
+struct cut {
+    uint32_t rows;
+};
+
+/* The most whole characters that a cell holds. */
+static enum ms_rc check_cut(void *ctx, const struct cmp_xlsx_row *row, struct ms_err *err)
+{
+    static char room[CELL_BYTES + 64];
+    struct cut *c = ctx;
+    const uint32_t i = c->rows++, wide = 1 + i / AROUND, shift = i % AROUND;
+    const uint32_t fit = (CELL_BYTES - shift) / wide;
+    (void)err;
+    ck_assert_uint_eq(row->n, 2);
+    ck_assert(ms_str_eq(row->cells[0].text, long_text(room, wide, fit, shift)));
+    ck_assert(ms_str_is(row->cells[1].text, "next"));
+    return MS_OK;
+}
+
+START_TEST(a_text_is_cut_between_characters)
+{
+    static char room[2 * CELL_BYTES];
+    struct cmp__sheet s;
+    struct ms_err err = {0};
+    struct cut c = {0};
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/long.xlsx", dir);
+    ck_ok(cmp__sheet_open(&s, path, true, &err), err);
+    for (uint32_t i = 0; i < 4 * AROUND; i++) {
+        const uint32_t wide = 1 + i / AROUND, shift = i % AROUND;
+        cmp__sheet_text(&s, long_text(room, wide, CELL_BYTES / wide + 1, shift));
+        cmp__sheet_word(&s, "next");
+        cmp__sheet_end_row(&s);
+    }
+    ck_ok(cmp__sheet_close(&s, MS_OK), err);
+    ck_ok(cmp_xlsx_read(path, check_cut, &c, &err), err);
+    ck_assert_uint_eq(c.rows, 4 * AROUND);
+    scratch_remove(dir);
+}
+END_TEST
+
+TEST_MAIN("xlsx_read", a_text_is_cut_between_characters, a_workbook_with_shared_strings_reads_back,
+          a_streamed_workbook_reads_back, a_workbook_cut_anywhere_is_refused,
+          without_memory_there_is_an_error_and_no_leak, every_type_of_cell_is_read,
+          what_is_not_a_sheet_is_refused_with_the_reason,
           a_zip_archive_without_sheets_is_no_workbook, the_reader_of_rows_can_end_the_reading)

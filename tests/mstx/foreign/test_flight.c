@@ -101,6 +101,14 @@ static const struct entry {
      SIZES("[[1]]", "Int", "[]", "Int")
          TIMES("completed", S "045000000", "9000000000000000000", "null", "1e13"),
      "Reduce|int32|1|45000000|45000000|"},
+    {"nccl:reduce",
+     SIZES("[[1]]", "Int", "[]", "Int")
+         TIMES("completed", S "046000000", "null", "null", "1000000000000"),
+     "Reduce|int32|1|46000000|46000000|"},
+    {"nccl:reduce",
+     SIZES("[[1]]", "Int", "[]", "Int")
+         TIMES("completed", S "047000000", "null", S "047000300", "1000000000000"),
+     "Reduce|int32|1|47000000|47000300|"},
 };
 enum { ENTRIES = sizeof entries / sizeof *entries };
 
@@ -285,7 +293,7 @@ START_TEST(a_damaged_dump_is_a_problem_of_its_own)
     snprintf(path, sizeof path, "%s/nccl_trace_rank_2", run);
     write_file(path, "{\"pg_config\":{}}", 16);
     open_path(run);
-    ck_rows(mstx_tl_store(tl), "SELECT count(*), count(DISTINCT rank) FROM comm_ops", "41|1;");
+    ck_rows(mstx_tl_store(tl), "SELECT count(*), count(DISTINCT rank) FROM comm_ops", "43|1;");
     ck_rows(mstx_tl_store(tl), "SELECT count(*) FROM problems", "2;");
     ck_rows(mstx_tl_store(tl),
             "SELECT count(*) FROM problems WHERE text LIKE '%no list of entries%'", "1;");
