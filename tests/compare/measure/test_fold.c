@@ -221,6 +221,7 @@ START_TEST(tensors_of_the_parts_are_the_matrix)
         ck_assert_msg(row->fig.state == CMP_STATE_OK, "seed %u: state %d", seed, row->fig.state);
         ck_assert_double_eq(row->fig.metric[CMP_MAX_ABS], differs ? 16 : 0);
         ck_assert_double_eq(row->fig.metric[CMP_EUCLID], differs ? 16 : 0);
+        ck_assert_uint_eq(cmp_bytes_read(f.c), 2 * n * sizeof(float));
         ck_assert_double_eq_tol(row->fig.metric[CMP_THOUSANDTH], differs ? 1 - 1 / (double)n : 1,
                                 1e-9);
         state = seed;
@@ -311,6 +312,13 @@ START_TEST(elements_of_a_shape_are_counted)
 }
 END_TEST
 
+START_TEST(a_digest_of_parts_is_one_that_is_joined)
+{
+    ck_assert(cmp__is_joined(MS_STR("0a;0b")) && cmp__is_joined(MS_STR(";0b")));
+    ck_assert(!cmp__is_joined(MS_STR("0a")) && !cmp__is_joined(MS_STR("")));
+}
+END_TEST
+
 START_TEST(shapes_agree_apart_from_axes_that_the_engines_arrange)
 {
     static const struct {
@@ -352,4 +360,5 @@ END_TEST
 TEST_MAIN("fold", figures_of_the_parts_are_those_of_the_matrix, tensors_of_the_parts_are_the_matrix,
           parts_that_do_not_fit_are_of_another_shape, a_part_that_is_missing_is_an_error,
           folds_of_a_pair_are_found_among_those_of_others, elements_of_a_shape_are_counted,
+          a_digest_of_parts_is_one_that_is_joined,
           shapes_agree_apart_from_axes_that_the_engines_arrange)
