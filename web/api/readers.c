@@ -11,6 +11,7 @@
 #include "probe/base/mem.h"
 #include "probe/base/vec.h"
 
+#include <malloc.h>
 #include <pthread.h>
 
 static const int64_t REFRESH_NS = 1000000000;
@@ -125,8 +126,10 @@ void web_readers_refresh(struct web_readers *r)
         uint64_t before = r->session->version;
         if (viz_session_refresh(r->session, &err) != MS_OK)
             ms_warn("cannot read what the run has written since: %s", err.msg);
-        if (r->session->version != before)
+        if (r->session->version != before) {
             drop_idle(r);
+            malloc_trim(0); /* else each thread that once imported keeps what it took */
+        }
         r->refreshed_ns = ms_clock_ns();
     }
     pthread_mutex_unlock(&r->refresh);
