@@ -374,6 +374,15 @@ int rt_file_begin(const char *name, size_t bytes)
     return -1;
 }
 
+void rt_file_give_up(const char *name)
+{
+    char tmp[64];
+    const int why = errno;
+    temporary(tmp, name);
+    unlinkat(rt_file_dir(), tmp, 0);
+    errno = why;
+}
+
 bool rt_file_name(const char *name)
 {
     char tmp[64];
@@ -412,9 +421,7 @@ static struct mstx_seg *create(const char *name, uint32_t ring, uint32_t tid, si
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (p == MAP_FAILED) {
-        char tmp[64];
-        temporary(tmp, name);
-        unlinkat(rt_file_dir(), tmp, 0);
+        rt_file_give_up(name);
         errno = ENOMEM;
         return NULL;
     }

@@ -33,6 +33,8 @@ void rt_segment_close(struct mstx_seg *seg, uint32_t ring, uint32_t number);
  * real name. */
 int rt_file_begin(const char *name, size_t bytes);
 bool rt_file_name(const char *name);
+/* Removes a file that was begun and gets no name; keeps errno. */
+void rt_file_give_up(const char *name);
 /* Allocates blocks for the first `bytes` bytes of a file; 0 or an errno. */
 int rt_file_allocate(int fd, size_t bytes);
 size_t rt_file_bytes(const struct mstx_seg *seg);

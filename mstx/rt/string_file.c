@@ -267,8 +267,11 @@ bool rt_text_start(void)
     bool mapped = fd >= 0 && x != NULL && map_file(fd);
     if (fd >= 0)
         close(fd);
-    if (!mapped)
+    if (!mapped) {
+        if (fd >= 0)
+            rt_file_give_up(MSTX_STRINGS);
         return false;
+    }
     tx.size = FIRST;
     atomic_fetch_add(&rt.bytes, FIRST);
     tx.ids = 0;
