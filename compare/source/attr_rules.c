@@ -55,6 +55,24 @@ static bool parse_number(struct ms_str text, double *out)
     return end != copy && *end == 0;
 }
 
+/* Tells whether the argument that one side lacks is there under another path with the same text: one
+ * side gives it by position, the other by keyword. */
+static bool is_given_otherwise(const struct source__judge *j, const struct source__node *n,
+                               const struct source__leaf *l)
+{
+    const struct source__said *said = &j->p->said.p[l->said];
+    unsigned has = said->text[1].p != NULL;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf && said->text[1 - has].p == NULL; i++) {
+        const struct source__leaf *o = &j->p->leaves.p[i];
+        const struct source__said *other =
+            (o->flags & SOURCE__PLAINLY) && o->said != SOURCE__NONE ? &j->p->said.p[o->said] : NULL;
+        if (other != NULL && other->text[has].p == NULL &&
+            ms_str_eq(other->text[1 - has], said->text[has]))
+            return true;
+    }
+    return false;
+}
+
 /* Tells whether an argument differs only in form: mask constants, all of which a softmax turns into
  * zero; or, if the outputs agree, a switch such as inplace or an argument that one side leaves at
  * its default. */
@@ -69,6 +87,8 @@ static bool is_same_argument(const struct source__judge *j, const struct source_
     bool numbers = parse_number(said->text[0], &value[0]) && parse_number(said->text[1], &value[1]);
     if (numbers && value[0] <= mask && value[1] <= mask)
         return true;
+    if (is_given_otherwise(j, n, l))
+        return true;
     bool alone = said->text[0].p == NULL || said->text[1].p == NULL;
     for (unsigned s = 0; s < 2 && !alone; s++)
         alone =
@@ -77,12 +97,12 @@ static bool is_same_argument(const struct source__judge *j, const struct source_
            n->out <= source__rule.forward[j->tensor] * fmaxf(n->in, n->floor);
 }
 
-/* Tells whether operators of different names are partners, as in another implementation. */
-static bool is_other_operator(const struct source__judge *j, const struct source__node *n)
+/* Tells whether an operator that computes, as topk, makes another shape from inputs of equal shapes. */
+static bool changes_shape(const struct source__judge *j, const struct source__node *n)
 {
-    struct probe_name g = probe_name_parse(source__name(j->p, 0, n->id[0]));
-    struct probe_name t = probe_name_parse(source__name(j->p, 1, n->id[1]));
-    return !ms_str_eq(g.path, t.path);
+    bool view = (j->p->ops.p[n->op].flags & SOURCE__VIEW) != 0;
+    return !view && n->dir == PROBE_FORWARD && (n->attrs_out & SOURCE__SHAPE) &&
+           (n->attrs_in & SOURCE__SHAPE) == 0;
 }
 
 /* Rule: a plain argument differs. The same argument may differ in every call; only the first is
@@ -96,8 +116,8 @@ enum ms_rc source__check_scalar(struct source__judge *j, uint32_t i, uint32_t le
     bool added;
     if (!(l->attrs & SOURCE__SCALAR) || names_systemic(j, l) || is_same_argument(j, n, l))
         return MS_OK;
-    enum source__class cls = class_of(j, n, SOURCE__SOFT);
-    if (cls == SOURCE__SOFT && is_other_operator(j, n))
+    enum source__class cls = class_of(j, n, changes_shape(j, n) ? SOURCE__NUM : SOURCE__SOFT);
+    if (cls == SOURCE__SOFT && source__is_other_operator(j->p, n))
         return MS_OK; /* einsum for linear has other arguments */
     int len = snprintf(key, sizeof key, "%u/%u/%u/%x", n->op, n->dir, l->path, l->value);
     if (ms_map_put_copy(&j->scalars, (struct ms_str){key, (uint32_t)len}, j->arena, &added) ==
@@ -153,7 +173,8 @@ static enum ms_rc add_attrs_suspect(struct source__judge *j, uint32_t i, unsigne
     raw.leaf = leaf;
     /* Versions of an operator record gradients at different places. */
     bool form = attrs == SOURCE__SHAPE && is_broadcast(j, &j->p->leaves.p[leaf]);
-    if (raw.cls != SOURCE__NUM && (n->dir == PROBE_BACKWARD || is_other_operator(j, n) || form))
+    if (raw.cls != SOURCE__NUM &&
+        (n->dir == PROBE_BACKWARD || source__is_other_operator(j->p, n) || form))
         return MS_OK;
     j->attr_seen = true;
     return source__add_suspect(j, i, raw, err);

@@ -77,6 +77,14 @@ static bool is_repeated(const struct read__value *g, const struct read__value *t
            fabs(many->stat[PROBE_STAT_NORM] - norm) <= 1e-6 * norm && norm > 0;
 }
 
+/* Tells whether one value is a mask of minus infinities and the other a mask of truth values. */
+static bool is_mask_of_truths(const struct read__value *g, const struct read__value *t)
+{
+    const struct read__value *mask = read__is_finite(g) ? t : g, *truths = mask == g ? t : g;
+    return truths->kind != READ__FLOAT && (mask->known >> PROBE_STAT_MAX & 1) &&
+           mask->stat[PROBE_STAT_MAX] < INFINITY && mask->stat[PROBE_STAT_MIN] == -INFINITY;
+}
+
 static double norm_gap(const struct read__value *g, const struct read__value *t)
 {
     return ratio(stat_gap(g, t, PROBE_STAT_NORM), fmax(norm_of(g), norm_of(t)));
@@ -230,7 +238,7 @@ static void compare_tensors(const struct read__value *g, const struct read__valu
                         2);
         return;
     }
-    if (read__is_finite(g) != read__is_finite(t))
+    if (read__is_finite(g) != read__is_finite(t) && !is_mask_of_truths(g, t))
         l->flags |= SOURCE__FLAGGED;
     bool any = both_known(g, t, PROBE_STAT_MAX) || both_known(g, t, PROBE_STAT_NORM);
     if (is_repeated(g, t)) {

@@ -44,6 +44,7 @@ const struct source__rules source__rule = {
     .backward_noisy = 1e-3, /* DenseNet in float64, RegNet in another layout: 5.1e-4 */
     .backward_least = 1e-4, /* batch norms over few values: 3.4e-5 in another memory layout */
     .hidden = 1e-5,
+    .shown = 1e-8,
     .resummed = 1e-6,
     .turned_most = 16,
     .turned_chance = 64,
@@ -136,6 +137,13 @@ struct ms_str source__op_name(const struct probe_dump *d, uint32_t node)
     struct ms_str name = probe_node_name(d, node);
     struct probe_name n = probe_name_parse(name);
     return ms_str_sub(name, 0, n.prefix.n + 1 + n.path.n);
+}
+
+bool source__is_other_operator(const struct source__part *p, const struct source__node *n)
+{
+    struct probe_name g = probe_name_parse(source__name(p, 0, n->id[0]));
+    struct probe_name t = probe_name_parse(source__name(p, 1, n->id[1]));
+    return !ms_str_eq(g.path, t.path);
 }
 
 /* ---- types --------------------------------------------------------------- */

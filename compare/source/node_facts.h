@@ -32,6 +32,9 @@ enum source__op_flags {
 unsigned source__op_flags(struct ms_str api);
 /* Returns the name of a node's operator, such as Functional.linear. */
 struct ms_str source__op_name(const struct probe_dump *d, uint32_t node);
+/* Tells whether operators of different names are partners, as in another implementation. Their
+ * arguments then mean different things. */
+bool source__is_other_operator(const struct source__part *p, const struct source__node *n);
 static inline bool source__is_api(const struct probe_node *n, enum probe_dir dir)
 {
     return n->kind == PROBE_NODE_API && n->dir == dir;
@@ -85,6 +88,7 @@ struct source__rules {
     double backward_noisy; /* backward_least where the inputs differ already */
     double backward_least; /* smaller differences of gradients are noise */
     double hidden;         /* differences of elements that equal statistics can hide */
+    double shown;          /* no element of fp32 can differ by less, only their sums */
     double resummed;       /* largest difference caused by another order of summation */
     double turned_most;    /* the most low-precision values that hidden noise rounds differently, */
     double turned_chance;  /* of which one is expected per this many equal values before */

@@ -35,7 +35,8 @@ enum {
     SAME_NAME = 20,
     SAME_SHAPE = 100,
     SAME_VALUES = 600,
-    OTHER_OP = -300, /* needs equal values */
+    OTHER_OP = -300,  /* needs equal values */
+    OTHER_GRAD = 300, /* an evaluation before the step makes the same values without gradients */
     SKIP = -300,
     NEVER = INT32_MIN / 2
 };
@@ -46,6 +47,8 @@ struct item {
     uint32_t weight; /* shape of the second tensor of an operator that multiplies by one */
     const struct read__value *leaf[LEAVES];
     unsigned n;
+    int8_t grad; /* requires_grad of the first output; -1: not recorded */
+    bool late;   /* it runs during backward, as a part of activation checkpointing */
 };
 
 struct grid {
@@ -68,8 +71,10 @@ static void take_leaves(const struct source__side *s, const struct probe_node *n
             continue;
         if (it->n < LEAVES)
             it->leaf[it->n++] = v;
-        if (source__is_output(&s->dump->rows.p[i]) && it->out == 0)
+        if (source__is_output(&s->dump->rows.p[i]) && it->out == 0) {
             it->out = v->shape | 1;
+            it->grad = v->grad;
+        }
     }
     if (weighed && it->n > 2)
         it->weight = it->leaf[1]->shape | 1;
@@ -94,12 +99,16 @@ static enum ms_rc list_items(struct grid *g, unsigned side, const struct source_
     g->item[side] = ms_calloc(d->nodes.n + 1, sizeof *g->item[side]);
     if (g->item[side] == NULL)
         return ms_no_memory(err);
+    bool late = false;
     for (uint32_t i = 0; i < d->nodes.n; i++) {
         const struct probe_node *n = &d->nodes.p[i];
-        if (n->kind != PROBE_NODE_API || n->dir != PROBE_FORWARD)
+        late |= source__is_api(n, PROBE_BACKWARD);
+        if (!source__is_api(n, PROBE_FORWARD))
             continue;
         struct item *it = &g->item[side][g->n[side]++];
         it->node = i;
+        it->grad = -1;
+        it->late = late;
         it->op = op_number(g, probe_node_name(d, i));
         if (it->op == MS_MAP_NONE)
             return ms_no_memory(err);
@@ -156,7 +165,9 @@ static int32_t score_calls(const struct grid *g, const struct item *a, const str
         return NEVER;
     bool name =
         ms_str_eq(probe_node_name(g->dump[0], a->node), probe_node_name(g->dump[1], b->node));
-    return SAME_OP + values + (name ? SAME_NAME : 0) + (a->out == b->out ? SAME_SHAPE : 0);
+    bool other_grad = (a->grad >= 0 && b->grad >= 0 && a->grad != b->grad) || a->late != b->late;
+    return SAME_OP + values + (name ? SAME_NAME : 0) + (a->out == b->out ? SAME_SHAPE : 0) -
+           (other_grad ? OTHER_GRAD : 0);
 }
 
 /* ---- the grid ------------------------------------------------------------ */

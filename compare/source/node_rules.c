@@ -10,6 +10,7 @@
 #include "compare/source/node_rules.h"
 #include "compare/source/attr_rules.h"
 #include "compare/source/bypass.h"
+#include "compare/source/fading.h"
 #include "compare/source/node_weigh.h"
 #include "compare/source/order_rules.h"
 #include "compare/source/regions.h"
@@ -283,7 +284,8 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
                        : MS_OK;
     }
     bool gradient = n->dir == PROBE_BACKWARD || n->kind == PROBE_NODE_PGRAD;
-    if (follows_gradients(j, i) || is_void_cast(j, n))
+    bool broken = (n->flags & SOURCE__IN_FLAGGED) && n->in == 0; /* the inputs cannot be compared */
+    if (broken || follows_gradients(j, i) || is_void_cast(j, n))
         return MS_OK;
     double noise = n->in > 0 ? source__rule.backward_noisy : source__rule.backward_least;
     if (n->rho > limit_of(j, n) && (!gradient || n->out > noise)) {
@@ -302,7 +304,8 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
         return source__add_suspect(
             j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     double least = gradient ? source__rule.exact : 0; /* gradients are summed in any order */
-    if (exact_so_far && n->out > least && (known || is_no_noise(j, n)) && !may_be_rounding(j, n))
+    if (exact_so_far && n->out > fmax(least, source__rule.shown) && (known || is_no_noise(j, n)) &&
+        !may_be_rounding(j, n))
         return source__add_suspect(j, i, source__raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);
     return MS_OK;
 }
@@ -403,6 +406,60 @@ static uint32_t region_of(const struct source__judge *j, uint32_t golden, uint32
     return both ? nodes[golden].region : SOURCE__NONE;
 }
 
+/* Tells whether both sides read outputs of one node that agrees: an input that differs is then another
+ * of its outputs. */
+static bool is_other_output(const struct source__judge *j, uint32_t golden, uint32_t target)
+{
+    unsigned outputs = 0;
+    if (golden == SOURCE__NONE || golden != target || !is_clean(j, golden))
+        return false;
+    const struct source__node *n = &j->p->nodes.p[golden];
+    if (n->kind != PROBE_NODE_API || n->dir != PROBE_FORWARD)
+        return false;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        unsigned want = SOURCE__IS_OUT | SOURCE__MEASURED;
+        outputs += (j->p->leaves.p[i].flags & want) == want;
+    }
+    return outputs > 1;
+}
+
+/* Returns the operator of the target alone that writes into a tensor in place and returns nothing, between
+ * a node and the last operator of both sides before it; or SOURCE__NONE. */
+static uint32_t writer_before(const struct source__judge *j, uint32_t node)
+{
+    for (uint32_t i = node; i-- > 0;) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        struct ms_str name = probe_name_last(j->p->ops.p[n->op].name);
+        if (n->kind != PROBE_NODE_API)
+            continue;
+        if (n->id[0] != SOURCE__NONE || n->dir != PROBE_FORWARD)
+            break;
+        if (ms_str_eq(name, MS_STR("__setitem__")))
+            return i;
+    }
+    return SOURCE__NONE;
+}
+
+/* Rule: a value that is not finite comes from outside the dump where the golden side reads what an
+ * operator made: something unrecorded has written it. */
+static enum ms_rc check_flagged_input(struct source__judge *j, uint32_t i, uint32_t leaf,
+                                      struct ms_err *err)
+{
+    const struct source__leaf *l = &j->p->leaves.p[leaf];
+    if (j->flag_seen || l->maker[0] == SOURCE__NONE || l->maker[1] != SOURCE__NONE ||
+        !is_clean(j, l->maker[0]))
+        return MS_OK;
+    uint32_t writer = writer_before(j, i);
+    enum cmp_why why = writer != SOURCE__NONE ? CMP_WHY_EXTRA : CMP_WHY_INPUT;
+    struct source__raw raw = source__raw_of(&j->p->nodes.p[i], why, SOURCE__NUM, 4);
+    if (writer == SOURCE__NONE) {
+        raw.leaf = leaf;
+        return source__add_suspect(j, i, raw, err);
+    }
+    raw.reader = i;
+    return source__add_suspect(j, writer, raw, err);
+}
+
 static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t leaf,
                                struct ms_err *err)
 {
@@ -410,9 +467,12 @@ static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t lea
     const struct source__leaf *l = &j->p->leaves.p[leaf];
     double limit = source__rule.forward[j->tensor] * n->floor;
     uint32_t golden = l->maker[0], target = l->maker[1];
-    bool effect = l->e > limit && n->out > limit && (l->flags & SOURCE__MEASURED) &&
-                  !(l->flags & SOURCE__FLAGGED);
-    if (!effect || golden == target || n->moved)
+    bool effect = l->e > limit && n->out > limit && (l->flags & SOURCE__MEASURED);
+    if (n->moved || source__is_other_operator(j->p, n))
+        return MS_OK;
+    if (l->flags & SOURCE__FLAGGED)
+        return check_flagged_input(j, i, leaf, err);
+    if (!effect || (golden == target && !is_other_output(j, golden, target)))
         return MS_OK;
     bool unread = j->loose != SOURCE__NONE && i >= j->after_backward;
     if (i >= j->after_backward && !unread)
@@ -433,6 +493,9 @@ static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t lea
     if (region != SOURCE__NONE) {
         blamed = region;
         why = j->p->nodes.p[region].id[0] == SOURCE__NONE ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
+    } else if (target == SOURCE__NONE && writer_before(j, i) != SOURCE__NONE) {
+        blamed = writer_before(j, i);
+        why = CMP_WHY_EXTRA;
     } else if (target != SOURCE__NONE && j->p->nodes.p[target].id[0] == SOURCE__NONE) {
         blamed = first_unmatched(j, target);
         why = CMP_WHY_EXTRA;
@@ -671,9 +734,10 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
         if (!source__is_comparable(j, i))
             continue;
         j->dirtiest = fmaxf(j->dirtiest, fmaxf(n->in, n->out));
-        j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
-        if (is_judged(j, n))
+        if (is_judged(j, n)) {
+            j->flag_seen |= (n->flags & (SOURCE__IN_FLAGGED | SOURCE__OUT_FLAGGED)) != 0;
             count_inexact(j, i);
+        }
         /* Another implementation rounds differently, even if statistics do not show it. */
         j->all_exact &= n->in == 0 && n->out == 0 && !n->replaced;
         if (j->all_exact && is_judged(j, n))
@@ -684,12 +748,18 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
 
 static enum ms_rc weigh_and_check(struct source__judge *j, struct ms_err *err)
 {
+    bool whole = j->p->batches == 0 && !j->p->cross && j->p->mode != PROBE_MODE_MD5;
     MS_TRY(source__weigh_part(j, err));
+    if (whole)
+        source__mark_fading(j);
     if (j->p->batches == 0)
         MS_TRY(source__judge_regions(j, err));
     source__weigh_gradients(j);
     MS_TRY(check_nodes(j, err));
-    return source__check_update_calls(j, err);
+    MS_TRY(source__check_update_calls(j, err));
+    if (whole)
+        source__drop_fading(j);
+    return MS_OK;
 }
 
 enum ms_rc source__judge_part(struct cmp_source *s, uint32_t part,

@@ -105,11 +105,12 @@ static void note_precision(struct source__judge *j, uint32_t count[MS_DT_MAX][MS
 }
 
 /* Tells whether an operator with several calls, such as linear, has this pair of types in nearly
- * all of them, because mixed precision is chosen per operator. */
+ * all of them, or two operators in most: mixed precision is chosen per operator. */
 static bool is_usual(const struct source__part *p, unsigned g, unsigned t)
 {
-    enum { CALLS_FEW = 6 };
+    enum { CALLS_FEW = 6, CALLS_MOST = 3 };
     bool usual = false;
+    unsigned most = 0;
     uint32_t(*n)[2] = ms_calloc(p->ops.n + 1, sizeof *n);
     for (size_t i = 0; n != NULL && i < p->nodes.n; i++) {
         const struct source__node *node = &p->nodes.p[i];
@@ -122,10 +123,12 @@ static bool is_usual(const struct source__part *p, unsigned g, unsigned t)
             n[node->op][1] += l->dtype[0] == g && l->dtype[1] == t;
         }
     }
-    for (size_t i = 0; n != NULL && i < p->ops.n; i++)
+    for (size_t i = 0; n != NULL && i < p->ops.n; i++) {
         usual |= n[i][1] >= CALLS_FEW && 10 * n[i][1] >= 9 * n[i][0];
+        most += n[i][1] >= CALLS_MOST && 2 * n[i][1] > n[i][0];
+    }
     ms_free(n);
-    return usual;
+    return usual || most > 1;
 }
 
 /* Finds pairs of types that are so frequent that they are a systemic difference of the runs, not a
@@ -268,8 +271,12 @@ static struct source__context context_of(const struct source__judge *j,
 {
     struct source__context c = {0};
     add_leaves(j, n, false, &c);
-    if (is_after_all(n))
-        widen_context(&c, j->seen.e, j->seen.en, j->seen.flags, j->seen.attrs);
+    if (is_after_all(n)) {
+        /* At low precision masks such as relu's select other elements; see below. */
+        bool flips = j->low && !j->tensor && j->seen.e < 1;
+        widen_context(&c, flips ? sqrtf(j->seen.e) : j->seen.e, j->seen.en, j->seen.flags,
+                      j->seen.attrs);
+    }
     const struct source__context *others = source__comm_of(j->comms, j->p, n);
     if (others != NULL)
         widen_context(&c, others->e, others->en, others->flags, others->attrs);
@@ -375,11 +382,13 @@ bool source__is_comparable(const struct source__judge *j, uint32_t node)
            j->p->nodes.p[node].kind == PROBE_NODE_PGRAD;
 }
 
+/* Gradients of parameters whose module has no hook of its own are recorded at the end of the step, so
+ * they do not tell where backward ends. */
 static void find_end_of_backward(struct source__judge *j)
 {
     j->after_backward = (uint32_t)j->p->nodes.n;
     for (uint32_t i = 0; i < j->p->nodes.n; i++) {
-        if (j->p->nodes.p[i].dir == PROBE_BACKWARD)
+        if (source__is_backward(&j->p->nodes.p[i]))
             j->after_backward = i + 1;
     }
 }

@@ -31,9 +31,9 @@ static bool is_named(const struct source__part *p, const struct source__node *n,
 static bool moves_elements(const struct source__part *p, const struct source__node *n)
 {
     static const char *const names[] = {
-        "roll",       "flip",     "fliplr",   "flipud",  "rot90", "permute", "transpose",
-        "transpose_", "swapaxes", "swapdims", "movedim", "t",     "gather",  "index_select",
-        "take",       "sort",     "randperm", "reverse", NULL};
+        "roll",       "flip",     "fliplr",   "flipud",  "rot90",  "permute", "transpose",
+        "transpose_", "swapaxes", "swapdims", "movedim", "t",      "gather",  "index_select",
+        "take",       "sort",     "randperm", "reverse", "einsum", NULL};
     return is_named(p, n, names);
 }
 
@@ -61,6 +61,7 @@ struct way {
     const struct source__part *p;
     bool *on;            /* by node: the inputs depend on it */
     uint32_t mover;      /* the last operator on it that moves elements and has no partner */
+    uint32_t scalar;     /* leaf of the last argument on it that differs; or SOURCE__NONE */
     uint32_t root, leaf; /* the first node on it that reads data from outside, and the input */
 };
 
@@ -88,16 +89,39 @@ static void step_back(struct way *w, uint32_t i)
     }
 }
 
+/* Returns a plain argument that differs between the sides, of an operator that moves elements. */
+static uint32_t other_argument(const struct source__part *p, const struct source__node *n)
+{
+    bool paired = n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
+    bool moves = moves_elements(p, n) || (p->ops.p[n->op].flags & SOURCE__VIEW);
+    for (uint32_t i = n->leaf; paired && moves && i < n->leaf + n->nleaf; i++) {
+        if (p->leaves.p[i].attrs & SOURCE__SCALAR)
+            return i;
+    }
+    return SOURCE__NONE;
+}
+
+/* Notes what may have moved elements in a node on the way, if nothing behind it did. */
+static void look_for_mover(struct way *w, uint32_t i)
+{
+    const struct source__node *n = &w->p->nodes.p[i];
+    bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
+    if (w->mover != SOURCE__NONE)
+        return;
+    w->scalar = !alone && n->kind == PROBE_NODE_API && !source__is_other_operator(w->p, n)
+                    ? other_argument(w->p, n)
+                    : SOURCE__NONE;
+    if (w->scalar != SOURCE__NONE || (alone && moves_elements(w->p, n)))
+        w->mover = i;
+}
+
 static void walk_back(struct way *w, uint32_t from)
 {
     step_back(w, from);
     for (uint32_t i = from; i-- > 0;) {
-        const struct source__node *n = &w->p->nodes.p[i];
-        bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
         if (!w->on[i])
             continue;
-        if (alone && w->mover == SOURCE__NONE && moves_elements(w->p, n))
-            w->mover = i;
+        look_for_mover(w, i);
         step_back(w, i);
     }
 }
@@ -132,8 +156,12 @@ static uint32_t find_mask(const struct source__part *p, uint32_t reader)
 static struct source__raw raw_of_mover(const struct source__judge *j, const struct way *w)
 {
     const struct source__node *n = &j->p->nodes.p[w->mover];
-    enum cmp_why why = n->id[0] == SOURCE__NONE ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
-    return source__raw_of(n, why, SOURCE__NUM, 0);
+    enum cmp_why why = w->scalar != SOURCE__NONE  ? CMP_WHY_SCALAR
+                       : n->id[0] == SOURCE__NONE ? CMP_WHY_EXTRA
+                                                  : CMP_WHY_MISSING;
+    struct source__raw raw = source__raw_of(n, why, SOURCE__NUM, 0);
+    raw.leaf = w->scalar;
+    return raw;
 }
 
 /* Tells whether the tensors that a node reads could all be compared: those of other sizes cannot. */
@@ -155,7 +183,7 @@ enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct m
     if (!usable || n->in > slight || j->dirtiest > slight || j->flag_seen ||
         !is_input_known(j->p, n))
         return MS_OK;
-    struct way w = {j->p, NULL, SOURCE__NONE, SOURCE__NONE, SOURCE__NONE};
+    struct way w = {j->p, NULL, SOURCE__NONE, SOURCE__NONE, SOURCE__NONE, SOURCE__NONE};
     w.on = ms_calloc(j->p->nodes.n + 1, sizeof *w.on);
     if (w.on == NULL)
         return ms_no_memory(err);

@@ -80,6 +80,8 @@ struct source__node {
     bool recomputed;  /* one side computes it again during backward */
     bool moved;       /* it runs at another position than on the golden side */
     bool is_read;     /* a later node of either side reads its output */
+    bool lasts;       /* a later value carries the difference of its output on */
+    bool fades;       /* its output differs, or has no counterpart, and no later value does */
     uint8_t backward; /* bit set of the sides that have its backward */
     bool young;       /* too few values precede the node to know the noise */
     uint8_t kind, dir;

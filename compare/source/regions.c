@@ -9,6 +9,7 @@
  * region has computed the same on both.
  */
 #include "compare/source/regions.h"
+#include "compare/source/fading.h"
 #include "probe/base/assert.h"
 
 #include <math.h>
@@ -38,6 +39,8 @@ struct work {
     float *carried;      /* by node: the difference that it passes on */
     uint32_t *back;      /* by node: its backward node */
     float floor;         /* of the last paired operator */
+    bool gradients_agree;
+    bool rescaled; /* the loss is scaled, and gradients are scaled back before the update */
     /* by side: last operator without a partner since the last paired one, or SOURCE__NONE */
     uint32_t place[2];
 };
@@ -143,7 +146,8 @@ static void enter_operator(struct work *w, uint32_t i)
             continue;
         }
         own.reads = true;
-        own.differs |= n->backward != 0 && own.in == 0 && is_gradient_off(w, maker) && own.acts;
+        own.differs |= n->backward != 0 && own.in == 0 && is_gradient_off(w, maker) && own.acts &&
+                       !w->rescaled;
     }
     w->carried[i] = own.in;
     merge(&w->list[first_of(w, i)], &own);
@@ -165,7 +169,9 @@ static void judge_border(struct work *w, uint32_t i, const struct source__leaf *
     struct region *r = &w->list[first_of(w, missing ? golden : target)];
     float k = (float)source__rule.forward[w->j->tensor];
     bool known = (l->flags & SOURCE__MEASURED) && (l->flags & SOURCE__FLAGGED) == 0;
-    bool agrees = known && l->e <= k * n->floor;
+    /* Noise learned behind the region may contain the difference that the region makes. */
+    float before = fmaxf(n->tiny, r->floor);
+    bool agrees = known && l->e <= k * fminf(n->floor, before);
     bool dirty = r->in > k * n->tiny && (!known || l->e <= 10 * k * r->in);
     r->is_read = true;
     r->e = fmaxf(r->e, known ? l->e : 0);
@@ -174,8 +180,9 @@ static void judge_border(struct work *w, uint32_t i, const struct source__leaf *
     bool lost = agrees && (l->attrs & SOURCE__GRAD) &&
                 (missing ? target : golden) == SOURCE__NONE && (r->reads || r->owns);
     r->lost |= lost;
-    r->differs |= !agrees && !dirty;
-    r->undecided |= !agrees && dirty;
+    bool fades = n->fades && w->gradients_agree;
+    r->differs |= !agrees && !dirty && !fades;
+    r->undecided |= !agrees && dirty && !fades;
 }
 
 static float carried_by(const struct source__node *n)
@@ -220,10 +227,10 @@ static void compare_losses(const struct work *w, struct region *r)
     r->undecided |= r->e > k * r->floor && !r->differs;
 }
 
-static enum source__structure verdict_on(const struct region *r)
+static enum source__structure verdict_on(const struct work *w, const struct region *r)
 {
-    bool replaced = r->sides == 3;
-    if (r->differs || ((r->lost || r->acts) && !replaced))
+    bool replaced = r->sides == 3, acts = r->acts && !w->rescaled;
+    if (r->differs || ((r->lost || acts) && !replaced))
         return SOURCE__HARMFUL;
     return r->undecided ? SOURCE__UNDECIDED : SOURCE__HARMLESS;
 }
@@ -238,7 +245,7 @@ static void keep_verdicts(struct work *w)
         n->region = first_of(w, i);
         if (n->region == i)
             compare_losses(w, &w->list[i]);
-        n->structure = (uint8_t)verdict_on(&w->list[n->region]);
+        n->structure = (uint8_t)verdict_on(w, &w->list[n->region]);
         n->replaced = w->list[n->region].sides == 3;
         n->border = w->list[n->region].is_read ? w->list[n->region].e : NAN;
     }
@@ -260,7 +267,8 @@ static void list_backward(struct work *w)
 enum ms_rc source__judge_regions(struct source__judge *j, struct ms_err *err)
 {
     size_t n = j->p->nodes.n;
-    struct work w = {.j = j, .p = j->p};
+    struct work w = {.j = j, .p = j->p, .gradients_agree = source__do_gradients_agree(j)};
+    w.rescaled = source__is_rescaled(j);
     w.list = ms_calloc(n + 1, sizeof *w.list);
     w.up = ms_alloc((n + 1) * sizeof *w.up);
     w.carried = ms_calloc(n + 1, sizeof *w.carried);

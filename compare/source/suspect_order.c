@@ -43,6 +43,9 @@ static unsigned tier_of(const struct source__raw *r, double strongest, bool figu
     /* An argument with an effect is evidence enough, however small the effect. */
     if (r->why == CMP_WHY_SCALAR && r->cls == SOURCE__NUM && !late)
         return 0;
+    /* A gradient that is cut shows in values only after the forward pass. */
+    if (r->why == CMP_WHY_GRAD && r->forward && !figures_forward && strongest > 0)
+        return 0;
     switch ((enum source__class)r->cls) {
     case SOURCE__NUM:
         if (late)
@@ -282,7 +285,8 @@ static struct ms_str write_key(struct listing *l, const struct source__raw *r)
     const struct source__part *p = part_of(l->s, r);
     bool own = r->cls == SOURCE__NUM && r->forward;
     ms_buf_clear(&l->key);
-    if (own || r->why == CMP_WHY_MISSING || r->why == CMP_WHY_EXTRA || r->why == CMP_WHY_MOVED) {
+    bool alone = r->why == CMP_WHY_MISSING || r->why == CMP_WHY_EXTRA || r->why == CMP_WHY_MOVED;
+    if (own || (alone && r->forward)) {
         ms_buf_str(&l->key, name_of(l->s, r));
     } else {
         uint32_t path = r->leaf != SOURCE__NONE ? p->leaves.p[r->leaf].path : SOURCE__NONE;

@@ -42,7 +42,7 @@ void source__weigh_gradients(struct source__judge *j)
 /* Tells whether an input comes straight from the backward pass on both sides. */
 static bool is_gradient(const struct source__judge *j, const struct source__leaf *l)
 {
-    unsigned want = SOURCE__REAL | SOURCE__MEASURED, shun = SOURCE__IS_OUT | SOURCE__FLAGGED;
+    unsigned want = SOURCE__REAL | SOURCE__MEASURED, shun = SOURCE__IS_OUT;
     bool own = false;
     for (unsigned s = 0; s < 2; s++)
         own |= l->maker[s] != SOURCE__NONE && l->maker[s] >= j->after_backward &&
@@ -52,6 +52,8 @@ static bool is_gradient(const struct source__judge *j, const struct source__leaf
 
 static bool is_off(const struct source__judge *j, const struct source__leaf *l)
 {
+    if (l->flags & SOURCE__FLAGGED)
+        return !j->flag_seen;
     return l->e > fmax(least, times * j->gradient_off) &&
            (double)l->e * l->norm > (j->low ? share_low : share) * j->gradient_norm;
 }
@@ -66,7 +68,8 @@ enum ms_rc source__check_update(struct source__judge *j, uint32_t i, struct ms_e
         if (!is_gradient(j, l) || !is_off(j, l))
             continue;
         double past = fmax(j->gradient_off, n->tiny);
-        struct source__raw raw = source__raw_of(n, CMP_WHY_INPUT, SOURCE__NUM, log10(l->e / past));
+        double s = l->flags & SOURCE__FLAGGED ? 4 : log10(l->e / past);
+        struct source__raw raw = source__raw_of(n, CMP_WHY_INPUT, SOURCE__NUM, s);
         raw.leaf = k;
         raw.in = l->e;
         raw.factor = (float)(l->e / past);

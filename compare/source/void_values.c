@@ -21,7 +21,7 @@
 
 /* Units of rounding of the terms by which their sum may differ. Cancelled gradients of BERT and
  * MobileNet have norms of 1.7 and 2.9e-7 of their terms in float32, whose unit is 1.2e-7. */
-static const double units = 4, units_low = 2;
+static const double units = 4, units_low = 4;
 static const double unit_single = 0x1p-23;
 /* Terms that differ by less than this pass their difference on: the gradient behind a softmax of
  * additive attention differs by 1.2e-5 between float32 and float64, its sum by all of itself. */
@@ -53,13 +53,13 @@ static struct terms terms_of(const struct source__part *p, const struct source__
     return t;
 }
 
-/* Returns the rounding error of sums whose result has `count` elements. Errors of terms that share
- * a mean, as after a batch norm, add up. */
+/* Returns the error of sums whose result has `count` elements: rounding, or the difference that the
+ * terms have already. Errors of terms that share a mean, as after a batch norm, add up. */
 static double rounding_of(struct terms t, double count)
 {
     double summed = sqrt(t.count / fmax(count, 1));
     double own = t.unit > 0 ? units_low * t.unit : fmax(units, summed) * unit_single;
-    return t.norm * fmax(own, t.e < slight ? t.e : 0);
+    return t.norm * fmax(own, t.e < slight ? t.e * fmax(summed, 1) : 0);
 }
 
 static void settle_node(struct source__part *p, const struct source__node *n, struct terms t)
@@ -92,7 +92,13 @@ static enum ms_rc keep_owner(struct owners *o, struct ms_str name, struct terms 
     struct terms *slot = id == MS_MAP_NONE ? NULL : added ? ms_vec_push(&o->list) : &o->list.p[id];
     if (slot == NULL)
         return ms_no_memory(err);
-    *slot = added || t.norm > slot->norm ? t : *slot;
+    if (!added) { /* the gradient is the sum over all calls */
+        t.norm = hypot(t.norm, slot->norm);
+        t.count += slot->count;
+        t.e = fmax(t.e, slot->e);
+        t.unit = fmax(t.unit, slot->unit);
+    }
+    *slot = t;
     return MS_OK;
 }
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fading: which differences of the forward pass are gone behind the next operators.
+ */
+#ifndef COMPARE_SOURCE_FADING_H
+#define COMPARE_SOURCE_FADING_H
+
+#include "compare/source/node_weigh.h"
+
+/* Marks the forward nodes whose difference no later value carries on. Call after weighing. */
+void source__mark_fading(struct source__judge *j);
+/* Tells whether the gradients of all parameters agree; false where none is recorded. */
+bool source__do_gradients_agree(const struct source__judge *j);
+/* Tells whether all gradients differ by one factor, and those that enter the update agree: the loss
+ * is scaled to keep gradients within their type, as a GradScaler does. */
+bool source__is_rescaled(const struct source__judge *j);
+/* Removes the suspects whose difference fades, if the gradients of all parameters agree. */
+void source__drop_fading(struct source__judge *j);
+
+#endif
