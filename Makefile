@@ -105,7 +105,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 # ---- build ------------------------------------------------------------------
 
 .PHONY: all test check contracts asan tsan valgrind fuzz \
-        bench bench-align bench-source bench-graphs bench-bugs bench-torch bench-whatif bench-cluster \
+        bench bench-align bench-source bench-graphs bench-bugs bench-models bench-torch bench-whatif bench-cluster \
         bench-mpi \
         soak load harm simulate planted mutants analyze layers calls docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
@@ -408,6 +408,10 @@ bench-graphs: all ## 87 mistakes planted in networks that MindSpore compiles; MI
 	@PYTHONDONTWRITEBYTECODE=1 $(or $(MINDSPORE_PYTHON),$(PYTHON)) tests/suites/graph_mistakes.py $(B) all
 bench-bugs: all ## bugs of public trackers, each as a small program; PYTHON has torch
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/bugs/bench.py
+bench-models: all ## mistakes and harmless changes in models people use; PYTHON has torch and transformers, SET=first, third or fourth
+	@rm -rf $(B)/models && mkdir -p $(B)/models
+	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/models/score.py record $(B)/models --set $(or $(SET),first)
+	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/models/score.py show $(B)/models
 bench-view: all $(B)/tests/tool_big_run ## measure the terminal viewer, with a large run and a large graph; VIEW=PATH: with that
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench/bench_view.sh $(VIEW)
 soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow

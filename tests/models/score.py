@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Records models that people use with mistakes and harmless changes; scores `msprobe compare` on them.
 
-    score.py record FOLDER [--third] [--families A,B] [--level mix] [--task statistics] [--sample]
-    score.py show FOLDER [--half 1|2|3] [-v] [--families A,B]
+    score.py record FOLDER [--set NAME] [--families A,B] [--level mix] [--task statistics] [--sample]
+    score.py show FOLDER [--half 1|2|3|4] [-v] [--families A,B]
 
 record makes FOLDER/FAMILY/CASE with dumps and FOLDER/truth.json; show runs compare on each pair.
-Rules and thresholds are fixed on half 1 of the families; half 2 only shows them. --third records
-the families of unseen_families.py instead, as half 3.
+Rules and thresholds are fixed on half 1 of the families of the first set; half 2 only shows them.
+--set third records the families of unseen_families.py instead, as half 3, and --set fourth those of
+fourth_families.py, as half 4. Each set was scored before a rule was changed for it.
 """
 import argparse
 import collections
@@ -21,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 B = os.environ.get("B", os.path.join(HERE, "..", "..", "build"))
 sys.path[:0] = [HERE, os.path.join(B, "python")]
 SAMPLE = {"unet", "gat"}
+LATER_SETS = {"third": (3, "unseen"), "fourth": (4, "fourth")}
 
 
 # ---- recording -------------------------------------------------------------------------
@@ -32,9 +34,9 @@ def cases_of(family, model):
             yield kind, change
 
 
-def unseen_cases_of(family, model, index):
-    import unseen_changes
-    for kind, found in (("fault", unseen_changes.faults), ("clean", unseen_changes.variations)):
+def later_cases_of(changes, family, model, index):
+    """As cases_of, for the third and fourth set, whose families take their changes in turn."""
+    for kind, found in (("fault", changes.faults), ("clean", changes.variations)):
         for change in found(family, model, index):
             yield kind, change
 
@@ -42,14 +44,16 @@ def unseen_cases_of(family, model, index):
 def listed(o):
     """Each family to record, its half, and a function that lists its cases."""
     import functools
+    import importlib
     import families
-    import unseen_families
-    if o.third:
-        for i, family in enumerate(unseen_families.families()):
-            yield family, 3, functools.partial(unseen_cases_of, index=i)
+    if o.set == "first":
+        for i, family in enumerate(families.families()):
+            yield family, families.half_of(i), cases_of
         return
-    for i, family in enumerate(families.families()):
-        yield family, families.half_of(i), cases_of
+    half, name = LATER_SETS[o.set]
+    changes = importlib.import_module(name + "_changes")
+    for i, family in enumerate(importlib.import_module(name + "_families").families()):
+        yield family, half, functools.partial(later_cases_of, changes, index=i)
 
 
 def record_family(o, family, half, cases):
@@ -71,6 +75,11 @@ def record_family(o, family, half, cases):
     return made
 
 
+def write_truth(o, made):
+    with open(os.path.join(o.folder, "truth.json"), "w", encoding="utf-8") as f:
+        json.dump(made, f, indent=1)
+
+
 def record(o):
     try:
         import torch
@@ -84,8 +93,7 @@ def record(o):
         if o.families and family.name not in o.families or o.sample and family.name not in SAMPLE:
             continue
         made += record_family(o, family, half, cases)
-    with open(os.path.join(o.folder, "truth.json"), "w", encoding="utf-8") as f:
-        json.dump(made, f, indent=1)
+        write_truth(o, made)  # a recording that is cut off can be scored
     print(f"recorded {len(made)} cases of {len({c['family'] for c in made})} families")
     return 0
 
@@ -144,7 +152,7 @@ def show(o):
     for case in cases:
         show_case(o, case, total)
     failed = 0
-    for half in (1, 2, 3):
+    for half in (1, 2, 3, 4):
         n, clean = total[half, "fault", "n"], total[half, "clean", "n"]
         if n + clean == 0:
             continue
@@ -163,7 +171,7 @@ def main():
     ap.add_argument("--half", type=int)
     ap.add_argument("--level", default="mix")
     ap.add_argument("--task", default="statistics")
-    ap.add_argument("--third", action="store_true", help="record the families of the third set")
+    ap.add_argument("--set", choices=("first", *LATER_SETS), default="first")
     ap.add_argument("--sample", action="store_true", help="only two small families of plain torch")
     ap.add_argument("--least", type=float, default=0, help="least share of suspect 1 for success")
     ap.add_argument("-v", dest="verbose", action="store_true")
