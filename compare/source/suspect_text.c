@@ -9,6 +9,8 @@
 
 #include "probe/base/assert.h"
 
+#include <math.h>
+
 enum { SHOWN_MODULES = 10 };
 
 const char *const cmp_role_names[CMP_ROLES] = {"clean", "introduces", "amplifies", "propagates",
@@ -142,7 +144,7 @@ static void say_attribute(struct ms_message *m, const struct source__part *p,
         if (p->said.p[l->said].text[i].p != NULL)
             ms_message_str(m, side[i], p->said.p[l->said].text[i]);
     }
-    if (r->cls != SOURCE__NUM)
+    if (r->cls != SOURCE__NUM || isnan(s->out)) /* outputs of other shapes have no difference */
         return;
     ms_message_f64(m, "out", s->out);
     ms_message_f64(m, "in", s->in);
