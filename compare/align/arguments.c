@@ -152,8 +152,9 @@ static float row_score(const struct relation *rel, const struct row_view *t,
 
 /* Pairs rows greedily: the best remaining pair first. partner[i] is the index of the golden row for
  * target row i. */
-static void assign(const struct relation *rel, const struct row_list *t, const struct row_list *g,
-                   uint32_t partner[ROWS_MAX], bool taken[ROWS_MAX])
+static void assign_arguments(const struct relation *rel, const struct row_list *t,
+                             const struct row_list *g, uint32_t partner[ROWS_MAX],
+                             bool taken[ROWS_MAX])
 {
     float score[ROWS_MAX][ROWS_MAX];
     for (uint32_t i = 0; i < t->n; i++) {
@@ -262,7 +263,7 @@ static size_t pair_kind(const struct relation *rel, const struct probe_dump *con
         find_inner(&rel->al->c, 0, rel->al->back_of[0][node[0]], &g);
         find_inner(&rel->al->c, 1, rel->al->back_of[1][node[1]], &t);
     }
-    assign(rel, &t, &g, partner, taken);
+    assign_arguments(rel, &t, &g, partner, taken);
     for (uint32_t i = 0; i < t.n; i++)
         out[n++] = (struct cmp_align_row){
             t.v[i].row, partner[i] != CMP_ALIGN_NONE ? g.v[partner[i]].row : CMP_ALIGN_NONE};

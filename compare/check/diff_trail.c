@@ -248,7 +248,7 @@ static enum ms_rc find_meetings(struct run *r, size_t rank, struct ms_err *err)
     return rc;
 }
 
-static void blame(struct runner *x, const struct cmp_step *s)
+static void blame_step(struct runner *x, const struct cmp_step *s)
 {
     if (!x->spoiled && s->differs) {
         x->blamed = s->group;
@@ -258,7 +258,7 @@ static void blame(struct runner *x, const struct cmp_step *s)
 }
 
 /* Contributes to the call what this rank sends; returns true when the rank may continue. */
-static bool communicate(struct run *r, size_t rank, const struct cmp_step *s, bool alone)
+static bool join_communication(struct run *r, size_t rank, const struct cmp_step *s, bool alone)
 {
     struct runner *x = &r->ranks[rank];
     struct meeting *m = &r->meetings.p[r->meeting[rank][x->at]];
@@ -275,24 +275,24 @@ static bool communicate(struct run *r, size_t rank, const struct cmp_step *s, bo
         x->spoiled |= m->spoiled;
         x->layer = m->layer > x->layer ? m->layer : x->layer;
     }
-    blame(x, s);
+    blame_step(x, s);
     x->layer++;
     x->arrived = false;
     return true;
 }
 
 /* Advances this rank as far as possible; returns whether it advanced at all. */
-static bool advance(struct run *r, size_t rank, bool alone)
+static bool advance_rank(struct run *r, size_t rank, bool alone)
 {
     struct runner *x = &r->ranks[rank];
     const struct cmp_trail *t = &r->trails[rank];
     uint32_t from = x->at;
     for (; x->at < t->steps.n; x->at++, alone = false) {
         const struct cmp_step *s = &t->steps.p[x->at];
-        if (s->communicates && !communicate(r, rank, s, alone))
+        if (s->communicates && !join_communication(r, rank, s, alone))
             break;
         if (!s->communicates)
-            blame(x, s);
+            blame_step(x, s);
     }
     return x->at != from;
 }
@@ -314,12 +314,12 @@ static void run_all(struct run *r)
     for (;;) {
         bool moved = false;
         for (size_t i = 0; i < r->n; i++)
-            moved |= advance(r, i, false);
+            moved |= advance_rank(r, i, false);
         size_t stuck = moved ? 0 : furthest_behind(r);
         if (!moved && stuck == r->n)
             return;
         if (!moved)
-            (void)advance(r, stuck, true);
+            (void)advance_rank(r, stuck, true);
     }
 }
 

@@ -48,7 +48,8 @@ static bool is_op(const struct probe_node *n, enum probe_dir dir)
 }
 
 /* Returns the name with the opposite direction; the text is in m->text. */
-static struct ms_str turned(struct mirror *m, struct ms_str name, const char *from, const char *to)
+static struct ms_str turn_name(struct mirror *m, struct ms_str name, const char *from,
+                               const char *to)
 {
     int64_t at = -1;
     size_t n = strlen(from);
@@ -348,7 +349,7 @@ static enum ms_rc check_orphans(struct mirror *m, struct ms_err *err)
         bool is_call = n->kind == PROBE_NODE_API || n->kind == PROBE_NODE_MODULE;
         if (!is_call || n->dir != PROBE_BACKWARD)
             continue;
-        struct ms_str name = turned(m, probe_node_name(m->d, i), ".backward", ".forward");
+        struct ms_str name = turn_name(m, probe_node_name(m->d, i), ".backward", ".forward");
         MS_TRY(ms_buf_check(&m->text, err));
         if (probe_node_find(m->d, name) != MS_MAP_NONE)
             continue;
@@ -366,7 +367,7 @@ static enum ms_rc find_backward(struct mirror *m, struct ms_err *err)
         m->back[i] = MS_MAP_NONE;
         if (m->d->nodes.p[i].dir != PROBE_FORWARD)
             continue;
-        struct ms_str name = turned(m, probe_node_name(m->d, i), ".forward", ".backward");
+        struct ms_str name = turn_name(m, probe_node_name(m->d, i), ".forward", ".backward");
         MS_TRY(ms_buf_check(&m->text, err));
         m->back[i] = name.n != 0 ? probe_node_find(m->d, name) : MS_MAP_NONE;
         if (m->back[i] == MS_MAP_NONE)

@@ -90,7 +90,7 @@ static enum ms_rc list_sets(struct sorter *s, struct ms_err *err)
 }
 
 /* Returns the value that more than half of the ranks have; MS_MAP_NONE when there is none. */
-static uint32_t majority(const struct sorter *s, const struct set *set)
+static uint32_t find_majority(const struct sorter *s, const struct set *set)
 {
     for (uint32_t i = 0; i < set->n; i++) {
         uint32_t count = 0;
@@ -119,7 +119,7 @@ static void vote(struct habit *h, const struct set *sets, uint32_t i)
 }
 
 /* Returns the usual split, or NULL when there is none. */
-static const struct set *usual(const struct sorter *s, const struct habit *h)
+static const struct set *find_usual_set(const struct sorter *s, const struct habit *h)
 {
     bool is_habit = h->all >= FEW && h->same >= USUAL * h->all;
     return is_habit ? &s->sets.p[h->set] : NULL;
@@ -234,15 +234,15 @@ static enum ms_rc check_set(struct sorter *s, const struct habits *h, const stru
     s->c->s->scope.looked[f->what == SELF__PARAMETER ? SELF_REPLICA : SELF_COLLECTIVE]++;
     if (set->equal)
         return MS_OK;
-    uint32_t most = majority(s, set);
+    uint32_t most = find_majority(s, set);
     if (most != MS_MAP_NONE && set->n > 2) {
         for (uint32_t i = 0; i < set->n; i++)
             chosen[i] = s->part[set->first + i] != most;
         return report(s, set, chosen, err);
     }
-    const struct set *habit = usual(s, &h->of_class[f->class]);
+    const struct set *habit = find_usual_set(s, &h->of_class[f->class]);
     if (habit == NULL)
-        habit = usual(s, &h->of_all[f->what]);
+        habit = find_usual_set(s, &h->of_all[f->what]);
     if (habit == NULL) {
         s->c->s->scope.unclear += f->what == SELF__OUTPUT;
         return MS_OK;

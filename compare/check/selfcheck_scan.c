@@ -80,7 +80,7 @@ uint64_t self__value(const struct probe_leaf *leaf)
 
 /* ---- finite ------------------------------------------------------------------ */
 
-static unsigned badness(const struct probe_dump *d, const struct probe_row *row, bool forward)
+static unsigned badness_of(const struct probe_dump *d, const struct probe_row *row, bool forward)
 {
     struct probe_leaf leaf;
     probe_row_leaf(d, row, &leaf);
@@ -125,7 +125,7 @@ static struct flow flow_of(struct scan *s, uint32_t node)
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
         const struct probe_row *row = &s->d->rows.p[i];
         bool out = row->section == PROBE_SEC_OUTPUT || row->section == PROBE_SEC_PGRAD;
-        unsigned bad = badness(s->d, row, n->dir == PROBE_FORWARD);
+        unsigned bad = badness_of(s->d, row, n->dir == PROBE_FORWARD);
         s->c->s->scope.bad_tensors += bad != 0;
         if (out && bad != 0 && f.first == NULL)
             f.first = row;

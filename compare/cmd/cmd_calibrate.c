@@ -37,7 +37,7 @@ static const struct ms_opt opts[] = {
 
 /* ---- text ------------------------------------------------------------------- */
 
-static const char *plural(uint64_t n)
+static const char *plural_of(uint64_t n)
 {
     return n == 1 ? "" : "s";
 }
@@ -46,7 +46,7 @@ static void print_noise(const struct calibration *cal)
 {
     char rows[MS_HUMAN_MAX], equal[MS_HUMAN_MAX];
     printf("noise         %s row%s, %s without any\n", ms_human_count(rows, cal->rows),
-           plural(cal->rows), ms_human_count(equal, cal->equal));
+           plural_of(cal->rows), ms_human_count(equal, cal->equal));
     if (isnan(cal->most))
         return;
     printf("              of the others median %.2g, 99 of 100 below %.2g, worst %.2g%s\n",
@@ -59,10 +59,10 @@ static void print_alarms(const struct calibration *cal)
 {
     if (cal->alarms.n == 0)
         printf("false alarms  none in %zu comparison%s\n", cal->comparisons,
-               plural(cal->comparisons));
+               plural_of(cal->comparisons));
     else
         printf("false alarms  %zu in %zu of %zu comparison%s\n", cal->alarms.n, cal->alarmed,
-               cal->comparisons, plural(cal->comparisons));
+               cal->comparisons, plural_of(cal->comparisons));
     for (size_t i = 0; i < cal->alarms.n; i++) {
         const struct cal_alarm *a = &cal->alarms.p[i];
         printf("  %.*s against %.*s: %.*s\n    ", MS_STR_ARG(a->target), MS_STR_ARG(a->golden),
@@ -71,7 +71,7 @@ static void print_alarms(const struct calibration *cal)
         putchar('\n');
     }
     printf("verdicts      %llu warning%s, %llu error%s\n", (unsigned long long)cal->warnings,
-           plural(cal->warnings), (unsigned long long)cal->errors, plural(cal->errors));
+           plural_of(cal->warnings), (unsigned long long)cal->errors, plural_of(cal->errors));
 }
 
 static void print_text(const struct calibration *cal, const char *path)

@@ -200,7 +200,7 @@ struct extremes {
 
 /* Tells whether the row counts when the accuracy of inputs is determined; a scalar argument does so
  * only by the official rules. */
-static bool counts(const struct cmp_setup *set, const struct cmp_row *row)
+static bool is_counted(const struct cmp_setup *set, const struct cmp_row *row)
 {
     bool scalar = is_class(row->t.dtype) || row->t.stat[PROBE_STAT_NORM].is_text;
     return set->conf.rules->scalars_count || row->is_output || !scalar;
@@ -215,13 +215,13 @@ static struct extremes largest_norm_err(const struct cmp_setup *set, struct cmp_
         double *into = row->is_output ? &e.out : &e.in;
         if (row->is_output && e.first_out == NULL)
             e.first_out = row;
-        if (counts(set, row) && x > *into)
+        if (is_counted(set, row) && x > *into)
             *into = x;
     }
     return e;
 }
 
-static struct extremes smallest(struct cmp_view *v, unsigned metric)
+static struct extremes find_smallest(struct cmp_view *v, unsigned metric)
 {
     struct extremes e = {.in = 1, .out = 1};
     for (size_t i = 0; i < v->rows.n; i++) {
@@ -251,8 +251,8 @@ static void judge_norms(const struct cmp_setup *set, struct cmp_view *v)
 
 static void judge_tensors(const struct cmp_setup *set, struct cmp_view *v)
 {
-    struct extremes ratio = smallest(v, CMP_THOUSANDTH);
-    struct extremes cosine = smallest(v, CMP_COSINE);
+    struct extremes ratio = find_smallest(v, CMP_THOUSANDTH);
+    struct extremes cosine = find_smallest(v, CMP_COSINE);
     if (ratio.first_out == NULL)
         return;
     if (ratio.in > 0.9 && ratio.out < set->conf.rules->thousandth_limit)

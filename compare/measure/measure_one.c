@@ -53,7 +53,7 @@ static int common_width(enum ms_dtype a, enum ms_dtype b)
 
 /* Returns the magnitude of a difference that wrapped around in an integer of this width. The most
  * negative number has no positive counterpart and stays negative. */
-static double wrapped(double d, int width)
+static double wrap_difference(double d, int width)
 {
     double span = ldexp(1, abs(width)), top = span / 2;
     if (width > 0)
@@ -68,7 +68,7 @@ double cmp__numpy_apart(enum ms_dtype tn, double n, enum ms_dtype tb, double b)
         return fabs(n - b);
     if (ms_dtype_is_whole(tn) && ms_dtype_is_whole(tb)) {
         int width = common_width(tn, tb);
-        return width != 0 ? wrapped(n - b, width) : fabs(n - b);
+        return width != 0 ? wrap_difference(n - b, width) : fabs(n - b);
     }
     unsigned x = float_bits(tn), y = float_bits(tb), bits = x > y ? x : y;
     if (bits == 16)

@@ -133,8 +133,8 @@ static double as_pandas_reads(const struct cmp_value *x)
 /* ---- differences ------------------------------------------------------------ */
 
 /* Writes the size of a difference relative to b. */
-static enum ms_rc relate(struct cmp_view *v, double diff, double b, struct cmp_delta *d,
-                         struct ms_err *err)
+static enum ms_rc divide_difference(struct cmp_view *v, double diff, double b, struct cmp_delta *d,
+                                    struct ms_err *err)
 {
     if (b == 0) {
         d->rel = MS_STR("inf");
@@ -147,11 +147,11 @@ static enum ms_rc relate(struct cmp_view *v, double diff, double b, struct cmp_d
     return keep_f64(v, percent, "%", &d->rel, err);
 }
 
-static enum ms_rc subtract(struct cmp_view *v, double n, double b, struct cmp_delta *d,
-                           struct ms_err *err)
+static enum ms_rc subtract_stats(struct cmp_view *v, double n, double b, struct cmp_delta *d,
+                                 struct ms_err *err)
 {
     MS_TRY(keep_f64(v, n - b, "", &d->diff, err));
-    return relate(v, n - b, b, d, err);
+    return divide_difference(v, n - b, b, d, err);
 }
 
 /* Subtracts whole numbers with wrap-around; their ratio is computed in floating point. */
@@ -163,7 +163,7 @@ static enum ms_rc subtract_whole(struct cmp_view *v, struct ms_str n, struct ms_
     ms_str_i64(n, &x);
     ms_str_i64(b, &y);
     int64_t diff = (int64_t)((uint64_t)x - (uint64_t)y);
-    MS_TRY(relate(v, (double)diff, (double)y, d, err));
+    MS_TRY(divide_difference(v, (double)diff, (double)y, d, err));
     ms_buf_put(&v->scratch, text, ms_num_i64(text, diff));
     return cmp__keep(v, &d->diff, err);
 }
@@ -174,7 +174,7 @@ static enum ms_rc subtract_in_pandas(struct cmp_view *v, const struct cmp_value 
                                      struct ms_err *err)
 {
     return whole ? subtract_whole(v, n->text, b->text, d, err)
-                 : subtract(v, as_pandas_reads(n), as_pandas_reads(b), d, err);
+                 : subtract_stats(v, as_pandas_reads(n), as_pandas_reads(b), d, err);
 }
 
 enum ms_rc cmp__measure_stats(const struct cmp_setup *set, struct cmp_view *v, struct cmp_row *row,
@@ -193,7 +193,7 @@ enum ms_rc cmp__measure_stats(const struct cmp_setup *set, struct cmp_view *v, s
         else if (set->conf.rules->pandas_numbers)
             MS_TRY(subtract_in_pandas(v, n, b, set->whole[i], d, err));
         else
-            MS_TRY(subtract(v, n->v, b->v, d, err));
+            MS_TRY(subtract_stats(v, n->v, b->v, d, err));
     }
     return MS_OK;
 }
@@ -228,7 +228,7 @@ static enum ms_rc measure_old(struct cmp_view *v, const struct cmp_value *n,
         return MS_OK;
     }
     *d = (struct cmp_delta){.rel_value = 0};
-    MS_TRY(subtract(v, x, y, d, err));
+    MS_TRY(subtract_stats(v, x, y, d, err));
     if (y == 0) {
         d->rel = MS_STR("N/A");
         d->rel_inf = false;

@@ -80,14 +80,14 @@ struct golden_zeros {
 
 enum { ZERO_BLOCK = 512 };
 
-static float relative(float n, float step)
+static float relative_error(float n, float step)
 {
     return fabsf(((n + step) - step) / step);
 }
 
 static void note_zero(struct golden_zeros *z, float n)
 {
-    float old = relative(n, 0x1p-52F), cur = relative(n, 0x1p-23F);
+    float old = relative_error(n, 0x1p-52F), cur = relative_error(n, 0x1p-23F);
     z->max_rel = old > z->max_rel ? old : z->max_rel;
     z->thousandth += cur < 0.001F && old >= 0.001F;
     z->five += cur < 0.005F && old >= 0.005F;
@@ -234,8 +234,8 @@ static const void *target_elements(const struct stretch *s, uint64_t at, uint64_
     return space;
 }
 
-static enum ms_rc pass(struct chunk *ch, const struct terms *terms, struct stretch *s,
-                       struct ms_err *err)
+static enum ms_rc measure_stretch(struct chunk *ch, const struct terms *terms, struct stretch *s,
+                                  struct ms_err *err)
 {
     enum ms_rc rc = gather_space(s, err);
     uint64_t step = s->n_space == NULL && s->b_space == NULL ? CHUNK : CMP_METRIC_BLOCK;
@@ -331,7 +331,7 @@ static enum ms_rc measure_alike(const struct terms *terms, struct chunk *ch, uin
         to = n->count;
     ch->bytes = (to - from) * (ms_dtype_size(n->dtype) + ms_dtype_size(b->dtype));
     struct stretch s = {.n = n, .b = b, .from = from, .to = to, .used = ch->used};
-    return pass(ch, terms, &s, err);
+    return measure_stretch(ch, terms, &s, err);
 }
 
 /* Views a complex tensor as real numbers with one more axis for the real and the imaginary part. */
@@ -528,8 +528,8 @@ static struct cmp_ext ext_of(const struct chunk *ch, const struct cmp_facts *f, 
     return e;
 }
 
-static void conclude(const struct terms *terms, const struct chunk *ch, const struct cmp_facts *f,
-                     struct cmp_figures *fig)
+static void conclude_chunk(const struct terms *terms, const struct chunk *ch,
+                           const struct cmp_facts *f, struct cmp_figures *fig)
 {
     *fig = ch->fig;
     if (fig->state == CMP_STATE_SCALAR) {
@@ -571,7 +571,7 @@ static void conclude_batch(struct batch *batch)
                 first->fig.state = next->fig.state;
         }
         zeros_apply(&first->zeros, &f);
-        conclude(&batch->terms, first, &f, &batch->m->figures.p[first->pair]);
+        conclude_chunk(&batch->terms, first, &f, &batch->m->figures.p[first->pair]);
     }
 }
 
@@ -690,7 +690,7 @@ enum ms_rc cmp__measure_two(const struct cmp_rules *rules, bool ext, const struc
     MS_TRY(measure_open(&terms, &ch, 0, n, b, err));
     struct cmp_facts f = ch.facts;
     zeros_apply(&ch.zeros, &f);
-    conclude(&terms, &ch, &f, fig);
+    conclude_chunk(&terms, &ch, &f, fig);
     return MS_OK;
 }
 

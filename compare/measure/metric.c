@@ -62,7 +62,7 @@ static size_t whole_groups(size_t n)
 
 /* Returns n elements padded with zeros to a whole group: p itself when no padding is needed, else
  * `room`. */
-static const void *filled(const void *p, size_t n, size_t size, void *room)
+static const void *fill_room(const void *p, size_t n, size_t size, void *room)
 {
     size_t all = whole_groups(n);
     if (all == n)
@@ -98,7 +98,7 @@ static const void *to_double(const struct cmp__kernel *k, enum ms_dtype t, const
 {
     union room raw;
     if (source_of(t) != CMP__SOURCES) {
-        k->to_double(source_of(t), filled(p, n, ms_dtype_size(t), &raw), out->whole,
+        k->to_double(source_of(t), fill_room(p, n, ms_dtype_size(t), &raw), out->whole,
                      whole_groups(n));
         return out;
     }
@@ -106,7 +106,7 @@ static const void *to_double(const struct cmp__kernel *k, enum ms_dtype t, const
         half_complex(p, n, out->whole);
     else
         ms_dtype_to_f64(t, p, n, out->whole);
-    return filled(out, n, sizeof *out->whole, out);
+    return fill_room(out, n, sizeof *out->whole, out);
 }
 
 /* Converts 8-bit floats that no pass reads with a table of all 256 values. */
@@ -131,12 +131,12 @@ static const void *to_single(const struct cmp__kernel *k, enum ms_dtype t, const
 {
     union room raw;
     if (source_of(t) != CMP__SOURCES) {
-        k->to_single(source_of(t), filled(p, n, ms_dtype_size(t), &raw), out->single,
+        k->to_single(source_of(t), fill_room(p, n, ms_dtype_size(t), &raw), out->single,
                      whole_groups(n));
         return out;
     }
     by_table(t, p, n, out->single);
-    return filled(out, n, sizeof *out->single, out);
+    return fill_room(out, n, sizeof *out->single, out);
 }
 
 /* ---- blocks --------------------------------------------------------------- */
@@ -198,8 +198,8 @@ static void add_block(struct cmp_facts *f, const struct block *in, struct known 
     enum cmp__source from = in->tn == in->tb ? source_of(in->tn) : CMP__SOURCES;
     bool tried = from != CMP__SOURCES;
     if (!tried ||
-        !add_pass(f, in, in->k->pass[from], filled(in->n, in->count, ms_dtype_size(in->tn), &x),
-                  filled(in->b, in->count, ms_dtype_size(in->tb), &y), known))
+        !add_pass(f, in, in->k->pass[from], fill_room(in->n, in->count, ms_dtype_size(in->tn), &x),
+                  fill_room(in->b, in->count, ms_dtype_size(in->tb), &y), known))
         add_converted(f, in, tried, known);
     fill_up(f, whole_groups(in->count) - in->count, in->ext || cmp_facts_whole(in->tn, in->tb));
 }

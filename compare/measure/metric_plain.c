@@ -38,7 +38,7 @@ static inline uint64_t mask_of_set(const char *p)
 /* Computes a * b + c with one rounding. Products of 26-bit numbers are exact, and most are such;
  * fma() of the library is slow and used only for the others. */
 typedef double two_doubles __attribute__((vector_size(BYTES)));
-static inline two_doubles fused(two_doubles a, two_doubles b, two_doubles c)
+static inline two_doubles multiply_add(two_doubles a, two_doubles b, two_doubles c)
 {
     typedef int64_t two_longs __attribute__((vector_size(BYTES)));
     const two_longs low = ((two_longs)a | (two_longs)b) & 0x7ffffff;
@@ -57,7 +57,7 @@ static inline two_doubles fused(two_doubles a, two_doubles b, two_doubles c)
 #define MAX_BITS_D(a, b)        CHOOSE((a) > (b), vl, a, b)
 #define MAX_D(a, b)             (vd) CHOOSE((a) > (b), vl, a, b)
 #define FUSED(a, b, c)          ((a) * (b) + (c))
-#define FUSED_ANY(a, b, c)      fused(a, b, c)
+#define FUSED_ANY(a, b, c)      multiply_add(a, b, c)
 #define HALVES(p)               __builtin_convertvector(*(const four_halves *)(p), vi)
 #define DOUBLES_OF(type, p)     __builtin_convertvector(*(const type *)(p), vd)
 #define QUARTERS(p)             __builtin_convertvector(*(const four_u8 *)(p), vi)

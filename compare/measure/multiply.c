@@ -344,8 +344,8 @@ struct shape_of_product {
     uint64_t batches, rows, inner, columns;
 };
 
-static bool fit(const struct array *x, const struct array *m, bool left, struct array *out,
-                struct shape_of_product *s)
+static bool fit_shapes(const struct array *x, const struct array *m, bool left, struct array *out,
+                       struct shape_of_product *s)
 {
     bool vector = x->ndim == 1;
     if (x->ndim == 0 || m->ndim != 2 || x->count == 0)
@@ -369,7 +369,8 @@ static bool fit(const struct array *x, const struct array *m, bool left, struct 
     return true;
 }
 
-static void product(const double *a, const double *b, const struct shape_of_product *s, double *out)
+static void multiply_arrays(const double *a, const double *b, const struct shape_of_product *s,
+                            double *out)
 {
     for (uint64_t i = 0; i < s->rows; i++) {
         double *row = out + i * s->columns;
@@ -387,7 +388,7 @@ static enum ms_rc multiply(struct array *x, const struct array *m, bool left, st
 {
     struct array out;
     struct shape_of_product s;
-    if (!fit(x, m, left, &out, &s))
+    if (!fit_shapes(x, m, left, &out, &s))
         return ms_fail(err, MS_E_ARG, "does not fit the tensor");
     out.single = x->single && m->single;
     out.half = x->half && m->half;
@@ -395,8 +396,8 @@ static enum ms_rc multiply(struct array *x, const struct array *m, bool left, st
     if (out.v == NULL)
         return ms_no_memory(err);
     for (uint64_t i = 0; i < s.batches; i++)
-        product(left ? m->v : x->v, left ? x->v + i * s.inner * s.columns : m->v, &s,
-                out.v + i * s.rows * s.columns);
+        multiply_arrays(left ? m->v : x->v, left ? x->v + i * s.inner * s.columns : m->v, &s,
+                        out.v + i * s.rows * s.columns);
     for (uint64_t i = 0; i < out.count && out.single; i++)
         out.v[i] = ms_dtype_round(out.half ? MS_DT_F16 : MS_DT_F32, out.v[i]);
     ms_free(x->v);

@@ -70,7 +70,7 @@ static bool all_numbers(const struct cmp_row *row)
     return true;
 }
 
-static double delta(const struct cmp_row *row, unsigned i)
+static double delta_of(const struct cmp_row *row, unsigned i)
 {
     return fabs(row->t.stat[i].v - row->b.stat[i].v);
 }
@@ -102,10 +102,10 @@ static struct cmp_ext ext_of_stats(const struct cmp_row *row)
     if (!all_numbers(row))
         return e;
     double n = count_of(row->b.shape), norm = row->b.stat[PROBE_STAT_NORM].v;
-    double bound = delta(row, PROBE_STAT_NORM);
-    bound = fmax(bound, delta(row, PROBE_STAT_MAX));
-    bound = fmax(bound, delta(row, PROBE_STAT_MIN));
-    bound = fmax(bound, sqrt(n) * delta(row, PROBE_STAT_MEAN));
+    double bound = delta_of(row, PROBE_STAT_NORM);
+    bound = fmax(bound, delta_of(row, PROBE_STAT_MAX));
+    bound = fmax(bound, delta_of(row, PROBE_STAT_MIN));
+    bound = fmax(bound, sqrt(n) * delta_of(row, PROBE_STAT_MEAN));
     e.rel_l2_bound = bound == 0 ? 0 : norm > 0 ? bound / norm : HUGE_VAL;
     e.scale = common_scale(row);
     return e;

@@ -76,7 +76,7 @@ static const char *const *figures_of(const struct cmp_xlsx_row *row, struct ms_e
     return NULL;
 }
 
-static const char *named(const char *const *list, struct ms_str name)
+static const char *find_name(const char *const *list, struct ms_str name)
 {
     for (; *list != NULL; list++) {
         if (ms_str_is(name, *list))
@@ -96,7 +96,7 @@ static enum ms_rc choose_figures(struct cmp_merge *m, const struct cmp_merge_con
     const char *chosen[CMP_MERGE_FIGURES];
     unsigned n = 0;
     for (size_t i = 0; i < conf->index.n; i++) {
-        chosen[n] = named(known, conf->index.p[i]);
+        chosen[n] = find_name(known, conf->index.p[i]);
         if (chosen[n++] == NULL)
             return ms_fail(err, MS_E_ARG, "has no column '%.*s' of compare_index",
                            MS_STR_ARG(conf->index.p[i]));
@@ -133,7 +133,7 @@ static enum ms_rc take_header(struct table *t, const struct cmp_xlsx_row *row, s
 
 /* ---- rows ----------------------------------------------------------------------- */
 
-static struct cmp_xlsx_cell cell(const struct cmp_xlsx_row *row, uint32_t column)
+static struct cmp_xlsx_cell cell_at(const struct cmp_xlsx_row *row, uint32_t column)
 {
     return column < row->n ? row->cells[column] : (struct cmp_xlsx_cell){.text = MS_STR("")};
 }
@@ -179,8 +179,8 @@ static void put_value(struct ms_buf *out, const struct cmp_xlsx_cell *c)
 static enum ms_rc keep_figure(struct table *t, const struct cmp_xlsx_row *row, unsigned i,
                               struct cmp_merge_cell *out, struct ms_err *err)
 {
-    struct cmp_xlsx_cell c = cell(row, t->figure[i]);
-    struct cmp_xlsx_cell npu = cell(row, t->npu_max), bench = cell(row, t->bench_max);
+    struct cmp_xlsx_cell c = cell_at(row, t->figure[i]);
+    struct cmp_xlsx_cell npu = cell_at(row, t->npu_max), bench = cell_at(row, t->bench_max);
     ms_buf_clear(&t->text);
     if (says_nothing(c.text)) {
         ms_buf_puts(&t->text, "NPU:");
@@ -232,7 +232,7 @@ static enum ms_rc take_row(void *ctx, const struct cmp_xlsx_row *row, struct ms_
     if (!t->has_header || t->sheet != row->sheet)
         return take_header(t, row, err);
     t->has_rows = true;
-    struct ms_str name = cell(row, t->name).text;
+    struct ms_str name = cell_at(row, t->name).text;
     size_t api = api_of(t->conf, name);
     return api < t->conf->api.n ? keep_row(t, row, name, api, err) : MS_OK;
 }

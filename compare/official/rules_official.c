@@ -86,7 +86,7 @@ static void judge_magnitude(double in, double out, struct mark *m)
 
 /* Returns a figure of a tensor; NaN when the official tool writes a text instead, as for the cosine
  * of one element. */
-static double figure(const struct cmp_row *row, unsigned which)
+static double figure_of(const struct cmp_row *row, unsigned which)
 {
     double x = row->fig.state == CMP_STATE_OK ? row->fig.metric[which] : NAN;
     return x != HUGE_VAL ? x : NAN;
@@ -94,7 +94,7 @@ static double figure(const struct cmp_row *row, unsigned which)
 
 static void judge_tensors(const struct cmp_row *in, const struct cmp_row *out, struct mark *m)
 {
-    double ratio_in = figure(in, CMP_THOUSANDTH), ratio_out = figure(out, CMP_THOUSANDTH);
+    double ratio_in = figure_of(in, CMP_THOUSANDTH), ratio_out = figure_of(out, CMP_THOUSANDTH);
     if (ratio_in > 0.9 && ratio_out < 0.6)
         put_mark(
             m, CMP_RED,
@@ -104,13 +104,13 @@ static void judge_tensors(const struct cmp_row *in, const struct cmp_row *out, s
         put_mark(m, CMP_YELLOW,
                  "The output's one thousandth err ratio decreases by more than 0.1 compared to the "
                  "input/parameter's");
-    if (figure(in, CMP_COSINE) - figure(out, CMP_COSINE) > 0.1)
+    if (figure_of(in, CMP_COSINE) - figure_of(out, CMP_COSINE) > 0.1)
         put_mark(
             m, CMP_YELLOW,
             "The output's cosine decreases by more than 0.1 compared to the input/parameter's");
 }
 
-static double relative(const struct cmp_row *row)
+static double relative_of(const struct cmp_row *row)
 {
     double n = max_of(&row->t), b = max_of(&row->b);
     return b != 0 ? fabs((n - b) / b) : NAN;
@@ -118,7 +118,7 @@ static double relative(const struct cmp_row *row)
 
 static void judge_statistics(const struct cmp_row *in, const struct cmp_row *out, struct mark *m)
 {
-    double rel_in = relative(in), rel_out = relative(out);
+    double rel_in = relative_of(in), rel_out = relative_of(out);
     if (rel_out > 0.5)
         put_mark(m, CMP_RED, "maximum relative error exceeds 0.5");
     else if (rel_out > 0.1 && rel_in < 0.01)
@@ -169,7 +169,7 @@ enum cmp_colour cmp__highlight(const struct cmp_setup *set, const struct cmp_vie
     return m.colour;
 }
 
-static const char *reached(const struct cmp_row *row)
+static const char *reached_limit(const struct cmp_row *row)
 {
     const double *m = row->fig.metric;
     if (row->fig.state == CMP_STATE_OK && m[CMP_COSINE] == HUGE_VAL) /* the cosine is not defined */
@@ -204,7 +204,7 @@ static bool needs_check(const struct cmp_row *row)
 static const char *result_of(const struct cmp_setup *set, const struct cmp_row *row)
 {
     if (set->mode == PROBE_MODE_TENSOR)
-        return reached(row);
+        return reached_limit(row);
     if (!row->b.present)
         return "N/A";
     if (set->mode == PROBE_MODE_MD5)

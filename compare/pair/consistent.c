@@ -106,7 +106,7 @@ static struct ms_str module_class(const struct cmp_rows *c, struct ms_str base, 
     return behind_last(inner, "module.module");
 }
 
-static struct ms_str renamed(const struct rename *list, struct ms_str name)
+static struct ms_str rename_layer(const struct rename *list, struct ms_str name)
 {
     for (; list->from != NULL; list++) {
         if (ms_str_is(name, list->from))
@@ -125,7 +125,7 @@ static struct ms_str module_name(const struct cmp_rows *c, struct ms_str module,
     if (dot < 0)
         return module;
     struct ms_str inner = ms_str_sub(module, (uint32_t)dot + 1, module.n);
-    return renamed(fsdp ? fsdp_names : megatron_names, inner);
+    return rename_layer(fsdp ? fsdp_names : megatron_names, inner);
 }
 
 static bool is_module(struct ms_str base)
@@ -267,7 +267,7 @@ static uint32_t *new_index(size_t n)
     return p;
 }
 
-static enum ms_rc chain(struct keyer *k, int side, size_t rows, struct ms_err *err)
+static enum ms_rc chain_rows(struct keyer *k, int side, size_t rows, struct ms_err *err)
 {
     k->first[side] = new_index(k->keys.keys.n);
     k->next[side] = new_index(rows);
@@ -296,7 +296,7 @@ static enum ms_rc list_keys(struct keyer *k, struct ms_err *err)
         MS_TRY(make_keys(k, side, err));
     }
     for (int side = 0; side < 2; side++)
-        MS_TRY(chain(k, side, rows[side], err));
+        MS_TRY(chain_rows(k, side, rows[side], err));
     return MS_OK;
 }
 
@@ -370,7 +370,8 @@ static bool next_row(const struct table *t, uint32_t at_t, uint32_t at_b, uint32
     return false;
 }
 
-static enum ms_rc weave(struct cmp_rows *c, struct table *t, uint32_t *order, struct ms_err *err)
+static enum ms_rc weave_tables(struct cmp_rows *c, struct table *t, uint32_t *order,
+                               struct ms_err *err)
 {
     size_t n = t->rows.n, i = 0, k = 0;
     for (size_t done = 0; done < n; done++) {
@@ -452,7 +453,7 @@ static enum ms_rc put_all(const struct keyer *k, struct table *t, struct ms_err 
     if (rc == MS_OK)
         rc = sort_by(t, 1, k->c->t.order.n, err);
     if (rc == MS_OK)
-        rc = weave(k->c, t, order, err);
+        rc = weave_tables(k->c, t, order, err);
     for (size_t i = 0; i < n && rc == MS_OK; i++)
         rc = put_pair(k, &t->rows.p[order[i]], err);
     ms_free(order);

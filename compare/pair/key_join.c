@@ -643,7 +643,7 @@ static bool begins_group(const struct cmp_rows *c, size_t i, uint32_t *partner)
     return begins;
 }
 
-static enum ms_rc group(struct cmp_rows *c, struct ms_err *err)
+static enum ms_rc group_rows(struct cmp_rows *c, struct ms_err *err)
 {
     uint32_t partner = MS_MAP_NONE;
     for (size_t i = 0; i <= c->pairs.n; i++) {
@@ -664,7 +664,7 @@ static enum ms_rc align(struct aligner *a, struct ms_err *err)
 {
     if (a->c->set->conf.consistent != CMP_CONSISTENT_NO) {
         MS_TRY(cmp__pair_consistent(a->c, err));
-        return group(a->c, err);
+        return group_rows(a->c, err);
     }
     size_t nb = a->c->b.order.n;
     MS_TRY(keys_read(&a->keys, a->c, err));
@@ -678,7 +678,7 @@ static enum ms_rc align(struct aligner *a, struct ms_err *err)
         MS_TRY(a->c->set->conf.fuzzy ? pair_fuzzy(a, err) : pair_exact(a, err));
     if (a->c->set->conf.rules->lists_lonely_golden)
         MS_TRY(add_lonely(a, err));
-    return group(a->c, err);
+    return group_rows(a->c, err);
 }
 
 enum ms_rc cmp__pair_rows(struct cmp_rows *c, struct ms_pool *pool, struct ms_err *err)

@@ -32,8 +32,8 @@ static enum ms_rc put_row(struct cmp__pairs *out, struct ms_str t, struct ms_str
     return slot->p != NULL ? MS_OK : ms_arena_fail(out->arena, err);
 }
 
-static struct ms_str suffix(struct ms_buf *b, const struct cmp__side *s, const struct cmp__op *op,
-                            uint32_t row)
+static struct ms_str suffix_of(struct ms_buf *b, const struct cmp__side *s,
+                               const struct cmp__op *op, uint32_t row)
 {
     struct ms_str node = probe_node_name(s->dump, op->node);
     ms_buf_clear(b);
@@ -46,7 +46,7 @@ static struct ms_str suffix(struct ms_buf *b, const struct cmp__side *s, const s
 static bool twin_row(struct layer__layout *b, const struct cmp__op *op, struct ms_str want)
 {
     for (uint32_t row = op->first; row < op->first + op->n; row++) {
-        if (ms_str_eq(suffix(&b->b, b->side, op, row), want))
+        if (ms_str_eq(suffix_of(&b->b, b->side, op, row), want))
             return true;
     }
     return false;
@@ -57,7 +57,7 @@ static enum ms_rc pair_rows(struct layer__layout *t, struct layer__layout *b,
                             struct cmp__pairs *out, struct ms_err *err)
 {
     for (uint32_t row = top->first; row < top->first + top->n; row++) {
-        struct ms_str want = suffix(&t->b, t->side, top, row);
+        struct ms_str want = suffix_of(&t->b, t->side, top, row);
         bool found = bop != NULL && twin_row(b, bop, want);
         MS_TRY(put_row(out, ms_buf_slice(&t->b), found ? ms_buf_slice(&b->b) : MS_STR("N/A"), err));
     }
@@ -168,9 +168,9 @@ static enum ms_rc check_files(struct cmp_rows *c, const struct layer__layout *l,
                                        "-lm needs stack.json beside both dumps; %s has none", path);
 }
 
-static enum ms_rc expand(struct cmp_rows *c, const struct probe_stacks *stacks,
-                         const struct cmp__layers *rules, struct cmp__pairs *out,
-                         struct ms_err *err)
+static enum ms_rc expand_rows(struct cmp_rows *c, const struct probe_stacks *stacks,
+                              const struct cmp__layers *rules, struct cmp__pairs *out,
+                              struct ms_err *err)
 {
     struct layer__layout t, b = {.side = NULL};
     enum ms_rc rc = layer__lay_out(&t, c, &c->t, &c->stacks, err);
@@ -202,7 +202,7 @@ enum ms_rc cmp__layer_pairs(struct cmp_rows *c, struct cmp__pairs *out, struct m
         MS_TRY(cmp__layers_read(&rules, c->set->conf.layer.file, err));
     enum ms_rc rc = open_golden_stacks(c, &stacks, &there, err);
     if (rc == MS_OK)
-        rc = expand(c, &stacks, &rules, out, err);
+        rc = expand_rows(c, &stacks, &rules, out, err);
     if (there)
         probe_stacks_close(&stacks);
     cmp__layers_free(&rules);
@@ -274,7 +274,7 @@ static struct ms_str place_of_partner(const struct writer *w, const struct layer
 }
 
 /* Tells whether mapping to this place would pair the operator with one that is not its partner. */
-static bool misleads(struct writer *w, const struct layer__op *op, struct ms_str place)
+static bool is_misleading(struct writer *w, const struct layer__op *op, struct ms_str place)
 {
     uint32_t at = layer__op_at(&w->b, place, op->state, op->number);
     return at != MS_MAP_NONE && !is_paired(w, op->node, w->b.ops.p[at].node);
@@ -296,7 +296,7 @@ static enum ms_rc find_wishes(struct writer *w, struct ms_err *err)
     }
     for (uint32_t i = 0; i < w->t.ops.n; i++) {
         uint32_t path = ms_map_get(&w->t.classes, layer__path(w->t.ops.p[i].scope));
-        if (w->wish[path].n != 0 && misleads(w, &w->t.ops.p[i], w->wish[path]))
+        if (w->wish[path].n != 0 && is_misleading(w, &w->t.ops.p[i], w->wish[path]))
             w->wish[path] = MS_STR("");
     }
     return MS_OK;
@@ -306,7 +306,7 @@ static enum ms_rc find_wishes(struct writer *w, struct ms_err *err)
 
 /* Returns the part of path below `up`; all of path when `up` is empty, nothing when path lies
  * elsewhere. */
-static struct ms_str below(struct ms_str path, struct ms_str up)
+static struct ms_str path_below(struct ms_str path, struct ms_str up)
 {
     if (up.n == 0)
         return path;
@@ -349,9 +349,9 @@ static enum ms_rc wish_in_class(struct writer *w, uint32_t path, struct ms_err *
             to = w->wish[id];
         if (up.n != 0 && to.n == 0)
             continue;
-        struct ms_str rest = below(theirs, to);
+        struct ms_str rest = path_below(theirs, to);
         if (rest.n != 0)
-            return add_line(w, layer__class(&w->t, up), below(mine, up), rest, err);
+            return add_line(w, layer__class(&w->t, up), path_below(mine, up), rest, err);
     }
     return MS_OK;
 }
@@ -365,7 +365,7 @@ static enum ms_rc nowhere_in_class(struct writer *w, uint32_t path, bool misled,
     struct ms_str cls = layer__class(&w->t, up);
     if (cls.n == 0 || (!misled && w->wish[path].n == 0))
         return MS_OK;
-    return add_line(w, cls, below(mine, up), misled ? nowhere : MS_STR(""), err);
+    return add_line(w, cls, path_below(mine, up), misled ? nowhere : MS_STR(""), err);
 }
 
 static void forget_lines(struct writer *w)
@@ -400,7 +400,7 @@ static enum ms_rc find_wrong(struct writer *w, bool *wrong, size_t *n, struct ms
         uint32_t path = ms_map_get(&w->t.classes, layer__path(op->scope));
         layer__map(&w->t, &w->rules, layer__path(op->scope), &w->text);
         bool bad = w->wish[path].n != 0 ? !ms_str_eq(ms_buf_slice(&w->text), w->wish[path])
-                                        : misleads(w, op, ms_buf_slice(&w->text));
+                                        : is_misleading(w, op, ms_buf_slice(&w->text));
         *n += bad && !wrong[path];
         wrong[path] |= bad;
     }

@@ -141,7 +141,7 @@ static enum ms_rc texts_put(struct texts *t, struct ms_str text, struct ms_err *
 /* ---- known names ------------------------------------------------------------ */
 
 /* Tells whether the text contains the word; with whole, as complete components. */
-static bool holds(struct ms_str text, struct ms_str word, bool whole)
+static bool has_part(struct ms_str text, struct ms_str word, bool whole)
 {
     int64_t found;
     for (uint32_t at = 0; at <= text.n; at += (uint32_t)found + 1) {
@@ -161,7 +161,7 @@ static bool is_known(const struct ms_map *texts, struct ms_str word, bool whole)
     if (word.n == 0 || ms_map_get(texts, word) != MS_MAP_NONE)
         return true;
     for (uint32_t i = 0; i < texts->keys.n; i++) {
-        if (holds(ms_map_key(texts, i), word, whole))
+        if (has_part(ms_map_key(texts, i), word, whole))
             return true;
     }
     return false;

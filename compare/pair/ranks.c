@@ -11,8 +11,8 @@
 
 enum { TEXT_MAX = 1 << 24 };
 
-static const char *text(struct cmp_ranks *r, const char *fmt, ...) MS_PRINTF(2, 3);
-static const char *text(struct cmp_ranks *r, const char *fmt, ...)
+static const char *format_text(struct cmp_ranks *r, const char *fmt, ...) MS_PRINTF(2, 3);
+static const char *format_text(struct cmp_ranks *r, const char *fmt, ...)
 {
     struct ms_buf b = {.max = 1 << 16};
     va_list ap;
@@ -39,7 +39,8 @@ static bool is_single_step(const struct probe_places *p)
 static const char *folder_of(struct cmp_ranks *r, const struct probe_place *p, bool steps)
 {
     if ((steps || p->part[0] != 0) && p->step >= 0)
-        return text(r, "%s%sstep%lld", p->part, p->part[0] != 0 ? "/" : "", (long long)p->step);
+        return format_text(r, "%s%sstep%lld", p->part, p->part[0] != 0 ? "/" : "",
+                           (long long)p->step);
     return p->part;
 }
 
@@ -52,7 +53,7 @@ static enum ms_rc add(struct cmp_ranks *r, const struct probe_place *t, const st
     struct ms_str base = ms_path_base(t->dir);
     *slot = (struct cmp_couple){.t = t, .b = b, .suffix = "", .folder = ""};
     if (!files) {
-        slot->suffix = text(r, "_%.*s", MS_STR_ARG(base));
+        slot->suffix = format_text(r, "_%.*s", MS_STR_ARG(base));
         slot->folder = folder_of(r, t, steps);
     }
     return slot->suffix != NULL && slot->folder != NULL ? MS_OK : ms_no_memory(err);
@@ -90,13 +91,14 @@ static enum ms_rc pair_by_number(struct cmp_ranks *r, bool files, struct ms_err 
         if (b != NULL)
             MS_TRY(add(r, t, b, files, steps, err));
         else
-            MS_TRY(
-                note_problem(r, text(r, "%s has no counterpart on the golden side", t->json), err));
+            MS_TRY(note_problem(
+                r, format_text(r, "%s has no counterpart on the golden side", t->json), err));
     }
     for (size_t i = 0; i < r->b.list.n; i++) {
         if (find(&r->t, &r->b.list.p[i], steps) == NULL)
             MS_TRY(note_problem(
-                r, text(r, "%s has no counterpart on the target side", r->b.list.p[i].json), err));
+                r, format_text(r, "%s has no counterpart on the target side", r->b.list.p[i].json),
+                err));
     }
     return MS_OK;
 }
@@ -125,8 +127,8 @@ static enum ms_rc copy_notes(struct cmp_ranks *r, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc pair(struct cmp_ranks *r, const char *target, const char *golden,
-                       bool by_position, struct ms_err *err)
+static enum ms_rc pair_ranks(struct cmp_ranks *r, const char *target, const char *golden,
+                             bool by_position, struct ms_err *err)
 {
     bool t_file = ms_path_kind(target) == MS_KIND_FILE;
     bool b_file = ms_path_kind(golden) == MS_KIND_FILE;
@@ -151,7 +153,7 @@ enum ms_rc cmp_ranks_pair(struct cmp_ranks *r, const char *target, const char *g
 {
     *r = (struct cmp_ranks){.arena = ms_arena_new(TEXT_MAX)};
     enum ms_rc rc =
-        r->arena != NULL ? pair(r, target, golden, by_position, err) : ms_no_memory(err);
+        r->arena != NULL ? pair_ranks(r, target, golden, by_position, err) : ms_no_memory(err);
     if (rc != MS_OK)
         cmp_ranks_free(r);
     return rc;

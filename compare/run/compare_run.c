@@ -405,7 +405,7 @@ static void forget_mappings(struct cmp_conf *conf)
     conf->consistent = CMP_CONSISTENT_NO;
 }
 
-static enum ms_rc analyze(struct cmp_run *run, struct ms_err *err)
+static enum ms_rc analyze_rows(struct cmp_run *run, struct ms_err *err)
 {
     run->cmp.summarise = true;
     if (run->cmp.rules->official_diff)
@@ -473,7 +473,7 @@ enum ms_rc compare_run(struct cmp_run *run, const struct cmp_run_conf *conf, str
     if (conf->explain != NULL)
         return ms_par_rank(par) == 0 ? explain_all(run, err) : MS_OK;
     bool diff = conf->diff && !(files && run->cmp.rules->official_diff);
-    return diff ? analyze(run, err) : compare_all(run, err);
+    return diff ? analyze_rows(run, err) : compare_all(run, err);
 }
 
 void compare_run_free(struct cmp_run *run)

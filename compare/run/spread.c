@@ -211,7 +211,7 @@ static void hand_out(struct cmp_spread *s, const struct cmp_ranks *ranks, uint64
     }
 }
 
-static uint64_t fingerprint(const struct cmp_ranks *ranks)
+static uint64_t fingerprint_of(const struct cmp_ranks *ranks)
 {
     uint64_t hash = ranks->list.n;
     for (size_t i = 0; i < ranks->list.n; i++)
@@ -224,7 +224,7 @@ static uint64_t fingerprint(const struct cmp_ranks *ranks)
 static enum ms_rc agree(struct cmp_spread *s, bool ok, const struct cmp_ranks *ranks,
                         struct ms_err *err)
 {
-    uint64_t here = ok ? fingerprint(ranks) : 0, first = here;
+    uint64_t here = ok ? fingerprint_of(ranks) : 0, first = here;
     bool all;
     bool first_ok = ok;
     MS_TRY(ms_par_agree(s->par, ok, &all, err));
@@ -342,8 +342,8 @@ static enum ms_rc join(const struct cmp_spread *s, struct cmp *c, const struct m
     return cmp_measure_join(c, chunks, ms_par_size(s->par), err);
 }
 
-static enum ms_rc own(const struct cmp_spread *s, struct cmp *c, struct ms_buf *messages,
-                      struct ms_err *err)
+static enum ms_rc compare_own_ranks(const struct cmp_spread *s, struct cmp *c,
+                                    struct ms_buf *messages, struct ms_err *err)
 {
     struct ms_str *chunks = ms_calloc(ms_par_size(s->par), sizeof *chunks);
     enum ms_rc rc = hear_all(s, messages, err);
@@ -365,7 +365,7 @@ static enum ms_rc take_part(const struct cmp_spread *s, size_t couple, struct cm
     measure_here(s, c, opened, pool, &messages[rank]);
     enum ms_rc rc =
         cmp_spread_owns(s, couple)
-            ? own(s, c, messages, err)
+            ? compare_own_ranks(s, c, messages, err)
             : ms_par_send(s->par, s->owner[couple], messages[rank].p, messages[rank].n, err);
     for (unsigned i = 0; i < size; i++)
         ms_buf_free(&messages[i]);

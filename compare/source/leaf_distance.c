@@ -41,7 +41,7 @@ static double norm_of(const struct read__value *v)
     return is_known(v, PROBE_STAT_NORM) ? v->stat[PROBE_STAT_NORM] : 0;
 }
 
-static double ratio(double part, double whole)
+static double ratio_of(double part, double whole)
 {
     return part == 0 ? 0 : whole > 0 ? part / whole : 1;
 }
@@ -87,13 +87,13 @@ static bool is_mask_of_truths(const struct read__value *g, const struct read__va
 
 static double norm_gap(const struct read__value *g, const struct read__value *t)
 {
-    return ratio(stat_gap(g, t, PROBE_STAT_NORM), fmax(norm_of(g), norm_of(t)));
+    return ratio_of(stat_gap(g, t, PROBE_STAT_NORM), fmax(norm_of(g), norm_of(t)));
 }
 
-static double distance(const struct read__value *g, const struct read__value *t)
+static double leaf_gap(const struct read__value *g, const struct read__value *t)
 {
     double peak = fmax(stat_gap(g, t, PROBE_STAT_MAX), stat_gap(g, t, PROBE_STAT_MIN));
-    double e = fmax(norm_gap(g, t), ratio(peak, fmax(peak_of(g), peak_of(t))));
+    double e = fmax(norm_gap(g, t), ratio_of(peak, fmax(peak_of(g), peak_of(t))));
     double rms = fmax(norm_of(g), norm_of(t)) / sqrt((double)t->n);
     if (rms > 0)
         e = fmax(e, stat_gap(g, t, PROBE_STAT_MEAN) / rms);
@@ -131,7 +131,7 @@ static bool is_nearer_negative(const struct read__value *g, const struct read__v
     minus.stat[PROBE_STAT_MAX] = -g->stat[PROBE_STAT_MIN];
     minus.stat[PROBE_STAT_MIN] = -g->stat[PROBE_STAT_MAX];
     minus.stat[PROBE_STAT_MEAN] = -g->stat[PROBE_STAT_MEAN];
-    return t->n >= COUNT_MIN && e > 0.05 && 3 * distance(&minus, t) < e;
+    return t->n >= COUNT_MIN && e > 0.05 && 3 * leaf_gap(&minus, t) < e;
 }
 
 static void look_for_patterns(const struct read__value *g, const struct read__value *t,
@@ -232,10 +232,10 @@ static void compare_tensors(const struct read__value *g, const struct read__valu
     }
     if (mask_differs(g, t) && g->n == t->n) {
         l->flags |= SOURCE__MEASURED;
-        l->e =
-            (float)fmin(ratio(stat_gap(g, t, PROBE_STAT_MAX),
-                              fmax(fabs(g->stat[PROBE_STAT_MAX]), fabs(t->stat[PROBE_STAT_MAX]))),
-                        2);
+        l->e = (float)fmin(
+            ratio_of(stat_gap(g, t, PROBE_STAT_MAX),
+                     fmax(fabs(g->stat[PROBE_STAT_MAX]), fabs(t->stat[PROBE_STAT_MAX]))),
+            2);
         return;
     }
     if (read__is_finite(g) != read__is_finite(t) && !is_mask_of_truths(g, t))
@@ -248,7 +248,7 @@ static void compare_tensors(const struct read__value *g, const struct read__valu
     if (g->n != t->n || !any)
         return;
     l->flags |= SOURCE__MEASURED;
-    l->e = (float)distance(g, t);
+    l->e = (float)leaf_gap(g, t);
     if (t->n >= SOURCE__NORM_COUNT && (l->flags & SOURCE__REAL))
         l->en = (float)norm_gap(g, t);
     look_for_patterns(g, t, l);
@@ -372,7 +372,7 @@ static void add_block(struct sums *a, const double *g, const double *t, size_t n
     }
 }
 
-static double relative(double dd, double gg)
+static double relative_norm(double dd, double gg)
 {
     return dd == 0 ? 0 : gg > 0 ? sqrt(dd / gg) : 1;
 }
@@ -389,8 +389,8 @@ static enum ms_rc measure_pair(struct pair *p, struct source__facts *f, struct m
         add_block(&a, p->x[0], p->x[1], n);
     }
     bool real = ms_dtype_kind(p->t[0].dtype) >= MS_DTK_FLOAT;
-    f->e = real ? relative(a.dd, a.gg) : sqrt((double)a.unequal / (double)p->t[0].count);
-    f->e_nz = real ? relative(a.dd_nz, a.gg) : f->e;
+    f->e = real ? relative_norm(a.dd, a.gg) : sqrt((double)a.unequal / (double)p->t[0].count);
+    f->e_nz = real ? relative_norm(a.dd_nz, a.gg) : f->e;
     f->flagged = a.masks != 0;
     f->measured = true;
     return MS_OK;

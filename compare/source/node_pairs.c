@@ -180,7 +180,7 @@ static int64_t column_start(const struct grid *g, uint32_t i)
     return middle - g->band;
 }
 
-static size_t width(const struct grid *g)
+static size_t grid_width(const struct grid *g)
 {
     return 2 * (size_t)g->band + 1;
 }
@@ -188,14 +188,14 @@ static size_t width(const struct grid *g)
 static int32_t score_at(const struct grid *g, const int32_t *row, uint32_t i, int64_t k)
 {
     int64_t c = k - column_start(g, i);
-    return c < 0 || c >= (int64_t)width(g) ? NEVER : row[c];
+    return c < 0 || c >= (int64_t)grid_width(g) ? NEVER : row[c];
 }
 
 static void fill_row(struct grid *g, uint32_t i)
 {
     int32_t *now = g->row[i & 1], *before = g->row[(i + 1) & 1];
     int64_t start = column_start(g, i);
-    for (size_t c = 0; c < width(g); c++) {
+    for (size_t c = 0; c < grid_width(g); c++) {
         int64_t k = start + (int64_t)c;
         int32_t best = NEVER;
         uint8_t step = STOP;
@@ -217,7 +217,7 @@ static void fill_row(struct grid *g, uint32_t i)
         if (c > 0 && now[c - 1] > NEVER && now[c - 1] + SKIP > best)
             best = now[c - 1] + SKIP, step = SKIP_TARGET;
         now[c] = best;
-        g->step[i * width(g) + c] = step;
+        g->step[i * grid_width(g) + c] = step;
     }
 }
 
@@ -226,9 +226,9 @@ static void walk_back(const struct grid *g, struct source__pairing *q)
     uint32_t i = g->n[0], k = g->n[1];
     while (i > 0 || k > 0) {
         int64_t c = (int64_t)k - column_start(g, i);
-        if (c < 0 || c >= (int64_t)width(g))
+        if (c < 0 || c >= (int64_t)grid_width(g))
             return;
-        switch ((enum step)g->step[i * width(g) + (size_t)c]) {
+        switch ((enum step)g->step[i * grid_width(g) + (size_t)c]) {
         case DIAGONAL:
             i--;
             k--;
@@ -256,9 +256,9 @@ static enum ms_rc align_grid(struct grid *g, struct source__pairing *q, bool *do
     *done = g->band <= BAND_MAX || (uint64_t)g->n[0] * g->band < 1 << 24;
     if (!*done)
         return MS_OK;
-    g->step = ms_calloc((size_t)g->n[0] + 1, width(g));
+    g->step = ms_calloc((size_t)g->n[0] + 1, grid_width(g));
     for (unsigned s = 0; s < 2; s++)
-        g->row[s] = ms_alloc(width(g) * sizeof *g->row[s]);
+        g->row[s] = ms_alloc(grid_width(g) * sizeof *g->row[s]);
     if (g->step == NULL || g->row[0] == NULL || g->row[1] == NULL)
         return ms_no_memory(err);
     for (uint32_t i = 0; i <= g->n[0]; i++)

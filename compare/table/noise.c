@@ -40,8 +40,8 @@ struct reader {
     size_t places, taken; /* places in the file, rows found */
 };
 
-static enum ms_rc expect(struct reader *rd, enum ms_jtok tok, enum ms_jtok wanted, const char *what,
-                         struct ms_err *err)
+static enum ms_rc expect_token(struct reader *rd, enum ms_jtok tok, enum ms_jtok wanted,
+                               const char *what, struct ms_err *err)
 {
     if (tok == MS_J_ERR)
         return ms_jread_fail(&rd->r, err);
@@ -55,7 +55,7 @@ static enum ms_rc read_number(struct reader *rd, int64_t *n, struct ms_err *err)
     *n = -1;
     if (tok == MS_J_NULL)
         return MS_OK;
-    MS_TRY(expect(rd, tok, MS_J_NUM, "a number or null", err));
+    MS_TRY(expect_token(rd, tok, MS_J_NUM, "a number or null", err));
     return ms_jread_i64(&rd->r, n) ? MS_OK
                                    : ms_jread_reject(&rd->r, err, "expected a whole number");
 }
@@ -67,7 +67,7 @@ static enum ms_rc read_row(struct reader *rd, bool ours, struct ms_err *err)
     double v;
     MS_TRY(ms_jread_text(&rd->r, &rd->text, &name, err));
     const struct cmp__named *found = ours ? cmp__names_find(&rd->names, name) : NULL;
-    MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_NUM, "a number", err));
+    MS_TRY(expect_token(rd, ms_jread_next(&rd->r), MS_J_NUM, "a number", err));
     if (!ms_jread_f64(&rd->r, &v) || !isfinite(v) || v < 0)
         return ms_jread_reject(&rd->r, err, "a noise is a number that is not below 0");
     if (found == NULL)
@@ -80,10 +80,10 @@ static enum ms_rc read_row(struct reader *rd, bool ours, struct ms_err *err)
 static enum ms_rc read_rows(struct reader *rd, bool ours, struct ms_err *err)
 {
     enum ms_jtok tok;
-    MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_OBJ, "an object of rows", err));
+    MS_TRY(expect_token(rd, ms_jread_next(&rd->r), MS_J_OBJ, "an object of rows", err));
     while ((tok = ms_jread_next(&rd->r)) == MS_J_KEY)
         MS_TRY(read_row(rd, ours, err));
-    return expect(rd, tok, MS_J_OBJ_END, "a row", err);
+    return expect_token(rd, tok, MS_J_OBJ_END, "a row", err);
 }
 
 static bool is_ours(const struct reader *rd, int64_t step, int64_t rank)
@@ -108,21 +108,21 @@ static enum ms_rc read_place(struct reader *rd, struct ms_err *err)
         else if (ms_jread_skip(&rd->r, tok) == MS_J_ERR)
             return ms_jread_fail(&rd->r, err);
     }
-    return expect(rd, tok, MS_J_OBJ_END, "the end of a place", err);
+    return expect_token(rd, tok, MS_J_OBJ_END, "the end of a place", err);
 }
 
 static enum ms_rc read_places(struct reader *rd, struct ms_err *err)
 {
     enum ms_jtok tok;
-    MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_ARR, "a list of places", err));
+    MS_TRY(expect_token(rd, ms_jread_next(&rd->r), MS_J_ARR, "a list of places", err));
     while ((tok = ms_jread_next(&rd->r)) == MS_J_OBJ)
         MS_TRY(read_place(rd, err));
-    return expect(rd, tok, MS_J_ARR_END, "a place", err);
+    return expect_token(rd, tok, MS_J_ARR_END, "a place", err);
 }
 
 static enum ms_rc check_mode(struct reader *rd, struct ms_err *err)
 {
-    MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_STR, "a kind of dump", err));
+    MS_TRY(expect_token(rd, ms_jread_next(&rd->r), MS_J_STR, "a kind of dump", err));
     const char *mode = probe_mode_text(rd->c->set->mode);
     if (ms_str_is(rd->r.text, mode))
         return MS_OK;
@@ -133,7 +133,7 @@ static enum ms_rc check_mode(struct reader *rd, struct ms_err *err)
 static enum ms_rc read_file(struct reader *rd, struct ms_err *err)
 {
     enum ms_jtok tok;
-    MS_TRY(expect(rd, ms_jread_next(&rd->r), MS_J_OBJ, "an object", err));
+    MS_TRY(expect_token(rd, ms_jread_next(&rd->r), MS_J_OBJ, "an object", err));
     while ((tok = ms_jread_next(&rd->r)) == MS_J_KEY) {
         if (ms_str_is(rd->r.text, "mode"))
             MS_TRY(check_mode(rd, err));
@@ -142,11 +142,11 @@ static enum ms_rc read_file(struct reader *rd, struct ms_err *err)
         else if (ms_jread_skip(&rd->r, tok) == MS_J_ERR)
             return ms_jread_fail(&rd->r, err);
     }
-    return expect(rd, tok, MS_J_OBJ_END, "the end of the calibration", err);
+    return expect_token(rd, tok, MS_J_OBJ_END, "the end of the calibration", err);
 }
 
 /* Sorts the noise by row of the table; names were found by row of the dump. */
-static enum ms_rc reorder(const struct cmp_rows *c, struct cmp_measured *m, struct ms_err *err)
+static enum ms_rc reorder_rows(const struct cmp_rows *c, struct cmp_measured *m, struct ms_err *err)
 {
     size_t n = c->b.order.n;
     double *by_row = ms_calloc(n + 1, sizeof *by_row);
@@ -183,7 +183,7 @@ static enum ms_rc read_all(struct reader *rd, const char *name, struct ms_str te
     if (rd->taken == 0)
         MS_TRY(cmp__problem(&rd->c->problems, err, "%s: none of its rows is one of the golden side",
                             name));
-    return reorder(rd->c, rd->m, err);
+    return reorder_rows(rd->c, rd->m, err);
 }
 
 enum ms_rc cmp__parse_noise(struct cmp_rows *c, struct cmp_measured *m, const char *name,

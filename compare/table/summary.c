@@ -20,7 +20,7 @@ static double score_of(const struct cmp *c, const struct cmp_row *row)
     return d->rel_inf ? HUGE_VAL : d->rel_value;
 }
 
-static void offer(struct cmp_summary *s, const struct cmp_place *p)
+static void offer_place(struct cmp_summary *s, const struct cmp_place *p)
 {
     if (!(p->score > 0))
         return;
@@ -49,7 +49,7 @@ static void add_row(struct cmp_summary *s, const struct cmp *c, const struct cmp
         s->first = p;
     }
     if (row->t.section == PROBE_SEC_OUTPUT || row->level != CMP_PASS)
-        offer(s, &p);
+        offer_place(s, &p);
 }
 
 void cmp_summary_add(struct cmp_summary *s, const struct cmp *c, size_t group,
@@ -71,7 +71,7 @@ void cmp_summary_join(struct cmp_summary *s, const struct cmp_summary *next)
         s->first = next->first;
     }
     for (unsigned i = 0; i < next->nworst; i++)
-        offer(s, &next->worst[i]);
+        offer_place(s, &next->worst[i]);
 }
 
 enum ms_rc cmp_files_add(struct cmp_files *f, struct ms_str path, struct ms_err *err)

@@ -261,7 +261,7 @@ struct book {
     struct ms_buf text;
 };
 
-static lxw_format *filled(lxw_workbook *w, lxw_color_t colour)
+static lxw_format *make_fill(lxw_workbook *w, lxw_color_t colour)
 {
     lxw_format *f = workbook_add_format(w);
     if (f != NULL)
@@ -380,11 +380,11 @@ static void take_formats(struct book *b)
     b->bold = workbook_add_format(w);
     if (b->bold != NULL)
         format_set_bold(b->bold);
-    b->fill[CMP_WARNING] = filled(w, 0xfff2b3);
-    b->fill[CMP_ERROR] = filled(w, 0xf8c4c0);
-    b->fill[CMP_UNMATCHED] = filled(w, 0xe0e0e0);
-    b->colour[CMP_YELLOW] = filled(w, 0xffff00);
-    b->colour[CMP_RED] = filled(w, 0xff0000);
+    b->fill[CMP_WARNING] = make_fill(w, 0xfff2b3);
+    b->fill[CMP_ERROR] = make_fill(w, 0xf8c4c0);
+    b->fill[CMP_UNMATCHED] = make_fill(w, 0xe0e0e0);
+    b->colour[CMP_YELLOW] = make_fill(w, 0xffff00);
+    b->colour[CMP_RED] = make_fill(w, 0xff0000);
 }
 
 static enum ms_rc write_book(struct book *b, const char *path, struct cmp_summary *sum,

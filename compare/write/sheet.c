@@ -291,7 +291,7 @@ static enum ms_rc end_sheet_row(struct cmp__sheet *s)
     return e == LXW_NO_ERROR ? MS_OK : ms_fail(s->err, MS_E_IO, "xlsx: %s", lxw_strerror(e));
 }
 
-static enum ms_rc renew(struct cmp__sheet *s)
+static enum ms_rc renew_sheet(struct cmp__sheet *s)
 {
     enum { ROW_TEXT_MAX = 1 << 26 };
     ms_arena_free(s->arena);
@@ -305,13 +305,13 @@ void cmp__sheet_end_row(struct cmp__sheet *s)
         s->rc = s->csv != NULL ? end_csv_row(s) : end_sheet_row(s);
     s->n = 0;
     if (s->rc == MS_OK)
-        s->rc = renew(s);
+        s->rc = renew_sheet(s);
 }
 
 enum ms_rc cmp__sheet_open(struct cmp__sheet *s, const char *path, bool xlsx, struct ms_err *err)
 {
     *s = (struct cmp__sheet){.text.max = 1 << 24, .err = err};
-    MS_TRY(renew(s));
+    MS_TRY(renew_sheet(s));
     enum ms_rc rc =
         xlsx ? cmp__workbook_open(&s->book, path, err) : ms_out_create(&s->csv, path, err);
     if (rc == MS_OK && xlsx) {

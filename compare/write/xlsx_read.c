@@ -97,7 +97,7 @@ static const char *local_name(const char *name)
     return colon != NULL ? colon + 1 : name;
 }
 
-static const char *attribute(const char **attributes, const char *name)
+static const char *find_attribute(const char **attributes, const char *name)
 {
     for (; attributes[0] != NULL; attributes += 2) {
         if (strcmp(local_name(attributes[0]), name) == 0)
@@ -172,7 +172,7 @@ static size_t column_of(const char *reference)
 
 static void begin_row(struct book *b, const char **attributes)
 {
-    const char *r = attribute(attributes, "r");
+    const char *r = find_attribute(attributes, "r");
     uint64_t number = 0;
     b->row = r != NULL && ms_str_u64(ms_str_of(r), &number) && number <= UINT32_MAX
                  ? (uint32_t)number
@@ -193,7 +193,7 @@ static enum kind kind_of(const char *t)
 /* Begins a cell; columns skipped since the previous cell get empty slots. */
 static void begin_cell(struct book *b, const char **attributes)
 {
-    const char *r = attribute(attributes, "r");
+    const char *r = find_attribute(attributes, "r");
     size_t column = r != NULL ? column_of(r) : b->slots.n;
     if (column >= COLUMNS_MAX || column < b->slots.n) {
         stop(b, ms_fail(b->err, MS_E_FORMAT, "row %u: a cell out of its place", b->row));
@@ -205,7 +205,7 @@ static void begin_cell(struct book *b, const char **attributes)
     }
     while (b->slots.n <= column)
         b->slots.p[b->slots.n++] = (struct slot){TEXT, b->text.n, b->text.n};
-    b->slots.p[column].kind = kind_of(attribute(attributes, "t"));
+    b->slots.p[column].kind = kind_of(find_attribute(attributes, "t"));
     b->column = column;
     b->in_cell = true;
 }
@@ -275,7 +275,7 @@ static void XMLCALL sheet_end(void *ctx, const char *name)
 
 /* ---- parts ------------------------------------------------------------------------- */
 
-static enum ms_rc feed(struct book *b, const char *p, size_t n, bool last)
+static enum ms_rc feed_parser(struct book *b, const char *p, size_t n, bool last)
 {
     enum XML_Status status = XML_Parse(b->xml, p, (int)n, last);
     if (b->rc != MS_OK)
@@ -292,8 +292,8 @@ static enum ms_rc feed(struct book *b, const char *p, size_t n, bool last)
 static enum ms_rc feed_stored(struct book *b, const struct probe_zip_member *m)
 {
     for (size_t at = 0; at < m->size; at += PIECE)
-        MS_TRY(feed(b, m->data + at, m->size - at < PIECE ? m->size - at : PIECE, false));
-    return feed(b, "", 0, true);
+        MS_TRY(feed_parser(b, m->data + at, m->size - at < PIECE ? m->size - at : PIECE, false));
+    return feed_parser(b, "", 0, true);
 }
 
 static enum ms_rc feed_pieces(struct book *b, const struct probe_zip_member *m, z_stream *z,
@@ -313,9 +313,9 @@ static enum ms_rc feed_pieces(struct book *b, const struct probe_zip_member *m, 
             return ms_no_memory(b->err);
         if (got != Z_OK && got != Z_STREAM_END)
             return ms_fail(b->err, MS_E_FORMAT, "the compressed data is damaged or cut short");
-        MS_TRY(feed(b, piece, PIECE - z->avail_out, false));
+        MS_TRY(feed_parser(b, piece, PIECE - z->avail_out, false));
     }
-    return feed(b, "", 0, true);
+    return feed_parser(b, "", 0, true);
 }
 
 static enum ms_rc feed_deflated(struct book *b, const struct probe_zip_member *m)

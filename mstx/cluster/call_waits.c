@@ -136,8 +136,8 @@ static void add_wait(struct matcher *m, uint32_t source, uint32_t out)
 
 /* Handles one instance of a candidate between two calls: counts the instance in the first pass,
  * makes an edge in the second one when the kind is a law. */
-static void consider(struct matcher *m, const struct mstx_gcall *v, const struct mstx_gcall *q,
-                     enum candidate kind)
+static void consider_call(struct matcher *m, const struct mstx_gcall *v, const struct mstx_gcall *q,
+                          enum candidate kind)
 {
     const uint32_t source = source_of(q, kind);
     if (source == MSTX_NO_POINT || v->done == MSTX_NO_POINT || v->rank == q->rank)
@@ -186,8 +186,8 @@ static void consider_pair(struct matcher *m, const struct mstx_gcall *send,
                           const struct mstx_gcall *recv)
 {
     for (int k = OF_BEGIN; k <= OF_PROGRESS; k++) {
-        consider(m, recv, send, (enum candidate)k);
-        consider(m, send, recv, (enum candidate)k);
+        consider_call(m, recv, send, (enum candidate)k);
+        consider_call(m, send, recv, (enum candidate)k);
     }
 }
 
@@ -310,7 +310,7 @@ static void gather_side(struct matcher *m, const struct mstx_keyed *p, size_t n,
 }
 
 /* Returns the number of members that begin no later than t. */
-static size_t until(const struct side *s, int64_t t)
+static size_t calls_until(const struct side *s, int64_t t)
 {
     size_t low = 0, high = s->moment.n;
     while (low < high) {
@@ -345,7 +345,7 @@ static uint32_t gate_of(struct matcher *m, struct side *s)
  * of the interval, the interval waits only for the latest member before its end. */
 static void wait_for_side(struct matcher *m, struct side *s, const struct mstx_gcall *v)
 {
-    const size_t n = until(s, time_of(m, v->done));
+    const size_t n = calls_until(s, time_of(m, v->done));
     if (n == s->moment.n && n > 1)
         add_wait(m, gate_of(m, s), v->done);
     else if (n != 0 && m->g->point.p[s->moment.p[n - 1].point].rank != v->rank)
@@ -365,7 +365,8 @@ static void consider_side(struct matcher *m, const struct mstx_keyed *p, size_t 
         const uint64_t key = kind_key(v, s->any, kind);
         if (m->is_counting) {
             const int64_t most = time_of(m, v->done) + TOLERANCE_NS + m->unsure_ns;
-            count_instances(m, key, (uint32_t)others, (uint32_t)(s->moment.n - until(s, most)));
+            count_instances(m, key, (uint32_t)others,
+                            (uint32_t)(s->moment.n - calls_until(s, most)));
         } else if (is_law(m, key, KIND_MOST, 1)) {
             wait_for_side(m, s, v);
         }

@@ -157,8 +157,8 @@ struct sorter {
 };
 
 /* Counting sort: fills at and list with the indices of the items of each key. */
-static void bucket(const uint32_t *key, size_t stride, size_t n, uint32_t keys, uint32_t *at,
-                   uint32_t *list)
+static void sort_by_bucket(const uint32_t *key, size_t stride, size_t n, uint32_t keys,
+                           uint32_t *at, uint32_t *list)
 {
     memset(at, 0, (keys + 1) * sizeof *at);
     for (size_t i = 0; i < n; i++) {
@@ -189,11 +189,11 @@ static bool sorter_begin(struct sorter *s, const struct mstx_dep_list *l)
     s->node = s->ready + n;
     s->out = s->node + 2 * n;
     s->in = s->out + edges;
-    bucket(l->meet, 1, l->n, l->n, s->member_at, s->member);
+    sort_by_bucket(l->meet, 1, l->n, l->n, s->member_at, s->member);
     if (l->edge.n != 0) {
         const size_t stride = sizeof *l->edge.p / sizeof l->edge.p->from;
-        bucket(&l->edge.p->from, stride, l->edge.n, l->n, s->out_at, s->out);
-        bucket(&l->edge.p->to, stride, l->edge.n, l->n, s->in_at, s->in);
+        sort_by_bucket(&l->edge.p->from, stride, l->edge.n, l->n, s->out_at, s->out);
+        sort_by_bucket(&l->edge.p->to, stride, l->edge.n, l->n, s->in_at, s->in);
     }
     for (size_t i = 0; i < l->edge.n; i++)
         s->waits[l->meet[l->edge.p[i].to]]++;

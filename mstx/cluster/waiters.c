@@ -264,7 +264,7 @@ static void find_references(struct judge *j)
 }
 
 /* Returns the work of a rank in undisturbed steps: the first decile of its steps. */
-static double undisturbed(const struct judge *j, uint32_t rank)
+static double undisturbed_work(const struct judge *j, uint32_t rank)
 {
     const uint32_t n = j->w->steps - 1;
     memcpy(j->scratch, j->w->work + (size_t)rank * j->w->steps + 1, n * sizeof *j->scratch);
@@ -389,7 +389,7 @@ static bool find_shifts(struct judge *j, double *shift)
     if (low == NULL)
         return false;
     for (uint32_t r = 0; r < ranks; r++)
-        low[r] = undisturbed(j, r);
+        low[r] = undisturbed_work(j, r);
     for (uint32_t r = 0; r < ranks; r++) {
         size_t n = 0;
         for (uint32_t k = 0; k < ranks; k++) {
@@ -492,7 +492,7 @@ static double median_work(const struct judge *j)
     return median;
 }
 
-static void decide(struct judge *j)
+static void decide_reason(struct judge *j)
 {
     double sum = 0;
     const double work = median_work(j);
@@ -569,7 +569,7 @@ static bool judge_all(struct judge *j, const mstx_gcalls *calls)
             j->w->list.p[r].shift_ns = shift[r];
         heal_by_shift(j, shift);
         find_costs(j, job, true);
-        decide(j);
+        decide_reason(j);
     }
     ms_free(shift);
     return ok;

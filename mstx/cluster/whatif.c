@@ -327,7 +327,7 @@ static uint32_t classes_of_ops(struct mstx_whatif *w)
     return (uint32_t)w->op_name.n;
 }
 
-static uint32_t coordinate(const struct mstx_op_rank *r, enum mstx_share_kind kind)
+static uint32_t coordinate_of(const struct mstx_op_rank *r, enum mstx_share_kind kind)
 {
     const int32_t v = kind == MSTX_BY_DP_RANK ? r->dp : kind == MSTX_BY_STAGE ? r->stage : r->tp;
     return v >= 0 ? (uint32_t)v : UINT32_MAX;
@@ -338,7 +338,8 @@ static uint32_t classes_of_ranks(struct mstx_whatif *w, enum mstx_share_kind kin
     uint32_t n = 0;
     for (size_t i = 0; i < w->o->op.n; i++) {
         const uint32_t rank = w->o->op.p[i].rank;
-        const uint32_t class = kind == MSTX_BY_RANK ? rank : coordinate(&w->o->rank.p[rank], kind);
+        const uint32_t class =
+            kind == MSTX_BY_RANK ? rank : coordinate_of(&w->o->rank.p[rank], kind);
         w->class_of[i] = class;
         n = class != UINT32_MAX && class >= n ? class + 1 : n;
     }
@@ -401,7 +402,7 @@ int mstx_share_worst_first(const void *pa, const void *pb)
 
 /* Renumbers the classes that have operations without gaps, because each class costs a lane of a
  * replay. */
-static bool compact(struct mstx_whatif *w, uint32_t classes, mstx_shares *out)
+static bool compact_classes(struct mstx_whatif *w, uint32_t classes, mstx_shares *out)
 {
     uint32_t *number = ms_calloc((size_t)classes + 1, sizeof *number);
     if (number == NULL)
@@ -443,7 +444,7 @@ bool mstx__whatif_shares(struct mstx_whatif *w, enum mstx_share_kind kind, mstx_
 {
     uint32_t classes;
     out->n = 0;
-    if (!mstx__whatif_classes(w, kind, &classes) || !compact(w, classes, out))
+    if (!mstx__whatif_classes(w, kind, &classes) || !compact_classes(w, classes, out))
         return false;
     const double ideal = w->mean_ideal_ns * (double)mstx__ops_steps(w->o);
     for (uint32_t first = 0; first < out->n; first += MSTX_LANES) {

@@ -15,7 +15,7 @@ enum { GROUPS_MAX = 64 };
 static const double ALIKE = 0.03; /* of a step: more than ranks of one stage differ by */
 
 /* Computes how far two ranks are apart: the largest difference of a part, as a share of the step. */
-static double distance(const struct mstx_use_rank *a, const struct mstx_use_rank *b)
+static double distance_of(const struct mstx_use_rank *a, const struct mstx_use_rank *b)
 {
     const double step = fmax(a->ns[MSTX_USE_STEP], b->ns[MSTX_USE_STEP]);
     double most = 0;
@@ -31,7 +31,7 @@ static size_t find_nearest(const mstx_alike_list *list, const struct mstx_use *u
     size_t best = list->n;
     *apart = INFINITY;
     for (size_t i = 0; i < list->n; i++) {
-        const double d = distance(&u->rank.p[first[i]], r);
+        const double d = distance_of(&u->rank.p[first[i]], r);
         if (d < *apart) {
             *apart = d;
             best = i;

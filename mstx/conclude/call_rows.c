@@ -176,7 +176,7 @@ static enum ms_rc find_places(struct reading *r, struct ms_err *err)
 
 /* ---- calls --------------------------------------------------------------------------- */
 
-static int64_t cell(const struct reading *r, unsigned column, uint32_t row)
+static int64_t cell_at(const struct reading *r, unsigned column, uint32_t row)
 {
     return r->column[column][row];
 }
@@ -210,42 +210,42 @@ static uint32_t count_fence(struct reading *r, uint32_t place, int64_t group, st
 static uint32_t sequence_of(struct reading *r, uint32_t row, uint32_t place, struct ms_err *err,
                             enum ms_rc *rc)
 {
-    const int64_t seq = cell(r, MSTX_CALL_SEQ, row), group = cell(r, MSTX_CALL_GROUP, row);
-    if (cell(r, MSTX_CALL_OP, row) != MSTX_COMM_WINDOW)
+    const int64_t seq = cell_at(r, MSTX_CALL_SEQ, row), group = cell_at(r, MSTX_CALL_GROUP, row);
+    if (cell_at(r, MSTX_CALL_OP, row) != MSTX_COMM_WINDOW)
         return seq >= 0 && seq < UINT32_MAX ? (uint32_t)seq : MSTX_NO_SEQ;
-    const struct ms_str name = mstx_tl_text(r->tl, (uint32_t)cell(r, MSTX_CALL_NAME, row));
+    const struct ms_str name = mstx_tl_text(r->tl, (uint32_t)cell_at(r, MSTX_CALL_NAME, row));
     return ms_str_is(name, "MPI_Win_fence") ? count_fence(r, place, group, err, rc) : MSTX_NO_SEQ;
 }
 
 static enum ms_rc take_call(struct reading *r, uint32_t row, struct ms_err *err)
 {
-    const int64_t process = cell(r, MSTX_CALL_PROCESS, row) - 1;
-    const int64_t group = cell(r, MSTX_CALL_GROUP, row), polls = cell(r, MSTX_CALL_SENT, row);
+    const int64_t process = cell_at(r, MSTX_CALL_PROCESS, row) - 1;
+    const int64_t group = cell_at(r, MSTX_CALL_GROUP, row), polls = cell_at(r, MSTX_CALL_SENT, row);
     if (process < 0 || (size_t)process >= r->place.n || r->place.p[process] == UINT32_MAX ||
-        cell(r, MSTX_CALL_START, row) > r->until_ns)
+        cell_at(r, MSTX_CALL_START, row) > r->until_ns)
         return MS_OK;
     enum ms_rc rc = MS_OK;
     const uint32_t place = r->place.p[process];
-    const uint8_t op = (uint8_t)cell(r, MSTX_CALL_OP, row);
+    const uint8_t op = (uint8_t)cell_at(r, MSTX_CALL_OP, row);
     struct mstx_gcall *c = ms_vec_push(&r->to->calls);
     if (c == NULL)
         return ms_no_memory(err);
     *c = (struct mstx_gcall){
-        .start_ns = cell(r, MSTX_CALL_START, row),
-        .end_ns = cell(r, MSTX_CALL_START, row) + cell(r, MSTX_CALL_DUR, row),
+        .start_ns = cell_at(r, MSTX_CALL_START, row),
+        .end_ns = cell_at(r, MSTX_CALL_START, row) + cell_at(r, MSTX_CALL_DUR, row),
         .rank = place,
-        .thread = (uint32_t)cell(r, MSTX_CALL_TID, row),
+        .thread = (uint32_t)cell_at(r, MSTX_CALL_TID, row),
         .group = group > 0 ? (uint32_t)group : 0,
         .seq = sequence_of(r, row, place, err, &rc),
-        .peer = place_of_peer(r, group, cell(r, MSTX_CALL_PEER, row)),
-        .tag = (int32_t)(cell(r, MSTX_CALL_TAG, row) >= 0 ? cell(r, MSTX_CALL_TAG, row) : -1),
+        .peer = place_of_peer(r, group, cell_at(r, MSTX_CALL_PEER, row)),
+        .tag = (int32_t)(cell_at(r, MSTX_CALL_TAG, row) >= 0 ? cell_at(r, MSTX_CALL_TAG, row) : -1),
         .polls = polls > 0 && polls < UINT32_MAX ? (uint32_t)polls : 0,
         .op = op,
-        .lib = (uint8_t)cell(r, MSTX_CALL_LIB, row),
-        .flags = (uint8_t)cell(r, MSTX_CALL_FLAGS, row),
-        .log_bytes = mstx_comm_op_asks(op)
-                         ? 0
-                         : log_of(cell(r, MSTX_CALL_SENT, row), cell(r, MSTX_CALL_RECEIVED, row))};
+        .lib = (uint8_t)cell_at(r, MSTX_CALL_LIB, row),
+        .flags = (uint8_t)cell_at(r, MSTX_CALL_FLAGS, row),
+        .log_bytes = mstx_comm_op_asks(op) ? 0
+                                           : log_of(cell_at(r, MSTX_CALL_SENT, row),
+                                                    cell_at(r, MSTX_CALL_RECEIVED, row))};
     r->to->has_device |=
         c->lib == MSTX_LIB_NCCL || c->lib == MSTX_LIB_RCCL || c->lib == MSTX_LIB_HCCL;
     return rc;

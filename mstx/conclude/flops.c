@@ -70,7 +70,7 @@ static struct record read_record(const struct probe_dump *d, const struct probe_
 
 /* ---- counting -------------------------------------------------------------------- */
 
-static double product(const struct shape *s, size_t from, size_t to)
+static double product_of(const struct shape *s, size_t from, size_t to)
 {
     double p = 1;
     for (size_t i = from; i < to && i < s->n; i++)
@@ -78,7 +78,7 @@ static double product(const struct shape *s, size_t from, size_t to)
     return p;
 }
 
-static double last(const struct shape *s, size_t back)
+static double dimension_from_end(const struct shape *s, size_t back)
 {
     return s->n >= back ? s->dim[s->n - back] : 1;
 }
@@ -110,17 +110,17 @@ static double flops_of(struct ms_str op, const struct record *r)
     static const char *const convolutions[] = {"conv1d", "conv2d", "conv3d", NULL};
     static const char *const attention[] = {"scaled_dot_product_attention", "npu_fusion_attention",
                                             "flash_attention_score", NULL};
-    const double out = product(&r->out, 0, DIMS_MAX);
+    const double out = product_of(&r->out, 0, DIMS_MAX);
     if (r->outs == 0 || r->ins < 2)
         return 0;
     if (is_one_of(op, products))
-        return 2 * out * last(&r->in[0], 1);
+        return 2 * out * dimension_from_end(&r->in[0], 1);
     if (is_one_of(op, added) && r->ins > 2)
-        return 2 * out * last(&r->in[1], 1);
+        return 2 * out * dimension_from_end(&r->in[1], 1);
     if (is_one_of(op, convolutions))
-        return 2 * out * product(&r->in[1], 1, DIMS_MAX);
+        return 2 * out * product_of(&r->in[1], 1, DIMS_MAX);
     if (is_one_of(op, attention)) /* two products: query by key, scores by value */
-        return 4 * product(&r->in[0], 0, r->in[0].n) * last(&r->in[1], 2);
+        return 4 * product_of(&r->in[0], 0, r->in[0].n) * dimension_from_end(&r->in[1], 2);
     return 0;
 }
 

@@ -148,7 +148,7 @@ static enum ms_rc take_event(void *ctx, const struct mstx_event *ev, struct ms_e
 }
 
 /* Returns the least duration that is not exceeded by at least this part of all durations. */
-static int64_t percentile(struct group *g, double part)
+static int64_t percentile_of(struct group *g, double part)
 {
     uint64_t n = g->events - g->marks, seen = 0;
     if (n == 0)
@@ -183,8 +183,8 @@ static enum ms_rc add_row(struct mstx_tl *tl, struct measuring *m, struct group 
         .unfinished = g->unfinished,
         .total_ns = g->total,
         .mean_ns = n != 0 ? g->total / (int64_t)n : 0,
-        .p50_ns = percentile(g, 0.5),
-        .p99_ns = percentile(g, 0.99),
+        .p50_ns = percentile_of(g, 0.5),
+        .p99_ns = percentile_of(g, 0.99),
         .max_ns = g->max,
         .share = time > 0 ? (double)g->total / time : 0,
         .tracks = g->tracks,

@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-static void head(struct ms_buf *b, const char *name, const char *type, const char *help)
+static void put_head(struct ms_buf *b, const char *name, const char *type, const char *help)
 {
     ms_buf_printf(b, "# HELP msprobe_%s %s\n# TYPE msprobe_%s %s\n", name, help, name, type);
 }
@@ -33,7 +33,7 @@ static void put_label(struct ms_buf *b, const char *text)
 
 static void put_findings(const struct mstx_report *r, struct ms_buf *b)
 {
-    head(b, "findings", "gauge", "What is wrong with the run, by kind and severity.");
+    put_head(b, "findings", "gauge", "What is wrong with the run, by kind and severity.");
     for (size_t i = 0; i < r->findings.n;) {
         const struct mstx_finding *f = &r->findings.p[i];
         size_t n = 0;
@@ -50,7 +50,7 @@ static void put_findings(const struct mstx_report *r, struct ms_buf *b)
 static void put_comm(const struct mstx_report *r, struct ms_buf *b, const char *name,
                      const char *help, double (*value)(const struct mstx_comm_row *row))
 {
-    head(b, name, "counter", help);
+    put_head(b, name, "counter", help);
     for (size_t i = 0; i < r->comms.n; i++) {
         const struct mstx_comm_row *row = &r->comms.p[i];
         ms_buf_printf(b, "msprobe_%s{communicator=\"", name);
@@ -77,19 +77,20 @@ static double seconds_of(const struct mstx_comm_row *r)
 
 static void put_ranks(const struct mstx_use *u, struct ms_buf *b)
 {
-    head(b, "rank_steps_total", "counter", "Steps of a rank.");
+    put_head(b, "rank_steps_total", "counter", "Steps of a rank.");
     for (size_t i = 0; i < u->rank.n; i++)
         ms_buf_printf(b, "msprobe_rank_steps_total{rank=\"%" PRId64 "\"} %" PRId64 "\n",
                       u->rank.p[i].rank, u->rank.p[i].steps);
-    head(b, "rank_step_seconds", "gauge",
-         "Mean time of a step of a rank, by what it was spent on.");
+    put_head(b, "rank_step_seconds", "gauge",
+             "Mean time of a step of a rank, by what it was spent on.");
     for (size_t i = 0; i < u->rank.n; i++) {
         for (int k = 0; k < MSTX_USE_PARTS; k++)
             ms_buf_printf(b, "msprobe_rank_step_seconds{rank=\"%" PRId64 "\",part=\"%s\"} %.9g\n",
                           u->rank.p[i].rank, mstx_use_names[k], u->rank.p[i].ns[k] / 1e9);
     }
     if (u->peak > 0) {
-        head(b, "rank_flops_utilization", "gauge", "Share of the peak, of the model and in all.");
+        put_head(b, "rank_flops_utilization", "gauge",
+                 "Share of the peak, of the model and in all.");
         for (size_t i = 0; i < u->rank.n; i++)
             ms_buf_printf(b,
                           "msprobe_rank_flops_utilization{rank=\"%" PRId64 "\",of=\"model\"} %.6g\n"
@@ -98,7 +99,8 @@ static void put_ranks(const struct mstx_use *u, struct ms_buf *b)
                           u->rank.p[i].rank, mstx_use_mfu(u, &u->rank.p[i]), u->rank.p[i].rank,
                           mstx_use_hfu(u, &u->rank.p[i]));
     }
-    head(b, "rank_memory_bytes_max", "gauge", "The most that a memory counter of a rank showed.");
+    put_head(b, "rank_memory_bytes_max", "gauge",
+             "The most that a memory counter of a rank showed.");
     for (size_t i = 0; i < u->memory.n; i++) {
         ms_buf_printf(b, "msprobe_rank_memory_bytes_max{rank=\"%" PRId64 "\",counter=\"",
                       u->memory.p[i].rank);
@@ -110,7 +112,7 @@ static void put_ranks(const struct mstx_use *u, struct ms_buf *b)
 void mstx_report_prometheus(const struct mstx_report *r, struct ms_buf *out)
 {
     put_findings(r, out);
-    head(out, "step_median_seconds", "gauge", "The median of all steps.");
+    put_head(out, "step_median_seconds", "gauge", "The median of all steps.");
     ms_buf_printf(out, "msprobe_step_median_seconds %.9g\n", (double)r->step_median_ns / 1e9);
     put_ranks(&r->use, out);
     put_comm(r, out, "comm_calls_total", "Communication calls of all ranks.", calls_of);

@@ -72,7 +72,7 @@ static enum ms_rc refuse(const struct making *m, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc make(struct making *m, struct mstx_whatif *w, struct ms_err *err)
+static enum ms_rc make_calls(struct making *m, struct mstx_whatif *w, struct ms_err *err)
 {
     MS_TRY(refuse(m, err));
     mstx__call_graph(&m->g, &m->rows.calls, (uint32_t)m->rows.rank.n, m->rows.unsure_ns);
@@ -103,7 +103,7 @@ enum ms_rc mstx__whatif_calls(struct mstx_tl *tl, struct mstx_ops *o, struct mst
     if (rc == MS_OK)
         rc = mstx__call_rows_read(tl, &steps, &m.rows, err);
     if (rc == MS_OK)
-        rc = make(&m, w, err);
+        rc = make_calls(&m, w, err);
     mstx_steps_free(&steps);
     mstx__waiters_free(&m.waiters);
     mstx__call_graph_free(&m.g);

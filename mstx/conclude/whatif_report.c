@@ -151,7 +151,8 @@ static bool is_scaled(const struct mstx_whatif_run *r, const struct mstx_without
            ms_str_is(name, t->name);
 }
 
-static enum ms_rc scale(struct mstx_whatif_run *r, const struct mstx_without *a, struct ms_err *err)
+static enum ms_rc scale_durations(struct mstx_whatif_run *r, const struct mstx_without *a,
+                                  struct ms_err *err)
 {
     size_t count = 0;
     for (size_t i = 0; i < r->ops.op.n; i++) {
@@ -198,7 +199,7 @@ static enum ms_rc change_durations(struct mstx_whatif_run *r, bool *marked, stru
         return ms_no_memory(err);
     for (size_t i = 0; i < r->how.count; i++) {
         if (r->how.without[i].kind == MSTX_SCALE)
-            MS_TRY(scale(r, &r->how.without[i], err));
+            MS_TRY(scale_durations(r, &r->how.without[i], err));
     }
     return MS_OK;
 }
@@ -360,7 +361,7 @@ static const char others[] = "as recorded, but the local work of a rank in a ste
                              "CPU aside, is at most the "
                              "median of the other ranks in the steps around it";
 
-static const char *definition(const struct mstx_whatif_run *r)
+static const char *definition_text(const struct mstx_whatif_run *r)
 {
     return r->is_capture ? others : pooled;
 }
@@ -390,7 +391,7 @@ static void text_head(const struct mstx_whatif_run *r, const char *path, struct 
         out, "slowdown %.3f (%.3f to %.3f over resampled steps): a step takes %s, ideally %s\n",
         w->slowdown, w->low, w->high, ms_human_time(replay, (int64_t)of_step(r, w->replay_ns)),
         ms_human_time(ideal, (int64_t)of_step(r, w->mean_ideal_ns)));
-    ms_buf_printf(out, "  ideal durations are %s\n", definition(r));
+    ms_buf_printf(out, "  ideal durations are %s\n", definition_text(r));
     if (!r->is_capture)
         ms_buf_printf(out, "  against peers of the same stage alone: slowdown %.3f\n",
                       w->peers_slowdown);
@@ -578,7 +579,7 @@ enum ms_rc mstx_whatif_json(struct mstx_whatif_run *r, struct ms_jwrite *out, st
     const struct mstx_whatif *w = &r->w;
     ms_jwrite_obj(out);
     ms_jwrite_kf64(out, "slowdown", w->slowdown);
-    ms_jwrite_kstr(out, "definition", definition(r));
+    ms_jwrite_kstr(out, "definition", definition_text(r));
     ms_jwrite_key(out, MS_STR("interval"));
     ms_jwrite_arr(out);
     ms_jwrite_f64(out, w->low);

@@ -259,7 +259,7 @@ static int32_t peer_of(struct ms_str name)
 
 /* ---- an entry ------------------------------------------------------------------------ */
 
-static uint64_t elements(const struct ms_plain *sizes)
+static uint64_t element_count(const struct ms_plain *sizes)
 {
     uint64_t all = 0;
     for (uint32_t i = 0; i < ms_plain_len(sizes); i++) {
@@ -324,7 +324,7 @@ static void read_entry(const struct ms_plain *e, struct entry *to)
     const int64_t seq =
         ms_plain_int(ms_plain_get(e, is_p2p ? "p2p_seq_id" : "collective_seq_id"), 0);
     to->rec = (struct mstx_rec_comm){
-        .count = elements(ms_plain_get(e, by_output ? "output_sizes" : "input_sizes")),
+        .count = element_count(ms_plain_get(e, by_output ? "output_sizes" : "input_sizes")),
         .seq = seq >= 0 && seq < UINT32_MAX ? (uint32_t)seq : UINT32_MAX,
         .peer = is_p2p ? peer_of(to->name) : -1,
         .dtype = type_of(ms_plain_text(ms_plain_item(types, 0))),

@@ -121,7 +121,7 @@ size_t mstx_comm_message(char *out, size_t cap, const struct mstx_rec_comm *c, c
 
 /* ---- reading a message ---------------------------------------------------------------------- */
 
-static const char *behind(const char *p, const char *expected)
+static const char *skip_word(const char *p, const char *expected)
 {
     size_t n = strlen(expected);
     return strncmp(p, expected, n) == 0 ? p + n : p;
@@ -134,8 +134,8 @@ static void take_value(const char *text, const char *key, char *out, size_t cap)
     out[0] = '\0';
     if (p == NULL)
         return;
-    p = behind(behind(p + strlen(key), "\\"), "\":");
-    p = behind(behind(p + strspn(p, " "), "\\"), "\"");
+    p = skip_word(skip_word(p + strlen(key), "\\"), "\":");
+    p = skip_word(skip_word(p + strspn(p, " "), "\\"), "\"");
     snprintf(out, cap, "%.*s", (int)strcspn(p, "\\\""), p);
 }
 

@@ -176,7 +176,7 @@ bool mstx_link_alive(const struct mstx_link *l)
     return !here || mstx_process_runs(l->page->pid, l->page->start_jiffies);
 }
 
-static void ring(uint32_t *bell)
+static void ring_bell(uint32_t *bell)
 {
     __atomic_fetch_add(bell, 1, __ATOMIC_RELEASE);
     syscall(SYS_futex, bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
@@ -206,8 +206,8 @@ static enum ms_rc no_answer(const struct mstx_link *l, struct ms_err *err)
     return ms_fail(err, MS_E_IO, "%s: the process does not answer", l->path);
 }
 
-static enum ms_rc exchange(struct mstx_link *l, enum mstx_command command, const char *text,
-                           struct mstx_control *reply, struct ms_err *err)
+static enum ms_rc exchange_command(struct mstx_link *l, enum mstx_command command, const char *text,
+                                   struct mstx_control *reply, struct ms_err *err)
 {
     struct mstx_control *c = l->page;
     if (!wait_done(l, c->request))
@@ -216,7 +216,7 @@ static enum ms_rc exchange(struct mstx_link *l, enum mstx_command command, const
     c->command = command;
     uint32_t request = c->request + 1;
     __atomic_store_n(&c->request, request, __ATOMIC_RELEASE);
-    ring(&c->bell);
+    ring_bell(&c->bell);
     if (!wait_done(l, request))
         return no_answer(l, err);
     memcpy(reply, c, sizeof *reply);
@@ -234,7 +234,7 @@ enum ms_rc mstx_link_ask(struct mstx_link *l, enum mstx_command command, const c
                        sizeof l->page->text - 1);
     if (flock(l->fd, LOCK_EX) != 0)
         return ms_fail_sys(err, "%s", l->path);
-    enum ms_rc rc = exchange(l, command, text, reply, err);
+    enum ms_rc rc = exchange_command(l, command, text, reply, err);
     flock(l->fd, LOCK_UN);
     return rc;
 }

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* Returns n bytes of the file at off, NULL when the file is too short. */
-static const void *at(struct ms_file file, uint64_t off, uint64_t n)
+static const void *bytes_at(struct ms_file file, uint64_t off, uint64_t n)
 {
     return off <= file.n && n <= file.n - off ? file.p + off : NULL;
 }
@@ -25,7 +25,7 @@ static bool place_of(struct ms_file file, const Elf64_Ehdr *h, uint64_t address,
 {
     for (unsigned i = 0; i < h->e_phnum; i++) {
         Elf64_Phdr p;
-        const void *from = at(file, h->e_phoff + i * sizeof p, sizeof p);
+        const void *from = bytes_at(file, h->e_phoff + i * sizeof p, sizeof p);
         if (from == NULL)
             return false;
         memcpy(&p, from, sizeof p);
@@ -40,7 +40,7 @@ static bool place_of(struct ms_file file, const Elf64_Ehdr *h, uint64_t address,
 static bool find_dynamic(struct ms_file file, const Elf64_Ehdr *h, Elf64_Phdr *out)
 {
     for (unsigned i = 0; i < h->e_phnum; i++) {
-        const void *from = at(file, h->e_phoff + i * sizeof *out, sizeof *out);
+        const void *from = bytes_at(file, h->e_phoff + i * sizeof *out, sizeof *out);
         if (from == NULL)
             return false;
         memcpy(out, from, sizeof *out);
@@ -51,9 +51,9 @@ static bool find_dynamic(struct ms_file file, const Elf64_Ehdr *h, Elf64_Phdr *o
 }
 
 /* Reads the i-th entry of the dynamic section; returns false after the last. */
-static bool entry(struct ms_file file, const Elf64_Phdr *dynamic, uint64_t i, Elf64_Dyn *d)
+static bool read_entry(struct ms_file file, const Elf64_Phdr *dynamic, uint64_t i, Elf64_Dyn *d)
 {
-    const void *from = at(file, dynamic->p_offset + i * sizeof *d, sizeof *d);
+    const void *from = bytes_at(file, dynamic->p_offset + i * sizeof *d, sizeof *d);
     if (from == NULL || (i + 1) * sizeof *d > dynamic->p_filesz)
         return false;
     memcpy(d, from, sizeof *d);
@@ -67,19 +67,19 @@ bool mstx_elf_needs(struct ms_file file, const char *prefix)
     Elf64_Phdr dynamic;
     Elf64_Dyn d;
     uint64_t texts = 0;
-    if (at(file, 0, sizeof h) == NULL)
+    if (bytes_at(file, 0, sizeof h) == NULL)
         return false;
     memcpy(&h, file.p, sizeof h);
     if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64 ||
         h.e_phentsize != sizeof dynamic || !find_dynamic(file, &h, &dynamic))
         return false;
-    for (uint64_t i = 0; entry(file, &dynamic, i, &d); i++) {
+    for (uint64_t i = 0; read_entry(file, &dynamic, i, &d); i++) {
         if (d.d_tag == DT_STRTAB && texts == 0 && !place_of(file, &h, d.d_un.d_ptr, &texts))
             return false;
     }
-    for (uint64_t i = 0; texts != 0 && entry(file, &dynamic, i, &d); i++) {
+    for (uint64_t i = 0; texts != 0 && read_entry(file, &dynamic, i, &d); i++) {
         const uint64_t name = texts + d.d_un.d_val;
-        if (d.d_tag == DT_NEEDED && name >= texts && at(file, name, n) != NULL &&
+        if (d.d_tag == DT_NEEDED && name >= texts && bytes_at(file, name, n) != NULL &&
             memcmp(file.p + name, prefix, n) == 0)
             return true;
     }

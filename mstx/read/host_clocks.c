@@ -148,7 +148,7 @@ static int by_time(const void *pa, const void *pb)
 }
 
 /* Returns the drift between two points, in ns per ns. */
-static double drift(const struct mstx_apart *a, const struct mstx_apart *b)
+static double drift_between(const struct mstx_apart *a, const struct mstx_apart *b)
 {
     double d = (double)(b->offset_ns - a->offset_ns) / (double)(b->at_ns - a->at_ns);
     return d > MOST_DRIFT ? MOST_DRIFT : d < -MOST_DRIFT ? -MOST_DRIFT : d;
@@ -163,7 +163,7 @@ static int64_t on_line(const struct mstx_apart *p, size_t n, int64_t at_ns)
         i++;
     const bool inside = i > 0 && i < n;
     const struct mstx_apart *from = &p[i > 0 ? i - 1 : 0], *a = inside ? from : p;
-    const double slope = n > 1 ? drift(a, inside ? &p[i] : &p[n - 1]) : 0;
+    const double slope = n > 1 ? drift_between(a, inside ? &p[i] : &p[n - 1]) : 0;
     return from->offset_ns + (int64_t)(slope * (double)(at_ns - from->at_ns));
 }
 
@@ -281,7 +281,7 @@ static size_t find_knot(const struct mstx_host_clock *c, uint64_t ticks)
     return lo;
 }
 
-static int64_t along(double slope, uint64_t from, uint64_t to)
+static int64_t shift_along(double slope, uint64_t from, uint64_t to)
 {
     /* Clamps to 63 years, so that damaged ticks do not overflow int64_t. */
     const double most = 2e18;
@@ -307,7 +307,7 @@ static void keep_line(struct mstx_host_clock *c)
 int64_t mstx__clock_look_up(struct mstx_host_clock *c, uint64_t ticks)
 {
     if (c->knot.n == 0)
-        return along(c->slope, 0, ticks);
+        return shift_along(c->slope, 0, ticks);
     const struct mstx_knot *k = &c->knot.p[c->at];
     bool before = ticks < k->ticks && c->at != 0;
     bool behind = c->at + 1 < c->knot.n && ticks >= k[1].ticks;
@@ -316,7 +316,7 @@ int64_t mstx__clock_look_up(struct mstx_host_clock *c, uint64_t ticks)
         k = &c->knot.p[c->at];
     }
     keep_line(c);
-    return k->mono_ns + along(k->slope, k->ticks, ticks);
+    return k->mono_ns + shift_along(k->slope, k->ticks, ticks);
 }
 
 int64_t mstx__clock_ns(struct mstx_host_clock *c, uint64_t ticks)

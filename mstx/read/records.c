@@ -663,7 +663,7 @@ static void take_record(struct place *at)
 
 /* ---- a segment -------------------------------------------------------------- */
 
-static size_t continuations(const struct mstx_rec *r, const struct mstx_rec *end)
+static size_t continuation_count(const struct mstx_rec *r, const struct mstx_rec *end)
 {
     const struct mstx_rec *at = r;
     while (at->flags & MSTX_F_MORE && at + 1 < end && mstx_rec_is_cont(at + 1))
@@ -671,7 +671,7 @@ static size_t continuations(const struct mstx_rec *r, const struct mstx_rec *end
     return (size_t)(at - r);
 }
 
-static uint64_t newer(uint64_t newest, const struct mstx_rec *r)
+static uint64_t newest_of(uint64_t newest, const struct mstx_rec *r)
 {
     const uint64_t ticks = r->type == MSTX_REC_CALL && r->arg > r->ticks ? r->arg : r->ticks;
     return ticks > newest ? ticks : newest;
@@ -685,9 +685,9 @@ static void read_segment(struct mstx_lanes *l, const struct mstx_segment *s, boo
     const struct mstx_rec *end = s->rec + s->n;
     for (const struct mstx_rec *r = s->rec; r < end && !l->no_memory; r += 1 + at.more) {
         at.r = r;
-        at.more = r->flags & MSTX_F_MORE ? continuations(r, end) : 0;
+        at.more = r->flags & MSTX_F_MORE ? continuation_count(r, end) : 0;
         if (!mstx_rec_is_cont(r))
-            l->newest = newer(l->newest, r);
+            l->newest = newest_of(l->newest, r);
         take_record(&at);
     }
     l->records += s->n;

@@ -145,7 +145,7 @@ void mstx__texts_free(struct mstx_texts *t)
 
 /* ---- look-up ---------------------------------------------------------------- */
 
-static uint32_t numbered(const struct mstx_text_sink *to, const char *what, uint32_t number)
+static uint32_t number_text(const struct mstx_text_sink *to, const char *what, uint32_t number)
 {
     char text[32];
     int n = snprintf(text, sizeof text, "(%s %" PRIu32 ")", what, number);
@@ -156,14 +156,14 @@ uint32_t mstx__text_id(struct mstx_texts *t, uint32_t local)
 {
     if (local < t->id.n && t->id.p[local] != 0)
         return t->id.p[local];
-    return local == 0 ? put_text(t->to, MS_STR("(no text)")) : numbered(t->to, "text", local);
+    return local == 0 ? put_text(t->to, MS_STR("(no text)")) : number_text(t->to, "text", local);
 }
 
 uint32_t mstx__domain_id(struct mstx_texts *t, uint16_t domain)
 {
     if (domain < t->domain.n && t->domain.p[domain] != 0)
         return t->domain.p[domain];
-    return domain == 0 ? put_text(t->to, MS_STR("default")) : numbered(t->to, "domain", domain);
+    return domain == 0 ? put_text(t->to, MS_STR("default")) : number_text(t->to, "domain", domain);
 }
 
 bool mstx__texts_is_newest(const struct mstx_texts *t, size_t i)

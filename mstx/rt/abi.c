@@ -193,7 +193,7 @@ static void tell_listener(enum rt_tap_kind kind, struct rt_domain *d, const char
     fn(&h);
 }
 
-static void listen(mstx_listener *fn)
+static void set_listener(mstx_listener *fn)
 {
     atomic_store(&listener, fn);
     rt_recorder_start(fn != NULL); /* ranges get their ids from a running capture */
@@ -213,7 +213,7 @@ API const struct mstx_entry mstx_rt_entry = {
     .regions_register = rt_mstx_regions,
     .regions_unregister = rt_mstx_unregions,
     .permissions_assign = rt_mstx_permit,
-    .listen = listen,
+    .listen = set_listener,
 };
 
 /* ---- the entry point of marking headers ------------------------------------------------- */
@@ -304,8 +304,8 @@ static void forward_default(enum rt_tap_kind kind, const char *message, void *st
         CALL(end_fn *, next.core[MSTX_FUNC_RANGE_END], *other);
 }
 
-static void forward(enum rt_tap_kind kind, struct rt_domain *d, const char *message, void *stream,
-                    uint32_t id, uint64_t *other)
+static void forward_event(enum rt_tap_kind kind, struct rt_domain *d, const char *message,
+                          void *stream, uint32_t id, uint64_t *other)
 {
     (void)id;
     if (d->number == 0) {
@@ -343,7 +343,7 @@ static void *find_next(void)
 
 API int InitInjectionMstx(mstxGetModuleFuncTableFunc get_table);
 
-static void chain(void)
+static void load_next(void)
 {
     void *found = find_next();
     mstxInitInjectionFunc init;
@@ -359,7 +359,7 @@ static void chain(void)
     if (init(next_table) != MSTX_SUCCESS)
         return;
     rt_memory_chain(next.mem, next_domain);
-    rt_set_tap(RT_TAP_NEXT, forward);
+    rt_set_tap(RT_TAP_NEXT, forward_event);
 }
 
 /* ---- the entry point ------------------------------------------------------------------- */
@@ -411,7 +411,7 @@ int InitInjectionMstx(mstxGetModuleFuncTableFunc get_table)
         return MSTX_FAIL;
     }
     rt_recorder_start(true);
-    pthread_once(&once, chain);
+    pthread_once(&once, load_next);
     if (!fill_core(get_table))
         return MSTX_FAIL;
     if (get_table(MSTX_API_MODULE_CORE_DOMAIN, &domain, &size) == MSTX_SUCCESS && domain != NULL &&
@@ -459,7 +459,7 @@ API const char *mstx_record_path(void)
     return rt_is_running() ? rt.target : "";
 }
 
-static void counter(mstxDomainHandle_t domain, const char *name, uint64_t bits, bool real)
+static void record_counter(mstxDomainHandle_t domain, const char *name, uint64_t bits, bool real)
 {
     struct rt_domain *d = rt_domain_of(domain);
     bool wanted = d != NULL && name != NULL &&
@@ -472,12 +472,12 @@ static void counter(mstxDomainHandle_t domain, const char *name, uint64_t bits, 
 
 API void mstx_counter_int(mstxDomainHandle_t domain, const char *name, int64_t value)
 {
-    counter(domain, name, (uint64_t)value, false);
+    record_counter(domain, name, (uint64_t)value, false);
 }
 
 API void mstx_counter_real(mstxDomainHandle_t domain, const char *name, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    counter(domain, name, bits, true);
+    record_counter(domain, name, bits, true);
 }

@@ -119,7 +119,7 @@ static bool send_bytes(int fd, const void *from, size_t n)
     return send(fd, from, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
 }
 
-static void quick(int fd)
+static void set_quick(int fd)
 {
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -274,14 +274,14 @@ static int listen_on(uint16_t port)
     return -1;
 }
 
-static void dismiss(struct guest *g)
+static void dismiss_guest(struct guest *g)
 {
     close(g->fd);
     *g = (struct guest){.fd = -1};
 }
 
 /* Reads and answers one message. Returns false when the peer has closed or failed the handshake. */
-static bool attend(struct guest *g)
+static bool attend_guest(struct guest *g)
 {
     ms_assert(g->fd >= 0 && g->have < sizeof g->word);
     const size_t want = g->known ? sizeof g->word[0] : sizeof g->word;
@@ -309,7 +309,7 @@ static void let_in(struct guest *guests)
         rt_fd_move_high(accept4(net.listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
     for (int i = 0; fd >= 0 && i < GUESTS; i++) {
         if (guests[i].fd < 0) {
-            quick(fd);
+            set_quick(fd);
             guests[i] = (struct guest){.fd = fd, .heard = now()};
             return;
         }
@@ -333,8 +333,9 @@ static bool attend_all(struct guest *guests, int timeout_ms)
         if (guests[i].fd < 0)
             continue;
         any |= p[i + 2].revents != 0;
-        if ((p[i + 2].revents != 0 && !attend(&guests[i])) || now() - guests[i].heard > patience)
-            dismiss(&guests[i]);
+        if ((p[i + 2].revents != 0 && !attend_guest(&guests[i])) ||
+            now() - guests[i].heard > patience)
+            dismiss_guest(&guests[i]);
     }
     if (p[0].revents != 0)
         let_in(guests);
@@ -352,8 +353,8 @@ static bool attend_recent(struct guest *guests)
         const int64_t heard = g->heard;
         if (g->fd < 0 || now() - heard > SPIN_NS)
             continue;
-        if (!attend(g))
-            dismiss(g);
+        if (!attend_guest(g))
+            dismiss_guest(g);
         any |= g->heard != heard;
     }
     return any;
@@ -382,14 +383,14 @@ static void answer_all(void)
     withdraw();
     for (int i = 0; i < GUESTS; i++) {
         if (guests[i].fd >= 0)
-            dismiss(&guests[i]);
+            dismiss_guest(&guests[i]);
     }
 }
 
 /* ---- other hosts ---------------------------------------------------------------------------- */
 
 /* Tells whether this process measures for its host. When that process ends, another takes over. */
-static bool leads(void)
+static bool is_leader(void)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     char path[PATH_ROOM] = "";
@@ -438,7 +439,7 @@ static int connect_server(const struct place *p, uint64_t *host, int64_t until)
         const int fd = connect_to(p->address[i], p->port, end);
         if (fd < 0)
             continue;
-        quick(fd);
+        set_quick(fd);
         if (send_bytes(fd, hello, sizeof hello) && receive_bytes(fd, back, sizeof back, end) &&
             back[0] == MAGIC && (p->host == 0 || back[1] == p->host)) {
             *host = back[1];
@@ -449,7 +450,7 @@ static int connect_server(const struct place *p, uint64_t *host, int64_t until)
     return -1;
 }
 
-static size_t ping(int fd, struct mstx_ping *out, size_t n, int64_t until)
+static size_t exchange_pings(int fd, struct mstx_ping *out, size_t n, int64_t until)
 {
     for (size_t i = 0; i < n; i++) {
         int64_t stamp[2];
@@ -478,7 +479,7 @@ static bool measure(int fd, size_t pings, int64_t until, struct mstx_clock_point
     do {
         if (any)
             nanosleep(&moment, NULL);
-        n = ping(fd, row, pings, until);
+        n = exchange_pings(fd, row, pings, until);
         if (n == 0)
             break;
         mstx_clock_estimate(row, n, &found);
@@ -518,7 +519,8 @@ static void ask_again_and_again(void)
     int64_t retry = 100 * MS;
     bool known = false;
     while (goes_on()) {
-        const enum asked a = leads() ? ask_server(known ? LATER : AT_START, patience) : NOT_ASKED;
+        const enum asked a =
+            is_leader() ? ask_server(known ? LATER : AT_START, patience) : NOT_ASKED;
         struct pollfd bell = {.fd = net.bell.fd, .events = POLLIN};
         if (a == NEEDLESS)
             return;

@@ -19,7 +19,7 @@
 enum { BEST = 10 };
 
 /* Selects the ten shortest round trips, shortest first. Returns how many there are. */
-static size_t shortest(const struct mstx_ping *ping, size_t n, size_t best[BEST])
+static size_t find_shortest(const struct mstx_ping *ping, size_t n, size_t best[BEST])
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -57,7 +57,7 @@ static int64_t offset_by(const struct mstx_ping *p)
 API void mstx_clock_estimate(const struct mstx_ping *ping, size_t n, struct mstx_clock_point *out)
 {
     ms_assert(n > 0);
-    size_t best[BEST], kept = shortest(ping, n, best);
+    size_t best[BEST], kept = find_shortest(ping, n, best);
     int64_t offset[BEST];
     for (size_t i = 0; i < kept; i++)
         offset[i] = offset_by(&ping[best[i]]);
@@ -175,7 +175,7 @@ static bool make_folder(const char *folder)
            (mkdir(folder, 0777) == 0 || errno == EEXIST);
 }
 
-static bool touch(const char *folder, int rank)
+static bool touch_file(const char *folder, int rank)
 {
     char path[PATH_ROOM];
     snprintf(path, sizeof path, "%s/here.%d", folder, rank);
@@ -223,7 +223,7 @@ API bool mstx_clock_agree(int rank, int size, int64_t patience_ns)
     ms_assert(rank >= 0 && rank < size);
     char folder[FOLDER_ROOM];
     int seen = 0, answer = -1;
-    if (!folder_of(folder, sizeof folder) || !make_folder(folder) || !touch(folder, rank))
+    if (!folder_of(folder, sizeof folder) || !make_folder(folder) || !touch_file(folder, rank))
         return false;
     const int64_t start = rt_clock_steady();
     while ((answer = read_answer(folder)) < 0) {

@@ -29,7 +29,7 @@ uint32_t rt_domain_count(void)
 }
 
 /* Tells whether name is one of the comma separated words. */
-static bool listed(const char *list, const char *name)
+static bool is_listed(const char *list, const char *name)
 {
     size_t n = strlen(name);
     for (const char *p = list; *p != '\0'; p += *p == ',') {
@@ -47,8 +47,8 @@ static uint8_t live_of(const struct rt_domain *d)
     int state = atomic_load(&rt.state);
     if (d->destroyed)
         return RT_DEAD;
-    bool wanted = dom.include[0] == '\0' || listed(dom.include, d->name);
-    bool records = wanted && !listed(dom.exclude, d->name) && atomic_load(&rt.recording) != 0 &&
+    bool wanted = dom.include[0] == '\0' || is_listed(dom.include, d->name);
+    bool records = wanted && !is_listed(dom.exclude, d->name) && atomic_load(&rt.recording) != 0 &&
                    (state == RT_IDLE || state == RT_RUNNING);
     bool tapped = false;
     for (int i = 0; i < RT_TAPS; i++)

@@ -125,7 +125,7 @@ static void add_record(struct marker *m, const char *name, const char *domain)
     pti.records++;
 }
 
-static void hear(const struct mstx_heard *h)
+static void hear_record(const struct mstx_heard *h)
 {
     static const uint32_t flags[] = {FLAG_INSTANT, FLAG_START, FLAG_END};
     struct marker m = {.kind = KIND_MARKER,
@@ -173,7 +173,7 @@ int msptiActivityRegisterCallbacks(request_fn *request, complete_fn *complete)
     return MSPTI_SUCCESS;
 }
 
-static int enable(int kind, bool on)
+static int enable_kind(int kind, bool on)
 {
     if (kind <= 0 || kind >= KINDS)
         return MSPTI_ERROR_INVALID_PARAMETER;
@@ -181,17 +181,17 @@ static int enable(int kind, bool on)
     pti.enabled[kind] = on;
     pthread_mutex_unlock(&pti.lock);
     if (kind == KIND_MARKER)
-        mstx_rt_entry.listen(on ? hear : NULL);
+        mstx_rt_entry.listen(on ? hear_record : NULL);
     return MSPTI_SUCCESS;
 }
 
 int msptiActivityEnable(int kind)
 {
-    return enable(kind, true);
+    return enable_kind(kind, true);
 }
 int msptiActivityDisable(int kind)
 {
-    return enable(kind, false);
+    return enable_kind(kind, false);
 }
 
 bool msptiActivityIsEnabled(int kind)

@@ -115,7 +115,7 @@ struct image {
     size_t n;
 };
 
-static const void *within(const struct image *im, uint64_t at, uint64_t n)
+static const void *address_within(const struct image *im, uint64_t at, uint64_t n)
 {
     return at <= im->n && n <= im->n - at ? im->p + at : NULL;
 }
@@ -124,7 +124,7 @@ static const void *within(const struct image *im, uint64_t at, uint64_t n)
 static bool own_address(const struct image *im, const Elf64_Ehdr *eh, uint64_t offset,
                         uint64_t *out)
 {
-    const Elf64_Phdr *ph = within(im, eh->e_phoff, (uint64_t)eh->e_phnum * sizeof *ph);
+    const Elf64_Phdr *ph = address_within(im, eh->e_phoff, (uint64_t)eh->e_phnum * sizeof *ph);
     for (int i = 0; ph != NULL && i < eh->e_phnum; i++) {
         if (ph[i].p_type == PT_LOAD && offset >= ph[i].p_offset &&
             offset < ph[i].p_offset + ph[i].p_filesz) {
@@ -141,12 +141,12 @@ static const char *search_table(const struct image *im, const Elf64_Shdr *table,
 {
     const char *found = NULL;
     size_t n = table->sh_size / sizeof(Elf64_Sym);
-    const Elf64_Sym *sym = within(im, table->sh_offset, n * sizeof *sym);
+    const Elf64_Sym *sym = address_within(im, table->sh_offset, n * sizeof *sym);
     for (size_t i = 0; sym != NULL && i < n; i++) {
         if (ELF64_ST_TYPE(sym[i].st_info) != STT_FUNC || sym[i].st_value > address ||
             sym[i].st_value < *best || address >= sym[i].st_value + sym[i].st_size)
             continue;
-        const char *name = within(im, strings->sh_offset + sym[i].st_name, 1);
+        const char *name = address_within(im, strings->sh_offset + sym[i].st_name, 1);
         uint64_t left = name != NULL ? im->n - (strings->sh_offset + sym[i].st_name) : 0;
         if (name != NULL && strnlen(name, left) < left) {
             *best = sym[i].st_value;
@@ -158,13 +158,13 @@ static const char *search_table(const struct image *im, const Elf64_Shdr *table,
 
 static const char *function_at(const struct image *im, uint64_t offset)
 {
-    const Elf64_Ehdr *eh = within(im, 0, sizeof *eh);
+    const Elf64_Ehdr *eh = address_within(im, 0, sizeof *eh);
     uint64_t address, best = 0;
     const char *found = NULL;
     if (eh == NULL || memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0 ||
         eh->e_ident[EI_CLASS] != ELFCLASS64 || !own_address(im, eh, offset, &address))
         return NULL;
-    const Elf64_Shdr *sh = within(im, eh->e_shoff, (uint64_t)eh->e_shnum * sizeof *sh);
+    const Elf64_Shdr *sh = address_within(im, eh->e_shoff, (uint64_t)eh->e_shnum * sizeof *sh);
     for (int i = 0; sh != NULL && i < eh->e_shnum; i++) {
         if ((sh[i].sh_type != SHT_SYMTAB && sh[i].sh_type != SHT_DYNSYM) ||
             sh[i].sh_link >= eh->e_shnum)
@@ -490,7 +490,7 @@ struct look {
     struct wait wait[WAITS_A_LOOK];
 };
 
-static bool hangs(const struct look *l, const struct mstx_comm_open *o)
+static bool is_hanging(const struct look *l, const struct mstx_comm_open *o)
 {
     ms_assert(l->now != 0);
     return (o->rec.flags & MSTX_CF_ASYNC) == 0 && o->ticks <= l->now &&
@@ -517,7 +517,7 @@ static void find_ranges(struct wait *w, const struct mstx_comm_open *o)
 static void find_waits(void *arg, const struct mstx_comm_open *o)
 {
     struct look *l = arg;
-    if (o->rec.op != MSTX_COMM_WAIT || l->waits == WAITS_A_LOOK || !hangs(l, o))
+    if (o->rec.op != MSTX_COMM_WAIT || l->waits == WAITS_A_LOOK || !is_hanging(l, o))
         return;
     struct wait *w = &l->wait[l->waits++];
     w->tid = o->tid;
@@ -560,7 +560,7 @@ static void look_at(void *arg, const struct mstx_comm_open *o)
 {
     struct look *l = arg;
     struct mstx_comm_told c;
-    const uint64_t since = hangs(l, o) ? o->ticks : waited_since(l, o);
+    const uint64_t since = is_hanging(l, o) ? o->ticks : waited_since(l, o);
     if (since == 0 || o->is_told || l->told == CALLS_A_LOOK || has_ranges(l, o))
         return;
     l->told++;

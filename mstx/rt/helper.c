@@ -64,7 +64,7 @@ static void fill_status(struct mstx_control *c)
     c->faults = getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_minflt : 0;
 }
 
-static int obey(uint32_t command, const char *text)
+static int obey_command(uint32_t command, const char *text)
 {
     switch (command) {
     case MSTX_CMD_START:
@@ -94,7 +94,7 @@ static int obey(uint32_t command, const char *text)
 
 /* Carries out one request.  The page is shared with another process, so the request is copied before it
  * is examined. */
-static void answer(struct mstx_control *c)
+static void answer_command(struct mstx_control *c)
 {
     uint32_t request = __atomic_load_n(&c->request, __ATOMIC_ACQUIRE);
     if (request == c->done)
@@ -102,7 +102,7 @@ static void answer(struct mstx_control *c)
     char text[sizeof c->text];
     memcpy(text, c->text, sizeof text);
     text[sizeof text - 1] = '\0';
-    int rc = obey(c->command, text);
+    int rc = obey_command(c->command, text);
     snprintf(c->answer, sizeof c->answer, "%.1000s", rc == 0 ? rt.target : strerror(rc));
     c->result = (uint32_t)rc;
     fill_status(c);
@@ -139,7 +139,7 @@ static void *run_helper(void *arg)
     while (!atomic_load(&helper.stop)) {
         uint32_t seen = __atomic_load_n(&rt.control->bell, __ATOMIC_ACQUIRE);
         rt_ring_serve();
-        answer(rt.control);
+        answer_command(rt.control);
         if (now_ns() >= next) {
             each_second();
             next = now_ns() + 1000000000;

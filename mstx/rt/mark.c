@@ -625,7 +625,7 @@ int rt_push(struct rt_domain *d, const struct rt_event *e)
 }
 
 /* Removes entry i, which is mostly the top one. */
-static struct rt_push pull(struct rt_ring *r, int32_t i)
+static struct rt_push pull_push(struct rt_ring *r, int32_t i)
 {
     ms_assert(i >= 0 && i <= r->top && r->top < RT_PUSHES);
     struct rt_push p = r->pushes[i];
@@ -641,7 +641,7 @@ int rt_pop(struct rt_domain *d, const struct rt_event *e)
     int32_t i = r == NULL ? -1 : top_of(r, d->number);
     if (i < 0)
         return -1;
-    struct rt_push p = pull(r, i);
+    struct rt_push p = pull_push(r, i);
     rec.id = p.depth;
     rec.name = p.name;
     rec.flags = e->flags;

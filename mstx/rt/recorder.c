@@ -128,7 +128,7 @@ static void read_rank(struct rt_config *c)
     }
 }
 
-static bool is(const char *name, const char *value)
+static bool is_value(const char *name, const char *value)
 {
     const char *v = get_variable(name);
     return v != NULL && strcmp(v, value) == 0;
@@ -158,7 +158,7 @@ void rt_read_env(struct rt_config *c)
     copy(c->include, sizeof c->include, "MSTX_DOMAIN_INCLUDE");
     copy(c->exclude, sizeof c->exclude, "MSTX_DOMAIN_EXCLUDE");
     copy(c->next_mstx, sizeof c->next_mstx, "MSTX_NEXT_PATH");
-    c->policy = is("MSTX_POLICY", "drop") ? RT_DROP : RT_BLOCK;
+    c->policy = is_value("MSTX_POLICY", "drop") ? RT_DROP : RT_BLOCK;
     c->flight_s = seconds_of(get_variable("MSTX_FLIGHT"));
     c->hang_s = get_variable("MSTX_HANG_TIMEOUT") != NULL
                     ? seconds_of(get_variable("MSTX_HANG_TIMEOUT"))
@@ -169,10 +169,10 @@ void rt_read_env(struct rt_config *c)
     if (c->segment_bytes < SEGMENT_LEAST)
         c->segment_bytes = SEGMENT_LEAST;
     c->segment_bytes &= ~(uint32_t)(MSTX_SEG_HEADER - 1);
-    c->wait = is("MSTX_START", "off");
-    c->no_nvtx = is("MSTX_NVTX", "0");
-    c->quiet = is("MSTX_QUIET", "2") ? 2 : is("MSTX_QUIET", "1");
-    c->tool_id = is("MSTX_TOOL_ID", "msprof") ? 0x1000 : 0x4D53;
+    c->wait = is_value("MSTX_START", "off");
+    c->no_nvtx = is_value("MSTX_NVTX", "0");
+    c->quiet = is_value("MSTX_QUIET", "2") ? 2 : is_value("MSTX_QUIET", "1");
+    c->tool_id = is_value("MSTX_TOOL_ID", "msprof") ? 0x1000 : 0x4D53;
     read_rank(c);
 }
 

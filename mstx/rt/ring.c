@@ -105,7 +105,7 @@ static void prepare(struct rt_ring *r)
                           memory_order_release);
 }
 
-static bool claim(struct rt_ring *r, int from)
+static bool claim_slot(struct rt_ring *r, int from)
 {
     return atomic_compare_exchange_strong(&r->next_state, &from, RT_NEXT_WORK);
 }
@@ -165,7 +165,7 @@ static void unmap_retired(struct rt_ring *r)
 
 /* ---- flight recorder ------------------------------------------------------------- */
 
-static uint32_t after(const struct rt_ring *r, uint32_t i)
+static uint32_t slot_after(const struct rt_ring *r, uint32_t i)
 {
     ms_assert(i < r->nfiles);
     return i + 1 == r->nfiles ? 0 : i + 1;
@@ -178,7 +178,7 @@ static bool oldest_is_out(const struct rt_ring *r, uint64_t now)
     uint64_t hz = atomic_load(&rt.tick_hz);
     if (r->nfiles < 2 || hz == 0)
         return false;
-    const struct mstx_seg *second = r->files[after(r, after(r, r->file_at))].map;
+    const struct mstx_seg *second = r->files[slot_after(r, slot_after(r, r->file_at))].map;
     double window = rt.conf.flight_s * (double)hz;
     return (double)(now - second->first_ticks) > window;
 }
@@ -186,7 +186,7 @@ static bool oldest_is_out(const struct rt_ring *r, uint64_t now)
 static void reuse_oldest(struct rt_ring *r)
 {
     ms_assert(r->nfiles > 0);
-    r->file_at = after(r, r->file_at);
+    r->file_at = slot_after(r, r->file_at);
     struct mstx_seg *seg = r->files[r->file_at].map;
     __atomic_store_n(&seg->part, 0, __ATOMIC_SEQ_CST);
     atomic_thread_fence(memory_order_seq_cst);
@@ -221,7 +221,7 @@ static void drop_from(struct rt_ring *r, struct mstx_seg *seg, uint64_t n, enum 
     atomic_fetch_add_explicit(&rt.dropped, n, memory_order_relaxed);
 }
 
-static bool drop(struct rt_ring *r, uint32_t n, enum mstx_why why)
+static bool drop_records(struct rt_ring *r, uint32_t n, enum mstx_why why)
 {
     drop_from(r, r->seg, n, why);
     return false;
@@ -272,7 +272,7 @@ static void ask_helper(struct rt_ring *r)
 static void wait_for_next(struct rt_ring *r)
 {
     const struct timespec pause = {.tv_nsec = 20000};
-    if (claim(r, RT_NEXT_WANTED) || claim(r, RT_NEXT_NONE)) {
+    if (claim_slot(r, RT_NEXT_WANTED) || claim_slot(r, RT_NEXT_NONE)) {
         prepare(r);
         return;
     }
@@ -293,7 +293,7 @@ static bool take_next(struct rt_ring *r)
     if (rt.conf.flight_s > 0 || r->nfiles < 2)
         insert_file(r, f);
     else {
-        r->file_at = after(r, r->file_at);
+        r->file_at = slot_after(r, r->file_at);
         oldest = r->files[r->file_at];
         r->files[r->file_at] = f;
     }
@@ -308,7 +308,7 @@ static bool take_next(struct rt_ring *r)
  * Counts the records that are lost. */
 static void write_over(struct rt_ring *r)
 {
-    struct mstx_seg *seg = r->files[after(r, r->file_at)].map;
+    struct mstx_seg *seg = r->files[slot_after(r, r->file_at)].map;
     const struct mstx_rec *first =
         (const struct mstx_rec *)(const void *)((const char *)seg + MSTX_SEG_HEADER);
     uint64_t lost = seg->head;
@@ -360,7 +360,7 @@ static bool next_segment(struct rt_ring *r, uint32_t n)
         return true;
     }
     bool failed = atomic_load(&r->next_state) == RT_NEXT_FAILED;
-    return drop(r, n, failed ? MSTX_WHY_NO_SPACE : MSTX_WHY_NOT_READY);
+    return drop_records(r, n, failed ? MSTX_WHY_NO_SPACE : MSTX_WHY_NOT_READY);
 }
 
 static void half_way(struct rt_ring *r)
@@ -378,7 +378,7 @@ static bool change_segment(struct rt_ring *r, uint32_t n)
     ms_assert(r->busy > 0 && r->seg != NULL);
     sigset_t before;
     if (r->busy > 1)
-        return drop(r, n, MSTX_WHY_SIGNAL);
+        return drop_records(r, n, MSTX_WHY_SIGNAL);
     no_signals(&before);
     bool ok = next_segment(r, n);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -542,7 +542,7 @@ void rt_ring_serve(void)
     uint32_t n = atomic_load_explicit(&rings.made, memory_order_acquire);
     for (uint32_t i = 1; i <= n; i++) {
         struct rt_ring *r = rings.all[i];
-        if (claim(r, RT_NEXT_WANTED))
+        if (claim_slot(r, RT_NEXT_WANTED))
             prepare(r);
         if (atomic_load(&r->retired_full) != 0)
             unmap_retired(r);

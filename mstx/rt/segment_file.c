@@ -35,7 +35,7 @@ enum { TRIM_LEAST = 128 << 10 };
 
 /* ---- identity ----------------------------------------------------------------- */
 
-static size_t slurp(const char *path, char *to, size_t cap)
+static size_t read_text(const char *path, char *to, size_t cap)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, to, cap - 1);
@@ -49,7 +49,7 @@ static size_t slurp(const char *path, char *to, size_t cap)
 static uint64_t start_jiffies(void)
 {
     char text[1024];
-    slurp("/proc/self/stat", text, sizeof text);
+    read_text("/proc/self/stat", text, sizeof text);
     const char *p = strrchr(text, ')');
     for (int field = 2; p != NULL && field < 22; field++)
         p = strchr(p + 1, ' ');
@@ -61,7 +61,7 @@ void rt_file_boot_id(uint8_t id[16])
     char text[64];
     unsigned n = 0;
     memset(id, 0, 16);
-    slurp("/proc/sys/kernel/random/boot_id", text, sizeof text);
+    read_text("/proc/sys/kernel/random/boot_id", text, sizeof text);
     for (const char *p = text; *p != '\0' && n < 32; p++) {
         int v = *p >= '0' && *p <= '9' ? *p - '0' : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10 : -1;
         if (v < 0)
@@ -349,7 +349,7 @@ static void make_present(void *p, size_t n)
 }
 
 /* Appends ".tmp" to the name; readers skip such files. */
-static void temporary(char to[64], const char *name)
+static void temporary_name(char to[64], const char *name)
 {
     ms_assert(strlen(name) <= 40);
     snprintf(to, 64, "%.40s.tmp", name);
@@ -359,7 +359,7 @@ int rt_file_begin(const char *name, size_t bytes)
 {
     ms_assert(bytes > 0);
     char tmp[64];
-    temporary(tmp, name);
+    temporary_name(tmp, name);
     int dir = rt_file_dir();
     int fd = dir < 0 ? -1 : openat(dir, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
@@ -378,7 +378,7 @@ void rt_file_give_up(const char *name)
 {
     char tmp[64];
     const int why = errno;
-    temporary(tmp, name);
+    temporary_name(tmp, name);
     unlinkat(rt_file_dir(), tmp, 0);
     errno = why;
 }
@@ -386,7 +386,7 @@ void rt_file_give_up(const char *name)
 bool rt_file_name(const char *name)
 {
     char tmp[64];
-    temporary(tmp, name);
+    temporary_name(tmp, name);
     int dir = rt_file_dir();
     if (dir < 0)
         return false;
@@ -411,7 +411,7 @@ static void fill_segment(struct mstx_seg *seg, uint32_t ring, uint32_t tid, size
     memcpy(seg, &h, sizeof h);
 }
 
-static struct mstx_seg *create(const char *name, uint32_t ring, uint32_t tid, size_t bytes)
+static struct mstx_seg *create_segment(const char *name, uint32_t ring, uint32_t tid, size_t bytes)
 {
     ms_assert(bytes > MSTX_SEG_HEADER);
     int fd = rt_file_begin(name, bytes);
@@ -445,7 +445,7 @@ struct mstx_seg *rt_segment_make(uint32_t ring, uint32_t number, uint32_t tid, s
         errno = EDQUOT;
     else {
         snprintf(name, sizeof name, MSTX_SEG_NAME, ring, number);
-        seg = create(name, ring, tid, bytes);
+        seg = create_segment(name, ring, tid, bytes);
     }
     if (seg == NULL) {
         atomic_fetch_sub(&rt.bytes, bytes);

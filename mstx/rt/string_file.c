@@ -67,7 +67,7 @@ static uint64_t hash_of(const char *p, size_t n)
     return h ^ h >> 29;
 }
 
-static const struct mstx_text *at(size_t place)
+static const struct mstx_text *text_at(size_t place)
 {
     return (const struct mstx_text *)(const void *)((const char *)tx.seg + place);
 }
@@ -83,7 +83,7 @@ static const struct mstx_text *find(uint64_t hash, const char *text, size_t n)
             return NULL;
         if (w >> 32 != hash >> 32)
             continue;
-        const struct mstx_text *e = at((size_t)(uint32_t)w * 8);
+        const struct mstx_text *e = text_at((size_t)(uint32_t)w * 8);
         if (e->len == n && memcmp(e + 1, text, n) == 0)
             return e;
     }
@@ -109,7 +109,7 @@ static bool index_grow(void)
         uint64_t w = atomic_load(&old->word[i]);
         if (w == 0)
             continue;
-        const struct mstx_text *e = at((size_t)(uint32_t)w * 8);
+        const struct mstx_text *e = text_at((size_t)(uint32_t)w * 8);
         place_word(x, hash_of((const char *)(e + 1), e->len), w);
     }
     atomic_store_explicit(&tx.index, x, memory_order_release);
@@ -126,7 +126,7 @@ static bool allocate(size_t size)
 }
 
 /* Extends the file to `size`, if the limit on the size of the capture and the disk allow that. */
-static bool extend(size_t size)
+static bool extend_file(size_t size)
 {
     ms_assert(atomic_load(&rt.text_lock.held) == 1 && size > tx.size);
     const size_t next = (size + 4095) & ~(size_t)4095, more = next - tx.size;
@@ -146,7 +146,7 @@ static bool grow_to(size_t size)
 {
     if (size <= tx.size)
         return true;
-    return (tx.size + STEP > size && extend(tx.size + STEP)) || extend(size);
+    return (tx.size + STEP > size && extend_file(tx.size + STEP)) || extend_file(size);
 }
 
 /* Appends an entry. Caller holds text_lock. NULL: no room. */

@@ -129,7 +129,7 @@ static unsigned bits_of(uint64_t v)
     return v != 0 ? 64 - (unsigned)__builtin_clzll(v) : 0;
 }
 
-static unsigned longer(unsigned a, unsigned b)
+static unsigned longer_of(unsigned a, unsigned b)
 {
     return a > b ? a : b;
 }
@@ -149,7 +149,7 @@ static void count_neighbours(struct mstx_levels *l, size_t of_shift[NEVER + 1])
         struct mstx_level_before *b = &l->before.p[lane_of(e)];
         const uint64_t start = (uint64_t)e->start_ns;
         const unsigned bits = bits_of((uint64_t)e->dur_ns);
-        of_shift[longer(longer(bits, b->bits), bits_of(start ^ b->start))]++;
+        of_shift[longer_of(longer_of(bits, b->bits), bits_of(start ^ b->start))]++;
         *b = (struct mstx_level_before){start, bits};
     }
 }

@@ -615,7 +615,7 @@ static enum ms_rc level_0(struct mstx_tl *tl, size_t track, struct level **l, st
     return *l != NULL ? load_index(tl, *l, err) : MS_OK;
 }
 
-static bool matches(const struct mstx_event *e, const struct mstx_names *names)
+static bool is_match(const struct mstx_event *e, const struct mstx_names *names)
 {
     return names == NULL || mstx_names_has(names, e->name);
 }
@@ -634,7 +634,7 @@ enum ms_rc mstx_tl_next(struct mstx_tl *tl, size_t track, int64_t t, const struc
         uint32_t n;
         MS_TRY(read_chunk(tl, l->first + i, names, &n, err));
         for (uint32_t k = 0; k < n && !*found; k++) {
-            *found = tl->unpacked[k].start_ns > t && matches(&tl->unpacked[k], names);
+            *found = tl->unpacked[k].start_ns > t && is_match(&tl->unpacked[k], names);
             if (*found)
                 *ev = tl->unpacked[k];
         }
@@ -654,7 +654,7 @@ enum ms_rc mstx_tl_prev(struct mstx_tl *tl, size_t track, int64_t t, const struc
         uint32_t n;
         MS_TRY(read_chunk(tl, l->first + i, names, &n, err));
         for (uint32_t k = n; k-- > 0 && !*found;) {
-            *found = tl->unpacked[k].start_ns < t && matches(&tl->unpacked[k], names);
+            *found = tl->unpacked[k].start_ns < t && is_match(&tl->unpacked[k], names);
             if (*found)
                 *ev = tl->unpacked[k];
         }
@@ -672,7 +672,7 @@ enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, const struct mstx_name
         uint32_t n;
         MS_TRY(read_chunk(tl, l->first + i, names, &n, err));
         for (uint32_t k = 0; k < n; k++) {
-            if (matches(&tl->unpacked[k], names))
+            if (is_match(&tl->unpacked[k], names))
                 MS_TRY(fn(ctx, &tl->unpacked[k], err));
         }
     }

@@ -289,7 +289,7 @@ static struct name_stat *stat_of(struct mstx_writer *w, uint32_t name)
 
 /* Returns the quantity that statistics sum: the value of a counter as a whole number, else the
  * duration. */
-static int64_t measured(const struct mstx_event *e)
+static int64_t measured_ns(const struct mstx_event *e)
 {
     if (e->kind != MSTX_EV_COUNTER)
         return e->dur_ns;
@@ -304,7 +304,7 @@ static void count_name(struct mstx_writer *w, const struct mstx_event *e)
         fail_memory(w);
         return;
     }
-    int64_t v = measured(e);
+    int64_t v = measured_ns(e);
     s->events++;
     s->unfinished += (e->flags & MSTX_EVF_UNFINISHED) != 0;
     if (__builtin_add_overflow(s->total, v, &s->total))

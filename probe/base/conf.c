@@ -328,7 +328,7 @@ enum ms_rc ms_conf_bool(const struct ms_conf_value *at, const char *key, bool *o
 
 /* Reads a whole number of at most 2^53, because above it a double cannot hold every whole
  * number. */
-static bool whole(const cJSON *node, int64_t *out)
+static bool get_whole(const cJSON *node, int64_t *out)
 {
     double v = node->valuedouble;
     if (!cJSON_IsNumber(node) || fabs(v) > 0x1p53 || v != trunc(v))
@@ -433,7 +433,7 @@ bool ms_conf_item_str(const struct ms_conf_value *list, size_t i, const char **o
 
 bool ms_conf_item_int(const struct ms_conf_value *list, size_t i, int64_t *out)
 {
-    return whole(ms_conf_item(list, i)->node, out);
+    return get_whole(ms_conf_item(list, i)->node, out);
 }
 
 static bool is_known(const char *key, const char *const *known)

@@ -27,7 +27,7 @@ static bool has_f16c(void)
 }
 #endif
 
-static unsigned detect(void)
+static unsigned detect_features(void)
 {
     unsigned f = 0;
 #if defined(__x86_64__)
@@ -61,7 +61,7 @@ static unsigned allowed_by_env(void)
 
 unsigned ms__cpu_look(void)
 {
-    unsigned f = (detect() & allowed_by_env() & atomic_load(&limit)) | MS__CPU_LOOKED;
+    unsigned f = (detect_features() & allowed_by_env() & atomic_load(&limit)) | MS__CPU_LOOKED;
     atomic_store_explicit(&ms__cpu_allowed, f, memory_order_relaxed);
     return f;
 }

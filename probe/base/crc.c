@@ -105,7 +105,7 @@ static uint64_t load_le64(const uint8_t *p)
 }
 
 /* Plain version. All versions take and return the CRC register, which is the inverted CRC. */
-static uint32_t plain(uint32_t r, const uint8_t *p, size_t n)
+static uint32_t crc_plain(uint32_t r, const uint8_t *p, size_t n)
 {
     for (; n >= 8; n -= 8, p += 8) {
         const uint64_t w = load_le64(p) ^ r;
@@ -152,7 +152,7 @@ CLMUL static uint32_t finish(__m128i a, const uint8_t *p, size_t n)
         a = fold(a, by_16, load16(p));
     uint8_t last[16];
     memcpy(last, &a, sizeof last);
-    return plain(plain(0, last, sizeof last), p, n);
+    return crc_plain(crc_plain(0, last, sizeof last), p, n);
 }
 
 /* n is at least 64. */
@@ -214,14 +214,14 @@ VCLMUL static uint32_t by_vclmul(uint32_t r, const uint8_t *p, size_t n)
     return finish(a, p, n);
 }
 
-static uint32_t fastest(uint32_t r, const uint8_t *p, size_t n)
+static uint32_t crc_fastest(uint32_t r, const uint8_t *p, size_t n)
 {
     const unsigned cpu = ms_cpu_features();
     if (n >= 256 && (cpu & MS_CPU_VCLMUL) != 0 && (cpu & MS_CPU_CLMUL) != 0)
         return by_vclmul(r, p, n);
     if (n >= 64 && (cpu & MS_CPU_CLMUL) != 0)
         return by_clmul(r, p, n);
-    return plain(r, p, n);
+    return crc_plain(r, p, n);
 }
 
 #else
@@ -231,7 +231,7 @@ static uint32_t fastest(uint32_t r, const uint8_t *p, size_t n)
 uint32_t ms_crc32(uint32_t crc, const void *p, size_t n)
 {
     pthread_once(&once, make_tables);
-    return ~fastest(~crc, p, n);
+    return ~crc_fastest(~crc, p, n);
 }
 
 uint64_t ms_xor64(const void *p, size_t n)

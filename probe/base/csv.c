@@ -146,7 +146,7 @@ enum ms_rc ms_csv_next(struct ms_csv *r, bool *more, struct ms_err *err)
 
 /* ---- numbers ---------------------------------------------------------- */
 
-static struct ms_str trimmed(struct ms_str s)
+static struct ms_str trim_spaces(struct ms_str s)
 {
     while (s.n != 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
         s = ms_str_sub(s, 1, s.n);
@@ -163,7 +163,7 @@ static bool is_word(struct ms_str s, const char *word)
 bool ms_csv_number(struct ms_str field, double *out)
 {
     static const char *const missing[] = {"nan", "na", "n/a", "null", "none", "-nan"};
-    struct ms_str s = trimmed(field);
+    struct ms_str s = trim_spaces(field);
     *out = NAN;
     if (s.n == 0)
         return true;

@@ -72,7 +72,7 @@ static bool is_word(struct ms_str s, const char *word)
 }
 
 /* Recognises the most frequent types without a search through all spellings. */
-static enum ms_dtype usual(struct ms_str name)
+static enum ms_dtype usual_type(struct ms_str name)
 {
     return ms_str_is(name, "float32")          ? MS_DT_F32
            : ms_str_is(name, "torch.float32")  ? MS_DT_F32
@@ -86,7 +86,7 @@ static enum ms_dtype usual(struct ms_str name)
 
 enum ms_dtype ms_dtype_parse(struct ms_str name)
 {
-    const enum ms_dtype fast = usual(name);
+    const enum ms_dtype fast = usual_type(name);
     if (fast != MS_DT_NONE)
         return fast;
     const bool torch = ms_str_skip(&name, "torch.");

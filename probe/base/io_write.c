@@ -608,7 +608,7 @@ enum ms_rc ms_out_flush(struct ms_out *o, struct ms_err *err)
     return hand_over(o, err);
 }
 
-static void discard(struct ms_out *o)
+static void discard_file(struct ms_out *o)
 {
     if (o->tmp != NULL)
         ms_tmp_discard(o->fd, o->tmp);
@@ -628,7 +628,7 @@ enum ms_rc ms_out_commit(struct ms_out *o, struct ms_err *err)
     if (o->tmp != NULL && o->err.rc == MS_OK)
         publish_out(o);
     else
-        discard(o);
+        discard_file(o);
     enum ms_rc rc = hand_over(o, err);
     out_free(o);
     return rc;
@@ -638,7 +638,7 @@ void ms_out_abort(struct ms_out *o)
 {
     if (o == NULL)
         return;
-    discard(o);
+    discard_file(o);
     out_free(o);
 }
 

@@ -494,7 +494,7 @@ static const char *leap_string(const char *p, const char *end)
 }
 
 /* Moves to the end of the innermost open container by counting brackets only. */
-static enum ms_jtok leap(struct ms_jread *r)
+static enum ms_jtok skip_value(struct ms_jread *r)
 {
     uint32_t open = 1;
     while (open != 0) {
@@ -518,7 +518,7 @@ enum ms_jtok ms_jread_skip(struct ms_jread *r, enum ms_jtok tok)
     if (tok != MS_J_OBJ && tok != MS_J_ARR)
         return tok;
     if ((r->flags & MS_JREAD_KNOWN) != 0)
-        return leap(r);
+        return skip_value(r);
     for (uint32_t outer = r->depth - 1; tok != MS_J_ERR && r->depth != outer;)
         tok = ms_jread_next(r);
     return tok;

@@ -46,7 +46,7 @@ static inline bool has_room(const struct ms_jwrite *w, size_t n)
 }
 
 /* Returns room for n bytes; NULL after a failure. */
-static inline char *room(struct ms_jwrite *w, size_t n)
+static inline char *make_room(struct ms_jwrite *w, size_t n)
 {
     return has_room(w, n) ? w->buf.p + w->buf.n : room_slowly(w, n);
 }
@@ -56,7 +56,7 @@ static inline void use_room(struct ms_jwrite *w, const char *end)
     w->buf.n = (size_t)(end - w->buf.p);
 }
 
-static void misuse(struct ms_jwrite *w, const char *what)
+static void set_misuse(struct ms_jwrite *w, const char *what)
 {
     ms_fail(&w->err, MS_E_ARG, "JSON writer: %s", what);
 }
@@ -79,7 +79,7 @@ static inline char *put_line(const struct ms_jwrite *w, char *out, uint32_t dept
 /* Writes the separator before an item and returns room for n bytes of the item. */
 static inline char *begin_item(struct ms_jwrite *w, size_t n)
 {
-    char *out = room(w, n + line_room(w));
+    char *out = make_room(w, n + line_room(w));
     if (out == NULL)
         return NULL;
     if (!w->first)
@@ -96,17 +96,17 @@ static inline char *begin_item(struct ms_jwrite *w, size_t n)
 static inline char *begin_value(struct ms_jwrite *w, size_t n)
 {
     if (w->is_object != w->after_key) {
-        misuse(w, "a value in an object without a key");
+        set_misuse(w, "a value in an object without a key");
         return NULL;
     }
     if (w->depth != 0 && !w->after_key)
         return begin_item(w, n);
     if (w->depth == 0 && !w->first) {
-        misuse(w, "a second value at the top");
+        set_misuse(w, "a second value at the top");
         return NULL;
     }
     w->after_key = w->first = false;
-    return room(w, n);
+    return make_room(w, n);
 }
 
 static void open_bracket(struct ms_jwrite *w, bool is_object)
@@ -131,10 +131,10 @@ static void open_bracket(struct ms_jwrite *w, bool is_object)
 static void close_bracket(struct ms_jwrite *w, bool is_object)
 {
     if (w->depth == 0 || w->is_object != is_object || w->after_key) {
-        misuse(w, "a closing bracket that closes nothing");
+        set_misuse(w, "a closing bracket that closes nothing");
         return;
     }
-    char *out = room(w, line_room(w));
+    char *out = make_room(w, line_room(w));
     if (out == NULL)
         return;
     w->depth--;
@@ -223,7 +223,7 @@ static const char *escape_one(const char *p, const char *end, char **out)
     return p + 1;
 }
 
-static char *escape(char *out, const char *p, const char *end)
+static char *escape_text(char *out, const char *p, const char *end)
 {
     while (p < end) {
         const char *stop = ms_scan_plain(p, end);
@@ -236,7 +236,7 @@ static char *escape(char *out, const char *p, const char *end)
     return out;
 }
 
-/* Returns the exact length that escape() writes, for when the upper bound does not fit. */
+/* Returns the exact length that escape_text() writes, for when the upper bound does not fit. */
 static size_t escaped_len(const char *p, const char *end)
 {
     size_t n = 0;
@@ -270,17 +270,17 @@ static void put_text(struct ms_jwrite *w, struct ms_str s)
     for (const char *p = s.p; p < end;) {
         const char *to = piece_end(p, end);
         size_t most = (size_t)(to - p) * ESCAPE_MAX;
-        char *out = room(w, has_room(w, most) ? most : escaped_len(p, to));
+        char *out = make_room(w, has_room(w, most) ? most : escaped_len(p, to));
         if (out == NULL)
             return;
-        use_room(w, escape(out, p, to));
+        use_room(w, escape_text(out, p, to));
         p = to;
     }
 }
 
 static void put_raw(struct ms_jwrite *w, const char *text, size_t n)
 {
-    char *out = room(w, n);
+    char *out = make_room(w, n);
     if (out == NULL)
         return;
     memcpy(out, text, n);
@@ -290,7 +290,7 @@ static void put_raw(struct ms_jwrite *w, const char *text, size_t n)
 void ms_jwrite_key(struct ms_jwrite *w, struct ms_str key)
 {
     if (!w->is_object || w->after_key) {
-        misuse(w, "a key outside an object or without a value");
+        set_misuse(w, "a key outside an object or without a value");
         return;
     }
     char *out = begin_item(w, 1);
@@ -368,7 +368,7 @@ void ms_jwrite_raw(struct ms_jwrite *w, struct ms_str json)
 void ms_jwrite_members(struct ms_jwrite *w, struct ms_str json)
 {
     if (!w->is_object || w->after_key) {
-        misuse(w, "members outside an object or in place of a value");
+        set_misuse(w, "members outside an object or in place of a value");
         return;
     }
     if (!w->first)
@@ -429,7 +429,7 @@ void ms_jwrite_init(struct ms_jwrite *w, int indent, size_t max)
 enum ms_rc ms_jwrite_finish(struct ms_jwrite *w, struct ms_err *err)
 {
     if (w->depth != 0 || w->first)
-        misuse(w, w->first ? "nothing was written" : "a bracket is still open");
+        set_misuse(w, w->first ? "nothing was written" : "a bracket is still open");
     if (w->err.rc == MS_OK && w->drain != NULL && w->buf.n != 0)
         drain_now(w);
     if (err != NULL && err->rc == MS_OK && w->err.rc != MS_OK)

@@ -28,7 +28,7 @@ static uint32_t probe(const struct ms_map *m, struct ms_str key, uint32_t hash)
     }
 }
 
-static bool rehash(struct ms_map *m, size_t nslots)
+static bool rehash_slots(struct ms_map *m, size_t nslots)
 {
     uint32_t *slots = ms_calloc_written(nslots, sizeof *slots);
     if (slots == NULL)
@@ -54,7 +54,7 @@ bool ms_map_reserve(struct ms_map *m, size_t n)
         nslots *= 2;
     if (m->slots != NULL && nslots == (size_t)m->mask + 1)
         return true;
-    return rehash(m, nslots);
+    return rehash_slots(m, nslots);
 }
 
 /* Like probe, after making room for a new key in both tables; MS_MAP_NONE when out of memory. */

@@ -20,7 +20,7 @@ static char fold(char c)
     return c;
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned least_of(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
@@ -39,11 +39,11 @@ static unsigned edit_distance(const char *a, size_t na, const char *b, size_t nb
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= nb; j++) {
             bool same = fold(a[i - 1]) == fold(b[j - 1]);
-            row[j] = least(least(up[j], row[j - 1]) + 1, up[j - 1] + (same ? 0 : 1));
+            row[j] = least_of(least_of(up[j], row[j - 1]) + 1, up[j - 1] + (same ? 0 : 1));
             bool swapped = i > 1 && j > 1 && fold(a[i - 1]) == fold(b[j - 2]) &&
                            fold(a[i - 2]) == fold(b[j - 1]);
             if (swapped)
-                row[j] = least(row[j], up2[j - 2] + 1);
+                row[j] = least_of(row[j], up2[j - 2] + 1);
         }
     }
     return rows[na % 3][nb];

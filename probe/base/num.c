@@ -321,7 +321,7 @@ static struct cut_product multiply(uint64_t w, int q)
 /* Builds a double. The fields are added, not combined with OR, so that a mantissa that overflows in
  * rounding carries into the exponent: from subnormal to normal, and from the largest number to
  * infinity. */
-static double assemble(const struct cut_product *c, bool up)
+static double assemble_double(const struct cut_product *c, bool up)
 {
     const uint64_t infinity = UINT64_C(0x7FF) << FRACTION_BITS;
     if (c->overflow)
@@ -333,7 +333,7 @@ static double assemble(const struct cut_product *c, bool up)
 static double round_exactly(const struct decimal *d, const struct cut_product *c)
 {
     int order = cmp_halfway(*d, 2 * c->mantissa + 1, c->exp2 - 1);
-    return assemble(c, order > 0 || (order == 0 && (c->mantissa & 1) != 0));
+    return assemble_double(c, order > 0 || (order == 0 && (c->mantissa & 1) != 0));
 }
 
 static double round_product(const struct decimal *d)
@@ -344,16 +344,16 @@ static double round_product(const struct decimal *d)
         return ms_f64_of_bits(UINT64_C(0x7FF) << FRACTION_BITS);
     struct cut_product c = multiply(d->w, (int)d->exp10);
     if (c.overflow)
-        return assemble(&c, false);
+        return assemble_double(&c, false);
     if (!c.is_sure)
         return round_exactly(d, &c);
-    double v = assemble(&c, c.above);
+    double v = assemble_double(&c, c.above);
     if (!d->left_out)
         return v;
     /* The digits left out are less than one unit of w, so the result is decided when w + 1 gives
      * the same double. */
     struct cut_product next = multiply(d->w + 1, (int)d->exp10);
-    return next.is_sure && assemble(&next, next.above) == v ? v : round_exactly(d, &c);
+    return next.is_sure && assemble_double(&next, next.above) == v ? v : round_exactly(d, &c);
 }
 
 static double to_double(const struct decimal *d)

@@ -85,7 +85,8 @@ static enum ms_rc find_plugin(struct ms_par *par, const struct flavour *f, uint6
     return MS_E_NOTFOUND;
 }
 
-static enum ms_rc failed(const struct ms_par *par, int code, const char *doing, struct ms_err *err)
+static enum ms_rc report_failure(const struct ms_par *par, int code, const char *doing,
+                                 struct ms_err *err)
 {
     char text[128] = "";
     par->mpi->explain(code, text, sizeof text);
@@ -105,7 +106,7 @@ enum ms_rc ms_par_open(struct ms_par **out, struct ms_err *err)
     if (rc == MS_OK && par->mpi != NULL) {
         int code = par->mpi->begin(&par->rank, &par->size);
         if (code != 0)
-            rc = failed(par, code, "starting", err);
+            rc = report_failure(par, code, "starting", err);
         else
             ms_log_set_rank((int)par->rank);
     }
@@ -145,7 +146,7 @@ enum ms_rc ms_par_send(struct ms_par *par, unsigned to, const void *p, size_t n,
         size_t piece = n - at < MS_PAR_PIECE ? n - at : MS_PAR_PIECE;
         code = par->mpi->send(to, (const char *)p + at, piece);
     }
-    return code == 0 ? MS_OK : failed(par, code, "sending", err);
+    return code == 0 ? MS_OK : report_failure(par, code, "sending", err);
 }
 
 enum ms_rc ms_par_recv(struct ms_par *par, int from, struct ms_buf *into, unsigned *who,
@@ -157,7 +158,7 @@ enum ms_rc ms_par_recv(struct ms_par *par, int from, struct ms_buf *into, unsign
         return ms_fail(err, MS_E_ARG, "no process %d to hear from", from);
     int code = par->mpi->recv(from, &length, sizeof length, who);
     if (code != 0)
-        return failed(par, code, "receiving", err);
+        return report_failure(par, code, "receiving", err);
     char *room = length != 0 ? ms_buf_room(into, (size_t)length) : NULL;
     if (length != 0 && room == NULL)
         return ms_buf_check(into, err);
@@ -166,7 +167,7 @@ enum ms_rc ms_par_recv(struct ms_par *par, int from, struct ms_buf *into, unsign
         code = par->mpi->recv((int)*who, room + at, piece, who);
     }
     into->n = (size_t)length;
-    return code == 0 ? MS_OK : failed(par, code, "receiving", err);
+    return code == 0 ? MS_OK : report_failure(par, code, "receiving", err);
 }
 
 enum ms_rc ms_par_share(struct ms_par *par, void *p, size_t n, struct ms_err *err)

@@ -79,7 +79,7 @@ static void end(void)
     MPI_Finalize();
 }
 
-static void explain(int code, char *text, size_t n)
+static void explain_code(int code, char *text, size_t n)
 {
     char whole[MPI_MAX_ERROR_STRING + 1];
     int length = 0;
@@ -96,5 +96,5 @@ const struct ms_par_plugin ms_par_plugin = {
     .send = send_bytes,
     .recv = recv_bytes,
     .end = end,
-    .explain = explain,
+    .explain = explain_code,
 };

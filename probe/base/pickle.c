@@ -102,12 +102,12 @@ struct machine {
 
 /* ---- failures ------------------------------------------------------------- */
 
-static enum ms_rc bad(struct machine *m, const char *what)
+static enum ms_rc report_bad(struct machine *m, const char *what)
 {
     return ms_fail_at(m->err, MS_E_FORMAT, 0, (int64_t)m->op, "%s in the pickle", what);
 }
 
-static enum ms_rc full(struct machine *m, const char *what)
+static enum ms_rc report_full(struct machine *m, const char *what)
 {
     return ms_fail_at(m->err, MS_E_LIMIT, 0, (int64_t)m->op, "more %s than %s's pickle has", what,
                       m->rules->of);
@@ -142,7 +142,7 @@ static bool next_line(struct machine *m, struct ms_str *line)
 static enum ms_rc push(struct machine *m, struct ms_plain *v)
 {
     if (m->stack.n >= m->rules->open)
-        return full(m, "open values");
+        return report_full(m, "open values");
     struct ms_plain **slot = ms_vec_push(&m->stack);
     if (slot == NULL)
         return ms_no_memory(m->err);
@@ -166,7 +166,7 @@ static enum ms_rc push_int(struct machine *m, int64_t i)
 
 /* Returns the value k places below the top; NULL when the stack has fewer values above its last
  * mark. */
-static struct ms_plain *peek(const struct machine *m, size_t k)
+static struct ms_plain *peek_stack(const struct machine *m, size_t k)
 {
     if (k >= m->stack.n)
         return NULL;
@@ -184,13 +184,13 @@ static enum ms_rc count_above_mark(struct machine *m, size_t *n)
         if (m->stack.p[m->stack.n - 1 - *n]->kind == MS_PLAIN_MARK)
             return MS_OK;
     }
-    return bad(m, "a missing mark");
+    return report_bad(m, "a missing mark");
 }
 
 static enum ms_rc new_container(struct machine *m, enum ms_plain_kind kind, struct ms_plain **out)
 {
     if (m->objects == m->rules->objects)
-        return full(m, "objects");
+        return report_full(m, "objects");
     m->objects++;
     *out = ms_plain_new(m->a, kind);
     return *out != NULL ? MS_OK : ms_arena_fail(m->a, m->err);
@@ -201,7 +201,7 @@ static enum ms_rc move_top(struct machine *m, struct ms_plain *to, size_t n)
 {
     ms_assert(n <= m->stack.n);
     if (n > m->rules->items - m->items)
-        return full(m, "values");
+        return report_full(m, "values");
     m->items += (uint32_t)n;
     for (size_t i = n; i-- > 0;) {
         if (!ms_plain_add(m->a, to, m->stack.p[m->stack.n - 1 - i]))
@@ -224,8 +224,8 @@ static enum ms_rc push_container(struct machine *m, enum ms_plain_kind kind, siz
 
 static enum ms_rc make_container(struct machine *m, enum ms_plain_kind kind, size_t n)
 {
-    if (n != 0 && peek(m, n - 1) == NULL)
-        return bad(m, "too few values");
+    if (n != 0 && peek_stack(m, n - 1) == NULL)
+        return report_bad(m, "too few values");
     return push_container(m, kind, n, false);
 }
 
@@ -241,9 +241,10 @@ static enum ms_rc fill(struct machine *m, enum ms_plain_kind kind, size_t n, boo
 {
     const size_t below = n + (marked ? 1 : 0);
     if (m->stack.n <= below || m->stack.p[m->stack.n - 1 - below]->kind != kind)
-        return bad(m, kind == MS_PLAIN_DICT ? "entries for no dictionary" : "items for no list");
+        return report_bad(m, kind == MS_PLAIN_DICT ? "entries for no dictionary"
+                                                   : "items for no list");
     if (kind == MS_PLAIN_DICT && n % 2 != 0)
-        return bad(m, "a key without a value");
+        return report_bad(m, "a key without a value");
     MS_TRY(move_top(m, m->stack.p[m->stack.n - 1 - below], n));
     m->stack.n -= marked ? 1 : 0;
     return MS_OK;
@@ -251,7 +252,7 @@ static enum ms_rc fill(struct machine *m, enum ms_plain_kind kind, size_t n, boo
 
 static enum ms_rc fill_one(struct machine *m, enum ms_plain_kind kind, size_t n)
 {
-    return peek(m, n) != NULL ? fill(m, kind, n, false) : bad(m, "too few values");
+    return peek_stack(m, n) != NULL ? fill(m, kind, n, false) : report_bad(m, "too few values");
 }
 
 static enum ms_rc fill_from_mark(struct machine *m, enum ms_plain_kind kind)
@@ -264,7 +265,7 @@ static enum ms_rc fill_from_mark(struct machine *m, enum ms_plain_kind kind)
 static enum ms_rc drop_top(struct machine *m)
 {
     if (m->stack.n == 0)
-        return bad(m, "too few values");
+        return report_bad(m, "too few values");
     m->stack.n--;
     return MS_OK;
 }
@@ -273,26 +274,26 @@ static enum ms_rc drop_top(struct machine *m)
 
 static enum ms_rc remember(struct machine *m, size_t i)
 {
-    if (peek(m, 0) == NULL)
-        return bad(m, "nothing to remember");
+    if (peek_stack(m, 0) == NULL)
+        return report_bad(m, "nothing to remember");
     /* Python numbers memo entries consecutively, so an index can be no larger than the bytes
      * read. */
     if (i >= m->rules->remembered || i > m->end - m->begin)
-        return full(m, "remembered values");
+        return report_full(m, "remembered values");
     while (m->memo.n <= i) {
         struct ms_plain **slot = ms_vec_push(&m->memo);
         if (slot == NULL)
             return ms_no_memory(m->err);
         *slot = NULL;
     }
-    m->memo.p[i] = peek(m, 0);
+    m->memo.p[i] = peek_stack(m, 0);
     return MS_OK;
 }
 
-static enum ms_rc recall(struct machine *m, size_t i)
+static enum ms_rc recall_memo(struct machine *m, size_t i)
 {
     if (i >= m->memo.n || m->memo.p[i] == NULL)
-        return bad(m, "a value that was never remembered");
+        return report_bad(m, "a value that was never remembered");
     return push(m, m->memo.p[i]);
 }
 
@@ -313,31 +314,31 @@ static enum ms_rc name_of_lines(struct machine *m)
 {
     struct ms_str module, name;
     if (!next_line(m, &module) || !next_line(m, &name))
-        return bad(m, "a name without end");
+        return report_bad(m, "a name without end");
     return push_name(m, module, name);
 }
 
 static enum ms_rc name_of_stack(struct machine *m)
 {
-    const struct ms_plain *name = peek(m, 0), *module = peek(m, 1);
+    const struct ms_plain *name = peek_stack(m, 0), *module = peek_stack(m, 1);
     if (module == NULL || module->kind != MS_PLAIN_TEXT || name->kind != MS_PLAIN_TEXT)
-        return bad(m, "a name that is no text");
+        return report_bad(m, "a name that is no text");
     m->stack.n -= 2;
     return push_name(m, module->s, name->s);
 }
 
 static enum ms_rc call_global(struct machine *m)
 {
-    const struct ms_plain *args = peek(m, 0), *callee = peek(m, 1);
+    const struct ms_plain *args = peek_stack(m, 0), *callee = peek_stack(m, 1);
     if (callee == NULL || callee->kind != MS_PLAIN_NAME || args->kind != MS_PLAIN_TUPLE)
-        return bad(m, "a call of nothing callable");
+        return report_bad(m, "a call of nothing callable");
     if (callee->i >= MS_PICKLE_OWN)
         return push_container(m, MS_PLAIN_CALL, 2, false);
     m->stack.n -= 2;
     if (callee->i == MS_PICKLE_NEW_DICT)
         return args->n == 0 ? push_container(m, MS_PLAIN_DICT, 0, false)
-                            : bad(m, "an OrderedDict with arguments");
-    return args->n != 0 ? push(m, args->item[0]) : bad(m, "a call without arguments");
+                            : report_bad(m, "an OrderedDict with arguments");
+    return args->n != 0 ? push(m, args->item[0]) : report_bad(m, "a call without arguments");
 }
 
 /* ---- atoms ---------------------------------------------------------------- */
@@ -346,7 +347,7 @@ static enum ms_rc push_text(struct machine *m, uint64_t n)
 {
     const char *text = n <= UINT32_MAX ? next_bytes(m, n) : NULL;
     if (text == NULL)
-        return bad(m, "a text that ends behind the end");
+        return report_bad(m, "a text that ends behind the end");
     const struct ms_str s = {text, (uint32_t)n};
     return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_TEXT, .s = s});
 }
@@ -356,9 +357,9 @@ static enum ms_rc push_long(struct machine *m, uint64_t n)
 {
     const char *p = next_bytes(m, n);
     if (p == NULL)
-        return bad(m, "a number that ends behind the end");
+        return report_bad(m, "a number that ends behind the end");
     if (n > m->rules->digits)
-        return full(m, "digits");
+        return report_full(m, "digits");
     if (n > sizeof(uint64_t))
         return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_NONE});
     uint64_t bits = n != 0 && (p[n - 1] & 0x80) != 0 ? UINT64_MAX : 0;
@@ -413,13 +414,14 @@ static enum ms_rc do_with_operand(struct machine *m, unsigned char op, unsigned 
     const char *p = next_bytes(m, bytes);
     uint64_t v = 0;
     if (p == NULL)
-        return bad(m, "an operation cut short");
+        return report_bad(m, "an operation cut short");
     memcpy(&v, p, bytes);
     switch (op) {
     case 0x80:
         if (v >= 2 && v <= m->rules->protocol)
             return MS_OK;
-        return bad(m, m->rules->protocol == 2 ? "a protocol other than 2" : "an unknown protocol");
+        return report_bad(m, m->rules->protocol == 2 ? "a protocol other than 2"
+                                                     : "an unknown protocol");
     case 0x95:
         return MS_OK; /* the bytes of a frame are read in place */
     case 'K':
@@ -434,7 +436,7 @@ static enum ms_rc do_with_operand(struct machine *m, unsigned char op, unsigned 
         return remember(m, v);
     case 'h':
     case 'j':
-        return recall(m, v);
+        return recall_memo(m, v);
     case 0x8a:
     case 0x8b:
         return push_long(m, v);
@@ -508,12 +510,14 @@ static enum ms_rc read_operations(struct machine *m)
         m->op = m->at;
         const char *op = next_bytes(m, 1);
         if (op == NULL)
-            return bad(m, "no end");
+            return report_bad(m, "no end");
         if (*op == '.')
             break;
         MS_TRY(do_operation(m, (unsigned char)*op));
     }
-    return m->stack.n == 1 && peek(m, 0) != NULL ? MS_OK : bad(m, "more or less than one object");
+    return m->stack.n == 1 && peek_stack(m, 0) != NULL
+               ? MS_OK
+               : report_bad(m, "more or less than one object");
 }
 
 enum ms_rc ms_pickle_read(struct ms_plain **root, const char *p, size_t n, size_t *at,

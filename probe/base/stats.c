@@ -24,7 +24,7 @@ static void lanes_init(struct ms__lanes *l)
 
 /* Returns one fixed NaN for every NaN and +0 for every zero, because the NaN that an operation
  * yields and the smaller of the two zeros differ between machines. */
-static double canonical(double v)
+static double canonical_nan(double v)
 {
     return isnan(v) ? (double)NAN : v + 0.0;
 }
@@ -36,10 +36,10 @@ void ms_stats_join(struct ms_stats *s, const struct ms_stats *next)
     s->pinf += next->pinf;
     s->ninf += next->ninf;
     s->zero += next->zero;
-    s->min = canonical(next->min < s->min ? next->min : s->min);
-    s->max = canonical(next->max > s->max ? next->max : s->max);
-    s->sum = canonical(s->sum + next->sum);
-    s->sumsq = canonical(s->sumsq + next->sumsq);
+    s->min = canonical_nan(next->min < s->min ? next->min : s->min);
+    s->max = canonical_nan(next->max > s->max ? next->max : s->max);
+    s->sum = canonical_nan(s->sum + next->sum);
+    s->sumsq = canonical_nan(s->sumsq + next->sumsq);
 }
 
 /* ---- the plain version ---------------------------------------------------- */
@@ -63,7 +63,7 @@ static void lane_add(struct ms__lanes *l, size_t lane, double v)
 }
 
 /* Adds elements [from, n) of a block; from is a multiple of MS__LANES. */
-static void plain(struct ms__lanes *l, enum ms_dtype t, const char *p, size_t from, size_t n)
+static void add_plain(struct ms__lanes *l, enum ms_dtype t, const char *p, size_t from, size_t n)
 {
     enum { CHUNK = 16 * MS__LANES };
     double v[CHUNK];
@@ -111,7 +111,7 @@ static void run_kernel(struct ms__lanes *l, ms__stats_kernel kernel, enum ms_dty
                        size_t n)
 {
     lanes_init(l);
-    plain(l, t, p, kernel != NULL ? kernel(p, n, l) : 0, n);
+    add_plain(l, t, p, kernel != NULL ? kernel(p, n, l) : 0, n);
 }
 
 /* Ends a block after its quick pass. When sumsq is not finite, the block holds a NaN or an infinity

@@ -226,7 +226,7 @@ static int try_reading(struct ms_store *s)
     return sqlite3_exec(s->db, look_inside, NULL, NULL, NULL);
 }
 
-static enum ms_rc harden(struct ms_store *s, struct ms_err *err)
+static enum ms_rc harden_store(struct ms_store *s, struct ms_err *err)
 {
     const int code = ms_store__harden(s->db);
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
@@ -246,7 +246,7 @@ enum ms_rc ms_store_only_look(struct ms_store *s, struct ms_err *err)
 static enum ms_rc open_immutable(struct ms_store *s, const char *path, struct ms_err *err)
 {
     MS_TRY(connect_to(s, path, "?mode=ro&immutable=1", SQLITE_OPEN_READONLY, err));
-    MS_TRY(harden(s, err));
+    MS_TRY(harden_store(s, err));
     int code = try_reading(s);
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
@@ -255,7 +255,7 @@ static enum ms_rc open_immutable(struct ms_store *s, const char *path, struct ms
 static enum ms_rc finish_copy(struct ms_store *s, const char *copy, struct ms_err *err)
 {
     MS_TRY(connect_to(s, copy, "?mode=rw", SQLITE_OPEN_READWRITE, err));
-    MS_TRY(harden(s, err));
+    MS_TRY(harden_store(s, err));
     int code = sqlite3_exec(s->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
     if (code == SQLITE_OK)
         code = try_reading(s);
@@ -328,7 +328,7 @@ static enum ms_rc open_for_reading(struct ms_store *s, struct ms_err *err)
 static enum ms_rc open_working_copy(struct ms_store *s, struct ms_err *err)
 {
     MS_TRY(connect_to(s, s->path, "?mode=ro", SQLITE_OPEN_READONLY, err));
-    MS_TRY(harden(s, err));
+    MS_TRY(harden_store(s, err));
     int code = try_reading(s);
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
@@ -342,7 +342,7 @@ static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
                        "beside it); finish that first, or change a copy",
                        s->path, s->path, ms_store__suffix(what));
     MS_TRY(connect_to(s, s->path, "?mode=rw", SQLITE_OPEN_READWRITE, err));
-    MS_TRY(harden(s, err));
+    MS_TRY(harden_store(s, err));
     int code = try_reading(s);
     if (code == SQLITE_OK && sqlite3_db_readonly(s->db, "main") == 1)
         return ms_fail(err, MS_E_IO, "%s: may not be written", s->path);
@@ -453,7 +453,7 @@ enum ms_rc ms_store_renew(struct ms_store **s, const char *path, const char *fro
         rc = ms_store_exec(*s, bulk, err);
     if (rc == MS_OK) /* the tables, views and triggers are those of others; not earlier, because a
                         hardened connection keeps its journal */
-        rc = harden(*s, err);
+        rc = harden_store(*s, err);
     if (rc != MS_OK) {
         ms_store_close(*s);
         *s = NULL;

@@ -97,7 +97,7 @@ static bool is_useful(const struct ms_table *t, const struct sqlite3_index_const
            op_of(c->op) >= 0;
 }
 
-static int plan(sqlite3_vtab *v, sqlite3_index_info *info)
+static int plan_scan(sqlite3_vtab *v, sqlite3_index_info *info)
 {
     const struct ms_table *t = ((const struct vtab *)v)->module->table;
     char text[2 * BOUNDS_MAX + 1];
@@ -219,7 +219,7 @@ enum ms_rc ms_store_add_table(struct ms_store *s, const struct ms_table *t, void
 {
     /* Without xCreate the table is eponymous: it exists under its module's name. */
     static const sqlite3_module methods = {.xConnect = connect_table,
-                                           .xBestIndex = plan,
+                                           .xBestIndex = plan_scan,
                                            .xDisconnect = disconnect_table,
                                            .xOpen = open_cursor,
                                            .xClose = close_cursor,
@@ -302,7 +302,7 @@ static void call_function(sqlite3_context *c, int n, sqlite3_value **v)
 }
 
 /* Returns the result of registering a function. */
-static enum ms_rc added(int code, const char *name, struct ms_err *err)
+static enum ms_rc check_added(int code, const char *name, struct ms_err *err)
 {
     if (code == SQLITE_OK)
         return MS_OK;
@@ -322,7 +322,7 @@ enum ms_rc ms_store_add_function(struct ms_store *s, const char *name, int args,
                          : sqlite3_create_function_v2(ms_store__handle(s), name, args,
                                                       SQLITE_UTF8 | SQLITE_DETERMINISTIC, kept,
                                                       call_function, NULL, NULL, ms_free);
-    return added(code, name, err);
+    return check_added(code, name, err);
 }
 
 static void round_even(const struct ms_value *arg, char scratch[MS_FUNCTION_SCRATCH],
@@ -360,7 +360,7 @@ static void gather(sqlite3_context *c, int n, sqlite3_value **v)
 }
 
 /* Returns the collected values, or NULL when there are none. */
-static struct values *gathered(sqlite3_context *c)
+static struct values *gathered_values(sqlite3_context *c)
 {
     struct values *all = sqlite3_aggregate_context(c, 0);
     if (all == NULL)
@@ -381,7 +381,7 @@ static int by_value(const void *pa, const void *pb)
 
 static void give_quantile(sqlite3_context *c)
 {
-    struct values *all = gathered(c);
+    struct values *all = gathered_values(c);
     if (all == NULL)
         return;
     qsort(all->x.p, all->x.n, sizeof *all->x.p, by_value);
@@ -405,7 +405,7 @@ static double squares_around_mean(const struct values *all)
 
 static void give_stddev(sqlite3_context *c)
 {
-    struct values *all = gathered(c);
+    struct values *all = gathered_values(c);
     if (all == NULL)
         return;
     if (all->x.n > 1)
@@ -415,7 +415,7 @@ static void give_stddev(sqlite3_context *c)
 
 static void give_stddev_pop(sqlite3_context *c)
 {
-    struct values *all = gathered(c);
+    struct values *all = gathered_values(c);
     if (all == NULL)
         return;
     sqlite3_result_double(c, sqrt(squares_around_mean(all) / (double)all->x.n));
@@ -435,7 +435,7 @@ enum ms_rc ms_store_add_statistics(struct ms_store *s, struct ms_err *err)
         const int code = sqlite3_create_function_v2(ms_store__handle(s), all[i].name, all[i].args,
                                                     SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, NULL,
                                                     gather, all[i].finish, NULL);
-        MS_TRY(added(code, all[i].name, err));
+        MS_TRY(check_added(code, all[i].name, err));
     }
     return ms_store_add_function(s, "round_even", 2, round_even, err);
 }

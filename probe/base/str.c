@@ -207,7 +207,7 @@ unsigned ms_utf8_len(const char *p, size_t n)
 }
 
 /* Doubles the capacity, up to the maximum and its NUL; need is within that. */
-static bool grow(struct ms_buf *b, size_t need)
+static bool grow_buffer(struct ms_buf *b, size_t need)
 {
     size_t cap = b->cap != 0 ? b->cap : 64;
     while (cap < need)
@@ -233,7 +233,7 @@ char *ms_buf_room(struct ms_buf *b, size_t n)
         b->bad = MS_E_LIMIT;
         return NULL;
     }
-    if (need > b->cap && !grow(b, need))
+    if (need > b->cap && !grow_buffer(b, need))
         return NULL;
     return b->p + b->n;
 }

@@ -72,7 +72,7 @@ static void warn_unknown(struct probe__typed *t, const char *key, const struct p
     ms_warn("%s", at.msg);
 }
 
-static enum ms_rc skip(struct probe__typed *t, enum ms_jtok tok, struct ms_err *err)
+static enum ms_rc skip_value(struct probe__typed *t, enum ms_jtok tok, struct ms_err *err)
 {
     return ms_jread_skip(&t->r, tok) != MS_J_ERR ? MS_OK : ms_jread_fail(&t->r, err);
 }
@@ -102,7 +102,7 @@ static enum ms_rc read_member(struct probe__typed *t, const struct probe__key *k
         k++;
     if (keys[k].name == NULL) {
         warn_unknown(t, name, keys);
-        MS_TRY(skip(t, MS_J_KEY, err));
+        MS_TRY(skip_value(t, MS_J_KEY, err));
     } else if ((*seen >> k & 1) != 0) {
         return probe__typed_reject(t, err, "for the second time in one object");
     } else {
@@ -262,14 +262,14 @@ PROBE__READER(probe__ignore)
 {
     (void)at;
     (void)with;
-    return skip(t, tok, err);
+    return skip_value(t, tok, err);
 }
 
 PROBE__READER(probe__unused)
 {
     (void)at;
     ms_warn("%s: %s: %s", t->name, ms_buf_z(&t->path), (const char *)with);
-    return skip(t, tok, err);
+    return skip_value(t, tok, err);
 }
 
 PROBE__READER(probe__refused)

@@ -37,7 +37,7 @@ struct directory {
     uint64_t limit; /* the end records begin here */
 };
 
-static enum ms_rc bad(struct ms_err *err, uint64_t at, const char *what)
+static enum ms_rc report_bad(struct ms_err *err, uint64_t at, const char *what)
 {
     return ms_fail_at(err, MS_E_FORMAT, 0, (int64_t)at, "%s in the zip archive", what);
 }
@@ -46,7 +46,7 @@ static enum ms_rc bad(struct ms_err *err, uint64_t at, const char *what)
 static enum ms_rc find_end(const char *p, size_t n, size_t *end, struct ms_err *err)
 {
     if (n < END_SIZE)
-        return bad(err, n, "no end record");
+        return report_bad(err, n, "no end record");
     const size_t first = n - END_SIZE, last = first < MAX_COMMENT ? 0 : first - MAX_COMMENT;
     for (size_t at = first;; at--) {
         if (probe__le32(p + at) == END_SIGN && probe__le16(p + at + 20) == first - at) {
@@ -56,7 +56,7 @@ static enum ms_rc find_end(const char *p, size_t n, size_t *end, struct ms_err *
         if (at == last)
             break;
     }
-    bad(err, n, "no end record");
+    report_bad(err, n, "no end record");
     ms_err_hint(err, "the file is cut short");
     return MS_E_FORMAT;
 }
@@ -69,7 +69,7 @@ static enum ms_rc read_end64(struct directory *d, const char *p, size_t end, str
     const size_t locator = end - LOCATOR_SIZE;
     const uint64_t at = probe__le64(p + locator + 8);
     if (locator < END64_SIZE || at > locator - END64_SIZE || probe__le32(p + at) != END64_SIGN)
-        return bad(err, locator, "a wrong zip64 locator");
+        return report_bad(err, locator, "a wrong zip64 locator");
     *d = (struct directory){.at = probe__le64(p + at + 48),
                             .size = probe__le64(p + at + 40),
                             .members = probe__le64(p + at + 32),
@@ -88,7 +88,7 @@ static enum ms_rc find_directory(struct directory *d, const char *p, size_t n, u
                             .limit = end};
     MS_TRY(read_end64(d, p, end, err));
     if (d->at > d->limit || d->size > d->limit - d->at)
-        return bad(err, end, "a directory outside the file");
+        return report_bad(err, end, "a directory outside the file");
     if (d->members <= most)
         return MS_OK;
     return ms_fail_at(err, MS_E_LIMIT, 0, (int64_t)end,
@@ -122,22 +122,22 @@ static enum ms_rc read_extra64(const char *extra, size_t n, uint64_t at, uint64_
         }
         k += 4 + size;
     }
-    return bad(err, at, "a member without its zip64 sizes");
+    return report_bad(err, at, "a member without its zip64 sizes");
 }
 
 /* Finds the data behind the local header, which must name the same member. */
-static enum ms_rc locate(struct probe_zip_member *m, const char *p, uint64_t limit,
-                         struct ms_err *err)
+static enum ms_rc locate_member(struct probe_zip_member *m, const char *p, uint64_t limit,
+                                struct ms_err *err)
 {
     if (m->begin > limit || limit - m->begin < LOCAL_SIZE ||
         probe__le32(p + m->begin) != LOCAL_SIGN)
-        return bad(err, m->begin, "a member without a header");
+        return report_bad(err, m->begin, "a member without a header");
     const char *local = p + m->begin;
     const uint64_t head = LOCAL_SIZE + (uint64_t)probe__le16(local + 26) + probe__le16(local + 28);
     if (head > limit - m->begin || m->size > limit - m->begin - head)
-        return bad(err, m->begin, "a member that reaches past the end");
+        return report_bad(err, m->begin, "a member that reaches past the end");
     if (!ms_str_eq((struct ms_str){local + LOCAL_SIZE, probe__le16(local + 26)}, m->name))
-        return bad(err, m->begin, "a member with two names");
+        return report_bad(err, m->begin, "a member with two names");
     m->data = local + head;
     m->end = m->begin + head + m->size;
     return MS_OK;
@@ -149,11 +149,11 @@ static enum ms_rc read_entry(struct probe_zip_member *m, const char *p, uint64_t
 {
     const char *e = p + at;
     if (n < CENTRAL_SIZE || probe__le32(e) != CENTRAL_SIGN)
-        return bad(err, at, "a wrong directory entry");
+        return report_bad(err, at, "a wrong directory entry");
     const size_t name_n = probe__le16(e + 28), extra_n = probe__le16(e + 30);
     *used = CENTRAL_SIZE + name_n + extra_n + probe__le16(e + 32);
     if (*used > n)
-        return bad(err, at, "a directory entry that reaches past the end");
+        return report_bad(err, at, "a directory entry that reaches past the end");
     if ((probe__le16(e + 8) & FLAG_ENCRYPTED) != 0)
         return ms_fail_at(err, MS_E_UNSUPPORTED, 0, (int64_t)at, "the zip archive is encrypted");
     uint64_t packed = probe__le32(e + 20), size = probe__le32(e + 24), begin = probe__le32(e + 42);
@@ -161,14 +161,14 @@ static enum ms_rc read_entry(struct probe_zip_member *m, const char *p, uint64_t
                         (uint64_t *const[3]){&size, &packed, &begin}, err));
     const uint16_t method = probe__le16(e + 10);
     if (packed != size && method == 0)
-        return bad(err, at, "a member with two sizes");
+        return report_bad(err, at, "a member with two sizes");
     *m = (struct probe_zip_member){.name = {e + CENTRAL_SIZE, (uint32_t)name_n},
                                    .size = packed,
                                    .unpacked = size,
                                    .crc = probe__le32(e + 16),
                                    .method = method,
                                    .begin = begin};
-    return locate(m, p, limit, err);
+    return locate_member(m, p, limit, err);
 }
 
 /* Checks that the new member m overlaps no earlier member and has a name of its own. */
@@ -178,9 +178,9 @@ static enum ms_rc check_apart(const struct probe_zip *z, const struct probe_zip_
     for (uint32_t i = 0; i < z->n; i++) {
         const struct probe_zip_member *o = &z->member[i];
         if (m->begin < o->end && o->begin < m->end)
-            return bad(err, m->begin, "members that overlap");
+            return report_bad(err, m->begin, "members that overlap");
         if (ms_str_eq(m->name, o->name))
-            return bad(err, m->begin, "a name twice");
+            return report_bad(err, m->begin, "a name twice");
     }
     return MS_OK;
 }
@@ -201,7 +201,7 @@ enum ms_rc probe_zip_read(struct probe_zip *z, const char *p, size_t n, uint32_t
         at += used;
         left -= used;
     }
-    return left == 0 ? MS_OK : bad(err, at, "something after the last directory entry");
+    return left == 0 ? MS_OK : report_bad(err, at, "something after the last directory entry");
 }
 
 const struct probe_zip_member *probe_zip_find(const struct probe_zip *z, struct ms_str prefix,

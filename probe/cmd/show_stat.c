@@ -29,7 +29,7 @@ static void list_item(bool *first, uint64_t n, struct ms_str word)
     *first = false;
 }
 
-static void label(const char *text)
+static void print_label(const char *text)
 {
     printf("  %-11s ", text);
 }
@@ -38,7 +38,7 @@ static void show_records(const struct probe_census *c, size_t n)
 {
     char count[MS_HUMAN_MAX];
     bool first = true;
-    label("records");
+    print_label("records");
     printf("%s", ms_human_count(count, n));
     if (n != 0)
         printf(": ");
@@ -59,7 +59,7 @@ static void show_prefixes(const struct probe_census *c)
     bool first = true;
     if (c->prefix_nodes.n == 0)
         return;
-    label("prefixes");
+    print_label("prefixes");
     for (uint32_t i = 0; i < c->prefix_nodes.n; i++) {
         struct ms_str p = ms_map_key(&c->prefixes, i);
         list_item(&first, c->prefix_nodes.p[i], p.n != 0 ? p : MS_STR("(none)"));
@@ -71,7 +71,7 @@ static void show_tensors(const struct probe_census *c)
 {
     char text[MS_HUMAN_MAX];
     bool first = true;
-    label("tensors");
+    print_label("tensors");
     printf("%s", ms_human_count(text, c->tensors));
     if (c->tensors != 0)
         printf(": ");
@@ -82,7 +82,7 @@ static void show_tensors(const struct probe_census *c)
     if (c->files != 0)
         printf("; %s with a file", ms_human_count(text, c->files));
     printf("\n");
-    label("values");
+    print_label("values");
     printf("%s", ms_human_count(text, c->values));
     printf(", %s null\n", ms_human_count(text, c->nulls));
 }
@@ -94,7 +94,7 @@ static void show_anomaly(const struct probe_dump *d, uint64_t n, uint32_t row, c
     if (n == 0)
         return;
     probe_row_name(d, &d->rows.p[row], &name);
-    label(what);
+    print_label(what);
     printf("%s tensor%s, first ", ms_human_count(count, n), n == 1 ? "" : "s");
     show_name(ms_buf_slice(&name));
     printf("\n");
@@ -107,7 +107,7 @@ static void show_rank(const struct probe_stat_rank *r)
     const struct probe_census *c = &r->census;
     char count[MS_HUMAN_MAX];
     printf("%s\n", d->path);
-    label("written as");
+    print_label("written as");
     printf("%s, task ", probe_framework_text(d->framework));
     show_name(d->task);
     printf(", level ");
@@ -119,23 +119,23 @@ static void show_rank(const struct probe_stat_rank *r)
     show_anomaly(d, c->nan_tensors, c->first_nan, "NaN");
     show_anomaly(d, c->inf_tensors, c->first_inf, "Inf");
     if (c->tensors != 0 && c->nan_tensors + c->inf_tensors == 0) {
-        label("NaN, Inf");
+        print_label("NaN, Inf");
         printf("none\n");
     }
     if (c->masked_tensors != 0) {
-        label("masked");
+        print_label("masked");
         printf("%s tensor%s with -Inf, as masks of a softmax have\n",
                ms_human_count(count, c->masked_tensors), c->masked_tensors == 1 ? "" : "s");
     }
     if (c->unfinished != 0) {
-        label("unfinished");
+        print_label("unfinished");
         printf("%s tensor%s without figures\n", ms_human_count(count, c->unfinished),
                c->unfinished == 1 ? "" : "s");
     }
 }
 
 /* Formats a number; "-" when the path does not have it. */
-static const char *number(char buf[MS_HUMAN_MAX], int64_t n)
+static const char *number_text(char buf[MS_HUMAN_MAX], int64_t n)
 {
     return n >= 0 ? ms_human_count(buf, (uint64_t)n) : "-";
 }
@@ -144,7 +144,7 @@ static void show_row(const struct probe_stat_rank *r)
 {
     char a[MS_HUMAN_MAX], b[MS_HUMAN_MAX], c[MS_HUMAN_MAX], e[MS_HUMAN_MAX], f[MS_HUMAN_MAX];
     const struct probe_dump *d = r->dump;
-    printf("%6s %6s %10s %11s", number(a, r->place->step), number(b, r->place->rank),
+    printf("%6s %6s %10s %11s", number_text(a, r->place->step), number_text(b, r->place->rank),
            ms_human_count(c, d->nodes.n), ms_human_count(e, r->census.tensors));
     printf(" %8s", ms_human_count(a, r->census.nan_tensors));
     printf(" %8s %9s  %s%s", ms_human_count(f, r->census.inf_tensors), ms_human_bytes(b, d->file.n),

@@ -17,7 +17,7 @@
 enum dir_kind { DIR_OTHER, DIR_RANK, DIR_PROC, DIR_STEP };
 
 /* Parses "wordDIGITS". A bare word counts as 0 where the official tool accepts that. */
-static bool numbered(struct ms_str name, struct ms_str word, bool bare_ok, int64_t *number)
+static bool parse_numbered(struct ms_str name, struct ms_str word, bool bare_ok, int64_t *number)
 {
     if (!ms_str_starts(name, word))
         return false;
@@ -28,12 +28,12 @@ static bool numbered(struct ms_str name, struct ms_str word, bool bare_ok, int64
 
 static enum dir_kind kind_of(struct ms_str name, int64_t *number)
 {
-    if (numbered(name, MS_STR("rank"), true, number))
+    if (parse_numbered(name, MS_STR("rank"), true, number))
         return DIR_RANK;
-    if (numbered(name, MS_STR("step"), true, number))
+    if (parse_numbered(name, MS_STR("step"), true, number))
         return DIR_STEP;
-    if (numbered(name, MS_STR("proc"), false, number) ||
-        numbered(name, MS_STR("pid"), false, number))
+    if (parse_numbered(name, MS_STR("proc"), false, number) ||
+        parse_numbered(name, MS_STR("pid"), false, number))
         return DIR_PROC;
     *number = -1;
     return DIR_OTHER;

@@ -5,7 +5,7 @@
 #include "probe/dump/graph_ir.h"
 
 /* Returns the text between a word and the next `end`; empty when there is none. */
-static struct ms_str between(struct ms_str s, struct ms_str word, char end)
+static struct ms_str text_between(struct ms_str s, struct ms_str word, char end)
 {
     int64_t at = ms_str_find_str(s, word);
     struct ms_str rest, part;
@@ -86,7 +86,7 @@ static enum ms_rc add_alias(struct probe__ir *ir, struct ms_str node, struct ms_
 /* Finds the types of a node's arguments and results, between the brackets of "(...) -> (...)". */
 static void find_types(struct ms_str entry, struct probe__ir_kernel *k)
 {
-    struct ms_str line = between(entry, MS_STR("\n      : ("), '\n');
+    struct ms_str line = text_between(entry, MS_STR("\n      : ("), '\n');
     int64_t arrow = ms_str_find_str(line, MS_STR(") -> ("));
     if (arrow < 0)
         return;
@@ -119,7 +119,7 @@ bool probe__ir_shape(struct ms_str types, uint64_t slot, uint64_t *shape, uint32
         struct ms_str type = {from, (uint32_t)(at - from)};
         if (i == slot)
             return ms_str_find_str(type, MS_STR("Tensor[")) >= 0 &&
-                   read_shape(between(type, MS_STR(", ("), ')'), shape, ndim, max);
+                   read_shape(text_between(type, MS_STR(", ("), ')'), shape, ndim, max);
         while (at < end && *at != '<')
             at++;
     }
@@ -137,7 +137,8 @@ static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str entry, struct m
                              struct ms_err *err)
 {
     bool added = false;
-    struct ms_str full = between(entry, MS_STR("# Fullname with scope: ("), ')'), argument, rest;
+    struct ms_str full = text_between(entry, MS_STR("# Fullname with scope: ("), ')'), argument,
+                  rest;
     if (full.n == 0)
         return MS_OK;
     uint32_t at = ms_map_put(&ir->names, full, &added);
@@ -146,14 +147,14 @@ static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str entry, struct m
         return ms_no_memory(err);
     if (!added)
         return MS_OK;
-    struct ms_str attributes = between(entry, MS_STR("cnode_primal_attrs: {"), '}');
-    *k = (struct probe__ir_kernel){.instance = between(entry, MS_STR("{instance name: "), '}'),
-                                   .forward_id =
-                                       between(attributes, MS_STR("forward_unique_id: \""), '"'),
-                                   .first = (uint32_t)ir->arguments.n};
+    struct ms_str attributes = text_between(entry, MS_STR("cnode_primal_attrs: {"), '}');
+    *k = (struct probe__ir_kernel){
+        .instance = text_between(entry, MS_STR("{instance name: "), '}'),
+        .forward_id = text_between(attributes, MS_STR("forward_unique_id: \""), '"'),
+        .first = (uint32_t)ir->arguments.n};
     if (k->forward_id.n == 0)
-        k->id = between(attributes, MS_STR("unique_id: \""), '"');
-    rest = between(attributes, MS_STR("forward_node_name: \""), '"');
+        k->id = text_between(attributes, MS_STR("unique_id: \""), '"');
+    rest = text_between(attributes, MS_STR("forward_node_name: \""), '"');
     k->forward_op =
         ms_str_sub(rest, 0, (uint32_t)(ms_str_rfind(rest, '_') < 0 ? 0 : ms_str_rfind(rest, '_')));
     k->source = source_of(entry);

@@ -365,7 +365,7 @@ static void settle(struct probe__graph *g)
 }
 
 /* Gives the tensor the shape from the graph's text if the number of elements is the same. */
-static void reshape(struct probe__kernel_tensor *t, struct ms_str types)
+static void reshape_tensor(struct probe__kernel_tensor *t, struct ms_str types)
 {
     uint64_t shape[PROBE_MAX_DIMS], count = 1;
     uint32_t ndim;
@@ -386,9 +386,9 @@ static void reshape(struct probe__kernel_tensor *t, struct ms_str types)
 static void reshape_all(struct probe__kernel *k)
 {
     for (size_t i = 0; k->ir != NULL && i < k->in.n; i++)
-        reshape(&k->in.p[i], k->ir->in);
+        reshape_tensor(&k->in.p[i], k->ir->in);
     for (size_t i = 0; k->ir != NULL && i < k->out.n; i++)
-        reshape(&k->out.p[i], k->ir->out);
+        reshape_tensor(&k->out.p[i], k->ir->out);
 }
 
 static enum ms_rc read_text(struct probe__graph *g, const char *net, uint64_t graph,

@@ -348,7 +348,7 @@ struct blame {
     struct probe__origin at;
 };
 
-static void accuse(struct blame *b, uint32_t rank, uint32_t layer, struct probe__origin at)
+static void accuse_rank(struct blame *b, uint32_t rank, uint32_t layer, struct probe__origin at)
 {
     bool earlier = !b->found || layer < b->layer || (layer == b->layer && at.sub < b->at.sub);
     if (earlier)
@@ -400,13 +400,14 @@ static void judge_group(const struct step *s, size_t from, size_t to, bool asked
         explained = true;
         const struct probe__origin *o = nearest_before(&s->ranks[e->rank], e->comm, asked_for);
         if (o != NULL)
-            accuse(b, e->rank, layer_of(s, e->rank, o->segment), *o);
+            accuse_rank(b, e->rank, layer_of(s, e->rank, o->segment), *o);
     }
     for (size_t i = from; i < to && !explained; i++) {
         const struct probe__comm *c = comm_of(s, &s->events[i]);
         if (c->out_bad)
-            accuse(b, s->events[i].rank, s->events[i].layer,
-                   (struct probe__origin){c->name, c->off, s->events[i].comm, c->sub, false, true});
+            accuse_rank(
+                b, s->events[i].rank, s->events[i].layer,
+                (struct probe__origin){c->name, c->off, s->events[i].comm, c->sub, false, true});
     }
 }
 
@@ -428,7 +429,7 @@ static void judge_unsent(const struct step *s, bool asked_for, struct blame *b)
             const struct probe__origin *o = &rank->origins.p[i];
             if (o->segment == rank->comms.n || (o->asked_for && !asked_for))
                 continue;
-            accuse(b, r, layer_of(s, r, o->segment), *o);
+            accuse_rank(b, r, layer_of(s, r, o->segment), *o);
             break;
         }
     }

@@ -397,7 +397,7 @@ static enum ms_rc add_tags(struct probe__rank *r, const struct probe_dump *d, ui
 }
 
 /* Tells whether the operator sends its input on this rank. */
-static bool gives(const struct probe__rank *r, const struct look *l)
+static bool is_sender(const struct probe__rank *r, const struct look *l)
 {
     if (l->comm == COMM_FROM_ONE) {
         int64_t src = peer_of(l, l->src, l->group_src);
@@ -458,7 +458,7 @@ static enum ms_rc note_comm(struct walk *w, uint32_t node, const struct look *l,
                                  .sub = here.sub,
                                  .first_tag = first,
                                  .tags = (uint32_t)r->tags.n - first,
-                                 .gives = gives(r, l),
+                                 .gives = is_sender(r, l),
                                  .in_bad = l->in != 0,
                                  .out_bad = l->out != 0 && !is_ignored(w, here.name)};
     w->sub = 0;

@@ -75,8 +75,8 @@ static enum ms_rc push_text(struct probe_overflow_detail *detail, bool stack, st
 }
 
 /* Collects the path from the node up to the root, then reverses it. */
-static enum ms_rc climb(struct probe_overflow_detail *detail, const struct probe_tree *t,
-                        struct ms_str node, struct ms_err *err)
+static enum ms_rc climb_tree(struct probe_overflow_detail *detail, const struct probe_tree *t,
+                             struct ms_str node, struct ms_err *err)
 {
     MS_TRY(push_text(detail, false, node, err));
     for (uint32_t i = probe_tree_find(t, node); i != MS_MAP_NONE; i = t->nodes.p[i].parent) {
@@ -107,7 +107,7 @@ static enum ms_rc read_construct(struct probe_overflow_detail *detail,
         return push_text(detail, false, a->node, err);
     if (rc != MS_OK)
         return ms_fail(err, rc, "%s", own.msg);
-    rc = climb(detail, &tree, a->node, err);
+    rc = climb_tree(detail, &tree, a->node, err);
     probe_tree_close(&tree);
     return rc;
 }

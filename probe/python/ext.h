@@ -49,12 +49,13 @@ struct ext_framework {
     PyObject *strided; /* layout of plain memory; NULL: every tensor has it */
     PyObject *dtypes;  /* dict: dtype object -> "float32" */
     /* Python functions; see msprobe/_values.py. */
-    PyObject *describe;   /* describes any other value */
-    PyObject *to_host;    /* copies a tensor to host memory */
-    PyObject *to_later;   /* reduces a tensor on its device -> number of statistics to come, or 0 */
-    PyObject *figures;    /* returns all numbered statistics, as a list */
-    PyObject *grad_mode;  /* () -> bool: can the next call have gradients? */
-    PyObject *tracing; /* threading.local: has a tracing_context while a compiler traces its thread */
+    PyObject *describe;  /* describes any other value */
+    PyObject *to_host;   /* copies a tensor to host memory */
+    PyObject *to_later;  /* reduces a tensor on its device -> number of statistics to come, or 0 */
+    PyObject *figures;   /* returns all numbered statistics, as a list */
+    PyObject *grad_mode; /* () -> bool: can the next call have gradients? */
+    PyObject
+        *tracing; /* threading.local: has a tracing_context while a compiler traces its thread */
     /* () -> has the program modes that see calls of functions, or calls of kernels? And an object
      * that takes them out of the way until its end(). NULL: the framework has no modes. */
     PyObject *function_modes, *dispatch_modes, *quiet;

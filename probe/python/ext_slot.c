@@ -128,7 +128,7 @@ static void replace_in_wrapper(const struct slot *s, const char *name, void *fro
         ((PyWrapperDescrObject *)wrapper)->d_wrapped = to;
 }
 
-static void replace(const struct slot *s, void *from, void *to)
+static void replace_slot(const struct slot *s, void *from, void *to)
 {
     replace_in_all(s->type, s, from, to);
     if (s == &slots[SET_ITEM]) {
@@ -142,7 +142,7 @@ void ext_slot_watching(bool is_on)
     for (unsigned i = 0; i < SLOTS; i++) {
         struct slot *s = &slots[i];
         if (s->was != NULL)
-            replace(s, is_on ? s->was : s->ours, is_on ? s->ours : s->was);
+            replace_slot(s, is_on ? s->was : s->ours, is_on ? s->ours : s->was);
     }
 }
 

@@ -98,7 +98,7 @@ static PyObject *call_with_tuple(PyObject *func, PyObject *const *args, size_t n
 }
 
 /* Tells op of a call; an exception of the function itself is kept. */
-static void tell(const struct watched *w, PyObject *first, enum when when)
+static void tell_watcher(const struct watched *w, PyObject *first, enum when when)
 {
     PyObject *type, *value, *trace;
     if ((w->tells & when) == 0)
@@ -117,9 +117,9 @@ static PyObject *call_and_tell(const struct watched *w, PyObject *const *args, s
                                PyObject *kwnames)
 {
     PyObject *first = PyVectorcall_NARGS(nargsf) != 0 ? Py_NewRef(args[0]) : Py_NewRef(Py_None);
-    tell(w, first, WHEN_BEFORE);
+    tell_watcher(w, first, WHEN_BEFORE);
     PyObject *result = ext_real_of(w->func)(w->func, args, nargsf, kwnames);
-    tell(w, first, result != NULL ? WHEN_RETURNED : WHEN_RAISED);
+    tell_watcher(w, first, result != NULL ? WHEN_RETURNED : WHEN_RAISED);
     Py_DECREF(first);
     return result;
 }

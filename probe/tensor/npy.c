@@ -25,7 +25,7 @@ struct scan {
     struct ms_err *err;
 };
 
-static enum ms_rc bad(const struct scan *s, const char *what)
+static enum ms_rc report_bad(const struct scan *s, const char *what)
 {
     return ms_fail_at(s->err, MS_E_FORMAT, 0, (int64_t)s->at, "%s in the header", what);
 }
@@ -60,11 +60,11 @@ static enum ms_rc read_string(struct scan *s, struct ms_str *out)
 {
     const char quote = take_char(s, '\'') ? '\'' : '"';
     if (quote == '"' && !take_char(s, '"'))
-        return bad(s, take_char(s, '[') ? "a structured type" : "expected a quoted text");
+        return report_bad(s, take_char(s, '[') ? "a structured type" : "expected a quoted text");
     const char *from = s->p + s->at;
     const char *to = memchr(from, quote, s->end - s->at);
     if (to == NULL)
-        return bad(s, "a text without end");
+        return report_bad(s, "a text without end");
     *out = (struct ms_str){from, (uint32_t)(to - from)};
     s->at += out->n + 1;
     return MS_OK;
@@ -77,7 +77,7 @@ static enum ms_rc read_size(struct scan *s, uint64_t *out)
     while (s->at < s->end && s->p[s->at] >= '0' && s->p[s->at] <= '9')
         s->at++;
     if (!ms_str_u64((struct ms_str){s->p + from, (uint32_t)(s->at - from)}, out))
-        return bad(s, "expected a size");
+        return report_bad(s, "expected a size");
     return MS_OK;
 }
 
@@ -85,12 +85,12 @@ static enum ms_rc read_shape(struct scan *s, struct header *h)
 {
     h->ndim = 0;
     if (!take_char(s, '('))
-        return bad(s, "expected '('");
+        return report_bad(s, "expected '('");
     for (bool comma = true; !take_char(s, ')'); comma = take_char(s, ',')) {
         if (!comma)
-            return bad(s, "expected ',' or ')'");
+            return report_bad(s, "expected ',' or ')'");
         if (h->ndim == PROBE_MAX_DIMS)
-            return bad(s, "too many dimensions");
+            return report_bad(s, "too many dimensions");
         MS_TRY(read_size(s, &h->shape[h->ndim]));
         h->ndim++;
     }
@@ -101,7 +101,7 @@ static enum ms_rc read_bool(struct scan *s, bool *out)
 {
     *out = take_word(s, "True");
     if (!*out && !take_word(s, "False"))
-        return bad(s, "expected True or False");
+        return report_bad(s, "expected True or False");
     return MS_OK;
 }
 
@@ -116,12 +116,12 @@ static enum ms_rc read_entry(struct scan *s, struct header *h, unsigned *seen)
                          : ms_str_is(key, "shape")         ? HAS_SHAPE
                                                            : 0;
     if (bit == 0)
-        return bad(s, "an unknown key");
+        return report_bad(s, "an unknown key");
     if ((*seen & bit) != 0)
-        return bad(s, "a key twice");
+        return report_bad(s, "a key twice");
     *seen |= bit;
     if (!take_char(s, ':'))
-        return bad(s, "expected ':'");
+        return report_bad(s, "expected ':'");
     switch (bit) {
     case HAS_DESCR:
         return read_string(s, &h->descr);
@@ -136,16 +136,16 @@ static enum ms_rc read_header(struct scan *s, struct header *h)
 {
     unsigned seen = 0;
     if (!take_char(s, '{'))
-        return bad(s, "expected '{'");
+        return report_bad(s, "expected '{'");
     for (bool comma = true; !take_char(s, '}'); comma = take_char(s, ',')) {
         if (!comma)
-            return bad(s, "expected ',' or '}'");
+            return report_bad(s, "expected ',' or '}'");
         MS_TRY(read_entry(s, h, &seen));
     }
     if (seen != HAS_ALL)
-        return bad(s, "descr, fortran_order or shape is missing");
+        return report_bad(s, "descr, fortran_order or shape is missing");
     skip_spaces(s);
-    return s->at == s->end ? MS_OK : bad(s, "something after '}'");
+    return s->at == s->end ? MS_OK : report_bad(s, "something after '}'");
 }
 
 /* Finds the begin and the end of the header text. */

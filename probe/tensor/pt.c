@@ -25,7 +25,7 @@ struct description {
     uint32_t ndim;
 };
 
-static enum ms_rc bad(struct ms_err *err, const char *what)
+static enum ms_rc report_bad(struct ms_err *err, const char *what)
 {
     return ms_fail(err, MS_E_FORMAT, "the tensor's description has %s", what);
 }
@@ -125,16 +125,16 @@ static enum ms_rc read_sizes(const struct ms_plain *v, uint64_t *out, uint32_t *
 {
     *n = ms_plain_len(v);
     if (v->kind != MS_PLAIN_TUPLE)
-        return bad(err, "no sizes or strides");
+        return report_bad(err, "no sizes or strides");
     if (*n > PROBE_MAX_DIMS)
         return ms_fail(err, MS_E_LIMIT, "%u dimensions, more than the %d that are read", *n,
                        PROBE_MAX_DIMS);
     for (uint32_t i = 0; i < *n; i++) {
         const struct ms_plain *item = ms_plain_item(v, i);
         if (item->kind != MS_PLAIN_INT)
-            return bad(err, "a size that is no number");
+            return report_bad(err, "a size that is no number");
         if (item->i < 0)
-            return bad(err, "a negative size or stride");
+            return report_bad(err, "a negative size or stride");
         out[i] = (uint64_t)item->i;
     }
     return MS_OK;
@@ -158,20 +158,20 @@ static enum ms_rc read_storage(const struct ms_plain *v, struct description *d, 
     const uint32_t n = ms_plain_len(id);
     if (v->kind != MS_PLAIN_OUTSIDE || id->kind != MS_PLAIN_TUPLE || word->kind != MS_PLAIN_TEXT ||
         !ms_str_is(word->s, "storage"))
-        return bad(err, "no storage");
+        return report_bad(err, "no storage");
     if (n < 5 || n > 6 || ms_plain_item(id, 5)->kind != MS_PLAIN_NONE)
-        return bad(err, "a storage of another form");
+        return report_bad(err, "a storage of another form");
     if (kind_of(type) != STORAGE && kind_of(type) != UNTYPED_STORAGE)
-        return bad(err, "a storage without a type");
+        return report_bad(err, "a storage without a type");
     if (key->kind != MS_PLAIN_TEXT || !is_key(key->s) || count->kind != MS_PLAIN_INT ||
         count->i < 0)
-        return bad(err, "a storage without key or size");
+        return report_bad(err, "a storage without key or size");
     *untyped = kind_of(type) == UNTYPED_STORAGE;
     d->dtype = type_of(type);
     d->key = key->s;
     d->storage_unit = *untyped ? 1 : ms_dtype_size(d->dtype);
     if (__builtin_mul_overflow((uint64_t)count->i, d->storage_unit, &d->storage_bytes))
-        return bad(err, "a storage of impossible size");
+        return report_bad(err, "a storage of impossible size");
     return MS_OK;
 }
 
@@ -199,7 +199,7 @@ static enum ms_rc check_metadata(const struct ms_plain *v, struct ms_err *err)
     if (v->kind == MS_PLAIN_NONE || v->kind == MS_PLAIN_BOOL || v->kind == MS_PLAIN_INT)
         return MS_OK;
     if (v->kind != MS_PLAIN_DICT)
-        return bad(err, "unknown metadata");
+        return report_bad(err, "unknown metadata");
     if (is_set(v, "conj") || is_set(v, "neg"))
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "the tensor is a conjugate or negative view; save x.resolve_conj()"
@@ -219,21 +219,21 @@ static enum ms_rc read_tensor(const struct ms_plain *args, bool v3, struct descr
     bool untyped;
     uint32_t strides;
     if (n < need || n > need + 1)
-        return bad(err, "a wrong number of parts");
+        return report_bad(err, "a wrong number of parts");
     MS_TRY(read_storage(ms_plain_item(args, 0), d, &untyped, err));
     if (untyped != v3)
-        return bad(err, "a storage of the wrong kind");
+        return report_bad(err, "a storage of the wrong kind");
     if (offset->kind != MS_PLAIN_INT || offset->i < 0)
-        return bad(err, "no offset");
+        return report_bad(err, "no offset");
     d->offset = (uint64_t)offset->i;
     MS_TRY(read_sizes(ms_plain_item(args, 2), d->shape, &d->ndim, err));
     MS_TRY(read_sizes(ms_plain_item(args, 3), d->stride, &strides, err));
     if (strides != d->ndim)
-        return bad(err, "not as many strides as sizes");
+        return report_bad(err, "not as many strides as sizes");
     if (v3) {
         const struct ms_plain *type = ms_plain_item(args, 6);
         if (kind_of(type) != DTYPE)
-            return bad(err, "no dtype");
+            return report_bad(err, "no dtype");
         d->dtype = type_of(type);
     }
     return check_metadata(ms_plain_item(args, need), err);
@@ -441,7 +441,7 @@ static enum ms_rc check_keys(const struct ms_plain *keys, struct ms_str key, str
     const struct ms_plain *first = ms_plain_item(keys, 0);
     if (keys->kind != MS_PLAIN_LIST || ms_plain_len(keys) != 1 || first->kind != MS_PLAIN_TEXT ||
         !ms_str_eq(first->s, key))
-        return bad(err, "another list of storages than its own");
+        return report_bad(err, "another list of storages than its own");
     return MS_OK;
 }
 

@@ -171,7 +171,7 @@ enum ms_rc probe__trend_target(struct probe__trend_db *db, unsigned metric, stru
 }
 
 /* Clamps a value: the viewer draws values within 1e9, and infinities are stored just outside. */
-static double clamped(double v)
+static double clamp_value(double v)
 {
     const double most = 1e9;
     if (isinf(v))
@@ -190,7 +190,7 @@ enum ms_rc probe__trend_row(struct probe__trend_db *db, int64_t rank, int64_t st
         if (isnan(values[i]))
             ms_stmt_null(db->insert_row, (int)i + 5);
         else
-            ms_stmt_f64(db->insert_row, (int)i + 5, clamped(values[i]));
+            ms_stmt_f64(db->insert_row, (int)i + 5, clamp_value(values[i]));
     }
     db->rows++;
     return ms_stmt_run(db->insert_row, err);
@@ -430,7 +430,7 @@ static enum ms_rc cut(struct parts *ps, struct ms_str name, struct ms_err *err)
 }
 
 /* Returns parts [from, to) with the dots between them. */
-static struct ms_str joined(const struct parts *ps, size_t from, size_t to)
+static struct ms_str join_parts(const struct parts *ps, size_t from, size_t to)
 {
     const char *p = ps->list.p[from].p;
     const struct ms_str *last = &ps->list.p[to - 1];
@@ -448,7 +448,7 @@ struct tagger {
     struct ms_err *err;
 };
 
-static enum ms_rc tag(const struct tagger *t, struct ms_str name, const char *category)
+static enum ms_rc find_tag(const struct tagger *t, struct ms_str name, const char *category)
 {
     return name.n != 0 ? t->fn(t->ctx, name, category, t->err) : MS_OK;
 }
@@ -462,13 +462,13 @@ static enum ms_rc tag_module(const struct tagger *t, const struct parts *ps, siz
         if (!is_number(ps, i))
             continue;
         if (i > done) {
-            MS_TRY(tag(t, joined(ps, i - 1, i + 1), "layer"));
+            MS_TRY(find_tag(t, join_parts(ps, i - 1, i + 1), "layer"));
             if (i - 1 > done)
-                MS_TRY(tag(t, joined(ps, done, i - 1), "module"));
+                MS_TRY(find_tag(t, join_parts(ps, done, i - 1), "module"));
         }
         done = i + 1;
     }
-    return done < to ? tag(t, joined(ps, done, to), "module") : MS_OK;
+    return done < to ? find_tag(t, join_parts(ps, done, to), "module") : MS_OK;
 }
 
 static bool has_part(const struct parts *ps, const char *word)
@@ -490,21 +490,22 @@ static enum ms_rc tag_dump(const struct tagger *t, const struct parts *ps)
         from++;
     if (from + 2 >= n)
         return MS_OK;
-    MS_TRY(tag(t, joined(ps, n - 2, n), "index"));
+    MS_TRY(find_tag(t, join_parts(ps, n - 2, n), "index"));
     if (has_part(ps, "parameters"))
-        MS_TRY(tag(t, MS_STR("parameters"), "default"));
+        MS_TRY(find_tag(t, MS_STR("parameters"), "default"));
     for (size_t i = 0; i < from; i++)
-        MS_TRY(tag(t, ps->list.p[i], "default"));
-    return from == 0 ? tag(t, joined(ps, 0, n - 2), "function") : tag_module(t, ps, from, n - 2);
+        MS_TRY(find_tag(t, ps->list.p[i], "default"));
+    return from == 0 ? find_tag(t, join_parts(ps, 0, n - 2), "function")
+                     : tag_module(t, ps, from, n - 2);
 }
 
 static enum ms_rc tag_monitor(const struct tagger *t, const struct parts *ps)
 {
     for (size_t i = ps->list.n; i-- != 0;) {
         if (!is_number(ps, i))
-            MS_TRY(tag(t, ps->list.p[i], "module"));
+            MS_TRY(find_tag(t, ps->list.p[i], "module"));
         else if (i != 0 && !is_number(ps, i - 1))
-            MS_TRY(tag(t, joined(ps, i - 1, i + 1), "layer"));
+            MS_TRY(find_tag(t, join_parts(ps, i - 1, i + 1), "layer"));
     }
     return MS_OK;
 }

@@ -204,7 +204,7 @@ static enum ms_rc read_header(struct columns *c, struct ms_csv *csv, struct ms_e
 }
 
 /* Reads a whole number; a missing column counts as 0. */
-static bool whole(const struct ms_csv *csv, int column, int64_t *out)
+static bool parse_whole(const struct ms_csv *csv, int column, int64_t *out)
 {
     const double most = 9007199254740992.0; /* 2^53 */
     double v;
@@ -227,8 +227,8 @@ static enum ms_rc read_line(struct monitor *m, struct line *line, bool *good, st
         return ms_fail_at(err, MS_E_FORMAT, csv->line, csv->at - csv->start,
                           "%zu fields where the header has %zu", csv->fields.n, c->n);
     *good = (size_t)c->name < csv->fields.n && csv->fields.p[c->name].n != 0 &&
-            whole(csv, c->stage, &line->stage) && whole(csv, c->step, &line->step) &&
-            whole(csv, c->micro, &line->micro) && line->micro >= 0;
+            parse_whole(csv, c->stage, &line->stage) && parse_whole(csv, c->step, &line->step) &&
+            parse_whole(csv, c->micro, &line->micro) && line->micro >= 0;
     if (!*good)
         return MS_OK;
     return probe__rename(&m->job->renames, csv->fields.p[c->name], m->renamed, &line->name, err);

@@ -119,7 +119,7 @@ static const char *is_nan_text(const struct probe__waiting *w)
 }
 
 /* Fills in all marks of the record's text; false: out of memory. */
-static bool complete(struct probe__await *a, struct probe__waiting *w)
+static bool is_complete(struct probe__await *a, struct probe__waiting *w)
 {
     struct ms_buf *out = &a->whole;
     const char *p = w->text.p, *end = p + w->text.n;
@@ -188,7 +188,7 @@ static void retire(struct probe__await *a, struct probe__waiting *w)
 static void finish(struct probe__await *a, struct probe__waiting *w)
 {
     struct probe_dumper *d = a->d;
-    bool is_whole = !w->is_void && complete(a, w);
+    bool is_whole = !w->is_void && is_complete(a, w);
     for (size_t i = 0; i < w->tensors.n && w->is_void; i++) {
         if (w->tensors.p[i].copy != NULL)
             (void)arrive(w->tensors.p[i].copy);

@@ -131,8 +131,8 @@ static bool count_call(struct probe_call *c, const struct probe__entry *e)
 }
 
 /* Names, counts and filters the call; the lock is held. */
-static bool admit(struct probe_call *c, const struct probe__entry *e, struct probe__thread *t,
-                  const struct probe__trail *walked)
+static bool is_admitted(struct probe_call *c, const struct probe__entry *e, struct probe__thread *t,
+                        const struct probe__trail *walked)
 {
     struct probe_dumper *d = c->d;
     if (!d->files.is_open || d->given_up || !count_call(c, e))
@@ -173,7 +173,7 @@ static bool has_part(const struct probe_call *c, enum probe_data part)
 }
 
 /* Tells whether the record of this call has the given section. */
-static bool fits(const struct probe_call *c, int part)
+static bool has_place(const struct probe_call *c, int part)
 {
     static const struct {
         enum probe_dir dir; /* NONE: both */
@@ -192,7 +192,7 @@ static bool fits(const struct probe_call *c, int part)
 static void pass_parts(struct probe_call *c, int part)
 {
     while (c->part + 1 < part) {
-        if (fits(c, ++c->part))
+        if (has_place(c, ++c->part))
             probe__record_empty_section(&c->record, (enum probe_section)c->part);
     }
 }
@@ -315,7 +315,7 @@ struct probe_call *probe__enter(struct probe_dumper *d, const struct probe__entr
     if (d->layout.extra && e->dir == PROBE_FORWARD && e->place == NULL)
         probe__trail_walk(&walked, e->frame, &t->stack);
     pthread_mutex_lock(&d->lock);
-    bool is_in = admit(c, e, t, &walked);
+    bool is_in = is_admitted(c, e, t, &walked);
     pthread_mutex_unlock(&d->lock);
     if (!is_in) {
         give_call_back(c);
@@ -410,7 +410,7 @@ int64_t probe_call_number(const struct probe_call *c)
 /* ---- files of tensors ------------------------------------------------- */
 
 /* Copies a tensor until the end of the record decides whether its file is written. */
-static bool hold(struct probe_call *c, const char *name, const struct probe_tensor *t)
+static bool hold_tensor(struct probe_call *c, const char *name, const struct probe_tensor *t)
 {
     struct probe_dumper *d = c->d;
     const size_t limit = d->s.memory_max;
@@ -444,7 +444,7 @@ static bool save_tensor(void *ctx, const char *name, const struct probe_tensor *
     struct probe_call *c = ctx;
     struct probe_dumper *d = c->d;
     bool taken = d->s.task == PROBE_TASK_OVERFLOW_CHECK
-                     ? hold(c, name, t)
+                     ? hold_tensor(c, name, t)
                      : probe__spool_put(d->spool, d->files.data_dir, name, t);
     if (!taken)
         probe__note(d, PROBE__NO_FILE, "no file for %s: no memory or no room on the disk", name);
@@ -535,7 +535,7 @@ void probe__put_value(struct probe_call *c, const struct probe_value *v)
 
 bool probe__call_has(const struct probe_call *c, enum probe_section section)
 {
-    return is_live(c) && c->is_wanted && fits(c, (int)section);
+    return is_live(c) && c->is_wanted && has_place(c, (int)section);
 }
 
 struct probe__record *probe__call_part(struct probe_call *c, enum probe_section section)
@@ -594,7 +594,7 @@ static void leave_filter(struct probe_call *c)
 }
 
 /* Ends a call and drops its record. */
-static void abandon(struct probe_call *c)
+static void abandon_call(struct probe_call *c)
 {
     pthread_mutex_lock(&c->d->lock);
     leave_filter(c);
@@ -624,7 +624,7 @@ static void pop(struct probe_call *c)
         if (op == c)
             return;
         probe__note(c->d, PROBE__LEFT_OPEN, "%s: was entered and not left", ms_buf_z(&op->name));
-        abandon(op);
+        abandon_call(op);
     }
     if (c->ends_first) {
         unlink_module(t, c);
@@ -634,7 +634,7 @@ static void pop(struct probe_call *c)
         struct probe_call *inner = t->module;
         t->module = inner->outer;
         probe__note(c->d, PROBE__LEFT_OPEN, "%s: was entered and not left", ms_buf_z(&inner->name));
-        abandon(inner);
+        abandon_call(inner);
     }
     if (t->module == c)
         t->module = c->outer;
@@ -711,7 +711,7 @@ void probe_call_drop(struct probe_call *c)
     if (!is_live(c))
         return;
     pop(c);
-    abandon(c);
+    abandon_call(c);
 }
 
 void probe__call_fail(struct probe_call *c)

@@ -122,8 +122,8 @@ struct probe_call *probe__begin_saved(struct probe_dumper *d, const char *name, 
     return c;
 }
 
-static void save(struct probe_dumper *d, const char *name, const struct probe_value *v,
-                 bool is_grad)
+static void save_value(struct probe_dumper *d, const char *name, const struct probe_value *v,
+                       bool is_grad)
 {
     int64_t number = -1;
     struct probe_call *c = probe__begin_saved(d, name, is_grad, &number);
@@ -137,10 +137,10 @@ static void save(struct probe_dumper *d, const char *name, const struct probe_va
 
 void probe_save(struct probe_dumper *d, const char *name, const struct probe_value *v)
 {
-    save(d, name, v, false);
+    save_value(d, name, v, false);
 }
 
 void probe_save_grad(struct probe_dumper *d, const char *name, const struct probe_value *v)
 {
-    save(d, name, v, true);
+    save_value(d, name, v, true);
 }

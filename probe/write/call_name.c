@@ -58,7 +58,7 @@ static const char *put_owner(struct probe_dumper *d, struct ms_buf *b, struct pr
 /* Delays a module's entry in construct.json until after the first operator inside the module, as
  * the official tool orders them. Child and parent are queued in d->modules, each ended by a NUL
  * byte. */
-static void postpone(struct probe_dumper *d, struct ms_str child, const char *parent)
+static void postpone_name(struct probe_dumper *d, struct ms_str child, const char *parent)
 {
     ms_buf_str(&d->modules, child);
     ms_buf_putc(&d->modules, '\0');
@@ -96,7 +96,7 @@ void probe__put_parent(struct probe_call *c, const struct probe__thread *t, bool
              called->owners.p[c->number].name != MS_MAP_NONE)
         parent = put_owner(d, &c->record.path, called->owners.p[c->number], PROBE_BACKWARD);
     if (c->kind == PROBE__MODULE)
-        postpone(d, ms_buf_slice(&c->name), parent);
+        postpone_name(d, ms_buf_slice(&c->name), parent);
     else
         probe__files_parent(&d->files, ms_buf_slice(&c->name), parent);
     if (c->kind == PROBE__OP)

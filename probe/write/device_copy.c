@@ -181,7 +181,7 @@ static bool context_open(struct probe_stream *s)
 }
 /* Makes the stream's context current and returns the previous one: the thread may be the
  * program's. */
-static void *enter(const struct probe_stream *s)
+static void *enter_stream(const struct probe_stream *s)
 {
     void *before = NULL;
     s->device->alike->context_get(&before); /* ACL's call fails on a thread without a context */
@@ -201,13 +201,13 @@ static void *locked_room(const struct probe_stream *s, size_t n)
 }
 static void locked_free(const struct probe_stream *s, void *p)
 {
-    void *before = enter(s);
+    void *before = enter_stream(s);
     s->device->alike->room_free(p);
     restore_context(s, before);
 }
 static void event_forget(struct probe__copy *c)
 {
-    void *before = enter(c->stream);
+    void *before = enter_stream(c->stream);
     if (c->event != NULL)
         c->stream->device->alike->event_free(c->event);
     c->event = NULL;
@@ -257,7 +257,7 @@ static bool cu_begin(struct probe__copy *c, const char *from, uint64_t offset, s
 }
 static enum probe__arrival cu_ask(struct probe__copy *c)
 {
-    void *before = enter(c->stream);
+    void *before = enter_stream(c->stream);
     int rc = cu.event_ask(c->event);
     restore_context(c->stream, before);
     return rc == 0 ? PROBE__ARRIVED : rc == CU_NOT_READY ? PROBE__UNDER_WAY : PROBE__LOST;
@@ -300,7 +300,7 @@ static bool acl_begin(struct probe__copy *c, const char *from, uint64_t offset, 
 static enum probe__arrival acl_ask(struct probe__copy *c)
 {
     int status = 0;
-    void *before = enter(c->stream);
+    void *before = enter_stream(c->stream);
     int rc = acl.event_ask(c->event, &status);
     restore_context(c->stream, before);
     if (rc != 0)
@@ -364,7 +364,7 @@ enum ms_rc probe_stream_open(struct probe_stream **out, enum probe_device device
     return MS_OK;
 }
 
-static void unuse(struct probe_stream *s)
+static void leave_stream(struct probe_stream *s)
 {
     if (atomic_fetch_sub(&s->users, 1) == 1)
         ms_free(s);
@@ -373,7 +373,7 @@ static void unuse(struct probe_stream *s)
 void probe_stream_close(struct probe_stream *s)
 {
     if (s != NULL)
-        unuse(s);
+        leave_stream(s);
 }
 
 /* ---- copies ----------------------------------------------------------- */
@@ -404,7 +404,7 @@ void probe__copy_free(struct probe__copy *c)
     const struct device *d = c->stream->device;
     d->forget(c);
     d->room_free(c->stream, c->host);
-    unuse(c->stream);
+    leave_stream(c->stream);
     ms_free(c);
 }
 
@@ -418,7 +418,7 @@ bool probe__copy_begin(struct probe__copy *c, struct probe_stream *s, const void
 {
     if (c->stream != s) {
         atomic_fetch_add(&s->users, 1);
-        unuse(c->stream);
+        leave_stream(c->stream);
         c->stream = s;
     }
     return s->device->begin(c, from, offset, n);

@@ -127,7 +127,7 @@ bool probe__has_data(const struct probe_settings *s, enum probe_dir dir, enum pr
 /* ---- slices ----------------------------------------------------------- */
 
 /* Converts a Python index: negative counts from the end; clamped to the size. */
-static uint64_t position(int64_t at, uint64_t size)
+static uint64_t position_of(int64_t at, uint64_t size)
 {
     if (at >= 0)
         return (uint64_t)at < size ? (uint64_t)at : size;
@@ -142,8 +142,8 @@ static void narrow(const struct probe_slice *slice, struct probe_tensor *t)
     uint64_t size = t->shape[slice->dim];
     if (slice->has_size && slice->size != size)
         return;
-    uint64_t from = position(slice->begin, size);
-    uint64_t to = slice->has_end ? position(slice->end, size) : size;
+    uint64_t from = position_of(slice->begin, size);
+    uint64_t to = slice->has_end ? position_of(slice->end, size) : size;
     to = to > from ? to : from;
     t->shape[slice->dim] = to - from;
     if (to - from != 0 && t->data != NULL)

@@ -198,7 +198,7 @@ static void set_range(const struct probe_tensor *t, const struct ms_stats *s, st
 }
 
 /* The official tool reduces in the tensor's own type, so mean and norm are rounded to that. */
-static struct figure reduced(const struct probe__style *style, enum ms_dtype t, double v)
+static struct figure reduce_figure(const struct probe__style *style, enum ms_dtype t, double v)
 {
     return (struct figure){REAL, ms_dtype_round(style->unrounded ? MS_DT_F32 : t, v), 0};
 }
@@ -250,9 +250,9 @@ static void figures_of(const struct probe__style *style, const struct probe_tens
     bool complex = kind == MS_DTK_COMPLEX;
     enum ms_dtype as = narrow || complex ? t->dtype : MS_DT_F64;
     if (all || complex)
-        f[PROBE_STAT_MEAN] = reduced(style, as, ms_stats_mean(s));
+        f[PROBE_STAT_MEAN] = reduce_figure(style, as, ms_stats_mean(s));
     if (all || (complex && style->mindspore))
-        f[PROBE_STAT_NORM] = reduced(style, as, ms_stats_norm(s));
+        f[PROBE_STAT_NORM] = reduce_figure(style, as, ms_stats_norm(s));
 }
 
 static void put_figure(struct leaf *l, struct figure f)

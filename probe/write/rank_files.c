@@ -448,7 +448,7 @@ static void put_all(struct probe__stack_writer *s, struct ms_jwrite *json, struc
 }
 
 /* Replaces the file by one in which each stack is a single group. */
-static enum ms_rc rewrite(struct probe__stack_writer *s, struct ms_err *err)
+static enum ms_rc rewrite_stacks(struct probe__stack_writer *s, struct ms_err *err)
 {
     struct ms_out *out;
     struct ms_jwrite json;
@@ -471,7 +471,7 @@ static enum ms_rc stack_finish(struct probe__stack_writer *s, struct ms_err *err
 {
     enum ms_rc rc = stack_flush(s, err);
     if (rc == MS_OK && s->split)
-        rc = rewrite(s, err);
+        rc = rewrite_stacks(s, err);
     append_close(&s->out);
     return rc;
 }

@@ -81,7 +81,7 @@ static struct item *item_at(const struct probe__spool *s, const struct mark *m)
 }
 
 /* Advances the mark to the next item. */
-static void pass(const struct probe__spool *s, struct mark *m, size_t bytes)
+static void pass_mark(const struct probe__spool *s, struct mark *m, size_t bytes)
 {
     m->at += bytes;
     m->bytes -= bytes;
@@ -98,14 +98,14 @@ static struct item *take_next(struct probe__spool *s)
     if (s->next.bytes == 0 || item->state != READY)
         return NULL;
     item->state = TAKEN;
-    pass(s, &s->next, item->bytes);
+    pass_mark(s, &s->next, item->bytes);
     return item;
 }
 
 static void free_done(struct probe__spool *s)
 {
     while (s->tail.bytes != s->next.bytes && item_at(s, &s->tail)->state == DONE) {
-        pass(s, &s->tail, item_at(s, &s->tail)->bytes);
+        pass_mark(s, &s->tail, item_at(s, &s->tail)->bytes);
         if (s->tail.at == 0)
             s->wrap = s->size;
     }
@@ -213,7 +213,7 @@ void probe__spool_free(struct probe__spool *s)
 /* ---- putting ---------------------------------------------------------- */
 
 /* Finds contiguous room for `bytes`; NULL while there is none. */
-static char *reserve(struct probe__spool *s, size_t bytes)
+static char *reserve_bytes(struct probe__spool *s, size_t bytes)
 {
     if (s->tail.bytes == 0) {
         s->head = s->tail.at = s->next.at = 0;
@@ -294,7 +294,7 @@ bool probe__spool_put(struct probe__spool *s, const char *dir, const char *name,
     bytes = bytes / ALIGN * ALIGN;
     pthread_mutex_lock(&s->lock);
     bool failed = s->err.rc != MS_OK;
-    char *place = failed || bytes > s->size ? NULL : reserve(s, bytes);
+    char *place = failed || bytes > s->size ? NULL : reserve_bytes(s, bytes);
     if (place != NULL)
         take_room(s, place, bytes);
     else if (!failed)

@@ -104,7 +104,7 @@ static enum ms_rc show_viewer(struct tui_app *a, struct ms_err *err)
     return tui_term_show(&a->cells, err);
 }
 
-static enum ms_rc loop(struct tui_app *a, struct ms_err *err)
+static enum ms_rc run_loop(struct tui_app *a, struct ms_err *err)
 {
     enum ms_rc rc = show_viewer(a, err);
     while (rc == MS_OK && !a->quit) {
@@ -129,7 +129,7 @@ static enum ms_rc run_terminal(const struct args *args, struct viz_session *s, i
     enum ms_rc rc =
         tui_app_open(&a, s, args->live ? args->path.items[0] : NULL, tui_term_ascii(), err);
     if (rc == MS_OK) {
-        rc = loop(&a, err);
+        rc = run_loop(&a, err);
         tui_app_close(&a);
     }
     *signal_number = tui_term_stopped();

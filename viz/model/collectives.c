@@ -45,7 +45,7 @@ static const char COLLECTIVE_SQL[] =
 
 typedef enum ms_rc (*row_fn)(void *ctx, struct ms_stmt *st, struct ms_err *err);
 
-static enum ms_rc each(struct ms_stmt *st, row_fn fn, void *ctx, struct ms_err *err)
+static enum ms_rc each_row(struct ms_stmt *st, row_fn fn, void *ctx, struct ms_err *err)
 {
     enum ms_rc rc = MS_OK;
     while (ms_stmt_next(st, &rc, err))
@@ -54,12 +54,12 @@ static enum ms_rc each(struct ms_stmt *st, row_fn fn, void *ctx, struct ms_err *
     return rc;
 }
 
-static enum ms_rc query(struct mstx_tl *tl, const char *sql, row_fn fn, void *ctx,
-                        struct ms_err *err)
+static enum ms_rc query_rows(struct mstx_tl *tl, const char *sql, row_fn fn, void *ctx,
+                             struct ms_err *err)
 {
     struct ms_stmt *st;
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, sql, err));
-    return each(st, fn, ctx, err);
+    return each_row(st, fn, ctx, err);
 }
 
 static void take_op(char out[40], struct ms_str op)
@@ -94,7 +94,7 @@ struct covering {
     int64_t until; /* time of that rank counted up to here */
 };
 
-static enum ms_rc cover(void *ctx, struct ms_stmt *st, struct ms_err *err)
+static enum ms_rc cover_row(void *ctx, struct ms_stmt *st, struct ms_err *err)
 {
     struct covering *v = ctx;
     int64_t rank = ms_stmt_get_i64(st, 0), a = ms_stmt_get_i64(st, 1), b = ms_stmt_get_i64(st, 2);
@@ -162,20 +162,20 @@ static enum ms_rc read_sizes(struct viz_cluster *c, struct mstx_tl *tl, struct m
     struct ms_stmt *st;
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, SIZES_SQL, err));
     ms_stmt_i64(st, 1, SIZES_MAX);
-    return each(st, add_size, c, err);
+    return each_row(st, add_size, c, err);
 }
 
 enum ms_rc viz_cluster_read(struct viz_cluster *c, struct mstx_tl *tl, struct ms_err *err)
 {
     struct covering v = {.c = c};
     *c = (struct viz_cluster){.ranks = {0}};
-    enum ms_rc rc = query(tl, RANKS_SQL, add_rank, c, err);
+    enum ms_rc rc = query_rows(tl, RANKS_SQL, add_rank, c, err);
     if (rc == MS_OK)
-        rc = query(tl, CALLS_SQL, cover, &v, err);
+        rc = query_rows(tl, CALLS_SQL, cover_row, &v, err);
     if (rc == MS_OK)
-        rc = query(tl, WAITS_SQL, add_wait, c, err);
+        rc = query_rows(tl, WAITS_SQL, add_wait, c, err);
     if (rc == MS_OK)
-        rc = query(tl, TRANSFERS_SQL, add_transfer, c, err);
+        rc = query_rows(tl, TRANSFERS_SQL, add_transfer, c, err);
     if (rc == MS_OK)
         rc = read_sizes(c, tl, err);
     if (rc != MS_OK)
@@ -215,7 +215,7 @@ enum ms_rc viz_collective_read(struct viz_collective *c, struct mstx_tl *tl, siz
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, COLLECTIVE_SQL, err));
     ms_stmt_i64(st, 1, (int64_t)process + 1);
     ms_stmt_i64(st, 2, start_ns);
-    enum ms_rc rc = each(st, add_arrival, c, err);
+    enum ms_rc rc = each_row(st, add_arrival, c, err);
     if (rc == MS_OK && c->list.n == 0)
         rc = ms_fail(err, MS_E_NOTFOUND, "no collective begins there");
     if (rc != MS_OK)

@@ -19,7 +19,7 @@ enum { TRIED_MAX = 2000, PAGE = 200 };
 
 /* Tells whether an item of the list has a result other than "pass"; *any: whether one has a
  * result. */
-static bool fails(struct ms_str json, const char *also, bool *any)
+static bool is_failed(struct ms_str json, const char *also, bool *any)
 {
     struct ms_jread r;
     bool is_result = false, bad = false;
@@ -43,7 +43,7 @@ static enum ms_rc makes_it(struct graph_view *v, struct graph_spot at, unsigned 
     struct graph_detail d;
     bool in = false, out = false;
     enum ms_rc rc = graph_view_node(v, at, name, &page, &d, err);
-    *yes = rc == MS_OK && !fails(d.input, "warning", &in) && fails(d.output, also, &out);
+    *yes = rc == MS_OK && !is_failed(d.input, "warning", &in) && is_failed(d.output, also, &out);
     graph_page_free(&page);
     return rc;
 }

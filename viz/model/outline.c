@@ -103,9 +103,9 @@ static struct viz_pairs_of children_of(const struct viz_outline *t, const struct
     return of;
 }
 
-static enum ms_rc fetch(struct viz_outline *t, size_t at, uint16_t depth,
-                        const struct viz_row *parent, struct viz_pair_cursor after,
-                        struct viz_pair_cursor until, struct ms_err *err)
+static enum ms_rc fetch_rows(struct viz_outline *t, size_t at, uint16_t depth,
+                             const struct viz_row *parent, struct viz_pair_cursor after,
+                             struct viz_pair_cursor until, struct ms_err *err)
 {
     struct viz_pairs page = {.more = false};
     struct viz_pairs_of of = children_of(t, parent);
@@ -128,7 +128,7 @@ enum ms_rc viz_outline_open(struct viz_outline *t, struct graph_view *v, int64_t
                               .arena = ms_arena_new(TEXT_MAX)};
     enum ms_rc rc = t->arena != NULL ? MS_OK : ms_no_memory(err);
     if (rc == MS_OK)
-        rc = fetch(t, 0, 0, NULL, VIZ_PAIRS_FIRST, TO_THE_END, err);
+        rc = fetch_rows(t, 0, 0, NULL, VIZ_PAIRS_FIRST, TO_THE_END, err);
     if (rc == MS_OK && t->rows.n == 1)
         rc = viz_outline_unfold(t, 0, err);
     if (rc != MS_OK)
@@ -165,7 +165,8 @@ static enum ms_rc unfold_more(struct viz_outline *t, size_t i, struct ms_err *er
     struct viz_row more = t->rows.p[i];
     const struct viz_row *up = parent_row(t, i);
     struct viz_row parent = up != NULL ? *up : more;
-    MS_TRY(fetch(t, i + 1, more.depth, up != NULL ? &parent : NULL, more.cursor, more.until, err));
+    MS_TRY(fetch_rows(t, i + 1, more.depth, up != NULL ? &parent : NULL, more.cursor, more.until,
+                      err));
     remove_rows(t, i, 1);
     return MS_OK;
 }
@@ -209,7 +210,8 @@ enum ms_rc viz_outline_unfold(struct viz_outline *t, size_t i, struct ms_err *er
     if (r->open || !has_children(r))
         return MS_OK;
     struct viz_row parent = *r;
-    MS_TRY(fetch(t, i + 1, (uint16_t)(r->depth + 1), &parent, VIZ_PAIRS_FIRST, TO_THE_END, err));
+    MS_TRY(
+        fetch_rows(t, i + 1, (uint16_t)(r->depth + 1), &parent, VIZ_PAIRS_FIRST, TO_THE_END, err));
     t->rows.p[i].open = true;
     return MS_OK;
 }
@@ -378,7 +380,7 @@ struct arranging {
 
 /* Returns the rank of the state in the order E ! W - . and not compared, as in all lists; a
  * closed node has the worst state of its descendants. */
-static int64_t badness(const struct viz_row *r)
+static int64_t badness_of(const struct viz_row *r)
 {
     const struct graph_row *n = r->pair.target.name.n != 0 ? &r->pair.target : &r->pair.golden;
     const struct graph_rollup *b = &r->pair.below;
@@ -394,7 +396,7 @@ static int64_t weight_of(const struct viz_row *r, enum viz_sort sort)
 {
     switch (sort) {
     case VIZ_SORT_STATE:
-        return badness(r);
+        return badness_of(r);
     case VIZ_SORT_ERRORS:
         return -(r->pair.below.error + (r->pair.target.state == GRAPH_ERROR));
     default:

@@ -276,7 +276,7 @@ static bool is_clean(const struct viz_pair *r)
            r->below.unmatched == 0 && r->below.overflow == 0;
 }
 
-static bool repeats(const struct viz_pair *a, const struct viz_pair *b)
+static bool is_repeat(const struct viz_pair *a, const struct viz_pair *b)
 {
     if (a->where != b->where || !is_clean(b) || a->target.state != b->target.state ||
         a->target.kind != b->target.kind || !a->target.has_children || !b->target.has_children)
@@ -290,7 +290,7 @@ size_t viz_pairs_run(const struct viz_pairs *p, size_t first)
     size_t n = 1;
     if (p->rows.p[first].where == VIZ_ONLY_GOLDEN || !is_clean(&p->rows.p[first]))
         return 1;
-    while (first + n < p->rows.n && repeats(&p->rows.p[first + n - 1], &p->rows.p[first + n]))
+    while (first + n < p->rows.n && is_repeat(&p->rows.p[first + n - 1], &p->rows.p[first + n]))
         n++;
     return n;
 }

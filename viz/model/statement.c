@@ -148,7 +148,7 @@ static bool read_all(struct child *c, struct ms_buf *out, struct ms_buf *said)
 /* ---- result ------------------------------------------------------------------------- */
 
 /* Returns the first line of the error message without the program's name. */
-static struct ms_str reason(const struct ms_buf *said)
+static struct ms_str reason_text(const struct ms_buf *said)
 {
     struct ms_str rest = ms_buf_slice(said), line;
     const struct ms_str prefix = MS_STR("msprobe sql: ");
@@ -169,7 +169,7 @@ static enum ms_rc judge(const struct child *c, int status, bool ended, const str
     if (!ended || WIFSIGNALED(status))
         return ms_fail(err, MS_E_INTERRUPTED, "the statement took longer than %u s and was ended",
                        c->q->seconds);
-    const struct ms_str why = reason(said);
+    const struct ms_str why = reason_text(said);
     return ms_fail(err, MS_E_ARG, "%.*s", MS_STR_ARG(why));
 }
 

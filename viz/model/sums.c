@@ -228,7 +228,7 @@ static enum ms_rc add_join(struct viz_sums *s, struct ms_err *err)
 
 /* ---- the end -------------------------------------------------------------------------- */
 
-static int falling(int64_t a, int64_t b)
+static int order_falling(int64_t a, int64_t b)
 {
     return a > b ? -1 : a < b;
 }
@@ -236,16 +236,16 @@ static int falling(int64_t a, int64_t b)
 static int by_total(const void *pa, const void *pb)
 {
     const struct viz_sum *a = pa, *b = pb;
-    int c = falling(a->total, b->total);
-    c = c != 0 ? c : falling(a->count, b->count);
+    int c = order_falling(a->total, b->total);
+    c = c != 0 ? c : order_falling(a->count, b->count);
     return c != 0 ? c : a->name < b->name ? -1 : a->name > b->name;
 }
 
 static int by_blame(const void *pa, const void *pb)
 {
     const struct viz_sum *a = pa, *b = pb;
-    int c = falling(a->blame, b->blame);
-    c = c != 0 ? c : falling(viz_sum_mean(a), viz_sum_mean(b));
+    int c = order_falling(a->blame, b->blame);
+    c = c != 0 ? c : order_falling(viz_sum_mean(a), viz_sum_mean(b));
     return c != 0 ? c : a->process < b->process ? -1 : a->process > b->process;
 }
 

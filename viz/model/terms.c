@@ -385,8 +385,8 @@ static bool is_late(const struct search *s)
     return s->end_ns != 0 && ms_clock_ns() >= s->end_ns;
 }
 
-static enum ms_rc meets(struct search *s, const struct graph_row *row, bool *yes,
-                        struct ms_err *err)
+static enum ms_rc meets_terms(struct search *s, const struct graph_row *row, bool *yes,
+                              struct ms_err *err)
 {
     *yes = viz_terms_meet_text(s->terms, row->name);
     for (size_t i = 0; *yes && i < s->terms->list.n; i++) {
@@ -427,8 +427,8 @@ static unsigned wanted_states(const struct viz_terms *t)
     return 0;
 }
 
-static enum ms_rc candidates(const struct search *s, int64_t after, struct graph_page *page,
-                             struct ms_err *err)
+static enum ms_rc find_candidates(const struct search *s, int64_t after, struct graph_page *page,
+                                  struct ms_err *err)
 {
     struct ms_str word = best_word(s->terms);
     unsigned want = wanted_states(s->terms);
@@ -453,12 +453,12 @@ static enum ms_rc keep_row(struct graph_page *page, const struct graph_row *row,
 }
 
 /* Tests the rows of one page of candidates. */
-static enum ms_rc sift(struct search *s, const struct graph_page *from, uint32_t limit,
-                       struct graph_page *page, int64_t *reached, struct ms_err *err)
+static enum ms_rc sift_rows(struct search *s, const struct graph_page *from, uint32_t limit,
+                            struct graph_page *page, int64_t *reached, struct ms_err *err)
 {
     bool yes;
     for (size_t i = 0; i < from->rows.n; i++) {
-        MS_TRY(meets(s, &from->rows.p[i], &yes, err));
+        MS_TRY(meets_terms(s, &from->rows.p[i], &yes, err));
         if (yes && page->rows.n == limit) {
             page->more = true;
             return MS_OK;
@@ -495,9 +495,9 @@ enum ms_rc viz_terms_search(const struct viz_terms *t, struct graph_view *v, str
         page->more = tested >= TESTED_MAX || (tested != 0 && is_late(&s));
         if (page->more)
             break;
-        rc = candidates(&s, *reached, &from, err);
+        rc = find_candidates(&s, *reached, &from, err);
         if (rc == MS_OK)
-            rc = sift(&s, &from, limit, page, reached, err);
+            rc = sift_rows(&s, &from, limit, page, reached, err);
         tested += from.rows.n + 1;
     }
     graph_page_free(&from);

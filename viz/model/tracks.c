@@ -38,7 +38,7 @@ static unsigned kind_order(enum mstx_track_kind k)
     return place[k];
 }
 
-static int order(const void *pa, const void *pb)
+static int order_tracks(const void *pa, const void *pb)
 {
     const struct ordered *a = pa, *b = pb;
     int c = by_process(a, b);
@@ -132,7 +132,7 @@ enum ms_rc viz_tracks_make(struct viz_tracks *t, struct mstx_tl *tl, struct ms_e
                                 track};
     }
     if (rc == MS_OK) {
-        qsort(o, n, sizeof *o, order);
+        qsort(o, n, sizeof *o, order_tracks);
         rc = add_all(t, o, n, err);
     }
     ms_free(o);

@@ -52,7 +52,7 @@ enum ms_rc tui_page_addf(struct tui_page *p, enum tui_token t, struct ms_err *er
     return tui_page_add(p, t, ms_str_of(text), err);
 }
 
-static bool passes(const struct tui_page *p, const struct tui_line *l)
+static bool passes_filter(const struct tui_page *p, const struct tui_line *l)
 {
     return ms_str_has_folded(l->text, (struct ms_str){p->filter, (uint32_t)p->filter_n});
 }
@@ -61,7 +61,7 @@ static size_t count(const struct tui_page *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->lines.n; i++)
-        n += passes(p, &p->lines.p[i]);
+        n += passes_filter(p, &p->lines.p[i]);
     return n;
 }
 
@@ -100,7 +100,7 @@ void tui_page_draw(struct tui_page *p, struct tui_cells *g)
     skip = p->top;
     for (size_t i = 0, y = 0; i < p->lines.n && (int)y < rows; i++) {
         const struct tui_line *l = &p->lines.p[i];
-        if (!passes(p, l))
+        if (!passes_filter(p, l))
             continue;
         if (skip > 0)
             skip--;
@@ -110,7 +110,7 @@ void tui_page_draw(struct tui_page *p, struct tui_cells *g)
     draw_head(p, g);
 }
 
-static void type(struct tui_page *p, int key)
+static void type_filter(struct tui_page *p, int key)
 {
     if (key == TUI_KEY_ENTER || key == TUI_KEY_ESC) {
         p->filter_n = key == TUI_KEY_ESC ? 0 : p->filter_n;
@@ -147,7 +147,7 @@ static void scroll(struct tui_page *p, int key, size_t page)
 void tui_page_key(struct tui_page *p, int key, int rows)
 {
     if (p->filtering)
-        type(p, key);
+        type_filter(p, key);
     else if (key == 'q' || key == TUI_KEY_ESC || key == TUI_KEY_ENTER || key == TUI_KEY_BACKSPACE)
         tui_page_close(p);
     else if (key == '/')

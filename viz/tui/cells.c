@@ -219,7 +219,7 @@ static bool take_parts(struct parts *p, struct ms_str s)
 
 /* Shortens the longest parts until the name fits into w columns; false when a part would get too
  * short. */
-static bool shorten(struct parts *p, int w)
+static bool shorten_parts(struct parts *p, int w)
 {
     enum { PART_LEAST = 3 };
     int all = p->n - 1;
@@ -244,7 +244,7 @@ int tui_put_name(struct tui_cells *g, int y, int x, int w, enum tui_token t, str
         w = g->w - x;
     if (w < WORTH_BOTH_ENDS || tui_text_width(s) <= w)
         return tui_put(g, y, x, w, t, s);
-    if (take_parts(&parts, s) && shorten(&parts, w)) {
+    if (take_parts(&parts, s) && shorten_parts(&parts, w)) {
         for (int i = 0; i < parts.n; i++) {
             x = i > 0 ? tui_char(g, y, x, t, '.') : x;
             x = tui_put(g, y, x, parts.w[i], t, parts.s[i]);
@@ -344,7 +344,7 @@ struct range {
 
 #include "viz/tui/cell_width.h"
 
-static bool within(const struct range *r, size_t n, uint32_t ch)
+static bool is_within(const struct range *r, size_t n, uint32_t ch)
 {
     size_t low = 0;
     while (low < n) {
@@ -363,7 +363,7 @@ int tui_width(uint32_t ch)
 {
     if (ch < 0x300)
         return 1;
-    if (within(none, sizeof none / sizeof *none, ch))
+    if (is_within(none, sizeof none / sizeof *none, ch))
         return 0;
-    return within(wide, sizeof wide / sizeof *wide, ch) ? 2 : 1;
+    return is_within(wide, sizeof wide / sizeof *wide, ch) ? 2 : 1;
 }

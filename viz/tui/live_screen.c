@@ -187,7 +187,7 @@ static void *open_live(struct tui_app *a, struct ms_err *err)
 /* ---- drawing ----------------------------------------------------------------------- */
 
 /* Returns the rank with the highest figure if that exceeds `times` the mean of all. */
-static size_t outstanding(const struct live *l, bool blame, double times)
+static size_t find_outstanding(const struct live *l, bool blame, double times)
 {
     size_t at = l->rows.n;
     double sum = 0, most = 0;
@@ -204,16 +204,16 @@ static size_t outstanding(const struct live *l, bool blame, double times)
 
 /* Returns the index of the straggler: the others wait for it during a tenth of its steps or
  * more, and more than for any other rank; or else its steps are a tenth longer. */
-static size_t slowest(const struct live *l)
+static size_t find_slowest(const struct live *l)
 {
-    size_t at = outstanding(l, true, 1.2);
+    size_t at = find_outstanding(l, true, 1.2);
     if (at < l->rows.n && l->rows.p[at].blame_ns > l->rows.p[at].step_ns / 10)
         return at;
-    return outstanding(l, false, 1.1);
+    return find_outstanding(l, false, 1.1);
 }
 
 /* Returns the job's steps per second: the mean of its ranks, which run in lockstep. */
-static double speed(const struct live *l)
+static double speed_of(const struct live *l)
 {
     double sum = 0;
     size_t n = 0;
@@ -258,11 +258,11 @@ static enum ms_rc draw_live(struct tui_app *a, void *self, struct ms_err *err)
     struct live *l = self;
     struct tui_cells *g = &a->cells;
     int rows = tui_body_rows(a) - 3;
-    size_t late = slowest(l);
+    size_t late = find_slowest(l);
     char took[MS_HUMAN_MAX], lost[MS_HUMAN_MAX];
     (void)err;
     int x = tui_printf(g, 1, 1, g->w - 2, TUI_TEXT, "%.3g steps/s, %zu processes, %s lost  ",
-                       speed(l), l->rows.n, ms_human_count(lost, l->dropped));
+                       speed_of(l), l->rows.n, ms_human_count(lost, l->dropped));
     if (late < l->rows.n)
         tui_printf(g, 1, x, g->w - x, TUI_ERROR, "slowest: rank %" PRId64, l->rows.p[late].rank);
     tui_puts(g, 2, 0, g->w, TUI_DIM,

@@ -163,14 +163,14 @@ static enum tui_token result_token(struct ms_str key, struct ms_str value)
 }
 
 /* Returns the columns left of w after the text; counts columns, not bytes. */
-static int room(struct ms_str s, int w)
+static int room_for(struct ms_str s, int w)
 {
     int used = tui_text_width(s);
     return used < w ? w - used : 0;
 }
 
 /* Removes JSON escapes; a value too long for the screen stays unchanged. */
-static struct ms_str plain(struct table *t, int i, struct ms_str s)
+static struct ms_str plain_text(struct table *t, int i, struct ms_str s)
 {
     bool escaped = s.n != 0 && s.n < VALUE_MAX && memchr(s.p, '\\', s.n) != NULL;
     const struct ms_jread r = {.text = s, .escaped = escaped};
@@ -192,12 +192,12 @@ static void put_item_line(void *ctx, struct ms_str item, struct ms_str key, stru
     enum tui_token token = !both                       ? result_token(key, value)
                            : ms_str_eq(value, s.value) ? TUI_DIM
                                                        : TUI_TEXT;
-    struct ms_str k = plain(t, 0, key), v = plain(t, 1, value);
-    struct ms_str o = both ? plain(t, 2, s.value) : MS_STR("");
+    struct ms_str k = plain_text(t, 0, key), v = plain_text(t, 1, value);
+    struct ms_str o = both ? plain_text(t, 2, s.value) : MS_STR("");
     if (t->rc == MS_OK)
         t->rc = tui_page_addf(t->page, token, t->err, "  %.*s%*s %*s%.*s%*s%.*s", MS_STR_ARG(k),
-                              room(k, NAME_W), "", room(v, VALUE_W), "", MS_STR_ARG(v),
-                              both ? 2 + room(o, VALUE_W) : 0, "", MS_STR_ARG(o));
+                              room_for(k, NAME_W), "", room_for(v, VALUE_W), "", MS_STR_ARG(v),
+                              both ? 2 + room_for(o, VALUE_W) : 0, "", MS_STR_ARG(o));
 }
 
 static enum ms_rc put_part(struct tui_page *p, const char *what, struct ms_str json,

@@ -75,7 +75,7 @@ static void add_order(struct way *w, char what, int n)
         add(w, text[i], 1);
 }
 
-static struct way shorter(struct way a, struct way b)
+static struct way shorter_way(struct way a, struct way b)
 {
     return b.n < a.n ? b : a;
 }
@@ -92,7 +92,7 @@ static struct way short_way(const struct tui_paint *p, const struct tui_cells *g
         return order;
     for (int i = from; i < x; i++)
         add(&w, (char)g->p[(size_t)y * (size_t)g->w + (size_t)i].ch, 1);
-    return shorter(order, w);
+    return shorter_way(order, w);
 }
 
 /* Moves right within a row; tabulator stops are every eight columns. */
@@ -105,16 +105,16 @@ static struct way way_right(const struct tui_paint *p, const struct tui_cells *g
         return best;
     add(&w, '\t', tabs);
     if (tabs > 0)
-        best = shorter(best, short_way(p, g, w, y, stop, x));
+        best = shorter_way(best, short_way(p, g, w, y, stop, x));
     if (stop + TAB >= g->w || x == stop)
         return best;
     add(&w, '\t', 1);
     add(&w, '\b', stop + TAB - x);
-    return shorter(best, w);
+    return shorter_way(best, w);
 }
 
 /* Returns the shorter relative move: from the current column or from the left edge. */
-static struct way relative(const struct tui_paint *p, const struct tui_cells *g, int y, int x)
+static struct way relative_way(const struct tui_paint *p, const struct tui_cells *g, int y, int x)
 {
     struct way edge = {.n = 0}, along = {.n = 0};
     add(&edge, '\r', 1);
@@ -124,11 +124,11 @@ static struct way relative(const struct tui_paint *p, const struct tui_cells *g,
         return edge;
     add(&along, '\n', y - p->y);
     if (p->x <= x)
-        return shorter(edge, way_right(p, g, along, y, p->x, x));
+        return shorter_way(edge, way_right(p, g, along, y, p->x, x));
     struct way order = along;
     add(&along, '\b', p->x - x);
     add_order(&order, 'D', p->x - x);
-    return shorter(edge, shorter(along, order));
+    return shorter_way(edge, shorter_way(along, order));
 }
 
 static void move_to(struct tui_paint *p, const struct tui_cells *g, int y, int x,
@@ -142,7 +142,7 @@ static void move_to(struct tui_paint *p, const struct tui_cells *g, int y, int x
     for (int i = 0; i < n; i++)
         add(&w, text[i], 1);
     if (p->x != UNKNOWN && y >= p->y && y - p->y < WAY_MAX)
-        w = shorter(w, relative(p, g, y, x));
+        w = shorter_way(w, relative_way(p, g, y, x));
     ms_buf_put(out, w.s, (size_t)w.n);
     p->y = y;
     p->x = x;
@@ -185,7 +185,7 @@ static const struct tui_cell *row_of(const struct tui_cells *g, int y)
 }
 
 /* Counts the cells in which two rows differ; b NULL: an empty row. */
-static int difference(const struct tui_cell *a, const struct tui_cell *b, int w)
+static int difference_between(const struct tui_cell *a, const struct tui_cell *b, int w)
 {
     static const struct tui_cell empty = {.ch = ' '};
     int n = 0;
@@ -194,7 +194,7 @@ static int difference(const struct tui_cell *a, const struct tui_cell *b, int w)
     return n;
 }
 
-static bool moved(const struct tui_paint *p, const struct tui_cells *g, int y, int by)
+static bool has_moved(const struct tui_paint *p, const struct tui_cells *g, int y, int by)
 {
     if (y >= g->h || y + by < 0 || y + by >= g->h)
         return false;
@@ -213,8 +213,8 @@ static struct shift weigh(const struct tui_paint *p, const struct tui_cells *g, 
     struct shift s = {first + (by < 0 ? by : 0), last + (by > 0 ? by : 0), by, 0};
     for (int y = s.top; y < s.end; y++) {
         bool kept = y >= first && y < last;
-        s.gain += difference(row_of(g, y), row_of(&p->shown, y), g->w);
-        s.gain -= kept ? 0 : difference(row_of(g, y), NULL, g->w);
+        s.gain += difference_between(row_of(g, y), row_of(&p->shown, y), g->w);
+        s.gain -= kept ? 0 : difference_between(row_of(g, y), NULL, g->w);
     }
     return s;
 }
@@ -227,7 +227,7 @@ static struct shift best_shift(const struct tui_paint *p, const struct tui_cells
     for (int by = -SHIFT_MOST; by <= SHIFT_MOST; by++) {
         for (int y = 0; by != 0 && y < g->h; y++) {
             int first = y;
-            while (moved(p, g, y, by))
+            while (has_moved(p, g, y, by))
                 y++;
             if (y - first < SHIFT_ROWS)
                 continue;
@@ -293,7 +293,7 @@ static struct slide weigh_slide(const struct tui_cell *now, const struct tui_cel
     return s;
 }
 
-static struct slide better(struct slide a, struct slide b)
+static struct slide better_slide(struct slide a, struct slide b)
 {
     return b.gain > a.gain ? b : a;
 }
@@ -303,7 +303,7 @@ static struct slide best_known(const struct tui_paint *p, const struct tui_cell 
 {
     struct slide best = {x, 0, 0};
     for (int i = 0; i < TUI_SLIDES && p->slid[i] != 0; i++)
-        best = better(best, weigh_slide(now, then, x, p->slid[i], w));
+        best = better_slide(best, weigh_slide(now, then, x, p->slid[i], w));
     return best;
 }
 
@@ -326,13 +326,13 @@ static struct slide best_slide(struct tui_paint *p, const struct tui_cell *now,
     if (x == w)
         return (struct slide){0, 0, 0};
     struct slide best = best_known(p, now, then, x, w);
-    int differ = difference(now, then, w);
+    int differ = difference_between(now, then, w);
     if (2 * best.gain >= differ || p->tried >= TRY_MOST || differ < SLIDE_LEAST)
         return best;
     p->tried++;
     for (int by = 1; by <= w / 2; by++) {
-        best = better(best, weigh_slide(now, then, x, by, w));
-        best = better(best, weigh_slide(now, then, x, -by, w));
+        best = better_slide(best, weigh_slide(now, then, x, by, w));
+        best = better_slide(best, weigh_slide(now, then, x, -by, w));
     }
     return best;
 }

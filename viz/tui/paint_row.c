@@ -49,7 +49,7 @@ static int16_t colour_of(const struct tui_paint_can *can, unsigned token)
 }
 
 /* Returns a text colour with contrast to the slice; eight colours have no light blue. */
-static int16_t upon(const struct tui_paint_can *can, unsigned token)
+static int16_t colour_upon(const struct tui_paint_can *can, unsigned token)
 {
     return can->colours < 256 && palette[token].c8 == palette[TUI_COMPUTE].c8 ? WHITE
                                                                               : palette[token].on;
@@ -57,14 +57,15 @@ static int16_t upon(const struct tui_paint_can *can, unsigned token)
 
 static bool is_slice(const struct tui_paint_can *can, const struct tui_cell *c)
 {
-    return can->colours > 0 && (c->flags & TUI_REVERSE) != 0 && upon(can, c->token) >= 0;
+    return can->colours > 0 && (c->flags & TUI_REVERSE) != 0 && colour_upon(can, c->token) >= 0;
 }
 
 static struct tui_pen pen_of(const struct tui_paint_can *can, const struct tui_cell *c)
 {
     struct tui_pen pen = {colour_of(can, c->token), -1, c->flags};
     if (is_slice(can, c))
-        return (struct tui_pen){upon(can, c->token), pen.fg, c->flags & (uint8_t)~TUI_REVERSE};
+        return (struct tui_pen){colour_upon(can, c->token), pen.fg,
+                                c->flags & (uint8_t)~TUI_REVERSE};
     if (c->ch == ' ' && (c->flags & ~TUI_BOLD) == 0)
         return (struct tui_pen){pen.fg, -1, 0}; /* an empty cell shows none of its look */
     if (can->colours == 0)
@@ -137,7 +138,7 @@ struct order {
     int n;
 };
 
-static void parameter(struct order *o, const char *before, int v)
+static void put_parameter(struct order *o, const char *before, int v)
 {
     o->n += snprintf(o->s + o->n, sizeof o->s - (size_t)o->n, "%s%s%d", o->n == 0 ? "\033[" : ";",
                      before, v);
@@ -147,13 +148,13 @@ static void put_colour(struct order *o, int colour, bool background)
 {
     int base = background ? 10 : 0;
     if (colour < 0)
-        parameter(o, "", base + 39);
+        put_parameter(o, "", base + 39);
     else if (colour < 8)
-        parameter(o, "", base + 30 + colour);
+        put_parameter(o, "", base + 30 + colour);
     else if (colour < 16)
-        parameter(o, "", base + 90 + colour - 8);
+        put_parameter(o, "", base + 90 + colour - 8);
     else
-        parameter(o, background ? "48;5;" : "38;5;", colour);
+        put_parameter(o, background ? "48;5;" : "38;5;", colour);
 }
 
 static void put_attributes(struct order *o, unsigned has, unsigned want)
@@ -164,18 +165,18 @@ static void put_attributes(struct order *o, unsigned has, unsigned want)
     } kinds[] = {{TUI_BOLD, 1, 22}, {TUI_UNDERLINE, 4, 24}, {TUI_REVERSE, 7, 27}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if ((has & kinds[i].flag) != (want & kinds[i].flag))
-            parameter(o, "", (want & kinds[i].flag) != 0 ? kinds[i].on : kinds[i].off);
+            put_parameter(o, "", (want & kinds[i].flag) != 0 ? kinds[i].on : kinds[i].off);
     }
 }
 
-static struct order change(struct tui_pen from, struct tui_pen to, bool reset)
+static struct order change_pen(struct tui_pen from, struct tui_pen to, bool reset)
 {
     struct order o = {.n = 0};
     if (reset) {
         from = (struct tui_pen){-1, -1, 0};
         if (tui_pen_eq(from, to))
             return (struct order){"\033[m", 3};
-        parameter(&o, "", 0);
+        put_parameter(&o, "", 0);
     }
     put_attributes(&o, from.attrs, to.attrs);
     if (from.fg != to.fg)
@@ -191,10 +192,10 @@ int tui_pen_change(const struct tui_paint_can *can, struct tui_pen from, struct 
 {
     if (tui_pen_eq(from, to))
         return 0;
-    struct order o = change(from, to, true);
+    struct order o = change_pen(from, to, true);
     bool takes_away = (from.attrs & ~to.attrs) != 0;
     if (can->separate || !takes_away) {
-        struct order step = change(from, to, false);
+        struct order step = change_pen(from, to, false);
         o = step.n <= o.n ? step : o;
     }
     memcpy(out, o.s, (size_t)o.n);
@@ -248,7 +249,7 @@ static int pen_number(struct tui_row_work *k, struct tui_pen pen, int most)
     return k->pens++;
 }
 
-static int price(struct tui_row_work *k, const struct tui_row *r, int from, int to)
+static int price_of(struct tui_row_work *k, const struct tui_row *r, int from, int to)
 {
     char order[TUI_ORDER_MAX];
     if (k->price[from][to] == UNTOLD)
@@ -367,7 +368,7 @@ static void write_with(struct tui_row_work *k, const struct tui_row *r, int x, i
 {
     const struct column *c = &k->column[x];
     uint32_t ch = c->look[look].ch;
-    cost += price(k, r, pen, to) + letter_length(ch);
+    cost += price_of(k, r, pen, to) + letter_length(ch);
     struct stop s = {cost, (int16_t)x, (uint8_t)pen, WRITE, (uint8_t)look};
     arrive(k, x + tui_width(ch), to, s);
     /* Some terminals that claim to repeat support ASCII only. */
@@ -415,9 +416,9 @@ static void try_clear(struct tui_row_work *k, const struct tui_row *r, int x, in
     for (int i = 0; i < 2; i++, want.fg = -1) {
         int to = pen_number(k, want, PENS - KEPT);
         if (to >= 0)
-            arrive(
-                k, r->last, to,
-                (struct stop){cost + price(k, r, pen, to) + 3, (int16_t)x, (uint8_t)pen, CLEAR, 0});
+            arrive(k, r->last, to,
+                   (struct stop){cost + price_of(k, r, pen, to) + 3, (int16_t)x, (uint8_t)pen,
+                                 CLEAR, 0});
     }
 }
 
@@ -509,7 +510,7 @@ static void emit_steps(struct tui_row_work *k, const struct tui_row *r, int from
 }
 
 /* Returns the pen of the cheapest stop at x, -1 if none is reachable. */
-static int cheapest(const struct tui_row_work *k, int x)
+static int find_cheapest(const struct tui_row_work *k, int x)
 {
     const struct stop *at = &k->stop[(size_t)x * PENS];
     int best = 0;
@@ -531,7 +532,7 @@ static void forget_stops(struct tui_row_work *k, int from, int last, struct tui_
 static int find_way(struct tui_row_work *k, const struct tui_row *r, int from)
 {
     int x = from;
-    while (x < r->last && (k->pens <= PENS - KEPT / 2 || x == from || cheapest(k, x) < 0)) {
+    while (x < r->last && (k->pens <= PENS - KEPT / 2 || x == from || find_cheapest(k, x) < 0)) {
         go_on(k, r, x, may_clear(k, r, x));
         x++;
     }
@@ -550,7 +551,7 @@ bool tui_paint_row(struct tui_row_work **work, const struct tui_row *r, struct t
     for (int from = r->first, to; from < r->last; from = to) {
         forget_stops(k, from, r->last, *pen);
         to = find_way(k, r, from);
-        int end = cheapest(k, to);
+        int end = find_cheapest(k, to);
         const struct stop *last = &k->stop[(size_t)to * PENS + (size_t)end];
         *x = last->step == CLEAR ? last->from : to;
         *pen = k->pen[end];

@@ -362,7 +362,7 @@ static enum ms_rc work_on_report(struct tui_app *a, void *self, bool *more, stru
     return MS_OK;
 }
 
-static enum ms_rc ahead(struct tui_app *a, void *self, bool *more, struct ms_err *err)
+static enum ms_rc load_ahead(struct tui_app *a, void *self, bool *more, struct ms_err *err)
 {
     struct report *r = self;
     int64_t end = ms_clock_ns() + TUI_WORK_NS;
@@ -517,6 +517,6 @@ const struct tui_screen tui_report_screen = {
     .key = report_key,
     .go = go_to_report,
     .work = work_on_report,
-    .ahead = ahead,
+    .ahead = load_ahead,
     .export = export_report,
 };

@@ -158,7 +158,7 @@ static bool has_flag(const char *capability)
 
 /* Reads the capabilities. In terminfo, "AX" (colours can be reset to the default one by one)
  * identifies current terminals, which also repeat characters by "ESC [ n b". */
-static struct tui_paint_can abilities(bool monochrome)
+static struct tui_paint_can abilities_of(bool monochrome)
 {
     char colors[] = "colors", width[] = "it";
     int n = tigetnum(colors);
@@ -225,7 +225,7 @@ static bool set_modes(const struct tui_term_conf *conf)
     if (conf->mouse)
         take_mouse();
     refresh(); /* from now on SIGTSTP restores the terminal first */
-    term.paint.can = abilities(conf->monochrome);
+    term.paint.can = abilities_of(conf->monochrome);
     term.out.max = OUT_MAX;
     return true;
 }

@@ -151,7 +151,7 @@ static float share_of(const struct part *p)
 
 /* Tells whether a slice begins here that fills the next cell; its block then begins with this
  * cell or the next. */
-static bool begins(const struct row *r, int i, float share)
+static bool begins_at(const struct row *r, int i, float share)
 {
     const struct part *p = &r->part[i], *next = p + 1;
     return i + 1 < r->w && p->from > 0.01F && p->longest > 0.9F * share &&
@@ -168,7 +168,7 @@ static int level_of(float share, int before)
 }
 
 /* Tells whether the cell is a short gap between two full cells. */
-static bool parts(const struct row *r, int i, float share)
+static bool is_gap(const struct row *r, int i, float share)
 {
     return share > GAP && i > 0 && i + 1 < r->w && share_of(&r->part[i - 1]) > FULL &&
            share_of(&r->part[i + 1]) > FULL;
@@ -188,7 +188,7 @@ static int put_part(struct row *r, int i, int before)
     float share = share_of(p);
     int x = r->x + i, kind = main_kind(p, before);
     r->level = before >= 0 ? r->level : 0;
-    if (begins(r, i, share))
+    if (begins_at(r, i, share))
         share = share > 0.5F ? 1 : -1;
     if (share <= 0) {
         if (p->point && share == 0)
@@ -197,7 +197,7 @@ static int put_part(struct row *r, int i, int before)
     }
     bool ends = p->longest > 0.9F * share && p->from <= 0.01F;
     int level = level_of(share, ends ? 0 : r->level);
-    bool thin = level < 4 && parts(r, i, share);
+    bool thin = level < 4 && is_gap(r, i, share);
     r->level = thin ? 4 : level;
     if (r->level == 4) {
         tui_char(r->g, r->y, x, kinds[kind], thin ? '|' : ' ');
@@ -208,7 +208,7 @@ static int put_part(struct row *r, int i, int before)
 }
 
 /* Tells whether the slice that begins here looks the same as the cell before. */
-static bool touches(const struct row *r, int from)
+static bool is_touching(const struct row *r, int from)
 {
     const struct tui_cell *a = tui_at(r->g, r->y, r->x + from - 1);
     const struct tui_cell *b = tui_at(r->g, r->y, r->x + from);
@@ -225,7 +225,7 @@ static void put_name(struct row *r, const struct mstx_event *ev)
     int from = a > 0 ? (int)a : 0, to = b < r->w ? (int)b : r->w;
     if (ev->count > 1 || to - from < 2)
         return;
-    if (touches(r, from)) /* thin line between two slices; '|' has a third of a block's bytes */
+    if (is_touching(r, from)) /* thin line between two slices; '|' has a third of a block's bytes */
         tui_at(r->g, r->y, r->x + from)->ch = '|';
     if (to - from <= NAME_LEAST)
         return;
@@ -598,7 +598,7 @@ static int64_t end_of(const struct viz_collective *c)
     return end;
 }
 
-static int column(int64_t at, int64_t from, int64_t to)
+static int column_of(int64_t at, int64_t from, int64_t to)
 {
     return to > from ? (int)((double)(at - from) / (double)(to - from) * BAR_W + 0.5) : 0;
 }
@@ -614,8 +614,8 @@ static void put_bar(char out[BAR_W * BYTES + 1], const struct viz_collective *c,
                     const struct viz_arrival *a)
 {
     int64_t from = c->list.p[0].start_ns, to = end_of(c);
-    int there = column(a->start_ns, from, to), end = column(a->end_ns, from, to);
-    int all = column(c->list.p[c->list.n - 1].start_ns, from, to);
+    int there = column_of(a->start_ns, from, to), end = column_of(a->end_ns, from, to);
+    int all = column_of(c->list.p[c->list.n - 1].start_ns, from, to);
     size_t n = 0;
     all = all < end ? all : end;
     *out = '\0';

@@ -68,7 +68,7 @@ static void show_window(struct tui_time *t, int64_t from, int64_t to)
     viz_window_show(&t->w, from, to);
 }
 
-static int64_t within(const struct tui_time *t, int64_t ns)
+static int64_t clamp_time(const struct tui_time *t, int64_t ns)
 {
     return ns < t->w.from ? t->w.from : ns >= t->w.to ? t->w.to - 1 : ns;
 }
@@ -79,15 +79,15 @@ static void zoom(struct tui_time *t, double factor)
     double still = (double)(t->time - t->w.from) / (double)viz_window_length(&t->w);
     remember(t);
     viz_window_zoom(&t->w, factor, still >= 0 && still <= 1 ? still : 0.5);
-    t->time = within(t, t->time);
+    t->time = clamp_time(t, t->time);
 }
 
 /* Pans by whole cells, so that remaining cells do not change. */
-static void pan(struct tui_time *t, double share)
+static void pan_window(struct tui_time *t, double share)
 {
     double cells = round(share * t->width);
     viz_window_pan(&t->w, cells / (t->width > 0 ? t->width : 1));
-    t->time = within(t, t->time);
+    t->time = clamp_time(t, t->time);
 }
 
 static void step_cursor(struct tui_time *t, int by)
@@ -96,18 +96,18 @@ static void step_cursor(struct tui_time *t, int by)
     t->time += by * (cell > 0 ? cell : 1);
     t->has_slice = false;
     if (t->time < t->w.from || t->time >= t->w.to)
-        pan(t, by > 0 ? PAN : -PAN);
-    t->time = within(t, t->time);
+        pan_window(t, by > 0 ? PAN : -PAN);
+    t->time = clamp_time(t, t->time);
 }
 
 /* Makes a time visible, in the middle of the window if it was outside. */
-static void reveal(struct tui_time *t, int64_t ns)
+static void reveal_time(struct tui_time *t, int64_t ns)
 {
     int64_t half = viz_window_length(&t->w) / 2;
     t->time = ns;
     if (ns < t->w.from || ns >= t->w.to)
         show_window(t, ns - half, ns + half);
-    t->time = within(t, ns);
+    t->time = clamp_time(t, ns);
 }
 
 /* ---- slices ------------------------------------------------------------------------ */
@@ -126,7 +126,7 @@ static void take_slice(struct tui_time *t, const struct mstx_event *ev)
     t->slice = *ev;
     t->has_slice = true;
     t->slice_lane = t->at;
-    reveal(t, ev->start_ns);
+    reveal_time(t, ev->start_ns);
 }
 
 static enum ms_rc go_slice(struct tui_app *a, struct tui_time *t, bool back,
@@ -256,7 +256,7 @@ static enum ms_rc go_step(struct tui_app *a, struct tui_time *t, bool back, stru
         tui_say(a, "no step %s the cursor", back ? "before" : "behind");
         return MS_OK;
     }
-    reveal(t, s.start_ns);
+    reveal_time(t, s.start_ns);
     t->has_slice = false;
     tui_say(a, "step %" PRIu32, s.number);
     return MS_OK;
@@ -285,7 +285,7 @@ struct range {
     int64_t from, to;
 };
 
-static struct range selection(const struct tui_time *t)
+static struct range selected_range(const struct tui_time *t)
 {
     if (!t->marked)
         return (struct range){t->w.from, t->w.to};
@@ -308,7 +308,7 @@ static size_t tracks_of(const struct tui_time *t, uint32_t *out)
 
 static enum ms_rc measure(struct tui_time *t, mstx_name_rows *rows, struct ms_err *err)
 {
-    struct range r = selection(t);
+    struct range r = selected_range(t);
     uint32_t *track = ms_alloc((t->tracks.lanes.n + 1) * sizeof *track);
     if (track == NULL)
         return ms_no_memory(err);
@@ -322,7 +322,7 @@ static enum ms_rc open_sums(struct tui_app *a, struct tui_time *t, struct ms_err
 {
     mstx_name_rows rows = {0};
     char title[128], length[MS_HUMAN_MAX], b[4][MS_HUMAN_MAX];
-    struct range r = selection(t);
+    struct range r = selected_range(t);
     MS_TRY(measure(t, &rows, err));
     const struct viz_lane *l = tui_time_lane(t);
     snprintf(title, sizeof title, "%s of %.*s", ms_human_time(length, r.to - r.from),
@@ -374,7 +374,7 @@ static enum ms_rc open_lane(struct tui_time *t, struct ms_err *err)
     return viz_tracks_seen(&t->tracks, &t->seen, err);
 }
 
-static enum ms_rc pin(struct tui_time *t, struct ms_err *err)
+static enum ms_rc pin_slice(struct tui_time *t, struct ms_err *err)
 {
     const struct viz_lane *l;
     size_t lane;
@@ -390,7 +390,7 @@ static enum ms_rc pin(struct tui_time *t, struct ms_err *err)
 }
 
 /* Zooms to the slice. */
-static void focus(struct tui_time *t)
+static void focus_slice(struct tui_time *t)
 {
     int64_t length = t->has_slice ? t->slice.dur_ns : 0;
     if (t->has_slice)
@@ -400,7 +400,7 @@ static void focus(struct tui_time *t)
 
 static bool window_key(struct tui_time *t, int key)
 {
-    struct range r = selection(t);
+    struct range r = selected_range(t);
     switch (key) {
     case 'w':
     case 'W':
@@ -414,17 +414,17 @@ static bool window_key(struct tui_time *t, int key)
         return true;
     case 'a':
     case 'A':
-        pan(t, -PAN);
+        pan_window(t, -PAN);
         return true;
     case 'd':
     case 'D':
-        pan(t, PAN);
+        pan_window(t, PAN);
         return true;
     case '0':
         show_window(t, t->w.first - (t->w.last - t->w.first), t->w.last + (t->w.last - t->w.first));
         return true;
     case 'f':
-        focus(t);
+        focus_slice(t);
         return true;
     case 'Z':
         show_window(t, r.from, r.to);
@@ -433,7 +433,7 @@ static bool window_key(struct tui_time *t, int key)
     case TUI_KEY_BACKSPACE:
         if (t->undone > 0)
             t->w = t->undo[--t->undone];
-        t->time = within(t, t->time);
+        t->time = clamp_time(t, t->time);
         return true;
     case 'h':
     case TUI_KEY_LEFT:
@@ -483,7 +483,7 @@ static enum ms_rc act_key(struct tui_app *a, struct tui_time *t, int key, bool *
     case 'c':
         return tui_time_meet(a, t, err);
     case 'p':
-        return pin(t, err);
+        return pin_slice(t, err);
     case TUI_KEY_ENTER:
         return open_lane(t, err);
     case '/':
@@ -568,7 +568,7 @@ static void move_window(struct tui_time *t, int column)
     int64_t half = viz_window_length(&t->w) / 2;
     int64_t middle = t->w.first + (int64_t)((double)(t->w.last - t->w.first) * column / t->map_w);
     viz_window_show(&t->w, middle - half, middle + half);
-    t->time = within(t, middle);
+    t->time = clamp_time(t, middle);
 }
 
 /* Handles a click; a drag over tracks selects a time range. */
@@ -595,13 +595,13 @@ static bool click(struct tui_app *a, void *self, int y, int x, bool drag)
         t->marked = true;
         t->mark = t->time;
     }
-    t->time = within(t, tui_time_at(t, x - t->label_w));
+    t->time = clamp_time(t, tui_time_at(t, x - t->label_w));
     t->has_slice = false;
     t->marked = t->marked && drag;
     return false;
 }
 
-static void where(const struct tui_app *a, const void *self, char text[TUI_WHERE_MAX])
+static void describe_place(const struct tui_app *a, const void *self, char text[TUI_WHERE_MAX])
 {
     const struct tui_time *t = self;
     const struct viz_lane *l = tui_time_lane(t);
@@ -643,7 +643,7 @@ const struct tui_screen tui_time_screen = {
     .open = open_time,
     .close = close_time,
     .draw = tui_time_draw,
-    .where = where,
+    .where = describe_place,
     .key = time_key,
     .go = go_to_time,
     .work = work_on_time,

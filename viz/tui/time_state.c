@@ -16,7 +16,7 @@ static const double ROOM = 0.02; /* margin on each side of the whole run */
 
 /* Returns the margin beside the run: times are so far from the ends of int64 that this does not
  * overflow. */
-static int64_t room(const struct viz_window *w)
+static int64_t room_of(const struct viz_window *w)
 {
     double length = (double)w->last - (double)w->first;
     return ms_max_i64((int64_t)(length * ROOM), VIZ_SHORTEST_NS);
@@ -25,13 +25,13 @@ static int64_t room(const struct viz_window *w)
 struct viz_window viz_window_all(int64_t first, int64_t last)
 {
     struct viz_window w = {.first = first, .last = ms_max_i64(last, first)};
-    viz_window_show(&w, w.first - room(&w), w.last + room(&w));
+    viz_window_show(&w, w.first - room_of(&w), w.last + room_of(&w));
     return w;
 }
 
 void viz_window_show(struct viz_window *w, int64_t from, int64_t to)
 {
-    int64_t low = w->first - room(w), high = w->last + room(w);
+    int64_t low = w->first - room_of(w), high = w->last + room_of(w);
     int64_t length = ms_max_i64(to - from, VIZ_SHORTEST_NS);
     length = ms_min_i64(length, high - low);
     w->from = ms_min_i64(ms_max_i64(from, low), high - length);

@@ -94,7 +94,7 @@ static void tree_forget(struct tui_tree *t)
     t->matrix.rows.n = 0;
 }
 
-static bool lists(const int64_t *p, size_t n, int64_t v)
+static bool is_listed(const int64_t *p, size_t n, int64_t v)
 {
     for (size_t i = 0; i < n; i++) {
         if (p[i] == v)
@@ -106,9 +106,9 @@ static bool lists(const int64_t *p, size_t n, int64_t v)
 enum ms_rc tui_tree_show(struct tui_tree *t, int64_t step, int64_t rank, struct ms_err *err)
 {
     struct viz_outline fresh;
-    if (!lists(t->about->steps.p, t->about->steps.n, step))
+    if (!is_listed(t->about->steps.p, t->about->steps.n, step))
         return ms_fail(err, MS_E_NOTFOUND, "step %" PRId64 " is not in this graph", step);
-    if (!lists(t->about->ranks.p, t->about->ranks.n, rank))
+    if (!is_listed(t->about->ranks.p, t->about->ranks.n, rank))
         return ms_fail(err, MS_E_NOTFOUND, "rank %" PRId64 " is not in this graph", rank);
     MS_TRY(viz_outline_open(&fresh, t->v, step, rank, err));
     viz_outline_close(&t->rows);
@@ -277,7 +277,7 @@ enum ms_rc tui_tree_search(struct tui_tree *t, struct ms_str text, bool list, st
 
 /* ---- the list ---------------------------------------------------------------------- */
 
-static int weight(const struct graph_row *r)
+static int weight_of(const struct graph_row *r)
 {
     static const char worst_first[] = "E!W- .";
     return (int)(strchr(worst_first, tui_state_letter(r)) - worst_first);
@@ -291,7 +291,7 @@ static int by_order(const void *pa, const void *pb)
 
 static int by_state(const void *pa, const void *pb)
 {
-    int c = weight(pa) - weight(pb);
+    int c = weight_of(pa) - weight_of(pb);
     return c != 0 ? c : by_order(pa, pb);
 }
 
@@ -404,7 +404,7 @@ static enum ms_rc work_on_copy(struct tui_app *a, struct tui_tree *t, struct ms_
 }
 
 /* Reads the file again to show a change. */
-static enum ms_rc changed(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
+static enum ms_rc apply_change(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
     viz_changes_made(a->session);
     tree_forget(t);
@@ -414,8 +414,8 @@ static enum ms_rc changed(struct tui_app *a, struct tui_tree *t, struct ms_err *
     return rc;
 }
 
-static enum ms_rc unmatch(struct tui_app *a, struct tui_tree *t, struct ms_str target, bool below,
-                          struct ms_err *err)
+static enum ms_rc unmatch_node(struct tui_app *a, struct tui_tree *t, struct ms_str target,
+                               bool below, struct ms_err *err)
 {
     uint64_t n = 1;
     struct graph_spot at = tui_tree_spot(t, false);
@@ -424,7 +424,7 @@ static enum ms_rc unmatch(struct tui_app *a, struct tui_tree *t, struct ms_str t
                  : graph_unmatch(t->path, at, target, err));
     tui_say(a, "unmatched %" PRIu64 " pair%s; Z takes it back, :write keeps it", n,
             n == 1 ? "" : "s");
-    return changed(a, t, err);
+    return apply_change(a, t, err);
 }
 
 static enum ms_rc match(struct tui_app *a, struct tui_tree *t, bool below, struct ms_err *err)
@@ -433,7 +433,7 @@ static enum ms_rc match(struct tui_app *a, struct tui_tree *t, bool below, struc
     struct ms_str tagged = ms_buf_slice(&t->tagged), here = MS_STR("");
     uint64_t n = 1;
     if (r != NULL && t->tagged.n == 0 && r->pair.target.partner.n != 0)
-        return unmatch(a, t, r->pair.target.name, below, err);
+        return unmatch_node(a, t, r->pair.target.name, below, err);
     if (r != NULL && t->tagged.n != 0)
         here = t->tagged_golden ? r->pair.target.name : r->pair.golden.name;
     if (here.n == 0)
@@ -448,7 +448,7 @@ static enum ms_rc match(struct tui_app *a, struct tui_tree *t, bool below, struc
     ms_buf_clear(&t->tagged);
     tui_say(a, "matched %" PRIu64 " pair%s; Z takes it back, :write keeps it", n,
             n == 1 ? "" : "s");
-    return changed(a, t, err);
+    return apply_change(a, t, err);
 }
 
 static enum ms_rc undo(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
@@ -456,10 +456,10 @@ static enum ms_rc undo(struct tui_app *a, struct tui_tree *t, struct ms_err *err
     MS_TRY(work_on_copy(a, t, err));
     MS_TRY(graph_undo(t->path, err));
     tui_say(a, "taken back");
-    return changed(a, t, err);
+    return apply_change(a, t, err);
 }
 
-static enum ms_rc tag(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
+static enum ms_rc tag_node(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
 {
     const struct graph_row *n;
     MS_TRY(tui_tree_need_node(t, &n, err));
@@ -471,7 +471,7 @@ static enum ms_rc tag(struct tui_app *a, struct tui_tree *t, struct ms_err *err)
     return ms_buf_check(&t->tagged, err);
 }
 
-static void untag(struct tui_app *a, struct tui_tree *t)
+static void untag_node(struct tui_app *a, struct tui_tree *t)
 {
     tui_say(a, t->tagged.n != 0 ? "nothing is tagged any more" : "nothing was tagged");
     ms_buf_clear(&t->tagged);
@@ -512,7 +512,7 @@ enum ms_rc tui_tree_apply_matches(struct tui_app *a, const char *path, struct ms
     MS_TRY(graph_match_saved(t->path, tui_tree_spot(t, false), path, &n, err));
     tui_say(a, "matched %" PRIu64 " pair%s; Z takes it back, :write keeps it", n,
             n == 1 ? "" : "s");
-    return changed(a, t, err);
+    return apply_change(a, t, err);
 }
 
 static enum ms_rc write_graph(struct tui_app *a, const char *to, bool over, struct ms_err *err)
@@ -547,10 +547,10 @@ enum ms_rc tui_tree_match_key(struct tui_app *a, struct tui_tree *t, int key, bo
     case 'Z':
         return undo(a, t, err);
     case 'U':
-        untag(a, t);
+        untag_node(a, t);
         return MS_OK;
     case ' ':
-        return tag(a, t, err);
+        return tag_node(a, t, err);
     default:
         *taken = false;
         return MS_OK;

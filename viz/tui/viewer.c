@@ -472,7 +472,7 @@ static enum ms_rc line_changed(struct tui_app *a, char kind, struct ms_str text,
     return s->line != NULL ? s->line(a, a->state[a->at], kind, text, done, err) : MS_OK;
 }
 
-static enum ms_rc type(struct tui_app *a, int key, struct ms_err *err)
+static enum ms_rc type_key(struct tui_app *a, int key, struct ms_err *err)
 {
     char kind = a->kind;
     bool ends =
@@ -494,17 +494,17 @@ static enum ms_rc type(struct tui_app *a, int key, struct ms_err *err)
 
 /* ---- keys -------------------------------------------------------------------------- */
 
-static enum tui_screen_id home(const struct tui_app *a)
+static enum tui_screen_id home_screen(const struct tui_app *a)
 {
     return a->live != NULL ? TUI_LIVE : TUI_FINDINGS;
 }
 
 static enum ms_rc go_back(struct tui_app *a, struct ms_err *err)
 {
-    if (a->at == home(a))
+    if (a->at == home_screen(a))
         a->quit = true;
     else
-        return tui_go(a, home(a), NULL, err);
+        return tui_go(a, home_screen(a), NULL, err);
     return MS_OK;
 }
 
@@ -520,12 +520,12 @@ static enum ms_rc frame_key(struct tui_app *a, int key, struct ms_err *err)
         a->redraw = true;
     else if (key == '`')
         return tui_go(a, a->before, NULL, err);
-    else if (key == 'q' || (key == TUI_KEY_ESC && a->at != home(a)))
+    else if (key == 'q' || (key == TUI_KEY_ESC && a->at != home_screen(a)))
         return go_back(a, err);
     return MS_OK;
 }
 
-static enum ms_rc route(struct tui_app *a, int key, struct ms_err *err)
+static enum ms_rc route_key(struct tui_app *a, int key, struct ms_err *err)
 {
     bool taken = false;
     if (a->page.open && key != TUI_KEY_TICK) {
@@ -533,7 +533,7 @@ static enum ms_rc route(struct tui_app *a, int key, struct ms_err *err)
         return MS_OK;
     }
     if (a->kind != 0 && key != TUI_KEY_TICK)
-        return type(a, key, err);
+        return type_key(a, key, err);
     MS_TRY(a->screens[a->at]->key(a, a->state[a->at], key, &taken, err));
     return taken ? MS_OK : frame_key(a, key, err);
 }
@@ -582,7 +582,7 @@ void tui_app_key(struct tui_app *a, int key)
         return;
     if (key != TUI_KEY_TICK)
         a->message[0] = '\0';
-    if (route(a, key, &err) != MS_OK)
+    if (route_key(a, key, &err) != MS_OK)
         tui_say_error(a, &err);
 }
 

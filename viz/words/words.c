@@ -62,7 +62,7 @@ struct filling {
 static void fill(struct filling *f, struct ms_str t);
 
 /* Returns the text up to the bracket that closes t.p[0], without both brackets. */
-static struct ms_str inside(struct ms_str t)
+static struct ms_str text_inside(struct ms_str t)
 {
     uint32_t depth = 0;
     for (uint32_t i = 0; i < t.n; i++) {
@@ -151,7 +151,7 @@ static void fill(struct filling *f, struct ms_str t)
             ms_buf_putc(f->out, t.p[i]);
             continue;
         }
-        const struct ms_str part = inside(ms_str_sub(t, i, t.n));
+        const struct ms_str part = text_inside(ms_str_sub(t, i, t.n));
         if (t.p[i] == '{')
             fill_argument(f, part);
         else

@@ -23,7 +23,7 @@ struct strip {
     uint8_t state[NODES_MAX][RANKS_MAX];
 };
 
-static uint8_t kept(const struct graph_row *r)
+static uint8_t state_code(const struct graph_row *r)
 {
     return (uint8_t)(r->unmatched ? GRAPH_STATES + 1 : (int)r->state + 1);
 }
@@ -39,7 +39,7 @@ static enum ms_rc take_rank(struct strip *s, size_t rank, const struct graph_pag
         if (at == MS_MAP_NONE && !full)
             return ms_no_memory(err);
         if (at != MS_MAP_NONE)
-            s->state[at][rank] = kept(row);
+            s->state[at][rank] = state_code(row);
     }
     return MS_OK;
 }

@@ -257,8 +257,8 @@ static void put_event(struct web_call *c, uint32_t track, const struct mstx_even
 }
 
 /* Writes the nearest event of the tracks with one of the names, after or before t. */
-static enum ms_rc nearest(struct web_call *c, const struct window *w, int64_t t, bool back,
-                          const struct mstx_names *names, struct ms_err *err)
+static enum ms_rc find_nearest(struct web_call *c, const struct window *w, int64_t t, bool back,
+                               const struct mstx_names *names, struct ms_err *err)
 {
     struct mstx_event best = {0}, ev;
     uint32_t track = 0;
@@ -297,7 +297,7 @@ enum ms_rc web_api_find(struct web_call *c, struct ms_err *err)
     if (rc == MS_OK && text != NULL)
         rc = mstx_tl_find(c->reader->tl, text, &names, err);
     if (rc == MS_OK)
-        rc = nearest(c, &w, w.first + t, back, names, err);
+        rc = find_nearest(c, &w, w.first + t, back, names, err);
     mstx_names_free(names);
     ms_free(text);
     ms_free(w.track);

@@ -169,8 +169,9 @@ static enum ms_rc index_of(struct web_tables *t, struct graph_view *v,
 }
 
 /* Takes a reference, released by let_go; NULL on failure. */
-static struct index *hold(struct web_tables *t, struct graph_view *v,
-                          const struct web_table_asked *asked, enum ms_rc *rc, struct ms_err *err)
+static struct index *hold_index(struct web_tables *t, struct graph_view *v,
+                                const struct web_table_asked *asked, enum ms_rc *rc,
+                                struct ms_err *err)
 {
     struct index *x = NULL;
     pthread_mutex_lock(&t->lock);
@@ -195,7 +196,7 @@ enum ms_rc web_tables_fetch(struct web_tables *t, struct graph_view *v,
                             viz_table_fn fn, void *ctx, size_t *total, struct ms_err *err)
 {
     enum ms_rc rc;
-    struct index *x = hold(t, v, asked, &rc, err);
+    struct index *x = hold_index(t, v, asked, &rc, err);
     if (x == NULL)
         return rc;
     *total = x->index.n;
@@ -209,7 +210,7 @@ enum ms_rc web_tables_error(struct web_tables *t, struct graph_view *v,
                             size_t *at, size_t *total, struct ms_err *err)
 {
     enum ms_rc rc;
-    struct index *x = hold(t, v, asked, &rc, err);
+    struct index *x = hold_index(t, v, asked, &rc, err);
     if (x == NULL)
         return rc;
     *total = x->index.n;
@@ -225,7 +226,7 @@ static bool is_plain(const struct web_table_asked *a)
     return a->sort == VIZ_BY_ORDER && !a->descending && !a->failing && a->terms.n == 0;
 }
 
-static bool knows(struct web_tables *t, struct graph_spot at)
+static bool is_known(struct web_tables *t, struct graph_spot at)
 {
     bool known = false;
     pthread_mutex_lock(&t->lock);
@@ -253,7 +254,7 @@ enum ms_rc web_tables_begin(struct web_tables *t, struct graph_view *v,
     struct viz_table some;
     viz_table_index index = {0};
     *more = false;
-    if (!is_plain(asked) || knows(t, asked->at))
+    if (!is_plain(asked) || is_known(t, asked->at))
         return web_tables_fetch(t, v, asked, 0, n, fn, ctx, total, err);
     MS_TRY(viz_table_read(&some, v, asked->at, n, err));
     *total = some.rows;

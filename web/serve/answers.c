@@ -101,7 +101,7 @@ static size_t index_of(const struct web_answers *a, struct ms_str question)
 }
 
 /* Moves entry i to the end, where the most recently asked one is. */
-static struct web_shared *use(struct web_answers *a, size_t i)
+static struct web_shared *use_answer(struct web_answers *a, size_t i)
 {
     const struct kept k = a->list.p[i];
     memmove(a->list.p + i, a->list.p + i + 1, (a->list.n - i - 1) * sizeof k);
@@ -120,12 +120,12 @@ struct web_shared *web_answers_find(struct web_answers *a, struct ms_str questio
     }
     *asked = a->forgets;
     const size_t i = state == a->state ? index_of(a, question) : a->list.n;
-    struct web_shared *found = i < a->list.n ? use(a, i) : NULL;
+    struct web_shared *found = i < a->list.n ? use_answer(a, i) : NULL;
     pthread_mutex_unlock(&a->lock);
     return found;
 }
 
-static struct web_shared *share(struct ms_str bytes)
+static struct web_shared *share_bytes(struct ms_str bytes)
 {
     struct web_shared *s = ms_alloc(sizeof *s + bytes.n);
     if (s == NULL)
@@ -158,7 +158,7 @@ struct web_shared *web_answers_keep(struct web_answers *a, struct ms_str questio
                                     uint64_t asked, struct ms_str bytes)
 {
     const struct kept size = {.length = question.n, .reply = &(struct web_shared){.n = bytes.n}};
-    struct web_shared *reply = cost_of(&size) <= a->most / 4 ? share(bytes) : NULL;
+    struct web_shared *reply = cost_of(&size) <= a->most / 4 ? share_bytes(bytes) : NULL;
     if (reply == NULL)
         return NULL;
     pthread_mutex_lock(&a->lock);

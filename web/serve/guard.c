@@ -129,7 +129,7 @@ static bool may_say(struct web_refusals *r)
 }
 
 /* Copies text, shortened and without characters that a terminal would interpret. */
-static const char *printable(char *to, struct ms_str from)
+static const char *make_printable(char *to, struct ms_str from)
 {
     uint32_t n = from.n < SHOWN_MAX ? from.n : SHOWN_MAX;
     for (uint32_t i = 0; i < n; i++)
@@ -143,7 +143,7 @@ void web_refusal(struct web_refusals *r, const char *why, struct ms_str what)
     char shown[SHOWN_MAX + 4];
     web_metrics_refused(r->metrics);
     if (may_say(r))
-        ms_warn("refused: %s%s%s", why, what.n != 0 ? ": " : "", printable(shown, what));
+        ms_warn("refused: %s%s%s", why, what.n != 0 ? ": " : "", make_printable(shown, what));
 }
 
 /* ---- URLs with the token ------------------------------------------------------------ */

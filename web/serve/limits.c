@@ -95,7 +95,7 @@ static void end_bad_visits(struct web_visits *v, unsigned *slow, unsigned *idle)
     }
 }
 
-static void *watch(void *arg)
+static void *watch_connections(void *arg)
 {
     struct web_visits *v = arg;
     pthread_mutex_lock(&v->lock);
@@ -127,7 +127,7 @@ enum ms_rc web_visits_new(struct web_visits **out, const struct web_visits_conf 
     v->conf = *conf;
     pthread_mutex_init(&v->lock, NULL);
     pthread_cond_init(&v->end, NULL);
-    int rc = pthread_create(&v->thread, NULL, watch, v);
+    int rc = pthread_create(&v->thread, NULL, watch_connections, v);
     if (rc != 0) {
         ms_free(v);
         return ms_fail(err, MS_E_IO, "cannot start a thread (error %d)", rc);

@@ -147,7 +147,7 @@ static enum MHD_Result refuse(struct web_server *s, struct MHD_Connection *c, un
 
 /* ---- files of the page ------------------------------------------------------------ */
 
-static struct ms_str header(struct MHD_Connection *c, const char *name)
+static struct ms_str header_of(struct MHD_Connection *c, const char *name)
 {
     const char *v = MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
     return v != NULL ? ms_str_of(v) : MS_STR_NONE;
@@ -166,9 +166,9 @@ static enum MHD_Result send_plain(struct MHD_Connection *c, const struct web_ass
 
 static enum MHD_Result send_asset(struct MHD_Connection *c, const struct web_asset *a)
 {
-    struct ms_str known = header(c, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    struct ms_str known = header_of(c, MHD_HTTP_HEADER_IF_NONE_MATCH);
     bool is_known = known.n != 0 && ms_str_find_str(known, ms_str_of(a->etag)) >= 0;
-    bool gzip = ms_str_find_str(header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING), MS_STR("gzip")) >= 0;
+    bool gzip = ms_str_find_str(header_of(c, MHD_HTTP_HEADER_ACCEPT_ENCODING), MS_STR("gzip")) >= 0;
     if (!is_known && !gzip)
         return send_plain(c, a);
     struct MHD_Response *r = MHD_create_response_from_buffer(
@@ -360,8 +360,8 @@ static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, 
 static struct ms_str token_of(struct MHD_Connection *c, struct ms_str query)
 {
     const struct ms_str bearer = MS_STR("Bearer ");
-    struct ms_str token = header(c, "X-Msprobe-Token"), rest = query, part;
-    const struct ms_str given = header(c, MHD_HTTP_HEADER_AUTHORIZATION);
+    struct ms_str token = header_of(c, "X-Msprobe-Token"), rest = query, part;
+    const struct ms_str given = header_of(c, MHD_HTTP_HEADER_AUTHORIZATION);
     if (token.p == NULL && ms_str_starts(given, bearer))
         token = ms_str_sub(given, bearer.n, given.n);
     while (token.p == NULL && rest.p != NULL && ms_str_split(&rest, '&', &part)) {
@@ -377,10 +377,10 @@ static enum MHD_Result serve(struct web_server *s, struct MHD_Connection *c, con
     bool is_post = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
     struct ms_str path;
     const struct ms_str query = split_uri(q, &path);
-    struct web_asked asked = {.host = header(c, MHD_HTTP_HEADER_HOST),
-                              .origin = header(c, "Origin"),
-                              .site = header(c, "Sec-Fetch-Site"),
-                              .mode = header(c, "Sec-Fetch-Mode"),
+    struct web_asked asked = {.host = header_of(c, MHD_HTTP_HEADER_HOST),
+                              .origin = header_of(c, "Origin"),
+                              .site = header_of(c, "Sec-Fetch-Site"),
+                              .mode = header_of(c, "Sec-Fetch-Mode"),
                               .token = token_of(c, query),
                               .page = !is_post && web_asset_find(path) != NULL};
     const char *why = web_guard_refuses(&s->guard, &asked);
@@ -419,7 +419,7 @@ static void on_end(void *ctx, unsigned n, const char *why)
 static bool announces_too_much(struct MHD_Connection *c)
 {
     uint64_t n;
-    struct ms_str length = header(c, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    struct ms_str length = header_of(c, MHD_HTTP_HEADER_CONTENT_LENGTH);
     return length.p != NULL && (!ms_str_u64(length, &n) || n > WEB_BODY_MAX);
 }
 
@@ -521,7 +521,7 @@ static enum ms_rc address_of(const char *host, uint16_t port, struct addrinfo **
     return rc == 0 ? MS_OK : ms_fail(err, MS_E_ARG, "%s: %s", host, gai_strerror(rc));
 }
 
-static unsigned threads(void)
+static unsigned thread_count(void)
 {
     unsigned n = ms_cpu_count();
     return n < THREADS_MIN ? THREADS_MIN : n > THREADS_MAX ? THREADS_MAX : n;
@@ -529,7 +529,7 @@ static unsigned threads(void)
 
 /* Returns the limit of connections: half of the descriptors, as files and databases need some
  * too. Raises the soft limit if possible. */
-static unsigned connections(void)
+static unsigned connection_count(void)
 {
     struct rlimit files;
     unsigned n = CONNECTIONS_MAX;
@@ -546,7 +546,7 @@ static unsigned connections(void)
 static enum ms_rc watch_visits(struct web_server *s, struct ms_err *err)
 {
     struct web_visits_conf conf = {
-        .seconds = SLOW_SECONDS, .many = connections() / 2, .on_end = on_end, .ctx = s};
+        .seconds = SLOW_SECONDS, .many = connection_count() / 2, .on_end = on_end, .ctx = s};
     return web_visits_new(&s->visits, &conf, err);
 }
 
@@ -558,9 +558,9 @@ static enum ms_rc listen_on(struct web_server *s, const struct addrinfo *ai, str
         flags, s->guard.port, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, ai->ai_addr,
         MHD_OPTION_EXTERNAL_LOGGER, on_log, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL,
         MHD_OPTION_NOTIFY_COMPLETED, on_done, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-        MHD_OPTION_THREAD_POOL_SIZE, threads(), MHD_OPTION_CONNECTION_LIMIT, connections(),
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HEADER_MEMORY, MHD_OPTION_END);
+        MHD_OPTION_THREAD_POOL_SIZE, thread_count(), MHD_OPTION_CONNECTION_LIMIT,
+        connection_count(), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MEMORY, MHD_OPTION_END);
     if (s->daemon == NULL)
         return ms_fail_sys(err, "cannot listen on port %u of %s", s->guard.port, s->guard.host);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);

@@ -250,7 +250,7 @@ static void plan_batch(struct graph__db *db, size_t chunks)
 
 /* ---- storing a batch ----------------------------------------------------------- */
 
-static struct ms_str column(const struct chunk *c, uint32_t i, enum column col)
+static struct ms_str column_text(const struct chunk *c, uint32_t i, enum column col)
 {
     uint32_t from = col > 0 ? c->end[i][col - 1] : i > 0 ? c->end[i - 1][COLS - 1] : 0;
     return (struct ms_str){c->text.p + from, c->end[i][col] - from};
@@ -332,10 +332,10 @@ static const struct ms_str over_names[] = {{NULL, 0}, {"medium", 6}, {"high", 4}
 
 static void bind_texts(struct graph__db *db, const struct chunk *c, uint32_t i)
 {
-    ms_stmt_str(db->node, 7, column(c, i, COL_SUBS));
-    ms_stmt_str(db->node, 11, column(c, i, COL_LINK));
-    ms_stmt_str(db->node, 14, column(c, i, COL_IN));
-    ms_stmt_str(db->node, 15, column(c, i, COL_OUT));
+    ms_stmt_str(db->node, 7, column_text(c, i, COL_SUBS));
+    ms_stmt_str(db->node, 11, column_text(c, i, COL_LINK));
+    ms_stmt_str(db->node, 14, column_text(c, i, COL_IN));
+    ms_stmt_str(db->node, 15, column_text(c, i, COL_OUT));
 }
 
 static void bind_numbers(struct graph__db *db, uint32_t order, const struct graph__node *n)

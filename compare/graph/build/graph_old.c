@@ -188,7 +188,7 @@ static enum ms_rc read_top(struct old_file *f, struct old_side *s, struct ms_str
 
 /* ---- writing ---------------------------------------------------------------------- */
 
-static int64_t whole(struct ms_str json)
+static int64_t parse_whole(struct ms_str json)
 {
     int64_t v;
     return ms_str_i64(json, &v) ? v : ms_str_is(json, "true");
@@ -280,7 +280,7 @@ static enum ms_rc put_row(struct old_file *f, unsigned side, uint32_t node, int6
         ms_stmt_str(f->insert, 7, is_empty_list(n->value[F_SUBS]) ? MS_STR("") : n->value[F_SUBS]);
         bind_index(f->insert, n->value[F_INDEX]);
         ms_stmt_str(f->insert, 9, over.n != 0 ? over : MS_STR_NONE);
-        ms_stmt_i64(f->insert, 10, whole(n->value[F_MICRO]));
+        ms_stmt_i64(f->insert, 10, parse_whole(n->value[F_MICRO]));
         ms_stmt_str(f->insert, 11, ms_buf_slice(&link));
         ms_stmt_str(f->insert, 12, all);
         ms_stmt_str(f->insert, 13,
@@ -353,7 +353,7 @@ static enum ms_rc put_config(struct old_file *f, struct ms_err *err)
 {
     struct ms_stmt *st;
     bool dual = f->side[1].there;
-    int64_t micro = whole(f->micro_steps);
+    int64_t micro = parse_whole(f->micro_steps);
     ms_buf_clear(&f->text);
     ms_buf_printf(&f->text, "[%lld]", (long long)f->rank);
     size_t rank = f->text.n;
@@ -366,7 +366,7 @@ static enum ms_rc put_config(struct old_file *f, struct ms_err *err)
     ms_stmt_str(st, 2, dual ? f->task.n != 0 ? f->task : MS_STR("summary") : MS_STR(""));
     ms_stmt_str(st, 3, f->tips.n != 0 ? f->tips : MS_STR_NONE);
     ms_stmt_i64(st, 4, micro > 0 ? micro : 1);
-    ms_stmt_i64(st, 5, whole(f->overflow));
+    ms_stmt_i64(st, 5, parse_whole(f->overflow));
     ms_stmt_str(st, 6, or_else(f->colours, '{', MS_STR("null")));
     ms_stmt_str(st, 7, ms_str_sub(both, 0, (uint32_t)rank));
     ms_stmt_str(st, 8, ms_str_sub(both, (uint32_t)rank, both.n));

@@ -88,7 +88,7 @@ static void look_at(struct side *s, const struct probe_leaf *leaf, bool mask)
         s->norm = norm->v;
 }
 
-static bool explodes(const struct side *in, const struct side *out)
+static bool is_exploding(const struct side *in, const struct side *out)
 {
     if (in->norm < 0 || out->norm < 0)
         return false;
@@ -101,7 +101,7 @@ static enum graph__over level_of(const struct side *in, const struct side *out)
         return in->abnormal ? GRAPH_OVER_HIGH : GRAPH_OVER_CRITICAL;
     if (in->abnormal)
         return GRAPH_OVER_MEDIUM;
-    return explodes(in, out) ? GRAPH_OVER_HIGH : GRAPH_OVER_NONE;
+    return is_exploding(in, out) ? GRAPH_OVER_HIGH : GRAPH_OVER_NONE;
 }
 
 /* Returns true for a path through lists only: the official tool does not look into objects. */

@@ -360,7 +360,7 @@ static enum ms_rc meet_group(struct graph__comm *c, uint32_t i, struct ms_err *e
     return MS_OK;
 }
 
-static enum ms_rc meet(struct graph__comm *c, uint32_t i, struct ms_err *err)
+static enum ms_rc join_collective(struct graph__comm *c, uint32_t i, struct ms_err *err)
 {
     const struct call call = c->calls.p[i];
     if (call.api->class != CLASS_P2P)
@@ -447,7 +447,7 @@ enum ms_rc graph__comm_find_links(struct graph__comm *c, graph__link_fn put, voi
 {
     ms_assert(c->links.n == 0);
     for (uint32_t i = 0; i < c->calls.n; i++)
-        MS_TRY(meet(c, i, err));
+        MS_TRY(join_collective(c, i, err));
     if (c->links.n == 0)
         return MS_OK;
     qsort(c->links.p, c->links.n, sizeof *c->links.p, by_call);

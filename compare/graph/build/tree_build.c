@@ -262,7 +262,7 @@ static enum ms_rc build(struct builder *b, struct ms_err *err)
     return b->bad == MS_OK ? MS_OK : ms_fail(err, b->bad, "%s", ms_rc_text(b->bad));
 }
 
-static enum ms_rc arrange(struct graph__tree *g, struct ms_err *err)
+static enum ms_rc arrange_children(struct graph__tree *g, struct ms_err *err)
 {
     MS_TRY(graph__move_recomputed(g, err));
     MS_TRY(graph__collect_operators(g, err));
@@ -335,7 +335,7 @@ static enum ms_rc open_tree(struct graph__tree *g, struct ms_pool *pool, struct 
     ms_free(b.up);
     ms_buf_free(&b.name);
     ms_buf_free(&b.other);
-    return rc != MS_OK ? rc : arrange(g, err);
+    return rc != MS_OK ? rc : arrange_children(g, err);
 }
 
 /* ---- a merged tree --------------------------------------------------------- */

@@ -18,7 +18,7 @@ static struct graph__data *data_at(struct graph__forest *f, uint32_t data)
     return &f->data.p[data];
 }
 
-static void fail(struct graph__forest *f)
+static void set_failed(struct graph__forest *f)
 {
     f->bad = MS_E_NOMEM;
 }
@@ -27,7 +27,7 @@ struct ms_str graph__copy(struct graph__forest *f, struct ms_str s)
 {
     struct ms_str copy = ms_arena_str(f->arena, s);
     if (copy.p == NULL) {
-        fail(f);
+        set_failed(f);
         return MS_STR("");
     }
     return copy;
@@ -48,7 +48,7 @@ void graph__rank_put(struct graph__forest *f, struct graph__rank *r, uint32_t no
     uint32_t key = ms_map_put(&r->keys, f->nodes.p[node].name, &added);
     if (key == GRAPH_NO || !ms_vec_reserve(&r->place, r->keys.keys.n) ||
         !ms_vec_reserve(&r->list, r->list.n + 1)) {
-        fail(f);
+        set_failed(f);
         return;
     }
     if (added) {
@@ -108,7 +108,7 @@ static uint32_t add_data(struct graph__forest *f, uint32_t rank, uint32_t record
 {
     struct graph__data *d = ms_vec_push(&f->data);
     if (d == NULL) {
-        fail(f);
+        set_failed(f);
         return 0;
     }
     *d = (struct graph__data){.rank = rank, .record = record, .output = output};
@@ -120,7 +120,7 @@ void graph__adopt(struct graph__forest *f, uint32_t parent, uint32_t child)
     ms_assert(parent < f->nodes.n && child < f->nodes.n && parent != child);
     uint32_t *slot = ms_vec_push(&f->nodes.p[parent].children);
     if (slot == NULL) {
-        fail(f);
+        set_failed(f);
         return;
     }
     *slot = child;
@@ -131,7 +131,7 @@ void graph__tell_info(struct graph__forest *f, uint32_t node, struct ms_str line
 {
     struct ms_str *slot = ms_vec_push(&f->nodes.p[node].info);
     if (slot == NULL)
-        fail(f);
+        set_failed(f);
     else
         *slot = graph__copy(f, line);
 }
@@ -140,7 +140,7 @@ static uint32_t add_node(struct graph__forest *f, const struct graph__fnode *lik
 {
     struct graph__fnode *n = ms_vec_push(&f->nodes);
     if (n == NULL) {
-        fail(f);
+        set_failed(f);
         return 0;
     }
     *n = *like;
@@ -241,7 +241,7 @@ static void take_tree(struct graph__forest *f, uint32_t i)
     uint32_t first = (uint32_t)f->nodes.n;
     struct made *order = order_of(g);
     if (order == NULL)
-        fail(f);
+        set_failed(f);
     else
         take_nodes(f, i, first);
     for (uint32_t k = 0; k < g->nodes.n && f->bad == MS_OK; k++)
@@ -374,7 +374,7 @@ void graph__patch_item(struct graph__forest *f, uint32_t data, const struct grap
     if (p == NULL)
         p = ms_vec_push(&d->patches);
     if (p == NULL) {
-        fail(f);
+        set_failed(f);
         return;
     }
     p->row = it->row;
@@ -436,7 +436,7 @@ bool graph__data_differs(struct graph__forest *f, uint32_t data, const uint32_t 
     uint32_t at = 0, count;
     bool differs = false;
     if (like == NULL) {
-        fail(f);
+        set_failed(f);
         return false;
     }
     while (!differs && graph__next_item(f, data, &at, &it))

@@ -175,7 +175,7 @@ static bool find_others(struct pipeline *p, uint32_t node)
     return true;
 }
 
-static bool differs(struct pipeline *p, uint32_t node, bool output)
+static bool has_other_shape(struct pipeline *p, uint32_t node, bool output)
 {
     for (uint32_t i = 0; i + 1 < p->n; i++) {
         const struct graph__fnode *other = graph__fnode(p->f, p->like[i]);
@@ -262,7 +262,7 @@ static bool merge_node(struct pipeline *p, uint32_t node)
     if (!find_others(p, node))
         return false;
     struct ms_str name = graph__fnode(f, node)->name;
-    bool in = differs(p, node, false), out = differs(p, node, true);
+    bool in = has_other_shape(p, node, false), out = has_other_shape(p, node, true);
     if ((in && out && has_layer(name)) || forward_is_merged(p, name)) {
         stand_beside(p, node);
         return false;
@@ -533,7 +533,7 @@ struct chunks {
     MS_VEC(uint32_t) list;
 };
 
-static void later(struct chunks *c, uint32_t node)
+static void queue_node(struct chunks *c, uint32_t node)
 {
     uint32_t *slot = ms_vec_push(&c->todo);
     if (slot == NULL)
@@ -546,7 +546,7 @@ static void later_children(struct chunks *c, uint32_t node)
 {
     const struct graph__fnode *n = graph__fnode(c->f, node);
     for (size_t i = n->children.n; i > 0; i--)
-        later(c, n->children.p[i - 1]);
+        queue_node(c, n->children.p[i - 1]);
 }
 
 static bool is_chunk(struct ms_str name, uint32_t number)
@@ -563,7 +563,7 @@ static void start_at(struct chunks *c, uint32_t a, uint32_t b)
     for (size_t i = root->children.n; i > 0; i--) {
         struct ms_str name = graph__fnode(c->f, root->children.p[i - 1])->name;
         if (is_chunk(name, a) || is_chunk(name, b))
-            later(c, root->children.p[i - 1]);
+            queue_node(c, root->children.p[i - 1]);
     }
 }
 

@@ -236,7 +236,7 @@ static enum ms_rc group_of_rank(const struct graph__forest *f, const struct grap
 
 /* Returns true when every rank is in one group and all groups have this size; otherwise the groups
  * are not usable. */
-static bool covers(const struct graph__forest *f, const struct graph__groups *g, uint32_t size)
+static bool is_covered(const struct graph__forest *f, const struct graph__groups *g, uint32_t size)
 {
     uint32_t n = graph__group_count(g);
     if (n == 0)
@@ -262,7 +262,7 @@ static enum ms_rc find_tensor_groups(struct graph__forest *f, struct graph__grou
     MS_TRY(begin(g, err));
     for (uint32_t i = 0; i < f->n; i++)
         MS_TRY(group_of_rank(f, &f->ranks[i], g, &said, err));
-    return said && covers(f, g, f->param->tp) ? MS_OK : lay_out(f, AXIS_TP, g, err);
+    return said && is_covered(f, g, f->param->tp) ? MS_OK : lay_out(f, AXIS_TP, g, err);
 }
 
 static int64_t next_stage(const struct graph__forest *f, const struct graph__rank *r)
@@ -311,7 +311,7 @@ static enum ms_rc find_pipeline_groups(struct graph__forest *f, struct graph__gr
     ms_free(next);
     ms_free(seen);
     MS_TRY(rc);
-    return covers(f, g, f->param->pp) ? MS_OK : lay_out(f, AXIS_PP, g, err);
+    return is_covered(f, g, f->param->pp) ? MS_OK : lay_out(f, AXIS_PP, g, err);
 }
 
 /* Chooses how ranks are merged and returns the result as text.
@@ -490,7 +490,7 @@ static enum ms_rc add_result(struct results *r, uint32_t rank, struct ms_err *er
     return MS_OK;
 }
 
-static void pipeline(struct graph__forest *f, const uint32_t *ranks, uint32_t n)
+static void merge_pipeline(struct graph__forest *f, const uint32_t *ranks, uint32_t n)
 {
     graph__merge_pipeline(f, ranks, n);
     if (f->param->vpp > 1 && n > 1 && f->bad == MS_OK)
@@ -509,7 +509,7 @@ static enum ms_rc merge_one_way(struct graph__forest *f, bool tensors, struct re
         if (tensors)
             graph__merge_tensor(f, ranks, n, NULL);
         else
-            pipeline(f, ranks, n);
+            merge_pipeline(f, ranks, n);
         rc = add_result(out, ranks[0], err);
     }
     groups_free(&g);
@@ -571,7 +571,7 @@ static enum ms_rc merge_both(struct graph__forest *f, struct results *out, struc
         const uint32_t *ranks = graph__group(&pp, i, &n);
         if (!whole)
             merge_collections(f, ranks, n);
-        pipeline(f, ranks, n);
+        merge_pipeline(f, ranks, n);
     }
     if (rc == MS_OK)
         rc = merge_heads(f, &pp, &tp, out, err);

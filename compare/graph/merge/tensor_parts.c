@@ -44,7 +44,7 @@ static void put_number(struct ms_buf *out, const struct probe_num *n)
         ms_buf_put(out, text, ms_num_f64(text, n->v));
 }
 
-static struct probe_num real(struct graph__forest *f, double v)
+static struct probe_num make_real(struct graph__forest *f, double v)
 {
     char text[MS_NUM_MAX];
     struct ms_str s = {text, ms_num_f64(text, v)};
@@ -55,7 +55,7 @@ static struct probe_num real(struct graph__forest *f, double v)
 
 /* Returns the maximum or minimum of the ranks. A NaN on any rank wins; in the official tool only a
  * NaN on the first rank does. */
-static const struct probe_num *extreme(const struct tensor *t, uint32_t count, unsigned stat)
+static const struct probe_num *find_extreme(const struct tensor *t, uint32_t count, unsigned stat)
 {
     const struct probe_num *best = &t->items[0].stat[stat];
     for (uint32_t i = 1; i < count; i++) {
@@ -67,7 +67,7 @@ static const struct probe_num *extreme(const struct tensor *t, uint32_t count, u
     return best;
 }
 
-static double total(const struct tensor *t, uint32_t count, unsigned stat)
+static double sum_parts(const struct tensor *t, uint32_t count, unsigned stat)
 {
     double sum = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -82,14 +82,14 @@ static struct probe_num merge_figure(struct tensor *t, uint32_t count, unsigned 
     enum ms_dtype type = t->items[0].dtype;
     double sum;
     if (stat == PROBE_STAT_MAX || stat == PROBE_STAT_MIN) {
-        const struct probe_num *best = extreme(t, count, stat);
+        const struct probe_num *best = find_extreme(t, count, stat);
         if (best->kind != PROBE_NUM_FLOAT || !isfinite(best->v))
             return *best;
-        return real(t->f, ms_dtype_round(type, best->v));
+        return make_real(t->f, ms_dtype_round(type, best->v));
     }
-    sum = total(t, count, stat);
+    sum = sum_parts(t, count, stat);
     sum = stat == PROBE_STAT_MEAN ? sum / count : pow(sum, 0.5);
-    return real(t->f, isfinite(sum) ? ms_dtype_round(type, sum) : sum);
+    return make_real(t->f, isfinite(sum) ? ms_dtype_round(type, sum) : sum);
 }
 
 /* Writes the formula of a merged figure: max(1.0, 2.0), (1.0 + 2.0) / 2, (1.0 ** 2 + 2.0 ** 2) **
@@ -283,15 +283,15 @@ static bool is_layer(struct ms_str name, const char *word, const char *direction
            ms_str_find_str(probe_name_part(name, n - 3), ms_str_of(word)) >= 0;
 }
 
-static bool names(struct graph__forest *f, uint32_t node, const char *word)
+static bool is_named(struct graph__forest *f, uint32_t node, const char *word)
 {
     return ms_str_find_str(graph__fnode(f, node)->name, ms_str_of(word)) >= 0;
 }
 
 static bool is_reduction(struct graph__forest *f, uint32_t node)
 {
-    return names(f, node, "_reduce_scatter_base") || names(f, node, "reduce_scatter_tensor") ||
-           names(f, node, "all_reduce");
+    return is_named(f, node, "_reduce_scatter_base") ||
+           is_named(f, node, "reduce_scatter_tensor") || is_named(f, node, "all_reduce");
 }
 
 /* Reads the i-th item of a node's data; false when there is none. */
@@ -305,12 +305,12 @@ static bool nth_item(struct tensor *t, uint32_t data, unsigned i, struct graph__
 }
 
 /* Tells whether the input of the reduction equals the product. */
-static bool reduces(struct tensor *t, uint32_t reduction, const struct graph__item *product)
+static bool is_reduced_by(struct tensor *t, uint32_t reduction, const struct graph__item *product)
 {
     struct graph__item in, out;
     const struct graph__fnode *n = graph__fnode(t->f, reduction);
     return nth_item(t, n->out, 0, &out) &&
-           nth_item(t, n->in, names(t->f, reduction, "all_reduce") ? 0 : 1, &in) &&
+           nth_item(t, n->in, is_named(t->f, reduction, "all_reduce") ? 0 : 1, &in) &&
            graph__is_same(product, &in, true);
 }
 
@@ -344,7 +344,7 @@ static void find_reduction(struct tensor *t, uint32_t module, uint32_t product, 
         return;
     for (size_t i = 0; i < graph__fnode(t->f, module)->children.n; i++) {
         uint32_t child = graph__fnode(t->f, module)->children.p[i];
-        if (taken[i] || !is_reduction(t->f, child) || !reduces(t, child, &made))
+        if (taken[i] || !is_reduction(t->f, child) || !is_reduced_by(t, child, &made))
             continue;
         take_reduced(t, product, &made, child);
         taken[i] = true;
@@ -365,7 +365,7 @@ static void merge_products(struct tensor *t, uint32_t node)
     }
     for (size_t i = 0; i < graph__fnode(t->f, node)->children.n; i++) {
         uint32_t child = graph__fnode(t->f, node)->children.p[i];
-        if (names(t->f, child, "matmul"))
+        if (is_named(t->f, child, "matmul"))
             find_reduction(t, node, child, taken);
     }
     ms_free(taken);
@@ -380,7 +380,7 @@ struct section {
 
 static bool is_product_in(struct tensor *t, uint32_t node, uint32_t layer)
 {
-    return names(t->f, node, "matmul") && graph__fnode(t->f, node)->parent == layer;
+    return is_named(t->f, node, "matmul") && graph__fnode(t->f, node)->parent == layer;
 }
 
 static bool has_mergeable(struct tensor *t, uint32_t data)
@@ -412,7 +412,7 @@ static void merge_section_node(struct tensor *t, const struct section *s, uint32
         merge_data(t, node, true, true, NULL);
 }
 
-static void later(struct tensor *t, struct section *s, uint32_t node)
+static void queue_node(struct tensor *t, struct section *s, uint32_t node)
 {
     uint32_t *slot = ms_vec_push(&s->todo);
     if (slot == NULL)
@@ -451,11 +451,11 @@ static void merge_section(struct tensor *t, uint32_t node)
     const struct graph__fnode *up = graph__fnode(t->f, n->parent);
     s.last = up->children.p[to];
     for (size_t i = from; i <= to; i++)
-        later(t, &s, up->children.p[i]);
+        queue_node(t, &s, up->children.p[i]);
     while (s.todo.n > 0 && t->f->bad == MS_OK) {
         uint32_t at = s.todo.p[--s.todo.n];
         for (size_t i = graph__fnode(t->f, at)->children.n; i > 0; i--)
-            later(t, &s, graph__fnode(t->f, at)->children.p[i - 1]);
+            queue_node(t, &s, graph__fnode(t->f, at)->children.p[i - 1]);
         merge_section_node(t, &s, at);
     }
     ms_vec_free(&s.todo);

@@ -41,7 +41,7 @@ struct graph__peers {
 
 /* Returns the part of a name that decides the kind: the class of a module, the API of an
  * operator. */
-static struct ms_str likeness(struct ms_str name, bool api)
+static struct ms_str likeness_of(struct ms_str name, bool api)
 {
     unsigned n = probe_name_parts(name), back = api ? 2 : 4;
     if (n >= back && ms_str_all_digits(probe_name_part(name, n - back)))
@@ -54,7 +54,7 @@ static struct ms_str key_of(struct graph__peers *p, struct ms_str type, struct m
     ms_buf_clear(&p->text);
     ms_buf_str(&p->text, type);
     ms_buf_putc(&p->text, ' ');
-    ms_buf_str(&p->text, likeness(name, ms_str_is(type, "1")));
+    ms_buf_str(&p->text, likeness_of(name, ms_str_is(type, "1")));
     return ms_buf_slice(&p->text);
 }
 
@@ -120,7 +120,8 @@ static uint32_t free_from(struct graph__peers *p, uint32_t at)
 }
 
 /* Returns the first place in [from, end) of a child after `child`, by binary search. */
-static uint32_t behind(const struct graph__peers *p, uint32_t from, uint32_t end, uint32_t child)
+static uint32_t place_behind(const struct graph__peers *p, uint32_t from, uint32_t end,
+                             uint32_t child)
 {
     while (from < end) {
         uint32_t middle = from + (end - from) / 2;
@@ -143,7 +144,7 @@ static uint32_t pick_peer(struct graph__peers *p, struct ms_str type, struct ms_
         return MS_MAP_NONE;
     uint32_t from = p->first[kind], end = p->first[kind + 1], at = end;
     if (last != MS_MAP_NONE)
-        at = free_from(p, behind(p, from, end, last));
+        at = free_from(p, place_behind(p, from, end, last));
     if (at >= end)
         at = free_from(p, from);
     if (at >= end)
@@ -265,8 +266,8 @@ static enum ms_rc part_node(struct graph__edit *e, bool golden, const struct gra
 }
 
 /* Makes the name of the same call in the other direction. */
-static enum ms_rc opposite(struct graph__edit *e, struct ms_str name, struct ms_str *out,
-                           struct ms_err *err)
+static enum ms_rc find_opposite(struct graph__edit *e, struct ms_str name, struct ms_str *out,
+                                struct ms_err *err)
 {
     bool forward = ms_str_find_str(name, MS_STR("forward")) >= 0;
     ms_buf_clear(&e->text);
@@ -308,8 +309,8 @@ static enum ms_rc match_both(struct graph__edit *e, struct ms_str target, struct
     MS_TRY(match_names(e, target, golden, must, done, err));
     if (!*done)
         return MS_OK;
-    MS_TRY(opposite(e, target, &ot, err));
-    MS_TRY(opposite(e, golden, &ob, err));
+    MS_TRY(find_opposite(e, target, &ot, err));
+    MS_TRY(find_opposite(e, golden, &ob, err));
     return match_names(e, ot, ob, false, &other, err);
 }
 
@@ -476,7 +477,7 @@ static enum ms_rc part_both(struct graph__edit *e, struct ms_str target, bool mu
     MS_TRY(graph__edit_own_memory(e, &kept, err));
     enum ms_rc rc = part_nodes(e, target, must, err);
     if (rc == MS_OK)
-        rc = opposite(e, target, &other, err);
+        rc = find_opposite(e, target, &other, err);
     if (rc == MS_OK)
         rc = part_nodes(e, other, false, err);
     graph__edit_common_memory(e, kept);
@@ -547,8 +548,8 @@ static enum ms_rc read_old(struct graph__edit *e, struct ms_stmt *st, bool *gold
     return MS_OK;
 }
 
-static enum ms_rc restore(struct graph__edit *e, bool golden, struct graph__edit_node *old,
-                          struct ms_err *err)
+static enum ms_rc restore_node(struct graph__edit *e, bool golden, struct graph__edit_node *old,
+                               struct ms_err *err)
 {
     struct graph__edit_node now;
     MS_TRY(graph__edit_read(e, golden, old->name, &now, err));
@@ -568,7 +569,7 @@ static enum ms_rc restore_row(struct graph__edit *e, struct ms_stmt *st, struct 
     MS_TRY(graph__edit_own_memory(e, &kept, err));
     enum ms_rc rc = read_old(e, st, &golden, &old, err);
     if (rc == MS_OK)
-        rc = restore(e, golden, &old, err);
+        rc = restore_node(e, golden, &old, err);
     graph__edit_common_memory(e, kept);
     return rc;
 }

@@ -689,8 +689,8 @@ static enum ms_rc nearest_in(struct graph_view *v, struct graph_spot at, int sta
     return MS_OK;
 }
 
-static enum ms_rc nearest(struct graph_view *v, struct graph_spot at, unsigned want, int64_t from,
-                          bool backwards, int64_t *order, struct ms_err *err)
+static enum ms_rc find_nearest(struct graph_view *v, struct graph_spot at, unsigned want,
+                               int64_t from, bool backwards, int64_t *order, struct ms_err *err)
 {
     static const struct {
         unsigned want;
@@ -722,7 +722,7 @@ enum ms_rc graph_view_filter(struct graph_view *v, struct graph_spot at, unsigne
     if (!is_quick(v, want))
         return scan(v, at, want, after, false, limit, page, err);
     for (;;) {
-        MS_TRY(nearest(v, at, want, after, false, &after, err));
+        MS_TRY(find_nearest(v, at, want, after, false, &after, err));
         page->more = after >= 0 && page->rows.n == limit;
         if (after < 0 || page->more)
             return MS_OK;
@@ -740,6 +740,6 @@ enum ms_rc graph_view_next(struct graph_view *v, struct graph_spot at, unsigned 
         page->more = false;
         return MS_OK;
     }
-    MS_TRY(nearest(v, at, want, from, backwards, &order, err));
+    MS_TRY(find_nearest(v, at, want, from, backwards, &order, err));
     return order >= 0 ? add_by_order(v, at, order, page, err) : MS_OK;
 }

@@ -51,7 +51,7 @@ bool hook_table_put(struct hook_table *t, hook_handle h, uint64_t value)
 
 /* Marks slots of removed entries as free if a free one follows, as a search need not continue
  * beyond. */
-static void sweep(struct hook_table *t, size_t i)
+static void sweep_table(struct hook_table *t, size_t i)
 {
     if (atomic_load(&t->slot[(i + 1) % HOOK_TABLE].key) != 0)
         return;
@@ -72,7 +72,7 @@ uint64_t hook_table_take(struct hook_table *t, hook_handle h)
         if (key == wanted) {
             value = atomic_load(&t->slot[i].value);
             atomic_store(&t->slot[i].key, 1);
-            sweep(t, i);
+            sweep_table(t, i);
         }
         if (key == wanted || key == 0)
             break;
@@ -311,7 +311,7 @@ static_assert(BUCKETS == 1 << 13, "the hash gives 13 bits");
 /* ---- entries, under the lock ------------------------------------------------------------------ */
 
 /* Changes the count of tracked requests. Caller holds the lock. */
-static void tracked(uint32_t more)
+static void add_tracked(uint32_t more)
 {
     const uint32_t n = atomic_load_explicit(&hook_req_pool.tracked, memory_order_relaxed);
     atomic_store_explicit(&hook_req_pool.tracked, n + more, memory_order_relaxed);
@@ -363,7 +363,7 @@ static struct hook_request *entry_add(const struct hook_request *like)
         *prepared = *like->prepared;
     *(b->end != NULL ? b->end : &b->first) = r;
     b->end = &r->next;
-    tracked(1);
+    add_tracked(1);
     return r;
 }
 
@@ -375,7 +375,7 @@ static void entry_take(struct hook_request **at)
     if (b->end == &r->next)
         b->end = at;
     entry_free(r);
-    tracked(~0u);
+    add_tracked(~0u);
 }
 
 /* ---- life of a request -------------------------------------------------------------------------- */

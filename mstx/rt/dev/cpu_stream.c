@@ -109,7 +109,7 @@ static void sleep_ns(int64_t ns)
         ;
 }
 
-static void stamp(struct cpu_stream *c, struct rt_token *t)
+static void stamp_token(struct cpu_stream *c, struct rt_token *t)
 {
     bool is_lost = cpu.loss > 0 && ++c->marks % (uint64_t)cpu.loss == 0;
     uintptr_t v = is_lost ? LOST : (uintptr_t)device_now();
@@ -120,7 +120,7 @@ static void carry_out(struct cpu_stream *c, const struct item *it)
 {
     if (it->mark != NULL) {
         if (!atomic_load(&c->is_reset))
-            stamp(c, it->mark);
+            stamp_token(c, it->mark);
         return;
     }
     int64_t before = rt_dev_now(CLOCK_MONOTONIC);

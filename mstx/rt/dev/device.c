@@ -199,7 +199,7 @@ static struct {
 /* ---- one stream ------------------------------------------------------------------------ */
 
 /* Returns the oldest token, NULL when none is complete. */
-static struct rt_token *oldest(struct rt_stream *s)
+static struct rt_token *oldest_token(struct rt_stream *s)
 {
     struct rt_token *t = &s->token[s->taken % RT_TOKENS];
     uint64_t full = 2 * (s->taken / RT_TOKENS) + 1;
@@ -264,7 +264,7 @@ static bool ask_device(struct rt_stream *s, struct rt_token *t)
 
 static void lose_all(struct rt_stream *s)
 {
-    for (struct rt_token *t = oldest(s); t != NULL; t = oldest(s)) {
+    for (struct rt_token *t = oldest_token(s); t != NULL; t = oldest_token(s)) {
         if (t->id == 0)
             let_go(s, t);
         else
@@ -272,7 +272,7 @@ static void lose_all(struct rt_stream *s)
     }
 }
 
-static size_t waiting(const struct rt_stream *s)
+static size_t waiting_count(const struct rt_stream *s)
 {
     return (size_t)(atomic_load_explicit(&s->put, memory_order_relaxed) - s->taken);
 }
@@ -280,7 +280,7 @@ static size_t waiting(const struct rt_stream *s)
 /* Reports a hang when the same token has been the oldest for too long. */
 static void look_for_hang(struct rt_stream *s)
 {
-    const struct rt_token *t = oldest(s);
+    const struct rt_token *t = oldest_token(s);
     if (t == NULL || s->waiting_at != s->taken || s->waiting_since == 0) {
         s->waiting_at = s->taken;
         s->waiting_since = t != NULL ? rt_ticks() : 0;
@@ -303,17 +303,17 @@ static size_t poll_stream(struct rt_stream *s, int64_t now_ns, size_t *left)
         return 0;
     if (state == RT_STREAM_LOST)
         lose_all(s);
-    else if ((waiting(s) != 0 || state == RT_STREAM_LIVE) && s->ops->enter(s, now_ns)) {
-        struct rt_token *t = oldest(s);
+    else if ((waiting_count(s) != 0 || state == RT_STREAM_LIVE) && s->ops->enter(s, now_ns)) {
+        struct rt_token *t = oldest_token(s);
         while (t != NULL && taken < AT_ONCE && ask_device(s, t)) {
             taken++;
-            t = oldest(s);
+            t = oldest_token(s);
         }
         s->ops->leave(s);
         look_for_hang(s);
     }
-    *left += waiting(s);
-    if (waiting(s) == 0 && state != RT_STREAM_LIVE && stream_claim(s, state))
+    *left += waiting_count(s);
+    if (waiting_count(s) == 0 && state != RT_STREAM_LIVE && stream_claim(s, state))
         stream_close(s);
     return taken;
 }
@@ -557,7 +557,7 @@ RT_COLD static void announce(struct rt_stream *s)
 }
 
 /* Claims an entry of the queue; NULL: the queue is full. */
-static struct rt_token *claim(struct rt_stream *s, uint64_t *lap)
+static struct rt_token *claim_token(struct rt_stream *s, uint64_t *lap)
 {
     uint64_t at = atomic_load_explicit(&s->put, memory_order_relaxed);
     for (;;) {
@@ -578,7 +578,7 @@ static bool queue_point(struct rt_stream *s, uint64_t id, uint64_t ticks, uint32
 {
     ms_assert(id != 0);
     uint64_t lap;
-    struct rt_token *t = claim(s, &lap);
+    struct rt_token *t = claim_token(s, &lap);
     if (t == NULL)
         return false;
     t->id = id;
@@ -594,7 +594,7 @@ static bool queue_point(struct rt_stream *s, uint64_t id, uint64_t ticks, uint32
 }
 
 /* Queues an event unless the stream is being captured. Returns flags for the host record. */
-static uint8_t point(struct rt_stream *s, uint64_t id, uint64_t ticks, uint32_t name)
+static uint8_t record_point(struct rt_stream *s, uint64_t id, uint64_t ticks, uint32_t name)
 {
     uint8_t flags = 0;
     if (is_inside)
@@ -622,7 +622,7 @@ static uint8_t mark_start(const struct mstx_rec *rec, uint16_t *stream)
         s = find_trusted(handle);
     if (s == NULL)
         return 0;
-    uint8_t flags = point(s, rec->id, rec->ticks, rec->name);
+    uint8_t flags = record_point(s, rec->id, rec->ticks, rec->name);
     *stream = flags == 0 ? s->index : 0;
     return flags;
 }
@@ -632,7 +632,7 @@ static uint8_t mark_end(uint16_t stream, const struct mstx_rec *rec)
     struct rt_stream *s = stream_at(stream);
     if (s == NULL || !is_live(s))
         return MSTX_F_NO_DEVICE;
-    return point(s, rec->id | RT_DEV_END, rec->arg, rec->name);
+    return record_point(s, rec->id | RT_DEV_END, rec->arg, rec->name);
 }
 
 static const struct rt_device_calls calls = {
@@ -671,7 +671,7 @@ API bool mstx_stream_command_queued(void *handle, uint64_t id, uint64_t ticks, v
 {
     uint64_t lap;
     struct rt_stream *s = is_inside ? NULL : find(handle);
-    struct rt_token *t = s != NULL ? claim(s, &lap) : NULL;
+    struct rt_token *t = s != NULL ? claim_token(s, &lap) : NULL;
     if (t == NULL) {
         mstx_device_time(id, ticks, true, 0);
         return false;

@@ -101,7 +101,7 @@ static bool load_library(void **lib, const char *const *files, const struct even
 
 /* Sets the relaxed capture mode of this thread, so that its calls do not end a graph capture of
  * another thread. */
-static void relax(const struct event_api *api)
+static void relax_capture(const struct event_api *api)
 {
     enum { RELAXED = 2 };
     static __thread unsigned relaxed __attribute__((tls_model("initial-exec"))); /* kinds */
@@ -280,7 +280,7 @@ static bool event_stream_enter(struct rt_stream *s, int64_t now_ns)
     c->api->context_get(&c->before);
     if (c->api->context_set(c->handle) != 0)
         return false;
-    relax(c->api);
+    relax_capture(c->api);
     if (c->spare == NULL && c->api->event_create(&c->spare) != 0)
         c->spare = NULL;
     if (c->stream == NULL && c->api->stream_create(&c->stream) != 0)

@@ -207,7 +207,7 @@ static void take_event(struct event *to, const struct nvtx_attr *from)
         to->e.name = nvtx_schema_name(to->payloads[0].schema);
 }
 
-static struct rt_event plain(uint32_t name)
+static struct rt_event plain_event(uint32_t name)
 {
     return (struct rt_event){.name = name, .flags = MSTX_F_NVTX};
 }
@@ -241,7 +241,7 @@ static uint64_t domain_start(void *domain, const struct nvtx_attr *a)
 static void domain_end(void *domain, uint64_t id)
 {
     struct rt_domain *d = rt_domain_of(domain);
-    const struct rt_event e = plain(0);
+    const struct rt_event e = plain_event(0);
     uint64_t theirs = d != NULL ? rt_range_end_event(d, id, &e) : 0;
     if (nvtx_tells_next(d))
         nvtx_next_end(d, theirs);
@@ -265,7 +265,7 @@ static int domain_push(void *domain, const struct nvtx_attr *a)
 static int domain_pop(void *domain)
 {
     struct rt_domain *d = rt_domain_of(domain);
-    const struct rt_event e = plain(0);
+    const struct rt_event e = plain_event(0);
     int depth = d == NULL ? -1 : rt_pop(d, &e);
     if (nvtx_tells_next(d))
         nvtx_next_pop(d);
@@ -285,7 +285,7 @@ static void mark_text(const char *text)
 {
     struct rt_domain *d = &rt_domains[0];
     if (nvtx_live(d)) {
-        const struct rt_event e = plain(nvtx_text(text));
+        const struct rt_event e = plain_event(nvtx_text(text));
         rt_mark_event(d, &e);
     }
     if (nvtx_tells_next(d)) {
@@ -299,7 +299,7 @@ static uint64_t start_text(const char *text)
     struct rt_domain *d = &rt_domains[0];
     uint32_t id = 0;
     if (nvtx_live(d)) {
-        const struct rt_event e = plain(nvtx_text(text));
+        const struct rt_event e = plain_event(nvtx_text(text));
         id = rt_range_start_event(d, &e);
     }
     if (!nvtx_tells_next(d))
@@ -313,7 +313,7 @@ static int push_text(const char *text)
     struct rt_domain *d = &rt_domains[0];
     int depth = NVTX_NOT_TRACKED;
     if (nvtx_live(d)) {
-        const struct rt_event e = plain(nvtx_text(text));
+        const struct rt_event e = plain_event(nvtx_text(text));
         depth = rt_push(d, &e);
     }
     if (nvtx_tells_next(d)) {

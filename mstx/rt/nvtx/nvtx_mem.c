@@ -142,7 +142,7 @@ static bool is_theirs(const struct rt_domain *d, uint32_t ref_type, uint64_t wha
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 /* Returns the domain if the caller's structure is as long as ours. */
-static struct rt_domain *usable(void *domain, const void *desc, size_t size)
+static struct rt_domain *usable_domain(void *domain, const void *desc, size_t size)
 {
     uint16_t given[2] = {0, 0};
     if (desc != NULL)
@@ -151,7 +151,7 @@ static struct rt_domain *usable(void *domain, const void *desc, size_t size)
 }
 
 /* Copies element i of a caller's array; false: the elements are too small. */
-static bool element(void *to, size_t size, const char *array, size_t stride, size_t i)
+static bool copy_element(void *to, size_t size, const char *array, size_t stride, size_t i)
 {
     if (array == NULL || stride < size)
         return false;
@@ -171,7 +171,7 @@ static struct rt_block_ref ref_of(uint32_t type, uint64_t what)
 
 static void *heap_register(void *domain, const struct heap_desc *h)
 {
-    struct rt_domain *d = usable(domain, h, sizeof *h);
+    struct rt_domain *d = usable_domain(domain, h, sizeof *h);
     if (d == NULL || h->type != TYPE_VIRTUAL || h->range == NULL ||
         h->range_size < sizeof *h->range)
         return NULL;
@@ -211,7 +211,7 @@ static void regions_part(struct rt_domain *d, const struct register_batch *b, si
     void *given[PART];
     struct range r;
     next_regions(d, b, from, n, given);
-    for (size_t i = 0; i < n && element(&r, sizeof r, b->ranges, b->element, from + i); i++) {
+    for (size_t i = 0; i < n && copy_element(&r, sizeof r, b->ranges, b->element, from + i); i++) {
         struct rt_block block = block_of(&r);
         uint64_t theirs = (uint64_t)(uintptr_t)given[i];
         uint64_t handle = rt_region_open(d, known ? heap : 0, &block, theirs);
@@ -222,7 +222,7 @@ static void regions_part(struct rt_domain *d, const struct register_batch *b, si
 
 static void regions_register(void *domain, const struct register_batch *b)
 {
-    struct rt_domain *d = usable(domain, b, sizeof *b);
+    struct rt_domain *d = usable_domain(domain, b, sizeof *b);
     if (d == NULL || b->type != TYPE_VIRTUAL || b->ranges == NULL ||
         b->element < sizeof(struct range))
         return;
@@ -232,10 +232,10 @@ static void regions_register(void *domain, const struct register_batch *b)
 
 static void regions_resize(void *domain, const struct resize_batch *b)
 {
-    struct rt_domain *d = usable(domain, b, sizeof *b);
+    struct rt_domain *d = usable_domain(domain, b, sizeof *b);
     struct range r;
     for (size_t i = 0; d != NULL && b->type == TYPE_VIRTUAL && i < b->count; i++) {
-        if (!element(&r, sizeof r, b->ranges, b->element, i))
+        if (!copy_element(&r, sizeof r, b->ranges, b->element, i))
             return;
         struct rt_block block = block_of(&r);
         const struct resize_batch one = {b->compat, sizeof one, b->type,
@@ -247,10 +247,10 @@ static void regions_resize(void *domain, const struct resize_batch *b)
 
 static void regions_unregister(void *domain, const struct ref_batch *b)
 {
-    struct rt_domain *d = usable(domain, b, sizeof *b);
+    struct rt_domain *d = usable_domain(domain, b, sizeof *b);
     uint64_t what;
     for (size_t i = 0; d != NULL && i < b->count; i++) {
-        if (!element(&what, sizeof what, b->refs, b->element, i))
+        if (!copy_element(&what, sizeof what, b->refs, b->element, i))
             return;
         const struct ref_batch one = {b->compat, sizeof one,  b->ref_type,
                                       1,         sizeof what, (const char *)&what};
@@ -274,10 +274,10 @@ static void next_name(struct rt_domain *d, const struct name_batch *b, struct na
 
 static void regions_name(void *domain, const struct name_batch *b)
 {
-    struct rt_domain *d = usable(domain, b, sizeof *b);
+    struct rt_domain *d = usable_domain(domain, b, sizeof *b);
     struct name_desc n;
     for (size_t i = 0; d != NULL && i < b->count; i++) {
-        if (!element(&n, sizeof n, b->names, b->element, i))
+        if (!copy_element(&n, sizeof n, b->names, b->element, i))
             return;
         uint32_t name = nvtx_live(d) ? nvtx_message(n.message_type, n.message) : 0;
         if (name != 0)
@@ -288,10 +288,10 @@ static void regions_name(void *domain, const struct name_batch *b)
 
 static void permissions_assign(void *domain, const struct permit_batch *b)
 {
-    struct rt_domain *d = usable(domain, b, sizeof *b);
+    struct rt_domain *d = usable_domain(domain, b, sizeof *b);
     struct permit_desc p;
     for (size_t i = 0; d != NULL && i < b->count; i++) {
-        if (!element(&p, sizeof p, b->regions, b->element, i))
+        if (!copy_element(&p, sizeof p, b->regions, b->element, i))
             return;
         const struct permit_batch one = {.compat = b->compat,
                                          .struct_size = sizeof one,

@@ -87,7 +87,7 @@ static void find_extension(void *lib)
 
 /* Offers a module to the tool. Slots that the tool leaves empty, or all slots when it refuses, are
  * not called. */
-static void offer(const struct nvtx_module *m, intptr_t *slots)
+static void offer_slots(const struct nvtx_module *m, intptr_t *slots)
 {
     struct nvtx_segment segment = {m->segment->id, MODULE_SLOTS, slots};
     struct nvtx_module copy = *m;
@@ -109,7 +109,7 @@ void nvtx_next_offer(const struct nvtx_module *m)
         return;
     }
     modules[m->id].compat = m->compat;
-    offer(m, modules[m->id].slots);
+    offer_slots(m, modules[m->id].slots);
     atomic_store(&modules[m->id].state, OFFERED);
 }
 
@@ -184,7 +184,8 @@ void *nvtx_next_domain(struct rt_domain *d)
 }
 
 /* Replaces a string registered with us by its text in an event. */
-static const struct nvtx_attr *translated(const struct nvtx_attr *from, struct nvtx_attr *to)
+static const struct nvtx_attr *translate_attributes(const struct nvtx_attr *from,
+                                                    struct nvtx_attr *to)
 {
     *to = (struct nvtx_attr){.version = 3};
     if (from != NULL)
@@ -214,18 +215,20 @@ void nvtx_next_mark(struct rt_domain *d, const struct nvtx_attr *a)
 {
     struct nvtx_attr t;
     if (is_plain(d, C_MARK))
-        CALL(mark_fn *, next.core[C_MARK], translated(a, &t));
+        CALL(mark_fn *, next.core[C_MARK], translate_attributes(a, &t));
     else if (next.core2[D_MARK] != NULL)
-        CALL(domain_mark_fn *, next.core2[D_MARK], nvtx_next_domain(d), translated(a, &t));
+        CALL(domain_mark_fn *, next.core2[D_MARK], nvtx_next_domain(d),
+             translate_attributes(a, &t));
 }
 
 static uint64_t start(struct rt_domain *d, const struct nvtx_attr *a)
 {
     struct nvtx_attr t;
     if (is_plain(d, C_START))
-        return CALL(start_fn *, next.core[C_START], translated(a, &t));
+        return CALL(start_fn *, next.core[C_START], translate_attributes(a, &t));
     if (next.core2[D_START] != NULL)
-        return CALL(domain_start_fn *, next.core2[D_START], nvtx_next_domain(d), translated(a, &t));
+        return CALL(domain_start_fn *, next.core2[D_START], nvtx_next_domain(d),
+                    translate_attributes(a, &t));
     return 0;
 }
 
@@ -257,9 +260,10 @@ void nvtx_next_push(struct rt_domain *d, const struct nvtx_attr *a)
 {
     struct nvtx_attr t;
     if (is_plain(d, C_PUSH))
-        CALL(push_fn *, next.core[C_PUSH], translated(a, &t));
+        CALL(push_fn *, next.core[C_PUSH], translate_attributes(a, &t));
     else if (next.core2[D_PUSH] != NULL)
-        CALL(domain_push_fn *, next.core2[D_PUSH], nvtx_next_domain(d), translated(a, &t));
+        CALL(domain_push_fn *, next.core2[D_PUSH], nvtx_next_domain(d),
+             translate_attributes(a, &t));
 }
 
 void nvtx_next_pop(struct rt_domain *d)

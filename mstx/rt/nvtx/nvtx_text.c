@@ -56,7 +56,7 @@ void *nvtx_text_register(const char *text)
     return &strings[i];
 }
 
-static struct string *registered(const void *handle)
+static struct string *registered_string(const void *handle)
 {
     uintptr_t off = (uintptr_t)handle - (uintptr_t)strings;
     if (off >= sizeof strings || off % sizeof strings[0] != 0)
@@ -66,7 +66,7 @@ static struct string *registered(const void *handle)
 
 static uint32_t registered_id(const void *handle)
 {
-    struct string *s = registered(handle);
+    struct string *s = registered_string(handle);
     if (RT_UNLIKELY(s == NULL))
         return 0;
     if (RT_LIKELY(atomic_load_explicit(&s->epoch, memory_order_acquire) == rt.epoch))
@@ -93,6 +93,6 @@ const char *nvtx_message_text(int32_t type, const void *message, char *buf, size
         return message;
     if (type == NVTX_MESSAGE_WIDE && message != NULL)
         return nvtx_narrow(message, buf, cap);
-    const struct string *s = type == NVTX_MESSAGE_REGISTERED ? registered(message) : NULL;
+    const struct string *s = type == NVTX_MESSAGE_REGISTERED ? registered_string(message) : NULL;
     return s != NULL ? s->text : NULL;
 }
