@@ -167,12 +167,12 @@ enum ms_rc align__find_repeats(struct ms_arena *arena, const struct cmp_align_in
                                struct ms_err *err)
 {
     const struct probe_dump *d = in->dump;
-    bool said = false;
+    bool is_stated = false;
     *again = ms_arena_calloc(arena, d->nodes.n + 1, sizeof **again);
     if (*again == NULL)
         return ms_arena_fail(arena, err);
     for (uint32_t i = 0; i < d->nodes.n; i++) {
-        said |= (d->nodes.p[i].flags & PROBE_NODE_RECOMPUTE_SAID) != 0;
+        is_stated |= (d->nodes.p[i].flags & PROBE_NODE_RECOMPUTE_SAID) != 0;
         (*again)[i] = (d->nodes.p[i].flags & PROBE_NODE_RECOMPUTE) != 0;
     }
     struct repeater r = {.arena = arena,
@@ -184,7 +184,7 @@ enum ms_rc align__find_repeats(struct ms_arena *arena, const struct cmp_align_in
                          .first_back = first_backward(d),
                          .text = {.max = 1 << 24}};
     ms_assert(in->tree == NULL || in_tree != NULL);
-    if (said || r.first_back == MS_MAP_NONE)
+    if (is_stated || r.first_back == MS_MAP_NONE)
         return MS_OK;
     enum ms_rc rc = judge_calls(&r, err);
     ms_free(r.call);

@@ -138,11 +138,11 @@ static enum ms_rc take_alarms(struct work *w, struct ms_err *err)
             .golden = ms_arena_str(cal->arena, ms_str_of(w->golden)),
             .node = ms_arena_str(cal->arena,
                                  list[i].target.p != NULL ? list[i].target : list[i].golden),
-            .said = {list[i].said.kind, ms_arena_str(cal->arena, list[i].said.args)},
+            .message = {list[i].message.kind, ms_arena_str(cal->arena, list[i].message.args)},
             .rank = list[i].rank,
             .step = list[i].step};
         if (a->target.p == NULL || a->golden.p == NULL || a->node.p == NULL ||
-            a->said.args.p == NULL)
+            a->message.args.p == NULL)
             return ms_arena_fail(cal->arena, err);
     }
     return MS_OK;

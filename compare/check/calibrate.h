@@ -19,7 +19,7 @@
 struct cal_alarm {                /* a suspect although the runs are equal: a false alarm */
     struct ms_str target, golden; /* runs */
     struct ms_str node;
-    struct ms_said said;
+    struct ms_stored_message message;
     int rank, step;
 };
 

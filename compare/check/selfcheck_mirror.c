@@ -290,7 +290,7 @@ static enum ms_rc note_habit(struct mirror *m, uint32_t node, uint32_t *id, stru
 
 /* Tells whether a reader of the operator's output returns a gradient, so that the operator needs a
  * backward; *said: the output has requires_grad. */
-static bool is_due(const struct mirror *m, uint32_t node, bool *said)
+static bool is_due(const struct mirror *m, uint32_t node, bool *needs_grad)
 {
     const struct probe_node *n = &m->d->nodes.p[node];
     for (uint32_t k = n->first_row; k < n->first_row + n->nrows; k++) {
@@ -303,7 +303,7 @@ static bool is_due(const struct mirror *m, uint32_t node, bool *said)
         uint32_t id = ms_map_get(&m->keys, ms_str_of(key));
         if (id != MS_MAP_NONE && m->values.p[id].op == node && m->values.p[id].is_read &&
             leaf.requires_grad != 0) {
-            *said = leaf.requires_grad == 1;
+            *needs_grad = leaf.requires_grad == 1;
             return true;
         }
     }
@@ -325,9 +325,9 @@ static enum ms_rc check_missing(struct mirror *m, struct ms_err *err)
             continue;
         MS_TRY(note_habit(m, i, &id, err));
         const struct habit *h = &m->habits.p[id];
-        bool said = false, all_others = h->with_backward + 1 == h->calls;
-        if (!(all_others || h->with_backward >= USUAL * h->calls) || !is_due(m, i, &said) ||
-            h->calls < (said && all_others ? SOME : MANY))
+        bool needs_grad = false, all_others = h->with_backward + 1 == h->calls;
+        if (!(all_others || h->with_backward >= USUAL * h->calls) || !is_due(m, i, &needs_grad) ||
+            h->calls < (needs_grad && all_others ? SOME : MANY))
             continue;
         ms_buf_printf(&m->c->text,
                       "it has no backward, though those that read its output have one and so have "

@@ -67,7 +67,7 @@ static void print_alarms(const struct calibration *cal)
         const struct cal_alarm *a = &cal->alarms.p[i];
         printf("  %.*s against %.*s: %.*s\n    ", MS_STR_ARG(a->target), MS_STR_ARG(a->golden),
                MS_STR_ARG(a->node));
-        cmp_report_said_text(a->said);
+        cmp_report_message_text(a->message);
         putchar('\n');
     }
     printf("verdicts      %llu warning%s, %llu error%s\n", (unsigned long long)cal->warnings,
@@ -104,7 +104,7 @@ static void put_alarm(struct ms_jwrite *w, const struct cal_alarm *a)
     ms_jwrite_ki64(w, "rank", a->rank);
     ms_jwrite_ki64(w, "step", a->step);
     ms_jwrite_key(w, MS_STR("text"));
-    cmp_report_said_json(w, a->said);
+    cmp_report_message_json(w, a->message);
     ms_jwrite_obj_end(w);
 }
 

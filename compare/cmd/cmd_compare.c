@@ -154,7 +154,7 @@ static int compare_sheets(struct job *j, enum sheets what)
     for (size_t i = 0; i < sum.notes.n && j->args.format == FORMAT_TEXT; i++)
         fprintf(stderr, "msprobe compare: %s\n", sum.notes.p[i]);
     if (rc == MS_OK)
-        rc = cmp_sheet_tell(&sum, &files, j->args.format == FORMAT_JSON, &err);
+        rc = cmp_sheet_print(&sum, &files, j->args.format == FORMAT_JSON, &err);
     bool differs = sum.no + sum.rest != 0;
     cmp_sheet_sum_free(&sum);
     cmp_files_free(&files);

@@ -112,8 +112,8 @@ static bool grad_differs(const struct cmp_setup *set, const struct cmp_row *row)
     if (is_consistent(set) &&
         (!set->conf.rules->judges_gradients || set->mode == PROBE_MODE_TENSOR))
         return false; /* inference has no gradients */
-    bool said = row->t.requires_grad.p[0] != 'N' && row->b.requires_grad.p[0] != 'N';
-    return !row->grad_same && (said || set->conf.rules->none_differs);
+    bool is_stated = row->t.requires_grad.p[0] != 'N' && row->b.requires_grad.p[0] != 'N';
+    return !row->grad_same && (is_stated || set->conf.rules->none_differs);
 }
 
 /* Reads the value of a scalar argument; as in Python, True is 1. */

@@ -237,7 +237,7 @@ static enum ms_rc tell_unknown(struct cmp__unknown *u, const struct ms_map *data
     /* a copy in the arena of the factors, which ends with a NUL */
     struct ms_near near = {.word = name.p};
     enum ms_rc rc = arena != NULL ? MS_OK : ms_no_memory(err);
-    for (uint32_t i = 0; i < data->keys.n && rc == MS_OK && cmp__unknown_is_told(u); i++) {
+    for (uint32_t i = 0; i < data->keys.n && rc == MS_OK && cmp__unknown_is_reported(u); i++) {
         struct ms_str copy = ms_arena_str(arena, ms_map_key(data, i));
         if (copy.p == NULL)
             rc = ms_arena_fail(arena, err);
@@ -245,7 +245,7 @@ static enum ms_rc tell_unknown(struct cmp__unknown *u, const struct ms_map *data
             ms_near_offer(&near, copy.p);
     }
     if (rc == MS_OK)
-        rc = cmp__unknown_tell(u, name, near.best, err);
+        rc = cmp__unknown_report(u, name, near.best, err);
     ms_arena_free(arena);
     return rc;
 }

@@ -34,9 +34,9 @@ enum ms_rc cmp__open_tensor(const struct probe_dump *d, const char *dir, struct 
                        MS_STR_ARG(name));
     int n = snprintf(path, sizeof path, "%s/%.*s", dir, MS_STR_ARG(name));
     /* the original directory; the dump may have been moved since */
-    struct ms_str said = d->data_dir;
-    if (n > 0 && (size_t)n < sizeof path && ms_path_kind(path) == MS_KIND_NONE && said.n != 0)
-        n = snprintf(path, sizeof path, "%.*s/%.*s", MS_STR_ARG(said), MS_STR_ARG(name));
+    struct ms_str folder = d->data_dir;
+    if (n > 0 && (size_t)n < sizeof path && ms_path_kind(path) == MS_KIND_NONE && folder.n != 0)
+        n = snprintf(path, sizeof path, "%.*s/%.*s", MS_STR_ARG(folder), MS_STR_ARG(name));
     if (n < 0 || (size_t)n >= sizeof path)
         return ms_fail(err, MS_E_LIMIT, "%s: path too long", dir);
     return probe_tensor_open(t, path, FILE_MAX, err);

@@ -420,18 +420,18 @@ static struct ms_str rules_class(const struct layer__layout *l, struct ms_str pa
 bool layer__map(const struct layer__layout *l, const struct cmp__layers *rules, struct ms_str path,
                 struct ms_buf *out)
 {
-    bool said = false;
+    bool is_mapped = false;
     ms_buf_clear(out);
     for (uint32_t done = 0, taken; done < path.n; done += taken + 1) {
         struct ms_str rest = ms_str_sub(path, done, path.n), part = rest, tail = rest;
         struct ms_str above = ms_str_sub(path, 0, done == 0 ? 0 : done - 1);
         const struct ms_str *to = rule_for(rules, rules_class(l, above), rest, &taken);
         ms_str_split(&tail, '.', &part);
-        said = to != NULL;
-        taken = said ? taken : part.n;
+        is_mapped = to != NULL;
+        taken = is_mapped ? taken : part.n;
         if (done != 0)
             ms_buf_putc(out, '.');
-        ms_buf_str(out, said ? *to : part);
+        ms_buf_str(out, is_mapped ? *to : part);
     }
-    return said;
+    return is_mapped;
 }

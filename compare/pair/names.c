@@ -79,13 +79,13 @@ const char *cmp__names_near(const struct cmp__names *n, const char *word)
 
 /* ---- names that are nowhere --------------------------------------------- */
 
-bool cmp__unknown_is_told(const struct cmp__unknown *u)
+bool cmp__unknown_is_reported(const struct cmp__unknown *u)
 {
     return u->n < TOLD;
 }
 
-enum ms_rc cmp__unknown_tell(struct cmp__unknown *u, struct ms_str name, const char *near,
-                             struct ms_err *err)
+enum ms_rc cmp__unknown_report(struct cmp__unknown *u, struct ms_str name, const char *near,
+                               struct ms_err *err)
 {
     if (u->n++ >= TOLD)
         return MS_OK;
@@ -197,8 +197,8 @@ static enum ms_rc offer_runs(struct texts *runs, const struct ms_map *texts, uns
 static enum ms_rc report_unknown(struct cmp__unknown *u, const struct ms_map *texts,
                                  struct ms_str word, struct ms_err *err)
 {
-    if (!cmp__unknown_is_told(u))
-        return cmp__unknown_tell(u, word, NULL, err);
+    if (!cmp__unknown_is_reported(u))
+        return cmp__unknown_report(u, word, NULL, err);
     struct texts runs;
     MS_TRY(texts_begin(&runs, err));
     char *z = ms_str_dup(word);
@@ -206,7 +206,7 @@ static enum ms_rc report_unknown(struct cmp__unknown *u, const struct ms_map *te
     enum ms_rc rc = z != NULL ? offer_runs(&runs, texts, probe_name_parts(word), &near, err)
                               : ms_no_memory(err);
     if (rc == MS_OK)
-        rc = cmp__unknown_tell(u, word, near.best, err);
+        rc = cmp__unknown_report(u, word, near.best, err);
     ms_free(z);
     texts_free(&runs);
     return rc;
@@ -443,10 +443,10 @@ static enum ms_rc check_row_name(struct cmp__unknown *u, const struct cmp__names
 {
     if (ms_str_is(name, "N/A") || cmp__names_find(names, name) != NULL)
         return MS_OK;
-    char *z = cmp__unknown_is_told(u) ? ms_str_dup(name) : NULL;
-    if (z == NULL && cmp__unknown_is_told(u))
+    char *z = cmp__unknown_is_reported(u) ? ms_str_dup(name) : NULL;
+    if (z == NULL && cmp__unknown_is_reported(u))
         return ms_no_memory(err);
-    enum ms_rc rc = cmp__unknown_tell(u, name, z != NULL ? cmp__names_near(names, z) : NULL, err);
+    enum ms_rc rc = cmp__unknown_report(u, name, z != NULL ? cmp__names_near(names, z) : NULL, err);
     ms_free(z);
     return rc;
 }

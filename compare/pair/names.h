@@ -36,10 +36,10 @@ struct cmp__unknown {
     size_t n;
 };
 /* Tells whether the next unknown name is still reported in full. */
-bool cmp__unknown_is_told(const struct cmp__unknown *u);
+bool cmp__unknown_is_reported(const struct cmp__unknown *u);
 /* Reports a name; near is a suggestion or NULL. */
-enum ms_rc cmp__unknown_tell(struct cmp__unknown *u, struct ms_str name, const char *near,
-                             struct ms_err *err);
+enum ms_rc cmp__unknown_report(struct cmp__unknown *u, struct ms_str name, const char *near,
+                               struct ms_err *err);
 enum ms_rc cmp__unknown_end(const struct cmp__unknown *u, struct ms_err *err);
 
 /* Also invalidates entries of operators that a side does not have, and entries that list different

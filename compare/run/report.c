@@ -26,10 +26,10 @@ static void print_ranks(const struct cmp_suspect *s)
     fputs(s->nranks > SHOWN ? ", ...]" : "]", stdout);
 }
 
-void cmp_report_said_text(struct ms_said said)
+void cmp_report_message_text(struct ms_stored_message message)
 {
     struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
-    ms_message_speak(said, &text);
+    ms_message_speak(message, &text);
     printf("%.*s", MS_STR_ARG(ms_buf_slice(&text)));
     ms_buf_free(&text);
 }
@@ -43,7 +43,7 @@ static void print_suspect(const struct cmp_suspect *s, bool several)
     if (s->module.n != 0)
         printf("  in %.*s", MS_STR_ARG(s->module));
     fputs("\n           ", stdout);
-    cmp_report_said_text(s->said);
+    cmp_report_message_text(s->message);
     putchar('\n');
     if (s->pattern != NULL)
         printf("           pattern: %s\n", s->pattern);
@@ -53,11 +53,11 @@ static void print_suspect(const struct cmp_suspect *s, bool several)
 static void report_suspects_text(const struct cmp_source *source, bool several, bool compared)
 {
     const struct cmp_suspect *list;
-    const struct ms_said *notes;
+    const struct ms_stored_message *notes;
     size_t n = cmp_source_suspects(source, &list), nnotes = cmp_source_notes(source, &notes);
     for (size_t i = 0; i < nnotes; i++) {
         fputs("note: ", stdout);
-        cmp_report_said_text(notes[i]);
+        cmp_report_message_text(notes[i]);
         putchar('\n');
     }
     if (n == 0)
@@ -79,10 +79,10 @@ static void put_name(struct ms_jwrite *w, const char *key, struct ms_str name)
         ms_jwrite_null(w);
 }
 
-void cmp_report_said_json(struct ms_jwrite *w, struct ms_said said)
+void cmp_report_message_json(struct ms_jwrite *w, struct ms_stored_message message)
 {
     struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
-    ms_message_speak(said, &text);
+    ms_message_speak(message, &text);
     if (ms_buf_check(&text, &w->err) == MS_OK)
         ms_jwrite_str(w, ms_buf_slice(&text));
     ms_buf_free(&text);
@@ -115,7 +115,7 @@ static void put_suspect(struct ms_jwrite *w, const struct cmp_suspect *s)
     put_figure(w, "score", s->score);
     put_name(w, "pattern", s->pattern != NULL ? ms_str_of(s->pattern) : MS_STR_NONE);
     ms_jwrite_key(w, MS_STR("text"));
-    cmp_report_said_json(w, s->said);
+    cmp_report_message_json(w, s->message);
     ms_jwrite_kstr(w, "why", cmp_why_names[s->why]);
     put_figure(w, "in", s->in);
     put_figure(w, "out", s->out);
@@ -140,12 +140,12 @@ static void report_suspects_json(struct ms_jwrite *w, const struct cmp_source *s
     for (size_t i = 0; i < n; i++)
         put_suspect(w, &list[i]);
     ms_jwrite_arr_end(w);
-    const struct ms_said *notes = NULL;
+    const struct ms_stored_message *notes = NULL;
     size_t nnotes = source != NULL ? cmp_source_notes(source, &notes) : 0;
     ms_jwrite_key(w, MS_STR("notes"));
     ms_jwrite_arr(w);
     for (size_t i = 0; i < nnotes; i++)
-        cmp_report_said_json(w, notes[i]);
+        cmp_report_message_json(w, notes[i]);
     ms_jwrite_arr_end(w);
 }
 
@@ -170,7 +170,7 @@ static struct ms_str node_name(const struct cmp *c, bool golden, uint32_t node)
 }
 
 static enum ms_rc copy_place(const struct cmp *c, struct cmp_view *v, const struct cmp_place *p,
-                             struct cmp_told *told, struct ms_err *err)
+                             struct cmp_reported_row *told, struct ms_err *err)
 {
     MS_TRY(cmp_view_group(c, p->group, v, err));
     const struct cmp_row *row = &v->rows.p[p->row];
@@ -281,7 +281,7 @@ bool cmp_report_differs(const struct cmp_report *r)
     return false;
 }
 
-static void told_free(struct cmp_told *t)
+static void told_free(struct cmp_reported_row *t)
 {
     ms_free(t->row);
     ms_free(t->op);
@@ -434,8 +434,8 @@ static enum ms_rc print_sheet_json(const struct cmp_sheet_sum *sum, const struct
     return ms_jprint_end(&w, MS_OK, err);
 }
 
-enum ms_rc cmp_sheet_tell(const struct cmp_sheet_sum *sum, const struct cmp_files *files, bool json,
-                          struct ms_err *err)
+enum ms_rc cmp_sheet_print(const struct cmp_sheet_sum *sum, const struct cmp_files *files,
+                           bool json, struct ms_err *err)
 {
     if (json)
         return print_sheet_json(sum, files, err);
@@ -485,7 +485,7 @@ static void print_score(double score)
         printf("%6.2g ", score);
 }
 
-static void print_first(const struct cmp_told *first)
+static void print_first(const struct cmp_reported_row *first)
 {
     printf("first difference  %s\n", first->row);
     if (first->text[0] != 0)
@@ -589,7 +589,7 @@ static int odd_first(const void *pa, const void *pb)
 
 /* A row among the largest errors of a group. */
 struct bad_row {
-    const struct cmp_told *row;
+    const struct cmp_reported_row *row;
     const struct cmp_result *of;
 };
 

@@ -14,7 +14,7 @@
 #include "probe/base/jwrite.h"
 
 /* A row in the report. */
-struct cmp_told {
+struct cmp_reported_row {
     char *row, *op, *golden_op, *text;
     double score;
 };
@@ -28,9 +28,9 @@ struct cmp_result {
     struct cmp_files files;
     struct cmp_partners partners;
     struct cmp_pair_list pairs; /* with --ext */
-    struct cmp_told first;
+    struct cmp_reported_row first;
     unsigned nworst;
-    struct cmp_told worst[CMP_WORST];
+    struct cmp_reported_row worst[CMP_WORST];
     MS_VEC(char *) problems;
     uint64_t json_bytes, tensor_bytes;
     bool done;
@@ -63,11 +63,11 @@ bool cmp_report_differs(const struct cmp_report *r);
 void cmp_report_free(struct cmp_report *r);
 
 /* Write the sentence of a message to standard output or as a JSON value. */
-void cmp_report_said_text(struct ms_said said);
-void cmp_report_said_json(struct ms_jwrite *w, struct ms_said said);
+void cmp_report_message_text(struct ms_stored_message message);
+void cmp_report_message_json(struct ms_jwrite *w, struct ms_stored_message message);
 
 /* Prints the counts and paths of tables that do not come from dump.json. */
-enum ms_rc cmp_sheet_tell(const struct cmp_sheet_sum *sum, const struct cmp_files *files, bool json,
-                          struct ms_err *err) MS_MUST_USE;
+enum ms_rc cmp_sheet_print(const struct cmp_sheet_sum *sum, const struct cmp_files *files,
+                           bool json, struct ms_err *err) MS_MUST_USE;
 
 #endif

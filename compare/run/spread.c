@@ -30,7 +30,7 @@ static void put_texts(struct ms_buf *b, char *const *list, size_t n)
         put_text(b, list[i]);
 }
 
-static void put_told(struct ms_buf *b, const struct cmp_told *t)
+static void put_told(struct ms_buf *b, const struct cmp_reported_row *t)
 {
     put_text(b, t->row);
     put_text(b, t->op);
@@ -95,7 +95,7 @@ static char *take_text(struct taker *t)
     return text;
 }
 
-static void take_told(struct taker *t, struct cmp_told *told)
+static void take_told(struct taker *t, struct cmp_reported_row *told)
 {
     told->row = take_text(t);
     told->op = take_text(t);

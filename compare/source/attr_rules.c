@@ -36,10 +36,10 @@ static enum ms_dtype parse_dtype(struct ms_str text)
  * difference and not a fault. */
 static bool names_systemic(const struct source__judge *j, const struct source__leaf *l)
 {
-    if (l->said == SOURCE__NONE)
+    if (l->texts == SOURCE__NONE)
         return false;
-    const struct source__said *said = &j->p->said.p[l->said];
-    enum ms_dtype golden = parse_dtype(said->text[0]), target = parse_dtype(said->text[1]);
+    const struct source__value_texts *texts = &j->p->texts.p[l->texts];
+    enum ms_dtype golden = parse_dtype(texts->text[0]), target = parse_dtype(texts->text[1]);
     return golden != MS_DT_NONE && target != MS_DT_NONE && j->systemic[golden][target];
 }
 
@@ -60,14 +60,15 @@ static bool parse_number(struct ms_str text, double *out)
 static bool is_given_otherwise(const struct source__judge *j, const struct source__node *n,
                                const struct source__leaf *l)
 {
-    const struct source__said *said = &j->p->said.p[l->said];
-    unsigned has = said->text[1].p != NULL;
-    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf && said->text[1 - has].p == NULL; i++) {
+    const struct source__value_texts *texts = &j->p->texts.p[l->texts];
+    unsigned has = texts->text[1].p != NULL;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf && texts->text[1 - has].p == NULL; i++) {
         const struct source__leaf *o = &j->p->leaves.p[i];
-        const struct source__said *other =
-            (o->flags & SOURCE__PLAINLY) && o->said != SOURCE__NONE ? &j->p->said.p[o->said] : NULL;
+        const struct source__value_texts *other =
+            (o->flags & SOURCE__PLAINLY) && o->texts != SOURCE__NONE ? &j->p->texts.p[o->texts]
+                                                                     : NULL;
         if (other != NULL && other->text[has].p == NULL &&
-            ms_str_eq(other->text[1 - has], said->text[has]))
+            ms_str_eq(other->text[1 - has], texts->text[has]))
             return true;
     }
     return false;
@@ -81,18 +82,19 @@ static bool is_same_argument(const struct source__judge *j, const struct source_
 {
     static const double mask = -1e4;
     double value[2];
-    if (l->said == SOURCE__NONE)
+    if (l->texts == SOURCE__NONE)
         return false;
-    const struct source__said *said = &j->p->said.p[l->said];
-    bool numbers = parse_number(said->text[0], &value[0]) && parse_number(said->text[1], &value[1]);
+    const struct source__value_texts *texts = &j->p->texts.p[l->texts];
+    bool numbers =
+        parse_number(texts->text[0], &value[0]) && parse_number(texts->text[1], &value[1]);
     if (numbers && value[0] <= mask && value[1] <= mask)
         return true;
     if (is_given_otherwise(j, n, l))
         return true;
-    bool alone = said->text[0].p == NULL || said->text[1].p == NULL;
+    bool alone = texts->text[0].p == NULL || texts->text[1].p == NULL;
     for (unsigned s = 0; s < 2 && !alone; s++)
         alone =
-            ms_str_eq(said->text[s], MS_STR("true")) || ms_str_eq(said->text[s], MS_STR("false"));
+            ms_str_eq(texts->text[s], MS_STR("true")) || ms_str_eq(texts->text[s], MS_STR("false"));
     return alone && class_of(j, n, SOURCE__SOFT) == SOURCE__SOFT &&
            n->out <= source__rule.forward[j->tensor] * fmaxf(n->in, n->floor);
 }
@@ -146,15 +148,15 @@ static bool next_size(struct ms_str text, uint32_t *at, uint64_t *size)
  * as the other operand needs. */
 static bool is_broadcast(const struct source__judge *j, const struct source__leaf *l)
 {
-    if (l->said == SOURCE__NONE)
+    if (l->texts == SOURCE__NONE)
         return false;
-    const struct source__said *said = &j->p->said.p[l->said];
+    const struct source__value_texts *texts = &j->p->texts.p[l->texts];
     uint64_t a = 1, b = 1;
     uint32_t at[2] = {0, 0};
-    bool more[2] = {said->text[0].p != NULL, said->text[1].p != NULL};
+    bool more[2] = {texts->text[0].p != NULL, texts->text[1].p != NULL};
     while (more[0] && more[1] && (a == b || a == 1 || b == 1)) {
-        more[0] = next_size(said->text[0], &at[0], &a);
-        more[1] = next_size(said->text[1], &at[1], &b);
+        more[0] = next_size(texts->text[0], &at[0], &a);
+        more[1] = next_size(texts->text[1], &at[1], &b);
     }
     return more[0] == more[1] && (a == b || a == 1 || b == 1);
 }

@@ -342,15 +342,15 @@ static struct ms_str keep_line(struct ms_arena *a, struct ms_str s)
 static enum ms_rc keep_said(struct observer *o, struct source__leaf *l, struct ms_err *err)
 {
     enum { SAID_MAX = 10000 };
-    l->said = SOURCE__NONE;
-    if (l->attrs == 0 || o->p->said.n == SAID_MAX)
+    l->texts = SOURCE__NONE;
+    if (l->attrs == 0 || o->p->texts.n == SAID_MAX)
         return MS_OK;
-    struct source__said *slot = ms_vec_push(&o->p->said);
+    struct source__value_texts *slot = ms_vec_push(&o->p->texts);
     if (slot == NULL)
         return ms_no_memory(err);
     for (unsigned s = 0; s < 2; s++)
         slot->text[s] = keep_line(o->p->arena, text_of(o, s, l->row[s], l->attrs));
-    l->said = (uint32_t)(o->p->said.n - 1);
+    l->texts = (uint32_t)(o->p->texts.n - 1);
     return MS_OK;
 }
 
@@ -771,7 +771,7 @@ void source__part_free(struct source__part *p)
     ms_vec_free(&p->by_target);
     ms_vec_free(&p->members);
     ms_vec_free(&p->paths);
-    ms_vec_free(&p->said);
+    ms_vec_free(&p->texts);
     ms_arena_free(p->arena);
     ms_free(p);
 }

@@ -49,7 +49,7 @@ struct source__leaf {
     float noise;       /* difference to a second golden run; 0: unknown */
     uint32_t value;    /* hash of the golden value; of a plain value, of both values */
     uint32_t path;     /* index in part->paths */
-    uint32_t said;     /* index in part->said, or SOURCE__NONE */
+    uint32_t texts;    /* index in part->said, or SOURCE__NONE */
     uint16_t flags;
     uint8_t attrs, dtype[2];
 };
@@ -105,7 +105,7 @@ struct source__op {
 };
 
 /* Texts of a plain value or shape on both sides; p is NULL where a side has none. */
-struct source__said {
+struct source__value_texts {
     struct ms_str text[2];
 };
 
@@ -130,7 +130,7 @@ struct source__part {
     MS_VEC(uint32_t) by_target;     /* by node of the target: node of this part */
     MS_VEC(uint32_t) members;       /* for each fused operator: target node, count, members */
     MS_VEC(struct ms_str) paths;    /* paths of the target's rows, then of the golden rows */
-    MS_VEC(struct source__said) said;
+    MS_VEC(struct source__value_texts) texts;
     uint32_t golden_paths;             /* index of the first golden path */
     float root_floor, root_floor_norm; /* NaN: unknown */
     float median;                      /* median of all differences in this part */

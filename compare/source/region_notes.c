@@ -163,7 +163,7 @@ static enum ms_rc say_module(struct cmp_source *s, const struct source__part *p,
 
 static enum ms_rc keep_note(struct cmp_source *s, const struct ms_message *m, struct ms_err *err)
 {
-    struct ms_said *slot = ms_vec_push(&s->notes);
+    struct ms_stored_message *slot = ms_vec_push(&s->notes);
     return slot != NULL ? source__keep_message(s, m, slot, err) : ms_no_memory(err);
 }
 

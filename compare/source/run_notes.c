@@ -46,7 +46,7 @@ enum ms_rc source__note(struct cmp_source *s, struct ms_err *err)
             is_said = kinds[k](s->parts.p[i], &m);
         if (!is_said)
             continue;
-        struct ms_said *slot = ms_vec_push(&s->notes);
+        struct ms_stored_message *slot = ms_vec_push(&s->notes);
         if (slot == NULL)
             return ms_no_memory(err);
         MS_TRY(source__keep_message(s, &m, slot, err));

@@ -133,7 +133,7 @@ size_t cmp_source_suspects(const struct cmp_source *s, const struct cmp_suspect 
     return s->list.n;
 }
 
-size_t cmp_source_notes(const struct cmp_source *s, const struct ms_said **list)
+size_t cmp_source_notes(const struct cmp_source *s, const struct ms_stored_message **list)
 {
     *list = s->notes.p;
     return s->notes.n;

@@ -86,7 +86,7 @@ struct cmp_suspect {
     size_t later;        /* number of later nodes that carry a difference on */
     size_t more;         /* number of other nodes that are suspects for the same reason */
     const char *pattern; /* "scaled by 2", "sign flipped", ...; NULL: unknown */
-    struct ms_said said; /* the evidence, see compare/source/suspect_kinds.h */
+    struct ms_stored_message message; /* the evidence, see compare/source/suspect_kinds.h */
 };
 
 /* Verdict on one node. */
@@ -111,7 +111,7 @@ enum ms_rc cmp_source_find(struct cmp_source *s, struct ms_err *err) MS_MUST_USE
 size_t cmp_source_suspects(const struct cmp_source *s, const struct cmp_suspect **list);
 /* Returns the number of notes: how the runs differ as a whole without a fault, such as another
  * precision or other initial parameters. */
-size_t cmp_source_notes(const struct cmp_source *s, const struct ms_said **list);
+size_t cmp_source_notes(const struct cmp_source *s, const struct ms_stored_message **list);
 /* Position in the iteration over all nodes of the target, by step, rank and execution order. */
 struct cmp_source_place { /* start with zeros */
     size_t part;

@@ -22,7 +22,7 @@ struct cmp_source {
     MS_VEC(struct source__part *) parts;
     MS_VEC(struct source__raw) raws;
     MS_VEC(struct cmp_suspect) list;
-    MS_VEC(struct ms_said) notes;
+    MS_VEC(struct ms_stored_message) notes;
     struct ms_arena *arena;
     bool found;
 };
@@ -33,10 +33,10 @@ enum ms_rc source__rank_suspects(struct cmp_source *s, struct ms_err *err);
 enum ms_rc source__note(struct cmp_source *s, struct ms_err *err);
 /* Copies a message into the arena of the search. */
 enum ms_rc source__keep_message(struct cmp_source *s, const struct ms_message *m,
-                                struct ms_said *out, struct ms_err *err);
+                                struct ms_stored_message *out, struct ms_err *err);
 /* Writes the sentence and the pattern of a suspect. */
-enum ms_rc source__tell(struct cmp_source *s, const struct source__raw *raw,
-                        struct cmp_suspect *out, struct ms_err *err);
+enum ms_rc source__describe(struct cmp_source *s, const struct source__raw *raw,
+                            struct cmp_suspect *out, struct ms_err *err);
 /* Describes the pattern of a difference, such as "sign flipped"; returns false when none is
  * recognized. place: of the suspect in the list. */
 bool source__find_pattern(const struct source__part *p, const struct source__raw *r, uint32_t place,

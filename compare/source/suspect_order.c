@@ -237,7 +237,7 @@ static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r
                                 .nranks = out->nranks};
     n->suspect = out->place;
     MS_TRY(add_group(s, r, out, err));
-    return source__tell(s, r, out, err);
+    return source__describe(s, r, out, err);
 }
 
 static enum ms_rc add_rank(struct cmp_source *s, struct cmp_suspect *out, int rank,

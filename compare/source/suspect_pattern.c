@@ -56,11 +56,11 @@ static bool describe_figures(const struct source__leaf *l, struct ms_buf *b)
 static bool ends_with_eps(const struct source__part *p, const struct source__raw *r)
 {
     struct ms_str path = p->paths.p[p->leaves.p[r->leaf].path];
-    const struct source__said *said =
-        p->leaves.p[r->leaf].said != SOURCE__NONE ? &p->said.p[p->leaves.p[r->leaf].said] : NULL;
-    bool small = said != NULL && said->text[0].p != NULL &&
-                 (ms_str_find_str(said->text[0], MS_STR("e-")) >= 0 ||
-                  ms_str_starts(said->text[0], MS_STR("0.0")));
+    const struct source__value_texts *texts =
+        p->leaves.p[r->leaf].texts != SOURCE__NONE ? &p->texts.p[p->leaves.p[r->leaf].texts] : NULL;
+    bool small = texts != NULL && texts->text[0].p != NULL &&
+                 (ms_str_find_str(texts->text[0], MS_STR("e-")) >= 0 ||
+                  ms_str_starts(texts->text[0], MS_STR("0.0")));
     return ms_str_ends(path, MS_STR("eps")) || small;
 }
 

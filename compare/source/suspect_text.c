@@ -140,9 +140,9 @@ static void say_attribute(struct ms_message *m, const struct source__part *p,
     static const char *const side[] = {"there", "here"};
     const struct source__leaf *l = &p->leaves.p[r->leaf];
     ms_message_str(m, "path", path_of(p, r->leaf));
-    for (unsigned i = 0; i < 2 && l->said != SOURCE__NONE; i++) {
-        if (p->said.p[l->said].text[i].p != NULL)
-            ms_message_str(m, side[i], p->said.p[l->said].text[i]);
+    for (unsigned i = 0; i < 2 && l->texts != SOURCE__NONE; i++) {
+        if (p->texts.p[l->texts].text[i].p != NULL)
+            ms_message_str(m, side[i], p->texts.p[l->texts].text[i]);
     }
     if (r->cls != SOURCE__NUM || isnan(s->out)) /* outputs of other shapes have no difference */
         return;
@@ -238,22 +238,22 @@ static enum ms_rc keep_text(struct cmp_source *s, struct ms_str text, struct ms_
 }
 
 enum ms_rc source__keep_message(struct cmp_source *s, const struct ms_message *m,
-                                struct ms_said *out, struct ms_err *err)
+                                struct ms_stored_message *out, struct ms_err *err)
 {
     ms_assert(ms_message_is_whole(m));
-    *out = ms_message_said(m);
+    *out = ms_message_stored(m);
     return keep_text(s, out->args, &out->args, err);
 }
 
-enum ms_rc source__tell(struct cmp_source *s, const struct source__raw *raw,
-                        struct cmp_suspect *out, struct ms_err *err)
+enum ms_rc source__describe(struct cmp_source *s, const struct source__raw *raw,
+                            struct cmp_suspect *out, struct ms_err *err)
 {
     const struct source__part *p = s->parts.p[raw->part];
     struct ms_buf b = {.max = 1 << 16};
     struct ms_message m;
     ms_assert(raw->why < CMP_WHYS);
     fill_message(&m, p, raw, out);
-    enum ms_rc rc = source__keep_message(s, &m, &out->said, err);
+    enum ms_rc rc = source__keep_message(s, &m, &out->message, err);
     struct ms_str pattern;
     if (rc == MS_OK && source__find_pattern(p, raw, out->place, &b)) {
         rc = ms_buf_check(&b, err);

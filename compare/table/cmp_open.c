@@ -338,13 +338,13 @@ static enum ms_rc settle_table(struct cmp *c, struct ms_pool *pool, struct ms_er
 
 static enum ms_rc check_framework(const struct probe_dump *d, struct ms_err *err)
 {
-    if (d->framework_said.n == 0 ||
-        ms_str_is(d->framework_said, probe_framework_text(d->framework)))
+    if (d->framework_text.n == 0 ||
+        ms_str_is(d->framework_text, probe_framework_text(d->framework)))
         return MS_OK;
     return ms_fail(err, MS_E_UNSUPPORTED,
                    "%s: dumps of '%.*s' cannot be compared; those of pytorch, mindspore and "
                    "mindtorch can",
-                   d->path, MS_STR_ARG(d->framework_said));
+                   d->path, MS_STR_ARG(d->framework_text));
 }
 
 static enum ms_rc check_frameworks(const struct cmp *c, struct ms_err *err)

@@ -147,7 +147,7 @@ static enum ms_rc write_suspects(const struct cmp_source *source, struct table *
         put_count(&l, (int64_t)s->later);
         put_text(&l, ms_str_of(s->pattern != NULL ? s->pattern : ""));
         ms_buf_clear(text);
-        ms_message_speak(s->said, text);
+        ms_message_speak(s->message, text);
         MS_TRY(ms_buf_check(text, err));
         put_text(&l, ms_buf_slice(text));
         MS_TRY(write_line(t, &l, err));

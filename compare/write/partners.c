@@ -52,8 +52,8 @@ enum ms_rc cmp_pair_list_take(struct cmp_pair_list *l, const struct cmp *c, stru
     if (l->arena == NULL || !ms_vec_reserve(&l->list, n + 1))
         return ms_no_memory(err);
     for (size_t i = 0; i < n; i++) {
-        struct cmp_pair_told *told = &l->list.p[l->list.n++];
-        *told = (struct cmp_pair_told){
+        struct cmp_pair_copy *told = &l->list.p[l->list.n++];
+        *told = (struct cmp_pair_copy){
             ms_arena_str(l->arena, probe_node_name(c->rows.t.dump, p[i].target)),
             ms_arena_str(l->arena, probe_node_name(c->rows.b.dump, p[i].golden)), p[i].confidence,
             p[i].how};
@@ -66,7 +66,7 @@ enum ms_rc cmp_pair_list_take(struct cmp_pair_list *l, const struct cmp *c, stru
 void cmp_pair_list_json(const struct cmp_pair_list *l, struct ms_jwrite *w)
 {
     for (size_t i = 0; i < l->list.n; i++) {
-        const struct cmp_pair_told *told = &l->list.p[i];
+        const struct cmp_pair_copy *told = &l->list.p[i];
         ms_jwrite_obj(w);
         ms_jwrite_key(w, MS_STR("target"));
         ms_jwrite_str(w, told->target);

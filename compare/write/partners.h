@@ -17,13 +17,13 @@ struct cmp_partners {
 };
 struct cmp_partners cmp_partners_count(const struct cmp *c);
 /* Copy of an alignment's pairs that outlives the comparison; empty without an alignment. */
-struct cmp_pair_told {
+struct cmp_pair_copy {
     struct ms_str target, golden;
     float confidence;
     uint8_t how; /* enum cmp_align_how */
 };
 struct cmp_pair_list {
-    MS_VEC(struct cmp_pair_told) list;
+    MS_VEC(struct cmp_pair_copy) list;
     struct ms_arena *arena;
 };
 enum ms_rc cmp_pair_list_take(struct cmp_pair_list *l, const struct cmp *c,

@@ -153,17 +153,17 @@ static void note_mismatch(struct mstx_cluster *c, const struct quarrel *q, const
     }
     *n = note_of("mismatch", rank_b, q->a->seq, q->a);
     n->at_ns = q->b->start_ns;
-    ms_message_begin(&n->said, &mstx_note_mismatch);
-    ms_message_i64(&n->said, "rank", rank_a);
-    ms_message_i64(&n->said, "other_rank", rank_b);
-    ms_message_i64(&n->said, "seq", q->a->seq);
-    ms_message_str(&n->said, "comm", ms_str_of(comm));
-    ms_message_str(&n->said, "op", ms_str_of(mstx_comm_op_text(q->a->op)));
-    ms_message_i64(&n->said, "bytes", (int64_t)q->a->bytes);
-    ms_message_str(&n->said, "type", ms_str_of(mstx_comm_type_text(q->a->dtype)));
-    ms_message_str(&n->said, "other_op", ms_str_of(mstx_comm_op_text(q->b->op)));
-    ms_message_i64(&n->said, "other_bytes", (int64_t)q->b->bytes);
-    ms_message_str(&n->said, "other_type", ms_str_of(mstx_comm_type_text(q->b->dtype)));
+    ms_message_begin(&n->message, &mstx_note_mismatch);
+    ms_message_i64(&n->message, "rank", rank_a);
+    ms_message_i64(&n->message, "other_rank", rank_b);
+    ms_message_i64(&n->message, "seq", q->a->seq);
+    ms_message_str(&n->message, "comm", ms_str_of(comm));
+    ms_message_str(&n->message, "op", ms_str_of(mstx_comm_op_text(q->a->op)));
+    ms_message_i64(&n->message, "bytes", (int64_t)q->a->bytes);
+    ms_message_str(&n->message, "type", ms_str_of(mstx_comm_type_text(q->a->dtype)));
+    ms_message_str(&n->message, "other_op", ms_str_of(mstx_comm_op_text(q->b->op)));
+    ms_message_i64(&n->message, "other_bytes", (int64_t)q->b->bytes);
+    ms_message_str(&n->message, "other_type", ms_str_of(mstx_comm_type_text(q->b->dtype)));
 }
 
 static bool tells_waiting(const struct mstx_cl_call *k)
@@ -267,12 +267,12 @@ static void note_missing(struct mstx_cluster *c, uint32_t process, const struct 
         return;
     }
     *n = note_of("hang", rank, waiting, k);
-    ms_message_begin(&n->said, &mstx_note_not_joined);
-    ms_message_i64(&n->said, "rank", rank);
-    ms_message_str(&n->said, "op", ms_str_of(mstx_comm_op_text(k->op)));
-    ms_message_i64(&n->said, "seq", k->seq);
-    ms_message_str(&n->said, "comm", ms_str_of(c->group.p[k->group].name));
-    ms_message_i64(&n->said, "waiting", waiting);
+    ms_message_begin(&n->message, &mstx_note_not_joined);
+    ms_message_i64(&n->message, "rank", rank);
+    ms_message_str(&n->message, "op", ms_str_of(mstx_comm_op_text(k->op)));
+    ms_message_i64(&n->message, "seq", k->seq);
+    ms_message_str(&n->message, "comm", ms_str_of(c->group.p[k->group].name));
+    ms_message_i64(&n->message, "waiting", waiting);
 }
 
 /* Notes the ranks that are missing from a collective in which others still wait at the end of the

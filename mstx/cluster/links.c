@@ -290,24 +290,24 @@ static void note_slow_path(struct mstx_cluster *c, const struct mstx_cl_link *l,
         mstx__cluster_note(c, "slow_link", l->ratio >= 1.5 ? "error" : "warning", l->src, l->ratio);
     if (n == NULL)
         return;
-    ms_message_begin(&n->said, l->src >= 0 ? &mstx_note_slow_link : &mstx_note_slow_group);
-    ms_message_i64(&n->said, "bytes", (int64_t)l->bytes);
-    ms_message_f64(&n->said, "ratio", l->ratio);
-    ms_message_i64(&n->said, "alike", (int64_t)paths - 1);
+    ms_message_begin(&n->message, l->src >= 0 ? &mstx_note_slow_link : &mstx_note_slow_group);
+    ms_message_i64(&n->message, "bytes", (int64_t)l->bytes);
+    ms_message_f64(&n->message, "ratio", l->ratio);
+    ms_message_i64(&n->message, "alike", (int64_t)paths - 1);
     if (l->src >= 0) {
-        ms_message_i64(&n->said, "src", l->src);
-        ms_message_i64(&n->said, "dst", l->dst);
+        ms_message_i64(&n->message, "src", l->src);
+        ms_message_i64(&n->message, "dst", l->dst);
         return;
     }
     const struct mstx_cl_group *g = &c->group.p[l->group];
     const int32_t first = c->process.p[g->members.p[0]].rank;
     const int32_t last = c->process.p[g->members.p[g->members.n - 1]].rank;
     n->rank = first;
-    ms_message_i64(&n->said, "ranks", (int64_t)g->members.n);
-    ms_message_i64(&n->said, "first_rank", first);
-    ms_message_i64(&n->said, "last_rank", last);
-    ms_message_str(&n->said, "comm", ms_str_of(g->name));
-    ms_message_str(&n->said, "op", ms_str_of(mstx_comm_op_text(l->op)));
+    ms_message_i64(&n->message, "ranks", (int64_t)g->members.n);
+    ms_message_i64(&n->message, "first_rank", first);
+    ms_message_i64(&n->message, "last_rank", last);
+    ms_message_str(&n->message, "comm", ms_str_of(g->name));
+    ms_message_str(&n->message, "op", ms_str_of(mstx_comm_op_text(l->op)));
 }
 
 static bool is_slow(const struct mstx_cl_link *l, size_t paths)

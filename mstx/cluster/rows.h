@@ -98,7 +98,7 @@ struct mstx_cl_note {
     double value;
     int64_t at_ns;       /* time to show in a viewer; 0: none */
     uint32_t group, seq; /* the collective that the note is about; 0: none */
-    struct ms_message said;
+    struct ms_message message;
 };
 
 struct mstx_cluster {

@@ -300,14 +300,14 @@ static void note_straggler(struct mstx_cluster *c, const struct mstx_cl_group *g
     n->first_step = first->number;
     n->last_step = last->number;
     n->at_ns = first->start_ns;
-    ms_message_begin(&n->said, &mstx_note_straggler);
-    ms_message_i64(&n->said, "rank", p->rank);
+    ms_message_begin(&n->message, &mstx_note_straggler);
+    ms_message_i64(&n->message, "rank", p->rank);
     if (late || ends) {
-        ms_message_i64(&n->said, "first_step", first->number);
-        ms_message_i64(&n->said, "last_step", last->number);
+        ms_message_i64(&n->message, "first_step", first->number);
+        ms_message_i64(&n->message, "last_step", last->number);
     }
-    ms_message_i64(&n->said, "longer_ns", (int64_t)s->mean);
-    ms_message_f64(&n->said, "share", share);
+    ms_message_i64(&n->message, "longer_ns", (int64_t)s->mean);
+    ms_message_f64(&n->message, "share", share);
 }
 
 struct sized {

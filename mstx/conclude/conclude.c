@@ -44,7 +44,7 @@ static struct mstx_finding *add_for_process(struct conclusions *r, const struct 
     struct mstx_finding *f = mstx__finding_add(&r->findings, is_open ? "unfinished" : kind->name,
                                                kind, severity, p->rank, value);
     if (f != NULL)
-        mstx__message_process(&f->said, p->rank, p->pid, p->name);
+        mstx__message_process(&f->message, p->rank, p->pid, p->name);
     return f;
 }
 
@@ -58,7 +58,7 @@ static enum ms_rc add_count(struct conclusions *r, const struct process_row *p,
     struct mstx_finding *f = add_for_process(r, p, kind, severity, (double)count);
     if (f == NULL)
         return ms_no_memory(err);
-    ms_message_i64(&f->said, name, count);
+    ms_message_i64(&f->message, name, count);
     return MS_OK;
 }
 
@@ -86,7 +86,7 @@ static enum ms_rc find_in_process(struct conclusions *r, struct ms_stmt *st, str
         add_for_process(r, &p, &mstx_say_overhead, MSTX_WARNING_FINDING, share);
     if (f == NULL)
         return ms_no_memory(err);
-    ms_message_f64(&f->said, "share", share);
+    ms_message_f64(&f->message, "share", share);
     return MS_OK;
 }
 
@@ -124,8 +124,8 @@ static enum ms_rc find_problems(struct mstx_tl *tl, struct conclusions *r, struc
         }
         struct ms_str file = ms_stmt_get_str(st, 0), text = ms_stmt_get_str(st, 1);
         if (file.n != 0 && !ms_str_starts(text, file))
-            ms_message_str(&f->said, "file", file);
-        ms_message_str(&f->said, "text", text);
+            ms_message_str(&f->message, "file", file);
+        ms_message_str(&f->message, "text", text);
     }
     ms_stmt_free(st);
     return rc;
@@ -175,10 +175,10 @@ static enum ms_rc find_absent(struct mstx_tl *tl, struct conclusions *r, struct 
                           n == 1 ? first : -1, (double)n);
     if (f == NULL)
         return ms_no_memory(err);
-    ms_message_str(&f->said, "ranks", ms_str_of(ranks));
-    ms_message_i64(&f->said, "count", n);
+    ms_message_str(&f->message, "ranks", ms_str_of(ranks));
+    ms_message_i64(&f->message, "count", n);
     if (n > RANKS_SHOWN)
-        ms_message_i64(&f->said, "more", n - RANKS_SHOWN);
+        ms_message_i64(&f->message, "more", n - RANKS_SHOWN);
     return MS_OK;
 }
 
@@ -202,8 +202,9 @@ static enum ms_rc take_conclusion(struct mstx_tl *tl, struct conclusions *r, str
     f->last_step = ms_stmt_is_null(st, 4) ? -1 : ms_stmt_get_i64(st, 4);
     f->from_ns = ms_stmt_get_i64(st, 7);
     f->to_ns = ms_stmt_get_i64(st, 8) > f->from_ns ? ms_stmt_get_i64(st, 8) : f->from_ns;
-    mstx__finding_set_message(f, (struct ms_said){ms_stmt_get_str(st, 9), ms_stmt_get_str(st, 10)},
-                              ms_stmt_get_str(st, 6));
+    mstx__finding_set_message(
+        f, (struct ms_stored_message){ms_stmt_get_str(st, 9), ms_stmt_get_str(st, 10)},
+        ms_stmt_get_str(st, 6));
     return mstx__judge_open(tl, f, r->missing_after_ns, err);
 }
 
@@ -275,11 +276,11 @@ static enum ms_rc add_slow_step(struct mstx_tl *tl, struct conclusions *r,
     if (f == NULL)
         return ms_no_memory(err);
     f->first_step = f->last_step = s->number;
-    mstx__message_process(&f->said, p->rank, p->pid, p->name);
-    ms_message_i64(&f->said, "step", s->number);
-    ms_message_i64(&f->said, "dur_ns", s->end_ns - s->start_ns);
-    ms_message_f64(&f->said, "times", times);
-    put_other_steps(&f->said, number, n);
+    mstx__message_process(&f->message, p->rank, p->pid, p->name);
+    ms_message_i64(&f->message, "step", s->number);
+    ms_message_i64(&f->message, "dur_ns", s->end_ns - s->start_ns);
+    ms_message_f64(&f->message, "times", times);
+    put_other_steps(&f->message, number, n);
     return MS_OK;
 }
 

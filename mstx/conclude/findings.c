@@ -35,7 +35,7 @@ struct mstx_finding *mstx__finding_add(mstx_findings *to, const char *kind,
                                .first_step = -1,
                                .last_step = -1,
                                .value = value};
-    ms_message_begin(&f->said, message);
+    ms_message_begin(&f->message, message);
     return f;
 }
 
@@ -67,13 +67,14 @@ static const struct ms_message_kind *message_kind(struct ms_str name)
     return NULL;
 }
 
-void mstx__finding_set_message(struct mstx_finding *f, struct ms_said said, struct ms_str sentence)
+void mstx__finding_set_message(struct mstx_finding *f, struct ms_stored_message message,
+                               struct ms_str sentence)
 {
-    const struct ms_message_kind *kind = message_kind(said.kind);
-    if (kind != NULL && ms_message_restore(&f->said, kind, said.args))
+    const struct ms_message_kind *kind = message_kind(message.kind);
+    if (kind != NULL && ms_message_restore(&f->message, kind, message.args))
         return;
-    ms_message_begin(&f->said, &mstx_say_sentence);
-    ms_message_str(&f->said, "text", sentence);
+    ms_message_begin(&f->message, &mstx_say_sentence);
+    ms_message_str(&f->message, "text", sentence);
 }
 
 /* ---- kinds ------------------------------------------------------------------ */
@@ -148,7 +149,7 @@ static int worst_first(const void *pa, const void *pb)
     if (a->value != b->value)
         return a->value > b->value ? -1 : 1;
     return a->rank != b->rank ? (a->rank > b->rank) - (a->rank < b->rank)
-                              : strcmp(a->said.args, b->said.args);
+                              : strcmp(a->message.args, b->message.args);
 }
 
 const struct mstx_finding *mstx_findings_headline(const mstx_findings *v)
@@ -176,10 +177,10 @@ static void bind_if(struct ms_stmt *st, int i, int64_t v)
 static enum ms_rc save_finding(const struct mstx_finding *f, struct ms_stmt *st,
                                struct ms_buf *text, struct ms_err *err)
 {
-    const struct ms_said said = ms_message_said(&f->said);
-    ms_assert(ms_message_is_whole(&f->said));
+    const struct ms_stored_message message = ms_message_stored(&f->message);
+    ms_assert(ms_message_is_whole(&f->message));
     ms_buf_clear(text);
-    ms_message_speak(said, text);
+    ms_message_speak(message, text);
     MS_TRY(ms_buf_check(text, err));
     ms_stmt_str(st, 1, ms_str_of(f->kind));
     ms_stmt_str(st, 2, ms_str_of(mstx_severity_text(f->severity)));
@@ -188,8 +189,8 @@ static enum ms_rc save_finding(const struct mstx_finding *f, struct ms_stmt *st,
     bind_if(st, 5, f->last_step);
     ms_stmt_f64(st, 6, f->value);
     ms_stmt_str(st, 7, ms_buf_slice(text));
-    ms_stmt_str(st, 8, said.kind);
-    ms_stmt_str(st, 9, said.args);
+    ms_stmt_str(st, 8, message.kind);
+    ms_stmt_str(st, 9, message.args);
     bind_if(st, 10, f->from_ns != 0 ? f->from_ns : -1);
     bind_if(st, 11, f->from_ns != 0 ? f->to_ns : -1);
     return ms_stmt_run(st, err);
@@ -239,8 +240,9 @@ static enum ms_rc read_finding(mstx_findings *v, struct ms_stmt *st, struct ms_e
         return ms_no_memory(err);
     f->first_step = known_or_minus_1(st, 3);
     f->last_step = known_or_minus_1(st, 4);
-    mstx__finding_set_message(f, (struct ms_said){ms_stmt_get_str(st, 7), ms_stmt_get_str(st, 8)},
-                              ms_stmt_get_str(st, 6));
+    mstx__finding_set_message(
+        f, (struct ms_stored_message){ms_stmt_get_str(st, 7), ms_stmt_get_str(st, 8)},
+        ms_stmt_get_str(st, 6));
     f->from_ns = ms_stmt_get_i64(st, 9);
     f->to_ns = ms_stmt_get_i64(st, 10);
     if (f->from_ns != 0 || is_of_all_ranks(f->kind))

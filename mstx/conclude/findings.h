@@ -21,7 +21,7 @@ struct mstx_finding {
     int64_t first_step, last_step; /* -1: none */
     double value;
     int64_t from_ns, to_ns; /* Unix time to show in a viewer; 0: given by steps and rank */
-    struct ms_message said;
+    struct ms_message message;
     char evidence[160]; /* SQL that shows the rows from which it was concluded; "": none */
 };
 typedef MS_VEC(struct mstx_finding) mstx_findings;
@@ -32,7 +32,8 @@ struct mstx_finding *mstx__finding_add(mstx_findings *to, const char *kind,
                                        enum mstx_severity severity, int32_t rank, double value);
 /* Sets the message from its stored name and arguments, or the stored sentence when the name is
  * unknown. */
-void mstx__finding_set_message(struct mstx_finding *f, struct ms_said said, struct ms_str sentence);
+void mstx__finding_set_message(struct mstx_finding *f, struct ms_stored_message message,
+                               struct ms_str sentence);
 /* Adds the arguments pid, rank and name, which identify a process. */
 void mstx__message_process(struct ms_message *m, int32_t rank, int64_t pid, struct ms_str name);
 

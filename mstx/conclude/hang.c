@@ -37,25 +37,25 @@ typedef void hang_say_fn(struct mstx_finding *f, struct ms_stmt *st);
 static void say_waits(struct mstx_finding *f, struct ms_stmt *st)
 {
     const bool on_device = ms_stmt_get_i64(st, 7) != 0;
-    ms_message_begin(&f->said, on_device ? &mstx_say_device_late : &mstx_say_waits);
-    mstx__message_process(&f->said, f->rank, ms_stmt_get_i64(st, 1), ms_stmt_get_str(st, 8));
-    ms_message_f64(&f->said, "waited_s", f->value);
+    ms_message_begin(&f->message, on_device ? &mstx_say_device_late : &mstx_say_waits);
+    mstx__message_process(&f->message, f->rank, ms_stmt_get_i64(st, 1), ms_stmt_get_str(st, 8));
+    ms_message_f64(&f->message, "waited_s", f->value);
     if (!on_device) {
-        say_call(&f->said, st);
+        say_call(&f->message, st);
         return;
     }
-    ms_message_str(&f->said, "call", ms_stmt_get_str(st, 2));
-    ms_message_str(&f->said, "stream", ms_stmt_get_str(st, 3));
+    ms_message_str(&f->message, "call", ms_stmt_get_str(st, 2));
+    ms_message_str(&f->message, "stream", ms_stmt_get_str(st, 3));
 }
 
 static void say_misses(struct mstx_finding *f, struct ms_stmt *st,
                        const struct ms_message_kind *kind)
 {
-    ms_message_begin(&f->said, kind);
-    ms_message_i64(&f->said, "rank", f->rank);
-    ms_message_i64(&f->said, "waiting", ms_stmt_get_i64(st, 1));
-    ms_message_f64(&f->said, "waited_s", f->value);
-    say_call(&f->said, st);
+    ms_message_begin(&f->message, kind);
+    ms_message_i64(&f->message, "rank", f->rank);
+    ms_message_i64(&f->message, "waiting", ms_stmt_get_i64(st, 1));
+    ms_message_f64(&f->message, "waited_s", f->value);
+    say_call(&f->message, st);
 }
 
 static void say_misses_collective(struct mstx_finding *f, struct ms_stmt *st)
@@ -86,7 +86,7 @@ static enum ms_rc find_rows(struct mstx_tl *tl, mstx_findings *to, const char *s
         }
         say(f, st);
         if (say == say_misses_collective)
-            rc = mstx__say_where(tl, &f->said, f->rank, err);
+            rc = mstx__say_where(tl, &f->message, f->rank, err);
     }
     ms_stmt_free(st);
     return rc;

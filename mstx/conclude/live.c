@@ -64,11 +64,11 @@ static enum ms_rc say_anew(struct mstx_tl *tl, struct mstx_finding *f,
                            struct ms_err *err)
 {
     struct ms_message m;
-    if (!ms_message_restore(&m, kind, ms_message_said(&f->said).args))
+    if (!ms_message_restore(&m, kind, ms_message_stored(&f->message).args))
         return MS_OK;
     ms_message_f64(&m, "waited_s", (double)waited_ns / 1e9);
     MS_TRY(mstx__say_where(tl, &m, f->rank, err));
-    f->said = m;
+    f->message = m;
     return MS_OK;
 }
 
@@ -88,7 +88,7 @@ enum ms_rc mstx__judge_open(struct mstx_tl *tl, struct mstx_finding *f, int64_t 
 {
     int64_t now_ns;
     bool may_run;
-    if (strcmp(f->said.kind->name, mstx_note_not_joined.name) != 0 || f->from_ns == 0)
+    if (strcmp(f->message.kind->name, mstx_note_not_joined.name) != 0 || f->from_ns == 0)
         return MS_OK;
     MS_TRY(mstx__rank_may_run(tl, f->rank, &may_run, err));
     if (!may_run) /* the process has ended and cannot arrive any more */

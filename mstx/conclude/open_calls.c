@@ -100,11 +100,11 @@ static enum ms_rc add_missing(struct search *s, const struct mstx_gcall *of, uin
     if (f == NULL)
         return ms_no_memory(s->err);
     f->from_ns = f->to_ns = of->start_ns;
-    ms_message_i64(&f->said, "rank", f->rank);
-    ms_message_str(&f->said, "op", ms_str_of(mstx_comm_op_text(of->op)));
-    ms_message_i64(&f->said, "seq", of->seq);
-    MS_TRY(say_comm(s, &f->said, of->group));
-    ms_message_i64(&f->said, "waiting", waiting);
+    ms_message_i64(&f->message, "rank", f->rank);
+    ms_message_str(&f->message, "op", ms_str_of(mstx_comm_op_text(of->op)));
+    ms_message_i64(&f->message, "seq", of->seq);
+    MS_TRY(say_comm(s, &f->message, of->group));
+    ms_message_i64(&f->message, "waiting", waiting);
     return mstx__judge_open(s->tl, f, s->limit_ns, s->err);
 }
 
@@ -154,11 +154,11 @@ static enum ms_rc judge_transfer(struct search *s, const struct mstx_gcall *of)
     if (f == NULL)
         return ms_no_memory(s->err);
     f->from_ns = f->to_ns = of->start_ns;
-    ms_message_i64(&f->said, "rank", f->rank);
-    ms_message_str(&f->said, "call", ms_str_of(mstx_comm_op_text(of->op)));
-    ms_message_i64(&f->said, "waiting", 1);
-    ms_message_f64(&f->said, "waited_s", f->value);
-    return say_comm(s, &f->said, of->group);
+    ms_message_i64(&f->message, "rank", f->rank);
+    ms_message_str(&f->message, "call", ms_str_of(mstx_comm_op_text(of->op)));
+    ms_message_i64(&f->message, "waiting", 1);
+    ms_message_f64(&f->message, "waited_s", f->value);
+    return say_comm(s, &f->message, of->group);
 }
 
 /* ---- all of them ----------------------------------------------------------------------- */

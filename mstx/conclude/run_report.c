@@ -116,7 +116,7 @@ static void text_cost(const struct mstx_report *r, struct ms_buf *out)
 static void text_finding(const struct mstx_finding *f, struct ms_buf *out)
 {
     ms_buf_printf(out, "  %-7s  ", mstx_severity_text(f->severity));
-    ms_message_speak(ms_message_said(&f->said), out);
+    ms_message_speak(ms_message_stored(&f->message), out);
     ms_buf_putc(out, '\n');
 }
 
@@ -351,7 +351,7 @@ void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const cha
 {
     const struct mstx_finding *head = mstx_findings_headline(&r->findings);
     if (head != NULL) {
-        ms_message_speak(ms_message_said(&head->said), out);
+        ms_message_speak(ms_message_stored(&head->message), out);
         ms_buf_puts(out, "\n\n");
     }
     text_head(tl, path, out);
@@ -409,7 +409,7 @@ static void json_text(const struct ms_buf *b, struct ms_jwrite *w)
 static void json_reason(const struct mstx_finding *f, struct ms_jwrite *w)
 {
     struct ms_message_args args;
-    if (!ms_message_read(&args, ms_message_said(&f->said).args))
+    if (!ms_message_read(&args, ms_message_stored(&f->message).args))
         return;
     const struct ms_message_arg *reason = ms_message_find(&args, MS_STR("doing"));
     reason = reason != NULL ? reason : ms_message_find(&args, MS_STR("why"));
@@ -422,7 +422,7 @@ static void json_reason(const struct mstx_finding *f, struct ms_jwrite *w)
 static void json_finding(const struct mstx_finding *f, mstx_where_fn *where, struct ms_jwrite *w)
 {
     struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
-    ms_message_speak(ms_message_said(&f->said), &text);
+    ms_message_speak(ms_message_stored(&f->message), &text);
     ms_jwrite_obj(w);
     ms_jwrite_kstr(w, "kind", f->kind);
     ms_jwrite_kstr(w, "severity", mstx_severity_text(f->severity));

@@ -79,18 +79,18 @@ static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_waiting *w,
     if (f == NULL)
         return ms_no_memory(err);
     put_time(w, rows, steps, r, f);
-    ms_message_i64(&f->said, "rank", f->rank);
+    ms_message_i64(&f->message, "rank", f->rank);
     if (!r->is_steady)
-        ms_message_i64(&f->said, "bursts", 1);
+        ms_message_i64(&f->message, "bursts", 1);
     if (late && f->first_step >= 0 && f->last_step >= f->first_step) {
-        ms_message_i64(&f->said, "first_step", f->first_step);
-        ms_message_i64(&f->said, "last_step", f->last_step);
+        ms_message_i64(&f->message, "first_step", f->first_step);
+        ms_message_i64(&f->message, "last_step", f->last_step);
     }
-    ms_message_i64(&f->said, "longer_ns", (int64_t)r->excess_ns);
-    ms_message_f64(&f->said, "cost", r->cost);
-    ms_message_i64(&f->said, "gain_ns", (int64_t)(r->cost * w->waiters.step_ns));
-    ms_message_f64(&f->said, "longest", r->persistence);
-    say_why(&f->said, r, &why);
+    ms_message_i64(&f->message, "longer_ns", (int64_t)r->excess_ns);
+    ms_message_f64(&f->message, "cost", r->cost);
+    ms_message_i64(&f->message, "gain_ns", (int64_t)(r->cost * w->waiters.step_ns));
+    ms_message_f64(&f->message, "longest", r->persistence);
+    say_why(&f->message, r, &why);
     return MS_OK;
 }
 
@@ -185,11 +185,11 @@ enum ms_rc mstx__find_balance(const struct mstx_waiting *w, mstx_findings *to, s
                                                -1, w->waiters.in_comm);
     if (f == NULL)
         return ms_no_memory(err);
-    ms_message_i64(&f->said, "ranks", w->waiters.ranks);
-    ms_message_i64(&f->said, "steps", w->waiters.steps);
-    ms_message_f64(&f->said, "comm", w->waiters.in_comm);
+    ms_message_i64(&f->message, "ranks", w->waiters.ranks);
+    ms_message_i64(&f->message, "steps", w->waiters.steps);
+    ms_message_f64(&f->message, "comm", w->waiters.in_comm);
     if (w->waiters.delayed >= DELAY_TOLD)
-        ms_message_f64(&f->said, "delayed", w->waiters.delayed);
+        ms_message_f64(&f->message, "delayed", w->waiters.delayed);
     return MS_OK;
 }
 

@@ -57,11 +57,11 @@ static enum ms_rc add_finding(struct asking *a, enum mstx_share_kind kind, uint3
     if (f == NULL)
         return ms_no_memory(err);
     if (kind == MSTX_BY_STAGE)
-        ms_message_i64(&f->said, "stage", class);
-    put_ranks(a, kind, class, &f->said);
-    ms_message_f64(&f->said, "part", g->removes < 1 ? g->removes : 1);
-    ms_message_f64(&f->said, "cost", gain);
-    ms_message_i64(&f->said, "gain_ns", (int64_t)(a->w.replay_ns - g->removed_ns));
+        ms_message_i64(&f->message, "stage", class);
+    put_ranks(a, kind, class, &f->message);
+    ms_message_f64(&f->message, "part", g->removes < 1 ? g->removes : 1);
+    ms_message_f64(&f->message, "cost", gain);
+    ms_message_i64(&f->message, "gain_ns", (int64_t)(a->w.replay_ns - g->removed_ns));
     return MS_OK;
 }
 

@@ -37,7 +37,7 @@ static enum ms_rc add_group(struct mstx_ascend_groups *g, int64_t id, struct ms_
     struct mstx_ascend_group *slot = ms_vec_push(&g->list);
     if (slot == NULL)
         return ms_no_memory(err);
-    const struct ms_str kept = ms_arena_str(g->arena, ms_str_sub(name, 0, MSTX_SAID_NAME - 1));
+    const struct ms_str kept = ms_arena_str(g->arena, ms_str_sub(name, 0, MSTX_MARKED_NAME - 1));
     if (kept.p == NULL)
         return ms_no_memory(err);
     const int n = snprintf(digits, sizeof digits, "%" PRIu64, double_hash(kept));
@@ -134,10 +134,10 @@ enum ms_rc mstx__ascend_steps(struct mstx_tl *tl, int32_t rank, struct ms_stmt *
 }
 
 /* Gives a call its type: the text of a framework, or the official name of the operation. */
-static void set_type(struct mstx_ascend_call *k, struct ms_str said)
+static void set_type(struct mstx_ascend_call *k, struct ms_str type)
 {
     if (k->is_said)
-        snprintf(k->op, sizeof k->op, "%.*s", MS_STR_ARG(said));
+        snprintf(k->op, sizeof k->op, "%.*s", MS_STR_ARG(type));
     else
         snprintf(k->op, sizeof k->op, "%s", mstx_comm_op_official(k->rec.op));
 }
@@ -169,7 +169,7 @@ struct mstx_ascend_call mstx__ascend_call_of_row(const struct mstx_ascend_groups
 static enum ms_rc count_call(struct mstx_ascend_counts *c, uint32_t process,
                              const struct mstx_ascend_call *k, uint32_t *before, struct ms_err *err)
 {
-    char text[MSTX_SAID_NAME + 8];
+    char text[MSTX_MARKED_NAME + 8];
     bool added;
     const size_t n = strlen(k->op);
     if (c->arena == NULL)

@@ -7,7 +7,7 @@
 #define MSTX_FOREIGN_ASCEND_CALLS_H
 
 #include "mstx/format/comm.h"
-#include "mstx/format/comm_said.h"
+#include "mstx/format/comm_marked.h"
 #include "mstx/rundb/run_query.h"
 
 #include "probe/base/map.h"
@@ -38,7 +38,7 @@ struct mstx_ascend_call {
     uint64_t stream;
     bool is_said; /* marked by a framework, whose text is kept */
     bool starts;  /* only starts an operation, and returns at once */
-    char op[MSTX_SAID_NAME];
+    char op[MSTX_MARKED_NAME];
 };
 /* Reads the current row of the query sql_read_calls. */
 struct mstx_ascend_call mstx__ascend_call_of_row(const struct mstx_ascend_groups *g,
@@ -57,7 +57,7 @@ void mstx__ascend_counts_free(struct mstx_ascend_counts *c);
 
 /* Names of a call in COMMUNICATION_OP. */
 struct mstx_ascend_names {
-    char name[MSTX_SAID_NAME + 40], type[MSTX_SAID_NAME + 2];
+    char name[MSTX_MARKED_NAME + 40], type[MSTX_MARKED_NAME + 2];
 };
 enum ms_rc mstx__ascend_name_call(struct mstx_ascend_names *out, struct mstx_ascend_counts *counts,
                                   const struct mstx_ascend_groups *g, uint32_t process,

@@ -12,7 +12,7 @@
 
 #include "mstx/foreign/ascend_tables.h"
 #include "mstx/foreign/sql/ascend_part.h"
-#include "mstx/format/comm_said.h"
+#include "mstx/format/comm_marked.h"
 #include "mstx/import/cluster_save.h"
 
 #include "probe/base/assert.h"
@@ -235,15 +235,15 @@ static enum ms_rc read_call(struct rank *r, struct ms_stmt *st, struct ms_err *e
 static enum ms_rc read_mark(struct rank *r, struct ms_stmt *st, struct ms_err *err)
 {
     const int64_t start = ms_stmt_get_i64(st, 1), end = ms_stmt_get_i64(st, 2);
-    struct mstx_comm_said said;
-    if (!is_time(start, end) || !mstx__comm_said(ms_stmt_get_str(st, 0), &said))
+    struct mstx_comm_marked call;
+    if (!is_time(start, end) || !mstx__comm_parse_marked(ms_stmt_get_str(st, 0), &call))
         return MS_OK;
-    MS_TRY(find_group_number(r, ms_str_of(said.group), &said.rec.group, err));
-    const uint32_t class = mstx_comm_op_class(said.rec.op);
+    MS_TRY(find_group_number(r, ms_str_of(call.group), &call.rec.group, err));
+    const uint32_t class = mstx_comm_op_class(call.rec.op);
     if (class < MSTX_SEQUENCES &&
-        !count_up(&r->marked, said.rec.group * MSTX_SEQUENCES + class, &said.rec.seq))
+        !count_up(&r->marked, call.rec.group * MSTX_SEQUENCES + class, &call.rec.seq))
         return ms_no_memory(err);
-    return add_call(r, &said.rec, ms_str_of(said.op), start, end, err);
+    return add_call(r, &call.rec, ms_str_of(call.op), start, end, err);
 }
 
 /* ---- work, steps and hosts ---------------------------------------------------------------- */

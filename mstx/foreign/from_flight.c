@@ -4,7 +4,7 @@
  */
 #include "mstx/foreign/from_flight.h"
 #include "mstx/cluster/cluster.h"
-#include "mstx/format/comm_said.h"
+#include "mstx/format/comm_marked.h"
 #include "mstx/import/cluster_save.h"
 #include "mstx/import/comm_calls.h"
 #include "mstx/rundb/run_write.h"

@@ -6,7 +6,7 @@
 
 #include "mstx/foreign/export.h"
 #include "mstx/foreign/sql/to_ascend_comm.h"
-#include "mstx/format/comm_said.h"
+#include "mstx/format/comm_marked.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/map.h"

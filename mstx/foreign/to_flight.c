@@ -8,7 +8,7 @@
 #include "mstx/foreign/from_flight.h"
 #include "mstx/foreign/sql/to_flight.h"
 #include "mstx/format/comm.h"
-#include "mstx/format/comm_said.h"
+#include "mstx/format/comm_marked.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/pickle.h"

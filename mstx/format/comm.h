@@ -264,7 +264,7 @@ uint8_t mstx_comm_op_find(const char *name, size_t n);
 size_t mstx_comm_message(char *out, size_t cap, const struct mstx_rec_comm *c, const char *group,
                          uint64_t stream);
 /* Description of a call for messages. */
-struct mstx_comm_told {
+struct mstx_comm_description {
     uint8_t op;
     int32_t size, peer; /* size of the group; peer as a world rank; -1: not known */
     uint32_t seq;
@@ -272,10 +272,10 @@ struct mstx_comm_told {
 };
 /* Reads a message text in either form; any other text becomes the name. seq is not part of a
  * text. */
-void mstx_comm_message_read(const char *text, struct mstx_comm_told *out);
+void mstx_comm_message_read(const char *text, struct mstx_comm_description *out);
 /* Writes a phrase such as "MPI_Recv (call 3) from rank 2 of MPI_COMM_WORLD"; MSTX_COMM_SPOKEN is
  * enough for all of it. */
 enum { MSTX_COMM_SPOKEN = 320 };
-void mstx_comm_speak(char out[MSTX_COMM_SPOKEN], const struct mstx_comm_told *c);
+void mstx_comm_speak(char out[MSTX_COMM_SPOKEN], const struct mstx_comm_description *c);
 
 #endif

@@ -140,7 +140,7 @@ static void take_value(const char *text, const char *key, char *out, size_t cap)
 }
 
 /* Reads the two fields after "comm:". */
-static void take_fields(const char *p, struct mstx_comm_told *out)
+static void take_fields(const char *p, struct mstx_comm_description *out)
 {
     size_t op = strcspn(p, ",");
     snprintf(out->name, sizeof out->name, "%.*s", (int)op, p);
@@ -153,10 +153,10 @@ static int32_t number_or_none(const char *text)
     return text[0] >= '0' && text[0] <= '9' ? (int32_t)strtol(text, NULL, 10) : -1;
 }
 
-void mstx_comm_message_read(const char *text, struct mstx_comm_told *out)
+void mstx_comm_message_read(const char *text, struct mstx_comm_description *out)
 {
     char size[16] = "", peer[16] = "";
-    *out = (struct mstx_comm_told){0};
+    *out = (struct mstx_comm_description){0};
     if (text[0] == '{') {
         take_value(text, "opName", out->name, sizeof out->name);
         take_value(text, "groupName", out->group, sizeof out->group);
@@ -177,7 +177,7 @@ void mstx_comm_message_read(const char *text, struct mstx_comm_told *out)
 
 /* ---- phrase of a call --------------------------------------------------------------------- */
 
-void mstx_comm_speak(char out[MSTX_COMM_SPOKEN], const struct mstx_comm_told *c)
+void mstx_comm_speak(char out[MSTX_COMM_SPOKEN], const struct mstx_comm_description *c)
 {
     char call[32] = "", with[32] = "";
     if (c->op != MSTX_COMM_NONE && mstx_comm_op_class(c->op) < MSTX_SEQUENCES)

@@ -119,18 +119,18 @@ static enum ms_rc write_notes(const struct mstx_cluster *c, struct ms_stmt *st, 
         const struct mstx_cl_note *n = &c->note.p[i];
         const int64_t column[] = {
             0, 0, n->rank, n->first_step, n->last_step, 0, n->at_ns != 0 ? n->at_ns : NULL_HERE};
-        const struct ms_said said = ms_message_said(&n->said);
-        ms_assert(ms_message_is_whole(&n->said));
+        const struct ms_stored_message message = ms_message_stored(&n->message);
+        ms_assert(ms_message_is_whole(&n->message));
         ms_buf_clear(text);
-        ms_message_speak(said, text);
+        ms_message_speak(message, text);
         MS_TRY(ms_buf_check(text, err));
         bind_columns(st, column, sizeof column / sizeof *column);
         ms_stmt_str(st, 1, ms_str_of(n->kind));
         ms_stmt_str(st, 2, ms_str_of(n->severity));
         ms_stmt_f64(st, 6, n->value);
         ms_stmt_str(st, 8, ms_buf_slice(text));
-        ms_stmt_str(st, 9, said.kind);
-        ms_stmt_str(st, 10, said.args);
+        ms_stmt_str(st, 9, message.kind);
+        ms_stmt_str(st, 10, message.args);
         MS_TRY(ms_stmt_run(st, err));
     }
     return MS_OK;

@@ -7,7 +7,7 @@
  */
 #include "mstx/import/comm_calls.h"
 
-#include "mstx/format/comm_said.h"
+#include "mstx/format/comm_marked.h"
 #include "mstx/rundb/packed_tables.h"
 #include "mstx/rundb/run_write.h"
 
@@ -286,33 +286,34 @@ enum ms_rc mstx__comm_writer_call(struct mstx_comm_writer *w, const struct mstx_
     return write_call(w, f, mstx__comm_writer_id(w, f->rec->group), ev, tid, ev->name, err);
 }
 
-enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text,
-                                  const struct mstx_event *ev, uint32_t tid, struct ms_err *err)
+enum ms_rc mstx__comm_writer_add_marked(struct mstx_comm_writer *w, struct ms_str text,
+                                        const struct mstx_event *ev, uint32_t tid,
+                                        struct ms_err *err)
 {
-    struct mstx_comm_said said;
+    struct mstx_comm_marked marked;
     bool is_new;
-    if (!mstx__comm_said(text, &said))
+    if (!mstx__comm_parse_marked(text, &marked))
         return MS_OK;
-    const struct mstx_comm_known g = {.uid = ms_str_hash(ms_str_of(said.group)),
-                                      .size = said.size,
+    const struct mstx_comm_known g = {.uid = ms_str_hash(ms_str_of(marked.group)),
+                                      .size = marked.size,
                                       .rank = -1,
-                                      .world = (const char *)said.world,
-                                      .listed = said.listed,
-                                      .name = ms_str_of(said.group)};
+                                      .world = (const char *)marked.world,
+                                      .listed = marked.listed,
+                                      .name = ms_str_of(marked.group)};
     size_t place = place_of(w, g.uid, &is_new);
     if (place == SIZE_MAX)
         return ms_no_memory(err);
     if (is_new)
         MS_TRY(write_group(w, w->known.p[place].id, &g, err));
-    const struct mstx_comm_fact f = {.rec = &said.rec};
-    const enum mstx_comm_class class = mstx_comm_op_class(said.rec.op);
+    const struct mstx_comm_fact f = {.rec = &marked.rec};
+    const enum mstx_comm_class class = mstx_comm_op_class(marked.rec.op);
     if (class < MSTX_SEQUENCES)
-        said.rec.seq = w->known.p[place].seq[class]++;
+        marked.rec.seq = w->known.p[place].seq[class]++;
     struct mstx_event e = *ev;
-    if ((e.flags & MSTX_EVF_STREAM) == 0 && said.stream != 0) {
+    if ((e.flags & MSTX_EVF_STREAM) == 0 && marked.stream != 0) {
         e.flags |= MSTX_EVF_STREAM;
-        e.arg = said.stream;
+        e.arg = marked.stream;
     }
-    const uint32_t name = mstx__writer_text(w->to, ms_str_of(said.op));
+    const uint32_t name = mstx__writer_text(w->to, ms_str_of(marked.op));
     return write_call(w, &f, (uint32_t)w->known.p[place].id, &e, tid, name, err);
 }

@@ -53,8 +53,8 @@ enum ms_rc mstx__comm_writer_flush(struct mstx_comm_writer *w, struct ms_err *er
 /* Adds a call that a framework marked itself and described in the text of the mark; ignores other
  * texts.  Calls of a process must come in order of their start, which gives them their sequence
  * numbers. */
-enum ms_rc mstx__comm_writer_said(struct mstx_comm_writer *w, struct ms_str text,
-                                  const struct mstx_event *ev, uint32_t tid,
-                                  struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__comm_writer_add_marked(struct mstx_comm_writer *w, struct ms_str text,
+                                        const struct mstx_event *ev, uint32_t tid,
+                                        struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -310,7 +310,7 @@ static void free_import(struct mstx_import *im)
         ms_free(im->seen.p[i].head);
     ms_vec_free(&im->seen);
     ms_vec_free(&im->names);
-    ms_vec_free(&im->said);
+    ms_vec_free(&im->marked);
     ms_vec_free(&im->meetings.list);
     ms_buf_free(&im->groups);
     mstx__clocks_free(&im->clocks);

@@ -32,7 +32,7 @@ struct mstx_cl_names {
 };
 
 /* A communication call that the framework marked itself, with its description as the text. */
-struct mstx_said_call {
+struct mstx_marked_call {
     struct mstx_event event;
     uint32_t tid;
 };
@@ -66,8 +66,8 @@ struct mstx_import {
     struct mstx_cluster cluster;
     struct mstx_cl_part part; /* of the current process */
     struct mstx_cl_names names;
-    struct mstx_lanes lanes;            /* of the current process; the next one reuses the memory */
-    MS_VEC(struct mstx_said_call) said; /* likewise */
+    struct mstx_lanes lanes; /* of the current process; the next one reuses the memory */
+    MS_VEC(struct mstx_marked_call) marked; /* likewise */
     struct mstx_clocks clocks;
     struct mstx_meetings meetings; /* only when there are several hosts */
     struct mstx_procs procs;

@@ -5,7 +5,7 @@
  */
 #include "mstx/import/import_int.h"
 
-#include "mstx/format/comm_said.h"
+#include "mstx/format/comm_marked.h"
 #include "mstx/format/step_name.h"
 #include "mstx/read/records.h"
 
@@ -76,19 +76,19 @@ static void keep_said(struct mstx_import *im, const struct mstx_lane *lane,
                       const struct mstx_event *e)
 {
     if (e->kind > MSTX_EV_PUSHPOP || e->kind == MSTX_EV_MARK ||
-        !mstx__comm_is_said(mstx__writer_text_of(im->w, e->name)))
+        !mstx__comm_is_marked(mstx__writer_text_of(im->w, e->name)))
         return;
-    struct mstx_said_call *slot = ms_vec_push(&im->said);
+    struct mstx_marked_call *slot = ms_vec_push(&im->marked);
     struct ms_err err = {0};
     if (slot != NULL)
-        *slot = (struct mstx_said_call){*e, lane->tid};
+        *slot = (struct mstx_marked_call){*e, lane->tid};
     else if (ms_no_memory(&err) != MS_OK)
         mstx__writer_fail(im->w, &err);
 }
 
 static int by_start(const void *pa, const void *pb)
 {
-    const struct mstx_said_call *a = pa, *b = pb;
+    const struct mstx_marked_call *a = pa, *b = pb;
     return MS_ORDER(a->event.start_ns, b->event.start_ns, 0);
 }
 
@@ -96,14 +96,14 @@ static int by_start(const void *pa, const void *pb)
 static void write_said(struct mstx_import *im)
 {
     struct ms_err err = {0};
-    ms_vec_sort(&im->said, by_start);
-    for (size_t i = 0; i < im->said.n && !mstx__writer_bad(im->w); i++) {
-        const struct mstx_said_call *c = &im->said.p[i];
-        if (mstx__comm_writer_said(im->comm, mstx__writer_text_of(im->w, c->event.name), &c->event,
-                                   c->tid, &err) != MS_OK)
+    ms_vec_sort(&im->marked, by_start);
+    for (size_t i = 0; i < im->marked.n && !mstx__writer_bad(im->w); i++) {
+        const struct mstx_marked_call *c = &im->marked.p[i];
+        if (mstx__comm_writer_add_marked(im->comm, mstx__writer_text_of(im->w, c->event.name),
+                                         &c->event, c->tid, &err) != MS_OK)
             mstx__writer_fail(im->w, &err);
     }
-    im->said.n = 0;
+    im->marked.n = 0;
     if (mstx__comm_writer_flush(im->comm, &err) != MS_OK)
         mstx__writer_fail(im->w, &err);
 }

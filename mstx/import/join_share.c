@@ -406,8 +406,8 @@ static void put_notes(struct ms_buf *b, const struct mstx_cl_note *p, size_t n)
         mstx__put_bytes(b, &p[i].at_ns, sizeof p[i].at_ns);
         mstx__put_bytes(b, &p[i].group, sizeof p[i].group);
         mstx__put_bytes(b, &p[i].seq, sizeof p[i].seq);
-        mstx__put_bytes(b, &p[i].said.n, sizeof p[i].said.n);
-        mstx__put_bytes(b, p[i].said.args, p[i].said.n);
+        mstx__put_bytes(b, &p[i].message.n, sizeof p[i].message.n);
+        mstx__put_bytes(b, p[i].message.args, p[i].message.n);
     }
 }
 
@@ -418,10 +418,10 @@ static void take_note(struct mstx_taker *t, struct mstx_cl_note *n)
     mstx__take_bytes(t, &n->at_ns, sizeof n->at_ns);
     mstx__take_bytes(t, &n->group, sizeof n->group);
     mstx__take_bytes(t, &n->seq, sizeof n->seq);
-    mstx__take_bytes(t, &n->said.n, sizeof n->said.n);
-    t->bad |= n->said.n >= sizeof n->said.args;
+    mstx__take_bytes(t, &n->message.n, sizeof n->message.n);
+    t->bad |= n->message.n >= sizeof n->message.args;
     if (!t->bad)
-        mstx__take_bytes(t, n->said.args, n->said.n);
+        mstx__take_bytes(t, n->message.args, n->message.n);
 }
 
 /* Returns true when another collective of the same communicator has a note already: of processes
@@ -446,7 +446,7 @@ static bool take_quarrels(struct mstx_cluster *c, struct mstx_taker *t)
             return false;
         *slot = (struct mstx_cl_note){
             .kind = "mismatch", .severity = "error", .first_step = -1, .last_step = -1};
-        ms_message_begin(&slot->said, &mstx_note_mismatch);
+        ms_message_begin(&slot->message, &mstx_note_mismatch);
         take_note(t, slot);
         c->quarrel.n -= is_repeated(c->quarrel.p, c->quarrel.n - 1, slot);
     }
@@ -463,7 +463,7 @@ static bool take_missing(struct mstx_cluster *c, struct mstx_taker *t)
             return false;
         *slot = (struct mstx_cl_note){
             .kind = "hang", .severity = "error", .first_step = -1, .last_step = -1};
-        ms_message_begin(&slot->said, &mstx_note_not_joined);
+        ms_message_begin(&slot->message, &mstx_note_not_joined);
         take_note(t, slot);
         c->missing.n -= is_repeated(c->missing.p, c->missing.n - 1, slot);
     }

@@ -210,7 +210,7 @@ RT_RACY static void tell_open(void *arg, uint32_t id, uint64_t ticks)
     w->fn(w->arg, &open);
 }
 
-void rt_comm_told(uint64_t id)
+void rt_comm_set_reported(uint64_t id)
 {
     ms_assert(id != 0 && id <= UINT32_MAX);
     rt_open_calls[(uint32_t)id >> RT_GEN_BITS].told = (uint32_t)id;

@@ -48,7 +48,7 @@ extern struct rt_open_call rt_open_calls[1 << RT_SLOT_BITS];
 /* Notes that the program itself opened a range of the domain. */
 void rt_comm_framework_start(uint32_t id, uint32_t tid);
 /* Notes that the range was reported as hung. */
-void rt_comm_told(uint64_t id);
+void rt_comm_set_reported(uint64_t id);
 mstx_comm_request_fn *rt_comm_requests_by(void); /* NULL: no hook has registered one */
 
 #endif

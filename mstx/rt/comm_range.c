@@ -167,7 +167,7 @@ RT_COLD static uint64_t tell(const struct mstx_comm_call *c, struct mstx_rec_com
     char text[512];
     mstx_comm_message(text, sizeof text, &rec, c->group != NULL ? c->group->name : "",
                       (uint64_t)(uintptr_t)c->stream);
-    return rt_range_tell_start(rt_comm_domain, text, c->stream, id);
+    return rt_range_pass_start(rt_comm_domain, text, c->stream, id);
 }
 
 RT_HOT API uint64_t mstx_comm_begin(const struct mstx_comm_call *c)

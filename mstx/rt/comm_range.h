@@ -98,7 +98,7 @@ struct mstx_comm_open {
     struct mstx_rec_comm rec;
     const char *name; /* NULL: a framework opened it; its text holds op, group and size */
     uint32_t text, tid;
-    bool is_told; /* reported already, by rt_comm_told */
+    bool is_told; /* reported already, by rt_comm_set_reported */
     uint64_t uid; /* of the group; 0: not known */
     int32_t size;
     int32_t peer; /* of a transfer, as a rank of the world; -1: not known */

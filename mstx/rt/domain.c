@@ -186,8 +186,8 @@ void rt_set_tap(int which, rt_tap_fn *fn)
     rt_domain_refresh();
 }
 
-void rt_tell(enum rt_tap_kind kind, struct rt_domain *d, const char *message, void *stream,
-             uint32_t id, uint64_t *other)
+void rt_pass_to_taps(enum rt_tap_kind kind, struct rt_domain *d, const char *message, void *stream,
+                     uint32_t id, uint64_t *other)
 {
     ms_assert(kind == RT_TAP_END || message != NULL);
     for (int i = 0; i < RT_TAPS; i++) {

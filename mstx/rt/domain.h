@@ -61,7 +61,7 @@ typedef void rt_tap_fn(enum rt_tap_kind kind, struct rt_domain *d, const char *m
 enum { RT_TAP_NEXT, RT_TAP_MSPTI, RT_TAPS };
 /* Sets the tap number `which`; NULL: none. */
 void rt_set_tap(int which, rt_tap_fn *fn);
-void rt_tell(enum rt_tap_kind kind, struct rt_domain *d, const char *message, void *stream,
-             uint32_t id, uint64_t *other);
+void rt_pass_to_taps(enum rt_tap_kind kind, struct rt_domain *d, const char *message, void *stream,
+                     uint32_t id, uint64_t *other);
 
 #endif

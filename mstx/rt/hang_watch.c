@@ -404,7 +404,7 @@ static int64_t ns_of(uint64_t ticks)
 }
 
 /* Writes the line on stderr. c: the call; c->group: the communicator, or the stream of a device. */
-static void tell_people(const struct mstx_hang *h, const struct mstx_comm_told *c)
+static void tell_people(const struct mstx_hang *h, const struct mstx_comm_description *c)
 {
     char line[512], who[32] = "this process", call[MSTX_COMM_SPOKEN];
     const double s = (double)h->waited_ns / 1e9;
@@ -434,7 +434,7 @@ static size_t append(size_t at, const char *text, uint16_t *len)
 
 /* Writes the HANG text and the line on stderr. Calls that hang at the same moment share the stacks
  * of the first. */
-static void report_hang(struct mstx_hang *h, uint64_t id, const struct mstx_comm_told *c)
+static void report_hang(struct mstx_hang *h, uint64_t id, const struct mstx_comm_description *c)
 {
     rt_lock(&hang.lock);
     h->op = c->op;
@@ -455,10 +455,10 @@ static void report_hang(struct mstx_hang *h, uint64_t id, const struct mstx_comm
 }
 
 /* Describes a call for messages; the range of a framework is described by its text. */
-static void what_is(const struct mstx_comm_open *o, struct mstx_comm_told *c)
+static void what_is(const struct mstx_comm_open *o, struct mstx_comm_description *c)
 {
     char text[1024];
-    *c = (struct mstx_comm_told){.op = o->rec.op, .size = o->size, .peer = o->peer};
+    *c = (struct mstx_comm_description){.op = o->rec.op, .size = o->size, .peer = o->peer};
     if (o->name == NULL) {
         rt_text_copy(o->text, text, sizeof text);
         mstx_comm_message_read(text, c);
@@ -469,7 +469,7 @@ static void what_is(const struct mstx_comm_open *o, struct mstx_comm_told *c)
     c->seq = o->rec.seq;
 }
 
-static uint64_t group_of(const struct mstx_comm_open *o, const struct mstx_comm_told *c)
+static uint64_t group_of(const struct mstx_comm_open *o, const struct mstx_comm_description *c)
 {
     if (o->name != NULL || c->group[0] == '\0')
         return o->uid;
@@ -559,12 +559,12 @@ static bool has_ranges(const struct look *l, const struct mstx_comm_open *o)
 static void look_at(void *arg, const struct mstx_comm_open *o)
 {
     struct look *l = arg;
-    struct mstx_comm_told c;
+    struct mstx_comm_description c;
     const uint64_t since = is_hanging(l, o) ? o->ticks : waited_since(l, o);
     if (since == 0 || o->is_told || l->told == CALLS_A_LOOK || has_ranges(l, o))
         return;
     l->told++;
-    rt_comm_told(o->id);
+    rt_comm_set_reported(o->id);
     what_is(o, &c);
     struct mstx_hang h = {
         .uid = group_of(o, &c), .waited_ns = ns_of(l->now - since), .tid = o->tid};
@@ -585,7 +585,7 @@ void rt_hang_look(void)
 void rt_hang_on_device(const struct rt_hang_mark *m)
 {
     struct mstx_hang h = {.waited_ns = ns_of(rt_ticks() - m->ticks), .on_device = 1};
-    struct mstx_comm_told c = {.size = -1, .peer = -1};
+    struct mstx_comm_description c = {.size = -1, .peer = -1};
     rt_text_copy(m->name, c.name, sizeof c.name);
     snprintf(c.group, sizeof c.group, "%s", m->stream);
     report_hang(&h, m->id, &c);

@@ -245,7 +245,7 @@ RT_COLD static void mark_rare(struct rt_domain *d, const char *message, void *st
     if ((live & RT_RECORD) != 0)
         record_mark(d, message, stream);
     if ((live & RT_TAP) != 0 && message != NULL)
-        rt_tell(RT_TAP_MARK, d, message, stream, 0, NULL);
+        rt_pass_to_taps(RT_TAP_MARK, d, message, stream, 0, NULL);
     if ((live & RT_DEAD) != 0)
         say_dead(d);
 }
@@ -373,7 +373,7 @@ uint32_t rt_range_ghost(void)
     return id;
 }
 
-RT_COLD uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream,
+RT_COLD uint32_t rt_range_pass_start(struct rt_domain *d, const char *message, void *stream,
                                      uint32_t id)
 {
     id = id != 0 ? id : rt_range_ghost();
@@ -381,7 +381,7 @@ RT_COLD uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, v
         return 0;
     /* The end has to be passed to the tap as well. */
     rt_slots[id >> RT_GEN_BITS].at = RT_SLOT_NO_PLACE;
-    rt_tell(RT_TAP_START, d, message, stream, id, &rt_slots[id >> RT_GEN_BITS].other);
+    rt_pass_to_taps(RT_TAP_START, d, message, stream, id, &rt_slots[id >> RT_GEN_BITS].other);
     return id;
 }
 
@@ -413,7 +413,7 @@ RT_COLD static uint32_t start_rare(struct rt_domain *d, const char *message, voi
         id = record_start(d, message, stream);
     if ((live & RT_TAP) == 0 || message == NULL)
         return id;
-    return rt_range_tell_start(d, message, stream, id);
+    return rt_range_pass_start(d, message, stream, id);
 }
 
 uint32_t rt_range_start(struct rt_domain *d, const char *message, void *stream)
@@ -535,7 +535,7 @@ static void end(struct rt_domain *d, uint64_t id, const struct rt_event *e)
     if (RT_UNLIKELY(!finish(d, id, e, &other)))
         unknown_range(id);
     else if (RT_UNLIKELY((atomic_load_explicit(&d->live, memory_order_relaxed) & RT_TAP) != 0))
-        rt_tell(RT_TAP_END, d, NULL, NULL, (uint32_t)id, &other);
+        rt_pass_to_taps(RT_TAP_END, d, NULL, NULL, (uint32_t)id, &other);
 }
 
 /* Fast path of the end of a range that this thread started in this domain, without a stream, and

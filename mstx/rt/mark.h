@@ -73,7 +73,7 @@ uint32_t rt_range_start_ready(struct rt_ring *r, const struct rt_domain *d, uint
 void rt_range_end_ready(struct rt_domain *d, uint64_t id, const struct mstx_rec *more, uint32_t n);
 /* Passes a start to the taps; id 0: not recorded, then an id is made. Returns the id for the
  * end. */
-uint32_t rt_range_tell_start(struct rt_domain *d, const char *message, void *stream, uint32_t id);
+uint32_t rt_range_pass_start(struct rt_domain *d, const char *message, void *stream, uint32_t id);
 
 /* Records what this thread has used of its host; rt_use_sample does when the newest record is old
  * enough. */

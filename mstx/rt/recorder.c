@@ -325,7 +325,7 @@ static void begin_anew(void)
     rt_slots_forget();
     rt_text_forget();
     rt_file_forget();
-    atomic_store(&rt.said, atomic_load(&rt.said) & 1u << RT_SAY_START); /* one line per job */
+    atomic_store(&rt.printed, atomic_load(&rt.printed) & 1u << RT_SAY_START); /* one line per job */
     atomic_store(&rt.lost_no_ring, 0);
     if (state != RT_RUNNING)
         return;

@@ -101,7 +101,7 @@ void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
 {
     ms_assert(what < 32 && fmt != NULL);
     uint32_t bit = 1u << what;
-    if ((atomic_fetch_or(&rt.said, bit) & bit) != 0)
+    if ((atomic_fetch_or(&rt.printed, bit) & bit) != 0)
         return;
     char line[1024];
     int saved = errno;

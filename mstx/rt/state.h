@@ -98,7 +98,7 @@ struct rt {
     _Atomic uint64_t dropped;
     _Atomic uint32_t segments;
     _Atomic uint64_t lost_no_ring;
-    _Atomic uint32_t said; /* messages printed so far: one bit per enum rt_say */
+    _Atomic uint32_t printed; /* messages printed so far: one bit per enum rt_say */
     struct rt_lock start_lock, text_lock, ring_lock, domain_lock, process_lock;
     struct rt_lock keep_lock, proto_lock, schema_lock, comm_lock, stream_lock;
 };

@@ -105,18 +105,18 @@ void ms_message_str(struct ms_message *m, const char *name, struct ms_str s)
     add_value(m, name, (struct ms_str){text, (uint32_t)n});
 }
 
-struct ms_said ms_message_said(const struct ms_message *m)
+struct ms_stored_message ms_message_stored(const struct ms_message *m)
 {
     if (m->kind == NULL)
-        return (struct ms_said){MS_STR(""), MS_STR("")};
-    return (struct ms_said){ms_str_of(m->kind->name), {m->args, m->n}};
+        return (struct ms_stored_message){MS_STR(""), MS_STR("")};
+    return (struct ms_stored_message){ms_str_of(m->kind->name), {m->args, m->n}};
 }
 
 bool ms_message_is_whole(const struct ms_message *m)
 {
     struct ms_message_args args;
     struct ms_str names = ms_str_of(m->kind->args), name;
-    bool is_optional, is_whole = ms_message_read(&args, ms_message_said(m).args);
+    bool is_optional, is_whole = ms_message_read(&args, ms_message_stored(m).args);
     while (is_whole && next_name(&names, &name, &is_optional))
         is_whole = is_optional || ms_message_find(&args, name) != NULL;
     return is_whole;
@@ -192,8 +192,8 @@ void ms_message_set_speaker(ms_speak_fn *fn)
     speaker = fn;
 }
 
-void ms_message_speak(struct ms_said said, struct ms_buf *out)
+void ms_message_speak(struct ms_stored_message message, struct ms_buf *out)
 {
-    if (speaker == NULL || !speaker(said, out))
-        ms_buf_printf(out, "%.*s %.*s", MS_STR_ARG(said.kind), MS_STR_ARG(said.args));
+    if (speaker == NULL || !speaker(message, out))
+        ms_buf_printf(out, "%.*s %.*s", MS_STR_ARG(message.kind), MS_STR_ARG(message.args));
 }

@@ -36,7 +36,7 @@ struct ms_message {
 };
 
 /* A message as it is stored and read back; kind.n is 0 when there is none. */
-struct ms_said {
+struct ms_stored_message {
     struct ms_str kind, args;
 };
 
@@ -53,7 +53,7 @@ bool ms_message_restore(struct ms_message *m, const struct ms_message_kind *kind
 /* Tells whether the message has every argument that its kind does not mark with '?'. */
 bool ms_message_is_whole(const struct ms_message *m);
 /* Returns the stored form of a message, borrowed from m. */
-struct ms_said ms_message_said(const struct ms_message *m);
+struct ms_stored_message ms_message_stored(const struct ms_message *m);
 
 /* An argument as it is read back, to be put into a sentence. */
 struct ms_message_arg {
@@ -73,11 +73,11 @@ bool ms_message_read(struct ms_message_args *to, struct ms_str args);
 const struct ms_message_arg *ms_message_find(const struct ms_message_args *in, struct ms_str name);
 
 /* Appends the sentence of a message; returns false and appends nothing when the kind is unknown. */
-typedef bool ms_speak_fn(struct ms_said said, struct ms_buf *out);
+typedef bool ms_speak_fn(struct ms_stored_message message, struct ms_buf *out);
 /* Registers the table of sentences; called once, before threads start. */
 void ms_message_set_speaker(ms_speak_fn *fn);
 /* Appends the sentence in English; without a registered table, or for an unknown kind, appends the
  * kind and the arguments. */
-void ms_message_speak(struct ms_said said, struct ms_buf *out);
+void ms_message_speak(struct ms_stored_message message, struct ms_buf *out);
 
 #endif

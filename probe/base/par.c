@@ -49,10 +49,10 @@ static const struct flavour *find_flavour(uint64_t *size)
 static bool find_file(const char *flavour, char *path, size_t cap)
 {
     char built[64], installed[sizeof built + 16];
-    const char *said = getenv("MSPROBE_PLUGINS");
+    const char *folder = getenv("MSPROBE_PLUGINS");
     snprintf(built, sizeof built, "libmsprobe_mpi_%s.so", flavour);
-    if (said != NULL && said[0] != 0) {
-        int n = snprintf(path, cap, "%s/%s", said, built);
+    if (folder != NULL && folder[0] != 0) {
+        int n = snprintf(path, cap, "%s/%s", folder, built);
         return n > 0 && (size_t)n < cap && access(path, R_OK) == 0;
     }
     snprintf(installed, sizeof installed, "../lib/msprobe/%s", built);

@@ -358,7 +358,7 @@ static enum ms_rc header_key(struct probe_dump *d, struct ms_jread *r, struct ms
         struct ms_str *out;
     } known[] = {{"task", &d->task},
                  {"level", &d->level},
-                 {"framework", &d->framework_said},
+                 {"framework", &d->framework_text},
                  {"source", &source},
                  {"dump_data_dir", &d->data_dir}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -366,8 +366,8 @@ static enum ms_rc header_key(struct probe_dump *d, struct ms_jread *r, struct ms
             MS_TRY(header_text(d, r, known[i].out, err));
     }
     d->is_graph |= ms_str_is(source, PROBE_SOURCE_GRAPH);
-    if (d->framework_said.p != NULL)
-        d->framework = framework_of(d->framework_said);
+    if (d->framework_text.p != NULL)
+        d->framework = framework_of(d->framework_text);
     return ms_jread_skip(r, tok) != MS_J_ERR ? MS_OK : ms_jread_fail(r, err);
 }
 

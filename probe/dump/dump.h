@@ -62,7 +62,7 @@ struct probe_dump {
     struct ms_str data_dir;    /* dump_data_dir; p is NULL when null or absent */
     bool is_graph;             /* backward kernels of a compiled graph mirror no forward calls */
     enum probe_framework framework;
-    struct ms_str framework_said; /* as written; empty when absent */
+    struct ms_str framework_text; /* as written; empty when absent */
     enum probe_mode mode;
     struct ms_map names; /* node index <-> name */
     MS_VEC(struct probe_node) nodes;

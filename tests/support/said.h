@@ -8,7 +8,7 @@
 #include "tests/support/check.h"
 #include "viz/words/words.h"
 
-static inline void say_in_english(struct ms_said said, char *out, size_t room)
+static inline void say_in_english(struct ms_stored_message said, char *out, size_t room)
 {
     struct ms_buf b = {.max = 4 * MS_MESSAGE_MAX};
     ck_assert_msg(viz_words_say(VIZ_ENGLISH, said, &b), "%.*s %.*s", MS_STR_ARG(said.kind),

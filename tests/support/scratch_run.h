@@ -36,7 +36,7 @@ static inline const char *sentence_of(const struct ms_message *m)
 {
     static char text[4 * MS_MESSAGE_MAX];
     ck_assert_msg(ms_message_is_whole(m), "%s %s", m->kind->name, m->args);
-    say_in_english(ms_message_said(m), text, sizeof text);
+    say_in_english(ms_message_stored(m), text, sizeof text);
     return text;
 }
 

@@ -131,11 +131,11 @@ static enum ms_rc keep_text(struct viz_findings *f, struct ms_str s, struct ms_s
 
 /* Formats the sentence in the viewer's language; `stored` is used when the database has no
  * message, or one of an unknown newer kind. */
-static enum ms_rc keep_sentence(struct viz_findings *f, struct ms_said said, struct ms_str stored,
-                                struct ms_str *out, struct ms_err *err)
+static enum ms_rc keep_sentence(struct viz_findings *f, struct ms_stored_message message,
+                                struct ms_str stored, struct ms_str *out, struct ms_err *err)
 {
     struct ms_buf b = {.max = TEXT_MAX};
-    const bool is_known = viz_words_say(f->language, said, &b);
+    const bool is_known = viz_words_say(f->language, message, &b);
     enum ms_rc rc = ms_buf_check(&b, err);
     if (rc == MS_OK)
         rc = keep_text(f, is_known ? ms_buf_slice(&b) : stored, out, err);
@@ -185,9 +185,9 @@ static enum ms_rc add_timeline(struct viz_findings *f, struct ms_stmt *st, struc
                                .first_step = ms_stmt_get_i64(st, 4),
                                .last_step = ms_stmt_get_i64(st, 5),
                                .value = ms_stmt_get_f64(st, 6)};
-    const struct ms_said said = {ms_stmt_get_str(st, 9), ms_stmt_get_str(st, 10)};
+    const struct ms_stored_message message = {ms_stmt_get_str(st, 9), ms_stmt_get_str(st, 10)};
     MS_TRY(keep_text(f, ms_stmt_get_str(st, 1), &to->kind, err));
-    MS_TRY(keep_sentence(f, said, ms_stmt_get_str(st, 2), &to->text, err));
+    MS_TRY(keep_sentence(f, message, ms_stmt_get_str(st, 2), &to->text, err));
     MS_TRY(keep_text(f, ms_stmt_get_str(st, 3), &to->ranks, err));
     set_place(to, st);
     return MS_OK;
@@ -210,8 +210,8 @@ static enum ms_rc read_timeline(struct viz_findings *f, struct mstx_tl *tl, stru
 /* ---- the graph's ---------------------------------------------------------------- */
 
 static enum ms_rc add_node(struct viz_findings *f, const struct viz_finding *what,
-                           struct ms_said said, struct graph_spot at, struct ms_str node,
-                           struct ms_err *err)
+                           struct ms_stored_message message, struct graph_spot at,
+                           struct ms_str node, struct ms_err *err)
 {
     struct viz_finding *to = ms_vec_push(&f->list);
     if (to == NULL)
@@ -225,7 +225,7 @@ static enum ms_rc add_node(struct viz_findings *f, const struct viz_finding *wha
     to->place.rank = at.rank;
     to->place.golden = at.golden;
     MS_TRY(keep_text(f, what->kind, &to->kind, err));
-    MS_TRY(keep_sentence(f, said, what->text, &to->text, err));
+    MS_TRY(keep_sentence(f, message, what->text, &to->text, err));
     MS_TRY(keep_text(f, ms_str_of(rank), &to->ranks, err));
     return keep_text(f, node, &to->place.node, err);
 }
@@ -240,7 +240,7 @@ static enum ms_rc add_suspects(struct viz_findings *f, struct graph_view *v, str
         struct viz_finding what = {
             .severity = VIZ_ERROR, .kind = s->role, .text = s->text, .value = s->score};
         struct graph_spot at = {s->step, s->rank, s->target.n == 0};
-        rc = add_node(f, &what, (struct ms_said){s->message, s->args}, at,
+        rc = add_node(f, &what, (struct ms_stored_message){s->message, s->args}, at,
                       at.golden ? s->golden : s->target, err);
     }
     graph_findings_free(&list);
@@ -287,7 +287,7 @@ static enum ms_rc add_difference(struct viz_findings *f, struct graph_view *v, s
                                .text = MS_STR(""),
                                .value = (double)n.error};
     if (rc == MS_OK)
-        rc = add_node(f, &what, ms_message_said(&m), at, node, err);
+        rc = add_node(f, &what, ms_message_stored(&m), at, node, err);
     graph_page_free(&first);
     return rc;
 }
@@ -322,7 +322,7 @@ static enum ms_rc add_overflow(struct viz_findings *f, struct graph_view *v, str
                                    .kind = MS_STR("overflow"),
                                    .text = MS_STR(""),
                                    .value = (double)n.overflow};
-        rc = add_node(f, &what, ms_message_said(&m), at, first->name, err);
+        rc = add_node(f, &what, ms_message_stored(&m), at, first->name, err);
     }
     graph_page_free(&page);
     return rc;

@@ -24,7 +24,7 @@ enum { SAID_MAX = 4096, PART = 64 << 10 };
 struct child {
     const struct viz_statement *q;
     pid_t pid;
-    int out, said; /* read ends of pipes: rows, error message */
+    int out, errors; /* read ends of pipes: rows, error message */
     int64_t deadline_ns;
     bool gone; /* the requester has gone */
 };
@@ -43,7 +43,7 @@ static int statement_file(struct ms_str sql)
     return -1;
 }
 
-static int spawn_with(struct child *c, int in, int out, int said)
+static int spawn_with(struct child *c, int in, int out, int errors)
 {
     char rows[16];
     posix_spawn_file_actions_t fds;
@@ -61,7 +61,7 @@ static int spawn_with(struct child *c, int in, int out, int said)
     posix_spawn_file_actions_init(&fds);
     posix_spawn_file_actions_adddup2(&fds, in, 0);
     posix_spawn_file_actions_adddup2(&fds, out, 1);
-    posix_spawn_file_actions_adddup2(&fds, said, 2);
+    posix_spawn_file_actions_adddup2(&fds, errors, 2);
     posix_spawnattr_init(&how);
     posix_spawnattr_setsigmask(&how, &none);
     posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
@@ -82,22 +82,22 @@ static void close_pair(const int fd[2])
 /* Starts the child; returns 0 or an errno. */
 static int start_child(struct child *c)
 {
-    int out[2] = {-1, -1}, said[2] = {-1, -1};
+    int out[2] = {-1, -1}, errors[2] = {-1, -1};
     const int in = statement_file(c->q->sql);
-    int rc = in < 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(said, O_CLOEXEC) != 0
+    int rc = in < 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0
                  ? errno
-                 : spawn_with(c, in, out[1], said[1]);
+                 : spawn_with(c, in, out[1], errors[1]);
     if (in >= 0)
         close(in);
     if (rc != 0) {
         close_pair(out);
-        close_pair(said);
+        close_pair(errors);
         return rc;
     }
     close(out[1]);
-    close(said[1]);
+    close(errors[1]);
     c->out = out[0];
-    c->said = said[0];
+    c->errors = errors[0];
     return 0;
 }
 
@@ -122,10 +122,10 @@ static int ms_left(const struct child *c)
 }
 
 /* Reads both pipes to their end; false: the child has to be killed. */
-static bool read_all(struct child *c, struct ms_buf *out, struct ms_buf *said)
+static bool read_all(struct child *c, struct ms_buf *out, struct ms_buf *errors)
 {
     struct pollfd fd[] = {{.fd = c->out, .events = POLLIN},
-                          {.fd = c->said, .events = POLLIN},
+                          {.fd = c->errors, .events = POLLIN},
                           {.fd = c->q->until_gone, .events = POLLRDHUP},
                           {.fd = c->q->until_readable, .events = POLLIN}};
     while (fd[0].fd >= 0 || fd[1].fd >= 0) {
@@ -137,7 +137,7 @@ static bool read_all(struct child *c, struct ms_buf *out, struct ms_buf *said)
             return false;
         if (fd[0].revents != 0 && !read_part(c->out, out))
             fd[0].fd = -1;
-        if (fd[1].revents != 0 && !read_part(c->said, said))
+        if (fd[1].revents != 0 && !read_part(c->errors, errors))
             fd[1].fd = -1;
         if (out->bad != MS_OK)
             return false;
@@ -148,9 +148,9 @@ static bool read_all(struct child *c, struct ms_buf *out, struct ms_buf *said)
 /* ---- result ------------------------------------------------------------------------- */
 
 /* Returns the first line of the error message without the program's name. */
-static struct ms_str reason_text(const struct ms_buf *said)
+static struct ms_str reason_text(const struct ms_buf *errors)
 {
-    struct ms_str rest = ms_buf_slice(said), line;
+    struct ms_str rest = ms_buf_slice(errors), line;
     const struct ms_str prefix = MS_STR("msprobe sql: ");
     if (!ms_str_split(&rest, '\n', &line))
         return MS_STR("it ended without a word");
@@ -158,7 +158,7 @@ static struct ms_str reason_text(const struct ms_buf *said)
 }
 
 static enum ms_rc judge(const struct child *c, int status, bool ended, const struct ms_buf *out,
-                        const struct ms_buf *said, struct ms_err *err)
+                        const struct ms_buf *errors, struct ms_err *err)
 {
     if (ended && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return MS_OK;
@@ -169,14 +169,14 @@ static enum ms_rc judge(const struct child *c, int status, bool ended, const str
     if (!ended || WIFSIGNALED(status))
         return ms_fail(err, MS_E_INTERRUPTED, "the statement took longer than %u s and was ended",
                        c->q->seconds);
-    const struct ms_str why = reason_text(said);
+    const struct ms_str why = reason_text(errors);
     return ms_fail(err, MS_E_ARG, "%.*s", MS_STR_ARG(why));
 }
 
 enum ms_rc viz_statement_run(const struct viz_statement *q, struct ms_buf *out, struct ms_err *err)
 {
     struct child c = {.q = q, .deadline_ns = ms_clock_ns() + (int64_t)q->seconds * 1000000000};
-    struct ms_buf said = {.max = SAID_MAX};
+    struct ms_buf errors = {.max = SAID_MAX};
     int status = 0;
     ms_assert(q->db != NULL && out->max != 0);
     const int sys = start_child(&c);
@@ -184,14 +184,14 @@ enum ms_rc viz_statement_run(const struct viz_statement *q, struct ms_buf *out, 
         errno = sys;
         return ms_fail_sys(err, "cannot start a process for the statement");
     }
-    const bool ended = read_all(&c, out, &said);
+    const bool ended = read_all(&c, out, &errors);
     if (!ended)
         kill(c.pid, SIGKILL);
     close(c.out);
-    close(c.said);
+    close(c.errors);
     while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR)
         ;
-    enum ms_rc rc = judge(&c, status, ended, out, &said, err);
-    ms_buf_free(&said);
+    enum ms_rc rc = judge(&c, status, ended, out, &errors, err);
+    ms_buf_free(&errors);
     return rc;
 }

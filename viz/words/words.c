@@ -160,23 +160,23 @@ static void fill(struct filling *f, struct ms_str t)
     }
 }
 
-bool viz_words_say(enum viz_language language, struct ms_said said, struct ms_buf *out)
+bool viz_words_say(enum viz_language language, struct ms_stored_message message, struct ms_buf *out)
 {
     const struct viz_sentence *s;
     struct ms_message_args args;
     size_t i = 0;
     ms_assert(language < VIZ_LANGUAGES);
-    while ((s = viz_words_sentence(i)) != NULL && !ms_str_is(said.kind, s->kind))
+    while ((s = viz_words_sentence(i)) != NULL && !ms_str_is(message.kind, s->kind))
         i++;
-    if (s == NULL || !ms_message_read(&args, said.args))
+    if (s == NULL || !ms_message_read(&args, message.args))
         return false;
     fill(&(struct filling){&args, out, false}, ms_str_of(s->text[language]));
     return true;
 }
 
-static bool say_in_english(struct ms_said said, struct ms_buf *out)
+static bool say_in_english(struct ms_stored_message message, struct ms_buf *out)
 {
-    return viz_words_say(VIZ_ENGLISH, said, out);
+    return viz_words_say(VIZ_ENGLISH, message, out);
 }
 
 void viz_words_install(void)

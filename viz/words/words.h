@@ -23,7 +23,8 @@ enum viz_language { VIZ_ENGLISH, VIZ_CHINESE, VIZ_LANGUAGES };
 enum viz_language viz_language_of(struct ms_str name);
 
 /* Appends the sentence; returns false and appends nothing for an unknown kind. */
-bool viz_words_say(enum viz_language language, struct ms_said said, struct ms_buf *out);
+bool viz_words_say(enum viz_language language, struct ms_stored_message message,
+                   struct ms_buf *out);
 /* Makes the libraries below viz use the English sentences. Call once, before threads start. */
 void viz_words_install(void);
 

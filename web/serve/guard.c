@@ -121,11 +121,11 @@ static bool may_say(struct web_refusals *r)
 {
     int64_t second = ms_clock_ns() / 1000000000;
     if (atomic_exchange(&r->second, second) != second) {
-        unsigned left = atomic_exchange(&r->said, 0);
+        unsigned left = atomic_exchange(&r->logged, 0);
         if (left > LINES_A_SECOND)
             ms_warn("%u more like these", left - LINES_A_SECOND);
     }
-    return atomic_fetch_add(&r->said, 1) < LINES_A_SECOND;
+    return atomic_fetch_add(&r->logged, 1) < LINES_A_SECOND;
 }
 
 /* Copies text, shortened and without characters that a terminal would interpret. */

@@ -47,7 +47,7 @@ const char *web_guard_refuses(const struct web_guard *g, const struct web_asked 
 struct web_refusals {
     struct web_metrics *metrics;
     _Atomic int64_t second;
-    _Atomic unsigned said; /* logged in that second */
+    _Atomic unsigned logged; /* logged in that second */
 };
 
 /* Counts a refusal and logs it with `what`, text from the request that is shortened and made

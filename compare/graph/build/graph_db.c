@@ -598,11 +598,11 @@ static enum ms_rc store_suspect(struct ms_stmt *st, const struct cmp_suspect *s,
     ms_stmt_str(st, 7, ms_str_of(cmp_why_names[s->why]));
     ms_stmt_f64(st, 8, s->score);
     ms_buf_clear(text);
-    ms_message_speak(s->said, text);
+    ms_message_speak(s->message, text);
     MS_TRY(ms_buf_check(text, err));
     ms_stmt_str(st, 9, ms_buf_slice(text));
-    ms_stmt_str(st, 10, s->said.kind);
-    ms_stmt_str(st, 11, s->said.args);
+    ms_stmt_str(st, 10, s->message.kind);
+    ms_stmt_str(st, 11, s->message.args);
     return ms_stmt_run(st, err);
 }
 

@@ -518,12 +518,12 @@ static void count_micro_steps(struct graph__tree *g)
 
 void graph__number_micro_steps(struct graph__tree *g)
 {
-    int64_t said = g->built.micro_steps;
+    int64_t stated = g->built.micro_steps;
     ms_assert(g->root < g->nodes.n);
-    if (said < 0)
+    if (stated < 0)
         count_micro_steps(g);
     else
-        g->micro_steps = said < INT32_MAX ? (uint32_t)said + 1 : INT32_MAX;
+        g->micro_steps = stated < INT32_MAX ? (uint32_t)stated + 1 : INT32_MAX;
     g->nodes.p[g->root].micro = 0;
 }
 

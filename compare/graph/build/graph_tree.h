@@ -109,7 +109,7 @@ struct graph__merged { /* merged ranks, as the text of the three files */
     int64_t rank;      /* of the main rank, the first */
     struct ms_buf construct, dump, stack;
     uint32_t micro_steps; /* of the main rank */
-    int64_t said;         /* micro steps that construct.json states; -1: not stated */
+    int64_t stated;       /* micro steps that construct.json states; -1: not stated */
     MS_VEC(struct graph__note) notes;
     struct ms_arena *arena;
 };

@@ -205,12 +205,12 @@ static void put_value(struct graph__items *it, struct ms_buf *out, struct ms_jre
 /* ---- which keys --------------------------------------------------------------- */
 
 /* Keys that a leaf contains, so that they are not added again. */
-struct said {
+struct seen {
     bool data_name, requires_grad, dtype, shape, md5, stat[PROBE_STATS];
     bool null_max; /* "Max" is present and null */
 };
 
-static void note_key(struct said *s, struct ms_str key, enum ms_jtok tok)
+static void note_key(struct seen *s, struct ms_str key, enum ms_jtok tok)
 {
     switch (key.n) {
     case 3:
@@ -286,20 +286,20 @@ static void put_pair(struct ms_buf *out, struct ms_str key, struct ms_str text)
 
 /* Copies the members of a leaf. The members of a P2P operation's "tensor" replace that key. */
 static void put_members(struct graph__items *it, struct ms_buf *out, struct ms_jread *r,
-                        const struct shape *f, struct said *said)
+                        const struct shape *f, struct seen *seen)
 {
     while (ms_jread_next(r) == MS_J_KEY) {
         struct ms_str key = r->text;
         enum ms_jtok tok = ms_jread_next(r);
         if (tok == MS_J_OBJ && ms_str_is(key, "tensor")) {
-            put_members(it, out, r, f, said);
+            put_members(it, out, r, f, seen);
             continue;
         }
         if (is_left_out(f, key)) {
             ms_jread_skip(r, tok);
             continue;
         }
-        note_key(said, key, tok);
+        note_key(seen, key, tok);
         if (is_shown_as_written(r, tok)) {
             put_pair(out, key, r->text);
             continue;
@@ -313,15 +313,15 @@ static void put_members(struct graph__items *it, struct ms_buf *out, struct ms_j
 }
 
 /* Adds the keys that the official parser adds to a leaf. */
-static void put_additions(struct ms_buf *out, const struct cmp_item *item, const struct said *said,
+static void put_additions(struct ms_buf *out, const struct cmp_item *item, const struct seen *seen,
                           bool scalar, bool digests)
 {
-    if (!said->data_name)
+    if (!seen->data_name)
         put_member(out, "data_name", MS_STR("-1"));
-    if (!said->requires_grad)
+    if (!seen->requires_grad)
         put_member(out, "requires_grad", MS_STR("null"));
     for (unsigned i = 0; i < PROBE_STATS; i++) {
-        if (said->stat[i])
+        if (seen->stat[i])
             continue;
         const struct cmp_value *x = &item->stat[i];
         if (scalar && x->kind == CMP_VALUE_NUMBER && !x->is_text)
@@ -331,11 +331,11 @@ static void put_additions(struct ms_buf *out, const struct cmp_item *item, const
         else
             put_member(out, probe_stat_names[i], scalar ? x->text : MS_STR("null"));
     }
-    if (!said->dtype)
+    if (!seen->dtype)
         put_member(out, "dtype", item->dtype);
-    if (!said->shape)
+    if (!seen->shape)
         put_member(out, "shape", item->shape);
-    if (!said->md5 && digests)
+    if (!seen->md5 && digests)
         put_member(out, "md5", item->md5);
 }
 
@@ -418,21 +418,21 @@ static enum ms_rc put_fields(struct graph__items *it, struct ms_buf *out, const 
                              size_t index, const struct cmp_setup *c, struct ms_err *err)
 {
     const struct cmp_row *row = &it->view.rows.p[index];
-    struct said said = {.dtype = false};
+    struct seen seen = {.dtype = false};
     struct ms_jread r;
     size_t at = out->n;
     ms_jread_init(&r, row->t.json.p, row->t.json.n, 0);
     if (ms_jread_next(&r) == MS_J_OBJ)
-        put_members(it, out, &r, f, &said);
-    if (said.null_max) {
+        put_members(it, out, &r, f, &seen);
+    if (seen.null_max) {
         out->n = at;
         ms_buf_puts(out, ", \"value\": \"null\"");
     } else if (!f->group) {
-        put_additions(out, &row->t, &said, !said.dtype, f->digests);
+        put_additions(out, &row->t, &seen, !seen.dtype, f->digests);
     }
-    if (f->group && !said.data_name)
+    if (f->group && !seen.data_name)
         put_member(out, "data_name", MS_STR("-1"));
-    if (f->compared && !f->group && !said.null_max)
+    if (f->compared && !f->group && !seen.null_max)
         MS_TRY(graph__put_figures(out, c, &it->view, index, err));
     graph__drop_comma(out, at); /* each member begins with a comma */
     return MS_OK;

@@ -398,7 +398,7 @@ enum ms_rc graph__open_merged(struct graph__tree *g, const struct graph__merged 
 {
     graph__init(g, rules);
     enum ms_rc rc = open_merged(g, m, err);
-    g->built.micro_steps = m->said;
+    g->built.micro_steps = m->stated;
     g->micro_steps = m->micro_steps;
     if (rc != MS_OK)
         graph__close(g);

@@ -127,7 +127,7 @@ void graph__adopt(struct graph__forest *f, uint32_t parent, uint32_t child)
     f->nodes.p[child].parent = parent;
 }
 
-void graph__tell_info(struct graph__forest *f, uint32_t node, struct ms_str line)
+void graph__add_info(struct graph__forest *f, uint32_t node, struct ms_str line)
 {
     struct ms_str *slot = ms_vec_push(&f->nodes.p[node].info);
     if (slot == NULL)

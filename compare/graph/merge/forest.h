@@ -95,7 +95,7 @@ void graph__rename(struct graph__forest *f, struct graph__rank *r, uint32_t node
 uint32_t graph__new_collection(struct graph__forest *f, struct graph__rank *r, struct ms_str name);
 void graph__adopt(struct graph__forest *f, uint32_t parent, uint32_t child);
 struct ms_str graph__copy(struct graph__forest *f, struct ms_str s);
-void graph__tell_info(struct graph__forest *f, uint32_t node, struct ms_str line);
+void graph__add_info(struct graph__forest *f, uint32_t node, struct ms_str line);
 /* Appends a name with the rank: Torch.mm.0.forward of rank 1 becomes Torch.mm_rank1.0.forward. */
 void graph__put_ranked(struct ms_buf *out, struct ms_str name, int64_t rank);
 /* Appends a name. If the part between the first two dots is a number, `number` replaces it. */

@@ -330,7 +330,7 @@ enum ms_rc graph__put_merged(struct graph__forest *f, uint32_t rank, struct grap
     ms_assert(rank < f->n && f->bad == MS_OK);
     *m = (struct graph__merged){.rank = f->ranks[rank].rank,
                                 .micro_steps = f->ranks[rank].g->micro_steps,
-                                .said = f->ranks[rank].g->built.micro_steps,
+                                .stated = f->ranks[rank].g->built.micro_steps,
                                 .construct.max = TEXT_MAX,
                                 .dump.max = TEXT_MAX,
                                 .stack.max = TEXT_MAX,

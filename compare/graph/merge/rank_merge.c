@@ -188,7 +188,7 @@ static bool is_known(const struct graph__groups *g, const uint32_t *list, size_t
 
 /* Adds a group from its JSON list. Sets *said to false when a rank of the group has no dump. */
 static enum ms_rc add_group(const struct graph__forest *f, struct ms_str json,
-                            struct graph__groups *g, bool *said, struct ms_err *err)
+                            struct graph__groups *g, bool *is_complete, struct ms_err *err)
 {
     struct ms_jread r;
     int64_t rank;
@@ -197,11 +197,12 @@ static enum ms_rc add_group(const struct graph__forest *f, struct ms_str json,
     ms_jread_init(&r, json.p, json.n, 0);
     ms_jread_next(&r);
     while (ms_jread_next(&r) == MS_J_NUM) {
-        *said &= ms_jread_i64(&r, &rank) && find_rank(f, rank, &at);
-        if (*said)
+        *is_complete &= ms_jread_i64(&r, &rank) && find_rank(f, rank, &at);
+        if (*is_complete)
             MS_TRY(add_member(g, at, err));
     }
-    if (*said && g->members.n > from && !is_known(g, &g->members.p[from], g->members.n - from))
+    if (*is_complete && g->members.n > from &&
+        !is_known(g, &g->members.p[from], g->members.n - from))
         return end_group(g, err);
     g->members.n = from;
     return MS_OK;
@@ -221,7 +222,7 @@ static uint32_t tree_node(const struct graph__forest *f, const struct graph__ran
 }
 
 static enum ms_rc group_of_rank(const struct graph__forest *f, const struct graph__rank *r,
-                                struct graph__groups *g, bool *said, struct ms_err *err)
+                                struct graph__groups *g, bool *is_complete, struct ms_err *err)
 {
     for (size_t i = 0; i < r->list.n; i++) {
         uint32_t node = r->list.p[i];
@@ -229,7 +230,7 @@ static enum ms_rc group_of_rank(const struct graph__forest *f, const struct grap
             continue;
         uint32_t n = tree_node(f, r, node);
         struct ms_str ranks = n != GRAPH_NO ? graph__comm_group(r->g, n) : MS_STR("");
-        return ranks.n != 0 ? add_group(f, ranks, g, said, err) : MS_OK;
+        return ranks.n != 0 ? add_group(f, ranks, g, is_complete, err) : MS_OK;
     }
     return MS_OK;
 }
@@ -258,11 +259,11 @@ static bool is_covered(const struct graph__forest *f, const struct graph__groups
 static enum ms_rc find_tensor_groups(struct graph__forest *f, struct graph__groups *g,
                                      struct ms_err *err)
 {
-    bool said = true;
+    bool is_complete = true;
     MS_TRY(begin(g, err));
     for (uint32_t i = 0; i < f->n; i++)
-        MS_TRY(group_of_rank(f, &f->ranks[i], g, &said, err));
-    return said && is_covered(f, g, f->param->tp) ? MS_OK : lay_out(f, AXIS_TP, g, err);
+        MS_TRY(group_of_rank(f, &f->ranks[i], g, &is_complete, err));
+    return is_complete && is_covered(f, g, f->param->tp) ? MS_OK : lay_out(f, AXIS_TP, g, err);
 }
 
 static int64_t next_stage(const struct graph__forest *f, const struct graph__rank *r)

@@ -135,7 +135,7 @@ static void merge_item(struct tensor *t, uint32_t node, uint32_t data, uint32_t 
         put_formula(t, count, stat);
         ms_buf_puts(&t->text, " = ");
         put_number(&t->text, &merged.stat[stat]);
-        graph__tell_info(t->f, node, ms_buf_slice(&t->text));
+        graph__add_info(t->f, node, ms_buf_slice(&t->text));
     }
     graph__patch_item(t->f, data, &merged);
 }
@@ -249,7 +249,7 @@ static void tell_ranks(struct tensor *t, uint32_t node)
         ms_buf_printf(&t->text, ", %lld",
                       (long long)t->f->ranks[graph__fnode(t->f, t->like[i])->rank].rank);
     ms_buf_puts(&t->text, "].");
-    graph__tell_info(t->f, node, ms_buf_slice(&t->text));
+    graph__add_info(t->f, node, ms_buf_slice(&t->text));
 }
 
 /* Sets the overflow level to the highest of all ranks. */
@@ -332,7 +332,7 @@ static void take_reduced(struct tensor *t, uint32_t product, struct graph__item 
     ms_buf_str(&t->text, r->name);
     ms_buf_putc(&t->text, '.');
     ms_buf_str(&t->text, out.path);
-    graph__tell_info(t->f, product, ms_buf_slice(&t->text));
+    graph__add_info(t->f, product, ms_buf_slice(&t->text));
 }
 
 /* Finds the first unused reduction among the children whose input is the product, and takes its

@@ -246,7 +246,7 @@ static enum ms_rc put_findings(struct run *r, struct ms_err *err)
     r->made->suspects = cmp_source_suspects(r->source, &list);
     if (r->made->suspects != 0) {
         struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
-        ms_message_speak(list[0].said, &text);
+        ms_message_speak(list[0].message, &text);
         snprintf(r->made->suspect, sizeof r->made->suspect, "%.*s: %.*s",
                  MS_STR_ARG(list[0].target.p != NULL ? list[0].target : list[0].golden),
                  MS_STR_ARG(ms_buf_slice(&text)));

@@ -222,7 +222,7 @@ static void domain_mark(void *domain, const struct nvtx_attr *a)
         take_event(&e, a);
         rt_mark_event(d, &e.e);
     }
-    if (nvtx_tells_next(d))
+    if (nvtx_passes_on(d))
         nvtx_next_mark(d, a);
 }
 
@@ -235,7 +235,7 @@ static uint64_t domain_start(void *domain, const struct nvtx_attr *a)
         take_event(&e, a);
         id = rt_range_start_event(d, &e.e);
     }
-    return nvtx_tells_next(d) ? nvtx_next_start(d, a, id) : id;
+    return nvtx_passes_on(d) ? nvtx_next_start(d, a, id) : id;
 }
 
 static void domain_end(void *domain, uint64_t id)
@@ -243,7 +243,7 @@ static void domain_end(void *domain, uint64_t id)
     struct rt_domain *d = rt_domain_of(domain);
     const struct rt_event e = plain_event(0);
     uint64_t theirs = d != NULL ? rt_range_end_event(d, id, &e) : 0;
-    if (nvtx_tells_next(d))
+    if (nvtx_passes_on(d))
         nvtx_next_end(d, theirs);
 }
 
@@ -256,7 +256,7 @@ static int domain_push(void *domain, const struct nvtx_attr *a)
         take_event(&e, a);
         depth = rt_push(d, &e.e);
     }
-    if (nvtx_tells_next(d))
+    if (nvtx_passes_on(d))
         nvtx_next_push(d, a);
     return depth;
 }
@@ -267,7 +267,7 @@ static int domain_pop(void *domain)
     struct rt_domain *d = rt_domain_of(domain);
     const struct rt_event e = plain_event(0);
     int depth = d == NULL ? -1 : rt_pop(d, &e);
-    if (nvtx_tells_next(d))
+    if (nvtx_passes_on(d))
         nvtx_next_pop(d);
     return depth < 0 && !nvtx_live(d) ? NVTX_NOT_TRACKED : depth;
 }
@@ -288,7 +288,7 @@ static void mark_text(const char *text)
         const struct rt_event e = plain_event(nvtx_text(text));
         rt_mark_event(d, &e);
     }
-    if (nvtx_tells_next(d)) {
+    if (nvtx_passes_on(d)) {
         const struct nvtx_attr a = attr_of(text);
         nvtx_next_mark(d, &a);
     }
@@ -302,7 +302,7 @@ static uint64_t start_text(const char *text)
         const struct rt_event e = plain_event(nvtx_text(text));
         id = rt_range_start_event(d, &e);
     }
-    if (!nvtx_tells_next(d))
+    if (!nvtx_passes_on(d))
         return id;
     const struct nvtx_attr a = attr_of(text);
     return nvtx_next_start(d, &a, id);
@@ -316,7 +316,7 @@ static int push_text(const char *text)
         const struct rt_event e = plain_event(nvtx_text(text));
         depth = rt_push(d, &e);
     }
-    if (nvtx_tells_next(d)) {
+    if (nvtx_passes_on(d)) {
         const struct nvtx_attr a = attr_of(text);
         nvtx_next_push(d, &a);
     }
@@ -399,7 +399,7 @@ static void name_it(enum mstx_text_kind kind, const void *domain, uint64_t key, 
         return;
     if (rt_is_running())
         rt_text_define(kind, d->number, key, name, strlen(name));
-    if (nvtx_tells_next(d))
+    if (nvtx_passes_on(d))
         nvtx_next_name(d, kind, key, name);
 }
 static void domain_name_category(void *domain, uint32_t category, const char *name)

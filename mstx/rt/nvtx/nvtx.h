@@ -114,7 +114,7 @@ extern const intptr_t nvtx_counter_slots_old[NVTX_COUNTER_SLOTS];
 /* The next tool receives the events of every domain, recorded or not. It has its own domains, made
  * with the names of ours. */
 extern _Atomic bool nvtx_has_next;
-static inline bool nvtx_tells_next(const struct rt_domain *d)
+static inline bool nvtx_passes_on(const struct rt_domain *d)
 {
     return RT_UNLIKELY(atomic_load_explicit(&nvtx_has_next, memory_order_relaxed)) && d != NULL;
 }
@@ -161,7 +161,7 @@ void nvtx_next_offer(const struct nvtx_module *m);
 intptr_t nvtx_next_slot_of(unsigned module, unsigned slot);
 static inline intptr_t nvtx_next_slot(const struct rt_domain *d, unsigned module, unsigned slot)
 {
-    return nvtx_tells_next(d) ? nvtx_next_slot_of(module, slot) : 0;
+    return nvtx_passes_on(d) ? nvtx_next_slot_of(module, slot) : 0;
 }
 bool nvtx_next_counts_by_structure(void);
 #define NVTX_CALL(type, fn, ...) ((type *)(fn))(__VA_ARGS__)

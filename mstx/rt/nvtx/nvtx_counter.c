@@ -151,7 +151,7 @@ static uint64_t counter_register(void *domain, const struct attr *given)
 /* ---- samples ---------------------------------------------------------------------------- */
 
 /* Calls the next tool's function in that slot, with that tool's ids. */
-#define TELL_NEXT(domain, slot, type, ...)                                                         \
+#define PASS_ON(domain, slot, type, ...)                                                           \
     do {                                                                                           \
         struct rt_domain *told = rt_domain_of(domain);                                             \
         intptr_t fn = nvtx_next_slot(told, NVTX_MODULE_COUNTERS, slot);                            \
@@ -200,7 +200,7 @@ static void sample_int(void *domain, uint64_t id, int64_t value)
     const struct counter *c = find_recorded(domain, id, &d);
     if (c != NULL)
         record_number(d, c, 0, (uint64_t)value, false);
-    TELL_NEXT(domain, INT_SLOT, next_int_fn, id, value);
+    PASS_ON(domain, INT_SLOT, next_int_fn, id, value);
 }
 
 static void sample_real(void *domain, uint64_t id, double value)
@@ -211,7 +211,7 @@ static void sample_real(void *domain, uint64_t id, double value)
     memcpy(&bits, &value, sizeof bits);
     if (c != NULL)
         record_number(d, c, 0, bits, true);
-    TELL_NEXT(domain, REAL_SLOT, next_real_fn, id, value);
+    PASS_ON(domain, REAL_SLOT, next_real_fn, id, value);
 }
 
 static void sample_bytes(struct rt_domain *d, const struct counter *c, const char *p, size_t bytes)
@@ -234,7 +234,7 @@ static void sample_values(void *domain, uint64_t id, const void *values, size_t 
     const struct counter *c = find_recorded(domain, id, &d);
     if (c != NULL && values != NULL)
         sample_bytes(d, c, values, bytes);
-    TELL_NEXT(domain, BYTES_SLOT, next_bytes_fn, id, values, bytes);
+    PASS_ON(domain, BYTES_SLOT, next_bytes_fn, id, values, bytes);
 }
 
 /* Records a sample without a number: zero is a value; "unchanged" and "unavailable" leave the
@@ -245,7 +245,7 @@ static void sample_nothing(void *domain, uint64_t id, uint8_t reason)
     const struct counter *c = find_recorded(domain, id, &d);
     for (size_t i = 0; c != NULL && reason == 0 && i < c->count; i++)
         record_number(d, c, i, 0, false);
-    TELL_NEXT(domain, NOTHING_SLOT, next_nothing_fn, id, reason);
+    PASS_ON(domain, NOTHING_SLOT, next_nothing_fn, id, reason);
 }
 
 /* Records the newest sample of a batch at the current time, since the times of a batch are of the
@@ -265,9 +265,9 @@ static void record_newest(void *domain, uint64_t id, const char *samples, size_t
 static void tell_next_batch(void *domain, const struct batch *b)
 {
     if (nvtx_next_counts_by_structure())
-        TELL_NEXT(domain, BATCH_SLOT, next_batch_fn, b);
+        PASS_ON(domain, BATCH_SLOT, next_batch_fn, b);
     else
-        TELL_NEXT(domain, BATCH_SLOT, next_bytes_fn, b->id, b->samples, b->bytes);
+        PASS_ON(domain, BATCH_SLOT, next_bytes_fn, b->id, b->samples, b->bytes);
 }
 
 static void submit_batch(void *domain, const struct batch *b)

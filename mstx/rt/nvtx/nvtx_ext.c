@@ -246,7 +246,7 @@ static void mark_payload(void *domain, const struct nvtx_payload *p, size_t n)
     }
     if (next != 0)
         NVTX_CALL(next_mark_fn, next, nvtx_next_domain(d), p, n);
-    else if (nvtx_tells_next(d))
+    else if (nvtx_passes_on(d))
         nvtx_next_mark(d, &bare);
 }
 
@@ -262,7 +262,7 @@ static int push_payload(void *domain, const struct nvtx_payload *p, size_t n)
     }
     if (next != 0)
         NVTX_CALL(next_stack_fn, next, nvtx_next_domain(d), p, n);
-    else if (nvtx_tells_next(d))
+    else if (nvtx_passes_on(d))
         nvtx_next_push(d, &bare);
     return depth;
 }
@@ -278,7 +278,7 @@ static int pop_payload(void *domain, const struct nvtx_payload *p, size_t n)
     int depth = d == NULL ? -1 : rt_pop(d, &e.e);
     if (next != 0)
         NVTX_CALL(next_stack_fn, next, nvtx_next_domain(d), p, n);
-    else if (nvtx_tells_next(d))
+    else if (nvtx_passes_on(d))
         nvtx_next_pop(d);
     return depth < 0 && !nvtx_live(d) ? NVTX_NOT_TRACKED : depth;
 }
@@ -295,7 +295,7 @@ static uint64_t start_payload(void *domain, const struct nvtx_payload *p, size_t
     }
     if (next != 0)
         return nvtx_next_keep(NVTX_CALL(next_start_fn, next, nvtx_next_domain(d), p, n), id);
-    return nvtx_tells_next(d) ? nvtx_next_start(d, &bare, id) : id;
+    return nvtx_passes_on(d) ? nvtx_next_start(d, &bare, id) : id;
 }
 
 static void end_payload(void *domain, uint64_t id, const struct nvtx_payload *p, size_t n)
@@ -307,7 +307,7 @@ static void end_payload(void *domain, uint64_t id, const struct nvtx_payload *p,
     uint64_t theirs = d != NULL ? rt_range_end_event(d, id, &e.e) : 0;
     if (next != 0 && theirs != 0)
         NVTX_CALL(next_end_fn, next, nvtx_next_domain(d), theirs, p, n);
-    else if (nvtx_tells_next(d))
+    else if (nvtx_passes_on(d))
         nvtx_next_end(d, theirs);
 }
 
@@ -319,7 +319,7 @@ static uint8_t domain_is_enabled(void *domain)
     struct rt_domain *d = rt_domain_of(domain);
     intptr_t next = nvtx_next_slot(d, NVTX_MODULE_PAYLOAD, ENABLED_SLOT);
     if (nvtx_live(d) || next == 0)
-        return nvtx_live(d) || nvtx_tells_next(d);
+        return nvtx_live(d) || nvtx_passes_on(d);
     return NVTX_CALL(enabled_fn, next, nvtx_next_domain(d));
 }
 

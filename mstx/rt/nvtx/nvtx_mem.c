@@ -91,7 +91,7 @@ enum {
 typedef void *next_heap_fn(void *, const struct heap_desc *);
 typedef void next_fn(void *, const void *);
 
-static void tell_next(struct rt_domain *d, unsigned slot, const void *what)
+static void pass_on(struct rt_domain *d, unsigned slot, const void *what)
 {
     intptr_t fn = nvtx_next_slot(d, NVTX_MODULE_MEMORY, slot);
     if (fn != 0)
@@ -131,7 +131,7 @@ static void next_regions(struct rt_domain *d, const struct register_batch *b, si
     part.handles = given;
     if (rt_handle_is_made_here(d, (uint64_t)(uintptr_t)b->heap))
         part.heap = NULL;
-    tell_next(d, REGIONS_SLOT, &part);
+    pass_on(d, REGIONS_SLOT, &part);
 }
 
 static bool is_theirs(const struct rt_domain *d, uint32_t ref_type, uint64_t what)
@@ -189,7 +189,7 @@ static void heap_unregister(void *domain, const void *heap)
     if (d == NULL || heap == NULL)
         return;
     if (!rt_handle_is_made_here(d, (uint64_t)(uintptr_t)heap))
-        tell_next(d, UNHEAP_SLOT, heap);
+        pass_on(d, UNHEAP_SLOT, heap);
     rt_heap_close(d, (uint64_t)(uintptr_t)heap, false);
 }
 
@@ -200,7 +200,7 @@ static void heap_reset(void *domain, const void *heap)
     if (d == NULL)
         return;
     if (!rt_handle_is_made_here(d, (uint64_t)(uintptr_t)heap))
-        tell_next(d, RESET_SLOT, heap);
+        pass_on(d, RESET_SLOT, heap);
     rt_heap_close(d, (uint64_t)(uintptr_t)heap, true);
 }
 
@@ -240,7 +240,7 @@ static void regions_resize(void *domain, const struct resize_batch *b)
         struct rt_block block = block_of(&r);
         const struct resize_batch one = {b->compat, sizeof one, b->type,
                                          1,         sizeof r,   (const char *)&r};
-        tell_next(d, RESIZE_SLOT, &one);
+        pass_on(d, RESIZE_SLOT, &one);
         rt_region_resize(d, &block);
     }
 }
@@ -255,7 +255,7 @@ static void regions_unregister(void *domain, const struct ref_batch *b)
         const struct ref_batch one = {b->compat, sizeof one,  b->ref_type,
                                       1,         sizeof what, (const char *)&what};
         if (is_theirs(d, b->ref_type, what))
-            tell_next(d, UNREGIONS_SLOT, &one);
+            pass_on(d, UNREGIONS_SLOT, &one);
         rt_region_close(d, ref_of(b->ref_type, what));
     }
 }
@@ -269,7 +269,7 @@ static void next_name(struct rt_domain *d, const struct name_batch *b, struct na
                                    .names = (const char *)&n};
     translate(&n.message_type, &n.message);
     if (is_theirs(d, n.ref_type, n.region))
-        tell_next(d, NAME_SLOT, &one);
+        pass_on(d, NAME_SLOT, &one);
 }
 
 static void regions_name(void *domain, const struct name_batch *b)
@@ -300,7 +300,7 @@ static void permissions_assign(void *domain, const struct permit_batch *b)
                                          .element = sizeof p,
                                          .regions = (const char *)&p};
         if (is_theirs(d, p.ref_type, p.region))
-            tell_next(d, PERMIT_SLOT, &one);
+            pass_on(d, PERMIT_SLOT, &one);
         uint32_t allowed = (p.flags & ATOMIC) != 0 ? READ_WRITE : p.flags & READ_WRITE;
         rt_region_permit(d, ref_of(p.ref_type, p.region), allowed);
     }

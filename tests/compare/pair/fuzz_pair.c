@@ -77,7 +77,7 @@ static void explain(const struct cmp *c, bool same)
     check(n == 0 || !same || c->set.conf.fuzzy);
     for (size_t i = 0; i < n; i++) {
         struct ms_buf text = {.max = 1 << 20};
-        check(list[i].place == i + 1 && viz_words_say(VIZ_ENGLISH, list[i].said, &text));
+        check(list[i].place == i + 1 && viz_words_say(VIZ_ENGLISH, list[i].message, &text));
         ms_buf_free(&text);
         check(list[i].target.p != NULL || list[i].golden.p != NULL);
         check(!(list[i].factor < 1));

@@ -129,7 +129,7 @@ static struct answer answer_of(const struct cmp_source *s)
         struct ms_str name = list[i].target.p != NULL ? list[i].target : list[i].golden;
         snprintf(a.name[i], sizeof a.name[i], "%.*s", MS_STR_ARG(name));
     }
-    const struct ms_said *notes;
+    const struct ms_stored_message *notes;
     if (cmp_source_notes(s, &notes) != 0)
         say_in_english(notes[0], a.note, sizeof a.note);
     if (a.n == 0)
@@ -139,7 +139,7 @@ static struct answer answer_of(const struct cmp_source *s)
     a.step = list[0].step;
     a.nranks = list[0].nranks;
     snprintf(a.pattern, sizeof a.pattern, "%s", list[0].pattern != NULL ? list[0].pattern : "");
-    say_in_english(list[0].said, a.text, sizeof a.text);
+    say_in_english(list[0].message, a.text, sizeof a.text);
     return a;
 }
 
@@ -660,7 +660,7 @@ static const char *note_of(const struct run *golden, const struct run *target)
     struct fixture f;
     struct cmp_source *s;
     const struct cmp_suspect *list;
-    const struct ms_said *notes;
+    const struct ms_stored_message *notes;
     fixture_init(&f);
     ck_ok(cmp_source_new(&s, &f.err), f.err);
     add_pair(&f, s, golden, target, 0, 0);

@@ -104,7 +104,7 @@ static void look(const struct sim *s, struct score *score)
         found |= is_about(s, f);
         blamed |= concludes(f) && !is_about(s, f);
         if (getenv("VERBOSE") != NULL && concludes(f))
-            printf("  seed %llu: %s\n", (unsigned long long)s->seed, f->said.args);
+            printf("  seed %llu: %s\n", (unsigned long long)s->seed, f->message.args);
     }
     const bool misses = !found && s->fault != SIM_CLEAN && s->fault != SIM_MISSING;
     if ((misses || blamed) && getenv("VERBOSE") != NULL)

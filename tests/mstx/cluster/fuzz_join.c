@@ -68,7 +68,7 @@ static void check(const struct mstx_cluster *c)
     for (size_t i = 0; i < c->link.n; i++)
         assert(c->link.p[i].calls > 0 && c->link.p[i].transfer_ns > 0);
     for (size_t i = 0; i < c->note.n; i++)
-        assert(ms_message_is_whole(&c->note.p[i].said) && c->note.p[i].rank < PROCESSES);
+        assert(ms_message_is_whole(&c->note.p[i].message) && c->note.p[i].rank < PROCESSES);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -123,7 +123,7 @@ START_TEST(a_clean_run_blames_nobody)
 {
     simulate(SIM_CLEAN, 0);
     ck_assert_msg(mstx_findings_headline(&report.findings) == NULL, "%s",
-                  sentence_of(&report.findings.p[0].said));
+                  sentence_of(&report.findings.p[0].message));
     ck_assert_int_eq(ask("SELECT count(*) FROM rank_steps"), 16 * 12);
     /* one all-reduce of all ranks a step, with all of them */
     ck_assert_int_eq(ask("SELECT count(*) FROM joins WHERE ranks = 16"), 12);
@@ -173,14 +173,14 @@ START_TEST(slow_links_are_named_by_their_ends_or_their_communicator)
     char words[64];
     snprintf(words, sizeof words, "from rank %d to rank %d ", sim.rank, sim.other);
     ck_assert_ptr_nonnull(f);
-    ck_assert_msg(strstr(sentence_of(&f->said), words) != NULL, "%s", sentence_of(&f->said));
+    ck_assert_msg(strstr(sentence_of(&f->message), words) != NULL, "%s", sentence_of(&f->message));
     ck_assert_double_eq_tol(f->value, 1 / 0.7, 0.1);
     end_simulation();
     simulate(SIM_SLOW_GROUP, 0.3);
     f = first_of("slow_link");
     snprintf(words, sizeof words, "ranks %d .. %d ", sim.rank, sim.other);
     ck_assert_ptr_nonnull(f);
-    ck_assert_msg(strstr(sentence_of(&f->said), words) != NULL, "%s", sentence_of(&f->said));
+    ck_assert_msg(strstr(sentence_of(&f->message), words) != NULL, "%s", sentence_of(&f->message));
     end_simulation();
 }
 END_TEST
@@ -205,7 +205,7 @@ START_TEST(a_rank_that_does_not_come_is_named_and_so_is_one_without_capture)
     end_simulation();
     simulate(SIM_MISSING, 0);
     ck_assert_msg(mstx_findings_headline(&report.findings) == NULL, "%s",
-                  sentence_of(&report.findings.p[0].said));
+                  sentence_of(&report.findings.p[0].message));
     ck_assert_int_gt(ask("SELECT count(*) FROM joins WHERE missing = 1"), 0);
     f = first_of("absent");
     ck_assert_ptr_nonnull(f);

@@ -64,11 +64,11 @@ START_TEST(a_slow_step_and_lost_records_are_found)
     ck_assert_uint_eq(report.findings.n, 2);
     const struct mstx_finding *f = report.findings.p;
     ck_assert_str_eq(f[0].kind, "drop");
-    ck_assert_str_eq(sentence_of(&f[0].said),
+    ck_assert_str_eq(sentence_of(&f[0].message),
                      "rank 2 (process 4242) lost 1 record while recording; figures of"
                      " it are too low");
     ck_assert_str_eq(f[1].kind, "slow_step");
-    ck_assert_str_eq(sentence_of(&f[1].said),
+    ck_assert_str_eq(sentence_of(&f[1].message),
                      "step 5 of rank 2 (process 4242) took 3.00 us, 3.0 times the"
                      " median of all steps");
     ck_assert_int_eq(f[1].first_step, 5);
@@ -100,7 +100,7 @@ START_TEST(slow_steps_are_one_finding)
     make_slow_steps(1 << 1 | 1 << 4 | 1 << 5 | 1 << 6);
     make_report();
     ck_assert_uint_eq(report.findings.n, 1);
-    ck_assert_str_eq(sentence_of(&report.findings.p[0].said),
+    ck_assert_str_eq(sentence_of(&report.findings.p[0].message),
                      "step 6 of rank 2 (process 4242) took 2.60 us, 2.6 times the median of all"
                      " steps; 3 more steps took over 1.5 times the median: 1, 4-6 in all");
     ck_assert_int_eq(report.findings.p[0].first_step, 6);

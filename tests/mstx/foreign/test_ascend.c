@@ -4,7 +4,7 @@
  * them, made from captures of known content; and read back when parts are missing.
  */
 #include "mstx/format/comm.h"
-#include "mstx/format/comm_said.h"
+#include "mstx/format/comm_marked.h"
 #include "tests/support/scratch_run.h"
 
 static struct ms_store *out;
@@ -399,24 +399,25 @@ START_TEST(both_forms_of_the_text_are_read_and_others_are_not)
                                         "{\"opName\":\"a\",\"groupName\":\"g\",\"dataType\":"
                                         "\"fp32\",\"count\":\"-1\",\"streamId\":\"5\"}",
                                         "{\"opName\":[[{\"a\":1}]],\"groupName\":\"g\""};
-    struct mstx_comm_said s;
+    struct mstx_comm_marked s;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        ck_assert_msg(!mstx__comm_said(ms_str_of(wrong[i]), &s), "%s", wrong[i]);
-    ck_assert(mstx__comm_said(MS_STR("comm:HcclAllreduce,g 1,BFP16,12"), &s));
+        ck_assert_msg(!mstx__comm_parse_marked(ms_str_of(wrong[i]), &s), "%s", wrong[i]);
+    ck_assert(mstx__comm_parse_marked(MS_STR("comm:HcclAllreduce,g 1,BFP16,12"), &s));
     ck_assert_int_eq(s.rec.op, MSTX_COMM_ALLREDUCE);
     ck_assert_int_eq(s.rec.dtype, MSTX_TYPE_BFP16);
     ck_assert_uint_eq(s.rec.count, 12);
     ck_assert_str_eq(s.group, "g 1");
-    ck_assert(mstx__comm_said(MS_STR("{\"streamId\": \"7\", \"more\": [1], \"opName\": \"HcclNew\","
-                                     "\"srcRank\": \"2\", \"dataType\": \"odd\", \"count\": \"3\","
-                                     "\"groupName\": \"\"}"),
-                              &s));
+    ck_assert(mstx__comm_parse_marked(
+        MS_STR("{\"streamId\": \"7\", \"more\": [1], \"opName\": \"HcclNew\","
+               "\"srcRank\": \"2\", \"dataType\": \"odd\", \"count\": \"3\","
+               "\"groupName\": \"\"}"),
+        &s));
     ck_assert_int_eq(s.rec.op, MSTX_COMM_NONE);
     ck_assert_int_eq(s.rec.dtype, MSTX_TYPE_NA);
     ck_assert_int_eq(s.rec.peer, 2);
     ck_assert_uint_eq(s.stream, 7);
     ck_assert_int_eq(s.size, -1);
-    ck_assert(mstx__comm_said(
+    ck_assert(mstx__comm_parse_marked(
         MS_STR("{\"count\": \"3\",\"dataType\": \"fp32\",\"groupName\": \"0\",\"opName\": "
                "\"HcclReduce\",\"streamId\": \"0\",\"rootRank\": \"1\",\"reduceOp\": \"product\","
                "\"groupSize\": \"2\",\"groupRanks\": \"4 17\"}"),

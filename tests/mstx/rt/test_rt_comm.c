@@ -304,7 +304,7 @@ START_TEST(a_text_tells_operation_group_and_size)
         {"", "", "", MSTX_COMM_NONE, -1, -1},
     };
     char text[512];
-    struct mstx_comm_told t;
+    struct mstx_comm_description t;
     struct mstx_rec_comm r = {.count = 4, .op = MSTX_COMM_BARRIER};
     mstx_comm_message(text, sizeof text, &r, "world", 5);
     mstx_comm_message_read(text, &t);
@@ -324,7 +324,7 @@ END_TEST
 START_TEST(a_call_is_spoken_with_its_number_and_who_is_at_its_other_end)
 {
     static const struct {
-        struct mstx_comm_told call;
+        struct mstx_comm_description call;
         const char *spoken;
     } row[] = {
         {{MSTX_COMM_RECV, 4, 2, 3, "MPI_Recv", "half"}, "MPI_Recv (call 3) from rank 2 of half"},

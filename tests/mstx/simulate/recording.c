@@ -294,7 +294,7 @@ static void forget_process(void)
 static void load_process(void)
 {
     atomic_store(&rt.state, RT_IDLE);
-    atomic_store(&rt.said, 0);
+    atomic_store(&rt.printed, 0);
     atomic_store(&rt.recording, 1);
     rt.epoch = 0;
     rt_domain_refresh();
@@ -447,7 +447,7 @@ static bool is_window_short(void)
 {
     const uint32_t bits = 1u << RT_SAY_SPACE | 1u << RT_SAY_IO;
     return sim_has_said("flight recorder holds less") || sim_has_said("oldest records give way") ||
-           (run.killed && (atomic_load(&rt.said) & bits) != 0);
+           (run.killed && (atomic_load(&rt.printed) & bits) != 0);
 }
 
 /* Has a flight recorder promised to hold this one? */

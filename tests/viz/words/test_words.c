@@ -94,7 +94,7 @@ START_TEST(no_bracket_of_a_template_is_said)
             ck_assert_msg(ms_message_is_whole(&m), "%s %s", kinds[i].name, m.args);
             for (int l = 0; l < VIZ_LANGUAGES; l++) {
                 struct ms_buf b = {.max = 1 << 16};
-                ck_assert(viz_words_say((enum viz_language)l, ms_message_said(&m), &b));
+                ck_assert(viz_words_say((enum viz_language)l, ms_message_stored(&m), &b));
                 ck_assert_msg(strpbrk(ms_buf_z(&b), "{}[]|") == NULL, "%s", ms_buf_z(&b));
                 ms_buf_free(&b);
             }
@@ -103,7 +103,7 @@ START_TEST(no_bracket_of_a_template_is_said)
 }
 END_TEST
 
-static void check_says(enum viz_language l, struct ms_said said, const char *want)
+static void check_says(enum viz_language l, struct ms_stored_message said, const char *want)
 {
     struct ms_buf b = {.max = 4096};
     ck_assert(viz_words_say(l, said, &b));
@@ -117,25 +117,25 @@ START_TEST(plurals_options_and_numbers_are_of_the_language)
     ms_message_begin(&m, &mstx_say_drop);
     ms_message_i64(&m, "pid", 42);
     ms_message_i64(&m, "records", 1);
-    check_says(VIZ_ENGLISH, ms_message_said(&m),
+    check_says(VIZ_ENGLISH, ms_message_stored(&m),
                "process 42 lost 1 record while recording; figures of it are too low");
     ms_message_begin(&m, &mstx_say_drop);
     ms_message_i64(&m, "pid", 42);
     ms_message_i64(&m, "rank", 3);
     ms_message_i64(&m, "records", 7);
-    check_says(VIZ_ENGLISH, ms_message_said(&m),
+    check_says(VIZ_ENGLISH, ms_message_stored(&m),
                "rank 3 (process 42) lost 7 records while recording; figures of it are too low");
-    check_says(VIZ_CHINESE, ms_message_said(&m), "卡 3（进程 42） 记录时丢失 7 条，其数值偏低");
+    check_says(VIZ_CHINESE, ms_message_stored(&m), "卡 3（进程 42） 记录时丢失 7 条，其数值偏低");
     ms_message_begin(&m, &mstx_note_straggler);
     ms_message_i64(&m, "rank", 2);
     ms_message_i64(&m, "longer_ns", 1500000);
     ms_message_f64(&m, "share", 0.125);
-    check_says(VIZ_ENGLISH, ms_message_said(&m),
+    check_says(VIZ_ENGLISH, ms_message_stored(&m),
                "rank 2 makes the others wait: it computes 1.50 ms longer a step than its partners, "
                "12.5 % of the step");
     ms_message_i64(&m, "first_step", 4);
     ms_message_i64(&m, "last_step", 9);
-    check_says(VIZ_CHINESE, ms_message_said(&m),
+    check_says(VIZ_CHINESE, ms_message_stored(&m),
                "卡 2 让其他卡等待（第 4 至 9 步）：每步比同伴多计算 1.50 ms，占每步的 12.5 %");
 }
 END_TEST
@@ -147,17 +147,17 @@ START_TEST(texts_of_arguments_come_back_as_they_were)
     ms_message_begin(&m, &mstx_say_problem);
     ms_message_str(&m, "file", MS_STR("a \"quoted\"\\ {name} [\n]"));
     ms_message_str(&m, "text", MS_STR("卡"));
-    check_says(VIZ_ENGLISH, ms_message_said(&m), "a \"quoted\"\\ {name} [\n]: 卡");
+    check_says(VIZ_ENGLISH, ms_message_stored(&m), "a \"quoted\"\\ {name} [\n]: 卡");
     ms_message_begin(&m, &mstx_say_problem);
     ms_message_str(&m, "text", MS_STR("a\xff\xe5z"));
-    check_says(VIZ_ENGLISH, ms_message_said(&m), "a\xef\xbf\xbd\xef\xbf\xbdz");
+    check_says(VIZ_ENGLISH, ms_message_stored(&m), "a\xef\xbf\xbd\xef\xbf\xbdz");
     /* What is too long is cut, and not within a character. */
     memset(text, 'x', sizeof text);
     memcpy(text + MS_MESSAGE_STR_MAX - 1, "卡", 3);
     ms_message_begin(&m, &mstx_say_problem);
     ms_message_str(&m, "text", (struct ms_str){text, sizeof text - 1});
     text[MS_MESSAGE_STR_MAX - 1] = '\0';
-    check_says(VIZ_CHINESE, ms_message_said(&m), text);
+    check_says(VIZ_CHINESE, ms_message_stored(&m), text);
     /* What does not fit at all is left out, and what is there stays readable. */
     memset(text, '\x01', sizeof text);
     ms_message_begin(&m, &mstx_say_problem);
@@ -172,11 +172,12 @@ START_TEST(what_is_no_message_is_refused)
     static const char *const bad[] = {"", "[]", "{", "{\"text\": null}", "{\"text\": {}}", "{} x"};
     struct ms_buf b = {.max = 4096};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        ck_assert(!viz_words_say(VIZ_ENGLISH,
-                                 (struct ms_said){MS_STR("problem"), ms_str_of(bad[i])}, &b));
-    ck_assert(!viz_words_say(VIZ_ENGLISH, (struct ms_said){MS_STR("unheard"), MS_STR("{}")}, &b));
+        ck_assert(!viz_words_say(
+            VIZ_ENGLISH, (struct ms_stored_message){MS_STR("problem"), ms_str_of(bad[i])}, &b));
+    ck_assert(!viz_words_say(VIZ_ENGLISH,
+                             (struct ms_stored_message){MS_STR("unheard"), MS_STR("{}")}, &b));
     ck_assert_uint_eq(b.n, 0);
-    ms_message_speak((struct ms_said){MS_STR("unheard"), MS_STR("{\"n\": 1}")}, &b);
+    ms_message_speak((struct ms_stored_message){MS_STR("unheard"), MS_STR("{\"n\": 1}")}, &b);
     ck_assert_str_eq(ms_buf_z(&b), "unheard {\"n\": 1}");
     ms_buf_free(&b);
 }

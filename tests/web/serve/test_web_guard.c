@@ -256,7 +256,7 @@ START_TEST(a_flood_of_refusals_is_counted_and_not_written)
         const char *text = logged();
         ck_assert_uint_eq(times(text, "first"), 5);
         ck_assert_uint_eq(times(text, "flood"), 0);
-        ck_assert_uint_eq(r.said, 105);
+        ck_assert_uint_eq(r.logged, 105);
         r.second = 0; /* as if a second had passed */
         web_refusal(&r, "later", MS_STR(""));
         ck_assert_ptr_nonnull(strstr(logged(), "100 more like these\n"));
@@ -270,7 +270,7 @@ END_TEST
 START_TEST(no_more_than_a_few_leave_nothing_to_tell)
 {
     struct web_metrics metrics = {0};
-    struct web_refusals r = {.metrics = &metrics, .said = 5};
+    struct web_refusals r = {.metrics = &metrics, .logged = 5};
     log_to_file();
     web_refusal(&r, "next", MS_STR(""));
     ck_assert_uint_eq(times(logged(), "more like these"), 0);

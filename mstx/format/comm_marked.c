@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * comm_said: see the header.
+ * comm_marked: see the header.
  */
-#include "mstx/format/comm_said.h"
+#include "mstx/format/comm_marked.h"
 
 #include "probe/base/jread.h"
 
@@ -68,21 +68,21 @@ uint32_t mstx__comm_ranks(struct ms_str text, int32_t *rank, uint32_t most)
     return n;
 }
 
-static void set_name(char out[MSTX_SAID_NAME], struct ms_str v)
+static void set_name(char out[MSTX_MARKED_NAME], struct ms_str v)
 {
-    snprintf(out, MSTX_SAID_NAME, "%.*s", MS_STR_ARG(v));
+    snprintf(out, MSTX_MARKED_NAME, "%.*s", MS_STR_ARG(v));
 }
 
 enum found { OP = 1, GROUP = 2, TYPE = 4, COUNT = 8, STREAM = 16, ALL = 31 };
 
-static unsigned take_op(struct mstx_comm_said *s, struct ms_str v)
+static unsigned take_op(struct mstx_comm_marked *s, struct ms_str v)
 {
     set_name(s->op, v);
     s->rec.op = mstx__comm_op_find(v);
     return v.n != 0 ? OP : 0;
 }
 
-static unsigned take_type(struct mstx_comm_said *s, struct ms_str v)
+static unsigned take_type(struct mstx_comm_marked *s, struct ms_str v)
 {
     s->rec.dtype = mstx__comm_type_find(v);
     s->rec.elem = mstx_comm_type_bytes(s->rec.dtype);
@@ -90,7 +90,7 @@ static unsigned take_type(struct mstx_comm_said *s, struct ms_str v)
 }
 
 /* Reads a field that only our own texts have. */
-static void take_more(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
+static void take_more(struct mstx_comm_marked *s, struct ms_str key, struct ms_str v)
 {
     uint64_t n = 0;
     if (ms_str_is_folded(key, "reduceOp"))
@@ -98,11 +98,11 @@ static void take_more(struct mstx_comm_said *s, struct ms_str key, struct ms_str
     else if (ms_str_is_folded(key, "groupSize") && ms_str_u64(v, &n) && n <= INT32_MAX)
         s->size = (int32_t)n;
     else if (ms_str_is_folded(key, "groupRanks"))
-        s->listed = mstx__comm_ranks(v, s->world, MSTX_SAID_RANKS);
+        s->listed = mstx__comm_ranks(v, s->world, MSTX_MARKED_RANKS);
 }
 
 /* Reads a field. All values are strings; a value that is not a number counts as missing. */
-static unsigned take_field(struct mstx_comm_said *s, struct ms_str key, struct ms_str v)
+static unsigned take_field(struct mstx_comm_marked *s, struct ms_str key, struct ms_str v)
 {
     uint64_t peer;
     if (ms_str_is_folded(key, "opName"))
@@ -125,7 +125,7 @@ static unsigned take_field(struct mstx_comm_said *s, struct ms_str key, struct m
     return 0;
 }
 
-static bool read_object(struct mstx_comm_said *s, struct ms_str plain)
+static bool read_object(struct mstx_comm_marked *s, struct ms_str plain)
 {
     struct ms_jread r;
     struct ms_str key = {0};
@@ -146,7 +146,7 @@ static bool read_object(struct mstx_comm_said *s, struct ms_str plain)
 }
 
 /* Reads the JSON form; backslashes before quotes are skipped. */
-static bool read_json(struct mstx_comm_said *s, struct ms_str text)
+static bool read_json(struct mstx_comm_marked *s, struct ms_str text)
 {
     char plain[TEXT_MAX];
     uint32_t n = 0;
@@ -159,7 +159,7 @@ static bool read_json(struct mstx_comm_said *s, struct ms_str text)
     return read_object(s, (struct ms_str){plain, n});
 }
 
-static bool read_fields(struct mstx_comm_said *s, struct ms_str text)
+static bool read_fields(struct mstx_comm_marked *s, struct ms_str text)
 {
     struct ms_str field[4];
     uint32_t from = 5; /* after "comm:" */
@@ -177,13 +177,13 @@ static bool read_fields(struct mstx_comm_said *s, struct ms_str text)
     return take_op(s, field[0]) != 0 && ms_str_u64(field[3], &s->rec.count);
 }
 
-bool mstx__comm_said(struct ms_str text, struct mstx_comm_said *s)
+bool mstx__comm_parse_marked(struct ms_str text, struct mstx_comm_marked *s)
 {
-    *s = (struct mstx_comm_said){
+    *s = (struct mstx_comm_marked){
         .size = -1,
         .rec = {
             .peer = -1, .reduce = MSTX_REDUCE_NONE, .type = MSTX_REC_COMM, .lib = MSTX_LIB_TORCH}};
-    if (!mstx__comm_is_said(text))
+    if (!mstx__comm_is_marked(text))
         return false;
     return text.p[0] == '{' ? read_json(s, text) : read_fields(s, text);
 }
