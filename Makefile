@@ -267,7 +267,7 @@ $(B)/tests/test_%: $(LIBS)
 	  $(TEST_LIBS_$*)
 TEST_LIBS_crc := -lz
 $(B)/tests/test_dump $(B)/tests/test_out $(B)/tests/test_pairing: $(B)/tests/gen/big_dump.o
-$(B)/tests/test_web_api: $(B)/mstx/cmd/cmd_sql.o
+$(B)/tests/test_web_api: $(B)/mstx/cmd/cmd_sql.o $(B)/mstx/cmd/sql_rows.o
 $(B)/tests/test_cluster $(B)/tests/bench_cluster $(B)/tests/tool_sim: $(B)/tests/gen/sim.o
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that

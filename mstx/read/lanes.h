@@ -3,7 +3,8 @@
  * lanes: the events of one process by lanes, in ticks.
  *
  * A lane is a thread in a domain, a counter, a heap or a stream of a device: what becomes a track
- * of run.db.  Records become events of lanes in records.c and memory_tracks.c.
+ * of run.db.  Records become events of lanes in records.c, device_lanes.c and
+ * memory_tracks.c.
  */
 #ifndef MSTX_READ_LANES_H
 #define MSTX_READ_LANES_H
@@ -65,7 +66,7 @@ struct mstx_mem_event {
     bool by_pointer, stays;
 };
 
-/* DEVICE and STREAM records of all rings, for records.c. */
+/* DEVICE and STREAM records of all rings, for device_lanes.c. */
 struct mstx_device_time {
     uint64_t id, begin, ns; /* begin: ticks of the MARK or BEGIN */
     bool is_end;
