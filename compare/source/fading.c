@@ -130,12 +130,30 @@ static bool has_other_parameter(const struct source__judge *j, const struct sour
     return false;
 }
 
-/* Values in another order show in no statistics, so a suspect with a reader is no matter of fading. */
-static bool does_fade(const struct source__judge *j, const struct source__raw *r)
+static bool is_of_part(const struct source__judge *j, const struct source__raw *r)
 {
-    const struct source__node *n = &j->p->nodes.p[r->node];
-    return r->part == j->part && r->forward && r->reader == SOURCE__NONE && n->fades &&
-           !has_other_parameter(j, n);
+    return r->part == j->part && r->forward && j->p->nodes.p[r->node].fades;
+}
+
+/* Tells whether the target alone has an operator: it may do the work of one that the target lacks. */
+static bool has_substitute(const struct source__judge *j)
+{
+    for (size_t i = 0; i < j->p->nodes.n; i++) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        if (n->id[0] == SOURCE__NONE && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD &&
+            n->is_read)
+            return true;
+    }
+    return false;
+}
+
+/* Values in another order show in no statistics, so a suspect with a reader is no matter of fading. Nor
+ * is a shape, nor an operator that the target lacks and nothing replaces: they are facts, not figures. */
+static bool does_fade(const struct source__judge *j, const struct source__raw *r, bool substitute)
+{
+    const bool is_fact = r->why == CMP_WHY_SHAPE || (r->why == CMP_WHY_MISSING && !substitute);
+    return is_of_part(j, r) && r->reader == SOURCE__NONE && !is_fact &&
+           !has_other_parameter(j, &j->p->nodes.p[r->node]);
 }
 
 void source__drop_fading(struct source__judge *j)
@@ -144,8 +162,9 @@ void source__drop_fading(struct source__judge *j)
     size_t n = 0;
     if (!source__do_gradients_agree(j))
         return;
+    const bool substitute = has_substitute(j);
     for (size_t i = 0; i < s->raws.n; i++) {
-        if (!does_fade(j, &s->raws.p[i]))
+        if (!does_fade(j, &s->raws.p[i], substitute))
             s->raws.p[n++] = s->raws.p[i];
     }
     ms_assert(n <= s->raws.n);
