@@ -15,3 +15,6 @@ else
     echo "skip source golden: no $golden"
 fi
 "$PYTHON" tests/gen/torch_faults.py --check || echo "not ok source torch"
+
+# A rule that silences one kind of fault shows in these few.
+"$PYTHON" tests/gen/source_accuracy.py --check --cases 120
