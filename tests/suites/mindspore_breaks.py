@@ -140,6 +140,7 @@ def main():
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
     sys.path.insert(0, os.path.join(options.build, "python"))
+    os.environ.pop("MSTX_QUIET", None)  # what is said is read here
     import mindspore.dataset  # noqa: F401  for all children
     plain = run_case(options.build, "", None)[0]
     return 0 if all([break_all(options.build, kind, options.every, plain) for kind in KINDS]) else 1
