@@ -39,9 +39,9 @@ struct mstx_wait_parts {
 /* The result for one rank. */
 struct mstx_waiter {
     uint32_t rank; /* index */
-    double
-        cost; /* share of the job that a replay without its excess saves; of a rank that is not named
-                           share of the judged steps */
+    /* share of the job that a replay without its excess saves; of a rank that is not named, share of the
+     * judged steps */
+    double cost;
     double steady;      /* likewise without the excess of its undisturbed steps (shift_ns) */
     double dominance;   /* share of its cost in the costs of all ranks */
     double persistence; /* share of the steps in which it works longest */

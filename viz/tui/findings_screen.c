@@ -148,11 +148,14 @@ static void draw_time_facts(struct tui_app *a, const struct findings *f, int y)
     char events[MS_HUMAN_MAX], span[MS_HUMAN_MAX], lost[MS_HUMAN_MAX];
     int64_t first, last;
     mstx_tl_span(a->reader.tl, &first, &last);
+    const size_t processes = mstx_tl_process_count(a->reader.tl);
+    const size_t tracks = mstx_tl_track_count(a->reader.tl);
     tui_printf(&a->cells, y, 1, a->cells.w - 2, TUI_DIM,
-               "timeline   %s events in %s, %zu processes, %zu tracks%s%s%s",
-               ms_human_count(events, f->events), ms_human_time(span, last - first),
-               mstx_tl_process_count(a->reader.tl), mstx_tl_track_count(a->reader.tl),
-               f->dropped != 0 ? ", " : "", f->dropped != 0 ? ms_human_count(lost, f->dropped) : "",
+               "timeline   %s event%s in %s, %zu process%s, %zu track%s%s%s%s",
+               ms_human_count(events, f->events), f->events == 1 ? "" : "s",
+               ms_human_time(span, last - first), processes, processes == 1 ? "" : "es", tracks,
+               tracks == 1 ? "" : "s", f->dropped != 0 ? ", " : "",
+               f->dropped != 0 ? ms_human_count(lost, f->dropped) : "",
                f->dropped != 0 ? " lost" : "");
 }
 

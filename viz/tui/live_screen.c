@@ -261,8 +261,9 @@ static enum ms_rc draw_live(struct tui_app *a, void *self, struct ms_err *err)
     size_t late = find_slowest(l);
     char took[MS_HUMAN_MAX], lost[MS_HUMAN_MAX];
     (void)err;
-    int x = tui_printf(g, 1, 1, g->w - 2, TUI_TEXT, "%.3g steps/s, %zu processes, %s lost  ",
-                       speed_of(l), l->rows.n, ms_human_count(lost, l->dropped));
+    int x = tui_printf(g, 1, 1, g->w - 2, TUI_TEXT, "%.3g steps/s, %zu process%s, %s lost  ",
+                       speed_of(l), l->rows.n, l->rows.n == 1 ? "" : "es",
+                       ms_human_count(lost, l->dropped));
     if (late < l->rows.n)
         tui_printf(g, 1, x, g->w - x, TUI_ERROR, "slowest: rank %" PRId64, l->rows.p[late].rank);
     tui_puts(g, 2, 0, g->w, TUI_DIM,
