@@ -72,7 +72,7 @@ static struct cmp__kernel *add(struct finder *f, struct cmp__kernel_place *p, co
 typedef enum ms_rc (*row_fn)(struct finder *f, void *into, const struct ms_str *fields, size_t n,
                              bool header);
 
-static enum ms_rc read_csv(struct finder *f, const char *path, row_fn take, void *into)
+static enum ms_rc read_csv(struct finder *f, const char *path, row_fn visit, void *into)
 {
     struct ms_file file;
     struct ms_csv r;
@@ -81,7 +81,7 @@ static enum ms_rc read_csv(struct finder *f, const char *path, row_fn take, void
     ms_csv_init(&r, file.p, file.n);
     enum ms_rc rc;
     while ((rc = ms_csv_next(&r, &more, f->err)) == MS_OK && more) {
-        rc = take(f, into, r.fields.p, r.fields.n, header);
+        rc = visit(f, into, r.fields.p, r.fields.n, header);
         header = false;
         if (rc != MS_OK) {
             ms_fail(f->err, rc, "line %u", r.line);

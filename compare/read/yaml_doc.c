@@ -15,7 +15,7 @@ static enum ms_rc yaml_failed(const yaml_parser_t *y, const char *name, struct m
     return ms_err_wrap(err, "%s", name);
 }
 
-enum ms_rc cmp__yaml_load(const char *name, struct ms_str text, cmp__yaml_fn take, void *into,
+enum ms_rc cmp__yaml_load(const char *name, struct ms_str text, cmp__yaml_fn visit, void *into,
                           struct ms_err *err)
 {
     yaml_parser_t parser;
@@ -31,7 +31,7 @@ enum ms_rc cmp__yaml_load(const char *name, struct ms_str text, cmp__yaml_fn tak
         if (root == NULL)
             rc = ms_fail(err, MS_E_FORMAT, "the file is empty");
         else
-            rc = take(into, &doc, root, err);
+            rc = visit(into, &doc, root, err);
         if (rc != MS_OK)
             ms_err_wrap(err, "%s", name);
         yaml_document_delete(&doc);
@@ -40,11 +40,11 @@ enum ms_rc cmp__yaml_load(const char *name, struct ms_str text, cmp__yaml_fn tak
     return rc;
 }
 
-enum ms_rc cmp__yaml_load_file(const char *path, cmp__yaml_fn take, void *into, struct ms_err *err)
+enum ms_rc cmp__yaml_load_file(const char *path, cmp__yaml_fn visit, void *into, struct ms_err *err)
 {
     struct ms_file f;
     MS_TRY(ms_file_map(&f, path, CMP__YAML_MAX, err));
-    enum ms_rc rc = cmp__yaml_load(path, (struct ms_str){f.p, (uint32_t)f.n}, take, into, err);
+    enum ms_rc rc = cmp__yaml_load(path, (struct ms_str){f.p, (uint32_t)f.n}, visit, into, err);
     ms_file_unmap(&f);
     return rc;
 }

@@ -14,9 +14,10 @@
 /* Reads a document from its root node. Texts of the nodes are valid during the call. */
 typedef enum ms_rc (*cmp__yaml_fn)(void *into, yaml_document_t *doc, yaml_node_t *root,
                                    struct ms_err *err);
-enum ms_rc cmp__yaml_load(const char *name, struct ms_str text, cmp__yaml_fn take, void *into,
+enum ms_rc cmp__yaml_load(const char *name, struct ms_str text, cmp__yaml_fn visit, void *into,
                           struct ms_err *err);
-enum ms_rc cmp__yaml_load_file(const char *path, cmp__yaml_fn take, void *into, struct ms_err *err);
+enum ms_rc cmp__yaml_load_file(const char *path, cmp__yaml_fn visit, void *into,
+                               struct ms_err *err);
 
 /* Fails with "line 3: expected WHAT". */
 enum ms_rc cmp__yaml_refuse(const yaml_node_t *node, const char *what, struct ms_err *err);

@@ -188,7 +188,7 @@ static enum ms_rc put_roles(const struct cmp_source *source, struct table *t, st
 
 static const struct {
     const char *name, *const *columns;
-    enum ms_rc (*put)(const struct cmp_source *, struct table *, struct ms_err *);
+    enum ms_rc (*write_rows)(const struct cmp_source *, struct table *, struct ms_err *);
 } tables[] = {{"suspects", suspect_columns, put_suspects}, {"roles", role_columns, put_roles}};
 enum { TABLES = sizeof tables / sizeof *tables };
 
@@ -212,7 +212,7 @@ static enum ms_rc write_one_csv(const struct cmp_source *source, unsigned which,
     for (unsigned i = 0; tables[which].columns[i] != NULL; i++)
         ms_buf_printf(&t.text, "%s%s", i != 0 ? "," : "", tables[which].columns[i]);
     ms_buf_putc(&t.text, '\n');
-    enum ms_rc rc = tables[which].put(source, &t, err);
+    enum ms_rc rc = tables[which].write_rows(source, &t, err);
     if (rc == MS_OK) {
         ms_out_write(t.out, t.text.p, t.text.n);
         rc = ms_out_commit(t.out, err);
@@ -235,7 +235,7 @@ static enum ms_rc write_book(const struct cmp_source *source, const char *path, 
                           .text.max = 1 << 24};
         rc = new_sheet(&t, err);
         if (rc == MS_OK)
-            rc = tables[i].put(source, &t, err);
+            rc = tables[i].write_rows(source, &t, err);
         ms_buf_free(&t.text);
     }
     return cmp__workbook_close(&file, rc, err);

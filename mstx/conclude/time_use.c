@@ -40,11 +40,11 @@ static enum ms_rc take_memory(struct mstx_use *u, struct ms_stmt *st, struct ms_
     return m->name != NULL ? MS_OK : ms_no_memory(err);
 }
 
-typedef enum ms_rc (*take_fn)(struct mstx_use *u, struct ms_stmt *st, struct ms_err *err);
+typedef enum ms_rc (*visit_fn)(struct mstx_use *u, struct ms_stmt *st, struct ms_err *err);
 
-/* Calls `take` for each row of a query; no rows when a database of an older version lacks the
+/* Calls `visit` for each row of a query; no rows when a database of an older version lacks the
  * table. */
-static enum ms_rc each_row(struct mstx_tl *tl, const char *sql, take_fn take, struct mstx_use *u,
+static enum ms_rc each_row(struct mstx_tl *tl, const char *sql, visit_fn visit, struct mstx_use *u,
                            struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -52,7 +52,7 @@ static enum ms_rc each_row(struct mstx_tl *tl, const char *sql, take_fn take, st
         return MS_OK;
     enum ms_rc rc = MS_OK;
     while (ms_stmt_next(st, &rc, err))
-        rc = take(u, st, err);
+        rc = visit(u, st, err);
     ms_stmt_free(st);
     return rc;
 }

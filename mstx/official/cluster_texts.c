@@ -135,11 +135,11 @@ static enum ms_rc read_csv(struct taking *t, const char *p, size_t n, struct ms_
     return MS_OK;
 }
 
-typedef enum ms_rc (*take_fn)(struct taking *t, const char *p, size_t n, struct ms_err *err);
+typedef enum ms_rc (*visit_fn)(struct taking *t, const char *p, size_t n, struct ms_err *err);
 
 /* Reads a file. Notes a problem when the file exists but cannot be read. */
 static enum ms_rc read_file(struct taking *t, const char *dir, const char *name, size_t max,
-                            take_fn take, struct ms_err *err)
+                            visit_fn visit, struct ms_err *err)
 {
     struct ms_file f;
     struct ms_err aside = {0};
@@ -148,7 +148,7 @@ static enum ms_rc read_file(struct taking *t, const char *dir, const char *name,
     if (rc == MS_OK && ms_path_kind(path) == MS_KIND_FILE) {
         rc = ms_file_map(&f, path, max, &aside);
         if (rc == MS_OK) {
-            rc = take(t, f.p, f.n, &aside);
+            rc = visit(t, f.p, f.n, &aside);
             ms_file_unmap(&f);
             ms_stmt_reset(t->add);
         }
@@ -162,7 +162,7 @@ static enum ms_rc read_file(struct taking *t, const char *dir, const char *name,
 }
 
 static enum ms_rc read_all_ranks(struct mstx_recipe *r, const char *name, const char *table,
-                                 int columns, size_t max, take_fn take, struct ms_err *err)
+                                 int columns, size_t max, visit_fn visit, struct ms_err *err)
 {
     struct taking t = {.r = r};
     char sql[128];
@@ -174,7 +174,7 @@ static enum ms_rc read_all_ranks(struct mstx_recipe *r, const char *name, const 
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < r->files.ranks.n && rc == MS_OK; i++) {
         t.rank = r->files.ranks.p[i].rank;
-        rc = read_file(&t, r->files.ranks.p[i].dir, name, max, take, err);
+        rc = read_file(&t, r->files.ranks.p[i].dir, name, max, visit, err);
         if (r->progress != NULL)
             r->progress(i + 1, r->files.ranks.n);
     }

@@ -404,7 +404,7 @@ static uint32_t make_object(struct mstx_texts *t, const struct mstx_rec *cont, s
     struct ms_err err = {0};
     enum ms_rc rc = ms_jwrite_finish(&a.w, &err);
     if (rc == MS_OK && a.any)
-        id = t->to->put(t->to->ctx, ms_buf_slice(&a.w.buf));
+        id = t->to->intern(t->to->ctx, ms_buf_slice(&a.w.buf));
     else if (rc == MS_E_NOMEM)
         t->to->fail(t->to->ctx, &err);
     ms_jwrite_free(&a.w);

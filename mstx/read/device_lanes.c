@@ -80,7 +80,7 @@ static uint32_t stream_name(struct mstx_lanes *l, uint64_t key, const struct mst
     if (s != NULL && s->name != 0)
         return s->name;
     int n = snprintf(text, sizeof text, "Stream %#" PRIx64, key);
-    return l->texts->to->put(l->texts->to->ctx, (struct ms_str){text, (uint32_t)n});
+    return l->texts->to->intern(l->texts->to->ctx, (struct ms_str){text, (uint32_t)n});
 }
 
 /* Finds or adds the lane of a stream in a domain; like host threads, a stream has a lane per

@@ -97,10 +97,10 @@ static bool add_lane(struct memory *m, struct pool *p, enum mstx_track_kind kind
     char text[64];
     int n = snprintf(text, sizeof text, "%s, device %u", what, p->device);
     const struct mstx_texts *t = m->l->texts;
-    uint32_t name = t->to->put(t->to->ctx, (struct ms_str){text, (uint32_t)n});
+    uint32_t name = t->to->intern(t->to->ctx, (struct ms_str){text, (uint32_t)n});
     struct mstx_lane *made = mstx__lane_add(m->l, kind, 0, p->domain, name, lane);
     if (made != NULL && kind == MSTX_TRACK_COUNTER)
-        made->unit = t->to->put(t->to->ctx, MS_STR("bytes"));
+        made->unit = t->to->intern(t->to->ctx, MS_STR("bytes"));
     return made != NULL;
 }
 
@@ -283,8 +283,8 @@ void mstx__memory_lanes(struct mstx_lanes *l)
     qsort(l->memory.p, l->memory.n, sizeof *l->memory.p, by_ticks);
     for (size_t i = 0; i < l->memory.n && !l->no_memory; i++)
         take_record(&m, &l->memory.p[i]);
-    uint32_t heap = l->texts->to->put(l->texts->to->ctx, MS_STR("heap"));
-    uint32_t region = l->texts->to->put(l->texts->to->ctx, MS_STR("region"));
+    uint32_t heap = l->texts->to->intern(l->texts->to->ctx, MS_STR("heap"));
+    uint32_t region = l->texts->to->intern(l->texts->to->ctx, MS_STR("region"));
     for (size_t i = 0; i < m.block.n && !l->no_memory; i++)
         show_block(&m, &m.block.p[i], heap, region);
     ms_vec_free(&m.pool);

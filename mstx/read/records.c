@@ -353,12 +353,13 @@ static bool find_use(struct place *at, int which, uint32_t *lane)
     if (at->thread == NULL)
         return false;
     if (at->thread->used[which] == 0) {
-        struct mstx_lane *made = mstx__lane_add(
-            at->l, MSTX_TRACK_COUNTER, at->thread->tid, to->put(to->ctx, MS_STR(MSTX_USE_DOMAIN)),
-            to->put(to->ctx, ms_str_of(uses[which].name)), lane);
+        struct mstx_lane *made =
+            mstx__lane_add(at->l, MSTX_TRACK_COUNTER, at->thread->tid,
+                           to->intern(to->ctx, MS_STR(MSTX_USE_DOMAIN)),
+                           to->intern(to->ctx, ms_str_of(uses[which].name)), lane);
         if (made == NULL)
             return false;
-        made->unit = to->put(to->ctx, ms_str_of(uses[which].unit));
+        made->unit = to->intern(to->ctx, ms_str_of(uses[which].unit));
         at->thread->used[which] = *lane + 1;
     }
     *lane = at->thread->used[which] - 1;

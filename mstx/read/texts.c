@@ -16,7 +16,7 @@
 
 static uint32_t put_text(const struct mstx_text_sink *to, struct ms_str text)
 {
-    return to->put(to->ctx, text);
+    return to->intern(to->ctx, text);
 }
 
 /* Sets v[at] = id, growing the vector with zeros. */

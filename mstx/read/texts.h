@@ -12,7 +12,7 @@
  * run.db. */
 struct mstx_text_sink {
     void *ctx;
-    uint32_t (*put)(void *ctx, struct ms_str text);     /* its id; 0: empty, or a failure */
+    uint32_t (*intern)(void *ctx, struct ms_str text);  /* its id; 0: empty, or a failure */
     struct ms_str (*get)(const void *ctx, uint32_t id); /* "" for an unknown id */
     void (*fail)(void *ctx, const struct ms_err *err);  /* keeps the first failure */
 };

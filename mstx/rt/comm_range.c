@@ -162,7 +162,8 @@ static inline uint32_t record(const struct mstx_comm_call *c, struct mstx_rec_co
 }
 
 /* Passes the call to the taps, with the text that a framework would use. */
-RT_COLD static uint64_t tell(const struct mstx_comm_call *c, struct mstx_rec_comm rec, uint32_t id)
+RT_COLD static uint64_t notify_tap(const struct mstx_comm_call *c, struct mstx_rec_comm rec,
+                                   uint32_t id)
 {
     char text[512];
     mstx_comm_message(text, sizeof text, &rec, c->group != NULL ? c->group->name : "",
@@ -175,7 +176,7 @@ RT_HOT API uint64_t mstx_comm_begin(const struct mstx_comm_call *c)
     const struct mstx_rec_comm rec = describe(c);
     const uint8_t live = live_now();
     const uint32_t id = RT_LIKELY((live & RT_RECORD) != 0) ? record(c, rec) : 0;
-    return RT_LIKELY((live & RT_TAP) == 0) ? id : tell(c, rec, id);
+    return RT_LIKELY((live & RT_TAP) == 0) ? id : notify_tap(c, rec, id);
 }
 
 /* Tells whether the end of a receive repeats what was posted: readers then show the same without

@@ -68,7 +68,7 @@ static struct { /* under the lock of hang_watch.c: one at a time */
     uint64_t word[WORDS];
 } st;
 
-__attribute__((format(printf, 2, 3))) static void put(struct out *o, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void out_printf(struct out *o, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -189,8 +189,8 @@ static void put_place(struct out *o, uint64_t address, const struct mapping *m)
     if (fd >= 0)
         close(fd);
     const char *function = im.p != NULL ? function_at(&im, offset) : NULL;
-    put(o, "  %s %s+%#" PRIx64 "\n", function != NULL ? function : "?",
-        slash != NULL ? slash + 1 : m->path, offset);
+    out_printf(o, "  %s %s+%#" PRIx64 "\n", function != NULL ? function : "?",
+               slash != NULL ? slash + 1 : m->path, offset);
     if (im.p != NULL) {
         void *p = NULL;
         memcpy(&p, &im.p, sizeof p);
@@ -338,10 +338,10 @@ static void put_thread(struct out *o, const char *tid)
     read_text(tid, "comm", name, sizeof name);
     read_text(tid, "syscall", call, sizeof call);
     if (sscanf(call, "%ld %*s %*s %*s %*s %*s %*s %" SCNx64 " %" SCNx64, &number, &sp, &pc) == 3) {
-        put(o, "thread %s %s, in system call %ld\n", tid, name, number);
+        out_printf(o, "thread %s %s, in system call %ld\n", tid, name, number);
         put_stack(o, sp, pc);
     } else {
-        put(o, "thread %s %s, %s\n", tid, name, call[0] != '\0' ? call : "unknown");
+        out_printf(o, "thread %s %s, %s\n", tid, name, call[0] != '\0' ? call : "unknown");
         if (thread_sample((uint32_t)strtoul(tid, NULL, 10), &sp, &pc))
             put_stack(o, sp, pc);
     }

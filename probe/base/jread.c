@@ -629,8 +629,8 @@ enum ms_rc ms_jread_text(const struct ms_jread *r, struct ms_buf *scratch, struc
     return MS_OK;
 }
 
-enum ms_rc ms_jread_members(struct ms_jread *r, const char *what, ms_jread_take_fn *take, void *of,
-                            struct ms_err *err)
+enum ms_rc ms_jread_members(struct ms_jread *r, const char *what, ms_jread_visit_fn *visit,
+                            void *of, struct ms_err *err)
 {
     struct ms_buf scratch = {.max = MEMBER_TEXT_MAX};
     enum ms_jtok tok = ms_jread_next(r);
@@ -638,7 +638,7 @@ enum ms_rc ms_jread_members(struct ms_jread *r, const char *what, ms_jread_take_
     if (tok != MS_J_OBJ && tok != MS_J_ERR && !r->truncated)
         rc = ms_jread_reject(r, err, "expected an object of %s", what);
     while (rc == MS_OK && tok > MS_J_END && !r->truncated && (tok = ms_jread_next(r)) == MS_J_KEY)
-        rc = take(of, r, &scratch, err);
+        rc = visit(of, r, &scratch, err);
     if (rc == MS_OK && tok == MS_J_OBJ_END)
         tok = ms_jread_next(r);
     if (rc == MS_OK && tok == MS_J_ERR)

@@ -92,13 +92,13 @@ static inline uint64_t ms_jread_off(const struct ms_jread *r)
  * `scratch`. A lone surrogate, which Python can write, becomes its three-byte form. */
 enum ms_rc ms_jread_text(const struct ms_jread *r, struct ms_buf *scratch, struct ms_str *out,
                          struct ms_err *err);
-/* Reads a text that is one object; messages call it `what`. `take` is called at each KEY and reads
+/* Reads a text that is one object; messages call it `what`. `visit` is called at each KEY and reads
  * the value. A tolerant reader stops without an error where the text is truncated
  * (r->truncated). */
-typedef enum ms_rc ms_jread_take_fn(void *of, struct ms_jread *r, struct ms_buf *scratch,
-                                    struct ms_err *err);
-enum ms_rc ms_jread_members(struct ms_jread *r, const char *what, ms_jread_take_fn *take, void *of,
-                            struct ms_err *err);
+typedef enum ms_rc ms_jread_visit_fn(void *of, struct ms_jread *r, struct ms_buf *scratch,
+                                     struct ms_err *err);
+enum ms_rc ms_jread_members(struct ms_jread *r, const char *what, ms_jread_visit_fn *visit,
+                            void *of, struct ms_err *err);
 /* Value of the current NUM. ms_jread_i64 returns false when the number has a fraction or an
  * exponent, or does not fit. */
 bool ms_jread_f64(const struct ms_jread *r, double *out);

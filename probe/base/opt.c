@@ -549,7 +549,7 @@ static unsigned help_width(FILE *to)
     return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : (unsigned)width;
 }
 
-MS_PRINTF(2, 3) static void put(struct filler *f, const char *fmt, ...)
+MS_PRINTF(2, 3) static void filler_printf(struct filler *f, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -560,7 +560,7 @@ MS_PRINTF(2, 3) static void put(struct filler *f, const char *fmt, ...)
 
 static void go_to_column(struct filler *f, unsigned col)
 {
-    put(f, "%*s", (int)(col - f->col), "");
+    filler_printf(f, "%*s", (int)(col - f->col), "");
 }
 
 static void new_line(struct filler *f)
@@ -577,7 +577,7 @@ static void put_word(struct filler *f, struct ms_str word)
         go_to_column(f, f->indent);
     else if (f->col > f->indent)
         go_to_column(f, f->col + 1);
-    put(f, "%.*s", MS_STR_ARG(word));
+    filler_printf(f, "%.*s", MS_STR_ARG(word));
 }
 
 static void put_words(struct filler *f, struct ms_str text)
@@ -654,7 +654,7 @@ static void put_row(struct filler *f, const struct ms_opt *o)
     struct line note = {0};
     name_text(&name, o);
     note_text(&note, o);
-    put(f, "%s", name.z);
+    filler_printf(f, "%s", name.z);
     /* At least two spaces between the columns; after a name that is too long the help begins on a
      * new line. */
     if (f->col + 2 > f->indent)

@@ -565,8 +565,8 @@ static void put_nothing(struct writer *w)
     ms_jwrite_obj_end(&w->json);
 }
 
-static enum ms_rc write_file(struct writer *w, const char *file, void (*put)(struct writer *),
-                             struct ms_err *err)
+static enum ms_rc write_file(struct writer *w, const char *file,
+                             void (*write_body)(struct writer *), struct ms_err *err)
 {
     char *path = ms_path_join(w->dir, file);
     enum ms_rc rc = path != NULL ? ms_out_create(&w->out, path, err) : ms_no_memory(err);
@@ -576,7 +576,7 @@ static enum ms_rc write_file(struct writer *w, const char *file, void (*put)(str
     ms_jwrite_init(&w->json, 1, 1 << 18);
     w->json.drain = ms_out_sink;
     w->json.ctx = w->out;
-    put(w);
+    write_body(w);
     rc = ms_jwrite_finish(&w->json, err);
     if (rc == MS_OK)
         rc = ms_buf_check(&w->name, err);

@@ -528,7 +528,7 @@ static void fill_in(struct ms_buf *out, struct ms_str record, const struct probe
 }
 
 void probe__late_release(struct probe__late *l, const struct probe__figure *f, size_t nfigures,
-                         probe__take_record take, void *ctx)
+                         probe__record_fn visit, void *ctx)
 {
     struct ms_buf out = {.max = TEXT_MAX};
     size_t begin = 0;
@@ -536,7 +536,7 @@ void probe__late_release(struct probe__late *l, const struct probe__figure *f, s
         fill_in(&out, (struct ms_str){l->text.p + begin, (uint32_t)(l->ends.p[i] - begin)}, f,
                 nfigures);
         if (out.bad == MS_OK)
-            take(ctx, ms_buf_slice(&out));
+            visit(ctx, ms_buf_slice(&out));
         out.bad = MS_OK;
         begin = l->ends.p[i];
     }

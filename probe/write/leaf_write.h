@@ -72,11 +72,11 @@ static inline bool probe__late_any(const struct probe__late *l)
 /* Adds a waiting record; false: out of memory, or too much text waits. */
 bool probe__late_add(struct probe__late *l, struct ms_str record) MS_MUST_USE;
 
-typedef void (*probe__take_record)(void *ctx, struct ms_str record);
-/* Passes every record, its placeholders filled in, to `take`. The statistics of tensor n, from
+typedef void (*probe__record_fn)(void *ctx, struct ms_str record);
+/* Passes every record, its placeholders filled in, to `visit`. The statistics of tensor n, from
  * 1, begin at f[(n - 1) * PROBE_STATS]; a tensor without statistics gets nulls. */
 void probe__late_release(struct probe__late *l, const struct probe__figure *f, size_t nfigures,
-                         probe__take_record take, void *ctx);
+                         probe__record_fn visit, void *ctx);
 void probe__late_free(struct probe__late *l);
 
 #endif

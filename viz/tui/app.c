@@ -213,8 +213,9 @@ enum ms_rc tui_go(struct tui_app *a, enum tui_screen_id id, const struct viz_pla
     if (a->at != id)
         a->before = a->at;
     a->at = id;
-    return p != NULL && a->screens[id]->go != NULL ? a->screens[id]->go(a, a->state[id], p, err)
-                                                   : MS_OK;
+    return p != NULL && a->screens[id]->show_place != NULL
+               ? a->screens[id]->show_place(a, a->state[id], p, err)
+               : MS_OK;
 }
 
 enum ms_rc tui_go_place(struct tui_app *a, const struct viz_place *p, struct ms_err *err)

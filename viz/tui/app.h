@@ -68,7 +68,8 @@ struct tui_screen {
     enum ms_rc (*draw)(struct tui_app *a, void *self, struct ms_err *err);
     /* *taken false: not a key of this screen. */
     enum ms_rc (*key)(struct tui_app *a, void *self, int key, bool *taken, struct ms_err *err);
-    enum ms_rc (*go)(struct tui_app *a, void *self, const struct viz_place *p, struct ms_err *err);
+    enum ms_rc (*show_place)(struct tui_app *a, void *self, const struct viz_place *p,
+                             struct ms_err *err);
     /* Background work that takes longer than a key may, continued while no key is pressed, for
      * about TUI_WORK_NS a call; *more: not finished. May be NULL. */
     enum ms_rc (*work)(struct tui_app *a, void *self, bool *more, struct ms_err *err);

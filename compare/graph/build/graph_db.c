@@ -447,7 +447,7 @@ static enum ms_rc put_all(struct graph__db *db, struct ms_pool *pool, struct ms_
         db->storing = made;
         if (batches++ % RELEASE_EVERY == 0)
             release_dumps(db);
-        db->calls->tell(db->calls->ctx, (double)db->next / (double)db->g->order.n);
+        db->calls->progress(db->calls->ctx, (double)db->next / (double)db->g->order.n);
     } while (db->storing.n != 0);
     return MS_OK;
 }

@@ -15,7 +15,7 @@ struct graph__db;
 enum ms_rc graph__db_new(struct graph__db **db, const struct graph_conf *conf, const char *path,
                          struct ms_err *err);
 /* Progress callback: share of the tree written so far, 0 to 1. */
-typedef void (*graph__tell_fn)(void *ctx, double share);
+typedef void (*graph__progress_fn)(void *ctx, double share);
 /* Makes the items of a node; see graph__items_make. */
 typedef enum ms_rc (*graph__items_fn)(struct graph__items *it, const struct graph__pair *p,
                                       const struct graph__tree *g, uint32_t node, uint8_t *state,
@@ -24,8 +24,8 @@ typedef enum ms_rc (*graph__items_fn)(struct graph__items *it, const struct grap
 struct graph__db_calls {
     graph__items_fn make;
     struct graph__items *items; /* by worker of the pool */
-    graph__tell_fn tell;
-    void *ctx; /* of tell */
+    graph__progress_fn progress;
+    void *ctx; /* of progress */
 };
 /* Writes one tree of the pair. */
 enum ms_rc graph__db_put(struct graph__db *db, struct graph__pair *p, struct graph__place place,

@@ -423,14 +423,14 @@ static void put_node(struct graph__comm *c, struct ms_buf *out, size_t from, siz
     ms_buf_puts(out, list ? "]" : "");
 }
 
-static enum ms_rc put_links(struct graph__comm *c, size_t from, size_t end, graph__link_fn put,
+static enum ms_rc put_links(struct graph__comm *c, size_t from, size_t end, graph__link_fn visit,
                             void *ctx, struct ms_err *err)
 {
     const struct call *call = &c->calls.p[c->links.p[from].call];
     ms_buf_clear(&c->text);
     put_node(c, &c->text, from, end);
     MS_TRY(ms_buf_check(&c->text, err));
-    return put(ctx, call->row, ms_buf_slice(&c->text), err);
+    return visit(ctx, call->row, ms_buf_slice(&c->text), err);
 }
 
 static int by_call(const void *a, const void *b)
@@ -442,7 +442,7 @@ static int by_call(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-enum ms_rc graph__comm_find_links(struct graph__comm *c, graph__link_fn put, void *ctx,
+enum ms_rc graph__comm_find_links(struct graph__comm *c, graph__link_fn visit, void *ctx,
                                   struct ms_err *err)
 {
     ms_assert(c->links.n == 0);
@@ -455,7 +455,7 @@ enum ms_rc graph__comm_find_links(struct graph__comm *c, graph__link_fn put, voi
         uint32_t node = c->calls.p[c->links.p[from].call].node;
         for (to = from + 1; to < c->links.n && c->calls.p[c->links.p[to].call].node == node; to++)
             ;
-        MS_TRY(put_links(c, from, to, put, ctx, err));
+        MS_TRY(put_links(c, from, to, visit, ctx, err));
     }
     return MS_OK;
 }

@@ -17,8 +17,8 @@ enum ms_rc graph__comm_note(struct graph__comm *c, const struct graph__tree *g,
 /* Called with the links of a row of tb_nodes to other ranks. */
 typedef enum ms_rc (*graph__link_fn)(void *ctx, int64_t row, struct ms_str json,
                                      struct ms_err *err);
-/* Calls `put` for every node with links. All ranks must have been noted before. */
-enum ms_rc graph__comm_find_links(struct graph__comm *c, graph__link_fn put, void *ctx,
+/* Calls `visit` for every node with links. All ranks must have been noted before. */
+enum ms_rc graph__comm_find_links(struct graph__comm *c, graph__link_fn visit, void *ctx,
                                   struct ms_err *err);
 void graph__comm_free(struct graph__comm *c);
 /* Returns the ranks of the node's communication group as a JSON list; empty when the dump does not

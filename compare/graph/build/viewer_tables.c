@@ -95,7 +95,7 @@ enum ms_rc graph__flow_note(struct graph__flow *f, uint32_t node, struct ms_buf 
 }
 
 static enum ms_rc read_inputs(struct graph__flow *f, uint32_t order, const struct cmp__op *op,
-                              graph__edge_fn put, void *ctx, struct ms_err *err)
+                              graph__edge_fn visit, void *ctx, struct ms_err *err)
 {
     for (uint32_t i = op->first; i < op->first + op->n; i++) {
         const struct probe_row *row = cmp__side_row(&f->g->side, i);
@@ -103,7 +103,7 @@ static enum ms_rc read_inputs(struct graph__flow *f, uint32_t order, const struc
             continue;
         const struct made *m = slot_of(f, f->hash[i]);
         if (m->used != 0)
-            MS_TRY(put(ctx, m->order, order, probe_row_path(f->g->side.dump, row), err));
+            MS_TRY(visit(ctx, m->order, order, probe_row_path(f->g->side.dump, row), err));
     }
     return MS_OK;
 }
@@ -128,8 +128,8 @@ static enum ms_rc make_table(struct graph__flow *f, struct ms_err *err)
     return f->table != NULL ? MS_OK : ms_no_memory(err);
 }
 
-/* Calls `put` for every edge. All nodes must have been noted before. */
-static enum ms_rc flow_find(struct graph__flow *f, graph__edge_fn put, void *ctx,
+/* Calls `visit` for every edge. All nodes must have been noted before. */
+static enum ms_rc flow_find(struct graph__flow *f, graph__edge_fn visit, void *ctx,
                             struct ms_err *err)
 {
     ms_assert(f->table == NULL);
@@ -138,7 +138,7 @@ static enum ms_rc flow_find(struct graph__flow *f, graph__edge_fn put, void *ctx
         const struct cmp__op *op = op_of(f, f->g->order.p[i]);
         if (op == NULL)
             continue;
-        MS_TRY(read_inputs(f, i, op, put, ctx, err));
+        MS_TRY(read_inputs(f, i, op, visit, ctx, err));
         note_outputs(f, i, op);
     }
     return MS_OK;

@@ -42,7 +42,7 @@ struct run {
 
 /* ---- progress ----------------------------------------------------------------- */
 
-static void tell_progress(void *ctx, double share)
+static void print_progress(void *ctx, double share)
 {
     struct run *r = ctx;
     double share_of_pair = r->from + (r->to - r->from) * share;
@@ -57,10 +57,10 @@ static void begin_stage(struct run *r, double from, double to)
 {
     r->from = from;
     r->to = to;
-    tell_progress(r, 0);
+    print_progress(r, 0);
 }
 
-static void tell_end(struct run *r, int percent)
+static void print_progress_end(struct run *r, int percent)
 {
     if (r->conf->progress != NULL)
         r->conf->progress(r->conf->ctx, percent);
@@ -169,7 +169,7 @@ static enum ms_rc put_side(struct run *r, struct graph__pair *p, struct graph__p
     const struct graph__tree *g = place.golden ? &p->b : &p->t;
     int64_t first_row = graph__db_rows(r->db);
     ms_assert(!place.golden || p->dual);
-    const struct graph__db_calls calls = {graph__items_make, r->items, tell_progress, r};
+    const struct graph__db_calls calls = {graph__items_make, r->items, print_progress, r};
     MS_TRY(graph__db_put(r->db, p, place, r->pool, &calls, err));
     r->made->nodes[place.golden] += g->order.n;
     r->repaired[0] += g->detached;
@@ -537,9 +537,9 @@ static enum ms_rc fill_database(struct run *r, struct ms_err *err)
                          r->repaired[0],
                          r->rules->attach_detached ? "they hang below the root"
                                                    : "what lies below is left out");
-    tell_end(r, 98);
+    print_progress_end(r, 98);
     MS_TRY(graph__comm_find_links(r->comm, graph__db_link, r->db, err));
-    tell_end(r, 99);
+    print_progress_end(r, 99);
     struct ms_span span = ms_span_begin("index");
     struct graph__db *db = r->db;
     r->db = NULL;
@@ -636,6 +636,6 @@ enum ms_rc graph_run(const struct graph_conf *conf, struct ms_pool *pool, struct
     cmp_source_free(r.source);
     graph__free_rank_pairs(&r.pairs);
     if (rc == MS_OK)
-        tell_end(&r, 100);
+        print_progress_end(&r, 100);
     return rc;
 }
