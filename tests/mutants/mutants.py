@@ -35,6 +35,7 @@ KNOWN = os.path.join(TOP, "tests/data/mutants.known")
 # A call of these names gives back what nobody looks at again: only a search for leaks notices.
 GIVES_BACK = re.compile(r"free|close|clear|drop|release|destroy|reset")
 LEAK_SEARCH = " -fsanitize=leak"  # needs no other code, only another link
+SUITE_SECONDS = 300
 NOT_SANITIZED = ("tool_simulate", "test_jread_large")
 Room = namedtuple("Room", "name sources tests suites")
 
@@ -80,11 +81,12 @@ class Trial:
     def __init__(self, copy, room, options, left_out=()):
         self.copy, self.room, self.options = copy, room, options
         self.tests = [t for t in copy.tests_of(room.tests) if t not in left_out]
-        self.seconds, self.reach, self.leaks, self.only_suites = {}, reach.Reach(), {}, False
+        self.seconds, self.reach, self.leaks, self.suites = {}, reach.Reach(), {}, []
+        self.tools = sorted({t for s in room.suites for t in copy.tools_of(s)})
 
     def build(self, sources):
         extra = ["build/libmstx.so"] if self.room.name == "ring" else []
-        extra += ["all"] if self.has_suites() else []
+        extra += ["all"] + [f"build/tests/{t}" for t in self.tools] if self.has_suites() else []
         self.targets = [f"build/tests/{t}" for t in self.tests] + extra
         self.copy.make(self.targets, self.options.jobs)
         commands = self.copy.commands(sources, self.targets)
@@ -106,7 +108,7 @@ class Trial:
 
     def killer(self, changed, m):
         """The test that fails, "" when none does."""
-        return self.failing_suite(changed) if self.only_suites else self.failing_test(changed, m)
+        return self.failing_suite(changed) if self.suites else self.failing_test(changed, m)
 
     def failing_test(self, changed, m):
         for test in self.order(m):
@@ -135,10 +137,22 @@ class Trial:
         with changed.as_it_was():
             return changed.link(test, more) and self.copy.try_test(test, 120, 60)[0] == 0
 
-    def failing_suite(self, changed):
-        changed.link_program()
+    def use_suites(self):
+        """From now on mutants meet the suites that pass without a change, the fastest first."""
+        took = {}
         for suite in self.room.suites:
-            if self.copy.try_suite(suite, 300) != 0:
+            began = time.monotonic()
+            if self.copy.try_suite(suite, SUITE_SECONDS):
+                took[suite] = time.monotonic() - began
+            else:
+                print(f"left out: suite_{suite} fails without a change", flush=True)
+        self.suites = sorted(took, key=took.get)
+
+    def failing_suite(self, changed):
+        if not changed.link_programs(self.tools):
+            return "linker"
+        for suite in self.suites:
+            if not self.copy.try_suite(suite, SUITE_SECONDS):
                 return f"suite_{suite}"
         return ""
 
@@ -146,7 +160,7 @@ class Trial:
         """"": survived, None: no valid program, else who noticed."""
         if not changed.compile(source.apply(m)):
             return None
-        if not self.only_suites and not self.order(m):
+        if not self.suites and not self.order(m):
             return ""
         if not changed.place():
             return None
@@ -217,8 +231,8 @@ def try_lived(plain, sanitized, lived, tally):
         again.build(plain.room.sources)
         lived = try_again(again, lived, tally, " under sanitizers")
     if lived and plain.has_suites():
-        plain.only_suites = True
-        lived = try_again(plain, lived, tally, "")
+        plain.use_suites()
+        lived = try_again(plain, lived, tally, "") if plain.suites else lived
     for m in lived:
         tally.add(m, "", "" if plain.order(m) else " (no test runs this line)")
 

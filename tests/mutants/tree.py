@@ -13,6 +13,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import threading
 
 FLAGS = ["W=1", "B=build"]  # as everybody builds, so that a compiler cache has most of it
 SANITIZERS = "address undefined"  # as make asan
@@ -162,6 +163,12 @@ class Tree:
         if run(command, self.at, 300, self.env, shell=True) != 0:
             raise SystemExit(f"in {self.at} this fails:\n{command}")
 
+    def tools_of(self, suite):
+        """Programs of tests/ that a suite runs, by their names in its script."""
+        path = os.path.join(self.at, "tests/suites", f"suite_{suite}.sh")
+        with open(path, encoding="utf-8") as f:
+            return sorted(set(re.findall(r"tests/(tool_\w+)", f.read())))
+
     def try_test(self, name, limit, processor, more=None):
         """Exit status (None: too long) and processor seconds."""
         began = processor_seconds()
@@ -170,7 +177,20 @@ class Tree:
         return status, processor_seconds() - began
 
     def try_suite(self, name, limit):
-        return run(["sh", f"tests/suites/suite_{name}.sh"], self.at, limit, self.env)
+        """Whether a suite passes: it ends at its first "not ok"."""
+        p = subprocess.Popen(["sh", f"tests/suites/suite_{name}.sh"], cwd=self.at, env=self.env,
+                             preexec_fn=bounds(600, self.memory), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+        clock = threading.Timer(limit, end_session, [p.pid])
+        clock.start()
+        try:
+            failed = any(line.startswith(b"not ok ") for line in p.stdout)
+            return not failed and p.wait() == 0
+        finally:
+            clock.cancel()
+            end_session(p.pid)
+            p.stdout.close()
+            p.wait()
 
 
 class Changed:
@@ -208,14 +228,15 @@ class Changed:
         return ok
 
     def link(self, test, more=""):
+        """Notes for a debugger stay out: they are most of the bytes of a program."""
         command = self.commands.get(f"build/tests/{test}")
-        return command is None or self.shell(command + more)
+        return command is None or self.shell(f"{command} -Wl,-S{more}")
 
-    def link_program(self):
-        for output in ("build/libmsprobe_cli.so", "build/msprobe", "build/libmsprobe.so"):
-            if output in self.commands and not self.shell(self.commands[output]):
-                return False
-        return True
+    def link_programs(self, tools):
+        """The program, its libraries and the tools that a suite runs."""
+        programs = ["build/libmsprobe_cli.so", "build/msprobe", "build/libmsprobe.so"]
+        return all(self.shell(self.commands[output] + " -Wl,-S")
+                   for output in programs + [f"build/tests/{t}" for t in tools] if output in self.commands)
 
     @contextlib.contextmanager
     def as_it_was(self):
