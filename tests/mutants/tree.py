@@ -165,7 +165,7 @@ class Tree:
 
     def tools_of(self, suite):
         """Programs of tests/ that a suite runs, by their names in its script."""
-        path = os.path.join(self.at, "tests/suites", f"suite_{suite}.sh")
+        path = os.path.join(self.at, "tests/suites", f"suite_{suite.partition(':')[0]}.sh")
         with open(path, encoding="utf-8") as f:
             return sorted(set(re.findall(r"tests/(tool_\w+)", f.read())))
 
@@ -177,8 +177,10 @@ class Tree:
         return status, processor_seconds() - began
 
     def try_suite(self, name, limit):
-        """Whether a suite passes: it ends at its first "not ok"."""
-        p = subprocess.Popen(["sh", f"tests/suites/suite_{name}.sh"], cwd=self.at, env=self.env,
+        """Whether a suite passes: it ends at its first "not ok".  cli:NAME has the cases of that name."""
+        name, _, cases = name.partition(":")
+        command = f"sh tests/suites/suite_{name}.sh" + (f" tests/cli/{cases}*.sh" if cases else "")
+        p = subprocess.Popen(command, shell=True, cwd=self.at, env=self.env,
                              preexec_fn=bounds(600, self.memory), stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
         clock = threading.Timer(limit, end_session, [p.pid])
