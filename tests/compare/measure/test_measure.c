@@ -313,6 +313,67 @@ START_TEST(a_name_that_leaves_the_folder_is_not_followed)
 }
 END_TEST
 
+/* Norms of at most the epsilon of double are nought: two of them agree, one beside another has no cosine. */
+START_TEST(norms_of_nought_have_a_cosine_with_each_other_alone)
+{
+    struct fixture f;
+    fixture_init(&f);
+    const double eps = 2.220446049250313e-16, above = 2.220446049250314e-16;
+    const double at[] = {eps, 0}, over[] = {above, 0}, one[] = {1, 0};
+    ck_assert_double_eq(measure(&f, MS_DT_F64, 2, at, at)->fig.metric[CMP_COSINE], 1);
+    ck_assert_double_eq(measure(&f, MS_DT_F64, 2, over, over)->fig.metric[CMP_COSINE], 1);
+    ck_assert(isnan(measure(&f, MS_DT_F64, 2, at, one)->fig.metric[CMP_COSINE]));
+    ck_assert(isnan(measure(&f, MS_DT_F64, 2, one, at)->fig.metric[CMP_COSINE]));
+    ck_assert_double_eq(measure(&f, MS_DT_F64, 2, over, one)->fig.metric[CMP_COSINE], 1);
+    fixture_free(&f);
+}
+END_TEST
+
+/* A cosine above 0.9999 is rounded to six digits, a lesser one is not. */
+START_TEST(a_cosine_near_one_is_rounded)
+{
+    struct fixture f;
+    fixture_init(&f);
+    for (double angle = 0.001; angle < 0.05; angle += 0.0007) {
+        const double x[] = {cos(angle), sin(angle)}, y[] = {1, 0};
+        const double want = x[0] > 0.9999 ? round(x[0] * 1e6) / 1e6 : x[0];
+        ck_assert_double_eq_tol(measure(&f, MS_DT_F64, 2, x, y)->fig.metric[CMP_COSINE], want,
+                                1e-12);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+struct told {
+    double share;
+    uint64_t amount;
+    unsigned calls;
+};
+
+static void take_progress(void *ctx, const struct cmp_progress *p)
+{
+    struct told *t = ctx;
+    if (strcmp(p->what, "measuring") != 0)
+        return;
+    ck_assert(p->is_bytes && p->share >= t->share && p->share <= 1 && p->amount >= t->amount);
+    *t = (struct told){p->share, p->amount, t->calls + 1};
+}
+
+START_TEST(the_last_that_is_told_of_measuring_is_all_of_it)
+{
+    struct fixture f;
+    struct told t = {0};
+    fixture_init(&f);
+    const float x[] = {1, 2, 3};
+    f.conf.progress = take_progress;
+    f.conf.progress_ctx = &t;
+    measure(&f, MS_DT_F32, 3, x, x);
+    ck_assert(t.calls > 0 && t.share == 1);
+    ck_assert_uint_eq(t.amount, 2 * sizeof x);
+    fixture_free(&f);
+}
+END_TEST
+
 TEST_MAIN("measure", every_pair_of_classes_gives_its_cells,
           text_compares_as_text_and_devices_not_at_all,
           strict_differences_are_those_of_numbers_cut_to_17_digits,
@@ -321,4 +382,6 @@ TEST_MAIN("measure", every_pair_of_classes_gives_its_cells,
           complex_numbers_differ_by_either_part_except_in_strict,
           shapes_may_differ_by_axes_of_length_one, a_missing_file_is_an_error_except_in_strict,
           infinities_of_both_signs_differ_except_in_strict,
-          a_name_that_leaves_the_folder_is_not_followed)
+          a_name_that_leaves_the_folder_is_not_followed,
+          norms_of_nought_have_a_cosine_with_each_other_alone, a_cosine_near_one_is_rounded,
+          the_last_that_is_told_of_measuring_is_all_of_it)
