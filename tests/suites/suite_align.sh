@@ -10,9 +10,6 @@ golden=${MSPROBE_GOLDEN:-../shared/golden}
 [ -x "$PYTHON" ] || { echo "skip align: no $PYTHON"; exit 0; }
 PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/align_accuracy.py --tool "$tool" --pairs 3 --check
 
-# Each decision of one pair of every case, as it is on record.
-PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/suites/align_decisions.py "$tool" tests/data/align
-
 # The table that a user gets, generated and scored by tools that are not ours.
 PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/gen/align_csv.py --pairs 6 --first 1 --jobs 1 --check
 
