@@ -169,6 +169,51 @@ START_TEST(every_type_of_cell_is_read)
 }
 END_TEST
 
+/* How a text is spoken is no part of it, what comes behind is; so is the next text. */
+START_TEST(text_behind_its_phonetic_reading_counts)
+{
+    reads_as(
+        "<sst><si><r><t>a</t></r><rPh><t>x</t></rPh><r><t>b</t></r></si><si><t>c</t></si></sst>",
+        "<w><row><c t='s'><v>0</v></c><c t='s'><v>1</v></c></row></w>", "0:1 ab|c|\n");
+    reads_as(
+        NULL,
+        "<w><row><c t='inlineStr'><is><r><t>a</t></r><rPh><t>x</t></rPh><r><t>b</t></r></is></c>"
+        "<c t='inlineStr'><is><t>c</t></is></c></row></w>",
+        "0:1 ab|c|\n");
+}
+END_TEST
+
+/* A member is what its sizes say, whatever stands behind it in the file. */
+START_TEST(a_member_that_ends_too_early_is_refused)
+{
+    struct ms_file f;
+    struct ms_err err = {0};
+    size_t cut = 0;
+    write_book(false);
+    ck_ok(ms_file_map(&f, path, 1 << 20, &err), err);
+    char *bytes = malloc(f.n);
+    ck_assert_ptr_nonnull(bytes);
+    for (size_t at = 0; at + 46 < f.n; at++) {
+        static const char sheet[] = "xl/worksheets/sheet";
+        if (memcmp(f.p + at, "PK\1\2", 4) != 0 ||
+            memcmp(f.p + at + 46, sheet, sizeof sheet - 1) != 0)
+            continue;
+        struct ms_buf got = {.max = 1 << 16};
+        memcpy(bytes, f.p, f.n);
+        ck_assert_uint_gt((unsigned char)bytes[at + 20], 2); /* compressed bytes */
+        bytes[at + 20] -= 2;
+        ms_err_clear(&err);
+        ck_assert_int_ne(cmp_xlsx_parse("short.xlsx", bytes, f.n, take, &got, &err), MS_OK);
+        ms_buf_free(&got);
+        cut++;
+    }
+    ck_assert_uint_eq(cut, 12);
+    free(bytes);
+    ms_file_unmap(&f);
+    scratch_remove(dir);
+}
+END_TEST
+
 START_TEST(what_is_not_a_sheet_is_refused_with_the_reason)
 {
     is_refused("<sst/>", "<w><row><c t='s'><v>0</v></c></row></w>", "no shared string '0'");
@@ -258,5 +303,6 @@ END_TEST
 TEST_MAIN("xlsx_read", a_text_is_cut_between_characters, a_workbook_with_shared_strings_reads_back,
           a_streamed_workbook_reads_back, a_workbook_cut_anywhere_is_refused,
           without_memory_there_is_an_error_and_no_leak, every_type_of_cell_is_read,
+          text_behind_its_phonetic_reading_counts, a_member_that_ends_too_early_is_refused,
           what_is_not_a_sheet_is_refused_with_the_reason,
           a_zip_archive_without_sheets_is_no_workbook, the_reader_of_rows_can_end_the_reading)
