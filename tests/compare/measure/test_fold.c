@@ -24,6 +24,7 @@ static const char *const projections[PARTS] = {"q_proj", "k_proj", "v_proj"};
 static struct matrix {
     uint64_t shape[2];
     float x[ROWS_MAX * WIDTH_MAX * PARTS];
+    const char *dtype; /* NULL: float32 */
 } whole, part[PARTS];
 
 static uint32_t state;
@@ -70,8 +71,8 @@ static struct figures figures_of(const struct matrix *m)
     const uint64_t n = m->shape[0] * m->shape[1];
     for (uint64_t i = 0; i < n; i++) {
         const double v = (double)m->x[i];
-        f.max = fmax(f.max, v);
-        f.min = fmin(f.min, v);
+        f.max = isnan(v) ? v : v > f.max ? v : f.max; /* once NaN, always NaN */
+        f.min = isnan(v) ? v : v < f.min ? v : f.min;
         f.mean += v / (double)n;
         f.norm += v * v;
     }
@@ -85,14 +86,17 @@ static void put_number(struct ms_buf *b, const char *key, double v)
 {
     char text[MS_NUM_MAX];
     ms_buf_printf(b, ",\"%s\":", key);
-    ms_buf_put(b, text, ms_num_f64(text, v));
+    if (isfinite(v))
+        ms_buf_put(b, text, ms_num_f64(text, v));
+    else
+        ms_buf_puts(b, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
 }
 
 static void put_leaf(struct ms_buf *b, const struct matrix *m, const char *file)
 {
     const struct figures f = figures_of(m);
-    ms_buf_printf(b, "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[%d,%d]",
-                  (int)m->shape[0], (int)m->shape[1]);
+    ms_buf_printf(b, "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.%s\",\"shape\":[%d,%d]",
+                  m->dtype != NULL ? m->dtype : "float32", (int)m->shape[0], (int)m->shape[1]);
     put_number(b, "Max", f.max);
     put_number(b, "Min", f.min);
     put_number(b, "Mean", f.mean);
@@ -198,6 +202,71 @@ START_TEST(figures_of_the_parts_are_those_of_the_matrix)
         ck_assert_uint_eq(row->notes, 0);
         state = seed;
     }
+    fixture_free(&f);
+}
+END_TEST
+
+/* NaN and infinities of any part are those of the whole, and so is what they make of a sum. */
+static void check_any(const struct cmp_value *x, double due)
+{
+    if (isfinite(due)) {
+        check_close(x, due);
+        return;
+    }
+    ck_assert_int_eq(x->kind, isnan(due) ? CMP_VALUE_NAN
+                              : due > 0  ? CMP_VALUE_INF
+                                         : CMP_VALUE_NINF);
+    ck_assert_msg(ms_str_is(x->text, isnan(due) ? "Nan"
+                                     : due > 0  ? "inf"
+                                                : "-inf") ||
+                      ms_str_is(x->text, isnan(due) ? "NaN"
+                                         : due > 0  ? "Infinity"
+                                                    : "-Infinity"),
+                  "%.*s", MS_STR_ARG(x->text));
+}
+
+START_TEST(what_is_no_number_in_a_part_is_none_in_the_whole)
+{
+    static const float odd[] = {INFINITY, -INFINITY, NAN};
+    struct fixture f;
+    fixture_init(&f);
+    for (state = 1; state < 60; state++) {
+        const uint32_t seed = state;
+        cut_matrix(false);
+        for (uint32_t n = 1 + below(2); n > 0; n--) {
+            const uint32_t i = below(PARTS);
+            const uint64_t row = below((uint32_t)part[i].shape[0]);
+            const uint64_t column = below((uint32_t)part[i].shape[1]);
+            uint64_t at = column;
+            for (uint32_t k = 0; k < i; k++)
+                at += part[k].shape[1];
+            const float v = odd[below(3)];
+            put_value(&part[i], row, column, v);
+            put_value(&whole, row, at, v);
+        }
+        open_parts_and_whole(&f, false, false);
+        const struct cmp_row *row = folded_row(&f);
+        const struct figures due = figures_of(&whole);
+        check_any(&row->t.stat[PROBE_STAT_MAX], due.max);
+        check_any(&row->t.stat[PROBE_STAT_MIN], due.min);
+        check_any(&row->t.stat[PROBE_STAT_MEAN], due.mean);
+        check_any(&row->t.stat[PROBE_STAT_NORM], due.norm);
+        state = seed;
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(types_of_parts_that_differ_are_all_named)
+{
+    struct fixture f;
+    fixture_init(&f);
+    state = 3;
+    cut_matrix(false);
+    part[1].dtype = "float16";
+    open_parts_and_whole(&f, false, false);
+    ck_str_is(folded_row(&f)->t.dtype, "torch.float32;torch.float16;torch.float32");
+    ck_assert_int_eq(folded_row(&f)->t.type, MS_DT_NONE);
     fixture_free(&f);
 }
 END_TEST
@@ -357,7 +426,9 @@ START_TEST(shapes_agree_apart_from_axes_that_the_engines_arrange)
 }
 END_TEST
 
-TEST_MAIN("fold", figures_of_the_parts_are_those_of_the_matrix, tensors_of_the_parts_are_the_matrix,
+TEST_MAIN("fold", figures_of_the_parts_are_those_of_the_matrix,
+          what_is_no_number_in_a_part_is_none_in_the_whole,
+          types_of_parts_that_differ_are_all_named, tensors_of_the_parts_are_the_matrix,
           parts_that_do_not_fit_are_of_another_shape, a_part_that_is_missing_is_an_error,
           folds_of_a_pair_are_found_among_those_of_others, elements_of_a_shape_are_counted,
           a_digest_of_parts_is_one_that_is_joined,
