@@ -173,6 +173,7 @@ void mstx__call_graph_free(struct mstx_call_graph *g)
 {
     ms_vec_free(&g->point);
     ms_vec_free(&g->first);
+    ms_vec_free(&g->thread);
     mstx__deps_free(&g->deps);
     ms_free(g->weight);
 }

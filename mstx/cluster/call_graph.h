@@ -43,6 +43,7 @@ struct mstx_point {
 struct mstx_call_graph {
     MS_VEC(struct mstx_point) point; /* by rank, then by time */
     MS_VEC(uint32_t) first;          /* first point of each rank; one more than ranks */
+    MS_VEC(uint32_t) thread;         /* by rank: the thread whose calls make up its points */
     struct mstx_deps deps;           /* its operations are points */
     double *weight; /* by point, ns: local work before it, or its interval without waiting */
     int64_t start_ns, end_ns; /* of the job, from its first point to its last one */

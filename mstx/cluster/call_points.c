@@ -294,6 +294,7 @@ static bool is_sorted(const mstx_gcalls *calls)
 void mstx__call_points(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t ranks)
 {
     struct lane l = {.g = g, .call = calls->p};
+    g->no_memory |= !ms_vec_reserve(&g->thread, ranks);
     if (!is_sorted(calls))
         qsort(calls->p, calls->n, sizeof *calls->p, by_rank_and_start);
     for (uint32_t r = 0; r <= ranks; r++) {
@@ -306,6 +307,8 @@ void mstx__call_points(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t r
             l.to++;
         if (r < ranks && l.to != l.from && !g->no_memory)
             cut_rank(&l, r);
+        if (r < ranks && !g->no_memory)
+            g->thread.p[g->thread.n++] = l.thread;
         l.from = l.to;
     }
     ms_vec_free(&l.piece);

@@ -11,6 +11,7 @@
 #include "mstx/conclude/steps.h"
 #include "mstx/conclude/waiting.h"
 #include "mstx/conclude/waiting_stage.h"
+#include "mstx/rundb/run_schema.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
@@ -24,6 +25,7 @@ struct conclusions {
     struct mstx_steps steps;
     mstx_findings findings;
     struct mstx_waiting waiting;
+    struct mstx_replay_rows spans;
     int64_t step_median_ns, missing_after_ns;
 };
 
@@ -316,8 +318,9 @@ static enum ms_rc find_all(struct mstx_tl *tl, struct conclusions *r, struct ms_
     MS_TRY(mstx_steps_find(tl, &r->steps, err));
     MS_TRY(find_in_processes(tl, r, err));
     MS_TRY(mstx__find_hangs(tl, &r->findings, err));
-    MS_TRY(mstx__find_waiting(tl, &r->steps, r->missing_after_ns, &r->waiting, &r->findings, err));
-    MS_TRY(mstx__find_waiting_stage(tl, &r->findings, err));
+    MS_TRY(mstx__find_waiting(tl, &r->steps, r->missing_after_ns, &r->waiting, &r->spans,
+                              &r->findings, err));
+    MS_TRY(mstx__find_waiting_stage(tl, &r->spans, &r->findings, err));
     MS_TRY(find_conclusions(tl, r, err));
     MS_TRY(mstx__find_balance(&r->waiting, &r->findings, err));
     MS_TRY(find_problems(tl, r, err));
@@ -364,16 +367,20 @@ static enum ms_rc save_all(const struct conclusions *r, const char *db, struct m
 {
     struct ms_store *s;
     MS_TRY(ms_store_edit(&s, db, err));
-    enum ms_rc rc = ms_store_exec(s,
-                                  "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN;"
-                                  " DELETE FROM steps; DELETE FROM findings",
-                                  err);
+    enum ms_rc rc =
+        ms_store_exec(s,
+                      "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN;"
+                      " DELETE FROM steps; DELETE FROM findings;"
+                      " CREATE TABLE IF NOT EXISTS " MSTX_SPANS_TABLE "; DELETE FROM packed_spans",
+                      err);
     if (rc == MS_OK)
         rc = save_limit(r->missing_after_ns, s, err);
     if (rc == MS_OK)
         rc = save_steps(&r->steps, s, err);
     if (rc == MS_OK)
         rc = mstx__findings_save(&r->findings, s, err);
+    if (rc == MS_OK)
+        rc = mstx__replay_save(&r->spans, s, err);
     if (rc == MS_OK)
         rc = ms_store_exec(s, "COMMIT", err);
     ms_store_close(s);
@@ -394,6 +401,7 @@ enum ms_rc mstx__conclude(const char *db, int64_t missing_after_ns, struct ms_er
         rc = save_all(&r, db, err);
     mstx_steps_free(&r.steps);
     mstx__waiting_free(&r.waiting);
+    mstx__replay_free(&r.spans);
     ms_vec_free(&r.findings);
     return rc;
 }

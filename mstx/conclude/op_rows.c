@@ -23,9 +23,6 @@ struct reading {
     uint32_t rank; /* of the current track */
 };
 
-/* Number of tracks of each rank in a published trace. */
-enum { TRACKS_OF_RANK = 5 };
-
 /* Reads "PREFIX 12" off the front of a text. */
 static bool read_number(struct ms_str *rest, const char *prefix, int32_t *v)
 {
@@ -52,7 +49,7 @@ static bool find_rank(struct reading *r, const struct mstx_track *track)
         !read_number(&rest, "TP rank ", &tp))
         return false;
     const uint32_t pid = mstx_tl_process(r->tl, track->process)->pid;
-    r->rank = mstx__ops_rank(r->o, (int32_t)(track->tid / TRACKS_OF_RANK), (int32_t)pid, stage, tp);
+    r->rank = mstx__ops_rank(r->o, (int32_t)(track->tid / MSTX_OP_TRACKS), (int32_t)pid, stage, tp);
     return true;
 }
 

@@ -103,16 +103,20 @@ static bool is_judgeable(const struct mstx_call_rows *rows)
     return rows->rank.n >= 2 && !rows->has_device && rows->has_one_clock;
 }
 
-static enum ms_rc judge(struct mstx_waiting *w, struct mstx_call_rows *rows, struct ms_err *err)
+static enum ms_rc judge(struct mstx_waiting *w, struct mstx_call_rows *rows,
+                        const struct mstx_steps *steps, struct mstx_replay_rows *spans,
+                        struct ms_err *err)
 {
     struct mstx_call_graph g;
     mstx__call_graph(&g, &rows->calls, (uint32_t)rows->rank.n, rows->unsure_ns);
     if (!g.no_memory)
         mstx__waiters(&w->waiters, &g, &rows->calls, &rows->steps, &rows->use);
     const bool no_memory = g.no_memory || w->waiters.no_memory;
+    const enum ms_rc rc = no_memory ? ms_no_memory(err)
+                                    : mstx__replay_calls(spans, rows, steps, &g, &w->waiters, err);
     mstx__call_graph_free(&g);
-    w->is_whole = !no_memory && w->waiters.is_known && !rows->is_part;
-    return no_memory ? ms_no_memory(err) : MS_OK;
+    w->is_whole = rc == MS_OK && w->waiters.is_known && !rows->is_part;
+    return rc;
 }
 
 static enum ms_rc keep_ranks(struct mstx_waiting *w, const struct mstx_call_rows *rows,
@@ -127,12 +131,13 @@ static enum ms_rc keep_ranks(struct mstx_waiting *w, const struct mstx_call_rows
 
 static enum ms_rc judge_and_add(struct mstx_tl *tl, struct mstx_waiting *w,
                                 struct mstx_call_rows *rows, const struct mstx_steps *steps,
-                                mstx_findings *to, struct ms_err *err)
+                                struct mstx_replay_rows *spans, mstx_findings *to,
+                                struct ms_err *err)
 {
     if (!is_judgeable(rows))
         return MS_OK;
     MS_TRY(keep_ranks(w, rows, err));
-    MS_TRY(judge(w, rows, err));
+    MS_TRY(judge(w, rows, steps, spans, err));
     for (size_t i = 0; i < w->waiters.list.n; i++) {
         if (w->waiters.list.p[i].is_named)
             MS_TRY(add_finding(tl, w, rows, steps, &w->waiters.list.p[i], to, err));
@@ -141,15 +146,15 @@ static enum ms_rc judge_and_add(struct mstx_tl *tl, struct mstx_waiting *w,
 }
 
 enum ms_rc mstx__find_waiting(struct mstx_tl *tl, const struct mstx_steps *steps,
-                              int64_t missing_ns, struct mstx_waiting *w, mstx_findings *to,
-                              struct ms_err *err)
+                              int64_t missing_ns, struct mstx_waiting *w,
+                              struct mstx_replay_rows *spans, mstx_findings *to, struct ms_err *err)
 {
     struct mstx_call_rows rows;
     *w = (struct mstx_waiting){0};
     MS_TRY(mstx__call_rows_read(tl, steps, &rows, err));
     enum ms_rc rc = mstx__find_open_calls(tl, &rows, missing_ns, to, err);
     if (rc == MS_OK)
-        rc = judge_and_add(tl, w, &rows, steps, to, err);
+        rc = judge_and_add(tl, w, &rows, steps, spans, to, err);
     mstx__call_rows_free(&rows);
     if (rc != MS_OK)
         mstx__waiting_free(w);

@@ -7,6 +7,7 @@
 
 #include "mstx/cluster/waiters.h"
 #include "mstx/conclude/findings.h"
+#include "mstx/conclude/replay_rows.h"
 #include "mstx/conclude/steps.h"
 
 /* The result of the graph, kept to check the conclusions of the import against it. */
@@ -17,9 +18,10 @@ struct mstx_waiting {
 };
 
 /* Judges the ranks of an open run and adds a finding for each one that is named, or that is missing from a
- * call in which others have waited for missing_ns. */
+ * call in which others have waited for missing_ns.  Adds the critical path and the ideal timeline to spans. */
 enum ms_rc mstx__find_waiting(struct mstx_tl *tl, const struct mstx_steps *steps,
-                              int64_t missing_ns, struct mstx_waiting *w, mstx_findings *to,
+                              int64_t missing_ns, struct mstx_waiting *w,
+                              struct mstx_replay_rows *spans, mstx_findings *to,
                               struct ms_err *err) MS_MUST_USE;
 /* Tells whether to keep a straggler that the import found from the times of single communicators:
  * the graph cannot judge the run, or knows no run delay and no other rank costs more than half as much in a

@@ -23,6 +23,7 @@ struct asking {
     struct mstx_ops ops;
     struct mstx_whatif w;
     bool *marked; /* by operation */
+    struct mstx_replay_rows *spans;
     mstx_findings *to;
 };
 
@@ -89,25 +90,32 @@ static enum ms_rc ask_worst(struct asking *a, enum mstx_share_kind kind, bool *f
 static enum ms_rc ask(struct asking *a, struct ms_err *err)
 {
     bool found = false;
-    if (!mstx__ops_are_staged(&a->ops) || mstx__ops_steps(&a->ops) < STEPS_LEAST)
-        return MS_OK;
     a->marked = ms_calloc(a->ops.op.n + 1, sizeof *a->marked);
-    if (a->marked == NULL || !mstx__whatif_new(&a->w, &a->ops, MSTX_GRAPH_STAGED, true))
+    if (a->marked == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = MS_OK;
     if (a->ops.rank.n <= RANKS_MOST)
-        rc = ask_worst(a, MSTX_BY_RANK, &found, err);
-    if (rc == MS_OK && !found)
-        rc = ask_worst(a, MSTX_BY_STAGE, &found, err);
+        MS_TRY(ask_worst(a, MSTX_BY_RANK, &found, err));
+    return found ? MS_OK : ask_worst(a, MSTX_BY_STAGE, &found, err);
+}
+
+static enum ms_rc replay_and_ask(struct asking *a, struct mstx_tl *tl, struct ms_err *err)
+{
+    const bool staged = mstx__ops_are_staged(&a->ops);
+    if (!mstx__whatif_new(&a->w, &a->ops, staged ? MSTX_GRAPH_STAGED : MSTX_GRAPH_GENERIC, true))
+        return ms_no_memory(err);
+    enum ms_rc rc = mstx__replay_ops(a->spans, tl, &a->w, err);
+    if (rc == MS_OK && staged && mstx__ops_steps(&a->ops) >= STEPS_LEAST)
+        rc = ask(a, err);
     mstx__whatif_free(&a->w);
     return rc;
 }
 
-enum ms_rc mstx__find_waiting_stage(struct mstx_tl *tl, mstx_findings *to, struct ms_err *err)
+enum ms_rc mstx__find_waiting_stage(struct mstx_tl *tl, struct mstx_replay_rows *spans,
+                                    mstx_findings *to, struct ms_err *err)
 {
-    struct asking a = {.to = to};
+    struct asking a = {.spans = spans, .to = to};
     MS_TRY(mstx_op_rows_read(tl, &a.ops, err));
-    const enum ms_rc rc = a.ops.op.n != 0 ? ask(&a, err) : MS_OK;
+    const enum ms_rc rc = a.ops.op.n != 0 ? replay_and_ask(&a, tl, err) : MS_OK;
     mstx__ops_free(&a.ops);
     ms_free(a.marked);
     return rc;

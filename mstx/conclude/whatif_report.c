@@ -15,6 +15,7 @@
 #include "probe/base/num.h"
 #include "probe/base/order.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -610,11 +611,7 @@ enum ms_rc mstx_whatif_json(struct mstx_whatif_run *r, struct ms_jwrite *out, st
 static const double STEPS_APART = 1.1;
 static const char *const tracks[] = {"compute", "pp-comm", "tp-comm", "dp-comm", "misc"};
 enum { TRACKS = sizeof tracks / sizeof *tracks };
-
-static int track_of(const struct mstx_op_type *t)
-{
-    return mstx__op_is_transfer(t->kind) ? 1 : t->is_comm ? 3 : 0;
-}
+static_assert((int)TRACKS == (int)MSTX_OP_TRACKS, "each track has a name");
 
 static void name_track(const struct mstx_op_rank *rank, int track, struct ms_jwrite *out)
 {
@@ -642,7 +639,8 @@ static void draw_op(const struct mstx_whatif_run *r, size_t step, size_t i, doub
     ms_jwrite_kstr(out, "name", r->ops.type.p[op->type].name);
     ms_jwrite_kstr(out, "ph", "X");
     ms_jwrite_ki64(out, "pid", rank->dp >= 0 ? rank->dp : 0);
-    ms_jwrite_ki64(out, "tid", (int64_t)rank->rank * TRACKS + track_of(&r->ops.type.p[op->type]));
+    ms_jwrite_ki64(out, "tid",
+                   (int64_t)rank->rank * TRACKS + mstx__op_track(&r->ops.type.p[op->type]));
     ms_jwrite_kf64(out, "ts", (end_ns - r->w.ideal[i]) / 1e3);
     ms_jwrite_kf64(out, "dur", r->w.ideal[i] / 1e3);
     ms_jwrite_key(out, MS_STR("args"));

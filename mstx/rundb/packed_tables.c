@@ -6,6 +6,7 @@
 
 #include "mstx/format/comm.h"
 #include "mstx/format/comm_rates.h"
+#include "mstx/format/span_kinds.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
@@ -34,6 +35,11 @@ enum ms_rc mstx__packed_calls_new(struct mstx_packed_out *p, struct ms_store *s,
 enum ms_rc mstx__packed_joins_new(struct mstx_packed_out *p, struct ms_store *s, struct ms_err *err)
 {
     return new_out(p, s, "INSERT INTO packed_joins VALUES(?,?,?)", MSTX_JOIN_COLUMNS, err);
+}
+
+enum ms_rc mstx__packed_spans_new(struct mstx_packed_out *p, struct ms_store *s, struct ms_err *err)
+{
+    return new_out(p, s, "INSERT INTO packed_spans VALUES(?,?,?)", MSTX_SPAN_COLUMNS, err);
 }
 
 enum ms_rc mstx__packed_copy(struct mstx_packed_out *p, int64_t id, uint32_t rows,
@@ -477,17 +483,67 @@ static const struct ms_table joins_table = {
     .column = give_column,
 };
 
+/* ---- spans of replays -------------------------------------------------------- */
+
+enum { SPAN_KIND = 5 }; /* column of SQL */
+
+static const char *const span_kinds[MSTX_SPAN_KINDS] = {"work", "wait", "comm"};
+
+static const int8_t span_of[] = {
+    MSTX_SPAN_OF,   MSTX_SPAN_PROCESS, MSTX_SPAN_RANK,  MSTX_SPAN_TID,
+    MSTX_SPAN_STEP, MSTX_SPAN_KIND,    MSTX_SPAN_START, MSTX_SPAN_END,
+};
+
+static enum ms_rc give_span(const struct mstx_packed_source *from, struct mstx_rows *r, uint32_t at,
+                            int column, struct ms_value *v, struct ms_err *err)
+{
+    (void)from;
+    MS_TRY(give_cell(r, (unsigned)span_of[column], at, v, err));
+    if (column == SPAN_KIND)
+        give_word(v, v->i >= 0 && v->i < MSTX_SPAN_KINDS ? span_kinds[v->i] : "");
+    return MS_OK;
+}
+
+#define SPAN_BLOBS "SELECT id, data FROM packed_spans"
+static const struct kind spans = {.all = SPAN_BLOBS " ORDER BY id",
+                                  .one = SPAN_BLOBS " WHERE id = ?",
+                                  .index = offsetof(struct mstx_packed_source, spans),
+                                  .packed = MSTX_SPAN_COLUMNS,
+                                  .of = span_of,
+                                  .give = give_span};
+
+static enum ms_rc open_spans(void *ctx, void **cursor, struct ms_err *err)
+{
+    return open_scan(&spans, ctx, cursor, err);
+}
+
+static const struct ms_table spans_table = {
+    .name = "replay_spans",
+    .columns =
+        "timeline INTEGER, process INTEGER, rank INTEGER, tid INTEGER, step INTEGER, kind TEXT,"
+        " start_ns INTEGER, end_ns INTEGER",
+    .usable = 0xFFu & ~(1u << SPAN_KIND),
+    .open = open_spans,
+    .close = close_scan,
+    .start = start_scan,
+    .next = next_row,
+    .at_end = is_at_end,
+    .column = give_column,
+};
+
 enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *err)
 {
     ms_assert(from->store != NULL && from->text != NULL);
     MS_TRY(ms_store_add_table(from->store, &calls_table, from, err));
-    return ms_store_add_table(from->store, &joins_table, from, err);
+    MS_TRY(ms_store_add_table(from->store, &joins_table, from, err));
+    return ms_store_add_table(from->store, &spans_table, from, err);
 }
 
 void mstx__packed_source_free(struct mstx_packed_source *from)
 {
     mstx__packed_index_free(&from->calls);
     mstx__packed_index_free(&from->joins);
+    mstx__packed_index_free(&from->spans);
 }
 
 /* ---- blobs of calls -------------------------------------------------------------- */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * packed_tables: the tables of run.db that have a row for each call or collective, packed
+ * packed_tables: the tables of run.db that have a row for each call, collective or span of a replay, packed
  * (packed_rows.h).
  *
  *     packed_calls(id, rows, data)   up to MSTX_ROWS_MAX calls of one process; id of the first call
  *     packed_joins(id, rows, data)   collectives of MSTX_JOINS_TOGETHER places; id counts blobs
+ *     packed_spans(id, rows, data)   up to MSTX_ROWS_MAX spans of replayed timelines; id counts blobs
  *
  * A million packed rows are written and read some twenty times as fast as rows of SQLite and take a
- * tenth of the space.  Queries see them as the virtual tables comm_ops and joins, which unpack on
- * demand.
+ * tenth of the space.  Queries see them as the virtual tables comm_ops, joins and replay_spans, which unpack
+ * on demand.
  */
 #ifndef MSTX_RUNDB_PACKED_TABLES_H
 #define MSTX_RUNDB_PACKED_TABLES_H
@@ -64,8 +65,22 @@ enum mstx_join_column {
     MSTX_JOIN_LAST, /* rank */
     MSTX_JOIN_COLUMNS
 };
+
+/* Spans of replayed timelines (cluster/replay_spans.h). */
+enum mstx_span_column {
+    MSTX_SPAN_OF, /* enum mstx_span_of */
+    MSTX_SPAN_PROCESS,
+    MSTX_SPAN_RANK,
+    MSTX_SPAN_TID,
+    MSTX_SPAN_STEP, /* NULL: none */
+    MSTX_SPAN_KIND, /* enum mstx_span_kind */
+    MSTX_SPAN_START,
+    MSTX_SPAN_END,
+    MSTX_SPAN_COLUMNS
+};
 static_assert((int)MSTX_CALL_COLUMNS <= MSTX_ROWS_COLUMNS, "calls fit into rows");
 static_assert((int)MSTX_JOIN_COLUMNS <= MSTX_ROWS_COLUMNS, "joins fit into rows");
+static_assert((int)MSTX_SPAN_COLUMNS <= MSTX_ROWS_COLUMNS, "spans fit into rows");
 
 /* Rows collected for the next blob of a packed table, while a database is written. */
 struct mstx_packed_out {
@@ -75,6 +90,8 @@ struct mstx_packed_out {
 enum ms_rc mstx__packed_calls_new(struct mstx_packed_out *p, struct ms_store *s,
                                   struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__packed_joins_new(struct mstx_packed_out *p, struct ms_store *s,
+                                  struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__packed_spans_new(struct mstx_packed_out *p, struct ms_store *s,
                                   struct ms_err *err) MS_MUST_USE;
 /* Writes the collected rows as the blob of that id; does nothing when there are no rows. */
 enum ms_rc mstx__packed_flush(struct mstx_packed_out *p, int64_t id,
@@ -89,10 +106,10 @@ struct mstx_packed_source {
     struct ms_store *store;
     struct ms_str (*text)(void *ctx, uint32_t id); /* of a name */
     void *ctx;
-    struct mstx_packed_index calls, joins;
+    struct mstx_packed_index calls, joins, spans;
 };
 void mstx__packed_source_free(struct mstx_packed_source *from);
-/* Registers comm_ops and joins for queries on the store; a stored table of the same name takes
+/* Registers comm_ops, joins and replay_spans for queries on the store; a stored table of the same name takes
  * precedence. */
 enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *err) MS_MUST_USE;
 

@@ -12,6 +12,7 @@
 #define MSTX_RUNDB_RUN_QUERY_H
 
 #include "mstx/format/event.h"
+#include "mstx/format/span_kinds.h" /* of the table replay_spans */
 
 #include "probe/base/err.h"
 #include "probe/base/str.h"

@@ -8,6 +8,8 @@
 #define MSTX_DB_VERSION "3"
 #define MSTX_DB_NAME    "run.db"
 
+#define MSTX_SPANS_TABLE "packed_spans(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB)"
+
 static const char mstx_db_schema[] =
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
     "CREATE TABLE sources(path TEXT PRIMARY KEY, bytes INTEGER, mtime_ns INTEGER) WITHOUT ROWID;"
@@ -38,6 +40,7 @@ static const char mstx_db_schema[] =
     " ranks TEXT);"
     "CREATE TABLE packed_calls(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB);"
     "CREATE TABLE packed_joins(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB);"
+    "CREATE TABLE " MSTX_SPANS_TABLE ";"
     "CREATE TABLE steps(process INTEGER, number INTEGER, name TEXT, start_ns INTEGER,"
     " end_ns INTEGER, PRIMARY KEY(process, start_ns, number)) WITHOUT ROWID;"
     "CREATE TABLE findings(id INTEGER PRIMARY KEY, kind TEXT, severity TEXT, ranks TEXT,"

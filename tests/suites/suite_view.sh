@@ -222,6 +222,9 @@ if [ -n "$sim" ]; then
     screen sim-ranks "$sim" 80x24 '4<Tab><Tab>'
     screen sim-ranks-small "$sim" 40x10 '4<Tab><Tab>'
     screen sim-ranges-small "$sim" 40x10 '4'
+    screen sim-path "$sim" 110x32 '3xwwww'
+    screen sim-ideal "$sim" 110x40 '3xXwwww'
+    screen sim-path-hidden "$sim" 80x24 '3xXxX'
     screen sim-breakdown "$sim" 80x24 '4<Tab><Tab><Tab>'
     screen sim-breakdown-small "$sim" 40x10 '4<Tab><Tab><Tab>'
 else

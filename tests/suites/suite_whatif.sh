@@ -25,6 +25,21 @@ PY
 "$msprobe" whatif --without link:0-1 "$scratch/sim" >"$scratch/out" 2>&1
 [ $? -eq 2 ] && ok 'a link that the run has not is refused' || bad 'a link that the run has not'
 
+# The stored critical path leaves no time out, and most of it is the work of rank 2.
+"$msprobe" sql --format json "$scratch/sim" "SELECT start_ns, end_ns, rank, kind FROM replay_spans WHERE timeline = 0" >"$scratch/path.json"
+"$msprobe" sql --format json "$scratch/sim" "SELECT min(start_ns) AS a, max(end_ns) AS b FROM comm_ops" >"$scratch/span.json"
+"$PYTHON" - "$scratch" <<'PY' && ok 'the critical path is stored' || bad 'the stored critical path'
+import json, sys
+load = lambda name: [list(r.values()) if isinstance(r, dict) else r for r in json.load(open(sys.argv[1] + name))]
+rows, span = load("/path.json"), load("/span.json")[0]
+assert all(a[1] == b[0] for a, b in zip(rows, rows[1:])), "gaps"
+assert abs(rows[0][0] - span[0]) < 1e6 and abs(rows[-1][1] - span[1]) < 1e6, (rows[0], rows[-1], span)
+work = [0] * 4
+for a, b, rank, kind in rows:
+    work[rank] += (b - a) * (kind == "work")
+assert work[2] > 0.9 * sum(work), work
+PY
+
 # The report begins with the cause and its cost; of a clean run it says that there is none.
 "$msprobe" report "$scratch/sim" | head -1 >"$scratch/out"
 grep -q '^rank 2 makes the others wait in all steps: .* the job would take .* % less' "$scratch/out" &&
@@ -59,7 +74,8 @@ if [ -d $traces ]; then
         "$msprobe" whatif --model $model --format json --ideal "$scratch/ideal-$model.json" \
             "$scratch/st.json.gz" >"$scratch/$model.json" || bad "whatif --model $model"
     done
-    for part in figures order timeline generic; do
+    "$msprobe" sql --format json "$scratch/st.json.gz" "SELECT step, timeline, kind, rank, tid, start_ns, end_ns FROM replay_spans" >"$scratch/spans.json"
+    for part in figures order timeline generic spans; do
         if "$PYTHON" tests/suites/whatif_published.py $part $traces "$scratch"; then
             ok "published $part"
         else

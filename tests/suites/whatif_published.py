@@ -75,5 +75,13 @@ elif part == "generic":
         for (a, va), (b, vb) in zip(want, want[1:]):
             if va - vb > 1e-3 and got[a] <= got[b]:
                 bad.append("generic %s: %s is not before %s" % (name, a, b))
+elif part == "spans":
+    spans = json.load(open(scratch + "/spans.json"))
+    for k, v in published["step_t_nodelay"].items():
+        path = [s for s in spans if s["timeline"] == 0 and str(s["step"]) == k]
+        near("critical path of step %s" % k, sum(s["end_ns"] - s["start_ns"] for s in path) / 1e9, v)
+    for k, v in published["step_t_noblk"].items():
+        ideal = [s for s in spans if s["timeline"] == 1 and str(s["step"]) == k]
+        near("ideal step %s" % k, (max(s["end_ns"] for s in ideal) - min(s["start_ns"] for s in ideal)) / 1e9, v)
 print("\n".join(bad[:10]))
 sys.exit(bool(bad))

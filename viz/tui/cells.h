@@ -67,6 +67,12 @@ static inline bool tui_cell_eq(const struct tui_cell *a, const struct tui_cell *
            (a->token == b->token || (a->ch == ' ' && (a->flags & ~TUI_BOLD) == 0));
 }
 
+/* Tells whether nothing is drawn in a cell; NULL is outside of the grid. */
+static inline bool tui_is_free(const struct tui_cell *c)
+{
+    return c == NULL || (c->ch == ' ' && c->flags == 0);
+}
+
 /* Returns the columns of a code point: 0, 1 or 2. */
 int tui_width(uint32_t ch);
 /* Returns the columns of a text. */

@@ -9,6 +9,8 @@
  */
 #include "viz/tui/time_draw.h"
 
+#include "viz/tui/time_replay.h"
+
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
@@ -342,6 +344,30 @@ static void draw_label(struct tui_app *a, struct tui_time *t, int y, const struc
             label_of(l, t->label_w));
 }
 
+/* Draws the rows of replays below the slices of a lane, and notes the row of the critical path. */
+static enum ms_rc draw_replays(struct tui_app *a, struct tui_time *t, const struct viz_lane *l,
+                               int y, int last, struct ms_err *err)
+{
+    if (!tui_time_is_replayed(t, l))
+        return MS_OK;
+    if (t->has_path && y < last) {
+        tui_puts(&a->cells, y, 4, t->label_w - 5, TUI_DIM, "critical path");
+        t->path_row.p[l->track] = y;
+    }
+    y += t->has_path;
+    return t->has_ideal && y < last ? tui_time_draw_ideal(a, t, l, y, err) : MS_OK;
+}
+
+static enum ms_rc begin_path(struct tui_time *t, struct ms_err *err)
+{
+    const size_t n = mstx_tl_track_count(t->tl);
+    if (!ms_vec_reserve(&t->path_row, n + 1))
+        return ms_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        t->path_row.p[i] = -1;
+    return MS_OK;
+}
+
 static enum ms_rc draw_lanes(struct tui_app *a, struct tui_time *t, int y, int last,
                              struct ms_err *err)
 {
@@ -349,15 +375,17 @@ static enum ms_rc draw_lanes(struct tui_app *a, struct tui_time *t, int y, int l
     enum ms_rc rc = part != NULL ? MS_OK : ms_no_memory(err);
     for (size_t i = t->top; rc == MS_OK && i < t->seen.n && y < last; i++) {
         const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[i]];
-        int rows = tui_time_rows(t, i);
+        int rows = tui_time_depths(t, i);
         struct row r = {t, &a->cells, y, t->label_w, t->width, part, NULL, 0};
         draw_label(a, t, y, l);
         rc = l->kind == VIZ_LANE_TRACK ? draw_track(&r, l, rows, last, err)
              : l->open                 ? MS_OK
                                        : draw_process(&r, t->seen.p[i], err);
+        if (rc == MS_OK)
+            rc = draw_replays(a, t, l, y + rows, last, err);
         if (i == t->at)
             tui_mark(&a->cells, y, 0, t->label_w - 1, TUI_REVERSE, TUI_TOKENS);
-        y += rows;
+        y += tui_time_rows(t, i);
     }
     ms_free(part);
     return rc;
@@ -458,11 +486,6 @@ static void draw_ruler(struct tui_app *a, struct tui_time *t, int y)
     }
 }
 
-static bool is_free(const struct tui_cell *c)
-{
-    return c == NULL || (c->ch == ' ' && c->flags == 0);
-}
-
 /* Draws the lines of steps on empty cells, unless they would fill the screen. A gap of one cell
  * between two slices stays empty, which is more legible. */
 static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
@@ -473,8 +496,8 @@ static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
         int x = tui_time_column(t, t->steps.p[i].start_ns);
         for (int row = y; x >= 0 && x < t->width && row < last; row++) {
             const struct tui_cell *c = tui_at(&a->cells, row, t->label_w + x);
-            if (c != NULL && is_free(c) &&
-                (is_free(c - 1) || is_free(tui_at(&a->cells, row, t->label_w + x + 1))))
+            if (c != NULL && tui_is_free(c) &&
+                (tui_is_free(c - 1) || tui_is_free(tui_at(&a->cells, row, t->label_w + x + 1))))
                 tui_char(&a->cells, row, t->label_w + x, TUI_DIM, 0x250a);
         }
     }
@@ -571,9 +594,13 @@ enum ms_rc tui_time_draw(struct tui_app *a, void *self, struct ms_err *err)
     if (first > 3)
         draw_map(a, t, 1);
     draw_ruler(a, t, first - 2);
-    enum ms_rc rc = draw_lanes(a, t, first, last, err);
+    enum ms_rc rc = begin_path(t, err);
+    if (rc == MS_OK)
+        rc = draw_lanes(a, t, first, last, err);
     if (rc == MS_OK)
         rc = tui_time_steps(t, err);
+    if (rc == MS_OK && t->has_path)
+        rc = tui_time_draw_path(a, t, t->path_row.p, err);
     draw_steps(a, t, first, last);
     draw_cursor(a, t, first - 1);
     draw_state(a, t);

@@ -4,6 +4,7 @@
  */
 #include "viz/tui/app.h"
 #include "viz/tui/time_draw.h"
+#include "viz/tui/time_replay.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/csv.h"
@@ -27,6 +28,8 @@ static void close_time(void *self)
     ms_vec_free(&t->steps);
     ms_vec_free(&t->kinds);
     ms_vec_free(&t->map);
+    ms_vec_free(&t->replayed);
+    ms_vec_free(&t->path_row);
     mstx_names_free(t->names);
     ms_free(t);
 }
@@ -482,6 +485,10 @@ static enum ms_rc act_key(struct tui_app *a, struct tui_time *t, int key, bool *
         return open_sums(a, t, err);
     case 'c':
         return tui_time_meet(a, t, err);
+    case 'x':
+        return tui_time_flip_path(a, t, err);
+    case 'X':
+        return tui_time_flip_ideal(a, t, err);
     case 'p':
         return pin_slice(t, err);
     case TUI_KEY_ENTER:
@@ -622,6 +629,8 @@ static const struct tui_hint hints[] = {
     {"Space", "begin a selection, or let go of it", "select"},
     {"i", "names by total time, of the selection or the window", "sums"},
     {"c", "the slice as a collective on all ranks: who came when", NULL},
+    {"x", "critical path of the steps, shown or hidden", NULL},
+    {"X", "ideal timeline below each lane, shown or hidden", NULL},
     {"0", "all of the run", NULL},
     {"f", "the slice, as wide as the screen", NULL},
     {"Z", "zoom to the selection", NULL},

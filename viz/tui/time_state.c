@@ -99,7 +99,7 @@ const struct viz_lane *tui_time_lane(const struct tui_time *t)
     return t->at < t->seen.n ? &t->tracks.lanes.p[t->seen.p[t->at]] : NULL;
 }
 
-int tui_time_rows(const struct tui_time *t, size_t seen)
+int tui_time_depths(const struct tui_time *t, size_t seen)
 {
     ms_assert(seen < t->seen.n);
     const struct viz_lane *l = &t->tracks.lanes.p[t->seen.p[seen]];
@@ -108,6 +108,17 @@ int tui_time_rows(const struct tui_time *t, size_t seen)
     const struct mstx_track *track = mstx_tl_track(t->tl, l->track);
     bool flat = track->kind == MSTX_TRACK_COUNTER || track->kind == MSTX_TRACK_MEMORY;
     return flat || track->rows < 1 ? 1 : track->rows > TUI_DEPTHS ? TUI_DEPTHS : (int)track->rows;
+}
+
+bool tui_time_is_replayed(const struct tui_time *t, const struct viz_lane *l)
+{
+    return l->kind == VIZ_LANE_TRACK && l->track < t->replayed.n && t->replayed.p[l->track] != 0;
+}
+
+int tui_time_rows(const struct tui_time *t, size_t seen)
+{
+    const bool is_replayed = tui_time_is_replayed(t, &t->tracks.lanes.p[t->seen.p[seen]]);
+    return tui_time_depths(t, seen) + (is_replayed ? t->has_path + t->has_ideal : 0);
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */

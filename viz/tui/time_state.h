@@ -10,6 +10,7 @@
 
 #include "mstx/conclude/name_totals.h"
 #include "mstx/conclude/steps.h"
+#include "viz/model/replay.h"
 #include "viz/model/tracks.h"
 #include "viz/tui/app.h"
 
@@ -64,7 +65,11 @@ struct tui_time {
     size_t mapped;                  /* number of lanes included */
     int map_w;
     MS_VEC(uint8_t) kinds; /* tokens by name index; 0: not looked up */
-    int label_w, width;    /* at the last frame */
+    bool has_path,
+        has_ideal; /* rows below the lanes for the critical path and the ideal timeline */
+    MS_VEC(uint8_t) replayed; /* by track: has such rows; empty until first shown */
+    MS_VEC(int) path_row;     /* by track: its row of cells for the critical path; -1: none */
+    int label_w, width;       /* at the last frame */
 };
 
 /* Returns the column of a time; may be outside of the screen. */
@@ -78,7 +83,11 @@ enum ms_rc tui_time_step_at(struct tui_time *t, int64_t number, struct mstx_step
 /* Returns the next step after the cursor, or before it. */
 enum ms_rc tui_time_step_next(struct tui_time *t, bool back, struct mstx_step *s, bool *found,
                               struct ms_err *err);
+/* Number of rows of the slices of a lane, and of all its rows. */
+int tui_time_depths(const struct tui_time *t, size_t lane);
 int tui_time_rows(const struct tui_time *t, size_t lane);
+/* Tells whether a lane has rows for replays. */
+bool tui_time_is_replayed(const struct tui_time *t, const struct viz_lane *l);
 const struct viz_lane *tui_time_lane(const struct tui_time *t);
 /* Number of rows above the lanes: the map, if it fits, ruler and cursor. */
 int tui_time_top(const struct tui_app *a);

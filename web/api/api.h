@@ -73,6 +73,7 @@ enum ms_rc web_api_sum(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_cluster(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_collective(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_find(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_replay(struct web_call *c, struct ms_err *err);
 
 enum ms_rc web_api_children(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_path(struct web_call *c, struct ms_err *err);

@@ -3,6 +3,7 @@
  * api_run: the open input, its findings and its steps.
  */
 #include "viz/model/finding.h"
+#include "viz/model/replay.h"
 #include "web/api/api.h"
 
 #include "mstx/conclude/comm_measure.h"
@@ -68,6 +69,7 @@ static void put_timeline(struct ms_jwrite *w, struct mstx_tl *tl)
     ms_jwrite_ki64(w, "tracks", (int64_t)mstx_tl_track_count(tl));
     ms_jwrite_ki64(w, "events", (int64_t)events);
     ms_jwrite_ki64(w, "dropped", (int64_t)dropped);
+    ms_jwrite_kbool(w, "replay", viz_replay_exists(tl));
     put_clock(w, tl);
     ms_jwrite_obj_end(w);
 }

@@ -6,6 +6,7 @@
  * format of slice_pack.h.
  */
 #include "mstx/conclude/name_totals.h"
+#include "viz/model/replay.h"
 #include "viz/model/tracks.h"
 #include "web/api/api.h"
 #include "web/api/slice_pack.h"
@@ -14,7 +15,7 @@
 
 #include <math.h>
 
-enum { TRACKS_MAX = 4096, PARTS_MAX = 16384, SUMS_MAX = 1000 };
+enum { TRACKS_MAX = 4096, PARTS_MAX = 16384, SUMS_MAX = 1000, PROCESSES_MAX = 64 };
 
 /* ---- lanes ----------------------------------------------------------------------- */
 
@@ -174,6 +175,63 @@ enum ms_rc web_api_busy(struct web_call *c, struct ms_err *err)
         put_u32(c->bytes, part[i].name);
     ms_free(part);
     return rc == MS_OK ? ms_buf_check(c->bytes, err) : rc;
+}
+
+/* ---- replays --------------------------------------------------------------------- */
+
+static void put_spans(struct ms_jwrite *w, const viz_spans *v, int64_t first)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        const struct viz_span *s = &v->p[i];
+        ms_jwrite_arr(w);
+        ms_jwrite_i64(w, s->process);
+        ms_jwrite_i64(w, s->track);
+        ms_jwrite_i64(w, s->step);
+        ms_jwrite_i64(w, s->kind);
+        ms_jwrite_i64(w, s->from - first);
+        ms_jwrite_i64(w, s->to - first);
+        ms_jwrite_arr_end(w);
+    }
+}
+
+static enum ms_rc put_ideal(struct web_call *c, const struct window *w, viz_spans *spans,
+                            struct ms_err *err)
+{
+    const int64_t pixel = (w->to - w->from) / w->px;
+    const size_t most = mstx_tl_process_count(c->reader->tl);
+    uint32_t *process = ms_alloc(PROCESSES_MAX * sizeof *process);
+    size_t n = 0;
+    if (process == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = most != 0 ? web_query_list(c->query, "processes", (uint32_t)most - 1,
+                                               PROCESSES_MAX, process, &n, err)
+                              : MS_OK;
+    for (size_t i = 0; i < n && rc == MS_OK; i++) {
+        rc = viz_replay_ideal(spans, c->reader->tl, process[i], w->from, w->to, pixel, err);
+        put_spans(c->json, spans, w->first);
+    }
+    ms_free(process);
+    return rc;
+}
+
+/* Answers the spans of the critical path, or with `processes` those of their ideal timelines: process, track
+ * (-1: none), step (-1: none), kind (0 work, 1 wait, 2 communication), from, to. */
+enum ms_rc web_api_replay(struct web_call *c, struct ms_err *err)
+{
+    struct window w = {0};
+    viz_spans spans = {0};
+    MS_TRY(read_window(c, &w, err));
+    ms_jwrite_arr(c->json);
+    enum ms_rc rc;
+    if (web_query_text(c->query, "processes").p != NULL) {
+        rc = put_ideal(c, &w, &spans, err);
+    } else {
+        rc = viz_replay_path(&spans, c->reader->tl, w.from, w.to, (w.to - w.from) / w.px, err);
+        put_spans(c->json, &spans, w.first);
+    }
+    ms_jwrite_arr_end(c->json);
+    ms_vec_free(&spans);
+    return rc;
 }
 
 /* ---- texts ------------------------------------------------------------------------- */

@@ -28,6 +28,7 @@ static const struct web_route routes[] = {
     {"/api/find", web_api_find, .kept = true, .timeline = true},
     {"/api/cluster", web_api_cluster, .kept = true, .timeline = true},
     {"/api/collective", web_api_collective, .timeline = true},
+    {"/api/replay", web_api_replay, .timeline = true},
     {"/api/children", web_api_children, .graph = true},
     {"/api/path", web_api_path, .graph = true},
     {"/api/node", web_api_node, .graph = true},
@@ -121,6 +122,7 @@ unsigned web_status_of(enum ms_rc rc)
     MODULE(X, timeline_hands, "timeline/hands.js")                                                 \
     MODULE(X, timeline_marks, "timeline/marks.js")                                                 \
     MODULE(X, timeline_painter, "timeline/painter.js")                                             \
+    MODULE(X, timeline_replay, "timeline/replay.js")                                               \
     MODULE(X, timeline_slices, "timeline/slices.js")                                               \
     MODULE(X, timeline_sums, "timeline/sums.js")                                                   \
     MODULE(X, timeline_timeline, "timeline/timeline.js")

@@ -2,6 +2,7 @@
  *
  * Graphs of communication calls whose answers are worked out by hand.
  */
+#include "mstx/cluster/replay_spans.h"
 #include "mstx/cluster/waiters.h"
 #include "mstx/format/comm.h"
 
@@ -416,6 +417,93 @@ START_TEST(a_worker_is_not_measured_by_its_master)
 }
 END_TEST
 
+/* ---- spans of replays ---------------------------------------------------------------- */
+
+static struct mstx_span_op span_op(const void *ctx, uint32_t point)
+{
+    const struct mstx_point *p = &g.point.p[point];
+    (void)ctx;
+    return (struct mstx_span_op){p->at_ns, p->rank, w.step[point], p->kind == MSTX_POINT_OUT};
+}
+
+static struct mstx_replayed replay_of(uint32_t ranks)
+{
+    return (struct mstx_replayed){.deps = &g.deps,
+                                  .recorded = g.weight,
+                                  .ideal = w.healed,
+                                  .lanes = ranks,
+                                  .steps = w.steps,
+                                  .is_chained = true,
+                                  .op = span_op};
+}
+
+/* Rank 1 works longest, so the critical path is its work; behind it comes the transfer of any rank. */
+START_TEST(the_critical_path_is_the_work_of_the_slow_rank)
+{
+    mstx_spans path = {0};
+    all_reduces(1, 5);
+    judge(3);
+    const struct mstx_replayed r = replay_of(3);
+    ck_assert(mstx__critical_spans(&r, &path));
+    ck_assert_int_eq(path.p[0].start_ns, g.start_ns);
+    ck_assert_int_eq(path.p[path.n - 1].end_ns, g.end_ns);
+    int64_t work = 0;
+    for (size_t i = 0; i < path.n; i++) {
+        ck_assert(i == 0 || path.p[i].start_ns == path.p[i - 1].end_ns);
+        ck_assert(path.p[i].kind != MSTX_SPAN_WORK || path.p[i].lane == 1);
+        work += path.p[i].kind == MSTX_SPAN_WORK ? path.p[i].end_ns - path.p[i].start_ns : 0;
+    }
+    /* the work before the first call is not recorded: of rank 1 it is the 5 ms that the others wait */
+    ck_assert_int_eq(work, (INT64_C(15) * (STEPS - 1) + 5) * MS);
+    ms_vec_free(&path);
+    end();
+}
+END_TEST
+
+/* In the ideal timeline rank 1 works 10 ms a step as the others do; a step begins where it was recorded. */
+START_TEST(the_ideal_timeline_has_no_excess)
+{
+    mstx_spans ideal = {0};
+    uint32_t works[3] = {0};
+    all_reduces(1, 5);
+    judge(3);
+    const struct mstx_replayed r = replay_of(3);
+    ck_assert(mstx__ideal_spans(&r, &ideal));
+    for (size_t i = 0; i < ideal.n; i++) {
+        const struct mstx_span *s = &ideal.p[i];
+        ck_assert(i == 0 || s->lane > s[-1].lane || s->start_ns >= s[-1].end_ns);
+        if (s->kind != MSTX_SPAN_WORK || s->step == 0)
+            continue;
+        ck_assert_int_le(s->end_ns - s->start_ns, 10 * MS + 2);
+        works[s->lane] += s->end_ns - s->start_ns > 9 * MS;
+    }
+    for (uint32_t k = 0; k < 3; k++)
+        ck_assert_uint_ge(works[k], STEPS / 2);
+    ms_vec_free(&ideal);
+    end();
+}
+END_TEST
+
+START_TEST(spans_need_memory)
+{
+    for (uint64_t n = 1; n != UINT64_MAX; n++) {
+        mstx_spans spans = {0};
+        ms_mem_fail_at(0);
+        all_reduces(1, 5);
+        judge(3);
+        const struct mstx_replayed r = replay_of(3);
+        ms_mem_fail_at(n);
+        const bool ok = mstx__critical_spans(&r, &spans) && mstx__ideal_spans(&r, &spans);
+        const bool failed = ms_mem_failed();
+        ms_mem_fail_at(0);
+        ck_assert(ok != failed);
+        ms_vec_free(&spans);
+        n = failed ? n : UINT64_MAX - 1;
+        end();
+    }
+}
+END_TEST
+
 START_TEST(memory_that_runs_out_is_told)
 {
     for (uint64_t n = 1; n != UINT64_MAX; n++) {
@@ -444,4 +532,5 @@ TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost, a_long_sta
           work_between_begin_and_wait_makes_the_others_wait,
           a_receive_waits_for_its_send_and_not_the_other_way_round, bursts_are_told_from_a_constant,
           two_culprits_are_both_named, a_lesser_culprit_is_named_behind_a_greater_one,
-          a_worker_is_not_measured_by_its_master, memory_that_runs_out_is_told)
+          a_worker_is_not_measured_by_its_master, the_critical_path_is_the_work_of_the_slow_rank,
+          the_ideal_timeline_has_no_excess, spans_need_memory, memory_that_runs_out_is_told)

@@ -5,6 +5,7 @@
 #include "tests/support/view_files.h"
 
 #include "viz/model/collectives.h"
+#include "viz/model/replay.h"
 
 #include "probe/base/store.h"
 
@@ -131,7 +132,90 @@ START_TEST(a_collective_is_found_on_all_its_ranks)
 }
 END_TEST
 
-TEST_MAIN_AROUND(set_up, view_tear_down, "viz_cluster", a_run_without_calls_has_empty_lists,
+/* ---- replays ------------------------------------------------------------------------- */
+
+/* A stored table of that name goes before the packed one, which is not empty either. */
+#define SPANS                                                                                      \
+    "DROP TABLE IF EXISTS packed_spans; CREATE TABLE packed_spans(id, rows, data);"                \
+    "INSERT INTO packed_spans VALUES(1, 1, x'');"                                                  \
+    "CREATE TABLE replay_spans(timeline INTEGER, process INTEGER, rank INTEGER, tid INTEGER,"      \
+    " step INTEGER, kind TEXT, start_ns INTEGER, end_ns INTEGER);"                                 \
+    "INSERT INTO replay_spans VALUES"                                                              \
+    "(0,1,0,1,NULL,'work',0,300),(0,2,1,1,0,'comm',300,310),(0,1,0,1,0,'work',310,315),"           \
+    "(0,3,2,7,0,'comm',315,600),(1,1,0,1,0,'work',0,200),(1,1,0,1,0,'wait',200,220),"              \
+    "(1,1,0,1,0,'comm',220,500),(1,2,1,1,0,'work',0,200);"
+
+START_TEST(a_run_without_replays_has_no_spans)
+{
+    viz_spans v = {0};
+    open_with("");
+    ck_assert(!viz_replay_exists(reader.tl));
+    ck_ok(viz_replay_path(&v, reader.tl, 0, 1000, 0, &err), err);
+    ck_assert_uint_eq(v.n, 0);
+    ck_ok(viz_replay_ideal(&v, reader.tl, 0, 0, 1000, 0, &err), err);
+    ck_assert_uint_eq(v.n, 0);
+    ms_vec_free(&v);
+}
+END_TEST
+
+START_TEST(the_critical_path_goes_from_track_to_track)
+{
+    viz_spans v = {0};
+    open_with(SPANS);
+    ck_assert(viz_replay_exists(reader.tl));
+    ck_ok(viz_replay_path(&v, reader.tl, 0, 1000, 0, &err), err);
+    ck_assert_uint_eq(v.n, 4);
+    ck_assert_int_eq(v.p[0].step, -1);
+    ck_assert_uint_eq(v.p[0].process, 0);
+    ck_assert_int_ge(v.p[0].track, 0);
+    ck_assert_uint_eq(mstx_tl_track(reader.tl, (size_t)v.p[0].track)->tid, 1);
+    ck_assert_int_eq(v.p[3].track, -1); /* no thread 7 in process 3 */
+    ck_assert_int_eq(v.p[3].to, 600);
+    ck_ok(viz_replay_path(&v, reader.tl, 312, 314, 0, &err), err);
+    ck_assert_uint_eq(v.n, 1);
+    ck_assert_int_eq(v.p[0].from, 310);
+    ms_vec_free(&v);
+}
+END_TEST
+
+/* What is shorter than a pixel of 50 ns is one span, that of the longest part. */
+START_TEST(short_spans_are_merged)
+{
+    viz_spans v = {0};
+    open_with(SPANS);
+    ck_ok(viz_replay_path(&v, reader.tl, 0, 1000, 50, &err), err);
+    ck_assert_uint_eq(v.n, 3);
+    ck_assert_int_eq(v.p[1].from, 300);
+    ck_assert_int_eq(v.p[1].to, 315);
+    ck_assert_uint_eq(v.p[1].process, 1);
+    ms_vec_free(&v);
+}
+END_TEST
+
+START_TEST(the_ideal_timeline_is_that_of_one_process)
+{
+    viz_spans v = {0};
+    uint8_t has[64] = {0};
+    open_with(SPANS);
+    ck_ok(viz_replay_ideal(&v, reader.tl, 0, 0, 1000, 0, &err), err);
+    ck_assert_uint_eq(v.n, 3);
+    ck_assert_int_eq(v.p[0].kind, MSTX_SPAN_WORK);
+    ck_assert_int_eq(v.p[1].kind, MSTX_SPAN_WAIT);
+    ck_assert_int_eq(v.p[2].kind, MSTX_SPAN_COMM);
+    ck_assert_uint_lt(mstx_tl_track_count(reader.tl), sizeof has);
+    ck_ok(viz_replay_tracks(reader.tl, has, &err), err);
+    ck_assert_uint_eq(has[v.p[0].track], 1);
+    size_t tracks = 0;
+    for (size_t i = 0; i < sizeof has; i++)
+        tracks += has[i];
+    ck_assert_uint_eq(tracks, 2);
+    ms_vec_free(&v);
+}
+END_TEST
+
+TEST_MAIN_AROUND(set_up, view_tear_down, "viz_cluster", a_run_without_replays_has_no_spans,
+                 the_critical_path_goes_from_track_to_track, short_spans_are_merged,
+                 the_ideal_timeline_is_that_of_one_process, a_run_without_calls_has_empty_lists,
                  who_comes_last_makes_the_others_wait,
                  overlapping_calls_count_once_and_starting_up_not_at_all,
                  peers_are_ranks_of_the_whole_run, a_send_that_does_not_say_what_it_sent_sent_all,

@@ -153,6 +153,9 @@ START_TEST(a_trace_tells_its_lanes_steps_and_findings)
     says("/api/cluster", "", "\"ranks\": []");
     says("/api/cluster", "", "\"use\": [");
     says("/api/collective", "process=0&start=0", "null");
+    says("/api/replay", "from=0&to=10000", "[]");
+    says("/api/replay", "processes=0&from=0&to=10000", "[]");
+    says("/api/about", "", "\"replay\": false");
     says("/api/sum", "tracks=0&from=0&to=10000", "\"total\": 10000");
 }
 END_TEST
@@ -228,6 +231,8 @@ START_TEST(senseless_values_of_a_timeline_are_refused)
     refused("/api/slices", "from=99999999999999999", MS_E_ARG, "from");
     refused("/api/busy", "process=7", MS_E_ARG, "process");
     refused("/api/busy", "process=-1", MS_E_ARG, "process");
+    refused("/api/replay", "processes=99", MS_E_ARG, "processes");
+    refused("/api/replay", "processes=0&px=0", MS_E_ARG, "px");
     refused("/api/strings", "ids=-1", MS_E_ARG, "ids");
     says("/api/strings", "ids=4000000000", "[\"\"]");
 }

@@ -90,6 +90,8 @@ export function addKeys(tl) {
   add('h', 'hide the lane', () => tl.flipLane(tl.hidden));
   add('H', 'show hidden lanes', () => tl.showHidden());
   add('o', 'open or close all processes', () => tl.openAll());
+  add('x', 'show or hide the critical path', () => tl.replay.flip('path'));
+  add('X', 'show or hide the ideal timeline', () => tl.replay.flip('ideal'));
   add('f', 'to the middle; again: fit it', () => tl.focusSelected());
   add('.', 'next slice', () => tl.neighbour(1));
   add(',', 'previous slice', () => tl.neighbour(-1));

@@ -5,6 +5,7 @@ import * as place from '../shared/place.js';
 import {hit, Slices} from './slices.js';
 import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './painter.js';
 import {addKeys, listen} from './hands.js';
+import {Replay} from './replay.js';
 import {paintMarks} from './marks.js';
 import {sumsOf} from './sums.js';
 import {count, fill, h, onFrame, time} from '../shared/util.js';
@@ -36,6 +37,7 @@ class Timeline {
     this.draw = onFrame(() => this.paint());
     this.slices = new Slices(this.draw);
     this.busy = new Map();
+    this.replay = new Replay(this);
     this.selected = null;
     this.make();
     this.at = at;
@@ -66,7 +68,7 @@ class Timeline {
 
   // Goes to another place of the same view, by a link or by "back".
   async go(at) {
-    if (at.flip || at.pin || at.hide) {
+    if (at.flip || at.pin || at.hide || at.replay) {
       this.takePlace(at);
       this.layout();
     }
@@ -85,6 +87,7 @@ class Timeline {
     this.layout();
     this.slices.renew();
     this.busy.clear();
+    this.replay.renew();
     if (followed) this.show(this.view.from, this.bounds[1]);
     await this.loadMini();
     this.draw();
@@ -101,7 +104,7 @@ class Timeline {
     }
     let y = 0;
     this.rows = shown.map((lane, i) => {
-      const row = {lane, y, height: laneHeight(lane), pinned: i < pins};
+      const row = {lane, y, height: laneHeight(lane) + this.replay.height(lane), pinned: i < pins};
       y += row.height;
       return row;
     });
@@ -142,10 +145,11 @@ class Timeline {
   lanesAsPlace() {
     const first = new Set(this.openAtFirst), all = this.lanes.filter((l) => l.track === undefined).map((l) => l.process);
     const list = (set) => [...set].join(',');
-    return {flip: list(all.filter((p) => first.has(p) !== this.open.has(p))), pin: list(this.pinned), hide: list(this.hidden)};
+    return {flip: list(all.filter((p) => first.has(p) !== this.open.has(p))), pin: list(this.pinned), hide: list(this.hidden), replay: this.replay.write()};
   }
 
-  takePlace({flip, pin, hide}) {
+  takePlace({flip, pin, hide, replay}) {
+    this.replay.read(replay);
     const numbers = (text) => (text ? text.split(',').map(Number) : []);
     this.open = new Set(this.openAtFirst);
     for (const p of numbers(flip)) if (!this.open.delete(p)) this.open.add(p);
@@ -232,6 +236,7 @@ class Timeline {
     p.g.save();
     this.clip(RULER + this.pinHeight);
     for (const r of seen) if (!r.pinned) this.paintRow(r);
+    this.replay.paintPath();
     p.g.restore();
     p.g.save();
     this.clip(RULER);
@@ -280,6 +285,7 @@ class Timeline {
     p.g.fillStyle = p.c.bg;
     p.g.fillRect(0, y, LABEL, r.height);
     p.text(lane.label, 24, y + ROW / 2, LABEL - 30, p.c.dim);
+    this.replay.paintIdeal(r);
     p.g.fillStyle = p.c.line;
     p.g.fillRect(0, y + r.height - 1, p.width, 1);
   }
@@ -331,6 +337,7 @@ class Timeline {
     for (const r of seen) {
       if (r.lane.track === undefined && !this.open.has(r.lane.process)) this.fetchBusy(r.lane.process, px);
     }
+    this.replay.fetch(seen, px).catch(fail);
     fetchTexts(this.draw).catch(fail);
   }
 

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * replay_spans: see the header.
+ */
+#include "mstx/cluster/replay_spans.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/mem.h"
+#include "probe/base/order.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Tells whether a span continues the one before.  Points at one time are kept 1 ns apart (call_points.c), so a
+ * span of 1 ns continues any span. */
+static bool continues(const struct mstx_span *before, const struct mstx_span *s)
+{
+    return before->lane == s->lane && before->step == s->step && before->end_ns == s->start_ns &&
+           (before->kind == s->kind || s->end_ns - s->start_ns == 1);
+}
+
+/* Appends a span; a span that continues the one before is joined with it. */
+static bool add_span(mstx_spans *to, size_t first, const struct mstx_span *s)
+{
+    struct mstx_span *before = to->n > first ? &to->p[to->n - 1] : NULL;
+    if (s->end_ns <= s->start_ns)
+        return true;
+    if (before != NULL && continues(before, s)) {
+        before->end_ns = s->end_ns;
+        return true;
+    }
+    struct mstx_span *slot = ms_vec_push(to);
+    if (slot != NULL)
+        *slot = *s;
+    return slot != NULL;
+}
+
+static size_t largest_step(const struct mstx_deps *d)
+{
+    size_t most = 0;
+    for (size_t s = 0; s + 1 < d->step.n; s++)
+        most = d->step.p[s + 1] - d->step.p[s] > most ? d->step.p[s + 1] - d->step.p[s] : most;
+    return most;
+}
+
+/* ---- critical path ---------------------------------------------------------------- */
+
+static bool add_path(const struct mstx_replayed *r, const uint32_t *path, size_t n, mstx_spans *to)
+{
+    const size_t first = to->n;
+    bool ok = true;
+    while (n-- > 0 && ok) {
+        const struct mstx_span_op op = r->op(r->ctx, path[n]);
+        ms_assert(op.lane < r->lanes);
+        const struct mstx_span s = {.start_ns = op.end_ns - llrint(r->recorded[path[n]]),
+                                    .end_ns = op.end_ns,
+                                    .lane = op.lane,
+                                    .step = op.step,
+                                    .kind = op.is_comm ? MSTX_SPAN_COMM : MSTX_SPAN_WORK};
+        ok = add_span(to, first, &s);
+    }
+    return ok;
+}
+
+bool mstx__critical_spans(const struct mstx_replayed *r, mstx_spans *to)
+{
+    const struct mstx_deps *d = r->deps;
+    const size_t most = largest_step(d);
+    uint32_t *path = ms_calloc(most + 1, sizeof *path);
+    double *t = ms_calloc(most + 1, sizeof *t);
+    bool ok = path != NULL && t != NULL;
+    for (size_t s = 0; s + 1 < d->step.n && ok; s++) {
+        const size_t from = d->step.p[s], end = d->step.p[s + 1];
+        mstx__deps_replay_one(d, from, end, r->recorded, t);
+        ok = add_path(r, path, mstx__deps_critical(d, from, end, t, path), to);
+    }
+    ms_free(path);
+    ms_free(t);
+    return ok;
+}
+
+/* ---- ideal timeline ---------------------------------------------------------------- */
+
+struct drawing {
+    const struct mstx_replayed *r;
+    double *t;        /* of the nodes of a part of the graph */
+    int64_t *real;    /* by step: its recorded start */
+    double *at;       /* by step: its start in the replay */
+    double *lane_end; /* by lane: end of its last operation in the replay */
+    int64_t *drawn;   /* by lane: end of its last span */
+    uint32_t *step;   /* by lane: step of its last operation */
+    mstx_spans *to;
+};
+
+/* Finds where the steps begin in the recorded timeline, and in the replay. */
+static void find_starts(struct drawing *w, size_t from, size_t end)
+{
+    for (size_t v = from; v < end; v++) {
+        const uint32_t number = w->r->deps->op.p[v];
+        if (number == MSTX_NO_OP)
+            continue;
+        const struct mstx_span_op op = w->r->op(w->r->ctx, number);
+        if (op.step == MSTX_NO_STEP)
+            continue;
+        ms_assert(op.step < w->r->steps);
+        const int64_t real = op.end_ns - llrint(w->r->recorded[number]);
+        const double at = w->t[v - from] - w->r->ideal[number];
+        w->real[op.step] = real < w->real[op.step] ? real : w->real[op.step];
+        w->at[op.step] = fmin(w->at[op.step], at);
+    }
+}
+
+/* Appends a span of the replay, moved to the recorded start of its step, behind the last one of its lane. */
+static bool draw_span(struct drawing *w, uint32_t lane, double from, double end,
+                      enum mstx_span_kind kind)
+{
+    const uint32_t step = w->step[lane];
+    if (step == MSTX_NO_STEP)
+        return true;
+    struct mstx_span s = {w->real[step] + llrint(from - w->at[step]),
+                          w->real[step] + llrint(end - w->at[step]), lane, step, (uint8_t)kind};
+    s.start_ns = s.start_ns > w->drawn[lane] ? s.start_ns : w->drawn[lane];
+    w->drawn[lane] = s.end_ns > w->drawn[lane] ? s.end_ns : w->drawn[lane];
+    return add_span(w->to, w->to->n, &s);
+}
+
+static bool draw_op(struct drawing *w, uint32_t number, double end)
+{
+    const struct mstx_span_op op = w->r->op(w->r->ctx, number);
+    const double start = end - w->r->ideal[number], last = w->lane_end[op.lane];
+    ms_assert(op.lane < w->r->lanes);
+    if (op.step != MSTX_NO_STEP)
+        w->step[op.lane] = op.step;
+    w->lane_end[op.lane] = end;
+    return (!w->r->is_chained || start <= last ||
+            draw_span(w, op.lane, last, start, MSTX_SPAN_WAIT)) &&
+           draw_span(w, op.lane, start, end, op.is_comm ? MSTX_SPAN_COMM : MSTX_SPAN_WORK);
+}
+
+static bool draw_part(struct drawing *w, size_t from, size_t end)
+{
+    const struct mstx_deps *d = w->r->deps;
+    mstx__deps_replay_one(d, from, end, w->r->ideal, w->t);
+    find_starts(w, from, end);
+    for (size_t i = 0; i < w->r->lanes; i++)
+        w->lane_end[i] = 0;
+    bool ok = true;
+    for (size_t v = from; v < end && ok; v++) {
+        if (d->op.p[v] != MSTX_NO_OP)
+            ok = draw_op(w, d->op.p[v], w->t[v - from]);
+    }
+    return ok;
+}
+
+static int by_lane(const void *pa, const void *pb)
+{
+    const struct mstx_span *a = pa, *b = pb;
+    return MS_ORDER(a->lane, b->lane, MS_ORDER(a->start_ns, b->start_ns, 0));
+}
+
+/* Sorts the spans from `first` on by lane and joins those that continue each other. */
+static void sort_spans(mstx_spans *v, size_t first)
+{
+    const size_t n = v->n;
+    if (n - first > 1)
+        qsort(v->p + first, n - first, sizeof *v->p, by_lane);
+    v->n = first;
+    for (size_t i = first; i < n; i++) {
+        const struct mstx_span s = v->p[i];
+        (void)add_span(v, first, &s); /* has room */
+    }
+}
+
+static bool begin_drawing(struct drawing *w)
+{
+    const size_t lanes = w->r->lanes + 1, steps = w->r->steps + 1;
+    w->t = ms_calloc(largest_step(w->r->deps) + 1, sizeof *w->t);
+    w->real = ms_calloc(steps, sizeof *w->real);
+    w->at = ms_calloc(steps, sizeof *w->at);
+    w->lane_end = ms_calloc(lanes, sizeof *w->lane_end);
+    w->drawn = ms_calloc(lanes, sizeof *w->drawn);
+    w->step = ms_calloc(lanes, sizeof *w->step);
+    if (w->t == NULL || w->real == NULL || w->at == NULL || w->lane_end == NULL ||
+        w->drawn == NULL || w->step == NULL)
+        return false;
+    for (size_t s = 0; s < steps; s++) {
+        w->real[s] = INT64_MAX;
+        w->at[s] = INFINITY;
+    }
+    for (size_t i = 0; i < lanes; i++) {
+        w->drawn[i] = INT64_MIN;
+        w->step[i] = MSTX_NO_STEP;
+    }
+    return true;
+}
+
+bool mstx__ideal_spans(const struct mstx_replayed *r, mstx_spans *to)
+{
+    struct drawing w = {.r = r, .to = to};
+    const size_t first = to->n;
+    bool ok = begin_drawing(&w);
+    for (size_t s = 0; s + 1 < r->deps->step.n && ok; s++)
+        ok = draw_part(&w, r->deps->step.p[s], r->deps->step.p[s + 1]);
+    if (ok)
+        sort_spans(to, first);
+    ms_free(w.t);
+    ms_free(w.real);
+    ms_free(w.at);
+    ms_free(w.lane_end);
+    ms_free(w.drawn);
+    ms_free(w.step);
+    return ok;
+}
