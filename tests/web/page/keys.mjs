@@ -161,7 +161,7 @@ const window_ = (place = WINDOW, selected = false) => async () => {
   await tl.keyboard.press('.');
   await until(tl, () => document.querySelector('.drawer h2'));
 };
-for (const key of ['w', 's', 'a', 'd', 'ArrowLeft', 'ArrowRight', 'Space', '.', 't', 'T', 'r', 'R', 'e', 'E', 'Enter', 'Alt+Enter', 'o', 'q', '?', '>', ':', '/', 'Control+b', 'K', 'Shift+Digit3']) {
+for (const key of ['w', 's', 'a', 'd', 'ArrowLeft', 'ArrowRight', 'Space', '.', 't', 'T', 'r', 'R', 'e', 'E', 'Enter', 'Alt+Enter', 'o', 'q', '?', '>', ':', '/', 'Control+b', 'K', 'Shift+Digit3', 'x', 'X']) {
   await changes(tl, 'timeline', key, window_());
 }
 for (const key of ['.', 'ArrowRight', 'ArrowDown', 'f', 'p', 'h', 'Escape']) await changes(tl, 'timeline with a slice', key, window_(WINDOW, true));
@@ -212,6 +212,16 @@ await test('a link reopens window, selection, pinned, hidden and closed lanes of
   await until(other, (t) => document.querySelector('.drawer h2').textContent === t, await tl.textContent('.drawer h2'), 'the same slice');
   await until(other, (h) => location.hash === h, await tl.evaluate(() => location.hash), 'the same address');
   await until(other, labels, await tl.evaluate(labels), 'the same lanes');
+  await other.context().close();
+});
+await test('a link reopens the critical path and the ideal timelines', async () => {
+  await window_(`${WINDOW}&replay=path,ideal`)();
+  const tall = (page) => page.evaluate(() => performance.getEntriesByType('resource').filter((e) => e.name.includes('/api/replay')).length);
+  await until(tl, () => performance.getEntriesByType('resource').some((e) => /api.replay.*processes/.test(e.name)));
+  const other = await reopened(tl, run, '.lanes');
+  await until(other, () => performance.getEntriesByType('resource').some((e) => /api.replay.*processes/.test(e.name)));
+  truth(await tall(other) >= 2, 'path and ideal');
+  truth((await other.evaluate(() => location.hash)).includes('replay=path%2Cideal'), await other.evaluate(() => location.hash));
   await other.context().close();
 });
 await test('a link reopens an area with its sums, of the lanes that were touched', async () => {

@@ -121,17 +121,18 @@ export class Replay {
     for (const r of tl.rows) rows.set(r.lane.track ?? `p${r.lane.process}`, r);
     g.beginPath();
     let last = null;
-    for (const [process, track, , , from, to] of this.path.spans) {
+    for (const [process, track, step, , from, to] of this.path.spans) {
       const row = rows.get(track) ?? rows.get(`p${process}`), a = this.x(from), b = this.x(to);
       if (!row || b < LABEL || a > width) {
         last = null;
         continue;
       }
       const y = tl.top(row) + (row.lane.track === undefined ? GROUP - 5 : ROW - 3);
-      if (last && last.to === from) g.lineTo(Math.max(a, LABEL), y);
+      if (last && (last.to === from || last.step === step)) g.lineTo(Math.max(a, LABEL), last.y);
       else g.moveTo(Math.max(a, LABEL), y);
+      g.lineTo(Math.max(a, LABEL), y);
       g.lineTo(Math.min(b, width), y);
-      last = {to};
+      last = {to, step, y};
     }
     for (const [style, wide] of [[c.bg, 5], [c.accent, 2.5]]) {
       g.strokeStyle = style;
