@@ -223,6 +223,7 @@ static int run_command(int argc, char **argv)
 const struct ms_cmd compare_cmd_check = {
     .name = "check",
     .run = run_command,
+    .job = MS_JOB_FIRST,
     .brief = "find faults in one dump, without a second run",
     .opts = opts,
     .usage = "[options] DUMP",

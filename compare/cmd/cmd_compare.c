@@ -182,8 +182,6 @@ static int run_here(struct job *j)
 {
     struct ms_err err = {0};
     int64_t start = ms_clock_ns();
-    if (ms_par_open(&j->par, &err) != MS_OK)
-        return ms_cmd_fail(&compare_cmd_compare, &err);
     if (compare_args_check(&j->args, &err) != MS_OK || take_paths(j, &err) != MS_OK)
         return ms_par_rank(j->par) == 0 ? ms_cmd_fail(&compare_cmd_compare, &err) : MS_EXIT_USAGE;
     enum sheets sheets = sheets_wanted(j);
@@ -209,7 +207,8 @@ static void choose_version(struct compare_args *a)
 
 static int run_command(int argc, char **argv)
 {
-    struct job j = {.args = {.compat = COMPAT_NOT_SAID, .most = COMPARE_MOST}};
+    struct job j = {.args = {.compat = COMPAT_NOT_SAID, .most = COMPARE_MOST},
+                    .par = ms_globals.par};
     struct ms_err err = {0};
     bool done;
     if (ms_opt_parse(&compare_cmd_compare, argc, argv, &j.args, &done, &err) != MS_OK)
@@ -220,13 +219,13 @@ static int run_command(int argc, char **argv)
     int code = run_here(&j);
     compare_run_free(&j.run);
     cmp_old_input_free(&j.input);
-    ms_par_close(j.par);
     return code;
 }
 
 const struct ms_cmd compare_cmd_compare = {
     .name = "compare",
     .run = run_command,
+    .job = MS_JOB_SHARED,
     .brief = "compare two dumps and name what introduces the difference",
     .opts = compare_opts,
     .usage = "[options] -tp PATH -gp PATH",

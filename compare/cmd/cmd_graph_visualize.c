@@ -133,6 +133,7 @@ static int run_command(int argc, char **argv)
 const struct ms_cmd compare_cmd_graph_visualize = {
     .name = "graph_visualize",
     .run = run_command,
+    .job = MS_JOB_FIRST,
     .brief = "write the graph of a dump, or of two dumps side by side",
     .opts = graph_opts,
     .usage = "[options] -tp PATH [-gp PATH] -o DIR",

@@ -2,9 +2,12 @@
  *
  * cluster: runs the official analyses of all ranks of a run.
  */
+#include "mstx/conclude/run_ready.h"
 #include "mstx/official/recipes.h"
 
+#include "probe/base/mem.h"
 #include "probe/base/opt.h"
+#include "probe/base/par.h"
 #include "probe/base/progress.h"
 
 #include <inttypes.h>
@@ -73,6 +76,20 @@ static void report_problems(uint64_t n, bool as_text)
                         : "; see the table ImportProblem");
 }
 
+/* Imports a capture by all processes of a job, before the first one analyses it. */
+static enum ms_rc prepare_run(const char *dir, struct ms_err *err)
+{
+    char *db;
+    bool is_capture = ms_par_size(ms_globals.par) > 1 && ms_par_rank(ms_globals.par) == 0 &&
+                      mstx__is_capture(dir);
+    MS_TRY(ms_par_share(ms_globals.par, &is_capture, sizeof is_capture, err));
+    if (!is_capture)
+        return MS_OK;
+    MS_TRY(mstx_db_prepare_shared(dir, ms_globals.par, &db, err));
+    ms_free(db);
+    return MS_OK;
+}
+
 static int run_cluster(int argc, char **argv)
 {
     struct args a = {.step = ALL_STEPS, .top = TOP, .mode = MSTX_RECIPE_SLOW_RANK};
@@ -98,14 +115,17 @@ static int run_cluster(int argc, char **argv)
                                          .progress = show_progress,
                                          .wrote = show_written,
                                          .problems = &problems};
-    enum ms_rc rc = mstx_cluster_run(&how, &err);
+    enum ms_rc rc = prepare_run(a.dir, &err);
+    if (rc == MS_OK && ms_par_rank(ms_globals.par) == 0)
+        rc = mstx_cluster_run(&how, &err);
     report_problems(problems, how.as_text);
-    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&mstx_cmd_cluster, &err);
+    return ms_cmd_end(&mstx_cmd_cluster, rc, &err);
 }
 
 const struct ms_cmd mstx_cmd_cluster = {
     .name = "cluster",
     .run = run_cluster,
+    .job = MS_JOB_SHARED,
     .brief = "analyse all ranks as msprof-analyze does",
     .opts = opts,
     .usage = "[options] -d DIR",

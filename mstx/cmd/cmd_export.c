@@ -39,20 +39,20 @@ static int run_export(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_export, &err);
     if (done)
         return MS_EXIT_OK;
-    enum ms_rc rc = mstx_run_open(&tl, a.path.items[0], &err);
-    if (rc == MS_OK) {
+    enum ms_rc rc = mstx_run_open(&tl, a.path.items[0], ms_globals.par, &err);
+    if (rc == MS_OK && tl != NULL) {
         rc = mstx_export_run(tl, (enum mstx_export_format)a.format, a.output, &err);
         mstx_tl_close(tl);
     }
-    if (rc != MS_OK)
-        return ms_cmd_fail(&mstx_cmd_export, &err);
-    puts(a.output);
-    return MS_EXIT_OK;
+    if (rc == MS_OK)
+        puts(a.output);
+    return ms_cmd_end(&mstx_cmd_export, rc, &err);
 }
 
 const struct ms_cmd mstx_cmd_export = {
     .name = "export",
     .run = run_export,
+    .job = MS_JOB_SHARED,
     .brief = "write a run as Chrome trace, Perfetto trace, CSV or Ascend database",
     .opts = opts,
     .usage = "[options] -f FORMAT -o OUT DIR",

@@ -121,34 +121,25 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
     return rc;
 }
 
-/* Under mpirun the first process prints for all of them, before any process ends: a launcher stops
- * the others once one has ended with a failure. */
 static int run_import(int argc, char **argv)
 {
     struct args a = {.missing_after = MSTX_MISSING_AFTER_S};
     struct ms_err err = {0};
-    struct ms_par *par = NULL;
     bool done;
     enum ms_rc rc = ms_opt_parse(&mstx_cmd_import, argc, argv, &a, &done, &err);
     if (rc == MS_OK && done)
         return MS_EXIT_OK;
     if (rc == MS_OK)
         rc = check_limit(a.missing_after, &err);
-    struct ms_err opened = {0};
-    if (ms_par_open(&par, &opened) != MS_OK)
-        return ms_cmd_fail(&mstx_cmd_import, &opened);
     if (rc == MS_OK)
-        rc = import_run(&a, par, &err);
-    int code = MS_EXIT_OK;
-    if (rc != MS_OK)
-        code = ms_par_rank(par) == 0 ? ms_cmd_fail(&mstx_cmd_import, &err) : MS_EXIT_FAIL;
-    ms_par_close(par);
-    return code;
+        rc = import_run(&a, ms_globals.par, &err);
+    return ms_cmd_end(&mstx_cmd_import, rc, &err);
 }
 
 const struct ms_cmd mstx_cmd_import = {
     .name = "import",
     .run = run_import,
+    .job = MS_JOB_SHARED,
     .brief = "turn what a run recorded into run.db",
     .opts = opts,
     .usage = "[options] DIR",

@@ -97,8 +97,8 @@ static int run_report(int argc, char **argv)
     struct mstx_flops flops;
     enum ms_rc rc = find_flops(&a, &flops, &err);
     if (rc == MS_OK)
-        rc = mstx_run_open(&tl, a.path.items[0], &err);
-    if (rc == MS_OK) {
+        rc = mstx_run_open(&tl, a.path.items[0], ms_globals.par, &err);
+    if (rc == MS_OK && tl != NULL) {
         rc = mstx_report_read(tl, true, &r, &err);
         if (rc == MS_OK) {
             r.use.flops = flops;
@@ -108,12 +108,13 @@ static int run_report(int argc, char **argv)
         }
         mstx_tl_close(tl);
     }
-    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&mstx_cmd_report, &err);
+    return ms_cmd_end(&mstx_cmd_report, rc, &err);
 }
 
 const struct ms_cmd mstx_cmd_report = {
     .name = "report",
     .run = run_report,
+    .job = MS_JOB_SHARED,
     .brief = "say what a run's marks and ranges show: findings, steps, times",
     .opts = opts,
     .usage = "[options] DIR",

@@ -101,8 +101,8 @@ static enum ms_rc ask(const struct args *a, const char *sql, struct ms_err *err)
     struct mstx_tl *tl;
     if (a->box != 0)
         return ask_database(a, sql, err);
-    MS_TRY(mstx_run_open(&tl, a->rest.items[0], err));
-    return ask_run(tl, a, sql, err);
+    MS_TRY(mstx_run_open(&tl, a->rest.items[0], ms_globals.par, err));
+    return tl != NULL ? ask_run(tl, a, sql, err) : MS_OK;
 }
 
 static enum ms_rc read_statement(struct ms_buf *b, struct ms_err *err)
@@ -133,12 +133,13 @@ static int run_sql(int argc, char **argv)
     if (rc == MS_OK)
         rc = ask(&a, is_typed ? ms_buf_z(&typed) : a.rest.items[1], &err);
     ms_buf_free(&typed);
-    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&mstx_cmd_sql, &err);
+    return ms_cmd_end(&mstx_cmd_sql, rc, &err);
 }
 
 const struct ms_cmd mstx_cmd_sql = {
     .name = "sql",
     .run = run_sql,
+    .job = MS_JOB_SHARED,
     .brief = "ask a run in SQL",
     .opts = opts,
     .usage = "[options] DIR SQL",

@@ -101,8 +101,8 @@ static enum ms_rc analyse(const struct args *a, struct wishes *wishes, struct ms
     struct mstx_tl *tl;
     MS_TRY(read_list(wishes, a->without, mstx_without_parse, err));
     MS_TRY(read_list(wishes, a->scale, mstx_scale_parse, err));
-    MS_TRY(mstx_run_open(&tl, a->path.items[0], err));
-    const enum ms_rc rc = show(tl, a, wishes, err);
+    MS_TRY(mstx_run_open(&tl, a->path.items[0], ms_globals.par, err));
+    const enum ms_rc rc = tl != NULL ? show(tl, a, wishes, err) : MS_OK;
     mstx_tl_close(tl);
     return rc;
 }
@@ -119,12 +119,13 @@ static int run_whatif(int argc, char **argv)
         return MS_EXIT_OK;
     const enum ms_rc rc = analyse(&a, &wishes, &err);
     ms_vec_free(&wishes.list);
-    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&mstx_cmd_whatif, &err);
+    return ms_cmd_end(&mstx_cmd_whatif, rc, &err);
 }
 
 const struct ms_cmd mstx_cmd_whatif = {
     .name = "whatif",
     .run = run_whatif,
+    .job = MS_JOB_SHARED,
     .brief = "say how long a run would take without a rank, an operation or a link",
     .opts = opts,
     .usage = "[options] RUN",

@@ -290,24 +290,59 @@ static char *db_under_tmp(const char *path)
     return b.bad == MS_OK ? b.p : NULL;
 }
 
-static enum ms_rc make_where_possible(const char *path, char **db, struct ms_err *err)
+/* Replaces the path of a database in every process by that of process 0, whose $TMPDIR counts. */
+static enum ms_rc share_path(char **db, struct ms_par *par, struct ms_err *err)
+{
+    struct ms_buf b = {.max = 1 << 16};
+    if (ms_par_size(par) == 1)
+        return *db != NULL ? MS_OK : ms_no_memory(err);
+    if (ms_par_rank(par) == 0 && *db != NULL)
+        ms_buf_puts(&b, *db);
+    enum ms_rc rc = mstx__share_from_first(par, &b, err);
+    ms_free(*db);
+    *db = rc == MS_OK && b.n != 0 ? ms_str_dup(ms_buf_slice(&b)) : NULL;
+    ms_buf_free(&b);
+    return mstx__share_result(par, rc == MS_OK && *db == NULL ? ms_no_memory(err) : rc, err);
+}
+
+/* Imports when the database is stale, as process 0 sees it. */
+static enum ms_rc make_if_stale(const char *path, const char *db, struct ms_par *par,
+                                struct ms_err *err)
 {
     struct mstx_import_result ignored;
-    struct ms_err first = {0};
-    enum ms_rc rc = mstx_import(path, *db, &ignored, &first);
-    if (rc == MS_E_IO && !mstx_db_is_stale(path, *db)) /* made by another process meanwhile */
+    struct mstx_import_how how = {.par = par};
+    const bool is_first = ms_par_rank(par) == 0;
+    bool stale = is_first && mstx_db_is_stale(path, db);
+    MS_TRY(ms_par_share(par, &stale, sizeof stale, err));
+    if (!stale)
         return MS_OK;
+    how.missing_after_s = is_first ? last_limit(db) : 0;
+    return mstx_import_as(path, db, &how, &ignored, err);
+}
+
+static enum ms_rc make_where_possible(const char *path, struct ms_par *par, char **db,
+                                      struct ms_err *err)
+{
+    struct ms_err first = {0};
+    bool made = false;
+    enum ms_rc rc = make_if_stale(path, *db, par, &first);
     if (rc != MS_E_IO) {
         if (rc != MS_OK && err != NULL && err->rc == MS_OK)
             *err = first;
         return rc;
     }
-    char *other = db_under_tmp(path);
-    if (other == NULL)
-        return ms_no_memory(err);
-    ms_free(*db);
-    *db = other;
-    return mstx_db_is_stale(path, other) ? mstx_import(path, other, &ignored, err) : MS_OK;
+    if (ms_par_rank(par) == 0) {
+        made = !mstx_db_is_stale(path, *db); /* by another process meanwhile */
+        if (!made) {
+            ms_free(*db);
+            *db = db_under_tmp(path);
+        }
+    }
+    MS_TRY(ms_par_share(par, &made, sizeof made, err));
+    if (made)
+        return MS_OK;
+    MS_TRY(share_path(db, par, err));
+    return make_if_stale(path, *db, par, err);
 }
 
 /* Tells whether a file is a run.db, under any name, and not the database of a profiler. */
@@ -324,12 +359,15 @@ static bool is_run_db(const char *path)
     return true;
 }
 
-enum ms_rc mstx_db_prepare(const char *path, char **db, struct ms_err *err)
+enum ms_rc mstx_db_prepare_shared(const char *path, struct ms_par *par, char **db,
+                                  struct ms_err *err)
 {
-    *db = is_run_db(path) ? ms_str_dup(ms_str_of(path)) : mstx_db_path(path);
-    if (*db == NULL)
-        return ms_no_memory(err);
-    enum ms_rc rc = mstx_db_is_stale(path, *db) ? make_where_possible(path, db, err) : MS_OK;
+    *db = NULL;
+    if (ms_par_rank(par) == 0)
+        *db = is_run_db(path) ? ms_str_dup(ms_str_of(path)) : mstx_db_path(path);
+    enum ms_rc rc = share_path(db, par, err);
+    if (rc == MS_OK)
+        rc = make_where_possible(path, par, db, err);
     if (rc != MS_OK) {
         ms_free(*db);
         *db = NULL;
@@ -337,12 +375,18 @@ enum ms_rc mstx_db_prepare(const char *path, char **db, struct ms_err *err)
     return rc;
 }
 
-enum ms_rc mstx_run_open(struct mstx_tl **tl, const char *path, struct ms_err *err)
+enum ms_rc mstx_db_prepare(const char *path, char **db, struct ms_err *err)
+{
+    return mstx_db_prepare_shared(path, NULL, db, err);
+}
+
+enum ms_rc mstx_run_open(struct mstx_tl **tl, const char *path, struct ms_par *par,
+                         struct ms_err *err)
 {
     char *db;
     *tl = NULL;
-    MS_TRY(mstx_db_prepare(path, &db, err));
-    enum ms_rc rc = mstx_tl_open(tl, db, err);
+    MS_TRY(mstx_db_prepare_shared(path, par, &db, err));
+    enum ms_rc rc = ms_par_rank(par) == 0 ? mstx_tl_open(tl, db, err) : MS_OK;
     ms_free(db);
     return rc;
 }

@@ -31,7 +31,12 @@ bool mstx_db_is_stale(const char *path, const char *db);
  * the database is missing or stale: beside the source, or under $TMPDIR when that directory is not
  * writable.  A path that is a run.db, under any name, is used unchanged. */
 enum ms_rc mstx_db_prepare(const char *path, char **db, struct ms_err *err) MS_MUST_USE;
-/* Opens the database that mstx_db_prepare gives for the path. */
-enum ms_rc mstx_run_open(struct mstx_tl **tl, const char *path, struct ms_err *err) MS_MUST_USE;
+/* The same by all processes of a job, which share the import; NULL: this process alone. */
+enum ms_rc mstx_db_prepare_shared(const char *path, struct ms_par *par, char **db,
+                                  struct ms_err *err) MS_MUST_USE;
+/* Opens the database that mstx_db_prepare_shared gives for the path. *tl stays NULL in all processes
+ * of a job but the first one, which goes on. */
+enum ms_rc mstx_run_open(struct mstx_tl **tl, const char *path, struct ms_par *par,
+                         struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "probe/base/log.h"
 #include "probe/base/num.h"
+#include "probe/base/par.h"
 #include "probe/base/str.h"
 
 #include <assert.h>
@@ -518,12 +519,21 @@ int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err)
     enum ms_exit code = exit_of(err->rc);
     const char *name = cmd != NULL ? cmd->name : "";
     const char *space = cmd != NULL ? " " : "";
+    if (code == MS_EXIT_USAGE && ms_par_rank(ms_globals.par) != 0)
+        return code;
     fprintf(stderr, "msprobe%s%s: ", space, name);
     print_safely(stderr, err->msg);
     fputc('\n', stderr);
     if (code == MS_EXIT_USAGE)
         fprintf(stderr, "try 'msprobe%s%s --help'\n", space, name);
     return code;
+}
+
+int ms_cmd_end(const struct ms_cmd *cmd, enum ms_rc rc, const struct ms_err *err)
+{
+    if (rc == MS_OK)
+        return MS_EXIT_OK;
+    return ms_par_rank(ms_globals.par) == 0 ? ms_cmd_fail(cmd, err) : MS_EXIT_FAIL;
 }
 
 /* ---- help ------------------------------------------------------------- */

@@ -60,6 +60,13 @@ struct ms_opt {
     bool hidden;       /* left out of help and completion; needs its full name */
 };
 
+/* What the processes of an mpirun do with a command. */
+enum ms_job {
+    MS_JOB_EACH,   /* each runs it on its own */
+    MS_JOB_FIRST,  /* the first one runs it, and the others wait until it has ended */
+    MS_JOB_SHARED, /* all run it and divide its work by ms_globals.par; only the first one prints */
+};
+
 /* A command. Each folder has a list of its commands, as pointers ended by NULL (probe/cli/cmds.h).
  * In `about` a line that begins with a space is printed as it is; other lines up to an empty line
  * are one paragraph, filled to the width of the terminal. */
@@ -71,6 +78,7 @@ struct ms_cmd {
     const char *usage; /* after the name: "[options] PATH" */
     const char *about; /* paragraph for --help: what it does, an example */
     bool draws;        /* it sends control sequences of its own to the terminal */
+    enum ms_job job;
 };
 
 enum ms_exit { MS_EXIT_OK = 0, MS_EXIT_FOUND = 1, MS_EXIT_USAGE = 2, MS_EXIT_FAIL = 3 };
@@ -82,8 +90,12 @@ enum ms_rc ms_opt_parse(const struct ms_cmd *cmd, int argc, char **argv, void *a
                         struct ms_err *err) MS_MUST_USE;
 void ms_opt_help(const struct ms_cmd *cmd, FILE *to);
 /* Prints "msprobe NAME: error" to stderr, with a hint at --help for a usage error (MS_E_ARG), and
- * returns the exit code for the error. cmd NULL: the program itself. */
+ * returns the exit code for the error. cmd NULL: the program itself. Of processes that share a
+ * command, the first one alone prints usage errors, which are the same in all. */
 int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err);
+/* Returns the exit code of a command that processes share (MS_JOB_SHARED) and that all of them
+ * ended with the same result; the first one prints an error. */
+int ms_cmd_end(const struct ms_cmd *cmd, enum ms_rc rc, const struct ms_err *err);
 
 /* Options of every command (-h, -v, --debug, --stats, --trace-self, --threads, --no-color). */
 extern const struct ms_opt ms_global_opts[];
@@ -92,6 +104,7 @@ struct ms_globals {
     const char *debug, *trace_self;
     const char *framework; /* "msprobe -f FRAMEWORK COMMAND": called as msprobe 1 is, else NULL */
     int64_t threads;       /* 0: one per processor */
+    struct ms_par *par;    /* processes that share the command; NULL: this one alone */
 };
 extern struct ms_globals ms_globals;
 

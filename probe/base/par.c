@@ -43,6 +43,17 @@ static const struct flavour *find_flavour(uint64_t *size)
     return NULL;
 }
 
+bool ms_par_is_variable(const char *entry)
+{
+    const char *end = strchr(entry, '=');
+    const struct ms_str name = {entry, (uint32_t)(end != NULL ? end - entry : 0)};
+    for (size_t i = 0; i < sizeof flavours / sizeof *flavours; i++) {
+        if (ms_str_is(name, flavours[i].size))
+            return true;
+    }
+    return false;
+}
+
 /* ---- the plugin -------------------------------------------------------------- */
 
 /* Finds the plugin of a flavour; false when there is none. */

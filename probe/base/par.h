@@ -28,6 +28,9 @@ enum { MS_PAR_ANY = -1 };
 /* Fails when mpirun has started this process and the plugin is missing; otherwise K independent
  * processes would write the same files. */
 enum ms_rc ms_par_open(struct ms_par **par, struct ms_err *err) MS_MUST_USE;
+/* Tells whether an entry of the environment, "NAME=value", is one that mpirun tells the number of
+ * processes by. Children that are no processes of the job must not inherit these. */
+bool ms_par_is_variable(const char *entry);
 /* Waits until all processes have called ms_par_close. NULL is fine. */
 void ms_par_close(struct ms_par *par);
 

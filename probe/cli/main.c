@@ -10,11 +10,13 @@
 #include "probe/base/io.h"
 #include "probe/base/log.h"
 #include "probe/base/mem.h"
+#include "probe/base/par.h"
 #include "probe/base/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const struct ms_cmd *const *all; /* ended by NULL; set once, by cli_run */
 
@@ -126,12 +128,50 @@ static int finish(const struct ms_cmd *cmd, int code)
     return code;
 }
 
+/* Of processes that share a command the first one prints, so the standard output of the others is
+ * dropped. */
+static void drop_output(void)
+{
+    const int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0 && fd != STDOUT_FILENO) {
+        dup2(fd, STDOUT_FILENO);
+        close(fd);
+    }
+}
+
+static enum ms_rc join_job(const struct ms_cmd *cmd, struct ms_err *err)
+{
+    if (cmd->job == MS_JOB_EACH)
+        return MS_OK;
+    MS_TRY(ms_par_open(&ms_globals.par, err));
+    if (ms_par_rank(ms_globals.par) != 0)
+        drop_output();
+    return MS_OK;
+}
+
+/* Runs a command in the processes that it is for. No process ends before all of them have come to
+ * the end, because a launcher stops the others when one has ended with a failure. */
+static int run_in_job(const struct ms_cmd *cmd, int argc, char **argv)
+{
+    struct ms_err err = {0};
+    int code = MS_EXIT_OK;
+    if (join_job(cmd, &err) != MS_OK)
+        return ms_cmd_fail(cmd, &err);
+    if (cmd->job != MS_JOB_FIRST || ms_par_rank(ms_globals.par) == 0)
+        code = cmd->run(argc, argv);
+    if (ms_par_size(ms_globals.par) > 1)
+        fflush(stdout);
+    ms_par_close(ms_globals.par);
+    ms_globals.par = NULL;
+    return code;
+}
+
 static int run_command(const struct ms_cmd *cmd, int argc, char **argv)
 {
     if (!cmd->draws)
         cli_guard_terminal();
     struct ms_span span = ms_span_begin(cmd->name);
-    int code = cmd->run(argc, argv);
+    int code = run_in_job(cmd, argc, argv);
     ms_span_end(&span);
     return finish(cmd, code);
 }

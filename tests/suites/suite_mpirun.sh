@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `mpirun -n K msprobe compare` writes the same for every K and every flavour of
-# MPI, also when one rank's dump cannot be read.
+# Commands that mpirun starts as K processes print once, and write the same for every K and every
+# flavour of MPI: compare, also when one rank's dump cannot be read, and those that read runs.  The
+# death of a process ends them with a failure and leaves nothing half.
 suite=mpirun
 . tests/support/checks.sh
 tool=$msprobe
@@ -115,4 +116,85 @@ for flavour in openmpi mpich; do
     fi
 done
 [ -n "$tried" ] || echo 'skip mpi: no mpirun with a plugin for it'
+
+# ---- commands that read runs ----------------------------------------------------------------
+
+# Under a sanitizer a killed MPI job leaves processes behind for seconds.
+if [ -z "$tried" ] || is_sanitized; then
+    echo 'skip runs: a sanitized build, or no mpirun'
+    exit $rc
+fi
+"$B/tests/tool_sim" "$top/sim" straggler 0.1 7 >/dev/null
+reading='report json sql whatif slow_rank mstx_sum export check graph missing usage help'
+of_command() { # name: sets its arguments
+    case $1 in
+    report) set -- report "$top/sim" ;;
+    json) set -- report --format json "$top/sim" ;;
+    sql) set -- sql "$top/sim" 'SELECT op, count(*), sum(bytes) FROM comm_ops GROUP BY op' ;;
+    whatif) set -- whatif "$top/sim" ;;
+    slow_rank | mstx_sum) set -- cluster -m "$1" -d "$top/sim" -o "$top/made" --export_type text ;;
+    export) set -- export --format csv -o "$top/made.csv" "$top/sim" ;;
+    check) set -- check "$top/b" ;;
+    graph) set -- graph_visualize -tp "$top/b/rank0" -o "$top/made" ;;
+    missing) set -- report "$top/nowhere" ;;
+    usage) set -- sql --bogus ;;
+    help) set -- cluster --help ;;
+    esac
+    printf '%s\0' "$@" >"$top/arguments"
+}
+# What a command prints and writes, without what the clock tells.
+ran() { # launcher...
+    rm -rf "$top/made" "$top/made.csv" "$top/sim/run.db"
+    xargs -0 -a "$top/arguments" "$@" >"$top/printed" 2>"$top/complained" </dev/null
+    echo "exit $?"
+    cat "$top/printed"
+    grep '^msprobe' "$top/complained"
+    find "$top/made" "$top/made.csv" -type f 2>/dev/null | sort | while read -r f; do
+        echo "$f" | sed 's/_[0-9]\{14\}/_TIME/'
+        case $f in *.vis.db) ;; *) cat "$f" ;; esac
+    done
+}
+same() { sed -e 's/_[0-9]\{14\}/_TIME/g' -e 's/ in [0-9.]* [a-z]*s$//' -e 's/^exit [1-9].*/exit failed/'; }
+for c in $reading; do
+    of_command "$c"
+    ran "$tool" | same >"$top/$c.want"
+    for flavour in openmpi mpich; do
+        command -v "mpirun.$flavour" >/dev/null && [ -e "$B/libmsprobe_mpi_$flavour.so" ] || continue
+        for k in 2 3; do
+            of_command "$c"
+            options=
+            [ $flavour = openmpi ] && options='--allow-run-as-root --oversubscribe --quiet'
+            # shellcheck disable=SC2086
+            if ran timeout 120 mpirun.$flavour $options -n $k "$tool" |
+                same | cmp -s - "$top/$c.want"; then
+                ok "$c-$flavour-$k prints once, and the same"
+            else
+                bad "$c-$flavour-$k"
+                diff "$top/printed" "$top/$c.want" | head -5
+                head -5 "$top/complained"
+            fi
+        done
+    done
+done
+grep -q 'rank' "$top/report.want" && grep -q 'exit 0' "$top/report.want" || bad 'a report says nothing'
+
+# One of three processes is killed at its start, while the others wait for it.
+for flavour in openmpi mpich; do
+    command -v "mpirun.$flavour" >/dev/null && [ -e "$B/libmsprobe_mpi_$flavour.so" ] || continue
+    rm -f "$top/sim/run.db"
+    options=
+    [ $flavour = openmpi ] && options='--allow-run-as-root --oversubscribe'
+    # shellcheck disable=SC2086,SC2016
+    timeout 120 mpirun.$flavour $options -n 3 sh -c 'if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 2 ]; then kill -9 $$; fi; exec "$@"' \
+        sh "$tool" import "$top/sim" >"$top/printed" 2>"$top/complained"
+    code=$?
+    if [ $code -ne 0 ] && [ $code -ne 124 ] && [ ! -e "$top/sim/run.db" ]; then
+        ok "$flavour: an import whose process dies ends with a failure"
+    else
+        bad "$flavour: an import whose process died: exit $code"
+    fi
+    [ -s "$top/complained" ] && ok "$flavour: says so" || bad "$flavour: says nothing"
+    left=$(find "$top/sim" -maxdepth 1 -type f)
+    [ -z "$left" ] && ok "$flavour: leaves nothing half" || bad "$flavour: left $left"
+done
 exit $rc

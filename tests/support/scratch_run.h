@@ -44,7 +44,7 @@ static inline void open_path(const char *path)
 {
     struct ms_err e = {0};
     viz_words_install();
-    ck_ok(mstx_run_open(&tl, path, &e), e);
+    ck_ok(mstx_run_open(&tl, path, NULL, &e), e);
 }
 
 /* Close the ring and the process that m writes, and open the run. */

@@ -6,6 +6,8 @@
 
 #include "probe/base/assert.h"
 #include "probe/base/clock.h"
+#include "probe/base/mem.h"
+#include "probe/base/par.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +45,22 @@ static int statement_file(struct ms_str sql)
     return -1;
 }
 
+/* Copies the environment without the variables of mpirun: the child is no process of a job. */
+static char **own_environment(void)
+{
+    size_t n = 0, kept = 0;
+    while (environ[n] != NULL)
+        n++;
+    char **to = ms_alloc((n + 1) * sizeof *to);
+    for (size_t i = 0; i < n && to != NULL; i++) {
+        if (!ms_par_is_variable(environ[i]))
+            to[kept++] = environ[i];
+    }
+    if (to != NULL)
+        to[kept] = NULL;
+    return to;
+}
+
 static int spawn_with(struct child *c, int in, int out, int errors)
 {
     char rows[16];
@@ -65,7 +83,11 @@ static int spawn_with(struct child *c, int in, int out, int errors)
     posix_spawnattr_init(&how);
     posix_spawnattr_setsigmask(&how, &none);
     posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
-    const int rc = posix_spawn(&c->pid, "/proc/self/exe", &fds, &how, argv, environ);
+    char **environment = own_environment();
+    const int rc = environment != NULL
+                       ? posix_spawn(&c->pid, "/proc/self/exe", &fds, &how, argv, environment)
+                       : ENOMEM;
+    ms_free(environment);
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&fds);
     return rc;

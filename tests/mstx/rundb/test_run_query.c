@@ -25,7 +25,7 @@ static void begin(struct maker *m)
 static void open_it(void)
 {
     struct ms_err e = {0};
-    ck_ok(mstx_run_open(&tl, run, &e), e);
+    ck_ok(mstx_run_open(&tl, run, NULL, &e), e);
 }
 
 static void end(void)

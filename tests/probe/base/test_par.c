@@ -27,6 +27,17 @@ START_TEST(without_mpirun_there_is_one_process)
 }
 END_TEST
 
+START_TEST(variables_of_mpirun_are_known)
+{
+    ck_assert(ms_par_is_variable("OMPI_COMM_WORLD_SIZE=4"));
+    ck_assert(ms_par_is_variable("PMI_SIZE=4"));
+    ck_assert(!ms_par_is_variable("PMI_SIZES=4"));
+    ck_assert(!ms_par_is_variable("HOME=/PMI_SIZE"));
+    ck_assert(!ms_par_is_variable("PMI_SIZE"));
+    ck_assert(!ms_par_is_variable(""));
+}
+END_TEST
+
 START_TEST(a_process_alone_agrees_with_itself)
 {
     struct ms_par *par;
@@ -102,6 +113,7 @@ START_TEST(a_library_that_is_no_plugin_is_refused)
 }
 END_TEST
 
-TEST_MAIN("par", without_mpirun_there_is_one_process, a_process_alone_agrees_with_itself,
-          there_is_nobody_to_talk_to_alone, mpirun_with_one_process_needs_no_plugin,
-          a_missing_plugin_is_named_with_the_remedy, a_library_that_is_no_plugin_is_refused)
+TEST_MAIN("par", without_mpirun_there_is_one_process, variables_of_mpirun_are_known,
+          a_process_alone_agrees_with_itself, there_is_nobody_to_talk_to_alone,
+          mpirun_with_one_process_needs_no_plugin, a_missing_plugin_is_named_with_the_remedy,
+          a_library_that_is_no_plugin_is_refused)
