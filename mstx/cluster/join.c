@@ -341,3 +341,33 @@ void mstx__cluster_join(struct mstx_cluster *c)
         join_group(c, &c->group.p[g], &p);
     free_places(&p);
 }
+
+/* ---- several ranges ------------------------------------------------------------------- */
+
+/* Returns true when another collective of the same communicator has a note already: of ranges of one
+ * communicator, only the first one reports. */
+static bool is_repeated(const struct mstx_cl_note *p, size_t n, const struct mstx_cl_note *one)
+{
+    ms_assert(n == 0 || p != NULL);
+    for (size_t i = n; i-- > 0;) {
+        if (p[i].group == one->group)
+            return p[i].seq != one->seq;
+    }
+    return false;
+}
+
+static size_t keep_first(struct mstx_cl_note *p, size_t kept, size_t n)
+{
+    for (size_t i = kept; i < n; i++) {
+        if (!is_repeated(p, kept, &p[i]))
+            p[kept++] = p[i];
+    }
+    return kept;
+}
+
+void mstx__cluster_forget_repeated(struct mstx_cluster *c, size_t quarrels, size_t missing)
+{
+    ms_assert(quarrels <= c->quarrel.n && missing <= c->missing.n);
+    c->quarrel.n = keep_first(c->quarrel.p, quarrels, c->quarrel.n);
+    c->missing.n = keep_first(c->missing.p, missing, c->missing.n);
+}

@@ -18,5 +18,8 @@ void mstx__cluster_find_places(struct mstx_cluster *c);
 size_t mstx__cluster_place(const struct mstx_cluster *c, const struct mstx_cl_call *k);
 /* Joins the collectives at the places [from, to), in order of their places. */
 void mstx__cluster_join(struct mstx_cluster *c);
+/* Drops notes that a later range of a communicator's collectives made after an earlier range had
+ * one; the notes before `quarrels` and `missing` are those of earlier ranges. */
+void mstx__cluster_forget_repeated(struct mstx_cluster *c, size_t quarrels, size_t missing);
 
 #endif

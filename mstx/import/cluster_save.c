@@ -4,7 +4,6 @@
  */
 #include "mstx/import/cluster_save.h"
 
-#include "mstx/rundb/packed_tables.h"
 #include "mstx/rundb/run_write.h"
 
 #include "probe/base/assert.h"
@@ -76,23 +75,38 @@ static void put_join(const struct mstx_cluster *c, const struct mstx_cl_join *j,
     r->n++;
 }
 
-/* Packs each stretch of MSTX_JOINS_TOGETHER places into one blob, so that blobs do not depend on
- * the number of importing processes. */
-static enum ms_rc pack_joins(const struct mstx_cluster *c, struct mstx_packed_out *out,
-                             struct ms_err *err)
+enum ms_rc mstx__joins_begin(struct mstx_join_saver *j, struct ms_store *s, struct ms_err *err)
 {
-    size_t stretch = 0;
+    j->stretch = 0;
+    return mstx__packed_joins_new(&j->out, s, err);
+}
+
+/* Packs each stretch of MSTX_JOINS_TOGETHER places into one blob, so that blobs depend neither on the
+ * number of importing processes nor on the ranges. */
+enum ms_rc mstx__joins_save(struct mstx_join_saver *j, const struct mstx_cluster *c,
+                            struct ms_err *err)
+{
     for (size_t i = 0; i < c->join.n; i++) {
-        const struct mstx_cl_join *j = &c->join.p[i];
-        const struct mstx_cl_group *g = &c->group.p[j->group];
-        const size_t here = (g->place + j->seq - g->first_seq) / MSTX_JOINS_TOGETHER;
-        ms_assert(here >= stretch);
-        if (here != stretch)
-            MS_TRY(mstx__packed_flush(out, (int64_t)stretch + 1, err));
-        stretch = here;
-        put_join(c, j, &out->rows);
+        const struct mstx_cl_join *join = &c->join.p[i];
+        const struct mstx_cl_group *g = &c->group.p[join->group];
+        const size_t here = (g->place + join->seq - g->first_seq) / MSTX_JOINS_TOGETHER;
+        ms_assert(here >= j->stretch);
+        if (here != j->stretch)
+            MS_TRY(mstx__joins_finish(j, err));
+        j->stretch = here;
+        put_join(c, join, &j->out.rows);
     }
-    return mstx__packed_flush(out, (int64_t)stretch + 1, err);
+    return MS_OK;
+}
+
+enum ms_rc mstx__joins_finish(struct mstx_join_saver *j, struct ms_err *err)
+{
+    return mstx__packed_flush(&j->out, (int64_t)j->stretch + 1, err);
+}
+
+void mstx__joins_end(struct mstx_join_saver *j)
+{
+    mstx__packed_free(&j->out);
 }
 
 static enum ms_rc save_links(const struct mstx_cluster *c, struct ms_stmt *st, struct ms_err *err)
@@ -166,10 +180,12 @@ static enum ms_rc save_table(const struct mstx_cluster *c, struct ms_store *s,
 enum ms_rc mstx__cluster_save_joins(const struct mstx_cluster *c, struct ms_store *s,
                                     struct ms_err *err)
 {
-    struct mstx_packed_out out;
-    MS_TRY(mstx__packed_joins_new(&out, s, err));
-    enum ms_rc rc = pack_joins(c, &out, err);
-    mstx__packed_free(&out);
+    struct mstx_join_saver j;
+    MS_TRY(mstx__joins_begin(&j, s, err));
+    enum ms_rc rc = mstx__joins_save(&j, c, err);
+    if (rc == MS_OK)
+        rc = mstx__joins_finish(&j, err);
+    mstx__joins_end(&j);
     return rc;
 }
 

@@ -137,11 +137,13 @@ static enum ms_rc learn_all(struct mstx_import *im, struct ms_err *err)
 
 /* ---- second pass ------------------------------------------------------------- */
 
-/* Reserves memory for the greatest possible number of calls, which take at least three records
- * each.  When the reservation fails, the memory grows with the calls instead. */
+/* Reserves memory for the greatest possible number of calls that stay in memory, which take at least
+ * three records each.  When the reservation fails, the memory grows with the calls instead. */
 static void expect_calls(struct mstx_import *im)
 {
     uint64_t records = 0;
+    if (im->spool != NULL)
+        return;
     for (size_t i = im->from; i < im->to; i++)
         records += im->seen.p[i].records;
     (void)!ms_vec_reserve(&im->cluster.coll, (size_t)(records / 3));
@@ -176,7 +178,7 @@ static enum ms_rc take_process(struct mstx_import *im, size_t place, struct ms_e
     }
     shift_calls(k, &c->coll, coll);
     shift_calls(k, &c->p2p, p2p);
-    return MS_OK;
+    return im->spool != NULL ? mstx__spool_take(im->spool, c, err) : MS_OK;
 }
 
 static enum ms_rc take_processes(struct mstx_import *im, struct ms_err *err)
@@ -189,18 +191,24 @@ static enum ms_rc take_processes(struct mstx_import *im, struct ms_err *err)
 
 /* ---- all ranks together ------------------------------------------------------ */
 
+/* Joins the calls that are in memory: all, or those that this process of an mpirun joins. */
+static enum ms_rc join_calls(struct mstx_import *im, struct ms_err *err)
+{
+    MS_TRY(mstx__cluster_share(&im->cluster, im->par, mstx__import_alone(im), err));
+    mstx__cluster_join(&im->cluster);
+    if (!im->cluster.no_memory)
+        mstx__cluster_paths(&im->cluster);
+    if (im->cluster.no_memory)
+        return ms_no_memory(err);
+    return mstx__cluster_save_joins(&im->cluster, mstx__writer_store(im->w), err);
+}
+
 static enum ms_rc join_ranks(struct mstx_import *im, struct ms_err *err)
 {
     struct ms_span span = ms_span_begin("join");
-    enum ms_rc rc = mstx__cluster_share(&im->cluster, im->par, mstx__import_alone(im), err);
-    if (rc == MS_OK) {
-        mstx__cluster_join(&im->cluster);
-        if (!im->cluster.no_memory)
-            mstx__cluster_paths(&im->cluster);
-        rc = im->cluster.no_memory ? ms_no_memory(err) : MS_OK;
-    }
-    if (rc == MS_OK && !mstx__writer_bad(im->w))
-        rc = mstx__cluster_save_joins(&im->cluster, mstx__writer_store(im->w), err);
+    enum ms_rc rc = im->spool != NULL
+                        ? mstx__spool_join(im->spool, &im->cluster, mstx__writer_store(im->w), err)
+                        : join_calls(im, err);
     ms_span_end(&span);
     return mstx__share_result(im->par, rc, err);
 }
@@ -303,6 +311,7 @@ static void free_import(struct mstx_import *im)
 {
     mstx__comm_writer_free(im->comm);
     mstx__cluster_free(&im->cluster);
+    mstx__spool_free(im->spool);
     mstx__cluster_part_free(&im->part);
     mstx__lanes_free(&im->lanes);
     mstx__import_free_problems(im);
@@ -339,6 +348,8 @@ static enum ms_rc divide_and_import(struct mstx_import *im, const char *db, cons
     enum ms_rc rc = mstx__lanes_new(&im->lanes, err);
     if (rc == MS_OK)
         rc = mstx__writer_new(&im->w, db, err);
+    if (rc == MS_OK && ms_par_size(im->par) == 1)
+        rc = mstx__spool_new(&im->spool, db, im->how->round_calls, err);
     im->sink = (struct mstx_text_sink){im->w, put_text, get_text, keep_failure};
     MS_TRY(mstx__share_result(im->par, rc, err));
     rc = import_all(im, db, dir, err);

@@ -16,6 +16,7 @@
 #define MSTX_IMPORT_IMPORT_INT_H
 
 #include "mstx/cluster/rank_part.h"
+#include "mstx/import/call_spool.h"
 #include "mstx/import/comm_calls.h"
 #include "mstx/import/exchange.h"
 #include "mstx/import/import.h"
@@ -64,6 +65,7 @@ struct mstx_import {
     struct mstx_text_sink sink; /* texts of captures into w */
     struct mstx_comm_writer *comm;
     struct mstx_cluster cluster;
+    struct mstx_spool *spool; /* calls of the cluster; NULL: under mpirun they are in memory */
     struct mstx_cl_part part; /* of the current process */
     struct mstx_cl_names names;
     struct mstx_lanes lanes; /* of the current process; the next one reuses the memory */

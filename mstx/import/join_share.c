@@ -424,18 +424,6 @@ static void take_note(struct mstx_taker *t, struct mstx_cl_note *n)
         mstx__take_bytes(t, n->message.args, n->message.n);
 }
 
-/* Returns true when another collective of the same communicator has a note already: of processes
- * that joined parts of one communicator, only the first one reports. */
-static bool is_repeated(const struct mstx_cl_note *p, size_t n, const struct mstx_cl_note *one)
-{
-    ms_assert(n == 0 || p != NULL);
-    for (size_t i = n; i-- > 0;) {
-        if (p[i].group == one->group)
-            return p[i].seq != one->seq;
-    }
-    return false;
-}
-
 static bool take_quarrels(struct mstx_cluster *c, struct mstx_taker *t)
 {
     uint64_t n;
@@ -448,7 +436,6 @@ static bool take_quarrels(struct mstx_cluster *c, struct mstx_taker *t)
             .kind = "mismatch", .severity = "error", .first_step = -1, .last_step = -1};
         ms_message_begin(&slot->message, &mstx_note_mismatch);
         take_note(t, slot);
-        c->quarrel.n -= is_repeated(c->quarrel.p, c->quarrel.n - 1, slot);
     }
     return true;
 }
@@ -465,7 +452,6 @@ static bool take_missing(struct mstx_cluster *c, struct mstx_taker *t)
             .kind = "hang", .severity = "error", .first_step = -1, .last_step = -1};
         ms_message_begin(&slot->message, &mstx_note_not_joined);
         take_note(t, slot);
-        c->missing.n -= is_repeated(c->missing.p, c->missing.n - 1, slot);
     }
     return true;
 }
@@ -486,6 +472,7 @@ static void put_found(const struct mstx_cluster *c, struct ms_buf *b)
 static bool take_found(struct mstx_cluster *c, struct mstx_taker *t)
 {
     const size_t links = c->link.n, open = c->open.n;
+    const size_t quarrels = c->quarrel.n, missing = c->missing.n;
     uint64_t strange;
     mstx__take_bytes(t, &strange, sizeof strange);
     c->strange += strange;
@@ -499,6 +486,7 @@ static bool take_found(struct mstx_cluster *c, struct mstx_taker *t)
     if (!take_quarrels(c, t) || !take_missing(c, t) || !mstx__take_items(t, &c->link) ||
         !mstx__take_items(t, &c->open))
         return false;
+    mstx__cluster_forget_repeated(c, quarrels, missing);
     for (size_t i = links; i < c->link.n; i++)
         c->link.p[i].first_open += open;
     return true;
