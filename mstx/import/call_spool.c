@@ -76,7 +76,7 @@ void mstx__spool_free(struct mstx_spool *s)
         return;
     if (s->from >= 0)
         close(s->from);
-    if (s->fd >= 0)
+    if (s->tmp != NULL)
         ms_tmp_discard(s->fd, s->tmp);
     ms_free(s->tmp);
     free_blocks(&s->coll);

@@ -351,8 +351,9 @@ static enum ms_rc divide_and_import(struct mstx_import *im, const char *db, cons
     if (rc == MS_OK && ms_par_size(im->par) == 1)
         rc = mstx__spool_new(&im->spool, db, im->how->round_calls, err);
     im->sink = (struct mstx_text_sink){im->w, put_text, get_text, keep_failure};
-    MS_TRY(mstx__share_result(im->par, rc, err));
-    rc = import_all(im, db, dir, err);
+    rc = mstx__share_result(im->par, rc, err);
+    if (rc == MS_OK)
+        rc = import_all(im, db, dir, err);
     if (rc == MS_OK && ms_par_rank(im->par) == 0)
         return mstx__writer_commit(im->w, err);
     mstx__writer_abort(im->w);
