@@ -6,6 +6,7 @@
 #include "mstx/conclude/run_ready.h"
 
 #include "probe/base/clock.h"
+#include "probe/base/cpu.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
@@ -98,6 +99,11 @@ static enum ms_rc check_limit(double seconds, struct ms_err *err)
     return ms_fail(err, MS_E_ARG, "--missing_after takes a number of seconds, at most a year");
 }
 
+static unsigned threads(void)
+{
+    return ms_globals.threads != 0 ? (unsigned)ms_globals.threads : ms_cpu_count();
+}
+
 static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms_err *err)
 {
     const char *path = a->path.items[0];
@@ -109,6 +115,7 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
         .summary = a->summary,
         .missing_after_s = a->missing_after,
         .par = par,
+        .threads = threads(),
         .progress = is_first && ms_progress_ok(STDERR_FILENO) ? print_progress : NULL,
         .ctx = &watch,
     };

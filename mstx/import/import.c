@@ -181,11 +181,36 @@ static enum ms_rc take_process(struct mstx_import *im, size_t place, struct ms_e
     return im->spool != NULL ? mstx__spool_take(im->spool, c, err) : MS_OK;
 }
 
+static bool has_segments(const void *ctx, size_t place)
+{
+    const struct mstx_import *im = ctx;
+    return im->seen.p[place].id != 0;
+}
+
+static enum ms_rc read_ahead(struct mstx_import *im, struct ms_err *err)
+{
+    const struct mstx_ahead_how how = {.procs = &im->procs,
+                                       .from = im->from,
+                                       .to = im->to,
+                                       .is_wanted = has_segments,
+                                       .ctx = im,
+                                       .no_args = im->how->summary,
+                                       .threads = im->how->threads};
+    if (how.threads < 2 || im->to - im->from < 2)
+        return MS_OK;
+    return mstx__ahead_new(&im->ahead, &how, im->w, err);
+}
+
 static enum ms_rc take_processes(struct mstx_import *im, struct ms_err *err)
 {
     expect_calls(im);
-    for (size_t i = im->from; i < im->to && !mstx__writer_bad(im->w); i++)
-        MS_TRY(take_process(im, i, err));
+    enum ms_rc rc = read_ahead(im, err);
+    for (size_t i = im->from; i < im->to && rc == MS_OK && !mstx__writer_bad(im->w); i++)
+        rc = take_process(im, i, err);
+    mstx__ahead_free(im->ahead);
+    im->ahead = NULL;
+    if (rc != MS_OK)
+        return rc;
     return im->cluster.no_memory ? ms_no_memory(err) : mstx__writer_why(im->w, err);
 }
 
@@ -313,7 +338,7 @@ static void free_import(struct mstx_import *im)
     mstx__cluster_free(&im->cluster);
     mstx__spool_free(im->spool);
     mstx__cluster_part_free(&im->part);
-    mstx__lanes_free(&im->lanes);
+    mstx__lanes_free(&im->now.lanes);
     mstx__import_free_problems(im);
     for (size_t i = 0; i < im->seen.n; i++)
         ms_free(im->seen.p[i].head);
@@ -345,7 +370,7 @@ static enum ms_rc divide_and_import(struct mstx_import *im, const char *db, cons
                                     struct ms_err *err)
 {
     MS_TRY(mstx__import_divide(im, dir, err));
-    enum ms_rc rc = mstx__lanes_new(&im->lanes, err);
+    enum ms_rc rc = mstx__lanes_new(&im->now.lanes, err);
     if (rc == MS_OK)
         rc = mstx__writer_new(&im->w, db, err);
     if (rc == MS_OK && ms_par_size(im->par) == 1)

@@ -27,6 +27,7 @@ struct mstx_import_how {
     /* Processes that share the work; each of them calls.  NULL for a single process.  Process 0
      * writes the database and has the result. */
     struct ms_par *par;
+    unsigned threads; /* that read; fewer than 2: the caller's alone */
     size_t
         round_calls; /* of a single process: calls that are joined at a time; 0: half a million */
     /* Receives the share of files read so far, 0 to 1; may be NULL. */

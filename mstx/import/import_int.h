@@ -20,6 +20,7 @@
 #include "mstx/import/comm_calls.h"
 #include "mstx/import/exchange.h"
 #include "mstx/import/import.h"
+#include "mstx/import/read_ahead.h"
 #include "mstx/read/host_clocks.h"
 #include "mstx/read/lanes.h"
 #include "mstx/read/processes.h"
@@ -68,7 +69,9 @@ struct mstx_import {
     struct mstx_spool *spool; /* calls of the cluster; NULL: under mpirun they are in memory */
     struct mstx_cl_part part; /* of the current process */
     struct mstx_cl_names names;
-    struct mstx_lanes lanes; /* of the current process; the next one reuses the memory */
+    struct mstx_read_proc now;      /* the current process; the next one reuses the memory */
+    struct mstx_ahead *ahead;       /* reads the next ones; NULL: a single thread */
+    const struct mstx_lanes *lanes; /* of the current process */
     MS_VEC(struct mstx_marked_call) marked; /* likewise */
     struct mstx_clocks clocks;
     struct mstx_meetings meetings; /* only when there are several hosts */

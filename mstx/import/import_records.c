@@ -239,7 +239,7 @@ static void write_hangs(struct mstx_writer *w, uint32_t process, int32_t rank,
 static bool keep_seen(struct mstx_import *im, struct mstx_seen *seen, const struct mstx_proc *p,
                       const struct mstx_texts *t)
 {
-    const struct mstx_lanes *l = &im->lanes;
+    const struct mstx_lanes *l = im->lanes;
     seen->head = ms_alloc(sizeof *seen->head);
     if (seen->head == NULL)
         return false;
@@ -280,9 +280,10 @@ static enum ms_rc know_groups(struct mstx_import *im, const struct mstx_texts *t
 static void write_events(struct mstx_import *im, const struct mstx_proc *p,
                          struct mstx_host_clock *c, uint32_t id)
 {
-    int64_t oldest = oldest_shown(p, c, im->lanes.newest);
-    for (size_t i = 0; i < im->lanes.lane.n; i++)
-        write_lane(im, &im->lanes, c, &im->lanes.lane.p[i], id, oldest);
+    const struct mstx_lanes *l = im->lanes;
+    int64_t oldest = oldest_shown(p, c, l->newest);
+    for (size_t i = 0; i < l->lane.n; i++)
+        write_lane(im, l, c, &l->lane.p[i], id, oldest);
     write_said(im);
 }
 
@@ -544,7 +545,7 @@ static enum ms_rc take_lanes(struct mstx_import *im, struct mstx_proc *p, struct
         return ms_no_memory(err);
     mstx__comm_writer_process(im->comm, seen->id, seen->head->rank, seen->calls);
     MS_TRY(know_groups(im, t, err));
-    const struct source s = {.l = &im->lanes,
+    const struct source s = {.l = im->lanes,
                              .clock = c,
                              .w = im->w,
                              .comm = im->comm,
@@ -558,25 +559,33 @@ static enum ms_rc take_lanes(struct mstx_import *im, struct mstx_proc *p, struct
     return MS_OK;
 }
 
+/* Reads the process at a place, or takes what another thread has read of it. */
+static struct mstx_read_proc *read_process(struct mstx_import *im, size_t place)
+{
+    struct mstx_read_proc *r = &im->now;
+    im->is_again = true;
+    if (im->ahead != NULL)
+        r = mstx__ahead_take(im->ahead, place, &im->problems, im->w);
+    else if (im->seen.p[place].id != 0)
+        mstx__proc_read(r, &im->procs.list.p[place], &im->sink, &im->problems, im->how->summary);
+    else
+        r->rc = MS_OK;
+    im->is_again = false;
+    return r;
+}
+
 enum ms_rc mstx__import_read_process(struct mstx_import *im, size_t place, struct ms_err *err)
 {
     ms_assert(place >= im->from && place < im->to);
     struct mstx_proc *p = &im->procs.list.p[place];
-    struct mstx_texts texts;
     im->at = place;
-    im->is_again = true;
-    enum ms_rc rc = im->seen.p[place].id != 0 ? mstx__proc_open(p, &im->problems, err) : MS_OK;
-    if (rc == MS_OK && p->seg.n != 0)
-        rc = mstx__texts_read(&texts, p, &im->sink, &im->problems, err);
-    im->is_again = false;
-    if (rc == MS_OK && p->seg.n != 0) {
-        im->lanes.no_args = im->how->summary;
-        mstx__lanes_read(&im->lanes, p, &texts);
-        rc = im->lanes.no_memory
-                 ? ms_fail(err, MS_E_NOMEM, "%s: %s", p->dir, ms_rc_text(MS_E_NOMEM))
-                 : take_lanes(im, p, &texts, err);
-        mstx__texts_free(&texts);
-    }
-    mstx__proc_close(p);
+    struct mstx_read_proc *r = read_process(im, place);
+    enum ms_rc rc = r->rc;
+    im->lanes = &r->lanes;
+    if (rc != MS_OK && err != NULL && err->rc == MS_OK)
+        *err = r->err;
+    if (rc == MS_OK && r->has_texts)
+        rc = take_lanes(im, p, &r->texts, err);
+    mstx__proc_done(r, p);
     return rc;
 }

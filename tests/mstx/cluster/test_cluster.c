@@ -322,19 +322,19 @@ START_TEST(calls_of_a_late_window_are_joined_by_their_numbers)
 }
 END_TEST
 
-/* Imports the run into a database of that name, joining so many calls at a time. */
-static void import_in_rounds(const char *name, size_t calls, struct ms_file *db)
+/* Imports the run into a database of that name by threads, joining so many calls at a time. */
+static void import_in_rounds(const char *name, size_t calls, unsigned threads, struct ms_file *db)
 {
     struct ms_err e = {0};
     struct mstx_import_result r;
-    const struct mstx_import_how how = {.round_calls = calls};
+    const struct mstx_import_how how = {.round_calls = calls, .threads = threads};
     char path[96];
     snprintf(path, sizeof path, "%s/%s", dir, name);
     ck_ok(mstx_import_as(run, path, &how, &r, &e), e);
     ck_ok(ms_file_map(db, path, SIZE_MAX, &e), e);
 }
 
-START_TEST(rounds_of_any_length_give_the_same_bytes)
+START_TEST(rounds_and_threads_give_the_same_bytes)
 {
     static const enum sim_fault faults[] = {SIM_CLEAN, SIM_SLOW_PAIR, SIM_MISMATCH, SIM_MISSING,
                                             SIM_HANG};
@@ -342,9 +342,9 @@ START_TEST(rounds_of_any_length_give_the_same_bytes)
     for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
         struct ms_file whole, parts;
         simulate(faults[f], 0.5);
-        import_in_rounds("whole.db", 0, &whole);
+        import_in_rounds("whole.db", 0, 1, &whole);
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-            import_in_rounds("parts.db", lengths[i], &parts);
+            import_in_rounds("parts.db", lengths[i], 1 + (unsigned)i, &parts);
             ck_assert_uint_eq(parts.n, whole.n);
             ck_assert(memcmp(parts.p, whole.p, whole.n) == 0);
             ms_file_unmap(&parts);
@@ -355,7 +355,7 @@ START_TEST(rounds_of_any_length_give_the_same_bytes)
 }
 END_TEST
 
-TEST_MAIN("cluster", rounds_of_any_length_give_the_same_bytes, bandwidths_are_those_of_the_ring,
+TEST_MAIN("cluster", rounds_and_threads_give_the_same_bytes, bandwidths_are_those_of_the_ring,
           spans_that_touch_are_one, a_step_is_divided_into_computing_communication_and_the_rest,
           a_clean_run_blames_nobody, a_slow_rank_is_named_in_the_first_line,
           when_a_rank_became_slow_is_told, slow_links_are_named_by_their_ends_or_their_communicator,

@@ -5,6 +5,7 @@
  */
 #include "mstx/conclude/run_ready.h"
 #include "mstx/rundb/run_query.h"
+#include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 #include "probe/base/trace.h"
@@ -747,7 +748,66 @@ START_TEST(a_database_stays_current_when_its_run_is_moved)
 }
 END_TEST
 
-TEST_MAIN("import", a_process_without_segments_is_a_problem_once_it_is_calm,
+/* A process whose marks have attributes and names that only its records tell, some of them those of
+ * other processes too. */
+static void make_attributed(struct maker *m, int32_t rank)
+{
+    maker_begin(m, run, rank, 5000 + (uint32_t)rank);
+    const uint32_t a = maker_text(m, "a");
+    const uint16_t d = maker_domain(m, "D");
+    maker_ring(m, 1, 1, 5000 + (uint32_t)rank);
+    for (unsigned k = 0; k < 40; k++) {
+        struct mstx_rec_attr attr = {.payload = (uint64_t)(k * (unsigned)(rank % 3 + 1)),
+                                     .payload_type = MSTX_PAYLOAD_I64,
+                                     .type = MSTX_REC_ATTR,
+                                     .fields = 7};
+        maker_rec(m, MSTX_REC_PUSH, 10 + 20 * k, 0, k % 5 == 0 ? a + 100 + k : a, d, 0,
+                  MSTX_F_MORE);
+        maker_raw(m, &attr);
+        maker_rec(m, MSTX_REC_POP, 20 + 20 * k, 0, a, d, TICKS_0 + 10 + 20 * k, 0);
+    }
+    maker_end_ring(m);
+    maker_end(m);
+}
+
+static void import_by(unsigned threads, const char *name, struct ms_file *db)
+{
+    struct ms_err e = {0};
+    struct mstx_import_result r;
+    const struct mstx_import_how how = {.threads = threads};
+    char path[96];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    ck_ok(mstx_import_as(run, path, &how, &r, &e), e);
+    ck_assert_uint_eq(r.processes, 9);
+    ck_ok(ms_file_map(db, path, SIZE_MAX, &e), e);
+}
+
+START_TEST(threads_give_the_same_bytes)
+{
+    struct maker m;
+    struct ms_file alone, shared;
+    char damaged[160];
+    scratch_dir(dir);
+    snprintf(run, sizeof run, "%s/run", dir);
+    for (int32_t rank = 0; rank < 9; rank++)
+        make_attributed(&m, rank);
+    snprintf(damaged, sizeof damaged, "%s/rank_4/h.4999.1", run);
+    ck_assert_int_eq(mkdir(damaged, 0777), 0);
+    import_by(1, "alone.db", &alone);
+    ck_assert(memmem(alone.p, alone.n, "(text 1", 7) != NULL);
+    for (unsigned threads = 2; threads < 20; threads += 3) {
+        import_by(threads, "shared.db", &shared);
+        ck_assert_uint_eq(shared.n, alone.n);
+        ck_assert(memcmp(shared.p, alone.p, alone.n) == 0);
+        ms_file_unmap(&shared);
+    }
+    ms_file_unmap(&alone);
+    scratch_remove(dir);
+}
+END_TEST
+
+TEST_MAIN("import", threads_give_the_same_bytes,
+          a_process_without_segments_is_a_problem_once_it_is_calm,
           a_database_stays_current_when_its_run_is_moved, marks_ranges_and_pushes_come_out_in_order,
           a_range_ended_on_another_thread_stays_with_its_starter,
           what_never_ended_is_kept_and_what_lost_its_start_is_whole,
