@@ -6,11 +6,12 @@
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/jprint.h"
+#include "probe/base/map.h"
 #include "probe/base/opt.h"
 
 extern const struct ms_cmd compare_cmd_check;
 
-enum { FORMAT_TEXT, FORMAT_JSON };
+enum { FORMAT_TEXT, FORMAT_JSON, TEXT_MAX = 1 << 30 };
 
 struct args {
     struct ms_opt_list paths;
@@ -26,8 +27,10 @@ static const struct ms_opt opts[] = {
      .help = "dump.json, or a rank, step or dump directory"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
      .dflt = "text", .help = "text for people, json for programs"},
-    {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "20", .min = 0,
-     .max = 1000000, .help = "print at most this many findings as text; 0: all"},
+    {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "10", .min = 0,
+     .max = 1000000,
+     .help = "print at most this many findings as text, those alike on several ranks as one; 0: "
+             "each"},
     {"tolerant", NULL, MS_OPT_FLAG, offsetof(struct args, tolerant),
      .help = "read the complete records of a file that was cut off by a kill or a full disk"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
@@ -36,19 +39,23 @@ static const struct ms_opt opts[] = {
 
 /* ---- text ------------------------------------------------------------------- */
 
-static void print_where(const struct self_finding *f)
+static void print_where(const struct self_finding *f, size_t alike)
 {
+    char count[MS_HUMAN_MAX];
     if (f->rank >= 0)
         printf("  rank %lld", (long long)f->rank);
     if (f->step >= 0)
         printf("%s step %lld", f->rank >= 0 ? "," : " ", (long long)f->step);
+    if (alike != 0)
+        printf(", and %s more alike", ms_human_count(count, alike));
 }
 
-static void print_finding(const struct self_finding *f, size_t place)
+/* Prints a finding; alike: how many others differ from it in their rank and step alone. */
+static void print_finding(const struct self_finding *f, size_t place, size_t alike)
 {
     printf("%s %zu  %.*s  %s, %s", f->error ? "suspect" : "warning", place, MS_STR_ARG(f->node),
            self_kind_names[f->kind], f->pattern);
-    print_where(f);
+    print_where(f, alike);
     printf("\n    %.*s\n", MS_STR_ARG(f->text));
     if (f->row.n != 0)
         printf("    %.*s\n", MS_STR_ARG(f->row));
@@ -72,18 +79,70 @@ static void print_scope(const struct self_check *s, int64_t took_ns)
                c->unclear);
 }
 
+/* Findings of several ranks and steps that are alike, as one. */
+struct folded {
+    struct ms_map keys;
+    struct ms_arena *arena;
+    MS_VEC(size_t) first; /* by key: the finding that is shown */
+    MS_VEC(size_t) alike; /* by key: number of findings beside it */
+};
+
+static bool fold_finding(struct folded *f, const struct self_check *s, size_t i)
+{
+    const struct self_finding *of = &s->findings.p[i];
+    struct ms_buf key = {.max = 1 << 20};
+    bool added;
+    ms_buf_printf(&key, "%d %d %s ", of->error, (int)of->kind, of->pattern);
+    ms_buf_str(&key, of->node);
+    const uint32_t at = key.bad == MS_OK
+                            ? ms_map_put_copy(&f->keys, ms_buf_slice(&key), f->arena, &added)
+                            : MS_MAP_NONE;
+    ms_buf_free(&key);
+    if (at == MS_MAP_NONE)
+        return false;
+    if (!added) {
+        f->alike.p[at]++;
+        return true;
+    }
+    size_t *first = ms_vec_push(&f->first), *alike = ms_vec_push(&f->alike);
+    if (first == NULL || alike == NULL)
+        return false;
+    *first = i;
+    *alike = 0;
+    return true;
+}
+
+/* Prints findings, those that are alike on several ranks and steps once. */
+static void print_folded(const struct self_check *s, size_t most)
+{
+    struct folded f = {.arena = ms_arena_new(TEXT_MAX)};
+    bool ok = f.arena != NULL;
+    for (size_t i = 0; ok && i < s->findings.n; i++)
+        ok = fold_finding(&f, s, i);
+    if (!ok)
+        puts("note: not enough memory to list all findings");
+    const size_t shown = ms_cmd_listed(ok ? f.first.n : 0, most);
+    for (size_t i = 0; i < shown; i++)
+        print_finding(&s->findings.p[f.first.p[i]], i + 1, f.alike.p[i]);
+    ms_cmd_more(stdout, ok ? f.first.n - shown : s->findings.n, "findings");
+    ms_vec_free(&f.first);
+    ms_vec_free(&f.alike);
+    ms_map_free(&f.keys);
+    ms_arena_free(f.arena);
+}
+
 static void print_text(const struct self_check *s, const struct args *a, int64_t took_ns)
 {
-    size_t shown =
-        a->most == 0 || s->findings.n < (size_t)a->most ? s->findings.n : (size_t)a->most;
-    for (size_t i = 0; i < shown; i++)
-        print_finding(&s->findings.p[i], i + 1);
-    if (shown < s->findings.n)
-        printf("%zu more; --most 0 shows all\n", s->findings.n - shown);
+    const size_t notes = ms_cmd_listed(s->places.notes.n, (size_t)a->most);
+    if (a->most != 0)
+        print_folded(s, (size_t)a->most);
+    for (size_t i = 0; a->most == 0 && i < s->findings.n; i++)
+        print_finding(&s->findings.p[i], i + 1, 0);
     if (s->findings.n == 0)
         puts("nothing is wrong as far as one run can tell");
-    for (size_t i = 0; i < s->places.notes.n; i++)
+    for (size_t i = 0; i < notes; i++)
         printf("note: %s\n", s->places.notes.p[i]);
+    ms_cmd_more(stdout, s->places.notes.n - notes, "notes");
     print_scope(s, took_ns);
 }
 
@@ -195,7 +254,7 @@ static int exit_of(const struct args *a, const struct self_check *s)
 
 static int run_command(int argc, char **argv)
 {
-    struct args a = {.most = 20};
+    struct args a = {.most = 10};
     struct ms_err err = {0};
     struct self_check s;
     bool done;
@@ -206,8 +265,10 @@ static int run_command(int argc, char **argv)
         return MS_EXIT_OK;
     if (check(&a, &s, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_check, &err);
-    for (size_t i = 0; i < s.failures.n; i++)
+    const size_t failures = ms_cmd_listed(s.failures.n, (size_t)a.most);
+    for (size_t i = 0; i < failures; i++)
         fprintf(stderr, "msprobe check: %.*s; left out\n", MS_STR_ARG(s.failures.p[i]));
+    ms_cmd_more(stderr, s.failures.n - failures, "dumps that cannot be read");
     enum ms_rc rc = MS_OK;
     if (a.format == FORMAT_JSON)
         rc = print_json(&s, ms_clock_ns() - start, &err);

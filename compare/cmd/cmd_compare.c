@@ -78,6 +78,7 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
         .output = output_of(j),
         .noise = a->noise,
         .explain = a->explain,
+        .most = (size_t)a->most,
         .xlsx = a->xlsx,
         .diff = a->diff,
         .write_mapping = a->write_mapping,

@@ -462,13 +462,22 @@ static enum ms_rc meet_processes(struct cmp_run *run, struct ms_err *err)
     return met == MS_OK ? ms_par_share(run->par, run->stamp, sizeof run->stamp, err) : met;
 }
 
+/* Prints the notes on the pairing of ranks, at most `most` of them, 0: all. */
+static void print_notes(const struct cmp_run *run)
+{
+    const size_t n = run->ranks.notes.n, listed = ms_cmd_listed(n, run->conf.most);
+    for (size_t i = 0; i < listed; i++)
+        run->conf.note(run->ranks.notes.p[i]);
+    ms_cmd_more(stderr, n - listed, "notes");
+}
+
 enum ms_rc compare_run(struct cmp_run *run, const struct cmp_run_conf *conf, struct ms_par *par,
                        struct ms_err *err)
 {
     *run = (struct cmp_run){.conf = *conf, .par = par};
     MS_TRY(meet_processes(run, err));
-    for (size_t i = 0; i < run->ranks.notes.n && ms_par_rank(par) == 0; i++)
-        conf->note(run->ranks.notes.p[i]);
+    if (ms_par_rank(par) == 0)
+        print_notes(run);
     bool files = ms_path_kind(conf->target) == MS_KIND_FILE;
     if (conf->explain != NULL)
         return ms_par_rank(par) == 0 ? explain_all(run, err) : MS_OK;

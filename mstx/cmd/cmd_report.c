@@ -27,8 +27,9 @@ static const struct ms_opt opts[] = {
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
      .choices = formats,
      .help = "text for people, json for programs, prometheus for its collectors"},
-    {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "20", .min = 0,
-     .max = INT32_MAX, .help = "show this many findings, steps and names in text; 0 shows all"},
+    {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .min = 0, .max = INT32_MAX,
+     .help = "show this many findings, steps, ranks, communicators and names in text, those alike "
+             "as one; 0: each; without it as many as fit one screen"},
     {"flops", NULL, MS_OPT_REAL, offsetof(struct args, flops), "N", .min = 0, .max = INT64_MAX,
      .help = "floating point operations of the model in a step of one rank, as 1.5e15"},
     {"peak", NULL, MS_OPT_REAL, offsetof(struct args, peak), "N", .min = 0, .max = INT64_MAX,
@@ -58,7 +59,8 @@ static enum ms_rc print_report(struct mstx_tl *tl, const struct mstx_report *r,
         if (a->format == AS_PROMETHEUS)
             mstx_report_prometheus(r, &text);
         else
-            mstx_report_text(tl, r, path, (size_t)a->most, &text);
+            mstx_report_text(tl, r, path, a->most < 0 ? MSTX_REPORT_SCREEN : (size_t)a->most,
+                             &text);
         enum ms_rc rc = ms_buf_check(&text, err);
         if (rc == MS_OK)
             fwrite(text.p, 1, text.n, stdout);
@@ -85,7 +87,7 @@ static enum ms_rc find_flops(const struct args *a, struct mstx_flops *f, struct 
 
 static int run_report(int argc, char **argv)
 {
-    struct args a = {.most = 20};
+    struct args a = {.most = -1};
     struct ms_err err = {0};
     bool done;
     if (ms_opt_parse(&mstx_cmd_report, argc, argv, &a, &done, &err) != MS_OK)

@@ -5,6 +5,7 @@
  */
 #include "mstx/conclude/run_report.h"
 
+#include "mstx/conclude/alike_rows.h"
 #include "mstx/conclude/hang.h"
 
 #include "probe/base/human.h"
@@ -120,16 +121,38 @@ static void text_finding(const struct mstx_finding *f, struct ms_buf *out)
     ms_buf_putc(out, '\n');
 }
 
-/* Counts the findings behind the listed ones, by severity. */
-static void text_more_findings(const mstx_findings *all, size_t listed, struct ms_buf *out)
+/* Chooses the findings that are listed: the worst first, of one kind a few, so that a fault of
+ * thousands of ranks leaves room for others. Returns their number. */
+static size_t choose_findings(const mstx_findings *all, size_t most, bool *is_listed)
+{
+    enum { OF_KIND = 3, KINDS_MAX = 32 };
+    struct {
+        const char *kind;
+        size_t n;
+    } seen[KINDS_MAX] = {{NULL, 0}};
+    size_t listed = 0;
+    for (size_t i = 0; i < all->n && (most == 0 || listed < most); i++) {
+        size_t k = 0;
+        while (k + 1 < KINDS_MAX && seen[k].kind != NULL && seen[k].kind != all->p[i].kind)
+            k++;
+        seen[k].kind = all->p[i].kind;
+        is_listed[i] = most == 0 || seen[k].n++ < OF_KIND;
+        listed += is_listed[i];
+    }
+    return listed;
+}
+
+/* Counts the findings that are not listed, by severity. */
+static void text_more_findings(const mstx_findings *all, const bool *is_listed, size_t more,
+                               struct ms_buf *out)
 {
     size_t count[MSTX_ERROR_FINDING + 1] = {0};
     const char *between = "";
-    if (listed == all->n)
+    if (more == 0)
         return;
-    for (size_t i = listed; i < all->n; i++)
-        count[all->p[i].severity]++;
-    ms_buf_printf(out, "  ... %zu more (", all->n - listed);
+    for (size_t i = 0; i < all->n; i++)
+        count[all->p[i].severity] += !is_listed[i];
+    ms_buf_printf(out, "  ... %zu more (", more);
     for (int s = MSTX_ERROR_FINDING; s >= MSTX_INFO_FINDING; s--) {
         if (count[s] == 0)
             continue;
@@ -143,13 +166,21 @@ static void text_more_findings(const mstx_findings *all, size_t listed, struct m
 /* Writes the findings, which are stored with the worst first. */
 static void text_findings(const struct mstx_report *r, size_t most, struct ms_buf *out)
 {
-    const size_t listed = most != 0 && most < r->findings.n ? most : r->findings.n;
+    bool *is_listed = ms_calloc(r->findings.n + 1, sizeof *is_listed);
+    if (is_listed == NULL) {
+        out->bad = MS_E_NOMEM;
+        return;
+    }
+    const size_t listed = choose_findings(&r->findings, most, is_listed);
     ms_buf_puts(out, "\nfindings\n");
-    for (size_t i = 0; i < listed; i++)
-        text_finding(&r->findings.p[i], out);
-    text_more_findings(&r->findings, listed, out);
+    for (size_t i = 0; i < r->findings.n; i++) {
+        if (is_listed[i])
+            text_finding(&r->findings.p[i], out);
+    }
+    text_more_findings(&r->findings, is_listed, r->findings.n - listed, out);
     if (r->findings.n == 0)
         ms_buf_puts(out, "  none\n");
+    ms_free(is_listed);
 }
 
 /* Writes a text of the program into a table cell: control characters become dots, long texts are
@@ -252,37 +283,70 @@ static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t m
     ms_free(step);
 }
 
-static void text_name(const struct mstx_name_row *r, struct ms_buf *out)
+/* Ends a row, which may stand for several. */
+static void end_row(size_t rows, struct ms_buf *out)
+{
+    char count[MS_HUMAN_MAX];
+    if (rows > 1)
+        ms_buf_printf(out, "  and %s alike", ms_human_count(count, rows - 1));
+    ms_buf_putc(out, '\n');
+}
+
+/* Writes a row of `rows` names; only one that stands alone has percentiles. */
+static void text_name(const struct mstx_name_row *r, size_t rows, struct ms_buf *out)
 {
     char total[MS_HUMAN_MAX], mean[MS_HUMAN_MAX], p50[MS_HUMAN_MAX], p99[MS_HUMAN_MAX];
     char max[MS_HUMAN_MAX];
+    const bool alone = rows == 1;
     ms_buf_puts(out, "  ");
     put_cell(out, r->domain, 14);
     ms_buf_putc(out, ' ');
     put_cell(out, r->name, 32);
     ms_buf_printf(out, " %9" PRIu64, r->events);
     if (r->marks == r->events)
-        ms_buf_puts(out, "  marks\n");
+        ms_buf_puts(out, "  marks");
     else
-        ms_buf_printf(out, " %11s %11s %11s %11s %11s %6.2f %%\n",
-                      ms_human_time(total, r->total_ns), ms_human_time(mean, r->mean_ns),
-                      ms_human_time(p50, r->p50_ns), ms_human_time(p99, r->p99_ns),
-                      ms_human_time(max, r->max_ns), 100 * r->share);
+        ms_buf_printf(out, " %11s %11s %11s %11s %11s %6.2f %%", ms_human_time(total, r->total_ns),
+                      ms_human_time(mean, r->mean_ns), alone ? ms_human_time(p50, r->p50_ns) : "",
+                      alone ? ms_human_time(p99, r->p99_ns) : "", ms_human_time(max, r->max_ns),
+                      100 * r->share);
+    end_row(rows, out);
 }
 
-static void text_names(const struct mstx_report *r, size_t most, struct ms_buf *out)
+/* Sums up the names of a row. */
+static struct mstx_name_row sum_names(const struct mstx_report *r, const struct mstx_folds *folds,
+                                      const struct mstx_folded *row)
+{
+    struct mstx_name_row sum = r->names.p[folds->member[row->first]];
+    for (uint32_t i = 1; i < row->n; i++) {
+        const struct mstx_name_row *x = &r->names.p[folds->member[row->first + i]];
+        sum.events += x->events;
+        sum.marks += x->marks;
+        sum.total_ns += x->total_ns;
+        sum.max_ns = x->max_ns > sum.max_ns ? x->max_ns : sum.max_ns;
+        sum.share += x->share;
+    }
+    const uint64_t ranges = sum.events - sum.marks;
+    sum.mean_ns = ranges != 0 ? sum.total_ns / (int64_t)ranges : sum.mean_ns;
+    return sum;
+}
+
+static void text_names(const struct mstx_report *r, const struct mstx_folds *folds, size_t most,
+                       struct ms_buf *out)
 {
     if (r->names.n == 0)
         return;
     ms_buf_printf(out, "\n  %-14s %-32s %9s %11s %11s %11s %11s %11s %8s\n", "domain", "name",
                   "count", "total", "mean", "p50", "p99", "max", "share");
-    for (size_t i = 0; i < r->names.n && (most == 0 || i < most); i++)
-        text_name(&r->names.p[i], out);
-    if (most != 0 && r->names.n > most)
-        ms_buf_printf(out, "  ... %zu more names; --most 0 shows all\n", r->names.n - most);
+    for (size_t i = 0; i < folds->rows.n && (most == 0 || i < most); i++) {
+        const struct mstx_name_row sum = sum_names(r, folds, &folds->rows.p[i]);
+        text_name(&sum, folds->rows.p[i].n, out);
+    }
+    if (most != 0 && folds->rows.n > most)
+        ms_buf_printf(out, "  ... %zu more names; --most 0 shows all\n", folds->rows.n - most);
 }
 
-static void text_comm(const struct mstx_comm_row *r, struct ms_buf *out)
+static void text_comm(const struct mstx_comm_row *r, size_t rows, struct ms_buf *out)
 {
     char bytes[MS_HUMAN_MAX], total[MS_HUMAN_MAX], mean[MS_HUMAN_MAX], max[MS_HUMAN_MAX];
     ms_buf_puts(out, "  ");
@@ -292,22 +356,42 @@ static void text_comm(const struct mstx_comm_row *r, struct ms_buf *out)
     else
         ms_buf_puts(out, "     ?  ");
     put_cell(out, ms_str_of(r->op), 18);
-    ms_buf_printf(out, " %9" PRId64 " %10s %11s %11s %11s\n", r->calls,
+    ms_buf_printf(out, " %9" PRId64 " %10s %11s %11s %11s", r->calls,
                   ms_human_bytes(bytes, (uint64_t)r->bytes), ms_human_time(total, r->total_ns),
                   ms_human_time(mean, r->mean_ns), ms_human_time(max, r->max_ns));
+    end_row(rows, out);
+}
+
+/* Sums up the communicators of a row. */
+static struct mstx_comm_row sum_comms(const struct mstx_report *r, const struct mstx_folds *folds,
+                                      const struct mstx_folded *row)
+{
+    struct mstx_comm_row sum = r->comms.p[folds->member[row->first]];
+    for (uint32_t i = 1; i < row->n; i++) {
+        const struct mstx_comm_row *x = &r->comms.p[folds->member[row->first + i]];
+        sum.calls += x->calls;
+        sum.bytes += x->bytes;
+        sum.total_ns += x->total_ns;
+        sum.max_ns = x->max_ns > sum.max_ns ? x->max_ns : sum.max_ns;
+    }
+    sum.mean_ns = sum.calls != 0 ? sum.total_ns / sum.calls : 0;
+    return sum;
 }
 
 /* Writes the table of communication by communicator; the table of names has the functions. */
-static void text_comms(const struct mstx_report *r, size_t most, struct ms_buf *out)
+static void text_comms(const struct mstx_report *r, const struct mstx_folds *folds, size_t most,
+                       struct ms_buf *out)
 {
     if (r->comms.n == 0)
         return;
     ms_buf_printf(out, "\n  %-28s %5s  %-18s %9s %10s %11s %11s %11s\n", "communicator", "ranks",
                   "operation", "calls", "bytes", "total", "mean", "max");
-    for (size_t i = 0; i < r->comms.n && (most == 0 || i < most); i++)
-        text_comm(&r->comms.p[i], out);
-    if (most != 0 && r->comms.n > most)
-        ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n", r->comms.n - most);
+    for (size_t i = 0; i < folds->rows.n && (most == 0 || i < most); i++) {
+        const struct mstx_comm_row sum = sum_comms(r, folds, &folds->rows.p[i]);
+        text_comm(&sum, folds->rows.p[i].n, out);
+    }
+    if (most != 0 && folds->rows.n > most)
+        ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n", folds->rows.n - most);
 }
 
 struct stacks_text {
@@ -346,10 +430,97 @@ static void text_stacks(struct mstx_tl *tl, size_t most, struct ms_buf *out)
         out->bad = MS_E_NOMEM;
 }
 
+/* ---- what fits -------------------------------------------------------------- */
+
+/* Rows of the tables of communicators and of names that are alike. */
+struct text_folds {
+    struct mstx_folds comms, names;
+};
+
+/* Gives every communicator a family: those of one size and operation. */
+static enum ms_rc fold_comms(const mstx_comm_rows *rows, bool each, struct mstx_families *families,
+                             struct mstx_foldable *row, struct mstx_folds *folds,
+                             struct ms_err *err)
+{
+    char kind[64];
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct mstx_comm_row *r = &rows->p[i];
+        row[i] = (struct mstx_foldable){(uint32_t)i, (double)r->mean_ns, (double)r->total_ns};
+        snprintf(kind, sizeof kind, "%" PRId64 " %.32s", r->size, r->op);
+        if (!each)
+            MS_TRY(mstx__family_find(families, ms_str_of(kind), ms_str_of(r->group), &row[i].family,
+                                     err));
+        else
+            row[i].weight = (double)(rows->n - i); /* keeps the order */
+    }
+    return mstx__rows_fold(row, rows->n, folds, err);
+}
+
+/* Gives every name a family: those of one domain. */
+static enum ms_rc fold_names(const mstx_name_rows *rows, bool each, struct mstx_families *families,
+                             struct mstx_foldable *row, struct mstx_folds *folds,
+                             struct ms_err *err)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct mstx_name_row *r = &rows->p[i];
+        row[i] = (struct mstx_foldable){(uint32_t)i, (double)r->mean_ns, (double)r->total_ns};
+        if (!each)
+            MS_TRY(mstx__family_find(families, r->domain, r->name, &row[i].family, err));
+        else
+            row[i].weight = (double)(rows->n - i);
+    }
+    return mstx__rows_fold(row, rows->n, folds, err);
+}
+
+/* Folds both tables; each: every row stays alone. */
+static enum ms_rc fold_tables(const struct mstx_report *r, bool each, struct text_folds *folds,
+                              struct ms_err *err)
+{
+    const size_t n = r->comms.n > r->names.n ? r->comms.n : r->names.n;
+    struct mstx_families comms = {.arena = NULL}, names = {.arena = NULL};
+    struct mstx_foldable *row = ms_calloc(n + 1, sizeof *row);
+    *folds = (struct text_folds){.comms = {.member = NULL}};
+    enum ms_rc rc = row != NULL ? mstx__families_begin(&comms, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = mstx__families_begin(&names, err);
+    if (rc == MS_OK)
+        rc = fold_comms(&r->comms, each, &comms, row, &folds->comms, err);
+    if (rc == MS_OK)
+        rc = fold_names(&r->names, each, &names, row, &folds->names, err);
+    mstx__families_free(&comms);
+    mstx__families_free(&names);
+    ms_free(row);
+    return rc;
+}
+
+/* Returns how many rows each table may have so that all of them together fit one screen. */
+static size_t rows_of_screen(const struct mstx_report *r, const struct text_folds *folds)
+{
+    enum { ROWS = 26, LEAST = 3, RANK_ROWS = 8 };
+    const size_t ranks = r->use.rank.n < RANK_ROWS ? r->use.rank.n : RANK_ROWS;
+    const size_t n[] = {r->findings.n, r->steps.list.n, ranks, folds->comms.rows.n,
+                        folds->names.rows.n};
+    size_t most = LEAST;
+    for (size_t sum = 0; sum <= ROWS && most < ROWS; most++) {
+        sum = 0;
+        for (size_t i = 0; i < sizeof n / sizeof *n; i++)
+            sum += n[i] < most + 1 ? n[i] : most + 1;
+        if (sum > ROWS)
+            break;
+    }
+    return most;
+}
+
 void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       size_t most, struct ms_buf *out)
 {
     const struct mstx_finding *head = mstx_findings_headline(&r->findings);
+    struct text_folds folds;
+    struct ms_err err = {0};
+    if (fold_tables(r, most == 0, &folds, &err) != MS_OK)
+        out->bad = MS_E_NOMEM;
+    if (most == MSTX_REPORT_SCREEN)
+        most = rows_of_screen(r, &folds);
     if (head != NULL) {
         ms_message_speak(ms_message_stored(&head->message), out);
         ms_buf_puts(out, "\n\n");
@@ -361,8 +532,10 @@ void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const cha
     text_stacks(tl, most, out);
     text_steps(tl, r, most, out);
     mstx_use_text(&r->use, most, out);
-    text_comms(r, most, out);
-    text_names(r, most, out);
+    text_comms(r, &folds.comms, most, out);
+    text_names(r, &folds.names, most, out);
+    mstx__folds_free(&folds.comms);
+    mstx__folds_free(&folds.names);
 }
 
 /* ---- JSON ------------------------------------------------------------------- */

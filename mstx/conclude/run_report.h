@@ -29,8 +29,10 @@ struct mstx_report {
 enum ms_rc mstx_report_read(struct mstx_tl *tl, bool with_names, struct mstx_report *r,
                             struct ms_err *err) MS_MUST_USE;
 void mstx_report_free(struct mstx_report *r);
-/* The report for people (at most `most` findings, names and steps, 0: all) or, by the contract of `report
- * --format json`, for programs. */
+/* As many rows of each table as together fit one screen. */
+#define MSTX_REPORT_SCREEN SIZE_MAX
+/* Writes the report for people with at most `most` findings, steps, names and other rows of each
+ * table; rows that are alike are one.  0: each row alone. */
 void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const char *path,
                       size_t most, struct ms_buf *out);
 void mstx_report_prometheus(const struct mstx_report *r, struct ms_buf *out);

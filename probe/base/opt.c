@@ -12,6 +12,7 @@
  */
 #include "probe/base/opt.h"
 
+#include "probe/base/human.h"
 #include "probe/base/log.h"
 #include "probe/base/num.h"
 #include "probe/base/par.h"
@@ -534,6 +535,18 @@ int ms_cmd_end(const struct ms_cmd *cmd, enum ms_rc rc, const struct ms_err *err
     if (rc == MS_OK)
         return MS_EXIT_OK;
     return ms_par_rank(ms_globals.par) == 0 ? ms_cmd_fail(cmd, err) : MS_EXIT_FAIL;
+}
+
+size_t ms_cmd_listed(size_t n, size_t most)
+{
+    return most != 0 && most < n ? most : n;
+}
+
+void ms_cmd_more(FILE *to, size_t more, const char *what)
+{
+    char count[MS_HUMAN_MAX];
+    if (more != 0)
+        fprintf(to, "... and %s more %s; --most 0 lists all\n", ms_human_count(count, more), what);
 }
 
 /* ---- help ------------------------------------------------------------- */

@@ -96,6 +96,11 @@ int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err);
 /* Returns the exit code of a command that processes share (MS_JOB_SHARED) and that all of them
  * ended with the same result; the first one prints an error. */
 int ms_cmd_end(const struct ms_cmd *cmd, enum ms_rc rc, const struct ms_err *err);
+/* Returns how many of n things are listed when `most` are wanted; 0: all. */
+size_t ms_cmd_listed(size_t n, size_t most);
+/* Prints how many things were not listed, "... and 1,003 more notes; --most 0 lists all"; nothing
+ * when there are none. */
+void ms_cmd_more(FILE *to, size_t more, const char *what);
 
 /* Options of every command (-h, -v, --debug, --stats, --trace-self, --threads, --no-color). */
 extern const struct ms_opt ms_global_opts[];

@@ -18,6 +18,7 @@ struct args {
     struct ms_opt_list ignore;
     bool tolerant, exit_code;
     int format;
+    int64_t most;
 };
 
 static const char *const formats[] = {"text", "json", NULL};
@@ -35,6 +36,10 @@ static const struct ms_opt opts[] = {
      .help = "exit with 1 when a NaN or infinity was found"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
      .choices = formats, .help = "text for people, json for programs"},
+    {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "8", .min = 0,
+     .max = INT32_MAX,
+     .help = "of more ranks with an answer than N, show the first in full and one line for as "
+             "many; 0: all in full"},
     {0}};
 
 extern const struct ms_cmd probe_cmd_overflow_check;
@@ -101,22 +106,29 @@ static void show_caller(const struct probe_overflow_detail *detail, struct ms_bu
     }
 }
 
+static void show_place(const struct probe_overflow_detail *detail, struct ms_buf *line)
+{
+    ms_buf_puts(line, "  lies in  ");
+    for (size_t i = 0; i < detail->construct.n; i++) {
+        ms_buf_puts(line, i == 0 ? "" : " > ");
+        ms_buf_str(line, detail->construct.p[i]);
+    }
+    print_text(line);
+    show_leaves(detail->dump, line);
+    show_caller(detail, line);
+}
+
+/* Shows an answer: its sentence, and in full the operator's place, inputs and outputs. */
 static enum ms_rc show_answer(const struct probe_overflow *o, const struct probe_overflow_answer *a,
-                              struct ms_err *err)
+                              bool in_full, struct ms_err *err)
 {
     struct ms_buf line = {.max = 1 << 20};
     struct probe_overflow_detail detail;
     MS_TRY(probe_overflow_describe(&detail, o, a, err));
     probe_overflow_put_sentence(&line, a, &detail);
     print_text(&line);
-    ms_buf_puts(&line, "  lies in  ");
-    for (size_t i = 0; i < detail.construct.n; i++) {
-        ms_buf_puts(&line, i == 0 ? "" : " > ");
-        ms_buf_str(&line, detail.construct.p[i]);
-    }
-    print_text(&line);
-    show_leaves(detail.dump, &line);
-    show_caller(&detail, &line);
+    if (in_full)
+        show_place(&detail, &line);
     ms_buf_free(&line);
     probe_overflow_detail_free(&detail);
     return MS_OK;
@@ -125,9 +137,11 @@ static enum ms_rc show_answer(const struct probe_overflow *o, const struct probe
 static enum ms_rc show_text(struct job *j, struct ms_err *err)
 {
     char count[MS_HUMAN_MAX], took[MS_HUMAN_MAX];
-    for (size_t i = 0; i < j->found.answers.n; i++)
-        MS_TRY(show_answer(&j->found, &j->found.answers.p[i], err));
-    if (j->found.answers.n == 0)
+    const size_t n = j->found.answers.n, listed = ms_cmd_listed(n, (size_t)j->args.most);
+    for (size_t i = 0; i < listed; i++)
+        MS_TRY(show_answer(&j->found, &j->found.answers.p[i], i == 0 || listed == n, err));
+    ms_cmd_more(stdout, n - listed, "ranks with an answer");
+    if (n == 0)
         printf("no NaN and no Inf\n");
     if (j->file.n != 0)
         printf("written to %s\n", ms_buf_z(&j->file));
@@ -168,10 +182,15 @@ static enum ms_rc show_json(struct job *j, struct ms_err *err)
 
 static void show_notes(const struct job *j)
 {
-    for (size_t i = 0; i < j->found.places.notes.n; i++)
+    const size_t most = (size_t)j->args.most;
+    const size_t notes = ms_cmd_listed(j->found.places.notes.n, most);
+    const size_t failures = ms_cmd_listed(j->found.failures.n, most);
+    for (size_t i = 0; i < notes; i++)
         fprintf(stderr, "msprobe overflow_check: %s\n", j->found.places.notes.p[i]);
-    for (size_t i = 0; i < j->found.failures.n; i++)
+    ms_cmd_more(stderr, j->found.places.notes.n - notes, "notes");
+    for (size_t i = 0; i < failures; i++)
         ms_cmd_fail(&probe_cmd_overflow_check, &j->found.failures.p[i].err);
+    ms_cmd_more(stderr, j->found.failures.n - failures, "dumps that cannot be read");
 }
 
 /* Tells whether there is an operator at fault. The official file lists only such operators, not
@@ -204,7 +223,7 @@ static enum ms_rc check_dumps(struct job *j, struct ms_err *err)
 
 static int run_overflow_check(int argc, char **argv)
 {
-    struct job j = {.args = {.to = "./output"}, .file = {.max = 1 << 16}};
+    struct job j = {.args = {.to = "./output", .most = 8}, .file = {.max = 1 << 16}};
     struct ms_err err = {0};
     bool done;
     if (ms_opt_parse(&probe_cmd_overflow_check, argc, argv, &j.args, &done, &err) != MS_OK)

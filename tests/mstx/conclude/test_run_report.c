@@ -135,7 +135,8 @@ START_TEST(the_text_names_steps_from_the_slowest)
                       "  rank   2  step      5       3.00 us    3.00 x median\n"
                       "  rank   2  step      0       1.00 us    1.00 x median\n"
                       "  ... 4 more; --most 0 shows all\n");
-    check_holds(text, "  ... 4 more names; --most 0 shows all\n");
+    check_holds(text, "default        step 5 ");
+    check_holds(text, " %  and 4 alike\n");
     free(text);
     text = text_of(0);
     ck_assert_ptr_null(strstr(text, "more"));
