@@ -8,6 +8,7 @@
 #include "mstx/conclude/findings.h"
 #include "mstx/conclude/hang.h"
 #include "mstx/conclude/live.h"
+#include "mstx/conclude/rank_sums.h"
 #include "mstx/conclude/steps.h"
 #include "mstx/conclude/waiting.h"
 #include "mstx/conclude/waiting_stage.h"
@@ -26,6 +27,7 @@ struct conclusions {
     mstx_findings findings;
     struct mstx_waiting waiting;
     struct mstx_replay_rows spans;
+    struct mstx_rank_sums *sums;
     int64_t step_median_ns, missing_after_ns;
 };
 
@@ -371,6 +373,8 @@ static enum ms_rc save_all(const struct conclusions *r, const char *db, struct m
         ms_store_exec(s,
                       "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN;"
                       " DELETE FROM steps; DELETE FROM findings;"
+                      " DELETE FROM rank_comm; DELETE FROM rank_pairs;"
+                      " DELETE FROM call_sizes; DELETE FROM rank_use;"
                       " CREATE TABLE IF NOT EXISTS " MSTX_SPANS_TABLE "; DELETE FROM packed_spans",
                       err);
     if (rc == MS_OK)
@@ -381,6 +385,8 @@ static enum ms_rc save_all(const struct conclusions *r, const char *db, struct m
         rc = mstx__findings_save(&r->findings, s, err);
     if (rc == MS_OK)
         rc = mstx__replay_save(&r->spans, s, err);
+    if (rc == MS_OK)
+        rc = mstx__rank_sums_save(r->sums, s, err);
     if (rc == MS_OK)
         rc = ms_store_exec(s, "COMMIT", err);
     ms_store_close(s);
@@ -396,6 +402,8 @@ enum ms_rc mstx__conclude(const char *db, int64_t missing_after_ns, struct ms_er
     enum ms_rc rc = ms_store_exec(mstx_tl_store(tl), "BEGIN", err);
     if (rc == MS_OK)
         rc = find_all(tl, &r, err);
+    if (rc == MS_OK)
+        rc = mstx__rank_sums_make(&r.sums, tl, err);
     mstx_tl_close(tl);
     if (rc == MS_OK)
         rc = save_all(&r, db, err);
@@ -403,5 +411,6 @@ enum ms_rc mstx__conclude(const char *db, int64_t missing_after_ns, struct ms_er
     mstx__waiting_free(&r.waiting);
     mstx__replay_free(&r.spans);
     ms_vec_free(&r.findings);
+    mstx__rank_sums_free(r.sums);
     return rc;
 }

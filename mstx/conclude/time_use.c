@@ -60,12 +60,16 @@ static enum ms_rc each_row(struct mstx_tl *tl, const char *sql, visit_fn visit, 
 enum ms_rc mstx_use_measure(struct mstx_tl *tl, struct mstx_use *u, struct ms_err *err)
 {
     *u = (struct mstx_use){0};
-    enum ms_rc rc = each_row(
-        tl,
-        "SELECT rank, count(*), avg(end_ns - start_ns), avg(computing_ns), avg(communication_ns),"
-        " avg(exposed_ns), avg(overlapped_ns), avg(free_ns), avg(bubble_ns), avg(preparing_ns),"
-        " avg(waiting_ns), avg(blame_ns) FROM rank_steps WHERE rank >= 0 GROUP BY rank ORDER BY 1",
-        take_rank, u, err);
+    enum ms_rc rc = each_row(tl, "SELECT * FROM rank_use ORDER BY rank", take_rank, u, err);
+    if (rc == MS_OK && u->rank.n == 0) /* a database of an older version */
+        rc = each_row(
+            tl,
+            "SELECT rank, count(*), avg(end_ns - start_ns), avg(computing_ns), "
+            "avg(communication_ns),"
+            " avg(exposed_ns), avg(overlapped_ns), avg(free_ns), avg(bubble_ns), avg(preparing_ns),"
+            " avg(waiting_ns), avg(blame_ns) FROM rank_steps WHERE rank >= 0 GROUP BY rank ORDER "
+            "BY 1",
+            take_rank, u, err);
     if (rc == MS_OK)
         rc = each_row(tl,
                       "SELECT p.rank, t.name, max(n.max_ns), sum(n.events) FROM tracks t"

@@ -548,30 +548,42 @@ void mstx__packed_source_free(struct mstx_packed_source *from)
 
 /* ---- blobs of calls -------------------------------------------------------------- */
 
-static enum ms_rc each_blob(struct ms_stmt *st, struct mstx_rows *rows, mstx_calls_fn fn, void *ctx,
-                            struct ms_err *err)
+static enum ms_rc read_blobs(struct ms_stmt *st, struct mstx_rows *rows, unsigned columns,
+                             mstx_calls_fn fn, void *ctx, struct ms_err *err)
 {
     enum ms_rc rc = MS_OK;
     while (ms_stmt_next(st, &rc, err)) {
-        MS_TRY(mstx__rows_look(rows, ms_stmt_get_blob(st, 1), MSTX_CALL_COLUMNS, err));
+        MS_TRY(mstx__rows_look(rows, ms_stmt_get_blob(st, 1), columns, err));
         MS_TRY(fn(ctx, rows, err));
     }
+    return rc;
+}
+
+static enum ms_rc each_blob(struct ms_store *s, const struct kind *kind, mstx_calls_fn fn,
+                            void *ctx, struct ms_err *err)
+{
+    ms_assert(fn != NULL);
+    struct mstx_rows rows;
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(s, &st, kind->all, err));
+    enum ms_rc rc = mstx__rows_new(&rows, err);
+    if (rc == MS_OK)
+        rc = read_blobs(st, &rows, kind->packed, fn, ctx, err);
+    mstx__rows_free(&rows);
+    ms_stmt_free(st);
     return rc;
 }
 
 enum ms_rc mstx__packed_each_call(struct ms_store *s, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err)
 {
-    ms_assert(fn != NULL);
-    struct mstx_rows rows;
-    struct ms_stmt *st;
-    MS_TRY(ms_store_prepare(s, &st, calls.all, err));
-    enum ms_rc rc = mstx__rows_new(&rows, err);
-    if (rc == MS_OK)
-        rc = each_blob(st, &rows, fn, ctx, err);
-    mstx__rows_free(&rows);
-    ms_stmt_free(st);
-    return rc;
+    return each_blob(s, &calls, fn, ctx, err);
+}
+
+enum ms_rc mstx__packed_each_join(struct ms_store *s, mstx_calls_fn fn, void *ctx,
+                                  struct ms_err *err)
+{
+    return each_blob(s, &joins, fn, ctx, err);
 }
 
 static enum ms_rc scan_blobs(struct scan *s, mstx_calls_fn fn, void *ctx, struct ms_err *err)

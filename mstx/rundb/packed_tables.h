@@ -113,9 +113,11 @@ void mstx__packed_source_free(struct mstx_packed_source *from);
  * precedence. */
 enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *err) MS_MUST_USE;
 
-/* Calls fn for all calls, blob by blob. */
+/* Call fn for all calls, or all joins, blob by blob. */
 typedef enum ms_rc (*mstx_calls_fn)(void *ctx, struct mstx_rows *rows, struct ms_err *err);
 enum ms_rc mstx__packed_each_call(struct ms_store *s, mstx_calls_fn fn, void *ctx,
+                                  struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__packed_each_join(struct ms_store *s, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err) MS_MUST_USE;
 /* Calls fn for the blobs that may hold calls of the processes first to last, numbered from 1. */
 enum ms_rc mstx__packed_calls_of(struct mstx_packed_source *from, int64_t first, int64_t last,

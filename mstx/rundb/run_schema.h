@@ -57,6 +57,14 @@ static const char mstx_db_schema[] =
     " between_hosts INTEGER, calls INTEGER, transfer_ns INTEGER, gbs REAL, ratio REAL, z REAL);"
     "CREATE TABLE conclusions(kind TEXT, severity TEXT, rank INTEGER, first_step INTEGER,"
     " last_step INTEGER, value REAL, at_ns INTEGER, text TEXT, message TEXT, args TEXT);"
+    "CREATE TABLE rank_comm(rank INTEGER PRIMARY KEY, span_ns INTEGER, comm_ns INTEGER,"
+    " wait_ns INTEGER, collectives INTEGER, last INTEGER, blame_ns INTEGER);"
+    "CREATE TABLE rank_pairs(kind INTEGER, rank INTEGER, other INTEGER, bytes INTEGER, ns INTEGER,"
+    " calls INTEGER);"
+    "CREATE TABLE call_sizes(op TEXT, bytes INTEGER, calls INTEGER, ns INTEGER);"
+    "CREATE TABLE rank_use(rank INTEGER PRIMARY KEY, steps INTEGER, step_ns REAL,"
+    " computing_ns REAL, communication_ns REAL, exposed_ns REAL, overlapped_ns REAL, free_ns REAL,"
+    " bubble_ns REAL, preparing_ns REAL, waiting_ns REAL, blame_ns REAL);"
     "CREATE TABLE problems(file TEXT, text TEXT);";
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "viz/model/collectives.h"
 
+#include "mstx/conclude/rank_sums.h"
+
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
 
@@ -65,6 +67,57 @@ static enum ms_rc query_rows(struct mstx_tl *tl, const char *sql, row_fn fn, voi
 static void take_op(char out[40], struct ms_str op)
 {
     snprintf(out, 40, "%.*s", MS_STR_ARG(op));
+}
+
+/* ---- sums of the import -------------------------------------------------------------- */
+
+static const char RANK_COMM_SQL[] = "SELECT rank, span_ns, comm_ns, wait_ns, collectives, last,"
+                                    " blame_ns FROM rank_comm ORDER BY rank";
+static const char RANK_COUNT_SQL[] = "SELECT count(DISTINCT rank) FROM processes WHERE rank >= 0";
+static const char PAIRS_SQL[] = "SELECT kind, rank, other, bytes, ns, calls FROM rank_pairs"
+                                " ORDER BY kind, rank, other";
+static const char STORED_SIZES_SQL[] =
+    "SELECT op, bytes, calls, ns FROM call_sizes ORDER BY calls DESC";
+
+static enum ms_rc take_rank(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct viz_cluster *c = ctx;
+    struct viz_rank_share *r = ms_vec_push(&c->ranks);
+    if (r == NULL)
+        return ms_no_memory(err);
+    *r = (struct viz_rank_share){.rank = ms_stmt_get_i64(st, 0),
+                                 .span_ns = ms_stmt_get_i64(st, 1),
+                                 .comm_ns = ms_stmt_get_i64(st, 2),
+                                 .wait_ns = ms_stmt_get_i64(st, 3),
+                                 .collectives = ms_stmt_get_i64(st, 4),
+                                 .last = ms_stmt_get_i64(st, 5),
+                                 .made_others_wait_ns = ms_stmt_get_i64(st, 6)};
+    return MS_OK;
+}
+
+static enum ms_rc take_bin(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct viz_cluster *c = ctx;
+    (void)err;
+    c->bin = ((size_t)ms_stmt_get_i64(st, 0) + MSTX_RANK_BINS - 1) / MSTX_RANK_BINS;
+    return MS_OK;
+}
+
+static enum ms_rc take_pair(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct viz_cluster *c = ctx;
+    const int64_t a = ms_stmt_get_i64(st, 1), b = ms_stmt_get_i64(st, 2);
+    const int64_t ns = ms_stmt_get_i64(st, 4), calls = ms_stmt_get_i64(st, 5);
+    const bool waits = ms_stmt_get_i64(st, 0) == MSTX_PAIR_WAITS;
+    struct viz_wait *w = waits ? ms_vec_push(&c->waits) : NULL;
+    struct viz_transfer *t = waits ? NULL : ms_vec_push(&c->transfers);
+    if (w != NULL)
+        *w = (struct viz_wait){a, b, ns, calls};
+    else if (t != NULL)
+        *t = (struct viz_transfer){a, b, ms_stmt_get_i64(st, 3), ns, calls};
+    else
+        return ms_no_memory(err);
+    return MS_OK;
 }
 
 /* ---- ranks -------------------------------------------------------------------------- */
@@ -165,10 +218,30 @@ static enum ms_rc read_sizes(struct viz_cluster *c, struct mstx_tl *tl, struct m
     return each_row(st, add_size, c, err);
 }
 
-enum ms_rc viz_cluster_read(struct viz_cluster *c, struct mstx_tl *tl, struct ms_err *err)
+/* Tells whether the import has stored sums; databases of older versions and of others have none. */
+static bool has_sums(struct mstx_tl *tl)
+{
+    struct ms_stmt *st;
+    bool more = false;
+    if (ms_store_prepare(mstx_tl_store(tl), &st, "SELECT 1 FROM rank_comm LIMIT 1", NULL) != MS_OK)
+        return false;
+    const bool ok = ms_stmt_step(st, &more, NULL) == MS_OK;
+    ms_stmt_free(st);
+    return ok && more;
+}
+
+static enum ms_rc read_sums(struct viz_cluster *c, struct mstx_tl *tl, struct ms_err *err)
+{
+    MS_TRY(query_rows(tl, RANK_COMM_SQL, take_rank, c, err));
+    MS_TRY(query_rows(tl, PAIRS_SQL, take_pair, c, err));
+    MS_TRY(query_rows(tl, RANK_COUNT_SQL, take_bin, c, err));
+    return query_rows(tl, STORED_SIZES_SQL, add_size, c, err);
+}
+
+/* Sums the calls themselves. */
+static enum ms_rc sum_calls(struct viz_cluster *c, struct mstx_tl *tl, struct ms_err *err)
 {
     struct covering v = {.c = c};
-    *c = (struct viz_cluster){.ranks = {0}};
     enum ms_rc rc = query_rows(tl, RANKS_SQL, add_rank, c, err);
     if (rc == MS_OK)
         rc = query_rows(tl, CALLS_SQL, cover_row, &v, err);
@@ -176,8 +249,13 @@ enum ms_rc viz_cluster_read(struct viz_cluster *c, struct mstx_tl *tl, struct ms
         rc = query_rows(tl, WAITS_SQL, add_wait, c, err);
     if (rc == MS_OK)
         rc = query_rows(tl, TRANSFERS_SQL, add_transfer, c, err);
-    if (rc == MS_OK)
-        rc = read_sizes(c, tl, err);
+    return rc == MS_OK ? read_sizes(c, tl, err) : rc;
+}
+
+enum ms_rc viz_cluster_read(struct viz_cluster *c, struct mstx_tl *tl, struct ms_err *err)
+{
+    *c = (struct viz_cluster){.bin = 1};
+    enum ms_rc rc = has_sums(tl) ? read_sums(c, tl, err) : sum_calls(c, tl, err);
     if (rc != MS_OK)
         viz_cluster_free(c);
     return rc;

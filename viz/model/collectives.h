@@ -31,6 +31,8 @@ struct viz_size { /* calls of one operation and size */
 };
 
 struct viz_cluster {
+    size_t
+        bin; /* waits and transfers are those of so many neighbouring ranks, named by the lowest */
     MS_VEC(struct viz_rank_share) ranks;
     MS_VEC(struct viz_wait) waits;
     MS_VEC(struct viz_transfer) transfers;

@@ -5,7 +5,14 @@
 #include "viz/model/collectives.h"
 #include "web/api/api.h"
 
-#include "mstx/conclude/time_use.h"
+#include "mstx/conclude/alike_ranks.h"
+#include "probe/base/mem.h"
+#include "probe/base/order.h"
+
+#include <stdlib.h>
+
+/* More ranks are folded, so that the answer has a bounded size. */
+enum { RANKS_MAX = 64, WHICH_WIDTH = 48 };
 
 static void put_numbers(struct ms_jwrite *w, size_t n, const int64_t *v)
 {
@@ -38,30 +45,83 @@ static void put_size(struct ms_jwrite *w, const struct viz_size *s)
     ms_jwrite_obj_end(w);
 }
 
-/* Writes the means over the steps of each rank, ns. */
-static void put_use(struct ms_jwrite *w, const struct mstx_use *u)
+/* ---- use of time ---------------------------------------------------------------------- */
+
+/* Writes the means over the steps of a rank, or of ranks that are alike, ns. */
+static void put_parts(struct ms_jwrite *w, const struct mstx_use_rank *r, size_t ranks,
+                      struct ms_str which)
 {
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "rank", r->rank);
+    if (ranks > 1) {
+        ms_jwrite_ki64(w, "count", (int64_t)ranks);
+        ms_jwrite_ktext(w, "which", which);
+    }
+    ms_jwrite_ki64(w, "steps", r->steps);
+    for (int k = 0; k < MSTX_USE_PARTS; k++)
+        ms_jwrite_kf64(w, mstx_use_names[k], r->ns[k]);
+    ms_jwrite_obj_end(w);
+}
+
+/* Writes ranks that are alike as one; the odd ones come first. */
+static enum ms_rc put_alike(struct ms_jwrite *w, const struct mstx_use *u, uint32_t *group,
+                            mstx_alike_list *list, struct ms_err *err)
+{
+    MS_TRY(mstx_alike_find(u, list, group, err));
+    for (uint32_t g = 0; g < list->n; g++) {
+        struct ms_buf which = {.max = 2 * WHICH_WIDTH};
+        mstx_alike_text(u, group, g, WHICH_WIDTH, &which);
+        put_parts(w, &list->p[g].mean, list->p[g].ranks, ms_buf_slice(&which));
+        ms_buf_free(&which);
+    }
+    return MS_OK;
+}
+
+static enum ms_rc put_use(struct ms_jwrite *w, const struct mstx_use *u, struct ms_err *err)
+{
+    mstx_alike_list list = {.p = NULL};
+    uint32_t *group = ms_calloc(u->rank.n + 1, sizeof *group);
+    enum ms_rc rc = group != NULL ? MS_OK : ms_no_memory(err);
     ms_jwrite_key(w, MS_STR("use"));
     ms_jwrite_arr(w);
-    for (size_t i = 0; i < u->rank.n; i++) {
-        ms_jwrite_obj(w);
-        ms_jwrite_ki64(w, "rank", u->rank.p[i].rank);
-        ms_jwrite_ki64(w, "steps", u->rank.p[i].steps);
-        for (int k = 0; k < MSTX_USE_PARTS; k++)
-            ms_jwrite_kf64(w, mstx_use_names[k], u->rank.p[i].ns[k]);
-        ms_jwrite_obj_end(w);
-    }
+    if (u->rank.n > RANKS_MAX && rc == MS_OK)
+        rc = put_alike(w, u, group, &list, err);
+    for (size_t i = 0; i < u->rank.n && u->rank.n <= RANKS_MAX; i++)
+        put_parts(w, &u->rank.p[i], 1, MS_STR(""));
+    ms_jwrite_arr_end(w);
+    ms_vec_free(&list);
+    ms_free(group);
+    return rc;
+}
+
+/* ---- all ranks ------------------------------------------------------------------------ */
+
+static int most_blamed_first(const void *pa, const void *pb)
+{
+    const struct viz_rank_share *a = pa, *b = pb;
+    return MS_ORDER(b->made_others_wait_ns, a->made_others_wait_ns, MS_ORDER(a->rank, b->rank, 0));
+}
+
+/* Writes the ranks; of many those for which others waited longest. */
+static void put_ranks(struct ms_jwrite *w, struct viz_cluster *c)
+{
+    const size_t listed = c->ranks.n <= RANKS_MAX ? c->ranks.n : RANKS_MAX;
+    if (listed < c->ranks.n)
+        ms_vec_sort(&c->ranks, most_blamed_first);
+    ms_jwrite_ki64(w, "count", (int64_t)c->ranks.n);
+    ms_jwrite_ki64(w, "bin", (int64_t)c->bin); /* neighbouring ranks of a row of waits, transfers */
+    ms_jwrite_key(w, MS_STR("ranks"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < listed; i++)
+        put_rank(w, &c->ranks.p[i]);
     ms_jwrite_arr_end(w);
 }
 
-static void put_cluster(struct ms_jwrite *w, const struct viz_cluster *c, const struct mstx_use *u)
+static enum ms_rc put_cluster(struct ms_jwrite *w, struct viz_cluster *c, const struct mstx_use *u,
+                              struct ms_err *err)
 {
     ms_jwrite_obj(w);
-    ms_jwrite_key(w, MS_STR("ranks"));
-    ms_jwrite_arr(w);
-    for (size_t i = 0; i < c->ranks.n; i++)
-        put_rank(w, &c->ranks.p[i]);
-    ms_jwrite_arr_end(w);
+    put_ranks(w, c);
     ms_jwrite_key(w, MS_STR("waits")); /* rank, last rank to arrive, ns, calls */
     ms_jwrite_arr(w);
     for (size_t i = 0; i < c->waits.n; i++) {
@@ -81,8 +141,9 @@ static void put_cluster(struct ms_jwrite *w, const struct viz_cluster *c, const 
     for (size_t i = 0; i < c->sizes.n; i++)
         put_size(w, &c->sizes.p[i]);
     ms_jwrite_arr_end(w);
-    put_use(w, u);
+    const enum ms_rc rc = put_use(w, u, err);
     ms_jwrite_obj_end(w);
+    return rc;
 }
 
 enum ms_rc web_api_cluster(struct web_call *c, struct ms_err *err)
@@ -92,7 +153,7 @@ enum ms_rc web_api_cluster(struct web_call *c, struct ms_err *err)
     MS_TRY(viz_cluster_read(&cluster, c->reader->tl, err));
     enum ms_rc rc = mstx_use_measure(c->reader->tl, &use, err);
     if (rc == MS_OK) {
-        put_cluster(c->json, &cluster, &use);
+        rc = put_cluster(c->json, &cluster, &use, err);
         mstx_use_free(&use);
     }
     viz_cluster_free(&cluster);

@@ -7,7 +7,7 @@ import {w} from './words.js';
 // Draws one bar for each rank, cut into its parts, in the order of the legend; each part has a title.
 function bars(ranks, kinds, partsOf, whole, told, head) {
   return h('div.bars', {}, h('div.legend', {}, kinds.map((k) => h('span', {}, h(`i.part.${k}`), w(k))), h('span.grow'), h('span', {}, head)),
-      ranks.map((r) => h('a.bar', {href: `#${place.write({screen: 'timeline', rank: r.rank})}`}, h('span.mono', {}, `${w('rank')} ${r.rank}`),
+      ranks.map((r) => h(ranks.some((x) => x.count > 1) ? 'a.bar.group' : 'a.bar', {href: `#${place.write({screen: 'timeline', rank: r.rank})}`}, h('span.mono', {title: r.which ?? ''}, r.count > 1 ? `${r.count} × ${r.which}` : `${w('rank')} ${r.rank}`),
           h('span.track', {}, partsOf(r).map(([k, ns]) => h(`i.part.${k}`, {
             style: `width:${100 * ns / Math.max(whole(r), 1)}%`, title: `${w(k)}: ${time(ns)} (${percent(ns / Math.max(whole(r), 1))})`,
           }))), h('span.mono.num', {}, told(r)))));

@@ -76,6 +76,8 @@ const words = {
   rest: ['own work and idle', '自身工作与空闲'],
   transfer: ['communication', '通信'],
   waiting: ['waits for others', '等待他卡'],
+  ranksEach: ['ranks in each row and column:', '每行每列的卡数：'],
+  moreRanks: ['Ranks that are not listed, for which others waited less:', '未列出的卡（他卡等待更短）：'],
   whoWaits: ['Who waits for whom in collectives', '集合通信中谁等谁'],
   computing: ['computing', '计算'],
   overlapped: ['computing and communicating', '计算与通信重叠'],

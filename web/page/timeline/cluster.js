@@ -10,39 +10,45 @@ function stepTable(use) {
   const columns = [['step', 'step'], ['computing', 'computing'], ['transfer', 'communication'], ['overlapped', 'overlapped'], ['exposed', 'exposed'],
     ['waiting', 'waiting'], ['bubble', 'bubble'], ['idle', 'free']];
   return h('table.sums.narrow', {}, h('tr', {}, h('th.num', {}, w('rank')), h('th.num', {}, w('times')), columns.map(([t]) => h('th.num', {}, w(t))), h('th.num', {}, w('overlap'))),
-      use.map((u) => h('tr', {}, h('td.num', {}, u.rank), h('td.num', {}, count(u.steps)), columns.map(([, k]) => h('td.num', {}, time(u[k]))), h('td.num', {}, overlap(u)))));
+      use.map((u) => h('tr', {}, h('td.num', {}, u.which ?? u.rank), h('td.num', {}, count(u.steps)), columns.map(([, k]) => h('td.num', {}, time(u[k]))), h('td.num', {}, overlap(u)))));
 }
 
 function breakdown(c) {
-  if (!c.use.length) return [h('h2', {}, w('perRank')), shareBars(c.ranks)];
+  if (!c.use.length) return [h('h2', {}, w('perRank')), shareBars(c.ranks), more(c)];
   return [h('h2', {}, w('perStep')), stepBars(c.use), h('details', {}, h('summary', {}, w('figures')), stepTable(c.use))];
 }
 
 // Draws a heat map in one hue: larger values are closer to the accent colour. Values on hover, and in the cells
-// if they fit.
-function heatMap(title, rows, columns, value, show, corner) {
+// if they fit. With bin > 1 a row or column stands for that many neighbouring ranks and has the lowest as its name.
+function heatMap(title, rows, columns, value, show, corner, bin) {
+  const named = (r) => (bin > 1 ? `${r}–${r + bin - 1}` : r);
   const all = rows.flatMap((r) => columns.map((c) => value(r, c))), most = Math.max(...all, 1), fits = columns.length <= 16;
   const cell = (r, c) => {
     const v = value(r, c), share = v / most;
-    return h('td.heat', {title: `${corner[0]} ${r} → ${corner[1]} ${c}: ${show(v)}`, style: `background:color-mix(in srgb, var(--accent) ${Math.round(share * 55)}%, var(--bg))`},
+    return h('td.heat', {title: `${corner[0]} ${named(r)} → ${corner[1]} ${named(c)}: ${show(v)}`, style: `background:color-mix(in srgb, var(--accent) ${Math.round(share * 55)}%, var(--bg))`},
         fits && v > 0 ? show(v) : '');
   };
-  return [h('h2', {}, title), h('div.dim.legend', {}, `0 `, h('i.scale'), ` ${show(most)}`), h('div.scroll', {}, h('table.heatmap', {},
+  return [h('h2', {}, title), h('div.dim.legend', {}, `0 `, h('i.scale'), ` ${show(most)}`, bin > 1 ? `  ${w('ranksEach')} ${bin}` : ''), h('div.scroll', {}, h('table.heatmap', {},
       h('tr', {}, h('th', {}, `${corner[0]} \\ ${corner[1]}`), columns.map((c) => h('th', {}, c))),
       rows.map((r) => h('tr', {}, h('th', {}, r), columns.map((c) => cell(r, c))))))];
 }
 
 function waitMap(c) {
-  const ranks = c.ranks.map((r) => r.rank), at = new Map(c.waits.map(([r, late, ns]) => [`${r} ${late}`, ns]));
+  const ranks = [...new Set(c.waits.flatMap(([r, late]) => [r, late]))].sort((a, b) => a - b), at = new Map(c.waits.map(([r, late, ns]) => [`${r} ${late}`, ns]));
   if (!c.waits.length) return null;
-  return heatMap(w('whoWaits'), ranks, ranks, (r, l) => at.get(`${r} ${l}`) ?? 0, time, [w('waiting'), w('lastIs')]);
+  return heatMap(w('whoWaits'), ranks, ranks, (r, l) => at.get(`${r} ${l}`) ?? 0, time, [w('waiting'), w('lastIs')], c.bin);
 }
 
 function transferMap(c) {
   if (!c.transfers.length) return [h('h2', {}, w('matrix')), h('p.dim', {}, w('noTransfers'))];
   const from = [...new Set(c.transfers.map((t) => t[0]))], to = [...new Set(c.transfers.map((t) => t[1]))].sort((a, b) => a - b);
   const at = new Map(c.transfers.map((t) => [`${t[0]} ${t[1]}`, t[2]]));
-  return heatMap(w('matrix'), from, to, (a, b) => at.get(`${a} ${b}`) ?? 0, size, [w('from'), w('to')]);
+  return heatMap(w('matrix'), from, to, (a, b) => at.get(`${a} ${b}`) ?? 0, size, [w('from'), w('to')], c.bin);
+}
+
+// Tells how many ranks are not listed.
+function more(c) {
+  return c.count > c.ranks.length ? h('p.dim', {}, `${w('moreRanks')} ${count(c.count - c.ranks.length)}`) : null;
 }
 
 function ranking(c) {
@@ -51,7 +57,7 @@ function ranking(c) {
   const head = [w('rank'), w('cameLast'), w('madeWait'), w('waited'), w('ofTime')];
   return [h('h2', {}, w('ranking')), h('table.sums.narrow.ranking', {}, h('tr', {}, head.map((t) => h('th.num', {}, t))), list.map((r, i) => h('tr', {},
       h('td.num', {}, i === 0 && r.last > r.collectives / 2 ? h('span.W', {}, '▲ ') : '', r.rank), h('td.num', {}, `${count(r.last)} / ${count(r.collectives)} (${percent(r.last / r.collectives)})`),
-      h('td.num', {}, time(r.blamed)), h('td.num', {}, time(r.wait)), h('td.num', {}, percent(r.wait / Math.max(r.span, 1))))))];
+      h('td.num', {}, time(r.blamed)), h('td.num', {}, time(r.wait)), h('td.num', {}, percent(r.wait / Math.max(r.span, 1)))))), more(c)];
 }
 
 // Fits time = latency + bytes / rate, the model of a link, to the measurements; each operation and size is
