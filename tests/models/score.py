@@ -3,12 +3,12 @@
 """Records models that people use with mistakes and harmless changes; scores `msprobe compare` on them.
 
     score.py record FOLDER [--set NAME] [--families A,B] [--level mix] [--task statistics] [--sample]
-    score.py show FOLDER [--half 1|2|3|4] [-v] [--families A,B]
+    score.py show FOLDER [--half 1|2|3|4|5] [-v] [--families A,B]
 
 record makes FOLDER/FAMILY/CASE with dumps and FOLDER/truth.json; show runs compare on each pair.
 Rules and thresholds are fixed on half 1 of the families of the first set; half 2 only shows them.
---set third records the families of unseen_families.py instead, as half 3, and --set fourth those of
-fourth_families.py, as half 4. Each set was scored before a rule was changed for it.
+--set third records the families of unseen_families.py instead, as half 3, --set fourth those of
+fourth_families.py, as half 4, and --set fifth those of fifth_families.py, as half 5. Each set was scored before a rule was changed for it.
 """
 import argparse
 import collections
@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 B = os.environ.get("B", os.path.join(HERE, "..", "..", "build"))
 sys.path[:0] = [HERE, os.path.join(B, "python")]
 SAMPLE = {"unet", "gat"}
-LATER_SETS = {"third": (3, "unseen"), "fourth": (4, "fourth")}
+LATER_SETS = {"third": (3, "unseen"), "fourth": (4, "fourth"), "fifth": (5, "fifth")}
 
 
 # ---- recording -------------------------------------------------------------------------
@@ -35,7 +35,7 @@ def cases_of(family, model):
 
 
 def later_cases_of(changes, family, model, index):
-    """As cases_of, for the third and fourth set, whose families take their changes in turn."""
+    """As cases_of, for the later sets, whose families take their changes in turn."""
     for kind, found in (("fault", changes.faults), ("clean", changes.variations)):
         for change in found(family, model, index):
             yield kind, change
@@ -152,7 +152,7 @@ def show(o):
     for case in cases:
         show_case(o, case, total)
     failed = 0
-    for half in (1, 2, 3, 4):
+    for half in (1, 2, 3, 4, 5):
         n, clean = total[half, "fault", "n"], total[half, "clean", "n"]
         if n + clean == 0:
             continue
