@@ -98,6 +98,8 @@ static enum ms_rc report_bad(struct scan *s, uint32_t node, const struct probe_r
     probe_row_name(s->d, row, &s->name);
     if (n->kind == PROBE_NODE_PGRAD)
         ms_buf_printf(&s->c->text, "the gradient of a parameter holds %s", what);
+    else if (row->section != PROBE_SEC_OUTPUT)
+        ms_buf_printf(&s->c->text, "%s goes in, and no earlier record made it", what);
     else
         ms_buf_printf(&s->c->text, "%s comes out and none went in%s", what,
                       n->dir == PROBE_BACKWARD ? ": a gradient is lost here" : "");
@@ -115,7 +117,7 @@ static enum ms_rc report_bad(struct scan *s, uint32_t node, const struct probe_r
 /* Faults in the inputs and outputs of a node, and the first faulty output row. */
 struct flow {
     unsigned in, out;
-    const struct probe_row *first;
+    const struct probe_row *first, *first_in;
 };
 
 static struct flow flow_of(struct scan *s, uint32_t node)
@@ -129,6 +131,8 @@ static struct flow flow_of(struct scan *s, uint32_t node)
         s->c->s->scope.bad_tensors += bad != 0;
         if (out && bad != 0 && f.first == NULL)
             f.first = row;
+        if (!out && bad != 0 && f.first_in == NULL)
+            f.first_in = row;
         *(out ? &f.out : &f.in) |= bad;
     }
     return f;
@@ -136,10 +140,14 @@ static struct flow flow_of(struct scan *s, uint32_t node)
 
 /* Reports the origins of values that are not finite. A module follows the records inside it,
  * gradients follow the forward that they are computed from, and gradients of parameters come last:
- * these are reported only when no earlier record was faulty. */
+ * these are reported only when no earlier record was faulty. Values that no record made, of data or a
+ * parameter, are reported where the first record passes them on. */
 static enum ms_rc check_finite(struct scan *s, struct ms_err *err)
 {
     bool bad_before = false, bad_forward = false;
+    size_t before = s->c->s->findings.n;
+    struct flow passes = {0};
+    uint32_t passes_at = 0;
     for (int pgrad = 0; pgrad < 2; pgrad++) {
         for (uint32_t i = 0; i < s->d->nodes.n; i++) {
             const struct probe_node *n = &s->d->nodes.p[i];
@@ -151,11 +159,16 @@ static enum ms_rc check_finite(struct scan *s, struct ms_err *err)
                 n->kind == PROBE_NODE_API ? n->dir == PROBE_BACKWARD && bad_forward : bad_before;
             if (f.out != 0 && f.in == 0 && !follows)
                 MS_TRY(report_bad(s, i, f.first, f.out, err));
+            if (f.out != 0 && f.in != 0 && passes.in == 0) {
+                passes = f;
+                passes_at = i;
+            }
             bad_before |= f.out != 0;
             bad_forward |= f.out != 0 && n->dir == PROBE_FORWARD;
         }
     }
-    return MS_OK;
+    bool came_in = passes.in != 0 && s->c->s->findings.n == before;
+    return came_in ? report_bad(s, passes_at, passes.first_in, passes.in, err) : MS_OK;
 }
 
 /* ---- facts --------------------------------------------------------------------- */

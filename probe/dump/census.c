@@ -26,7 +26,8 @@ static void count_numbers(struct probe_census *c, const struct probe_leaf *leaf,
         if (leaf->stat[i].kind != PROBE_NUM_FLOAT)
             continue;
         nan |= isnan(leaf->stat[i].v);
-        inf |= isinf(leaf->stat[i].v);
+        /* The norm and the mean of finite values can overflow, as of a mask's least finite value. */
+        inf |= i <= PROBE_STAT_MIN && isinf(leaf->stat[i].v);
     }
     if (forward && inf && probe_leaf_is_masked(leaf)) {
         c->masked_tensors++;

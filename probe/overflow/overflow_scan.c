@@ -413,7 +413,8 @@ struct walk {
     const struct probe_dump *dump;
     const struct probe__scan_conf *conf;
     uint32_t sub;
-    bool nan_said; /* an earlier record of a nan_check dump was bad */
+    bool nan_said;    /* an earlier record of a nan_check dump was bad */
+    bool bad_forward; /* an earlier forward record was bad */
 };
 
 /* Tells whether an operator is ignored: those that return memory as it is, and those of the user's
@@ -512,8 +513,10 @@ static enum ms_rc walk_node(struct walk *w, uint32_t node, struct ms_err *err)
     if (is_ignored(w, probe_node_name(w->dump, node)))
         return MS_OK;
     MS_TRY(note_present(w, node, &l, err));
-    if (l.in == 0 && l.out != 0)
+    /* A backward reads values of its forward that its record does not have. */
+    if (l.in == 0 && l.out != 0 && (l.forward || !w->bad_forward))
         MS_TRY(note_origin(w, node, &l, err));
+    w->bad_forward |= l.forward && (l.in | l.out) != 0;
     w->sub++;
     return MS_OK;
 }

@@ -111,6 +111,15 @@ def record(family, change, folder, level="mix", task="statistics"):
     os.remove(os.path.join(folder, "stack.json"))  # large, and compare does not read it
 
 
+def warm_up():
+    """Loads in the parent what every child would load: the first optimizer imports half of torch."""
+    import msprobe.pytorch
+    line = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.AdamW(line.parameters(), foreach=False)
+    line(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+
+
 def record_apart(family, change, folder, **keys):
     """Records in a child process. Returns whether the child succeeded; its words lie in folder.log."""
     shutil.rmtree(folder, ignore_errors=True)

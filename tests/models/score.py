@@ -87,7 +87,9 @@ def record(o):
     except ImportError as error:
         print(f"skip models: {error}")
         return 0
+    import dumps
     torch.set_num_threads(1)
+    dumps.warm_up()
     made = []
     for family, half, cases in families:
         if o.families and family.name not in o.families or o.sample and family.name not in SAMPLE:

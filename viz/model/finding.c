@@ -292,9 +292,13 @@ static enum ms_rc add_difference(struct viz_findings *f, struct graph_view *v, s
     return rc;
 }
 
-/* Returns the first operator; the first module when only modules were dumped. */
+/* Returns the first operator that makes a NaN or infinity of finite numbers, else the first operator;
+ * the first module when only modules were dumped. */
 static const struct graph_row *first_operator(const struct graph_page *page)
 {
+    for (size_t i = 0; i < page->rows.n; i++)
+        if (page->rows.p[i].kind == OPERATOR && ms_str_is(page->rows.p[i].overflow, "critical"))
+            return &page->rows.p[i];
     for (size_t i = 0; i < page->rows.n; i++)
         if (page->rows.p[i].kind == OPERATOR)
             return &page->rows.p[i];

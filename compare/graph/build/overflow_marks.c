@@ -8,18 +8,24 @@
  *     abnormal    normal      medium     it is swallowed
  *     normal      normal      high       when the norm grows a hundredfold
  *
+ * An argument above a hundred, such as the fill value of a mask, explains a norm that grows.
  * Buffers that an operator fills hold arbitrary values before, so they are ignored.
  */
 #include "compare/graph/build/overflow_marks.h"
 
 #include "compare/graph/graph_rules.h"
 
+#include "probe/base/num.h"
+
 #include <math.h>
 
 struct side {
     bool abnormal;
-    double norm; /* the largest norm; -1: none */
+    double norm;   /* the largest norm; -1: none */
+    double scalar; /* the largest plain number, by size */
 };
+
+enum { GROWTH_MAX = 100 };
 
 /* Arguments and results that are ignored, by operator. */
 static const struct {
@@ -76,12 +82,20 @@ static bool is_abnormal(const struct probe_num *n)
     return n->kind == PROBE_NUM_FLOAT && !isfinite(n->v);
 }
 
-static void look_at(struct side *s, const struct probe_leaf *leaf, bool mask)
+/* The mean of finite values can overflow, as of a mask's least finite value: only the official tool
+ * counts it. */
+static void look_at(struct side *s, const struct probe_leaf *leaf, bool mask, unsigned last)
 {
     const struct probe_num *norm = &leaf->stat[PROBE_STAT_NORM];
+    double v;
+    if (leaf->kind == PROBE_LEAF_VALUE) {
+        if (ms_num_parse_f64(leaf->value_json.p, leaf->value_json.n, &v) && fabs(v) > s->scalar)
+            s->scalar = fabs(v);
+        return;
+    }
     if (mask && probe_leaf_is_masked(leaf))
         return; /* minus infinity, which masks positions of a softmax */
-    for (unsigned i = PROBE_STAT_MAX; i <= PROBE_STAT_MEAN; i++)
+    for (unsigned i = PROBE_STAT_MAX; i <= last; i++)
         s->abnormal |= is_abnormal(&leaf->stat[i]);
     if (ms_str_is(leaf->type, "torch.Tensor") &&
         (norm->kind == PROBE_NUM_FLOAT || norm->kind == PROBE_NUM_INT) && norm->v > s->norm)
@@ -92,7 +106,9 @@ static bool is_exploding(const struct side *in, const struct side *out)
 {
     if (in->norm < 0 || out->norm < 0)
         return false;
-    return in->norm == 0 ? out->norm > 100 : out->norm / in->norm > 100;
+    if (in->scalar > GROWTH_MAX)
+        return false;
+    return in->norm == 0 ? out->norm > GROWTH_MAX : out->norm / in->norm > GROWTH_MAX;
 }
 
 static enum graph__over level_of(const struct side *in, const struct side *out)
@@ -143,7 +159,7 @@ static enum graph__over official_level(const struct graph__tree *g, uint32_t nod
         if (row->section > PROBE_SEC_OUTPUT || !is_in_lists(path))
             continue;
         probe_row_leaf(d, row, &leaf);
-        look_at(&one, &leaf, false);
+        look_at(&one, &leaf, false, PROBE_STAT_MEAN);
         bool whole = probe_name_parts(path) == 2;
         fails |= whole && one.abnormal && has_exemption(name, row->section) &&
                  !is_ignored(name, row->section, path);
@@ -156,7 +172,8 @@ static enum graph__over official_level(const struct graph__tree *g, uint32_t nod
     return exempt && !fails ? GRAPH_OVER_NONE : level_of(&in, &out);
 }
 
-static enum graph__over level_of_node(const struct graph__tree *g, uint32_t node)
+/* *abnormal: an input or output of the node is abnormal. */
+static enum graph__over level_of_node(const struct graph__tree *g, uint32_t node, bool *abnormal)
 {
     const struct probe_dump *d = g->side.dump;
     const struct probe_node *record = &d->nodes.p[g->side.ops.p[g->nodes.p[node].op].node];
@@ -170,16 +187,28 @@ static enum graph__over level_of_node(const struct graph__tree *g, uint32_t node
             is_ignored(graph__name(g, node), row->section, probe_row_path(d, row)))
             continue;
         probe_row_leaf(d, row, &leaf);
-        look_at(row->section == PROBE_SEC_OUTPUT ? &out : &in, &leaf, record->dir == PROBE_FORWARD);
+        look_at(row->section == PROBE_SEC_OUTPUT ? &out : &in, &leaf, record->dir == PROBE_FORWARD,
+                PROBE_STAT_MIN);
     }
+    *abnormal = in.abnormal || out.abnormal;
     return level_of(&in, &out);
 }
 
+/* A backward reads values of its forward that its record does not have: behind an abnormal forward
+ * it makes nothing. */
 void graph__find_overflows(struct graph__tree *g)
 {
+    const struct probe_dump *d = g->side.dump;
+    bool abnormal_forward = false;
     for (size_t i = 0; i < g->order.n; i++) {
-        uint32_t node = g->order.p[i];
-        if (g->nodes.p[node].op != GRAPH_NO)
-            g->nodes.p[node].over = (uint8_t)level_of_node(g, node);
+        struct graph__node *node = &g->nodes.p[g->order.p[i]];
+        if (node->op == GRAPH_NO)
+            continue;
+        bool forward = d->nodes.p[g->side.ops.p[node->op].node].dir == PROBE_FORWARD;
+        bool abnormal = false;
+        node->over = (uint8_t)level_of_node(g, g->order.p[i], &abnormal);
+        if (node->over == GRAPH_OVER_CRITICAL && !forward && abnormal_forward)
+            node->over = GRAPH_OVER_HIGH;
+        abnormal_forward |= forward && abnormal;
     }
 }

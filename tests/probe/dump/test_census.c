@@ -137,7 +137,7 @@ START_TEST(what_is_not_finite_is_counted_once_a_tensor)
         NULL);
     ck_assert_uint_eq(census.nan_tensors, 2);
     ck_assert_uint_eq(census.first_nan, 2);
-    ck_assert_uint_eq(census.inf_tensors, 2);
+    ck_assert_uint_eq(census.inf_tensors, 1); /* the mean of the third overflows alone */
     ck_assert_uint_eq(census.first_inf, 1);
     tear_down();
 }

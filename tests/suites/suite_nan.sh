@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# One judgement of NaN and infinity: stat, check, overflow_check, compare, view and serve name the same
+# operator on each mistake, and nothing on healthy programs with masks.
+suite=nan
+. tests/support/checks.sh
+
+"$PYTHON" -c 'import torch' 2>/dev/null || skip "$PYTHON has no torch"
+PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/suites/nan_cases.py "$msprobe" "$scratch"
