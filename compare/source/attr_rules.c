@@ -121,6 +121,9 @@ enum ms_rc source__check_scalar(struct source__judge *j, uint32_t i, uint32_t le
     enum source__class cls = class_of(j, n, changes_shape(j, n) ? SOURCE__NUM : SOURCE__SOFT);
     if (cls == SOURCE__SOFT && source__is_other_operator(j->p, n))
         return MS_OK; /* einsum for linear has other arguments */
+    bool view = (j->p->ops.p[n->op].flags & SOURCE__VIEW) != 0;
+    if (cls == SOURCE__SOFT && view && (n->attrs_in & SOURCE__SHAPE))
+        return MS_OK; /* dimensions have other numbers behind another permutation */
     int len = snprintf(key, sizeof key, "%u/%u/%u/%x", n->op, n->dir, l->path, l->value);
     if (ms_map_put_copy(&j->scalars, (struct ms_str){key, (uint32_t)len}, j->arena, &added) ==
         MS_MAP_NONE)

@@ -28,6 +28,25 @@ static enum state state_of(const struct source__judge *j, const struct source__n
     return n->out <= source__rule.forward[j->tensor] * fmaxf(n->tiny, root) ? AGREES : DIFFERS;
 }
 
+/* Tells whether an operator of one side alone makes only values that are never traced to their readers:
+ * truth values, integers and masks of -inf. */
+static bool makes_masks(const struct source__part *p, const struct source__node *n)
+{
+    const unsigned side = n->id[1] != SOURCE__NONE;
+    bool any = false;
+    if (n->id[1 - side] != SOURCE__NONE)
+        return false;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) == 0)
+            continue;
+        any = true;
+        if (ms_dtype_kind((enum ms_dtype)l->dtype[side]) == MS_DTK_FLOAT && isfinite(l->norm))
+            return false;
+    }
+    return any;
+}
+
 /* Adds to the nodes that made the inputs of a node what becomes of their values in it. */
 static void tell_makers(struct source__part *p, uint32_t i, bool lasts)
 {
@@ -51,7 +70,9 @@ void source__mark_fading(struct source__judge *j)
         if (!reads)
             continue;
         enum state s = state_of(j, n);
-        bool through = n->lasts || !n->is_read;
+        /* An output that no node reads and that has no gradient, such as the values of topk, ends here. */
+        bool ends = n->backward == 0 || makes_masks(p, n);
+        bool through = n->lasts || (!n->is_read && !ends);
         bool hides = (p->ops.p[n->op].flags & SOURCE__NORMS) && n->in > n->floor;
         n->fades = s != AGREES && !through;
         tell_makers(p, i, hides || (s != AGREES && through));

@@ -36,9 +36,10 @@ static double peak_of(const struct read__value *v)
     return fmax(max, min);
 }
 
+/* The recorded norm of a single number is the number itself, with its sign. */
 static double norm_of(const struct read__value *v)
 {
-    return is_known(v, PROBE_STAT_NORM) ? v->stat[PROBE_STAT_NORM] : 0;
+    return is_known(v, PROBE_STAT_NORM) ? fabs(v->stat[PROBE_STAT_NORM]) : 0;
 }
 
 static double ratio_of(double part, double whole)
@@ -230,7 +231,11 @@ static void compare_tensors(const struct read__value *g, const struct read__valu
         l->flags |= is_finer(g) ? SOURCE__FINE_GOLDEN : 0;
         l->flags |= is_finer(t) ? SOURCE__FINE_TARGET : 0;
     }
-    if (mask_differs(g, t) && g->n == t->n) {
+    if (is_mask_of_truths(g, t))
+        return; /* both exclude places, each in its own way; what reads them is compared */
+    if (mask_differs(g, t)) {
+        if (g->n != t->n)
+            return;
         l->flags |= SOURCE__MEASURED;
         l->e = (float)fmin(
             ratio_of(stat_gap(g, t, PROBE_STAT_MAX),
@@ -238,7 +243,7 @@ static void compare_tensors(const struct read__value *g, const struct read__valu
             2);
         return;
     }
-    if (read__is_finite(g) != read__is_finite(t) && !is_mask_of_truths(g, t))
+    if (read__is_finite(g) != read__is_finite(t))
         l->flags |= SOURCE__FLAGGED;
     bool any = both_known(g, t, PROBE_STAT_MAX) || both_known(g, t, PROBE_STAT_NORM);
     if (is_repeated(g, t)) {

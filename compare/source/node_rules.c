@@ -267,6 +267,16 @@ static enum ms_rc add_value_suspect(struct source__judge *j, uint32_t i, struct 
     return source__add_suspect(j, bypassed, raw, err);
 }
 
+/* Tells whether the outputs of a node cannot be judged by its inputs: a backward that reads a gradient of
+ * another shape, as of a part of the batch, or values that are taken apart, whose order the statistics
+ * of the whole do not show. */
+static bool is_of_another_part(const struct source__judge *j, const struct source__node *n)
+{
+    if (source__is_backward(n))
+        return (n->attrs_in & SOURCE__SHAPE) != 0;
+    return n->in <= n->tiny && ms_str_is(probe_name_last(j->p->ops.p[n->op].name), "unbind");
+}
+
 static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     struct source__node *n = &j->p->nodes.p[i];
@@ -285,7 +295,7 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
     }
     bool gradient = n->dir == PROBE_BACKWARD || n->kind == PROBE_NODE_PGRAD;
     bool broken = (n->flags & SOURCE__IN_FLAGGED) && n->in == 0; /* the inputs cannot be compared */
-    if (broken || follows_gradients(j, i) || is_void_cast(j, n))
+    if (broken || follows_gradients(j, i) || is_void_cast(j, n) || is_of_another_part(j, n))
         return MS_OK;
     double noise = n->in > 0 ? source__rule.backward_noisy : source__rule.backward_least;
     if (n->rho > limit_of(j, n) && (!gradient || n->out > noise)) {

@@ -90,6 +90,39 @@ static void find_strongest(const struct cmp_source *s, int step, double *stronge
     }
 }
 
+/* Tells whether a suspect is an input that no recorded operator made and that is no parameter. */
+static bool is_from_outside(const struct cmp_source *s, const struct source__raw *r)
+{
+    const struct source__part *p = part_of(s, r);
+    return r->why == CMP_WHY_INPUT && r->forward && r->leaf != SOURCE__NONE &&
+           (p->leaves.p[r->leaf].flags & SOURCE__IS_PARAM) == 0;
+}
+
+/* Share of the first difference that an earlier operator of one side alone must make. */
+static const float structure_share = 0.3F;
+
+/* An operator of one side alone stands before the first figure. It is the source where that figure seems
+ * to come from outside the dump, so that an operator that no dump records lies between them, or where
+ * what is computed with the operator differs as much: a mask hides differences from what reads it. */
+static bool is_before(const struct order *first, const struct order *o)
+{
+    const struct source__part *p = part_of(o->s, o->raw);
+    if (o->step != first->step || o->raw->part != first->raw->part || o->node >= first->node ||
+        o->raw->cls != SOURCE__STRUCTURE || !o->raw->forward)
+        return false;
+    return is_from_outside(o->s, first->raw) ||
+           p->nodes.p[o->node].border > structure_share * p->nodes.p[first->node].out;
+}
+
+static void prefer_structure(const struct cmp_source *s, struct order *o)
+{
+    if (s->raws.n < 2 || o[0].tier != 0 || !o[0].raw->forward)
+        return;
+    for (size_t i = 1; i < s->raws.n; i++)
+        o[i].tier = is_before(&o[0], &o[i]) ? 0 : o[i].tier;
+    qsort(o, s->raws.n, sizeof *o, compare_order);
+}
+
 static void sort_raws(const struct cmp_source *s, struct order *o)
 {
     double strongest = 0;
@@ -110,6 +143,7 @@ static void sort_raws(const struct cmp_source *s, struct order *o)
     }
     if (s->raws.n > 1)
         qsort(o, s->raws.n, sizeof *o, compare_order);
+    prefer_structure(s, o);
     for (size_t i = 1; i < s->raws.n; i++)
         ms_assert(compare_order(&o[i - 1], &o[i]) < 0);
 }

@@ -121,12 +121,48 @@ static bool is_confirmed(const struct source__part *p, const struct source__node
            !isnan(p->nodes.p[n->region].border);
 }
 
+/* Tells whether an operator of one side alone reads, beside the value that it changes, what an update of
+ * both sides has written: an average of the weights is kept, beside the training. */
+static bool reads_update(const struct source__judge *j, uint32_t i)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    unsigned side = n->id[1] != SOURCE__NONE;
+    for (uint32_t k = n->leaf + 1; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &j->p->leaves.p[k];
+        uint32_t maker = l->maker[side];
+        if ((l->flags & SOURCE__IS_OUT) || l->count <= 1 || maker >= i || maker < j->after_backward)
+            continue;
+        const struct source__node *from = &j->p->nodes.p[maker];
+        if (from->id[1 - side] != SOURCE__NONE && is_in_place(j->p, from))
+            return true;
+    }
+    return false;
+}
+
+/* Operators of an average stand next to one another. */
+enum { NEAR = 4 };
+
+/* Tells whether an operator of one side alone is part of an average: it, or the next that changes its
+ * result, reads an updated weight. */
+static bool is_average(const struct source__judge *j, uint32_t i)
+{
+    unsigned side = j->p->nodes.p[i].id[1] != SOURCE__NONE;
+    for (uint32_t k = i; k < j->p->nodes.n && k < i + NEAR; k++) {
+        const struct source__node *n = &j->p->nodes.p[k];
+        bool own = k == i || (n->nleaf != 0 && j->p->leaves.p[n->leaf].maker[side] == i);
+        bool alone = n->id[1 - side] == SOURCE__NONE && is_update(j, k);
+        if (own && alone && is_in_place(j->p, n) && reads_update(j, k))
+            return true;
+    }
+    return false;
+}
+
 static struct alone find_alone(const struct source__judge *j)
 {
     struct alone a = {.first = {SOURCE__NONE, SOURCE__NONE}};
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
         const struct source__node *n = &j->p->nodes.p[i];
-        if (!is_update(j, i) || !is_in_place(j->p, n) || is_confirmed(j->p, n))
+        if (!is_update(j, i) || !is_in_place(j->p, n) || is_confirmed(j->p, n) || is_average(j, i))
             continue;
         for (unsigned s = 0; s < 2; s++) {
             a.all[s] += n->id[s] != SOURCE__NONE;

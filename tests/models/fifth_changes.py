@@ -303,7 +303,7 @@ VARIATIONS = [
     ("GraphLayer", 'torch.einsum("bhid,bhjd->bhij", q, k)', "q @ k.transpose(-2, -1)", "matmul_for_einsum"),
     ("GraphLayer", "torch.finfo(score.dtype).min", 'float("-inf")', "mask_infinite"),
     ("Codes", "z + (near - z).detach()", "near.detach() + (z - z.detach())", "straight_through_other"),
-    ("Codes", "self.book(apart.argmin(1))", "F.one_hot(apart.argmin(1), 20).float() @ self.book.weight",
+    ("Codes", "self.book(apart.argmin(1))", "(F.one_hot(apart.argmin(1), 20).float() @ self.book.weight)",
      "one_hot"),
     ("Guided", "torch.bmm(q.transpose(1, 2), k) * 12 ** -0.5", "torch.bmm(q.transpose(1, 2) * 12 ** -0.5, k)",
      "scaled_before"),
