@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Mistakes planted in networks that MindSpore compiles to graphs, sought by `msprobe compare`.
 
-    graph_mistakes.py BUILD [sample|all|first|second] [WORD]      prints "ok NAME" or "not ok NAME"
+    graph_mistakes.py BUILD [sample|all|first|second|third] [WORD]      prints "ok NAME" or "not ok NAME"
         TORCH_PYTHON=FILE    a Python with torch; without it, only MindSpore's own runs are compared
 
 Each network runs as a graph, as functions, and in PyTorch. Of equal networks, and of networks that compute
 the same in another way, no suspect may be named; of a network with a mistake suspect 1 must be an operator
-that shows the mistake, in the cell that holds it, or that cell. `first` and `second` are the two sets:
-rules were chosen on the first and measured on the second. `sample` takes every 22nd mistake and compares
+that shows the mistake, in the cell that holds it, or that cell. `first`, `second` and `third` are the sets:
+rules were chosen on the first and measured on the second, then chosen on both and measured on the third. `sample` takes every 22nd mistake and compares
 with functions alone.
 """
 import os
@@ -71,6 +71,7 @@ def first_suspect(top, target, golden):
 def is_right(line, mistake):
     """Tells whether suspect 1 shows the mistake, in the cell that holds it."""
     _, cell, operators = graph_runs.MISTAKES[mistake]
+    cell = "" if cell == "optimizer" else cell
     found = re.match(r"suspect 1  +(\S+)(?:  in (\S+))?", line)
     if not found:
         return False

@@ -16,13 +16,16 @@ import traceback
 
 import graph_networks
 import graph_networks_more
+import graph_networks_third
 from graph_networks import FRAMEWORK, numbers
 
-SETS = {"first": graph_networks.MISTAKES, "second": graph_networks_more.MISTAKES}
-NETWORKS = {**graph_networks.NETWORKS, **graph_networks_more.NETWORKS}
-MISTAKES = {**SETS["first"], **SETS["second"]}
-INPUTS = {**graph_networks.INPUTS, **graph_networks_more.INPUTS}
-SAME = graph_networks_more.SAME
+TABLES = {"first": graph_networks, "second": graph_networks_more, "third": graph_networks_third}
+SETS = {name: table.MISTAKES for name, table in TABLES.items()}
+NETWORKS, MISTAKES, INPUTS = ({key: value for table in TABLES.values() for key, value in getattr(table, name).items()}
+                              for name in ("NETWORKS", "MISTAKES", "INPUTS"))
+SAME = {**graph_networks_more.SAME, **graph_networks_third.SAME}
+# Networks whose optimizer counts take two steps.
+TRAINED = {MISTAKES[name][0] for name in graph_networks_third.OPTIMIZERS}
 
 
 def values(parameters):
@@ -37,17 +40,31 @@ def values(parameters):
     return found
 
 
+def optimizer_of(network, mistake):
+    """Learning rate, momentum and weight decay."""
+    keys = {"rate": 0.01, "momentum": 0.9, "decay": 0.01} if network in TRAINED else {
+        "rate": 0.01, "momentum": 0.0, "decay": 0.0}
+    keys.update(graph_networks_third.OPTIMIZERS.get(mistake, {}))
+    return keys["rate"], keys["momentum"], keys["decay"]
+
+
 def run_torch(network, mistake, folder):
     model = NETWORKS[network](mistake)
     drawn = values([(n, tuple(p.shape)) for n, p in model.named_parameters()])
     for name, parameter in model.named_parameters():
         parameter.data = torch.from_numpy(drawn[name])
     debugger = PrecisionDebugger(dump_path=folder, task="tensor", level="mix")
-    debugger.start(model)
-    loss = (model(*map(torch.from_numpy, INPUTS[network]())) ** 2).mean()
-    loss.backward()
-    debugger.stop()
-    debugger.step()
+    rate, momentum, decay = optimizer_of(network, mistake)
+    optimizer = torch.optim.SGD(model.parameters(), rate, momentum, weight_decay=decay)
+    for _ in range(2 if network in TRAINED else 1):
+        debugger.start(model)
+        loss = (model(*map(torch.from_numpy, INPUTS[network]())) ** 2).mean()
+        loss.backward()
+        if network in TRAINED:
+            optimizer.step()
+            optimizer.zero_grad()
+        debugger.stop()
+        debugger.step()
 
 
 def run_mindspore(mode, network, mistake, folder):
@@ -68,11 +85,14 @@ def run_mindspore(mode, network, mistake, folder):
             return (y ** 2).mean()
 
     debugger = PrecisionDebugger(dump_path=folder, task="tensor", level="L2" if mode == "graph" else "mix")
-    step = nn.TrainOneStepCell(Loss(), nn.SGD(model.trainable_params(), 0.01)).set_train()
-    debugger.start(model)
-    step(*map(Tensor, INPUTS[network]())).asnumpy()
-    debugger.stop()
-    debugger.step()
+    rate, momentum, decay = optimizer_of(network, mistake)
+    optimizer = nn.SGD(model.trainable_params(), rate, momentum, weight_decay=decay)
+    step = nn.TrainOneStepCell(Loss(), optimizer).set_train()
+    for _ in range(2 if network in TRAINED else 1):
+        debugger.start(model)
+        step(*map(Tensor, INPUTS[network]())).asnumpy()
+        debugger.stop()
+        debugger.step()
 
 
 def become(mode, network, mistake, folder):
