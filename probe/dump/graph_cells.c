@@ -493,7 +493,76 @@ enum ms_rc probe__cells_find(struct probe__graph_shape *s, struct ms_err *err)
         if (k[i].scope.phase != PROBE__PHASE_OPTIMIZER)
             MS_TRY(add_cell(s, k[i].cells, &index, err));
     }
-    MS_TRY(follow_flow(s, err));
+    return follow_flow(s, err);
+}
+
+/* ---- calls are in one piece ------------------------------------------------- */
+
+/* Where the kernels with parameters are, in the order of the program. */
+struct spans {
+    uint32_t *before;       /* of each kernel: so many of them come before it */
+    uint32_t *first, *last; /* of each cell: the first and the last of them in it */
+};
+
+static void find_spans(const struct flow *f, struct spans *p)
+{
+    const struct probe__graph_shape *s = f->s;
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < s->cells.n; c++)
+        p->first[c] = p->last[c] = MS_MAP_NONE;
+    for (uint32_t i = 0; i < s->g->kernels.n; i++) {
+        p->before[i] = n;
+        n += f->is_anchor[i];
+        uint32_t c = f->is_anchor[i] ? ms_map_get(&s->cell_names, s->g->kernels.p[i].cells)
+                                     : MS_MAP_NONE;
+        for (; c != MS_MAP_NONE; c = s->cells.p[c].parent) {
+            p->first[c] = p->first[c] == MS_MAP_NONE ? i : p->first[c];
+            p->last[c] = i;
+        }
+    }
+}
+
+/* Tells whether a kernel with a parameter of another cell is between a kernel and a cell. */
+static bool is_apart(const struct spans *p, uint32_t cell, uint32_t at)
+{
+    uint32_t first = p->first[cell], last = p->last[cell];
+    if (first == MS_MAP_NONE)
+        return false;
+    return at > last ? p->before[at] > p->before[last] + 1
+                     : at < first && p->before[at] < p->before[first];
+}
+
+/* Takes kernels without parameters out of cells that run once and are not running there. */
+static void leave_cells(const struct flow *f, const struct spans *p)
+{
+    const struct probe__graph_shape *s = f->s;
+    for (uint32_t i = 0; i < s->g->kernels.n; i++) {
+        struct probe__kernel *k = &s->g->kernels.p[i];
+        uint32_t c = ms_map_get(&s->cell_names, k->cells);
+        if (!is_forward_kernel(s, i) || f->is_anchor[i])
+            continue;
+        for (; c != MS_MAP_NONE && f->runs_once[c] && is_apart(p, c, i); c = s->cells.p[c].parent)
+            k->cells = s->cells.p[c].parent != MS_MAP_NONE
+                           ? s->cells.p[s->cells.p[c].parent].cells
+                           : MS_STR_NONE;
+    }
+}
+
+enum ms_rc probe__cells_settle(struct probe__graph_shape *s, struct ms_err *err)
+{
+    const size_t n = s->g->kernels.n + 1, cells = s->cells.n + 1;
+    struct flow f = {.s = s,
+                     .is_anchor = ms_arena_calloc(s->arena, n, sizeof *f.is_anchor),
+                     .runs_once = ms_arena_calloc(s->arena, cells, sizeof *f.runs_once)};
+    struct spans p = {.before = ms_arena_alloc(s->arena, n * sizeof *p.before),
+                      .first = ms_arena_alloc(s->arena, cells * sizeof *p.first),
+                      .last = ms_arena_alloc(s->arena, cells * sizeof *p.last)};
+    if (f.is_anchor == NULL || f.runs_once == NULL || p.before == NULL || p.first == NULL ||
+        p.last == NULL)
+        return ms_no_memory(err);
+    MS_TRY(find_anchors(&f, err));
+    find_spans(&f, &p);
+    leave_cells(&f, &p);
     for (size_t i = 0; i < s->g->kernels.n; i++)
         find_cell_of_gradient(s, i);
     return MS_OK;

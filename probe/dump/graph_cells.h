@@ -13,6 +13,9 @@
 
 /* Finds all cells and the cell of each kernel. */
 enum ms_rc probe__cells_find(struct probe__graph_shape *s, struct ms_err *err);
+/* Corrects the cells of forward kernels once all are in the order of the program, and finds those of
+ * gradients. A call of a cell is in one piece: a kernel behind other cells is no longer in it. */
+enum ms_rc probe__cells_settle(struct probe__graph_shape *s, struct ms_err *err);
 /* Tells whether the kernel b is of the operator whose expansion into kernels has made a. */
 bool probe__is_same_expansion(const struct probe__kernel *a, const struct probe__kernel *b);
 

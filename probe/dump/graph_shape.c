@@ -364,6 +364,7 @@ enum ms_rc probe__graph_shape_make(struct probe__graph_shape *s, struct probe__g
     link_gradients(s);
     MS_TRY(probe__cells_find(s, err));
     MS_TRY(probe__sort_as_program(s, err));
+    MS_TRY(probe__cells_settle(s, err));
     find_ends(s);
     return add_ops(s, err);
 }

@@ -181,6 +181,7 @@ struct placed {
     size_t first_in;   /* of its inputs in `makers` */
     bool is_forward, is_backward, is_saved;
     bool is_certain; /* it takes a parameter, so its source lines are its own */
+    bool is_open;    /* its source lines are those of an earlier call, and it has no key yet */
 };
 
 struct sorting {
@@ -200,6 +201,16 @@ static int compare_keys(struct key a, struct key b)
     return (a.n > b.n) - (a.n < b.n);
 }
 
+/* Compares the places of two kernels in the graph's text, which names operands before the operators
+ * that take them, the left one first, as Python evaluates them. */
+static int compare_texts(const struct placed *x, const struct placed *y)
+{
+    const struct probe__ir_kernel *a = x->kernel.ir, *b = y->kernel.ir;
+    if (a == NULL || b == NULL || x->kernel.of != y->kernel.of || !x->is_forward)
+        return 0;
+    return (a > b) - (a < b);
+}
+
 static int by_program(const void *a, const void *b)
 {
     const struct placed *x = a, *y = b;
@@ -208,6 +219,7 @@ static int by_program(const void *a, const void *b)
     if (x->is_forward != y->is_forward)
         return x->is_forward ? -1 : 1;
     int c = x->is_forward ? compare_keys(x->key, y->key) : 0;
+    c = c != 0 ? c : compare_texts(x, y);
     return c != 0 ? c : (x->executed > y->executed) - (x->executed < y->executed);
 }
 
@@ -272,6 +284,14 @@ static enum ms_rc find_key(struct sorting *w, const struct probe__kernel *k, str
                     : make_key(w, (struct key){0}, &calls, 0, key, err);
 }
 
+/* Tells whether a kernel makes an input, as far as is known. Constants often equal the single number
+ * that some kernel outputs. */
+static bool is_made(const struct probe__kernel *k, const struct probe__kernel_tensor *in)
+{
+    const struct probe__ir_argument *a = probe__kernel_argument(k, in);
+    return in->ndim != 0 || (a != NULL && a->kind == PROBE__IR_KERNEL);
+}
+
 /* Calls `then` for each input of a forward kernel that another forward kernel makes: the last one
  * before it, because a view outputs the value of its input again. */
 static void each_maker(struct sorting *w, uint32_t at,
@@ -280,7 +300,8 @@ static void each_maker(struct sorting *w, uint32_t at,
     struct placed *p = &w->list[at];
     for (size_t i = 0; i < p->kernel.in.n && p->is_forward; i++) {
         uint32_t maker = w->makers[p->first_in + i];
-        if (maker != MS_MAP_NONE && w->list[maker].is_forward && p->kernel.in.p[i].ndim != 0)
+        if (maker != MS_MAP_NONE && w->list[maker].is_forward &&
+            is_made(&p->kernel, &p->kernel.in.p[i]))
             then(p, &w->list[maker]);
     }
 }
@@ -288,8 +309,11 @@ static void each_maker(struct sorting *w, uint32_t at,
 /* A kernel whose lines may be of another place runs before those that take its values, */
 static void lower_key(struct placed *taker, struct placed *maker)
 {
-    if (!maker->is_certain && compare_keys(taker->key, maker->key) < 0)
+    if (taker->is_open || maker->is_certain)
+        return;
+    if (maker->is_open || compare_keys(taker->key, maker->key) < 0)
         maker->key = taker->key;
+    maker->is_open = false;
 }
 
 /* and each kernel runs behind the makers of its inputs. */
@@ -323,6 +347,34 @@ static enum ms_rc find_makers(struct sorting *w, struct ms_err *err)
     return MS_OK;
 }
 
+/* Of two kernels with the same source lines opens the later one in the text; returns the other. */
+static uint32_t open_later(struct sorting *w, uint32_t holder, uint32_t other)
+{
+    bool is_before = compare_texts(&w->list[other], &w->list[holder]) < 0;
+    w->list[is_before ? holder : other].is_open = true;
+    return is_before ? other : holder;
+}
+
+/* Opens kernels without parameters whose source lines an earlier kernel has. The compiler keeps one
+ * copy of a function that a program calls several times, with the lines of one call. */
+static enum ms_rc open_repeated(struct sorting *w, struct ms_err *err)
+{
+    const size_t n = w->s->g->kernels.n;
+    struct ms_map lines = {0}; /* source lines <-> index in `holder` */
+    uint32_t *holder = ms_arena_alloc(w->s->arena, (n + 1) * sizeof *holder), at = 0;
+    for (uint32_t i = 0; i < n && holder != NULL && at != MS_MAP_NONE; i++) {
+        const struct placed *p = &w->list[i];
+        bool added = false;
+        if (!p->is_forward || p->is_certain || p->kernel.ir == NULL || p->kernel.ir->source.n == 0)
+            continue;
+        at = ms_map_put(&lines, p->kernel.ir->source, &added);
+        if (at != MS_MAP_NONE)
+            holder[at] = added ? i : open_later(w, holder[at], i);
+    }
+    ms_map_free(&lines);
+    return holder != NULL && at != MS_MAP_NONE ? MS_OK : ms_no_memory(err);
+}
+
 static enum ms_rc fill_list(struct sorting *w, struct ms_err *err)
 {
     struct probe__graph_shape *s = w->s;
@@ -338,8 +390,9 @@ static enum ms_rc fill_list(struct sorting *w, struct ms_err *err)
         if (w->list[i].is_certain)
             MS_TRY(note_cells(w, k, err));
     }
+    MS_TRY(open_repeated(w, err));
     for (uint32_t i = 0; i < s->g->kernels.n; i++) {
-        if (w->list[i].is_forward)
+        if (w->list[i].is_forward && !w->list[i].is_open)
             MS_TRY(find_key(w, &w->list[i].kernel, &w->list[i].key, err));
     }
     MS_TRY(find_makers(w, err));
