@@ -25,9 +25,10 @@ enum source__op_flags {
     SOURCE__WILD = 1 << 11, /* its backward may amplify differences strongly */
     /* moves values or rounds each once: bit-equal inputs give bit-equal outputs */
     SOURCE__EXACT = 1 << 12,
-    SOURCE__EVEN = 1 << 13,  /* its backward passes gradients on unchanged */
-    SOURCE__POWER = 1 << 14, /* multiplies a value by itself */
-    SOURCE__VIEW = 1 << 15,  /* its output has elements of its input, in any order */
+    SOURCE__EVEN = 1 << 13,   /* its backward passes gradients on unchanged */
+    SOURCE__POWER = 1 << 14,  /* multiplies a value by itself */
+    SOURCE__VIEW = 1 << 15,   /* its output has elements of its input, in any order */
+    SOURCE__SERIES = 1 << 16, /* frameworks compute it by polynomials of other lengths */
 };
 unsigned source__op_flags(struct ms_str api);
 /* Returns the name of a node's operator, such as Functional.linear. */
@@ -66,6 +67,7 @@ bool source__is_even(const struct source__part *p, const struct source__node *n)
 struct source__rules {
     double exact;                 /* two quanta of float32 statistics */
     double exact_kernels;         /* the same between kernels of two frameworks */
+    double exact_series;          /* the same, of functions that polynomials approximate */
     double forward[2], gradients; /* least factor of a suspect: in statistics, in tensor mode */
     /* multiple of the ratio that most calls of an operator stay below; its upper bound */
     double usual_times, usual_most;

@@ -532,19 +532,44 @@ static bool is_apart(const struct spans *p, uint32_t cell, uint32_t at)
                      : at < first && p->before[at] < p->before[first];
 }
 
-/* Takes kernels without parameters out of cells that run once and are not running there. */
-static void leave_cells(const struct flow *f, const struct spans *p)
+/* Takes a kernel out of cells that run once and are not running there. */
+static void leave_cells(const struct flow *f, const struct spans *p, uint32_t at)
 {
     const struct probe__graph_shape *s = f->s;
-    for (uint32_t i = 0; i < s->g->kernels.n; i++) {
-        struct probe__kernel *k = &s->g->kernels.p[i];
-        uint32_t c = ms_map_get(&s->cell_names, k->cells);
-        if (!is_forward_kernel(s, i) || f->is_anchor[i])
+    struct probe__kernel *k = &s->g->kernels.p[at];
+    uint32_t c = ms_map_get(&s->cell_names, k->cells);
+    for (; c != MS_MAP_NONE && f->runs_once[c] && is_apart(p, c, at); c = s->cells.p[c].parent)
+        k->cells = s->cells.p[c].parent != MS_MAP_NONE ? s->cells.p[s->cells.p[c].parent].cells
+                                                       : MS_STR_NONE;
+}
+
+/* Puts a kernel into the cell that runs once and has kernels with parameters around it. */
+static void enter_cell(const struct flow *f, uint32_t at, uint32_t before, uint32_t behind)
+{
+    struct probe__kernel *k = f->s->g->kernels.p;
+    if (before == MS_MAP_NONE || behind == MS_MAP_NONE)
+        return;
+    struct ms_str around = common_cells(k[before].cells, k[behind].cells);
+    uint32_t cell = ms_map_get(&f->s->cell_names, around);
+    if (cell != MS_MAP_NONE && f->runs_once[cell] && !is_inside(k[at].cells, around))
+        k[at].cells = around;
+}
+
+static void settle_cells(const struct flow *f, const struct spans *p, uint32_t *behind)
+{
+    const size_t n = f->s->g->kernels.n;
+    uint32_t before = MS_MAP_NONE, next = MS_MAP_NONE;
+    for (size_t i = n; i-- > 0;) {
+        behind[i] = next;
+        next = f->is_anchor[i] ? (uint32_t)i : next;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (f->is_anchor[i])
+            before = i;
+        if (!is_forward_kernel(f->s, i) || f->is_anchor[i])
             continue;
-        for (; c != MS_MAP_NONE && f->runs_once[c] && is_apart(p, c, i); c = s->cells.p[c].parent)
-            k->cells = s->cells.p[c].parent != MS_MAP_NONE
-                           ? s->cells.p[s->cells.p[c].parent].cells
-                           : MS_STR_NONE;
+        leave_cells(f, p, i);
+        enter_cell(f, i, before, behind[i]);
     }
 }
 
@@ -557,12 +582,13 @@ enum ms_rc probe__cells_settle(struct probe__graph_shape *s, struct ms_err *err)
     struct spans p = {.before = ms_arena_alloc(s->arena, n * sizeof *p.before),
                       .first = ms_arena_alloc(s->arena, cells * sizeof *p.first),
                       .last = ms_arena_alloc(s->arena, cells * sizeof *p.last)};
+    uint32_t *behind = ms_arena_alloc(s->arena, n * sizeof *behind);
     if (f.is_anchor == NULL || f.runs_once == NULL || p.before == NULL || p.first == NULL ||
-        p.last == NULL)
+        p.last == NULL || behind == NULL)
         return ms_no_memory(err);
     MS_TRY(find_anchors(&f, err));
     find_spans(&f, &p);
-    leave_cells(&f, &p);
+    settle_cells(&f, &p, behind);
     for (size_t i = 0; i < s->g->kernels.n; i++)
         find_cell_of_gradient(s, i);
     return MS_OK;

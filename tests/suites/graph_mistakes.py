@@ -72,7 +72,7 @@ def is_right(line, mistake):
     """Tells whether suspect 1 shows the mistake, in the cell that holds it."""
     _, cell, operators = graph_runs.MISTAKES[mistake]
     cell = "" if cell == "optimizer" else cell
-    found = re.match(r"suspect 1  +(\S+)(?:  in (\S+))?", line)
+    found = re.match(r"suspect 1  +(\S+)(?: \[[^]]*\])?(?:  in (\S+))?", line)
     if not found:
         return False
     node, where = found[1], found[2] or ""

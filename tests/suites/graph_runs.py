@@ -86,7 +86,9 @@ def run_mindspore(mode, network, mistake, folder):
 
     debugger = PrecisionDebugger(dump_path=folder, task="tensor", level="L2" if mode == "graph" else "mix")
     rate, momentum, decay = optimizer_of(network, mistake)
-    optimizer = nn.SGD(model.trainable_params(), rate, momentum, weight_decay=decay)
+    # Without a group, parameters named beta or gamma would not decay.
+    group = [{"params": model.trainable_params(), "weight_decay": decay}]
+    optimizer = nn.SGD(group, rate, momentum)
     step = nn.TrainOneStepCell(Loss(), optimizer).set_train()
     for _ in range(2 if network in TRAINED else 1):
         debugger.start(model)
