@@ -14,6 +14,7 @@
 #include "compare/source/node_weigh.h"
 #include "compare/source/order_rules.h"
 #include "compare/source/regions.h"
+#include "compare/source/unexplained.h"
 #include "compare/source/update_rules.h"
 #include "probe/base/assert.h"
 
@@ -759,6 +760,7 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
 static enum ms_rc weigh_and_check(struct source__judge *j, struct ms_err *err)
 {
     bool whole = j->p->batches == 0 && !j->p->cross && j->p->mode != PROBE_MODE_MD5;
+    const size_t known = j->s->raws.n;
     MS_TRY(source__weigh_part(j, err));
     if (whole)
         source__mark_fading(j);
@@ -769,7 +771,7 @@ static enum ms_rc weigh_and_check(struct source__judge *j, struct ms_err *err)
     MS_TRY(source__check_update_calls(j, err));
     if (whole)
         source__drop_fading(j);
-    return MS_OK;
+    return j->p->batches == 0 ? source__check_unexplained(j, known, err) : MS_OK;
 }
 
 enum ms_rc source__judge_part(struct cmp_source *s, uint32_t part,

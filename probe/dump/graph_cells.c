@@ -513,8 +513,8 @@ static void find_spans(const struct flow *f, struct spans *p)
     for (uint32_t i = 0; i < s->g->kernels.n; i++) {
         p->before[i] = n;
         n += f->is_anchor[i];
-        uint32_t c = f->is_anchor[i] ? ms_map_get(&s->cell_names, s->g->kernels.p[i].cells)
-                                     : MS_MAP_NONE;
+        uint32_t c =
+            f->is_anchor[i] ? ms_map_get(&s->cell_names, s->g->kernels.p[i].cells) : MS_MAP_NONE;
         for (; c != MS_MAP_NONE; c = s->cells.p[c].parent) {
             p->first[c] = p->first[c] == MS_MAP_NONE ? i : p->first[c];
             p->last[c] = i;
@@ -532,15 +532,36 @@ static bool is_apart(const struct spans *p, uint32_t cell, uint32_t at)
                      : at < first && p->before[at] < p->before[first];
 }
 
-/* Takes a kernel out of cells that run once and are not running there. */
-static void leave_cells(const struct flow *f, const struct spans *p, uint32_t at)
+static struct ms_str cells_of(const struct flow *f, uint32_t cell)
+{
+    return cell != MS_MAP_NONE ? f->s->cells.p[cell].cells : MS_STR_NONE;
+}
+
+/* Returns the cell of a class that the kernel with a parameter `before` runs in, or MS_MAP_NONE. */
+static uint32_t running_instance(const struct flow *f, uint32_t before, struct ms_str class_name)
+{
+    const struct probe__graph_shape *s = f->s;
+    uint32_t c = before != MS_MAP_NONE ? ms_map_get(&s->cell_names, s->g->kernels.p[before].cells)
+                                       : MS_MAP_NONE;
+    while (c != MS_MAP_NONE && !ms_str_eq(s->cells.p[c].class_name, class_name))
+        c = s->cells.p[c].parent;
+    return c;
+}
+
+/* Takes a kernel out of cells that run once and are not running there. Names are those of the first
+ * cell of a class, so a kernel behind another cell of the class runs in that. */
+static void leave_cells(const struct flow *f, const struct spans *p, uint32_t at, uint32_t before)
 {
     const struct probe__graph_shape *s = f->s;
     struct probe__kernel *k = &s->g->kernels.p[at];
     uint32_t c = ms_map_get(&s->cell_names, k->cells);
-    for (; c != MS_MAP_NONE && f->runs_once[c] && is_apart(p, c, at); c = s->cells.p[c].parent)
-        k->cells = s->cells.p[c].parent != MS_MAP_NONE ? s->cells.p[s->cells.p[c].parent].cells
-                                                       : MS_STR_NONE;
+    while (c != MS_MAP_NONE && f->runs_once[c] && is_apart(p, c, at)) {
+        uint32_t other = running_instance(f, before, s->cells.p[c].class_name);
+        c = other != MS_MAP_NONE ? other : s->cells.p[c].parent;
+        k->cells = cells_of(f, c);
+        if (other != MS_MAP_NONE)
+            return;
+    }
 }
 
 /* Puts a kernel into the cell that runs once and has kernels with parameters around it. */
@@ -568,7 +589,7 @@ static void settle_cells(const struct flow *f, const struct spans *p, uint32_t *
             before = i;
         if (!is_forward_kernel(f->s, i) || f->is_anchor[i])
             continue;
-        leave_cells(f, p, i);
+        leave_cells(f, p, i, before);
         enter_cell(f, i, before, behind[i]);
     }
 }

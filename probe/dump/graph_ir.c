@@ -47,12 +47,34 @@ static struct ms_str parameter_of(const struct probe__ir *ir, struct ms_str argu
     return at < 0 ? MS_STR_NONE : ms_str_sub(argument, (uint32_t)at + 1, argument.n);
 }
 
+/* Returns the kernel that makes an argument, or MS_MAP_NONE. */
+static uint32_t kernel_of(const struct probe__ir *ir, struct ms_str argument)
+{
+    uint32_t node = ms_map_get(&ir->nodes, argument);
+    return node != MS_MAP_NONE ? ir->made_by.p[node] : MS_MAP_NONE;
+}
+
+/* Notes which kernel makes the value of a node. */
+static enum ms_rc add_node(struct probe__ir *ir, struct ms_str node, uint32_t kernel,
+                           struct ms_err *err)
+{
+    bool added = false;
+    uint32_t at = ms_map_put(&ir->nodes, node, &added);
+    uint32_t *slot = added ? ms_vec_push(&ir->made_by) : NULL;
+    if (at == MS_MAP_NONE || (added && slot == NULL))
+        return ms_no_memory(err);
+    if (added)
+        *slot = kernel;
+    return MS_OK;
+}
+
 static enum ms_rc add_argument(struct probe__ir *ir, struct ms_str argument, struct ms_err *err)
 {
     struct probe__ir_argument *a = ms_vec_push(&ir->arguments);
     if (a == NULL)
         return ms_no_memory(err);
     a->parameter = parameter_of(ir, argument);
+    a->kernel = kernel_of(ir, argument);
     a->kind = a->parameter.n != 0                    ? PROBE__IR_PARAMETER
               : ms_str_starts(argument, MS_STR("%")) ? PROBE__IR_KERNEL
                                                      : PROBE__IR_CONSTANT;
@@ -70,8 +92,12 @@ static enum ms_rc add_alias(struct probe__ir *ir, struct ms_str node, struct ms_
 {
     struct ms_str argument, of = MS_STR_NONE;
     bool added = false;
-    if (next_argument(&arguments, &argument))
-        of = parameter_of(ir, argument);
+    if (!next_argument(&arguments, &argument))
+        return MS_OK;
+    of = parameter_of(ir, argument);
+    uint32_t kernel = kernel_of(ir, argument);
+    if (kernel != MS_MAP_NONE)
+        return add_node(ir, node, kernel, err);
     if (of.n == 0)
         return MS_OK;
     uint32_t at = ms_map_put(&ir->aliases, node, &added);
@@ -133,8 +159,8 @@ static struct ms_str source_of(struct ms_str entry)
     return at < 0 ? MS_STR_NONE : ms_str_sub(entry, (uint32_t)at, entry.n);
 }
 
-static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str entry, struct ms_str arguments,
-                             struct ms_err *err)
+static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str node, struct ms_str entry,
+                             struct ms_str arguments, struct ms_err *err)
 {
     bool added = false;
     struct ms_str full = text_between(entry, MS_STR("# Fullname with scope: ("), ')'), argument,
@@ -163,7 +189,7 @@ static enum ms_rc add_kernel(struct probe__ir *ir, struct ms_str entry, struct m
         MS_TRY(add_argument(ir, argument, err));
     k = &ir->kernels.p[at];
     k->n = (uint32_t)ir->arguments.n - k->first;
-    return MS_OK;
+    return add_node(ir, node, at, err);
 }
 
 /* Adds a node: the text from "  %1(x) = PrimFunc_MatMul(...)" up to the next node. */
@@ -178,9 +204,9 @@ static enum ms_rc add_entry(struct probe__ir *ir, struct ms_str entry, struct ms
         return MS_OK;
     struct ms_str op = ms_str_sub(call, 0, (uint32_t)bracket);
     struct ms_str arguments = ms_str_sub(call, (uint32_t)bracket + 1, call.n);
-    if (hands_on(op))
-        return add_alias(ir, ms_str_sub(entry, 0, (uint32_t)name_end), arguments, err);
-    return add_kernel(ir, entry, arguments, err);
+    struct ms_str node = ms_str_sub(entry, 0, (uint32_t)name_end);
+    return hands_on(op) ? add_alias(ir, node, arguments, err)
+                        : add_kernel(ir, node, entry, arguments, err);
 }
 
 /* Returns where the next node begins: a line with two spaces and a per cent sign. */
@@ -218,6 +244,8 @@ void probe__ir_close(struct probe__ir *ir)
     ms_map_free(&ir->names);
     ms_vec_free(&ir->kernels);
     ms_vec_free(&ir->arguments);
+    ms_map_free(&ir->nodes);
+    ms_vec_free(&ir->made_by);
     ms_map_free(&ir->aliases);
     ms_vec_free(&ir->loaded);
     if (ir->file.p != NULL)

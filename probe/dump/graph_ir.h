@@ -20,6 +20,7 @@
 struct probe__ir_argument {
     enum { PROBE__IR_CONSTANT, PROBE__IR_KERNEL, PROBE__IR_PARAMETER } kind;
     struct ms_str parameter; /* name, "up.weight"; empty for other kinds */
+    uint32_t kernel; /* index of the kernel that makes it, or MS_MAP_NONE where that is not known */
 };
 
 /* A kernel. Texts are slices of the file; missing ones are empty. */
@@ -37,7 +38,9 @@ struct probe__ir {
     struct ms_map names; /* full name <-> kernel */
     MS_VEC(struct probe__ir_kernel) kernels;
     MS_VEC(struct probe__ir_argument) arguments;
-    struct ms_map aliases; /* "%0" <-> index in `loaded` */
+    struct ms_map nodes;      /* "%3" <-> index in `made_by` */
+    MS_VEC(uint32_t) made_by; /* kernel that makes the node's value */
+    struct ms_map aliases;    /* "%0" <-> index in `loaded` */
     MS_VEC(struct ms_str) loaded;
 };
 

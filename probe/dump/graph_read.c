@@ -3,6 +3,7 @@
  * graph_read: reads one step of MindSpore's dump of compiled graphs.
  */
 #include "probe/dump/graph_read.h"
+#include "probe/dump/graph_match.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -410,7 +411,6 @@ static enum ms_rc read_text(struct probe__graph *g, const char *net, uint64_t gr
         if (k->graph == graph) {
             k->of = ir;
             k->ir = probe__ir_find(ir, k->full);
-            reshape_all(k);
         }
     }
     return MS_OK;
@@ -475,6 +475,10 @@ enum ms_rc probe__graph_read(struct probe__graph *g, const char *net, size_t run
     ms_dir_free(&d);
     drop_empty(g);
     settle(g);
+    if (rc == MS_OK)
+        rc = probe__match_expanded(g, err);
+    for (size_t i = 0; i < g->kernels.n; i++)
+        reshape_all(&g->kernels.p[i]);
     return rc;
 }
 
