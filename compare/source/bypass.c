@@ -42,6 +42,19 @@ static uint32_t skip_views(const struct source__part *p, uint32_t node, unsigned
     return node;
 }
 
+/* Tells whether a golden operator reads what a paired node makes. */
+static bool reads_from(const struct source__part *p, uint32_t golden, uint32_t maker)
+{
+    const struct source__node *n = &p->nodes.p[golden];
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) == 0 && l->maker[0] != SOURCE__NONE &&
+            skip_views(p, l->maker[0], 0) == maker)
+            return true;
+    }
+    return false;
+}
+
 /* Returns the golden operator that a paired node's input comes from, if the target's input comes
  * from before this operator. */
 static uint32_t bypassed_by(const struct source__part *p, const struct source__leaf *l)
@@ -51,7 +64,7 @@ static uint32_t bypassed_by(const struct source__part *p, const struct source__l
         !has_partner(p, target) || is_lone_view(p, golden))
         return SOURCE__NONE;
     ms_assert(golden < p->nodes.n && target < p->nodes.n);
-    return skip_views(p, maker_of_input(p, golden, 0), 0) == target ? golden : SOURCE__NONE;
+    return reads_from(p, golden, target) ? golden : SOURCE__NONE;
 }
 
 /* Returns the first node that reads an output of a target node. */

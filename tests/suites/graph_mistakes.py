@@ -10,6 +10,7 @@ that shows the mistake, in the cell that holds it, or that cell. `first`, `secon
 rules were chosen on the first and measured on the second, then chosen on both and measured on the third. `sample` takes every 22nd mistake and compares
 with functions alone.
 """
+import json
 import os
 import re
 import subprocess
@@ -60,30 +61,42 @@ def dump_all(top):
 
 
 def first_suspect(top, target, golden):
-    """Returns the line of suspect 1, or what is said without one."""
+    """Returns suspect 1 as a line, "no suspect", or what is said instead of an answer."""
     words = [os.path.join(BUILD, "msprobe"), "compare", "-tp", target, "-gp", golden,
-             "-o", os.path.join(top, "out")]
+             "-o", os.path.join(top, "out"), "--format", "json"]
     end = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
-    found = re.findall(r"^(?:suspect 1|no suspect).*$", end.stdout, re.M)
-    return found[0] if found else "\n".join((end.stdout + end.stderr).splitlines()[-3:])
+    try:
+        suspects = json.loads(end.stdout)["suspects"]
+    except (ValueError, KeyError):
+        return "\n".join((end.stdout + end.stderr).splitlines()[-3:])
+    if not suspects:
+        return "no suspect"
+    one = suspects[0]
+    return f"suspect 1  {one['target']}  in {one['module'] or '-'}  for {one['golden'] or '-'}"
+
+
+def names_operator(node, operators):
+    """Tells whether an operator's node has one of these names."""
+    name = re.sub(r"\.\d+\.(forward|backward)$", "", node).split(".")[-1].strip("_")
+    return re.search(operators, name, re.I) is not None
 
 
 def is_right(line, mistake):
-    """Tells whether suspect 1 shows the mistake, in the cell that holds it."""
+    """Tells whether suspect 1 shows the mistake, in the cell that holds it: it, or the operator whose
+    place it takes, as a graph runs several kernels for one function."""
     _, cell, operators = graph_runs.MISTAKES[mistake]
     cell = "" if cell == "optimizer" else cell
-    found = re.match(r"suspect 1  +(\S+)(?: \[[^]]*\])?(?:  in (\S+))?", line)
+    found = re.match(r"suspect 1  (\S+)  in (\S+)  for (\S+)", line)
     if not found:
         return False
-    node, where = found[1], found[2] or ""
+    node, where = found[1], found[2].replace("-", "")
     module = re.match(r"(?:Cell|Module)\.(.*)\.(\w+)\.(?:forward|backward|parameters_grad)\.", node)
     if module:  # the cell itself, or a cell in it that is named as an operator is
         path = module[1]
         inner = path.rpartition(".")[2] if path.rpartition(".")[0] == cell else ""
         return path == cell or re.fullmatch(operators, inner, re.I) is not None
-    operator = re.sub(r"\.\d+\.(forward|backward)$", "", node).split(".")[-1].strip("_")
     leaf = where[len(cell):].strip(".") if where.startswith(cell) else None
-    by_name = re.search(operators, operator, re.I) is not None
+    by_name = names_operator(node, operators) or names_operator(found[3], operators)
     return (where == cell and by_name) or bool(leaf) and re.fullmatch(operators, leaf, re.I) is not None
 
 
