@@ -548,8 +548,20 @@ static uint32_t running_instance(const struct flow *f, uint32_t before, struct m
     return c;
 }
 
+/* Tells whether a kernel reads what a kernel in a cell has made. */
+static bool reads_from(const struct flow *f, uint32_t at, uint32_t cell)
+{
+    const struct probe__kernel *k = f->s->g->kernels.p;
+    for (size_t n = 0; cell != MS_MAP_NONE && n < k[at].in.n; n++) {
+        uint32_t maker = forward_maker(f->s, at, &k[at].in.p[n]);
+        if (maker != MS_MAP_NONE && is_inside(k[maker].cells, cells_of(f, cell)))
+            return true;
+    }
+    return false;
+}
+
 /* Takes a kernel out of cells that run once and are not running there. Names are those of the first
- * cell of a class, so a kernel behind another cell of the class runs in that. */
+ * cell of a class, so a kernel behind another cell of the class, whose values it reads, runs in that. */
 static void leave_cells(const struct flow *f, const struct spans *p, uint32_t at, uint32_t before)
 {
     const struct probe__graph_shape *s = f->s;
@@ -557,9 +569,10 @@ static void leave_cells(const struct flow *f, const struct spans *p, uint32_t at
     uint32_t c = ms_map_get(&s->cell_names, k->cells);
     while (c != MS_MAP_NONE && f->runs_once[c] && is_apart(p, c, at)) {
         uint32_t other = running_instance(f, before, s->cells.p[c].class_name);
-        c = other != MS_MAP_NONE ? other : s->cells.p[c].parent;
+        bool is_other = reads_from(f, at, other);
+        c = is_other ? other : s->cells.p[c].parent;
         k->cells = cells_of(f, c);
-        if (other != MS_MAP_NONE)
+        if (is_other)
             return;
     }
 }

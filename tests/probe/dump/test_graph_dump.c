@@ -337,7 +337,8 @@ static void one_kernel(const char *kernel, float in, float out)
     tensor(kernel, "output", 0, out, 2, 2);
 }
 
-static void make_side_by_side(void)
+/* early: when the files of the first product are written; those of the second are at 30. */
+static void make_side_by_side(unsigned early)
 {
     scratch_dir(dir);
     write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
@@ -379,15 +380,15 @@ static void make_side_by_side(void)
     one_kernel("Cast.Default_norm-Norm_Cast-op1", 50, 60);
     one_kernel("MatMul.Default_b-Part_out-Dense_MatMul-op0", 60, 70);
     tensor("MatMul.Default_b-Part_out-Dense_MatMul-op0", "input", 1, 140, 2, 2);
-    tensor_at(20, "Mul.Expand__Muls_Mul-op1", "input", 0, 70, 2, 2);
-    tensor_at(20, "Mul.Expand__Muls_Mul-op1", "output", 0, 80, 2, 2);
+    tensor_at(early, "Mul.Expand__Muls_Mul-op1", "input", 0, 70, 2, 2);
+    tensor_at(early, "Mul.Expand__Muls_Mul-op1", "output", 0, 80, 2, 2);
     tensor_at(30, "Mul.Expand__Muls_Mul-op0", "input", 0, 80, 2, 2);
     tensor_at(30, "Mul.Expand__Muls_Mul-op0", "output", 0, 90, 2, 2);
 }
 
 START_TEST(an_operator_is_in_the_cell_that_its_values_stay_in)
 {
-    make_side_by_side();
+    make_side_by_side(20);
     open_made();
     ck_parent("Primitive.op.Cast.0.forward", "Cell.a.Part.forward.0");
     ck_parent("Primitive.op.Cast.1.forward", "Cell.b.Part.forward.0"); /* the name says norm */
@@ -396,12 +397,66 @@ START_TEST(an_operator_is_in_the_cell_that_its_values_stay_in)
 }
 END_TEST
 
-START_TEST(expanded_kernels_are_numbered_by_time)
+static void ck_products(unsigned early)
 {
-    make_side_by_side();
+    make_side_by_side(early);
     open_made();
     ck_assert_double_eq(max_of("Primitive.op.Mul.0.forward", "input.0"), 73);
     ck_assert_double_eq(max_of("Primitive.op.Mul.1.forward", "input.0"), 83);
+    close_dump();
+}
+
+START_TEST(expanded_kernels_are_numbered_by_time)
+{
+    ck_products(20);
+}
+END_TEST
+
+/* Threads of the framework may write the files of a kernel after those of its reader. */
+START_TEST(expanded_kernels_have_the_values_that_their_makers_wrote)
+{
+    ck_products(40);
+}
+END_TEST
+
+/* The cast of the result has the name and lines of the cast in a, as the function is the same, and runs
+ * before the second cell does. */
+START_TEST(a_shared_function_runs_where_its_value_is_read)
+{
+    scratch_dir(dir);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
+               "NodeExecutionOrder-FullNameWithScope\n"
+               "Default/a-Part/fc-Dense/MatMul-op0\nDefault/a-Part/Cast-op1\n"
+               "Default/a-Part/Cast-op0\nDefault/a-Part/out-Dense/MatMul-op0\n"
+               "Default/b-Part/fc-Dense/MatMul-op0\nDefault/Mul-op0\n");
+    write_text("rank_0/graphs/ms_output_trace_code_graph_0.ir",
+               "subgraph @kernel_graph0() {\n" NODE(1, "MatMul(%0, %para1_a.fc.weight)", "", TYPES,
+                                                    "Default/a-Part/fc-Dense/MatMul-op0")
+                   IN_A FC NODE(2, "Cast(%1)", "", TYPES, "Default/a-Part/Cast-op0")
+                       IN_A HALF NODE(3, "MatMul(%2, %para2_a.out.weight)", "", TYPES,
+                                      "Default/a-Part/out-Dense/MatMul-op0")
+                           IN_A OUT NODE(4, "MatMul(%3, %para3_b.fc.weight)", "", TYPES,
+                                         "Default/b-Part/fc-Dense/MatMul-op0")
+                               IN_B FC NODE(5, "Cast(%1)", "", TYPES, "Default/a-Part/Cast-op1")
+                                   IN_A HALF NODE(6, "Mul(%4, %5)", "", TYPES, "Default/Mul-op0")
+                                       NET LINE("12, 15~39",
+                                                "        return self.b(self.norm(x)) * 2 * 3"));
+    one_kernel("MatMul.Default_a-Part_fc-Dense_MatMul-op0", 1, 10);
+    tensor("MatMul.Default_a-Part_fc-Dense_MatMul-op0", "input", 1, 100, 2, 2);
+    one_kernel("Cast.Default_a-Part_Cast-op0", 10, 20);
+    one_kernel("Cast.Default_a-Part_Cast-op1", 10, 25);
+    one_kernel("MatMul.Default_a-Part_out-Dense_MatMul-op0", 20, 30);
+    tensor("MatMul.Default_a-Part_out-Dense_MatMul-op0", "input", 1, 110, 2, 2);
+    one_kernel("MatMul.Default_b-Part_fc-Dense_MatMul-op0", 30, 40);
+    tensor("MatMul.Default_b-Part_fc-Dense_MatMul-op0", "input", 1, 120, 2, 2);
+    one_kernel("Mul.Default_Mul-op0", 40, 50);
+    tensor("Mul.Default_Mul-op0", "input", 1, 25, 2, 2);
+    open_made();
+    ck_assert_double_eq(max_of("Primitive.op.Cast.1.forward", "output.0"), 28);
+    ck_assert_uint_lt(probe_node_find(dump, MS_STR("Primitive.op.MatMul.2.forward")),
+                      probe_node_find(dump, MS_STR("Primitive.op.Cast.1.forward")));
+    ck_parent("Primitive.op.Cast.0.forward", "Cell.a.Part.forward.0");
+    ck_parent("Primitive.op.Cast.1.forward", "-");
     close_dump();
 }
 END_TEST
@@ -533,6 +588,8 @@ TEST_MAIN("graph_dump", another_version_of_the_conversion_is_not_read,
           a_converted_dump_says_that_it_is_of_a_graph, a_path_may_have_dots,
           a_conversion_waits_for_another_process,
           an_operator_is_in_the_cell_that_its_values_stay_in, expanded_kernels_are_numbered_by_time,
+          expanded_kernels_have_the_values_that_their_makers_wrote,
+          a_shared_function_runs_where_its_value_is_read,
           forward_kernels_are_in_the_order_of_the_program, step_and_rank_are_those_of_the_folders,
           kernels_are_in_the_cells_that_they_run_in, what_passes_the_border_of_a_cell_is_its_own,
           a_reshape_has_the_shape_that_it_makes, it_is_read_anew_when_a_file_has_come,
