@@ -77,20 +77,29 @@ made thread-sanitizer -fsanitize=thread
 
 # ---- what stands beside us -----------------------------------------------------------------------
 
-if $cc -w -O1 -fPIC -shared -fno-builtin -o "$scratch/allocator.so" tests/programs/allocator.c 2>"$said"; then
+allocated_by() { # NAME LIBRARY: the program brings an allocator, or finds it preloaded before us
+    allocator_name=$1 preload=$2
+    before() {
+        observe plain env LD_PRELOAD="$preload" "$odd" "$way"
+        rm -rf "$run"
+        observe ours env LD_PRELOAD="$preload" "$msprobe" run -o "$run" -- "$odd" "$way"
+        is "$(cat "$scratch/ours.status")" 0 && cmp "$scratch/plain.out" "$scratch/ours.out"
+    }
     for way in forks threads_that_die libraries_that_come_and_go small_stacks no_more_threads; do
-        check "an allocator of its own: $way" alike env LD_PRELOAD="$scratch/allocator.so" "$odd" "$way"
-        preload=$scratch/allocator.so
-        before() {
-            observe plain env LD_PRELOAD="$preload" "$odd" "$way"
-            rm -rf "$run"
-            observe ours env LD_PRELOAD="$preload" "$msprobe" run -o "$run" -- "$odd" "$way"
-            is "$(cat "$scratch/ours.status")" 0 && cmp "$scratch/plain.out" "$scratch/ours.out"
-        }
-        check "an allocator that was preloaded before us: $way" before
+        check "$allocator_name: $way" alike env LD_PRELOAD="$preload" "$odd" "$way"
+        check "$allocator_name that was preloaded before us: $way" before
     done
+}
+if $cc -w -O1 -fPIC -shared -fno-builtin -o "$scratch/allocator.so" tests/programs/allocator.c 2>"$said"; then
+    allocated_by 'an allocator of its own' "$scratch/allocator.so"
 else
     echo "skip allocators: none could be compiled"
+fi
+jemalloc=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | awk '/libjemalloc\.so\.2/ {print $NF; exit}')
+if [ -n "$jemalloc" ]; then
+    allocated_by jemalloc "$jemalloc"
+else
+    echo "skip jemalloc: there is no libjemalloc.so.2 here"
 fi
 beside() { # TRACER...: output and status of a recorded program under it
     rm -rf "$run"
@@ -103,6 +112,56 @@ if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
 else
     echo "skip strace: none here, or it may not trace"
 fi
+# Each stop of a breakpoint and the exit status are told on gdb's own output, which is the program's as well.
+cat >"$scratch/gdb.script" <<'END'
+set confirm off
+set breakpoint pending on
+set disable-randomization off
+set print inferior-events off
+set print thread-events off
+handle all nostop noprint pass
+break tell_status
+commands
+silent
+printf "stopped\n"
+continue
+end
+run
+printf "exit %d\n", $_exitcode
+END
+debugged() { gdb -nx -q -batch -x "$scratch/gdb.script" --args "$@"; }
+# What the program and the breakpoint say; where gdb finds things, and which process it is, are its own affair.
+without_gdb() { grep -v '^Breakpoint 1 \|executing new program\|^\[\|libthread_db' "$scratch/$1.out"; }
+within_gdb() { # WAY first|second: msprobe runs gdb, or gdb runs msprobe and follows it into the program
+    rm -rf "$run"
+    observe plain gdb -nx -q -batch -x "$scratch/gdb.script" --args "$odd" "$1"
+    if [ "$2" = first ]; then
+        observe ours "$msprobe" run -o "$run" -- gdb -nx -q -batch -x "$scratch/gdb.script" --args "$odd" "$1"
+    else
+        observe ours gdb -nx -q -batch -x "$scratch/gdb.script" --args "$msprobe" run -o "$run" -- "$odd" "$1"
+    fi
+    if [ "$2" = first ]; then
+        is "$(without_gdb ours)" "$(without_gdb plain)"
+    else # gdb places its breakpoint in msprobe, before there is the program
+        is "$(without_gdb ours)" "$(without_gdb plain | grep -v '^stopped')"
+    fi && is "$(cat "$scratch/ours.status")" "$(cat "$scratch/plain.status")" && grep -q '^exit ' "$scratch/ours.out"
+}
+if command -v gdb >/dev/null && debugged true 2>/dev/null </dev/null | grep -q 'exit 0'; then
+    for way in forks spawns threads_that_die functions_at_exit libraries_that_come_and_go; do
+        check "recorded within gdb: $way" within_gdb "$way" first
+        check "gdb follows msprobe into the program: $way" within_gdb "$way" second
+    done
+    stops() { within_gdb forks first && grep -q '^stopped' "$scratch/ours.out"; }
+    check 'a breakpoint of gdb stops a recorded program' stops
+else
+    echo "skip gdb: none here, or it may not trace"
+fi
+chain() { # the program behind three that replace each other
+    alike sh -c 'exec env -u NONE sh -c "exec nice -n 0 \"\$0\" \"\$1\"" "$0" "$1"' "$odd" "$1"
+}
+for way in forks replaces_itself threads_that_die; do
+    check "behind programs that replace each other: $way" chain "$way"
+done
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     set_user_id() {
         chmod 755 "$scratch"

@@ -2,17 +2,19 @@
 """Every way of writing a training, run without us and with us: all that it comes to must be alike.
 
     main.py BUILD [--full | --brief] [--turn N] [--way WORD]... [--mode WORD]... [--jobs N] [--list]
-            [--twice] [--why FILE]
+            [--twice] [--why FILE] [--slowest N] [--keep DIR]
 
 Without --full a sample of the product is run: every way in the mode that touches most and in one
 other, which changes from way to way; with --brief, in one of the two.  --turn N runs every way in the
 N-th of its other modes alone, so all turns together are a full walk in parts.  --twice compares each
 way without us with itself.
---why FILE: the failing cases, one a line with its first difference.
+--why FILE: the failing cases, one a line with its first difference.  --slowest N: where the time goes.
+--keep DIR: a folder for what the cases came to; those that are there already are not run again.
 Prints "ok NAME", "not ok NAME", "skip NAME: why" or "known NAME: what differs" for each way.
 """
 import argparse
 import atexit
+import contextlib
 import gc
 import glob
 import importlib
@@ -25,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 import zlib
 from collections import namedtuple
 
@@ -102,11 +105,41 @@ def child(func, mode, folder):
     os._exit(0)
 
 
-def load_lazily():
-    """What PyTorch loads when it is first used, once for all children."""
+# What the ways need of PyTorch beyond torch itself; a version that has not got one loads the others.
+LAZY = """torch._dynamo torch._functorch.aot_autograd torch._inductor.compile_fx torch._inductor.codegen.cpp
+torch._decomp torch.export torch.func torch.fx.experimental.proxy_tensor torch.fx.experimental.symbolic_shapes
+torch.nn.attention.flex_attention torch.utils.checkpoint torch.utils.flop_counter torch.profiler
+torch.ao.quantization.quantize_fx torch.ao.nn.quantized torch.optim.swa_utils torch.distributed
+torch.distributed.fsdp torch.distributed.tensor torch.distributed.tensor.parallel torch.distributed.optim
+torch.distributed.checkpoint.state_dict torch.distributed.pipelining torch.distributed.nn.functional
+torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook torch.nn.parallel multiprocessing.reduction""".split()
+
+
+def compile_first():
+    """Has the compiler set itself up, which takes seconds, and forget what it compiled.  A backward would start
+    threads, after which PyTorch refuses one in a child."""
+    import torch
+    part = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    for backend in ("eager", "aot_eager"):
+        with torch.no_grad():
+            torch.compile(part, backend=backend)(torch.ones(2, 4))
+    torch._dynamo.reset()
+    if hasattr(torch._dynamo.utils, "counters"):
+        torch._dynamo.utils.counters.clear()
+
+
+def load_lazily(is_ours=False):
+    """What PyTorch loads when it is first used, once for all children; nothing is computed where it is_ours to
+    record.  No thread is started, as children would not have it."""
     import torch
     if torch.__version__ >= "2":
-        import torch._dynamo
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name in LAZY:
+                with contextlib.suppress(ImportError, AttributeError):
+                    importlib.import_module(name)
+            if not is_ours:
+                compile_first()
     torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1).zero_grad()
     gc.collect()
     gc.freeze()
@@ -115,20 +148,23 @@ def load_lazily():
 def serve(build, mode, ways, top):
     """Each way in a child of this process, one after the other."""
     known = load_ways()
-    load_lazily()
+    load_lazily(is_ours=mode.start == "auto")
     if mode.start == "code":
         sys.path.insert(0, os.path.join(build, "python"))
+        importlib.import_module("msprobe.pytorch")
     for way in ways:
         folder = os.path.join(top, name_of(mode), way)
-        os.makedirs(folder)
+        os.makedirs(folder, exist_ok=True)
         sys.stdout.flush()
+        began = time.monotonic()
         pid = os.fork()
         if pid == 0:
             os.setsid()
             child(known[way], mode, folder)
         status = wait_limited(pid)
-        with open(os.path.join(folder, "status"), "w", encoding="utf-8") as f:
-            f.write(str(status))
+        for name, value in (("status", status), ("seconds", time.monotonic() - began)):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                f.write(str(value))
 
 
 def wait_limited(pid):
@@ -165,11 +201,13 @@ def run_cases(build, cases, top, jobs):
     """cases: mode -> names of ways.  Servers, so many at a time, that have a part of a mode each."""
     work = []
     for mode, ways in cases.items():
+        ways = [way for way in ways if not read(os.path.join(top, name_of(mode), way), "status")]
         size = max(24, -(-len(ways) // jobs))  # importing PyTorch takes as long as many ways
         work += [(mode, ways[at:at + size]) for at in range(0, len(ways), size)]
-    running, number = [], 0
+    running, number = [], os.getpid() * 1000  # a kept folder has servers of other runs
     atexit.register(lambda: [entry[0].terminate() for entry in running if entry[0].poll() is None])
-    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "MSTX_QUIET": "2", "OMP_NUM_THREADS": "1"}
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "MSTX_QUIET": "2", "OMP_NUM_THREADS": "1",
+           "OPENBLAS_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
     while work or running:
         while work and len(running) < jobs:
             mode, ways = work.pop(0)
@@ -294,6 +332,8 @@ def arguments():
     parser.add_argument("--mode", action="append", default=[])
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     parser.add_argument("--why", default=os.devnull)
+    parser.add_argument("--slowest", type=int, default=0)
+    parser.add_argument("--keep", type=os.path.abspath)
     return parser.parse_args()
 
 
@@ -309,6 +349,14 @@ def check_records(chosen, plan, known, top):
     return len(empty) <= len(chosen) // 10 or len(chosen) <= 20
 
 
+def report_slowest(top, count):
+    """The cases that took longest, and what all took together."""
+    seconds = {path: float(read(path, "seconds") or 0) for path in glob.glob(top + "/*/*/")}
+    for path in sorted(seconds, key=seconds.get, reverse=True)[:count]:
+        print(f"# {seconds[path]:6.2f} s {os.path.relpath(path, top)}")
+    print(f"# {sum(seconds.values()):.1f} s in {len(seconds)} cases")
+
+
 def main():
     options = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # servers are ended, and the folder goes
@@ -320,7 +368,7 @@ def main():
     if options.list:
         return print("\n".join(chosen))
     plan = {way: modes_of(way, options) for way in chosen}
-    with tempfile.TemporaryDirectory(prefix="msprobe-harm-") as top:
+    with contextlib.nullcontext(options.keep) if options.keep else tempfile.TemporaryDirectory(prefix="msprobe-harm-") as top:
         cases = {PLAIN: chosen}
         if options.twice:
             again = PLAIN._replace(level="again")
@@ -339,6 +387,8 @@ def main():
         good = report(verdicts, skipped, plan, options.why)
         if not options.twice:
             good = check_records(chosen, plan, known, top) and good
+        if options.slowest:
+            report_slowest(top, options.slowest)
     return 0 if good else 1
 
 
@@ -354,7 +404,7 @@ def ask_again(options, known, plan, verdicts, top):
     if not again or options.twice:
         return
     below = os.path.join(top, "again")
-    os.mkdir(below)
+    os.makedirs(below, exist_ok=True)
     cases = {PLAIN: again}
     for way in again:
         print(f"# {way} differed at first: {verdicts[way][1][0]}")
@@ -378,6 +428,12 @@ def report(verdicts, skipped, plan, why):
             if word == "not ok":
                 print("".join(f"    {line}\n" for line in lines[:6]), end="")
                 f.writelines(f"{way}\t{line}\n" for line in lines)
+    for mode in MODES:
+        ways = [way for way, modes in plan.items() if mode in modes and verdicts[way][0] != "skip"]
+        lines = [(way, line) for way in ways for line in verdicts[way][1] if line.startswith(name_of(mode) + ": ")]
+        known = {way for way, line in lines if why_known(way, line)}
+        if ways:
+            print(f"# {name_of(mode)}: {len(ways)} ways, {len({way for way, _ in lines} - known)} differ, {len(known)} known to")
     cases = sum(len(modes) for modes in plan.values())
     print(f"# {len(verdicts)} ways, {cases} cases: {counts['ok']} alike, {counts['not ok']} not, "
           f"{counts['known']} known to differ, {counts['skip'] + len(skipped)} skipped")
