@@ -105,6 +105,7 @@ def child(func, mode, folder):
     os._exit(0)
 
 
+MANY = 60  # ways of one server
 # What the ways need of PyTorch beyond torch itself; a version that has not got one loads the others.
 LAZY = """torch._dynamo torch._functorch.aot_autograd torch._inductor.compile_fx torch._inductor.codegen.cpp
 torch._decomp torch.export torch.func torch.fx.experimental.proxy_tensor torch.fx.experimental.symbolic_shapes
@@ -128,18 +129,25 @@ def compile_first():
         torch._dynamo.utils.counters.clear()
 
 
-def load_lazily(is_ours=False):
-    """What PyTorch loads when it is first used, once for all children; nothing is computed where it is_ours to
-    record.  No thread is started, as children would not have it."""
+def load_for_many(is_ours):
+    """What a full walk would load and set up again and again; nothing is computed where it is_ours to record.  The
+    sample goes without, so that there PyTorch loads its parts in the middle of a step."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in LAZY:
+            with contextlib.suppress(ImportError, AttributeError):
+                importlib.import_module(name)
+        if not is_ours:
+            compile_first()
+
+
+def load_lazily(count=0, is_ours=False):
+    """What PyTorch loads when it is first used, once for all children."""
     import torch
     if torch.__version__ >= "2":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for name in LAZY:
-                with contextlib.suppress(ImportError, AttributeError):
-                    importlib.import_module(name)
-            if not is_ours:
-                compile_first()
+        import torch._dynamo
+        if count >= MANY:
+            load_for_many(is_ours)
     torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1).zero_grad()
     gc.collect()
     gc.freeze()
@@ -148,7 +156,7 @@ def load_lazily(is_ours=False):
 def serve(build, mode, ways, top):
     """Each way in a child of this process, one after the other."""
     known = load_ways()
-    load_lazily(is_ours=mode.start == "auto")
+    load_lazily(len(ways), is_ours=mode.start == "auto")
     if mode.start == "code":
         sys.path.insert(0, os.path.join(build, "python"))
         importlib.import_module("msprobe.pytorch")
