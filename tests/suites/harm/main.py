@@ -37,7 +37,7 @@ from known import KNOWN, KNOWN_LINES  # noqa: E402
 
 LIMIT = 240  # seconds that a case may take; one that stalls fails
 
-# How a case is started: in code, by run --dump (auto), or by run -o (marks); plain is without us.
+# How a case is started: in code, as by run --dump (auto), or by run -o (marks); plain is without us.
 Mode = namedtuple("Mode", "start level task", defaults=["", ""])
 PLAIN = Mode("plain")
 MODES = [Mode("code", level, task) for task in ("statistics", "tensor") for level in ("mix", "L1", "L0", "debug")]
@@ -90,12 +90,23 @@ def count_records(folder):
     return count
 
 
+def attach_dump(mode):
+    """Dumps this process as `run --dump` does when PyTorch has been imported.  The server itself is not dumped: a
+    child of a process that is dumped dumps nothing."""
+    from msprobe.pytorch import _auto
+    with open("config.json", "w", encoding="utf-8") as f:
+        json.dump(config_of(mode, os.path.abspath("dump")), f)
+    _auto.attach("config.json")
+
+
 def child(func, mode, folder):
     """Runs one case in its own folder, and ends as a program does."""
     from harness import run_way
     os.chdir(folder)
     for name, fd in (("stdout", 1), ("stderr", 2)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), fd)
+    if mode.start == "auto":
+        attach_dump(mode)
     facts, raised = run_way(func, debugger_maker(mode))
     with open("facts", "wb") as f:
         pickle.dump((facts, raised), f)
@@ -129,25 +140,24 @@ def compile_first():
         torch._dynamo.utils.counters.clear()
 
 
-def load_for_many(is_ours):
-    """What a full walk would load and set up again and again; nothing is computed where it is_ours to record.  The
-    sample goes without, so that there PyTorch loads its parts in the middle of a step."""
+def load_for_many():
+    """What a full walk would load and set up again and again.  The sample goes without, so that there PyTorch loads
+    its parts in the middle of a step."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in LAZY:
             with contextlib.suppress(ImportError, AttributeError):
                 importlib.import_module(name)
-        if not is_ours:
-            compile_first()
+        compile_first()
 
 
-def load_lazily(count=0, is_ours=False):
+def load_lazily(count=0):
     """What PyTorch loads when it is first used, once for all children."""
     import torch
     if torch.__version__ >= "2":
         import torch._dynamo
         if count >= MANY:
-            load_for_many(is_ours)
+            load_for_many()
     torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1).zero_grad()
     gc.collect()
     gc.freeze()
@@ -156,8 +166,8 @@ def load_lazily(count=0, is_ours=False):
 def serve(build, mode, ways, top):
     """Each way in a child of this process, one after the other."""
     known = load_ways()
-    load_lazily(len(ways), is_ours=mode.start == "auto")
-    if mode.start == "code":
+    load_lazily(len(ways))
+    if mode.start in ("code", "auto"):
         sys.path.insert(0, os.path.join(build, "python"))
         importlib.import_module("msprobe.pytorch")
     for way in ways:
@@ -195,13 +205,8 @@ def wait_limited(pid):
 
 def command_of(build, mode, top, ways, number):
     me = [sys.executable, os.path.abspath(__file__), build, "--serve", json.dumps([mode, ways, top])]
-    if mode.start == "auto":
-        config = os.path.join(top, f"{name_of(mode)}.{number}.json")
-        with open(config, "w", encoding="utf-8") as f:
-            json.dump(config_of(mode, os.path.join(top, name_of(mode) + ".dump")), f)
-        return [build + "/msprobe", "run", "-o", f"{config}.run", "--dump", config, "--", *me]
-    if mode.start == "marks":
-        return [build + "/msprobe", "run", "-o", os.path.join(top, f"marks.{number}.run"), "--", *me]
+    if mode.start in ("marks", "auto"):
+        return [build + "/msprobe", "run", "-o", os.path.join(top, f"{name_of(mode)}.{number}.run"), "--", *me]
     return me
 
 
@@ -346,15 +351,19 @@ def arguments():
 
 
 def check_records(chosen, plan, known, top):
-    """A debugger that collects nothing would do no harm either."""
-    empty = [way for way in chosen if MODES[0] in plan[way] and not known[way].silent and
-             outcome(top, PLAIN, way).raised is None and
-             count_records(os.path.join(top, name_of(MODES[0]), way)) == 0]
-    if len(chosen) > 20:
-        print(f"{'ok' if len(empty) <= len(chosen) // 10 else 'not ok'} ways_are_recorded")
-    if empty:
-        print(f"# without a record at {name_of(MODES[0])}: {' '.join(empty)}")
-    return len(empty) <= len(chosen) // 10 or len(chosen) <= 20
+    """A dump that collects nothing would do no harm either."""
+    good = True
+    for mode in (m for m in MODES if m == MODES[0] or m.start == "auto"):
+        ways = [way for way in chosen if mode in plan[way] and not known[way].silent and
+                outcome(top, PLAIN, way).raised is None]
+        empty = [way for way in ways if count_records(os.path.join(top, name_of(mode), way)) == 0]
+        is_enough = len(empty) <= len(ways) // (10 if mode == MODES[0] else 4) or len(ways) <= 20
+        if len(ways) > 20:
+            print(f"{'ok' if is_enough else 'not ok'} ways_are_recorded {name_of(mode)}")
+        if empty:
+            print(f"# without a record at {name_of(mode)}: {' '.join(empty)}")
+        good = good and is_enough
+    return good
 
 
 def report_slowest(top, count):
@@ -386,12 +395,15 @@ def main():
             of_mode = [way for way in chosen if mode in plan[way]]
             if of_mode:
                 cases[mode] = of_mode
+        is_whole = True
         try:
             run_cases(options.build, cases, top, options.jobs)
         except SystemExit:
+            is_whole = False
             print("# ended early; what is not run is not alike")
         verdicts = {way: judge(way, plan[way], top) for way in chosen}
-        ask_again(options, known, plan, verdicts, top)
+        if is_whole:
+            ask_again(options, known, plan, verdicts, top)
         good = report(verdicts, skipped, plan, options.why)
         if not options.twice:
             good = check_records(chosen, plan, known, top) and good
