@@ -357,7 +357,7 @@ def check_records(chosen, plan, known, top):
         ways = [way for way in chosen if mode in plan[way] and not known[way].silent and
                 outcome(top, PLAIN, way).raised is None]
         empty = [way for way in ways if count_records(os.path.join(top, name_of(mode), way)) == 0]
-        is_enough = len(empty) <= len(ways) // (10 if mode == MODES[0] else 4) or len(ways) <= 20
+        is_enough = len(empty) <= len(ways) // (10 if mode == MODES[0] else 2) or len(ways) <= 20
         if len(ways) > 20:
             print(f"{'ok' if is_enough else 'not ok'} ways_are_recorded {name_of(mode)}")
         if empty:
