@@ -134,8 +134,9 @@ class NoDebugger:
 class Run:
     """What a way sees of the world."""
 
-    def __init__(self, make_debugger=None):
+    def __init__(self, make_debugger=None, attach=None):
         self.facts = []
+        self.attach = attach or (lambda: None)  # for a dump that is not in the code
         self._make = make_debugger or NoDebugger
         self._debugger = None
         self._lock = threading.Lock()
@@ -239,11 +240,17 @@ def _note_modes(run):
                        torch.is_deterministic_algorithms_enabled() if hasattr(torch, "is_deterministic_algorithms_enabled") else None))
 
 
-def run_way(func, make_debugger=None):
-    """The facts of a way, and what it raised to the top, as (facts, raised)."""
+OF_RANKS = ("distributed", "parallel")  # themes of more processes than one
+
+
+def run_way(func, make_debugger=None, attach=None):
+    """The facts of a way, and what it raised to the top, as (facts, raised).  A child of a process that is dumped
+    dumps nothing, so each rank attaches a dump of its own."""
     torch.set_num_threads(1)
+    run, raised = Run(make_debugger, attach), None
+    if getattr(func, "theme", None) not in OF_RANKS:
+        run.attach()
     _seed()
-    run, raised = Run(make_debugger), None
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
@@ -268,6 +275,7 @@ def _rank_main(run, func, rank, world, folder):
     # After a fork PyTorch makes its pool of threads anew, which two threads must not do at once.
     torch.set_num_threads(1)
     try:
+        run.attach()
         store = dist.FileStore(os.path.join(folder, "store"), world)
         dist.init_process_group("gloo", store=store, rank=rank, world_size=world)
         run.facts = []

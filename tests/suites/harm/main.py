@@ -15,6 +15,7 @@ Prints "ok NAME", "not ok NAME", "skip NAME: why" or "known NAME: what differs" 
 import argparse
 import atexit
 import contextlib
+import functools
 import gc
 import glob
 import importlib
@@ -94,9 +95,10 @@ def attach_dump(mode):
     """Dumps this process as `run --dump` does when PyTorch has been imported.  The server itself is not dumped: a
     child of a process that is dumped dumps nothing."""
     from msprobe.pytorch import _auto
-    with open("config.json", "w", encoding="utf-8") as f:
+    path = f"config{os.getpid()}.json"
+    with open(path, "w", encoding="utf-8") as f:
         json.dump(config_of(mode, os.path.abspath("dump")), f)
-    _auto.attach("config.json")
+    _auto.attach(path)
 
 
 def child(func, mode, folder):
@@ -105,9 +107,8 @@ def child(func, mode, folder):
     os.chdir(folder)
     for name, fd in (("stdout", 1), ("stderr", 2)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), fd)
-    if mode.start == "auto":
-        attach_dump(mode)
-    facts, raised = run_way(func, debugger_maker(mode))
+    attach = functools.partial(attach_dump, mode) if mode.start == "auto" else None
+    facts, raised = run_way(func, debugger_maker(mode), attach)
     with open("facts", "wb") as f:
         pickle.dump((facts, raised), f)
     atexit._run_exitfuncs()  # as a program ends; taking PyTorch apart as well would take a second
@@ -420,7 +421,8 @@ def why_known(way, line):
 def ask_again(options, known, plan, verdicts, top):
     """Ways of several processes race, so their output may differ by chance: one that differs is run anew,
     without us as well, and the second verdict counts.  What differed at first is told."""
-    again = [way for way, (word, _) in verdicts.items() if word == "not ok" and known[way].theme in ("distributed", "parallel")]
+    from harness import OF_RANKS
+    again = [way for way, (word, _) in verdicts.items() if word == "not ok" and known[way].theme in OF_RANKS]
     if not again or options.twice:
         return
     below = os.path.join(top, "again")
