@@ -36,11 +36,14 @@ struct members {
     size_t first, n; /* in the list of all members */
 };
 
+enum { GROUPS_KEPT = 4096 };
+
 struct mstx_rank_sums {
     MS_VEC(struct rank_sum) ranks; /* sorted */
     size_t bin;                    /* ranks of a bin */
     struct pair_sum pair[2][MSTX_RANK_BINS][MSTX_RANK_BINS];
-    MS_VEC(struct join) joins; /* sorted */
+    MS_VEC(struct join) joins;     /* sorted */
+    size_t last_join[GROUPS_KEPT]; /* by communicator: the index after the join that was found */
     MS_VEC(struct size_sum) sizes;
     MS_VEC(uint32_t) slot; /* hash table of sizes: index + 1; a power of two */
     MS_VEC(struct members) groups;
@@ -66,6 +69,8 @@ static int by_rank(const void *pa, const void *pb)
 static struct rank_sum *rank_of(struct mstx_rank_sums *s, int64_t rank)
 {
     const struct rank_sum key = {.rank = rank};
+    if (rank >= 0 && rank < (int64_t)s->ranks.n && s->ranks.p[rank].rank == rank)
+        return &s->ranks.p[rank];
     return s->ranks.n != 0 ? bsearch(&key, s->ranks.p, s->ranks.n, sizeof key, by_rank) : NULL;
 }
 
@@ -174,13 +179,25 @@ static int by_place(const void *pa, const void *pb)
     return MS_ORDER(a->group, b->group, MS_ORDER(a->seq, b->seq, 0));
 }
 
+/* Returns the join of a call; NULL: none.  Ranks make most calls of a communicator one after the
+ * other, so the join after the last one found is tried first. */
+static const struct join *join_of(struct mstx_rank_sums *s, int64_t group, int64_t seq)
+{
+    const struct join key = {.group = group, .seq = seq};
+    size_t *last = group >= 0 && group < GROUPS_KEPT ? &s->last_join[group] : NULL;
+    const struct join *next = last != NULL && *last < s->joins.n ? &s->joins.p[*last] : NULL;
+    if (next == NULL || by_place(&key, next) != 0)
+        next = s->joins.n != 0 ? bsearch(&key, s->joins.p, s->joins.n, sizeof key, by_place) : NULL;
+    if (next != NULL && last != NULL)
+        *last = (size_t)(next - s->joins.p) + 1;
+    return next;
+}
+
 /* Adds the wait of a call: what its duration is beyond the transfer.  Without a transfer time the
  * wait is not known. */
 static void add_wait(struct mstx_rank_sums *s, int64_t group, int64_t seq, int64_t dur_ns)
 {
-    const struct join key = {.group = group, .seq = seq};
-    const struct join *j =
-        s->joins.n != 0 ? bsearch(&key, s->joins.p, s->joins.n, sizeof key, by_place) : NULL;
+    const struct join *j = join_of(s, group, seq);
     struct rank_sum *late = j != NULL ? rank_of(s, j->last) : NULL;
     if (late == NULL)
         return;

@@ -140,7 +140,8 @@ START_TEST(a_trace_tells_its_lanes_steps_and_findings)
 {
     open_trace();
     says("/api/about", "", "\"events\": 3");
-    says("/api/lanes", "", "\"kind\": \"thread\"");
+    says("/api/lanes", "", "\"fields\": [\"label\", \"process\", \"rank\", \"track\", \"kind\"");
+    says("/api/lanes", "", "[\"thread 1\", 0, -1, 0, \"thread\", \"default\", 3, 1, 2]");
     says("/api/steps", "", "[0, 1, 10000, 20000]");
     says("/api/steps", "most=1", "[[0, 1, 10000, 20000]]");
     says("/api/step", "process=0&t=6000", "[0, 1, 10000, 20000]");

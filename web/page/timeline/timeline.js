@@ -20,6 +20,12 @@ function firstPicture() {
   if (!performance.getEntriesByName('timeline').length) performance.mark('timeline');
 }
 
+// Reads the lanes, which travel as rows of values.
+async function readLanes() {
+  const {fields, lanes} = await get('lanes');
+  return lanes.map((row) => Object.fromEntries(row.map((v, i) => [fields[i], v])));
+}
+
 class Timeline {
   constructor({root, about, showDrawer, keys, status, frame, place: at}) {
     Object.assign(this, {root, about, showDrawer, keys, status, frame});
@@ -54,7 +60,7 @@ class Timeline {
   }
 
   async start() {
-    const [lanes, steps] = await Promise.all([get('lanes'), get('steps')]);
+    const [lanes, steps] = await Promise.all([readLanes(), get('steps')]);
     this.steps = steps.length > 1 ? steps : [];
     this.lanes = lanes;
     this.ready = true;
@@ -83,7 +89,7 @@ class Timeline {
     this.about = about;
     this.length = about.timeline.length;
     this.bounds = [-this.length * ROOM - SHORTEST, this.length * (1 + ROOM) + SHORTEST];
-    this.lanes = await get('lanes');
+    this.lanes = await readLanes();
     this.layout();
     this.slices.renew();
     this.busy.clear();
