@@ -29,7 +29,8 @@ END_TEST
 /* Folds n rows of one family with these values; returns the number of rows that remain. */
 static size_t fold_values(const double *value, size_t n, struct mstx_folds *folds)
 {
-    struct mstx_foldable row[16];
+    struct mstx_foldable row[16] = {{0}};
+    ck_assert_uint_le(n, 16);
     for (size_t i = 0; i < n; i++)
         row[i] = (struct mstx_foldable){0, value[i], 1};
     ck_assert_int_eq(mstx__rows_fold(row, n, folds, &err), MS_OK);
