@@ -7,6 +7,7 @@
 #include "tests/support/scratch_run.h"
 
 #include <math.h>
+#include <zlib.h>
 
 enum { CASES = 40, EVENTS = 60, LINES = 400, NAMES = 7 };
 
@@ -358,6 +359,26 @@ START_TEST(a_chrome_trace_is_read_as_it_was_drawn_and_written_as_it_was_read)
 }
 END_TEST
 
+/* Compressed traces are read like others, those that were cut off up to their end. */
+START_TEST(a_compressed_trace_is_read_as_it_was_drawn)
+{
+    for (uint64_t seed = 1; seed < 6; seed++) {
+        char path[96];
+        scratch_dir(dir);
+        draw_trace(seed);
+        snprintf(path, sizeof path, "%s/t.json.gz", dir);
+        gzFile f = gzopen(path, "wb");
+        ck_assert_ptr_nonnull(f);
+        ck_assert_int_eq(gzwrite(f, json.p, (unsigned)json.n), (int)json.n);
+        ck_assert_int_eq(gzclose(f), Z_OK);
+        ms_buf_free(&json);
+        open_path(path);
+        check_imported("import of a compressed trace", seed);
+        end_run();
+    }
+}
+END_TEST
+
 /* ---- csv -------------------------------------------------------------------------------------------------- */
 
 static int64_t ns_of(const char *us)
@@ -665,5 +686,6 @@ END_TEST
 
 TEST_MAIN_WITHIN(60, "exports_drawn",
                  a_chrome_trace_is_read_as_it_was_drawn_and_written_as_it_was_read,
+                 a_compressed_trace_is_read_as_it_was_drawn,
                  csv_has_a_row_for_every_drawn_event_in_order_of_time,
                  perfetto_is_decoded_to_what_was_drawn)
