@@ -4,12 +4,12 @@
 # one is made on purpose, with
 #   python3 tests/suites/align_decisions.py build/tests/tool_align tests/data/align --update
 #   python3 tests/suites/run_decisions.py build/msprobe build/tests/tool_sim tests/data/runs --update
-B=${B:-build}
-PYTHON=${PYTHON:-/usr/bin/python3}
+suite=decisions
+. tests/support/checks.sh
 export PYTHONDONTWRITEBYTECODE=1 TZ=UTC LC_ALL=C.UTF-8
 
-[ -x "$PYTHON" ] || { echo "skip decisions: no $PYTHON"; exit 0; }
-rc=0
-"$PYTHON" tests/suites/align_decisions.py "$B/tests/tool_align" tests/data/align || rc=1
-"$PYTHON" tests/suites/run_decisions.py "$B/msprobe" "$B/tests/tool_sim" tests/data/runs || rc=1
+[ -x "$PYTHON" ] || skip "no $PYTHON"
+! is_sanitized || skip "figures do not depend on a sanitizer"
+"$PYTHON" tests/suites/align_decisions.py "$build/tests/tool_align" tests/data/align || rc=1
+"$PYTHON" tests/suites/run_decisions.py "$msprobe" "$build/tests/tool_sim" tests/data/runs || rc=1
 exit $rc
