@@ -383,7 +383,7 @@ fuzz-run: $(FUZZ)
 	@B=$(B) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz.sh
 bench: all $(BENCH) ## measure the figures of the README
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench.sh
-bench-mpi: all ## what a hooked call of MPI and lammps pay for it
+bench-mpi: all $(B)/tests/tool_sim ## what two processes gain; what a hooked call of MPI and lammps pay for it
 	@B=$(B) sh tests/bench/bench_mpi.sh
 bench-torch: all ## CPU time that dumps add to PyTorch; OFFICIAL=DIR: beside the official tool
 	@$(PYTHON) tests/bench/bench_torch.py $(B) $(OFFICIAL)

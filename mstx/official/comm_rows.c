@@ -85,6 +85,25 @@ int64_t mstx__comm_rank(const struct mstx__comm_rows *c, size_t row)
     return c->rank.p[low];
 }
 
+#define IS_LONG UINT32_MAX
+
+int64_t mstx__comm_dur(const struct mstx__comm_rows *c, size_t row)
+{
+    size_t low = 0, high = c->longer.n;
+    ms_assert(row < c->row.n);
+    if (c->row.p[row].dur != IS_LONG)
+        return c->row.p[row].dur;
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        if (c->longer.p[middle].row <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    ms_assert(low < c->longer.n && c->longer.p[low].row == row);
+    return c->longer.p[low].dur;
+}
+
 /* Tells whether a name holds a word of lower case, in whatever case. */
 static bool has_word(struct ms_str name, const char *word)
 {
@@ -110,16 +129,30 @@ static int64_t number_of(const struct mstx__cell *cell)
     return cell->type == MS_VALUE_NULL ? MSTX_NO_VALUE : mstx__cell_number(cell);
 }
 
+/* Keeps the times of the last row. */
+static bool keep_times(struct mstx__comm_rows *c, int64_t start, int64_t dur)
+{
+    const size_t row = c->row.n - 1;
+    const bool is_short = dur >= 0 && dur < (int64_t)IS_LONG;
+    int64_t *slot = c->has_starts ? ms_vec_push(&c->start) : NULL;
+    struct mstx__comm_long *longer = is_short ? NULL : ms_vec_push(&c->longer);
+    c->row.p[row].dur = is_short ? (uint32_t)dur : IS_LONG;
+    if (slot != NULL)
+        *slot = start;
+    if (longer != NULL)
+        *longer = (struct mstx__comm_long){row, dur};
+    return (slot != NULL || !c->has_starts) && (longer != NULL || is_short);
+}
+
 static bool keep_row(struct mstx__comm_rows *c, const struct mstx__rank_rows *rows,
                      const struct mstx__cell *cell)
 {
     struct mstx__comm_kind kind = {MSTX_NO_TEXT, MSTX_NO_TEXT, MSTX_NO_VALUE, MSTX_NO_VALUE};
     struct mstx__comm_row *row = ms_vec_push(&c->row);
     uint32_t group;
-    if (row == NULL)
+    if (row == NULL ||
+        !keep_times(c, number_of(&cell[MSTX_COMM_START]), number_of(&cell[MSTX_COMM_DUR])))
         return false;
-    *row = (struct mstx__comm_row){.start = number_of(&cell[MSTX_COMM_START]),
-                                   .dur = number_of(&cell[MSTX_COMM_DUR])};
     if (rows->columns > MSTX_COMM_BYTES)
         kind.bytes = number_of(&cell[MSTX_COMM_BYTES]);
     if (rows->columns > MSTX_COMM_STEP)
@@ -154,9 +187,9 @@ static enum ms_rc keep_rank(void *ctx, size_t query, int64_t rank,
 }
 
 enum ms_rc mstx__comm_rows_read(struct mstx_recipe *r, const struct mstx_rank_query *q,
-                                struct mstx__comm_rows *out, struct ms_err *err)
+                                bool with_starts, struct mstx__comm_rows *out, struct ms_err *err)
 {
-    *out = (struct mstx__comm_rows){.arena = ms_arena_new(ARENA_MAX)};
+    *out = (struct mstx__comm_rows){.arena = ms_arena_new(ARENA_MAX), .has_starts = with_starts};
     if (out->arena == NULL)
         return ms_no_memory(err);
     return mstx__recipe_visit_rows(r, q, 1, keep_rank, out, err);
@@ -165,6 +198,8 @@ enum ms_rc mstx__comm_rows_read(struct mstx_recipe *r, const struct mstx_rank_qu
 void mstx__comm_rows_free(struct mstx__comm_rows *c)
 {
     ms_vec_free(&c->row);
+    ms_vec_free(&c->longer);
+    ms_vec_free(&c->start);
     ms_vec_free(&c->kind);
     ms_vec_free(&c->rank);
     ms_vec_free(&c->end);

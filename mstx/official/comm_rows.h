@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * comm_rows: the communication operations of all ranks in memory, 24 bytes each.
+ * comm_rows: the communication operations of all ranks in memory, 12 bytes each, 20 with their starts.
  *
  * An operation that several ranks take part in has one entry with its name and its group; a row
  * says when one rank took part in it. Rows of a rank lie together, so a row needs no rank.
@@ -31,7 +31,12 @@ enum mstx__comm_column {
 
 struct mstx__comm_row {
     uint32_t op, kind; /* places in the lists below */
-    int64_t start, dur;
+    uint32_t dur;      /* mstx__comm_dur */
+};
+/* The duration of a row that does not fit into 32 bits, or is NULL. */
+struct mstx__comm_long {
+    size_t row;
+    int64_t dur;
 };
 struct mstx__comm_kind {
     uint32_t type, dtype; /* texts, or MSTX_NO_TEXT */
@@ -39,6 +44,9 @@ struct mstx__comm_kind {
 };
 struct mstx__comm_rows {
     MS_VEC(struct mstx__comm_row) row;
+    MS_VEC(struct mstx__comm_long) longer; /* by row */
+    MS_VEC(int64_t) start;                 /* by row; empty unless wanted */
+    bool has_starts;
     MS_VEC(struct mstx__comm_kind) kind;
     MS_VEC(int64_t) rank; /* ranks that have been read */
     MS_VEC(size_t) end;   /* of the rows of each of these ranks */
@@ -50,7 +58,8 @@ struct mstx__comm_rows {
 
 /* Reads the operations of all ranks by a query with the columns above. */
 enum ms_rc mstx__comm_rows_read(struct mstx_recipe *r, const struct mstx_rank_query *q,
-                                struct mstx__comm_rows *out, struct ms_err *err) MS_MUST_USE;
+                                bool with_starts, struct mstx__comm_rows *out,
+                                struct ms_err *err) MS_MUST_USE;
 void mstx__comm_rows_free(struct mstx__comm_rows *c);
 
 /* Returns a text, or one without bytes (p is NULL) for MSTX_NO_TEXT. */
@@ -61,6 +70,8 @@ uint32_t mstx__comm_group(const struct mstx__comm_rows *c, uint32_t op);
 struct ms_str mstx__comm_name(const struct mstx__comm_rows *c, uint32_t op);
 /* Tells whether a name is that of a transfer between two ranks, in whatever case. */
 bool mstx__is_transfer(struct ms_str name);
+/* Returns the duration of a row in ns, or MSTX_NO_VALUE. */
+int64_t mstx__comm_dur(const struct mstx__comm_rows *c, size_t row);
 /* Returns the rank of a row. */
 int64_t mstx__comm_rank(const struct mstx__comm_rows *c, size_t row);
 

@@ -37,7 +37,7 @@ static enum ms_rc describe_rows(struct sums *m, const uint32_t *row, size_t n,
     if (!ms_vec_reserve(&m->x, n))
         return ms_no_memory(err);
     for (size_t i = 0; i < n; i++) {
-        const int64_t dur = m->c.row.p[row[i]].dur;
+        const int64_t dur = mstx__comm_dur(&m->c, row[i]);
         if (dur != MSTX_NO_VALUE)
             m->x.p[m->x.n++] = (double)dur;
     }
@@ -269,9 +269,10 @@ static void sum_names(struct names *n)
 {
     for (size_t i = 0; i < n->c->row.n; i++) {
         const struct mstx__comm_row *row = &n->c->row.p[i];
-        if (n->of[row->op] == UINT32_MAX || row->dur == MSTX_NO_VALUE)
+        const int64_t dur = mstx__comm_dur(n->c, i);
+        if (n->of[row->op] == UINT32_MAX || dur == MSTX_NO_VALUE)
             continue;
-        n->list.p[n->of[row->op]].sum += (double)row->dur;
+        n->list.p[n->of[row->op]].sum += (double)dur;
         n->list.p[n->of[row->op]].count++;
     }
 }
@@ -313,7 +314,7 @@ static int by_duration(const void *pa, const void *pb, void *ctx)
 {
     const struct mstx__comm_rows *c = ctx;
     const uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-    return MS_ORDER(c->row.p[a].dur, c->row.p[b].dur, MS_ORDER(a, b, 0));
+    return MS_ORDER(mstx__comm_dur(c, a), mstx__comm_dur(c, b), MS_ORDER(a, b, 0));
 }
 
 static enum ms_rc add_name(struct sums *m, struct ms_str name, uint32_t *row, size_t n,
@@ -324,7 +325,8 @@ static enum ms_rc add_name(struct sums *m, struct ms_str name, uint32_t *row, si
     qsort_r(row, n, sizeof *row, by_duration, &m->c);
     MS_TRY(describe_rows(m, row, n, &f, err));
     size_t longest = n - 1;
-    while (longest != 0 && m->c.row.p[row[longest - 1]].dur == m->c.row.p[row[n - 1]].dur)
+    const int64_t most = mstx__comm_dur(&m->c, row[n - 1]);
+    while (longest != 0 && mstx__comm_dur(&m->c, row[longest - 1]) == most)
         longest--;
     ms_stmt_str(m->add, 1, name);
     mstx__bind_figures(m->add, 2, &f, false);
@@ -371,7 +373,7 @@ static enum ms_rc list_longest(struct sums *m, int64_t most, struct ms_err *err)
 enum ms_rc mstx__sum_hccl(struct mstx_recipe *r, struct ms_err *err)
 {
     struct sums m = {.s = r->s};
-    enum ms_rc rc = mstx__comm_rows_read(r, &hccl, &m.c, err);
+    enum ms_rc rc = mstx__comm_rows_read(r, &hccl, false, &m.c, err);
     if (rc == MS_OK)
         rc = ms_store_exec(r->s, sql_make_hccl, err);
     if (rc == MS_OK)

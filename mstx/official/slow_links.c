@@ -65,7 +65,7 @@ static bool find_transfers(struct rating *m)
         m->transfer[i] = (struct transfer){.ns = MSTX_NO_VALUE, .kind = UINT32_MAX};
     for (size_t i = 0; i < c->row.n && m->transfer != NULL; i++) {
         struct transfer *t = &m->transfer[c->row.p[i].op];
-        const int64_t dur = c->row.p[i].dur;
+        const int64_t dur = mstx__comm_dur(c, i);
         t->ranks++;
         if (dur != MSTX_NO_VALUE && (t->ns == MSTX_NO_VALUE || dur < t->ns))
             t->ns = dur;
@@ -190,10 +190,11 @@ static enum ms_rc add_op(struct rating *m, size_t at, struct ms_err *err)
     const struct mstx__comm_row *row = &m->c.row.p[at];
     const struct mstx__comm_kind *kind = &m->c.kind.p[row->kind];
     const struct transfer *t = &m->transfer[row->op];
+    const int64_t dur = mstx__comm_dur(&m->c, at);
     ms_stmt_i64(m->add_op, 1, mstx__comm_rank(&m->c, at));
     ms_stmt_str(m->add_op, 2, mstx__comm_text(&m->c, mstx__comm_group(&m->c, row->op)));
-    if (row->dur != MSTX_NO_VALUE)
-        ms_stmt_i64(m->add_op, 3, row->dur);
+    if (dur != MSTX_NO_VALUE)
+        ms_stmt_i64(m->add_op, 3, dur);
     else
         ms_stmt_null(m->add_op, 3);
     ms_stmt_str(m->add_op, 4, mstx__comm_name(&m->c, row->op));
@@ -259,7 +260,7 @@ static enum ms_rc rate_links(struct rating *m, struct ms_err *err)
 enum ms_rc mstx__find_slow_links(struct mstx_recipe *r, struct ms_err *err)
 {
     struct rating m = {.s = r->s};
-    enum ms_rc rc = mstx__comm_rows_read(r, &links, &m.c, err);
+    enum ms_rc rc = mstx__comm_rows_read(r, &links, false, &m.c, err);
     if (rc == MS_OK)
         rc = ms_store_exec(r->s, sql_make_links, err);
     if (rc == MS_OK)

@@ -283,8 +283,8 @@ static enum ms_rc gather_parts(struct op *o, const struct mstx__comm_rows *c, co
     if (!ms_vec_reserve(&o->part, n))
         return ms_no_memory(err);
     for (size_t i = 0; i < n; i++) {
-        const struct mstx__comm_row *r = &c->row.p[row[i]];
-        o->part.p[o->part.n++] = (struct part){r->dur, mstx__comm_rank(c, row[i]), r->start};
+        o->part.p[o->part.n++] = (struct part){mstx__comm_dur(c, row[i]),
+                                               mstx__comm_rank(c, row[i]), c->start.p[row[i]]};
     }
     return MS_OK;
 }
@@ -336,7 +336,7 @@ enum ms_rc mstx__find_slow_ranks(struct mstx_recipe *r, struct ms_err *err)
     /* the official tool fills columns named Ns with microseconds */
     struct op o = {.unit = r->strict ? 1e3 : 1};
     struct mstx__comm_rows c;
-    enum ms_rc rc = mstx__comm_rows_read(r, &operations, &c, err);
+    enum ms_rc rc = mstx__comm_rows_read(r, &operations, true, &c, err);
     if (rc == MS_OK)
         rc = ms_store_exec(r->s, sql_make_tables, err);
     if (rc == MS_OK)

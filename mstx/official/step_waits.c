@@ -31,7 +31,8 @@ struct total {
 struct waits {
     struct mstx_recipe *r;
     struct mstx__comm_rows c;
-    uint32_t *size; /* by group, a text: how many ranks an operation needs */
+    int64_t *transfer; /* by row: of its operation */
+    uint32_t *size;    /* by group, a text: how many ranks an operation needs */
     MS_VEC(struct met) met;
     MS_VEC(struct total) total; /* of a rank */
     struct ms_stmt *add;
@@ -87,13 +88,14 @@ static bool meet_row(struct waits *w, size_t at)
         return false;
     m->ranks += m->last_rank != rank;
     m->last_rank = rank;
-    if (row->dur != MSTX_NO_VALUE && (m->shortest == MSTX_NO_VALUE || row->dur < m->shortest))
-        m->shortest = row->dur;
+    const int64_t dur = mstx__comm_dur(&w->c, at);
+    if (dur != MSTX_NO_VALUE && (m->shortest == MSTX_NO_VALUE || dur < m->shortest))
+        m->shortest = dur;
     return true;
 }
 
-/* Replaces the start of the rows of an operation, which is not needed any more, by the duration of
- * its transfer; MSTX_NO_VALUE: the operation does not count. */
+/* Notes for the rows of an operation the duration of its transfer; MSTX_NO_VALUE: the operation does
+ * not count. */
 static bool find_transfer(struct waits *w, uint32_t op, const uint32_t *row, size_t n)
 {
     const uint32_t group = mstx__comm_group(&w->c, op);
@@ -104,10 +106,10 @@ static bool find_transfer(struct waits *w, uint32_t op, const uint32_t *row, siz
             return false;
     }
     for (size_t i = 0; i < n; i++) {
-        struct mstx__comm_row *k = &w->c.row.p[row[i]];
+        const struct mstx__comm_row *k = &w->c.row.p[row[i]];
         const struct met *m = step_of(w, k) != MSTX_NO_VALUE ? find_met(w, step_of(w, k)) : NULL;
         const bool counts = is_named && m != NULL && m->ranks >= w->size[group];
-        k->start = counts ? m->shortest : MSTX_NO_VALUE;
+        w->transfer[row[i]] = counts ? m->shortest : MSTX_NO_VALUE;
     }
     return true;
 }
@@ -122,6 +124,9 @@ static enum ms_rc find_transfers(struct waits *w, struct ms_err *err)
     struct mstx__comm_order o;
     const uint32_t ops = (uint32_t)w->c.op.keys.n;
     bool ok = true;
+    w->transfer = ms_alloc((w->c.row.n + 1) * sizeof *w->transfer);
+    if (w->transfer == NULL)
+        return ms_no_memory(err);
     MS_TRY(mstx__comm_order_new(&o, &w->c, ops, op_of_row, w, err));
     for (uint32_t i = 0; i < ops && ok; i++)
         ok = find_transfer(w, i, o.row + o.first[i], o.first[i + 1] - o.first[i]);
@@ -164,15 +169,16 @@ static enum ms_rc write_rank(struct waits *w, int64_t rank, struct ms_err *err)
     return MS_OK;
 }
 
-static bool sum_row(struct waits *w, const struct mstx__comm_row *row)
+static bool sum_row(struct waits *w, size_t row)
 {
-    if (row->start == MSTX_NO_VALUE || row->dur == MSTX_NO_VALUE)
+    const int64_t transfer = w->transfer[row], dur = mstx__comm_dur(&w->c, row);
+    if (transfer == MSTX_NO_VALUE || dur == MSTX_NO_VALUE)
         return true;
-    struct total *t = find_total(w, step_of(w, row));
+    struct total *t = find_total(w, step_of(w, &w->c.row.p[row]));
     if (t == NULL)
         return false;
-    t->wait += row->dur - row->start;
-    t->transmit += row->start;
+    t->wait += dur - transfer;
+    t->transmit += transfer;
     return true;
 }
 
@@ -182,7 +188,7 @@ static enum ms_rc sum_ranks(struct waits *w, struct ms_err *err)
     MS_TRY(ms_store_prepare(w->r->s, &w->add, sql_add_wait, err));
     for (size_t i = 0; i < w->c.rank.n; i++) {
         for (; at < w->c.end.p[i]; at++) {
-            if (!sum_row(w, &w->c.row.p[at]))
+            if (!sum_row(w, at))
                 return ms_no_memory(err);
         }
         MS_TRY(write_rank(w, w->c.rank.p[i], err));
@@ -202,7 +208,7 @@ static enum ms_rc write_count(const struct waits *w, struct ms_err *err)
 enum ms_rc mstx__find_step_waits(struct mstx_recipe *r, struct ms_err *err)
 {
     struct waits w = {.r = r};
-    enum ms_rc rc = mstx__comm_rows_read(r, &timed, &w.c, err);
+    enum ms_rc rc = mstx__comm_rows_read(r, &timed, false, &w.c, err);
     if (rc == MS_OK)
         rc = ms_store_exec(r->s, sql_make_waits, err);
     if (rc == MS_OK)
@@ -215,6 +221,7 @@ enum ms_rc mstx__find_step_waits(struct mstx_recipe *r, struct ms_err *err)
         rc = write_count(&w, err);
     ms_stmt_free(w.add);
     ms_free(w.size);
+    ms_free(w.transfer);
     ms_vec_free(&w.met);
     ms_vec_free(&w.total);
     mstx__comm_rows_free(&w.c);

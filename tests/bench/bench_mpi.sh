@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a hooked MPI call costs over the bare call, and what lammps pays, both in CPU time; runs with
+# How much faster commands are that two processes share, in seconds of a clock: best to be measured on an
+# idle machine.  What a hooked MPI call costs over the bare call, and what lammps pays, both in CPU time; runs with
 # and without the hook alternate, those of lammps run beside each other (bench_pairs.py).  Bars: 150 ns
 # recording, 10 ns with recording off, 1 % of lammps.
 #   B=build        what to measure
-#   RUNS=5         how often calls are measured; PARTS='cost lammps'
+#   RUNS=5         how often calls and commands are measured; PARTS='speedup cost lammps'
+#   SHARED=256     ranks of the run that commands share
 #   RANKS='2 4', SIZES='10:3000 20:400', SECONDS_EACH=60: of lammps, how long each of these runs; cells
 #                  along an edge and steps.  20 is lammps' own benchmark; 10 has 60,000 calls a second.
 B=${B:-build}
@@ -67,7 +69,39 @@ cost_of_lammps() { # RANKS CELLS STEPS
         printf "  %s: %d calls a run, at 150 ns each %.3f %% of that\n", what, calls, 100 * calls * 150e-9 / cpu}' "$scratch/found"
 }
 
-case ${PARTS:=cost lammps} in *cost*)
+# Commands that read a capture, by K processes of one thread each; the least of RUNS.
+seconds_of() { # K COMMAND...
+    k=$1
+    shift
+    for i in $(seq "${RUNS:-5}"); do
+        rm -f "$scratch/shared/run.db"
+        from=$(date +%s%N)
+        mpirun.openmpi -n "$k" "$msprobe" "$@" --threads 1 >/dev/null 2>&1 || return 1
+        echo $(($(date +%s%N) - from))
+    done | sort -n | head -1
+}
+speedup_of() { # NAME COMMAND...
+    name=$1
+    shift
+    one=$(seconds_of 1 "$@") && two=$(seconds_of 2 "$@") && [ -n "$one" ] && [ -n "$two" ] &&
+        awk -v what="$name" -v a="$one" -v b="$two" \
+            'BEGIN {printf "  %-28s 1 process %6.2f s   2 processes %6.2f s   %.2f times as fast\n", what, a / 1e9, b / 1e9, a / b}'
+}
+speedup() {
+    ranks=${SHARED:-256}
+    "$build/tests/tool_sim" "$scratch/shared" straggler 0.2 7 8 4 $((ranks / 32)) 156 4 8 >/dev/null || return 0
+    speedup_of "import --summary" import --summary "$scratch/shared"
+    speedup_of import import "$scratch/shared"
+    speedup_of "import and report" report "$scratch/shared"
+    speedup_of "import and slow_rank" cluster -m slow_rank -d "$scratch/shared" -o "$scratch/made"
+    rm -rf "$scratch/shared" "$scratch/made"
+}
+
+case ${PARTS:=speedup cost lammps} in *speedup*)
+    [ ! -e "$build/libmsprobe_mpi_openmpi.so" ] || speedup
+    ;;
+esac
+case $PARTS in *cost*)
     cost_of_calls openmpi
     cost_of_calls mpich
     ;;

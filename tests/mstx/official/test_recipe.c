@@ -4,6 +4,7 @@
  */
 #include "mstx/foreign/ascend_files.h"
 #include "mstx/foreign/ascend_tables.h"
+#include "mstx/official/comm_rows.h"
 #include "mstx/official/slow_ranks.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -199,6 +200,49 @@ START_TEST(slow_rank_has_the_tables_and_values_of_the_recipe)
 }
 END_TEST
 
+/* Durations that 32 bits do not hold are kept beside the rows. */
+START_TEST(operations_of_any_duration_keep_it)
+{
+    static const int64_t took_ns[] = {
+        0, 4294967294, 4294967295, 7, 5000000000000, 4294967296, MSTX_NO_VALUE /* NULL */, -3, 8};
+    enum { N = sizeof took_ns / sizeof *took_ns };
+    static const struct mstx_rank_query query = {
+        .needs = "COMMUNICATION_OP",
+        .sql = "SELECT 'g', 'n', 't', startNs, endNs - startNs FROM COMMUNICATION_OP"
+               " ORDER BY startNs"};
+    struct mstx_recipe r = {.path = dir, .step = MSTX_ALL_STEPS};
+    struct mstx__comm_rows c;
+    struct ms_err e = {0};
+    char path[160], sql[128];
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/ascend_pytorch_profiler_0.db", dir);
+    struct ms_store *s;
+    ck_ok(ms_store_create(&s, path, &e), e);
+    must_exec(s, "CREATE TABLE COMMUNICATION_OP(startNs INTEGER, endNs INTEGER)");
+    for (int i = 0; i < N; i++) {
+        if (took_ns[i] == MSTX_NO_VALUE)
+            snprintf(sql, sizeof sql, "INSERT INTO COMMUNICATION_OP VALUES(%d, NULL)", i);
+        else
+            snprintf(sql, sizeof sql, "INSERT INTO COMMUNICATION_OP VALUES(%d, %lld)", i,
+                     i + (long long)took_ns[i]);
+        must_exec(s, sql);
+    }
+    ck_ok(ms_store_commit(s, &e), e);
+    ck_ok(ms_store_scratch(&r.s, &e), e);
+    ck_ok(mstx__recipe_find_files(&r, NULL, &e), e);
+    ck_ok(mstx__comm_rows_read(&r, &query, true, &c, &e), e);
+    ck_assert_uint_eq(c.row.n, N);
+    for (size_t i = 0; i < N; i++) {
+        ck_assert_int_eq(mstx__comm_dur(&c, i), took_ns[i]);
+        ck_assert_int_eq(c.start.p[i], (int64_t)i);
+    }
+    mstx__comm_rows_free(&c);
+    mstx__recipe_free(&r);
+    ms_store_close(r.s);
+    scratch_remove(dir);
+}
+END_TEST
+
 /* ---- statistics of SQL --------------------------------------------------------------- */
 
 START_TEST(sql_knows_statistics_and_hashes)
@@ -262,6 +306,6 @@ END_TEST
 
 TEST_MAIN("recipe", the_published_example_names_the_shortest,
           few_values_and_equal_values_name_nobody, each_size_has_its_ratio,
-          more_than_a_hundred_are_judged_by_their_deviation,
+          more_than_a_hundred_are_judged_by_their_deviation, operations_of_any_duration_keep_it,
           slow_rank_has_the_tables_and_values_of_the_recipe, sql_knows_statistics_and_hashes,
           operations_are_told_with_step_and_group)
