@@ -9,6 +9,7 @@
 #include "mstx/conclude/hang.h"
 #include "mstx/conclude/live.h"
 #include "mstx/conclude/rank_sums.h"
+#include "mstx/conclude/socket_rows.h"
 #include "mstx/conclude/steps.h"
 #include "mstx/conclude/waiting.h"
 #include "mstx/conclude/waiting_stage.h"
@@ -324,6 +325,7 @@ static enum ms_rc find_all(struct mstx_tl *tl, struct conclusions *r, struct ms_
                               &r->findings, err));
     MS_TRY(mstx__find_waiting_stage(tl, &r->spans, &r->findings, err));
     MS_TRY(find_conclusions(tl, r, err));
+    MS_TRY(mstx__find_slow_connections(tl, &r->findings, err));
     MS_TRY(mstx__find_balance(&r->waiting, &r->findings, err));
     MS_TRY(find_problems(tl, r, err));
     MS_TRY(find_absent(tl, r, err));

@@ -16,6 +16,7 @@
     X(waiter, "rank bursts? first_step? last_step? longer_ns cost gain_ns longest "                \
               "why? doing? part?")                                                                 \
     X(stage, "stage? ranks part cost gain_ns")                                                     \
+    X(slow_connection, "rank host peer? peer_host? rate? usual_rate? trip_ns? usual_ns? busy")     \
     X(balance, "ranks steps comm delayed?")                                                        \
     X(drop, "pid rank? name? records")                                                             \
     X(unfinished, "pid rank? name? ranges")                                                        \

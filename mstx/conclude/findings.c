@@ -131,6 +131,8 @@ static void put_evidence(struct mstx_finding *f)
         snprintf(to, n, "SELECT * FROM joins WHERE agrees = 0");
     else if (strcmp(f->kind, "hang") == 0 || strcmp(f->kind, "absent") == 0)
         snprintf(to, n, "SELECT * FROM joins WHERE missing > 0");
+    else if (ms_str_is(ms_message_stored(&f->message).kind, "slow_connection"))
+        snprintf(to, n, "SELECT rank, name FROM events WHERE domain = '" MSTX_SOCKET_DOMAIN "'");
     else if (strcmp(f->kind, "slow_link") == 0)
         snprintf(to, n, "SELECT * FROM links ORDER BY z DESC");
 }

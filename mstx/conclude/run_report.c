@@ -592,6 +592,19 @@ static void json_reason(const struct mstx_finding *f, struct ms_jwrite *w)
     ms_jwrite_str(w, reason->text);
 }
 
+/* Writes the rank at the other end of a slow connection. */
+static void json_peer(const struct mstx_finding *f, struct ms_jwrite *w)
+{
+    struct ms_message_args args;
+    int64_t peer;
+    if (strcmp(f->kind, "slow_link") != 0 ||
+        !ms_message_read(&args, ms_message_stored(&f->message).args))
+        return;
+    const struct ms_message_arg *found = ms_message_find(&args, MS_STR("peer"));
+    if (found != NULL && ms_str_i64(found->text, &peer))
+        ms_jwrite_i64(w, peer);
+}
+
 static void json_finding(const struct mstx_finding *f, mstx_where_fn *where, struct ms_jwrite *w)
 {
     struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
@@ -603,6 +616,7 @@ static void json_finding(const struct mstx_finding *f, mstx_where_fn *where, str
     ms_jwrite_arr(w);
     if (f->rank >= 0)
         ms_jwrite_i64(w, f->rank);
+    json_peer(f, w);
     ms_jwrite_arr_end(w);
     key(w, "steps");
     ms_jwrite_arr(w);

@@ -87,6 +87,7 @@
  *   PERMIT    region handle   0                0                    MEMORY
  *   BLOCK_NAME heap or region text             0                    MEMORY when by pointer
  *   USE       CPU time, ns    blocks written   run delay, ns        -
+ *   SOCKET    0               text             0                    -     (ring 0)
  *   CALIB     CLOCK_MONOTONIC width in ticks   CLOCK_REALTIME       -     (ring 0)
  *   STATE     enum mstx_why   text or 0        1 recording, 0 not   -     (ring 0)
  *   THREAD    tid             0                0                    -
@@ -108,6 +109,9 @@
  *
  *   USE: what the thread has used until then; a time is MSTX_USE_UNKNOWN where the system does not tell
  *   it.  Blocks of 512 bytes are counted modulo 2^32.
+ *
+ *   SOCKET: a TCP connection of the process to another address, until then.  The text is "ADDRESS/PORT
+ *   ADDRESS/PORT KEY=NUMBER ...": its own end, the other one, and what the kernel counted.
  *
  *   CALL is a BEGIN that need not have an END: when the thread that wrote it ends the range while
  *   the segment is still its current one, without continuations, arg becomes the ticks of the end.
@@ -157,6 +161,7 @@
  *     1.2  CALL, tag_code of COMM: an older reader counts communication calls as records that it
  *          does not know, and shows none of them
  *     1.3  USE
+ *     1.4  SOCKET
  */
 #ifndef MSTX_FORMAT_CAPTURE_H
 #define MSTX_FORMAT_CAPTURE_H
@@ -169,7 +174,7 @@
 #define MSTX_SEG_MAGIC   "MSTXSEG1" /* 8 bytes, no NUL */
 #define MSTX_SEG_ENDIAN  0x01020304u
 #define MSTX_SEG_MAJOR   1
-#define MSTX_SEG_MINOR   3
+#define MSTX_SEG_MINOR   4
 #define MSTX_STRINGS     "strings.seg"
 #define MSTX_CONTROL     "control"
 #define MSTX_STAGED      "staged"
@@ -312,6 +317,7 @@ enum mstx_rec_type {
     MSTX_REC_STATE = 24,
     MSTX_REC_THREAD = 25,
     MSTX_REC_USE = 26,
+    MSTX_REC_SOCKET = 27,
 
     MSTX_REC_CONT = 64, /* this and above: continuations */
     MSTX_REC_ATTR = 64,

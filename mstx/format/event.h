@@ -33,6 +33,7 @@ enum {
 
 /* The tracks of what a thread used of its host, as totals since it began. */
 #define MSTX_USE_DOMAIN       "use of the host"
+#define MSTX_SOCKET_DOMAIN    "connections" /* marks of TCP connections */
 #define MSTX_USE_CPU_TEXT     "CPU time"
 #define MSTX_USE_DELAY_TEXT   "run delay"
 #define MSTX_USE_WRITTEN_TEXT "blocks written"

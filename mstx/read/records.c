@@ -378,6 +378,24 @@ static void take_use(struct place *at)
     }
 }
 
+/* A connection is a mark in a lane of its own, which belongs to no thread. */
+static void take_socket(struct place *at)
+{
+    const struct mstx_text_sink *to = at->l->texts->to;
+    uint32_t lane = at->l->sockets - 1;
+    if (at->l->sockets == 0 &&
+        mstx__lane_add(at->l, MSTX_TRACK_THREAD, 0, to->put(to->ctx, MS_STR(MSTX_SOCKET_DOMAIN)),
+                       to->put(to->ctx, MS_STR("TCP")), &lane) == NULL)
+        return;
+    at->l->sockets = lane + 1;
+    struct mstx_raw *raw = mstx__lane_event(at->l, lane, at->r->ticks);
+    if (raw == NULL)
+        return;
+    raw->end = raw->begin;
+    raw->name = mstx__text_id(at->l->texts, at->r->name);
+    raw->kind = MSTX_EV_MARK;
+}
+
 static void take_memory(struct place *at)
 {
     const struct mstx_rec *r = at->r;
@@ -465,6 +483,9 @@ static void take_record(struct place *at)
         break;
     case MSTX_REC_USE:
         take_use(at);
+        break;
+    case MSTX_REC_SOCKET:
+        take_socket(at);
         break;
     case MSTX_REC_HEAP:
     case MSTX_REC_HEAP_END:

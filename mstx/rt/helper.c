@@ -20,6 +20,7 @@
 #include "mstx/rt/process_ring.h"
 #include "mstx/rt/ring.h"
 #include "mstx/rt/segment_file.h"
+#include "mstx/rt/socket_use.h"
 #include "mstx/rt/string_file.h"
 
 static struct {
@@ -125,6 +126,7 @@ static void each_second(void)
     rt_ring_retry();
     rt_file_unstage(false);
     rt_hang_look();
+    rt_sockets_look(false);
     fill_status(rt.control);
 }
 
@@ -157,6 +159,7 @@ bool rt_helper_start(void)
     sigset_t all, old;
     sigfillset(&all);
     atomic_store(&helper.stop, false);
+    rt_sockets_start();
     pthread_sigmask(SIG_SETMASK, &all, &old);
     helper.running = pthread_create(&helper.thread, NULL, run_helper, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);

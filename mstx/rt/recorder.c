@@ -11,6 +11,7 @@
 #include "mstx/rt/process_ring.h"
 #include "mstx/rt/segment_file.h"
 #include "mstx/rt/slot.h"
+#include "mstx/rt/socket_use.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -358,9 +359,12 @@ __attribute__((destructor)) static void unload(void)
 {
     if (!rt_is_running() || rt.pid != (uint32_t)getpid())
         return;
+    const bool is_recording = atomic_load(&rt.recording) != 0;
     rt_set_recording(false, MSTX_WHY_EXIT);
     rt_clock_net_stop();
     rt_helper_stop();
+    if (is_recording)
+        rt_sockets_look(true);
     rt_clock_tick();
     atomic_store(&rt.state, RT_ENDED);
     rt_ring_close_all();

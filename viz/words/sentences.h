@@ -78,6 +78,17 @@
       "long as on the {alike} links alike",                                                                          \
       "卡 {src} 到卡 {dst} 的链路慢：{bytes:bytes} 耗时是其余 {alike} 条同类链路的 "              \
       "{ratio:two} 倍")                                                                                              \
+    X(slow_connection,                                                                                               \
+      "the connection {peer?=of rank {rank} ({host})|between rank {rank} ({host}) and rank "                         \
+      "{peer} "                                                                                                      \
+      "({peer_host})} is slow"                                                                                       \
+      "[: a round trip takes {trip_ns:time}, that of others {usual_ns:time}]"                                        \
+      "[: it carries {rate:bytes} a second, others {usual_rate:bytes}]; it is busy for "                             \
+      "{busy:percent} of the job",                                                                                   \
+      "{peer?=卡 {rank}（{host}）的连接|卡 {rank}（{host}）与卡 "                                         \
+      "{peer}（{peer_host}）之间的连接}慢"                                                                   \
+      "[：一次往返 {trip_ns:time}，其余为 {usual_ns:time}]"                                                 \
+      "[：每秒传输 {rate:bytes}，其余为 {usual_rate:bytes}]；占作业时间的 {busy:percent}")                           \
     X(slow_group,                                                                                                    \
       "a link among the {ranks} ranks {first_rank} .. {last_rank} ({comm}) is slow: {op} of "                        \
       "{bytes:bytes} takes {ratio:two} times as long as in the {alike} communicators alike",                         \
