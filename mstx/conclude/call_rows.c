@@ -313,6 +313,21 @@ static bool is_one_host(const struct reading *r)
     return true;
 }
 
+/* Tells whether all hosts of the run are names of one boot, as containers on one machine are: they read one
+ * counter.  A boot without an identity may be any. */
+static enum ms_rc find_one_boot(struct reading *r, bool *is_one, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(mstx_tl_store(r->tl), &st,
+                            "SELECT count(DISTINCT host || '.' || clock) = 1 AND"
+                            " max(ltrim(host, '0')) <> '' FROM clock_sync",
+                            err));
+    const enum ms_rc rc = ms_stmt_step(st, is_one, err);
+    *is_one = rc == MS_OK && *is_one && ms_stmt_get_i64(st, 0) == 1;
+    ms_stmt_free(st);
+    return rc;
+}
+
 static enum ms_rc read_all(struct reading *r, const struct mstx_steps *steps, struct ms_err *err)
 {
     struct mstx_clock_summary clocks;
@@ -322,7 +337,9 @@ static enum ms_rc read_all(struct reading *r, const struct mstx_steps *steps, st
     MS_TRY(mstx__packed_each_call(mstx_tl_store(r->tl), take_calls, r, err));
     MS_TRY(mstx__use_rows_read(r->tl, r->to->process.p, r->to->process.n, &r->to->use, err));
     MS_TRY(mstx_clocks_measure(r->tl, &clocks, err));
-    r->to->has_one_clock = clocks.hosts > 1 || is_one_host(r);
+    bool is_one_boot;
+    MS_TRY(find_one_boot(r, &is_one_boot, err));
+    r->to->has_one_clock = clocks.hosts > 1 || is_one_boot || is_one_host(r);
     r->to->unsure_ns = clocks.hosts > 1 ? clocks.uncertainty_ns : 0;
     return take_steps(r, steps, err);
 }

@@ -22,7 +22,7 @@ struct mstx_call_rows {
     struct mstx_thread_use use; /* samples of the ranks; none in captures of older recorders */
     int64_t unsure_ns;          /* uncertainty of the clock offset between two hosts */
     bool is_part;               /* only about the first MSTX_CALLS_JUDGED calls were read */
-    bool has_one_clock;         /* a single host, or hosts whose clocks were aligned */
+    bool has_one_clock;         /* a single host or boot, or hosts whose clocks were aligned */
     bool has_device; /* some calls only enqueue work of a device: their times show no waiting */
 };
 
