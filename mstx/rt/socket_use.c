@@ -69,6 +69,13 @@ static bool read_host(const struct sockaddr_storage *from, struct host *h)
     return h->port != 0;
 }
 
+/* Tells whether an address is one of this host for itself: 127.0.0.0/8. */
+static bool is_loopback(const struct host *h)
+{
+    static const uint8_t first[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
+    return memcmp(h->ip, first, sizeof first) == 0;
+}
+
 /* Reads both ends of a TCP connection between two addresses. */
 static bool read_ends(int fd, struct host *self, struct host *peer)
 {
@@ -78,7 +85,8 @@ static bool read_ends(int fd, struct host *self, struct host *peer)
     return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_room) == 0 &&
            protocol == IPPROTO_TCP && getsockname(fd, (struct sockaddr *)&a, &room) == 0 &&
            getpeername(fd, (struct sockaddr *)&b, &peer_room) == 0 && read_host(&a, self) &&
-           read_host(&b, peer) && memcmp(self->ip, peer->ip, sizeof self->ip) != 0;
+           read_host(&b, peer) && memcmp(self->ip, peer->ip, sizeof self->ip) != 0 &&
+           !is_loopback(self);
 }
 
 static void write_host(char out[ADDRESS], const struct host *h)
