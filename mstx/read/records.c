@@ -384,8 +384,8 @@ static void take_socket(struct place *at)
     const struct mstx_text_sink *to = at->l->texts->to;
     uint32_t lane = at->l->sockets - 1;
     if (at->l->sockets == 0 &&
-        mstx__lane_add(at->l, MSTX_TRACK_THREAD, 0, to->put(to->ctx, MS_STR(MSTX_SOCKET_DOMAIN)),
-                       to->put(to->ctx, MS_STR("TCP")), &lane) == NULL)
+        mstx__lane_add(at->l, MSTX_TRACK_THREAD, 0, to->intern(to->ctx, MS_STR(MSTX_SOCKET_DOMAIN)),
+                       to->intern(to->ctx, MS_STR("TCP")), &lane) == NULL)
         return;
     at->l->sockets = lane + 1;
     struct mstx_raw *raw = mstx__lane_event(at->l, lane, at->r->ticks);
