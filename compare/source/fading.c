@@ -90,7 +90,8 @@ bool source__do_gradients_agree(const struct source__judge *j)
             const struct source__leaf *l = &j->p->leaves.p[k];
             bool measured = (l->flags & SOURCE__MEASURED) != 0;
             any |= measured;
-            if ((l->flags & SOURCE__FLAGGED) || (measured && l->e > fmax(slight, units * n->unit)))
+            double most = fmax(fmax(slight, 2.0 * j->series), units * n->unit);
+            if ((l->flags & SOURCE__FLAGGED) || (measured && l->e > most))
                 return false;
         }
     }
@@ -175,6 +176,25 @@ static bool does_fade(const struct source__judge *j, const struct source__raw *r
     const bool is_fact = r->why == CMP_WHY_SHAPE || (r->why == CMP_WHY_MISSING && !substitute);
     return is_of_part(j, r) && r->reader == SOURCE__NONE && !is_fact &&
            !has_other_parameter(j, &j->p->nodes.p[r->node]);
+}
+
+/* Two frameworks record the gradient of a function at different operators inside it, as PyTorch that of
+ * the log softmax for a cross entropy. Where all gradients of parameters agree, none was wrong. */
+void source__drop_inner_gradients(struct source__judge *j)
+{
+    struct cmp_source *s = j->s;
+    size_t n = 0;
+    if (!j->p->frameworks || !source__do_gradients_agree(j))
+        return;
+    for (size_t i = 0; i < s->raws.n; i++) {
+        const struct source__raw *r = &s->raws.p[i];
+        bool is_inner = r->part == j->part && source__is_backward(&j->p->nodes.p[r->node]) &&
+                        r->why == CMP_WHY_VALUE;
+        if (!is_inner)
+            s->raws.p[n++] = *r;
+    }
+    ms_assert(n <= s->raws.n);
+    s->raws.n = n;
 }
 
 void source__drop_fading(struct source__judge *j)

@@ -771,6 +771,7 @@ static enum ms_rc weigh_and_check(struct source__judge *j, struct ms_err *err)
     MS_TRY(source__check_update_calls(j, err));
     if (whole)
         source__drop_fading(j);
+    source__drop_inner_gradients(j);
     return j->p->batches == 0 ? source__check_unexplained(j, known, err) : MS_OK;
 }
 

@@ -352,8 +352,8 @@ static void weigh_node(struct source__judge *j, struct source__node *n)
     n->flags = c.flags & SOURCE__FLAGGED ? SOURCE__IN_FLAGGED : 0;
     n->floor_norm = floor_now(&j->floor_norm, first_norm(j));
     n->tiny = (float)source__tiny(j, g.unit, g.differ);
-    if (j->p->frameworks && j->p->ops.p[n->op].flags & SOURCE__SERIES)
-        n->tiny = fmaxf(n->tiny, (float)source__rule.exact_series);
+    bool is_series = j->p->frameworks && j->p->ops.p[n->op].flags & SOURCE__SERIES;
+    n->tiny = fmaxf(n->tiny, is_series ? (float)source__rule.exact_series : j->series);
     n->unit = (float)inherited_unit(j, n, g.unit);
     if (!j->tensor && j->seen.e > 0)
         n->tiny = fmaxf(n->tiny, (float)source__rule.inherited * n->unit);
@@ -362,6 +362,8 @@ static void weigh_node(struct source__judge *j, struct source__node *n)
     n->young = j->floor.seen < source__rule.start_few && isnan(j->p->root_floor);
     set_outputs(j, n, &g, (c.flags & SOURCE__OPPOSITE) != 0);
     ms_assert(n->floor > 0 && n->out >= 0);
+    if (is_series)
+        j->series = fmaxf(j->series, fminf(n->out, (float)source__rule.exact_series));
     n->rho = n->out / fmaxf(n->in, n->floor);
 }
 

@@ -18,8 +18,9 @@ struct source__judge {
     bool explained;
     unsigned tensor; /* 1 in tensor mode: index into the constants */
     struct source__floor floor, floor_norm;
-    bool low;                            /* some values have low precision */
-    bool mixed;                          /* one side computes in another precision */
+    float series; /* the largest difference of approximated functions so far */
+    bool low;     /* some values have low precision */
+    bool mixed;   /* one side computes in another precision */
     bool systemic[MS_DT_MAX][MS_DT_MAX]; /* [golden type][target type] */
     double backward_factor;
     float *class_gain; /* by operator: usual gain of its backward */

@@ -240,6 +240,19 @@ static enum ms_rc add_group(struct cmp_source *s, const struct source__raw *r,
     return MS_OK;
 }
 
+/* Returns the golden operator whose place a target node without a partner takes: what reads the
+ * target's value reads the golden operator's on the other side. SOURCE__NONE: there is none. */
+static uint32_t counterpart(const struct source__part *p, uint32_t node)
+{
+    for (size_t i = 0; i < p->leaves.n; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        bool reads = (l->flags & SOURCE__IS_OUT) == 0 && l->maker[1] == node;
+        if (reads && l->maker[0] != SOURCE__NONE && p->nodes.p[l->maker[0]].id[1] == SOURCE__NONE)
+            return p->nodes.p[l->maker[0]].id[0];
+    }
+    return SOURCE__NONE;
+}
+
 static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r, uint32_t place,
                                size_t more, struct ms_err *err)
 {
@@ -249,12 +262,14 @@ static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r
     bool figures = n->flags & SOURCE__OUT_MEASURED && p->mode != PROBE_MODE_MD5;
     bool root = r->why == CMP_WHY_PARAMETER || r->why == CMP_WHY_INPUT;
     bool known = figures || (root && p->mode != PROBE_MODE_MD5); /* a root needs no output */
+    bool alone = n->id[0] == SOURCE__NONE && r->why != CMP_WHY_EXTRA;
+    uint32_t golden = alone ? counterpart(p, r->node) : n->id[0];
     *out = (struct cmp_suspect){.place = place,
                                 .part = p->number,
                                 .target_node = n->id[1],
-                                .golden_node = n->id[0],
+                                .golden_node = golden,
                                 .target = source__name(p, 1, n->id[1]),
-                                .golden = source__name(p, 0, n->id[0]),
+                                .golden = source__name(p, 0, golden),
                                 .module = MS_STR(""),
                                 .rank = p->rank,
                                 .step = p->step,

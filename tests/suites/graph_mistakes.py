@@ -56,7 +56,7 @@ def dump_all(top):
         if lines:
             env = {**os.environ, "PYTHONPATH": os.path.join(BUILD, "python"), "GRAPH_FRAMEWORK": framework}
             end = subprocess.run([python, os.path.join(HERE, "graph_runs.py")], env=env, input="\n".join(lines),
-                                 stdout=subprocess.PIPE, text=True, timeout=1800, check=True)
+                                 stdout=subprocess.PIPE, text=True, timeout=7200, check=True)
             ok(f"{len(lines)} runs of {framework} are dumped", end.stdout)
 
 
