@@ -537,11 +537,11 @@ static struct ms_str cells_of(const struct flow *f, uint32_t cell)
     return cell != MS_MAP_NONE ? f->s->cells.p[cell].cells : MS_STR_NONE;
 }
 
-/* Returns the cell of a class that the kernel with a parameter `before` runs in, or MS_MAP_NONE. */
-static uint32_t running_instance(const struct flow *f, uint32_t before, struct ms_str class_name)
+/* Returns the cell of a class that a kernel with a parameter runs in, or MS_MAP_NONE. */
+static uint32_t running_instance(const struct flow *f, uint32_t anchor, struct ms_str class_name)
 {
     const struct probe__graph_shape *s = f->s;
-    uint32_t c = before != MS_MAP_NONE ? ms_map_get(&s->cell_names, s->g->kernels.p[before].cells)
+    uint32_t c = anchor != MS_MAP_NONE ? ms_map_get(&s->cell_names, s->g->kernels.p[anchor].cells)
                                        : MS_MAP_NONE;
     while (c != MS_MAP_NONE && !ms_str_eq(s->cells.p[c].class_name, class_name))
         c = s->cells.p[c].parent;
@@ -560,21 +560,54 @@ static bool reads_from(const struct flow *f, uint32_t at, uint32_t cell)
     return false;
 }
 
+/* Tells whether the value of a kernel leads to a kernel with a parameter in a cell. */
+static bool leads_to(const struct flow *f, uint32_t at, uint32_t cell)
+{
+    for (uint32_t i = 0; cell != MS_MAP_NONE && i < f->behind[at].n; i++) {
+        if (is_inside(f->s->g->kernels.p[f->behind[at].kernel[i]].cells, cells_of(f, cell)))
+            return true;
+    }
+    return false;
+}
+
+/* Returns the cell of a class that a kernel runs in: one whose values it reads, or one that reads its
+ * value, next to it in the order of the program; or MS_MAP_NONE. */
+static uint32_t instance_of(const struct flow *f, uint32_t at, uint32_t before, uint32_t behind,
+                            struct ms_str class_name)
+{
+    uint32_t left = running_instance(f, before, class_name);
+    uint32_t right = running_instance(f, behind, class_name);
+    return reads_from(f, at, left) ? left : leads_to(f, at, right) ? right : MS_MAP_NONE;
+}
+
 /* Takes a kernel out of cells that run once and are not running there. Names are those of the first
- * cell of a class, so a kernel behind another cell of the class, whose values it reads, runs in that. */
-static void leave_cells(const struct flow *f, const struct spans *p, uint32_t at, uint32_t before)
+ * cell of a class, so it may run in another one. */
+static void leave_cells(const struct flow *f, const struct spans *p, uint32_t at, uint32_t before,
+                        uint32_t behind)
 {
     const struct probe__graph_shape *s = f->s;
     struct probe__kernel *k = &s->g->kernels.p[at];
     uint32_t c = ms_map_get(&s->cell_names, k->cells);
     while (c != MS_MAP_NONE && f->runs_once[c] && is_apart(p, c, at)) {
-        uint32_t other = running_instance(f, before, s->cells.p[c].class_name);
-        bool is_other = reads_from(f, at, other);
-        c = is_other ? other : s->cells.p[c].parent;
+        uint32_t other = instance_of(f, at, before, behind, s->cells.p[c].class_name);
+        c = other != MS_MAP_NONE ? other : s->cells.p[c].parent;
         k->cells = cells_of(f, c);
-        if (is_other)
+        if (other != MS_MAP_NONE)
             return;
     }
+}
+
+/* Puts a kernel into the inner cell of the class in its name, next to it in the order of the program. */
+static void enter_instance(const struct flow *f, uint32_t at, uint32_t before, uint32_t behind)
+{
+    const struct probe__graph_shape *s = f->s;
+    struct probe__kernel *k = &s->g->kernels.p[at];
+    uint32_t named = ms_map_get(&s->cell_names, k->scope.cells);
+    if (named == MS_MAP_NONE || is_inside(k->cells, k->scope.cells))
+        return;
+    uint32_t c = instance_of(f, at, before, behind, s->cells.p[named].class_name);
+    if (c != MS_MAP_NONE && is_inside(cells_of(f, c), k->cells))
+        k->cells = cells_of(f, c);
 }
 
 /* Puts a kernel into the cell that runs once and has kernels with parameters around it. */
@@ -602,8 +635,9 @@ static void settle_cells(const struct flow *f, const struct spans *p, uint32_t *
             before = i;
         if (!is_forward_kernel(f->s, i) || f->is_anchor[i])
             continue;
-        leave_cells(f, p, i, before);
+        leave_cells(f, p, i, before, behind[i]);
         enter_cell(f, i, before, behind[i]);
+        enter_instance(f, i, before, behind[i]);
     }
 }
 
@@ -611,16 +645,19 @@ enum ms_rc probe__cells_settle(struct probe__graph_shape *s, struct ms_err *err)
 {
     const size_t n = s->g->kernels.n + 1, cells = s->cells.n + 1;
     struct flow f = {.s = s,
+                     .before = ms_arena_calloc(s->arena, n, sizeof *f.before),
+                     .behind = ms_arena_calloc(s->arena, n, sizeof *f.behind),
                      .is_anchor = ms_arena_calloc(s->arena, n, sizeof *f.is_anchor),
                      .runs_once = ms_arena_calloc(s->arena, cells, sizeof *f.runs_once)};
     struct spans p = {.before = ms_arena_alloc(s->arena, n * sizeof *p.before),
                       .first = ms_arena_alloc(s->arena, cells * sizeof *p.first),
                       .last = ms_arena_alloc(s->arena, cells * sizeof *p.last)};
     uint32_t *behind = ms_arena_alloc(s->arena, n * sizeof *behind);
-    if (f.is_anchor == NULL || f.runs_once == NULL || p.before == NULL || p.first == NULL ||
-        p.last == NULL || behind == NULL)
+    if (f.before == NULL || f.behind == NULL || f.is_anchor == NULL || f.runs_once == NULL ||
+        p.before == NULL || p.first == NULL || p.last == NULL || behind == NULL)
         return ms_no_memory(err);
     MS_TRY(find_anchors(&f, err));
+    find_nearest(&f);
     find_spans(&f, &p);
     settle_cells(&f, &p, behind);
     for (size_t i = 0; i < s->g->kernels.n; i++)

@@ -7,8 +7,8 @@
 Each network runs as a graph, as functions, and in PyTorch. Of equal networks, and of networks that compute
 the same in another way, no suspect may be named; of a network with a mistake suspect 1 must be an operator
 that shows the mistake, in the cell that holds it, or that cell. `first`, `second` and `third` are the sets:
-rules were chosen on the first and measured on the second, then chosen on both and measured on the third. `sample` takes every 22nd mistake and compares
-with functions alone.
+rules were chosen on the first and measured on the second, then chosen on both and measured on the third.
+`sample` takes every 22nd mistake of the first two sets and compares with functions alone.
 """
 import json
 import os
@@ -101,7 +101,9 @@ def is_right(line, mistake):
 
 
 def chosen():
-    names = sorted(name for name in graph_runs.SETS.get(PART, graph_runs.MISTAKES) if WORD in name)
+    known = {**graph_runs.SETS["first"], **graph_runs.SETS["second"]} if PART == "sample" else \
+        graph_runs.SETS.get(PART, graph_runs.MISTAKES)
+    names = sorted(name for name in known if WORD in name)
     return names[SAMPLE] if PART == "sample" else names
 
 

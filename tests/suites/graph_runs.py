@@ -10,6 +10,7 @@ One process imports the framework and becomes each run: the import takes longer 
 of MindSpore do not survive a fork, and do not exist before its first operator.
 """
 import atexit
+import importlib
 import os
 import sys
 import traceback
@@ -49,6 +50,7 @@ def optimizer_of(network, mistake):
 
 
 def run_torch(network, mistake, folder):
+    from msprobe.pytorch import PrecisionDebugger
     model = NETWORKS[network](mistake)
     drawn = values([(n, tuple(p.shape)) for n, p in model.named_parameters()])
     for name, parameter in model.named_parameters():
@@ -68,6 +70,7 @@ def run_torch(network, mistake, folder):
 
 
 def run_mindspore(mode, network, mistake, folder):
+    from msprobe.mindspore import PrecisionDebugger
     mindspore.set_device("CPU")
     mindspore.set_context(mode=mindspore.GRAPH_MODE if mode == "graph" else mindspore.PYNATIVE_MODE)
     model = NETWORKS[network](mistake)
@@ -120,6 +123,7 @@ def become(mode, network, mistake, folder):
 
 def main():
     """Runs each line; prints those that failed."""
+    importlib.import_module("msprobe." + ("pytorch" if FRAMEWORK == "torch" else FRAMEWORK))
     for line in sys.stdin.read().splitlines():
         pid = os.fork()
         if pid == 0:
@@ -130,10 +134,8 @@ def main():
 
 if FRAMEWORK == "torch":
     import torch
-    from msprobe.pytorch import PrecisionDebugger
 elif FRAMEWORK:
     import mindspore
     from mindspore import Tensor, nn
-    from msprobe.mindspore import PrecisionDebugger
 if __name__ == "__main__":
     main()

@@ -4,9 +4,14 @@
 MODELS: name -> function that makes (model or list of models, function of nothing whose gradients
 are taken).
 """
+import os
+
 import mindspore
 import numpy as np
 from mindspore import Parameter, Tensor, mint, nn, ops
+
+os.environ["GRAPH_FRAMEWORK"] = "mindspore"
+import graph_runs
 
 F = mint.nn.functional
 MODELS = {}
@@ -770,3 +775,23 @@ def chunks():
     parts = [settled(Part()), settled(Part())]
     x = row(3, 4)
     return parts, lambda: parts[1](parts[0](x)).sum()
+
+
+# ---- whole networks ----------------------------------------------------------------------------
+
+
+def network(name):
+    """A network of graph_runs.py: transformer, convolutions, GRU, LSTM, experts, U-Net, GAN, ViT, ResNet,
+    VAE, graph network, BERT, diffusion, decoder and others."""
+    def make():
+        net = graph_runs.NETWORKS[name]("none")
+        drawn = graph_runs.values([(p.name, p.shape) for p in net.trainable_params()])
+        for parameter in net.trainable_params():
+            parameter.set_data(Tensor(drawn[parameter.name]))
+        args = [Tensor(value) for value in graph_runs.INPUTS[name]()]
+        return net, lambda: (net(*args) ** 2).mean()
+    return make
+
+
+for each in graph_runs.NETWORKS:
+    MODELS["network_" + each] = network(each)

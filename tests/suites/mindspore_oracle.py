@@ -121,9 +121,9 @@ def have_kernels():
 
 def dump_all(folder):
     """Every case in the folder, each in a child."""
+    have_kernels()
     import mindspore_models  # noqa: F401 what a child needs
     import mindspore_sessions  # noqa: F401
-    have_kernels()
     import msprobe.mindspore  # noqa: F401
     for config in sorted(glob.glob(folder + "/*.json")):
         pid = os.fork()
