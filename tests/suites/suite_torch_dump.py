@@ -182,6 +182,14 @@ def values_that_are_no_tensors():
 
 
 @test
+def a_compiler_can_be_told_to_leave_our_functions_out():
+    """PyTorch tells it in another way than it once did; without, it would compile them, and warn of what it cannot."""
+    from msprobe.pytorch import _compilers
+    assert _compilers._skip is not None or not hasattr(torch, "compile")
+    _compilers.skip_functions()
+
+
+@test
 def uneven_rows_of_torchrec():
     """The package needs a compiler of its own: what it has stands here, as it says it is."""
     import types

@@ -260,7 +260,6 @@ def features_taken_by_hooks_and_gradients_of_activations(run):
             handle.remove()
             weights = kept["gradient"].mean((2, 3), keepdim=True)
             run.note("map", F.relu((weights * kept["activation"]).sum(1)))
-        run.note("hooks", len(model[2]._forward_hooks))
     run.note_model(model)
 
 

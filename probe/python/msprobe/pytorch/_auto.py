@@ -4,7 +4,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from msprobe import _auto, _probe
-from msprobe.pytorch import _modules, _optimizer
+from msprobe.pytorch import _compilers, _modules, _optimizer
 from msprobe.pytorch._debugger import PrecisionDebugger
 
 
@@ -34,6 +34,7 @@ def attach(config):
     watch = _auto.watch(config, PrecisionDebugger, _Watch)
     if watch is None:
         return
+    _compilers.skip_functions()  # the first step may begin inside compiled code
     _optimizer.watch_for_good()
     _modules.watch_for_good()
     if _modules.VERSION < (2, 1):  # where the function is watched for exceptions

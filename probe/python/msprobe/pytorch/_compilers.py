@@ -8,7 +8,21 @@ import types
 
 import torch
 
-_skip = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "skip_code", None)
+
+def _find_skip():
+    """Returns the function that has the compiler leave out a code object; None where there is no compiler.
+
+    Newer versions have a strategy for each code object instead of skip_code()."""
+    frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    actions, make = getattr(frames, "_FrameAction", None), getattr(frames, "_FrameExecStrategy", None)
+    put = getattr(frames, "set_code_exec_strategy", None)
+    if actions is None or make is None or put is None:
+        return getattr(frames, "skip_code", None)
+    strategy = make(actions.SKIP, actions.DEFAULT)
+    return lambda code: put(code, strategy)
+
+
+_skip = _find_skip()
 
 
 def _functions(namespace):
