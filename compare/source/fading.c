@@ -173,6 +173,8 @@ static bool has_substitute(const struct source__judge *j)
  * is a shape, nor an operator that the target lacks and nothing replaces: they are facts, not figures. */
 static bool does_fade(const struct source__judge *j, const struct source__raw *r, bool substitute)
 {
+    if (r->is_other)
+        return r->part == j->part && j->p->nodes.p[r->reader].fades;
     const bool is_fact = r->why == CMP_WHY_SHAPE || (r->why == CMP_WHY_MISSING && !substitute);
     return is_of_part(j, r) && r->reader == SOURCE__NONE && !is_fact &&
            !has_other_parameter(j, &j->p->nodes.p[r->node]);

@@ -37,6 +37,19 @@ static bool moves_elements(const struct source__part *p, const struct source__no
     return is_named(p, n, names);
 }
 
+/* Tells whether a result is off by one factor or shift, which no order of its inputs explains. */
+static bool is_own_mistake(const struct source__part *p, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        bool off = !isnan(l->scale) ||
+                   (l->flags & (SOURCE__CLIPPED | SOURCE__SHIFTED | SOURCE__FLAGGED)) != 0;
+        if ((l->flags & SOURCE__IS_OUT) && l->count > 1 && off)
+            return true;
+    }
+    return false;
+}
+
 /* Tells whether an operator combines the elements of two tensors pair by pair. */
 static bool is_pairwise(const struct source__part *p, const struct source__node *n)
 {
@@ -48,11 +61,8 @@ static bool is_pairwise(const struct source__part *p, const struct source__node 
         const struct source__leaf *l = &p->leaves.p[i];
         bool whole = (l->flags & SOURCE__REAL) && l->count > 1;
         tensors += whole && !(l->flags & SOURCE__IS_OUT);
-        if ((l->flags & SOURCE__IS_OUT) &&
-            (!isnan(l->scale) || l->flags & (SOURCE__CLIPPED | SOURCE__SHIFTED | SOURCE__FLAGGED)))
-            return false; /* its result is off by one factor or shift: the operator's own mistake */
     }
-    return tensors >= 2 && is_named(p, n, names);
+    return tensors >= 2 && is_named(p, n, names) && !is_own_mistake(p, n);
 }
 
 /* ---- the way to the inputs ----------------------------------------------- */
@@ -175,6 +185,102 @@ static bool is_input_known(const struct source__part *p, const struct source__no
     return true;
 }
 
+/* ---- what else may be in another order ------------------------------------- */
+
+/* Share of the strength of a suspect that those have which explain it as well: they come behind it. */
+static const double share_of_others = 0.2;
+enum { OWNERS_MAX = 2 };
+
+/* Returns the leaf of a parameter whose rows can be in another order; SOURCE__NONE: the node reads none. */
+static uint32_t owned_leaf(const struct source__part *p, const struct source__node *n)
+{
+    if (n->kind != PROBE_NODE_API || n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+        return SOURCE__NONE;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_PARAM) && (l->flags & SOURCE__IS_OUT) == 0 && l->count > 1)
+            return i;
+    }
+    return SOURCE__NONE;
+}
+
+static enum ms_rc add_other(struct source__judge *j, uint32_t reader, uint32_t node, uint32_t leaf,
+                            struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[reader];
+    bool owned = (j->p->leaves.p[leaf].flags & SOURCE__IS_PARAM) != 0;
+    double s = share_of_others * log10(fmax(n->rho, 1));
+    struct source__raw raw =
+        source__raw_of(n, owned ? CMP_WHY_PARAMETER : CMP_WHY_INPUT, SOURCE__NUM, s);
+    raw.leaf = leaf;
+    raw.in = j->p->leaves.p[leaf].e;
+    raw.reader = reader;
+    raw.is_other = true;
+    return source__add_suspect(j, node, raw, err);
+}
+
+/* Returns the first operator before a node that reads data from outside the dump, and the input. The way
+ * to the data is cut where no dump records what slices a value. */
+static uint32_t first_reader(const struct source__part *p, uint32_t before, uint32_t *leaf)
+{
+    for (uint32_t i = 0; i < before; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        for (uint32_t k = n->leaf; n->kind == PROBE_NODE_API && k < n->leaf + n->nleaf; k++) {
+            if (!is_data(&p->leaves.p[k]))
+                continue;
+            *leaf = k;
+            return i;
+        }
+    }
+    return SOURCE__NONE;
+}
+
+/* Adds the nearest parameters on the way, and the data: each may be in another order just as well, and
+ * only tensors can decide. */
+static enum ms_rc add_others(struct source__judge *j, const struct way *w, uint32_t reader,
+                             uint32_t blamed, struct ms_err *err)
+{
+    unsigned owners = 0;
+    if (is_own_mistake(j->p, &j->p->nodes.p[reader]))
+        return MS_OK;
+    for (uint32_t i = reader; i-- > 0 && owners < OWNERS_MAX;) {
+        uint32_t leaf = w->on[i] ? owned_leaf(j->p, &j->p->nodes.p[i]) : SOURCE__NONE;
+        if (leaf == SOURCE__NONE || i == blamed)
+            continue;
+        owners++;
+        MS_TRY(add_other(j, reader, i, leaf, err));
+    }
+    uint32_t leaf = w->leaf;
+    uint32_t root =
+        w->root == SOURCE__NONE || w->root == reader ? first_reader(j->p, reader, &leaf) : w->root;
+    bool data = root != SOURCE__NONE && root != blamed;
+    return data ? add_other(j, reader, root, leaf, err) : MS_OK;
+}
+
+/* Adds what has moved elements on the way; else the data, where an operator combines elements pair by
+ * pair; and what explains the node as well. */
+static enum ms_rc blame_order(struct source__judge *j, const struct way *w, uint32_t i,
+                              struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    struct source__raw raw;
+    uint32_t blamed = w->mover;
+    if (w->mover != SOURCE__NONE) {
+        raw = raw_of_mover(j, w);
+    } else if (w->root != SOURCE__NONE && w->root != i && is_pairwise(j->p, n)) {
+        raw = source__raw_of(n, CMP_WHY_INPUT, SOURCE__NUM, 0);
+        raw.leaf = w->leaf;
+        raw.in = j->p->leaves.p[w->leaf].e;
+        blamed = w->root;
+    } else {
+        return add_others(j, w, i, SOURCE__NONE, err);
+    }
+    raw.s = (float)log10(fmax(n->rho, 1));
+    raw.reader = i;
+    MS_TRY(source__add_suspect(j, blamed, raw, err));
+    return w->mover != SOURCE__NONE ? MS_OK : add_others(j, w, i, blamed, err);
+}
+
 enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
@@ -189,20 +295,7 @@ enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct m
         return ms_no_memory(err);
     w.mover = find_mask(j->p, i);
     walk_back(&w, i);
+    enum ms_rc rc = blame_order(j, &w, i, err);
     ms_free(w.on);
-    struct source__raw raw;
-    uint32_t blamed = w.mover;
-    if (w.mover != SOURCE__NONE) {
-        raw = raw_of_mover(j, &w);
-    } else if (w.root != SOURCE__NONE && w.root != i && is_pairwise(j->p, n)) {
-        raw = source__raw_of(n, CMP_WHY_INPUT, SOURCE__NUM, 0);
-        raw.leaf = w.leaf;
-        raw.in = j->p->leaves.p[w.leaf].e;
-        blamed = w.root;
-    } else {
-        return MS_OK;
-    }
-    raw.s = (float)log10(fmax(n->rho, 1));
-    raw.reader = i;
-    return source__add_suspect(j, blamed, raw, err);
+    return rc;
 }

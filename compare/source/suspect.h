@@ -13,6 +13,7 @@ struct source__raw {
     uint32_t reader;           /* the node that shows another order of values, or SOURCE__NONE */
     uint8_t why, cls;
     bool forward;
+    bool is_other; /* explains the reader as the suspect there does, and goes with it */
     float s, in, out, floor, factor;
 };
 /* Classes in order of importance; suspect_order.c refines the order. */

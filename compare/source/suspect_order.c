@@ -38,6 +38,8 @@ static unsigned tier_of(const struct source__raw *r, double strongest, bool figu
 {
     /* sorts after all differences of the forward pass */
     bool late = !r->forward && !figures_forward;
+    if (r->is_other)
+        return 1;
     if (r->why == CMP_WHY_SHAPE || r->why == CMP_WHY_DTYPE)
         return late ? 5 : 0;
     /* An argument with an effect is evidence enough, however small the effect. */
@@ -171,7 +173,7 @@ static float first_floor(const struct cmp_source *s, uint32_t part)
     uint32_t first = SOURCE__NONE;
     for (size_t i = 0; i < s->raws.n; i++) {
         const struct source__raw *r = &s->raws.p[i];
-        if (r->part == part && r->cls == SOURCE__NUM && r->node < first)
+        if (r->part == part && r->cls == SOURCE__NUM && !r->is_other && r->node < first)
             first = r->node;
     }
     return first != SOURCE__NONE ? s->parts.p[part]->nodes.p[first].floor : HUGE_VALF;
@@ -191,7 +193,7 @@ static void settle_roles(struct cmp_source *s)
     }
     for (size_t i = 0; i < s->raws.n; i++) {
         const struct source__raw *r = &s->raws.p[i];
-        if (r->cls == SOURCE__NUM || r->cls == SOURCE__HARD)
+        if ((r->cls == SOURCE__NUM || r->cls == SOURCE__HARD) && !r->is_other)
             s->parts.p[r->part]->nodes.p[r->node].role = CMP_ROLE_INTRODUCES;
     }
 }
