@@ -37,14 +37,24 @@ static bool moves_elements(const struct source__part *p, const struct source__no
     return is_named(p, n, names);
 }
 
-/* Tells whether a result is off by one factor or shift, which no order of its inputs explains. */
+/* Tells whether a result is off by one factor, which no order of its inputs explains. */
+static bool is_off_by_factor(const struct source__part *p, const struct source__node *n)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) && l->count > 1 && !isnan(l->scale))
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether a result is off by one factor or shift, or cut, which no order of its inputs explains. */
 static bool is_own_mistake(const struct source__part *p, const struct source__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &p->leaves.p[i];
-        bool off = !isnan(l->scale) ||
-                   (l->flags & (SOURCE__CLIPPED | SOURCE__SHIFTED | SOURCE__FLAGGED)) != 0;
-        if ((l->flags & SOURCE__IS_OUT) && l->count > 1 && off)
+        if ((l->flags & SOURCE__IS_OUT) &&
+            (!isnan(l->scale) || l->flags & (SOURCE__CLIPPED | SOURCE__SHIFTED | SOURCE__FLAGGED)))
             return true;
     }
     return false;
@@ -241,7 +251,7 @@ static enum ms_rc add_others(struct source__judge *j, const struct way *w, uint3
                              uint32_t blamed, struct ms_err *err)
 {
     unsigned owners = 0;
-    if (is_own_mistake(j->p, &j->p->nodes.p[reader]))
+    if (is_off_by_factor(j->p, &j->p->nodes.p[reader]))
         return MS_OK;
     for (uint32_t i = reader; i-- > 0 && owners < OWNERS_MAX;) {
         uint32_t leaf = w->on[i] ? owned_leaf(j->p, &j->p->nodes.p[i]) : SOURCE__NONE;
