@@ -70,9 +70,7 @@ void source__mark_fading(struct source__judge *j)
         if (!reads)
             continue;
         enum state s = state_of(j, n);
-        /* An output that no node reads and that has no gradient, such as the values of topk, ends here. */
-        bool ends = n->backward == 0 || makes_masks(p, n);
-        bool through = n->lasts || (!n->is_read && !ends);
+        bool through = n->lasts || (!n->is_read && !makes_masks(p, n));
         bool hides = (p->ops.p[n->op].flags & SOURCE__NORMS) && n->in > n->floor;
         n->fades = s != AGREES && !through;
         tell_makers(p, i, hides || (s != AGREES && through));
