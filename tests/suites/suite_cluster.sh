@@ -71,6 +71,22 @@ for mode in whole summary; do
     done
 done
 
+# Sums that the import stores for the page are those of the calls themselves.
+"$B/tests/tool_sim" "$top/sums" straggler 0.2 7 2 2 2 4 >/dev/null
+"$tool" import "$top/sums" >/dev/null
+joined="FROM comm_ops c JOIN joins j ON c.comm_group = j.comm_group AND c.seq = j.seq WHERE c.class = 0 AND j.last_rank >= 0"
+waited="max(0, c.end_ns - c.start_ns - j.transfer_ns)"
+check stored-waits "$(tell "$top/sums" "SELECT c.rank, j.last_rank, sum($waited), count(*) $joined GROUP BY 1, 2 ORDER BY 1, 2")" \
+    "$(tell "$top/sums" 'SELECT rank, other, ns, calls FROM rank_pairs WHERE kind = 0 ORDER BY 1, 2')"
+check stored-blame "$(tell "$top/sums" "SELECT j.last_rank, sum($waited) $joined AND c.rank <> j.last_rank GROUP BY 1 ORDER BY 1")" \
+    "$(tell "$top/sums" 'SELECT rank, blame_ns FROM rank_comm WHERE blame_ns > 0 ORDER BY 1')"
+check stored-sizes "$(tell "$top/sums" 'SELECT op, bytes, count(*), sum(end_ns - start_ns) FROM comm_ops WHERE bytes > 0 GROUP BY 1, 2 ORDER BY 1, 2')" \
+    "$(tell "$top/sums" 'SELECT * FROM call_sizes ORDER BY op, bytes')"
+check stored-sends "$(tell "$top/sums" "SELECT sum(bytes), count(*) FROM comm_ops WHERE op = 'Send'")" \
+    "$(tell "$top/sums" 'SELECT sum(bytes), sum(calls) FROM rank_pairs WHERE kind = 1')"
+check stored-use "$(tell "$top/sums" 'SELECT rank, count(*), avg(waiting_ns) FROM rank_steps GROUP BY 1 ORDER BY 1')" \
+    "$(tell "$top/sums" 'SELECT rank, steps, waiting_ns FROM rank_use ORDER BY 1')"
+
 # Pairs of stages, who is missing, and where programs part do not depend on who joined what.
 for fault in hang mismatch slow_pair; do
     "$B/tests/tool_sim" "$top/$fault" $fault 0.2 3 2 4 2 10 2 2 >/dev/null

@@ -96,9 +96,14 @@ static enum ms_rc put_use(struct ms_jwrite *w, const struct mstx_use *u, struct 
 
 /* ---- all ranks ------------------------------------------------------------------------ */
 
+/* Puts ranks first that enter most of their collectives last: in a collective of all ranks anybody
+ * may be last, and makes thousands wait. */
 static int most_blamed_first(const void *pa, const void *pb)
 {
     const struct viz_rank_share *a = pa, *b = pb;
+    const bool last_a = 2 * a->last > a->collectives, last_b = 2 * b->last > b->collectives;
+    if (last_a != last_b)
+        return last_a ? -1 : 1;
     return MS_ORDER(b->made_others_wait_ns, a->made_others_wait_ns, MS_ORDER(a->rank, b->rank, 0));
 }
 

@@ -5,6 +5,8 @@ import {overlap, shareBars, stepBars} from '../shared/bars.js';
 import {bytes as size, count, fill, h, percent, svg, time} from '../shared/util.js';
 import {w} from '../shared/words.js';
 
+const LISTED = 16; // ranks of the ranking, when there are too many for all
+
 // Table of a mean step for each rank: how much communication is hidden by computing, how much is exposed.
 function stepTable(use) {
   const columns = [['step', 'step'], ['computing', 'computing'], ['transfer', 'communication'], ['overlapped', 'overlapped'], ['exposed', 'exposed'],
@@ -47,17 +49,19 @@ function transferMap(c) {
 }
 
 // Tells how many ranks are not listed.
-function more(c) {
-  return c.count > c.ranks.length ? h('p.dim', {}, `${w('moreRanks')} ${count(c.count - c.ranks.length)}`) : null;
+function more(c, listed = Infinity) {
+  return c.count > c.ranks.length ? h('p.dim', {}, `${w('moreRanks')} ${count(c.count - Math.min(c.ranks.length, listed))}`) : null;
 }
 
 function ranking(c) {
-  const list = c.ranks.filter((r) => r.collectives > 0).sort((a, b) => b.blamed - a.blamed);
+  const mostlyLast = (r) => (r.last > r.collectives / 2 ? 1 : 0);
+  const all = c.ranks.filter((r) => r.collectives > 0).sort((a, b) => mostlyLast(b) - mostlyLast(a) || b.blamed - a.blamed);
+  const list = c.count > c.ranks.length ? all.slice(0, LISTED) : all;
   if (!list.length) return null;
   const head = [w('rank'), w('cameLast'), w('madeWait'), w('waited'), w('ofTime')];
   return [h('h2', {}, w('ranking')), h('table.sums.narrow.ranking', {}, h('tr', {}, head.map((t) => h('th.num', {}, t))), list.map((r, i) => h('tr', {},
-      h('td.num', {}, i === 0 && r.last > r.collectives / 2 ? h('span.W', {}, '▲ ') : '', r.rank), h('td.num', {}, `${count(r.last)} / ${count(r.collectives)} (${percent(r.last / r.collectives)})`),
-      h('td.num', {}, time(r.blamed)), h('td.num', {}, time(r.wait)), h('td.num', {}, percent(r.wait / Math.max(r.span, 1)))))), more(c)];
+      h('td.num', {}, i === 0 && mostlyLast(r) ? h('span.W', {}, '▲ ') : '', r.rank), h('td.num', {}, `${count(r.last)} / ${count(r.collectives)} (${percent(r.last / r.collectives)})`),
+      h('td.num', {}, time(r.blamed)), h('td.num', {}, time(r.wait)), h('td.num', {}, percent(r.wait / Math.max(r.span, 1)))))), more(c, LISTED)];
 }
 
 // Fits time = latency + bytes / rate, the model of a link, to the measurements; each operation and size is
