@@ -94,7 +94,7 @@ RT_APPS := $(addprefix $(B)/tests/programs/, \
            app app_old app_router \
            nvtx_app nvtx_next.so \
            mspti_app chain.so image.so broken_disk.so \
-           comm_app clock_app \
+           comm_app clock_app agree_app \
            device_app ccl_app hccl_app ccl_mod.so ccl_static.so loader)
 STANDIN := $(addprefix $(B)/tests/standin/,libcuda.so.1 libascendcl.so libnccl.so.2 libhccl.so)
 SAMPLES := $(patsubst %.c,$(B)/%,$(wildcard samples/*.c)) $(if $(MPI_FLAVOURS),$(B)/samples/train_mpi)
@@ -285,7 +285,7 @@ $(B)/tests/programs/chain.so $(B)/tests/programs/nvtx_next.so $(B)/tests/program
 $(B)/tests/programs/nvtx_app $(B)/tests/programs/mspti_app $(B)/tests/programs/loader: $(B)/tests/programs/%: tests/programs/%.c
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $<
-$(B)/tests/programs/comm_app $(B)/tests/programs/clock_app $(B)/tests/programs/device_app: $(B)/tests/programs/%: tests/programs/%.c $(B)/libmstx.so
+$(B)/tests/programs/agree_app $(B)/tests/programs/comm_app $(B)/tests/programs/clock_app $(B)/tests/programs/device_app: $(B)/tests/programs/%: tests/programs/%.c $(B)/libmstx.so
 	$(say) LD $@
 	$(Q)$(RT_CC) -o $@ $< -L$(B) -lmstx -Wl,-rpath,'$$ORIGIN/../..'
 # Libraries of accelerators for machines without one: real names and prototypes.

@@ -46,12 +46,6 @@ int64_t mstx_clock_every_ns(void);
 /* Writes the launcher's identifier of the current job, with '/' replaced so that it fits a file
  * name. */
 void mstx_clock_job(char *out, size_t cap);
-/* Tells whether all ranks of the job call this within patience_ns. All callers get the same
- * answer. */
-bool mstx_clock_agree(int rank, int size, int64_t patience_ns);
-/* Removes the answer once all ranks have read it: called by rank 0, or after a "no" by every
- * rank. */
-void mstx_clock_forget(void);
 /* Writes a clock point into the capture. */
 void mstx_clock_tell(const struct mstx_clock_point *p);
 

@@ -124,4 +124,23 @@ check 'ranks that record elsewhere meet at an address' by_address
 check 'processes of one host have nothing to ask' one_host
 check 'nobody is waited for' alone
 check 'a stranger is not believed' stranger
+# All ranks of a job get the same answer, also in groups, and leave nothing; where a member or
+# the leader of a group is missing, the answer is no.
+agree() { # EXPECTED SIZE [MISSING PATIENCE_MS]
+    answer=$1
+    shift
+    rm -rf "$run"
+    is "$(MSTX_OUT=$run timeout 300 "$build/tests/programs/agree_app" "$@" 2>/dev/null)" "$answer" && leaves_nothing
+}
+if is_sanitized; then
+    echo 'skip hundreds of ranks agree: each is a process, too many under a sanitizer'
+else
+    check 'two ranks agree that they are here' agree 'yes 2 no 0' 2
+    check 'one group of ranks agrees' agree 'yes 128 no 0' 128
+    check 'a rank alone in its group agrees' agree 'yes 129 no 0' 129
+    check 'three groups of ranks agree' agree 'yes 300 no 0' 300
+    check 'ranks in groups miss one' agree 'yes 0 no 299' 300 290 1500
+    check 'ranks in groups miss a leader' agree 'yes 0 no 299' 300 128 1500
+    check 'ranks in groups miss rank 0' agree 'yes 0 no 299' 300 0 1500
+fi
 exit $rc

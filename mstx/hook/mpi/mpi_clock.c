@@ -15,6 +15,7 @@
  */
 #include "mstx/hook/mpi/mpi_hook.h"
 
+#include "mstx/rt/clock_agree.h"
 #include "mstx/rt/clock_sync.h"
 
 #include <sched.h>
@@ -148,11 +149,13 @@ static void walk_tree(void)
 
 static void list_hosts(const uint64_t *keys)
 {
+    int last = 0;
     sync.nhosts = 0;
     for (int r = 0; r < sync.size; r++) {
-        int i = 0;
+        int i = r > 0 && keys[r] == keys[r - 1] ? last : 0; /* neighbours mostly share a host */
         while (i < sync.nhosts && sync.hosts[i].key != keys[r])
             i++;
+        last = i;
         if (i == sync.nhosts)
             sync.hosts[sync.nhosts++] = (struct host){keys[r], r};
         if (r == sync.rank)
