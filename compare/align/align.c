@@ -55,6 +55,7 @@ static enum ms_rc allocate_tables(struct cmp_align *al, struct ms_err *err)
 static enum ms_rc pin_anchors(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
                               struct ms_err *err)
 {
+    ms_assert(pins != NULL || npins == 0);
     enum { HEAVY = 1000000 };
     for (size_t i = 0; i < npins; i++) {
         uint32_t t = probe_node_find(al->c.side[1].dump, pins[i].target);
@@ -80,6 +81,7 @@ static enum probe_framework framework_of(const struct probe_dump *d)
 static enum ms_rc find_pairs(struct cmp_align *al, const struct cmp_align_pin *pins, size_t npins,
                              struct ms_err *err)
 {
+    ms_assert(al->c.op[0] != NULL && al->c.op[1] != NULL);
     struct align__ctx *c = &al->c;
     MS_TRY(align__words_read(c, err));
     MS_TRY(align__find_anchors(c, err));
@@ -135,6 +137,7 @@ enum ms_rc cmp_align_new(struct cmp_align **out, const struct cmp_align_input *t
                          const struct cmp_align_input *golden, const struct cmp_align_pin *pins,
                          size_t npins, struct ms_pool *pool, struct ms_err *err)
 {
+    ms_assert(target != NULL && golden != NULL && (pins != NULL || npins == 0));
     struct cmp_align *al = ms_calloc(1, sizeof *al);
     *out = NULL;
     if (al == NULL)

@@ -64,6 +64,7 @@ static void view_row(const struct probe_dump *d, uint32_t row, uint32_t place, s
 static bool list_rows(const struct probe_dump *d, uint32_t node, unsigned kind,
                       struct row_list *list)
 {
+    ms_assert(node < d->nodes.n && kind < KINDS);
     const struct probe_node *nd = &d->nodes.p[node];
     list->n = 0;
     for (uint32_t i = nd->first_row; i < nd->first_row + nd->nrows; i++) {
@@ -87,6 +88,7 @@ struct relation {
 /* Fills in the number that the alignment gives to the value of each row. */
 static void recall_values(const struct align__ctx *c, int side, uint32_t op, struct row_list *list)
 {
+    ms_assert(op == ALIGN__NONE || op < c->side[side].ops.n);
     if (op == ALIGN__NONE)
         return;
     const struct align__op *o = &c->side[side].ops.p[op];
@@ -105,6 +107,7 @@ static void recall_values(const struct align__ctx *c, int side, uint32_t op, str
 static void find_inner(const struct align__ctx *c, int side, uint32_t forward,
                        struct row_list *list)
 {
+    ms_assert(forward == ALIGN__NONE || forward < c->side[side].ops.n);
     if (forward == ALIGN__NONE)
         return;
     const struct align__op *o = &c->side[side].ops.p[forward];
@@ -156,6 +159,7 @@ static void assign_arguments(const struct relation *rel, const struct row_list *
                              const struct row_list *g, uint32_t partner[ROWS_MAX],
                              bool taken[ROWS_MAX])
 {
+    ms_assert(t->n <= ROWS_MAX && g->n <= ROWS_MAX);
     float score[ROWS_MAX][ROWS_MAX];
     for (uint32_t i = 0; i < t->n; i++) {
         partner[i] = CMP_ALIGN_NONE;
@@ -184,6 +188,7 @@ static void assign_arguments(const struct relation *rel, const struct row_list *
 static size_t zip_rows(const struct probe_dump *const dump[2], const uint32_t node[2],
                        unsigned kind, struct cmp_align_row *out)
 {
+    ms_assert(node[0] < dump[0]->nodes.n && node[1] < dump[1]->nodes.n);
     const struct probe_node *g = &dump[0]->nodes.p[node[0]];
     const struct probe_node *t = &dump[1]->nodes.p[node[1]];
     uint32_t j = g->first_row;

@@ -59,6 +59,7 @@ static uint32_t backward_of(const struct align__side *s, const struct align__op 
 static enum ms_rc add_op_pair(struct emit *e, uint32_t ia, uint32_t ib, float confidence,
                               enum cmp_align_how how, struct ms_err *err)
 {
+    ms_assert(ia < e->c->side[0].ops.n && ib < e->c->side[1].ops.n);
     const struct align__side *g = &e->c->side[0];
     const struct align__side *t = &e->c->side[1];
     const struct align__op *a = &g->ops.p[ia];
@@ -74,6 +75,7 @@ static enum ms_rc add_op_pair(struct emit *e, uint32_t ia, uint32_t ib, float co
 static float confidence_of(const struct align__ctx *c, const struct align__evidence *e,
                            enum cmp_align_how *how)
 {
+    ms_assert(how != NULL && e->family >= 0 && e->family <= 1);
     *how = CMP_ALIGN_VALUE;
     if (c->by_value && e->out >= c->strict && e->family == 1)
         return 0.99F;
@@ -179,6 +181,7 @@ static uint32_t first_reader(const struct crew *w, uint32_t value)
 static uint32_t outer_twin(const struct align__ctx *c, const struct crew *a, uint32_t u,
                            const struct crew *b)
 {
+    ms_assert(u < a->s->values.n);
     const struct align__value *x = &a->s->values.p[u];
     uint32_t best = ALIGN__NONE;
     float most = c->strict;
@@ -354,6 +357,7 @@ static bool is_orphan(const struct cmp_align *al, int side, uint32_t node)
 static bool have_equal_shapes(const struct probe_dump *const dump[2], uint32_t golden,
                               uint32_t target)
 {
+    ms_assert(golden < dump[0]->nodes.n && target < dump[1]->nodes.n);
     const struct probe_node *g = &dump[0]->nodes.p[golden], *t = &dump[1]->nodes.p[target];
     bool same = g->nrows == t->nrows;
     for (uint32_t i = 0; same && i < g->nrows; i++) {
@@ -417,6 +421,7 @@ static bool is_pinned(const struct pinned *p, uint32_t golden, uint32_t target)
 static enum ms_rc add_pins(struct emit *e, const struct cmp_align_pin *pins, size_t npins,
                            const struct pinned *pinned, struct ms_err *err)
 {
+    ms_assert(pins != NULL || npins == 0);
     const struct probe_dump *const dump[2] = {e->c->side[0].dump, e->c->side[1].dump};
     uint32_t golden;
     uint32_t target;
@@ -650,6 +655,7 @@ struct walk {
 static enum ms_rc push_producers(struct walk *w, uint32_t op, uint32_t floor, uint32_t of,
                                  struct ms_err *err)
 {
+    ms_assert(op < w->s->ops.n && floor <= op);
     const struct align__op *o = &w->s->ops.p[op];
     const struct align__tensor *t = align__ins(w->s, o);
     for (unsigned i = 0; i < o->nin; i++) {

@@ -64,6 +64,7 @@ static uint32_t place_of(const struct align__ctx *c, int side, uint32_t op)
  * none. */
 static bool find_rival(const struct align__ctx *c, int side, uint32_t op, struct weighed *best)
 {
+    ms_assert(op < c->side[side].ops.n);
     uint32_t n = (uint32_t)c->side[1 - side].ops.n;
     uint32_t at = place_of(c, side, op);
     uint32_t from = at > AROUND ? at - AROUND : 0;
@@ -188,6 +189,7 @@ static void put_families(const struct teller *t, const struct weighed *w)
 
 static void explain_op(const struct teller *t, int side, uint32_t op)
 {
+    ms_assert(op < t->c->side[side].ops.n);
     uint32_t partner = t->c->op[side][op];
     struct weighed pair, rival[2];
     bool paired = partner != ALIGN__NONE;
@@ -260,6 +262,7 @@ static uint32_t count_pairs(const struct align__ctx *c, int side, uint32_t modul
 
 static unsigned add_candidate(struct candidate list[NEAR_MODULES], unsigned n, uint32_t module)
 {
+    ms_assert(n <= NEAR_MODULES);
     for (unsigned i = 0; i < n; i++) {
         if (list[i].module == module) {
             list[i].shared++;
@@ -275,6 +278,7 @@ static unsigned add_candidate(struct candidate list[NEAR_MODULES], unsigned n, u
 static unsigned list_candidates(const struct align__ctx *c, int side, uint32_t module,
                                 struct candidate list[NEAR_MODULES])
 {
+    ms_assert(module < c->side[side].modules.n);
     const struct align__side *s = &c->side[side], *o = &c->side[1 - side];
     const struct align__module *m = &s->modules.p[module];
     unsigned n = 0;
@@ -305,6 +309,7 @@ static void put_candidate(const struct teller *t, int side, bool next, const str
 
 static void explain_module(const struct teller *t, int side, uint32_t module)
 {
+    ms_assert(module < t->c->side[side].modules.n);
     struct candidate list[NEAR_MODULES];
     uint32_t partner = t->c->mod_pair[side][module];
     uint32_t own = count_pairs(t->c, side, module);
@@ -329,6 +334,7 @@ static void explain_module(const struct teller *t, int side, uint32_t module)
 static void put_list(const struct teller *t, int side, const char *text, const uint32_t *nodes,
                      size_t n)
 {
+    ms_assert(nodes != NULL || n == 0);
     enum { SHOWN = 12 };
     if (n == 0)
         return;
@@ -341,6 +347,7 @@ static void put_list(const struct teller *t, int side, const char *text, const u
 
 static const char *reason_of(const struct cmp_align_pair *p)
 {
+    ms_assert((unsigned)p->how < CMP_ALIGN_HOWS);
     static const char *const why[CMP_ALIGN_HOWS] = {"you said so",
                                                     "their values agree",
                                                     "operator, shape and place agree",
@@ -393,6 +400,7 @@ static size_t put_pairs(const struct teller *t, int side, uint32_t node)
 /* Returns the paired operator of which an operator is a member, or ALIGN__NONE. */
 static uint32_t head_of(const struct cmp_align *al, int side, uint32_t op)
 {
+    ms_assert(op < al->c.side[side].ops.n);
     const struct align__ctx *c = &al->c;
     for (uint32_t i = op + 1; i < c->side[side].ops.n; i++) {
         const struct align__members *m = &al->members[side][i];
@@ -418,6 +426,7 @@ static void put_head(const struct teller *t, int side, uint32_t op)
 
 void cmp_align_explain(const struct cmp_align *al, bool golden, uint32_t node, struct ms_buf *out)
 {
+    ms_assert(node < al->c.side[golden ? 0 : 1].dump->nodes.n);
     const struct teller t = {al, &al->c, out};
     int side = golden ? 0 : 1;
     uint32_t op = al->op_of[side][node];

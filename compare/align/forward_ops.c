@@ -50,6 +50,7 @@ static bool same_value(const struct align__value *a, const struct align__value *
 
 static enum ms_rc grow_slots(struct reader *rd, struct ms_err *err)
 {
+    ms_assert(rd->slots == NULL || (rd->mask & (rd->mask + 1)) == 0);
     uint32_t size = rd->slots == NULL ? 1024 : 2 * (rd->mask + 1);
     uint32_t *slots = ms_alloc((size_t)size * sizeof *slots);
     if (slots == NULL)
@@ -164,6 +165,7 @@ bool align__row_value(const struct probe_dump *dump, uint32_t row, struct align_
 static enum ms_rc read_tensor(struct reader *rd, uint32_t row, enum role role,
                               struct align__tensor *t, bool *is_tensor, struct ms_err *err)
 {
+    ms_assert(row < rd->s->dump->rows.n);
     struct align__value v;
     struct align__dim dim;
     *is_tensor = align__row_value(rd->s->dump, row, &v, &dim);
@@ -189,6 +191,7 @@ static enum ms_rc push_tensors(struct align__side *s, const struct align__tensor
 static enum ms_rc collect_tensors(struct reader *rd, uint32_t node, unsigned sections,
                                   enum role role, bool outs, struct ms_err *err)
 {
+    ms_assert(node < rd->s->dump->nodes.n);
     const struct probe_node *nd = &rd->s->dump->nodes.p[node];
     for (uint32_t i = nd->first_row; i < nd->first_row + nd->nrows; i++) {
         struct align__tensor t;
@@ -317,6 +320,7 @@ static uint32_t parent_of(const struct reader *rd, uint32_t node)
  * identified by its shape. */
 static bool is_parameter(const struct align__side *s, uint32_t parent, struct align__tensor *t)
 {
+    ms_assert(t->value < s->values.n);
     const struct align__value *v = &s->values.p[t->value];
     if (v->module != ALIGN__NONE)
         return true;
@@ -416,6 +420,7 @@ static void pass_ownership(struct align__side *s, const struct align__op *op)
 
 static enum ms_rc read_op(struct reader *rd, uint32_t node, struct ms_err *err)
 {
+    ms_assert(node < rd->s->dump->nodes.n);
     struct align__side *s = rd->s;
     struct ms_str name = probe_node_name(s->dump, node);
     struct align__op op = {

@@ -311,6 +311,7 @@ static int by_names(const void *p, const void *q)
 /* Sums up equal meetings and returns the number of distinct ones. */
 static size_t join_meetings(struct meeting *m, size_t n)
 {
+    ms_assert(m != NULL);
     size_t out = 0;
     if (n != 0)
         qsort(m, n, sizeof *m, by_names);
@@ -372,6 +373,7 @@ static void count_meetings(struct align__ctx *c, const struct tally *t, struct m
 enum ms_rc align__learn_names(struct align__ctx *c, const struct align__link *pairs, size_t n,
                               struct ms_err *err)
 {
+    ms_assert(pairs != NULL || n == 0);
     size_t names = c->names.family.n;
     struct meeting *m = ms_alloc((n + 1) * sizeof *m);
     uint32_t *tally = ms_calloc(4 * names + 1, sizeof *tally);
@@ -473,6 +475,7 @@ struct align__dim align__dim_of(const uint64_t *d, unsigned nd)
 
 static enum ms_rc grow_slots(struct align__dims *dims, struct ms_err *err)
 {
+    ms_assert(dims->slots == NULL || (dims->mask & (dims->mask + 1)) == 0);
     uint32_t size = dims->slots == NULL ? 256 : 2 * (dims->mask + 1);
     uint32_t *slots = ms_alloc(size * sizeof *slots);
     if (slots == NULL)
@@ -520,6 +523,7 @@ void align__dims_free(struct align__dims *dims)
 /* Tells whether `big` has one dimension k times as large as `small` and all others equal. */
 static bool is_piece(const struct align__dim *small, const struct align__dim *big, uint64_t k)
 {
+    ms_assert(k >= 2);
     unsigned i = 0;
     unsigned j = 0;
     uint64_t only_small = 1; /* dimensions of 1 are not in the list */

@@ -132,6 +132,7 @@ static float output_score(const struct align__ctx *c, const struct align__module
 
 static float look_score(const struct rows *rows, const struct row *ra, const struct row *rb)
 {
+    ms_assert(ra->module < rows->c->side[0].modules.n && rb->module < rows->c->side[1].modules.n);
     const struct align__ctx *c = rows->c;
     const struct align__module *a = &c->side[0].modules.p[ra->module];
     const struct align__module *b = &c->side[1].modules.p[rb->module];
@@ -165,6 +166,7 @@ static float pair_score(const struct rows *rows, const struct row *ra, const str
 /* Tells whether two shapes have a size in common, as the parts of a matrix have with the whole. */
 static bool share_size(const struct align__dims *dims, uint32_t a, uint32_t b)
 {
+    ms_assert(a < dims->list.n && b < dims->list.n);
     const struct align__dim *x = &dims->list.p[a];
     const struct align__dim *y = &dims->list.p[b];
     for (unsigned i = 0; i < x->nd; i++) {
@@ -180,6 +182,7 @@ static bool share_size(const struct align__dims *dims, uint32_t a, uint32_t b)
 static float merge_score(const struct rows *rows, int side, uint32_t last, unsigned n,
                          const struct row *whole)
 {
+    ms_assert(n >= 2 && last + 1 >= n && last < rows->side[side].n);
     const struct align__ctx *c = rows->c;
     const struct align__side *s = &c->side[side];
     const struct align__module *w = &c->side[1 - side].modules.p[whole->module];
@@ -216,6 +219,7 @@ static float parts_score(const struct rows *rows, int side, uint32_t last, unsig
 static float score_cell(void *ctx, uint32_t r, uint32_t col, unsigned k, unsigned l)
 {
     const struct rows *rows = ctx;
+    ms_assert(r < rows->side[0].n && col < rows->side[1].n && (k == 1 || l == 1));
     const struct row *a = &rows->side[0].p[r];
     const struct row *b = &rows->side[1].p[col];
     if (k > 1)
@@ -236,6 +240,7 @@ static void append_word(struct ms_buf *key, uint64_t word)
 static void describe_row(const struct rows *rows, int side, const struct row *row,
                          struct ms_buf *key)
 {
+    ms_assert(row->module < rows->c->side[side].modules.n);
     const struct align__side *s = &rows->c->side[side];
     const struct align__module *m = &s->modules.p[row->module];
     const struct align__words *w = &rows->c->words[side][row->module];
@@ -255,6 +260,7 @@ static void describe_row(const struct rows *rows, int side, const struct row *ro
 static bool describe_group(const struct rows *rows, int side, uint32_t last, unsigned n,
                            struct ms_buf *key)
 {
+    ms_assert(last < rows->side[side].n);
     const struct align__side *s = &rows->c->side[side];
     const struct align__module *first = &s->modules.p[rows->side[side].p[last].module];
     if (n > last + 1)
