@@ -2,10 +2,9 @@
  *
  * node_rules: judges every node by its inputs and by the noise before it.
  *
- * Pass 1 computes for each node the difference of its inputs (`in`), of its outputs
- * (`out`) and the difference that noise explains (`floor`). Pass 2 applies the rules,
- * which need the usual gain of backward operators from pass 1. Each rule is a function
- * of judge and node that adds a suspect or does not.
+ * Pass 1 computes for each node the difference of its inputs (`in`), of its outputs (`out`) and the
+ * difference that noise explains (`floor`). Pass 2 applies the rules, which need the usual gain of
+ * backward operators from pass 1. Each rule is a function of judge and node.
  */
 #include "compare/source/node_rules.h"
 #include "compare/source/attr_rules.h"
@@ -780,16 +779,16 @@ enum ms_rc source__judge_part(struct cmp_source *s, uint32_t part,
 {
     ms_assert(part < s->parts.n);
     struct source__part *p = s->parts.p[part];
-    struct source__judge *j = ms_calloc(1, sizeof *j);
+    struct source__judge *j = ms_alloc(sizeof *j);
     if (j == NULL)
         return ms_no_memory(err);
-    j->s = s;
-    j->p = p;
-    j->part = part;
-    j->comms = comms;
-    j->explained = explained;
-    j->tensor = p->mode == PROBE_MODE_TENSOR;
-    j->arena = ms_arena_new((size_t)1 << 30);
+    *j = (struct source__judge){.s = s,
+                                .p = p,
+                                .part = part,
+                                .comms = comms,
+                                .explained = explained,
+                                .tensor = p->mode == PROBE_MODE_TENSOR,
+                                .arena = ms_arena_new((size_t)1 << 30)};
     enum ms_rc rc = j->arena != NULL ? weigh_and_check(j, err) : ms_no_memory(err);
     ms_map_free(&j->exact);
     ms_map_free(&j->scalars);
