@@ -7,7 +7,7 @@
 
 #include "compare/run/report.h"
 
-/* Results of one folder with equally many rows, the same first difference, a largest error of the
+/* Results of one folder with equally many rows, the same first marked row, a largest error of the
  * same size, and numbers of warnings and of errors that lie between the same powers of two. */
 struct cmp_alike {
     const struct cmp_result **list; /* borrowed from the groups; by rank */

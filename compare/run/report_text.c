@@ -105,7 +105,7 @@ static void print_score(double score)
 
 static void print_first(const struct cmp_reported_row *first)
 {
-    printf("first difference  %s\n", first->row);
+    printf("first marked row  %s\n", first->row);
     if (first->text[0] != 0)
         printf("                  %s\n", first->text);
 }
