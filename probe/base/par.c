@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * par: finds the plugin and builds messages of any length from pieces.
+ * par: finds out whether mpirun has started this process, finds the plugin, and builds messages of
+ * any length from pieces.
  *
  *     8 bytes length, then pieces of MS_PAR_PIECE
  */
 #include "probe/base/par.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/beside.h"
 #include "probe/base/log.h"
 #include "probe/base/mem.h"
@@ -41,6 +43,57 @@ static const struct flavour *find_flavour(uint64_t *size)
             return &flavours[i];
     }
     return NULL;
+}
+
+/* ---- programs that have an MPI of their own --------------------------------- */
+
+/* Tells whether a file of a process in /proc holds a word. */
+static bool holds_word(long pid, const char *file, const char *word)
+{
+    char path[64], text[1 << 14];
+    const size_t n = strlen(word);
+    size_t kept = 0, got;
+    bool found = false;
+    ms_assert(n != 0 && n < sizeof text);
+    snprintf(path, sizeof path, "/proc/%ld/%s", pid, file);
+    FILE *f = fopen(path, "re");
+    while (f != NULL && !found && (got = fread(text + kept, 1, sizeof text - kept, f)) > 0) {
+        const size_t all = kept + got;
+        found = memmem(text, all, word, n) != NULL;
+        kept = all < n - 1 ? all : n - 1; /* the word may go on in the next piece */
+        memmove(text, text + all - kept, kept);
+    }
+    if (f != NULL)
+        fclose(f);
+    return found;
+}
+
+/* Returns the parent of a process, 0 when it is not known. */
+static long parent_of(long pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    FILE *f = fopen(path, "re");
+    const size_t n = f != NULL ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f != NULL)
+        fclose(f);
+    const char *name_end = strrchr(text, ')'); /* "PID (NAME) STATE PARENT ..." */
+    return name_end != NULL && strlen(name_end) > 4 ? strtol(name_end + 4, NULL, 10) : 0;
+}
+
+/* Tells whether a program of the job that uses MPI has started this process. MPI cannot be started
+ * once more below it, and the other processes of the job do not come. */
+static bool is_within_program(const struct flavour *f)
+{
+    enum { ANCESTORS = 32 };
+    long pid = getppid();
+    for (int i = 0; i < ANCESTORS && pid > 1 && holds_word(pid, "environ", f->size); i++) {
+        if (holds_word(pid, "maps", "/libmpi"))
+            return true;
+        pid = parent_of(pid);
+    }
+    return false;
 }
 
 bool ms_par_is_variable(const char *entry)
@@ -108,6 +161,8 @@ enum ms_rc ms_par_open(struct ms_par **out, struct ms_err *err)
 {
     uint64_t size = 1;
     const struct flavour *f = find_flavour(&size);
+    if (f != NULL && is_within_program(f))
+        f = NULL;
     struct ms_par *par = ms_calloc(1, sizeof *par);
     *out = NULL;
     if (par == NULL)

@@ -178,6 +178,24 @@ for c in $reading; do
 done
 grep -q 'rank' "$top/report.want" && grep -q 'exit 0' "$top/report.want" || bad 'a report says nothing'
 
+# A program with an MPI of its own starts a command in one process: that runs alone.
+"$tool" report "$top/sim" >"$top/alone.want"
+for flavour in openmpi mpich; do
+    command -v "mpirun.$flavour" >/dev/null && [ -e "$B/libmsprobe_mpi_$flavour.so" ] || continue
+    command -v "mpicc.$flavour" >/dev/null || continue
+    options=
+    [ $flavour = openmpi ] && options='--allow-run-as-root --oversubscribe --quiet'
+    "mpicc.$flavour" -w -O1 -o "$top/asks" tests/programs/mpi_asks.c || { bad "$flavour: mpi_asks"; continue; }
+    # shellcheck disable=SC2086
+    if timeout 120 mpirun.$flavour $options -n 2 "$top/asks" "'$tool' report '$top/sim'" >"$top/printed" 2>/dev/null &&
+        cmp -s "$top/printed" "$top/alone.want"; then
+        ok "$flavour: a report that one process of a program asks for"
+    else
+        bad "$flavour: a report that one process of a program asks for"
+        diff "$top/printed" "$top/alone.want" | head -5
+    fi
+done
+
 # One of three processes is killed at its start, while the others wait for it.
 for flavour in openmpi mpich; do
     command -v "mpirun.$flavour" >/dev/null && [ -e "$B/libmsprobe_mpi_$flavour.so" ] || continue
