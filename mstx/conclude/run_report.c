@@ -142,22 +142,32 @@ static size_t choose_findings(const mstx_findings *all, size_t most, bool *is_li
     return listed;
 }
 
+/* Says how many things were not listed; nothing when there are none. what: " names", or "". */
+static void text_more(size_t more, const char *what, struct ms_buf *out)
+{
+    char count[MS_HUMAN_MAX];
+    if (more != 0)
+        ms_buf_printf(out, "  ... %s more%s; --most 0 shows all\n", ms_human_count(count, more),
+                      what);
+}
+
 /* Counts the findings that are not listed, by severity. */
 static void text_more_findings(const mstx_findings *all, const bool *is_listed, size_t more,
                                struct ms_buf *out)
 {
     size_t count[MSTX_ERROR_FINDING + 1] = {0};
     const char *between = "";
+    char text[MS_HUMAN_MAX];
     if (more == 0)
         return;
     for (size_t i = 0; i < all->n; i++)
         count[all->p[i].severity] += !is_listed[i];
-    ms_buf_printf(out, "  ... %zu more (", more);
+    ms_buf_printf(out, "  ... %s more (", ms_human_count(text, more));
     for (int s = MSTX_ERROR_FINDING; s >= MSTX_INFO_FINDING; s--) {
         if (count[s] == 0)
             continue;
-        ms_buf_printf(out, "%s%s %zu", between, mstx_severity_text((enum mstx_severity)s),
-                      count[s]);
+        ms_buf_printf(out, "%s%s %s", between, mstx_severity_text((enum mstx_severity)s),
+                      ms_human_count(text, count[s]));
         between = ", ";
     }
     ms_buf_puts(out, "); --most 0 shows all\n");
@@ -277,9 +287,7 @@ static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t m
                   source_text(r->steps.source), ms_human_time(time, r->step_median_ns));
     for (size_t i = 0; i < listed && (most == 0 || i < most); i++)
         text_step(tl, &step[i], r->step_median_ns, out);
-    if (most != 0 && n > (listed < most ? listed : most))
-        ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n",
-                      n - (listed < most ? listed : most));
+    text_more(most != 0 ? n - (listed < most ? listed : most) : 0, "", out);
     ms_free(step);
 }
 
@@ -342,8 +350,7 @@ static void text_names(const struct mstx_report *r, const struct mstx_folds *fol
         const struct mstx_name_row sum = sum_names(r, folds, &folds->rows.p[i]);
         text_name(&sum, folds->rows.p[i].n, out);
     }
-    if (most != 0 && folds->rows.n > most)
-        ms_buf_printf(out, "  ... %zu more names; --most 0 shows all\n", folds->rows.n - most);
+    text_more(most != 0 && folds->rows.n > most ? folds->rows.n - most : 0, " names", out);
 }
 
 static void text_comm(const struct mstx_comm_row *r, size_t rows, struct ms_buf *out)
@@ -390,8 +397,7 @@ static void text_comms(const struct mstx_report *r, const struct mstx_folds *fol
         const struct mstx_comm_row sum = sum_comms(r, folds, &folds->rows.p[i]);
         text_comm(&sum, folds->rows.p[i].n, out);
     }
-    if (most != 0 && folds->rows.n > most)
-        ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n", folds->rows.n - most);
+    text_more(most != 0 && folds->rows.n > most ? folds->rows.n - most : 0, "", out);
 }
 
 struct stacks_text {

@@ -214,7 +214,7 @@ def findings():
     text = command(f"a report of {FINDINGS} findings", "report", run + "/run.db")
     told = re.search(r"[\d,]+ (more )?findings", text)
     print(f"# it has {len(text.splitlines())} lines" + (f" and says '{told.group(0)}'" if told else ""))
-    check("many findings make one screen", f"... {FINDINGS - 20} more (warning" in text and len(text.splitlines()) < 80,
+    check("many findings make one screen", f"... {FINDINGS - 3:,} more (warning" in text and len(text.splitlines()) < 45,
           len(text.splitlines()))
     command("the same for programs", "report", "--format", "json", run + "/run.db")
     with Server(run + "/run.db") as server:
