@@ -191,12 +191,17 @@ snapshots() { # stage
 }
 check 'a snapshot can be taken at any moment and holds all' snapshots ''
 check 'also when segments are staged' snapshots "$scratch/stage"
-# Processes come and go while the capture is read again and again.
+# Processes come and go while the capture is read again and again: eight rounds of them at most while it
+# is read once, because a slow reader would otherwise never have read all.
 read_live() { # stage
     rm -rf "$run"
     mkdir "$run"
     : >"$scratch/go"
+    echo 0 >"$scratch/reads"
+    round=0
     while [ -e "$scratch/go" ]; do
+        round=$((round + 1))
+        while [ -e "$scratch/go" ] && [ $round -gt $((8 + 8 * $(cat "$scratch/reads"))) ]; do sleep 0.02; done
         for args in 'marks 20000' 'many 3 3000' 'paced 30 30'; do
             MSTX_OUT="$run" MSTX_STAGE="$1" MSTX_QUIET=2 MSTX_SEGMENT=32k \
                 MSTX_INJECTION_PATH="$build/libmstx.so" "$app" $args &
@@ -206,6 +211,7 @@ read_live() { # stage
     pid=$!
     while [ -z "$(ls "$run"/rank_none/*/r0001* 2>/dev/null)" ]; do sleep 0.02; done
     for i in 1 2 3 4 5 6; do
+        echo "$i" >"$scratch/reads.new" && mv "$scratch/reads.new" "$scratch/reads"
         "$msprobe" import "$run" >>"$said" 2>&1 || break
         "$msprobe" sql --format json "$run" 'SELECT file, text FROM problems' >"$scratch/problems"
         is "$(cat "$scratch/problems")" '[]' || break
