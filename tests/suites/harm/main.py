@@ -28,7 +28,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 import zlib
 from collections import namedtuple
 
@@ -117,48 +116,12 @@ def child(func, mode, folder):
     os._exit(0)
 
 
-MANY = 60  # ways of one server
-# What the ways need of PyTorch beyond torch itself; a version that has not got one loads the others.
-LAZY = """torch._dynamo torch._functorch.aot_autograd torch._inductor.compile_fx torch._inductor.codegen.cpp
-torch._decomp torch.export torch.func torch.fx.experimental.proxy_tensor torch.fx.experimental.symbolic_shapes
-torch.nn.attention.flex_attention torch.utils.checkpoint torch.utils.flop_counter torch.profiler
-torch.ao.quantization.quantize_fx torch.ao.nn.quantized torch.optim.swa_utils torch.distributed
-torch.distributed.fsdp torch.distributed.tensor torch.distributed.tensor.parallel torch.distributed.optim
-torch.distributed.checkpoint.state_dict torch.distributed.pipelining torch.distributed.nn.functional
-torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook torch.nn.parallel multiprocessing.reduction""".split()
-
-
-def compile_first():
-    """Has the compiler set itself up, which takes seconds, and forget what it compiled.  A backward would start
-    threads, after which PyTorch refuses one in a child."""
-    import torch
-    part = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
-    for backend in ("eager", "aot_eager"):
-        with torch.no_grad():
-            torch.compile(part, backend=backend)(torch.ones(2, 4))
-    torch._dynamo.reset()
-    if hasattr(torch._dynamo.utils, "counters"):
-        torch._dynamo.utils.counters.clear()
-
-
-def load_for_many():
-    """What a full walk would load and set up again and again.  The sample goes without, so that there PyTorch loads
-    its parts in the middle of a step."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name in LAZY:
-            with contextlib.suppress(ImportError, AttributeError):
-                importlib.import_module(name)
-        compile_first()
-
-
-def load_lazily(count=0):
-    """What PyTorch loads when it is first used, once for all children."""
+def load_lazily():
+    """What PyTorch loads when it is first used, once for all children.  No more than that: a compiler that is set up
+    before the fork warns there and not in the child, and PyTorch 2.1 takes hooks of optimizers away."""
     import torch
     if torch.__version__ >= "2":
         import torch._dynamo
-        if count >= MANY:
-            load_for_many()
     torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1).zero_grad()
     gc.collect()
     gc.freeze()
@@ -167,7 +130,7 @@ def load_lazily(count=0):
 def serve(build, mode, ways, top):
     """Each way in a child of this process, one after the other."""
     known = load_ways()
-    load_lazily(len(ways))
+    load_lazily()
     if mode.start in ("code", "auto"):
         sys.path.insert(0, os.path.join(build, "python"))
         importlib.import_module("msprobe.pytorch")
