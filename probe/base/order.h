@@ -25,7 +25,19 @@ static inline int64_t ms_max_i64(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
+/* Sorts n items; n may be 0. Most lists were made in order: one pass finds that out, where
+ * qsort would copy all of them several times. */
+static inline void ms_sort(void *items, size_t n, size_t size,
+                           int (*by)(const void *, const void *))
+{
+    const char *p = items;
+    size_t i = 1;
+    while (i < n && by(p + (i - 1) * size, p + i * size) <= 0)
+        i++;
+    if (i < n)
+        qsort(items, n, size, by);
+}
 /* Sorts the items of a vector, which may be empty. */
-#define ms_vec_sort(v, by) ((v)->n != 0 ? qsort((v)->p, (v)->n, sizeof *(v)->p, (by)) : (void)0)
+#define ms_vec_sort(v, by) ms_sort((v)->p, (v)->n, sizeof *(v)->p, (by))
 
 #endif
