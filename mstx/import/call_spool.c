@@ -38,7 +38,8 @@ struct blocks {
 };
 
 struct mstx_spool {
-    int fd, from; /* to write and to read; -1: none */
+    const char *beside; /* the database */
+    int fd, from;       /* to write and to read; -1: none */
     char *tmp;
     uint64_t calls; /* in the file */
     size_t round;   /* calls that are joined at a time, about */
@@ -57,6 +58,7 @@ enum ms_rc mstx__spool_new(struct mstx_spool **out, const char *beside, size_t r
     if (s == NULL)
         return ms_no_memory(err);
     s->fd = s->from = -1;
+    s->beside = beside;
     s->round = round != 0 ? round : CALLS_OF_ROUND;
     MS_TRY(ms_tmp_open(&s->fd, &s->tmp, beside, err));
     s->from = open(s->tmp, O_RDONLY | O_CLOEXEC);
@@ -98,7 +100,7 @@ static enum ms_rc write_calls(struct mstx_spool *s, const struct mstx_cl_call *p
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return ms_fail_sys(err, "writing calls beside the database");
+            return ms_fail_sys(err, "%s: writing calls into a file beside it", s->beside);
         done += (size_t)got;
     }
     s->calls += n;
@@ -115,7 +117,7 @@ static enum ms_rc read_calls(const struct mstx_spool *s, uint64_t at, struct mst
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return ms_fail_sys(err, "reading calls beside the database");
+            return ms_fail_sys(err, "%s: reading calls from a file beside it", s->beside);
         done += (size_t)got;
     }
     return MS_OK;
