@@ -139,15 +139,26 @@ static enum ms_rc join_ends(struct reading *r, struct ms_err *err)
 
 /* ---- findings ---------------------------------------------------------------------- */
 
-/* Tells whether the times of transfers showed the same link already. */
-static bool is_known(const mstx_findings *to, int32_t rank, int32_t peer)
+/* Marks the processes of ranks that times of transfers have named already. */
+static bool mark_named(struct mstx_tl *tl, const mstx_findings *known, bool *named)
 {
-    for (size_t i = 0; i < to->n; i++) {
-        if (strcmp(to->p[i].kind, "slow_link") == 0 &&
-            (to->p[i].rank == rank || (peer >= 0 && to->p[i].rank == peer)))
-            return true;
+    MS_VEC(int64_t) rank = {0};
+    bool ok = true;
+    for (size_t i = 0; i < known->n && ok; i++) {
+        if (strcmp(known->p[i].kind, "slow_link") != 0)
+            continue;
+        int64_t *slot = ms_vec_push(&rank);
+        ok = slot != NULL;
+        if (ok)
+            *slot = known->p[i].rank;
     }
-    return false;
+    ms_vec_sort(&rank, ms_order_i64);
+    for (size_t k = 0; k < mstx_tl_process_count(tl) && rank.n != 0; k++) {
+        const int64_t of = mstx_tl_process(tl, (uint32_t)k)->rank;
+        named[k] = bsearch(&of, rank.p, rank.n, sizeof of, ms_order_i64) != NULL;
+    }
+    ms_vec_free(&rank);
+    return ok;
 }
 
 static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_slow_conn *s, mstx_findings *to,
@@ -156,8 +167,6 @@ static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_slow_conn *s
     const bool is_pair = s->peer != UINT32_MAX;
     const int32_t rank = mstx_tl_process(tl, s->rank)->rank;
     const int32_t peer = is_pair ? mstx_tl_process(tl, s->peer)->rank : -1;
-    if (is_known(to, rank, peer))
-        return MS_OK;
     struct mstx_finding *f =
         mstx__finding_add(to, "slow_link", &mstx_say_slow_connection, MSTX_WARNING_FINDING, rank,
                           s->by_rate ? s->usual / s->value : s->value / s->usual);
@@ -180,15 +189,30 @@ static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_slow_conn *s
     return MS_OK;
 }
 
+/* Adds the slow connections, each rank once; the busiest come first. */
+static enum ms_rc add_findings(struct mstx_tl *tl, const mstx_slow_conns *slow, bool *named,
+                               mstx_findings *to, struct ms_err *err)
+{
+    for (size_t i = 0; i < slow->n; i++) {
+        const struct mstx_slow_conn *s = &slow->p[i];
+        if (named[s->rank] || (s->peer != UINT32_MAX && named[s->peer]))
+            continue;
+        MS_TRY(add_finding(tl, s, to, err));
+        named[s->rank] = true;
+    }
+    return MS_OK;
+}
+
 static enum ms_rc judge(struct reading *r, mstx_findings *to, struct ms_err *err)
 {
     mstx_slow_conns slow = {0};
     const uint32_t processes = (uint32_t)mstx_tl_process_count(r->tl);
-    enum ms_rc rc =
-        mstx__connections(r->end.p, r->end.n, processes, &slow) ? MS_OK : ms_no_memory(err);
-    for (size_t i = 0; i < slow.n && rc == MS_OK; i++)
-        rc = add_finding(r->tl, &slow.p[i], to, err);
+    bool *named = ms_calloc((size_t)processes + 1, sizeof *named);
+    const bool ok = named != NULL && mark_named(r->tl, to, named) &&
+                    mstx__connections(r->end.p, r->end.n, processes, &slow);
+    const enum ms_rc rc = ok ? add_findings(r->tl, &slow, named, to, err) : ms_no_memory(err);
     ms_vec_free(&slow);
+    ms_free(named);
     return rc;
 }
 
