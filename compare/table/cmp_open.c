@@ -218,12 +218,18 @@ static void settle(const struct columns *columns, bool as_float[PROBE_STATS])
 static void settle_side(struct cmp__side *s)
 {
     struct columns columns = {0};
-    bool open = true;
+    bool open = true, real = false;
     for (uint32_t i = 0; i < s->order.n && open; i++) {
         struct probe_leaf leaf;
+        if (cmp__side_row(s, i)->flags & PROBE_LEAF_REAL_STATS) {
+            real = true; /* the usual row, whose leaf need not be parsed for this */
+            continue;
+        }
         cmp__item_leaf(s, i, &leaf);
         open = note_row(s, i, &leaf, &columns);
     }
+    for (unsigned i = 0; i < PROBE_STATS; i++)
+        columns.of[i].real |= real;
     settle(&columns, s->as_float);
 }
 

@@ -118,7 +118,7 @@ static enum ms_rc read_member(struct probe__flat *f, struct ms_jread *r, enum pr
     enum ms_jtok tok = ms_jread_next(r);
     if (tok == MS_J_ERR)
         return ms_jread_fail(r, err);
-    probe_leaf_note(scan, key, tok, r->text);
+    probe_leaf_note(scan, key, tok, r);
     if (!scan->typed)
         MS_TRY(read_value(f, r, tok, section, err));
     else if (ms_jread_skip(r, tok) == MS_J_ERR)
@@ -151,9 +151,10 @@ static enum ms_rc read_object(struct probe__flat *f, struct ms_jread *r, enum pr
         return MS_OK;
     f->rows.n = first_row;
     enum probe_leaf_kind kind = probe_leaf_kind_of(&scan);
+    uint8_t flags = probe_leaf_flags_of(&scan, kind);
     if (kind == PROBE_LEAF_P2P)
-        scan.flags |= flags_of_p2p((struct ms_str){from, (uint32_t)(r->at - from)});
-    return add_row(f, section, from, r->at, kind, scan.flags, err);
+        flags |= flags_of_p2p((struct ms_str){from, (uint32_t)(r->at - from)});
+    return add_row(f, section, from, r->at, kind, flags, err);
 }
 
 static enum ms_rc read_value(struct probe__flat *f, struct ms_jread *r, enum ms_jtok tok,

@@ -27,17 +27,46 @@ static void note_type(struct probe_leaf_scan *s, struct ms_str type, bool class_
     s->type = type;
 }
 
+static bool is_stat(struct ms_str key, unsigned *which)
+{
+    if (key.n != 3 && key.n != 4)
+        return false;
+    *which = ms_str_is(key, "Max")    ? PROBE_STAT_MAX
+             : ms_str_is(key, "Min")  ? PROBE_STAT_MIN
+             : ms_str_is(key, "Mean") ? PROBE_STAT_MEAN
+             : ms_str_is(key, "Norm") ? PROBE_STAT_NORM
+                                      : PROBE_STATS;
+    return *which != PROBE_STATS;
+}
+
+/* Notes a statistic. Where a key is there twice the last one counts, as in probe_leaf_parse. */
+static void note_stat(struct probe_leaf_scan *s, struct ms_str key, enum ms_jtok value,
+                      const struct ms_jread *r)
+{
+    unsigned which;
+    if (!is_stat(key, &which))
+        return;
+    bool finite = value == MS_J_NUM && ms_is_digit(r->text.p[r->text.n - 1]);
+    unsigned bit = 1U << which;
+    unsigned reals = finite && !ms_jread_is_int(r) ? s->reals | bit : s->reals & ~bit;
+    s->reals = (uint8_t)reals;
+}
+
 void probe_leaf_note(struct probe_leaf_scan *s, struct ms_str key, enum ms_jtok value,
-                     struct ms_str value_text)
+                     const struct ms_jread *r)
 {
     switch (key.n) {
     case 3:
         if (key_is(key, MS_STR("md5")))
             s->flags |= PROBE_LEAF_HAS_MD5;
+        else
+            note_stat(s, key, value, r);
         break;
     case 4:
         if (value == MS_J_STR && key_is(key, MS_STR("type")))
-            note_type(s, value_text, false);
+            note_type(s, r->text, false);
+        else
+            note_stat(s, key, value, r);
         break;
     case 5:
         s->dtype |= value == MS_J_STR && key_is(key, MS_STR("dtype"));
@@ -53,7 +82,7 @@ void probe_leaf_note(struct probe_leaf_scan *s, struct ms_str key, enum ms_jtok 
         break;
     case 10:
         if (value == MS_J_STR && key_is(key, MS_STR("class_type")))
-            note_type(s, value_text, true);
+            note_type(s, r->text, true);
         break;
     case 11:
         s->group |= value == MS_J_ARR && key_is(key, MS_STR("group_ranks"));
@@ -81,6 +110,12 @@ enum probe_leaf_kind probe_leaf_kind_of(const struct probe_leaf_scan *s)
     return s->value ? PROBE_LEAF_VALUE : PROBE_LEAF_OTHER;
 }
 
+uint8_t probe_leaf_flags_of(const struct probe_leaf_scan *s, enum probe_leaf_kind kind)
+{
+    bool real = kind == PROBE_LEAF_TENSOR && s->reals == (1U << PROBE_STATS) - 1;
+    return (uint8_t)(s->flags | (real ? PROBE_LEAF_REAL_STATS : 0));
+}
+
 /* ---- reading ---------------------------------------------------------- */
 
 static struct probe_num num_of(const struct ms_jread *r, enum ms_jtok tok)
@@ -106,18 +141,6 @@ static struct probe_num num_of(const struct ms_jread *r, enum ms_jtok tok)
         break;
     }
     return n;
-}
-
-static bool is_stat(struct ms_str key, unsigned *which)
-{
-    if (key.n != 3 && key.n != 4)
-        return false;
-    *which = ms_str_is(key, "Max")    ? PROBE_STAT_MAX
-             : ms_str_is(key, "Min")  ? PROBE_STAT_MIN
-             : ms_str_is(key, "Mean") ? PROBE_STAT_MEAN
-             : ms_str_is(key, "Norm") ? PROBE_STAT_NORM
-                                      : PROBE_STATS;
-    return *which != PROBE_STATS;
 }
 
 /* Returns the text of a string, or of a number as written (a 0-dim xor digest is one). */

@@ -58,6 +58,8 @@ struct probe_leaf {
 enum probe_leaf_flags {
     PROBE_LEAF_HAS_MD5 = 1 << 0,
     PROBE_LEAF_HAS_DATA_NAME = 1 << 1,
+    PROBE_LEAF_REAL_STATS = 1 << 2, /* a tensor whose four statistics are numbers with a fraction or
+                                       an exponent: none is missing, whole, NaN or infinite */
 };
 
 /* Finds while reading an object whether it is a leaf and of which kind, or a container. Zero it,
@@ -66,11 +68,15 @@ struct probe_leaf_scan {
     bool typed; /* is a leaf: has a string `type`, or class_type */
     bool class_type, dtype, shape, group, value;
     uint8_t flags;
+    uint8_t reals; /* a bit for each statistic: as for PROBE_LEAF_REAL_STATS */
     struct ms_str type;
 };
+/* Notes a member; `r` is at its value. */
 void probe_leaf_note(struct probe_leaf_scan *s, struct ms_str key, enum ms_jtok value,
-                     struct ms_str value_text);
+                     const struct ms_jread *r);
 enum probe_leaf_kind probe_leaf_kind_of(const struct probe_leaf_scan *s);
+/* Returns the flags of a leaf of this kind. */
+uint8_t probe_leaf_flags_of(const struct probe_leaf_scan *s, enum probe_leaf_kind kind);
 
 /* Parses the JSON of a leaf, which is known to be well-formed. */
 void probe_leaf_parse(struct probe_leaf *leaf, struct ms_str json, enum probe_leaf_kind kind);

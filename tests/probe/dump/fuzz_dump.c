@@ -17,6 +17,18 @@
             abort();                                                                               \
     } while (0)
 
+/* What the reader noted of the statistics is what their parsed values say. */
+static bool has_real_stats(const struct probe_leaf *leaf)
+{
+    bool real = leaf->kind == PROBE_LEAF_TENSOR;
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        const struct probe_num *n = &leaf->stat[i];
+        real &= n->kind == PROBE_NUM_FLOAT && !ms_str_is(n->text, "NaN") &&
+                ms_str_find_str(n->text, MS_STR("Infinity")) < 0;
+    }
+    return real;
+}
+
 static void check_leaf(const struct probe_dump *d, const struct probe_row *row)
 {
     struct probe_leaf leaf;
@@ -35,6 +47,7 @@ static void check_leaf(const struct probe_dump *d, const struct probe_row *row)
     MUST(!probe_leaf_shape(&leaf, dim, 4, &ndim) || ndim <= 4);
     MUST((row->flags & PROBE_LEAF_HAS_DATA_NAME) != 0 || leaf.data_name.n == 0 ||
          leaf.kind == PROBE_LEAF_OTHER);
+    MUST(((row->flags & PROBE_LEAF_REAL_STATS) != 0) == has_real_stats(&leaf));
     probe_row_name(d, row, &name);
     MUST(name.bad == MS_OK);
     ms_buf_free(&name);

@@ -194,6 +194,38 @@ START_TEST(flags_of_a_record_are_told_from_their_absence)
 }
 END_TEST
 
+START_TEST(a_row_tells_that_all_its_statistics_have_a_fraction)
+{
+    static const struct {
+        const char *stats;
+        bool real;
+    } table[] = {
+        {"\"Max\": 1.5, \"Min\": -0.5, \"Mean\": 1e3, \"Norm\": 0.0", true},
+        {"\"Norm\": 0.5, \"Mean\": 1.5, \"Min\": 1.5, \"Max\": 2.5", true},
+        {"\"Max\": 1.5, \"Min\": -0.5, \"Mean\": 1.5", false},
+        {"\"Max\": 1.5, \"Min\": -5, \"Mean\": 1.5, \"Norm\": 0.5", false},
+        {"\"Max\": 1.5, \"Min\": NaN, \"Mean\": 1.5, \"Norm\": 0.5", false},
+        {"\"Max\": 1.5, \"Min\": -Infinity, \"Mean\": 1.5, \"Norm\": 0.5", false},
+        {"\"Max\": 1.5, \"Min\": null, \"Mean\": 1.5, \"Norm\": 0.5", false},
+        {"\"Max\": 1.5, \"Min\": \"0.5\", \"Mean\": 1.5, \"Norm\": 0.5", false},
+        /* The last of two counts. */
+        {"\"Max\": 1.5, \"Min\": 1, \"Mean\": 1.5, \"Norm\": 0.5, \"Min\": 0.5", true},
+        {"\"Max\": 1.5, \"Min\": 0.5, \"Mean\": 1.5, \"Norm\": 0.5, \"Min\": 1", false},
+    };
+    char text[512];
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        snprintf(text, sizeof text,
+                 "{\"data\": {\"F.x.0.forward\": {\"output\": [{\"type\": \"torch.Tensor\", "
+                 "\"dtype\": \"torch.int8\", \"shape\": [1], %s}]}}}",
+                 table[i].stats);
+        parse(text);
+        ck_assert_msg(((dump->rows.p[0].flags & PROBE_LEAF_REAL_STATS) != 0) == table[i].real, "%s",
+                      table[i].stats);
+    }
+    tear_down();
+}
+END_TEST
+
 START_TEST(escaped_names_are_found_by_their_text)
 {
     parse("{\"data\": {\"F.\\u4e2d\\ud83d\\ude00.0.forward\": {\"output\": [null]}, "
@@ -771,9 +803,10 @@ END_TEST
 
 TEST_MAIN("dump", records_become_the_rows_of_the_format,
           rows_belong_to_their_record_and_lie_together,
-          flags_of_a_record_are_told_from_their_absence, escaped_names_are_found_by_their_text,
-          the_head_is_read_and_unknown_keys_are_not, the_mode_follows_task_and_digests,
-          an_unnamed_framework_shows_in_the_tensors,
+          flags_of_a_record_are_told_from_their_absence,
+          a_row_tells_that_all_its_statistics_have_a_fraction,
+          escaped_names_are_found_by_their_text, the_head_is_read_and_unknown_keys_are_not,
+          the_mode_follows_task_and_digests, an_unnamed_framework_shows_in_the_tensors,
           what_is_no_dump_is_refused_with_its_place_and_a_remedy,
           nesting_is_limited_however_deep_it_goes, a_path_of_keys_is_limited_and_a_value_is_not,
           tolerant_keeps_the_later_of_two_records,
