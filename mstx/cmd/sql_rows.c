@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 enum { BOX_CELL = 2000 };
+/* Whole numbers up to here are exact in a browser, which reads each number as a double. */
+static const int64_t EXACT_MOST = (int64_t)1 << 53;
 
 /* ---- text ------------------------------------------------------------- */
 
@@ -63,6 +65,7 @@ enum ms_rc mstx__sql_print_json(struct ms_stmt *st, struct ms_err *err)
 {
     struct ms_jwrite w;
     ms_jprint_begin(&w);
+    w.strict = true;
     ms_jwrite_arr(&w);
     enum ms_rc rc = MS_OK;
     while (ms_stmt_next(st, &rc, err)) {
@@ -79,15 +82,28 @@ enum ms_rc mstx__sql_print_json(struct ms_stmt *st, struct ms_err *err)
 
 /* ---- the box of the viewers --------------------------------------------- */
 
+static bool is_exact(int64_t v)
+{
+    return v >= -EXACT_MOST && v <= EXACT_MOST;
+}
+
+/* Tells whether a value is written as text: a text, a blob, a number that a browser would round. */
+static bool is_text(struct ms_stmt *st, int i)
+{
+    if (ms_stmt_is_i64(st, i))
+        return !is_exact(ms_stmt_get_i64(st, i));
+    return !ms_stmt_is_null(st, i) && !ms_stmt_is_f64(st, i);
+}
+
 /* Writes a row for the box; long texts are cut. */
 static void box_row(struct ms_jwrite *w, struct ms_stmt *st, int columns)
 {
     ms_jwrite_arr(w);
     for (int i = 0; i < columns; i++) {
-        if (ms_stmt_is_null(st, i) || ms_stmt_is_i64(st, i) || ms_stmt_is_f64(st, i))
-            json_value(w, st, i);
-        else
+        if (is_text(st, i))
             ms_jwrite_str(w, ms_str_sub(ms_stmt_get_str(st, i), 0, BOX_CELL));
+        else
+            json_value(w, st, i);
     }
     ms_jwrite_arr_end(w);
 }
@@ -100,6 +116,7 @@ enum ms_rc mstx__sql_print_box(struct ms_stmt *st, int64_t most, struct ms_err *
     enum ms_rc rc = MS_OK;
     ms_jprint_begin(&w);
     w.indent = 0;
+    w.strict = true;
     ms_jwrite_obj(&w);
     ms_jwrite_key(&w, MS_STR("columns"));
     ms_jwrite_arr(&w);

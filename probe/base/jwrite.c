@@ -11,6 +11,8 @@
 #include "probe/base/num.h"
 #include "probe/base/scan.h"
 
+#include <math.h>
+
 enum {
     DRAIN_AT = 64 * 1024,
     PIECE = 4096,   /* bytes of a string that are escaped at a time */
@@ -337,10 +339,20 @@ void ms_jwrite_u64(struct ms_jwrite *w, uint64_t v)
     put_short(w, text, ms_num_u64(text, v));
 }
 
+/* Writes a number that JSON does not have. */
+static void put_strict(struct ms_jwrite *w, double v)
+{
+    const char *text = isnan(v) ? "null" : v > 0 ? "9e999" : "-9e999";
+    put_short(w, text, strlen(text));
+}
+
 void ms_jwrite_f64(struct ms_jwrite *w, double v)
 {
     char text[MS_NUM_MAX];
-    put_short(w, text, ms_num_f64(text, v));
+    if (w->strict && !isfinite(v))
+        put_strict(w, v);
+    else
+        put_short(w, text, ms_num_f64(text, v));
 }
 
 void ms_jwrite_bool(struct ms_jwrite *w, bool v)

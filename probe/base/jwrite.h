@@ -25,6 +25,8 @@ typedef enum ms_rc (*ms_jwrite_drain)(void *ctx, const char *p, size_t n, struct
 struct ms_jwrite {
     struct ms_buf buf; /* set .max before use */
     int indent;        /* spaces per level; 0: one line, ", " and ": " as Python's default */
+    bool strict;       /* numbers as every JSON parser reads them, not as Python writes them: an
+                          infinity is 9e999, which parsers read as one, and a NaN is null */
     ms_jwrite_drain drain;
     void *ctx;
     struct ms_err err; /* the first failure */

@@ -5,6 +5,7 @@
 """
 import glob
 import hashlib
+import json
 import os
 import random
 import re
@@ -60,13 +61,20 @@ def command(argv):
     return [] if done.returncode in (0, 1, 2, 3) else [f"{argv[0]} ended with {done.returncode}: {done.stderr[-200:]}"]
 
 
+def no_json(constant):
+    raise OSError(f"{constant} is no JSON: a browser cannot read it")
+
+
 def ask(root, token, path, post):
     query = urllib.request.Request(root + "api/" + path, method="POST" if post else "GET", headers={"X-Msprobe-Token": token})
     try:
         with urllib.request.urlopen(query, timeout=SECONDS) as answer:
-            answer.read()
+            body = answer.read()
+            if answer.headers["Content-Type"] == "application/json":
+                return json.loads(body, parse_constant=no_json)
     except urllib.error.HTTPError as e:
         e.read()
+    return None
 
 
 QUESTIONS = ["about", "facts", "findings", "children", "search?q=o", "search?q=state:E", "next?state=error&from=-1", "matrix?name=NAME",
@@ -220,6 +228,18 @@ def parents(source):
             check(f"cycles: {name}{'' if tables else ', without our tables'}", open_all(place.path))
 
 
+def infinities(source):
+    """Numbers that JSON does not have."""
+    place, problems = Place(source), []
+    with sqlite3.connect(place.path) as db:
+        for t, c in [(t, c[1]) for t in ("findings", "processes", "meta") for c in db.execute(f"PRAGMA table_info({t})")
+                     if c[2] in ("REAL", "FLOAT", "DOUBLE")]:
+            db.execute(f"UPDATE {t} SET {c} = 9e999")
+            problems.append((t, c))
+    db.close()
+    check(f"infinities in {', '.join(f'{t}.{c}' for t, c in problems)} reach a browser", open_all(place.path) if problems else ["no such column"])
+
+
 def schemas(source):
     endless = "WITH RECURSIVE x(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM x) SELECT a FROM x"
     place = Place(source)
@@ -269,6 +289,7 @@ for what_, source_ in ("graph", graph), ("run", run):
     beside(what_, source_)
 parents(graph)
 schemas(graph)
+infinities(run)
 for what_, source_ in ("graph", graph), ("run", run):
     wild_values(what_, source_, 12)
     damaged_pages(what_, source_, 12)

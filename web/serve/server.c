@@ -222,6 +222,7 @@ static void make_answer(struct web_server *s, const struct web_route *route, int
     const int64_t start = ms_clock_ns();
     *a = (struct answer){.route = route, .bytes = {.max = WEB_REPLY_MAX}};
     ms_jwrite_init(&w, 0, WEB_REPLY_MAX);
+    w.strict = true; /* a browser reads no Infinity */
     enum ms_rc rc = ask(s, route, client, query, &w, &a->bytes, &a->err);
     a->err.rc = rc;
     if (rc == MS_OK && !route->binary) {

@@ -20,6 +20,22 @@ static const char *text_of(struct ms_jwrite *w)
     return ms_buf_z(&w->buf);
 }
 
+START_TEST(a_strict_writer_writes_what_every_parser_reads)
+{
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, 0, 1000);
+    w.strict = true;
+    ms_jwrite_arr(&w);
+    ms_jwrite_f64(&w, (double)INFINITY);
+    ms_jwrite_f64(&w, (double)-INFINITY);
+    ms_jwrite_f64(&w, (double)NAN);
+    ms_jwrite_f64(&w, 1e308);
+    ms_jwrite_arr_end(&w);
+    ck_assert_str_eq(text_of(&w), "[9e999, -9e999, null, 1e+308]");
+    ms_jwrite_free(&w);
+}
+END_TEST
+
 /* Containers of every kind, empty and not. */
 static void write_sample(struct ms_jwrite *w)
 {
@@ -418,9 +434,9 @@ START_TEST(dumps_of_the_original_are_written_back_to_the_byte)
 }
 END_TEST
 
-TEST_MAIN("jwrite", the_layout_is_that_of_python, strings_are_ascii_with_escapes_of_python,
-          calls_that_make_no_json_are_refused, nesting_ends_at_the_limit_of_the_reader,
-          a_text_beyond_its_maximum_fails_once,
+TEST_MAIN("jwrite", the_layout_is_that_of_python, a_strict_writer_writes_what_every_parser_reads,
+          strings_are_ascii_with_escapes_of_python, calls_that_make_no_json_are_refused,
+          nesting_ends_at_the_limit_of_the_reader, a_text_beyond_its_maximum_fails_once,
           running_out_of_memory_is_reported_wherever_it_happens,
           a_drain_gets_the_same_text_in_pieces, a_drain_that_fails_is_not_called_again,
           python_escapes_every_character_the_same,

@@ -70,6 +70,7 @@ static enum ms_rc ask(const char *path, const char *text)
     ck_assert_msg(route != NULL, "no route %s", path);
     ck_ok(web_query_parse(&query, ms_str_of(text), &err), err);
     ms_jwrite_init(&w, 0, WEB_REPLY_MAX);
+    w.strict = true;
     ms_buf_clear(&answer);
     struct web_call call = {&query, &session, &reader, tables, &w, &answer, -1, -1};
     enum ms_rc rc = web_route_run(route, &call, &err);
@@ -274,6 +275,18 @@ START_TEST(statements_may_only_look)
     refused("/api/sql", "graph=1", MS_E_ARG, "q is missing");
     refused("/api/sql", "q=SELECT 1", MS_E_NOTFOUND, "no timeline");
     says("/api/children", "", "DefaultModel");
+}
+END_TEST
+
+/* A browser reads a number as a double, and no infinity. */
+START_TEST(numbers_of_a_statement_reach_a_browser_as_they_are)
+{
+    open_pair();
+    says("/api/sql", "graph=1&q=SELECT 9e999, -9e999, 1.5", "[[9e999, -9e999, 1.5]]");
+    says("/api/sql", "graph=1&q=SELECT 9007199254740992, -9007199254740992",
+         "[[9007199254740992, -9007199254740992]]");
+    says("/api/sql", "graph=1&q=SELECT 9007199254740993, -9223372036854775807",
+         "[[\"9007199254740993\", \"-9223372036854775807\"]]");
 }
 END_TEST
 
@@ -539,7 +552,8 @@ TEST_MAIN_AROUND(set_up, tear_down, "web_api", no_path_but_a_known_one_is_a_rout
                  what_changes_something_is_marked_so, what_is_not_open_says_what_opens_it,
                  a_trace_tells_its_lanes_steps_and_findings, slices_travel_as_columns,
                  columns_that_do_not_fit_are_wide, senseless_values_of_a_timeline_are_refused,
-                 a_pair_tells_its_nodes, statements_may_only_look, events_can_be_asked_for,
+                 a_pair_tells_its_nodes, statements_may_only_look,
+                 numbers_of_a_statement_reach_a_browser_as_they_are, events_can_be_asked_for,
                  rows_have_their_worst_figure, elements_of_kept_tensors_are_counted,
                  senseless_values_of_a_graph_are_refused, a_pair_is_taken_apart_and_undone,
                  the_table_has_a_row_for_each_input_and_output, the_table_is_sorted_and_filtered,
