@@ -64,6 +64,10 @@ static enum ms_rc print_answer(struct ms_store *s, const struct args *a, const c
         ms_stmt_free(st);
         return ms_fail(err, MS_E_ARG, "the statement is empty; a SELECT is expected");
     }
+    if (!ms_store_is_one(s, sql)) {
+        ms_stmt_free(st);
+        return ms_fail(err, MS_E_ARG, "more follows the first ';'; ask one statement at a time");
+    }
     enum ms_rc rc = a->box != 0                ? mstx__sql_print_box(st, a->box, err)
                     : a->format == FORMAT_JSON ? mstx__sql_print_json(st, err)
                                                : mstx__sql_print_text(st, err);

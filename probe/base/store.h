@@ -53,6 +53,8 @@ void ms_store_set_limit_ms(struct ms_store *s, uint32_t ms);
 /* Restricts this handle to reading, to an allow-list of functions, and to low limits, for untrusted
  * statements. */
 enum ms_rc ms_store_only_look(struct ms_store *s, struct ms_err *err) MS_MUST_USE;
+/* Tells whether nothing but spaces and comments follows the first statement of sql. */
+bool ms_store_is_one(struct ms_store *s, const char *sql);
 /* Limits the memory of SQLite in the whole process. */
 void ms_store_limit_memory(uint64_t bytes);
 

@@ -299,6 +299,26 @@ int ms_store__only_look(sqlite3 *db)
     return code == SQLITE_OK ? sqlite3_set_authorizer(db, may_look, NULL) : code;
 }
 
+/* Compiles the first statement of sql. Returns what follows it, NULL when it cannot be compiled;
+ * *empty tells whether there is none. */
+static const char *skip_statement(sqlite3 *db, const char *sql, bool *empty)
+{
+    sqlite3_stmt *st = NULL;
+    const char *rest;
+    const int code = sqlite3_prepare_v2(db, sql, -1, &st, &rest);
+    *empty = st == NULL;
+    sqlite3_finalize(st);
+    return code == SQLITE_OK ? rest : NULL;
+}
+
+bool ms_store_is_one(struct ms_store *s, const char *sql)
+{
+    bool empty = false;
+    sqlite3 *db = ms_store__handle(s);
+    const char *rest = skip_statement(db, sql, &empty);
+    return rest != NULL && skip_statement(db, rest, &empty) != NULL && empty;
+}
+
 /* ---- journal and WAL ------------------------------------------------------------------ */
 
 /* A journal that belongs to a change of several databases ends with the name of their

@@ -272,6 +272,9 @@ START_TEST(statements_may_only_look)
     refused("/api/sql", "graph=1&q=SELECT fts3_tokenizer('simple')", MS_E_ARG, "not authorized");
     refused("/api/sql", "graph=1&q=selec", MS_E_ARG, "syntax");
     refused("/api/sql", "graph=1&q=--", MS_E_ARG, "a SELECT is expected");
+    refused("/api/sql", "graph=1&q=SELECT 1; SELECT 2", MS_E_ARG, "one statement at a time");
+    refused("/api/sql", "graph=1&q=SELECT 1; nonsense", MS_E_ARG, "one statement at a time");
+    says("/api/sql", "graph=1&q=SELECT 1 ; -- that is all", "[[1]]");
     refused("/api/sql", "graph=1", MS_E_ARG, "q is missing");
     refused("/api/sql", "q=SELECT 1", MS_E_NOTFOUND, "no timeline");
     says("/api/children", "", "DefaultModel");
