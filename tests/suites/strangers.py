@@ -240,6 +240,19 @@ def infinities(source):
     check(f"infinities in {', '.join(f'{t}.{c}' for t, c in problems)} reach a browser", open_all(place.path) if problems else ["no such column"])
 
 
+def dashed(source):
+    """A name that looks like an option; statements are asked by another process, which must not take it for one."""
+    place = Place(source)
+    os.rename(place.path, f"{place.folder}/-v.vis.db")
+    child = subprocess.Popen([MSPROBE, "serve", "--port", "0", "--", "-v.vis.db"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                             cwd=place.folder)
+    found = re.match(r"(http://[^/]+/)#token=(\w+)", child.stdout.readline())
+    got = ask(*found.groups(), "sql?graph=1&q=SELECT%207", False)
+    child.send_signal(signal.SIGTERM)
+    child.wait(5)
+    check("a file whose name begins with a dash is asked", [] if got and got["rows"] == [[7]] else got)
+
+
 def schemas(source):
     endless = "WITH RECURSIVE x(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM x) SELECT a FROM x"
     place = Place(source)
@@ -290,6 +303,7 @@ for what_, source_ in ("graph", graph), ("run", run):
 parents(graph)
 schemas(graph)
 infinities(run)
+dashed(graph)
 for what_, source_ in ("graph", graph), ("run", run):
     wild_values(what_, source_, 12)
     damaged_pages(what_, source_, 12)

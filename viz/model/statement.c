@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * statement: runs msprobe itself as "msprobe sql --box ROWS DB -".
+ * statement: runs msprobe itself as "msprobe sql --box ROWS -- DB -".
  */
 #include "viz/model/statement.h"
 
@@ -72,6 +72,7 @@ static int spawn_with(struct child *c, int in, int out, int errors)
                           (char[]){"sql"},
                           (char[]){"--box"},
                           rows,
+                          (char[]){"--"}, /* the name of a file may begin with a dash */
                           (char *)(uintptr_t)c->q->db,
                           (char[]){"-"},
                           NULL};
