@@ -10,6 +10,7 @@
 #include "probe/base/io.h"
 #include "probe/base/opt.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -89,6 +90,17 @@ static void limit_ending(void)
         pthread_detach(thread);
 }
 
+/* Makes freed memory go back to the system. By default glibc raises both thresholds with each large
+ * block that is freed, up to 64 MB at the top of each thread's arena, which malloc_trim does not
+ * reach. A server that followed a recorder of 180,000 marks a second kept 28 to 58 MB between two
+ * imports; with fixed thresholds it keeps 5 to 8 MB ("make load" prints the curve). */
+static void give_memory_back(void)
+{
+    enum { THRESHOLD = 1 << 20 };
+    mallopt(M_TRIM_THRESHOLD, THRESHOLD);
+    mallopt(M_MMAP_THRESHOLD, THRESHOLD);
+}
+
 static enum ms_rc serve(const struct args *a, struct viz_session *session, struct ms_err *err)
 {
     struct web_server *server;
@@ -120,6 +132,7 @@ static int run_command(int argc, char **argv)
         return ms_cmd_fail(&web_cmd_serve, &err);
     if (done)
         return MS_EXIT_OK;
+    give_memory_back();
     struct viz_conf conf = {.path = a.path.items[0],
                             .golden = a.golden,
                             .progress = viz_print_progress,
