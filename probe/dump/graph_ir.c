@@ -136,8 +136,10 @@ static bool read_shape(struct ms_str text, uint64_t *shape, uint32_t *ndim, uint
 bool probe__ir_shape(struct ms_str types, uint64_t slot, uint64_t *shape, uint32_t *ndim,
                      uint32_t max)
 {
+    if (types.n == 0)
+        return false;
     const char *at = types.p, *end = types.p + types.n;
-    for (uint64_t i = 0; at != NULL && at < end && *at == '<'; i++) {
+    for (uint64_t i = 0; at < end && *at == '<'; i++) {
         int depth = 0;
         const char *from = at;
         for (; at < end && (at == from || depth > 0); at++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any text as a Chrome trace: the import ends, and what it took can be read back.
+ * Any bytes as the file of another tool - a Chrome trace, a dump of PyTorch's Flight Recorder, a
+ * database of Ascend's profilers: the import ends, and what it took can be read back.
  */
 #include "mstx/conclude/run_ready.h"
 
