@@ -280,7 +280,9 @@ static void dismiss_guest(struct guest *g)
     *g = (struct guest){.fd = -1};
 }
 
-/* Reads and answers one message. Returns false when the peer has closed or failed the handshake. */
+/* Reads and answers one message. Returns false when the peer has closed or failed the handshake.
+ * Only a whole message counts as heard: a stranger who sends byte by byte keeps its place no longer
+ * than one who sends nothing. */
 static bool attend_guest(struct guest *g)
 {
     ms_assert(g->fd >= 0 && g->have < sizeof g->word);
@@ -290,10 +292,10 @@ static bool attend_guest(struct guest *g)
     if (r < 0)
         return errno == EAGAIN || errno == EINTR;
     g->have += (size_t)r;
-    g->heard = came;
     if (r == 0 || g->have < want)
         return r != 0;
     g->have = 0;
+    g->heard = came;
     if (g->known) {
         const int64_t stamp[2] = {came, now()};
         return send_bytes(g->fd, stamp, sizeof stamp);
@@ -332,7 +334,7 @@ static bool attend_all(struct guest *guests, int timeout_ms)
     for (int i = 0; i < GUESTS; i++) {
         if (guests[i].fd < 0)
             continue;
-        any |= p[i + 2].revents != 0;
+        any |= guests[i].known && p[i + 2].revents != 0; /* strangers do not make it spin */
         if ((p[i + 2].revents != 0 && !attend_guest(&guests[i])) ||
             now() - guests[i].heard > patience)
             dismiss_guest(&guests[i]);

@@ -94,6 +94,35 @@ time.sleep(2)' "$run/.clock-at-job" &
     is "$status" 0 && is "$(sql 'SELECT count(*) FROM clock_offsets')" 0
 }
 
+# Somebody who says a byte now and then instead of a greeting is sent away.
+dribble() {
+    rm -rf "$run"
+    rank 0 800 "$run" 1:0:0 &
+    python3 -c 'import glob, socket, sys, time
+for _ in range(100):
+    found = glob.glob(sys.argv[1] + "/.clock-at*")
+    if found:
+        break
+    time.sleep(0.1)
+begin = time.monotonic()
+s = socket.create_connection(("127.0.0.1", int(open(found[0]).readline().split()[3])))
+s.settimeout(0.5)
+while time.monotonic() - begin < 7.5:
+    try:
+        s.send(b"x")
+        if s.recv(1) == b"":
+            break
+    except TimeoutError:
+        continue
+    except OSError:
+        break
+print("it was sent away after %.1f s" % (time.monotonic() - begin))
+sys.exit(time.monotonic() - begin >= 7.5)' "$run"
+    status=$?
+    wait
+    return $status
+}
+
 check 'a second ahead, 50 ppm fast' clocks_meet 1000000000:50
 check 'the run keeps nothing of it' leaves_nothing
 # Everybody who looks at the run sees how sure the times are.
@@ -124,6 +153,7 @@ check 'ranks that record elsewhere meet at an address' by_address
 check 'processes of one host have nothing to ask' one_host
 check 'nobody is waited for' alone
 check 'a stranger is not believed' stranger
+check 'a stranger keeps no place' dribble
 # All ranks of a job get the same answer, also in groups, and leave nothing; where a member or
 # the leader of a group is missing, the answer is no.
 agree() { # EXPECTED SIZE [MISSING PATIENCE_MS]
