@@ -231,6 +231,15 @@ bool cmp_report_differs(const struct cmp_report *r)
     return false;
 }
 
+bool cmp_report_broke(const struct cmp_report *r)
+{
+    for (size_t i = 0; i < r->list.n; i++) {
+        if (r->list.p[i]->err.rc == MS_E_IO)
+            return true;
+    }
+    return false;
+}
+
 static void told_free(struct cmp_reported_row *t)
 {
     ms_free(t->row);

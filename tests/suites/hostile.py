@@ -66,6 +66,8 @@ def make():
         dump(f'torn_{side}/rank0', plain)
     dump('torn_t/rank1', plain)
     dump('torn_g/rank1', None, raw=b'{"task": nonsense')
+    dump('uneven/rank0', plain)
+    dump('uneven/rank1', {f'Torch.add.{i}.forward': op([tensor(i)], [tensor(2.0)]) for i in range(9000)})
     os.mkfifo('fifo')
     os.makedirs('folder/dump.json')
     dump('many', {f'Torch.add.{i}.forward': op([tensor(i)], [tensor(2.0)]) for i in range(60000)})
@@ -264,6 +266,10 @@ def run_ranks():
     check('a-broken-rank-stops-no-other', 'rank1' in q.stdout + q.stderr and len(glob.glob('out/*rank0*.csv')) == 1,
           q.stdout + q.stderr)
     rows()
+    q = compare('uneven', 'uneven', limit=1 << 20)
+    written = rows()
+    check('a-table-that-does-not-fit-is-a-failure', q.returncode == 3 and 'File too large' in q.stderr and len(written) == 2,
+          f'{q.returncode} {len(written)} {q.stdout} {q.stderr}')
 
 
 def run_mappings():
