@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -227,6 +228,17 @@ static enum ms_rc new_name(char **whole, const char *db, const struct mstx_impor
     return mstx__share_result(how->par, rc, err);
 }
 
+/* Puts the name of the database into a message that has the temporary one, which nobody knows. */
+static void name_database(struct ms_err *err, const char *whole, const char *db)
+{
+    char text[sizeof err->msg];
+    const char *at = err != NULL ? strstr(err->msg, whole) : NULL;
+    if (at == NULL)
+        return;
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - err->msg), err->msg, db, at + strlen(whole));
+    memcpy(err->msg, text, sizeof text);
+}
+
 /* Imports into a temporary file, which gets its final name only after the findings were stored, so
  * that an interrupted import cannot leave a database that looks complete. */
 enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_import_how *how,
@@ -239,6 +251,8 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
     enum ms_rc rc = import_to(path, whole, how, result, err);
     if (rc == MS_OK && is_first)
         rc = publish_database(whole, db, err);
+    if (rc != MS_OK)
+        name_database(err, whole, db);
     if (rc != MS_OK || !is_first) {
         unlink(whole);
         ms_tmp_forget(whole);

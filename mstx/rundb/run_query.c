@@ -201,7 +201,8 @@ enum ms_rc mstx_tl_open(struct mstx_tl **out, const char *path, struct ms_err *e
             rc = mstx__packed_tables(&tl->packed, err);
         if (rc == MS_OK)
             rc = mstx__tl_check(tl, err);
-        if (rc != MS_OK)
+        /* failures of the store name it already */
+        if (rc != MS_OK && err != NULL && !ms_str_starts(ms_str_of(err->msg), ms_str_of(path)))
             ms_err_wrap(err, "%s", path);
     }
     if (rc == MS_OK)

@@ -282,6 +282,8 @@ def judge(done, work, out, what):
         return ["%s: status %d: %s" % (what, done.returncode, done.stderr[:200])]
     if done.returncode and not done.stderr.strip():
         return [what + ": failed without a word"]
+    if re.search(r"\.[0-9a-f]{32}\.tmp", done.stderr):
+        return ["%s: names a temporary file: %s" % (what, done.stderr[:200])]
     return ["%s: %s" % (what, p) for p in not_taken_back(out) + left_behind(out, True)]
 
 
@@ -330,6 +332,8 @@ def fill_disk(top, work):
             p.make("size=%d" % (p.used() + needs * quarters // 4))
             done = p.run(argv)
             what = "%d quarters of the room" % quarters
+            if done.returncode == 0 and "No space left" in done.stderr:
+                problems.append(what + ": status 0 beside " + done.stderr[:200])
             problems += judge(done, work, p.out, what)
             if quarters == 0 and not noticed(done, work):
                 problems.append(what + ": nobody noticed")
