@@ -359,18 +359,30 @@ static enum ms_rc make_where_possible(const char *path, struct ms_par *par, char
     return make_if_stale(path, *db, par, err);
 }
 
+/* Tells whether a database says that it is a run.db, of whatever version and however damaged. */
+static bool says_run_db(const char *path)
+{
+    struct ms_store *s;
+    struct ms_stmt *st = NULL;
+    bool is = false;
+    if (ms_store_open(&s, path, NULL) != MS_OK)
+        return false;
+    if (ms_store_prepare(s, &st,
+                         "SELECT 1 FROM meta WHERE key = 'format' AND value = 'msprobe run.db'",
+                         NULL) != MS_OK ||
+        ms_stmt_step(st, &is, NULL) != MS_OK)
+        is = false;
+    ms_stmt_free(st);
+    ms_store_close(s);
+    return is;
+}
+
 /* Tells whether a file is a run.db, under any name, and not the database of a profiler. */
 static bool is_run_db(const char *path)
 {
-    struct mstx_tl *tl;
     if (ms_path_kind(path) != MS_KIND_FILE)
         return false;
-    if (ms_str_is(ms_path_base(path), MSTX_DB_NAME))
-        return true;
-    if (!is_sqlite(path) || mstx_tl_open(&tl, path, NULL) != MS_OK)
-        return false;
-    mstx_tl_close(tl);
-    return true;
+    return ms_str_is(ms_path_base(path), MSTX_DB_NAME) || (is_sqlite(path) && says_run_db(path));
 }
 
 enum ms_rc mstx_db_prepare_shared(const char *path, struct ms_par *par, char **db,

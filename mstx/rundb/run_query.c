@@ -88,7 +88,7 @@ static enum ms_rc check_version(struct mstx_tl *tl, struct ms_stmt *st, struct m
     (void)tl;
     if (!ms_str_is(ms_stmt_get_str(st, 0), MSTX_DB_VERSION))
         return ms_fail(err, MS_E_UNSUPPORTED,
-                       "run.db is of version %.*s, this program reads version %s; import the "
+                       "run.db has format version %.*s; this msprobe reads version %s; import the "
                        "capture again",
                        MS_STR_ARG(ms_stmt_get_str(st, 0)), MSTX_DB_VERSION);
     return MS_OK;
