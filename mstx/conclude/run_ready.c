@@ -15,6 +15,7 @@
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -334,6 +335,26 @@ static enum ms_rc make_if_stale(const char *path, const char *db, struct ms_par 
     return mstx_import_as(path, db, &how, &ignored, err);
 }
 
+/* Makes the folder of a database under $TMPDIR, for this user alone. Its name can be foreseen, so
+ * somebody else may have made it first, to read what is written there or to put something else into
+ * its place. */
+static enum ms_rc make_private_folder(const char *db, struct ms_err *err)
+{
+    struct stat st;
+    char *dir = ms_str_dup(ms_path_dir(db));
+    if (dir == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = MS_OK;
+    if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+        rc = ms_fail_sys(err, "%s: cannot make the directory", dir);
+    else if (lstat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+             chmod(dir, 0700) != 0)
+        rc = ms_fail(err, MS_E_IO, "%s: is not a directory of this user; set TMPDIR to another one",
+                     dir);
+    ms_free(dir);
+    return rc;
+}
+
 static enum ms_rc make_where_possible(const char *path, struct ms_par *par, char **db,
                                       struct ms_err *err)
 {
@@ -350,6 +371,10 @@ static enum ms_rc make_where_possible(const char *path, struct ms_par *par, char
         if (!made) {
             ms_free(*db);
             *db = db_under_tmp(path);
+            if (*db != NULL && make_private_folder(*db, err) != MS_OK) {
+                ms_free(*db);
+                *db = NULL; /* for the other processes too */
+            }
         }
     }
     MS_TRY(ms_par_share(par, &made, sizeof made, err));

@@ -270,6 +270,43 @@ def schemas(source):
     check("a table of 1900 columns is no harm", open_all(place.path))
 
 
+# ---- folders that others can write ---------------------------------------------------------------
+
+def report(path, tmp):
+    done = subprocess.run([MSPROBE, "report", path], capture_output=True, text=True, timeout=SECONDS, env={**os.environ, "TMPDIR": tmp}, check=False)
+    return done.returncode, done.stderr
+
+
+def foreseen(trace):
+    """Where no run.db fits beside a trace it lies under $TMPDIR, in a folder that somebody else may have made first."""
+    place = Place(trace)
+    tmp, bait, path = f"{place.folder}/tmp", f"{place.folder}/bait", f"{place.folder}/{'t' * 250}"
+    os.mkdir(tmp)
+    os.mkdir(bait)
+    os.rename(place.path, path)
+    problems = [] if report(path, tmp)[0] == 0 else ["it is not read"]
+    made, = os.listdir(tmp)
+    if os.stat(f"{tmp}/{made}").st_mode & 0o77:
+        problems.append("others can look into it")
+    shutil.rmtree(f"{tmp}/{made}")
+    os.symlink(bait, f"{tmp}/{made}")
+    status, said = report(path, tmp)
+    if status != 3 or "not a directory of this user" not in said or os.listdir(bait):
+        problems.append(f"a link is followed: {status} {said} {os.listdir(bait)}")
+    check("a folder under TMPDIR that somebody else made is not used", problems)
+
+
+def versions(source):
+    problems = []
+    for version in "2", "4", "abc":
+        place = Place(source)
+        place.change(("UPDATE meta SET value = ? WHERE key = 'version'", (version,)))
+        status, said = report(place.path, TOP)
+        if status != 3 or f"has format version {version}; this msprobe reads version" not in said:
+            problems.append((version, status, said))
+    check("a run.db of another version says so under any name", problems)
+
+
 # ---- what is written only when asked ----------------------------------------------------------
 
 def changes_last_when_written(source):
@@ -303,6 +340,8 @@ for what_, source_ in ("graph", graph), ("run", run):
 parents(graph)
 schemas(graph)
 infinities(run)
+versions(run)
+foreseen(f"{TOP}/run.json")
 dashed(graph)
 for what_, source_ in ("graph", graph), ("run", run):
     wild_values(what_, source_, 12)
