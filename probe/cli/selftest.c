@@ -14,10 +14,6 @@
 #include "probe/base/store.h"
 #include "probe/base/trace.h"
 
-#include <limits.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 struct ms_selftest {
     const char *name;
     enum ms_rc (*fn)(struct ms_err *err);
@@ -148,15 +144,12 @@ static enum ms_rc write_and_read_database(const char *path, struct ms_err *err)
 /* Checks SQLite with a temporary file, and thereby that temporary files can be written. */
 static enum ms_rc check_database(struct ms_err *err)
 {
-    const char *dir = getenv("TMPDIR");
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/msprobe-selftest-%d.db", dir != NULL ? dir : "/tmp",
-                     (int)getpid());
-    EXPECT(n > 0 && n < (int)sizeof path);
-    ms_tmp_register(path);
-    enum ms_rc rc = write_and_read_database(path, err);
-    unlink(path);
-    ms_tmp_forget(path);
+    char *folder;
+    MS_TRY(ms_tmp_folder(&folder, "selftest", err));
+    char *path = ms_path_join(folder, "numbers.db");
+    enum ms_rc rc = path != NULL ? write_and_read_database(path, err) : ms_no_memory(err);
+    ms_free(path);
+    ms_tmp_folder_remove(folder);
     return rc;
 }
 

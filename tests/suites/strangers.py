@@ -296,6 +296,19 @@ def foreseen(trace):
     check("a folder under TMPDIR that somebody else made is not used", problems)
 
 
+def selftest():
+    """Links under every name that a temporary file could have been foreseen to get."""
+    place, problems = Place(run), []
+    tmp = f"{place.folder}/tmp"
+    os.mkdir(tmp)
+    child = subprocess.Popen(["sh", "-c", f'ln -s "{place.bait}" "{tmp}/msprobe-selftest-$$.db"; exec "$0" selftest', MSPROBE],
+                             env={**os.environ, "TMPDIR": tmp}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    problems += [] if child.wait(60) == 0 else [f"it ended with {child.returncode}"]
+    with open(place.bait, encoding="latin-1") as f:
+        problems += [] if f.read() == "precious" else ["a file of the user was written over"]
+    check("selftest follows no link in a shared folder", problems)
+
+
 def versions(source):
     problems = []
     for version in "2", "4", "abc":
@@ -342,6 +355,7 @@ schemas(graph)
 infinities(run)
 versions(run)
 foreseen(f"{TOP}/run.json")
+selftest()
 dashed(graph)
 for what_, source_ in ("graph", graph), ("run", run):
     wild_values(what_, source_, 12)
