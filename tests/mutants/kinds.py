@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Places in a C file where one token, call or condition can be changed, and the changes.
 
-A mutant is a file with one change inside a function.  Contracts (ms_assert) and sizes of
-local arrays are left alone: a larger array and an assertion that is compiled out change nothing.
+A mutant is a file with one change inside a function.  Left alone is what changes nothing that a
+caller sees: contracts (ms_assert, compiled out), sizes of local arrays (larger ones hold as much),
+named limits of a function (`enum { MOST = 64 };`, as those outside of functions: bounds of work that a
+benchmark tuned), lines of the log, advice to the kernel, and the 1 of a comparator (its sign counts).
 """
 import re
 from collections import namedtuple
@@ -26,7 +28,9 @@ KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "case", "goto", 
             "static_assert", "ms_assert", "assert", "_Alignas", "defined", "__attribute__"}
 # Either order of their arguments is the same.
 COMMUTES = {"strcmp", "strncmp", "strcasecmp", "memcmp", "ms_str_eq", "MS_MIN", "MS_MAX", "fmax", "fmin"}
-CONTRACTS = {"ms_assert", "assert", "static_assert", "_Alignas", "__attribute__"}
+ADVICE = {"madvise", "posix_fadvise", "malloc_trim", "__builtin_prefetch", "__builtin_expect",
+          "ms_file_release", "ms_file_release_part"}
+CONTRACTS = ADVICE | {"ms_log", "ms_log_write", "ms_assert", "assert", "static_assert", "_Alignas", "__attribute__"}
 LOCAL_ARRAY = re.compile(r"^\s*(?:static |const |_Alignas\(\d+\) |unsigned |struct )*\w+ \**\w+\[[^\]]*\]")
 
 
@@ -69,7 +73,8 @@ class Source:
     def _contracts(self):
         found = set()
         for i, (_, t, _, _) in enumerate(self.tokens):
-            if t in CONTRACTS and i + 1 in self.partner:
+            bracket = "(" if t in CONTRACTS else "{" if t == "enum" else None
+            if bracket and i + 1 in self.partner and self.tokens[i + 1][1] == bracket:
                 found.update(range(i, self.partner[i + 1] + 1))
         return found
 
@@ -132,6 +137,9 @@ def of_constants(s, i):
     line = s.lines[s.line_of(at) - 1]
     if kind != "number" or LOCAL_ARRAY.match(line) or FIRST_SIZE.search(line):
         return
+    if t == "1" and (s.text.endswith("? -1 : ", 0, at) or
+                     s.text.endswith("? ", 0, at) and s.text.startswith(" : -1", end)):
+        return  # of a comparator
     if s.tokens[i - 1][1] == "-" and not has_operand(s.tokens[i - 2]):
         yield s.mutant("constant", at, end, f"(-{t})")  # a comparator may return -2 as well as -1
         return

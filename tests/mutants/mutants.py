@@ -5,6 +5,7 @@
     mutants.py [-n COUNT] [--seed N] [--rooms NAME,...] [--seconds N] [--sanitizers] [--suites] [--at DIR]
     mutants.py --only FILE:LINE                 every mutant of that line
     mutants.py -n 45 --sample 3                 three rooms, drawn by the seed
+    mutants.py --unreached --rooms NAME         lines that no test runs: each of their mutants lives
 
 Prints a line for each mutant, "killed" with the test that noticed or "survived", and last
 "N passed, N failed": passed is the mutants that were noticed or that are equal to the
@@ -94,7 +95,7 @@ class Trial:
         for test in set(self.tests) - set(self.seconds):
             print(f"left out: {test} fails without a change", flush=True)
         self.tests = [t for t in self.tests if t in self.seconds]
-        self.copy.make(self.targets, self.options.jobs)
+        self.copy.make([o for o in commands if not reach.is_program(o)] + extra, self.options.jobs)
 
     def has_suites(self):
         return self.options.suites and self.room.suites and self.copy.flags is tree.FLAGS
@@ -115,7 +116,7 @@ class Trial:
             if not changed.link(test):
                 return "linker"
             processor = int(3 + 4 * self.seconds[test])
-            status, _ = self.copy.try_test(test, 20 + 8 * processor, processor)
+            status, _ = self.copy.try_test(test, 15 + 4 * processor, processor)
             if status != 0:
                 return test
         return self.leaking_test(changed, m) if m.kind == "removed call" and GIVES_BACK.search(m.text) else ""
@@ -269,6 +270,10 @@ def campaign(options):
     sanitized = tree.Tree(TOP, os.path.abspath(options.at) + "-asan", options.cc, tree.SANITIZERS)
     if options.sanitizers:
         sanitized.copy()
+    if options.unreached:
+        for room in chosen:
+            list_unreached(copy, room, options)
+        return 0
     tally, until = Tally(options.least), time.monotonic() + options.seconds
     for room in chosen:
         wanted_here = 1 << 30 if options.only else -(-options.count // len(chosen))
@@ -287,6 +292,18 @@ def campaign(options):
     return tally.finish()
 
 
+def list_unreached(copy, room, options):
+    trial = Trial(copy, room, options)
+    trial.build(room.sources)
+    for name in room.sources:
+        with open(os.path.join(TOP, name), encoding="utf-8") as f:
+            source, found = kinds.mutants_of(name, f.read())
+        at = Counter(m.line for m in found if not trial.reach.is_run(name, m.line))
+        for line in sorted(at):
+            print(f"{name}:{line}: {at[line]} of {source.lines[line - 1].strip()}", flush=True)
+        print(f"{name}: {sum(at.values())} of {len(found)} changes are in lines that no test runs", flush=True)
+
+
 def options_of(args):
     p = argparse.ArgumentParser()
     p.add_argument("-n", dest="count", type=int, default=600)
@@ -298,6 +315,7 @@ def options_of(args):
     p.add_argument("--suites", action="store_true")
     p.add_argument("--sanitizers", action="store_true", help="what lives is tried under sanitizers")
     p.add_argument("--only", help="FILE:LINE, a pattern")
+    p.add_argument("--unreached", action="store_true", help="lists lines that no test runs")
     p.add_argument("--at", default="build/mutants/tree")
     p.add_argument("--cc", default=os.environ.get("CC", "gcc"))
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

@@ -13,6 +13,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 
 FLAGS = ["W=1", "B=build"]  # as everybody builds, so that a compiler cache has most of it
@@ -74,6 +75,10 @@ class Tree:
                         ASAN_OPTIONS=f"detect_leaks=1:allocator_may_return_null=1:hard_rss_limit_mb={MEMORY_MAX >> 20}")
         for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
             self.env.pop(name, None)
+        # Tests wait for the disk most of their time: mkdir, unlink and fsync in memory are nothing.
+        self.scratch = tempfile.TemporaryDirectory(prefix="mutants-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+        self.env["TMPDIR"] = self.scratch.name
+        self.one_process = set()  # tests that pass without a process for each check
 
     def copy(self):
         """Files that differ are copied, so that a second run builds only what changed."""
@@ -172,9 +177,28 @@ class Tree:
     def try_test(self, name, limit, processor, more=None):
         """Exit status (None: too long) and processor seconds."""
         began = processor_seconds()
-        status = run(self.test_command(name), self.at, limit, dict(self.env, **(more or {})),
-                     processor=processor, memory=self.memory)
+        env = dict(self.env, CK_FORK="no" if name in self.one_process else "yes", **(more or {}))
+        status = run(self.test_command(name), self.at, limit, env, processor=processor, memory=self.memory)
+        self.empty_scratch()
         return status, processor_seconds() - began
+
+    def try_unchanged(self, name, more):
+        """As try_test; from now on in one process where that passes."""
+        self.one_process.add(name)
+        status, took = self.try_test(name, 300, 120, more)
+        if status != 0:
+            self.one_process.discard(name)
+            status, took = self.try_test(name, 300, 120, more)
+        return status, took
+
+    def empty_scratch(self):
+        """What a test that failed left behind."""
+        for name in os.listdir(self.scratch.name):
+            path = os.path.join(self.scratch.name, name)
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                os.remove(path)
 
     def try_suite(self, name, limit):
         """Whether a suite passes: it ends at its first "not ok".  cli:NAME has the cases of that name."""
