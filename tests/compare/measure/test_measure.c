@@ -374,6 +374,21 @@ START_TEST(the_last_that_is_told_of_measuring_is_all_of_it)
 }
 END_TEST
 
+START_TEST(nothing_to_measure_is_measured_whole)
+{
+    struct fixture f;
+    struct told t = {0};
+    fixture_init(&f);
+    f.conf.progress = take_progress;
+    f.conf.progress_ctx = &t;
+    fixture_dump(&f, 't', "tensor", "pytorch", "");
+    fixture_dump(&f, 'b', "tensor", "pytorch", "");
+    fixture_open(&f);
+    ck_assert(t.calls == 1 && t.share == 1 && t.amount == 0);
+    fixture_free(&f);
+}
+END_TEST
+
 TEST_MAIN("measure", every_pair_of_classes_gives_its_cells,
           text_compares_as_text_and_devices_not_at_all,
           strict_differences_are_those_of_numbers_cut_to_17_digits,
@@ -384,4 +399,4 @@ TEST_MAIN("measure", every_pair_of_classes_gives_its_cells,
           infinities_of_both_signs_differ_except_in_strict,
           a_name_that_leaves_the_folder_is_not_followed,
           norms_of_nought_have_a_cosine_with_each_other_alone, a_cosine_near_one_is_rounded,
-          the_last_that_is_told_of_measuring_is_all_of_it)
+          the_last_that_is_told_of_measuring_is_all_of_it, nothing_to_measure_is_measured_whole)

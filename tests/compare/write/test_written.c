@@ -158,6 +158,18 @@ static void check_text(const struct table_text *t, size_t line, const char *colu
     ck_assert_msg(ms_str_is(s, cell), "%s: '%s', not '%.*s'", column, cell, MS_STR_ARG(s));
 }
 
+static void check_deltas(const struct table_text *t, size_t line, const struct cmp_row *row)
+{
+    static const char *const names[][2] = {{"Max diff", "MaxRelativeErr"},
+                                           {"Min diff", "MinRelativeErr"},
+                                           {"Mean diff", "MeanRelativeErr"},
+                                           {"L2norm diff", "NormRelativeErr"}};
+    for (int i = 0; i < PROBE_STATS; i++) {
+        check_text(t, line, names[i][0], row->delta[i].diff);
+        check_text(t, line, names[i][1], row->delta[i].rel);
+    }
+}
+
 static void check_statistics(const struct table_text *t, size_t line, const struct cmp_row *row)
 {
     static const char *const names[] = {"max", "min", "mean", "l2norm"};
@@ -196,7 +208,7 @@ static void check_row(struct fixture *f, const struct table_text *t, size_t line
     if (cmp_mode(f->c) == PROBE_MODE_MD5)
         check_text(t, line, "NPU MD5", row->t.md5);
     else
-        check_statistics(t, line, row);
+        check_statistics(t, line, row), check_deltas(t, line, row);
     if (cmp_has_stack(f->c))
         ck_assert((strcmp(cell_of(t, line, "NPU_Stack_Info"), "N/A") != 0) ==
                   (first && row->t.present));
