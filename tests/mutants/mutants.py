@@ -295,6 +295,7 @@ def campaign(options):
 def list_unreached(copy, room, options):
     trial = Trial(copy, room, options)
     trial.build(room.sources)
+    print(f"# {room.name}: may run anything: {' '.join(sorted(trial.reach.silent)) or 'none'}", flush=True)
     for name in room.sources:
         with open(os.path.join(TOP, name), encoding="utf-8") as f:
             source, found = kinds.mutants_of(name, f.read())

@@ -25,13 +25,13 @@ class Reach:
         self.lines.setdefault(name, set()).update(counts)
         self.ran.setdefault((test, name), set()).update(n for n, c in counts.items() if c > 0)
 
-    def finish(self, tests):
-        """A test without any counts (it ends in _exit, or by a signal) counts as running all."""
-        self.silent = {t for t in tests if not any(k[0] == t for k in self.ran)}
+    def finish(self, tree, tests):
+        """A test without any counts (it ends in _exit, or by a signal) counts as running all that it holds."""
+        self.silent = {t for t in tests if not any(k[0] == t for k in self.ran) and holds_counts(tree, t)}
         self.lines = {name: sorted(lines) for name, lines in self.lines.items()}
 
     def is_run(self, name, line):
-        return any(self.runs(test, name, line) for test in {t for t, _ in self.ran} | self.silent)
+        return any(self.runs(test, name, line) for test in {t for t, _ in self.ran})
 
     def runs(self, test, name, line):
         """gcov counts a statement at its first line; a declaration belongs to what stands before it."""
@@ -76,6 +76,11 @@ def read(tree, test, into, reach, files):
                     reach.add(test, name, {one["line_number"]: one["count"] for one in f["lines"]})
 
 
+def holds_counts(tree, test):
+    with open(os.path.join(tree.at, "build/tests", test), "rb") as f:
+        return b".gcda" in f.read()
+
+
 def is_program(output):
     """A program is linked again for each change, so nobody runs it as it was left here."""
     return not output.endswith((".o", ".a", ".so"))
@@ -95,5 +100,5 @@ def measure(tree, files, tests, commands, seconds):
             read(tree, test, into, reach, set(files))
     shutil.rmtree(top, ignore_errors=True)
     tree.remove_covered()
-    reach.finish(seconds)
+    reach.finish(tree, seconds)
     return reach

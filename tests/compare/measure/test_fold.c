@@ -271,6 +271,57 @@ START_TEST(types_of_parts_that_differ_are_all_named)
 }
 END_TEST
 
+/* The texts of the parts with semicolons between them, as the official tool has them; none is a number. */
+static void check_listed(struct ms_str got, const char *const texts[PARTS])
+{
+    char want[256];
+    snprintf(want, sizeof want, "%s;%s;%s", texts[0], texts[1], texts[2]);
+    ck_str_is(got, want);
+}
+
+static const char *spell_number(char *to, double v)
+{
+    if (isnan(v))
+        strcpy(to, "nan");
+    else
+        to[ms_num_f64(to, v)] = '\0';
+    return to;
+}
+
+START_TEST(the_official_rules_list_the_parts_as_text)
+{
+    struct fixture f;
+    fixture_init(&f);
+    f.conf.rules = cmp_rules_of(CMP_OLD);
+    for (uint32_t seed = 1; seed < 8; seed++) {
+        char shape[PARTS][16], mean[PARTS][40], norm[PARTS][40];
+        const char *shapes[PARTS], *means[PARTS], *norms[PARTS];
+        state = seed;
+        cut_matrix(false);
+        if (seed % 2 == 0)
+            put_value(&part[seed % PARTS], 0, 0, NAN);
+        for (int i = 0; i < PARTS; i++) {
+            const struct figures one = figures_of(&part[i]);
+            snprintf(shape[i], sizeof *shape, "[%d, %d]", (int)part[i].shape[0],
+                     (int)part[i].shape[1]);
+            shapes[i] = shape[i];
+            means[i] = spell_number(mean[i], one.mean);
+            norms[i] = spell_number(norm[i], one.norm);
+        }
+        open_parts_and_whole(&f, false, false);
+        const struct cmp_item *item = &folded_row(&f)->t;
+        ck_str_is(item->dtype, "torch.float32;torch.float32;torch.float32");
+        ck_assert_int_eq(item->type, MS_DT_NONE);
+        check_listed(item->shape, shapes);
+        check_listed(item->stat[PROBE_STAT_MEAN].text, means);
+        check_listed(item->stat[PROBE_STAT_NORM].text, norms);
+        ck_assert_int_eq(item->stat[PROBE_STAT_MEAN].kind, CMP_VALUE_TEXT);
+        ck_assert_int_eq(item->stat[PROBE_STAT_NORM].kind, CMP_VALUE_TEXT);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
 /* ---- tensors ------------------------------------------------------------------------------- */
 
 START_TEST(tensors_of_the_parts_are_the_matrix)
@@ -428,8 +479,8 @@ END_TEST
 
 TEST_MAIN("fold", figures_of_the_parts_are_those_of_the_matrix,
           what_is_no_number_in_a_part_is_none_in_the_whole,
-          types_of_parts_that_differ_are_all_named, tensors_of_the_parts_are_the_matrix,
-          parts_that_do_not_fit_are_of_another_shape, a_part_that_is_missing_is_an_error,
-          folds_of_a_pair_are_found_among_those_of_others, elements_of_a_shape_are_counted,
-          a_digest_of_parts_is_one_that_is_joined,
+          types_of_parts_that_differ_are_all_named, the_official_rules_list_the_parts_as_text,
+          tensors_of_the_parts_are_the_matrix, parts_that_do_not_fit_are_of_another_shape,
+          a_part_that_is_missing_is_an_error, folds_of_a_pair_are_found_among_those_of_others,
+          elements_of_a_shape_are_counted, a_digest_of_parts_is_one_that_is_joined,
           shapes_agree_apart_from_axes_that_the_engines_arrange)
