@@ -18,6 +18,7 @@ Exit status 1 when fewer than --least in 100, by default 95, are noticed or know
 import argparse
 import fnmatch
 import glob
+import json
 import os
 import random
 import re
@@ -85,17 +86,41 @@ class Trial:
         self.seconds, self.reach, self.leaks, self.suites = {}, reach.Reach(), {}, []
         self.tools = sorted({t for s in room.suites for t in copy.tools_of(s)})
 
-    def build(self, sources):
+    def build(self):
         extra = ["build/libmstx.so"] if self.room.name == "ring" else []
         extra += ["all"] + [f"build/tests/{t}" for t in self.tools] if self.has_suites() else []
         self.targets = [f"build/tests/{t}" for t in self.tests] + extra
         self.copy.make(self.targets, self.options.jobs)
-        commands = self.copy.commands(sources, self.targets)
-        self.reach = reach.measure(self.copy, sources, self.tests, commands, self.seconds)
+        if not self.recall():
+            self.measure(extra)
         for test in set(self.tests) - set(self.seconds):
             print(f"left out: {test} fails without a change", flush=True)
         self.tests = [t for t in self.tests if t in self.seconds]
+
+    def measure(self, extra):
+        sources = self.room.sources
+        commands = self.copy.commands(sources, self.targets)
+        self.reach = reach.measure(self.copy, sources, self.tests, commands, self.seconds)
         self.copy.make([o for o in commands if not reach.is_program(o)] + extra, self.options.jobs)
+        with open(self.memory(), "w", encoding="utf-8") as f:
+            json.dump({"of": self.copy.fingerprint(), "tests": self.tests, "seconds": self.seconds,
+                       "one": sorted(self.copy.one_process), "reach": self.reach.saved()}, f)
+
+    def memory(self):
+        return f"{self.copy.at}-reach-{self.room.name}.json"
+
+    def recall(self):
+        """What an earlier run measured, if no source has changed since."""
+        if not os.path.exists(self.memory()):
+            return False
+        with open(self.memory(), encoding="utf-8") as f:
+            kept = json.load(f)
+        if kept["of"] != self.copy.fingerprint() or kept["tests"] != self.tests:
+            return False
+        self.seconds = kept["seconds"]
+        self.copy.one_process.update(kept["one"])
+        self.reach.load(kept["reach"])
+        return True
 
     def has_suites(self):
         return self.options.suites and self.room.suites and self.copy.flags is tree.FLAGS
@@ -229,7 +254,7 @@ def try_lived(plain, sanitized, lived, tally):
     """What no test notices is tried under sanitizers, then with suites, which take longest."""
     if lived and sanitized:
         again = Trial(sanitized, plain.room, plain.options, NOT_SANITIZED)
-        again.build(plain.room.sources)
+        again.build()
         lived = try_again(again, lived, tally, " under sanitizers")
     if lived and plain.has_suites():
         plain.use_suites()
@@ -284,7 +309,7 @@ def campaign(options):
             continue
         trial = Trial(copy, room, options)
         began = time.monotonic()
-        trial.build(sorted({m.file for m in mutants + spare}))
+        trial.build()
         until += time.monotonic() - began  # the limit is on changes alone
         print(f"# {room.name}: {len(mutants)} mutants, {len(trial.tests)} tests, "
               f"{sum(trial.seconds.values()):.1f} s", flush=True)
@@ -294,7 +319,7 @@ def campaign(options):
 
 def list_unreached(copy, room, options):
     trial = Trial(copy, room, options)
-    trial.build(room.sources)
+    trial.build()
     print(f"# {room.name}: may run anything: {' '.join(sorted(trial.reach.silent)) or 'none'}", flush=True)
     for name in room.sources:
         with open(os.path.join(TOP, name), encoding="utf-8") as f:

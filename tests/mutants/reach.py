@@ -41,6 +41,14 @@ class Reach:
         before = lines[max(0, bisect.bisect_right(lines, line) - 1)]
         return before in self.ran.get((test, name), ())
 
+    def saved(self):
+        return {"lines": self.lines, "silent": sorted(self.silent),
+                "ran": [[test, name, sorted(lines)] for (test, name), lines in self.ran.items()]}
+
+    def load(self, saved):
+        self.lines, self.silent = saved["lines"], set(saved["silent"])
+        self.ran = {(test, name): set(lines) for test, name, lines in saved["ran"]}
+
 
 def build(tree, files, commands):
     """Compiles `files` with coverage and links what holds them; everything else stays."""
@@ -88,7 +96,7 @@ def is_program(output):
 
 def measure(tree, files, tests, commands, seconds):
     """Reach of the tests that pass; their processor time goes into `seconds`."""
-    reach, top = Reach(), os.path.join(os.path.dirname(tree.at), "counts")
+    reach, top = Reach(), tree.at + "-counts"
     tree.will_cover([o for o in commands if not is_program(o)])
     build(tree, files, commands)
     for test in tests:

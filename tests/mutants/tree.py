@@ -7,6 +7,7 @@ stays the only place that knows how something is built.
 """
 import contextlib
 import fnmatch
+import hashlib
 import os
 import re
 import resource
@@ -105,6 +106,16 @@ class Tree:
         with open(to, "wb") as f:
             f.write(wanted)
         shutil.copymode(source, to)
+
+    def fingerprint(self):
+        """Of every source of the copy: as long as it stays, so does what tests run."""
+        whole = hashlib.sha256()
+        for folder, inner, names in sorted(os.walk(self.at)):
+            inner[:] = sorted(set(inner) - {"build"})
+            for name in sorted(n for n in names if n.endswith((".c", ".h", ".txt")) or n == "Makefile"):
+                with open(os.path.join(folder, name), "rb") as f:
+                    whole.update(name.encode() + hashlib.sha256(f.read()).digest())
+        return whole.hexdigest()
 
     def make(self, targets, jobs):
         env = dict(os.environ)  # a compiler cache asks for the locale too

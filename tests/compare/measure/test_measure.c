@@ -113,6 +113,37 @@ START_TEST(strict_differences_are_those_of_numbers_cut_to_17_digits)
 }
 END_TEST
 
+/* pandas reads 17 digits and a power of ten. */
+START_TEST(strict_numbers_may_have_a_power_of_ten)
+{
+    static const char *const texts[] = {"2.5e+3", "2.5e3",       "25e-1",    "1E-5",     "-7.25e+2",
+                                        "1e300",  "1e-300",      "3.5e-309", "12e-320",  "0.001e2",
+                                        "1e-308", "1234.5e-312", "1e308",    "123456e+2"};
+    struct fixture f;
+    fixture_init(&f);
+    f.conf.rules = cmp_rules_of(CMP_STRICT);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char json[400], shown[64];
+        snprintf(json, sizeof json,
+                 "\"Torch.a.0.forward\": {\"output\": [{\"type\":\"torch.Tensor\",\"dtype\":"
+                 "\"torch.float32\",\"shape\":[2,3],\"Max\":%s,\"Min\":0.5,\"Mean\":0.5,"
+                 "\"Norm\":0.5,\"requires_grad\":false}]}",
+                 texts[i]);
+        fixture_pair(
+            &f, json,
+            "\"Torch.a.0.forward\": {\"output\": [" TENSOR("0.0", "0.5", "0.5", "0.5") "]}");
+        fixture_open(&f);
+        const struct cmp_row *row = fixture_row(&f, "Torch.a.0.forward.output.0");
+        snprintf(shown, sizeof shown, "%.*s", MS_STR_ARG(row->delta[PROBE_STAT_MAX].diff));
+        const double got = strtod(shown, NULL), want = strtod(texts[i], NULL);
+        ck_assert_msg(fabs(got - want) <= 1e-14 * fabs(want) + 0x1p-1073, "%s: %s", texts[i],
+                      shown);
+        ck_str_is(row->delta[PROBE_STAT_MAX].rel, "inf");
+    }
+    fixture_free(&f);
+}
+END_TEST
+
 /* ---- tensors -------------------------------------------------------------------- */
 
 static void put_tensor(const struct fixture *f, char side, enum ms_dtype t, const char *shape_json,
@@ -392,6 +423,7 @@ END_TEST
 TEST_MAIN("measure", every_pair_of_classes_gives_its_cells,
           text_compares_as_text_and_devices_not_at_all,
           strict_differences_are_those_of_numbers_cut_to_17_digits,
+          strict_numbers_may_have_a_power_of_ten,
           figures_are_those_the_official_tool_was_seen_to_give, one_element_has_only_the_two_errors,
           a_large_tensor_is_the_sum_of_its_pieces,
           complex_numbers_differ_by_either_part_except_in_strict,

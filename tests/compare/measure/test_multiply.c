@@ -60,10 +60,11 @@ static void begin(struct fixture *f)
     fixture_dump(f, 'b', "tensor", "pytorch", leaf());
 }
 
-/* Open with a --config in which @ stands for the fixture's directory. */
-static void open_with(struct fixture *f, const char *config)
+/* Writes a --config in which @ stands for the fixture's directory. */
+static void configure(struct fixture *f, const char *config)
 {
-    char text[1200], path[160];
+    static char path[160];
+    char text[1200];
     size_t n = 0;
     for (; *config != 0; config++)
         n += (size_t)snprintf(text + n, sizeof text - n, "%.*s", *config == '@' ? 64 : 1,
@@ -71,6 +72,11 @@ static void open_with(struct fixture *f, const char *config)
     fixture_write(f, "config.yaml", text);
     snprintf(path, sizeof path, "%s/config.yaml", f->dir);
     f->conf.config = path;
+}
+
+static void open_with(struct fixture *f, const char *config)
+{
+    configure(f, config);
     fixture_open(f);
 }
 
@@ -193,6 +199,79 @@ START_TEST(what_the_file_names_in_vain_is_told)
 }
 END_TEST
 
+static void refused(struct fixture *f, const char *config, const char *why)
+{
+    configure(f, config);
+    fixture_close(f);
+    ck_assert_int_ne(cmp_open(&f->c, &f->conf, f->t, f->b, NULL, &f->err), MS_OK);
+    ck_says(f->err, why);
+    ck_says(f->err, "config.yaml");
+    cmp_close(f->c);
+    f->c = NULL;
+    ms_err_clear(&f->err);
+}
+
+START_TEST(a_file_of_another_form_is_refused_with_the_form_that_is_expected)
+{
+    struct fixture f;
+    begin(&f);
+    refused(&f, "[1, 2]\n", "right_matmul, left_matmul or left_right_matmul");
+    refused(&f, "right_matmul: 5\n", "maps such as target_tensor_map");
+    refused(&f, "right_matmul: [5]\n", "maps such as target_tensor_map");
+    refused(&f, "right_matmul:\n  target_tensor_map: [x.npy]\n", "'matrix: [data file, ...]'");
+    open_with(&f,
+              "right_matmul:\n  target_tensor_map:\n  golden_tensor_map: {}\n"); /* both empty */
+    ck_assert(fabs(cell(&f, CMP_MAX_ABS) - largest(false, false)) < 1e-6);
+    fixture_free(&f);
+}
+END_TEST
+
+/* A vector is a row before a matrix, and a column behind one. */
+START_TEST(vectors_are_multiplied_as_rows_and_as_columns)
+{
+    static const uint64_t n = 3, wide[] = {3, 2};
+    static const double x[] = {1, 2, 4}, zero[3], m[] = {1, 10, 100, 1000, 3, 7};
+    struct fixture f;
+    begin(&f);
+    put(&f, "t/dump_tensor_data/x.npy", MS_DT_F64, &n, 1, x);
+    put(&f, "b/dump_tensor_data/x.npy", MS_DT_F64, &n, 1, zero);
+    put(&f, "m.npy", MS_DT_F64, wide, 2, m);
+    open_with(&f, "right_matmul:\n  target_tensor_map: {@/m.npy: [x.npy]}\n"
+                  "  golden_tensor_map: {@/m.npy: [x.npy]}\n");
+    ck_assert(cell(&f, CMP_MAX_ABS) == 1 * 10 + 2 * 1000 + 4 * 7);
+    ck_assert(cell(&f, CMP_EUCLID) == hypot(1 * 1 + 2 * 100 + 4 * 3, 1 * 10 + 2 * 1000 + 4 * 7));
+    put(&f, "m.npy", MS_DT_F64, (const uint64_t[]){2, 3}, 2, m);
+    open_with(&f, "left_matmul:\n  target_tensor_map: {@/m.npy: [x.npy]}\n"
+                  "  golden_tensor_map: {@/m.npy: [x.npy]}\n");
+    ck_assert(cell(&f, CMP_EUCLID) == hypot(1 * 1 + 2 * 10 + 4 * 100, 1 * 1000 + 2 * 3 + 4 * 7));
+    fixture_free(&f);
+}
+END_TEST
+
+/* The product of singles is a single. */
+START_TEST(a_product_has_the_precision_of_its_factors)
+{
+    static const uint64_t two = 2, square[] = {2, 2};
+    static const float x[] = {1, 0x1p-30F}, zero[2], m[] = {1, 0, 1, 1};
+    static const double dm[] = {1, 0, 1, 1};
+    struct fixture f;
+    begin(&f);
+    put(&f, "t/dump_tensor_data/x.npy", MS_DT_F32, &two, 1, x);
+    put(&f, "b/dump_tensor_data/x.npy", MS_DT_F32, &two, 1, zero);
+    for (int single = 0; single < 2; single++) {
+        put(&f, "m.npy", single ? MS_DT_F32 : MS_DT_F64, square, 2,
+            single ? (const void *)m : (const void *)dm);
+        open_with(&f, "right_matmul:\n  target_tensor_map: {@/m.npy: [x.npy]}\n"
+                      "  golden_tensor_map: {@/m.npy: [x.npy]}\n");
+        ck_assert(cell(&f, CMP_EUCLID) ==
+                  (single ? 1 : sqrt((1 + 0x1p-30) * (1 + 0x1p-30) + 0x1p-60)));
+    }
+    fixture_free(&f);
+}
+END_TEST
+
 TEST_MAIN("multiply", both_sides_are_multiplied_from_the_side_that_is_said,
           a_side_can_be_brought_back_to_the_others_basis,
-          a_matrix_that_will_not_do_is_an_error_but_for_strict, what_the_file_names_in_vain_is_told)
+          a_matrix_that_will_not_do_is_an_error_but_for_strict, what_the_file_names_in_vain_is_told,
+          a_file_of_another_form_is_refused_with_the_form_that_is_expected,
+          vectors_are_multiplied_as_rows_and_as_columns, a_product_has_the_precision_of_its_factors)
