@@ -98,13 +98,14 @@ class Trial:
         self.tests = [t for t in self.tests if t in self.seconds]
 
     def measure(self, extra):
-        sources = self.room.sources
+        sources, asked = self.room.sources, list(self.tests)
         commands = self.copy.commands(sources, self.targets)
         self.reach = reach.measure(self.copy, sources, self.tests, commands, self.seconds)
         self.copy.make([o for o in commands if not reach.is_program(o)] + extra, self.options.jobs)
-        with open(self.memory(), "w", encoding="utf-8") as f:
-            json.dump({"of": self.copy.fingerprint(), "tests": self.tests, "seconds": self.seconds,
+        with open(self.memory() + ".new", "w", encoding="utf-8") as f:
+            json.dump({"of": self.copy.fingerprint(), "tests": asked, "seconds": self.seconds,
                        "one": sorted(self.copy.one_process), "reach": self.reach.saved()}, f)
+        os.replace(self.memory() + ".new", self.memory())
 
     def memory(self):
         return f"{self.copy.at}-reach-{self.room.name}.json"
