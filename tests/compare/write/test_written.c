@@ -483,5 +483,103 @@ START_TEST(suspects_and_roles_are_written_as_they_were_found)
 }
 END_TEST
 
+/* ---- values that are kept while a table is written ---------------------------------------------------- */
+
+static struct cmp_source *found(struct fixture *f)
+{
+    struct cmp_source *s;
+    ck_ok(cmp_source_new(&s, &f->err), f->err);
+    ck_ok(cmp_source_add(s, f->c, -1, -1, NULL, &f->err), f->err);
+    ck_ok(cmp_source_find(s, &f->err), f->err);
+    return s;
+}
+
+static void check_found(struct cmp_source *s, struct cmp_source *o)
+{
+    struct cmp_source_place at = {0, 0}, there = {0, 0};
+    struct cmp_source_node n, m;
+    while (cmp_source_next(s, &at, &n)) {
+        ck_assert(cmp_source_next(o, &there, &m));
+        ck_assert(ms_str_eq(n.target, m.target) && ms_str_eq(n.golden, m.golden));
+        ck_assert(n.verdict.role == m.verdict.role && n.verdict.suspect == m.verdict.suspect);
+        ck_assert(memcmp(&n.verdict.in, &m.verdict.in, sizeof n.verdict.in) == 0 &&
+                  memcmp(&n.verdict.out, &m.verdict.out, sizeof n.verdict.out) == 0);
+    }
+    ck_assert(!cmp_source_next(o, &there, &m));
+    cmp_source_free(s);
+    cmp_source_free(o);
+}
+
+/* A table that is written before lends its values to the search, which finds the same without. */
+START_TEST(suspects_are_the_same_with_values_of_the_table_and_without)
+{
+    for (uint64_t seed = 1; seed < CASES / 2; seed++) {
+        struct fixture f, plain;
+        struct table_text csv, book;
+        struct cmp_summary sum[2] = {0};
+        draw_pair(&plain, seed);
+        draw_pair(&f, seed);
+        ck_assert_ptr_null(f.c->values);
+        f.conf.explain = true;
+        fixture_open(&f);
+        ck_assert_ptr_nonnull(f.c->values);
+        write_both(&f, sum, &csv, &book);
+        check_rows(&f, &csv);
+        check_found(found(&f), found(&plain));
+        table_free(&csv);
+        table_free(&book);
+        fixture_free(&f);
+        fixture_free(&plain);
+    }
+}
+END_TEST
+
+/* ---- tables of the official rules ---------------------------------------------------------------------- */
+
+/* The verdict and its reasons are those of the rules, and a table of digests has no reasons. */
+static void check_verdicts(struct fixture *f, const struct table_text *t)
+{
+    size_t line = 1;
+    for (size_t g = 0; g < cmp_groups(f->c); g++) {
+        ck_ok(cmp_view_group(f->c, g, &f->v, &f->err), f->err);
+        for (size_t i = 0; i < f->v.rows.n; i++, line++) {
+            struct cmp_row_verdict want;
+            const struct cmp_row *row = &f->v.rows.p[i];
+            ck_ok(f->conf.rules->judge_row(&f->c->set, &f->v, row, &want, &f->err), f->err);
+            check_text(t, line, "Result", want.result);
+            if (cmp_mode(f->c) != PROBE_MODE_MD5)
+                check_text(t, line, "Err_message", want.message);
+        }
+    }
+    for (unsigned k = 0; k < t->line[0].n && cmp_mode(f->c) == PROBE_MODE_MD5; k++)
+        ck_assert_str_ne(t->line[0].cell[k], "Err_message");
+    ck_assert_uint_eq(line, t->n);
+}
+
+START_TEST(verdicts_of_the_official_rules_stand_in_their_columns)
+{
+    for (uint64_t seed = 1; seed < CASES / 2; seed++) {
+        struct fixture f;
+        struct cmp_summary sum = {0};
+        struct cmp_files files = {0};
+        char stem[96], path[104];
+        draw_pair(&f, seed);
+        f.conf.rules = cmp_rules_of(CMP_OLD);
+        f.conf.ext = false;
+        fixture_open(&f);
+        snprintf(stem, sizeof stem, "%s/old", f.dir);
+        snprintf(path, sizeof path, "%s.csv", stem);
+        ck_ok(cmp_write_csv(f.c, stem, NULL, &sum, &files, &f.err), f.err);
+        struct table_text csv = table_of_csv(path);
+        check_verdicts(&f, &csv);
+        table_free(&csv);
+        cmp_files_free(&files);
+        fixture_free(&f);
+    }
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "written", a_workbook_and_a_csv_have_what_the_comparison_shows,
-                 suspects_and_roles_are_written_as_they_were_found)
+                 suspects_and_roles_are_written_as_they_were_found,
+                 suspects_are_the_same_with_values_of_the_table_and_without,
+                 verdicts_of_the_official_rules_stand_in_their_columns)
