@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-enum { SIDES = 2, TENSORS = 9 };
+enum { SIDES = 2, TENSORS = 10 };
 
 /* What each output of the one operator is on both sides: shape, values, and whether there is a file. */
 static const struct one {
@@ -53,6 +53,8 @@ static const struct one {
      .state = CMP_STATE_NO_DATA,
      .metric = {"unsupported", "unsupported", "unsupported", "unsupported", "unsupported",
                 "unsupported"}},
+    /* the golden one is nothing, so that RelL2 is infinite */
+    {{"[3]", "[3]"}, {{0, 0, 1}, {0, 0, 0}}, .state = CMP_STATE_OK, .metric = {"Nan"}},
     {{"[0]", "[0]"},
      {{0}, {0}},
      .state = CMP_STATE_EMPTY,
@@ -225,4 +227,80 @@ START_TEST(a_tensor_has_its_figures_or_the_reason_why_not)
 }
 END_TEST
 
-TEST_MAIN("written_tensors", a_tensor_has_its_figures_or_the_reason_why_not)
+/* A workbook with colours has the same cells, but a tab behind what is no finite number. */
+START_TEST(a_workbook_with_colours_has_the_same_cells)
+{
+    struct fixture f;
+    struct table_text book[2];
+    size_t tabs = 0;
+    fixture_init(&f);
+    f.conf.ext = true;
+    write_side(&f, 0);
+    write_side(&f, 1);
+    for (int coloured = 0; coloured < 2; coloured++) {
+        char stem[96], path[104];
+        struct cmp_files files = {0};
+        struct cmp_summary sum = {0};
+        f.conf.highlight = coloured != 0;
+        fixture_open(&f);
+        snprintf(stem, sizeof stem, "%s/book%d", f.dir, coloured);
+        ck_ok(cmp_write_xlsx(f.c, stem, &sum, &files, &f.err), f.err);
+        snprintf(path, sizeof path, "%s.xlsx", stem);
+        book[coloured] = table_of_xlsx(path);
+        cmp_files_free(&files);
+    }
+    ck_assert_uint_eq(book[0].n, book[1].n);
+    for (size_t i = 0; i < book[0].n; i++) {
+        for (unsigned k = 0; k < book[0].line[0].n; k++) {
+            const char *a = book[0].line[i].cell[k], *b = book[1].line[i].cell[k];
+            const bool tab = strcmp(a, "inf") == 0 || strcmp(a, "-inf") == 0;
+            tabs += tab;
+            ck_assert_msg(strncasecmp(a, b, strlen(a)) == 0 &&
+                              strcmp(b + strlen(a), tab ? "\t" : "") == 0,
+                          "%s: '%s', '%s'", book[0].line[0].cell[k], a, b);
+        }
+    }
+    ck_assert_uint_ge(tabs, 2 * TENSORS);
+    table_free(&book[0]);
+    table_free(&book[1]);
+    fixture_free(&f);
+}
+END_TEST
+
+/* The old rules keep an axis of length 1: such a tensor is no scalar, and has no cosine. */
+START_TEST(one_element_has_no_cosine)
+{
+    struct fixture f;
+    char stem[96], path[104];
+    struct cmp_files files = {0};
+    struct cmp_summary sum = {0};
+    const uint64_t n = 1;
+    const float x = 3, y = 2;
+    fixture_init(&f);
+    f.conf.rules = cmp_rules_of(CMP_OLD);
+    for (int side = 0; side < 2; side++) {
+        fixture_dump(&f, "tb"[side], "tensor", "pytorch",
+                     "\"Torch.a.0.forward\":{\"output\":[{\"type\":\"torch.Tensor\",\"dtype\":"
+                     "\"torch.float32\",\"shape\":[1],\"Max\":1.5,\"Min\":1.5,\"Mean\":1.5,"
+                     "\"Norm\":1.5,\"requires_grad\":false,\"data_name\":\"x.pt\"}]}");
+        snprintf(path, sizeof path, "%s/%c/dump_tensor_data/x.pt", f.dir, "tb"[side]);
+        ck_ok(probe_pt_write(path, MS_DT_F32, &n, 1, side == 0 ? &x : &y, &f.err), f.err);
+    }
+    fixture_open(&f);
+    snprintf(stem, sizeof stem, "%s/out", f.dir);
+    ck_ok(cmp_write_csv(f.c, stem, NULL, &sum, &files, &f.err), f.err);
+    snprintf(path, sizeof path, "%s.csv", stem);
+    struct table_text t = table_of_csv(path);
+    ck_assert_str_eq(cell_of(&t, 1, "Cosine"), "unsupported");
+    ck_assert_str_eq(cell_of(&t, 1, "EucDist"), "1.0");
+    ck_assert_str_eq(cell_of(&t, 1, "MaxAbsErr"), "1.0");
+    ck_assert_str_eq(cell_of(&t, 1, "MaxRelativeErr"), "0.5");
+    ck_assert_str_eq(cell_of(&t, 1, "One Thousandth Err Ratio"), "0.0");
+    cmp_files_free(&files);
+    table_free(&t);
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("written_tensors", a_tensor_has_its_figures_or_the_reason_why_not,
+          a_workbook_with_colours_has_the_same_cells, one_element_has_no_cosine)
