@@ -350,6 +350,59 @@ START_TEST(tensors_of_the_parts_are_the_matrix)
 }
 END_TEST
 
+/* The official tool joins files by the names of the projections. */
+START_TEST(official_rules_join_files_of_projections)
+{
+    struct fixture f;
+    fixture_init(&f);
+    f.conf.rules = cmp_rules_of(CMP_OLD);
+    for (state = 1; state < 12; state++) {
+        const uint32_t seed = state;
+        cut_matrix(false);
+        const uint64_t n = whole.shape[0] * whole.shape[1];
+        whole.x[below((uint32_t)n)] += seed % 2 == 0 ? 16 : 0;
+        open_parts_and_whole(&f, false, true);
+        ck_assert_int_eq(folded_row(&f)->fig.state, CMP_STATE_OK);
+        ck_assert_double_eq(folded_row(&f)->fig.metric[CMP_MAX_ABS], seed % 2 == 0 ? 16 : 0);
+        state = seed;
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+static void put_digest(struct ms_buf *b, const char *name, int columns, unsigned digest)
+{
+    ms_buf_printf(b,
+                  "%s\"%s\":{\"input_args\":[],\"input_kwargs\":{},\"output\":[{\"type\":"
+                  "\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[2,%d],\"Max\":1,"
+                  "\"Min\":0,\"Mean\":0.5,\"Norm\":1,\"requires_grad\":false,\"md5\":\"%08x\"}]}",
+                  b->n != 0 ? "," : "", name, columns, digest);
+}
+
+START_TEST(digests_of_parts_are_joined_too)
+{
+    struct fixture f;
+    struct ms_buf t = {.max = 1 << 16}, b = {.max = 1 << 16};
+    char name[160], want[64];
+    fixture_init(&f);
+    for (int i = 0; i < PARTS; i++) {
+        snprintf(name, sizeof name, TRAINED "%s.Linear.forward.0", projections[i]);
+        put_digest(&t, name, 2, (unsigned)i + 10);
+    }
+    put_digest(&b, SERVED, 2 * PARTS, 13);
+    fixture_dump(&f, 't', "md5", "pytorch", ms_buf_z(&t));
+    fixture_dump(&f, 'b', "md5", "pytorch", ms_buf_z(&b));
+    f.conf.consistent = CMP_CONSISTENT_FSDP;
+    fixture_open(&f);
+    snprintf(want, sizeof want, "0000000a%s0000000b%s0000000c", CMP__PARTS, CMP__PARTS);
+    ck_str_is(folded_row(&f)->t.md5, want);
+    ck_str_is(folded_row(&f)->b.md5, "0000000d");
+    ms_buf_free(&t);
+    ms_buf_free(&b);
+    fixture_free(&f);
+}
+END_TEST
+
 /* Parts that do not make up the matrix are not compared element by element. */
 START_TEST(parts_that_do_not_fit_are_of_another_shape)
 {
@@ -480,7 +533,8 @@ END_TEST
 TEST_MAIN("fold", figures_of_the_parts_are_those_of_the_matrix,
           what_is_no_number_in_a_part_is_none_in_the_whole,
           types_of_parts_that_differ_are_all_named, the_official_rules_list_the_parts_as_text,
-          tensors_of_the_parts_are_the_matrix, parts_that_do_not_fit_are_of_another_shape,
+          tensors_of_the_parts_are_the_matrix, official_rules_join_files_of_projections,
+          digests_of_parts_are_joined_too, parts_that_do_not_fit_are_of_another_shape,
           a_part_that_is_missing_is_an_error, folds_of_a_pair_are_found_among_those_of_others,
           elements_of_a_shape_are_counted, a_digest_of_parts_is_one_that_is_joined,
           shapes_agree_apart_from_axes_that_the_engines_arrange)
