@@ -5,7 +5,8 @@
 A mutant is a file with one change inside a function.  Left alone is what changes nothing that a
 caller sees: contracts (ms_assert, compiled out), sizes of local arrays (larger ones hold as much),
 named limits of a function (`enum { MOST = 64 };`, as those outside of functions: bounds of work that a
-benchmark tuned), lines of the log, advice to the kernel, and the 1 of a comparator (its sign counts).
+benchmark tuned), the 0 of an empty initializer, lines of the log, advice to the kernel, and the 1 of a
+comparator (its sign counts).
 """
 import re
 from collections import namedtuple
@@ -140,6 +141,8 @@ def of_constants(s, i):
     if t == "1" and (s.text.endswith("? -1 : ", 0, at) or
                      s.text.endswith("? ", 0, at) and s.text.startswith(" : -1", end)):
         return  # of a comparator
+    if s.text.endswith("= {", 0, at) and s.text.startswith("}", end):
+        return  # the empty initializer: the number stands for no member
     if s.tokens[i - 1][1] == "-" and not has_operand(s.tokens[i - 2]):
         yield s.mutant("constant", at, end, f"(-{t})")  # a comparator may return -2 as well as -1
         return

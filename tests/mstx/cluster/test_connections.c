@@ -7,6 +7,8 @@
 #include "probe/base/mem.h"
 #include "tests/support/check.h"
 
+#include <math.h>
+
 enum { RANKS = 6, MS = 1000 };
 
 static MS_VEC(struct mstx_conn_end) end;
@@ -129,7 +131,177 @@ START_TEST(memory_that_runs_out_is_told)
 }
 END_TEST
 
+/* ---- drawn connections ------------------------------------------------------------------------------ */
+
+static uint64_t state;
+
+static uint32_t below(uint32_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((state >> 33) % n);
+}
+
+/* Values at the limits: round trips of 1.5 ms beside 0.5 ms, 5 % busy, a mebibyte. */
+static void draw_end(uint32_t rank, uint32_t peer)
+{
+    static const double trips[] = {0, 0.4, 0.5, 0.5, 0.5, 1.5, 1.6, 4, 9},
+                        rates[] = {1, 30, 33, 34, 100, 100, 100, 100},
+                        shares[] = {0, 0.04, 0.05, 0.2, 0.2, 0.7, 1.3};
+    struct mstx_conn_end *e = ms_vec_push(&end);
+    *e = (struct mstx_conn_end){.rank = rank,
+                                .peer = peer,
+                                .min_rtt_us = trips[below(9)] * MS,
+                                .span_us = below(9) != 0 ? 1e7 : 0};
+    e->busy_us = shares[below(7)] * 1e7;
+    e->sent = below(4) == 0 ? (1 << 20) - below(2) : rates[below(8)] * e->busy_us;
+}
+
+struct pair_again {
+    double rtt, rate, busy;
+    bool is, slow, by_rate;
+};
+
+static int by_number(const void *pa, const void *pb)
+{
+    const double *a = pa, *b = pb;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static struct pair_again pairs[RANKS][RANKS];
+
+static void join_again(void)
+{
+    memset(pairs, 0, sizeof pairs);
+    for (size_t i = 0; i < end.n; i++) {
+        const struct mstx_conn_end *e = &end.p[i];
+        struct pair_again *p =
+            e->rank < e->peer ? &pairs[e->rank][e->peer] : &pairs[e->peer][e->rank];
+        if (e->rank == e->peer)
+            continue;
+        if (!p->is)
+            *p = (struct pair_again){.rtt = HUGE_VAL, .rate = HUGE_VAL, .is = true};
+        if (e->min_rtt_us > 0 && e->min_rtt_us < p->rtt)
+            p->rtt = e->min_rtt_us;
+        if (e->sent >= 1 << 20 && e->busy_us > 0 && e->sent / e->busy_us * 1e6 < p->rate)
+            p->rate = e->sent / e->busy_us * 1e6;
+        if (e->span_us > 0)
+            p->busy = fmax(p->busy, fmin(1, e->busy_us / e->span_us));
+    }
+}
+
+static void usual_again(double *rtt, double *rate)
+{
+    double trips[RANKS * RANKS], rates[RANKS * RANKS];
+    size_t n = 0, r = 0;
+    for (uint32_t a = 0; a < RANKS; a++) {
+        for (uint32_t b = a + 1; b < RANKS; b++) {
+            if (pairs[a][b].is)
+                trips[n++] = pairs[a][b].rtt;
+            if (pairs[a][b].is && isfinite(pairs[a][b].rate))
+                rates[r++] = pairs[a][b].rate;
+        }
+    }
+    qsort(trips, n, sizeof *trips, by_number);
+    qsort(rates, r, sizeof *rates, by_number);
+    *rtt = n >= 3 ? trips[n / 4] : HUGE_VAL;
+    *rate = r >= 3 ? rates[r - 1 - r / 4] : 0;
+}
+
+/* Whether most connections of a rank are slow, and at least two. */
+static bool owns(uint32_t rank)
+{
+    unsigned all = 0, bad = 0;
+    for (uint32_t other = 0; other < RANKS; other++) {
+        const struct pair_again *p = rank < other ? &pairs[rank][other] : &pairs[other][rank];
+        all += p->is;
+        bad += p->is && p->slow;
+    }
+    return all >= 2 && bad >= 2 && bad >= 0.75 * all;
+}
+
+/* The verdict of a pair is in the list, or one of the same rank that was busier. */
+static void check_slow(uint32_t a, uint32_t b, double rtt, double rate)
+{
+    const struct pair_again *p = &pairs[a][b];
+    const bool both = owns(a) == owns(b);
+    const uint32_t rank = both || owns(a) ? a : b, peer = both ? b : UINT32_MAX;
+    bool found = false;
+    for (size_t i = 0; i < slow.n; i++) {
+        const struct mstx_slow_conn *s = &slow.p[i];
+        if (s->rank != rank || s->peer != peer)
+            continue;
+        found = true;
+        ck_assert(peer == UINT32_MAX ? s->busy >= p->busy : s->busy == p->busy);
+        ck_assert(s->usual == (s->by_rate ? rate : rtt));
+        if (peer != UINT32_MAX)
+            ck_assert(s->by_rate == p->by_rate && s->value == (p->by_rate ? p->rate : p->rtt));
+    }
+    ck_assert_msg(found, "%u and %u", a, b);
+}
+
+static void check_order(void)
+{
+    for (size_t i = 1; i < slow.n; i++) {
+        const struct mstx_slow_conn *a = &slow.p[i - 1], *b = &slow.p[i];
+        ck_assert(a->busy > b->busy ||
+                  (a->busy == b->busy &&
+                   (a->rank < b->rank || (a->rank == b->rank && a->peer < b->peer))));
+    }
+}
+
+START_TEST(slow_ones_are_those_of_a_second_count)
+{
+    size_t named = 0;
+    for (unsigned seed = 0; seed < 3000; seed++) {
+        double rtt, rate;
+        size_t ranks = 0, alone = 0;
+        bool by_rank[RANKS] = {0};
+        state = seed;
+        end.n = slow.n = 0;
+        const uint32_t bad = below(RANKS + 3), density = 1 + below(6);
+        for (uint32_t a = 0; a < RANKS; a++) {
+            for (uint32_t b = 0; b < RANKS; b++) {
+                if (below(6) < density)
+                    draw_end(a, b);
+                if (end.n != 0 && (a == bad || b == bad) && below(4) != 0)
+                    end.p[end.n - 1].min_rtt_us = 20 * MS;
+            }
+        }
+        join_again();
+        ck_assert(mstx__connections(end.p, end.n, RANKS, &slow));
+        usual_again(&rtt, &rate);
+        for (uint32_t a = 0; a < RANKS; a++) {
+            for (uint32_t b = a + 1; b < RANKS; b++) {
+                struct pair_again *p = &pairs[a][b];
+                const bool is_long = isfinite(p->rtt) && p->rtt > 3 * rtt && p->rtt > rtt + MS;
+                p->slow = p->is && p->busy >= 0.05 && (is_long || 3 * p->rate < rate);
+                p->by_rate = !is_long;
+            }
+        }
+        for (uint32_t a = 0; a < RANKS; a++) {
+            for (uint32_t b = a + 1; b < RANKS; b++) {
+                if (!pairs[a][b].slow)
+                    continue;
+                check_slow(a, b, rtt, rate);
+                if (owns(a) == owns(b))
+                    alone++;
+                else
+                    by_rank[owns(a) ? a : b] = true;
+            }
+        }
+        for (uint32_t r = 0; r < RANKS; r++)
+            ranks += by_rank[r];
+        ck_assert_uint_eq(slow.n, alone + ranks);
+        check_order();
+        named += ranks;
+    }
+    ck_assert_uint_gt(named, 100);
+    clear();
+}
+END_TEST
+
 TEST_MAIN("connections", equal_connections_are_not_accused,
           a_long_round_trip_is_named_with_both_ranks, a_low_rate_is_named,
           all_connections_of_a_rank_are_its_own, an_idle_connection_costs_nothing,
-          two_connections_tell_nothing, memory_that_runs_out_is_told)
+          two_connections_tell_nothing, memory_that_runs_out_is_told,
+          slow_ones_are_those_of_a_second_count)
