@@ -3,10 +3,10 @@
 """Places in a C file where one token, call or condition can be changed, and the changes.
 
 A mutant is a file with one change inside a function.  Left alone is what changes nothing that a
-caller sees: contracts (ms_assert, compiled out), sizes of local arrays (larger ones hold as much),
-named limits of a function (`enum { MOST = 64 };`, as those outside of functions: bounds of work that a
-benchmark tuned), the 0 of an empty initializer, lines of the log, advice to the kernel, and the 1 of a
-comparator (its sign counts).
+caller sees: contracts (ms_assert, compiled out), sizes of local arrays and of blocks (larger ones
+hold as much), named limits of a function (`enum { MOST = 64 };`, as those outside of functions:
+bounds of work that a benchmark tuned), the 0 of an empty initializer, lines of the log, advice to
+the kernel, and the 1 of a comparator (its sign counts).
 """
 import re
 from collections import namedtuple
@@ -27,11 +27,13 @@ ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "/", "<<": ">>", ">>"
 EITHER_SIDE = {"+", "-", "*", "&"}  # one operand: a sign, a pointer, an address
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "case", "goto", "do", "else",
             "static_assert", "ms_assert", "assert", "_Alignas", "defined", "__attribute__"}
-# Either order of their arguments is the same.
-COMMUTES = {"strcmp", "strncmp", "strcasecmp", "memcmp", "ms_str_eq", "MS_MIN", "MS_MAX", "fmax", "fmin"}
+# Either order of their arguments is the same, or another hash that is as good.
+COMMUTES = {"strcmp", "strncmp", "strcasecmp", "memcmp", "ms_str_eq", "MS_MIN", "MS_MAX", "ms_hash_mix", "fmax", "fmin"}
 ADVICE = {"madvise", "posix_fadvise", "malloc_trim", "__builtin_prefetch", "__builtin_expect",
-          "ms_file_release", "ms_file_release_part"}
+          "ms_file_release", "ms_file_release_part", "mstx__deps_trim"}
 CONTRACTS = ADVICE | {"ms_log", "ms_log_write", "ms_assert", "assert", "static_assert", "_Alignas", "__attribute__"}
+# A larger block holds as much.
+ALLOCATORS = {"ms_alloc", "ms_calloc", "ms_realloc", "ms_vec_reserve", "ms_buf_room", "malloc", "calloc", "realloc"}
 LOCAL_ARRAY = re.compile(r"^\s*(?:static |const |_Alignas\(\d+\) |unsigned |struct )*\w+ \**\w+\[[^\]]*\]")
 
 
@@ -48,6 +50,7 @@ class Source:
             self.starts.append(self.starts[-1] + len(line) + 1)
         self.partner = self._partners()
         self.inside = self._bodies()
+        self.sizes = self._within(ALLOCATORS)
 
     def _partners(self):
         stack, partner = [], {}
@@ -70,6 +73,14 @@ class Source:
                 i = self.partner.get(i + 1, i)
             i += 1
         return inside - self._contracts()
+
+    def _within(self, names):
+        """Tokens of the arguments of calls of these names."""
+        found = set()
+        for i, (_, t, _, _) in enumerate(self.tokens):
+            if t in names and i + 1 in self.partner:
+                found.update(range(i, self.partner[i + 1] + 1))
+        return found
 
     def _contracts(self):
         found = set()
@@ -110,7 +121,8 @@ def is_length_of_text(s, i):
 
 # The first size of what grows by itself: one more or less is another moment of growth.
 FIRST_SIZE = re.compile(r"(?:cap|capacity|room) != 0 \? (?:2 \* [\w.>-]+|[\w.>-]+ \* 2) : \d+")
-CHOICE = re.compile(r"([\w.>\[\]-]+) [<>]=? ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)(?![\w.\[-])")
+OPERAND = r"([\w.>\[\]-]+(?: [-+] [\w.>\[\]-]+)?)"
+CHOICE = re.compile(rf"{OPERAND} [<>]=? {OPERAND} \? (?:\1 : \2|\2 : \1)(?![\w.\[-])")
 
 
 def is_choice_of_operands(s, i):
@@ -136,7 +148,7 @@ def of_operators(s, i):
 def of_constants(s, i):
     kind, t, at, end = s.tokens[i]
     line = s.lines[s.line_of(at) - 1]
-    if kind != "number" or LOCAL_ARRAY.match(line) or FIRST_SIZE.search(line):
+    if kind != "number" or i in s.sizes or LOCAL_ARRAY.match(line) or FIRST_SIZE.search(line):
         return
     if t == "1" and (s.text.endswith("? -1 : ", 0, at) or
                      s.text.endswith("? ", 0, at) and s.text.startswith(" : -1", end)):

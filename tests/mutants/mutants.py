@@ -104,7 +104,7 @@ class Trial:
         self.copy.make([o for o in commands if not reach.is_program(o)] + extra, self.options.jobs)
         with open(self.memory() + ".new", "w", encoding="utf-8") as f:
             json.dump({"of": self.copy.fingerprint(), "tests": asked, "seconds": self.seconds,
-                       "one": sorted(self.copy.one_process), "reach": self.reach.saved()}, f)
+                       "manner": self.copy.manner, "reach": self.reach.saved()}, f)
         os.replace(self.memory() + ".new", self.memory())
 
     def memory(self):
@@ -119,7 +119,7 @@ class Trial:
         if kept["of"] != self.copy.fingerprint() or kept["tests"] != self.tests:
             return False
         self.seconds = kept["seconds"]
-        self.copy.one_process.update(kept["one"])
+        self.copy.manner.update(kept["manner"])
         self.reach.load(kept["reach"])
         return True
 
@@ -155,14 +155,14 @@ class Trial:
                 self.leaks[test] = not self.passes_unchanged(changed, test, LEAK_SEARCH)
             if self.leaks[test] or not changed.link(test, LEAK_SEARCH):
                 continue
-            status, _ = self.copy.try_test(test, 120, int(10 + 8 * self.seconds[test]))
+            status, _ = self.copy.try_test(test, 120, int(10 + 8 * self.seconds[test]), tree.UNCHECKED)
             if status != 0:
                 return test + ", which leaks"
         return ""
 
     def passes_unchanged(self, changed, test, more):
         with changed.as_it_was():
-            return changed.link(test, more) and self.copy.try_test(test, 120, 60)[0] == 0
+            return changed.link(test, more) and self.copy.try_test(test, 120, 60, tree.UNCHECKED)[0] == 0
 
     def use_suites(self):
         """From now on mutants meet the suites that pass without a change, the fastest first."""

@@ -205,9 +205,9 @@ START_TEST(what_was_paired_by_name_is_told_from_either_side)
                      "1.0", "0.0", "0.0", "1.0") "]},"
                                                  "\"Torch.t.0.forward\": {\"output\": [" TENSOR(
                                                      "1.0", "0.0", "0.0", "1.0") "]}",
-                 "\"Torch.a.0.forward\": {\"output\": [" TENSOR(
+                 "\"Torch.b.0.forward\": {\"output\": [" TENSOR(
                      "1.0", "0.0", "0.0", "1.0") "]},"
-                                                 "\"Torch.b.0.forward\": {\"output\": [" TENSOR(
+                                                 "\"Torch.a.0.forward\": {\"output\": [" TENSOR(
                                                      "1.0", "0.0", "0.0", "1.0") "]}");
     f.conf.matching = CMP_MATCH_EXACT;
     fixture_open(&f);

@@ -10,9 +10,11 @@
 #include "compare/table/comparison.h"
 #include "compare/write/out.h"
 #include "compare/write/table.h"
+#include "probe/base/mem.h"
 #include "probe/base/num.h"
 #include "probe/tensor/tensor.h"
 
+#include <dirent.h>
 #include <math.h>
 
 enum { SIDES = 2, TENSORS = 10 };
@@ -302,5 +304,65 @@ START_TEST(one_element_has_no_cosine)
 }
 END_TEST
 
+/* ---- without memory ------------------------------------------------------------------------------ */
+
+static unsigned files_in(const char *dir)
+{
+    unsigned n = 0;
+    DIR *d = opendir(dir);
+    ck_assert_ptr_nonnull(d);
+    while (readdir(d) != NULL)
+        n++;
+    closedir(d);
+    return n;
+}
+
+/* A table is written whole or not at all, whichever allocation fails; true: none did. */
+static bool is_written(struct fixture *f, const char *stem, uint64_t n, bool book)
+{
+    char path[104];
+    struct cmp_files files = {0};
+    struct cmp_summary sum = {0};
+    const unsigned before = files_in(f->dir), rows = files_in(getenv("TMPDIR"));
+    snprintf(path, sizeof path, "%s.%s", stem, book ? "xlsx" : "csv");
+    ms_mem_fail_at(n);
+    const enum ms_rc rc = book ? cmp_write_xlsx(f->c, stem, &sum, &files, &f->err)
+                               : cmp_write_csv(f->c, stem, NULL, &sum, &files, &f->err);
+    const bool failed = ms_mem_failed();
+    ms_mem_fail_at(0);
+    ck_assert_msg(rc == MS_OK || (failed && rc == MS_E_NOMEM), "allocation %llu: %s",
+                  (unsigned long long)n, f->err.msg);
+    ck_assert_int_eq(access(path, F_OK) == 0, rc == MS_OK);
+    ck_assert_uint_eq(files_in(f->dir), before + (rc == MS_OK));
+    unlink(path);
+    ck_assert_uint_eq(files_in(getenv("TMPDIR")), rows);
+    cmp_files_free(&files);
+    ms_err_clear(&f->err);
+    return !failed;
+}
+
+START_TEST(without_memory_nothing_is_left_behind)
+{
+    struct fixture f;
+    char stem[96], own[64];
+    scratch_dir(own);
+    setenv("TMPDIR", own, 1);
+    fixture_init(&f);
+    write_side(&f, 0);
+    write_side(&f, 1);
+    for (int book = 0; book < 2; book++) {
+        fixture_open(&f);
+        snprintf(stem, sizeof stem, "%s/out", f.dir);
+        uint64_t n = 1;
+        while (!is_written(&f, stem, n, book != 0))
+            n++;
+        ck_assert_uint_gt(n, 5);
+    }
+    fixture_free(&f);
+    scratch_remove(own);
+}
+END_TEST
+
 TEST_MAIN("written_tensors", a_tensor_has_its_figures_or_the_reason_why_not,
-          a_workbook_with_colours_has_the_same_cells, one_element_has_no_cosine)
+          a_workbook_with_colours_has_the_same_cells, one_element_has_no_cosine,
+          without_memory_nothing_is_left_behind)
