@@ -439,12 +439,37 @@ START_TEST(ranks_are_mapped_to_the_device_of_their_streams)
 }
 END_TEST
 
+/* From the first event to the end that comes last. */
+START_TEST(a_session_lasts_until_its_last_end)
+{
+    struct maker m;
+    begin_run(&m, 0);
+    uint32_t a = maker_text(&m, "a");
+    maker_ring(&m, 1, 1, 10);
+    for (int64_t i = 0; i < 4; i++) {
+        maker_push(&m, 10 + 100 * i, 0, a);
+        maker_pop(&m, 40 + 100 * i, 0, a, 10 + 100 * i);
+    }
+    finish_and_open(&m);
+    export_db("all.db");
+    ck_rows(out,
+            "SELECT startTimeNs - 1717575960000000000, endTimeNs - 1717575960000000000"
+            " FROM SESSION_TIME_INFO",
+            "10|340;");
+    end_export();
+}
+END_TEST
+
 START_TEST(a_directory_gets_a_database_for_each_rank)
 {
     char path[160];
     struct ms_err e = {0};
     make_two_ranks();
     export_db("ranks");
+    snprintf(path, sizeof path, "%s/ranks/ascend_pytorch_profiler_0.db", dir);
+    ck_ok(ms_store_open(&out, path, &e), e);
+    ck_rows(out, "SELECT (SELECT count(*) FROM MSTX_EVENTS), rankId FROM RANK_DEVICE_MAP", "4|0;");
+    ms_store_close(out);
     snprintf(path, sizeof path, "%s/ranks/ascend_pytorch_profiler_1.db", dir);
     ck_ok(ms_store_open(&out, path, &e), e);
     ck_rows(out,
@@ -610,7 +635,7 @@ TEST_MAIN("ascend", every_table_has_the_columns_that_readers_name,
           a_run_without_calls_leaves_the_table_to_the_recipe,
           calls_that_frameworks_mark_are_calls_of_the_run,
           both_forms_of_the_text_are_read_and_others_are_not,
-          ranks_are_mapped_to_the_device_of_their_streams,
+          ranks_are_mapped_to_the_device_of_their_streams, a_session_lasts_until_its_last_end,
           a_directory_gets_a_database_for_each_rank, a_range_ended_elsewhere_tells_both_threads,
           a_run_without_events_has_a_session_without_length, a_database_with_events_alone_is_read,
           an_event_on_two_devices_has_two_rows_of_csv,

@@ -217,6 +217,10 @@ START_TEST(what_is_written_is_read_as_the_same_calls)
         }
         ck_assert_uint_eq(n[0], n[1]);
         ck_assert(memcmp(bytes[0], bytes[1], n[0]) == 0);
+        if (rank == 1) /* an arrow leads from the sender to the receiver */
+            ck_assert(memmem(bytes[0], n[0], "nccl:recv 1<-0", 14) != NULL);
+        else
+            ck_assert(memmem(bytes[0], n[0], "nccl:send 0->1", 14) != NULL);
         free(bytes[0]);
         free(bytes[1]);
     }
@@ -284,6 +288,28 @@ START_TEST(a_file_is_a_dump_by_what_stands_in_it)
 END_TEST
 
 /* A damaged file is told and the others are read. */
+START_TEST(a_number_beyond_32_bits_is_none)
+{
+    char *got;
+    new_run();
+    put_dump("nccl_trace_rank_0", WORLD,
+             "{\"profiling_name\":\"nccl:all_reduce\",\"process_group\":[\"0\",\"\"],"
+             "\"collective_seq_id\":0," PLAIN(
+                 "001") "},"
+                        "{\"profiling_name\":\"nccl:all_reduce\",\"process_group\":[\"0\",\"\"],"
+                        "\"collective_seq_id\":4294967294," PLAIN(
+                            "002") "},"
+                                   "{\"profiling_name\":\"nccl:all_reduce\",\"process_group\":["
+                                   "\"0\",\"\"],"
+                                   "\"collective_seq_id\":4294967296," PLAIN("003") "}");
+    open_path(run);
+    got = rows_of(mstx_tl_store(tl), "SELECT seq FROM comm_ops ORDER BY start_ns");
+    ck_assert_str_eq(got, "0;4294967294;4294967295;");
+    free(got);
+    end_run();
+}
+END_TEST
+
 START_TEST(a_damaged_dump_is_a_problem_of_its_own)
 {
     new_run();
@@ -303,4 +329,4 @@ END_TEST
 
 TEST_MAIN("flight", each_entry_is_the_call_that_it_says, what_is_written_is_read_as_the_same_calls,
           a_call_that_was_not_completed_is_unfinished, a_file_is_a_dump_by_what_stands_in_it,
-          a_damaged_dump_is_a_problem_of_its_own)
+          a_number_beyond_32_bits_is_none, a_damaged_dump_is_a_problem_of_its_own)
