@@ -270,6 +270,27 @@ static int32_t rank_of(const struct path *p)
     return p->key.src >= 0 ? p->key.src : c.process.p[c.group.p[p->key.group].members.p[0]].rank;
 }
 
+static bool says(const struct mstx_cl_note *n, const char *name, int64_t v)
+{
+    char want[64];
+    snprintf(want, sizeof want, "\"%s\": %lld", name, (long long)v);
+    const char *at = strstr(n->message.args, want);
+    return at != NULL && (at[strlen(want)] == ',' || at[strlen(want)] == '}');
+}
+
+/* The sentence has the size, the number of the others, and both ends or the communicator. */
+static bool says_all(const struct mstx_cl_note *n, const struct path *p)
+{
+    if (!says(n, "bytes", (int64_t)p->key.bytes) || !says(n, "alike", (int64_t)p->alike - 1))
+        return false;
+    if (p->key.src >= 0)
+        return says(n, "src", p->key.src) && says(n, "dst", p->key.dst);
+    const struct mstx_cl_group *g = &c.group.p[p->key.group];
+    return says(n, "ranks", (int64_t)g->members.n) &&
+           says(n, "first_rank", c.process.p[g->members.p[0]].rank) &&
+           says(n, "last_rank", c.process.p[g->members.p[g->members.n - 1]].rank);
+}
+
 static void check_notes(void)
 {
     size_t places = 0;
@@ -287,7 +308,7 @@ static void check_notes(void)
         places++;
         bool found = false;
         for (size_t n = 0; n < c.note.n; n++)
-            found |= c.note.p[n].rank == rank_of(worst) &&
+            found |= c.note.p[n].rank == rank_of(worst) && says_all(&c.note.p[n], worst) &&
                      fabs(c.note.p[n].value - worst->ratio) < 1e-9 &&
                      strcmp(c.note.p[n].kind, "slow_link") == 0 &&
                      strcmp(c.note.p[n].severity, worst->ratio >= 1.5 ? "error" : "warning") == 0;

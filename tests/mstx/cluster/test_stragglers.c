@@ -69,9 +69,9 @@ static void draw_job(uint64_t seed)
     const uint32_t step_ns = 100000 + below(100000), noise = 50 + below(4000);
     for (uint32_t r = 0; r < ranks; r++)
         draw_rank(r, n + (below(5) == 0 && n + 1 < STEPS), step_ns, noise);
-    draw_group(1, (1u << ranks) - 1);
-    for (uint32_t g = 2; g <= 1 + below(GROUPS); g++)
-        draw_group(g, 1 + below((1u << ranks) - 1));
+    const uint32_t groups = 1 + below(GROUPS), world = 1 + below(groups);
+    for (uint32_t g = 1; g <= groups; g++)
+        draw_group(g, g == world ? (1u << ranks) - 1 : 1 + below((1u << ranks) - 1));
 }
 
 /* ---- the second answer ---------------------------------------------------------------------------- */

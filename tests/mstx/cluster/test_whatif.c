@@ -180,6 +180,29 @@ START_TEST(operations_in_a_circle_are_left_out_and_counted)
 }
 END_TEST
 
+/* Operations may come in any order, also in the opposite one. */
+START_TEST(operations_are_sorted_by_rank_and_time)
+{
+    static const int orders[][6] = {{0, 1, 2, 3, 4, 5}, {5, 4, 3, 2, 1, 0}, {3, 5, 4, 0, 2, 1}};
+    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
+        begin();
+        mstx__ops_rank(&ops, 0, 0, 0, 0);
+        mstx__ops_rank(&ops, 1, 1, 0, 0);
+        mstx__ops_begin_step(&ops, 0, 0);
+        for (size_t i = 0; i < 6; i++)
+            add("work", orders[k][i] / 3, orders[k][i] % 3 * 10, orders[k][i] % 3 * 10 + 5,
+                MSTX_NO_MEET);
+        mstx__ops_ready(&ops);
+        ck_assert_uint_eq(ops.op.n, 6);
+        for (uint32_t i = 0; i < 6; i++) {
+            const struct mstx_op *op = &ops.op.p[i];
+            ck_assert(op->rank == i / 3 && op->start_ns == i % 3 * 10000 && op->seq == i % 3);
+        }
+        end();
+    }
+}
+END_TEST
+
 START_TEST(memory_that_runs_out_is_told)
 {
     for (uint64_t n = 1; n != UINT64_MAX; n++) {
@@ -202,4 +225,4 @@ END_TEST
 TEST_MAIN("whatif", one_slow_rank_holds_up_a_collective, without_a_rank_its_peers_set_the_time,
           the_critical_path_names_who_is_last, clocks_that_are_not_joined_use_the_shortest_duration,
           a_receive_waits_for_its_send, operations_in_a_circle_are_left_out_and_counted,
-          memory_that_runs_out_is_told)
+          operations_are_sorted_by_rank_and_time, memory_that_runs_out_is_told)
