@@ -244,6 +244,18 @@ static const struct {
      PK(PKL_V2 "((X\x07\0\0\0storagectorch\nFloatStorage\nX\x02\0\0\0"
                "17X\x03\0\0\0cpuK\x08tQK\0K\x08\x85K\x01\x85" PKL_TAIL "R."),
      "no member data/17"},
+    {"a storage with a view that is none",
+     PK(PKL_V2 "((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0"
+               "0X\x03\0\0\0cpuK\x08NtQK\0K\x08\x85K\x01\x85" PKL_TAIL "R."),
+     ""},
+    {"a storage with more behind it",
+     PK(PKL_V2 "((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0"
+               "0X\x03\0\0\0cpuK\x08NNtQK\0K\x08\x85K\x01\x85" PKL_TAIL "R."),
+     "another form"},
+    {"a storage without its size",
+     PK(PKL_V2 "((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0"
+               "0X\x03\0\0\0cputQK\0K\x08\x85K\x01\x85" PKL_TAIL "R."),
+     "another form"},
     {"a view into another storage",
      PK(PKL_V2 "((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0"
                "0X\x03\0\0\0cpuK\x08K\x01tQK\0K\x08\x85K\x01\x85" PKL_TAIL "R."),
