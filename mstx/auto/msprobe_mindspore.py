@@ -7,8 +7,9 @@ Ascend and its profiler is installed.  In domain `mindspore`, marks that the pro
     dataset          range   waiting for the next batch of a dataset
     optimizer_step   range   an optimizer that runs function by function
     save_checkpoint  range   mindspore.save_checkpoint
-    step             mark    begin of a training step: at the first batch, then after each step of
-                             the first optimizer
+    step             mark    begin of a training step: at the first batch or when a profiler with a
+                             schedule starts, then after each step of the first optimizer, or of
+                             the profiler where optimizers run in graphs
 
 The wrapped functions return and raise the same as before.
 """
@@ -87,7 +88,7 @@ def ranged(text, call):
 
 
 class Steps:
-    """Marks training steps: those of the first optimizer."""
+    """Marks training steps: those of the first optimizer or profiler that ends one."""
 
     def __init__(self):
         self._begun, self._leader = False, None
@@ -97,10 +98,10 @@ class Steps:
         if not self._begun:
             self._next()
 
-    def _ended(self, optimizer):
+    def _ended(self, leader):
         if self._leader is None or self._leader() is None:
-            self._leader = weakref.ref(optimizer)
-        if self._leader() is optimizer:
+            self._leader = weakref.ref(leader)
+        if self._leader() is leader:
             self._next()
 
     def _next(self):
@@ -125,6 +126,28 @@ def attach_optimizers(mindspore, steps):
             return done
 
         base.__call__ = functools.wraps(call)(marked)
+
+
+def attach_profilers(_mindspore, steps):
+    """Wraps the methods by which a program tells the profiler where a step begins and ends.
+
+    The framework's two classes name the flag of a schedule, without which there are no steps,
+    each in its own way."""
+    def first(self):
+        if getattr(self, "record_steps", False) or getattr(self, "_record_steps", False):
+            steps.begin()
+
+    def after(call, then):
+        @functools.wraps(call)
+        def marked(self, *args, **kwargs):
+            done = call(self, *args, **kwargs)
+            then(self)
+            return done
+        return marked
+
+    module = importlib.import_module("mindspore.profiler")
+    for kind in {getattr(module, name) for name in ("Profiler", "profile") if hasattr(module, name)}:
+        kind.start, kind.step = after(kind.start, first), after(kind.step, steps.ended)
 
 
 def attach_datasets(_mindspore, steps):
@@ -155,6 +178,7 @@ def attach(mindspore, has_loop=True):
     steps = Steps()
     of_loop = (
         lambda framework: attach_optimizers(framework, steps),
+        lambda framework: attach_profilers(framework, steps),
         lambda framework: attach_datasets(framework, steps),
         attach_saving,
     )

@@ -801,6 +801,38 @@ def marks_are_recorded_on_every_device():
             assert found["mindspore", "optimizer_step"] == "3" and found["mindspore", "step"] == "4"
 
 
+PROFILED = """
+import mindspore
+import numpy as np
+from mindspore import Tensor, nn
+from mindspore.profiler import schedule
+mindspore.set_device("CPU")
+mindspore.set_context(mode=mindspore.GRAPH_MODE)
+model = nn.Dense(4, 2)
+step = nn.TrainOneStepCell(nn.WithLossCell(model, nn.MSELoss()), nn.SGD(model.trainable_params()))
+x, y = Tensor(np.ones((2, 4), np.float32)), Tensor(np.zeros((2, 2), np.float32))
+for kind in (mindspore.profiler.profile, mindspore.profiler.Profiler):
+    with kind(schedule=schedule(wait=0, warmup=0, active=1, repeat=1, skip_first=0)) as profiler:
+        for _ in range(3):
+            step(x, y)
+            profiler.step()
+    profiler = None
+"""
+
+
+@test
+def steps_of_the_profiler_are_marked():
+    """In a graph no optimizer is called; the first step holds the compilation."""
+    with open("train.py", "w", encoding="utf-8") as f:
+        f.write(PROFILED)
+    msprobe = os.path.join(BUILD, "msprobe")
+    subprocess.run([msprobe, "run", "-o", "run", "--", sys.executable, "train.py"],
+                   capture_output=True, check=True)
+    table = subprocess.run([msprobe, "report", "run"], capture_output=True, text=True,
+                           check=True).stdout
+    assert "steps: 6 by marks" in table, table
+
+
 @test
 def a_mistake_in_its_config_ends_a_script_at_once():
     with open("config.json", "w", encoding="utf-8") as f:
