@@ -892,6 +892,22 @@ def a_saved_parameter_has_its_gradient_whenever_it_is_saved():
 
 
 @test
+def a_dry_run_has_its_structure():
+    """The framework computes nothing in one: figures would be those of memory nobody wrote."""
+    with open("train.py", "w", encoding="utf-8") as f:
+        f.write(SCRIPT)
+    with open("config.json", "w", encoding="utf-8") as f:
+        json.dump({"level": "mix", "task": "tensor", "dump_path": "out"}, f)
+    said = subprocess.run([os.path.join(BUILD, "msprobe"), "run", "-o", "run", "--dump", "config.json",
+                           "--", sys.executable, "train.py", "functions"], capture_output=True,
+                          text=True, check=True, env={**os.environ, "MS_SIMULATION_LEVEL": "1"})
+    assert said.stderr.count("a dry run computes no values") == 1, said.stderr
+    assert read()["task"] == "structure" and data() == {} and not os.path.exists(
+        "out/step0/rank/dump_tensor_data")
+    assert "Cell.0.fc.Dense.forward.0" in read("construct.json")
+
+
+@test
 def what_cannot_be_dumped_is_refused():
     d = debugger()
     for model in (None, 3, []):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """PrecisionDebugger of MindSpore."""
+import os
 import sys
 
 import mindspore
@@ -37,6 +38,16 @@ def runs_graphs():
     return mindspore.get_context("mode") != mindspore.PYNATIVE_MODE
 
 
+def _task_of(task, level):
+    """Returns the task of the dump; a dry run of the framework computes no values, so its structure
+    is dumped, except what the program saves by hand."""
+    if level == "debug" or not os.environ.get("MS_SIMULATION_LEVEL", "").strip():
+        return task
+    print("msprobe: MS_SIMULATION_LEVEL is set: a dry run computes no values, so only its structure "
+          "is dumped", file=sys.stderr, flush=True)
+    return "structure"
+
+
 class PrecisionDebugger(BaseDebugger):
     """Dumps a training run as config.json says; arguments go before the file.
 
@@ -60,7 +71,8 @@ class PrecisionDebugger(BaseDebugger):
             return
         self._given = config_path, task, dump_path, step
         if not _graph_dump.is_asked_for(config_path, level):
-            super().__init__(config_path, task, dump_path, level, step)
+            known = level or _graph_dump.read_config(config_path).get("level")
+            super().__init__(config_path, _task_of(task, known), dump_path, level, step)
             return
         try:
             self._graph_folder = _graph_dump.drive(*self._given)
