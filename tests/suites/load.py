@@ -218,10 +218,19 @@ def findings():
     check("many findings make one screen", f"... {FINDINGS - 3:,} more (warning" in text and len(text.splitlines()) < 45,
           len(text.splitlines()))
     command("the same for programs", "report", "--format", "json", run + "/run.db")
+    with open(SCRATCH + "/keys", "w", encoding="ascii") as f:
+        f.write("q")
+    command("the same in the terminal", "view", "--script", SCRATCH + "/keys", run + "/run.db")
     with Server(run + "/run.db") as server:
         status, body = server.ask("findings")
         print(f"# the page is told {len(body)} bytes of findings, status {status}")
-        check("the page is told of findings, or why not", status == 200 or b"error" in body, (status, body[:200]))
+        told = json.loads(body)
+        check("the page lists the first findings and says how many there are", status == 200 and len(told) == 2001 and
+              told[-1]["text"].startswith(f"{FINDINGS - 2000:,} more findings"), (status, body[-300:]))
+        c = server.connect()
+        c.request("GET", "/metrics", headers={"X-Msprobe-Token": server.token})
+        counted = c.getresponse().read().decode()
+        check("monitoring counts all findings", f'msprobe_findings{{severity="warning"}} {FINDINGS}' in counted, counted[-400:])
         check("the server goes on", server.ask("about")[0] == 200)
         bounded("findings", server)
 

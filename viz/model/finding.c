@@ -113,6 +113,7 @@ static enum viz_severity severity_of(struct ms_str name)
 
 /* ---- the timeline's ------------------------------------------------------------- */
 
+#define SEVERITY "CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END"
 #define TIMELINE_SQL(message)                                                                      \
     "SELECT f.severity, f.kind, f.text, ifnull(f.ranks, ''), ifnull(f.first_step, -1),"            \
     " ifnull(f.last_step, -1), f.value,"                                                           \
@@ -120,7 +121,7 @@ static enum viz_severity severity_of(struct ms_str name)
     "         s.number <= ifnull(f.last_step, f.first_step)), 0),"                                 \
     " ifnull((SELECT max(s.end_ns) FROM steps s WHERE s.number >= f.first_step AND"                \
     "         s.number <= ifnull(f.last_step, f.first_step)), 0)," message                         \
-    " FROM findings f ORDER BY f.id"
+    " FROM (SELECT * FROM findings ORDER BY " SEVERITY ", id LIMIT ?1) f ORDER BY f.id"
 
 static enum ms_rc keep_text(struct viz_findings *f, struct ms_str s, struct ms_str *out,
                             struct ms_err *err)
@@ -193,17 +194,64 @@ static enum ms_rc add_timeline(struct viz_findings *f, struct ms_stmt *st, struc
     return MS_OK;
 }
 
+/* Counts the findings that are not listed, given the number of those that are. The most severe are
+ * listed first. */
+static enum ms_rc count_unlisted(struct viz_findings *f, struct ms_store *store, uint64_t listed,
+                                 struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(
+        store, &st, "SELECT " SEVERITY " s, count(*) FROM findings GROUP BY s ORDER BY s", err));
+    enum ms_rc rc = MS_OK;
+    while (ms_stmt_next(st, &rc, err)) {
+        const uint64_t n = (uint64_t)ms_stmt_get_i64(st, 1), here = n < listed ? n : listed;
+        listed -= here;
+        f->unlisted[ms_stmt_get_i64(st, 0)] = n - here;
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* Ends the list with the number of those that are not in it. */
+static enum ms_rc add_unlisted(struct viz_findings *f, struct ms_err *err)
+{
+    uint64_t more = 0;
+    struct ms_message m;
+    for (enum viz_severity s = VIZ_ERROR; s <= VIZ_INFO; s++)
+        more += f->unlisted[s];
+    if (more == 0)
+        return MS_OK;
+    struct viz_finding *to = ms_vec_push(&f->list);
+    if (to == NULL)
+        return ms_no_memory(err);
+    *to = (struct viz_finding){.severity = VIZ_INFO,
+                               .kind = MS_STR("unlisted"),
+                               .ranks = MS_STR(""),
+                               .first_step = -1,
+                               .last_step = -1,
+                               .value = (double)more,
+                               .place = viz_place_of(VIZ_TIMELINE)};
+    ms_message_begin(&m, &viz_say_unlisted);
+    ms_message_i64(&m, "more", (int64_t)more);
+    return keep_sentence(f, ms_message_stored(&m), MS_STR("more findings are not listed here"),
+                         &to->text, err);
+}
+
 static enum ms_rc read_timeline(struct viz_findings *f, struct mstx_tl *tl, struct ms_err *err)
 {
     struct ms_stmt *st;
+    const size_t before = f->list.n;
     struct ms_store *store = mstx_tl_store(tl);
     if (ms_store_prepare(store, &st, TIMELINE_SQL("f.message, f.args, f.from_ns, f.to_ns"), NULL) !=
         MS_OK) /* an older database */
         MS_TRY(ms_store_prepare(store, &st, TIMELINE_SQL("NULL, NULL, 0, 0"), err));
     enum ms_rc rc = MS_OK;
+    ms_stmt_i64(st, 1, VIZ_FINDINGS_MOST);
     while (ms_stmt_next(st, &rc, err))
         rc = add_timeline(f, st, err);
     ms_stmt_free(st);
+    if (rc == MS_OK)
+        rc = count_unlisted(f, store, f->list.n - before, err);
     return rc;
 }
 
@@ -369,10 +417,12 @@ enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
     enum ms_rc rc = r->graph != NULL ? read_graph(f, r->graph, err) : MS_OK;
     if (rc == MS_OK && r->tl != NULL)
         rc = read_timeline(f, r->tl, err);
+    if (rc == MS_OK) {
+        worst_first(f);
+        rc = add_unlisted(f, err);
+    }
     if (rc != MS_OK)
         viz_findings_free(f);
-    else
-        worst_first(f);
     return rc;
 }
 

@@ -27,8 +27,11 @@ struct viz_finding {
     struct viz_place place;
 };
 
+enum { VIZ_FINDINGS_MOST = 2000 }; /* of a timeline in the list */
+
 struct viz_findings {
     MS_VEC(struct viz_finding) list;
+    uint64_t unlisted[VIZ_INFO + 1]; /* further ones by severity; the list ends with their number */
     struct ms_arena *arena;
     enum viz_language language;
 };
@@ -40,7 +43,7 @@ const char *viz_severity_name(enum viz_severity s);
  * is about all ranks. False: the range of its steps applies. rank, step: -1 for none. */
 bool viz_finding_place(struct viz_place *to, struct ms_str kind, int64_t rank, int64_t step,
                        int64_t from_ns, int64_t to_ns);
-/* Reads all findings of the open input. */
+/* Reads the findings of the open input; of a timeline the VIZ_FINDINGS_MOST most severe. */
 enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
                              enum viz_language language, struct ms_err *err) MS_MUST_USE;
 void viz_findings_free(struct viz_findings *f);
@@ -56,7 +59,8 @@ enum ms_rc viz_first_divergence(struct graph_view *v, struct graph_spot at, stru
 /* Findings that a viewer derives from a graph: kind, arguments ("?": optional). */
 #define VIZ_FINDING_KINDS(X)                                                                       \
     X(divergence, "step rank errors warnings unmatched overflows? node?")                          \
-    X(overflow, "nodes step rank")
+    X(overflow, "nodes step rank")                                                                 \
+    X(unlisted, "more")
 
 #define VIZ_FINDING_KIND(name, args)                                                               \
     static const struct ms_message_kind viz_say_##name = {#name, args};

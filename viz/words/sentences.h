@@ -287,7 +287,11 @@
     X(overflow,                                                                                                         \
       "is where NaN, infinity or an exploding norm begins: {nodes} {nodes?1=node has|nodes have} "                      \
       "one in step {step} of rank {rank}",                                                                              \
-      "是 NaN、无穷或范数爆炸的起点：步 {step} 卡 {rank} 上共有 {nodes} 个节点出现")
+      "是 NaN、无穷或范数爆炸的起点：步 {step} 卡 {rank} 上共有 {nodes} 个节点出现")                                    \
+    X(unlisted,                                                                                                         \
+      "{more:count} more {more?1=finding is|findings are} not listed here; the table findings "                         \
+      "has {more?1=it|them} all",                                                                                       \
+      "另有 {more:count} 条发现未在此列出；全部见 findings 表")
 
 #define VIZ_SENTENCES(X) VIZ_SENTENCES_OF_RUNS(X) VIZ_SENTENCES_OF_COMPARISONS(X)
 

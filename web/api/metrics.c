@@ -78,8 +78,10 @@ static enum ms_rc put_findings(const struct viz_reader *r, struct ms_buf *b, str
     uint64_t n[VIZ_INFO + 1] = {0};
     struct viz_findings f;
     MS_TRY(viz_findings_read(&f, r, VIZ_ENGLISH, err));
+    for (enum viz_severity s = VIZ_ERROR; s <= VIZ_INFO; s++)
+        n[s] = f.unlisted[s];
     for (size_t i = 0; i < f.list.n; i++)
-        n[f.list.p[i].severity]++;
+        n[f.list.p[i].severity] += !ms_str_is(f.list.p[i].kind, "unlisted");
     viz_findings_free(&f);
     put_head(b, "findings", "gauge", "What is wrong with the run, by severity.");
     for (enum viz_severity s = VIZ_ERROR; s <= VIZ_INFO; s++)
