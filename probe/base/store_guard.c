@@ -311,10 +311,9 @@ static const char *skip_statement(sqlite3 *db, const char *sql, bool *empty)
     return code == SQLITE_OK ? rest : NULL;
 }
 
-bool ms_store_is_one(struct ms_store *s, const char *sql)
+bool ms_store__is_one(sqlite3 *db, const char *sql)
 {
     bool empty = false;
-    sqlite3 *db = ms_store__handle(s);
     const char *rest = skip_statement(db, sql, &empty);
     return rest != NULL && skip_statement(db, rest, &empty) != NULL && empty;
 }

@@ -19,6 +19,8 @@ struct sqlite3 *ms_store__handle(struct ms_store *s);
 int ms_store__harden(struct sqlite3 *db);
 /* Implements ms_store_only_look; returns an SQLite code. */
 int ms_store__only_look(struct sqlite3 *db);
+/* Implements ms_store_is_one. */
+bool ms_store__is_one(struct sqlite3 *db, const char *sql);
 /* Makes SQLite allocate with ms_alloc; called before SQLite is used. */
 void ms_store__use_our_memory(void);
 /* Tells whether an SQLite allocation has failed in this thread since the last call. */
