@@ -25,6 +25,7 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <strings.h>
 #include <sys/resource.h>
 
 enum {
@@ -355,6 +356,36 @@ static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, 
     return send_answer(s, c, &a);
 }
 
+struct header_count {
+    const char *name;
+    unsigned n;
+};
+
+static enum MHD_Result count_header(void *ctx, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    struct header_count *h = ctx;
+    (void)kind;
+    (void)value;
+    h->n += strcasecmp(name, h->name) == 0;
+    return MHD_YES;
+}
+
+/* Tells whether a header by which requests are refused occurs twice. Only the first would be looked
+ * at, and a proxy in between may have looked at the other one. */
+static bool is_ambiguous(struct MHD_Connection *c)
+{
+    static const char *const names[] = {MHD_HTTP_HEADER_HOST, "Origin", "Sec-Fetch-Site",
+                                        "Sec-Fetch-Mode", "X-Msprobe-Token"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct header_count h = {.name = names[i]};
+        MHD_get_connection_values(c, MHD_HEADER_KIND, count_header, &h);
+        if (h.n > 1)
+            return true;
+    }
+    return false;
+}
+
 /* Returns the token: from a header of the page's requests, from Authorization, as monitoring
  * programs send it, or from the URI. Not from a cookie: browsers send cookies to every port of a
  * host, also to servers of other users. */
@@ -384,6 +415,8 @@ static enum MHD_Result serve(struct web_server *s, struct MHD_Connection *c, con
                               .mode = header_of(c, "Sec-Fetch-Mode"),
                               .token = token_of(c, query),
                               .page = !is_post && web_asset_find(path) != NULL};
+    if (is_ambiguous(c))
+        return refuse(s, c, MHD_HTTP_BAD_REQUEST, "a header is there twice", MS_STR_NONE);
     const char *why = web_guard_refuses(&s->guard, &asked);
     if (why != NULL)
         return refuse(s, c, MHD_HTTP_FORBIDDEN, why, MS_STR_NONE);

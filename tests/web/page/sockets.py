@@ -79,6 +79,10 @@ def callers():
     expect("no Host at all", {400, 403}, request("/api/about", host=None))
     expect("a foreign Origin", {403}, request("/api/about", headers=["Origin: http://evil.example"]))
     expect("Origin null", {403}, request("/api/about", headers=["Origin: null"]))
+    for twice in f"Host: {HERE}", "Host: evil.example", "X-Msprobe-Token: x":
+        expect(f"twice {twice.split(':')[0]}", {400}, request("/api/about", headers=[twice]))
+    for twice in ["Origin: http://evil.example", f"Origin: http://{HERE}"], ["Sec-Fetch-Site: cross-site", "sec-fetch-site: none"]:
+        expect(f"twice {twice[0]}", {400}, request("/api/about", headers=twice[::-1]))
     expect("our Origin", {200}, request("/api/about", headers=[f"Origin: http://localhost:{PORT}"]))
     for name, token in [("without a token", None), ("with another token", "0" * 32), ("with the beginning of the token", TOKEN[:16])]:
         for method, path in [("GET", "/api/about"), ("GET", "/api/sql?graph=1&q=SELECT%201"), ("GET", "/metrics"), ("POST", "/api/undo")]:
