@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-enum { CASES = 48 };
+enum { CASES = 64, AGAIN_MAX = 64 };
 #define RECORD "tests/data/align/drawn/recorded.txt"
 
 static uint64_t state;
@@ -35,10 +35,25 @@ struct style {
     bool swaps, wider; /* order of independent operators; batch axis first */
 };
 
+struct tensor {
+    char what[64];
+    unsigned rows, columns;
+};
+
+/* A call that is made again before the backward pass. */
+struct again {
+    unsigned op, ins, outs;
+    char parent[128];
+    struct tensor in[4], out[4];
+};
+
 struct side {
     struct style style;
     struct ms_buf data, tree, back;
     unsigned calls[24];
+    struct again again[AGAIN_MAX];
+    unsigned agains;
+    bool is_again;
     struct probe_dump *dump;
     struct probe_tree nodes;
 };
@@ -93,11 +108,6 @@ static void put_tensor(struct side *s, struct ms_buf *b, const char *what, unsig
     ms_buf_puts(b, ", \"requires_grad\": false}");
 }
 
-struct tensor {
-    char what[64];
-    unsigned rows, columns;
-};
-
 static struct tensor tensor_of(unsigned rows, unsigned columns, const char *form, unsigned layer)
 {
     struct tensor t = {.rows = rows, .columns = columns};
@@ -134,9 +144,16 @@ static void put_op(struct side *s, enum op op, const char *parent, const struct 
     put_list(s, &s->data, "input_args", in, ins);
     ms_buf_puts(&s->data, ", ");
     put_list(s, &s->data, "output", out, outs);
-    ms_buf_puts(&s->data, s->style.recomputes && op == SOFTMAX ? ", \"is_recompute\": true}" : "}");
+    ms_buf_puts(&s->data, s->is_again ? ", \"is_recompute\": true}" : "}");
     put_parent(s, name, parent);
-    if (!s->style.backward)
+    if (s->style.recomputes && !s->is_again && parent != NULL && s->agains < AGAIN_MAX) {
+        struct again *a = &s->again[s->agains++];
+        *a = (struct again){.op = op, .ins = ins, .outs = outs};
+        snprintf(a->parent, sizeof a->parent, "%s", parent);
+        memcpy(a->in, in, ins * sizeof *in);
+        memcpy(a->out, out, outs * sizeof *out);
+    }
+    if (!s->style.backward || s->is_again)
         return;
     snprintf(name, sizeof name, "%s.%u.backward", names[op][s->style.mindspore], call);
     struct ms_buf one = {.max = 1 << 16};
@@ -289,6 +306,11 @@ static void put_model(struct side *s, unsigned layers)
     if (s->style.casts)
         put_op(s, RESHAPE, NULL, &logits, 1, &logits, 1);
     put_op(s, LOSS, NULL, &logits, 1, &loss, 1);
+    s->is_again = true;
+    for (unsigned i = 0; i < s->agains; i++) {
+        const struct again *a = &s->again[i];
+        put_op(s, (enum op)a->op, a->parent, a->in, a->ins, a->out, a->outs);
+    }
 }
 
 /* ---- a case ---------------------------------------------------------------------------------------------- */
