@@ -28,7 +28,8 @@ static uint32_t below(uint32_t n)
 
 /* How a side differs from the model. */
 struct style {
-    bool mindspore, nested, fused, casts, backward, parameters, statistics, recomputes;
+    bool mindspore, nested, fused, casts, backward, parameters, statistics, recomputes,
+        unmarked; /* the call that is made again has the backward, and no mark */
     double noise;
     uint32_t omits;    /* one operator in so many; 0: none */
     uint32_t salt;     /* other values: nothing in common */
@@ -144,7 +145,7 @@ static void put_op(struct side *s, enum op op, const char *parent, const struct 
     put_list(s, &s->data, "input_args", in, ins);
     ms_buf_puts(&s->data, ", ");
     put_list(s, &s->data, "output", out, outs);
-    ms_buf_puts(&s->data, s->is_again ? ", \"is_recompute\": true}" : "}");
+    ms_buf_puts(&s->data, s->is_again && !s->style.unmarked ? ", \"is_recompute\": true}" : "}");
     put_parent(s, name, parent);
     if (s->style.recomputes && !s->is_again && parent != NULL && s->agains < AGAIN_MAX) {
         struct again *a = &s->again[s->agains++];
@@ -153,7 +154,8 @@ static void put_op(struct side *s, enum op op, const char *parent, const struct 
         memcpy(a->in, in, ins * sizeof *in);
         memcpy(a->out, out, outs * sizeof *out);
     }
-    if (!s->style.backward || s->is_again)
+    const bool moves = s->style.recomputes && s->style.unmarked && parent != NULL;
+    if (!s->style.backward || s->is_again != moves)
         return;
     snprintf(name, sizeof name, "%s.%u.backward", names[op][s->style.mindspore], call);
     struct ms_buf one = {.max = 1 << 16};
@@ -291,6 +293,16 @@ static void put_layer(struct side *s, unsigned layer, const struct tensor *in,
     put_module(s, name, NULL, in, out, NULL);
 }
 
+/* The module that is called again has the next call number. */
+static void call_again(struct side *s, char *module)
+{
+    char entry[140];
+    module[strlen(module) - 1] = '1';
+    snprintf(entry, sizeof entry, "\"%s\": ", module);
+    if (strstr(ms_buf_z(&s->tree), entry) == NULL)
+        put_parent(s, module, NULL);
+}
+
 static void put_model(struct side *s, unsigned layers)
 {
     struct tensor h = tensor_of(ROWS, WIDTH, "h", 0);
@@ -308,7 +320,8 @@ static void put_model(struct side *s, unsigned layers)
     put_op(s, LOSS, NULL, &logits, 1, &loss, 1);
     s->is_again = true;
     for (unsigned i = 0; i < s->agains; i++) {
-        const struct again *a = &s->again[i];
+        struct again *a = &s->again[i];
+        call_again(s, a->parent);
         put_op(s, (enum op)a->op, a->parent, a->in, a->ins, a->out, a->outs);
     }
 }
@@ -322,7 +335,8 @@ static struct style drawn_style(bool golden)
     s.nested = below(3) != 0;
     s.fused = below(3) == 0;
     s.casts = below(3) == 0;
-    s.recomputes = below(5) == 0;
+    s.recomputes = below(4) == 0;
+    s.unmarked = below(2) == 0;
     s.noise = below(3) == 0 ? 0.02 : below(2) == 0 ? 1e-4 : 0;
     s.omits = below(3) == 0 ? 9 : 0;
     s.swaps = below(3) == 0;
@@ -406,6 +420,8 @@ static void decide(unsigned number, struct ms_buf *record)
     side[0].style = drawn_style(true);
     side[1].style = drawn_style(false);
     side[0].style.backward = side[1].style.backward = below(3) == 0;
+    for (int k = 0; k < 2; k++)
+        side[k].style.unmarked &= side[k].style.backward;
     side[1].style.salt = below(4) == 0;
     if (below(8) == 0)
         side[0].style.statistics = side[1].style.statistics = false;
