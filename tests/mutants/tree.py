@@ -85,7 +85,8 @@ class Tree:
         for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
             self.env.pop(name, None)
         # Tests wait for the disk most of their time: mkdir, unlink and fsync in memory are nothing.
-        self.scratch = tempfile.TemporaryDirectory(prefix="mutants-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+        memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+        self.scratch = tempfile.TemporaryDirectory(prefix="mutants-", dir=memory)
         self.env["TMPDIR"] = self.scratch.name
         self.manner = {}  # of each test the first of MANNERS in which it passes
 

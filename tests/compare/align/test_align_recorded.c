@@ -53,7 +53,7 @@ struct side {
     struct ms_buf data, tree, back;
     unsigned calls[24];
     struct again again[AGAIN_MAX];
-    unsigned agains;
+    unsigned repeats;
     bool is_again;
     struct probe_dump *dump;
     struct probe_tree nodes;
@@ -147,8 +147,8 @@ static void put_op(struct side *s, enum op op, const char *parent, const struct 
     put_list(s, &s->data, "output", out, outs);
     ms_buf_puts(&s->data, s->is_again && !s->style.unmarked ? ", \"is_recompute\": true}" : "}");
     put_parent(s, name, parent);
-    if (s->style.recomputes && !s->is_again && parent != NULL && s->agains < AGAIN_MAX) {
-        struct again *a = &s->again[s->agains++];
+    if (s->style.recomputes && !s->is_again && parent != NULL && s->repeats < AGAIN_MAX) {
+        struct again *a = &s->again[s->repeats++];
         *a = (struct again){.op = op, .ins = ins, .outs = outs};
         snprintf(a->parent, sizeof a->parent, "%s", parent);
         memcpy(a->in, in, ins * sizeof *in);
@@ -319,7 +319,7 @@ static void put_model(struct side *s, unsigned layers)
         put_op(s, RESHAPE, NULL, &logits, 1, &logits, 1);
     put_op(s, LOSS, NULL, &logits, 1, &loss, 1);
     s->is_again = true;
-    for (unsigned i = 0; i < s->agains; i++) {
+    for (unsigned i = 0; i < s->repeats; i++) {
         struct again *a = &s->again[i];
         call_again(s, a->parent);
         put_op(s, (enum op)a->op, a->parent, a->in, a->ins, a->out, a->outs);
