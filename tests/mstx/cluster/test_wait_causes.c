@@ -36,6 +36,8 @@ static struct causes c;
 static void draw(uint64_t seed)
 {
     state = seed;
+    ms_vec_free(&wall.list);
+    ms_vec_free(&calm.list);
     wall = (struct mstx_waiters){.ranks = 2 + below(RANKS - 1),
                                  .steps = 2 + below(STEPS - 1),
                                  .work = wall_work,

@@ -245,11 +245,15 @@ START_TEST(undisturbed_work_is_the_first_decile)
 }
 END_TEST
 
+/* No rank has a point. */
+static uint32_t no_points[4];
+
 /* Without steps and without a period the run is cut into parts of the same length. */
 START_TEST(a_run_without_steps_is_cut_into_windows)
 {
     struct mstx_waiters some = {.ranks = 3};
-    const struct mstx_call_graph g = {.start_ns = 500, .end_ns = 500 + 7 * WINDOWS + 3};
+    const struct mstx_call_graph g = {
+        .first.p = no_points, .start_ns = 500, .end_ns = 500 + 7 * WINDOWS + 3};
     struct judge cut = {.w = &some, .g = &g};
     const mstx_gcalls calls = {0};
     const struct mstx_step_times none = {0};
@@ -266,7 +270,7 @@ END_TEST
 START_TEST(steps_that_are_given_are_copied_when_they_are_enough)
 {
     int64_t at[2 * (STEPS_LEAST + 1)];
-    const struct mstx_call_graph g = {.end_ns = 100};
+    const struct mstx_call_graph g = {.first.p = no_points, .end_ns = 100};
     const mstx_gcalls calls = {0};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
         at[i] = (int64_t)i * 3;
