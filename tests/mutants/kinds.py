@@ -28,7 +28,8 @@ EITHER_SIDE = {"+", "-", "*", "&"}  # one operand: a sign, a pointer, an address
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "case", "goto", "do", "else",
             "static_assert", "ms_assert", "assert", "_Alignas", "defined", "__attribute__"}
 # Either order of their arguments is the same, or another hash that is as good.
-COMMUTES = {"strcmp", "strncmp", "strcasecmp", "memcmp", "ms_str_eq", "MS_MIN", "MS_MAX", "ms_hash_mix", "fmax", "fmin"}
+COMMUTES = {"strcmp", "strncmp", "strcasecmp", "memcmp", "ms_str_eq", "MS_MIN", "MS_MAX", "fmax", "fmin",
+            "ms_hash_mix", "ms_calloc", "calloc"}
 ADVICE = {"madvise", "posix_fadvise", "malloc_trim", "__builtin_prefetch", "__builtin_expect",
           "ms_file_release", "ms_file_release_part", "mstx__deps_trim"}
 CONTRACTS = ADVICE | {"ms_log", "ms_log_write", "ms_assert", "assert", "static_assert", "_Alignas", "__attribute__"}
