@@ -135,20 +135,26 @@ static void judge_with(struct mstx_thread_use *u)
 
 /* As all_reduces with an excess of 5 ms, of which rank 1 spends the given times on the CPU and waiting for
  * one, and the rest off the CPU. */
-static void check_cause(double on_cpu, double delayed, double written, enum mstx_wait_cause cause)
+static void use_of_slow_rank(struct mstx_thread_use *u, double on_cpu, double delayed,
+                             double written)
 {
-    struct mstx_thread_use u = {0};
     all_reduces(1, 5);
-    begin_rank(&u);
+    begin_rank(u);
     for (uint32_t r = 0; r < 3; r++) {
         const bool is_slow = r == 1;
         for (uint32_t s = 0; s < STEPS; s++) {
-            use(&u, 16.0 * s, 0, 0, 0);
-            use(&u, 16.0 * s + 10 + 5 * is_slow, 10 + on_cpu * is_slow, delayed * is_slow,
+            use(u, 16.0 * s, 0, 0, 0);
+            use(u, 16.0 * s + 10 + 5 * is_slow, 10 + on_cpu * is_slow, delayed * is_slow,
                 written * is_slow);
         }
-        begin_rank(&u);
+        begin_rank(u);
     }
+}
+
+static void check_cause(double on_cpu, double delayed, double written, enum mstx_wait_cause cause)
+{
+    struct mstx_thread_use u = {0};
+    use_of_slow_rank(&u, on_cpu, delayed, written);
     judge_with(&u);
     ck_assert(w.is_known && w.has_causes);
     ck_assert_uint_eq(w.list.p[0].rank, 1);
@@ -525,6 +531,26 @@ START_TEST(memory_that_runs_out_is_told)
 }
 END_TEST
 
+START_TEST(causes_need_memory_too)
+{
+    for (uint64_t n = 1; n != UINT64_MAX; n++) {
+        struct mstx_thread_use u = {0};
+        use_of_slow_rank(&u, 4, 1, 0);
+        mstx__call_graph(&g, &calls, 3, 0);
+        ms_mem_fail_at(n);
+        mstx__waiters(&w, &g, &calls, &no_steps, &u);
+        const bool failed = ms_mem_failed();
+        ms_mem_fail_at(0);
+        ck_assert(failed || (!w.no_memory && w.has_causes));
+        if (!failed)
+            n = UINT64_MAX - 1;
+        mstx__use_free(&u);
+        end();
+        w = (struct mstx_waiters){0};
+    }
+}
+END_TEST
+
 TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost, a_long_start_hides_nobody,
           use_of_the_host_says_why, run_delay_of_all_ranks_accuses_nobody,
           a_rank_that_waits_longer_for_a_cpu_than_others_is_named, run_delay_goes_with_its_cpu_time,
@@ -533,4 +559,5 @@ TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost, a_long_sta
           a_receive_waits_for_its_send_and_not_the_other_way_round, bursts_are_told_from_a_constant,
           two_culprits_are_both_named, a_lesser_culprit_is_named_behind_a_greater_one,
           a_worker_is_not_measured_by_its_master, the_critical_path_is_the_work_of_the_slow_rank,
-          the_ideal_timeline_has_no_excess, spans_need_memory, memory_that_runs_out_is_told)
+          the_ideal_timeline_has_no_excess, spans_need_memory, memory_that_runs_out_is_told,
+          causes_need_memory_too)
