@@ -105,7 +105,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 # ---- build ------------------------------------------------------------------
 
 .PHONY: all test check contracts asan tsan valgrind fuzz \
-        bench bench-align bench-source bench-graphs bench-bugs bench-models bench-torch bench-whatif bench-cluster \
+        bench bench-align bench-source bench-graphs mindspore-versions bench-bugs bench-models bench-torch bench-whatif bench-cluster \
         bench-mpi \
         soak load harm simulate planted mutants analyze layers calls docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
@@ -404,6 +404,9 @@ bench-source: $(B)/msprobe ## how often the operator that introduces an error is
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/source_accuracy.py
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_shapes.py
+mindspore-versions: all ## the MindSpore adapter with versions 2.7 to 2.10, numpy 1 and 2; INTO=DIR: environments
+	@sh tests/suites/mindspore_versions.sh $(B) $(or $(INTO),$(B)/mindspore)
+
 bench-graphs: all ## 168 mistakes planted in networks that MindSpore compiles; MINDSPORE_PYTHON=FILE, TORCH_PYTHON=FILE
 	@PYTHONDONTWRITEBYTECODE=1 $(or $(MINDSPORE_PYTHON),$(PYTHON)) tests/suites/graph_mistakes.py $(B) all
 bench-bugs: all ## bugs of public trackers, each as a small program; PYTHON has torch

@@ -5,6 +5,7 @@
 """
 import atexit
 import glob
+import inspect
 import json
 import os
 import shutil
@@ -213,10 +214,10 @@ def functions_of_all_kinds_have_their_prefix():
 
 @test
 def each_use_of_a_tensor_has_its_own_gradient():
-    x = Tensor(np.float32([1, 2, 3]))
+    x, three, five = (Tensor(np.float32(n)) for n in ([1, 2, 3], 3, 5))  # 2.7 has no kernel for numbers
     d = debugger(level="L1", task="tensor")
     d.start()
-    gradient = mindspore.grad(lambda t: (mint.mul(t, 3) + mint.mul(t, 5)).sum())(x)
+    gradient = mindspore.grad(lambda t: (mint.mul(t, three) + mint.mul(t, five)).sum())(x)
     d.stop()
     d.step()
     assert (gradient.asnumpy() == 8).all()
@@ -421,6 +422,9 @@ def a_failure_in_a_cell_is_the_programs_own():
     d.stop()
     d.step()
     assert "Cell.good.ReLU.forward.0" in data()
+    if "always_call" not in inspect.signature(nn.Cell.register_forward_hook).parameters:
+        print("no hook of this version sees a cell that raises", file=sys.stderr)
+        sys.exit(SKIPPED)
     assert list(data()["Cell.bad.Bad.forward.0"]) == ["input_args", "input_kwargs"]
     with open(glob.glob("out/step0/*/dump_error_info.log")[0], encoding="utf-8") as f:
         assert "Cell.bad.Bad.forward.0: ended by an exception" in f.read()
@@ -492,7 +496,7 @@ def a_function_of_the_program_is_dumped_when_it_says_so():
     class Own:
         @staticmethod
         def twice(t, by=2):
-            return mint.mul(t, by)
+            return mint.mul(t, Tensor(np.float32(by)))
 
     real, d = Own.twice, debugger(level="L1")
     d.register_custom_api(Own, "twice", "Mine")

@@ -10,6 +10,7 @@ from msprobe.mindspore._gradients import Watcher, in_turn
 
 _WORDS = inspect.signature(nn.Cell.register_forward_hook).parameters
 _TAKES_KWARGS = "with_kwargs" in _WORDS
+_WITH_KWARGS = {"with_kwargs": True} if _TAKES_KWARGS else {}
 _ALWAYS_CALLED = {"always_call": True} if "always_call" in _WORDS else {}
 _CONTAINERS = ("CellList", "CellDict")  # they are never called
 
@@ -42,20 +43,29 @@ def all_cells(models):
             for _, cell in model.cells_and_names()]
 
 
+def _stand_in(*_args):
+    """Stands for a hook object while it is registered: some versions accept functions alone."""
+
+
+def _register_before(cell, hook):
+    handle = cell.register_forward_pre_hook(_stand_in, **_WITH_KWARGS)
+    cell._forward_pre_hook[handle.handle_id] = hook
+    return handle
+
+
 def _register_after(cell, after):
     """Registers a hook before the program's own hooks.
 
     The usual way is not available for a cell with a custom backward."""
-    words = {"with_kwargs": True, **_ALWAYS_CALLED} if _TAKES_KWARGS else {}
-    handle = cell.register_forward_hook(after, **words)
+    handle = cell.register_forward_hook(_stand_in, **_WITH_KWARGS, **_ALWAYS_CALLED)
     if not hasattr(handle, "handle_id"):
-        extra = [cell._forward_hook_with_kwargs, cell._forward_hook_always_called] \
-            if _ALWAYS_CALLED else None
-        handle = HookHandle(cell._forward_hook, extra_dict=extra) if extra \
-            else HookHandle(cell._forward_hook)
-        cell._forward_hook[handle.handle_id] = after
-        for flags in extra or ():
+        names = ("_forward_hook_with_kwargs", "_forward_hook_always_called")
+        extra = [getattr(cell, name) for name in names if hasattr(cell, name)]
+        words = {"extra_dict": extra if len(extra) > 1 else extra[0]} if extra else {}
+        handle = HookHandle(cell._forward_hook, **words)
+        for flags in extra:
             flags[handle.handle_id] = True
+    cell._forward_hook[handle.handle_id] = after
     cell._forward_hook.move_to_end(handle.handle_id, last=False)
     return handle
 
@@ -64,9 +74,7 @@ def _hook_cell(cell, path, watcher):
     """Registers both hooks; returns the hook object and the handles that remove them."""
     hook = _probe.Hook(path, type(cell).__name__, _TAKES_KWARGS)
     hook.backward = watcher
-    before = cell.register_forward_pre_hook(hook, with_kwargs=True) if _TAKES_KWARGS \
-        else cell.register_forward_pre_hook(hook)
-    return hook, (before, _register_after(cell, hook.after))
+    return hook, (_register_before(cell, hook), _register_after(cell, hook.after))
 
 
 def _watch_parameters(cell, path, hook):

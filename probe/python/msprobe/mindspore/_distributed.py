@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Communication of MindSpore: groups are names, and some functions return their results."""
+import contextlib
 import functools
+import importlib
 
 from mindspore import communication, mint
 from mindspore.communication import comm_func
@@ -24,8 +26,10 @@ def modules():
 
 
 def watch_waiting():
-    from mindspore.ops.function import comm_func as functions
-    classes = {getattr(module, "CommHandle", None) for module in (comm_func, functions)}
+    modules_with_handles = [comm_func]
+    with contextlib.suppress(ImportError):  # before version 2.9
+        modules_with_handles.append(importlib.import_module("mindspore.ops.function.comm_func"))
+    classes = {getattr(module, "CommHandle", None) for module in modules_with_handles}
     for cls in classes - {None}:
         for base in cls.__mro__:
             if "wait" in vars(base) and base.__module__ != "mindspore._c_expression":

@@ -14,6 +14,8 @@ from msprobe import _probe, _values
 
 _Base = next(cls for cls in Tensor.__mro__ if cls.__module__ == "mindspore._c_expression")
 _stride, _address, _asnumpy = _Base.stride, _Base._data_ptr, _Base.asnumpy
+_is_contiguous, _offset = Tensor.is_contiguous, getattr(Tensor, "storage_offset", None)
+_HAS_HOST_DATA = hasattr(_Base, "persistent_data_from_numpy")  # seen with 2.7, not with 2.10
 _dtype, _shape = _Base._dtype.__get__, _Base._shape.__get__
 
 _NAMES = ("bool float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 "
@@ -42,6 +44,20 @@ def is_host(t):
     """Tells whether a tensor's elements can be read in place."""
     device = getattr(t, "device", None)
     return device is None or str(device).startswith("CPU")
+
+
+_kept = None  # the elements asked for last, alive until the next
+
+
+def _host_address(t):
+    """Returns the address of a tensor's elements where tensors have none before a kernel reads them:
+    asking for it would log an error.  Views come from a kernel; their address is that of the
+    whole."""
+    global _kept
+    if not _is_contiguous(t):
+        return _address(t) + _offset(t) * t.itemsize
+    _kept = _asnumpy(t)
+    return _kept.ctypes.data
 
 
 def to_host(t, host_only):
@@ -84,7 +100,7 @@ def tell(watched_call):
         "plain": (Tensor, type(Parameter(Tensor(0.0), name="a"))),
         "dtypes": _told_types,
         "dtype": _Base._dtype, "shape": _Base._shape, "is_host": is_host,
-        "stride": _stride, "data_ptr": _address,
+        "stride": _stride, "data_ptr": _host_address if _HAS_HOST_DATA else _address,
         "describe": describe, "to_host": to_host, "figures": list,
         "grad_mode": executor().requires_grad, "watched_call": watched_call,
         "parameters": "_params", "module_prefix": "Cell",
