@@ -5,6 +5,8 @@
     ONLY=PATTERN         only programs whose "NAME LABEL" has it
     LINES=8 WIDTH=300    so much of what differs
     LISTED=1             of what is known to differ, too
+    KEEP=FOLDER          the dumps stay there
+    EVERY=1              each network at each level with each task, not with two of them
 
 It runs in a Python that has mindspore; OFFICIAL is a folder with the package and what it needs.
 It takes its figures from functions that lack kernels for the CPU, so there are others here.
@@ -13,6 +15,7 @@ process of each tool imports everything and becomes all the programs.
 """
 import atexit
 import collections
+import contextlib
 import glob
 import json
 import os
@@ -30,6 +33,10 @@ CONFIGS = {
     "md5": {"level": "mix", "statistics": {"summary_mode": "md5"}},
     "tensor": {"level": "mix", "task": "tensor"},
 }
+# Each level with each task.
+TASKS = {"statistics": {}, "md5": {"statistics": {"summary_mode": "md5"}}, "tensor": {"task": "tensor"}}
+EVERY = {f"{level}_{task}": {"level": level, **keys}
+         for level in ("L0", "L1", "mix", "debug") for task, keys in TASKS.items()}
 # More of what a config.json may say, each with one model.
 VARIANTS = {
     "structure": {"level": "mix", "task": "structure"},
@@ -66,13 +73,33 @@ VARIANTS = {
 # ---- in a process of one tool -----------------------------------------------------------------
 
 
-def train(name, debugger):
+def saving(debugger, models, parameters, loss_of):
+    """Saves what the children of the models return, the first parameter and the loss: level debug."""
+    def save_as(name):
+        return lambda _cell, _args, out: debugger.save(out, name)
+
+    for model in models:
+        for name, child in model.name_cells().items():
+            child.register_forward_hook(save_as(name))
+
+    def run():
+        if parameters:
+            debugger.save(parameters[0], "parameter")
+        loss = loss_of()
+        debugger.save({"loss": loss, "twice": [loss * 2]}, "loss")
+        return loss
+    return run
+
+
+def train(name, debugger, level):
     """Two steps of a model; the numbers that come out, added up."""
     import mindspore
     from mindspore_models import MODELS
     model, loss_of = MODELS[name]()
     models = model if isinstance(model, list) else [model]
     parameters = [p for m in models for p in m.trainable_params()]
+    if level == "debug":
+        loss_of = saving(debugger, models, parameters, loss_of)
     step = mindspore.value_and_grad(loss_of, None, parameters) if parameters else loss_of
     total = 0.0
     for _ in range(2):
@@ -93,7 +120,8 @@ def become(name, config):
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
     mindspore.set_device("CPU")
     debugger = PrecisionDebugger(config_path=config)
-    found = SESSIONS[name][1](debugger) if name in SESSIONS else train(name, debugger)
+    level = json.loads(said(config, None))["level"]
+    found = SESSIONS[name][1](debugger) if name in SESSIONS else train(name, debugger, level)
     atexit._run_exitfuncs()
     with open(config + ".loss", "w", encoding="utf-8") as f:
         f.write(repr(found))
@@ -150,6 +178,8 @@ def cases():
     labels = list(CONFIGS)
     known = [(name, label, CONFIGS[label]) for at, name in enumerate(MODELS)
              for label in ("mix", labels[1 + at % (len(labels) - 1)])]
+    if os.environ.get("EVERY"):
+        known = [(name, label, keys) for name in MODELS for label, keys in EVERY.items()]
     known += [("block", label, keys) for label, keys in VARIANTS.items()]
     known += [(name, "session", keys) for name, (keys, _) in SESSIONS.items()]
     return [case for case in known if re.search(wanted, f"{case[0]} {case[1]}")]
@@ -167,8 +197,9 @@ def start(folder, tool, path, wanted):
 
 
 def said(config, what):
+    """The text of a file beside config, or of config itself."""
     try:
-        with open(f"{config}.{what}", encoding="utf-8", errors="replace") as f:
+        with open(f"{config}.{what}" if what else config, encoding="utf-8", errors="replace") as f:
             return f.read()
     except OSError:
         return None
@@ -208,7 +239,8 @@ def main():
         print("skip mindspore_oracle: no official package (OFFICIAL=folder)")
         return 0
     wanted = cases()
-    with tempfile.TemporaryDirectory() as folder:
+    with contextlib.ExitStack() as at_end:
+        folder = os.environ.get("KEEP") or at_end.enter_context(tempfile.TemporaryDirectory())
         tools = [start(folder, "ours", os.path.join(build, "python"), wanted),
                  start(folder, "official", official, wanted)]
         for tool in tools:
