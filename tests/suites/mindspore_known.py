@@ -32,7 +32,7 @@ KNOWN = [
      r"/Functional\.(cat|concat|stack)\.\d+\.backward/output: \[\] and \["),
     ("A record is written when it is complete: gradients of saved values after what was saved "
      "meanwhile, a cell that raises after the cells in it.",
-     r"^(saved_with_gradients|raising) .*keys in another order$"),
+     r"^((saved_with_gradients|raising) .*|\S+ debug_\w+ step\d+/debug\.json/data: )keys in another order$"),
     ("The record of a primitive waits for gradients of all its arguments, and when one has none, for "
      "the next backward or the end: what is called after the last backward of a step comes before it.",
      r"^momentum .*keys in another order$"),
