@@ -8,6 +8,7 @@
 #   MINDSPORE_FAULTS=all     every fault against every other run; without it, three of them
 #   MINDSPORE_BREAKS=1       each call of ours fails in a training, not a sample of them
 #   MINDSPORE_LEVELS=""      trainings are compared at every level, not at mix, debug and L2 alone
+#   MINDSPORE_RANKS=1        two processes train in data parallel, without a dump and with each
 #   OFFICIAL=DIR             a folder with the package msprobe of mindstudio-probe and what it needs
 suite=mindspore
 . tests/support/checks.sh
@@ -27,6 +28,7 @@ find_python MINDSPORE mindspore 400 'numpy<2' mindspore
 LEVELS=${MINDSPORE_LEVELS-mix debug L2} "$python" tests/suites/mindspore_unchanged.py "$B"
 "$python" tests/suites/mindspore_faults.py "$B"
 "$python" tests/suites/mindspore_breaks.py "$B" --every "${MINDSPORE_BREAKS:-40}"
+[ -z "${MINDSPORE_RANKS:-}" ] || "$python" tests/suites/mindspore_ranks.py "$B"
 "$python" tests/suites/mindspore_oracle.py "$B" "${OFFICIAL:-}"
 "$python" tests/suites/graph_mistakes.py "$B" "${MISTAKES:-sample}"
 
