@@ -16,17 +16,20 @@ import sys
 import traceback
 
 import graph_networks
+import graph_networks_fourth
 import graph_networks_more
 import graph_networks_third
 from graph_networks import FRAMEWORK, numbers
 
-TABLES = {"first": graph_networks, "second": graph_networks_more, "third": graph_networks_third}
+TABLES = {"first": graph_networks, "second": graph_networks_more, "third": graph_networks_third,
+          "fourth": graph_networks_fourth}
 SETS = {name: table.MISTAKES for name, table in TABLES.items()}
 NETWORKS, MISTAKES, INPUTS = ({key: value for table in TABLES.values() for key, value in getattr(table, name).items()}
                               for name in ("NETWORKS", "MISTAKES", "INPUTS"))
-SAME = {**graph_networks_more.SAME, **graph_networks_third.SAME}
+SAME = {**graph_networks_more.SAME, **graph_networks_third.SAME, **graph_networks_fourth.SAME}
+OPTIMIZERS = {**graph_networks_third.OPTIMIZERS, **graph_networks_fourth.OPTIMIZERS}
 # Networks whose optimizer counts take two steps.
-TRAINED = {MISTAKES[name][0] for name in graph_networks_third.OPTIMIZERS}
+TRAINED = {MISTAKES[name][0] for name in OPTIMIZERS}
 
 
 def values(parameters):
@@ -45,7 +48,7 @@ def optimizer_of(network, mistake):
     """Learning rate, momentum and weight decay."""
     keys = {"rate": 0.01, "momentum": 0.9, "decay": 0.01} if network in TRAINED else {
         "rate": 0.01, "momentum": 0.0, "decay": 0.0}
-    keys.update(graph_networks_third.OPTIMIZERS.get(mistake, {}))
+    keys.update(OPTIMIZERS.get(mistake, {}))
     return keys["rate"], keys["momentum"], keys["decay"]
 
 
