@@ -91,7 +91,7 @@ static double norm_gap(const struct read__value *g, const struct read__value *t)
     return ratio_of(stat_gap(g, t, PROBE_STAT_NORM), fmax(norm_of(g), norm_of(t)));
 }
 
-static double leaf_gap(const struct read__value *g, const struct read__value *t)
+double source__value_gap(const struct read__value *g, const struct read__value *t)
 {
     double peak = fmax(stat_gap(g, t, PROBE_STAT_MAX), stat_gap(g, t, PROBE_STAT_MIN));
     double e = fmax(norm_gap(g, t), ratio_of(peak, fmax(peak_of(g), peak_of(t))));
@@ -132,7 +132,7 @@ static bool is_nearer_negative(const struct read__value *g, const struct read__v
     minus.stat[PROBE_STAT_MAX] = -g->stat[PROBE_STAT_MIN];
     minus.stat[PROBE_STAT_MIN] = -g->stat[PROBE_STAT_MAX];
     minus.stat[PROBE_STAT_MEAN] = -g->stat[PROBE_STAT_MEAN];
-    return t->n >= COUNT_MIN && e > 0.05 && 3 * leaf_gap(&minus, t) < e;
+    return t->n >= COUNT_MIN && e > 0.05 && 3 * source__value_gap(&minus, t) < e;
 }
 
 static void look_for_patterns(const struct read__value *g, const struct read__value *t,
@@ -253,7 +253,7 @@ static void compare_tensors(const struct read__value *g, const struct read__valu
     if (g->n != t->n || !any)
         return;
     l->flags |= SOURCE__MEASURED;
-    l->e = (float)leaf_gap(g, t);
+    l->e = (float)source__value_gap(g, t);
     if (t->n >= SOURCE__NORM_COUNT && (l->flags & SOURCE__REAL))
         l->en = (float)norm_gap(g, t);
     look_for_patterns(g, t, l);
@@ -382,11 +382,12 @@ static double relative_norm(double dd, double gg)
     return dd == 0 ? 0 : gg > 0 ? sqrt(dd / gg) : 1;
 }
 
-static enum ms_rc measure_pair(struct pair *p, struct source__facts *f, struct ms_err *err)
+static enum ms_rc measure_pair(struct pair *p, bool any_shape, struct source__facts *f,
+                               struct ms_err *err)
 {
     struct sums a = {0};
-    if (!cmp__same_shape(&p->t[0], &p->t[1]) || p->t[0].count != p->t[1].count ||
-        p->t[0].count == 0)
+    bool is_one_shape = any_shape || cmp__same_shape(&p->t[0], &p->t[1]);
+    if (!is_one_shape || p->t[0].count != p->t[1].count || p->t[0].count == 0)
         return MS_OK;
     MS_TRY(allocate_blocks(p, err));
     for (uint64_t at = 0; at < p->t[0].count; at += BLOCK) {
@@ -401,8 +402,8 @@ static enum ms_rc measure_pair(struct pair *p, struct source__facts *f, struct m
     return MS_OK;
 }
 
-enum ms_rc source__measure_files(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
-                                 struct source__facts *facts, struct ms_err *err)
+static enum ms_rc measure_rows(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
+                               bool any_shape, struct source__facts *facts, struct ms_err *err)
 {
     struct pair p = {0};
     struct ms_err why = {0};
@@ -412,11 +413,23 @@ enum ms_rc source__measure_files(const struct cmp *c, uint32_t golden_row, uint3
     if (rc == MS_OK)
         rc = open_side(c->rows.t.dump, c->rows.t_dir, target_row, &p.t[1], &why);
     if (rc == MS_OK)
-        rc = measure_pair(&p, facts, err);
+        rc = measure_pair(&p, any_shape, facts, err);
     else if (rc != MS_E_NOMEM)
         rc = MS_OK; /* fall back to the statistics; the stage measure/ has reported the file */
     else
         ms_no_memory(err);
     close_pair(&p);
     return rc;
+}
+
+enum ms_rc source__measure_files(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
+                                 struct source__facts *facts, struct ms_err *err)
+{
+    return measure_rows(c, golden_row, target_row, false, facts, err);
+}
+
+enum ms_rc source__measure_flat(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
+                                struct source__facts *facts, struct ms_err *err)
+{
+    return measure_rows(c, golden_row, target_row, true, facts, err);
 }

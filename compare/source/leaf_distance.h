@@ -15,6 +15,9 @@ enum { SOURCE__NORM_COUNT = 64 }; /* with fewer elements a norm does not average
 void source__compare_values(const struct read__value *golden, const struct read__value *target,
                             enum probe_mode mode, bool cross, struct source__leaf *leaf);
 
+/* Returns the largest relative difference of the statistics of two values, at most 2. */
+double source__value_gap(const struct read__value *g, const struct read__value *t);
+
 /* Comparison of a pair of tensor files. */
 struct source__facts {
     /* relative L2 distance of the elements finite on both sides; of integers, the root of the share
@@ -26,5 +29,8 @@ struct source__facts {
 };
 enum ms_rc source__measure_files(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
                                  struct source__facts *facts, struct ms_err *err);
+/* Compares files of equal numbers of elements, whatever their shapes. */
+enum ms_rc source__measure_flat(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
+                                struct source__facts *facts, struct ms_err *err);
 
 #endif

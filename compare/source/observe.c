@@ -5,7 +5,9 @@
  */
 #include "compare/source/observe.h"
 #include "compare/source/cross_values.h"
+#include "compare/source/frontier.h"
 #include "compare/source/leaf_distance.h"
+#include "compare/source/lost_values.h"
 #include "compare/source/micro_batches.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/node_pairs.h"
@@ -709,6 +711,10 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     MS_TRY(source__pair_nodes(&o->q, o->c, o->side, p->cross, o->pool, err));
     p->finite = p->cross && is_finite_side(&o->side[0]);
     ms_assert(o->side[0].value != NULL && o->side[1].value != NULL);
+    if (p->cross && p->mode != PROBE_MODE_MD5) {
+        MS_TRY(source__find_lost(p, o->side, err));
+        MS_TRY(source__find_parting(p, &o->q, err));
+    }
     MS_TRY(keep_names(o, 0, err));
     MS_TRY(keep_names(o, 1, err));
     ms_assert(p->names[0].n == o->side[0].dump->nodes.n);

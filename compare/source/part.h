@@ -109,6 +109,12 @@ struct source__value_texts {
     struct ms_str text[2];
 };
 
+/* Operators at which the forward values of both sides part. */
+struct source__parting {
+    uint32_t node[2]; /* of the dumps; SOURCE__NONE: that side has none */
+    bool is_found;
+};
+
 struct source__part {
     int rank, step;
     uint32_t number;
@@ -140,6 +146,11 @@ struct source__part {
     double other_share, other_noise; /* its share of all outputs, the difference it explains */
     uint32_t parameters, unlike;     /* number of distinct parameters; of those far apart */
     bool other_start;                /* most parameters are far apart */
+    uint8_t *losses[2]; /* by node of the dump: bits of enum source__loss; NULL: not searched */
+    bool starts_differ; /* the sides have different parameters */
+    bool ends_differ;   /* the forward passes end with different values */
+    uint32_t last_forward[2]; /* nodes that make these values, or SOURCE__NONE */
+    struct source__parting parting;
     struct ms_arena *arena;
 };
 

@@ -29,6 +29,7 @@ struct source__raw source__raw_of(const struct source__node *n, enum cmp_why why
 {
     return (struct source__raw){.leaf = SOURCE__NONE,
                                 .reader = SOURCE__NONE,
+                                .instead = SOURCE__NONE,
                                 .why = (uint8_t)why,
                                 .cls = (uint8_t)cls,
                                 .s = (float)s,

@@ -7,6 +7,7 @@
 #include "compare/source/consequences.h"
 #include "compare/source/node_rules.h"
 #include "compare/source/observe.h"
+#include "compare/source/parting.h"
 #include "compare/source/region_notes.h"
 #include "compare/source/suspect.h"
 #include "probe/base/assert.h"
@@ -99,6 +100,7 @@ static enum ms_rc judge_all(struct cmp_source *s, const struct source__comms *co
             explained |= went_wrong(s);
         ms_assert(i == 0 || s->parts.p[i]->step >= s->parts.p[i - 1]->step);
         MS_TRY(source__judge_part(s, i, comms, explained, err));
+        MS_TRY(source__check_parting(s, i, explained, err));
     }
     return MS_OK;
 }

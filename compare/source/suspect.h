@@ -13,7 +13,9 @@ struct source__raw {
     uint32_t reader;           /* the node that shows another order of values, or SOURCE__NONE */
     uint8_t why, cls;
     bool forward;
-    bool is_other; /* explains the reader as the suspect there does, and goes with it */
+    bool is_other;    /* explains the reader as the suspect there does, and goes with it */
+    bool is_parting;  /* the values of both sides part here, so all others come behind it */
+    uint32_t instead; /* golden node in whose place the node runs, or SOURCE__NONE */
     float s, in, out, floor, factor;
 };
 /* Classes in order of importance; suspect_order.c refines the order. */

@@ -125,6 +125,16 @@ static void prefer_structure(const struct cmp_source *s, struct order *o)
     qsort(o, s->raws.n, sizeof *o, compare_order);
 }
 
+/* Where the values of both programs part is known, differences elsewhere are consequences. */
+static void prefer_parting(const struct cmp_source *s, struct order *o)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < s->raws.n; i++)
+        has_any |= o[i].raw->is_parting;
+    for (size_t i = 0; i < s->raws.n && has_any; i++)
+        o[i].tier = o[i].raw->is_parting ? 0 : o[i].tier + 1;
+}
+
 static void sort_raws(const struct cmp_source *s, struct order *o)
 {
     double strongest = 0;
@@ -143,6 +153,7 @@ static void sort_raws(const struct cmp_source *s, struct order *o)
                               .rank = p->rank,
                               .index = i};
     }
+    prefer_parting(s, o);
     if (s->raws.n > 1)
         qsort(o, s->raws.n, sizeof *o, compare_order);
     prefer_structure(s, o);
@@ -265,7 +276,9 @@ static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r
     bool root = r->why == CMP_WHY_PARAMETER || r->why == CMP_WHY_INPUT;
     bool known = figures || (root && p->mode != PROBE_MODE_MD5); /* a root needs no output */
     bool alone = n->id[0] == SOURCE__NONE && r->why != CMP_WHY_EXTRA;
-    uint32_t golden = alone ? counterpart(p, r->node) : n->id[0];
+    uint32_t golden = r->instead != SOURCE__NONE ? p->nodes.p[r->instead].id[0]
+                      : alone                    ? counterpart(p, r->node)
+                                                 : n->id[0];
     *out = (struct cmp_suspect){.place = place,
                                 .part = p->number,
                                 .target_node = n->id[1],

@@ -263,8 +263,9 @@ enum ms_rc source__describe(struct cmp_source *s, const struct source__raw *raw,
     }
     ms_buf_free(&b);
     bool shown = out->place <= SHOWN_MODULES;
-    struct ms_str name = out->target.p != NULL ? out->target : out->golden;
+    unsigned side = out->target.p != NULL && !(raw->is_parting && out->golden.p != NULL);
+    struct ms_str name = side ? out->target : out->golden;
     if (rc == MS_OK && shown && p->nodes.p[raw->node].kind == PROBE_NODE_API)
-        rc = source__find_module(p, out->target.p != NULL, name, s->arena, &out->module, err);
+        rc = source__find_module(p, side, name, s->arena, &out->module, err);
     return rc;
 }

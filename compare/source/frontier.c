@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * frontier: names the operators at which the values of two programs part.
+ *
+ * On each side, operators that read values which both sides have and make a lasting value that the other
+ * side does not have are at the frontier. Both sides have such operators, also where the mistake is an
+ * operator too much or too little: `down(1.1 * x)` for `down(x)` parts at the product and, on the golden
+ * side, at `down`, whose partner reads a lost value. Functions are whole where they are recorded; a graph
+ * has the steps inside them, which are at the frontier as soon as the function's result is lost. The search
+ * therefore begins with the frontier of the side that is no graph.
+ */
+#include "compare/source/frontier.h"
+#include "compare/align/likeness.h"
+#include "compare/source/leaf_distance.h"
+#include "compare/source/lost_values.h"
+#include "compare/source/node_facts.h"
+#include "probe/base/assert.h"
+
+enum { FRONTIER_MAX = 64 };
+
+struct frontier {
+    struct source__part *p;
+    const struct source__pairing *q;
+    uint32_t list[2][FRONTIER_MAX], n[2];
+    bool *weights[2];  /* by row: it is the value of a parameter */
+    bool *seen;        /* by node of one side, during a walk */
+    uint32_t *partner; /* the same: its partner */
+};
+
+static const struct probe_dump *dump_of(const struct frontier *f, unsigned side)
+{
+    return f->q->side[side]->dump;
+}
+
+static struct ms_str op_of(const struct frontier *f, unsigned side, uint32_t node)
+{
+    return source__op_name(dump_of(f, side), node);
+}
+
+static bool is_view(const struct frontier *f, unsigned side, uint32_t node)
+{
+    return (source__op_flags(op_of(f, side, node)) & SOURCE__VIEW) != 0;
+}
+
+static bool reads_lost(const struct frontier *f, unsigned side, uint32_t node)
+{
+    return (f->p->losses[side][node] & SOURCE__IN_LOST) != 0;
+}
+
+static bool is_at_frontier(const struct frontier *f, unsigned side, uint32_t node)
+{
+    const unsigned want = SOURCE__LOST | SOURCE__LASTS;
+    return (f->p->losses[side][node] & (want | SOURCE__IN_LOST)) == want;
+}
+
+static void list_side(struct frontier *f, unsigned side)
+{
+    for (uint32_t i = 0; i < dump_of(f, side)->nodes.n && f->n[side] < FRONTIER_MAX; i++) {
+        if (is_at_frontier(f, side, i))
+            f->list[side][f->n[side]++] = i;
+    }
+}
+
+/* ---- inputs ---------------------------------------------------------------- */
+
+static bool is_alike(const struct read__value *a, const struct read__value *b)
+{
+    return read__is_tensor(a) && read__is_tensor(b) && a->n == b->n && a->n > 1 &&
+           a->kind == b->kind && source__value_gap(a, b) < 1e-4;
+}
+
+/* Tells whether a row is an input that is a parameter's value, or one that is none. */
+static bool is_input(const struct frontier *f, unsigned side, uint32_t row, bool weights)
+{
+    return !source__is_output(&dump_of(f, side)->rows.p[row]) && f->weights[side][row] == weights;
+}
+
+/* Tells whether a node reads a value. */
+static bool reads_value(const struct frontier *f, unsigned side, uint32_t node,
+                        const struct read__value *v, bool weights)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (is_input(f, side, i, weights) && is_alike(v, &s->value[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether nodes of both sides read the same value, or the same parameter. */
+static bool share_input(const struct frontier *f, unsigned side, uint32_t node, uint32_t other,
+                        bool weights)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (is_input(f, side, i, weights) && reads_value(f, 1 - side, other, &s->value[i], weights))
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether a node reads what another one of its side has made. */
+static bool reads_from(const struct frontier *f, unsigned side, uint32_t node, uint32_t maker)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (!source__is_output(&s->dump->rows.p[i]) && s->maker[i] == maker)
+            return true;
+    }
+    return false;
+}
+
+/* ---- partners -------------------------------------------------------------- */
+
+/* Returns the partner of the operator in whose place a node runs with others. */
+static uint32_t partner_of_whole(const struct frontier *f, unsigned side, uint32_t node)
+{
+    size_t n = 0;
+    const struct cmp_align_pair *pairs = cmp_align_pairs(f->q->al, &n);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t *list;
+        size_t many = cmp_align_members(f->q->al, &pairs[i], side == 0, &list);
+        for (size_t k = 0; k < many; k++) {
+            if (list[k] == node)
+                return side == 0 ? pairs[i].target : pairs[i].golden;
+        }
+    }
+    return SOURCE__NONE;
+}
+
+static bool is_same_family(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
+{
+    return align__family_find(op_of(f, side, node)) ==
+           align__family_find(op_of(f, 1 - side, other));
+}
+
+/* Tells whether a node differs at all. */
+static bool is_touched(const struct frontier *f, unsigned side, uint32_t node)
+{
+    return (f->p->losses[side][node] & (SOURCE__LOST | SOURCE__IN_LOST)) != 0;
+}
+
+/* Returns the operator of the other side that does the same with the same value, or SOURCE__NONE. */
+static uint32_t twin_of(const struct frontier *f, unsigned side, uint32_t node)
+{
+    const struct probe_dump *d = dump_of(f, 1 - side);
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        if (is_touched(f, 1 - side, i) && share_input(f, side, node, i, false) &&
+            is_same_family(f, side, node, i))
+            return i;
+    }
+    return SOURCE__NONE;
+}
+
+/* Returns the partner of a node if it differs and does the same: it has the same operator or reads a
+ * value, such as a parameter, that the node reads. Where values are lost, partners are only guessed. */
+static uint32_t partner_of(const struct frontier *f, unsigned side, uint32_t node)
+{
+    uint32_t other = f->q->mate[side][node];
+    if (other == SOURCE__NONE && f->q->al != NULL)
+        other = partner_of_whole(f, side, node);
+    if (other != SOURCE__NONE && !is_touched(f, 1 - side, other))
+        other = SOURCE__NONE;
+    bool is_same = other != SOURCE__NONE && is_same_family(f, side, node, other);
+    if (other != SOURCE__NONE && (share_input(f, side, node, other, true) ||
+                                  (is_same && share_input(f, side, node, other, false))))
+        return other;
+    uint32_t twin = twin_of(f, side, node);
+    return twin == SOURCE__NONE && is_same ? other : twin;
+}
+
+static struct source__parting part_at(unsigned side, uint32_t node, uint32_t other)
+{
+    struct source__parting out = {.is_found = true};
+    out.node[side] = node;
+    out.node[1 - side] = other;
+    return out;
+}
+
+/* ---- chains of lost values --------------------------------------------------- */
+
+/* Marks a node and the lost values that it is computed from. */
+static void mark_chain(struct frontier *f, unsigned side, uint32_t node)
+{
+    const struct source__side *s = f->q->side[side];
+    memset(f->seen, 0, s->dump->nodes.n * sizeof *f->seen);
+    f->seen[node] = true;
+    for (uint32_t i = node + 1; i-- > 0;) {
+        const struct probe_node *n = &s->dump->nodes.p[i];
+        for (uint32_t k = n->first_row; k < n->first_row + n->nrows && f->seen[i]; k++) {
+            uint32_t maker = s->maker[k];
+            if (!source__is_output(&s->dump->rows.p[k]) && maker < i &&
+                (f->p->losses[side][maker] & SOURCE__LOST))
+                f->seen[maker] = true;
+        }
+    }
+}
+
+/* Returns the last operator before a node on the chain of lost values to it; a view only if there is
+ * nothing else. A step of the node's own operator, which has the node's parameter, is no other one. */
+static uint32_t last_before(struct frontier *f, unsigned side, uint32_t node, uint32_t whole)
+{
+    uint32_t view = SOURCE__NONE;
+    mark_chain(f, side, node);
+    for (uint32_t i = node; i-- > 0;) {
+        bool is_step = whole != SOURCE__NONE && share_input(f, side, i, whole, true);
+        if (!f->seen[i] || is_step)
+            continue;
+        if (!is_view(f, side, i))
+            return i;
+        view = view == SOURCE__NONE ? i : view;
+    }
+    return view;
+}
+
+/* Returns the maker of one of a node's inputs that is of the same family as an operator of the other side. */
+static uint32_t maker_like(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        uint32_t maker = s->maker[i];
+        if (is_input(f, side, i, false) && maker < node && is_same_family(f, side, maker, other))
+            return maker;
+    }
+    return SOURCE__NONE;
+}
+
+/* Returns the operator at which a chain of lost values begins to differ. `other` reads the value that the
+ * chain ends with on the other side: while both sides make it by the same operators, these differ only
+ * because of what they read. */
+static struct source__parting start_of_change(struct frontier *f, unsigned side, uint32_t node,
+                                              uint32_t other)
+{
+    uint32_t like = maker_like(f, 1 - side, other, node);
+    while (like != SOURCE__NONE && reads_lost(f, side, node)) {
+        uint32_t before = last_before(f, side, node, SOURCE__NONE);
+        uint32_t next = before != SOURCE__NONE ? maker_like(f, 1 - side, like, before) : before;
+        node = before != SOURCE__NONE ? before : node;
+        like = next;
+    }
+    bool is_taken = like != SOURCE__NONE && f->q->mate[1 - side][like] != SOURCE__NONE &&
+                    f->q->mate[1 - side][like] != node;
+    return part_at(side, node, is_taken ? SOURCE__NONE : like);
+}
+
+/* Returns the partner of an operator: its own, or one of its family that reads what the partner of one of
+ * its makers has made. `partner` has those of the operators before it. */
+static uint32_t partner_behind(const struct frontier *f, unsigned side, uint32_t node,
+                               const uint32_t *partner)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    uint32_t own = partner_of(f, side, node);
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows && own == SOURCE__NONE; i++) {
+        uint32_t maker = s->maker[i];
+        if (source__is_output(&s->dump->rows.p[i]) || maker >= node || !f->seen[maker] ||
+            partner[maker] == SOURCE__NONE)
+            continue;
+        for (uint32_t k = partner[maker] + 1; k < dump_of(f, 1 - side)->nodes.n; k++) {
+            if (is_same_family(f, side, node, k) && reads_from(f, 1 - side, k, partner[maker]))
+                return k;
+        }
+    }
+    return own;
+}
+
+/* Returns the last operator before a node, on the chain of lost values to it, that has no partner. */
+static uint32_t last_alone(struct frontier *f, unsigned side, uint32_t node)
+{
+    uint32_t last = SOURCE__NONE;
+    mark_chain(f, side, node);
+    for (uint32_t i = 0; i < node; i++) {
+        if (!f->seen[i])
+            continue;
+        f->partner[i] = partner_behind(f, side, i, f->partner);
+        if (f->partner[i] == SOURCE__NONE && !is_view(f, side, i))
+            last = i;
+    }
+    return last != SOURCE__NONE ? last : last_before(f, side, node, SOURCE__NONE);
+}
+
+/* Returns the last operator that depends on a node, if what reads it is not recorded; else the node. */
+static uint32_t last_behind(struct frontier *f, unsigned side, uint32_t node)
+{
+    const struct source__side *s = f->q->side[side];
+    uint32_t last = node;
+    memset(f->seen, 0, s->dump->nodes.n * sizeof *f->seen);
+    f->seen[node] = true;
+    for (uint32_t i = node + 1; i < s->dump->nodes.n; i++) {
+        const struct probe_node *n = &s->dump->nodes.p[i];
+        for (uint32_t k = n->first_row; k < n->first_row + n->nrows && is_touched(f, side, i);
+             k++) {
+            if (!source__is_output(&s->dump->rows.p[k]) && s->maker[k] < i)
+                f->seen[i] |= f->seen[s->maker[k]];
+        }
+        last = f->seen[i] && !is_view(f, side, i) ? i : last;
+    }
+    return partner_of(f, side, last) == SOURCE__NONE && last != f->p->last_forward[side] ? last
+                                                                                         : node;
+}
+
+/* Returns the end of a branch that begins at `node` and that the other side does not have: the operator
+ * before one whose partner is at the other side's frontier, or else one that reads what an operator of the
+ * other side's frontier reads. */
+static uint32_t end_of_branch(struct frontier *f, unsigned side, uint32_t node)
+{
+    for (uint32_t k = 0; k < f->n[1 - side]; k++) {
+        uint32_t partner = partner_of(f, 1 - side, f->list[1 - side][k]);
+        if (partner == SOURCE__NONE || partner <= node)
+            continue;
+        mark_chain(f, side, partner);
+        if (f->seen[node])
+            return last_alone(f, side, partner);
+    }
+    for (uint32_t i = node + 1; i < dump_of(f, side)->nodes.n; i++) {
+        for (uint32_t k = 0; k < f->n[1 - side] && is_touched(f, side, i); k++) {
+            if (!share_input(f, side, i, f->list[1 - side][k], false))
+                continue;
+            mark_chain(f, side, i);
+            if (f->seen[node])
+                return i;
+        }
+    }
+    return last_behind(f, side, node);
+}
+
+/* ---- the verdict ------------------------------------------------------------- */
+
+/* Decides between an operator of the frontier without a partner and one of the other side's frontier. */
+static struct source__parting decide(struct frontier *f, unsigned side, uint32_t node,
+                                     uint32_t other)
+{
+    uint32_t of_other = partner_of(f, 1 - side, other);
+    bool is_excused = of_other != SOURCE__NONE && reads_lost(f, side, of_other);
+    if (is_excused)
+        return part_at(side, end_of_branch(f, side, node), SOURCE__NONE);
+    if (is_view(f, 1 - side, other) && !is_view(f, side, node))
+        return part_at(side, node, SOURCE__NONE);
+    if (is_view(f, side, node) && !is_view(f, 1 - side, other))
+        return part_at(side, SOURCE__NONE, other);
+    return part_at(side, node, other);
+}
+
+static struct source__parting judge_node(struct frontier *f, unsigned side, uint32_t node)
+{
+    uint32_t partner = partner_of(f, side, node);
+    if (partner != SOURCE__NONE && !reads_lost(f, 1 - side, partner))
+        return part_at(side, node, partner);
+    if (partner != SOURCE__NONE) {
+        uint32_t origin = last_before(f, 1 - side, partner, node);
+        return origin != SOURCE__NONE ? start_of_change(f, 1 - side, origin, node)
+                                      : part_at(side, node, SOURCE__NONE);
+    }
+    for (uint32_t i = 0; i < f->n[1 - side]; i++) {
+        if (share_input(f, side, node, f->list[1 - side][i], false))
+            return decide(f, side, node, f->list[1 - side][i]);
+    }
+    return part_at(side, end_of_branch(f, side, node), SOURCE__NONE);
+}
+
+/* ---- what the operator reads --------------------------------------------------- */
+
+/* Tells whether an operator reads a value from outside the dump that the other one does not read. */
+static bool reads_unknown(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (is_input(f, side, i, false) && s->maker[i] == SOURCE__NONE && s->value[i].n > 1 &&
+            !reads_value(f, 1 - side, other, &s->value[i], false))
+            return true;
+    }
+    return false;
+}
+
+/* Slices are not recorded among functions, but in a graph. Where partners read different values, one of them
+ * from outside the dump, the view that makes the other value is to blame. */
+static void blame_slice(struct frontier *f)
+{
+    struct source__parting *at = &f->p->parting;
+    for (unsigned s = 0; s < 2; s++) {
+        const struct source__side *side = f->q->side[s];
+        const struct probe_node *n = &side->dump->nodes.p[at->node[s]];
+        if (!reads_unknown(f, 1 - s, at->node[1 - s], at->node[s]))
+            continue;
+        for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+            uint32_t maker = side->maker[i];
+            if (is_input(f, s, i, false) && maker != SOURCE__NONE && is_view(f, s, maker) &&
+                !reads_value(f, 1 - s, at->node[1 - s], &side->value[i], false)) {
+                *at = part_at(s, maker, SOURCE__NONE);
+                return;
+            }
+        }
+    }
+}
+
+/* Tells whether some golden value has the elements of a target's row in the same order, as far as files
+ * tell. */
+static enum ms_rc is_in_order(const struct frontier *f, uint32_t row, bool *is_same,
+                              struct ms_err *err)
+{
+    const struct source__side *g = f->q->side[0];
+    bool is_known = false;
+    *is_same = false;
+    for (uint32_t i = 0; i < g->dump->rows.n && !*is_same; i++) {
+        struct source__facts facts;
+        if (!is_alike(&g->value[i], &f->q->side[1]->value[row]))
+            continue;
+        MS_TRY(source__measure_flat(f->q->c, i, row, &facts, err));
+        is_known |= facts.measured;
+        *is_same = facts.measured && facts.e < 1e-2;
+    }
+    *is_same |= !is_known;
+    return MS_OK;
+}
+
+/* Finds an input of a target's node whose elements are in another order; SOURCE__NONE: there is none. */
+static enum ms_rc find_reordered(const struct frontier *f, uint32_t node, uint32_t *row,
+                                 struct ms_err *err)
+{
+    const struct source__side *s = f->q->side[1];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    *row = SOURCE__NONE;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        bool is_same;
+        if (!is_input(f, 1, i, false) || !read__is_tensor(&s->value[i]) || s->value[i].n < 2)
+            continue;
+        MS_TRY(is_in_order(f, i, &is_same, err));
+        if (is_same)
+            continue;
+        *row = i;
+        return MS_OK;
+    }
+    return MS_OK;
+}
+
+/* Statistics do not show the order of elements. Where operators read values in another order, what has put
+ * them into this order is to blame. */
+static enum ms_rc blame_order(struct frontier *f, struct ms_err *err)
+{
+    struct source__parting *at = &f->p->parting;
+    uint32_t node = at->node[1], row;
+    if (node == SOURCE__NONE)
+        return MS_OK;
+    MS_TRY(find_reordered(f, node, &row, err));
+    while (row != SOURCE__NONE) {
+        uint32_t maker = f->q->side[1]->maker[row];
+        if (maker == SOURCE__NONE || maker >= node)
+            return MS_OK;
+        node = maker;
+        MS_TRY(find_reordered(f, node, &row, err));
+    }
+    if (node != at->node[1])
+        *at = part_at(1, node, f->q->mate[1][node]);
+    return MS_OK;
+}
+
+static enum ms_rc make_room(struct frontier *f, struct ms_err *err)
+{
+    const size_t golden = dump_of(f, 0)->nodes.n, target = dump_of(f, 1)->nodes.n;
+    const size_t most = (golden > target ? golden : target) + 1;
+    f->seen = ms_arena_calloc(f->p->arena, most, sizeof *f->seen);
+    f->partner = ms_arena_alloc(f->p->arena, most * sizeof *f->partner);
+    if (f->seen == NULL || f->partner == NULL)
+        return ms_arena_fail(f->p->arena, err);
+    return source__find_weights(f->q->side, f->p->arena, f->weights, err);
+}
+
+/* Functions are recorded as a whole, so the search begins with the side that is no graph. */
+static unsigned leading_side(const struct frontier *f)
+{
+    unsigned side = dump_of(f, 0)->is_graph && !dump_of(f, 1)->is_graph;
+    return f->n[side] != 0 ? side : 1 - side;
+}
+
+enum ms_rc source__find_parting(struct source__part *p, const struct source__pairing *q,
+                                struct ms_err *err)
+{
+    struct frontier f = {.p = p, .q = q};
+    p->parting = (struct source__parting){{SOURCE__NONE, SOURCE__NONE}, false};
+    if (!p->ends_differ || p->starts_differ)
+        return MS_OK;
+    MS_TRY(make_room(&f, err));
+    list_side(&f, 0);
+    list_side(&f, 1);
+    unsigned side = leading_side(&f);
+    if (f.n[side] == 0)
+        return MS_OK;
+    p->parting = judge_node(&f, side, f.list[side][0]);
+    if (p->parting.node[0] == SOURCE__NONE || p->parting.node[1] == SOURCE__NONE)
+        return MS_OK;
+    blame_slice(&f);
+    return p->mode == PROBE_MODE_TENSOR ? blame_order(&f, err) : MS_OK;
+}

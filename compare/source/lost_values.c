@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lost_values: finds operators that make values which the other side has nowhere.
+ */
+#include "compare/source/lost_values.h"
+#include "compare/source/leaf_distance.h"
+#include "compare/source/node_facts.h"
+#include "probe/base/assert.h"
+#include "probe/base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Values of both sides that differ by less are alike: between kernels of one framework, and of two. */
+static const double alike[] = {1e-5, 1e-4};
+
+/* The forward values of one side, sorted by size and norm. */
+struct shelf {
+    const struct read__value **list;
+    size_t n;
+    double slack;
+};
+
+static bool is_searched(const struct read__value *v)
+{
+    return (v->kind == READ__FLOAT || (v->kind == READ__WHOLE && v->n > 1)) && read__is_finite(v) &&
+           (v->known >> PROBE_STAT_NORM & 1);
+}
+
+/* The recorded norm of a single number has its sign. */
+static double norm_of(const struct read__value *v)
+{
+    return fabs(v->stat[PROBE_STAT_NORM]);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct read__value *x = *(const struct read__value *const *)a;
+    const struct read__value *y = *(const struct read__value *const *)b;
+    double p = norm_of(x), q = norm_of(y);
+    if (x->n != y->n)
+        return x->n < y->n ? -1 : 1;
+    return (p > q) - (p < q);
+}
+
+static bool is_forward(const struct probe_dump *d, uint32_t node)
+{
+    return source__is_api(&d->nodes.p[node], PROBE_FORWARD);
+}
+
+/* Fills a shelf with the values of forward operators, or with those of parameters. */
+static enum ms_rc fill_shelf(struct shelf *f, const struct source__side *s, bool parameters,
+                             struct ms_arena *arena, struct ms_err *err)
+{
+    f->list = ms_arena_alloc(arena, (s->dump->rows.n + 1) * sizeof *f->list);
+    if (f->list == NULL)
+        return ms_arena_fail(arena, err);
+    for (uint32_t i = 0; i < s->dump->rows.n; i++) {
+        const struct probe_row *r = &s->dump->rows.p[i];
+        bool is_meant =
+            parameters ? r->section == PROBE_SEC_PARAMETERS : is_forward(s->dump, r->node);
+        if (is_meant && is_searched(&s->value[i]))
+            f->list[f->n++] = &s->value[i];
+    }
+    if (f->n > 1)
+        qsort(f->list, f->n, sizeof *f->list, by_size);
+    return MS_OK;
+}
+
+/* Returns the first place whose value has n elements and at least this norm. */
+static size_t lower_bound(const struct shelf *f, uint64_t n, double norm)
+{
+    size_t from = 0, to = f->n;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        const struct read__value *v = f->list[mid];
+        bool before = v->n < n || (v->n == n && norm_of(v) < norm);
+        from = before ? mid + 1 : from;
+        to = before ? to : mid;
+    }
+    return from;
+}
+
+/* Tells whether a value is on the shelf. What cannot be looked up, such as truth values, is taken to be. */
+static bool is_found(const struct shelf *f, const struct read__value *v)
+{
+    if (!is_searched(v))
+        return true;
+    double slack = f->slack + source__unit(v->dtype), norm = norm_of(v);
+    size_t i = lower_bound(f, v->n, norm * (1 - 2 * slack));
+    for (; i < f->n && f->list[i]->n == v->n; i++) {
+        if (norm_of(f->list[i]) > norm * (1 + 2 * slack))
+            break;
+        if (source__value_gap(f->list[i], v) <= slack)
+            return true;
+    }
+    return false;
+}
+
+/* One side while its losses are found. */
+struct walk {
+    const struct source__side *s;
+    const struct shelf *other;
+    uint8_t *loss;   /* by node */
+    uint32_t *first; /* by node: row of its first result; SOURCE__NONE: it has none */
+    bool *is_read;   /* by node: a forward operator reads its result */
+    uint32_t end;    /* nodes from here on are of the backward pass or behind it */
+    uint32_t last;   /* row of the last result of the forward pass; SOURCE__NONE: there is none */
+};
+
+/* Statistics do not show the result of a comparison, so it counts as its inputs do. */
+static void look_up_node(struct walk *w, uint32_t node)
+{
+    const struct probe_node *n = &w->s->dump->nodes.p[node];
+    w->first[node] = SOURCE__NONE;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        bool out = source__is_output(&w->s->dump->rows.p[i]);
+        uint32_t maker = w->s->maker[i];
+        if (!read__is_tensor(&w->s->value[i]))
+            continue;
+        if (!out && maker != SOURCE__NONE && maker < w->end)
+            w->is_read[maker] = true;
+        if (out && w->first[node] == SOURCE__NONE) {
+            w->first[node] = i;
+            w->loss[node] |= is_found(w->other, &w->s->value[i]) ? 0 : SOURCE__LOST;
+        } else if (!out && maker != SOURCE__NONE) {
+            w->loss[node] |= is_found(w->other, &w->s->value[i]) ? 0 : SOURCE__IN_LOST;
+        }
+    }
+}
+
+/* A result that nothing reads is at the end, or what reads it is not recorded. Of a graph all operators
+ * are recorded. */
+static void follow_back(struct walk *w, uint32_t node)
+{
+    const struct probe_node *n = &w->s->dump->nodes.p[node];
+    bool is_end = w->last != SOURCE__NONE && w->s->dump->rows.p[w->last].node == node;
+    if ((w->loss[node] & SOURCE__LOST) == 0)
+        return;
+    if (!w->is_read[node] && (is_end || !w->s->dump->is_graph))
+        w->loss[node] |= SOURCE__LASTS;
+    if ((w->loss[node] & SOURCE__LASTS) == 0)
+        return;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        uint32_t maker = w->s->maker[i];
+        if (!source__is_output(&w->s->dump->rows.p[i]) && maker != SOURCE__NONE && maker < node)
+            w->loss[maker] |= SOURCE__LASTS;
+    }
+}
+
+static uint32_t end_of_forward(const struct probe_dump *d)
+{
+    for (uint32_t i = 0; i < d->nodes.n; i++) {
+        if (d->nodes.p[i].dir == PROBE_BACKWARD)
+            return i;
+    }
+    return (uint32_t)d->nodes.n;
+}
+
+static enum ms_rc walk_side(struct walk *w, struct ms_arena *arena, struct ms_err *err)
+{
+    const size_t n = w->s->dump->nodes.n + 1;
+    w->end = end_of_forward(w->s->dump);
+    w->last = SOURCE__NONE;
+    w->loss = ms_arena_calloc(arena, n, sizeof *w->loss);
+    w->first = ms_arena_alloc(arena, n * sizeof *w->first);
+    w->is_read = ms_arena_calloc(arena, n, sizeof *w->is_read);
+    if (w->loss == NULL || w->first == NULL || w->is_read == NULL)
+        return ms_arena_fail(arena, err);
+    for (uint32_t i = 0; i < w->end; i++) {
+        if (!is_forward(w->s->dump, i))
+            continue;
+        look_up_node(w, i);
+        w->last = w->first[i] != SOURCE__NONE ? w->first[i] : w->last;
+    }
+    for (uint32_t i = w->end; i-- > 0;) {
+        if (is_forward(w->s->dump, i))
+            follow_back(w, i);
+    }
+    return MS_OK;
+}
+
+/* Tells whether the forward passes end with different values. */
+static bool do_ends_differ(const struct walk *g, const struct walk *t, double slack)
+{
+    if (g->last == SOURCE__NONE || t->last == SOURCE__NONE)
+        return false;
+    const struct read__value *a = &g->s->value[g->last], *b = &t->s->value[t->last];
+    return a->n != b->n || source__value_gap(a, b) > slack;
+}
+
+/* Tells whether one side has most parameters with other values than the other side: the runs start with
+ * different ones. A single one may be unused on one side. */
+static enum ms_rc do_starts_differ(struct source__part *p, const struct source__side side[2],
+                                   struct ms_err *err)
+{
+    struct shelf shelves[2] = {{.slack = alike[p->frameworks]}, {.slack = alike[p->frameworks]}};
+    for (unsigned s = 0; s < 2; s++)
+        MS_TRY(fill_shelf(&shelves[s], &side[s], true, p->arena, err));
+    for (unsigned s = 0; s < 2 && shelves[0].n != 0 && shelves[1].n != 0; s++) {
+        size_t lost = 0;
+        for (size_t i = 0; i < shelves[s].n; i++)
+            lost += !is_found(&shelves[1 - s], shelves[s].list[i]);
+        p->starts_differ |= 2 * lost > shelves[s].n;
+    }
+    return MS_OK;
+}
+
+enum ms_rc source__find_weights(const struct source__side *const side[2], struct ms_arena *arena,
+                                bool *weights[2], struct ms_err *err)
+{
+    struct shelf shelves[2] = {{.slack = alike[1]}, {.slack = alike[1]}};
+    for (unsigned s = 0; s < 2; s++) {
+        MS_TRY(fill_shelf(&shelves[s], side[s], true, arena, err));
+        weights[s] = ms_arena_calloc(arena, side[s]->dump->rows.n + 1, sizeof *weights[s]);
+        if (weights[s] == NULL)
+            return ms_arena_fail(arena, err);
+    }
+    for (unsigned s = 0; s < 2; s++) {
+        for (uint32_t i = 0; i < side[s]->dump->rows.n; i++) {
+            const struct read__value *v = &side[s]->value[i];
+            weights[s][i] = side[s]->maker[i] == SOURCE__NONE && is_searched(v) &&
+                            (is_found(&shelves[0], v) || is_found(&shelves[1], v));
+        }
+    }
+    return MS_OK;
+}
+
+/* Tells whether many values have a type of low precision: rounding then decides which are alike. */
+static bool is_coarse(const struct shelf *f)
+{
+    size_t low = 0;
+    for (size_t i = 0; i < f->n; i++)
+        low += source__unit(f->list[i]->dtype) > 0;
+    return 10 * low > f->n;
+}
+
+enum ms_rc source__find_lost(struct source__part *p, const struct source__side side[2],
+                             struct ms_err *err)
+{
+    struct shelf shelves[2] = {{.slack = alike[p->frameworks]}, {.slack = alike[p->frameworks]}};
+    for (unsigned s = 0; s < 2; s++)
+        MS_TRY(fill_shelf(&shelves[s], &side[s], false, p->arena, err));
+    if (is_coarse(&shelves[0]) || is_coarse(&shelves[1]))
+        return MS_OK;
+    struct walk w[2] = {{.s = &side[0], .other = &shelves[1]},
+                        {.s = &side[1], .other = &shelves[0]}};
+    for (unsigned s = 0; s < 2; s++) {
+        MS_TRY(walk_side(&w[s], p->arena, err));
+        p->losses[s] = w[s].loss;
+        p->last_forward[s] =
+            w[s].last != SOURCE__NONE ? side[s].dump->rows.p[w[s].last].node : SOURCE__NONE;
+    }
+    MS_TRY(do_starts_differ(p, side, err));
+    p->ends_differ = do_ends_differ(&w[0], &w[1], alike[p->frameworks]);
+    return MS_OK;
+}

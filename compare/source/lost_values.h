@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lost_values: which operators of one side make values that the other side has nowhere.
+ *
+ * Two programs name and cut their operators differently, so partners are often missing or wrong. Their
+ * values agree all the same: a value that both have was computed alike, whatever operators made it. A
+ * value is *lost* when the other side has none like it, and it *lasts* when the last value of the forward
+ * pass depends on it through lost values alone; values inside a function that one side computes in other
+ * steps are lost, but do not last.
+ */
+#ifndef COMPARE_SOURCE_LOST_VALUES_H
+#define COMPARE_SOURCE_LOST_VALUES_H
+
+#include "compare/source/node_pairs.h"
+
+enum source__loss {
+    SOURCE__LOST = 1 << 0,   /* the operator's result is lost */
+    SOURCE__LASTS = 1 << 1,  /* and it lasts */
+    SOURCE__IN_LOST = 1 << 2 /* the operator reads a value that is lost */
+};
+
+/* Fills p->losses for the forward operators of both sides, p->starts_differ and
+ * p->ends_differ. */
+enum ms_rc source__find_lost(struct source__part *p, const struct source__side side[2],
+                             struct ms_err *err);
+
+/* Tells by row of each side whether it is the value of a parameter. */
+enum ms_rc source__find_weights(const struct source__side *const side[2], struct ms_arena *arena,
+                                bool *weights[2], struct ms_err *err);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_frontier: which operators are named where the values of two programs part.
+ *
+ * A program is a list of calls that read and write numbered values; equal numbers are equal values. The
+ * golden program is PyTorch's, the target MindSpore's.
+ */
+#include "compare/source/source.h"
+#include "tests/support/cmp_fixture.h"
+
+enum { CALLS = 16, INPUTS = 2 };
+
+struct call {
+    const char *name;
+    int in[INPUTS], out; /* 0: no value */
+};
+
+struct answer {
+    size_t n;
+    char target[64], golden[64];
+    enum cmp_why why;
+};
+
+static const char *dtype = "float32"; /* of all values */
+
+static void put_tensor(struct ms_buf *b, int v)
+{
+    ms_buf_printf(b,
+                  "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.%s\", \"shape\": [8, 16], "
+                  "\"Max\": %.9g, \"Min\": %.9g, \"Mean\": %.9g, \"Norm\": %.9g, "
+                  "\"requires_grad\": true}",
+                  dtype, 1 + 0.37 * v, -(0.8 + 0.21 * v), 0.01 * (v + 1), 10.0 + v);
+}
+
+static void put_call(struct ms_buf *b, const struct call *c)
+{
+    ms_buf_printf(b, "\"%s\": {\"input_args\": [", c->name);
+    for (unsigned i = 0; i < INPUTS && c->in[i] != 0; i++) {
+        ms_buf_puts(b, i != 0 ? ", " : "");
+        put_tensor(b, c->in[i]);
+    }
+    ms_buf_puts(b, "], \"input_kwargs\": {}, \"output\": [");
+    put_tensor(b, c->out);
+    ms_buf_puts(b, "]}");
+}
+
+static void write_program(struct fixture *f, char side, const struct call *calls)
+{
+    struct ms_buf b = {.max = 1 << 20};
+    for (unsigned i = 0; i < CALLS && calls[i].name != NULL; i++) {
+        ms_buf_puts(&b, i != 0 ? ",\n" : "");
+        put_call(&b, &calls[i]);
+    }
+    fixture_dump(f, side, "statistics", side == 'b' ? "pytorch" : "mindspore", ms_buf_z(&b));
+    ms_buf_free(&b);
+}
+
+static void copy_name(char *to, size_t size, struct ms_str name)
+{
+    snprintf(to, size, "%.*s", MS_STR_ARG(name));
+}
+
+static struct answer ask(const struct call *golden, const struct call *target)
+{
+    struct fixture f;
+    struct cmp_source *s;
+    const struct cmp_suspect *list;
+    struct answer a = {0};
+    fixture_init(&f);
+    write_program(&f, 'b', golden);
+    write_program(&f, 't', target);
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    ck_ok(cmp_open(&f.c, &f.conf, f.t, f.b, NULL, &f.err), f.err);
+    ck_ok(cmp_source_add(s, f.c, 0, 0, NULL, &f.err), f.err);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    a.n = cmp_source_suspects(s, &list);
+    if (a.n != 0) {
+        copy_name(a.target, sizeof a.target, list[0].target);
+        copy_name(a.golden, sizeof a.golden, list[0].golden);
+        a.why = list[0].why;
+    }
+    cmp_source_free(s);
+    fixture_free(&f);
+    return a;
+}
+
+/* down(relu(up(x))) */
+static const struct call plain_golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                                {"Functional.relu.0.forward", {3}, 4},
+                                                {"Functional.linear.1.forward", {4, 5}, 6},
+                                                {"Tensor.mean.0.forward", {6}, 7}};
+static const struct call plain_target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                                {"Functional.relu.0.forward", {3}, 4},
+                                                {"Functional.dense.1.forward", {4, 5}, 6},
+                                                {"Tensor.mean.0.forward", {6}, 7}};
+/* down(1.1 * relu(up(x))) */
+static const struct call scaled_golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                                 {"Functional.relu.0.forward", {3}, 4},
+                                                 {"Tensor.__mul__.0.forward", {4}, 14},
+                                                 {"Functional.linear.1.forward", {14, 5}, 16},
+                                                 {"Tensor.mean.0.forward", {16}, 17}};
+static const struct call scaled_target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                                 {"Functional.relu.0.forward", {3}, 4},
+                                                 {"Tensor.__mul__.0.forward", {4}, 14},
+                                                 {"Functional.dense.1.forward", {14, 5}, 16},
+                                                 {"Tensor.mean.0.forward", {16}, 17}};
+
+START_TEST(an_operator_too_much_is_named)
+{
+    struct answer a = ask(plain_golden, scaled_target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Tensor.__mul__.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+}
+END_TEST
+
+START_TEST(an_operator_too_little_is_named)
+{
+    struct answer a = ask(scaled_golden, plain_target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Tensor.__mul__.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_MISSING);
+}
+END_TEST
+
+START_TEST(an_operator_in_place_of_another_is_named_with_it)
+{
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Functional.tanh.0.forward", {3}, 24},
+                                              {"Functional.dense.1.forward", {24, 5}, 26},
+                                              {"Tensor.mean.0.forward", {26}, 27}};
+    struct answer a = ask(plain_golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Functional.tanh.0.forward");
+    ck_assert_str_eq(a.golden, "Functional.relu.0.forward");
+}
+END_TEST
+
+START_TEST(steps_inside_a_function_are_no_suspects)
+{
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Primitive.Sigmoid.0.forward", {3}, 33},
+                                              {"Primitive.Mul.0.forward", {3, 33}, 4},
+                                              {"Functional.dense.1.forward", {4, 5}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 7}};
+    ck_assert_uint_eq(ask(plain_golden, target).n, 0);
+}
+END_TEST
+
+/* A function whose result is lost since it reads a lost value has steps that read none. */
+START_TEST(steps_of_a_function_do_not_hide_what_it_reads)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Functional.sigmoid.0.forward", {9}, 8},
+                                              {"Functional.swiglu.0.forward", {3, 8}, 4},
+                                              {"Tensor.mean.0.forward", {4}, 7}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 3}, {"Primitive.Exp.0.forward", {3}, 33},
+        {"Primitive.Div.0.forward", {3, 33}, 34},  {"Functional.tanh.0.forward", {9}, 38},
+        {"Primitive.Mul.0.forward", {34, 38}, 44}, {"Tensor.mean.0.forward", {44}, 47}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Functional.tanh.0.forward");
+    ck_assert_str_eq(a.golden, "Functional.sigmoid.0.forward");
+}
+END_TEST
+
+/* The target computes a loss without its second part, of which it runs nothing. */
+START_TEST(a_missing_branch_is_named_where_it_ends)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3}, {"Tensor.sum.0.forward", {3}, 4},
+        {"Functional.softmax.0.forward", {3}, 9},   {"Tensor.prod.0.forward", {9}, 10},
+        {"Tensor.__add__.0.forward", {4, 10}, 11},  {"Tensor.__mul__.0.forward", {11}, 12}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Tensor.sum.0.forward", {3}, 4},
+                                              {"Tensor.__mul__.0.forward", {4}, 22}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Tensor.__add__.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_MISSING);
+}
+END_TEST
+
+/* Rounding to a low type decides which values are alike. */
+START_TEST(values_of_low_precision_are_not_searched)
+{
+    dtype = "bfloat16";
+    struct answer a = ask(plain_golden, scaled_target);
+    dtype = "float32";
+    ck_assert_int_ne(a.why, CMP_WHY_EXTRA);
+}
+END_TEST
+
+TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_much_is_named,
+          an_operator_too_little_is_named, an_operator_in_place_of_another_is_named_with_it,
+          steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
+          a_missing_branch_is_named_where_it_ends)
