@@ -96,7 +96,9 @@ def record(family, change, folder, level="mix", task="statistics"):
     os.makedirs(folder)
     config = os.path.join(folder, "config.json")
     with open(config, "w", encoding="utf-8") as f:
-        json.dump({"task": task, "dump_path": os.path.join(folder, "out"), "level": level,
+        keys = {"task": task} if task != "md5" else {
+            "task": "statistics", "statistics": {"summary_mode": "md5"}}
+        json.dump({**keys, "dump_path": os.path.join(folder, "out"), "level": level,
                    "rank": [], "step": [], "risk_level": "ALL"}, f)
     debugger = PrecisionDebugger(config_path=config)
     torch.manual_seed(4)

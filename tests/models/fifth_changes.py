@@ -301,7 +301,7 @@ VARIATIONS = [
      "attention_fused"),
     ("CachedLayer", "x = x + y", "x = torch.add(y, x)", "sum_turned"),
     ("ConformerBlock", 'score.masked_fill(mask[:, None, None], float("-inf"))',
-     "score + torch.zeros(mask.shape).masked_fill(mask, -1e9)[:, None, None]", "mask_added"),
+     "(score + torch.zeros(mask.shape).masked_fill(mask, -1e9)[:, None, None])", "mask_added"),
     ("ConformerBlock", "F.glu(self.point1(x.transpose(1, 2)), 1)",
      "(lambda a, b: a * torch.sigmoid(b))(*self.point1(x.transpose(1, 2)).chunk(2, 1))", "glu_by_hand"),
     ("ConformerBlock", "q, k, v = self.qkv(x)",

@@ -3,7 +3,7 @@
 """Records models that people use with mistakes and harmless changes; scores `msprobe compare` on them.
 
     score.py record FOLDER [--set NAME] [--families A,B] [--level mix] [--task statistics] [--sample]
-    score.py show FOLDER [--half 1|2|3|4|5] [-v] [--families A,B]
+    score.py show FOLDER [--half 1|...|6] [-v] [--families A,B] [--only L0|L1]
 
 record makes FOLDER/FAMILY/CASE with dumps and FOLDER/truth.json; show runs compare on each pair.
 Rules and thresholds are fixed on half 1 of the families of the first set; half 2 only shows them.
@@ -21,8 +21,10 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 B = os.environ.get("B", os.path.join(HERE, "..", "..", "build"))
 sys.path[:0] = [HERE, os.path.join(B, "python")]
+
+import levels
 SAMPLE = {"unet", "gat"}
-LATER_SETS = {"third": (3, "unseen"), "fourth": (4, "fourth"), "fifth": (5, "fifth")}
+LATER_SETS = {"third": (3, "unseen"), "fourth": (4, "fourth"), "fifth": (5, "fifth"), "sixth": (6, "sixth")}
 
 
 # ---- recording -------------------------------------------------------------------------
@@ -113,34 +115,55 @@ def place(name, construct):
     return module_path(name) or module_path(parent) or parent or ""
 
 
-def suspects_of(folder, case):
-    target = f"{folder}/{case['family']}/{case['kind']}-{case['case']}"
-    golden = f"{folder}/{case['family']}/golden"
+def sides_of(o, case):
+    """Folders of target and golden; their construct.json; and those of level mix that they were made of."""
+    names = [f"{case['family']}/{case['kind']}-{case['case']}", f"{case['family']}/golden"]
+    whole = [os.path.join(o.folder, n) for n in names]
+    constructs = [json.load(open(p + "/construct.json", encoding="utf-8")) for p in whole]
+    return [levels.derive(o.only, o.folder, n) for n in names] if o.only else whole, constructs
+
+
+def compared(folders):
+    target, golden = folders
     run = subprocess.run([os.path.join(B, "msprobe"), "compare", "-tp", target, "-gp", golden, "-o",
                           target + ".out", "--format", "json"], capture_output=True, text=True)
     if not run.stdout:
         raise SystemExit(f"{target}: {run.stderr}")
-    sides = [json.load(open(p + "/construct.json", encoding="utf-8")) for p in (target, golden)]
-    return json.loads(run.stdout), sides
+    return json.loads(run.stdout)
 
 
-def place_of_truth(case, suspects, sides):
+def place_of_truth(o, case, suspects, folders, constructs):
+    if o.only == "L0":
+        modules = levels.modules_of_truth(case["truth"], constructs, place)
+        first = levels.first_differences(folders)
     for at, s in enumerate(suspects, 1):
-        names = [(s.get("target"), sides[0]), (s.get("golden"), sides[1])]
+        names = [(s.get("target"), constructs[0]), (s.get("golden"), constructs[1])]
         if any(n and re.search(case["truth"], f"{n} @ {place(n, k)}") for n, k in names):
+            return at
+        if o.only == "L0" and any(n and levels.is_right_module(n, modules, first) for n, _ in names):
             return at
     return 0
 
 
+def is_shown(o, case, folders):
+    """What happens after backward leaves no trace in modules."""
+    return o.only != "L0" or case["kind"] == "clean" or bool(levels.first_differences(folders))
+
+
 def show_case(o, case, total):
-    answer, sides = suspects_of(o.folder, case)
-    suspects = answer["suspects"]
-    at = place_of_truth(case, suspects, sides) if case["kind"] == "fault" else len(suspects)
-    total[case["half"], case["kind"], "n"] += 1
-    total[case["half"], case["kind"], "first"] += at == 1 if case["kind"] == "fault" else at > 0
-    total[case["half"], case["kind"], "five"] += 1 <= at <= 5
-    if (at != 1) if case["kind"] == "fault" else at:
-        print(f"{case['half']} {case['kind']} {case['family']}/{case['case']} place {at or '-'}: {case['why']}")
+    folders, constructs = sides_of(o, case)
+    suspects = compared(folders)["suspects"]
+    fault, half = case["kind"] == "fault", case["half"]
+    if not is_shown(o, case, folders):
+        total[half, "hidden", "n"] += 1
+        total[half, "hidden", "first"] += bool(suspects)
+        return
+    at = place_of_truth(o, case, suspects, folders, constructs) if fault else len(suspects)
+    total[half, case["kind"], "n"] += 1
+    total[half, case["kind"], "first"] += at == 1 if fault else at > 0
+    total[half, case["kind"], "five"] += 1 <= at <= 5
+    if (at != 1) if fault else at:
+        print(f"{half} {case['kind']} {case['family']}/{case['case']} place {at or '-'}: {case['why']}")
         for s in suspects[:3 if o.verbose else 1]:
             print(f"      {s.get('target')} | {s.get('golden')}: {s['why']}: {s['text'][:150]}")
 
@@ -154,12 +177,13 @@ def show(o):
     for case in cases:
         show_case(o, case, total)
     failed = 0
-    for half in (1, 2, 3, 4, 5):
+    for half in (1, 2, 3, 4, 5, 6):
         n, clean = total[half, "fault", "n"], total[half, "clean", "n"]
         if n + clean == 0:
             continue
         print(f"half {half}: suspect 1 {total[half, 'fault', 'first']}/{n}, first five "
-              f"{total[half, 'fault', 'five']}/{n}; clean accused {total[half, 'clean', 'first']}/{clean}")
+              f"{total[half, 'fault', 'five']}/{n}; clean accused {total[half, 'clean', 'first']}/{clean}"
+              + (f"; in no module {total[half, 'hidden', 'n']}" if o.only == "L0" else ""))
         failed |= total[half, "fault", "first"] < o.least * n
     return int(failed)
 
@@ -176,6 +200,7 @@ def main():
     ap.add_argument("--set", choices=("first", *LATER_SETS), default="first")
     ap.add_argument("--sample", action="store_true", help="only two small families of plain torch")
     ap.add_argument("--least", type=float, default=0, help="least share of suspect 1 for success")
+    ap.add_argument("--only", choices=("L0", "L1"), help="score what a dump of this level holds")
     ap.add_argument("-v", dest="verbose", action="store_true")
     o = ap.parse_args()
     return record(o) if o.what == "record" else show(o)
