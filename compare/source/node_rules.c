@@ -8,6 +8,7 @@
  */
 #include "compare/source/node_rules.h"
 #include "compare/source/attr_rules.h"
+#include "compare/source/border.h"
 #include "compare/source/bypass.h"
 #include "compare/source/fading.h"
 #include "compare/source/node_weigh.h"
@@ -378,15 +379,6 @@ static enum ms_rc check_root(struct source__judge *j, uint32_t i, uint32_t leaf,
 
 /* ---- wiring -------------------------------------------------------------- */
 
-static bool is_clean(const struct source__judge *j, uint32_t node)
-{
-    const struct source__node *n = &j->p->nodes.p[node];
-    if (n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
-        return true;
-    return !(n->flags & SOURCE__OUT_FLAGGED) &&
-           n->out <= source__rule.forward[j->tensor] * n->floor;
-}
-
 /* Returns the first of several consecutive operators without a partner. */
 static uint32_t first_unmatched(const struct source__judge *j, uint32_t node)
 {
@@ -421,7 +413,7 @@ static uint32_t region_of(const struct source__judge *j, uint32_t golden, uint32
 static bool is_other_output(const struct source__judge *j, uint32_t golden, uint32_t target)
 {
     unsigned outputs = 0;
-    if (golden == SOURCE__NONE || golden != target || !is_clean(j, golden))
+    if (golden == SOURCE__NONE || golden != target || !source__is_clean(j, golden))
         return false;
     const struct source__node *n = &j->p->nodes.p[golden];
     if (n->kind != PROBE_NODE_API || n->dir != PROBE_FORWARD)
@@ -457,7 +449,7 @@ static enum ms_rc check_flagged_input(struct source__judge *j, uint32_t i, uint3
 {
     const struct source__leaf *l = &j->p->leaves.p[leaf];
     if (j->flag_seen || l->maker[0] == SOURCE__NONE || l->maker[1] != SOURCE__NONE ||
-        !is_clean(j, l->maker[0]))
+        !source__is_clean(j, l->maker[0]))
         return MS_OK;
     uint32_t writer = writer_before(j, i);
     enum cmp_why why = writer != SOURCE__NONE ? CMP_WHY_EXTRA : CMP_WHY_INPUT;
@@ -487,14 +479,14 @@ static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t lea
     bool unread = j->loose != SOURCE__NONE && i >= j->after_backward;
     if (i >= j->after_backward && !unread)
         return MS_OK; /* a gradient that is only rounding noise cannot be traced on either side */
-    bool target_clean = target == SOURCE__NONE || is_clean(j, target);
+    bool target_clean = target == SOURCE__NONE || source__is_clean(j, target);
     if (golden == SOURCE__NONE && target_clean && unread) {
         struct source__raw raw =
             source__raw_of(n, CMP_WHY_WIRING, SOURCE__NUM, log10(l->e / n->floor));
         raw.leaf = leaf;
         return source__add_suspect(j, source__blame_loose(j, i, &raw), raw, err);
     }
-    bool golden_clean = golden == SOURCE__NONE || is_clean(j, golden);
+    bool golden_clean = golden == SOURCE__NONE || source__is_clean(j, golden);
     if (!target_clean || (!golden_clean && target == SOURCE__NONE) || golden == SOURCE__NONE)
         return MS_OK;
     uint32_t blamed = i;
@@ -518,69 +510,6 @@ static enum ms_rc check_wiring(struct source__judge *j, uint32_t i, uint32_t lea
     raw.in = l->e;
     raw.factor = l->e / n->floor;
     return source__add_suspect(j, blamed, raw, err);
-}
-
-/* Factor of a suspect whose operands changed places; their shapes may differ, so that no difference
- * is measured. */
-static const double permuted = 1e4;
-
-static bool is_whole_input(const struct source__leaf *l)
-{
-    return (l->flags & (SOURCE__IS_OUT | SOURCE__REAL)) == SOURCE__REAL && l->count > 1 &&
-           l->row[0] != SOURCE__NONE && l->row[1] != SOURCE__NONE;
-}
-
-/* Tells whether two inputs that follow one another have changed places. Between two programs, inputs are
- * paired by value, so their rows are in another order; else each is made by the maker of the other. */
-static bool is_swapped(const struct source__judge *j, const struct source__leaf *x,
-                       const struct source__leaf *y)
-{
-    if (j->p->cross)
-        return is_whole_input(x) && is_whole_input(y) && x->norm != y->norm &&
-               (x->row[0] < y->row[0]) != (x->row[1] < y->row[1]);
-    bool are_made = ((x->flags | y->flags) & SOURCE__IS_OUT) == 0 && x->maker[0] != SOURCE__NONE &&
-                    y->maker[0] != SOURCE__NONE;
-    return are_made && x->maker[0] != y->maker[0] && x->maker[0] == y->maker[1] &&
-           x->maker[1] == y->maker[0] && is_clean(j, x->maker[0]) && is_clean(j, y->maker[0]);
-}
-
-/* Tells whether a node that reads an output of this node differs. Another implementation may join parts
- * in another order and read them so. */
-static bool is_wrong_behind(const struct source__judge *j, uint32_t i)
-{
-    for (uint32_t r = i + 1; r < j->p->nodes.n; r++) {
-        const struct source__node *n = &j->p->nodes.p[r];
-        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-            const struct source__leaf *l = &j->p->leaves.p[k];
-            if ((l->flags & SOURCE__IS_OUT) == 0 && l->maker[1] == i &&
-                n->out > source__rule.unexplained_input)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Rule: an operator such as cat reads the same values in another order. Statistics of its output do
- * not show the order. */
-static enum ms_rc check_permutation(struct source__judge *j, uint32_t i, struct ms_err *err)
-{
-    const struct source__node *n = &j->p->nodes.p[i];
-    struct ms_str name = probe_name_last(j->p->ops.p[n->op].name);
-    bool joins = ms_str_eq(name, MS_STR("cat")) || ms_str_eq(name, MS_STR("stack")) ||
-                 ms_str_eq(name, MS_STR("concat")) || ms_str_eq(name, MS_STR("Concat")) ||
-                 ms_str_eq(name, MS_STR("Stack"));
-    if (!joins || n->dir != PROBE_FORWARD || j->p->mode == PROBE_MODE_MD5)
-        return MS_OK;
-    for (uint32_t a = n->leaf; a + 1 < n->leaf + n->nleaf; a++) {
-        const struct source__leaf *x = &j->p->leaves.p[a];
-        if (!is_swapped(j, x, x + 1) || (j->p->cross && !is_wrong_behind(j, i)))
-            continue;
-        double s = log10(fmax(x->e / n->floor, permuted));
-        struct source__raw raw = source__raw_of(n, CMP_WHY_WIRING, SOURCE__NUM, s);
-        raw.leaf = a;
-        return source__add_suspect(j, i, raw, err);
-    }
-    return MS_OK;
 }
 
 /* ---- pass 2 -------------------------------------------------------------- */
@@ -655,7 +584,7 @@ static enum ms_rc check_module(struct source__judge *j, uint32_t i, struct ms_er
         const struct source__leaf *l = &j->p->leaves.p[k];
         unsigned want = SOURCE__IS_OUT | SOURCE__REAL | SOURCE__MEASURED;
         if ((l->flags & want) != want || !(l->e > limit) || l->maker[0] == SOURCE__NONE ||
-            l->maker[1] != SOURCE__NONE || !is_clean(j, l->maker[0]))
+            l->maker[1] != SOURCE__NONE || !source__is_clean(j, l->maker[0]))
             continue;
         return source__add_suspect(
             j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
@@ -714,7 +643,7 @@ static enum ms_rc check_node(struct source__judge *j, uint32_t i, struct ms_err 
     if (!is_known || n->id[1] == SOURCE__NONE)
         return MS_OK;
     MS_TRY(check_inputs(j, i, err));
-    MS_TRY(check_permutation(j, i, err));
+    MS_TRY(source__check_permutation(j, i, err));
     MS_TRY(source__check_update(j, i, err));
     MS_TRY(check_output(j, i, err));
     return source__check_attrs(j, i, err);
@@ -740,6 +669,7 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
     j->first_inexact = j->loose = SOURCE__NONE;
     for (uint32_t i = 0; i < j->p->nodes.n; i++) {
         const struct source__node *n = &j->p->nodes.p[i];
+        j->judged = i;
         MS_TRY(check_node(j, i, err));
         if (!source__is_comparable(j, i))
             continue;
@@ -749,10 +679,12 @@ static enum ms_rc check_nodes(struct source__judge *j, struct ms_err *err)
             count_inexact(j, i);
         }
         /* Another implementation rounds differently, even if statistics do not show it. */
-        j->all_exact &= n->in == 0 && n->out == 0 && !n->replaced;
+        bool parts = n->dir == PROBE_FORWARD && (n->attrs_out & SOURCE__SHAPE);
+        j->all_exact &= n->in == 0 && n->out == 0 && !n->replaced && !parts;
         if (j->all_exact && is_judged(j, n))
             count_exact(j, n);
     }
+    j->judged = SOURCE__NONE;
     return MS_OK;
 }
 
@@ -769,7 +701,7 @@ static enum ms_rc weigh_and_check(struct source__judge *j, struct ms_err *err)
     MS_TRY(check_nodes(j, err));
     MS_TRY(source__check_update_calls(j, err));
     if (whole)
-        source__drop_fading(j);
+        source__drop_ended(j);
     source__drop_inner_gradients(j);
     return j->p->batches == 0 ? source__check_unexplained(j, known, err) : MS_OK;
 }
@@ -783,6 +715,7 @@ enum ms_rc source__judge_part(struct cmp_source *s, uint32_t part,
     if (j == NULL)
         return ms_no_memory(err);
     *j = (struct source__judge){.s = s,
+                                .judged = SOURCE__NONE,
                                 .p = p,
                                 .part = part,
                                 .comms = comms,

@@ -105,12 +105,13 @@ static void note_precision(struct source__judge *j, uint32_t count[MS_DT_MAX][MS
 }
 
 /* Tells whether an operator with several calls, such as linear, has this pair of types in nearly
- * all of them, or two operators in most: mixed precision is chosen per operator. */
+ * all of them, or two operators in most, or all that multiply by parameters: mixed precision is chosen per
+ * operator. */
 static bool is_usual(const struct source__part *p, unsigned g, unsigned t)
 {
     enum { CALLS_FEW = 6, CALLS_MOST = 3 };
     bool usual = false;
-    unsigned most = 0;
+    unsigned most = 0, weighed = 0, kinds = 0;
     uint32_t(*n)[2] = ms_calloc(p->ops.n + 1, sizeof *n);
     for (size_t i = 0; n != NULL && i < p->nodes.n; i++) {
         const struct source__node *node = &p->nodes.p[i];
@@ -126,9 +127,12 @@ static bool is_usual(const struct source__part *p, unsigned g, unsigned t)
     for (size_t i = 0; n != NULL && i < p->ops.n; i++) {
         usual |= n[i][1] >= CALLS_FEW && 10 * n[i][1] >= 9 * n[i][0];
         most += n[i][1] >= CALLS_MOST && 2 * n[i][1] > n[i][0];
+        bool weighs = (p->ops.p[i].flags & (SOURCE__WEIGHED | SOURCE__NORMS)) == SOURCE__WEIGHED;
+        kinds += weighs && n[i][0] != 0;
+        weighed += weighs && n[i][0] != 0 && n[i][1] == n[i][0];
     }
     ms_free(n);
-    return usual || most > 1;
+    return usual || most > 1 || (kinds > 1 && weighed == kinds);
 }
 
 /* Finds pairs of types that are so frequent that they are a systemic difference of the runs, not a
@@ -384,6 +388,15 @@ bool source__is_comparable(const struct source__judge *j, uint32_t node)
 {
     return j->p->batches == 0 || node >= j->after_backward ||
            j->p->nodes.p[node].kind == PROBE_NODE_PGRAD;
+}
+
+bool source__is_clean(const struct source__judge *j, uint32_t node)
+{
+    const struct source__node *n = &j->p->nodes.p[node];
+    if (n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+        return true;
+    return !(n->flags & SOURCE__OUT_FLAGGED) &&
+           n->out <= source__rule.forward[j->tensor] * n->floor;
 }
 
 /* Gradients of parameters whose module has no hook of its own are recorded at the end of the step, so

@@ -30,6 +30,7 @@ struct source__judge {
     uint32_t after_backward; /* first forward node behind the last backward node */
     /* region whose results no node reads and that is not blamed yet; or SOURCE__NONE */
     uint32_t loose;
+    uint32_t judged;             /* the node that the rules look at; or SOURCE__NONE */
     struct source__context seen; /* the worst of all leaves so far */
     float dirtiest;              /* the largest difference of all nodes so far */
     bool all_exact, attr_seen, flag_seen, update_seen;
@@ -47,6 +48,8 @@ struct source__judge {
 enum ms_rc source__weigh_part(struct source__judge *j, struct ms_err *err);
 /* Tells whether a single node has a counterpart. A call with a micro batch has none. */
 bool source__is_comparable(const struct source__judge *j, uint32_t node);
+/* Tells whether both sides agree on the outputs of a node, or one side alone has it. */
+bool source__is_clean(const struct source__judge *j, uint32_t node);
 /* Returns the difference that types of this unit of rounding explain. */
 double source__tiny(const struct source__judge *j, double unit, bool differ);
 /* Returns the attributes that differ, except those that differ systemically. */

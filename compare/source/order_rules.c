@@ -37,6 +37,14 @@ static bool moves_elements(const struct source__part *p, const struct source__no
     return is_named(p, n, names);
 }
 
+/* Tells whether an operator of one side alone can change an order by taking a value apart or joining parts. */
+static bool joins_parts(const struct source__part *p, const struct source__node *n)
+{
+    static const char *const names[] = {"cat",    "concat", "stack",       "chunk", "split",
+                                        "unbind", "where",  "__getitem__", NULL};
+    return is_named(p, n, names);
+}
+
 /* Tells whether a result is off by one factor, which no order of its inputs explains. */
 static bool is_off_by_factor(const struct source__part *p, const struct source__node *n)
 {
@@ -113,7 +121,9 @@ static void step_back(struct way *w, uint32_t i)
 static uint32_t other_argument(const struct source__part *p, const struct source__node *n)
 {
     bool paired = n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
-    bool moves = moves_elements(p, n) || (p->ops.p[n->op].flags & SOURCE__VIEW);
+    static const char *const pads[] = {"pad", NULL};
+    bool moves =
+        moves_elements(p, n) || is_named(p, n, pads) || (p->ops.p[n->op].flags & SOURCE__VIEW);
     for (uint32_t i = n->leaf; paired && moves && i < n->leaf + n->nleaf; i++) {
         if (p->leaves.p[i].attrs & SOURCE__SCALAR)
             return i;
@@ -131,7 +141,7 @@ static void look_for_mover(struct way *w, uint32_t i)
     w->scalar = !alone && n->kind == PROBE_NODE_API && !source__is_other_operator(w->p, n)
                     ? other_argument(w->p, n)
                     : SOURCE__NONE;
-    if (w->scalar != SOURCE__NONE || (alone && moves_elements(w->p, n)))
+    if (w->scalar != SOURCE__NONE || (alone && (moves_elements(w->p, n) || joins_parts(w->p, n))))
         w->mover = i;
 }
 
@@ -144,6 +154,25 @@ static void walk_back(struct way *w, uint32_t from)
         look_for_mover(w, i);
         step_back(w, i);
     }
+}
+
+/* Returns the last operator of one side alone before a node that moves elements, where nothing says who made the node's inputs: indexing is often not recorded. */
+static uint32_t find_mover_before(const struct source__part *p, uint32_t reader)
+{
+    const struct source__node *r = &p->nodes.p[reader];
+    for (uint32_t i = r->leaf; i < r->leaf + r->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) == 0 &&
+            (l->maker[0] != SOURCE__NONE || l->maker[1] != SOURCE__NONE))
+            return SOURCE__NONE;
+    }
+    for (uint32_t i = reader; i-- > 0;) {
+        const struct source__node *n = &p->nodes.p[i];
+        bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
+        if (alone && n->kind == PROBE_NODE_API && moves_elements(p, n))
+            return i;
+    }
+    return SOURCE__NONE;
 }
 
 /* Returns the number of elements of a node's tensor of truth values, an input or an output; 0: it has
@@ -304,8 +333,74 @@ enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct m
     if (w.on == NULL)
         return ms_no_memory(err);
     w.mover = find_mask(j->p, i);
+    if (w.mover == SOURCE__NONE)
+        w.mover = find_mover_before(j->p, i);
     walk_back(&w, i);
     enum ms_rc rc = blame_order(j, &w, i, err);
     ms_free(w.on);
     return rc;
+}
+
+/* ---- operands that changed places ------------------------------------------- */
+
+/* Factor of a suspect whose operands changed places; their shapes may differ, so that no difference
+ * is measured. */
+static const double permuted = 1e4;
+
+static bool is_whole_input(const struct source__leaf *l)
+{
+    return (l->flags & (SOURCE__IS_OUT | SOURCE__REAL)) == SOURCE__REAL && l->count > 1 &&
+           l->row[0] != SOURCE__NONE && l->row[1] != SOURCE__NONE;
+}
+
+/* Tells whether two inputs that follow one another have changed places. Between two programs, inputs are
+ * paired by value, so their rows are in another order; else each is made by the maker of the other. */
+static bool is_swapped(const struct source__judge *j, const struct source__leaf *x,
+                       const struct source__leaf *y)
+{
+    if (j->p->cross)
+        return is_whole_input(x) && is_whole_input(y) && x->norm != y->norm &&
+               (x->row[0] < y->row[0]) != (x->row[1] < y->row[1]);
+    bool are_made = ((x->flags | y->flags) & SOURCE__IS_OUT) == 0 && x->maker[0] != SOURCE__NONE &&
+                    y->maker[0] != SOURCE__NONE;
+    return are_made && x->maker[0] != y->maker[0] && x->maker[0] == y->maker[1] &&
+           x->maker[1] == y->maker[0] && source__is_clean(j, x->maker[0]) &&
+           source__is_clean(j, y->maker[0]);
+}
+
+/* Tells whether a node that reads an output of this node differs. Another implementation may join parts
+ * in another order and read them so. */
+static bool is_wrong_behind(const struct source__judge *j, uint32_t i)
+{
+    for (uint32_t r = i + 1; r < j->p->nodes.n; r++) {
+        const struct source__node *n = &j->p->nodes.p[r];
+        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+            const struct source__leaf *l = &j->p->leaves.p[k];
+            if ((l->flags & SOURCE__IS_OUT) == 0 && l->maker[1] == i &&
+                n->out > source__rule.unexplained_input)
+                return true;
+        }
+    }
+    return false;
+}
+
+enum ms_rc source__check_permutation(struct source__judge *j, uint32_t i, struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    struct ms_str name = probe_name_last(j->p->ops.p[n->op].name);
+    bool joins = ms_str_eq(name, MS_STR("cat")) || ms_str_eq(name, MS_STR("stack")) ||
+                 ms_str_eq(name, MS_STR("concat")) || ms_str_eq(name, MS_STR("Concat")) ||
+                 ms_str_eq(name, MS_STR("Stack"));
+    if (!joins || n->dir != PROBE_FORWARD || j->p->mode == PROBE_MODE_MD5)
+        return MS_OK;
+    for (uint32_t a = n->leaf; a + 1 < n->leaf + n->nleaf; a++) {
+        const struct source__leaf *x = &j->p->leaves.p[a];
+        if (!is_swapped(j, x, x + 1) || (j->p->cross && !is_wrong_behind(j, i)))
+            continue;
+        double s = log10(fmax(x->e / n->floor, permuted));
+        struct source__raw raw = source__raw_of(n, CMP_WHY_WIRING, SOURCE__NUM, s);
+        raw.leaf = a;
+        return source__add_suspect(j, i, raw, err);
+    }
+    return MS_OK;
 }

@@ -19,6 +19,7 @@ enum ms_rc source__add_suspect(struct source__judge *j, uint32_t node, struct so
     *slot = raw;
     slot->part = j->part;
     slot->node = node;
+    slot->seen = j->judged != SOURCE__NONE ? j->judged : node;
     slot->forward =
         n->dir != PROBE_BACKWARD && n->kind != PROBE_NODE_PGRAD && node < j->after_backward;
     return MS_OK;

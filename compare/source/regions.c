@@ -9,7 +9,7 @@
  * region has computed the same on both.
  */
 #include "compare/source/regions.h"
-#include "compare/source/fading.h"
+#include "compare/source/border.h"
 #include "probe/base/assert.h"
 
 #include <math.h>
@@ -38,6 +38,7 @@ struct work {
     uint32_t *up;        /* by node: an earlier node of the same region, or itself */
     float *carried;      /* by node: the difference that it passes on */
     uint32_t *back;      /* by node: its backward node */
+    uint32_t first_off;  /* the first backward node that reads a gradient that differs */
     float floor;         /* of the last paired operator */
     bool gradients_agree;
     bool rescaled; /* the loss is scaled, and gradients are scaled back before the update */
@@ -158,8 +159,9 @@ static void enter_operator(struct work *w, uint32_t i)
             continue;
         }
         own.reads = true;
-        own.differs |= n->backward != 0 && own.in == 0 && is_gradient_off(w, maker) && own.acts &&
-                       !w->rescaled;
+        bool turns = own.acts || w->back[maker] == w->first_off;
+        own.differs |=
+            n->backward != 0 && own.in == 0 && is_gradient_off(w, maker) && turns && !w->rescaled;
     }
     w->carried[i] = own.in;
     merge(&w->list[first_of(w, i)], &own);
@@ -263,6 +265,18 @@ static void keep_verdicts(struct work *w)
     }
 }
 
+/* Finds the first node of the backward pass that reads a gradient that differs: the operator of one side
+ * alone that made this gradient made it wrong, however well the values of the forward pass agree. */
+static void find_first_off(struct work *w)
+{
+    w->first_off = SOURCE__NONE;
+    for (uint32_t i = (uint32_t)w->p->nodes.n; i-- > 0;) {
+        uint32_t forward = w->p->nodes.p[i].forward;
+        if (forward != SOURCE__NONE && w->back[forward] == i && is_gradient_off(w, forward))
+            w->first_off = i;
+    }
+}
+
 static void list_backward(struct work *w)
 {
     uint32_t n = (uint32_t)w->p->nodes.n;
@@ -288,6 +302,7 @@ enum ms_rc source__judge_regions(struct source__judge *j, struct ms_err *err)
     bool fine = w.list != NULL && w.up != NULL && w.carried != NULL && w.back != NULL;
     if (fine) {
         list_backward(&w);
+        find_first_off(&w);
         walk_flow(&w);
         keep_verdicts(&w);
     }

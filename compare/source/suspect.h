@@ -11,6 +11,7 @@
 struct source__raw {
     uint32_t part, node, leaf; /* leaf: index in part->leaves, or SOURCE__NONE */
     uint32_t reader;           /* the node that shows another order of values, or SOURCE__NONE */
+    uint32_t seen;             /* the node whose values show the difference */
     uint8_t why, cls;
     bool forward;
     bool is_other;    /* explains the reader as the suspect there does, and goes with it */

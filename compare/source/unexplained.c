@@ -6,6 +6,7 @@
  * that agree and the first that do not is then the answer, although nothing in it can be compared.
  */
 #include "compare/source/unexplained.h"
+#include "compare/source/border.h"
 #include "compare/source/fading.h"
 #include "compare/source/raw_suspects.h"
 

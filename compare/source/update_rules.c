@@ -17,7 +17,7 @@
 static const double least = 1e-3, times = 10, share = 1e-5, share_low = 0.02;
 
 /* Another framework's optimizer has other operators, which visit parameters in another order. */
-static bool is_update(const struct source__judge *j, uint32_t i)
+bool source__is_update(const struct source__judge *j, uint32_t i)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     return i >= j->after_backward && n->dir == PROBE_FORWARD && n->kind == PROBE_NODE_API &&
@@ -35,14 +35,15 @@ void source__weigh_gradients(struct source__judge *j)
         if (i >= j->after_backward && n->kind != PROBE_NODE_PGRAD)
             continue;
         if (source__is_comparable(j, i))
-            j->gradient_off = fmaxf(j->gradient_off, fmaxf(n->in, n->out));
+            j->gradient_off =
+                fmaxf(j->gradient_off, i < j->after_backward ? fmaxf(n->in, n->out) : n->out);
+        /* A gradient that is recorded at the end of the step has the whole update as its context. */
         for (uint32_t k = n->leaf; n->kind == PROBE_NODE_PGRAD && k < n->leaf + n->nleaf; k++)
             j->gradient_norm = fmaxf(j->gradient_norm, j->p->leaves.p[k].norm);
     }
 }
 
-/* Tells whether an input comes straight from the backward pass on both sides. */
-static bool is_gradient(const struct source__judge *j, const struct source__leaf *l)
+bool source__is_gradient(const struct source__judge *j, const struct source__leaf *l)
 {
     unsigned want = SOURCE__REAL | SOURCE__MEASURED, shun = SOURCE__IS_OUT;
     bool own = false;
@@ -63,11 +64,11 @@ static bool is_off(const struct source__judge *j, const struct source__leaf *l)
 enum ms_rc source__check_update(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
-    if (j->update_seen || j->explained || j->p->mode == PROBE_MODE_MD5 || !is_update(j, i))
+    if (j->update_seen || j->explained || j->p->mode == PROBE_MODE_MD5 || !source__is_update(j, i))
         return MS_OK;
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
         const struct source__leaf *l = &j->p->leaves.p[k];
-        if (!is_gradient(j, l) || !is_off(j, l))
+        if (!source__is_gradient(j, l) || !is_off(j, l))
             continue;
         double past = fmax(j->gradient_off, n->tiny);
         double s = l->flags & SOURCE__FLAGGED ? 4 : log10(l->e / past);
@@ -152,7 +153,7 @@ static bool is_average(const struct source__judge *j, uint32_t i)
     for (uint32_t k = i; k < j->p->nodes.n && k < i + NEAR; k++) {
         const struct source__node *n = &j->p->nodes.p[k];
         bool own = k == i || (n->nleaf != 0 && j->p->leaves.p[n->leaf].maker[side] == i);
-        bool alone = n->id[1 - side] == SOURCE__NONE && is_update(j, k);
+        bool alone = n->id[1 - side] == SOURCE__NONE && source__is_update(j, k);
         if (own && alone && is_in_place(j->p, n) && reads_update(j, k))
             return true;
     }
@@ -164,7 +165,8 @@ static struct alone find_alone(const struct source__judge *j)
     struct alone a = {.first = {SOURCE__NONE, SOURCE__NONE}};
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
         const struct source__node *n = &j->p->nodes.p[i];
-        if (!is_update(j, i) || !is_in_place(j->p, n) || is_confirmed(j->p, n) || is_average(j, i))
+        if (!source__is_update(j, i) || !is_in_place(j->p, n) || is_confirmed(j->p, n) ||
+            is_average(j, i))
             continue;
         for (unsigned s = 0; s < 2; s++) {
             a.all[s] += n->id[s] != SOURCE__NONE;
@@ -201,7 +203,7 @@ static bool is_woven(const struct source__judge *j, uint32_t i)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     unsigned side = n->id[1] != SOURCE__NONE;
-    if (!is_update(j, i) || n->id[1 - side] != SOURCE__NONE || n->replaced ||
+    if (!source__is_update(j, i) || n->id[1 - side] != SOURCE__NONE || n->replaced ||
         !is_confirmed(j->p, n))
         return false;
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {

@@ -19,7 +19,7 @@ from unseen_changes import (STEP, adam, by_hand, clean, edits, in_turn, on_batch
 READS = {"features": anywhere(r"__mul__|__r?add__|__getitem__"), "series": anywhere("abs|__getitem__"),
          "flow": anywhere("__add__") , "questions": anywhere("embedding|lstm|conv2d"),
          "sage": anywhere(r"linear|__getitem__"), "triplets": anywhere("cat|conv2d"),
-         "patchtst": anywhere(r"\w+"), "temporal": anywhere("pad|conv1d")}
+         "patchtst": anywhere(r"\w+"), "temporal": anywhere("pad|conv1d"), "dinov2": anywhere("to|conv2d")}
 # Labels that something other than a loss reads.
 LABELS = {"t5": anywhere(r"new_zeros|__getitem__|clone|masked_fill_|embedding|__setitem__|cross_entropy|view|to"),
           "whisper": anywhere(r"new_zeros|__getitem__|clone|masked_fill_|embedding|__setitem__|cross_entropy|view|reshape|to"),
@@ -216,7 +216,7 @@ EDITS = [
     ("MptMLP", "self.act(self.up_proj(hidden_states))", "self.up_proj(hidden_states)", "act_missing", "gelu|linear"),
     ("FNetBasicFourierTransform", ".real", ".imag", "imaginary", r"\w+"),
     ("FNetIntermediate", "hidden_states = self.intermediate_act_fn(hidden_states)", "pass", "act_missing",
-     "gelu|linear|pow|tanh|__mul__"),
+     "gelu|linear|pow|tanh|__r?mul__"),
     ("T5LayerNorm", "variance = hidden_states.to(torch.float32).pow(2).mean(-1, keepdim=True)",
      "variance = hidden_states.to(torch.float32).var(-1, keepdim=True)", "centred_variance", "pow|mean|var"),
     ("T5DenseGatedActDense", "hidden_gelu * hidden_linear", "hidden_gelu + hidden_linear", "sum_for_product",
@@ -240,7 +240,7 @@ EDITS = [
     ("Causal", "h + self.past(x)", "h", "past_missing", "__add__|relu|conv1d"),
     ("Causal", "self.norm2(self.conv2(", "(self.conv2(", "norm_missing", "group_norm|conv1d|relu"),
     ("Tagger", "self.follow[tags[:, :-1], tags[:, 1:]]", "self.follow[tags[:, 1:], tags[:, :-1]]", "follow_turned",
-     "__getitem__"),
+     "__getitem__|sum"),
     ("Tagger", "+ self.start[tags[:, 0]]", "", "start_missing", "__add__|__getitem__|sum"),
     ("Tagger", "x = x + torch.tanh(", "x = torch.tanh(", "residual_missing", "__add__|tanh|transpose"),
     ("Tagger", "alpha[:, :, None] + self.follow", "alpha[:, None, :] + self.follow", "axis_of_alpha",
@@ -271,7 +271,7 @@ EDITS = [
     ("Sage", "F.normalize(self.self2(h) + self.near2(self.gathered(h, edges)), dim=-1)",
      "self.self2(h) + self.near2(self.gathered(h, edges))", "not_normalised", r"normalize|__add__|norm|clamp\w*|__truediv__|__getitem__"),
     ("Questions", "(1 + g1) + b1", "g1 + b1", "one_missing", r"__r?add__|__mul__"),
-    ("Questions", "[1][0][-1]", "[0][:, 0]", "first_state", "__getitem__|lstm"),
+    ("Questions", "[1][0][-1]", "[0][:, 0]", "first_state", "__getitem__|lstm|linear"),
     ("Questions", "* (1 + g2) + b2) + x", "* (1 + g2) + b2)", "residual_missing", "__add__|relu"),
     ("Questions", "(places @ weight.transpose(1, 2))[..., 0]", "places.mean(-1)", "mean_for_look", r"\w+"),
     ("Triplets", "F.relu6(self.norm1", "F.relu(self.norm1", "relu_for_relu6", "relu6|relu|hardtanh"),

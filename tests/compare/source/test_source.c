@@ -928,6 +928,33 @@ START_TEST(an_operator_that_reorders_values_is_named_before_their_reader)
 }
 END_TEST
 
+START_TEST(parts_that_are_joined_in_another_order_are_named_before_their_reader)
+{
+    struct run g = model(), t = model();
+    insert_call(&t, 2, (struct call){"Torch.cat.0.forward", {3, NOTHING, NOTHING}, 3, NULL, NULL});
+    t.err[5] = t.err[6] = t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.2;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Torch.cat.0.forward");
+    ck_assert_ptr_nonnull(strstr(a.text, "Functional.linear.1.forward makes other values of it"));
+}
+END_TEST
+
+/* x * 2 - x.detach() hands its value on and doubles its gradient. */
+START_TEST(an_operator_more_that_changes_the_gradient_alone_is_named)
+{
+    struct run g = model(), t = model();
+    insert_call(&t, 5, (struct call){"Tensor.neg.0.forward", {7, NOTHING, NOTHING}, 7, NULL, NULL});
+    const struct call back = {"Tensor.neg.0.backward", {23, NOTHING, NOTHING}, 44, NULL, NULL};
+    insert_call(&t, 12, back);
+    ck_assert_str_eq(t.call[13].name, "Functional.softmax.0.backward");
+    t.call[13].in[0] = 44;
+    t.err[24] = t.err[25] = 0.5;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Tensor.neg.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+}
+END_TEST
+
 /* A sum of two tensors cannot be wrong by itself where it is not off by one factor or shift. */
 START_TEST(data_in_another_order_is_named_before_the_sum_that_shows_it)
 {
@@ -1093,6 +1120,8 @@ TEST_MAIN(
     empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node,
     memory_that_an_assignment_overwrites_is_no_input,
     an_operator_that_reorders_values_is_named_before_their_reader,
+    parts_that_are_joined_in_another_order_are_named_before_their_reader,
+    an_operator_more_that_changes_the_gradient_alone_is_named,
     data_in_another_order_is_named_before_the_sum_that_shows_it,
     arguments_of_another_form_are_no_suspect, rounding_of_a_gradient_from_outside_is_no_suspect,
     an_update_of_another_form_is_no_step, updates_are_paired_by_their_parameter,

@@ -3,7 +3,7 @@
  * test_unexplained: what is named when no rule has found anything, and which suspects of the backward
  * pass are dropped, on parts of a few nodes that are made by hand.
  */
-#include "compare/source/fading.h"
+#include "compare/source/border.h"
 #include "compare/source/raw_suspects.h"
 #include "compare/source/unexplained.h"
 #include "tests/support/check.h"

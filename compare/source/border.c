@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * border: removes the suspects whose difference ends inside the step.
+ *
+ * A step of training hands on three kinds of values: those that no recorded operator reads, such as the
+ * loss; the gradients of parameters; and what the update writes. Where all gradients agree, a difference
+ * that no later value carries on is another formula for the same result, whatever lies between. This is
+ * the one place where that is decided, after all rules and for the suspects of all of them.
+ */
+#include "compare/source/border.h"
+#include "compare/source/update_rules.h"
+#include "probe/base/assert.h"
+
+#include <math.h>
+
+/* Gradients agree up to this difference, or up to so many units of rounding of low types. 1e-3, which noise
+ * behind another formula reaches, hides a GELU by tanh and an output rounded to fp16. */
+static const double slight = 2e-5, units = 16;
+/* A gradient that is zero by mathematics holds the rounding of its terms: a few units of float32 of the
+ * largest gradient. */
+static const double share_of_rounding = 0x1p-21;
+
+/* ---- gradients of parameters ------------------------------------------------ */
+
+struct agreement {
+    const struct source__judge *j;
+    float largest; /* norm of the largest gradient */
+    bool any, off;
+};
+
+static void compare_gradient(struct agreement *a, const struct source__node *n,
+                             const struct source__leaf *l)
+{
+    bool measured = (l->flags & SOURCE__MEASURED) != 0;
+    double most = fmax(fmax(slight, 2.0 * a->j->series), units * n->unit);
+    bool rounding = (double)l->e * l->norm < share_of_rounding * a->largest;
+    a->any |= measured;
+    a->off |= (l->flags & SOURCE__FLAGGED) || (measured && l->e > most && !rounding);
+}
+
+/* Visits the recorded gradients of parameters: those of modules, or where no module is recorded, those
+ * that enter the update. */
+static void visit_gradients(struct agreement *a, bool modules, bool compare)
+{
+    const struct source__part *p = a->j->p;
+    for (uint32_t i = 0; i < p->nodes.n; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        bool counts = modules ? n->kind == PROBE_NODE_PGRAD : source__is_update(a->j, i);
+        if (!counts || n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+            continue;
+        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+            const struct source__leaf *l = &p->leaves.p[k];
+            if (!modules && !source__is_gradient(a->j, l))
+                continue;
+            if (compare)
+                compare_gradient(a, n, l);
+            else
+                a->largest = fmaxf(a->largest, l->norm);
+        }
+    }
+}
+
+/* Tells whether one side has a gradient of a parameter that the other lacks: the parameter is frozen. */
+static bool lacks_gradient(const struct source__part *p)
+{
+    size_t known[2] = {0, 0}, paired = 0;
+    for (unsigned side = 0; side < 2; side++) {
+        for (size_t i = 0; i < p->names[side].n; i++)
+            known[side] += probe_name_parse(p->names[side].p[i]).kind == PROBE_NODE_PGRAD;
+    }
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        paired +=
+            n->kind == PROBE_NODE_PGRAD && n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
+    }
+    return known[0] > paired || known[1] > paired;
+}
+
+bool source__do_gradients_agree(const struct source__judge *j)
+{
+    struct agreement a = {.j = j};
+    for (unsigned modules = 2; modules-- > 0 && !a.any;) {
+        visit_gradients(&a, modules, false);
+        visit_gradients(&a, modules, true);
+    }
+    return a.any && !a.off;
+}
+
+/* Tells whether three in four gradients of parameters differ by the same factor. Gradients that are
+ * zero by mathematics have none. */
+static bool have_one_factor(const struct source__judge *j)
+{
+    size_t n = 0, fits = 0;
+    float factor = NAN;
+    for (size_t i = 0; i < j->p->nodes.n; i++) {
+        const struct source__node *node = &j->p->nodes.p[i];
+        bool paired = node->id[0] != SOURCE__NONE && node->id[1] != SOURCE__NONE;
+        for (uint32_t k = node->leaf; k < node->leaf + node->nleaf; k++) {
+            const struct source__leaf *l = &j->p->leaves.p[k];
+            if (node->kind != PROBE_NODE_PGRAD || !paired || !(l->norm > 0))
+                continue;
+            factor = isnan(factor) ? l->scale : factor;
+            n++;
+            fits += fabsf(l->scale / factor - 1) < 1e-3F;
+        }
+    }
+    return n != 0 && 4 * fits >= 3 * n;
+}
+
+bool source__is_rescaled(const struct source__judge *j)
+{
+    bool any = false;
+    if (!have_one_factor(j))
+        return false;
+    for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        bool update = n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD &&
+                      n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
+        for (uint32_t k = n->leaf; update && k < n->leaf + n->nleaf; k++) {
+            const struct source__leaf *l = &j->p->leaves.p[k];
+            bool read = (l->flags & SOURCE__IS_OUT) == 0 && (l->flags & SOURCE__MEASURED);
+            any |= read;
+            if (read && ((l->flags & SOURCE__FLAGGED) || l->e > fmax(slight, units * n->unit)))
+                return false;
+        }
+    }
+    return any;
+}
+
+/* ---- what ends inside the step ---------------------------------------------- */
+
+/* Tells whether a parameter of a node differs, or one side lacks it: it is a mistake even where it has
+ * no effect, as a bias of keys. */
+static bool has_other_parameter(const struct source__judge *j, const struct source__node *n)
+{
+    bool paired = n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
+    for (uint32_t i = n->leaf; paired && i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        bool agrees = (l->flags & SOURCE__MEASURED) && l->e <= n->floor;
+        if ((l->flags & SOURCE__IS_PARAM) && (l->flags & SOURCE__ROOT) && !agrees)
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether the target alone has an operator: it may do the work of one that the target lacks. */
+static bool has_substitute(const struct source__judge *j)
+{
+    for (size_t i = 0; i < j->p->nodes.n; i++) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        if (n->id[0] == SOURCE__NONE && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD &&
+            n->is_read)
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether a suspect is a fact that no values decide: a shape, another parameter, an operator that the
+ * target lacks and that neither another replaces nor the same values behind it. */
+static bool is_fact(const struct source__judge *j, const struct source__raw *r, bool substitute)
+{
+    const struct source__node *n = &j->p->nodes.p[r->node];
+    bool missing = r->why == CMP_WHY_MISSING && !substitute && n->structure != SOURCE__HARMLESS;
+    return r->why == CMP_WHY_SHAPE || missing || has_other_parameter(j, n);
+}
+
+/* Tells whether an operator casts its value, or takes it apart: its parts are mostly read by indexing, which
+ * no dump records. */
+static bool is_plain_form(const struct source__part *p, const struct source__node *n)
+{
+    unsigned outputs = 0, flags = p->ops.p[n->op].flags;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++)
+        outputs += (p->leaves.p[i].flags & SOURCE__IS_OUT) != 0;
+    return (flags & SOURCE__CAST) || ((flags & SOURCE__VIEW) && outputs > 1);
+}
+
+/* Tells whether an operator of one side alone casts or takes values apart, and the values behind it agree, or
+ * none is read. Any other operator whose result has no recorded reader is a fact. */
+static bool is_closed(const struct source__judge *j, const struct source__node *n)
+{
+    float border = n->region != SOURCE__NONE ? j->p->nodes.p[n->region].border : NAN;
+    bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
+    return alone && is_plain_form(j->p, n) &&
+           !(border > source__rule.forward[j->tensor] * source__rule.exact);
+}
+
+/* Tells whether a requires_grad differs because one side makes whole calls under no_grad, as an evaluation
+ * before the step does: then the outputs of several operators have it. */
+static bool is_without_graph(const struct source__judge *j, const struct source__raw *r)
+{
+    enum { CALLS_FEW = 3 };
+    unsigned calls = 0;
+    bool frozen = r->leaf != SOURCE__NONE && (j->p->leaves.p[r->leaf].flags & SOURCE__IS_PARAM);
+    if (r->why != CMP_WHY_GRAD || r->cls == SOURCE__NUM || frozen)
+        return false;
+    for (uint32_t i = 0; i < j->after_backward && calls < CALLS_FEW; i++) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        calls +=
+            n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD && (n->attrs_out & SOURCE__GRAD);
+    }
+    return calls == CALLS_FEW;
+}
+
+/* Values in another order show in no statistics, so a suspect with a reader does not end. */
+static bool does_end(const struct source__judge *j, const struct source__raw *r, bool substitute)
+{
+    const struct source__node *nodes = j->p->nodes.p;
+    if (r->part != j->part || r->node >= j->after_backward ||
+        nodes[r->node].kind == PROBE_NODE_PGRAD)
+        return false;
+    if (r->is_other)
+        return nodes[r->reader].fades;
+    if (!r->forward)
+        return source__is_backward(&nodes[r->node]);
+    if (r->reader != SOURCE__NONE || is_fact(j, r, substitute))
+        return false;
+    return nodes[r->node].fades || nodes[r->seen].fades || is_without_graph(j, r) ||
+           (r->cls == SOURCE__STRUCTURE && is_closed(j, &nodes[r->node]));
+}
+
+/* Two frameworks record the gradient of a function at different operators inside it, as PyTorch that of
+ * the log softmax for a cross entropy. Where all gradients of parameters agree, none was wrong. */
+void source__drop_inner_gradients(struct source__judge *j)
+{
+    struct cmp_source *s = j->s;
+    size_t n = 0;
+    if (!j->p->frameworks || !source__do_gradients_agree(j))
+        return;
+    for (size_t i = 0; i < s->raws.n; i++) {
+        const struct source__raw *r = &s->raws.p[i];
+        bool is_inner = r->part == j->part && source__is_backward(&j->p->nodes.p[r->node]) &&
+                        r->why == CMP_WHY_VALUE;
+        if (!is_inner)
+            s->raws.p[n++] = *r;
+    }
+    ms_assert(n <= s->raws.n);
+    s->raws.n = n;
+}
+
+void source__drop_ended(struct source__judge *j)
+{
+    struct cmp_source *s = j->s;
+    size_t n = 0;
+    if (!source__do_gradients_agree(j) || lacks_gradient(j->p))
+        return;
+    const bool substitute = has_substitute(j);
+    for (size_t i = 0; i < s->raws.n; i++) {
+        if (!does_end(j, &s->raws.p[i], substitute))
+            s->raws.p[n++] = s->raws.p[i];
+    }
+    ms_assert(n <= s->raws.n);
+    s->raws.n = n;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_border: which suspects are dropped where the gradients of all parameters agree, on a part of a few
+ * nodes that is made by hand.
+ */
+#include "compare/source/border.h"
+#include "compare/source/raw_suspects.h"
+#include "tests/support/check.h"
+
+#include <math.h>
+
+enum { FORMULA, LONE, BACKWARD, GRADIENT, SMALL, NODES };
+enum { OF_LARGE, OF_SMALL, WEIGHT, LEAVES };
+
+struct hand {
+    struct source__op op;
+    struct source__node node[NODES];
+    struct source__leaf leaf[LEAVES];
+    struct source__part part;
+    struct cmp_source source;
+    struct source__judge judge;
+    struct ms_err err;
+};
+
+static struct source__node node_of(unsigned kind, unsigned dir)
+{
+    return (struct source__node){.kind = (uint8_t)kind,
+                                 .dir = (uint8_t)dir,
+                                 .flags = SOURCE__OUT_MEASURED,
+                                 .region = SOURCE__NONE,
+                                 .floor = 1e-6F,
+                                 .tiny = 1e-6F};
+}
+
+/* FORMULA differs and fades; LONE exists in the target only, and what is read behind it differs by `border`;
+ * the gradients of two parameters differ by `large` and `small`, and the second is tiny. */
+static void set_up(struct hand *h, float border, float large, float small)
+{
+    *h = (struct hand){.part = {.has_apis = true, .root_floor = NAN}};
+    h->node[FORMULA] = node_of(PROBE_NODE_API, PROBE_FORWARD);
+    h->node[FORMULA].fades = true;
+    h->node[LONE] = node_of(PROBE_NODE_API, PROBE_FORWARD);
+    h->node[LONE].id[0] = SOURCE__NONE;
+    h->node[LONE].region = LONE;
+    h->node[LONE].border = border;
+    h->node[LONE].structure = SOURCE__HARMFUL;
+    h->node[BACKWARD] = node_of(PROBE_NODE_API, PROBE_BACKWARD);
+    for (uint32_t i = 0; i < 2; i++) {
+        h->node[GRADIENT + i] = node_of(PROBE_NODE_PGRAD, PROBE_BACKWARD);
+        h->node[GRADIENT + i].leaf = i;
+        h->node[GRADIENT + i].nleaf = 1;
+        h->leaf[i] = (struct source__leaf){
+            .flags = SOURCE__MEASURED, .e = i == 0 ? large : small, .norm = i == 0 ? 1 : 1e-7F};
+    }
+    h->leaf[WEIGHT] = (struct source__leaf){.flags = SOURCE__IS_PARAM | SOURCE__ROOT};
+    h->part.ops.p = &h->op;
+    h->part.ops.n = 1;
+    h->part.nodes.p = h->node;
+    h->part.nodes.n = NODES;
+    h->part.leaves.p = h->leaf;
+    h->part.leaves.n = LEAVES;
+    h->judge = (struct source__judge){
+        .s = &h->source, .p = &h->part, .after_backward = NODES, .judged = SOURCE__NONE};
+}
+
+/* Adds one suspect and returns whether it remains. */
+static bool remains(struct hand *h, uint32_t node, enum cmp_why why, enum source__class cls,
+                    uint32_t leaf)
+{
+    struct source__raw raw = source__raw_of(&h->node[node], why, cls, 1);
+    raw.leaf = leaf;
+    h->source.raws.n = 0;
+    ck_assert_int_eq(source__add_suspect(&h->judge, node, raw, &h->err), MS_OK);
+    source__drop_ended(&h->judge);
+    return h->source.raws.n == 1;
+}
+
+static bool value_remains(struct hand *h, uint32_t node)
+{
+    return remains(h, node, CMP_WHY_VALUE, SOURCE__NUM, SOURCE__NONE);
+}
+
+static bool lone_remains(struct hand *h)
+{
+    return remains(h, LONE, CMP_WHY_EXTRA, SOURCE__STRUCTURE, SOURCE__NONE);
+}
+
+START_TEST(nothing_is_a_suspect_whose_borders_agree)
+{
+    struct hand h;
+    set_up(&h, 1e-7F, 1e-6F, 1e-6F);
+    ck_assert(!value_remains(&h, FORMULA));
+    ck_assert(!value_remains(&h, BACKWARD));
+    h.op.flags = SOURCE__CAST;
+    ck_assert(!lone_remains(&h));
+    h.node[FORMULA].fades = false; /* a later value carries the difference on */
+    ck_assert(value_remains(&h, FORMULA));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+START_TEST(gradients_that_differ_keep_every_suspect)
+{
+    struct hand h;
+    set_up(&h, 1e-7F, 0.1F, 1e-6F);
+    ck_assert(value_remains(&h, FORMULA));
+    ck_assert(value_remains(&h, BACKWARD));
+    ck_assert(lone_remains(&h));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+START_TEST(a_gradient_of_rounding_alone_agrees)
+{
+    struct hand h;
+    set_up(&h, 1e-7F, 1e-6F, 1.0F); /* all of a gradient that is 1e-7 of the largest */
+    ck_assert(!value_remains(&h, FORMULA));
+    h.leaf[OF_SMALL].norm = 1e-3F;
+    ck_assert(value_remains(&h, FORMULA));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+START_TEST(facts_remain)
+{
+    struct hand h;
+    set_up(&h, NAN, 1e-6F, 1e-6F);
+    ck_assert(lone_remains(&h)); /* nobody reads it, so nothing says what it does */
+    h.op.flags = SOURCE__VIEW;   /* as clone, which hands on its value */
+    ck_assert(lone_remains(&h));
+    h.op.flags = SOURCE__CAST;
+    ck_assert(!lone_remains(&h));
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, SOURCE__NONE));
+    h.node[FORMULA].fades = false;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, SOURCE__NONE));
+    h.node[FORMULA].attrs_out = h.node[LONE].attrs_out = SOURCE__GRAD;
+    h.node[SMALL] = h.node[LONE]; /* three calls under no_grad */
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, SOURCE__NONE));
+    ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, WEIGHT)); /* a frozen parameter */
+    h.node[FORMULA].fades = true;
+    h.node[FORMULA].leaf = WEIGHT; /* a parameter that one side lacks */
+    h.node[FORMULA].nleaf = 1;
+    ck_assert(value_remains(&h, FORMULA));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+TEST_MAIN("border", nothing_is_a_suspect_whose_borders_agree,
+          gradients_that_differ_keep_every_suspect, a_gradient_of_rounding_alone_agrees,
+          facts_remain)
