@@ -10,6 +10,7 @@
  *     ext_op ext_hook ext_call          wrappers of functions; hooks of modules and gradients;
  *             │                         calls entered from Python
  *     ext_value ── ext_json             values into the record, without copies
+ *     ext_put                           hooks into a model's modules, and out of them
  *     ext_leave                         calls that end before the next one is entered
  *     ext_state                         framework, dumper, frames of a call, errors
  *             │
@@ -63,8 +64,14 @@ struct ext_framework {
      * whose gradients are recorded, (func, prefix, name, number, args, kwargs) -> result. */
     PyObject *watched_call;
     const char *module_prefix; /* "Module" or "Cell" */
-    PyObject *parameters;      /* name of the attribute with a module's own parameters: a dict */
-    const char *skip_path;     /* frames of files below this folder are left out of stacks */
+    /* Stands for a hook in a copy of a model, and what a pickle calls to make one: (function,
+     * arguments). NULL: the hook itself. */
+    PyObject *copied_hook, *pickled_hook;
+    /* For a framework whose nodes are hooked: makes a node that follows that of a parameter; has a
+     * parameter no shape yet? */
+    PyObject *expand_as, *is_lazy;
+    PyObject *parameters;  /* name of the attribute with a module's own parameters: a dict */
+    const char *skip_path; /* frames of files below this folder are left out of stacks */
 };
 
 extern struct ext_framework ext_fw;
@@ -129,6 +136,8 @@ extern unsigned ext_leaving;
 /* Queues a call to end before the next one is entered; true: the queue was empty. */
 bool ext_leave_later(struct probe_call *c, uint64_t uses);
 
+/* Asks a function of the framework, with one argument or none; false where there is none. */
+bool ext_is_yes(PyObject *question, PyObject *about);
 /* Takes the modes of the program that see calls of functions, or of kernels as well, out of the way
  * until ext_loud(), which takes the result. NULL: there are none. */
 PyObject *ext_quiet(bool with_kernels);
@@ -163,11 +172,12 @@ void ext_finish_grads(void);
 
 extern PyTypeObject ext_op_type, ext_fn_type, ext_back_type; /* ext_op */
 /* ext_hook */
-extern PyTypeObject ext_hook_type, ext_after_type, ext_grads_type, ext_grad_type;
+extern PyTypeObject ext_hook_type, ext_after_type, ext_grads_type, ext_grad_type, ext_ran_type;
 extern PyTypeObject ext_call_type; /* ext_call */
 /* enter(prefix, name, args, kwargs, mask), enter_root(name), ... */
 extern PyMethodDef ext_call_functions[];
-extern uint32_t ext_late; /* number of statistics still to come */
+extern PyMethodDef ext_put_functions[]; /* ext_put */
+extern uint32_t ext_late;               /* number of statistics still to come */
 /* Number of dumpers opened so far; calls of an earlier one are void. */
 extern unsigned ext_generation;
 

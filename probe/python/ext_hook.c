@@ -28,6 +28,8 @@ struct hook {
 struct after {
     PyObject_HEAD vectorcallfunc call;
     PyObject *hook;
+    PyObject
+        *later; /* None, or a list of Grad: the nodes of these parameters are hooked after use */
 };
 
 /* ---- before ----------------------------------------------------------- */
@@ -155,12 +157,10 @@ static bool has_raised(const PyObject *result)
     return is_handled;
 }
 
-static PyObject *after_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+/* Ends the call of a module; args are the module, its arguments, and its result as the last. */
+static PyObject *end_call(struct hook *h, PyObject *const *args, Py_ssize_t n)
 {
-    struct hook *h = (struct hook *)((struct after *)self)->hook;
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    struct probe_call *c = n >= 3 ? probe__open_module(ext_dumper, h) : NULL;
-    (void)kwnames;
+    struct probe_call *c = probe__open_module(ext_dumper, h);
     if (c == NULL)
         Py_RETURN_NONE;
     PyObject *result = args[n - 1];
@@ -181,6 +181,21 @@ static PyObject *after_call(PyObject *self, PyObject *const *args, size_t nargsf
     if (h->backward != NULL && h->backward != Py_None)
         return watch_result(h, args[0], result, number);
     Py_RETURN_NONE;
+}
+
+static void watch_nodes(PyObject *later, PyObject *module);
+
+static PyObject *after_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const struct after *after = (struct after *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    (void)kwnames;
+    if (n < 3)
+        Py_RETURN_NONE;
+    PyObject *result = end_call((struct hook *)after->hook, args, n);
+    if (PyList_Check(after->later))
+        watch_nodes(after->later, args[0]);
+    return result;
 }
 
 /* ---- the objects ------------------------------------------------------ */
@@ -214,17 +229,20 @@ static void hook_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-/* Returns the hook itself: a copy of a model keeps its hooks. */
+/* Returns what a copy of a model has in the place of the hook: the hook itself, if the framework names
+ * nothing else. */
 static PyObject *hook_copy(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return Py_NewRef(self);
+    return Py_NewRef(ext_fw.copied_hook != NULL ? ext_fw.copied_hook : self);
 }
 
 static PyObject *hook_reduce(PyObject *self, PyObject *unused)
 {
     const struct hook *h = (struct hook *)self;
     (void)unused;
+    if (ext_fw.pickled_hook != NULL)
+        return Py_NewRef(ext_fw.pickled_hook);
     return Py_BuildValue("O(ssi)", (PyObject *)Py_TYPE(self), h->path, h->class_name,
                          (int)h->takes_kwargs);
 }
@@ -244,6 +262,7 @@ static PyObject *hook_after(PyObject *self, void *unused)
         return NULL;
     after->call = after_call;
     after->hook = Py_NewRef(self);
+    after->later = Py_NewRef(Py_None);
     return (PyObject *)after;
 }
 
@@ -274,6 +293,8 @@ PyTypeObject ext_hook_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe.
 static PyObject *after_reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
+    if (ext_fw.pickled_hook != NULL)
+        return Py_NewRef(ext_fw.pickled_hook);
     return Py_BuildValue("N(Os)", PyObject_GetAttrString(PyImport_AddModule("builtins"), "getattr"),
                          ((struct after *)self)->hook, "after");
 }
@@ -281,6 +302,7 @@ static PyObject *after_reduce(PyObject *self, PyObject *unused)
 static void after_dealloc(PyObject *self)
 {
     Py_DECREF(((struct after *)self)->hook);
+    Py_XDECREF(((struct after *)self)->later);
     PyObject_Free(self);
 }
 
@@ -288,12 +310,16 @@ static PyMethodDef after_methods[] = {{"__deepcopy__", hook_copy, METH_O, NULL},
                                       {"__reduce__", after_reduce, METH_NOARGS, NULL},
                                       {0}};
 
+static PyMemberDef after_members[] = {
+    {"later", T_OBJECT_EX, offsetof(struct after, later), 0, NULL}, {0}};
+
 PyTypeObject ext_after_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe._probe.After",
                                .tp_basicsize = sizeof(struct after),
                                .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
                                .tp_vectorcall_offset = offsetof(struct after, call),
                                .tp_call = PyVectorcall_Call,
                                .tp_dealloc = after_dealloc,
+                               .tp_members = after_members,
                                .tp_methods = after_methods};
 
 /* ---- gradients of parameters ------------------------------------------- */
@@ -304,6 +330,7 @@ struct grads {
     uint64_t uses;
     PyObject *hook; /* of the module */
     unsigned total, made;
+    bool is_counted;     /* the total is that of each call of the module */
     uint64_t is_made[4]; /* a bit per parameter */
 };
 
@@ -312,7 +339,8 @@ enum { PARAMETERS_MAX = 256 };
 /* One parameter: grad(...) when its gradient has been made. */
 struct grad {
     PyObject_HEAD vectorcallfunc call;
-    PyObject *grads, *parameter, *name, *attribute;
+    PyObject *grads, *parameter, *name;
+    PyObject *attributes; /* None, or a tuple of names */
     unsigned index;
 };
 
@@ -362,13 +390,24 @@ static void put_gradient(const struct grad *one, struct grads *g, PyObject *valu
         finish(g);
 }
 
+/* Returns the value of the first attribute that the object has. */
+static PyObject *first_attribute(PyObject *object, PyObject *names)
+{
+    PyObject *value = NULL;
+    for (Py_ssize_t i = 0; value == NULL && i < PyTuple_GET_SIZE(names); i++) {
+        PyErr_Clear();
+        value = PyObject_GetAttr(object, PyTuple_GET_ITEM(names, i));
+    }
+    return value;
+}
+
 /* Returns the gradient: an attribute of the parameter, which is `parameter` or the hook's
  * argument, or the argument itself. */
 static PyObject *gradient_of(const struct grad *one, PyObject *const *args, Py_ssize_t n)
 {
     PyObject *parameter = one->parameter == Py_None && n != 0 ? args[0] : one->parameter;
-    if (one->attribute != Py_None)
-        return PyObject_GetAttr(parameter, one->attribute);
+    if (PyTuple_Check(one->attributes))
+        return first_attribute(parameter, one->attributes);
     return Py_NewRef(n != 0 ? args[0] : Py_None);
 }
 
@@ -395,6 +434,153 @@ static PyObject *grad_call(PyObject *self, PyObject *const *args, size_t nargsf,
     Py_RETURN_NONE;
 }
 
+/* ---- nodes of parameters -----------------------------------------------
+ * Where parameters have no hook of their own, the node that accumulates a parameter's gradient is hooked
+ * after the module has used the parameter. The graph keeps the node alive, and nothing of ours does. */
+
+/* Called after the node of a parameter has run. */
+struct ran {
+    PyObject_HEAD vectorcallfunc call;
+    PyObject *parameter; /* a weak reference */
+    PyObject *grad;
+};
+
+static PyObject *ran_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const struct ran *r = (struct ran *)self;
+    (void)args, (void)nargsf, (void)kwnames;
+    PyObject *parameter = PyObject_CallNoArgs(r->parameter);
+    if (parameter != NULL && parameter != Py_None)
+        Py_XDECREF(grad_call(r->grad, &parameter, 1, NULL));
+    Py_XDECREF(parameter);
+    if (PyErr_Occurred())
+        ext_swallow("the gradient of a parameter");
+    Py_RETURN_NONE;
+}
+
+static void ran_dealloc(PyObject *self)
+{
+    struct ran *r = (struct ran *)self;
+    Py_XDECREF(r->parameter);
+    Py_XDECREF(r->grad);
+    Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject ext_ran_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe._probe.Ran",
+                             .tp_basicsize = sizeof(struct ran),
+                             .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+                             .tp_vectorcall_offset = offsetof(struct ran, call),
+                             .tp_call = PyVectorcall_Call,
+                             .tp_dealloc = ran_dealloc};
+
+static PyObject *ran_of(PyObject *parameter, PyObject *grad)
+{
+    struct ran *r = (struct ran *)ext_ran_type.tp_alloc(&ext_ran_type, 0);
+    if (r == NULL)
+        return NULL;
+    r->call = ran_call;
+    r->grad = Py_NewRef(grad);
+    r->parameter = PyWeakref_NewRef(parameter, NULL);
+    if (r->parameter == NULL)
+        Py_CLEAR(r);
+    return (PyObject *)r;
+}
+
+/* Returns the node that accumulates the gradient: the first that follows an operator on the parameter. */
+static PyObject *node_of(PyObject *parameter)
+{
+    PyObject *args[] = {parameter, parameter}, *node = NULL;
+    PyObject *used = PyObject_Vectorcall(ext_fw.expand_as, args, 2, NULL);
+    PyObject *made = used != NULL ? ext_get(EXT_GRAD_FN, used) : NULL;
+    PyObject *next =
+        made != NULL && made != Py_None ? PyObject_GetAttrString(made, "next_functions") : NULL;
+    if (next != NULL && PyTuple_Check(next) && PyTuple_GET_SIZE(next) != 0 &&
+        PyTuple_Check(PyTuple_GET_ITEM(next, 0)))
+        node = Py_NewRef(PyTuple_GET_ITEM(PyTuple_GET_ITEM(next, 0), 0));
+    Py_XDECREF(next);
+    Py_XDECREF(made);
+    Py_XDECREF(used);
+    return node;
+}
+
+/* Marks the node as hooked in its metadata. Returns whether it was not. */
+static bool is_new(PyObject *node)
+{
+    static PyObject *key;
+    if (key == NULL)
+        key = PyUnicode_InternFromString("msprobe.parameter");
+    PyObject *metadata = key != NULL ? PyObject_GetAttrString(node, "metadata") : NULL;
+    bool is_first = metadata != NULL && PyDict_Check(metadata) &&
+                    PyDict_GetItemWithError(metadata, key) == NULL && !PyErr_Occurred() &&
+                    PyDict_SetItem(metadata, key, Py_True) == 0;
+    Py_XDECREF(metadata);
+    return is_first;
+}
+
+static void watch_node(PyObject *parameter, PyObject *grad)
+{
+    PyObject *node = node_of(parameter);
+    if (node != NULL && node != Py_None && is_new(node)) {
+        PyObject *ran = ran_of(parameter, grad);
+        PyObject *handle =
+            ran != NULL ? PyObject_CallMethod(node, "register_hook", "O", ran) : NULL;
+        Py_XDECREF(handle);
+        Py_XDECREF(ran);
+    }
+    Py_XDECREF(node);
+}
+
+/* A parameter without a shape is of a class of its own. */
+static bool is_lazy(PyObject *p)
+{
+    bool is_plain = Py_TYPE(p) == ext_fw.plain[0] || Py_TYPE(p) == ext_fw.plain[1];
+    return !is_plain && ext_is_yes(ext_fw.is_lazy, p);
+}
+
+/* Returns the parameter if it will have a gradient. */
+static PyObject *wanted(PyObject *params, PyObject *name)
+{
+    PyObject *p = PyDict_GetItemWithError(params, name);
+    bool is_wanted =
+        p != NULL && ext_is_tensor(p) && ext_get_bool(EXT_REQUIRES_GRAD, p) && !is_lazy(p);
+    return is_wanted ? Py_NewRef(p) : NULL;
+}
+
+static void watch_each(PyObject *params, PyObject *later)
+{
+    unsigned total = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(later) && !PyErr_Occurred(); i++) {
+        struct grad *one = (struct grad *)PyList_GET_ITEM(later, i);
+        PyObject *parameter = wanted(params, one->name);
+        total += parameter != NULL;
+        if (parameter != NULL)
+            watch_node(parameter, (PyObject *)one);
+        Py_XDECREF(parameter);
+    }
+    struct grads *g =
+        total != 0 ? (struct grads *)((struct grad *)PyList_GET_ITEM(later, 0))->grads : NULL;
+    if (g != NULL && g->is_counted)
+        g->total = total;
+}
+
+static void watch_nodes(PyObject *later, PyObject *module)
+{
+    if (!ext_is_yes(ext_fw.grad_mode, NULL))
+        return;
+    PyObject *list = Py_NewRef(later);
+    PyObject *guard = ext_quiet(true);
+    probe__hide(ext_dumper, 1);
+    PyObject *params = PyObject_GetAttr(module, ext_fw.parameters);
+    if (params != NULL && PyDict_Check(params))
+        watch_each(params, list);
+    if (PyErr_Occurred())
+        ext_swallow("the gradients of a module's parameters");
+    probe__hide(ext_dumper, -1);
+    ext_loud(guard);
+    Py_XDECREF(params);
+    Py_DECREF(list);
+}
+
 /* ---- the objects ------------------------------------------------------ */
 
 static PyObject *grads_new(PyTypeObject *type, PyObject *args, PyObject *kw)
@@ -409,6 +595,7 @@ static PyObject *grads_new(PyTypeObject *type, PyObject *args, PyObject *kw)
         return NULL;
     g->hook = Py_NewRef(hook);
     g->total = total < PARAMETERS_MAX ? total : PARAMETERS_MAX;
+    g->is_counted = total == 0;
     return (PyObject *)g;
 }
 
@@ -429,11 +616,12 @@ PyTypeObject ext_grads_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe
 
 static PyObject *grad_new(PyTypeObject *type, PyObject *args, PyObject *kw)
 {
-    PyObject *grads, *parameter, *name, *attribute;
+    PyObject *grads, *parameter, *name;
+    PyObject *attributes; /* None, or a tuple of names */
     unsigned index;
     (void)kw;
     if (!PyArg_ParseTuple(args, "O!IUOO", &ext_grads_type, &grads, &index, &name, &parameter,
-                          &attribute))
+                          &attributes))
         return NULL;
     struct grad *one = (struct grad *)type->tp_alloc(type, 0);
     if (one == NULL)
@@ -443,7 +631,7 @@ static PyObject *grad_new(PyTypeObject *type, PyObject *args, PyObject *kw)
     one->grads = Py_NewRef(grads);
     one->name = Py_NewRef(name);
     one->parameter = Py_NewRef(parameter);
-    one->attribute = Py_NewRef(attribute);
+    one->attributes = Py_NewRef(attributes);
     return (PyObject *)one;
 }
 
@@ -466,7 +654,7 @@ static void grad_dealloc(PyObject *self)
     Py_XDECREF(one->grads);
     Py_XDECREF(one->name);
     Py_XDECREF(one->parameter);
-    Py_XDECREF(one->attribute);
+    Py_XDECREF(one->attributes);
     Py_TYPE(self)->tp_free(self);
 }
 

@@ -62,6 +62,10 @@ static PyObject *setup(PyObject *module, PyObject *told)
     ext_fw.function_modes = member(told, "function_modes");
     ext_fw.dispatch_modes = member(told, "dispatch_modes");
     ext_fw.quiet = member(told, "quiet");
+    ext_fw.copied_hook = member(told, "copied_hook");
+    ext_fw.pickled_hook = member(told, "pickled_hook");
+    ext_fw.expand_as = member(told, "expand_as");
+    ext_fw.is_lazy = member(told, "is_lazy");
     ext_fw.parameters = member(told, "parameters");
     ext_fw.module_prefix = text_member(told, "module_prefix");
     ext_fw.skip_path = text_member(told, "skip_path");
@@ -297,9 +301,10 @@ PyMODINIT_FUNC PyInit__probe(void)
         PyTypeObject *type;
     } types[] = {{"Op", &ext_op_type},       {"Fn", &ext_fn_type},     {"Hook", &ext_hook_type},
                  {"Grads", &ext_grads_type}, {"Grad", &ext_grad_type}, {"Call", &ext_call_type},
-                 {"After", &ext_after_type}, {NULL, &ext_back_type}};
+                 {"After", &ext_after_type}, {NULL, &ext_ran_type},    {NULL, &ext_back_type}};
     PyObject *m = PyModule_Create(&definition);
     if (m == NULL || PyModule_AddFunctions(m, ext_call_functions) != 0 ||
+        PyModule_AddFunctions(m, ext_put_functions) != 0 ||
         PyModule_AddFunctions(m, ext_watch_functions) != 0 || ext_watch_ready() != 0)
         return NULL;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {

@@ -126,18 +126,10 @@ static PyObject *new_back(PyObject *op, int64_t number)
     return (PyObject *)b;
 }
 
-static bool grad_enabled(void)
-{
-    PyObject *v = ext_fw.grad_mode != NULL ? PyObject_CallNoArgs(ext_fw.grad_mode) : NULL;
-    bool is_on = v == Py_True;
-    Py_XDECREF(v);
-    return is_on;
-}
-
 static void watch_gradient(PyObject *op, PyObject *result, int64_t number)
 {
     PyObject *t = ext_fw.get[EXT_GRAD_FN] != NULL ? first_tensor(result) : NULL;
-    if (t == NULL || !ext_get_bool(EXT_REQUIRES_GRAD, t) || !grad_enabled())
+    if (t == NULL || !ext_get_bool(EXT_REQUIRES_GRAD, t) || !ext_is_yes(ext_fw.grad_mode, NULL))
         return;
     PyObject *node = ext_get(EXT_GRAD_FN, t);
     PyObject *back = node != NULL && node != Py_None ? new_back(op, number) : NULL;
@@ -201,8 +193,8 @@ static PyObject *run_recorded(const struct op *op, const struct probe_call *c,
 {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     int64_t number = c != NULL ? probe_call_number(c) : -1;
-    bool is_watched = ext_fw.watched_call != NULL && number >= 0 && grad_enabled() &&
-                      !does_nothing(op, args, n, kwnames);
+    bool is_watched = ext_fw.watched_call != NULL && number >= 0 &&
+                      ext_is_yes(ext_fw.grad_mode, NULL) && !does_nothing(op, args, n, kwnames);
     return is_watched ? run_watched(op, number, args, n, kwnames)
                       : ext_real_of(op->func)(op->func, args, nargsf, kwnames);
 }

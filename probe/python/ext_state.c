@@ -297,9 +297,11 @@ const char *ext_data_dir(void)
  * a tensor. While the C half or the adapter reads tensors, the modes are out of the way. Programs
  * rarely have any, so a question to the framework, some 30 ns, comes first. */
 
-static bool is_yes(PyObject *question)
+bool ext_is_yes(PyObject *question, PyObject *about)
 {
-    PyObject *v = question != NULL ? PyObject_CallNoArgs(question) : NULL;
+    PyObject *v = question == NULL ? NULL
+                  : about == NULL  ? PyObject_CallNoArgs(question)
+                                   : PyObject_CallOneArg(question, about);
     bool yes = v == Py_True || (v != NULL && v != Py_False && PyObject_IsTrue(v) == 1);
     if (v == NULL)
         PyErr_Clear();
@@ -317,8 +319,8 @@ static PyObject *quiet(void)
 
 PyObject *ext_quiet(bool with_kernels)
 {
-    bool has_modes =
-        is_yes(ext_fw.function_modes) || (with_kernels && is_yes(ext_fw.dispatch_modes));
+    bool has_modes = ext_is_yes(ext_fw.function_modes, NULL) ||
+                     (with_kernels && ext_is_yes(ext_fw.dispatch_modes, NULL));
     return has_modes ? quiet() : NULL;
 }
 

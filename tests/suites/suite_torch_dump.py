@@ -691,5 +691,52 @@ def torchair_is_told_to_dump():
             pass
 
 
+@test
+def a_module_more_costs_a_step_no_python_of_ours():
+    """But the two hooks, which are functions of Python where compilers have to skip them, and from version 2 the
+    two questions whether there will be a backward."""
+    d = debugger(level="L0", statistics={"data_mode": ["forward"]})
+    ours = os.path.join(BUILD, "python", "msprobe")
+
+    def calls_of(model):
+        seen = []
+
+        def profile(frame, event, _arg):
+            if event == "call" and frame.f_code.co_filename.startswith(ours):
+                seen.append(frame.f_code.co_name)
+        for _ in range(3):
+            seen.clear()
+            sys.setprofile(profile)
+            d.start(model)
+            with torch.no_grad():
+                model(torch.ones(2, 4))
+            d.stop()
+            sys.setprofile(None)
+            d.step()
+        return len(seen)
+
+    few, many = (calls_of(nn.Sequential(*[nn.Linear(4, 4) for _ in range(n)])) for n in (2, 12))
+    a_module = 4 if torch.__version__ >= "2" else 0
+    equal((many - few) // 10, a_module)
+
+
+@test
+def gradients_are_of_what_is_trained_now():
+    """A parameter that is frozen after a step has no gradient then; one that Megatron holds has it as main_grad."""
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)), torch.ones(2, 4)
+    d = debugger(level="L0")
+    one_step(d, model, x)
+    model[0].weight.requires_grad_(False)
+    model[1].bias.main_grad = torch.full((4,), 7.0)
+    one_step(d, model, x)
+    found = [{name: {key: leaf[0]["Max"] for key, leaf in record.items()}
+              for name, record in data(step).items() if "parameters_grad" in name} for step in (0, 1)]
+    equal([{name: sorted(one) for name, one in step.items()} for step in found],
+          [{"Module.1.Linear.parameters_grad.0": ["bias", "weight"], "Module.0.Linear.parameters_grad.0": ["bias", "weight"]},
+           {"Module.1.Linear.parameters_grad.0": ["bias", "weight"], "Module.0.Linear.parameters_grad.0": ["bias"]}])
+    equal(found[0]["Module.1.Linear.parameters_grad.0"]["bias"], 2.0)
+    equal(found[1]["Module.1.Linear.parameters_grad.0"]["bias"], 7.0)
+
+
 if __name__ == "__main__":
     main()

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Hooks of the modules of a model, and of their parameters' gradients."""
-import functools
-import sys
 import weakref
 
 import torch
 
 from msprobe import _probe
 from msprobe._nested import tensors_of
+from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
 
 VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
 _TAKES_KWARGS = VERSION >= (2, 0)
@@ -289,89 +288,59 @@ class _Backward:
 
 # ---- gradients of parameters ------------------------------------------------
 
-_expand_as = torch.Tensor.__mro__[1].expand_as
 # (handle of a gradient hook, module, name of the parameter), until collecting stops. There is no reference
 # to the parameter, not even a weak one: PyTorch does not swap the contents of tensors that have one.
 _listening = []
-
-
-def _accumulator(parameter):
-    """Returns the node that accumulates a parameter's gradient."""
-    with torch.enable_grad():
-        node = _expand_as(parameter, parameter).grad_fn
-    return node.next_functions[0][0] if node is not None else None
-
-
 _HAS_HOOK = VERSION >= (2, 1)  # PyTorch has a hook after the accumulation of a parameter's gradient
-
-
-class _HasRun:
-    """Hook after the node that accumulates a parameter's gradient."""
-
-    __slots__ = ("parameter", "watcher")
-
-    def __init__(self, parameter, watcher):
-        self.parameter, self.watcher = weakref.ref(parameter), watcher
-
-    def __call__(self, _inputs, _outputs):
-        parameter = self.parameter()
-        if parameter is not None:
-            self.watcher(parameter)
-
-
-def _watch_node(parameter, watcher):
-    """Hooks the node of a parameter without a hook of its own; the graph keeps the node alive."""
-    node = _accumulator(parameter)
-    if node is not None and node.metadata.get(_KEY) is None:
-        node.metadata[_KEY] = True
-        node.register_hook(_HasRun(parameter, watcher))
+_GRADIENTS = "main_grad", "grad"  # attributes of a parameter; the first that it has is recorded
 
 
 def _wants_gradient(p):
     return p is not None and p.requires_grad and not _is_lazy(p)
 
 
-def _watch_parameters(module, hook):
-    """Hooks the parameters.
+def _names(parameters):
+    """Returns the names of the parameters that may have gradients; without a hook of theirs, of all."""
+    if not _HAS_HOOK:
+        return list(parameters)
+    return [name for name, p in parameters.items() if _wants_gradient(p)]
 
-    Returns (name, watcher) of each parameter whose node is hooked after its use instead."""
-    params = [(n, p) for n, p in module._parameters.items() if _wants_gradient(p)]
-    grads = _probe.Grads(hook, len(params)) if params else None
+
+def _watchers(hook, names):
+    """Returns what records the gradient of each parameter. They share a record, which is complete with the
+    gradients of all; without hooks of parameters, of those that the module has used."""
+    grads = _probe.Grads(hook, len(names) if _HAS_HOOK else 0)
+    return [_probe.Grad(grads, index, name, None, _GRADIENTS) for index, name in enumerate(names)]
+
+
+def _listen(module, names, watchers):
+    """Hooks the parameters. Returns the watchers of those whose node is hooked after its use instead."""
+    if not _HAS_HOOK:
+        return watchers
     later = []
-    for index, (name, parameter) in enumerate(params):
-        attribute = "main_grad" if hasattr(parameter, "main_grad") else "grad"
-        watcher = _probe.Grad(grads, index, name, None, attribute)
-        if _HAS_HOOK and parameter.is_leaf:
+    for name, watcher in zip(names, watchers):
+        parameter = module._parameters[name]
+        if parameter.is_leaf:
             handle = parameter.register_post_accumulate_grad_hook(watcher)
             _listening.append((handle, weakref.ref(module), name))
         else:
-            later.append((name, watcher))
-    return later
-
-
-def _watch_nodes(module, later):
-    """Hooks the nodes of parameters after the module has used them: this backward will run these
-    nodes."""
-    if torch.is_grad_enabled():
-        for name, watcher in later:
-            parameter = module._parameters.get(name)
-            if _wants_gradient(parameter):
-                _watch_node(parameter, watcher)
+            later.append(watcher)
+    return later or None
 
 
 # ---- models -----------------------------------------------------------------
 
 _hooked = []  # models collected so far, as _Model
-_NO_HOOKS = functools.partial(sys.audit, "msprobe")  # accepts any arguments, returns None
 
 
 def _hooks_of(module):
-    return [h.hook for h in module._forward_pre_hooks.values() if type(h) is _Before]
+    """Returns the hooks in C of a module."""
+    hooks = [h.hook if type(h) is _Before else h for h in module._forward_pre_hooks.values()]
+    return [h for h in hooks if type(h) is _probe.Hook]
 
 
 class _Hook:
-    """Hook of a module. Compilers skip it. A copy does nothing, and a pickle refers to Python's own
-    library, so that it can be loaded where this package is not installed."""
+    """Hook of a module that compilers skip. A copy does nothing."""
 
     __slots__ = ("hook",)
 
@@ -379,10 +348,10 @@ class _Hook:
         self.hook = hook
 
     def __deepcopy__(self, _memo):
-        return _NO_HOOKS
+        return NO_HOOK
 
     def __reduce__(self):
-        return functools.partial, (sys.audit, "msprobe")
+        return PICKLED_HOOK
 
 
 class _Before(_Hook):
@@ -395,22 +364,11 @@ class _Before(_Hook):
 
 
 class _After(_Hook):
-    __slots__ = ("later",)
-
-    def __init__(self, hook):
-        super().__init__(hook)
-        self.later = []  # see _watch_parameters
+    __slots__ = ()
 
     def __call__(self, module, args, *kwargs_and_result):
-        if _is_compiling():
-            return None
-        self.hook(module, args, *kwargs_and_result)
-        if self.later:
-            try:
-                _probe.ask(_watch_nodes, module, self.later)
-            except Exception as why:
-                _note(f"the gradients of a module's parameters are left out: {why}")
-        return None
+        if not _is_compiling():
+            self.hook(module, args, *kwargs_and_result)
 
 
 def _has_raised(module, _when):
@@ -420,49 +378,36 @@ def _has_raised(module, _when):
         hook.fail()
 
 
-class _Hooked:
-    """A module of a model; its hooks are in place while calls are collected."""
+_HAS_COMPILER = VERSION >= (2, 0)
+# The number of a module's dicts of hooks, as ext_put.c lists them.
+_DICTS = 5 if _ALWAYS_CALLED else 4 if _TAKES_KWARGS else 2
 
-    __slots__ = ("module", "hook", "before", "after", "ids")
+
+class _Hooked:
+    """A module of a model; its hooks are in place while calls are collected.
+
+    The hook before is the last of its kind, the hook after the first."""
+
+    __slots__ = ("module", "hook", "after", "entry", "names", "watchers")
 
     def __init__(self, module, path, backward):
         self.module = weakref.ref(module)
         self.hook = _probe.Hook(path, type(module).__name__, _TAKES_KWARGS)
         self.hook.backward = backward
-        self.before, self.after = _Before(self.hook), _After(self.hook.after)
+        self.after = self.hook.after
+        hooks = (_Before(self.hook), _After(self.after)) if _HAS_COMPILER else (self.hook, self.after)
         handle = torch.utils.hooks.RemovableHandle
-        self.ids = handle(module._forward_pre_hooks).id, handle(module._forward_hooks).id
-
-    def put(self):
-        """Adds the hooks: last of those before the module, first of those after it."""
-        module, (first, last) = self.module(), self.ids
-        if module is None or first in module._forward_pre_hooks:
-            return
-        module._forward_pre_hooks[first] = self.before
-        module._forward_hooks[last] = self.after
-        module._forward_hooks.move_to_end(last, last=False)
-        if _TAKES_KWARGS:
-            module._forward_pre_hooks_with_kwargs[first] = True
-            module._forward_hooks_with_kwargs[last] = True
-        if _ALWAYS_CALLED:
-            module._forward_hooks_always_called[last] = True
-
-    def take(self):
-        module, (first, last) = self.module(), self.ids
-        if module is None:
-            return
-        module._forward_pre_hooks.pop(first, None)
-        module._forward_hooks.pop(last, None)
-        if _TAKES_KWARGS:
-            module._forward_pre_hooks_with_kwargs.pop(first, None)
-            module._forward_hooks_with_kwargs.pop(last, None)
-        if _ALWAYS_CALLED:
-            module._forward_hooks_always_called.pop(last, None)
+        self.entry = (self.module, *hooks, handle(module._forward_pre_hooks).id, handle(module._forward_hooks).id)
+        self.names, self.watchers = None, None
 
     def watch_parameters(self):
         module = self.module()
-        if module is not None and module._parameters:
-            self.after.later = _watch_parameters(module, self.hook)
+        if module is None or not module._parameters:
+            return
+        names = _names(module._parameters)
+        if names != self.names:
+            self.names, self.watchers = names, _watchers(self.hook, names)
+        self.after.later = _listen(module, names, self.watchers)
 
 
 class _Model:
@@ -472,6 +417,7 @@ class _Model:
         self.roots = [weakref.ref(m) for m in _chunks(model)]
         backward = _Backward() if with_backward else None
         self.modules = [_Hooked(module, path, backward) for path, module in _named(model, prefix)]
+        self.entries = [one.entry for one in self.modules]
         self.is_put = self.with_gradients = False
 
     def is_of(self, model):
@@ -479,21 +425,29 @@ class _Model:
         return len(chunks) == len(self.roots) and all(r() is m for r, m in zip(self.roots, chunks))
 
     def is_gone(self):
-        return all(root() is None for root in self.roots)
+        for root in self.roots:
+            if root() is not None:
+                return False
+        return True
 
     def put(self, with_gradients):
         if self.is_put:
             return
         self.is_put, self.with_gradients = True, with_gradients
-        for one in self.modules:
-            one.put()
-            if with_gradients:
+        _probe.put_hooks(self.entries, _DICTS)
+        if with_gradients:
+            for one in self.modules:
                 one.watch_parameters()
 
     def take(self):
         self.is_put = False
-        for one in self.modules:
-            one.take()
+        _probe.take_hooks(self.entries, _DICTS)
+
+    def forget(self):
+        """Drops what is hooked after the use of parameters."""
+        if self.with_gradients:
+            for one in self.modules:
+                one.after.later = None
 
 
 def _chunks(models):
@@ -578,14 +532,23 @@ def watch_for_good():
     _watch_around()
 
 
+_around = ()  # functions that are watched
+
+
 def _watch_around():
-    """Watches the functions around which hooks have to be reported to, or to be removed."""
-    if not _ALWAYS_CALLED:
-        _probe.watch(torch.nn.Module.__call__, _has_raised, _AROUND, RAISED)
-    export = getattr(getattr(torch, "export", None), "export", None)
-    for func in (torch.jit.script, torch.jit.trace, torch.jit.trace_module, export):
-        if func is not None:
+    """Watches the functions around which hooks have to be reported to, or to be removed. The program may have
+    replaced one of them."""
+    global _around
+    export = getattr(torch, "export", None) if VERSION >= (2, 1) else None
+    around = (torch.nn.Module.__call__, torch.jit.script, torch.jit.trace, torch.jit.trace_module,
+              export and export.export)
+    if around != _around:
+        call, *readers = around
+        if not _ALWAYS_CALLED:
+            _probe.watch(call, _has_raised, _AROUND, RAISED)
+        for func in filter(None, readers):
             _probe.watch(func, _is_reading, _AROUND, BEFORE | RETURNED | RAISED)
+        _around = around
     _probe.watching(True, _AROUND)
 
 
@@ -605,8 +568,7 @@ def unhook():
     stopped."""
     for one in _hooked:
         one.take()
-        for module in one.modules:
-            module.after.later = []
+        one.forget()
     _stop_listening()
     for backward in _backwards:
         backward.forget()
@@ -632,8 +594,7 @@ def _is_reading(_model, when):
         return
     _probe.hide(-1)
     for one in _reads.pop():
-        for module in one.modules:
-            module.put()
+        _probe.put_hooks(one.entries, _DICTS)
         one.is_put = True
 
 
@@ -647,11 +608,11 @@ def hook_one(module, name, with_backward):
     if any(module is one.module() for model in _hooked for one in model.modules if model.is_put):
         return
     one = _Hooked(module, name, _Backward() if with_backward else None)
-    one.put()
+    _probe.put_hooks([one.entry], _DICTS)
     one.watch_parameters()
     _dumped.append(one)
 
 
 def unhook_one():
     while _dumped:
-        _dumped.pop().take()
+        _probe.take_hooks([_dumped.pop().entry], _DICTS)

@@ -5,6 +5,7 @@ C reads plain tensors in host memory through the descriptors of the base class. 
 here: other classes, other layouts, other devices. The functions used here are fetched at import,
 before any of them is wrapped.
 """
+import functools
 import os
 import sys
 
@@ -266,6 +267,12 @@ def _dtypes():
     return {v: str(v).rpartition(".")[2] for v in every if "q" not in str(v).rpartition(".")[2][:1]}
 
 
+# What a copy of a model has in the place of a hook, and a pickle: a function of Python's own library that accepts any
+# arguments and returns None, so that the pickle can be loaded where this package is not installed.
+NO_HOOK = functools.partial(sys.audit, "msprobe")
+PICKLED_HOOK = functools.partial, (sys.audit, "msprobe")
+
+
 def _told():
     get = _Base.__dict__
     return {
@@ -281,6 +288,8 @@ def _told():
         "tracing": _tracing,
         "function_modes": _quiet.has_function_modes, "dispatch_modes": _quiet.has_dispatch_modes,
         "quiet": _quiet.Quiet,
+        "copied_hook": NO_HOOK, "pickled_hook": PICKLED_HOOK,
+        "expand_as": get["expand_as"], "is_lazy": torch.nn.parameter.is_lazy,
         "grad_mode": torch.is_grad_enabled, "parameters": "_parameters", "module_prefix": "Module",
         "skip_path": os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
     }
