@@ -349,6 +349,8 @@ def main():
     if options.list:
         return print("\n".join(chosen))
     plan = {way: modes_of(way, options) for way in chosen}
+    if options.keep:
+        os.makedirs(options.keep, exist_ok=True)
     with contextlib.nullcontext(options.keep) if options.keep else tempfile.TemporaryDirectory(prefix="msprobe-harm-") as top:
         cases = {PLAIN: chosen}
         if options.twice:
