@@ -332,7 +332,7 @@ def fill_disk(top, work):
             p.make("size=%d" % (p.used() + needs * quarters // 4))
             done = p.run(argv)
             what = "%d quarters of the room" % quarters
-            if done.returncode == 0 and "No space left" in done.stderr:
+            if work.status and done.returncode == 0 and "No space left" in done.stderr:
                 problems.append(what + ": status 0 beside " + done.stderr[:200])
             problems += judge(done, work, p.out, what)
             if quarters == 0 and not noticed(done, work):
