@@ -99,6 +99,13 @@ static uint32_t node_of(const struct source__part *p, unsigned side, uint32_t id
     return SOURCE__NONE;
 }
 
+/* Tells whether noise explains how the results of partners differ: their inputs were alike by a hair, and
+ * their results are not. */
+static bool is_noise(const struct source__node *n)
+{
+    return (n->flags & SOURCE__OUT_MEASURED) != 0 && n->out <= n->floor;
+}
+
 enum ms_rc source__check_parting(struct cmp_source *s, uint32_t part, bool explained,
                                  struct ms_err *err)
 {
@@ -115,5 +122,7 @@ enum ms_rc source__check_parting(struct cmp_source *s, uint32_t part, bool expla
     enum cmp_why why = target == SOURCE__NONE   ? CMP_WHY_MISSING
                        : golden == SOURCE__NONE ? CMP_WHY_EXTRA
                                                 : CMP_WHY_VALUE;
+    if (why == CMP_WHY_VALUE && is_noise(&p->nodes.p[blamed]))
+        return MS_OK;
     return add_parting(s, part, blamed, why, golden, err);
 }
