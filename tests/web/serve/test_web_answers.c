@@ -104,7 +104,7 @@ END_TEST
 
 START_TEST(bytes_are_bounded)
 {
-    char text[1001] = "", question[8];
+    char text[1001] = "", question[16];
     memset(text, 'x', 1000);
     struct web_answers *a = new_answers(5000);
     const uint64_t asked = expect(a, "q0", 1, NULL);
