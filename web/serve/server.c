@@ -416,7 +416,8 @@ static enum MHD_Result serve(struct web_server *s, struct MHD_Connection *c, con
                               .token = token_of(c, query),
                               .page = !is_post && web_asset_find(path) != NULL};
     if (is_ambiguous(c))
-        return refuse(s, c, MHD_HTTP_BAD_REQUEST, "a header is there twice", MS_STR_NONE);
+        return refuse(s, c, MHD_HTTP_BAD_REQUEST,
+                      "Host, Origin, Sec-Fetch-* or the token is given twice", MS_STR_NONE);
     const char *why = web_guard_refuses(&s->guard, &asked);
     if (why != NULL)
         return refuse(s, c, MHD_HTTP_FORBIDDEN, why, MS_STR_NONE);
