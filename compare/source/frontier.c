@@ -137,6 +137,25 @@ static bool is_same_family(const struct frontier *f, unsigned side, uint32_t nod
            align__family_find(op_of(f, 1 - side, other));
 }
 
+/* Tells whether partners are a function and the last of the steps inside it, as the alignment found them.
+ * An operator of the same family, or with the same parameter, has other steps around it too much or too
+ * little. */
+static bool is_whole(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
+{
+    size_t n = 0;
+    if (is_same_family(f, side, node, other) || share_input(f, side, node, other, true))
+        return false;
+    const struct cmp_align_pair *pairs = f->q->al != NULL ? cmp_align_pairs(f->q->al, &n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t *list;
+        if (pairs[i].golden == (side == 0 ? node : other) &&
+            pairs[i].target == (side == 0 ? other : node))
+            return cmp_align_members(f->q->al, &pairs[i], true, &list) != 0 ||
+                   cmp_align_members(f->q->al, &pairs[i], false, &list) != 0;
+    }
+    return false;
+}
+
 /* Tells whether a node differs at all. */
 static bool is_touched(const struct frontier *f, unsigned side, uint32_t node)
 {
@@ -155,8 +174,9 @@ static uint32_t twin_of(const struct frontier *f, unsigned side, uint32_t node)
     return SOURCE__NONE;
 }
 
-/* Returns the partner of a node if it differs and does the same: it has the same operator or reads a
- * value, such as a parameter, that the node reads. Where values are lost, partners are only guessed. */
+/* Returns the partner of a node if it differs and does the same: it has the same operator, is the last
+ * step of it, or reads a value, such as a parameter, that the node reads. Where values are lost, partners
+ * are only guessed. */
 static uint32_t partner_of(const struct frontier *f, unsigned side, uint32_t node)
 {
     uint32_t other = f->q->mate[side][node];
@@ -165,8 +185,9 @@ static uint32_t partner_of(const struct frontier *f, unsigned side, uint32_t nod
     if (other != SOURCE__NONE && !is_touched(f, 1 - side, other))
         other = SOURCE__NONE;
     bool is_same = other != SOURCE__NONE && is_same_family(f, side, node, other);
-    if (other != SOURCE__NONE && (share_input(f, side, node, other, true) ||
-                                  (is_same && share_input(f, side, node, other, false))))
+    if (other != SOURCE__NONE &&
+        (share_input(f, side, node, other, true) || is_whole(f, side, node, other) ||
+         (is_same && share_input(f, side, node, other, false))))
         return other;
     uint32_t twin = twin_of(f, side, node);
     return twin == SOURCE__NONE && is_same ? other : twin;
@@ -348,7 +369,8 @@ static struct source__parting decide(struct frontier *f, unsigned side, uint32_t
 static struct source__parting judge_node(struct frontier *f, unsigned side, uint32_t node)
 {
     uint32_t partner = partner_of(f, side, node);
-    if (partner != SOURCE__NONE && !reads_lost(f, 1 - side, partner))
+    if (partner != SOURCE__NONE &&
+        (!reads_lost(f, 1 - side, partner) || is_whole(f, side, node, partner)))
         return part_at(side, node, partner);
     if (partner != SOURCE__NONE) {
         uint32_t origin = last_before(f, 1 - side, partner, node);

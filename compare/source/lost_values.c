@@ -19,12 +19,19 @@ struct shelf {
     const struct read__value **list;
     size_t n;
     double slack;
+    bool hides_whole; /* some whole numbers have no figures, such as in a dump of C */
 };
 
 static bool is_searched(const struct read__value *v)
 {
     return (v->kind == READ__FLOAT || (v->kind == READ__WHOLE && v->n > 1)) && read__is_finite(v) &&
            (v->known >> PROBE_STAT_NORM & 1);
+}
+
+/* Tells whether a value is of whole numbers that nothing is known of. */
+static bool is_hidden(const struct read__value *v)
+{
+    return v->kind == READ__WHOLE && v->n > 1 && (v->known >> PROBE_STAT_NORM & 1) == 0;
 }
 
 /* The recorded norm of a single number has its sign. */
@@ -61,6 +68,7 @@ static enum ms_rc fill_shelf(struct shelf *f, const struct source__side *s, bool
             parameters ? r->section == PROBE_SEC_PARAMETERS : is_forward(s->dump, r->node);
         if (is_meant && is_searched(&s->value[i]))
             f->list[f->n++] = &s->value[i];
+        f->hides_whole |= is_meant && is_hidden(&s->value[i]);
     }
     if (f->n > 1)
         qsort(f->list, f->n, sizeof *f->list, by_size);
@@ -84,7 +92,7 @@ static size_t lower_bound(const struct shelf *f, uint64_t n, double norm)
 /* Tells whether a value is on the shelf. What cannot be looked up, such as truth values, is taken to be. */
 static bool is_found(const struct shelf *f, const struct read__value *v)
 {
-    if (!is_searched(v))
+    if (!is_searched(v) || (v->kind == READ__WHOLE && f->hides_whole))
         return true;
     double slack = f->slack + source__unit(v->dtype), norm = norm_of(v);
     size_t i = lower_bound(f, v->n, norm * (1 - 2 * slack));

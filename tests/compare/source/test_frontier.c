@@ -22,9 +22,25 @@ struct answer {
 };
 
 static const char *dtype = "float32"; /* of all values */
+static bool has_figures;              /* of tokens, in the program that is written */
+
+/* Numbers of tokens, which a dump of C gives no figures for. */
+enum { TOKENS = -1 };
+
+static void put_tokens(struct ms_buf *b, bool figures)
+{
+    ms_buf_puts(b, "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.int64\", \"shape\": [64], ");
+    ms_buf_puts(b, figures ? "\"Max\": 63, \"Min\": 0, \"Mean\": 31.5, \"Norm\": 295.7, "
+                           : "\"Max\": null, \"Min\": null, \"Mean\": null, \"Norm\": null, ");
+    ms_buf_puts(b, "\"requires_grad\": false}");
+}
 
 static void put_tensor(struct ms_buf *b, int v)
 {
+    if (v == TOKENS) {
+        put_tokens(b, has_figures);
+        return;
+    }
     ms_buf_printf(b,
                   "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.%s\", \"shape\": [8, 16], "
                   "\"Max\": %.9g, \"Min\": %.9g, \"Mean\": %.9g, \"Norm\": %.9g, "
@@ -47,6 +63,7 @@ static void put_call(struct ms_buf *b, const struct call *c)
 static void write_program(struct fixture *f, char side, const struct call *calls)
 {
     struct ms_buf b = {.max = 1 << 20};
+    has_figures = side == 't';
     for (unsigned i = 0; i < CALLS && calls[i].name != NULL; i++) {
         ms_buf_puts(&b, i != 0 ? ",\n" : "");
         put_call(&b, &calls[i]);
@@ -182,6 +199,31 @@ START_TEST(a_missing_branch_is_named_where_it_ends)
 }
 END_TEST
 
+/* The steps read slices, which no dump of functions records, and the tokens of the last operator have
+ * figures on one side alone. */
+START_TEST(a_function_that_runs_as_steps_is_named_at_the_last_of_them)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3},
+        {"Functional.scaled_dot_product_attention.0.forward", {3}, 4},
+        {"Functional.linear.1.forward", {4, 5}, 6},
+        {"Functional.cross_entropy.0.forward", {6, TOKENS}, 7}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 3},
+        {"Mint.matmul.0.forward", {30, 31}, 32},
+        {"Mint.softmax.0.forward", {32}, 33},
+        {"Mint.matmul.1.forward", {33, 34}, 44},
+        {"Functional.dense.1.forward", {44, 5}, 46},
+        {"Tensor.reshape.0.forward", {TOKENS}, TOKENS},
+        {"Functional.cross_entropy.0.forward", {46, TOKENS}, 47}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Mint.matmul.1.forward");
+    ck_assert_str_eq(a.golden, "Functional.scaled_dot_product_attention.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_VALUE);
+}
+END_TEST
+
 /* Rounding to a low type decides which values are alike. */
 START_TEST(values_of_low_precision_are_not_searched)
 {
@@ -195,4 +237,5 @@ END_TEST
 TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_much_is_named,
           an_operator_too_little_is_named, an_operator_in_place_of_another_is_named_with_it,
           steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
-          a_missing_branch_is_named_where_it_ends)
+          a_missing_branch_is_named_where_it_ends,
+          a_function_that_runs_as_steps_is_named_at_the_last_of_them)
