@@ -110,7 +110,11 @@ static void say_structure(struct ms_message *m, const struct source__part *p,
                           const struct source__raw *r)
 {
     if (r->why == CMP_WHY_EXTRA && r->cls == SOURCE__HARD) {
-        ms_message_i64(m, "drops", 1);
+        ms_message_str(m, "effect", MS_STR("digits"));
+        return;
+    }
+    if (r->is_parting) {
+        ms_message_str(m, "effect", MS_STR("parts"));
         return;
     }
     say_reader(m, p, r);

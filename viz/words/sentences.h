@@ -172,13 +172,15 @@
 #define EFFECT_ZH "{out?=；未见对数值的影响|；其输出相差 {out:error}，" INPUTS_ZH "}"
 /* Effect on values of a node that only one side has, or that has moved. */
 #define BEHIND_EN                                                                                  \
-    "{drops?1=; the cast behind it restores the type, so it only drops digits|"                    \
+    "{effect?digits=; the cast behind it restores the type, so it only drops digits|"              \
+    "parts=; both sides have the values before it, and other values behind it|"                    \
     "{reader?=|; statistics do not show what it changes, but {reader} makes other values of it}"   \
     "{path?={reader?={e?=, without effect on values|; what is computed with it differs by "        \
     "{e:error}}|}|; behind it {path} comes from "                                                  \
     "{maker?=outside the dump|{maker}} and differs by {e:error}}}"
 #define BEHIND_ZH                                                                                                       \
-    "{drops?1=；其后的转换又将其还原，因此它只丢失精度|{reader?=|"                                  \
+    "{effect?digits=；其后的转换又将其还原，因此它只丢失精度|parts="                                \
+    "；两侧在其之前的数值一致，其后不同|{reader?=|"                                                    \
     "；统计量看不出它的改变，但 {reader} 的结果不同}"                                                 \
     "{path?={reader?={e?=，对数值没有影响|；由它算出的结果相差 {e:error}}|}|；其后 {path} 来自 " \
     "{maker?=dump 之外|{maker}}，相差 {e:error}}}"
