@@ -62,6 +62,7 @@ static void put_suspect(struct ms_jwrite *w, const struct cmp_suspect *s)
     for (size_t i = 0; i < s->ngroup; i++)
         ms_jwrite_str(w, s->group[i]);
     ms_jwrite_arr_end(w);
+    put_figure(w, "certainty", s->certainty);
     put_figure(w, "score", s->score);
     put_name(w, "pattern", s->pattern != NULL ? ms_str_of(s->pattern) : MS_STR_NONE);
     ms_jwrite_key(w, MS_STR("text"));
@@ -81,6 +82,18 @@ static void put_suspect(struct ms_jwrite *w, const struct cmp_suspect *s)
     ms_jwrite_obj_end(w);
 }
 
+/* Names the operators whose tensors would decide; empty where that is not needed. */
+static void put_undecided(struct ms_jwrite *w, const struct cmp_source *source)
+{
+    const struct ms_str *names;
+    size_t n = source != NULL ? cmp_source_undecided(source, &names) : 0;
+    ms_jwrite_key(w, MS_STR("undecided"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < n; i++)
+        ms_jwrite_str(w, names[i]);
+    ms_jwrite_arr_end(w);
+}
+
 static void report_suspects_json(struct ms_jwrite *w, const struct cmp_source *source)
 {
     const struct cmp_suspect *list = NULL;
@@ -90,6 +103,7 @@ static void report_suspects_json(struct ms_jwrite *w, const struct cmp_source *s
     for (size_t i = 0; i < n; i++)
         put_suspect(w, &list[i]);
     ms_jwrite_arr_end(w);
+    put_undecided(w, source);
     const struct ms_stored_message *notes = NULL;
     size_t nnotes = source != NULL ? cmp_source_notes(source, &notes) : 0;
     ms_jwrite_key(w, MS_STR("notes"));

@@ -37,11 +37,36 @@ static void print_suspect(const struct cmp_suspect *s, bool several)
         print_ranks(s);
     if (s->module.n != 0)
         printf("  in %.*s", MS_STR_ARG(s->module));
-    fputs("\n           ", stdout);
+    printf("  (%.0f %% sure)\n           ", floor(100 * s->certainty));
     cmp_report_message_text(s->message);
     putchar('\n');
     if (s->pattern != NULL)
         printf("           pattern: %s\n", s->pattern);
+}
+
+/* Prints the settings of a dump that would decide, where statistics cannot. */
+static void print_undecided(const struct cmp_source *source)
+{
+    const struct ms_str *names;
+    size_t n = cmp_source_undecided(source, &names);
+    if (n == 0)
+        return;
+    fputs("cannot be decided from these dumps: dump the tensors of both sides and compare again, "
+          "with\n"
+          "           \"task\": \"tensor\", \"list\": [",
+          stdout);
+    for (size_t i = 0; i < n; i++)
+        printf("%s\"%.*s\"", i != 0 ? ", " : "", MS_STR_ARG(names[i]));
+    puts("]");
+}
+
+static void print_none(const struct cmp_source *source, bool compared)
+{
+    const struct ms_str *names;
+    if (cmp_source_undecided(source, &names) != 0)
+        return;
+    puts(compared ? "no suspect: nothing differs more than the noise of this pair explains"
+                  : "nothing was compared: no row has a partner on the other side");
 }
 
 /* Write the suspects only; several: with their ranks. */
@@ -56,12 +81,12 @@ static void report_suspects_text(const struct cmp_source *source, bool several, 
         putchar('\n');
     }
     if (n == 0)
-        puts(compared ? "no suspect: nothing differs more than the noise of this pair explains"
-                      : "nothing was compared: no row has a partner on the other side");
+        print_none(source, compared);
     for (size_t i = 0; i < n && i < SHOWN; i++)
         print_suspect(&list[i], several);
     if (n > SHOWN)
         printf("and %zu more behind these; --format json lists them\n", n - SHOWN);
+    print_undecided(source);
     putchar('\n');
 }
 

@@ -135,6 +135,12 @@ size_t cmp_source_suspects(const struct cmp_source *s, const struct cmp_suspect 
     return s->list.n;
 }
 
+size_t cmp_source_undecided(const struct cmp_source *s, const struct ms_str **names)
+{
+    *names = s->undecided;
+    return s->nundecided;
+}
+
 size_t cmp_source_notes(const struct cmp_source *s, const struct ms_stored_message **list)
 {
     *list = s->notes.p;

@@ -82,6 +82,8 @@ struct cmp_suspect {
     /* Relative difference of inputs and outputs, the difference that noise explains, and the ratio
      * of out to what is explained, at least 1. NaN: unknown. */
     double in, out, floor, factor;
+    double
+        certainty; /* probability that this is the mistake; those of all suspects sum up to less than 1 */
     double score;        /* log10 of the factor; a constant of the rule where there is no factor */
     size_t later;        /* number of later nodes that carry a difference on */
     size_t more;         /* number of other nodes that are suspects for the same reason */
@@ -109,6 +111,10 @@ enum ms_rc cmp_source_find(struct cmp_source *s, struct ms_err *err) MS_MUST_USE
 
 /* Returns the number of suspects and sets *list to them, suspect 1 first. s owns the list. */
 size_t cmp_source_suspects(const struct cmp_source *s, const struct cmp_suspect **list);
+enum { CMP_UNDECIDED = 3 };
+/* Returns how many operators, at most CMP_UNDECIDED, should be dumped as tensors to decide, and sets *names
+ * to them. 0: nothing differs, or suspect 1 is more likely right than wrong. */
+size_t cmp_source_undecided(const struct cmp_source *s, const struct ms_str **names);
 /* Returns the number of notes: how the runs differ as a whole without a fault, such as another
  * precision or other initial parameters. */
 size_t cmp_source_notes(const struct cmp_source *s, const struct ms_stored_message **list);

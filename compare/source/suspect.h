@@ -26,6 +26,8 @@ struct cmp_source {
     MS_VEC(struct source__part *) parts;
     MS_VEC(struct source__raw) raws;
     MS_VEC(struct cmp_suspect) list;
+    struct ms_str undecided[CMP_UNDECIDED]; /* operators whose tensors would decide */
+    size_t nundecided;
     MS_VEC(struct ms_stored_message) notes;
     struct ms_arena *arena;
     bool found;

@@ -27,9 +27,9 @@
     X(suspect_parameter, "path state? reader? in factor later more?")                              \
     X(suspect_input, "path state? reader? in factor later more?")                                  \
     X(suspect_wiring, "path maker? golden_maker? e later more?")                                   \
-    X(suspect_missing, "effect? reader? path? maker? e? later more?")                               \
-    X(suspect_extra, "effect? reader? path? maker? e? later more?")                                 \
-    X(suspect_moved, "effect? reader? path? maker? e? later more?")                                 \
+    X(suspect_missing, "effect? reader? path? maker? e? later more?")                              \
+    X(suspect_extra, "effect? reader? path? maker? e? later more?")                                \
+    X(suspect_moved, "effect? reader? path? maker? e? later more?")                                \
     X(suspect_shape, "path here? there? out? in? later more?")                                     \
     X(suspect_dtype, "path here? there? out? in? later more?")                                     \
     X(suspect_grad, "path here? there? out? in? later more?")                                      \

@@ -5,6 +5,7 @@
  * Suspect 1 is the first strong suspect in execution order, not the largest: an early
  * small difference comes before a late large one, unless the early one is tiny.
  */
+#include "compare/source/certainty.h"
 #include "compare/source/suspect.h"
 #include "probe/base/assert.h"
 
@@ -408,6 +409,8 @@ static enum ms_rc list_all(struct cmp_source *s, const struct order *o, struct m
         rc = add_entry(&l, &o[i], err);
     for (uint32_t i = 0; i < s->list.n && rc == MS_OK; i++)
         rc = fill_suspect(s, l.entry[i].first->raw, i + 1, l.entry[i].more, err);
+    if (rc == MS_OK)
+        source__rate_suspects(s);
     ms_buf_free(&l.key);
     ms_map_free(&l.keys);
     return rc;

@@ -122,8 +122,8 @@ static enum ms_rc write_line(struct table *t, const struct line *l, struct ms_er
 /* ---- contents ------------------------------------------------------------------------ */
 
 static const char *const suspect_columns[] = {
-    "place", "target", "golden", "module", "rank",  "step",    "role", "why",
-    "in",    "out",    "floor",  "factor", "later", "pattern", "text", NULL};
+    "place", "target", "golden", "module", "rank",    "step", "role",      "why", "in",
+    "out",   "floor",  "factor", "later",  "pattern", "text", "certainty", NULL};
 
 static enum ms_rc write_suspects(const struct cmp_source *source, struct table *t,
                                  struct ms_buf *text, struct ms_err *err)
@@ -150,6 +150,7 @@ static enum ms_rc write_suspects(const struct cmp_source *source, struct table *
         ms_message_speak(s->message, text);
         MS_TRY(ms_buf_check(text, err));
         put_text(&l, ms_buf_slice(text));
+        put_figure(&l, s->certainty);
         MS_TRY(write_line(t, &l, err));
     }
     return MS_OK;
