@@ -184,11 +184,13 @@ static inline void recorded_check(struct ms_buf *b, const char *name)
 }
 
 /* main() as TEST_MAIN makes it, which takes --update and --show. */
-#define RECORDED_MAIN(name, ...)                                                                   \
+#define RECORDED_MAIN(name, ...) RECORDED_MAIN_AROUND(NULL, NULL, name, __VA_ARGS__)
+#define RECORDED_MAIN_AROUND(set_up, tear_down, name, ...)                                         \
     int main(int argc, char **argv)                                                                \
     {                                                                                              \
         const TTest *const list[] = {__VA_ARGS__};                                                 \
         TCase *tc = tcase_create(name);                                                            \
+        tcase_add_checked_fixture(tc, set_up, tear_down);                                          \
         recorded_updates = argc > 1 && strcmp(argv[1], "--update") == 0;                           \
         recorded_shows = argc > 1 && strcmp(argv[1], "--show") == 0;                               \
         tcase_set_timeout(tc, 60);                                                                 \
