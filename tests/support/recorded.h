@@ -94,19 +94,19 @@ static inline void recorded_file(struct ms_buf *b, const char *name, const char 
 /* Each file of tests/data/fuzz/CORPUS. */
 static inline void recorded_corpus(struct ms_buf *b, const char *corpus, recorded_answer *answer)
 {
-    struct ms_dir dir;
+    struct ms_dir list;
     struct ms_err e = {0};
     char path[256];
     snprintf(path, sizeof path, "tests/data/fuzz/%s", corpus);
-    ck_ok(ms_dir_list(&dir, path, &e), e);
-    for (size_t i = 0; i < dir.names.n; i++) {
+    ck_ok(ms_dir_list(&list, path, &e), e);
+    for (size_t i = 0; i < list.names.n; i++) {
         struct ms_file f;
-        snprintf(path, sizeof path, "tests/data/fuzz/%s/%s", corpus, dir.names.p[i].p);
+        snprintf(path, sizeof path, "tests/data/fuzz/%s/%s", corpus, list.names.p[i].p);
         ck_ok(ms_file_map(&f, path, SIZE_MAX, &e), e);
-        recorded_file(b, dir.names.p[i].p, f.p, f.n, answer);
+        recorded_file(b, list.names.p[i].p, f.p, f.n, answer);
         ms_file_unmap(&f);
     }
-    ms_dir_free(&dir);
+    ms_dir_free(&list);
 }
 
 /* All texts of up to `most` of the words, one behind the other with `between` between them; a line of
