@@ -16,6 +16,8 @@
 #include "probe/base/str.h"
 #include "tests/support/check.h"
 
+#include <sys/mman.h>
+
 /* Appends the answer to these bytes to b, without an end of line. */
 typedef void recorded_answer(struct ms_buf *b, const char *p, size_t n);
 
@@ -31,6 +33,23 @@ static inline void recorded_text(struct ms_buf *b, const char *what, struct ms_s
 
 static bool recorded_updates, recorded_shows;
 
+/* n bytes at the end of a page, behind which no byte can be read or written. The bytes of one of the
+ * two places stay until the next call for it. */
+static inline char *recorded_guarded(int place, size_t n)
+{
+    enum { PAGES = 1 << 20, GUARD = 1 << 16 };
+    static char *end[2];
+    if (end[place] == NULL) {
+        char *p =
+            mmap(NULL, PAGES + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ck_assert_ptr_ne(p, MAP_FAILED);
+        end[place] = p + PAGES;
+        ck_assert_int_eq(mprotect(end[place], GUARD, PROT_NONE), 0);
+    }
+    ck_assert_uint_le(n, PAGES);
+    return end[place] - n;
+}
+
 /* Answers to all changes of one way. */
 struct recorded_way {
     recorded_answer *answer;
@@ -40,17 +59,14 @@ struct recorded_way {
 
 static inline void recorded_one(struct recorded_way *w, size_t at, const char *p, size_t n)
 {
-    /* Exactly as long as it is, so that a read past the end is seen. */
-    char *copy = malloc(n != 0 ? n : 1);
+    char *copy = recorded_guarded(0, n);
     struct ms_buf b = {.max = 1 << 20};
-    ck_assert_ptr_nonnull(copy);
     memcpy(copy, p, n);
     w->answer(&b, copy, n);
     w->crc = ms_crc32(w->crc, ms_buf_z(&b), b.n + 1);
     if (recorded_shows)
         printf("%s %zu: %s\n", w->how, at, ms_buf_z(&b));
     ms_buf_free(&b);
-    free(copy);
 }
 
 /* One byte of a file changed, left out or written twice: the length of what is in `to` then. */

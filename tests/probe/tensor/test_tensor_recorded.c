@@ -13,7 +13,6 @@ enum { ELEMENTS_MOST = 4096 };
 
 static void put_tensor(struct ms_buf *b, const struct probe_tensor *t, const char *p)
 {
-    static char scratch[ELEMENTS_MOST * 16];
     ms_buf_printf(b, "kind %d %s", t->kind, ms_dtype_torch(t->dtype));
     for (uint32_t d = 0; d < t->ndim; d++)
         ms_buf_printf(b, " %" PRIu64 ":%" PRIu64, t->shape[d], t->stride[d]);
@@ -25,6 +24,7 @@ static void put_tensor(struct ms_buf *b, const struct probe_tensor *t, const cha
     if (t->count > ELEMENTS_MOST)
         return;
     struct ms_stats s;
+    char *scratch = recorded_guarded(1, t->count * ms_dtype_size(t->dtype));
     const void *all = probe_tensor_elements(t, 0, t->count, scratch);
     const uint32_t crc = t->count == 0 ? 0 : ms_crc32(0, all, t->count * ms_dtype_size(t->dtype));
     probe_tensor_stats(t, &s);
