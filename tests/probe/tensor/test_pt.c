@@ -217,6 +217,12 @@ static const struct {
      "does not fit"},
     {"an expanded tensor of 2^40 bytes", PK(V2F "K\0J\0\0\0\x40K\xff\x86K\0K\0\x86" PKL_TAIL "R."),
      "are described but 32 bytes stored"},
+    {"32 dimensions",
+     PK(V2F
+        "K\0(K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1"
+        "K\1K\1K\1K\1K\1t(K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K"
+        "\1K\1K\1K\1K\1K\1K\1K\1t" PKL_TAIL "R."),
+     ""},
     {"33 dimensions",
      PK(V2F "K\0(K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1K\1"
             "K\1K\1K\1K\1K\1K\1tK\x01\x85" PKL_TAIL "R."),
@@ -428,6 +434,7 @@ START_TEST(a_large_pickle_is_a_checkpoint)
     const struct ms_err e = error_of((struct ms_str){large, sizeof large});
     ck_says(e,
             "data.pkl has 65537 bytes; that of a tensor has at most 65536; is this a checkpoint?");
+    ck_says(error_of((struct ms_str){large, sizeof large - 1}), "operation 0x00");
 }
 END_TEST
 
@@ -525,6 +532,27 @@ START_TEST(big_endian_data_is_turned_round_in_a_copy)
     probe_tensor_close(&t);
     ms_buf_free(&b);
     ck_assert_uint_eq(ms_mem_live(), live);
+}
+END_TEST
+
+/* Bytes have no order: those of a big-endian machine are read where they lie. */
+START_TEST(single_bytes_of_a_big_endian_machine_are_not_copied)
+{
+    static const char pickle[] =
+        PKL_V2 PKL_STORAGE("ByteStorage", "\x20") "K\0K\x20\x85K\x01\x85" PKL_TAIL "R.";
+    const struct zip_part part[] = {{.name = "x/data.pkl", .p = pickle, .n = sizeof pickle - 1},
+                                    {DATA},
+                                    MEMBER("x/byteorder", "big")};
+    struct ms_buf b = {.max = 1 << 20};
+    struct probe_tensor t;
+    struct ms_err e = {0};
+    zip_make(&b, part, 3, 3);
+    ck_ok(probe_tensor_parse(&t, "x.pt", b.p, b.n, &e), e);
+    ck_assert_ptr_null(t.copy);
+    ck_assert(t.has_crc);
+    ck_assert_mem_eq(t.data, eight, sizeof eight);
+    probe_tensor_close(&t);
+    ms_buf_free(&b);
 }
 END_TEST
 
@@ -668,6 +696,7 @@ TEST_MAIN("pt", a_tensor_is_read_where_it_lies, pickles_are_read_or_refused_with
           archives_are_read_or_refused_with_the_reason, a_large_pickle_is_a_checkpoint,
           a_comment_may_follow_the_archive, zip64_records_are_followed_and_checked,
           a_wrong_crc_of_the_data_is_found_when_asked, big_endian_data_is_turned_round_in_a_copy,
-          truncated_anywhere_it_is_an_error, any_byte_may_be_wrong,
-          files_without_zip_are_read_or_refused, without_zip_truncated_anywhere_it_is_an_error,
+          single_bytes_of_a_big_endian_machine_are_not_copied, truncated_anywhere_it_is_an_error,
+          any_byte_may_be_wrong, files_without_zip_are_read_or_refused,
+          without_zip_truncated_anywhere_it_is_an_error,
           running_out_of_memory_is_an_error_without_leak)

@@ -77,6 +77,14 @@ static const struct {
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
      "1,1,1,1,1,1,1,1,1,1,1,1)}",
      1, 4, "too many dimensions"},
+    {"{'descr': '<f4', 'fortran_order': True, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
+     "1,1,1,1,1,1,1,1,1,1,1)}",
+     1, 4, ""},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (0, 9223372036854775807)}", 1, 0, ""},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (0, 9223372036854775808)}", 1, 0,
+     "does not fit"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (1", 1, 4, "expected ',' or ')'"},
+    {"{'descr': '<f4", 2, 4, "a text without end"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': ()} x", 1, 4, "something after '}'"},
     {"[1, 2]", 1, 4, "expected '{'"},
     {"", 1, 4, "expected '{'"},
@@ -115,6 +123,17 @@ START_TEST(npy_headers_of_four_gigabytes_are_refused)
     static const char file[] = "\x93NUMPY\x02\0\xff\xff\xff\xff{'descr'";
     struct ms_err e = error_of(file, sizeof file - 1);
     ck_says(e, "a header of 4294967295 bytes");
+    /* The longest one, and one byte more. */
+    static char large[12 + (64 << 10) + 1 + 4];
+    for (int more = 0; more < 2; more++) {
+        const uint32_t n = (64 << 10) + (uint32_t)more;
+        memset(large, ' ', sizeof large);
+        memcpy(large, "\x93NUMPY\x02\0", 8);
+        memcpy(large + 8, &n, 4);
+        memcpy(large + 12, "{'descr': '<f4', 'fortran_order': False, 'shape': ()}", 53);
+        e = error_of(large, 12 + n + 4);
+        ck_assert_int_eq(e.rc, more == 0 ? MS_OK : MS_E_LIMIT);
+    }
     e = error_of("\x93NUMPY\x01\0\xff\xff{'descr'", 18);
     ck_says(e, "ends inside the header of 65535 bytes");
 }
@@ -186,6 +205,8 @@ static const struct {
     {PK(ATB_HEAD "dtype=0\n$Object.data=0,32\n" ATB_END BYTES_32), "is missing in the header"},
     {PK(ATB_HEAD "dims=2,4\n$Object.data=0,32\n" ATB_END BYTES_32), "is missing in the header"},
     {PK(ATB_HEAD "dtype=0\ndims=2,4\n" ATB_END BYTES_32), "is missing in the header"},
+    {PK(ATB_HEAD "dtype=0\n=1\n"), "byte 55: expected a line NAME=VALUE"},
+    {PK(ATB_HEAD "dtype=0\na=1\ndims=\n$Object.data=28,4\n" ATB_END BYTES_32), ""},
     {PK(ATB_HEAD "dtype=0\nnonsense\n"), "byte 55: expected a line NAME=VALUE"},
     {PK(ATB_HEAD "dtype=0\n"), "no line $End=1"},
 };
@@ -244,6 +265,10 @@ START_TEST(what_is_no_tensor_file_says_so)
     memcpy(tar + 257, "ustar", 5);
     e = error_of(tar, sizeof tar);
     ck_says(e, "is a tar archive, the form of torch 0.1");
+    e = error_of(tar, 262);
+    ck_says(e, "is a tar archive, the form of torch 0.1");
+    e = error_of(tar, 261);
+    ck_says(e, "does not begin as");
     ms_err_clear(&e);
     ck_assert_int_eq(probe_tensor_open(&t, scratch_dir(dir), SIZE_MAX, &e), MS_E_UNSUPPORTED);
     ck_says(e, "is a directory");
