@@ -52,7 +52,7 @@ static inline void cap_read_strings(struct cap *c)
 {
     char path[1100];
     size_t n;
-    snprintf(path, sizeof path, "%s/" MSTX_STRINGS, c->path);
+    snprintf(path, sizeof path, "%.1023s/" MSTX_STRINGS, c->path);
     c->strings = cap_slurp(path, &n);
     ck_assert_int_eq(mstx_seg_check(c->strings, n, MSTX_KIND_STRINGS), MSTX_SEG_GOOD);
     memcpy(&c->head, c->strings, sizeof c->head);
