@@ -7,11 +7,13 @@
 #include "probe/base/conf.h"
 #include "probe/base/csv.h"
 #include "probe/base/jread.h"
+#include "probe/base/jwrite.h"
 #include "probe/base/log.h"
 #include "probe/base/num.h"
 #include "tests/support/recorded.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
@@ -209,4 +211,202 @@ START_TEST(config_files)
 }
 END_TEST
 
-RECORDED_MAIN("text_recorded", json, csv, fields_that_spreadsheets_evaluate, numbers, config_files)
+/* ---- texts --------------------------------------------------------------------------- */
+
+static void answer_text(struct ms_buf *b, const char *p, size_t n)
+{
+    static const char *const other[] = {"", "a", "ab", "A", "1", "10", "a1", ".", "a.b"};
+    const struct ms_str s = {p, (uint32_t)n};
+    char shown[MS_STR_SHOWN];
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        const struct ms_str o = ms_str_of(other[i]);
+        const int natural = ms_str_cmp_natural(s, o), plain = ms_str_cmp(s, o);
+        ms_buf_printf(b, " %d%d", (plain > 0) - (plain < 0), (natural > 0) - (natural < 0));
+        ms_buf_printf(b, " %" PRId64 " %d%d", ms_str_find_str(s, o), ms_str_has_folded(s, o),
+                      ms_str_is_folded(s, other[i]));
+        ms_buf_printf(b, " %d%d%d%d", ms_str_eq(s, o), ms_str_is(s, other[i]), ms_str_starts(s, o),
+                      ms_str_ends(s, o));
+    }
+    ms_buf_printf(b, " %" PRId64 " %" PRId64 " %u", ms_str_find(s, 'a'), ms_str_rfind(s, 'a'),
+                  ms_str_digits(s, n != 0));
+    struct ms_str rest = s, part;
+    while (ms_str_split(&rest, '.', &part))
+        recorded_text(b, "part", part);
+    for (size_t i = 0; i < n; i++)
+        ms_buf_printf(b, " %u", ms_utf8_len(p + i, n - i));
+    ms_buf_printf(b, " %016" PRIx64 " %s", ms_str_hash(s), ms_str_shown(shown, s));
+}
+
+START_TEST(texts)
+{
+    static const char *const word[] = {"",
+                                       "a",
+                                       "A",
+                                       "b",
+                                       ".",
+                                       "0",
+                                       "1",
+                                       "9",
+                                       "12",
+                                       "\n",
+                                       "\x1b",
+                                       "\x7f",
+                                       "\xc3\xa4",
+                                       "\xe2\x82\xac",
+                                       "\xf0\x9f\x98\x80",
+                                       "\xc0",
+                                       "\xed\xa0\x80",
+                                       "\xf4\x90"};
+    struct ms_buf b = {.max = 1 << 20};
+    recorded_words(&b, word, sizeof word / sizeof *word, 3, "", answer_text);
+    recorded_check(&b, "texts");
+}
+END_TEST
+
+/* Every length around that of what a message shows, with a character of three bytes at its end. */
+START_TEST(long_texts_are_shown_short)
+{
+    struct ms_buf b = {.max = 1 << 20};
+    char text[200], shown[MS_STR_SHOWN];
+    memset(text, 'x', sizeof text);
+    for (uint32_t n = 100; n < 140; n++) {
+        for (uint32_t wide = 0; wide < 2; wide++) {
+            memcpy(text + n - 3, wide != 0 ? "\xe2\x82\xac" : "xyz", 3);
+            ms_buf_printf(&b, "%u %s\n", n, ms_str_shown(shown, (struct ms_str){text, n}));
+            ck_assert_uint_lt(strlen(shown), MS_STR_SHOWN);
+            memset(text + n - 3, 'x', 3);
+        }
+    }
+    recorded_check(&b, "shown");
+}
+END_TEST
+
+/* ---- the JSON writer -------------------------------------------------------------------- */
+
+static enum ms_rc keep_piece(void *ctx, const char *p, size_t n, struct ms_err *e)
+{
+    (void)e;
+    ms_buf_put(ctx, p, n);
+    return MS_OK;
+}
+
+static struct ms_str draw_text(uint64_t *state)
+{
+    static char text[9000];
+    static const char *const piece[] = {"a",
+                                        "\"",
+                                        "\\",
+                                        "\n",
+                                        "\x01",
+                                        "\x7f",
+                                        "\xc3\xa4",
+                                        "\xe2\x82\xac",
+                                        "\xf0\x9f\x98\x80",
+                                        "\xed\xa0\x80",
+                                        "\xff",
+                                        "\xe2\x82"};
+    size_t n = recorded_below(state, 30) == 0 ? 4090 + recorded_below(state, 12) : 0;
+    memset(text, 'l', n);
+    for (uint32_t i = recorded_below(state, 6); i > 0; i--) {
+        const char *p = piece[recorded_below(state, 12)];
+        memcpy(text + n, p, strlen(p));
+        n += strlen(p);
+    }
+    return (struct ms_str){text, (uint32_t)n};
+}
+
+/* Mostly what may come next, now and then anything. */
+static void write_one(struct ms_jwrite *w, uint64_t *state)
+{
+    static const double real[] = {0, -0.0, 1.5, 1e300, 5e-324, 0.1, 1e16, 123456789};
+    const bool needs_key = w->is_object && !w->after_key;
+    uint32_t what = recorded_below(state, 14);
+    if (needs_key && what > 4 && recorded_below(state, 60) != 0)
+        what = 3;
+    if (!needs_key && (what == 3 || what == 4) && recorded_below(state, 60) != 0)
+        what = 5;
+    switch (what) {
+    case 0:
+    case 1:
+        if (!needs_key && w->depth < 9)
+            (what == 0 ? ms_jwrite_obj : ms_jwrite_arr)(w);
+        break;
+    case 2:
+        if (w->depth > 1 && !w->after_key)
+            (w->is_object ? ms_jwrite_obj_end : ms_jwrite_arr_end)(w);
+        break;
+    case 3:
+        ms_jwrite_key(w, draw_text(state));
+        break;
+    case 4:
+        ms_jwrite_members(w, MS_STR("\n \"m\": 1"));
+        break;
+    case 5:
+        ms_jwrite_str(w, draw_text(state));
+        break;
+    case 6:
+        ms_jwrite_i64(w, (int64_t)recorded_below(state, 99) - 50);
+        break;
+    case 7:
+        ms_jwrite_u64(w, UINT64_MAX - recorded_below(state, 9));
+        break;
+    case 8:
+        ms_jwrite_f64(w, real[recorded_below(state, 8)]);
+        break;
+    case 9:
+        ms_jwrite_bool(w, recorded_below(state, 2) == 0);
+        break;
+    case 10:
+        ms_jwrite_raw(w, MS_STR("[1, 2]"));
+        break;
+    case 11:
+        ms_jwrite_f64(w, (double)INFINITY * (recorded_below(state, 2) == 0 ? 1 : -1));
+        break;
+    case 12:
+        if (!w->after_key && w->is_object)
+            ms_jwrite_kmaybe(w, "maybe", (int64_t)recorded_below(state, 3) - 1);
+        break;
+    default:
+        ms_jwrite_null(w);
+    }
+}
+
+/* With a drain and without one: the same text, or the same failure. */
+START_TEST(drawn_documents)
+{
+    struct ms_buf all = {.max = 1 << 20};
+    for (unsigned seed = 0; seed < 300; seed++) {
+        struct ms_buf drained = {.max = 1 << 24};
+        struct ms_err e[2] = {{0}};
+        struct ms_jwrite w[2];
+        for (int i = 0; i < 2; i++) {
+            uint64_t state = seed;
+            ms_jwrite_init(&w[i], (int)seed % 3, i == 0 ? 1 << 24 : 256 << 10);
+            w[i].strict = seed % 5 == 0;
+            if (i == 1) {
+                w[i].drain = keep_piece;
+                w[i].ctx = &drained;
+            }
+            (seed % 2 == 0 ? ms_jwrite_obj : ms_jwrite_arr)(&w[i]);
+            for (unsigned k = seed % 7 == 0 ? 3000 : 60; k > 0; k--)
+                write_one(&w[i], &state);
+            while (w[i].depth > 0 && w[i].err.rc == MS_OK && !w[i].after_key)
+                (w[i].is_object ? ms_jwrite_obj_end : ms_jwrite_arr_end)(&w[i]);
+            (void)!ms_jwrite_finish(&w[i], &e[i]);
+        }
+        ck_assert_int_eq(e[0].rc, e[1].rc);
+        ck_assert_str_eq(e[0].msg, e[1].msg);
+        ck_assert(e[0].rc != MS_OK ||
+                  (drained.n == w[0].buf.n && memcmp(drained.p, w[0].buf.p, drained.n) == 0));
+        ms_buf_printf(&all, "%u: %zu %08x %s\n", seed, w[0].buf.n,
+                      ms_crc32(0, w[0].buf.p, w[0].buf.n), e[0].msg);
+        ms_jwrite_free(&w[0]);
+        ms_jwrite_free(&w[1]);
+        ms_buf_free(&drained);
+    }
+    recorded_check(&all, "documents");
+}
+END_TEST
+
+RECORDED_MAIN("text_recorded", json, csv, fields_that_spreadsheets_evaluate, numbers, config_files,
+              texts, long_texts_are_shown_short, drawn_documents)
