@@ -249,10 +249,10 @@ static enum ms_rc refuse_root(const struct ms_plain *root, struct ms_err *err)
     return ms_fail(err, MS_E_UNSUPPORTED, "holds %s: a checkpoint, not a tensor", what);
 }
 
+/* Follows parameters to their tensor. Arguments are older than their call, so none leads back. */
 static enum ms_rc describe(const struct ms_plain *root, struct description *d, struct ms_err *err)
 {
-    enum { PARAMETERS = 4 };
-    for (int i = 0; i < PARAMETERS && root->kind == MS_PLAIN_CALL; i++) {
+    while (root->kind == MS_PLAIN_CALL) {
         const struct ms_plain *callee = ms_plain_item(root, 0);
         const struct ms_plain *args = ms_plain_item(root, 1);
         switch (kind_of(callee)) {
