@@ -33,7 +33,9 @@ static uint32_t below(uint32_t n)
 
 static struct mstx_event draw_event(struct mstx_writer *w, int64_t start, bool counters)
 {
-    const uint8_t kind = (uint8_t)(counters ? MSTX_EV_COUNTER : below(3));
+    const uint8_t kind = (uint8_t)(counters        ? MSTX_EV_COUNTER
+                                   : below(4) == 0 ? MSTX_EV_REGION
+                                                   : below(3));
     struct mstx_event e = {
         .start_ns = start,
         .dur_ns = kind == MSTX_EV_MARK || counters ? 0 : (int64_t)below(1u << (1 + below(12))),
@@ -45,6 +47,8 @@ static struct mstx_event draw_event(struct mstx_writer *w, int64_t start, bool c
         .end_tid = below(7) == 0 ? 71 : 0,
         .kind = kind,
         .flags = (uint8_t)(below(6) == 0 ? 1u << below(5) : 0)};
+    if (kind == MSTX_EV_REGION)
+        e.size = 1 + below(5000);
     if (counters && e.flags == MSTX_EVF_FLOAT)
         e.arg = 0x4000000000000000u + ((uint64_t)below(9) << 48);
     if (counters && below(3) == 0)
@@ -342,7 +346,10 @@ static void check_bounds(const char *table, const char *sum, const char *const *
         int64_t got[2];
         for (unsigned k = 1 + below(3); k > 0; k--) {
             const char *c = column[below(n)], *o = op[below(5)];
-            const uint32_t v = strstr(c, "_ns") != NULL ? 1000 * below(30) : below(40);
+            const bool is_time = strstr(c, "_ns") != NULL, is_event = table[0] == 'e';
+            const uint32_t v = is_time && is_event ? 1000000 + 2000 * below(200)
+                               : is_time           ? 1000 * below(30)
+                                                   : below(is_event ? 7 : 40);
             snprintf(bound + strlen(bound), sizeof bound - strlen(bound), "%s %s %s %u",
                      bound[0] != '\0' ? " AND" : "", c, o, v);
             snprintf(plain + strlen(plain), sizeof plain - strlen(plain), "%s +%s %s %u",
