@@ -265,12 +265,14 @@ static struct probe_settings draw_settings(void)
 
 /* ---- files ---------------------------------------------------------------------------- */
 
-/* Lines of a log behind "[TIME] ". */
+/* Lines of a log behind "[TIME] ", without the call stacks, which are of this program's code. */
 static struct ms_str without_times(struct ms_buf *out, struct ms_str text)
 {
     struct ms_str line;
     ms_buf_clear(out);
     while (ms_str_split(&text, '\n', &line)) {
+        if (line.n == 0 || line.p[0] != '[')
+            continue;
         const int64_t at = ms_str_find(line, ']');
         ms_buf_str(out, ms_str_sub(line, (uint32_t)(at + 1), line.n));
         ms_buf_putc(out, '\n');
