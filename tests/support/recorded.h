@@ -209,7 +209,7 @@ static inline void recorded_check(struct ms_buf *b, const char *name)
         tcase_add_checked_fixture(tc, set_up, tear_down);                                          \
         recorded_updates = argc > 1 && strcmp(argv[1], "--update") == 0;                           \
         recorded_shows = argc > 1 && strcmp(argv[1], "--show") == 0;                               \
-        tcase_set_timeout(tc, 60);                                                                 \
+        tcase_set_timeout(tc, 240);                                                                \
         for (size_t i = 0; i < sizeof list / sizeof *list; i++)                                    \
             tcase_add_test(tc, list[i]);                                                           \
         return run_case(name, tc);                                                                 \

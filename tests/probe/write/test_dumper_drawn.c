@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { PROGRAMS = 160, WRITERS = 80 };
+enum { PROGRAMS = 100, WRITERS = 60 };
 
 static uint64_t state;
 
