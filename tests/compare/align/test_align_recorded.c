@@ -9,7 +9,7 @@
  */
 #include "compare/align/align.h"
 
-#include "tests/support/check.h"
+#include "tests/support/record.h"
 
 #include <math.h>
 
@@ -450,35 +450,11 @@ static void decide_all(struct ms_buf *record)
         decide(i, record);
 }
 
-static void compare_lines(const char *a, const char *b)
-{
-    size_t n;
-    while (*a != 0 && (n = strcspn(a, "\n")) == strcspn(b, "\n") && strncmp(a, b, n) == 0) {
-        a += n + (a[n] != 0);
-        b += n + (b[n] != 0);
-    }
-    ck_assert_msg(*a == 0 && *b == 0,
-                  "case, pairs, hash of pairs, of words: '%.*s', not '%.*s'; ALIGN_SHOW=CASE shows "
-                  "it, --update records it",
-                  (int)strcspn(b, "\n"), b, (int)strcspn(a, "\n"), a);
-}
-
-static bool updates;
-
 START_TEST(decisions_are_those_on_record)
 {
     struct ms_buf now = {.max = 1 << 20};
-    static char recorded[1 << 16];
-    FILE *f = fopen(RECORD, updates ? "wb" : "rb");
-    ck_assert_ptr_nonnull(f);
     decide_all(&now);
-    if (updates)
-        ck_assert_uint_eq(fwrite(now.p, 1, now.n, f), now.n);
-    else
-        ck_assert_uint_gt(fread(recorded, 1, sizeof recorded - 1, f), 0);
-    ck_assert_int_eq(fclose(f), 0);
-    if (!updates)
-        compare_lines(recorded, ms_buf_z(&now));
+    record_check(RECORD, &now, "case, pairs, hash of pairs, of words; ALIGN_SHOW=CASE shows it");
     ms_buf_free(&now);
 }
 END_TEST
@@ -486,7 +462,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     TCase *tc = tcase_create("align_recorded");
-    updates = argc > 1 && strcmp(argv[1], "--update") == 0;
+    record_args(argc, argv);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, decisions_are_those_on_record);
     return run_case("align_recorded", tc);
