@@ -5,7 +5,7 @@
  * values that are numbers, integers, constants, NaN, digests or nothing.
  *
  *     struct dm_side side[2];
- *     dm_draw(side, seed);          0 is golden, 1 the target
+ *     dm_draw(side, seed, parts);          0 is golden, 1 the target; about 20 operators a part
  *     ms_buf_z(&side[0].dump), ms_buf_z(&side[0].construct)
  *     dm_free(side);
  */
@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-enum { DM_TENSORS = 400, DM_EVENTS = 200, DM_MODULES = 40, DM_APIS = 40, DM_DEPTH = 4 };
+enum { DM_TENSORS = 4000, DM_EVENTS = 1600, DM_MODULES = 320, DM_APIS = 40, DM_DEPTH = 4 };
 enum dm_kind { DM_FLOAT, DM_INT, DM_BOOL, DM_NAN, DM_CONSTANT, DM_NOTHING };
 enum dm_what { DM_OP, DM_OPEN, DM_CLOSE };
 
@@ -45,7 +45,7 @@ struct dm_side {
     unsigned omits, doubles, swaps, cut, salt, layout, fault;
     double noise;
     unsigned calls[DM_APIS];
-    bool written[2 * DM_MODULES];
+
     struct ms_buf data, nodes, back, dump, construct;
 };
 
@@ -554,14 +554,14 @@ static inline void dm_style(struct dm_model *m, struct dm_side *s)
     s->cut = 1;
 }
 
-static inline void dm_draw(struct dm_side side[2], unsigned seed)
+static inline void dm_draw(struct dm_side side[2], unsigned seed, unsigned parts)
 {
     static struct dm_model m;
     m = (struct dm_model){.state = seed * 2654435761u + 1};
     const unsigned top = dm_new_module(&m, 0);
     dm_event(&m, DM_OPEN, top);
-    dm_fill(&m, top, 0);
-    dm_fill(&m, top, 1);
+    for (unsigned i = 0; i < parts; i++)
+        dm_fill(&m, top, i % 2);
     m.module[top].out = m.tensors - 1;
     dm_event(&m, DM_CLOSE, top);
     if (dm_below(&m, 3) == 0)
