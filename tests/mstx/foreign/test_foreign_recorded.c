@@ -11,6 +11,7 @@
 #include "tests/support/record.h"
 #include "tests/support/scratch_run.h"
 
+#include <fcntl.h>
 #include <zlib.h>
 
 enum { CAPTURES = 24, TRACES = 160, FLIGHTS = 90 };
@@ -69,15 +70,17 @@ static void put_call(struct capture *c, uint64_t length)
         MSTX_COMM_ALLREDUCE, MSTX_COMM_BARRIER,        MSTX_COMM_BROADCAST, MSTX_COMM_REDUCE,
         MSTX_COMM_ALLGATHER, MSTX_COMM_REDUCE_SCATTER, MSTX_COMM_ALLTOALL,  MSTX_COMM_SEND,
         MSTX_COMM_RECV,      MSTX_COMM_GATHER,         MSTX_COMM_SCATTER,   MSTX_COMM_WAIT};
-    const struct mstx_rec_comm rec = {.count = below(5) == 0 ? UINT64_C(1) << 40 : below(5000),
-                                      .group = 1 + below(2),
-                                      .peer = (int32_t)below(4) - 1,
-                                      .dtype = (uint8_t)below(MSTX_TYPE_FP8E8M0 + 4),
-                                      .reduce = MSTX_REDUCE_SUM,
-                                      .type = MSTX_REC_COMM,
-                                      .op = ops[below(sizeof ops)],
-                                      .lib = MSTX_LIB_MPI,
-                                      .elem = 4};
+    const struct mstx_rec_comm rec = {
+        .count = below(5) == 0 ? UINT64_C(1) << 40 : below(5000),
+        .group = 1 + below(2),
+        .peer = (int32_t)below(4) - 1,
+        .dtype =
+            (uint8_t)(below(2) == 0 ? MSTX_TYPE_FP8E8M0 - 1 + below(3) : below(MSTX_TYPE_FP8E8M0)),
+        .reduce = MSTX_REDUCE_SUM,
+        .type = MSTX_REC_COMM,
+        .op = ops[below(sizeof ops)],
+        .lib = MSTX_LIB_MPI,
+        .elem = 4};
     const uint64_t begin = c->t;
     maker_rec(&c->m, MSTX_REC_BEGIN, begin, ++c->id, c->text[4], c->domain[2], 0, MSTX_F_MORE);
     maker_raw(&c->m, &rec);
@@ -304,7 +307,8 @@ static void put_arg(struct ms_buf *b)
                                        "\"v\":1.5",
                                        "\"w\":\"\\u00e4\"",
                                        "\"domain\":5",
-                                       "\"name\":\"rank 2147483647\"",
+                                       "\"name\":\"rank 2147483647 p\"",
+                                       "\"name\":5",
                                        "\"name\":\"\\u00e4\\n\""};
     ms_buf_puts(b, args[below(sizeof args / sizeof *args)]);
 }
@@ -421,7 +425,11 @@ static void put_flight(struct ms_buf *b)
     ms_buf_puts(b, "{\"version\":\"2.10\",\"pg_config\":{");
     for (unsigned i = 0, n = below(4); i < n; i++)
         ms_buf_printf(b, "%s\"%u\":{\"name\":\"%u\",\"desc\":\"%s\",\"ranks\":\"[%u, %u]\"}",
-                      i != 0 ? "," : "", i, i, below(2) == 0 ? "" : "dp\\u00e4", i, i + 1);
+                      i != 0 ? "," : "", i, i,
+                      below(2) == 0   ? ""
+                      : below(2) == 0 ? "d"
+                                      : "dp\\u00e4",
+                      i, i + 1);
     ms_buf_puts(b, below(20) == 0 ? "},\"entries\":{" : "},\"entries\":[");
     for (unsigned i = 0, n = below(14); i < n; i++) {
         ms_buf_puts(b, i != 0 ? "," : "");
@@ -505,6 +513,20 @@ static void leave_out_dir(struct ms_buf *b)
     *b = out;
 }
 
+/* Imports a file by its name alone when `there` is its directory. */
+static enum ms_rc import_from(const char *there, const char *path, const char *db,
+                              struct mstx_import_result *result, struct ms_err *err)
+{
+    const int here = open(".", O_RDONLY | O_DIRECTORY);
+    ck_assert_int_ge(here, 0);
+    ck_assert_int_eq(chdir(there), 0);
+    const enum ms_rc rc =
+        mstx_import(strcmp(there, ".") == 0 ? path : strrchr(path, '/') + 1, db, result, err);
+    ck_assert_int_eq(fchdir(here), 0);
+    close(here);
+    return rc;
+}
+
 static void record_file(const char *kind, unsigned seed, struct ms_buf *text, struct ms_buf *record)
 {
     char path[128], db[128];
@@ -512,10 +534,13 @@ static void record_file(const char *kind, unsigned seed, struct ms_buf *text, st
     struct ms_err err = {0};
     struct ms_buf out = {.max = 1 << 24};
     scratch_dir(dir);
-    snprintf(path, sizeof path, "%s/rank_%u.json", dir, seed % 5);
+    static const char *const names[] = {"rank_0.json",          "rank_3.json", "trace.7.json",
+                                        "rank_2147483647.json", "none.json",   "9",
+                                        "rank_2147483648"};
+    snprintf(path, sizeof path, "%s/%s", dir, names[seed % 7]);
     snprintf(db, sizeof db, "%s/run.db", dir);
     write_file(path, text->p != NULL ? text->p : "", text->n);
-    const enum ms_rc rc = mstx_import(path, db, &result, &err);
+    const enum ms_rc rc = import_from(seed % 4 == 0 ? dir : ".", path, db, &result, &err);
     if (rc == MS_OK) {
         ms_buf_printf(&out, "%llu %llu %llu\n", (unsigned long long)result.files,
                       (unsigned long long)result.records, (unsigned long long)result.unfinished);
