@@ -385,36 +385,21 @@ static float loose_score(void *ctx, uint32_t r, uint32_t col, unsigned k, unsign
            (c->by_value ? 0.8F : 0.5F);
 }
 
-static int by_number(const void *p, const void *q)
-{
-    uint64_t x = *(const uint64_t *)p;
-    uint64_t y = *(const uint64_t *)q;
-    return (x > y) - (x < y);
-}
-
-/* Lists the modules of a side that have a record but no operators and no partner, in the order of
- * their records. */
+/* Lists the modules of a side that have a record but no operators and no partner. They are numbered
+ * in the order of their records. */
 static enum ms_rc list_loose(struct loose *l, int side, struct ms_err *err)
 {
     const struct align__side *s = &l->c->side[side];
-    MS_VEC(uint64_t) order = {0};
     for (uint32_t i = 0; i < s->modules.n; i++) {
         const struct align__module *m = &s->modules.p[i];
         if (m->lo != ALIGN__NONE || m->node == ALIGN__NONE || m->again ||
             l->c->mod_pair[side][i] != ALIGN__NONE)
             continue;
-        uint64_t *slot = ms_vec_push(&order);
-        if (slot == NULL || !ms_vec_reserve(&l->side[side], order.n)) {
-            ms_vec_free(&order);
+        uint32_t *slot = ms_vec_push(&l->side[side]);
+        if (slot == NULL)
             return ms_no_memory(err);
-        }
-        *slot = (uint64_t)m->node << 32 | i;
+        *slot = i;
     }
-    if (order.n != 0)
-        qsort(order.p, order.n, sizeof *order.p, by_number);
-    for (size_t i = 0; i < order.n; i++)
-        l->side[side].p[l->side[side].n++] = (uint32_t)order.p[i];
-    ms_vec_free(&order);
     return MS_OK;
 }
 

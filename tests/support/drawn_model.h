@@ -17,7 +17,14 @@
 
 #include <math.h>
 
-enum { DM_TENSORS = 4000, DM_EVENTS = 1600, DM_MODULES = 320, DM_APIS = 40, DM_DEPTH = 4 };
+enum {
+    DM_TENSORS = 4000,
+    DM_EVENTS = 1600,
+    DM_MODULES = 320,
+    DM_APIS = 40,
+    DM_DEPTH = 4,
+    DM_NAMES = 12
+};
 enum dm_kind { DM_FLOAT, DM_INT, DM_BOOL, DM_NAN, DM_CONSTANT, DM_NOTHING };
 enum dm_what { DM_OP, DM_OPEN, DM_CLOSE };
 
@@ -124,14 +131,16 @@ static const char *const dm_module_names[][2] = {
     {"input_norm", "attention_norm"}, {"q_proj", "wq"},
     {"fc1", "dense_h_to_4h"},         {"experts.0", "experts.cell_0"},
     {"embed", "tok_embeddings"},      {"layers.0", "layers.0"},
-    {"layers.1", "layers.1"},         {"o_proj", "wo"}};
+    {"layers.1", "layers.1"},         {"o_proj", "wo"},
+    {"layers.block", "layers.block"}, {"layers.x", "layers."}};
 static const char *const dm_class_names[][2] = {{"Attention", "SelfAttention"},
                                                 {"MLP", "FeedForward"},
                                                 {"RMSNorm", "FusedRMSNorm"},
                                                 {"Linear", "Dense"},
                                                 {"ColumnParallelLinear", "ColumnParallelLinear"},
                                                 {"Block", "TransformerLayer"},
-                                                {"Embedding", "Embedding"}};
+                                                {"Embedding", "Embedding"},
+                                                {"ParallelTransformer", "ParallelTransformer"}};
 
 /* ---- the model --------------------------------------------------------------------------------- */
 
@@ -217,7 +226,9 @@ static inline void dm_fused(struct dm_model *m, unsigned module)
 static inline unsigned dm_new_module(struct dm_model *m, unsigned parent)
 {
     struct dm_module *new = &m->module[m->modules];
-    *new = (struct dm_module){.parent = parent, .name = dm_below(m, 10), .cls = dm_below(m, 7)};
+    *new = (struct dm_module){.parent = parent,
+                              .name = dm_below(m, DM_NAMES),
+                              .cls = m->modules == 0 ? dm_below(m, 8) : dm_below(m, 7)};
     if (dm_below(m, 2) == 0)
         for (unsigned n = 1 + dm_below(m, 3); n > 0; n--)
             new->param[new->params++] = dm_tensor(m, true);
