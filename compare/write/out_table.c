@@ -2,6 +2,8 @@
  *
  * out_table: writes the table of a comparison as csv or as a workbook.
  */
+#include "compare/write/out_table_int.h"
+
 #include "compare/table/comparison.h"
 #include "compare/write/out.h"
 #include "compare/write/sheet.h"
@@ -18,7 +20,10 @@
  * order. Thus only a few blocks are in memory at a time, and the file is the same for any
  * number of threads. */
 
-enum { BLOCK_ROWS = 512, BLOCK_TEXT_MAX = 1 << 30, PART_ROWS = 1000000 };
+enum { BLOCK_TEXT_MAX = 1 << 30 };
+
+struct cmp__table_bounds cmp__table_bounds = {
+    .block_rows = 512, .part_rows = 1000000, .sheet_rows = 1048500};
 
 struct block {
     size_t first, end; /* groups */
@@ -80,7 +85,7 @@ static size_t cut_blocks(const struct csv *csv, struct block *blocks, size_t *gr
         struct block *b = &blocks[n];
         size_t rows = 0;
         b->first = *group;
-        while (*group < groups && rows < BLOCK_ROWS)
+        while (*group < groups && rows < cmp__table_bounds.block_rows)
             rows += cmp_group_rows(csv->c, (*group)++);
         b->end = *group;
     }
@@ -136,11 +141,11 @@ static enum ms_rc put_block(struct parts *p, const struct block *b, struct ms_er
 {
     size_t done = 0, from = 0;
     while (done < b->row_ends.n) {
-        if (p->rows == PART_ROWS)
+        if (p->rows == cmp__table_bounds.part_rows)
             MS_TRY(next_part(p, err));
         size_t n = b->row_ends.n - done;
-        if (n > PART_ROWS - p->rows)
-            n = PART_ROWS - p->rows;
+        if (n > cmp__table_bounds.part_rows - p->rows)
+            n = cmp__table_bounds.part_rows - p->rows;
         size_t to = b->row_ends.p[done + n - 1];
         ms_out_write(p->out, b->text.p + from, to - from);
         p->rows += n;
@@ -228,7 +233,7 @@ enum ms_rc cmp_write_csv(const struct cmp *c, const char *stem, struct ms_pool *
                       .names = names,
                       .stem = stem,
                       .files = files,
-                      .several = cmp_rows(c) > PART_ROWS};
+                      .several = cmp_rows(c) > cmp__table_bounds.part_rows};
     unsigned threads = ms_pool_threads(pool);
     struct ms_span span = ms_span_begin("write csv");
     enum ms_rc rc = csv_init(&csv, threads, err);
@@ -246,7 +251,7 @@ enum ms_rc cmp_write_csv(const struct cmp *c, const char *stem, struct ms_pool *
  *
  * Rows are coloured by their verdict. The header row is frozen. */
 
-enum { SHEET_ROWS = 1048500, RENEW_ROWS = 1024 };
+enum { RENEW_ROWS = 1024 };
 
 struct book {
     const struct cmp *c;
@@ -324,7 +329,7 @@ static lxw_error put_cell(struct book *b, lxw_col_t column, const struct cmp_cel
 static enum ms_rc put_row(struct book *b, const struct cmp_cell *cells, lxw_format *f,
                           struct ms_err *err)
 {
-    if (b->sheet == NULL || b->row > b->sheet_rows)
+    if (b->row > b->sheet_rows)
         new_sheet(b);
     if (b->sheet == NULL)
         return ms_no_memory(err);
@@ -406,8 +411,9 @@ enum ms_rc cmp_write_xlsx(const struct cmp *c, const char *stem, struct cmp_summ
     struct ms_buf path = {.max = 1 << 16};
     struct ms_span span = ms_span_begin("write xlsx");
     b.columns = cmp_table_columns(&c->set, cmp_has_stack(c), names);
-    b.sheets = (cmp_rows(c) + SHEET_ROWS - 1) / SHEET_ROWS;
-    b.sheet_rows = b.sheets > 1 ? (cmp_rows(c) + b.sheets - 1) / b.sheets : SHEET_ROWS;
+    const size_t most = cmp__table_bounds.sheet_rows;
+    b.sheets = (cmp_rows(c) + most - 1) / most;
+    b.sheet_rows = b.sheets > 1 ? (cmp_rows(c) + b.sheets - 1) / b.sheets : most;
     ms_buf_printf(&path, "%s.xlsx", stem);
     enum ms_rc rc = cmp_files_add(files, ms_buf_slice(&path), err);
     if (rc == MS_OK)

@@ -8,6 +8,7 @@
 
 #include "compare/source/source.h"
 #include "compare/write/out.h"
+#include "compare/write/out_table_int.h"
 #include "compare/write/table.h"
 
 #include <math.h>
@@ -347,6 +348,94 @@ START_TEST(a_workbook_and_a_csv_have_what_the_comparison_shows)
 }
 END_TEST
 
+/* ---- large tables ------------------------------------------------------------------------------ */
+
+static void check_same_line(const struct table_line *a, const struct table_line *b)
+{
+    ck_assert_uint_eq(a->n, b->n);
+    for (unsigned k = 0; k < a->n; k++)
+        ck_assert_str_eq(a->cell[k], b->cell[k]);
+}
+
+/* Files that were written: their lines without headers are those of the whole, at most `most` a file. */
+static void check_parts(struct fixture *f, const struct table_text *whole, size_t most)
+{
+    char stem[96], name[120];
+    struct cmp_files files = {0};
+    struct cmp_summary sum = {0};
+    size_t at = 1;
+    snprintf(stem, sizeof stem, "%s/many", f->dir);
+    cmp__table_bounds.part_rows = most;
+    ck_ok(cmp_write_csv(f->c, stem, NULL, &sum, &files, &f->err), f->err);
+    ck_assert_uint_eq(files.list.n, (whole->n - 2) / most + 1);
+    for (size_t i = 0; i < files.list.n; i++) {
+        snprintf(name, sizeof name, files.list.n > 1 ? "%s_part_%zu.csv" : "%s.csv", stem, i + 1);
+        ck_assert_str_eq(files.list.p[i], name);
+        struct table_text part = table_of_csv(name);
+        ck_assert_uint_eq(part.n - 1, i + 1 < files.list.n ? most : whole->n - at);
+        check_same_line(&part.line[0], &whole->line[0]);
+        for (size_t k = 1; k < part.n; k++)
+            check_same_line(&part.line[k], &whole->line[at++]);
+        table_free(&part);
+    }
+    ck_assert_uint_eq(at, whole->n);
+    cmp_files_free(&files);
+}
+
+/* Sheets of equal size, each with the header. */
+static void check_sheets(struct fixture *f, const struct table_text *whole, size_t most)
+{
+    char stem[96], path[104];
+    struct cmp_files files = {0};
+    struct cmp_summary sum = {0};
+    const size_t rows = whole->n - 1, sheets = (rows - 1) / most + 1,
+                 each = (rows - 1) / sheets + 1;
+    size_t at = 1, in_sheet = 0;
+    snprintf(stem, sizeof stem, "%s/many", f->dir);
+    cmp__table_bounds.sheet_rows = most;
+    ck_ok(cmp_write_xlsx(f->c, stem, &sum, &files, &f->err), f->err);
+    snprintf(path, sizeof path, "%s.xlsx", stem);
+    struct table_text book = table_of_xlsx(path);
+    for (size_t i = 0; i < book.n; i++) {
+        in_sheet = i == 0 || book.line[i].sheet != book.line[i - 1].sheet ? 0 : in_sheet + 1;
+        if (in_sheet == 0) {
+            check_same_line(&book.line[i], &whole->line[0]);
+            continue;
+        }
+        ck_assert_uint_eq(book.line[i].sheet, (at - 1) / each);
+        ck_assert_uint_le(in_sheet, each);
+        ck_assert_uint_eq(book.line[i].n, whole->line[at].n);
+        ck_assert_str_eq(book.line[i].cell[0], whole->line[at].cell[0]);
+        at++;
+    }
+    ck_assert_uint_eq(at, whole->n);
+    table_free(&book);
+    cmp_files_free(&files);
+}
+
+START_TEST(a_large_table_is_cut_in_parts)
+{
+    const struct cmp__table_bounds usual = cmp__table_bounds;
+    for (uint64_t seed = 1; seed < 4; seed++) {
+        struct fixture f;
+        struct table_text csv, book;
+        struct cmp_summary sum[2] = {0};
+        draw_pair(&f, seed);
+        write_both(&f, sum, &csv, &book);
+        cmp__table_bounds.block_rows = seed;
+        const size_t mosts[] = {1, 2, 7, csv.n - 2, csv.n - 1, csv.n};
+        for (size_t i = 0; i < sizeof mosts / sizeof *mosts; i++) {
+            check_parts(&f, &csv, mosts[i]);
+            check_sheets(&f, &csv, mosts[i]);
+        }
+        cmp__table_bounds = usual;
+        table_free(&csv);
+        table_free(&book);
+        fixture_free(&f);
+    }
+}
+END_TEST
+
 /* ---- suspects -------------------------------------------------------------------------------------------- */
 
 static void check_figure(const struct table_text *t, size_t line, const char *column, double v)
@@ -580,6 +669,6 @@ START_TEST(verdicts_of_the_official_rules_stand_in_their_columns)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "written", a_workbook_and_a_csv_have_what_the_comparison_shows,
-                 suspects_and_roles_are_written_as_they_were_found,
+                 a_large_table_is_cut_in_parts, suspects_and_roles_are_written_as_they_were_found,
                  suspects_are_the_same_with_values_of_the_table_and_without,
                  verdicts_of_the_official_rules_stand_in_their_columns)
