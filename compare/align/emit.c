@@ -23,6 +23,7 @@
 #include "compare/align/score.h"
 #include "compare/align/vote.h"
 #include "probe/base/assert.h"
+#include "probe/base/order.h"
 
 #include <stdlib.h>
 
@@ -464,11 +465,8 @@ static int by_target(const void *p, const void *q)
 {
     const struct cmp_align_pair *x = p;
     const struct cmp_align_pair *y = q;
-    if (x->target != y->target)
-        return x->target < y->target ? -1 : 1;
-    if (x->confidence != y->confidence)
-        return x->confidence > y->confidence ? -1 : 1;
-    return (x->golden > y->golden) - (x->golden < y->golden);
+    return MS_ORDER(x->target, y->target,
+                    MS_ORDER(y->confidence, x->confidence, MS_ORDER(x->golden, y->golden, 0)));
 }
 
 /* Sorts the pairs and keeps the most confident one of equal pairs. */

@@ -5,6 +5,7 @@
 #include "compare/align/likeness.h"
 #include "compare/align/search.h"
 #include "probe/base/assert.h"
+#include "probe/base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -303,9 +304,7 @@ static int by_names(const void *p, const void *q)
 {
     const struct meeting *x = p;
     const struct meeting *y = q;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    return (x->b > y->b) - (x->b < y->b);
+    return MS_ORDER(x->a, y->a, MS_ORDER(x->b, y->b, 0));
 }
 
 /* Sums up equal meetings and returns the number of distinct ones. */

@@ -11,6 +11,7 @@
  */
 #include "compare/align/module_match.h"
 #include "probe/base/assert.h"
+#include "probe/base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -446,9 +447,7 @@ static int by_place(const void *p, const void *q)
 {
     const struct row *x = p;
     const struct row *y = q;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return (x->module > y->module) - (x->module < y->module);
+    return MS_ORDER(x->at, y->at, MS_ORDER(x->module, y->module, 0));
 }
 
 /* Collects the families of the operators directly inside each row's module. */

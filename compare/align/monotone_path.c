@@ -19,6 +19,7 @@
  */
 #include "compare/align/monotone_path.h"
 #include "probe/base/assert.h"
+#include "probe/base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -236,11 +237,7 @@ static int by_place(const void *p, const void *q)
 {
     const struct align__link *x = p;
     const struct align__link *y = q;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    if (x->b != y->b)
-        return x->b > y->b ? -1 : 1;
-    return (x->weight < y->weight) - (x->weight > y->weight);
+    return MS_ORDER(x->a, y->a, MS_ORDER(y->b, x->b, MS_ORDER(y->weight, x->weight, 0)));
 }
 
 static bool is_heavier(const struct chain *ch, uint32_t x, uint32_t y)

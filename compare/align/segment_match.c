@@ -17,6 +17,7 @@
 #include "compare/align/segment_match.h"
 #include "compare/align/score.h"
 #include "probe/base/assert.h"
+#include "probe/base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -462,11 +463,7 @@ static int by_ops(const void *p, const void *q)
 {
     const struct align__link *x = p;
     const struct align__link *y = q;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    if (x->b != y->b)
-        return x->b < y->b ? -1 : 1;
-    return (x->weight > y->weight) - (x->weight < y->weight);
+    return MS_ORDER(x->a, y->a, MS_ORDER(x->b, y->b, MS_ORDER(x->weight, y->weight, 0)));
 }
 
 /* Sums up the weights of anchors between the same two operators. */

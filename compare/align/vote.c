@@ -10,6 +10,7 @@
 #include "compare/align/vote.h"
 #include "compare/align/module_match.h"
 #include "probe/base/assert.h"
+#include "probe/base/order.h"
 
 #include <stdlib.h>
 
@@ -274,11 +275,7 @@ static int by_score(const void *p, const void *q)
 {
     const struct ballot *x = p;
     const struct ballot *y = q;
-    if (x->score != y->score)
-        return x->score > y->score ? -1 : 1;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    return (x->b > y->b) - (x->b < y->b);
+    return MS_ORDER(y->score, x->score, MS_ORDER(x->a, y->a, MS_ORDER(x->b, y->b, 0)));
 }
 
 static void pair_modules(struct align__ctx *c, uint32_t a, uint32_t b)

@@ -340,13 +340,10 @@ static void compare_paths(struct mstx_cluster *c, size_t from, size_t to, double
 static int by_path_and_z(const void *pa, const void *pb)
 {
     const struct mstx_cl_link *a = pa, *b = pb;
-    if (a->src != b->src)
-        return a->src < b->src ? -1 : 1;
-    if (a->dst != b->dst)
-        return a->dst < b->dst ? -1 : 1;
-    if (a->src < 0 && a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    return MS_ORDER(b->z, a->z, 0);
+    const int by_z = MS_ORDER(b->z, a->z, 0);
+    const bool is_pair = a->src >= 0;
+    return MS_ORDER(a->src, b->src,
+                    MS_ORDER(a->dst, b->dst, is_pair ? by_z : MS_ORDER(a->group, b->group, by_z)));
 }
 
 struct slow {

@@ -16,6 +16,7 @@
 #include "probe/base/assert.h"
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 #include "probe/base/store.h"
 
 #include <inttypes.h>
@@ -153,9 +154,7 @@ static enum ms_rc add_event_row(void *ctx, size_t track, const struct mstx_event
 static int by_number(const void *pa, const void *pb)
 {
     const struct link *a = pa, *b = pb;
-    if (a->process != b->process)
-        return a->process < b->process ? -1 : 1;
-    return a->number < b->number ? -1 : a->number > b->number;
+    return MS_ORDER(a->process, b->process, MS_ORDER(a->number, b->number, 0));
 }
 
 struct task_writer {

@@ -14,6 +14,7 @@
 
 #include "probe/base/csv.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,11 +47,8 @@ struct writer {
 static int by_number(const void *pa, const void *pb)
 {
     const struct side *a = pa, *b = pb;
-    if (a->process != b->process)
-        return a->process < b->process ? -1 : 1;
-    if (a->number != b->number)
-        return a->number < b->number ? -1 : 1;
-    return a->device < b->device ? -1 : a->device > b->device;
+    return MS_ORDER(a->process, b->process,
+                    MS_ORDER(a->number, b->number, MS_ORDER(a->device, b->device, 0)));
 }
 
 static enum ms_rc keep_side(void *ctx, const struct mstx_event *e, struct ms_err *err)
