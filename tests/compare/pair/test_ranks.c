@@ -173,6 +173,14 @@ static bool has_common_rank(void)
     return false;
 }
 
+static size_t notes_of(const struct cmp_ranks *r, const char *words)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->notes.n; i++)
+        n += strstr(r->notes.p[i], words) != NULL;
+    return n;
+}
+
 START_TEST(dumps_are_paired_by_number_or_by_position)
 {
     unsigned seen[4] = {0};
@@ -198,6 +206,7 @@ START_TEST(dumps_are_paired_by_number_or_by_position)
             seen[1]++;
         } else {
             ck_ok(rc, err);
+            ck_assert_uint_eq(notes_of(&r, "no dump.json in it"), empty);
             if (ordered && empty == 0)
                 check_by_position(&r), seen[2]++;
             else

@@ -272,7 +272,8 @@ static void add_ring(uint32_t rank, uint32_t ranks, int64_t at, uint32_t seq, ui
     send->tag = 3;
     send->flags = kind == 2 ? MSTX_CF_ASYNC : 0;
     send->end_ns += kind == 2 ? 40000 : 0;
-    struct mstx_gcall *recv = add_call(MSTX_COMM_RECV, rank, at + 6000, at + 40000, seq);
+    struct mstx_gcall *recv =
+        add_call(MSTX_COMM_RECV, rank, at + 5000 + 1000 * (int64_t)below(2), at + 40000, seq);
     recv->peer = before;
     recv->tag = 3;
     if (kind != 2)
