@@ -246,17 +246,22 @@ static const struct {
     enum ms_dtype type;
     const char *name;
     unsigned bytes;
-} types[] = {{MS_DT_F32, "torch.float32", 4},   {MS_DT_F16, "torch.float16", 2},
-             {MS_DT_BF16, "torch.bfloat16", 2}, {MS_DT_F64, "torch.float64", 8},
-             {MS_DT_I64, "torch.int64", 8},     {MS_DT_I32, "torch.int32", 4},
-             {MS_DT_I16, "torch.int16", 2},     {MS_DT_I8, "torch.int8", 1},
-             {MS_DT_U8, "torch.uint8", 1},      {MS_DT_BOOL, "torch.bool", 1}};
+} types[] = {{MS_DT_F32, "torch.float32", 4},     {MS_DT_F16, "torch.float16", 2},
+             {MS_DT_BF16, "torch.bfloat16", 2},   {MS_DT_F64, "torch.float64", 8},
+             {MS_DT_I64, "torch.int64", 8},       {MS_DT_I32, "torch.int32", 4},
+             {MS_DT_I16, "torch.int16", 2},       {MS_DT_I8, "torch.int8", 1},
+             {MS_DT_U8, "torch.uint8", 1},        {MS_DT_BOOL, "torch.bool", 1},
+             {MS_DT_U16, "torch.uint16", 2},      {MS_DT_U32, "torch.uint32", 4},
+             {MS_DT_U64, "torch.uint64", 8},      {MS_DT_C64, "torch.complex64", 8},
+             {MS_DT_C128, "torch.complex128", 16}};
 enum { TYPES = sizeof types / sizeof *types };
 
 static void put_element(unsigned type, unsigned char *to, double x, uint32_t bits)
 {
     const float f = (float)x;
-    const int64_t i = (int64_t)x;
+    const int64_t i = isfinite(x) ? (int64_t)x : 0;
+    const float parts[2] = {f, f / 3};
+    const double wide[2] = {x, -x / 7};
     uint32_t half;
     switch (types[type].type) {
     case MS_DT_F32:
@@ -273,6 +278,12 @@ static void put_element(unsigned type, unsigned char *to, double x, uint32_t bit
         memcpy(&half, &f, 4);
         half >>= 16;
         memcpy(to, &half, 2);
+        break;
+    case MS_DT_C64:
+        memcpy(to, parts, sizeof parts);
+        break;
+    case MS_DT_C128:
+        memcpy(to, wide, sizeof wide);
         break;
     case MS_DT_BOOL:
         *to = (unsigned char)(i & 1);
@@ -308,10 +319,7 @@ static void draw_elements(const unsigned type[2], uint64_t n, unsigned char *dat
             }
         }
         for (int k = 0; k < 2; k++) {
-            double v = k == 0 ? x : y;
-            if (types[type[k]].type >= MS_DT_I8 || types[type[k]].type == MS_DT_BOOL)
-                v = isfinite(v) && fabs(v) < 1e6 ? v : 7;
-            put_element(type[k], data[k] + i * types[type[k]].bytes, v, bits[k]);
+            put_element(type[k], data[k] + i * types[type[k]].bytes, k == 0 ? x : y, bits[k]);
         }
     }
 }
@@ -341,7 +349,7 @@ static void put_tensor(struct fixture *f, int side, unsigned row, unsigned type,
 static void record_tensors(unsigned seed, struct ms_buf *record)
 {
     static const uint64_t sizes[] = {0, 1, 1, 2, 3, 16, 17, 64, 66, 255, 4096, 4098, MOST};
-    static unsigned char data[2][MOST * 8];
+    static unsigned char data[2][MOST * 16];
     unsigned char *both[2] = {data[0], data[1]};
     struct fixture f;
     struct ms_buf b[2] = {{.max = 1 << 20}, {.max = 1 << 20}};
