@@ -159,6 +159,8 @@ static const struct {
     {MS_DT_I8, MS_DT_I8, 100, -28, -128}, /* the least number has no opposite */
     {MS_DT_I8, MS_DT_I8, -128, 1, 127},
     {MS_DT_F16, MS_DT_F16, 65504, -65504, HUGE_VAL},
+    {MS_DT_F16, MS_DT_F16, 65504, -16, HUGE_VAL}, /* rounds to 65536 */
+    {MS_DT_F16, MS_DT_F16, 65504, -15, 65504},
     {MS_DT_F16, MS_DT_F16, 0x1p-24, 0, 0x1p-24},
     {MS_DT_F16, MS_DT_F16, 1, 1, 0},
     {MS_DT_BF16, MS_DT_F16, 1.0078125, 0.0009765625, 1.0068359375},

@@ -389,6 +389,40 @@ START_TEST(pieces_of_whole_blocks_add_up_to_the_same_bits)
 }
 END_TEST
 
+START_TEST(facts_of_parts_are_joined_field_by_field)
+{
+    struct cmp_facts a = {10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17},
+                     b = {100, 20, 30, 40, 50, 60, 70, 80, 90, 110, 120, 5, 140, 150, 160, 170, 2};
+    const struct cmp_facts sum = {110, 21,  32, 43,  54,  65,  76,  87, 98,
+                                  119, 120, 12, 153, 164, 175, 186, 17};
+    cmp_facts_join(&a, &b);
+    ck_assert(memcmp(&a, &sum, sizeof a) == 0);
+    cmp_facts_join(&b, &(struct cmp_facts){.max_abs = 1000, .max_rel = 1001, .max_ulp = 1002});
+    ck_assert(b.max_abs == 1000 && b.max_rel == 1001 && b.max_ulp == 1002 && b.count == 100);
+}
+END_TEST
+
+/* The first block leaves a largest relative error of exactly 1, which the second one exceeds. */
+START_TEST(small_whole_numbers_go_on_from_any_error)
+{
+    static const enum ms_dtype small[] = {MS_DT_U8, MS_DT_I8, MS_DT_U16, MS_DT_I16};
+    static char x[2 * CMP_METRIC_BLOCK * 2], y[2 * CMP_METRIC_BLOCK * 2];
+    for (size_t k = 0; k < 4; k++) {
+        const size_t size = ms_dtype_size(small[k]), half = CMP_METRIC_BLOCK * size;
+        struct cmp_facts parts = {0};
+        for (size_t i = 0; i < 2 * (size_t)CMP_METRIC_BLOCK; i++) {
+            write_number(small[k], 1, y + i * size);
+            write_number(small[k], i == 7 ? 2 : i == CMP_METRIC_BLOCK + 9 ? 5 : 1, x + i * size);
+        }
+        cmp_facts_add(&parts, small[k], x, small[k], y, CMP_METRIC_BLOCK, false);
+        ck_assert(parts.max_rel > 0.99 && parts.max_rel <= 1);
+        cmp_facts_add(&parts, small[k], x + half, small[k], y + half, CMP_METRIC_BLOCK, false);
+        ck_assert_msg(parts.max_rel > 3.9 && parts.max_rel <= 4, "%g", parts.max_rel);
+        ck_assert_uint_eq(parts.thousandth, 2 * CMP_METRIC_BLOCK - 2);
+    }
+}
+END_TEST
+
 /* Without what only --ext asks for; equal whole numbers are counted always. */
 static void check_short(enum ms_dtype t, const void *x, const void *y, size_t n)
 {
@@ -534,8 +568,8 @@ TEST_MAIN("metric", figures_equal_those_in_long_double_for_every_type,
           one_step_of_a_coarse_float_is_the_largest_error, any_bits_are_measured_without_harm,
           two_types_are_compared_by_value, a_tensor_against_itself_is_equal_in_every_figure,
           swapping_the_sides_mirrors_the_figures, what_is_scaled_reports_its_factor,
-          pieces_of_whole_blocks_add_up_to_the_same_bits,
-          the_short_pass_finds_the_same_without_the_rest,
+          pieces_of_whole_blocks_add_up_to_the_same_bits, facts_of_parts_are_joined_field_by_field,
+          small_whole_numbers_go_on_from_any_error, the_short_pass_finds_the_same_without_the_rest,
           every_pair_of_8_bit_numbers_is_measured_as_in_doubles,
           rare_differences_of_8_bit_numbers_are_seen,
           every_kind_of_16_bit_numbers_is_measured_as_in_doubles,
