@@ -13,7 +13,7 @@
 #include "tests/support/drawn_model.h"
 #include "tests/support/record.h"
 
-enum { MODELS = 30, TENSORS = 40, ROWS = 14, MOST = 5003 };
+enum { MODELS = 30, TENSORS = 40, ENGINES = 60, ROWS = 14, MOST = 5003 };
 #define RECORD "tests/data/compare/recorded.txt"
 
 static struct dm_model chance;
@@ -381,6 +381,106 @@ static void record_tensors(unsigned seed, struct ms_buf *record)
     fixture_free(&f);
 }
 
+/* ---- training beside inference --------------------------------------------------------------------------------- */
+
+enum { LAYERS = 3, PARTS = 3 };
+
+static void put_number(struct ms_buf *b, const char *key)
+{
+    static const char *const odd[] = {"NaN", "Infinity", "-Infinity", "null", "0", "7", "\"text\""};
+    ms_buf_printf(b, ", \"%s\": ", key);
+    if (one_in(6))
+        ms_buf_puts(b, odd[below(7)]);
+    else
+        ms_buf_printf(b, "%.3f", (double)below(4000) / 500 - 3);
+}
+
+/* One output: with a file, a digest or statistics alone. */
+static void put_output(struct fixture *f, char side, const char *name, const char *file,
+                       const uint64_t *shape, uint32_t nd, uint32_t task, struct ms_buf *b)
+{
+    static float data[4096];
+    char path[200];
+    uint64_t n = 1;
+    ms_buf_printf(
+        b, "%s\"%s\": {\"output\": [{\"type\": \"torch.Tensor\", \"dtype\": \"%s\", \"shape\": [",
+        b->n != 0 ? ",\n" : "", name, one_in(9) ? "torch.float16" : "torch.float32");
+    for (uint32_t i = 0; i < nd; i++) {
+        ms_buf_printf(b, "%s%llu", i != 0 ? ", " : "", (unsigned long long)shape[i]);
+        n *= shape[i];
+    }
+    ms_buf_puts(b, "]");
+    put_number(b, "Max");
+    put_number(b, "Min");
+    put_number(b, "Mean");
+    put_number(b, "Norm");
+    if (task == 1 && !one_in(9))
+        ms_buf_printf(b, ", \"md5\": \"%08x\"", below(5));
+    if (task == 2 && !one_in(12))
+        ms_buf_printf(b, ", \"data_name\": \"%s.npy\"", file);
+    ms_buf_printf(b, ", \"requires_grad\": %s}]}", one_in(3) ? "true" : "false");
+    for (uint64_t i = 0; i < n; i++)
+        data[i] = (float)below(900) / 90;
+    snprintf(path, sizeof path, "%s/%c/dump_tensor_data/%s.npy", f->dir, side, file);
+    if (task == 2 && !one_in(15))
+        ck_ok(probe_npy_write(path, MS_DT_F32, shape, nd, data, &f->err), f->err);
+}
+
+/* Parts of one layer and the module that inference has in their place. */
+static void put_layer(struct fixture *f, uint32_t layer, bool fsdp, uint32_t task,
+                      struct ms_buf b[2])
+{
+    static const char *const parts[] = {"q_proj", "k_proj", "v_proj"}, *const up[] = {"gate_proj",
+                                                                                      "up_proj"};
+    const bool is_qkv = one_in(2);
+    const uint32_t many = is_qkv ? PARTS : 2, nd = 1 + below(3);
+    uint64_t shape[3] = {1 + below(4), 1 + below(5), 1 + below(6)}, whole = 0;
+    char name[160], file[60];
+    const uint32_t axis = one_in(4) ? 0 : nd - 1;
+    for (uint32_t i = 0; i < many; i++) {
+        const char *part = fsdp     ? (is_qkv ? parts[i] : up[i])
+                           : is_qkv ? "linear_qkv"
+                                    : "linear_fc1";
+        snprintf(name, sizeof name, "Module.%slayers.%u.%s%s.Linear.forward.%u",
+                 fsdp ? "_fsdp_wrapped_module.model." : "module.module.", layer,
+                 fsdp ? "_fsdp_wrapped_module.self_attn." : "self_attention.", part, fsdp ? 0 : i);
+        snprintf(file, sizeof file, "Module.%u.%s.%u", layer, one_in(3) ? "other" : part, i);
+        shape[axis] = 1 + below(6);
+        whole += shape[axis];
+        put_output(f, 't', name, file, shape, nd, task, &b[0]);
+        if (!fsdp)
+            break;
+    }
+    shape[axis] = one_in(5) ? whole + 1 : whole;
+    snprintf(name, sizeof name, "Module.model.layers.%u.self_attn.%s.Parallel.forward.0", layer,
+             is_qkv ? "qkv_proj" : "gate_up_proj");
+    snprintf(file, sizeof file, "Module.%u.gate_up_proj.0", layer);
+    put_output(f, 'b', name, file, shape, nd, task, &b[1]);
+}
+
+static void record_engines(unsigned seed, struct ms_buf *record)
+{
+    static const char *const tasks[] = {"statistics", "md5", "tensor"};
+    struct fixture f;
+    struct ms_buf b[2] = {{.max = 1 << 20}, {.max = 1 << 20}};
+    chance.state = seed * 13 + 3;
+    fixture_init(&f);
+    const uint32_t task = below(3);
+    const bool fsdp = !one_in(4);
+    for (uint32_t layer = 0; layer < LAYERS; layer++)
+        put_layer(&f, layer, fsdp, task, b);
+    fixture_dump(&f, 't', tasks[task], "pytorch", ms_buf_z(&b[0]));
+    fixture_dump(&f, 'b', tasks[task], "pytorch", ms_buf_z(&b[1]));
+    f.conf.consistent = fsdp ? CMP_CONSISTENT_FSDP : CMP_CONSISTENT_MEGATRON;
+    f.conf.fold_lines = one_in(2);
+    ms_buf_printf(record, "engines %u", seed);
+    tell_compats(&f, record);
+    ms_buf_puts(record, "\n");
+    ms_buf_free(&b[0]);
+    ms_buf_free(&b[1]);
+    fixture_free(&f);
+}
+
 START_TEST(drawn_comparisons_are_written_as_on_record)
 {
     struct ms_buf now = {.max = 1 << 20};
@@ -389,6 +489,8 @@ START_TEST(drawn_comparisons_are_written_as_on_record)
         record_model(seed, &now);
     for (unsigned seed = 1; seed <= TENSORS; seed++)
         record_tensors(seed, &now);
+    for (unsigned seed = 1; seed <= ENGINES; seed++)
+        record_engines(seed, &now);
     record_check(RECORD, &now,
                  "case, then each way and the hash of its table; COMPARE_SHOW=WAY shows it");
     ms_buf_free(&now);
