@@ -55,7 +55,7 @@ static bool split_host(struct ms_str header, uint16_t port, struct ms_str *name)
     if (colon >= 0 && !ms_str_u64(ms_str_sub(header, (uint32_t)colon + 1, header.n), &v))
         return false;
     *name = colon >= 0 ? ms_str_sub(header, 0, (uint32_t)colon) : header;
-    if (bracket && name->n > 2)
+    if (bracket)
         *name = ms_str_sub(*name, 1, name->n - 1);
     return v == port;
 }
