@@ -136,7 +136,17 @@ START_TEST(a_list_is_bounded_in_length_and_values)
 }
 END_TEST
 
-TEST_MAIN_AROUND(set_up, tear_down, "web_query", values_are_decoded, the_first_of_equal_keys_counts,
+START_TEST(what_stands_behind_the_last_value_is_none)
+{
+    query.pair[1].key = MS_STR("stale");
+    query.pair[1].value = MS_STR("7");
+    parse("a=1");
+    ck_assert_ptr_null(web_query_text(&query, "stale").p);
+}
+END_TEST
+
+TEST_MAIN_AROUND(set_up, tear_down, "web_query", what_stands_behind_the_last_value_is_none,
+                 values_are_decoded, the_first_of_equal_keys_counts,
                  malformed_escapes_and_zero_bytes_are_refused,
                  too_many_values_and_too_long_a_request_are_refused,
                  numbers_lie_within_their_bounds, a_flag_is_one_or_zero,
