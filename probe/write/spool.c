@@ -6,7 +6,8 @@
  * and the gap counts as used until the item before it is done. When the ring has no room for a
  * tensor, the caller writes the file, since it would otherwise only wait; a caller that drains the
  * spool writes remaining items as well. Items are started in order and finish in any order; the
- * room of an item is free again once all earlier items are done.
+ * room of an item is free again once all earlier items are done. Two tensors of one name, as when a
+ * graph runs backward twice, are written one after the other: the file has the later one.
  */
 #include "probe/write/spool.h"
 
@@ -36,17 +37,24 @@ struct mark {
     size_t at, bytes;
 };
 
+/* A file that a thread is writing; lies on the stack of that thread. */
+struct writing {
+    struct writing *next;
+    const char *dir, *name;
+};
+
 struct probe__spool {
     enum probe_file_kind kind;
     void *memory;
     char *ring;
     size_t size, wrap; /* wrap: end of the items in front of the wrap-around */
     size_t head;
-    struct mark tail, next; /* the first item not done; the first item not yet started */
-    unsigned through;       /* files that callers are writing at the moment */
+    struct mark tail, next;  /* the first item not done; the first item not yet started */
+    struct writing *writing; /* files of items and of callers */
+    unsigned through;        /* files that callers are writing or waiting to write */
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t more, less; /* items to write; room, or nothing left */
+    pthread_cond_t more, less; /* an item can be written; a file is finished */
     bool stop;
     struct ms_err err; /* the first failure */
 };
@@ -73,6 +81,37 @@ static enum ms_rc write_item(const struct probe__spool *s, const struct item *it
     return write_file(s->kind, item->dir, item->name, &t, err);
 }
 
+static bool is_file(const char *dir, const char *name, const char *dir2, const char *name2)
+{
+    return strcmp(name, name2) == 0 && (dir == dir2 || strcmp(dir, dir2) == 0);
+}
+
+static bool is_being_written(const struct probe__spool *s, const char *dir, const char *name)
+{
+    const struct writing *w = s->writing;
+    while (w != NULL && !is_file(w->dir, w->name, dir, name))
+        w = w->next;
+    return w != NULL;
+}
+
+static void begin_writing(struct probe__spool *s, struct writing *w)
+{
+    w->next = s->writing;
+    s->writing = w;
+}
+
+static void end_writing(struct probe__spool *s, const struct writing *w, const struct ms_err *err)
+{
+    struct writing **at = &s->writing;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    if (err->rc != MS_OK && s->err.rc == MS_OK)
+        s->err = *err;
+    pthread_cond_signal(&s->more); /* the next item may have waited for this file */
+    pthread_cond_broadcast(&s->less);
+}
+
 /* ---- taking ----------------------------------------------------------- */
 
 static struct item *item_at(const struct probe__spool *s, const struct mark *m)
@@ -95,7 +134,7 @@ static void pass_mark(const struct probe__spool *s, struct mark *m, size_t bytes
 static struct item *take_next(struct probe__spool *s)
 {
     struct item *item = item_at(s, &s->next);
-    if (s->next.bytes == 0 || item->state != READY)
+    if (s->next.bytes == 0 || item->state != READY || is_being_written(s, item->dir, item->name))
         return NULL;
     item->state = TAKEN;
     pass_mark(s, &s->next, item->bytes);
@@ -114,17 +153,17 @@ static void free_done(struct probe__spool *s)
 /* Writes the file of an item that the caller has taken; the lock is held before and afterwards. */
 static void write_taken(struct probe__spool *s, struct item *item)
 {
+    struct writing file = {.dir = item->dir, .name = item->name};
     struct ms_err err = {0};
     const bool failed = s->err.rc != MS_OK;
+    begin_writing(s, &file);
     pthread_mutex_unlock(&s->lock);
     if (!failed)
         write_item(s, item, &err); /* err keeps a failure */
     pthread_mutex_lock(&s->lock);
-    if (err.rc != MS_OK && s->err.rc == MS_OK)
-        s->err = err;
     item->state = DONE;
     free_done(s);
-    pthread_cond_broadcast(&s->less);
+    end_writing(s, &file, &err);
 }
 
 /* ---- the thread ------------------------------------------------------- */
@@ -269,17 +308,34 @@ static void hand_over(struct probe__spool *s, char *place)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Tells whether an item that has not been started is for this file. */
+static bool is_waiting(const struct probe__spool *s, const char *dir, const char *name)
+{
+    struct mark m = s->next;
+    while (m.bytes != 0) {
+        const struct item *item = item_at(s, &m);
+        if (item->state != FILLING && is_file(item->dir, item->name, dir, name))
+            return true;
+        pass_mark(s, &m, item->bytes);
+    }
+    return false;
+}
+
 /* Writes the file on the caller's thread, concurrently with the spool's. */
 static bool write_through(struct probe__spool *s, const char *dir, const char *name,
                           const struct probe_tensor *t)
 {
+    struct writing file = {.dir = dir, .name = name};
     struct ms_err err = {0};
+    pthread_mutex_lock(&s->lock);
+    while (is_being_written(s, dir, name) || is_waiting(s, dir, name))
+        pthread_cond_wait(&s->less, &s->lock);
+    begin_writing(s, &file);
+    pthread_mutex_unlock(&s->lock);
     const bool written = write_file(s->kind, dir, name, t, &err) == MS_OK;
     pthread_mutex_lock(&s->lock);
-    if (!written && s->err.rc == MS_OK)
-        s->err = err;
     s->through--;
-    pthread_cond_broadcast(&s->less);
+    end_writing(s, &file, &err);
     pthread_mutex_unlock(&s->lock);
     return written;
 }
