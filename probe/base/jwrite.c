@@ -67,15 +67,12 @@ static void set_misuse(struct ms_jwrite *w, const char *what)
 
 static size_t line_room(const struct ms_jwrite *w)
 {
-    return 2 + (size_t)w->indent * w->depth;
+    return 2 + MS_JWRITE_SPARE + (size_t)w->indent * w->depth;
 }
 
 static inline char *put_line(const struct ms_jwrite *w, char *out, uint32_t depth)
 {
-    size_t n = (size_t)w->indent * depth;
-    *out++ = '\n';
-    memset(out, ' ', n);
-    return out + n;
+    return ms_jwrite_line(out, (size_t)w->indent * depth);
 }
 
 /* Writes the separator before an item and returns room for n bytes of the item. */

@@ -22,6 +22,19 @@ enum { MS_JWRITE_DEPTH = 512 };
 /* Receives the written text; a failure stops the writer. */
 typedef enum ms_rc (*ms_jwrite_drain)(void *ctx, const char *p, size_t n, struct ms_err *err);
 
+enum { MS_JWRITE_SPARE = 16 }; /* bytes of room behind a line that ms_jwrite_line may overwrite */
+
+/* Writes a line break and n spaces; returns their end. Most lines are indented by less than 16, and
+ * a store of fixed size costs a tenth of a call of memset. */
+static inline char *ms_jwrite_line(char *out, size_t n)
+{
+    *out++ = '\n';
+    memset(out, ' ', MS_JWRITE_SPARE);
+    if (n > MS_JWRITE_SPARE)
+        memset(out + MS_JWRITE_SPARE, ' ', n - MS_JWRITE_SPARE);
+    return out + n;
+}
+
 struct ms_jwrite {
     struct ms_buf buf; /* set .max before use */
     int indent;        /* spaces per level; 0: one line, ", " and ": " as Python's default */
@@ -37,7 +50,7 @@ struct ms_jwrite {
 
 /* Initialises a writer. max bounds the buffered text. Without a drain that is the whole text; with
  * a drain 256 KiB are enough for any value, as long strings are written in pieces. A text that is
- * shorter than max by less than an indented line may already be refused. indent: see the field. */
+ * shorter than max by less than two indented lines may already be refused. indent: see the field. */
 void ms_jwrite_init(struct ms_jwrite *w, int indent, size_t max);
 void ms_jwrite_obj(struct ms_jwrite *w);
 void ms_jwrite_obj_end(struct ms_jwrite *w);

@@ -408,12 +408,25 @@ static unsigned count_digits(uint64_t v)
     return n + (v >= 10) + (v >= 100) + (v >= 1000);
 }
 
+/* Returns the eight digits of v < 10^8 as characters, the first in the lowest byte: the reverse of
+ * value8. The number is cut into fours, pairs and digits; a product with a shift divides, exactly
+ * for numbers of so few digits. */
+static uint64_t digits8(uint32_t v)
+{
+    const uint64_t fours = v / 10000 | (uint64_t)(v % 10000) << 32;
+    const uint64_t high = (fours * 10486) >> 20 & 0x0000007F0000007FU;
+    const uint64_t pairs = high | (fours - 100 * high) << 16;
+    const uint64_t tens = (pairs * 103) >> 10 & 0x000F000F000F000FU;
+    return (tens | (pairs - 10 * tens) << 8) + 0x3030303030303030U;
+}
+
 /* Writes the last n digits of v to out[0..n). */
 static void put_digits(char *out, uint64_t v, unsigned n)
 {
-    for (; v > UINT32_MAX && n >= 2; v /= 100) {
-        n -= 2;
-        memcpy(out + n, digit_pairs + 2 * (v % 100), 2);
+    for (; n >= 8; v /= 100000000) {
+        const uint64_t digits = digits8((uint32_t)(v % 100000000));
+        n -= 8;
+        memcpy(out + n, &digits, 8);
     }
     uint32_t low = (uint32_t)v; /* 32-bit division takes half the time */
     for (; n >= 2; low /= 100) {

@@ -69,9 +69,7 @@ static void append_bytes(struct leaf *l, const char *p, size_t n)
 
 static void put_line(struct leaf *l, unsigned indent)
 {
-    *l->at++ = '\n';
-    memset(l->at, ' ', indent);
-    l->at += indent;
+    l->at = ms_jwrite_line(l->at, indent);
 }
 
 /* Writes a key of plain letters; `key` includes the quotes and the colon. */
