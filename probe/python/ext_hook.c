@@ -120,7 +120,7 @@ static void put_parameters(struct probe_call *c, PyObject *module)
     Py_ssize_t at = 0;
     if (!probe__call_has(c, PROBE_SEC_PARAMETERS))
         return;
-    params = PyObject_GetAttr(module, ext_fw.parameters);
+    params = ext_attribute(module, ext_fw.parameters);
     struct probe__record *r = params != NULL && PyDict_Check(params) && PyDict_GET_SIZE(params) != 0
                                   ? probe__call_part(c, PROBE_SEC_PARAMETERS)
                                   : NULL;
@@ -570,7 +570,7 @@ static void watch_nodes(PyObject *later, PyObject *module)
     PyObject *list = Py_NewRef(later);
     PyObject *guard = ext_quiet(true);
     probe__hide(ext_dumper, 1);
-    PyObject *params = PyObject_GetAttr(module, ext_fw.parameters);
+    PyObject *params = ext_attribute(module, ext_fw.parameters);
     if (params != NULL && PyDict_Check(params))
         watch_each(params, list);
     if (PyErr_Occurred())

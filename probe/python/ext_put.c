@@ -22,7 +22,7 @@ static PyObject *dict_of(PyObject *module, enum dict which)
     static PyObject *names[DICTS];
     if (names[which] == NULL)
         names[which] = PyUnicode_InternFromString(texts[which]);
-    return names[which] != NULL ? PyObject_GetAttr(module, names[which]) : NULL;
+    return names[which] != NULL ? ext_attribute(module, names[which]) : NULL;
 }
 
 /* The hook after a module runs first of all hooks after it. */

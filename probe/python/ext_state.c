@@ -220,6 +220,20 @@ bool ext_is_tracing(void)
     return is_on;
 }
 
+PyObject *ext_attribute(PyObject *module, PyObject *name)
+{
+    PyObject *dict = NULL, *value = NULL;
+    if (_PyType_Lookup(Py_TYPE(module), name) == NULL)
+        dict = PyObject_GenericGetDict(module, NULL);
+    if (dict != NULL)
+        value = Py_XNewRef(PyDict_GetItemWithError(dict, name));
+    Py_XDECREF(dict);
+    if (value != NULL)
+        return value;
+    PyErr_Clear();
+    return PyObject_GetAttr(module, name);
+}
+
 /* ---- errors ------------------------------------------------------------ */
 
 void ext_note(const char *where, const char *why)
