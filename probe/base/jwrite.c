@@ -374,16 +374,31 @@ void ms_jwrite_raw(struct ms_jwrite *w, struct ms_str json)
     }
 }
 
-void ms_jwrite_members(struct ms_jwrite *w, struct ms_str json)
+char *ms_jwrite_begin_members(struct ms_jwrite *w, size_t n)
 {
     if (!w->is_object || w->after_key) {
         set_misuse(w, "members outside an object or in place of a value");
-        return;
+        return NULL;
     }
-    if (!w->first)
-        put_raw(w, ",", 1);
-    put_raw(w, json.p, json.n);
+    char *out = make_room(w, n + 1);
+    if (out != NULL && !w->first)
+        *out++ = ',';
+    return out;
+}
+
+void ms_jwrite_end_members(struct ms_jwrite *w, const char *end)
+{
+    use_room(w, end);
     w->first = false;
+}
+
+void ms_jwrite_members(struct ms_jwrite *w, struct ms_str json)
+{
+    char *out = ms_jwrite_begin_members(w, json.n);
+    if (out == NULL)
+        return;
+    memcpy(out, json.p, json.n);
+    ms_jwrite_end_members(w, out + json.n);
 }
 
 void ms_jwrite_kstr(struct ms_jwrite *w, const char *key, const char *z)

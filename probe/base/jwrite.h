@@ -68,6 +68,10 @@ void ms_jwrite_raw(struct ms_jwrite *w, struct ms_str json);
 /* Writes members of the open object that are already JSON and already indented: each on a line of
  * its own, the first line break included. */
 void ms_jwrite_members(struct ms_jwrite *w, struct ms_str json);
+/* Returns room for n bytes of such members, to be ended before any other call; NULL after a failure. */
+char *ms_jwrite_begin_members(struct ms_jwrite *w, size_t n);
+/* Takes what was written to the room, at least one member. */
+void ms_jwrite_end_members(struct ms_jwrite *w, const char *end);
 /* Write a key and its value. */
 void ms_jwrite_kstr(struct ms_jwrite *w, const char *key, const char *z);
 void ms_jwrite_ki64(struct ms_jwrite *w, const char *key, int64_t v);

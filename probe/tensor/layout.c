@@ -208,6 +208,39 @@ const void *probe_tensor_elements(const struct probe_tensor *t, uint64_t from, u
     return scratch;
 }
 
+void probe_pieces_start(struct probe_pieces *p, const struct probe_tensor *t)
+{
+    const size_t size = ms_dtype_size(t->dtype);
+    p->t = t;
+    p->at = 0;
+    p->most = t->count;
+    p->scratch = p->few;
+    if (t->contiguous || t->count <= sizeof p->few / size)
+        return;
+    p->most = t->count < MS_STATS_BLOCK ? t->count : MS_STATS_BLOCK;
+    p->scratch = ms_alloc(p->most * size);
+    if (p->scratch != NULL)
+        return;
+    p->scratch = p->few;
+    p->most = sizeof p->few / size;
+}
+
+const void *probe_pieces_next(struct probe_pieces *p, uint64_t *count)
+{
+    const uint64_t left = p->t->count - p->at;
+    *count = left < p->most ? left : p->most;
+    if (*count == 0)
+        return NULL;
+    p->at += *count;
+    return probe_tensor_elements(p->t, p->at - *count, *count, p->scratch);
+}
+
+void probe_pieces_end(struct probe_pieces *p)
+{
+    if (p->scratch != p->few)
+        ms_free(p->scratch);
+}
+
 /* ---- statistics --------------------------------------------------------------------- */
 
 /* Statistics over the elements of a tensor; elements that do not fill their memory
@@ -229,6 +262,16 @@ static bool is_dense(const struct probe_tensor *t)
     return dense == t->count;
 }
 
+static void add_pieces(const struct probe_tensor *t, struct ms_stats *s)
+{
+    struct probe_pieces pieces;
+    uint64_t n;
+    probe_pieces_start(&pieces, t);
+    for (const void *p; (p = probe_pieces_next(&pieces, &n)) != NULL;)
+        ms_stats_add(s, t->dtype, p, n);
+    probe_pieces_end(&pieces);
+}
+
 void probe_tensor_stats(const struct probe_tensor *t, struct ms_stats *s)
 {
     ms_stats_init(s);
@@ -236,10 +279,5 @@ void probe_tensor_stats(const struct probe_tensor *t, struct ms_stats *s)
         ms_stats_add(s, t->dtype, t->data, t->count);
         return;
     }
-    enum { LARGEST = 16 };
-    char scratch[(size_t)MS_STATS_BLOCK * LARGEST];
-    for (uint64_t at = 0; at < t->count; at += MS_STATS_BLOCK) {
-        const uint64_t left = t->count - at, n = left < MS_STATS_BLOCK ? left : MS_STATS_BLOCK;
-        ms_stats_add(s, t->dtype, probe_tensor_elements(t, at, n, scratch), n);
-    }
+    add_pieces(t, s);
 }

@@ -54,6 +54,21 @@ void probe_tensor_close(struct probe_tensor *t);
  * or gathered into `scratch` of n * size bytes. */
 const void *probe_tensor_elements(const struct probe_tensor *t, uint64_t from, uint64_t n,
                                   void *scratch);
+
+/* Iterates over a tensor as contiguous pieces: its own memory in one, or gathered copies of
+ * MS_STATS_BLOCK elements. The copies lie on the heap, as a thread of a training may have a small
+ * stack; without memory they are smaller, and sums may be rounded in another way. */
+struct probe_pieces {
+    const struct probe_tensor *t;
+    uint64_t at, most; /* next element; elements of a piece */
+    char *scratch;
+    char few[2048];
+};
+void probe_pieces_start(struct probe_pieces *p, const struct probe_tensor *t);
+/* Returns the next piece and its number of elements; NULL behind the last. */
+const void *probe_pieces_next(struct probe_pieces *p, uint64_t *count);
+void probe_pieces_end(struct probe_pieces *p);
+
 /* Computes the statistics of the tensor in one pass. */
 void probe_tensor_stats(const struct probe_tensor *t, struct ms_stats *s);
 

@@ -49,7 +49,7 @@ static uint64_t direct_piece(const struct ms_out *o, size_t size)
 /* Writes all elements as type `as` and returns the CRC of the bytes written. */
 static uint32_t write_elements(struct ms_out *o, const struct probe_tensor *t, enum ms_dtype as)
 {
-    enum { PIECE = 2048, LARGEST = 16 };
+    enum { PIECE = 512, LARGEST = 16 }; /* the caller's stack may be small */
     char scratch[PIECE * LARGEST];
     float wide[2 * PIECE];
     uint32_t crc = 0;

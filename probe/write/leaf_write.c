@@ -4,8 +4,8 @@
  * tensor of any strides is read block by block in place; nothing is allocated.
  *
  * Most of a dump is leaves, and for a small tensor the text costs more than the statistics. So a
- * leaf is formatted here, in one buffer, at half the cost of one call of the JSON writer for each
- * token.
+ * leaf is formatted here, in the buffer of the JSON writer, at half the cost of one call of the writer
+ * for each token.
  */
 #include "probe/write/leaf_write.h"
 
@@ -14,8 +14,6 @@
 
 #include <assert.h>
 #include <math.h>
-
-enum { PROBE__LEAF_DEPTH = 120 };
 
 /* ---- describing ------------------------------------------------------- */
 
@@ -45,20 +43,27 @@ enum ms_rc probe__describe(const struct probe_tensor_desc *d, struct probe_tenso
 /* ---- text ------------------------------------------------------------- */
 
 enum {
-    INDENT_MAX = PROBE__LEAF_DEPTH + 2, /* depth of the items of a list in the leaf */
-    LINES_MAX = PROBE_MAX_DIMS + 16,
-    WORD_MAX = 128,
-    LEAF_MAX = LINES_MAX * (INDENT_MAX + 64) + 2 * WORD_MAX
-};
+    LINES = 16,
+    LINE = 64,
+    WORD_MAX = 128
+}; /* lines but those of the shape; bytes, indent apart */
 
-/* The members of a leaf. `room` has space for the longest possible leaf, so writes are not
- * checked. */
+/* Members of a leaf. The buffer has room for the longest possible leaf, so writes are not checked. */
 struct leaf {
     char *at;
     unsigned indent;
     bool first;
-    char room[LEAF_MAX];
 };
+
+/* Begins to write members at the end of the buffer; false: there is no memory. */
+static bool begin_members(struct leaf *l, struct ms_jwrite *json, uint32_t ndim)
+{
+    const size_t lines = LINES + ndim;
+    l->indent = json->depth;
+    l->first = true;
+    l->at = ms_jwrite_begin_members(json, lines * (LINE + l->indent + 1) + 2 * (size_t)WORD_MAX);
+    return l->at != NULL;
+}
 
 static void append_bytes(struct leaf *l, const char *p, size_t n)
 {
@@ -103,34 +108,6 @@ static void put_hex(struct leaf *l, uint64_t v, unsigned digits)
         *l->at++ = "0123456789abcdef"[v >> (4 * i) & 15];
 }
 
-/* ---- elements --------------------------------------------------------- */
-
-/* Iterates over a tensor as contiguous blocks: its own memory in one block, or gathered copies. */
-struct pieces {
-    const struct probe_tensor *t;
-    uint64_t at;
-    char scratch[(size_t)MS_STATS_BLOCK * 16];
-};
-
-/* Resets the iterator; an initialiser would clear the scratch buffer as well. */
-static void pieces_start(struct pieces *p, const struct probe_tensor *t)
-{
-    p->t = t;
-    p->at = 0;
-}
-
-static const char *next_piece(struct pieces *p, size_t *bytes)
-{
-    const uint64_t left = p->t->count - p->at;
-    const uint64_t n = p->t->contiguous || left < MS_STATS_BLOCK ? left : MS_STATS_BLOCK;
-    if (n == 0)
-        return NULL;
-    const char *piece = probe_tensor_elements(p->t, p->at, n, p->scratch);
-    p->at += n;
-    *bytes = (size_t)n * ms_dtype_size(p->t->dtype);
-    return piece;
-}
-
 /* ---- statistics ------------------------------------------------------- */
 
 /* Value to write for one of Max, Min, Mean and Norm. */
@@ -149,20 +126,19 @@ static bool is_whole(enum ms_dtype_kind kind)
 static void whole_range(const struct probe_tensor *t, uint64_t *max, uint64_t *min)
 {
     const uint64_t flip = t->dtype == MS_DT_I64 ? UINT64_C(1) << 63 : 0; /* to unsigned order */
-    struct pieces pieces;
-    uint64_t hi = 0;
-    uint64_t lo = UINT64_MAX;
-    size_t bytes;
-    pieces_start(&pieces, t);
-    for (const char *p = next_piece(&pieces, &bytes); p != NULL; p = next_piece(&pieces, &bytes)) {
-        for (const char *end = p + bytes; p != end; p += sizeof hi) {
+    struct probe_pieces pieces;
+    uint64_t hi = 0, lo = UINT64_MAX, n;
+    probe_pieces_start(&pieces, t);
+    for (const char *p; (p = probe_pieces_next(&pieces, &n)) != NULL;) {
+        for (uint64_t i = 0; i < n; i++) {
             uint64_t v;
-            memcpy(&v, p, sizeof v);
+            memcpy(&v, p + i * sizeof v, sizeof v);
             v ^= flip;
             hi = v > hi ? v : hi;
             lo = v < lo ? v : lo;
         }
     }
+    probe_pieces_end(&pieces);
     *max = hi ^ flip;
     *min = lo ^ flip;
 }
@@ -311,16 +287,15 @@ bool probe__is_odd(const struct probe_tensor *t)
 /* ---- digests ---------------------------------------------------------- */
 
 /* Updates the CRC with the same values as float32. */
-static uint32_t crc_of_bf16(uint32_t crc, const char *p, size_t bytes)
+static uint32_t crc_of_bf16(uint32_t crc, const char *p, uint64_t count)
 {
     enum { CHUNK = 1024 };
     uint32_t wide[CHUNK];
-    for (size_t at = 0; at < bytes; at += CHUNK * sizeof(uint16_t)) {
-        size_t n = (bytes - at) / sizeof(uint16_t);
-        n = n < CHUNK ? n : CHUNK;
+    for (uint64_t at = 0; at < count; at += CHUNK) {
+        const size_t n = count - at < CHUNK ? count - at : CHUNK;
         for (size_t i = 0; i < n; i++) {
             uint16_t v;
-            memcpy(&v, p + at + i * sizeof v, sizeof v);
+            memcpy(&v, p + (at + i) * sizeof v, sizeof v);
             wide[i] = (uint32_t)v << 16;
         }
         crc = ms_crc32(crc, wide, n * sizeof *wide);
@@ -332,17 +307,18 @@ static void put_crc(struct leaf *l, const struct probe__style *style, const stru
                     const struct probe__leaf_as *as)
 {
     const bool is_widened = style->mindspore && t->dtype == MS_DT_BF16;
-    struct pieces pieces;
+    struct probe_pieces pieces;
     uint32_t crc = 0;
-    size_t bytes;
+    uint64_t n;
     if (as->is_blank) {
         KEY(l, "md5");
         PUT(l, "null");
         return;
     }
-    pieces_start(&pieces, t);
-    for (const char *p = next_piece(&pieces, &bytes); p != NULL; p = next_piece(&pieces, &bytes))
-        crc = is_widened ? crc_of_bf16(crc, p, bytes) : ms_crc32(crc, p, bytes);
+    probe_pieces_start(&pieces, t);
+    for (const void *p; (p = probe_pieces_next(&pieces, &n)) != NULL;)
+        crc = is_widened ? crc_of_bf16(crc, p, n) : ms_crc32(crc, p, n * ms_dtype_size(t->dtype));
+    probe_pieces_end(&pieces);
     KEY(l, "md5");
     PUT(l, "\"");
     put_hex(l, crc, 8);
@@ -352,12 +328,12 @@ static void put_crc(struct leaf *l, const struct probe__style *style, const stru
 /* XORs all elements; every block but the last is a whole number of 64-bit words. */
 static uint64_t xor_of(const struct probe_tensor *t)
 {
-    struct pieces pieces;
-    uint64_t xor = 0;
-    size_t bytes;
-    pieces_start(&pieces, t);
-    for (const char *p = next_piece(&pieces, &bytes); p != NULL; p = next_piece(&pieces, &bytes))
-        xor ^= ms_xor64(p, bytes);
+    struct probe_pieces pieces;
+    uint64_t xor = 0, n;
+    probe_pieces_start(&pieces, t);
+    for (const void *p; (p = probe_pieces_next(&pieces, &n)) != NULL;)
+        xor ^= ms_xor64(p, n *ms_dtype_size(t->dtype));
+    probe_pieces_end(&pieces);
     return xor;
 }
 
@@ -432,12 +408,9 @@ void probe__leaf_begin(struct ms_jwrite *json, const struct probe__style *style,
 {
     struct leaf l;
     ms_jwrite_obj(json);
-    if (json->err.rc != MS_OK)
+    assert(t->ndim <= PROBE_MAX_DIMS);
+    if (!begin_members(&l, json, t->ndim))
         return;
-    assert(json->depth <= PROBE__LEAF_DEPTH && t->ndim <= PROBE_MAX_DIMS);
-    l.at = l.room;
-    l.indent = json->depth;
-    l.first = true;
     put_type(&l, style, t->dtype, as);
     put_shape(&l, t);
     if (!style->bare && style->summary == PROBE_SUMMARY_XOR)
@@ -448,16 +421,16 @@ void probe__leaf_begin(struct ms_jwrite *json, const struct probe__style *style,
         KEY(&l, "requires_grad");
         put_bool(&l, as->requires_grad);
     }
+    const bool has_crc = !style->bare && style->summary == PROBE_SUMMARY_MD5;
     if (as->extra.n != 0) {
-        ms_jwrite_members(json, (struct ms_str){l.room, (uint32_t)(l.at - l.room)});
+        ms_jwrite_end_members(json, l.at);
         ms_jwrite_members(json, as->extra);
-        l.at = l.room;
-        l.first = true;
+        if (!has_crc || !begin_members(&l, json, 0))
+            return;
     }
-    if (!style->bare && style->summary == PROBE_SUMMARY_MD5)
+    if (has_crc)
         put_crc(&l, style, t, as);
-    if (l.at != l.room)
-        ms_jwrite_members(json, (struct ms_str){l.room, (uint32_t)(l.at - l.room)});
+    ms_jwrite_end_members(json, l.at);
 }
 
 /* ---- records whose figures come later ----------------------------------------------- */
