@@ -319,7 +319,7 @@ def _listen(module, names, watchers):
         return watchers
     later = []
     for name, watcher in zip(names, watchers):
-        parameter = module._parameters[name]
+        parameter = dict.get(module._parameters, name)  # a program's dict may gather what is taken by [name]
         if parameter.is_leaf:
             handle = parameter.register_post_accumulate_grad_hook(watcher)
             _listening.append((handle, weakref.ref(module), name))
@@ -383,6 +383,11 @@ _HAS_COMPILER = VERSION >= (2, 0)
 _DICTS = 5 if _ALWAYS_CALLED else 4 if _TAKES_KWARGS else 2
 
 
+def _text(name):
+    """Returns a name as UTF-8 has it: a program may give any text, with lone surrogates too."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 class _Hooked:
     """A module of a model; its hooks are in place while calls are collected.
 
@@ -392,7 +397,7 @@ class _Hooked:
 
     def __init__(self, module, path, backward):
         self.module = weakref.ref(module)
-        self.hook = _probe.Hook(path, type(module).__name__, _TAKES_KWARGS)
+        self.hook = _probe.Hook(_text(path), _text(type(module).__name__), _TAKES_KWARGS)
         self.hook.backward = backward
         self.after = self.hook.after
         hooks = (_Before(self.hook), _After(self.after)) if _HAS_COMPILER else (self.hook, self.after)
@@ -557,7 +562,7 @@ def _stop_listening():
     for handle, reference, name in _listening:
         handle.remove()
         module = reference()
-        parameter = module._parameters.get(name) if module is not None else None
+        parameter = dict.get(module._parameters, name) if module is not None else None
         if parameter is not None and not parameter._post_accumulate_grad_hooks:
             parameter._post_accumulate_grad_hooks = None
     _listening.clear()
