@@ -199,7 +199,8 @@ class BaseDebugger:
                 return
             if self._begin() and self._info["level"] in self._levels_of_models:
                 self._hook_model()
-            self._watch_tokens(model, token_range)
+            if token_range is not None or self._tokens is not None:
+                self._watch_tokens(model, token_range)
 
     @classmethod
     @unharmed
@@ -260,14 +261,15 @@ class BaseDebugger:
 
     def _watch_tokens(self, model, token_range):
         if token_range is None:
-            if self._tokens is not None:
-                self._tokens.forget()
+            self._tokens.forget()
             return
         root = model[0] if isinstance(model, (list, tuple)) else model
         if root is None:
             raise ValueError("token_range: needs the model")
-        if self._tokens is None or self._tokens.root is not root:
-            self._watch_tokens(None, None)
+        if self._tokens is not None and self._tokens.root is not root:
+            self._tokens.forget()
+            self._tokens = None
+        if self._tokens is None:
             self._tokens = Tokens(root)
         self._tokens.restart(token_range)
 

@@ -8,8 +8,15 @@
 
 #include <pthread.h>
 
+/* A sanitizer widens the frames. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STACK = 1 << 20 };
+#else
+enum { STACK = 40 << 10 };
+#endif
+
 /* Every other element of a row: the elements are gathered. */
-enum { COUNT = 5000, STACK = 40 << 10 };
+enum { COUNT = 5000 };
 static uint64_t elements[2 * COUNT];
 static char text[1 << 14];
 

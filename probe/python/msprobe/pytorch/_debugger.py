@@ -8,6 +8,9 @@ from msprobe._saved import SavedGradients
 from msprobe.pytorch import _compilers, _modules, _optimizer, _tensors, _wrap  # noqa: F401
 
 
+_HAS_RANKS = torch.distributed.is_available()
+
+
 def _watch_gradient(value, then):
     """Registers a hook for SavedGradients."""
     if not isinstance(value, torch.Tensor):
@@ -73,7 +76,7 @@ class PrecisionDebugger(BaseDebugger):
 
     def _rank(self):
         dist = torch.distributed
-        return dist.get_rank() if dist.is_available() and dist.is_initialized() else None
+        return dist.get_rank() if _HAS_RANKS and dist.is_initialized() else None
 
     def _watch_grads(self, variable, name, number):
         self._grads.append(_probe.ask(SavedGradients, variable, name, number, _watch_gradient))

@@ -487,22 +487,22 @@ def _say_compiled(name):
 
 def reference(model):
     """Returns a function that returns the model, or its chunks, or None after it was freed."""
-    chunks = [weakref.ref(m) for m in _chunks(model)]
+    if isinstance(model, torch.nn.Module):
+        return weakref.ref(model)
+    chunks = [weakref.ref(m) for m in model]
+    del model
 
     def get():
         alive = [m for m in (ref() for ref in chunks) if m is not None]
-        if len(alive) < len(chunks):
-            return None
-        return alive[0] if is_one else alive
+        return alive if len(alive) == len(chunks) else None
 
-    is_one = isinstance(model, torch.nn.Module)
-    del model
     return get
 
 
 def check(model):
-    models = model if isinstance(model, (list, tuple)) else [model]
-    if not models or not all(isinstance(m, torch.nn.Module) for m in models):
+    if isinstance(model, torch.nn.Module):
+        return
+    if not isinstance(model, (list, tuple)) or not model or not all(isinstance(m, torch.nn.Module) for m in model):
         raise ValueError("model: expected a torch.nn.Module or a list of them, as the levels L0 "
                          f"and mix need; found {type(model).__name__}")
 
