@@ -90,6 +90,7 @@ struct probe_settings {
     bool high_precision;   /* Mean and Norm of narrow types as float32 */
     bool all_numbers;      /* Mean and Norm also of integers and float64 */
     bool module_backward;  /* adapters: backward of modules even where the official tool has none */
+    bool strict;           /* scope, construct.json and stack.json as the official tool has them */
     const char *const *op_namespaces; /* adapters: namespaces of torch.ops to record, too */
     bool rank_known; /* use my_rank; else the rank from the launcher's environment */
     uint32_t my_rank;

@@ -112,6 +112,10 @@ void ext_put_result(struct probe_call *c, PyObject *result, uint32_t mask);
 
 /* Returns the current place of the program; never NULL. */
 struct probe__place *ext_place(void);
+/* The same for a function: after ext_set_call_frames its stack begins with those frames. */
+struct probe__place *ext_function_place(const char *prefix);
+/* frames: a list of texts, innermost first; false: an exception is set. */
+bool ext_set_call_frames(PyObject *frames);
 /* Forgets the groups of all places, as the dumper is closed. */
 void ext_forget_places(void);
 /* Logs that a value was left out, with the Python frames. */

@@ -5,6 +5,8 @@
  */
 #include "probe/python/ext.h"
 
+#include "probe/write/dumper_state.h"
+
 #include <structmember.h>
 
 struct call {
@@ -63,11 +65,12 @@ static PyObject *call_enter(PyObject *module, PyObject *args)
         return NULL;
     if (!probe__may_enter(ext_dumper, PROBE__OP))
         Py_RETURN_NONE;
-    struct probe_call *c = probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
-                                                                           .dir = PROBE_FORWARD,
-                                                                           .prefix = prefix,
-                                                                           .name = name,
-                                                                           .place = ext_place()});
+    struct probe_call *c =
+        probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
+                                                        .dir = PROBE_FORWARD,
+                                                        .prefix = prefix,
+                                                        .name = name,
+                                                        .place = ext_function_place(prefix)});
     PyObject *guard = ext_quiet(false);
     if (probe__call_has(c, PROBE_SEC_INPUT_ARGS)) {
         ext_put_tuple(c, PROBE_SEC_INPUT_ARGS, positional, mask);
@@ -89,6 +92,8 @@ static PyObject *enter_root(PyObject *module, PyObject *args)
         return NULL;
     if (outside && probe__in_module(ext_dumper))
         Py_RETURN_NONE;
+    if (ext_dumper != NULL && ext_dumper->s.strict && ext_dumper->style.mindspore)
+        Py_RETURN_NONE; /* the official tool knows none with MindSpore */
     return wrap(probe__enter(
         ext_dumper,
         &(struct probe__entry){.kind = PROBE__ROOT, .dir = PROBE_DIR_NONE, .name = name}));

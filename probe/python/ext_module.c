@@ -97,14 +97,15 @@ static PyObject *info_of(const struct probe_dumper *d)
     static const char *const levels[] = {"mix", "L0", "L1", "debug"};
     static const char *const tasks[] = {"statistics", "tensor", "structure", "nan_check",
                                         "overflow_check"};
-    return Py_BuildValue("{s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:I,s:N}", "level", levels[d->s.level],
+    return Py_BuildValue("{s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:I,s:N}", "level", levels[d->s.level],
                          "task", tasks[d->s.task], "dump_path", d->s.dump_path, "forward_only",
                          probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_INPUT) ||
                                  probe__has_data(&d->s, PROBE_BACKWARD, PROBE_DATA_OUTPUT)
                              ? Py_False
                              : Py_True,
                          "module_backward", d->s.module_backward ? Py_True : Py_False, "enabled",
-                         d->s.disabled ? Py_False : Py_True, "watched",
+                         d->s.disabled ? Py_False : Py_True, "strict",
+                         d->s.strict ? Py_True : Py_False, "watched",
                          d->s.is_watched ? Py_True : Py_False, "step", d->step, "op_namespaces",
                          texts_of(d->s.op_namespaces));
 }
@@ -271,6 +272,15 @@ static PyObject *py_settle(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* set_call_frames(frames): texts that stand before the stacks of functions */
+static PyObject *set_call_frames(PyObject *module, PyObject *frames)
+{
+    (void)module;
+    if (!ext_set_call_frames(frames))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"setup", setup, METH_O, "setup(dict): what a framework's tensors are"},
     {"open", open_dumper, METH_VARARGS, "open(name, text, over) -> info"},
@@ -284,6 +294,7 @@ static PyMethodDef functions[] = {
     {"set_step", py_set_step, METH_O, "the number of the step"},
     {"set_rank", py_set_rank, METH_O, "the rank of this process"},
     {"note", py_note, METH_O, "a line of dump_error_info.log"},
+    {"set_call_frames", set_call_frames, METH_O, "frames before the stacks of functions"},
     {"switch_off", switch_off, METH_O, "switch_off(why): this process dumps no more"},
     {"settle", py_settle, METH_NOARGS, "finish records that wait for something"},
     {0}};

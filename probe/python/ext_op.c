@@ -222,11 +222,12 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     if (!probe__may_enter(ext_dumper, PROBE__OP) || ext_is_tracing() || !is_of_owner(op, args, n))
         return ext_real_of(op->func)(op->func, args, nargsf, kwnames);
     ext_leave_calls();
-    struct probe_call *c = probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
-                                                                           .dir = PROBE_FORWARD,
-                                                                           .prefix = op->prefix,
-                                                                           .name = op->name,
-                                                                           .place = ext_place()});
+    struct probe_call *c =
+        probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
+                                                        .dir = PROBE_FORWARD,
+                                                        .prefix = op->prefix,
+                                                        .name = op->name,
+                                                        .place = ext_function_place(op->prefix)});
     PyObject *guard = ext_quiet(false);
     put_inputs(op, c, args, n, kwnames);
     if (PyErr_Occurred())

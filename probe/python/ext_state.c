@@ -35,6 +35,7 @@ static struct ms_arena *arena;
 static struct ms_map places; /* bytes of the steps -> index into known */
 static MS_VEC(struct known *) known;
 static PyObject *getline_fn;
+static PyObject *call_frames; /* list of texts before the stacks of functions, or NULL */
 
 /* Used while another thread builds the text of a place, or when memory is short. */
 static const char *const failed[] = {"The call stack retrieval failed."};
@@ -51,11 +52,10 @@ static intptr_t how_far(PyFrameObject *f)
 #endif
 }
 
-/* Collects code and position of each frame. The frames outlive the call made from them, and a
- * running frame holds its code, so borrowed pointers suffice. */
-static unsigned walk(struct step *steps)
+/* Collects code and position of each frame from steps[n] on. The frames outlive the call made from
+ * them, and a running frame holds its code, so borrowed pointers suffice. */
+static unsigned walk(struct step *steps, unsigned n)
 {
-    unsigned n = 0;
     PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
     while (f != NULL && n < FRAMES_MAX) {
         PyCodeObject *code = PyFrame_GetCode(f);
@@ -150,9 +150,11 @@ static char **copy_texts(PyObject *list, unsigned *n)
 
 /* ---- places ----------------------------------------------------------- */
 
-static struct known *new_known(void)
+static struct known *new_known(PyObject *before)
 {
     PyObject *list = all_text();
+    if (list != NULL && before != NULL && PyList_SetSlice(list, 0, 0, before) != 0)
+        Py_CLEAR(list);
     struct known *k = list != NULL ? ms_calloc(1, sizeof *k) : NULL;
     if (k != NULL) {
         k->text = copy_texts(list, &k->place.n);
@@ -163,20 +165,21 @@ static struct known *new_known(void)
     return k;
 }
 
-static struct known *add_place(const struct step *steps, unsigned n, uint32_t at)
+static struct known *add_place(const struct step *steps, unsigned n, uint32_t at, PyObject *before)
 {
-    struct known *k = new_known();
+    struct known *k = new_known(before);
     known.p[at] = k;
     for (unsigned i = 0; i < n; i++)
-        Py_INCREF(steps[i].code);
+        Py_XINCREF(steps[i].code);
     return k;
 }
 
-struct probe__place *ext_place(void)
+/* before: frames that are none of the program, or NULL; a first step without code stands for them. */
+static struct probe__place *place_behind(PyObject *before)
 {
-    struct step steps[FRAMES_MAX];
+    struct step steps[FRAMES_MAX] = {{NULL, 0}};
     bool added;
-    unsigned n = walk(steps);
+    unsigned n = walk(steps, before != NULL ? 1 : 0);
     if (arena == NULL)
         arena = ms_arena_new(SIZE_MAX);
     if (arena == NULL || !ms_vec_reserve(&known, known.n + 1))
@@ -187,8 +190,28 @@ struct probe__place *ext_place(void)
         return &unknown;
     if (added)
         known.p[known.n++] = NULL;
-    struct known *k = added ? add_place(steps, n, at) : known.p[at];
+    struct known *k = added ? add_place(steps, n, at, before) : known.p[at];
     return k != NULL ? &k->place : &unknown;
+}
+
+struct probe__place *ext_place(void)
+{
+    return place_behind(NULL);
+}
+
+struct probe__place *ext_function_place(const char *prefix)
+{
+    bool has_more = ext_dumper != NULL && ext_dumper->s.strict && strcmp(prefix, "Primitive") != 0;
+    return place_behind(has_more ? call_frames : NULL);
+}
+
+bool ext_set_call_frames(PyObject *frames)
+{
+    PyObject *list = PySequence_List(frames);
+    if (list == NULL)
+        return false;
+    Py_XSETREF(call_frames, list);
+    return true;
 }
 
 void ext_forget_places(void)

@@ -137,16 +137,15 @@ static bool is_admitted(struct probe_call *c, const struct probe__entry *e, stru
     struct probe_dumper *d = c->d;
     if (!d->files.is_open || d->given_up || !count_call(c, e))
         return false;
-    struct ms_str name = ms_buf_slice(&c->name);
     probe__put_parent(c, t, e->is_loose);
     if (e->dir == PROBE_FORWARD)
         probe__note_owner(c, t);
     c->epoch = d->epoch;
     c->ends_first = e->ends_first;
-    c->is_wanted = e->kind != PROBE__ROOT &&
-                   probe__filter_enter(&d->filter, name, e->kind == PROBE__MODULE) &&
-                   !d->called.p[c->self.name].is_hidden;
-    if (c->is_wanted && e->dir == PROBE_FORWARD && d->layout.extra)
+    c->is_wanted =
+        e->kind != PROBE__ROOT && probe__scope_enter(c) && !d->called.p[c->self.name].is_hidden;
+    if (c->is_wanted && e->dir == PROBE_FORWARD && d->layout.extra &&
+        (c->parts & PROBE_DATA_INPUT) != 0)
         note_stack(c, walked, e);
     return true;
 }
@@ -167,13 +166,23 @@ void probe__call_keep_files(struct probe_call *c)
     c->record.save = keeps_files(c) ? save_tensor : NULL;
 }
 
-static bool has_part(const struct probe_call *c, enum probe_data part)
+/* Tells whether the settings want this part of records, whatever the scope. */
+static bool is_asked_for(const struct probe_call *c, enum probe_data part)
 {
     return probe__has_data(&c->d->s, c->dir, part);
 }
 
+static bool has_part(struct probe_call *c, enum probe_data part)
+{
+    if (!is_asked_for(c, part))
+        return false;
+    if (part == PROBE_DATA_OUTPUT || c->dir == PROBE_BACKWARD)
+        probe__scope_turn(c);
+    return (c->parts & part) != 0;
+}
+
 /* Tells whether the record of this call has the given section. */
-static bool has_place(const struct probe_call *c, int part)
+static bool has_place(struct probe_call *c, int part)
 {
     static const struct {
         enum probe_dir dir; /* NONE: both */
@@ -210,7 +219,7 @@ static void begin_record(struct probe_call *c)
     c->is_nan = -1;
     c->has_failed = false;
     if (c->d->s.task == PROBE_TASK_STRUCTURE ||
-        (!has_part(c, PROBE_DATA_INPUT) && !has_part(c, PROBE_DATA_OUTPUT)))
+        (!is_asked_for(c, PROBE_DATA_INPUT) && !is_asked_for(c, PROBE_DATA_OUTPUT)))
         c->is_wanted = false; /* the record would be empty */
     if (!c->is_wanted)
         return;
@@ -284,7 +293,7 @@ static void put_early(struct probe_call *c)
 {
     struct ms_str text;
     if (c == NULL || !c->is_wanted || c->kind != PROBE__MODULE || c->dir != PROBE_FORWARD ||
-        has_part(c, PROBE_DATA_OUTPUT))
+        is_asked_for(c, PROBE_DATA_OUTPUT) || c->d->filter.is_strict)
         return;
     if (finish_record(c, &text)) {
         pthread_mutex_lock(&c->d->lock);
@@ -533,7 +542,7 @@ void probe__put_value(struct probe_call *c, const struct probe_value *v)
     }
 }
 
-bool probe__call_has(const struct probe_call *c, enum probe_section section)
+bool probe__call_has(struct probe_call *c, enum probe_section section)
 {
     return is_live(c) && c->is_wanted && has_place(c, (int)section);
 }
@@ -586,18 +595,11 @@ void probe_call_parameter(struct probe_call *c, const struct probe_value *v)
 
 /* ---- leaving ---------------------------------------------------------- */
 
-static void leave_filter(struct probe_call *c)
-{
-    struct probe_dumper *d = c->d;
-    if (c->epoch == d->epoch && (c->kind == PROBE__OP || c->kind == PROBE__MODULE))
-        probe__filter_leave(&d->filter, ms_buf_slice(&c->name), c->kind == PROBE__MODULE);
-}
-
 /* Ends a call and drops its record. */
 static void abandon_call(struct probe_call *c)
 {
     pthread_mutex_lock(&c->d->lock);
-    leave_filter(c);
+    probe__scope_leave(c);
     pthread_mutex_unlock(&c->d->lock);
     give_call_back(c);
 }
@@ -688,6 +690,14 @@ static void hand_over(struct probe_call *c, struct ms_str text)
     }
 }
 
+/* Notes that the backward of a module is recorded, for the gradients of its parameters; the lock is
+ * held. */
+static void note_backward(struct probe_call *c)
+{
+    if (c->kind == PROBE__MODULE && c->dir == PROBE_BACKWARD && c->epoch == c->d->epoch)
+        c->d->called.p[c->self.name].has_backward = true;
+}
+
 void probe_call_exit(struct probe_call *c)
 {
     struct ms_str text;
@@ -695,13 +705,16 @@ void probe_call_exit(struct probe_call *c)
         return;
     struct probe_dumper *d = c->d;
     pop(c);
-    bool is_whole = c->is_wanted && finish_record(c, &text);
+    probe__scope_turn(c);
+    bool is_whole = c->is_wanted && c->parts != 0 && finish_record(c, &text);
     pthread_mutex_lock(&d->lock);
-    leave_filter(c);
+    probe__scope_leave(c);
     if (c->kind == PROBE__MODULE)
         probe__put_modules(d);
-    if (is_whole)
+    if (is_whole) {
+        note_backward(c);
         hand_over(c, text);
+    }
     pthread_mutex_unlock(&d->lock);
     give_call_back(c);
 }

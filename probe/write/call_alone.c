@@ -19,6 +19,7 @@ static struct probe_call *begin_alone(struct probe_dumper *d, enum probe_dir dir
     c->thread = NULL;
     c->part = c->is_nan = -1;
     c->is_wanted = false;
+    c->parts = PROBE_DATA_INPUT | PROBE_DATA_OUTPUT;
     return c;
 }
 
@@ -38,7 +39,7 @@ static bool name_grads(struct probe_call *c, const char *path, const char *class
     ms_buf_put(&c->name, digits, ms_num_u64(digits, d->called.p[at].grads++));
     ms_buf_z(&c->name);
     c->epoch = d->epoch;
-    return c->name.bad == MS_OK && probe__filter_enter(&d->filter, ms_buf_slice(&c->name), false) &&
+    return c->name.bad == MS_OK && probe__scope_has_grads(c, d->called.p[at].has_backward) &&
            d->s.task != PROBE_TASK_STRUCTURE && d->s.task != PROBE_TASK_NAN_CHECK;
 }
 

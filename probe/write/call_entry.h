@@ -50,7 +50,7 @@ uint64_t probe__call_uses(const struct probe_call *c);
 /* Number of steps that have ended. */
 unsigned probe__epoch(const struct probe_dumper *d);
 /* Tells whether the record of this call has the given section. */
-bool probe__call_has(const struct probe_call *c, enum probe_section section);
+bool probe__call_has(struct probe_call *c, enum probe_section section);
 /* Returns the record, positioned for the next value of the section; NULL: not wanted. */
 struct probe__record *probe__call_part(struct probe_call *c, enum probe_section section);
 /* Adds a tensor as the next value of the record. */

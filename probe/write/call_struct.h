@@ -30,10 +30,12 @@ struct probe_call {
     struct probe__owner self;
     unsigned epoch;
     bool is_wanted;
-    bool has_failed; /* values not yet seen will not come */
-    bool ends_first; /* calls entered inside may end after it */
-    int part;        /* the section that is open; -1: none yet */
-    int is_nan;      /* for task nan_check; -1: no output of a float type so far */
+    bool has_failed;    /* values not yet seen will not come */
+    bool ends_first;    /* calls entered inside may end after it */
+    unsigned parts;     /* of enum probe_data: what the scope admits */
+    bool is_scope_left; /* a strict scope has been asked about all parts */
+    int part;           /* the section that is open; -1: none yet */
+    int is_nan;         /* for task nan_check; -1: no output of a float type so far */
     struct ms_buf name;
     struct probe__record record;
     struct held *held;
@@ -47,6 +49,18 @@ bool probe__has_level(const struct probe_dumper *d, enum probe__call_kind kind);
 /* Enables files of tensors for this call if the settings ask for them. */
 void probe__call_keep_files(struct probe_call *c);
 void probe__put_value(struct probe_call *c, const struct probe_value *v);
+
+/* ---- call_scope --------------------------------------------------------- */
+
+/* Asks the filter as the call begins: false: no part is wanted. The lock is held. */
+bool probe__scope_enter(struct probe_call *c);
+/* Asks a strict scope about the parts that come at the end of the call. The lock is not held. */
+void probe__scope_turn(struct probe_call *c);
+/* Tells the filter that the call has ended; the lock is held. */
+void probe__scope_leave(struct probe_call *c);
+/* Tells whether gradients of parameters are wanted; has_backward: that of their module is there.
+ * The lock is held. */
+bool probe__scope_has_grads(struct probe_call *c, bool has_backward);
 
 /* ---- dumper_state ------------------------------------------------------- */
 

@@ -112,6 +112,7 @@ void probe__forget_calls(struct probe_dumper *d)
 {
     for (size_t i = 0; i < d->called.n; i++) {
         d->called.p[i].calls = d->called.p[i].grads = 0;
+        d->called.p[i].has_backward = false;
         d->called.p[i].owners.n = 0;
     }
     probe__filter_reset(&d->filter);

@@ -38,6 +38,7 @@ struct probe__called {
     uint32_t calls;                     /* in this step */
     uint32_t grads;                     /* records of parameter gradients in this step */
     bool is_hidden;                     /* by the setting `risk` */
+    bool has_backward;                  /* a backward of the module was recorded in this step */
     MS_VEC(struct probe__owner) owners; /* parents of its forward calls, for its backward calls */
 };
 

@@ -4,6 +4,11 @@
  *
  * A scope lasts from the start of its first record to the end of its last, both included with all
  * records inside them.
+ *
+ * A strict scope is that of the official tool, which asks about the inputs of a record and again
+ * about its outputs. The inputs of the last record end the scope, its outputs and what it calls are
+ * outside; at level L0 the module's end does so, before its outputs. A record that began before the
+ * scope and ends in it has outputs alone, one that began in it and ends behind it inputs alone.
  */
 #include "probe/write/filter.h"
 
@@ -47,6 +52,7 @@ void probe__filter_init(struct probe__filter *f, const struct probe_settings *s)
     *f = (struct probe__filter){.s = s,
                                 .has_scope = s->scope != NULL && s->scope[0] != NULL,
                                 .has_list = s->list != NULL && s->list[0] != NULL};
+    f->is_strict = f->has_scope && s->strict;
     f->by_risk = !f->has_scope && !f->has_list && s->risk != PROBE_RISK_ALL &&
                  s->level != PROBE_LEVEL_L0 && s->framework <= PROBE_FW_PYTORCH;
 }
@@ -90,6 +96,31 @@ void probe__filter_leave(struct probe__filter *f, struct ms_str name, bool is_mo
         f->in_scope = false;
     if (opens_list(f, name, is_module) && f->in_list != 0)
         f->in_list--;
+}
+
+void probe__filter_begin(struct probe__filter *f, struct ms_str name)
+{
+    if (ms_str_is(name, f->s->scope[0]))
+        f->in_scope = true;
+    if (opens_list(f, name, true))
+        f->in_list++;
+}
+
+void probe__filter_end(struct probe__filter *f, struct ms_str name)
+{
+    probe__filter_leave(f, name, true);
+}
+
+bool probe__filter_passes(struct probe__filter *f, struct ms_str name)
+{
+    const bool by_modules = f->s->level == PROBE_LEVEL_L0;
+    if (!by_modules && ms_str_is(name, f->s->scope[0]))
+        f->in_scope = true;
+    bool passes =
+        f->in_scope && (!f->has_list || f->in_list != 0 || probe__mentions(f->s->list, name));
+    if (!by_modules && ms_str_is(name, f->s->scope[1]))
+        f->in_scope = false;
+    return passes;
 }
 
 /* ---- steps, ranks, parts ---------------------------------------------- */

@@ -13,6 +13,7 @@
 struct probe__filter {
     const struct probe_settings *s; /* borrowed */
     bool has_scope, has_list, by_risk;
+    bool is_strict; /* a scope is asked about inputs and outputs apart: see filter.c */
     bool in_scope;
     unsigned in_list; /* open modules whose name is on the list: everything inside is wanted */
 };
@@ -23,6 +24,11 @@ void probe__filter_reset(struct probe__filter *f);
 /* Begins a record and tells whether it is wanted. Each enter needs its leave. */
 bool probe__filter_enter(struct probe__filter *f, struct ms_str name, bool is_module);
 void probe__filter_leave(struct probe__filter *f, struct ms_str name, bool is_module);
+/* The same for strict scopes: begins and ends a module, and between them tells whether a part of a
+ * record is wanted. */
+void probe__filter_begin(struct probe__filter *f, struct ms_str name);
+void probe__filter_end(struct probe__filter *f, struct ms_str name);
+bool probe__filter_passes(struct probe__filter *f, struct ms_str name);
 /* Tells whether an operator's name alone excludes it. */
 bool probe__filter_hides(const struct probe__filter *f, struct ms_str prefix, struct ms_str name);
 

@@ -420,6 +420,7 @@ static const struct probe__key file_keys[] = {
     {"framework", probe__read_choice, offsetof(struct file, framework), framework_words},
     {"all_numbers", probe__read_bool, offsetof(struct file, s.all_numbers), NULL},
     {"module_backward", probe__read_bool, offsetof(struct file, s.module_backward), NULL},
+    {"strict", probe__read_bool, offsetof(struct file, s.strict), NULL},
     {"memory_limit_mb", probe__read_int, offsetof(struct file, memory_mb), &megabytes},
     {"custom_op_namespaces", probe__read_words, offsetof(struct file, s.op_namespaces), NULL},
     {"enable_dataloader", probe__unused, 0, no_framework},

@@ -20,8 +20,9 @@ KNOWN = [
     ("Several calls of a cell whose inputs need no gradient.  One flag of the cell tells the official "
      "tool in which order the gradients are, and the first call to end takes it down for all: its "
      "own records of the others have them the other way round.",
-     r"^(methods|recurrent|network_gan) .*Cell\.\S+\.backward\.\d+/(in|out)put/0: "
-     r"(None and |.* and None$)"),
+     r"^(methods|recurrent|network_gan) .*(Cell\.\S+\.backward\.\d+/(in|out)put/0: "
+     r"(None and |.* and None$)|: files \[('\S+/Cell\.judge\.\S+\.backward\.1\.output\.0\.npy'(, )?)+\] "
+     r"and \[('\S+/Cell\.judge\.\S+\.backward\.0\.output\.0\.npy'(, )?)+\]$)"),
     ("Backwards of cells may end after those around them.  The official tool takes the newest off its "
      "stack whichever ends, here each ends by itself, so another one is open when the next begins.",
      r"^(recurrent .*construct\.json/Cell\.step\.Step\.backward\.\d+"
@@ -29,10 +30,15 @@ KNOWN = [
     ("The official tool looks for tensors that need a gradient among the arguments themselves, so a "
      "function of a list of tensors has no gradients of its arguments.  Here it has: those of cat "
      "have together the maximum and the minimum of the gradient of its result.",
-     r"/Functional\.(cat|concat|stack)\.\d+\.backward/output: \[\] and \["),
+     r"/Functional\.(cat|concat|stack)\.\d+\.backward/output: \[\] and \[|"
+     r"files \[\] and \[('step\d+/dump_tensor_data/Functional\.(cat|concat|stack)\.\d+\.backward\."
+     r"output\.\d+\.npy'(, )?)+\]$"),
     ("A record is written when it is complete: gradients of saved values after what was saved "
      "meanwhile, a cell that raises after the cells in it.",
      r"^((saved_with_gradients|raising) .*|\S+ debug_\w+ step\d+/debug\.json/data: )keys in another order$"),
+    ("A record is written when it is complete: one that has inputs alone, as a strict scope ends in it, "
+     "comes after those of what it calls.",
+     r"^block strict_scope(_L0)? step\d+/dump\.json/data: keys in another order$"),
     ("The record of a primitive waits for gradients of all its arguments, and when one has none, for "
      "the next backward or the end: what is called after the last backward of a step comes before it.",
      r"^momentum .*keys in another order$"),

@@ -549,6 +549,23 @@ def clipping_and_the_optimizer_hold_what_is_called_in_them():
 
 
 @test
+def a_strict_dump_has_no_optimizer_and_the_frames_of_a_cell():
+    model, d = Two(), debugger(strict=True)
+    optimizer = nn.SGD(model.trainable_params(), 0.1)
+    gradients_of = mindspore.value_and_grad(lambda t: ops.tanh(model(t)).sum(), None, optimizer.parameters)
+    d.start(model)
+    optimizer(gradients_of(batch())[1])
+    d.stop()
+    d.step()
+    assert "optimizer" not in [*read("construct.json"), *read("construct.json").values()]
+    frames = {name: frames for names, frames in read("stack.json").values() for name in names}
+    before = frames["Functional.tanh.0.forward"][:4]
+    assert [line.split(", ")[2] for line in before] == \
+        ["in jit_forbidden", "in _run_construct_inner", "in _run_construct", "in __call__"], before
+    assert "in <lambda>" in frames["Functional.tanh.0.forward"][4]
+
+
+@test
 def cells_that_need_no_gradient_of_their_inputs_have_a_backward_each():
     class Net(nn.Cell):
         def __init__(self, depth):

@@ -358,6 +358,85 @@ START_TEST(filters_keep_what_they_say)
 }
 END_TEST
 
+/* A module in a module, with an operator before, in and behind the inner one, and their backwards. */
+static void run_nested(struct probe_dumper *d)
+{
+    struct probe_call *net = probe_module_enter(d, "net", "N");
+    probe_call_input(net, &x);
+    op(d, "relu");
+    struct probe_call *a = probe_module_enter(d, "a", "A");
+    probe_call_input(a, &x);
+    op(d, "view");
+    probe_call_output(a, &x);
+    probe_call_exit(a);
+    op(d, "linear");
+    probe_call_output(net, &x);
+    probe_call_exit(net);
+    struct probe_call *back = probe_module_enter_backward(d, "a", "A", 0);
+    probe_call_exit(probe_op_enter_backward(d, "Functional", "view", 0));
+    probe_call_input(back, &x);
+    probe_call_output(back, &x);
+    probe_call_exit(back);
+    probe_parameters_grad(d, "a", "A", &(struct probe_value){.key = "weight"}, 1);
+}
+
+/* Writes each record of dump.json as its name and "i", "o" or "io", for inputs and outputs. */
+static const char *parts_of_records(void)
+{
+    static char parts[4096];
+    const char *text = strstr(text_of(STEP0 "dump.json"), "\"data\": {");
+    parts[0] = '\0';
+    for (size_t n = 0; (text = strstr(text, "\n  \"")) != NULL;) {
+        const char *end = strstr(text, "\n  }");
+        const char *in = strstr(text, "\"input"), *out = strstr(text, "\"output\"");
+        text += 4;
+        unsigned which = (in != NULL && in < end ? 1U : 0U) | (out != NULL && out < end ? 2U : 0U);
+        n += (size_t)snprintf(parts + n, sizeof parts - n, "%s%.*s%s", n != 0 ? " " : "",
+                              (int)strcspn(text, "\""), text,
+                              (const char *const[]){"", " i", " o", " io"}[which]);
+    }
+    return parts;
+}
+
+#define NET    "Module.net.N.forward.0"
+#define A_BACK "Module.a.A.backward.0"
+#define GRADS  "Module.a.A.parameters_grad.0"
+
+/* Each line is what the rules of the official tool give for these calls, but that a record of inputs
+ * alone comes after those inside it. */
+START_TEST(a_strict_scope_ends_between_the_parts_of_a_record)
+{
+    const struct {
+        enum probe_level level;
+        const char *const *scope;
+        const char *want;
+    } cases[] = {
+        {PROBE_LEVEL_MIX, WORDS(A, LINEAR), VIEW " io " A " io " LINEAR " i"},
+        {PROBE_LEVEL_MIX, WORDS(NET, A),
+         RELU " io " A " i " NET " io Functional.view.0.backward io " A_BACK " io " GRADS},
+        {PROBE_LEVEL_MIX, WORDS(RELU, VIEW), RELU " io " VIEW " i " A " i"},
+        {PROBE_LEVEL_L0, WORDS(A, NET), A " io"},
+        {PROBE_LEVEL_L0, WORDS(NET, A), A " i " NET " i"},
+        {PROBE_LEVEL_L0, WORDS(A, A_BACK), A " io " NET " o " A_BACK " io " GRADS},
+        {PROBE_LEVEL_L1, WORDS(RELU, LINEAR), RELU " io " VIEW " io " LINEAR " i"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin();
+        struct probe_settings s = everything();
+        s.strict = true;
+        s.level = cases[i].level;
+        s.scope = cases[i].scope;
+        struct probe_dumper *d = open_with(s);
+        probe_dumper_start(d);
+        run_nested(d);
+        close_dumper(d);
+        ck_assert_msg(strcmp(parts_of_records(), cases[i].want) == 0, "case %zu: %s, expected %s",
+                      i, parts_of_records(), cases[i].want);
+        scratch_remove(dir);
+    }
+}
+END_TEST
+
 START_TEST(data_mode_takes_parts_away)
 {
     begin();
@@ -640,9 +719,10 @@ TEST_MAIN("dumper", a_model_is_dumped_as_the_format_says,
           a_backward_that_ends_first_leaves_those_inside_open,
           only_chosen_steps_and_ranks_make_files, a_process_without_a_rank_is_none_of_those_chosen,
           the_launcher_says_which_rank_this_is, a_rank_that_becomes_known_renames_the_directory,
-          filters_keep_what_they_say, data_mode_takes_parts_away,
-          slices_narrow_what_is_described_and_kept, tensors_of_the_list_get_files,
-          structure_fills_all_but_the_data, nan_check_says_which_outputs_are_odd,
-          overflow_check_keeps_odd_records_and_then_ends, values_saved_by_hand_are_counted_by_name,
+          filters_keep_what_they_say, a_strict_scope_ends_between_the_parts_of_a_record,
+          data_mode_takes_parts_away, slices_narrow_what_is_described_and_kept,
+          tensors_of_the_list_get_files, structure_fills_all_but_the_data,
+          nan_check_says_which_outputs_are_odd, overflow_check_keeps_odd_records_and_then_ends,
+          values_saved_by_hand_are_counted_by_name,
           high_precision_does_not_round_to_the_narrow_type,
           integers_of_64_bits_are_exact_at_both_ends, nodes_called_at_one_place_share_their_stack)

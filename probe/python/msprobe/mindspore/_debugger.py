@@ -10,7 +10,7 @@ from msprobe import _probe
 from msprobe._debugger import BaseDebugger, unharmed
 from msprobe._saved import SavedGradients
 from msprobe.mindspore import (_cells, _distributed, _gradients, _graph_dump, _graphs,
-                               _optimizer, _tensors, _wrap)
+                               _optimizer, _strict, _tensors, _wrap)
 
 _tensors.tell(_gradients.watched_call)
 
@@ -63,6 +63,7 @@ class PrecisionDebugger(BaseDebugger):
     _functions, _optimizers, _modules = _wrap, _optimizer, _cells
     _levels_of_models = ("L0", "L1", "mix")
     _graph_folder = None  # where the framework dumps graphs
+    _has_frames = False  # of cells before those of functions are known
     _given = ()  # arguments of the constructor
 
     def __init__(self, config_path: str = None, task: str = None, dump_path: str = None,
@@ -108,7 +109,13 @@ class PrecisionDebugger(BaseDebugger):
         if runs_graphs() and self._info["level"] != "debug":
             self._dump_graphs()
         else:
+            if self._info["strict"] and not self._has_frames:
+                self._find_frames()
             super().start(model, token_range, rank_id, scheduled_tokens)
+
+    def _find_frames(self):
+        self._has_frames = True
+        _probe.set_call_frames(_probe.hidden(_strict.frames_before_a_function))
 
     def _setup(self):
         super()._setup()
