@@ -128,28 +128,28 @@ def views(steps):
     yield from train(steps, model, loss_of)
 
 
+class Own(nn.Cell):
+    """A cell with a backward of its own, which is not that of its function."""
+
+    def construct(self, x):
+        return ops.exp(x) * 2
+
+    def bprop(self, x, out, dout):
+        return (dout * out * 3,)
+
+
+class WithOwn(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.small, self.own = Small(), Own()
+
+    def construct(self, x):
+        return self.own(self.small(x))
+
+
 @way
 def own_gradient(steps):
-    class Own(nn.Cell):
-        def __init__(self):
-            super().__init__()
-            self.inner = nn.Dense(6, 6)
-
-        def construct(self, x):
-            return ops.exp(x) * 2
-
-        def bprop(self, x, out, dout):
-            return (dout * out * 3,)
-
-    class Model(nn.Cell):
-        def __init__(self):
-            super().__init__()
-            self.small, self.own = Small(), Own()
-
-        def construct(self, x):
-            return self.own(self.small(x))
-
-    model, x = Model(), row(4, 6)
+    model, x = WithOwn(), row(4, 6)
     yield from train(steps, model, lambda: model(x).sum())
 
 
@@ -172,18 +172,19 @@ def own_function(steps):
     yield from train(steps, model, lambda: Cube.apply(model(x)).sum())
 
 
+class Recomputed(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.drop = Small(), Small(), nn.Dropout(p=0.2)
+        self.first.recompute()
+
+    def construct(self, x):
+        return self.second(self.drop(self.first(x)))
+
+
 @way
 def recomputed(steps):
-    class Model(nn.Cell):
-        def __init__(self):
-            super().__init__()
-            self.first, self.second, self.drop = Small(), Small(), nn.Dropout(p=0.2)
-            self.first.recompute()
-
-        def construct(self, x):
-            return self.second(self.drop(self.first(x)))
-
-    model, x = Model(), row(4, 6)
+    model, x = Recomputed(), row(4, 6)
     model.set_train()
     yield from train(steps, model, lambda: (model(x) ** 2).mean())
 
@@ -340,7 +341,7 @@ def mixed(level):
     return run
 
 
-for each in ("O1", "O2", "O3", "auto"):
+for each in ("O0", "O1", "O2", "O3", "auto"):
     way(mixed(each))
 
 
@@ -604,10 +605,9 @@ def jit_by_trace(steps):
 # ---- everything is compiled -------------------------------------------------------------------
 
 
-@way
-def graph_one_step_cell(steps):
+def one_step_cell(steps, model):
     mindspore.set_context(mode=mindspore.GRAPH_MODE)
-    model, x, y = Small(), row(4, 6), row(4, 6) * 0.1
+    x, y = row(4, 6), row(4, 6) * 0.1
     optimizer = nn.Momentum(model.trainable_params(), 0.05, 0.9)
     whole = nn.TrainOneStepCell(nn.WithLossCell(model, nn.MSELoss()), optimizer)
     whole.set_train()
@@ -616,6 +616,27 @@ def graph_one_step_cell(steps):
         yield whole(x, y)
         steps.end()
     yield from model.get_parameters()
+
+
+@way
+def graph_one_step_cell(steps):
+    yield from one_step_cell(steps, Small())
+
+
+@way
+def graph_own_gradient(steps):
+    yield from one_step_cell(steps, WithOwn())
+
+
+@way
+def graph_recomputed(steps):
+    yield from one_step_cell(steps, Recomputed())
+
+
+@way
+def graph_vectorised(steps):
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    yield from vectorised(steps)
 
 
 @way
