@@ -92,7 +92,8 @@ void probe__put_parent(struct probe_call *c, const struct probe__thread *t, bool
         return; /* a root is one node however often it is entered */
     if (t->module != NULL)
         parent = ms_buf_z(&t->module->name);
-    else if (c->dir == PROBE_BACKWARD && !is_loose && (uint64_t)c->number < called->owners.n &&
+    else if (c->dir == PROBE_BACKWARD && !is_loose && !(d->s.strict && d->style.mindspore) &&
+             (uint64_t)c->number < called->owners.n &&
              called->owners.p[c->number].name != MS_MAP_NONE)
         parent = put_owner(d, &c->record.path, called->owners.p[c->number], PROBE_BACKWARD);
     if (c->kind == PROBE__MODULE)

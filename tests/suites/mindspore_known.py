@@ -16,17 +16,23 @@ KNOWN = [
      r"/(Max|Min): \S+ and nan$"),
     ("What the kernel of BatchNorm leaves in its further results when it infers is whatever was in "
      "memory.",
-     r"Primitive\.bn_infer\.BatchNorm\.\d+\.forward/output/[1-4]/"),
+     r"Primitive\.bn_infer\.BatchNorm\.\d+\.forward(/output/[1-4]/|\.output\.[1-4]\.npy$)"),
     ("Several calls of a cell whose inputs need no gradient.  One flag of the cell tells the official "
      "tool in which order the gradients are, and the first call to end takes it down for all: its "
      "own records of the others have them the other way round.",
      r"^(methods|recurrent|network_gan) .*(Cell\.\S+\.backward\.\d+/(in|out)put/0: "
-     r"(None and |.* and None$)|: files \[('\S+/Cell\.judge\.\S+\.backward\.1\.output\.0\.npy'(, )?)+\] "
-     r"and \[('\S+/Cell\.judge\.\S+\.backward\.0\.output\.0\.npy'(, )?)+\]$)"),
+     r"(None and |.* and None$)|files \[('\S+/Cell\.judge\.\S+\.backward\.1\.output\.0\.npy'(, )?)+\] "
+     r"and \[('\S+/Cell\.judge\.\S+\.backward\.1\.input\.0\.npy'(, )?)+\]$)"),
     ("Backwards of cells may end after those around them.  The official tool takes the newest off its "
      "stack whichever ends, here each ends by itself, so another one is open when the next begins.",
      r"^(recurrent .*construct\.json/Cell\.step\.Step\.backward\.\d+"
+     r"|network_diffusion .*construct\.json/Cell\.(first\.Hidden|enter\.Conv2d)\.backward\.0"
      r"|network_routes .*construct\.json/Functional\.gt\.0\.backward): "),
+    ("A cell whose inputs have no gradient ends its backward as it begins there, so the backwards of what "
+     "it calls are outside any; here their parent is the backward of the cell that called them.  With "
+     "`strict` they are outside, too.",
+     r"^(?!\S+ strict)\S+ \S+ step\d+/construct\.json/Cell\.\S+\.backward\.\d+: None and "
+     r"'Cell\.\S+\.backward\.\d+'$"),
     ("The official tool looks for tensors that need a gradient among the arguments themselves, so a "
      "function of a list of tensors has no gradients of its arguments.  Here it has: those of cat "
      "have together the maximum and the minimum of the gradient of its result.",

@@ -211,7 +211,8 @@ def cases():
     known += [(name, "session", keys) for name, (keys, _) in SESSIONS.items()]
     known += [(name, "strict", {**SESSIONS[name][0], "strict": True})
               for name in ("optimizers", "momentum", "training_cells")]
-    known += [("network_transformer", "strict", {"level": "mix", "strict": True})]
+    known += [(f"network_{name}", "strict", {"level": "mix", "strict": True})
+              for name in ("transformer", "bert")]
     return [case for case in known if re.search(wanted, f"{case[0]} {case[1]}")]
 
 
