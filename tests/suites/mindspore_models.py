@@ -780,15 +780,18 @@ def chunks():
 # ---- whole networks ----------------------------------------------------------------------------
 
 
+def network_and_inputs(name):
+    """A network of graph_runs.py: transformer, GRU, LSTM, experts, U-Net, GAN, ViT, VAE, BERT and others."""
+    net = graph_runs.NETWORKS[name]("none")
+    drawn = graph_runs.values([(p.name, p.shape) for p in net.trainable_params()])
+    for parameter in net.trainable_params():
+        parameter.set_data(Tensor(drawn[parameter.name]))
+    return net, [Tensor(value) for value in graph_runs.INPUTS[name]()]
+
+
 def network(name):
-    """A network of graph_runs.py: transformer, convolutions, GRU, LSTM, experts, U-Net, GAN, ViT, ResNet,
-    VAE, graph network, BERT, diffusion, decoder and others."""
     def make():
-        net = graph_runs.NETWORKS[name]("none")
-        drawn = graph_runs.values([(p.name, p.shape) for p in net.trainable_params()])
-        for parameter in net.trainable_params():
-            parameter.set_data(Tensor(drawn[parameter.name]))
-        args = [Tensor(value) for value in graph_runs.INPUTS[name]()]
+        net, args = network_and_inputs(name)
         return net, lambda: (net(*args) ** 2).mean()
     return make
 

@@ -39,6 +39,8 @@ CONFIGS = {
 TASKS = {"statistics": {}, "md5": {"statistics": {"summary_mode": "md5"}}, "tensor": {"task": "tensor"}}
 EVERY = {f"{level}_{task}": {"level": level, **keys}
          for level in ("L0", "L1", "mix", "debug") for task, keys in TASKS.items()}
+# Graphs, for networks: the framework refuses other tasks on the CPU.
+GRAPHS = {"L2_tensor": {"level": "L2", "task": "tensor"}}
 # More of what a config.json may say, each with one model.
 VARIANTS = {
     "structure": {"level": "mix", "task": "structure"},
@@ -134,6 +136,32 @@ def train(name, debugger, level):
     return total
 
 
+def train_graph(name, debugger):
+    """Two steps of a network whose whole training is compiled; their losses, added up."""
+    import mindspore
+    from mindspore import nn
+    from mindspore_models import network_and_inputs
+
+    class Loss(nn.Cell):
+        def __init__(self):
+            super().__init__(auto_prefix=False)
+            self._backbone = net
+
+        def construct(self, *args):
+            return (self._backbone(*args) ** 2).mean()
+
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    net, args = network_and_inputs(name.partition("_")[2])
+    step = nn.TrainOneStepCell(Loss(), nn.SGD(net.trainable_params(), 0.01)).set_train()
+    total = 0.0
+    for _ in range(2):
+        debugger.start(net)
+        total += float(step(*args).asnumpy())
+        debugger.stop()
+        debugger.step()
+    return total
+
+
 def become(name, config):
     """A child: dump one program, and say what came out of it."""
     import mindspore
@@ -144,7 +172,11 @@ def become(name, config):
     mindspore.set_device("CPU")
     debugger = PrecisionDebugger(config_path=config)
     level = json.loads(said(config, None))["level"]
-    found = SESSIONS[name][1](debugger) if name in SESSIONS else train(name, debugger, level)
+    if level == "L2":
+        os.chdir(tempfile.mkdtemp(dir=os.path.dirname(config)))  # the compiler leaves files there
+        found = train_graph(name, debugger)
+    else:
+        found = SESSIONS[name][1](debugger) if name in SESSIONS else train(name, debugger, level)
     atexit._run_exitfuncs()
     with open(config + ".loss", "w", encoding="utf-8") as f:
         f.write(repr(found))
@@ -207,6 +239,8 @@ def cases():
              for label in ("mix", labels[1 + at % (len(labels) - 1)])]
     if os.environ.get("EVERY"):
         known = [(name, label, keys) for name in MODELS for label, keys in EVERY.items()]
+        known += [(name, label, keys) for name in MODELS if name.startswith("network_")
+                  for label, keys in GRAPHS.items()]
     known += [("block", label, keys) for label, keys in VARIANTS.items()]
     known += [(name, "session", keys) for name, (keys, _) in SESSIONS.items()]
     known += [(name, "strict", {**SESSIONS[name][0], "strict": True})
@@ -262,6 +296,9 @@ def compare(folder, name, label):
             return
     if losses[0] != losses[1]:
         yield f"loss {losses[0]} and {losses[1]}"
+    if label in GRAPHS:
+        yield from peer_dumps.compare_graphs(ours, theirs)
+        return
     yield from peer_dumps.compare_trees(ours, theirs, label.startswith("strict"))
 
 

@@ -8,6 +8,7 @@ differ in the last bits, as they are sums made in another order.
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -152,6 +153,26 @@ def compare_trees(ours, official, is_strict=False):
         if name.endswith(".json"):
             yield from compare_documents(name, b[name], a[name], is_strict)
         elif open(a[name], "rb").read() != open(b[name], "rb").read():
+            yield f"the bytes of {name}"
+
+
+def graph_files(root):
+    """What the framework dumped of graphs: name without the time -> contents, in the order of time."""
+    found = {}
+    for path in sorted(glob.glob(f"{root}/rank_*/**/*", recursive=True)):
+        if path.endswith((".npy", ".csv")):
+            name = re.sub(r"\.\d{13,}\.", ".", os.path.relpath(path, root))
+            found.setdefault(name, []).append(open(path, "rb").read())
+    return found
+
+
+def compare_graphs(ours, official):
+    """Dumps of graphs: all files, to the byte."""
+    a, b = graph_files(official), graph_files(ours)
+    if not a or set(a) != set(b):
+        yield f"{len(a)} and {len(b)} files, {sorted(set(a) - set(b))[:3]} and {sorted(set(b) - set(a))[:3]}"
+    for name in sorted(set(a) & set(b)):
+        if a[name] != b[name]:
             yield f"the bytes of {name}"
 
 
