@@ -13,7 +13,8 @@ What differs beside the last bits of sums (see peer_dumps.py), and why:
     so it has those of the modules inside without a parent
   - a scope that begins or ends at a module: the official tool's begins and ends within calls, so what
     is around the first name has outputs alone, the second name inputs alone and what is called in
-    it is not there (at mix also where both names are one); here a call that began in it is whole
+    it is not there (at mix also where both names are one); here a call that began in it is whole,
+    unless `strict` asks for the official tool's borders
   - attention with PyTorch 2: its hooks make three tensors of one, so attention of `x, x, x` computes in
     another way and the loss is not that of the program; such programs are only held beside it
     before version 2
@@ -37,6 +38,8 @@ from peer_dumps import check, dump, run
 
 ALONE = re.compile(r"^construct/Module\.[^:]*\.backward\.\d+: None and 'Module\.")
 IN_PLACE = re.compile(rf"(\w_|__i\w+__|batch_norm)\.\d+\.forward/.*md5|{ALONE.pattern}")
+# Records are written when they are complete: those of inputs alone after what is called in them.
+INPUTS_ALONE = re.compile(rf"^/data: keys in another order$|{ALONE.pattern}")
 COMPUTED_ANOTHER_WAY = {"attention"}
 # What in-place modules have without the official tool's nodes.
 WRITES = re.compile(r"keys \[('Module\.[\w.]+\.backward\.0'|, )+\]|^construct/[\w.]+\.backward|"
@@ -97,6 +100,9 @@ CONFIGS = {
     "list": {"level": "mix", "statistics": {"list": ["Module.blocks.0", "linear"]}},
     "forward": {"level": "L1", "statistics": {"data_mode": ["forward", "output"]}},
     "inputs": {"level": "L0", "statistics": {"data_mode": ["input"]}},
+    "strict_scope": {"level": "mix", "strict": True,
+                     "statistics": {"scope": ["Module.blocks.0.qkv.Linear.forward.0",
+                                              "Module.blocks.1.qkv.Linear.forward.0"]}},
     "forward_inputs": {"level": "mix", "statistics": {"data_mode": ["forward", "input"],
                                                       "list": ["add_", "Module.head"]}},
     "bare": {"level": "L1", "extra_info": False},
@@ -133,7 +139,7 @@ def main():
         print("skip torch_oracle: no official package (OFFICIAL=folder)")
         return 0
     import torch_zoo
-    known, only = {"md5": IN_PLACE, "core": LINEAR}, os.environ.get("ONLY", "")
+    known, only = {"md5": IN_PLACE, "core": LINEAR, "strict_scope": INPUTS_ALONE}, os.environ.get("ONLY", "")
     pairs = [("gpt", label) for label in CONFIGS] + [("cnn", label) for label in ("md5", "tensor")]
     pairs += [(name, "all") for name in ("cnn", *torch_zoo.ZOO)
               if name not in COMPUTED_ANOTHER_WAY or not is_version_2()]
