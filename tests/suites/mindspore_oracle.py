@@ -5,7 +5,8 @@
     ONLY=PATTERN         only programs whose "NAME LABEL" has it
     LINES=8 WIDTH=300    so much of what differs
     LISTED=1             of what is known to differ, too
-    KEEP=FOLDER          the dumps stay there; the official tool's of another time are taken as they are
+    KEEP=FOLDER          the dumps stay there; the official tool's of another time are taken as they are,
+                         so use another folder when lines of the programs or settings have changed
     EVERY=1              each network at each level with each task, not with two of them
 
 It runs in a Python that has mindspore; OFFICIAL is a folder with the package and what it needs.
