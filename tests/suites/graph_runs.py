@@ -16,18 +16,19 @@ import sys
 import traceback
 
 import graph_networks
+import graph_networks_fifth
 import graph_networks_fourth
 import graph_networks_more
 import graph_networks_third
 from graph_networks import FRAMEWORK, numbers
 
 TABLES = {"first": graph_networks, "second": graph_networks_more, "third": graph_networks_third,
-          "fourth": graph_networks_fourth}
+          "fourth": graph_networks_fourth, "fifth": graph_networks_fifth}
 SETS = {name: table.MISTAKES for name, table in TABLES.items()}
 NETWORKS, MISTAKES, INPUTS = ({key: value for table in TABLES.values() for key, value in getattr(table, name).items()}
                               for name in ("NETWORKS", "MISTAKES", "INPUTS"))
-SAME = {**graph_networks_more.SAME, **graph_networks_third.SAME, **graph_networks_fourth.SAME}
-OPTIMIZERS = {**graph_networks_third.OPTIMIZERS, **graph_networks_fourth.OPTIMIZERS}
+SAME, OPTIMIZERS = ({key: value for table in TABLES.values() for key, value in getattr(table, name, {}).items()}
+                    for name in ("SAME", "OPTIMIZERS"))
 # Networks whose optimizer counts take two steps.
 TRAINED = {MISTAKES[name][0] for name in OPTIMIZERS}
 
