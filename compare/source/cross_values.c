@@ -179,6 +179,15 @@ static void forget_leaf(struct source__leaf *l)
     l->e = l->en = 0;
 }
 
+/* Tells whether a leaf of a node holds what kernels of a function that polynomials approximate differ by: this
+ * is noise, which the operators behind it carry on, whether it lasts or not. */
+static bool is_noise_of_series(const struct source__part *p, const struct source__leaf *l,
+                               uint32_t node)
+{
+    return p->frameworks && (p->ops.p[p->nodes.p[node].op].flags & SOURCE__SERIES) &&
+           l->e <= source__rule.exact_series;
+}
+
 static void forget_passing_leaves(struct source__part *p, const struct noise *w)
 {
     for (size_t i = 0; i < p->nodes.n; i++) {
@@ -191,6 +200,7 @@ static void forget_passing_leaves(struct source__part *p, const struct noise *w)
             bool read = !out && maker != SOURCE__NONE && l->e > w->e[i] && !w->lasts[maker];
             /* splitting an operation cannot create a NaN */
             bool real = p->finite && (l->flags & SOURCE__FLAGGED);
+            real |= (out || read) && is_noise_of_series(p, l, out ? (uint32_t)i : maker);
             if (((out && passing) || read) && !real)
                 forget_leaf(l);
         }

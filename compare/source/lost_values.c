@@ -5,6 +5,7 @@
 #include "compare/source/lost_values.h"
 #include "compare/source/leaf_distance.h"
 #include "compare/source/node_facts.h"
+#include "compare/source/value_shelf.h"
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
@@ -14,101 +15,25 @@
 /* Values of both sides that differ by less are alike: between kernels of one framework, and of two. */
 static const double alike[] = {1e-5, 1e-4};
 
-/* The forward values of one side, sorted by size and norm. */
-struct shelf {
-    const struct read__value **list;
-    size_t n;
-    double slack;
-    bool hides_whole; /* some whole numbers have no figures, such as in a dump of C */
-};
-
-static bool is_searched(const struct read__value *v)
-{
-    return (v->kind == READ__FLOAT || (v->kind == READ__WHOLE && v->n > 1)) && read__is_finite(v) &&
-           (v->known >> PROBE_STAT_NORM & 1);
-}
-
-/* Tells whether a value is of whole numbers that nothing is known of. */
-static bool is_hidden(const struct read__value *v)
-{
-    return v->kind == READ__WHOLE && v->n > 1 && (v->known >> PROBE_STAT_NORM & 1) == 0;
-}
-
-/* The recorded norm of a single number has its sign. */
-static double norm_of(const struct read__value *v)
-{
-    return fabs(v->stat[PROBE_STAT_NORM]);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const struct read__value *x = *(const struct read__value *const *)a;
-    const struct read__value *y = *(const struct read__value *const *)b;
-    double p = norm_of(x), q = norm_of(y);
-    if (x->n != y->n)
-        return x->n < y->n ? -1 : 1;
-    return (p > q) - (p < q);
-}
-
 static bool is_forward(const struct probe_dump *d, uint32_t node)
 {
     return source__is_api(&d->nodes.p[node], PROBE_FORWARD);
 }
 
-/* Fills a shelf with the values of forward operators, or with those of parameters. */
-static enum ms_rc fill_shelf(struct shelf *f, const struct source__side *s, bool parameters,
-                             struct ms_arena *arena, struct ms_err *err)
+static bool is_of_forward(const struct probe_dump *d, uint32_t row)
 {
-    f->list = ms_arena_alloc(arena, (s->dump->rows.n + 1) * sizeof *f->list);
-    if (f->list == NULL)
-        return ms_arena_fail(arena, err);
-    for (uint32_t i = 0; i < s->dump->rows.n; i++) {
-        const struct probe_row *r = &s->dump->rows.p[i];
-        bool is_meant =
-            parameters ? r->section == PROBE_SEC_PARAMETERS : is_forward(s->dump, r->node);
-        if (is_meant && is_searched(&s->value[i]))
-            f->list[f->n++] = &s->value[i];
-        f->hides_whole |= is_meant && is_hidden(&s->value[i]);
-    }
-    if (f->n > 1)
-        qsort(f->list, f->n, sizeof *f->list, by_size);
-    return MS_OK;
+    return is_forward(d, d->rows.p[row].node);
 }
 
-/* Returns the first place whose value has n elements and at least this norm. */
-static size_t lower_bound(const struct shelf *f, uint64_t n, double norm)
+static bool is_of_parameter(const struct probe_dump *d, uint32_t row)
 {
-    size_t from = 0, to = f->n;
-    while (from < to) {
-        size_t mid = from + (to - from) / 2;
-        const struct read__value *v = f->list[mid];
-        bool before = v->n < n || (v->n == n && norm_of(v) < norm);
-        from = before ? mid + 1 : from;
-        to = before ? to : mid;
-    }
-    return from;
-}
-
-/* Tells whether a value is on the shelf. What cannot be looked up, such as truth values, is taken to be. */
-static bool is_found(const struct shelf *f, const struct read__value *v)
-{
-    if (!is_searched(v) || (v->kind == READ__WHOLE && f->hides_whole))
-        return true;
-    double slack = f->slack + source__unit(v->dtype), norm = norm_of(v);
-    size_t i = lower_bound(f, v->n, norm * (1 - 2 * slack));
-    for (; i < f->n && f->list[i]->n == v->n; i++) {
-        if (norm_of(f->list[i]) > norm * (1 + 2 * slack))
-            break;
-        if (source__value_gap(f->list[i], v) <= slack)
-            return true;
-    }
-    return false;
+    return d->rows.p[row].section == PROBE_SEC_PARAMETERS;
 }
 
 /* One side while its losses are found. */
 struct walk {
     const struct source__side *s;
-    const struct shelf *other;
+    const struct source__shelf *other;
     uint8_t *loss;   /* by node */
     uint32_t *first; /* by node: row of its first result; SOURCE__NONE: it has none */
     bool *is_read;   /* by node: a forward operator reads its result */
@@ -130,9 +55,9 @@ static void look_up_node(struct walk *w, uint32_t node)
             w->is_read[maker] = true;
         if (out && w->first[node] == SOURCE__NONE) {
             w->first[node] = i;
-            w->loss[node] |= is_found(w->other, &w->s->value[i]) ? 0 : SOURCE__LOST;
+            w->loss[node] |= source__shelf_has(w->other, &w->s->value[i]) ? 0 : SOURCE__LOST;
         } else if (!out && maker != SOURCE__NONE) {
-            w->loss[node] |= is_found(w->other, &w->s->value[i]) ? 0 : SOURCE__IN_LOST;
+            w->loss[node] |= source__shelf_has(w->other, &w->s->value[i]) ? 0 : SOURCE__IN_LOST;
         }
     }
 }
@@ -202,13 +127,14 @@ static bool do_ends_differ(const struct walk *g, const struct walk *t, double sl
 static enum ms_rc do_starts_differ(struct source__part *p, const struct source__side side[2],
                                    struct ms_err *err)
 {
-    struct shelf shelves[2] = {{.slack = alike[p->frameworks]}, {.slack = alike[p->frameworks]}};
+    struct source__shelf shelves[2] = {{.slack = alike[p->frameworks]},
+                                       {.slack = alike[p->frameworks]}};
     for (unsigned s = 0; s < 2; s++)
-        MS_TRY(fill_shelf(&shelves[s], &side[s], true, p->arena, err));
+        MS_TRY(source__shelf_fill(&shelves[s], &side[s], is_of_parameter, p->arena, err));
     for (unsigned s = 0; s < 2 && shelves[0].n != 0 && shelves[1].n != 0; s++) {
         size_t lost = 0;
         for (size_t i = 0; i < shelves[s].n; i++)
-            lost += !is_found(&shelves[1 - s], shelves[s].list[i]);
+            lost += !source__shelf_has(&shelves[1 - s], shelves[s].list[i]);
         p->starts_differ |= 2 * lost > shelves[s].n;
     }
     return MS_OK;
@@ -217,9 +143,9 @@ static enum ms_rc do_starts_differ(struct source__part *p, const struct source__
 enum ms_rc source__find_weights(const struct source__side *const side[2], struct ms_arena *arena,
                                 bool *weights[2], struct ms_err *err)
 {
-    struct shelf shelves[2] = {{.slack = alike[1]}, {.slack = alike[1]}};
+    struct source__shelf shelves[2] = {{.slack = alike[1]}, {.slack = alike[1]}};
     for (unsigned s = 0; s < 2; s++) {
-        MS_TRY(fill_shelf(&shelves[s], side[s], true, arena, err));
+        MS_TRY(source__shelf_fill(&shelves[s], side[s], is_of_parameter, arena, err));
         weights[s] = ms_arena_calloc(arena, side[s]->dump->rows.n + 1, sizeof *weights[s]);
         if (weights[s] == NULL)
             return ms_arena_fail(arena, err);
@@ -227,15 +153,16 @@ enum ms_rc source__find_weights(const struct source__side *const side[2], struct
     for (unsigned s = 0; s < 2; s++) {
         for (uint32_t i = 0; i < side[s]->dump->rows.n; i++) {
             const struct read__value *v = &side[s]->value[i];
-            weights[s][i] = side[s]->maker[i] == SOURCE__NONE && is_searched(v) &&
-                            (is_found(&shelves[0], v) || is_found(&shelves[1], v));
+            weights[s][i] =
+                side[s]->maker[i] == SOURCE__NONE && source__is_searched(v) &&
+                (source__shelf_has(&shelves[0], v) || source__shelf_has(&shelves[1], v));
         }
     }
     return MS_OK;
 }
 
 /* Tells whether many values have a type of low precision: rounding then decides which are alike. */
-static bool is_coarse(const struct shelf *f)
+static bool is_coarse(const struct source__shelf *f)
 {
     size_t low = 0;
     for (size_t i = 0; i < f->n; i++)
@@ -246,9 +173,10 @@ static bool is_coarse(const struct shelf *f)
 enum ms_rc source__find_lost(struct source__part *p, const struct source__side side[2],
                              struct ms_err *err)
 {
-    struct shelf shelves[2] = {{.slack = alike[p->frameworks]}, {.slack = alike[p->frameworks]}};
+    struct source__shelf shelves[2] = {{.slack = alike[p->frameworks]},
+                                       {.slack = alike[p->frameworks]}};
     for (unsigned s = 0; s < 2; s++)
-        MS_TRY(fill_shelf(&shelves[s], &side[s], false, p->arena, err));
+        MS_TRY(source__shelf_fill(&shelves[s], &side[s], is_of_forward, p->arena, err));
     if (is_coarse(&shelves[0]) || is_coarse(&shelves[1]))
         return MS_OK;
     struct walk w[2] = {{.s = &side[0], .other = &shelves[1]},

@@ -227,6 +227,37 @@ static void take_alignment(struct source__pairing *q, bool forward_apis)
     }
 }
 
+/* Returns the number of nodes up to the last backward one; all nodes when there is none. */
+static uint32_t end_of_backward(const struct probe_dump *d)
+{
+    uint32_t end = (uint32_t)d->nodes.n;
+    while (end > 0 && !source__is_api(&d->nodes.p[end - 1], PROBE_BACKWARD))
+        end--;
+    return end != 0 ? end : (uint32_t)d->nodes.n;
+}
+
+static void separate_unlike(struct source__pairing *q, uint32_t target)
+{
+    uint32_t g = q->mate[1][target];
+    if (g != SOURCE__NONE)
+        q->mate[0][g] = SOURCE__NONE;
+    q->mate[1][target] = SOURCE__NONE;
+}
+
+/* Separates what the alignment has paired of the updates of two frameworks: they name and cut their steps
+ * differently, and visit parameters in another order. */
+static void separate_updates(struct source__pairing *q)
+{
+    const uint32_t golden = end_of_backward(q->dump[0]), target = end_of_backward(q->dump[1]);
+    for (uint32_t i = 0; i < q->dump[1]->nodes.n; i++) {
+        uint32_t g = q->mate[1][i];
+        bool is_late = g != SOURCE__NONE && (i >= target || g >= golden);
+        if (is_late && (source__is_api(&q->dump[1]->nodes.p[i], PROBE_FORWARD) ||
+                        source__is_api(&q->dump[0]->nodes.p[g], PROBE_FORWARD)))
+            separate_unlike(q, i);
+    }
+}
+
 /* ---- backward operators -------------------------------------------------- */
 
 /* Finds the node whose name differs only in the last part, `end`. */
@@ -238,14 +269,6 @@ static uint32_t find_turned(const struct probe_dump *d, struct ms_str name, cons
     ms_buf_str(text, ms_str_sub(name, 0, (uint32_t)(dot + 1)));
     ms_buf_puts(text, end);
     return text->bad == MS_OK ? probe_node_find(d, ms_buf_slice(text)) : MS_MAP_NONE;
-}
-
-static void separate_unlike(struct source__pairing *q, uint32_t target)
-{
-    uint32_t g = q->mate[1][target];
-    if (g != SOURCE__NONE)
-        q->mate[0][g] = SOURCE__NONE;
-    q->mate[1][target] = SOURCE__NONE;
 }
 
 static enum ms_rc follow_forward(struct source__pairing *q, struct ms_err *err)
@@ -389,15 +412,6 @@ struct calls {
     MS_VEC(struct call_count) list;
 };
 
-/* Returns the number of nodes up to the last backward one; all nodes when there is none. */
-static uint32_t end_of_backward(const struct probe_dump *d)
-{
-    uint32_t end = (uint32_t)d->nodes.n;
-    while (end > 0 && !source__is_api(&d->nodes.p[end - 1], PROBE_BACKWARD))
-        end--;
-    return end != 0 ? end : (uint32_t)d->nodes.n;
-}
-
 /* Counts the calls of each operator. Calls of the optimizer do not tell programs apart: a fused one
  * makes none of the many that a loop over parameters makes. */
 static enum ms_rc count_calls(struct calls *calls, const struct probe_dump *d, unsigned side,
@@ -530,6 +544,8 @@ enum ms_rc source__pair_nodes(struct source__pairing *q, const struct cmp *c,
         return pair_one_framework(q, err);
     MS_TRY(align_dumps(q, err));
     take_alignment(q, false);
+    if (is_mindspore(q->dump[0]) != is_mindspore(q->dump[1]))
+        separate_updates(q);
     return MS_OK;
 }
 

@@ -336,6 +336,15 @@ static bool is_running_average(const struct source__judge *j, const struct sourc
            (ms_str_eq(path, MS_STR("input.1")) || ms_str_eq(path, MS_STR("input.2")));
 }
 
+/* Returns how far parameters of two programs are apart at the start of a step by the noise of the updates
+ * before it; 0: they are equal, or too far apart for noise. One of four may be ten times farther than the
+ * others, as one with small gradients. */
+static double noise_of_updates(const struct source__part *p)
+{
+    const double most = 1e-4, times = 10;
+    return p->cross && p->start_gap < most ? times * p->start_gap : 0;
+}
+
 static enum ms_rc check_root(struct source__judge *j, uint32_t i, uint32_t leaf, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
@@ -346,6 +355,7 @@ static enum ms_rc check_root(struct source__judge *j, uint32_t i, uint32_t leaf,
     double t = fmax(source__tiny(j, unit, differ), known ? j->p->root_floor : 0);
     if (source__is_backward(n)) /* a gradient of a loss that is not recorded, such as ctc_loss */
         t = fmax(t, source__rule.backward_least / source__rule.forward[j->tensor]);
+    t = fmax(t, noise_of_updates(j->p) / source__rule.forward[j->tensor]);
     double tn = fmax(fmax(t, 1e-6), known ? j->p->root_floor_norm : 0);
     bool off = (l->flags & SOURCE__FLAGGED) || l->e > source__rule.forward[j->tensor] * t ||
                l->en > source__rule.parameter_norm * tn;

@@ -4,6 +4,7 @@
  * leaves. The dumps are not needed afterwards.
  */
 #include "compare/source/observe.h"
+#include "compare/source/backward_parting.h"
 #include "compare/source/cross_values.h"
 #include "compare/source/frontier.h"
 #include "compare/source/leaf_distance.h"
@@ -11,6 +12,7 @@
 #include "compare/source/micro_batches.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/node_pairs.h"
+#include "compare/source/update_results.h"
 #include "compare/source/void_values.h"
 #include "compare/table/comparison.h"
 #include "probe/base/assert.h"
@@ -713,7 +715,10 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     ms_assert(o->side[0].value != NULL && o->side[1].value != NULL);
     if (p->cross && p->mode != PROBE_MODE_MD5) {
         MS_TRY(source__find_lost(p, o->side, err));
+        MS_TRY(source__weigh_updates(p, o->side, err));
         MS_TRY(source__find_parting(p, &o->q, err));
+        MS_TRY(source__find_backward_parting(
+            p, o->side, (const uint32_t *const[]){o->q.mate[0], o->q.mate[1]}, err));
     }
     MS_TRY(keep_names(o, 0, err));
     MS_TRY(keep_names(o, 1, err));

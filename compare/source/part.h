@@ -148,9 +148,12 @@ struct source__part {
     bool other_start;                /* most parameters are far apart */
     uint8_t *losses[2]; /* by node of the dump: bits of enum source__loss; NULL: not searched */
     bool starts_differ; /* the sides have different parameters */
-    bool ends_differ;   /* the forward passes end with different values */
+    /* used when cross: how far parameters are apart before and after the update, and their gradients; NaN:
+     * unknown */
+    float start_gap, update_gap, gradient_gap;
+    bool ends_differ;         /* the forward passes end with different values */
     uint32_t last_forward[2]; /* nodes that make these values, or SOURCE__NONE */
-    struct source__parting parting;
+    struct source__parting parting, backward_parting;
     struct ms_arena *arena;
 };
 

@@ -7,29 +7,35 @@
 
 #include <math.h>
 
-static enum ms_rc add_parting(struct cmp_source *s, uint32_t part, uint32_t node, enum cmp_why why,
-                              uint32_t golden, struct ms_err *err)
+static enum ms_rc add_raw(struct cmp_source *s, uint32_t part, uint32_t node,
+                          struct source__raw raw, struct ms_err *err)
 {
     struct source__judge j = {
         .s = s, .p = s->parts.p[part], .part = part, .after_backward = SOURCE__NONE};
-    const struct source__node *n = &j.p->nodes.p[node];
-    struct source__raw raw = source__raw_of(n, why, SOURCE__NUM, log10(fmax(n->rho, 10)));
     raw.is_parting = true;
-    raw.instead = golden;
     return source__add_suspect(&j, node, raw, err);
+}
+
+static enum ms_rc add_parting(struct cmp_source *s, uint32_t part, uint32_t node, enum cmp_why why,
+                              uint32_t golden, struct ms_err *err)
+{
+    const struct source__node *n = &s->parts.p[part]->nodes.p[node];
+    struct source__raw raw = source__raw_of(n, why, SOURCE__NUM, log10(fmax(n->rho, 10)));
+    raw.instead = golden;
+    return add_raw(s, part, node, raw, err);
 }
 
 /* ---- updates --------------------------------------------------------------- */
 
-/* Returns the part of the step before, of the same rank; NULL: there is none. */
-static const struct source__part *part_before(const struct cmp_source *s, uint32_t part)
+/* Returns the part of the step before, of the same rank; SOURCE__NONE: there is none. */
+static uint32_t part_before(const struct cmp_source *s, uint32_t part)
 {
     for (uint32_t i = part; i-- > 0;) {
         const struct source__part *p = s->parts.p[i];
         if (p->rank == s->parts.p[part]->rank && p->step < s->parts.p[part]->step)
-            return p;
+            return i;
     }
-    return NULL;
+    return SOURCE__NONE;
 }
 
 static bool writes_tensor(const struct source__part *p, const struct source__node *n)
@@ -41,16 +47,18 @@ static bool writes_tensor(const struct source__part *p, const struct source__nod
     return false;
 }
 
-/* Returns the last operator behind the backward pass that writes a tensor, of the target if there is one:
- * the parameters are written last. SOURCE__NONE: no update is recorded. */
+/* Returns the last operator behind the begin of the backward pass that writes a tensor which nothing reads,
+ * of the target if there is one: a parameter. In a graph, other gradients may be computed after it.
+ * SOURCE__NONE: no update is recorded. */
 static uint32_t find_update(const struct source__part *p)
 {
-    uint32_t found = SOURCE__NONE;
-    for (uint32_t i = (uint32_t)p->nodes.n; i-- > 0;) {
+    uint32_t found = SOURCE__NONE, first = 0;
+    while (first < p->nodes.n && p->nodes.p[first].dir != PROBE_BACKWARD)
+        first++;
+    for (uint32_t i = (uint32_t)p->nodes.n; i-- > first;) {
         const struct source__node *n = &p->nodes.p[i];
-        if (n->dir == PROBE_BACKWARD)
-            break;
-        if (n->kind != PROBE_NODE_API || !writes_tensor(p, n))
+        if (n->kind != PROBE_NODE_API || n->dir != PROBE_FORWARD || n->is_read ||
+            !writes_tensor(p, n))
             continue;
         if (n->id[1] != SOURCE__NONE)
             return i;
@@ -72,19 +80,64 @@ static bool do_gradients_agree(const struct source__part *p)
     return true;
 }
 
+/* Parameters of two programs differ by an update when they are this far apart, and so many times farther than
+ * before the update and than the gradients: 1e-4 is what a missing weight decay of 0.01 changes at a rate of
+ * 0.01, and 1e-6 the noise of a step. */
+static const double gap_least = 1e-5, gap_times = 10, gradients_most = 1e-4;
+
+/* Tells whether the passes of a step agree, so that only its update can explain other parameters. */
+static bool do_passes_agree(const struct source__part *p)
+{
+    return p->losses[0] != NULL && !p->ends_differ && !p->starts_differ &&
+           !(p->gradient_gap > gradients_most) && do_gradients_agree(p);
+}
+
+static bool is_off(const struct source__part *p, float gap)
+{
+    double past =
+        fmax(isnan(p->start_gap) ? 0 : p->start_gap, isnan(p->gradient_gap) ? 0 : p->gradient_gap);
+    return gap > fmax(gap_least, gap_times * past);
+}
+
+/* Rule: two programs write other parameters although the gradients agree: the update is to blame. */
+static bool is_update_off(const struct source__part *p)
+{
+    return !isnan(p->gradient_gap) && do_passes_agree(p) && is_off(p, p->update_gap);
+}
+
+/* Names the operator of a step that writes parameters last. */
+static enum ms_rc blame_update(struct cmp_source *s, uint32_t part, float gap, struct ms_err *err)
+{
+    const struct source__part *p = s->parts.p[part];
+    uint32_t at = find_update(p);
+    if (at == SOURCE__NONE)
+        return MS_OK;
+    struct source__raw raw =
+        source__raw_of(&p->nodes.p[at], CMP_WHY_UPDATE, SOURCE__NUM, log10(gap / gap_least));
+    raw.in = gap;
+    return add_raw(s, part, at, raw, err);
+}
+
+/* Tells whether a step begins with parameters that are farther apart than before. */
+static bool does_start_off(const struct source__part *before, const struct source__part *now)
+{
+    return now->starts_differ || is_off(before, now->start_gap);
+}
+
 /* Rule: two programs begin a step with different parameters, and in the step before nothing differed: the
  * update is to blame, whose operators are often recorded on one side alone. */
-static enum ms_rc check_update(struct cmp_source *s, uint32_t part, struct ms_err *err)
+static enum ms_rc check_updates(struct cmp_source *s, uint32_t part, struct ms_err *err)
 {
-    const struct source__part *p = part_before(s, part);
-    if (p == NULL || p->losses[0] == NULL || p->ends_differ || p->starts_differ ||
-        !do_gradients_agree(p))
+    const struct source__part *p = s->parts.p[part];
+    uint32_t before = part_before(s, part);
+    if (is_update_off(p))
+        MS_TRY(blame_update(s, part, p->update_gap, err));
+    if (before == SOURCE__NONE || p->losses[0] == NULL)
         return MS_OK;
-    uint32_t at = find_update(p), before = part;
-    while (s->parts.p[before] != p)
-        before--;
-    return at != SOURCE__NONE ? add_parting(s, before, at, CMP_WHY_VALUE, SOURCE__NONE, err)
-                              : MS_OK;
+    const struct source__part *b = s->parts.p[before];
+    return do_passes_agree(b) && !is_update_off(b) && does_start_off(b, p)
+               ? blame_update(s, before, p->start_gap, err)
+               : MS_OK;
 }
 
 /* ---- forward values ---------------------------------------------------------- */
@@ -106,23 +159,32 @@ static bool is_noise(const struct source__node *n)
     return (n->flags & SOURCE__OUT_MEASURED) != 0 && n->out <= n->floor;
 }
 
-enum ms_rc source__check_parting(struct cmp_source *s, uint32_t part, bool explained,
-                                 struct ms_err *err)
+/* Adds the suspect at the nodes where values part, or where gradients do. */
+static enum ms_rc check_parting(struct cmp_source *s, uint32_t part, struct ms_err *err)
 {
     const struct source__part *p = s->parts.p[part];
-    if (p->batches == 0 && p->starts_differ)
-        return check_update(s, part, err);
-    if (explained || p->batches != 0)
-        return MS_OK;
-    uint32_t golden = p->parting.is_found ? node_of(p, 0, p->parting.node[0]) : SOURCE__NONE;
-    uint32_t target = p->parting.is_found ? node_of(p, 1, p->parting.node[1]) : SOURCE__NONE;
+    const bool forward = p->parting.is_found;
+    const struct source__parting *at = forward ? &p->parting : &p->backward_parting;
+    uint32_t golden = at->is_found ? node_of(p, 0, at->node[0]) : SOURCE__NONE;
+    uint32_t target = at->is_found ? node_of(p, 1, at->node[1]) : SOURCE__NONE;
     uint32_t blamed = target != SOURCE__NONE ? target : golden;
     if (blamed == SOURCE__NONE)
         return MS_OK;
-    enum cmp_why why = target == SOURCE__NONE   ? CMP_WHY_MISSING
+    enum cmp_why why = !forward                 ? CMP_WHY_BRANCH
+                       : target == SOURCE__NONE ? CMP_WHY_MISSING
                        : golden == SOURCE__NONE ? CMP_WHY_EXTRA
                                                 : CMP_WHY_VALUE;
     if (why == CMP_WHY_VALUE && is_noise(&p->nodes.p[blamed]))
         return MS_OK;
     return add_parting(s, part, blamed, why, golden, err);
+}
+
+enum ms_rc source__check_parting(struct cmp_source *s, uint32_t part, bool explained,
+                                 struct ms_err *err)
+{
+    const struct source__part *p = s->parts.p[part];
+    if (p->losses[0] == NULL || p->batches != 0)
+        return MS_OK;
+    MS_TRY(check_updates(s, part, err));
+    return explained || p->starts_differ ? MS_OK : check_parting(s, part, err);
 }

@@ -60,6 +60,8 @@ enum cmp_why {
     CMP_WHY_DTYPE,
     CMP_WHY_GRAD,   /* requires_grad differs */
     CMP_WHY_SCALAR, /* a plain argument differs */
+    CMP_WHY_UPDATE, /* the update writes other parameters, and the gradients agree */
+    CMP_WHY_BRANCH, /* gradients part here, and the forward passes agree */
     CMP_WHYS
 };
 /* Names of the rules: "flag", "differs", ... */

@@ -33,7 +33,9 @@
     X(suspect_shape, "path here? there? out? in? later more?")                                     \
     X(suspect_dtype, "path here? there? out? in? later more?")                                     \
     X(suspect_grad, "path here? there? out? in? later more?")                                      \
-    X(suspect_scalar, "path here? there? out? in? later more?")
+    X(suspect_scalar, "path here? there? out? in? later more?")                                    \
+    X(suspect_update, "e later more?")                                                             \
+    X(suspect_branch, "later more?")
 #define CMP_NOTE_KINDS(X)                                                                          \
     X(other_precision, "share type golden_type noise?")                                            \
     X(other_start, "unlike parameters limit")

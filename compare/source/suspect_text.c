@@ -16,8 +16,9 @@ enum { SHOWN_MODULES = 10 };
 const char *const cmp_role_names[CMP_ROLES] = {"clean", "introduces", "amplifies", "propagates",
                                                "absorbs"};
 const char *const cmp_why_names[CMP_WHYS] = {
-    "flag",   "differs", "value", "norm",  "precedent", "rounded", "parameter",     "input",
-    "wiring", "missing", "extra", "moved", "shape",     "dtype",   "requires_grad", "scalar"};
+    "flag",      "differs", "value",         "norm",    "precedent", "rounded",
+    "parameter", "input",   "wiring",        "missing", "extra",     "moved",
+    "shape",     "dtype",   "requires_grad", "scalar",  "update",    "branch"};
 
 static const struct ms_message_kind kinds[CMP_WHYS] = {
 #define ROW(name, args) {#name, args},
@@ -166,6 +167,7 @@ static void fill_message(struct ms_message *m, const struct source__part *p,
     case CMP_WHY_FLAG:
         return ms_message_i64(m, "exact", n->in == 0);
     case CMP_WHY_DIFFERS:
+    case CMP_WHY_BRANCH:
         return;
     case CMP_WHY_VALUE:
         return say_value(m, p, n, s);
@@ -188,6 +190,8 @@ static void fill_message(struct ms_message *m, const struct source__part *p,
     case CMP_WHY_EXTRA:
     case CMP_WHY_MOVED:
         return say_structure(m, p, r);
+    case CMP_WHY_UPDATE:
+        return ms_message_f64(m, "e", s->in);
     default:
         return say_attribute(m, p, r, s);
     }

@@ -16,12 +16,13 @@
  * rounding, and their relative difference means nothing. */
 static const double least = 1e-3, times = 10, share = 1e-5, share_low = 0.02;
 
-/* Another framework's optimizer has other operators, which visit parameters in another order. */
+/* Another framework's optimizer has other operators, which visit parameters in another order; its results are
+ * compared instead, see update_results.h. */
 bool source__is_update(const struct source__judge *j, uint32_t i)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     return i >= j->after_backward && n->dir == PROBE_FORWARD && n->kind == PROBE_NODE_API &&
-           !(j->p->frameworks && source__is_other_operator(j->p, n));
+           !j->p->frameworks;
 }
 
 /* ---- gradients between backward and update --------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_frontier: which operators are named where the values of two programs part.
+ * test_frontier: which operators are named where the values of two programs part, forward, backward or by the
+ * update.
  *
  * A program is a list of calls that read and write numbered values; equal numbers are equal values. The
  * golden program is PyTorch's, the target MindSpore's.
@@ -50,12 +51,13 @@ static void put_tensor(struct ms_buf *b, int v)
 
 static void put_call(struct ms_buf *b, const struct call *c)
 {
-    ms_buf_printf(b, "\"%s\": {\"input_args\": [", c->name);
+    bool backward = ms_str_ends(ms_str_of(c->name), MS_STR("backward"));
+    ms_buf_printf(b, "\"%s\": {\"%s\": [", c->name, backward ? "input" : "input_args");
     for (unsigned i = 0; i < INPUTS && c->in[i] != 0; i++) {
         ms_buf_puts(b, i != 0 ? ", " : "");
         put_tensor(b, c->in[i]);
     }
-    ms_buf_puts(b, "], \"input_kwargs\": {}, \"output\": [");
+    ms_buf_puts(b, backward ? "], \"output\": [" : "], \"input_kwargs\": {}, \"output\": [");
     put_tensor(b, c->out);
     ms_buf_puts(b, "]}");
 }
@@ -234,8 +236,75 @@ START_TEST(values_of_low_precision_are_not_searched)
 }
 END_TEST
 
+/* The passes are the same; an operator of many names writes parameter 2 as 13. */
+static const struct call trained_golden[CALLS] = {
+    {"Functional.linear.0.forward", {1, 2}, 3}, {"Tensor.mean.0.forward", {3}, 4},
+    {"Tensor.mean.0.backward", {10}, 11},       {"Functional.linear.0.backward", {11}, 12},
+    {"Tensor.mul.0.forward", {12}, 20},         {"Tensor.add_.0.forward", {2, 20}, 13}};
+
+START_TEST(an_update_is_named_by_its_result)
+{
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Tensor.mean.0.forward", {3}, 4},
+                                              {"Tensor.mean.0.backward", {10}, 11},
+                                              {"Functional.dense.0.backward", {11}, 12},
+                                              {"Primitive.SGD.0.forward", {2, 12}, 14}};
+    struct answer a = ask(trained_golden, target);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_str_eq(a.target, "Primitive.SGD.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_UPDATE);
+}
+END_TEST
+
+START_TEST(an_update_in_other_steps_is_no_suspect)
+{
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Tensor.mean.0.forward", {3}, 4},
+                                              {"Tensor.mean.0.backward", {10}, 11},
+                                              {"Functional.dense.0.backward", {11}, 12},
+                                              {"Primitive.SGD.0.forward", {2, 12}, 13}};
+    ck_assert_uint_eq(ask(trained_golden, target).n, 0);
+}
+END_TEST
+
+/* mean(down(up(x))) */
+static const struct call deep_golden[CALLS] = {
+    {"Functional.linear.0.forward", {1, 2}, 3}, {"Functional.linear.1.forward", {3, 5}, 6},
+    {"Tensor.mean.0.forward", {6}, 7},          {"Tensor.mean.0.backward", {10}, 11},
+    {"Functional.linear.1.backward", {11}, 12}, {"Functional.linear.0.backward", {12}, 13}};
+
+START_TEST(a_detached_value_is_named_where_gradients_part)
+{
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Functional.dense.1.forward", {3, 5}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 7},
+                                              {"Tensor.mean.0.backward", {10}, 11}};
+    struct answer a = ask(deep_golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Functional.linear.1.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_BRANCH);
+}
+END_TEST
+
+/* The target computes gradient 12 by others that the golden side does not have. */
+START_TEST(gradients_inside_a_function_are_no_suspects)
+{
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Functional.dense.1.forward", {3, 5}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 7},
+                                              {"Tensor.mean.0.backward", {10}, 11},
+                                              {"Primitive.Slice.0.backward", {11}, 31},
+                                              {"Primitive.AddN.0.backward", {31}, 32},
+                                              {"Functional.dense.1.backward", {11, 32}, 12},
+                                              {"Functional.dense.0.backward", {12}, 13}};
+    ck_assert_uint_eq(ask(deep_golden, target).n, 0);
+}
+END_TEST
+
 TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_much_is_named,
           an_operator_too_little_is_named, an_operator_in_place_of_another_is_named_with_it,
           steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
-          a_missing_branch_is_named_where_it_ends,
+          a_missing_branch_is_named_where_it_ends, an_update_is_named_by_its_result,
+          an_update_in_other_steps_is_no_suspect, a_detached_value_is_named_where_gradients_part,
+          gradients_inside_a_function_are_no_suspects,
           a_function_that_runs_as_steps_is_named_at_the_last_of_them)

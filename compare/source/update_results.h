@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * update_results: how far parameters and gradients of two programs are apart before and after a step's update.
+ *
+ * The update of one program is a fused operator, that of another many small ones, and they visit parameters
+ * in another order. What they have in common is the result: the new values of the parameters.
+ */
+#ifndef COMPARE_SOURCE_UPDATE_RESULTS_H
+#define COMPARE_SOURCE_UPDATE_RESULTS_H
+
+#include "compare/source/value_flow.h"
+
+/* Fills p->start_gap, p->gradient_gap and p->update_gap. */
+enum ms_rc source__weigh_updates(struct source__part *p, const struct source__side side[2],
+                                 struct ms_err *err);
+
+#endif
