@@ -3,6 +3,7 @@
  * backward_parting: looks gradients of each side up among those of the other.
  */
 #include "compare/source/backward_parting.h"
+#include "compare/source/lost_values.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/value_shelf.h"
 
@@ -19,6 +20,7 @@ struct look {
     struct source__shelf other;
     double largest;
     uint8_t *loss; /* by node */
+    bool *weights; /* by row: it is the value of a parameter */
 };
 
 static bool is_gradient(const struct probe_dump *d, uint32_t row)
@@ -48,15 +50,15 @@ static bool is_lost(const struct look *l, uint32_t row)
            !source__shelf_has(&l->other, &l->s->value[row]);
 }
 
-/* Tells whether a row is an input of a lasting operator that holds a lost gradient or a sum with it: PyTorch
- * records no sums, so that nothing has made them. */
+/* Tells whether a row is an input of a lasting operator that holds a lost gradient or a sum with it: of functions
+ * no sums are recorded, so that nothing has made them. */
 static bool carries_on(const struct look *l, uint32_t row, uint32_t lost)
 {
     const struct probe_row *r = &l->s->dump->rows.p[row];
     uint32_t from = l->s->dump->rows.p[lost].node;
     if (source__is_output(r) || !(l->loss[r->node] & LASTS))
         return false;
-    bool is_sum = l->s->maker[row] == SOURCE__NONE && is_lost(l, row) &&
+    bool is_sum = !l->s->dump->is_graph && l->s->maker[row] == SOURCE__NONE && is_lost(l, row) &&
                   l->s->value[row].n == l->s->value[lost].n;
     return is_sum || l->s->maker[row] == from;
 }
@@ -71,12 +73,35 @@ static bool is_read(const struct look *l, uint32_t node)
     return false;
 }
 
-/* Tells whether a lost gradient is at the end of the backward pass, as that of a parameter: it is computed from
- * a lost one, and nothing reads it. A graph sums up the gradients of a parameter in parts. */
+/* Returns the forward operator of a backward one; the node itself where none is recorded. */
+static uint32_t forward_of(const struct probe_dump *d, uint32_t node)
+{
+    struct ms_str name = probe_node_name(d, node), op = probe_name_cut(name, 1);
+    for (uint32_t i = node; i-- > 0;) {
+        if (source__is_api(&d->nodes.p[i], PROBE_FORWARD) &&
+            ms_str_eq(op, probe_name_cut(probe_node_name(d, i), 1)))
+            return i;
+    }
+    return node;
+}
+
+/* Without records of modules nothing is known of the values of parameters, so the operator's name counts too. */
+static bool has_parameter(const struct look *l, uint32_t node)
+{
+    const struct probe_node *n = &l->s->dump->nodes.p[node];
+    bool found = (source__op_flags(source__op_name(l->s->dump, node)) &
+                  (SOURCE__WEIGHED | SOURCE__LOOKUP)) != 0;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++)
+        found |= l->weights[i];
+    return found;
+}
+
+/* Tells whether a lost gradient is at the end of the backward pass: it is computed from a lost one by an
+ * operator that has a parameter, and nothing reads it. */
 static bool is_end(const struct look *l, uint32_t node)
 {
-    bool adds = (source__op_flags(source__op_name(l->s->dump, node)) & SOURCE__ADDS) != 0;
-    return (l->loss[node] & (LOST | IN_LOST)) == (LOST | IN_LOST) && !adds && !is_read(l, node);
+    return (l->loss[node] & (LOST | IN_LOST)) == (LOST | IN_LOST) && !is_read(l, node) &&
+           has_parameter(l, forward_of(l->s->dump, node));
 }
 
 static bool is_carried_on(const struct look *l, uint32_t node)
@@ -103,10 +128,10 @@ static void find_lasting(struct look *l)
 }
 
 static enum ms_rc look_up(struct look *l, const struct source__side *s,
-                          const struct source__side *other, struct ms_arena *arena,
+                          const struct source__side *other, bool *weights, struct ms_arena *arena,
                           struct ms_err *err)
 {
-    *l = (struct look){.s = s, .other = {.slack = alike}};
+    *l = (struct look){.s = s, .other = {.slack = alike}, .weights = weights};
     l->loss = ms_arena_calloc(arena, s->dump->nodes.n + 1, sizeof *l->loss);
     if (l->loss == NULL)
         return ms_arena_fail(arena, err);
@@ -136,19 +161,6 @@ static uint32_t first_parting(const struct look *l, const struct look *other, co
     return SOURCE__NONE;
 }
 
-/* Returns the forward operator of a backward one that has no partner: parts list only what both sides run
- * backward. */
-static uint32_t forward_of(const struct probe_dump *d, uint32_t node)
-{
-    struct ms_str name = probe_node_name(d, node), op = probe_name_cut(name, 1);
-    for (uint32_t i = node; i-- > 0;) {
-        if (source__is_api(&d->nodes.p[i], PROBE_FORWARD) &&
-            ms_str_eq(op, probe_name_cut(probe_node_name(d, i), 1)))
-            return i;
-    }
-    return node;
-}
-
 static void note_parting(struct source__part *p, const struct look *l, unsigned side, uint32_t node,
                          const uint32_t *mate)
 {
@@ -162,12 +174,15 @@ enum ms_rc source__find_backward_parting(struct source__part *p, const struct so
                                          const uint32_t *const mate[2], struct ms_err *err)
 {
     struct look look[2];
+    bool *weights[2];
     p->backward_parting =
         (struct source__parting){.node = {SOURCE__NONE, SOURCE__NONE}, .is_found = false};
     if (p->losses[0] == NULL || p->ends_differ || p->starts_differ)
         return MS_OK;
+    MS_TRY(source__find_weights((const struct source__side *const[]){&side[0], &side[1]}, p->arena,
+                                weights, err));
     for (unsigned s = 0; s < 2; s++)
-        MS_TRY(look_up(&look[s], &side[s], &side[1 - s], p->arena, err));
+        MS_TRY(look_up(&look[s], &side[s], &side[1 - s], weights[s], p->arena, err));
     /* Functions are recorded as a whole, so the search begins with the side that is no graph. */
     unsigned first = side[0].dump->is_graph && !side[1].dump->is_graph;
     for (unsigned k = 0; k < 2 && !p->backward_parting.is_found; k++) {

@@ -180,7 +180,7 @@ static bool follow_part(struct reach *r, uint32_t part)
         struct inherited out = in;
         for (uint32_t k = r->first[i]; k != SOURCE__NONE; k = r->next[k]) {
             const struct source__raw *raw = &r->s->raws.p[k];
-            r->gone[k] = is_explained(p, raw, in);
+            r->gone[k] = !raw->is_parting && is_explained(p, raw, in);
             if (raw->cls == SOURCE__NUM)
                 merge_strongest(&out,
                                 (struct inherited){p->nodes.p[i].out, r->gone[k] ? in.s : raw->s});

@@ -53,11 +53,37 @@ static bool is_at_frontier(const struct frontier *f, unsigned side, uint32_t nod
     return (f->p->losses[side][node] & (want | SOURCE__IN_LOST)) == want;
 }
 
+static bool has_parameter(const struct frontier *f, unsigned side, uint32_t node)
+{
+    const struct probe_node *n = &dump_of(f, side)->nodes.p[node];
+    bool found = false;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++)
+        found |= f->weights[side][i];
+    return found;
+}
+
+/* Tells whether values surely part at an operator of the frontier. An operator of the functions whose result
+ * nothing recorded reads may be superfluous, so that no graph runs it. One that reads a lost value from outside
+ * the dump stands behind operators that are not recorded. */
+static bool is_sure(const struct frontier *f, unsigned side, uint32_t node)
+{
+    return (f->p->losses[side][node] & (SOURCE__ENDS | SOURCE__OUTSIDE)) == SOURCE__ENDS;
+}
+
+/* Tells whether a side begins to differ at a module that reads another input from outside the dump. */
+static bool has_other_input(const struct frontier *f, unsigned side, uint32_t node)
+{
+    return (f->p->losses[side][node] & SOURCE__OUTSIDE) && has_parameter(f, side, node);
+}
+
+/* Lists the frontier of a side: what is surely part of it, then the rest. */
 static void list_side(struct frontier *f, unsigned side)
 {
-    for (uint32_t i = 0; i < dump_of(f, side)->nodes.n && f->n[side] < FRONTIER_MAX; i++) {
-        if (is_at_frontier(f, side, i))
-            f->list[side][f->n[side]++] = i;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < dump_of(f, side)->nodes.n && f->n[side] < FRONTIER_MAX; i++) {
+            if (is_at_frontier(f, side, i) && is_sure(f, side, i) == (pass == 0))
+                f->list[side][f->n[side]++] = i;
+        }
     }
 }
 
@@ -237,6 +263,18 @@ static uint32_t last_before(struct frontier *f, unsigned side, uint32_t node, ui
     return view;
 }
 
+/* Returns the first step, on the chain of lost values to `last`, of the operator that the other side runs whole:
+ * it reads the operator's parameter and no lost value. SOURCE__NONE: there is none. */
+static uint32_t first_step(struct frontier *f, unsigned side, uint32_t last, uint32_t whole)
+{
+    mark_chain(f, side, last);
+    for (uint32_t i = 0; i <= last; i++) {
+        if (f->seen[i] && !reads_lost(f, side, i) && share_input(f, side, i, whole, true))
+            return i;
+    }
+    return SOURCE__NONE;
+}
+
 /* Returns the maker of one of a node's inputs that is of the same family as an operator of the other side. */
 static uint32_t maker_like(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
 {
@@ -289,8 +327,9 @@ static uint32_t partner_behind(const struct frontier *f, unsigned side, uint32_t
     return own;
 }
 
-/* Returns the last operator before a node, on the chain of lost values to it, that has no partner. */
-static uint32_t last_alone(struct frontier *f, unsigned side, uint32_t node)
+/* Returns the last operator before a node, on the chain of lost values to it, that has no partner before `end`,
+ * the node's own partner. */
+static uint32_t last_alone(struct frontier *f, unsigned side, uint32_t node, uint32_t end)
 {
     uint32_t last = SOURCE__NONE;
     mark_chain(f, side, node);
@@ -298,7 +337,8 @@ static uint32_t last_alone(struct frontier *f, unsigned side, uint32_t node)
         if (!f->seen[i])
             continue;
         f->partner[i] = partner_behind(f, side, i, f->partner);
-        if (f->partner[i] == SOURCE__NONE && !is_view(f, side, i))
+        bool is_alone = f->partner[i] == SOURCE__NONE || f->partner[i] > end;
+        if (is_alone && !is_view(f, side, i))
             last = i;
     }
     return last != SOURCE__NONE ? last : last_before(f, side, node, SOURCE__NONE);
@@ -335,7 +375,7 @@ static uint32_t end_of_branch(struct frontier *f, unsigned side, uint32_t node)
             continue;
         mark_chain(f, side, partner);
         if (f->seen[node])
-            return last_alone(f, side, partner);
+            return last_alone(f, side, partner, f->list[1 - side][k]);
     }
     for (uint32_t i = node + 1; i < dump_of(f, side)->nodes.n; i++) {
         for (uint32_t k = 0; k < f->n[1 - side] && is_touched(f, side, i); k++) {
@@ -347,6 +387,89 @@ static uint32_t end_of_branch(struct frontier *f, unsigned side, uint32_t node)
         }
     }
     return last_behind(f, side, node);
+}
+
+/* ---- other values chosen ------------------------------------------------------- */
+
+/* Returns the maker of a value that a node reads and its partner does not; SOURCE__NONE: there is none. `from` is
+ * the row of the node to begin with, and becomes the next one. */
+static uint32_t next_other_maker(const struct frontier *f, unsigned side, uint32_t node,
+                                 uint32_t other, uint32_t *from)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    for (uint32_t i = *from; i < n->first_row + n->nrows; i++) {
+        if (!is_input(f, side, i, false) || s->maker[i] == SOURCE__NONE || s->maker[i] >= node ||
+            s->value[i].n < 2 || reads_value(f, 1 - side, other, &s->value[i], false))
+            continue;
+        *from = i + 1;
+        return s->maker[i];
+    }
+    return SOURCE__NONE;
+}
+
+/* Finds operators that have made other inputs of nodes of both sides, do the same, and read one value that both
+ * have and another that differs. */
+static bool find_choice(const struct frontier *f, const uint32_t node[2],
+                        struct source__parting *out)
+{
+    uint32_t t = dump_of(f, 1)->nodes.p[node[1]].first_row, target;
+    while ((target = next_other_maker(f, 1, node[1], node[0], &t)) != SOURCE__NONE) {
+        uint32_t g = dump_of(f, 0)->nodes.p[node[0]].first_row, golden;
+        while ((golden = next_other_maker(f, 0, node[0], node[1], &g)) != SOURCE__NONE) {
+            if (is_view(f, 1, target) || !is_same_family(f, 1, target, golden) ||
+                !share_input(f, 1, target, golden, false))
+                continue;
+            *out = part_at(1, target, golden);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns the next tensor that a node reads and that is not the one before; NULL: there is none. A graph lists an
+ * input twice where a kernel runs twice. */
+static const struct read__value *next_input(const struct frontier *f, unsigned side, uint32_t node,
+                                            const struct read__value *before)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    uint32_t i = before != NULL ? (uint32_t)(before - s->value) + 1 : n->first_row;
+    for (; i < n->first_row + n->nrows; i++) {
+        const struct read__value *v = &s->value[i];
+        if (is_input(f, side, i, false) && read__is_tensor(v) && v->n > 1 &&
+            (before == NULL || !is_alike(v, before)))
+            return v;
+    }
+    return NULL;
+}
+
+/* Tells whether nodes of both sides read the same values, several of them, in the same order. */
+static bool reads_same(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
+{
+    const struct read__value *a = next_input(f, side, node, NULL);
+    const struct read__value *b = next_input(f, 1 - side, other, NULL);
+    uint32_t n = 0;
+    for (; a != NULL && b != NULL && is_alike(a, b); n++) {
+        a = next_input(f, side, node, a);
+        b = next_input(f, 1 - side, other, b);
+    }
+    return a == NULL && b == NULL && n > 1;
+}
+
+/* Returns an operator of the other side's frontier that does the same with other values, which operators have made
+ * that differ in one input, as by a sine and a cosine that changed places; or SOURCE__NONE. */
+static uint32_t parallel_of(const struct frontier *f, unsigned side, uint32_t node)
+{
+    for (uint32_t i = 0; i < f->n[1 - side]; i++) {
+        uint32_t pair[2];
+        struct source__parting found;
+        pair[side] = node;
+        pair[1 - side] = f->list[1 - side][i];
+        if (is_same_family(f, side, node, pair[1 - side]) && find_choice(f, pair, &found))
+            return pair[1 - side];
+    }
+    return SOURCE__NONE;
 }
 
 /* ---- the verdict ------------------------------------------------------------- */
@@ -375,8 +498,15 @@ static struct source__parting judge_node(struct frontier *f, unsigned side, uint
     if (partner != SOURCE__NONE) {
         uint32_t origin = last_before(f, 1 - side, partner, node);
         return origin != SOURCE__NONE ? start_of_change(f, 1 - side, origin, node)
-                                      : part_at(side, node, SOURCE__NONE);
+                                      : part_at(side, node, first_step(f, 1 - side, partner, node));
     }
+    for (uint32_t i = 0; i < f->n[1 - side]; i++) {
+        if (reads_same(f, side, node, f->list[1 - side][i]))
+            return decide(f, side, node, f->list[1 - side][i]);
+    }
+    uint32_t parallel = parallel_of(f, side, node);
+    if (parallel != SOURCE__NONE)
+        return part_at(side, node, parallel);
     for (uint32_t i = 0; i < f->n[1 - side]; i++) {
         if (share_input(f, side, node, f->list[1 - side][i], false))
             return decide(f, side, node, f->list[1 - side][i]);
@@ -392,11 +522,22 @@ static bool reads_unknown(const struct frontier *f, unsigned side, uint32_t node
     const struct source__side *s = f->q->side[side];
     const struct probe_node *n = &s->dump->nodes.p[node];
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
-        if (is_input(f, side, i, false) && s->maker[i] == SOURCE__NONE && s->value[i].n > 1 &&
+        bool is_outside = s->maker[i] == SOURCE__NONE && read__is_traceable(&s->value[i]);
+        if (is_input(f, side, i, false) && is_outside && s->value[i].n > 1 &&
             !reads_value(f, 1 - side, other, &s->value[i], false))
             return true;
     }
     return false;
+}
+
+/* Both sides may have all values that partners read, as a sine and a cosine, and yet the partners read other
+ * ones. Then the operators that chose them are to blame. */
+static void blame_choice(struct frontier *f)
+{
+    enum { STEPS = 8 };
+    struct source__parting next;
+    for (unsigned i = 0; i < STEPS && find_choice(f, f->p->parting.node, &next); i++)
+        f->p->parting = next;
 }
 
 /* Slices are not recorded among functions, but in a graph. Where partners read different values, one of them
@@ -492,11 +633,17 @@ static enum ms_rc make_room(struct frontier *f, struct ms_err *err)
     return source__find_weights(f->q->side, f->p->arena, f->weights, err);
 }
 
-/* Functions are recorded as a whole, so the search begins with the side that is no graph. */
+/* Functions are recorded as a whole, so the search begins with the side that is no graph, unless only the graph
+ * shows surely where values part. */
 static unsigned leading_side(const struct frontier *f)
 {
     unsigned side = dump_of(f, 0)->is_graph && !dump_of(f, 1)->is_graph;
-    return f->n[side] != 0 ? side : 1 - side;
+    bool is_known[2];
+    for (unsigned s = 0; s < 2; s++)
+        is_known[s] =
+            f->n[s] != 0 && (is_sure(f, s, f->list[s][0]) || has_other_input(f, s, f->list[s][0]));
+    bool other = f->n[side] == 0 || (is_known[1 - side] && !is_known[side]);
+    return other ? 1 - side : side;
 }
 
 enum ms_rc source__find_parting(struct source__part *p, const struct source__pairing *q,
@@ -515,6 +662,7 @@ enum ms_rc source__find_parting(struct source__part *p, const struct source__pai
     p->parting = judge_node(&f, side, f.list[side][0]);
     if (p->parting.node[0] == SOURCE__NONE || p->parting.node[1] == SOURCE__NONE)
         return MS_OK;
+    blame_choice(&f);
     blame_slice(&f);
     return p->mode == PROBE_MODE_TENSOR ? blame_order(&f, err) : MS_OK;
 }

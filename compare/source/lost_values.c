@@ -56,8 +56,11 @@ static void look_up_node(struct walk *w, uint32_t node)
         if (out && w->first[node] == SOURCE__NONE) {
             w->first[node] = i;
             w->loss[node] |= source__shelf_has(w->other, &w->s->value[i]) ? 0 : SOURCE__LOST;
-        } else if (!out && maker != SOURCE__NONE) {
-            w->loss[node] |= source__shelf_has(w->other, &w->s->value[i]) ? 0 : SOURCE__IN_LOST;
+        } else if (!out && !source__shelf_has(w->other, &w->s->value[i])) {
+            bool is_tensor = w->s->value[i].n > 1;
+            w->loss[node] |= maker != SOURCE__NONE ? SOURCE__IN_LOST
+                             : is_tensor           ? SOURCE__OUTSIDE
+                                                   : 0;
         }
     }
 }
@@ -72,12 +75,14 @@ static void follow_back(struct walk *w, uint32_t node)
         return;
     if (!w->is_read[node] && (is_end || !w->s->dump->is_graph))
         w->loss[node] |= SOURCE__LASTS;
+    if (is_end)
+        w->loss[node] |= SOURCE__LASTS | SOURCE__ENDS;
     if ((w->loss[node] & SOURCE__LASTS) == 0)
         return;
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
         uint32_t maker = w->s->maker[i];
         if (!source__is_output(&w->s->dump->rows.p[i]) && maker != SOURCE__NONE && maker < node)
-            w->loss[maker] |= SOURCE__LASTS;
+            w->loss[maker] |= w->loss[node] & (SOURCE__LASTS | SOURCE__ENDS);
     }
 }
 
@@ -88,6 +93,18 @@ static uint32_t end_of_forward(const struct probe_dump *d)
             return i;
     }
     return (uint32_t)d->nodes.n;
+}
+
+/* Tells whether a node reads what a forward operator has made. Others, such as the counter of steps of a graph,
+ * are no end of the forward pass. */
+static bool does_follow(const struct walk *w, uint32_t node)
+{
+    const struct probe_node *n = &w->s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (!source__is_output(&w->s->dump->rows.p[i]) && w->s->maker[i] < node)
+            return true;
+    }
+    return false;
 }
 
 static enum ms_rc walk_side(struct walk *w, struct ms_arena *arena, struct ms_err *err)
@@ -104,7 +121,8 @@ static enum ms_rc walk_side(struct walk *w, struct ms_arena *arena, struct ms_er
         if (!is_forward(w->s->dump, i))
             continue;
         look_up_node(w, i);
-        w->last = w->first[i] != SOURCE__NONE ? w->first[i] : w->last;
+        bool is_end = w->first[i] != SOURCE__NONE && (does_follow(w, i) || w->last == SOURCE__NONE);
+        w->last = is_end ? w->first[i] : w->last;
     }
     for (uint32_t i = w->end; i-- > 0;) {
         if (is_forward(w->s->dump, i))

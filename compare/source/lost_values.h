@@ -14,9 +14,12 @@
 #include "compare/source/node_pairs.h"
 
 enum source__loss {
-    SOURCE__LOST = 1 << 0,   /* the operator's result is lost */
-    SOURCE__LASTS = 1 << 1,  /* and it lasts */
-    SOURCE__IN_LOST = 1 << 2 /* the operator reads a value that is lost */
+    SOURCE__LOST = 1 << 0,    /* the operator's result is lost */
+    SOURCE__LASTS = 1 << 1,   /* and it lasts */
+    SOURCE__IN_LOST = 1 << 2, /* the operator reads a value that is lost */
+    SOURCE__ENDS =
+        1 << 3, /* its result lasts to the last operator; others end where nothing recorded reads */
+    SOURCE__OUTSIDE = 1 << 4 /* it reads a lost value from outside the dump */
 };
 
 /* Fills p->losses for the forward operators of both sides, p->starts_differ and

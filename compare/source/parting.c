@@ -159,6 +159,16 @@ static bool is_noise(const struct source__node *n)
     return (n->flags & SOURCE__OUT_MEASURED) != 0 && n->out <= n->floor;
 }
 
+/* Tells whether a rule has found something in the forward pass of a part. */
+static bool has_forward_suspect(const struct cmp_source *s, uint32_t part)
+{
+    for (size_t i = 0; i < s->raws.n; i++) {
+        if (s->raws.p[i].part == part && s->raws.p[i].forward)
+            return true;
+    }
+    return false;
+}
+
 /* Adds the suspect at the nodes where values part, or where gradients do. */
 static enum ms_rc check_parting(struct cmp_source *s, uint32_t part, struct ms_err *err)
 {
@@ -168,13 +178,14 @@ static enum ms_rc check_parting(struct cmp_source *s, uint32_t part, struct ms_e
     uint32_t golden = at->is_found ? node_of(p, 0, at->node[0]) : SOURCE__NONE;
     uint32_t target = at->is_found ? node_of(p, 1, at->node[1]) : SOURCE__NONE;
     uint32_t blamed = target != SOURCE__NONE ? target : golden;
-    if (blamed == SOURCE__NONE)
+    if (blamed == SOURCE__NONE || (!forward && has_forward_suspect(s, part)))
         return MS_OK;
     enum cmp_why why = !forward                 ? CMP_WHY_BRANCH
                        : target == SOURCE__NONE ? CMP_WHY_MISSING
                        : golden == SOURCE__NONE ? CMP_WHY_EXTRA
                                                 : CMP_WHY_VALUE;
-    if (why == CMP_WHY_VALUE && is_noise(&p->nodes.p[blamed]))
+    bool is_pair = p->nodes.p[blamed].id[0] == at->node[0];
+    if (why == CMP_WHY_VALUE && is_pair && is_noise(&p->nodes.p[blamed]))
         return MS_OK;
     return add_parting(s, part, blamed, why, golden, err);
 }

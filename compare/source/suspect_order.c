@@ -119,7 +119,7 @@ static bool is_before(const struct order *first, const struct order *o)
 
 static void prefer_structure(const struct cmp_source *s, struct order *o)
 {
-    if (s->raws.n < 2 || o[0].tier != 0 || !o[0].raw->forward)
+    if (s->raws.n < 2 || o[0].tier != 0 || !o[0].raw->forward || o[0].raw->is_parting)
         return;
     for (size_t i = 1; i < s->raws.n; i++)
         o[i].tier = is_before(&o[0], &o[i]) ? 0 : o[i].tier;

@@ -301,10 +301,48 @@ START_TEST(gradients_inside_a_function_are_no_suspects)
 }
 END_TEST
 
+/* Both sides have x times a sine and x times a cosine, and read one in place of the other. */
+START_TEST(values_that_changed_places_are_named_where_they_are_chosen)
+{
+    static const struct call golden[CALLS] = {
+        {"Tensor.__mul__.0.forward", {1, 2}, 3},    {"Tensor.__mul__.1.forward", {1, 4}, 5},
+        {"Tensor.__sub__.0.forward", {3, 8}, 10},   {"Tensor.__add__.0.forward", {5, 8}, 11},
+        {"Functional.cat.0.forward", {10, 11}, 12}, {"Tensor.mean.0.forward", {12}, 13}};
+    static const struct call target[CALLS] = {
+        {"Tensor.__mul__.0.forward", {1, 4}, 5},    {"Tensor.__mul__.1.forward", {1, 2}, 3},
+        {"Tensor.__sub__.0.forward", {5, 8}, 20},   {"Tensor.__add__.0.forward", {3, 8}, 21},
+        {"Functional.cat.0.forward", {20, 21}, 22}, {"Tensor.mean.0.forward", {22}, 23}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Tensor.__mul__.0.forward");
+}
+END_TEST
+
+/* Nothing reads the first lost value; a graph does not run such an operator. */
+START_TEST(an_operator_without_effect_is_not_named)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Functional.softmax.0.forward", {3}, 30},
+                                              {"Functional.relu.0.forward", {3}, 4},
+                                              {"Functional.linear.1.forward", {4, 5}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 7}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Functional.tanh.0.forward", {3}, 24},
+                                              {"Functional.dense.1.forward", {24, 5}, 26},
+                                              {"Tensor.mean.0.forward", {26}, 27}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Functional.tanh.0.forward");
+    ck_assert_str_eq(a.golden, "Functional.relu.0.forward");
+}
+END_TEST
+
 TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_much_is_named,
           an_operator_too_little_is_named, an_operator_in_place_of_another_is_named_with_it,
           steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
           a_missing_branch_is_named_where_it_ends, an_update_is_named_by_its_result,
           an_update_in_other_steps_is_no_suspect, a_detached_value_is_named_where_gradients_part,
           gradients_inside_a_function_are_no_suspects,
-          a_function_that_runs_as_steps_is_named_at_the_last_of_them)
+          a_function_that_runs_as_steps_is_named_at_the_last_of_them,
+          values_that_changed_places_are_named_where_they_are_chosen,
+          an_operator_without_effect_is_not_named)
