@@ -309,14 +309,15 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
         raw.factor = n->rho_norm;
         return source__add_suspect(j, i, raw, err);
     }
-    if (drops_digits(j, n))
+    if (drops_digits(j, n) && (!j->p->frameworks || n->rho > 1)) /* 1 itself has few digits */
         return source__add_suspect(j, i, source__raw_of(n, CMP_WHY_ROUNDED, SOURCE__NUM, 2), err);
     if ((n->flags & SOURCE__TURNED) && n->rho > 2 && n->out > source__rule.turned_least)
         return source__add_suspect(
             j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
     double least = gradient ? source__rule.exact : 0; /* gradients are summed in any order */
-    if (exact_so_far && n->out > fmax(least, source__rule.shown) && (known || is_no_noise(j, n)) &&
-        !may_be_rounding(j, n))
+    /* Kernels of two frameworks round differently, if only in some calls. */
+    if (!j->p->frameworks && exact_so_far && n->out > fmax(least, source__rule.shown) &&
+        (known || is_no_noise(j, n)) && !may_be_rounding(j, n))
         return source__add_suspect(j, i, source__raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);
     return MS_OK;
 }
