@@ -53,6 +53,8 @@ static enum evidence evidence_of(const struct cmp_suspect *t, bool programs)
     case CMP_WHY_FLAG:
     case CMP_WHY_MISSING:
     case CMP_WHY_EXTRA:
+    case CMP_WHY_UPDATE:
+    case CMP_WHY_BRANCH:
         return ALONE;
     case CMP_WHY_GRAD:
         return GRAD;
@@ -161,7 +163,8 @@ void source__rate_suspects(struct cmp_source *s)
 {
     const struct cmp_suspect *first = s->list.p;
     rate_all(s);
-    if (s->list.n == 0 || first->certainty >= decided || part_of(s, first)->mode == PROBE_MODE_TENSOR)
+    if (s->list.n == 0 || first->certainty >= decided ||
+        part_of(s, first)->mode == PROBE_MODE_TENSOR)
         return;
     for (size_t i = 0; i < s->list.n; i++)
         name_undecided(s, first[i].target.p != NULL ? first[i].target : first[i].golden);
