@@ -435,6 +435,7 @@ static void put_layer(struct fixture *f, uint32_t layer, bool fsdp, uint32_t tas
     const bool is_qkv = one_in(2);
     const uint32_t many = is_qkv ? PARTS : 2, nd = 1 + below(3);
     uint64_t shape[3] = {1 + below(4), 1 + below(5), 1 + below(6)}, whole = 0;
+    shape[below(3)] *= !one_in(8); /* an empty axis */
     char name[160], file[60];
     const uint32_t axis = one_in(4) ? 0 : nd - 1;
     for (uint32_t i = 0; i < many; i++) {
