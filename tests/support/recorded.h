@@ -163,40 +163,51 @@ static inline uint32_t recorded_below(uint64_t *state, uint32_t n)
     return (uint32_t)((*state >> 33) % n);
 }
 
-/* The first line that differs from the record. */
-static inline void recorded_compare(const char *was, const char *is)
+/* Fails at the first line that differs from the record. */
+static inline void recorded_compare(const char *was, const char *is, const char *words)
 {
     for (unsigned line = 1; *was != '\0' || *is != '\0'; line++) {
         const size_t a = strcspn(was, "\n"), b = strcspn(is, "\n");
         ck_assert_msg(a == b && memcmp(was, is, a) == 0,
-                      "line %u\nrecord: %.*s\nnow:    %.*s\n--show prints the answers, --update "
-                      "records them",
-                      line, (int)a, was, (int)b, is);
+                      "line %u of %s\nrecord: %.*s\nnow:    %.*s\n--update records them", line,
+                      words, (int)a, was, (int)b, is);
         was += a + (was[a] != '\0');
         is += b + (is[b] != '\0');
     }
 }
 
-/* Compares the answers with tests/data/recorded/NAME, or records them. Frees b. */
-static inline void recorded_check(struct ms_buf *b, const char *name)
+/* Compares a text with the file on record, or records it. words: what the columns of a line are. */
+static inline void recorded_check_file(const char *path, struct ms_buf *now, const char *words)
 {
     struct ms_err e = {0};
+    struct ms_file f;
+    ck_ok(ms_buf_check(now, &e), e);
+    if (recorded_updates) {
+        write_file(path, now->p, now->n);
+        return;
+    }
+    ck_ok(ms_file_map(&f, path, SIZE_MAX, &e), e);
+    char *was = calloc(f.n + 1, 1);
+    ck_assert_ptr_nonnull(was);
+    memcpy(was, f.p, f.n);
+    recorded_compare(was, ms_buf_z(now), words);
+    free(was);
+    ms_file_unmap(&f);
+}
+
+/* The same with tests/data/recorded/NAME. Frees b. */
+static inline void recorded_check(struct ms_buf *b, const char *name)
+{
     char path[128];
     snprintf(path, sizeof path, "tests/data/recorded/%s", name);
-    ck_ok(ms_buf_check(b, &e), e);
-    if (recorded_updates) {
-        write_file(path, b->p, b->n);
-    } else {
-        struct ms_file f;
-        ck_ok(ms_file_map(&f, path, SIZE_MAX, &e), e);
-        char *was = calloc(f.n + 1, 1);
-        ck_assert_ptr_nonnull(was);
-        memcpy(was, f.p, f.n);
-        recorded_compare(was, ms_buf_z(b));
-        free(was);
-        ms_file_unmap(&f);
-    }
+    recorded_check_file(path, b, "answers, which --show prints");
     ms_buf_free(b);
+}
+
+static inline void recorded_args(int argc, char **argv)
+{
+    recorded_updates = argc > 1 && strcmp(argv[1], "--update") == 0;
+    recorded_shows = argc > 1 && strcmp(argv[1], "--show") == 0;
 }
 
 /* main() as TEST_MAIN makes it, which takes --update and --show. */
@@ -207,8 +218,7 @@ static inline void recorded_check(struct ms_buf *b, const char *name)
         const TTest *const list[] = {__VA_ARGS__};                                                 \
         TCase *tc = tcase_create(name);                                                            \
         tcase_add_checked_fixture(tc, set_up, tear_down);                                          \
-        recorded_updates = argc > 1 && strcmp(argv[1], "--update") == 0;                           \
-        recorded_shows = argc > 1 && strcmp(argv[1], "--show") == 0;                               \
+        recorded_args(argc, argv);                                                                 \
         tcase_set_timeout(tc, 240);                                                                \
         for (size_t i = 0; i < sizeof list / sizeof *list; i++)                                    \
             tcase_add_test(tc, list[i]);                                                           \

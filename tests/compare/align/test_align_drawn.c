@@ -9,7 +9,7 @@
 #include "compare/align/module_match.h"
 #include "compare/align/score.h"
 #include "tests/support/drawn_model.h"
-#include "tests/support/record.h"
+#include "tests/support/recorded.h"
 
 enum { CASES = 160, LARGE = 20 }; /* of a large one the evidence is left out */
 #define RECORD "tests/data/align/drawn/models.txt"
@@ -216,9 +216,10 @@ START_TEST(alignments_are_those_on_record)
     struct ms_buf now = {.max = 1 << 20};
     for (unsigned seed = 1; seed <= CASES; seed++)
         record_case(seed, &now);
-    record_check(RECORD, &now,
-                 "case, pairs, then hashes of pairs, words, golden side, target side, likeness of "
-                 "modules and shapes, evidence; ALIGN_SHOW=CASE shows it");
+    recorded_check_file(
+        RECORD, &now,
+        "case, pairs, then hashes of pairs, words, golden side, target side, likeness of "
+        "modules and shapes, evidence; ALIGN_SHOW=CASE shows it");
     ms_buf_free(&now);
 }
 END_TEST
@@ -226,7 +227,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     TCase *tc = tcase_create("align_drawn");
-    record_args(argc, argv);
+    recorded_args(argc, argv);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, alignments_are_those_on_record);
     return run_case("align_drawn", tc);

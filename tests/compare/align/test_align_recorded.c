@@ -9,7 +9,7 @@
  */
 #include "compare/align/align.h"
 
-#include "tests/support/record.h"
+#include "tests/support/recorded.h"
 
 #include <math.h>
 
@@ -454,7 +454,8 @@ START_TEST(decisions_are_those_on_record)
 {
     struct ms_buf now = {.max = 1 << 20};
     decide_all(&now);
-    record_check(RECORD, &now, "case, pairs, hash of pairs, of words; ALIGN_SHOW=CASE shows it");
+    recorded_check_file(RECORD, &now,
+                        "case, pairs, hash of pairs, of words; ALIGN_SHOW=CASE shows it");
     ms_buf_free(&now);
 }
 END_TEST
@@ -462,7 +463,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     TCase *tc = tcase_create("align_recorded");
-    record_args(argc, argv);
+    recorded_args(argc, argv);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, decisions_are_those_on_record);
     return run_case("align_recorded", tc);

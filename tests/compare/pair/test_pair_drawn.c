@@ -8,7 +8,7 @@
 #include "compare/pair/layer.h"
 #include "tests/support/cmp_fixture.h"
 #include "tests/support/drawn_model.h"
-#include "tests/support/record.h"
+#include "tests/support/recorded.h"
 
 enum { CASES = 36, ENGINES = 40 };
 #define RECORD "tests/data/align/drawn/rows.txt"
@@ -336,7 +336,7 @@ START_TEST(rows_are_paired_as_on_record)
         record_case(seed, &now);
     for (unsigned seed = 1; seed <= ENGINES; seed++)
         record_engines(seed, &now);
-    record_check(
+    recorded_check_file(
         RECORD, &now,
         "case, then for each way its name, number of pairs and hash of pairs and problems; "
         "PAIR_SHOW=WAY shows them");
@@ -347,7 +347,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     TCase *tc = tcase_create("pair_drawn");
-    record_args(argc, argv);
+    recorded_args(argc, argv);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, rows_are_paired_as_on_record);
     return run_case("pair_drawn", tc);

@@ -11,7 +11,7 @@
 #include "probe/tensor/tensor.h"
 #include "tests/support/cmp_fixture.h"
 #include "tests/support/drawn_model.h"
-#include "tests/support/record.h"
+#include "tests/support/recorded.h"
 
 enum { MODELS = 30, TENSORS = 40, ENGINES = 60, ROWS = 14, MOST = 5003 };
 #define RECORD "tests/data/compare/recorded.txt"
@@ -492,8 +492,8 @@ START_TEST(drawn_comparisons_are_written_as_on_record)
         record_tensors(seed, &now);
     for (unsigned seed = 1; seed <= ENGINES; seed++)
         record_engines(seed, &now);
-    record_check(RECORD, &now,
-                 "case, then each way and the hash of its table; COMPARE_SHOW=WAY shows it");
+    recorded_check_file(RECORD, &now,
+                        "case, then each way and the hash of its table; COMPARE_SHOW=WAY shows it");
     ms_buf_free(&now);
     ms_buf_free(&told);
 }
@@ -502,7 +502,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     TCase *tc = tcase_create("compare_recorded");
-    record_args(argc, argv);
+    recorded_args(argc, argv);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, drawn_comparisons_are_written_as_on_record);
     return run_case("compare_recorded", tc);

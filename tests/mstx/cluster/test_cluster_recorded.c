@@ -12,7 +12,7 @@
 #include "mstx/cluster/waiters.h"
 #include "mstx/cluster/whatif.h"
 #include "mstx/format/comm.h"
-#include "tests/support/record.h"
+#include "tests/support/recorded.h"
 
 #include "probe/base/mem.h"
 
@@ -571,7 +571,7 @@ START_TEST(drawn_jobs_are_concluded_as_on_record)
         record_plan(seed, &now);
     for (unsigned seed = 1; seed <= NETS; seed++)
         record_net(seed, &now);
-    record_check(RECORD, &now, "case and hash of its answers; CLUSTER_SHOW=job7 shows them");
+    recorded_check_file(RECORD, &now, "case and hash of its answers; CLUSTER_SHOW=job7 shows them");
     ms_buf_free(&now);
     ms_buf_free(&told);
     ms_vec_free(&calls);
@@ -581,7 +581,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     TCase *tc = tcase_create("cluster_recorded");
-    record_args(argc, argv);
+    recorded_args(argc, argv);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, drawn_jobs_are_concluded_as_on_record);
     return run_case("cluster_recorded", tc);

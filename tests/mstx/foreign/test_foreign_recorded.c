@@ -8,7 +8,7 @@
 #include "mstx/foreign/export_run.h"
 #include "mstx/format/comm.h"
 #include "mstx/format/comm_marked.h"
-#include "tests/support/record.h"
+#include "tests/support/recorded.h"
 #include "tests/support/scratch_run.h"
 
 #include <fcntl.h>
@@ -583,12 +583,13 @@ START_TEST(formats_of_others_are_written_as_on_record)
     for (unsigned seed = 1; seed <= CAPTURES; seed++)
         record_capture(seed, &now);
     record_files(&now);
-    record_check(RECORD, &now,
-                 "a capture and hashes of its Chrome trace, trace view, Perfetto trace, csv, "
-                 "Ascend database, "
-                 "its directory, flight dumps; a file, the return code, hash of the run; "
-                 "FOREIGN_SHOW=NAME or "
-                 "CASE shows it");
+    recorded_check_file(
+        RECORD, &now,
+        "a capture and hashes of its Chrome trace, trace view, Perfetto trace, csv, "
+        "Ascend database, "
+        "its directory, flight dumps; a file, the return code, hash of the run; "
+        "FOREIGN_SHOW=NAME or "
+        "CASE shows it");
     ms_buf_free(&now);
 }
 END_TEST
@@ -596,7 +597,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     TCase *tc = tcase_create("foreign_recorded");
-    record_args(argc, argv);
+    recorded_args(argc, argv);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, formats_of_others_are_written_as_on_record);
     return run_case("foreign_recorded", tc);
