@@ -247,11 +247,13 @@
     X(suspect_scalar, "{path} is " SIDES_EN EFFECT_EN LATER_EN,                                                         \
       "{path} " SIDES_ZH EFFECT_ZH LATER_ZH)                                                                            \
     X(suspect_update,                                                                                                   \
-      "writes other parameters: they differ by {e:error}, although the gradients of both sides agree" LATER_EN,         \
+      "writes other parameters: they differ by {e:error}, although the gradients of both sides "                        \
+      "agree" LATER_EN,                                                                                                 \
       "写入的参数不同：相差 {e:error}，而两侧的梯度一致" LATER_ZH)                                                      \
     X(suspect_branch,                                                                                                   \
-      "is where gradients part although the forward passes agree: one side alone may detach a value here" LATER_EN,     \
-      "前向结果一致，梯度从这里开始不同：可能仅一侧在此截断了梯度" LATER_ZH)                             \
+      "is where gradients part although the forward passes agree: one side alone may detach a "                         \
+      "value here" LATER_EN,                                                                                            \
+      "前向结果一致，梯度从这里开始不同：可能仅一侧在此截断了梯度" LATER_ZH)                                            \
     X(other_precision,                                                                                                  \
       "the target computes {share:percent0} of its outputs in {type} where the golden side has "                        \
       "{golden_type}[: differences below {noise:error1} of an operator are expected]",                                  \

@@ -300,7 +300,8 @@ START_TEST(the_first_norm_moves_as_much_as_what_the_runs_start_with)
     t.err[2] = t.err[3] = t.err[5] = t.err[6] = t.err[7] = t.err[9] = t.err[11] = t.err[12] = 8e-4;
     ck_assert_uint_eq(ask(&g, &t).n, 0);
     t.err[2] = t.err[3] = t.err[5] = t.err[6] = t.err[7] = t.err[9] = t.err[11] = t.err[12] = 8e-3;
-    ck_assert_str_eq(ask(&g, &t).undecided, "Functional.linear.0.forward"); /* eight times as far apart */
+    ck_assert_str_eq(ask(&g, &t).undecided,
+                     "Functional.linear.0.forward"); /* eight times as far apart */
 }
 END_TEST
 
