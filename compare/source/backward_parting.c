@@ -9,9 +9,10 @@
 
 #include <math.h>
 
-/* Gradients that differ by less are alike. Those smaller than this share of the largest are rounding: they are
- * zero by mathematics. */
-static const double alike = 1e-4, share = 1e-5;
+/* Gradients that differ by less are alike: two frameworks compute that of gelu by other formulas, which moves
+ * sums of it by up to 3e-4. Those smaller than this share of the largest are rounding: they are zero by
+ * mathematics. */
+static const double alike = 1e-3, share = 1e-5;
 
 enum loss { LOST = 1 << 0, IN_LOST = 1 << 1, LASTS = 1 << 2 };
 

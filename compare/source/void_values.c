@@ -133,8 +133,28 @@ static struct terms own_terms(const struct source__part *p, const struct source_
     return t;
 }
 
+/* Returns the largest norm of the gradients of parameters. */
+static double largest_gradient(const struct source__part *p)
+{
+    double largest = 0;
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        if (p->nodes.p[i].kind == PROBE_NODE_PGRAD)
+            largest = fmax(largest, own_terms(p, &p->nodes.p[i]).norm);
+    }
+    return largest;
+}
+
+/* Tells whether the gradients of a module are so small on both sides that they are rounding: between two
+ * frameworks, the terms that cancel are often recorded on one side alone. The weight that a softmax over all
+ * does not see has 2e-8 of the largest norm. */
+static bool is_rounding(const struct source__part *p, const struct source__node *n, double largest)
+{
+    return p->frameworks && own_terms(p, n).norm < units * unit_single * largest;
+}
+
 static void settle_nodes(struct source__part *p, const struct owners *o)
 {
+    const double largest = largest_gradient(p);
     for (size_t i = 0; i < p->nodes.n; i++) {
         const struct source__node *n = &p->nodes.p[i];
         if (!is_paired(n))
@@ -147,6 +167,8 @@ static void settle_nodes(struct source__part *p, const struct owners *o)
         uint32_t id = ms_map_get(&o->names, owner_of(name, MS_STR(".parameters_grad")));
         ms_assert(id == MS_MAP_NONE || id < o->list.n);
         settle_node(p, n, id != MS_MAP_NONE ? o->list.p[id] : own_terms(p, n));
+        if (is_rounding(p, n, largest))
+            settle_node(p, n, (struct terms){.norm = largest});
     }
 }
 
