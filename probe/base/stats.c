@@ -42,6 +42,17 @@ void ms_stats_join(struct ms_stats *s, const struct ms_stats *next)
     s->sumsq = canonical_nan(s->sumsq + next->sumsq);
 }
 
+void ms_stats_repeat(struct ms_stats *s, uint64_t times)
+{
+    s->count *= times;
+    s->nan *= times;
+    s->pinf *= times;
+    s->ninf *= times;
+    s->zero *= times;
+    s->sum = canonical_nan(s->sum * (double)times);
+    s->sumsq = canonical_nan(s->sumsq * (double)times);
+}
+
 /* ---- the plain version ---------------------------------------------------- */
 
 /* Adds a number to a lane; a NaN counts as +0. The kernels add +0 as well, which changes nothing,

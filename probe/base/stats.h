@@ -31,6 +31,8 @@ void ms_stats_init(struct ms_stats *s);
 void ms_stats_add(struct ms_stats *s, enum ms_dtype t, const void *p, size_t n);
 /* Adds the statistics of the part that follows. */
 void ms_stats_join(struct ms_stats *s, const struct ms_stats *next);
+/* As if all elements had been added so many times. */
+void ms_stats_repeat(struct ms_stats *s, uint64_t times);
 double ms_stats_mean(const struct ms_stats *s); /* NaN when there is a NaN or no element */
 double ms_stats_norm(const struct ms_stats *s); /* NaN as for the mean */
 

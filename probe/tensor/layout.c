@@ -262,6 +262,22 @@ static bool is_dense(const struct probe_tensor *t)
     return dense == t->count;
 }
 
+/* Reduces an expanded dimension, which repeats its one element, to that; returns how often what is left
+ * stands in the tensor. A mask that is expanded to 10^10 elements would otherwise hold the training up for
+ * minutes. */
+static uint64_t take_repeats(struct probe_tensor *t)
+{
+    uint64_t times = 1;
+    for (uint32_t d = 0; d < t->ndim && t->count != 0; d++) {
+        if (t->stride[d] != 0 || t->shape[d] == 1)
+            continue;
+        times *= t->shape[d];
+        t->count /= t->shape[d];
+        t->shape[d] = 1;
+    }
+    return times;
+}
+
 static void add_pieces(const struct probe_tensor *t, struct ms_stats *s)
 {
     struct probe_pieces pieces;
@@ -274,10 +290,13 @@ static void add_pieces(const struct probe_tensor *t, struct ms_stats *s)
 
 void probe_tensor_stats(const struct probe_tensor *t, struct ms_stats *s)
 {
+    struct probe_tensor once = *t;
+    uint64_t times = t->contiguous ? 1 : take_repeats(&once);
     ms_stats_init(s);
-    if (t->contiguous || is_dense(t)) {
-        ms_stats_add(s, t->dtype, t->data, t->count);
-        return;
-    }
-    add_pieces(t, s);
+    if (t->contiguous || is_dense(&once))
+        ms_stats_add(s, once.dtype, once.data, once.count);
+    else
+        add_pieces(&once, s);
+    if (times != 1)
+        ms_stats_repeat(s, times);
 }

@@ -395,6 +395,36 @@ static void write_and_read(writer write, const char *path, enum ms_dtype t, uint
     probe_tensor_close(&r);
 }
 
+/* Elements that are repeated are read once: this one has 2^45 of them. */
+START_TEST(statistics_of_an_expanded_tensor_take_no_time)
+{
+    static const float six[6] = {1, -2, 0, INFINITY, NAN, 3};
+    const struct probe_tensor t = {.dtype = MS_DT_F32,
+                                   .ndim = 4,
+                                   .shape = {UINT64_C(1) << 40, 2, 32, 3},
+                                   .stride = {0, 3, 0, 1},
+                                   .count = UINT64_C(6) << 45,
+                                   .data = six};
+    struct ms_stats got;
+    probe_tensor_stats(&t, &got);
+    ck_assert_uint_eq(got.count, t.count);
+    ck_assert_uint_eq(got.nan, UINT64_C(1) << 45);
+    ck_assert_uint_eq(got.pinf, UINT64_C(1) << 45);
+    ck_assert_uint_eq(got.zero, UINT64_C(1) << 45);
+    ck_assert_double_eq(got.min, -2);
+    struct probe_tensor three = t;
+    three.shape[1] = 1;
+    three.count = UINT64_C(3) << 45;
+    probe_tensor_stats(&three, &got);
+    ck_assert_double_eq(ms_stats_mean(&got), -1.0 / 3);
+    ck_assert_double_eq(ms_stats_norm(&got), sqrt(5 * 0x1p45));
+    three.shape[3] = 0;
+    three.count = 0;
+    probe_tensor_stats(&three, &got);
+    ck_assert_uint_eq(got.count, 0);
+}
+END_TEST
+
 START_TEST(what_is_written_reads_back)
 {
     static const struct {
@@ -530,6 +560,7 @@ TEST_MAIN("tensor", npy_headers_are_read_or_refused_with_the_reason, npy_errors_
           atb_headers_are_read_or_refused_with_the_reason,
           an_atb_header_without_end_is_not_searched_for_long, truncated_anywhere_it_is_an_error,
           what_is_no_tensor_file_says_so, elements_come_in_c_order_whatever_the_strides,
-          statistics_do_not_depend_on_strides, what_is_written_reads_back,
-          pt_files_are_those_of_torch, a_strided_tensor_is_written_in_c_order,
-          writing_what_cannot_be_written_fails, writing_without_memory_leaves_nothing)
+          statistics_do_not_depend_on_strides, statistics_of_an_expanded_tensor_take_no_time,
+          what_is_written_reads_back, pt_files_are_those_of_torch,
+          a_strided_tensor_is_written_in_c_order, writing_what_cannot_be_written_fails,
+          writing_without_memory_leaves_nothing)
