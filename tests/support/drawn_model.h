@@ -14,6 +14,7 @@
 
 #include "probe/base/str.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 
 #include <math.h>
 
@@ -64,11 +65,7 @@ struct dm_model {
     unsigned tensors, events, modules, groups;
 };
 
-static inline unsigned dm_below(struct dm_model *m, unsigned n)
-{
-    m->state = m->state * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned)((m->state >> 33) % n);
-}
+#define dm_below(m, n) draw_below((m)->state, (n))
 
 static const char *const dm_api_names[DM_APIS][2] = {
     {"Functional.linear", "Mint.nn.functional.linear"},

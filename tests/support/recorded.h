@@ -15,6 +15,7 @@
 #include "probe/base/io.h"
 #include "probe/base/str.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 
 #include <sys/mman.h>
 
@@ -156,12 +157,8 @@ static inline void recorded_words(struct ms_buf *b, const char *const *word, siz
     }
 }
 
-/* A number below n, drawn by *state, which begins with a seed. */
-static inline uint32_t recorded_below(uint64_t *state, uint32_t n)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((*state >> 33) % n);
-}
+/* A number below n, of a seed. */
+#define recorded_below(seed, n) draw_below(*(seed), (n))
 
 /* Fails at the first line that differs from the record. */
 static inline void recorded_compare(const char *was, const char *is, const char *words)

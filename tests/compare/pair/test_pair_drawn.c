@@ -15,10 +15,7 @@ enum { CASES = 36, ENGINES = 40 };
 
 static struct dm_model chance;
 
-static uint32_t below(uint32_t n)
-{
-    return dm_below(&chance, n);
-}
+#define below(n) dm_below(&chance, (n))
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 

@@ -19,15 +19,9 @@ enum { MODELS = 30, TENSORS = 40, ENGINES = 60, ROWS = 14, MOST = 5003 };
 static struct dm_model chance;
 static struct ms_buf told;
 
-static uint32_t below(uint32_t n)
-{
-    return dm_below(&chance, n);
-}
+#define below(n) dm_below(&chance, (n))
 
-static bool one_in(uint32_t n)
-{
-    return below(n) == 0;
-}
+#define one_in(n) (below(n) == 0)
 
 /* ---- what is recorded ---------------------------------------------------------------------------------------- */
 

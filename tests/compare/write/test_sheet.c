@@ -18,7 +18,7 @@ static void fill(struct cmp__sheet *s)
     cmp__sheet_names(s, names);
     cmp__sheet_end_row(s);
     for (int i = 0; i < 2; i++) {
-        char text[16];
+        char text[32];
         snprintf(text, sizeof text, "kept %d", i);
         const struct ms_str kept = cmp__sheet_keep(s, ms_str_of(text));
         memset(text, '#', sizeof text);

@@ -22,16 +22,9 @@ enum { JOBS = 80, GRAPHS = 120, PLANS = 80, NETS = 120, RANKS = 9 };
 static uint64_t state;
 static struct ms_buf told;
 
-static uint32_t below(uint32_t n)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((state >> 33) % n);
-}
+#define below(n) recorded_below(&state, (n))
 
-static bool one_in(uint32_t n)
-{
-    return below(n) == 0;
-}
+#define one_in(n) (below(n) == 0)
 
 static void tell(const char *what, const double *v, size_t n)
 {

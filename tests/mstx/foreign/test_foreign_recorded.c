@@ -19,11 +19,7 @@ enum { CAPTURES = 24, TRACES = 160, FLIGHTS = 90 };
 
 static uint64_t state;
 
-static uint32_t below(uint32_t n)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((state >> 33) % n);
-}
+#define below(n) recorded_below(&state, (n))
 
 static unsigned low(struct ms_str s)
 {

@@ -53,10 +53,7 @@ static void put_name(struct ms_buf *b, uint32_t id)
 
 static uint64_t state;
 
-static uint32_t below(uint32_t n)
-{
-    return recorded_below(&state, n);
-}
+#define below(n) recorded_below(&state, (n))
 
 static void draw_texts(struct maker *m)
 {

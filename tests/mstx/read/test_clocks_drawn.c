@@ -17,10 +17,7 @@ static struct mstx_meetings meetings;
 static uint64_t state;
 static const int64_t BASE = INT64_C(5000000000000), MS = 1000000;
 
-static uint32_t below(uint32_t n)
-{
-    return recorded_below(&state, n);
-}
+#define below(n) recorded_below(&state, (n))
 
 /* ---- one clock ------------------------------------------------------------------------ */
 

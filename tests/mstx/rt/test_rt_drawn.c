@@ -25,10 +25,7 @@ static struct rt_domain *domains[DOMAINS];
 static uint64_t kept[KEPT]; /* ids of ranges, some of them ended */
 static unsigned kept_count;
 
-static uint32_t below(uint32_t n)
-{
-    return recorded_below(&state, n);
-}
+#define below(n) recorded_below(&state, (n))
 
 static struct rt_domain *domain(void)
 {

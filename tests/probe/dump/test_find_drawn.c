@@ -16,10 +16,7 @@ static uint64_t state;
 static char dir[64];
 static struct ms_err err;
 
-static uint32_t below(uint32_t n)
-{
-    return recorded_below(&state, n);
-}
+#define below(n) recorded_below(&state, (n))
 
 static void put_dump(const char *folder)
 {
@@ -43,7 +40,7 @@ static void put_dump(const char *folder)
 }
 
 /* A name of one of these lists in a folder: a folder with more below it, a file, or a link. */
-static void draw_below(const char *folder, int depth)
+static void draw_inside(const char *folder, int depth)
 {
     static const char *const names[][9] = {
         {"graph", "pynative", "step0", "step1", "step10", "step", "step-1", "rank0", "stepx"},
@@ -60,7 +57,7 @@ static void draw_below(const char *folder, int depth)
                 write_file(path, "", 0);
         } else if (ms_mkdirs(path, NULL) == MS_OK) {
             if (depth < 2)
-                draw_below(path, depth + 1);
+                draw_inside(path, depth + 1);
             if (depth == 2 || below(5) == 0)
                 put_dump(path);
         }
@@ -122,7 +119,7 @@ START_TEST(drawn_folders)
             "", "/step0", "/rank0", "/step0/rank0", "/step0/rank0/dump.json", "/graph", "/none"};
         state = seed;
         scratch_dir(dir);
-        draw_below(dir, 0);
+        draw_inside(dir, 0);
         if (below(9) == 0)
             put_dump(dir);
         for (int i = 0; i < 7; i++) {

@@ -62,10 +62,7 @@ static struct ms_err err;
 static const char *const ops[] = {"MatMul",  "Tanh", "Cast", "Mul",
                                   "Reshape", "AddN", "Load", "Sum"};
 
-static bool one_in(struct model *m, unsigned n)
-{
-    return recorded_below(&m->state, n) == 0;
-}
+#define one_in(m, n) (recorded_below(&(m)->state, (n)) == 0)
 
 /* ---- kernels ---------------------------------------------------------------------- */
 

@@ -16,10 +16,7 @@ static struct ms_err err;
 static char dir[64];
 static uint64_t state;
 
-static uint32_t below(uint32_t n)
-{
-    return recorded_below(&state, n);
-}
+#define below(n) recorded_below(&state, (n))
 
 static const char *at(const char *name)
 {

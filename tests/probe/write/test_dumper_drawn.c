@@ -15,10 +15,7 @@ enum { PROGRAMS = 100, WRITERS = 60 };
 
 static uint64_t state;
 
-static uint32_t below(uint32_t n)
-{
-    return recorded_below(&state, n);
-}
+#define below(n) recorded_below(&state, (n))
 
 /* ---- values ------------------------------------------------------------------------ */
 
