@@ -41,6 +41,18 @@ struct walk {
     uint32_t last;   /* row of the last result of the forward pass; SOURCE__NONE: there is none */
 };
 
+/* Tells whether an input is lost. Values with infinities, as behind a mask, cannot be looked up: they are lost
+ * when their maker reads or makes a lost one, and where it is not known. */
+static bool is_lost_input(const struct walk *w, uint32_t row)
+{
+    const struct read__value *v = &w->s->value[row];
+    uint32_t maker = w->s->maker[row];
+    if (v->kind != READ__FLOAT || read__is_finite(v))
+        return !source__shelf_has(w->other, v);
+    return maker >= w->s->dump->rows.p[row].node ||
+           (w->loss[maker] & (SOURCE__LOST | SOURCE__IN_LOST)) != 0;
+}
+
 /* Statistics do not show the result of a comparison, so it counts as its inputs do. */
 static void look_up_node(struct walk *w, uint32_t node)
 {
@@ -56,7 +68,7 @@ static void look_up_node(struct walk *w, uint32_t node)
         if (out && w->first[node] == SOURCE__NONE) {
             w->first[node] = i;
             w->loss[node] |= source__shelf_has(w->other, &w->s->value[i]) ? 0 : SOURCE__LOST;
-        } else if (!out && !source__shelf_has(w->other, &w->s->value[i])) {
+        } else if (!out && is_lost_input(w, i)) {
             bool is_tensor = w->s->value[i].n > 1;
             w->loss[node] |= maker != SOURCE__NONE ? SOURCE__IN_LOST
                              : is_tensor           ? SOURCE__OUTSIDE
