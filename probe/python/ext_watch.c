@@ -30,6 +30,8 @@ struct watched {
     unsigned group;
     PyTypeObject *was;
     vectorcallfunc was_call; /* NULL: called with a tuple and a dict */
+    PyTypeObject *ours;      /* its type while its calls come here; NULL: it cannot be changed */
+    vectorcallfunc *call;    /* where it keeps what is called */
     bool is_ours;            /* its calls come here now */
     bool is_object;          /* its calls come by way of the __call__ of its class */
     unsigned tells;          /* bits of enum when: op(first argument, when) is called then */
@@ -38,6 +40,12 @@ struct watched {
 enum { WATCHED_MAX = 4096, SLOTS = 4 * WATCHED_MAX };
 static struct watched *all[WATCHED_MAX];
 static unsigned count;
+/* Places of the first function of a group and behind the last: a group is switched at every step, and all
+ * functions of PyTorch are a thousand. */
+enum { GROUPS = 4 };
+static struct span {
+    unsigned first, end;
+} spans[GROUPS];
 static struct watched *slots[SLOTS]; /* hash table by key_of */
 
 static PyTypeObject function_type, builtin_type, method_type;
@@ -372,29 +380,37 @@ static PyTypeObject *derived(PyObject *func, vectorcallfunc **call)
 
 static void begin(struct watched *w)
 {
-    vectorcallfunc *call;
-    PyTypeObject *type = derived(w->func, &call);
-    if (type != NULL) {
-        *call = watched_call;
-        Py_SET_TYPE(w->func, type);
+    if (w->ours == NULL || Py_TYPE(w->func) != w->was) /* other code has changed it */
+        w->ours = derived(w->func, &w->call);
+    if (w->ours != NULL) {
+        *w->call = watched_call;
+        Py_SET_TYPE(w->func, w->ours);
     }
-    w->is_ours = type != NULL || w->is_object; /* neither: has been changed by other code */
+    w->is_ours = w->ours != NULL || w->is_object;
 }
 
 static void end(struct watched *w)
 {
-    PyObject *func = w->func;
+    PyTypeObject *type = Py_TYPE(w->func);
     w->is_ours = false;
-    if (w->is_object || (Py_TYPE(func) != w->was && Py_TYPE(func)->tp_base != w->was))
+    if (w->is_object || (type != w->ours && type != w->was && type->tp_base != w->was))
         return;
-    Py_SET_TYPE(func, w->was);
-    vectorcallfunc *call;
-    (void)derived(func, &call);
-    if (call != NULL)
-        *call = w->was_call;
+    Py_SET_TYPE(w->func, w->was);
+    if (type != w->ours)
+        w->ours = derived(w->func, &w->call);
+    if (w->call != NULL)
+        *w->call = w->was_call;
 }
 
 /* Adds a function, or what stands for one; NULL with an exception: no memory. */
+/* Makes room in a span for the function that is added next. */
+static void widen(struct span *s)
+{
+    if (s->end == 0)
+        s->first = count;
+    s->end = count + 1;
+}
+
 static struct watched *add(const struct watched *given)
 {
     struct watched *w = ms_calloc(1, sizeof *w);
@@ -403,8 +419,10 @@ static struct watched *add(const struct watched *given)
         return NULL;
     }
     *w = *given;
+    w->ours = derived(w->func, &w->call);
     Py_INCREF(w->func);
     Py_XINCREF(w->op);
+    widen(&spans[w->group]);
     *slot_of(key_of(w->func)) = all[count++] = w;
     return w;
 }
@@ -457,6 +475,8 @@ static PyObject *watch(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "OO|II", &func, &op, &group, &tells))
         return NULL;
+    if (group >= GROUPS)
+        return PyErr_Format(PyExc_ValueError, "watch: no group %u", group);
     struct watched given = {.func = func, .op = op, .group = group, .tells = tells};
     bool ok;
     given.was = derived(func, &call) != NULL ? Py_TYPE(func) : NULL;
@@ -508,10 +528,13 @@ static PyObject *watching(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "p|IO", &is_on, &group, &only))
         return NULL;
+    if (group >= GROUPS)
+        return PyErr_Format(PyExc_ValueError, "watching: no group %u", group);
     if (group == 0)
         ext_slot_watching(is_on != 0);
-    for (unsigned i = 0; i < count; i++) {
-        struct watched *w = all[is_on ? i : count - 1 - i];
+    const struct span span = spans[group];
+    for (unsigned i = span.first; i < span.end; i++) {
+        struct watched *w = all[is_on ? i : span.end - 1 - (i - span.first)];
         if (w->group == group && is_switched(w, only, is_on != 0))
             switch_one(w, is_on != 0);
     }
