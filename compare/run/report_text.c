@@ -53,11 +53,11 @@ static void print_undecided(const struct cmp_source *source)
         return;
     fputs("cannot be decided from these dumps: dump the tensors of both sides and compare again, "
           "with\n"
-          "           \"task\": \"tensor\", \"list\": [",
+          "           \"task\": \"tensor\", \"tensor\": {\"list\": [",
           stdout);
     for (size_t i = 0; i < n; i++)
         printf("%s\"%.*s\"", i != 0 ? ", " : "", MS_STR_ARG(names[i]));
-    puts("]");
+    puts("]}");
 }
 
 static void print_none(const struct cmp_source *source, bool compared)

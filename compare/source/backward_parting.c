@@ -20,8 +20,13 @@ struct look {
     const struct source__side *s;
     struct source__shelf other;
     double largest;
-    uint8_t *loss; /* by node */
-    bool *weights; /* by row: it is the value of a parameter */
+    uint8_t *loss;  /* by node */
+    bool *weights;  /* by row: it is the value of a parameter */
+    bool *is_lost;  /* by row of the backward pass */
+    bool *is_read;  /* by node: a backward operator reads its result */
+    bool *goes_on;  /* by node: one that lasts reads it */
+    uint64_t *sums; /* numbers of elements of lost sums that lasting operators read */
+    size_t nsums;
 };
 
 static bool is_gradient(const struct probe_dump *d, uint32_t row)
@@ -51,39 +56,15 @@ static bool is_lost(const struct look *l, uint32_t row)
            !source__shelf_has(&l->other, &l->s->value[row]);
 }
 
-/* Tells whether a row is an input of a lasting operator that holds a lost gradient or a sum with it: of functions
- * no sums are recorded, so that nothing has made them. */
-static bool carries_on(const struct look *l, uint32_t row, uint32_t lost)
-{
-    const struct probe_row *r = &l->s->dump->rows.p[row];
-    uint32_t from = l->s->dump->rows.p[lost].node;
-    if (source__is_output(r) || !(l->loss[r->node] & LASTS))
-        return false;
-    bool is_sum = !l->s->dump->is_graph && l->s->maker[row] == SOURCE__NONE && is_lost(l, row) &&
-                  l->s->value[row].n == l->s->value[lost].n;
-    return is_sum || l->s->maker[row] == from;
-}
-
-static bool is_read(const struct look *l, uint32_t node)
-{
-    for (uint32_t i = l->s->dump->nodes.p[node].first_row; i < l->s->dump->rows.n; i++) {
-        const struct probe_row *r = &l->s->dump->rows.p[i];
-        if (is_backward(l, r->node) && !source__is_output(r) && l->s->maker[i] == node)
-            return true;
-    }
-    return false;
-}
-
 /* Returns the forward operator of a backward one; the node itself where none is recorded. */
 static uint32_t forward_of(const struct probe_dump *d, uint32_t node)
 {
-    struct ms_str name = probe_node_name(d, node), op = probe_name_cut(name, 1);
-    for (uint32_t i = node; i-- > 0;) {
-        if (source__is_api(&d->nodes.p[i], PROBE_FORWARD) &&
-            ms_str_eq(op, probe_name_cut(probe_node_name(d, i), 1)))
-            return i;
-    }
-    return node;
+    struct ms_buf name = {.max = 1 << 16};
+    ms_buf_str(&name, probe_name_cut(probe_node_name(d, node), 1));
+    ms_buf_puts(&name, ".forward");
+    uint32_t found = name.bad == MS_OK ? probe_node_find(d, ms_buf_slice(&name)) : MS_MAP_NONE;
+    ms_buf_free(&name);
+    return found != MS_MAP_NONE ? found : node;
 }
 
 /* Without records of modules nothing is known of the values of parameters, so the operator's name counts too. */
@@ -101,22 +82,45 @@ static bool has_parameter(const struct look *l, uint32_t node)
  * operator that has a parameter, and nothing reads it. */
 static bool is_end(const struct look *l, uint32_t node)
 {
-    return (l->loss[node] & (LOST | IN_LOST)) == (LOST | IN_LOST) && !is_read(l, node) &&
+    return (l->loss[node] & (LOST | IN_LOST)) == (LOST | IN_LOST) && !l->is_read[node] &&
            has_parameter(l, forward_of(l->s->dump, node));
 }
 
+static bool is_sum_read(const struct look *l, uint64_t n)
+{
+    size_t i = 0;
+    while (i < l->nsums && l->sums[i] != n)
+        i++;
+    return i < l->nsums;
+}
+
+/* Tells whether a lasting operator reads a lost gradient of a node or a sum with it: of functions no sums are
+ * recorded, so that nothing has made them. */
 static bool is_carried_on(const struct look *l, uint32_t node)
 {
     const struct probe_node *n = &l->s->dump->nodes.p[node];
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
-        if (!source__is_output(&l->s->dump->rows.p[i]) || !is_lost(l, i))
-            continue;
-        for (uint32_t k = n->first_row + n->nrows; k < l->s->dump->rows.n; k++) {
-            if (carries_on(l, k, i))
-                return true;
-        }
+        bool is_result = source__is_output(&l->s->dump->rows.p[i]) && l->is_lost[i];
+        if (is_result && (l->goes_on[node] || is_sum_read(l, l->s->value[i].n)))
+            return true;
     }
     return false;
+}
+
+/* Notes what an operator that lasts reads, for the operators before it. */
+static void pass_on(struct look *l, uint32_t node)
+{
+    const struct probe_node *n = &l->s->dump->nodes.p[node];
+    l->loss[node] |= LASTS;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        uint32_t maker = l->s->maker[i];
+        if (source__is_output(&l->s->dump->rows.p[i]))
+            continue;
+        if (maker < l->s->dump->nodes.n)
+            l->goes_on[maker] = true;
+        else if (!l->s->dump->is_graph && l->is_lost[i] && !is_sum_read(l, l->s->value[i].n))
+            l->sums[l->nsums++] = l->s->value[i].n;
+    }
 }
 
 /* Marks the operators whose lost gradients reach the end of the backward pass through lost ones. */
@@ -124,8 +128,32 @@ static void find_lasting(struct look *l)
 {
     for (uint32_t i = (uint32_t)l->s->dump->nodes.n; i-- > 0;) {
         if ((l->loss[i] & LOST) && (is_end(l, i) || is_carried_on(l, i)))
-            l->loss[i] |= LASTS;
+            pass_on(l, i);
     }
+}
+
+static enum ms_rc make_room(struct look *l, struct ms_arena *arena, struct ms_err *err)
+{
+    const size_t nodes = l->s->dump->nodes.n + 1, rows = l->s->dump->rows.n + 1;
+    l->loss = ms_arena_calloc(arena, nodes, sizeof *l->loss);
+    l->is_read = ms_arena_calloc(arena, nodes, sizeof *l->is_read);
+    l->goes_on = ms_arena_calloc(arena, nodes, sizeof *l->goes_on);
+    l->is_lost = ms_arena_calloc(arena, rows, sizeof *l->is_lost);
+    l->sums = ms_arena_alloc(arena, rows * sizeof *l->sums);
+    bool fine = l->loss != NULL && l->is_read != NULL && l->goes_on != NULL && l->is_lost != NULL &&
+                l->sums != NULL;
+    return fine ? MS_OK : ms_arena_fail(arena, err);
+}
+
+static void look_up_row(struct look *l, uint32_t row)
+{
+    bool out = source__is_output(&l->s->dump->rows.p[row]);
+    uint32_t node = l->s->dump->rows.p[row].node, maker = l->s->maker[row];
+    l->is_lost[row] = is_lost(l, row);
+    if (l->is_lost[row])
+        l->loss[node] |= out ? LOST : IN_LOST;
+    if (!out && maker < l->s->dump->nodes.n)
+        l->is_read[maker] = true;
 }
 
 static enum ms_rc look_up(struct look *l, const struct source__side *s,
@@ -133,18 +161,15 @@ static enum ms_rc look_up(struct look *l, const struct source__side *s,
                           struct ms_err *err)
 {
     *l = (struct look){.s = s, .other = {.slack = alike}, .weights = weights};
-    l->loss = ms_arena_calloc(arena, s->dump->nodes.n + 1, sizeof *l->loss);
-    if (l->loss == NULL)
-        return ms_arena_fail(arena, err);
+    MS_TRY(make_room(l, arena, err));
     MS_TRY(source__shelf_fill(&l->other, other, is_gradient, arena, err));
     for (uint32_t i = 0; i < s->dump->rows.n; i++) {
         if (is_gradient(s->dump, i) && counts(l, i))
             l->largest = fmax(l->largest, norm_of(l, i));
     }
     for (uint32_t i = 0; i < s->dump->rows.n; i++) {
-        uint32_t node = s->dump->rows.p[i].node;
-        if (is_backward(l, node) && is_lost(l, i))
-            l->loss[node] |= source__is_output(&s->dump->rows.p[i]) ? LOST : IN_LOST;
+        if (is_backward(l, s->dump->rows.p[i].node))
+            look_up_row(l, i);
     }
     find_lasting(l);
     return MS_OK;

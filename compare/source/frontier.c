@@ -168,18 +168,17 @@ static bool is_same_family(const struct frontier *f, unsigned side, uint32_t nod
  * little. */
 static bool is_whole(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
 {
-    size_t n = 0;
-    if (is_same_family(f, side, node, other) || share_input(f, side, node, other, true))
+    const uint32_t of[2] = {side == 0 ? node : other, side == 0 ? other : node};
+    const struct cmp_align_pair *pairs;
+    if (f->q->al == NULL || is_same_family(f, side, node, other) ||
+        share_input(f, side, node, other, true))
         return false;
-    const struct cmp_align_pair *pairs = f->q->al != NULL ? cmp_align_pairs(f->q->al, &n) : NULL;
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t *list;
-        if (pairs[i].golden == (side == 0 ? node : other) &&
-            pairs[i].target == (side == 0 ? other : node))
-            return cmp_align_members(f->q->al, &pairs[i], true, &list) != 0 ||
-                   cmp_align_members(f->q->al, &pairs[i], false, &list) != 0;
-    }
-    return false;
+    size_t n = cmp_align_of(f->q->al, of[1], &pairs);
+    while (n != 0 && pairs[n - 1].golden != of[0])
+        n--;
+    const uint32_t *list;
+    return n != 0 && (cmp_align_members(f->q->al, &pairs[n - 1], true, &list) != 0 ||
+                      cmp_align_members(f->q->al, &pairs[n - 1], false, &list) != 0);
 }
 
 /* Tells whether a node differs at all. */

@@ -85,10 +85,30 @@ bool source__shelf_has(const struct source__shelf *f, const struct read__value *
     return false;
 }
 
+/* Lowers *least to the gap of the i-th value of the shelf; false: from here on, in this direction, all are
+ * farther away by their norms alone, or have another size. */
+static bool lower_gap(const struct source__shelf *f, size_t i, const struct read__value *v,
+                      double *least)
+{
+    if (i >= f->n || f->list[i]->n != v->n)
+        return false;
+    double a = norm_of(f->list[i]), b = norm_of(v);
+    if (fabs(a - b) > *least * fmax(a, b))
+        return false;
+    *least = fmin(*least, source__value_gap(f->list[i], v));
+    return true;
+}
+
 double source__shelf_gap(const struct source__shelf *f, const struct read__value *v)
 {
+    enum {
+        NEAREST = 64
+    }; /* looked at on each side: layers of one model have many values of about one norm */
     double least = 1;
-    for (size_t i = lower_bound(f, v->n, 0); i < f->n && f->list[i]->n == v->n; i++)
-        least = fmin(least, source__value_gap(f->list[i], v));
+    size_t at = lower_bound(f, v->n, norm_of(v));
+    for (size_t k = 0; k < NEAREST && lower_gap(f, at + k, v, &least);)
+        k++;
+    for (size_t k = 1; k <= NEAREST && k <= at && lower_gap(f, at - k, v, &least);)
+        k++;
     return least;
 }

@@ -224,11 +224,4 @@ START_TEST(alignments_are_those_on_record)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
-    TCase *tc = tcase_create("align_drawn");
-    recorded_args(argc, argv);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, alignments_are_those_on_record);
-    return run_case("align_drawn", tc);
-}
+RECORDED_MAIN("align_drawn", alignments_are_those_on_record)

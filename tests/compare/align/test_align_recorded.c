@@ -460,11 +460,4 @@ START_TEST(decisions_are_those_on_record)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
-    TCase *tc = tcase_create("align_recorded");
-    recorded_args(argc, argv);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, decisions_are_those_on_record);
-    return run_case("align_recorded", tc);
-}
+RECORDED_MAIN("align_recorded", decisions_are_those_on_record)

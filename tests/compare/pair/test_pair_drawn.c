@@ -341,11 +341,4 @@ START_TEST(rows_are_paired_as_on_record)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
-    TCase *tc = tcase_create("pair_drawn");
-    recorded_args(argc, argv);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, rows_are_paired_as_on_record);
-    return run_case("pair_drawn", tc);
-}
+RECORDED_MAIN("pair_drawn", rows_are_paired_as_on_record)

@@ -493,11 +493,4 @@ START_TEST(drawn_comparisons_are_written_as_on_record)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
-    TCase *tc = tcase_create("compare_recorded");
-    recorded_args(argc, argv);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, drawn_comparisons_are_written_as_on_record);
-    return run_case("compare_recorded", tc);
-}
+RECORDED_MAIN("compare_recorded", drawn_comparisons_are_written_as_on_record)

@@ -571,11 +571,4 @@ START_TEST(drawn_jobs_are_concluded_as_on_record)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
-    TCase *tc = tcase_create("cluster_recorded");
-    recorded_args(argc, argv);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, drawn_jobs_are_concluded_as_on_record);
-    return run_case("cluster_recorded", tc);
-}
+RECORDED_MAIN("cluster_recorded", drawn_jobs_are_concluded_as_on_record)

@@ -590,11 +590,4 @@ START_TEST(formats_of_others_are_written_as_on_record)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
-    TCase *tc = tcase_create("foreign_recorded");
-    recorded_args(argc, argv);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, formats_of_others_are_written_as_on_record);
-    return run_case("foreign_recorded", tc);
-}
+RECORDED_MAIN("foreign_recorded", formats_of_others_are_written_as_on_record)
