@@ -128,6 +128,32 @@ def print_speed(args):
             sys.stdout.flush()
 
 
+def compare_cpu(folder):
+    """Processor time of `msprobe compare` of a pair, with the search for suspects."""
+    program = os.path.join(os.environ.get("B", "build"), "msprobe")
+    with subprocess.Popen([program, "compare", "-tp", folder + "/target", "-gp", folder + "/golden", "-o",
+                           folder + "/out"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = status
+    if status != 0:
+        raise SystemExit(f"msprobe compare: status {status}")
+    return used.ru_utime + used.ru_stime
+
+
+def print_growth():
+    """Work that grows with the product of both sizes takes sixteen times as long at four times the size."""
+    print("\ngrowth: processor time of comparing four times as many layers, suspects included; least of 3 runs")
+    for case in ("plain", "values", "fault"):
+        took = []
+        for layers in (75, 300):
+            with tempfile.TemporaryDirectory() as folder:
+                opts = gen.options(77, case, folder, layers)
+                gen.write(opts, gen.make(opts))
+                took.append(min(compare_cpu(folder) for _ in range(3)))
+        print(f"  {case:8s} {took[0]:.2f} s -> {took[1]:.2f} s, {took[1] / took[0]:.1f} times")
+        sys.stdout.flush()
+
+
 def figures(tool, folder):
     return subprocess.run([tool, "-s", os.path.join(folder, "target"), os.path.join(folder, "golden")],
                           capture_output=True, text=True, check=True).stdout.strip()
@@ -164,6 +190,7 @@ def main():
             print_table(args, title, first, [c for c in models.CASES if c in cases], model)
     if args.speed:
         print_speed(args)
+        print_growth()
     return None
 
 
