@@ -24,9 +24,11 @@ struct args {
 };
 
 static const struct ms_opt opts[] = {
-    {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
-     .help = "directory of a run, as given to 'msprobe run -o', of Flight Recorder dumps, or of "
-             "databases of an Ascend profiler"},
+    {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = INT32_MAX,
+     .help =
+         "directory of a run, as given to 'msprobe run -o', of Flight Recorder dumps, of "
+         "databases of an Ascend profiler, or of traces of PyTorch's profiler; several traces or "
+         "directories of them become one run, which needs -o"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dflt = "DIR/run.db",
      .help = "where to write the database"},
     {"summary", NULL, MS_OPT_FLAG, offsetof(struct args, summary),
@@ -99,6 +101,13 @@ static enum ms_rc check_limit(double seconds, struct ms_err *err)
     return ms_fail(err, MS_E_ARG, "--missing_after takes a number of seconds, at most a year");
 }
 
+static enum ms_rc check_paths(const struct args *a, struct ms_err *err)
+{
+    if (a->path.n <= 1 || a->output != NULL)
+        return MS_OK;
+    return ms_fail(err, MS_E_ARG, "several traces become one run: say with -o where to write it");
+}
+
 static unsigned threads(void)
 {
     return ms_globals.threads != 0 ? (unsigned)ms_globals.threads : ms_cpu_count();
@@ -115,6 +124,8 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
         .summary = a->summary,
         .missing_after_s = a->missing_after,
         .par = par,
+        .more = a->path.n > 1 ? (const char *const *)a->path.items + 1 : NULL,
+        .more_n = a->path.n - 1,
         .threads = threads(),
         .progress = is_first && ms_progress_ok(STDERR_FILENO) ? print_progress : NULL,
         .ctx = &watch,
@@ -139,6 +150,8 @@ static int run_import(int argc, char **argv)
     if (rc == MS_OK)
         rc = check_limit(a.missing_after, &err);
     if (rc == MS_OK)
+        rc = check_paths(&a, &err);
+    if (rc == MS_OK)
         rc = import_run(&a, ms_globals.par, &err);
     return ms_cmd_end(&mstx_cmd_import, rc, &err);
 }
@@ -149,7 +162,7 @@ const struct ms_cmd mstx_cmd_import = {
     .job = MS_JOB_SHARED,
     .brief = "turn what a run recorded into run.db",
     .opts = opts,
-    .usage = "[options] DIR",
+    .usage = "[options] DIR...",
     .about = "Reads the segment files of a run, also of one that is still going on or was killed, "
              "and writes the database that views, reports and exports read. Files that cannot be "
              "read are noted in it and the others are taken. Other commands import by themselves "
@@ -159,5 +172,6 @@ const struct ms_cmd mstx_cmd_import = {
              "database is the same for any number of them.\n"
              "\n"
              "  msprobe import run1\n"
+             "  msprobe import -o job.db rank0.pt.trace.json.gz rank1.pt.trace.json.gz\n"
              "  mpirun -n 8 msprobe import --summary run1\n",
 };

@@ -16,6 +16,7 @@ struct args {
     int64_t most;
     double flops, peak;
     const char *structure;
+    bool breakdown;
 };
 
 enum { AS_TEXT, AS_JSON, AS_PROMETHEUS };
@@ -30,6 +31,9 @@ static const struct ms_opt opts[] = {
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .min = 0, .max = INT32_MAX,
      .help = "show this many findings, steps, ranks, communicators and names in text, those alike "
              "as one; 0: each; without it as many as fit one screen"},
+    {"breakdown", NULL, MS_OPT_FLAG, offsetof(struct args, breakdown),
+     .help = "what the devices did, why they were idle, how kernels were launched, and which took "
+             "the time; of traces with kernels"},
     {"flops", NULL, MS_OPT_REAL, offsetof(struct args, flops), "N", .min = 0, .max = INT64_MAX,
      .help = "floating point operations of the model in a step of one rank, as 1.5e15"},
     {"peak", NULL, MS_OPT_REAL, offsetof(struct args, peak), "N", .min = 0, .max = INT64_MAX,
@@ -105,7 +109,11 @@ static int run_report(int argc, char **argv)
         if (rc == MS_OK) {
             r.use.flops = flops;
             r.use.peak = a.peak;
-            rc = print_report(tl, &r, &a, &err);
+            r.has_breakdown = a.breakdown;
+            if (a.breakdown)
+                rc = mstx_breakdown_measure(tl, &r.breakdown, &err);
+            if (rc == MS_OK)
+                rc = print_report(tl, &r, &a, &err);
             mstx_report_free(&r);
         }
         mstx_tl_close(tl);

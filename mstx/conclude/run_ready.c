@@ -6,8 +6,8 @@
 
 #include "mstx/conclude/conclude.h"
 #include "mstx/foreign/from_ascend.h"
-#include "mstx/foreign/from_chrome.h"
 #include "mstx/foreign/from_flight.h"
+#include "mstx/foreign/trace_files.h"
 #include "mstx/import/exchange.h"
 #include "mstx/rundb/run_schema.h"
 #include "mstx/rundb/run_write.h"
@@ -98,7 +98,9 @@ static size_t count_files(const char *dir)
     size_t n = mstx__count_capture_files(dir, &is_capture);
     if (!is_capture)
         n = mstx__count_flight_files(dir);
-    return n != 0 ? n : mstx__count_ascend_files(dir);
+    if (n == 0)
+        n = mstx__count_ascend_files(dir);
+    return n != 0 ? n : mstx__count_trace_files(dir);
 }
 
 bool mstx_db_is_stale(const char *path, const char *db)
@@ -130,11 +132,19 @@ static bool is_sqlite(const char *path)
     return is;
 }
 
-/* Imports a file that no other reader recognized, as a Chrome trace. */
-static enum ms_rc import_trace(const char *path, struct mstx_writer *w,
-                               struct mstx_import_result *result, struct ms_err *err)
+/* Imports what no other reader recognized as Chrome traces, with the further traces of the run. */
+static enum ms_rc import_traces(const char *path, const struct mstx_import_how *how,
+                                struct mstx_writer *w, struct mstx_import_result *result,
+                                struct ms_err *err)
 {
-    enum ms_rc rc = mstx__import_chrome(path, w, result, err);
+    const char **paths = ms_calloc(how->more_n + 1, sizeof *paths);
+    if (paths == NULL)
+        return ms_no_memory(err);
+    paths[0] = path;
+    for (size_t i = 0; i < how->more_n; i++)
+        paths[i + 1] = how->more[i];
+    enum ms_rc rc = mstx__import_traces(paths, how->more_n + 1, w, result, err);
+    ms_free(paths);
     if (rc == MS_E_FORMAT)
         ms_err_hint(err, "read are Chrome traces, databases of Ascend profilers and dumps of the "
                          "Flight Recorder");
@@ -152,23 +162,27 @@ static void put_totals(struct mstx_import_result *r, const struct mstx_writer *w
     r->end_ns = t.end_ns;
 }
 
-static enum ms_rc import_file(const char *path, const char *db, struct mstx_import_result *result,
-                              struct ms_err *err)
+static enum ms_rc import_file(const char *path, const char *db, const struct mstx_import_how *how,
+                              struct mstx_import_result *result, struct ms_err *err)
 {
     struct mstx_writer *w;
     *result = (struct mstx_import_result){0};
     MS_TRY(mstx__writer_new(&w, db, err));
     mstx__writer_meta(w, "path", path);
     enum ms_rc rc;
-    if (ms_path_kind(path) == MS_KIND_FILE)
+    const bool is_dir = ms_path_kind(path) == MS_KIND_DIR, is_one = how->more_n == 0;
+    const bool is_flight =
+        is_one && (is_dir ? mstx__count_flight_files(path) != 0 : mstx__is_flight_file(path));
+    const bool is_ascend =
+        is_one && (is_dir ? mstx__count_ascend_files(path) != 0 : is_sqlite(path));
+    if (!is_dir && (is_flight || is_ascend))
         mstx__writer_source(w, path);
-    const bool is_dir = ms_path_kind(path) == MS_KIND_DIR;
-    if (is_dir ? mstx__count_flight_files(path) != 0 : mstx__is_flight_file(path))
+    if (is_flight)
         rc = mstx__import_flight(path, w, result, err);
-    else if (is_dir || is_sqlite(path))
+    else if (is_ascend)
         rc = mstx__import_ascend(path, w, result, err);
     else
-        rc = import_trace(path, w, result, err);
+        rc = import_traces(path, how, w, result, err);
     if (rc != MS_OK) {
         mstx__writer_abort(w);
         return rc;
@@ -181,7 +195,8 @@ static enum ms_rc import_file(const char *path, const char *db, struct mstx_impo
 static bool is_foreign(const char *dir)
 {
     return !mstx__is_capture(dir) &&
-           (mstx__count_flight_files(dir) != 0 || mstx__count_ascend_files(dir) != 0);
+           (mstx__count_flight_files(dir) != 0 || mstx__count_ascend_files(dir) != 0 ||
+            mstx__count_trace_files(dir) != 0);
 }
 
 static enum ms_rc import_to(const char *path, const char *db, const struct mstx_import_how *how,
@@ -189,14 +204,14 @@ static enum ms_rc import_to(const char *path, const char *db, const struct mstx_
 {
     switch (ms_path_kind(path)) {
     case MS_KIND_DIR:
-        if (!is_foreign(path))
+        if (how->more_n == 0 && !is_foreign(path))
             MS_TRY(mstx__import_capture(path, db, how, result, err));
         else if (ms_par_rank(how->par) == 0)
-            MS_TRY(import_file(path, db, result, err));
+            MS_TRY(import_file(path, db, how, result, err));
         break;
     case MS_KIND_FILE:
         if (ms_par_rank(how->par) == 0) /* a single file is not divided */
-            MS_TRY(import_file(path, db, result, err));
+            MS_TRY(import_file(path, db, how, result, err));
         break;
     default:
         return ms_fail_kind(path, err);

@@ -75,6 +75,7 @@ void mstx_report_free(struct mstx_report *r)
     ms_vec_free(&r->names);
     mstx_comm_rows_free(&r->comms);
     mstx_use_free(&r->use);
+    mstx_breakdown_free(&r->breakdown);
 }
 
 /* ---- text ------------------------------------------------------------------- */
@@ -193,30 +194,6 @@ static void text_findings(const struct mstx_report *r, size_t most, struct ms_bu
     ms_free(is_listed);
 }
 
-/* Writes a text of the program into a table cell: control characters become dots, long texts are
- * cut. */
-static void put_cell(struct ms_buf *out, struct ms_str s, unsigned width)
-{
-    unsigned cells = 0;
-    uint32_t at = 0;
-    while (at < s.n && cells < width) {
-        unsigned n = ms_utf8_len(s.p + at, s.n - at);
-        bool is_control =
-            n == 0 || (unsigned char)s.p[at] < 0x20 || s.p[at] == 0x7F ||
-            (n == 2 && (unsigned char)s.p[at] == 0xC2 && (unsigned char)s.p[at + 1] < 0xA0);
-        bool is_cut = cells + 3 == width && s.n - at > 3;
-        if (is_cut) {
-            ms_buf_puts(out, "...");
-            return;
-        }
-        ms_buf_put(out, is_control ? "." : s.p + at, is_control ? 1 : n);
-        at += n != 0 ? n : 1;
-        cells++;
-    }
-    for (; cells < width; cells++)
-        ms_buf_putc(out, ' ');
-}
-
 static int slower_first(const void *pa, const void *pb)
 {
     const struct mstx_step *a = pa, *b = pb;
@@ -238,7 +215,7 @@ static void text_step(struct mstx_tl *tl, const struct mstx_step *s, int64_t med
         ms_buf_printf(out, "  %.*s:%" PRIu32, MS_STR_ARG(p->host), p->pid);
     else {
         ms_buf_puts(out, "  ");
-        put_cell(out, p->name, 16);
+        ms_human_cell(out, p->name, 16);
     }
     ms_buf_printf(out, "  step %6" PRIu32 "  %12s  %6.2f x median\n", s->number,
                   ms_human_time(time, dur), median > 0 ? (double)dur / (double)median : 0);
@@ -307,9 +284,9 @@ static void text_name(const struct mstx_name_row *r, size_t rows, struct ms_buf 
     char max[MS_HUMAN_MAX];
     const bool alone = rows == 1;
     ms_buf_puts(out, "  ");
-    put_cell(out, r->domain, 14);
+    ms_human_cell(out, r->domain, 14);
     ms_buf_putc(out, ' ');
-    put_cell(out, r->name, 32);
+    ms_human_cell(out, r->name, 32);
     ms_buf_printf(out, " %9" PRIu64, r->events);
     if (r->marks == r->events)
         ms_buf_puts(out, "  marks");
@@ -357,12 +334,12 @@ static void text_comm(const struct mstx_comm_row *r, size_t rows, struct ms_buf 
 {
     char bytes[MS_HUMAN_MAX], total[MS_HUMAN_MAX], mean[MS_HUMAN_MAX], max[MS_HUMAN_MAX];
     ms_buf_puts(out, "  ");
-    put_cell(out, ms_str_of(r->group), 28);
+    ms_human_cell(out, ms_str_of(r->group), 28);
     if (r->size >= 0)
         ms_buf_printf(out, " %5" PRId64 "  ", r->size);
     else
         ms_buf_puts(out, "     ?  ");
-    put_cell(out, ms_str_of(r->op), 18);
+    ms_human_cell(out, ms_str_of(r->op), 18);
     ms_buf_printf(out, " %9" PRId64 " %10s %11s %11s %11s", r->calls,
                   ms_human_bytes(bytes, (uint64_t)r->bytes), ms_human_time(total, r->total_ns),
                   ms_human_time(mean, r->mean_ns), ms_human_time(max, r->max_ns));
@@ -538,6 +515,8 @@ void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const cha
     text_stacks(tl, most, out);
     text_steps(tl, r, most, out);
     mstx_use_text(&r->use, most, out);
+    if (r->has_breakdown)
+        mstx_breakdown_text(tl, &r->breakdown, most, out);
     text_comms(r, &folds.comms, most, out);
     text_names(r, &folds.names, most, out);
     mstx__folds_free(&folds.comms);
@@ -752,5 +731,9 @@ void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const cha
         json_comm(&r->comms.p[i], w);
     ms_jwrite_arr_end(w);
     mstx_use_json(&r->use, w);
+    if (r->has_breakdown) {
+        key(w, "breakdown");
+        mstx_breakdown_json(tl, &r->breakdown, w);
+    }
     ms_jwrite_obj_end(w);
 }

@@ -6,6 +6,7 @@
 #ifndef MSTX_CONCLUDE_RUN_REPORT_H
 #define MSTX_CONCLUDE_RUN_REPORT_H
 
+#include "mstx/conclude/breakdown.h"
 #include "mstx/conclude/comm_measure.h"
 #include "mstx/conclude/findings.h"
 #include "mstx/conclude/name_totals.h"
@@ -20,6 +21,8 @@ struct mstx_report {
     mstx_name_rows names;   /* empty unless measured */
     mstx_comm_rows comms;   /* empty unless measured */
     struct mstx_use use;    /* empty unless measured; the caller sets flops and peak */
+    mstx_breakdown breakdown; /* shown where has_breakdown says that the caller measured it */
+    bool has_breakdown;
     struct mstx_clock_summary clocks;
     int64_t step_median_ns;
     int64_t cost_ns, costed_ns; /* cost of recording, and duration of recording; 0: unknown */

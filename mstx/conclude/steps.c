@@ -10,6 +10,7 @@
 #include "mstx/conclude/steps.h"
 
 #include "mstx/format/step_name.h"
+#include "mstx/rundb/run_schema.h"
 
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
@@ -238,14 +239,21 @@ static enum ms_rc find_periodic(struct mstx_tl *tl, size_t process, struct mstx_
 
 /* ---- all processes ---------------------------------------------------------- */
 
-/* Finds the steps of a process by name, else by period.  names are those that contain "step" and
- * those that contain "iter". */
+enum { PROFILER_NAMES = 2, NAMES };
+
+/* Finds the steps of a process by name, else by period.  names are those that contain "step", those
+ * that contain "iter", and those of PyTorch's profiler, whose own steps are the only ones of its
+ * traces. */
 static enum ms_rc named_or_periodic(struct mstx_tl *tl, size_t process,
-                                    struct mstx_names *const names[2], struct mstx_steps *steps,
+                                    struct mstx_names *const names[NAMES], struct mstx_steps *steps,
                                     enum mstx_step_source *source, struct ms_err *err)
 {
     *source = MSTX_STEPS_NONE;
-    for (int i = 0; i < 2 && *source == MSTX_STEPS_NONE; i++) {
+    if (ms_str_is(mstx_tl_process(tl, process)->tool, MSTX_TOOL_KINETO))
+        return mstx_names_count(names[PROFILER_NAMES]) == 0
+                   ? MS_OK
+                   : find_named(tl, process, names[PROFILER_NAMES], steps, source, err);
+    for (int i = 0; i < PROFILER_NAMES && *source == MSTX_STEPS_NONE; i++) {
         if (mstx_names_count(names[i]) != 0)
             MS_TRY(find_named(tl, process, names[i], steps, source, err));
     }
@@ -255,11 +263,12 @@ static enum ms_rc named_or_periodic(struct mstx_tl *tl, size_t process,
 enum ms_rc mstx_steps_find(struct mstx_tl *tl, struct mstx_steps *steps, struct ms_err *err)
 {
     *steps = (struct mstx_steps){0};
-    struct mstx_names *names[2] = {NULL, NULL};
+    static const char *const parts[NAMES] = {"step", "iter", "ProfilerStep#"};
+    struct mstx_names *names[NAMES] = {NULL};
     size_t most = 0;
-    enum ms_rc rc = mstx_tl_find(tl, "step", &names[0], err);
-    if (rc == MS_OK)
-        rc = mstx_tl_find(tl, "iter", &names[1], err);
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < NAMES && rc == MS_OK; i++)
+        rc = mstx_tl_find(tl, parts[i], &names[i], err);
     for (size_t i = 0; i < mstx_tl_process_count(tl) && rc == MS_OK; i++) {
         enum mstx_step_source source;
         size_t before = steps->list.n;
@@ -269,8 +278,8 @@ enum ms_rc mstx_steps_find(struct mstx_tl *tl, struct mstx_steps *steps, struct 
             steps->source = source;
         }
     }
-    mstx_names_free(names[0]);
-    mstx_names_free(names[1]);
+    for (size_t i = 0; i < NAMES; i++)
+        mstx_names_free(names[i]);
     if (rc != MS_OK)
         mstx_steps_free(steps);
     return rc;

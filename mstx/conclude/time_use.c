@@ -198,7 +198,7 @@ void mstx_use_text(const struct mstx_use *u, size_t most, struct ms_buf *out)
 
 void mstx_use_json(const struct mstx_use *u, struct ms_jwrite *w)
 {
-    ms_jwrite_key(w, MS_STR("breakdown"));
+    ms_jwrite_key(w, MS_STR("use"));
     ms_jwrite_arr(w);
     for (size_t i = 0; i < u->rank.n; i++) {
         const struct mstx_use_rank *r = &u->rank.p[i];

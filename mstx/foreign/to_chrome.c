@@ -13,6 +13,7 @@
 #include "mstx/foreign/to_chrome.h"
 
 #include "mstx/foreign/export.h"
+#include "mstx/foreign/export_flows.h"
 
 #include "probe/base/num.h"
 
@@ -168,6 +169,15 @@ static void write_thread(struct writer *w)
 
 /* ---- events ----------------------------------------------------------------- */
 
+/* Writes the category that the trace of another tool gave to the event. */
+static void write_category(struct writer *w, const struct mstx_event *e)
+{
+    if (!(e->flags & MSTX_EVF_CATEGORY) || w->is_ascend)
+        return;
+    write_literal(w, ",\"cat\":");
+    ms_out_str(w->out, mstx__quoted(&w->quoted, (uint32_t)e->arg));
+}
+
 static void write_args(struct writer *w, const struct mstx_event *e)
 {
     struct ms_str args = mstx_tl_text(w->tl, e->args);
@@ -224,6 +234,7 @@ static void write_flow(struct writer *w, const struct mstx_event *e)
 static void write_slice(struct writer *w, const struct mstx_event *e)
 {
     begin_event(w, mstx__quoted(&w->quoted, e->name), "X");
+    write_category(w, e);
     write_timestamp(w, e->start_ns);
     write_literal(w, ",\"dur\":");
     mstx__put_us(w->out, e->dur_ns);
@@ -255,6 +266,7 @@ static void write_mark(struct writer *w, const struct mstx_event *e)
         return;
     }
     begin_event(w, mstx__quoted(&w->quoted, e->name), "i");
+    write_category(w, e);
     write_timestamp(w, e->start_ns);
     write_literal(w, ",\"s\":\"t\"");
     write_args(w, e);
@@ -321,12 +333,42 @@ static enum ms_rc write_track(struct writer *w, size_t i, struct ms_err *err)
     return rc;
 }
 
+/* Writes one end of an arrow of another tool's trace. */
+static void write_arrow(struct writer *w, const struct mstx_flow *f, uint64_t id, bool begins)
+{
+    const struct ms_str name = mstx__quote(&w->quoted, ms_str_of(f->name));
+    w->track = mstx_tl_track(w->tl, begins ? f->from_track : f->to_track);
+    w->pid = pid_of(w, w->track);
+    w->tid = w->track->id;
+    begin_event(w, name, begins ? "s" : "f");
+    write_literal(w, ",\"cat\":");
+    ms_out_str(w->out, name);
+    write_literal(w, ",\"id\":");
+    write_u64(w->out, id);
+    write_timestamp(w, begins ? f->from_ns : f->to_ns);
+    write_literal(w, begins ? "}" : ",\"bp\":\"e\"}");
+}
+
+static enum ms_rc write_arrows(struct writer *w, struct ms_err *err)
+{
+    mstx_flows flows;
+    MS_TRY(mstx__flows_read(w->tl, &flows, err));
+    for (size_t i = 0; i < flows.n; i++) {
+        write_arrow(w, &flows.p[i], i + 1, true);
+        write_arrow(w, &flows.p[i], i + 1, false);
+    }
+    ms_vec_free(&flows);
+    return MS_OK;
+}
+
 static enum ms_rc write_all(struct writer *w, struct ms_err *err)
 {
     for (size_t i = 0; i < mstx_tl_process_count(w->tl); i++)
         write_process(w, i);
     for (size_t i = 0; i < mstx_tl_track_count(w->tl); i++)
         MS_TRY(write_track(w, i, err));
+    if (!w->is_ascend)
+        MS_TRY(write_arrows(w, err));
     if (w->no_memory || w->quoted.bad != MS_OK)
         return ms_no_memory(err);
     MS_TRY(mstx__tl_check(w->tl, err));

@@ -28,7 +28,8 @@ enum {
     MSTX_EVF_OTHER_THREAD = 2, /* ended by end_tid */
     MSTX_EVF_STREAM = 4,       /* arg is a stream key */
     MSTX_EVF_FLOAT = 8,        /* counter: arg holds the bits of a double, else of an int64 */
-    MSTX_EVF_START_LOST = 16   /* start is known only from the record of the end */
+    MSTX_EVF_START_LOST = 16,  /* start is known only from the record of the end */
+    MSTX_EVF_CATEGORY = 32     /* arg is the text of the category that a foreign trace gives */
 };
 
 /* The tracks of what a thread used of its host, as totals since it began. */

@@ -27,6 +27,9 @@ struct mstx_import_how {
     /* Processes that share the work; each of them calls.  NULL for a single process.  Process 0
      * writes the database and has the result. */
     struct ms_par *par;
+    /* Further traces of other tools that belong to the same run; NULL: none. */
+    const char *const *more;
+    size_t more_n;
     unsigned threads; /* that read; fewer than 2: the caller's alone */
     size_t
         round_calls; /* of a single process: calls that are joined at a time; 0: half a million */

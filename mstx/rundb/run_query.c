@@ -105,7 +105,8 @@ static enum ms_rc add_process(struct mstx_tl *tl, struct ms_stmt *st, struct ms_
                                .name = keep_text(tl, st, 4),
                                .start_ns = ms_stmt_get_i64(st, 5),
                                .end_ns = ms_stmt_get_i64(st, 6),
-                               .dropped = (uint64_t)ms_stmt_get_i64(st, 7)};
+                               .dropped = (uint64_t)ms_stmt_get_i64(st, 7),
+                               .tool = keep_text(tl, st, 8)};
     if (ms_stmt_get_i64(st, 0) != (int64_t)tl->process.n)
         return ms_fail(err, MS_E_FORMAT, "the processes of run.db are not numbered from 1");
     return MS_OK;
@@ -160,8 +161,8 @@ static enum ms_rc read_tables(struct mstx_tl *tl, struct ms_err *err)
 {
     MS_TRY(for_rows(tl, "SELECT value FROM meta WHERE key = 'version'", check_version, err));
     MS_TRY(for_rows(tl,
-                    "SELECT id, rank, pid, host, name, start_ns, end_ns, dropped FROM processes"
-                    " ORDER BY id",
+                    "SELECT id, rank, pid, host, name, start_ns, end_ns, dropped, tool"
+                    " FROM processes ORDER BY id",
                     add_process, err));
     MS_TRY(for_rows(tl,
                     "SELECT id, process, kind, tid, domain, name, unit, events, rows, start_ns,"

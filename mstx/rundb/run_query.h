@@ -23,6 +23,7 @@ struct mstx_process {
     int32_t rank; /* -1: none */
     uint32_t pid;
     struct ms_str host, name;
+    struct ms_str tool; /* that recorded it; run_schema.h names those that matter */
     int64_t start_ns, end_ns;
     uint64_t dropped;
 };

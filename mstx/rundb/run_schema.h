@@ -8,6 +8,9 @@
 #define MSTX_DB_VERSION "3"
 #define MSTX_DB_NAME    "run.db"
 
+/* The name in processes.tool of a trace of PyTorch's profiler, whose own steps are the only ones. */
+#define MSTX_TOOL_KINETO "PyTorch profiler"
+
 #define MSTX_SPANS_TABLE "packed_spans(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB)"
 
 static const char mstx_db_schema[] =
@@ -65,6 +68,8 @@ static const char mstx_db_schema[] =
     "CREATE TABLE rank_use(rank INTEGER PRIMARY KEY, steps INTEGER, step_ns REAL,"
     " computing_ns REAL, communication_ns REAL, exposed_ns REAL, overlapped_ns REAL, free_ns REAL,"
     " bubble_ns REAL, preparing_ns REAL, waiting_ns REAL, blame_ns REAL);"
+    "CREATE TABLE flows(name TEXT, from_track INTEGER, from_ns INTEGER, to_track INTEGER,"
+    " to_ns INTEGER);"
     "CREATE TABLE problems(file TEXT, text TEXT);";
 
 #endif

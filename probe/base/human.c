@@ -90,3 +90,25 @@ const char *ms_human_factor(char buf[MS_HUMAN_MAX], double v)
         snprintf(buf, MS_HUMAN_MAX, "%.1e", v);
     return buf;
 }
+
+void ms_human_cell(struct ms_buf *out, struct ms_str s, unsigned width)
+{
+    unsigned cells = 0;
+    uint32_t at = 0;
+    while (at < s.n && cells < width) {
+        unsigned n = ms_utf8_len(s.p + at, s.n - at);
+        bool is_control =
+            n == 0 || (unsigned char)s.p[at] < 0x20 || s.p[at] == 0x7F ||
+            (n == 2 && (unsigned char)s.p[at] == 0xC2 && (unsigned char)s.p[at + 1] < 0xA0);
+        bool is_cut = cells + 3 == width && s.n - at > 3;
+        if (is_cut) {
+            ms_buf_puts(out, "...");
+            return;
+        }
+        ms_buf_put(out, is_control ? "." : s.p + at, is_control ? 1 : n);
+        at += n != 0 ? n : 1;
+        cells++;
+    }
+    for (; cells < width; cells++)
+        ms_buf_putc(out, ' ');
+}

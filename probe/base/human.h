@@ -5,6 +5,8 @@
 #ifndef PROBE_BASE_HUMAN_H
 #define PROBE_BASE_HUMAN_H
 
+#include "probe/base/str.h"
+
 #include <stdint.h>
 
 /* Buffer size that is enough for each function below. Each function returns buf. */
@@ -20,5 +22,8 @@ const char *ms_human_time(char buf[MS_HUMAN_MAX], int64_t ns);
 const char *ms_human_error(char buf[MS_HUMAN_MAX], double v);
 /* Writes a factor with two digits: "3.2", "47", "130,000", "2,800,000". */
 const char *ms_human_factor(char buf[MS_HUMAN_MAX], double v);
+/* Appends a text of a program as the cell of a table: control characters become dots, a longer text
+ * is cut, a shorter one is filled up with spaces. */
+void ms_human_cell(struct ms_buf *out, struct ms_str s, unsigned width);
 
 #endif

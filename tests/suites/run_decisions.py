@@ -21,7 +21,7 @@ RUNS = [("clean", 0, 3, 2, 2, 2, 20, 2, 2), ("straggler", 0.2, 3, 2, 2, 2, 20, 2
         ("slow_group", 0.5, 6, 2, 2, 2, 20, 2, 2), ("slow_pair", 1, 7, 2, 4, 1, 20, 4, 2),
         ("mismatch", 0.2, 8, 2, 2, 2, 8, 2, 2), ("missing", 0.2, 9, 2, 2, 2, 8, 2, 2),
         ("hang", 0.2, 10, 2, 2, 2, 8, 2, 2), ("straggler", 0.1, 11, 1, 1, 3, 60, 1, 2)]
-REPORT = ("findings", "communication", "breakdown")
+REPORT = ("findings", "communication", "use")
 FINDING = ("kind", "severity", "ranks", "steps", "value")
 WHATIF = ("slowdown", "interval", "model_error", "recorded_seconds", "replayed_seconds", "ideal_seconds",
           "by_rank", "by_dp_rank", "by_stage", "by_tp_rank", "by_op", "by_link", "by_step")

@@ -121,9 +121,9 @@ import json, sqlite3, sys
 top = sys.argv[1]
 r, told = (json.load(open(f"{top}/{n}.json")) for n in ("report", "told"))
 db = sqlite3.connect(f"{top}/whole.db")
-assert r["breakdown"] == told["breakdown"], "2 * 64 * 8 forward and twice that backward"
-assert len(r["breakdown"]) == 15, len(r["breakdown"])
-for b in r["breakdown"]:
+assert r["use"] == told["use"], "2 * 64 * 8 forward and twice that backward"
+assert len(r["use"]) == 15, len(r["use"])
+for b in r["use"]:
     step, n = db.execute("SELECT avg(end_ns - start_ns), count(*) FROM rank_steps WHERE rank = ?",
                          (b["rank"],)).fetchone()
     assert n == b["steps"] and abs(b["step_ns"] - step) < 1, b

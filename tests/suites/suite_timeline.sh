@@ -45,7 +45,7 @@ json_report() {
     "$msprobe" report --format json "$run" >"$tmp/report.json" && $PYTHON - "$tmp/report.json" <<'PY'
 import json, sys
 r = json.load(open(sys.argv[1]))
-assert set(r) == {'run', 'findings', 'steps', 'ranks', 'names', 'communication', 'breakdown', 'memory'}, set(r)
+assert set(r) == {'run', 'findings', 'steps', 'ranks', 'names', 'communication', 'use', 'memory'}, set(r)
 for f in r['findings']:
     assert set(f) == {'kind', 'severity', 'ranks', 'steps', 'value', 'text', 'where', 'evidence'}, f
     assert f['severity'] in ('info', 'warning', 'error')

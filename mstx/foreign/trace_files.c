@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trace_files: see the header.
+ */
+#include "mstx/foreign/trace_files.h"
+
+#include "mstx/foreign/from_chrome.h"
+#include "mstx/foreign/trace_text.h"
+
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- which files are traces ---------------------------------------------------------- */
+
+enum { HEAD = 1 << 16 };
+
+static bool has(struct ms_str text, const char *what)
+{
+    const size_t n = strlen(what);
+    return text.n >= n && memmem(text.p, text.n, what, n) != NULL;
+}
+
+static bool is_trace_name(const char *path)
+{
+    const struct ms_str s = ms_str_of(path);
+    return ms_str_ends(s, MS_STR(".json")) || ms_str_ends(s, MS_STR(".json.gz"));
+}
+
+/* Tells by its name and its beginning whether a file is a Chrome trace. */
+static bool is_trace_file(const char *path)
+{
+    char *head = is_trace_name(path) && ms_path_kind(path) == MS_KIND_FILE ? ms_alloc(HEAD) : NULL;
+    if (head == NULL)
+        return false;
+    const struct ms_str text = {head, (uint32_t)mstx__trace_text_head(path, head, HEAD)};
+    uint32_t at = 0;
+    while (at < text.n && isspace((unsigned char)text.p[at]))
+        at++;
+    const bool is_list = at < text.n && text.p[at] == '[' && has(text, "\"ph\"");
+    const bool is = is_list || has(text, "\"traceEvents\"") || has(text, "\"schemaVersion\"");
+    ms_free(head);
+    return is;
+}
+
+typedef enum ms_rc (*path_fn)(void *ctx, const char *path, struct ms_err *err);
+
+/* Calls fn for each trace in a folder, in the order of names. */
+static enum ms_rc each_trace(const char *dir, path_fn fn, void *ctx, struct ms_err *err)
+{
+    struct ms_dir list;
+    MS_TRY(ms_dir_list(&list, dir, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < list.names.n && rc == MS_OK; i++) {
+        char *path = ms_path_join(dir, list.names.p[i].p);
+        if (path == NULL)
+            rc = ms_no_memory(err);
+        else if (is_trace_file(path))
+            rc = fn(ctx, path, err);
+        ms_free(path);
+    }
+    ms_dir_free(&list);
+    return rc;
+}
+
+static enum ms_rc count_one(void *ctx, const char *path, struct ms_err *err)
+{
+    (void)path, (void)err;
+    ++*(size_t *)ctx;
+    return MS_OK;
+}
+
+size_t mstx__count_trace_files(const char *dir)
+{
+    size_t n = 0;
+    return each_trace(dir, count_one, &n, NULL) == MS_OK ? n : 0;
+}
+
+/* ---- ranks ------------------------------------------------------------------------------ */
+
+/* Finds the rank in a file's name: "rank-3", "rank_3", "rank3", the last of several; -1: none. */
+static int32_t rank_in_name(const char *path)
+{
+    int32_t rank = -1;
+    for (const char *p = ms_path_base(path).p; (p = strstr(p, "rank")) != NULL;) {
+        p += strlen("rank");
+        const char *digits = p + (*p == '-' || *p == '_' || *p == '=');
+        uint64_t v;
+        const struct ms_str s = {digits, (uint32_t)strspn(digits, "0123456789")};
+        if (s.n != 0 && ms_str_u64(s, &v) && v <= INT32_MAX)
+            rank = (int32_t)v;
+    }
+    return rank;
+}
+
+/* Notes ranks that several traces give, of which only one is looked at by what compares ranks. */
+static void note_twice(struct mstx_trace_ranks *all, const char *path, int32_t rank)
+{
+    char text[96];
+    if (rank < 0)
+        return;
+    for (size_t i = 0; i < all->rank.n; i++) {
+        if (all->rank.p[i] == rank) {
+            snprintf(text, sizeof text, "rank %d has another trace too", (int)rank);
+            mstx__writer_problem(all->w, path, text);
+            return;
+        }
+    }
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+struct reading {
+    struct mstx_trace_ranks all;
+    bool is_single; /* one file was given, and its failure is that of the whole import */
+};
+
+static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
+{
+    struct reading *r = ctx;
+    struct ms_err aside = {0};
+    int32_t rank = r->is_single ? -1 : rank_in_name(path);
+    mstx__writer_source(r->all.w, path);
+    enum ms_rc rc =
+        mstx__import_chrome(path, r->is_single, &rank, &r->all, r->is_single ? err : &aside);
+    if (rc == MS_E_NOMEM)
+        return ms_no_memory(err);
+    if (rc != MS_OK && !r->is_single) {
+        mstx__writer_problem(r->all.w, path, aside.msg);
+        return mstx__writer_why(r->all.w, err);
+    }
+    if (rc != MS_OK)
+        return rc;
+    note_twice(&r->all, path, rank);
+    int32_t *slot = ms_vec_push(&r->all.rank);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = rank;
+    return mstx__writer_why(r->all.w, err);
+}
+
+static enum ms_rc read_path(struct reading *r, const char *path, struct ms_err *err)
+{
+    if (ms_path_kind(path) == MS_KIND_DIR)
+        return each_trace(path, read_one, r, err);
+    return ms_path_kind(path) == MS_KIND_FILE ? read_one(r, path, err) : ms_fail_kind(path, err);
+}
+
+enum ms_rc mstx__import_traces(const char *const *paths, size_t n, struct mstx_writer *w,
+                               struct mstx_import_result *result, struct ms_err *err)
+{
+    struct reading r = {.is_single = n == 1 && ms_path_kind(paths[0]) == MS_KIND_FILE};
+    enum ms_rc rc = mstx__trace_ranks_new(&r.all, w, err);
+    for (size_t i = 0; i < n && rc == MS_OK; i++)
+        rc = read_path(&r, paths[i], err);
+    if (rc == MS_OK && r.all.files == 0)
+        rc = ms_fail(err, MS_E_FORMAT, "%s: none of its traces can be read", paths[0]);
+    if (rc == MS_OK)
+        rc = mstx__trace_ranks_save(&r.all, err);
+    result->files = r.all.files;
+    mstx__trace_ranks_free(&r.all);
+    return rc;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trace_files: the traces of all ranks of a run, as files of a folder or as a list.
+ */
+#ifndef MSTX_FOREIGN_TRACE_FILES_H
+#define MSTX_FOREIGN_TRACE_FILES_H
+
+#include "mstx/import/import.h"
+#include "mstx/rundb/run_write.h"
+
+/* Returns the number of Chrome traces in a folder. */
+size_t mstx__count_trace_files(const char *dir);
+/* Reads the traces into one run.  A path is a file or a folder of them.  A file that cannot be read is
+ * noted as a problem and the others are read; fails when none can be, or when a single file was
+ * given. */
+enum ms_rc mstx__import_traces(const char *const *paths, size_t n, struct mstx_writer *w,
+                               struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trace_item: one event of a Chrome trace, read from its JSON.
+ *
+ * Most members of args are attributes of the user and kept as they are.  The exceptions are what
+ * to_chrome.c writes (domain, kind, unfinished, ending thread) and what PyTorch's profiler says of
+ * launches, streams and collectives, which are read as well as kept.
+ */
+#ifndef MSTX_FOREIGN_TRACE_ITEM_H
+#define MSTX_FOREIGN_TRACE_ITEM_H
+
+#include "probe/base/arena.h"
+#include "probe/base/jread.h"
+#include "probe/base/str.h"
+
+/* Greater times are rejected: the sum of two valid times fits, and so does the end of a chunk. */
+#define MSTX_TRACE_TIME_MOST (((int64_t)1 << 61) - 1)
+
+/* What args say of a collective. Texts are empty and numbers -1 where args lack them. */
+struct mstx_trace_comm {
+    struct ms_str op, type, group, group_text, ranks;
+    int64_t sent, received; /* elements */
+    int64_t size, source, target;
+};
+
+/* Texts are slices of the file, or live in the arena; args lives until the next event. */
+struct mstx_trace_item {
+    struct ms_str name, phase, category, args, id;
+    struct ms_str pid, tid;
+    int64_t ts, dur;
+    bool has_ts;
+    struct ms_str label; /* args.name of metadata */
+    struct ms_str domain,
+        type;           /* args.domain, args.event_type: as to_chrome.c and Ascend write them */
+    int64_t end_tid;    /* args.end_tid: as to_chrome.c writes it */
+    bool is_unfinished; /* args.unfinished: as to_chrome.c writes it */
+    double value;       /* the first number in args */
+    bool has_value, value_is_int;
+    int64_t value_int;
+    int64_t correlation, device, stream; /* -1: none */
+    struct mstx_trace_comm comm;
+};
+
+struct mstx_trace_json {
+    struct ms_jread j;
+    struct ms_arena *arena;
+    struct ms_buf args; /* of the current event */
+    bool no_memory;
+};
+
+/* Reads an event, whose opening brace has been read.  Returns false at an error of the JSON. */
+bool mstx__trace_item_read(struct mstx_trace_json *r, struct mstx_trace_item *it);
+/* Returns the current string without escapes, copied into the arena. */
+struct ms_str mstx__trace_string(struct mstx_trace_json *r);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trace_lanes: processes, lanes and flows of one Chrome trace, kept until its end and then written as
+ * processes and tracks of a run.
+ *
+ * Times are those of the trace until lanes_write adds the base of its clock, which may stand behind
+ * the events.
+ */
+#ifndef MSTX_FOREIGN_TRACE_LANES_H
+#define MSTX_FOREIGN_TRACE_LANES_H
+
+#include "mstx/foreign/trace_item.h"
+#include "mstx/rundb/run_write.h"
+
+#include "probe/base/map.h"
+
+/* The process of a lane of a device, and of what the profiler says of itself: the traced one. */
+#define MSTX_TRACE_HOST UINT32_MAX
+
+struct mstx_trace_lane {
+    uint32_t process; /* index, or MSTX_TRACE_HOST */
+    enum mstx_track_kind kind;
+    uint32_t tid, device;
+    struct ms_str name, domain;
+    mstx_events ev;
+    uint32_t track;      /* its id, once written; 0: it has no events */
+    MS_VEC(size_t) open; /* B events without an E event so far */
+};
+
+struct mstx_trace_process {
+    struct ms_str pid, name;
+    uint32_t id; /* once written; 0: it has no events */
+};
+
+/* An arrow from one place to another. */
+struct mstx_trace_flow {
+    struct ms_str name;
+    uint32_t from, to; /* lanes; UINT32_MAX: not seen */
+    int64_t from_ns, to_ns;
+};
+
+struct mstx_trace_lanes {
+    struct mstx_writer *w;
+    struct ms_arena *arena;
+    struct ms_map lanes, processes, flows;
+    MS_VEC(struct mstx_trace_lane) lane;
+    MS_VEC(struct mstx_trace_process) process;
+    MS_VEC(struct mstx_trace_flow) flow;
+    MS_VEC(uint32_t) flow_of; /* the newest flow of each id */
+    struct ms_buf key;
+    int64_t base_ns, last_ns;
+};
+
+/* Finds or adds a process by its pid; NULL: out of memory, as below. */
+struct mstx_trace_process *mstx__trace_lanes_process(struct mstx_trace_lanes *t, struct ms_str pid,
+                                                     uint32_t *index);
+/* Find or add the lane of a thread, of a counter, of a stream of a device in one of the domains of
+ * device_work.h, or of the profiler itself.  *index is its number. */
+struct mstx_trace_lane *mstx__trace_lanes_thread(struct mstx_trace_lanes *t,
+                                                 const struct mstx_trace_item *it, uint32_t *index);
+struct mstx_trace_lane *mstx__trace_lanes_counter(struct mstx_trace_lanes *t,
+                                                  const struct mstx_trace_item *it,
+                                                  uint32_t *index);
+struct mstx_trace_lane *mstx__trace_lanes_stream(struct mstx_trace_lanes *t,
+                                                 const struct mstx_trace_item *it,
+                                                 const char *domain, uint32_t *index);
+struct mstx_trace_lane *mstx__trace_lanes_tool(struct mstx_trace_lanes *t,
+                                               const struct mstx_trace_item *it, uint32_t *index);
+
+struct mstx_event *mstx__trace_lanes_add(struct mstx_trace_lanes *t, struct mstx_trace_lane *l,
+                                         const struct mstx_trace_item *it,
+                                         enum mstx_event_kind kind);
+/* Ends an event, which the time of the end finishes or leaves open. */
+void mstx__trace_lanes_close(struct mstx_trace_lanes *t, struct mstx_event *e, int64_t ts,
+                             bool is_finished);
+/* Takes the begin or end of a flow at a place of a lane. */
+bool mstx__trace_lanes_flow(struct mstx_trace_lanes *t, const struct mstx_trace_item *it,
+                            uint32_t lane, bool begins);
+
+struct mstx_trace_about {
+    int32_t rank;
+    const char *tool;
+    bool is_one; /* the trace is of one process; the others are only named, such as devices */
+};
+/* Writes processes, tracks and flows.  *host is the id of the traced process of a trace that is_one,
+ * which lanes of devices belong to. */
+enum ms_rc mstx__trace_lanes_write(struct mstx_trace_lanes *t, const struct mstx_trace_about *about,
+                                   uint32_t *host, struct ms_err *err) MS_MUST_USE;
+void mstx__trace_lanes_free(struct mstx_trace_lanes *t);
+
+#endif

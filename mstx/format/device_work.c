@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * device_work: see the header.
+ */
+#include "mstx/format/device_work.h"
+
+#include <strings.h>
+
+/* Parts of the names that libraries of communication give to their kernels: NCCL, RCCL, HCCL, oneCCL,
+ * MSCCL, NVSHMEM, the all-reduce between devices of one host in inference servers, and DeepEP. */
+static const char *const comm_parts[] = {"nccl",   "rccl",  "hccl",    "hcom_",
+                                         "oneccl", "msccl", "nvshmem", "cross_device_reduce",
+                                         "deep_ep"};
+/* Beginnings of the names of copies and fills, by CUDA and by ROCm. */
+static const char *const memory_starts[] = {"memcpy",     "memset",     "hipmemcpy",
+                                            "hipmemset",  "copyhostto", "copydeviceto",
+                                            "copypeerto", "fillbuffer"};
+
+static bool starts(struct ms_str s, const char *what)
+{
+    const size_t n = strlen(what);
+    return s.n >= n && strncasecmp(s.p, what, n) == 0;
+}
+
+static bool contains(struct ms_str s, const char *what)
+{
+    for (uint32_t i = 0; i < s.n; i++) {
+        if (starts((struct ms_str){s.p + i, s.n - i}, what))
+            return true;
+    }
+    return false;
+}
+
+enum mstx_work mstx__work_of(struct ms_str name)
+{
+    for (size_t i = 0; i < sizeof memory_starts / sizeof *memory_starts; i++) {
+        if (starts(name, memory_starts[i]))
+            return MSTX_WORK_MEMORY;
+    }
+    for (size_t i = 0; i < sizeof comm_parts / sizeof *comm_parts; i++) {
+        if (contains(name, comm_parts[i]))
+            return MSTX_WORK_COMM;
+    }
+    return MSTX_WORK_COMPUTE;
+}
+
+const char *mstx__work_text(enum mstx_work work)
+{
+    static const char *const texts[MSTX_WORKS] = {"computation", "communication", "memory"};
+    return work < MSTX_WORKS ? texts[work] : "other";
+}

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Traces of PyTorch's profiler as people have them: figures, folders of ranks, damage.
+suite=kineto
+. tests/support/checks.sh
+traces=../shared/traces/kineto
+if [ ! -e "$traces" ]; then
+    echo "skip kineto: no $traces here"
+    exit 0
+fi
+
+figures() { "$PYTHON" tests/suites/kineto_figures.py "$msprobe" "$traces" "$scratch" >>"$said" 2>&1; }
+check 'seven traces have the figures that were counted from their JSON' figures
+
+# Two ranks of one job, as files of a folder.
+mkdir "$scratch/two"
+cp "$traces"/sampled_rank-[01].json.gz "$scratch/two/"
+sql() { "$msprobe" sql "$1" "$2" | tail -n +2; }
+folder() {
+    "$msprobe" import "$scratch/two" >>"$said" &&
+        is "$(sql "$scratch/two" 'SELECT group_concat(rank) FROM ranks')" 0,1 &&
+        is "$(sql "$scratch/two" 'SELECT count(*) FROM processes')" 2 &&
+        is "$(sql "$scratch/two" 'SELECT count(*) FROM problems')" 0
+}
+check 'a folder of traces is one run with their ranks' folder
+list() {
+    "$msprobe" import "$scratch"/two/sampled_rank-[01].json.gz -o "$scratch/list.db" >>"$said" &&
+        is "$(sql "$scratch/list.db" 'SELECT group_concat(rank) FROM ranks')" 0,1
+}
+check 'a list of traces as well' list
+twice() {
+    cp "$scratch/two/sampled_rank-1.json.gz" "$scratch/two/again.json.gz"
+    "$msprobe" report "$scratch/two" >"$scratch/out" && grep -q 'rank 1 has another trace too' "$scratch/out"
+}
+check 'a rank that two traces give is told' twice
+damaged() {
+    head -c 20000 "$traces/sampled_rank-0.json.gz" >"$scratch/two/again.json.gz"
+    printf '{"schemaVersion": 1, "traceEvents": 7}' >"$scratch/two/empty.json"
+    "$msprobe" report "$scratch/two" >"$scratch/out" && grep -q 'again.*cut off' "$scratch/out"
+}
+check 'a trace that is cut off keeps its beginning' damaged
+
+calls() {
+    is "$(sql "$scratch/nccl_data" 'SELECT op, count(*) FROM comm_ops GROUP BY op ORDER BY op' | tr '\t\n' '  ' | tr -s ' ')" \
+        'AllReduce 15 Broadcast 6 ' &&
+        is "$(sql "$scratch/nccl_data" "SELECT count(*) FROM flows WHERE name = 'fwdbwd'")" 543
+}
+check 'collectives of NCCL are calls, and flows from forward to backward are kept' calls
+# What is exported has the categories and flows of the trace again.
+back() {
+    "$msprobe" export -f chrome "$scratch/nccl_data" -o "$scratch/back.json" >>"$said" &&
+        "$PYTHON" - "$scratch/back.json" "$traces/nccl_data.json.gz" >>"$said" 2>&1 <<'PY'
+import collections, gzip, json, sys
+def counts(events):
+    return collections.Counter((e["ph"], e.get("cat")) for e in events if e["ph"] in "Xsf")
+back = counts(json.load(open(sys.argv[1]))["traceEvents"])
+plain = counts(json.loads(gzip.open(sys.argv[2]).read())["traceEvents"])
+for key in plain:
+    if key[1] != "ac2g":
+        assert back[key] == plain[key], (key, back[key], plain[key])
+assert back["s", "ac2g"] == back["f", "ac2g"] == 3774, back
+PY
+}
+check 'an export has categories and flows again' back
+exit $rc
