@@ -11,6 +11,7 @@
 #include "mstx/foreign/ascend_part.h"
 
 #include "mstx/foreign/ascend_tables.h"
+#include "mstx/foreign/met_group.h"
 #include "mstx/foreign/sql/ascend_part.h"
 #include "mstx/format/comm_marked.h"
 #include "mstx/import/cluster_save.h"
@@ -85,18 +86,12 @@ static enum ms_rc meet_group(struct rank *r, struct ms_str name, uint32_t number
     struct mstx_cl_ascend *a = r->a;
     struct mstx_comm_known g;
     char shown[128];
-    bool is_new = false;
     int32_t *world = ms_calloc(GROUP_RANKS_MAX, sizeof *world);
     if (world == NULL)
         return ms_no_memory(err);
     enum ms_rc rc = look_up_group(r, name, &g, world, shown, err);
     if (rc == MS_OK)
-        rc = mstx__comm_writer_meet(a->comm, &g, &is_new, err);
-    if (rc == MS_OK)
-        rc = mstx__comm_writer_group(a->comm, number, &g, err);
-    if (rc == MS_OK && is_new)
-        mstx__cluster_group(&a->cluster, mstx__comm_writer_id(a->comm, number), g.name, g.size,
-                            world, g.listed);
+        rc = mstx__met_group(a->comm, &a->cluster, &g, number, err);
     ms_free(world);
     return rc;
 }

@@ -4,6 +4,7 @@
  */
 #include "mstx/foreign/from_flight.h"
 #include "mstx/cluster/cluster.h"
+#include "mstx/foreign/met_group.h"
 #include "mstx/format/comm_marked.h"
 #include "mstx/import/cluster_save.h"
 #include "mstx/import/comm_calls.h"
@@ -346,7 +347,6 @@ static enum ms_rc add_group(struct flight *f, const struct ms_plain *name,
     const struct ms_str desc = ms_plain_text(ms_plain_get(conf, "desc"));
     int32_t *world = ms_calloc(GROUP_RANKS_MAX, sizeof *world);
     char shown[128];
-    bool is_new = false;
     if (world == NULL)
         return ms_no_memory(err);
     const uint32_t n = mstx__comm_ranks(ranks, world, GROUP_RANKS_MAX);
@@ -358,12 +358,7 @@ static enum ms_rc add_group(struct flight *f, const struct ms_plain *name,
                                       .listed = n,
                                       .world = (const char *)world,
                                       .name = ms_str_of(shown)};
-    enum ms_rc rc = mstx__comm_writer_meet(f->comm, &g, &is_new, err);
-    if (rc == MS_OK)
-        rc = mstx__comm_writer_group(f->comm, number, &g, err);
-    if (rc == MS_OK && is_new)
-        mstx__cluster_group(&f->cluster, mstx__comm_writer_id(f->comm, number), g.name, g.size,
-                            world, n);
+    enum ms_rc rc = mstx__met_group(f->comm, &f->cluster, &g, number, err);
     ms_free(world);
     return rc;
 }

@@ -4,6 +4,7 @@
  */
 #include "mstx/foreign/trace_ranks.h"
 
+#include "mstx/foreign/met_group.h"
 #include "mstx/format/comm_marked.h"
 #include "mstx/import/cluster_save.h"
 
@@ -24,7 +25,6 @@ static enum ms_rc meet_group(struct mstx_trace_rank *r, const struct mstx_trace_
 {
     struct mstx_trace_ranks *a = r->all;
     char shown[160];
-    bool is_new = false;
     int32_t *world = ms_calloc(GROUP_RANKS_MAX, sizeof *world);
     if (world == NULL)
         return ms_no_memory(err);
@@ -41,12 +41,7 @@ static enum ms_rc meet_group(struct mstx_trace_rank *r, const struct mstx_trace_
                                       .listed = is_whole ? listed : 0,
                                       .world = (const char *)world,
                                       .name = ms_str_of(shown)};
-    enum ms_rc rc = mstx__comm_writer_meet(a->comm, &g, &is_new, err);
-    if (rc == MS_OK)
-        rc = mstx__comm_writer_group(a->comm, number, &g, err);
-    if (rc == MS_OK && is_new)
-        mstx__cluster_group(&a->cluster, mstx__comm_writer_id(a->comm, number), g.name, g.size,
-                            world, g.listed);
+    const enum ms_rc rc = mstx__met_group(a->comm, &a->cluster, &g, number, err);
     ms_free(world);
     return rc;
 }
