@@ -33,7 +33,7 @@ struct collected {
     const struct mstx_track *track;
     MS_VEC(struct half) call;
     MS_VEC(struct executed) work;
-    MS_VEC(uint8_t) kind; /* by text: 1 + enum mstx_work; 0: not looked at */
+    struct mstx_work_memory works; /* by text */
 };
 
 static enum ms_rc take_call(void *ctx, const struct mstx_event *e, struct ms_err *err)
@@ -82,19 +82,9 @@ static enum ms_rc collect(struct collected *c, uint32_t process, struct ms_err *
     return MS_OK;
 }
 
-/* Returns what an event of the device does, looking at each name once. */
 static bool work_of(struct collected *c, uint32_t name, enum mstx_work *work)
 {
-    while (c->kind.n <= name) {
-        uint8_t *slot = ms_vec_push(&c->kind);
-        if (slot == NULL)
-            return false;
-        *slot = 0;
-    }
-    if (c->kind.p[name] == 0)
-        c->kind.p[name] = (uint8_t)(1 + mstx__work_of(mstx_tl_text(c->tl, name)));
-    *work = (enum mstx_work)(c->kind.p[name] - 1);
-    return true;
+    return mstx__work_recall(&c->works, name, mstx_tl_text(c->tl, name), work);
 }
 
 /* ---- unions ------------------------------------------------------------------------------ */
@@ -324,7 +314,7 @@ enum ms_rc mstx_breakdown_measure(struct mstx_tl *tl, mstx_breakdown *b, struct 
         rc = measure(&c, b, (uint32_t)i, err);
         ms_vec_free(&c.call);
         ms_vec_free(&c.work);
-        ms_vec_free(&c.kind);
+        ms_vec_free(&c.works.of);
     }
     if (rc != MS_OK)
         mstx_breakdown_free(b);

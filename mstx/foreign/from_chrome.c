@@ -79,18 +79,16 @@ static bool is_profiler_step(const struct mstx_trace_item *it, int64_t *number)
 
 /* Takes what a slice of the profiler says of its rank. */
 static bool take_part(struct reader *r, const struct mstx_trace_item *it,
-                      enum mstx_kineto_side side)
+                      enum mstx_kineto_side side, uint32_t text)
 {
-    const int64_t end = it->ts + (it->dur > 0 ? it->dur : 0);
     int64_t number;
     if (side == MSTX_SIDE_HOST)
         return !is_profiler_step(it, &number) ||
-               mstx__trace_rank_step(&r->part, number, it->ts, end);
+               mstx__trace_rank_step(&r->part, number, it->ts, it->ts + it->dur);
     if (side != MSTX_SIDE_DEVICE)
         return true;
     const uint32_t stream = it->stream >= 0 && it->stream <= UINT32_MAX ? (uint32_t)it->stream : 0;
-    return mstx__trace_rank_work(&r->part, mstx__work_of(it->name), it->ts, end) &&
-           mstx__trace_rank_call(&r->part, it, stream);
+    return mstx__trace_rank_work(&r->part, it, text) && mstx__trace_rank_call(&r->part, it, stream);
 }
 
 static bool add_slice(struct reader *r, const struct mstx_trace_item *it, enum mstx_event_kind kind)
@@ -99,8 +97,9 @@ static bool add_slice(struct reader *r, const struct mstx_trace_item *it, enum m
     const enum mstx_kineto_side side =
         it->category.n != 0 ? mstx__kineto_side(it->category) : MSTX_SIDE_HOST;
     struct mstx_trace_lane *l = lane_of(r, it, side, &index);
-    return l != NULL && mstx__trace_lanes_add(&r->lanes, l, it, kind_of(it, kind)) != NULL &&
-           take_part(r, it, side);
+    const struct mstx_event *e =
+        l != NULL ? mstx__trace_lanes_add(&r->lanes, l, it, kind_of(it, kind)) : NULL;
+    return e != NULL && take_part(r, it, side, e->name);
 }
 
 static bool add_begin(struct reader *r, const struct mstx_trace_item *it)

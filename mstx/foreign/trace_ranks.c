@@ -194,16 +194,19 @@ bool mstx__trace_rank_step(struct mstx_trace_rank *r, int64_t number, int64_t st
     return slot != NULL;
 }
 
-bool mstx__trace_rank_work(struct mstx_trace_rank *r, enum mstx_work work, int64_t start,
-                           int64_t end)
+bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
+                           uint32_t text)
 {
+    enum mstx_work work;
     r->part.knows_work = true;
+    if (!mstx__work_recall(&r->all->works, text, it->name, &work))
+        return false;
     if (work == MSTX_WORK_MEMORY)
         return true;
     struct mstx_cl_span *slot =
         work == MSTX_WORK_COMM ? ms_vec_push(&r->part.comm) : ms_vec_push(&r->part.work);
     if (slot != NULL)
-        *slot = (struct mstx_cl_span){start, end};
+        *slot = (struct mstx_cl_span){it->ts, it->ts + (it->dur > 0 ? it->dur : 0)};
     return slot != NULL;
 }
 
@@ -325,4 +328,5 @@ void mstx__trace_ranks_free(struct mstx_trace_ranks *a)
     mstx__cluster_free(&a->cluster);
     ms_arena_free(a->texts);
     ms_vec_free(&a->rank);
+    ms_vec_free(&a->works.of);
 }

@@ -22,6 +22,7 @@ struct mstx_trace_ranks {
     struct mstx_comm_writer *comm;
     struct mstx_cluster cluster;
     struct ms_arena *texts;
+    struct mstx_work_memory works; /* by text of the writer */
     uint64_t calls;
     uint64_t files;
     MS_VEC(int32_t) rank; /* of each file; -1: unknown */
@@ -51,8 +52,9 @@ struct mstx_trace_rank {
 };
 /* Return false when out of memory.  Times are those of the trace; rank_save adds its base. */
 bool mstx__trace_rank_step(struct mstx_trace_rank *r, int64_t number, int64_t start, int64_t end);
-bool mstx__trace_rank_work(struct mstx_trace_rank *r, enum mstx_work work, int64_t start,
-                           int64_t end);
+/* Takes what a device executed; text is the number of its name in the writer. */
+bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
+                           uint32_t text);
 /* Takes a kernel that its args describe as a collective; others are ignored. */
 bool mstx__trace_rank_call(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
                            uint32_t stream);

@@ -44,6 +44,21 @@ enum mstx_work mstx__work_of(struct ms_str name)
     return MSTX_WORK_COMPUTE;
 }
 
+bool mstx__work_recall(struct mstx_work_memory *m, uint32_t number, struct ms_str name,
+                       enum mstx_work *work)
+{
+    while (m->of.n <= number) {
+        uint8_t *slot = ms_vec_push(&m->of);
+        if (slot == NULL)
+            return false;
+        *slot = 0;
+    }
+    if (m->of.p[number] == 0)
+        m->of.p[number] = (uint8_t)(1 + mstx__work_of(name));
+    *work = (enum mstx_work)(m->of.p[number] - 1);
+    return true;
+}
+
 const char *mstx__work_text(enum mstx_work work)
 {
     static const char *const texts[MSTX_WORKS] = {"computation", "communication", "memory"};
