@@ -50,8 +50,8 @@ BASE_CLI   := $(addprefix probe/base/,conf.c csv.c store.c store_bulk.c store_gu
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend/*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
-# The recorder needs not even base: it allocates nothing and calls little.
-SO_MSTX    := $(SRC_rt) $(addprefix mstx/format/,comm_text.c stage.c)
+# The recorder needs little of base: it allocates nothing and calls little.
+SO_MSTX    := $(SRC_rt) $(addprefix mstx/format/,comm_text.c stage.c) probe/base/held.c
 # Preloaded before communication libraries and device runtimes; thin, over the recorder.
 SO_HOOK    := $(filter-out mstx/hook/dlsym.c,$(wildcard mstx/hook/*.c mstx/hook/ccl/*.c)) mstx/format/comm_text.c
 HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so

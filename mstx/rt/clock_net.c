@@ -35,8 +35,8 @@
 
 #include "mstx/rt/clock_sync.h"
 #include "mstx/rt/comm_range.h"
-#include "mstx/rt/held_file.h"
 #include "mstx/rt/ticks.h"
+#include "probe/base/held.h"
 
 enum {
     AT_START = 200,
@@ -68,15 +68,15 @@ static struct {
     bool running;
     _Atomic bool stop;
     /* lead: an abstract socket name that only one process of this host can hold. */
-    struct rt_held bell, listener, lead;
+    struct ms_held bell, listener, lead;
     uint64_t token;
 } net = {.bell.fd = -1, .listener.fd = -1, .lead.fd = -1};
 
 /* Tells whether the thread has to continue: not stopped, and its descriptors are still its own. */
 static bool goes_on(void)
 {
-    return !atomic_load(&net.stop) && rt_is_held(&net.bell) &&
-           (net.listener.fd < 0 || rt_is_held(&net.listener));
+    return !atomic_load(&net.stop) && ms_is_held(&net.bell) &&
+           (net.listener.fd < 0 || ms_is_held(&net.listener));
 }
 
 static int64_t now(void)
@@ -308,7 +308,7 @@ static bool attend_guest(struct guest *g)
 static void let_in(struct guest *guests)
 {
     const int fd =
-        rt_fd_move_high(accept4(net.listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        ms_fd_move_high(accept4(net.listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
     for (int i = 0; fd >= 0 && i < GUESTS; i++) {
         if (guests[i].fd < 0) {
             set_quick(fd);
@@ -405,7 +405,7 @@ static bool is_leader(void)
                            (unsigned long long)mstx_clock_host());
     if (bind(fd, (struct sockaddr *)(void *)&a,
              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
-        net.lead = rt_hold(fd);
+        net.lead = ms_hold(fd);
     else if (fd >= 0)
         close(fd);
     return net.lead.fd >= 0;
@@ -419,7 +419,7 @@ static int connect_to(const char *address, const char *port, int64_t until)
     socklen_t n = sizeof failed;
     if (getaddrinfo(address, port, &how, &list) != 0)
         return -1;
-    fd = rt_fd_move_high(socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    fd = ms_fd_move_high(socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) == 0)
         failed = 0;
     else if (fd >= 0 && errno == EINPROGRESS && wait_for(fd, POLLOUT, until))
@@ -567,9 +567,9 @@ void rt_clock_net_start(void)
     if (rt.conf.rank < 0 || rt.conf.world_size < 2 || rt.epoch > 1 || wish == MSTX_CLOCK_NEVER ||
         (wish == MSTX_CLOCK_IF_NEEDED && mstx_clock_one_host()))
         return;
-    net.bell = rt_hold(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    net.bell = ms_hold(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     net.token = new_token();
-    net.listener = rt_hold(rt.conf.rank == 0 ? listen_on(agreed_port()) : -1);
+    net.listener = ms_hold(rt.conf.rank == 0 ? listen_on(agreed_port()) : -1);
     atomic_store(&net.stop, false);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -579,9 +579,9 @@ void rt_clock_net_start(void)
 
 static void close_all(void)
 {
-    struct rt_held *const all[] = {&net.bell, &net.listener, &net.lead};
+    struct ms_held *const all[] = {&net.bell, &net.listener, &net.lead};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        rt_hold_end(all[i]);
+        ms_hold_end(all[i]);
 }
 
 void rt_clock_net_stop(void)
@@ -590,7 +590,7 @@ void rt_clock_net_stop(void)
     if (!net.running)
         return;
     atomic_store(&net.stop, true);
-    if (rt_is_held(&net.bell) && write(net.bell.fd, &one, sizeof one) != sizeof one) {
+    if (ms_is_held(&net.bell) && write(net.bell.fd, &one, sizeof one) != sizeof one) {
         /* the thread checks stop once a second anyway */
     }
     pthread_join(net.thread, NULL);

@@ -186,12 +186,14 @@ void rt_read_env(struct rt_config *c)
  *
  * A process that never marks leaves no trace: no thread, no file. */
 
-/* ---- facts about the process --------------------------------------------------------- */
+/* ---- facts about the process ---------------------------------------------------------
+ * Their texts are static: the first mark may come from a thread with the smallest stack, and begin() holds a
+ * lock. */
 
 static void define_info(const char *name, const char *value, size_t n)
 {
     ms_assert(name != NULL && value != NULL);
-    char text[4096];
+    static char text[4096];
     int head = snprintf(text, sizeof text, "%s=", name);
     size_t room = sizeof text - (size_t)head;
     n = n < room ? n : room;
@@ -201,7 +203,7 @@ static void define_info(const char *name, const char *value, size_t n)
 
 static void define_cmdline(void)
 {
-    char text[3072];
+    static char text[3072];
     FILE *f = fopen("/proc/self/cmdline", "re");
     size_t n = f == NULL ? 0 : fread(text, 1, sizeof text, f);
     if (f != NULL)
@@ -215,7 +217,7 @@ static void define_cmdline(void)
 
 static void define_facts(void)
 {
-    char text[RT_PATH];
+    static char text[RT_PATH];
     define_cmdline();
     ssize_t n = readlink("/proc/self/exe", text, sizeof text);
     if (n > 0)

@@ -267,20 +267,26 @@ static void ask_helper(struct rt_ring *r)
         rt_bell_ring();
 }
 
-/* Makes the next file in this thread, unless the helper is making it; then waits for the helper, at
- * most a second. */
-static void wait_for_next(struct rt_ring *r)
+/* Waits for the helper, which is making the next file, at most a second. */
+static void wait_for_helper(struct rt_ring *r)
 {
     const struct timespec pause = {.tv_nsec = 20000};
-    if (claim_slot(r, RT_NEXT_WANTED) || claim_slot(r, RT_NEXT_NONE)) {
-        prepare(r);
-        return;
-    }
     for (int i = 0; i < 50000; i++) {
         if (atomic_load_explicit(&r->next_state, memory_order_acquire) != RT_NEXT_WORK)
             return;
         nanosleep(&pause, NULL);
     }
+}
+
+/* Makes the next file in this thread, unless the helper is making it. */
+static void wait_for_next(struct rt_ring *r)
+{
+    const int saved = errno; /* a mark must not change it, also where no file can be made */
+    if (claim_slot(r, RT_NEXT_WANTED) || claim_slot(r, RT_NEXT_NONE))
+        prepare(r);
+    else
+        wait_for_helper(r);
+    errno = saved;
 }
 
 /* Takes the prepared file into use. Without a flight recorder two files are kept mapped: the

@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #include "mstx/format/stage.h"
-#include "mstx/rt/held_file.h"
 #include "mstx/rt/ticks.h"
+#include "probe/base/held.h"
 
 enum { TRIM_LEAST = 128 << 10 };
 
@@ -171,11 +171,11 @@ static int point_to_stage(void)
     return close(fd) != 0 || bad ? EIO : 0;
 }
 
-static struct rt_held own; /* the process directory, at the number that it had first */
+static struct ms_held own; /* the process directory, at the number that it had first */
 
 static int open_folder(const char *path)
 {
-    return rt_fd_move_high(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return ms_fd_move_high(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 static int open_dirs(void)
@@ -193,15 +193,15 @@ static int open_dirs(void)
     const int fd = open_folder(rt.path);
     if (fd < 0)
         return errno;
-    own = rt_hold(fd);
+    own = ms_hold(fd);
     atomic_store(&rt.dir, own.fd);
     return own.fd < 0 ? errno : 0;
 }
 
 static bool is_own(int fd)
 {
-    const struct rt_held same = {.fd = fd, .device = own.device, .inode = own.inode};
-    return rt_is_held(&same);
+    const struct ms_held same = {.fd = fd, .device = own.device, .inode = own.inode};
+    return ms_is_held(&same);
 }
 
 int rt_file_dir(void)
@@ -222,7 +222,7 @@ int rt_file_dir(void)
 int rt_file_open(const char *name)
 {
     int dir = rt_file_dir();
-    return dir < 0 ? -1 : rt_fd_move_high(openat(dir, name, O_RDWR | O_CLOEXEC));
+    return dir < 0 ? -1 : ms_fd_move_high(openat(dir, name, O_RDWR | O_CLOEXEC));
 }
 
 static int open_control(void)
@@ -364,7 +364,7 @@ int rt_file_begin(const char *name, size_t bytes)
     int fd = dir < 0 ? -1 : openat(dir, tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return -1;
-    fd = rt_fd_move_high(fd);
+    fd = ms_fd_move_high(fd);
     int rc = rt_file_allocate(fd, bytes);
     if (rc == 0)
         return fd;

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mstx/rt/held_file.h"
+#include "probe/base/held.h"
 
 /* At most 2500 samples of 1.6 us in a second: 0.4 % of a thread that calls all the time. */
 enum { SAMPLES_A_SECOND = 2500 };
@@ -22,7 +22,7 @@ __thread uint64_t rt_use_due __attribute__((tls_model("initial-exec")));
 
 /* The scheduler's figures of this thread (/proc/thread-self/schedstat), kept open. */
 static __thread struct {
-    struct rt_held file;
+    struct ms_held file;
     bool is_known; /* the file has been opened, or cannot be */
 } sched __attribute__((tls_model("initial-exec")));
 
@@ -34,15 +34,15 @@ static void release(void)
 {
     if (sched.file.fd >= 0)
         atomic_fetch_sub_explicit(&holders, 1, memory_order_relaxed);
-    rt_hold_end(&sched.file);
+    ms_hold_end(&sched.file);
 }
 
 static void open_sched(void)
 {
     sched.is_known = true;
-    sched.file = RT_HELD_NONE;
+    sched.file = MS_HELD_NONE;
     if (atomic_fetch_add_explicit(&holders, 1, memory_order_relaxed) < HOLDERS_MOST)
-        sched.file = rt_hold(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
+        sched.file = ms_hold(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
     if (sched.file.fd < 0)
         atomic_fetch_sub_explicit(&holders, 1, memory_order_relaxed);
 }
@@ -72,7 +72,7 @@ static uint64_t run_delay(void)
     uint64_t ran, waited, slices;
     if (!sched.is_known)
         open_sched();
-    const ssize_t n = rt_is_held(&sched.file) ? pread(sched.file.fd, text, sizeof text - 1, 0) : -1;
+    const ssize_t n = ms_is_held(&sched.file) ? pread(sched.file.fd, text, sizeof text - 1, 0) : -1;
     text[n > 0 ? n : 0] = '\0';
     const char *p = take_number(text, &ran);
     p = p != NULL ? take_number(p, &waited) : NULL;

@@ -21,6 +21,8 @@
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
+#include <opcode.h>
+
 /* When a function that is only told of calls is told, instead of being called. */
 enum when { WHEN_BEFORE = 1, WHEN_RETURNED = 2, WHEN_RAISED = 4 };
 
@@ -222,14 +224,111 @@ static PyObject *call_object(PyObject *func, PyObject *const *args, size_t nargs
     return call_bound(call_real, w, func, args, nargsf, kwnames);
 }
 
+static PyObject *call_watched(const struct watched *w, PyObject *func, PyObject *const *args,
+                              size_t nargsf, PyObject *kwnames)
+{
+    if (func != w->func)
+        return call_bound(call_op, w, PyCFunction_GET_SELF(func), args, nargsf, kwnames);
+    return call_op(w, args, nargsf, kwnames);
+}
+
+/* A profiler of Python hears of calls of functions in C from the interpreter, which knows them by their exact
+ * types; from 3.12 on it takes derived types as well. So it hears of the watched ones from here. */
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+
+/* Tells whether the frame is at an instruction that calls: of others, as of an addition, a profiler does not hear. */
+static bool is_at_call(PyFrameObject *frame)
+{
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyObject *bytes = PyCode_GetCode(code);
+    const int at = PyFrame_GetLasti(frame);
+    int op = -1;
+    if (bytes != NULL && at >= 0 && at < PyBytes_GET_SIZE(bytes))
+        op = (unsigned char)PyBytes_AS_STRING(bytes)[at];
+    PyErr_Clear();
+    Py_XDECREF(bytes);
+    Py_DECREF(code);
+    return op == CALL || op == PRECALL || op == CALL_FUNCTION_EX;
+}
+
+static bool is_profiled(const struct watched *w)
+{
+    const PyThreadState *state = PyThreadState_Get();
+    if (state->c_profilefunc == NULL || state->tracing != 0 || w->ours == &function_type ||
+        w->is_object)
+        return false;
+    PyFrameObject *frame = PyEval_GetFrame();
+    return frame != NULL && is_at_call(frame);
+}
+
+/* Tells the profiler, unless there is none any more; false: it has raised. */
+static bool tell_profiler(PyObject *func, int what)
+{
+    PyThreadState *state = PyThreadState_Get();
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (state->c_profilefunc == NULL || state->tracing != 0 || frame == NULL)
+        return true;
+    PyThreadState_EnterTracing(state);
+    int failed = state->c_profilefunc(state->c_profileobj, frame, what, func);
+    PyThreadState_LeaveTracing(state);
+    return failed == 0;
+}
+
+/* Tells of a call's end; an exception of the function itself is kept. */
+static PyObject *tell_end(PyObject *func, PyObject *result)
+{
+    PyObject *type, *value, *trace;
+    if (result != NULL) {
+        if (!tell_profiler(func, PyTrace_C_RETURN))
+            Py_CLEAR(result);
+        return result;
+    }
+    PyErr_Fetch(&type, &value, &trace);
+    if (tell_profiler(func, PyTrace_C_EXCEPTION)) {
+        PyErr_Restore(type, value, trace);
+        return NULL;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return NULL;
+}
+
+static PyObject *call_profiled(const struct watched *w, PyObject *func, PyObject *const *args,
+                               size_t nargsf, PyObject *kwnames)
+{
+    const bool is_method = PyObject_TypeCheck(func, &PyMethodDescr_Type);
+    PyObject *seen = Py_NewRef(func), *result = NULL;
+    if (is_method && PyVectorcall_NARGS(nargsf) != 0)
+        Py_SETREF(seen,
+                  PyMethodDescr_Type.tp_descr_get(func, args[0], (PyObject *)Py_TYPE(args[0])));
+    if (seen == NULL || !PyObject_TypeCheck(seen, &PyCFunction_Type)) {
+        PyErr_Clear(); /* the call itself will say what is wrong */
+        result = call_watched(w, func, args, nargsf, kwnames);
+    } else if (tell_profiler(seen, PyTrace_C_CALL)) {
+        result = tell_end(seen, call_watched(w, func, args, nargsf, kwnames));
+    }
+    Py_XDECREF(seen);
+    return result;
+}
+
+#else
+static bool is_profiled(const struct watched *w)
+{
+    (void)w;
+    return false;
+}
+#define call_profiled call_watched
+#endif
+
 static PyObject *watched_call(PyObject *func, PyObject *const *args, size_t nargsf,
                               PyObject *kwnames)
 {
     const struct watched *w = *slot_of(key_of(func));
     ms_assert(w != NULL);
-    if (func != w->func)
-        return call_bound(call_op, w, PyCFunction_GET_SELF(func), args, nargsf, kwnames);
-    return call_op(w, args, nargsf, kwnames);
+    if (is_profiled(w))
+        return call_profiled(w, func, args, nargsf, kwnames);
+    return call_watched(w, func, args, nargsf, kwnames);
 }
 
 /* ---- the derived types ------------------------------------------------ */

@@ -29,45 +29,52 @@
 /* Most bytes of one record's text; the description of a tensor takes a few hundred. */
 #define TEXT_MAX ((size_t)1 << 30)
 
-/* Opens the directory of "dir/name" and builds the hidden name of the second file in it. */
-static enum ms_rc open_dir(struct probe__append *a, struct ms_err *err)
-{
-    const char *slash = strrchr(a->path, '/');
-    size_t dir_n = slash != NULL ? (size_t)(slash - a->path) + 1 : 0;
-    char *dir = dir_n != 0 ? ms_str_dup((struct ms_str){a->path, (uint32_t)dir_n})
-                           : ms_str_dup(MS_STR("."));
-    struct ms_buf name = {.max = TEXT_MAX};
-    ms_buf_printf(&name, ".%s.next", a->path + dir_n);
-    a->next_name = name.bad == MS_OK ? ms_str_dup(ms_buf_slice(&name)) : NULL;
-    ms_buf_free(&name);
-    if (dir != NULL && a->next_name != NULL)
-        a->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ms_free(dir);
-    if (a->next_name == NULL || dir == NULL)
-        return ms_no_memory(err);
-    return a->dir >= 0 ? MS_OK : ms_fail_sys(err, "%s: cannot write", a->path);
-}
-
 static const char *name_of(const struct probe__append *a)
 {
     const char *slash = strrchr(a->path, '/');
     return slash != NULL ? slash + 1 : a->path;
 }
 
+/* Returns the open directory of the document, or -1 with errno. */
+static int open_dir_of(const struct probe__append *a)
+{
+    const char *slash = strrchr(a->path, '/');
+    size_t n = slash != NULL ? (size_t)(slash - a->path) + 1 : 0;
+    char *dir =
+        n != 0 ? ms_str_dup((struct ms_str){a->path, (uint32_t)n}) : ms_str_dup(MS_STR("."));
+    errno = ENOMEM;
+    int fd = dir != NULL ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    ms_free(dir);
+    return fd;
+}
+
+/* Opens the directory of "dir/name" and builds the hidden name of the second file in it. */
+static enum ms_rc open_dir(struct probe__append *a, struct ms_err *err)
+{
+    struct ms_buf name = {.max = TEXT_MAX};
+    ms_buf_printf(&name, ".%s.next", name_of(a));
+    a->next_name = name.bad == MS_OK ? ms_str_dup(ms_buf_slice(&name)) : NULL;
+    ms_buf_free(&name);
+    if (a->next_name == NULL)
+        return ms_no_memory(err);
+    a->dir = ms_hold(open_dir_of(a));
+    return a->dir.fd >= 0 ? MS_OK : ms_fail_sys(err, "%s: cannot write", a->path);
+}
+
 static enum ms_rc open_next(struct probe__append *a, struct ms_err *err)
 {
-    a->next = openat(a->dir, a->next_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    a->next =
+        ms_hold(openat(a->dir.fd, a->next_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     a->next_end = 0;
-    return a->next >= 0 ? MS_OK : ms_fail_sys(err, "%s: cannot write", a->path);
+    return a->next.fd >= 0 ? MS_OK : ms_fail_sys(err, "%s: cannot write", a->path);
 }
 
 static void drop_next(struct probe__append *a)
 {
-    if (a->next < 0)
+    if (a->next.fd < 0)
         return;
-    close(a->next);
-    a->next = -1;
-    (void)unlinkat(a->dir, a->next_name, 0);
+    ms_hold_end(&a->next);
+    (void)unlinkat(a->dir.fd, a->next_name, 0);
 }
 
 /* Closes the file and keeps the memory, which append_free releases. */
@@ -75,15 +82,27 @@ static void append_close(struct probe__append *a)
 {
     if (a->path == NULL)
         return; /* was never opened */
-    drop_next(a);
-    if (a->fd >= 0)
-        close(a->fd);
-    if (a->dir >= 0)
-        close(a->dir);
-    a->fd = a->dir = -1;
+    if (ms_is_held(&a->dir))
+        drop_next(a);
+    ms_hold_end(&a->next);
+    ms_hold_end(&a->file);
+    ms_hold_end(&a->dir);
     ms_free(a->path);
     ms_free(a->next_name);
     a->path = a->next_name = NULL;
+}
+
+/* Opens again what the program has closed: descriptors that it does not know, as daemons do. */
+static enum ms_rc hold_all(struct probe__append *a, struct ms_err *err)
+{
+    bool good = ms_is_held(&a->dir) || ms_hold_again(&a->dir, open_dir_of(a));
+    if (good && a->file.fd >= 0 && !ms_is_held(&a->file))
+        good = ms_hold_again(&a->file, openat(a->dir.fd, name_of(a), O_RDWR | O_CLOEXEC));
+    if (!good)
+        return ms_fail(err, MS_E_IO, "%s: the program has closed its descriptor", a->path);
+    if (!ms_is_held(&a->next))
+        drop_next(a);
+    return MS_OK;
 }
 
 /* Opens a new document. The file appears with the first flush, as a complete document without
@@ -93,8 +112,12 @@ static enum ms_rc append_open(struct probe__append *a, const char *path, const c
                               const char *tail, struct ms_err *err)
 {
     struct ms_buf text = a->json.buf, behind = a->behind; /* reused buffers */
-    *a = (struct probe__append){
-        .fd = -1, .dir = -1, .next = -1, .tail_0 = tail_0, .tail = tail, .behind = behind};
+    *a = (struct probe__append){.file = MS_HELD_NONE,
+                                .dir = MS_HELD_NONE,
+                                .next = MS_HELD_NONE,
+                                .tail_0 = tail_0,
+                                .tail = tail,
+                                .behind = behind};
     ms_jwrite_init(&a->json, 1, TEXT_MAX);
     a->json.buf.p = text.p;
     a->json.buf.cap = text.cap;
@@ -144,8 +167,9 @@ static void take_back(const struct probe__append *a)
 {
     size_t n = a->in_file != NULL ? strlen(a->in_file) : 0;
     struct iovec part = part_of(a->in_file, n);
-    if (n != 0 && write_at(a, a->fd, &part, 1, a->end, NULL) == MS_OK)
-        (void)!ftruncate(a->fd, (off_t)(a->end + n)); /* the failed write is the error to report */
+    if (n != 0 && write_at(a, a->file.fd, &part, 1, a->end, NULL) == MS_OK)
+        (void)!ftruncate(a->file.fd,
+                         (off_t)(a->end + n)); /* the failed write is the error to report */
 }
 
 /* Tells whether `behind` holds the whole body; a second file then needs no copy of the first. */
@@ -158,7 +182,7 @@ static bool is_whole(const struct probe__append *a)
 static void note_behind(struct probe__append *a)
 {
     enum { WHOLE_MAX = 1 << 16 };
-    if (a->next < 0 && (!is_whole(a) || a->end + a->json.buf.n > WHOLE_MAX))
+    if (a->next.fd < 0 && (!is_whole(a) || a->end + a->json.buf.n > WHOLE_MAX))
         return; /* `behind` would no longer hold the whole body */
     ms_buf_str(&a->behind, ms_buf_slice(&a->json.buf));
     if (a->behind.bad == MS_OK)
@@ -170,7 +194,7 @@ static void note_behind(struct probe__append *a)
 static enum ms_rc write_here(struct probe__append *a, const char *tail, struct ms_err *err)
 {
     struct iovec part[2] = {part_of(a->json.buf.p, a->json.buf.n), part_of(tail, strlen(tail))};
-    enum ms_rc rc = write_at(a, a->fd, part, 2, a->end, err);
+    enum ms_rc rc = write_at(a, a->file.fd, part, 2, a->end, err);
     if (rc != MS_OK) {
         take_back(a);
         return rc;
@@ -191,13 +215,13 @@ static enum ms_rc make_next(struct probe__append *a, struct ms_err *err)
     while (a->next_end < a->end) {
         uint64_t left = a->end - a->next_end;
         ssize_t n =
-            pread(a->fd, block, left < sizeof block ? left : sizeof block, (off_t)a->next_end);
+            pread(a->file.fd, block, left < sizeof block ? left : sizeof block, (off_t)a->next_end);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return ms_fail_sys(err, "%s: cannot read", a->path);
         struct iovec part = part_of(block, (size_t)n);
-        MS_TRY(write_at(a, a->next, &part, 1, a->next_end, err));
+        MS_TRY(write_at(a, a->next.fd, &part, 1, a->next_end, err));
         a->next_end += (uint64_t)n;
     }
     return MS_OK;
@@ -205,10 +229,10 @@ static enum ms_rc make_next(struct probe__append *a, struct ms_err *err)
 
 static void swap_files(struct probe__append *a)
 {
-    const int fd = a->fd;
+    const struct ms_held file = a->file;
     const uint64_t end = a->end;
-    a->fd = a->next;
-    a->next = fd;
+    a->file = a->next;
+    a->next = file;
     a->end = a->next_end + a->behind.n + a->json.buf.n;
     a->next_end = end;
     struct ms_buf text = a->behind;
@@ -219,28 +243,27 @@ static void swap_files(struct probe__append *a)
 /* Makes the second file the visible one. */
 static enum ms_rc show_next(struct probe__append *a, struct ms_err *err)
 {
-    bool is_first = a->fd < 0;
-    if (!is_first && renameat2(a->dir, a->next_name, a->dir, name_of(a), RENAME_EXCHANGE) == 0) {
+    bool is_first = a->file.fd < 0;
+    const int dir = a->dir.fd;
+    if (!is_first && renameat2(dir, a->next_name, dir, name_of(a), RENAME_EXCHANGE) == 0) {
         swap_files(a);
         return MS_OK;
     }
-    if (renameat(a->dir, a->next_name, a->dir, name_of(a)) != 0)
+    if (renameat(dir, a->next_name, dir, name_of(a)) != 0)
         return ms_fail_sys(err, "%s: cannot write", a->path);
     swap_files(a);
-    if (a->next >= 0)
-        close(a->next); /* replaced by the renameat: not all file systems can exchange files */
-    a->next = -1;
+    ms_hold_end(&a->next); /* replaced by the renameat: not all file systems can exchange files */
     a->in_place = !is_first;
     return MS_OK;
 }
 
 static enum ms_rc write_beside(struct probe__append *a, const char *tail, struct ms_err *err)
 {
-    enum ms_rc rc = a->next < 0 ? make_next(a, err) : MS_OK;
+    enum ms_rc rc = a->next.fd < 0 ? make_next(a, err) : MS_OK;
     struct iovec part[3] = {part_of(a->behind.p, a->behind.n),
                             part_of(a->json.buf.p, a->json.buf.n), part_of(tail, strlen(tail))};
     if (rc == MS_OK)
-        rc = write_at(a, a->next, part, 3, a->next_end, err);
+        rc = write_at(a, a->next.fd, part, 3, a->next_end, err);
     if (rc == MS_OK)
         rc = show_next(a, err);
     if (rc != MS_OK)
@@ -265,11 +288,12 @@ static enum ms_rc append_flush(struct probe__append *a, struct ms_err *err)
     const char *tail = a->members ? a->tail : a->tail_0;
     if (a->json.buf.n == 0 && a->in_file == tail)
         return MS_OK; /* nothing to write */
-    if (a->dir < 0)
+    if (a->dir.fd < 0)
         return ms_fail(err, MS_E_IO, "%s: is closed", a->path != NULL ? a->path : "?");
+    MS_TRY(hold_all(a, err));
     /* The official readers take this lock. A reader that holds the lock must not stall the
      * training, and need not: the document is complete before and after the write. */
-    const int fd = a->fd;
+    const int fd = a->file.fd;
     bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
     bool here = fd >= 0 && (a->in_place || fits_page(a, tail));
     enum ms_rc rc = here ? write_here(a, tail, err) : write_beside(a, tail, err);
@@ -277,7 +301,7 @@ static enum ms_rc append_flush(struct probe__append *a, struct ms_err *err)
         a->in_file = tail;
         ms_buf_clear(&a->json.buf);
     }
-    if (locked && (fd == a->fd || fd == a->next))
+    if (locked && (fd == a->file.fd || fd == a->next.fd))
         flock(fd, LOCK_UN);
     return rc;
 }

@@ -10,6 +10,7 @@
 #ifndef PROBE_WRITE_RANK_FILES_H
 #define PROBE_WRITE_RANK_FILES_H
 
+#include "probe/base/held.h"
 #include "probe/base/jwrite.h"
 #include "probe/base/map.h"
 #include "probe/probe.h"
@@ -29,9 +30,9 @@
 struct probe__append {
     struct ms_jwrite json; /* text since the last flush */
     char *path, *next_name;
-    int dir;  /* the directory of both files; stays valid when the directory is renamed */
-    int fd;   /* the visible file; -1 before the first flush */
-    int next; /* the second, hidden file; -1: none */
+    struct ms_held dir;   /* the directory of both files; stays valid when it is renamed */
+    struct ms_held file;  /* the visible file; none before the first flush */
+    struct ms_held next;  /* the second, hidden file, or none */
     struct ms_buf behind; /* text that the second file lacks, or would lack if it existed */
     uint64_t next_end;    /* length of the body in the second file */
     bool in_place;        /* the file system cannot exchange files: each flush is one write */

@@ -5,7 +5,7 @@
  *
  *   odd WAY      see ways[] at the end; odd list prints their names
  */
-#include "mstx/ms_tools_ext.h"
+#include "tests/programs/odd.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -29,29 +29,6 @@
 extern char **environ;
 
 static const char *self;
-
-static void mark_often(int count)
-{
-    for (int i = 0; i < count; i++) {
-        uint64_t r = mstxRangeStartA("range", NULL);
-        mstxMarkA("mark", NULL);
-        mstxRangeEnd(r);
-    }
-}
-
-static void tell_status(const char *what, int status)
-{
-    printf("%s: exit %d signal %d\n", what, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-           WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-}
-
-static void wait_for(const char *what, pid_t pid)
-{
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    tell_status(what, status);
-}
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
@@ -589,14 +566,7 @@ static int sums_in_parallel(void)
     return 0;
 }
 
-#define WAY(name)                                                                                  \
-    {                                                                                              \
-#name, name                                                                                \
-    }
-static const struct {
-    const char *name;
-    int (*run)(void);
-} ways[] = {
+static const struct odd_way ways[] = {
     WAY(forks),
     WAY(forks_while_threads_mark),
     WAY(spawns),
@@ -637,11 +607,5 @@ static const struct {
 int main(int argc, char **argv)
 {
     self = "/proc/self/exe";
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (argc > 1 && strcmp(argv[1], "list") == 0)
-            puts(ways[i].name);
-        else if (argc > 1 && strcmp(argv[1], ways[i].name) == 0)
-            return ways[i].run();
-    }
-    return argc > 1 && strcmp(argv[1], "list") == 0 ? 0 : 2;
+    return odd_main(ways, sizeof ways / sizeof *ways, argc, argv);
 }

@@ -11,6 +11,8 @@ cc=${CC:-cc}
 odd=$scratch/odd
 $cc -w -O1 -fopenmp -I. -o "$odd" tests/programs/odd.c -lpthread -ldl 2>"$said" ||
     $cc -w -O1 -I. -o "$odd" tests/programs/odd.c -lpthread -ldl 2>"$said" || skip "no program could be compiled"
+ends=$scratch/odd_ends
+$cc -w -O1 -D_GNU_SOURCE -I. -o "$ends" tests/programs/odd_ends.c -lpthread -ldl 2>"$said" || ends=
 
 # Output, status and what is said of a command, in $scratch/$1.*; a shell may say of a signal what it likes.
 observe() { # NAME COMMAND...
@@ -42,6 +44,19 @@ alike() { # COMMAND...: recorded and not; OPTIONS of run
 for way in $("$odd" list); do
     check "$way" alike sh -c '"$0" "$@"; exit $?' "$odd" "$way"
 done
+[ -n "$ends" ] || echo "skip odd_ends: this system has no such headers"
+for way in $([ -z "$ends" ] || "$ends" list); do
+    check "$way" alike sh -c '"$0" "$@"; exit $?' "$ends" "$way"
+done
+# A script that names its interpreter, an environment that is empty, and an auditor of the linker.
+printf '#!/bin/sh\n"%s" "$1"; echo $?\nexec "%s" descriptors\n' "$odd" "$odd" >"$scratch/script"
+chmod +x "$scratch/script"
+check 'a script that replaces itself' alike "$scratch/script" forks
+check 'without an environment' alike env -i "$odd" forks
+printf 'unsigned la_version(unsigned v) { return v; }\n' >"$scratch/audit.c"
+if $cc -w -fPIC -shared -o "$scratch/audit.so" "$scratch/audit.c" 2>"$said"; then
+    check 'an auditor of the linker' alike env LD_AUDIT="$scratch/audit.so" "$odd" libraries_that_come_and_go
+fi
 OPTIONS="--nvtx --hook_dlsym --flight 5"
 for way in forks descriptors dispositions closes_what_it_does_not_know takes_the_numbers_of_others lowest_numbers threads_that_die libraries_that_come_and_go no_more_files; do
     check "$way with every hook" alike sh -c '"$0" "$@"; exit $?' "$odd" "$way"

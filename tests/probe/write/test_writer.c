@@ -670,6 +670,45 @@ START_TEST(a_full_disk_is_reported_and_leaves_every_flushed_record)
 }
 END_TEST
 
+/* Dumps, and closes in between all descriptors as daemons do, those of Check too; files of the program take their numbers. Returns
+ * how many of those the dump has closed or written to. */
+static int close_what_it_does_not_know(void)
+{
+    enum { FIRST = 3, LAST = 600 };
+    struct probe_writer *w = open_with((struct probe_conf){0});
+    struct stat st;
+    int harmed = 0;
+    for (int i = 0; i < 60; i++) {
+        put_numbered(w, i);
+        if (i % 4 == 0 && probe_writer_flush(w, &err) != MS_OK)
+            return 101;
+        for (int fd = FIRST; i == 30 && fd < LAST; fd++)
+            close(fd);
+        int own = i == 30 ? open(file_in_dir("own"), O_RDWR | O_CREAT, 0600) : -1;
+        for (int fd = FIRST; own >= 0 && fd < LAST; fd++)
+            dup2(own, fd);
+    }
+    if (probe_writer_close(w, &err) != MS_OK)
+        return 102;
+    for (int fd = FIRST; fd < LAST; fd++)
+        harmed += fstat(fd, &st) != 0 || st.st_size != 0;
+    return harmed < 100 ? harmed : 100;
+}
+
+START_TEST(descriptors_that_the_program_closes_are_opened_again)
+{
+    int status;
+    scratch_dir(dir);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(close_what_it_does_not_know());
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_uint_eq(ck_files_are_whole(true), 60);
+    scratch_remove(dir);
+}
+END_TEST
+
 /* Tells through the pipe how many records are in the file, until it is killed. */
 static void dump_forever(int to)
 {
@@ -743,4 +782,5 @@ TEST_MAIN("writer", each_kind_of_dump_is_right_to_the_byte,
           a_configuration_that_makes_no_sense_is_refused,
           every_failed_allocation_is_reported_and_leaves_documents,
           a_full_disk_is_reported_and_leaves_every_flushed_record,
+          descriptors_that_the_program_closes_are_opened_again,
           a_killed_program_leaves_every_flushed_record)

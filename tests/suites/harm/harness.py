@@ -19,6 +19,7 @@ import os
 import pickle
 import random
 import re
+import resource
 import sys
 import threading
 import traceback
@@ -240,7 +241,7 @@ def _note_modes(run):
                        torch.is_deterministic_algorithms_enabled() if hasattr(torch, "is_deterministic_algorithms_enabled") else None))
 
 
-OF_RANKS = ("distributed", "parallel")  # themes of more processes than one
+OF_RANKS = ("distributed", "parallel", "endings")  # themes of more processes than one
 
 
 def run_way(func, make_debugger=None, attach=None):
@@ -313,6 +314,24 @@ def run_ranks(run, world, func):
             with open(path, "rb") as f:
                 for label, fact in pickle.load(f):
                     run.facts.append((f"rank {rank}: {label}", fact))
+
+
+def run_program(run, func):
+    """func(run) in a process of its own that ends as a program does.  It says on stdout what must be alike."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        torch.set_num_threads(1)
+        run.attach()
+        try:
+            func(run)
+        except Exception:  # as Python does; run_way() must not see it
+            sys.excepthook(*sys.exc_info())
+            sys.exit(1)
+        sys.exit(0)
+    run.note("status", os.waitpid(pid, 0)[1])
 
 
 def freed(make):

@@ -42,7 +42,7 @@ Mode = namedtuple("Mode", "start level task", defaults=["", ""])
 PLAIN = Mode("plain")
 MODES = [Mode("code", level, task) for task in ("statistics", "tensor") for level in ("mix", "L1", "L0", "debug")]
 MODES += [Mode("code", level, task) for level, task in
-          (("mix", "structure"), ("mix", "overflow_check"), ("L1", "nan_check"))]
+          (("mix", "structure"), ("mix", "overflow_check"), ("L1", "nan_check"), ("mix", "md5"))]
 MODES += [Mode("auto", "mix", "statistics"), Mode("auto", "L0", "tensor"), Mode("auto", "L1", "statistics")]
 MODES += [Mode("marks")]
 
@@ -62,7 +62,10 @@ def load_ways():
 
 
 def config_of(mode, dump_path):
-    return {"task": mode.task, "level": mode.level, "rank": [], "step": [], "dump_path": dump_path,
+    """The settings of a dump; md5 is the task of statistics with digests beside them."""
+    is_md5 = mode.task == "md5"
+    return {"task": "statistics" if is_md5 else mode.task, "statistics": {"summary_mode": "md5"} if is_md5 else {},
+            "level": mode.level, "rank": [], "step": [], "dump_path": dump_path,
             "custom_op_namespaces": ["harm_extension"]}
 
 

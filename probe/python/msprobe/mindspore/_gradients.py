@@ -8,6 +8,7 @@ from collections import OrderedDict
 
 import mindspore
 from mindspore.ops.operations import _inner_ops
+from mindspore.ops.signature import sig_rw
 
 from msprobe import _probe
 from msprobe._guard import guarded
@@ -50,6 +51,16 @@ def _has_tensors(value):
 # ---- functions ----------------------------------------------------------------
 
 
+def _writes_to_a_parameter(func, prefix, name):
+    """Tells whether a function of ops, or an operator object by its signature, writes to a Parameter."""
+    if prefix == "Primitive":
+        operator = (getattr(func, "args", None) or (None,))[0]
+        return any(getattr(s, "rw", None) == sig_rw.RW_WRITE for s in getattr(operator, "__mindspore_signature__", ()))
+    return prefix == "Functional" and (
+        name in ("assign", "assign_add", "assign_sub", "index_add") or name.startswith("inplace_") or
+        name.startswith("scatter_") and name != "scatter_nd")
+
+
 def _writes_to_its_arguments(name, args):
     """Tells whether a function writes to its arguments: passing copies would change the program.
 
@@ -72,7 +83,7 @@ def watched_call(func, prefix, name, number, args, kwargs):
 
     What stands around the call may fail: then the function gets the program's own arguments, or the
     program its own result."""
-    plan = _plan(prefix, name, number, args, kwargs)
+    plan = _plan(func, prefix, name, number, args, kwargs)
     if plan is None:
         return func(*args, **kwargs)
     (args, kwargs), give = plan
@@ -87,10 +98,12 @@ def _given(give, result):
 
 
 @guarded
-def _plan(prefix, name, number, args, kwargs):
+def _plan(func, prefix, name, number, args, kwargs):
     """Returns the arguments to call a function with, and what its result goes through; None: it is
     called as it is."""
-    if _writes_to_its_arguments(name, args) or not tensors_of((args, kwargs), _is_tensor):
+    if _writes_to_a_parameter(func, prefix, name) or _writes_to_its_arguments(name, args):
+        return None
+    if not tensors_of((args, kwargs), _is_tensor):
         return None
     has_gradients = _has_tensors((args, kwargs))
     if prefix == "Primitive":

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * held_file: see the header.
+ * held: see the header.
  */
-#include "mstx/rt/held_file.h"
+#include "probe/base/held.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
  * with a lower limit gets half of it, and so on. */
 enum { HIGHEST = 500, LOWEST = 16 };
 
-int rt_fd_move_high(int fd)
+int ms_fd_move_high(int fd)
 {
     const int error = errno;
     int high = -1;
@@ -24,26 +24,38 @@ int rt_fd_move_high(int fd)
     return high >= 0 ? high : fd;
 }
 
-struct rt_held rt_hold(int fd)
+struct ms_held ms_hold(int fd)
 {
     struct stat st;
-    struct rt_held h = {.fd = rt_fd_move_high(fd)};
+    struct ms_held h = {.fd = ms_fd_move_high(fd)};
     if (h.fd < 0 || fstat(h.fd, &st) != 0)
-        return RT_HELD_NONE;
+        return MS_HELD_NONE;
     h.device = st.st_dev;
     h.inode = st.st_ino;
     return h;
 }
 
-bool rt_is_held(const struct rt_held *h)
+bool ms_is_held(const struct ms_held *h)
 {
     struct stat st;
     return h->fd >= 0 && fstat(h->fd, &st) == 0 && st.st_dev == h->device && st.st_ino == h->inode;
 }
 
-void rt_hold_end(struct rt_held *h)
+bool ms_hold_again(struct ms_held *h, int fd)
 {
-    if (rt_is_held(h))
+    struct ms_held other = {.fd = ms_fd_move_high(fd), .device = h->device, .inode = h->inode};
+    if (ms_is_held(&other)) {
+        *h = other;
+        return true;
+    }
+    if (other.fd >= 0)
+        close(other.fd);
+    return false;
+}
+
+void ms_hold_end(struct ms_held *h)
+{
+    if (ms_is_held(h))
         close(h->fd);
-    *h = RT_HELD_NONE;
+    *h = MS_HELD_NONE;
 }
