@@ -47,9 +47,11 @@ struct mstx_waiter {
     double persistence; /* share of the steps in which it works longest */
     double lead;     /* share of the steps in which it works longer than the median of the others */
     double shift_ns; /* excess in its undisturbed steps */
-    double excess_ns;  /* mean excess of a step */
-    double excess;     /* the same as a share of the median work of a step */
-    double peak;       /* share of its two longest steps in its excess */
+    double excess_ns; /* mean excess of a step */
+    double excess;    /* the same as a share of the median work of a step */
+    double peak;      /* share of its two longest steps in its excess */
+    double
+        net; /* share of its excess that it does not work shorter than the others in other steps */
     uint32_t from, to; /* the steps [from, to) hold its excess */
     bool is_named;
     bool is_steady; /* slow in all steps, else in bursts */

@@ -145,6 +145,27 @@ static void draw_work(uint64_t seed)
     }
 }
 
+static int by_size(const void *pa, const void *pb)
+{
+    const double *a = pa, *b = pb;
+    return *a > *b ? 1 : *a < *b ? -1 : 0;
+}
+
+/* The work of a rank in all steps but the first, beyond the median of the others. */
+static double net_again(uint32_t rank)
+{
+    double all[RANKS] = {0}, v[RANKS];
+    size_t n = 0;
+    for (uint32_t i = 0; i < w.ranks * w.steps; i++)
+        all[i / w.steps] += i % w.steps != 0 ? work[i] : 0;
+    for (uint32_t r = 0; r < w.ranks; r++) {
+        if (r != rank)
+            v[n++] = all[r];
+    }
+    qsort(v, n, sizeof *v, by_size);
+    return all[rank] - (v[(n - 1) / 2] + v[n / 2]) / 2;
+}
+
 static void check_described(uint32_t rank, double shift)
 {
     struct mstx_waiter x = {.rank = rank, .shift_ns = shift};
@@ -168,6 +189,7 @@ static void check_described(uint32_t rank, double shift)
         until = part <= 0.95 * sum ? s : until;
     }
     describe(&j, &x);
+    ck_assert_double_eq_tol(x.net, sum > 0 ? net_again(rank) / sum : 0, 1e-9);
     ck_assert_double_eq_tol(x.excess_ns, sum / n, 1e-9);
     ck_assert_double_eq_tol(x.persistence, (double)longest / n, 1e-12);
     ck_assert_double_eq_tol(x.lead, (double)leads / n, 1e-12);
@@ -178,19 +200,17 @@ static void check_described(uint32_t rank, double shift)
 
 START_TEST(what_is_told_of_a_rank_is_counted_again)
 {
+    double scratch[RANKS * 5 + STEPS];
+    bool serves[RANKS] = {false};
     for (uint64_t seed = 1; seed < CASES; seed++) {
         draw_work(seed);
+        j.scratch = scratch;
+        j.serves = serves;
         for (uint32_t r = 0; r < w.ranks; r++)
             check_described(r, below(3) == 0 ? 0 : below(30));
     }
 }
 END_TEST
-
-static int by_size(const void *pa, const void *pb)
-{
-    const double *a = pa, *b = pb;
-    return *a > *b ? 1 : *a < *b ? -1 : 0;
-}
 
 /* The median of comparable ranks in the steps around, at most the own work; without any the own steps. */
 static double reference_of(uint32_t rank, uint32_t step, const bool *serves)

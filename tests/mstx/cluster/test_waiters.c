@@ -56,6 +56,36 @@ static double replayed(void)
     return ns;
 }
 
+/* Rank 1 works 15 ms in one step and `less` in the next one, the others 10 ms in each. */
+static void uneven(double less)
+{
+    double step = 0;
+    for (uint32_t s = 0; s < STEPS; s++) {
+        const double own = s % 2 == 0 ? 15 : less, longest = own > 10 ? own : 10;
+        for (uint32_t r = 0; r < 3; r++)
+            add(MSTX_COMM_ALLREDUCE, r, step + (r == 1 ? own : 10), step + longest + 1, s);
+        step += longest + 1;
+    }
+    judge(3);
+}
+
+/* So it is where the steps of ranks are cut at other places of their program. */
+START_TEST(work_that_moves_between_steps_accuses_nobody)
+{
+    uneven(10);
+    ck_assert(w.list.p[0].is_named && w.list.p[0].rank == 1);
+    ck_assert_double_eq_tol(w.list.p[0].net, 1, 1e-9);
+    end();
+    uneven(5);
+    ck_assert(w.is_known && !w.list.p[0].is_named);
+    ck_assert_double_eq_tol(w.list.p[0].net, 0, 0.1);
+    end();
+    uneven(7.5); /* half of what it works longer */
+    ck_assert(w.list.p[0].is_named);
+    end();
+}
+END_TEST
+
 /* Three ranks work 10 ms a step and rank 1 15 ms; an all-reduce of 1 ms.  A step takes 16 ms, without the
  * excess of rank 1 it takes 11. */
 static void all_reduces(uint32_t slow, double extra)
@@ -552,7 +582,8 @@ START_TEST(causes_need_memory_too)
 END_TEST
 
 TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost, a_long_start_hides_nobody,
-          use_of_the_host_says_why, run_delay_of_all_ranks_accuses_nobody,
+          work_that_moves_between_steps_accuses_nobody, use_of_the_host_says_why,
+          run_delay_of_all_ranks_accuses_nobody,
           a_rank_that_waits_longer_for_a_cpu_than_others_is_named, run_delay_goes_with_its_cpu_time,
           one_accident_accuses_nobody, ranks_that_are_equal_are_not_accused,
           work_between_begin_and_wait_makes_the_others_wait,
