@@ -28,8 +28,9 @@ enum mstx_wait_cause {
     MSTX_CAUSE_UNKNOWN,
     MSTX_CAUSE_COMPUTES,
     MSTX_CAUSE_WAITS_FOR_CPU,
-    MSTX_CAUSE_OFF_CPU, /* sleeps, or waits for a file, a lock or a device */
-    MSTX_CAUSE_WRITES   /* off the CPU while blocks are written */
+    MSTX_CAUSE_THROTTLED, /* waits because its control group has used up its CPU time */
+    MSTX_CAUSE_OFF_CPU,   /* sleeps, or waits for a file, a lock or a device */
+    MSTX_CAUSE_WRITES     /* off the CPU while blocks are written */
 };
 struct mstx_wait_parts {
     double on_cpu, delayed, off_cpu;

@@ -53,6 +53,7 @@ static void say_why(struct ms_message *m, const struct mstx_waiter *r,
     static const char *const causes[] = {[MSTX_CAUSE_UNKNOWN] = "",
                                          [MSTX_CAUSE_COMPUTES] = "computes",
                                          [MSTX_CAUSE_WAITS_FOR_CPU] = "waits_for_cpu",
+                                         [MSTX_CAUSE_THROTTLED] = "throttled",
                                          [MSTX_CAUSE_OFF_CPU] = "off_cpu",
                                          [MSTX_CAUSE_WRITES] = "writes"};
     if (why->has_larger_batches)

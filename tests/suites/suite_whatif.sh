@@ -64,6 +64,15 @@ slow = [(f["ranks"], f.get("reason")) for f in json.load(open(sys.argv[1]))["fin
 assert slow == ([([1], sys.argv[2])] if sys.argv[2] else []), slow
 PY
     done
+    # A limit on CPU time is recorded of the rank that it holds back; root and its control groups are needed.
+    (cd "$scratch" && MSTX_QUIET=2 timeout 120 mpirun -n 2 "$msprobe" run -o "$scratch/limit" -- \
+        "$scratch/wait_mpi" blocking throttle 1 0 40 3) >"$scratch/out" 2>&1
+    if grep -q 'no control group' "$scratch/out"; then
+        echo 'skip limit: no control groups can be made'
+    else
+        "$msprobe" sql "$scratch/limit" "SELECT DISTINCT rank FROM events WHERE domain = 'use of the host' AND name = 'throttled'" |
+            tail -n +2 | grep -qx 1 && ok 'a limit on CPU time is recorded' || bad 'a limit on CPU time'
+    fi
     # Names of hosts differ, as in containers on one machine, but all ranks read one clock.
     if [ "$(id -u)" = 0 ] && unshare --uts true 2>/dev/null; then
         (cd "$scratch" && MSTX_QUIET=2 timeout 120 mpirun -n 3 unshare --uts \

@@ -28,10 +28,10 @@
 /* What a rank does meanwhile. */
 #define WHY_EN                                                                                     \
     "{why?=outside of communication it takes|computes=it computes|larger_batches=it computes on "  \
-    "larger batches|waits_for_cpu=it waits for a CPU that others use|off_cpu=it is off the CPU "   \
+    "larger batches|waits_for_cpu=it waits for a CPU that others use|throttled=its container has used up its CPU time, so it waits|off_cpu=it is off the CPU "   \
     "(it sleeps, or waits for data)|writes=it writes to files|it works}"
 #define WHY_ZH                                                                                                         \
-    "{why?=通信之外|computes=计算|larger_batches=批次更大，计算|waits_for_cpu=等待被占用的 CPU，|" \
+    "{why?=通信之外|computes=计算|larger_batches=批次更大，计算|waits_for_cpu=等待被占用的 CPU，|throttled=容器的 CPU 配额用尽而等待，|" \
     "off_cpu=不在 CPU 上运行（休眠或等待数据），|writes=写文件，|}"
 
 #define WAITING_EN ", in which {waiting} {waiting?1=rank|ranks} waited for {waited_s:one} s"
