@@ -55,7 +55,7 @@ struct mstx_waiter {
         net; /* share of its excess that it does not work shorter than the others in other steps */
     uint32_t from, to; /* the steps [from, to) hold its excess */
     bool is_named;
-    bool is_steady; /* slow in all steps, else in bursts */
+    bool is_steady; /* slow in all of these steps, else in bursts */
     enum mstx_wait_cause cause;
     struct mstx_wait_parts part;
 };

@@ -86,6 +86,11 @@ static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_waiting *w,
     if (late && f->first_step >= 0 && f->last_step >= f->first_step) {
         ms_message_i64(&f->message, "first_step", f->first_step);
         ms_message_i64(&f->message, "last_step", f->last_step);
+    } else if (late) {
+        int64_t start, end;
+        mstx_tl_span(tl, &start, &end);
+        ms_message_i64(&f->message, "since_ns", f->from_ns - start);
+        ms_message_i64(&f->message, "until_ns", f->to_ns - start);
     }
     ms_message_i64(&f->message, "longer_ns", (int64_t)r->excess_ns);
     ms_message_f64(&f->message, "cost", r->cost);

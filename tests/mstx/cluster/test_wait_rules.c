@@ -195,6 +195,14 @@ static void check_described(uint32_t rank, double shift)
     ck_assert_double_eq_tol(x.lead, (double)leads / n, 1e-12);
     ck_assert_double_eq_tol(x.peak, sum > 0 ? (most + next) / sum : 0, 1e-12);
     ck_assert_uint_eq(x.from, sum > 0 ? 1 + before : 1);
+    uint32_t usual = 0;
+    double held = 0;
+    for (uint32_t s = x.from; s < x.to; s++)
+        held += excess[s] / (x.to - x.from);
+    for (uint32_t s = x.from; s < x.to; s++)
+        usual += 2 * excess[s] >= held - 1e-9;
+    ck_assert_double_eq_tol(usual_part(&j, &x), held > 0 ? (double)usual / (x.to - x.from) : 0,
+                            1e-12);
     ck_assert_uint_eq(x.to, sum > 0 && until != 0 && until + 2 < w.steps ? until + 2 : w.steps);
 }
 
