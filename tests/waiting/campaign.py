@@ -98,7 +98,7 @@ def clean_cases(repeats):
 
 def gain_cases(repeats):
     """Lists cases whose cause can be taken away: (program, pattern, cause, culprit, ranks, milliseconds)."""
-    return [("mpi", pattern, cause, (k + j + again) % (2 + again % 2), 2 + again % 2, 4) for again in range(repeats)
+    return [("mpi", pattern, cause, (k + j + again) % (2 + again % 2), 2 + again % 2, 6) for again in range(repeats)
             for k, pattern in enumerate(("blocking", "halo", "overlapped", "persistent", "windows"))
             for j, cause in enumerate(("compute", "sleep", "bursts", "late"))]
 
@@ -136,6 +136,8 @@ def record(case, folder, a):
     os.makedirs(folder)
     base = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MSTX_QUIET="2",
                 OMPI_MCA_rmaps_base_oversubscribe="1", TMPDIR=folder)
+    if a.asleep:
+        base.update(WAIT_ASLEEP="1", OMPI_MCA_mpi_yield_when_idle="1")
     with open(os.path.join(folder, "said"), "w") as said:
         said.write("load %.1f\n" % os.getloadavg()[0])
         said.flush()
@@ -284,6 +286,7 @@ def main():
     p.add_argument("--pairs", type=int, default=3)
     p.add_argument("--only", default="")
     p.add_argument("--half", choices=("even", "odd", "both"), default="both")
+    p.add_argument("--asleep", action="store_true", help="work of MPI programs is sleeping")
     p.add_argument("--limit", type=float, default=1e9)
     p.add_argument("--verbose", action="store_true")
     a = p.parse_args()
