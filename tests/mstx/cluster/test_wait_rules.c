@@ -134,6 +134,21 @@ static double work[RANKS * STEPS], reference[RANKS * STEPS];
 static struct mstx_waiters w = {.work = work};
 static struct judge j = {.w = &w, .reference = reference};
 
+/* Sets the places of the judge to empty ones. */
+static void prepare(void)
+{
+    static struct step_work around[RANKS * 5];
+    static uint32_t own_at[RANKS * 5], own_count[RANKS];
+    static double longest[STEPS], total[RANKS];
+    memset(longest, 0, sizeof longest);
+    memset(total, 0, sizeof total);
+    j.around = around;
+    j.own_at = own_at;
+    j.own_count = own_count;
+    j.longest = longest;
+    j.total = total;
+}
+
 static void draw_work(uint64_t seed)
 {
     state = seed;
@@ -214,6 +229,8 @@ START_TEST(what_is_told_of_a_rank_is_counted_again)
         draw_work(seed);
         j.scratch = scratch;
         j.serves = serves;
+        prepare();
+        find_totals(&j);
         for (uint32_t r = 0; r < w.ranks; r++)
             check_described(r, below(3) == 0 ? 0 : below(30));
     }
@@ -247,6 +264,7 @@ START_TEST(a_rank_is_measured_by_those_that_do_the_same)
             serves[r] = below(4) == 0;
         j.scratch = scratch;
         j.serves = serves;
+        prepare();
         find_references(&j);
         for (uint32_t r = 0; r < w.ranks; r++) {
             for (uint32_t s = 1; s < w.steps; s++)
