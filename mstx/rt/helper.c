@@ -21,8 +21,8 @@
 #include "mstx/rt/ring.h"
 #include "mstx/rt/segment_file.h"
 #include "mstx/rt/socket_use.h"
-#include "mstx/rt/throttling.h"
 #include "mstx/rt/string_file.h"
+#include "mstx/rt/throttling.h"
 
 static struct {
     pthread_t thread;
