@@ -13,11 +13,11 @@ The wrapped functions return and raise the same as before.
 """
 import contextlib
 import functools
-import gc
 import sys
 import threading
 import weakref
 
+import msprobe_collections
 import msprobe_distributed
 from msprobe_marks import guarded, mark, range_end, range_start
 
@@ -153,22 +153,6 @@ def attach_saving(torch):
     torch.save = torch.serialization.save = marked_save
 
 
-def attach_collections():
-    """Marks collections of all generations; those of young generations take only microseconds."""
-    opened = threading.local()
-
-    def told(phase, info):
-        if info["generation"] == 2:
-            sample_use()
-        if info["generation"] == 2 and phase == "start":
-            opened.range = range_start("garbage_collection", DOMAIN)
-        elif info["generation"] == 2 and getattr(opened, "range", None) is not None:
-            range_end(opened.range, DOMAIN)
-            opened.range = None
-
-    gc.callbacks.append(guarded(told, is_end=True))
-
-
 def attach(torch):
     """Attaches each part separately, since another version of torch may lack one."""
     steps = Steps()
@@ -176,7 +160,7 @@ def attach(torch):
         lambda: attach_optimizers(torch, steps),
         lambda: attach_loaders(torch, steps),
         lambda: attach_saving(torch),
-        attach_collections,
+        lambda: msprobe_collections.attach(DOMAIN),
         lambda: msprobe_distributed.attach(torch),
     ):
         try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Python runs this file when it starts under `msprobe run`, which puts its folder in front of
-PYTHONPATH.  On `import torch` and `import mindspore` it adds marks to the framework (see
-msprobe_torch and msprobe_mindspore) and, on request, dumps tensors (see msprobe/_auto).  It also runs
+PYTHONPATH.  On `import torch`, `import mindspore` and `import mpi4py` it adds marks (see msprobe_torch,
+msprobe_mindspore and msprobe_collections) and, on request, dumps tensors (see msprobe/_auto).  It also runs
 the sitecustomize that the program would have without msprobe.  PyTorch or MindSpore is dumped,
 whichever is imported first.
 
@@ -72,6 +72,15 @@ def torch_is_loaded(torch):
     dump("pytorch")
 
 
+def mpi4py_is_loaded(_):
+    try:
+        import msprobe_collections
+
+        msprobe_collections.attach("python")
+    except Exception:
+        pass
+
+
 def mindspore_is_loaded(mindspore):
     try:
         import msprobe_mindspore
@@ -101,5 +110,7 @@ has_marks = os.environ.get("MSTX_TORCH") != "0"
 config = os.environ.get("MSPROBE_DUMP")
 if has_marks or config:
     sys.meta_path.insert(0, ImportWatch("torch", torch_is_loaded))
+if has_marks:
+    sys.meta_path.insert(0, ImportWatch("mpi4py", mpi4py_is_loaded))
 sys.meta_path.insert(0, ImportWatch("mindspore", mindspore_is_loaded))
 run_the_other()

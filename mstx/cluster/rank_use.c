@@ -63,4 +63,5 @@ void mstx__use_free(struct mstx_thread_use *u)
 {
     ms_vec_free(&u->sample);
     ms_vec_free(&u->first);
+    ms_vec_free(&u->throttled);
 }

@@ -20,6 +20,7 @@ struct mstx_use_sample {
 struct mstx_thread_use {
     MS_VEC(struct mstx_use_sample) sample; /* by rank, then by time */
     MS_VEC(uint32_t) first;                /* first sample of each rank; one more than ranks */
+    MS_VEC(double) throttled; /* by rank, ns: its control groups had used up their CPU time */
 };
 
 /* Tells whether every rank has samples, so that the ranks can be compared. */

@@ -12,11 +12,16 @@
 /* A rank waits for a CPU that other programs use when its run delay stands out from that of the other ranks,
  * which on a busy host is large as well: it is the longest in DELAY_LEAD of the steps, in the median step
  * DELAY_RATIO times that of the others, and makes up half of the excess; its least delayed steps cost the
- * job something too, and no other rank costs a tenth as much.  Of 26 clean runs at a load of 8 to 15 one
- * rank passed all of these but the cost of its least delayed steps, which was 0.016; those of ranks that
- * shared a CPU were 0.07 to 0.23. */
-static const double DELAY_LEAST = 0.5, DELAY_LEAD = 0.7, DELAY_RATIO = 2, DELAY_COST = 0.15,
-                    DELAY_STEADY = 0.05, DELAY_DOMINANCE = 0.9;
+ * job something too, or it is the longest in DELAY_SURE_LEAD of the steps; and no other rank costs a tenth as
+ * much.  Of 26 clean runs at a load of 8 to 15 one rank passed all of these but the cost of its least delayed
+ * steps, which was 0.016; those of ranks that shared a CPU were 0.07 to 0.23.  Of 42 clean runs at a load of
+ * up to 20 the greatest lead was 0.75, and the lead of ranks that shared a CPU and made the others wait
+ * 0.83 to 0.92, with a ratio of 1.8 and more. */
+static const double DELAY_LEAST = 0.5, DELAY_LEAD = 0.7, DELAY_SURE_LEAD = 0.85, DELAY_RATIO = 1.5,
+                    DELAY_COST = 0.15, DELAY_STEADY = 0.05, DELAY_DOMINANCE = 0.9;
+/* A rank is throttled when half of its excess is waiting, and of that three tenths are time for which the kernel kept its
+ * control group from running.  That is no chance, so it needs no more than what a slow rank costs. */
+static const double WAITING_LEAST = 0.5, THROTTLED_LEAST = 0.3, THROTTLED_COST = 0.05;
 /* Time off the CPU is writing from this many blocks (of 512 bytes) a step more than others on. */
 static const double WRITTEN_LEAST = 8;
 /* Time on the CPU is writing from this many bytes a nanosecond on (200 MB a second): chosen by hand, below the
@@ -26,12 +31,13 @@ static const double WRITTEN_A_NS = 0.2;
 struct causes {
     struct mstx_waiters *wall, *calm; /* judged with and without run delay */
     const struct mstx_call_graph *g;
-    double *used;    /* by point: MSTX_USES values */
-    double *weight;  /* by point: without run delay */
-    double *sum;     /* ranks x PARTS: use of the local work of all steps */
-    double *others;  /* scratch: one value for each rank */
-    double *of_step; /* scratch: one value for each step */
-    bool *is_named;  /* by rank */
+    double *used;            /* by point: MSTX_USES values */
+    double *weight;          /* by point: without run delay */
+    double *sum;             /* ranks x PARTS: use of the local work of all steps */
+    double *others;          /* scratch: one value for each rank */
+    double *of_step;         /* scratch: one value for each step */
+    bool *is_named;          /* by rank */
+    const double *throttled; /* by rank, ns; NULL: unknown */
 };
 enum part { ON_CPU, DELAYED, OFF_CPU, WRITTEN, PARTS };
 
@@ -136,9 +142,31 @@ static double dominance(const struct causes *c, const struct mstx_waiter *of)
 
 static bool waits_for_cpu(const struct causes *c, const struct mstx_waiter *of)
 {
-    return c->wall->is_known && of->cost >= DELAY_COST && of->steady >= DELAY_STEADY &&
-           of->part.delayed >= DELAY_LEAST && dominance(c, of) >= DELAY_DOMINANCE &&
-           delay_lead(c, of->rank) >= DELAY_LEAD && is_delayed_more(c, of->rank);
+    const double lead = of->steady >= DELAY_STEADY ? DELAY_LEAD : DELAY_SURE_LEAD;
+    return c->wall->is_known && of->cost >= DELAY_COST && of->part.delayed >= DELAY_LEAST &&
+           dominance(c, of) >= DELAY_DOMINANCE && delay_lead(c, of->rank) >= lead &&
+           is_delayed_more(c, of->rank);
+}
+
+/* Returns by how much longer than the median of the others a rank was throttled.  Ranks of one control group
+ * are throttled together, and none of them makes the others wait by that. */
+static double throttled_more(const struct causes *c, uint32_t rank)
+{
+    size_t n = 0;
+    for (uint32_t r = 0; r < c->wall->ranks && c->throttled != NULL; r++) {
+        if (r != rank)
+            c->others[n++] = c->throttled[r];
+    }
+    return n != 0 ? c->throttled[rank] - mstx__median(c->others, n) : 0;
+}
+
+/* Kernels count the time as run delay or as time off the CPU. */
+static bool is_throttled(const struct causes *c, const struct mstx_waiter *of)
+{
+    const double waiting = excess_of(c, of->rank, DELAYED) + excess_of(c, of->rank, OFF_CPU);
+    return c->wall->is_known && of->cost >= THROTTLED_COST &&
+           of->part.delayed + of->part.off_cpu >= WAITING_LEAST && waiting > 0 &&
+           throttled_more(c, of->rank) >= THROTTLED_LEAST * waiting;
 }
 
 static struct mstx_wait_parts parts_of(const struct causes *c, uint32_t rank)
@@ -184,7 +212,10 @@ static void merge(const struct causes *c, struct mstx_waiter *to)
     const struct mstx_waiter *calm = entry_of(c->calm, to->rank);
     ms_assert(calm != NULL);
     to->part = parts_of(c, to->rank);
-    if (calm->is_named) {
+    if (is_throttled(c, to)) {
+        to->is_named = true;
+        to->cause = MSTX_CAUSE_THROTTLED;
+    } else if (calm->is_named) {
         const struct mstx_wait_parts part = to->part;
         *to = *calm;
         to->part = part;
@@ -214,12 +245,17 @@ static void heal_rank(struct causes *c, uint32_t rank, double on_cpu)
     }
 }
 
+static bool is_delayed_by_others(const struct mstx_waiter *of)
+{
+    return of->cause == MSTX_CAUSE_WAITS_FOR_CPU || of->cause == MSTX_CAUSE_THROTTLED;
+}
+
 /* A rank that waits for a CPU keeps the weights that were healed with run delay. */
 static void heal(struct causes *c)
 {
     for (size_t k = 0; k < c->wall->list.n; k++) {
         const struct mstx_waiter *of = &c->wall->list.p[k];
-        if (!of->is_named || of->cause != MSTX_CAUSE_WAITS_FOR_CPU)
+        if (!of->is_named || !is_delayed_by_others(of))
             heal_rank(c, of->rank, cpu_part(&of->part));
     }
 }
@@ -243,6 +279,7 @@ static bool find_causes(struct causes *c, const mstx_gcalls *calls,
     if (!begin(c))
         return false;
     mstx__use_of_points(use, c->g, c->used);
+    c->throttled = use->throttled.n == c->wall->ranks ? use->throttled.p : NULL;
     sum_up(c);
     mstx__waiters_judge(c->calm, c->g, c->weight, calls, steps);
     if (c->calm->no_memory)

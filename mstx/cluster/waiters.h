@@ -28,8 +28,9 @@ enum mstx_wait_cause {
     MSTX_CAUSE_UNKNOWN,
     MSTX_CAUSE_COMPUTES,
     MSTX_CAUSE_WAITS_FOR_CPU,
-    MSTX_CAUSE_OFF_CPU, /* sleeps, or waits for a file, a lock or a device */
-    MSTX_CAUSE_WRITES   /* off the CPU while blocks are written */
+    MSTX_CAUSE_THROTTLED, /* waits because its control group has used up its CPU time */
+    MSTX_CAUSE_OFF_CPU,   /* sleeps, or waits for a file, a lock or a device */
+    MSTX_CAUSE_WRITES     /* off the CPU while blocks are written */
 };
 struct mstx_wait_parts {
     double on_cpu, delayed, off_cpu;
@@ -47,12 +48,14 @@ struct mstx_waiter {
     double persistence; /* share of the steps in which it works longest */
     double lead;     /* share of the steps in which it works longer than the median of the others */
     double shift_ns; /* excess in its undisturbed steps */
-    double excess_ns;  /* mean excess of a step */
-    double excess;     /* the same as a share of the median work of a step */
-    double peak;       /* share of its two longest steps in its excess */
+    double excess_ns; /* mean excess of a step */
+    double excess;    /* the same as a share of the median work of a step */
+    double peak;      /* share of its two longest steps in its excess */
+    double
+        net; /* share of its excess that it does not work shorter than the others in other steps */
     uint32_t from, to; /* the steps [from, to) hold its excess */
     bool is_named;
-    bool is_steady; /* slow in all steps, else in bursts */
+    bool is_steady; /* slow in all of these steps, else in bursts */
     enum mstx_wait_cause cause;
     struct mstx_wait_parts part;
 };

@@ -13,8 +13,8 @@
 
 /* name, arguments */
 #define MSTX_FINDING_KINDS(X)                                                                      \
-    X(waiter, "rank bursts? first_step? last_step? longer_ns cost gain_ns longest "                \
-              "why? doing? part?")                                                                 \
+    X(waiter, "rank bursts? first_step? last_step? since_ns? until_ns? longer_ns cost gain_ns "    \
+              "longest why? doing? part?")                                                         \
     X(stage, "stage? ranks part cost gain_ns")                                                     \
     X(slow_connection, "rank host peer? peer_host? rate? usual_rate? trip_ns? usual_ns? busy")     \
     X(balance, "ranks steps comm delayed?")                                                        \

@@ -73,6 +73,17 @@ static enum ms_rc read_rank(struct reading *r, uint32_t process, struct ms_err *
     return MS_OK;
 }
 
+/* Adds the time for which a process was throttled: the last value of its counter, 0 without one. */
+static enum ms_rc read_throttled(struct reading *r, uint32_t process, struct ms_err *err)
+{
+    double *slot = ms_vec_push(&r->to->throttled);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    MS_TRY(read_counter(r, process, 0, MSTX_USE_THROTTLED_TEXT, err));
+    *slot = r->events.n != 0 ? mstx_event_value(&r->events.p[r->events.n - 1]) : 0;
+    return MS_OK;
+}
+
 static enum ms_rc read_all(struct reading *r, const uint32_t *process, size_t n, struct ms_err *err)
 {
     for (size_t k = 0; k <= n; k++) {
@@ -82,6 +93,8 @@ static enum ms_rc read_all(struct reading *r, const uint32_t *process, size_t n,
         *slot = (uint32_t)r->to->sample.n;
         if (k < n)
             MS_TRY(read_rank(r, process[k], err));
+        if (k < n)
+            MS_TRY(read_throttled(r, process[k], err));
     }
     return MS_OK;
 }

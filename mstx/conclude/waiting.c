@@ -53,6 +53,7 @@ static void say_why(struct ms_message *m, const struct mstx_waiter *r,
     static const char *const causes[] = {[MSTX_CAUSE_UNKNOWN] = "",
                                          [MSTX_CAUSE_COMPUTES] = "computes",
                                          [MSTX_CAUSE_WAITS_FOR_CPU] = "waits_for_cpu",
+                                         [MSTX_CAUSE_THROTTLED] = "throttled",
                                          [MSTX_CAUSE_OFF_CPU] = "off_cpu",
                                          [MSTX_CAUSE_WRITES] = "writes"};
     if (why->has_larger_batches)
@@ -85,6 +86,11 @@ static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_waiting *w,
     if (late && f->first_step >= 0 && f->last_step >= f->first_step) {
         ms_message_i64(&f->message, "first_step", f->first_step);
         ms_message_i64(&f->message, "last_step", f->last_step);
+    } else if (late) {
+        int64_t start, end;
+        mstx_tl_span(tl, &start, &end);
+        ms_message_i64(&f->message, "since_ns", f->from_ns - start);
+        ms_message_i64(&f->message, "until_ns", f->to_ns - start);
     }
     ms_message_i64(&f->message, "longer_ns", (int64_t)r->excess_ns);
     ms_message_f64(&f->message, "cost", r->cost);

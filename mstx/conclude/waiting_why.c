@@ -187,7 +187,8 @@ enum ms_rc mstx__waiting_why(struct mstx_tl *tl, const struct mstx_call_rows *ro
                           .has_use = mstx__use_is_known(&rows->use, w->ranks),
                           .excess_ns = rank->excess_ns * (w->steps - 1)};
     *why = (struct mstx_wait_why){0};
-    if (!(c.excess_ns > 0) || rank->cause == MSTX_CAUSE_WAITS_FOR_CPU)
+    if (!(c.excess_ns > 0) || rank->cause == MSTX_CAUSE_WAITS_FOR_CPU ||
+        rank->cause == MSTX_CAUSE_THROTTLED)
         return MS_OK;
     const enum ms_rc rc = compare(&c, why, err);
     ms_vec_free(&c.range);

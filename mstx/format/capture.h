@@ -87,6 +87,7 @@
  *   PERMIT    region handle   0                0                    MEMORY
  *   BLOCK_NAME heap or region text             0                    MEMORY when by pointer
  *   USE       CPU time, ns    blocks written   run delay, ns        -
+ *   USE       MSTX_USE_UNKNOWN 0               throttled, ns        -     (ring 0)
  *   SOCKET    0               text             0                    -     (ring 0)
  *   CALIB     CLOCK_MONOTONIC width in ticks   CLOCK_REALTIME       -     (ring 0)
  *   STATE     enum mstx_why   text or 0        1 recording, 0 not   -     (ring 0)
@@ -108,7 +109,8 @@
  *   record of a segment the thread is the header's tid.
  *
  *   USE: what the thread has used until then; a time is MSTX_USE_UNKNOWN where the system does not tell
- *   it.  Blocks of 512 bytes are counted modulo 2^32.
+ *   it.  Blocks of 512 bytes are counted modulo 2^32.  In ring 0: for how long control groups of the process
+ *   were throttled since the capture began; none where they were not.
  *
  *   SOCKET: a TCP connection of the process to another address, until then.  The text is "ADDRESS/PORT
  *   ADDRESS/PORT KEY=NUMBER ...": its own end, the other one, and what the kernel counted.

@@ -33,11 +33,12 @@ enum {
 };
 
 /* The tracks of what a thread used of its host, as totals since it began. */
-#define MSTX_USE_DOMAIN       "use of the host"
-#define MSTX_SOCKET_DOMAIN    "connections" /* marks of TCP connections */
-#define MSTX_USE_CPU_TEXT     "CPU time"
-#define MSTX_USE_DELAY_TEXT   "run delay"
-#define MSTX_USE_WRITTEN_TEXT "blocks written"
+#define MSTX_USE_DOMAIN         "use of the host"
+#define MSTX_SOCKET_DOMAIN      "connections" /* marks of TCP connections */
+#define MSTX_USE_CPU_TEXT       "CPU time"
+#define MSTX_USE_DELAY_TEXT     "run delay"
+#define MSTX_USE_THROTTLED_TEXT "throttled" /* of the process */
+#define MSTX_USE_WRITTEN_TEXT   "blocks written"
 
 /* One event. On a level above 0 with count > 1 it stands for several events drawn as one: name and
  * arg are then the name and duration of the longest, size is the sum of all durations (counters:

@@ -27,7 +27,7 @@ void mstx__lanes_reset(struct mstx_lanes *l, struct mstx_texts *t)
     l->lane.n = l->extra.n = l->comm.n = l->parts.n = l->thread.n = l->counter_of.n = 0;
     l->open.n = l->ends.n = l->memory.n = l->device.n = l->stream.n = 0;
     l->newest = l->records = l->dropped = l->unfinished = l->no_device = l->bad = 0;
-    l->sockets = 0;
+    l->sockets = l->throttled = 0;
     l->no_memory = false;
 }
 

@@ -100,8 +100,9 @@ struct mstx_lanes {
     MS_VEC(struct mstx_device_time) device;
     MS_VEC(struct mstx_stream) stream;
     struct mstx_open *table;
-    uint32_t sockets; /* 1 + lane of the connections; 0: none yet */
-    uint64_t newest;  /* ticks */
+    uint32_t sockets;   /* 1 + lane of the connections; 0: none yet */
+    uint32_t throttled; /* likewise of the time in which the process was throttled */
+    uint64_t newest;    /* ticks */
     uint64_t records, dropped, unfinished;
     uint64_t no_device; /* marks and ends of ranges whose device time was lost */
     uint64_t bad;       /* records whose type is not known */

@@ -100,6 +100,7 @@ static bool find_counter(struct mstx_lanes *l, uint32_t name, uint16_t domain, u
 struct place {
     struct mstx_lanes *l;
     struct mstx_thread *thread;
+    bool is_ring_0; /* the records are of the process */
     const struct mstx_rec *r;
     size_t more; /* continuations behind r */
     uint16_t domain;
@@ -346,36 +347,43 @@ static const struct {
                              [MSTX_USE_DELAY] = {MSTX_USE_DELAY_TEXT, "ns"},
                              [MSTX_USE_WRITTEN] = {MSTX_USE_WRITTEN_TEXT, "blocks"}};
 
-/* Finds or adds the lane of a counter of the thread's use of its host. */
-static bool find_use(struct place *at, int which, uint32_t *lane)
+/* Adds a lane of a counter of the use of the host, and keeps 1 + its index in `kept`. */
+static bool add_use_lane(struct place *at, uint32_t tid, const char *name, const char *unit,
+                         uint32_t *kept)
 {
     const struct mstx_text_sink *to = at->l->texts->to;
-    if (at->thread == NULL)
-        return false;
-    if (at->thread->used[which] == 0) {
-        struct mstx_lane *made =
-            mstx__lane_add(at->l, MSTX_TRACK_COUNTER, at->thread->tid,
-                           to->intern(to->ctx, MS_STR(MSTX_USE_DOMAIN)),
-                           to->intern(to->ctx, ms_str_of(uses[which].name)), lane);
-        if (made == NULL)
-            return false;
-        made->unit = to->intern(to->ctx, ms_str_of(uses[which].unit));
-        at->thread->used[which] = *lane + 1;
+    uint32_t lane;
+    struct mstx_lane *made = *kept != 0
+                                 ? NULL
+                                 : mstx__lane_add(at->l, MSTX_TRACK_COUNTER, tid,
+                                                  to->intern(to->ctx, MS_STR(MSTX_USE_DOMAIN)),
+                                                  to->intern(to->ctx, ms_str_of(name)), &lane);
+    if (made != NULL) {
+        made->unit = to->intern(to->ctx, ms_str_of(unit));
+        *kept = lane + 1;
     }
-    *lane = at->thread->used[which] - 1;
-    return true;
+    return *kept != 0;
 }
 
-static void take_use(struct place *at)
+static void take_use_of_thread(struct place *at)
 {
     const uint64_t value[MSTX_USE_COUNTERS] = {[MSTX_USE_CPU] = at->r->id,
                                                [MSTX_USE_DELAY] = at->r->arg,
                                                [MSTX_USE_WRITTEN] = at->r->name};
     for (int k = 0; k < MSTX_USE_COUNTERS; k++) {
-        uint32_t lane;
-        if (value[k] != MSTX_USE_UNKNOWN && find_use(at, k, &lane))
-            add_value(at, lane, value[k]);
+        uint32_t *kept = &at->thread->used[k];
+        if (value[k] != MSTX_USE_UNKNOWN &&
+            add_use_lane(at, at->thread->tid, uses[k].name, uses[k].unit, kept))
+            add_value(at, *kept - 1, value[k]);
     }
+}
+
+static void take_use(struct place *at)
+{
+    if (!at->is_ring_0 && at->thread != NULL)
+        take_use_of_thread(at);
+    else if (at->is_ring_0 && add_use_lane(at, 0, MSTX_USE_THROTTLED_TEXT, "ns", &at->l->throttled))
+        add_value(at, at->l->throttled - 1, at->r->arg);
 }
 
 /* A connection is a mark in a lane of its own, which belongs to no thread. */
@@ -535,7 +543,7 @@ static void read_segment(struct mstx_lanes *l, const struct mstx_segment *s, boo
 {
     for (size_t i = 0; is_first && i < MSTX_OPEN_SLOTS; i++)
         push_out(l, &l->table[i]);
-    struct place at = {.l = l, .thread = thread_of(l, s->head.tid)};
+    struct place at = {.l = l, .thread = thread_of(l, s->head.tid), .is_ring_0 = s->head.ring == 0};
     const struct mstx_rec *end = s->rec + s->n;
     for (const struct mstx_rec *r = s->rec; r < end && !l->no_memory; r += 1 + at.more) {
         at.r = r;

@@ -22,6 +22,7 @@
 #include "mstx/rt/segment_file.h"
 #include "mstx/rt/socket_use.h"
 #include "mstx/rt/string_file.h"
+#include "mstx/rt/throttling.h"
 
 static struct {
     pthread_t thread;
@@ -127,6 +128,7 @@ static void each_second(void)
     rt_file_unstage(false);
     rt_hang_look();
     rt_sockets_look(false);
+    rt_throttling_look();
     fill_status(rt.control);
 }
 
@@ -160,6 +162,7 @@ bool rt_helper_start(void)
     sigfillset(&all);
     atomic_store(&helper.stop, false);
     rt_sockets_start();
+    rt_throttling_start();
     pthread_sigmask(SIG_SETMASK, &all, &old);
     helper.running = pthread_create(&helper.thread, NULL, run_helper, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -178,5 +181,6 @@ void rt_helper_stop(void)
 
 void rt_helper_forget(void)
 {
+    rt_throttling_end();
     helper.running = false;
 }

@@ -12,6 +12,7 @@
 #include "mstx/rt/segment_file.h"
 #include "mstx/rt/slot.h"
 #include "mstx/rt/socket_use.h"
+#include "mstx/rt/throttling.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -365,8 +366,11 @@ __attribute__((destructor)) static void unload(void)
     rt_set_recording(false, MSTX_WHY_EXIT);
     rt_clock_net_stop();
     rt_helper_stop();
-    if (is_recording)
+    if (is_recording) {
         rt_sockets_look(true);
+        rt_throttling_look();
+    }
+    rt_throttling_end();
     rt_clock_tick();
     atomic_store(&rt.state, RT_ENDED);
     rt_ring_close_all();

@@ -367,6 +367,13 @@ if [ -x "$PYTHON" ]; then
         unset MSTX_OUT
         python_marks() { "$msprobe" run -o "$run" "$PYTHON" samples/mstx_python.py 2>"$said" | grep -q 'tool 0x4d53'; }
         check 'a Python program marks through the module' python_marks
+        collections() { # a package of this name is enough
+            mkdir -p "$scratch/fake/mpi4py" && : >"$scratch/fake/mpi4py/__init__.py"
+            rm -rf "$run"
+            PYTHONPATH="$scratch/fake" "$msprobe" run -o "$run" "$PYTHON" -c 'import gc, mpi4py, mstx; mstx.mark("x"); gc.collect()' 2>"$said"
+            [ "$("$msprobe" sql "$run" "SELECT count(*) > 0 FROM events WHERE domain = 'python' AND name = 'garbage_collection'" | tail -1)" = 1 ]
+        }
+        check 'collections of garbage are marked in programs of mpi4py' collections
     else
         echo "skip Python module: not built, Python's headers are missing"
     fi

@@ -54,7 +54,7 @@ PY
 # Programs that wait for one rank, for reasons that are known.
 if command -v mpicc >/dev/null && command -v mpirun >/dev/null && mpirun --version | grep -q 'Open MPI' && can_preload; then
     mpicc -O2 -o "$scratch/wait_mpi" tests/waiting/wait_mpi.c -lpthread || bad 'wait_mpi does not compile'
-    for case in compute:computes sleep:off_cpu write:writes none:; do
+    for case in compute:computes sleep:off_cpu write:writes late:computes none:; do
         (cd "$scratch" && MSTX_QUIET=2 timeout 120 mpirun -n 3 "$msprobe" run -o "$scratch/${case%:*}" -- \
             "$scratch/wait_mpi" blocking "${case%:*}" 1 4 60 3) >"$scratch/out" 2>&1 || bad "wait_mpi ${case%:*}"
         "$msprobe" report --format json "$scratch/${case%:*}" >"$scratch/wait.json"
@@ -64,6 +64,18 @@ slow = [(f["ranks"], f.get("reason")) for f in json.load(open(sys.argv[1]))["fin
 assert slow == ([([1], sys.argv[2])] if sys.argv[2] else []), slow
 PY
     done
+    "$msprobe" report "$scratch/late" | head -1 >"$scratch/out"
+    grep -q '^rank 1 makes the others wait in all steps, from .* to .* of the run: it computes' "$scratch/out" &&
+        ok 'a rank that becomes slow has a beginning' || bad "a rank that becomes slow: $(cat "$scratch/out")"
+    # A limit on CPU time is recorded of the rank that it holds back; root and its control groups are needed.
+    (cd "$scratch" && MSTX_QUIET=2 timeout 120 mpirun -n 2 "$msprobe" run -o "$scratch/limit" -- \
+        "$scratch/wait_mpi" blocking throttle 1 0 40 3) >"$scratch/out" 2>&1
+    if grep -q 'no control group' "$scratch/out"; then
+        echo 'skip limit: no control groups can be made'
+    else
+        "$msprobe" sql "$scratch/limit" "SELECT DISTINCT rank FROM events WHERE domain = 'use of the host' AND name = 'throttled'" |
+            tail -n +2 | grep -qx 1 && ok 'a limit on CPU time is recorded' || bad 'a limit on CPU time'
+    fi
     # Names of hosts differ, as in containers on one machine, but all ranks read one clock.
     if [ "$(id -u)" = 0 ] && unshare --uts true 2>/dev/null; then
         (cd "$scratch" && MSTX_QUIET=2 timeout 120 mpirun -n 3 unshare --uts \

@@ -7,13 +7,14 @@
                                 with the measured gain
 
 A case has a culprit and a reason, or neither.  `--set` chooses the cases: `one` culprit and some clean runs,
-`two` culprits, or `clean` runs alone.  Cases are numbered; `--half even` or `--half odd` scores one half, so
+`more` of them in other languages and with a limit on CPU time, `two` culprits, or `clean` runs alone.  Cases are numbered; `--half even` or `--half odd` scores one half, so
 that limits may be tuned on one half and shown on the other.  `--limit SECONDS` ends a recording.
 """
 import argparse
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ TORCH = ("ddp", "manual", "async", "tensor", "pipeline", "fsdp")
 # the reason that a report must give, by the cause of a program
 REASONS = {"compute": "computes", "bursts": "computes", "late": "computes", "layers": "computes", "sleep": "off_cpu",
            "read": "off_cpu", "write": "writes", "cpu": "waits_for_cpu", "loader": "dataloader",
-           "gc": "garbage_collection", "batch": "larger_batches"}
+           "gc": "garbage_collection", "batch": "larger_batches", "throttle": "throttled"}
 FELT_LEAST = 1.5  # a rank that shares its CPU is slow from this multiple of the work of the others on
 ALSO = {"batch": {"computes"}, "layers": {"larger_batches"}, "write": {"save_checkpoint"}, "read": {"reads"}}
 MPI_CAUSES = ("compute", "sleep", "write", "read", "bursts", "late", "cpu")
@@ -56,6 +57,30 @@ def cases(repeats):
     return found
 
 
+FORTRAN = ("fallreduce", "fexchange", "fhalo", "fspread")
+MPI4PY = ("py-reduce", "py-exchange", "py-objects")
+MORE_CAUSES = {"fortran": ("compute", "sleep", "bursts", "late"),
+               "mpi4py": ("compute", "sleep", "write", "gc", "bursts", "late")}
+
+
+def more_cases(repeats):
+    """Lists cases in Fortran and mpi4py, under a limit on CPU time, and of PyTorch on three ranks."""
+    found = []
+    for again in range(repeats):
+        for program, patterns in (("fortran", FORTRAN), ("mpi4py", MPI4PY)):
+            for k, pattern in enumerate(patterns):
+                for j, cause in enumerate(MORE_CAUSES[program]):
+                    ranks = 2 + (k + j + again) % 3
+                    found.append((program, pattern, cause, (j + again) % ranks, ranks, 2.5))
+                found += [(program, pattern, "none", 0, ranks, 0) for ranks in (2, 3)]
+        for k, pattern in enumerate(p for p in MPI if p != "pipeline"):
+            ranks = 3 if pattern == "master" else 2 + (k + again) % 2
+            found.append(("mpi", pattern, "throttle", 1 + again % (ranks - 1), ranks, 2.5))
+        for k, pattern in enumerate(TORCH):
+            found.append(("torch", pattern, ("compute", "sleep")[(k + again) % 2], (k + again) % 3, 3, 12))
+    return found
+
+
 def two_cases(repeats):
     """Lists cases of two culprits of four ranks, each with its own cause: CAUSE+CAUSE, RANK+RANK."""
     found = []
@@ -73,12 +98,12 @@ def clean_cases(repeats):
 
 def gain_cases(repeats):
     """Lists cases whose cause can be taken away: (program, pattern, cause, culprit, ranks, milliseconds)."""
-    return [("mpi", pattern, cause, (k + j + again) % (2 + again % 2), 2 + again % 2, 4) for again in range(repeats)
+    return [("mpi", pattern, cause, (k + j + again) % (2 + again % 2), 2 + again % 2, 6) for again in range(repeats)
             for k, pattern in enumerate(("blocking", "halo", "overlapped", "persistent", "windows"))
             for j, cause in enumerate(("compute", "sleep", "bursts", "late"))]
 
 
-SETS = {"one": cases, "two": two_cases, "clean": clean_cases}
+SETS = {"one": cases, "more": more_cases, "two": two_cases, "clean": clean_cases}
 
 
 def culprits_of(case):
@@ -94,10 +119,11 @@ def start_of(case, folder, a):
     """Returns the command lines of a case, one for each launcher, with the environment of each."""
     program, pattern, cause, culprit, ranks, ms = case
     run = [a.msprobe, "run", "-o", os.path.join(folder, "run"), "--"]
-    if program == "mpi":
+    own = {"mpi": [a.wait_mpi], "fortran": [a.wait_fortran], "mpi4py": [a.mpi4py, os.path.join(HERE, "wait_mpi4py.py")]}
+    if program in own:
         causes, at = cause.split("+"), str(culprit).split("+")
         more = ",".join([at[0], *(x for pair in zip(causes[1:], at[1:]) for x in pair)])
-        line = ["mpirun", "-n", str(ranks), *run, a.wait_mpi, pattern, causes[0], more, str(ms), "60", "3"]
+        line = ["mpirun", "-n", str(ranks), *run, *own[program], pattern, causes[0], more, str(ms), "60", "3"]
         return [(line, {})]
     meet = os.path.join(folder, "meet")
     line = [*run, a.torch, os.path.join(HERE, "wait_torch.py"), pattern, cause, str(culprit), str(ms), "40",
@@ -110,7 +136,11 @@ def record(case, folder, a):
     os.makedirs(folder)
     base = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MSTX_QUIET="2",
                 OMPI_MCA_rmaps_base_oversubscribe="1", TMPDIR=folder)
+    if a.asleep:
+        base.update(WAIT_ASLEEP="1", OMPI_MCA_mpi_yield_when_idle="1")
     with open(os.path.join(folder, "said"), "w") as said:
+        said.write("load %.1f\n" % os.getloadavg()[0])
+        said.flush()
         going = [subprocess.Popen(line, stdout=said, stderr=said, cwd=folder, env=dict(base, **env))
                  for line, env in start_of(case, folder, a)]
         for p in going:
@@ -156,14 +186,14 @@ def answer(folder, a):
 
 
 def is_felt(case, folder):
-    """Tells whether a rank that shares its CPU worked much longer than the others, by its own clock.
+    """Tells whether a rank that shares its CPU, or may use little of it, worked much longer than the others, by its own clock.
 
     On a host that delays all ranks it may not: then nobody makes the others wait.
     """
     with open(os.path.join(folder, "said")) as f:
-        work = {int(w[1]): float(w[2]) for w in (line.split() for line in f) if w[:1] == ["work"]}
+        work = {int(r): float(v) for r, v in re.findall(r"work (\d+) +([\d.]+)", f.read())}
     others = sorted(v for r, v in work.items() if r != case[3])
-    return case[2] != "cpu" or not others or work.get(case[3], 0) >= FELT_LEAST * others[len(others) // 2]
+    return case[2] not in ("cpu", "throttle") or not others or work.get(case[3], 0) >= FELT_LEAST * others[len(others) // 2]
 
 
 def judge(case, named, felt):
@@ -200,7 +230,7 @@ def score_all(a):
 
 def seconds_of(folder):
     with open(os.path.join(folder, "said")) as f:
-        return [float(line.split()[1]) for line in f if line.startswith("seconds ")][0]
+        return float(re.search(r"seconds +([\d.]+)", f.read()).group(1))
 
 
 def predicted(case, folder, a):
@@ -248,16 +278,20 @@ def main():
     p.add_argument("folder")
     p.add_argument("--msprobe", default="build/msprobe")
     p.add_argument("--wait-mpi", default="build/tests/waiting/wait_mpi")
+    p.add_argument("--wait-fortran", default="build/tests/waiting/wait_fortran")
     p.add_argument("--torch", default=sys.executable)
+    p.add_argument("--mpi4py", default=sys.executable, help="Python with mpi4py")
     p.add_argument("--set", choices=sorted(SETS), default="one")
     p.add_argument("--repeats", type=int, default=1)
     p.add_argument("--pairs", type=int, default=3)
     p.add_argument("--only", default="")
     p.add_argument("--half", choices=("even", "odd", "both"), default="both")
+    p.add_argument("--asleep", action="store_true", help="work of MPI programs is sleeping")
     p.add_argument("--limit", type=float, default=1e9)
     p.add_argument("--verbose", action="store_true")
     a = p.parse_args()
     a.msprobe, a.wait_mpi = os.path.abspath(a.msprobe), os.path.abspath(a.wait_mpi)
+    a.wait_fortran = os.path.abspath(a.wait_fortran)
     sys.exit({"record": record_all, "score": score_all, "gain": gain_all}[a.what](a))
 
 

@@ -4,7 +4,7 @@
     wait_torch.py PATTERN CAUSE RANK MS STEPS RANKS RENDEZVOUS-FILE
 
 The process is one rank (environment RANK).  PATTERN is the way in which ranks meet; the culprit adds about
-MS milliseconds to each step by its cause.  Rank 0 prints the wall time of its steps in seconds.
+MS milliseconds to each step by its cause.  Rank 0 prints the wall time of its steps in seconds, and each rank for how long it worked.
 """
 import gc
 import os
@@ -157,11 +157,17 @@ def in_parts(x):
     h.pow(2).mean().backward()
 
 
-hogs = []
+def ready():
+    """Returns for how long this thread ran or was ready to run, in seconds."""
+    with open("/proc/thread-self/schedstat") as f:
+        return sum(map(int, f.read().split()[:2])) / 1e9
+
+
+hogs, ready_before = [], 0
 since = time.monotonic()
 for step in range(steps):
     if step == 1:
-        since = time.monotonic()
+        since, ready_before = time.monotonic(), ready()
         if is_slow("cpu"):
             hogs = share_cpu()
     x = next(data)
@@ -178,9 +184,11 @@ for step in range(steps):
         elif pattern == "tensor":
             dist.all_reduce(torch.ones(8))
     optimizer.step()
+worked = ready() - ready_before
 dist.barrier()
 if rank == 0:
-    print(f"seconds {time.monotonic() - since:.4f}")
+    print(f"seconds {time.monotonic() - since:.4f}", flush=True)
+print(f"work {rank} {worked:.4f}", flush=True)
 for pid in hogs:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)

@@ -28,10 +28,12 @@
 /* What a rank does meanwhile. */
 #define WHY_EN                                                                                     \
     "{why?=outside of communication it takes|computes=it computes|larger_batches=it computes on "  \
-    "larger batches|waits_for_cpu=it waits for a CPU that others use|off_cpu=it is off the CPU "   \
+    "larger batches|waits_for_cpu=it waits for a CPU that others use|throttled=its container has " \
+    "used up its CPU time, so it waits|off_cpu=it is off the CPU "                                 \
     "(it sleeps, or waits for data)|writes=it writes to files|it works}"
-#define WHY_ZH                                                                                                         \
-    "{why?=通信之外|computes=计算|larger_batches=批次更大，计算|waits_for_cpu=等待被占用的 CPU，|" \
+#define WHY_ZH                                                                                                  \
+    "{why?=通信之外|computes=计算|larger_batches=批次更大，计算|waits_for_cpu=等待被占用的 " \
+    "CPU，|throttled=容器的 CPU 配额用尽而等待，|"                                                  \
     "off_cpu=不在 CPU 上运行（休眠或等待数据），|writes=写文件，|}"
 
 #define WAITING_EN ", in which {waiting} {waiting?1=rank|ranks} waited for {waited_s:one} s"
@@ -47,13 +49,15 @@
     X(waiter,                                                                                                        \
       "rank {rank} makes the others wait {bursts?=in all steps|in bursts}[, from step "                              \
       "{first_step} to "                                                                                             \
-      "{last_step}]: " WHY_EN " {longer_ns:time} a step longer than they do"                                         \
+      "{last_step}][, from {since_ns:time} to {until_ns:time} of the run]: " WHY_EN                                  \
+      " {longer_ns:time} a step longer than they do"                                                                 \
       "[, {part:percent} of that " DOING_EN "]; "                                                                    \
       "without that the job would take {cost:percent} less, {gain_ns:time} a step (it is the "                       \
       "last in "                                                                                                     \
       "{longest:percent} of the steps)",                                                                             \
       "卡 {rank} 让其他卡等待（{bursts?=所有步|间歇发生}[，第 {first_step} 至 {last_step} "        \
-      "步]）：" WHY_ZH "每步比其他卡多用 {longer_ns:time}[，其中 {part:percent} " DOING_ZH                           \
+      "步][，运行的 {since_ns:time} 至 {until_ns:time}]）：" WHY_ZH                                                  \
+      "每步比其他卡多用 {longer_ns:time}[，其中 {part:percent} " DOING_ZH                                            \
       "]；若无此差距，作业耗时减少 {cost:percent}，每步 {gain_ns:time}（在 {longest:percent} "     \
       "的步中最晚）")                                                                                                \
     X(balance,                                                                                                       \

@@ -21,7 +21,7 @@ static void tell(const char *what, double ops, int64_t since)
 }
 
 /* Steps of 16 ranks: 20 times work and an all-reduce. */
-enum { RANKS = 16, PAIRS = 20 };
+enum { RANKS = 16, PAIRS = 20, MANY = 4096 };
 
 static void fill(struct mstx_ops *o, size_t want)
 {
@@ -78,17 +78,17 @@ static void bench_ops(size_t want)
     mstx__ops_free(&o);
 }
 
-static void bench_calls(size_t want)
+static void bench_calls(uint32_t ranks, size_t want)
 {
     mstx_gcalls calls = {0};
     struct mstx_call_graph g;
     struct mstx_waiters w;
     const struct mstx_step_times none = {0};
-    const size_t rounds = want / RANKS;
+    const size_t rounds = want / ranks;
     uint32_t random = 1;
-    if (!ms_vec_reserve(&calls, rounds * RANKS))
+    if (!ms_vec_reserve(&calls, rounds * ranks))
         exit(1);
-    for (uint32_t r = 0; r < RANKS; r++) {
+    for (uint32_t r = 0; r < ranks; r++) {
         for (size_t k = 0; k < rounds; k++) {
             random = random * 1664525 + 1013904223;
             const int64_t t = (int64_t)k * 100000;
@@ -104,8 +104,9 @@ static void bench_calls(size_t want)
     }
     const size_t before = ms_mem_live();
     const double n = (double)calls.n;
+    printf("%u ranks\n", ranks);
     int64_t since = ms_clock_cpu_ns();
-    mstx__call_graph(&g, &calls, RANKS, 0);
+    mstx__call_graph(&g, &calls, ranks, 0);
     tell("graph of calls", n, since);
     printf("%-44s %8.1f bytes a call\n", "held", (double)(ms_mem_live() - before) / n);
     since = ms_clock_cpu_ns();
@@ -120,6 +121,7 @@ int main(int argc, char **argv)
 {
     const double millions = argc > 1 ? strtod(argv[1], NULL) : 10;
     bench_ops((size_t)(millions * 1e6));
-    bench_calls((size_t)(millions * 1e6));
+    bench_calls(RANKS, (size_t)(millions * 1e6));
+    bench_calls(MANY, MANY * (size_t)(millions * 10));
     return 0;
 }

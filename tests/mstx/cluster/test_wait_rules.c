@@ -134,6 +134,21 @@ static double work[RANKS * STEPS], reference[RANKS * STEPS];
 static struct mstx_waiters w = {.work = work};
 static struct judge j = {.w = &w, .reference = reference};
 
+/* Sets the places of the judge to empty ones. */
+static void prepare(void)
+{
+    static struct step_work around[RANKS * 5];
+    static uint32_t own_at[RANKS * 5], own_count[RANKS];
+    static double longest[STEPS], total[RANKS];
+    memset(longest, 0, sizeof longest);
+    memset(total, 0, sizeof total);
+    j.around = around;
+    j.own_at = own_at;
+    j.own_count = own_count;
+    j.longest = longest;
+    j.total = total;
+}
+
 static void draw_work(uint64_t seed)
 {
     state = seed;
@@ -143,6 +158,27 @@ static void draw_work(uint64_t seed)
         work[i] = 100 + below(20);
         reference[i] = work[i] - (below(2) == 0 ? below(40) : 0);
     }
+}
+
+static int by_size(const void *pa, const void *pb)
+{
+    const double *a = pa, *b = pb;
+    return *a > *b ? 1 : *a < *b ? -1 : 0;
+}
+
+/* The work of a rank in all steps but the first, beyond the median of the others. */
+static double net_again(uint32_t rank)
+{
+    double all[RANKS] = {0}, v[RANKS];
+    size_t n = 0;
+    for (uint32_t i = 0; i < w.ranks * w.steps; i++)
+        all[i / w.steps] += i % w.steps != 0 ? work[i] : 0;
+    for (uint32_t r = 0; r < w.ranks; r++) {
+        if (r != rank)
+            v[n++] = all[r];
+    }
+    qsort(v, n, sizeof *v, by_size);
+    return all[rank] - (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
 static void check_described(uint32_t rank, double shift)
@@ -168,29 +204,38 @@ static void check_described(uint32_t rank, double shift)
         until = part <= 0.95 * sum ? s : until;
     }
     describe(&j, &x);
+    ck_assert_double_eq_tol(x.net, sum > 0 ? net_again(rank) / sum : 0, 1e-9);
     ck_assert_double_eq_tol(x.excess_ns, sum / n, 1e-9);
     ck_assert_double_eq_tol(x.persistence, (double)longest / n, 1e-12);
     ck_assert_double_eq_tol(x.lead, (double)leads / n, 1e-12);
     ck_assert_double_eq_tol(x.peak, sum > 0 ? (most + next) / sum : 0, 1e-12);
     ck_assert_uint_eq(x.from, sum > 0 ? 1 + before : 1);
+    uint32_t usual = 0;
+    double held = 0;
+    for (uint32_t s = x.from; s < x.to; s++)
+        held += excess[s] / (x.to - x.from);
+    for (uint32_t s = x.from; s < x.to; s++)
+        usual += 2 * excess[s] >= held - 1e-9;
+    ck_assert_double_eq_tol(usual_part(&j, &x), held > 0 ? (double)usual / (x.to - x.from) : 0,
+                            1e-12);
     ck_assert_uint_eq(x.to, sum > 0 && until != 0 && until + 2 < w.steps ? until + 2 : w.steps);
 }
 
 START_TEST(what_is_told_of_a_rank_is_counted_again)
 {
+    double scratch[RANKS * 5 + STEPS];
+    bool serves[RANKS] = {false};
     for (uint64_t seed = 1; seed < CASES; seed++) {
         draw_work(seed);
+        j.scratch = scratch;
+        j.serves = serves;
+        prepare();
+        find_totals(&j);
         for (uint32_t r = 0; r < w.ranks; r++)
             check_described(r, below(3) == 0 ? 0 : below(30));
     }
 }
 END_TEST
-
-static int by_size(const void *pa, const void *pb)
-{
-    const double *a = pa, *b = pb;
-    return *a > *b ? 1 : *a < *b ? -1 : 0;
-}
 
 /* The median of comparable ranks in the steps around, at most the own work; without any the own steps. */
 static double reference_of(uint32_t rank, uint32_t step, const bool *serves)
@@ -219,6 +264,7 @@ START_TEST(a_rank_is_measured_by_those_that_do_the_same)
             serves[r] = below(4) == 0;
         j.scratch = scratch;
         j.serves = serves;
+        prepare();
         find_references(&j);
         for (uint32_t r = 0; r < w.ranks; r++) {
             for (uint32_t s = 1; s < w.steps; s++)

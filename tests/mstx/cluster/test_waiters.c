@@ -56,6 +56,36 @@ static double replayed(void)
     return ns;
 }
 
+/* Rank 1 works 15 ms in one step and `less` in the next one, the others 10 ms in each. */
+static void uneven(double less)
+{
+    double step = 0;
+    for (uint32_t s = 0; s < STEPS; s++) {
+        const double own = s % 2 == 0 ? 15 : less, longest = own > 10 ? own : 10;
+        for (uint32_t r = 0; r < 3; r++)
+            add(MSTX_COMM_ALLREDUCE, r, step + (r == 1 ? own : 10), step + longest + 1, s);
+        step += longest + 1;
+    }
+    judge(3);
+}
+
+/* So it is where the steps of ranks are cut at other places of their program. */
+START_TEST(work_that_moves_between_steps_accuses_nobody)
+{
+    uneven(10);
+    ck_assert(w.list.p[0].is_named && w.list.p[0].rank == 1);
+    ck_assert_double_eq_tol(w.list.p[0].net, 1, 1e-9);
+    end();
+    uneven(5);
+    ck_assert(w.is_known && !w.list.p[0].is_named);
+    ck_assert_double_eq_tol(w.list.p[0].net, 0, 0.1);
+    end();
+    uneven(7.5); /* half of what it works longer */
+    ck_assert(w.list.p[0].is_named);
+    end();
+}
+END_TEST
+
 /* Three ranks work 10 ms a step and rank 1 15 ms; an all-reduce of 1 ms.  A step takes 16 ms, without the
  * excess of rank 1 it takes 11. */
 static void all_reduces(uint32_t slow, double extra)
@@ -363,6 +393,24 @@ START_TEST(bursts_are_told_from_a_constant)
 }
 END_TEST
 
+/* From the middle on all steps take 5 ms longer. */
+START_TEST(a_rank_that_becomes_slow_is_slow_in_all_steps_from_then_on)
+{
+    double t = 0;
+    for (uint32_t s = 0; s < STEPS; s++) {
+        const double extra = s >= STEPS / 2 ? 5 : 0;
+        for (uint32_t r = 0; r < 3; r++)
+            add(MSTX_COMM_ALLREDUCE, r, t + 10 + (r == 1 ? extra : 0), t + 11 + extra, s);
+        t += 11 + extra;
+    }
+    judge(3);
+    const struct mstx_waiter *of = &w.list.p[0];
+    ck_assert(of->is_named && of->rank == 1 && of->is_steady);
+    ck_assert(of->from >= STEPS / 2 && of->from <= STEPS / 2 + 2 && of->to + 2 >= w.steps);
+    end();
+}
+END_TEST
+
 /* Two culprits hide behind each other: healing one alone gains little. */
 START_TEST(two_culprits_are_both_named)
 {
@@ -552,12 +600,13 @@ START_TEST(causes_need_memory_too)
 END_TEST
 
 TEST_MAIN("waiters", a_rank_that_works_longer_is_named_with_its_cost, a_long_start_hides_nobody,
-          use_of_the_host_says_why, run_delay_of_all_ranks_accuses_nobody,
+          work_that_moves_between_steps_accuses_nobody, use_of_the_host_says_why,
+          run_delay_of_all_ranks_accuses_nobody,
           a_rank_that_waits_longer_for_a_cpu_than_others_is_named, run_delay_goes_with_its_cpu_time,
           one_accident_accuses_nobody, ranks_that_are_equal_are_not_accused,
           work_between_begin_and_wait_makes_the_others_wait,
           a_receive_waits_for_its_send_and_not_the_other_way_round, bursts_are_told_from_a_constant,
-          two_culprits_are_both_named, a_lesser_culprit_is_named_behind_a_greater_one,
-          a_worker_is_not_measured_by_its_master, the_critical_path_is_the_work_of_the_slow_rank,
-          the_ideal_timeline_has_no_excess, spans_need_memory, memory_that_runs_out_is_told,
-          causes_need_memory_too)
+          a_rank_that_becomes_slow_is_slow_in_all_steps_from_then_on, two_culprits_are_both_named,
+          a_lesser_culprit_is_named_behind_a_greater_one, a_worker_is_not_measured_by_its_master,
+          the_critical_path_is_the_work_of_the_slow_rank, the_ideal_timeline_has_no_excess,
+          spans_need_memory, memory_that_runs_out_is_told, causes_need_memory_too)
