@@ -4,6 +4,7 @@
 
     mutants.py [-n COUNT] [--seed N] [--rooms NAME,...] [--seconds N] [--sanitizers] [--suites] [--at DIR]
     mutants.py --only FILE:LINE                 every mutant of that line
+    mutants.py --again LOG                      what lived in an earlier run, of which LOG is the output
     mutants.py -n 45 --sample 3                 three rooms, drawn by the seed
     mutants.py --unreached --rooms NAME         lines that no test runs: each of their mutants lives
 
@@ -60,13 +61,17 @@ def known():
     return {(f, k, t) for f, k, t, _ in rows_of(KNOWN, "::")} if os.path.exists(KNOWN) else set()
 
 
+def mutants_in(room):
+    for name in room.sources:
+        with open(os.path.join(TOP, name), encoding="utf-8") as f:
+            yield from kinds.mutants_of(name, f.read())[1]
+
+
 def draw(room, count, chance):
     """`count` mutants of a room in random order, kinds in turn; the rest replaces what does not compile."""
     found = {}
-    for name in room.sources:
-        with open(os.path.join(TOP, name), encoding="utf-8") as f:
-            for m in kinds.mutants_of(name, f.read())[1]:
-                found.setdefault(m.kind, []).append(m)
+    for m in mutants_in(room):
+        found.setdefault(m.kind, []).append(m)
     for of_kind in found.values():
         chance.shuffle(of_kind)
     order = []
@@ -285,6 +290,23 @@ def try_room(trial, sanitized, mutants, spare, tally, until):
     try_lived(trial, sanitized, lived, tally)
 
 
+def lived_in(log):
+    """File, kind and changed line of what lived in an earlier run."""
+    with open(log, encoding="utf-8") as f:
+        found = (re.match(r"lives (\S+) :: (.*?) :: (.*?)(?:    \(line \d+\))?$", line) for line in f)
+        return {m.groups() for m in found if m}
+
+
+def chosen_mutants(room, options, count, chance):
+    """The mutants of a room that the options ask for, and those that replace invalid ones."""
+    if options.again:
+        wanted = lived_in(options.again)
+        return [m for m in mutants_in(room) if (m.file, m.kind, m.text) in wanted], []
+    if options.only:
+        return [m for m in mutants_in(room) if fnmatch.fnmatch(f"{m.file}:{m.line}", options.only)], []
+    return draw(room, count, chance)
+
+
 def campaign(options):
     chance = random.Random(options.seed)
     wanted = options.rooms.split(",") if options.rooms else None
@@ -302,10 +324,7 @@ def campaign(options):
         return 0
     tally, until = Tally(options.least), time.monotonic() + options.seconds
     for room in chosen:
-        wanted_here = 1 << 30 if options.only else -(-options.count // len(chosen))
-        mutants, spare = draw(room, wanted_here, chance)
-        if options.only:
-            mutants, spare = [m for m in mutants if fnmatch.fnmatch(f"{m.file}:{m.line}", options.only)], []
+        mutants, spare = chosen_mutants(room, options, -(-options.count // len(chosen)), chance)
         if not mutants or time.monotonic() >= until:
             continue
         trial = Trial(copy, room, options)
@@ -342,6 +361,7 @@ def options_of(args):
     p.add_argument("--suites", action="store_true")
     p.add_argument("--sanitizers", action="store_true", help="what lives is tried under sanitizers")
     p.add_argument("--only", help="FILE:LINE, a pattern")
+    p.add_argument("--again", help="the output of an earlier run")
     p.add_argument("--unreached", action="store_true", help="lists lines that no test runs")
     p.add_argument("--at", default="build/mutants/tree")
     p.add_argument("--cc", default=os.environ.get("CC", "gcc"))

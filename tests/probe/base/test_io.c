@@ -78,8 +78,10 @@ START_TEST(a_file_may_have_the_first_descriptor)
     ck_ok(ms_file_map(&f, in_dir("a"), 1, &e), e);
     ms_file_unmap(&f);
     ck_assert_int_lt(fcntl(STDIN_FILENO, F_GETFD), 0);
-    if (kept >= 0)
+    if (kept >= 0) {
         dup2(kept, STDIN_FILENO);
+        close(kept);
+    }
     scratch_remove(dir);
 }
 END_TEST
@@ -95,8 +97,10 @@ START_TEST(a_commit_leaves_no_descriptor_open)
     close(STDIN_FILENO);
     ck_ok(ms_out_commit(o, &e), e);
     ck_assert_int_lt(fcntl(STDIN_FILENO, F_GETFD), 0);
-    if (kept >= 0)
+    if (kept >= 0) {
         dup2(kept, STDIN_FILENO);
+        close(kept);
+    }
     scratch_remove(dir);
 }
 END_TEST
@@ -139,6 +143,19 @@ START_TEST(a_name_that_is_too_long_leaves_no_memory_behind)
     const size_t before = ms_mem_live();
     ck_assert_int_eq(ms_tmp_new(&tmp, path, &e), MS_E_LIMIT);
     ck_assert_uint_eq(ms_mem_live(), before);
+}
+END_TEST
+
+START_TEST(what_is_neither_file_nor_directory_is_named)
+{
+    struct ms_err e = {0};
+    setup();
+    ck_assert_int_eq(ms_fail_kind(in_dir("absent"), &e), MS_E_NOTFOUND);
+    ck_says(e, "No such file");
+    ms_err_clear(&e);
+    ck_assert_int_eq(ms_fail_kind("/dev/null", &e), MS_E_NOTFOUND);
+    ck_assert_str_eq(e.msg, "/dev/null: is neither a file nor a directory");
+    scratch_remove(dir);
 }
 END_TEST
 
@@ -745,6 +762,7 @@ END_TEST
 
 TEST_MAIN("io", a_file_is_mapped_whole, nothing_stays_mapped, a_file_may_have_the_first_descriptor,
           a_name_that_is_too_long_leaves_no_memory_behind,
+          what_is_neither_file_nor_directory_is_named,
           an_empty_file_has_no_bytes_and_a_valid_address,
           what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
           a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,

@@ -14,7 +14,7 @@
 
 #include "tests/support/recorded.h"
 
-enum { GRAPHS = 96, KERNELS_MAX = 40, CELLS = 9 };
+enum { GRAPHS = 96, SMALL = 24, KERNELS_MAX = 40, CELLS = 9 };
 
 struct cell {
     const char *path, *attribute; /* "a-Part/fc-Dense", "a.fc" */
@@ -69,7 +69,7 @@ static const char *const ops[] = {"MatMul",  "Tanh", "Cast", "Mul",
 /* Value 0 comes from outside; parameter p of cell c is value 1000 + 10 c + p. */
 static void take_inputs(struct model *m, struct kernel *k)
 {
-    k->inputs = 1 + recorded_below(&m->state, 2);
+    k->inputs = one_in(m, 12) ? 0 : 1 + recorded_below(&m->state, 2);
     for (unsigned i = 0; i < k->inputs; i++) {
         const unsigned maker = m->n != 0 ? recorded_below(&m->state, m->n) : 0;
         if (m->n == 0 || one_in(m, 9)) {
@@ -161,7 +161,7 @@ static void draw_model(struct model *m, unsigned seed)
     m->scope = seed % 3 == 0   ? ""
                : seed % 3 == 1 ? "network-WithLossCell/_backbone-Net/"
                                : "_backbone-Net/";
-    const unsigned forward = 2 + recorded_below(&m->state, 14);
+    const unsigned forward = seed < GRAPHS ? 2 + recorded_below(&m->state, 14) : 1 + seed % 3;
     for (unsigned i = 0; i < forward; i++)
         draw_forward(m);
     for (unsigned i = forward; i-- > 0 && seed % 5 != 4;) {
@@ -212,8 +212,9 @@ static void put_text(struct ms_buf *b, const struct model *m, unsigned i)
                       (int)strcspn(name, "-"), name, k->forward, 100 + k->forward);
     else
         ms_buf_printf(b, "unique_id: \"%u\"", 101 + i);
-    ms_buf_puts(b, "}\n      : (<Tensor[Float32], (2, 2)>");
-    ms_buf_puts(b, k->inputs == 2 ? ", <Tensor[Float32], (2, 2)>" : "");
+    ms_buf_puts(b, "}\n      : (");
+    for (unsigned n = 0; n < k->inputs; n++)
+        ms_buf_printf(b, "%s<Tensor[Float32], (2, 2)>", n != 0 ? ", " : "");
     ms_buf_printf(b, ") -> (<Tensor[Float32], (%s)>)\n", k->reshapes ? "4" : "2, 2");
     ms_buf_printf(b, "      # Fullname with scope: (%s)\n", k->full);
     if (i % 6 == 5)
@@ -256,7 +257,7 @@ static void write_tensors(struct model *m)
         const unsigned time = 1000 + (one_in(m, 5) ? 300 - i : i);
         for (unsigned n = 0; n < k->inputs; n++)
             write_tensor(k, time, "input", n, k->in[n]);
-        if (!one_in(m, 12))
+        if (k->inputs == 0 || !one_in(m, 12))
             write_tensor(k, time, "output", 0, k->out);
     }
 }
@@ -330,7 +331,7 @@ START_TEST(drawn_graphs)
 {
     struct ms_buf b = {.max = 1 << 20};
     const size_t live = ms_mem_live();
-    for (unsigned seed = 0; seed < GRAPHS; seed++)
+    for (unsigned seed = 0; seed < GRAPHS + SMALL; seed++)
         convert_one(&b, seed);
     recorded_check(&b, "graphs");
     ck_assert_uint_eq(ms_mem_live(), live);
