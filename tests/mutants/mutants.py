@@ -99,7 +99,7 @@ class Trial:
         if not self.recall():
             self.measure(extra)
         for test in set(self.tests) - set(self.seconds):
-            print(f"left out: {test} fails without a change", flush=True)
+            print(f"left out: {test} fails without a change, or is slow", flush=True)
         self.tests = [t for t in self.tests if t in self.seconds]
 
     def measure(self, extra):
@@ -135,7 +135,7 @@ class Trial:
         """The tests that run the changed line, fastest first; one with the name of the file may be slower."""
         stem = os.path.basename(m.file)[:-2]
         near = {t: t.split("_", 1)[1] in (stem, stem.split("_")[0]) for t in self.tests}
-        return sorted((t for t in self.tests if self.reach.runs(t, m.file, m.line)),
+        return sorted((t for t in self.tests if any(self.reach.runs(t, m.file, n) for n in m.lines)),
                       key=lambda t: self.seconds[t] / (4 if near[t] else 1))
 
     def killer(self, changed, m):
@@ -344,7 +344,7 @@ def list_unreached(copy, room, options):
     for name in room.sources:
         with open(os.path.join(TOP, name), encoding="utf-8") as f:
             source, found = kinds.mutants_of(name, f.read())
-        at = Counter(m.line for m in found if not trial.reach.is_run(name, m.line))
+        at = Counter(m.line for m in found if not any(trial.reach.is_run(name, n) for n in m.lines))
         for line in sorted(at):
             print(f"{name}:{line}: {at[line]} of {source.lines[line - 1].strip()}", flush=True)
         print(f"{name}: {sum(at.values())} of {len(found)} changes are in lines that no test runs", flush=True)

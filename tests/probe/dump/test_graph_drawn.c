@@ -12,6 +12,7 @@
 
 #include "probe/base/mem.h"
 
+#include "tests/support/closes.h"
 #include "tests/support/recorded.h"
 
 enum { GRAPHS = 96, SMALL = 24, KERNELS_MAX = 40, CELLS = 9 };
@@ -338,4 +339,4 @@ START_TEST(drawn_graphs)
 }
 END_TEST
 
-RECORDED_MAIN("graph_drawn", drawn_graphs)
+RECORDED_MAIN_AROUND(count_open_files, ck_all_closed, "graph_drawn", drawn_graphs)

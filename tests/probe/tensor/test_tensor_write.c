@@ -7,6 +7,7 @@
 #include "probe/base/le.h"
 #include "probe/base/mem.h"
 #include "probe/tensor/tensor_write.c"
+#include "tests/support/closes.h"
 #include "tests/support/recorded.h"
 
 #include <inttypes.h>
@@ -433,9 +434,11 @@ START_TEST(what_has_no_type_or_place_is_not_written)
 }
 END_TEST
 
-RECORDED_MAIN("tensor_write", drawn_tensors_read_back, sizes_of_every_length_are_written,
-              the_folder_in_the_archive_is_the_name_of_the_file, data_is_aligned_after_every_name,
-              headers_of_npy_are_padded, elements_apart_are_gathered_and_no_others,
-              out_of_memory_leaves_no_file, entries_beyond_4_gib_have_their_numbers_behind,
-              descriptors_beyond_4_gib_have_long_sizes, large_tensors_are_written_in_pieces,
-              what_has_no_type_or_place_is_not_written)
+RECORDED_MAIN_AROUND(count_open_files, ck_all_closed, "tensor_write", drawn_tensors_read_back,
+                     sizes_of_every_length_are_written,
+                     the_folder_in_the_archive_is_the_name_of_the_file,
+                     data_is_aligned_after_every_name, headers_of_npy_are_padded,
+                     elements_apart_are_gathered_and_no_others, out_of_memory_leaves_no_file,
+                     entries_beyond_4_gib_have_their_numbers_behind,
+                     descriptors_beyond_4_gib_have_long_sizes, large_tensors_are_written_in_pieces,
+                     what_has_no_type_or_place_is_not_written)
