@@ -15,7 +15,7 @@
 #include "tests/support/closes.h"
 #include "tests/support/recorded.h"
 
-enum { GRAPHS = 96, SMALL = 24, KERNELS_MAX = 40, CELLS = 9 };
+enum { GRAPHS = 96, SMALL = 24, KERNELS_MAX = 40, CELLS = 10 };
 
 struct cell {
     const char *path, *attribute; /* "a-Part/fc-Dense", "a.fc" */
@@ -41,6 +41,7 @@ static const struct cell cells[CELLS] = {
     {"b-Part/out-Dense", "b.out", IN_B OUT PART},
     {"norm-Norm", "norm", IN_NORM PART},
     {"0-Part", "0", NET},
+    {"a-PartBig", "a", IN_A}, /* begins as another one does */
 };
 
 struct kernel {
@@ -127,10 +128,10 @@ static void draw_gradient(struct model *m, unsigned of)
                          .forward = 1 + of,
                          .has_text = !one_in(m, 9),
                          .inputs = 2,
-                         .is_saved = one_in(m, 9),
-                         .out = ++m->values};
+                         .is_saved = one_in(m, 9)};
     k->source = k->cell;
     const unsigned from = m->n - 1;
+    k->out = one_in(m, 6) ? m->k[from].out : ++m->values; /* some change a value in place */
     snprintf(k->argument[0], sizeof k->argument[0], "%%%u", from + 1);
     k->in[0] = m->k[from].out;
     snprintf(k->argument[1], sizeof k->argument[1], "%%%u", of + 1);
