@@ -4,7 +4,8 @@
 
     mutants.py [-n COUNT] [--seed N] [--rooms NAME,...] [--seconds N] [--sanitizers] [--suites] [--at DIR]
     mutants.py --only FILE:LINE                 every mutant of that line
-    mutants.py --again LOG                      what lived in an earlier run, of which LOG is the output
+    mutants.py --again LOG [--tests NAME,...]   what lived in an earlier run, of which LOG is the output; only
+                                                by these tests, as those that were written for it
     mutants.py -n 45 --sample 3                 three rooms, drawn by the seed
     mutants.py --unreached --rooms NAME         lines that no test runs: each of their mutants lives
 
@@ -87,7 +88,7 @@ class Trial:
 
     def __init__(self, copy, room, options, left_out=()):
         self.copy, self.room, self.options = copy, room, options
-        self.tests = [t for t in copy.tests_of(room.tests) if t not in left_out]
+        self.tests = [t for t in copy.tests_of(room.tests) if t not in left_out and options.is_asked(t)]
         self.seconds, self.reach, self.leaks, self.suites = {}, reach.Reach(), {}, []
         self.tools = sorted({t for s in room.suites for t in copy.tools_of(s)})
 
@@ -362,11 +363,15 @@ def options_of(args):
     p.add_argument("--sanitizers", action="store_true", help="what lives is tried under sanitizers")
     p.add_argument("--only", help="FILE:LINE, a pattern")
     p.add_argument("--again", help="the output of an earlier run")
+    p.add_argument("--tests", help="only these of a room")
     p.add_argument("--unreached", action="store_true", help="lists lines that no test runs")
     p.add_argument("--at", default="build/mutants/tree")
     p.add_argument("--cc", default=os.environ.get("CC", "gcc"))
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    return p.parse_args(args)
+    options = p.parse_args(args)
+    asked = options.tests.split(",") if options.tests else None
+    options.is_asked = lambda test: asked is None or test in asked
+    return options
 
 
 if __name__ == "__main__":
