@@ -486,6 +486,15 @@ static uint64_t records_of_a_moment(struct mstx_link *l)
     return ask(l, MSTX_CMD_STATUS, NULL).records - before;
 }
 
+/* On a loaded machine it may take a while until the program runs. */
+static void ck_marks_go_on(struct mstx_link *l)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < 1000 && n <= 4; i++)
+        n = records_of_a_moment(l);
+    ck_assert_uint_gt(n, 4);
+}
+
 static void ck_counters(struct mstx_link *l, uint64_t told)
 {
     const struct mstx_control c = ask(l, MSTX_CMD_STATUS, NULL);
@@ -537,14 +546,14 @@ START_TEST(commands_are_obeyed_while_it_runs)
     ck_assert_uint_eq(ask(l, MSTX_CMD_STOP, NULL).recording, 0);
     ck_assert_uint_le(records_of_a_moment(l), 4);
     ck_assert_uint_eq(ask(l, MSTX_CMD_START, NULL).recording, 1);
-    ck_assert_uint_gt(records_of_a_moment(l), 4);
+    ck_marks_go_on(l);
     ask(l, MSTX_CMD_EXCLUDE, "default");
     ck_assert_uint_le(records_of_a_moment(l), 4);
     ask(l, MSTX_CMD_EXCLUDE, "");
     ask(l, MSTX_CMD_INCLUDE, "another");
     ck_assert_uint_le(records_of_a_moment(l), 4);
     ask(l, MSTX_CMD_INCLUDE, "default");
-    ck_assert_uint_gt(records_of_a_moment(l), 4);
+    ck_marks_go_on(l);
     ask(l, MSTX_CMD_FLUSH, NULL);
     ck_assert_int_ne(mstx_link_ask(l, (enum mstx_command)99, NULL, &reply, &err), MS_OK);
     ck_says(err, "Function not implemented");
