@@ -156,6 +156,13 @@ START_TEST(what_is_neither_file_nor_directory_is_named)
     ms_err_clear(&e);
     ck_assert_int_eq(ms_fail_kind("/dev/null", &e), MS_E_NOTFOUND);
     ck_assert_str_eq(e.msg, "/dev/null: is neither a file nor a directory");
+    ck_ok(ms_want_dir(dir, &e), e);
+    ms_err_clear(&e);
+    ck_assert_int_eq(ms_want_dir(in_dir("absent"), &e), MS_E_NOTFOUND);
+    ck_says(e, "No such file");
+    ms_err_clear(&e);
+    ck_assert_int_eq(ms_want_dir("/dev/null", &e), MS_E_NOTFOUND);
+    ck_says(e, "Not a directory");
     scratch_remove(dir);
 }
 END_TEST
