@@ -272,7 +272,7 @@ $(B)/tests/test_cluster $(B)/tests/bench_cluster $(B)/tests/tool_sim: $(B)/tests
 
 # Programs and libraries that the tests of the recorder run; built from one file each, so that
 # they hold nothing but what the test is about.
-$(B)/tests/test_rt $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/test_plugin $(B)/tests/test_dumper_device $(B)/tests/bench_mstx $(B)/tests/bench_hook: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
+$(B)/tests/test_rt $(B)/tests/test_rt_control $(B)/tests/test_rt_nvtx $(B)/tests/test_rt_comm $(B)/tests/test_device $(B)/tests/test_ccl $(B)/tests/test_plugin $(B)/tests/test_dumper_device $(B)/tests/bench_mstx $(B)/tests/bench_hook: | $(RT_APPS) $(STANDIN) $(MSTX_LIBS)
 RT_CC = mkdir -p $(@D) && $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -MF $@.d
 $(B)/tests/programs/app_old: RT_DEFS := -DPROTO_OLD
 $(B)/tests/programs/app_router: RT_DEFS := -DPROTO_ROUTER

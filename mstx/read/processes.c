@@ -293,7 +293,9 @@ static bool read_first(const char *dir, struct mstx_seg *head)
 {
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/" MSTX_SEG_NAME, dir, 0u, 1u);
-    int fd = n > 0 && (size_t)n < sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (n < 0 || (size_t)n >= sizeof path)
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool ok = fd >= 0 && read(fd, head, sizeof *head) == (ssize_t)sizeof *head;
     if (fd >= 0)
         close(fd);

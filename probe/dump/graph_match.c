@@ -38,8 +38,7 @@ static void list_kernels(struct matching *m)
         m->list[i] =
             (struct named){ms_str_sub(k->full, 0, at < 0 ? k->full.n : (uint32_t)at), k->graph, i};
     }
-    if (m->g->kernels.n > 1)
-        qsort(m->list, m->g->kernels.n, sizeof *m->list, by_base);
+    qsort(m->list, m->g->kernels.n, sizeof *m->list, by_base);
 }
 
 static bool is_expanded(const struct probe__kernel *k)

@@ -11,11 +11,10 @@
 
 #define FILE_MAX ((size_t)10 << 30) /* the limit of other tensor files, too */
 
-/* Makes the key "NAME#GRAPH", with underscores for slashes, which files and csv have in common. */
+/* Appends the key "NAME#GRAPH" to an empty buffer, with underscores for slashes, which files and csv have in common. */
 static enum ms_rc kernel_key(struct ms_buf *key, struct ms_str scope, uint64_t graph,
                              struct ms_err *err)
 {
-    ms_buf_clear(key);
     for (uint32_t i = 0; i < scope.n; i++)
         ms_buf_putc(key, scope.p[i] == '/' ? '_' : scope.p[i]);
     ms_buf_printf(key, "#%llu", (unsigned long long)graph);

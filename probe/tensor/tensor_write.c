@@ -88,12 +88,11 @@ static void npy_header(struct ms_buf *b, const struct probe_tensor *t, enum ms_d
 static enum ms_rc write_npy(struct ms_out *o, const struct probe_tensor *t, struct ms_err *err)
 {
     const enum ms_dtype as = numpy_type(t->dtype);
-    struct ms_buf b = {.max = 4096};
+    struct ms_buf b = {.max = UINT8_MAX}; /* more than 32 sizes with a product of 63 bits need */
     npy_header(&b, t, as);
     const enum ms_rc rc = ms_buf_check(&b, err);
     if (rc == MS_OK) {
-        const char start[NPY_BEFORE_HEADER] = {
-            '\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)(b.n & 0xff), (char)(b.n >> 8)};
+        const char start[NPY_BEFORE_HEADER] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)b.n, 0};
         ms_out_write(o, start, sizeof start);
         ms_out_write(o, b.p, b.n);
         write_elements(o, t, as);

@@ -11,7 +11,8 @@ the kernel, and the 1 of a comparator (its sign counts).
 import re
 from collections import namedtuple
 
-Mutant = namedtuple("Mutant", "file kind at end new line text")
+# lines: those of the statement, as a compiler may count a line of it and not that of the change
+Mutant = namedtuple("Mutant", "file kind at end new line text lines")
 
 TOKEN = re.compile(r"""
     (?P<skip>//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+')
@@ -103,7 +104,13 @@ class Source:
         last = self.line_of(max(at, end - 1))
         begin, stop = self.starts[line - 1], self.starts[last] - 1
         changed = text or self.text[begin:at] + new + self.text[end:stop]
-        return Mutant(self.name, kind, at, end, new, line, " ".join(changed.split()))
+        return Mutant(self.name, kind, at, end, new, line, " ".join(changed.split()), self.statement(at))
+
+    def statement(self, at):
+        begin = max(self.text.rfind(c, 0, at) for c in ";{}") + 1
+        begin += len(self.text[begin:at]) - len(self.text[begin:at].lstrip())
+        end = min((e for e in (self.text.find(c, at) for c in ";{}") if e >= 0), default=at)
+        return range(self.line_of(begin), self.line_of(end) + 1)
 
     def apply(self, m):
         return self.text[:m.at] + m.new + self.text[m.end:]

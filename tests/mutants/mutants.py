@@ -4,6 +4,8 @@
 
     mutants.py [-n COUNT] [--seed N] [--rooms NAME,...] [--seconds N] [--sanitizers] [--suites] [--at DIR]
     mutants.py --only FILE:LINE                 every mutant of that line
+    mutants.py --again LOG [--tests NAME,...]   what lived in an earlier run, of which LOG is the output; only
+                                                by these tests, as those that were written for it
     mutants.py -n 45 --sample 3                 three rooms, drawn by the seed
     mutants.py --unreached --rooms NAME         lines that no test runs: each of their mutants lives
 
@@ -60,13 +62,17 @@ def known():
     return {(f, k, t) for f, k, t, _ in rows_of(KNOWN, "::")} if os.path.exists(KNOWN) else set()
 
 
+def mutants_in(room):
+    for name in room.sources:
+        with open(os.path.join(TOP, name), encoding="utf-8") as f:
+            yield from kinds.mutants_of(name, f.read())[1]
+
+
 def draw(room, count, chance):
     """`count` mutants of a room in random order, kinds in turn; the rest replaces what does not compile."""
     found = {}
-    for name in room.sources:
-        with open(os.path.join(TOP, name), encoding="utf-8") as f:
-            for m in kinds.mutants_of(name, f.read())[1]:
-                found.setdefault(m.kind, []).append(m)
+    for m in mutants_in(room):
+        found.setdefault(m.kind, []).append(m)
     for of_kind in found.values():
         chance.shuffle(of_kind)
     order = []
@@ -82,7 +88,7 @@ class Trial:
 
     def __init__(self, copy, room, options, left_out=()):
         self.copy, self.room, self.options = copy, room, options
-        self.tests = [t for t in copy.tests_of(room.tests) if t not in left_out]
+        self.tests = [t for t in copy.tests_of(room.tests) if t not in left_out and options.is_asked(t)]
         self.seconds, self.reach, self.leaks, self.suites = {}, reach.Reach(), {}, []
         self.tools = sorted({t for s in room.suites for t in copy.tools_of(s)})
 
@@ -94,7 +100,7 @@ class Trial:
         if not self.recall():
             self.measure(extra)
         for test in set(self.tests) - set(self.seconds):
-            print(f"left out: {test} fails without a change", flush=True)
+            print(f"left out: {test} fails without a change, or is slow", flush=True)
         self.tests = [t for t in self.tests if t in self.seconds]
 
     def measure(self, extra):
@@ -130,7 +136,7 @@ class Trial:
         """The tests that run the changed line, fastest first; one with the name of the file may be slower."""
         stem = os.path.basename(m.file)[:-2]
         near = {t: t.split("_", 1)[1] in (stem, stem.split("_")[0]) for t in self.tests}
-        return sorted((t for t in self.tests if self.reach.runs(t, m.file, m.line)),
+        return sorted((t for t in self.tests if any(self.reach.runs(t, m.file, n) for n in m.lines)),
                       key=lambda t: self.seconds[t] / (4 if near[t] else 1))
 
     def killer(self, changed, m):
@@ -285,6 +291,23 @@ def try_room(trial, sanitized, mutants, spare, tally, until):
     try_lived(trial, sanitized, lived, tally)
 
 
+def lived_in(log):
+    """File, kind and changed line of what lived in an earlier run."""
+    with open(log, encoding="utf-8") as f:
+        found = (re.match(r"lives (\S+) :: (.*?) :: (.*?)(?:    \(line \d+\))?$", line) for line in f)
+        return {m.groups() for m in found if m}
+
+
+def chosen_mutants(room, options, count, chance):
+    """The mutants of a room that the options ask for, and those that replace invalid ones."""
+    if options.again:
+        wanted = lived_in(options.again)
+        return [m for m in mutants_in(room) if (m.file, m.kind, m.text) in wanted], []
+    if options.only:
+        return [m for m in mutants_in(room) if fnmatch.fnmatch(f"{m.file}:{m.line}", options.only)], []
+    return draw(room, count, chance)
+
+
 def campaign(options):
     chance = random.Random(options.seed)
     wanted = options.rooms.split(",") if options.rooms else None
@@ -302,10 +325,7 @@ def campaign(options):
         return 0
     tally, until = Tally(options.least), time.monotonic() + options.seconds
     for room in chosen:
-        wanted_here = 1 << 30 if options.only else -(-options.count // len(chosen))
-        mutants, spare = draw(room, wanted_here, chance)
-        if options.only:
-            mutants, spare = [m for m in mutants if fnmatch.fnmatch(f"{m.file}:{m.line}", options.only)], []
+        mutants, spare = chosen_mutants(room, options, -(-options.count // len(chosen)), chance)
         if not mutants or time.monotonic() >= until:
             continue
         trial = Trial(copy, room, options)
@@ -325,7 +345,7 @@ def list_unreached(copy, room, options):
     for name in room.sources:
         with open(os.path.join(TOP, name), encoding="utf-8") as f:
             source, found = kinds.mutants_of(name, f.read())
-        at = Counter(m.line for m in found if not trial.reach.is_run(name, m.line))
+        at = Counter(m.line for m in found if not any(trial.reach.is_run(name, n) for n in m.lines))
         for line in sorted(at):
             print(f"{name}:{line}: {at[line]} of {source.lines[line - 1].strip()}", flush=True)
         print(f"{name}: {sum(at.values())} of {len(found)} changes are in lines that no test runs", flush=True)
@@ -342,11 +362,16 @@ def options_of(args):
     p.add_argument("--suites", action="store_true")
     p.add_argument("--sanitizers", action="store_true", help="what lives is tried under sanitizers")
     p.add_argument("--only", help="FILE:LINE, a pattern")
+    p.add_argument("--again", help="the output of an earlier run")
+    p.add_argument("--tests", help="only these of a room")
     p.add_argument("--unreached", action="store_true", help="lists lines that no test runs")
     p.add_argument("--at", default="build/mutants/tree")
     p.add_argument("--cc", default=os.environ.get("CC", "gcc"))
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    return p.parse_args(args)
+    options = p.parse_args(args)
+    asked = options.tests.split(",") if options.tests else None
+    options.is_asked = lambda test: asked is None or test in asked
+    return options
 
 
 if __name__ == "__main__":

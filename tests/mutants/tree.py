@@ -20,6 +20,7 @@ import threading
 FLAGS = ["W=1", "B=build"]  # as everybody builds, so that a compiler cache has most of it
 SANITIZERS = "address undefined"  # as make asan
 FILE_MAX, MEMORY_MAX = 1 << 30, 16 << 30
+SECONDS_MAX = 30  # of the processor: a slower test meets too few mutants in the time of a campaign
 STRICT = "-Werror=incompatible-pointer-types -Werror=int-conversion -Werror=implicit-function-declaration"
 
 
@@ -206,7 +207,7 @@ class Tree:
         """As try_test, in the first manner in which it passes."""
         for manner in range(len(MANNERS)):
             self.manner[name] = manner
-            status, took = self.try_test(name, 300, 120, more)
+            status, took = self.try_test(name, 300, SECONDS_MAX, more)
             if status == 0:
                 break
         return status, took

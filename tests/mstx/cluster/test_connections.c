@@ -114,6 +114,19 @@ START_TEST(two_connections_tell_nothing)
 }
 END_TEST
 
+START_TEST(a_trip_of_a_microsecond_is_one)
+{
+    end.n = slow.n = 0;
+    for (uint32_t a = 0; a + 1 < RANKS; a++)
+        connect_ranks(a, a + 1, a == 2 ? 8 : 0.001, 100, 0.5);
+    ck_assert(mstx__connections(end.p, end.n, RANKS, &slow));
+    ck_assert_uint_eq(slow.n, 1);
+    ck_assert_uint_eq(slow.p[0].rank, 2);
+    ck_assert_double_eq_tol(slow.p[0].usual, 0.001 * MS, 1e-9);
+    clear();
+}
+END_TEST
+
 START_TEST(memory_that_runs_out_is_told)
 {
     connect_all(3, RANKS, 8, 100, 0.5);
@@ -303,5 +316,5 @@ END_TEST
 TEST_MAIN("connections", equal_connections_are_not_accused,
           a_long_round_trip_is_named_with_both_ranks, a_low_rate_is_named,
           all_connections_of_a_rank_are_its_own, an_idle_connection_costs_nothing,
-          two_connections_tell_nothing, memory_that_runs_out_is_told,
-          slow_ones_are_those_of_a_second_count)
+          two_connections_tell_nothing, a_trip_of_a_microsecond_is_one,
+          memory_that_runs_out_is_told, slow_ones_are_those_of_a_second_count)

@@ -439,6 +439,33 @@ START_TEST(ranks_are_mapped_to_the_device_of_their_streams)
 }
 END_TEST
 
+/* Texts are written once each, however many there are. */
+START_TEST(many_texts_are_written_once_each)
+{
+    enum { TEXTS = 2000 };
+    struct maker m;
+    begin_run(&m, 0);
+    uint32_t text[TEXTS];
+    for (int64_t i = 0; i < TEXTS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "text %d", (int)i);
+        text[i] = maker_text(&m, name);
+    }
+    maker_ring(&m, 1, 1, 2 * TEXTS);
+    for (int64_t i = 0; i < TEXTS; i++) {
+        maker_push(&m, 10 + 100 * i, 0, text[i * 7 % TEXTS]);
+        maker_pop(&m, 40 + 100 * i, 0, text[i * 7 % TEXTS], 10 + 100 * i);
+    }
+    finish_and_open(&m);
+    export_db("all.db");
+    ck_rows(out,
+            "SELECT count(*), count(DISTINCT id), count(DISTINCT value) FROM STRING_IDS"
+            " WHERE value LIKE 'text %'",
+            "2000|2000|2000;");
+    end_export();
+}
+END_TEST
+
 /* From the first event to the end that comes last. */
 START_TEST(a_session_lasts_until_its_last_end)
 {
@@ -636,7 +663,8 @@ TEST_MAIN("ascend", every_table_has_the_columns_that_readers_name,
           calls_that_frameworks_mark_are_calls_of_the_run,
           both_forms_of_the_text_are_read_and_others_are_not,
           ranks_are_mapped_to_the_device_of_their_streams, a_session_lasts_until_its_last_end,
-          a_directory_gets_a_database_for_each_rank, a_range_ended_elsewhere_tells_both_threads,
+          many_texts_are_written_once_each, a_directory_gets_a_database_for_each_rank,
+          a_range_ended_elsewhere_tells_both_threads,
           a_run_without_events_has_a_session_without_length, a_database_with_events_alone_is_read,
           an_event_on_two_devices_has_two_rows_of_csv,
           a_table_without_its_columns_is_told_and_the_others_are_read,

@@ -170,6 +170,20 @@ START_TEST(each_entry_is_the_call_that_it_says)
 }
 END_TEST
 
+START_TEST(a_group_has_as_many_ranks_as_it_lists)
+{
+    struct ms_buf b = {.max = 1 << 20};
+    new_run();
+    put_entry(&b, &entries[0], 1, "7");
+    put_dump("nccl_trace_rank_1", WORLD "," PAIR, ms_buf_z(&b));
+    ms_buf_free(&b);
+    open_path(run);
+    ck_rows(mstx_tl_store(tl), "SELECT name, size, ranks FROM comm_groups WHERE name = '7'",
+            "7|1|1;");
+    end_run();
+}
+END_TEST
+
 /* Frees `got`. */
 static void check_same(char *got, const char *due)
 {
@@ -327,6 +341,7 @@ START_TEST(a_damaged_dump_is_a_problem_of_its_own)
 }
 END_TEST
 
-TEST_MAIN("flight", each_entry_is_the_call_that_it_says, what_is_written_is_read_as_the_same_calls,
-          a_call_that_was_not_completed_is_unfinished, a_file_is_a_dump_by_what_stands_in_it,
-          a_number_beyond_32_bits_is_none, a_damaged_dump_is_a_problem_of_its_own)
+TEST_MAIN("flight", a_group_has_as_many_ranks_as_it_lists, each_entry_is_the_call_that_it_says,
+          what_is_written_is_read_as_the_same_calls, a_call_that_was_not_completed_is_unfinished,
+          a_file_is_a_dump_by_what_stands_in_it, a_number_beyond_32_bits_is_none,
+          a_damaged_dump_is_a_problem_of_its_own)

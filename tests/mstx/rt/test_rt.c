@@ -455,6 +455,8 @@ START_TEST(a_killed_process_loses_no_published_record)
     for (unsigned i = 1; i <= n; i++)
         kill_once(i, seen, shm);
     unsetenv("MSTX_SEGMENT");
+    close(fd);
+    munmap((void *)(uintptr_t)seen, 4096);
     shm_unlink(shm);
     rt_done();
 }

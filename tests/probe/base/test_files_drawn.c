@@ -7,6 +7,7 @@
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
 #include "probe/base/zip.h"
+#include "tests/support/closes.h"
 #include "tests/support/recorded.h"
 
 #include <inttypes.h>
@@ -259,6 +260,6 @@ START_TEST(drawn_keys_are_found_as_by_a_search_through_all)
 }
 END_TEST
 
-RECORDED_MAIN("files_drawn", archives, paths, drawn_writes_arrive_in_order,
-              a_file_has_at_most_as_many_bytes_as_are_allowed, drawn_blocks_of_arenas,
-              drawn_keys_are_found_as_by_a_search_through_all)
+RECORDED_MAIN_AROUND(count_open_files, ck_all_closed, "files_drawn", archives, paths,
+                     drawn_writes_arrive_in_order, a_file_has_at_most_as_many_bytes_as_are_allowed,
+                     drawn_blocks_of_arenas, drawn_keys_are_found_as_by_a_search_through_all)

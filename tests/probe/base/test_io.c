@@ -2,6 +2,7 @@
 #include "tests/support/io_place.h"
 
 #include "probe/base/mem.h"
+#include "tests/support/closes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,8 +79,10 @@ START_TEST(a_file_may_have_the_first_descriptor)
     ck_ok(ms_file_map(&f, in_dir("a"), 1, &e), e);
     ms_file_unmap(&f);
     ck_assert_int_lt(fcntl(STDIN_FILENO, F_GETFD), 0);
-    if (kept >= 0)
+    if (kept >= 0) {
         dup2(kept, STDIN_FILENO);
+        close(kept);
+    }
     scratch_remove(dir);
 }
 END_TEST
@@ -95,8 +98,10 @@ START_TEST(a_commit_leaves_no_descriptor_open)
     close(STDIN_FILENO);
     ck_ok(ms_out_commit(o, &e), e);
     ck_assert_int_lt(fcntl(STDIN_FILENO, F_GETFD), 0);
-    if (kept >= 0)
+    if (kept >= 0) {
         dup2(kept, STDIN_FILENO);
+        close(kept);
+    }
     scratch_remove(dir);
 }
 END_TEST
@@ -139,6 +144,26 @@ START_TEST(a_name_that_is_too_long_leaves_no_memory_behind)
     const size_t before = ms_mem_live();
     ck_assert_int_eq(ms_tmp_new(&tmp, path, &e), MS_E_LIMIT);
     ck_assert_uint_eq(ms_mem_live(), before);
+}
+END_TEST
+
+START_TEST(what_is_neither_file_nor_directory_is_named)
+{
+    struct ms_err e = {0};
+    setup();
+    ck_assert_int_eq(ms_fail_kind(in_dir("absent"), &e), MS_E_NOTFOUND);
+    ck_says(e, "No such file");
+    ms_err_clear(&e);
+    ck_assert_int_eq(ms_fail_kind("/dev/null", &e), MS_E_NOTFOUND);
+    ck_assert_str_eq(e.msg, "/dev/null: is neither a file nor a directory");
+    ck_ok(ms_want_dir(dir, &e), e);
+    ms_err_clear(&e);
+    ck_assert_int_eq(ms_want_dir(in_dir("absent"), &e), MS_E_NOTFOUND);
+    ck_says(e, "No such file");
+    ms_err_clear(&e);
+    ck_assert_int_eq(ms_want_dir("/dev/null", &e), MS_E_NOTFOUND);
+    ck_says(e, "Not a directory");
+    scratch_remove(dir);
 }
 END_TEST
 
@@ -743,21 +768,22 @@ START_TEST(short_text_is_formatted_without_memory)
 }
 END_TEST
 
-TEST_MAIN("io", a_file_is_mapped_whole, nothing_stays_mapped, a_file_may_have_the_first_descriptor,
-          a_name_that_is_too_long_leaves_no_memory_behind,
-          an_empty_file_has_no_bytes_and_a_valid_address,
-          what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
-          a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
-          an_empty_file_can_be_written, large_text_is_written_in_order, parent_directories_are_made,
-          any_name_can_be_written, a_place_that_cannot_be_written_is_refused_at_once,
-          a_full_disk_is_reported_at_commit, a_write_that_fails_half_way_leaves_the_old_file_alone,
-          text_too_long_to_format_is_kept_as_a_failure,
-          out_of_memory_is_reported_and_leaves_nothing, only_registered_names_are_removed,
-          a_full_table_says_so_and_takes_names_again_later, a_commit_leaves_no_descriptor_open,
-          a_folder_is_listed_in_natural_order, standard_output_on_a_full_disk_is_reported,
-          an_earlier_failure_of_standard_output_is_reported_too,
-          a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
-          a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
-          a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads,
-          a_file_without_a_name_is_refused_at_once, short_text_is_formatted_without_memory,
-          what_killed_processes_left_long_ago_is_removed)
+TEST_MAIN_AROUND(
+    count_open_files, ck_all_closed, "io", a_file_is_mapped_whole, nothing_stays_mapped,
+    a_file_may_have_the_first_descriptor, a_name_that_is_too_long_leaves_no_memory_behind,
+    what_is_neither_file_nor_directory_is_named, an_empty_file_has_no_bytes_and_a_valid_address,
+    what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
+    a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
+    an_empty_file_can_be_written, large_text_is_written_in_order, parent_directories_are_made,
+    any_name_can_be_written, a_place_that_cannot_be_written_is_refused_at_once,
+    a_full_disk_is_reported_at_commit, a_write_that_fails_half_way_leaves_the_old_file_alone,
+    text_too_long_to_format_is_kept_as_a_failure, out_of_memory_is_reported_and_leaves_nothing,
+    only_registered_names_are_removed, a_full_table_says_so_and_takes_names_again_later,
+    a_commit_leaves_no_descriptor_open, a_folder_is_listed_in_natural_order,
+    standard_output_on_a_full_disk_is_reported,
+    an_earlier_failure_of_standard_output_is_reported_too,
+    a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
+    a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,
+    a_link_in_the_way_of_the_temporary_is_not_followed, files_are_written_by_several_threads,
+    a_file_without_a_name_is_refused_at_once, short_text_is_formatted_without_memory,
+    what_killed_processes_left_long_ago_is_removed)

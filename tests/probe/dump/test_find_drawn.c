@@ -6,6 +6,7 @@
  */
 #include "probe/dump/census.h"
 #include "probe/dump/find.h"
+#include "tests/support/closes.h"
 #include "tests/support/recorded.h"
 
 #include <inttypes.h>
@@ -137,4 +138,4 @@ START_TEST(drawn_folders)
 }
 END_TEST
 
-RECORDED_MAIN("find_drawn", drawn_folders)
+RECORDED_MAIN_AROUND(count_open_files, ck_all_closed, "find_drawn", drawn_folders)

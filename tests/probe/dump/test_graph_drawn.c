@@ -12,9 +12,10 @@
 
 #include "probe/base/mem.h"
 
+#include "tests/support/closes.h"
 #include "tests/support/recorded.h"
 
-enum { GRAPHS = 96, KERNELS_MAX = 40, CELLS = 9 };
+enum { GRAPHS = 96, SMALL = 24, KERNELS_MAX = 40, CELLS = 10 };
 
 struct cell {
     const char *path, *attribute; /* "a-Part/fc-Dense", "a.fc" */
@@ -40,6 +41,7 @@ static const struct cell cells[CELLS] = {
     {"b-Part/out-Dense", "b.out", IN_B OUT PART},
     {"norm-Norm", "norm", IN_NORM PART},
     {"0-Part", "0", NET},
+    {"a-PartBig", "a", IN_A}, /* begins as another one does */
 };
 
 struct kernel {
@@ -69,7 +71,7 @@ static const char *const ops[] = {"MatMul",  "Tanh", "Cast", "Mul",
 /* Value 0 comes from outside; parameter p of cell c is value 1000 + 10 c + p. */
 static void take_inputs(struct model *m, struct kernel *k)
 {
-    k->inputs = 1 + recorded_below(&m->state, 2);
+    k->inputs = one_in(m, 12) ? 0 : 1 + recorded_below(&m->state, 2);
     for (unsigned i = 0; i < k->inputs; i++) {
         const unsigned maker = m->n != 0 ? recorded_below(&m->state, m->n) : 0;
         if (m->n == 0 || one_in(m, 9)) {
@@ -126,10 +128,10 @@ static void draw_gradient(struct model *m, unsigned of)
                          .forward = 1 + of,
                          .has_text = !one_in(m, 9),
                          .inputs = 2,
-                         .is_saved = one_in(m, 9),
-                         .out = ++m->values};
+                         .is_saved = one_in(m, 9)};
     k->source = k->cell;
     const unsigned from = m->n - 1;
+    k->out = one_in(m, 6) ? m->k[from].out : ++m->values; /* some change a value in place */
     snprintf(k->argument[0], sizeof k->argument[0], "%%%u", from + 1);
     k->in[0] = m->k[from].out;
     snprintf(k->argument[1], sizeof k->argument[1], "%%%u", of + 1);
@@ -161,7 +163,7 @@ static void draw_model(struct model *m, unsigned seed)
     m->scope = seed % 3 == 0   ? ""
                : seed % 3 == 1 ? "network-WithLossCell/_backbone-Net/"
                                : "_backbone-Net/";
-    const unsigned forward = 2 + recorded_below(&m->state, 14);
+    const unsigned forward = seed < GRAPHS ? 2 + recorded_below(&m->state, 14) : 1 + seed % 3;
     for (unsigned i = 0; i < forward; i++)
         draw_forward(m);
     for (unsigned i = forward; i-- > 0 && seed % 5 != 4;) {
@@ -212,8 +214,9 @@ static void put_text(struct ms_buf *b, const struct model *m, unsigned i)
                       (int)strcspn(name, "-"), name, k->forward, 100 + k->forward);
     else
         ms_buf_printf(b, "unique_id: \"%u\"", 101 + i);
-    ms_buf_puts(b, "}\n      : (<Tensor[Float32], (2, 2)>");
-    ms_buf_puts(b, k->inputs == 2 ? ", <Tensor[Float32], (2, 2)>" : "");
+    ms_buf_puts(b, "}\n      : (");
+    for (unsigned n = 0; n < k->inputs; n++)
+        ms_buf_printf(b, "%s<Tensor[Float32], (2, 2)>", n != 0 ? ", " : "");
     ms_buf_printf(b, ") -> (<Tensor[Float32], (%s)>)\n", k->reshapes ? "4" : "2, 2");
     ms_buf_printf(b, "      # Fullname with scope: (%s)\n", k->full);
     if (i % 6 == 5)
@@ -256,7 +259,7 @@ static void write_tensors(struct model *m)
         const unsigned time = 1000 + (one_in(m, 5) ? 300 - i : i);
         for (unsigned n = 0; n < k->inputs; n++)
             write_tensor(k, time, "input", n, k->in[n]);
-        if (!one_in(m, 12))
+        if (k->inputs == 0 || !one_in(m, 12))
             write_tensor(k, time, "output", 0, k->out);
     }
 }
@@ -330,11 +333,11 @@ START_TEST(drawn_graphs)
 {
     struct ms_buf b = {.max = 1 << 20};
     const size_t live = ms_mem_live();
-    for (unsigned seed = 0; seed < GRAPHS; seed++)
+    for (unsigned seed = 0; seed < GRAPHS + SMALL; seed++)
         convert_one(&b, seed);
     recorded_check(&b, "graphs");
     ck_assert_uint_eq(ms_mem_live(), live);
 }
 END_TEST
 
-RECORDED_MAIN("graph_drawn", drawn_graphs)
+RECORDED_MAIN_AROUND(count_open_files, ck_all_closed, "graph_drawn", drawn_graphs)

@@ -5,7 +5,9 @@
  * directory for members beyond 4 GiB, which no test can write, follow the specification of zip.
  */
 #include "probe/base/le.h"
+#include "probe/base/mem.h"
 #include "probe/tensor/tensor_write.c"
+#include "tests/support/closes.h"
 #include "tests/support/recorded.h"
 
 #include <inttypes.h>
@@ -250,6 +252,63 @@ START_TEST(headers_of_npy_are_padded)
 }
 END_TEST
 
+/* Elements of each size that lie apart, the last of them where nothing more can be read, into memory
+ * behind which nothing can be written. */
+START_TEST(elements_apart_are_gathered_and_no_others)
+{
+    static const enum ms_dtype types[] = {MS_DT_U8, MS_DT_F16, MS_DT_F32, MS_DT_F64, MS_DT_C128};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const size_t size = ms_dtype_size(types[i]);
+        for (uint64_t n = 1; n < 9; n++) {
+            for (uint64_t step = 1; step < 5; step++) {
+                const size_t bytes = ((n - 1) * step + 1) * size;
+                char *from = recorded_guarded(0, bytes), *to = recorded_guarded(1, n * size);
+                state = n;
+                fill(from, bytes);
+                const struct probe_tensor t = {.dtype = types[i],
+                                               .ndim = 1,
+                                               .shape = {n},
+                                               .stride = {step},
+                                               .count = n,
+                                               .data = from};
+                ck_assert_ptr_eq(probe_tensor_elements(&t, 0, n, to), to);
+                for (uint64_t k = 0; k < n; k++)
+                    ck_assert_mem_eq(to + k * size, from + k * step * size, size);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(out_of_memory_leaves_no_file)
+{
+    static const uint64_t shape[] = {2, 3};
+    const float data[6] = {1, 2, 3, 4, 5, 6};
+    scratch_dir(dir);
+    for (int as = PROBE_FILE_NPY; as <= PROBE_FILE_PT; as++) {
+        uint64_t n = 1;
+        for (bool failed = true; failed; n++) {
+            struct ms_err e = {0};
+            const size_t live = ms_mem_live();
+            ms_mem_fail_at(n);
+            const enum ms_rc rc = (as == PROBE_FILE_NPY ? probe_npy_write : probe_pt_write)(
+                at("none"), MS_DT_F32, shape, 2, data, &e);
+            failed = ms_mem_failed();
+            ms_mem_fail_at(0);
+            ck_assert_int_eq(rc == MS_OK, ms_path_kind(at("none")) != MS_KIND_NONE);
+            if (rc != MS_OK) {
+                ck_assert_int_eq(rc, MS_E_NOMEM);
+                ck_says(e, "out of memory");
+            }
+            ck_assert_uint_eq(ms_mem_live(), live);
+            unlink(at("none"));
+        }
+        ck_assert_uint_gt(n, 4);
+    }
+    scratch_remove(dir);
+}
+END_TEST
+
 /* ---- beyond 4 GiB ------------------------------------------------------------------------ */
 
 struct entry {
@@ -375,8 +434,11 @@ START_TEST(what_has_no_type_or_place_is_not_written)
 }
 END_TEST
 
-RECORDED_MAIN("tensor_write", drawn_tensors_read_back, sizes_of_every_length_are_written,
-              the_folder_in_the_archive_is_the_name_of_the_file, data_is_aligned_after_every_name,
-              headers_of_npy_are_padded, entries_beyond_4_gib_have_their_numbers_behind,
-              descriptors_beyond_4_gib_have_long_sizes, large_tensors_are_written_in_pieces,
-              what_has_no_type_or_place_is_not_written)
+RECORDED_MAIN_AROUND(count_open_files, ck_all_closed, "tensor_write", drawn_tensors_read_back,
+                     sizes_of_every_length_are_written,
+                     the_folder_in_the_archive_is_the_name_of_the_file,
+                     data_is_aligned_after_every_name, headers_of_npy_are_padded,
+                     elements_apart_are_gathered_and_no_others, out_of_memory_leaves_no_file,
+                     entries_beyond_4_gib_have_their_numbers_behind,
+                     descriptors_beyond_4_gib_have_long_sizes, large_tensors_are_written_in_pieces,
+                     what_has_no_type_or_place_is_not_written)

@@ -277,7 +277,21 @@ static struct ms_str without_times(struct ms_buf *out, struct ms_str text)
     return ms_buf_slice(out);
 }
 
-/* Every file below a folder, but the stacks: those are of this program's code. */
+/* The nodes of a stack.json in any order; which of them share a stack is a matter of this program's code. */
+static void put_nodes(struct ms_buf *b, struct ms_str text)
+{
+    struct ms_str part;
+    uint32_t sum = 0, nodes = 0;
+    for (bool is_quoted = false; ms_str_split(&text, '"', &part); is_quoted = !is_quoted) {
+        if (!is_quoted || ms_str_starts(part, MS_STR("File")) || ms_str_find(part, '.') < 0)
+            continue;
+        sum += ms_crc32(0, part.p, part.n);
+        nodes++;
+    }
+    ms_buf_printf(b, " %u nodes %08x", nodes, sum);
+}
+
+/* Every file below a folder; of the stacks the nodes. */
 static void put_folder(struct ms_buf *b, const char *folder)
 {
     struct ms_buf log = {.max = 1 << 20};
@@ -303,6 +317,8 @@ static void put_folder(struct ms_buf *b, const char *folder)
         }
         if (!ms_str_is(list.names.p[i], "stack.json"))
             ms_buf_printf(b, " %08x", ms_crc32(crc, rest.p, rest.n));
+        else
+            put_nodes(b, (struct ms_str){f.p, (uint32_t)f.n});
         ms_buf_putc(b, '\n');
         if (recorded_shows && !ms_str_is(list.names.p[i], "stack.json") && f.n < 99999)
             printf("-- %s\n%.*s\n", path + strlen(dir), (int)f.n, f.p);
