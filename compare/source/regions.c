@@ -170,6 +170,15 @@ static void enter_operator(struct work *w, uint32_t i)
 
 /* ---- the border ---------------------------------------------------------- */
 
+/* Tells whether the first gradient that differs is that of a node whose value passes through operators of the
+ * other side alone, unchanged: they do not pass its whole gradient on. */
+static bool stops_gradient(const struct work *w, uint32_t maker)
+{
+    bool paired = maker != SOURCE__NONE && !is_alone(w, maker);
+    return paired && !w->gradients_agree && !w->rescaled && !w->p->cross &&
+           w->first_off != SOURCE__NONE && w->back[maker] == w->first_off;
+}
+
 static void judge_border(struct work *w, uint32_t i, const struct source__leaf *l)
 {
     const struct source__node *n = &w->p->nodes.p[i];
@@ -195,7 +204,7 @@ static void judge_border(struct work *w, uint32_t i, const struct source__leaf *
                 (missing ? target : golden) == SOURCE__NONE && (r->reads || r->owns);
     r->lost |= lost;
     bool fades = n->fades && w->gradients_agree;
-    r->differs |= !agrees && !dirty && !fades;
+    r->differs |= agrees ? stops_gradient(w, missing ? target : golden) : !dirty && !fades;
     r->undecided |= !agrees && dirty && !fades;
 }
 
@@ -272,7 +281,8 @@ static void find_first_off(struct work *w)
     w->first_off = SOURCE__NONE;
     for (uint32_t i = (uint32_t)w->p->nodes.n; i-- > 0;) {
         uint32_t forward = w->p->nodes.p[i].forward;
-        if (forward != SOURCE__NONE && w->back[forward] == i && is_gradient_off(w, forward))
+        if (forward != SOURCE__NONE && w->back[forward] == i && !w->p->nodes.p[i].second_pass &&
+            is_gradient_off(w, forward))
             w->first_off = i;
     }
 }

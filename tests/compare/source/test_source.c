@@ -578,6 +578,22 @@ START_TEST(an_operator_more_with_a_backward_alone_is_named)
 }
 END_TEST
 
+/* Parts of a value are cut from the graph and joined again: values agree, the gradient behind them does not. */
+START_TEST(an_operator_that_passes_a_value_without_its_gradient_is_named)
+{
+    struct run g = model(), t = model();
+    g.call[13] =
+        (struct call){"Functional.linear.1.backward", {25, NOTHING, NOTHING}, 26, NULL, NULL};
+    t.call[13] =
+        (struct call){"Functional.linear.1.backward", {27, NOTHING, NOTHING}, 28, NULL, NULL};
+    memmove(&t.call[4], &t.call[3], (CALLS - 4) * sizeof t.call[0]);
+    t.call[3] = (struct call){"Torch.cat.0.forward", {40, 41, NOTHING}, 5, NULL, NULL};
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Torch.cat.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+}
+END_TEST
+
 /* ---- attributes ------------------------------------------------------------------ */
 
 START_TEST(another_type_shape_or_argument_is_named)
@@ -1117,6 +1133,7 @@ TEST_MAIN(
     other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
     an_operator_more_without_effect_is_a_note, another_operator_with_the_same_values_is_a_note,
     an_operator_that_is_computed_again_is_a_note, an_operator_more_with_a_backward_alone_is_named,
+    an_operator_that_passes_a_value_without_its_gradient_is_named,
     another_type_shape_or_argument_is_named, another_argument_is_told_with_both_values,
     an_argument_of_one_side_alone_counts, another_precision_everywhere_is_nobodys_fault,
     noise_of_a_second_run_explains_as_much, checksums_name_the_first_that_differs,
