@@ -179,6 +179,16 @@ static bool stops_gradient(const struct work *w, uint32_t maker)
            w->first_off != SOURCE__NONE && w->back[maker] == w->first_off;
 }
 
+/* Tells whether a node makes the same of what it reads, as a sum that scales a term itself. A normalization
+ * does so of any factor, which may be a mistake. */
+static bool makes_same(const struct work *w, const struct source__node *n)
+{
+    bool known = (n->flags & SOURCE__OUT_MEASURED) && (n->flags & SOURCE__OUT_FLAGGED) == 0;
+    bool hides = (w->p->ops.p[n->op].flags & SOURCE__NORMS) != 0;
+    return known && !hides && (n->attrs_out & SOURCE__SHAPE) == 0 &&
+           n->out <= source__rule.forward[w->j->tensor] * n->tiny;
+}
+
 static void judge_border(struct work *w, uint32_t i, const struct source__leaf *l)
 {
     const struct source__node *n = &w->p->nodes.p[i];
@@ -196,14 +206,15 @@ static void judge_border(struct work *w, uint32_t i, const struct source__leaf *
     float before = fmaxf(n->tiny, r->floor);
     bool agrees = known && l->e <= k * fminf(n->floor, before);
     bool dirty = r->in > k * n->tiny && (!known || l->e <= 10 * k * r->in);
+    bool same = makes_same(w, n) && w->gradients_agree;
     r->is_read = true;
-    r->e = fmaxf(r->e, known ? l->e : 0);
+    r->e = fmaxf(r->e, known && !same ? l->e : 0);
     /* The other side reads the value from outside the dump, without its gradient: the operators ran
      * where nothing is recorded, as under no_grad. */
     bool lost = agrees && (l->attrs & SOURCE__GRAD) &&
                 (missing ? target : golden) == SOURCE__NONE && (r->reads || r->owns);
     r->lost |= lost;
-    bool fades = n->fades && w->gradients_agree;
+    bool fades = same || (n->fades && w->gradients_agree);
     r->differs |= agrees ? stops_gradient(w, missing ? target : golden) : !dirty && !fades;
     r->undecided |= !agrees && dirty && !fades;
 }
