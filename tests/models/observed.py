@@ -53,8 +53,7 @@ def watched(model, before):
             hook.remove()
 
 
-def readers(family, model, key):
-    """Truth of a wrong input: what reads it, directly or in another form."""
+def observe(family, model, key):
     batch = family.batch()
     mode = Readers(batch[key])
     def before(path, module, args, kwargs):
@@ -62,22 +61,35 @@ def readers(family, model, key):
             mode.modules.add(path)
     with watched(model, before), mode:
         family.loss(model, batch)
+    return mode
+
+
+def is_read(family, model, key):
+    return bool(observe(family, model, key).functions)
+
+
+def readers(family, model, key):
+    """Truth of a wrong input: what reads it, directly or in another form."""
+    mode = observe(family, model, key)
     names = "|".join(rf"(?:__[ri]?)?{n}_?(?:__)?" for n in sorted(mode.functions))
     return "|".join([anywhere(names), *(rf"^Module\.{re.escape(p)}\.\S+ @ " for p in sorted(mode.modules))])
 
 
 def called(family, model):
-    """Paths of leaf modules that a step calls, in the order of their calls; where some are called once, those."""
-    counts = {}
+    """Paths of leaf modules that a step calls, in the order of their calls; where some are called once, those.
+    Also of modules whose first input is part of the graph."""
+    counts, graded = {}, set()
     def before(path, module, args, kwargs):
         counts[path] = counts.get(path, 0) + 1
+        if args and getattr(args[0], "requires_grad", False):
+            graded.add(path)
     with watched(model, before):
         family.loss(model, family.batch())
     leaves = {p: n for p, n in counts.items() if p and not list(model.get_submodule(p).children())}
     def learn(p):
         return any(w.requires_grad for w in model.get_submodule(p).parameters())
     once = [p for p, n in leaves.items() if n == 1]
-    return once if any(learn(p) for p in once) else list(leaves)
+    return (once if any(learn(p) for p in once) else list(leaves)), graded
 
 
 class Places:
@@ -85,7 +97,7 @@ class Places:
 
     def __init__(self, family, model):
         self.model, self.family = model, family
-        self.called = called(family, model)
+        self.called, self.graded = called(family, model)
 
     def all(self, test):
         return [p for p in self.called if test(self.model.get_submodule(p))]

@@ -15,8 +15,15 @@ import torch.nn.functional as F
 
 from changes import ANY, Change, anywhere, first, is_norm, on_model, owners, parent_of, within
 from fourth_changes import CLIP
-from observed import CONVS, LINES, Places, readers, uses
+from observed import CONVS, LINES, Places, is_read, readers, uses
 from unseen_changes import STEP, adam, by_hand, clean, edits, in_turn, on_batch, patched, weight, wrap
+
+
+def unless(void, change):
+    """Marks a change that changes nothing in this family, so that the turns of the others stay."""
+    change.void = void
+    return change
+
 
 # ---- layers -------------------------------------------------------------------------------------
 
@@ -70,7 +77,9 @@ def weight_mistakes(places):
         return w.transpose(0, 1).reshape(w.shape)
     def interleaved(w):
         return w.view(2, len(w) // 2, *w.shape[1:]).transpose(0, 1).reshape(w.shape) if len(w) % 2 == 0 else w.flip(0)
-    yield Change("weight_viewed", f"{path} transposed by a view", weight(path, viewed), here)
+    plain = model.get_submodule(path).weight
+    yield unless(torch.equal(viewed(plain), plain), Change(
+        "weight_viewed", f"{path} transposed by a view", weight(path, viewed), here))
     yield Change("weight_interleaved", f"rows of {path} interleaved", weight(path, interleaved), here)
     yield Change("weight_block_scale", f"{path} with the scale of another block", weight(
         path, lambda w: torch.cat([w[:len(w) // 2], w[len(w) // 2:] * 1.25])), here)
@@ -114,8 +123,9 @@ def norm_mistakes(places):
         return
     module, inside = places.model.get_submodule(path), within(path)
     yield Change("norm_half", f"{path} computed in half precision", wrap(path, lambda x: x.half().to(x.dtype)), inside)
-    yield Change("norm_detached", f"no gradient through {path}'s input", on_input(path, lambda x: x.detach()),
-                 within(path, direction=ANY) + "|" + within(parent_of(path), direction=ANY, inner=True), "gradient")
+    yield unless(path not in places.graded, Change(
+        "norm_detached", f"no gradient through {path}'s input", on_input(path, lambda x: x.detach()),
+        within(path, direction=ANY) + "|" + within(parent_of(path), direction=ANY, inner=True), "gradient"))
     if isinstance(module, nn.modules.batchnorm._BatchNorm):
         def momentum(m):
             m.get_submodule(path).momentum = 0.9
@@ -151,8 +161,9 @@ def gradient_mistakes(places):
                  here + "|" + after, "gradient")
     yield Change("gradient_clamped", f"gradient of {path}'s weight clamped", hooked(
         lambda g: g.clamp(-g.abs().mean(), g.abs().mean())), here + "|" + after, "gradient")
-    yield Change("input_detached", f"no gradient through {path}'s input", on_input(path, lambda x: x.detach()),
-                 within(path, direction=ANY) + "|" + within(parent_of(path), direction=ANY, inner=True), "gradient")
+    yield unless(path not in places.graded, Change(
+        "input_detached", f"no gradient through {path}'s input", on_input(path, lambda x: x.detach()),
+        within(path, direction=ANY) + "|" + within(parent_of(path), direction=ANY, inner=True), "gradient"))
     def cut(x):
         return torch.cat([x[..., :1].detach(), x[..., 1:]], -1)
     yield Change("output_part_detached", f"no gradient through a part of {path}", wrap(path, cut),
@@ -170,7 +181,7 @@ def gradient_mistakes(places):
             if p.requires_grad:
                 p.grad = 0.01 * torch.randn(p.shape, generator=g)
     yield Change("not_zeroed", "gradients of the step before are left", on_model(stale),
-                 anywhere(CLIP, ANY) + r"|parameters_grad @", "gradient")
+                 anywhere(CLIP, ANY) + r"|parameters_grad(?:\.\d+)? @", "gradient")
 
 
 def reduced_mistakes(model):
@@ -301,11 +312,12 @@ def data_mistakes(places):
     else:
         yield Change("labels_late", "labels of the next sample", on_batch(labels, lambda y: y.roll(1, 0)), truth, "data")
     if "attention_mask" in batch:
+        unread = not is_read(family, model, "attention_mask")
         truth = r"^[A-Za-z]+\.\w+\.\d+\.forward @ (?!.*(?:mlp|ffn|fc|intermediate|dense))|^Module\.\S+\.forward\.\d+ @ "
-        yield Change("mask_of_next", "mask of the next sample", on_batch(
-            "attention_mask", lambda m: m.roll(1, 0)), truth, "data")
-        yield Change("mask_long", "mask one position longer", on_batch(
-            "attention_mask", lambda m: torch.cat([torch.ones_like(m[:, :1]), m[:, :-1]], 1)), truth, "data")
+        yield unless(unread, Change("mask_of_next", "mask of the next sample", on_batch(
+            "attention_mask", lambda m: m.roll(1, 0)), truth, "data"))
+        yield unless(unread, Change("mask_long", "mask one position longer", on_batch(
+            "attention_mask", lambda m: torch.cat([torch.ones_like(m[:, :1]), m[:, :-1]], 1)), truth, "data"))
 
 
 # ---- updates ----------------------------------------------------------------------------------------
@@ -347,7 +359,7 @@ def update_mistakes():
     for name, why, function in (("clip_single", "each gradient clipped by itself", single),
                                 ("clip_part", "half of the gradients clipped", half),
                                 ("clip_l1", "clipped by the sum of magnitudes", l1)):
-        yield Change(name, why, own(function), anywhere(CLIP + "|abs|sum"), "update")
+        yield Change(name, why, own(function), anywhere(CLIP + "|abs|sum|to"), "update")
     def rounded(step):
         def after(m, optimizer):
             with torch.no_grad():
@@ -364,7 +376,6 @@ EDITS = [
      "sigmoid_gate", "silu|sigmoid"),
     ("MambaRMSNormGated", "group_count = last_dim // self.group_size", "group_count, self.group_size = 1, last_dim", "one_group", r"\w+"),
     ("Mamba2Mixer", "A = -torch.exp(self.A_log.float())", "A = -self.A_log.float()", "decay_without_exp", "exp|neg|__neg__|float"),
-    ("Mamba2Mixer", "D=self.D,\n                z=None", "D=self.D * 0,\n                z=None", "skip_missing", r"\w+"),
     ("Mamba2Block", "hidden_states = residual + hidden_states", "hidden_states = residual * 0.5 + hidden_states", "residual_halved",
      r"__r?mul__|__add__"),
     ("RwkvSelfAttention", "value = hidden * self.time_mix_value + shifted * (1 - self.time_mix_value)",
@@ -473,7 +484,8 @@ EDITS = [
     ("Experts", "weight.flatten()[order]", "weight.flatten()", "weights_not_sorted", r"__getitem__|flatten|__mul__"),
     ("Experts", "score.topk(2, -1)", "score.topk(2, -1, largest=False)", "smallest_experts", "topk"),
     ("Experts", "+ self.shared2(", "- self.shared2(", "shared_subtracted", r"__add__|__sub__"),
-    ("ExpertLayer", ".repeat_interleave(2, 1)\n        v", ".repeat(1, 2, 1, 1)\n        v", "keys_repeated", r"repeat_interleave|repeat"),
+    ("ExpertLayer", "self.key(x).view(b, n, 2, 6).transpose(1, 2)).repeat_interleave(2, 1)",
+     "self.key(x).view(b, n, 2, 6).transpose(1, 2)).repeat(1, 2, 1, 1)", "keys_repeated", r"repeat_interleave|repeat"),
     ("ExpertLayer", "10000.0 **", "500000.0 **", "rope_base", r"__rpow__|pow|__pow__|__r?mul__"),
     ("ExpertLayer", "x[..., ::2], x[..., 1::2]", "x.chunk(2, -1)", "rope_halves", r"chunk|__getitem__|__mul__|stack"),
     ("ExpertLayer", ".triu(1)", ".triu(2)", "mask_by_one", r"triu|masked_fill"),
@@ -515,7 +527,7 @@ def faults(family, model, index):
     places = Places(family, model)
     general = [*layer_mistakes(places), *gradient_mistakes(places), *update_mistakes(), *weight_mistakes(places),
                *data_mistakes(places), *norm_mistakes(places), *reduced_mistakes(model), *loss_mistakes(places)]
-    yield from in_turn(general, index, 5)
+    yield from (c for c in in_turn(general, index, 5) if not getattr(c, "void", False))
     yield from edits(model, EDITS)
     yield from function_edits(model)
 
@@ -564,9 +576,10 @@ VARIATIONS = [
     ("Speakers", "torch.sqrt(((x - mean[..., None]) ** 2).mean(-1) + 1e-6)", "torch.sqrt(x.var(-1, unbiased=False) + 1e-6)", "var"),
     ("Speakers", "right * moved + (1 - right) * cosine", "torch.where(right > 0, moved, cosine)", "where"),
     ("Factors", "0.5 * (v.sum(1) ** 2 - (v ** 2).sum(1)).sum(-1)", "(v.sum(1).square() - v.square().sum(1)).mul(0.5).sum(-1)", "half_before"),
-    ("Experts", "weight, chosen = score.topk(2, -1)\n        weight = weight / weight.sum(-1, keepdim=True)",
-     "weight, chosen = self.router(flat).topk(2, -1)\n        weight = torch.softmax(weight, -1)", "softmax_of_chosen"),
-    ("ExpertLayer", "repeat_interleave(2, 1)\n        v", "unsqueeze(2).expand(-1, -1, 2, -1, -1).flatten(1, 2)\n        v", "expanded"),
+    ("Experts", "weight, chosen = score.topk(2, -1)",
+     "weight, chosen = self.router(flat).topk(2, -1); weight = torch.softmax(weight, -1)", "softmax_of_chosen"),
+    ("ExpertLayer", "self.key(x).view(b, n, 2, 6).transpose(1, 2)).repeat_interleave(2, 1)",
+     "self.key(x).view(b, n, 2, 6).transpose(1, 2)).unsqueeze(2).expand(-1, -1, 2, -1, -1).flatten(1, 2)", "expanded"),
     ("ExpertLayer", "score = score.masked_fill(torch.ones(n, n, dtype=torch.bool).triu(1), float(\"-inf\"))",
      "score = score + torch.full((n, n), -1e30).triu(1)", "mask_added"),
 ]
@@ -605,9 +618,10 @@ def run_variations():
         step, "context", lambda: torch.autograd.set_detect_anomaly(True)))
     yield clean("saved_on_cpu", "saved tensors are copied", lambda step: setattr(
         step, "context", torch.autograd.graph.save_on_cpu))
-    yield clean("float16", "all in float16", lambda step: setattr(step, "dtype", torch.float16))
     def cached(step):
         step.context = lambda: torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False)
+    yield unless(True, clean("float16", "all in float16: the eps of Adam is zero there, and its update NaN", lambda step: setattr(
+        step, "dtype", torch.float16)))
     yield clean("autocast_uncached", "autocast without a cache", cached)
     yield clean("compiled", "torch.compile with its eager back end", on_model(
         lambda m: torch.compile(m, backend="eager")))
@@ -760,5 +774,5 @@ def form_variations(places):
 def variations(family, model, index):
     places = Places(family, model)
     general = [*run_variations(), *update_variations(), *watch_variations(places.line(2)), *form_variations(places)]
-    yield from in_turn(general, index, 4)
+    yield from (c for c in in_turn(general, index, 4) if not getattr(c, "void", False))
     yield from edits(model, VARIATIONS, truth=False)
