@@ -179,13 +179,14 @@ static bool stops_gradient(const struct work *w, uint32_t maker)
            w->first_off != SOURCE__NONE && w->back[maker] == w->first_off;
 }
 
-/* Tells whether a node makes the same of what it reads, as a sum that scales a term itself. A normalization
+/* Tells whether another operator makes the same of what it reads, as a sum that scales a term itself. A normalization
  * does so of any factor, which may be a mistake. */
 static bool makes_same(const struct work *w, const struct source__node *n)
 {
     bool known = (n->flags & SOURCE__OUT_MEASURED) && (n->flags & SOURCE__OUT_FLAGGED) == 0;
     bool hides = (w->p->ops.p[n->op].flags & SOURCE__NORMS) != 0;
-    return known && !hides && (n->attrs_out & SOURCE__SHAPE) == 0 &&
+    return known && !hides && source__is_other_operator(w->p, n) &&
+           (n->attrs_out & SOURCE__SHAPE) == 0 &&
            n->out <= source__rule.forward[w->j->tensor] * n->tiny;
 }
 
