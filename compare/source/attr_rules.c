@@ -164,6 +164,13 @@ static bool is_broadcast(const struct source__judge *j, const struct source__lea
     return more[0] == more[1] && (a == b || a == 1 || b == 1);
 }
 
+/* Tells whether the output differs by no more than the rounding of another kernel. */
+static bool is_rounding(const struct source__judge *j, const struct source__node *n)
+{
+    bool known = (n->flags & SOURCE__OUT_MEASURED) && (n->flags & SOURCE__OUT_FLAGGED) == 0;
+    return known && n->dir == PROBE_FORWARD && n->out <= source__rule.forward[j->tensor] * n->tiny;
+}
+
 static enum ms_rc add_attrs_suspect(struct source__judge *j, uint32_t i, unsigned attrs,
                                     uint32_t leaf, struct ms_err *err)
 {
@@ -178,8 +185,8 @@ static enum ms_rc add_attrs_suspect(struct source__judge *j, uint32_t i, unsigne
     raw.leaf = leaf;
     /* Versions of an operator record gradients at different places. */
     bool form = attrs == SOURCE__SHAPE && is_broadcast(j, &j->p->leaves.p[leaf]);
-    if (raw.cls != SOURCE__NUM &&
-        (n->dir == PROBE_BACKWARD || source__is_other_operator(j->p, n) || form))
+    bool agrees = raw.cls != SOURCE__NUM || is_rounding(j, n);
+    if (agrees && (n->dir == PROBE_BACKWARD || source__is_other_operator(j->p, n) || form))
         return MS_OK;
     j->attr_seen = true;
     return source__add_suspect(j, i, raw, err);

@@ -155,13 +155,34 @@ static bool has_substitute(const struct source__judge *j)
     return false;
 }
 
+/* Tells whether an operator makes a part of what the golden one makes, or what a sum is made of: its shape is
+ * another, operators of one side alone read it, and no difference remains behind them. */
+static bool is_part_of_form(const struct source__judge *j, uint32_t node)
+{
+    enum { NEAR = 256 };
+    const struct source__node *n = &j->p->nodes.p[node];
+    if (!n->fades || n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+        return false;
+    for (uint32_t i = node + 1; i < j->after_backward && i < node + NEAR; i++) {
+        const struct source__node *reader = &j->p->nodes.p[i];
+        bool alone = reader->id[0] == SOURCE__NONE || reader->id[1] == SOURCE__NONE;
+        for (uint32_t k = reader->leaf; alone && k < reader->leaf + reader->nleaf; k++) {
+            const struct source__leaf *l = &j->p->leaves.p[k];
+            if ((l->flags & SOURCE__IS_OUT) == 0 && (l->maker[0] == node || l->maker[1] == node))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Tells whether a suspect is a fact that no values decide: a shape, another parameter, an operator that the
  * target lacks and that neither another replaces nor the same values behind it. */
 static bool is_fact(const struct source__judge *j, const struct source__raw *r, bool substitute)
 {
     const struct source__node *n = &j->p->nodes.p[r->node];
     bool missing = r->why == CMP_WHY_MISSING && !substitute && n->structure != SOURCE__HARMLESS;
-    return r->why == CMP_WHY_SHAPE || missing || has_other_parameter(j, n);
+    bool shape = r->why == CMP_WHY_SHAPE || has_other_parameter(j, n);
+    return missing || (shape && !is_part_of_form(j, r->node));
 }
 
 /* Tells whether an operator casts its value, or takes it apart: its parts are mostly read by indexing, which
@@ -201,6 +222,16 @@ static bool is_without_graph(const struct source__judge *j, const struct source_
     return calls == CALLS_FEW;
 }
 
+/* Tells whether data wants a gradient on one side alone: what reads the batch then has one more output of
+ * its backward. */
+static bool is_data_graded(const struct source__judge *j, const struct source__raw *r)
+{
+    if (r->why != CMP_WHY_GRAD || r->cls == SOURCE__NUM || r->leaf == SOURCE__NONE)
+        return false;
+    unsigned flags = j->p->leaves.p[r->leaf].flags;
+    return (flags & SOURCE__ROOT) && (flags & (SOURCE__IS_PARAM | SOURCE__IS_OUT)) == 0;
+}
+
 /* Values in another order show in no statistics, so a suspect with a reader does not end. */
 static bool does_end(const struct source__judge *j, const struct source__raw *r, bool substitute)
 {
@@ -210,6 +241,8 @@ static bool does_end(const struct source__judge *j, const struct source__raw *r,
         return false;
     if (r->is_other)
         return nodes[r->reader].fades;
+    if (is_data_graded(j, r))
+        return true;
     if (!r->forward)
         return source__is_backward(&nodes[r->node]);
     if (r->reader != SOURCE__NONE || is_fact(j, r, substitute))

@@ -58,6 +58,26 @@ static bool finds_places(const struct source__part *p, const struct source__node
     return false;
 }
 
+/* Tells whether a node of one side alone makes the loss: an unread number with a backward. Its value ends
+ * the step; what it does to the parameters shows in their gradients. */
+static bool makes_loss(const struct source__part *p, const struct source__node *n)
+{
+    const bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
+    for (uint32_t i = n->leaf; alone && n->backward != 0 && !n->is_read && i < n->leaf + n->nleaf;
+         i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) && l->count == 1)
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether the step ends with an operator's result, as far as the dump shows. */
+static bool ends_step(const struct source__part *p, const struct source__node *n)
+{
+    return !n->is_read && !makes_masks(p, n) && !finds_places(p, n) && !makes_loss(p, n);
+}
+
 /* Adds to the nodes that made the inputs of a node what becomes of their values in it. */
 static void tell_makers(struct source__part *p, uint32_t i, bool lasts)
 {
@@ -81,7 +101,7 @@ void source__mark_fading(struct source__judge *j)
         if (!reads)
             continue;
         enum state s = state_of(j, n);
-        bool through = n->lasts || (!n->is_read && !makes_masks(p, n) && !finds_places(p, n));
+        bool through = n->lasts || ends_step(p, n);
         bool hides = (p->ops.p[n->op].flags & SOURCE__NORMS) && n->in > n->floor;
         /* One side makes this call under no_grad, as for an evaluation: it is another call. */
         bool other = (n->attrs_out & SOURCE__GRAD) != 0;

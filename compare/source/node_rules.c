@@ -585,17 +585,55 @@ static enum ms_rc check_cast_across(struct source__judge *j, uint32_t i, struct 
     return source__add_suspect(j, before, raw, err);
 }
 
+/* Tells whether no recorded operator of the target made a value of a module, while one that agrees made the
+ * golden value, or none did: what made it is then recorded on neither side. */
+static bool is_made_unseen(const struct source__judge *j, const struct source__leaf *l)
+{
+    if (l->maker[1] != SOURCE__NONE)
+        return false;
+    return l->maker[0] == SOURCE__NONE ? j->dirtiest == 0 : source__is_clean(j, l->maker[0]);
+}
+
+/* Tells whether neither side records an operator that made an output of a module. */
+static bool works_unseen(const struct source__judge *j, const struct source__node *n)
+{
+    bool any = false;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__IS_OUT) == 0)
+            continue;
+        if (l->maker[0] != SOURCE__NONE || l->maker[1] != SOURCE__NONE)
+            return false;
+        any |= (l->flags & SOURCE__REAL) != 0;
+    }
+    return any;
+}
+
+/* Rule: a parameter differs of a module that does its work in operators that no dump records. */
+static enum ms_rc check_own_parameters(struct source__judge *j, uint32_t i, struct ms_err *err)
+{
+    const struct source__node *n = &j->p->nodes.p[i];
+    const unsigned want = SOURCE__IS_PARAM | SOURCE__ROOT;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf && !j->p->cross; k++) {
+        if ((j->p->leaves.p[k].flags & want) == want)
+            MS_TRY(check_root(j, i, k, err));
+    }
+    return MS_OK;
+}
+
 /* Rule: a module outputs a value that no operator inside it made, while the golden module outputs
- * what its last operator made. An operator that no dump records may have changed the value. */
+ * what its last operator made. An operator that no dump records may have changed the value; where neither
+ * side records one, the module does the work itself and is judged as an operator. */
 static enum ms_rc check_module(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     double limit = source__rule.forward[j->tensor] * fmaxf(n->in, n->floor);
+    if (works_unseen(j, n))
+        MS_TRY(check_own_parameters(j, i, err));
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
         const struct source__leaf *l = &j->p->leaves.p[k];
         unsigned want = SOURCE__IS_OUT | SOURCE__REAL | SOURCE__MEASURED;
-        if ((l->flags & want) != want || !(l->e > limit) || l->maker[0] == SOURCE__NONE ||
-            l->maker[1] != SOURCE__NONE || !source__is_clean(j, l->maker[0]))
+        if ((l->flags & want) != want || !(l->e > limit) || !is_made_unseen(j, l))
             continue;
         return source__add_suspect(
             j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);

@@ -5,6 +5,7 @@
  */
 #include "compare/source/node_weigh.h"
 #include "compare/source/leaf_distance.h"
+#include "compare/source/second_pass.h"
 #include "probe/base/assert.h"
 
 #include <math.h>
@@ -386,8 +387,9 @@ static void learn_noise(struct source__judge *j, const struct source__node *n)
 
 bool source__is_comparable(const struct source__judge *j, uint32_t node)
 {
-    return j->p->batches == 0 || node >= j->after_backward ||
-           j->p->nodes.p[node].kind == PROBE_NODE_PGRAD;
+    const struct source__node *n = &j->p->nodes.p[node];
+    bool whole = j->p->batches == 0 || node >= j->after_backward || n->kind == PROBE_NODE_PGRAD;
+    return whole && !n->second_pass;
 }
 
 bool source__is_clean(const struct source__judge *j, uint32_t node)
@@ -512,6 +514,7 @@ static enum ms_rc find_gains(struct source__judge *j, struct ms_err *err)
 enum ms_rc source__weigh_part(struct source__judge *j, struct ms_err *err)
 {
     find_end_of_backward(j);
+    source__mark_second_passes(j);
     find_systemic(j);
     MS_TRY(find_root_floor(j, err));
     weigh_nodes(j);

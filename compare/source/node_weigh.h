@@ -46,7 +46,8 @@ struct source__judge {
 /* Pass 1: computes contexts, outputs and floors of all nodes, and the usual gain of backward
  * operators. */
 enum ms_rc source__weigh_part(struct source__judge *j, struct ms_err *err);
-/* Tells whether a single node has a counterpart. A call with a micro batch has none. */
+/* Tells whether a single node has a counterpart. A call with a micro batch has none, nor a record that a
+ * later backward pass has replaced. */
 bool source__is_comparable(const struct source__judge *j, uint32_t node);
 /* Tells whether both sides agree on the outputs of a node, or one side alone has it. */
 bool source__is_clean(const struct source__judge *j, uint32_t node);

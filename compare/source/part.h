@@ -78,6 +78,7 @@ struct source__node {
     uint32_t op;
     bool replaced;    /* its region has operators of both sides */
     bool recomputed;  /* one side computes it again during backward */
+    bool second_pass; /* a later backward pass has replaced its record */
     bool moved;       /* it runs at another position than on the golden side */
     bool is_read;     /* a later node of either side reads its output */
     bool lasts;       /* a later value carries the difference of its output on */

@@ -170,6 +170,26 @@ static void enter_operator(struct work *w, uint32_t i)
 
 /* ---- the border ---------------------------------------------------------- */
 
+/* Tells whether the first gradient that differs is that of a node whose value passes through operators of the
+ * other side alone, unchanged: they do not pass its whole gradient on. */
+static bool stops_gradient(const struct work *w, uint32_t maker)
+{
+    bool paired = maker != SOURCE__NONE && !is_alone(w, maker);
+    return paired && !w->gradients_agree && !w->rescaled && !w->p->cross &&
+           w->first_off != SOURCE__NONE && w->back[maker] == w->first_off;
+}
+
+/* Tells whether another operator makes the same of what it reads, as a sum that scales a term itself. A normalization
+ * does so of any factor, which may be a mistake. */
+static bool makes_same(const struct work *w, const struct source__node *n)
+{
+    bool known = (n->flags & SOURCE__OUT_MEASURED) && (n->flags & SOURCE__OUT_FLAGGED) == 0;
+    bool hides = (w->p->ops.p[n->op].flags & SOURCE__NORMS) != 0;
+    return known && !hides && source__is_other_operator(w->p, n) &&
+           (n->attrs_out & SOURCE__SHAPE) == 0 &&
+           n->out <= source__rule.forward[w->j->tensor] * n->tiny;
+}
+
 static void judge_border(struct work *w, uint32_t i, const struct source__leaf *l)
 {
     const struct source__node *n = &w->p->nodes.p[i];
@@ -187,15 +207,16 @@ static void judge_border(struct work *w, uint32_t i, const struct source__leaf *
     float before = fmaxf(n->tiny, r->floor);
     bool agrees = known && l->e <= k * fminf(n->floor, before);
     bool dirty = r->in > k * n->tiny && (!known || l->e <= 10 * k * r->in);
+    bool same = makes_same(w, n) && w->gradients_agree;
     r->is_read = true;
-    r->e = fmaxf(r->e, known ? l->e : 0);
+    r->e = fmaxf(r->e, known && !same ? l->e : 0);
     /* The other side reads the value from outside the dump, without its gradient: the operators ran
      * where nothing is recorded, as under no_grad. */
     bool lost = agrees && (l->attrs & SOURCE__GRAD) &&
                 (missing ? target : golden) == SOURCE__NONE && (r->reads || r->owns);
     r->lost |= lost;
-    bool fades = n->fades && w->gradients_agree;
-    r->differs |= !agrees && !dirty && !fades;
+    bool fades = same || (n->fades && w->gradients_agree);
+    r->differs |= agrees ? stops_gradient(w, missing ? target : golden) : !dirty && !fades;
     r->undecided |= !agrees && dirty && !fades;
 }
 
@@ -272,7 +293,8 @@ static void find_first_off(struct work *w)
     w->first_off = SOURCE__NONE;
     for (uint32_t i = (uint32_t)w->p->nodes.n; i-- > 0;) {
         uint32_t forward = w->p->nodes.p[i].forward;
-        if (forward != SOURCE__NONE && w->back[forward] == i && is_gradient_off(w, forward))
+        if (forward != SOURCE__NONE && w->back[forward] == i && !w->p->nodes.p[i].second_pass &&
+            is_gradient_off(w, forward))
             w->first_off = i;
     }
 }

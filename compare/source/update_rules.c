@@ -27,6 +27,39 @@ bool source__is_update(const struct source__judge *j, uint32_t i)
 
 /* ---- gradients between backward and update --------------------------------- */
 
+/* Tells whether an operator computes in place. Assignments such as zero_ and copy_ are no update. */
+static bool is_in_place(const struct source__part *p, const struct source__node *n)
+{
+    static const char *const names[] = {"add_",     "sub_",     "mul_",        "div_",
+                                        "lerp_",    "addcmul_", "addcdiv_",    "__iadd__",
+                                        "__isub__", "__imul__", "__itruediv__"};
+    struct ms_str name = probe_name_last(p->ops.p[n->op].name);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (ms_str_eq(name, ms_str_of(names[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Returns the norm of the largest gradient that the update reads before it changes a tensor, as for clipping;
+ * if it reads none, of all that it reads. */
+static float largest_entering(const struct source__judge *j)
+{
+    float largest = 0;
+    for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        if (!source__is_update(j, i))
+            continue;
+        if (largest > 0 && is_in_place(j->p, n))
+            break;
+        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+            if (source__is_gradient(j, &j->p->leaves.p[k]))
+                largest = fmaxf(largest, j->p->leaves.p[k].norm);
+        }
+    }
+    return largest;
+}
+
 void source__weigh_gradients(struct source__judge *j)
 {
     j->gradient_off = 0;
@@ -42,6 +75,8 @@ void source__weigh_gradients(struct source__judge *j)
         for (uint32_t k = n->leaf; n->kind == PROBE_NODE_PGRAD && k < n->leaf + n->nleaf; k++)
             j->gradient_norm = fmaxf(j->gradient_norm, j->p->leaves.p[k].norm);
     }
+    if (j->gradient_norm == 0) /* operators alone are recorded */
+        j->gradient_norm = largest_entering(j);
 }
 
 bool source__is_gradient(const struct source__judge *j, const struct source__leaf *l)
@@ -91,20 +126,6 @@ struct alone {
     uint32_t all[2];   /* all recorded updates, paired or not */
     bool moves[2];     /* one of them changes a tensor of several elements */
 };
-
-/* Tells whether an operator computes in place. Assignments such as zero_ and copy_ are no update. */
-static bool is_in_place(const struct source__part *p, const struct source__node *n)
-{
-    static const char *const names[] = {"add_",     "sub_",     "mul_",        "div_",
-                                        "lerp_",    "addcmul_", "addcdiv_",    "__iadd__",
-                                        "__isub__", "__imul__", "__itruediv__"};
-    struct ms_str name = probe_name_last(p->ops.p[n->op].name);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (ms_str_eq(name, ms_str_of(names[i])))
-            return true;
-    }
-    return false;
-}
 
 static bool is_tensor_changed(const struct source__part *p, const struct source__node *n)
 {

@@ -10,7 +10,7 @@
 #include <math.h>
 
 enum { FORMULA, LONE, BACKWARD, GRADIENT, SMALL, NODES };
-enum { OF_LARGE, OF_SMALL, WEIGHT, LEAVES };
+enum { OF_LARGE, OF_SMALL, WEIGHT, OTHER, LEAVES };
 
 struct hand {
     struct source__op op;
@@ -145,6 +145,38 @@ START_TEST(facts_remain)
 }
 END_TEST
 
+/* A loss of single samples that a sum and a division behind it make a mean. */
+START_TEST(a_part_of_another_form_is_no_fact)
+{
+    struct hand h;
+    set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.leaf[OTHER] = (struct source__leaf){.maker = {SOURCE__NONE, SOURCE__NONE}};
+    h.node[LONE].leaf = OTHER;
+    h.node[LONE].nleaf = 1;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, SOURCE__NONE));
+    h.leaf[OTHER].maker[1] = FORMULA;
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, SOURCE__NONE));
+    h.node[FORMULA].fades = false;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, SOURCE__NONE));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+START_TEST(data_that_wants_a_gradient_is_no_suspect)
+{
+    struct hand h;
+    set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.node[FORMULA].fades = false;
+    h.leaf[OTHER] =
+        (struct source__leaf){.flags = SOURCE__ROOT, .maker = {SOURCE__NONE, SOURCE__NONE}};
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, OTHER));
+    ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, WEIGHT));
+    h.leaf[OTHER].flags = 0; /* what an operator made */
+    ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, OTHER));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
 TEST_MAIN("border", nothing_is_a_suspect_whose_borders_agree,
           gradients_that_differ_keep_every_suspect, a_gradient_of_rounding_alone_agrees,
-          facts_remain)
+          facts_remain, a_part_of_another_form_is_no_fact, data_that_wants_a_gradient_is_no_suspect)

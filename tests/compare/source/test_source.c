@@ -578,6 +578,40 @@ START_TEST(an_operator_more_with_a_backward_alone_is_named)
 }
 END_TEST
 
+/* Parts of a value are cut from the graph and joined again: values agree, the gradient behind them does not. */
+START_TEST(an_operator_that_passes_a_value_without_its_gradient_is_named)
+{
+    struct run g = model(), t = model();
+    g.call[13] =
+        (struct call){"Functional.linear.1.backward", {25, NOTHING, NOTHING}, 26, NULL, NULL};
+    t.call[13] =
+        (struct call){"Functional.linear.1.backward", {27, NOTHING, NOTHING}, 28, NULL, NULL};
+    memmove(&t.call[4], &t.call[3], (CALLS - 4) * sizeof t.call[0]);
+    t.call[3] = (struct call){"Torch.cat.0.forward", {40, 41, NOTHING}, 5, NULL, NULL};
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Torch.cat.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+}
+END_TEST
+
+/* A module whose operator no dump records, as rms_norm, does the work itself. */
+START_TEST(a_module_without_recorded_operators_is_named)
+{
+    struct run g = model(), t = model();
+    memmove(&g.call[4], &g.call[3], (CALLS - 4) * sizeof g.call[0]);
+    g.call[3] =
+        (struct call){"Module.norm.RMSNorm.forward.0", {5, NOTHING, NOTHING}, 40, NULL, NULL};
+    g.call[4].in[0] = 40;
+    memcpy(t.call, g.call, sizeof t.call);
+    ck_assert_uint_eq(ask(&g, &t).n, 0);
+    spoil(&t, 6, 7, 0.05);
+    t.err[40] = t.err[9] = t.err[11] = t.err[12] = 0.05;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Module.norm.RMSNorm.forward.0");
+    ck_assert_int_eq(a.why, CMP_WHY_VALUE);
+}
+END_TEST
+
 /* ---- attributes ------------------------------------------------------------------ */
 
 START_TEST(another_type_shape_or_argument_is_named)
@@ -1117,11 +1151,12 @@ TEST_MAIN(
     other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
     an_operator_more_without_effect_is_a_note, another_operator_with_the_same_values_is_a_note,
     an_operator_that_is_computed_again_is_a_note, an_operator_more_with_a_backward_alone_is_named,
-    another_type_shape_or_argument_is_named, another_argument_is_told_with_both_values,
-    an_argument_of_one_side_alone_counts, another_precision_everywhere_is_nobodys_fault,
-    noise_of_a_second_run_explains_as_much, checksums_name_the_first_that_differs,
-    a_collective_is_explained_by_another_rank, one_fault_on_all_ranks_is_one_suspect,
-    an_earlier_step_explains_the_parameters_of_a_later_one,
+    an_operator_that_passes_a_value_without_its_gradient_is_named,
+    a_module_without_recorded_operators_is_named, another_type_shape_or_argument_is_named,
+    another_argument_is_told_with_both_values, an_argument_of_one_side_alone_counts,
+    another_precision_everywhere_is_nobodys_fault, noise_of_a_second_run_explains_as_much,
+    checksums_name_the_first_that_differs, a_collective_is_explained_by_another_rank,
+    one_fault_on_all_ranks_is_one_suspect, an_earlier_step_explains_the_parameters_of_a_later_one,
     other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
     empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node,
     memory_that_an_assignment_overwrites_is_no_input,

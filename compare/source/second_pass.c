@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * second_pass: finds the records of backward that a later backward pass has replaced.
+ *
+ * A loss that holds a gradient, as a penalty on its norm, runs backward through the same operators twice.
+ * A dump has one record for each: at the place of the first pass, with the values of the second. Such
+ * a record stands before forward operators that its values depend on, so it introduces nothing.
+ */
+#include "compare/source/second_pass.h"
+#include "probe/base/assert.h"
+
+/* Differences of single operators stay below it between equal runs on other threads. */
+static const float apart = 1e-5F;
+
+/* Tells whether a leaf differs, and is an output or an input as asked for. */
+static bool has_apart(const struct source__part *p, const struct source__node *n, unsigned out)
+{
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        bool differs =
+            (l->flags & SOURCE__FLAGGED) || ((l->flags & SOURCE__MEASURED) && l->e > apart);
+        if (differs && (l->flags & SOURCE__IS_OUT) == out)
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether a forward operator is the first to differ on its way, or one side lacks it. */
+static bool does_part(const struct source__part *p, const struct source__node *n)
+{
+    if (n->dir != PROBE_FORWARD || n->kind != PROBE_NODE_API || n->recomputed)
+        return false;
+    bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
+    return alone || (has_apart(p, n, SOURCE__IS_OUT) && !has_apart(p, n, 0));
+}
+
+/* Tells whether a backward node reads a gradient that no record has although an operator that reads its
+ * forward output has one, or reads the output of a node that is marked. */
+static bool is_replaced(const struct source__part *p, const struct source__node *n)
+{
+    bool expected = n->forward != SOURCE__NONE && p->nodes.p[n->forward].is_read;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &p->leaves.p[i];
+        bool differs = (l->flags & SOURCE__MEASURED) && l->e > apart;
+        if (l->flags & SOURCE__IS_OUT)
+            continue;
+        if ((l->flags & SOURCE__ROOT) && differs && expected)
+            return true;
+        if (l->maker[1] != SOURCE__NONE && p->nodes.p[l->maker[1]].second_pass)
+            return true;
+    }
+    return false;
+}
+
+void source__mark_second_passes(struct source__judge *j)
+{
+    struct source__part *p = j->p;
+    uint32_t end = 0;
+    ms_assert(j->after_backward <= p->nodes.n);
+    for (uint32_t i = 0; i < j->after_backward; i++)
+        end = does_part(p, &p->nodes.p[i]) ? i : end;
+    for (uint32_t i = 0; i < end; i++) {
+        struct source__node *n = &p->nodes.p[i];
+        n->second_pass = source__is_backward(n) && is_replaced(p, n);
+    }
+}
