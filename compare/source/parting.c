@@ -89,7 +89,8 @@ static const double gap_least = 1e-5, gap_times = 10, gradients_most = 1e-4;
 static bool do_passes_agree(const struct source__part *p)
 {
     return p->losses[0] != NULL && !p->ends_differ && !p->starts_differ &&
-           !(p->gradient_gap > gradients_most) && do_gradients_agree(p);
+           !p->backward_parting.is_found && !(p->gradient_gap > gradients_most) &&
+           do_gradients_agree(p);
 }
 
 static bool is_off(const struct source__part *p, float gap)

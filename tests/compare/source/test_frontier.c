@@ -337,6 +337,27 @@ START_TEST(an_operator_without_effect_is_not_named)
 }
 END_TEST
 
+/* The target's gradient of value 3 has another summand, as where a value is not detached any more. */
+START_TEST(a_gradient_too_much_is_named_where_it_begins)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 8}, {"Functional.conv2d.0.forward", {8, 9}, 3},
+        {"Functional.linear.1.forward", {3, 5}, 6}, {"Tensor.mean.0.forward", {6}, 7},
+        {"Tensor.mean.0.backward", {10}, 11},       {"Functional.linear.1.backward", {11}, 12},
+        {"Functional.conv2d.0.backward", {12}, 13}, {"Functional.linear.0.backward", {13}, 14}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 8}, {"Functional.dense.1.forward", {8, 9}, 3},
+        {"Functional.dense.2.forward", {3, 5}, 6}, {"Tensor.mean.0.forward", {6}, 7},
+        {"Tensor.mean.0.backward", {10}, 11},      {"Functional.dense.2.backward", {11}, 12},
+        {"Primitive.Mul.0.backward", {11}, 40},    {"Primitive.AddN.0.backward", {12, 40}, 41},
+        {"Primitive.Gather.0.backward", {41}, 42}, {"Functional.dense.0.backward", {42}, 43}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Primitive.Mul.0.backward");
+    ck_assert_int_eq(a.why, CMP_WHY_BRANCH);
+}
+END_TEST
+
 TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_much_is_named,
           an_operator_too_little_is_named, an_operator_in_place_of_another_is_named_with_it,
           steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
@@ -345,4 +366,4 @@ TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_
           gradients_inside_a_function_are_no_suspects,
           a_function_that_runs_as_steps_is_named_at_the_last_of_them,
           values_that_changed_places_are_named_where_they_are_chosen,
-          an_operator_without_effect_is_not_named)
+          an_operator_without_effect_is_not_named, a_gradient_too_much_is_named_where_it_begins)
