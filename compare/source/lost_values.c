@@ -3,6 +3,7 @@
  * lost_values: finds operators that make values which the other side has nowhere.
  */
 #include "compare/source/lost_values.h"
+#include "compare/align/likeness.h"
 #include "compare/source/leaf_distance.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/value_shelf.h"
@@ -252,6 +253,26 @@ static bool is_coarse(const struct source__shelf *f)
     return 10 * low > f->n;
 }
 
+/* Two frameworks compute a logarithm of what noise has changed, and values near one or zero amplify noise: outputs
+ * of log differed by 7e-4 behind `1 - tanh(x)^2`, where tanh differs by 2e-5. What is not more than this is noise,
+ * and values behind it are alike up to twice as much. */
+static const double amplified = 1e-3;
+
+static double slack_behind_logs(const struct source__side *s, const struct source__shelf *other)
+{
+    const uint16_t log = align__family_find(MS_STR("Torch.log"));
+    double slack = other->slack;
+    for (uint32_t i = 0; i < s->dump->rows.n; i++) {
+        const struct probe_row *r = &s->dump->rows.p[i];
+        bool is_log = source__is_output(r) && is_forward(s->dump, r->node) &&
+                      source__is_searched(&s->value[i]) && s->value[i].n > 1 &&
+                      align__family_find(source__op_name(s->dump, r->node)) == log;
+        double gap = is_log ? source__shelf_gap(other, &s->value[i]) : 0;
+        slack = gap < amplified ? fmax(slack, 2 * gap) : slack;
+    }
+    return slack;
+}
+
 enum ms_rc source__find_lost(struct source__part *p, const struct source__side side[2],
                              struct ms_err *err)
 {
@@ -261,6 +282,8 @@ enum ms_rc source__find_lost(struct source__part *p, const struct source__side s
         MS_TRY(source__shelf_fill(&shelves[s], &side[s], is_of_forward, p->arena, err));
     if (is_coarse(&shelves[0]) || is_coarse(&shelves[1]))
         return MS_OK;
+    if (p->frameworks)
+        shelves[0].slack = shelves[1].slack = slack_behind_logs(&side[1], &shelves[0]);
     struct walk w[2] = {{.s = &side[0], .other = &shelves[1]},
                         {.s = &side[1], .other = &shelves[0]}};
     for (unsigned s = 0; s < 2; s++) {
@@ -270,6 +293,6 @@ enum ms_rc source__find_lost(struct source__part *p, const struct source__side s
             w[s].last != SOURCE__NONE ? side[s].dump->rows.p[w[s].last].node : SOURCE__NONE;
     }
     MS_TRY(do_starts_differ(p, side, err));
-    p->ends_differ = do_ends_differ(&w[0], &w[1], alike[p->frameworks]);
+    p->ends_differ = do_ends_differ(&w[0], &w[1], shelves[0].slack);
     return MS_OK;
 }

@@ -434,6 +434,25 @@ START_TEST(a_step_before_an_equal_operator_is_named)
 }
 END_TEST
 
+/* A logarithm amplifies the noise of two frameworks' kernels. */
+START_TEST(noise_behind_a_logarithm_hides_no_operator)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Torch.log.0.forward", {3}, 1999},
+                                              {"Functional.relu.0.forward", {1999}, 4},
+                                              {"Functional.linear.1.forward", {4, 5}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 7}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Mint.log.0.forward", {3}, 2000},
+                                              {"Functional.tanh.0.forward", {2000}, 14},
+                                              {"Functional.dense.1.forward", {14, 5}, 16},
+                                              {"Tensor.mean.0.forward", {16}, 17}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Functional.relu.0.forward");
+}
+END_TEST
+
 TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_much_is_named,
           an_operator_too_little_is_named, an_operator_in_place_of_another_is_named_with_it,
           steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
@@ -444,4 +463,5 @@ TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_
           values_that_changed_places_are_named_where_they_are_chosen,
           an_operator_without_effect_is_not_named, a_lost_value_that_vanishes_is_named,
           a_lost_value_beneath_a_mask_is_named, a_factor_left_out_is_named_where_it_is_multiplied,
-          a_gradient_too_much_is_named_where_it_begins, a_step_before_an_equal_operator_is_named)
+          a_gradient_too_much_is_named_where_it_begins, noise_behind_a_logarithm_hides_no_operator,
+          a_step_before_an_equal_operator_is_named)
