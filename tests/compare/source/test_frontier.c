@@ -23,7 +23,9 @@ struct answer {
 };
 
 static const char *dtype = "float32"; /* of all values */
-static bool has_figures;              /* of tokens, in the program that is written */
+/* framework of the target, and the key that tells a graph */
+static const char *of_target = "mindspore";
+static bool has_figures; /* of tokens, in the program that is written */
 
 /* Numbers of tokens, which a dump of C gives no figures for. */
 enum { TOKENS = -1 };
@@ -70,7 +72,7 @@ static void write_program(struct fixture *f, char side, const struct call *calls
         ms_buf_puts(&b, i != 0 ? ",\n" : "");
         put_call(&b, &calls[i]);
     }
-    fixture_dump(f, side, "statistics", side == 'b' ? "pytorch" : "mindspore", ms_buf_z(&b));
+    fixture_dump(f, side, "statistics", side == 'b' ? "pytorch" : of_target, ms_buf_z(&b));
     ms_buf_free(&b);
 }
 
@@ -434,6 +436,36 @@ START_TEST(a_step_before_an_equal_operator_is_named)
 }
 END_TEST
 
+/* The dump of a graph has what a kernel leaves in its first input; its output is memory that nothing has written. */
+static struct answer ask_graph(const struct call *golden, const struct call *target)
+{
+    of_target = "mindspore\", \"source\": \"graph";
+    struct answer a = ask(golden, target);
+    of_target = "mindspore";
+    return a;
+}
+
+START_TEST(a_parameter_that_a_kernel_changes_in_place_is_its_result)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3}, {"Tensor.mean.0.forward", {3}, 4},
+        {"Tensor.mean.0.backward", {10}, 11},       {"Functional.linear.0.backward", {11}, 12},
+        {"Tensor.lerp_.0.forward", {30, 12}, 21},   {"Tensor.lerp_.1.forward", {31, 12}, 22},
+        {"Tensor.addcdiv_.0.forward", {2, 32}, 13}};
+    struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                 {"Tensor.mean.0.forward", {3}, 4},
+                                 {"Tensor.mean.0.backward", {10}, 11},
+                                 {"Functional.dense.0.backward", {11}, 12},
+                                 {"Primitive.Adam.0.forward", {13, 12}, 2000}};
+    ck_assert_uint_eq(ask_graph(golden, target).n, 0);
+    target[4].in[0] = 14;
+    struct answer a = ask_graph(golden, target);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_str_eq(a.target, "Primitive.Adam.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_UPDATE);
+}
+END_TEST
+
 /* A logarithm amplifies the noise of two frameworks' kernels. */
 START_TEST(noise_behind_a_logarithm_hides_no_operator)
 {
@@ -463,5 +495,6 @@ TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_
           values_that_changed_places_are_named_where_they_are_chosen,
           an_operator_without_effect_is_not_named, a_lost_value_that_vanishes_is_named,
           a_lost_value_beneath_a_mask_is_named, a_factor_left_out_is_named_where_it_is_multiplied,
-          a_gradient_too_much_is_named_where_it_begins, noise_behind_a_logarithm_hides_no_operator,
-          a_step_before_an_equal_operator_is_named)
+          a_gradient_too_much_is_named_where_it_begins,
+          a_parameter_that_a_kernel_changes_in_place_is_its_result,
+          noise_behind_a_logarithm_hides_no_operator, a_step_before_an_equal_operator_is_named)
