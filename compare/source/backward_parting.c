@@ -201,9 +201,12 @@ static bool is_summed(const struct look *l, const struct look *other, uint32_t n
  * partner reads a lost gradient, that side has begun to differ before. */
 static uint32_t first_parting(const struct look *l, const struct look *other, const uint32_t *mate)
 {
+    enum { SUMS_MAX = 64 }; /* each is sought among all rows of the other side */
+    unsigned sums = 0;
     for (uint32_t i = 0; i < l->s->dump->nodes.n; i++) {
-        bool is_excused = (mate[i] != SOURCE__NONE && (other->loss[mate[i]] & IN_LOST)) ||
-                          (l->loss[i] == (LOST | LASTS) && is_summed(l, other, i));
+        bool is_excused =
+            (mate[i] != SOURCE__NONE && (other->loss[mate[i]] & IN_LOST)) ||
+            (l->loss[i] == (LOST | LASTS) && sums++ < SUMS_MAX && is_summed(l, other, i));
         if (l->loss[i] == (LOST | LASTS) && !is_excused)
             return i;
     }
