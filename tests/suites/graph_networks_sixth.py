@@ -390,11 +390,11 @@ class Scores(Cell):
     def construct(self, ids):
         x = self.words(ids)
         if self.f == "chain_context_after":
-            near = sixth.roll(x, -1, 1)
+            near = sixth.concat((x[:, 1:], x[:, :1]), 1)
         elif self.f == "chain_context_far":
-            near = sixth.roll(x, 2, 1)
+            near = sixth.concat((x[:, 2:], x[:, :2]), 1)
         else:
-            near = sixth.roll(x, 1, 1)
+            near = sixth.concat((x[:, 3:], x[:, :3]), 1)
         if self.f == "chain_context_order":
             h = self.near(sixth.concat((near, x), 2))
         else:
@@ -616,8 +616,8 @@ MISTAKES = {
     "critics_entropy_sign": ("critics", "", "mul"),
     "critics_one_taught": ("critics", "", "add|mean|square"),
     "critics_adam_rate": ("critics", "optimizer", _UPDATE),
-    "chain_context_after": ("chain", "scores", "roll|concat|cat|slice|strided_?slice"),
-    "chain_context_far": ("chain", "scores", "roll|concat|cat|slice|strided_?slice"),
+    "chain_context_after": ("chain", "scores", "concat|cat|slice|strided_?slice|getitem"),
+    "chain_context_far": ("chain", "scores", "concat|cat|slice|strided_?slice|getitem"),
     "chain_context_order": ("chain", "scores", "concat|cat"),
     "chain_leaky": ("chain", "scores", "leaky.*|tanh"),
     "chain_best": ("chain", "", "logsumexp|amax|max|reduce_?max|exp|log|sum|reduce_?sum"),
