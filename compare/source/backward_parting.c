@@ -3,6 +3,8 @@
  * backward_parting: looks gradients of each side up among those of the other.
  */
 #include "compare/source/backward_parting.h"
+#include "compare/align/likeness.h"
+#include "compare/source/leaf_distance.h"
 #include "compare/source/lost_values.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/value_shelf.h"
@@ -175,12 +177,36 @@ static enum ms_rc look_up(struct look *l, const struct source__side *s,
     return MS_OK;
 }
 
+/* Tells whether a sum of the other side adds a lost gradient to one that a node reads: the other side has begun to
+ * differ before. */
+static bool is_summed(const struct look *l, const struct look *other, uint32_t node)
+{
+    const struct probe_node *n = &l->s->dump->nodes.p[node];
+    const uint32_t sums = align__family_find(MS_STR("Primitive.AddN"));
+    for (uint32_t i = 0; i < other->s->dump->rows.n; i++) {
+        uint32_t at = other->s->dump->rows.p[i].node;
+        bool is_sum = is_backward(other, at) && other->loss[at] == (LOST | IN_LOST | LASTS) &&
+                      align__family_find(source__op_name(other->s->dump, at)) == sums;
+        for (uint32_t k = n->first_row; k < n->first_row + n->nrows && is_sum; k++) {
+            if (!source__is_output(&l->s->dump->rows.p[k]) && counts(l, k) && counts(other, i) &&
+                l->s->value[k].n == other->s->value[i].n &&
+                source__value_gap(&l->s->value[k], &other->s->value[i]) < alike)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Returns the first backward operator that makes a lost gradient of gradients that both sides have. Where its
  * partner reads a lost gradient, that side has begun to differ before. */
 static uint32_t first_parting(const struct look *l, const struct look *other, const uint32_t *mate)
 {
+    enum { SUMS_MAX = 64 }; /* each is sought among all rows of the other side */
+    unsigned sums = 0;
     for (uint32_t i = 0; i < l->s->dump->nodes.n; i++) {
-        bool is_excused = mate[i] != SOURCE__NONE && (other->loss[mate[i]] & IN_LOST);
+        bool is_excused =
+            (mate[i] != SOURCE__NONE && (other->loss[mate[i]] & IN_LOST)) ||
+            (l->loss[i] == (LOST | LASTS) && sums++ < SUMS_MAX && is_summed(l, other, i));
         if (l->loss[i] == (LOST | LASTS) && !is_excused)
             return i;
     }

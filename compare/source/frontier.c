@@ -42,6 +42,12 @@ static bool is_view(const struct frontier *f, unsigned side, uint32_t node)
     return (source__op_flags(op_of(f, side, node)) & SOURCE__VIEW) != 0;
 }
 
+/* Tells whether a node joins tensors, which views do not. */
+static bool is_join(const struct frontier *f, unsigned side, uint32_t node)
+{
+    return align__family_find(op_of(f, side, node)) == align__family_find(MS_STR("Torch.cat"));
+}
+
 static bool reads_lost(const struct frontier *f, unsigned side, uint32_t node)
 {
     return (f->p->losses[side][node] & SOURCE__IN_LOST) != 0;
@@ -305,6 +311,38 @@ static struct source__parting start_of_change(struct frontier *f, unsigned side,
     return part_at(side, node, is_taken ? SOURCE__NONE : like);
 }
 
+/* Returns the operator of a node's family that makes, from a lost value, what `reader` of the other side reads, and
+ * that has no partner; SOURCE__NONE: there is none. */
+static uint32_t lone_maker_like(const struct frontier *f, unsigned side, uint32_t node,
+                                uint32_t reader)
+{
+    const struct source__side *s = f->q->side[1 - side];
+    const struct probe_node *n = &s->dump->nodes.p[reader];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        uint32_t maker = s->maker[i];
+        if (is_input(f, 1 - side, i, false) && maker < reader &&
+            (f->p->losses[1 - side][maker] & SOURCE__LOST) && reads_lost(f, 1 - side, maker) &&
+            f->q->mate[1 - side][maker] == SOURCE__NONE && is_same_family(f, side, node, maker))
+            return maker;
+    }
+    return SOURCE__NONE;
+}
+
+/* Returns the operator of a node's family whose result a reader's partner reads where the reader has the node's;
+ * SOURCE__NONE: there is none. */
+static uint32_t partner_by_reader(const struct frontier *f, unsigned side, uint32_t node)
+{
+    for (uint32_t i = node + 1; i < dump_of(f, side)->nodes.n; i++) {
+        bool is_reader = is_touched(f, side, i) && reads_from(f, side, i, node);
+        uint32_t reader = is_reader ? partner_of(f, side, i) : SOURCE__NONE;
+        uint32_t like =
+            reader != SOURCE__NONE ? lone_maker_like(f, side, node, reader) : SOURCE__NONE;
+        if (like != SOURCE__NONE)
+            return like;
+    }
+    return SOURCE__NONE;
+}
+
 /* Returns the partner of an operator: its own, or one of its family that reads what the partner of one of
  * its makers has made. `partner` has those of the operators before it. */
 static uint32_t partner_behind(const struct frontier *f, unsigned side, uint32_t node,
@@ -337,7 +375,7 @@ static uint32_t last_alone(struct frontier *f, unsigned side, uint32_t node, uin
             continue;
         f->partner[i] = partner_behind(f, side, i, f->partner);
         bool is_alone = f->partner[i] == SOURCE__NONE || f->partner[i] > end;
-        if (is_alone && !is_view(f, side, i))
+        if (is_alone && (!is_view(f, side, i) || is_join(f, side, i)))
             last = i;
     }
     return last != SOURCE__NONE ? last : last_before(f, side, node, SOURCE__NONE);
@@ -363,6 +401,66 @@ static uint32_t last_behind(struct frontier *f, unsigned side, uint32_t node)
                                                                                          : node;
 }
 
+/* Returns the first operator of the marked chain before `end` that reads a value which an operator of the other
+ * side reads; SOURCE__NONE: there is none. */
+static uint32_t first_sharing(const struct frontier *f, unsigned side, uint32_t end, uint32_t other)
+{
+    for (uint32_t i = 0; i < end; i++) {
+        if (f->seen[i] && share_input(f, side, i, other, false))
+            return i;
+    }
+    return SOURCE__NONE;
+}
+
+/* Tells whether a later operator that depends on a node reads another input of an operator of the other side. */
+static bool is_read_behind(struct frontier *f, unsigned side, uint32_t node, uint32_t other)
+{
+    const struct source__side *s = f->q->side[1 - side];
+    const struct probe_node *n = &s->dump->nodes.p[other];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (!is_input(f, 1 - side, i, false) || s->value[i].n < 2 ||
+            reads_value(f, side, node, &s->value[i], false))
+            continue;
+        for (uint32_t k = node + 1; k < f->p->last_forward[side]; k++) {
+            if (is_touched(f, side, k) && reads_value(f, side, k, &s->value[i], false) &&
+                reads_lost(f, side, k))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Counts the tensors of several elements that a node reads. */
+static unsigned count_inputs(const struct frontier *f, unsigned side, uint32_t node)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    unsigned count = 0;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        bool is_again = false;
+        for (uint32_t k = n->first_row; k < i && !is_again; k++)
+            is_again = is_input(f, side, k, false) && s->maker[k] == s->maker[i] &&
+                       s->maker[i] != SOURCE__NONE && is_alike(&s->value[k], &s->value[i]);
+        count += is_input(f, side, i, false) && read__is_tensor(&s->value[i]) &&
+                 s->value[i].n > 1 && s->value[i].kind == READ__FLOAT && !is_again;
+    }
+    return count;
+}
+
+/* Returns the operator at which a branch joins a value with which an operator of the other side goes on alone: the
+ * branch is left out, and this operator is where that shows. SOURCE__NONE: there is none. `partner` is the
+ * partner of that operator, and the marked chain is its. */
+static uint32_t join_of_branch(struct frontier *f, unsigned side, uint32_t partner, uint32_t other)
+{
+    uint32_t at = first_sharing(f, side, partner, other);
+    if (at != SOURCE__NONE)
+        return reads_lost(f, side, at) ? at : SOURCE__NONE;
+    bool is_join = share_input(f, side, partner, other, false) &&
+                   (count_inputs(f, 1 - side, other) < count_inputs(f, side, partner) ||
+                    is_read_behind(f, side, partner, other));
+    return is_join ? partner : SOURCE__NONE;
+}
+
 /* Returns the end of a branch that begins at `node` and that the other side does not have: the operator
  * before one whose partner is at the other side's frontier, or else one that reads what an operator of the
  * other side's frontier reads. */
@@ -373,8 +471,10 @@ static uint32_t end_of_branch(struct frontier *f, unsigned side, uint32_t node)
         if (partner == SOURCE__NONE || partner <= node)
             continue;
         mark_chain(f, side, partner);
-        if (f->seen[node])
-            return last_alone(f, side, partner, f->list[1 - side][k]);
+        if (!f->seen[node])
+            continue;
+        uint32_t join = join_of_branch(f, side, partner, f->list[1 - side][k]);
+        return join != SOURCE__NONE ? join : last_alone(f, side, partner, f->list[1 - side][k]);
     }
     for (uint32_t i = node + 1; i < dump_of(f, side)->nodes.n; i++) {
         for (uint32_t k = 0; k < f->n[1 - side] && is_touched(f, side, i); k++) {
@@ -491,6 +591,8 @@ static struct source__parting decide(struct frontier *f, unsigned side, uint32_t
 static struct source__parting judge_node(struct frontier *f, unsigned side, uint32_t node)
 {
     uint32_t partner = partner_of(f, side, node);
+    if (partner == SOURCE__NONE)
+        partner = partner_by_reader(f, side, node);
     if (partner != SOURCE__NONE &&
         (!reads_lost(f, 1 - side, partner) || is_whole(f, side, node, partner)))
         return part_at(side, node, partner);
@@ -600,6 +702,22 @@ static enum ms_rc find_reordered(const struct frontier *f, uint32_t node, uint32
     return MS_OK;
 }
 
+/* Finds a view that makes an input of a target's node and reads elements in another order: a slice of them is
+ * another value. SOURCE__NONE: there is none. */
+static enum ms_rc find_reordered_slice(const struct frontier *f, uint32_t node, uint32_t *row,
+                                       struct ms_err *err)
+{
+    const struct source__side *s = f->q->side[1];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    *row = SOURCE__NONE;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows && *row == SOURCE__NONE; i++) {
+        uint32_t maker = s->maker[i];
+        if (is_input(f, 1, i, false) && maker < node && is_view(f, 1, maker))
+            MS_TRY(find_reordered(f, maker, row, err));
+    }
+    return MS_OK;
+}
+
 /* Statistics do not show the order of elements. Where operators read values in another order, what has put
  * them into this order is to blame. */
 static enum ms_rc blame_order(struct frontier *f, struct ms_err *err)
@@ -609,6 +727,8 @@ static enum ms_rc blame_order(struct frontier *f, struct ms_err *err)
     if (node == SOURCE__NONE)
         return MS_OK;
     MS_TRY(find_reordered(f, node, &row, err));
+    if (row == SOURCE__NONE)
+        MS_TRY(find_reordered_slice(f, node, &row, err));
     while (row != SOURCE__NONE) {
         uint32_t maker = f->q->side[1]->maker[row];
         if (maker == SOURCE__NONE || maker >= node)

@@ -3,6 +3,7 @@
  * lost_values: finds operators that make values which the other side has nowhere.
  */
 #include "compare/source/lost_values.h"
+#include "compare/align/likeness.h"
 #include "compare/source/leaf_distance.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/value_shelf.h"
@@ -46,11 +47,60 @@ struct walk {
 static bool is_lost_input(const struct walk *w, uint32_t row)
 {
     const struct read__value *v = &w->s->value[row];
-    uint32_t maker = w->s->maker[row];
+    uint32_t maker = w->s->maker[row], node = w->s->dump->rows.p[row].node;
     if (v->kind != READ__FLOAT || read__is_finite(v))
-        return !source__shelf_has(w->other, v);
-    return maker >= w->s->dump->rows.p[row].node ||
-           (w->loss[maker] & (SOURCE__LOST | SOURCE__IN_LOST)) != 0;
+        return !source__shelf_has(w->other, v) ||
+               (maker < node && (w->loss[maker] & SOURCE__HIDES) != 0);
+    return maker >= node || (w->loss[maker] & (SOURCE__LOST | SOURCE__IN_LOST)) != 0;
+}
+
+/* Calls is_like for the inputs of a node and of the operators that made its lost ones, nearest first. */
+static bool any_before(const struct walk *w, uint32_t node, unsigned depth,
+                       const struct read__value *v)
+{
+    const struct probe_node *n = &w->s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        uint32_t maker = w->s->maker[i];
+        const struct read__value *in = &w->s->value[i];
+        if (source__is_output(&w->s->dump->rows.p[i]) || !read__is_tensor(in))
+            continue;
+        if (in->kind == v->kind && in->n == v->n && source__value_gap(in, v) < w->other->slack)
+            return true;
+        if (depth != 0 && maker < node && (w->loss[maker] & SOURCE__LOST) &&
+            any_before(w, maker, depth - 1, v))
+            return true;
+    }
+    return false;
+}
+
+/* Values that are this many times smaller than a sum do not show in its statistics. */
+static const double shown = 1e-2;
+
+/* Tells whether a node reads a lost value that is too small to show in its result, as scores do beneath a mask
+ * of -10000. */
+static bool reads_small(const struct walk *w, uint32_t node, const struct read__value *v)
+{
+    const struct probe_node *n = &w->s->dump->nodes.p[node];
+    const double norm = fabs(v->stat[PROBE_STAT_NORM]);
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        const struct read__value *in = &w->s->value[i];
+        if (!source__is_output(&w->s->dump->rows.p[i]) && in->kind == READ__FLOAT &&
+            in->n == v->n && source__is_searched(in) && !source__shelf_has(w->other, in) &&
+            fabs(in->stat[PROBE_STAT_NORM]) < shown * norm)
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether a result which both sides have hides that the node reads a lost value: the lost value is too
+ * small, or is added and taken away again, so that the result is one which was there before. */
+static bool hides_loss(const struct walk *w, uint32_t node)
+{
+    enum { DEPTH = 3 };
+    const struct read__value *v = &w->s->value[w->first[node]];
+    return (w->loss[node] & SOURCE__LOST) == 0 &&
+           (w->loss[node] & (SOURCE__IN_LOST | SOURCE__OUTSIDE)) != 0 && v->kind == READ__FLOAT &&
+           source__is_searched(v) && (reads_small(w, node, v) || any_before(w, node, DEPTH, v));
 }
 
 /* Statistics do not show the result of a comparison, so it counts as its inputs do. */
@@ -69,12 +119,15 @@ static void look_up_node(struct walk *w, uint32_t node)
             w->first[node] = i;
             w->loss[node] |= source__shelf_has(w->other, &w->s->value[i]) ? 0 : SOURCE__LOST;
         } else if (!out && is_lost_input(w, i)) {
-            bool is_tensor = w->s->value[i].n > 1;
+            /* graphs read single numbers, such as the counter of steps, that functions do not record */
+            bool is_tensor = w->s->value[i].n > 1 || !w->s->dump->is_graph;
             w->loss[node] |= maker != SOURCE__NONE ? SOURCE__IN_LOST
                              : is_tensor           ? SOURCE__OUTSIDE
                                                    : 0;
         }
     }
+    if (w->first[node] != SOURCE__NONE && hides_loss(w, node))
+        w->loss[node] |= SOURCE__LOST | SOURCE__HIDES;
 }
 
 /* A result that nothing reads is at the end, or what reads it is not recorded. Of a graph all operators
@@ -200,6 +253,26 @@ static bool is_coarse(const struct source__shelf *f)
     return 10 * low > f->n;
 }
 
+/* Two frameworks compute a logarithm of what noise has changed, and values near one or zero amplify noise: outputs
+ * of log differed by 7e-4 behind `1 - tanh(x)^2`, where tanh differs by 2e-5. What is not more than this is noise,
+ * and values behind it are alike up to twice as much. */
+static const double amplified = 1e-3;
+
+static double slack_behind_logs(const struct source__side *s, const struct source__shelf *other)
+{
+    const uint16_t log = align__family_find(MS_STR("Torch.log"));
+    double slack = other->slack;
+    for (uint32_t i = 0; i < s->dump->rows.n; i++) {
+        const struct probe_row *r = &s->dump->rows.p[i];
+        bool is_log = source__is_output(r) && is_forward(s->dump, r->node) &&
+                      source__is_searched(&s->value[i]) && s->value[i].n > 1 &&
+                      align__family_find(source__op_name(s->dump, r->node)) == log;
+        double gap = is_log ? source__shelf_gap(other, &s->value[i]) : 0;
+        slack = gap < amplified ? fmax(slack, 2 * gap) : slack;
+    }
+    return slack;
+}
+
 enum ms_rc source__find_lost(struct source__part *p, const struct source__side side[2],
                              struct ms_err *err)
 {
@@ -209,6 +282,8 @@ enum ms_rc source__find_lost(struct source__part *p, const struct source__side s
         MS_TRY(source__shelf_fill(&shelves[s], &side[s], is_of_forward, p->arena, err));
     if (is_coarse(&shelves[0]) || is_coarse(&shelves[1]))
         return MS_OK;
+    if (p->frameworks)
+        shelves[0].slack = shelves[1].slack = slack_behind_logs(&side[1], &shelves[0]);
     struct walk w[2] = {{.s = &side[0], .other = &shelves[1]},
                         {.s = &side[1], .other = &shelves[0]}};
     for (unsigned s = 0; s < 2; s++) {
@@ -218,6 +293,6 @@ enum ms_rc source__find_lost(struct source__part *p, const struct source__side s
             w[s].last != SOURCE__NONE ? side[s].dump->rows.p[w[s].last].node : SOURCE__NONE;
     }
     MS_TRY(do_starts_differ(p, side, err));
-    p->ends_differ = do_ends_differ(&w[0], &w[1], alike[p->frameworks]);
+    p->ends_differ = do_ends_differ(&w[0], &w[1], shelves[0].slack);
     return MS_OK;
 }

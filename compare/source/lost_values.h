@@ -19,7 +19,8 @@ enum source__loss {
     SOURCE__IN_LOST = 1 << 2, /* the operator reads a value that is lost */
     SOURCE__ENDS =
         1 << 3, /* its result lasts to the last operator; others end where nothing recorded reads */
-    SOURCE__OUTSIDE = 1 << 4 /* it reads a lost value from outside the dump */
+    SOURCE__OUTSIDE = 1 << 4, /* it reads a lost value from outside the dump */
+    SOURCE__HIDES = 1 << 5 /* both sides have its result, which hides that it reads a lost value */
 };
 
 /* Fills p->losses for the forward operators of both sides, p->starts_differ and

@@ -3,6 +3,8 @@
  * parting: makes the suspect where the values of two programs part.
  */
 #include "compare/source/parting.h"
+#include "compare/source/lost_values.h"
+#include "compare/source/node_facts.h"
 #include "compare/source/raw_suspects.h"
 
 #include <math.h>
@@ -89,7 +91,8 @@ static const double gap_least = 1e-5, gap_times = 10, gradients_most = 1e-4;
 static bool do_passes_agree(const struct source__part *p)
 {
     return p->losses[0] != NULL && !p->ends_differ && !p->starts_differ &&
-           !(p->gradient_gap > gradients_most) && do_gradients_agree(p);
+           !p->backward_parting.is_found && !(p->gradient_gap > gradients_most) &&
+           do_gradients_agree(p);
 }
 
 static bool is_off(const struct source__part *p, float gap)
@@ -190,12 +193,48 @@ static enum ms_rc check_parting(struct cmp_source *s, uint32_t part, struct ms_e
     return add_parting(s, part, blamed, why, golden, err);
 }
 
+static bool is_lost(const struct source__part *p, unsigned side, uint32_t id)
+{
+    return id != SOURCE__NONE && (p->losses[side][id] & SOURCE__LOST) != 0;
+}
+
+/* Results that both sides have elsewhere differ by more than this only if their operators are no true partners. */
+static const float far = 1e-3F;
+
+/* Tells whether a suspect is an operator whose result both sides have, so that its partner is another one, or
+ * whose partner is of another framework and differs as kernels do. Where gradients of parameters differ, one of an
+ * operator counts. */
+static bool is_false_pair(const struct source__part *p, const struct source__raw *r)
+{
+    const struct source__node *n = &p->nodes.p[r->node];
+    bool is_alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
+    bool is_apart = is_alone || n->out > far || n->out < (float)source__rule.exact_series;
+    return r->why == CMP_WHY_VALUE && n->kind == PROBE_NODE_API && is_apart &&
+           (r->forward || do_gradients_agree(p)) && !is_lost(p, 0, n->id[0]) &&
+           !is_lost(p, 1, n->id[1]);
+}
+
+/* Rule: where no values and no gradients part, operators that have each other's values elsewhere are no suspects. */
+static void drop_false_pairs(struct cmp_source *s, uint32_t part)
+{
+    const struct source__part *p = s->parts.p[part];
+    size_t n = 0;
+    if (p->ends_differ || p->starts_differ || p->parting.is_found || p->backward_parting.is_found)
+        return;
+    for (size_t i = 0; i < s->raws.n; i++) {
+        if (s->raws.p[i].part != part || !is_false_pair(p, &s->raws.p[i]))
+            s->raws.p[n++] = s->raws.p[i];
+    }
+    s->raws.n = n;
+}
+
 enum ms_rc source__check_parting(struct cmp_source *s, uint32_t part, bool explained,
                                  struct ms_err *err)
 {
     const struct source__part *p = s->parts.p[part];
     if (p->losses[0] == NULL || p->batches != 0)
         return MS_OK;
+    drop_false_pairs(s, part);
     MS_TRY(check_updates(s, part, err));
     return explained || p->starts_differ ? MS_OK : check_parting(s, part, err);
 }

@@ -3,6 +3,7 @@
  * update_results: looks the parameters of each side up among those of the other.
  */
 #include "compare/source/update_results.h"
+#include "compare/source/leaf_distance.h"
 #include "compare/source/node_facts.h"
 #include "compare/source/noise_floor.h"
 #include "compare/source/value_shelf.h"
@@ -51,6 +52,18 @@ static uint32_t begin_of_backward(const struct probe_dump *d)
     return i < d->nodes.n ? d->nodes.p[i].first_row : (uint32_t)d->rows.n;
 }
 
+/* Returns the row of the value that an operator leaves in a parameter. Kernels of a graph such as Adam's write their
+ * first input, and their outputs are memory that nothing has written: an update moves a parameter by little. */
+static uint32_t row_of_update(const struct source__side *s, uint32_t row)
+{
+    const double little = 0.3;
+    const uint32_t first = s->dump->nodes.p[s->dump->rows.p[row].node].first_row;
+    const struct read__value *in = &s->value[first], *out = &s->value[row];
+    bool is_written = !s->dump->is_graph || !source__is_searched(in) || in->n != out->n ||
+                      source__value_gap(in, out) < little;
+    return is_written ? row : first;
+}
+
 enum what { PARAMETERS, GRADIENTS, UPDATES };
 
 static bool is_meant(const struct source__side *s, const bool *is_read, uint32_t row,
@@ -78,8 +91,9 @@ static enum ms_rc gap_of(const struct source__side *s, const struct source__shel
         mark_read(s, is_read);
     for (uint32_t i = what == UPDATES ? begin_of_backward(s->dump) : 0; fine && i < s->dump->rows.n;
          i++) {
+        uint32_t at = what == UPDATES ? row_of_update(s, i) : i;
         if (is_meant(s, is_read, i, what))
-            gaps[n++] = (float)source__shelf_gap(other, &s->value[i]);
+            gaps[n++] = (float)source__shelf_gap(other, &s->value[at]);
     }
     *gap = n != 0 ? source__quantile(gaps, n, share) : NAN;
     ms_free(gaps);

@@ -19,18 +19,24 @@ import graph_networks
 import graph_networks_fifth
 import graph_networks_fourth
 import graph_networks_more
+import graph_networks_sixth
 import graph_networks_third
 from graph_networks import FRAMEWORK, numbers
 
 TABLES = {"first": graph_networks, "second": graph_networks_more, "third": graph_networks_third,
-          "fourth": graph_networks_fourth, "fifth": graph_networks_fifth}
+          "fourth": graph_networks_fourth, "fifth": graph_networks_fifth, "sixth": graph_networks_sixth}
 SETS = {name: table.MISTAKES for name, table in TABLES.items()}
 NETWORKS, MISTAKES, INPUTS = ({key: value for table in TABLES.values() for key, value in getattr(table, name).items()}
                               for name in ("NETWORKS", "MISTAKES", "INPUTS"))
-SAME, OPTIMIZERS = ({key: value for table in TABLES.values() for key, value in getattr(table, name, {}).items()}
-                    for name in ("SAME", "OPTIMIZERS"))
-# Networks whose optimizer counts take two steps.
-TRAINED = {MISTAKES[name][0] for name in OPTIMIZERS}
+SAME, OPTIMIZERS, STEPS, ADAM = (
+    {key: value for table in TABLES.values() for key, value in getattr(table, name, {}).items()}
+    for name in ("SAME", "OPTIMIZERS", "STEPS", "ADAM"))
+# Networks whose optimizer counts take two steps, where nothing else is said.
+TRAINED = {MISTAKES[name][0] for name in OPTIMIZERS} | set(STEPS)
+
+
+def step_count(network):
+    return STEPS.get(network, 2 if network in TRAINED else 1)
 
 
 def values(parameters):
@@ -46,11 +52,26 @@ def values(parameters):
 
 
 def optimizer_of(network, mistake):
-    """Learning rate, momentum and weight decay."""
+    """Learning rate, momentum or betas, and weight decay."""
     keys = {"rate": 0.01, "momentum": 0.9, "decay": 0.01} if network in TRAINED else {
         "rate": 0.01, "momentum": 0.0, "decay": 0.0}
+    keys.update(ADAM.get(network, {}))
     keys.update(OPTIMIZERS.get(mistake, {}))
-    return keys["rate"], keys["momentum"], keys["decay"]
+    return keys
+
+
+def torch_optimizer(model, keys):
+    if "betas" in keys:
+        return torch.optim.Adam(model.parameters(), keys["rate"], keys["betas"], weight_decay=keys["decay"])
+    return torch.optim.SGD(model.parameters(), keys["rate"], keys["momentum"], weight_decay=keys["decay"])
+
+
+def mindspore_optimizer(model, keys):
+    # Without a group, parameters named beta or gamma would not decay.
+    group = [{"params": model.trainable_params(), "weight_decay": keys["decay"]}]
+    if "betas" in keys:
+        return nn.Adam(group, keys["rate"], *keys["betas"])
+    return nn.SGD(group, keys["rate"], keys["momentum"])
 
 
 def run_torch(network, mistake, folder):
@@ -60,9 +81,8 @@ def run_torch(network, mistake, folder):
     for name, parameter in model.named_parameters():
         parameter.data = torch.from_numpy(drawn[name])
     debugger = PrecisionDebugger(dump_path=folder, task="tensor", level="mix")
-    rate, momentum, decay = optimizer_of(network, mistake)
-    optimizer = torch.optim.SGD(model.parameters(), rate, momentum, weight_decay=decay)
-    for _ in range(2 if network in TRAINED else 1):
+    optimizer = torch_optimizer(model, optimizer_of(network, mistake))
+    for _ in range(step_count(network)):
         debugger.start(model)
         loss = (model(*map(torch.from_numpy, INPUTS[network]())) ** 2).mean()
         loss.backward()
@@ -92,12 +112,9 @@ def run_mindspore(mode, network, mistake, folder):
             return (y ** 2).mean()
 
     debugger = PrecisionDebugger(dump_path=folder, task="tensor", level="L2" if mode == "graph" else "mix")
-    rate, momentum, decay = optimizer_of(network, mistake)
-    # Without a group, parameters named beta or gamma would not decay.
-    group = [{"params": model.trainable_params(), "weight_decay": decay}]
-    optimizer = nn.SGD(group, rate, momentum)
+    optimizer = mindspore_optimizer(model, optimizer_of(network, mistake))
     step = nn.TrainOneStepCell(Loss(), optimizer).set_train()
-    for _ in range(2 if network in TRAINED else 1):
+    for _ in range(step_count(network)):
         debugger.start(model)
         step(*map(Tensor, INPUTS[network]())).asnumpy()
         debugger.stop()

@@ -23,7 +23,9 @@ struct answer {
 };
 
 static const char *dtype = "float32"; /* of all values */
-static bool has_figures;              /* of tokens, in the program that is written */
+/* framework of the target, and the key that tells a graph */
+static const char *of_target = "mindspore";
+static bool has_figures; /* of tokens, in the program that is written */
 
 /* Numbers of tokens, which a dump of C gives no figures for. */
 enum { TOKENS = -1 };
@@ -70,7 +72,7 @@ static void write_program(struct fixture *f, char side, const struct call *calls
         ms_buf_puts(&b, i != 0 ? ",\n" : "");
         put_call(&b, &calls[i]);
     }
-    fixture_dump(f, side, "statistics", side == 'b' ? "pytorch" : "mindspore", ms_buf_z(&b));
+    fixture_dump(f, side, "statistics", side == 'b' ? "pytorch" : of_target, ms_buf_z(&b));
     ms_buf_free(&b);
 }
 
@@ -337,6 +339,152 @@ START_TEST(an_operator_without_effect_is_not_named)
 }
 END_TEST
 
+/* The target adds what it takes away again, and leaves relu and the addition out. */
+START_TEST(a_lost_value_that_vanishes_is_named)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Functional.relu.0.forward", {3}, 4},
+                                              {"Tensor.__add__.0.forward", {3, 4}, 6},
+                                              {"Functional.linear.1.forward", {6, 5}, 7},
+                                              {"Tensor.mean.0.forward", {7}, 8}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Functional.tanh.0.forward", {3}, 30},
+                                              {"Tensor.__sub__.0.forward", {30, 3}, 3},
+                                              {"Functional.dense.1.forward", {3, 5}, 26},
+                                              {"Tensor.mean.0.forward", {26}, 27}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Functional.tanh.0.forward");
+}
+END_TEST
+
+/* Statistics of the sum with a large mask do not show the scores beneath it. */
+START_TEST(a_lost_value_beneath_a_mask_is_named)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Functional.relu.0.forward", {3}, 4},
+                                              {"Tensor.__add__.0.forward", {4, 1999}, 2000},
+                                              {"Functional.softmax.0.forward", {2000}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 7}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Functional.tanh.0.forward", {3}, 9},
+                                              {"Tensor.__add__.0.forward", {9, 1999}, 2000},
+                                              {"Functional.softmax.0.forward", {2000}, 16},
+                                              {"Tensor.mean.0.forward", {16}, 17}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Functional.tanh.0.forward");
+    ck_assert_str_eq(a.golden, "Functional.relu.0.forward");
+}
+END_TEST
+
+/* The target goes on with one of two factors; what makes the other one runs on the golden side alone. */
+START_TEST(a_factor_left_out_is_named_where_it_is_multiplied)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3}, {"Functional.tanh.0.forward", {3}, 4},
+        {"Functional.exp.0.forward", {3}, 10},      {"Tensor.__mul__.0.forward", {4, 10}, 11},
+        {"Tensor.__mul__.1.forward", {11, 8}, 12},  {"Tensor.mean.0.forward", {12}, 13}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Functional.tanh.0.forward", {3}, 4},
+                                              {"Primitive.Mul.0.forward", {4, 8}, 22},
+                                              {"Tensor.mean.0.forward", {22}, 23}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_ptr_ne(strstr(a.golden, "__mul__"), NULL);
+}
+END_TEST
+
+/* The target's gradient of value 3 has another summand, as where a value is not detached any more. */
+START_TEST(a_gradient_too_much_is_named_where_it_begins)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 8}, {"Functional.conv2d.0.forward", {8, 9}, 3},
+        {"Functional.linear.1.forward", {3, 5}, 6}, {"Tensor.mean.0.forward", {6}, 7},
+        {"Tensor.mean.0.backward", {10}, 11},       {"Functional.linear.1.backward", {11}, 12},
+        {"Functional.conv2d.0.backward", {12}, 13}, {"Functional.linear.0.backward", {13}, 14}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 8}, {"Functional.dense.1.forward", {8, 9}, 3},
+        {"Functional.dense.2.forward", {3, 5}, 6}, {"Tensor.mean.0.forward", {6}, 7},
+        {"Tensor.mean.0.backward", {10}, 11},      {"Functional.dense.2.backward", {11}, 12},
+        {"Primitive.Mul.0.backward", {11}, 40},    {"Primitive.AddN.0.backward", {12, 40}, 41},
+        {"Primitive.Gather.0.backward", {41}, 42}, {"Functional.dense.0.backward", {42}, 43}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Primitive.Mul.0.backward");
+    ck_assert_int_eq(a.why, CMP_WHY_BRANCH);
+}
+END_TEST
+
+/* Both sides read a sine; the target makes it of another product, which no golden operator reads. */
+START_TEST(a_step_before_an_equal_operator_is_named)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3},   {"Tensor.__mul__.0.forward", {3}, 9},
+        {"Functional.sin.0.forward", {3}, 4},         {"Functional.sin.1.forward", {9}, 10},
+        {"Functional.cos.0.forward", {9}, 11},        {"Functional.cat.0.forward", {4, 10}, 12},
+        {"Functional.linear.1.forward", {12, 5}, 14}, {"Tensor.mean.0.forward", {14}, 15}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 3},   {"Primitive.Mul.0.forward", {3}, 9},
+        {"Primitive.Sin.0.forward", {3}, 4},         {"Primitive.Cos.0.forward", {9}, 11},
+        {"Primitive.Mul.1.forward", {3}, 29},        {"Primitive.Sin.1.forward", {29}, 30},
+        {"Primitive.Concat.0.forward", {4, 30}, 32}, {"Functional.dense.1.forward", {32, 5}, 34},
+        {"Tensor.mean.0.forward", {34}, 35}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Primitive.Mul.1.forward");
+}
+END_TEST
+
+/* The dump of a graph has what a kernel leaves in its first input; its output is memory that nothing has written. */
+static struct answer ask_graph(const struct call *golden, const struct call *target)
+{
+    of_target = "mindspore\", \"source\": \"graph";
+    struct answer a = ask(golden, target);
+    of_target = "mindspore";
+    return a;
+}
+
+START_TEST(a_parameter_that_a_kernel_changes_in_place_is_its_result)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3}, {"Tensor.mean.0.forward", {3}, 4},
+        {"Tensor.mean.0.backward", {10}, 11},       {"Functional.linear.0.backward", {11}, 12},
+        {"Tensor.lerp_.0.forward", {30, 12}, 21},   {"Tensor.lerp_.1.forward", {31, 12}, 22},
+        {"Tensor.addcdiv_.0.forward", {2, 32}, 13}};
+    struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                 {"Tensor.mean.0.forward", {3}, 4},
+                                 {"Tensor.mean.0.backward", {10}, 11},
+                                 {"Functional.dense.0.backward", {11}, 12},
+                                 {"Primitive.Adam.0.forward", {13, 12}, 2000}};
+    ck_assert_uint_eq(ask_graph(golden, target).n, 0);
+    target[4].in[0] = 14;
+    struct answer a = ask_graph(golden, target);
+    ck_assert_uint_eq(a.n, 1);
+    ck_assert_str_eq(a.target, "Primitive.Adam.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_UPDATE);
+}
+END_TEST
+
+/* A logarithm amplifies the noise of two frameworks' kernels. */
+START_TEST(noise_behind_a_logarithm_hides_no_operator)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Torch.log.0.forward", {3}, 1999},
+                                              {"Functional.relu.0.forward", {1999}, 4},
+                                              {"Functional.linear.1.forward", {4, 5}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 7}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Mint.log.0.forward", {3}, 2000},
+                                              {"Functional.tanh.0.forward", {2000}, 14},
+                                              {"Functional.dense.1.forward", {14, 5}, 16},
+                                              {"Tensor.mean.0.forward", {16}, 17}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Functional.relu.0.forward");
+}
+END_TEST
+
 TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_much_is_named,
           an_operator_too_little_is_named, an_operator_in_place_of_another_is_named_with_it,
           steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
@@ -345,4 +493,8 @@ TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_
           gradients_inside_a_function_are_no_suspects,
           a_function_that_runs_as_steps_is_named_at_the_last_of_them,
           values_that_changed_places_are_named_where_they_are_chosen,
-          an_operator_without_effect_is_not_named)
+          an_operator_without_effect_is_not_named, a_lost_value_that_vanishes_is_named,
+          a_lost_value_beneath_a_mask_is_named, a_factor_left_out_is_named_where_it_is_multiplied,
+          a_gradient_too_much_is_named_where_it_begins,
+          a_parameter_that_a_kernel_changes_in_place_is_its_result,
+          noise_behind_a_logarithm_hides_no_operator, a_step_before_an_equal_operator_is_named)
