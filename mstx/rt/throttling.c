@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "mstx/rt/held_file.h"
+#include "probe/base/held.h"
 #include "mstx/rt/process_ring.h"
 #include "mstx/rt/ticks.h"
 
 enum { GROUPS = 8, PATH = 512, TEXT = 4096 };
 
 static struct {
-    struct rt_held stat[GROUPS]; /* cpu.stat of the group and of those above it */
+    struct ms_held stat[GROUPS]; /* cpu.stat of the group and of those above it */
     int count;
     uint64_t began_ns, recorded_ns;
 } groups;
@@ -54,7 +54,7 @@ static uint64_t throttled_ns(void)
     char text[TEXT];
     uint64_t sum = 0;
     for (int i = 0; i < groups.count; i++) {
-        if (rt_is_held(&groups.stat[i]) && read_text(groups.stat[i].fd, text))
+        if (ms_is_held(&groups.stat[i]) && read_text(groups.stat[i].fd, text))
             sum += number_of(text, "throttled_time") + 1000 * number_of(text, "throttled_usec");
     }
     return sum;
@@ -71,7 +71,7 @@ static void add_group(const char *path)
     const int fd = open(name, O_RDONLY | O_CLOEXEC);
     const bool counts = read_text(fd, text) && strstr(text, "throttled_") != NULL;
     if (counts)
-        groups.stat[groups.count++] = rt_hold(fd);
+        groups.stat[groups.count++] = ms_hold(fd);
     else if (fd >= 0)
         close(fd);
 }
@@ -161,6 +161,6 @@ void rt_throttling_look(void)
 void rt_throttling_end(void)
 {
     for (int i = 0; i < groups.count; i++)
-        rt_hold_end(&groups.stat[i]);
+        ms_hold_end(&groups.stat[i]);
     groups.count = 0;
 }
