@@ -396,20 +396,19 @@ static enum ms_rc write_all(struct reader *r, const char *path, struct ms_err *e
                           : MS_OK;
 }
 
-/* Refuses a list of something else than events. */
-static enum ms_rc check_events(const struct reader *r, const struct mstx_trace_text *text,
-                               struct ms_err *err)
+/* Refuses a list of rows, which is no trace, however little a trace may hold. */
+static enum ms_rc check_rows(const struct reader *r, const struct mstx_trace_text *text,
+                             struct ms_err *err)
 {
-    if (r->misplaced == 0 || r->lanes.lane.n != 0)
-        return MS_OK;
     size_t at = 0;
     while (at < text->n && isspace((unsigned char)text->p[at]))
         at++;
     const bool is_rows = text->n - at > 2 && memcmp(text->p + at, "[[", 2) == 0;
-    return ms_fail(err, MS_E_FORMAT, "%s",
-                   is_rows ? "is a list of rows, such as a memory timeline of PyTorch's profiler, "
-                             "and no trace"
-                           : "holds no events of a trace");
+    if (!is_rows || r->lanes.lane.n != 0)
+        return MS_OK;
+    return ms_fail(
+        err, MS_E_FORMAT,
+        "is a list of rows, such as a memory timeline of PyTorch's profiler, and no trace");
 }
 
 static enum ms_rc read_and_write(struct reader *r, const char *path, struct ms_err *err)
@@ -419,7 +418,7 @@ static enum ms_rc read_and_write(struct reader *r, const char *path, struct ms_e
     ms_jread_init(&r->json.j, text.p, text.n, MS_JREAD_TOLERANT);
     enum ms_rc rc = read_file(r, err);
     if (rc == MS_OK)
-        rc = check_events(r, &text, err);
+        rc = check_rows(r, &text, err);
     if (rc != MS_OK)
         ms_err_wrap(err, "%s", path);
     if (rc == MS_OK)
