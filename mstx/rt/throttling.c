@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "probe/base/held.h"
 #include "mstx/rt/process_ring.h"
 #include "mstx/rt/ticks.h"
+#include "probe/base/held.h"
 
 enum { GROUPS = 8, PATH = 512, TEXT = 4096 };
 

@@ -5,7 +5,6 @@ import weakref
 import torch
 
 from msprobe import _probe
-from msprobe._nested import tensors_of
 from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
 
 VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
@@ -18,7 +17,9 @@ BEFORE, RETURNED, RAISED = 1, 2, 4  # when a function is told of a call: see ext
 
 _is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or \
     (getattr(torch._utils, "is_compiling", None) if VERSION >= (2, 0) else None) or bool  # False
-_is_lazy = torch.nn.parameter.is_lazy
+_compiler = torch.compiler if hasattr(getattr(torch, "compiler", None), "_is_compiling_flag") else None
+_is_dynamo = getattr(_compiler, "is_dynamo_compiling", None) or _is_compiling
+_LAZY = torch.nn.parameter.UninitializedTensorMixin
 
 
 # ---- gradients of modules ---------------------------------------------------
@@ -30,12 +31,29 @@ _is_lazy = torch.nn.parameter.is_lazy
 _NODES_MAX = 100000  # in the graph of one call; a larger graph is not searched
 
 
-def _is_watched(value):
-    return isinstance(value, torch.Tensor) and value.requires_grad
+def _collect(value, found):
+    """Appends the tensors that want a gradient, in order."""
+    if isinstance(value, torch.Tensor):
+        if value.requires_grad:
+            found.append(value)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            if not isinstance(item, torch.Tensor):
+                _collect(item, found)
+            elif item.requires_grad:
+                found.append(item)
+    elif isinstance(value, dict):
+        for item in dict.values(value):
+            _collect(item, found)
 
 
-def _distinct(tensors):
-    """Returns the distinct tensors, and for each place its tensor's index, None for a repeat."""
+def _distinct(value):
+    """Returns the distinct tensors that want a gradient, and for each place its tensor's index, None for a
+    repeat."""
+    tensors = []
+    _collect(value, tensors)
+    if len(tensors) < 2:
+        return tensors, _ONE if tensors else []
     known, places = {}, []
     for t in tensors:
         places.append(None if id(t) in known else len(known))
@@ -43,54 +61,48 @@ def _distinct(tensors):
     return list(known.values()), places
 
 
+_ONE = [0]  # the places of a single tensor
+
+
 def _placed(gradients, places):
-    return tuple(None if p is None else gradients[p] for p in places)
+    return tuple([None if p is None else gradients[p] for p in places])
 
 
 def _edge(t):
     """Returns the destination of a tensor's gradient: (node, index of its output).
 
-    The node of a leaf is created when the leaf is first used, so the leaf itself represents the
-    node."""
+    The node of a leaf is created when the leaf is first used, so the number of the leaf, which its caller
+    holds, represents the node."""
     node = t.grad_fn
-    return (t, 0) if node is None else (node, t.output_nr)
+    return (id(t), 0) if node is None else (node, t.output_nr)
 
 
-def _target(node, number):
-    """Returns the destination of an edge between nodes, in the same form."""
-    leaf = getattr(node, "variable", None)
-    return (node, number) if leaf is None else (leaf, 0)
-
-
+_LEAF_NODE = torch._C._functions.AccumulateGrad
 _sequence = getattr(torch._C._autograd, "_get_sequence_nr", None)
-
-
-def _is_older(node, began):
-    """Tells whether the node is older than the module's call; a node without a number counts as
-    new."""
-    if began is None:
-        return False
-    return node._sequence_nr() < began
 
 
 def _consumers(results, inputs, began):
     """Returns the nodes between results and inputs that have edges to the inputs.
 
-    Each is (node, [(place among its edges, index of the input)])."""
-    stack = [r.grad_fn for r in results if r.grad_fn is not None]
+    Each is (node, [(place among its edges, index of the input)]). A node that is older than the module's
+    call is passed over; one without a number counts as new. This runs for each call of each module, so it calls
+    no functions of its own."""
+    stack = [r.grad_fn for r in results]
     seen, found = set(stack), []
     while stack and len(seen) < _NODES_MAX:
         node = stack.pop()
-        if _is_older(node, began):
+        if began is not None and node._sequence_nr() < began:
             continue
         edges = []
-        for place, (following, number) in enumerate(node.next_functions):
+        for place, edge in enumerate(node.next_functions):
+            following = edge[0]
             if following is None:
                 continue
-            target = inputs.get(_target(following, number))
+            is_leaf = type(following) is _LEAF_NODE
+            target = inputs.get((id(following.variable), 0) if is_leaf else edge)
             if target is not None:
                 edges.append((place, target))
-            elif following not in seen:
+            elif not is_leaf and following not in seen:
                 seen.add(following)
                 stack.append(following)
         if edges:
@@ -108,13 +120,8 @@ class _Gradients:
         self.about = about  # path, class and number of the call
         self.places_in, self.places_out = places_in, places_out
         self.through = through  # (result, input) that are the same tensor
-        self.sources, self.consumers = sources, consumers  # number of nodes of each kind
-        self._begin()
-
-    def _begin(self):
-        self.given = [None] * len(self.places_out)
-        self.sums = [None] * len(self.places_in)
-        self.to_come, self.to_leave, self.call = self.sources, self.consumers, None
+        self.sources, self.consumers = self.to_come, self.to_leave = sources, consumers  # numbers of nodes
+        self.given = self.sums = self.call = None
 
     def come(self, wanted, gradients):
         """Records gradients of results before their node runs."""
@@ -122,6 +129,8 @@ class _Gradients:
             self.call = _probe.enter_module_backward(*self.about)
             if self.sources > 1 and self.call is not None:
                 _when_over(self.end)  # a result without use has no gradient
+        if self.given is None:
+            self.given = [None] * len(self.places_out)
         for number, index in wanted:
             self.given[index] = gradients[number]
         self.to_come -= 1
@@ -130,6 +139,8 @@ class _Gradients:
 
     def go(self, edges, gradients):
         """Adds up gradients of inputs after a node with edges to them has run."""
+        if self.sums is None:
+            self.sums = [None] * len(self.places_in)
         for place, index in edges:
             gradient = gradients[place] if place < len(gradients) else None
             if gradient is not None:
@@ -148,14 +159,16 @@ class _Gradients:
                 _note(f"the backward of a module is left out: {why}")
 
     def leave(self, at_once=False):
-        call, given, sums = self.call, self.given, self.sums
-        self._begin()
+        call, given = self.call, self.given
+        sums = self.sums or [None] * len(self.places_in)
+        self.to_come, self.to_leave = self.sources, self.consumers
+        self.given = self.sums = self.call = None
         if call is None:
             return
         for result, of_input in self.through:
             sums[of_input] = given[result] if sums[of_input] is None else sums[of_input]
-        call.input(_placed(given, self.places_out))
-        call.output(_placed(sums, self.places_in))
+        call.input(tuple(given) if self.places_out is _ONE else _placed(given, self.places_out))
+        call.output(tuple(sums) if self.places_in is _ONE else _placed(sums, self.places_in))
         if at_once:
             call.done()
         elif call.leave():
@@ -208,12 +221,18 @@ class _Go:
 _KEY = "msprobe"  # key in a node's metadata
 
 
-def _watch_results(results, gradients):
-    """Hooks each node that made a result, once; the hook is kept in the node's metadata."""
+def _nodes_of(results):
+    """Returns the nodes that made the results, each with [(number of its output, index of the result)]."""
     nodes = {}
     for index, r in enumerate(results):
-        if r.grad_fn is not None:
-            nodes.setdefault(r.grad_fn, []).append((r.output_nr, index))
+        node = r.grad_fn
+        if node is not None:
+            nodes.setdefault(node, []).append((r.output_nr, index))
+    return nodes
+
+
+def _watch_results(nodes, gradients):
+    """Hooks each node that made a result, once; the hook is kept in the node's metadata."""
     for node, wanted in nodes.items():
         known = node.metadata.get(_KEY)
         if known is None:
@@ -234,26 +253,34 @@ def _watch_tensors(results, gradients):
             known.calls.append((gradients, [(0, index)]))
 
 
-def _sources(results):
-    """Returns the number of gradient arrivals at the results."""
-    if _watch is _watch_results:
-        return len({r.grad_fn for r in results if r.grad_fn is not None})
-    return sum(r.grad_fn is not None for r in results)
+_HOOKS_NODES = VERSION >= (2, 0)
 
 
-_watch = _watch_results if VERSION >= (2, 0) else _watch_tensors
+def _watch(results, about, places, places_out, through, consumers):
+    """Hooks what made the results. Their gradients arrive once for each node, or for each tensor."""
+    if _HOOKS_NODES:
+        nodes = _nodes_of(results)
+        gradients = _Gradients(about, places, places_out, through, len(nodes), consumers)
+        _watch_results(nodes, gradients)
+    else:
+        arrivals = sum([r.grad_fn is not None for r in results])
+        gradients = _Gradients(about, places, places_out, through, arrivals, consumers)
+        _watch_tensors(results, gradients)
+    return gradients
 
 
 def _watch_call(about, edges, places, results, places_out, began):
-    inside = [r for r in results if r.grad_fn is not None and _edge(r) not in edges]
-    consumers = _consumers(inside, edges, began) if edges else []
-    if edges and not consumers and inside:
-        return  # no path from the results to the inputs
-    through = [(i, edges[_edge(r)]) for i, r in enumerate(results) if _edge(r) in edges]
-    gradients = _Gradients(about, places, places_out, through, _sources(results), len(consumers))
+    consumers, through = [], []
+    if edges:
+        ends = [edges.get(_edge(r)) for r in results]
+        inside = [r for r, end in zip(results, ends) if end is None and r.grad_fn is not None]
+        consumers = _consumers(inside, edges, began)
+        if inside and not consumers:
+            return  # no path from the results to the inputs
+        through = [(i, end) for i, end in enumerate(ends) if end is not None]
+    gradients = _watch(results, about, places, places_out, through, len(consumers))
     for node, of_node in consumers:
         node.register_hook(_Go(gradients, of_node))
-    _watch(results, gradients)
 
 
 _backwards = []
@@ -263,7 +290,7 @@ class _Backward:
     """Watches the gradients into and out of a module, call by call."""
 
     def __init__(self):
-        self._open = {}  # (hook, number) -> its inputs, and the sequence number at its start
+        self._open = {}  # (hook, number) -> inputs, their edges and places, the sequence number at the start
         _backwards.append(self)
 
     def forget(self):
@@ -272,16 +299,16 @@ class _Backward:
 
     def before(self, hook, module, args, number):
         if torch.is_grad_enabled():
-            inputs, places = _distinct(tensors_of(args, _is_watched))
+            inputs, places = _distinct(args)
             edges = {_edge(t): i for i, t in enumerate(inputs)}
-            self._open[hook, number] = edges, places, _sequence and _sequence()
+            self._open[hook, number] = inputs, edges, places, _sequence and _sequence()
 
     def after(self, hook, module, result, number):
         known = self._open.pop((hook, number), None)
         if known is None:
             return
-        edges, places, began = known
-        results, places_out = _distinct(tensors_of(result, _is_watched))
+        _held, edges, places, began = known
+        results, places_out = _distinct(result)
         if results:
             _watch_call((hook.path, hook.class_name, number), edges, places, results, places_out, began)
 
@@ -295,15 +322,12 @@ _HAS_HOOK = VERSION >= (2, 1)  # PyTorch has a hook after the accumulation of a 
 _GRADIENTS = "main_grad", "grad"  # attributes of a parameter; the first that it has is recorded
 
 
-def _wants_gradient(p):
-    return p is not None and p.requires_grad and not _is_lazy(p)
-
-
 def _names(parameters):
     """Returns the names of the parameters that may have gradients; without a hook of theirs, of all."""
     if not _HAS_HOOK:
         return list(parameters)
-    return [name for name, p in parameters.items() if _wants_gradient(p)]
+    return [name for name, p in parameters.items()
+            if p is not None and p.requires_grad and not isinstance(p, _LAZY)]
 
 
 def _watchers(hook, names):
@@ -313,16 +337,16 @@ def _watchers(hook, names):
     return [_probe.Grad(grads, index, name, None, _GRADIENTS) for index, name in enumerate(names)]
 
 
-def _listen(module, names, watchers):
-    """Hooks the parameters. Returns the watchers of those whose node is hooked after its use instead."""
+def _listen(parameters, module, names, watchers):
+    """Hooks the parameters of a module, held by a weak reference. Returns the watchers of those whose node is
+    hooked after its use instead."""
     if not _HAS_HOOK:
         return watchers
     later = []
     for name, watcher in zip(names, watchers):
-        parameter = dict.get(module._parameters, name)  # a program's dict may gather what is taken by [name]
+        parameter = dict.get(parameters, name)  # a program's dict may gather what is taken by [name]
         if parameter.is_leaf:
-            handle = parameter.register_post_accumulate_grad_hook(watcher)
-            _listening.append((handle, weakref.ref(module), name))
+            _listening.append((parameter.register_post_accumulate_grad_hook(watcher), module, name))
         else:
             later.append(watcher)
     return later or None
@@ -340,7 +364,9 @@ def _hooks_of(module):
 
 
 class _Hook:
-    """Hook of a module that compilers skip. A copy does nothing."""
+    """Hook of a module that compilers skip. A copy does nothing.
+
+    Dynamo knows that it is compiling and reads no further; the flag tells what other compilers do."""
 
     __slots__ = ("hook",)
 
@@ -358,7 +384,7 @@ class _Before(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args, kwargs=None):
-        if _is_compiling():
+        if _is_dynamo() or (_compiler and _compiler._is_compiling_flag):
             return None
         return self.hook(module, args, kwargs)
 
@@ -367,7 +393,7 @@ class _After(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args, *kwargs_and_result):
-        if not _is_compiling():
+        if not (_is_dynamo() or (_compiler and _compiler._is_compiling_flag)):
             self.hook(module, args, *kwargs_and_result)
 
 
@@ -412,7 +438,7 @@ class _Hooked:
         names = _names(module._parameters)
         if names != self.names:
             self.names, self.watchers = names, _watchers(self.hook, names)
-        self.after.later = _listen(module, names, self.watchers)
+        self.after.later = _listen(module._parameters, self.module, names, self.watchers)
 
 
 class _Model:
@@ -560,10 +586,14 @@ def _watch_around():
 def _stop_listening():
     """Removes the hooks of gradients, and the empty dicts that PyTorch leaves behind."""
     for handle, reference, name in _listening:
-        handle.remove()
         module = reference()
         parameter = dict.get(module._parameters, name) if module is not None else None
-        if parameter is not None and not parameter._post_accumulate_grad_hooks:
+        hooks = parameter._post_accumulate_grad_hooks if parameter is not None else None
+        if hooks is not None and handle.id in hooks:
+            del hooks[handle.id]
+        else:
+            handle.remove()  # the module has another parameter now
+        if hooks is not None and not hooks:
             parameter._post_accumulate_grad_hooks = None
     _listening.clear()
 
