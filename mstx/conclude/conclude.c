@@ -157,7 +157,7 @@ static enum ms_rc list_ranks(struct ms_stmt *st, char *to, size_t room, int64_t 
 }
 
 /* Finds ranks that are members of a communicator but recorded nothing; finds none when no process
- * knows its rank. */
+ * knows its rank, nor for the trace of one rank that a user of PyTorch's profiler chose. */
 static enum ms_rc find_absent(struct mstx_tl *tl, struct conclusions *r, struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -169,7 +169,9 @@ static enum ms_rc find_absent(struct mstx_tl *tl, struct conclusions *r, struct 
         "SELECT DISTINCT CAST(m.value AS INTEGER) FROM comm_groups g, json_each(CASE"
         " WHEN json_valid('[' || g.ranks || ']') THEN '[' || g.ranks || ']' ELSE '[]' END) m"
         " WHERE m.value NOT IN (SELECT rank FROM processes WHERE rank IS NOT NULL)"
-        " AND EXISTS (SELECT 1 FROM processes WHERE rank >= 0) ORDER BY 1",
+        " AND EXISTS (SELECT 1 FROM processes WHERE rank >= 0)"
+        " AND NOT (SELECT count(*) = 1 AND max(tool) = '" MSTX_TOOL_KINETO "' FROM processes)"
+        " ORDER BY 1",
         err));
     enum ms_rc rc = list_ranks(st, ranks, sizeof ranks, &n, &first, err);
     ms_stmt_free(st);

@@ -119,6 +119,7 @@ START_TEST(a_described_kernel_is_a_call)
                      1);
     ck_assert_int_eq(number("SELECT communication_ns FROM rank_steps"), 130000);
     ck_assert_int_eq(number("SELECT computing_ns FROM rank_steps"), 140000);
+    ck_assert_int_eq(number("SELECT count(*) FROM findings WHERE kind = 'absent'"), 0);
     end_run();
 }
 END_TEST
