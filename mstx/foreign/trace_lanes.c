@@ -59,10 +59,11 @@ static void begin_key(struct mstx_trace_lanes *t, uint32_t process, char kind, s
     ms_buf_str(&t->key, what);
 }
 
+/* Returns the number of a process or thread; profilers write the upper half of numbers as negative. */
 static uint32_t number_of(struct ms_str text)
 {
-    uint64_t v;
-    return ms_str_u64(text, &v) && v <= UINT32_MAX ? (uint32_t)v : 0;
+    int64_t v;
+    return ms_str_i64(text, &v) && v >= INT32_MIN && v <= UINT32_MAX ? (uint32_t)v : 0;
 }
 
 struct mstx_trace_lane *mstx__trace_lanes_thread(struct mstx_trace_lanes *t,

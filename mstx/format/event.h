@@ -40,6 +40,11 @@ enum {
 #define MSTX_USE_THROTTLED_TEXT "throttled" /* of the process */
 #define MSTX_USE_WRITTEN_TEXT   "blocks written"
 
+/* The domains of the tracks of a stream that come from a profiler's trace: what the device executed,
+ * and what only stands beside it, such as ranges of the user and waits of the host. */
+#define MSTX_KERNELS_DOMAIN "kernels"
+#define MSTX_BESIDE_DOMAIN  "annotations"
+
 /* One event. On a level above 0 with count > 1 it stands for several events drawn as one: name and
  * arg are then the name and duration of the longest, size is the sum of all durations (counters:
  * arg is the value farthest from zero, size the last value). */

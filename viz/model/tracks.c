@@ -3,7 +3,6 @@
  * tracks: lanes in display order.
  */
 #include "viz/model/tracks.h"
-
 #include "mstx/foreign/export.h"
 #include "probe/base/mem.h"
 
@@ -77,6 +76,8 @@ static void put_label(struct ms_buf *b, const struct mstx_track *t)
         ms_buf_printf(b, "stream %" PRIu32, t->tid);
     if (t->kind == MSTX_TRACK_STREAM)
         ms_buf_printf(b, " of device %" PRIu32, t->device);
+    if (t->kind == MSTX_TRACK_STREAM && ms_str_is(t->domain, MSTX_BESIDE_DOMAIN))
+        ms_buf_puts(b, " \xc2\xb7 " MSTX_BESIDE_DOMAIN);
     if (t->unit.n != 0)
         ms_buf_printf(b, " (%.*s)", MS_STR_ARG(t->unit));
 }
