@@ -5,6 +5,9 @@
  * The limit may be one of the group of the process or of any group above it, and each counts for itself alone.
  * In a container the paths of /proc/self/cgroup may be those of the host, of which only the last group, the
  * root of the container, can be seen.
+ *
+ * A capture may begin on the smallest stack, under the lock of its begin: texts that are needed then alone are
+ * static.
  */
 #include "mstx/rt/throttling.h"
 
@@ -18,7 +21,7 @@
 #include "mstx/rt/ticks.h"
 #include "probe/base/held.h"
 
-enum { GROUPS = 8, PATH = 512, TEXT = 4096 };
+enum { GROUPS = 8, PATH = 512, STAT = 1024 };
 
 static struct {
     struct ms_held stat[GROUPS]; /* cpu.stat of the group and of those above it */
@@ -29,9 +32,9 @@ static struct {
 /* ---- reading ----------------------------------------------------------------------- */
 
 /* Reads the beginning of a file as a string; returns false when there is nothing. */
-static bool read_text(int fd, char text[TEXT])
+static bool read_text(int fd, char *text, size_t room)
 {
-    const ssize_t n = fd >= 0 ? pread(fd, text, TEXT - 1, 0) : -1;
+    const ssize_t n = fd >= 0 ? pread(fd, text, room - 1, 0) : -1;
     text[n > 0 ? n : 0] = '\0';
     return n > 0;
 }
@@ -51,10 +54,10 @@ static uint64_t number_of(const char *text, const char *key)
 /* Returns the time in which the groups were throttled since they were made. */
 static uint64_t throttled_ns(void)
 {
-    char text[TEXT];
+    char text[STAT];
     uint64_t sum = 0;
     for (int i = 0; i < groups.count; i++) {
-        if (ms_is_held(&groups.stat[i]) && read_text(groups.stat[i].fd, text))
+        if (ms_is_held(&groups.stat[i]) && read_text(groups.stat[i].fd, text, sizeof text))
             sum += number_of(text, "throttled_time") + 1000 * number_of(text, "throttled_usec");
     }
     return sum;
@@ -64,12 +67,13 @@ static uint64_t throttled_ns(void)
 
 static void add_group(const char *path)
 {
-    char name[PATH + 16], text[TEXT];
+    static char name[PATH + 16];
+    char text[STAT];
     if (groups.count == GROUPS)
         return;
     snprintf(name, sizeof name, "%s/cpu.stat", path);
     const int fd = open(name, O_RDONLY | O_CLOEXEC);
-    const bool counts = read_text(fd, text) && strstr(text, "throttled_") != NULL;
+    const bool counts = read_text(fd, text, sizeof text) && strstr(text, "throttled_") != NULL;
     if (counts)
         groups.stat[groups.count++] = ms_hold(fd);
     else if (fd >= 0)
@@ -79,7 +83,7 @@ static void add_group(const char *path)
 /* Adds the group at `path` below `root`, and all above it up to the root. */
 static void add_groups(const char *root, const char *path)
 {
-    char name[PATH];
+    static char name[PATH];
     const size_t least = strlen(root);
     if (snprintf(name, sizeof name, "%s%s", root, path) >= PATH)
         return;
@@ -106,7 +110,7 @@ static bool has_cpu(const char *list)
 /* Adds the groups of a line NUMBER:CONTROLLERS:PATH; the list of controllers is empty in version 2. */
 static void add_line(char *line)
 {
-    char root[PATH];
+    static char root[PATH];
     char *list = strchr(line, ':'), *path = list != NULL ? strchr(list + 1, ':') : NULL;
     if (path == NULL)
         return;
@@ -133,10 +137,10 @@ static void add_lines(char *text)
 
 void rt_throttling_start(void)
 {
-    char text[TEXT];
+    static char text[4096];
     const int error = errno, fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
     groups.count = 0;
-    if (read_text(fd, text))
+    if (read_text(fd, text, sizeof text))
         add_lines(text);
     if (fd >= 0)
         close(fd);
