@@ -149,6 +149,8 @@ bool ext_is_yes(PyObject *question, PyObject *about);
  * until ext_loud(), which takes the result. NULL: there are none. */
 PyObject *ext_quiet(bool with_kernels);
 void ext_loud(PyObject *guard);
+/* Number of threads between the two, which may hold a call while another thread runs. */
+extern unsigned ext_inside;
 /* Calls one of the adapter's functions; its calls are neither recorded nor seen by modes. */
 PyObject *ext_ask(PyObject *func, PyObject *const *args, size_t n);
 /* Tells whether a compiler is tracing the program, with tensors that have no elements. */
@@ -187,5 +189,14 @@ extern PyMethodDef ext_put_functions[]; /* ext_put */
 extern uint32_t ext_late;               /* number of statistics still to come */
 /* Number of dumpers opened so far; calls of an earlier one are void. */
 extern unsigned ext_generation;
+/* A call that is held while code of the program runs, in which another thread may end the step or the dump. */
+struct ext_held_call {
+    struct probe_call *call;
+    uint64_t uses;
+    unsigned generation; /* value of ext_generation when the call began */
+};
+struct ext_held_call ext_hold_call(struct probe_call *call);
+/* Returns the call while it is open, else NULL. */
+struct probe_call *ext_open_call(const struct ext_held_call *held);
 
 #endif

@@ -10,13 +10,26 @@
 #include <structmember.h>
 
 struct call {
-    PyObject_HEAD struct probe_call *call;
-    uint64_t uses;
-    unsigned generation; /* value of ext_generation when the call began */
+    PyObject_HEAD struct ext_held_call held;
     long long number;
 };
 
 unsigned ext_generation;
+
+struct ext_held_call ext_hold_call(struct probe_call *call)
+{
+    return (struct ext_held_call){.call = call,
+                                  .uses = call != NULL ? probe__call_uses(call) : 0,
+                                  .generation = ext_generation};
+}
+
+struct probe_call *ext_open_call(const struct ext_held_call *held)
+{
+    const bool is_open = held->call != NULL && ext_dumper != NULL &&
+                         held->generation == ext_generation &&
+                         probe__call_uses(held->call) == held->uses;
+    return is_open ? held->call : NULL;
+}
 
 static PyObject *wrap(struct probe_call *call)
 {
@@ -27,21 +40,14 @@ static PyObject *wrap(struct probe_call *call)
         probe_call_drop(call);
         return NULL;
     }
-    *c = (struct call){.ob_base = c->ob_base,
-                       .call = call,
-                       .uses = probe__call_uses(call),
-                       .generation = ext_generation,
-                       .number = probe_call_number(call)};
+    *c = (struct call){
+        .ob_base = c->ob_base, .held = ext_hold_call(call), .number = probe_call_number(call)};
     return (PyObject *)c;
 }
 
-/* Returns the call while it is open, else NULL. */
 static struct probe_call *open_call(PyObject *self)
 {
-    const struct call *c = (struct call *)self;
-    bool is_open = ext_dumper != NULL && c->generation == ext_generation &&
-                   probe__call_uses(c->call) == c->uses;
-    return is_open ? c->call : NULL;
+    return ext_open_call(&((struct call *)self)->held);
 }
 
 /* leave_calls(): ends all queued calls */
@@ -263,7 +269,7 @@ static PyObject *leave_call(PyObject *self, PyObject *unused)
     (void)unused;
     if (c == NULL)
         Py_RETURN_FALSE;
-    return PyBool_FromLong(ext_leave_later(c, ((struct call *)self)->uses));
+    return PyBool_FromLong(ext_leave_later(c, ((struct call *)self)->held.uses));
 }
 
 static PyObject *fail(PyObject *self, PyObject *unused)

@@ -8,6 +8,8 @@
 #include "probe/write/dumper_state.h"
 #include "probe/write/settings.h"
 
+#include <time.h>
+
 static PyObject *raise(const struct ms_err *err)
 {
     PyErr_SetString(err->rc == MS_E_NOMEM ? PyExc_MemoryError : PyExc_ValueError, err->msg);
@@ -191,13 +193,28 @@ static PyObject *py_step(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* Waits until no other thread records a call, as a daemon does while the program ends; at most a tenth of a
+ * second.  Returns false when one still does. */
+static bool wait_for_others(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < 100 && ext_inside != 0; i++) {
+        Py_BEGIN_ALLOW_THREADS;
+        nanosleep(&pause, NULL);
+        Py_END_ALLOW_THREADS;
+    }
+    return ext_inside == 0;
+}
+
 static PyObject *py_close(PyObject *module, PyObject *unused)
 {
     struct ms_err err = {0};
     struct probe_dumper *d = ext_dumper;
     (void)module, (void)unused;
     settle_all();
-    ext_dumper = NULL;
+    ext_dumper = NULL; /* no call begins any more */
+    if (!wait_for_others())
+        Py_RETURN_NONE; /* what it records into stays */
     enum ms_rc rc = probe_dumper_close(d, &err);
     return rc == MS_OK ? Py_NewRef(Py_None) : raise(&err);
 }

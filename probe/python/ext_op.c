@@ -128,7 +128,8 @@ static PyObject *new_back(PyObject *op, int64_t number)
 
 static void watch_gradient(PyObject *op, PyObject *result, int64_t number)
 {
-    PyObject *t = ext_fw.get[EXT_GRAD_FN] != NULL ? first_tensor(result) : NULL;
+    PyObject *t =
+        ext_dumper != NULL && ext_fw.get[EXT_GRAD_FN] != NULL ? first_tensor(result) : NULL;
     if (t == NULL || !ext_get_bool(EXT_REQUIRES_GRAD, t) || !ext_is_yes(ext_fw.grad_mode, NULL))
         return;
     PyObject *node = ext_get(EXT_GRAD_FN, t);
@@ -233,7 +234,11 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     if (PyErr_Occurred())
         ext_swallow("the inputs of a function");
     ext_loud(guard);
+    const struct ext_held_call held = ext_hold_call(c);
     PyObject *result = run_recorded(op, c, args, nargsf, kwnames);
+    if (c != NULL &&
+        ext_open_call(&held) == NULL) /* another thread has ended the step, or the program */
+        return result;
     if (result == NULL) {
         probe__call_fail(c);
         return NULL;

@@ -354,8 +354,11 @@ static PyObject *quiet(void)
     return guard;
 }
 
+unsigned ext_inside;
+
 PyObject *ext_quiet(bool with_kernels)
 {
+    ext_inside++;
     bool has_modes = ext_is_yes(ext_fw.function_modes, NULL) ||
                      (with_kernels && ext_is_yes(ext_fw.dispatch_modes, NULL));
     return has_modes ? quiet() : NULL;
@@ -364,13 +367,14 @@ PyObject *ext_quiet(bool with_kernels)
 void ext_loud(PyObject *guard)
 {
     PyObject *type, *value, *trace;
-    if (guard == NULL)
-        return;
-    PyErr_Fetch(&type, &value, &trace);
-    PyObject *done = PyObject_CallMethod(guard, "end", NULL);
-    if (done == NULL)
-        ext_swallow("the modes of the program");
-    Py_XDECREF(done);
-    Py_DECREF(guard);
-    PyErr_Restore(type, value, trace);
+    if (guard != NULL) {
+        PyErr_Fetch(&type, &value, &trace);
+        PyObject *done = PyObject_CallMethod(guard, "end", NULL);
+        if (done == NULL)
+            ext_swallow("the modes of the program");
+        Py_XDECREF(done);
+        Py_DECREF(guard);
+        PyErr_Restore(type, value, trace);
+    }
+    ext_inside--;
 }

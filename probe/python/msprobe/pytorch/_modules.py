@@ -71,8 +71,8 @@ def _placed(gradients, places):
 def _edge(t):
     """Returns the destination of a tensor's gradient: (node, index of its output).
 
-    The node of a leaf is created when the leaf is first used, so the number of the leaf, which its caller
-    holds, represents the node."""
+    The node of a leaf is created when the leaf is first used, so the number of the leaf represents the node. A
+    call holds its arguments to its end, and one more reference to them would be seen by sys.getrefcount."""
     node = t.grad_fn
     return (id(t), 0) if node is None else (node, t.output_nr)
 
@@ -290,7 +290,9 @@ class _Backward:
     """Watches the gradients into and out of a module, call by call."""
 
     def __init__(self):
-        self._open = {}  # (hook, number) -> inputs, their edges and places, the sequence number at the start
+        # (hook, number) -> edges of its inputs, their places, and the sequence number at its start; the tensors
+        # themselves are held by the call
+        self._open = {}
         _backwards.append(self)
 
     def forget(self):
@@ -301,13 +303,13 @@ class _Backward:
         if torch.is_grad_enabled():
             inputs, places = _distinct(args)
             edges = {_edge(t): i for i, t in enumerate(inputs)}
-            self._open[hook, number] = inputs, edges, places, _sequence and _sequence()
+            self._open[hook, number] = edges, places, _sequence and _sequence()
 
     def after(self, hook, module, result, number):
         known = self._open.pop((hook, number), None)
         if known is None:
             return
-        _held, edges, places, began = known
+        edges, places, began = known
         results, places_out = _distinct(result)
         if results:
             _watch_call((hook.path, hook.class_name, number), edges, places, results, places_out, began)
