@@ -585,24 +585,43 @@ static enum ms_rc check_cast_across(struct source__judge *j, uint32_t i, struct 
     return source__add_suspect(j, before, raw, err);
 }
 
+/* Tells whether a node behind a module makes its value: some dumps have a module before its operators. */
+static bool is_made_behind(const struct source__judge *j, uint32_t node,
+                           const struct source__leaf *of)
+{
+    enum { NEAR = 2048 };
+    const struct source__leaf *end = j->p->leaves.p + j->p->leaves.n;
+    const struct source__node *n = &j->p->nodes.p[node];
+    for (const struct source__leaf *l = j->p->leaves.p + n->leaf + n->nleaf;
+         l < end && l < of + NEAR; l++) {
+        if ((l->flags & SOURCE__IS_OUT) && l->value == of->value)
+            return true;
+    }
+    return false;
+}
+
 /* Tells whether no recorded operator of the target made a value of a module, while one that agrees made the
  * golden value, or none did: what made it is then recorded on neither side. */
-static bool is_made_unseen(const struct source__judge *j, const struct source__leaf *l)
+static bool is_made_unseen(const struct source__judge *j, uint32_t node,
+                           const struct source__leaf *l)
 {
     if (l->maker[1] != SOURCE__NONE)
         return false;
-    return l->maker[0] == SOURCE__NONE ? j->dirtiest == 0 : source__is_clean(j, l->maker[0]);
+    return l->maker[0] == SOURCE__NONE ? j->dirtiest == 0 && !is_made_behind(j, node, l)
+                                       : source__is_clean(j, l->maker[0]);
 }
 
 /* Tells whether neither side records an operator that made an output of a module. */
-static bool works_unseen(const struct source__judge *j, const struct source__node *n)
+static bool works_unseen(const struct source__judge *j, uint32_t node)
 {
+    const struct source__node *n = &j->p->nodes.p[node];
     bool any = false;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &j->p->leaves.p[i];
         if ((l->flags & SOURCE__IS_OUT) == 0)
             continue;
-        if (l->maker[0] != SOURCE__NONE || l->maker[1] != SOURCE__NONE)
+        if (l->maker[0] != SOURCE__NONE || l->maker[1] != SOURCE__NONE ||
+            is_made_behind(j, node, l))
             return false;
         any |= (l->flags & SOURCE__REAL) != 0;
     }
@@ -621,19 +640,18 @@ static enum ms_rc check_own_parameters(struct source__judge *j, uint32_t i, stru
     return MS_OK;
 }
 
-/* Rule: a module outputs a value that no operator inside it made, while the golden module outputs
- * what its last operator made. An operator that no dump records may have changed the value; where neither
- * side records one, the module does the work itself and is judged as an operator. */
+/* Rule: a module outputs a value that no operator inside it made, while the golden module outputs what its last one
+ * made: an unrecorded operator may have changed it. Where neither side records one, the module does the work. */
 static enum ms_rc check_module(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     double limit = source__rule.forward[j->tensor] * fmaxf(n->in, n->floor);
-    if (works_unseen(j, n))
+    if (works_unseen(j, i))
         MS_TRY(check_own_parameters(j, i, err));
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
         const struct source__leaf *l = &j->p->leaves.p[k];
         unsigned want = SOURCE__IS_OUT | SOURCE__REAL | SOURCE__MEASURED;
-        if ((l->flags & want) != want || !(l->e > limit) || !is_made_unseen(j, l))
+        if ((l->flags & want) != want || !(l->e > limit) || !is_made_unseen(j, i, l))
             continue;
         return source__add_suspect(
             j, i, source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho)), err);
