@@ -17,10 +17,10 @@
 
 struct mstx_report {
     struct mstx_steps steps;
-    mstx_findings findings; /* as stored in run.db */
-    mstx_name_rows names;   /* empty unless measured */
-    mstx_comm_rows comms;   /* empty unless measured */
-    struct mstx_use use;    /* empty unless measured; the caller sets flops and peak */
+    mstx_findings findings;   /* as stored in run.db */
+    mstx_name_rows names;     /* empty unless measured */
+    mstx_comm_rows comms;     /* empty unless measured */
+    struct mstx_use use;      /* empty unless measured; the caller sets flops and peak */
     mstx_breakdown breakdown; /* shown where has_breakdown says that the caller measured it */
     bool has_breakdown;
     struct mstx_clock_summary clocks;
