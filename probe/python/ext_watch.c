@@ -599,10 +599,10 @@ static bool is_needed(PyObject *call)
     return false;
 }
 
-/* Tells whether a switch of one function switches w. */
+/* Tells whether a switch of one function, or of a whole group (only is NULL), switches w. */
 static bool is_switched(const struct watched *w, PyObject *only, bool is_on)
 {
-    if (w->func == only)
+    if (only == NULL || w->func == only)
         return true;
     return w->op == NULL && w->func == call_of_class(only) && (is_on || !is_needed(w->func));
 }
@@ -615,37 +615,6 @@ static void switch_one(struct watched *w, bool is_on)
         begin(w);
     else
         end(w);
-}
-
-/* Switches all functions of a group, as happens twice in a step: most are as they were left, and get their
- * other type and call. */
-static void switch_group(unsigned group, bool is_on)
-{
-    const struct span span = spans[group];
-    for (unsigned i = span.first; i < span.end; i++) {
-        struct watched *w = all[is_on ? i : span.end - 1 - (i - span.first)];
-        PyTypeObject *from = is_on ? w->was : w->ours, *to = is_on ? w->ours : w->was;
-        if (w->group != group || w->is_ours == is_on)
-            continue;
-        if (w->ours == NULL || w->is_object || Py_TYPE(w->func) != from) {
-            switch_one(w, is_on);
-            continue;
-        }
-        *w->call = is_on ? watched_call : w->was_call;
-        Py_SET_TYPE(w->func, to);
-        w->is_ours = is_on;
-    }
-}
-
-/* Switches one function, with the __call__ of its class where that is watched for it. */
-static void switch_function(unsigned group, PyObject *only, bool is_on)
-{
-    const struct span span = spans[group];
-    for (unsigned i = span.first; i < span.end; i++) {
-        struct watched *w = all[is_on ? i : span.end - 1 - (i - span.first)];
-        if (w->group == group && is_switched(w, only, is_on))
-            switch_one(w, is_on);
-    }
 }
 
 /* watching(on, group, func): starts or stops watching the functions of the group, or one of them. The
@@ -662,10 +631,12 @@ static PyObject *watching(PyObject *module, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "watching: no group %u", group);
     if (group == 0)
         ext_slot_watching(is_on != 0);
-    if (only == NULL)
-        switch_group(group, is_on != 0);
-    else
-        switch_function(group, only, is_on != 0);
+    const struct span span = spans[group];
+    for (unsigned i = span.first; i < span.end; i++) {
+        struct watched *w = all[is_on ? i : span.end - 1 - (i - span.first)];
+        if (w->group == group && is_switched(w, only, is_on != 0))
+            switch_one(w, is_on != 0);
+    }
     Py_RETURN_NONE;
 }
 
