@@ -22,12 +22,6 @@ static size_t rows(size_t n, size_t most)
     return most != 0 && n > most ? most : n;
 }
 
-static void text_rest(size_t n, size_t most, struct ms_buf *out)
-{
-    if (n > rows(n, most))
-        ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n", n - rows(n, most));
-}
-
 static void put_time(struct ms_buf *out, int64_t ns)
 {
     char time[MS_HUMAN_MAX];
@@ -50,7 +44,7 @@ static void text_use(const mstx_breakdown *b, size_t most, struct ms_buf *out)
         put_time(out, r->window_ns - r->busy_ns);
         ms_buf_printf(out, " %6.1f %%\n", share(r->overlap_ns, r->work_ns[MSTX_WORK_COMM]));
     }
-    text_rest(b->n, most, out);
+    ms_human_more(out, b->n - rows(b->n, most), "");
 }
 
 static void text_idle(const mstx_breakdown *b, size_t most, struct ms_buf *out)
@@ -71,7 +65,7 @@ static void text_idle(const mstx_breakdown *b, size_t most, struct ms_buf *out)
             ms_buf_putc(out, '\n');
         }
     }
-    text_rest(n, most, out);
+    ms_human_more(out, n - shown, "");
 }
 
 static void text_launches(const mstx_breakdown *b, size_t most, struct ms_buf *out)
@@ -88,7 +82,7 @@ static void text_launches(const mstx_breakdown *b, size_t most, struct ms_buf *o
         put_time(out, l->most_delay_ns);
         ms_buf_putc(out, '\n');
     }
-    text_rest(b->n, most, out);
+    ms_human_more(out, b->n - rows(b->n, most), "");
 }
 
 /* Writes the kernels of the rank whose device is busy longest. */
@@ -111,7 +105,7 @@ static void text_kernels(struct mstx_tl *tl, const mstx_breakdown *b, size_t mos
         put_time(out, k->most_ns);
         ms_buf_putc(out, '\n');
     }
-    text_rest(r->kernel.n, most, out);
+    ms_human_more(out, r->kernel.n - rows(r->kernel.n, most), " kernels");
 }
 
 void mstx_breakdown_text(struct mstx_tl *tl, const mstx_breakdown *b, size_t most,

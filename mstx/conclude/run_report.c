@@ -143,15 +143,6 @@ static size_t choose_findings(const mstx_findings *all, size_t most, bool *is_li
     return listed;
 }
 
-/* Says how many things were not listed; nothing when there are none. what: " names", or "". */
-static void text_more(size_t more, const char *what, struct ms_buf *out)
-{
-    char count[MS_HUMAN_MAX];
-    if (more != 0)
-        ms_buf_printf(out, "  ... %s more%s; --most 0 shows all\n", ms_human_count(count, more),
-                      what);
-}
-
 /* Counts the findings that are not listed, by severity. */
 static void text_more_findings(const mstx_findings *all, const bool *is_listed, size_t more,
                                struct ms_buf *out)
@@ -264,7 +255,7 @@ static void text_steps(struct mstx_tl *tl, const struct mstx_report *r, size_t m
                   source_text(r->steps.source), ms_human_time(time, r->step_median_ns));
     for (size_t i = 0; i < listed && (most == 0 || i < most); i++)
         text_step(tl, &step[i], r->step_median_ns, out);
-    text_more(most != 0 ? n - (listed < most ? listed : most) : 0, "", out);
+    ms_human_more(out, most != 0 ? n - (listed < most ? listed : most) : 0, "");
     ms_free(step);
 }
 
@@ -327,7 +318,7 @@ static void text_names(const struct mstx_report *r, const struct mstx_folds *fol
         const struct mstx_name_row sum = sum_names(r, folds, &folds->rows.p[i]);
         text_name(&sum, folds->rows.p[i].n, out);
     }
-    text_more(most != 0 && folds->rows.n > most ? folds->rows.n - most : 0, " names", out);
+    ms_human_more(out, most != 0 && folds->rows.n > most ? folds->rows.n - most : 0, " names");
 }
 
 static void text_comm(const struct mstx_comm_row *r, size_t rows, struct ms_buf *out)
@@ -374,7 +365,7 @@ static void text_comms(const struct mstx_report *r, const struct mstx_folds *fol
         const struct mstx_comm_row sum = sum_comms(r, folds, &folds->rows.p[i]);
         text_comm(&sum, folds->rows.p[i].n, out);
     }
-    text_more(most != 0 && folds->rows.n > most ? folds->rows.n - most : 0, "", out);
+    ms_human_more(out, most != 0 && folds->rows.n > most ? folds->rows.n - most : 0, "");
 }
 
 struct stacks_text {

@@ -432,12 +432,6 @@ static size_t shown_rows(const struct mstx_whatif_run *r, size_t n)
     return r->how.most != 0 && n > r->how.most ? r->how.most : n;
 }
 
-static void text_more(size_t n, size_t shown, struct ms_buf *out)
-{
-    if (n > shown)
-        ms_buf_printf(out, "  ... %zu more; --most 0 shows all\n", n - shown);
-}
-
 static void text_shares(const struct mstx_whatif_run *r, int kind, struct ms_buf *out)
 {
     const mstx_shares *v = &r->share[kind];
@@ -449,7 +443,7 @@ static void text_shares(const struct mstx_whatif_run *r, int kind, struct ms_buf
     for (size_t i = 0; i < shown; i++)
         ms_buf_printf(out, "  %-30s  %8.4f\n", class_text(r, kind, v->p[i].class, name),
                       v->p[i].slowdown);
-    text_more(v->n, shown, out);
+    ms_human_more(out, v->n - shown, "");
 }
 
 static void text_steps(const struct mstx_whatif_run *r, struct ms_buf *out)
@@ -459,7 +453,7 @@ static void text_steps(const struct mstx_whatif_run *r, struct ms_buf *out)
     for (size_t i = 0; i < shown; i++)
         ms_buf_printf(out, "  %-30" PRId64 "  %8.4f\n", step_number(r, r->step.p[i].class),
                       r->step.p[i].slowdown);
-    text_more(r->step.n, shown, out);
+    ms_human_more(out, r->step.n - shown, "");
 }
 
 static void text_critical(const struct mstx_whatif_run *r, struct ms_buf *out)

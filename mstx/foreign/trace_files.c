@@ -16,7 +16,8 @@
 
 /* ---- which files are traces ---------------------------------------------------------- */
 
-enum { HEAD = 1 << 16 };
+/* Writers put what tells a trace into the first kilobytes. */
+enum { HEAD = 1 << 14 };
 
 static bool has(struct ms_str text, const char *what)
 {
@@ -115,7 +116,8 @@ static void note_twice(struct mstx_trace_ranks *all, const char *path, int32_t r
 
 struct reading {
     struct mstx_trace_ranks all;
-    bool is_single; /* one file was given, and its failure is that of the whole import */
+    bool is_single;      /* one file was given, and its failure is that of the whole import */
+    struct ms_err first; /* failure of the first file that cannot be read */
 };
 
 static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
@@ -130,6 +132,7 @@ static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
         return ms_no_memory(err);
     if (rc != MS_OK && !r->is_single) {
         mstx__writer_problem(r->all.w, path, aside.msg);
+        r->first = r->first.rc == MS_OK ? aside : r->first;
         return mstx__writer_why(r->all.w, err);
     }
     if (rc != MS_OK)
@@ -157,7 +160,8 @@ enum ms_rc mstx__import_traces(const char *const *paths, size_t n, struct mstx_w
     for (size_t i = 0; i < n && rc == MS_OK; i++)
         rc = read_path(&r, paths[i], err);
     if (rc == MS_OK && r.all.files == 0)
-        rc = ms_fail(err, MS_E_FORMAT, "%s: none of its traces can be read", paths[0]);
+        rc = ms_fail(err, MS_E_FORMAT, "none of the traces can be read; the first: %s",
+                     r.first.rc != MS_OK ? r.first.msg : paths[0]);
     if (rc == MS_OK)
         rc = mstx__trace_ranks_save(&r.all, err);
     result->files = r.all.files;

@@ -112,3 +112,11 @@ void ms_human_cell(struct ms_buf *out, struct ms_str s, unsigned width)
     for (; cells < width; cells++)
         ms_buf_putc(out, ' ');
 }
+
+void ms_human_more(struct ms_buf *out, size_t more, const char *what)
+{
+    char count[MS_HUMAN_MAX];
+    if (more != 0)
+        ms_buf_printf(out, "  ... %s more%s; --most 0 shows all\n", ms_human_count(count, more),
+                      what);
+}

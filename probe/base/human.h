@@ -25,5 +25,8 @@ const char *ms_human_factor(char buf[MS_HUMAN_MAX], double v);
 /* Appends a text of a program as the cell of a table: control characters become dots, a longer text
  * is cut, a shorter one is filled up with spaces. */
 void ms_human_cell(struct ms_buf *out, struct ms_str s, unsigned width);
+/* Appends the line below a table from which `more` rows were left out; nothing when there are none.
+ * what: " names", or "". */
+void ms_human_more(struct ms_buf *out, size_t more, const char *what);
 
 #endif

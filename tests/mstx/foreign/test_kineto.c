@@ -47,6 +47,8 @@ static const char events[] =
                                               "77,\"tid\":78,\"ts\":140,\"bp\":\"e\"},"
                                               "{\"ph\":\"s\",\"cat\":\"ac2g\",\"id\":10,\"pid\":77,"
                                               "\"tid\":78,\"ts\":30},"
+                                              "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"watch\","
+                                              "\"pid\":77,\"tid\":-2,\"ts\":5,\"dur\":1},"
                                               "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch "
                                               "Profiler (0)\",\"pid\":\"Spans\",\"tid\":\"PyTorch "
                                               "Profiler\",\"ts\":0,\"dur\":900,\"args\":{}}";
@@ -91,6 +93,7 @@ START_TEST(a_trace_is_one_process_with_streams)
     ck_assert_int_eq(number("SELECT start_ns FROM tracks WHERE tid = 9"), 1000150000);
     ck_assert_int_eq(number("SELECT to_ns - from_ns FROM flows"), 120000);
     ck_assert_int_eq(number("SELECT count(*) FROM flows"), 1);
+    ck_assert_int_eq(number("SELECT count(*) FROM tracks WHERE tid = 4294967294"), 1);
     end_run();
 }
 END_TEST
@@ -180,6 +183,25 @@ START_TEST(the_name_of_a_file_gives_the_rank_in_a_folder)
 }
 END_TEST
 
+START_TEST(a_list_without_a_trace_says_why)
+{
+    struct mstx_import_result result;
+    struct ms_err e = {0};
+    char first[96], second[96], db[96];
+    scratch_dir(dir);
+    snprintf(first, sizeof first, "%s/a.json", dir);
+    snprintf(second, sizeof second, "%s/b.json", dir);
+    snprintf(db, sizeof db, "%s/db", dir);
+    write_file(first, "{\"traceEvents\": 7}", 18);
+    write_file(second, "[[1, 2]]", 8);
+    const char *const more[] = {second};
+    const struct mstx_import_how how = {.more = more, .more_n = 1};
+    ck_assert_int_eq(mstx_import_as(first, db, &how, &result, &e), MS_E_FORMAT);
+    ck_assert_msg(strstr(e.msg, "a.json: line 1") != NULL, "%s", e.msg);
+    ck_assert_int_eq(ms_path_kind(db), MS_KIND_NONE);
+}
+END_TEST
+
 START_TEST(rows_of_a_memory_timeline_are_refused)
 {
     static const char rows[] = "[[1689180447559362, 1, 512, 3], [1689180447559363, 2, -512, 3]]";
@@ -223,5 +245,5 @@ END_TEST
 
 TEST_MAIN("kineto", a_trace_is_one_process_with_streams, only_its_own_steps_are_steps,
           a_described_kernel_is_a_call, what_the_device_did,
-          the_name_of_a_file_gives_the_rank_in_a_folder, rows_of_a_memory_timeline_are_refused,
-          kinds_of_work_and_sides)
+          the_name_of_a_file_gives_the_rank_in_a_folder, a_list_without_a_trace_says_why,
+          rows_of_a_memory_timeline_are_refused, kinds_of_work_and_sides)

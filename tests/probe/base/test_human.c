@@ -102,6 +102,47 @@ START_TEST(the_longest_text_fits)
 }
 END_TEST
 
+START_TEST(cells_have_one_width_and_nothing_that_a_terminal_obeys)
+{
+    static const struct {
+        struct ms_str text;
+        const char *cell;
+    } table[] = {
+        {MS_STR("ab"), "ab    "},
+        {MS_STR("abcdef"), "abcdef"},
+        {MS_STR("abcdefg"), "abc..."},
+        {MS_STR("a\x1b[1m"), "a.[1m "},
+        {MS_STR("\xc2\x9b"
+                "1"),
+         ".1    "},
+        {MS_STR("\xff"
+                "b"),
+         ".b    "},
+        {MS_STR("\xe5\xb1\x82"), "\xe5\xb1\x82     "},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct ms_buf b = {.max = 64};
+        ms_human_cell(&b, table[i].text, 6);
+        ms_buf_z(&b);
+        ck_assert_str_eq(b.p, table[i].cell);
+        ms_buf_free(&b);
+    }
+}
+END_TEST
+
+START_TEST(what_is_left_out_is_counted)
+{
+    struct ms_buf b = {.max = 128};
+    ms_human_more(&b, 0, " names");
+    ck_assert_uint_eq(b.n, 0);
+    ms_human_more(&b, 1284, " names");
+    ms_buf_z(&b);
+    ck_assert_str_eq(b.p, "  ... 1,284 more names; --most 0 shows all\n");
+    ms_buf_free(&b);
+}
+END_TEST
+
 TEST_MAIN("human", counts_have_a_comma_every_three_digits, bytes_have_three_digits_and_a_unit,
           times_go_from_nanoseconds_to_minutes, factors_have_two_digits_and_commas,
-          the_longest_text_fits)
+          the_longest_text_fits, cells_have_one_width_and_nothing_that_a_terminal_obeys,
+          what_is_left_out_is_counted)
