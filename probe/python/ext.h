@@ -11,7 +11,7 @@
  *             │                         calls entered from Python
  *     ext_value ── ext_json             values into the record, without copies
  *     ext_put                           hooks into a model's modules, and out of them
- *     ext_leave                         calls that end before the next one is entered
+ *     ext_held                          calls that stay open while code of the program runs
  *     ext_state                         framework, dumper, frames of a call, errors
  *             │
  *     probe/write/call_entry.h          names, filters, files

@@ -14,23 +14,6 @@ struct call {
     long long number;
 };
 
-unsigned ext_generation;
-
-struct ext_held_call ext_hold_call(struct probe_call *call)
-{
-    return (struct ext_held_call){.call = call,
-                                  .uses = call != NULL ? probe__call_uses(call) : 0,
-                                  .generation = ext_generation};
-}
-
-struct probe_call *ext_open_call(const struct ext_held_call *held)
-{
-    const bool is_open = held->call != NULL && ext_dumper != NULL &&
-                         held->generation == ext_generation &&
-                         probe__call_uses(held->call) == held->uses;
-    return is_open ? held->call : NULL;
-}
-
 static PyObject *wrap(struct probe_call *call)
 {
     if (call == NULL)

@@ -1,8 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_leave: calls that end before the next one is entered.
+ * ext_held: calls that stay open while code of the program runs, and those that end before the next
+ * one is entered.
  */
 #include "probe/python/ext.h"
+
+unsigned ext_generation;
+
+struct ext_held_call ext_hold_call(struct probe_call *call)
+{
+    return (struct ext_held_call){.call = call,
+                                  .uses = call != NULL ? probe__call_uses(call) : 0,
+                                  .generation = ext_generation};
+}
+
+struct probe_call *ext_open_call(const struct ext_held_call *held)
+{
+    const bool is_open = held->call != NULL && ext_dumper != NULL &&
+                         held->generation == ext_generation &&
+                         probe__call_uses(held->call) == held->uses;
+    return is_open ? held->call : NULL;
+}
 
 /* Calls that have all their values and end before the next call is entered: gradients of
  * parameters computed by the same node have to be recorded inside them. */
