@@ -369,9 +369,9 @@ demo-run: all $(SAMPLES)
 contracts: ## unit tests and fuzz corpora with every ms_assert on
 	@$(MAKE) --no-print-directory B=$(B)/contracts ASSERT=1 CFLAGS="-O1 -g" UNITS=1 check
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(MAKE) --no-print-directory B=$(B)/asan SAN="address undefined" CFLAGS="-O1 -g" check
+	@$(MAKE) --no-print-directory B=$(B)/asan SAN="address undefined" CFLAGS="-O1 -g -gz" check
 tsan: ## tests of threaded parts under ThreadSanitizer
-	@$(MAKE) --no-print-directory B=$(B)/tsan SAN=thread CFLAGS="-O1 -g" TSAN=1 check
+	@$(MAKE) --no-print-directory B=$(B)/tsan SAN=thread CFLAGS="-O1 -g -gz" TSAN=1 check
 valgrind: $(TESTED) ## unit tests under valgrind
 	@B=$(B) sh tests/valgrind.sh
 FUZZ_SECONDS ?= 60
