@@ -738,5 +738,36 @@ def gradients_are_of_what_is_trained_now():
     equal(found[1]["Module.1.Linear.parameters_grad.0"]["bias"], 7.0)
 
 
+@test
+def gradients_of_saved_values_may_arrive_at_once():
+    from msprobe import _saved
+    written, waiting = [], []
+
+    class Probe:
+        @staticmethod
+        def save(name, value, *_):
+            written.append((name, value))
+
+    def watch(value, then):
+        if not isinstance(value, int):
+            return None
+        if value == 0:
+            waiting.append(then)  # this one arrives last
+        elif value > 0:
+            then(-value)  # while the hook is being registered
+        return value >= 0
+
+    kept, _saved._probe = _saved._probe, Probe
+    try:
+        _saved.SavedGradients(1, "one", 0, watch)
+        _saved.SavedGradients([2, {"a": 3}, "text", -1], "many", 0, watch)
+        _saved.SavedGradients([4, 0], "late", 0, watch)
+        equal(written, [("one", -1), ("many", [-2, {"a": -3}, None, None])])
+        waiting[0](7)
+        equal(written[2:], [("late", [-4, 7])])
+    finally:
+        _saved._probe = kept
+
+
 if __name__ == "__main__":
     main()

@@ -16,18 +16,21 @@ class SavedGradients:
 
     def __init__(self, variable, name, number, watch):
         self._name, self._number = name, number
-        self._grads, self._left, self._watch = {}, 0, watch
+        # A gradient may arrive while the others are still being registered: one more is left until
+        # then.
+        self._grads, self._left, self._watch = {}, 1, watch
         self._shape = self._look_into(variable)
-        if self._left == 0:
-            self.write()
+        self._arrived()
 
     def _look_into(self, value):
         key = len(self._grads)
+        self._grads[key] = None
+        self._left += 1
         is_watched = self._watch(value, lambda grad: self._come(key, grad))
         if is_watched:
-            self._grads[key] = None
-            self._left += 1
             return _Place(key)
+        del self._grads[key]
+        self._left -= 1
         if is_watched is None and isinstance(value, (list, tuple)):
             return [self._look_into(item) for item in value]
         if is_watched is None and isinstance(value, dict):
@@ -37,9 +40,12 @@ class SavedGradients:
     def _come(self, key, grad):
         if self._grads.get(key) is None and self._name is not None:
             self._grads[key] = grad
-            self._left -= 1
-            if self._left == 0:
-                self.write()
+            self._arrived()
+
+    def _arrived(self):
+        self._left -= 1
+        if self._left == 0:
+            self.write()
 
     def _filled(self, value):
         if isinstance(value, _Place):
