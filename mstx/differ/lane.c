@@ -16,6 +16,12 @@
 /* Spans that are nested deeper take the place of the span around them. */
 enum { DEPTH_MAX = 64 };
 
+struct known_name {
+    uint32_t name; /* number among the names of places */
+    enum mstx_place_kind kind;
+    bool waits, is_known;
+};
+
 struct reading {
     struct mstx_lane_set *to;
     struct mstx_tl *tl;
@@ -25,26 +31,11 @@ struct reading {
     const struct mstx_track *track;
     struct mstx_lane *lane;
     uint32_t stream;
-    MS_VEC(uint32_t) name_of; /* number among the names of places, by string; 0: not asked yet */
+    MS_VEC(struct known_name) known; /* by string */
     struct mstx_work_memory works;
 };
 
 /* ---- names ------------------------------------------------------------------------------- */
-
-/* Returns the number of the text among the names of places. */
-static uint32_t name_of(struct reading *r, uint32_t string)
-{
-    const size_t had = r->name_of.n;
-    if (string >= had) {
-        if (!ms_vec_reserve(&r->name_of, (size_t)string + 1))
-            return MSTX_NO_PLACE;
-        r->name_of.n = (size_t)string + 1;
-        memset(r->name_of.p + had, 0, (r->name_of.n - had) * sizeof *r->name_of.p);
-    }
-    if (r->name_of.p[string] == 0)
-        r->name_of.p[string] = mstx__places_name(r->places, mstx_tl_text(r->tl, string));
-    return r->name_of.p[string];
-}
 
 static bool is_comm_name(struct ms_str name)
 {
@@ -58,6 +49,27 @@ static enum mstx_place_kind kind_of_range(struct ms_str name)
     return is_comm_name(name)                                                ? MSTX_PLACE_COMM
            : ms_str_is(name, "dataloader") || ms_str_has(name, "DataLoader") ? MSTX_PLACE_LOAD
                                                                              : MSTX_PLACE_RANGE;
+}
+
+/* Returns what is known of a string of the run; NULL when out of memory. */
+static const struct known_name *name_of(struct reading *r, uint32_t string)
+{
+    const size_t had = r->known.n;
+    if (string >= had) {
+        if (!ms_vec_reserve(&r->known, (size_t)string + 1))
+            return NULL;
+        r->known.n = (size_t)string + 1;
+        memset(r->known.p + had, 0, (r->known.n - had) * sizeof *r->known.p);
+    }
+    struct known_name *k = &r->known.p[string];
+    if (!k->is_known) {
+        const struct ms_str text = mstx_tl_text(r->tl, string);
+        *k = (struct known_name){.name = mstx__places_name(r->places, text),
+                                 .kind = kind_of_range(text),
+                                 .waits = ms_str_has(text, "ynchronize"),
+                                 .is_known = true};
+    }
+    return k->name != MSTX_NO_PLACE ? k : NULL;
 }
 
 /* ---- threads ----------------------------------------------------------------------------- */
@@ -191,16 +203,18 @@ static bool close_spans(struct nesting *n, struct mstx_lane *l, int64_t t)
 static bool set_place(struct reading *r, const struct nesting *n, struct mstx_lane_span *s)
 {
     struct mstx_lane_span *around = n->depth != 0 ? &r->lane->span.p[innermost(n)] : NULL;
+    const struct known_name *known = name_of(r, s->name);
     const uint32_t parent = around != NULL ? around->place : MSTX_ROOT;
-    const uint32_t string = s->name;
+    if (known == NULL)
+        return false;
     s->place = parent;
-    s->name = name_of(r, string);
-    if (s->name == MSTX_NO_PLACE || n->depth >= DEPTH_MAX || holds_step(r, s))
-        return s->name != MSTX_NO_PLACE;
+    s->name = known->name;
+    s->waits = known->waits;
+    if (n->depth >= DEPTH_MAX || holds_step(r, s))
+        return true;
     if (around != NULL)
         around->holds = true;
-    s->place =
-        mstx__places_child(r->places, parent, s->name, kind_of_range(mstx_tl_text(r->tl, string)));
+    s->place = mstx__places_child(r->places, parent, s->name, known->kind);
     return s->place != MSTX_NO_PLACE;
 }
 
@@ -355,10 +369,10 @@ static bool place_executed(struct reading *r, struct mstx_device_span *d, const 
     }
     enum mstx_work work;
     const uint32_t string = d->name;
-    d->name = name_of(r, string);
-    if (d->name == MSTX_NO_PLACE ||
-        !mstx__work_recall(&r->works, string, mstx_tl_text(r->tl, string), &work))
+    const struct known_name *known = name_of(r, string);
+    if (known == NULL || !mstx__work_recall(&r->works, string, mstx_tl_text(r->tl, string), &work))
         return false;
+    d->name = known->name;
     d->place = mstx__places_child(r->places, parent, d->name, kind_of[work]);
     return d->place != MSTX_NO_PLACE;
 }
@@ -420,7 +434,7 @@ enum ms_rc mstx__lane_set_read(struct mstx_lane_set *to, struct mstx_tl *tl, uin
         if (!ok || !join_streams(&r))
             rc = ms_no_memory(err);
     }
-    ms_vec_free(&r.name_of);
+    ms_vec_free(&r.known);
     ms_vec_free(&r.works.of);
     return rc;
 }

@@ -18,11 +18,11 @@
 struct mstx_lane_span {
     int64_t start, end; /* not beyond that of the span around it */
     int64_t length;     /* as recorded */
-    uint64_t link; /* of a call that launches and of what it launched: the same number, not 0 */
-    uint32_t
-        name; /* until its place is known: string of the run; then a number among those of places */
+    uint64_t link;      /* of a call that launches and of what it launched: the same, not 0 */
+    uint32_t name; /* string of the run; once it has a place, its number among names of places */
     uint32_t place;
     bool holds; /* other spans lie in it */
+    bool waits; /* a call that returns when the device is done */
 };
 
 struct mstx_bit {

@@ -121,8 +121,8 @@ static bool profile_lanes(struct profiling *p, const struct mstx_lane_set *lanes
     bool ok = walk_steps(p, &w, own, &r);
     if (ok && r.steps != 0) {
         struct mstx_profile_rank *slot = ms_vec_push(&p->to->rank);
-        mstx__trail_sort(&trail);
-        ok = slot != NULL && count_names(p, lanes, own) &&
+        ok = slot != NULL && mstx__trail_sort(&trail, p->places->list.n) &&
+             count_names(p, lanes, own) &&
              mstx__figures_add(&p->to->figure,
                                &(struct mstx_figure_of){.trail = &trail,
                                                         .rank = (uint32_t)(p->to->rank.n - 1),

@@ -5,7 +5,7 @@
 #include "mstx/differ/trail.h"
 
 #include "probe/base/assert.h"
-#include "probe/base/order.h"
+#include "probe/base/mem.h"
 
 /* A call returns a little after the device is done; a stream needs some time between two kernels. */
 static const int64_t RETURN_NS = 2000, NEXT_NS = 5000;
@@ -21,7 +21,7 @@ static bool add_part(struct mstx_walk *w, uint32_t place, int64_t ns)
         return true;
     struct mstx_trail_part *slot = place == MSTX_NO_PLACE ? NULL : ms_vec_push(&w->to->part);
     if (slot != NULL)
-        *slot = (struct mstx_trail_part){place, w->step, (uint32_t)w->to->part.n, ns};
+        *slot = (struct mstx_trail_part){place, w->step, ns};
     return slot != NULL;
 }
 
@@ -103,9 +103,8 @@ static uint32_t awaited(const struct mstx_walk *w, const struct mstx_lane_span *
     const uint32_t k = mstx__device_ended(w->lanes, t + RETURN_NS);
     if (k == MSTX_NO_SPAN || w->lanes->device.p[k].end <= s->start)
         return MSTX_NO_SPAN;
-    const bool is_sync = ms_str_has(mstx__places_text(w->places, s->place), "ynchronize");
     const bool is_own = s->link != 0 && w->lanes->device.p[k].link == s->link;
-    return is_sync || is_own ? k : MSTX_NO_SPAN;
+    return s->waits || is_own ? k : MSTX_NO_SPAN;
 }
 
 /* ---- threads ----------------------------------------------------------------------------- */
@@ -179,14 +178,29 @@ bool mstx__trail_walk(struct mstx_walk *w, size_t lane, int64_t from, int64_t to
 
 /* ---- order ------------------------------------------------------------------------------- */
 
-static int by_place(const void *pa, const void *pb)
+/* Parts come in the order of their steps and, within one, from the end: sorting by place alone, which
+ * keeps that order, is a count. */
+bool mstx__trail_sort(struct mstx_trail *t, size_t places)
 {
-    const struct mstx_trail_part *a = pa, *b = pb;
-    return MS_ORDER(a->place, b->place,
-                    MS_ORDER(a->step, b->step, MS_ORDER(a->order, b->order, 0)));
-}
-
-void mstx__trail_sort(struct mstx_trail *t)
-{
-    ms_vec_sort(&t->part, by_place);
+    size_t *next = ms_calloc(places + 1, sizeof *next), sum = 0;
+    struct mstx_trail_part *sorted = ms_calloc(t->part.n + 1, sizeof *sorted);
+    const bool ok = next != NULL && sorted != NULL;
+    for (size_t i = 0; i < t->part.n && ok; i++)
+        next[t->part.p[i].place]++;
+    for (size_t i = 0; i < places && ok; i++) {
+        const size_t n = next[i];
+        next[i] = sum;
+        sum += n;
+    }
+    for (size_t i = 0; i < t->part.n && ok; i++)
+        sorted[next[t->part.p[i].place]++] = t->part.p[i];
+    ms_free(next);
+    if (ok) {
+        ms_free(t->part.p);
+        t->part.p = sorted;
+        t->part.cap = t->part.n + 1;
+    } else {
+        ms_free(sorted);
+    }
+    return ok;
 }

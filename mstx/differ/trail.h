@@ -17,7 +17,6 @@
 
 struct mstx_trail_part {
     uint32_t place, step; /* step is an index */
-    uint32_t order;       /* greater: earlier in its step */
     int64_t ns;
 };
 
@@ -37,8 +36,9 @@ struct mstx_walk {
 
 /* Walks from `to` back to `from`, beginning on the lane.  Returns false when out of memory. */
 bool mstx__trail_walk(struct mstx_walk *w, size_t lane, int64_t from, int64_t to);
-/* Sorts the parts by place, step and order. */
-void mstx__trail_sort(struct mstx_trail *t);
+/* Sorts the parts by place and step, those of one step from its end back; `places` bounds their
+ * numbers.  Returns false when out of memory. */
+bool mstx__trail_sort(struct mstx_trail *t, size_t places);
 void mstx__trail_free(struct mstx_trail *t);
 
 #endif
