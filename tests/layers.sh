@@ -30,7 +30,8 @@ allow mstx/conclude 'probe/base|mstx/(format|rundb|cluster|import|foreign|conclu
 allow mstx/foreign 'probe/base|mstx/(foreign|import|rundb|cluster|read|format)'
 allow mstx/launch 'probe/base|mstx/(launch|format|read)'
 allow mstx/official 'probe/base|mstx/(official|foreign|conclude|rundb)'
-allow mstx/cmd 'probe/base|mstx/(cmd|launch|read|import|conclude|rundb|foreign|official)'
+allow mstx/differ 'probe/base|mstx/(differ|conclude|rundb|format)'
+allow mstx/cmd 'probe/base|mstx/(cmd|launch|read|import|conclude|rundb|foreign|official|differ)'
 allow compare 'probe|compare'
 # The stages of a comparison run one way; compare.h, which all include, lies beside them.
 stages='probe'

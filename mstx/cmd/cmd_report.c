@@ -2,6 +2,7 @@
  *
  * report: prints findings, steps and times of a run.
  */
+#include "mstx/cmd/report_against.h"
 #include "mstx/conclude/run_ready.h"
 #include "mstx/conclude/run_report.h"
 
@@ -17,17 +18,20 @@ struct args {
     double flops, peak;
     const char *structure;
     bool breakdown;
+    const char *against, *steps, *old_steps, *gate;
+    struct ms_opt_list noise;
 };
 
-enum { AS_TEXT, AS_JSON, AS_PROMETHEUS };
-static const char *const formats[] = {"text", "json", "prometheus", NULL};
+static const char *const formats[] = {"text", "json", "prometheus", "markdown", "junit", NULL};
 
 static const struct ms_opt opts[] = {
     {"DIR", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
      .help = "directory of a run, or its run.db"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
      .choices = formats,
-     .help = "text for people, json for programs, prometheus for its collectors"},
+     .help =
+         "text for people, json for programs, prometheus for its collectors; markdown and junit "
+         "with --against"},
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .min = 0, .max = INT32_MAX,
      .help = "show this many findings, steps, ranks, communicators and names in text, those alike "
              "as one; 0: each; without it as many as fit one screen"},
@@ -40,11 +44,23 @@ static const struct ms_opt opts[] = {
      .help = "operations a second that the device of a rank can do: with it MFU and HFU are shown"},
     {"structure", NULL, MS_OPT_PATH, offsetof(struct args, structure), "DUMP.JSON",
      .help = "dump of one step of one rank whose shapes tell the operations instead of --flops"},
+    {.name = "why is it slower than another run?", .kind = MS_OPT_HEAD},
+    {"against", NULL, MS_OPT_PATH, offsetof(struct args, against), "OLD",
+     .help = "name what makes a step longer than in this run: rank, operator, kernel, loading, "
+             "communication, with what it costs a step"},
+    {"noise", NULL, MS_OPT_LIST, offsetof(struct args, noise), "OLD2", .min = 1, .max = 64,
+     .help = "further runs of the old program: what differs among them is no cause"},
+    {"steps", NULL, MS_OPT_TEXT, offsetof(struct args, steps), "N-M",
+     .help = "compare steps with these numbers alone"},
+    {"old_steps", NULL, MS_OPT_TEXT, offsetof(struct args, old_steps), "N-M",
+     .help = "the steps of OLD, where they are others; so two parts of one run are compared"},
+    {"gate", NULL, MS_OPT_TEXT, offsetof(struct args, gate), "SHARE",
+     .help = "status 1 when the causes make a step longer by more than this: 2% or 0.02"},
     {0}};
 
 extern const struct ms_cmd mstx_cmd_report;
 
-enum { TEXT_MAX = 1 << 30 };
+enum { TEXT_MAX = 1 << 30, CAUSES_SHOWN = 10 };
 
 /* Writes the link at which viewers show a finding. */
 static void write_where(const struct mstx_finding *f, struct ms_buf *out)
@@ -58,9 +74,9 @@ static enum ms_rc print_report(struct mstx_tl *tl, const struct mstx_report *r,
                                const struct args *a, struct ms_err *err)
 {
     const char *path = a->path.items[0];
-    if (a->format != AS_JSON) {
+    if (a->format != MSTX_REPORT_JSON) {
         struct ms_buf text = {.max = TEXT_MAX};
-        if (a->format == AS_PROMETHEUS)
+        if (a->format == MSTX_REPORT_PROMETHEUS)
             mstx_report_prometheus(r, &text);
         else
             mstx_report_text(tl, r, path, a->most < 0 ? MSTX_REPORT_SCREEN : (size_t)a->most,
@@ -89,36 +105,62 @@ static enum ms_rc find_flops(const struct args *a, struct mstx_flops *f, struct 
     return a->structure != NULL ? mstx_flops_of_dump(f, a->structure, err) : MS_OK;
 }
 
+/* Reports one run. */
+static enum ms_rc report_alone(const struct args *a, struct ms_err *err)
+{
+    struct mstx_tl *tl;
+    struct mstx_report r;
+    struct mstx_flops flops;
+    if (a->format > MSTX_REPORT_PROMETHEUS || a->noise.n != 0 || a->steps != NULL ||
+        a->old_steps != NULL || a->gate != NULL)
+        return ms_fail(
+            err, MS_E_ARG,
+            "--noise, --steps, --old_steps, --gate and the formats markdown and junit need "
+            "--against OLD");
+    MS_TRY(find_flops(a, &flops, err));
+    MS_TRY(mstx_run_open(&tl, a->path.items[0], ms_globals.par, err));
+    if (tl == NULL)
+        return MS_OK;
+    enum ms_rc rc = mstx_report_read(tl, true, &r, err);
+    if (rc == MS_OK) {
+        r.use.flops = flops;
+        r.use.peak = a->peak;
+        r.has_breakdown = a->breakdown;
+        if (a->breakdown)
+            rc = mstx_breakdown_measure(tl, &r.breakdown, err);
+        if (rc == MS_OK)
+            rc = print_report(tl, &r, a, err);
+        mstx_report_free(&r);
+    }
+    mstx_tl_close(tl);
+    return rc;
+}
+
+static enum ms_rc report_against(const struct args *a, bool *slower, struct ms_err *err)
+{
+    const struct mstx_report_against how = {.old_path = a->against,
+                                            .new_path = a->path.items[0],
+                                            .noise = a->noise,
+                                            .steps = a->steps,
+                                            .old_steps = a->old_steps,
+                                            .gate = a->gate,
+                                            .form = (enum mstx_report_form)a->format,
+                                            .most = a->most < 0 ? CAUSES_SHOWN : (size_t)a->most};
+    return mstx__report_against(&how, slower, err);
+}
+
 static int run_report(int argc, char **argv)
 {
     struct args a = {.most = -1};
     struct ms_err err = {0};
-    bool done;
+    bool done, slower = false;
     if (ms_opt_parse(&mstx_cmd_report, argc, argv, &a, &done, &err) != MS_OK)
         return ms_cmd_fail(&mstx_cmd_report, &err);
     if (done)
         return MS_EXIT_OK;
-    struct mstx_tl *tl;
-    struct mstx_report r;
-    struct mstx_flops flops;
-    enum ms_rc rc = find_flops(&a, &flops, &err);
-    if (rc == MS_OK)
-        rc = mstx_run_open(&tl, a.path.items[0], ms_globals.par, &err);
-    if (rc == MS_OK && tl != NULL) {
-        rc = mstx_report_read(tl, true, &r, &err);
-        if (rc == MS_OK) {
-            r.use.flops = flops;
-            r.use.peak = a.peak;
-            r.has_breakdown = a.breakdown;
-            if (a.breakdown)
-                rc = mstx_breakdown_measure(tl, &r.breakdown, &err);
-            if (rc == MS_OK)
-                rc = print_report(tl, &r, &a, &err);
-            mstx_report_free(&r);
-        }
-        mstx_tl_close(tl);
-    }
-    return ms_cmd_end(&mstx_cmd_report, rc, &err);
+    const enum ms_rc rc =
+        a.against != NULL ? report_against(&a, &slower, &err) : report_alone(&a, &err);
+    return slower ? MS_EXIT_FOUND : ms_cmd_end(&mstx_cmd_report, rc, &err);
 }
 
 const struct ms_cmd mstx_cmd_report = {
@@ -127,13 +169,18 @@ const struct ms_cmd mstx_cmd_report = {
     .job = MS_JOB_SHARED,
     .brief = "say what a run's marks and ranges show: findings, steps, times",
     .opts = opts,
-    .usage = "[options] DIR",
-    .about = "Shows what is wrong first: ranks that make the others wait, slow links, hangs, lost "
-             "records, ranges that never ended, slow steps, files that cannot be read. Then the "
-             "steps and, for every name in every domain, how often it occurs and how long it "
-             "takes.\n"
-             "\n"
-             "  msprobe report run1\n"
-             "  msprobe report --format json run1\n"
-             "  msprobe report --flops 1.5e15 --peak 3.12e14 run1\n",
+    .usage = "[options] DIR [--against OLD]",
+    .about =
+        "Shows what is wrong first: ranks that make the others wait, slow links, hangs, lost "
+        "records, ranges that never ended, slow steps, files that cannot be read. Then the "
+        "steps and, for every name in every domain, how often it occurs and how long it "
+        "takes.\n"
+        "\n"
+        "  msprobe report run1\n"
+        "  msprobe report --format json run1\n"
+        "  msprobe report --flops 1.5e15 --peak 3.12e14 run1\n"
+        "\n"
+        "With --against another run is the old one, and the answer is why this one is slower.\n"
+        "\n"
+        "  msprobe report run2 --against run1 --gate 2%\n",
 };

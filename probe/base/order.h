@@ -17,6 +17,11 @@ static inline int ms_order_i64(const void *pa, const void *pb)
     const int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
     return MS_ORDER(a, b, 0);
 }
+static inline int ms_order_f64(const void *pa, const void *pb)
+{
+    const double *a = pa, *b = pb;
+    return MS_ORDER(*a, *b, 0);
+}
 static inline int64_t ms_min_i64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
