@@ -60,9 +60,9 @@ static void json_cause(const struct mstx_against *a, const struct mstx_cause *c,
     ms_jwrite_key(w, MS_STR("ranks"));
     ms_jwrite_arr(w);
     if (c->pair >= 0)
-        ms_jwrite_i64(w, mstx__against_rank(a, c));
+        ms_jwrite_i64(w, mstx__against_rank(a, (size_t)c->pair));
     for (size_t i = 0; i < a->difference.pair.n && c->pair < 0; i++)
-        ms_jwrite_i64(w, a->new.rank.p[a->difference.pair.p[i].new_rank].rank);
+        ms_jwrite_i64(w, mstx__against_rank(a, i));
     ms_jwrite_arr_end(w);
     json_place(a, c, w);
     ms_jwrite_kf64(w, "cost_ms", ms_of(c->cost_ns));

@@ -12,11 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-int32_t mstx__against_rank(const struct mstx_against *a, const struct mstx_cause *c)
+int32_t mstx__against_rank(const struct mstx_against *a, size_t pair)
 {
-    if (c->pair < 0)
-        return -1;
-    return a->new.rank.p[a->difference.pair.p[c->pair].new_rank].rank;
+    const int32_t rank = a->new.rank.p[a->difference.pair.p[pair].new_rank].rank;
+    return rank < 0 ? (int32_t)pair : rank;
 }
 
 double mstx_against_slower(const struct mstx_against *a)
@@ -72,7 +71,7 @@ void mstx__against_sentence(const struct mstx_against *a, const struct mstx_caus
     ms_buf_printf(out, "+%s a step [%s%s, %s], %s", cost, c->low_ns < 0 ? "-" : "", low, high,
                   mstx__cause_word(c->kind));
     if (c->pair >= 0)
-        ms_buf_printf(out, " of rank %" PRId32, mstx__against_rank(a, c));
+        ms_buf_printf(out, " of rank %" PRId32, mstx__against_rank(a, (size_t)c->pair));
     ms_buf_puts(out, ": ");
     if (c->kind == MSTX_CAUSE_HOST)
         ms_buf_puts(out, "steps are disturbed for much longer than before, by other programs or by "

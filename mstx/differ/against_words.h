@@ -40,7 +40,7 @@ bool mstx__against_names(const struct mstx_against *a, mstx_name_changes *out);
 
 /* Tells whether the causes add more than the share `gate`; below 0: whether there are any. */
 bool mstx__against_fails(const struct mstx_against *a, double gate);
-/* Returns the rank of a cause; -1: all. */
-int32_t mstx__against_rank(const struct mstx_against *a, const struct mstx_cause *c);
+/* Returns the rank of a pair; its number among the pairs where the program has no ranks. */
+int32_t mstx__against_rank(const struct mstx_against *a, size_t pair);
 
 #endif
