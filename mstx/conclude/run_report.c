@@ -577,6 +577,7 @@ static void json_peer(const struct mstx_finding *f, struct ms_jwrite *w)
         !ms_message_read(&args, ms_message_stored(&f->message).args))
         return;
     const struct ms_message_arg *found = ms_message_find(&args, MS_STR("peer"));
+    found = found != NULL ? found : ms_message_find(&args, MS_STR("dst"));
     if (found != NULL && ms_str_i64(found->text, &peer))
         ms_jwrite_i64(w, peer);
 }

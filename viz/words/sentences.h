@@ -87,12 +87,15 @@
       "{peer} "                                                                                                      \
       "({peer_host})} is slow"                                                                                       \
       "[: a round trip takes {trip_ns:time}, that of others {usual_ns:time}]"                                        \
-      "[: it carries {rate:bytes} a second, others {usual_rate:bytes}]; it is busy for "                             \
+      "[: it carries {rate:bytes} a second, others {usual_rate:bytes}]"                                              \
+      "[: it loses {lost:percent} of its packets, others {usual_lost:percent}]; it is busy for "                     \
       "{busy:percent} of the job",                                                                                   \
       "{peer?=卡 {rank}（{host}）的连接|卡 {rank}（{host}）与卡 "                                         \
       "{peer}（{peer_host}）之间的连接}慢"                                                                   \
       "[：一次往返 {trip_ns:time}，其余为 {usual_ns:time}]"                                                 \
-      "[：每秒传输 {rate:bytes}，其余为 {usual_rate:bytes}]；占作业时间的 {busy:percent}")                           \
+      "[：每秒传输 {rate:bytes}，其余为 {usual_rate:bytes}]"                                                \
+      "[：丢失 {lost:percent} 的数据包，其余为 {usual_lost:percent}]；占作业时间的 "               \
+      "{busy:percent}")                                                                                              \
     X(slow_group,                                                                                                    \
       "a link among the {ranks} ranks {first_rank} .. {last_rank} ({comm}) is slow: {op} of "                        \
       "{bytes:bytes} takes {ratio:two} times as long as in the {alike} communicators alike",                         \
