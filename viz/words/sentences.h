@@ -24,6 +24,15 @@
     "{doing?dataloader=用于加载数据|garbage_collection=用于垃圾回收|save_checkpoint="  \
     "用于保存检查点|"                                                                       \
     "optimizer_step=用于优化器|在 {doing} 中}"
+/* A second cause of the same rank. */
+#define SECOND_EN                                                                                  \
+    "{second?dataloader=it loads data|garbage_collection=it collects garbage|save_checkpoint=it "  \
+    "saves checkpoints|optimizer_step=its optimizer|computes=it computes|off_cpu=it is off the "   \
+    "CPU "                                                                                         \
+    "(it sleeps, or waits for data)}"
+#define SECOND_ZH                                                                                      \
+    "{second?dataloader=加载数据|garbage_collection=垃圾回收|save_checkpoint=保存检查点|" \
+    "optimizer_step=优化器|computes=计算|off_cpu=不在 CPU 上运行（休眠或等待数据）}"
 
 /* What a rank does meanwhile. */
 #define WHY_EN                                                                                     \
@@ -51,13 +60,15 @@
       "{first_step} to "                                                                                             \
       "{last_step}][, from {since_ns:time} to {until_ns:time} of the run]: " WHY_EN                                  \
       " {longer_ns:time} a step longer than they do"                                                                 \
-      "[, {part:percent} of that " DOING_EN "]; "                                                                    \
+      "[, {part:percent} of that " DOING_EN "]"                                                                      \
+      "[, {second_part:percent} of that for a second cause: " SECOND_EN "]; "                                        \
       "without that the job would take {cost:percent} less, {gain_ns:time} a step (it is the "                       \
       "last in "                                                                                                     \
       "{longest:percent} of the steps)",                                                                             \
       "卡 {rank} 让其他卡等待（{bursts?=所有步|间歇发生}[，第 {first_step} 至 {last_step} "        \
       "步][，运行的 {since_ns:time} 至 {until_ns:time}]）：" WHY_ZH                                                  \
       "每步比其他卡多用 {longer_ns:time}[，其中 {part:percent} " DOING_ZH                                            \
+      "][，其中 {second_part:percent} 另有原因：" SECOND_ZH                                                          \
       "]；若无此差距，作业耗时减少 {cost:percent}，每步 {gain_ns:time}（在 {longest:percent} "     \
       "的步中最晚）")                                                                                                \
     X(balance,                                                                                                       \
