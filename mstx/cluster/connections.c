@@ -23,8 +23,8 @@ static const double RTT_RATIO = 3, RTT_MORE_US = 1000, RATE_RATIO = 3, LEAN_RATI
 static const double LOSS_LEAST = 0.02, LOSS_RATIO = 3, PACKET = 1448;
 /* A connection matters when it was busy for this part of the job; rates need that many bytes. */
 static const double BUSY_LEAST = 0.05, BYTES_SURE = 1 << 20, BYTES_LOST = 1 << 18;
-/* With fewer pairs nobody knows what is usual. */
-enum { PAIRS_LEAST = 3, OWN_LEAST = 2 };
+/* With fewer pairs nobody knows what is usual; of losses it is nearly none. */
+enum { PAIRS_LEAST = 3, LOSS_PAIRS_LEAST = 2, OWN_LEAST = 2 };
 static const double OWN_SHARE = 0.75;
 
 /* All connections of two ranks. */
@@ -100,7 +100,8 @@ static void find_usual(struct judging *j)
     j->usual_rtt = rtts >= PAIRS_LEAST ? mstx__select(j->scratch, rtts, rtts / 4) : INFINITY;
     for (size_t i = 0; i < j->n; i++)
         j->scratch[i] = j->pair[i].lost;
-    j->usual_loss = j->n >= PAIRS_LEAST ? mstx__select(j->scratch, j->n, (j->n - 1) / 2) : INFINITY;
+    j->usual_loss =
+        j->n >= LOSS_PAIRS_LEAST ? mstx__select(j->scratch, j->n, (j->n - 1) / 2) : INFINITY;
     for (size_t i = 0; i < j->n; i++) {
         if (isfinite(j->pair[i].rate))
             j->scratch[rates++] = j->pair[i].rate;
@@ -141,7 +142,7 @@ static void acquit_held_pairs(struct judging *j, uint32_t ranks)
         struct pair *p = &j->pair[i];
         const double most = HELD_RATIO * fmin(j->worst[p->rank], j->worst[p->peer]);
         p->low_rate = p->low_rate && p->rate <= most;
-        p->leans = p->leans && p->rate <= most;
+        p->leans = p->leans && isfinite(most) && p->rate <= most;
     }
 }
 

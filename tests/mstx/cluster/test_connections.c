@@ -111,6 +111,19 @@ START_TEST(a_lossy_connection_is_named)
 }
 END_TEST
 
+START_TEST(a_loss_is_one_beside_a_single_connection)
+{
+    end.n = slow.n = 0;
+    connect_ranks(0, 1, 0.5, 100, 0.5);
+    connect_ranks(1, 2, 0.5, 100, 0.5);
+    lose(0, 1, 0.1);
+    ck_assert(mstx__connections(end.p, end.n, 3, &slow));
+    ck_assert_uint_eq(slow.n, 1);
+    ck_assert_int_eq(slow.p[0].by, MSTX_SLOW_LOSS);
+    clear();
+}
+END_TEST
+
 START_TEST(losses_of_all_are_nobodys)
 {
     connect_all(0, RANKS, 0.5, 100, 0.2);
@@ -134,6 +147,20 @@ START_TEST(connections_behind_a_slow_one_are_not_named)
     ck_assert_uint_eq(slow.n, 1);
     ck_assert_uint_eq(slow.p[0].rank, 1);
     ck_assert_uint_eq(slow.p[0].peer, 2);
+    clear();
+}
+END_TEST
+
+START_TEST(a_long_round_trip_beside_half_a_rate_is_that_of_a_link)
+{
+    end.n = slow.n = 0;
+    connect_ranks(0, 1, 7, 45, 0.5);
+    connect_ranks(1, 2, 0.5, 49, 0.5);
+    connect_ranks(2, 0, 0.5, 100, 0.5);
+    ck_assert(mstx__connections(end.p, end.n, 3, &slow));
+    ck_assert_uint_eq(slow.n, 1);
+    ck_assert_uint_eq(slow.p[0].rank, 0);
+    ck_assert_uint_eq(slow.p[0].peer, 1);
     clear();
 }
 END_TEST
@@ -313,7 +340,7 @@ static void usual_again(void)
     qsort(rates, r, sizeof *rates, by_number);
     qsort(losses, n, sizeof *losses, by_number);
     usual[MSTX_SLOW_TRIP] = n >= 3 ? trips[n / 4] : HUGE_VAL;
-    usual[MSTX_SLOW_LOSS] = n >= 3 ? losses[(n - 1) / 2] : HUGE_VAL;
+    usual[MSTX_SLOW_LOSS] = n >= 2 ? losses[(n - 1) / 2] : HUGE_VAL;
     usual[MSTX_SLOW_RATE] = r >= 3 ? rates[r - 1 - r / 4] : 0;
 }
 
@@ -326,16 +353,19 @@ static bool shares_rank(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
  * than a third of it with which it shares a rank. */
 static bool is_below(uint32_t a, uint32_t b, double times)
 {
+    bool beside = false;
     const struct pair_again *p = &pairs[a][b];
     bool low = p->is && p->busy >= 0.05 && times * p->rate < usual[MSTX_SLOW_RATE];
     for (uint32_t c = 0; c < RANKS; c++) {
         for (uint32_t d = c + 1; d < RANKS; d++) {
             const struct pair_again *q = &pairs[c][d];
+            beside |= q->is && shares_rank(a, b, c, d) && q->busy >= 0.05 &&
+                      3 * q->rate < usual[MSTX_SLOW_RATE];
             low &= !(q->is && shares_rank(a, b, c, d) && q->busy >= 0.05 &&
                      3 * q->rate < usual[MSTX_SLOW_RATE] && p->rate > 1.5 * q->rate);
         }
     }
-    return low;
+    return low && beside;
 }
 
 /* Whether most busy connections of a rank are slow, and at least two. */
@@ -438,8 +468,10 @@ END_TEST
 
 TEST_MAIN("connections", equal_connections_are_not_accused,
           a_long_round_trip_is_named_with_both_ranks, a_low_rate_is_named,
-          a_lossy_connection_is_named, losses_of_all_are_nobodys,
-          connections_behind_a_slow_one_are_not_named, a_rank_whose_rates_are_about_low_is_named,
+          a_lossy_connection_is_named, a_loss_is_one_beside_a_single_connection,
+          losses_of_all_are_nobodys, connections_behind_a_slow_one_are_not_named,
+          a_rank_whose_rates_are_about_low_is_named,
+          a_long_round_trip_beside_half_a_rate_is_that_of_a_link,
           idle_connections_of_a_rank_do_not_count, all_connections_of_a_rank_are_its_own,
           an_idle_connection_costs_nothing, two_connections_tell_nothing,
           a_trip_of_a_microsecond_is_one, memory_that_runs_out_is_told,
