@@ -19,10 +19,11 @@
  * each other: of a host limited to 1.6 MB/s the rates were 0.31 to 0.35 of the usual ones. */
 static const double RTT_RATIO = 3, RTT_MORE_US = 1000, RATE_RATIO = 3, LEAN_RATIO = 2,
                     HELD_RATIO = 1.5;
-/* A connection loses packets from LOSS_LEAST of them, and LOSS_RATIO times the median, on. */
-static const double LOSS_LEAST = 0.02, LOSS_RATIO = 3, PACKET = 1448;
-/* A connection matters when it was busy for this part of the job; rates need that many bytes. */
-static const double BUSY_LEAST = 0.05, BYTES_SURE = 1 << 20, BYTES_LOST = 1 << 18;
+/* A connection loses packets from LOSS_LEAST of them, and LOSS_RATIO times the median, on: of 30 networks that lost none
+ * on purpose, at a load of 17, the queues of one lost 0.046; with losses of 6 to 10 % the least part was 0.10. */
+static const double LOSS_LEAST = 0.05, LOSS_RATIO = 3, PACKET = 1448;
+/* A connection matters when it was busy for this part of the job; rates and losses need that many bytes. */
+static const double BUSY_LEAST = 0.05, BYTES_SURE = 1 << 18;
 /* With fewer pairs nobody knows what is usual; of losses it is nearly none. */
 enum { PAIRS_LEAST = 3, LOSS_PAIRS_LEAST = 2, OWN_LEAST = 2 };
 static const double OWN_SHARE = 0.75;
@@ -69,7 +70,7 @@ static void add_end(struct pair *p, const struct mstx_conn_end *e)
         p->rtt_us = fmin(p->rtt_us, e->min_rtt_us);
     if (e->sent >= BYTES_SURE && e->busy_us > 0)
         p->rate = fmin(p->rate, e->sent / e->busy_us * 1e6);
-    if (e->sent >= BYTES_LOST)
+    if (e->sent >= BYTES_SURE)
         p->lost = fmax(p->lost, e->retransmitted * PACKET / e->sent);
     if (e->span_us > 0)
         p->busy = fmax(p->busy, fmin(1, e->busy_us / e->span_us));
