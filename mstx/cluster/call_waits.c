@@ -23,6 +23,8 @@
  * of ranks below PAIR_MOST with at least PAIR_LEAST instances. */
 static const double KIND_MOST = 0.08, PAIR_MOST = 0.03;
 enum { PAIR_LEAST = 10, TOLERANCE_NS = 20000 };
+/* In larger collectives the pairs, whose number is the square of their members, are not looked at. */
+enum { PAIRED_MOST = 16 };
 
 enum candidate { OF_BEGIN, OF_PROGRESS };
 
@@ -352,9 +354,29 @@ static void wait_for_side(struct matcher *m, struct side *s, const struct mstx_g
         add_wait(m, s->moment.p[n - 1].point, v->done);
 }
 
+/* Handles the members of a side one by one.  Data of a nonblocking collective that goes through several ranks needs
+ * progress on some of them alone, so the kind may be contradicted where a pair of ranks is not. */
+static void consider_each(struct matcher *m, const struct side *s, const struct mstx_gcall *v,
+                          uint64_t key)
+{
+    for (size_t i = 0; i < s->moment.n; i++) {
+        const struct moment *of = &s->moment.p[i];
+        const uint32_t from = m->g->point.p[of->point].rank;
+        const int64_t late = of->at_ns - time_of(m, v->done);
+        const uint64_t pair = pair_key(key, from, v->rank);
+        if (from == v->rank)
+            continue;
+        if (m->is_counting)
+            count_instances(m, pair, 1, late > TOLERANCE_NS + m->unsure_ns);
+        else if (late <= 0 && is_law(m, pair, PAIR_MOST, PAIR_LEAST))
+            add_wait(m, of->point, v->done);
+    }
+}
+
 static void consider_side(struct matcher *m, const struct mstx_keyed *p, size_t n, bool root,
                           enum candidate kind, struct side *s)
 {
+    const bool has_pairs = kind == OF_PROGRESS && n <= PAIRED_MOST;
     gather_side(m, p, n, root, kind, s);
     for (size_t i = 0; i < n && s->moment.n != 0; i++) {
         const struct mstx_gcall *v = &m->call[p[i].value];
@@ -363,13 +385,16 @@ static void consider_side(struct matcher *m, const struct mstx_keyed *p, size_t 
         if (v->done == MSTX_NO_POINT || others == 0)
             continue;
         const uint64_t key = kind_key(v, s->any, kind);
+        const bool is_kind = !m->is_counting && is_law(m, key, KIND_MOST, 1);
         if (m->is_counting) {
             const int64_t most = time_of(m, v->done) + TOLERANCE_NS + m->unsure_ns;
             count_instances(m, key, (uint32_t)others,
                             (uint32_t)(s->moment.n - calls_until(s, most)));
-        } else if (is_law(m, key, KIND_MOST, 1)) {
+        } else if (is_kind) {
             wait_for_side(m, s, v);
         }
+        if (has_pairs && !is_kind)
+            consider_each(m, s, v, key);
     }
 }
 

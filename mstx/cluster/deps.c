@@ -177,7 +177,7 @@ static bool sorter_begin(struct sorter *s, const struct mstx_dep_list *l)
 {
     const size_t n = l->n + 1, edges = l->edge.n + 1;
     *s = (struct sorter){.l = l};
-    uint32_t *memory = ms_calloc(8 * n + 2 * edges, sizeof *memory);
+    uint32_t *memory = ms_alloc((8 * n + 2 * edges) * sizeof *memory);
     if (memory == NULL)
         return false;
     s->member_at = memory;
@@ -194,7 +194,10 @@ static bool sorter_begin(struct sorter *s, const struct mstx_dep_list *l)
         const size_t stride = sizeof *l->edge.p / sizeof l->edge.p->from;
         sort_by_bucket(&l->edge.p->from, stride, l->edge.n, l->n, s->out_at, s->out);
         sort_by_bucket(&l->edge.p->to, stride, l->edge.n, l->n, s->in_at, s->in);
+    } else {
+        memset(s->out_at, 0, 2 * n * sizeof *s->out_at); /* in_at follows */
     }
+    memset(s->waits, 0, n * sizeof *s->waits);
     for (size_t i = 0; i < l->edge.n; i++)
         s->waits[l->meet[l->edge.p[i].to]]++;
     return true;

@@ -48,15 +48,14 @@ static void fill_pools(struct pools *p, const bool *marked)
         p->at[pool_of(p, &o->op.p[i]) + 1] += marked == NULL || !marked[i];
     for (size_t k = 0; k < p->n; k++)
         p->at[k + 1] += p->at[k];
+    const size_t all = p->at[p->n];
     for (size_t i = o->op.n; i-- > 0;) {
         if (marked == NULL || !marked[i])
             p->weight[--p->at[pool_of(p, &o->op.p[i]) + 1]] = p->w->recorded[i];
     }
     for (size_t k = 0; k < p->n; k++)
         p->at[k] = p->at[k + 1];
-    p->at[p->n] = 0;
-    for (size_t i = 0; i < o->op.n; i++)
-        p->at[p->n] += marked == NULL || !marked[i];
+    p->at[p->n] = all;
 }
 
 static bool pools_new(struct pools *p, const struct mstx_whatif *w, enum mstx_ideal kind,
@@ -157,7 +156,7 @@ static void find_interval(struct mstx_whatif *w)
         double real = 0, ideal = 0;
         for (size_t k = 0; k < steps; k++) {
             random = random * 6364136223846793005u + 1442695040888963407u;
-            const size_t s = (size_t)((random >> 33) % steps);
+            const size_t s = (size_t)((random >> 32) * steps >> 32); /* a division takes longer */
             real += w->step_ns[s];
             ideal += w->ideal_ns[s];
         }
@@ -181,7 +180,6 @@ static void measure(struct mstx_whatif *w)
     const size_t steps = mstx__ops_steps(w->o);
     for (size_t s = 0; s < steps; s++)
         w->record_ns += mstx__ops_step_ns(w->o, s) / (double)steps;
-    w->replay_ns = replay_steps(w, w->recorded, w->step_ns);
     w->mean_ideal_ns = replay_steps(w, w->ideal, w->ideal_ns);
     judge_means(w);
 }
@@ -213,7 +211,8 @@ static bool measure_peers(struct mstx_whatif *w)
     if (!find_ideal(w, MSTX_IDEAL_PEERS, w->ideal))
         return false;
     const double peers = replay_steps(w, w->ideal, NULL);
-    w->peers_slowdown = peers > 0 ? replay_steps(w, w->recorded, NULL) / peers : 1;
+    w->replay_ns = replay_steps(w, w->recorded, w->step_ns);
+    w->peers_slowdown = peers > 0 ? w->replay_ns / peers : 1;
     return true;
 }
 

@@ -554,21 +554,32 @@ static void json_text(const struct ms_buf *b, struct ms_jwrite *w)
         ms_jwrite_null(w);
 }
 
-/* Writes why a rank makes the others wait: the range in which it spends its time, or else the cause. */
+static void json_argument(const struct ms_message_arg *arg, const char *name, struct ms_jwrite *w)
+{
+    if (arg == NULL)
+        return;
+    key(w, name);
+    if (arg->is_number)
+        ms_jwrite_f64(w, arg->number);
+    else
+        ms_jwrite_str(w, arg->text);
+}
+
+/* Writes why a rank makes the others wait, the range in which it spends its time, or else the cause; a second
+ * cause with its share; and what a step would gain. */
 static void json_reason(const struct mstx_finding *f, struct ms_jwrite *w)
 {
     struct ms_message_args args;
     if (!ms_message_read(&args, ms_message_stored(&f->message).args))
         return;
-    const struct ms_message_arg *reason = ms_message_find(&args, MS_STR("doing"));
-    reason = reason != NULL ? reason : ms_message_find(&args, MS_STR("why"));
-    if (reason == NULL)
-        return;
-    key(w, "reason");
-    ms_jwrite_str(w, reason->text);
+    const struct ms_message_arg *doing = ms_message_find(&args, MS_STR("doing"));
+    json_argument(doing != NULL ? doing : ms_message_find(&args, MS_STR("why")), "reason", w);
+    json_argument(ms_message_find(&args, MS_STR("second")), "second_reason", w);
+    json_argument(ms_message_find(&args, MS_STR("second_part")), "second_share", w);
+    json_argument(ms_message_find(&args, MS_STR("gain_ns")), "gain_ns", w);
 }
 
-/* Writes the rank at the other end of a slow connection. */
+/* Writes the rank at the other end of a slow connection or link. */
 static void json_peer(const struct mstx_finding *f, struct ms_jwrite *w)
 {
     struct ms_message_args args;
@@ -577,6 +588,7 @@ static void json_peer(const struct mstx_finding *f, struct ms_jwrite *w)
         !ms_message_read(&args, ms_message_stored(&f->message).args))
         return;
     const struct ms_message_arg *found = ms_message_find(&args, MS_STR("peer"));
+    found = found != NULL ? found : ms_message_find(&args, MS_STR("dst"));
     if (found != NULL && ms_str_i64(found->text, &peer))
         ms_jwrite_i64(w, peer);
 }

@@ -63,6 +63,7 @@ static enum ms_rc take_mark(void *ctx, const struct mstx_event *ev, struct ms_er
                          .end = {.min_rtt_us = number_in(text, "min_rtt_us"),
                                  .busy_us = busy > rwnd ? busy - rwnd : 0,
                                  .sent = number_in(text, "sent"),
+                                 .retransmitted = number_in(text, "retrans"),
                                  .span_us = (double)(ev->start_ns - since) / 1e3}};
     return MS_OK;
 }
@@ -161,15 +162,40 @@ static bool mark_named(struct mstx_tl *tl, const mstx_findings *known, bool *nam
     return ok;
 }
 
+/* Returns by how much a connection is worse than the others: a multiple, or of losses the part. */
+static double value_of(const struct mstx_slow_conn *s)
+{
+    return s->by == MSTX_SLOW_RATE   ? s->usual / s->value
+           : s->by == MSTX_SLOW_LOSS ? s->value
+                                     : s->value / s->usual;
+}
+
+static void say_measure(struct ms_message *m, const struct mstx_slow_conn *s)
+{
+    switch (s->by) {
+    case MSTX_SLOW_RATE:
+        ms_message_i64(m, "rate", (int64_t)s->value);
+        ms_message_i64(m, "usual_rate", (int64_t)s->usual);
+        break;
+    case MSTX_SLOW_LOSS:
+        ms_message_f64(m, "lost", s->value);
+        ms_message_f64(m, "usual_lost", s->usual);
+        break;
+    case MSTX_SLOW_TRIP:
+        ms_message_i64(m, "trip_ns", (int64_t)(s->value * 1e3));
+        ms_message_i64(m, "usual_ns", (int64_t)(s->usual * 1e3));
+        break;
+    }
+}
+
 static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_slow_conn *s, mstx_findings *to,
                               struct ms_err *err)
 {
     const bool is_pair = s->peer != UINT32_MAX;
     const int32_t rank = mstx_tl_process(tl, s->rank)->rank;
     const int32_t peer = is_pair ? mstx_tl_process(tl, s->peer)->rank : -1;
-    struct mstx_finding *f =
-        mstx__finding_add(to, "slow_link", &mstx_say_slow_connection, MSTX_WARNING_FINDING, rank,
-                          s->by_rate ? s->usual / s->value : s->value / s->usual);
+    struct mstx_finding *f = mstx__finding_add(to, "slow_link", &mstx_say_slow_connection,
+                                               MSTX_WARNING_FINDING, rank, value_of(s));
     if (f == NULL)
         return ms_no_memory(err);
     ms_message_i64(&f->message, "rank", rank);
@@ -178,13 +204,7 @@ static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_slow_conn *s
         ms_message_i64(&f->message, "peer", peer);
         ms_message_str(&f->message, "peer_host", mstx_tl_process(tl, s->peer)->host);
     }
-    if (s->by_rate) {
-        ms_message_i64(&f->message, "rate", (int64_t)s->value);
-        ms_message_i64(&f->message, "usual_rate", (int64_t)s->usual);
-    } else {
-        ms_message_i64(&f->message, "trip_ns", (int64_t)(s->value * 1e3));
-        ms_message_i64(&f->message, "usual_ns", (int64_t)(s->usual * 1e3));
-    }
+    say_measure(&f->message, s);
     ms_message_f64(&f->message, "busy", s->busy);
     return MS_OK;
 }

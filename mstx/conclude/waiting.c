@@ -64,6 +64,10 @@ static void say_why(struct ms_message *m, const struct mstx_waiter *r,
         ms_message_str(m, "doing", ms_str_of(why->name));
         ms_message_f64(m, "part", why->share);
     }
+    if (why->second[0] != 0 && !why->has_larger_batches) {
+        ms_message_str(m, "second", ms_str_of(why->second));
+        ms_message_f64(m, "second_part", why->second_share);
+    }
 }
 
 static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_waiting *w,

@@ -11,8 +11,10 @@
 
 /* What a rank spends more time in than the others. */
 struct mstx_wait_why {
-    char name[64]; /* of the range; "": no range explains the excess */
-    double share;  /* of the excess work of the rank */
+    char name[64];   /* of the range; "": no range explains the excess */
+    double share;    /* of the excess work of the rank */
+    char second[64]; /* another range, "computes" or "off_cpu"; "": one cause explains the excess */
+    double second_share;
     bool has_larger_batches;
 };
 

@@ -54,13 +54,16 @@ PY
 # Programs that wait for one rank, for reasons that are known.
 if command -v mpicc >/dev/null && command -v mpirun >/dev/null && mpirun --version | grep -q 'Open MPI' && can_preload; then
     mpicc -O2 -o "$scratch/wait_mpi" tests/waiting/wait_mpi.c -lpthread || bad 'wait_mpi does not compile'
-    for case in compute:computes sleep:off_cpu write:writes late:computes none:; do
+    for case in compute:computes sleep:off_cpu write:writes late:computes both:computes+off_cpu none:; do
+        cause=${case%:*} culprit=1
+        [ "$cause" = both ] && cause=compute culprit=1,sleep,1
         (cd "$scratch" && MSTX_QUIET=2 timeout 120 mpirun -n 3 "$msprobe" run -o "$scratch/${case%:*}" -- \
-            "$scratch/wait_mpi" blocking "${case%:*}" 1 4 60 3) >"$scratch/out" 2>&1 || bad "wait_mpi ${case%:*}"
+            "$scratch/wait_mpi" blocking $cause $culprit 4 60 3) >"$scratch/out" 2>&1 || bad "wait_mpi ${case%:*}"
         "$msprobe" report --format json "$scratch/${case%:*}" >"$scratch/wait.json"
         "$PYTHON" - "$scratch/wait.json" "${case#*:}" <<'PY' && ok "the reason of wait_mpi ${case%:*}" || bad "the reason of wait_mpi ${case%:*}"
 import json, sys
-slow = [(f["ranks"], f.get("reason")) for f in json.load(open(sys.argv[1]))["findings"] if f["kind"] in ("straggler", "fail_slow")]
+slow = [(f["ranks"], "+".join(sorted(f[key] for key in ("reason", "second_reason") if key in f)))
+        for f in json.load(open(sys.argv[1]))["findings"] if f["kind"] in ("straggler", "fail_slow")]
 assert slow == ([([1], sys.argv[2])] if sys.argv[2] else []), slow
 PY
     done

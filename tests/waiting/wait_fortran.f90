@@ -15,9 +15,15 @@ program wait_fortran
             import c_int, c_int32_t
             integer(c_int32_t), value :: us
         end function
+        integer(c_int) function sync_file(descriptor) bind(c, name='fsync')
+            import c_int
+            integer(c_int), value :: descriptor
+        end function
     end interface
 
     integer, parameter :: n = 512
+    character(len=1048576) :: bytes
+    integer :: scratch
     character(len=16) :: pattern, cause
     integer :: culprit, steps, step, rank, ranks, next, last, error, requests(4)
     double precision :: extra_ms, work_ms, from, worked, sink, a(n), b(n), c(n), d(n)
@@ -33,6 +39,8 @@ program wait_fortran
     worked = 0
     sink = 0
     from = MPI_Wtime()
+    bytes = ' '
+    open (newunit=scratch, status='scratch', access='stream', form='unformatted')
     do step = 0, steps - 1
         select case (pattern)
         case ('fallreduce')
@@ -94,6 +102,19 @@ contains
         end do
     end subroutine
 
+    ! Writes to the disk and waits until the bytes are there, for about as long as asked.
+    subroutine write_out(ms)
+        double precision, intent(in) :: ms
+        double precision :: until
+        integer :: ignored
+        until = MPI_Wtime() + 1d-3 * ms
+        do while (MPI_Wtime() < until)
+            write (scratch, pos=1) bytes
+            flush (scratch)
+            ignored = sync_file(int(fnum(scratch), c_int))
+        end do
+    end subroutine
+
     subroutine work()
         double precision :: since
         integer :: ignored
@@ -105,6 +126,8 @@ contains
                 call compute(extra_ms)
             case ('sleep')
                 ignored = pause_us(int(1000 * extra_ms, c_int32_t))
+            case ('write')
+                call write_out(extra_ms)
             case ('bursts')
                 if (mod(step, 8) == 5) call compute(8 * extra_ms)
             case ('late')

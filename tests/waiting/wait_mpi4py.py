@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A program of mpi4py of which one rank, or none, makes the others wait, for a known reason.
+"""A program of mpi4py of which one rank, or two, or none, makes the others wait, for a known reason.
 
-    wait_mpi4py.py PATTERN CAUSE RANK MS STEPS WORK_MS
+    wait_mpi4py.py PATTERN CAUSE RANK[,CAUSE,RANK] MS STEPS WORK_MS
 
 The arguments and what the program prints are those of wait_mpi.
 """
@@ -9,17 +9,20 @@ import gc
 import os
 import sys
 import tempfile
+import threading
 import time
 
 from mpi4py import MPI
 
-pattern, cause = sys.argv[1:3]
-culprit, extra, steps, work_s = int(sys.argv[3]), float(sys.argv[4]) / 1000, int(sys.argv[5]), float(sys.argv[6]) / 1000
+pattern, named = sys.argv[1], [sys.argv[2], *sys.argv[3].split(",")]
+extra, steps, work_s = float(sys.argv[4]) / 1000, int(sys.argv[5]), float(sys.argv[6]) / 1000
 comm = MPI.COMM_WORLD
 rank, ranks = comm.rank, comm.size
+own = [c for c, r in zip(named[::2], named[1::2]) if int(r) == rank]  # the causes of this rank
 following, previous = (rank + 1) % ranks, (rank + ranks - 1) % ranks
 a, b, c, d = (bytearray(4096) for _ in range(4))
-kept = [[i] for i in range(30000)] if cause == "gc" else []
+slow_pipe = os.pipe()
+kept = [[i] for i in range(30000)] if "gc" in own else []
 
 
 def compute(duration):
@@ -38,6 +41,12 @@ def save():
             os.fsync(f.fileno())
 
 
+def read():
+    """Reads a pipe whose other end writes slowly, as a file system far away does."""
+    threading.Timer(extra, os.write, (slow_pipe[1], b"x")).start()
+    os.read(slow_pipe[0], 1)
+
+
 def collect():
     until = time.thread_time() + extra
     while time.thread_time() < until:
@@ -45,15 +54,16 @@ def collect():
 
 
 CAUSES = {"compute": lambda step: compute(extra), "sleep": lambda step: time.sleep(extra), "write": lambda step: save(),
-          "gc": lambda step: collect(), "bursts": lambda step: compute(8 * extra if step % 8 == 5 else 0),
-          "late": lambda step: compute(extra if step >= steps // 2 else 0), "none": lambda step: None}
+          "read": lambda step: read(), "gc": lambda step: collect(),
+          "bursts": lambda step: compute(8 * extra if step % 8 == 5 else 0),
+          "late": lambda step: compute(extra if step >= steps // 2 else 0)}
 
 
 def work(step):
     since = time.monotonic()
     compute(work_s)
-    if rank == culprit:
-        CAUSES[cause](step)
+    for name in own:
+        CAUSES.get(name, lambda step: None)(step)
     return time.monotonic() - since
 
 

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
 """A training over gloo of which one rank, or none, makes the others wait, for a known reason.
 
-    wait_torch.py PATTERN CAUSE RANK MS STEPS RANKS RENDEZVOUS-FILE
+    wait_torch.py PATTERN CAUSE[+CAUSE] RANK[+RANK] MS STEPS RANKS RENDEZVOUS-FILE
 
-The process is one rank (environment RANK).  PATTERN is the way in which ranks meet; the culprit adds about
-MS milliseconds to each step by its cause.  Rank 0 prints the wall time of its steps in seconds, and each rank for how long it worked.
+The process is one rank (environment RANK, or that of mpirun).  PATTERN is the way in which ranks meet; each culprit adds
+about MS milliseconds to each step by its cause.  Patterns `mixed-...` use mpi4py as well.  Rank 0 prints the wall time
+of its steps in seconds, and each rank for how long it worked.
 """
 import gc
 import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 
 import torch
@@ -18,20 +20,29 @@ import torch.distributed as dist
 from torch import nn
 
 pattern, cause = sys.argv[1:3]
-culprit, steps, ranks = int(sys.argv[3]), int(sys.argv[5]), int(sys.argv[6])
+steps, ranks = int(sys.argv[5]), int(sys.argv[6])
 extra = float(sys.argv[4]) / 1000
-meet, rank = sys.argv[7], int(os.environ["RANK"])
+meet, rank = sys.argv[7], int(os.environ.get("RANK") or os.environ["OMPI_COMM_WORLD_RANK"])
+own = [c for c, r in zip(cause.split("+"), sys.argv[3].split("+")) if int(r) == rank]  # the causes of this rank
 WIDTH, BATCH, HOGS = 256, 48, 2
 torch.set_num_threads(1)
 torch.manual_seed(3)
+if pattern.startswith("mixed"):
+    import numpy
+    from mpi4py import MPI
+asleep = "WAIT_ASLEEP" in os.environ  # work is sleeping, as far as it can be
+if asleep:
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 dist.init_process_group("gloo", init_method=f"file://{meet}", rank=rank, world_size=ranks)
 
 
 def is_slow(name):
-    return rank == culprit and cause == name
+    return name in own
 
 
 def compute(duration):
+    if asleep:
+        return time.sleep(duration)
     x = torch.ones(64, 64)
     until = time.thread_time() + duration
     while time.thread_time() < until:
@@ -75,21 +86,31 @@ def save():
             os.fsync(f.fileno())
 
 
+def read():
+    """Reads a pipe whose other end writes slowly, as a file system far away does."""
+    threading.Timer(extra, os.write, (slow_pipe[1], b"x")).start()
+    os.read(slow_pipe[0], 1)
+
+
+def collect():
+    until = time.thread_time() + extra
+    while time.thread_time() < until:
+        gc.collect()
+
+
+CAUSES = {"compute": lambda step: compute(extra), "sleep": lambda step: time.sleep(extra), "gc": lambda step: collect(),
+          "write": lambda step: save(), "read": lambda step: read(),
+          "bursts": lambda step: compute(8 * extra if step % 8 == 5 else 0),
+          "late": lambda step: compute(extra if step >= steps // 2 else 0)}
+
+
 def misbehave(step):
-    if is_slow("compute"):
-        compute(extra)
-    elif is_slow("sleep"):
-        time.sleep(extra)
-    elif is_slow("gc"):
-        until = time.thread_time() + extra
-        while time.thread_time() < until:
-            gc.collect()
-    elif is_slow("write"):
-        save()
-    elif is_slow("bursts") and step % 8 == 5:
-        compute(8 * extra)
+    for name in own:
+        if name in CAUSES:
+            CAUSES[name](step)
 
 
+slow_pipe = os.pipe()
 size = BATCH * (6 if is_slow("batch") else 1)
 layers = [part for _ in range(2) for part in (nn.Linear(WIDTH, WIDTH), nn.Tanh())]
 if is_slow("gc"):
@@ -103,7 +124,7 @@ if pattern == "fsdp":
         if isinstance(part, nn.Linear):
             fully_shard(part, mesh=mesh)
     fully_shard(net, mesh=mesh)
-model = nn.parallel.DistributedDataParallel(net, bucket_cap_mb=0.3) if pattern == "ddp" else net
+model = nn.parallel.DistributedDataParallel(net, bucket_cap_mb=0.3) if pattern in ("ddp", "mixed-ddp") else net
 optimizer = torch.optim.SGD(net.parameters(), 0.01)
 more = nn.Sequential(*[nn.Linear(WIDTH, WIDTH) for _ in range(24)]) if is_slow("layers") else None
 data = iter(torch.utils.data.DataLoader(Samples(), batch_size=size))
@@ -127,6 +148,13 @@ def reduce_later():
         work.wait()
 
 
+def reduce_by_mpi():
+    for p in net.parameters():
+        total = numpy.empty_like(p.grad.numpy())
+        MPI.COMM_WORLD.Allreduce(p.grad.numpy(), total)
+        p.grad.copy_(torch.from_numpy(total))
+
+
 def along_stages(x, step):
     """Each rank is a stage: forward from the first to the last rank, gradients back."""
     if rank > 0:
@@ -146,7 +174,7 @@ def along_stages(x, step):
 
 def in_parts(x):
     """Tensor parallel: each layer ends in an all-reduce of its partial results."""
-    h = x[:BATCH] if cause != "batch" else x
+    h = x if is_slow("batch") else x[:BATCH]
     for part in net:
         h = part(h)
         if isinstance(part, nn.Linear):
@@ -183,6 +211,10 @@ for step in range(steps):
             reduce_later()
         elif pattern == "tensor":
             dist.all_reduce(torch.ones(8))
+        elif pattern == "mixed-ddp":  # gradients by gloo, figures by MPI
+            MPI.COMM_WORLD.allreduce(step)
+        elif pattern == "mixed-mpi":
+            reduce_by_mpi()
     optimizer.step()
 worked = ready() - ready_before
 dist.barrier()

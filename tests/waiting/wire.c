@@ -7,7 +7,14 @@
  * makes N network namespaces with the addresses 10.77.0.1 to 10.77.0.N, runs COMMAND in each of them with RANK,
  * WORLD_SIZE and WIRE_PEERS (the addresses), and carries the packets between them: each takes DELAY_US.  Packets
  * between ranks A and B (B -1: all of rank A) take DELAY2_US instead, and at most RATE bytes a second of them pass in
- * each direction (0: any).  Its status is that of the worst rank.  It needs the right to make namespaces.
+ * each direction (0: any); RATE,LOSS: that percentage of them is lost as well.  Its status is that of the worst rank.  It needs the right to make namespaces.
+ *
+ *     wire hosts N DELAY_US A B DELAY2_US RATE COMMAND...
+ *
+ * makes the same network between hosts that are called wire0, wire1, ..., and runs COMMAND on the first one alone: a
+ * launcher of ranks, whose remote shell is
+ *
+ *     wire on HOST COMMAND...
  *
  *     wire ring STEPS BYTES WORK_US
  *
@@ -65,7 +72,7 @@ static struct path {
     struct packet *p[QUEUED];
     unsigned head, tail;
     int64_t delay_ns, free_at;
-    double ns_per_byte;
+    double ns_per_byte, loss; /* part of the packets */
 } path[RANKS][RANKS];
 static int ranks, tun[RANKS];
 
@@ -115,6 +122,8 @@ static void enqueue(int from, const char *bytes, int n)
     if (to >= (uint32_t)ranks)
         return;
     struct path *p = &path[from][to];
+    if (p->loss > 0 && drand48() < p->loss)
+        return;
     struct packet *k = p->tail - p->head < QUEUED ? malloc(sizeof *k) : NULL;
     if (k == NULL)
         return;
@@ -165,13 +174,39 @@ static void carry(void)
     }
 }
 
-static void set_paths(int64_t delay_us, int a, int b, int64_t other_us, double rate)
+/* On a host that others load packets would be late, and lost when the queues are full; where real-time priority is
+ * not allowed they are. */
+static void carry_at_once(void)
 {
+    const struct sched_param first = {.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_RR, &first) != 0)
+        perror("wire: no real-time priority");
+}
+
+static void set_paths(int64_t delay_us, int a, int b, int64_t other_us, const char *limits)
+{
+    const double rate = atof(limits);
+    const char *loss = strchr(limits, ',');
     for (int i = 0; i < ranks * ranks; i++) {
         const int from = i / ranks, to = i % ranks;
         const int is_other = (from == a && (b < 0 || to == b)) || (to == a && (b < 0 || from == b));
         path[from][to].delay_ns = (is_other ? other_us : delay_us) * 1000;
         path[from][to].ns_per_byte = is_other && rate > 0 ? 1e9 / rate : 0;
+        path[from][to].loss = is_other && loss != NULL ? atof(loss + 1) / 100 : 0;
+    }
+}
+
+static void run_command(char **command)
+{
+    execvp(command[0], command);
+    must(0, command[0]);
+}
+
+static void close_devices(void)
+{
+    for (int i = 0; i < ranks; i++) {
+        if (tun[i] >= 0)
+            close(tun[i]);
     }
 }
 
@@ -184,35 +219,112 @@ static void start_rank(int r, char **command, int ready)
     setenv("WORLD_SIZE", text, 1);
     setenv("MASTER_ADDR", "10.77.0.1", 1);
     must(read(ready, &go, 1) == 1, "start");
-    for (int i = 0; i <= r; i++)
-        close(tun[i]);
-    execvp(command[0], command);
-    must(0, command[0]);
+    close_devices();
+    run_command(command);
 }
 
-static int run_net(int argc, char **argv)
+/* Is host r until it is killed; the first one, which is started last, runs the command. */
+static void start_host(int r, char **command, int ready)
 {
-    int ready[2], status, worst = 0;
+    char go;
+    must(read(ready, &go, 1) == 1, "start");
+    close_devices();
+    if (r == 0)
+        run_command(command);
+    for (;;)
+        pause();
+}
+
+static void name_host(int r)
+{
+    char name[32];
+    snprintf(name, sizeof name, "wire%d", r);
+    must(unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) == 0, "name of a host");
+}
+
+/* Lets `wire on` find a host: WIRE_HOST_r is a process of it. */
+static void publish_host(int r, pid_t process)
+{
+    char name[32], text[32];
+    snprintf(name, sizeof name, "WIRE_HOST_%d", r);
+    snprintf(text, sizeof text, "%d", (int)process);
+    must(setenv(name, text, 1) == 0, "environment");
+}
+
+static void join_namespace(const char *process, const char *kind)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%s/ns/%s", process, kind);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    must(fd >= 0 && setns(fd, 0) == 0, path);
+}
+
+/* Is a remote shell: runs the words as a line of a shell on a host.  Options of ssh are skipped. */
+static int run_on(int argc, char **argv)
+{
+    char name[32], line[1 << 16] = "";
+    int r = -1, i = 0;
+    while (i < argc && argv[i][0] == '-')
+        i++;
+    must(i < argc && sscanf(argv[i], "wire%d", &r) == 1, "host");
+    snprintf(name, sizeof name, "WIRE_HOST_%d", r);
+    const char *process = getenv(name);
+    must(process != NULL, name);
+    join_namespace(process, "net");
+    join_namespace(process, "uts");
+    for (size_t n = 0; ++i < argc && n < sizeof line; n = strlen(line))
+        snprintf(line + n, sizeof line - n, "%s ", argv[i]);
+    run_command((char *[]){"/bin/sh", "-c", line, NULL});
+    return 1;
+}
+
+static void start_all(char **command, int ready, int are_hosts, pid_t *child)
+{
+    memset(tun, -1, sizeof tun);
+    for (int r = ranks - 1; r >= 0; r--) {
+        tun[r] = enter_net(r);
+        if (are_hosts)
+            name_host(r);
+        child[r] = fork();
+        if (child[r] == 0 && are_hosts)
+            start_host(r, command, ready);
+        if (child[r] == 0)
+            start_rank(r, command, ready);
+        if (are_hosts)
+            publish_host(r, child[r]);
+    }
+}
+
+/* Waits for the ranks, or for the launcher on the first host; returns the worst status. */
+static int wait_for_ranks(const pid_t *child, int are_hosts)
+{
+    int status, worst = 0;
+    for (int r = 0; r < ranks; r++) {
+        if (are_hosts && r > 0)
+            kill(child[r], SIGKILL);
+        waitpid(child[r], &status, 0);
+        status = WIFEXITED(status) ? WEXITSTATUS(status) : are_hosts && r > 0 ? 0 : 1;
+        worst = status > worst ? status : worst;
+    }
+    return worst;
+}
+
+static int run_net(int argc, char **argv, int are_hosts)
+{
+    int ready[2];
     must(argc >= 7, "arguments");
     ranks = atoi(argv[0]);
     must(ranks > 1 && ranks <= RANKS && pipe(ready) == 0, "ranks");
     pid_t child[RANKS];
-    for (int r = 0; r < ranks; r++) {
-        tun[r] = enter_net(r);
-        child[r] = fork();
-        if (child[r] == 0)
-            start_rank(r, argv + 6, ready[0]);
-    }
-    set_paths(atoll(argv[1]), atoi(argv[2]), atoi(argv[3]), atoll(argv[4]), atof(argv[5]));
+    start_all(argv + 6, ready[0], are_hosts, child);
+    set_paths(atoll(argv[1]), atoi(argv[2]), atoi(argv[3]), atoll(argv[4]), argv[5]);
     const pid_t carrier = fork();
-    if (carrier == 0)
+    if (carrier == 0) {
+        carry_at_once();
         carry();
-    must(write(ready[1], "0123456789abcdef", (size_t)ranks) == ranks, "start");
-    for (int r = 0; r < ranks; r++) {
-        waitpid(child[r], &status, 0);
-        status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-        worst = status > worst ? status : worst;
     }
+    must(write(ready[1], "0123456789abcdef", (size_t)ranks) == ranks, "start");
+    const int worst = wait_for_ranks(child, are_hosts);
     kill(carrier, SIGKILL);
     waitpid(carrier, NULL, 0);
     return worst;
@@ -274,9 +386,10 @@ static void exchange(const int fd[2], char *room, long n)
     }
 }
 
+/* Works for that much CPU time. */
 static void work(int64_t us)
 {
-    for (const int64_t end = now_ns() + us * 1000; now_ns() < end;)
+    for (const clock_t end = clock() + us * CLOCKS_PER_SEC / 1000000; clock() < end;)
         continue;
 }
 
@@ -303,7 +416,11 @@ static int run_ring(int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "net") == 0)
-        return run_net(argc - 2, argv + 2);
-    must(argc > 2 && strcmp(argv[1], "ring") == 0, "net or ring");
+        return run_net(argc - 2, argv + 2, 0);
+    if (argc > 2 && strcmp(argv[1], "hosts") == 0)
+        return run_net(argc - 2, argv + 2, 1);
+    if (argc > 2 && strcmp(argv[1], "on") == 0)
+        return run_on(argc - 2, argv + 2);
+    must(argc > 2 && strcmp(argv[1], "ring") == 0, "net, hosts, on or ring");
     return run_ring(argc - 2, argv + 2);
 }

@@ -24,6 +24,15 @@
     "{doing?dataloader=用于加载数据|garbage_collection=用于垃圾回收|save_checkpoint="  \
     "用于保存检查点|"                                                                       \
     "optimizer_step=用于优化器|在 {doing} 中}"
+/* A second cause of the same rank. */
+#define SECOND_EN                                                                                  \
+    "{second?dataloader=it loads data|garbage_collection=it collects garbage|save_checkpoint=it "  \
+    "saves checkpoints|optimizer_step=its optimizer|computes=it computes|off_cpu=it is off the "   \
+    "CPU "                                                                                         \
+    "(it sleeps, or waits for data)}"
+#define SECOND_ZH                                                                                      \
+    "{second?dataloader=加载数据|garbage_collection=垃圾回收|save_checkpoint=保存检查点|" \
+    "optimizer_step=优化器|computes=计算|off_cpu=不在 CPU 上运行（休眠或等待数据）}"
 
 /* What a rank does meanwhile. */
 #define WHY_EN                                                                                     \
@@ -51,13 +60,15 @@
       "{first_step} to "                                                                                             \
       "{last_step}][, from {since_ns:time} to {until_ns:time} of the run]: " WHY_EN                                  \
       " {longer_ns:time} a step longer than they do"                                                                 \
-      "[, {part:percent} of that " DOING_EN "]; "                                                                    \
+      "[, {part:percent} of that " DOING_EN "]"                                                                      \
+      "[, {second_part:percent} of that for a second cause: " SECOND_EN "]; "                                        \
       "without that the job would take {cost:percent} less, {gain_ns:time} a step (it is the "                       \
       "last in "                                                                                                     \
       "{longest:percent} of the steps)",                                                                             \
       "卡 {rank} 让其他卡等待（{bursts?=所有步|间歇发生}[，第 {first_step} 至 {last_step} "        \
       "步][，运行的 {since_ns:time} 至 {until_ns:time}]）：" WHY_ZH                                                  \
       "每步比其他卡多用 {longer_ns:time}[，其中 {part:percent} " DOING_ZH                                            \
+      "][，其中 {second_part:percent} 另有原因：" SECOND_ZH                                                          \
       "]；若无此差距，作业耗时减少 {cost:percent}，每步 {gain_ns:time}（在 {longest:percent} "     \
       "的步中最晚）")                                                                                                \
     X(balance,                                                                                                       \
@@ -87,12 +98,15 @@
       "{peer} "                                                                                                      \
       "({peer_host})} is slow"                                                                                       \
       "[: a round trip takes {trip_ns:time}, that of others {usual_ns:time}]"                                        \
-      "[: it carries {rate:bytes} a second, others {usual_rate:bytes}]; it is busy for "                             \
+      "[: it carries {rate:bytes} a second, others {usual_rate:bytes}]"                                              \
+      "[: it loses {lost:percent} of its packets, others {usual_lost:percent}]; it is busy for "                     \
       "{busy:percent} of the job",                                                                                   \
       "{peer?=卡 {rank}（{host}）的连接|卡 {rank}（{host}）与卡 "                                         \
       "{peer}（{peer_host}）之间的连接}慢"                                                                   \
       "[：一次往返 {trip_ns:time}，其余为 {usual_ns:time}]"                                                 \
-      "[：每秒传输 {rate:bytes}，其余为 {usual_rate:bytes}]；占作业时间的 {busy:percent}")                           \
+      "[：每秒传输 {rate:bytes}，其余为 {usual_rate:bytes}]"                                                \
+      "[：丢失 {lost:percent} 的数据包，其余为 {usual_lost:percent}]；占作业时间的 "               \
+      "{busy:percent}")                                                                                              \
     X(slow_group,                                                                                                    \
       "a link among the {ranks} ranks {first_rank} .. {last_rank} ({comm}) is slow: {op} of "                        \
       "{bytes:bytes} takes {ratio:two} times as long as in the {alike} communicators alike",                         \

@@ -212,6 +212,42 @@ static bool is_root(const struct mstx_gcall *c)
     return c->peer == (int)c->rank;
 }
 
+static unsigned members_of(const struct mstx_gcall *v)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < all->n; i++)
+        n += is_member(&all->p[i], v);
+    return n;
+}
+
+static bool is_contradicted(const struct kind *k, double most)
+{
+    return !(k->contradicted < most * k->instances);
+}
+
+/* A member waits for single members of a side where the side as a whole is contradicted: in small collectives, for
+ * progress alone. */
+static void consider_each(const struct mstx_gcall *v, const struct mstx_gcall *last, bool root,
+                          bool is_kind)
+{
+    for (size_t i = 0; i < all->n && members_of(v) <= 16; i++) {
+        const struct mstx_gcall *q = &all->p[i];
+        const uint32_t source =
+            is_member(q, v) && is_root(q) == root ? source_of(q, PROGRESS) : MSTX_NO_POINT;
+        if (source == MSTX_NO_POINT || q->rank == v->rank)
+            continue;
+        const int64_t late = time_of(source) - time_of(v->done);
+        struct kind *pair = kind_of(v, last, PROGRESS, (int)q->rank, (int)v->rank);
+        if (counting) {
+            pair->instances++;
+            pair->contradicted += late > MARGIN_NS + unsure;
+        } else if (!is_kind && late <= 0 && pair->instances >= 10 && !is_contradicted(pair, 0.03)) {
+            struct wait *w = expect(v->done);
+            w->source[w->n++] = source;
+        }
+    }
+}
+
 /* A member waits for those on a side (the roots, or all others) that began. */
 static void consider_side(const struct mstx_gcall *v, bool root, int progress)
 {
@@ -242,9 +278,10 @@ static void consider_side(const struct mstx_gcall *v, bool root, int progress)
     if (counting) {
         k->instances += n - own;
         k->contradicted += n - tolerated;
-        return;
     }
-    if (!(k->contradicted < 0.08 * k->instances))
+    if (progress == PROGRESS)
+        consider_each(v, last, root, !is_contradicted(k, 0.08));
+    if (counting || is_contradicted(k, 0.08))
         return;
     if (until == n && n > 1) {
         struct wait *w = expect(v->done);
@@ -349,4 +386,56 @@ START_TEST(waits_are_those_of_a_slow_search)
 }
 END_TEST
 
-TEST_MAIN("call_waits", waits_are_those_of_a_slow_search)
+/* A nonblocking all-reduce by recursive doubling, of which rank 3 posts last: ranks 0 and 2 get its data through
+ * rank 2, which is waiting already, and rank 1 from rank 3 itself, when that waits too. */
+START_TEST(progress_of_a_pair_is_waited_for)
+{
+    enum { ROUNDS = 12, STEP = 5000000 };
+    static const int64_t post[] = {0, 100000, 0, 1000000},
+                         in[] = {900000, 1000000, 900000, 1900000},
+                         out[] = {1100000, 1950000, 1100000, 1910000};
+    struct mstx_call_graph graph = {0};
+    struct mstx_waits w;
+    mstx_gcalls calls = {0};
+    unsigned of_three[RANKS] = {0};
+    for (uint32_t r = 0; r < RANKS; r++) {
+        for (uint32_t k = 0; k < ROUNDS; k++) {
+            const int64_t t = (int64_t)k * STEP;
+            *ms_vec_push(&calls) = (struct mstx_gcall){.rank = r,
+                                                       .seq = k,
+                                                       .peer = -1,
+                                                       .op = MSTX_COMM_ALLREDUCE,
+                                                       .lib = MSTX_LIB_MPI,
+                                                       .flags = MSTX_CF_ASYNC,
+                                                       .start_ns = t + post[r],
+                                                       .end_ns = t + out[r]};
+            *ms_vec_push(&calls) = (struct mstx_gcall){.rank = r,
+                                                       .seq = MSTX_NO_SEQ,
+                                                       .peer = -1,
+                                                       .op = MSTX_COMM_WAIT,
+                                                       .lib = MSTX_LIB_MPI,
+                                                       .start_ns = t + in[r],
+                                                       .end_ns = t + out[r]};
+        }
+    }
+    mstx__call_points(&graph, &calls, RANKS);
+    mstx__call_waits(&w, &graph, &calls, 0);
+    for (size_t i = 0; i < w.wait.n; i++) {
+        const struct mstx_point *to = &graph.point.p[w.wait.p[i].out];
+        if ((w.wait.p[i].source & MSTX_GATE) != 0)
+            continue;
+        const struct mstx_point *from = &graph.point.p[w.wait.p[i].source];
+        of_three[to->rank] += from->rank == 3 && from->at_ns % STEP == in[3];
+    }
+    ck_assert_uint_eq(of_three[0], 0);
+    ck_assert_uint_eq(of_three[1], ROUNDS);
+    ck_assert_uint_eq(of_three[2], 0);
+    ms_vec_free(&w.wait);
+    ms_vec_free(&w.gate_first);
+    ms_vec_free(&w.gate_source);
+    ms_vec_free(&calls);
+    mstx__call_graph_free(&graph);
+}
+END_TEST
+
+TEST_MAIN("call_waits", waits_are_those_of_a_slow_search, progress_of_a_pair_is_waited_for)

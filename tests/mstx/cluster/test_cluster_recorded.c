@@ -546,8 +546,8 @@ static void record_net(unsigned seed, struct ms_buf *record)
     }
     ck_assert(mstx__connections(end, n, ranks, &slow));
     for (size_t i = 0; i < slow.n; i++)
-        TELL("slow", slow.p[i].rank, slow.p[i].peer, slow.p[i].by_rate, slow.p[i].value,
-             slow.p[i].usual, slow.p[i].busy);
+        TELL("slow", slow.p[i].rank, slow.p[i].peer, slow.p[i].by == MSTX_SLOW_RATE,
+             slow.p[i].value, slow.p[i].usual, slow.p[i].busy);
     ms_vec_free(&slow);
     record_told("net", seed, record);
 }

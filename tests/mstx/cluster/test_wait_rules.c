@@ -106,8 +106,49 @@ START_TEST(a_clear_excess_is_large_beside_the_work_of_a_step)
     x.lead = LESS(0.9);
     ck_assert(!is_clear(&calm, &x));
     x = dominant;
-    x.peak = 0.6;
+    x.peak = LESS(0.45);
+    ck_assert(is_clear(&calm, &x));
+    x.peak = 0.45;
     ck_assert(!is_clear(&calm, &x));
+}
+END_TEST
+
+/* Returns how many of four ranks are named of which two have that excess, cost and dominance. */
+static uint32_t named_of_two(const struct mstx_waiter *each, uint32_t ranks, bool calm)
+{
+    double with = 0, without = 0;
+    uint32_t named = 0;
+    struct mstx_waiters w = {.ranks = ranks, .is_known = true};
+    const struct mstx_call_graph g = {.weight = &with};
+    struct judge j = {.w = &w, .g = &g, .weight = calm ? &without : &with};
+    for (uint32_t r = 0; r < ranks; r++) {
+        struct mstx_waiter *x = ms_vec_push(&w.list);
+        *x = r < 2 ? *each : (struct mstx_waiter){.rank = r};
+    }
+    name_sharers(&j);
+    for (uint32_t r = 0; r < ranks; r++)
+        named += w.list.p[r].is_named;
+    ms_vec_free(&w.list);
+    return named;
+}
+
+START_TEST(ranks_that_share_nearly_all_of_the_cost_are_named_together)
+{
+    const struct mstx_waiter each = {
+        .excess = 0.3, .cost = 0.03, .net = 0.6, .peak = LESS(0.45), .dominance = 0.425};
+    ck_assert_uint_eq(named_of_two(&each, 4, true), 2);
+    ck_assert_uint_eq(named_of_two(&each, 3, true), 0); /* most of them */
+    ck_assert_uint_eq(named_of_two(&each, 4, false), 0);
+    const double below[] = {LESS(0.3), LESS(0.03), LESS(0.6), 0.42};
+    for (int i = 0; i < 4; i++) {
+        struct mstx_waiter x = each;
+        double *const of[] = {&x.excess, &x.cost, &x.net, &x.dominance};
+        *of[i] = below[i];
+        ck_assert_msg(named_of_two(&x, 4, true) == 0, "limit %d", i);
+    }
+    struct mstx_waiter x = each;
+    x.peak = 0.45;
+    ck_assert_uint_eq(named_of_two(&x, 4, true), 0);
 }
 END_TEST
 
@@ -336,7 +377,9 @@ END_TEST
 TEST_MAIN("wait_rules", a_steady_rank_costs_a_twelfth_and_works_longest_in_most_steps,
           a_regular_rank_costs_little_and_is_nearly_always_the_one,
           a_costly_rank_has_most_of_the_cost_in_more_than_two_steps,
-          a_clear_excess_is_large_beside_the_work_of_a_step, the_costliest_rank_comes_first,
-          what_is_told_of_a_rank_is_counted_again, a_rank_is_measured_by_those_that_do_the_same,
-          undisturbed_work_is_the_first_decile, a_run_without_steps_is_cut_into_windows,
+          a_clear_excess_is_large_beside_the_work_of_a_step,
+          ranks_that_share_nearly_all_of_the_cost_are_named_together,
+          the_costliest_rank_comes_first, what_is_told_of_a_rank_is_counted_again,
+          a_rank_is_measured_by_those_that_do_the_same, undisturbed_work_is_the_first_decile,
+          a_run_without_steps_is_cut_into_windows,
           steps_that_are_given_are_copied_when_they_are_enough)
