@@ -28,6 +28,37 @@ list() {
         is "$(sql "$scratch/list.db" 'SELECT group_concat(rank) FROM ranks')" 0,1
 }
 check 'a list of traces as well' list
+recipes() {
+    "$PYTHON" tests/suites/kineto_recipes.py "$msprobe" "$scratch/two" "$traces"/sampled_rank-[01].json.gz \
+        >>"$said" 2>&1
+}
+check 'recipes of cluster answer for traces, as their JSON and as exported databases' recipes
+# Modules of the model are ranges, in which operators and their kernels are found.
+modules() {
+    "$PYTHON" - >"$scratch/modules.json" <<'PY'
+import json
+def x(cat, name, ts, dur, tid=1, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 7, "tid": tid, "ts": ts, "dur": dur, "args": args}
+events = [x("python_function", "nn.Module: Net_0", 0, 100), x("python_function", "nn.Module: Linear_0", 10, 50),
+          x("cpu_op", "aten::linear", 12, 40, **{"Input Dims": [[4, 8], [16, 8]], "Input type": ["float", "float"]}),
+          x("cuda_runtime", "cudaLaunchKernel", 20, 5, correlation=9),
+          x("kernel", "gemm", 70, 20, 3, device=0, stream=3, correlation=9)]
+print(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": 0}, "traceEvents": events}))
+PY
+    mkdir "$scratch/modules" && mv "$scratch/modules.json" "$scratch/modules/" &&
+        "$msprobe" cluster -m module_statistic -d "$scratch/modules" >>"$said" &&
+        is "$(rows modules 'SELECT "parentModule", module, opName, kernelList, opCount FROM ModuleStatistic')" \
+            'Net_0|Linear_0|aten::linear|gemm|1' &&
+        "$msprobe" cluster -m compute_op_sum -d "$scratch/modules" >>"$said" &&
+        is "$(rows modules 'SELECT OpName, OpType, TaskType, InputShapes FROM ComputeOpPerRankStatsByOpName')" \
+            'gemm|aten::linear|KERNEL|4,8;16,8'
+}
+rows() {
+    "$PYTHON" -c 'import sqlite3, sys
+for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(*row, sep="|")' \
+        "$scratch/$1/cluster_analysis_output/cluster_analysis.db" "$2"
+}
+check 'module_statistic finds the modules of a trace with stacks, compute_op_sum the shapes' modules
 twice() {
     cp "$scratch/two/sampled_rank-1.json.gz" "$scratch/two/again.json.gz"
     "$msprobe" report "$scratch/two" >"$scratch/out" && grep -q 'rank 1 has another trace too' "$scratch/out"
