@@ -12,6 +12,8 @@
 #include "mstx/official/comm_tables.h"
 #include "mstx/official/database_edits.h"
 #include "mstx/official/duration_sums.h"
+#include "mstx/official/expert_loads.h"
+#include "mstx/official/free_times.h"
 #include "mstx/official/mark_sums.h"
 #include "mstx/official/masking.h"
 #include "mstx/official/modules.h"
@@ -27,6 +29,7 @@
 #include "probe/base/mem.h"
 
 enum { OUTPUTS = 5, STEPS = 4 };
+enum { WORST = 15, FREE_TIMES = 10 }; /* rows of the worst where the user names no number */
 
 enum mode {
     MODE_ALL,
@@ -50,6 +53,8 @@ enum mode {
     MODE_CANN_API_SUM,
     MODE_COMPUTE_OP_SUM,
     MODE_FREQ_ANALYSIS,
+    MODE_FREE_ANALYSIS,
+    MODE_EP_LOAD_BALANCE,
     MODES
 };
 
@@ -146,6 +151,13 @@ static const struct recipe {
                             NULL,
                             {{"FreeFrequencyRanks", "free_frequency_ranks.csv"},
                              {"AbnormalFrequencyRanks", "abnormal_frequency_ranks.csv"}}},
+    [MODE_FREE_ANALYSIS] = {{mstx__explain_free_times},
+                            NULL,
+                            {{"FreeAnalysisText", "free_analysis.csv"}}},
+    [MODE_EP_LOAD_BALANCE] = {{mstx__sum_expert_loads},
+                              NULL,
+                              {{"EPTokensSummary", "ep_tokens_summary.csv"},
+                               {"TopEPTokensInfo", "top_ep_tokens_info.csv"}}},
 };
 const char *const mstx_recipe_names[MODES + 1] = {"all",
                                                   "communication_time",
@@ -168,6 +180,8 @@ const char *const mstx_recipe_names[MODES + 1] = {"all",
                                                   "cann_api_sum",
                                                   "compute_op_sum",
                                                   "freq_analysis",
+                                                  "free_analysis",
+                                                  "ep_load_balance",
                                                   NULL};
 /* ---- output ------------------------------------------------------------------------------ */
 
@@ -342,7 +356,9 @@ enum ms_rc mstx_cluster_run(const struct mstx_cluster_how *how, struct ms_err *e
     struct mstx_recipe r = {.path = how->dir,
                             .out = out,
                             .step = how->step,
-                            .top = how->top,
+                            .top = how->top != 0                     ? how->top
+                                   : how->mode == MODE_FREE_ANALYSIS ? FREE_TIMES
+                                                                     : WORST,
                             .strict = how->strict,
                             .base = how->base,
                             .parallel = how->parallel,

@@ -51,6 +51,24 @@ same("kernels", ask("compute_op_sum", "SELECT sum(Count) FROM ComputeOpAllRankSt
 same("calls of the runtime", dict(ask("cann_api_sum", "SELECT name, totalCount FROM CannApiSum")),
      dict(calls))
 same("communication", ask("hccl_sum", "SELECT sum(Count) FROM HcclAllRankStats"), [(kernels["comm"],)])
+# The longest times without kernels of computation or communication, figured again.
+def free_times(path):
+    spans = sorted((e["ts"], e["ts"] + e["dur"]) for e in json.loads(gzip.open(path).read())["traceEvents"]
+                   if e["ph"] == "X" and e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")
+                   and not e["name"].lower().startswith(MEMORY))
+    until, free = spans[0][1], []
+    for start, end in spans:
+        free += [start - until] if start > until else []
+        until = max(until, end)
+    return sorted(free, reverse=True)[:10]
+
+
+same("free times", [r for r, in ask("free_analysis",
+                                    'SELECT "duration(us)" FROM FreeAnalysis ORDER BY rankId, 1 DESC')],
+     [d for path in traces for d in free_times(path)])
+same("free times without a reason", ask("free_analysis",
+                                        "SELECT count(*) FROM FreeAnalysis WHERE ifnull(reason, '') = ''"),
+     [(0,)])
 # The databases that are exported hold the same.
 exported = f"{work}-exported"
 subprocess.run([msprobe, "export", "-f", "ascend-db", work, "-o", exported], check=True,
@@ -66,7 +84,7 @@ same("tasks of rank 0 without a launch", rank.execute(
 # Each mode answers, or says which figure no trace of this profiler has.
 for mode in ("all", "slow_rank", "slow_link", "mstx_sum", "communication_group_map",
              "communication_time_sum", "communication_matrix_sum", "cluster_time_summary",
-             "computational_op_masking", "module_statistic", "operator_mfu"):
+             "computational_op_masking", "module_statistic", "operator_mfu", "ep_load_balance"):
     if isinstance(ask(mode, "SELECT 1"), str):
         same(mode, ask(mode, "SELECT 1"), "an answer")
 sys.exit(failed != 0)
