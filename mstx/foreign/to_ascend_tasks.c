@@ -57,7 +57,7 @@ bool mstx__rank_is_profiled(const struct mstx_tl *tl, int32_t rank)
         const struct mstx_process *p = mstx_tl_process(tl, i);
         if (rank != MSTX_ALL_RANKS && p->rank != rank)
             continue;
-        if (!ms_str_is(p->tool, MSTX_TOOL_KINETO))
+        if (!ms_str_is(p->tool, MSTX_TOOL_KINETO) && !ms_str_is(p->tool, MSTX_TOOL_TABLE))
             return false;
         any = true;
     }

@@ -16,7 +16,7 @@
 #include "mstx/foreign/to_ascend_comm.h"
 
 /* Tells whether all processes of a rank, or of MSTX_ALL_RANKS, come from traces of PyTorch's
- * profiler. */
+ * profiler or from tables. */
 bool mstx__rank_is_profiled(const struct mstx_tl *tl, int32_t rank);
 /* Tells whether an event of a thread belongs into the tables of the framework and the runtime, and is
  * no mark of the user. */

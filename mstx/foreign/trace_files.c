@@ -5,6 +5,7 @@
 #include "mstx/foreign/trace_files.h"
 
 #include "mstx/foreign/from_chrome.h"
+#include "mstx/foreign/from_csv.h"
 #include "mstx/foreign/trace_text.h"
 
 #include "probe/base/io.h"
@@ -25,26 +26,40 @@ static bool has(struct ms_str text, const char *what)
     return text.n >= n && memmem(text.p, text.n, what, n) != NULL;
 }
 
-static bool is_trace_name(const char *path)
+static bool is_named(const char *path, const char *end, const char *packed_end)
 {
     const struct ms_str s = ms_str_of(path);
-    return ms_str_ends(s, MS_STR(".json")) || ms_str_ends(s, MS_STR(".json.gz"));
+    return ms_str_ends(s, ms_str_of(end)) || ms_str_ends(s, ms_str_of(packed_end));
 }
 
-/* Tells by its name and its beginning whether a file is a Chrome trace. */
-static bool is_trace_file(const char *path)
+static bool is_chrome(struct ms_str text)
 {
-    char *head = is_trace_name(path) && ms_path_kind(path) == MS_KIND_FILE ? ms_alloc(HEAD) : NULL;
-    if (head == NULL)
-        return false;
-    const struct ms_str text = {head, (uint32_t)mstx__trace_text_head(path, head, HEAD)};
     uint32_t at = 0;
     while (at < text.n && isspace((unsigned char)text.p[at]))
         at++;
     const bool is_list = at < text.n && text.p[at] == '[' && has(text, "\"ph\"");
-    const bool is = is_list || has(text, "\"traceEvents\"") || has(text, "\"schemaVersion\"");
+    return is_list || has(text, "\"traceEvents\"") || has(text, "\"schemaVersion\"");
+}
+
+enum format { NO_TRACE, CHROME, TABLE };
+
+/* Tells by its name and its beginning what a file is: a Chrome trace, a table in CSV, or none. */
+static enum format format_of(const char *path)
+{
+    const bool is_table = is_named(path, ".csv", ".csv.gz");
+    const bool may_be = is_table || is_named(path, ".json", ".json.gz");
+    char *head = may_be && ms_path_kind(path) == MS_KIND_FILE ? ms_alloc(HEAD) : NULL;
+    if (head == NULL)
+        return NO_TRACE;
+    const struct ms_str text = {head, (uint32_t)mstx__trace_text_head(path, head, HEAD)};
+    const bool is = is_table ? mstx__is_csv_table(text) : is_chrome(text);
     ms_free(head);
-    return is;
+    return !is ? NO_TRACE : is_table ? TABLE : CHROME;
+}
+
+static bool is_trace_file(const char *path)
+{
+    return format_of(path) != NO_TRACE;
 }
 
 typedef enum ms_rc (*path_fn)(void *ctx, const char *path, struct ms_err *err);
@@ -126,8 +141,10 @@ static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
     struct ms_err aside = {0};
     int32_t rank = r->is_single ? -1 : rank_in_name(path);
     mstx__writer_source(r->all.w, path);
-    enum ms_rc rc =
-        mstx__import_chrome(path, r->is_single, &rank, &r->all, r->is_single ? err : &aside);
+    struct ms_err *why = r->is_single ? err : &aside;
+    const bool is_table = format_of(path) == TABLE;
+    enum ms_rc rc = is_table ? mstx__import_csv(path, &r->all, why)
+                             : mstx__import_chrome(path, r->is_single, &rank, &r->all, why);
     if (rc == MS_E_NOMEM)
         return ms_no_memory(err);
     if (rc != MS_OK && !r->is_single) {
@@ -135,8 +152,8 @@ static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
         r->first = r->first.rc == MS_OK ? aside : r->first;
         return mstx__writer_why(r->all.w, err);
     }
-    if (rc != MS_OK)
-        return rc;
+    if (rc != MS_OK || is_table)
+        return rc == MS_OK ? mstx__writer_why(r->all.w, err) : rc;
     note_twice(&r->all, path, rank);
     int32_t *slot = ms_vec_push(&r->all.rank);
     if (slot == NULL)

@@ -194,13 +194,10 @@ bool mstx__trace_rank_step(struct mstx_trace_rank *r, int64_t number, int64_t st
     return slot != NULL;
 }
 
-bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
-                           uint32_t text)
+bool mstx__trace_rank_span(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
+                           enum mstx_work work)
 {
-    enum mstx_work work;
     r->part.knows_work = true;
-    if (!mstx__work_recall(&r->all->works, text, it->name, &work))
-        return false;
     if (work == MSTX_WORK_MEMORY)
         return true;
     struct mstx_cl_span *slot =
@@ -208,6 +205,14 @@ bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_it
     if (slot != NULL)
         *slot = (struct mstx_cl_span){it->ts, it->ts + (it->dur > 0 ? it->dur : 0)};
     return slot != NULL;
+}
+
+bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
+                           uint32_t text)
+{
+    enum mstx_work work;
+    return mstx__work_recall(&r->all->works, text, it->name, &work) &&
+           mstx__trace_rank_span(r, it, work);
 }
 
 static int order_steps(const void *a, const void *b)

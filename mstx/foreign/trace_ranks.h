@@ -55,6 +55,9 @@ bool mstx__trace_rank_step(struct mstx_trace_rank *r, int64_t number, int64_t st
 /* Takes what a device executed; text is the number of its name in the writer. */
 bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
                            uint32_t text);
+/* As trace_rank_work, of which the kind of work is known. */
+bool mstx__trace_rank_span(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
+                           enum mstx_work work);
 /* Takes a kernel that its args describe as a collective; others are ignored. */
 bool mstx__trace_rank_call(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
                            uint32_t stream);

@@ -59,6 +59,41 @@ for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(*row, sep="|
         "$scratch/$1/cluster_analysis_output/cluster_analysis.db" "$2"
 }
 check 'module_statistic finds the modules of a trace with stacks, compute_op_sum the shapes' modules
+# A plain table is a run of all its ranks, also compressed and beside a trace.
+table() {
+    mkdir -p "$scratch/table" && cat >"$scratch/table/job.csv" <<'CSV'
+Name,rank,lane,begin_ns,end_ns,kind,step,peer,bytes,remark
+forward,0,main,1000,2000,,0,,,x
+gemm,0,7,1500,2500,kernel,0,,,
+AllReduce,0,9,2500,3500,comm,0,,4096,
+"forward, ""again""",1,main,1000,2100,,0,,,
+gemm,1,7,1500,2900,kernel,0,,,
+AllReduce,1,9,2900,3500,comm,0,,4096,
+Send,0,9,3600,3700,comm,1,1,64,
+Recv,1,9,3600,3750,comm,1,0,64,
+look,0,main,1200,1200,mark,0,,,
+ends before it begins,0,main,9,1,,,,,
+of no rank,x,main,9,10,,,,,
+CSV
+    gzip -c "$scratch/table/job.csv" >"$scratch/table.csv.gz"
+    "$msprobe" import "$scratch/table" >>"$said" &&
+        "$msprobe" import "$scratch/table.csv.gz" -o "$scratch/packed.db" >>"$said" || return 1
+    for run in "$scratch/table" "$scratch/packed.db"; do
+        is "$(sql "$run" 'SELECT group_concat(rank) FROM ranks')" 0,1 &&
+            is "$(sql "$run" 'SELECT rank, op, bytes, peer FROM comm_ops ORDER BY rank, start_ns' | tr '\t\n' '  ' | tr -s ' ')" \
+                '0 AllReduce 4096 0 Send 64 1 1 AllReduce 4096 1 Recv 64 0 ' &&
+            is "$(sql "$run" 'SELECT number, start_ns, end_ns FROM steps WHERE process = 1' | tr '\t\n' '  ')" \
+                '0 1000 3500 1 3600 3700 ' &&
+            is "$(sql "$run" "SELECT count(*) FROM events WHERE name = 'forward, \"again\"'")" 1 &&
+            is "$(sql "$run" 'SELECT text FROM problems')" '2 rows cannot be read; the first is line 11' &&
+            is "$(sql "$run" 'SELECT wait_ns, last FROM rank_comm ORDER BY rank' | tr '\t\n' '  ')" \
+                '400 0 0 1 ' || return 1
+    done
+    "$msprobe" cluster -m hccl_sum -d "$scratch/table" >>"$said" &&
+        is "$(rows table 'SELECT OpType, Count, SumNs FROM HcclAllRankStats ORDER BY 1' | tr '\n' ' ')" \
+            'HcclAllreduce_|2|1600.0 HcclRecv_|1|150.0 HcclSend_|1|100.0 '
+}
+check 'a plain table in CSV is a run with calls, steps and kernels' table
 twice() {
     cp "$scratch/two/sampled_rank-1.json.gz" "$scratch/two/again.json.gz"
     "$msprobe" report "$scratch/two" >"$scratch/out" && grep -q 'rank 1 has another trace too' "$scratch/out"
