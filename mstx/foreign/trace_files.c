@@ -6,6 +6,7 @@
 
 #include "mstx/foreign/from_chrome.h"
 #include "mstx/foreign/from_csv.h"
+#include "mstx/foreign/from_perfetto.h"
 #include "mstx/foreign/trace_text.h"
 
 #include "probe/base/io.h"
@@ -41,20 +42,32 @@ static bool is_chrome(struct ms_str text)
     return is_list || has(text, "\"traceEvents\"") || has(text, "\"schemaVersion\"");
 }
 
-enum format { NO_TRACE, CHROME, TABLE };
+enum format { NO_TRACE, CHROME, TABLE, PERFETTO };
 
-/* Tells by its name and its beginning what a file is: a Chrome trace, a table in CSV, or none. */
+/* Returns the format that the name of a file allows. */
+static enum format format_of_name(const char *path)
+{
+    if (is_named(path, ".csv", ".csv.gz"))
+        return TABLE;
+    if (is_named(path, ".perfetto-trace", ".perfetto-trace.gz") ||
+        is_named(path, ".pftrace", ".pftrace.gz") || is_named(path, ".perfetto", ".perfetto.gz"))
+        return PERFETTO;
+    return is_named(path, ".json", ".json.gz") ? CHROME : NO_TRACE;
+}
+
+/* Tells by its name and its beginning what a file is. */
 static enum format format_of(const char *path)
 {
-    const bool is_table = is_named(path, ".csv", ".csv.gz");
-    const bool may_be = is_table || is_named(path, ".json", ".json.gz");
-    char *head = may_be && ms_path_kind(path) == MS_KIND_FILE ? ms_alloc(HEAD) : NULL;
+    const enum format format = format_of_name(path);
+    char *head = format != NO_TRACE && ms_path_kind(path) == MS_KIND_FILE ? ms_alloc(HEAD) : NULL;
     if (head == NULL)
         return NO_TRACE;
     const struct ms_str text = {head, (uint32_t)mstx__trace_text_head(path, head, HEAD)};
-    const bool is = is_table ? mstx__is_csv_table(text) : is_chrome(text);
+    const bool is = format == TABLE      ? mstx__is_csv_table(text)
+                    : format == PERFETTO ? mstx__is_perfetto(text)
+                                         : is_chrome(text);
     ms_free(head);
-    return !is ? NO_TRACE : is_table ? TABLE : CHROME;
+    return is ? format : NO_TRACE;
 }
 
 static bool is_trace_file(const char *path)
@@ -142,9 +155,11 @@ static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
     int32_t rank = r->is_single ? -1 : rank_in_name(path);
     mstx__writer_source(r->all.w, path);
     struct ms_err *why = r->is_single ? err : &aside;
-    const bool is_table = format_of(path) == TABLE;
-    enum ms_rc rc = is_table ? mstx__import_csv(path, &r->all, why)
-                             : mstx__import_chrome(path, r->is_single, &rank, &r->all, why);
+    const enum format format = format_of(path);
+    enum ms_rc rc = format == TABLE ? mstx__import_csv(path, &r->all, why)
+                    : format == PERFETTO
+                        ? mstx__import_perfetto(path, &r->all, why)
+                        : mstx__import_chrome(path, r->is_single, &rank, &r->all, why);
     if (rc == MS_E_NOMEM)
         return ms_no_memory(err);
     if (rc != MS_OK && !r->is_single) {
@@ -152,7 +167,7 @@ static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
         r->first = r->first.rc == MS_OK ? aside : r->first;
         return mstx__writer_why(r->all.w, err);
     }
-    if (rc != MS_OK || is_table)
+    if (rc != MS_OK || format == TABLE || format == PERFETTO)
         return rc == MS_OK ? mstx__writer_why(r->all.w, err) : rc;
     note_twice(&r->all, path, rank);
     int32_t *slot = ms_vec_push(&r->all.rank);

@@ -94,6 +94,27 @@ CSV
             'HcclAllreduce_|2|1600.0 HcclRecv_|1|150.0 HcclSend_|1|100.0 '
 }
 check 'a plain table in CSV is a run with calls, steps and kernels' table
+# Perfetto: what export writes comes back, and what other tools write is understood.
+perfetto() {
+    mkdir -p "$scratch/pf" && "$msprobe" export -f perfetto "$scratch/table" -o "$scratch/pf/back.pftrace" >>"$said" &&
+        "$msprobe" import "$scratch/pf" >>"$said" || return 1
+    for run in "$scratch/table" "$scratch/pf"; do
+        sql "$run" 'SELECT rank, name, start_ns, end_ns FROM events ORDER BY 1, 3, 4, 2' >"$scratch/$(basename "$run").rows"
+    done
+    "$PYTHON" -c 'import sys; a, b = (open(p).read() for p in sys.argv[1:]); sys.exit(a != b or a.count("\n") != 13)' \
+        "$scratch/table.rows" "$scratch/pf.rows" || return 1
+    "$PYTHON" tests/suites/perfetto_trace.py "$scratch/other.pftrace" && gzip -k "$scratch/other.pftrace" || return 1
+    for end in pftrace pftrace.gz; do
+        "$msprobe" import "$scratch/other.$end" -o "$scratch/other.db" >>"$said" &&
+            is "$(sql "$scratch/other.db" 'SELECT name, start_ns - 1700000000000000000, end_ns - start_ns, args FROM events ORDER BY 2' | tr '\t\n' '  ')" \
+                'forward 6000 2000 {"size": -5} here 8000 0 {"why": "a \"b\""} memory 9000 0  backward 10000 1000  alone 20000 1000  ' &&
+            is "$(sql "$scratch/other.db" 'SELECT rank, pid, (SELECT group_concat(tid) FROM tracks), (SELECT to_ns - from_ns FROM flows) FROM processes')" \
+                "$(printf '3\t42\t43,12,77\t2000')" &&
+            is "$(sql "$scratch/other.db" 'SELECT text FROM problems')" \
+                '1 events without a place on a time line were left out' || return 1
+    done
+}
+check 'Perfetto traces are read, our own and those of other tools' perfetto
 twice() {
     cp "$scratch/two/sampled_rank-1.json.gz" "$scratch/two/again.json.gz"
     "$msprobe" report "$scratch/two" >"$scratch/out" && grep -q 'rank 1 has another trace too' "$scratch/out"
