@@ -20,7 +20,7 @@ folder() {
     "$msprobe" import "$scratch/two" >>"$said" &&
         is "$(sql "$scratch/two" 'SELECT group_concat(rank) FROM ranks')" 0,1 &&
         is "$(sql "$scratch/two" 'SELECT count(*) FROM processes')" 2 &&
-        is "$(sql "$scratch/two" 'SELECT count(*) FROM problems')" 0
+        is "$(sql "$scratch/two" 'SELECT text FROM problems')" '126 of 128 ranks have no trace; the first is rank 2'
 }
 check 'a folder of traces is one run with their ranks' folder
 list() {
@@ -115,6 +115,31 @@ perfetto() {
     done
 }
 check 'Perfetto traces are read, our own and those of other tools' perfetto
+# Ranks: of the process groups, else as the user says.
+ranks() {
+    "$PYTHON" - "$scratch/ranks" <<'PY'
+import json, os, sys
+def trace(name, info, *groups):
+    os.makedirs(sys.argv[1], exist_ok=True)
+    events = [{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 7, "ts": 10 * i,
+               "dur": 5, "args": {"device": 0, "stream": 7, "Collective name": "allreduce", "dtype": "Float",
+                                  "Process Group Name": str(i), "Process Group Ranks": str(ranks)}}
+              for i, ranks in enumerate(groups)]
+    events += [] if groups else [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1, "dur": 2}]
+    with open(f"{sys.argv[1]}/{name}", "w") as f:
+        json.dump({"schemaVersion": 1, "distributedInfo": info, "traceEvents": events}, f)
+trace("a_rank9.json", {"world_size": 5}, [0, 1, 2, 3], [1, 3], [2, 3])  # 3 alone is in all
+trace("b_rank9.json", {"rank": 1, "world_size": 5}, [0, 1], [0, 2])     # what it says counts
+trace("node7_0002.json", {}, [0, 1, 2, 3])
+trace("node7_4.json", {})
+PY
+    "$msprobe" import --rank-from 'node[0-9]+_0*([0-9]+)' "$scratch/ranks" >>"$said" &&
+        is "$(sql "$scratch/ranks" 'SELECT group_concat(rank) FROM ranks')" 1,2,3,4 &&
+        is "$(sql "$scratch/ranks" 'SELECT text FROM problems')" '1 of 5 ranks has no trace; the first is rank 0' || return 1
+    "$msprobe" import --rank-from '(' "$scratch/ranks" >"$scratch/out" 2>&1
+    is $? 2 && grep -q "'(' is no regular expression" "$scratch/out"
+}
+check 'ranks come from process groups, or as --rank-from says; missing ones are told' ranks
 twice() {
     cp "$scratch/two/sampled_rank-1.json.gz" "$scratch/two/again.json.gz"
     "$msprobe" report "$scratch/two" >"$scratch/out" && grep -q 'rank 1 has another trace too' "$scratch/out"
