@@ -68,6 +68,11 @@ static void show_written(const char *path)
     printf("%s\n", path);
 }
 
+static void show_answer(const char *line)
+{
+    printf("  %s\n", line);
+}
+
 static void report_problems(uint64_t n, bool as_text)
 {
     if (n != 0)
@@ -114,6 +119,7 @@ static int run_cluster(int argc, char **argv)
                                          .strict = a.compat == STRICT,
                                          .progress = show_progress,
                                          .wrote = show_written,
+                                         .answer = show_answer,
                                          .problems = &problems};
     enum ms_rc rc = prepare_run(a.dir, &err);
     if (rc == MS_OK && ms_par_rank(ms_globals.par) == 0)

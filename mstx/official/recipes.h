@@ -28,6 +28,7 @@ struct mstx_cluster_how {
     bool strict;                               /* exactly as the official tool, defects included */
     void (*progress)(size_t done, size_t all); /* may be NULL */
     void (*wrote)(const char *path);           /* called for each file that is written */
+    void (*answer)(const char *line);          /* called for each line of answer; may be NULL */
     uint64_t *problems;                        /* set to the number of problems with the input */
 };
 /* Makes the tables of one recipe. Notes a problem for a rank that cannot be read; fails when no

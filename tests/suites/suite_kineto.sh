@@ -140,6 +140,19 @@ PY
     is $? 2 && grep -q "'(' is no regular expression" "$scratch/out"
 }
 check 'ranks come from process groups, or as --rank-from says; missing ones are told' ranks
+# cluster prints its answer, not only where it lies.
+answers() {
+    for mode in all slow_rank hccl_sum compute_op_sum cann_api_sum free_analysis cluster_time_summary; do
+        "$msprobe" cluster -m $mode -d "$scratch/two" -o "$scratch/answers" >"$scratch/out" 2>>"$said" || return 1
+        is "$(grep -c '^  ' "$scratch/out")" "$(case $mode in all | cluster_time_summary) echo 2 ;; slow_rank | hccl_sum) echo 1 ;; *) echo 3 ;; esac)" || return 1
+        tail -1 "$scratch/out" | grep -q "^$scratch/answers/.*\.db\$" || return 1
+        case $mode in
+        compute_op_sum) grep -q '^  aten::mm: 462 kernels take 80.7 ms in all, 175 us on average$' "$scratch/out" || return 1 ;;
+        slow_rank) grep -q '^  no rank came last more often than by chance$' "$scratch/out" || return 1 ;;
+        esac
+    done
+}
+check 'cluster prints at most three lines of answer, then the path' answers
 twice() {
     cp "$scratch/two/sampled_rank-1.json.gz" "$scratch/two/again.json.gz"
     "$msprobe" report "$scratch/two" >"$scratch/out" && grep -q 'rank 1 has another trace too' "$scratch/out"
