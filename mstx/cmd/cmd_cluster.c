@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { ALL_STEPS = -1, TOP = 15, TYPE_TEXT = 1, STRICT = 1 };
+enum { ALL_STEPS = -1, TYPE_TEXT = 1, STRICT = 1 };
 
 struct args {
     const char *dir, *output, *ranks, *base, *parallel, *context;
@@ -40,8 +40,8 @@ static const struct ms_opt opts[] = {
      .help = "only these ranks"},
     {"step_id", NULL, MS_OPT_INT, offsetof(struct args, step), "N", .dflt = "all", .min = -1,
      .max = INT64_MAX, .help = "only what happened in this step"},
-    {"top_num", NULL, MS_OPT_INT, offsetof(struct args, top), "N", .dflt = "15", .min = 1,
-     .max = INT32_MAX, .help = "rows of the worst operations and links"},
+    {"top_num", NULL, MS_OPT_INT, offsetof(struct args, top), "N", .dflt = "15, free_analysis 10",
+     .min = 1, .max = INT32_MAX, .help = "rows of the worst operations, links and free times"},
     {"bp", NULL, MS_OPT_PATH, offsetof(struct args, base), "DIR",
      .help = "of cluster_time_compare_summary: the run to compare with"},
     {"parallel_types", NULL, MS_OPT_TEXT, offsetof(struct args, parallel), "A,B;C",
@@ -68,6 +68,11 @@ static void show_written(const char *path)
     printf("%s\n", path);
 }
 
+static void show_answer(const char *line)
+{
+    printf("  %s\n", line);
+}
+
 static void report_problems(uint64_t n, bool as_text)
 {
     if (n != 0)
@@ -92,7 +97,7 @@ static enum ms_rc prepare_run(const char *dir, struct ms_err *err)
 
 static int run_cluster(int argc, char **argv)
 {
-    struct args a = {.step = ALL_STEPS, .top = TOP, .mode = MSTX_RECIPE_SLOW_RANK};
+    struct args a = {.step = ALL_STEPS, .mode = MSTX_RECIPE_SLOW_RANK};
     struct ms_err err = {0};
     uint64_t problems = 0;
     bool done;
@@ -114,6 +119,7 @@ static int run_cluster(int argc, char **argv)
                                          .strict = a.compat == STRICT,
                                          .progress = show_progress,
                                          .wrote = show_written,
+                                         .answer = show_answer,
                                          .problems = &problems};
     enum ms_rc rc = prepare_run(a.dir, &err);
     if (rc == MS_OK && ms_par_rank(ms_globals.par) == 0)
@@ -154,6 +160,8 @@ const struct ms_cmd mstx_cmd_cluster = {
         "  cann_api_sum                  durations of calls of CANN\n"
         "  compute_op_sum                durations of kernels\n"
         "  freq_analysis                 cores that did not run at full speed\n"
+        "  free_analysis                 why devices did nothing, the longest times\n"
+        "  ep_load_balance               tokens of the experts of each rank\n"
         "\n"
         "  msprobe cluster -m slow_rank -d run1\n"
         "  msprobe cluster -m all -d profiles -o out --export_type text\n",

@@ -18,7 +18,7 @@
 
 struct args {
     struct ms_opt_list path;
-    const char *output;
+    const char *output, *rank_from;
     bool summary;
     double missing_after;
 };
@@ -31,6 +31,9 @@ static const struct ms_opt opts[] = {
          "directories of them become one run, which needs -o"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dflt = "DIR/run.db",
      .help = "where to write the database"},
+    {"rank-from", NULL, MS_OPT_TEXT, offsetof(struct args, rank_from), "REGEX",
+     .help = "of traces that do not say their rank: an extended regular expression whose first "
+             "group is the rank in the path, such as 'node[0-9]+_([0-9]+)'"},
     {"summary", NULL, MS_OPT_FLAG, offsetof(struct args, summary),
      .help = "only what ranks say together: who makes the others wait, which links are slow; no "
              "timeline and no single calls"},
@@ -126,6 +129,7 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
         .par = par,
         .more = a->path.n > 1 ? (const char *const *)a->path.items + 1 : NULL,
         .more_n = a->path.n - 1,
+        .rank_from = a->rank_from,
         .threads = threads(),
         .progress = is_first && ms_progress_ok(STDERR_FILENO) ? print_progress : NULL,
         .ctx = &watch,

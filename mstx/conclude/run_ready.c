@@ -143,11 +143,11 @@ static enum ms_rc import_traces(const char *path, const struct mstx_import_how *
     paths[0] = path;
     for (size_t i = 0; i < how->more_n; i++)
         paths[i + 1] = how->more[i];
-    enum ms_rc rc = mstx__import_traces(paths, how->more_n + 1, w, result, err);
+    enum ms_rc rc = mstx__import_traces(paths, how->more_n + 1, how->rank_from, w, result, err);
     ms_free(paths);
     if (rc == MS_E_FORMAT)
-        ms_err_hint(err, "read are Chrome traces, databases of Ascend profilers and dumps of the "
-                         "Flight Recorder");
+        ms_err_hint(err, "read are Chrome and Perfetto traces, tables in CSV, databases of Ascend "
+                         "profilers and dumps of the Flight Recorder");
     return rc;
 }
 

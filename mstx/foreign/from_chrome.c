@@ -37,6 +37,7 @@ struct reader {
     struct ms_map asyncs;
     MS_VEC(struct async) async;
     int32_t rank;     /* -1: the trace does not say */
+    bool says_rank;   /* rank is that of distributedInfo */
     bool is_alone;    /* the run has no other trace */
     bool is_profiler; /* the trace is one of PyTorch's profiler */
     uint64_t misplaced;
@@ -286,10 +287,27 @@ static enum ms_rc read_events(struct reader *r, struct ms_err *err)
     }
 }
 
-/* Reads one number of an object: the start of the run from otherData, where to_chrome.c writes it,
- * or the rank from distributedInfo. The value has not been read. */
-static enum ms_rc read_number(struct reader *r, const char *key, int64_t most, int64_t *out,
-                              struct ms_err *err)
+/* A number of an object, which is not changed where the object lacks it. */
+struct wanted {
+    const char *key;
+    int64_t most, *out;
+};
+
+static void take_number(const struct ms_jread *j, struct ms_str key, enum ms_jtok t,
+                        const struct wanted *w, size_t n)
+{
+    int64_t v;
+    for (size_t i = 0; i < n; i++) {
+        if (ms_str_is(key, w[i].key) && (t == MS_J_STR || t == MS_J_NUM) &&
+            ms_str_i64(j->text, &v) && v >= 0 && v <= w[i].most)
+            *w[i].out = v;
+    }
+}
+
+/* Reads numbers of an object: the start of the run from otherData, where to_chrome.c writes it, or
+ * the rank and the number of ranks from distributedInfo. The value has not been read. */
+static enum ms_rc read_numbers(struct reader *r, const struct wanted *w, size_t n,
+                               struct ms_err *err)
 {
     struct ms_jread *j = &r->json.j;
     enum ms_jtok t = ms_jread_next(j);
@@ -297,32 +315,40 @@ static enum ms_rc read_number(struct reader *r, const char *key, int64_t most, i
         enum ms_jtok k = ms_jread_next(j);
         if (k == MS_J_OBJ_END)
             return MS_OK;
-        const bool is_it = k == MS_J_KEY && ms_str_is(j->text, key);
+        const struct ms_str key = j->text;
+        const bool is_key = k == MS_J_KEY;
         k = ms_jread_next(j);
-        int64_t v;
-        if (is_it && (k == MS_J_STR || k == MS_J_NUM) && ms_str_i64(j->text, &v) && v >= 0 &&
-            v <= most)
-            *out = v;
+        if (is_key)
+            take_number(j, key, k, w, n);
         if (ms_jread_skip(j, k) == MS_J_ERR)
             return ms_jread_fail(j, err);
     }
     return ms_jread_skip(j, t) != MS_J_ERR ? MS_OK : ms_jread_fail(j, err);
 }
 
+static enum ms_rc read_distributed(struct reader *r, struct ms_err *err)
+{
+    int64_t rank = -1, world = -1;
+    const struct wanted wanted[] = {{"rank", INT32_MAX, &rank}, {"world_size", INT32_MAX, &world}};
+    r->is_profiler = true;
+    MS_TRY(read_numbers(r, wanted, 2, err));
+    r->rank = rank >= 0 ? (int32_t)rank : r->rank;
+    r->says_rank |= rank >= 0;
+    r->part.all->world = world > r->part.all->world ? (int32_t)world : r->part.all->world;
+    return MS_OK;
+}
+
 /* Reads a member of the outermost object that is not the list of events. */
 static enum ms_rc read_about(struct reader *r, struct ms_str key, struct ms_err *err)
 {
     struct ms_jread *j = &r->json.j;
-    int64_t base, rank = r->rank;
+    int64_t base;
+    const struct wanted start = {"start_unix_ns", MSTX_TRACE_TIME_MOST, &r->lanes.base_ns};
     if (ms_str_is(key, "otherData"))
-        return read_number(r, "start_unix_ns", MSTX_TRACE_TIME_MOST, &r->lanes.base_ns, err);
+        return read_numbers(r, &start, 1, err);
     r->is_profiler |= ms_str_is(key, "schemaVersion") || ms_str_is(key, "deviceProperties");
-    if (ms_str_is(key, "distributedInfo")) {
-        r->is_profiler = true;
-        MS_TRY(read_number(r, "rank", INT32_MAX, &rank, err));
-        r->rank = (int32_t)rank;
-        return MS_OK;
-    }
+    if (ms_str_is(key, "distributedInfo"))
+        return read_distributed(r, err);
     const enum ms_jtok t = ms_jread_next(j);
     if (t == MS_J_NUM && ms_str_is(key, "baseTimeNanoseconds") && ms_jread_i64(j, &base) &&
         base >= 0 && base <= MSTX_TRACE_TIME_MOST)
@@ -383,6 +409,9 @@ static void report_problems(struct reader *r, const char *path)
 
 static enum ms_rc write_all(struct reader *r, const char *path, struct ms_err *err)
 {
+    const int32_t common = r->says_rank ? -1 : mstx__trace_rank_common(&r->part);
+    if (common >= 0)
+        r->rank = common;
     if (r->rank < 0 && r->is_alone && r->is_profiler)
         r->rank = 0;
     const struct mstx_trace_about about = {.rank = r->rank,

@@ -12,6 +12,7 @@
 
 #include "mstx/foreign/sql/to_ascend.h"
 #include "mstx/foreign/to_ascend_comm.h"
+#include "mstx/foreign/to_ascend_tasks.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/map.h"
@@ -37,6 +38,7 @@ struct writer {
     struct ms_store *store;
     struct ms_stmt *add_event, *add_string, *add_task;
     MS_VEC(uint8_t) known; /* by text id: 1 when the text has a row in STRING_IDS */
+    bool is_profiled;      /* the rank comes from traces of PyTorch's profiler */
     int64_t events, first_own_id;
     int64_t start, end;
     uint32_t last_domain; /* track whose domain has domain_id */
@@ -122,18 +124,12 @@ static bool keep_link(struct writer *w, uint32_t process, uint64_t number)
     return l != NULL;
 }
 
-static enum ms_rc add_event_row(void *ctx, size_t track, const struct mstx_event *e,
-                                struct ms_err *err)
+/* Adds the row of an event whose message and domain have been found. */
+static enum ms_rc write_event_row(struct writer *w, const struct mstx_track *t,
+                                  const struct mstx_event *e, int64_t message, struct ms_err *err)
 {
     static const int64_t type_of[] = {
         [MSTX_EV_MARK] = 0, [MSTX_EV_PUSHPOP] = 1, [MSTX_EV_RANGE] = 2};
-    struct writer *w = ctx;
-    const struct mstx_track *t = mstx_tl_track(w->tl, track);
-    if (e->kind > MSTX_EV_PUSHPOP)
-        return MS_OK;
-    int64_t message;
-    MS_TRY(find_message(w, t, e, &message, err));
-    MS_TRY(find_domain(w, track, err));
     int64_t pid = (int64_t)mstx_tl_process(w->tl, t->process)->pid << 32;
     int64_t end_tid = e->end_tid != 0 ? e->end_tid : t->tid;
     const int64_t column[] = {e->start_ns,      e->start_ns + e->dur_ns,
@@ -143,12 +139,50 @@ static enum ms_rc add_event_row(void *ctx, size_t track, const struct mstx_event
                               w->domain_id,     FIRST_CONNECTION + w->events};
     for (int c = 0; c < 10; c++)
         ms_stmt_i64(w->add_event, c + 1, column[c]);
-    if (e->size != 0 && !keep_link(w, t->process, e->size))
-        return ms_no_memory(err);
     if (w->events++ == 0)
         w->start = e->start_ns;
     w->end = column[1] > w->end ? column[1] : w->end;
     return ms_stmt_run(w->add_event, err);
+}
+
+static enum ms_rc add_event_row(void *ctx, size_t track, const struct mstx_event *e,
+                                struct ms_err *err)
+{
+    struct writer *w = ctx;
+    const struct mstx_track *t = mstx_tl_track(w->tl, track);
+    int64_t message;
+    if (e->kind > MSTX_EV_PUSHPOP)
+        return MS_OK;
+    MS_TRY(find_message(w, t, e, &message, err));
+    MS_TRY(find_domain(w, track, err));
+    if (e->size != 0 && !keep_link(w, t->process, e->size))
+        return ms_no_memory(err);
+    return write_event_row(w, t, e, message, err);
+}
+
+/* Adds a mark of the user from a profiler's trace, or a call of a module, which is a range of the
+ * domain Module. */
+static enum ms_rc add_profiled_row(void *ctx, size_t track, const struct mstx_event *e,
+                                   struct ms_err *err)
+{
+    struct writer *w = ctx;
+    const struct mstx_track *t = mstx_tl_track(w->tl, track);
+    struct mstx_event copy = *e;
+    struct ms_str module;
+    int64_t message = e->name;
+    if (mstx__is_module(w->tl, e, &module)) {
+        copy.kind = MSTX_EV_RANGE;
+        w->last_domain = UINT32_MAX;
+        MS_TRY(add_own_text(w, MS_STR("Module"), &w->domain_id, err));
+        MS_TRY(add_own_text(w, module, &message, err));
+        return write_event_row(w, t, &copy, message, err);
+    }
+    if (e->kind > MSTX_EV_PUSHPOP || mstx__is_api(w->tl, e) ||
+        ms_str_is(t->domain, MSTX_TOOL_DOMAIN))
+        return MS_OK;
+    MS_TRY(ensure_text(w, e->name, err));
+    MS_TRY(find_domain(w, track, err));
+    return write_event_row(w, t, e, message, err);
 }
 
 static int by_number(const void *pa, const void *pb)
@@ -287,6 +321,20 @@ static enum ms_rc add_events(struct writer *w, const struct mstx_ascend_how *how
     return w->comm != NULL && w->tasks != 0 ? mstx__ascend_comm_finish(w->comm, err) : MS_OK;
 }
 
+/* Adds the marks that are wanted, and what the device, the runtime and the framework did. */
+static enum ms_rc add_profile(struct writer *w, const struct mstx_ascend_groups *groups,
+                              const struct mstx_ascend_how *how, struct ms_err *err)
+{
+    const struct mstx_own_texts texts = {add_own_text, w};
+    if (how->marks)
+        MS_TRY(mstx__merge(w->tl, how->rank, add_profiled_row, w, err));
+    if (w->comm != NULL)
+        MS_TRY(mstx__ascend_comm_all(w->comm, FIRST_CONNECTION, err));
+    if (!how->tasks)
+        return MS_OK;
+    return mstx__ascend_tasks_write(w->tl, groups, how->rank, w->store, &texts, &w->tasks, err);
+}
+
 static enum ms_rc fill_db(struct writer *w, const struct mstx_ascend_groups *groups,
                           const struct mstx_ascend_how *how, struct ms_err *err)
 {
@@ -298,7 +346,8 @@ static enum ms_rc fill_db(struct writer *w, const struct mstx_ascend_groups *gro
     const struct mstx_own_texts texts = {add_own_text, w};
     if (how->calls)
         MS_TRY(mstx__ascend_comm_new(&w->comm, w->tl, groups, how, w->store, &texts, err));
-    MS_TRY(add_events(w, how, err));
+    MS_TRY(mstx__rank_is_profiled(w->tl, how->rank) ? add_profile(w, groups, how, err)
+                                                    : add_events(w, how, err));
     MS_TRY(add_pair(w, sql_add_session, w->start, w->end, err));
     MS_TRY(add_ranks(w, how->rank, err));
     return add_steps(w, how->rank, err);
@@ -363,7 +412,7 @@ enum ms_rc mstx__ascend_rank_db(struct ms_store **out, struct mstx_tl *tl,
 static enum ms_rc write_file(struct mstx_tl *tl, const struct mstx_ascend_groups *groups,
                              int32_t rank, const char *path, struct ms_err *err)
 {
-    const struct mstx_ascend_how how = {.rank = rank, .calls = true, .marks = true};
+    const struct mstx_ascend_how how = {.rank = rank, .calls = true, .marks = true, .tasks = true};
     struct ms_store *store;
     MS_TRY(ms_store_create(&store, path, err));
     enum ms_rc rc = write_rank(store, tl, groups, &how, err);

@@ -57,10 +57,15 @@ enum ms_rc mstx__ascend_groups_write(struct mstx_tl *tl, int32_t rank, struct ms
     return rc;
 }
 
+enum ms_rc mstx__ascend_comm_table(struct ms_store *to, struct ms_err *err)
+{
+    return ms_store_exec(to, sql_create_table, err);
+}
+
 static enum ms_rc prepare_statements(struct mstx_ascend_comm *c, struct mstx_tl *tl,
                                      struct ms_err *err)
 {
-    MS_TRY(ms_store_exec(c->to, sql_create_table, err));
+    MS_TRY(mstx__ascend_comm_table(c->to, err));
     MS_TRY(ms_store_prepare(c->to, &c->add, sql_add_call, err));
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &c->from, sql_read_calls, err));
     mstx__bind_processes(c->from, 1, tl, c->how.rank);

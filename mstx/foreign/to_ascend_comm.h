@@ -18,6 +18,7 @@ struct mstx_ascend_how {
     int32_t rank;        /* or MSTX_ALL_RANKS */
     bool calls;          /* COMMUNICATION_OP */
     bool marks;          /* MSTX_EVENTS and TASK */
+    bool tasks;          /* of a profiler's trace: tables of its device, runtime and framework */
     bool without_starts; /* leaves out calls that only start an operation, which return at once */
 };
 
@@ -31,6 +32,8 @@ struct mstx_own_texts {
     void *ctx;
 };
 
+/* Makes the table COMMUNICATION_OP, unless there is one. */
+enum ms_rc mstx__ascend_comm_table(struct ms_store *to, struct ms_err *err) MS_MUST_USE;
 struct mstx_ascend_comm;
 /* Creates the writer for the calls of a rank, or of MSTX_ALL_RANKS. *out stays NULL, and the table
  * is not made, when the run has no such calls. The groups must outlive the writer. */

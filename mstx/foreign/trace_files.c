@@ -5,12 +5,15 @@
 #include "mstx/foreign/trace_files.h"
 
 #include "mstx/foreign/from_chrome.h"
+#include "mstx/foreign/from_csv.h"
+#include "mstx/foreign/from_perfetto.h"
 #include "mstx/foreign/trace_text.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 
 #include <ctype.h>
+#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,26 +28,52 @@ static bool has(struct ms_str text, const char *what)
     return text.n >= n && memmem(text.p, text.n, what, n) != NULL;
 }
 
-static bool is_trace_name(const char *path)
+static bool is_named(const char *path, const char *end, const char *packed_end)
 {
     const struct ms_str s = ms_str_of(path);
-    return ms_str_ends(s, MS_STR(".json")) || ms_str_ends(s, MS_STR(".json.gz"));
+    return ms_str_ends(s, ms_str_of(end)) || ms_str_ends(s, ms_str_of(packed_end));
 }
 
-/* Tells by its name and its beginning whether a file is a Chrome trace. */
-static bool is_trace_file(const char *path)
+static bool is_chrome(struct ms_str text)
 {
-    char *head = is_trace_name(path) && ms_path_kind(path) == MS_KIND_FILE ? ms_alloc(HEAD) : NULL;
-    if (head == NULL)
-        return false;
-    const struct ms_str text = {head, (uint32_t)mstx__trace_text_head(path, head, HEAD)};
     uint32_t at = 0;
     while (at < text.n && isspace((unsigned char)text.p[at]))
         at++;
     const bool is_list = at < text.n && text.p[at] == '[' && has(text, "\"ph\"");
-    const bool is = is_list || has(text, "\"traceEvents\"") || has(text, "\"schemaVersion\"");
+    return is_list || has(text, "\"traceEvents\"") || has(text, "\"schemaVersion\"");
+}
+
+enum format { NO_TRACE, CHROME, TABLE, PERFETTO };
+
+/* Returns the format that the name of a file allows. */
+static enum format format_of_name(const char *path)
+{
+    if (is_named(path, ".csv", ".csv.gz"))
+        return TABLE;
+    if (is_named(path, ".perfetto-trace", ".perfetto-trace.gz") ||
+        is_named(path, ".pftrace", ".pftrace.gz") || is_named(path, ".perfetto", ".perfetto.gz"))
+        return PERFETTO;
+    return is_named(path, ".json", ".json.gz") ? CHROME : NO_TRACE;
+}
+
+/* Tells by its name and its beginning what a file is. */
+static enum format format_of(const char *path)
+{
+    const enum format format = format_of_name(path);
+    char *head = format != NO_TRACE && ms_path_kind(path) == MS_KIND_FILE ? ms_alloc(HEAD) : NULL;
+    if (head == NULL)
+        return NO_TRACE;
+    const struct ms_str text = {head, (uint32_t)mstx__trace_text_head(path, head, HEAD)};
+    const bool is = format == TABLE      ? mstx__is_csv_table(text)
+                    : format == PERFETTO ? mstx__is_perfetto(text)
+                                         : is_chrome(text);
     ms_free(head);
-    return is;
+    return is ? format : NO_TRACE;
+}
+
+static bool is_trace_file(const char *path)
+{
+    return format_of(path) != NO_TRACE;
 }
 
 typedef enum ms_rc (*path_fn)(void *ctx, const char *path, struct ms_err *err);
@@ -97,25 +126,61 @@ static int32_t rank_in_name(const char *path)
     return rank;
 }
 
+/* Finds the rank in a file's name by the user's expression: the digits of its first group. */
+static int32_t rank_by(const regex_t *by, const char *path)
+{
+    regmatch_t at[2];
+    uint64_t v;
+    if (regexec(by, path, 2, at, 0) != 0 || at[1].rm_so < 0)
+        return -1;
+    const struct ms_str digits = {path + at[1].rm_so, (uint32_t)(at[1].rm_eo - at[1].rm_so)};
+    return ms_str_u64(digits, &v) && v <= INT32_MAX ? (int32_t)v : -1;
+}
+
+static bool has_rank(const struct mstx_trace_ranks *all, int32_t rank)
+{
+    for (size_t i = 0; i < all->rank.n; i++) {
+        if (all->rank.p[i] == rank)
+            return true;
+    }
+    return false;
+}
+
+/* Notes how many ranks of the job have no trace, where traces say how many ranks it has. */
+static void note_missing(struct mstx_trace_ranks *all, const char *path)
+{
+    enum { LOOKED_AT = 4096 };
+    char text[96];
+    int32_t first = -1, missing = 0;
+    for (int32_t rank = 0; rank < all->world && rank < LOOKED_AT; rank++) {
+        if (has_rank(all, rank))
+            continue;
+        first = first < 0 ? rank : first;
+        missing++;
+    }
+    if (missing == 0 || all->files < 2)
+        return;
+    snprintf(text, sizeof text, "%d of %d ranks %s no trace; the first is rank %d", (int)missing,
+             (int)(all->world < LOOKED_AT ? all->world : LOOKED_AT), missing == 1 ? "has" : "have",
+             (int)first);
+    mstx__writer_problem(all->w, path, text);
+}
+
 /* Notes ranks that several traces give, of which only one is looked at by what compares ranks. */
 static void note_twice(struct mstx_trace_ranks *all, const char *path, int32_t rank)
 {
     char text[96];
-    if (rank < 0)
+    if (rank < 0 || !has_rank(all, rank))
         return;
-    for (size_t i = 0; i < all->rank.n; i++) {
-        if (all->rank.p[i] == rank) {
-            snprintf(text, sizeof text, "rank %d has another trace too", (int)rank);
-            mstx__writer_problem(all->w, path, text);
-            return;
-        }
-    }
+    snprintf(text, sizeof text, "rank %d has another trace too", (int)rank);
+    mstx__writer_problem(all->w, path, text);
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
 struct reading {
     struct mstx_trace_ranks all;
+    const regex_t *by;   /* the user's expression for ranks; NULL: none */
     bool is_single;      /* one file was given, and its failure is that of the whole import */
     struct ms_err first; /* failure of the first file that cannot be read */
 };
@@ -124,10 +189,14 @@ static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
 {
     struct reading *r = ctx;
     struct ms_err aside = {0};
-    int32_t rank = r->is_single ? -1 : rank_in_name(path);
+    int32_t rank = r->by != NULL ? rank_by(r->by, path) : r->is_single ? -1 : rank_in_name(path);
     mstx__writer_source(r->all.w, path);
-    enum ms_rc rc =
-        mstx__import_chrome(path, r->is_single, &rank, &r->all, r->is_single ? err : &aside);
+    struct ms_err *why = r->is_single ? err : &aside;
+    const enum format format = format_of(path);
+    enum ms_rc rc = format == TABLE ? mstx__import_csv(path, &r->all, why)
+                    : format == PERFETTO
+                        ? mstx__import_perfetto(path, &r->all, why)
+                        : mstx__import_chrome(path, r->is_single, &rank, &r->all, why);
     if (rc == MS_E_NOMEM)
         return ms_no_memory(err);
     if (rc != MS_OK && !r->is_single) {
@@ -135,8 +204,8 @@ static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
         r->first = r->first.rc == MS_OK ? aside : r->first;
         return mstx__writer_why(r->all.w, err);
     }
-    if (rc != MS_OK)
-        return rc;
+    if (rc != MS_OK || format == TABLE || format == PERFETTO)
+        return rc == MS_OK ? mstx__writer_why(r->all.w, err) : rc;
     note_twice(&r->all, path, rank);
     int32_t *slot = ms_vec_push(&r->all.rank);
     if (slot == NULL)
@@ -152,19 +221,33 @@ static enum ms_rc read_path(struct reading *r, const char *path, struct ms_err *
     return ms_path_kind(path) == MS_KIND_FILE ? read_one(r, path, err) : ms_fail_kind(path, err);
 }
 
-enum ms_rc mstx__import_traces(const char *const *paths, size_t n, struct mstx_writer *w,
-                               struct mstx_import_result *result, struct ms_err *err)
+static enum ms_rc read_all(struct reading *r, const char *const *paths, size_t n,
+                           struct ms_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        MS_TRY(read_path(r, paths[i], err));
+    if (r->all.files == 0)
+        return ms_fail(err, MS_E_FORMAT, "none of the traces can be read; the first: %s",
+                       r->first.rc != MS_OK ? r->first.msg : paths[0]);
+    note_missing(&r->all, paths[0]);
+    return mstx__trace_ranks_save(&r->all, err);
+}
+
+enum ms_rc mstx__import_traces(const char *const *paths, size_t n, const char *rank_from,
+                               struct mstx_writer *w, struct mstx_import_result *result,
+                               struct ms_err *err)
 {
     struct reading r = {.is_single = n == 1 && ms_path_kind(paths[0]) == MS_KIND_FILE};
+    regex_t by;
+    if (rank_from != NULL && (regcomp(&by, rank_from, REG_EXTENDED) != 0))
+        return ms_fail(err, MS_E_ARG, "--rank-from: '%s' is no regular expression", rank_from);
+    r.by = rank_from != NULL ? &by : NULL;
     enum ms_rc rc = mstx__trace_ranks_new(&r.all, w, err);
-    for (size_t i = 0; i < n && rc == MS_OK; i++)
-        rc = read_path(&r, paths[i], err);
-    if (rc == MS_OK && r.all.files == 0)
-        rc = ms_fail(err, MS_E_FORMAT, "none of the traces can be read; the first: %s",
-                     r.first.rc != MS_OK ? r.first.msg : paths[0]);
     if (rc == MS_OK)
-        rc = mstx__trace_ranks_save(&r.all, err);
+        rc = read_all(&r, paths, n, err);
     result->files = r.all.files;
     mstx__trace_ranks_free(&r.all);
+    if (rank_from != NULL)
+        regfree(&by);
     return rc;
 }

@@ -8,12 +8,14 @@
 #include "mstx/import/import.h"
 #include "mstx/rundb/run_write.h"
 
-/* Returns the number of Chrome traces in a folder. */
+/* Returns the number of traces and tables in a folder. */
 size_t mstx__count_trace_files(const char *dir);
 /* Reads the traces into one run.  A path is a file or a folder of them.  A file that cannot be read is
  * noted as a problem and the others are read; fails when none can be, or when a single file was
- * given. */
-enum ms_rc mstx__import_traces(const char *const *paths, size_t n, struct mstx_writer *w,
-                               struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
+ * given.  rank_from is an expression whose first group finds the rank in a path; NULL: the number
+ * behind "rank" in the name. */
+enum ms_rc mstx__import_traces(const char *const *paths, size_t n, const char *rank_from,
+                               struct mstx_writer *w, struct mstx_import_result *result,
+                               struct ms_err *err) MS_MUST_USE;
 
 #endif

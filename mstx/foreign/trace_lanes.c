@@ -120,7 +120,7 @@ struct mstx_trace_lane *mstx__trace_lanes_tool(struct mstx_trace_lanes *t,
     const struct mstx_trace_lane fresh = {.process = MSTX_TRACE_HOST,
                                           .kind = MSTX_TRACK_THREAD,
                                           .name = it->tid,
-                                          .domain = MS_STR("profiler")};
+                                          .domain = MS_STR(MSTX_TOOL_DOMAIN)};
     return find_lane(t, &fresh, index);
 }
 

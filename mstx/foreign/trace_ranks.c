@@ -68,6 +68,34 @@ static bool find_group(struct mstx_trace_rank *r, const struct mstx_trace_comm *
     return !is_new || slot != NULL;
 }
 
+/* Keeps of `common` the ranks that are listed; both in any order. */
+static uint32_t intersect(int32_t *common, uint32_t n, const int32_t *listed, uint32_t m)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0;
+        while (k < m && listed[k] != common[i])
+            k++;
+        if (k < m)
+            common[kept++] = common[i];
+    }
+    return kept;
+}
+
+int32_t mstx__trace_rank_common(const struct mstx_trace_rank *r)
+{
+    enum { MOST = 4096 }; /* longer lists, whose comparison takes long, are of the whole job */
+    int32_t *list = ms_calloc(2 * MOST, sizeof *list);
+    uint32_t n = 0;
+    for (size_t i = 0; list != NULL && i < r->group.n && (n != 0 || i == 0); i++) {
+        const uint32_t m = mstx__comm_ranks(r->group.p[i].ranks, i == 0 ? list : list + MOST, MOST);
+        n = i == 0 ? m : intersect(list, n, list + MOST, m);
+    }
+    const int32_t rank = n == 1 ? list[0] : -1;
+    ms_free(list);
+    return rank;
+}
+
 static enum ms_rc meet_groups(struct mstx_trace_rank *r, struct ms_err *err)
 {
     ms_assert(r->group.n == r->groups.keys.n);
@@ -194,13 +222,10 @@ bool mstx__trace_rank_step(struct mstx_trace_rank *r, int64_t number, int64_t st
     return slot != NULL;
 }
 
-bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
-                           uint32_t text)
+bool mstx__trace_rank_span(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
+                           enum mstx_work work)
 {
-    enum mstx_work work;
     r->part.knows_work = true;
-    if (!mstx__work_recall(&r->all->works, text, it->name, &work))
-        return false;
     if (work == MSTX_WORK_MEMORY)
         return true;
     struct mstx_cl_span *slot =
@@ -208,6 +233,14 @@ bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_it
     if (slot != NULL)
         *slot = (struct mstx_cl_span){it->ts, it->ts + (it->dur > 0 ? it->dur : 0)};
     return slot != NULL;
+}
+
+bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
+                           uint32_t text)
+{
+    enum mstx_work work;
+    return mstx__work_recall(&r->all->works, text, it->name, &work) &&
+           mstx__trace_rank_span(r, it, work);
 }
 
 static int order_steps(const void *a, const void *b)

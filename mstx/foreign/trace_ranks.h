@@ -25,6 +25,7 @@ struct mstx_trace_ranks {
     struct mstx_work_memory works; /* by text of the writer */
     uint64_t calls;
     uint64_t files;
+    int32_t world;        /* the most ranks that a trace says the job has; 0: none says */
     MS_VEC(int32_t) rank; /* of each file; -1: unknown */
 };
 enum ms_rc mstx__trace_ranks_new(struct mstx_trace_ranks *a, struct mstx_writer *w,
@@ -55,9 +56,14 @@ bool mstx__trace_rank_step(struct mstx_trace_rank *r, int64_t number, int64_t st
 /* Takes what a device executed; text is the number of its name in the writer. */
 bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
                            uint32_t text);
+/* As trace_rank_work, of which the kind of work is known. */
+bool mstx__trace_rank_span(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
+                           enum mstx_work work);
 /* Takes a kernel that its args describe as a collective; others are ignored. */
 bool mstx__trace_rank_call(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
                            uint32_t stream);
+/* Returns the only rank that all communicators of the trace have; -1: they have none or several. */
+int32_t mstx__trace_rank_common(const struct mstx_trace_rank *r);
 /* Adds the trace to the analysis as this process of the run, and writes its calls. */
 enum ms_rc mstx__trace_rank_save(struct mstx_trace_rank *r, int32_t rank, uint32_t process,
                                  int64_t base_ns, struct ms_err *err) MS_MUST_USE;

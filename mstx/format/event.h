@@ -44,6 +44,7 @@ enum {
  * and what only stands beside it, such as ranges of the user and waits of the host. */
 #define MSTX_KERNELS_DOMAIN "kernels"
 #define MSTX_BESIDE_DOMAIN  "annotations"
+#define MSTX_TOOL_DOMAIN    "profiler" /* of threads: what the profiler says of itself */
 
 /* One event. On a level above 0 with count > 1 it stands for several events drawn as one: name and
  * arg are then the name and duration of the longest, size is the sum of all durations (counters:

@@ -30,7 +30,8 @@ struct mstx_import_how {
     /* Further traces of other tools that belong to the same run; NULL: none. */
     const char *const *more;
     size_t more_n;
-    unsigned threads; /* that read; fewer than 2: the caller's alone */
+    const char *rank_from; /* of traces: finds the rank in a path; NULL: the number behind "rank" */
+    unsigned threads;      /* that read; fewer than 2: the caller's alone */
     size_t
         round_calls; /* of a single process: calls that are joined at a time; 0: half a million */
     /* Receives the share of files read so far, 0 to 1; may be NULL. */

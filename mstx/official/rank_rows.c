@@ -217,6 +217,13 @@ static bool is_empty(const struct mstx_recipe *r, const struct mstx_rank_query *
     return lacking.p != NULL || (r->has_table != NULL && q->no_run);
 }
 
+/* Tells whether a query asks what a device, a runtime or a framework did. */
+static bool needs_tasks(const char *sql)
+{
+    return strstr(sql, "TASK") != NULL || strstr(sql, "_API") != NULL ||
+           strstr(sql, "COMMUNICATION_OP") != NULL;
+}
+
 void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                           size_t at, unsigned worker, struct mstx__rank_rows *rows)
 {
@@ -234,6 +241,7 @@ void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_qu
                   read_directly(&g, f, &q[i], &rows[i]);
         g.parts.calls |= !done[i] && strstr(q[i].sql, "COMMUNICATION_OP") != NULL;
         g.parts.marks |= !done[i] && strstr(q[i].sql, "MSTX_EVENTS") != NULL;
+        g.parts.tasks |= !done[i] && needs_tasks(q[i].sql);
     }
     for (size_t i = 0; i < n; i++) {
         if (!done[i])

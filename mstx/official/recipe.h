@@ -26,6 +26,7 @@ enum mstx_step { MSTX_ALL_STEPS = -1 };
 struct mstx_rank_parts {
     bool analysis;     /* of the analysis database, not the profiler's */
     bool calls, marks; /* COMMUNICATION_OP; MSTX_EVENTS and TASK */
+    bool tasks;        /* of a device, a runtime and a framework */
 };
 struct mstx__rank_rows;
 /* Makes the database of a rank; workers call it at the same time. */

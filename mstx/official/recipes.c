@@ -12,12 +12,16 @@
 #include "mstx/official/comm_tables.h"
 #include "mstx/official/database_edits.h"
 #include "mstx/official/duration_sums.h"
+#include "mstx/official/expert_loads.h"
+#include "mstx/official/free_times.h"
 #include "mstx/official/mark_sums.h"
 #include "mstx/official/masking.h"
 #include "mstx/official/modules.h"
+#include "mstx/official/recipe_answers.h"
 #include "mstx/official/run_as_ascend.h"
 #include "mstx/official/slow_links.h"
 #include "mstx/official/slow_ranks.h"
+#include "mstx/official/sql/recipe_answers.h"
 #include "mstx/official/sql/recipes.h"
 #include "mstx/official/step_times.h"
 #include "mstx/official/table_csv.h"
@@ -27,6 +31,7 @@
 #include "probe/base/mem.h"
 
 enum { OUTPUTS = 5, STEPS = 4 };
+enum { WORST = 15, FREE_TIMES = 10 }; /* rows of the worst where the user names no number */
 
 enum mode {
     MODE_ALL,
@@ -50,6 +55,8 @@ enum mode {
     MODE_CANN_API_SUM,
     MODE_COMPUTE_OP_SUM,
     MODE_FREQ_ANALYSIS,
+    MODE_FREE_ANALYSIS,
+    MODE_EP_LOAD_BALANCE,
     MODES
 };
 
@@ -59,12 +66,14 @@ static const struct mstx_unit micro = {"Us", 1e3}, milli = {"Ms", 1e6};
 static const struct recipe {
     enum ms_rc (*make[STEPS])(struct mstx_recipe *r, struct ms_err *err);
     const struct mstx_unit *unit;
+    const char *answer; /* gives the lines of answer; NULL: how many rows there are */
     struct {
         const char *table, *csv;
     } out[OUTPUTS];
 } recipes[MODES] = {
     [MODE_ALL] = {{mstx__trace_steps, mstx__sum_comm_time, mstx__sum_comm_matrix},
                   NULL,
+                  sql_answer_steps,
                   {{"ClusterStepTraceTime", "cluster_step_trace_time.csv"},
                    {"CommunicationGroupMapping", "communication_group_mapping.csv"},
                    {"ClusterCommunicationTime", "cluster_communication_time.csv"},
@@ -72,80 +81,106 @@ static const struct recipe {
                    {"ClusterCommunicationMatrix", "cluster_communication_matrix.csv"}}},
     [MODE_COMMUNICATION_TIME] = {{mstx__trace_steps, mstx__sum_comm_time},
                                  NULL,
+                                 sql_answer_steps,
                                  {{"ClusterStepTraceTime", "cluster_step_trace_time.csv"},
                                   {"ClusterCommunicationTime", "cluster_communication_time.csv"},
                                   {"ClusterCommunicationBandwidth",
                                    "cluster_communication_bandwidth.csv"}}},
     [MODE_COMMUNICATION_MATRIX] = {{mstx__trace_steps, mstx__sum_comm_matrix},
                                    NULL,
+                                   sql_answer_steps,
                                    {{"ClusterStepTraceTime", "cluster_step_trace_time.csv"},
                                     {"ClusterCommunicationMatrix",
                                      "cluster_communication_matrix.csv"}}},
     [MODE_SLOW_RANK] = {{mstx__find_slow_ranks},
                         &micro,
+                        sql_answer_slow_rank,
                         {{"SlowRank", "rank_stats.csv"}, {"SlowOpStats", "slow_op_stats.csv"}}},
     [MODE_SLOW_LINK] = {{mstx__find_slow_links},
                         &micro,
+                        sql_answer_slow_link,
                         {{"SlowLinkSum", "slow_link_sum.csv"},
                          {"SlowLinkOps", "slow_link_ops.csv"}}},
     [MODE_HCCL_SUM] = {{mstx__sum_hccl},
                        &micro,
+                       sql_answer_hccl_sum,
                        {{"HcclAllRankStats", "all_stats.csv"},
                         {"HcclPerRankStats", "rank_stats.csv"},
                         {"HcclTopOpStats", "top_op_stats.csv"},
                         {"HcclGroupNameMap", "group_name_map.csv"}}},
     [MODE_MSTX_SUM] = {{mstx__sum_marks},
                        &milli,
+                       sql_answer_marks,
                        {{"MSTXMarkStats", "mark_stats.csv"},
                         {"MSTXAllFrameworkStats", "all_fwk_stats.csv"},
                         {"MSTXAllCannStats", "all_cann_stats.csv"},
                         {"MSTXAllDeviceStats", "all_device_stats.csv"}}},
     [MODE_COMMUNICATION_GROUP_MAP] = {{mstx__map_groups},
                                       NULL,
+                                      NULL,
                                       {{"CommunicationGroupMapping",
                                         "communication_group_mapping.csv"}}},
     [MODE_COMMUNICATION_TIME_SUM] =
         {{mstx__sum_comm_time},
          NULL,
+         NULL,
          {{"ClusterCommunicationTime", "cluster_communication_time.csv"},
           {"ClusterCommunicationBandwidth", "cluster_communication_bandwidth.csv"}}},
     [MODE_COMMUNICATION_MATRIX_SUM] = {{mstx__sum_comm_matrix},
+                                       NULL,
                                        NULL,
                                        {{"ClusterCommunicationMatrix",
                                          "cluster_communication_matrix.csv"}}},
     [MODE_CLUSTER_TIME_SUMMARY] = {{mstx__summarize_time},
                                    NULL,
+                                   sql_answer_time_summary,
                                    {{"ClusterTimeSummary", "cluster_time_summary.csv"}}},
     [MODE_CLUSTER_TIME_COMPARE_SUMMARY] = {{mstx__compare_time},
+                                           NULL,
                                            NULL,
                                            {{"ClusterTimeCompareSummary",
                                              "cluster_time_compare_summary.csv"}}},
     [MODE_COMPUTATIONAL_OP_MASKING] = {{mstx__measure_masking},
                                        NULL,
+                                       NULL,
                                        {{"ComputationalOperatorMaskingLinearity",
                                          "computational_operator_masking_linearity.csv"}}},
-    [MODE_MSTX2COMMOP] = {{mstx__write_comm_ops}, NULL, {{0}}},
-    [MODE_P2P_PAIRING] = {{mstx__write_p2p_pairs}, NULL, {{0}}},
-    [MODE_PP_CHART] = {{mstx__write_passes}, NULL, {{0}}},
+    [MODE_MSTX2COMMOP] = {{mstx__write_comm_ops}, NULL, NULL, {{0}}},
+    [MODE_P2P_PAIRING] = {{mstx__write_p2p_pairs}, NULL, NULL, {{0}}},
+    [MODE_PP_CHART] = {{mstx__write_passes}, NULL, NULL, {{0}}},
     [MODE_MODULE_STATISTIC] = {{mstx__sum_modules},
                                NULL,
+                               sql_answer_modules,
                                {{"ModuleStatistic", "module_statistic.csv"}}},
     [MODE_OPERATOR_MFU] = {{mstx__rate_kernels},
+                           NULL,
                            NULL,
                            {{"OperatorMFU", "operator_mfu_kernel.csv"},
                             {"ModuleMFU", "operator_mfu_module.csv"}}},
     [MODE_CANN_API_SUM] = {{mstx__sum_cann_calls},
                            &micro,
+                           sql_answer_calls,
                            {{"CannApiSumRank", "rank_stats.csv"}, {"CannApiSum", "all_stats.csv"}}},
     [MODE_COMPUTE_OP_SUM] = {{mstx__sum_kernels},
                              &micro,
+                             sql_answer_kernels,
                              {{"ComputeOpAllRankStats", "all_stats.csv"},
                               {"ComputeOpPerRankStatsByOpType", "rank_stats_by_optype.csv"},
                               {"ComputeOpPerRankStatsByOpName", "rank_stats_by_opname.csv"}}},
     [MODE_FREQ_ANALYSIS] = {{mstx__find_low_clocks},
                             NULL,
+                            NULL,
                             {{"FreeFrequencyRanks", "free_frequency_ranks.csv"},
                              {"AbnormalFrequencyRanks", "abnormal_frequency_ranks.csv"}}},
+    [MODE_FREE_ANALYSIS] = {{mstx__explain_free_times},
+                            NULL,
+                            sql_answer_free,
+                            {{"FreeAnalysisText", "free_analysis.csv"}}},
+    [MODE_EP_LOAD_BALANCE] = {{mstx__sum_expert_loads},
+                              NULL,
+                              sql_answer_loads,
+                              {{"EPTokensSummary", "ep_tokens_summary.csv"},
+                               {"TopEPTokensInfo", "top_ep_tokens_info.csv"}}},
 };
 const char *const mstx_recipe_names[MODES + 1] = {"all",
                                                   "communication_time",
@@ -168,6 +203,8 @@ const char *const mstx_recipe_names[MODES + 1] = {"all",
                                                   "cann_api_sum",
                                                   "compute_op_sum",
                                                   "freq_analysis",
+                                                  "free_analysis",
+                                                  "ep_load_balance",
                                                   NULL};
 /* ---- output ------------------------------------------------------------------------------ */
 
@@ -210,12 +247,27 @@ static enum ms_rc make_tables(struct mstx_recipe *r, const struct recipe *which,
     return rc;
 }
 
+/* Tells what the tables say: an answer, or how many rows they have. */
+static enum ms_rc tell_answer(struct mstx_recipe *r, const struct recipe *which,
+                              void (*answer)(const char *), struct ms_err *err)
+{
+    if (answer == NULL)
+        return MS_OK;
+    if (which->answer != NULL)
+        return mstx__tell_answer(r->s, which->answer, answer, err);
+    for (int i = 0; i < MSTX_ANSWER_LINES && which->out[i].table != NULL; i++)
+        MS_TRY(mstx__tell_rows(r->s, which->out[i].table, answer, err));
+    return MS_OK;
+}
+
 /* Writes text files from the tables; their database is deleted afterwards. */
 static enum ms_rc write_result(struct mstx_recipe *r, const struct mstx_cluster_how *how,
                                const char *db, struct ms_err *err)
 {
     const struct recipe *which = &recipes[how->mode];
     enum ms_rc rc = make_tables(r, which, err);
+    if (rc == MS_OK)
+        rc = tell_answer(r, which, how->answer, err);
     if (rc == MS_OK && how->as_text) {
         char *dir = ms_path_join(r->out, mstx_recipe_names[how->mode]);
         rc = dir != NULL ? write_texts(r, which, dir, err) : ms_no_memory(err);
@@ -342,7 +394,9 @@ enum ms_rc mstx_cluster_run(const struct mstx_cluster_how *how, struct ms_err *e
     struct mstx_recipe r = {.path = how->dir,
                             .out = out,
                             .step = how->step,
-                            .top = how->top,
+                            .top = how->top != 0                     ? how->top
+                                   : how->mode == MODE_FREE_ANALYSIS ? FREE_TIMES
+                                                                     : WORST,
                             .strict = how->strict,
                             .base = how->base,
                             .parallel = how->parallel,

@@ -21,13 +21,14 @@ struct mstx_cluster_how {
     const char *ranks;    /* "0,3", or NULL for all */
     const char *base;     /* for cluster_time_compare_summary: the run to compare with */
     const char *parallel; /* for computational_op_masking: kinds of groups, or NULL */
-    int64_t step, top;    /* step, -1: all; top: number of rows in lists of the worst */
+    int64_t step, top;    /* step, -1: all; top: rows in lists of the worst, 0: the recipe's */
     int mode;
     unsigned threads;                          /* 0: one per processor */
     bool as_text;                              /* CSV files instead of the database */
     bool strict;                               /* exactly as the official tool, defects included */
     void (*progress)(size_t done, size_t all); /* may be NULL */
     void (*wrote)(const char *path);           /* called for each file that is written */
+    void (*answer)(const char *line);          /* called for each line of answer; may be NULL */
     uint64_t *problems;                        /* set to the number of problems with the input */
 };
 /* Makes the tables of one recipe. Notes a problem for a rank that cannot be read; fails when no

@@ -9,6 +9,7 @@
 
 #include "mstx/foreign/export.h"
 #include "mstx/foreign/to_ascend.h"
+#include "mstx/foreign/to_ascend_tasks.h"
 #include "mstx/official/comm_rows.h"
 #include "mstx/official/rank_rows.h"
 
@@ -29,6 +30,7 @@ struct mstx_run_ranks {
     struct mstx_tl **open; /* for each worker: SQLite serves one thread at a time */
     unsigned workers;
     bool has_steps, has_calls;
+    bool is_profiled;               /* a rank comes from a trace of PyTorch's profiler */
     MS_VEC(struct rank_rows) steps; /* by rank */
     struct mstx_ascend_groups *groups;
 };
@@ -68,6 +70,9 @@ static enum ms_rc open_all(struct mstx_run_ranks *run, const char *db, struct ms
     MS_TRY(mstx__has_table(mstx_tl_store(run->open[0]), "rank_steps", &run->has_steps, err));
     if (run->has_steps)
         MS_TRY(find_step_rows(run, err));
+    for (size_t i = 0; i < mstx_tl_process_count(run->open[0]); i++)
+        run->is_profiled |=
+            mstx__rank_is_profiled(run->open[0], mstx_tl_process(run->open[0], i)->rank);
     MS_TRY(mstx__run_has_calls(run->open[0], &run->has_calls, err));
     return mstx__ascend_groups_read(&run->groups, run->open[0], err);
 }
@@ -208,8 +213,11 @@ enum ms_rc mstx__run_rank_open(void *ctx, unsigned worker, int64_t rank,
     ms_assert(worker < run->workers);
     if (parts.analysis)
         return make_analysis(run, worker, rank, out, err);
-    const struct mstx_ascend_how how = {
-        .rank = (int32_t)rank, .calls = parts.calls, .marks = parts.marks, .without_starts = true};
+    const struct mstx_ascend_how how = {.rank = (int32_t)rank,
+                                        .calls = parts.calls,
+                                        .marks = parts.marks,
+                                        .tasks = parts.tasks,
+                                        .without_starts = true};
     return mstx__ascend_rank_db(out, run->open[worker], run->groups, &how, err);
 }
 
@@ -221,9 +229,15 @@ bool mstx__run_has_table(const void *ctx, struct ms_str name)
         "META_DATA",           "STRING_IDS", "SESSION_TIME_INFO", "NPU_INFO",
         "RANK_DEVICE_MAP",     "HOST_INFO",  "MSTX_EVENTS",       "TASK",
         "ENUM_HCCL_DATA_TYPE", "STEP_TIME",  "StepTraceTime"};
+    static const char *const profiled[] = {"CANN_API", "PYTORCH_API", "CONNECTION_IDS",
+                                           "COMPUTE_TASK_INFO", "COMMUNICATION_OP"};
     const struct mstx_run_ranks *run = ctx;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (ms_str_is(name, all[i]))
+            return true;
+    }
+    for (size_t i = 0; i < sizeof profiled / sizeof *profiled && run->is_profiled; i++) {
+        if (ms_str_is(name, profiled[i]))
             return true;
     }
     return run->has_calls && ms_str_is(name, "COMMUNICATION_OP");
@@ -382,7 +396,8 @@ enum ms_rc mstx__run_rank_read(void *ctx, unsigned worker, int64_t rank,
     struct mstx_tl *tl = run->open[worker];
     enum ms_rc rc = MS_OK;
     *done = (run->has_calls || q->direct != MSTX_READ_COMM) &&
-            (q->direct == MSTX_READ_STEPS || !mstx__rank_has_streams(tl, (int32_t)rank));
+            (q->direct == MSTX_READ_STEPS || (!mstx__rank_has_streams(tl, (int32_t)rank) &&
+                                              !mstx__rank_is_profiled(tl, (int32_t)rank)));
     if (*done && q->direct == MSTX_READ_COMM)
         rc = read_comm(&r, tl, rank, err);
     else if (*done && q->direct == MSTX_READ_RANGES)

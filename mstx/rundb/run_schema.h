@@ -10,6 +10,7 @@
 
 /* The name in processes.tool of a trace of PyTorch's profiler, whose own steps are the only ones. */
 #define MSTX_TOOL_KINETO "PyTorch profiler"
+#define MSTX_TOOL_TABLE  "CSV table" /* of a plain table of what ranks did */
 
 #define MSTX_SPANS_TABLE "packed_spans(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB)"
 

@@ -99,6 +99,7 @@ class Layout:
             for k in range(self.tp):
                 members = list(range(s * per_stage + k, (s + 1) * per_stage, self.tp))
                 self.groups[f"dp_{s}_{k}"] = ("dp", members)
+                self.groups[f"exp_{s}_{k}"] = ("exp", members)
         for p in range(per_stage if self.pp > 1 else 0):
             self.groups[f"pp_{p}"] = ("pp", list(range(p, ranks, per_stage)))
 
@@ -304,6 +305,14 @@ class Rank:
                 at = self.marks(p, start + 20000)
                 at, forward = self.module(p, at + 5000, 2, "Net")
                 at = self.backward(p, at + 20000, forward)
+                tokens = 64 * (self.rank + step)
+                _, connection = self.kernel(p, at, "experts", "GroupedMatmul",
+                                            (f'"{tokens},128;8,128,256;8"', f'"{tokens},256"'), 9000)
+                at += 400000 * step + 25000  # a time of which launches are to blame, and no operator
+                waits = p.api(at, at + 300000, "launch")
+                p.kernel_task(at + 310000, at + 320000, 3, "KERNEL_AIVEC", waits)
+                self.framework_call(p, "aten::late", at - 90000, at - 80000, waits)
+                at += 400000
                 for i in range(4):
                     copy = at + i * 150000
                     connection = p.api(copy - 3000, copy - 1000, "memcpy")

@@ -289,12 +289,22 @@ for form in texts databases; do
     "$PYTHON" "tests/gen/ascend.py" "$top/$form" --ranks 8 --steps 5 --seed 77 $how >/dev/null
     "$tool" report "$top/$form" >/dev/null
     tell "$top/$form/run.db" "SELECT op, count(*), sum(ranks), sum(seq), sum(missing), min(agrees),
-        sum(step), round(log(sum(waited_ns)), 1), round(log(sum(transfer_ns)), 1), max(last_rank)
+        sum(step), max(last_rank), sum(waited_ns), sum(transfer_ns)
         FROM joins GROUP BY op" >"$top/$form.joins"
     tell "$top/$form/run.db" "SELECT name, size, ranks FROM comm_groups ORDER BY name" >>"$top/$form.joins"
 done
-check texts-of-a-profiler-are-joined-as-its-databases 15 "$(wc -l <"$top/texts.joins" | tr -d ' ')"
-check texts-of-a-profiler-say-what-its-databases-say "" "$(diff "$top/texts.joins" "$top/databases.joins")"
+check texts-of-a-profiler-are-joined-as-its-databases 19 "$(wc -l <"$top/texts.joins" | tr -d ' ')"
+# Times of texts are rounded: those of all calls of a kind may differ by 2 %.
+check texts-of-a-profiler-say-what-its-databases-say "" "$("$PYTHON" - "$top/texts.joins" "$top/databases.joins" <<'PY'
+import sys
+rows = [[line.split() for line in open(path)] for path in sys.argv[1:]]
+def same(a, b):
+    return a == b or (len(a) > 6 and a.isdigit() and b.isdigit() and abs(int(a) - int(b)) <= 0.02 * int(b))
+for a, b in zip(*rows):
+    if len(a) != len(b) or not all(map(same, a, b)):
+        print(*a, "against", *b)
+PY
+)"
 set -- "$top"/texts/*/ASCEND_PROFILER_OUTPUT/communication.json
 echo '{"step1": {"collective": {"hcom_allReduce__1_0_1@1": {' >"$1"
 "$tool" import "$top/texts" >/dev/null

@@ -26,7 +26,8 @@ GOLDEN = f"{HERE}/data/recipes/official.json.xz"
 DB = "cluster_analysis_output/cluster_analysis.db"
 MODES = ["all", "slow_rank", "slow_link", "hccl_sum", "mstx_sum", "communication_group_map",
          "cluster_time_summary", "computational_op_masking", "p2p_pairing", "pp_chart",
-         "module_statistic", "operator_mfu", "cann_api_sum", "compute_op_sum", "freq_analysis"]
+         "module_statistic", "operator_mfu", "cann_api_sum", "compute_op_sum", "freq_analysis",
+         "free_analysis", "ep_load_balance"]
 # Rows that tie may name either rank; a path and a running number are the machine's own.
 NOT_COMPARED = {"SlowLinkSum": {"maxRank", "minRank"}, "RankDeviceMap": {"profilePath"},
                 "MSTXMarkStats": {"index"}}

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 
 -- name: create_table
-CREATE TABLE COMMUNICATION_OP(opName INTEGER, startNs INTEGER, endNs INTEGER, connectionId INTEGER,
+CREATE TABLE IF NOT EXISTS COMMUNICATION_OP(opName INTEGER, startNs INTEGER, endNs INTEGER, connectionId INTEGER,
     groupName INTEGER, opId INTEGER PRIMARY KEY, relay INTEGER, retry INTEGER, dataType INTEGER,
     algType INTEGER, count NUMERIC, opType INTEGER, deviceId INTEGER, rankSize INTEGER)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as the file of another tool - a Chrome trace, a dump of PyTorch's Flight Recorder, a
- * database of Ascend's profilers: the import ends, and what it took can be read back.
+ * Any bytes as the file of another tool - a Chrome or Perfetto trace, a table in CSV, a dump of PyTorch's
+ * Flight Recorder, a database of Ascend's profilers: the import ends, and what it took can be read back.
  */
 #include "mstx/conclude/run_ready.h"
 
@@ -38,8 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[64], db[80];
     const char *tmp = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%.30s/msprobe-fuzz-%d.json", tmp != NULL ? tmp : "/tmp",
-             (int)getpid());
+    const char *end = size != 0 && data[0] == 'r'    ? "csv"
+                      : size != 0 && data[0] == '\n' ? "pftrace" /* the tag of a packet */
+                                                     : "json";
+    snprintf(path, sizeof path, "%.30s/msprobe-fuzz-%d.%s", tmp != NULL ? tmp : "/tmp",
+             (int)getpid(), end);
     snprintf(db, sizeof db, "%s.db", path);
     FILE *f = fopen(path, "wb");
     assert(f != NULL);
