@@ -35,7 +35,7 @@ class _Watch(_auto.Watch):
         if runs_graphs():
             self._debugger._dump_graphs()
         elif isinstance(cell, tuple(_optimizer.bases())):
-            self._parts.update(self._parts_of(cell))
+            self._add_parts(self._parts_of(cell))
         elif not _is_around_a_model(cell):
             super().called(cell)
 
