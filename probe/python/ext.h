@@ -143,6 +143,8 @@ bool ext_leave_later(struct probe_call *c, uint64_t uses);
 /* Returns a new reference to an attribute of a module. What lies in the module's own dict is read there: the
  * class of modules has a __getattr__, which makes a plain getattr four times as slow. */
 PyObject *ext_attribute(PyObject *module, PyObject *name);
+/* Returns a new reference to the object of a weak reference, NULL when the object was freed. */
+PyObject *ext_alive(PyObject *reference);
 /* Asks a function of the framework, with one argument or none; false where there is none. */
 bool ext_is_yes(PyObject *question, PyObject *about);
 /* Takes the modes of the program that see calls of functions, or of kernels as well, out of the way

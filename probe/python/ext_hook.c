@@ -390,13 +390,25 @@ static void put_gradient(const struct grad *one, struct grads *g, PyObject *valu
         finish(g);
 }
 
+/* Looks for an attribute; a missing one is NULL without an exception, whose text would have to be made. */
+static PyObject *find_attribute(PyObject *object, PyObject *name)
+{
+    PyObject *value = NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+    (void)PyObject_GetOptionalAttr(object, name, &value);
+#else
+    (void)_PyObject_LookupAttr(object, name, &value);
+#endif
+    return value;
+}
+
 /* Returns the value of the first attribute that the object has. */
 static PyObject *first_attribute(PyObject *object, PyObject *names)
 {
     PyObject *value = NULL;
     for (Py_ssize_t i = 0; value == NULL && i < PyTuple_GET_SIZE(names); i++) {
         PyErr_Clear();
-        value = PyObject_GetAttr(object, PyTuple_GET_ITEM(names, i));
+        value = find_attribute(object, PyTuple_GET_ITEM(names, i));
     }
     return value;
 }

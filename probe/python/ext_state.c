@@ -257,6 +257,18 @@ PyObject *ext_attribute(PyObject *module, PyObject *name)
     return PyObject_GetAttr(module, name);
 }
 
+PyObject *ext_alive(PyObject *reference)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *object = NULL;
+    (void)PyWeakref_GetRef(reference, &object);
+    return object;
+#else
+    PyObject *object = PyWeakref_GET_OBJECT(reference);
+    return object != Py_None ? Py_NewRef(object) : NULL;
+#endif
+}
+
 /* ---- errors ------------------------------------------------------------ */
 
 void ext_note(const char *where, const char *why)
