@@ -147,10 +147,15 @@ PyObject *ext_attribute(PyObject *module, PyObject *name);
 PyObject *ext_alive(PyObject *reference);
 /* Asks a function of the framework, with one argument or none; false where there is none. */
 bool ext_is_yes(PyObject *question, PyObject *about);
-/* Takes the modes of the program that see calls of functions, or of kernels as well, out of the way
- * until ext_loud(), which takes the result. NULL: there are none. */
-PyObject *ext_quiet(bool with_kernels);
-void ext_loud(PyObject *guard);
+/* What is put aside while tensors are read. */
+struct ext_guard {
+    PyObject *modes; /* of the program; NULL: it has none */
+    uint64_t fpu;    /* settings and flags of floating point: see ms_fpu_hold */
+};
+/* Takes the modes of the program that see calls of functions, or of kernels as well, and its settings of
+ * floating point out of the way until ext_loud(), which takes the result. */
+struct ext_guard ext_quiet(bool with_kernels);
+void ext_loud(struct ext_guard guard);
 /* Number of threads between the two, which may hold a call while another thread runs. */
 extern unsigned ext_inside;
 /* Calls one of the adapter's functions; its calls are neither recorded nor seen by modes. */

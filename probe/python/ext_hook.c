@@ -75,7 +75,7 @@ static void put_inputs(const struct hook *h, struct probe_call *c, PyObject *con
 {
     if (!probe__call_has(c, PROBE_SEC_INPUT_ARGS))
         return;
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     if (PyTuple_Check(args[1]))
         ext_put_tuple(c, PROBE_SEC_INPUT_ARGS, args[1], 0);
     else
@@ -168,7 +168,7 @@ static PyObject *end_call(struct hook *h, PyObject *const *args, Py_ssize_t n)
         probe__call_fail(c);
         Py_RETURN_NONE;
     }
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     if (probe__call_has(c, PROBE_SEC_OUTPUT))
         ext_put_result(c, result, 0);
     put_parameters(c, args[0]);
@@ -434,7 +434,7 @@ static PyObject *grad_call(PyObject *self, PyObject *const *args, size_t nargsf,
         finish(g);
     if (g->call == NULL && !begin(g))
         Py_RETURN_NONE;
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     PyObject *value = gradient_of(one, args, PyVectorcall_NARGS(nargsf));
     if (value != NULL)
         put_gradient(one, g, value);
@@ -580,7 +580,7 @@ static void watch_nodes(PyObject *later, PyObject *module)
     if (!ext_is_yes(ext_fw.grad_mode, NULL))
         return;
     PyObject *list = Py_NewRef(later);
-    PyObject *guard = ext_quiet(true);
+    struct ext_guard guard = ext_quiet(true);
     probe__hide(ext_dumper, 1);
     PyObject *params = ext_attribute(module, ext_fw.parameters);
     if (params != NULL && PyDict_Check(params))

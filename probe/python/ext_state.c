@@ -9,6 +9,7 @@
  */
 #include "probe/python/ext.h"
 
+#include "probe/base/fpu.h"
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
 #include "probe/write/dumper_state.h"
@@ -368,24 +369,25 @@ static PyObject *quiet(void)
 
 unsigned ext_inside;
 
-PyObject *ext_quiet(bool with_kernels)
+struct ext_guard ext_quiet(bool with_kernels)
 {
     ext_inside++;
     bool has_modes = ext_is_yes(ext_fw.function_modes, NULL) ||
                      (with_kernels && ext_is_yes(ext_fw.dispatch_modes, NULL));
-    return has_modes ? quiet() : NULL;
+    return (struct ext_guard){.modes = has_modes ? quiet() : NULL, .fpu = ms_fpu_hold()};
 }
 
-void ext_loud(PyObject *guard)
+void ext_loud(struct ext_guard guard)
 {
     PyObject *type, *value, *trace;
-    if (guard != NULL) {
+    ms_fpu_restore(guard.fpu);
+    if (guard.modes != NULL) {
         PyErr_Fetch(&type, &value, &trace);
-        PyObject *done = PyObject_CallMethod(guard, "end", NULL);
+        PyObject *done = PyObject_CallMethod(guard.modes, "end", NULL);
         if (done == NULL)
             ext_swallow("the modes of the program");
         Py_XDECREF(done);
-        Py_DECREF(guard);
+        Py_DECREF(guard.modes);
         PyErr_Restore(type, value, trace);
     }
     ext_inside--;
