@@ -118,6 +118,7 @@ struct probe__place *ext_function_place(const char *prefix);
 bool ext_set_call_frames(PyObject *frames);
 /* Forgets the groups of all places, as the dumper is closed. */
 void ext_forget_places(void);
+int ext_state_ready(void);
 /* Logs that a value was left out, with the Python frames. */
 void ext_note(const char *where, const char *why);
 /* Clears the current exception and logs it as a note. */

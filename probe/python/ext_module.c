@@ -333,7 +333,8 @@ PyMODINIT_FUNC PyInit__probe(void)
     PyObject *m = PyModule_Create(&definition);
     if (m == NULL || PyModule_AddFunctions(m, ext_call_functions) != 0 ||
         PyModule_AddFunctions(m, ext_put_functions) != 0 ||
-        PyModule_AddFunctions(m, ext_watch_functions) != 0 || ext_watch_ready() != 0)
+        PyModule_AddFunctions(m, ext_watch_functions) != 0 || ext_state_ready() != 0 ||
+        ext_watch_ready() != 0)
         return NULL;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (PyType_Ready(types[i].type) != 0)

@@ -72,13 +72,17 @@ static unsigned walk(struct step *steps, unsigned n)
 
 /* ---- text ------------------------------------------------------------- */
 
+/* Imports what a step needs, before there is one: a program may count its imports. */
+int ext_state_ready(void)
+{
+    PyObject *linecache = PyImport_ImportModule("linecache");
+    getline_fn = linecache != NULL ? PyObject_GetAttrString(linecache, "getline") : NULL;
+    Py_XDECREF(linecache);
+    return getline_fn != NULL ? 0 : -1;
+}
+
 static PyObject *source_line(PyObject *path, int line)
 {
-    if (getline_fn == NULL) {
-        PyObject *linecache = PyImport_ImportModule("linecache");
-        getline_fn = linecache != NULL ? PyObject_GetAttrString(linecache, "getline") : NULL;
-        Py_XDECREF(linecache);
-    }
     PyObject *text =
         getline_fn != NULL ? PyObject_CallFunction(getline_fn, "Oi", path, line) : NULL;
     PyObject *bare = text != NULL ? PyObject_CallMethod(text, "strip", NULL) : NULL;
