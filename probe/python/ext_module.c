@@ -310,6 +310,8 @@ static PyMethodDef functions[] = {
     {"idle", py_idle, METH_NOARGS, "is there nothing to stop?"},
     {"set_step", py_set_step, METH_O, "the number of the step"},
     {"set_rank", py_set_rank, METH_O, "the rank of this process"},
+    {"is_alien", ext_is_alien, METH_O,
+     "is_alien(exception): is it the program's, to be raised again?"},
     {"note", py_note, METH_O, "a line of dump_error_info.log"},
     {"set_call_frames", set_call_frames, METH_O, "frames before the stacks of functions"},
     {"switch_off", switch_off, METH_O, "switch_off(why): this process dumps no more"},

@@ -106,7 +106,7 @@ static PyObject *frame_text(PyFrameObject *f, PyCodeObject *code)
     if (source != NULL && PyUnicode_GET_LENGTH(source) != 0)
         text = PyUnicode_FromFormat("File %U, line %d, in %U, \n %U", code->co_filename, line,
                                     code->co_name, source);
-    PyErr_Clear();
+    ext_clear();
     Py_XDECREF(source);
     return text;
 }
@@ -298,8 +298,8 @@ void ext_switch_off(const char *why)
         probe__give_up(ext_dumper, &err);
 }
 
-/* Clears the current exception and passes its text to `then`; a KeyboardInterrupt is raised
- * again in the program. */
+/* Clears the current exception and passes its text to `then`; one that is none of ours is raised again in the
+ * program. */
 static void take_exception(const char *where, void (*then)(const char *where, const char *why))
 {
     PyObject *type, *value, *trace;
@@ -307,18 +307,29 @@ static void take_exception(const char *where, void (*then)(const char *where, co
     if (type == NULL)
         return;
     PyErr_NormalizeException(&type, &value, &trace);
-    bool is_interrupt = PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt) != 0;
-    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
-    const char *p = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
-    PyErr_Clear();
-    if (!is_interrupt)
+    if (trace != NULL && value != NULL)
+        PyException_SetTraceback(value, trace);
+    if (value == NULL || !ext_pass_on(value)) {
+        PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
+        const char *p = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
+        PyErr_Clear();
         then(where, p != NULL ? p : "?");
-    Py_XDECREF(text);
+        Py_XDECREF(text);
+    }
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
-    if (is_interrupt)
-        PyErr_SetInterrupt();
+}
+
+static void ignore(const char *where, const char *why)
+{
+    (void)where;
+    (void)why;
+}
+
+void ext_clear(void)
+{
+    take_exception("", ignore);
 }
 
 void ext_swallow(const char *where)
