@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * fpu: computes inside a program that has settings of floating point of its own. A program may trap invalid
- * operations, which end it with SIGFPE, read the flags of exceptions, or round in another direction.
+ * operations, which end it with SIGFPE, read the flags of exceptions, or round in another direction. What is computed
+ * between the two calls is in functions of other files: compilers move a plain operation past them.
  */
 #ifndef MS_FPU_H
 #define MS_FPU_H
