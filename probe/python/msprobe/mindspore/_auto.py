@@ -8,7 +8,7 @@ import functools
 
 from mindspore import nn
 
-from msprobe import _auto
+from msprobe import _auto, _probe
 from msprobe._guard import guarded
 from msprobe._places import Places
 from msprobe.mindspore import _cells, _graph_dump, _graphs, _optimizer, _wrap
@@ -30,6 +30,11 @@ class _Watch(_auto.Watch):
         _cells.hook_model(root, self._debugger._has_backward(), prefix)
         if self._debugger._info["level"] == "mix":
             _wrap.put_primitives(_cells.all_cells(root))
+
+    def _begin(self):
+        super()._begin()
+        if self._debugger._info["level"] in ("L0", "mix") and _probe.active():
+            _cells.hook_known()
 
     def called(self, cell):
         if runs_graphs():
