@@ -12,8 +12,8 @@
  *     ext_value ── ext_json             values into the record, without copies
  *     ext_put                           hooks into a model's modules, and out of them
  *     ext_held                          calls that stay open while code of the program runs
- *     ext_state                         framework, dumper, frames of a call, errors
- *             │
+ *     ext_state ── ext_alien            framework, dumper, frames of a call, errors; exceptions of the
+ *             │                         program that arrive in here
  *     probe/write/call_entry.h          names, filters, files
  *
  * A process has one dumper. All state is guarded by the interpreter lock. Lock order: interpreter
@@ -89,6 +89,14 @@ void ext_put_members(struct ms_jwrite *json, PyObject *dict);
  * NULL. NULL with an exception: the key has no text. */
 const char *ext_key_text(PyObject *key, PyObject **hold);
 
+/* ---- ext_alien --------------------------------------------------------- */
+
+/* Raises an exception again in the program when it is none of ours: a handler of a signal, or another thread, has
+ * raised it while our code ran. False: it is ours. */
+bool ext_pass_on(PyObject *error);
+/* is_alien(error) -> bool: the caller is to raise it again */
+PyObject *ext_is_alien(PyObject *module, PyObject *error);
+
 /* ---- ext_value -------------------------------------------------------- */
 
 bool ext_is_tensor(PyObject *o);
@@ -110,6 +118,7 @@ void ext_put_result(struct probe_call *c, PyObject *result, uint32_t mask);
 
 /* ---- ext_state -------------------------------------------------------- */
 
+int ext_state_ready(void);
 /* Returns the current place of the program; never NULL. */
 struct probe__place *ext_place(void);
 /* The same for a function: after ext_set_call_frames its stack begins with those frames. */
@@ -120,6 +129,8 @@ bool ext_set_call_frames(PyObject *frames);
 void ext_forget_places(void);
 /* Logs that a value was left out, with the Python frames. */
 void ext_note(const char *where, const char *why);
+/* Clears the current exception, which code in Python has raised. */
+void ext_clear(void);
 /* Clears the current exception and logs it as a note. */
 void ext_swallow(const char *where);
 /* Switches the dump off for good after an internal error, and reports that once. */
@@ -143,12 +154,19 @@ bool ext_leave_later(struct probe_call *c, uint64_t uses);
 /* Returns a new reference to an attribute of a module. What lies in the module's own dict is read there: the
  * class of modules has a __getattr__, which makes a plain getattr four times as slow. */
 PyObject *ext_attribute(PyObject *module, PyObject *name);
+/* Returns a new reference to the object of a weak reference, NULL when the object was freed. */
+PyObject *ext_alive(PyObject *reference);
 /* Asks a function of the framework, with one argument or none; false where there is none. */
 bool ext_is_yes(PyObject *question, PyObject *about);
-/* Takes the modes of the program that see calls of functions, or of kernels as well, out of the way
- * until ext_loud(), which takes the result. NULL: there are none. */
-PyObject *ext_quiet(bool with_kernels);
-void ext_loud(PyObject *guard);
+/* What is put aside while tensors are read. */
+struct ext_guard {
+    PyObject *modes; /* of the program; NULL: it has none */
+    uint64_t fpu;    /* settings and flags of floating point: see ms_fpu_hold */
+};
+/* Takes the modes of the program that see calls of functions, or of kernels as well, and its settings of
+ * floating point out of the way until ext_loud(), which takes the result. */
+struct ext_guard ext_quiet(bool with_kernels);
+void ext_loud(struct ext_guard guard);
 /* Number of threads between the two, which may hold a call while another thread runs. */
 extern unsigned ext_inside;
 /* Calls one of the adapter's functions; its calls are neither recorded nor seen by modes. */

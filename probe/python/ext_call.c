@@ -60,7 +60,7 @@ static PyObject *call_enter(PyObject *module, PyObject *args)
                                                         .prefix = prefix,
                                                         .name = name,
                                                         .place = ext_function_place(prefix)});
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     if (probe__call_has(c, PROBE_SEC_INPUT_ARGS)) {
         ext_put_tuple(c, PROBE_SEC_INPUT_ARGS, positional, mask);
         ext_put_dict(c, PROBE_SEC_INPUT_KWARGS, named);
@@ -175,7 +175,7 @@ static PyObject *save(PyObject *module, PyObject *args)
     struct probe_call *c = probe__begin_saved(ext_dumper, name, is_grad != 0, &n);
     if (c == NULL)
         Py_RETURN_NONE;
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     ext_put_value(c, probe__call_record(c), NULL, value);
     if (PyErr_Occurred())
         ext_swallow("a saved value");
@@ -211,7 +211,7 @@ static PyObject *put_values(PyObject *self, PyObject *args, enum probe_section s
     unsigned mask = 0;
     if (!PyArg_ParseTuple(args, "O!|I", &PyTuple_Type, &values, &mask))
         return NULL;
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     if (probe__call_has(c, section))
         ext_put_tuple(c, section, values, mask);
     if (PyErr_Occurred())

@@ -75,7 +75,7 @@ static void put_inputs(const struct hook *h, struct probe_call *c, PyObject *con
 {
     if (!probe__call_has(c, PROBE_SEC_INPUT_ARGS))
         return;
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     if (PyTuple_Check(args[1]))
         ext_put_tuple(c, PROBE_SEC_INPUT_ARGS, args[1], 0);
     else
@@ -168,7 +168,7 @@ static PyObject *end_call(struct hook *h, PyObject *const *args, Py_ssize_t n)
         probe__call_fail(c);
         Py_RETURN_NONE;
     }
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     if (probe__call_has(c, PROBE_SEC_OUTPUT))
         ext_put_result(c, result, 0);
     put_parameters(c, args[0]);
@@ -390,13 +390,25 @@ static void put_gradient(const struct grad *one, struct grads *g, PyObject *valu
         finish(g);
 }
 
+/* Looks for an attribute; a missing one is NULL without an exception, whose text would have to be made. */
+static PyObject *find_attribute(PyObject *object, PyObject *name)
+{
+    PyObject *value = NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+    (void)PyObject_GetOptionalAttr(object, name, &value);
+#else
+    (void)_PyObject_LookupAttr(object, name, &value);
+#endif
+    return value;
+}
+
 /* Returns the value of the first attribute that the object has. */
 static PyObject *first_attribute(PyObject *object, PyObject *names)
 {
     PyObject *value = NULL;
     for (Py_ssize_t i = 0; value == NULL && i < PyTuple_GET_SIZE(names); i++) {
         PyErr_Clear();
-        value = PyObject_GetAttr(object, PyTuple_GET_ITEM(names, i));
+        value = find_attribute(object, PyTuple_GET_ITEM(names, i));
     }
     return value;
 }
@@ -422,7 +434,7 @@ static PyObject *grad_call(PyObject *self, PyObject *const *args, size_t nargsf,
         finish(g);
     if (g->call == NULL && !begin(g))
         Py_RETURN_NONE;
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     PyObject *value = gradient_of(one, args, PyVectorcall_NARGS(nargsf));
     if (value != NULL)
         put_gradient(one, g, value);
@@ -568,7 +580,7 @@ static void watch_nodes(PyObject *later, PyObject *module)
     if (!ext_is_yes(ext_fw.grad_mode, NULL))
         return;
     PyObject *list = Py_NewRef(later);
-    PyObject *guard = ext_quiet(true);
+    struct ext_guard guard = ext_quiet(true);
     probe__hide(ext_dumper, 1);
     PyObject *params = ext_attribute(module, ext_fw.parameters);
     if (params != NULL && PyDict_Check(params))

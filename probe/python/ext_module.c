@@ -310,6 +310,8 @@ static PyMethodDef functions[] = {
     {"idle", py_idle, METH_NOARGS, "is there nothing to stop?"},
     {"set_step", py_set_step, METH_O, "the number of the step"},
     {"set_rank", py_set_rank, METH_O, "the rank of this process"},
+    {"is_alien", ext_is_alien, METH_O,
+     "is_alien(exception): is it the program's, to be raised again?"},
     {"note", py_note, METH_O, "a line of dump_error_info.log"},
     {"set_call_frames", set_call_frames, METH_O, "frames before the stacks of functions"},
     {"switch_off", switch_off, METH_O, "switch_off(why): this process dumps no more"},
@@ -333,7 +335,8 @@ PyMODINIT_FUNC PyInit__probe(void)
     PyObject *m = PyModule_Create(&definition);
     if (m == NULL || PyModule_AddFunctions(m, ext_call_functions) != 0 ||
         PyModule_AddFunctions(m, ext_put_functions) != 0 ||
-        PyModule_AddFunctions(m, ext_watch_functions) != 0 || ext_watch_ready() != 0)
+        PyModule_AddFunctions(m, ext_watch_functions) != 0 || ext_state_ready() != 0 ||
+        ext_watch_ready() != 0)
         return NULL;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (PyType_Ready(types[i].type) != 0)

@@ -50,7 +50,7 @@ static PyObject *back_call(PyObject *self, PyObject *const *args, size_t nargsf,
                                                         .name = op->name,
                                                         .number = b->number,
                                                         .is_loose = !ext_has_module_backward});
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     if (probe__call_has(c, PROBE_SEC_INPUT) && PyTuple_Check(args[1]))
         ext_put_tuple(c, PROBE_SEC_INPUT, args[1], 0);
     if (probe__call_has(c, PROBE_SEC_OUTPUT) && PyTuple_Check(args[0]))
@@ -203,7 +203,7 @@ static PyObject *run_recorded(const struct op *op, const struct probe_call *c,
 /* Records the result of a call, and has its gradient recorded. */
 static void end_call(PyObject *self, struct probe_call *c, PyObject *result, bool has_backward)
 {
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     if (probe__call_has(c, PROBE_SEC_OUTPUT))
         ext_put_result(c, result, ((struct op *)self)->mask_out);
     if (PyErr_Occurred())
@@ -229,7 +229,7 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
                                                         .prefix = op->prefix,
                                                         .name = op->name,
                                                         .place = ext_function_place(op->prefix)});
-    PyObject *guard = ext_quiet(false);
+    struct ext_guard guard = ext_quiet(false);
     put_inputs(op, c, args, n, kwnames);
     if (PyErr_Occurred())
         ext_swallow("the inputs of a function");

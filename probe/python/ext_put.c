@@ -61,23 +61,10 @@ static int take_from(PyObject *module, PyObject *const *at, enum dict which)
 
 typedef int each_dict(PyObject *module, PyObject *const *at, enum dict which);
 
-/* Returns a new reference to the object of a weak reference, NULL when the object was freed. */
-static PyObject *alive(PyObject *reference)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    PyObject *object = NULL;
-    (void)PyWeakref_GetRef(reference, &object);
-    return object;
-#else
-    PyObject *object = PyWeakref_GET_OBJECT(reference);
-    return object != Py_None ? Py_NewRef(object) : NULL;
-#endif
-}
-
 static int for_module(PyObject *entry, long dicts, each_dict *each)
 {
     PyObject *const *at = PySequence_Fast_ITEMS(entry);
-    PyObject *module = alive(at[REFERENCE]);
+    PyObject *module = ext_alive(at[REFERENCE]);
     int rc = 0;
     for (int which = 0; which < dicts && rc == 0 && module != NULL; which++)
         rc = each(module, at, (enum dict)which);

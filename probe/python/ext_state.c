@@ -9,6 +9,7 @@
  */
 #include "probe/python/ext.h"
 
+#include "probe/base/fpu.h"
 #include "probe/base/map.h"
 #include "probe/base/mem.h"
 #include "probe/write/dumper_state.h"
@@ -71,13 +72,17 @@ static unsigned walk(struct step *steps, unsigned n)
 
 /* ---- text ------------------------------------------------------------- */
 
+/* Imports what a step needs, before there is one: a program may count its imports. */
+int ext_state_ready(void)
+{
+    PyObject *linecache = PyImport_ImportModule("linecache");
+    getline_fn = linecache != NULL ? PyObject_GetAttrString(linecache, "getline") : NULL;
+    Py_XDECREF(linecache);
+    return getline_fn != NULL ? 0 : -1;
+}
+
 static PyObject *source_line(PyObject *path, int line)
 {
-    if (getline_fn == NULL) {
-        PyObject *linecache = PyImport_ImportModule("linecache");
-        getline_fn = linecache != NULL ? PyObject_GetAttrString(linecache, "getline") : NULL;
-        Py_XDECREF(linecache);
-    }
     PyObject *text =
         getline_fn != NULL ? PyObject_CallFunction(getline_fn, "Oi", path, line) : NULL;
     PyObject *bare = text != NULL ? PyObject_CallMethod(text, "strip", NULL) : NULL;
@@ -101,7 +106,7 @@ static PyObject *frame_text(PyFrameObject *f, PyCodeObject *code)
     if (source != NULL && PyUnicode_GET_LENGTH(source) != 0)
         text = PyUnicode_FromFormat("File %U, line %d, in %U, \n %U", code->co_filename, line,
                                     code->co_name, source);
-    PyErr_Clear();
+    ext_clear();
     Py_XDECREF(source);
     return text;
 }
@@ -257,6 +262,18 @@ PyObject *ext_attribute(PyObject *module, PyObject *name)
     return PyObject_GetAttr(module, name);
 }
 
+PyObject *ext_alive(PyObject *reference)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *object = NULL;
+    (void)PyWeakref_GetRef(reference, &object);
+    return object;
+#else
+    PyObject *object = PyWeakref_GET_OBJECT(reference);
+    return object != Py_None ? Py_NewRef(object) : NULL;
+#endif
+}
+
 /* ---- errors ------------------------------------------------------------ */
 
 void ext_note(const char *where, const char *why)
@@ -281,8 +298,8 @@ void ext_switch_off(const char *why)
         probe__give_up(ext_dumper, &err);
 }
 
-/* Clears the current exception and passes its text to `then`; a KeyboardInterrupt is raised
- * again in the program. */
+/* Clears the current exception and passes its text to `then`; one that is none of ours is raised again in the
+ * program. */
 static void take_exception(const char *where, void (*then)(const char *where, const char *why))
 {
     PyObject *type, *value, *trace;
@@ -290,18 +307,29 @@ static void take_exception(const char *where, void (*then)(const char *where, co
     if (type == NULL)
         return;
     PyErr_NormalizeException(&type, &value, &trace);
-    bool is_interrupt = PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt) != 0;
-    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
-    const char *p = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
-    PyErr_Clear();
-    if (!is_interrupt)
+    if (trace != NULL && value != NULL)
+        PyException_SetTraceback(value, trace);
+    if (value == NULL || !ext_pass_on(value)) {
+        PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
+        const char *p = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
+        PyErr_Clear();
         then(where, p != NULL ? p : "?");
-    Py_XDECREF(text);
+        Py_XDECREF(text);
+    }
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
-    if (is_interrupt)
-        PyErr_SetInterrupt();
+}
+
+static void ignore(const char *where, const char *why)
+{
+    (void)where;
+    (void)why;
+}
+
+void ext_clear(void)
+{
+    take_exception("", ignore);
 }
 
 void ext_swallow(const char *where)
@@ -356,24 +384,25 @@ static PyObject *quiet(void)
 
 unsigned ext_inside;
 
-PyObject *ext_quiet(bool with_kernels)
+struct ext_guard ext_quiet(bool with_kernels)
 {
     ext_inside++;
     bool has_modes = ext_is_yes(ext_fw.function_modes, NULL) ||
                      (with_kernels && ext_is_yes(ext_fw.dispatch_modes, NULL));
-    return has_modes ? quiet() : NULL;
+    return (struct ext_guard){.modes = has_modes ? quiet() : NULL, .fpu = ms_fpu_hold()};
 }
 
-void ext_loud(PyObject *guard)
+void ext_loud(struct ext_guard guard)
 {
     PyObject *type, *value, *trace;
-    if (guard != NULL) {
+    ms_fpu_restore(guard.fpu);
+    if (guard.modes != NULL) {
         PyErr_Fetch(&type, &value, &trace);
-        PyObject *done = PyObject_CallMethod(guard, "end", NULL);
+        PyObject *done = PyObject_CallMethod(guard.modes, "end", NULL);
         if (done == NULL)
             ext_swallow("the modes of the program");
         Py_XDECREF(done);
-        Py_DECREF(guard);
+        Py_DECREF(guard.modes);
         PyErr_Restore(type, value, trace);
     }
     ext_inside--;

@@ -22,7 +22,7 @@ uint32_t ext_late;
 
 PyObject *ext_ask(PyObject *func, PyObject *const *args, size_t n)
 {
-    PyObject *guard = ext_quiet(true);
+    struct ext_guard guard = ext_quiet(true);
     probe__hide(ext_dumper, 1);
     PyObject *result = PyObject_Vectorcall(func, args, n, NULL);
     probe__hide(ext_dumper, -1);

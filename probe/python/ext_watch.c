@@ -351,10 +351,21 @@ static PyObject *get_class(PyObject *self, void *unused)
     return Py_NewRef((PyObject *)Py_TYPE(self)->tp_base);
 }
 
-static PyObject *same(PyObject *self, PyObject *unused)
+/* Assignments fail as those to the class of any function do. */
+static int set_class(PyObject *self, PyObject *value, void *unused)
 {
+    PyObject *name = PyUnicode_InternFromString("__class__");
+    PyObject *own = name != NULL ? _PyType_Lookup(&PyBaseObject_Type, name) : NULL;
     (void)unused;
-    return Py_NewRef(self);
+    Py_XDECREF(name);
+    return own != NULL ? Py_TYPE(own)->tp_descr_set(own, self, value) : -1;
+}
+
+/* Copies a function, or copies it deeply: it is its own copy. */
+static PyObject *same(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return PySequence_GetItem(args, 0);
 }
 
 /* Pickles a function as its name. */
@@ -364,31 +375,47 @@ static PyObject *reduce_to_name(PyObject *self, PyObject *unused)
     return PyObject_GetAttrString(self, "__qualname__");
 }
 
-static PyGetSetDef getset[] = {{"__class__", get_class, NULL, NULL, NULL}, {0}};
-static PyMethodDef copied[] = {
-    {"__copy__", same, METH_NOARGS, NULL}, {"__deepcopy__", same, METH_O, NULL}, {0}};
-static PyMethodDef copied_by_name[] = {{"__copy__", same, METH_NOARGS, NULL},
-                                       {"__deepcopy__", same, METH_O, NULL},
-                                       {"__reduce__", reduce_to_name, METH_NOARGS, NULL},
-                                       {0}};
+static PyGetSetDef getset[] = {{"__class__", get_class, set_class, NULL, NULL}, {0}};
+static PyMethodDef by_name[] = {{"__reduce__", reduce_to_name, METH_NOARGS, NULL}, {0}};
+static PyMethodDef copier = {"same", same, METH_VARARGS, NULL};
 
 static PyTypeObject function_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "function",
-                                     .tp_flags = Py_TPFLAGS_DEFAULT, .tp_methods = copied_by_name,
+                                     .tp_flags = Py_TPFLAGS_DEFAULT, .tp_methods = by_name,
                                      .tp_getset = getset, .tp_base = &PyFunction_Type};
 static PyTypeObject builtin_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name =
                                         "builtin_function_or_method",
                                     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
                                     .tp_vectorcall_offset = offsetof(PyCFunctionObject, vectorcall),
                                     .tp_call = PyVectorcall_Call,
-                                    .tp_methods = copied,
                                     .tp_getset = getset,
                                     .tp_base = &PyCFunction_Type};
 static PyTypeObject method_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "method_descriptor",
                                    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR,
-                                   .tp_methods = copied,
-                                   .tp_getset = getset,
-                                   .tp_descr_get = method_bind,
+                                   .tp_getset = getset, .tp_descr_get = method_bind,
                                    .tp_base = &PyMethodDescr_Type};
+
+/* Enters a type into a table of the module copy, as that has the types of functions: a method __copy__ would be
+ * seen by a program that lists the attributes of a function. */
+static int add_copier(PyObject *module, const char *table, PyTypeObject *type, PyObject *func)
+{
+    PyObject *dict = PyObject_GetAttrString(module, table);
+    int rc = dict != NULL ? PyObject_SetItem(dict, (PyObject *)type, func) : -1;
+    Py_XDECREF(dict);
+    return rc;
+}
+
+static int ready_copies(PyTypeObject *type)
+{
+    PyObject *module = PyImport_ImportModule("copy"), *func = PyCFunction_New(&copier, NULL);
+    int rc = module != NULL && func != NULL ? 0 : -1;
+    if (rc == 0)
+        rc = add_copier(module, "_copy_dispatch", type, func);
+    if (rc == 0)
+        rc = add_copier(module, "_deepcopy_dispatch", type, func);
+    Py_XDECREF(func);
+    Py_XDECREF(module);
+    return rc;
+}
 
 /* Readies the derived types. A type without __doc__ gets None, which would hide the __doc__ of
  * its functions, so that entry is removed. */
@@ -400,6 +427,8 @@ int ext_watch_ready(void)
         if (PyType_Ready(types[i]) != 0 || PyDict_DelItemString(types[i]->tp_dict, "__doc__") != 0)
             return -1;
         PyType_Modified(types[i]);
+        if (ready_copies(types[i]) != 0)
+            return -1;
     }
     return 0;
 }
@@ -501,7 +530,6 @@ static void end(struct watched *w)
         *w->call = w->was_call;
 }
 
-/* Adds a function, or what stands for one; NULL with an exception: no memory. */
 /* Makes room in a span for the function that is added next. */
 static void widen(struct span *s)
 {
@@ -510,6 +538,7 @@ static void widen(struct span *s)
     s->end = count + 1;
 }
 
+/* Adds a function, or what stands for one; NULL with an exception: no memory. */
 static struct watched *add(const struct watched *given)
 {
     struct watched *w = ms_calloc(1, sizeof *w);
@@ -599,26 +628,36 @@ static bool is_needed(PyObject *call)
     return false;
 }
 
-/* Tells whether a switch of one function, or of a whole group (only is NULL), switches w. */
+/* Tells whether a switch of one function switches w. */
 static bool is_switched(const struct watched *w, PyObject *only, bool is_on)
 {
-    if (only == NULL || w->func == only)
+    if (w->func == only)
         return true;
     return w->op == NULL && w->func == call_of_class(only) && (is_on || !is_needed(w->func));
 }
 
-static void switch_one(struct watched *w, bool is_on)
+/* Switch a group, or one function of it where `only` is given. A step switches a thousand functions
+ * twice. */
+static void begin_group(unsigned group, PyObject *only)
 {
-    if (w->is_ours == is_on)
-        return;
-    if (is_on)
-        begin(w);
-    else
-        end(w);
+    for (unsigned i = spans[group].first; i < spans[group].end; i++) {
+        struct watched *w = all[i];
+        if (w->group == group && !w->is_ours && (only == NULL || is_switched(w, only, true)))
+            begin(w);
+    }
 }
 
-/* watching(on, group, func): starts or stops watching the functions of the group, or one of them. The
- * __call__ of a class stands before its objects, so the list is walked from its end to stop. */
+/* The __call__ of a class stands before its objects, so the list is walked from its end. */
+static void end_group(unsigned group, PyObject *only)
+{
+    for (unsigned i = spans[group].end; i > spans[group].first; i--) {
+        struct watched *w = all[i - 1];
+        if (w->group == group && w->is_ours && (only == NULL || is_switched(w, only, false)))
+            end(w);
+    }
+}
+
+/* watching(on, group, func): starts or stops watching the functions of the group, or one of them. */
 static PyObject *watching(PyObject *module, PyObject *args)
 {
     int is_on;
@@ -631,12 +670,10 @@ static PyObject *watching(PyObject *module, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "watching: no group %u", group);
     if (group == 0)
         ext_slot_watching(is_on != 0);
-    const struct span span = spans[group];
-    for (unsigned i = span.first; i < span.end; i++) {
-        struct watched *w = all[is_on ? i : span.end - 1 - (i - span.first)];
-        if (w->group == group && is_switched(w, only, is_on != 0))
-            switch_one(w, is_on != 0);
-    }
+    if (is_on)
+        begin_group(group, only);
+    else
+        end_group(group, only);
     Py_RETURN_NONE;
 }
 

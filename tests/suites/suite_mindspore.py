@@ -183,6 +183,24 @@ def primitives_of_cells_are_recorded_in_them():
 
 
 @test
+def cells_have_only_the_programs_hooks_after_stop():
+    model, d = Two(), debugger()
+    model.fc.register_forward_hook(lambda cell, inputs, output: output + 1)
+    names = ("_forward_pre_hook", "_forward_hook", "_forward_pre_hook_with_kwargs", "_forward_hook_with_kwargs",
+             "_forward_hook_always_called")
+
+    def tables():
+        return [list(getattr(cell, name, ())) for _, cell in model.cells_and_names() for name in names]
+    before = tables()
+    for _ in range(2):
+        one_step(d, model, batch())
+        assert tables() == before
+        model(batch())
+    assert list(data(0)) == list(data(1))
+    assert data(1)["Cell.fc.Linear.forward.0"] == data(0)["Cell.fc.Linear.forward.0"]  # the hook before the program's
+
+
+@test
 def stacks_show_the_program_and_not_the_tool():
     one_step(debugger(), Two(), batch())
     frames = [f for _, frames in read("stack.json").values() for f in frames]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests of the PyTorch adapter: what is recorded, and where.  See torch_tests.py."""
+import functools
 import glob
 import json
 import math
@@ -353,6 +354,26 @@ def the_optimizer_and_clipping_are_roots():
     parents = read("construct.json")
     assert parents["optimizer"] is None and parents["clip_grad"] is None
     assert {"optimizer", "clip_grad"} <= set(parents.values())
+
+
+@test
+def steps_of_optimizers_are_unwrapped_once():
+    from msprobe.pytorch import _optimizer
+    unwrapped, real = [], _optimizer.inspect.unwrap
+    model, d, step = Two(), debugger(), torch.optim.Adagrad.step
+    _optimizer.inspect.unwrap = lambda func: unwrapped.append(func) or real(func)
+    try:
+        for _ in range(3):
+            d.start(model)
+            d.stop()
+            d.step()
+        again = len(unwrapped)
+        torch.optim.Adagrad.step = functools.wraps(step)(lambda self, *args: step(self, *args))
+        d.start(model)
+        d.stop()
+    finally:
+        _optimizer.inspect.unwrap, torch.optim.Adagrad.step = real, step
+    equal((again, len(unwrapped) - again), (0, 1))
 
 
 @test

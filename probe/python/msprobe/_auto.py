@@ -5,6 +5,7 @@ Collecting begins at the first call of a model, and the step ends when the first
 stepped. The names of modules begin at the called model; those of a second model begin at its
 class.
 """
+import functools
 import json
 import os
 import sys
@@ -13,13 +14,18 @@ import weakref
 from msprobe._roots import call_after_step
 
 
+def _forget(parts, number, reference):
+    if parts.get(number) is reference:
+        del parts[number]
+
+
 class Watch:
     """Decides when a step begins and ends; subclasses find a framework's models."""
 
     def __init__(self, debugger):
         self._debugger = debugger
         self._roots = []  # weak references to the models called so far
-        self._parts = weakref.WeakSet()  # their modules
+        self._parts = {}  # number of a module of theirs -> a weak reference; the program says what is equal
         self._leader = None
         self._hooked = 0  # number of models with submodules
         self._began = False
@@ -36,7 +42,8 @@ class Watch:
 
     def called(self, module):
         """Called before any module runs; modules of a known model are skipped."""
-        if module in self._parts:
+        known = self._parts.get(id(module))
+        if known is not None and known() is module:
             return
         if not any(ref() is module for ref in self._roots):
             self._meet(module)
@@ -46,10 +53,15 @@ class Watch:
     def _meet(self, root):
         self._roots.append(weakref.ref(root))
         parts = list(self._parts_of(root))
-        self._parts.update(parts)
+        self._add_parts(parts)
         if parts and self._debugger._info["level"] in ("L0", "mix"):
             self._hook_model(root, type(root).__name__ + "." if self._hooked else "")
             self._hooked += 1
+
+    def _add_parts(self, modules):
+        """Remembers modules until they are freed."""
+        for module in modules:
+            self._parts[id(module)] = weakref.ref(module, functools.partial(_forget, self._parts, id(module)))
 
     def _begin(self):
         self._began = True

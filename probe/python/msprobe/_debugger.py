@@ -43,6 +43,8 @@ def unharmed(func):
         except _MISTAKES:
             raise
         except Exception as why:
+            if _probe.is_alien(why):
+                raise
             cls._give_up(f"{func.__name__}: {why!r}")
 
     return run

@@ -12,6 +12,8 @@ def guarded(func, otherwise=None):
         try:
             return func(*args, **kwargs)
         except Exception as why:
+            if _probe.is_alien(why):
+                raise
             _probe.switch_off(f"{func.__name__}: {why!r}")
             return otherwise
 

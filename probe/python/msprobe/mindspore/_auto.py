@@ -8,7 +8,7 @@ import functools
 
 from mindspore import nn
 
-from msprobe import _auto
+from msprobe import _auto, _probe
 from msprobe._guard import guarded
 from msprobe._places import Places
 from msprobe.mindspore import _cells, _graph_dump, _graphs, _optimizer, _wrap
@@ -31,11 +31,16 @@ class _Watch(_auto.Watch):
         if self._debugger._info["level"] == "mix":
             _wrap.put_primitives(_cells.all_cells(root))
 
+    def _begin(self):
+        super()._begin()
+        if self._debugger._info["level"] in ("L0", "mix") and _probe.active():
+            _cells.hook_known()
+
     def called(self, cell):
         if runs_graphs():
             self._debugger._dump_graphs()
         elif isinstance(cell, tuple(_optimizer.bases())):
-            self._parts.update(self._parts_of(cell))
+            self._add_parts(self._parts_of(cell))
         elif not _is_around_a_model(cell):
             super().called(cell)
 

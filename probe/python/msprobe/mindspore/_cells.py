@@ -14,7 +14,7 @@ _WITH_KWARGS = {"with_kwargs": True} if _TAKES_KWARGS else {}
 _ALWAYS_CALLED = {"always_call": True} if "always_call" in _WORDS else {}
 _CONTAINERS = ("CellList", "CellDict")  # they are never called
 
-_hooked = []  # (model, its cells: path, cell, hook)
+_hooked = []  # (model, its cells: _Hooked)
 _watched = set()  # (path, name, id of the parameter)
 
 
@@ -77,6 +77,39 @@ def _hook_cell(cell, path, watcher):
     return hook, (_register_before(cell, hook), _register_after(cell, hook.after))
 
 
+_TABLES = ("_forward_pre_hook", "_forward_hook", "_forward_pre_hook_with_kwargs", "_forward_hook_with_kwargs",
+           "_forward_hook_always_called")
+
+
+class _Hooked:
+    """A cell of a model; its hooks are in its tables while calls are collected."""
+
+    __slots__ = ("path", "cell", "hook", "entries", "is_put")
+
+    def __init__(self, path, cell, watcher):
+        self.path, self.cell = path, cell
+        self.hook, handles = _hook_cell(cell, path, watcher)
+        keys = [handle.handle_id for handle in handles]
+        self.entries = [(name, key, getattr(cell, name)[key]) for name in _TABLES for key in keys
+                        if key in getattr(cell, name, ())]
+        self.is_put = True
+
+    def put(self):
+        if self.is_put:
+            return
+        self.is_put = True
+        for name, key, value in self.entries:
+            table = getattr(self.cell, name)
+            table[key] = value
+            if name == "_forward_hook":
+                table.move_to_end(key, last=False)
+
+    def take(self):
+        self.is_put = False
+        for name, key, _ in self.entries:
+            getattr(self.cell, name).pop(key, None)
+
+
 def _watch_parameters(cell, path, hook):
     params = [(n, p) for n, p in cell._params.items() if p is not None and p.requires_grad]
     new = [(i, n, p) for i, (n, p) in enumerate(params) if (path, n, id(p)) not in _watched]
@@ -87,18 +120,32 @@ def _watch_parameters(cell, path, hook):
 
 
 def hook_model(model, with_gradients, prefix=""):
-    """Hooks a model once; its parameters are checked at each call, since they can be replaced.
+    """Hooks a model until collecting stops; its parameters are checked at each call, since they can be replaced.
 
     The structure has backwards of cells even when no gradients are dumped."""
     known = next((cells for m, cells in _hooked if m is model), None)
     if known is None:
         watcher = Watcher()
-        known = [(path, cell, _hook_cell(cell, path, watcher)[0])
-                 for path, cell in _named(model, prefix)]
+        known = [_Hooked(path, cell, watcher) for path, cell in _named(model, prefix)]
         _hooked.append((model, known))
-    for path, cell, hook in known if with_gradients else ():
-        if cell._params:
-            _watch_parameters(cell, path, hook)
+    for one in known:
+        one.put()
+        if with_gradients and one.cell._params:
+            _watch_parameters(one.cell, one.path, one.hook)
+
+
+def hook_known():
+    """Hooks all known models again, for a step that begins without start(model)."""
+    for _, known in _hooked:
+        for one in known:
+            one.put()
+
+
+def unhook():
+    """Removes the hooks of all cells after collecting has stopped."""
+    for _, known in _hooked:
+        for one in known:
+            one.take()
 
 
 _dumped, _alone = [], []  # handles of hooks set by module_dump, and their cells
@@ -108,7 +155,7 @@ def hook_one(cell, name, with_gradients):
     """Hooks a cell under a name given by the program; a cell of a known model keeps its name."""
     if not isinstance(cell, nn.Cell):
         raise ValueError(f"module_dump: expected a mindspore.nn.Cell, found {type(cell).__name__}")
-    if any(cell is one for _, known in _hooked for _, one, _ in known):
+    if any(cell is one.cell for _, known in _hooked for one in known if one.is_put):
         return
     hook, handles = _hook_cell(cell, name, Watcher())
     _dumped.extend(handles)

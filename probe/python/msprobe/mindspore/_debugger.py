@@ -132,6 +132,9 @@ class PrecisionDebugger(BaseDebugger):
         if self._info["level"] != "L0":
             _wrap.put_primitives(_cells.all_cells(self._model))
 
+    def _after_stop(self):
+        _cells.unhook()
+
     def _rank(self):
         return communication.get_rank() if _distributed.is_initialised() else None
 

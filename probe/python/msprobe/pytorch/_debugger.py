@@ -67,6 +67,8 @@ class PrecisionDebugger(BaseDebugger):
         try:
             _probe.ask(_modules.hook_model, model, self._has_backward(), not self._info["forward_only"])
         except Exception as why:
+            if _probe.is_alien(why):
+                raise
             _probe.switch_off(f"the hooks of a model: {why!r}")
 
     def _after_stop(self):

@@ -156,6 +156,8 @@ class _Gradients:
             try:
                 self.leave(at_once=True)
             except Exception as why:
+                if _is_alien(why):
+                    raise
                 _note(f"the backward of a module is left out: {why}")
 
     def leave(self, at_once=False):
@@ -176,6 +178,7 @@ class _Gradients:
 
 
 _add, _no_grad = torch.add, torch.no_grad
+_is_alien = _probe.is_alien
 _note = _probe.note  # written in C, so that the exception handlers below cannot fail
 _when_over = torch.autograd.Variable._execution_engine.queue_callback  # called after backward
 
@@ -199,6 +202,8 @@ class _Come:
             for gradient, wanted in reversed(self.calls):
                 gradient.come(wanted, gradients)
         except Exception as why:
+            if _is_alien(why):
+                raise
             _note(f"the gradient of a module's result is left out: {why}")
 
 
@@ -215,6 +220,8 @@ class _Go:
         try:
             self.gradients.go(self.edges, inputs)
         except Exception as why:
+            if _is_alien(why):
+                raise
             _note(f"the gradient of a module's input is left out: {why}")
 
 

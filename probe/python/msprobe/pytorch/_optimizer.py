@@ -22,11 +22,15 @@ def _step(func, args, kwargs):
     return result
 
 
+_steps = {}  # number of a class -> its step, which has been unwrapped; all classes are asked at each step
+
+
 def _watch_step(cls):
     """Watches the step of a class itself, below what PyTorch and the program put around it."""
     step = vars(cls).get("step")
-    if callable(step):
+    if callable(step) and _steps.get(id(cls)) is not step:
         _probe.watch(inspect.unwrap(step), _step, _ROOTS)
+        _steps[id(cls)] = step
 
 
 def _watch_known(cls):
