@@ -35,6 +35,7 @@ void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_qu
                           size_t at, unsigned worker, struct mstx__rank_rows *rows);
 /* Append a cell; false when out of memory. A text whose p is NULL is NULL. */
 bool mstx__rank_rows_number(struct mstx__rank_rows *rows, int64_t v);
+bool mstx__rank_rows_real(struct mstx__rank_rows *rows, double v);
 bool mstx__rank_rows_text(struct mstx__rank_rows *rows, struct ms_str s);
 /* Returns the text of a cell; p is NULL when the cell has another type. */
 struct ms_str mstx__cell_text(const struct mstx__rank_rows *rows, const struct mstx__cell *cell);

@@ -62,13 +62,19 @@ struct wave {
     struct mstx__rank_rows *rows; /* n for each rank */
 };
 
+int mstx__rank_query_columns(const struct mstx_rank_query *q)
+{
+    int columns = 1;
+    for (const char *c = q->columns; *c != '\0'; c++)
+        columns += *c == ',';
+    return columns;
+}
+
 static enum ms_rc prepare_add(struct mstx_recipe *r, const struct mstx_rank_query *p,
                               struct ms_stmt **add, struct ms_err *err)
 {
     char sql[1024];
-    int columns = 1;
-    for (const char *c = p->columns; *c != '\0'; c++)
-        columns += *c == ',';
+    const int columns = mstx__rank_query_columns(p);
     snprintf(sql, sizeof sql, "CREATE TEMP TABLE IF NOT EXISTS %s(%s)", p->into, p->columns);
     MS_TRY(ms_store_exec(r->s, sql, err));
     int n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES(?", p->into);

@@ -34,7 +34,16 @@ typedef enum ms_rc (*mstx_rank_open_fn)(void *ctx, unsigned worker, int64_t rank
                                         struct ms_err *err);
 /* Rows that need no database: communication operations with the columns of comm_rows.h; ranges with
  * text, start, end and the time on the device; steps with number, start and end. */
-enum mstx_read { MSTX_READ_DB, MSTX_READ_COMM, MSTX_READ_RANGES, MSTX_READ_STEPS };
+enum mstx_read {
+    MSTX_READ_DB,
+    MSTX_READ_COMM,
+    MSTX_READ_RANGES,
+    MSTX_READ_STEPS,
+    MSTX_READ_STEP_TIMES, /* rank, step, microseconds */
+    MSTX_READ_STEP_PARTS, /* rank, step, the first columns of StepTraceTime */
+    MSTX_READ_HOST,       /* rank, rank, device, number and name of the host */
+    MSTX_READ_GROUPS, /* rank, hash, name twice, ranks in order, ranks as JSON; each for one rank */
+};
 struct mstx_rank_query;
 /* Reads such rows of a rank; *done stays false when they need a database after all. */
 typedef enum ms_rc (*mstx_rank_read_fn)(void *ctx, unsigned worker, int64_t rank,
@@ -91,6 +100,7 @@ struct mstx_rank_query {
     const char *needs;
     const char *sql;
 };
+int mstx__rank_query_columns(const struct mstx_rank_query *q);
 /* Calls fn for the rows of each query on each rank that can be read, in order of rank; a rank is
  * visited once. */
 typedef enum ms_rc (*mstx_rows_fn)(void *ctx, size_t query, int64_t rank,

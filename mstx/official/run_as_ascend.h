@@ -16,7 +16,7 @@ enum ms_rc mstx__run_ranks_open(struct mstx_run_ranks **out, const char *db, uns
 void mstx__run_ranks_close(struct mstx_run_ranks *run);
 /* Adds the ranks of only, "0,3,4", or all when only is NULL, in order; their paths are
  * names for messages. */
-enum ms_rc mstx__run_ranks_list(const struct mstx_run_ranks *run, const char *only,
+enum ms_rc mstx__run_ranks_list(struct mstx_run_ranks *run, const char *only,
                                 struct mstx_ascend_files *found, struct ms_err *err) MS_MUST_USE;
 /* Makes a database of a rank, with ctx the run: the one that export writes, without calls that only
  * start an operation, since these return at once on every rank, so their durations show no

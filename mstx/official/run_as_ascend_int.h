@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * run_as_ascend_int: state that run_as_ascend.c (opening, databases) and run_rows.c (rows without a
+ * database) share.
+ */
+#ifndef MSTX_OFFICIAL_RUN_AS_ASCEND_INT_H
+#define MSTX_OFFICIAL_RUN_AS_ASCEND_INT_H
+
+#include "mstx/official/run_as_ascend.h"
+
+#include "mstx/foreign/ascend_calls.h"
+
+/* A rank of the run. The rows first_step to last_step of the table rank_steps, which has no index, are
+ * of this rank; there are none when last_step is the smaller one. */
+struct mstx_run_rank {
+    int32_t rank;
+    uint32_t process; /* its first one */
+    uint32_t device;  /* of its first stream, or 0 */
+    bool has_streams;
+    struct ms_str host; /* of its first process; borrowed from the first handle of the run */
+    int64_t first_step, last_step;
+};
+/* A communicator whose ranks are known, for the first of the chosen ranks that it has. */
+struct mstx_run_group {
+    int64_t rank;
+    const char *hash, *name, *ranks, *list; /* "(0,4)" in order, "[4,0]" as recorded */
+};
+struct mstx_run_ranks {
+    char *path;
+    struct mstx_tl **open; /* for each worker: SQLite serves one thread at a time */
+    unsigned workers;
+    bool has_steps, has_calls;
+    MS_VEC(struct mstx_run_rank) ranks;  /* by rank, each once */
+    MS_VEC(struct mstx_run_group) known; /* by rank */
+    struct ms_arena *arena;              /* of texts of `known` */
+    struct mstx_ascend_groups *groups;
+};
+
+/* Returns a rank of the run, or NULL. */
+const struct mstx_run_rank *mstx__run_rank(const struct mstx_run_ranks *run, int64_t rank);
+/* Prepares a query for the number and the parts of the steps of a rank, in nanoseconds. */
+enum { MSTX_STEP_COLUMNS = 10 };
+enum ms_rc mstx__run_rank_steps(const struct mstx_run_ranks *run, unsigned worker, int64_t rank,
+                                struct ms_stmt **st, struct ms_err *err) MS_MUST_USE;
+
+#endif
