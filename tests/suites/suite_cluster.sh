@@ -56,10 +56,10 @@ for mode in whole summary; do
             start $flavour $k "$tool" import $flag -o "$top/k.db" "$top/run" >"$top/out" 2>&1
             said=$?
             rows "$top/k.db" >"$top/k.rows"
-            if [ $said -eq 0 ] && [ -s "$top/k.rows" ] && cmp -s "$top/$mode.rows" "$top/k.rows"; then
-                ok "$mode-$flavour-$k-gives-the-same-rows"
+            if [ $said -eq 0 ] && [ -s "$top/k.rows" ] && cmp -s "$top/$mode.db" "$top/k.db"; then
+                ok "$mode-$flavour-$k-gives-the-same-bytes"
             else
-                bad "$mode-$flavour-$k-gives-the-same-rows"
+                bad "$mode-$flavour-$k-gives-the-same-bytes"
                 sed 's/^/  /' "$top/out"
                 diff "$top/$mode.rows" "$top/k.rows" | head -5
             fi
@@ -96,10 +96,10 @@ for fault in hang mismatch slow_pair; do
         [ -e "$B/libmsprobe_mpi_$flavour.so" ] && command -v "mpirun.$flavour" >/dev/null || continue
         start $flavour 3 "$tool" import --summary -o "$top/k.db" "$top/$fault" >"$top/out" 2>&1
         rows "$top/k.db" >"$top/k.rows"
-        if [ -s "$top/k.rows" ] && cmp -s "$top/$fault.rows" "$top/k.rows"; then
-            ok "$fault-$flavour-3-gives-the-same-rows"
+        if [ -s "$top/k.rows" ] && cmp -s "$top/$fault.db" "$top/k.db"; then
+            ok "$fault-$flavour-3-gives-the-same-bytes"
         else
-            bad "$fault-$flavour-3-gives-the-same-rows"
+            bad "$fault-$flavour-3-gives-the-same-bytes"
             diff "$top/$fault.rows" "$top/k.rows" | head -5
         fi
         rm -f "$top/k.db"
