@@ -33,7 +33,7 @@ static const struct mstx_rank_query group_rows[] = {
     {.into = "TracedGroupOps",
      .columns = "rank INTEGER, op, grp",
      .optional = true,
-     .direct = MSTX_READ_COMM,
+     .direct = MSTX_READ_COMM_GROUPS,
      .needs = "COMMUNICATION_OP STRING_IDS",
      .sql = sql_read_traced_groups},
     NAMED_GROUPS,

@@ -127,6 +127,15 @@ bool mstx__rank_rows_text(struct mstx__rank_rows *rows, struct ms_str s)
     return add_cell(rows, (struct mstx__cell){.type = MS_VALUE_TEXT, .n = s.n, .i = at});
 }
 
+bool mstx__rank_rows_shared_text(struct mstx__rank_rows *rows, struct ms_str s, int64_t *at)
+{
+    if (*at < 0) {
+        *at = (int64_t)rows->text.n;
+        ms_buf_str(&rows->text, s);
+    }
+    return add_cell(rows, (struct mstx__cell){.type = MS_VALUE_TEXT, .n = s.n, .i = *at});
+}
+
 static bool keep_value(struct mstx__rank_rows *rows, struct ms_stmt *from, int i)
 {
     if (ms_stmt_is_null(from, i))

@@ -43,4 +43,20 @@ enum { MSTX_STEP_COLUMNS = 10 };
 enum ms_rc mstx__run_rank_steps(const struct mstx_run_ranks *run, unsigned worker, int64_t rank,
                                 struct ms_stmt **st, struct ms_err *err) MS_MUST_USE;
 
+/* What a run lends to a recipe, with ctx the run.
+ *
+ * Makes a database of a rank: the one that export writes, without calls that only
+ * start an operation, since these return at once on every rank, so their durations show no
+ * straggler; or analysis.db, with the steps that import measured. */
+enum ms_rc mstx__run_rank_open(void *ctx, unsigned worker, int64_t rank,
+                               struct mstx_rank_parts parts, struct ms_store **out,
+                               struct ms_err *err) MS_MUST_USE;
+/* Tells whether these databases have a table. */
+bool mstx__run_has_table(const void *ctx, struct ms_str name);
+/* Reads rows of a rank as that database has them, but without it; *done stays false for a rank with a
+ * device, whose times its calls and ranges have, and for operations of a run without any. */
+enum ms_rc mstx__run_rank_read(void *ctx, unsigned worker, int64_t rank,
+                               const struct mstx_rank_query *q, struct mstx__rank_rows *rows,
+                               bool *done, struct ms_err *err) MS_MUST_USE;
+
 #endif

@@ -24,11 +24,16 @@ struct step {
     int64_t number, start, end;
     int64_t latest; /* the greatest end of the steps up to here */
 };
+enum { CODES = 256 /* of operations, and of types of data */, NO_CODE = 255 };
 struct comm_reader {
     const struct mstx_run_ranks *run;
     struct mstx__rank_rows *rows;
     bool by_step;
     MS_VEC(struct step) steps;
+    /* Where texts that many rows have begin among those of the rows; -1: not yet there. */
+    MS_VEC(int64_t) group_at;
+    MS_VEC(uint8_t) last_op; /* by group */
+    int64_t type_at[CODES], dtype_at[CODES];
 };
 
 static enum ms_rc read_steps(struct comm_reader *r, struct mstx_tl *tl, int64_t rank,
@@ -58,30 +63,56 @@ static int64_t item_bytes(unsigned dtype)
 }
 
 /* Adds the name that HCCL gives to a type of data. */
-static bool add_dtype(struct mstx__rank_rows *rows, unsigned dtype)
+static bool add_dtype(struct comm_reader *r, uint8_t dtype)
 {
     char name[16] = "N/A";
-    if (dtype <= MSTX_TYPE_FP8E8M0 && dtype != MSTX_TYPE_INT128 + 1)
+    if (r->dtype_at[dtype] < 0 && dtype <= MSTX_TYPE_FP8E8M0 && dtype != MSTX_TYPE_INT128 + 1)
         snprintf(name, sizeof name, "%s", mstx_comm_type_text(dtype));
     for (char *c = name; *c != '\0'; c++)
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-    return mstx__rank_rows_text(rows, ms_str_of(name));
+    return mstx__rank_rows_shared_text(r->rows, ms_str_of(name), &r->dtype_at[dtype]);
+}
+
+static bool add_group(struct comm_reader *r, const struct mstx_ascend_call *k)
+{
+    return mstx__rank_rows_shared_text(r->rows, r->run->groups->list.p[k->group].name,
+                                       &r->group_at.p[k->group]);
+}
+
+/* Adds the type of an operation; a framework may say any. */
+static bool add_type(struct comm_reader *r, const struct mstx_ascend_call *k,
+                     const struct mstx_ascend_names *names)
+{
+    if (k->is_said)
+        return mstx__rank_rows_text(r->rows, ms_str_of(names->type));
+    return mstx__rank_rows_shared_text(r->rows, ms_str_of(names->type), &r->type_at[k->rec.op]);
 }
 
 /* Adds a row, whose step is NULL where `step` is. */
-static bool add_call(const struct comm_reader *r, const struct mstx_ascend_call *k,
+static bool add_call(struct comm_reader *r, const struct mstx_ascend_call *k,
                      const struct mstx_ascend_names *names, const struct step *step)
 {
     const int64_t item = item_bytes(k->rec.dtype);
-    return mstx__rank_rows_text(r->rows, r->run->groups->list.p[k->group].name) &&
-           mstx__rank_rows_text(r->rows, ms_str_of(names->name)) &&
-           mstx__rank_rows_text(r->rows, ms_str_of(names->type)) &&
-           mstx__rank_rows_number(r->rows, k->start) &&
-           mstx__rank_rows_number(r->rows, k->end - k->start) && add_dtype(r->rows, k->rec.dtype) &&
+    return add_group(r, k) && mstx__rank_rows_text(r->rows, ms_str_of(names->name)) &&
+           add_type(r, k, names) && mstx__rank_rows_number(r->rows, k->start) &&
+           mstx__rank_rows_number(r->rows, k->end - k->start) && add_dtype(r, k->rec.dtype) &&
            (item != 0 ? mstx__rank_rows_number(r->rows, item * (int64_t)k->rec.count)
                       : mstx__rank_rows_text(r->rows, MS_STR_NONE)) &&
            (step != NULL ? mstx__rank_rows_number(r->rows, step->number)
                          : mstx__rank_rows_text(r->rows, MS_STR_NONE));
+}
+
+/* Keeps the group and the type of a call, unless the last call of the group was of the same operation. */
+static enum ms_rc keep_group(void *ctx, const struct mstx_ascend_call *k,
+                             const struct mstx_ascend_names *names, struct ms_err *err)
+{
+    struct comm_reader *r = ctx;
+    if (!k->is_said && r->last_op.p[k->group] == k->rec.op)
+        return MS_OK;
+    r->last_op.p[k->group] = k->is_said ? NO_CODE : k->rec.op;
+    const bool ok =
+        add_group(r, k) && mstx__rank_rows_text(r->rows, MS_STR_NONE) && add_type(r, k, names);
+    return ok ? MS_OK : ms_no_memory(err);
 }
 
 /* Returns the first step that begins after t; steps are in order of their begin. */
@@ -115,7 +146,7 @@ static size_t step_until(const struct comm_reader *r, int64_t t)
 static enum ms_rc keep_call(void *ctx, const struct mstx_ascend_call *k,
                             const struct mstx_ascend_names *names, struct ms_err *err)
 {
-    const struct comm_reader *r = ctx;
+    struct comm_reader *r = ctx;
     const size_t end = r->by_step ? step_after(r, k->start) : 0;
     bool any = false, ok = true;
     for (size_t i = r->by_step ? step_until(r, k->start) : 0; i < end && ok; i++) {
@@ -129,13 +160,36 @@ static enum ms_rc keep_call(void *ctx, const struct mstx_ascend_call *k,
     return ok ? MS_OK : ms_no_memory(err);
 }
 
+static enum ms_rc forget_texts(struct comm_reader *r, struct ms_err *err)
+{
+    const size_t groups = r->run->groups->list.n;
+    if (!ms_vec_reserve(&r->group_at, groups) || !ms_vec_reserve(&r->last_op, groups))
+        return ms_no_memory(err);
+    for (size_t i = 0; i < groups; i++) {
+        r->group_at.p[i] = -1;
+        r->last_op.p[i] = NO_CODE;
+    }
+    for (size_t i = 0; i < CODES; i++)
+        r->type_at[i] = r->dtype_at[i] = -1;
+    return MS_OK;
+}
+
 static enum ms_rc read_comm(struct comm_reader *r, struct mstx_tl *tl, int64_t rank,
                             struct ms_err *err)
 {
     r->rows->columns = MSTX_COMM_COLUMNS;
+    MS_TRY(forget_texts(r, err));
     if (r->by_step)
         MS_TRY(read_steps(r, tl, rank, err));
     return mstx__ascend_each_call(tl, r->run->groups, (int32_t)rank, keep_call, r, err);
+}
+
+static enum ms_rc read_comm_groups(struct comm_reader *r, struct mstx_tl *tl, int64_t rank,
+                                   struct ms_err *err)
+{
+    r->rows->columns = MSTX_COMM_TYPE + 1;
+    MS_TRY(forget_texts(r, err));
+    return mstx__ascend_each_call(tl, r->run->groups, (int32_t)rank, keep_group, r, err);
 }
 
 static enum ms_rc read_step_rows(struct comm_reader *r, struct mstx_tl *tl, int64_t rank,
@@ -280,6 +334,8 @@ static enum ms_rc read_kind(struct comm_reader *r, unsigned worker, int64_t rank
     switch (q->direct) {
     case MSTX_READ_COMM:
         return read_comm(r, tl, rank, err);
+    case MSTX_READ_COMM_GROUPS:
+        return read_comm_groups(r, tl, rank, err);
     case MSTX_READ_RANGES:
         return read_ranges(tl, rank, r->rows, err);
     case MSTX_READ_STEPS:
@@ -299,9 +355,9 @@ static enum ms_rc read_kind(struct comm_reader *r, unsigned worker, int64_t rank
 static bool needs_database(const struct mstx_run_ranks *run, enum mstx_read what, int64_t rank)
 {
     const struct mstx_run_rank *k = mstx__run_rank(run, rank);
-    if (what != MSTX_READ_COMM && what != MSTX_READ_RANGES)
+    if (what != MSTX_READ_COMM && what != MSTX_READ_COMM_GROUPS && what != MSTX_READ_RANGES)
         return false;
-    return (k != NULL && k->has_streams) || (what == MSTX_READ_COMM && !run->has_calls);
+    return (k != NULL && k->has_streams) || (what != MSTX_READ_RANGES && !run->has_calls);
 }
 
 enum ms_rc mstx__run_rank_read(void *ctx, unsigned worker, int64_t rank,
@@ -314,5 +370,15 @@ enum ms_rc mstx__run_rank_read(void *ctx, unsigned worker, int64_t rank,
     *done = !needs_database(run, q->direct, rank);
     enum ms_rc rc = *done ? read_kind(&r, worker, rank, q, err) : MS_OK;
     ms_vec_free(&r.steps);
+    ms_vec_free(&r.group_at);
+    ms_vec_free(&r.last_op);
     return rc == MS_OK ? ms_buf_check(&rows->text, err) : rc;
+}
+
+void mstx__run_ranks_lend(struct mstx_run_ranks *run, struct mstx_recipe *r)
+{
+    r->open_rank = mstx__run_rank_open;
+    r->read_rank = mstx__run_rank_read;
+    r->has_table = mstx__run_has_table;
+    r->open_ctx = run;
 }
