@@ -115,6 +115,7 @@ static int run_cluster(int argc, char **argv)
                                          .top = a.top,
                                          .mode = a.mode,
                                          .threads = (unsigned)ms_globals.threads,
+                                         .par = ms_globals.par,
                                          .as_text = a.type == TYPE_TEXT,
                                          .strict = a.compat == STRICT,
                                          .progress = show_progress,
@@ -122,9 +123,10 @@ static int run_cluster(int argc, char **argv)
                                          .answer = show_answer,
                                          .problems = &problems};
     enum ms_rc rc = prepare_run(a.dir, &err);
-    if (rc == MS_OK && ms_par_rank(ms_globals.par) == 0)
+    if (rc == MS_OK)
         rc = mstx_cluster_run(&how, &err);
-    report_problems(problems, how.as_text);
+    if (ms_par_rank(ms_globals.par) == 0)
+        report_problems(problems, how.as_text);
     return ms_cmd_end(&mstx_cmd_cluster, rc, &err);
 }
 

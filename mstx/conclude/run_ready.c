@@ -222,10 +222,10 @@ static enum ms_rc import_to(const char *path, const char *db, const struct mstx_
     return mstx__conclude(db, (int64_t)(s * 1e9), err);
 }
 
-static enum ms_rc publish_database(const char *whole, const char *db, struct ms_err *err)
+static enum ms_rc publish_file(const char *file, const char *db, struct ms_err *err)
 {
-    int fd = open(whole, O_RDWR | O_CLOEXEC);
-    return fd >= 0 ? ms_tmp_publish(fd, whole, db, err) : ms_fail_sys(err, "%s", whole);
+    int fd = open(file, O_RDWR | O_CLOEXEC);
+    return fd >= 0 ? ms_tmp_publish(fd, file, db, err) : ms_fail_sys(err, "%s", file);
 }
 
 /* Makes a temporary name that contains the MPI rank, because processes of different hosts may have
@@ -255,25 +255,41 @@ static void name_database(struct ms_err *err, const char *whole, const char *db)
     memcpy(err->msg, text, sizeof text);
 }
 
-/* Imports into a temporary file, which gets its final name only after the findings were stored, so
+/* Publishes a copy whose bytes do not depend on how many processes wrote the database. */
+static enum ms_rc publish_database(const char *whole, const char *copy, const char *db,
+                                   struct ms_err *err)
+{
+    unlink(copy);
+    MS_TRY(ms_store_copy_in_order(whole, copy, err));
+    return publish_file(copy, db, err);
+}
+
+static void drop_tmp(char *tmp)
+{
+    unlink(tmp);
+    ms_tmp_forget(tmp);
+    ms_free(tmp);
+}
+
+/* Imports into a temporary file, a copy of which gets its final name only after the findings were stored, so
  * that an interrupted import cannot leave a database that looks complete. */
 enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_import_how *how,
                           struct mstx_import_result *result, struct ms_err *err)
 {
     struct stat st;
-    char *whole;
+    char *whole, *copy;
     const bool is_first = ms_par_rank(how->par) == 0;
     MS_TRY(new_name(&whole, db, how, err));
-    enum ms_rc rc = import_to(path, whole, how, result, err);
-    if (rc == MS_OK && is_first)
-        rc = publish_database(whole, db, err);
-    if (rc != MS_OK)
-        name_database(err, whole, db);
-    if (rc != MS_OK || !is_first) {
-        unlink(whole);
-        ms_tmp_forget(whole);
+    enum ms_rc rc = new_name(&copy, db, how, err); /* now, so that a change of db meanwhile shows */
+    if (rc == MS_OK) {
+        rc = import_to(path, whole, how, result, err);
+        if (rc == MS_OK && is_first)
+            rc = publish_database(whole, copy, db, err);
+        if (rc != MS_OK)
+            name_database(err, whole, db);
+        drop_tmp(copy);
     }
-    ms_free(whole);
+    drop_tmp(whole);
     rc = mstx__share_result(how->par, rc, err);
     if (rc == MS_OK)
         result->bytes = stat(db, &st) == 0 ? (uint64_t)st.st_size : 0;

@@ -10,6 +10,7 @@
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
+#include "probe/base/num.h"
 #include "probe/base/order.h"
 
 #include <inttypes.h>
@@ -136,10 +137,11 @@ enum ms_rc mstx__ascend_steps(struct mstx_tl *tl, int32_t rank, struct ms_stmt *
 /* Gives a call its type: the text of a framework, or the official name of the operation. */
 static void set_type(struct mstx_ascend_call *k, struct ms_str type)
 {
-    if (k->is_said)
-        snprintf(k->op, sizeof k->op, "%.*s", MS_STR_ARG(type));
-    else
-        snprintf(k->op, sizeof k->op, "%s", mstx_comm_op_official(k->rec.op));
+    const struct ms_str name = k->is_said ? type : ms_str_of(mstx_comm_op_official(k->rec.op));
+    const uint32_t n = name.n < sizeof k->op ? name.n : sizeof k->op - 1;
+    if (n != 0)
+        memcpy(k->op, name.p, n);
+    k->op[n] = '\0';
 }
 
 struct mstx_ascend_call mstx__ascend_call_of_row(const struct mstx_ascend_groups *g,
@@ -191,6 +193,14 @@ static enum ms_rc count_call(struct mstx_ascend_counts *c, uint32_t process,
     return MS_OK;
 }
 
+/* Copies a text without its end and returns the place behind it. */
+static char *append_text(char *to, const char *text)
+{
+    const size_t n = strlen(text);
+    memcpy(to, text, n);
+    return to + n;
+}
+
 enum ms_rc mstx__ascend_name_call(struct mstx_ascend_names *out, struct mstx_ascend_counts *counts,
                                   const struct mstx_ascend_groups *g, uint32_t process,
                                   const struct mstx_ascend_call *k, struct ms_err *err)
@@ -198,9 +208,12 @@ enum ms_rc mstx__ascend_name_call(struct mstx_ascend_names *out, struct mstx_asc
     uint32_t before = 0;
     ms_assert(k->group < g->list.n);
     MS_TRY(count_call(counts, process, k, &before, err));
-    snprintf(out->type, sizeof out->type, "%s_", k->op);
-    snprintf(out->name, sizeof out->name, "%s_%s_%" PRIu32 "_1", out->type,
-             g->list.p[k->group].number, before);
+    /* TYPE_, TYPE__NUMBER_BEFORE_1; made by hand, since there is one for each call of a run. */
+    char *end = append_text(out->type, k->op);
+    *append_text(end, "_") = '\0';
+    end = append_text(append_text(out->name, out->type), "_");
+    end = append_text(append_text(end, g->list.p[k->group].number), "_");
+    *append_text(end + ms_num_u64(end, before), "_1") = '\0';
     return MS_OK;
 }
 

@@ -372,6 +372,19 @@ enum ms_rc mstx__ascend_files_choose(struct mstx_ascend_files *found, const char
     return keep_one_of_each(found, only, err);
 }
 
+bool mstx__ascend_files_has(const struct mstx_ascend_files *found, int64_t rank)
+{
+    size_t low = 0, high = found->ranks.n;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (found->ranks.p[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < found->ranks.n && found->ranks.p[low].rank == rank;
+}
+
 enum ms_rc mstx__ascend_files_find(struct mstx_ascend_files *found, const char *dir,
                                    const char *only, struct ms_err *err)
 {

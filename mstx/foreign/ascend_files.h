@@ -47,6 +47,8 @@ enum ms_rc mstx__ascend_files_add(struct mstx_ascend_files *found, int64_t rank,
 /* Puts the ranks in order and keeps those of only, "0,3,4", or all when only is NULL, each once. */
 enum ms_rc mstx__ascend_files_choose(struct mstx_ascend_files *found, const char *only,
                                      struct ms_err *err) MS_MUST_USE;
+/* Tells whether a rank is among those that were chosen. */
+bool mstx__ascend_files_has(const struct mstx_ascend_files *found, int64_t rank);
 void mstx__ascend_files_free(struct mstx_ascend_files *found);
 
 /* Reads communication.json and communication_matrix.json of one rank.

@@ -246,13 +246,18 @@ static enum ms_rc add_pair(struct writer *w, const char *sql, int64_t a, int64_t
     return rc;
 }
 
+struct ms_str mstx__ascend_host_uid(struct ms_str name, char uid[MSTX_HOST_UID])
+{
+    const int n = snprintf(uid, MSTX_HOST_UID, "%" PRIu64, ms_str_hash(name) >> 1);
+    return (struct ms_str){uid, (uint32_t)n};
+}
+
 static enum ms_rc add_host(struct writer *w, struct ms_str name, struct ms_err *err)
 {
     struct ms_stmt *st;
-    char uid[24];
-    int n = snprintf(uid, sizeof uid, "%" PRIu64, ms_str_hash(name) >> 1);
+    char uid[MSTX_HOST_UID];
     MS_TRY(ms_store_prepare(w->store, &st, sql_add_host, err));
-    ms_stmt_str(st, 1, (struct ms_str){uid, (uint32_t)n});
+    ms_stmt_str(st, 1, mstx__ascend_host_uid(name, uid));
     ms_stmt_str(st, 2, name);
     enum ms_rc rc = ms_stmt_run(st, err);
     ms_stmt_free(st);

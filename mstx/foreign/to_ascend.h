@@ -13,6 +13,9 @@
  * each rank. */
 enum ms_rc mstx_export_ascend_db(struct mstx_tl *tl, const char *path,
                                  struct ms_err *err) MS_MUST_USE;
+/* Makes the number by which these databases know a host. */
+enum { MSTX_HOST_UID = 24 };
+struct ms_str mstx__ascend_host_uid(struct ms_str name, char uid[MSTX_HOST_UID]);
 /* Makes the database of one rank in memory, for queries. */
 enum ms_rc mstx__ascend_rank_db(struct ms_store **out, struct mstx_tl *tl,
                                 const struct mstx_ascend_groups *groups,

@@ -50,6 +50,11 @@ struct tasks {
 
 /* ---- what an event is ------------------------------------------------------------------------ */
 
+bool mstx__process_is_profiled(const struct mstx_process *p)
+{
+    return ms_str_is(p->tool, MSTX_TOOL_KINETO) || ms_str_is(p->tool, MSTX_TOOL_TABLE);
+}
+
 bool mstx__rank_is_profiled(const struct mstx_tl *tl, int32_t rank)
 {
     bool any = false;
@@ -57,7 +62,7 @@ bool mstx__rank_is_profiled(const struct mstx_tl *tl, int32_t rank)
         const struct mstx_process *p = mstx_tl_process(tl, i);
         if (rank != MSTX_ALL_RANKS && p->rank != rank)
             continue;
-        if (!ms_str_is(p->tool, MSTX_TOOL_KINETO) && !ms_str_is(p->tool, MSTX_TOOL_TABLE))
+        if (!mstx__process_is_profiled(p))
             return false;
         any = true;
     }

@@ -15,6 +15,8 @@
 
 #include "mstx/foreign/to_ascend_comm.h"
 
+/* Tells whether a process comes from a trace of PyTorch's profiler or from a table. */
+bool mstx__process_is_profiled(const struct mstx_process *p);
 /* Tells whether all processes of a rank, or of MSTX_ALL_RANKS, come from traces of PyTorch's
  * profiler or from tables. */
 bool mstx__rank_is_profiled(const struct mstx_tl *tl, int32_t rank);

@@ -18,12 +18,27 @@ enum { NAME_MAX_BYTES = 1 << 16 };
 
 /* ---- texts ------------------------------------------------------------------------------- */
 
-static bool put_text(struct mstx__comm_rows *c, struct ms_str s, uint32_t *text)
+static bool put_text(struct mstx__comm_rows *c, const struct mstx__rank_rows *rows,
+                     const struct mstx__cell *cell, uint32_t *text)
 {
+    const struct ms_str s = mstx__cell_text(rows, cell);
     *text = MSTX_NO_TEXT;
-    if (s.p != NULL)
-        *text = ms_map_put_copy(&c->text, s, c->arena, NULL);
-    return s.p == NULL || *text != MS_MAP_NONE;
+    if (s.p == NULL)
+        return true;
+    struct mstx__comm_met *met = &c->met[(uint64_t)cell->i % MSTX_COMM_MET];
+    if (met->at != cell->i || s.n == 0) { /* an empty text begins where the next one does */
+        met->text = ms_map_put_copy(&c->text, s, c->arena, NULL);
+        met->at = met->text != MS_MAP_NONE && s.n != 0 ? cell->i : -1;
+    }
+    *text = met->text;
+    return *text != MS_MAP_NONE;
+}
+
+/* Forgets where texts of the last rank began. */
+static void forget_texts(struct mstx__comm_rows *c)
+{
+    for (size_t i = 0; i < MSTX_COMM_MET; i++)
+        c->met[i].at = -1;
 }
 
 /* The key of an operation is its group, a byte that tells that there is a name, and the name. */
@@ -43,10 +58,14 @@ static bool put_op(struct mstx__comm_rows *c, uint32_t group, struct ms_str name
 static bool put_kind(struct mstx__comm_rows *c, const struct mstx__comm_kind *k, uint32_t *kind)
 {
     bool added;
+    *kind = c->last_kind;
+    if (*kind < c->kind.n && memcmp(&c->kind.p[*kind], k, sizeof *k) == 0)
+        return true;
     *kind = ms_map_put_copy(&c->kind_key, (struct ms_str){(const char *)k, sizeof *k}, c->arena,
                             &added);
     if (*kind == MS_MAP_NONE)
         return false;
+    c->last_kind = *kind;
     struct mstx__comm_kind *slot = added ? ms_vec_push(&c->kind) : NULL;
     if (slot != NULL)
         *slot = *k;
@@ -157,11 +176,11 @@ static bool keep_row(struct mstx__comm_rows *c, const struct mstx__rank_rows *ro
         kind.bytes = number_of(&cell[MSTX_COMM_BYTES]);
     if (rows->columns > MSTX_COMM_STEP)
         kind.step = number_of(&cell[MSTX_COMM_STEP]);
-    return put_text(c, mstx__cell_text(rows, &cell[MSTX_COMM_GROUP]), &group) &&
+    return put_text(c, rows, &cell[MSTX_COMM_GROUP], &group) &&
            put_op(c, group, mstx__cell_text(rows, &cell[MSTX_COMM_NAME]), &row->op) &&
-           put_text(c, mstx__cell_text(rows, &cell[MSTX_COMM_TYPE]), &kind.type) &&
+           put_text(c, rows, &cell[MSTX_COMM_TYPE], &kind.type) &&
            (rows->columns <= MSTX_COMM_DTYPE ||
-            put_text(c, mstx__cell_text(rows, &cell[MSTX_COMM_DTYPE]), &kind.dtype)) &&
+            put_text(c, rows, &cell[MSTX_COMM_DTYPE], &kind.dtype)) &&
            put_kind(c, &kind, &row->kind);
 }
 
@@ -174,6 +193,7 @@ static enum ms_rc keep_rank(void *ctx, size_t query, int64_t rank,
     bool ok = number != NULL && end != NULL;
     (void)query;
     ms_assert(rows->cells.n == 0 || rows->columns > MSTX_COMM_DUR);
+    forget_texts(c);
     for (size_t i = 0; i < rows->cells.n && ok; i += (size_t)rows->columns)
         ok = keep_row(c, rows, &rows->cells.p[i]);
     if (!ok)

@@ -42,6 +42,13 @@ struct mstx__comm_kind {
     uint32_t type, dtype; /* texts, or MSTX_NO_TEXT */
     int64_t bytes, step;
 };
+/* A text of the rows of the current rank, by where it begins there; texts that rows share need not be looked up
+ * again. */
+struct mstx__comm_met {
+    int64_t at;
+    uint32_t text;
+};
+enum { MSTX_COMM_MET = 256 };
 struct mstx__comm_rows {
     MS_VEC(struct mstx__comm_row) row;
     MS_VEC(struct mstx__comm_long) longer; /* by row */
@@ -53,6 +60,8 @@ struct mstx__comm_rows {
     struct ms_map text;   /* groups, types of operations, types of data */
     struct ms_map op;     /* the place of the group among the texts, then the name */
     struct ms_map kind_key;
+    struct mstx__comm_met met[MSTX_COMM_MET];
+    uint32_t last_kind; /* of the row before */
     struct ms_arena *arena;
 };
 

@@ -18,7 +18,8 @@
 #define NAMED_GROUPS                                                                               \
     {                                                                                              \
         .into = "GroupInfo", .columns = "rank INTEGER, grp, id, pg, ranks, list",                  \
-        .optional = true, .needs = "META_DATA", .sql = sql_read_named_groups                       \
+        .optional = true, .direct = MSTX_READ_GROUPS, .needs = "META_DATA",                        \
+        .sql = sql_read_named_groups                                                               \
     }
 
 /* Traced groups are of ranks without an analysis database. */
@@ -32,7 +33,7 @@ static const struct mstx_rank_query group_rows[] = {
     {.into = "TracedGroupOps",
      .columns = "rank INTEGER, op, grp",
      .optional = true,
-     .direct = MSTX_READ_COMM,
+     .direct = MSTX_READ_COMM_GROUPS,
      .needs = "COMMUNICATION_OP STRING_IDS",
      .sql = sql_read_traced_groups},
     NAMED_GROUPS,
@@ -53,6 +54,13 @@ static enum ms_rc add_traced_group(const struct mapping *m, int64_t rank, bool t
     return ms_stmt_run(m->add, err);
 }
 
+/* Tells whether a row is of a transfer, by its type where it has one: a name is its type with numbers. */
+static bool is_transfer_row(const struct mstx__rank_rows *rows, const struct mstx__cell *cell)
+{
+    const struct ms_str type = mstx__cell_text(rows, &cell[MSTX_COMM_TYPE]);
+    return mstx__is_transfer(type.p != NULL ? type : mstx__cell_text(rows, &cell[MSTX_COMM_NAME]));
+}
+
 /* Adds each group of a rank, once for its collectives and once for its transfers. */
 static enum ms_rc add_traced_groups(const struct mapping *m, int64_t rank,
                                     const struct mstx__rank_rows *rows, struct ms_err *err)
@@ -62,7 +70,7 @@ static enum ms_rc add_traced_groups(const struct mapping *m, int64_t rank,
     for (size_t i = 0; i < rows->cells.n && rc == MS_OK; i += (size_t)rows->columns) {
         const struct mstx__cell *cell = &rows->cells.p[i];
         const struct ms_str group = mstx__cell_text(rows, &cell[MSTX_COMM_GROUP]);
-        const bool transfer = mstx__is_transfer(mstx__cell_text(rows, &cell[MSTX_COMM_NAME]));
+        const bool transfer = is_transfer_row(rows, cell);
         bool added = false;
         if (group.p != NULL && ms_map_put(&seen[transfer], group, &added) == MS_MAP_NONE)
             rc = ms_no_memory(err);

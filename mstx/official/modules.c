@@ -337,38 +337,51 @@ static double find_chip(const char *dir, int depth)
     return hertz;
 }
 
+/* The directory that was searched last: the ranks of a run share one, and it grows with them. */
+struct chip {
+    char *dir;
+    double hertz;
+};
+
+/* Takes over dir. */
+static void look_for_chip(struct chip *chip, char *dir)
+{
+    if (chip->dir == NULL || strcmp(chip->dir, dir) != 0)
+        chip->hertz = find_chip(dir, 0);
+    ms_free(chip->dir);
+    chip->dir = dir;
+}
+
 static enum ms_rc add_chip(struct mstx_recipe *r, const struct mstx_rank_files *f,
-                           struct ms_stmt *add, struct ms_err *err)
+                           struct chip *chip, struct ms_stmt *add, struct ms_err *err)
 {
     const bool below = ms_str_is(ms_path_base(f->dir), "ASCEND_PROFILER_OUTPUT");
     char *dir = ms_str_dup(below ? ms_path_dir(f->dir) : ms_str_of(f->dir));
     if (dir == NULL)
         return ms_no_memory(err);
-    const double hertz = find_chip(dir, 0);
-    enum ms_rc rc = MS_OK;
-    if (hertz > 0) {
+    look_for_chip(chip, dir);
+    if (chip->hertz > 0) {
         ms_stmt_i64(add, 1, f->rank);
-        ms_stmt_f64(add, 2, hertz);
-        rc = ms_stmt_run(add, err);
-    } else {
-        rc = mstx__recipe_note_problem(r, dir,
-                                       "has no device_N/info.json.N with ai_core_num and "
-                                       "aic_frequency: the peak of its cores is not known",
-                                       err);
+        ms_stmt_f64(add, 2, chip->hertz);
+        return ms_stmt_run(add, err);
     }
-    ms_free(dir);
-    return rc;
+    return mstx__recipe_note_problem(r, dir,
+                                     "has no device_N/info.json.N with ai_core_num and "
+                                     "aic_frequency: the peak of its cores is not known",
+                                     err);
 }
 
 static enum ms_rc add_chips(struct mstx_recipe *r, struct ms_err *err)
 {
     struct ms_stmt *add;
+    struct chip chip = {.dir = NULL};
     MS_TRY(ms_store_exec(r->s, sql_make_chips, err));
     MS_TRY(ms_store_prepare(r->s, &add, sql_add_chip, err));
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < r->files.ranks.n && rc == MS_OK; i++)
-        rc = add_chip(r, &r->files.ranks.p[i], add, err);
+        rc = add_chip(r, &r->files.ranks.p[i], &chip, add, err);
     ms_stmt_free(add);
+    ms_free(chip.dir);
     return rc;
 }
 

@@ -113,6 +113,11 @@ bool mstx__rank_rows_number(struct mstx__rank_rows *rows, int64_t v)
     return add_cell(rows, (struct mstx__cell){.type = MS_VALUE_INT, .i = v});
 }
 
+bool mstx__rank_rows_real(struct mstx__rank_rows *rows, double v)
+{
+    return add_cell(rows, (struct mstx__cell){.type = MS_VALUE_REAL, .f = v});
+}
+
 bool mstx__rank_rows_text(struct mstx__rank_rows *rows, struct ms_str s)
 {
     if (s.p == NULL)
@@ -122,6 +127,15 @@ bool mstx__rank_rows_text(struct mstx__rank_rows *rows, struct ms_str s)
     return add_cell(rows, (struct mstx__cell){.type = MS_VALUE_TEXT, .n = s.n, .i = at});
 }
 
+bool mstx__rank_rows_shared_text(struct mstx__rank_rows *rows, struct ms_str s, int64_t *at)
+{
+    if (*at < 0) {
+        *at = (int64_t)rows->text.n;
+        ms_buf_str(&rows->text, s);
+    }
+    return add_cell(rows, (struct mstx__cell){.type = MS_VALUE_TEXT, .n = s.n, .i = *at});
+}
+
 static bool keep_value(struct mstx__rank_rows *rows, struct ms_stmt *from, int i)
 {
     if (ms_stmt_is_null(from, i))
@@ -129,8 +143,7 @@ static bool keep_value(struct mstx__rank_rows *rows, struct ms_stmt *from, int i
     if (ms_stmt_is_i64(from, i))
         return mstx__rank_rows_number(rows, ms_stmt_get_i64(from, i));
     if (ms_stmt_is_f64(from, i))
-        return add_cell(rows,
-                        (struct mstx__cell){.type = MS_VALUE_REAL, .f = ms_stmt_get_f64(from, i)});
+        return mstx__rank_rows_real(rows, ms_stmt_get_f64(from, i));
     return mstx__rank_rows_text(rows, ms_stmt_get_str(from, i));
 }
 

@@ -35,7 +35,10 @@ void mstx__rank_rows_read(const struct mstx_recipe *r, const struct mstx_rank_qu
                           size_t at, unsigned worker, struct mstx__rank_rows *rows);
 /* Append a cell; false when out of memory. A text whose p is NULL is NULL. */
 bool mstx__rank_rows_number(struct mstx__rank_rows *rows, int64_t v);
+bool mstx__rank_rows_real(struct mstx__rank_rows *rows, double v);
 bool mstx__rank_rows_text(struct mstx__rank_rows *rows, struct ms_str s);
+/* Appends a text that many cells have: *at is where it begins, or -1 before the first of them. */
+bool mstx__rank_rows_shared_text(struct mstx__rank_rows *rows, struct ms_str s, int64_t *at);
 /* Returns the text of a cell; p is NULL when the cell has another type. */
 struct ms_str mstx__cell_text(const struct mstx__rank_rows *rows, const struct mstx__cell *cell);
 /* Return the number of a cell; 0 and NAN when it has none. */

@@ -5,6 +5,7 @@
 #include "mstx/official/recipe.h"
 
 #include "mstx/official/rank_rows.h"
+#include "mstx/official/recipe_share.h"
 #include "mstx/official/sql/recipe.h"
 
 #include "probe/base/assert.h"
@@ -50,13 +51,13 @@ void mstx__recipe_free(struct mstx_recipe *r)
 
 /* ---- rows of all ranks ----------------------------------------------------------------- */
 
-enum { WAVE_OF_THREAD = 2 };
+enum { WAVE_OF_THREAD = 2, WAVE_SHARED = 8 /* so that process 0 can have a smaller share */ };
 
-/* Ranks that are read at the same time, then visited one after the other. */
+/* Ranks that one process reads at the same time, then visited one after the other. */
 struct wave {
     struct mstx_recipe *r;
     const struct mstx_rank_query *q;
-    size_t n, first, ranks;
+    size_t n, first, ranks, unit; /* no more than `unit` ranks */
     mstx_rows_fn fn;
     void *ctx;
     struct mstx__rank_rows *rows; /* n for each rank */
@@ -66,9 +67,7 @@ static enum ms_rc prepare_add(struct mstx_recipe *r, const struct mstx_rank_quer
                               struct ms_stmt **add, struct ms_err *err)
 {
     char sql[1024];
-    int columns = 1;
-    for (const char *c = p->columns; *c != '\0'; c++)
-        columns += *c == ',';
+    const int columns = mstx__rank_query_columns(p);
     snprintf(sql, sizeof sql, "CREATE TEMP TABLE IF NOT EXISTS %s(%s)", p->into, p->columns);
     MS_TRY(ms_store_exec(r->s, sql, err));
     int n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES(?", p->into);
@@ -117,26 +116,66 @@ static enum ms_rc visit_wave(struct wave *w, struct ms_err *err)
     return rc;
 }
 
-static enum ms_rc read_waves(struct wave *w, size_t most, struct ms_err *err)
+/* Receives the rows of the ranks that another process has read, and tells from which files. */
+static enum ms_rc receive_wave(struct wave *w, unsigned process, struct ms_err *err)
 {
-    const size_t all = w->r->files.ranks.n;
-    for (; w->first < all; w->first += w->ranks) {
-        w->ranks = all - w->first < most ? all - w->first : most;
-        MS_TRY(ms_pool_run(w->r->pool, w->ranks, read_rank, w, err));
-        MS_TRY(visit_wave(w, err));
+    MS_TRY(mstx__share_receive(w->r, process, w->rows, w->ranks * w->n, err));
+    for (size_t i = 0; i < w->ranks * w->n; i++) {
+        const struct mstx_rank_files *f = &w->r->files.ranks.p[w->first + i / w->n];
+        w->rows[i].path = w->q[i % w->n].analysis ? f->analysis : f->profiler;
     }
     return MS_OK;
+}
+
+/* Visits the ranks that a process reads in a wave, unless something has failed: the others send all they
+ * were asked for. */
+static enum ms_rc visit_share(struct wave *w, unsigned process, enum ms_rc before,
+                              struct ms_err *err)
+{
+    struct ms_err aside = {0};
+    enum ms_rc rc = before;
+    if (process != 0)
+        rc = receive_wave(w, process, before == MS_OK ? err : &aside);
+    else if (before == MS_OK)
+        rc = ms_pool_run(w->r->pool, w->ranks, read_rank, w, err);
+    if (before != MS_OK || rc != MS_OK)
+        return before != MS_OK ? before : rc;
+    return visit_wave(w, err);
+}
+
+static enum ms_rc read_waves(struct wave *w, struct ms_err *err)
+{
+    const size_t all = w->r->files.ranks.n;
+    const unsigned processes = ms_par_size(w->r->par);
+    enum ms_rc rc = MS_OK;
+    for (size_t first = 0; first < all && (rc == MS_OK || processes > 1); first = w->first) {
+        w->first = first;
+        for (unsigned p = 0; p < processes; p++) {
+            const size_t end = mstx__share_end(w->r, first, w->unit, p);
+            w->ranks = end - w->first;
+            if (w->ranks != 0)
+                rc = visit_share(w, p, rc, err);
+            w->first = end;
+        }
+    }
+    return rc;
 }
 
 enum ms_rc mstx__recipe_visit_rows(struct mstx_recipe *r, const struct mstx_rank_query *q, size_t n,
                                    mstx_rows_fn fn, void *ctx, struct ms_err *err)
 {
     ms_assert(n != 0 && n <= MSTX_QUERIES);
-    const size_t most = (size_t)ms_pool_threads(r->pool) * WAVE_OF_THREAD;
-    struct wave w = {
-        .r = r, .q = q, .n = n, .fn = fn, .ctx = ctx, .rows = ms_calloc(most * n, sizeof *w.rows)};
-    enum ms_rc rc = w.rows != NULL ? read_waves(&w, most, err) : ms_no_memory(err);
-    for (size_t i = 0; w.rows != NULL && i < most * n; i++)
+    size_t unit = (size_t)ms_pool_threads(r->pool) * WAVE_OF_THREAD;
+    const bool is_shared = ms_par_size(r->par) > 1;
+    unit = is_shared && unit < WAVE_SHARED ? WAVE_SHARED : unit;
+    struct wave w = {.r = r, .q = q, .n = n, .unit = unit, .fn = fn, .ctx = ctx};
+    w.rows = ms_calloc(unit * n, sizeof *w.rows);
+    enum ms_rc rc = w.rows != NULL ? MS_OK : ms_no_memory(err);
+    if (rc == MS_OK && is_shared)
+        rc = mstx__share_queries(r, q, n, unit, err);
+    if (rc == MS_OK)
+        rc = read_waves(&w, err);
+    for (size_t i = 0; w.rows != NULL && i < unit * n; i++)
         mstx__rank_rows_free(&w.rows[i]);
     ms_free(w.rows);
     return rc;

@@ -15,6 +15,7 @@
 
 #include "mstx/foreign/ascend_files.h"
 
+#include "probe/base/par.h"
 #include "probe/base/pool.h"
 #include "probe/base/store.h"
 
@@ -35,7 +36,17 @@ typedef enum ms_rc (*mstx_rank_open_fn)(void *ctx, unsigned worker, int64_t rank
                                         struct ms_err *err);
 /* Rows that need no database: communication operations with the columns of comm_rows.h; ranges with
  * text, start, end and the time on the device; steps with number, start and end. */
-enum mstx_read { MSTX_READ_DB, MSTX_READ_COMM, MSTX_READ_RANGES, MSTX_READ_STEPS };
+enum mstx_read {
+    MSTX_READ_DB,
+    MSTX_READ_COMM,
+    MSTX_READ_RANGES,
+    MSTX_READ_STEPS,
+    MSTX_READ_COMM_GROUPS, /* group, NULL, type of operation: each pair of a rank at least once */
+    MSTX_READ_STEP_TIMES,  /* rank, step, microseconds */
+    MSTX_READ_STEP_PARTS,  /* rank, step, the first columns of StepTraceTime */
+    MSTX_READ_HOST,        /* rank, rank, device, number and name of the host */
+    MSTX_READ_GROUPS, /* rank, hash, name twice, ranks in order, ranks as JSON; each for one rank */
+};
 struct mstx_rank_query;
 /* Reads such rows of a rank; *done stays false when they need a database after all. */
 typedef enum ms_rc (*mstx_rank_read_fn)(void *ctx, unsigned worker, int64_t rank,
@@ -56,6 +67,7 @@ struct mstx_recipe {
     mstx_has_table_fn has_table; /* NULL: the databases are asked */
     void *open_ctx;
     struct ms_pool *pool;
+    struct ms_par *par; /* processes that share the reading, or NULL */
     struct ms_stmt *add_problem;
     bool mapped;          /* CommunicationGroupMapping has been made */
     uint64_t bad;         /* rows in ImportProblem that this run added */
@@ -92,6 +104,13 @@ struct mstx_rank_query {
     const char *needs;
     const char *sql;
 };
+static inline int mstx__rank_query_columns(const struct mstx_rank_query *q)
+{
+    int columns = 1;
+    for (const char *c = q->columns; *c != '\0'; c++)
+        columns += *c == ',';
+    return columns;
+}
 /* Calls fn for the rows of each query on each rank that can be read, in order of rank; a rank is
  * visited once. */
 typedef enum ms_rc (*mstx_rows_fn)(void *ctx, size_t query, int64_t rank,

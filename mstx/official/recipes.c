@@ -7,6 +7,7 @@
 
 #include "mstx/conclude/run_ready.h"
 #include "mstx/foreign/ascend_tables.h"
+#include "mstx/import/exchange.h"
 #include "mstx/official/cluster_texts.h"
 #include "mstx/official/comm_sums.h"
 #include "mstx/official/comm_tables.h"
@@ -18,6 +19,7 @@
 #include "mstx/official/masking.h"
 #include "mstx/official/modules.h"
 #include "mstx/official/recipe_answers.h"
+#include "mstx/official/recipe_share.h"
 #include "mstx/official/run_as_ascend.h"
 #include "mstx/official/slow_links.h"
 #include "mstx/official/slow_ranks.h"
@@ -311,18 +313,18 @@ static enum ms_rc refuse_ranks(const struct mstx_cluster_how *how, struct ms_err
                    how->dir);
 }
 
-/* Opens a run, which is imported first where it has to be. */
-static enum ms_rc open_run(struct mstx_recipe *r, const char *dir, struct mstx_run_ranks **run,
-                           struct ms_err *err)
+/* Opens a run, which is imported first where it has to be, in all processes. */
+static enum ms_rc open_run(struct mstx_recipe *r, const struct mstx_cluster_how *how,
+                           struct mstx_run_ranks **run, struct ms_err *err)
 {
     char *db;
-    MS_TRY(mstx_db_prepare(dir, &db, err));
+    MS_TRY(mstx_db_prepare(how->dir, &db, err));
     enum ms_rc rc = mstx__run_ranks_open(run, db, ms_pool_threads(r->pool), err);
+    if (rc == MS_OK) {
+        mstx__run_ranks_lend(*run, r);
+        rc = mstx__share_input(r, db, how->ranks, err);
+    }
     ms_free(db);
-    r->open_rank = mstx__run_rank_open;
-    r->read_rank = mstx__run_rank_read;
-    r->has_table = mstx__run_has_table;
-    r->open_ctx = *run;
     return rc;
 }
 
@@ -332,8 +334,8 @@ static enum ms_rc find_input(struct mstx_recipe *r, const struct mstx_cluster_ho
 {
     MS_TRY(mstx__recipe_find_files(r, how->ranks, err));
     if (r->files.ranks.n != 0)
-        return MS_OK;
-    MS_TRY(open_run(r, how->dir, run, err));
+        return mstx__share_input(r, NULL, NULL, err);
+    MS_TRY(open_run(r, how, run, err));
     if (is_in_place(how->mode))
         return ms_fail(err, MS_E_UNSUPPORTED,
                        "%s: %s is for databases; make them with: msprobe export -f ascend-db",
@@ -387,12 +389,14 @@ static enum ms_rc analyse_input(struct mstx_recipe *r, const struct mstx_cluster
     return rc;
 }
 
-enum ms_rc mstx_cluster_run(const struct mstx_cluster_how *how, struct ms_err *err)
+static enum ms_rc run_recipe(const struct mstx_cluster_how *how, struct ms_pool *pool,
+                             struct ms_err *err)
 {
-    ms_assert(how->mode >= 0 && how->mode < MODES && how->wrote != NULL);
     char *out = ms_path_join(how->output != NULL ? how->output : how->dir, MSTX_ANALYSIS_DIR);
     struct mstx_recipe r = {.path = how->dir,
                             .out = out,
+                            .pool = pool,
+                            .par = how->par,
                             .step = how->step,
                             .top = how->top != 0                     ? how->top
                                    : how->mode == MODE_FREE_ANALYSIS ? FREE_TIMES
@@ -402,11 +406,20 @@ enum ms_rc mstx_cluster_run(const struct mstx_cluster_how *how, struct ms_err *e
                             .parallel = how->parallel,
                             .progress = how->progress,
                             .wrote = how->wrote};
-    *how->problems = 0;
-    enum ms_rc rc = out != NULL ? ms_pool_new(&r.pool, how->threads, err) : ms_no_memory(err);
-    if (rc == MS_OK)
-        rc = analyse_input(&r, how, err);
-    ms_pool_free(r.pool);
+    enum ms_rc rc = out != NULL ? analyse_input(&r, how, err) : ms_no_memory(err);
     ms_free(out);
+    return mstx__share_end_recipe(how->par, rc, err);
+}
+
+enum ms_rc mstx_cluster_run(const struct mstx_cluster_how *how, struct ms_err *err)
+{
+    struct ms_pool *pool;
+    ms_assert(how->mode >= 0 && how->mode < MODES && how->wrote != NULL);
+    *how->problems = 0;
+    enum ms_rc rc = ms_pool_new(&pool, how->threads, err);
+    MS_TRY(mstx__share_result(how->par, rc, err));
+    rc = ms_par_rank(how->par) == 0 ? run_recipe(how, pool, err)
+                                    : mstx__share_serve(how->par, pool, err);
+    ms_pool_free(pool);
     return rc;
 }

@@ -185,6 +185,7 @@ static const struct mstx_rank_query trace_rows[] = {
      .columns = "rank INTEGER, step TEXT, " TIMES,
      .analysis = true,
      .optional = true,
+     .direct = MSTX_READ_STEP_PARTS,
      .needs = "StepTraceTime",
      .sql = sql_read_traces},
     {.into = "Arguments",
@@ -201,6 +202,7 @@ static const struct mstx_rank_query hosts = {
     .into = "Hosts",
     .columns = "rank INTEGER, rankId INTEGER, deviceId INTEGER, hostUid TEXT, hostName TEXT",
     .optional = true,
+    .direct = MSTX_READ_HOST,
     .needs = "HOST_INFO RANK_DEVICE_MAP",
     .sql = sql_read_hosts};
 
@@ -265,11 +267,13 @@ enum ms_rc mstx__trace_steps(struct mstx_recipe *r, struct ms_err *err)
 static const struct mstx_rank_query summary_rows[] = {
     {.into = "StepTimes",
      .columns = "rank INTEGER, step INTEGER, time REAL",
+     .direct = MSTX_READ_STEP_TIMES,
      .sql = sql_read_step_times},
     {.into = "StepTraces",
      .columns = "rank INTEGER, step INTEGER, computing REAL, exposed REAL, overlapped REAL,"
                 " communication REAL, free REAL",
      .analysis = true,
+     .direct = MSTX_READ_STEP_PARTS,
      .needs = "StepTraceTime",
      .sql = sql_read_step_traces},
     {.into = "Busy", /* kernels 0, communication 1, copies 4; a run has no copies */
@@ -430,8 +434,8 @@ enum ms_rc mstx__compare_time(struct mstx_recipe *r, struct ms_err *err)
 {
     if (r->base == NULL)
         return ms_fail(err, MS_E_ARG, "--bp names the directory to compare with");
-    MS_TRY(mstx__summarize_time(r, err));
     MS_TRY(ms_store_exec(r->s, sql_make_base, err));
-    MS_TRY(read_base(r, err));
+    MS_TRY(read_base(r, err)); /* first, as it may not be there */
+    MS_TRY(mstx__summarize_time(r, err));
     return ms_store_exec_i64(r->s, sql_write_comparison, &r->step, 1, err);
 }

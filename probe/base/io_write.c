@@ -123,12 +123,14 @@ static bool is_all_ours(struct ms_str parts)
 }
 
 /* Tells whether the name is "base.PID.RANDOM.tmp" or "base.RANK.PID.RANDOM.tmp" of a process that
- * no longer exists. */
+ * no longer exists, or that of its journal. */
 static bool is_of_the_dead(const char *name, struct ms_str base)
 {
     if (strncmp(name, base.p, base.n) != 0 || name[base.n] != '.')
         return false;
     struct ms_str rest = ms_str_of(name + base.n);
+    const struct ms_str journal = MS_STR("-journal");
+    rest.n -= ms_str_ends(rest, journal) ? journal.n : 0;
     if (rest.n < RANDOM_TEXT + 5 || !ms_str_ends(rest, MS_STR(".tmp")))
         return false;
     rest.n -= RANDOM_TEXT + 5;

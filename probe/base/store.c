@@ -290,6 +290,39 @@ enum ms_rc ms_store_copy(const char *path, const char *copy, struct ms_err *err)
     return rc;
 }
 
+static enum ms_rc vacuum_into(struct ms_store *s, const char *to, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    MS_TRY(connect_to(s, s->path, "?mode=ro", SQLITE_OPEN_READONLY, err));
+    MS_TRY(ms_store_exec(s, "PRAGMA synchronous=OFF", err));
+    MS_TRY(ms_store_prepare(s, &st, "VACUUM INTO ?", err));
+    ms_stmt_str(st, 1, ms_str_of(to));
+    enum ms_rc rc = ms_stmt_run(st, err);
+    ms_stmt_free(st);
+    return rc;
+}
+
+enum ms_rc ms_store_copy_in_order(const char *path, const char *to, struct ms_err *err)
+{
+    struct ms_buf journal = {.max = 1
+                                    << 16}; /* that SQLite has beside the copy while it writes it */
+    struct ms_store *s = new_handle(path);
+    ms_buf_puts(&journal, to);
+    ms_buf_puts(&journal, "-journal");
+    ms_buf_z(&journal);
+    enum ms_rc rc = s != NULL ? ms_buf_check(&journal, err) : ms_no_memory(err);
+    if (rc == MS_OK) {
+        (void)ms_tmp_register(journal.p);
+        rc = vacuum_into(s, to, err);
+        ms_tmp_forget(journal.p);
+        if (rc != MS_OK)
+            unlink(journal.p);
+    }
+    ms_store_close(s);
+    ms_buf_free(&journal);
+    return rc;
+}
+
 bool ms_store_is_settled(const char *path)
 {
     return ms_store__beside(path) == MS_BESIDE_NOTHING;

@@ -31,6 +31,9 @@ enum ms_rc ms_store_scratch(struct ms_store **s, struct ms_err *err) MS_MUST_USE
 enum ms_rc ms_store_open(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
 /* Makes such a private copy at `copy`, whether needed or not. */
 enum ms_rc ms_store_copy(const char *path, const char *copy, struct ms_err *err) MS_MUST_USE;
+/* Copies a database of our own to `to`, which is new, so that the bytes follow from the contents alone and
+ * not from the order in which they were written. Not made durable. */
+enum ms_rc ms_store_copy_in_order(const char *path, const char *to, struct ms_err *err) MS_MUST_USE;
 /* Makes the private copy only when it is needed, for callers that open the database many times;
  * *made tells whether there is a copy. */
 enum ms_rc ms_store_settle(const char *path, const char *copy, bool *made,

@@ -6,7 +6,8 @@
 
 Makes a run of each size with tool_sim, 20,000 records a rank up to 4,096 ranks and fewer above, and prints
 for each command CPU seconds, memory and bytes written, and how the seconds grew since half as many ranks.
-Recipes that need what only profilers record and that fail on a run are left out.
+Recipes that need what only profilers record and that fail on a run are left out.  All ranks are on one host, since
+whatif asks for clocks that were compared.
 A growth above 2.1 is marked, and ends the program with status 1.  Small times say nothing about growth, so
 that those below a second are not judged.  RECORDS=N makes runs of another length.
 """
@@ -22,8 +23,8 @@ LEAST = int(sys.argv[3]) if len(sys.argv) > 3 else 64
 RECORDS = int(os.environ.get("RECORDS", "20000"))
 RECORDS_OF_STEP = 128  # of a rank, with 4 micro-batches and 8 layers on 8 stages or fewer
 GROWTH, JUDGED_FROM_S = 2.1, 1.0
-RECIPES = ["slow_rank", "hccl_sum", "slow_link", "communication_group_map", "all", "cluster_time_summary",
-           "communication_time_sum", "communication_matrix_sum", "computational_op_masking",
+RECIPES = ["slow_rank", "hccl_sum", "slow_link", "communication_group_map", "all", "communication_time",
+           "communication_matrix", "cluster_time_summary", "communication_time_sum", "communication_matrix_sum", "computational_op_masking",
            "module_statistic", "operator_mfu", "mstx_sum"]
 
 
@@ -50,7 +51,7 @@ def make_run(where, ranks):
     stages = min(4, ranks // tensor)
     steps = max(2, min(RECORDS, RECORDS * 4096 // ranks) // RECORDS_OF_STEP)
     said = subprocess.run([f"{BUILD}/tests/tool_sim", where, "straggler", "0.2", "7", str(tensor), str(stages),
-                           str(ranks // tensor // stages), str(steps), "4", "8"],
+                           str(ranks // tensor // stages), str(steps), "4", "8", str(ranks)],
                           check=True, capture_output=True, text=True).stdout.split()
     return int(said[said.index("records") + 1])
 
@@ -63,7 +64,7 @@ def measure_run(scratch, ranks):
     for words in (["--summary"], ["--threads", "1"], []):
         used = measure(tool, "import", *words, run)
         yield (" ".join(["import", *words]), *used, size_of(f"{run}/run.db"))
-    for command in (["report", run], ["sql", run, "SELECT count(*), sum(bytes) FROM comm_ops"]):
+    for command in (["report", run], ["whatif", run], ["sql", run, "SELECT count(*), sum(bytes) FROM comm_ops"]):
         yield (command[0], *measure(tool, *command), 0)
     for recipe in RECIPES:
         used = measure(tool, "cluster", "-m", recipe, "-d", run, "-o", out)

@@ -56,10 +56,10 @@ for mode in whole summary; do
             start $flavour $k "$tool" import $flag -o "$top/k.db" "$top/run" >"$top/out" 2>&1
             said=$?
             rows "$top/k.db" >"$top/k.rows"
-            if [ $said -eq 0 ] && [ -s "$top/k.rows" ] && cmp -s "$top/$mode.rows" "$top/k.rows"; then
-                ok "$mode-$flavour-$k-gives-the-same-rows"
+            if [ $said -eq 0 ] && [ -s "$top/k.rows" ] && cmp -s "$top/$mode.db" "$top/k.db"; then
+                ok "$mode-$flavour-$k-gives-the-same-bytes"
             else
-                bad "$mode-$flavour-$k-gives-the-same-rows"
+                bad "$mode-$flavour-$k-gives-the-same-bytes"
                 sed 's/^/  /' "$top/out"
                 diff "$top/$mode.rows" "$top/k.rows" | head -5
             fi
@@ -96,10 +96,10 @@ for fault in hang mismatch slow_pair; do
         [ -e "$B/libmsprobe_mpi_$flavour.so" ] && command -v "mpirun.$flavour" >/dev/null || continue
         start $flavour 3 "$tool" import --summary -o "$top/k.db" "$top/$fault" >"$top/out" 2>&1
         rows "$top/k.db" >"$top/k.rows"
-        if [ -s "$top/k.rows" ] && cmp -s "$top/$fault.rows" "$top/k.rows"; then
-            ok "$fault-$flavour-3-gives-the-same-rows"
+        if [ -s "$top/k.rows" ] && cmp -s "$top/$fault.db" "$top/k.db"; then
+            ok "$fault-$flavour-3-gives-the-same-bytes"
         else
-            bad "$fault-$flavour-3-gives-the-same-rows"
+            bad "$fault-$flavour-3-gives-the-same-bytes"
             diff "$top/$fault.rows" "$top/k.rows" | head -5
         fi
         rm -f "$top/k.db"
@@ -252,7 +252,7 @@ for q in 'SELECT count(*) || " " || sum(waited_ns) || " " || sum(transfer_ns) FR
 done
 # The recipes read a run without the databases that export makes of it, and say the same.
 cp -r "$top/run" "$top/of_run"
-for mode in slow_rank hccl_sum slow_link; do
+for mode in slow_rank hccl_sum slow_link communication_group_map; do
     for from in of_run ascend; do
         "$tool" cluster -m $mode -d "$top/$from" -o "$top/$from.$mode" >/dev/null 2>&1
         rows "$top/$from.$mode/cluster_analysis_output/cluster_analysis.db" | sort | grep -v ImportProblem \
@@ -261,6 +261,25 @@ for mode in slow_rank hccl_sum slow_link; do
     check "$mode-of-a-run-has-rows" 1 "$(($(grep -c INSERT "$top/of_run.rows") > 4))"
     check "$mode-of-a-run-is-that-of-its-databases" "" "$(diff "$top/of_run.rows" "$top/ascend.rows" | head -5)"
 done
+# Hosts and steps of "all", which it reads from the run as well.
+"$tool" cluster -m all -d "$top/of_run" -o "$top/of_run.all" >/dev/null 2>&1
+whole=$top/of_run.all/cluster_analysis_output/cluster_analysis.db
+hosts() { ask "$1" "SELECT group_concat(h) FROM (SELECT DISTINCT hostUid || hostName AS h FROM $2 ORDER BY 1)"; }
+for db in "$top"/ascend/*profiler_*.db; do
+    hosts "$db" HOST_INFO
+done | sort -u >"$top/hosts"
+check hosts-of-a-run-are-those-of-its-databases "$(paste -sd, "$top/hosts")" "$(hosts "$whole" HostInfo)"
+check steps-of-a-run-are-those-of-run.db \
+    "$(ask "$top/of_run/run.db" 'SELECT count(*) || " " || sum(computing_ns) || " " || sum(free_ns) FROM rank_steps')" \
+    "$(ask "$whole" 'SELECT count(*) || " " || CAST(round(sum(computing) * 1000) AS INTEGER) || " " ||
+        CAST(round(sum(free) * 1000) AS INTEGER) FROM ClusterStepTraceTime WHERE type = "rank"')"
+# The directory of a run is searched once for what is known of chips, not once for each rank.
+if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
+    strace -f -e trace=getdents64 -o "$top/listed" "$tool" cluster -m operator_mfu -d "$top/of_run" \
+        -o "$top/of_run.mfu" >/dev/null 2>&1
+    dirs=$(find "$top/of_run" -type d | wc -l)
+    check operator_mfu-lists-each-directory-a-few-times 1 "$(($(wc -l <"$top/listed") < 10 * dirs))"
+fi
 "$B/tests/tool_big_run" "$top/ranges" 4 2000
 "$tool" export -f ascend-db -o "$top/ranges_ascend" "$top/ranges" >/dev/null 2>&1
 for from in ranges ranges_ascend; do

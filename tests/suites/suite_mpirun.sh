@@ -125,14 +125,16 @@ if [ -z "$tried" ] || is_sanitized; then
     exit $rc
 fi
 "$B/tests/tool_sim" "$top/sim" straggler 0.1 7 >/dev/null
-reading='report json sql whatif slow_rank mstx_sum export check graph missing usage help'
+reading='report json sql whatif slow_rank mstx_sum all hccl_sum cluster_time_summary no_rank no_place export check graph missing usage help'
 of_command() { # name: sets its arguments
     case $1 in
     report) set -- report "$top/sim" ;;
     json) set -- report --format json "$top/sim" ;;
     sql) set -- sql "$top/sim" 'SELECT op, count(*), sum(bytes) FROM comm_ops GROUP BY op' ;;
     whatif) set -- whatif "$top/sim" ;;
-    slow_rank | mstx_sum) set -- cluster -m "$1" -d "$top/sim" -o "$top/made" --export_type text ;;
+    no_rank) set -- cluster -m hccl_sum -d "$top/sim" -o "$top/made" --rank_list 4095 ;;
+    no_place) set -- cluster -m hccl_sum -d "$top/sim" -o /dev/null/made ;;
+    slow_rank | mstx_sum | all | hccl_sum | cluster_time_summary) set -- cluster -m "$1" -d "$top/sim" -o "$top/made" --export_type text ;;
     export) set -- export --format csv -o "$top/made.csv" "$top/sim" ;;
     check) set -- check "$top/b" ;;
     graph) set -- graph_visualize -tp "$top/b/rank0" -o "$top/made" ;;
@@ -197,21 +199,30 @@ for flavour in openmpi mpich; do
 done
 
 # One of three processes is killed at its start, while the others wait for it.
-for flavour in openmpi mpich; do
-    command -v "mpirun.$flavour" >/dev/null && [ -e "$B/libmsprobe_mpi_$flavour.so" ] || continue
-    rm -f "$top/sim/run.db"
+killed_at_start() { # flavour command...
+    flavour=$1
+    shift
     options=
     [ $flavour = openmpi ] && options='--allow-run-as-root --oversubscribe'
     # shellcheck disable=SC2086,SC2016
     timeout 120 mpirun.$flavour $options -n 3 sh -c 'if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 2 ]; then kill -9 $$; fi; exec "$@"' \
-        sh "$tool" import "$top/sim" >"$top/printed" 2>"$top/complained"
-    code=$?
-    if [ $code -ne 0 ] && [ $code -ne 124 ] && [ ! -e "$top/sim/run.db" ]; then
-        ok "$flavour: an import whose process dies ends with a failure"
-    else
-        bad "$flavour: an import whose process died: exit $code"
-    fi
-    left=$(find "$top/sim" -maxdepth 1 -type f)
-    [ -z "$left" ] && ok "$flavour: leaves nothing half" || bad "$flavour: left $left"
+        sh "$tool" "$@" >"$top/printed" 2>"$top/complained"
+}
+for flavour in openmpi mpich; do
+    command -v "mpirun.$flavour" >/dev/null && [ -e "$B/libmsprobe_mpi_$flavour.so" ] || continue
+    for command in import 'cluster -m all -d'; do
+        [ "$command" = import ] || "$tool" import "$top/sim" >/dev/null
+        [ "$command" = import ] && rm -f "$top/sim/run.db"
+        # shellcheck disable=SC2086
+        killed_at_start $flavour $command "$top/sim"
+        code=$?
+        [ "$command" = import ] || rm -f "$top/sim/run.db"
+        left=$(find "$top/sim" -maxdepth 1 -type f)$(find "$top/sim/cluster_analysis_output" -type f 2>/dev/null)
+        if [ $code -ne 0 ] && [ $code -ne 124 ] && [ -z "$left" ]; then
+            ok "$flavour: ${command%% *}, of which a process dies, fails and leaves nothing half"
+        else
+            bad "$flavour: ${command%% *}, of which a process died: exit $code, left $left"
+        fi
+    done
 done
 exit $rc

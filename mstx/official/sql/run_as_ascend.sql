@@ -22,3 +22,15 @@ CREATE TABLE StepTraceTime(step TEXT, computing NUMERIC, communication_not_overl
 
 -- name: add_step
 INSERT INTO StepTraceTime VALUES(?,?,?,?,?,?,?,?,?,?)
+
+-- Communicators whose ranks are known: hash, name, ranks in order, as recorded, and their bare list. A group
+-- is known by its name there, so each needs one of its own.
+-- name: find_groups
+SELECT double_hash(name), name,
+    (SELECT '(' || ifnull(group_concat(value), '') || ')'
+  FROM (SELECT value FROM json_each('[' || ranks || ']') ORDER BY value)),
+    json('[' || ranks || ']'), ranks
+FROM (SELECT ranks, CASE WHEN ifnull(name, '') = '' THEN 'communicator ' || id
+        WHEN count(*) OVER (PARTITION BY name) > 1 THEN name || ' ' || id ELSE name END AS name
+    FROM comm_groups)
+WHERE ifnull(ranks, '') <> '' AND json_valid('[' || ranks || ']')

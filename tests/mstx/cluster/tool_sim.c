@@ -2,7 +2,9 @@
  *
  * tool_sim: writes a simulated run and says what is true about it.
  *
- *     tool_sim DIR FAULT [AMOUNT [SEED [TP PP DP STEPS [MICRO LAYERS]]]]
+ *     tool_sim DIR FAULT [AMOUNT [SEED [TP PP DP STEPS [MICRO LAYERS [PER_HOST]]]]]
+ *
+ * PER_HOST: how many ranks share a host and its clock, 8 unless told otherwise.
  */
 #include "tests/gen/sim.h"
 
@@ -20,9 +22,8 @@ int main(int argc, char **argv)
     while (argc > 2 && fault < 8 && strcmp(faults[fault], argv[2]) != 0)
         fault++;
     if (argc < 3 || fault == 8) {
-        fprintf(
-            stderr,
-            "usage: tool_sim DIR FAULT [AMOUNT [SEED [TP PP DP STEPS [MICRO LAYERS]]]]\nfaults:");
+        fprintf(stderr, "usage: tool_sim DIR FAULT [AMOUNT [SEED [TP PP DP STEPS [MICRO LAYERS "
+                        "[PER_HOST]]]]]\nfaults:");
         for (int i = 0; i < 8; i++)
             fprintf(stderr, " %s", faults[i]);
         fprintf(stderr, "\n");
@@ -41,6 +42,8 @@ int main(int argc, char **argv)
         s.micro = (int)strtol(argv[9], NULL, 10);
         s.layers = (int)strtol(argv[10], NULL, 10);
     }
+    if (argc > 11)
+        s.per_host = (int)strtol(argv[11], NULL, 10);
     sim_write(&s, argv[1]);
     printf("ranks %d tp %d pp %d dp %d steps %d records %llu fault %s rank %d other %d\n",
            s.tp * s.pp * s.dp, s.tp, s.pp, s.dp, s.steps, (unsigned long long)s.records,

@@ -548,6 +548,7 @@ START_TEST(what_killed_processes_left_long_ago_is_removed)
         bool old, stays;
     } cases[] = {
         {"run.db.", gone, DRAWN, true, false},
+        {"run.db.", gone, DRAWN "-journal", true, false},
         {"run.db.", like_ours, DRAWN, true, false},
         {"run.db.1.7" DRAWN ".", gone, DRAWN, true, false},
         {"run.db.", getppid(), DRAWN, true, true},

@@ -394,6 +394,43 @@ START_TEST(an_edited_database_keeps_its_changes)
 }
 END_TEST
 
+/* Makes a database of two tables, whose rows are written one table after the other or in turn. */
+static void write_two_tables(const char *to, bool in_turn)
+{
+    struct ms_store *s;
+    ck_ok(ms_store_create(&s, to, &err), err);
+    ck_ok(ms_store_exec(s, "CREATE TABLE a(x); CREATE TABLE b(x)", &err), err);
+    for (int i = 0; i < 2000; i++) {
+        const bool is_b = in_turn ? i % 2 == 1 : i >= 1000;
+        ck_ok(ms_store_exec(s,
+                            is_b ? "INSERT INTO b VALUES(hex(zeroblob(40)))"
+                                 : "INSERT INTO a VALUES(hex(zeroblob(40)))",
+                            &err),
+              err);
+    }
+    ck_ok(ms_store_commit(s, &err), err);
+}
+
+START_TEST(a_copy_in_order_has_the_same_bytes_however_its_rows_were_written)
+{
+    struct ms_file f[2];
+    for (int i = 0; i < 2; i++) {
+        char *from = ms_path_join(dir, i == 0 ? "turn.db" : "order.db");
+        char *to = ms_path_join(dir, i == 0 ? "turn.copy" : "order.copy");
+        write_two_tables(from, i == 0);
+        ck_ok(ms_store_copy_in_order(from, to, &err), err);
+        ck_ok(ms_file_map(&f[i], to, SIZE_MAX, &err), err);
+        ms_free(from);
+        ms_free(to);
+    }
+    ck_assert_uint_gt(f[0].n, 80000);
+    ck_assert_uint_eq(f[0].n, f[1].n);
+    ck_assert_int_eq(memcmp(f[0].p, f[1].p, f[0].n), 0);
+    ms_file_unmap(&f[0]);
+    ms_file_unmap(&f[1]);
+}
+END_TEST
+
 START_TEST(a_database_open_for_reading_cannot_be_changed)
 {
     struct ms_store *s;
@@ -799,6 +836,7 @@ int main(void)
     tcase_add_test(tc, a_directory_is_no_place_for_a_new_database);
     tcase_add_loop_test(tc, a_name_may_hold_what_a_uri_gives_a_meaning_to, 0, COUNT(odd_names));
     tcase_add_test(tc, an_edited_database_keeps_its_changes);
+    tcase_add_test(tc, a_copy_in_order_has_the_same_bytes_however_its_rows_were_written);
     tcase_add_test(tc, a_database_open_for_reading_cannot_be_changed);
     tcase_add_test(tc, a_change_that_was_not_finished_is_taken_back_in_a_copy);
     tcase_add_test(tc, a_change_is_taken_back_also_in_a_read_only_directory);
