@@ -286,7 +286,8 @@ static bool add_steps(struct rank *r)
 
 static enum ms_rc write_rank(struct table *t, struct rank *r, struct ms_err *err)
 {
-    const struct mstx_trace_about about = {.rank = r->rank, .tool = MSTX_TOOL_TABLE, .is_one = true};
+    const struct mstx_trace_about about = {
+        .rank = r->rank, .tool = MSTX_TOOL_TABLE, .is_one = true};
     uint32_t host;
     int32_t *slot = ms_vec_push(&t->all->rank);
     if (slot == NULL || !add_steps(r))

@@ -65,12 +65,11 @@ static enum ms_rc find_ranks(struct mstx_run_ranks *run, struct ms_err *err)
         const struct mstx_process *p = mstx_tl_process(tl, i);
         struct mstx_run_rank *slot = p->rank >= 0 ? ms_vec_push(&run->ranks) : NULL;
         if (slot != NULL)
-            *slot = (struct mstx_run_rank){
-                .rank = p->rank,
-                .process = (uint32_t)i,
-                .is_profiled = mstx__process_is_profiled(p),
-                .host = p->host,
-                .first_step = 1};
+            *slot = (struct mstx_run_rank){.rank = p->rank,
+                                           .process = (uint32_t)i,
+                                           .is_profiled = mstx__process_is_profiled(p),
+                                           .host = p->host,
+                                           .first_step = 1};
         else if (p->rank >= 0)
             return ms_no_memory(err);
     }

@@ -17,7 +17,7 @@ struct mstx_run_rank {
     uint32_t process; /* its first one */
     uint32_t device;  /* of its first stream, or 0 */
     bool has_streams;
-    bool is_profiled; /* all its processes come from another tool's trace or table */
+    bool is_profiled;   /* all its processes come from another tool's trace or table */
     struct ms_str host; /* of its first process; borrowed from the first handle of the run */
     int64_t first_step, last_step;
 };
@@ -31,7 +31,7 @@ struct mstx_run_ranks {
     struct mstx_tl **open; /* for each worker: SQLite serves one thread at a time */
     unsigned workers;
     bool has_steps, has_calls;
-    bool is_profiled; /* so is a rank */
+    bool is_profiled;                    /* so is a rank */
     MS_VEC(struct mstx_run_rank) ranks;  /* by rank, each once */
     MS_VEC(struct mstx_run_group) known; /* by rank */
     struct ms_arena *arena;              /* of texts of `known` */

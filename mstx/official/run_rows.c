@@ -357,7 +357,8 @@ static bool needs_database(const struct mstx_run_ranks *run, enum mstx_read what
     const struct mstx_run_rank *k = mstx__run_rank(run, rank);
     if (what != MSTX_READ_COMM && what != MSTX_READ_COMM_GROUPS && what != MSTX_READ_RANGES)
         return false;
-    return (k != NULL && (k->has_streams || k->is_profiled)) || (what != MSTX_READ_RANGES && !run->has_calls);
+    return (k != NULL && (k->has_streams || k->is_profiled)) ||
+           (what != MSTX_READ_RANGES && !run->has_calls);
 }
 
 enum ms_rc mstx__run_rank_read(void *ctx, unsigned worker, int64_t rank,
