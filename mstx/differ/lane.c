@@ -4,6 +4,7 @@
  */
 #include "mstx/differ/lane.h"
 
+#include "mstx/format/comm_marked.h"
 #include "mstx/format/device_work.h"
 #include "mstx/rundb/run_schema.h"
 
@@ -41,7 +42,7 @@ static bool is_comm_name(struct ms_str name)
 {
     return ms_str_starts(name, MS_STR("MPI_")) || ms_str_starts(name, MS_STR("nccl")) ||
            ms_str_starts(name, MS_STR("gloo:")) || ms_str_starts(name, MS_STR("hccl")) ||
-           ms_str_has(name, "c10d::");
+           ms_str_has(name, "c10d::") || mstx__comm_op_find(name) != MSTX_COMM_NONE;
 }
 
 static enum mstx_place_kind kind_of_range(struct ms_str name)
@@ -252,20 +253,28 @@ size_t mstx__lane_bit_at(const struct mstx_lane *l, int64_t t)
     return low - 1; /* SIZE_MAX before the first */
 }
 
-/* The main lane has the events that are the steps; else the most spans. */
+static bool has_steps(const struct reading *r, const struct mstx_lane *l)
+{
+    for (size_t k = 0; k < l->span.n && r->steps != 0; k++) {
+        if (l->span.p[k].name == r->step[0].name && l->span.p[k].start == r->step[0].start_ns)
+            return true;
+    }
+    return false;
+}
+
+/* The main lane has the events that are the steps, unless it has hardly any others; else the most
+ * spans. */
 static void find_main(struct reading *r)
 {
     size_t most = 0;
     for (size_t i = 0; i < r->to->lane.n; i++) {
         const struct mstx_lane *l = &r->to->lane.p[i];
-        size_t in_steps = 0;
-        for (size_t k = 0; k < l->span.n; k++)
-            in_steps += r->steps != 0 && l->span.p[k].name == r->step[0].name &&
-                                l->span.p[k].start == r->step[0].start_ns
-                            ? SIZE_MAX / 2
-                            : 1;
-        if (in_steps > most) {
-            most = in_steps;
+        if (l->span.n > r->steps + r->steps / 2 && has_steps(r, l)) {
+            r->to->main = i;
+            return;
+        }
+        if (l->span.n > most && !has_steps(r, l)) {
+            most = l->span.n;
             r->to->main = i;
         }
     }
@@ -373,7 +382,9 @@ static bool place_executed(struct reading *r, struct mstx_device_span *d, const 
     if (known == NULL || !mstx__work_recall(&r->works, string, mstx_tl_text(r->tl, string), &work))
         return false;
     d->name = known->name;
-    d->place = mstx__places_child(r->places, parent, d->name, kind_of[work]);
+    const enum mstx_place_kind kind =
+        known->kind == MSTX_PLACE_COMM ? MSTX_PLACE_COMM : kind_of[work];
+    d->place = mstx__places_child(r->places, parent, d->name, kind);
     return d->place != MSTX_NO_PLACE;
 }
 
@@ -390,6 +401,8 @@ static bool join_streams(struct reading *r)
         last[d->stream] = i + 1;
         ok = place_executed(r, d, &c);
     }
+    for (uint32_t i = 0; i < l->device.n && !l->has_launches; i++)
+        l->has_launches = l->device.p[i].lane >= 0;
     ms_vec_free(&c);
     ms_free(last);
     return ok;

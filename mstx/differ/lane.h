@@ -53,11 +53,14 @@ struct mstx_device_span {
     uint32_t call;        /* the launching span on that lane */
 };
 
+typedef MS_VEC(struct mstx_device_span) mstx_device_spans;
+
 struct mstx_lane_set {
-    MS_VEC(struct mstx_lane) lane;          /* threads, in order of their tid */
-    size_t main;                            /* the lane on which the steps lie */
-    MS_VEC(struct mstx_device_span) device; /* by end */
-    bool is_profile;                        /* a profiler recorded all operators of all threads */
+    MS_VEC(struct mstx_lane) lane; /* threads, in order of their tid */
+    size_t main;                   /* the lane on which the steps lie */
+    mstx_device_spans device;      /* by end */
+    bool has_launches;             /* of what streams executed some is known */
+    bool is_profile;               /* a profiler recorded all operators of all threads */
 };
 
 /* Reads the lanes of a process (an index).  Steps are those of this process. */

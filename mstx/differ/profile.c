@@ -81,14 +81,12 @@ static bool count_name(mstx_profile_names *list, uint32_t name, int64_t ns)
 static bool count_executed(struct profiling *p, const struct mstx_lane_set *l,
                            const struct own_steps *own)
 {
-    bool has_launches = false, ok = true;
-    for (size_t i = 0; i < l->device.n && !has_launches; i++)
-        has_launches = l->device.p[i].lane >= 0;
+    bool ok = true;
     for (size_t i = 0; i < l->device.n && ok; i++) {
         const struct mstx_device_span *d = &l->device.p[i];
-        if (has_launches && d->lane < 0)
+        if (l->has_launches && d->lane < 0)
             continue;
-        const int64_t t = has_launches ? l->lane.p[d->lane].span.p[d->call].start : d->start;
+        const int64_t t = l->has_launches ? l->lane.p[d->lane].span.p[d->call].start : d->start;
         if (is_within(p, own, t))
             ok = count_name(&p->to->device, d->name, d->end - d->start);
     }

@@ -95,16 +95,28 @@ static bool walk_device(struct mstx_walk *w, uint32_t k, int64_t from, struct sp
     }
 }
 
-/* Finds the device's span for which the innermost call of a thread waited until t. */
-static uint32_t awaited(const struct mstx_walk *w, const struct mstx_lane_span *s, int64_t t)
+/* Finds the device's span for which the innermost call of a thread waited from begin to t. */
+static uint32_t awaited(const struct mstx_walk *w, const struct mstx_lane_span *s, int64_t begin,
+                        int64_t t)
 {
     if (w->lanes->device.n == 0 || s->holds)
         return MSTX_NO_SPAN;
     const uint32_t k = mstx__device_ended(w->lanes, t + RETURN_NS);
-    if (k == MSTX_NO_SPAN || w->lanes->device.p[k].end <= s->start)
+    if (k == MSTX_NO_SPAN || w->lanes->device.p[k].end <= begin)
         return MSTX_NO_SPAN;
     const bool is_own = s->link != 0 && w->lanes->device.p[k].link == s->link;
     return s->waits || is_own ? k : MSTX_NO_SPAN;
+}
+
+/* Walks back through a wait of the thread until t; false when out of memory. */
+static bool walk_wait(struct mstx_walk *w, const struct mstx_lane_span *s, uint32_t k,
+                      int64_t begin, int64_t from, struct spot *at)
+{
+    const int64_t end = within(w->lanes->device.p[k].end, begin, at->t);
+    if (!add_thread_part(w, at->lane, s->place, end, at->t))
+        return false;
+    at->t = end;
+    return walk_device(w, k, from, at);
 }
 
 /* ---- threads ----------------------------------------------------------------------------- */
@@ -132,34 +144,44 @@ static void look_aside(const struct mstx_walk *w, size_t lane, int64_t t, uint32
     *begin = latest;
 }
 
+/* While a thread does nothing that is known, a stream may work, of whose launches nothing is known
+ * either.  Moves *place to what it does until t, and *begin to where this begins. */
+static void look_at_streams(const struct mstx_walk *w, int64_t t, uint32_t *place, int64_t *begin)
+{
+    const mstx_device_spans *all = &w->lanes->device;
+    const uint32_t ended = mstx__device_ended(w->lanes, t - 1);
+    const size_t next =
+        ended != MSTX_NO_SPAN ? ended + 1 : 0; /* the first that ends at t or later */
+    if (w->lanes->has_launches)
+        return;
+    if (next < all->n && all->p[next].start < t) {
+        *place = all->p[next].place;
+        *begin = all->p[next].start > *begin ? all->p[next].start : *begin;
+    } else if (ended != MSTX_NO_SPAN) {
+        *begin = all->p[ended].end > *begin ? all->p[ended].end : *begin;
+    }
+}
+
 static bool walk_bit(struct mstx_walk *w, int64_t from, struct spot *at)
 {
     const struct mstx_lane *l = &w->lanes->lane.p[at->lane];
     const size_t bit = mstx__lane_bit_at(l, at->t - 1);
     const uint32_t span = bit != SIZE_MAX ? l->bit.p[bit].span : MSTX_NO_SPAN;
-    uint32_t place = MSTX_ROOT;
+    const struct mstx_lane_span *s = span != MSTX_NO_SPAN ? &l->span.p[span] : NULL;
+    const struct spot before = *at;
+    uint32_t place = s != NULL ? s->place : MSTX_ROOT;
     int64_t begin = bit != SIZE_MAX ? within(l->bit.p[bit].start, from, at->t) : from;
-    if (span != MSTX_NO_SPAN) {
-        const struct mstx_lane_span *s = &l->span.p[span];
-        const uint32_t k = awaited(w, s, at->t);
-        const struct spot before = *at;
-        place = s->place;
-        if (k != MSTX_NO_SPAN) {
-            const int64_t end = within(w->lanes->device.p[k].end, begin, at->t);
-            if (!add_thread_part(w, at->lane, place, end, at->t))
-                return false;
-            at->t = end;
-            if (end > from && !walk_device(w, k, from, at))
-                return false;
-            if (at->t < before.t)
-                return true;
-        }
-    }
-    if (w->lanes->is_profile && (span == MSTX_NO_SPAN || l->span.p[span].holds))
+    const uint32_t k = s != NULL ? awaited(w, s, begin, at->t) : MSTX_NO_SPAN;
+    if (k != MSTX_NO_SPAN && !walk_wait(w, s, k, begin, from, at))
+        return false;
+    if (at->t < before.t)
+        return true;
+    if (w->lanes->is_profile && (s == NULL || s->holds))
         look_aside(w, at->lane, at->t, &place, &begin);
-    const bool ok = add_thread_part(w, at->lane, place, begin, at->t);
-    at->t = begin;
-    return ok;
+    if (place == MSTX_ROOT)
+        look_at_streams(w, at->t, &place, &begin);
+    at->t = begin < before.t ? begin : before.t - 1;
+    return add_thread_part(w, at->lane, place, at->t, before.t);
 }
 
 bool mstx__trail_walk(struct mstx_walk *w, size_t lane, int64_t from, int64_t to)

@@ -52,6 +52,39 @@ parts() {
         grep -q 'no place differs' "$scratch/out"
 }
 check 'two parts of one run are compared' parts
+table() { # file, seed, factor of the work of rank 2
+    "$PYTHON" - "$scratch/$1" "$2" "$3" <<'END'
+import random
+import sys
+path, seed, slow = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+rng, now = random.Random(seed), [0] * 4
+with open(path, "w", encoding="utf-8") as f:
+    print("rank,lane,name,begin_ns,end_ns,kind,step,peer,bytes", file=f)
+    for step in range(40):
+        arrived = []
+        for rank in range(4):
+            b = now[rank]
+            m, e = (b := b + int(3e6 * rng.lognormvariate(0, 0.02))), b + int(6e6 * rng.lognormvariate(0, 0.02) * (slow if rank == 2 else 1))
+            print(f"{rank},main,forward,{now[rank]},{m},range,{step},,", f"{rank},main,backward,{m},{e},range,{step},,", sep="\n", file=f)
+            arrived.append(e)
+        done = max(arrived) + int(1e6 * rng.lognormvariate(0, 0.02))
+        for rank in range(4):
+            print(f"{rank},comm,AllReduce,{arrived[rank]},{done},comm,{step},,1000000", file=f)
+            now[rank] = done + 20000
+END
+}
+ranks() {
+    table old.csv 1 1 && table new.csv 2 1.15 && table equal.csv 3 1 &&
+        "$msprobe" report "$scratch/new.csv" --against "$scratch/old.csv" --format json >"$scratch/json" &&
+        "$msprobe" report "$scratch/equal.csv" --against "$scratch/old.csv" --format json >"$scratch/equal.json" && "$PYTHON" -c '
+import json, sys
+found, equal = (json.load(open(path)) for path in sys.argv[1:])
+cause = found["causes"][0]
+assert (cause["ranks"], cause["name"], len(found["causes"])) == ([2], "backward", 1), found["causes"]
+assert 0.7 < cause["cost_ms"] < 1.1, cause
+assert equal["causes"] == [], equal["causes"]' "$scratch/json" "$scratch/equal.json"
+}
+check 'a rank that works longer is named, not the communication in which the others wait' ranks
 refused() { # expected words, arguments
     expected=$1
     shift
