@@ -85,7 +85,7 @@ void mstx__against_sentence(const struct mstx_against *a, const struct mstx_caus
 static void add_fact(struct mstx_fact *f, size_t *n, const char *what, const char *old,
                      const char *new)
 {
-    if (strcmp(old, new) == 0)
+    if (strcmp(old, new) == 0 || old[0] == '\0' || new[0] == '\0')
         return;
     f[*n].what = what;
     snprintf(f[*n].old, sizeof f[*n].old, "%s", old);

@@ -8,6 +8,8 @@
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
 
+#include <math.h>
+
 /* A cause makes the step longer by at least this share, and by so many standard deviations of two
  * equal runs. */
 static const double SHARE_MIN = 0.012, NOISE_MIN = 4;
@@ -31,14 +33,15 @@ struct explaining {
         scale; /* excess from which on a place is a cause; share of it that the step feels */
 };
 
+/* Returns the excess of a place; of a rank that beyond what all have, unless all became faster. */
 static double all_at(const struct explaining *e, uint32_t place)
 {
-    return e->change[place].all.ns - (e->common != NULL ? e->common[place].all.ns : 0);
+    return e->change[place].all.ns - (e->common != NULL ? fmax(e->common[place].all.ns, 0) : 0);
 }
 
 static double own_at(const struct explaining *e, uint32_t place)
 {
-    return e->change[place].own.ns - (e->common != NULL ? e->common[place].own.ns : 0);
+    return e->change[place].own.ns - (e->common != NULL ? fmax(e->common[place].own.ns, 0) : 0);
 }
 
 /* Tells whether ns, which is x or what a rank has of it beyond the others, makes a cause. */

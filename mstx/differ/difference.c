@@ -313,7 +313,7 @@ static void find_common(struct finding_difference *f)
             if (kind_of(f, b->place) == MSTX_PLACE_COMM)
                 pair->slack_ns += quiet_of(b[k].old) - quiet_of(c.old);
             else
-                pair->own_ns += excess_of(f, &b[k]) - excess;
+                pair->own_ns += excess_of(f, &b[k]) - fmax(excess, 0);
         }
     }
     add_up(f, f->d->change);
