@@ -107,7 +107,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 .PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-graphs mindspore-versions bench-bugs bench-models bench-torch bench-whatif bench-cluster \
         bench-mpi \
-        soak load harm simulate planted mutants analyze layers calls docs format install uninstall deb dist deps demo clean help
+        soak load harm simulate planted mutants against analyze layers calls docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -392,6 +392,10 @@ bench-web: all $(B)/tests/tool_big_run ## measure the page in a browser, with a 
 bench-align: all $(B)/tests/tool_align ## how often the alignment of two frameworks is right
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_accuracy.py --speed
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/align_csv.py
+AGAINST ?= 500
+against: all ## why is a run slower: AGAINST generated pairs with a planted change, and twice as many equal ones
+	@dir=$$(mktemp -d) && $(PYTHON) tests/suites/against.py $(B)/msprobe "$$dir" --pairs $(AGAINST) \
+	  --equal $$((2 * $(AGAINST))) --seed 100; rc=$$?; rm -rf "$$dir"; exit $$rc
 bench-whatif: $(B)/tests/bench_whatif ## how fast dependency graphs are built and replayed
 	@$(B)/tests/bench_whatif
 

@@ -102,27 +102,26 @@ static void json_split(const struct mstx_against *a, struct ms_jwrite *w)
     ms_jwrite_obj_end(w);
 }
 
-static void json_names(const struct mstx_against *a, struct ms_jwrite *w)
+/* Writes a list of names and frees it. */
+static void json_names(const struct mstx_against *a, const char *key, bool ok, mstx_name_changes *c,
+                       struct ms_jwrite *w)
 {
-    mstx_name_changes c = {0};
-    if (!mstx__against_names(a, &c)) {
+    if (!ok)
         (void)ms_no_memory(&w->err);
-        return;
-    }
-    ms_jwrite_key(w, MS_STR("names"));
+    ms_jwrite_key(w, ms_str_of(key));
     ms_jwrite_arr(w);
-    for (size_t i = 0; i < c.n; i++) {
+    for (size_t i = 0; i < c->n; i++) {
         ms_jwrite_obj(w);
-        ms_jwrite_ktext(w, "name", ms_map_key(&a->places.names, c.p[i].name));
-        ms_jwrite_kbool(w, "on_device", c.p[i].on_device);
-        ms_jwrite_ki64(w, "old_count", (int64_t)c.p[i].old_count);
-        ms_jwrite_ki64(w, "new_count", (int64_t)c.p[i].new_count);
-        ms_jwrite_kf64(w, "old_ms", ms_of(c.p[i].old_ns));
-        ms_jwrite_kf64(w, "new_ms", ms_of(c.p[i].new_ns));
+        ms_jwrite_ktext(w, "name", ms_map_key(&a->places.names, c->p[i].name));
+        ms_jwrite_kbool(w, "on_device", c->p[i].on_device);
+        ms_jwrite_ki64(w, "old_count", (int64_t)c->p[i].old_count);
+        ms_jwrite_ki64(w, "new_count", (int64_t)c->p[i].new_count);
+        ms_jwrite_kf64(w, "old_ms", ms_of(c->p[i].old_ns));
+        ms_jwrite_kf64(w, "new_ms", ms_of(c->p[i].new_ns));
         ms_jwrite_obj_end(w);
     }
     ms_jwrite_arr_end(w);
-    ms_vec_free(&c);
+    ms_vec_free(c);
 }
 
 void mstx_against_json(const struct mstx_against *a, double gate, struct ms_jwrite *w)
@@ -141,6 +140,8 @@ void mstx_against_json(const struct mstx_against *a, double gate, struct ms_jwri
     json_facts(a, w);
     json_causes(a, w);
     json_split(a, w);
-    json_names(a, w);
+    mstx_name_changes hidden = {0}, names = {0};
+    json_names(a, "hidden", mstx__against_hidden(a, &hidden), &hidden, w);
+    json_names(a, "names", mstx__against_names(a, &names), &names, w);
     ms_jwrite_obj_end(w);
 }

@@ -79,6 +79,24 @@ static void text_split(const struct mstx_against *a, struct ms_buf *out)
     }
 }
 
+static void text_hidden(const struct mstx_against *a, size_t most, struct ms_buf *out)
+{
+    mstx_name_changes c = {0};
+    const size_t n = mstx__against_hidden(a, &c) ? c.n : 0;
+    if (n != 0)
+        ms_buf_puts(out, "\nlonger, but nothing waits for it\n");
+    for (size_t i = 0; i < n && (most == 0 || i < most); i++) {
+        char old[MS_HUMAN_MAX], new[MS_HUMAN_MAX];
+        ms_buf_puts(out, "  ");
+        ms_human_cell(out, ms_map_key(&a->places.names, c.p[i].name), 48);
+        ms_buf_printf(out, " takes %s a step instead of %s\n",
+                      ms_human_time(new, (int64_t)c.p[i].new_step_ns),
+                      ms_human_time(old, (int64_t)c.p[i].old_step_ns));
+    }
+    ms_human_more(out, most != 0 && n > most ? n - most : 0, " names");
+    ms_vec_free(&c);
+}
+
 /* Leaves out the steps themselves, of which each has a name of its own; returns how many names are left. */
 static size_t drop_steps(const struct mstx_against *a, mstx_name_changes *c)
 {
@@ -122,6 +140,7 @@ void mstx_against_text(const struct mstx_against *a, size_t most, struct ms_buf 
     text_steps(a, out);
     text_facts(a, out);
     text_causes(a, most, out);
+    text_hidden(a, most, out);
     text_split(a, out);
     text_names(a, most, out);
 }

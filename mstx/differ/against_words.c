@@ -5,6 +5,7 @@
 #include "mstx/differ/against_words.h"
 
 #include "probe/base/human.h"
+#include "probe/base/mem.h"
 #include "probe/base/order.h"
 
 #include <inttypes.h>
@@ -186,5 +187,45 @@ bool mstx__against_names(const struct mstx_against *a, mstx_name_changes *out)
     ms_vec_sort(out, most_changed_first);
     if (!ok)
         ms_vec_free(out);
+    return ok;
+}
+
+/* ---- what is hidden -------------------------------------------------------------------------- */
+
+/* A name is hidden when the steps feel less than this share of what it takes longer. */
+static const double FELT = 0.25, HIDDEN_LEAST = 0.012, HIDDEN_NOISE = 4;
+
+/* Adds up, by name, the excess of what devices executed on the trails of the steps. */
+static double *felt_by_name(const struct mstx_against *a)
+{
+    double *felt = ms_calloc(a->places.names.keys.n + 1, sizeof *felt);
+    for (size_t i = 0; felt != NULL && i < a->places.list.n; i++) {
+        const struct mstx_place *p = &a->places.list.p[i];
+        if (p->kind == MSTX_PLACE_KERNEL || p->kind == MSTX_PLACE_COPY ||
+            p->kind == MSTX_PLACE_COMM)
+            felt[p->name] += a->difference.change[i].own.ns;
+    }
+    return felt;
+}
+
+static bool is_hidden(const struct mstx_against *a, const struct mstx_name_change *c, double felt)
+{
+    const struct mstx_difference *d = &a->difference;
+    const double more = c->new_step_ns - c->old_step_ns;
+    return c->on_device && more >= HIDDEN_LEAST * d->old_quiet_ns &&
+           more >= HIDDEN_NOISE * d->scatter * c->old_step_ns && felt < FELT * more;
+}
+
+bool mstx__against_hidden(const struct mstx_against *a, mstx_name_changes *out)
+{
+    double *felt = felt_by_name(a);
+    const bool ok = felt != NULL && mstx__against_names(a, out);
+    size_t n = 0;
+    for (size_t i = 0; i < out->n && ok; i++) {
+        if (is_hidden(a, &out->p[i], felt[out->p[i].name]))
+            out->p[n++] = out->p[i];
+    }
+    out->n = n;
+    ms_free(felt);
     return ok;
 }

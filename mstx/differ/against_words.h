@@ -38,6 +38,10 @@ typedef MS_VEC(struct mstx_name_change) mstx_name_changes;
 /* Lists the names, those whose time in a step changed most first.  Returns false when out of memory. */
 bool mstx__against_names(const struct mstx_against *a, mstx_name_changes *out);
 
+/* Lists the names that take longer on a device without making a step longer: nothing waits for them.
+ * Returns false when out of memory. */
+bool mstx__against_hidden(const struct mstx_against *a, mstx_name_changes *out);
+
 /* Tells whether the causes add more than the share `gate`; below 0: whether there are any. */
 bool mstx__against_fails(const struct mstx_against *a, double gate);
 /* Returns the rank of a pair; its number among the pairs where the program has no ranks. */

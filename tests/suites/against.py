@@ -176,9 +176,9 @@ def main():
             wrong += why != ""
             if why:
                 print(f"wrong {i}: {plant} {share:.3f} busy {busy} device {has_device}: {why}")
-        elif found["causes"]:
+        elif found["causes"] or bool(found["hidden"]) != (plant == "hidden"):
             accused += 1
-            print(f"accused {i}: {plant} busy {busy}: {found['causes'][0]['text']}")
+            print(f"accused {i}: {plant} busy {busy}: {(found['causes'] + found['hidden'])[:1]}")
     print(f"{a.pairs - wrong} of {a.pairs} planted changes are the first cause; {accused} of {a.equal} equal pairs have one; "
           f"{unequal} splits do not add up")
     sys.exit(wrong > 0.02 * a.pairs or accused != 0 or unequal != 0)
