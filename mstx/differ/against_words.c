@@ -56,7 +56,9 @@ static void put_change(const struct mstx_against *a, const struct mstx_cause *c,
     put_place(a, c->place, out);
     ms_human_time(old, (int64_t)c->old_ns);
     ms_human_time(new, (int64_t)c->new_ns);
-    if (c->old_ns <= 0)
+    if (c->others != 0)
+        ms_buf_printf(out, " and %" PRIu32 " more are new there and take %s", c->others, new);
+    else if (c->old_ns <= 0)
         ms_buf_printf(out, " is new and takes %s", new);
     else
         ms_buf_printf(out, " takes %s instead of %s", new, old);

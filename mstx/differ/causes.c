@@ -128,6 +128,46 @@ static bool add_if_enough(struct explaining *e, uint32_t place, double ns,
     return add_cause(e, place, ns, x);
 }
 
+/* New places within one that are small, as those of one new line of the program are together. */
+struct small_ones {
+    struct mstx_excess all;
+    uint32_t largest, n;
+    double new_ns;
+};
+
+static struct small_ones small_ones(const struct explaining *e, uint32_t place)
+{
+    struct small_ones s = {.largest = MSTX_NO_PLACE};
+    for (uint32_t k = e->first[place]; k != MSTX_NO_PLACE; k = e->next[k]) {
+        const struct mstx_excess *x = &e->change[k].all;
+        if (!is_new(&e->change[k]) || is_enough(e, all_at(e, k), x))
+            continue;
+        if (s.n++ == 0 || x->ns > e->change[s.largest].all.ns)
+            s.largest = k;
+        s.new_ns += e->change[k].new_ns;
+        s.all.ns += x->ns;
+        s.all.low += x->low;
+        s.all.high += x->high;
+        s.all.noise += x->noise;
+    }
+    return s;
+}
+
+/* Adds small new places within one as a cause when together they are enough. */
+static bool explain_small_ones(struct explaining *e, uint32_t place, double *left)
+{
+    const struct small_ones s = small_ones(e, place);
+    if (s.n < 2 || e->common != NULL || !is_enough(e, s.all.ns, &s.all))
+        return true;
+    *left -= s.all.ns;
+    if (!add_cause(e, s.largest, s.all.ns, &s.all))
+        return false;
+    struct mstx_cause *c = &e->to->list.p[e->to->list.n - 1];
+    c->others = s.n - 1;
+    c->new_ns = s.new_ns;
+    return true;
+}
+
 /* Adds the causes at a place and within it: first what lies in it, then its own excess, then what
  * these leave.  Sets *left to what no cause explains. */
 static bool explain(struct explaining *e, uint32_t place, double *left)
@@ -145,6 +185,8 @@ static bool explain(struct explaining *e, uint32_t place, double *left)
         ok = explain(e, k, &within);
         *left -= all_at(e, k) - within;
     }
+    if (!replaced)
+        ok = ok && explain_small_ones(e, place, left);
     ok = ok && add_if_enough(e, place, own_at(e, place), &c->own, left);
     return ok && add_if_enough(e, place, *left, &c->all, left);
 }

@@ -27,7 +27,8 @@ enum mstx_cause_kind {
 struct mstx_cause {
     enum mstx_cause_kind kind;
     uint32_t place;
-    int64_t pair; /* of the rank; -1: all ranks */
+    uint32_t others; /* further places that are new in the same one, and are counted with it */
+    int64_t pair;    /* of the rank; -1: all ranks */
     double cost_ns, low_ns, high_ns;
     double old_ns, new_ns; /* of the place */
 };

@@ -193,6 +193,30 @@ START_TEST(a_new_place_is_a_cause_unless_it_replaces_another)
 }
 END_TEST
 
+START_TEST(small_new_places_are_one_cause)
+{
+    add_rank(&old, 0, USUAL);
+    add_rank(&new, 0, USUAL);
+    uint32_t largest = 0;
+    for (int i = 0; i < 4; i++) {
+        const char name[] = {'n', (char)('0' + i), '\0'};
+        struct mstx_figure *f = ms_vec_push(&new.figure);
+        ck_assert_ptr_nonnull(f);
+        *f = (struct mstx_figure){.place = within(place[FORWARD], name, MSTX_PLACE_RANGE),
+                                  .quiet = 0.5e6 + 0.1e6 * (i == 2),
+                                  .count = 1};
+        largest = i == 2 ? f->place : largest;
+        for (int k = 0; k < MSTX_BLOCKS; k++)
+            f->block[k] = f->quiet;
+    }
+    find();
+    const struct mstx_cause *c = only(largest);
+    ck_assert_uint_eq(c->others, 3);
+    ck_assert_double_eq_tol(c->cost_ns, 2.1e6, 1);
+    ck_assert_double_eq_tol(c->new_ns, 2.1e6, 1);
+}
+END_TEST
+
 START_TEST(the_rank_that_works_longer_is_named)
 {
     for (int32_t r = 0; r < 4; r++) {
@@ -337,13 +361,16 @@ START_TEST(with_a_device_it_is_the_middle)
 }
 END_TEST
 
-TEST_MAIN_AROUND(
-    set_up, tear_down, "causes", the_same_names_are_the_same_place, equal_runs_have_no_cause,
-    the_operator_that_takes_longer_is_the_cause, what_differs_by_less_than_the_noise_is_none,
-    what_only_one_run_has_is_found_deep_within, everything_alike_is_the_host,
-    everything_much_longer_is_the_step, a_new_place_is_a_cause_unless_it_replaces_another,
-    the_rank_that_works_longer_is_named, a_rank_that_waited_before_costs_less,
-    a_rank_that_became_faster_is_no_cause, communication_is_that_of_the_rank_that_waits_least,
-    what_differs_between_old_runs_is_noise, ranks_without_a_partner_are_left_out,
-    disturbances_are_no_part_of_the_quiet_time, steps_with_other_numbers_of_parts_are_left_out,
-    sums_are_compared_where_numbers_of_parts_differ, with_a_device_it_is_the_middle)
+TEST_MAIN_AROUND(set_up, tear_down, "causes", the_same_names_are_the_same_place,
+                 equal_runs_have_no_cause, the_operator_that_takes_longer_is_the_cause,
+                 what_differs_by_less_than_the_noise_is_none,
+                 what_only_one_run_has_is_found_deep_within, everything_alike_is_the_host,
+                 everything_much_longer_is_the_step,
+                 a_new_place_is_a_cause_unless_it_replaces_another, small_new_places_are_one_cause,
+                 the_rank_that_works_longer_is_named, a_rank_that_waited_before_costs_less,
+                 a_rank_that_became_faster_is_no_cause,
+                 communication_is_that_of_the_rank_that_waits_least,
+                 what_differs_between_old_runs_is_noise, ranks_without_a_partner_are_left_out,
+                 disturbances_are_no_part_of_the_quiet_time,
+                 steps_with_other_numbers_of_parts_are_left_out,
+                 sums_are_compared_where_numbers_of_parts_differ, with_a_device_it_is_the_middle)
