@@ -14,9 +14,10 @@
 /* name, arguments */
 #define MSTX_FINDING_KINDS(X)                                                                      \
     X(waiter, "rank bursts? first_step? last_step? since_ns? until_ns? longer_ns cost gain_ns "    \
-              "longest why? doing? part?")                                                         \
+              "longest why? doing? part? second? second_part?")                                    \
     X(stage, "stage? ranks part cost gain_ns")                                                     \
-    X(slow_connection, "rank host peer? peer_host? rate? usual_rate? trip_ns? usual_ns? busy")     \
+    X(slow_connection, "rank host peer? peer_host? rate? usual_rate? trip_ns? usual_ns? "          \
+                       "lost? usual_lost? busy")                                                   \
     X(balance, "ranks steps comm delayed?")                                                        \
     X(drop, "pid rank? name? records")                                                             \
     X(unfinished, "pid rank? name? ranges")                                                        \
