@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocations of the reading side fail: of an import of a capture every single one, of other
- * imports, each export, a report and a query the first 300 and then ever fewer.  Each either says so or gives what it gives with
- * enough memory, and nothing stays behind.
+ * Allocations of the reading side fail: of imports, each export, a report and a query the first 300,
+ * and then ever fewer.  Each either says so or gives what it gives with enough memory, and nothing
+ * stays behind.
  */
 #include "mstx/conclude/run_ready.h"
 #include "mstx/conclude/run_report.h"
@@ -60,8 +60,9 @@ static void stop_failing(void)
     ms_mem_fail_at(0);
 }
 
-/* sparse: beyond the first 300, where allocations are SQLite's, take ever larger steps. */
-static void fail_each_allocation(try_fn try, bool sparse)
+/* Beyond the first ones most allocations are SQLite's: the steps become larger. */
+enum { DENSE = 300 };
+static void fail_each_allocation(try_fn try)
 {
     struct ms_err e = {0};
     char *expected = try(&e);
@@ -70,7 +71,7 @@ static void fail_each_allocation(try_fn try, bool sparse)
     size_t live = ms_mem_live();
     unsigned told = 0;
     has_failed = true;
-    for (uint64_t n = 1; has_failed; n += sparse ? 1 + n / 300 : 1) {
+    for (uint64_t n = 1; has_failed; n += 1 + n / DENSE) {
         e = (struct ms_err){0};
         has_failed = false;
         ms_mem_fail_at(n);
@@ -292,7 +293,7 @@ static void begin_with_db(void)
 START_TEST(an_import_of_a_capture_fails_cleanly)
 {
     begin_import();
-    fail_each_allocation(try_import, false);
+    fail_each_allocation(try_import);
     scratch_remove(dir);
 }
 END_TEST
@@ -312,7 +313,7 @@ START_TEST(an_import_of_a_chrome_trace_fails_cleanly)
     snprintf(source, sizeof source, "%s/t.json", dir);
     snprintf(db, sizeof db, "%s/run.db", dir);
     write_file(source, trace, sizeof trace - 1);
-    fail_each_allocation(try_import, true);
+    fail_each_allocation(try_import);
     scratch_remove(dir);
 }
 END_TEST
@@ -326,7 +327,7 @@ START_TEST(an_import_of_an_ascend_database_fails_cleanly)
     snprintf(source, sizeof source, "%s/ascend.db", dir);
     ck_ok(mstx_export_ascend_db(tl, source, &e), e);
     mstx_tl_close(tl);
-    fail_each_allocation(try_import, true);
+    fail_each_allocation(try_import);
     scratch_remove(dir);
 }
 END_TEST
@@ -338,10 +339,10 @@ START_TEST(every_export_fails_cleanly)
     begin_with_db();
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         format = streams[i];
-        fail_each_allocation(try_stream, true);
+        fail_each_allocation(try_stream);
     }
-    fail_each_allocation(try_csv, true);
-    fail_each_allocation(try_ascend, true);
+    fail_each_allocation(try_csv);
+    fail_each_allocation(try_ascend);
     scratch_remove(dir);
 }
 END_TEST
@@ -351,7 +352,7 @@ START_TEST(a_report_fails_cleanly)
     begin_with_db();
     for (int json = 0; json < 2; json++) {
         report_as_json = json != 0;
-        fail_each_allocation(try_report, true);
+        fail_each_allocation(try_report);
     }
     scratch_remove(dir);
 }
@@ -360,7 +361,7 @@ END_TEST
 START_TEST(a_query_fails_cleanly)
 {
     begin_with_db();
-    fail_each_allocation(try_sql, true);
+    fail_each_allocation(try_sql);
     scratch_remove(dir);
 }
 END_TEST
