@@ -139,12 +139,6 @@ double mstx__whatif_mean(struct mstx_whatif *w, const double *weight)
 
 enum { BOOTSTRAPS = 1000 };
 
-static int by_value(const void *pa, const void *pb)
-{
-    const double *a = pa, *b = pb;
-    return MS_ORDER(*a, *b, 0);
-}
-
 /* Finds the interval of S by bootstrap over the steps, with a fixed seed so that reports are
  * reproducible. */
 static void find_interval(struct mstx_whatif *w)
@@ -162,7 +156,7 @@ static void find_interval(struct mstx_whatif *w)
         }
         ratio[i] = ideal > 0 ? real / ideal : 1;
     }
-    qsort(ratio, BOOTSTRAPS, sizeof *ratio, by_value);
+    qsort(ratio, BOOTSTRAPS, sizeof *ratio, ms_order_f64);
     w->low = ratio[BOOTSTRAPS / 40];
     w->high = ratio[BOOTSTRAPS - 1 - BOOTSTRAPS / 40];
 }

@@ -78,8 +78,8 @@ static enum mstx_cause_kind kind_of(const struct explaining *e, uint32_t place)
 const char *mstx__cause_word(enum mstx_cause_kind kind)
 {
     static const char *const words[MSTX_CAUSE_KINDS] = {
-        "rank",         "module",     "operator",     "kernel", "memory copies",
-        "communicator", "launch gap", "data loading", "step",   "host preemption"};
+        "module",     "operator",     "kernel", "memory copies",  "communicator",
+        "launch gap", "data loading", "step",   "host preemption"};
     ms_assert(kind < MSTX_CAUSE_KINDS);
     return words[kind];
 }

@@ -11,7 +11,6 @@
 #include "mstx/differ/difference.h"
 
 enum mstx_cause_kind {
-    MSTX_CAUSE_RANK, /* all that a rank does takes longer */
     MSTX_CAUSE_MODULE,
     MSTX_CAUSE_OPERATOR,
     MSTX_CAUSE_KERNEL,

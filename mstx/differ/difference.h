@@ -54,7 +54,8 @@ struct mstx_difference {
 bool mstx__difference_find(struct mstx_difference *d, const struct mstx_places *places,
                            const struct mstx_profile *old, const struct mstx_profile *new,
                            const struct mstx_profile *noise, size_t noises);
-/* Returns what a pair has beyond the common changes, by place, on the heap; NULL when out of memory. */
+/* Returns all changes of a pair, by place, on the heap, with communication as for all pairs; NULL when
+ * out of memory. */
 struct mstx_change *mstx__difference_of_rank(const struct mstx_difference *d, size_t pair);
 void mstx__difference_free(struct mstx_difference *d);
 

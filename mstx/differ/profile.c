@@ -153,8 +153,10 @@ static enum ms_rc profile_processes(struct profiling *p, const struct mstx_steps
             i++, own.n++;
         MS_TRY(profile_process(p, own.step->process, &own, err));
     }
-    return p->to->rank.n != 0 ? MS_OK
-                              : ms_fail(err, MS_E_NOTFOUND, "there are no steps to compare");
+    return p->to->rank.n != 0
+               ? MS_OK
+               : ms_fail(err, MS_E_NOTFOUND,
+                         "there are no steps to compare; msprobe report shows which there are");
 }
 
 enum ms_rc mstx__profile_read(struct mstx_profile *p, struct mstx_tl *tl,

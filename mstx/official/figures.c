@@ -9,12 +9,6 @@
 
 #include <math.h>
 
-static int by_value(const void *pa, const void *pb)
-{
-    const double a = *(const double *)pa, b = *(const double *)pb;
-    return MS_ORDER(a, b, 0);
-}
-
 /* Interpolates between the two nearest of n sorted values. */
 static double find_quantile(const double *x, size_t n, double q)
 {
@@ -49,7 +43,7 @@ struct mstx__figures mstx__describe(double *x, size_t n)
     f.sum = sum_of(x, n);
     f.mean = f.sum / (double)n;
     f.deviation = n > 1 ? sqrt(mstx__sum_of_squares(x, n) / (double)(n - 1)) : 0;
-    qsort(x, n, sizeof *x, by_value);
+    qsort(x, n, sizeof *x, ms_order_f64);
     f.min = x[0];
     f.q1 = find_quantile(x, n, 0.25);
     f.median = find_quantile(x, n, 0.5);
