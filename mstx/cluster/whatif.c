@@ -4,6 +4,7 @@
  */
 #include "mstx/cluster/whatif.h"
 
+#include "mstx/cluster/class_replay.h"
 #include "mstx/cluster/keyed.h"
 
 #include "probe/base/assert.h"
@@ -161,6 +162,16 @@ static void find_interval(struct mstx_whatif *w)
     w->high = ratio[BOOTSTRAPS - 1 - BOOTSTRAPS / 40];
 }
 
+/* Rounds durations to 2^-16 ns: sums of them are then exact up to two minutes, those of whole
+ * nanoseconds always, so that all ways to add them up give the same time. */
+static void make_exact(struct mstx_whatif *w)
+{
+    for (size_t i = 0; i < w->o->op.n; i++) {
+        w->recorded[i] = rint(w->recorded[i] * 65536) / 65536;
+        w->ideal[i] = rint(w->ideal[i] * 65536) / 65536;
+    }
+}
+
 static void judge_means(struct mstx_whatif *w)
 {
     w->slowdown = w->mean_ideal_ns > 0 ? w->replay_ns / w->mean_ideal_ns : 1;
@@ -218,11 +229,13 @@ bool mstx__whatif_new(struct mstx_whatif *w, const struct mstx_ops *o, enum mstx
     bool ok = !w->deps.no_memory && allocate(w) &&
               mstx__ops_weights(o, clocks_joined, w->recorded) && measure_peers(w) &&
               find_ideal(w, MSTX_IDEAL_POOLED, w->ideal);
-    if (ok)
-        measure(w);
-    else
+    if (!ok) {
         mstx__whatif_free(w);
-    return ok;
+        return false;
+    }
+    make_exact(w);
+    measure(w);
+    return true;
 }
 
 /* Sets the duration of each step: from the latest end of the operations of the step before to the
@@ -257,6 +270,7 @@ bool mstx__whatif_of_graph(struct mstx_whatif *w, const struct mstx_ops *o, stru
     }
     memcpy(w->recorded, recorded, o->op.n * sizeof *recorded);
     memcpy(w->ideal, ideal, o->op.n * sizeof *ideal);
+    make_exact(w);
     w->record_ns = mstx__ops_step_ns(o, 0);
     w->replay_ns = replay_steps(w, w->recorded, NULL);
     cut_job(w, step_of, w->step_ns);
@@ -421,16 +435,37 @@ static bool compact_classes(struct mstx_whatif *w, uint32_t classes, mstx_shares
     return ok;
 }
 
-static void replay_shares(struct mstx_whatif *w, uint32_t first, double sum[MSTX_LANES])
+/* With fewer classes, whole replays of eight at once are as fast. */
+enum { CLASSES_LEAST = 4 * MSTX_LANES };
+
+/* Adds the times of a step in the scenario of each class to sum, by whole replays. */
+static void replay_step(struct mstx_whatif *w, size_t step, uint32_t classes, double *sum)
 {
-    const struct mstx_scenarios x = {w->ideal, w->recorded, w->class_of, first};
-    memset(sum, 0, MSTX_LANES * sizeof *sum);
-    for (size_t s = 0; s < mstx__ops_steps(w->o); s++) {
+    struct mstx_scenarios x = {w->ideal, w->recorded, w->class_of, 0};
+    for (; x.first < classes; x.first += MSTX_LANES) {
         double end[MSTX_LANES];
-        mstx__deps_replay(&w->deps, w->deps.step.p[s], w->deps.step.p[s + 1], &x, w->t, end);
-        for (int k = 0; k < MSTX_LANES; k++)
-            sum[k] += end[k];
+        mstx__deps_replay(&w->deps, w->deps.step.p[step], w->deps.step.p[step + 1], &x, w->t, end);
+        for (uint32_t k = 0; k < MSTX_LANES && x.first + k < classes; k++)
+            sum[x.first + k] += end[k];
     }
+}
+
+/* Sets sum to the times of all steps in the scenario of each class. */
+static bool replay_classes(struct mstx_whatif *w, uint32_t classes, double *sum)
+{
+    const struct mstx_scenarios x = {w->ideal, w->recorded, w->class_of, 0};
+    struct mstx_class_replay *r = mstx__class_replay_new(&w->deps, largest_step(&w->deps));
+    bool is_cheap = classes >= CLASSES_LEAST;
+    if (r == NULL)
+        return false;
+    for (size_t s = 0; s < mstx__ops_steps(w->o); s++) {
+        is_cheap = is_cheap && mstx__class_replay(r, w->deps.step.p[s], w->deps.step.p[s + 1], &x,
+                                                  classes, sum);
+        if (!is_cheap)
+            replay_step(w, s, classes, sum);
+    }
+    mstx__class_replay_free(r);
+    return true;
 }
 
 bool mstx__whatif_shares(struct mstx_whatif *w, enum mstx_share_kind kind, mstx_shares *out)
@@ -440,15 +475,14 @@ bool mstx__whatif_shares(struct mstx_whatif *w, enum mstx_share_kind kind, mstx_
     if (!mstx__whatif_classes(w, kind, &classes) || !compact_classes(w, classes, out))
         return false;
     const double ideal = w->mean_ideal_ns * (double)mstx__ops_steps(w->o);
-    for (uint32_t first = 0; first < out->n; first += MSTX_LANES) {
-        double sum[MSTX_LANES];
-        replay_shares(w, first, sum);
-        for (uint32_t k = 0; k < MSTX_LANES && first + k < out->n; k++)
-            out->p[first + k].slowdown = ideal > 0 ? sum[k] / ideal : 1;
-    }
-    if (out->n != 0)
-        qsort(out->p, out->n, sizeof *out->p, mstx_share_worst_first);
-    return true;
+    double *sum = ms_calloc(out->n + 1, sizeof *sum);
+    const bool ok = sum != NULL && replay_classes(w, (uint32_t)out->n, sum);
+    for (size_t k = 0; k < out->n && ok; k++)
+        out->p[k].slowdown = ideal > 0 ? sum[k] / ideal : 1;
+    if (ok)
+        ms_vec_sort(out, mstx_share_worst_first);
+    ms_free(sum);
+    return ok;
 }
 
 /* ---- without ---------------------------------------------------------------------- */

@@ -78,6 +78,82 @@ static void bench_ops(size_t want)
     mstx__ops_free(&o);
 }
 
+/* A pipeline of 8 stages of data-parallel ranks: 4 micro batches, then gradients are reduced. */
+enum { STAGES = 8, BATCHES = 4, PIPELINE_STEPS = 8 };
+
+static void put(struct mstx_ops *o, const char *type, uint32_t rank, int64_t *t, int64_t least)
+{
+    static uint32_t random = 1;
+    random = random * 1664525 + 1013904223;
+    const int64_t dur = least + (random >> 8) % (uint32_t)least;
+    const struct mstx_op op = {*t, *t + dur, rank, MSTX_NO_MEET, mstx__ops_type(o, ms_str_of(type)),
+                               0};
+    mstx__ops_add(o, &op);
+    *t += dur;
+}
+
+static void put_rank(struct mstx_ops *o, uint32_t rank)
+{
+    const uint32_t stage = rank % STAGES;
+    int64_t t = 0;
+    put(o, "params-all-gather", rank, &t, 20000);
+    for (int way = 0; way < 2; way++) {
+        const bool takes = way == 0 ? stage != 0 : stage != STAGES - 1;
+        const bool gives = way == 0 ? stage != STAGES - 1 : stage != 0;
+        for (int k = 0; k < BATCHES; k++) {
+            if (takes)
+                put(o, way == 0 ? "forward-recv" : "backward-recv", rank, &t, 1000);
+            put(o, way == 0 ? "forward-compute" : "backward-compute", rank, &t, 80000);
+            if (gives)
+                put(o, way == 0 ? "forward-send" : "backward-send", rank, &t, 1000);
+        }
+    }
+    put(o, "grads-reduce-scatter", rank, &t, 50000);
+    put(o, "optimizer-clip-main-grad", rank, &t, 5000);
+    put(o, "optimizer", rank, &t, 40000);
+}
+
+static void fill_pipeline(struct mstx_ops *o, uint32_t ranks)
+{
+    for (uint32_t r = 0; r < ranks; r++)
+        mstx__ops_rank(o, (int32_t)r, (int32_t)(r / STAGES), (int32_t)(r % STAGES), 0);
+    for (int s = 0; s < PIPELINE_STEPS; s++) {
+        mstx__ops_begin_step(o, s, s * (int64_t)10000000);
+        for (uint32_t r = 0; r < ranks; r++)
+            put_rank(o, r);
+    }
+    mstx__ops_ready(o);
+    mstx__ops_find_meets(o);
+}
+
+/* What each rank, data-parallel rank and link costs: every one a replay of the whole job. */
+static void bench_shares(uint32_t ranks, enum mstx_graph_kind kind)
+{
+    static const struct {
+        enum mstx_share_kind kind;
+        const char *name;
+    } shares[] = {{MSTX_BY_RANK, "shares of ranks"},
+                  {MSTX_BY_DP_RANK, "shares of data-parallel ranks"},
+                  {MSTX_BY_LINK, "shares of links"}};
+    struct mstx_ops o = {0};
+    struct mstx_whatif w;
+    mstx_shares v = {0};
+    fill_pipeline(&o, ranks);
+    if (!mstx__whatif_new(&w, &o, kind, true))
+        exit(1);
+    printf("%u ranks in pipelines of %d stages, %s graph, %zu operations\n", ranks, STAGES,
+           kind == MSTX_GRAPH_STAGED ? "staged" : "generic", o.op.n);
+    for (size_t k = 0; k < sizeof shares / sizeof *shares; k++) {
+        const int64_t since = ms_clock_cpu_ns();
+        if (!mstx__whatif_shares(&w, shares[k].kind, &v))
+            exit(1);
+        tell(shares[k].name, (double)o.op.n * (double)v.n, since);
+    }
+    ms_vec_free(&v);
+    mstx__whatif_free(&w);
+    mstx__ops_free(&o);
+}
+
 static void bench_calls(uint32_t ranks, size_t want)
 {
     mstx_gcalls calls = {0};
@@ -123,5 +199,9 @@ int main(int argc, char **argv)
     bench_ops((size_t)(millions * 1e6));
     bench_calls(RANKS, (size_t)(millions * 1e6));
     bench_calls(MANY, MANY * (size_t)(millions * 10));
+    for (uint32_t ranks = MANY / 4; ranks <= MANY; ranks *= 2) {
+        bench_shares(ranks, MSTX_GRAPH_GENERIC);
+        bench_shares(ranks, MSTX_GRAPH_STAGED);
+    }
     return 0;
 }
