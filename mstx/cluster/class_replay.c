@@ -18,16 +18,19 @@
 enum { WORK_SHARE = 16 };
 /* An own list grows up to OWN_MOST delays and 1 / OWN_SHARE of its profile. */
 enum { OWN_MOST = 32, OWN_SHARE = 16 };
+/* More profiles than these behind a node become one. */
+enum { SHIFTS_MOST = 16 };
 /* Bytes of lists: for each node, and for each class. */
-enum { NODE_BYTES = 64, CLASS_BYTES = 4096 };
+enum { NODE_BYTES = 32, CLASS_BYTES = 4096 };
+#define NOBODY UINT32_MAX
 
 /* When a node is over, in every scenario. */
 struct moment {
     double base;
-    const struct mstx_delays *own; /* NULL: none */
+    struct mstx_delays *own; /* NULL: none */
     double self_ns;
     uint32_t self; /* MSTX_NO_OP: no class */
-    uint32_t profile;
+    uint32_t shifts;
 };
 
 /* A node that others wait for at a meeting. */
@@ -35,11 +38,15 @@ struct source {
     struct moment m;
     uint32_t has; /* the class that is looked at, if the source has a delay of its own for it */
 };
-/* Sources with one profile, the latest first. */
+/* Sources with the same shifts, the latest first. */
 struct group {
-    uint32_t first, n, profile;
-    double base;  /* of its latest source */
-    double bound; /* the meeting is never earlier than this and a delay of the profile */
+    uint32_t first, n, shifts;
+};
+/* A profile behind the meeting. */
+struct bound {
+    uint64_t profile;
+    double at;    /* when it begins, by the latest source */
+    double never; /* the meeting is never earlier than this and a delay of the profile */
 };
 /* An own delay of a source. */
 struct heard {
@@ -50,14 +57,15 @@ struct heard {
 struct mstx_class_replay {
     const struct mstx_deps *d;
     struct moment *node; /* of a step */
-    bool *is_waited_for; /* by node */
+    uint32_t *waiting;   /* by node: how many nodes still wait for it; NOBODY: none ever did */
     struct mstx_profiles profiles;
     /* The current meeting. */
     MS_VEC(struct source) source;
-    MS_VEC(struct group) group, joining;
+    MS_VEC(struct group) group;
+    MS_VEC(struct bound) bound;
     MS_VEC(struct heard) heard;
     MS_VEC(struct mstx_delay) own;
-    MS_VEC(struct mstx_behind) behind;
+    MS_VEC(struct mstx_shift) shift;
 };
 
 struct mstx_class_replay *mstx__class_replay_new(const struct mstx_deps *d, size_t most)
@@ -67,8 +75,8 @@ struct mstx_class_replay *mstx__class_replay_new(const struct mstx_deps *d, size
         return NULL;
     r->d = d;
     r->node = ms_calloc(most + 1, sizeof *r->node);
-    r->is_waited_for = ms_calloc(most + 1, sizeof *r->is_waited_for);
-    if (r->node != NULL && r->is_waited_for != NULL)
+    r->waiting = ms_calloc(most + 1, sizeof *r->waiting);
+    if (r->node != NULL && r->waiting != NULL)
         return r;
     mstx__class_replay_free(r);
     return NULL;
@@ -79,25 +87,19 @@ void mstx__class_replay_free(struct mstx_class_replay *r)
     if (r == NULL)
         return;
     ms_free(r->node);
-    ms_free(r->is_waited_for);
+    ms_free(r->waiting);
     ms_vec_free(&r->source);
     ms_vec_free(&r->group);
-    ms_vec_free(&r->joining);
+    ms_vec_free(&r->bound);
     ms_vec_free(&r->heard);
     ms_vec_free(&r->own);
-    ms_vec_free(&r->behind);
+    ms_vec_free(&r->shift);
     ms_free(r);
 }
 
-static const struct mstx_delays *delays_of(const struct mstx_class_replay *r, uint32_t profile)
+static double delay_in(const struct mstx_class_replay *r, uint32_t shifts, uint32_t class)
 {
-    return r->profiles.all.p[profile].delays;
-}
-
-static double delay_in(const struct mstx_class_replay *r, uint32_t profile, uint32_t class)
-{
-    const struct mstx_delay *found = mstx__delays_find(delays_of(r, profile), class);
-    return found != NULL ? found->ns : 0;
+    return mstx__shifts_delay(&r->profiles, shifts, class);
 }
 
 static double delay_at(const struct mstx_class_replay *r, const struct moment *m, uint32_t class)
@@ -105,7 +107,7 @@ static double delay_at(const struct mstx_class_replay *r, const struct moment *m
     if (m->self == class)
         return m->self_ns;
     const struct mstx_delay *found = mstx__delays_find(m->own, class);
-    return found != NULL ? found->ns : delay_in(r, m->profile, class);
+    return found != NULL ? found->ns : delay_in(r, m->shifts, class);
 }
 
 /* ---- sources of a meeting -------------------------------------------------------------- */
@@ -118,53 +120,91 @@ static bool add_source(struct mstx_class_replay *r, const struct moment *m)
     return slot != NULL;
 }
 
-static int by_profile_latest_first(const void *pa, const void *pb)
+static int by_shifts_latest_first(const void *pa, const void *pb)
 {
     const struct source *a = pa, *b = pb;
-    return MS_ORDER(a->m.profile, b->m.profile, MS_ORDER(b->m.base, a->m.base, 0));
+    return MS_ORDER(a->m.shifts, b->m.shifts, MS_ORDER(b->m.base, a->m.base, 0));
 }
 
 static bool find_groups(struct mstx_class_replay *r)
 {
-    ms_vec_sort(&r->source, by_profile_latest_first);
+    ms_vec_sort(&r->source, by_shifts_latest_first);
     r->group.n = 0;
     for (uint32_t i = 0; i < r->source.n; i++) {
         const struct moment *m = &r->source.p[i].m;
-        if (r->group.n != 0 && r->group.p[r->group.n - 1].profile == m->profile) {
+        if (r->group.n != 0 && r->group.p[r->group.n - 1].shifts == m->shifts) {
             r->group.p[r->group.n - 1].n++;
             continue;
         }
         struct group *g = ms_vec_push(&r->group);
         if (g == NULL)
             return false;
-        *g = (struct group){i, 1, m->profile, m->base, m->base};
+        *g = (struct group){i, 1, m->shifts};
     }
     return true;
 }
 
-/* Joins the profiles of the groups in pairs, and the results again, as if no source had delays of
- * its own. */
+static int by_profile_latest_bound_first(const void *pa, const void *pb)
+{
+    const struct bound *a = pa, *b = pb;
+    return MS_ORDER(a->profile, b->profile, MS_ORDER(b->at, a->at, 0));
+}
+
+/* Lists the profiles behind the groups, each with the latest time at which it begins. */
+static bool find_bounds(struct mstx_class_replay *r)
+{
+    size_t n = 0;
+    r->bound.n = 0;
+    for (size_t k = 0; k < r->group.n; k++) {
+        const struct mstx_shifts *s = &r->profiles.shifts.p[r->group.p[k].shifts];
+        const double base = r->source.p[r->group.p[k].first].m.base;
+        for (uint32_t i = 0; i < s->n; i++) {
+            struct bound *slot = ms_vec_push(&r->bound);
+            if (slot == NULL)
+                return false;
+            *slot = (struct bound){s->at[i].profile, base + s->at[i].ns, base + s->at[i].ns};
+        }
+    }
+    ms_vec_sort(&r->bound, by_profile_latest_bound_first);
+    for (size_t i = 0; i < r->bound.n; i++) {
+        if (i == 0 || r->bound.p[i].profile != r->bound.p[n - 1].profile)
+            r->bound.p[n++] = r->bound.p[i];
+    }
+    r->profiles.work += r->bound.n;
+    r->bound.n = n;
+    return true;
+}
+
+/* Writes the profiles behind the meeting as shifts: when they begin, or what it is never earlier
+ * than. */
+static bool list_shifts(struct mstx_class_replay *r, double base, bool never)
+{
+    if (!ms_vec_reserve(&r->shift, r->bound.n))
+        return false;
+    r->shift.n = r->bound.n;
+    for (size_t i = 0; i < r->bound.n; i++) {
+        const struct bound *b = &r->bound.p[i];
+        r->shift.p[i] = (struct mstx_shift){(never ? b->never : b->at) - base, b->profile};
+    }
+    return true;
+}
+
+/* Sets out to the latest of the sources, as if none had delays of its own. */
 static bool join_groups(struct mstx_class_replay *r, struct moment *out)
 {
-    if (!ms_vec_reserve(&r->joining, r->group.n))
+    *out = (struct moment){.self = MSTX_NO_OP};
+    for (size_t i = 0; i < r->bound.n; i++)
+        out->base = fmax(out->base, r->bound.p[i].at);
+    if (!list_shifts(r, out->base, false))
         return false;
-    struct group *g = r->joining.p;
-    memcpy(g, r->group.p, r->group.n * sizeof *g);
-    size_t n = r->group.n;
-    for (; n > 1; n = (n + 1) / 2) {
-        for (size_t i = 0; i + 1 < n; i += 2) {
-            const struct group *a = &g[i], *b = &g[i + 1];
-            const uint32_t joined =
-                mstx__profiles_join(&r->profiles, a->profile, a->base, b->profile, b->base);
-            if (joined == MSTX_NO_PROFILE)
-                return false;
-            g[i / 2] = (struct group){.profile = joined, .base = fmax(a->base, b->base)};
-        }
-        if (n % 2 != 0)
-            g[n / 2] = g[n - 1];
-    }
-    *out = (struct moment){.base = g[0].base, .profile = g[0].profile, .self = MSTX_NO_OP};
-    return true;
+    r->shift.n = mstx__shifts_prune(&r->profiles, r->shift.p, r->shift.n);
+    out->shifts = mstx__shifts_number(&r->profiles, r->shift.p, r->shift.n);
+    if (out->shifts == MSTX_NO_PROFILE || r->shift.n <= SHIFTS_MOST)
+        return out->shifts != MSTX_NO_PROFILE;
+    const struct mstx_shift flat = {0, mstx__shifts_flatten(&r->profiles, out->shifts)};
+    if (flat.profile != MSTX_NO_PROFILE)
+        out->shifts = mstx__shifts_number(&r->profiles, &flat, 1);
+    return flat.profile != MSTX_NO_PROFILE && out->shifts != MSTX_NO_PROFILE;
 }
 
 /* ---- own delays of the sources ------------------------------------------------------------ */
@@ -207,8 +247,8 @@ static bool is_join_late(const struct mstx_class_replay *r, const struct heard *
     for (size_t i = 0; i < n; i++) {
         const struct source *s = &r->source.p[h[i].source];
         const bool is_latest =
-            h[i].source == 0 || r->source.p[h[i].source - 1].m.profile != s->m.profile;
-        if (is_latest && h[i].at < s->m.base + delay_in(r, s->m.profile, h[i].class))
+            h[i].source == 0 || r->source.p[h[i].source - 1].m.shifts != s->m.shifts;
+        if (is_latest && h[i].at < s->m.base + delay_in(r, s->m.shifts, h[i].class))
             return true;
     }
     return false;
@@ -227,18 +267,20 @@ static double latest_of_others(struct mstx_class_replay *r, const struct heard *
         while (i < g->first + g->n && r->source.p[i].has == class)
             i++;
         if (i < g->first + g->n)
-            latest = fmax(latest, r->source.p[i].m.base + delay_in(r, g->profile, class));
+            latest = fmax(latest, r->source.p[i].m.base + delay_in(r, g->shifts, class));
     }
     r->profiles.work += r->group.n;
     return latest;
 }
 
-/* Lowers the bounds of groups to the time of the class. */
+/* Lowers the bounds to the time of the class. */
 static void lower_bounds(struct mstx_class_replay *r, uint32_t class, double at)
 {
-    for (size_t k = 0; k < r->group.n; k++) {
-        struct group *g = &r->group.p[k];
-        g->bound = fmin(g->bound, at - delay_in(r, g->profile, class));
+    for (size_t k = 0; k < r->bound.n; k++) {
+        struct bound *b = &r->bound.p[k];
+        const struct mstx_delay *found =
+            mstx__delays_find(r->profiles.all.p[b->profile].delays, class);
+        b->never = fmin(b->never, at - (found != NULL ? found->ns : 0));
     }
 }
 
@@ -246,7 +288,7 @@ static void lower_bounds(struct mstx_class_replay *r, uint32_t class, double at)
 static bool settle_class(struct mstx_class_replay *r, const struct heard *h, size_t n,
                          const struct moment *out)
 {
-    const double joined = delay_in(r, out->profile, h[0].class);
+    const double joined = delay_in(r, out->shifts, h[0].class);
     const bool is_late = is_join_late(r, h, n);
     double at = is_late ? latest_of_others(r, h, n) : out->base + joined;
     for (size_t i = 0; i < n; i++)
@@ -278,25 +320,34 @@ static bool settle_classes(struct mstx_class_replay *r, const struct moment *out
 
 static bool make_profile(struct mstx_class_replay *r, struct moment *out)
 {
-    r->behind.n = 0;
-    if (!ms_vec_reserve(&r->behind, r->group.n))
+    struct mstx_profiles *p = &r->profiles;
+    const uint32_t rest = mstx__shifts_flatten(p, out->shifts);
+    if (rest == MSTX_NO_PROFILE || !list_shifts(r, out->base, true))
         return false;
-    for (size_t k = 0; k < r->group.n; k++) {
-        const struct group *g = &r->group.p[k];
-        r->behind.p[r->behind.n++] = (struct mstx_behind){g->profile, g->bound - out->base};
+    const struct mstx_shift whole = {
+        0, mstx__profiles_overlay(p, rest, r->own.p, r->own.n, r->shift.p, r->shift.n)};
+    if (whole.profile == MSTX_NO_PROFILE)
+        return false;
+    out->shifts = mstx__shifts_number(p, &whole, 1);
+    return out->shifts != MSTX_NO_PROFILE;
+}
+
+static size_t most_own(const struct mstx_class_replay *r, uint32_t shifts)
+{
+    const struct mstx_shifts *s = &r->profiles.shifts.p[shifts];
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct mstx_delays *l = r->profiles.all.p[s->at[i].profile].delays;
+        most = l != NULL && l->n > most ? l->n : most;
     }
-    out->profile = mstx__profiles_overlay(&r->profiles, out->profile, r->own.p, r->own.n,
-                                          r->behind.p, r->behind.n);
-    return out->profile != MSTX_NO_PROFILE;
+    return OWN_MOST + most / OWN_SHARE;
 }
 
 static bool keep_own(struct mstx_class_replay *r, struct moment *out)
 {
-    const struct mstx_delays *profile = delays_of(r, out->profile);
-    const size_t most = OWN_MOST + (profile != NULL ? profile->n : 0) / OWN_SHARE;
     if (r->own.n == 0)
         return true;
-    if (r->own.n > most)
+    if (r->own.n > most_own(r, out->shifts))
         return make_profile(r, out);
     struct mstx_delays *l = mstx__delays_new(&r->profiles, r->own.n);
     if (l == NULL)
@@ -310,7 +361,7 @@ static bool keep_own(struct mstx_class_replay *r, struct moment *out)
 /* Sets out to the latest of the sources in each scenario. */
 static bool meet(struct mstx_class_replay *r, struct moment *out)
 {
-    const bool ok = find_groups(r) && join_groups(r, out) && hear_sources(r) &&
+    const bool ok = find_groups(r) && find_bounds(r) && join_groups(r, out) && hear_sources(r) &&
                     settle_classes(r, out) && keep_own(r, out);
     r->profiles.work += r->source.n + r->heard.n;
     return ok;
@@ -331,6 +382,7 @@ static bool put_self_away(struct mstx_class_replay *r, struct moment *m)
     l->at[l->n++] = (struct mstx_delay){m->self_ns, m->self};
     for (i += i < n && m->own->at[i].class == m->self; i < n; i++)
         l->at[l->n++] = m->own->at[i];
+    mstx__delays_release(&r->profiles, m->own);
     m->own = l;
     r->profiles.work += n;
     return true;
@@ -354,24 +406,56 @@ static bool add_duration(struct mstx_class_replay *r, struct moment *m,
     return true;
 }
 
+/* Counts for each node how many others wait for it. */
+static void count_waiting(struct mstx_class_replay *r, size_t from, size_t to)
+{
+    const struct mstx_deps *d = r->d;
+    memset(r->waiting, 0, (to - from) * sizeof *r->waiting);
+    for (uint32_t i = d->first.p[from]; i < d->first.p[to]; i++)
+        r->waiting[d->pred.p[i] - from]++;
+    for (size_t v = 0; v < to - from; v++)
+        r->waiting[v] = r->waiting[v] != 0 ? r->waiting[v] : NOBODY;
+}
+
+/* Sets m to the latest of the nodes that v waits for. */
+static bool wait_for_all(struct mstx_class_replay *r, size_t from, size_t v, struct moment *m)
+{
+    const struct mstx_deps *d = r->d;
+    const uint32_t first = d->first.p[v], end = d->first.p[v + 1];
+    *m = (struct moment){.self = MSTX_NO_OP};
+    if (end - first == 1) {
+        *m = r->node[d->pred.p[first] - from];
+        mstx__delays_share(m->own);
+    }
+    if (end - first < 2)
+        return true;
+    r->source.n = 0;
+    for (uint32_t i = first; i < end; i++) {
+        if (!add_source(r, &r->node[d->pred.p[i] - from]))
+            return false;
+    }
+    return meet(r, m);
+}
+
+/* The own delays of a node are needed until the last other has waited for it. */
+static void forget_waited(struct mstx_class_replay *r, size_t from, size_t v)
+{
+    for (uint32_t i = r->d->first.p[v]; i < r->d->first.p[v + 1]; i++) {
+        const size_t pred = r->d->pred.p[i] - from;
+        if (--r->waiting[pred] == 0)
+            mstx__delays_release(&r->profiles, r->node[pred].own);
+    }
+}
+
 static bool replay_node(struct mstx_class_replay *r, size_t from, size_t v,
                         const struct mstx_scenarios *x)
 {
-    const struct mstx_deps *d = r->d;
-    const uint32_t first = d->first.p[v], end = d->first.p[v + 1], op = d->op.p[v];
+    const uint32_t op = r->d->op.p[v];
     struct moment *m = &r->node[v - from];
-    *m = (struct moment){.self = MSTX_NO_OP};
-    r->source.n = 0;
-    for (uint32_t i = first; i < end; i++) {
-        r->is_waited_for[d->pred.p[i] - from] = true;
-        if (end - first > 1 && !add_source(r, &r->node[d->pred.p[i] - from]))
-            return false;
-    }
-    if (end - first == 1)
-        *m = r->node[d->pred.p[first] - from];
-    if (end - first > 1 && !meet(r, m))
-        return false;
-    return op == MSTX_NO_OP || add_duration(r, m, x, op);
+    const bool ok = wait_for_all(r, from, v, m) && (op == MSTX_NO_OP || add_duration(r, m, x, op));
+    if (ok)
+        forget_waited(r, from, v);
+    return ok;
 }
 
 /* Sets out to the end of a step: the latest of the nodes that no other waits for. */
@@ -379,7 +463,7 @@ static bool find_end(struct mstx_class_replay *r, size_t n, struct moment *out)
 {
     r->source.n = 0;
     for (size_t v = 0; v < n; v++) {
-        if (!r->is_waited_for[v] && !add_source(r, &r->node[v]))
+        if (r->waiting[v] == NOBODY && !add_source(r, &r->node[v]))
             return false;
     }
     return meet(r, out);
@@ -389,7 +473,7 @@ static bool replay_nodes(struct mstx_class_replay *r, size_t from, size_t to,
                          const struct mstx_scenarios *x, uint32_t classes, struct moment *end)
 {
     const size_t most = (to - from) * classes / WORK_SHARE;
-    memset(r->is_waited_for, 0, (to - from) * sizeof *r->is_waited_for);
+    count_waiting(r, from, to);
     for (size_t v = from; v < to; v++) {
         if (!replay_node(r, from, v, x) || r->profiles.work > most)
             return false;

@@ -10,7 +10,7 @@
  *     time of a class = base + delay, where delay is
  *         self      if it is the class of the last operations of the node's rank; else
  *         own       if the class is in the node's short list, which nodes behind share; else
- *         profile   which all nodes behind a collective share; 0 for a class that is in none
+ *         that of the latest of its profiles, which all nodes behind a collective share
  *
  * Where nodes meet, their lists are merged; a list that grows long becomes a profile.
  */

@@ -6,6 +6,7 @@
 
 #include "probe/base/assert.h"
 
+#include <math.h>
 #include <string.h>
 
 const struct mstx_delay *mstx__delays_find(const struct mstx_delays *l, uint32_t class)
@@ -23,24 +24,47 @@ const struct mstx_delay *mstx__delays_find(const struct mstx_delays *l, uint32_t
 
 struct mstx_delays *mstx__delays_new(struct mstx_profiles *p, size_t n)
 {
-    struct mstx_delays *l = ms_arena_alloc(p->memory, sizeof *l + n * sizeof *l->at);
+    uint32_t size = 0;
+    while (size < 31 && (size_t)1 << size < n)
+        size++;
+    struct mstx_delays *l = p->unused[size];
     if (l != NULL)
-        l->n = 0;
+        p->unused[size] = l->next;
+    else
+        l = ms_arena_alloc(p->memory, sizeof *l + ((size_t)1 << size) * sizeof *l->at);
+    if (l != NULL)
+        *l = (struct mstx_delays){.shared = 1, .size = size};
     return l;
+}
+
+struct mstx_delays *mstx__delays_share(struct mstx_delays *l)
+{
+    if (l != NULL)
+        l->shared++;
+    return l;
+}
+
+void mstx__delays_release(struct mstx_profiles *p, struct mstx_delays *l)
+{
+    if (l == NULL || --l->shared != 0)
+        return;
+    l->next = p->unused[l->size];
+    p->unused[l->size] = l;
 }
 
 /* ---- profiles --------------------------------------------------------------------- */
 
 bool mstx__profiles_begin(struct mstx_profiles *p, size_t limit)
 {
+    static const struct mstx_shift none = {0, 0};
     *p = (struct mstx_profiles){.memory = ms_arena_new(limit)};
-    struct mstx_profile *none = p->memory != NULL ? ms_vec_push(&p->all) : NULL;
-    if (none == NULL) {
+    struct mstx_profile *first = p->memory != NULL ? ms_vec_push(&p->all) : NULL;
+    if (first != NULL)
+        *first = (struct mstx_profile){0};
+    const bool ok = first != NULL && mstx__shifts_number(p, &none, 1) == 0;
+    if (!ok)
         mstx__profiles_end(p);
-        return false;
-    }
-    *none = (struct mstx_profile){0};
-    return true;
+    return ok;
 }
 
 void mstx__profiles_end(struct mstx_profiles *p)
@@ -48,20 +72,27 @@ void mstx__profiles_end(struct mstx_profiles *p)
     if (p->memory != NULL)
         ms_arena_free(p->memory);
     ms_vec_free(&p->all);
-    ms_vec_free(&p->result);
-    ms_map_free(&p->joined);
+    ms_vec_free(&p->shifts);
+    ms_map_free(&p->numbers);
     *p = (struct mstx_profiles){0};
 }
 
-static uint32_t add_profile(struct mstx_profiles *p, const struct mstx_delays *l,
-                            const struct mstx_behind *behind, size_t behinds)
+static const struct mstx_shift *copy_shifts(struct mstx_profiles *p, const struct mstx_shift *v,
+                                            size_t n)
 {
-    struct mstx_behind *copy = ms_arena_alloc(p->memory, (behinds + 1) * sizeof *copy);
+    struct mstx_shift *copy = ms_arena_alloc(p->memory, (n + 1) * sizeof *copy);
+    if (copy != NULL && n != 0)
+        memcpy(copy, v, n * sizeof *copy);
+    return copy;
+}
+
+static uint32_t add_profile(struct mstx_profiles *p, struct mstx_delays *l,
+                            const struct mstx_shift *behind, size_t behinds)
+{
+    const struct mstx_shift *copy = copy_shifts(p, behind, behinds);
     struct mstx_profile *slot = copy != NULL ? ms_vec_push(&p->all) : NULL;
     if (slot == NULL)
         return MSTX_NO_PROFILE;
-    if (behinds != 0)
-        memcpy(copy, behind, behinds * sizeof *copy);
     *slot = (struct mstx_profile){.delays = l, .behind = copy, .behinds = (uint32_t)behinds};
     for (uint32_t i = 0; i < l->n; i++) {
         slot->least = l->at[i].ns < slot->least ? l->at[i].ns : slot->least;
@@ -76,108 +107,9 @@ static void put(struct mstx_delays *to, uint32_t class, double ns)
         to->at[to->n++] = (struct mstx_delay){ns, class};
 }
 
-/* ---- the later of two ---------------------------------------------------------------- */
-
-static const struct mstx_behind *find_behind(const struct mstx_profile *of, uint32_t profile)
-{
-    size_t from = 0, to = of->behinds;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (of->behind[middle].profile < profile)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < of->behinds && of->behind[from].profile == profile ? &of->behind[from] : NULL;
-}
-
-/* Tells whether the point of profile b is as late as that of a, or later, in every class. */
-static bool is_never_earlier(const struct mstx_profiles *p, uint32_t b, double tb, uint32_t a,
-                             double ta)
-{
-    const struct mstx_profile *pa = &p->all.p[a], *pb = &p->all.p[b];
-    if (tb + pb->least >= ta + pa->greatest)
-        return true;
-    const struct mstx_behind *behind = find_behind(pb, a);
-    return behind != NULL && tb + behind->ns >= ta;
-}
-
-/* Writes the later of both points in each class, as delays of the later of both bases. */
-static void write_later(struct mstx_delays *to, const struct mstx_delays *a, double ta,
-                        const struct mstx_delays *b, double tb)
-{
-    const double base = ta > tb ? ta : tb;
-    const uint32_t na = a != NULL ? a->n : 0, nb = b != NULL ? b->n : 0;
-    for (uint32_t i = 0, k = 0; i < na || k < nb;) {
-        const uint32_t ca = i < na ? a->at[i].class : UINT32_MAX;
-        const uint32_t cb = k < nb ? b->at[k].class : UINT32_MAX;
-        const uint32_t class = ca < cb ? ca : cb;
-        const double in_a = ta + (ca == class ? a->at[i++].ns : 0);
-        const double in_b = tb + (cb == class ? b->at[k++].ns : 0);
-        put(to, class, (in_a > in_b ? in_a : in_b) - base);
-    }
-}
-
-static bool is_same(const struct mstx_delays *a, const struct mstx_delays *b)
-{
-    const uint32_t nb = b != NULL ? b->n : 0;
-    for (uint32_t i = 0; i < a->n && a->n == nb; i++) {
-        if (a->at[i].class != b->at[i].class || a->at[i].ns != b->at[i].ns)
-            return false;
-    }
-    return a->n == nb;
-}
-
-static uint32_t make_join(struct mstx_profiles *p, uint32_t a, double ta, uint32_t b, double tb)
-{
-    const struct mstx_delays *la = p->all.p[a].delays, *lb = p->all.p[b].delays;
-    const size_t most = (la != NULL ? la->n : 0) + (size_t)(lb != NULL ? lb->n : 0);
-    const double base = ta > tb ? ta : tb;
-    struct mstx_delays *l = mstx__delays_new(p, most);
-    p->work += most;
-    if (l == NULL)
-        return MSTX_NO_PROFILE;
-    write_later(l, la, ta, lb, tb);
-    const uint32_t later = ta > tb ? a : b;
-    if (is_same(l, p->all.p[later].delays))
-        return later;
-    const struct mstx_behind behind[] = {{a, ta - base}, {b, tb - base}};
-    return add_profile(p, l, behind, 2);
-}
-
-/* The lanes of a data-parallel job make the same joins: each is made once. */
-static uint32_t *result_of(struct mstx_profiles *p, uint32_t a, double ta, uint32_t b, double tb,
-                           bool *is_new)
-{
-    struct {
-        double apart;
-        uint32_t a, b;
-    } key = {ta - tb + 0.0, a, b};
-    const struct ms_str text = {(const char *)&key, sizeof key};
-    const uint32_t i = ms_map_put_copy(&p->joined, text, p->memory, is_new);
-    if (i == MS_MAP_NONE || (*is_new && ms_vec_push(&p->result) == NULL))
-        return NULL;
-    return &p->result.p[i];
-}
-
-uint32_t mstx__profiles_join(struct mstx_profiles *p, uint32_t a, double ta, uint32_t b, double tb)
-{
-    bool is_new = false;
-    if (a > b)
-        return mstx__profiles_join(p, b, tb, a, ta);
-    if (a == b || is_never_earlier(p, a, ta, b, tb))
-        return a;
-    if (is_never_earlier(p, b, tb, a, ta))
-        return b;
-    uint32_t *result = result_of(p, a, ta, b, tb, &is_new);
-    if (result != NULL && is_new)
-        *result = make_join(p, a, ta, b, tb);
-    return result != NULL ? *result : MSTX_NO_PROFILE;
-}
-
 uint32_t mstx__profiles_overlay(struct mstx_profiles *p, uint32_t rest,
                                 const struct mstx_delay *own, size_t n,
-                                const struct mstx_behind *behind, size_t behinds)
+                                const struct mstx_shift *behind, size_t behinds)
 {
     const struct mstx_delays *under = p->all.p[rest].delays;
     const uint32_t most = under != NULL ? under->n : 0;
@@ -196,4 +128,123 @@ uint32_t mstx__profiles_overlay(struct mstx_profiles *p, uint32_t rest,
     for (; k < most; k++)
         l->at[l->n++] = under->at[k];
     return add_profile(p, l, behind, behinds);
+}
+
+/* ---- shifts ------------------------------------------------------------------------ */
+
+static const struct mstx_shift *find_behind(const struct mstx_profile *of, uint64_t profile)
+{
+    size_t from = 0, to = of->behinds;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (of->behind[middle].profile < profile)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < of->behinds && of->behind[from].profile == profile ? &of->behind[from] : NULL;
+}
+
+/* Tells whether a is as late as b, or later, in every class. */
+static bool is_never_earlier(const struct mstx_profiles *p, const struct mstx_shift *a,
+                             const struct mstx_shift *b)
+{
+    const struct mstx_profile *pa = &p->all.p[a->profile], *pb = &p->all.p[b->profile];
+    if (a->ns + pa->least >= b->ns + pb->greatest)
+        return true;
+    const struct mstx_shift *behind = find_behind(pa, b->profile);
+    return behind != NULL && a->ns + behind->ns >= b->ns;
+}
+
+size_t mstx__shifts_prune(const struct mstx_profiles *p, struct mstx_shift *v, size_t n)
+{
+    for (size_t i = n; i-- > 0 && n > 1;) {
+        size_t k = 0;
+        while (k < n && (k == i || !is_never_earlier(p, &v[k], &v[i])))
+            k++;
+        if (k < n)
+            memmove(&v[i], &v[i + 1], (--n - i) * sizeof *v);
+    }
+    return n;
+}
+
+uint32_t mstx__shifts_number(struct mstx_profiles *p, const struct mstx_shift *v, size_t n)
+{
+    bool is_new = false;
+    const struct ms_str key = {(const char *)v, (uint32_t)(n * sizeof *v)};
+    const uint32_t number = ms_map_put_copy(&p->numbers, key, p->memory, &is_new);
+    if (number == MS_MAP_NONE)
+        return MSTX_NO_PROFILE;
+    if (!is_new)
+        return number;
+    const struct mstx_shift *copy = copy_shifts(p, v, n);
+    struct mstx_shifts *slot = copy != NULL ? ms_vec_push(&p->shifts) : NULL;
+    if (slot == NULL)
+        return MSTX_NO_PROFILE;
+    *slot = (struct mstx_shifts){(uint32_t)n, 0, copy};
+    return number;
+}
+
+double mstx__shifts_delay(const struct mstx_profiles *p, uint32_t shifts, uint32_t class)
+{
+    const struct mstx_shifts *s = &p->shifts.p[shifts];
+    double latest = -INFINITY;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct mstx_delay *found =
+            mstx__delays_find(p->all.p[s->at[i].profile].delays, class);
+        latest = fmax(latest, s->at[i].ns + (found != NULL ? found->ns : 0));
+    }
+    return latest;
+}
+
+/* Writes the later of both in each class. */
+static void write_later(struct mstx_delays *to, const struct mstx_delays *a, double a_ns,
+                        const struct mstx_delays *b, double b_ns)
+{
+    const double none = fmax(a_ns, b_ns);
+    const uint32_t na = a != NULL ? a->n : 0, nb = b != NULL ? b->n : 0;
+    for (uint32_t i = 0, k = 0; i < na || k < nb;) {
+        const uint32_t ca = i < na ? a->at[i].class : UINT32_MAX;
+        const uint32_t cb = k < nb ? b->at[k].class : UINT32_MAX;
+        const uint32_t class = ca < cb ? ca : cb;
+        const double in_a = a_ns + (ca == class ? a->at[i++].ns : 0);
+        const double in_b = b_ns + (cb == class ? b->at[k++].ns : 0);
+        put(to, class, fmax(in_a, in_b) - none);
+    }
+}
+
+/* Returns the later of a list that begins a_ns later and a shift, as delays of the later begin. */
+static struct mstx_delays *join(struct mstx_profiles *p, const struct mstx_delays *a, double a_ns,
+                                const struct mstx_shift *shift)
+{
+    const struct mstx_delays *b = p->all.p[shift->profile].delays;
+    const size_t most = (a != NULL ? a->n : 0) + (size_t)(b != NULL ? b->n : 0);
+    struct mstx_delays *l = mstx__delays_new(p, most);
+    p->work += most;
+    if (l != NULL)
+        write_later(l, a, a_ns, b, shift->ns);
+    return l;
+}
+
+uint32_t mstx__shifts_flatten(struct mstx_profiles *p, uint32_t shifts)
+{
+    const struct mstx_shifts s = p->shifts.p[shifts];
+    if (s.n == 1)
+        return (uint32_t)s.at[0].profile;
+    if (s.flat != 0)
+        return s.flat;
+    struct mstx_delays *l = mstx__delays_share(p->all.p[s.at[0].profile].delays);
+    double ns = s.at[0].ns;
+    for (uint32_t i = 1; i < s.n; i++) {
+        struct mstx_delays *joined = join(p, l, ns, &s.at[i]);
+        mstx__delays_release(p, l);
+        if (joined == NULL)
+            return MSTX_NO_PROFILE;
+        l = joined;
+        ns = fmax(ns, s.at[i].ns);
+    }
+    ms_assert(ns == 0);
+    const uint32_t flat = add_profile(p, l, s.at, s.n);
+    p->shifts.p[shifts].flat = flat != MSTX_NO_PROFILE ? flat : 0;
+    return flat;
 }

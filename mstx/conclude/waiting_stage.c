@@ -16,8 +16,6 @@
  * an error.  Fewer than STEPS_LEAST steps are not judged: five steps move the slowdown by 4 %. */
 static const double EXPLAINS_LEAST = 0.5, GAIN_LEAST = 0.05, GREAT_GAIN = 0.10;
 enum { STEPS_LEAST = 5 };
-/* With more ranks a single one explains little, and each would take a replay. */
-enum { RANKS_MOST = 256 };
 
 struct asking {
     struct mstx_ops ops;
@@ -93,8 +91,7 @@ static enum ms_rc ask(struct asking *a, struct ms_err *err)
     a->marked = ms_calloc(a->ops.op.n + 1, sizeof *a->marked);
     if (a->marked == NULL)
         return ms_no_memory(err);
-    if (a->ops.rank.n <= RANKS_MOST)
-        MS_TRY(ask_worst(a, MSTX_BY_RANK, &found, err));
+    MS_TRY(ask_worst(a, MSTX_BY_RANK, &found, err));
     return found ? MS_OK : ask_worst(a, MSTX_BY_STAGE, &found, err);
 }
 
