@@ -162,13 +162,18 @@ static void find_interval(struct mstx_whatif *w)
     w->high = ratio[BOOTSTRAPS - 1 - BOOTSTRAPS / 40];
 }
 
-/* Rounds durations to 2^-16 ns: sums of them are then exact up to two minutes, those of whole
- * nanoseconds always, so that all ways to add them up give the same time. */
+/* Rounds durations to a power of two that sums of a step are exact with, up to four times its
+ * recorded time: so all ways to add them up give the same time. */
 static void make_exact(struct mstx_whatif *w)
 {
+    double longest = 1;
+    for (size_t s = 0; s < mstx__ops_steps(w->o); s++)
+        longest = fmax(longest, mstx__ops_step_ns(w->o, s));
+    const int digits = 50 - ilogb(longest);
+    const double many = ldexp(1, digits), unit = ldexp(1, -digits);
     for (size_t i = 0; i < w->o->op.n; i++) {
-        w->recorded[i] = rint(w->recorded[i] * 65536) / 65536;
-        w->ideal[i] = rint(w->ideal[i] * 65536) / 65536;
+        w->recorded[i] = rint(w->recorded[i] * many) * unit;
+        w->ideal[i] = rint(w->ideal[i] * many) * unit;
     }
 }
 
