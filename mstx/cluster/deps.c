@@ -203,28 +203,49 @@ static bool sorter_begin(struct sorter *s, const struct mstx_dep_list *l)
     return true;
 }
 
-static void add_preds(struct mstx_deps *d, const struct sorter *s, uint32_t op)
+/* Makes room for all nodes and predecessors of the list, so that adding one need not look. */
+static bool make_room(struct mstx_deps *d, const struct mstx_dep_list *l)
 {
+    if (d->first.n == 0)
+        PUSH(d, first, 0);
+    const size_t nodes = d->op.n + 2 * (size_t)l->n;
+    d->no_memory = d->no_memory || !ms_vec_reserve(&d->op, nodes) ||
+                   !ms_vec_reserve(&d->first, nodes + 1) ||
+                   !ms_vec_reserve(&d->pred, d->pred.n + l->edge.n + l->n);
+    return !d->no_memory;
+}
+
+/* Adds a node whose predecessors were added just before. */
+static uint32_t put_node(struct mstx_deps *d, uint32_t op)
+{
+    ms_assert(d->op.n < d->op.cap && d->first.n < d->first.cap && d->pred.n <= d->pred.cap);
+    d->op.p[d->op.n] = op;
+    d->first.p[d->first.n++] = (uint32_t)d->pred.n;
+    return (uint32_t)d->op.n++;
+}
+
+static void put_preds(struct mstx_deps *d, const struct sorter *s, uint32_t op)
+{
+    uint32_t *to = d->pred.p + d->pred.n;
     for (uint32_t i = s->in_at[op]; i < s->in_at[op + 1]; i++)
-        mstx__deps_after(d, s->node[s->l->edge.p[s->in[i]].from]);
+        *to++ = s->node[s->l->edge.p[s->in[i]].from];
+    d->pred.n = (size_t)(to - d->pred.p);
 }
 
 /* Adds the nodes of a unit: a gate first when it has several members, then each member. */
 static void add_unit(struct mstx_deps *d, const struct sorter *s, uint32_t unit)
 {
     const uint32_t from = s->member_at[unit], to = s->member_at[unit + 1];
-    uint32_t gate = 0;
-    if (to - from > 1) {
-        gate = mstx__deps_node(d, MSTX_NO_OP);
-        for (uint32_t i = from; i < to; i++)
-            add_preds(d, s, s->member[i]);
+    for (uint32_t i = from; i < to; i++)
+        put_preds(d, s, s->member[i]);
+    if (to - from == 1) {
+        s->node[s->member[from]] = put_node(d, s->l->op[s->member[from]]);
+        return;
     }
+    const uint32_t gate = put_node(d, MSTX_NO_OP);
     for (uint32_t i = from; i < to; i++) {
-        s->node[s->member[i]] = mstx__deps_node(d, s->l->op[s->member[i]]);
-        if (to - from > 1)
-            mstx__deps_after(d, gate);
-        else
-            add_preds(d, s, s->member[i]);
+        d->pred.p[d->pred.n++] = gate;
+        s->node[s->member[i]] = put_node(d, s->l->op[s->member[i]]);
     }
 }
 
@@ -247,7 +268,7 @@ uint32_t mstx__deps_add_sorted(struct mstx_deps *d, const struct mstx_dep_list *
 {
     struct sorter s;
     uint32_t lined = 0, added = 0;
-    if (!sorter_begin(&s, l)) {
+    if (!make_room(d, l) || !sorter_begin(&s, l)) {
         d->no_memory = true;
         return l->n;
     }
