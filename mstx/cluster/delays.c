@@ -156,8 +156,9 @@ static bool is_never_earlier(const struct mstx_profiles *p, const struct mstx_sh
     return behind != NULL && a->ns + behind->ns >= b->ns;
 }
 
-size_t mstx__shifts_prune(const struct mstx_profiles *p, struct mstx_shift *v, size_t n)
+size_t mstx__shifts_prune(struct mstx_profiles *p, struct mstx_shift *v, size_t n)
 {
+    p->work += n * n / 4;
     for (size_t i = n; i-- > 0 && n > 1;) {
         size_t k = 0;
         while (k < n && (k == i || !is_never_earlier(p, &v[k], &v[i])))

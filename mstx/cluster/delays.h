@@ -53,7 +53,7 @@ struct mstx_profiles {
     MS_VEC(struct mstx_profile) all;   /* profile 0 has no delays */
     MS_VEC(struct mstx_shifts) shifts; /* by number; equal lists have one number; 0: profile 0 */
     struct ms_map numbers;             /* of lists of shifts */
-    size_t work;                       /* delays that were looked at */
+    size_t work;                       /* delays and pairs of profiles that were looked at */
 };
 #define MSTX_NO_PROFILE UINT32_MAX
 
@@ -72,7 +72,7 @@ uint32_t mstx__profiles_overlay(struct mstx_profiles *p, uint32_t rest,
                                 const struct mstx_shift *behind, size_t behinds);
 
 /* Removes shifts that others are never earlier than; returns how many are left. */
-size_t mstx__shifts_prune(const struct mstx_profiles *p, struct mstx_shift *v, size_t n);
+size_t mstx__shifts_prune(struct mstx_profiles *p, struct mstx_shift *v, size_t n);
 /* Returns the number of a list of shifts, MSTX_NO_PROFILE as above. */
 uint32_t mstx__shifts_number(struct mstx_profiles *p, const struct mstx_shift *v, size_t n);
 double mstx__shifts_delay(const struct mstx_profiles *p, uint32_t shifts, uint32_t class);
