@@ -10,40 +10,6 @@
 
 #include <sys/stat.h>
 
-/* ---- facts about a run --------------------------------------------------------------------- */
-
-struct counter_mean {
-    double sum;
-    uint64_t n;
-};
-
-static enum ms_rc take_value(void *ctx, const struct mstx_event *e, struct ms_err *err)
-{
-    struct counter_mean *m = ctx;
-    (void)err;
-    m->sum += mstx_event_value(e);
-    m->n++;
-    return MS_OK;
-}
-
-static enum ms_rc read_facts(struct mstx_run_facts *f, struct mstx_tl *tl,
-                             const struct mstx_profile *p, struct ms_err *err)
-{
-    struct counter_mean batch = {0};
-    f->processes = mstx_tl_process_count(tl);
-    f->steps = p->rank.p[0].steps;
-    f->program = ms_str_dup(mstx_tl_process(tl, p->rank.p[0].process)->name);
-    if (f->program == NULL)
-        return ms_no_memory(err);
-    for (size_t i = 0; i < mstx_tl_track_count(tl); i++) {
-        const struct mstx_track *t = mstx_tl_track(tl, i);
-        if (t->kind == MSTX_TRACK_COUNTER && ms_str_is(t->name, "batch elements"))
-            MS_TRY(mstx_tl_walk(tl, i, NULL, take_value, &batch, err));
-    }
-    f->batch = batch.n != 0 ? batch.sum / (double)batch.n : 0;
-    return MS_OK;
-}
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static enum ms_rc read_run(struct mstx_against *a, const char *path,
@@ -56,7 +22,7 @@ static enum ms_rc read_run(struct mstx_against *a, const char *path,
         return rc;
     rc = mstx__profile_read(p, tl, *steps, &a->places, err);
     if (rc == MS_OK && f != NULL)
-        rc = read_facts(f, tl, p, err);
+        rc = mstx__facts_read(f, tl, p, err);
     mstx_tl_close(tl);
     return rc != MS_OK ? ms_err_wrap(err, "%s", path) : MS_OK;
 }
@@ -107,6 +73,6 @@ void mstx_against_free(struct mstx_against *a)
     mstx__profile_free(&a->old);
     mstx__profile_free(&a->new);
     mstx__places_free(&a->places);
-    ms_free(a->old_facts.program);
-    ms_free(a->new_facts.program);
+    mstx__facts_free(&a->old_facts);
+    mstx__facts_free(&a->new_facts);
 }

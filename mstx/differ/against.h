@@ -12,16 +12,9 @@
 #define MSTX_DIFFER_AGAINST_H
 
 #include "mstx/differ/causes.h"
+#include "mstx/differ/surroundings.h"
 
 #include "probe/base/jwrite.h"
-
-/* What is told of a run beside its times. */
-struct mstx_run_facts {
-    const char *path; /* borrowed */
-    size_t processes, steps;
-    char *program; /* of its first process with steps */
-    double batch;  /* elements of a batch, the mean; 0: unknown */
-};
 
 struct mstx_against {
     struct mstx_places places;

@@ -25,7 +25,7 @@ static void json_run(const char *key, const struct mstx_run_facts *f, const stru
 static void json_facts(const struct mstx_against *a, struct ms_jwrite *w)
 {
     struct mstx_fact fact[MSTX_FACTS_MAX];
-    const size_t n = mstx__against_facts(a, fact);
+    const size_t n = mstx__facts_differ(&a->old_facts, &a->new_facts, fact);
     ms_jwrite_key(w, MS_STR("surroundings"));
     ms_jwrite_arr(w);
     for (size_t i = 0; i < n; i++) {

@@ -36,7 +36,7 @@ static void text_steps(const struct mstx_against *a, struct ms_buf *out)
 static void text_facts(const struct mstx_against *a, struct ms_buf *out)
 {
     struct mstx_fact fact[MSTX_FACTS_MAX];
-    const size_t n = mstx__against_facts(a, fact);
+    const size_t n = mstx__facts_differ(&a->old_facts, &a->new_facts, fact);
     if (n != 0)
         ms_buf_puts(out, "\nwhat surrounds the runs differs\n");
     for (size_t i = 0; i < n; i++)

@@ -83,39 +83,6 @@ void mstx__against_sentence(const struct mstx_against *a, const struct mstx_caus
         put_change(a, c, out);
 }
 
-/* ---- facts ----------------------------------------------------------------------------------- */
-
-static void add_fact(struct mstx_fact *f, size_t *n, const char *what, const char *old,
-                     const char *new)
-{
-    if (strcmp(old, new) == 0 || old[0] == '\0' || new[0] == '\0')
-        return;
-    f[*n].what = what;
-    snprintf(f[*n].old, sizeof f[*n].old, "%s", old);
-    snprintf(f[*n].new, sizeof f[*n].new, "%s", new);
-    ++*n;
-}
-
-static void add_number(struct mstx_fact *f, size_t *n, const char *what, double old, double new)
-{
-    char x[MSTX_FACT_TEXT], y[MSTX_FACT_TEXT];
-    snprintf(x, sizeof x, "%.6g", old);
-    snprintf(y, sizeof y, "%.6g", new);
-    add_fact(f, n, what, x, y);
-}
-
-size_t mstx__against_facts(const struct mstx_against *a, struct mstx_fact fact[MSTX_FACTS_MAX])
-{
-    const struct mstx_run_facts *old = &a->old_facts, *new = &a->new_facts;
-    size_t n = 0;
-    add_fact(fact, &n, "program", old->program, new->program);
-    add_number(fact, &n, "ranks with steps", (double)a->old.rank.n, (double)a->new.rank.n);
-    add_number(fact, &n, "steps that are compared", (double)old->steps, (double)new->steps);
-    if (old->batch > 0 && new->batch > 0)
-        add_number(fact, &n, "elements of a batch", old->batch, new->batch);
-    return n;
-}
-
 /* ---- the split ------------------------------------------------------------------------------- */
 
 struct mstx_split mstx__against_split(const struct mstx_against *a)

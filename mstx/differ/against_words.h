@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * against_words: what the forms of the answer share: sentences, facts, the split, the table of names.
+ * against_words: what the forms of the answer share: sentences, the split, the table of names.
  */
 #ifndef MSTX_DIFFER_AGAINST_WORDS_H
 #define MSTX_DIFFER_AGAINST_WORDS_H
 
 #include "mstx/differ/against.h"
 
-enum { MSTX_SENTENCE_MAX = 1 << 20, MSTX_FACTS_MAX = 8, MSTX_FACT_TEXT = 64 };
+enum { MSTX_SENTENCE_MAX = 1 << 20 };
 
 /* Appends "+2.96 ms [2.90, 6.00] a step, data loading: NAME takes 3.26 ms instead of 308 us". */
 void mstx__against_sentence(const struct mstx_against *a, const struct mstx_cause *c,
                             struct ms_buf *out);
-
-/* Something beside the times in which the runs differ. */
-struct mstx_fact {
-    const char *what;
-    char old[MSTX_FACT_TEXT], new[MSTX_FACT_TEXT];
-};
-/* Returns the number of facts that differ. */
-size_t mstx__against_facts(const struct mstx_against *a, struct mstx_fact fact[MSTX_FACTS_MAX]);
 
 /* Parts of the difference of the mean steps, ns; they add up to it. */
 struct mstx_split {
