@@ -7,8 +7,10 @@
 
 #include <string.h>
 
-static struct mstx_traffic few[] = {{"AllGather", 100}, {"AllReduce", 1000}, {"Send", 64}};
-static struct mstx_traffic more[] = {{"AllReduce", 2000}, {"Barrier", 0}, {"Send", 64.1}};
+static char gather[] = "AllGather", reduce[] = "AllReduce", barrier[] = "Barrier", send[] = "Send";
+static char train[] = "train", train2[] = "train2";
+static struct mstx_traffic few[] = {{gather, 100}, {reduce, 1000}, {send, 64}};
+static struct mstx_traffic more[] = {{reduce, 2000}, {barrier, 0}, {send, 64.1}};
 
 static struct mstx_run_facts facts(char *program, size_t ranks, double batch)
 {
@@ -31,7 +33,7 @@ static bool tells(const struct mstx_fact *f, size_t n, const char *what, const c
 START_TEST(equal_runs_have_nothing_to_tell)
 {
     struct mstx_fact f[MSTX_FACTS_MAX];
-    const struct mstx_run_facts a = facts("train", 2, 32);
+    const struct mstx_run_facts a = facts(train, 2, 32);
     ck_assert_uint_eq(mstx__facts_differ(&a, &a, f), 0);
 }
 END_TEST
@@ -39,8 +41,8 @@ END_TEST
 START_TEST(what_differs_is_told_with_both_values)
 {
     struct mstx_fact f[MSTX_FACTS_MAX];
-    const struct mstx_run_facts old = facts("train", 2, 32);
-    struct mstx_run_facts new = facts("train2", 4, 64);
+    const struct mstx_run_facts old = facts(train, 2, 32);
+    struct mstx_run_facts new = facts(train2, 4, 64);
     new.hosts = 2;
     const size_t n = mstx__facts_differ(&old, &new, f);
     ck_assert_uint_eq(n, 4);
@@ -54,7 +56,7 @@ END_TEST
 START_TEST(a_batch_that_one_run_does_not_know_is_not_told)
 {
     struct mstx_fact f[MSTX_FACTS_MAX];
-    const struct mstx_run_facts old = facts("train", 2, 0), new = facts("train", 2, 64);
+    const struct mstx_run_facts old = facts(train, 2, 0), new = facts(train, 2, 64);
     ck_assert_uint_eq(mstx__facts_differ(&old, &new, f), 0);
 }
 END_TEST
@@ -63,7 +65,7 @@ END_TEST
 START_TEST(bytes_of_an_operation_are_told)
 {
     struct mstx_fact f[MSTX_FACTS_MAX];
-    struct mstx_run_facts old = facts("train", 2, 0), new = old;
+    struct mstx_run_facts old = facts(train, 2, 0), new = old;
     old.traffic.p = few;
     new.traffic.p = more;
     old.traffic.n = new.traffic.n = 3;
@@ -78,7 +80,7 @@ START_TEST(a_list_of_facts_has_an_end)
     static struct mstx_traffic a[40], b[40];
     static char name[40][8];
     struct mstx_fact f[MSTX_FACTS_MAX];
-    struct mstx_run_facts old = facts("train", 2, 0), new = old;
+    struct mstx_run_facts old = facts(train, 2, 0), new = old;
     for (int i = 0; i < 40; i++) {
         snprintf(name[i], sizeof name[i], "op%02d", i);
         a[i] = (struct mstx_traffic){name[i], 100};
