@@ -18,6 +18,8 @@
 enum { WORK_SHARE = 16 };
 /* An own list grows up to OWN_MOST delays and 1 / OWN_SHARE of its profile. */
 enum { OWN_MOST = 32, OWN_SHARE = 16 };
+/* A node with more predecessors does not look which of them have waited for others. */
+enum { FEW = 4 };
 /* More profiles than these behind a node become one. */
 enum { SHIFTS_MOST = 16 };
 /* Bytes of lists: for each node, and for each class. */
@@ -33,11 +35,6 @@ struct moment {
     uint32_t shifts;
 };
 
-/* A node that others wait for at a meeting. */
-struct source {
-    struct moment m;
-    uint32_t has; /* the class that is looked at, if the source has a delay of its own for it */
-};
 /* Sources with the same shifts, the latest first. */
 struct group {
     uint32_t first, n, shifts;
@@ -58,9 +55,11 @@ struct mstx_class_replay {
     const struct mstx_deps *d;
     struct moment *node; /* of a step */
     uint32_t *waiting;   /* by node: how many nodes still wait for it; NOBODY: none ever did */
+    uint32_t *behind;    /* by node: the last one that waited for it */
     struct mstx_profiles profiles;
+    uint64_t meeting;
     /* The current meeting. */
-    MS_VEC(struct source) source;
+    MS_VEC(struct moment) source; /* what meets */
     MS_VEC(struct group) group;
     MS_VEC(struct bound) bound;
     MS_VEC(struct heard) heard;
@@ -76,7 +75,8 @@ struct mstx_class_replay *mstx__class_replay_new(const struct mstx_deps *d, size
     r->d = d;
     r->node = ms_calloc(most + 1, sizeof *r->node);
     r->waiting = ms_calloc(most + 1, sizeof *r->waiting);
-    if (r->node != NULL && r->waiting != NULL)
+    r->behind = ms_calloc(most + 1, sizeof *r->behind);
+    if (r->node != NULL && r->waiting != NULL && r->behind != NULL)
         return r;
     mstx__class_replay_free(r);
     return NULL;
@@ -88,6 +88,7 @@ void mstx__class_replay_free(struct mstx_class_replay *r)
         return;
     ms_free(r->node);
     ms_free(r->waiting);
+    ms_free(r->behind);
     ms_vec_free(&r->source);
     ms_vec_free(&r->group);
     ms_vec_free(&r->bound);
@@ -114,16 +115,16 @@ static double delay_at(const struct mstx_class_replay *r, const struct moment *m
 
 static bool add_source(struct mstx_class_replay *r, const struct moment *m)
 {
-    struct source *slot = ms_vec_push(&r->source);
+    struct moment *slot = ms_vec_push(&r->source);
     if (slot != NULL)
-        *slot = (struct source){*m, MSTX_NO_OP};
+        *slot = *m;
     return slot != NULL;
 }
 
 static int by_shifts_latest_first(const void *pa, const void *pb)
 {
-    const struct source *a = pa, *b = pb;
-    return MS_ORDER(a->m.shifts, b->m.shifts, MS_ORDER(b->m.base, a->m.base, 0));
+    const struct moment *a = pa, *b = pb;
+    return MS_ORDER(a->shifts, b->shifts, MS_ORDER(b->base, a->base, 0));
 }
 
 static bool find_groups(struct mstx_class_replay *r)
@@ -131,7 +132,7 @@ static bool find_groups(struct mstx_class_replay *r)
     ms_vec_sort(&r->source, by_shifts_latest_first);
     r->group.n = 0;
     for (uint32_t i = 0; i < r->source.n; i++) {
-        const struct moment *m = &r->source.p[i].m;
+        const struct moment *m = &r->source.p[i];
         if (r->group.n != 0 && r->group.p[r->group.n - 1].shifts == m->shifts) {
             r->group.p[r->group.n - 1].n++;
             continue;
@@ -157,7 +158,7 @@ static bool find_bounds(struct mstx_class_replay *r)
     r->bound.n = 0;
     for (size_t k = 0; k < r->group.n; k++) {
         const struct mstx_shifts *s = &r->profiles.shifts.p[r->group.p[k].shifts];
-        const double base = r->source.p[r->group.p[k].first].m.base;
+        const double base = r->source.p[r->group.p[k].first].base;
         for (uint32_t i = 0; i < s->n; i++) {
             struct bound *slot = ms_vec_push(&r->bound);
             if (slot == NULL)
@@ -223,18 +224,49 @@ static int by_class(const void *pa, const void *pb)
     return MS_ORDER(a->class, b->class, MS_ORDER(a->source, b->source, 0));
 }
 
+/* Finds the latest of the sources that share a list. */
+static void find_latest(struct mstx_class_replay *r)
+{
+    r->meeting++;
+    for (uint32_t i = 0; i < r->source.n; i++) {
+        struct mstx_delays *l = r->source.p[i].own;
+        if (l != NULL &&
+            (l->meeting != r->meeting || r->source.p[l->latest].base < r->source.p[i].base))
+            l->latest = i;
+        if (l != NULL)
+            l->meeting = r->meeting;
+    }
+}
+
+/* Hears the list of a source.  Of those that share it, only the latest counts, except for the class
+ * that this one has as its self, and for the first of a group, of which is_join_late asks. */
+static bool hear_list(struct mstx_class_replay *r, uint32_t i, bool is_first)
+{
+    const struct moment *m = &r->source.p[i];
+    const struct mstx_delays *l = m->own;
+    if (!is_first && l->latest != i) {
+        const uint32_t class = r->source.p[l->latest].self;
+        const struct mstx_delay *found = mstx__delays_find(l, class);
+        return found == NULL || class == m->self || hear(r, class, i, m->base + found->ns);
+    }
+    bool ok = true;
+    for (uint32_t k = 0; k < l->n && ok; k++) {
+        if (l->at[k].class != m->self)
+            ok = hear(r, l->at[k].class, i, m->base + l->at[k].ns);
+    }
+    return ok;
+}
+
 static bool hear_sources(struct mstx_class_replay *r)
 {
     bool ok = true;
     r->heard.n = 0;
+    find_latest(r);
     for (uint32_t i = 0; i < r->source.n && ok; i++) {
-        const struct moment *m = &r->source.p[i].m;
-        for (uint32_t k = 0; m->own != NULL && k < m->own->n && ok; k++) {
-            if (m->own->at[k].class != m->self)
-                ok = hear(r, m->own->at[k].class, i, m->base + m->own->at[k].ns);
-        }
-        if (ok && m->self != MSTX_NO_OP)
-            ok = hear(r, m->self, i, m->base + m->self_ns);
+        const struct moment *m = &r->source.p[i];
+        const bool is_first = i == 0 || r->source.p[i - 1].shifts != m->shifts;
+        ok = (m->own == NULL || hear_list(r, i, is_first)) &&
+             (m->self == MSTX_NO_OP || hear(r, m->self, i, m->base + m->self_ns));
     }
     ms_vec_sort(&r->heard, by_class);
     return ok;
@@ -245,31 +277,32 @@ static bool hear_sources(struct mstx_class_replay *r)
 static bool is_join_late(const struct mstx_class_replay *r, const struct heard *h, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct source *s = &r->source.p[h[i].source];
-        const bool is_latest =
-            h[i].source == 0 || r->source.p[h[i].source - 1].m.shifts != s->m.shifts;
-        if (is_latest && h[i].at < s->m.base + delay_in(r, s->m.shifts, h[i].class))
+        const struct moment *s = &r->source.p[h[i].source];
+        const bool is_latest = h[i].source == 0 || r->source.p[h[i].source - 1].shifts != s->shifts;
+        if (is_latest && h[i].at < s->base + delay_in(r, s->shifts, h[i].class))
             return true;
     }
     return false;
 }
 
-/* Returns the latest of the sources that have no own delay of the class. */
-static double latest_of_others(struct mstx_class_replay *r, const struct heard *h, size_t n)
+static bool has_own(const struct moment *m, uint32_t class)
 {
-    const uint32_t class = h[0].class;
+    return m->self == class || mstx__delays_find(m->own, class) != NULL;
+}
+
+/* Returns the latest of the sources that have no own delay of the class. */
+static double latest_of_others(struct mstx_class_replay *r, uint32_t class)
+{
     double latest = 0;
-    for (size_t i = 0; i < n; i++)
-        r->source.p[h[i].source].has = class;
     for (size_t k = 0; k < r->group.n; k++) {
         const struct group *g = &r->group.p[k];
         uint32_t i = g->first;
-        while (i < g->first + g->n && r->source.p[i].has == class)
+        while (i < g->first + g->n && has_own(&r->source.p[i], class))
             i++;
         if (i < g->first + g->n)
-            latest = fmax(latest, r->source.p[i].m.base + delay_in(r, g->shifts, class));
+            latest = fmax(latest, r->source.p[i].base + delay_in(r, g->shifts, class));
+        r->profiles.work += i - g->first + 1;
     }
-    r->profiles.work += r->group.n;
     return latest;
 }
 
@@ -290,7 +323,7 @@ static bool settle_class(struct mstx_class_replay *r, const struct heard *h, siz
 {
     const double joined = delay_in(r, out->shifts, h[0].class);
     const bool is_late = is_join_late(r, h, n);
-    double at = is_late ? latest_of_others(r, h, n) : out->base + joined;
+    double at = is_late ? latest_of_others(r, h[0].class) : out->base + joined;
     for (size_t i = 0; i < n; i++)
         at = fmax(at, h[i].at);
     if (is_late)
@@ -411,30 +444,43 @@ static void count_waiting(struct mstx_class_replay *r, size_t from, size_t to)
 {
     const struct mstx_deps *d = r->d;
     memset(r->waiting, 0, (to - from) * sizeof *r->waiting);
+    memset(r->behind, 0xFF, (to - from) * sizeof *r->behind);
     for (uint32_t i = d->first.p[from]; i < d->first.p[to]; i++)
         r->waiting[d->pred.p[i] - from]++;
     for (size_t v = 0; v < to - from; v++)
         r->waiting[v] = r->waiting[v] != 0 ? r->waiting[v] : NOBODY;
 }
 
+/* Tells whether another predecessor of v has waited for this one, and so is never earlier. */
+static bool is_needless(const struct mstx_class_replay *r, size_t from, size_t v, uint32_t pred)
+{
+    const struct mstx_deps *d = r->d;
+    const uint32_t first = d->first.p[v], end = d->first.p[v + 1];
+    for (uint32_t i = first; i < end && end - first <= FEW; i++) {
+        if (d->pred.p[i] == r->behind[pred - from])
+            return true;
+    }
+    return false;
+}
+
 /* Sets m to the latest of the nodes that v waits for. */
 static bool wait_for_all(struct mstx_class_replay *r, size_t from, size_t v, struct moment *m)
 {
     const struct mstx_deps *d = r->d;
-    const uint32_t first = d->first.p[v], end = d->first.p[v + 1];
     *m = (struct moment){.self = MSTX_NO_OP};
-    if (end - first == 1) {
-        *m = r->node[d->pred.p[first] - from];
-        mstx__delays_share(m->own);
-    }
-    if (end - first < 2)
-        return true;
     r->source.n = 0;
-    for (uint32_t i = first; i < end; i++) {
-        if (!add_source(r, &r->node[d->pred.p[i] - from]))
+    for (uint32_t i = d->first.p[v]; i < d->first.p[v + 1]; i++) {
+        const uint32_t pred = d->pred.p[i];
+        if (!is_needless(r, from, v, pred) && !add_source(r, &r->node[pred - from]))
             return false;
     }
-    return meet(r, m);
+    if (r->source.n > 1)
+        return meet(r, m);
+    if (r->source.n == 1) {
+        *m = r->source.p[0];
+        mstx__delays_share(m->own);
+    }
+    return true;
 }
 
 /* The own delays of a node are needed until the last other has waited for it. */
@@ -442,6 +488,7 @@ static void forget_waited(struct mstx_class_replay *r, size_t from, size_t v)
 {
     for (uint32_t i = r->d->first.p[v]; i < r->d->first.p[v + 1]; i++) {
         const size_t pred = r->d->pred.p[i] - from;
+        r->behind[pred] = (uint32_t)v;
         if (--r->waiting[pred] == 0)
             mstx__delays_release(&r->profiles, r->node[pred].own);
     }

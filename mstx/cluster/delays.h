@@ -25,7 +25,9 @@ struct mstx_delay {
 struct mstx_delays {
     struct mstx_delays *next; /* of the unused ones of its size */
     uint32_t n, shared, size; /* size: logarithm of its room */
-    struct mstx_delay at[];   /* by class */
+    uint32_t latest; /* of the points that met and share it; for meeting number `meeting` */
+    uint64_t meeting;
+    struct mstx_delay at[]; /* by class */
 };
 /* Returns the delay of a class in the list, or NULL; the list may be NULL. */
 const struct mstx_delay *mstx__delays_find(const struct mstx_delays *l, uint32_t class);
