@@ -328,7 +328,8 @@ static enum ms_rc name_beside(const char *origin, struct ms_buf *where, struct m
     if (ms_str_ends(name, MS_STR(".edited")))
         name.n -= (uint32_t)strlen(".edited");
     ms_buf_printf(where, "%.*s.edited%s", MS_STR_ARG(name), GRAPH_ENDING);
-    return ms_buf_check(where, err);
+    MS_TRY(ms_buf_check(where, err));
+    return ms_want_no_link(ms_buf_z(where), err);
 }
 
 static enum ms_rc name_target(const struct viz_session *s, const char *to, bool over,
