@@ -7,6 +7,7 @@
 #include "mstx/conclude/run_ready.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
+#include "probe/base/opt.h"
 #include "probe/base/progress.h"
 #include "probe/base/store.h"
 #include "probe/dump/find.h"
@@ -376,5 +377,5 @@ void viz_print_progress(void *ctx, int percent)
 
 void viz_print_note(void *ctx, const char *line)
 {
-    fprintf(stderr, "msprobe %s: %s\n", (const char *)ctx, line);
+    ms_cmd_note(ctx, "%s", line);
 }

@@ -6,6 +6,7 @@
 #include "tests/support/scratch_run.h"
 
 #include "mstx/foreign/export_run.h"
+#include "mstx/foreign/trace_files.h"
 #include "mstx/foreign/trace_text.h"
 
 #include <zlib.h>
@@ -202,6 +203,105 @@ START_TEST(a_rank_is_what_the_first_group_says)
 }
 END_TEST
 
+/* ---- folders of traces ------------------------------------------------------------------------------ */
+
+static void put_rank(const char *name, int rank, int world, const char *list)
+{
+    char path[96], text[2048];
+    const int n = snprintf(text, sizeof text,
+                           "{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":%d,"
+                           "\"world_size\":%d},\"traceEvents\":[%s]}",
+                           rank, world, list);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    write_file(path, text, (size_t)n);
+}
+
+#define ONE      HOST("aten::mul", "cpu_op", "10", "20") ARROW("s", "ac2g", "1", "10", "")
+#define PROBLEMS "SELECT text FROM problems ORDER BY text"
+
+START_TEST(ranks_without_a_trace_are_counted)
+{
+    static const struct {
+        int ranks[3], world;
+        const char *says;
+    } cases[] = {{{0, 1, -1}, 2, ""},
+                 {{0, 1, -1}, 3, "1 of 3 ranks has no trace; the first is rank 2;"},
+                 {{1, 3, -1}, 5, "3 of 5 ranks have no trace; the first is rank 0;"},
+                 {{0, 1, 2}, 4, "1 of 4 ranks has no trace; the first is rank 3;"},
+                 {{2, -1, -1}, 4, ""}}; /* one trace alone was asked for as it is */
+    scratch_dir(dir);
+    for (int i = 0; i < 3 && cases[_i].ranks[i] >= 0; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "w%d.json", i);
+        put_rank(name, cases[_i].ranks[i], cases[_i].world, ONE);
+    }
+    open_path(dir);
+    ck_rows(mstx_tl_store(tl), PROBLEMS, cases[_i].says);
+    end_run();
+}
+END_TEST
+
+START_TEST(a_list_of_events_is_a_trace_and_another_list_is_none)
+{
+    char path[96];
+    static const char list[] = "\n [{\"ph\":\"i\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":0}]",
+                      other[] = "[{\"kind\": 5}]", object[] = "{\"x\": [{\"ph\": 5}]}";
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/b.json", dir);
+    write_file(path, other, sizeof other - 1);
+    snprintf(path, sizeof path, "%s/c.json", dir);
+    write_file(path, object, sizeof object - 1);
+    ck_assert_uint_eq(mstx__count_trace_files(dir), 0);
+    snprintf(path, sizeof path, "%s/a.json", dir);
+    write_file(path, list, sizeof list - 1);
+    ck_assert_uint_eq(mstx__count_trace_files(dir), 1);
+    put_rank("d.json", 0, 1, ONE);
+    ck_assert_uint_eq(mstx__count_trace_files(dir), 2);
+    scratch_remove(dir);
+    ck_assert_uint_eq(mstx__count_trace_files(dir), 0);
+}
+END_TEST
+
+/* ---- calls --------------------------------------------------------------------------------------------- */
+
+#define KERNEL(name, ts, more)                                                                     \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" ts        \
+    ",\"dur\":5,\"args\":{\"device\":0,\"stream\":7,\"correlation\":" ts more "}}"
+#define P2P(op, peer)                                                                              \
+    ",\"Collective name\":\"" op "\",\"In msg nelems\":8,\"Out msg nelems\":8,\"Group size\":4,"   \
+    "\"dtype\":\"Float\",\"Process Group Name\":\"3\",\"Process Group Description\":\"pp\","       \
+    "\"Process Group Ranks\":\"[0, 1, 2, 3]\"," peer
+
+START_TEST(the_first_rank_may_be_a_partner)
+{
+    open_events(KERNEL("ncclDevKernel_SendRecv", "10", P2P("send", "\"Dst Rank\":0")) "," KERNEL(
+        "ncclDevKernel_SendRecv", "30",
+        P2P("recv", "\"Src Rank\":0")) "," KERNEL("ncclDevKernel_SendRecv", "50",
+                                                  P2P("send", "\"Dst Rank\":3")));
+    ck_rows(mstx_tl_store(tl), "SELECT op, peer FROM comm_ops ORDER BY start_ns",
+            "Send|0;Recv|0;Send|3;");
+    end_run();
+}
+END_TEST
+
+START_TEST(a_kernel_that_nothing_describes_is_a_call_of_its_name)
+{
+    char path[96];
+    struct ms_err e = {0};
+    struct ms_store *s;
+    open_events(KERNEL("ncclDevKernel_AllReduce_Sum_f32", "10", "") "," KERNEL("gemm", "30", ""));
+    export_to(MSTX_EXPORT_ASCEND_DB, "out.db", path);
+    ck_ok(ms_store_open(&s, path, &e), e);
+    ck_rows(s, "SELECT startNs, endNs FROM COMMUNICATION_OP", "10000|15000;");
+    ck_rows(s,
+            "SELECT n.value, t.value FROM COMMUNICATION_OP c JOIN STRING_IDS "
+            "n ON n.id = c.opName JOIN STRING_IDS t ON t.id = c.opType",
+            "HcclAllreduce__0_0_1|HcclAllreduce_;");
+    ms_store_close(s);
+    end_run();
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("torch_exports");
@@ -211,5 +311,9 @@ int main(void)
     tcase_add_loop_test(tc, times_end_at_a_limit_on_both_sides, 0, 4);
     tcase_add_test(tc, a_large_compressed_trace_is_unpacked_block_by_block);
     tcase_add_test(tc, a_rank_is_what_the_first_group_says);
+    tcase_add_loop_test(tc, ranks_without_a_trace_are_counted, 0, 5);
+    tcase_add_test(tc, a_list_of_events_is_a_trace_and_another_list_is_none);
+    tcase_add_test(tc, the_first_rank_may_be_a_partner);
+    tcase_add_test(tc, a_kernel_that_nothing_describes_is_a_call_of_its_name);
     return run_case("torch_exports", tc);
 }
