@@ -69,7 +69,7 @@ static int run_command(int argc, char **argv)
         return ms_cmd_fail(&compare_cmd_check, &err);
     const size_t failures = ms_cmd_listed(s.failures.n, (size_t)a.most);
     for (size_t i = 0; i < failures; i++)
-        fprintf(stderr, "msprobe check: %.*s; left out\n", MS_STR_ARG(s.failures.p[i]));
+        ms_cmd_note("check", "%.*s; left out", MS_STR_ARG(s.failures.p[i]));
     ms_cmd_more(stderr, s.failures.n - failures, "dumps that cannot be read");
     enum ms_rc rc = MS_OK;
     if (a.format == FORMAT_JSON)

@@ -23,7 +23,7 @@ struct job {
 
 static void note_line(const char *line)
 {
-    fprintf(stderr, "msprobe compare: %s\n", line);
+    ms_cmd_note("compare", "%s", line);
 }
 
 static void fail_rank(const struct ms_err *err)
@@ -153,7 +153,7 @@ static int compare_sheets(struct job *j, enum sheets what)
     cmp_run_stamp(j->stamp);
     enum ms_rc rc = write_sheets(j, what, &files, &sum, &err);
     for (size_t i = 0; i < sum.notes.n && j->args.format == FORMAT_TEXT; i++)
-        fprintf(stderr, "msprobe compare: %s\n", sum.notes.p[i]);
+        ms_cmd_note("compare", "%s", sum.notes.p[i]);
     if (rc == MS_OK)
         rc = cmp_sheet_print(&sum, &files, j->args.format == FORMAT_JSON, &err);
     bool differs = sum.no + sum.rest != 0;

@@ -45,7 +45,7 @@ static void on_progress(void *ctx, int percent)
 static void on_note(void *ctx, const char *line)
 {
     (void)ctx;
-    fprintf(stderr, "msprobe graph_visualize: %s\n", line);
+    ms_cmd_note("graph_visualize", "%s", line);
 }
 
 /* ---- text ------------------------------------------------------------------------ */

@@ -90,7 +90,7 @@ static enum ms_rc merge(const struct args *a, struct cmp_merge *m,
 {
     enum ms_rc rc = cmp_merge_read(m, a->input, conf, err);
     for (size_t i = 0; i < m->notes.n; i++)
-        fprintf(stderr, "msprobe merge_result: %s\n", m->notes.p[i]);
+        ms_cmd_note("merge_result", "%s", m->notes.p[i]);
     MS_TRY(rc);
     MS_TRY(path_of(path, a->output, err));
     return cmp_merge_write(m, ms_buf_z(path), err);

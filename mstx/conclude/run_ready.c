@@ -271,6 +271,19 @@ static void drop_tmp(char *tmp)
     ms_free(tmp);
 }
 
+/* Checks the place of a database where nobody has named one: it lies in a folder that may be a
+ * stranger's. */
+static enum ms_rc check_own_place(const char *path, const char *db, struct ms_par *par,
+                                  struct ms_err *err)
+{
+    char *own = mstx_db_path(path);
+    enum ms_rc rc = own != NULL ? MS_OK : ms_no_memory(err);
+    if (rc == MS_OK && ms_par_rank(par) == 0 && strcmp(own, db) == 0)
+        rc = ms_want_no_link(db, err);
+    ms_free(own);
+    return mstx__share_result(par, rc, err);
+}
+
 /* Imports into a temporary file, a copy of which gets its final name only after the findings were stored, so
  * that an interrupted import cannot leave a database that looks complete. */
 enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_import_how *how,
@@ -279,6 +292,7 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
     struct stat st;
     char *whole, *copy;
     const bool is_first = ms_par_rank(how->par) == 0;
+    MS_TRY(check_own_place(path, db, how->par, err));
     MS_TRY(new_name(&whole, db, how, err));
     enum ms_rc rc = new_name(&copy, db, how, err); /* now, so that a change of db meanwhile shows */
     if (rc == MS_OK) {

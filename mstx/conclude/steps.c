@@ -206,17 +206,28 @@ static void free_candidates(struct periodic *p)
         ms_vec_free(&p->list[i].ev);
 }
 
-/* Finds steps by a periodic name of the busiest thread. */
-static enum ms_rc find_periodic(struct mstx_tl *tl, size_t process, struct mstx_steps *steps,
-                                enum mstx_step_source *source, struct ms_err *err)
+/* Returns the busiest thread of each process, SIZE_MAX where it has none; NULL without memory. */
+static size_t *busiest_threads(const struct mstx_tl *tl)
 {
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < mstx_tl_track_count(tl); i++) {
+    const size_t n = mstx_tl_process_count(tl);
+    size_t *best = ms_calloc(n + 1, sizeof *best);
+    for (size_t i = 0; i < n && best != NULL; i++)
+        best[i] = SIZE_MAX;
+    for (size_t i = 0; i < mstx_tl_track_count(tl) && best != NULL; i++) {
         const struct mstx_track *t = mstx_tl_track(tl, i);
-        if (t->process == process && t->kind == MSTX_TRACK_THREAD &&
-            (best == SIZE_MAX || t->events > mstx_tl_track(tl, best)->events))
-            best = i;
+        size_t *b = t->process < n ? &best[t->process] : NULL;
+        if (b != NULL && t->kind == MSTX_TRACK_THREAD &&
+            (*b == SIZE_MAX || t->events > mstx_tl_track(tl, *b)->events))
+            *b = i;
     }
+    return best;
+}
+
+/* Finds steps by a periodic name of the busiest thread; SIZE_MAX: there is none. */
+static enum ms_rc find_periodic(struct mstx_tl *tl, size_t process, size_t best,
+                                struct mstx_steps *steps, enum mstx_step_source *source,
+                                struct ms_err *err)
+{
     struct periodic p = {0};
     enum ms_rc rc = MS_OK;
     if (best != SIZE_MAX)
@@ -244,7 +255,7 @@ enum { PROFILER_NAMES = 2, NAMES };
 /* Finds the steps of a process by name, else by period.  names are those that contain "step", those
  * that contain "iter", and those of PyTorch's profiler, whose own steps are the only ones of its
  * traces. */
-static enum ms_rc named_or_periodic(struct mstx_tl *tl, size_t process,
+static enum ms_rc named_or_periodic(struct mstx_tl *tl, size_t process, size_t busiest,
                                     struct mstx_names *const names[NAMES], struct mstx_steps *steps,
                                     enum mstx_step_source *source, struct ms_err *err)
 {
@@ -257,7 +268,8 @@ static enum ms_rc named_or_periodic(struct mstx_tl *tl, size_t process,
         if (mstx_names_count(names[i]) != 0)
             MS_TRY(find_named(tl, process, names[i], steps, source, err));
     }
-    return *source == MSTX_STEPS_NONE ? find_periodic(tl, process, steps, source, err) : MS_OK;
+    return *source == MSTX_STEPS_NONE ? find_periodic(tl, process, busiest, steps, source, err)
+                                      : MS_OK;
 }
 
 enum ms_rc mstx_steps_find(struct mstx_tl *tl, struct mstx_steps *steps, struct ms_err *err)
@@ -265,14 +277,14 @@ enum ms_rc mstx_steps_find(struct mstx_tl *tl, struct mstx_steps *steps, struct 
     *steps = (struct mstx_steps){0};
     static const char *const parts[NAMES] = {"step", "iter", "ProfilerStep#"};
     struct mstx_names *names[NAMES] = {NULL};
-    size_t most = 0;
-    enum ms_rc rc = MS_OK;
+    size_t most = 0, *busiest = busiest_threads(tl);
+    enum ms_rc rc = busiest != NULL ? MS_OK : ms_no_memory(err);
     for (size_t i = 0; i < NAMES && rc == MS_OK; i++)
         rc = mstx_tl_find(tl, parts[i], &names[i], err);
     for (size_t i = 0; i < mstx_tl_process_count(tl) && rc == MS_OK; i++) {
         enum mstx_step_source source;
         size_t before = steps->list.n;
-        rc = named_or_periodic(tl, i, names, steps, &source, err);
+        rc = named_or_periodic(tl, i, busiest[i], names, steps, &source, err);
         if (steps->list.n - before > most) {
             most = steps->list.n - before;
             steps->source = source;
@@ -280,6 +292,7 @@ enum ms_rc mstx_steps_find(struct mstx_tl *tl, struct mstx_steps *steps, struct 
     }
     for (size_t i = 0; i < NAMES; i++)
         mstx_names_free(names[i]);
+    ms_free(busiest);
     if (rc != MS_OK)
         mstx_steps_free(steps);
     return rc;

@@ -234,24 +234,31 @@ static int32_t rank_of(struct ms_str name)
     return -1;
 }
 
+/* Counts the events of each process; those of no process are the host's. */
+static void count_events(struct mstx_trace_lanes *t, struct mstx_trace_process *host)
+{
+    for (size_t k = 0; k < t->lane.n; k++) {
+        const struct mstx_trace_lane *l = &t->lane.p[k];
+        struct mstx_trace_process *p =
+            l->process == MSTX_TRACE_HOST ? host : &t->process.p[l->process];
+        if (p != NULL)
+            p->events += l->ev.n;
+    }
+}
+
 static void write_process(struct mstx_trace_lanes *t, const struct mstx_trace_about *about,
                           struct mstx_trace_process *p, const struct mstx_trace_process *host)
 {
-    const uint32_t index = (uint32_t)(p - t->process.p);
-    struct mstx_process_row row = {.rank = about->rank >= 0 ? about->rank : rank_of(p->name),
-                                   .pid = number_of(p->pid),
-                                   .name = p->name,
-                                   .host = MS_STR(""),
-                                   .dir = MS_STR(""),
-                                   .tool = ms_str_of(about->tool),
-                                   .state = MS_STR("finished"),
-                                   .start_ns = t->base_ns,
-                                   .end_ns = t->base_ns + t->last_ns};
-    for (size_t k = 0; k < t->lane.n; k++) {
-        const struct mstx_trace_lane *l = &t->lane.p[k];
-        if (l->process == index || (p == host && l->process == MSTX_TRACE_HOST))
-            row.events += l->ev.n;
-    }
+    const struct mstx_process_row row = {.rank = about->rank >= 0 ? about->rank : rank_of(p->name),
+                                         .pid = number_of(p->pid),
+                                         .name = p->name,
+                                         .host = MS_STR(""),
+                                         .dir = MS_STR(""),
+                                         .tool = ms_str_of(about->tool),
+                                         .state = MS_STR("finished"),
+                                         .start_ns = t->base_ns,
+                                         .end_ns = t->base_ns + t->last_ns,
+                                         .events = p->events};
     if (row.events == 0 && p != host && about->is_one)
         return;
     p->id = mstx__writer_process_id(t->w);
@@ -311,9 +318,10 @@ static enum ms_rc write_flows(struct mstx_trace_lanes *t, struct ms_err *err)
 enum ms_rc mstx__trace_lanes_write(struct mstx_trace_lanes *t, const struct mstx_trace_about *about,
                                    uint32_t *host_id, struct ms_err *err)
 {
-    const struct mstx_trace_process *host = about->is_one ? host_of(t) : NULL;
+    struct mstx_trace_process *host = about->is_one ? host_of(t) : NULL;
     if (about->is_one && host == NULL)
         return ms_no_memory(err);
+    count_events(t, host);
     for (size_t i = 0; i < t->process.n; i++)
         write_process(t, about, &t->process.p[i], host);
     *host_id = host != NULL ? host->id : 0;

@@ -29,7 +29,8 @@ struct mstx_trace_lane {
 
 struct mstx_trace_process {
     struct ms_str pid, name;
-    uint32_t id; /* once written; 0: it has no events */
+    uint32_t id;     /* once written; 0: it has no events */
+    uint64_t events; /* when it is written */
 };
 
 /* An arrow from one place to another. */

@@ -194,11 +194,43 @@ void mstx_stage_done(const char *stage, const char *target)
     rmdir(stage);
 }
 
+/* Opens the file that names a stage. A link, a pipe or a folder is none of the recorder's. */
+static int open_pointer(const char *target)
+{
+    char name[PATH];
+    struct stat st;
+    int n = snprintf(name, sizeof name, "%s/" MSTX_STAGED, target);
+    if (n <= 0 || (size_t)n >= sizeof name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+        close(fd);
+        errno = EINVAL;
+        return -1;
+    }
+    return fd;
+}
+
+/* Opens a stage, from which segments are then taken away. The control file of a process lies at its
+ * target: a folder with one is a capture of its own, named by a folder that came from elsewhere. */
+static int open_stage(const char *stage)
+{
+    struct stat st;
+    int dir = open(stage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0 && fstatat(dir, MSTX_CONTROL, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        close(dir);
+        errno = EPERM;
+        return -1;
+    }
+    return dir;
+}
+
 int mstx_stage_recover(const char *target)
 {
-    char name[PATH], stage[PATH];
-    int n = snprintf(name, sizeof name, "%s/" MSTX_STAGED, target);
-    int fd = n > 0 && (size_t)n < sizeof name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    char stage[PATH];
+    int fd = open_pointer(target);
     if (fd < 0)
         return errno == ENOENT ? 0 : errno;
     ssize_t got = read(fd, stage, sizeof stage - 1);
@@ -207,7 +239,7 @@ int mstx_stage_recover(const char *target)
         return EIO;
     stage[got] = '\0';
     stage[strcspn(stage, "\n")] = '\0';
-    int dir = open(stage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int dir = open_stage(stage);
     if (dir < 0)
         return errno;
     int rc = mstx_stage_copy(dir, target, MSTX_STAGE_ALL);

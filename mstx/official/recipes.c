@@ -380,10 +380,13 @@ static enum ms_rc analyse_input(struct mstx_recipe *r, const struct mstx_cluster
     MS_TRY(ms_want_dir(how->dir, err));
     if (how->mode == MODE_CLUSTER_TIME_COMPARE_SUMMARY && how->base == NULL)
         return ms_fail(err, MS_E_ARG, "cluster_time_compare_summary needs --bp DIR");
+    MS_TRY(ms_want_no_link(r->out, err));
     MS_TRY(ms_mkdirs(r->out, err));
     char *db = ms_path_join(r->out, MSTX_ANALYSIS_DB);
     struct mstx_run_ranks *run = NULL;
-    enum ms_rc rc = db != NULL ? analyse_ranks(r, how, db, &run, err) : ms_no_memory(err);
+    enum ms_rc rc = db != NULL ? ms_want_no_link(db, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = analyse_ranks(r, how, db, &run, err);
     mstx__run_ranks_close(run);
     ms_free(db);
     return rc;

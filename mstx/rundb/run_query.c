@@ -52,7 +52,7 @@ struct mstx_tl {
     MS_VEC(struct levels) levels; /* by track */
     MS_VEC(struct ms_str) text;   /* by id; p is NULL when not fetched yet */
     int64_t start, end;
-    bool no_memory; /* memory ran out while a text was fetched */
+    struct ms_err failed; /* the first failure while a text was fetched */
     struct mstx_event unpacked[MSTX_CHUNK_MAX];
 };
 
@@ -79,7 +79,8 @@ static struct ms_str keep_text(struct mstx_tl *tl, struct ms_stmt *st, int colum
     if (s.n == 0)
         return MS_STR("");
     s = ms_arena_str(tl->arena, s);
-    tl->no_memory |= s.p == NULL;
+    if (s.p == NULL)
+        (void)ms_no_memory(&tl->failed);
     return s.p != NULL ? s : MS_STR("");
 }
 
@@ -281,7 +282,9 @@ void mstx_tl_span(const struct mstx_tl *tl, int64_t *start_ns, int64_t *end_ns)
 
 enum ms_rc mstx__tl_check(const struct mstx_tl *tl, struct ms_err *err)
 {
-    return tl->no_memory ? ms_no_memory(err) : MS_OK;
+    if (tl->failed.rc != MS_OK && err != NULL && err->rc == MS_OK)
+        *err = tl->failed;
+    return tl->failed.rc;
 }
 
 static bool reserve_text(struct mstx_tl *tl, uint32_t id)
@@ -290,7 +293,7 @@ static bool reserve_text(struct mstx_tl *tl, uint32_t id)
         return true;
     size_t want = (size_t)id + id / 2 + 64;
     if (!ms_vec_reserve(&tl->text, want)) {
-        tl->no_memory = true;
+        (void)ms_no_memory(&tl->failed);
         return false;
     }
     memset(tl->text.p + tl->text.n, 0, (want - tl->text.n) * sizeof *tl->text.p);
@@ -302,11 +305,13 @@ static struct ms_str fetch_text(struct mstx_tl *tl, uint32_t id)
 {
     bool more;
     struct ms_str s = MS_STR("");
+    struct ms_err why = {0};
     ms_stmt_i64(tl->get_text, 1, id);
-    enum ms_rc rc = ms_stmt_step(tl->get_text, &more, NULL);
+    enum ms_rc rc = ms_stmt_step(tl->get_text, &more, &why);
     if (rc == MS_OK && more)
         s = keep_text(tl, tl->get_text, 0);
-    tl->no_memory |= rc == MS_E_NOMEM;
+    if (rc != MS_OK && tl->failed.rc == MS_OK)
+        tl->failed = why; /* SQLite calls a page damaged that the disk does not give */
     ms_stmt_reset(tl->get_text);
     return s;
 }

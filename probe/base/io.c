@@ -89,6 +89,18 @@ enum ms_kind ms_path_kind(const char *path)
     return S_ISREG(st.st_mode) ? MS_KIND_FILE : MS_KIND_OTHER;
 }
 
+enum ms_rc ms_want_no_link(const char *path, struct ms_err *err)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
+        return MS_OK;
+    return ms_fail(
+        err, MS_E_IO,
+        "%s: is a link, and what it leads to is not written over unasked; name it as the "
+        "output, or remove the link",
+        path);
+}
+
 enum ms_rc ms_want_dir(const char *path, struct ms_err *err)
 {
     struct stat st;

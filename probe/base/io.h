@@ -102,6 +102,9 @@ enum ms_rc ms_mkdirs(const char *path, struct ms_err *err) MS_MUST_USE;
 enum ms_kind { MS_KIND_NONE, MS_KIND_FILE, MS_KIND_DIR, MS_KIND_OTHER };
 /* Returns what is at path, links followed; NONE when there is nothing or a link loop. */
 enum ms_kind ms_path_kind(const char *path);
+/* Fails with MS_E_IO when a link is at a path that the user has not named: it may have come with
+ * the input, and what it leads to would be written over. */
+enum ms_rc ms_want_no_link(const char *path, struct ms_err *err) MS_MUST_USE;
 /* Returns MS_OK when a directory is at path; otherwise fails with a message that says why path
  * cannot be used as a directory. */
 enum ms_rc ms_want_dir(const char *path, struct ms_err *err);

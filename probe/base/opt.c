@@ -515,6 +515,18 @@ static void print_safely(FILE *to, const char *msg)
         fputc(ms_is_obeyed(before, *p) ? '?' : *p, to);
 }
 
+void ms_cmd_note(const char *command, const char *fmt, ...)
+{
+    char text[4096];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "msprobe %s: ", command);
+    print_safely(stderr, text);
+    fputc('\n', stderr);
+}
+
 int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err)
 {
     enum ms_exit code = exit_of(err->rc);

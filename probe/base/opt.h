@@ -89,6 +89,9 @@ enum ms_exit { MS_EXIT_OK = 0, MS_EXIT_FOUND = 1, MS_EXIT_USAGE = 2, MS_EXIT_FAI
 enum ms_rc ms_opt_parse(const struct ms_cmd *cmd, int argc, char **argv, void *args, bool *done,
                         struct ms_err *err) MS_MUST_USE;
 void ms_opt_help(const struct ms_cmd *cmd, FILE *to);
+/* Prints "msprobe COMMAND: TEXT" on standard error. The text may quote a stranger's names: what
+ * would command a terminal is shown as '?'. */
+void ms_cmd_note(const char *command, const char *fmt, ...) MS_PRINTF(2, 3);
 /* Prints "msprobe NAME: error" to stderr, with a hint at --help for a usage error (MS_E_ARG), and
  * returns the exit code for the error. cmd NULL: the program itself. Of processes that share a
  * command, the first one alone prints usage errors, which are the same in all. */

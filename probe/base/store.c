@@ -231,6 +231,23 @@ static enum ms_rc harden_store(struct ms_store *s, struct ms_err *err)
     return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
+/* Checks that the file is a database whose tables run nothing when they are read. */
+static enum ms_rc check_inside(struct ms_store *s, struct ms_err *err)
+{
+    struct ms_store_found found = {0};
+    int code = try_reading(s);
+    if (code == SQLITE_OK)
+        code = ms_store__find_code(s->db, &found);
+    if (code != SQLITE_OK)
+        return fail_sql(s, code, NULL, err);
+    if (!found.is_any)
+        return MS_OK;
+    return ms_fail(err, MS_E_FORMAT,
+                   "%s: holds %s (%s of table %s), which would run code; copy its plain tables to "
+                   "another database",
+                   s->path, found.what, found.part, found.table);
+}
+
 enum ms_rc ms_store_only_look(struct ms_store *s, struct ms_err *err)
 {
     const int code = ms_store__only_look(s->db);
@@ -251,8 +268,7 @@ static enum ms_rc open_immutable(struct ms_store *s, const char *path, struct ms
 {
     MS_TRY(connect_to(s, path, "?mode=ro&immutable=1", SQLITE_OPEN_READONLY, err));
     MS_TRY(harden_store(s, err));
-    int code = try_reading(s);
-    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
+    return check_inside(s, err);
 }
 
 /* Applies the copied journal or WAL to a private copy. */
@@ -260,10 +276,8 @@ static enum ms_rc finish_copy(struct ms_store *s, const char *copy, struct ms_er
 {
     MS_TRY(connect_to(s, copy, "?mode=rw", SQLITE_OPEN_READWRITE, err));
     MS_TRY(harden_store(s, err));
-    int code = sqlite3_exec(s->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
-    if (code == SQLITE_OK)
-        code = try_reading(s);
-    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
+    const int code = sqlite3_exec(s->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+    return code == SQLITE_OK ? check_inside(s, err) : fail_sql(s, code, NULL, err);
 }
 
 static void tell_of_copy(const char *path, enum ms_beside what)
@@ -366,8 +380,7 @@ static enum ms_rc open_working_copy(struct ms_store *s, struct ms_err *err)
 {
     MS_TRY(connect_to(s, s->path, "?mode=ro", SQLITE_OPEN_READONLY, err));
     MS_TRY(harden_store(s, err));
-    int code = try_reading(s);
-    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
+    return check_inside(s, err);
 }
 
 static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
@@ -380,10 +393,10 @@ static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
                        s->path, s->path, ms_store__suffix(what));
     MS_TRY(connect_to(s, s->path, "?mode=rw", SQLITE_OPEN_READWRITE, err));
     MS_TRY(harden_store(s, err));
-    int code = try_reading(s);
-    if (code == SQLITE_OK && sqlite3_db_readonly(s->db, "main") == 1)
+    MS_TRY(check_inside(s, err));
+    if (sqlite3_db_readonly(s->db, "main") == 1)
         return ms_fail(err, MS_E_IO, "%s: may not be written", s->path);
-    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
+    return MS_OK;
 }
 
 /* Creates the file before SQLite opens it, because SQLite does not report why it cannot create a

@@ -17,6 +17,14 @@ struct sqlite3 *ms_store__handle(struct ms_store *s);
 
 /* Disables risky features, before a database of others is read; returns an SQLite code. */
 int ms_store__harden(struct sqlite3 *db);
+/* Something in a schema that runs code when a table is read or changed. */
+struct ms_store_found {
+    bool is_any;
+    const char *what;
+    char table[64], part[64];
+};
+/* Looks for it; returns an SQLite code. */
+int ms_store__find_code(struct sqlite3 *db, struct ms_store_found *found);
 /* Implements ms_store_only_look; returns an SQLite code. */
 int ms_store__only_look(struct sqlite3 *db);
 /* Implements ms_store_is_one. */

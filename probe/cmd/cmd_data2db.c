@@ -41,7 +41,7 @@ extern const struct ms_cmd probe_cmd_data2db;
 static void show_note(void *ctx, const struct ms_err *why)
 {
     (void)ctx;
-    fprintf(stderr, "msprobe data2db: %s\n", why->msg);
+    ms_cmd_note("data2db", "%s", why->msg);
 }
 
 static void show_file(struct probe_trend_file *f, const char *what)

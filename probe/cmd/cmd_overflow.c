@@ -103,7 +103,7 @@ static void show_notes(const struct job *j)
     const size_t notes = ms_cmd_listed(j->found.places.notes.n, most);
     const size_t failures = ms_cmd_listed(j->found.failures.n, most);
     for (size_t i = 0; i < notes; i++)
-        fprintf(stderr, "msprobe overflow_check: %s\n", j->found.places.notes.p[i]);
+        ms_cmd_note("overflow_check", "%s", j->found.places.notes.p[i]);
     ms_cmd_more(stderr, j->found.places.notes.n - notes, "notes");
     for (size_t i = 0; i < failures; i++)
         ms_cmd_fail(&probe_cmd_overflow_check, &j->found.failures.p[i].err);

@@ -37,14 +37,13 @@ extern const struct ms_cmd probe_cmd_stat;
 static void show_problems(const struct probe_stat_rank *r)
 {
     for (size_t i = 0; r->dump != NULL && i < r->dump->problems.n; i++)
-        fprintf(stderr, "msprobe stat: %s: %.*s\n", r->dump->path,
-                MS_STR_ARG(r->dump->problems.p[i]));
+        ms_cmd_note("stat", "%s: %.*s", r->dump->path, MS_STR_ARG(r->dump->problems.p[i]));
 }
 
 static void show_notes(const struct probe_stat *s)
 {
     for (size_t i = 0; i < s->places.notes.n; i++)
-        fprintf(stderr, "msprobe stat: %s\n", s->places.notes.p[i]);
+        ms_cmd_note("stat", "%s", s->places.notes.p[i]);
     for (size_t i = 0; i < s->places.list.n; i++) {
         show_problems(&s->ranks[i]);
         if (s->ranks[i].dump == NULL)

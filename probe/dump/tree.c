@@ -13,6 +13,8 @@
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"
 
+enum { DEPTH_MAX = 500 };
+
 static const char members[] = "child and parent names";
 
 /* Returns the index of the name in the current STR or KEY, which is added as a root when new. */
@@ -133,6 +135,30 @@ static enum ms_rc check_no_cycle(const struct probe_tree *t, struct ms_err *err)
     return rc;
 }
 
+/* Checks that no node lies deeper than modules of a training do. Its readers list the nodes above
+ * each node, so that a chain of 200,000 nodes, a file of 26 MB, would keep them busy for minutes.
+ * There is no cycle. */
+static enum ms_rc check_depth(const struct probe_tree *t, struct ms_err *err)
+{
+    uint16_t *depth = ms_calloc(t->nodes.n + 1, sizeof *depth); /* 0: not known yet */
+    if (depth == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = MS_OK;
+    for (uint32_t i = 0; i < t->nodes.n && rc == MS_OK; i++) {
+        uint32_t n = i, levels = 0;
+        for (; n != MS_MAP_NONE && depth[n] == 0 && levels <= DEPTH_MAX; levels++)
+            n = t->nodes.p[n].parent;
+        levels += n != MS_MAP_NONE ? depth[n] : 0;
+        if (levels > DEPTH_MAX)
+            rc = ms_fail(err, MS_E_LIMIT, "node '%.*s' lies in more than %d others",
+                         MS_STR_ARG(probe_tree_name(t, i)), DEPTH_MAX - 1);
+        for (n = i; rc == MS_OK && n != MS_MAP_NONE && depth[n] == 0; n = t->nodes.p[n].parent)
+            depth[n] = (uint16_t)levels--;
+    }
+    ms_free(depth);
+    return rc;
+}
+
 static enum ms_rc read_tree(struct probe_tree *t, const char *path, const struct ms_file *text,
                             unsigned flags, struct ms_err *err)
 {
@@ -144,6 +170,8 @@ static enum ms_rc read_tree(struct probe_tree *t, const char *path, const struct
         t->arena == NULL ? ms_no_memory(err) : ms_jread_members(&r, members, take_member, t, err);
     if (rc == MS_OK)
         rc = check_no_cycle(t, err);
+    if (rc == MS_OK)
+        rc = check_depth(t, err);
     t->truncated = r.truncated;
     if (rc == MS_OK)
         return MS_OK;

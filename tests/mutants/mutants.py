@@ -377,4 +377,5 @@ def options_of(args):
 if __name__ == "__main__":
     os.chdir(TOP)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs is ended and put back
+    signal.signal(signal.SIGHUP, lambda *_: None)  # of kill(getppid(), 0) with another number
     sys.exit(campaign(options_of(sys.argv[1:])))

@@ -253,6 +253,16 @@ def dashed(source):
     check("a file whose name begins with a dash is asked", [] if got and got["rows"] == [[7]] else got)
 
 
+def code_in_tables(source):
+    """A generated column is a function that is called for whoever reads the table."""
+    place = Place(source)
+    with sqlite3.connect(place.path) as db:
+        sql, = db.execute("SELECT sql FROM sqlite_master WHERE name = 'tb_nodes'").fetchone()
+    slow = sql.replace("node_type TEXT", "node_type TEXT AS (" + "||".join(f"printf('%{10000000 + i}d', 1)" for i in range(40)) + ")")
+    place.change(("UPDATE sqlite_master SET sql = ? WHERE name = 'tb_nodes'", (slow,)))
+    check("a column that is computed is not read", (["the table is as it was"] if slow == sql else []) + open_all(place.path))
+
+
 def schemas(source):
     endless = "WITH RECURSIVE x(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM x) SELECT a FROM x"
     place = Place(source)
@@ -296,6 +306,37 @@ def foreseen(trace):
     check("a folder under TMPDIR that somebody else made is not used", problems)
 
 
+def links(trace, source):
+    """Names that nobody gave lead elsewhere: run.db and its like beside what is read."""
+    place, problems = Place(trace), []
+    os.symlink(place.bait, f"{place.path}.run.db")
+    done = subprocess.run([MSPROBE, "import", place.path], capture_output=True, text=True, timeout=SECONDS, check=False)
+    problems += [] if done.returncode == 3 and "is a link" in done.stderr else [f"import: {done.returncode} {done.stderr}"]
+    status, said = report(place.path, place.folder)
+    problems += [] if status == 0 else [f"report: {status} {said}"]
+    done = subprocess.run([MSPROBE, "import", place.path, "-o", f"{place.folder}/mine.db"], capture_output=True, text=True, timeout=SECONDS, check=False)
+    problems += [] if done.returncode == 0 else [f"import -o: {done.returncode} {done.stderr}"]
+    problems += bait_taken(place)
+    place = Place(trace)
+    os.symlink(place.folder, f"{place.folder}/cluster_analysis_output")
+    done = subprocess.run([MSPROBE, "cluster", "-m", "mstx_sum", "-d", place.folder], capture_output=True, text=True, timeout=SECONDS, check=False)
+    problems += [] if done.returncode == 3 and "is a link" in done.stderr else [f"cluster: {done.returncode} {done.stderr}"]
+    place = Place(source)
+    name = place.path[:-len(".vis.db")]
+    for beside_it in f"{name}.edited.vis.db", f"{name}_0_0.vis.config":
+        os.symlink(place.bait, beside_it)
+    with open(f"{TOP}/keys", "w", encoding="utf-8") as f:
+        f.write(f"2E/{NAME}<Enter>M:write<Enter>:save-matches<Enter>")
+    shown = subprocess.run([MSPROBE, "view", "--script", f"{TOP}/keys", "--size", "250x24", place.path], capture_output=True, text=True, timeout=SECONDS, check=False).stdout
+    problems += [] if "is a link" in shown else [f"view: {shown}"]
+    check("a link at a name that nobody gave is not followed", problems + bait_taken(place))
+
+
+def bait_taken(place):
+    with open(place.bait, encoding="latin-1") as f:
+        return [] if f.read() == "precious" else ["a file of the user was written over"]
+
+
 def selftest():
     """Links under every name that a temporary file could have been foreseen to get."""
     place, problems = Place(run), []
@@ -304,9 +345,7 @@ def selftest():
     child = subprocess.Popen(["sh", "-c", f'ln -s "{place.bait}" "{tmp}/msprobe-selftest-$$.db"; exec "$0" selftest', MSPROBE],
                              env={**os.environ, "TMPDIR": tmp}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     problems += [] if child.wait(60) == 0 else [f"it ended with {child.returncode}"]
-    with open(place.bait, encoding="latin-1") as f:
-        problems += [] if f.read() == "precious" else ["a file of the user was written over"]
-    check("selftest follows no link in a shared folder", problems)
+    check("selftest follows no link in a shared folder", problems + bait_taken(place))
 
 
 def versions(source):
@@ -352,9 +391,11 @@ for what_, source_ in ("graph", graph), ("run", run):
     beside(what_, source_)
 parents(graph)
 schemas(graph)
+code_in_tables(graph)
 infinities(run)
 versions(run)
 foreseen(f"{TOP}/run.json")
+links(f"{TOP}/run.json", graph)
 selftest()
 dashed(graph)
 for what_, source_ in ("graph", graph), ("run", run):

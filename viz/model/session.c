@@ -7,6 +7,7 @@
 #include "mstx/conclude/run_ready.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
+#include "probe/base/opt.h"
 #include "probe/base/progress.h"
 #include "probe/base/store.h"
 #include "probe/dump/find.h"
@@ -328,7 +329,8 @@ static enum ms_rc name_beside(const char *origin, struct ms_buf *where, struct m
     if (ms_str_ends(name, MS_STR(".edited")))
         name.n -= (uint32_t)strlen(".edited");
     ms_buf_printf(where, "%.*s.edited%s", MS_STR_ARG(name), GRAPH_ENDING);
-    return ms_buf_check(where, err);
+    MS_TRY(ms_buf_check(where, err));
+    return ms_want_no_link(ms_buf_z(where), err);
 }
 
 static enum ms_rc name_target(const struct viz_session *s, const char *to, bool over,
@@ -375,5 +377,5 @@ void viz_print_progress(void *ctx, int percent)
 
 void viz_print_note(void *ctx, const char *line)
 {
-    fprintf(stderr, "msprobe %s: %s\n", (const char *)ctx, line);
+    ms_cmd_note(ctx, "%s", line);
 }

@@ -359,6 +359,7 @@ static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, 
 struct header_count {
     const char *name;
     unsigned n;
+    bool is_odd; /* a space stands in a name: others may take it for the name without */
 };
 
 static enum MHD_Result count_header(void *ctx, enum MHD_ValueKind kind, const char *name,
@@ -368,22 +369,51 @@ static enum MHD_Result count_header(void *ctx, enum MHD_ValueKind kind, const ch
     (void)kind;
     (void)value;
     h->n += strcasecmp(name, h->name) == 0;
+    h->is_odd |= strpbrk(name, " \t") != NULL;
     return MHD_YES;
 }
 
-/* Tells whether a header by which requests are refused occurs twice. Only the first would be looked
- * at, and a proxy in between may have looked at the other one. */
+static struct header_count count_of(struct MHD_Connection *c, const char *name)
+{
+    struct header_count h = {.name = name};
+    MHD_get_connection_values(c, MHD_HEADER_KIND, count_header, &h);
+    return h;
+}
+
+/* Tells whether a proxy in between may have read the request in another way: a header by which
+ * requests are refused occurs twice, of which only the first is looked at, or the length of the body
+ * is given in two ways, so that a part of the body is another request to one of the two. */
 static bool is_ambiguous(struct MHD_Connection *c)
 {
-    static const char *const names[] = {MHD_HTTP_HEADER_HOST, "Origin", "Sec-Fetch-Site",
-                                        "Sec-Fetch-Mode", "X-Msprobe-Token"};
+    static const char *const names[] = {MHD_HTTP_HEADER_HOST,
+                                        "Origin",
+                                        "Sec-Fetch-Site",
+                                        "Sec-Fetch-Mode",
+                                        "X-Msprobe-Token",
+                                        MHD_HTTP_HEADER_AUTHORIZATION,
+                                        MHD_HTTP_HEADER_CONTENT_LENGTH,
+                                        MHD_HTTP_HEADER_TRANSFER_ENCODING};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct header_count h = {.name = names[i]};
-        MHD_get_connection_values(c, MHD_HEADER_KIND, count_header, &h);
-        if (h.n > 1)
+        const struct header_count h = count_of(c, names[i]);
+        if (h.n > 1 || h.is_odd)
             return true;
     }
-    return false;
+    return count_of(c, MHD_HTTP_HEADER_CONTENT_LENGTH).n != 0 &&
+           count_of(c, MHD_HTTP_HEADER_TRANSFER_ENCODING).n != 0;
+}
+
+/* Refuses an ambiguous request. What follows on its connection may be a part of it. */
+static enum MHD_Result refuse_ambiguous(struct web_server *s, struct MHD_Connection *c)
+{
+#define WHY "a header is given twice, or the length of the body can be read in two ways"
+    static const char body[] = "{\"error\": \"" WHY "\"}";
+    struct MHD_Response *r = MHD_create_response_from_buffer(
+        sizeof body - 1, (void *)(uintptr_t)body, MHD_RESPMEM_PERSISTENT);
+    web_refusal(&s->refusals, WHY, MS_STR_NONE);
+#undef WHY
+    if (r != NULL)
+        MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+    return send_reply(c, MHD_HTTP_BAD_REQUEST, r, "application/json", "no-store");
 }
 
 /* Returns the token: from a header of the page's requests, from Authorization, as monitoring
@@ -416,8 +446,7 @@ static enum MHD_Result serve(struct web_server *s, struct MHD_Connection *c, con
                               .token = token_of(c, query),
                               .page = !is_post && web_asset_find(path) != NULL};
     if (is_ambiguous(c))
-        return refuse(s, c, MHD_HTTP_BAD_REQUEST,
-                      "Host, Origin, Sec-Fetch-* or the token is given twice", MS_STR_NONE);
+        return refuse_ambiguous(s, c);
     const char *why = web_guard_refuses(&s->guard, &asked);
     if (why != NULL)
         return refuse(s, c, MHD_HTTP_FORBIDDEN, why, MS_STR_NONE);
@@ -595,7 +624,8 @@ static enum ms_rc listen_on(struct web_server *s, const struct addrinfo *ai, str
         MHD_OPTION_NOTIFY_COMPLETED, on_done, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
         MHD_OPTION_THREAD_POOL_SIZE, thread_count(), MHD_OPTION_CONNECTION_LIMIT,
         connection_count(), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MEMORY, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_END);
     if (s->daemon == NULL)
         return ms_fail_sys(err, "cannot listen on port %u of %s", s->guard.port, s->guard.host);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);

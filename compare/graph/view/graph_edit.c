@@ -664,6 +664,7 @@ enum ms_rc graph_save_matches(const char *db, const char *beside, struct graph_s
     struct ms_jwrite w;
     *pairs = 0;
     MS_TRY(name_config(beside, at, path, err));
+    MS_TRY(ms_want_no_link(ms_buf_z(path), err));
     MS_TRY(ms_store_open(&s, db, err));
     ms_jwrite_init(&w, 4, FILE_MAX);
     enum ms_rc rc = put_pairs(&w, s, at, pairs, err);

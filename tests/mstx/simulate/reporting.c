@@ -102,6 +102,8 @@ static void under_faults(const struct task *t, const char *path, const struct si
     err = (struct ms_err){0};
     write_file(path, before, sizeof before - 1);
     sim_choose_faults();
+    if (sim_chance(256)) /* what is written is read from a disk, too */
+        sim.faults.read = 1 + sim_below(128);
     sim.is_single = sim.on = true;
     if (setjmp(sim.death) == 0) {
         rc = write_task(t, path, &err);

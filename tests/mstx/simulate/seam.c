@@ -322,6 +322,11 @@ ssize_t __wrap_pread64(int fd, void *p, size_t n, off_t at)
         errno = EINTR;
         return -1;
     }
+    if (sim.on && sim.faults.read != 0 && sim_chance(sim.faults.read)) {
+        sim.faults_met++;
+        errno = EIO;
+        return -1;
+    }
     const bool some = sim.on && n > 1 && sim_chance(sim.faults.shorter);
     return __real_pread64(fd, p, some ? 1 + sim_below((uint32_t)n - 1) : n, at);
 }

@@ -19,7 +19,7 @@ enum { SIM_SAID = 1 << 14 };
 
 /* Chances in 1,024 that a call meets the fault. */
 struct sim_faults {
-    uint32_t open, space, write, name, sync, interrupt, shorter, kill, preempt;
+    uint32_t open, space, write, read, name, sync, interrupt, shorter, kill, preempt;
 };
 
 struct sim {

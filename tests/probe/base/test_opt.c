@@ -366,6 +366,19 @@ START_TEST(a_message_gives_no_commands_to_the_terminal)
 }
 END_TEST
 
+START_TEST(a_note_gives_no_commands_to_the_terminal)
+{
+    char said[256] = "";
+    FILE *kept = stderr, *to = fmemopen(said, sizeof said, "w");
+    ck_assert_ptr_nonnull(to);
+    stderr = to;
+    ms_cmd_note("demo", "%s: %d", "a\x1b[31m\xc2\x9b", 7);
+    stderr = kept;
+    fclose(to);
+    ck_assert_str_eq(said, "msprobe demo: a?[31m\xc2?: 7\n");
+}
+END_TEST
+
 START_TEST(the_nearest_spelling_is_found_and_nothing_far)
 {
     const char *got = ms_nearest(near[_i].typed, modes);
@@ -431,6 +444,7 @@ int main(void)
     tcase_add_loop_test(tc, help_fits_the_terminal, 0, COUNT(widths));
     tcase_add_test(tc, a_usage_mistake_exits_with_2_and_any_other_failure_with_3);
     tcase_add_test(tc, a_message_gives_no_commands_to_the_terminal);
+    tcase_add_test(tc, a_note_gives_no_commands_to_the_terminal);
     tcase_add_loop_test(tc, the_nearest_spelling_is_found_and_nothing_far, 0, COUNT(near));
     tcase_add_test(tc, completion_offers_what_the_table_holds);
     tcase_add_test(tc, the_list_names_every_visible_option);

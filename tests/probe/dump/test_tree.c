@@ -130,23 +130,53 @@ START_TEST(what_is_no_tree_is_refused_with_its_place)
 }
 END_TEST
 
-/* A chain of many nodes is walked once, not once for each node. */
-START_TEST(a_long_chain_is_no_cycle_and_its_closing_is)
+static void put_chain(struct ms_buf *b, int from, int to, const char *end)
 {
-    enum { N = 200000 };
+    for (int i = from; i < to; i++)
+        ms_buf_printf(b, "%s\"n%d\": \"n%d\"", b->n != 0 ? ", " : "{", i, i + 1);
+    ms_buf_printf(b, ", \"n%d\": %s", to, end);
+}
+
+/* Chains of many nodes are walked once, not once for each node. */
+START_TEST(long_chains_are_no_cycle_and_a_closed_one_is)
+{
+    enum { N = 200000, LEVELS = 500 };
     struct ms_buf b = {.max = 1 << 24};
-    ms_buf_puts(&b, "{");
-    for (int i = 0; i < N; i++)
-        ms_buf_printf(&b, "\"n%d\": \"n%d\", ", i, i + 1);
-    size_t before_last = b.n;
-    ms_buf_printf(&b, "\"n%d\": null}", N);
+    for (int i = 0; i < N; i += LEVELS)
+        put_chain(&b, i, i + LEVELS - 1, "null");
+    ms_buf_puts(&b, "}");
     ck_ok(probe_tree_parse(&tree, "c", ms_buf_slice(&b), 0, &err), err);
-    ck_assert_uint_eq(tree.nodes.n, N + 1);
+    ck_assert_uint_eq(tree.nodes.n, N);
     probe_tree_close(&tree);
-    b.n = before_last;
-    ms_buf_printf(&b, "\"n%d\": \"n0\"}", N);
+    ms_buf_clear(&b);
+    put_chain(&b, 0, N, "\"n0\"}");
     ck_assert_int_eq(probe_tree_parse(&tree, "c", ms_buf_slice(&b), 0, &err), MS_E_FORMAT);
+    ck_says(err, "lies inside itself");
     ms_buf_free(&b);
+}
+END_TEST
+
+/* Readers list the nodes above each node. The order in which the levels come is no matter. */
+START_TEST(a_node_may_lie_in_499_others)
+{
+    for (int levels = 499; levels <= 502; levels++) {
+        for (int backwards = 0; backwards < 2; backwards++) {
+            struct ms_buf b = {.max = 1 << 24};
+            for (int i = 1; i < levels; i++) {
+                const int k = backwards ? levels - i : i;
+                ms_buf_printf(&b, "%s\"n%d\": \"n%d\"", b.n != 0 ? ", " : "{", k, k - 1);
+            }
+            ms_buf_puts(&b, ", \"n0\": null}");
+            ms_err_clear(&err);
+            const enum ms_rc rc = probe_tree_parse(&tree, "c", ms_buf_slice(&b), 0, &err);
+            ck_assert_int_eq(rc, levels <= 500 ? MS_OK : MS_E_LIMIT);
+            if (rc == MS_OK)
+                probe_tree_close(&tree);
+            else
+                ck_says(err, "lies in more than 499 others");
+            ms_buf_free(&b);
+        }
+    }
 }
 END_TEST
 
@@ -228,6 +258,6 @@ END_TEST
 TEST_MAIN("tree", children_know_their_parents, null_and_an_empty_name_make_a_root,
           order_in_the_file_does_not_change_the_tree, a_missing_parent_is_a_root_that_is_not_listed,
           pipeline_runs_have_pairs_and_a_count, escaped_names_are_one_with_plain_ones,
-          what_is_no_tree_is_refused_with_its_place, a_long_chain_is_no_cycle_and_its_closing_is,
-          every_truncation_reads_as_its_complete_entries, every_failed_allocation_is_a_clean_error,
-          a_file_that_is_not_there_is_told_from_a_bad_one)
+          what_is_no_tree_is_refused_with_its_place, long_chains_are_no_cycle_and_a_closed_one_is,
+          a_node_may_lie_in_499_others, every_truncation_reads_as_its_complete_entries,
+          every_failed_allocation_is_a_clean_error, a_file_that_is_not_there_is_told_from_a_bad_one)

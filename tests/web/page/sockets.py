@@ -105,6 +105,18 @@ def callers():
         expect(f"method {m}", {405, 400, 403, 404}, request("/api/about", m))
 
 
+def bodies_in_two_ways():
+    """A proxy and this server must not read two requests out of what is one to the other."""
+    mine = f"Host: {HERE}\r\nX-Msprobe-Token: {TOKEN}\r\n"
+    behind = f"0\r\n\r\nGET /api/about HTTP/1.1\r\n{mine}Connection: close\r\n\r\n"
+    for name, headers in {"two lengths": "Content-Length: 0\r\nContent-Length: 70\r\n", "a length and chunks": "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+                          "a space behind a name": "Transfer-Encoding : chunked\r\n"}.items():
+        got = raw(f"POST /api/undo HTTP/1.1\r\n{mine}{headers}\r\n{behind}".encode(), 2)
+        check(f"{name} is refused, and what follows is not read", status(got) == 400 and got.count(b"HTTP/1.1 ") == 1, got)
+    for first, second in (TOKEN, "0" * 32), ("0" * 32, TOKEN):
+        expect("two tokens of monitoring programs", {400}, request("/metrics", token=None, headers=[f"Authorization: Bearer {first}", f"Authorization: Bearer {second}"]))
+
+
 def answers():
     head = request("/", headers=["Accept-Encoding: gzip"]).split(b"\r\n\r\n")[0].lower()
     for h in [b"content-security-policy: default-src 'none'", b"x-content-type-options: nosniff", b"etag: ", b"referrer-policy: no-referrer",
@@ -341,6 +353,6 @@ def keep_alive():
     check("many requests on one connection", good == 50, good)
 
 
-for part in [paths, callers, answers, values, statements, processes, sizes, logged, slow, crowd, keep_alive]:
+for part in [paths, callers, bodies_in_two_ways, answers, values, statements, processes, sizes, logged, slow, crowd, keep_alive]:
     part()
 sys.exit(failed)
