@@ -177,6 +177,22 @@ static bool may_be_rounding(const struct source__judge *j, const struct source__
            turned * j->exact_values <= source__rule.turned_chance * values;
 }
 
+/* Tells whether an operator of two programs may round otherwise than its partner: it is another one, or reads what one
+ * side alone has computed in other steps. */
+static bool may_round_otherwise(const struct source__judge *j, const struct source__node *n)
+{
+    const unsigned moves = SOURCE__VIEW | SOURCE__EXACT;
+    bool may = j->p->cross && source__is_other_operator(j->p, n);
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf && j->p->cross; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        const struct source__node *from =
+            l->maker[1] != SOURCE__NONE ? &j->p->nodes.p[l->maker[1]] : NULL;
+        may |= (l->flags & SOURCE__IS_OUT) == 0 && from != NULL && from->id[0] == SOURCE__NONE &&
+               (j->p->ops.p[from->op].flags & moves) == 0;
+    }
+    return may;
+}
+
 /* Counts the low-precision nodes and values that were equal so far. */
 static void count_exact(struct source__judge *j, const struct source__node *n)
 {
@@ -318,7 +334,7 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
     double least = gradient ? source__rule.exact : 0; /* gradients are summed in any order */
     /* Kernels of two frameworks round differently, if only in some calls. */
     if (!j->p->frameworks && exact_so_far && n->out > fmax(least, source__rule.shown) &&
-        (known || is_no_noise(j, n)) && !may_be_rounding(j, n))
+        (known || is_no_noise(j, n)) && !may_be_rounding(j, n) && !may_round_otherwise(j, n))
         return source__add_suspect(j, i, source__raw_of(n, CMP_WHY_PRECEDENT, SOURCE__NUM, 1), err);
     return MS_OK;
 }
