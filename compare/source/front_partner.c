@@ -129,6 +129,24 @@ struct source__parting source__front_part_at(unsigned side, uint32_t node, uint3
     return out;
 }
 
+/* Counts the tensors of several elements that a node reads. */
+unsigned source__front_count_inputs(const struct source__front *f, unsigned side, uint32_t node)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    unsigned count = 0;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        bool is_again = false;
+        for (uint32_t k = n->first_row; k < i && !is_again; k++)
+            is_again = source__front_is_input(f, side, k, false) && s->maker[k] == s->maker[i] &&
+                       s->maker[i] != SOURCE__NONE &&
+                       source__front_is_alike(f, &s->value[k], &s->value[i]);
+        count += source__front_is_input(f, side, i, false) && read__is_tensor(&s->value[i]) &&
+                 s->value[i].n > 1 && s->value[i].kind == READ__FLOAT && !is_again;
+    }
+    return count;
+}
+
 /* ---- partners -------------------------------------------------------------- */
 
 /* Returns the partner of the operator in whose place a node runs with others. */
@@ -218,7 +236,8 @@ static uint32_t partner_by_parameter(const struct source__front *f, unsigned sid
     return is_same && source__front_is_touched(f, 1 - side, other) ? other : SOURCE__NONE;
 }
 
-/* Tells whether an operator of the other side is the partner of another node by a parameter that the node does not have. */
+/* Tells whether an operator of the other side is the partner of another node by a parameter that the node does not
+ * have. */
 static bool is_of_parameter(const struct source__front *f, unsigned side, uint32_t node,
                             uint32_t other)
 {
@@ -228,13 +247,21 @@ static bool is_of_parameter(const struct source__front *f, unsigned side, uint32
     return named != SOURCE__NONE && named != node;
 }
 
+/* Tells whether nodes of both sides read one value and as many tensors: what reads another one besides does
+ * something else. */
+static bool read_alike(const struct source__front *f, unsigned side, uint32_t node, uint32_t other)
+{
+    return source__front_share_input(f, side, node, other, false) &&
+           source__front_count_inputs(f, side, node) ==
+               source__front_count_inputs(f, 1 - side, other);
+}
+
 /* Returns the operator of the other side that does the same with the same value, or SOURCE__NONE. */
 static uint32_t twin_of(const struct source__front *f, unsigned side, uint32_t node)
 {
     const struct probe_dump *d = source__front_dump_of(f, 1 - side);
     for (uint32_t i = 0; i < d->nodes.n; i++) {
-        if (source__front_is_touched(f, 1 - side, i) &&
-            source__front_share_input(f, side, node, i, false) &&
+        if (source__front_is_touched(f, 1 - side, i) && read_alike(f, side, node, i) &&
             source__front_is_same_family(f, side, node, i) &&
             !have_other_parameters(f, side, node, i) && !is_of_parameter(f, side, node, i))
             return i;
@@ -254,13 +281,15 @@ static uint64_t size_of(const struct source__front *f, unsigned side, uint32_t n
     return 0;
 }
 
-/* Tells whether an operator of the same family is none of a node's: its results have another size, it is another layer,
- * or it reads a value that a node of its own family reads. */
+/* Tells whether an operator of the same family is none of a node's: its results have another size, it reads more
+ * or fewer tensors, it is another layer, or it reads a value that another node of its family reads. */
 static bool is_anothers(const struct source__front *f, unsigned side, uint32_t node, uint32_t other)
 {
     uint32_t twin = twin_of(f, 1 - side, other);
     return (twin != SOURCE__NONE && twin != node) ||
            size_of(f, side, node) != size_of(f, 1 - side, other) ||
+           source__front_count_inputs(f, side, node) !=
+               source__front_count_inputs(f, 1 - side, other) ||
            have_other_parameters(f, side, node, other) || is_of_parameter(f, side, node, other);
 }
 
@@ -283,7 +312,7 @@ uint32_t source__front_partner_of(const struct source__front *f, unsigned side, 
         return other;
     if (named != SOURCE__NONE)
         return named;
-    bool by_value = is_same && source__front_share_input(f, side, node, other, false) &&
+    bool by_value = is_same && read_alike(f, side, node, other) &&
                     !have_other_parameters(f, side, node, other) &&
                     !is_of_parameter(f, side, node, other);
     if (other != SOURCE__NONE && (by_value || source__front_is_whole(f, side, node, other)))

@@ -35,6 +35,8 @@ bool source__front_is_alike(const struct source__front *f, const struct read__va
 /* Tells whether a row is an input that is a parameter's value, or one that is none. */
 bool source__front_is_input(const struct source__front *f, unsigned side, uint32_t row,
                             bool weights);
+/* Counts the tensors of several elements that a node reads. */
+unsigned source__front_count_inputs(const struct source__front *f, unsigned side, uint32_t node);
 /* Tells whether a node reads a value. */
 bool source__front_reads_value(const struct source__front *f, unsigned side, uint32_t node,
                                const struct read__value *v, bool weights);

@@ -261,24 +261,6 @@ static bool is_read_behind(struct source__front *f, unsigned side, uint32_t node
     return false;
 }
 
-/* Counts the tensors of several elements that a node reads. */
-static unsigned count_inputs(const struct source__front *f, unsigned side, uint32_t node)
-{
-    const struct source__side *s = f->q->side[side];
-    const struct probe_node *n = &s->dump->nodes.p[node];
-    unsigned count = 0;
-    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
-        bool is_again = false;
-        for (uint32_t k = n->first_row; k < i && !is_again; k++)
-            is_again = source__front_is_input(f, side, k, false) && s->maker[k] == s->maker[i] &&
-                       s->maker[i] != SOURCE__NONE &&
-                       source__front_is_alike(f, &s->value[k], &s->value[i]);
-        count += source__front_is_input(f, side, i, false) && read__is_tensor(&s->value[i]) &&
-                 s->value[i].n > 1 && s->value[i].kind == READ__FLOAT && !is_again;
-    }
-    return count;
-}
-
 /* Returns the operator at which a branch joins a value with which an operator of the other side goes on alone: the
  * branch is left out, and this operator is where that shows. SOURCE__NONE: there is none. `partner` is the
  * partner of that operator, and the marked chain is its. */
@@ -289,7 +271,8 @@ static uint32_t join_of_branch(struct source__front *f, unsigned side, uint32_t 
     if (at != SOURCE__NONE)
         return source__front_reads_lost(f, side, at) ? at : SOURCE__NONE;
     bool is_join = source__front_share_input(f, side, partner, other, false) &&
-                   (count_inputs(f, 1 - side, other) < count_inputs(f, side, partner) ||
+                   (source__front_count_inputs(f, 1 - side, other) <
+                        source__front_count_inputs(f, side, partner) ||
                     is_read_behind(f, side, partner, other));
     return is_join ? partner : SOURCE__NONE;
 }

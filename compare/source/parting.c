@@ -69,8 +69,9 @@ static uint32_t find_update(const struct source__part *p)
     return found;
 }
 
-/* Returns how far gradients of parameters that agree may be apart. A logarithm that amplifies noise of the forward pass does so
- * twice in the backward pass: where outputs of log differed by 7e-4, gradients of clean pairs did by 2.3e-3. */
+/* Returns how far gradients of parameters that agree may be apart. A logarithm that amplifies noise of the forward
+ * pass does so twice in the backward pass: where outputs of log differed by 7e-4, gradients of clean pairs did by
+ * 2.3e-3. */
 static double gradient_noise(const struct source__part *p)
 {
     const double usual = 1e-4, times = 10;
@@ -164,8 +165,8 @@ static uint32_t node_of(const struct source__part *p, unsigned side, uint32_t id
     return SOURCE__NONE;
 }
 
-/* What differs by more is no noise. Results that both sides have elsewhere differ by more only if their operators are no
- * true partners. */
+/* What differs by more is no noise. Results that both sides have elsewhere differ by more only if their operators
+ * are no true partners. */
 static const float far = 1e-3F;
 
 /* Tells whether noise explains how the results of partners differ: their inputs were alike by a hair, and
@@ -234,8 +235,8 @@ static bool does_last(const struct source__part *p, unsigned side, uint32_t id)
             (p->losses[side][id] & SOURCE__LASTS));
 }
 
-/* Tells whether a suspect of the forward pass computes in another way what the other side computes: it is an operator of one
- * side alone or has another one as its partner, and its result does not last. */
+/* Tells whether a suspect of the forward pass computes in another way what the other side computes: it is an
+ * operator of one side alone or has another one as its partner, and its result does not last. */
 static bool is_other_way(const struct source__part *p, const struct source__raw *r)
 {
     const struct source__node *n = &p->nodes.p[r->node];
