@@ -10,232 +10,51 @@
  * therefore begins with the frontier of the side that is no graph.
  */
 #include "compare/source/frontier.h"
-#include "compare/align/likeness.h"
+#include "compare/source/front_partner.h"
 #include "compare/source/leaf_distance.h"
 #include "compare/source/lost_values.h"
 #include "compare/source/node_facts.h"
 #include "probe/base/assert.h"
 
-enum { FRONTIER_MAX = 64 };
+#include <math.h>
 
-struct frontier {
-    struct source__part *p;
-    const struct source__pairing *q;
-    uint32_t list[2][FRONTIER_MAX], n[2];
-    bool *weights[2];  /* by row: it is the value of a parameter */
-    bool *seen;        /* by node of one side, during a walk */
-    uint32_t *partner; /* the same: its partner */
-};
-
-static const struct probe_dump *dump_of(const struct frontier *f, unsigned side)
-{
-    return f->q->side[side]->dump;
-}
-
-static struct ms_str op_of(const struct frontier *f, unsigned side, uint32_t node)
-{
-    return source__op_name(dump_of(f, side), node);
-}
-
-static bool is_view(const struct frontier *f, unsigned side, uint32_t node)
-{
-    return (source__op_flags(op_of(f, side, node)) & SOURCE__VIEW) != 0;
-}
-
-/* Tells whether a node joins tensors, which views do not. */
-static bool is_join(const struct frontier *f, unsigned side, uint32_t node)
-{
-    return align__family_find(op_of(f, side, node)) == align__family_find(MS_STR("Torch.cat"));
-}
-
-static bool reads_lost(const struct frontier *f, unsigned side, uint32_t node)
-{
-    return (f->p->losses[side][node] & SOURCE__IN_LOST) != 0;
-}
-
-static bool is_at_frontier(const struct frontier *f, unsigned side, uint32_t node)
+static bool is_at_frontier(const struct source__front *f, unsigned side, uint32_t node)
 {
     const unsigned want = SOURCE__LOST | SOURCE__LASTS;
     return (f->p->losses[side][node] & (want | SOURCE__IN_LOST)) == want;
 }
 
-static bool has_parameter(const struct frontier *f, unsigned side, uint32_t node)
-{
-    const struct probe_node *n = &dump_of(f, side)->nodes.p[node];
-    bool found = false;
-    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++)
-        found |= f->weights[side][i];
-    return found;
-}
-
 /* Tells whether values surely part at an operator of the frontier. An operator of the functions whose result
  * nothing recorded reads may be superfluous, so that no graph runs it. One that reads a lost value from outside
  * the dump stands behind operators that are not recorded. */
-static bool is_sure(const struct frontier *f, unsigned side, uint32_t node)
+static bool is_sure(const struct source__front *f, unsigned side, uint32_t node)
 {
     return (f->p->losses[side][node] & (SOURCE__ENDS | SOURCE__OUTSIDE)) == SOURCE__ENDS;
 }
 
 /* Tells whether a side begins to differ at a module that reads another input from outside the dump. */
-static bool has_other_input(const struct frontier *f, unsigned side, uint32_t node)
+static bool has_other_input(const struct source__front *f, unsigned side, uint32_t node)
 {
-    return (f->p->losses[side][node] & SOURCE__OUTSIDE) && has_parameter(f, side, node);
+    return (f->p->losses[side][node] & SOURCE__OUTSIDE) &&
+           source__front_has_parameter(f, side, node);
 }
 
 /* Lists the frontier of a side: what is surely part of it, then the rest. */
-static void list_side(struct frontier *f, unsigned side)
+static void list_side(struct source__front *f, unsigned side)
 {
     for (unsigned pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < dump_of(f, side)->nodes.n && f->n[side] < FRONTIER_MAX; i++) {
+        for (uint32_t i = 0;
+             i < source__front_dump_of(f, side)->nodes.n && f->n[side] < SOURCE__FRONT_MAX; i++) {
             if (is_at_frontier(f, side, i) && is_sure(f, side, i) == (pass == 0))
                 f->list[side][f->n[side]++] = i;
         }
     }
 }
 
-/* ---- inputs ---------------------------------------------------------------- */
-
-static bool is_alike(const struct read__value *a, const struct read__value *b)
-{
-    return read__is_tensor(a) && read__is_tensor(b) && a->n == b->n && a->n > 1 &&
-           a->kind == b->kind && source__value_gap(a, b) < 1e-4;
-}
-
-/* Tells whether a row is an input that is a parameter's value, or one that is none. */
-static bool is_input(const struct frontier *f, unsigned side, uint32_t row, bool weights)
-{
-    return !source__is_output(&dump_of(f, side)->rows.p[row]) && f->weights[side][row] == weights;
-}
-
-/* Tells whether a node reads a value. */
-static bool reads_value(const struct frontier *f, unsigned side, uint32_t node,
-                        const struct read__value *v, bool weights)
-{
-    const struct source__side *s = f->q->side[side];
-    const struct probe_node *n = &s->dump->nodes.p[node];
-    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
-        if (is_input(f, side, i, weights) && is_alike(v, &s->value[i]))
-            return true;
-    }
-    return false;
-}
-
-/* Tells whether nodes of both sides read the same value, or the same parameter. */
-static bool share_input(const struct frontier *f, unsigned side, uint32_t node, uint32_t other,
-                        bool weights)
-{
-    const struct source__side *s = f->q->side[side];
-    const struct probe_node *n = &s->dump->nodes.p[node];
-    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
-        if (is_input(f, side, i, weights) && reads_value(f, 1 - side, other, &s->value[i], weights))
-            return true;
-    }
-    return false;
-}
-
-/* Tells whether a node reads what another one of its side has made. */
-static bool reads_from(const struct frontier *f, unsigned side, uint32_t node, uint32_t maker)
-{
-    const struct source__side *s = f->q->side[side];
-    const struct probe_node *n = &s->dump->nodes.p[node];
-    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
-        if (!source__is_output(&s->dump->rows.p[i]) && s->maker[i] == maker)
-            return true;
-    }
-    return false;
-}
-
-/* ---- partners -------------------------------------------------------------- */
-
-/* Returns the partner of the operator in whose place a node runs with others. */
-static uint32_t partner_of_whole(const struct frontier *f, unsigned side, uint32_t node)
-{
-    size_t n = 0;
-    const struct cmp_align_pair *pairs = cmp_align_pairs(f->q->al, &n);
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t *list;
-        size_t many = cmp_align_members(f->q->al, &pairs[i], side == 0, &list);
-        for (size_t k = 0; k < many; k++) {
-            if (list[k] == node)
-                return side == 0 ? pairs[i].target : pairs[i].golden;
-        }
-    }
-    return SOURCE__NONE;
-}
-
-static bool is_same_family(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
-{
-    return align__family_find(op_of(f, side, node)) ==
-           align__family_find(op_of(f, 1 - side, other));
-}
-
-/* Tells whether partners are a function and the last of the steps inside it, as the alignment found them.
- * An operator of the same family, or with the same parameter, has other steps around it too much or too
- * little. */
-static bool is_whole(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
-{
-    const uint32_t of[2] = {side == 0 ? node : other, side == 0 ? other : node};
-    const struct cmp_align_pair *pairs;
-    if (f->q->al == NULL || is_same_family(f, side, node, other) ||
-        share_input(f, side, node, other, true))
-        return false;
-    size_t n = cmp_align_of(f->q->al, of[1], &pairs);
-    while (n != 0 && pairs[n - 1].golden != of[0])
-        n--;
-    const uint32_t *list;
-    return n != 0 && (cmp_align_members(f->q->al, &pairs[n - 1], true, &list) != 0 ||
-                      cmp_align_members(f->q->al, &pairs[n - 1], false, &list) != 0);
-}
-
-/* Tells whether a node differs at all. */
-static bool is_touched(const struct frontier *f, unsigned side, uint32_t node)
-{
-    return (f->p->losses[side][node] & (SOURCE__LOST | SOURCE__IN_LOST)) != 0;
-}
-
-/* Returns the operator of the other side that does the same with the same value, or SOURCE__NONE. */
-static uint32_t twin_of(const struct frontier *f, unsigned side, uint32_t node)
-{
-    const struct probe_dump *d = dump_of(f, 1 - side);
-    for (uint32_t i = 0; i < d->nodes.n; i++) {
-        if (is_touched(f, 1 - side, i) && share_input(f, side, node, i, false) &&
-            is_same_family(f, side, node, i))
-            return i;
-    }
-    return SOURCE__NONE;
-}
-
-/* Returns the partner of a node if it differs and does the same: it has the same operator, is the last
- * step of it, or reads a value, such as a parameter, that the node reads. Where values are lost, partners
- * are only guessed. */
-static uint32_t partner_of(const struct frontier *f, unsigned side, uint32_t node)
-{
-    uint32_t other = f->q->mate[side][node];
-    if (other == SOURCE__NONE && f->q->al != NULL)
-        other = partner_of_whole(f, side, node);
-    if (other != SOURCE__NONE && !is_touched(f, 1 - side, other))
-        other = SOURCE__NONE;
-    bool is_same = other != SOURCE__NONE && is_same_family(f, side, node, other);
-    if (other != SOURCE__NONE &&
-        (share_input(f, side, node, other, true) || is_whole(f, side, node, other) ||
-         (is_same && share_input(f, side, node, other, false))))
-        return other;
-    uint32_t twin = twin_of(f, side, node);
-    return twin == SOURCE__NONE && is_same ? other : twin;
-}
-
-static struct source__parting part_at(unsigned side, uint32_t node, uint32_t other)
-{
-    struct source__parting out = {.is_found = true};
-    out.node[side] = node;
-    out.node[1 - side] = other;
-    return out;
-}
-
 /* ---- chains of lost values --------------------------------------------------- */
 
 /* Marks a node and the lost values that it is computed from. */
-static void mark_chain(struct frontier *f, unsigned side, uint32_t node)
+static void mark_chain(struct source__front *f, unsigned side, uint32_t node)
 {
     const struct source__side *s = f->q->side[side];
     memset(f->seen, 0, s->dump->nodes.n * sizeof *f->seen);
@@ -253,15 +72,15 @@ static void mark_chain(struct frontier *f, unsigned side, uint32_t node)
 
 /* Returns the last operator before a node on the chain of lost values to it; a view only if there is
  * nothing else. A step of the node's own operator, which has the node's parameter, is no other one. */
-static uint32_t last_before(struct frontier *f, unsigned side, uint32_t node, uint32_t whole)
+static uint32_t last_before(struct source__front *f, unsigned side, uint32_t node, uint32_t whole)
 {
     uint32_t view = SOURCE__NONE;
     mark_chain(f, side, node);
     for (uint32_t i = node; i-- > 0;) {
-        bool is_step = whole != SOURCE__NONE && share_input(f, side, i, whole, true);
+        bool is_step = whole != SOURCE__NONE && source__front_share_input(f, side, i, whole, true);
         if (!f->seen[i] || is_step)
             continue;
-        if (!is_view(f, side, i))
+        if (!source__front_is_view(f, side, i))
             return i;
         view = view == SOURCE__NONE ? i : view;
     }
@@ -270,24 +89,27 @@ static uint32_t last_before(struct frontier *f, unsigned side, uint32_t node, ui
 
 /* Returns the first step, on the chain of lost values to `last`, of the operator that the other side runs whole:
  * it reads the operator's parameter and no lost value. SOURCE__NONE: there is none. */
-static uint32_t first_step(struct frontier *f, unsigned side, uint32_t last, uint32_t whole)
+static uint32_t first_step(struct source__front *f, unsigned side, uint32_t last, uint32_t whole)
 {
     mark_chain(f, side, last);
     for (uint32_t i = 0; i <= last; i++) {
-        if (f->seen[i] && !reads_lost(f, side, i) && share_input(f, side, i, whole, true))
+        if (f->seen[i] && !source__front_reads_lost(f, side, i) &&
+            source__front_share_input(f, side, i, whole, true))
             return i;
     }
     return SOURCE__NONE;
 }
 
 /* Returns the maker of one of a node's inputs that is of the same family as an operator of the other side. */
-static uint32_t maker_like(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
+static uint32_t maker_like(const struct source__front *f, unsigned side, uint32_t node,
+                           uint32_t other)
 {
     const struct source__side *s = f->q->side[side];
     const struct probe_node *n = &s->dump->nodes.p[node];
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
         uint32_t maker = s->maker[i];
-        if (is_input(f, side, i, false) && maker < node && is_same_family(f, side, maker, other))
+        if (source__front_is_input(f, side, i, false) && maker < node &&
+            source__front_is_same_family(f, side, maker, other))
             return maker;
     }
     return SOURCE__NONE;
@@ -296,11 +118,11 @@ static uint32_t maker_like(const struct frontier *f, unsigned side, uint32_t nod
 /* Returns the operator at which a chain of lost values begins to differ. `other` reads the value that the
  * chain ends with on the other side: while both sides make it by the same operators, these differ only
  * because of what they read. */
-static struct source__parting start_of_change(struct frontier *f, unsigned side, uint32_t node,
+static struct source__parting start_of_change(struct source__front *f, unsigned side, uint32_t node,
                                               uint32_t other)
 {
     uint32_t like = maker_like(f, 1 - side, other, node);
-    while (like != SOURCE__NONE && reads_lost(f, side, node)) {
+    while (like != SOURCE__NONE && source__front_reads_lost(f, side, node)) {
         uint32_t before = last_before(f, side, node, SOURCE__NONE);
         uint32_t next = before != SOURCE__NONE ? maker_like(f, 1 - side, like, before) : before;
         node = before != SOURCE__NONE ? before : node;
@@ -308,21 +130,23 @@ static struct source__parting start_of_change(struct frontier *f, unsigned side,
     }
     bool is_taken = like != SOURCE__NONE && f->q->mate[1 - side][like] != SOURCE__NONE &&
                     f->q->mate[1 - side][like] != node;
-    return part_at(side, node, is_taken ? SOURCE__NONE : like);
+    return source__front_part_at(side, node, is_taken ? SOURCE__NONE : like);
 }
 
 /* Returns the operator of a node's family that makes, from a lost value, what `reader` of the other side reads, and
  * that has no partner; SOURCE__NONE: there is none. */
-static uint32_t lone_maker_like(const struct frontier *f, unsigned side, uint32_t node,
+static uint32_t lone_maker_like(const struct source__front *f, unsigned side, uint32_t node,
                                 uint32_t reader)
 {
     const struct source__side *s = f->q->side[1 - side];
     const struct probe_node *n = &s->dump->nodes.p[reader];
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
         uint32_t maker = s->maker[i];
-        if (is_input(f, 1 - side, i, false) && maker < reader &&
-            (f->p->losses[1 - side][maker] & SOURCE__LOST) && reads_lost(f, 1 - side, maker) &&
-            f->q->mate[1 - side][maker] == SOURCE__NONE && is_same_family(f, side, node, maker))
+        if (source__front_is_input(f, 1 - side, i, false) && maker < reader &&
+            (f->p->losses[1 - side][maker] & SOURCE__LOST) &&
+            source__front_reads_lost(f, 1 - side, maker) &&
+            f->q->mate[1 - side][maker] == SOURCE__NONE &&
+            source__front_is_same_family(f, side, node, maker))
             return maker;
     }
     return SOURCE__NONE;
@@ -330,11 +154,12 @@ static uint32_t lone_maker_like(const struct frontier *f, unsigned side, uint32_
 
 /* Returns the operator of a node's family whose result a reader's partner reads where the reader has the node's;
  * SOURCE__NONE: there is none. */
-static uint32_t partner_by_reader(const struct frontier *f, unsigned side, uint32_t node)
+static uint32_t partner_by_reader(const struct source__front *f, unsigned side, uint32_t node)
 {
-    for (uint32_t i = node + 1; i < dump_of(f, side)->nodes.n; i++) {
-        bool is_reader = is_touched(f, side, i) && reads_from(f, side, i, node);
-        uint32_t reader = is_reader ? partner_of(f, side, i) : SOURCE__NONE;
+    for (uint32_t i = node + 1; i < source__front_dump_of(f, side)->nodes.n; i++) {
+        bool is_reader =
+            source__front_is_touched(f, side, i) && source__front_reads_from(f, side, i, node);
+        uint32_t reader = is_reader ? source__front_partner_of(f, side, i) : SOURCE__NONE;
         uint32_t like =
             reader != SOURCE__NONE ? lone_maker_like(f, side, node, reader) : SOURCE__NONE;
         if (like != SOURCE__NONE)
@@ -345,19 +170,21 @@ static uint32_t partner_by_reader(const struct frontier *f, unsigned side, uint3
 
 /* Returns the partner of an operator: its own, or one of its family that reads what the partner of one of
  * its makers has made. `partner` has those of the operators before it. */
-static uint32_t partner_behind(const struct frontier *f, unsigned side, uint32_t node,
+static uint32_t partner_behind(const struct source__front *f, unsigned side, uint32_t node,
                                const uint32_t *partner)
 {
     const struct source__side *s = f->q->side[side];
     const struct probe_node *n = &s->dump->nodes.p[node];
-    uint32_t own = partner_of(f, side, node);
+    uint32_t own = source__front_partner_of(f, side, node);
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows && own == SOURCE__NONE; i++) {
         uint32_t maker = s->maker[i];
         if (source__is_output(&s->dump->rows.p[i]) || maker >= node || !f->seen[maker] ||
             partner[maker] == SOURCE__NONE)
             continue;
-        for (uint32_t k = partner[maker] + 1; k < dump_of(f, 1 - side)->nodes.n; k++) {
-            if (is_same_family(f, side, node, k) && reads_from(f, 1 - side, k, partner[maker]))
+        for (uint32_t k = partner[maker] + 1; k < source__front_dump_of(f, 1 - side)->nodes.n;
+             k++) {
+            if (source__front_is_same_family(f, side, node, k) &&
+                source__front_reads_from(f, 1 - side, k, partner[maker]))
                 return k;
         }
     }
@@ -366,7 +193,7 @@ static uint32_t partner_behind(const struct frontier *f, unsigned side, uint32_t
 
 /* Returns the last operator before a node, on the chain of lost values to it, that has no partner before `end`,
  * the node's own partner. */
-static uint32_t last_alone(struct frontier *f, unsigned side, uint32_t node, uint32_t end)
+static uint32_t last_alone(struct source__front *f, unsigned side, uint32_t node, uint32_t end)
 {
     uint32_t last = SOURCE__NONE;
     mark_chain(f, side, node);
@@ -375,14 +202,14 @@ static uint32_t last_alone(struct frontier *f, unsigned side, uint32_t node, uin
             continue;
         f->partner[i] = partner_behind(f, side, i, f->partner);
         bool is_alone = f->partner[i] == SOURCE__NONE || f->partner[i] > end;
-        if (is_alone && (!is_view(f, side, i) || is_join(f, side, i)))
+        if (is_alone && (!source__front_is_view(f, side, i) || source__front_is_join(f, side, i)))
             last = i;
     }
     return last != SOURCE__NONE ? last : last_before(f, side, node, SOURCE__NONE);
 }
 
 /* Returns the last operator that depends on a node, if what reads it is not recorded; else the node. */
-static uint32_t last_behind(struct frontier *f, unsigned side, uint32_t node)
+static uint32_t last_behind(struct source__front *f, unsigned side, uint32_t node)
 {
     const struct source__side *s = f->q->side[side];
     uint32_t last = node;
@@ -390,73 +217,62 @@ static uint32_t last_behind(struct frontier *f, unsigned side, uint32_t node)
     f->seen[node] = true;
     for (uint32_t i = node + 1; i < s->dump->nodes.n; i++) {
         const struct probe_node *n = &s->dump->nodes.p[i];
-        for (uint32_t k = n->first_row; k < n->first_row + n->nrows && is_touched(f, side, i);
-             k++) {
+        for (uint32_t k = n->first_row;
+             k < n->first_row + n->nrows && source__front_is_touched(f, side, i); k++) {
             if (!source__is_output(&s->dump->rows.p[k]) && s->maker[k] < i)
                 f->seen[i] |= f->seen[s->maker[k]];
         }
-        last = f->seen[i] && !is_view(f, side, i) ? i : last;
+        last = f->seen[i] && !source__front_is_view(f, side, i) ? i : last;
     }
-    return partner_of(f, side, last) == SOURCE__NONE && last != f->p->last_forward[side] ? last
-                                                                                         : node;
+    return source__front_partner_of(f, side, last) == SOURCE__NONE &&
+                   last != f->p->last_forward[side]
+               ? last
+               : node;
 }
 
 /* Returns the first operator of the marked chain before `end` that reads a value which an operator of the other
  * side reads; SOURCE__NONE: there is none. */
-static uint32_t first_sharing(const struct frontier *f, unsigned side, uint32_t end, uint32_t other)
+static uint32_t first_sharing(const struct source__front *f, unsigned side, uint32_t end,
+                              uint32_t other)
 {
     for (uint32_t i = 0; i < end; i++) {
-        if (f->seen[i] && share_input(f, side, i, other, false))
+        if (f->seen[i] && source__front_share_input(f, side, i, other, false))
             return i;
     }
     return SOURCE__NONE;
 }
 
 /* Tells whether a later operator that depends on a node reads another input of an operator of the other side. */
-static bool is_read_behind(struct frontier *f, unsigned side, uint32_t node, uint32_t other)
+static bool is_read_behind(struct source__front *f, unsigned side, uint32_t node, uint32_t other)
 {
     const struct source__side *s = f->q->side[1 - side];
     const struct probe_node *n = &s->dump->nodes.p[other];
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
-        if (!is_input(f, 1 - side, i, false) || s->value[i].n < 2 ||
-            reads_value(f, side, node, &s->value[i], false))
+        if (!source__front_is_input(f, 1 - side, i, false) || s->value[i].n < 2 ||
+            source__front_reads_value(f, side, node, &s->value[i], false))
             continue;
         for (uint32_t k = node + 1; k < f->p->last_forward[side]; k++) {
-            if (is_touched(f, side, k) && reads_value(f, side, k, &s->value[i], false) &&
-                reads_lost(f, side, k))
+            if (source__front_is_touched(f, side, k) &&
+                source__front_reads_value(f, side, k, &s->value[i], false) &&
+                source__front_reads_lost(f, side, k))
                 return true;
         }
     }
     return false;
 }
 
-/* Counts the tensors of several elements that a node reads. */
-static unsigned count_inputs(const struct frontier *f, unsigned side, uint32_t node)
-{
-    const struct source__side *s = f->q->side[side];
-    const struct probe_node *n = &s->dump->nodes.p[node];
-    unsigned count = 0;
-    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
-        bool is_again = false;
-        for (uint32_t k = n->first_row; k < i && !is_again; k++)
-            is_again = is_input(f, side, k, false) && s->maker[k] == s->maker[i] &&
-                       s->maker[i] != SOURCE__NONE && is_alike(&s->value[k], &s->value[i]);
-        count += is_input(f, side, i, false) && read__is_tensor(&s->value[i]) &&
-                 s->value[i].n > 1 && s->value[i].kind == READ__FLOAT && !is_again;
-    }
-    return count;
-}
-
 /* Returns the operator at which a branch joins a value with which an operator of the other side goes on alone: the
  * branch is left out, and this operator is where that shows. SOURCE__NONE: there is none. `partner` is the
  * partner of that operator, and the marked chain is its. */
-static uint32_t join_of_branch(struct frontier *f, unsigned side, uint32_t partner, uint32_t other)
+static uint32_t join_of_branch(struct source__front *f, unsigned side, uint32_t partner,
+                               uint32_t other)
 {
     uint32_t at = first_sharing(f, side, partner, other);
     if (at != SOURCE__NONE)
-        return reads_lost(f, side, at) ? at : SOURCE__NONE;
-    bool is_join = share_input(f, side, partner, other, false) &&
-                   (count_inputs(f, 1 - side, other) < count_inputs(f, side, partner) ||
+        return source__front_reads_lost(f, side, at) ? at : SOURCE__NONE;
+    bool is_join = source__front_share_input(f, side, partner, other, false) &&
+                   (source__front_count_inputs(f, 1 - side, other) <
+                        source__front_count_inputs(f, side, partner) ||
                     is_read_behind(f, side, partner, other));
     return is_join ? partner : SOURCE__NONE;
 }
@@ -464,10 +280,10 @@ static uint32_t join_of_branch(struct frontier *f, unsigned side, uint32_t partn
 /* Returns the end of a branch that begins at `node` and that the other side does not have: the operator
  * before one whose partner is at the other side's frontier, or else one that reads what an operator of the
  * other side's frontier reads. */
-static uint32_t end_of_branch(struct frontier *f, unsigned side, uint32_t node)
+static uint32_t end_of_branch(struct source__front *f, unsigned side, uint32_t node)
 {
     for (uint32_t k = 0; k < f->n[1 - side]; k++) {
-        uint32_t partner = partner_of(f, 1 - side, f->list[1 - side][k]);
+        uint32_t partner = source__front_partner_of(f, 1 - side, f->list[1 - side][k]);
         if (partner == SOURCE__NONE || partner <= node)
             continue;
         mark_chain(f, side, partner);
@@ -476,9 +292,9 @@ static uint32_t end_of_branch(struct frontier *f, unsigned side, uint32_t node)
         uint32_t join = join_of_branch(f, side, partner, f->list[1 - side][k]);
         return join != SOURCE__NONE ? join : last_alone(f, side, partner, f->list[1 - side][k]);
     }
-    for (uint32_t i = node + 1; i < dump_of(f, side)->nodes.n; i++) {
-        for (uint32_t k = 0; k < f->n[1 - side] && is_touched(f, side, i); k++) {
-            if (!share_input(f, side, i, f->list[1 - side][k], false))
+    for (uint32_t i = node + 1; i < source__front_dump_of(f, side)->nodes.n; i++) {
+        for (uint32_t k = 0; k < f->n[1 - side] && source__front_is_touched(f, side, i); k++) {
+            if (!source__front_share_input(f, side, i, f->list[1 - side][k], false))
                 continue;
             mark_chain(f, side, i);
             if (f->seen[node])
@@ -488,18 +304,19 @@ static uint32_t end_of_branch(struct frontier *f, unsigned side, uint32_t node)
     return last_behind(f, side, node);
 }
 
-/* ---- other values chosen ------------------------------------------------------- */
+/* ---- other inputs, and values in another order -------------------------------------- */
 
 /* Returns the maker of a value that a node reads and its partner does not; SOURCE__NONE: there is none. `from` is
  * the row of the node to begin with, and becomes the next one. */
-static uint32_t next_other_maker(const struct frontier *f, unsigned side, uint32_t node,
+static uint32_t next_other_maker(const struct source__front *f, unsigned side, uint32_t node,
                                  uint32_t other, uint32_t *from)
 {
     const struct source__side *s = f->q->side[side];
     const struct probe_node *n = &s->dump->nodes.p[node];
     for (uint32_t i = *from; i < n->first_row + n->nrows; i++) {
-        if (!is_input(f, side, i, false) || s->maker[i] == SOURCE__NONE || s->maker[i] >= node ||
-            s->value[i].n < 2 || reads_value(f, 1 - side, other, &s->value[i], false))
+        if (!source__front_is_input(f, side, i, false) || s->maker[i] == SOURCE__NONE ||
+            s->maker[i] >= node || s->value[i].n < 2 ||
+            source__front_reads_value(f, 1 - side, other, &s->value[i], false))
             continue;
         *from = i + 1;
         return s->maker[i];
@@ -509,123 +326,34 @@ static uint32_t next_other_maker(const struct frontier *f, unsigned side, uint32
 
 /* Finds operators that have made other inputs of nodes of both sides, do the same, and read one value that both
  * have and another that differs. */
-static bool find_choice(const struct frontier *f, const uint32_t node[2],
+static bool find_choice(const struct source__front *f, const uint32_t node[2],
                         struct source__parting *out)
 {
-    uint32_t t = dump_of(f, 1)->nodes.p[node[1]].first_row, target;
+    uint32_t t = source__front_dump_of(f, 1)->nodes.p[node[1]].first_row, target;
     while ((target = next_other_maker(f, 1, node[1], node[0], &t)) != SOURCE__NONE) {
-        uint32_t g = dump_of(f, 0)->nodes.p[node[0]].first_row, golden;
+        uint32_t g = source__front_dump_of(f, 0)->nodes.p[node[0]].first_row, golden;
         while ((golden = next_other_maker(f, 0, node[0], node[1], &g)) != SOURCE__NONE) {
-            if (is_view(f, 1, target) || !is_same_family(f, 1, target, golden) ||
-                !share_input(f, 1, target, golden, false))
+            if (source__front_is_view(f, 1, target) ||
+                !source__front_is_same_family(f, 1, target, golden) ||
+                !source__front_share_input(f, 1, target, golden, false))
                 continue;
-            *out = part_at(1, target, golden);
+            *out = source__front_part_at(1, target, golden);
             return true;
         }
     }
     return false;
 }
 
-/* Returns the next tensor that a node reads and that is not the one before; NULL: there is none. A graph lists an
- * input twice where a kernel runs twice. */
-static const struct read__value *next_input(const struct frontier *f, unsigned side, uint32_t node,
-                                            const struct read__value *before)
-{
-    const struct source__side *s = f->q->side[side];
-    const struct probe_node *n = &s->dump->nodes.p[node];
-    uint32_t i = before != NULL ? (uint32_t)(before - s->value) + 1 : n->first_row;
-    for (; i < n->first_row + n->nrows; i++) {
-        const struct read__value *v = &s->value[i];
-        if (is_input(f, side, i, false) && read__is_tensor(v) && v->n > 1 &&
-            (before == NULL || !is_alike(v, before)))
-            return v;
-    }
-    return NULL;
-}
-
-/* Tells whether nodes of both sides read the same values, several of them, in the same order. */
-static bool reads_same(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
-{
-    const struct read__value *a = next_input(f, side, node, NULL);
-    const struct read__value *b = next_input(f, 1 - side, other, NULL);
-    uint32_t n = 0;
-    for (; a != NULL && b != NULL && is_alike(a, b); n++) {
-        a = next_input(f, side, node, a);
-        b = next_input(f, 1 - side, other, b);
-    }
-    return a == NULL && b == NULL && n > 1;
-}
-
-/* Returns an operator of the other side's frontier that does the same with other values, which operators have made
- * that differ in one input, as by a sine and a cosine that changed places; or SOURCE__NONE. */
-static uint32_t parallel_of(const struct frontier *f, unsigned side, uint32_t node)
-{
-    for (uint32_t i = 0; i < f->n[1 - side]; i++) {
-        uint32_t pair[2];
-        struct source__parting found;
-        pair[side] = node;
-        pair[1 - side] = f->list[1 - side][i];
-        if (is_same_family(f, side, node, pair[1 - side]) && find_choice(f, pair, &found))
-            return pair[1 - side];
-    }
-    return SOURCE__NONE;
-}
-
-/* ---- the verdict ------------------------------------------------------------- */
-
-/* Decides between an operator of the frontier without a partner and one of the other side's frontier. */
-static struct source__parting decide(struct frontier *f, unsigned side, uint32_t node,
-                                     uint32_t other)
-{
-    uint32_t of_other = partner_of(f, 1 - side, other);
-    bool is_excused = of_other != SOURCE__NONE && reads_lost(f, side, of_other);
-    if (is_excused)
-        return part_at(side, end_of_branch(f, side, node), SOURCE__NONE);
-    if (is_view(f, 1 - side, other) && !is_view(f, side, node))
-        return part_at(side, node, SOURCE__NONE);
-    if (is_view(f, side, node) && !is_view(f, 1 - side, other))
-        return part_at(side, SOURCE__NONE, other);
-    return part_at(side, node, other);
-}
-
-static struct source__parting judge_node(struct frontier *f, unsigned side, uint32_t node)
-{
-    uint32_t partner = partner_of(f, side, node);
-    if (partner == SOURCE__NONE)
-        partner = partner_by_reader(f, side, node);
-    if (partner != SOURCE__NONE &&
-        (!reads_lost(f, 1 - side, partner) || is_whole(f, side, node, partner)))
-        return part_at(side, node, partner);
-    if (partner != SOURCE__NONE) {
-        uint32_t origin = last_before(f, 1 - side, partner, node);
-        return origin != SOURCE__NONE ? start_of_change(f, 1 - side, origin, node)
-                                      : part_at(side, node, first_step(f, 1 - side, partner, node));
-    }
-    for (uint32_t i = 0; i < f->n[1 - side]; i++) {
-        if (reads_same(f, side, node, f->list[1 - side][i]))
-            return decide(f, side, node, f->list[1 - side][i]);
-    }
-    uint32_t parallel = parallel_of(f, side, node);
-    if (parallel != SOURCE__NONE)
-        return part_at(side, node, parallel);
-    for (uint32_t i = 0; i < f->n[1 - side]; i++) {
-        if (share_input(f, side, node, f->list[1 - side][i], false))
-            return decide(f, side, node, f->list[1 - side][i]);
-    }
-    return part_at(side, end_of_branch(f, side, node), SOURCE__NONE);
-}
-
-/* ---- what the operator reads --------------------------------------------------- */
-
 /* Tells whether an operator reads a value from outside the dump that the other one does not read. */
-static bool reads_unknown(const struct frontier *f, unsigned side, uint32_t node, uint32_t other)
+static bool reads_unknown(const struct source__front *f, unsigned side, uint32_t node,
+                          uint32_t other)
 {
     const struct source__side *s = f->q->side[side];
     const struct probe_node *n = &s->dump->nodes.p[node];
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
         bool is_outside = s->maker[i] == SOURCE__NONE && read__is_traceable(&s->value[i]);
-        if (is_input(f, side, i, false) && is_outside && s->value[i].n > 1 &&
-            !reads_value(f, 1 - side, other, &s->value[i], false))
+        if (source__front_is_input(f, side, i, false) && is_outside && s->value[i].n > 1 &&
+            !source__front_reads_value(f, 1 - side, other, &s->value[i], false))
             return true;
     }
     return false;
@@ -633,7 +361,7 @@ static bool reads_unknown(const struct frontier *f, unsigned side, uint32_t node
 
 /* Both sides may have all values that partners read, as a sine and a cosine, and yet the partners read other
  * ones. Then the operators that chose them are to blame. */
-static void blame_choice(struct frontier *f)
+static void blame_choice(struct source__front *f)
 {
     enum { STEPS = 8 };
     struct source__parting next;
@@ -643,7 +371,7 @@ static void blame_choice(struct frontier *f)
 
 /* Slices are not recorded among functions, but in a graph. Where partners read different values, one of them
  * from outside the dump, the view that makes the other value is to blame. */
-static void blame_slice(struct frontier *f)
+static void blame_slice(struct source__front *f)
 {
     struct source__parting *at = &f->p->parting;
     for (unsigned s = 0; s < 2; s++) {
@@ -653,9 +381,10 @@ static void blame_slice(struct frontier *f)
             continue;
         for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
             uint32_t maker = side->maker[i];
-            if (is_input(f, s, i, false) && maker != SOURCE__NONE && is_view(f, s, maker) &&
-                !reads_value(f, 1 - s, at->node[1 - s], &side->value[i], false)) {
-                *at = part_at(s, maker, SOURCE__NONE);
+            if (source__front_is_input(f, s, i, false) && maker != SOURCE__NONE &&
+                source__front_is_view(f, s, maker) &&
+                !source__front_reads_value(f, 1 - s, at->node[1 - s], &side->value[i], false)) {
+                *at = source__front_part_at(s, maker, SOURCE__NONE);
                 return;
             }
         }
@@ -664,7 +393,7 @@ static void blame_slice(struct frontier *f)
 
 /* Tells whether some golden value has the elements of a target's row in the same order, as far as files
  * tell. */
-static enum ms_rc is_in_order(const struct frontier *f, uint32_t row, bool *is_same,
+static enum ms_rc is_in_order(const struct source__front *f, uint32_t row, bool *is_same,
                               struct ms_err *err)
 {
     const struct source__side *g = f->q->side[0];
@@ -672,7 +401,7 @@ static enum ms_rc is_in_order(const struct frontier *f, uint32_t row, bool *is_s
     *is_same = false;
     for (uint32_t i = 0; i < g->dump->rows.n && !*is_same; i++) {
         struct source__facts facts;
-        if (!is_alike(&g->value[i], &f->q->side[1]->value[row]))
+        if (!source__front_is_alike(f, &g->value[i], &f->q->side[1]->value[row]))
             continue;
         MS_TRY(source__measure_flat(f->q->c, i, row, &facts, err));
         is_known |= facts.measured;
@@ -683,7 +412,7 @@ static enum ms_rc is_in_order(const struct frontier *f, uint32_t row, bool *is_s
 }
 
 /* Finds an input of a target's node whose elements are in another order; SOURCE__NONE: there is none. */
-static enum ms_rc find_reordered(const struct frontier *f, uint32_t node, uint32_t *row,
+static enum ms_rc find_reordered(const struct source__front *f, uint32_t node, uint32_t *row,
                                  struct ms_err *err)
 {
     const struct source__side *s = f->q->side[1];
@@ -691,7 +420,8 @@ static enum ms_rc find_reordered(const struct frontier *f, uint32_t node, uint32
     *row = SOURCE__NONE;
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
         bool is_same;
-        if (!is_input(f, 1, i, false) || !read__is_tensor(&s->value[i]) || s->value[i].n < 2)
+        if (!source__front_is_input(f, 1, i, false) || !read__is_tensor(&s->value[i]) ||
+            s->value[i].n < 2)
             continue;
         MS_TRY(is_in_order(f, i, &is_same, err));
         if (is_same)
@@ -704,7 +434,7 @@ static enum ms_rc find_reordered(const struct frontier *f, uint32_t node, uint32
 
 /* Finds a view that makes an input of a target's node and reads elements in another order: a slice of them is
  * another value. SOURCE__NONE: there is none. */
-static enum ms_rc find_reordered_slice(const struct frontier *f, uint32_t node, uint32_t *row,
+static enum ms_rc find_reordered_slice(const struct source__front *f, uint32_t node, uint32_t *row,
                                        struct ms_err *err)
 {
     const struct source__side *s = f->q->side[1];
@@ -712,7 +442,8 @@ static enum ms_rc find_reordered_slice(const struct frontier *f, uint32_t node, 
     *row = SOURCE__NONE;
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows && *row == SOURCE__NONE; i++) {
         uint32_t maker = s->maker[i];
-        if (is_input(f, 1, i, false) && maker < node && is_view(f, 1, maker))
+        if (source__front_is_input(f, 1, i, false) && maker < node &&
+            source__front_is_view(f, 1, maker))
             MS_TRY(find_reordered(f, maker, row, err));
     }
     return MS_OK;
@@ -720,7 +451,7 @@ static enum ms_rc find_reordered_slice(const struct frontier *f, uint32_t node, 
 
 /* Statistics do not show the order of elements. Where operators read values in another order, what has put
  * them into this order is to blame. */
-static enum ms_rc blame_order(struct frontier *f, struct ms_err *err)
+static enum ms_rc blame_order(struct source__front *f, struct ms_err *err)
 {
     struct source__parting *at = &f->p->parting;
     uint32_t node = at->node[1], row;
@@ -737,13 +468,164 @@ static enum ms_rc blame_order(struct frontier *f, struct ms_err *err)
         MS_TRY(find_reordered(f, node, &row, err));
     }
     if (node != at->node[1])
-        *at = part_at(1, node, f->q->mate[1][node]);
+        *at = source__front_part_at(1, node, f->q->mate[1][node]);
     return MS_OK;
 }
 
-static enum ms_rc make_room(struct frontier *f, struct ms_err *err)
+static enum ms_rc blame_inputs(struct source__front *f, struct ms_err *err)
 {
-    const size_t golden = dump_of(f, 0)->nodes.n, target = dump_of(f, 1)->nodes.n;
+    blame_choice(f);
+    blame_slice(f);
+    return f->p->mode == PROBE_MODE_TENSOR ? blame_order(f, err) : MS_OK;
+}
+
+/* ---- operators that read the same ---------------------------------------------- */
+
+/* Returns the next tensor that a node reads and that is not the one before; NULL: there is none. A graph lists an
+ * input twice where a kernel runs twice. */
+static const struct read__value *next_input(const struct source__front *f, unsigned side,
+                                            uint32_t node, const struct read__value *before)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    uint32_t i = before != NULL ? (uint32_t)(before - s->value) + 1 : n->first_row;
+    for (; i < n->first_row + n->nrows; i++) {
+        const struct read__value *v = &s->value[i];
+        if (source__front_is_input(f, side, i, false) && read__is_tensor(v) && v->n > 1 &&
+            (before == NULL || !source__front_is_alike(f, v, before)))
+            return v;
+    }
+    return NULL;
+}
+
+/* Tells whether nodes of both sides read the same values, several of them, in the same order. */
+static bool reads_same(const struct source__front *f, unsigned side, uint32_t node, uint32_t other)
+{
+    const struct read__value *a = next_input(f, side, node, NULL);
+    const struct read__value *b = next_input(f, 1 - side, other, NULL);
+    uint32_t n = 0;
+    for (; a != NULL && b != NULL && source__front_is_alike(f, a, b); n++) {
+        a = next_input(f, side, node, a);
+        b = next_input(f, 1 - side, other, b);
+    }
+    return a == NULL && b == NULL && n > 1;
+}
+
+/* Returns an operator of the other side's frontier that does the same with other values, which operators have made
+ * that differ in one input, as by a sine and a cosine that changed places; or SOURCE__NONE. */
+static uint32_t parallel_of(const struct source__front *f, unsigned side, uint32_t node)
+{
+    for (uint32_t i = 0; i < f->n[1 - side]; i++) {
+        uint32_t pair[2];
+        struct source__parting found;
+        pair[side] = node;
+        pair[1 - side] = f->list[1 - side][i];
+        if (source__front_is_same_family(f, side, node, pair[1 - side]) &&
+            find_choice(f, pair, &found))
+            return pair[1 - side];
+    }
+    return SOURCE__NONE;
+}
+
+/* ---- the verdict ------------------------------------------------------------- */
+
+/* Decides between an operator of the frontier without a partner and one of the other side's frontier. */
+static struct source__parting decide(struct source__front *f, unsigned side, uint32_t node,
+                                     uint32_t other)
+{
+    uint32_t of_other = source__front_partner_of(f, 1 - side, other);
+    bool is_excused = of_other != SOURCE__NONE && source__front_reads_lost(f, side, of_other);
+    if (is_excused)
+        return source__front_part_at(side, end_of_branch(f, side, node), SOURCE__NONE);
+    if (source__front_is_view(f, 1 - side, other) && !source__front_is_view(f, side, node))
+        return source__front_part_at(side, node, SOURCE__NONE);
+    if (source__front_is_view(f, side, node) && !source__front_is_view(f, 1 - side, other))
+        return source__front_part_at(side, SOURCE__NONE, other);
+    return source__front_part_at(side, node, other);
+}
+
+/* Tells whether a node only repeats the elements of a value that it reads, as a graph does before a product of batches:
+ * the extremes and the mean stay. */
+static bool repeats_elements(const struct source__front *f, unsigned side, uint32_t node)
+{
+    const struct source__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    const struct read__value *in = NULL, *out = NULL;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        const struct read__value **slot = source__is_output(&s->dump->rows.p[i]) ? &out : &in;
+        if (*slot == NULL && read__is_tensor(&s->value[i]))
+            *slot = &s->value[i];
+    }
+    if (in == NULL || out == NULL || in->kind != READ__FLOAT || out->kind != READ__FLOAT ||
+        out->n <= in->n || out->n % in->n != 0)
+        return false;
+    const double slack = f->p->alike * fabs(in->stat[PROBE_STAT_NORM]);
+    return out->stat[PROBE_STAT_MAX] == in->stat[PROBE_STAT_MAX] &&
+           out->stat[PROBE_STAT_MIN] == in->stat[PROBE_STAT_MIN] &&
+           fabs(out->stat[PROBE_STAT_MEAN] - in->stat[PROBE_STAT_MEAN]) < slack;
+}
+
+/* Returns the first operator that differs and reads what a node has made; SOURCE__NONE: there is none. */
+static uint32_t first_reader(const struct source__front *f, unsigned side, uint32_t node)
+{
+    for (uint32_t i = node + 1; i < source__front_dump_of(f, side)->nodes.n; i++) {
+        if (source__front_is_touched(f, side, i) && source__front_reads_from(f, side, i, node))
+            return i;
+    }
+    return SOURCE__NONE;
+}
+
+/* Tells whether an operator has changed places with the one that reads its result: the other side runs that one before,
+ * and the operator's result goes to what reads both. */
+static bool is_moved(const struct source__front *f, unsigned side, uint32_t node, uint32_t partner)
+{
+    uint32_t next = first_reader(f, side, node), reader = first_reader(f, 1 - side, partner);
+    if (next == SOURCE__NONE || reader == SOURCE__NONE)
+        return false;
+    uint32_t behind = source__front_partner_of(f, 1 - side, reader);
+    uint32_t of_next = source__front_partner_of(f, side, next);
+    return behind != SOURCE__NONE && behind > next &&
+           !source__front_reads_from(f, side, behind, node) &&
+           source__front_reads_from(f, side, behind, next) &&
+           (of_next == SOURCE__NONE || of_next < partner);
+}
+
+static struct source__parting judge_node(struct source__front *f, unsigned side, uint32_t node)
+{
+    uint32_t partner = source__front_partner_of(f, side, node);
+    if (partner == SOURCE__NONE)
+        partner = partner_by_reader(f, side, node);
+    if (partner != SOURCE__NONE && (!source__front_reads_lost(f, 1 - side, partner) ||
+                                    source__front_is_whole(f, side, node, partner)))
+        return source__front_part_at(side, node, partner);
+    if (partner != SOURCE__NONE) {
+        uint32_t origin = last_before(f, 1 - side, partner, node);
+        bool is_own = origin != SOURCE__NONE &&
+                      (repeats_elements(f, 1 - side, origin) || is_moved(f, side, node, partner));
+        if (is_own)
+            return source__front_part_at(side, node, partner);
+        return origin != SOURCE__NONE
+                   ? start_of_change(f, 1 - side, origin, node)
+                   : source__front_part_at(side, node, first_step(f, 1 - side, partner, node));
+    }
+    for (uint32_t i = 0; i < f->n[1 - side]; i++) {
+        if (reads_same(f, side, node, f->list[1 - side][i]))
+            return decide(f, side, node, f->list[1 - side][i]);
+    }
+    uint32_t parallel = parallel_of(f, side, node);
+    if (parallel != SOURCE__NONE)
+        return source__front_part_at(side, node, parallel);
+    for (uint32_t i = 0; i < f->n[1 - side]; i++) {
+        if (source__front_share_input(f, side, node, f->list[1 - side][i], false))
+            return decide(f, side, node, f->list[1 - side][i]);
+    }
+    return source__front_part_at(side, end_of_branch(f, side, node), SOURCE__NONE);
+}
+
+static enum ms_rc make_room(struct source__front *f, struct ms_err *err)
+{
+    const size_t golden = source__front_dump_of(f, 0)->nodes.n,
+                 target = source__front_dump_of(f, 1)->nodes.n;
     const size_t most = (golden > target ? golden : target) + 1;
     f->seen = ms_arena_calloc(f->p->arena, most, sizeof *f->seen);
     f->partner = ms_arena_alloc(f->p->arena, most * sizeof *f->partner);
@@ -754,9 +636,9 @@ static enum ms_rc make_room(struct frontier *f, struct ms_err *err)
 
 /* Functions are recorded as a whole, so the search begins with the side that is no graph, unless only the graph
  * shows surely where values part. */
-static unsigned leading_side(const struct frontier *f)
+static unsigned leading_side(const struct source__front *f)
 {
-    unsigned side = dump_of(f, 0)->is_graph && !dump_of(f, 1)->is_graph;
+    unsigned side = source__front_dump_of(f, 0)->is_graph && !source__front_dump_of(f, 1)->is_graph;
     bool is_known[2];
     for (unsigned s = 0; s < 2; s++)
         is_known[s] =
@@ -768,7 +650,7 @@ static unsigned leading_side(const struct frontier *f)
 enum ms_rc source__find_parting(struct source__part *p, const struct source__pairing *q,
                                 struct ms_err *err)
 {
-    struct frontier f = {.p = p, .q = q};
+    struct source__front f = {.p = p, .q = q};
     p->parting = (struct source__parting){{SOURCE__NONE, SOURCE__NONE}, false};
     if (!p->ends_differ || p->starts_differ)
         return MS_OK;
@@ -781,7 +663,5 @@ enum ms_rc source__find_parting(struct source__part *p, const struct source__pai
     p->parting = judge_node(&f, side, f.list[side][0]);
     if (p->parting.node[0] == SOURCE__NONE || p->parting.node[1] == SOURCE__NONE)
         return MS_OK;
-    blame_choice(&f);
-    blame_slice(&f);
-    return p->mode == PROBE_MODE_TENSOR ? blame_order(&f, err) : MS_OK;
+    return blame_inputs(&f, err);
 }

@@ -284,6 +284,7 @@ enum ms_rc source__find_lost(struct source__part *p, const struct source__side s
         return MS_OK;
     if (p->frameworks)
         shelves[0].slack = shelves[1].slack = slack_behind_logs(&side[1], &shelves[0]);
+    p->alike = fmax(shelves[0].slack, alike[1]);
     struct walk w[2] = {{.s = &side[0], .other = &shelves[1]},
                         {.s = &side[1], .other = &shelves[0]}};
     for (unsigned s = 0; s < 2; s++) {

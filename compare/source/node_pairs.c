@@ -246,12 +246,13 @@ static void separate_unlike(struct source__pairing *q, uint32_t target)
 
 /* Separates what the alignment has paired of the updates of two frameworks: they name and cut their steps
  * differently, and visit parameters in another order. */
-static void separate_updates(struct source__pairing *q)
+static void separate_updates(struct source__pairing *q, bool frameworks)
 {
     const uint32_t golden = end_of_backward(q->dump[0]), target = end_of_backward(q->dump[1]);
     for (uint32_t i = 0; i < q->dump[1]->nodes.n; i++) {
         uint32_t g = q->mate[1][i];
-        bool is_late = g != SOURCE__NONE && (i >= target || g >= golden);
+        bool is_late =
+            g != SOURCE__NONE && ((i >= target) != (g >= golden) || (frameworks && i >= target));
         if (is_late && (source__is_api(&q->dump[1]->nodes.p[i], PROBE_FORWARD) ||
                         source__is_api(&q->dump[0]->nodes.p[g], PROBE_FORWARD)))
             separate_unlike(q, i);
@@ -544,8 +545,7 @@ enum ms_rc source__pair_nodes(struct source__pairing *q, const struct cmp *c,
         return pair_one_framework(q, err);
     MS_TRY(align_dumps(q, err));
     take_alignment(q, false);
-    if (is_mindspore(q->dump[0]) != is_mindspore(q->dump[1]))
-        separate_updates(q);
+    separate_updates(q, is_mindspore(q->dump[0]) != is_mindspore(q->dump[1]));
     return MS_OK;
 }
 

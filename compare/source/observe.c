@@ -115,15 +115,16 @@ static enum ms_rc add_node(struct observer *o, uint32_t golden, uint32_t target,
     return number_op(o, side, id, &n->op, err);
 }
 
-/* Adds the forward operators that the golden side alone has, from golden node *at up to the next
- * paired one. */
-static enum ms_rc add_missing(struct observer *o, uint32_t *at, struct ms_err *err)
+/* Adds the forward operators that the golden side alone has, from golden node *at up to `end`, or up to the next
+ * paired one. Two programs run partners in another order, so paired nodes may lie between. */
+static enum ms_rc add_missing(struct observer *o, uint32_t *at, uint32_t end, bool past_pairs,
+                              struct ms_err *err)
 {
     const struct probe_dump *g = o->side[0].dump;
-    for (; *at < g->nodes.n && o->q.mate[0][*at] == SOURCE__NONE; ++*at) {
+    for (; *at < end && (past_pairs || o->q.mate[0][*at] == SOURCE__NONE); ++*at) {
         const struct probe_node *n = &g->nodes.p[*at];
         bool counts = o->p->has_apis ? n->kind == PROBE_NODE_API : n->kind == PROBE_NODE_MODULE;
-        if (counts && n->dir == PROBE_FORWARD)
+        if (counts && n->dir == PROBE_FORWARD && o->q.mate[0][*at] == SOURCE__NONE)
             MS_TRY(add_node(o, *at, SOURCE__NONE, err));
     }
     return MS_OK;
@@ -131,24 +132,27 @@ static enum ms_rc add_missing(struct observer *o, uint32_t *at, struct ms_err *e
 
 static enum ms_rc list_nodes(struct observer *o, struct ms_err *err)
 {
-    size_t n[2] = {o->side[0].dump->nodes.n, o->side[1].dump->nodes.n};
-    o->by_golden = ms_alloc((n[0] + 1) * sizeof *o->by_golden);
-    if (o->by_golden == NULL || !ms_vec_reserve(&o->p->by_target, n[1] + 1) ||
-        !ms_vec_reserve(&o->p->nodes, n[1] + 1))
+    const size_t n = o->side[1].dump->nodes.n;
+    const uint32_t end = (uint32_t)o->side[0].dump->nodes.n;
+    o->by_golden = ms_alloc((end + 1) * sizeof *o->by_golden);
+    if (o->by_golden == NULL || !ms_vec_reserve(&o->p->by_target, n + 1) ||
+        !ms_vec_reserve(&o->p->nodes, n + 1))
         return ms_no_memory(err);
-    memset(o->by_golden, 0xff, (n[0] + 1) * sizeof *o->by_golden);
-    o->p->by_target.n = n[1];
+    memset(o->by_golden, 0xff, (end + 1) * sizeof *o->by_golden);
+    o->p->by_target.n = n;
     uint32_t at = 0;
-    MS_TRY(add_missing(o, &at, err));
-    for (uint32_t i = 0; i < n[1]; i++) {
+    MS_TRY(add_missing(o, &at, end, false, err));
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t mate = o->q.mate[1][i];
+        bool is_next = mate != SOURCE__NONE && mate >= at;
+        if (is_next && o->p->cross)
+            MS_TRY(add_missing(o, &at, mate, true, err));
         MS_TRY(add_node(o, mate, i, err));
-        if (mate == SOURCE__NONE || mate < at)
-            continue;
-        at = mate + 1;
-        MS_TRY(add_missing(o, &at, err));
+        at = is_next ? mate + 1 : at;
+        if (is_next)
+            MS_TRY(add_missing(o, &at, end, false, err));
     }
-    return MS_OK;
+    return add_missing(o, &at, end, o->p->cross, err);
 }
 
 /* Finds the forward node of each backward node by name. */

@@ -149,6 +149,7 @@ struct source__part {
     bool other_start;                /* most parameters are far apart */
     uint8_t *losses[2]; /* by node of the dump: bits of enum source__loss; NULL: not searched */
     bool starts_differ; /* the sides have different parameters */
+    double alike;       /* values that differ by less are one value on both sides */
     /* used when cross: how far parameters are apart before and after the update, and their gradients; NaN:
      * unknown */
     float start_gap, update_gap, gradient_gap;

@@ -69,13 +69,23 @@ static uint32_t find_update(const struct source__part *p)
     return found;
 }
 
+/* Returns how far gradients of parameters that agree may be apart. A logarithm that amplifies noise of the forward
+ * pass does so twice in the backward pass: where outputs of log differed by 7e-4, gradients of clean pairs did by
+ * 2.3e-3. */
+static double gradient_noise(const struct source__part *p)
+{
+    const double usual = 1e-4, times = 10;
+    return p->alike > usual ? times * p->alike : usual;
+}
+
 /* Tells whether the gradients of all parameters agree. */
 static bool do_gradients_agree(const struct source__part *p)
 {
+    const double most = gradient_noise(p);
     for (size_t i = 0; i < p->nodes.n; i++) {
         const struct source__node *n = &p->nodes.p[i];
         for (uint32_t k = n->leaf; n->kind == PROBE_NODE_PGRAD && k < n->leaf + n->nleaf; k++) {
-            if ((p->leaves.p[k].flags & SOURCE__FLAGGED) || p->leaves.p[k].e > 1e-4F)
+            if ((p->leaves.p[k].flags & SOURCE__FLAGGED) || p->leaves.p[k].e > most)
                 return false;
         }
     }
@@ -155,11 +165,15 @@ static uint32_t node_of(const struct source__part *p, unsigned side, uint32_t id
     return SOURCE__NONE;
 }
 
+/* What differs by more is no noise. Results that both sides have elsewhere differ by more only if their operators
+ * are no true partners. */
+static const float far = 1e-3F;
+
 /* Tells whether noise explains how the results of partners differ: their inputs were alike by a hair, and
  * their results are not. */
 static bool is_noise(const struct source__node *n)
 {
-    return (n->flags & SOURCE__OUT_MEASURED) != 0 && n->out <= n->floor;
+    return (n->flags & SOURCE__OUT_MEASURED) != 0 && n->out <= n->floor && n->in < far;
 }
 
 /* Tells whether a rule has found something in the forward pass of a part. */
@@ -198,9 +212,6 @@ static bool is_lost(const struct source__part *p, unsigned side, uint32_t id)
     return id != SOURCE__NONE && (p->losses[side][id] & SOURCE__LOST) != 0;
 }
 
-/* Results that both sides have elsewhere differ by more than this only if their operators are no true partners. */
-static const float far = 1e-3F;
-
 /* Tells whether a suspect is an operator whose result both sides have, so that its partner is another one, or
  * whose partner is of another framework and differs as kernels do. Where gradients of parameters differ, one of an
  * operator counts. */
@@ -208,13 +219,36 @@ static bool is_false_pair(const struct source__part *p, const struct source__raw
 {
     const struct source__node *n = &p->nodes.p[r->node];
     bool is_alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
-    bool is_apart = is_alone || n->out > far || n->out < (float)source__rule.exact_series;
+    bool is_noise_behind_log = !r->forward && n->out < gradient_noise(p);
+    bool is_apart = is_alone || n->out > far || n->out < (float)source__rule.exact_series ||
+                    is_noise_behind_log;
     return r->why == CMP_WHY_VALUE && n->kind == PROBE_NODE_API && is_apart &&
            (r->forward || do_gradients_agree(p)) && !is_lost(p, 0, n->id[0]) &&
            !is_lost(p, 1, n->id[1]);
 }
 
-/* Rule: where no values and no gradients part, operators that have each other's values elsewhere are no suspects. */
+/* Tells whether the end of the forward pass depends on a node's result through lost values alone. */
+static bool does_last(const struct source__part *p, unsigned side, uint32_t id)
+{
+    return id != SOURCE__NONE &&
+           (p->last_forward[side] == SOURCE__NONE || id > p->last_forward[side] ||
+            (p->losses[side][id] & SOURCE__LASTS));
+}
+
+/* Tells whether a suspect of the forward pass computes in another way what the other side computes: it is an
+ * operator of one side alone or has another one as its partner, and its result does not last. */
+static bool is_other_way(const struct source__part *p, const struct source__raw *r)
+{
+    const struct source__node *n = &p->nodes.p[r->node];
+    bool is_meant = r->why == CMP_WHY_MISSING || r->why == CMP_WHY_EXTRA ||
+                    r->why == CMP_WHY_INPUT ||
+                    (r->why == CMP_WHY_VALUE && source__is_other_operator(p, n));
+    return is_meant && r->forward && n->kind == PROBE_NODE_API && do_gradients_agree(p) &&
+           !does_last(p, 0, n->id[0]) && !does_last(p, 1, n->id[1]);
+}
+
+/* Rule: where no values and no gradients part, operators that have each other's values elsewhere, or that compute the
+ * same in another way, are no suspects. */
 static void drop_false_pairs(struct cmp_source *s, uint32_t part)
 {
     const struct source__part *p = s->parts.p[part];
@@ -222,8 +256,9 @@ static void drop_false_pairs(struct cmp_source *s, uint32_t part)
     if (p->ends_differ || p->starts_differ || p->parting.is_found || p->backward_parting.is_found)
         return;
     for (size_t i = 0; i < s->raws.n; i++) {
-        if (s->raws.p[i].part != part || !is_false_pair(p, &s->raws.p[i]))
-            s->raws.p[n++] = s->raws.p[i];
+        const struct source__raw *r = &s->raws.p[i];
+        if (r->part != part || (!is_false_pair(p, r) && !is_other_way(p, r)))
+            s->raws.p[n++] = *r;
     }
     s->raws.n = n;
 }

@@ -179,7 +179,7 @@ struct placed {
     struct key key;
     uint32_t executed; /* index in the order of execution */
     size_t first_in;   /* of its inputs in `makers` */
-    bool is_forward, is_backward, is_saved;
+    bool is_forward, is_backward, is_update, is_saved;
     bool is_certain; /* it takes a parameter, so its source lines are its own */
     bool is_open;    /* its source lines are those of an earlier call, and it has no key yet */
 };
@@ -218,6 +218,8 @@ static int by_program(const void *a, const void *b)
         return x->kernel.graph < y->kernel.graph ? -1 : 1;
     if (x->is_forward != y->is_forward)
         return x->is_forward ? -1 : 1;
+    if (x->is_update != y->is_update) /* a program updates when it has all gradients */
+        return y->is_update ? -1 : 1;
     int c = x->is_forward ? compare_keys(x->key, y->key) : 0;
     c = c != 0 ? c : compare_texts(x, y);
     return c != 0 ? c : (x->executed > y->executed) - (x->executed < y->executed);
@@ -414,11 +416,13 @@ static enum ms_rc fill_list(struct sorting *w, struct ms_err *err)
     struct probe__graph_shape *s = w->s;
     for (uint32_t i = 0; i < s->g->kernels.n; i++) {
         const struct probe__kernel *k = &s->g->kernels.p[i];
-        bool is_forward = !s->is_backward[i] && k->scope.phase != PROBE__PHASE_OPTIMIZER;
+        bool is_update = !s->is_backward[i] && k->scope.phase == PROBE__PHASE_OPTIMIZER;
+        bool is_forward = !s->is_backward[i] && !is_update;
         w->list[i] = (struct placed){.kernel = *k,
                                      .executed = i,
                                      .is_forward = is_forward,
                                      .is_backward = s->is_backward[i],
+                                     .is_update = is_update,
                                      .is_saved = s->is_saved[i]};
         w->list[i].is_certain = is_forward && k->ir != NULL && takes_parameter(k);
         if (w->list[i].is_certain)

@@ -432,13 +432,22 @@ static bool is_same_shape(const struct probe__kernel_tensor *a,
     return a->ndim == b->ndim && memcmp(a->shape, b->shape, a->ndim * sizeof *a->shape) == 0;
 }
 
+/* Tells whether the graph's text says that an input is a parameter, such as what an optimizer keeps from step to step:
+ * its zeros may equal some gradient. */
+static bool is_state(const struct probe__kernel *k, const struct probe__kernel_tensor *in)
+{
+    const struct probe__ir_argument *a = probe__kernel_argument(k, in);
+    return a != NULL && a->kind == PROBE__IR_PARAMETER;
+}
+
 /* Returns the parameter's gradient among the inputs of an optimizer kernel: made by a gradient
  * kernel and of the parameter's shape. */
 static const struct probe__kernel_tensor *gradient_in(const struct writer *w,
                                                       const struct probe__kernel *k)
 {
     for (size_t i = 1; i < k->in.n; i++) {
-        if (probe__is_gradient(w->s, k->in.p[i].value) && is_same_shape(&k->in.p[i], &k->in.p[0]))
+        if (probe__is_gradient(w->s, k->in.p[i].value) && !is_state(k, &k->in.p[i]) &&
+            is_same_shape(&k->in.p[i], &k->in.p[0]))
             return &k->in.p[i];
     }
     return NULL;

@@ -3,13 +3,16 @@
  * test_frontier: which operators are named where the values of two programs part, forward, backward or by the
  * update.
  *
- * A program is a list of calls that read and write numbered values; equal numbers are equal values. The
- * golden program is PyTorch's, the target MindSpore's.
+ * A program is a list of calls that read and write numbered values; equal numbers are equal values. Values from
+ * SINGLE on are single numbers, those from REPEATED on have the elements of another value twice, and those from NUDGED on are another value
+ * but for rounding. A module's second value is its parameter. The golden program is PyTorch's, the target MindSpore's, if nothing else is said.
  */
 #include "compare/source/source.h"
 #include "tests/support/cmp_fixture.h"
 
-enum { CALLS = 16, INPUTS = 2 };
+#include <math.h>
+
+enum { CALLS = 16, INPUTS = 2, SINGLE = 3000, REPEATED = 4000, NUDGED = 5000 };
 
 struct call {
     const char *name;
@@ -25,6 +28,7 @@ struct answer {
 static const char *dtype = "float32"; /* of all values */
 /* framework of the target, and the key that tells a graph */
 static const char *of_target = "mindspore";
+static const char *of_golden = "pytorch";
 static bool has_figures; /* of tokens, in the program that is written */
 
 /* Numbers of tokens, which a dump of C gives no figures for. */
@@ -44,15 +48,42 @@ static void put_tensor(struct ms_buf *b, int v)
         put_tokens(b, has_figures);
         return;
     }
+    const double nudge = v >= NUDGED ? 1 + 6e-8 : 1;
+    v = v >= NUDGED ? v - NUDGED : v;
+    const bool is_repeated = v >= REPEATED, is_single = v >= SINGLE && !is_repeated;
+    v = is_repeated ? v - REPEATED : v;
+    double max = 1 + 0.37 * v, min = -(0.8 + 0.21 * v), mean = 0.01 * (v + 1),
+           norm = (10.0 + v) * nudge;
     ms_buf_printf(b,
-                  "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.%s\", \"shape\": [8, 16], "
+                  "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.%s\", \"shape\": %s, "
                   "\"Max\": %.9g, \"Min\": %.9g, \"Mean\": %.9g, \"Norm\": %.9g, "
                   "\"requires_grad\": true}",
-                  dtype, 1 + 0.37 * v, -(0.8 + 0.21 * v), 0.01 * (v + 1), 10.0 + v);
+                  dtype,
+                  is_single     ? "[]"
+                  : is_repeated ? "[2, 8, 16]"
+                                : "[8, 16]",
+                  is_single ? norm : max, is_single ? norm : min, is_single ? norm : mean,
+                  is_repeated ? norm * sqrt(2) : norm);
+}
+
+static void put_module(struct ms_buf *b, const struct call *c)
+{
+    ms_buf_printf(b, "\"%s\": {\"input_args\": [", c->name);
+    put_tensor(b, c->in[0]);
+    ms_buf_puts(b, "], \"input_kwargs\": {}, \"parameters\": {\"weight\": ");
+    put_tensor(b, c->in[1]);
+    ms_buf_puts(b, "}, \"output\": [");
+    put_tensor(b, c->out);
+    ms_buf_puts(b, "]}");
 }
 
 static void put_call(struct ms_buf *b, const struct call *c)
 {
+    if (ms_str_starts(ms_str_of(c->name), MS_STR("Module.")) ||
+        ms_str_starts(ms_str_of(c->name), MS_STR("Cell."))) {
+        put_module(b, c);
+        return;
+    }
     bool backward = ms_str_ends(ms_str_of(c->name), MS_STR("backward"));
     ms_buf_printf(b, "\"%s\": {\"%s\": [", c->name, backward ? "input" : "input_args");
     for (unsigned i = 0; i < INPUTS && c->in[i] != 0; i++) {
@@ -72,7 +103,7 @@ static void write_program(struct fixture *f, char side, const struct call *calls
         ms_buf_puts(&b, i != 0 ? ",\n" : "");
         put_call(&b, &calls[i]);
     }
-    fixture_dump(f, side, "statistics", side == 'b' ? "pytorch" : of_target, ms_buf_z(&b));
+    fixture_dump(f, side, "statistics", side == 'b' ? of_golden : of_target, ms_buf_z(&b));
     ms_buf_free(&b);
 }
 
@@ -485,6 +516,233 @@ START_TEST(noise_behind_a_logarithm_hides_no_operator)
 }
 END_TEST
 
+/* ---- partners -------------------------------------------------------------- */
+
+/* Both parts of the loss are single numbers; the target lacks the second part and what adds it. */
+START_TEST(a_sum_of_single_numbers_is_named_where_a_part_is_missing)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3},
+        {"Functional.square.0.forward", {3}, 4},
+        {"Tensor.mean.0.forward", {4}, SINGLE + 1},
+        {"Functional.linear.1.forward", {1, 5}, 6},
+        {"Functional.square.1.forward", {6}, 8},
+        {"Tensor.mean.1.forward", {8}, SINGLE + 20},
+        {"Tensor.__add__.0.forward", {SINGLE + 1, SINGLE + 20}, SINGLE + 40},
+        {"Tensor.__pow__.0.forward", {SINGLE + 40}, SINGLE + 60}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 3},
+        {"Functional.square.0.forward", {3}, 4},
+        {"Tensor.mean.0.forward", {4}, SINGLE + 1},
+        {"Primitive.Pow.0.forward", {SINGLE + 1}, SINGLE + 80}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Tensor.__add__.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_MISSING);
+}
+END_TEST
+
+/* The steps of gelu run before the normalization, not behind it. */
+START_TEST(an_operator_that_changed_places_is_named_itself)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3}, {"Functional.layer_norm.0.forward", {3, 9}, 4},
+        {"Module.norm.Norm.forward.0", {3, 9}, 4},  {"Functional.gelu.0.forward", {4}, 6},
+        {"Functional.linear.1.forward", {6, 5}, 7}, {"Tensor.mean.0.forward", {7}, 8}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 3}, {"Primitive.Erf.0.forward", {3}, 14},
+        {"Primitive.Mul.0.forward", {3, 14}, 15},  {"Primitive.LayerNorm.0.forward", {15, 9}, 16},
+        {"Cell.norm.Norm.forward.0", {15, 9}, 16}, {"Functional.dense.1.forward", {16, 5}, 17},
+        {"Tensor.mean.0.forward", {17}, 18}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Primitive.LayerNorm.0.forward");
+    ck_assert_str_eq(a.golden, "Functional.layer_norm.0.forward");
+}
+END_TEST
+
+/* A graph repeats a factor for each sample before a product; the product is another one. */
+START_TEST(elements_repeated_before_a_product_are_part_of_it)
+{
+    static const struct call golden[CALLS] = {{"Functional.tanh.0.forward", {1}, 3},
+                                              {"Functional.matmul.0.forward", {3, 2}, 4},
+                                              {"Functional.relu.0.forward", {4}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 7}};
+    static const struct call target[CALLS] = {
+        {"Functional.tanh.0.forward", {1}, 3},
+        {"Primitive.BroadcastTo.0.forward", {2}, REPEATED + 2},
+        {"Primitive.BatchMatMul.0.forward", {3, REPEATED + 2}, 14},
+        {"Functional.relu.0.forward", {14}, 16},
+        {"Tensor.mean.0.forward", {16}, 17}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Primitive.BatchMatMul.0.forward");
+    ck_assert_str_eq(a.golden, "Functional.matmul.0.forward");
+}
+END_TEST
+
+/* The target runs the cosine first, and leaves out the product behind the sine. */
+START_TEST(an_operator_between_partners_in_another_order_is_named)
+{
+    static const struct call golden[CALLS] = {{"Functional.sin.0.forward", {1}, 3},
+                                              {"Tensor.__mul__.0.forward", {3, 9}, 4},
+                                              {"Functional.cos.0.forward", {1}, 5},
+                                              {"Tensor.__sub__.0.forward", {4, 5}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 7}};
+    static const struct call target[CALLS] = {{"Functional.cos.0.forward", {1}, 5},
+                                              {"Functional.sin.0.forward", {1}, 3},
+                                              {"Tensor.__sub__.0.forward", {3, 5}, 16},
+                                              {"Tensor.mean.0.forward", {16}, 17}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Tensor.__mul__.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_MISSING);
+}
+END_TEST
+
+/* Both layers read value 1; the target leaves the first one and the product with its result out, and updates its
+ * parameter all the same. */
+START_TEST(a_layer_with_another_parameter_is_no_partner)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3}, {"Module.turn.Linear.forward.0", {1, 2}, 3},
+        {"Functional.tanh.0.forward", {3}, 4},      {"Functional.bmm.0.forward", {1, 4}, 6},
+        {"Functional.linear.1.forward", {6, 5}, 7}, {"Module.each.Linear.forward.0", {6, 5}, 7},
+        {"Tensor.mean.0.forward", {7}, 8}};
+    static const struct call target[CALLS] = {{"Primitive.MatMul.0.forward", {1, 5}, 17},
+                                              {"Cell.each.Dense.forward.0", {1, 5}, 17},
+                                              {"Tensor.mean.0.forward", {17}, 18},
+                                              {"Primitive.SGD.0.forward", {2}, 60}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Functional.bmm.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_MISSING);
+}
+END_TEST
+
+/* One layer is called twice; the target doubles what the first call reads, of which the second is the nearer
+ * by name. */
+START_TEST(calls_of_a_layer_are_partners_in_their_order)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3}, {"Module.one.Linear.forward.0", {1, 2}, 3},
+        {"Functional.linear.1.forward", {8, 2}, 4}, {"Module.one.Linear.forward.1", {8, 2}, 4},
+        {"Functional.cat.0.forward", {3, 4}, 6},    {"Tensor.mean.0.forward", {6}, 7}};
+    static const struct call target[CALLS] = {
+        {"Tensor.__mul__.0.forward", {1, 9}, 11},  {"Functional.dense.0.forward", {11, 2}, 13},
+        {"Cell.one.Dense.forward.0", {11, 2}, 13}, {"Functional.dense.1.forward", {8, 2}, 4},
+        {"Cell.one.Dense.forward.1", {8, 2}, 4},   {"Functional.cat.0.forward", {13, 4}, 16},
+        {"Tensor.mean.0.forward", {16}, 17}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Tensor.__mul__.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+}
+END_TEST
+
+/* The target leaves out the negation before a loss, of which a step subtracts as well. */
+START_TEST(an_operator_that_reads_another_tensor_is_no_partner)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Tensor.__rsub__.0.forward", {3}, 4},
+                                              {"Functional.cross_entropy.0.forward", {4}, 7}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Primitive.ReduceMax.0.forward", {3}, 13},
+                                              {"Primitive.Exp.0.forward", {13}, 14},
+                                              {"Primitive.Sub.0.forward", {3, 14}, 15},
+                                              {"Primitive.GatherD.0.forward", {15}, 17}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Tensor.__rsub__.0.forward");
+}
+END_TEST
+
+/* ---- other ways to compute the same ------------------------------------------ */
+
+/* The target takes a difference of sums in place of a sum of differences. */
+START_TEST(another_way_to_the_same_loss_is_no_suspect)
+{
+    static const struct call golden[CALLS] = {{"Functional.log.0.forward", {1}, 3},
+                                              {"Tensor.__sub__.0.forward", {3, 2}, 4},
+                                              {"Tensor.__mul__.0.forward", {1, 4}, 6},
+                                              {"Tensor.sum.0.forward", {6}, SINGLE + 1}};
+    static const struct call target[CALLS] = {
+        {"Functional.log.0.forward", {1}, 3},
+        {"Primitive.Mul.0.forward", {1, 3}, 14},
+        {"Primitive.ReduceSum.0.forward", {14}, SINGLE + 20},
+        {"Primitive.Mul.1.forward", {1, 2}, 15},
+        {"Primitive.ReduceSum.1.forward", {15}, SINGLE + 40},
+        {"Primitive.Sub.0.forward", {SINGLE + 20, SINGLE + 40}, SINGLE + 1}};
+    ck_assert_uint_eq(ask(golden, target).n, 0);
+}
+END_TEST
+
+/* Both sides read the logarithm, whose noise is no other value. */
+START_TEST(a_logarithm_with_noise_is_not_blamed_for_its_reader)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Torch.log.0.forward", {3}, 1999},
+                                              {"Tensor.__sub__.0.forward", {8, 1999}, 10},
+                                              {"Tensor.mean.0.forward", {10}, 11}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Mint.log.0.forward", {3}, 2000},
+                                              {"Tensor.__add__.0.forward", {8, 2000}, 20},
+                                              {"Tensor.mean.0.forward", {20}, 21}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Tensor.__add__.0.forward");
+}
+END_TEST
+
+/* The optimizer's counter of steps adds as the golden side's last operator does. */
+START_TEST(an_operator_of_the_update_is_no_partner_of_the_loss)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 3}, {"Functional.relu.0.forward", {3}, 4},
+        {"Functional.tanh.0.forward", {3}, 6},     {"Tensor.__add__.0.forward", {4, 6}, 7},
+        {"Functional.exp.0.forward", {7}, 8},      {"Functional.sigmoid.0.forward", {8}, 9},
+        {"Functional.exp.0.backward", {30}, 31},   {"Functional.dense.0.backward", {31}, 32}};
+    static const struct call target[CALLS] = {{"Primitive.MatMul.0.forward", {1, 2}, 3},
+                                              {"Primitive.ReLU.0.forward", {3}, 4},
+                                              {"Primitive.Exp.0.forward", {4}, 18},
+                                              {"Primitive.Sigmoid.0.forward", {18}, 19},
+                                              {"Primitive.Exp.0.backward", {30}, 41},
+                                              {"Primitive.MatMul.0.backward", {41}, 42},
+                                              {"Primitive.AssignAdd.0.forward", {50, 51}, 52},
+                                              {"Primitive.SGD.0.forward", {2, 42}, 53}};
+    of_golden = "mindspore";
+    struct answer a = ask_graph(golden, target);
+    of_golden = "pytorch";
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Tensor.__add__.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_MISSING);
+}
+END_TEST
+
+/* The steps of a function in a graph round otherwise, though other additions were exact. */
+START_TEST(rounding_of_other_steps_is_no_suspect)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 3}, {"Functional.tanh.0.forward", {3}, 4},
+        {"Tensor.__add__.0.forward", {4, 9}, 5},   {"Functional.logsumexp.0.forward", {5}, 6},
+        {"Functional.sigmoid.0.forward", {6}, 7},  {"Functional.relu.0.forward", {7}, 8},
+        {"Functional.exp.0.forward", {8}, 10}};
+    static const struct call target[CALLS] = {{"Primitive.MatMul.0.forward", {1, 2}, 3},
+                                              {"Primitive.Tanh.0.forward", {3}, 4},
+                                              {"Primitive.Add.0.forward", {4, 9}, 5},
+                                              {"Primitive.Exp.0.forward", {5}, 30},
+                                              {"Primitive.Log.0.forward", {30}, 31},
+                                              {"Primitive.Add.1.forward", {31, 5}, NUDGED + 6},
+                                              {"Primitive.Sigmoid.0.forward", {NUDGED + 6}, 7},
+                                              {"Primitive.ReLU.0.forward", {7}, 8},
+                                              {"Primitive.Exp.1.forward", {8}, 10}};
+    of_golden = "mindspore";
+    struct answer a = ask_graph(golden, target);
+    of_golden = "pytorch";
+    ck_assert_uint_eq(a.n, 0);
+}
+END_TEST
+
 TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_much_is_named,
           an_operator_too_little_is_named, an_operator_in_place_of_another_is_named_with_it,
           steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
@@ -497,4 +755,14 @@ TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_
           a_lost_value_beneath_a_mask_is_named, a_factor_left_out_is_named_where_it_is_multiplied,
           a_gradient_too_much_is_named_where_it_begins,
           a_parameter_that_a_kernel_changes_in_place_is_its_result,
-          noise_behind_a_logarithm_hides_no_operator, a_step_before_an_equal_operator_is_named)
+          noise_behind_a_logarithm_hides_no_operator, a_step_before_an_equal_operator_is_named,
+          a_sum_of_single_numbers_is_named_where_a_part_is_missing,
+          an_operator_that_changed_places_is_named_itself,
+          elements_repeated_before_a_product_are_part_of_it,
+          an_operator_between_partners_in_another_order_is_named,
+          a_layer_with_another_parameter_is_no_partner,
+          calls_of_a_layer_are_partners_in_their_order,
+          an_operator_that_reads_another_tensor_is_no_partner,
+          another_way_to_the_same_loss_is_no_suspect, rounding_of_other_steps_is_no_suspect,
+          a_logarithm_with_noise_is_not_blamed_for_its_reader,
+          an_operator_of_the_update_is_no_partner_of_the_loss)

@@ -496,6 +496,62 @@ START_TEST(forward_kernels_are_in_the_order_of_the_program)
 }
 END_TEST
 
+/* Kernels of an optimizer that need no gradient, such as one that multiplies its rate, run at any time. */
+START_TEST(kernels_of_the_optimizer_come_after_all_gradients)
+{
+    scratch_dir(dir);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
+               "NodeExecutionOrder-FullNameWithScope\n"
+               "Default/optimizer-SGD/Mul-op1\nDefault/fc-Dense/MatMul-op0\n"
+               "Gradients/Default/fc-Dense/Grad_MatMul/MatMul-op2\n");
+    one_kernel("Mul.Default_optimizer-SGD_Mul-op1", 200, 300);
+    one_kernel("MatMul.Default_fc-Dense_MatMul-op0", 1, 10);
+    one_kernel("MatMul.Gradients_Default_fc-Dense_Grad_MatMul_MatMul-op2", 20, 30);
+    open_made();
+    uint32_t gradient = probe_node_find(dump, MS_STR("Primitive.MatMul.1.backward"));
+    uint32_t update = probe_node_find(dump, MS_STR("Primitive.Mul.0.forward"));
+    ck_assert_uint_ne(gradient, MS_MAP_NONE);
+    ck_assert_uint_ne(update, MS_MAP_NONE);
+    ck_assert_uint_lt(gradient, update);
+    close_dump();
+}
+END_TEST
+
+#define LAYER(update)                                                                              \
+    "subgraph @kernel_graph0() {\n" NODE(                                                          \
+        1, "MatMul(%para1_x, %para2_fc.weight)", "", TYPES,                                        \
+        "Default/fc-Dense/MatMul-op0") NODE(2, "MatMul(%1, %para1_x)", "", TYPES,                  \
+                                            "Gradients/Default/fc-Dense/Grad_MatMul/MatMul-op1")   \
+        NODE(3, "SGD(%para2_fc.weight, " update ")", "", TYPES, "Default/optimizer-SGD/SGD-op0")
+
+/* A layer whose gradient is 70 to 73, and an update that reads these numbers from where the text says. */
+static bool has_gradient(const char *text)
+{
+    scratch_dir(dir);
+    write_text(
+        "rank_0/execution_order/ms_execution_order_graph_0.csv",
+        "NodeExecutionOrder-FullNameWithScope\nDefault/fc-Dense/MatMul-op0\n"
+        "Gradients/Default/fc-Dense/Grad_MatMul/MatMul-op1\nDefault/optimizer-SGD/SGD-op0\n");
+    write_text("rank_0/graphs/ms_output_trace_code_graph_0.ir", text);
+    one_kernel("MatMul.Default_fc-Dense_MatMul-op0", 1, 50);
+    tensor("MatMul.Default_fc-Dense_MatMul-op0", "input", 1, 40, 2, 2);
+    one_kernel("MatMul.Gradients_Default_fc-Dense_Grad_MatMul_MatMul-op1", 50, 70);
+    one_kernel("SGD.Default_optimizer-SGD_SGD-op0", 40, 41);
+    tensor("SGD.Default_optimizer-SGD_SGD-op0", "input", 1, 70, 2, 2);
+    open_made();
+    bool has = probe_node_find(dump, MS_STR("Cell.fc.Dense.parameters_grad.0")) != MS_MAP_NONE;
+    close_dump();
+    return has;
+}
+
+/* What an optimizer keeps may equal some gradient, as when both are zero. */
+START_TEST(a_state_of_the_optimizer_is_no_gradient)
+{
+    ck_assert(has_gradient(LAYER("%2")));
+    ck_assert(!has_gradient(LAYER("%para3_stat.fc.weight")));
+}
+END_TEST
+
 /* ---- what was converted --------------------------------------------------- */
 
 START_TEST(another_version_of_the_conversion_is_not_read)
@@ -590,7 +646,9 @@ TEST_MAIN("graph_dump", another_version_of_the_conversion_is_not_read,
           an_operator_is_in_the_cell_that_its_values_stay_in, expanded_kernels_are_numbered_by_time,
           expanded_kernels_have_the_values_that_their_makers_wrote,
           a_shared_function_runs_where_its_value_is_read,
-          forward_kernels_are_in_the_order_of_the_program, step_and_rank_are_those_of_the_folders,
+          forward_kernels_are_in_the_order_of_the_program,
+          kernels_of_the_optimizer_come_after_all_gradients,
+          a_state_of_the_optimizer_is_no_gradient, step_and_rank_are_those_of_the_folders,
           kernels_are_in_the_cells_that_they_run_in, what_passes_the_border_of_a_cell_is_its_own,
           a_reshape_has_the_shape_that_it_makes, it_is_read_anew_when_a_file_has_come,
           other_folders_are_none, names_of_files_are_read_from_the_end,
