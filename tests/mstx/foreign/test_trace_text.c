@@ -296,7 +296,140 @@ START_TEST(an_error_tells_its_byte)
 }
 END_TEST
 
+/* ---- archives ------------------------------------------------------------------------- */
+
+static void put2(struct ms_buf *b, unsigned v)
+{
+    ms_buf_putc(b, (char)(v & 255));
+    ms_buf_putc(b, (char)(v >> 8));
+}
+
+static void put4(struct ms_buf *b, size_t v)
+{
+    put2(b, (unsigned)(v & 65535));
+    put2(b, (unsigned)(v >> 16));
+}
+
+/* What the header of a file and its entry in the directory have in common. */
+static void put_head(struct ms_buf *b, unsigned method, struct ms_str name, size_t packed, size_t n)
+{
+    put2(b, 20);
+    put2(b, 0);
+    put2(b, method);
+    put4(b, 0);
+    put4(b, 0);
+    put4(b, packed);
+    put4(b, n);
+    put2(b, name.n);
+    put2(b, 0);
+}
+
+static void put_entry(struct ms_buf *b, unsigned method, struct ms_str name, size_t packed,
+                      size_t n, size_t at)
+{
+    ms_buf_put(b, "PK\1\2", 4);
+    put2(b, 20);
+    put_head(b, method, name, packed, n);
+    put2(b, 0);
+    put2(b, 0);
+    put2(b, 0);
+    put4(b, 0);
+    put4(b, at);
+    ms_buf_str(b, name);
+}
+
+static void put_file(struct ms_buf *b, struct ms_buf *entries, unsigned method, const char *name,
+                     const char *text)
+{
+    static unsigned char packed[1 << 16];
+    const size_t n = strlen(text), at = b->n;
+    z_stream z = {.next_in = (unsigned char *)(uintptr_t)text,
+                  .avail_in = (unsigned)n,
+                  .next_out = packed,
+                  .avail_out = sizeof packed};
+    ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    const size_t size = method == 8 ? z.total_out : n;
+    deflateEnd(&z);
+    ms_buf_put(b, "PK\3\4", 4);
+    put_head(b, method, ms_str_of(name), size, n);
+    ms_buf_puts(b, name);
+    ms_buf_put(b, method == 8 ? (const char *)packed : text, size);
+    put_entry(entries, method, ms_str_of(name), size, n, at);
+}
+
+#define TRACE                                                                                      \
+    "{\"schemaVersion\":1,\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\","       \
+    "\"ts\":1,\"dur\":1}]}"
+
+/* Three traces, one as it is, and a file that is none. */
+static void make_archive(struct ms_buf *b)
+{
+    struct ms_buf entries = {.max = 1 << 16};
+    *b = (struct ms_buf){.max = 1 << 20};
+    put_file(b, &entries, 8, "t/rank-0.json", TRACE);
+    put_file(b, &entries, 0, "t/rank-1.json", TRACE);
+    put_file(b, &entries, 8, "readme.txt", TRACE);
+    put_file(b, &entries, 8, "t/rank-7.json", TRACE);
+    const size_t at = b->n;
+    ms_buf_str(b, ms_buf_slice(&entries));
+    ms_buf_put(b, "PK\5\6\0\0\0\0", 8);
+    put2(b, 4);
+    put2(b, 4);
+    put4(b, entries.n);
+    put4(b, at);
+    put2(b, 0);
+    ms_buf_free(&entries);
+    ck_assert_int_eq(b->bad, MS_OK);
+}
+
+START_TEST(the_traces_of_an_archive_are_one_run)
+{
+    struct ms_buf b;
+    char path[96];
+    make_archive(&b);
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/job.zip", dir);
+    write_file(path, b.p, b.n);
+    open_events(path);
+    ask("SELECT group_concat(rank) FROM ranks", "0,1,7");
+    ask("SELECT count(*) FROM events", "3");
+    ask("SELECT count(*) FROM problems", "0");
+    end_run();
+    ms_buf_free(&b);
+}
+END_TEST
+
+/* Whatever byte of it is changed, an archive is read or refused with a reason. */
+START_TEST(a_damaged_archive_is_refused_or_read)
+{
+    struct ms_buf b;
+    struct mstx_import_result r;
+    char path[96], db[96];
+    unsigned good = 0, bad = 0;
+    make_archive(&b);
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/job.zip", dir);
+    snprintf(db, sizeof db, "%s/run.db", dir);
+    for (size_t i = 0; i < b.n; i += 3) {
+        struct ms_err e = {0};
+        b.p[i] = (char)~b.p[i];
+        write_file(path, b.p, i % 2 == 0 ? b.n : b.n - i / 2);
+        b.p[i] = (char)~b.p[i];
+        const enum ms_rc rc = mstx_import(path, db, &r, &e);
+        ck_assert_msg(rc == MS_OK || e.msg[0] != '\0', "byte %zu", i);
+        good += rc == MS_OK;
+        bad += rc != MS_OK;
+    }
+    ck_assert_uint_gt(good, 20);
+    ck_assert_uint_gt(bad, 20);
+    scratch_remove(dir);
+    ms_buf_free(&b);
+}
+END_TEST
+
 TEST_MAIN("trace_text", the_fast_reader_takes_usual_events, the_fast_reader_leaves_the_rest,
           both_readers_agree_on_changed_events, a_trace_is_read_in_pieces,
           compressed_parts_follow_each_other, a_cut_compressed_trace_keeps_whole_events_and_says_so,
-          an_error_tells_its_byte)
+          an_error_tells_its_byte, the_traces_of_an_archive_are_one_run,
+          a_damaged_archive_is_refused_or_read)
