@@ -4,6 +4,7 @@
 # says on what: a figure without its machine and its load means nothing.
 #   B=build        what to measure
 #   ONLY=word      only what has the word in its name
+#   HTA=python     a Python with HolisticTraceAnalysis, measured beside ours on traces
 #   OFFICIAL=dir   the official tool, to be measured beside ours on the small models
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -26,6 +27,12 @@ done
 case mpi in *"${ONLY:-}"*)
     printf '\nbench_mpi\n'
     sh tests/bench/bench_mpi.sh || { rc=1; echo "bench: bench_mpi failed"; }
+    runs=$((runs + 1))
+    ;;
+esac
+case traces in *"${ONLY:-}"*)
+    printf '\nbench_traces\n'
+    "$PYTHON" tests/bench/bench_traces.py "$B/msprobe" ${HTA:+"$HTA"} || { rc=1; echo "bench: bench_traces failed"; }
     runs=$((runs + 1))
     ;;
 esac

@@ -91,7 +91,7 @@ home yaml.h 'compare/'
 home xlsxwriter.h 'compare/'
 home mpi.h '(probe/base/par_mpi\.c|mstx/hook/mpi/)'
 home expat.h 'compare/'
-home zlib.h '(compare/write/xlsx_read|web/serve/route|mstx/foreign/trace_text)\.c'
+home zlib.h '(compare/write/xlsx_read|web/serve/route|mstx/foreign/trace_source)\.c'
 
 product=$(find probe mstx compare viz web -name '*.[ch]' 2>/dev/null)
 banned='\b(gets|strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|strtod|system|setlocale|abort)[[:space:]]*\('

@@ -40,8 +40,9 @@ static const struct ms_opt opts[] = {
      .help = "only these ranks"},
     {"step_id", NULL, MS_OPT_INT, offsetof(struct args, step), "N", .dflt = "all", .min = -1,
      .max = INT64_MAX, .help = "only what happened in this step"},
-    {"top_num", NULL, MS_OPT_INT, offsetof(struct args, top), "N", .dflt = "15, free_analysis 10",
-     .min = 1, .max = INT32_MAX, .help = "rows of the worst operations, links and free times"},
+    {"top_num", NULL, MS_OPT_INT, offsetof(struct args, top), "N",
+     .dflt = "15, free_analysis and communication_bottleneck 10", .min = 1, .max = INT32_MAX,
+     .help = "rows of the worst operations, links and free times"},
     {"bp", NULL, MS_OPT_PATH, offsetof(struct args, base), "DIR",
      .help = "of cluster_time_compare_summary: the run to compare with"},
     {"parallel_types", NULL, MS_OPT_TEXT, offsetof(struct args, parallel), "A,B;C",
@@ -164,6 +165,7 @@ const struct ms_cmd mstx_cmd_cluster = {
         "  freq_analysis                 cores that did not run at full speed\n"
         "  free_analysis                 why devices did nothing, the longest times\n"
         "  ep_load_balance               tokens of the experts of each rank\n"
+        "  communication_bottleneck      what the last rank did before the longest operations\n"
         "\n"
         "  msprobe cluster -m slow_rank -d run1\n"
         "  msprobe cluster -m all -d profiles -o out --export_type text\n",

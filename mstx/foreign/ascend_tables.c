@@ -71,10 +71,11 @@ static const struct {
      " inputShapes, outputShapes"},
     {"COMMUNICATION_OP", "opName, startNs, endNs, connectionId, groupName, opId, dataType, count,"
                          " opType"},
-    {"COMMUNICATION_TASK_INFO", "globalTaskId, taskType, groupName, srcRank, dstRank, opId"},
+    {"COMMUNICATION_TASK_INFO", "name, globalTaskId, taskType, groupName, srcRank, dstRank, opId"},
     {"COMMUNICATION_SCHEDULE_TASK_INFO",
      "name, globalTaskId INTEGER PRIMARY KEY, taskType, opType"},
-    {"CANN_API", "startNs, endNs, connectionId INTEGER PRIMARY KEY, name"},
+    {"CANN_API", "startNs, endNs, type, connectionId INTEGER PRIMARY KEY, name"},
+    {"ENUM_API_TYPE", "id INTEGER PRIMARY KEY, name"},
     {"PYTORCH_API", "startNs, endNs, connectionId, name"},
     {"CONNECTION_IDS", "id, connectionId"},
     {"AICORE_FREQ", "deviceId, timestampNs, freq"},

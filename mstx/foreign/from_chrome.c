@@ -10,6 +10,7 @@
 #include "mstx/foreign/from_chrome.h"
 
 #include "mstx/foreign/kineto.h"
+#include "mstx/foreign/trace_item_fast.h"
 #include "mstx/foreign/trace_lanes.h"
 #include "mstx/foreign/trace_ranks.h"
 #include "mstx/foreign/trace_text.h"
@@ -17,6 +18,7 @@
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
+#include "probe/base/num.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -31,6 +33,7 @@ struct async {
 };
 
 struct reader {
+    struct mstx_trace_text text;
     struct mstx_trace_json json;
     struct mstx_trace_lanes lanes;
     struct mstx_trace_rank part;
@@ -40,6 +43,7 @@ struct reader {
     bool says_rank;   /* rank is that of distributedInfo */
     bool is_alone;    /* the run has no other trace */
     bool is_profiler; /* the trace is one of PyTorch's profiler */
+    bool at_events;   /* the list of events comes next */
     uint64_t misplaced;
 };
 
@@ -180,7 +184,9 @@ static bool add_async(struct reader *r, const struct mstx_trace_item *it, bool b
 static bool add_counter(struct reader *r, const struct mstx_trace_item *it)
 {
     uint32_t index;
-    if (!it->has_value) {
+    double value = 0;
+    int64_t whole;
+    if (!ms_num_parse_f64(it->number.p, it->number.n, &value)) {
         r->misplaced++;
         return true;
     }
@@ -189,12 +195,13 @@ static bool add_counter(struct reader *r, const struct mstx_trace_item *it)
         l != NULL ? mstx__trace_lanes_add(&r->lanes, l, it, MSTX_EV_COUNTER) : NULL;
     if (e == NULL)
         return false;
+    const bool is_whole = ms_str_i64(it->number, &whole);
     e->args = 0;
-    e->flags = it->value_is_int ? 0 : MSTX_EVF_FLOAT;
-    if (it->value_is_int)
-        e->arg = (uint64_t)it->value_int;
+    e->flags = is_whole ? 0 : MSTX_EVF_FLOAT;
+    if (is_whole)
+        e->arg = (uint64_t)whole;
     else
-        memcpy(&e->arg, &it->value, sizeof e->arg);
+        memcpy(&e->arg, &value, sizeof e->arg);
     return true;
 }
 
@@ -219,14 +226,14 @@ static bool add_metadata(struct reader *r, const struct mstx_trace_item *it)
     if (ms_str_is(it->name, "process_name")) {
         struct mstx_trace_process *p = mstx__trace_lanes_process(&r->lanes, it->pid, &index);
         if (p != NULL)
-            p->name = it->label;
-        return p != NULL;
+            p->name = ms_arena_str(r->json.arena, it->label);
+        return p != NULL && p->name.p != NULL;
     }
     if (ms_str_is(it->name, "thread_name")) {
         struct mstx_trace_lane *l = mstx__trace_lanes_thread(&r->lanes, it, &index);
         if (l != NULL)
-            l->name = it->label;
-        return l != NULL;
+            l->name = ms_arena_str(r->json.arena, it->label);
+        return l != NULL && l->name.p != NULL;
     }
     return true;
 }
@@ -263,28 +270,73 @@ static bool add_item(struct reader *r, const struct mstx_trace_item *it)
 
 /* ---- the file --------------------------------------------------------------- */
 
+/* Bytes that should lie ahead of the reader, which is more than most events have. */
+enum { AHEAD = 1 << 14 };
+
+/* Reads another piece of the text, behind what the reader has not read yet. */
+static enum ms_rc get_more(struct reader *r, struct ms_err *err)
+{
+    MS_TRY(mstx__trace_text_more(&r->text, ms_jread_drop(&r->json.j), err));
+    ms_jread_moved(&r->json.j, r->text.p, r->text.n);
+    return MS_OK;
+}
+
+/* Reads one part of the text: an event, or a member of the outermost object. */
+typedef enum ms_rc (*part_fn)(struct reader *r, bool *at_end, struct ms_err *err);
+
+/* Calls fn, again with more of the text where the part ends behind what has been read of that. */
+static enum ms_rc read_part(struct reader *r, part_fn fn, bool *at_end, struct ms_err *err)
+{
+    struct ms_jread *j = &r->json.j;
+    if (!r->text.is_whole && j->end - j->at < AHEAD)
+        MS_TRY(get_more(r, err));
+    for (;;) {
+        const struct ms_jread before = *j;
+        const enum ms_rc rc = fn(r, at_end, err);
+        if (r->text.is_whole || !j->truncated)
+            return rc;
+        *j = before;
+        MS_TRY(get_more(r, err));
+    }
+}
+
+/* Adds an event, which counts only when it is whole. */
+static enum ms_rc take_item(struct reader *r, const struct mstx_trace_item *it, struct ms_err *err)
+{
+    const bool added = r->json.j.truncated || add_item(r, it);
+    return added && !r->json.no_memory ? MS_OK : ms_no_memory(err);
+}
+
+static enum ms_rc read_event(struct reader *r, bool *at_end, struct ms_err *err)
+{
+    struct ms_jread *j = &r->json.j;
+    struct mstx_trace_item it;
+    const char *p = ms_jread_item(j);
+    p = p != NULL && *p == '{' ? mstx__trace_item_fast(&r->json, &it, p, j->end) : NULL;
+    if (p != NULL) {
+        ms_jread_pass_item(j, p);
+        return take_item(r, &it, err);
+    }
+    const enum ms_jtok t = ms_jread_next(j);
+    if (t == MS_J_OBJ)
+        return mstx__trace_item_read(&r->json, &it) ? take_item(r, &it, err)
+                                                    : ms_jread_fail(j, err);
+    *at_end = t == MS_J_ARR_END;
+    if (*at_end)
+        return MS_OK;
+    if (ms_jread_skip(j, t) == MS_J_ERR)
+        return ms_jread_fail(j, err);
+    r->misplaced += !j->truncated;
+    return MS_OK;
+}
+
 /* Reads the events of an array. The opening bracket has been read. */
 static enum ms_rc read_events(struct reader *r, struct ms_err *err)
 {
-    struct ms_jread *j = &r->json.j;
-    for (;;) {
-        struct mstx_trace_item it;
-        enum ms_jtok t = ms_jread_next(j);
-        if (t == MS_J_ARR_END)
-            return MS_OK;
-        if (t == MS_J_ERR)
-            return ms_jread_fail(j, err);
-        if (t != MS_J_OBJ) {
-            r->misplaced++;
-            if (ms_jread_skip(j, t) == MS_J_ERR)
-                return ms_jread_fail(j, err);
-            continue;
-        }
-        if (!mstx__trace_item_read(&r->json, &it))
-            return ms_jread_fail(j, err);
-        if (!add_item(r, &it) || r->json.no_memory)
-            return ms_no_memory(err);
-    }
+    bool at_end = false;
+    while (!at_end)
+        MS_TRY(read_part(r, read_event, &at_end, err));
+    return MS_OK;
 }
 
 /* A number of an object, which is not changed where the object lacks it. */
@@ -356,28 +408,36 @@ static enum ms_rc read_about(struct reader *r, struct ms_str key, struct ms_err 
     return ms_jread_skip(j, t) != MS_J_ERR ? MS_OK : ms_jread_fail(j, err);
 }
 
-static enum ms_rc read_wrapper(struct reader *r, struct ms_err *err)
+/* Reads a member of the outermost object; of the list of events only its opening bracket. */
+static enum ms_rc read_member(struct reader *r, bool *at_end, struct ms_err *err)
 {
     struct ms_jread *j = &r->json.j;
-    bool has_events = false;
+    enum ms_jtok t = ms_jread_next(j);
+    *at_end = t == MS_J_OBJ_END;
+    r->at_events = false;
+    if (*at_end)
+        return MS_OK;
+    if (t != MS_J_KEY)
+        return ms_jread_fail(j, err);
+    if (!ms_str_is(j->text, "traceEvents"))
+        return read_about(r, j->text, err);
+    t = ms_jread_next(j);
+    r->at_events = t == MS_J_ARR;
+    return r->at_events || ms_jread_skip(j, t) != MS_J_ERR ? MS_OK : ms_jread_fail(j, err);
+}
+
+static enum ms_rc read_wrapper(struct reader *r, struct ms_err *err)
+{
+    bool at_end = false, has_events = false;
     for (;;) {
-        enum ms_jtok t = ms_jread_next(j);
-        if (t == MS_J_OBJ_END && !has_events && !j->truncated)
-            return ms_jread_reject(j, err, "no key \"traceEvents\"");
-        if (t == MS_J_OBJ_END)
+        MS_TRY(read_part(r, read_member, &at_end, err));
+        if (at_end && !has_events && !r->json.j.truncated)
+            return ms_jread_reject(&r->json.j, err, "no key \"traceEvents\"");
+        if (at_end)
             return MS_OK;
-        if (t != MS_J_KEY)
-            return ms_jread_fail(j, err);
-        if (!ms_str_is(j->text, "traceEvents")) {
-            MS_TRY(read_about(r, j->text, err));
-            continue;
-        }
-        t = ms_jread_next(j);
-        has_events |= t == MS_J_ARR;
-        if (t == MS_J_ARR)
+        has_events |= r->at_events;
+        if (r->at_events)
             MS_TRY(read_events(r, err));
-        else if (ms_jread_skip(j, t) == MS_J_ERR)
-            return ms_jread_fail(j, err);
     }
 }
 
@@ -398,8 +458,13 @@ static void report_problems(struct reader *r, const char *path)
 {
     char text[96];
     struct mstx_writer *w = r->lanes.w;
-    if (r->json.j.truncated)
-        mstx__writer_problem(w, path, "the file is cut off; what is there has been read");
+    if (r->text.is_cut)
+        mstx__writer_problem(
+            w, path,
+            "the compressed file is cut off or damaged; the whole events before that "
+            "place have been read");
+    else if (r->json.j.truncated)
+        mstx__writer_problem(w, path, "the file is cut off; the whole events have been read");
     if (r->misplaced == 0)
         return;
     snprintf(text, sizeof text, "%" PRIu64 " events without a place on a time line were left out",
@@ -425,14 +490,20 @@ static enum ms_rc write_all(struct reader *r, const char *path, struct ms_err *e
                           : MS_OK;
 }
 
-/* Refuses a list of rows, which is no trace, however little a trace may hold. */
-static enum ms_rc check_rows(const struct reader *r, const struct mstx_trace_text *text,
-                             struct ms_err *err)
+/* Tells whether a text is a list of rows, which is no trace, however little a trace may hold. */
+static bool starts_rows(const struct mstx_trace_text *text)
 {
     size_t at = 0;
     while (at < text->n && isspace((unsigned char)text->p[at]))
         at++;
-    const bool is_rows = text->n - at > 2 && memcmp(text->p + at, "[[", 2) == 0;
+    return text->n - at > 2 && memcmp(text->p + at, "[[", 2) == 0;
+}
+
+static enum ms_rc read_text(struct reader *r, struct ms_err *err)
+{
+    const bool is_rows = starts_rows(&r->text);
+    ms_jread_init(&r->json.j, r->text.p, r->text.n, MS_JREAD_TOLERANT);
+    MS_TRY(read_file(r, err));
     if (!is_rows || r->lanes.lane.n != 0)
         return MS_OK;
     return ms_fail(
@@ -442,17 +513,13 @@ static enum ms_rc check_rows(const struct reader *r, const struct mstx_trace_tex
 
 static enum ms_rc read_and_write(struct reader *r, const char *path, struct ms_err *err)
 {
-    struct mstx_trace_text text;
-    MS_TRY(mstx__trace_text_open(&text, path, err));
-    ms_jread_init(&r->json.j, text.p, text.n, MS_JREAD_TOLERANT);
-    enum ms_rc rc = read_file(r, err);
-    if (rc == MS_OK)
-        rc = check_rows(r, &text, err);
+    MS_TRY(mstx__trace_text_begin(&r->text, path, err));
+    enum ms_rc rc = read_text(r, err);
     if (rc != MS_OK)
         ms_err_wrap(err, "%s", path);
     if (rc == MS_OK)
         rc = write_all(r, path, err);
-    mstx__trace_text_close(&text);
+    mstx__trace_text_close(&r->text);
     return rc;
 }
 

@@ -8,6 +8,7 @@
 #include "mstx/foreign/from_csv.h"
 #include "mstx/foreign/from_perfetto.h"
 #include "mstx/foreign/trace_text.h"
+#include "mstx/foreign/zip_list.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -60,7 +61,7 @@ static enum format format_of_name(const char *path)
 static enum format format_of(const char *path)
 {
     const enum format format = format_of_name(path);
-    char *head = format != NO_TRACE && ms_path_kind(path) == MS_KIND_FILE ? ms_alloc(HEAD) : NULL;
+    char *head = format != NO_TRACE && ms_path_kind(path) != MS_KIND_DIR ? ms_alloc(HEAD) : NULL;
     if (head == NULL)
         return NO_TRACE;
     const struct ms_str text = {head, (uint32_t)mstx__trace_text_head(path, head, HEAD)};
@@ -77,6 +78,34 @@ static bool is_trace_file(const char *path)
 }
 
 typedef enum ms_rc (*path_fn)(void *ctx, const char *path, struct ms_err *err);
+
+struct archive {
+    const char *path;
+    path_fn fn;
+    void *ctx;
+};
+
+static enum ms_rc visit_member(void *ctx, const struct mstx_zip_member *m, struct ms_err *err)
+{
+    const struct archive *a = ctx;
+    struct ms_buf path = {.max = 1 << 17};
+    ms_buf_printf(&path, "%s/%.*s", a->path, MS_STR_ARG(m->name));
+    enum ms_rc rc = ms_buf_check(&path, err);
+    if (rc == MS_OK && is_trace_file(ms_buf_z(&path)))
+        rc = a->fn(a->ctx, ms_buf_z(&path), err);
+    ms_buf_free(&path);
+    return rc;
+}
+
+/* Calls fn for each trace in an archive. */
+static enum ms_rc each_in_archive(const char *path, path_fn fn, void *ctx, struct ms_err *err)
+{
+    struct archive a = {path, fn, ctx};
+    const enum ms_rc rc = mstx__zip_each(path, visit_member, &a, err);
+    if (rc != MS_OK)
+        ms_err_wrap(err, "%s", path);
+    return rc;
+}
 
 /* Calls fn for each trace in a folder, in the order of names. */
 static enum ms_rc each_trace(const char *dir, path_fn fn, void *ctx, struct ms_err *err)
@@ -218,7 +247,12 @@ static enum ms_rc read_path(struct reading *r, const char *path, struct ms_err *
 {
     if (ms_path_kind(path) == MS_KIND_DIR)
         return each_trace(path, read_one, r, err);
-    return ms_path_kind(path) == MS_KIND_FILE ? read_one(r, path, err) : ms_fail_kind(path, err);
+    if (ms_path_kind(path) != MS_KIND_FILE)
+        return ms_fail_kind(path, err);
+    if (!mstx__is_zip(path))
+        return read_one(r, path, err);
+    mstx__writer_source(r->all.w, path);
+    return each_in_archive(path, read_one, r, err);
 }
 
 static enum ms_rc read_all(struct reading *r, const char *const *paths, size_t n,
@@ -237,7 +271,8 @@ enum ms_rc mstx__import_traces(const char *const *paths, size_t n, const char *r
                                struct mstx_writer *w, struct mstx_import_result *result,
                                struct ms_err *err)
 {
-    struct reading r = {.is_single = n == 1 && ms_path_kind(paths[0]) == MS_KIND_FILE};
+    struct reading r = {.is_single = n == 1 && ms_path_kind(paths[0]) == MS_KIND_FILE &&
+                                     !mstx__is_zip(paths[0])};
     regex_t by;
     if (rank_from != NULL && (regcomp(&by, rank_from, REG_EXTENDED) != 0))
         return ms_fail(err, MS_E_ARG, "--rank-from: '%s' is no regular expression", rank_from);

@@ -66,42 +66,58 @@ static struct ms_str text_of(struct mstx_trace_json *r)
 
 /* ---- args ------------------------------------------------------------------- */
 
-/* Members that PyTorch's profiler writes: numbers and texts of struct mstx_trace_item. */
+/* Members that are looked at, by the length of their keys; those of to_chrome.c have no place. */
 #define FIELD(f) offsetof(struct mstx_trace_item, f)
+enum { NO_FIELD = 0, KEY_MOST = 25 };
 static const struct member {
     struct ms_str key;
     enum ms_jtok kind;
     size_t at;
-} profiler_members[] = {
-    {MS_STR("correlation"), MS_J_NUM, FIELD(correlation)},
+} members[] = {
+    {MS_STR("name"), MS_J_STR, NO_FIELD},
+    {MS_STR("dtype"), MS_J_STR, FIELD(comm.type)},
     {MS_STR("device"), MS_J_NUM, FIELD(device)},
     {MS_STR("stream"), MS_J_NUM, FIELD(stream)},
-    {MS_STR("Collective name"), MS_J_STR, FIELD(comm.op)},
-    {MS_STR("dtype"), MS_J_STR, FIELD(comm.type)},
-    {MS_STR("In msg nelems"), MS_J_NUM, FIELD(comm.sent)},
-    {MS_STR("Out msg nelems"), MS_J_NUM, FIELD(comm.received)},
-    {MS_STR("Group size"), MS_J_NUM, FIELD(comm.size)},
-    {MS_STR("Process Group Name"), MS_J_STR, FIELD(comm.group)},
-    {MS_STR("Process Group Description"), MS_J_STR, FIELD(comm.group_text)},
-    {MS_STR("Process Group Ranks"), MS_J_STR, FIELD(comm.ranks)},
+    {MS_STR("domain"), MS_J_STR, NO_FIELD},
+    {MS_STR("end_tid"), MS_J_NUM, NO_FIELD},
     {MS_STR("Src Rank"), MS_J_NUM, FIELD(comm.source)},
     {MS_STR("Dst Rank"), MS_J_NUM, FIELD(comm.target)},
+    {MS_STR("Group size"), MS_J_NUM, FIELD(comm.size)},
+    {MS_STR("event_type"), MS_J_STR, NO_FIELD},
+    {MS_STR("unfinished"), MS_J_NULL, NO_FIELD},
+    {MS_STR("correlation"), MS_J_NUM, FIELD(correlation)},
+    {MS_STR("In msg nelems"), MS_J_NUM, FIELD(comm.sent)},
+    {MS_STR("Out msg nelems"), MS_J_NUM, FIELD(comm.received)},
+    {MS_STR("Collective name"), MS_J_STR, FIELD(comm.op)},
+    {MS_STR("Process Group Name"), MS_J_STR, FIELD(comm.group)},
+    {MS_STR("Process Group Ranks"), MS_J_STR, FIELD(comm.ranks)},
+    {MS_STR("Process Group Description"), MS_J_STR, FIELD(comm.group_text)},
 };
-enum { PROFILER_MEMBERS = sizeof profiler_members / sizeof *profiler_members };
+enum { MEMBERS = sizeof members / sizeof *members };
+/* 1 + the first member whose key has the length. */
+static const uint8_t with_length[KEY_MOST + 1] = {
+    [4] = 1,   [5] = 2,   [6] = 3,   [7] = 6,   [8] = 7,   [10] = 9,  [11] = 12,
+    [13] = 13, [14] = 14, [15] = 15, [18] = 16, [19] = 17, [25] = 18,
+};
 
-static void read_profiler_member(struct mstx_trace_json *r, struct mstx_trace_item *it,
-                                 struct ms_str key, enum ms_jtok t)
+enum mstx_trace_member mstx__trace_item_member(struct mstx_trace_item *it, struct ms_str key,
+                                               struct ms_str value, enum ms_jtok kind)
 {
-    for (size_t i = 0; i < PROFILER_MEMBERS; i++) {
-        const struct member *m = &profiler_members[i];
-        if (m->key.n != key.n || m->kind != t || !ms_str_eq(m->key, key))
+    if (key.n > KEY_MOST || with_length[key.n] == 0)
+        return MSTX_MEMBER_PLAIN;
+    for (const struct member *m = &members[with_length[key.n] - 1];
+         m < members + MEMBERS && m->key.n == key.n; m++) {
+        if (m->key.p[0] != key.p[0] || m->kind != kind || memcmp(m->key.p, key.p, key.n) != 0)
             continue;
-        if (t == MS_J_STR)
-            *(struct ms_str *)((char *)it + m->at) = text_of(r);
+        if (m->at == NO_FIELD)
+            return MSTX_MEMBER_OWN;
+        if (kind == MS_J_STR)
+            *(struct ms_str *)((char *)it + m->at) = value;
         else
-            ms_jread_i64(&r->j, (int64_t *)((char *)it + m->at));
-        return;
+            ms_str_i64(value, (int64_t *)((char *)it + m->at));
+        return MSTX_MEMBER_TAKEN;
     }
+    return MSTX_MEMBER_PLAIN;
 }
 
 /* Reads a member of args that to_chrome.c writes; returns false when it is an attribute of the
@@ -110,7 +126,7 @@ static bool read_own_member(struct mstx_trace_json *r, struct mstx_trace_item *i
                             struct ms_str key, enum ms_jtok t)
 {
     if (t == MS_J_STR && ms_str_is(key, "domain"))
-        it->domain = mstx__trace_string(r);
+        it->domain = text_of(r);
     else if (t == MS_J_STR && ms_str_is(key, "event_type"))
         it->type = r->j.text;
     else if (t == MS_J_NUM && ms_str_is(key, "end_tid"))
@@ -125,14 +141,14 @@ static bool read_own_member(struct mstx_trace_json *r, struct mstx_trace_item *i
 static void read_attribute(struct mstx_trace_json *r, struct mstx_trace_item *it, struct ms_str key,
                            enum ms_jtok t)
 {
-    if (t == MS_J_STR && ms_str_is(key, "name"))
-        it->label = mstx__trace_string(r);
-    if (t == MS_J_NUM && !it->has_value) {
-        it->has_value = ms_jread_f64(&r->j, &it->value);
-        it->value_is_int = ms_jread_i64(&r->j, &it->value_int);
-    }
-    if (t == MS_J_NUM || t == MS_J_STR)
-        read_profiler_member(r, it, key, t);
+    if (t == MS_J_NUM && it->number.n == 0)
+        it->number = r->j.text;
+    const enum mstx_trace_member is =
+        t == MS_J_NUM || t == MS_J_STR
+            ? mstx__trace_item_member(it, key, t == MS_J_STR ? text_of(r) : r->j.text, t)
+            : MSTX_MEMBER_PLAIN;
+    if (is == MSTX_MEMBER_OWN && ms_str_is(key, "name"))
+        it->label = text_of(r);
 }
 
 /* Reads one member of args; appends the JSON text of an attribute unchanged. */
@@ -202,7 +218,7 @@ static bool read_member(struct mstx_trace_json *r, struct mstx_trace_item *it, s
     return true;
 }
 
-bool mstx__trace_item_read(struct mstx_trace_json *r, struct mstx_trace_item *it)
+void mstx__trace_item_init(struct mstx_trace_item *it)
 {
     const struct ms_str none = MS_STR("");
     *it = (struct mstx_trace_item){.name = none,
@@ -213,6 +229,11 @@ bool mstx__trace_item_read(struct mstx_trace_json *r, struct mstx_trace_item *it
                                    .device = -1,
                                    .stream = -1,
                                    .comm = {none, none, none, none, none, -1, -1, -1, -1, -1}};
+}
+
+bool mstx__trace_item_read(struct mstx_trace_json *r, struct mstx_trace_item *it)
+{
+    mstx__trace_item_init(it);
     for (;;) {
         enum ms_jtok t = ms_jread_next(&r->j);
         if (t == MS_J_OBJ_END)

@@ -23,7 +23,7 @@ struct mstx_trace_comm {
     int64_t size, source, target;
 };
 
-/* Texts are slices of the file, or live in the arena; args lives until the next event. */
+/* Texts are slices of the file, or live in the arena; args lives until the next event is read. */
 struct mstx_trace_item {
     struct ms_str name, phase, category, args, id;
     struct ms_str pid, tid;
@@ -31,12 +31,10 @@ struct mstx_trace_item {
     bool has_ts;
     struct ms_str label; /* args.name of metadata */
     struct ms_str domain,
-        type;           /* args.domain, args.event_type: as to_chrome.c and Ascend write them */
-    int64_t end_tid;    /* args.end_tid: as to_chrome.c writes it */
-    bool is_unfinished; /* args.unfinished: as to_chrome.c writes it */
-    double value;       /* the first number in args */
-    bool has_value, value_is_int;
-    int64_t value_int;
+        type;             /* args.domain, args.event_type: as to_chrome.c and Ascend write them */
+    int64_t end_tid;      /* args.end_tid: as to_chrome.c writes it */
+    bool is_unfinished;   /* args.unfinished: as to_chrome.c writes it */
+    struct ms_str number; /* the first in args, as it is written */
     int64_t correlation, device, stream; /* -1: none */
     struct mstx_trace_comm comm;
 };
@@ -50,6 +48,16 @@ struct mstx_trace_json {
 
 /* Reads an event, whose opening brace has been read.  Returns false at an error of the JSON. */
 bool mstx__trace_item_read(struct mstx_trace_json *r, struct mstx_trace_item *it);
+/* What follows is shared with trace_item_fast. */
+void mstx__trace_item_init(struct mstx_trace_item *it);
+enum mstx_trace_member {
+    MSTX_MEMBER_PLAIN, /* an attribute like others */
+    MSTX_MEMBER_TAKEN, /* an attribute that the item has as well */
+    MSTX_MEMBER_OWN    /* written by to_chrome.c, or a label: the caller must look at it */
+};
+/* Takes a member of args whose value is a text, a number or another value (MS_J_NULL). */
+enum mstx_trace_member mstx__trace_item_member(struct mstx_trace_item *it, struct ms_str key,
+                                               struct ms_str value, enum ms_jtok kind);
 /* Returns the current string without escapes, copied into the arena. */
 struct ms_str mstx__trace_string(struct mstx_trace_json *r);
 

@@ -17,14 +17,15 @@ struct mstx_trace_process *mstx__trace_lanes_process(struct mstx_trace_lanes *t,
                                                      uint32_t *index)
 {
     bool added;
-    *index = ms_map_put(&t->processes, pid, &added);
+    *index = ms_map_put_copy(&t->processes, pid, t->arena, &added);
     if (*index == MS_MAP_NONE)
         return NULL;
     if (added) {
         struct mstx_trace_process *p = ms_vec_push(&t->process);
         if (p == NULL)
             return NULL;
-        *p = (struct mstx_trace_process){.pid = pid, .name = MS_STR("")};
+        *p = (struct mstx_trace_process){.pid = ms_map_key(&t->processes, *index),
+                                         .name = MS_STR("")};
     }
     ms_assert(*index < t->process.n);
     return &t->process.p[*index];
@@ -45,6 +46,9 @@ static struct mstx_trace_lane *find_lane(struct mstx_trace_lanes *t,
         if (l == NULL)
             return NULL;
         *l = *fresh;
+        l->name = ms_arena_str(t->arena, fresh->name);
+        if (l->name.p == NULL)
+            return NULL;
     }
     ms_assert(*index < t->lane.n);
     return &t->lane.p[*index];
@@ -66,8 +70,8 @@ static uint32_t number_of(struct ms_str text)
     return ms_str_i64(text, &v) && v >= INT32_MIN && v <= UINT32_MAX ? (uint32_t)v : 0;
 }
 
-struct mstx_trace_lane *mstx__trace_lanes_thread(struct mstx_trace_lanes *t,
-                                                 const struct mstx_trace_item *it, uint32_t *index)
+static struct mstx_trace_lane *find_thread(struct mstx_trace_lanes *t,
+                                           const struct mstx_trace_item *it, uint32_t *index)
 {
     uint32_t process;
     if (mstx__trace_lanes_process(t, it->pid, &process) == NULL)
@@ -79,6 +83,31 @@ struct mstx_trace_lane *mstx__trace_lanes_thread(struct mstx_trace_lanes *t,
                                           .name = MS_STR(""),
                                           .domain = MS_STR("default")};
     return find_lane(t, &fresh, index);
+}
+
+/* Returns the place where a thread is remembered. */
+static struct mstx_trace_near *near_of(struct mstx_trace_lanes *t, const struct mstx_trace_item *it)
+{
+    const char end = it->tid.n != 0 ? it->tid.p[it->tid.n - 1] : 0;
+    return &t->near[(unsigned char)end % MSTX_TRACE_NEAR];
+}
+
+struct mstx_trace_lane *mstx__trace_lanes_thread(struct mstx_trace_lanes *t,
+                                                 const struct mstx_trace_item *it, uint32_t *index)
+{
+    struct mstx_trace_near *near = near_of(t, it);
+    if (near->pid.p == NULL || !ms_str_eq(near->tid, it->tid) || !ms_str_eq(near->pid, it->pid)) {
+        struct mstx_trace_lane *l = find_thread(t, it, index);
+        if (l == NULL)
+            return NULL;
+        /* The key ends with the text of the thread. */
+        const struct ms_str key = ms_map_key(&t->lanes, *index);
+        *near = (struct mstx_trace_near){.pid = t->process.p[l->process].pid,
+                                         .tid = ms_str_sub(key, key.n - it->tid.n, key.n),
+                                         .lane = *index};
+    }
+    *index = near->lane;
+    return &t->lane.p[near->lane];
 }
 
 struct mstx_trace_lane *mstx__trace_lanes_counter(struct mstx_trace_lanes *t,
@@ -126,6 +155,13 @@ struct mstx_trace_lane *mstx__trace_lanes_tool(struct mstx_trace_lanes *t,
 
 /* ---- events and flows -------------------------------------------------------- */
 
+static bool keep_domain(struct mstx_trace_lanes *t, struct mstx_trace_lane *l, struct ms_str domain)
+{
+    if (domain.n != 0 && !ms_str_eq(l->domain, domain))
+        l->domain = ms_arena_str(t->arena, domain);
+    return l->domain.p != NULL;
+}
+
 struct mstx_event *mstx__trace_lanes_add(struct mstx_trace_lanes *t, struct mstx_trace_lane *l,
                                          const struct mstx_trace_item *it,
                                          enum mstx_event_kind kind)
@@ -137,7 +173,7 @@ struct mstx_event *mstx__trace_lanes_add(struct mstx_trace_lanes *t, struct mstx
         .start_ns = it->ts,
         .dur_ns = kind != MSTX_EV_MARK && it->dur > 0 ? it->dur : 0,
         .name = mstx__writer_text(t->w, it->name.n != 0 ? it->name : MS_STR("(no name)")),
-        .args = mstx__writer_text(t->w, it->args),
+        .args = mstx__writer_args(t->w, it->args),
         .count = 1,
         .kind = (uint8_t)kind};
     if (it->is_unfinished)
@@ -153,9 +189,7 @@ struct mstx_event *mstx__trace_lanes_add(struct mstx_trace_lanes *t, struct mstx
     if (it->correlation > 0)
         e->size = (uint64_t)it->correlation;
     t->last_ns = it->ts + e->dur_ns > t->last_ns ? it->ts + e->dur_ns : t->last_ns;
-    if (it->domain.n != 0)
-        l->domain = it->domain;
-    return e;
+    return keep_domain(t, l, it->domain) ? e : NULL;
 }
 
 void mstx__trace_lanes_close(struct mstx_trace_lanes *t, struct mstx_event *e, int64_t ts,
@@ -192,7 +226,8 @@ static struct mstx_trace_flow *flow_of(struct mstx_trace_lanes *t, const struct 
     if (f == NULL)
         return NULL;
     *newest = (uint32_t)t->flow.n - 1;
-    *f = (struct mstx_trace_flow){.name = it->category, .from = UINT32_MAX, .to = UINT32_MAX};
+    *f = (struct mstx_trace_flow){
+        .name = mstx__writer_text(t->w, it->category), .from = UINT32_MAX, .to = UINT32_MAX};
     return f;
 }
 
@@ -295,7 +330,7 @@ static enum ms_rc write_flow(struct mstx_trace_lanes *t, struct ms_stmt *add,
     if (f->from == UINT32_MAX || f->to == UINT32_MAX)
         return MS_OK;
     ms_assert(f->from < t->lane.n && f->to < t->lane.n);
-    ms_stmt_str(add, 1, f->name);
+    ms_stmt_str(add, 1, mstx__writer_text_of(t->w, f->name));
     ms_stmt_i64(add, 2, t->lane.p[f->from].track);
     ms_stmt_i64(add, 3, f->from_ns + t->base_ns);
     ms_stmt_i64(add, 4, t->lane.p[f->to].track);

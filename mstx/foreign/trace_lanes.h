@@ -35,9 +35,16 @@ struct mstx_trace_process {
 
 /* An arrow from one place to another. */
 struct mstx_trace_flow {
-    struct ms_str name;
+    uint32_t name;     /* text of the run */
     uint32_t from, to; /* lanes; UINT32_MAX: not seen */
     int64_t from_ns, to_ns;
+};
+
+/* A thread that was looked for: events of one thread stand together. */
+enum { MSTX_TRACE_NEAR = 16 };
+struct mstx_trace_near {
+    struct ms_str pid, tid;
+    uint32_t lane;
 };
 
 struct mstx_trace_lanes {
@@ -49,6 +56,7 @@ struct mstx_trace_lanes {
     MS_VEC(struct mstx_trace_flow) flow;
     MS_VEC(uint32_t) flow_of; /* the newest flow of each id */
     struct ms_buf key;
+    struct mstx_trace_near near[MSTX_TRACE_NEAR];
     int64_t base_ns, last_ns;
 };
 

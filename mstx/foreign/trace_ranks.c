@@ -46,6 +46,19 @@ static enum ms_rc meet_group(struct mstx_trace_rank *r, const struct mstx_trace_
     return rc;
 }
 
+static bool keep_group(struct mstx_trace_rank *r, const struct mstx_trace_comm *c)
+{
+    struct ms_arena *a = r->all->texts;
+    struct mstx_trace_comm *slot = ms_vec_push(&r->group);
+    if (slot == NULL)
+        return false;
+    *slot = (struct mstx_trace_comm){.group = ms_arena_str(a, c->group),
+                                     .group_text = ms_arena_str(a, c->group_text),
+                                     .ranks = ms_arena_str(a, c->ranks),
+                                     .size = c->size};
+    return slot->group.p != NULL && slot->group_text.p != NULL && slot->ranks.p != NULL;
+}
+
 /* Finds the number of the communicator in the process; a call without one has number 0. */
 static bool find_group(struct mstx_trace_rank *r, const struct mstx_trace_comm *c, uint32_t *number)
 {
@@ -62,10 +75,7 @@ static bool find_group(struct mstx_trace_rank *r, const struct mstx_trace_comm *
     if (at == MS_MAP_NONE)
         return false;
     *number = at + 1;
-    struct mstx_trace_comm *slot = is_new ? ms_vec_push(&r->group) : NULL;
-    if (slot != NULL)
-        *slot = *c;
-    return !is_new || slot != NULL;
+    return !is_new || keep_group(r, c);
 }
 
 /* Keeps of `common` the ranks that are listed; both in any order. */

@@ -1,21 +1,46 @@
 /* SPDX-License-Identifier: MIT
  *
- * trace_text: the text of a trace, which may be compressed.
+ * trace_text: the text of a trace, which may be compressed, whole or piece by piece.
+ *
+ *     trace_text_begin ─► read [p, p + n) ─► trace_text_more ─► ... until is_whole ─► trace_text_close
+ *
+ * A compressed text is unpacked as far as it has been read, never onto the disk, so a piece bounds
+ * the memory.
  */
 #ifndef MSTX_FOREIGN_TRACE_TEXT_H
 #define MSTX_FOREIGN_TRACE_TEXT_H
 
-#include "probe/base/io.h"
+#include "probe/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero bytes behind the text that may be read. */
+enum { MSTX_TRACE_TEXT_PAD = 64 };
+
+struct mstx_trace_source;
 
 struct mstx_trace_text {
     const char *p;
     size_t n;
-    struct ms_file file; /* the mapped file, when it is not compressed */
-    char *unpacked;      /* the text on the heap, when it is compressed */
+    bool is_whole; /* the text ends at p + n */
+    bool is_cut;   /* the compressed file is cut off or damaged; the text is what it holds */
+    /* internal, as are all below */
+    struct mstx_trace_source *from;
+    char *room;
+    size_t room_n;
 };
 
-/* Maps a file, or unpacks a compressed one into memory.  A compressed file that is cut off gives
- * the text that it holds; a decompression bomb is rejected. */
+/* Opens a file and reads the first piece of its text.  A decompression bomb is rejected when its
+ * text has grown too large. */
+enum ms_rc mstx__trace_text_begin(struct mstx_trace_text *t, const char *path,
+                                  struct ms_err *err) MS_MUST_USE;
+/* Drops the first bytes and reads more; the rest of the text moves.  Reads something, or sets
+ * is_whole. */
+enum ms_rc mstx__trace_text_more(struct mstx_trace_text *t, size_t dropped,
+                                 struct ms_err *err) MS_MUST_USE;
+/* Opens a file and reads all its text. */
 enum ms_rc mstx__trace_text_open(struct mstx_trace_text *t, const char *path,
                                  struct ms_err *err) MS_MUST_USE;
 void mstx__trace_text_close(struct mstx_trace_text *t);

@@ -14,13 +14,12 @@
 
 #include "mstx/official/rank_rows.h"
 #include "mstx/official/sql/free_times.h"
+#include "mstx/official/us_text.h"
 
 #include "probe/base/order.h"
 #include "probe/base/store_vtab.h"
 #include "probe/base/vec.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -89,27 +88,6 @@ static enum ms_rc find_free(struct free_times *f, const struct mstx__rank_rows *
     return MS_OK;
 }
 
-/* Writes microseconds as Python writes a float, with as few digits as tell it: 12.5, 3.0. */
-static const char *write_us(int64_t ns, char out[32])
-{
-    const double us = rint((double)ns * 0.001 * 1000) / 1000;
-    int decimals = 1;
-    for (double scale = 10; decimals < 3 && rint(us * scale) / scale != us; scale *= 10)
-        decimals++;
-    snprintf(out, 32, "%.*f", decimals, us);
-    return out;
-}
-
-/* Writes microseconds exactly: 1500 is 1.5, 2000 is 2. */
-static struct ms_str write_exact_us(int64_t ns, char out[32])
-{
-    int n = snprintf(out, 32, "%" PRId64 ".%03d", ns / 1000, (int)(ns % 1000));
-    while (out[n - 1] == '0')
-        n--;
-    n -= out[n - 1] == '.';
-    return (struct ms_str){out, (uint32_t)n};
-}
-
 /* ---- tasks within a free time -------------------------------------------------------------------- */
 
 struct type_count {
@@ -143,7 +121,7 @@ static bool explain_by_tasks(const struct free_times *f, const struct free_time 
     struct type_count types[TYPES];
     size_t n = 0, at = 0;
     int64_t most = 0, until = t->start;
-    char us[32];
+    char us[MSTX_US_TEXT];
     for (size_t i = 0; i < f->task.n; i++) {
         const struct task *k = &f->task.p[i];
         if (k->start <= t->start || k->end >= t->end)
@@ -162,7 +140,7 @@ static bool explain_by_tasks(const struct free_times *f, const struct free_time 
                                i != 0 ? ", " : "", types[i].n,
                                (int)(types[i].type.n < 64 ? types[i].type.n : 64), types[i].type.p);
     snprintf(out->text + at, sizeof out->text - at, ", max remaining free %s us",
-             write_us(most, us));
+             mstx__us_text(most, us));
     return true;
 }
 
@@ -183,21 +161,22 @@ static void find_around(const struct free_times *f, const struct free_time *t,
 
 static void explain_by_launches(const struct task *a, const struct task *b, struct reason *out)
 {
-    char us[32];
+    char us[MSTX_US_TEXT];
     const int64_t first = a->cann_end - a->cann_start, second = b->cann_end - b->cann_start;
     const int64_t gap = b->cann_start - a->cann_end, launch = first > second ? first : second;
     if (gap >= launch)
         snprintf(out->text, sizeof out->text,
-                 "Abnormal CANN layer: long time between two node@launch %s us", write_us(gap, us));
+                 "Abnormal CANN layer: long time between two node@launch %s us",
+                 mstx__us_text(gap, us));
     else
         snprintf(out->text, sizeof out->text, "Abnormal CANN layer: long node@launch %s us",
-                 write_us(launch, us));
+                 mstx__us_text(launch, us));
 }
 
 static void explain(const struct free_times *f, const struct free_time *t, struct reason *out)
 {
     const struct task *a, *b;
-    char us[32];
+    char us[MSTX_US_TEXT];
     *out = (struct reason){0};
     if (explain_by_tasks(f, t, out))
         return;
@@ -216,7 +195,7 @@ static void explain(const struct free_times *f, const struct free_time *t, struc
     out->cann_idle = b->cann_end - a->cann_end;
     if ((b->cann_start - b->op_end) - (a->cann_start - a->op_end) < WAIT_NS)
         snprintf(out->text, sizeof out->text, "Idle Pytorch layer: no task dispatched in %s us",
-                 write_us(out->op_idle, us));
+                 mstx__us_text(out->op_idle, us));
     else
         explain_by_launches(a, b, out);
 }
@@ -277,11 +256,11 @@ static enum ms_rc add_row(struct free_times *f, int64_t rank, const struct free_
                           struct ms_err *err)
 {
     struct reason why;
-    char from[32], to[32];
+    char from[MSTX_US_TEXT], to[MSTX_US_TEXT];
     explain(f, t, &why);
     ms_stmt_i64(f->add, 1, rank);
-    ms_stmt_str(f->add, 2, write_exact_us(t->start, from));
-    ms_stmt_str(f->add, 3, write_exact_us(t->end, to));
+    ms_stmt_str(f->add, 2, mstx__us_text_exact(t->start, from));
+    ms_stmt_str(f->add, 3, mstx__us_text_exact(t->end, to));
     ms_stmt_f64(f->add, 4, (double)(t->end - t->start) / 1000);
     for (int i = 0; i < 2; i++) {
         if (why.has_idle)

@@ -8,6 +8,7 @@
 #include "mstx/conclude/run_ready.h"
 #include "mstx/foreign/ascend_tables.h"
 #include "mstx/import/exchange.h"
+#include "mstx/official/bottlenecks.h"
 #include "mstx/official/cluster_texts.h"
 #include "mstx/official/comm_sums.h"
 #include "mstx/official/comm_tables.h"
@@ -59,6 +60,7 @@ enum mode {
     MODE_FREQ_ANALYSIS,
     MODE_FREE_ANALYSIS,
     MODE_EP_LOAD_BALANCE,
+    MODE_COMMUNICATION_BOTTLENECK,
     MODES
 };
 
@@ -183,6 +185,11 @@ static const struct recipe {
                               sql_answer_loads,
                               {{"EPTokensSummary", "ep_tokens_summary.csv"},
                                {"TopEPTokensInfo", "top_ep_tokens_info.csv"}}},
+    [MODE_COMMUNICATION_BOTTLENECK] = {{mstx__find_bottlenecks},
+                                       NULL,
+                                       sql_answer_bottlenecks,
+                                       {{"CommunicationBottleneckText",
+                                         "communication_bottleneck.csv"}}},
 };
 const char *const mstx_recipe_names[MODES + 1] = {"all",
                                                   "communication_time",
@@ -207,6 +214,7 @@ const char *const mstx_recipe_names[MODES + 1] = {"all",
                                                   "freq_analysis",
                                                   "free_analysis",
                                                   "ep_load_balance",
+                                                  "communication_bottleneck",
                                                   NULL};
 /* ---- output ------------------------------------------------------------------------------ */
 
@@ -401,9 +409,11 @@ static enum ms_rc run_recipe(const struct mstx_cluster_how *how, struct ms_pool 
                             .pool = pool,
                             .par = how->par,
                             .step = how->step,
-                            .top = how->top != 0                     ? how->top
-                                   : how->mode == MODE_FREE_ANALYSIS ? FREE_TIMES
-                                                                     : WORST,
+                            .top = how->top != 0 ? how->top
+                                   : how->mode == MODE_FREE_ANALYSIS ||
+                                           how->mode == MODE_COMMUNICATION_BOTTLENECK
+                                       ? FREE_TIMES
+                                       : WORST,
                             .strict = how->strict,
                             .base = how->base,
                             .parallel = how->parallel,

@@ -12,6 +12,7 @@
 #include "mstx/rundb/levels.h"
 #include "mstx/rundb/pack.h"
 #include "mstx/rundb/packed_tables.h"
+#include "mstx/rundb/packed_texts.h"
 #include "mstx/rundb/run_schema.h"
 
 #include "probe/base/arena.h"
@@ -51,6 +52,7 @@ struct mstx_tl {
     MS_VEC(struct mstx_track) track;
     MS_VEC(struct levels) levels; /* by track */
     MS_VEC(struct ms_str) text;   /* by id; p is NULL when not fetched yet */
+    struct mstx_texts_in args;
     int64_t start, end;
     struct ms_err failed; /* the first failure while a text was fetched */
     struct mstx_event unpacked[MSTX_CHUNK_MAX];
@@ -197,6 +199,7 @@ enum ms_rc mstx_tl_open(struct mstx_tl **out, const char *path, struct ms_err *e
     tl->arena = ms_arena_new(TEXT_BYTES_MAX);
     enum ms_rc rc = tl->arena != NULL ? ms_store_open(&tl->store, path, err) : ms_no_memory(err);
     if (rc == MS_OK) {
+        tl->args = (struct mstx_texts_in){.store = tl->store, .arena = tl->arena};
         tl->packed = (struct mstx_packed_source){.store = tl->store, .text = text_of, .ctx = tl};
         rc = read_tables(tl, err);
         if (rc == MS_OK)
@@ -227,6 +230,7 @@ void mstx_tl_close(struct mstx_tl *tl)
         return;
     ms_stmt_free(tl->get_blob);
     ms_stmt_free(tl->get_text);
+    mstx__texts_in_free(&tl->args);
     ms_stmt_free(tl->get_chunks);
     ms_store_close(tl->store);
     mstx__packed_source_free(&tl->packed);
@@ -282,9 +286,10 @@ void mstx_tl_span(const struct mstx_tl *tl, int64_t *start_ns, int64_t *end_ns)
 
 enum ms_rc mstx__tl_check(const struct mstx_tl *tl, struct ms_err *err)
 {
-    if (tl->failed.rc != MS_OK && err != NULL && err->rc == MS_OK)
-        *err = tl->failed;
-    return tl->failed.rc;
+    const struct ms_err *failed = tl->failed.rc != MS_OK ? &tl->failed : &tl->args.failed;
+    if (failed->rc != MS_OK && err != NULL && err->rc == MS_OK)
+        *err = *failed;
+    return failed->rc;
 }
 
 static bool reserve_text(struct mstx_tl *tl, uint32_t id)
@@ -320,6 +325,8 @@ struct ms_str mstx_tl_text(struct mstx_tl *tl, uint32_t id)
 {
     if (id == 0)
         return MS_STR("");
+    if ((id & MSTX_TEXT_PACKED) != 0)
+        return mstx__texts_get(&tl->args, id);
     /* A damaged id must not grow the table: fetch the text first. */
     if (id >= tl->text.n && fetch_text(tl, id).n == 0)
         return MS_STR("");

@@ -5,7 +5,7 @@
 #ifndef MSTX_RUNDB_RUN_SCHEMA_H
 #define MSTX_RUNDB_RUN_SCHEMA_H
 
-#define MSTX_DB_VERSION "3"
+#define MSTX_DB_VERSION "4"
 #define MSTX_DB_NAME    "run.db"
 
 /* The name in processes.tool of a trace of PyTorch's profiler, whose own steps are the only ones. */
@@ -28,6 +28,7 @@ static const char mstx_db_schema[] =
     " domain TEXT, name TEXT, unit TEXT, events INTEGER, rows INTEGER, start_ns INTEGER,"
     " end_ns INTEGER, device INTEGER);"
     "CREATE TABLE strings(id INTEGER PRIMARY KEY, value TEXT);"
+    "CREATE TABLE packed_texts(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB);"
     "CREATE TABLE levels(track INTEGER, shift INTEGER, events INTEGER, first_chunk INTEGER,"
     " chunks INTEGER, PRIMARY KEY(track, shift)) WITHOUT ROWID;"
     "CREATE TABLE chunks(id INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER,"

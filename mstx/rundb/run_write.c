@@ -11,6 +11,7 @@
 
 #include "mstx/rundb/levels.h"
 #include "mstx/rundb/pack.h"
+#include "mstx/rundb/packed_texts.h"
 #include "mstx/rundb/run_schema.h"
 
 #include "probe/base/arena.h"
@@ -41,6 +42,7 @@ struct mstx_writer {
     struct ms_map text;       /* index + 1 is the id */
     MS_VEC(uint32_t) stat_of; /* by text: 1 + place in stat, for the track being written */
     MS_VEC(struct name_stat) stat;
+    struct mstx_texts_out args;
     struct mstx_packer *packer;
     struct mstx_levels levels;
     MS_VEC(int64_t) row_end; /* when each row becomes free */
@@ -72,6 +74,7 @@ static enum ms_rc prepare(struct mstx_writer *w, struct ms_err *err)
     MS_TRY(ms_store_prepare(s, &w->add_track, "INSERT INTO tracks VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
                             err));
     MS_TRY(ms_bulk_new(&w->names, s, "INSERT INTO names VALUES", "(?,?,?,?,?,?,?,?,?)", 9, err));
+    MS_TRY(mstx__texts_out_new(&w->args, s, err));
     return ms_store_prepare(s, &w->add_text, "INSERT INTO strings VALUES(?,?)", err);
 }
 
@@ -107,6 +110,7 @@ static void free_statements(struct mstx_writer *w)
     }
     ms_bulk_free(w->names);
     w->names = NULL;
+    mstx__texts_out_free(&w->args);
 }
 
 void mstx__writer_abort(struct mstx_writer *w)
@@ -162,10 +166,12 @@ static void write_texts(struct mstx_writer *w, size_t first)
     }
 }
 
-static void flush_names(struct mstx_writer *w)
+static void flush_rows(struct mstx_writer *w)
 {
     if (w->err.rc == MS_OK)
         (void)!ms_bulk_flush(w->names, &w->err);
+    if (w->err.rc == MS_OK)
+        (void)!mstx__texts_flush(&w->args, &w->err);
 }
 
 static void write_summaries(struct mstx_writer *w)
@@ -186,7 +192,7 @@ enum ms_rc mstx__writer_commit(struct mstx_writer *w, struct ms_err *err)
     mstx__writer_meta(w, "format", "msprobe run.db");
     mstx__writer_meta(w, "version", MSTX_DB_VERSION);
     write_texts(w, 0);
-    flush_names(w);
+    flush_rows(w);
     write_summaries(w);
     free_statements(w);
     enum ms_rc rc = w->err.rc;
@@ -211,7 +217,7 @@ enum ms_rc mstx__writer_commit_part(struct mstx_writer *w, uint32_t known, struc
 {
     ms_assert(known <= w->text.keys.n);
     write_texts(w, known);
-    flush_names(w);
+    flush_rows(w);
     free_statements(w);
     enum ms_rc rc = mstx__writer_why(w, err);
     if (rc == MS_OK) {
@@ -259,6 +265,14 @@ uint32_t mstx__writer_text(struct mstx_writer *w, struct ms_str text)
         return 0;
     }
     return i + 1;
+}
+
+uint32_t mstx__writer_args(struct mstx_writer *w, struct ms_str text)
+{
+    uint32_t id = 0;
+    if (text.n != 0 && w->err.rc == MS_OK)
+        (void)!mstx__texts_put(&w->args, text, &id, &w->err);
+    return id;
 }
 
 struct ms_str mstx__writer_text_of(const struct mstx_writer *w, uint32_t id)
@@ -504,9 +518,20 @@ static int by_start(const void *pa, const void *pb)
     return MS_ORDER(a->start_ns, b->start_ns, MS_ORDER(b->dur_ns, a->dur_ns, 0));
 }
 
+/* Most traces have the events of a thread in their order. */
+static bool is_sorted(const mstx_events *ev)
+{
+    for (size_t i = 1; i < ev->n; i++) {
+        if (by_start(&ev->p[i - 1], &ev->p[i]) > 0)
+            return false;
+    }
+    return true;
+}
+
 void mstx__writer_track(struct mstx_writer *w, const struct mstx_track_row *t, mstx_events *ev)
 {
-    ms_vec_sort(ev, by_start);
+    if (!is_sorted(ev))
+        ms_vec_sort(ev, by_start);
     mstx__writer_track_begin(w, t);
     for (size_t i = 0; i < ev->n; i++) {
         *mstx__writer_slot(w) = ev->p[i];

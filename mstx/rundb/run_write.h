@@ -42,6 +42,8 @@ void mstx__writer_forget_texts(struct mstx_writer *w);
 
 /* Returns the id of a text, adding a copy when it is new; 0 for an empty text. */
 uint32_t mstx__writer_text(struct mstx_writer *w, struct ms_str text);
+/* Returns the id of the attributes of an event of a trace: texts of which most differ. */
+uint32_t mstx__writer_args(struct mstx_writer *w, struct ms_str text);
 struct ms_str mstx__writer_text_of(const struct mstx_writer *w, uint32_t id);
 
 struct mstx_process_row {

@@ -524,10 +524,45 @@ enum ms_jtok ms_jread_skip(struct ms_jread *r, enum ms_jtok tok)
     return tok;
 }
 
-/* Returns the line of a place. Lines are counted only for a message. */
+size_t ms_jread_drop(struct ms_jread *r)
+{
+    const size_t n = (size_t)(r->at - r->file);
+    r->before += n;
+    r->file = r->tok = r->at;
+    return n;
+}
+
+void ms_jread_moved(struct ms_jread *r, const char *p, size_t n)
+{
+    assert(r->at == r->file && n >= (size_t)(r->end - r->at));
+    r->file = r->at = r->tok = p;
+    r->end = p + n;
+}
+
+const char *ms_jread_item(const struct ms_jread *r)
+{
+    const char *p = ms_scan_space(r->at, r->end);
+    if (r->state == ARR_NEXT && p < r->end && *p == ',')
+        p = ms_scan_space(p + 1, r->end);
+    else if (r->state != ARR_FIRST)
+        return NULL;
+    return p < r->end ? p : NULL;
+}
+
+void ms_jread_pass_item(struct ms_jread *r, const char *end)
+{
+    assert(r->state == ARR_FIRST || r->state == ARR_NEXT);
+    r->at = r->tok = end;
+    r->state = ARR_NEXT;
+}
+
+/* Returns the line of a place, 0 when the lines before it are gone. Lines are counted only for a
+ * message. */
 static uint32_t line_of(const struct ms_jread *r, const char *at)
 {
     uint32_t line = 1;
+    if (r->before != 0)
+        return 0;
     for (const char *p = r->file; p < at && line < UINT32_MAX; line++) {
         p = memchr(p, '\n', (size_t)(at - p));
         if (p == NULL)
@@ -537,10 +572,16 @@ static uint32_t line_of(const struct ms_jread *r, const char *at)
     return line;
 }
 
+static int64_t off_of(const struct ms_jread *r, const char *at)
+{
+    return (int64_t)r->before + (at - r->file);
+}
+
 enum ms_rc ms_jread_fail(const struct ms_jread *r, struct ms_err *err)
 {
     assert(r->state == FAILED);
-    return ms_fail_at(err, r->bad_rc, line_of(r, r->bad_at), r->bad_at - r->file, "%s", r->bad_why);
+    return ms_fail_at(err, r->bad_rc, line_of(r, r->bad_at), off_of(r, r->bad_at), "%s",
+                      r->bad_why);
 }
 
 enum ms_rc ms_jread_reject(const struct ms_jread *r, struct ms_err *err, const char *fmt, ...)
@@ -550,7 +591,7 @@ enum ms_rc ms_jread_reject(const struct ms_jread *r, struct ms_err *err, const c
     va_start(ap, fmt);
     vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
-    return ms_fail_at(err, MS_E_FORMAT, line_of(r, r->tok), r->tok - r->file, "%s", why);
+    return ms_fail_at(err, MS_E_FORMAT, line_of(r, r->tok), off_of(r, r->tok), "%s", why);
 }
 
 /* ---- values ------------------------------------------------------------------------------ */

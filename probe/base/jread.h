@@ -55,6 +55,7 @@ enum ms_jread_flags {
 struct ms_jread {
     const char *at, *end;
     const char *file;   /* base of offsets and lines; the start of the text unless set */
+    uint64_t before;    /* bytes of the text that lay before `file` and are gone */
     const char *tok;    /* first byte of the current token */
     struct ms_str text; /* of KEY and STR, inside the quotes; of NUM, as written */
     bool escaped;       /* text holds a backslash: see ms_jread_text */
@@ -85,8 +86,21 @@ enum ms_rc ms_jread_reject(const struct ms_jread *r, struct ms_err *err, const c
  * `file`. */
 static inline uint64_t ms_jread_off(const struct ms_jread *r)
 {
-    return (uint64_t)(r->at - r->file);
+    return r->before + (uint64_t)(r->at - r->file);
 }
+
+/* For a text that comes in pieces. ms_jread_drop makes the reader forget what it has read and returns
+ * the number of these bytes; ms_jread_moved tells it that the rest lies at p now, followed by more. A
+ * piece that ends within a value is seen by `truncated` of a tolerant reader; the caller then goes
+ * back to a copy of the reader. Errors behind the first piece tell their byte and no line. */
+size_t ms_jread_drop(struct ms_jread *r);
+void ms_jread_moved(struct ms_jread *r, const char *p, size_t n);
+/* Returns the first byte of the next value of the innermost array, NULL when no value follows; the
+ * reader does not move. */
+const char *ms_jread_item(const struct ms_jread *r);
+/* Moves behind the value found by ms_jread_item, which the caller has read and checked up to
+ * `end`. */
+void ms_jread_pass_item(struct ms_jread *r, const char *end);
 
 /* Returns the unescaped text of the current KEY or STR: the slice itself, or text built in
  * `scratch`. A lone surrogate, which Python can write, becomes its three-byte form. */

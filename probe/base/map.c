@@ -60,7 +60,10 @@ bool ms_map_reserve(struct ms_map *m, size_t n)
 /* Like probe, after making room for a new key in both tables; MS_MAP_NONE when out of memory. */
 static uint32_t slot_for(struct ms_map *m, struct ms_str key, uint32_t hash)
 {
-    return ms_map_reserve(m, m->keys.n + 1) ? probe(m, key, hash) : MS_MAP_NONE;
+    const size_t n = m->keys.n + 1;
+    const bool has_room =
+        m->slots != NULL && n <= m->keys.cap && ((size_t)m->mask + 1) * 2 >= n * 3;
+    return has_room || ms_map_reserve(m, n) ? probe(m, key, hash) : MS_MAP_NONE;
 }
 
 static uint32_t put_key(struct ms_map *m, struct ms_str key, struct ms_arena *copy_to, bool *added)

@@ -499,6 +499,22 @@ def check_hostile(run, work):
          else f"{done.returncode} {done.stderr}")
 
 
+def check_bottlenecks(run, work):
+    """Rows of CommunicationBottleneck as msprof-analyze 26.2.0 made them, for profiles with delays."""
+    with open(f"{HERE}/data/recipes/bottlenecks.json") as f:
+        golden = json.load(f)
+    for seed, want in golden.items():
+        folder = generate(f"{work}/delays{seed}", "--steps", "2")
+        subprocess.run([sys.executable, f"{HERE}/gen/ascend_delays.py", folder, seed], check=True)
+        run("communication_bottleneck", folder, "--compat", "strict")
+        with sqlite3.connect(f"{folder}/{DB}") as db:
+            rows = db.execute("SELECT * FROM CommunicationBottleneck").fetchall()
+        have = [["" if v is None else str(v) for v in row] for row in rows]
+        wrong = [f"{h}\n{w}" for h, w in zip(have, want) if h != w]
+        tell(f"bottlenecks of seed {seed}", wrong[0] if wrong else
+             "" if len(have) == len(want) > 0 else f"{len(have)} rows instead of {len(want)}")
+
+
 def check_options(run, work):
     db = f"{work}/db"
     run("hccl_sum", db, "--rank_list", "1,2", "--top_num", "3")
@@ -529,6 +545,7 @@ def main():
     check_texts(run, work, golden["texts"])
     check_commop(run, work, golden["commop"])
     check_csv(run, work)
+    check_bottlenecks(run, work)
     check_options(run, work)
     check_formulas(run, work)
     check_hostile(run, work)

@@ -80,3 +80,10 @@ FROM TopEPTokensInfo t
 JOIN EPTokensSummary s ON s.epRanks = t.epRanks
 GROUP BY t.epRanks
 ORDER BY max(t.tokensDiff) DESC LIMIT 3
+
+-- name: answer_bottlenecks
+SELECT printf('%s, %s: %s%s', communicationOp, human_time(1000 * "duration(us)"),
+    CASE WHEN slowRankId IS NULL THEN '' ELSE printf('rank %d comes last, rank %d waits for it: ',
+        slowRankId, fastRankId) END, reason)
+FROM CommunicationBottleneck
+ORDER BY "duration(us)" DESC LIMIT 3

@@ -465,10 +465,13 @@ static void pack(struct ms_buf *b)
 static enum ms_rc tell_event(void *ctx, const struct mstx_event *e, struct ms_err *err)
 {
     (void)err;
-    ms_buf_printf(ctx, "%d %d %lld %lld %u %llu %llu %.*s %.*s\n", e->kind, e->flags,
+    const bool is_text = (e->flags & MSTX_EVF_CATEGORY) != 0;
+    const struct ms_str category = mstx_tl_text(tl, is_text ? (uint32_t)e->arg : 0);
+    ms_buf_printf(ctx, "%d %d %lld %lld %u %llu %.*s %llu %.*s %.*s\n", e->kind, e->flags,
                   (long long)e->start_ns, (long long)e->dur_ns, e->end_tid,
-                  (unsigned long long)e->arg, (unsigned long long)e->size,
-                  MS_STR_ARG(mstx_tl_text(tl, e->name)), MS_STR_ARG(mstx_tl_text(tl, e->args)));
+                  (unsigned long long)(is_text ? 0 : e->arg), MS_STR_ARG(category),
+                  (unsigned long long)e->size, MS_STR_ARG(mstx_tl_text(tl, e->name)),
+                  MS_STR_ARG(mstx_tl_text(tl, e->args)));
     return MS_OK;
 }
 
