@@ -199,6 +199,8 @@ class _Come:
         self.calls = []
 
     def __call__(self, gradients):
+        if _is_dynamo():  # a compiler of backward reads the hooks into its graph
+            return
         try:
             for gradient, wanted in reversed(self.calls):
                 gradient.come(wanted, gradients)
@@ -218,6 +220,8 @@ class _Go:
         self.gradients, self.edges = gradients, edges
 
     def __call__(self, inputs, _outputs):
+        if _is_dynamo():
+            return
         try:
             self.gradients.go(self.edges, inputs)
         except Exception as why:
