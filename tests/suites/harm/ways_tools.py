@@ -170,9 +170,10 @@ def the_collector_runs_at_every_allocation_and_calls_the_model(run):
         state["inside"] += 1
         state[phase] += 1
         try:
-            torch.relu(small).add(1)
-            beside(small).sum().backward()
-            model[0].norm(small)
+            with torch.enable_grad():
+                torch.relu(small).add(1)
+                beside(small).sum().backward()
+                model[0].norm(small)
         finally:
             state["inside"] -= 1
 
@@ -417,9 +418,9 @@ def children_are_forked_while_a_thread_starts_and_stops(run):
         while not stop.is_set():
             with run.dump(model):
                 loss_of(model, 0)
-    thread = threading.Thread(target=turn)
+    thread, statuses = threading.Thread(target=turn), []
+    run.start(model)
     thread.start()
-    statuses = []
     try:
         for _ in range(25):
             pid = os.fork()
