@@ -86,8 +86,9 @@ void ext_put_json(struct ms_jwrite *json, PyObject *v);
 /* Writes the members of a dict, without the braces. */
 void ext_put_members(struct ms_jwrite *json, PyObject *dict);
 /* Returns the key of a dict as Python's json writes it, valid as long as *hold, which may be
- * NULL. NULL with an exception: the key has no text. */
-const char *ext_key_text(PyObject *key, PyObject **hold);
+ * NULL. NULL with an exception: the key has no text. No code of the program runs: what it says of an object
+ * of its own is not asked; `place` tells such keys apart. */
+const char *ext_key_text(PyObject *key, Py_ssize_t place, PyObject **hold);
 
 /* ---- ext_alien --------------------------------------------------------- */
 

@@ -409,6 +409,25 @@ static void put_array(struct probe__record *r, const char *key, PyObject *told)
     probe__record_value_end(r, path_n);
 }
 
+static void put_entries(struct probe_call *c, struct probe__record *r, PyObject *dict)
+{
+    PyObject *key, *value, *hold;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dict, &at, &key, &value) && r->json.err.rc == MS_OK) {
+        const char *text = ext_key_text(key, at, &hold);
+        PyErr_Clear();
+        ext_put_value(c, r, text != NULL ? text : "?", value);
+        Py_XDECREF(hold);
+    }
+}
+
+static void put_dict(struct probe_call *c, struct probe__record *r, const char *key, PyObject *v)
+{
+    probe__record_open(r, key, false);
+    put_entries(c, r, v);
+    probe__record_close(r, false);
+}
+
 /* Writes the framework's description of a value: the JSON of a leaf; a tuple of one, the value
  * to write instead; of two, a leaf with tensors in it; of three, an array. */
 static void put_told(struct probe_call *c, struct probe__record *r, const char *key, PyObject *v)
@@ -420,7 +439,8 @@ static void put_told(struct probe_call *c, struct probe__record *r, const char *
     if (told == NULL)
         ext_swallow("a value");
     if (told != NULL && PyTuple_Check(told) && PyTuple_GET_SIZE(told) == 1) {
-        ext_put_value(c, r, key, PyTuple_GET_ITEM(told, 0));
+        PyObject *item = PyTuple_GET_ITEM(told, 0);
+        (PyDict_Check(item) ? put_dict : ext_put_value)(c, r, key, item);
     } else if (told != NULL && PyTuple_Check(told) && PyTuple_GET_SIZE(told) == 2 &&
                PyDict_Check(PyTuple_GET_ITEM(told, 0))) {
         put_object(c, r, key, PyTuple_GET_ITEM(told, 0));
@@ -446,18 +466,6 @@ static void put_sequence(struct probe_call *c, struct probe__record *r, const ch
     probe__record_close(r, true);
 }
 
-static void put_entries(struct probe_call *c, struct probe__record *r, PyObject *dict)
-{
-    PyObject *key, *value, *hold;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(dict, &at, &key, &value) && r->json.err.rc == MS_OK) {
-        const char *text = ext_key_text(key, &hold);
-        PyErr_Clear();
-        ext_put_value(c, r, text != NULL ? text : "?", value);
-        Py_XDECREF(hold);
-    }
-}
-
 static bool is_plain_sequence(PyObject *v)
 {
     return PyList_CheckExact(v) || PyTuple_CheckExact(v);
@@ -477,9 +485,7 @@ void ext_put_value(struct probe_call *c, struct probe__record *r, const char *ke
     } else if (is_plain_sequence(v)) {
         put_sequence(c, r, key, v);
     } else if (PyDict_CheckExact(v)) {
-        probe__record_open(r, key, false);
-        put_entries(c, r, v);
-        probe__record_close(r, false);
+        put_dict(c, r, key, v);
     } else {
         put_told(c, r, key, v);
     }

@@ -278,6 +278,14 @@ static uint64_t take_repeats(struct probe_tensor *t)
     return times;
 }
 
+bool probe_tensor_is_endless(const struct probe_tensor *t)
+{
+    enum { BYTES_MAX = 1 << 30 };
+    struct probe_tensor once = *t;
+    return !t->contiguous && t->count > BYTES_MAX / ms_dtype_size(t->dtype) &&
+           take_repeats(&once) != 1;
+}
+
 static void add_pieces(const struct probe_tensor *t, struct ms_stats *s)
 {
     struct probe_pieces pieces;

@@ -69,6 +69,9 @@ void probe_pieces_start(struct probe_pieces *p, const struct probe_tensor *t);
 const void *probe_pieces_next(struct probe_pieces *p, uint64_t *count);
 void probe_pieces_end(struct probe_pieces *p);
 
+/* Tells whether an expanded tensor repeats its memory to so many bytes that reading them all would stall the program;
+ * its statistics are computed from its memory alone. */
+bool probe_tensor_is_endless(const struct probe_tensor *t);
 /* Computes the statistics of the tensor in one pass. */
 void probe_tensor_stats(const struct probe_tensor *t, struct ms_stats *s);
 

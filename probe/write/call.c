@@ -452,6 +452,11 @@ static bool save_tensor(void *ctx, const char *name, const struct probe_tensor *
 {
     struct probe_call *c = ctx;
     struct probe_dumper *d = c->d;
+    if (probe_tensor_is_endless(t)) {
+        probe__note(d, PROBE__NO_FILE, "no file for %s: an expanded tensor of more than 1 GiB",
+                    name);
+        return false;
+    }
     bool taken = d->s.task == PROBE_TASK_OVERFLOW_CHECK
                      ? hold_tensor(c, name, t)
                      : probe__spool_put(d->spool, d->files.data_dir, name, t);

@@ -310,7 +310,7 @@ static void put_crc(struct leaf *l, const struct probe__style *style, const stru
     struct probe_pieces pieces;
     uint32_t crc = 0;
     uint64_t n;
-    if (as->is_blank) {
+    if (as->is_blank || probe_tensor_is_endless(t)) {
         KEY(l, "md5");
         PUT(l, "null");
         return;
@@ -341,7 +341,7 @@ static uint64_t xor_of(const struct probe_tensor *t)
 static void put_xor(struct leaf *l, const struct probe_tensor *t, const struct probe__leaf_as *as)
 {
     KEY(l, "md5");
-    if (t->count == 0 || as->is_blank) {
+    if (t->count == 0 || as->is_blank || probe_tensor_is_endless(t)) {
         PUT(l, "null");
     } else if (t->ndim == 0 && ms_dtype_kind(t->dtype) == MS_DTK_FLOAT) {
         double v;

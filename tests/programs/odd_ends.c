@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -16,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -155,6 +157,30 @@ static int starts_without_standard_descriptors(void)
     }
     wait_for("child", pid);
     fputs(text, stdout);
+    return 0;
+}
+
+/* As a server does that was started by root: it becomes nobody, and may not come back. */
+static int gives_up_its_user(void)
+{
+    pthread_t t;
+    mark_often(10);
+    const bool is_root = geteuid() == 0;
+    printf("%d %d %d\n", is_root ? setgroups(0, NULL) : 0,
+           is_root ? setresgid(65534, 65534, 65534) : 0,
+           is_root ? setresuid(65534, 65534, 65534) : 0);
+    mark_often(100000);
+    printf("%d %d\n", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), prctl(PR_GET_DUMPABLE));
+    printf("%d %d\n", is_root && setuid(0) == 0, open("/etc/shadow", O_RDONLY) < 0 ? errno : 0);
+    pthread_create(&t, NULL, mark_in_a_thread, NULL);
+    pthread_join(t, NULL);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        mark_often(1000);
+        _exit(getuid() == 65534 || !is_root ? 4 : 1);
+    }
+    wait_for("child", pid);
     return 0;
 }
 
@@ -411,6 +437,7 @@ static const struct odd_way ways[] = {
     WAY(under_another_root),
     WAY(says_what_is_open),
     WAY(starts_without_standard_descriptors),
+    WAY(gives_up_its_user),
     WAY(has_no_children),
     WAY(reads_that_are_interrupted),
     WAY(signals_that_are_read),

@@ -34,6 +34,15 @@ class _NotMade(RuntimeError):
 _MISTAKES = (ValueError, TypeError, _NotMade)  # of the program, which has to see them
 
 
+def _in_child():
+    """A forked child has a lock of its own: another thread of the parent, which is not there, may hold that of the
+    parent."""
+    BaseDebugger._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
 def unharmed(func):
     """func, a class method that a training calls.  A failure of ours ends the dump, not the training."""
     @functools.wraps(func)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tensors in nested lists, tuples and dicts."""
+from msprobe._values import items_of
 
 
 def tensors_of(value, is_wanted):
@@ -7,7 +8,7 @@ def tensors_of(value, is_wanted):
     if is_wanted(value):
         return [value]
     if isinstance(value, (list, tuple)):
-        return [t for item in value for t in tensors_of(item, is_wanted)]
+        return [t for item in items_of(value) or () for t in tensors_of(item, is_wanted)]
     if isinstance(value, dict):
         return [t for item in dict.values(value) for t in tensors_of(item, is_wanted)]
     return []

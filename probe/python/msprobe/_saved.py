@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Gradients of a value that the program has saved by hand."""
 from msprobe import _probe
+from msprobe._values import items_of
 
 
 class _Place:
@@ -32,7 +33,7 @@ class SavedGradients:
         del self._grads[key]
         self._left -= 1
         if is_watched is None and isinstance(value, (list, tuple)):
-            return [self._look_into(item) for item in value]
+            return [self._look_into(item) for item in items_of(value) or ()]
         if is_watched is None and isinstance(value, dict):
             return {key: self._look_into(item) for key, item in dict.items(value)}
         return None

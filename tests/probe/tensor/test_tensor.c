@@ -362,6 +362,28 @@ START_TEST(statistics_do_not_depend_on_strides)
 }
 END_TEST
 
+/* Whoever writes elements asks first; a large tensor that is all there is written as it is. */
+START_TEST(an_expanded_tensor_above_a_gibibyte_is_endless)
+{
+    static const float one = 1;
+    struct probe_tensor t = {.dtype = MS_DT_F32,
+                             .ndim = 2,
+                             .shape = {1 << 14, 1 << 14},
+                             .stride = {0, 0},
+                             .count = UINT64_C(1) << 28,
+                             .data = &one};
+    ck_assert(!probe_tensor_is_endless(&t));
+    t.shape[0]++;
+    t.count += 1 << 14;
+    ck_assert(probe_tensor_is_endless(&t));
+    t.stride[0] = 1;
+    ck_assert(probe_tensor_is_endless(&t)); /* one of its dimensions repeats */
+    t.stride[0] = 1 << 15;
+    t.stride[1] = 2;
+    ck_assert(!probe_tensor_is_endless(&t));
+}
+END_TEST
+
 /* ---- writing -------------------------------------------------------------------- */
 
 typedef enum ms_rc (*writer)(const char *, enum ms_dtype, const uint64_t *, uint32_t, const void *,
@@ -560,7 +582,7 @@ TEST_MAIN("tensor", npy_headers_are_read_or_refused_with_the_reason, npy_errors_
           atb_headers_are_read_or_refused_with_the_reason,
           an_atb_header_without_end_is_not_searched_for_long, truncated_anywhere_it_is_an_error,
           what_is_no_tensor_file_says_so, elements_come_in_c_order_whatever_the_strides,
-          statistics_do_not_depend_on_strides, statistics_of_an_expanded_tensor_take_no_time,
-          what_is_written_reads_back, pt_files_are_those_of_torch,
-          a_strided_tensor_is_written_in_c_order, writing_what_cannot_be_written_fails,
-          writing_without_memory_leaves_nothing)
+          statistics_do_not_depend_on_strides, an_expanded_tensor_above_a_gibibyte_is_endless,
+          statistics_of_an_expanded_tensor_take_no_time, what_is_written_reads_back,
+          pt_files_are_those_of_torch, a_strided_tensor_is_written_in_c_order,
+          writing_what_cannot_be_written_fails, writing_without_memory_leaves_nothing)

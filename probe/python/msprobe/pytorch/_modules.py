@@ -5,6 +5,7 @@ import weakref
 import torch
 
 from msprobe import _probe
+from msprobe._values import items_of
 from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
 
 VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
@@ -37,7 +38,7 @@ def _collect(value, found):
         if value.requires_grad:
             found.append(value)
     elif isinstance(value, (list, tuple)):
-        for item in value:
+        for item in items_of(value) or ():
             if not isinstance(item, torch.Tensor):
                 _collect(item, found)
             elif item.requires_grad:
@@ -198,6 +199,8 @@ class _Come:
         self.calls = []
 
     def __call__(self, gradients):
+        if _is_dynamo():  # a compiler of backward reads the hooks into its graph
+            return
         try:
             for gradient, wanted in reversed(self.calls):
                 gradient.come(wanted, gradients)
@@ -217,6 +220,8 @@ class _Go:
         self.gradients, self.edges = gradients, edges
 
     def __call__(self, inputs, _outputs):
+        if _is_dynamo():
+            return
         try:
             self.gradients.go(self.edges, inputs)
         except Exception as why:
@@ -580,14 +585,15 @@ def _watch_around():
     replaced one of them."""
     global _around
     export = getattr(torch, "export", None) if VERSION >= (2, 1) else None
-    around = (torch.nn.Module.__call__, torch.jit.script, torch.jit.trace, torch.jit.trace_module,
+    around = (torch.nn.Module.__call__, torch.save, torch.jit.script, torch.jit.trace, torch.jit.trace_module,
               export and export.export)
     if around != _around:
-        call, *readers = around
+        call, save, *readers = around
         if not _ALWAYS_CALLED:
             _probe.watch(call, _has_raised, _AROUND, RAISED)
         for func in filter(None, readers):
             _probe.watch(func, _is_reading, _AROUND, BEFORE | RETURNED | RAISED)
+        _probe.watch(save, _is_saving, _AROUND, BEFORE | RETURNED | RAISED)
         _around = around
     _probe.watching(True, _AROUND)
 
@@ -640,6 +646,12 @@ def _is_reading(_model, when):
     for one in _reads.pop():
         _probe.put_hooks(one.entries, _DICTS)
         one.is_put = True
+
+
+def _is_saving(value, when):
+    """Removes all hooks while a whole model is saved: its file is then that of a training without a dump."""
+    if issubclass(type(value), torch.nn.Module):
+        _is_reading(value, when)
 
 
 _dumped = []  # modules hooked by module_dump

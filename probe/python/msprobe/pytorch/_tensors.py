@@ -5,7 +5,7 @@ C reads plain tensors in host memory through the descriptors of the base class. 
 here: other classes, other layouts, other devices. The functions used here are fetched at import,
 before any of them is wrapped.
 """
-import functools
+import contextlib
 import os
 import sys
 
@@ -100,6 +100,13 @@ def _unwrap(t, cls):
     return None
 
 
+def _size(n):
+    """Returns the number of a size. One that is a symbol stays a symbol: a compiler whose size is asked for its number
+    compiles for that number alone."""
+    hint = n if isinstance(n, int) else getattr(getattr(n, "node", None), "hint", None)
+    return hint if isinstance(hint, int) else 0
+
+
 # ---- elements ---------------------------------------------------------------
 
 
@@ -178,7 +185,7 @@ def _to_host_quietly(t, host_only):
         plain, later = (None, 0) if inner is None else _look(inner, host_only)
         members = _mesh_members(t) if cls.endswith("DTensor") else None
         shown = t if inner is None else inner
-        return (plain, tuple(int(n) for n in shown.shape), str(t.dtype), cls,
+        return (plain, tuple(_size(n) for n in shown.shape), str(t.dtype), cls,
                 bool(t.requires_grad), members, later)
 
 
@@ -236,7 +243,7 @@ def describe(value, key):
     if leaf is not None:
         return leaf
     if isinstance(value, torch.Size):
-        return {"type": "torch.Size", "value": [int(n) for n in value]}
+        return {"type": "torch.Size", "value": [_size(n) for n in value]}
     if isinstance(value, torch.memory_format):
         return {"type": "torch.memory_format", "format": _WORDS.get(value)}
     if isinstance(value, (torch.device, torch.dtype)):
@@ -268,9 +275,9 @@ def _dtypes():
 
 
 # What a copy of a model has in the place of a hook, and a pickle: a function of Python's own library that accepts any
-# arguments and returns None, so that the pickle can be loaded where this package is not installed.
-NO_HOOK = functools.partial(sys.audit, "msprobe")
-PICKLED_HOOK = functools.partial, (sys.audit, "msprobe")
+# arguments, does nothing and returns None, so that the pickle can be loaded where this package is not installed.
+NO_HOOK = contextlib.nullcontext.__exit__
+PICKLED_HOOK = getattr, (contextlib.nullcontext, "__exit__")
 
 
 def _told():
