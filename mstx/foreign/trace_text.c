@@ -24,9 +24,9 @@ void mstx__trace_text_close(struct mstx_trace_text *t)
 }
 
 /* Makes room for a piece behind the text and its padding. */
-static enum ms_rc make_room(struct mstx_trace_text *t, struct ms_err *err)
+static enum ms_rc make_room(struct mstx_trace_text *t, size_t piece, struct ms_err *err)
 {
-    const size_t want = t->n + PIECE + MSTX_TRACE_TEXT_PAD;
+    const size_t want = t->n + piece + MSTX_TRACE_TEXT_PAD;
     if (want > MOST)
         return ms_fail(err, MS_E_LIMIT, "the text has a part of more than %zu bytes", MOST);
     if (want > t->room_n && !ms_vec_grow(&t->room, &t->room_n, want, 1))
@@ -41,9 +41,12 @@ enum ms_rc mstx__trace_text_more(struct mstx_trace_text *t, size_t dropped, stru
     t->n -= dropped;
     if (dropped != 0)
         memmove(t->room, t->room + dropped, t->n);
-    MS_TRY(make_room(t, err));
+    /* An event that is longer than a piece is looked at again from its beginning: twice as much each
+     * time, so that all looks together take no longer than the last one. */
+    const size_t piece = t->n > PIECE ? t->n : PIECE;
+    MS_TRY(make_room(t, piece, err));
     size_t got = 1;
-    for (const size_t want = t->n + PIECE; t->n < want && got != 0; t->n += got)
+    for (const size_t want = t->n + piece; t->n < want && got != 0; t->n += got)
         MS_TRY(mstx__trace_source_read(t->from, t->room + t->n, want - t->n, &got, err));
     memset(t->room + t->n, 0, MSTX_TRACE_TEXT_PAD);
     t->is_whole = got == 0;
