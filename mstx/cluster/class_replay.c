@@ -26,8 +26,8 @@ enum { SHIFTS_MOST = 16 };
 enum { NODE_BYTES = 32, CLASS_BYTES = 4096 };
 #define NOBODY UINT32_MAX
 
-/* When a node is over, in every scenario. */
-struct moment {
+/* When a node ends, in every scenario. */
+struct node_time {
     double base;
     struct mstx_delays *own; /* NULL: none */
     double self_ns;
@@ -39,30 +39,29 @@ struct moment {
 struct group {
     uint32_t first, n, shifts;
 };
-/* A profile behind the meeting. */
+/* A profile that a merged source has. */
 struct bound {
     uint64_t profile;
     double at;    /* when it begins, by the latest source */
-    double never; /* the meeting is never earlier than this and a delay of the profile */
+    double bound; /* the result is never earlier than this plus a delay of the profile */
 };
-/* An own delay of a source. */
-struct heard {
+/* An own delay of a source, as a time. */
+struct candidate {
     uint32_t class, source;
     double at;
 };
 
 struct mstx_class_replay {
     const struct mstx_deps *d;
-    struct moment *node; /* of a step */
-    uint32_t *waiting;   /* by node: how many nodes still wait for it; NOBODY: none ever did */
-    uint32_t *behind;    /* by node: the last one that waited for it */
+    struct node_time *node; /* of a step */
+    uint32_t *waiting;      /* by node: how many nodes still wait for it; NOBODY: none ever did */
+    uint32_t *behind;       /* by node: the last one that waited for it */
     struct mstx_profiles profiles;
-    uint64_t meeting;
-    /* The current meeting. */
-    MS_VEC(struct moment) source; /* what meets */
+    uint64_t merge;                  /* number of the current merge, to which the rest belongs */
+    MS_VEC(struct node_time) source; /* what meets */
     MS_VEC(struct group) group;
     MS_VEC(struct bound) bound;
-    MS_VEC(struct heard) heard;
+    MS_VEC(struct candidate) candidate;
     MS_VEC(struct mstx_delay) own;
     MS_VEC(struct mstx_shift) shift;
 };
@@ -92,7 +91,7 @@ void mstx__class_replay_free(struct mstx_class_replay *r)
     ms_vec_free(&r->source);
     ms_vec_free(&r->group);
     ms_vec_free(&r->bound);
-    ms_vec_free(&r->heard);
+    ms_vec_free(&r->candidate);
     ms_vec_free(&r->own);
     ms_vec_free(&r->shift);
     ms_free(r);
@@ -103,7 +102,7 @@ static double delay_in(const struct mstx_class_replay *r, uint32_t shifts, uint3
     return mstx__shifts_delay(&r->profiles, shifts, class);
 }
 
-static double delay_at(const struct mstx_class_replay *r, const struct moment *m, uint32_t class)
+static double delay_at(const struct mstx_class_replay *r, const struct node_time *m, uint32_t class)
 {
     if (m->self == class)
         return m->self_ns;
@@ -111,11 +110,11 @@ static double delay_at(const struct mstx_class_replay *r, const struct moment *m
     return found != NULL ? found->ns : delay_in(r, m->shifts, class);
 }
 
-/* ---- sources of a meeting -------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------- */
 
-static bool add_source(struct mstx_class_replay *r, const struct moment *m)
+static bool add_source(struct mstx_class_replay *r, const struct node_time *m)
 {
-    struct moment *slot = ms_vec_push(&r->source);
+    struct node_time *slot = ms_vec_push(&r->source);
     if (slot != NULL)
         *slot = *m;
     return slot != NULL;
@@ -123,7 +122,7 @@ static bool add_source(struct mstx_class_replay *r, const struct moment *m)
 
 static int by_shifts_latest_first(const void *pa, const void *pb)
 {
-    const struct moment *a = pa, *b = pb;
+    const struct node_time *a = pa, *b = pb;
     return MS_ORDER(a->shifts, b->shifts, MS_ORDER(b->base, a->base, 0));
 }
 
@@ -132,7 +131,7 @@ static bool find_groups(struct mstx_class_replay *r)
     ms_vec_sort(&r->source, by_shifts_latest_first);
     r->group.n = 0;
     for (uint32_t i = 0; i < r->source.n; i++) {
-        const struct moment *m = &r->source.p[i];
+        const struct node_time *m = &r->source.p[i];
         if (r->group.n != 0 && r->group.p[r->group.n - 1].shifts == m->shifts) {
             r->group.p[r->group.n - 1].n++;
             continue;
@@ -176,24 +175,23 @@ static bool find_bounds(struct mstx_class_replay *r)
     return true;
 }
 
-/* Writes the profiles behind the meeting as shifts: when they begin, or what it is never earlier
- * than. */
-static bool list_shifts(struct mstx_class_replay *r, double base, bool never)
+/* Writes the profiles of the sources as shifts: when they begin, or their lower bounds. */
+static bool list_shifts(struct mstx_class_replay *r, double base, bool bounds)
 {
     if (!ms_vec_reserve(&r->shift, r->bound.n))
         return false;
     r->shift.n = r->bound.n;
     for (size_t i = 0; i < r->bound.n; i++) {
         const struct bound *b = &r->bound.p[i];
-        r->shift.p[i] = (struct mstx_shift){(never ? b->never : b->at) - base, b->profile};
+        r->shift.p[i] = (struct mstx_shift){(bounds ? b->bound : b->at) - base, b->profile};
     }
     return true;
 }
 
 /* Sets out to the latest of the sources, as if none had delays of its own. */
-static bool join_groups(struct mstx_class_replay *r, struct moment *out)
+static bool join_groups(struct mstx_class_replay *r, struct node_time *out)
 {
-    *out = (struct moment){.self = MSTX_NO_OP};
+    *out = (struct node_time){.self = MSTX_NO_OP};
     for (size_t i = 0; i < r->bound.n; i++)
         out->base = fmax(out->base, r->bound.p[i].at);
     if (!list_shifts(r, out->base, false))
@@ -210,82 +208,83 @@ static bool join_groups(struct mstx_class_replay *r, struct moment *out)
 
 /* ---- own delays of the sources ------------------------------------------------------------ */
 
-static bool hear(struct mstx_class_replay *r, uint32_t class, uint32_t source, double at)
+static bool add_candidate(struct mstx_class_replay *r, uint32_t class, uint32_t source, double at)
 {
-    struct heard *slot = ms_vec_push(&r->heard);
+    struct candidate *slot = ms_vec_push(&r->candidate);
     if (slot != NULL)
-        *slot = (struct heard){class, source, at};
+        *slot = (struct candidate){class, source, at};
     return slot != NULL;
 }
 
 static int by_class(const void *pa, const void *pb)
 {
-    const struct heard *a = pa, *b = pb;
+    const struct candidate *a = pa, *b = pb;
     return MS_ORDER(a->class, b->class, MS_ORDER(a->source, b->source, 0));
 }
 
 /* Finds the latest of the sources that share a list. */
 static void find_latest(struct mstx_class_replay *r)
 {
-    r->meeting++;
+    r->merge++;
     for (uint32_t i = 0; i < r->source.n; i++) {
         struct mstx_delays *l = r->source.p[i].own;
         if (l != NULL &&
-            (l->meeting != r->meeting || r->source.p[l->latest].base < r->source.p[i].base))
+            (l->merge != r->merge || r->source.p[l->latest].base < r->source.p[i].base))
             l->latest = i;
         if (l != NULL)
-            l->meeting = r->meeting;
+            l->merge = r->merge;
     }
 }
 
-/* Hears the list of a source.  Of those that share it, only the latest counts, except for the class
- * that this one has as its self, and for the first of a group, of which is_join_late asks. */
-static bool hear_list(struct mstx_class_replay *r, uint32_t i, bool is_first)
+/* Adds the delays in the list of a source.  Of the sources that share a list, only the latest counts;
+ * but for the class that is the self of the latest one, each of the others does.  is_join_late looks
+ * at all delays of the first source of a group. */
+static bool add_list(struct mstx_class_replay *r, uint32_t i, bool is_first)
 {
-    const struct moment *m = &r->source.p[i];
+    const struct node_time *m = &r->source.p[i];
     const struct mstx_delays *l = m->own;
     if (!is_first && l->latest != i) {
         const uint32_t class = r->source.p[l->latest].self;
         const struct mstx_delay *found = mstx__delays_find(l, class);
-        return found == NULL || class == m->self || hear(r, class, i, m->base + found->ns);
+        return found == NULL || class == m->self || add_candidate(r, class, i, m->base + found->ns);
     }
     bool ok = true;
     for (uint32_t k = 0; k < l->n && ok; k++) {
         if (l->at[k].class != m->self)
-            ok = hear(r, l->at[k].class, i, m->base + l->at[k].ns);
+            ok = add_candidate(r, l->at[k].class, i, m->base + l->at[k].ns);
     }
     return ok;
 }
 
-static bool hear_sources(struct mstx_class_replay *r)
+static bool collect_candidates(struct mstx_class_replay *r)
 {
     bool ok = true;
-    r->heard.n = 0;
+    r->candidate.n = 0;
     find_latest(r);
     for (uint32_t i = 0; i < r->source.n && ok; i++) {
-        const struct moment *m = &r->source.p[i];
+        const struct node_time *m = &r->source.p[i];
         const bool is_first = i == 0 || r->source.p[i - 1].shifts != m->shifts;
-        ok = (m->own == NULL || hear_list(r, i, is_first)) &&
-             (m->self == MSTX_NO_OP || hear(r, m->self, i, m->base + m->self_ns));
+        ok = (m->own == NULL || add_list(r, i, is_first)) &&
+             (m->self == MSTX_NO_OP || add_candidate(r, m->self, i, m->base + m->self_ns));
     }
-    ms_vec_sort(&r->heard, by_class);
+    ms_vec_sort(&r->candidate, by_class);
     return ok;
 }
 
 /* Tells whether one of the sources is the latest of its group in the base, but not in the scenario
  * of the class: then the join of the groups is too late for that class. */
-static bool is_join_late(const struct mstx_class_replay *r, const struct heard *h, size_t n)
+static bool is_join_late(const struct mstx_class_replay *r, const struct candidate *c, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct moment *s = &r->source.p[h[i].source];
-        const bool is_latest = h[i].source == 0 || r->source.p[h[i].source - 1].shifts != s->shifts;
-        if (is_latest && h[i].at < s->base + delay_in(r, s->shifts, h[i].class))
+        const struct node_time *s = &r->source.p[c[i].source];
+        const bool is_latest = c[i].source == 0 || r->source.p[c[i].source - 1].shifts != s->shifts;
+        if (is_latest && c[i].at < s->base + delay_in(r, s->shifts, c[i].class))
             return true;
     }
     return false;
 }
 
-static bool has_own(const struct moment *m, uint32_t class)
+static bool has_own(const struct node_time *m, uint32_t class)
 {
     return m->self == class || mstx__delays_find(m->own, class) != NULL;
 }
@@ -313,45 +312,45 @@ static void lower_bounds(struct mstx_class_replay *r, uint32_t class, double at)
         struct bound *b = &r->bound.p[k];
         const struct mstx_delay *found =
             mstx__delays_find(r->profiles.all.p[b->profile].delays, class);
-        b->never = fmin(b->never, at - (found != NULL ? found->ns : 0));
+        b->bound = fmin(b->bound, at - (found != NULL ? found->ns : 0));
     }
 }
 
-/* Decides when the meeting is in the scenario of a class that sources have own delays for. */
-static bool settle_class(struct mstx_class_replay *r, const struct heard *h, size_t n,
-                         const struct moment *out)
+/* Finds the latest source in the scenario of a class that sources have own delays for. */
+static bool merge_class(struct mstx_class_replay *r, const struct candidate *c, size_t n,
+                        const struct node_time *out)
 {
-    const double joined = delay_in(r, out->shifts, h[0].class);
-    const bool is_late = is_join_late(r, h, n);
-    double at = is_late ? latest_of_others(r, h[0].class) : out->base + joined;
+    const double joined = delay_in(r, out->shifts, c[0].class);
+    const bool is_late = is_join_late(r, c, n);
+    double at = is_late ? latest_of_others(r, c[0].class) : out->base + joined;
     for (size_t i = 0; i < n; i++)
-        at = fmax(at, h[i].at);
+        at = fmax(at, c[i].at);
     if (is_late)
-        lower_bounds(r, h[0].class, at);
+        lower_bounds(r, c[0].class, at);
     if (at - out->base == joined)
         return true;
     struct mstx_delay *slot = ms_vec_push(&r->own);
     if (slot != NULL)
-        *slot = (struct mstx_delay){at - out->base, h[0].class};
+        *slot = (struct mstx_delay){at - out->base, c[0].class};
     return slot != NULL;
 }
 
-static bool settle_classes(struct mstx_class_replay *r, const struct moment *out)
+static bool merge_classes(struct mstx_class_replay *r, const struct node_time *out)
 {
     bool ok = true;
     r->own.n = 0;
-    for (size_t i = 0, n; i < r->heard.n && ok; i += n) {
+    for (size_t i = 0, n; i < r->candidate.n && ok; i += n) {
         n = 1;
-        while (i + n < r->heard.n && r->heard.p[i + n].class == r->heard.p[i].class)
+        while (i + n < r->candidate.n && r->candidate.p[i + n].class == r->candidate.p[i].class)
             n++;
-        ok = settle_class(r, &r->heard.p[i], n, out);
+        ok = merge_class(r, &r->candidate.p[i], n, out);
     }
     return ok;
 }
 
-/* ---- what is kept of a meeting ------------------------------------------------------------- */
+/* ---- storing the result ------------------------------------------------------------- */
 
-static bool make_profile(struct mstx_class_replay *r, struct moment *out)
+static bool make_profile(struct mstx_class_replay *r, struct node_time *out)
 {
     struct mstx_profiles *p = &r->profiles;
     const uint32_t rest = mstx__shifts_flatten(p, out->shifts);
@@ -376,7 +375,7 @@ static size_t most_own(const struct mstx_class_replay *r, uint32_t shifts)
     return OWN_MOST + most / OWN_SHARE;
 }
 
-static bool keep_own(struct mstx_class_replay *r, struct moment *out)
+static bool store_own(struct mstx_class_replay *r, struct node_time *out)
 {
     if (r->own.n == 0)
         return true;
@@ -392,18 +391,18 @@ static bool keep_own(struct mstx_class_replay *r, struct moment *out)
 }
 
 /* Sets out to the latest of the sources in each scenario. */
-static bool meet(struct mstx_class_replay *r, struct moment *out)
+static bool merge_sources(struct mstx_class_replay *r, struct node_time *out)
 {
-    const bool ok = find_groups(r) && find_bounds(r) && join_groups(r, out) && hear_sources(r) &&
-                    settle_classes(r, out) && keep_own(r, out);
-    r->profiles.work += r->source.n + r->heard.n;
+    const bool ok = find_groups(r) && find_bounds(r) && join_groups(r, out) &&
+                    collect_candidates(r) && merge_classes(r, out) && store_own(r, out);
+    r->profiles.work += r->source.n + r->candidate.n;
     return ok;
 }
 
 /* ---- nodes ------------------------------------------------------------------------------- */
 
 /* Makes room for another class as the self of a node: its self becomes one of its own delays. */
-static bool put_self_away(struct mstx_class_replay *r, struct moment *m)
+static bool push_self(struct mstx_class_replay *r, struct node_time *m)
 {
     const uint32_t n = m->own != NULL ? m->own->n : 0;
     struct mstx_delays *l = mstx__delays_new(&r->profiles, n + 1);
@@ -422,7 +421,7 @@ static bool put_self_away(struct mstx_class_replay *r, struct moment *m)
 }
 
 /* Adds the duration of an operation, which in the scenario of its class is another. */
-static bool add_duration(struct mstx_class_replay *r, struct moment *m,
+static bool add_duration(struct mstx_class_replay *r, struct node_time *m,
                          const struct mstx_scenarios *x, uint32_t op)
 {
     const uint32_t class = x->class_of[op];
@@ -432,7 +431,7 @@ static bool add_duration(struct mstx_class_replay *r, struct moment *m,
     if (class == UINT32_MAX || more == 0)
         return true;
     const double before = delay_at(r, m, class);
-    if (m->self != MSTX_NO_OP && m->self != class && !put_self_away(r, m))
+    if (m->self != MSTX_NO_OP && m->self != class && !push_self(r, m))
         return false;
     m->self = class;
     m->self_ns = before + more;
@@ -464,10 +463,10 @@ static bool is_needless(const struct mstx_class_replay *r, size_t from, size_t v
 }
 
 /* Sets m to the latest of the nodes that v waits for. */
-static bool wait_for_all(struct mstx_class_replay *r, size_t from, size_t v, struct moment *m)
+static bool wait_for_all(struct mstx_class_replay *r, size_t from, size_t v, struct node_time *m)
 {
     const struct mstx_deps *d = r->d;
-    *m = (struct moment){.self = MSTX_NO_OP};
+    *m = (struct node_time){.self = MSTX_NO_OP};
     r->source.n = 0;
     for (uint32_t i = d->first.p[v]; i < d->first.p[v + 1]; i++) {
         const uint32_t pred = d->pred.p[i];
@@ -475,7 +474,7 @@ static bool wait_for_all(struct mstx_class_replay *r, size_t from, size_t v, str
             return false;
     }
     if (r->source.n > 1)
-        return meet(r, m);
+        return merge_sources(r, m);
     if (r->source.n == 1) {
         *m = r->source.p[0];
         mstx__delays_share(m->own);
@@ -498,7 +497,7 @@ static bool replay_node(struct mstx_class_replay *r, size_t from, size_t v,
                         const struct mstx_scenarios *x)
 {
     const uint32_t op = r->d->op.p[v];
-    struct moment *m = &r->node[v - from];
+    struct node_time *m = &r->node[v - from];
     const bool ok = wait_for_all(r, from, v, m) && (op == MSTX_NO_OP || add_duration(r, m, x, op));
     if (ok)
         forget_waited(r, from, v);
@@ -506,18 +505,18 @@ static bool replay_node(struct mstx_class_replay *r, size_t from, size_t v,
 }
 
 /* Sets out to the end of a step: the latest of the nodes that no other waits for. */
-static bool find_end(struct mstx_class_replay *r, size_t n, struct moment *out)
+static bool find_end(struct mstx_class_replay *r, size_t n, struct node_time *out)
 {
     r->source.n = 0;
     for (size_t v = 0; v < n; v++) {
         if (r->waiting[v] == NOBODY && !add_source(r, &r->node[v]))
             return false;
     }
-    return meet(r, out);
+    return merge_sources(r, out);
 }
 
 static bool replay_nodes(struct mstx_class_replay *r, size_t from, size_t to,
-                         const struct mstx_scenarios *x, uint32_t classes, struct moment *end)
+                         const struct mstx_scenarios *x, uint32_t classes, struct node_time *end)
 {
     const size_t most = (to - from) * classes / WORK_SHARE;
     count_waiting(r, from, to);
@@ -534,7 +533,7 @@ bool mstx__class_replay(struct mstx_class_replay *r, size_t from, size_t to,
     ms_assert(from <= to && to <= r->d->op.n && x->first == 0);
     if (from == to)
         return true;
-    struct moment end;
+    struct node_time end;
     const size_t limit = (to - from) * NODE_BYTES + (size_t)classes * CLASS_BYTES;
     bool ok = mstx__profiles_begin(&r->profiles, limit);
     ok = ok && replay_nodes(r, from, to, x, classes, &end);

@@ -25,8 +25,8 @@ struct mstx_delay {
 struct mstx_delays {
     struct mstx_delays *next; /* of the unused ones of its size */
     uint32_t n, shared, size; /* size: logarithm of its room */
-    uint32_t latest; /* of the points that met and share it; for meeting number `meeting` */
-    uint64_t meeting;
+    uint32_t latest; /* of the points that met and share it; for the merge of number `merge` */
+    uint64_t merge;
     struct mstx_delay at[]; /* by class */
 };
 /* Returns the delay of a class in the list, or NULL; the list may be NULL. */
