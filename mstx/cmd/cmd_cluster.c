@@ -166,6 +166,7 @@ const struct ms_cmd mstx_cmd_cluster = {
         "  free_analysis                 why devices did nothing, the longest times\n"
         "  ep_load_balance               tokens of the experts of each rank\n"
         "  communication_bottleneck      what the last rank did before the longest operations\n"
+        "  export_summary                api_statistic.csv and kernel_details.csv of each rank\n"
         "\n"
         "  msprobe cluster -m slow_rank -d run1\n"
         "  msprobe cluster -m all -d profiles -o out --export_type text\n",

@@ -27,6 +27,7 @@
 #include "mstx/official/sql/recipe_answers.h"
 #include "mstx/official/sql/recipes.h"
 #include "mstx/official/step_times.h"
+#include "mstx/official/summary_files.h"
 #include "mstx/official/table_csv.h"
 
 #include "probe/base/assert.h"
@@ -61,6 +62,7 @@ enum mode {
     MODE_FREE_ANALYSIS,
     MODE_EP_LOAD_BALANCE,
     MODE_COMMUNICATION_BOTTLENECK,
+    MODE_EXPORT_SUMMARY,
     MODES
 };
 
@@ -190,6 +192,7 @@ static const struct recipe {
                                        sql_answer_bottlenecks,
                                        {{"CommunicationBottleneckText",
                                          "communication_bottleneck.csv"}}},
+    [MODE_EXPORT_SUMMARY] = {{mstx__write_summaries}, NULL, NULL, {{0}}},
 };
 const char *const mstx_recipe_names[MODES + 1] = {"all",
                                                   "communication_time",
@@ -215,6 +218,7 @@ const char *const mstx_recipe_names[MODES + 1] = {"all",
                                                   "free_analysis",
                                                   "ep_load_balance",
                                                   "communication_bottleneck",
+                                                  "export_summary",
                                                   NULL};
 /* ---- output ------------------------------------------------------------------------------ */
 

@@ -9,6 +9,7 @@ Two measures.  tests/data/recipes/official.json.xz holds what msprof-analyze 26.
 that tests/gen/ascend.py makes; of long tables every seventh row.  And slow_rank, mstx_sum and
 cluster_time_summary are worked out here from their published formulas, for inputs of other seeds.
 """
+import csv
 import glob
 import json
 import lzma
@@ -515,6 +516,35 @@ def check_bottlenecks(run, work):
              "" if len(have) == len(want) > 0 else f"{len(have)} rows instead of {len(want)}")
 
 
+def check_summaries(run, work):
+    """Files that msprof-analyze 26.2.0 wrote for profiles which lack this or that."""
+    with lzma.open(f"{HERE}/data/recipes/summaries.json.xz", "rt") as f:
+        golden = json.load(f)
+    folder = generate(f"{work}/kernels", "--steps", "2")
+    subprocess.run([sys.executable, f"{HERE}/gen/ascend_kernels.py", folder], check=True)
+    shutil.copytree(folder, f"{work}/kernels_plain")
+    run("export_summary", folder, "--compat", "strict")
+    for name, want in golden.items():
+        rank, file = name.split("/")
+        path = f"{os.path.dirname(profiler(folder, rank))}/{file}"
+        have = open(path, newline="").read() if os.path.exists(path) else "no file"
+        wrong = [f"{h}\n{w}" for h, w in zip(have.splitlines(), want.splitlines()) if h != w]
+        tell(f"{file} of rank {rank}", wrong[0] if wrong else "" if have == want else "another length")
+    path = f"{os.path.dirname(profiler(folder, 0))}/api_statistic.csv"
+    with open(path, "w") as f:
+        f.write("mine")
+    done = run("export_summary", folder)
+    tell("a summary that is there is kept", None if done.returncode == 0 and open(path).read() == "mine" else done.stderr)
+    folder = f"{work}/kernels_plain"
+    run("export_summary", folder)
+    with open(f"{os.path.dirname(profiler(folder, 7))}/kernel_details.csv", newline="") as f:
+        rows = list(csv.DictReader(f))
+    ends = [float(r["task_start_time"]) + float(r["task_duration"]) for r in rows]
+    waits = [float(r["task_wait_time"]) for r in rows]
+    far = [w for w, b, e in zip(waits[1:], rows[1:], ends) if abs(float(b["task_start_time"]) - e - w) > 0.6]
+    tell("the default waits from the end of the kernel before", None if waits[0] == 0 and not far else f"{far[:3]}")
+
+
 def check_options(run, work):
     db = f"{work}/db"
     run("hccl_sum", db, "--rank_list", "1,2", "--top_num", "3")
@@ -546,6 +576,7 @@ def main():
     check_commop(run, work, golden["commop"])
     check_csv(run, work)
     check_bottlenecks(run, work)
+    check_summaries(run, work)
     check_options(run, work)
     check_formulas(run, work)
     check_hostile(run, work)
