@@ -181,28 +181,67 @@ static bool add_async(struct reader *r, const struct mstx_trace_item *it, bool b
     return true;
 }
 
-static bool add_counter(struct reader *r, const struct mstx_trace_item *it)
+/* Adds a value of the counter that has the name of the event; it is whole until the caller says
+ * otherwise. */
+static struct mstx_event *add_value(struct reader *r, const struct mstx_trace_item *it,
+                                    struct ms_str unit)
 {
     uint32_t index;
+    struct mstx_trace_lane *l = mstx__trace_lanes_counter(&r->lanes, it, &index);
+    struct mstx_event *e =
+        l != NULL ? mstx__trace_lanes_add(&r->lanes, l, it, MSTX_EV_COUNTER) : NULL;
+    if (e == NULL)
+        return NULL;
+    l->unit = unit;
+    e->args = 0;
+    e->flags = 0;
+    return e;
+}
+
+static bool add_counter(struct reader *r, const struct mstx_trace_item *it)
+{
     double value = 0;
     int64_t whole;
     if (!ms_num_parse_f64(it->number.p, it->number.n, &value)) {
         r->misplaced++;
         return true;
     }
-    struct mstx_trace_lane *l = mstx__trace_lanes_counter(&r->lanes, it, &index);
-    struct mstx_event *e =
-        l != NULL ? mstx__trace_lanes_add(&r->lanes, l, it, MSTX_EV_COUNTER) : NULL;
+    struct mstx_event *e = add_value(r, it, MS_STR(""));
     if (e == NULL)
         return false;
     const bool is_whole = ms_str_i64(it->number, &whole);
-    e->args = 0;
     e->flags = is_whole ? 0 : MSTX_EVF_FLOAT;
     if (is_whole)
         e->arg = (uint64_t)whole;
     else
         memcpy(&e->arg, &value, sizeof e->arg);
     return true;
+}
+
+static bool add_bytes(struct reader *r, const struct mstx_trace_item *it, const char *what,
+                      int64_t bytes)
+{
+    char name[64];
+    struct mstx_trace_item counter = *it;
+    if (bytes < 0)
+        return true;
+    if (it->memory.device < 0)
+        snprintf(name, sizeof name, "%s memory, host", what);
+    else
+        snprintf(name, sizeof name, "%s memory, device %" PRId64, what, it->memory.device);
+    counter.name = ms_str_of(name);
+    struct mstx_event *e = add_value(r, &counter, MS_STR("B"));
+    if (e != NULL)
+        e->arg = (uint64_t)bytes;
+    return e != NULL;
+}
+
+/* Adds what PyTorch's allocator told as counters; the host's reserves nothing. */
+static bool add_memory(struct reader *r, const struct mstx_trace_item *it)
+{
+    const struct mstx_trace_memory *m = &it->memory;
+    return add_bytes(r, it, "allocated", m->allocated) &&
+           (m->device < 0 || add_bytes(r, it, "reserved", m->reserved));
 }
 
 /* Launches are known by the correlation of both their events, so their flows say nothing new. */
@@ -264,7 +303,8 @@ static bool add_item(struct reader *r, const struct mstx_trace_item *it)
     case 'f':
         return phase == 't' || add_flow(r, it, phase == 's');
     default:
-        return add_slice(r, it, MSTX_EV_MARK);
+        return add_slice(r, it, MSTX_EV_MARK) &&
+               (!ms_str_is(it->name, "[memory]") || add_memory(r, it));
     }
 }
 

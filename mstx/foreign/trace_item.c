@@ -82,13 +82,16 @@ static const struct member {
     {MS_STR("end_tid"), MS_J_NUM, NO_FIELD},
     {MS_STR("Src Rank"), MS_J_NUM, FIELD(comm.source)},
     {MS_STR("Dst Rank"), MS_J_NUM, FIELD(comm.target)},
+    {MS_STR("Device Id"), MS_J_NUM, FIELD(memory.device)},
     {MS_STR("Group size"), MS_J_NUM, FIELD(comm.size)},
     {MS_STR("event_type"), MS_J_STR, NO_FIELD},
     {MS_STR("unfinished"), MS_J_NULL, NO_FIELD},
     {MS_STR("correlation"), MS_J_NUM, FIELD(correlation)},
     {MS_STR("In msg nelems"), MS_J_NUM, FIELD(comm.sent)},
     {MS_STR("Out msg nelems"), MS_J_NUM, FIELD(comm.received)},
+    {MS_STR("Total Reserved"), MS_J_NUM, FIELD(memory.reserved)},
     {MS_STR("Collective name"), MS_J_STR, FIELD(comm.op)},
+    {MS_STR("Total Allocated"), MS_J_NUM, FIELD(memory.allocated)},
     {MS_STR("Process Group Name"), MS_J_STR, FIELD(comm.group)},
     {MS_STR("Process Group Ranks"), MS_J_STR, FIELD(comm.ranks)},
     {MS_STR("Process Group Description"), MS_J_STR, FIELD(comm.group_text)},
@@ -96,8 +99,8 @@ static const struct member {
 enum { MEMBERS = sizeof members / sizeof *members };
 /* 1 + the first member whose key has the length. */
 static const uint8_t with_length[KEY_MOST + 1] = {
-    [4] = 1,   [5] = 2,   [6] = 3,   [7] = 6,   [8] = 7,   [10] = 9,  [11] = 12,
-    [13] = 13, [14] = 14, [15] = 15, [18] = 16, [19] = 17, [25] = 18,
+    [4] = 1,   [5] = 2,   [6] = 3,   [7] = 6,   [8] = 7,   [9] = 9,   [10] = 10,
+    [11] = 13, [13] = 14, [14] = 15, [15] = 17, [18] = 19, [19] = 20, [25] = 21,
 };
 
 enum mstx_trace_member mstx__trace_item_member(struct mstx_trace_item *it, struct ms_str key,
@@ -228,7 +231,8 @@ void mstx__trace_item_init(struct mstx_trace_item *it)
                                    .correlation = -1,
                                    .device = -1,
                                    .stream = -1,
-                                   .comm = {none, none, none, none, none, -1, -1, -1, -1, -1}};
+                                   .comm = {none, none, none, none, none, -1, -1, -1, -1, -1},
+                                   .memory = {-1, -1, -1}};
 }
 
 bool mstx__trace_item_read(struct mstx_trace_json *r, struct mstx_trace_item *it)

@@ -4,7 +4,7 @@
  *
  * Most members of args are attributes of the user and kept as they are.  The exceptions are what
  * to_chrome.c writes (domain, kind, unfinished, ending thread) and what PyTorch's profiler says of
- * launches, streams and collectives, which are read as well as kept.
+ * launches, streams, memory and collectives, which are read as well as kept.
  */
 #ifndef MSTX_FOREIGN_TRACE_ITEM_H
 #define MSTX_FOREIGN_TRACE_ITEM_H
@@ -23,6 +23,12 @@ struct mstx_trace_comm {
     int64_t size, source, target;
 };
 
+/* What args of PyTorch's allocator say: bytes in use and bytes held, -1 where args lack them, and the
+ * device they lie on, -1 for the host. */
+struct mstx_trace_memory {
+    int64_t allocated, reserved, device;
+};
+
 /* Texts are slices of the file, or live in the arena; args lives until the next event is read. */
 struct mstx_trace_item {
     struct ms_str name, phase, category, args, id;
@@ -37,6 +43,7 @@ struct mstx_trace_item {
     struct ms_str number; /* the first in args, as it is written */
     int64_t correlation, device, stream; /* -1: none */
     struct mstx_trace_comm comm;
+    struct mstx_trace_memory memory;
 };
 
 struct mstx_trace_json {

@@ -317,7 +317,7 @@ static void write_lane(struct mstx_trace_lanes *t, struct mstx_trace_lane *l,
         .device = l->device,
         .domain = l->domain,
         .name = l->name,
-        .unit = MS_STR("")};
+        .unit = l->unit.p != NULL ? l->unit : MS_STR("")};
     if (l->ev.n == 0)
         return;
     mstx__writer_track(t->w, &row, &l->ev);

@@ -21,7 +21,7 @@ struct mstx_trace_lane {
     uint32_t process; /* index, or MSTX_TRACE_HOST */
     enum mstx_track_kind kind;
     uint32_t tid, device;
-    struct ms_str name, domain;
+    struct ms_str name, domain, unit;
     mstx_events ev;
     uint32_t track;      /* its id, once written; 0: it has no events */
     MS_VEC(size_t) open; /* B events without an E event so far */

@@ -9,6 +9,7 @@
 #include "mstx/foreign/kineto.h"
 #include "mstx/foreign/trace_text.h"
 #include "mstx/format/device_work.h"
+#include "mstx/rundb/events_table.h"
 
 #define HOST(name, cat, ts, dur, args)                                                             \
     "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":77,\"tid\":78,\"ts\":" ts     \
@@ -218,6 +219,40 @@ START_TEST(rows_of_a_memory_timeline_are_refused)
 }
 END_TEST
 
+/* The host's allocator holds what it uses and no more. */
+START_TEST(memory_is_a_counter_of_each_device)
+{
+    static const char text[] =
+        "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":7,\"tid\":7,"
+        "\"ts\":1,\"dur\":9},"
+        "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":7,"
+        "\"tid\":7,\"ts\":2,\"args\":{\"Total Reserved\":0,\"Total Allocated\":4096,\"Bytes\":4096,"
+        "\"Device Id\":-1,\"Device Type\":0,\"Addr\":1}},"
+        "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":7,"
+        "\"tid\":7,\"ts\":3,\"args\":{\"Total Reserved\":2097152,\"Total "
+        "Allocated\":512,\"Bytes\":512,"
+        "\"Device Id\":1,\"Device Type\":1,\"Addr\":2}},"
+        "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":7,"
+        "\"tid\":7,\"ts\":4,\"args\":{\"Bytes\":-512,\"Addr\":2}}]}";
+    char path[96];
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/t.json", dir);
+    write_file(path, text, sizeof text - 1);
+    open_path(path);
+    ck_assert_int_eq(mstx_tl_add_events(tl, NULL), MS_OK);
+    ck_assert_int_eq(number("SELECT count(*) FROM tracks WHERE kind = 1"), 3);
+    ck_assert_int_eq(number("SELECT count(*) FROM tracks WHERE kind = 1 AND unit = 'B'"), 3);
+    ck_assert_int_eq(number("SELECT value FROM events WHERE name = 'allocated memory, host'"),
+                     4096);
+    ck_assert_int_eq(number("SELECT value FROM events WHERE name = 'allocated memory, device 1'"),
+                     512);
+    ck_assert_int_eq(number("SELECT value FROM events WHERE name = 'reserved memory, device 1'"),
+                     2097152);
+    ck_assert_int_eq(number("SELECT count(*) FROM events WHERE name = '[memory]'"), 3);
+    end_run();
+}
+END_TEST
+
 START_TEST(kinds_of_work_and_sides)
 {
     static const struct {
@@ -246,4 +281,5 @@ END_TEST
 TEST_MAIN("kineto", a_trace_is_one_process_with_streams, only_its_own_steps_are_steps,
           a_described_kernel_is_a_call, what_the_device_did,
           the_name_of_a_file_gives_the_rank_in_a_folder, a_list_without_a_trace_says_why,
-          rows_of_a_memory_timeline_are_refused, kinds_of_work_and_sides)
+          rows_of_a_memory_timeline_are_refused, memory_is_a_counter_of_each_device,
+          kinds_of_work_and_sides)
