@@ -350,7 +350,7 @@ def selftest():
 
 def versions(source):
     problems = []
-    for version in "2", "4", "abc":
+    for version in "2", "3", "99", "abc":
         place = Place(source)
         place.change(("UPDATE meta SET value = ? WHERE key = 'version'", (version,)))
         status, said = report(place.path, TOP)
