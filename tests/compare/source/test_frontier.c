@@ -563,6 +563,26 @@ START_TEST(an_operator_that_changed_places_is_named_itself)
 }
 END_TEST
 
+/* The normalization runs behind the tangent, and its results are nearly alike. */
+START_TEST(an_operator_with_other_inputs_is_no_noise)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Functional.layer_norm.0.forward", {3}, 14},
+                                              {"Functional.tanh.0.forward", {14}, 20},
+                                              {"Functional.linear.1.forward", {20, 5}, 7},
+                                              {"Tensor.mean.0.forward", {7}, 8}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Functional.tanh.0.forward", {3}, 200},
+                                              {"Functional.layer_norm.0.forward", {200}, 16},
+                                              {"Functional.dense.1.forward", {16, 5}, 17},
+                                              {"Tensor.mean.0.forward", {17}, 18}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Functional.layer_norm.0.forward");
+    ck_assert_str_eq(a.golden, "Functional.layer_norm.0.forward");
+}
+END_TEST
+
 /* A graph repeats a factor for each sample before a product; the product is another one. */
 START_TEST(elements_repeated_before_a_product_are_part_of_it)
 {
@@ -656,6 +676,26 @@ START_TEST(calls_of_a_layer_are_partners_in_their_order)
     ck_assert_uint_ne(a.n, 0);
     ck_assert_str_eq(a.golden, "Functional.matmul.0.forward");
     ck_assert_int_eq(a.why, CMP_WHY_MISSING);
+}
+END_TEST
+
+/* The graph runs the second layer first, and records no cells. It doubles what the first layer reads. */
+START_TEST(layers_in_another_order_are_partners_by_their_parameters)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3}, {"Module.one.Linear.forward.0", {1, 2}, 3},
+        {"Functional.linear.1.forward", {1, 5}, 4}, {"Module.two.Linear.forward.0", {1, 5}, 4},
+        {"Functional.cat.0.forward", {3, 4}, 6},    {"Tensor.mean.0.forward", {6}, 7}};
+    static const struct call target[CALLS] = {{"Primitive.Mul.0.forward", {1, 9}, 11},
+                                              {"Primitive.MatMul.0.forward", {1, 5}, 4},
+                                              {"Primitive.MatMul.1.forward", {11, 2}, 13},
+                                              {"Primitive.Concat.0.forward", {13, 4}, 16},
+                                              {"Primitive.ReduceMean.0.forward", {16}, 17}};
+    struct answer a = ask_graph(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Primitive.Mul.0.forward");
+    ck_assert_str_eq(a.golden, "");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
 }
 END_TEST
 
@@ -826,11 +866,13 @@ TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_
           noise_behind_a_logarithm_hides_no_operator, a_step_before_an_equal_operator_is_named,
           a_sum_of_single_numbers_is_named_where_a_part_is_missing,
           an_operator_that_changed_places_is_named_itself,
+          an_operator_with_other_inputs_is_no_noise,
           elements_repeated_before_a_product_are_part_of_it,
           an_operator_between_partners_in_another_order_is_named,
           a_layer_with_another_parameter_is_no_partner,
           a_product_of_a_layer_is_no_partner_of_a_product_without_parameter,
           calls_of_a_layer_are_partners_in_their_order,
+          layers_in_another_order_are_partners_by_their_parameters,
           an_operator_that_reads_another_tensor_is_no_partner,
           another_way_to_the_same_loss_is_no_suspect, rounding_of_another_kernel_is_no_suspect,
           rounding_behind_other_steps_is_no_suspect,
