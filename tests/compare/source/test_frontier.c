@@ -79,8 +79,20 @@ static void put_module(struct ms_buf *b, const struct call *c)
     ms_buf_puts(b, "]}");
 }
 
+/* The gradient of a module's parameter, which the call has as its result. */
+static void put_gradient(struct ms_buf *b, const struct call *c)
+{
+    ms_buf_printf(b, "\"%s\": {\"weight\": [", c->name);
+    put_tensor(b, c->out);
+    ms_buf_puts(b, "]}");
+}
+
 static void put_call(struct ms_buf *b, const struct call *c)
 {
+    if (ms_str_ends(ms_str_of(c->name), MS_STR("parameters_grad"))) {
+        put_gradient(b, c);
+        return;
+    }
     if (ms_str_starts(ms_str_of(c->name), MS_STR("Module.")) ||
         ms_str_starts(ms_str_of(c->name), MS_STR("Cell."))) {
         put_module(b, c);
@@ -736,6 +748,59 @@ START_TEST(another_way_to_the_same_loss_is_no_suspect)
 }
 END_TEST
 
+/* The target masks scores with another large number, which the softmax does not show. */
+START_TEST(another_mask_with_the_same_effect_is_no_suspect)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Tensor.__add__.0.forward", {3, 8}, 4},
+                                              {"Functional.softmax.0.forward", {4}, 6},
+                                              {"Tensor.mean.0.forward", {6}, SINGLE + 1}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Tensor.__add__.0.forward", {3, 508}, 104},
+                                              {"Functional.softmax.0.forward", {104}, 6},
+                                              {"Tensor.mean.0.forward", {6}, SINGLE + 1}};
+    ck_assert_uint_eq(ask(golden, target).n, 0);
+}
+END_TEST
+
+/* A mask of another number that does show in the softmax is named. */
+START_TEST(another_mask_with_another_effect_is_named)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Tensor.__add__.0.forward", {3, 8}, 4},
+                                              {"Functional.softmax.0.forward", {4}, 6},
+                                              {"Tensor.mean.0.forward", {6}, SINGLE + 1}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Tensor.__add__.0.forward", {3, 508}, 104},
+                                              {"Functional.softmax.0.forward", {104}, 106},
+                                              {"Tensor.mean.0.forward", {106}, SINGLE + 101}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Tensor.__add__.0.forward");
+}
+END_TEST
+
+/* Noise behind a logarithm is in the gradients, too: a mask without effect is no suspect for it. */
+START_TEST(gradients_with_noise_of_a_logarithm_agree)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Module.one.Linear.forward.0", {1, 2}, 3},
+                                              {"Tensor.__add__.0.forward", {3, 8}, 4},
+                                              {"Functional.softmax.0.forward", {4}, 6},
+                                              {"Torch.log.0.forward", {6}, 1999},
+                                              {"Functional.relu.0.forward", {1999}, 7},
+                                              {"Module.one.Linear.parameters_grad", {0}, 1899}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Cell.one.Dense.forward.0", {1, 2}, 3},
+                                              {"Tensor.__add__.0.forward", {3, 508}, 104},
+                                              {"Functional.softmax.0.forward", {104}, 6},
+                                              {"Mint.log.0.forward", {6}, 2000},
+                                              {"Functional.relu.0.forward", {2000}, 7},
+                                              {"Cell.one.Dense.parameters_grad", {0}, 1900}};
+    ck_assert_uint_eq(ask(golden, target).n, 0);
+}
+END_TEST
+
 /* Both sides read the logarithm, whose noise is no other value. */
 START_TEST(a_logarithm_with_noise_is_not_blamed_for_its_reader)
 {
@@ -874,8 +939,10 @@ TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_
           calls_of_a_layer_are_partners_in_their_order,
           layers_in_another_order_are_partners_by_their_parameters,
           an_operator_that_reads_another_tensor_is_no_partner,
-          another_way_to_the_same_loss_is_no_suspect, rounding_of_another_kernel_is_no_suspect,
-          rounding_behind_other_steps_is_no_suspect,
+          another_way_to_the_same_loss_is_no_suspect,
+          another_mask_with_the_same_effect_is_no_suspect,
+          another_mask_with_another_effect_is_named, gradients_with_noise_of_a_logarithm_agree,
+          rounding_of_another_kernel_is_no_suspect, rounding_behind_other_steps_is_no_suspect,
           a_logarithm_with_noise_is_not_blamed_for_its_reader,
           a_gradient_behind_a_logarithm_with_noise_is_no_suspect,
           an_operator_of_the_update_is_no_partner_of_the_loss)
