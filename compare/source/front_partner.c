@@ -306,9 +306,8 @@ uint32_t source__front_partner_of(const struct source__front *f, unsigned side, 
     bool is_same = other != SOURCE__NONE && source__front_is_same_family(f, side, node, other);
     uint32_t twin = twin_of(f, side, node);
     uint32_t named = partner_by_parameter(f, side, node);
-    bool is_bare = twin != SOURCE__NONE && !source__front_has_parameter(f, 1 - side, twin);
     bool by_weight = other != SOURCE__NONE && source__front_share_input(f, side, node, other, true);
-    if (by_weight && !is_bare)
+    if (by_weight)
         return other;
     if (named != SOURCE__NONE)
         return named;

@@ -152,7 +152,7 @@ static enum ms_rc list_nodes(struct observer *o, struct ms_err *err)
         if (is_next)
             MS_TRY(add_missing(o, &at, end, false, err));
     }
-    return add_missing(o, &at, end, o->p->cross, err);
+    return MS_OK;
 }
 
 /* Finds the forward node of each backward node by name. */
