@@ -269,25 +269,12 @@ static uint32_t twin_of(const struct source__front *f, unsigned side, uint32_t n
     return SOURCE__NONE;
 }
 
-/* Returns the number of elements of the first result of a node; 0: it has none. */
-static uint64_t size_of(const struct source__front *f, unsigned side, uint32_t node)
-{
-    const struct source__side *s = f->q->side[side];
-    const struct probe_node *n = &s->dump->nodes.p[node];
-    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
-        if (source__is_output(&s->dump->rows.p[i]) && read__is_tensor(&s->value[i]))
-            return s->value[i].n;
-    }
-    return 0;
-}
-
-/* Tells whether an operator of the same family is none of a node's: its results have another size, it reads more
- * or fewer tensors, it is another layer, or it reads a value that another node of its family reads. */
+/* Tells whether an operator of the same family is none of a node's: it reads more or fewer tensors, it is
+ * another layer, or it reads a value that another node of its family reads. */
 static bool is_anothers(const struct source__front *f, unsigned side, uint32_t node, uint32_t other)
 {
     uint32_t twin = twin_of(f, 1 - side, other);
     return (twin != SOURCE__NONE && twin != node) ||
-           size_of(f, side, node) != size_of(f, 1 - side, other) ||
            source__front_count_inputs(f, side, node) !=
                source__front_count_inputs(f, 1 - side, other) ||
            have_other_parameters(f, side, node, other) || is_of_parameter(f, side, node, other);
