@@ -459,9 +459,10 @@ static void replay_step(struct mstx_whatif *w, size_t step, uint32_t classes, do
 static bool replay_classes(struct mstx_whatif *w, uint32_t classes, double *sum)
 {
     const struct mstx_scenarios x = {w->ideal, w->recorded, w->class_of, 0};
-    struct mstx_class_replay *r = mstx__class_replay_new(&w->deps, largest_step(&w->deps));
     bool is_cheap = classes >= CLASSES_LEAST;
-    if (r == NULL)
+    struct mstx_class_replay *r =
+        is_cheap ? mstx__class_replay_new(&w->deps, largest_step(&w->deps)) : NULL;
+    if (is_cheap && r == NULL)
         return false;
     for (size_t s = 0; s < mstx__ops_steps(w->o); s++) {
         is_cheap = is_cheap && mstx__class_replay(r, w->deps.step.p[s], w->deps.step.p[s + 1], &x,

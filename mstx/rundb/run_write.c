@@ -518,20 +518,9 @@ static int by_start(const void *pa, const void *pb)
     return MS_ORDER(a->start_ns, b->start_ns, MS_ORDER(b->dur_ns, a->dur_ns, 0));
 }
 
-/* Most traces have the events of a thread in their order. */
-static bool is_sorted(const mstx_events *ev)
-{
-    for (size_t i = 1; i < ev->n; i++) {
-        if (by_start(&ev->p[i - 1], &ev->p[i]) > 0)
-            return false;
-    }
-    return true;
-}
-
 void mstx__writer_track(struct mstx_writer *w, const struct mstx_track_row *t, mstx_events *ev)
 {
-    if (!is_sorted(ev))
-        ms_vec_sort(ev, by_start);
+    ms_vec_sort(ev, by_start);
     mstx__writer_track_begin(w, t);
     for (size_t i = 0; i < ev->n; i++) {
         *mstx__writer_slot(w) = ev->p[i];
