@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * walk: see the header.
+ */
+#include "probe/base/walk.h"
+
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Tells whether inner is outer or lies in it; both are resolved. */
+static bool is_within(const char *inner, const char *outer)
+{
+    const size_t n = strlen(outer);
+    return strncmp(inner, outer, n) == 0 &&
+           (inner[n] == '\0' || inner[n] == '/' || outer[n - 1] == '/');
+}
+
+/* Tells whether a path is a link to a directory that holds it. */
+static bool leads_up(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
+        return false;
+    char *dir = ms_str_dup(ms_path_dir(path));
+    char *holder = dir != NULL ? realpath(dir, NULL) : NULL, *target = realpath(path, NULL);
+    const bool is_up = holder == NULL || target == NULL || is_within(holder, target);
+    free(holder);
+    free(target);
+    ms_free(dir);
+    return is_up;
+}
+
+enum ms_rc ms_walk_enter(struct ms_walk *w, const char *path, bool *enters, struct ms_err *err)
+{
+    struct stat st;
+    *enters = false;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode) || leads_up(path))
+        return MS_OK;
+    const uint64_t key[] = {st.st_dev, st.st_ino};
+    if (w->keys == NULL)
+        w->keys = ms_arena_new(SIZE_MAX);
+    const struct ms_str bytes = {(const char *)key, sizeof key};
+    const bool is_noted =
+        w->keys != NULL && ms_map_put_copy(&w->seen, bytes, w->keys, enters) != MS_MAP_NONE;
+    return is_noted ? MS_OK : ms_no_memory(err);
+}
+
+void ms_walk_free(struct ms_walk *w)
+{
+    ms_map_free(&w->seen);
+    ms_arena_free(w->keys);
+    *w = (struct ms_walk){.keys = NULL};
+}
