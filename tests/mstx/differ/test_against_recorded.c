@@ -83,7 +83,11 @@ static void move_bytes(struct trace *r)
     spend(r, 60 + below(90));
     put_event(r, "nccl:all_reduce", "user_annotation", 1, from, r->t, "\"x\":1");
     launch(r, "Memcpy DtoH (Device -> Pageable)", 15 + below(9), true);
-    put_event(r, "[memory]", "cpu_instant_event", 1, r->t, r->t, "\"Bytes\":512");
+    put_event(r, "forward", "gpu_user_annotation", 9, from, r->beside, "\"stream\":9,\"device\":0");
+    ms_buf_printf(&r->text,
+                  "{\"ph\":\"C\",\"name\":\"batch elements\",\"pid\":100,\"tid\":1,"
+                  "\"ts\":%.3f,\"args\":{\"v\":%u}},\n",
+                  r->t, 32 + below(3));
     r->t += r->is_new && r->plant == HIDDEN ? 90 : 20; /* what no operator covers */
 }
 
