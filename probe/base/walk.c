@@ -7,6 +7,7 @@
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,11 +26,10 @@ static bool leads_up(const char *path)
     struct stat st;
     if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
         return false;
+    char holder[PATH_MAX], target[PATH_MAX];
     char *dir = ms_str_dup(ms_path_dir(path));
-    char *holder = dir != NULL ? realpath(dir, NULL) : NULL, *target = realpath(path, NULL);
-    const bool is_up = holder == NULL || target == NULL || is_within(holder, target);
-    free(holder);
-    free(target);
+    const bool is_up = dir == NULL || realpath(dir, holder) == NULL ||
+                       realpath(path, target) == NULL || is_within(holder, target);
     ms_free(dir);
     return is_up;
 }

@@ -216,11 +216,11 @@ static void put_arrow(struct trace *r)
 
 static void put_about(struct trace *r)
 {
-    static const char *const whats[] = {"process_name", "process_labels", "thread_name",
+    static const char *const kinds[] = {"process_name", "process_labels", "thread_name",
                                         "process_sort_index"},
                              *const names[] = {"python3",          "CPU", "GPU 0", "stream 7",
                                                "thread 70 (main)", ""};
-    begin_event(r, "M", NULL, one_of(whats));
+    begin_event(r, "M", NULL, one_of(kinds));
     put_member(&r->text, "pid", below(2) == 0 ? "70" : "0");
     put_member(&r->text, "tid", below(2) == 0 ? "70" : "7");
     ms_buf_printf(&r->text, ",\"args\":{\"name\":\"%s\",\"labels\":\"%s\"}}", one_of(names),
@@ -319,14 +319,14 @@ static void tell_formats(struct ms_buf *record)
 
 static void record_traces(unsigned seed, struct ms_buf *record)
 {
-    static const char *const froms[] = {NULL,  NULL, "k([0-9]+)", "^.*/([0-9]+)[.]json$",
-                                        "(x)", "0"};
+    static const char *const by_name[] = {NULL,  NULL, "k([0-9]+)", "^.*/([0-9]+)[.]json$",
+                                          "(x)", "0"};
     char traces[128], db[128];
     struct mstx_import_result result = {0};
     struct ms_err err = {0};
     struct ms_buf out = {.max = 1 << 24};
     state = seed;
-    const struct mstx_import_how how = {.rank_from = one_of(froms), .threads = below(3)};
+    const struct mstx_import_how how = {.rank_from = one_of(by_name), .threads = below(3)};
     scratch_dir(dir);
     snprintf(traces, sizeof traces, "%s/traces", dir);
     snprintf(db, sizeof db, "%s/run.db", dir);
