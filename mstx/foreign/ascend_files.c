@@ -257,7 +257,7 @@ static enum ms_rc search_below(struct mstx_ascend_files *found, const char *path
                                struct ms_err *err)
 {
     bool enters;
-    MS_TRY(ms_walk_enter(&found->walk, path, &enters, err));
+    MS_TRY(mstx__dir_walk_enter(&found->walk, path, &enters, err));
     return enters ? search_dir(found, path, depth + 1, err) : MS_OK;
 }
 
@@ -406,5 +406,5 @@ void mstx__ascend_files_free(struct mstx_ascend_files *found)
     for (size_t i = 0; i < found->ranks.n; i++)
         free_files(&found->ranks.p[i]);
     ms_vec_free(&found->ranks);
-    ms_walk_free(&found->walk);
+    mstx__dir_walk_free(&found->walk);
 }

@@ -13,10 +13,10 @@
 #ifndef MSTX_FOREIGN_ASCEND_FILES_H
 #define MSTX_FOREIGN_ASCEND_FILES_H
 
+#include "mstx/read/dir_walk.h"
 #include "probe/base/err.h"
 #include "probe/base/str.h"
 #include "probe/base/vec.h"
-#include "probe/base/walk.h"
 
 #include <stdint.h>
 
@@ -35,7 +35,7 @@ struct mstx_ascend_files {
     /* Called for each file that cannot be read; the search continues unless the function fails. */
     enum ms_rc (*note_problem)(void *ctx, const char *file, const char *text, struct ms_err *err);
     void *ctx;
-    struct ms_walk walk;
+    struct mstx_dir_walk walk;
 };
 
 /* Searches dir for the ranks of only, "0,3,4", or for all when only is NULL. The caller sets

@@ -41,7 +41,7 @@ static enum ms_rc find_below(struct mstx_procs *p, const char *dir, int level, s
 static enum ms_rc find_once(struct mstx_procs *p, const char *path, int level, struct ms_err *err)
 {
     bool enters;
-    MS_TRY(ms_walk_enter(&p->walk, path, &enters, err));
+    MS_TRY(mstx__dir_walk_enter(&p->walk, path, &enters, err));
     return enters ? find_below(p, path, level, err) : MS_OK;
 }
 
@@ -92,7 +92,7 @@ void mstx__procs_free(struct mstx_procs *p)
         ms_free(p->list.p[i].dir);
     }
     ms_vec_free(&p->list);
-    ms_walk_free(&p->walk);
+    mstx__dir_walk_free(&p->walk);
 }
 
 /* ---- opening ---------------------------------------------------------------- */

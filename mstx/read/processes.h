@@ -8,8 +8,8 @@
 
 #include "mstx/read/segment.h"
 
+#include "mstx/read/dir_walk.h"
 #include "probe/base/vec.h"
-#include "probe/base/walk.h"
 
 struct mstx_proc {
     char *dir;
@@ -22,7 +22,7 @@ struct mstx_proc {
  * because each of them is a run of its own. */
 struct mstx_procs {
     MS_VEC(struct mstx_proc) list;
-    struct ms_walk walk;
+    struct mstx_dir_walk walk;
 };
 enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, struct ms_err *err) MS_MUST_USE;
 void mstx__procs_free(struct mstx_procs *p);

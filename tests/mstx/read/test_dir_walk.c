@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * walk: which directories a search enters, and that it ends.
+ * dir_walk: which directories a search enters, and that it ends.
  */
 #include "tests/support/check.h"
 
+#include "mstx/read/dir_walk.h"
 #include "probe/base/io.h"
-#include "probe/base/walk.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 static char top[64];
-static struct ms_walk walk;
+static struct mstx_dir_walk walk;
 
 static const char *at(const char *name)
 {
@@ -26,13 +26,13 @@ static bool enters(const char *path)
 {
     struct ms_err err = {0};
     bool is_entered = true;
-    ck_ok(ms_walk_enter(&walk, path, &is_entered, &err), err);
+    ck_ok(mstx__dir_walk_enter(&walk, path, &is_entered, &err), err);
     return is_entered;
 }
 
 static void set_up(void)
 {
-    walk = (struct ms_walk){.keys = NULL};
+    walk = (struct mstx_dir_walk){.keys = NULL};
     scratch_dir(top);
     ck_assert_int_eq(mkdir(at("run"), 0700), 0);
     ck_assert_int_eq(mkdir(at("run/rank0"), 0700), 0);
@@ -42,7 +42,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    ms_walk_free(&walk);
+    mstx__dir_walk_free(&walk);
     scratch_remove(top);
 }
 
@@ -53,9 +53,9 @@ START_TEST(a_directory_is_entered_once)
     ck_assert(!enters(at("run/none")));
     write_file(at("run/file"), "x", 1);
     ck_assert(!enters(at("run/file")));
-    ms_walk_free(&walk);
+    mstx__dir_walk_free(&walk);
     ck_assert(enters(at("run/rank0")));
-    ms_walk_free(&walk);
+    mstx__dir_walk_free(&walk);
 }
 END_TEST
 
@@ -86,5 +86,5 @@ START_TEST(a_link_to_what_holds_it_is_not_followed)
 }
 END_TEST
 
-TEST_MAIN_AROUND(set_up, tear_down, "walk", a_directory_is_entered_once,
+TEST_MAIN_AROUND(set_up, tear_down, "dir_walk", a_directory_is_entered_once,
                  a_link_to_another_folder_is_followed_once, a_link_to_what_holds_it_is_not_followed)

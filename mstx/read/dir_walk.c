@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * walk: see the header.
+ * dir_walk: see the header.
  */
-#include "probe/base/walk.h"
+#include "mstx/read/dir_walk.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -34,7 +34,8 @@ static bool leads_up(const char *path)
     return is_up;
 }
 
-enum ms_rc ms_walk_enter(struct ms_walk *w, const char *path, bool *enters, struct ms_err *err)
+enum ms_rc mstx__dir_walk_enter(struct mstx_dir_walk *w, const char *path, bool *enters,
+                                struct ms_err *err)
 {
     struct stat st;
     *enters = false;
@@ -49,9 +50,9 @@ enum ms_rc ms_walk_enter(struct ms_walk *w, const char *path, bool *enters, stru
     return is_noted ? MS_OK : ms_no_memory(err);
 }
 
-void ms_walk_free(struct ms_walk *w)
+void mstx__dir_walk_free(struct mstx_dir_walk *w)
 {
     ms_map_free(&w->seen);
     ms_arena_free(w->keys);
-    *w = (struct ms_walk){.keys = NULL};
+    *w = (struct mstx_dir_walk){.keys = NULL};
 }
