@@ -252,6 +252,15 @@ static bool has_output(const char *dir)
 static enum ms_rc search_dir(struct mstx_ascend_files *found, const char *dir, int depth,
                              struct ms_err *err);
 
+/* Searches what is at path when it is a directory that was not searched before. */
+static enum ms_rc search_below(struct mstx_ascend_files *found, const char *path, int depth,
+                               struct ms_err *err)
+{
+    bool enters;
+    MS_TRY(mstx__dir_walk_enter(&found->walk, path, &enters, err));
+    return enters ? search_dir(found, path, depth + 1, err) : MS_OK;
+}
+
 static enum ms_rc search_entry(struct mstx_ascend_files *found, const char *dir, struct ms_str name,
                                int depth, struct ms_err *err)
 {
@@ -262,8 +271,7 @@ static enum ms_rc search_entry(struct mstx_ascend_files *found, const char *dir,
     char *path = ms_path_join(dir, name.p);
     if (path == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc =
-        ms_path_kind(path) == MS_KIND_DIR ? search_dir(found, path, depth + 1, err) : MS_OK;
+    const enum ms_rc rc = search_below(found, path, depth, err);
     ms_free(path);
     return rc;
 }
@@ -398,4 +406,5 @@ void mstx__ascend_files_free(struct mstx_ascend_files *found)
     for (size_t i = 0; i < found->ranks.n; i++)
         free_files(&found->ranks.p[i]);
     ms_vec_free(&found->ranks);
+    mstx__dir_walk_free(&found->walk);
 }

@@ -13,6 +13,7 @@
 #ifndef MSTX_FOREIGN_ASCEND_FILES_H
 #define MSTX_FOREIGN_ASCEND_FILES_H
 
+#include "mstx/read/dir_walk.h"
 #include "probe/base/err.h"
 #include "probe/base/str.h"
 #include "probe/base/vec.h"
@@ -34,6 +35,7 @@ struct mstx_ascend_files {
     /* Called for each file that cannot be read; the search continues unless the function fails. */
     enum ms_rc (*note_problem)(void *ctx, const char *file, const char *text, struct ms_err *err);
     void *ctx;
+    struct mstx_dir_walk walk;
 };
 
 /* Searches dir for the ranks of only, "0,3,4", or for all when only is NULL. The caller sets

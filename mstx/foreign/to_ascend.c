@@ -448,6 +448,8 @@ enum ms_rc mstx_export_ascend_db(struct mstx_tl *tl, const char *path, struct ms
     enum ms_rc rc = MS_OK;
     if (ms_str_ends(ms_str_of(path), MS_STR(".db"))) {
         rc = write_file(tl, groups, MSTX_ALL_RANKS, path, err);
+    } else if (mstx_tl_process_count(tl) == 0) {
+        rc = ms_fail(err, MS_E_NOTFOUND, "the run has no processes, of which each would be a file");
     } else {
         for (size_t i = 0; i < mstx_tl_process_count(tl) && rc == MS_OK; i++) {
             if (is_new_rank(tl, i))

@@ -12,9 +12,9 @@
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
+#include "probe/base/regex.h"
 
 #include <ctype.h>
-#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -274,8 +274,8 @@ enum ms_rc mstx__import_traces(const char *const *paths, size_t n, const char *r
     struct reading r = {.is_single = n == 1 && ms_path_kind(paths[0]) == MS_KIND_FILE &&
                                      !mstx__is_zip(paths[0])};
     regex_t by;
-    if (rank_from != NULL && (regcomp(&by, rank_from, REG_EXTENDED) != 0))
-        return ms_fail(err, MS_E_ARG, "--rank-from: '%s' is no regular expression", rank_from);
+    if (rank_from != NULL && ms_regex_compile(&by, rank_from, 0, err) != MS_OK)
+        return ms_err_wrap(err, "--rank-from");
     r.by = rank_from != NULL ? &by : NULL;
     enum ms_rc rc = mstx__trace_ranks_new(&r.all, w, err);
     if (rc == MS_OK)

@@ -307,24 +307,27 @@ static double hertz_of(const char *path)
     return cores > 0 && mega > 0 ? cores * mega * 1e6 : 0;
 }
 
-static double find_chip(const char *dir, int depth);
+static double find_chip(struct mstx_dir_walk *w, const char *dir, int depth);
 
-static double chip_at(const char *dir, struct ms_str name, int depth)
+static double chip_at(struct mstx_dir_walk *w, const char *dir, struct ms_str name, int depth)
 {
     char *path = ms_path_join(dir, name.p);
+    struct ms_err ignored = {0};
     double hertz = 0;
+    bool enters;
     if (path == NULL)
         return 0;
     if (ms_str_starts(name, MS_STR("info.json.")) &&
         ms_str_starts(ms_path_base(dir), MS_STR("device_")))
         hertz = hertz_of(path);
-    else if (depth < CHIP_DEPTH_MAX && ms_path_kind(path) == MS_KIND_DIR)
-        hertz = find_chip(path, depth + 1);
+    else if (depth < CHIP_DEPTH_MAX && mstx__dir_walk_enter(w, path, &enters, &ignored) == MS_OK &&
+             enters)
+        hertz = find_chip(w, path, depth + 1);
     ms_free(path);
     return hertz;
 }
 
-static double find_chip(const char *dir, int depth)
+static double find_chip(struct mstx_dir_walk *w, const char *dir, int depth)
 {
     struct ms_dir list;
     struct ms_err ignored = {0};
@@ -332,7 +335,7 @@ static double find_chip(const char *dir, int depth)
     if (ms_dir_list(&list, dir, &ignored) != MS_OK)
         return 0;
     for (size_t i = 0; i < list.names.n && hertz == 0; i++)
-        hertz = chip_at(dir, list.names.p[i], depth);
+        hertz = chip_at(w, dir, list.names.p[i], depth);
     ms_dir_free(&list);
     return hertz;
 }
@@ -346,8 +349,10 @@ struct chip {
 /* Takes over dir. */
 static void look_for_chip(struct chip *chip, char *dir)
 {
+    struct mstx_dir_walk walk = {.keys = NULL};
     if (chip->dir == NULL || strcmp(chip->dir, dir) != 0)
-        chip->hertz = find_chip(dir, 0);
+        chip->hertz = find_chip(&walk, dir, 0);
+    mstx__dir_walk_free(&walk);
     ms_free(chip->dir);
     chip->dir = dir;
 }

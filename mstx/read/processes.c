@@ -37,6 +37,14 @@ static enum ms_rc add_proc(struct mstx_procs *p, const char *dir, struct ms_err 
 
 static enum ms_rc find_below(struct mstx_procs *p, const char *dir, int level, struct ms_err *err);
 
+/* Searches path when it is a directory that was not searched before. */
+static enum ms_rc find_once(struct mstx_procs *p, const char *path, int level, struct ms_err *err)
+{
+    bool enters;
+    MS_TRY(mstx__dir_walk_enter(&p->walk, path, &enters, err));
+    return enters ? find_below(p, path, level, err) : MS_OK;
+}
+
 static enum ms_rc find_in(struct mstx_procs *p, const char *dir, struct ms_str name, int level,
                           struct ms_err *err)
 {
@@ -45,7 +53,7 @@ static enum ms_rc find_in(struct mstx_procs *p, const char *dir, struct ms_str n
     char *path = ms_path_join(dir, name.p);
     if (path == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = ms_path_kind(path) == MS_KIND_DIR ? find_below(p, path, level + 1, err) : MS_OK;
+    const enum ms_rc rc = find_once(p, path, level + 1, err);
     ms_free(path);
     return rc;
 }
@@ -84,6 +92,7 @@ void mstx__procs_free(struct mstx_procs *p)
         ms_free(p->list.p[i].dir);
     }
     ms_vec_free(&p->list);
+    mstx__dir_walk_free(&p->walk);
 }
 
 /* ---- opening ---------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 
 #include "mstx/read/segment.h"
 
+#include "mstx/read/dir_walk.h"
 #include "probe/base/vec.h"
 
 struct mstx_proc {
@@ -21,6 +22,7 @@ struct mstx_proc {
  * because each of them is a run of its own. */
 struct mstx_procs {
     MS_VEC(struct mstx_proc) list;
+    struct mstx_dir_walk walk;
 };
 enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, struct ms_err *err) MS_MUST_USE;
 void mstx__procs_free(struct mstx_procs *p);

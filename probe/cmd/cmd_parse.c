@@ -30,7 +30,9 @@ static const struct ms_opt opts[] = {
 static void show_failure(void *ctx, const struct ms_err *why)
 {
     const bool *terminal = ctx;
-    fprintf(stderr, "%smsprobe parse: %s\n", *terminal ? "\r" : "", why->msg);
+    if (*terminal)
+        fputc('\r', stderr);
+    ms_cmd_note("parse", "%s", why->msg);
 }
 
 static void show_progress(void *ctx, uint64_t done)

@@ -10,8 +10,8 @@
 #include "probe/base/arena.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
-#include "probe/base/typed.h"
 #include "probe/dump/name.h"
+#include "probe/write/typed.h"
 
 /* ---- what goes together ------------------------------------------------------------- */
 

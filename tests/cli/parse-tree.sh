@@ -1,10 +1,11 @@
-# An unreadable file is named and the rest is converted.
+# An unreadable file is named, so that its name cannot command a terminal, and the rest is converted.
 mkdir -p dump/deep
 {
     printf '$Version=1.0\ndtype=27\ndims=2\n$Object.data=0,4\n$End=1\n'
     printf '\200\077\000\300'
 } >dump/deep/intensor0.bin
 echo text >dump/bad.pt
+echo text >"dump/red$(printf '\033[31m').pt"
 echo '{}' >dump/dump.json
 $MSPROBE parse -d dump -t npy -o out
 status=$?

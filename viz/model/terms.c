@@ -10,10 +10,10 @@
 #include "probe/base/clock.h"
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"
+#include "probe/base/regex.h"
 #include "probe/dump/name.h"
 
 #include <ctype.h>
-#include <regex.h>
 
 enum {
     WORD_MAX = 4096,
@@ -125,13 +125,10 @@ static enum ms_rc read_states(struct term *t, struct ms_str s, struct ms_err *er
 
 static enum ms_rc read_regex(struct term *t, struct ms_err *err)
 {
-    int bad = regcomp(&t->regex, t->text, REG_EXTENDED | REG_NOSUB | REG_ICASE);
-    if (bad == 0)
-        return MS_OK;
-    char why[128];
-    regerror(bad, &t->regex, why, sizeof why);
-    t->kind = T_WORD; /* nothing to free */
-    return ms_fail(err, MS_E_ARG, "/%s/ is no regular expression: %s", t->text, why);
+    const enum ms_rc rc = ms_regex_compile(&t->regex, t->text, REG_NOSUB | REG_ICASE, err);
+    if (rc != MS_OK)
+        t->kind = T_WORD; /* nothing to free */
+    return rc;
 }
 
 /* Normalises shape:8,16 or 8x16 or (8, 16) to the text "[8, 16]". */

@@ -8,6 +8,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/mem.h"
 
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -19,13 +20,15 @@
 
 /* ---- connections -------------------------------------------------------------------- */
 
-static const int64_t SECOND_NS = 1000000000, IDLE_NS = 2000000000;
+static const int64_t SECOND_NS = 1000000000, SILENT_NS = 2000000000;
 
 struct web_visit {
     struct web_visit *before, *next;
     int64_t came_ns;
     uint64_t bytes_in; /* bytes received when the last request was complete */
     int64_t begun_ns;  /* time at which further bytes were first seen; 0: none */
+    uint64_t moved;    /* bytes received and acknowledged at the last look */
+    int64_t moved_ns;  /* last look at which they had grown, or the server had to act */
     int fd;
     bool answers, ended;
 };
@@ -40,12 +43,20 @@ struct web_visits {
     bool ends;
 };
 
-/* Returns the bytes received on a connection so far. */
-static uint64_t bytes_in(int fd)
+/* What the system counted on a connection so far; all 0 when it does not tell. */
+static struct tcp_info traffic_of(int fd)
 {
     struct tcp_info info = {0};
     socklen_t n = sizeof info;
-    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 ? info.tcpi_bytes_received : 0;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) != 0)
+        return (struct tcp_info){0};
+    return info;
+}
+
+/* Returns the bytes received on a connection so far. */
+static uint64_t bytes_in(int fd)
+{
+    return traffic_of(fd).tcpi_bytes_received;
 }
 
 /* Tells whether bytes have arrived that the server has not read yet: then the visitor waits for the
@@ -69,16 +80,38 @@ static bool is_slow(struct web_visit *x, int64_t patience_ns, int64_t now)
 
 static bool never_asked(const struct web_visit *x, int64_t now)
 {
-    return now - x->came_ns >= IDLE_NS && bytes_in(x->fd) == 0;
+    return now - x->came_ns >= SILENT_NS && bytes_in(x->fd) == 0;
+}
+
+/* Tells whether a part of the reply waits for the visitor to read it. */
+static bool is_unsent(int fd)
+{
+    int unsent = 0;
+    return ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent > 0;
+}
+
+/* Tells whether a visitor has neither sent nor read anything for the idle limit while it was its
+ * turn. The HTTP library counts the time since its own last read, so with its limit a thread that
+ * was busy for long closed connections whose next request had already arrived. */
+static bool is_idle(struct web_visit *x, int64_t idle_ns, int64_t now)
+{
+    const struct tcp_info info = traffic_of(x->fd);
+    const uint64_t moved = info.tcpi_bytes_received + info.tcpi_bytes_acked;
+    const bool our_turn = waits_for_us(x->fd) || (x->answers && !is_unsent(x->fd));
+    if (moved != x->moved || our_turn) {
+        x->moved = moved;
+        x->moved_ns = now;
+        return false;
+    }
+    return now - x->moved_ns >= idle_ns;
 }
 
 /* Shuts a connection down. The descriptor cannot have been reused: it is closed only after its
  * visit has left the list. */
-static void end_visit(struct web_visit *x, unsigned *n)
+static void end_visit(struct web_visit *x)
 {
     x->ended = true;
     shutdown(x->fd, SHUT_RDWR);
-    ++*n;
 }
 
 static void end_bad_visits(struct web_visits *v, unsigned *slow, unsigned *idle)
@@ -88,10 +121,12 @@ static void end_bad_visits(struct web_visits *v, unsigned *slow, unsigned *idle)
     for (struct web_visit *x = v->first; x != NULL; x = x->next) {
         if (x->ended)
             continue;
-        if (is_slow(x, v->conf.seconds * SECOND_NS, now))
-            end_visit(x, slow);
-        else if (crowded && never_asked(x, now))
-            end_visit(x, idle);
+        const bool too_slow = is_slow(x, v->conf.seconds * SECOND_NS, now);
+        const bool too_many = !too_slow && crowded && never_asked(x, now);
+        *slow += too_slow;
+        *idle += too_many;
+        if (is_idle(x, v->conf.idle_seconds * SECOND_NS, now) || too_slow || too_many)
+            end_visit(x);
     }
 }
 
@@ -156,7 +191,7 @@ struct web_visit *web_visits_come(struct web_visits *v, int fd)
     if (x == NULL)
         return NULL;
     x->fd = fd;
-    x->came_ns = ms_clock_ns();
+    x->came_ns = x->moved_ns = ms_clock_ns();
     pthread_mutex_lock(&v->lock);
     x->next = v->first;
     if (v->first != NULL)

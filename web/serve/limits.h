@@ -3,8 +3,8 @@
  * limits: keeps one visitor from holding up the others.
  *
  * Visits are the open connections, and how long each request has been arriving. A request that
- * arrives too slowly is ended even if its bytes keep coming, and when many connections are open,
- * those that never sent a request are closed. Slow answers, which take seconds, run in threads of
+ * arrives too slowly is ended even if its bytes keep coming, a visitor that neither sends nor reads is
+ * ended, and when many connections are open, those that never sent a request are closed. Slow answers, which take seconds, run in threads of
  * their own, so that other connections are not delayed; the number of threads is limited.
  */
 #ifndef WEB_SERVE_LIMITS_H
@@ -20,8 +20,9 @@ struct web_visits;
 struct web_visit;
 
 struct web_visits_conf {
-    int seconds;   /* time limit for a request to arrive */
-    unsigned many; /* number of connections from which on idle ones are closed */
+    int seconds;      /* time limit for a request to arrive */
+    int idle_seconds; /* time limit for a visitor to send or read anything */
+    unsigned many;    /* number of connections from which on those that never asked are closed */
     /* Called, in any thread, with the number of connections closed and the reason. */
     void (*on_end)(void *ctx, unsigned n, const char *why);
     void *ctx;

@@ -609,8 +609,11 @@ static unsigned connection_count(void)
 
 static enum ms_rc watch_visits(struct web_server *s, struct ms_err *err)
 {
-    struct web_visits_conf conf = {
-        .seconds = SLOW_SECONDS, .many = connection_count() / 2, .on_end = on_end, .ctx = s};
+    struct web_visits_conf conf = {.seconds = SLOW_SECONDS,
+                                   .idle_seconds = IDLE_SECONDS,
+                                   .many = connection_count() / 2,
+                                   .on_end = on_end,
+                                   .ctx = s};
     return web_visits_new(&s->visits, &conf, err);
 }
 
@@ -623,9 +626,8 @@ static enum ms_rc listen_on(struct web_server *s, const struct addrinfo *ai, str
         MHD_OPTION_EXTERNAL_LOGGER, on_log, s, MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL,
         MHD_OPTION_NOTIFY_COMPLETED, on_done, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
         MHD_OPTION_THREAD_POOL_SIZE, thread_count(), MHD_OPTION_CONNECTION_LIMIT,
-        connection_count(), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_END);
+        connection_count(), MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MEMORY,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (s->daemon == NULL)
         return ms_fail_sys(err, "cannot listen on port %u of %s", s->guard.port, s->guard.host);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);

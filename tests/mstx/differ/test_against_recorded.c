@@ -10,7 +10,12 @@
 #include "tests/support/recorded.h"
 #include "tests/support/scratch_run.h"
 
-enum { STEPS = 12, LAYERS = 4, PAIRS = 20 };
+#include <math.h>
+
+enum { STEPS = 12, LAYERS = 4, PAIRS = 20, ODD_PAIRS = 17 };
+
+/* What pairs behind the first PAIRS have besides, by the bits of their number. */
+enum { UNEVEN = 1, COPIES = 2, LOADED = 4, NOISES = 8, SAME = 16 };
 
 /* What makes the new run slower, and what of it is expected in the first cause. */
 enum plant { NOTHING, OPERATOR, NEW_OPERATOR, KERNEL, LOADING, HIDDEN, PLANTS };
@@ -26,6 +31,7 @@ struct trace {
     double t, busy, beside; /* of the thread, of the device, of its second stream */
     unsigned link;
     enum plant plant;
+    unsigned odd;
     bool has_device, is_new;
 };
 
@@ -70,6 +76,21 @@ static void launch(struct trace *r, const char *name, unsigned us, bool is_besid
     put_event(r, name, "kernel", is_beside ? 9 : 7, begin, *free_at, link);
 }
 
+/* Waits for others, and copies a result to the host. */
+static void move_bytes(struct trace *r)
+{
+    const double from = r->t;
+    spend(r, 60 + below(90));
+    put_event(r, "nccl:all_reduce", "user_annotation", 1, from, r->t, "\"x\":1");
+    launch(r, "Memcpy DtoH (Device -> Pageable)", 15 + below(9), true);
+    put_event(r, "forward", "gpu_user_annotation", 9, from, r->beside, "\"stream\":9,\"device\":0");
+    ms_buf_printf(&r->text,
+                  "{\"ph\":\"C\",\"name\":\"batch elements\",\"pid\":100,\"tid\":1,"
+                  "\"ts\":%.3f,\"args\":{\"v\":%u}},\n",
+                  r->t, 32 + below(3));
+    r->t += r->is_new && r->plant == HIDDEN ? 90 : 20; /* what no operator covers */
+}
+
 static void put_layer(struct trace *r)
 {
     const bool now = r->is_new;
@@ -77,6 +98,10 @@ static void put_layer(struct trace *r)
     operate(r, "aten::gelu", NULL, now && r->plant == OPERATOR ? 190 : 120);
     if (now && r->plant == NEW_OPERATOR)
         operate(r, "aten::copy_", NULL, 80);
+    for (unsigned i = r->odd & UNEVEN ? below(3) : 0; i > 0; i--)
+        operate(r, "aten::mul", "aten::empty", 30 + below(40));
+    if (r->odd & COPIES)
+        move_bytes(r);
     if (r->has_device) {
         launch(r, "gemm_kernel", now && r->plant == KERNEL ? 900 : 500, false);
         launch(r, "side_kernel", now && r->plant == HIDDEN ? 90 : 40, true);
@@ -95,18 +120,18 @@ static void put_step(struct trace *r, unsigned step)
         r->t = (r->busy > r->t ? r->busy : r->t) + 2;
         put_event(r, "cudaDeviceSynchronize", "cuda_runtime", 1, from, r->t, "\"x\":1");
     }
-    if (below(8) == 0) /* another program has the processor for a while */
-        spend(r, 1500);
+    /* another program has the processor for a while */
+    if (below(r->is_new && r->odd & LOADED ? 2 : 8) == 0)
+        spend(r, r->odd & LOADED ? 9000 : 1500);
     snprintf(name, sizeof name, "ProfilerStep#%u", step);
     put_event(r, name, "user_annotation", 1, start, r->t, "\"x\":1");
     r->t += 5;
 }
 
-static void write_trace(const char *path, enum plant plant, bool has_device, bool is_new, int rank)
+static void write_trace(const char *path, struct trace r, int rank)
 {
-    struct trace r = {.text.max = 1 << 22, .t = 1000, .plant = plant};
-    r.has_device = has_device;
-    r.is_new = is_new;
+    r.text.max = 1 << 22;
+    r.t = 1000;
     ms_buf_printf(&r.text,
                   "{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":%d,\"world_size\":2},"
                   "\"traceEvents\":[\n",
@@ -121,22 +146,96 @@ static void write_trace(const char *path, enum plant plant, bool has_device, boo
     ms_buf_free(&r.text);
 }
 
-/* A file, or a directory with one for each of two ranks, of which only one is changed. */
+/* A file, or a directory with one for each of some ranks, of which only one is changed. */
 static void write_run(const char *name, unsigned seed, bool is_new)
 {
     char path[128];
     const enum plant plant = seed % PLANTS;
-    const bool has_device = plant == KERNEL || plant == HIDDEN || seed % 2 == 0;
-    state = 2 * seed + is_new;
+    struct trace r = {.plant = plant, .is_new = is_new};
+    r.odd = seed < PAIRS ? 0 : seed - PAIRS;
+    r.has_device = plant == KERNEL || plant == HIDDEN || seed % 2 == 0 || r.odd & COPIES;
     snprintf(path, sizeof path, "%s/%s", dir, name);
     if (seed % 5 != 4) {
-        write_trace(path, plant, has_device, is_new, 0);
+        write_trace(path, r, 0);
         return;
     }
     ck_assert_int_eq(mkdir(path, 0700), 0);
-    for (int rank = 0; rank < 2; rank++) {
+    for (int rank = 0; rank < (r.odd == 0 ? 2 : 4); rank++) {
         snprintf(path, sizeof path, "%s/%s/rank%d.json", dir, name, rank);
-        write_trace(path, rank == (int)seed % 2 ? plant : NOTHING, has_device, is_new, rank);
+        r.plant = rank == (int)seed % 2 ? plant : NOTHING;
+        write_trace(path, r, rank);
+    }
+}
+
+/* Numbers to so many digits that the order in which a compiler adds is not seen, and what is nothing as
+ * nothing. */
+static void put_number(struct ms_buf *to, double x)
+{
+    ms_buf_printf(to, " %.5g", fabs(x) < 1e-3 ? 0 : x);
+}
+
+static void put_profile(struct ms_buf *to, const struct mstx_profile *p)
+{
+    for (size_t i = 0; i < p->rank.n; i++) {
+        ms_buf_printf(to, "\nrank %d %u", p->rank.p[i].rank, p->rank.p[i].steps);
+        put_number(to, p->rank.p[i].step_ns);
+    }
+    for (size_t i = 0; i < p->figure.n; i++) {
+        const struct mstx_figure *f = &p->figure.p[i];
+        ms_buf_printf(to, "\nfigure %u %u %g", f->place, f->rank, f->count);
+        put_number(to, f->quiet);
+        put_number(to, f->mean);
+        for (int b = 0; b < MSTX_BLOCKS; b++)
+            put_number(to, f->block[b]);
+    }
+}
+
+static void put_excess(struct ms_buf *to, const struct mstx_excess *x)
+{
+    put_number(to, x->ns);
+    put_number(to, x->low);
+    put_number(to, x->high);
+    put_number(to, x->noise);
+}
+
+static void put_change(struct ms_buf *to, size_t place, const struct mstx_change *c)
+{
+    ms_buf_printf(to, "\nplace %zu", place);
+    put_number(to, c->old_ns);
+    put_number(to, c->new_ns);
+    put_excess(to, &c->all);
+    put_excess(to, &c->own);
+}
+
+static void put_difference(struct ms_buf *to, const struct mstx_difference *d)
+{
+    const double all[] = {d->factor,      d->scatter,      (double)d->compared,
+                          d->disturbed,   d->loaded,       d->old_step_ns,
+                          d->new_step_ns, d->old_quiet_ns, d->new_quiet_ns};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        put_number(to, all[i]);
+    for (size_t i = 0; i < d->places->list.n; i++)
+        put_change(to, i, &d->change[i]);
+    for (size_t k = 0; k < d->pair.n; k++) {
+        put_number(to, d->pair.p[k].own_ns);
+        put_number(to, d->pair.p[k].slack_ns);
+        struct mstx_change *alone = mstx__difference_of_rank(d, k);
+        ck_assert_ptr_nonnull(alone);
+        for (size_t i = 0; i < d->places->list.n; i++)
+            put_change(to, i, &alone[i]);
+        ms_free(alone);
+    }
+}
+
+static void put_causes(struct ms_buf *to, const struct mstx_causes *c)
+{
+    for (size_t i = 0; i < c->list.n; i++) {
+        const struct mstx_cause *x = &c->list.p[i];
+        const double all[] = {x->cost_ns, x->low_ns, x->high_ns, x->old_ns, x->new_ns};
+        ms_buf_printf(to, "\ncause %d %u %u %lld", (int)x->kind, x->place, x->others,
+                      (long long)x->pair);
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            put_number(to, all[k]);
     }
 }
 
@@ -155,6 +254,19 @@ static void tell(const char *form, struct ms_buf *text, struct ms_buf *record)
     if (recorded_shows)
         printf("%s\n", ms_buf_z(text));
     ms_buf_clear(text);
+}
+
+static void tell_numbers(const struct mstx_against *a, struct ms_buf *record)
+{
+    struct ms_buf text = {.max = 1 << 22};
+    put_profile(&text, &a->old);
+    put_profile(&text, &a->new);
+    tell("profiles", &text, record);
+    put_difference(&text, &a->difference);
+    tell("difference", &text, record);
+    put_causes(&text, &a->causes);
+    tell("causes", &text, record);
+    ms_buf_free(&text);
 }
 
 static void tell_forms(const struct mstx_against *a, struct ms_buf *record)
@@ -179,37 +291,60 @@ static void tell_forms(const struct mstx_against *a, struct ms_buf *record)
     ms_buf_free(&text);
 }
 
-static void record_pair(unsigned seed, struct ms_buf *record)
+static void write_runs(unsigned seed)
 {
-    struct mstx_against a;
-    struct ms_err e = {0};
+    static const char *const names[] = {"old", "new", "noise", "noises"};
+    for (unsigned i = 0; i < 4; i++) {
+        state = 2 * seed + i;
+        write_run(names[i], seed, i == 1);
+    }
+}
+
+/* What was planted is what is named first. */
+static void check_first(const struct mstx_against *a, unsigned seed)
+{
     struct ms_buf first = {.max = 1 << 16};
     const char *const due = named[seed % PLANTS];
+    if (due == NULL) {
+        ck_assert_uint_eq(a->causes.list.n, 0);
+        return;
+    }
+    ck_assert_msg(a->causes.list.n > 0, "pair %u: no cause, %s is due", seed, due);
+    ck_assert_double_gt(mstx_against_slower(a), 0.02);
+    mstx_against_text(a, 1, &first);
+    ck_assert_msg(strstr(ms_buf_z(&first), due) != NULL, "pair %u: not %s but\n%s", seed, due,
+                  ms_buf_z(&first));
+    ms_buf_free(&first);
+}
+
+static void record_pair(unsigned seed, struct ms_buf *record)
+{
+    static char first[] = "noise", second[] = "noises";
+    static char *const noise[] = {first, second};
+    struct mstx_against a;
+    struct ms_err e = {0};
+    const unsigned odd = seed < PAIRS ? 0 : seed - PAIRS;
+    const uint32_t from = seed % 3 == 0 ? 2 : 0;
     const struct mstx_against_how how = {.old_path = "old",
-                                         .new_path = "new",
-                                         .old_steps = {0, UINT32_MAX},
-                                         .new_steps = {seed % 3 == 0 ? 2 : 0, UINT32_MAX}};
+                                         .new_path = odd == SAME ? "./old" : "new",
+                                         .noise = noise,
+                                         .noises = odd & NOISES ? 2 : 0,
+                                         .old_steps = {odd == SAME ? from : 0, UINT32_MAX},
+                                         .new_steps = {from, UINT32_MAX}};
     char cwd[512];
     scratch_dir(dir);
-    write_run("old", seed, false);
-    write_run("new", seed, true);
+    write_runs(seed);
     ck_assert_ptr_nonnull(getcwd(cwd, sizeof cwd));
     ck_assert_int_eq(chdir(dir), 0);
     ck_ok(mstx_against_read(&a, &how, &e), e);
     ck_assert_int_eq(chdir(cwd), 0);
+    ck_assert_int_eq(a.is_same, odd == SAME);
     ms_buf_printf(record, "pair %u", seed);
     tell_forms(&a, record);
+    tell_numbers(&a, record);
     ms_buf_printf(record, " causes %zu\n", a.causes.list.n);
-    if (due == NULL)
-        ck_assert_uint_eq(a.causes.list.n, 0);
-    else {
-        ck_assert_msg(a.causes.list.n > 0, "pair %u: no cause, %s is due", seed, due);
-        ck_assert_double_gt(mstx_against_slower(&a), 0.02);
-        mstx_against_text(&a, 1, &first);
-        ck_assert_msg(strstr(ms_buf_z(&first), due) != NULL, "pair %u: not %s but\n%s", seed, due,
-                      ms_buf_z(&first));
-    }
-    ms_buf_free(&first);
+    if (seed < PAIRS)
+        check_first(&a, seed);
     mstx_against_free(&a);
     scratch_remove(dir);
 }
@@ -217,7 +352,7 @@ static void record_pair(unsigned seed, struct ms_buf *record)
 START_TEST(pairs_are_told_as_on_record)
 {
     struct ms_buf now = {.max = 1 << 20};
-    for (unsigned seed = 0; seed < PAIRS; seed++)
+    for (unsigned seed = 0; seed < PAIRS + ODD_PAIRS; seed++)
         record_pair(seed, &now);
     recorded_check_file("tests/data/recorded/against.txt", &now,
                         "a pair and hashes of each form of its answer, and the number of causes");

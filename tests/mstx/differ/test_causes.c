@@ -3,6 +3,7 @@
  * differ: places, quiet times, and which places become causes.
  */
 #include "mstx/differ/causes.h"
+#include "probe/base/mem.h"
 #include "tests/support/check.h"
 
 #include <math.h>
@@ -278,6 +279,37 @@ START_TEST(what_differs_between_old_runs_is_noise)
 }
 END_TEST
 
+/* Whichever allocation fails, that is said and nothing stays behind, and with the next try all is there. */
+START_TEST(memory_may_end_anywhere)
+{
+    bool found = false;
+    for (int rank = 0; rank < 3; rank++) {
+        add_rank(&old, rank, USUAL);
+        add_rank(&again, rank, (const double[6]){1, 41, 20, 10, 20, 5});
+        add_rank(&new, rank, (const double[6]){1, 40, 26, 10, rank == 1 ? 40 : 20, 5});
+    }
+    const size_t live = ms_mem_live();
+    for (uint64_t n = 1; !found; n++) {
+        ms_mem_fail_at(n);
+        found = mstx__difference_find(&difference, &places, &old, &new, &again, 1) &&
+                mstx__causes_find(&causes, &difference);
+        struct mstx_change *alone = found ? mstx__difference_of_rank(&difference, 1) : NULL;
+        found = alone != NULL;
+        ck_assert_int_ne(found, ms_mem_failed());
+        ms_mem_fail_at(0);
+        ms_free(alone);
+        if (!found) {
+            mstx__causes_free(&causes);
+            mstx__difference_free(&difference);
+            causes = (struct mstx_causes){0};
+            difference = (struct mstx_difference){0};
+            ck_assert_uint_eq(ms_mem_live(), live);
+        }
+    }
+    ck_assert_uint_ge(causes.list.n, 2);
+}
+END_TEST
+
 START_TEST(ranks_without_a_partner_are_left_out)
 {
     add_rank(&old, 3, USUAL);
@@ -370,7 +402,7 @@ TEST_MAIN_AROUND(set_up, tear_down, "causes", the_same_names_are_the_same_place,
                  the_rank_that_works_longer_is_named, a_rank_that_waited_before_costs_less,
                  a_rank_that_became_faster_is_no_cause,
                  communication_is_that_of_the_rank_that_waits_least,
-                 what_differs_between_old_runs_is_noise, ranks_without_a_partner_are_left_out,
-                 disturbances_are_no_part_of_the_quiet_time,
+                 what_differs_between_old_runs_is_noise, memory_may_end_anywhere,
+                 ranks_without_a_partner_are_left_out, disturbances_are_no_part_of_the_quiet_time,
                  steps_with_other_numbers_of_parts_are_left_out,
                  sums_are_compared_where_numbers_of_parts_differ, with_a_device_it_is_the_middle)

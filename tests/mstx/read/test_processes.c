@@ -138,6 +138,23 @@ START_TEST(directories_with_segments_or_a_stage_are_processes)
 }
 END_TEST
 
+/* A link that leads up, behind which lies the run again, finds no process twice; one that leads aside, to
+ * the folder of a rank on another disk, is followed. */
+START_TEST(links_lead_to_no_process_twice)
+{
+    put_ring("rank0/0-0.seg", 0, 1, 1, 0);
+    snprintf(told, sizeof told, "%s/aside", dir);
+    ck_assert_int_eq(rename(at("rank0"), told), 0);
+    ck_assert_int_eq(symlink("../aside", at("rank0")), 0);
+    ck_assert_int_eq(symlink("rank0", at("again")), 0);
+    ck_assert_int_eq(symlink("..", at("up")), 0);
+    ck_assert_int_eq(symlink("/", at("zz")), 0);
+    told[0] = '\0';
+    ck_ok(mstx__procs_find(&procs, run, &err), err);
+    ck_assert_uint_eq(procs.list.n, 1);
+}
+END_TEST
+
 START_TEST(a_run_that_is_not_there_is_an_error)
 {
     ck_assert_int_eq(mstx__procs_find(&procs, run, &err), MS_E_NOTFOUND);
@@ -464,8 +481,8 @@ START_TEST(a_process_is_alive_while_its_host_shows_it)
 END_TEST
 
 TEST_MAIN_AROUND(set_up, tear_down, "processes", directories_with_segments_or_a_stage_are_processes,
-                 a_run_that_is_not_there_is_an_error, segments_come_by_ring_and_part,
-                 gaps_are_told_of_rings_that_reuse_no_file,
+                 links_lead_to_no_process_twice, a_run_that_is_not_there_is_an_error,
+                 segments_come_by_ring_and_part, gaps_are_told_of_rings_that_reuse_no_file,
                  what_cannot_be_read_is_told_and_left_out,
                  a_process_that_is_deleted_meanwhile_is_told,
                  staged_segments_are_read_with_the_others,

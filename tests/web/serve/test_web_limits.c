@@ -8,6 +8,7 @@
 #include "web/serve/limits.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -87,6 +88,7 @@ enum { held = 0 };
 /* ---- visits ------------------------------------------------------------------------- */
 
 enum { PEERS = 6 };
+static int idle_seconds = 60;
 
 /* What on_end was told, and connections over the loopback. */
 static struct {
@@ -128,7 +130,7 @@ static void connect_peer(struct peer *p)
 static struct web_visits *visited_by(unsigned peers, int seconds, unsigned many)
 {
     struct web_visits *v;
-    const struct web_visits_conf conf = {seconds, many, note_end, &told};
+    const struct web_visits_conf conf = {seconds, idle_seconds, many, note_end, &told};
     told.slow = told.idle = 0;
     ck_ok(web_visits_new(&v, &conf, &err), err);
     for (unsigned i = 0; i < peers; i++) {
@@ -239,6 +241,43 @@ START_TEST(visits_leave_in_any_order)
 }
 END_TEST
 
+static void await_end(unsigned i)
+{
+    char byte;
+    while (recv(peer[i].theirs, &byte, 1, 0) > 0)
+        continue;
+}
+
+/* With no idle time at all the second look ends whoever's turn it is: one that asks nothing, one that was
+ * answered, and one that does not read its answer; not one whose request lies unread and not one whose
+ * answer is being made. None of them is told as a refusal. */
+START_TEST(whoever_does_nothing_is_ended_when_it_is_its_turn)
+{
+    static char answer[1 << 24];
+    idle_seconds = 0;
+    struct web_visits *v = visited_by(5, 60, 100);
+    idle_seconds = 60;
+    arrive(1, MSG_PEEK);
+    send_some(2);
+    web_visit_answers(v, peer[2].visit, true);
+    send_some(3);
+    web_visit_answers(v, peer[3].visit, true);
+    ck_assert_int_gt(send(peer[3].ours, answer, sizeof answer, MSG_DONTWAIT), 0);
+    send_some(4);
+    web_visit_answers(v, peer[4].visit, true);
+    web_visit_answers(v, peer[4].visit, false);
+    await_end(0);
+    await_end(4);
+    while (send(peer[3].ours, answer, 1, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno != EPIPE)
+        sched_yield();
+    ck_assert(!is_ended(1) && !is_ended(2));
+    ck_assert_uint_eq(told.slow + told.idle, 0);
+    for (unsigned i = 0; i < 5; i++)
+        leave(v, i);
+    web_visits_free(v);
+}
+END_TEST
+
 /* ---- slow answers -------------------------------------------------------------------- */
 
 enum { MOST = 3 };
@@ -304,5 +343,6 @@ START_TEST(an_end_without_answers_waits_for_nothing)
 END_TEST
 
 TEST_MAIN("web_limits", a_request_that_does_not_arrive_is_ended,
-          a_crowd_ends_those_that_never_asked, visits_leave_in_any_order,
-          so_many_answers_run_and_all_end_with_the_server, an_end_without_answers_waits_for_nothing)
+          a_crowd_ends_those_that_never_asked, whoever_does_nothing_is_ended_when_it_is_its_turn,
+          visits_leave_in_any_order, so_many_answers_run_and_all_end_with_the_server,
+          an_end_without_answers_waits_for_nothing)

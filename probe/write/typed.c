@@ -2,7 +2,7 @@
  *
  * typed: reads JSON by tables of keys.
  */
-#include "probe/base/typed.h"
+#include "probe/write/typed.h"
 
 #define MS_LOG_DOMAIN "config"
 #include "probe/base/log.h"

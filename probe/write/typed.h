@@ -9,8 +9,8 @@
  *     config.json: line 4, byte 61: statistics.data_mode[1]: expected one of
  *     "all", "forward", ..., found "forwards"; did you mean "forward"?
  */
-#ifndef PROBE_BASE_TYPED_H
-#define PROBE_BASE_TYPED_H
+#ifndef PROBE_WRITE_TYPED_H
+#define PROBE_WRITE_TYPED_H
 
 #include "probe/base/arena.h"
 #include "probe/base/jread.h"
