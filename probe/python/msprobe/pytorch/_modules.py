@@ -7,7 +7,7 @@ import torch
 
 from msprobe import _probe
 from msprobe._values import items_of
-from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
+from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK, is_traced
 
 VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
 _TAKES_KWARGS = VERSION >= (2, 0)
@@ -186,6 +186,8 @@ _when_over = torch.autograd.Variable._execution_engine.queue_callback  # called 
 
 
 def _sum(a, b):
+    if is_traced(a):
+        return a  # it has a shape and no elements, as the sum would
     with _no_grad():
         return _add(a, b)
 
