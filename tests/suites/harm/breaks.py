@@ -3,7 +3,8 @@
 training goes on to the same bits, and what failed is told, on the screen at most once.
 
     breaks.py BUILD [WORD]     only the kinds and levels with the word in their name
-    BREAKS=all                 each, 31,000 for a version of PyTorch, and not a sample: an hour of a processor
+    BREAKS=all                 each, 31,000 for a version of PyTorch, and not a sample: an hour of a processor;
+                               BREAKS=3/20 the third of twenty parts of them
     msprobe run -o DIR -- breaks.py BUILD marks    the marks of `msprobe run` instead, with MSTX_TORCH=0, as
                                each case attaches them by itself
 

@@ -30,10 +30,12 @@ class Calls:
 
 
 def numbers(total):
-    """Each of the first, and then further and further apart; with BREAKS=all each."""
-    chosen, n = [], 1
-    if os.environ.get("BREAKS") == "all":
-        return list(range(1, total + 1))
+    """Each of the first, and then further and further apart; with BREAKS=all each, with BREAKS=K/N the K-th of N parts
+    of them."""
+    chosen, n, wanted = [], 1, os.environ.get("BREAKS")
+    if wanted:
+        part, parts = [int(word) for word in (wanted if "/" in wanted else "1/1").split("/")]
+        return list(range(part, total + 1, parts))
     while n <= total:
         chosen.append(n)
         n += 1 + n // 12

@@ -241,7 +241,7 @@ def _note_modes(run):
                        torch.is_deterministic_algorithms_enabled() if hasattr(torch, "is_deterministic_algorithms_enabled") else None))
 
 
-OF_RANKS = ("distributed", "parallel", "endings")  # themes of more processes than one
+OF_RANKS = ("distributed", "parallel", "groups", "endings")  # themes of more processes than one
 
 
 def run_way(func, make_debugger=None, attach=None):

@@ -51,7 +51,10 @@ class PrecisionDebugger(BaseDebugger):
         if collects and not self._has_begun:
             self._has_begun = True
             self._setup()
-        if collects and self._info["level"] == "mix":
+        level = self._info["level"]
+        if collects and level in ("L1", "mix"):
+            _modules.watch_around()  # a tracer would take what is done for a record into its graph
+        if collects and level == "mix":
             _optimizer.watch()
         return collects
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Hooks of the modules of a model, and of their parameters' gradients."""
+import sys
 import weakref
 
 import torch
 
 from msprobe import _probe
 from msprobe._values import items_of
-from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
+from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK, is_traced
 
 VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
 _TAKES_KWARGS = VERSION >= (2, 0)
@@ -185,6 +186,8 @@ _when_over = torch.autograd.Variable._execution_engine.queue_callback  # called 
 
 
 def _sum(a, b):
+    if is_traced(a):
+        return a  # it has a shape and no elements, as the sum would
     with _no_grad():
         return _add(a, b)
 
@@ -556,13 +559,13 @@ def hook_model(model, with_backward, with_gradients, prefix=""):
     if known is None:
         known = _Model(model, prefix, with_backward)
         _hooked.append(known)
-    _watch_around()
+    watch_around()
     known.put(with_gradients)
 
 
 def hook_known(with_gradients):
     """Hooks all known models again, for a step that begins without start(model)."""
-    _watch_around()
+    watch_around()
     for one in _hooked:
         one.put(with_gradients)
 
@@ -574,19 +577,27 @@ def watch_for_good():
     """Watches compilers and tracers until the program ends, as a program may begin with them."""
     global _stays
     _stays = True
-    _watch_around()
+    watch_around()
 
 
 _around = ()  # functions that are watched
 
 
-def _watch_around():
+def _readers():
+    """Returns the functions that read a whole model and that the program has loaded. The exporter of ONNX and counters of
+    operations trace by the third; a compiler gives a model with hooks other inputs, which its exporters refuse."""
+    found = [torch.jit.script, torch.jit.trace, torch.jit._get_trace_graph, torch.jit.trace_module]
+    for module, name in (("torch.export", "export"), ("torch._dynamo", "export"),
+                         ("torch._export", "capture_pre_autograd_graph")):
+        found.append(getattr(sys.modules.get(module), name, None))
+    return found
+
+
+def watch_around():
     """Watches the functions around which hooks have to be reported to, or to be removed. The program may have
     replaced one of them."""
     global _around
-    export = getattr(torch, "export", None) if VERSION >= (2, 1) else None
-    around = (torch.nn.Module.__call__, torch.save, torch.jit.script, torch.jit.trace, torch.jit.trace_module,
-              export and export.export)
+    around = (torch.nn.Module.__call__, torch.save, *_readers())
     if around != _around:
         call, save, *readers = around
         if not _ALWAYS_CALLED:

@@ -61,6 +61,16 @@ def _find_class(t):
     return None
 
 
+_TRACED = "torch._subclasses.functional_tensor.FunctionalTensor", "torch._subclasses.fake_tensor.FakeTensor"
+_is_functional = torch._is_functional_tensor
+
+
+def is_traced(t):
+    """Tells whether a tensor stands for one in a graph that is being made: to compute with it would add to the graph,
+    and past the modes that make the graph it ends the process."""
+    return _is_functional(t) or any(isinstance(t, cls) for cls in map(_find, _TRACED) if cls is not None)
+
+
 def _class_of(t):
     path = _find_class(t)
     if path is not None:
