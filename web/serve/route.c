@@ -36,6 +36,7 @@ static const struct web_route routes[] = {
     {"/api/next", web_api_next, .graph = true},
     {"/api/matrix", web_api_matrix, .graph = true},
     {"/api/strip", web_api_strip, .graph = true},
+    {"/api/profile", web_api_profile, .graph = true},
     {"/api/first", web_api_first, .graph = true},
     {"/api/flow", web_api_flow, .graph = true},
     {"/api/figures", web_api_figures, .graph = true},

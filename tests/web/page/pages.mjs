@@ -74,6 +74,14 @@ await test('theme and language change and stay after a reload', async () => {
   await page.click('.top button >> nth=0');
 });
 
+await test('the overview draws the difference of the first finding', async () => {
+  await go(page, 'overview');
+  await page.waitForSelector('.grows rect.suspect');
+  truth(await page.$('.layers a.error'), 'no layer in error');
+  await page.click('.grows rect.suspect');
+  await until(page, () => document.querySelector('.drawer .letter')?.dataset.letter === 'E');
+});
+
 // ---- graph ------------------------------------------------------------------------
 
 await test('a link opens the node that it names', async () => {
