@@ -126,6 +126,7 @@ unsigned web_status_of(enum ms_rc rc)
     MODULE(X, timeline_replay, "timeline/replay.js")                                               \
     MODULE(X, timeline_slices, "timeline/slices.js")                                               \
     MODULE(X, timeline_sums, "timeline/sums.js")                                                   \
+    MODULE(X, timeline_counters, "timeline/counters.js")                                           \
     MODULE(X, timeline_timeline, "timeline/timeline.js")
 
 #define EMBED(symbol, path, type, file)                                                            \

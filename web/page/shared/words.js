@@ -147,6 +147,8 @@ const words = {
   sync: ['in sync', '同步'],
   errors: ['error', '错误'],
   splitter: ['width of the two sides', '两侧宽度'],
+  height: ['height of the details', '详情高度'],
+  close: ['close', '关闭'],
   database: ['database', '数据库'],
   running: ['running…', '运行中…'],
   run: ['run', '运行'],
