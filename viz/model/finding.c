@@ -10,6 +10,7 @@
 #include "viz/model/session.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -79,6 +80,9 @@ enum ms_rc viz_first_divergence(struct graph_view *v, struct graph_spot at, stru
     unsigned want = GRAPH_WANT_ERROR;
     int64_t order;
     at.golden = false;
+    MS_TRY(graph_view_suspect(v, at, page, err));
+    if (page->rows.n != 0)
+        return MS_OK;
     MS_TRY(seek(v, at, want, &order, err));
     if (order < 0) {
         want = GRAPH_WANT_WARNING;
@@ -278,19 +282,41 @@ static enum ms_rc add_node(struct viz_findings *f, const struct viz_finding *wha
     return keep_text(f, node, &to->place.node, err);
 }
 
+/* Appends how sure it is that the suspect is the mistake, if the file tells. */
+static enum ms_rc add_certainty(struct viz_findings *f, double certainty, struct ms_err *err)
+{
+    struct viz_finding *to = &f->list.p[f->list.n - 1];
+    struct ms_message m;
+    if (isnan(certainty))
+        return MS_OK;
+    ms_message_begin(&m, &viz_say_sure);
+    ms_message_str(&m, "text", to->text);
+    ms_message_i64(&m, "percent", (int64_t)(100 * certainty));
+    return keep_sentence(f, ms_message_stored(&m), to->text, &to->text, err);
+}
+
+static enum ms_rc add_suspect(struct viz_findings *f, const struct graph_finding *s,
+                              struct ms_err *err)
+{
+    const struct viz_finding what = {.severity = graph_is_likely(s) ? VIZ_ERROR : VIZ_WARNING,
+                                     .kind = s->role,
+                                     .text = s->text,
+                                     .value = s->score};
+    const struct graph_spot at = {s->step, s->rank, s->target.n == 0};
+    MS_TRY(add_node(f, &what, (struct ms_stored_message){s->message, s->args}, at,
+                    at.golden ? s->golden : s->target, err));
+    if (s->ranks.n != 0)
+        MS_TRY(keep_text(f, s->ranks, &f->list.p[f->list.n - 1].ranks, err));
+    return add_certainty(f, s->certainty, err);
+}
+
 /* Adds the suspects, if the comparison computed them. */
 static enum ms_rc add_suspects(struct viz_findings *f, struct graph_view *v, struct ms_err *err)
 {
     struct graph_findings list = {.arena = NULL};
     enum ms_rc rc = graph_view_findings(v, &list, err);
-    for (size_t i = 0; rc == MS_OK && i < list.list.n; i++) {
-        const struct graph_finding *s = &list.list.p[i];
-        struct viz_finding what = {
-            .severity = VIZ_ERROR, .kind = s->role, .text = s->text, .value = s->score};
-        struct graph_spot at = {s->step, s->rank, s->target.n == 0};
-        rc = add_node(f, &what, (struct ms_stored_message){s->message, s->args}, at,
-                      at.golden ? s->golden : s->target, err);
-    }
+    for (size_t i = 0; rc == MS_OK && i < list.list.n; i++)
+        rc = add_suspect(f, &list.list.p[i], err);
     graph_findings_free(&list);
     return rc;
 }
@@ -330,7 +356,10 @@ static enum ms_rc add_difference(struct viz_findings *f, struct graph_view *v, s
         ms_message_i64(&m, "overflows", n.overflow);
     if (node.n != 0)
         ms_message_str(&m, "node", node);
-    struct viz_finding what = {.severity = n.error + n.overflow != 0 ? VIZ_ERROR : VIZ_WARNING,
+    /* Where there is a suspect, that is the error, and this its extent. */
+    const bool is_error =
+        n.error + n.overflow != 0 && (first.rows.n == 0 || !first.rows.p[0].suspect);
+    struct viz_finding what = {.severity = is_error ? VIZ_ERROR : VIZ_WARNING,
                                .kind = MS_STR("divergence"),
                                .text = MS_STR(""),
                                .value = (double)n.error};

@@ -48,8 +48,8 @@ enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
                              enum viz_language language, struct ms_err *err) MS_MUST_USE;
 void viz_findings_free(struct viz_findings *f);
 
-/* Sets the page to the node at which a comparison first goes wrong: the earliest node, in the order
- * in which calls ended, whose inputs agree with the golden side and whose outputs do not. The error
+/* Sets the page to the node at which a comparison first goes wrong: the first suspect; where none was
+ * searched or found, the earliest node, in the order in which calls ended, whose inputs agree with the golden side and whose outputs do not. The error
  * arises there, and later failures are inherited. It is searched among errors, or among warnings
  * when there are no errors. Without such a node, the earliest node of that state; without any, no
  * row. */
@@ -60,6 +60,7 @@ enum ms_rc viz_first_divergence(struct graph_view *v, struct graph_spot at, stru
 #define VIZ_FINDING_KINDS(X)                                                                       \
     X(divergence, "step rank errors warnings unmatched overflows? node?")                          \
     X(overflow, "nodes step rank")                                                                 \
+    X(sure, "text percent")                                                                        \
     X(unlisted, "more")
 
 #define VIZ_FINDING_KIND(name, args)                                                               \

@@ -26,7 +26,7 @@ const char *const viz_figures[VIZ_FIGURE_COUNT] = {VIZ_FIGURES(VIZ_NAME)};
 struct items {
     struct ms_jread r;
     struct ms_str output;
-    bool inside;
+    bool inside, in_output;
 };
 
 static bool enter(struct items *it, struct ms_str json)
@@ -39,7 +39,8 @@ static bool enter(struct items *it, struct ms_str json)
 static void items_open(struct items *it, struct ms_str input, struct ms_str output)
 {
     it->output = output;
-    if (!enter(it, input)) {
+    it->in_output = !enter(it, input);
+    if (it->in_output) {
         it->output = MS_STR("");
         (void)enter(it, output);
     }
@@ -54,6 +55,7 @@ static bool items_next(struct items *it, struct ms_str *name)
             return true;
         }
         struct ms_str next = it->output;
+        it->in_output = true;
         it->output = MS_STR("");
         (void)enter(it, next);
     }
@@ -176,8 +178,10 @@ static enum ms_rc on_node(void *ctx, const struct graph_row *row, struct ms_str 
     MS_TRY(add_node(t, row, err));
     items_open(&it, input, output);
     for (uint16_t i = 0; i < UINT16_MAX && items_next(&it, &name); i++) {
-        MS_TRY(add_row(t, i, row->state, err));
+        MS_TRY(add_row(t, i, row->rated, err));
         take_fields(t, &it.r);
+        if (row->suspect && it.in_output)
+            t->row[t->rows - 1].state = GRAPH_ERROR;
     }
     return MS_OK;
 }

@@ -44,7 +44,8 @@ extern const char *const viz_figures[VIZ_FIGURE_COUNT];
 struct viz_table_row {
     uint32_t node; /* index */
     uint16_t item; /* inputs, then outputs, numbered consecutively */
-    uint8_t state; /* enum graph_state; the item's own if it has one */
+    uint8_t
+        state; /* enum graph_state: of an output of a suspect an error, else the item's own, if any */
 };
 
 struct viz_table {

@@ -316,6 +316,7 @@
       "is where NaN, infinity or an exploding norm begins: {nodes} {nodes?1=node has|nodes have} "                      \
       "one in step {step} of rank {rank}",                                                                              \
       "是 NaN、无穷或范数爆炸的起点：步 {step} 卡 {rank} 上共有 {nodes} 个节点出现")                                    \
+    X(sure, "{text} ({percent} % sure)", "{text}（{percent} % 把握）")                                                  \
     X(unlisted,                                                                                                         \
       "{more:count} more {more?1=finding is|findings are} not listed here; the table findings "                         \
       "has {more?1=it|them} all",                                                                                       \

@@ -82,6 +82,7 @@ enum ms_rc web_api_search(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_next(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_matrix(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_strip(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_profile(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_first(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_flow(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_figures(struct web_call *c, struct ms_err *err);

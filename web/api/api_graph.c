@@ -45,7 +45,7 @@ static enum ms_rc read_name(const struct web_call *c, const char *key, struct ms
 
 static const char *state_of(const struct graph_row *r)
 {
-    return r->unmatched ? "unmatched" : states[r->state];
+    return r->unmatched && !r->suspect ? "unmatched" : states[r->state];
 }
 
 void web_put_name(struct ms_jwrite *w, struct ms_str name, struct ms_str parent)
@@ -65,6 +65,8 @@ static void put_row(struct ms_jwrite *w, const struct graph_row *r)
     if (r->micro > 0)
         ms_jwrite_ki64(w, "micro", r->micro);
     ms_jwrite_kstr(w, "state", state_of(r));
+    if (r->suspect)
+        ms_jwrite_kbool(w, "suspect", true);
     if (r->partner.n != 0)
         ms_jwrite_ktext(w, "partner", r->partner);
     if (r->overflow.n != 0)

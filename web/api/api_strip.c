@@ -25,7 +25,7 @@ struct strip {
 
 static uint8_t state_code(const struct graph_row *r)
 {
-    return (uint8_t)(r->unmatched ? GRAPH_STATES + 1 : (int)r->state + 1);
+    return (uint8_t)(r->unmatched && !r->suspect ? GRAPH_STATES + 1 : (int)r->state + 1);
 }
 
 static enum ms_rc take_rank(struct strip *s, size_t rank, const struct graph_page *page,

@@ -191,6 +191,26 @@ static void let_go(struct web_tables *t, struct index *x)
     pthread_mutex_unlock(&t->lock);
 }
 
+enum ms_rc web_tables_use(struct web_tables *t, struct graph_view *v, struct graph_spot at,
+                          web_table_fn fn, void *ctx, struct ms_err *err)
+{
+    struct table *x = NULL;
+    pthread_mutex_lock(&t->lock);
+    enum ms_rc rc = table_of(t, v, at, err);
+    if (rc == MS_OK) {
+        x = t->table[0];
+        x->users++;
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (x == NULL)
+        return rc;
+    rc = fn(ctx, &x->table, err);
+    pthread_mutex_lock(&t->lock);
+    drop_table(x);
+    pthread_mutex_unlock(&t->lock);
+    return rc;
+}
+
 enum ms_rc web_tables_fetch(struct web_tables *t, struct graph_view *v,
                             const struct web_table_asked *asked, size_t first, size_t n,
                             viz_table_fn fn, void *ctx, size_t *total, struct ms_err *err)

@@ -18,6 +18,11 @@ void web_tables_free(struct web_tables *t);
 /* Empties the cache after a change of the graph. */
 void web_tables_forget(struct web_tables *t);
 
+/* Calls fn with the table of a step and rank. */
+typedef enum ms_rc (*web_table_fn)(void *ctx, const struct viz_table *t, struct ms_err *err);
+enum ms_rc web_tables_use(struct web_tables *t, struct graph_view *v, struct graph_spot at,
+                          web_table_fn fn, void *ctx, struct ms_err *err) MS_MUST_USE;
+
 struct web_table_asked {
     struct graph_spot at;
     struct ms_str terms; /* as typed */

@@ -17,7 +17,7 @@ const views = {
 // The modules of each view, so that they are fetched in parallel.
 const parts = {
   overview: ['shared/bars'],
-  timeline: ['timeline/slices', 'timeline/painter', 'timeline/hands', 'timeline/marks', 'timeline/sums'],
+  timeline: ['timeline/slices', 'timeline/painter', 'timeline/hands', 'timeline/marks', 'timeline/sums', 'timeline/counters'],
   graph: ['graph/node', 'shared/mark', 'graph/outline'],
   table: ['shared/mark'],
   cluster: ['shared/bars'],
@@ -29,7 +29,7 @@ const icons = {
   table: 'M2 3h12v10H2zM2 6.5h12M6 3v10',
   cluster: 'M8 2l5 3v6l-5 3-5-3V5zM8 2v12M3 5l10 6M13 5L3 11',
 };
-const POLL_MS = 2000, LIVE_MS = 15000;
+const POLL_MS = 2000, LIVE_MS = 15000, LOW_LEAST = 60, LOW_STEP = 20;
 let grownAt = -Infinity; // time at which the run was last seen to grow
 
 const app = {about: {}, view: null, keys: new Keys()};
@@ -136,6 +136,7 @@ async function show(at, anew = false) {
     if (turn !== turns) return;
     app.view = opened;
     app.view.screen = at.screen;
+    document.body.dataset.screen = at.screen;
     for (const e of [...view.children]) if (e !== root) e.remove(); // keeps the focus
     drawTop();
     drawStatus();
@@ -146,10 +147,26 @@ async function show(at, anew = false) {
   }
 }
 
-// Shows details at the right; a call without content closes the drawer.
+// Shows details at the right, or below the timeline; a call without content closes the drawer.
 function showDrawer(...content) {
   drawer.hidden = content.length === 0;
-  fill(drawer, ...content);
+  fill(drawer, grip(), h('button.close', {title: w('close'), 'aria-label': w('close'), onclick: () => { drawer.hidden = true; }}, '×'), ...content);
+}
+
+// The upper edge of the drawer below the timeline, by which its height is changed.
+function grip() {
+  const bar = h('div.grip', {role: 'separator', tabIndex: 0, 'aria-orientation': 'horizontal', 'aria-label': w('height')});
+  const to = (px) => document.body.style.setProperty('--low', `${Math.min(Math.max(px, LOW_LEAST), innerHeight - LOW_LEAST)}px`);
+  bar.addEventListener('pointerdown', (e) => bar.setPointerCapture(e.pointerId));
+  bar.addEventListener('pointermove', (e) => e.buttons && to(drawer.getBoundingClientRect().bottom - e.clientY));
+  bar.addEventListener('keydown', (e) => {
+    const by = {ArrowUp: LOW_STEP, ArrowDown: -LOW_STEP}[e.key];
+    if (!by) return;
+    e.preventDefault();
+    e.stopPropagation();
+    to(drawer.offsetHeight + by);
+  });
+  return bar;
 }
 
 function drawFrame() {

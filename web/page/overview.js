@@ -6,7 +6,7 @@ import * as place from './shared/place.js';
 import {bytes, count, digits, fill, h, moment, svg, time} from './shared/util.js';
 import {extent, language, w} from './shared/words.js';
 
-const SHOWN = 10, RANKS = 16;
+const SHOWN = 10, RANKS = 16, LAYERS = 200;
 const ABOUT_RANKS = /straggl|slow_link|fail_slow|imbalance|wait|skew|hang|mismatch/;
 const LETTER = {error: 'E', warning: 'W', info: 'i'};
 const CLASS = {error: 'E', warning: 'W', info: 'I'};
@@ -62,6 +62,55 @@ function stepPlot(steps, median) {
     h('span', {}, `${w('step')} ${steps[0][1]} – ${steps.at(-1)[1]}`)), plot];
 }
 
+const TALL = 110, DECADES_LEAST = 2;
+
+// The largest difference of each node in execution order, on a logarithmic scale: what rounding explains
+// is a line, suspects stand out, and a click goes to the node.
+function differencePlot(p, at) {
+  const real = p.points.filter(([, v]) => v > 0);
+  if (!real.length) return null;
+  const most = Math.max(...real.map(([, v]) => v)), least = Math.min(p.floor ?? Infinity, ...real.map(([, v]) => v));
+  const low = Math.min(Math.log10(least), Math.log10(most) - DECADES_LEAST), high = Math.log10(most), width = 900;
+  const y = (v) => TALL - 4 - (TALL - 12) * Math.max(0, (Math.log10(v) - low) / (high - low)), x = (i) => i / p.nodes * width;
+  const each = Math.max(1, width / Math.max(p.points.length, 1) - 0.5), marked = new Map(p.suspects);
+  const plot = svg('svg', {viewBox: `0 0 ${width} ${TALL}`, preserveAspectRatio: 'none', class: 'grows', role: 'img', 'aria-label': w('grows')});
+  for (const [i, v, state, name] of real) {
+    const bar = svg('rect', {x: x(i), y: y(v), width: each, height: TALL - y(v), class: marked.has(i) ? 'suspect' : state});
+    bar.append(svg('title', {}, `${name}: ${digits(v, 3)}`));
+    bar.addEventListener('click', () => place.go({screen: 'graph', ...at, node: name}));
+    plot.append(bar);
+  }
+  if (p.floor > 0) plot.append(svg('line', {x1: 0, x2: width, y1: y(p.floor), y2: y(p.floor), class: 'floor'}));
+  for (const [i] of p.suspects) plot.append(svg('line', {x1: x(i), x2: x(i), y1: 0, y2: TALL, class: 'suspect'}));
+  return [h('h2', {}, w('grows')), h('div.dim.legend', {}, h('span', {}, `${p.figure}, ${w('largest')} ${digits(most, 3)}`),
+      p.floor > 0 && h('span', {}, h('i.floor'), `${w('floor')}: ${digits(p.floor, 2)}`),
+      p.suspects.map(([, name]) => h('a.E', {href: `#${place.write({screen: 'graph', ...at, node: name})}`}, `${w('suspect')} ${name}`))), plot];
+}
+
+const worst = ({target, golden, below = [0, 0, 0, 0]}) => {
+  const row = target ?? golden;
+  return row.state === 'error' || below[0] ? 'error' : row.state === 'warning' || below[1] ? 'warning' : row.state === 'unmatched' || below[2] ? 'unmatched' : row.state;
+};
+
+// The parts of the model in execution order, coloured by the worst state in them.
+async function layerStrip(at) {
+  const ask = (name) => get('children', {...at, limit: LAYERS, target: name, partner: undefined, unfold: name === undefined ? 1 : null});
+  const top = await ask(), rows = top.only?.rows ?? top.rows;
+  const model = rows.find((r) => r.target?.children);
+  if (!model) return null;
+  const parts = (await ask(model.target.name)).rows.filter((r) => r.target);
+  return parts.length > 1 && [h('div.dim.legend', {}, h('span', {}, `${w('layers')}: ${model.target.short ?? model.target.name}`)), h('div.layers', {},
+      parts.map((r) => h(`a.${worst(r)}`, {href: `#${place.write({screen: 'graph', ...at, node: r.target.name})}`, title: `${r.target.name}: ${worst(r)}`})))];
+}
+
+// What proves the first finding of a comparison, at its step and rank.
+async function comparison(g, list) {
+  const {step, rank} = place.read(list.find((f) => place.read(f.place).screen === 'graph')?.place ?? 'graph');
+  const at = {step: step ?? g.steps[0], rank: rank ?? g.ranks[0]};
+  const [profile, layers] = await Promise.all([get('profile', at), layerStrip(at)]);
+  return [differencePlot(profile, at), layers];
+}
+
 function timelineFacts(t, more) {
   return [[w('command'), more.command], [w('started'), more.start_ms && moment(more.start_ms)], [w('recordedBy'), more.tool],
     [w('worldSize'), more.world], [w('hosts'), more.hosts], [w('events'), count(t.events)], [w('duration'), time(t.length)],
@@ -101,7 +150,9 @@ export async function open({root, about, keys}) {
   addKeys(keys, root);
   const draw = async () => {
     const [list, steps, cluster, more] = await Promise.all([get('findings', {lang: language()}), about.timeline ? get('steps') : [], about.timeline ? get('cluster') : null, get('facts')]);
-    fill(root, h('div.page', {}, h('h2', {}, w('wrong')), findingList(list, about),
+    const proof = h('div');
+    if (about.graph?.dual) comparison(about.graph, list).then((parts) => fill(proof, parts), () => {});
+    fill(root, h('div.page', {}, h('h2', {}, w('wrong')), findingList(list, about), proof,
         steps.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(steps, more.timeline.step_median_ns)],
         breakdown(cluster), h('h2', {}, w('facts')), facts(about, more)));
   };

@@ -36,6 +36,7 @@ static const struct web_route routes[] = {
     {"/api/next", web_api_next, .graph = true},
     {"/api/matrix", web_api_matrix, .graph = true},
     {"/api/strip", web_api_strip, .graph = true},
+    {"/api/profile", web_api_profile, .graph = true},
     {"/api/first", web_api_first, .graph = true},
     {"/api/flow", web_api_flow, .graph = true},
     {"/api/figures", web_api_figures, .graph = true},
@@ -125,6 +126,7 @@ unsigned web_status_of(enum ms_rc rc)
     MODULE(X, timeline_replay, "timeline/replay.js")                                               \
     MODULE(X, timeline_slices, "timeline/slices.js")                                               \
     MODULE(X, timeline_sums, "timeline/sums.js")                                                   \
+    MODULE(X, timeline_counters, "timeline/counters.js")                                           \
     MODULE(X, timeline_timeline, "timeline/timeline.js")
 
 #define EMBED(symbol, path, type, file)                                                            \

@@ -586,9 +586,21 @@ enum ms_rc graph__db_meta(struct graph__db *db, const char *key, const char *val
     return rc;
 }
 
+static void put_ranks(const struct cmp_suspect *s, struct ms_buf *text)
+{
+    for (size_t i = 0; i < s->nranks; i++)
+        ms_buf_printf(text, "%s%d", i != 0 ? "," : "", s->ranks[i] < 0 ? 0 : s->ranks[i]);
+}
+
 static enum ms_rc store_suspect(struct ms_stmt *st, const struct cmp_suspect *s,
                                 struct ms_buf *text, struct ms_err *err)
 {
+    ms_buf_clear(text);
+    ms_message_speak(s->message, text);
+    const uint32_t spoken = (uint32_t)text->n;
+    put_ranks(s, text);
+    MS_TRY(ms_buf_check(text, err));
+    const struct ms_str both = ms_buf_slice(text);
     ms_stmt_i64(st, 1, s->place);
     ms_stmt_i64(st, 2, s->step < 0 ? 0 : s->step);
     ms_stmt_i64(st, 3, s->rank < 0 ? 0 : s->rank);
@@ -597,12 +609,11 @@ static enum ms_rc store_suspect(struct ms_stmt *st, const struct cmp_suspect *s,
     ms_stmt_str(st, 6, ms_str_of(cmp_role_names[s->role]));
     ms_stmt_str(st, 7, ms_str_of(cmp_why_names[s->why]));
     ms_stmt_f64(st, 8, s->score);
-    ms_buf_clear(text);
-    ms_message_speak(s->message, text);
-    MS_TRY(ms_buf_check(text, err));
-    ms_stmt_str(st, 9, ms_buf_slice(text));
+    ms_stmt_str(st, 9, ms_str_sub(both, 0, spoken));
     ms_stmt_str(st, 10, s->message.kind);
     ms_stmt_str(st, 11, s->message.args);
+    ms_stmt_str(st, 12, ms_str_sub(both, spoken, both.n));
+    ms_stmt_f64(st, 13, s->certainty);
     return ms_stmt_run(st, err);
 }
 
@@ -611,8 +622,9 @@ enum ms_rc graph__db_findings(struct graph__db *db, const struct cmp_suspect *li
 {
     struct ms_stmt *st;
     struct ms_buf text = {.max = 4 * MS_MESSAGE_MAX};
-    MS_TRY(ms_store_prepare(
-        db->store, &st, "INSERT INTO x_findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", err));
+    MS_TRY(ms_store_prepare(db->store, &st,
+                            "INSERT INTO x_findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                            err));
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < n && rc == MS_OK; i++)
         rc = store_suspect(st, &list[i], &text, err);

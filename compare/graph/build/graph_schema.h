@@ -69,7 +69,7 @@ enum { GRAPH_STATE_OVERFLOW = 4 };
     " PRIMARY KEY (graph_id, dst, slot)) WITHOUT ROWID;"                                           \
     "CREATE TABLE x_findings (place INTEGER PRIMARY KEY, step INTEGER, rank INTEGER,"              \
     " node_name TEXT, golden_name TEXT, role TEXT, why TEXT, score REAL, text TEXT,"               \
-    " message TEXT, args TEXT)"
+    " message TEXT, args TEXT, ranks TEXT, certainty REAL)"
 
 #define GRAPH_SQL_INDEXES(table)                                                                   \
     "CREATE INDEX index1 ON " table " (step, rank, data_source, up_node, node_order);"             \

@@ -15,7 +15,8 @@
 /* Columns of a row of a list, in this order. */
 #define ROW                                                                                        \
     "SELECT n.step, n.rank, n.node_order, n.micro_step_id, n.node_name, n.up_node, n.node_type,"   \
-    " n.precision_index, n.overflow_level, n.matched_node_link, n.sub_nodes <> '', n.modified"
+    " n.precision_index, n.overflow_level, n.matched_node_link, n.sub_nodes <> '', n.modified,"    \
+    " n.data_source = 'Bench'"
 /* Finds a moved node. Nodes that were rematched by hand (modified) do not count as moved. */
 #define MOVED(where)                                                                               \
     "SELECT a.node_order FROM x_align a JOIN tb_nodes n ON" AT "AND n.node_order = a.node_order"   \
@@ -23,9 +24,9 @@
     " LIMIT 1"
 #define AT " n.step = ?1 AND n.rank = ?2 AND n.data_source = ?3 "
 
-/* message: the columns of a message; NULL for each when a file of an older version lacks them. */
-#define FINDINGS(message)                                                                          \
-    "SELECT place, step, rank, node_name, golden_name, role, why, text, score, " message           \
+/* more: further columns; NULL for each that a file of an older version lacks. */
+#define FINDINGS(more)                                                                             \
+    "SELECT place, step, rank, node_name, golden_name, role, why, text, score, " more              \
     " FROM x_findings ORDER BY place"
 
 static const char *const sql[QUERIES] = {
@@ -70,8 +71,9 @@ static const char *const sql[QUERIES] = {
     [Q_READERS] = ROW " FROM x_edge e JOIN tb_nodes n ON" AT "AND n.node_order = e.dst"
                       " WHERE e.graph_id = ?4 AND e.src = ?5 GROUP BY n.node_order"
                       " ORDER BY n.node_order",
-    [Q_FINDINGS] = FINDINGS("message, args"),
-    [Q_FINDINGS_OLD] = FINDINGS("NULL, NULL"),
+    [Q_FINDINGS] = FINDINGS("message, args, ranks, certainty"),
+    [Q_FINDINGS_UNSURE] = FINDINGS("message, args, NULL, NULL"),
+    [Q_FINDINGS_OLD] = FINDINGS("NULL, NULL, NULL, NULL"),
     [Q_ROLLUP_SLOW] =
         "WITH RECURSIVE below(name) AS (SELECT ?4 UNION SELECT m.node_name FROM"
         " below JOIN tb_nodes m ON m.step = ?1 AND m.rank = ?2 AND"
@@ -138,12 +140,15 @@ enum ms_rc graph__take_row(const struct graph_view *v, struct ms_stmt *st, struc
                               .has_children = ms_stmt_get_i64(st, 10) != 0,
                               .modified = ms_stmt_get_i64(st, 11) != 0};
     if (!ms_stmt_is_null(st, 7))
-        row->state = graph__band_of(&v->bands, ms_stmt_get_f64(st, 7));
+        row->rated = graph__band_of(&v->bands, ms_stmt_get_f64(st, 7));
     MS_TRY(graph__keep(p, ms_stmt_get_str(st, 4), &row->name, err));
     MS_TRY(graph__keep(p, ms_stmt_get_str(st, 5), &row->parent, err));
     MS_TRY(graph__keep(p, ms_stmt_get_str(st, 8), &row->overflow, err));
     MS_TRY(last_of_link(p, ms_stmt_get_str(st, 9), &row->partner, err));
     row->unmatched = v->about.dual && row->partner.n == 0;
+    const struct graph_spot at = {row->step, row->rank, ms_stmt_get_i64(st, 12) != 0};
+    row->suspect = !row->modified && graph__is_suspect(&v->suspects, at, row->name);
+    row->state = row->suspect ? GRAPH_ERROR : row->rated;
     return MS_OK;
 }
 
@@ -452,7 +457,7 @@ enum { SEARCH_PAGES = 8 };
 
 /* ---- search -------------------------------------------------------------------- */
 
-static enum ms_rc add_by_order(struct graph_view *v, struct graph_spot at, int64_t order,
+enum ms_rc graph__add_by_order(struct graph_view *v, struct graph_spot at, int64_t order,
                                struct graph_page *page, struct ms_err *err)
 {
     struct ms_stmt *st;
@@ -477,7 +482,7 @@ static enum ms_rc search_names(struct graph_view *v, struct graph_spot at, struc
         if (order > after && page->rows.n == limit)
             page->more = true;
         else if (order > after)
-            MS_TRY(add_by_order(v, at, order, page, err));
+            MS_TRY(graph__add_by_order(v, at, order, page, err));
         const char *next = memchr(hit, '\n', (size_t)(end - hit));
         p = next != NULL ? next + 1 : end;
         order++;
@@ -545,7 +550,7 @@ static enum ms_rc search_shapes(struct graph_view *v, struct graph_spot at, stru
             break;
         page->more = page->rows.n == limit;
         if (!page->more)
-            rc = add_by_order(v, at, after, page, err);
+            rc = graph__add_by_order(v, at, after, page, err);
     }
     ms_free(meets);
     return rc;
@@ -671,9 +676,9 @@ static bool is_quick(const struct graph_view *v, unsigned want)
     return v->whole || (v->quick && (want & ~indexed) == 0) || want == GRAPH_WANT_MOVED;
 }
 
-/* Finds the nearest node in a state; *order is -1 without one. */
-static enum ms_rc nearest_in(struct graph_view *v, struct graph_spot at, int state, int64_t from,
-                             bool backwards, int64_t *order, struct ms_err *err)
+/* Finds the nearest node that the table lists under a state; *order is -1 without one. */
+static enum ms_rc nearest_listed(struct graph_view *v, struct graph_spot at, int state,
+                                 int64_t from, bool backwards, int64_t *order, struct ms_err *err)
 {
     struct ms_stmt *st;
     bool more;
@@ -686,6 +691,26 @@ static enum ms_rc nearest_in(struct graph_view *v, struct graph_spot at, int sta
     if (more && !ms_stmt_is_null(st, 0))
         *order = ms_stmt_get_i64(st, 0);
     ms_stmt_reset(st);
+    return MS_OK;
+}
+
+/* Finds the nearest node in a state: a suspect is an error, whatever state the table lists it under. */
+static enum ms_rc nearest_in(struct graph_view *v, struct graph_spot at, int state, int64_t from,
+                             bool backwards, int64_t *order, struct ms_err *err)
+{
+    int64_t suspect = -1;
+    bool skip;
+    *order = from;
+    do {
+        MS_TRY(nearest_listed(v, at, state, *order, backwards, order, err));
+        skip = false;
+        if (*order >= 0 && (state == GRAPH_PASS || state == GRAPH_WARNING))
+            MS_TRY(graph__suspects_have(v, at, *order, &skip, err));
+    } while (skip);
+    if (state == GRAPH_ERROR)
+        MS_TRY(graph__suspects_nearest(v, at, from, backwards, &suspect, err));
+    if (suspect >= 0 && (*order < 0 || (backwards ? suspect > *order : suspect < *order)))
+        *order = suspect;
     return MS_OK;
 }
 
@@ -726,7 +751,7 @@ enum ms_rc graph_view_filter(struct graph_view *v, struct graph_spot at, unsigne
         page->more = after >= 0 && page->rows.n == limit;
         if (after < 0 || page->more)
             return MS_OK;
-        MS_TRY(add_by_order(v, at, after, page, err));
+        MS_TRY(graph__add_by_order(v, at, after, page, err));
     }
 }
 
@@ -741,5 +766,5 @@ enum ms_rc graph_view_next(struct graph_view *v, struct graph_spot at, unsigned 
         return MS_OK;
     }
     MS_TRY(find_nearest(v, at, want, from, backwards, &order, err));
-    return order >= 0 ? add_by_order(v, at, order, page, err) : MS_OK;
+    return order >= 0 ? graph__add_by_order(v, at, order, page, err) : MS_OK;
 }

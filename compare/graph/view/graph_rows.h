@@ -6,11 +6,12 @@
 #define COMPARE_GRAPH_VIEW_GRAPH_ROWS_H
 
 #include "compare/graph/view/graph_view.h"
+#include "compare/graph/view/suspect_rows.h"
 #include "probe/base/store.h"
 
 enum {
     /* of every statement that returns nodes; further columns are specific to a statement */
-    ROW_COLUMNS = 12,
+    ROW_COLUMNS = 13,
     GRAPH_ARENA_MAX = 1 << 30,
     GRAPH_NAME_MAX = 1 << 20,
 };
@@ -55,6 +56,7 @@ enum query {
     Q_WRITERS,
     Q_READERS,
     Q_FINDINGS,
+    Q_FINDINGS_UNSURE,
     Q_FINDINGS_OLD,
     QUERIES
 };
@@ -71,6 +73,7 @@ struct graph_view {
     struct ms_arena *arena;
     struct ms_buf text;
     struct graph_shapes *shapes[2]; /* by side, for the step and rank of the last search */
+    graph_suspect_rows suspects;
 };
 
 /* Empties a page and gives it a new arena. */
@@ -84,6 +87,9 @@ enum ms_rc graph__take_row(const struct graph_view *v, struct ms_stmt *st, struc
 /* Lists up to `limit` rows of a bound statement; sets `more` when there are further rows. */
 enum ms_rc graph__list_rows(struct graph_view *v, struct ms_stmt *st, uint32_t limit,
                             struct graph_page *p, struct ms_err *err);
+/* Adds the node with this order to the page. */
+enum ms_rc graph__add_by_order(struct graph_view *v, struct graph_spot at, int64_t order,
+                               struct graph_page *page, struct ms_err *err);
 /* Returns a statement, which is prepared on first use. */
 enum ms_rc graph__statement(struct graph_view *v, enum query q, struct ms_stmt **st,
                             struct ms_err *err);

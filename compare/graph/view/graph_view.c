@@ -8,6 +8,8 @@
 #include "compare/graph/view/graph_rows.h"
 #include "probe/base/jread.h"
 
+#include <math.h>
+
 enum { PATH_MAX_NODES = 100000 };
 
 /* ---- opening ----------------------------------------------------------------- */
@@ -131,6 +133,7 @@ static enum ms_rc read_all(struct graph_view *v, const char *path, struct ms_err
     v->whole = v->quick && is_true(v, "SELECT value = 'all' FROM x_meta WHERE key = 'states'");
     v->traced = has_traces(v);
     v->kin = has_kin(v);
+    MS_TRY(graph__suspects_read(v, err));
     return read_origin(v, err);
 }
 
@@ -195,6 +198,7 @@ void graph_view_close(struct graph_view *v)
         ms_stmt_free(v->st[q]);
     graph__shapes_free(v->shapes[0]);
     graph__shapes_free(v->shapes[1]);
+    graph__suspects_free(&v->suspects);
     ms_store_close(v->store);
     ms_vec_free(&v->about.ranks);
     ms_vec_free(&v->about.steps);
@@ -357,7 +361,7 @@ enum ms_rc graph_view_rollup(struct graph_view *v, struct graph_spot at, struct 
     r->overflow = ms_stmt_get_i64(st, 3);
     r->worst = (enum graph_state)ms_stmt_get_i64(st, 4);
     ms_stmt_reset(st);
-    return MS_OK;
+    return graph__suspects_count(v, at, name, r, err);
 }
 
 /* ---- results of matching ------------------------------------------------- */
@@ -465,10 +469,12 @@ static enum ms_rc take_finding(struct ms_stmt *st, struct graph_findings *f, str
     *slot = (struct graph_finding){.place = ms_stmt_get_i64(st, 0),
                                    .step = ms_stmt_get_i64(st, 1),
                                    .rank = ms_stmt_get_i64(st, 2),
-                                   .score = ms_stmt_get_f64(st, 8)};
+                                   .score = ms_stmt_get_f64(st, 8),
+                                   .certainty =
+                                       ms_stmt_is_null(st, 12) ? NAN : ms_stmt_get_f64(st, 12)};
     struct ms_str *const texts[] = {&slot->target, &slot->golden,  &slot->role, &slot->why,
-                                    &slot->text,   &slot->message, &slot->args};
-    static const int column[] = {3, 4, 5, 6, 7, 9, 10};
+                                    &slot->text,   &slot->message, &slot->args, &slot->ranks};
+    static const int column[] = {3, 4, 5, 6, 7, 9, 10, 11};
     for (size_t i = 0; i < sizeof column / sizeof *column; i++) {
         struct ms_str s = ms_stmt_get_str(st, column[i]);
         *texts[i] = ms_arena_str(f->arena, s.p != NULL ? s : MS_STR(""));
@@ -476,6 +482,12 @@ static enum ms_rc take_finding(struct ms_stmt *st, struct graph_findings *f, str
             return ms_arena_fail(f->arena, err);
     }
     return MS_OK;
+}
+
+bool graph_is_likely(const struct graph_finding *f)
+{
+    static const double least = 0.1;
+    return f->place == 1 || isnan(f->certainty) || f->certainty >= least;
 }
 
 enum ms_rc graph_view_findings(struct graph_view *v, struct graph_findings *f, struct ms_err *err)
@@ -488,7 +500,8 @@ enum ms_rc graph_view_findings(struct graph_view *v, struct graph_findings *f, s
         return ms_no_memory(err);
     if (!v->traced)
         return MS_OK;
-    if (graph__statement(v, Q_FINDINGS, &st, NULL) != MS_OK)
+    if (graph__statement(v, Q_FINDINGS, &st, NULL) != MS_OK &&
+        graph__statement(v, Q_FINDINGS_UNSURE, &st, NULL) != MS_OK)
         MS_TRY(graph__statement(v, Q_FINDINGS_OLD, &st, err));
     while (ms_stmt_next(st, &rc, err))
         rc = take_finding(st, f, err);

@@ -38,9 +38,11 @@ struct graph_row {
     int64_t step, rank, order, micro;
     struct ms_str name, parent, partner; /* "": none */
     int kind;                            /* node_type: 0 module, 1 operator, 9 collection */
-    enum graph_state state;
-    struct ms_str overflow; /* "medium", "high", "critical" or "" */
-    bool unmatched;         /* has no partner; false for a single graph */
+    enum graph_state state;              /* GRAPH_ERROR for a suspect, else as rated */
+    enum graph_state rated;              /* by the official thresholds */
+    bool suspect;                        /* it introduces a difference and was not matched anew */
+    struct ms_str overflow;              /* "medium", "high", "critical" or "" */
+    bool unmatched;                      /* has no partner; false for a single graph */
     bool has_children, modified;
 };
 
@@ -157,6 +159,8 @@ enum ms_rc graph_view_flow(struct graph_view *v, struct graph_spot at, struct ms
 
 struct graph_finding { /* a suspect */
     int64_t place, step, rank;
+    struct ms_str ranks; /* all ranks on which it is one: "0,1"; "" in a file of an older version */
+    double certainty;    /* probability that this is the mistake; NaN in such a file */
     struct ms_str target, golden, role, why, text;
     struct ms_str message, args; /* "": a file of an older version only has the text */
     double score;
@@ -170,5 +174,10 @@ struct graph_findings {
 enum ms_rc graph_view_findings(struct graph_view *v, struct graph_findings *f,
                                struct ms_err *err) MS_MUST_USE;
 void graph_findings_free(struct graph_findings *f);
+/* Tells whether a suspect is shown as an error; the others are possible, but unlikely. */
+bool graph_is_likely(const struct graph_finding *f);
+/* Sets the page to the row of the first likely suspect of a tree; without one, to no row. */
+enum ms_rc graph_view_suspect(struct graph_view *v, struct graph_spot at, struct graph_page *page,
+                              struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/support/graph_viewed.h"
 
+#include "compare/graph/view/graph_edit.h"
 #include "compare/graph/view/graph_rows.h"
 
 /* ---- questions ------------------------------------------------------------- */
@@ -130,12 +131,21 @@ START_TEST(states_are_filtered_and_stepped_through)
 }
 END_TEST
 
+/* A node that passes, one in warning and one without a partner introduce the difference; a fourth hardly does. */
+#define SUSPECT(place, name, certainty)                                                            \
+    "INSERT INTO x_findings (place, step, rank, node_name, ranks, certainty) VALUES (" place       \
+    ", 0, 0, '" name "', '0', " certainty ");"
+static const char suspects[] = "DELETE FROM x_findings;" SUSPECT("1", "Torch.f.0.forward", "0.5")
+    SUSPECT("2", "Torch.g.1.forward", "0.2") SUSPECT("3", "Torch.n.0.forward", "0.1")
+        SUSPECT("4", "Torch.g.0.forward", "0.05") SUSPECT("5", "Torch.none.0.forward", "0.1");
+
 /* What the tables of ours answer is what a look at every node answers. */
-START_TEST(the_next_node_of_any_states_is_found_without_looking_at_all)
+static void check_next(const char *change)
 {
     enum { WANTS = GRAPH_WANT_MOVED, PLACES = 12 };
     static char found[2][WANTS][PLACES][2][64];
     set_up();
+    reopen(change);
     for (int slow = 0; slow < 2; slow++) {
         reopen(slow != 0 ? forget_ours : NULL);
         for (unsigned want = 1; want < WANTS; want++) {
@@ -152,6 +162,56 @@ START_TEST(the_next_node_of_any_states_is_found_without_looking_at_all)
                           "want %x from %d: %s, not %s", want, i / 2 - 1,
                           found[0][want][i / 2][i % 2], found[1][want][i / 2][i % 2]);
     }
+    tear_down();
+}
+
+START_TEST(the_next_node_of_any_states_is_found_without_looking_at_all)
+{
+    check_next("DELETE FROM x_findings");
+    check_next(suspects);
+}
+END_TEST
+
+START_TEST(suspects_are_errors_wherever_nodes_are_listed_or_counted)
+{
+    for (int slow = 0; slow < 2; slow++) {
+        struct graph_rollup r;
+        set_up();
+        reopen(suspects);
+        reopen(slow != 0 ? forget_ours : NULL);
+        ck_ok(graph_view_filter(view, npu, GRAPH_WANT_ERROR, -1, 10, &page, &err), err);
+        expect("Torch.f.0.forward Torch.f.1.forward Torch.g.1.forward Torch.n.0.forward");
+        ck_assert(page.rows.p[0].suspect && page.rows.p[0].rated == GRAPH_PASS);
+        ck_assert(!page.rows.p[1].suspect);
+        ck_ok(graph_view_filter(view, npu, GRAPH_WANT_WARNING, -1, 10, &page, &err), err);
+        expect("");
+        ck_ok(graph_view_rollup(view, npu, MS_STR("DefaultModel"), &r, &err), err);
+        ck_assert(r.error == 4 && r.warning == 0 && r.unmatched == 2 && r.worst == GRAPH_ERROR);
+        ck_ok(graph_view_rollup(view, npu, MS_STR("Module.a.A.forward.0"), &r, &err), err);
+        ck_assert(r.error == 1 && r.warning == 0 && r.worst == GRAPH_ERROR);
+        ck_ok(graph_view_suspect(view, npu, &page, &err), err);
+        expect("Torch.f.0.forward");
+        ck_ok(graph_view_suspect(view, bench, &page, &err), err);
+        expect("");
+        tear_down();
+    }
+}
+END_TEST
+
+/* What somebody parts or matches anew is judged by its new figures. */
+START_TEST(a_suspect_that_was_matched_by_hand_is_none_any_more)
+{
+    struct graph_rollup r;
+    set_up();
+    reopen(suspects);
+    ck_ok(graph_unmatch(made.path, npu, MS_STR("Torch.f.0.forward"), &err), err);
+    reopen(NULL);
+    ck_ok(graph_view_filter(view, npu, GRAPH_WANT_ERROR, -1, 10, &page, &err), err);
+    expect("Torch.f.1.forward Torch.g.1.forward Torch.n.0.forward");
+    ck_ok(graph_view_rollup(view, npu, MS_STR("Module.a.A.forward.0"), &r, &err), err);
+    ck_assert_int_eq(r.error, 0);
+    ck_ok(graph_view_suspect(view, npu, &page, &err), err);
+    expect("Torch.g.1.forward");
     tear_down();
 }
 END_TEST
@@ -358,4 +418,6 @@ TEST_MAIN("graph_view", the_configuration_is_told, children_come_page_by_page,
           the_next_node_of_any_states_is_found_without_looking_at_all, states_are_rolled_up,
           a_matrix_shows_a_node_over_ranks_and_steps, what_is_no_graph_is_refused,
           a_file_without_is_distributed_opens, colours_say_what_a_value_means,
-          what_has_moved_is_found, the_fate_of_a_node_is_told, data_flow_is_followed_both_ways)
+          suspects_are_errors_wherever_nodes_are_listed_or_counted,
+          a_suspect_that_was_matched_by_hand_is_none_any_more, what_has_moved_is_found,
+          the_fate_of_a_node_is_told, data_flow_is_followed_both_ways)

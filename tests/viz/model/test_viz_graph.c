@@ -357,6 +357,35 @@ START_TEST(without_an_error_the_first_warning_is_where_two_runs_part)
 }
 END_TEST
 
+/* The first suspect is where the difference begins, though its figures pass; one that is hardly likely is
+ * no error. */
+START_TEST(a_suspect_is_where_the_difference_begins)
+{
+    struct viz_findings found = {.arena = NULL};
+    struct ms_store *s;
+    graph_view_close(view);
+    ck_ok(ms_store_edit(&s, made.path, &err), err);
+    ck_ok(ms_store_exec(s,
+                        "DELETE FROM x_findings; INSERT INTO x_findings (place, step, rank,"
+                        " node_name, ranks, certainty, text) VALUES"
+                        " (1, 0, 0, 'Torch.f.0.forward', '0', 0.75, 'is it'),"
+                        " (2, 0, 0, 'Torch.f.1.forward', '0', 0.02, 'may be it')",
+                        &err),
+          err);
+    ms_store_close(s);
+    ck_ok(graph_view_open(&view, made.path, &err), err);
+    ck_ok(viz_findings_read(&found, &(struct viz_reader){.graph = view}, VIZ_ENGLISH, &err), err);
+    ck_assert_uint_eq(found.list.n, 3);
+    ck_assert_int_eq(found.list.p[0].severity, VIZ_ERROR);
+    ck_assert(ms_str_is(found.list.p[0].text, "is it (75 % sure)"));
+    ck_assert_int_eq(found.list.p[1].severity, VIZ_WARNING);
+    ck_assert(ms_str_is(found.list.p[1].text, "may be it (2 % sure)"));
+    ck_assert_int_eq(found.list.p[2].severity, VIZ_WARNING);
+    ck_assert(ms_str_is(found.list.p[2].place.node, "Torch.f.0.forward"));
+    viz_findings_free(&found);
+}
+END_TEST
+
 static void is_short(const char *name, const char *parent, const char *want)
 {
     struct ms_str got = viz_node_short(ms_str_of(name), ms_str_of(parent));
@@ -386,5 +415,5 @@ TEST_MAIN_AROUND(
     names_that_differ_in_one_number_are_the_same_layer,
     terms_find_nodes_by_word_class_state_and_expression, terms_that_make_no_sense_say_what_would,
     no_terms_are_met_by_everything, a_row_says_what_the_row_above_does_not,
-    a_dump_alone_names_the_operator_that_overflows_first,
+    a_dump_alone_names_the_operator_that_overflows_first, a_suspect_is_where_the_difference_begins,
     without_an_error_the_first_warning_is_where_two_runs_part)

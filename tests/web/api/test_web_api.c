@@ -460,10 +460,23 @@ START_TEST(a_module_has_its_children_on_every_rank)
 }
 END_TEST
 
+START_TEST(a_difference_is_followed_along_the_execution_order)
+{
+    open_pair();
+    says("/api/profile", "",
+         "{\"figure\": \"NormRelativeErr\", \"nodes\": 4, \"floor\": 2.399999914359796e-07, "
+         "\"points\": [[0, 0.0, \"pass\", \"Torch.f.0.forward\"], "
+         "[1, 8.0, \"error\", \"Torch.g.0.forward\"]], "
+         "\"suspects\": [[1, \"Torch.g.0.forward\"]]}");
+    says("/api/profile", "rank=7", "\"nodes\": 0, ");
+}
+END_TEST
+
 START_TEST(a_suspect_is_named_in_its_finding)
 {
     open_pair();
     says("/api/findings", "", "\"text\": \"introduces ");
+    ck_assert_ptr_nonnull(strstr(answer.p, " % sure)\", \"ranks\": \"0\""));
     ck_assert_ptr_nonnull(strstr(answer.p, "graph?step=0&rank=0&node=Torch.g.0.forward"));
 }
 END_TEST
@@ -563,7 +576,8 @@ TEST_MAIN_AROUND(set_up, tear_down, "web_api", no_path_but_a_known_one_is_a_rout
                  the_table_finds_the_nearest_error,
                  the_first_rows_are_there_before_the_table_is_read, facts_say_what_was_compared,
                  facts_of_a_trace_leave_out_what_is_not_known,
-                 a_module_has_its_children_on_every_rank, a_suspect_is_named_in_its_finding,
-                 senseless_values_of_a_table_are_refused, every_file_of_the_page_is_there_and_whole,
-                 every_module_that_is_imported_is_there, metrics_are_lines_of_prometheus,
-                 failures_have_their_status)
+                 a_module_has_its_children_on_every_rank,
+                 a_difference_is_followed_along_the_execution_order,
+                 a_suspect_is_named_in_its_finding, senseless_values_of_a_table_are_refused,
+                 every_file_of_the_page_is_there_and_whole, every_module_that_is_imported_is_there,
+                 metrics_are_lines_of_prometheus, failures_have_their_status)

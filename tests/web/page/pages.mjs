@@ -74,6 +74,14 @@ await test('theme and language change and stay after a reload', async () => {
   await page.click('.top button >> nth=0');
 });
 
+await test('the overview draws the difference of the first finding', async () => {
+  await go(page, 'overview');
+  await page.waitForSelector('.grows rect.suspect');
+  truth(await page.$('.layers a.error'), 'no layer in error');
+  await page.click('.grows rect.suspect');
+  await until(page, () => document.querySelector('.drawer .letter')?.dataset.letter === 'E');
+});
+
 // ---- graph ------------------------------------------------------------------------
 
 await test('a link opens the node that it names', async () => {
@@ -272,6 +280,38 @@ await test('a click shows the slice, an area its sums', async () => {
   await tl.mouse.up();
   await tl.keyboard.up('Shift');
   await until(tl, () => [...document.querySelectorAll('.sums td')].some((e) => e.textContent === 'AllReduce'));
+});
+await test('details stand below the timeline, are resized and closed, and move nothing sideways', async () => {
+  const box = async (what) => (await tl.$(what)).boundingBox();
+  await go(tl, 'timeline?t0=0&t1=3000000');
+  await settled(tl);
+  await tl.keyboard.press('Escape');
+  const before = await box('.lanes');
+  await tl.mouse.click(before.x + 400, before.y + 58);
+  await until(tl, () => document.querySelector('.drawer h2')?.textContent.startsWith('step'));
+  const lanes = await box('.lanes'), drawer = await box('.drawer');
+  equal([lanes.x, lanes.y, lanes.width], [before.x, before.y, before.width], 'place of the lanes');
+  truth(drawer.y >= lanes.y + 100 && drawer.width >= lanes.width, 'the details do not stand below');
+  await tl.mouse.move(drawer.x + 300, drawer.y + 3);
+  await tl.mouse.down();
+  await tl.mouse.move(drawer.x + 300, drawer.y - 57, {steps: 3});
+  await tl.mouse.up();
+  truth(Math.abs((await box('.drawer')).height - drawer.height - 60) < 8, 'not resized');
+  await tl.click('.drawer .close');
+  truth(await tl.evaluate(() => document.querySelector('.drawer').hidden), 'not closed');
+});
+await test('labels of the ruler differ at every zoom', async () => {
+  const wrong = await tl.evaluate(async () => {
+    const m = await import('/timeline/painter.js');
+    const wrong = [];
+    for (let k = 0; k < 9; k++) {
+      const from = 5123456789.123, span = 10 ** k * 30, p = Object.create(m.Painter.prototype);
+      const labels = p.labels(p.ticks({from, to: from + span}));
+      if (new Set(labels).size !== labels.length) wrong.push(labels.join(' '));
+    }
+    return wrong;
+  });
+  equal(wrong, [], 'equal labels');
 });
 await test('. chooses a slice and the next one, u what it lies in', async () => {
   const named = (start) => until(tl, (s) => document.querySelector('.drawer h2')?.textContent.startsWith(s), start);

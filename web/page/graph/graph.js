@@ -147,7 +147,7 @@ class Graph {
     this.suspects.clear();
     for (const f of await this.findings) {
       const at = place.read(f.place);
-      const here = at.screen === 'graph' && at.node && String(at.step) === String(step) && String(at.rank) === String(rank);
+      const here = at.screen === 'graph' && at.node && String(at.step) === String(step) && f.ranks.split(',').includes(String(rank));
       if (here && f.kind !== 'divergence') this.suspects.set(at.node, {...f, golden: at.golden === '1'});
     }
   }
@@ -232,7 +232,7 @@ class Graph {
 
   // Shows the role of a suspect.
   role(row) {
-    const suspect = this.suspects.get(row.name);
+    const suspect = row.suspect && this.suspects.get(row.name);
     return suspect && h('b.E', {title: suspect.text}, w(suspect.kind));
   }
 

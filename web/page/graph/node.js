@@ -7,8 +7,8 @@ import {count, copy, digits, h, percent, shortName, svg} from '../shared/util.js
 import {w} from '../shared/words.js';
 
 const STATS = ['Max', 'Min', 'Mean', 'Norm'];
-const METRICS = ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'MinRelativeErr', 'MeanRelativeErr',
-  'NormRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio'];
+const METRICS = ['NormRelativeErr', 'Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'MinRelativeErr', 'MeanRelativeErr',
+  'One Thousandth Err Ratio', 'Five Thousandths Err Ratio'];
 
 // Parses items, which are stored as JSON text; an empty text is an empty list.
 function items(text) {
@@ -29,10 +29,11 @@ function itemName(name, node) {
 }
 
 // Lists the items of one side, each followed by the item of the other side at the same position.
-function itemTable(node, mine, partner, other) {
-  const rows = [];
+function itemTable(row, mine, partner, other) {
+  const rows = [], node = row.name;
   mine.forEach(([name, x], i) => {
-    rows.push(itemRow(itemName(name, node), x, mark((x.Result ?? '').toLowerCase() || 'none')));
+    const state = row.suspect && itemName(name, node).startsWith('output') ? 'error' : (x.Result ?? '').toLowerCase() || 'none';
+    rows.push(itemRow(itemName(name, node), x, mark(state)));
     if (other[i]) rows.push(itemRow(`= ${itemName(other[i][0], partner)}`, other[i][1], ''));
   });
   const used = METRICS.filter((m) => mine.some(([, x]) => x[m] !== undefined && x[m] !== ' '));
@@ -182,7 +183,7 @@ export async function openNode({line, golden, spot, showDrawer, reveal, verdict,
   const fate = dual && d.fate && d.fate !== 'matched' && h('div.dim', {}, `${w('fate')}: ${d.fate}`, d.kin ? ` · ${d.kin}` : '');
   const partners = partnersOf(d.links);
   const show = (spread) => showDrawer(name, verdict && h('p.E', {}, `E■ ${verdict}`), paired, also, messages(mine), why, fate,
-      mine.length > 0 && [h('h2', {}, w('inputs')), itemTable(row.name, mine, partner?.name, theirs)],
+      mine.length > 0 && [h('h2', {}, w('inputs')), itemTable(row, mine, partner?.name, theirs)],
       ranges(row.name, mine, theirs), spread, partnerList(partners, spot.step), grid && h('div.scroll', {}, grid), below, stackOf(d.stack));
   show(null);
   if (mine.some(kept)) show(await histograms(spot, row.name, golden, mine, partner?.name, theirs));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Lanes on a canvas: slices by kind, names where they fit, slices below a pixel merged.
 import {textOf} from '../shared/api.js';
-import {time} from '../shared/util.js';
+import {shown} from './counters.js';
+import {digits, time} from '../shared/util.js';
 
 export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28, LABEL = 220; // px
 const NAME_MIN = 44; // px, room for six characters
@@ -217,9 +218,10 @@ export class Painter {
     this.g.fill();
   }
 
-  counter(c, y, x0, view) {
-    let most = 0;
-    for (let i = 0; i < c.n; i++) most = Math.max(most, Math.abs(c.dur[i]));
+  counter(c, y, x0, view, label) {
+    const {at, told, top} = shown(c, label);
+    let most = top;
+    for (let i = 0; i < c.n; i++) most = Math.max(most, at(i));
     if (most === 0) return;
     const g = this.g, base = y + COUNTER_HEIGHT - 2;
     g.fillStyle = this.c.compute;
@@ -227,10 +229,17 @@ export class Painter {
       const a = Math.max(x0, x0 + (c.start[i] - view.from) * view.scale);
       const end = i + 1 < c.n ? c.start[i + 1] : view.to;
       const b = Math.min(this.width, x0 + (end - view.from) * view.scale);
-      const tall = Math.abs(c.dur[i]) / most * (COUNTER_HEIGHT - 4);
+      const tall = at(i) / most * (COUNTER_HEIGHT - 4);
       if (b > a) g.fillRect(a, base - tall, Math.max(b - a, 1), tall);
     }
-    this.text(String(most), x0 + 4, y + 8, 120, this.c.dim);
+    this.plate(told(most), x0 + 4, y + 9);
+  }
+
+  // A text that stays readable before anything.
+  plate(s, x, y) {
+    this.g.fillStyle = this.c.bg;
+    this.g.fillRect(x - 2, y - 7, this.g.measureText(s).width + 4, 14);
+    this.text(s, x, y, 120, this.c.dim);
   }
 
   busy(shares, names, domain, y, x0) {
@@ -248,8 +257,16 @@ export class Painter {
     const span = view.to - view.from, list = [];
     let step = 10 ** Math.floor(Math.log10(span / 6));
     for (const k of [5, 2]) if (span / (step * k) >= 6) { step *= k; break; }
-    for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) list.push(t);
+    for (let t = Math.max(0, Math.ceil(view.from / step) * step); t <= view.to; t += step) list.push(t);
     return list;
+  }
+
+  // Labels that differ: where times from the start of the run look alike, the first is given in full and the
+  // others by their distance from it.
+  labels(ticks) {
+    const plain = ticks.map((t) => (t === 0 ? '0' : time(Math.round(t))));
+    if (new Set(plain).size === plain.length) return plain;
+    return ticks.map((t, i) => (i ? `+${time(Math.round(t - ticks[0]))}` : `${digits(ticks[0] / 1e9, 12)} s`));
   }
 
   ruler(view, x0) {
@@ -258,12 +275,13 @@ export class Painter {
     g.textBaseline = 'middle';
     g.fillStyle = this.c.panel;
     g.fillRect(x0, 0, this.width - x0, RULER);
-    for (const t of this.ticks(view)) {
+    const ticks = this.ticks(view), labels = this.labels(ticks);
+    ticks.forEach((t, i) => {
       const x = Math.round(x0 + (t - view.from) * view.scale);
       g.fillStyle = this.c.line;
       g.fillRect(x, 0, 1, RULER);
-      this.text(time(Math.round(t)), x + 4, RULER / 2, 100, this.c.dim);
-    }
+      this.text(labels[i], x + 4, RULER / 2, (ticks[1] - ticks[0]) * view.scale - 6 || 200, this.c.dim);
+    });
   }
 }
 

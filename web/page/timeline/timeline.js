@@ -2,6 +2,7 @@
 // The timeline: lanes of a run, zoomed and panned; a selection is summed up by the server.
 import {bytes, fetchTexts, get, knownText, textOf, told} from '../shared/api.js';
 import * as place from '../shared/place.js';
+import {nameOf} from './counters.js';
 import {hit, Slices} from './slices.js';
 import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './painter.js';
 import {addKeys, listen} from './hands.js';
@@ -286,11 +287,11 @@ class Timeline {
       return;
     }
     const data = this.slices.get(lane.track);
-    if (data && lane.kind === 'counter') p.counter(data, y, LABEL, this.view);
+    if (data && lane.kind === 'counter') p.counter(data, y, LABEL, this.view, lane.label);
     else if (data) p.names(lane, ROW);
     p.g.fillStyle = p.c.bg;
     p.g.fillRect(0, y, LABEL, r.height);
-    p.text(lane.label, 24, y + ROW / 2, LABEL - 30, p.c.dim);
+    p.text(lane.kind === 'counter' ? nameOf(lane.label) : lane.label, 24, y + ROW / 2, LABEL - 30, p.c.dim);
     this.replay.paintIdeal(r);
     p.g.fillStyle = p.c.line;
     p.g.fillRect(0, y + r.height - 1, p.width, 1);
@@ -394,12 +395,18 @@ class Timeline {
     });
   }
 
+  // The rank and the lane, for a title.
+  whose(lane) {
+    const rank = this.lanes.find((l) => l.track === undefined && l.process === lane.process)?.rank;
+    return rank >= 0 ? `${w('rank')} ${rank}, ${lane.label}` : lane.label;
+  }
+
   hoverAt(x, y) {
     const row = x > LABEL ? this.rowAt(y) : null, data = row?.lane.track !== undefined ? this.slices.get(row.lane.track) : null;
     const i = data && row.lane.kind !== 'counter' ? hit(data, this.timeAt(x), Math.floor((y - this.top(row)) / ROW), 2 / this.view.scale) : -1;
     this.hovered = i >= 0 ? {lane: row.lane, data, i} : null;
     const name = this.hovered ? textOf(data.name(i)) : '';
-    this.canvas.title = this.hovered ? `${name ?? ''}  ${time(data.dur[i])}` : '';
+    this.canvas.title = this.hovered ? `${name ?? ''}\n${time(data.dur[i])}, ${w('start')} ${time(data.start[i])}, ${this.whose(row.lane)}` : '';
   }
 
   click(x, y, all) {
@@ -443,14 +450,15 @@ class Timeline {
     const {lane, data, i} = this.selected, name = await knownText(data.name(i));
     if (this.selected?.data !== data || this.selected.i !== i) return; // another slice was selected meanwhile
     const rows = [[w('start'), time(data.start[i])], [w('duration'), time(data.dur[i])], [w('domain'), lane.domain],
-      ['', lane.label]];
+      ['', this.whose(lane)]];
     if (data.count(i) > 1) rows.push([w('times'), count(data.count(i))]);
     if (data.flags(i) & 1) rows.push(['', w('neverEnded')]);
     const show = (extra) => this.showDrawer(h('h2.mono', {}, name ?? ''),
         h('div.facts', {}, rows.map(([k, v]) => [h('span.dim', {}, k), h('span.mono', {}, v)])), extra);
     show();
     const ev = await get('find', {tracks: lane.track, t: Math.floor(data.start[i]) - 1, q: name});
-    const args = ev?.args && h('pre.mono', {}, JSON.stringify(ev.args, null, 1));
+    const args = ev?.args && h('div.facts', {}, Object.entries(ev.args).map(([k, v]) => [h('span.dim', {}, k),
+        h('span.mono', {}, typeof v === 'string' ? v : JSON.stringify(v))]));
     show(args);
     const aligned = await this.askCollective(lane, data.start[i]);
     if (aligned) show([aligned, args]);
