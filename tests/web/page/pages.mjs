@@ -290,7 +290,7 @@ await test('details stand below the timeline, are resized and closed, and move n
   await tl.mouse.click(before.x + 400, before.y + 58);
   await until(tl, () => document.querySelector('.drawer h2')?.textContent.startsWith('step'));
   const lanes = await box('.lanes'), drawer = await box('.drawer');
-  equal([lanes.x, lanes.y, lanes.width], [before.x, before.y, before.width], 'place of the lanes');
+  equal([lanes.x, lanes.y, lanes.width].join(), [before.x, before.y, before.width].join(), 'place of the lanes');
   truth(drawer.y >= lanes.y + 100 && drawer.width >= lanes.width, 'the details do not stand below');
   await tl.mouse.move(drawer.x + 300, drawer.y + 3);
   await tl.mouse.down();
@@ -311,7 +311,7 @@ await test('labels of the ruler differ at every zoom', async () => {
     }
     return wrong;
   });
-  equal(wrong, [], 'equal labels');
+  equal(wrong.join('\n'), '', 'equal labels');
 });
 await test('. chooses a slice and the next one, u what it lies in', async () => {
   const named = (start) => until(tl, (s) => document.querySelector('.drawer h2')?.textContent.startsWith(s), start);
