@@ -8,6 +8,7 @@
 #   TSAN=1         only the tests that have threads
 #   UNITS=1        only test programs and fuzz corpora, no suites
 #   SUITES=1       only suites
+#   SAMPLE=2       only one of two suites, drawn by SEED, any word
 #   JOBS=2         how many at a time
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -33,7 +34,14 @@ long='suite_torch_dump suite_mpi_hooks suite_faults suite_gloo suite_harm suite_
 alone='suite_clock suite_hang suite_soak suite_install suite_deb'
 
 among() { case " $(echo $2) " in *" $1 "*) return 0 ;; esac; return 1; }
-is_wanted() { case $1 in *"${ONLY:-}"*) return 0 ;; esac; return 1; }
+is_drawn() { # NAME
+    number=$(printf '%s' "${SEED:-}$1" | cksum | cut -d' ' -f1)
+    [ $((number / 7 % SAMPLE)) -eq 0 ]
+}
+is_wanted() { # NAME
+    case $1 in *"${ONLY:-}"*) ;; *) return 1 ;; esac
+    case $1 in suite_*) [ -z "${SAMPLE:-}" ] || is_drawn "$1" ;; esac
+}
 
 # Kind and file of each test, the longest kind first.
 list() {

@@ -10,10 +10,13 @@ log=$logs/$name.log
 began=$(date +%s)
 skipped=0
 
+# What times prints of a shell's children, "1m2.5s 0m0.5s", as seconds.
+seconds_of() { tail -n 1 "$1" | tr 'ms' '  ' | awk '{ printf "%.0f", 60 * ($1 + $3) + $2 + $4 }'; }
 report() { # passed failed
     took=$(($(date +%s) - began))
+    times >"$counts/$name.times" # a subshell would tell of its own children
     if [ "$2" -eq 0 ]; then
-        printf '  ok    %-24s %-5s %4s s\n' "$name" "$1" "$took"
+        printf '  ok    %-24s %-5s %4s s, %s of a processor\n' "$name" "$1" "$took" "$(seconds_of "$counts/$name.times")"
     else
         printf '  FAIL  %-24s %s of %s failed; %s\n' "$name" "$2" $(($1 + $2)) "$log"
         grep -E ':[EF]:|ERROR: |runtime error|DIFF' "$log" | head -20

@@ -115,6 +115,32 @@ double mstx__deps_replay_one(const struct mstx_deps *d, size_t from, size_t to,
     return end;
 }
 
+void mstx__deps_replay_two(const struct mstx_deps *d, size_t from, size_t to,
+                           const double *const weight[2], double *t, double end[2])
+{
+    ms_assert(from <= to && to <= d->op.n);
+    double a_end = 0, b_end = 0;
+    for (size_t v = from; v < to; v++) {
+        const uint32_t op = d->op.p[v], stop = d->first.p[v + 1];
+        double a = 0, b = 0;
+        for (uint32_t i = d->first.p[v]; i < stop; i++) {
+            const double *of = t + 2 * (d->pred.p[i] - from);
+            a = of[0] > a ? of[0] : a;
+            b = of[1] > b ? of[1] : b;
+        }
+        if (op != MSTX_NO_OP) {
+            a += weight[0][op];
+            b += weight[1][op];
+        }
+        t[2 * (v - from)] = a;
+        t[2 * (v - from) + 1] = b;
+        a_end = a > a_end ? a : a_end;
+        b_end = b > b_end ? b : b_end;
+    }
+    end[0] = a_end;
+    end[1] = b_end;
+}
+
 static size_t latest_node(const double *t, size_t n)
 {
     ms_assert(n != 0);

@@ -60,6 +60,10 @@ void mstx__deps_replay(const struct mstx_deps *d, size_t from, size_t to,
  * node. */
 double mstx__deps_replay_one(const struct mstx_deps *d, size_t from, size_t to,
                              const double *weight, double *t);
+/* Replays the nodes in two scenarios at once, which takes less than one after the other; end receives
+ * the latest time of each.  t has room for two times of each node. */
+void mstx__deps_replay_two(const struct mstx_deps *d, size_t from, size_t to,
+                           const double *const weight[2], double *t, double end[2]);
 /* Lists the operations on the critical path, the chain that determines the latest time of a replay
  * by mstx__deps_replay_one, last operation first.  Returns their number; path has room for one of
  * each node. */

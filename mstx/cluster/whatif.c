@@ -119,23 +119,32 @@ static bool find_ideal(const struct mstx_whatif *w, enum mstx_ideal kind, double
 
 /* ---- replays of all steps ---------------------------------------------------------- */
 
-static double replay_steps(struct mstx_whatif *w, const double *weight, double *by_step)
+double mstx__whatif_mean(struct mstx_whatif *w, const double *weight)
 {
     const size_t steps = mstx__ops_steps(w->o);
     double sum = 0;
-    for (size_t s = 0; s < steps; s++) {
-        const double ns =
+    for (size_t s = 0; s < steps; s++)
+        sum +=
             mstx__deps_replay_one(&w->deps, w->deps.step.p[s], w->deps.step.p[s + 1], weight, w->t);
-        if (by_step != NULL)
-            by_step[s] = ns;
-        sum += ns;
-    }
     return steps != 0 ? sum / (double)steps : 0;
 }
 
-double mstx__whatif_mean(struct mstx_whatif *w, const double *weight)
+/* Replays all steps as recorded and in ideal durations. */
+static void replay_both(struct mstx_whatif *w)
 {
-    return replay_steps(w, weight, NULL);
+    const size_t steps = mstx__ops_steps(w->o);
+    const double *const weight[2] = {w->recorded, w->ideal};
+    double sum[2] = {0}, end[2];
+    for (size_t s = 0; s < steps; s++) {
+        mstx__deps_replay_two(&w->deps, w->deps.step.p[s], w->deps.step.p[s + 1], weight, w->t,
+                              end);
+        w->step_ns[s] = end[0];
+        w->ideal_ns[s] = end[1];
+        sum[0] += end[0];
+        sum[1] += end[1];
+    }
+    w->replay_ns = steps != 0 ? sum[0] / (double)steps : 0;
+    w->mean_ideal_ns = steps != 0 ? sum[1] / (double)steps : 0;
 }
 
 enum { BOOTSTRAPS = 1000 };
@@ -169,11 +178,11 @@ static void make_exact(struct mstx_whatif *w)
     double longest = 1;
     for (size_t s = 0; s < mstx__ops_steps(w->o); s++)
         longest = fmax(longest, mstx__ops_step_ns(w->o, s));
-    const int digits = 50 - ilogb(longest);
-    const double many = ldexp(1, digits), unit = ldexp(1, -digits);
+    /* A sum with so large a number keeps no finer digits. */
+    const double large = ldexp(1.5, 52 - (50 - ilogb(longest)));
     for (size_t i = 0; i < w->o->op.n; i++) {
-        w->recorded[i] = rint(w->recorded[i] * many) * unit;
-        w->ideal[i] = rint(w->ideal[i] * many) * unit;
+        w->recorded[i] = w->recorded[i] + large - large;
+        w->ideal[i] = w->ideal[i] + large - large;
     }
 }
 
@@ -185,12 +194,12 @@ static void judge_means(struct mstx_whatif *w)
         find_interval(w);
 }
 
-static void measure(struct mstx_whatif *w)
+static void measure_means(struct mstx_whatif *w)
 {
     const size_t steps = mstx__ops_steps(w->o);
     for (size_t s = 0; s < steps; s++)
         w->record_ns += mstx__ops_step_ns(w->o, s) / (double)steps;
-    w->mean_ideal_ns = replay_steps(w, w->ideal, w->ideal_ns);
+    replay_both(w);
     judge_means(w);
 }
 
@@ -214,15 +223,31 @@ static bool allocate(struct mstx_whatif *w)
            w->t != NULL;
 }
 
-/* Measures the slowdown against the ideal of peers of the same stage; shares use the pooled
- * ideal. */
-static bool measure_peers(struct mstx_whatif *w)
+static bool has_one_stage(const struct mstx_ops *o)
 {
-    if (!find_ideal(w, MSTX_IDEAL_PEERS, w->ideal))
+    for (size_t i = 1; i < o->rank.n; i++) {
+        if (o->rank.p[i].stage != o->rank.p[0].stage)
+            return false;
+    }
+    return true;
+}
+
+/* Measures the slowdown, and the one against the ideal of peers of the same stage; shares use the
+ * pooled ideal, which is that of the peers where there is one stage. */
+static bool measure(struct mstx_whatif *w)
+{
+    const bool has_stages = !has_one_stage(w->o);
+    double peers = 0;
+    if (has_stages) {
+        if (!find_ideal(w, MSTX_IDEAL_PEERS, w->ideal))
+            return false;
+        peers = mstx__whatif_mean(w, w->ideal);
+    }
+    if (!find_ideal(w, MSTX_IDEAL_POOLED, w->ideal))
         return false;
-    const double peers = replay_steps(w, w->ideal, NULL);
-    w->replay_ns = replay_steps(w, w->recorded, w->step_ns);
-    w->peers_slowdown = peers > 0 ? w->replay_ns / peers : 1;
+    make_exact(w);
+    measure_means(w);
+    w->peers_slowdown = !has_stages ? w->slowdown : peers > 0 ? w->replay_ns / peers : 1;
     return true;
 }
 
@@ -231,16 +256,11 @@ bool mstx__whatif_new(struct mstx_whatif *w, const struct mstx_ops *o, enum mstx
 {
     *w = (struct mstx_whatif){.o = o, .steps = mstx__ops_steps(o)};
     w->left_out = mstx__op_graph(o, kind, &w->deps);
-    bool ok = !w->deps.no_memory && allocate(w) &&
-              mstx__ops_weights(o, clocks_joined, w->recorded) && measure_peers(w) &&
-              find_ideal(w, MSTX_IDEAL_POOLED, w->ideal);
-    if (!ok) {
+    const bool ok = !w->deps.no_memory && allocate(w) &&
+                    mstx__ops_weights(o, clocks_joined, w->recorded) && measure(w);
+    if (!ok)
         mstx__whatif_free(w);
-        return false;
-    }
-    make_exact(w);
-    measure(w);
-    return true;
+    return ok;
 }
 
 /* Sets the duration of each step: from the latest end of the operations of the step before to the
@@ -277,9 +297,9 @@ bool mstx__whatif_of_graph(struct mstx_whatif *w, const struct mstx_ops *o, stru
     memcpy(w->ideal, ideal, o->op.n * sizeof *ideal);
     make_exact(w);
     w->record_ns = mstx__ops_step_ns(o, 0);
-    w->replay_ns = replay_steps(w, w->recorded, NULL);
+    w->replay_ns = mstx__whatif_mean(w, w->recorded);
     cut_job(w, step_of, w->step_ns);
-    w->mean_ideal_ns = replay_steps(w, w->ideal, NULL);
+    w->mean_ideal_ns = mstx__whatif_mean(w, w->ideal);
     cut_job(w, step_of, w->ideal_ns);
     judge_means(w);
     return true;
