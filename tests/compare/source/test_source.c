@@ -995,11 +995,27 @@ START_TEST(an_operator_more_that_changes_the_gradient_alone_is_named)
 }
 END_TEST
 
+/* A sum of what is computed from the same data moves with it: a parameter between has another order. */
+START_TEST(a_parameter_in_another_order_is_named_where_the_data_explains_nothing)
+{
+    struct run g = model(), t = model();
+    const struct call sum = {"Tensor.__add__.0.forward", {5, 3, NOTHING}, 43, NULL, NULL};
+    insert_call(&g, 3, sum);
+    insert_call(&t, 3, sum);
+    g.call[4].in[0] = t.call[4].in[0] = 43;
+    t.sums[43] = t.sums[6] = t.sums[7] = 0.2;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.linear.1.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_PARAMETER);
+    ck_assert_str_eq(a.name[1], "Tensor.__add__.0.forward");
+}
+END_TEST
+
 /* A sum of two tensors cannot be wrong by itself where it is not off by one factor or shift. */
 START_TEST(data_in_another_order_is_named_before_the_sum_that_shows_it)
 {
     struct run g = model(), t = model();
-    const struct call sum = {"Tensor.__add__.0.forward", {3, 2, NOTHING}, 43, NULL, NULL};
+    const struct call sum = {"Tensor.__add__.0.forward", {3, 61, NOTHING}, 43, NULL, NULL};
     insert_call(&g, 2, sum);
     insert_call(&t, 2, sum);
     g.call[3].in[0] = t.call[3].in[0] = 43;
@@ -1011,7 +1027,7 @@ START_TEST(data_in_another_order_is_named_before_the_sum_that_shows_it)
     g.call[2].in[1] = t.call[2].in[1] = g.odd = 60;
     g.shape = "[4, 16]"; /* of another size: it may differ */
     ck_assert_str_eq(ask(&g, &t).name[0], "Tensor.__add__.0.forward");
-    g.call[2].in[1] = t.call[2].in[1] = 2;
+    g.call[2].in[1] = t.call[2].in[1] = 61;
     g.odd = NOTHING;
     t.sums[43] = 0;
     t.err[43] = 0.2;
@@ -1163,6 +1179,7 @@ TEST_MAIN(
     an_operator_that_reorders_values_is_named_before_their_reader,
     parts_that_are_joined_in_another_order_are_named_before_their_reader,
     an_operator_more_that_changes_the_gradient_alone_is_named,
+    a_parameter_in_another_order_is_named_where_the_data_explains_nothing,
     data_in_another_order_is_named_before_the_sum_that_shows_it,
     arguments_of_another_form_are_no_suspect, rounding_of_a_gradient_from_outside_is_no_suspect,
     an_update_of_another_form_is_no_step, updates_are_paired_by_their_parameter,
