@@ -668,6 +668,27 @@ START_TEST(another_precision_everywhere_is_nobodys_fault)
 }
 END_TEST
 
+/* A chain of products and normalizations, of which the normalizations run in float16. */
+START_TEST(normalizations_alone_are_not_chosen_for_a_low_type)
+{
+    enum { PAIRS = 6 };
+    char name[2 * PAIRS][40];
+    struct run g = plain(), t;
+    for (int i = 0; i < 2 * PAIRS; i++) {
+        snprintf(name[i], sizeof name[i], "Functional.%s.%d.forward",
+                 i % 2 == 0 ? "linear" : "layer_norm", i / 2);
+        g.call[i] = (struct call){name[i], {i, 20 + i, NOTHING}, i + 1, NULL, NULL};
+    }
+    t = g;
+    for (int i = 1; i < 2 * PAIRS; i += 2)
+        t.call[i].dtype = "float16";
+    spoil(&t, 2, 2 * PAIRS, 3e-4);
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.layer_norm.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_VALUE);
+}
+END_TEST
+
 START_TEST(noise_of_a_second_run_explains_as_much)
 {
     struct fixture f;
@@ -1170,7 +1191,8 @@ TEST_MAIN(
     an_operator_that_passes_a_value_without_its_gradient_is_named,
     a_module_without_recorded_operators_is_named, another_type_shape_or_argument_is_named,
     another_argument_is_told_with_both_values, an_argument_of_one_side_alone_counts,
-    another_precision_everywhere_is_nobodys_fault, noise_of_a_second_run_explains_as_much,
+    another_precision_everywhere_is_nobodys_fault,
+    normalizations_alone_are_not_chosen_for_a_low_type, noise_of_a_second_run_explains_as_much,
     checksums_name_the_first_that_differs, a_collective_is_explained_by_another_rank,
     one_fault_on_all_ranks_is_one_suspect, an_earlier_step_explains_the_parameters_of_a_later_one,
     other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
