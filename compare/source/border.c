@@ -235,13 +235,18 @@ static bool is_wider_type(const struct source__judge *j, const struct source__ra
     return (fine[0] && fine[1]) || (!real[0] && !real[1] && (l->flags & SOURCE__ROOT));
 }
 
-/* Tells whether an operator has another argument and reads other values, and makes the same of them: 8 times one sum
- * is 16 times another. */
-static bool is_other_factor(const struct source__judge *j, const struct source__raw *r)
+/* Tells whether an operator has another argument and makes the same: it reads other values, as 8 times one sum is 16
+ * times another, or one side does not have the argument, as a mean over two axes is a mean of means. */
+static bool is_other_form(const struct source__judge *j, const struct source__raw *r)
 {
     const struct source__node *n = &j->p->nodes.p[r->node];
+    if (r->why != CMP_WHY_SCALAR || r->leaf == SOURCE__NONE || !agrees(j, n))
+        return false;
+    uint32_t texts = j->p->leaves.p[r->leaf].texts;
     bool reads_other = n->in > source__rule.forward[j->tensor] * n->floor;
-    return r->why == CMP_WHY_SCALAR && reads_other && agrees(j, n);
+    bool is_absent = texts != SOURCE__NONE && (j->p->texts.p[texts].text[0].p == NULL ||
+                                               j->p->texts.p[texts].text[1].p == NULL);
+    return reads_other || is_absent;
 }
 
 /* Values in another order show in no statistics but those of their reader. */
@@ -253,7 +258,7 @@ static bool does_end(const struct source__judge *j, const struct source__raw *r,
         return false;
     if (r->reader != SOURCE__NONE)
         return nodes[r->reader].fades;
-    if (is_without_graph(j, r) || is_wider_type(j, r) || is_other_factor(j, r))
+    if (is_without_graph(j, r) || is_wider_type(j, r) || is_other_form(j, r))
         return true;
     if (!r->forward)
         return source__is_backward(&nodes[r->node]);

@@ -20,7 +20,7 @@ from changes import ANY, Change, anywhere, is_norm, on_model, owners, within
 from eighth_families import averaged
 from fourth_changes import CLIP
 from observed import LINES, Places, is_read, readers, uses
-from seventh_changes import loss_around, on_input
+from seventh_changes import loss_around, on_input, unless
 from unseen_changes import STEP, adam, by_hand, clean, edits, in_turn, on_batch, patched, weight, wrap
 
 
@@ -199,6 +199,8 @@ def loss_mistakes(places):
     def after(function):
         return lambda step: setattr(step, "before_backward", function)
     outside = seventh_changes.OUTSIDE
+    yield unless(True, Change("loss_half_precision", "loss in half precision, whose gradient is one", after(
+        lambda m, x: x.half().float()), "", "loss"))
     yield Change("loss_of_ranks", "loss divided by 4 ranks", after(lambda m, x: x / 4), anywhere(outside, ANY), "loss")
     yield Change("loss_decay", "decay of weights in the loss", after(
         lambda m, x: x + 0.005 * sum((p ** 2).sum() for p in m.parameters() if p.requires_grad)), anywhere(outside + "|__pow__", ANY), "loss")

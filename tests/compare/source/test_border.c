@@ -199,12 +199,21 @@ START_TEST(another_factor_of_other_values_is_no_suspect_where_results_agree)
 {
     struct hand h;
     set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.leaf[OTHER].texts = SOURCE__NONE;
     h.node[FORMULA].fades = false;
     ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
     h.node[FORMULA].in = 0.5F;
     ck_assert(!remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
     h.node[FORMULA].out = 0.5F;
     ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
+    h.node[FORMULA].in = h.node[FORMULA].out = 0;
+    struct source__value_texts texts = {.text = {MS_STR("2"), MS_STR("3")}};
+    h.part.texts.p = &texts;
+    h.part.texts.n = 1;
+    h.leaf[OTHER].texts = 0;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
+    texts.text[1] = MS_STR_NONE; /* a mean of means for one over two axes */
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
     ms_vec_free(&h.source.raws);
 }
 END_TEST
