@@ -205,49 +205,67 @@ static bool is_closed(const struct source__judge *j, const struct source__node *
            !(border > source__rule.forward[j->tensor] * source__rule.exact);
 }
 
-/* Tells whether a requires_grad differs because one side makes whole calls under no_grad, as an evaluation
- * before the step does: then the outputs of several operators have it. */
+/* Tells whether requires_grad differs although all gradients agree: one side makes calls under no_grad, as an
+ * evaluation before the step does, or data wants a gradient on one side alone. */
 static bool is_without_graph(const struct source__judge *j, const struct source__raw *r)
 {
-    enum { CALLS_FEW = 3 };
-    unsigned calls = 0;
     bool frozen = r->leaf != SOURCE__NONE && (j->p->leaves.p[r->leaf].flags & SOURCE__IS_PARAM);
-    if (r->why != CMP_WHY_GRAD || r->cls == SOURCE__NUM || frozen)
-        return false;
-    for (uint32_t i = 0; i < j->after_backward && calls < CALLS_FEW; i++) {
-        const struct source__node *n = &j->p->nodes.p[i];
-        calls +=
-            n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD && (n->attrs_out & SOURCE__GRAD);
-    }
-    return calls == CALLS_FEW;
+    return r->why == CMP_WHY_GRAD && r->cls != SOURCE__NUM && !frozen;
 }
 
-/* Tells whether data wants a gradient on one side alone: what reads the batch then has one more output of
- * its backward. */
-static bool is_data_graded(const struct source__judge *j, const struct source__raw *r)
+/* Tells whether a result differs by no more than the rounding of another kernel. */
+static bool agrees(const struct source__judge *j, const struct source__node *n)
 {
-    if (r->why != CMP_WHY_GRAD || r->cls == SOURCE__NUM || r->leaf == SOURCE__NONE)
-        return false;
-    unsigned flags = j->p->leaves.p[r->leaf].flags;
-    return (flags & SOURCE__ROOT) && (flags & (SOURCE__IS_PARAM | SOURCE__IS_OUT)) == 0;
+    bool known = (n->flags & SOURCE__OUT_MEASURED) && (n->flags & SOURCE__OUT_FLAGGED) == 0;
+    return known && n->out <= source__rule.forward[j->tensor] * n->tiny;
 }
 
-/* Values in another order show in no statistics, so a suspect with a reader does not end. */
+/* Tells whether a type differs that holds the same values: a mask of truth values for one of numbers, or more digits
+ * than float32 has. */
+static bool is_wider_type(const struct source__judge *j, const struct source__raw *r)
+{
+    if (r->why != CMP_WHY_DTYPE || r->leaf == SOURCE__NONE || !agrees(j, &j->p->nodes.p[r->node]))
+        return false;
+    const struct source__leaf *l = &j->p->leaves.p[r->leaf];
+    bool real[2], fine[2];
+    for (unsigned s = 0; s < 2; s++) {
+        real[s] = ms_dtype_kind((enum ms_dtype)l->dtype[s]) == MS_DTK_FLOAT;
+        fine[s] = real[s] && source__unit(l->dtype[s]) == 0;
+    }
+    return (fine[0] && fine[1]) || (!real[0] && !real[1] && (l->flags & SOURCE__ROOT));
+}
+
+/* Tells whether an operator has another argument and makes the same: it reads other values, as 8 times one sum is 16
+ * times another, or one side does not have the argument, as a mean over two axes is a mean of means. */
+static bool is_other_form(const struct source__judge *j, const struct source__raw *r)
+{
+    const struct source__node *n = &j->p->nodes.p[r->node];
+    if (r->why != CMP_WHY_SCALAR || r->leaf == SOURCE__NONE || !agrees(j, n))
+        return false;
+    uint32_t texts = j->p->leaves.p[r->leaf].texts;
+    bool reads_other = n->in > source__rule.forward[j->tensor] * n->floor;
+    bool is_absent = texts != SOURCE__NONE && (j->p->texts.p[texts].text[0].p == NULL ||
+                                               j->p->texts.p[texts].text[1].p == NULL);
+    return reads_other || is_absent;
+}
+
+/* Values in another order show in no statistics but those of their reader. */
 static bool does_end(const struct source__judge *j, const struct source__raw *r, bool substitute)
 {
     const struct source__node *nodes = j->p->nodes.p;
     if (r->part != j->part || r->node >= j->after_backward ||
         nodes[r->node].kind == PROBE_NODE_PGRAD)
         return false;
-    if (r->is_other)
+    if (r->reader != SOURCE__NONE)
         return nodes[r->reader].fades;
-    if (is_data_graded(j, r))
+    if (is_without_graph(j, r) || is_wider_type(j, r) || is_other_form(j, r))
         return true;
     if (!r->forward)
         return source__is_backward(&nodes[r->node]);
-    if (r->reader != SOURCE__NONE || is_fact(j, r, substitute))
+    if (is_fact(j, r, substitute))
         return false;
-    return nodes[r->node].fades || nodes[r->seen].fades || is_without_graph(j, r) ||
+    return nodes[r->node].fades || nodes[r->seen].fades ||
+           (r->why == CMP_WHY_MOVED && r->cls == SOURCE__STRUCTURE) ||
            (r->cls == SOURCE__STRUCTURE && is_closed(j, &nodes[r->node]));
 }
 

@@ -22,11 +22,14 @@ struct grain {
     uint8_t coarse;
 };
 
-static void widen_grain(struct grain *g, const struct source__part *p, const struct source__node *n)
+static void widen_grain(struct grain *g, const struct source__judge *j,
+                        const struct source__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         bool differ;
-        const struct source__leaf *l = &p->leaves.p[i];
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if (j->unmeant[l->dtype[0]][l->dtype[1]])
+            continue;
         double u = source__roundoff(l, &differ);
         if (u > g->unit)
             g->coarse = l->dtype[source__unit(l->dtype[1]) >= source__unit(l->dtype[0])];
@@ -35,12 +38,12 @@ static void widen_grain(struct grain *g, const struct source__part *p, const str
     }
 }
 
-static struct grain grain_of(const struct source__part *p, const struct source__node *n)
+static struct grain grain_of(const struct source__judge *j, const struct source__node *n)
 {
     struct grain g = {0};
-    widen_grain(&g, p, n);
+    widen_grain(&g, j, n);
     if (n->forward != SOURCE__NONE)
-        widen_grain(&g, p, &p->nodes.p[n->forward]);
+        widen_grain(&g, j, &j->p->nodes.p[n->forward]);
     return g;
 }
 
@@ -105,35 +108,73 @@ static void note_precision(struct source__judge *j, uint32_t count[MS_DT_MAX][MS
     ms_assert(p->other_share >= 0 && p->other_share <= 1);
 }
 
-/* Tells whether an operator with several calls, such as linear, has this pair of types in nearly
- * all of them, or two operators in most, or all that multiply by parameters: mixed precision is chosen per
- * operator. */
-static bool is_usual(const struct source__part *p, unsigned g, unsigned t)
+/* For an operator: its outputs of the forward pass, and those with a pair of types. */
+struct usage {
+    uint32_t all, meant;
+};
+
+static void count_usage(const struct source__part *p, unsigned g, unsigned t, struct usage *use)
 {
-    enum { CALLS_FEW = 6, CALLS_MOST = 3 };
-    bool usual = false;
-    unsigned most = 0, weighed = 0, kinds = 0;
-    uint32_t(*n)[2] = ms_calloc(p->ops.n + 1, sizeof *n);
-    for (size_t i = 0; n != NULL && i < p->nodes.n; i++) {
+    for (size_t i = 0; i < p->nodes.n; i++) {
         const struct source__node *node = &p->nodes.p[i];
         for (uint32_t k = node->leaf; k < node->leaf + node->nleaf; k++) {
             const struct source__leaf *l = &p->leaves.p[k];
             if (!is_real_output(l) || l->row[0] == SOURCE__NONE || l->row[1] == SOURCE__NONE ||
                 node->dir == PROBE_BACKWARD)
                 continue;
-            n[node->op][0]++;
-            n[node->op][1] += l->dtype[0] == g && l->dtype[1] == t;
+            use[node->op].all++;
+            use[node->op].meant += l->dtype[0] == g && l->dtype[1] == t;
         }
     }
-    for (size_t i = 0; n != NULL && i < p->ops.n; i++) {
-        usual |= n[i][1] >= CALLS_FEW && 10 * n[i][1] >= 9 * n[i][0];
-        most += n[i][1] >= CALLS_MOST && 2 * n[i][1] > n[i][0];
+}
+
+/* Tells whether an operator with several calls, such as linear, has this pair of types in nearly
+ * all of them, or two operators in most, or all that multiply by parameters: mixed precision is chosen per
+ * operator. */
+static bool is_usual(const struct source__part *p, const struct usage *use)
+{
+    enum { CALLS_FEW = 6, CALLS_MOST = 3 };
+    bool usual = false;
+    unsigned most = 0, weighed = 0, kinds = 0;
+    for (size_t i = 0; i < p->ops.n; i++) {
+        const struct usage *u = &use[i];
+        usual |= u->meant >= CALLS_FEW && 10 * u->meant >= 9 * u->all;
+        most += u->meant >= CALLS_MOST && 2 * u->meant > u->all;
         bool weighs = (p->ops.p[i].flags & (SOURCE__WEIGHED | SOURCE__NORMS)) == SOURCE__WEIGHED;
-        kinds += weighs && n[i][0] != 0;
-        weighed += weighs && n[i][0] != 0 && n[i][1] == n[i][0];
+        kinds += weighs && u->all != 0;
+        weighed += weighs && u->all != 0 && u->meant == u->all;
     }
-    ms_free(n);
     return usual || most > 1 || (kinds > 1 && weighed == kinds);
+}
+
+/* Tells whether normalizations alone have a low type on one side. Mixed precision chooses it for products first, and
+ * for normalizations last. */
+static bool is_of_norms(const struct source__part *p, const struct usage *use)
+{
+    unsigned norms = 0, others = 0;
+    for (size_t i = 0; i < p->ops.n; i++) {
+        norms += (p->ops.p[i].flags & SOURCE__NORMS) != 0 && use[i].meant != 0;
+        others += (p->ops.p[i].flags & (SOURCE__NORMS | SOURCE__CAST)) == 0 && use[i].meant != 0;
+    }
+    return norms != 0 && others == 0;
+}
+
+/* Tells whether a pair of types, of so many outputs among all, is a choice of the runs; notes it where it is
+ * none. */
+static bool is_chosen(struct source__judge *j, unsigned g, unsigned t, uint32_t count, uint32_t all)
+{
+    const struct source__part *p = j->p;
+    bool low = source__unit((uint8_t)g) > 0 || source__unit((uint8_t)t) > 0;
+    if (g == t || count < SYSTEMIC_LEAVES)
+        return false;
+    struct usage *use = ms_calloc(p->ops.n + 1, sizeof *use);
+    if (use == NULL)
+        return false;
+    count_usage(p, g, t, use);
+    bool chosen = count >= source__rule.systemic_share * all || is_usual(p, use);
+    j->unmeant[g][t] = low && is_of_norms(p, use);
+    ms_free(use);
+    return chosen && !j->unmeant[g][t];
 }
 
 /* Finds pairs of types that are so frequent that they are a systemic difference of the runs, not a
@@ -153,8 +194,7 @@ static void find_systemic(struct source__judge *j)
     }
     for (unsigned g = 0; g < MS_DT_MAX; g++) {
         for (unsigned t = 0; t < MS_DT_MAX; t++) {
-            if (g == t || count[g][t] < SYSTEMIC_LEAVES ||
-                (count[g][t] < source__rule.systemic_share * all && !is_usual(j->p, g, t)))
+            if (!is_chosen(j, g, t, count[g][t], all))
                 continue;
             j->systemic[g][t] = j->mixed = true;
             low[g] |= source__unit((uint8_t)g) > 0 || t == MS_DT_F64;
@@ -350,7 +390,7 @@ static float first_norm(const struct source__judge *j)
 static void weigh_node(struct source__judge *j, struct source__node *n)
 {
     struct source__context c = context_of(j, n);
-    struct grain g = grain_of(j->p, n);
+    struct grain g = grain_of(j, n);
     n->in = c.e;
     n->in_norm = c.en;
     n->attrs_in = c.attrs;

@@ -22,6 +22,7 @@ struct source__judge {
     bool low;     /* some values have low precision */
     bool mixed;   /* one side computes in another precision */
     bool systemic[MS_DT_MAX][MS_DT_MAX]; /* [golden type][target type] */
+    bool unmeant[MS_DT_MAX][MS_DT_MAX];  /* likewise: normalizations alone differ by it */
     double backward_factor;
     float *class_gain; /* by operator: usual gain of its backward */
     /* by operator: ratio of the output difference to the explained one that most forward calls stay

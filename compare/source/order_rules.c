@@ -31,9 +31,10 @@ static bool is_named(const struct source__part *p, const struct source__node *n,
 static bool moves_elements(const struct source__part *p, const struct source__node *n)
 {
     static const char *const names[] = {
-        "roll",       "flip",     "fliplr",   "flipud",  "rot90",  "permute", "transpose",
-        "transpose_", "swapaxes", "swapdims", "movedim", "t",      "gather",  "index_select",
-        "take",       "sort",     "randperm", "reverse", "einsum", NULL};
+        "roll",      "flip",         "fliplr",   "flipud",   "rot90",    "permute",
+        "transpose", "transpose_",   "swapaxes", "swapdims", "movedim",  "t",
+        "gather",    "index_select", "take",     "sort",     "randperm", "reverse",
+        "einsum",    "triu",         "tril",     NULL};
     return is_named(p, n, names);
 }
 
@@ -156,16 +157,38 @@ static void walk_back(struct way *w, uint32_t from)
     }
 }
 
-/* Returns the last operator of one side alone before a node that moves elements, where nothing says who made the node's inputs: indexing is often not recorded. */
+/* Returns the number of elements of a node's largest tensor. */
+static float whole_of(const struct source__part *p, const struct source__node *n)
+{
+    float whole = 0;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++)
+        whole = fmaxf(whole, p->leaves.p[k].count);
+    return whole;
+}
+
+/* Tells whether an input has no more numbers than one element of the data becomes, as a weight of channels. */
+static bool is_vector(const struct source__part *p, const struct source__node *n,
+                      const struct source__leaf *l, uint32_t data)
+{
+    return whole_of(p, n) >= l->count * p->leaves.p[data].count;
+}
+
+/* Tells whether a node reads numbers that no recorded operator made, a slice of what it was made of: indexing is often
+ * not recorded. Other inputs are what one element of the data is multiplied by. */
+static bool is_cut(const struct source__part *p, uint32_t reader, uint32_t data)
+{
+    const struct source__node *n = &p->nodes.p[reader];
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &p->leaves.p[k];
+        if (is_data(l) && (l->flags & SOURCE__REAL) && !is_vector(p, n, l, data))
+            return true;
+    }
+    return false;
+}
+
+/* Returns the last operator of one side alone before a node that moves elements; SOURCE__NONE: there is none. */
 static uint32_t find_mover_before(const struct source__part *p, uint32_t reader)
 {
-    const struct source__node *r = &p->nodes.p[reader];
-    for (uint32_t i = r->leaf; i < r->leaf + r->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) == 0 &&
-            (l->maker[0] != SOURCE__NONE || l->maker[1] != SOURCE__NONE))
-            return SOURCE__NONE;
-    }
     for (uint32_t i = reader; i-- > 0;) {
         const struct source__node *n = &p->nodes.p[i];
         bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
@@ -173,6 +196,19 @@ static uint32_t find_mover_before(const struct source__part *p, uint32_t reader)
             return i;
     }
     return SOURCE__NONE;
+}
+
+/* Where nothing on the way moves elements: notes the last operator before a node that moves them and has another
+ * argument, as the diagonal of a mask has: the values of masks do not tell who made them. */
+static void find_argument_before(struct way *w, uint32_t reader)
+{
+    for (uint32_t i = reader; i-- > 0 && w->mover == SOURCE__NONE;) {
+        const struct source__node *n = &w->p->nodes.p[i];
+        if (n->kind != PROBE_NODE_API || !moves_elements(w->p, n))
+            continue;
+        w->scalar = other_argument(w->p, n);
+        w->mover = w->scalar != SOURCE__NONE ? i : SOURCE__NONE;
+    }
 }
 
 /* Returns the number of elements of a node's tensor of truth values, an input or an output; 0: it has
@@ -274,6 +310,70 @@ static uint32_t first_reader(const struct source__part *p, uint32_t before, uint
     return SOURCE__NONE;
 }
 
+static bool is_marked(const bool *mark, const struct source__leaf *l, uint32_t before)
+{
+    bool is = false;
+    for (unsigned s = 0; s < 2; s++)
+        is |= l->maker[s] < before && mark[l->maker[s]];
+    return is;
+}
+
+/* Tells whether a node reads the data in question. */
+static bool reads_data(const struct way *w, const struct source__leaf *l, uint32_t data)
+{
+    return data != SOURCE__NONE && is_data(l) && l->value == w->p->leaves.p[data].value;
+}
+
+/* Tells whether another order of what a node makes, and of the data that it reads, explains that a later one combines
+ * its inputs otherwise. Where all of them are computed from it, or are the same for all elements of the data, they are
+ * in another order together. data: SOURCE__NONE, or the input. */
+static enum ms_rc explains(const struct way *w, uint32_t node, uint32_t data, uint32_t reader,
+                           bool *out, struct ms_err *err)
+{
+    const struct source__part *p = w->p;
+    const struct source__node *n = &p->nodes.p[reader];
+    bool *behind = ms_calloc(reader + 1, sizeof *behind);
+    if (behind == NULL)
+        return ms_no_memory(err);
+    behind[node] = true;
+    for (uint32_t i = node + 1; i < reader; i++) {
+        const struct source__node *o = &p->nodes.p[i];
+        for (uint32_t k = o->leaf; k < o->leaf + o->nleaf && !behind[i]; k++) {
+            const struct source__leaf *l = &p->leaves.p[k];
+            behind[i] = (l->flags & SOURCE__IS_OUT) == 0 &&
+                        (reads_data(w, l, data) || is_marked(behind, l, i));
+        }
+    }
+    *out = false;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &p->leaves.p[k];
+        bool is_input = (l->flags & SOURCE__IS_OUT) == 0 && l->count > 1;
+        bool is_same = data != SOURCE__NONE && is_vector(p, n, l, data);
+        *out |= is_input && !is_same && !is_marked(behind, l, reader);
+    }
+    ms_free(behind);
+    return MS_OK;
+}
+
+/* Finds the nearest operator on the way that multiplies by a parameter whose order explains a node; SOURCE__NONE: there
+ * is none. */
+static enum ms_rc find_owner(const struct way *w, uint32_t reader, uint32_t *node, uint32_t *leaf,
+                             struct ms_err *err)
+{
+    unsigned asked = 0;
+    bool is_it = false;
+    *node = SOURCE__NONE;
+    for (uint32_t i = reader; i-- > 0 && !is_it && asked < OWNERS_MAX;) {
+        *leaf = w->on[i] ? owned_leaf(w->p, &w->p->nodes.p[i]) : SOURCE__NONE;
+        if (*leaf == SOURCE__NONE)
+            continue;
+        asked++;
+        MS_TRY(explains(w, i, SOURCE__NONE, reader, &is_it, err));
+        *node = is_it ? i : SOURCE__NONE;
+    }
+    return MS_OK;
+}
+
 /* Adds the nearest parameters on the way, and the data: each may be in another order just as well, and
  * only tensors can decide. */
 static enum ms_rc add_others(struct source__judge *j, const struct way *w, uint32_t reader,
@@ -296,24 +396,42 @@ static enum ms_rc add_others(struct source__judge *j, const struct way *w, uint3
     return data ? add_other(j, reader, root, leaf, err) : MS_OK;
 }
 
-/* Adds what has moved elements on the way; else the data, where an operator combines elements pair by
- * pair; and what explains the node as well. */
+/* Finds what is blamed where an operator combines elements pair by pair: the data, or where that explains nothing,
+ * the nearest parameter. SOURCE__NONE: nothing is. */
+static enum ms_rc blame_pairwise(const struct way *w, uint32_t i, uint32_t *blamed,
+                                 struct source__raw *raw, struct ms_err *err)
+{
+    const struct source__node *n = &w->p->nodes.p[i];
+    uint32_t leaf = w->leaf;
+    bool by_data = false;
+    *blamed = SOURCE__NONE;
+    if (w->root == SOURCE__NONE || w->root == i || !is_pairwise(w->p, n))
+        return MS_OK;
+    MS_TRY(explains(w, w->root, w->leaf, i, &by_data, err));
+    if (by_data)
+        *blamed = w->root;
+    else
+        MS_TRY(find_owner(w, i, blamed, &leaf, err));
+    *raw = source__raw_of(n, by_data ? CMP_WHY_INPUT : CMP_WHY_PARAMETER, SOURCE__NUM, 0);
+    raw->leaf = leaf;
+    raw->in = *blamed != SOURCE__NONE ? w->p->leaves.p[leaf].e : 0;
+    return MS_OK;
+}
+
+/* Adds what has moved elements on the way; else what an operator that combines elements pair by pair
+ * shows; and what explains the node as well. */
 static enum ms_rc blame_order(struct source__judge *j, const struct way *w, uint32_t i,
                               struct ms_err *err)
 {
     const struct source__node *n = &j->p->nodes.p[i];
     struct source__raw raw;
     uint32_t blamed = w->mover;
-    if (w->mover != SOURCE__NONE) {
+    if (w->mover != SOURCE__NONE)
         raw = raw_of_mover(j, w);
-    } else if (w->root != SOURCE__NONE && w->root != i && is_pairwise(j->p, n)) {
-        raw = source__raw_of(n, CMP_WHY_INPUT, SOURCE__NUM, 0);
-        raw.leaf = w->leaf;
-        raw.in = j->p->leaves.p[w->leaf].e;
-        blamed = w->root;
-    } else {
+    else
+        MS_TRY(blame_pairwise(w, i, &blamed, &raw, err));
+    if (blamed == SOURCE__NONE)
         return add_others(j, w, i, SOURCE__NONE, err);
-    }
     raw.s = (float)log10(fmax(n->rho, 1));
     raw.reader = i;
     MS_TRY(source__add_suspect(j, blamed, raw, err));
@@ -333,9 +451,13 @@ enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct m
     if (w.on == NULL)
         return ms_no_memory(err);
     w.mover = find_mask(j->p, i);
-    if (w.mover == SOURCE__NONE)
-        w.mover = find_mover_before(j->p, i);
     walk_back(&w, i);
+    find_argument_before(&w, i);
+    uint32_t leaf, first = first_reader(j->p, i, &leaf);
+    if (first != SOURCE__NONE && is_cut(j->p, i, leaf)) {
+        w.root = first, w.leaf = leaf;
+        w.mover = w.mover == SOURCE__NONE ? find_mover_before(j->p, i) : w.mover;
+    }
     enum ms_rc rc = blame_order(j, &w, i, err);
     ms_free(w.on);
     return rc;

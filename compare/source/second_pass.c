@@ -12,26 +12,38 @@
 /* Differences of single operators stay below it between equal runs on other threads. */
 static const float apart = 1e-5F;
 
-/* Tells whether a leaf differs, and is an output or an input as asked for. */
+/* Tells whether a leaf is an input that no recorded operator made and that is no parameter: an operator between, such
+ * as a sign, may not be recorded. */
+static bool is_unmade(const struct source__leaf *l)
+{
+    return (l->flags & (SOURCE__ROOT | SOURCE__IS_PARAM)) == SOURCE__ROOT;
+}
+
+static bool is_apart(const struct source__leaf *l)
+{
+    return (l->flags & SOURCE__FLAGGED) || ((l->flags & SOURCE__MEASURED) && l->e > apart);
+}
+
+/* Tells whether an output differs, or an input that something made, as asked for. */
 static bool has_apart(const struct source__part *p, const struct source__node *n, unsigned out)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct source__leaf *l = &p->leaves.p[i];
-        bool differs =
-            (l->flags & SOURCE__FLAGGED) || ((l->flags & SOURCE__MEASURED) && l->e > apart);
-        if (differs && (l->flags & SOURCE__IS_OUT) == out)
+        if (is_apart(l) && (l->flags & SOURCE__IS_OUT) == out && !is_unmade(l))
             return true;
     }
     return false;
 }
 
-/* Tells whether a forward operator is the first to differ on its way, or one side lacks it. */
+/* Tells whether a forward operator is the first to differ on its way. */
 static bool does_part(const struct source__part *p, const struct source__node *n)
 {
-    if (n->dir != PROBE_FORWARD || n->kind != PROBE_NODE_API || n->recomputed)
-        return false;
-    bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
-    return alone || (has_apart(p, n, SOURCE__IS_OUT) && !has_apart(p, n, 0));
+    return has_apart(p, n, SOURCE__IS_OUT) && !has_apart(p, n, 0);
+}
+
+static bool is_alone(const struct source__node *n)
+{
+    return n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
 }
 
 /* Tells whether a backward node reads a gradient that no record has although an operator that reads its
@@ -52,15 +64,31 @@ static bool is_replaced(const struct source__part *p, const struct source__node 
     return false;
 }
 
+/* Tells whether anything of a node differs. */
+static bool differs(const struct source__part *p, const struct source__node *n)
+{
+    bool any = false;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++)
+        any |= is_apart(&p->leaves.p[i]);
+    return any;
+}
+
+/* A backward node that differs before the forward operator at which values part is of a second pass. */
 void source__mark_second_passes(struct source__judge *j)
 {
     struct source__part *p = j->p;
-    uint32_t end = 0;
+    uint32_t end = 0, parted = 0;
     ms_assert(j->after_backward <= p->nodes.n);
-    for (uint32_t i = 0; i < j->after_backward; i++)
-        end = does_part(p, &p->nodes.p[i]) ? i : end;
+    for (uint32_t i = 0; i < j->after_backward; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        if (n->dir != PROBE_FORWARD || n->kind != PROBE_NODE_API || n->recomputed)
+            continue;
+        parted = does_part(p, n) ? i : parted;
+        end = is_alone(n) || parted == i ? i : end;
+    }
     for (uint32_t i = 0; i < end; i++) {
         struct source__node *n = &p->nodes.p[i];
-        n->second_pass = source__is_backward(n) && is_replaced(p, n);
+        n->second_pass =
+            source__is_backward(n) && (is_replaced(p, n) || (i < parted && differs(p, n)));
     }
 }

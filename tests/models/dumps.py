@@ -34,6 +34,7 @@ class Step:
         self.dtype = torch.float32
         self.step_times = 1
         self.after_step = lambda model, optimizer: None
+        family.loop(self)
 
 
 def settle(model):

@@ -20,12 +20,13 @@ class Family:
     """A model and what one training step of it needs.
 
     make(**keys) builds the model, batch() its inputs, loss(model, batch) the loss.
-    layer: path of an inner block; labels: key of the labels in the batch.
+    layer: path of an inner block; labels: key of the labels in the batch; loop(step) sets how it trains.
     """
 
     def __init__(self, name, make, batch, loss, labels="labels", vision=False, hugging=False):
         self.name, self.make, self.batch, self.loss = name, make, batch, loss
         self.labels, self.vision, self.hugging = labels, vision, hugging
+        self.loop = lambda step: None
 
 
 # ---- language models of transformers ------------------------------------------------

@@ -16,7 +16,7 @@ LINES = (nn.Linear, *CONVS)
 
 # Functions whose result is their input in another form: a reader of the result reads the input.
 FORMS = {"to", "view", "reshape", "getitem", "contiguous", "flatten", "float", "long", "int", "bool", "clone",
-         "unsqueeze", "transpose", "permute", "expand", "pad", "type", "squeeze", "chunk", "split"}
+         "unsqueeze", "detach", "transpose", "permute", "expand", "pad", "type", "squeeze", "chunk", "split"}
 
 
 class Readers(TorchFunctionMode):

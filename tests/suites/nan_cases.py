@@ -106,12 +106,17 @@ CASES = {
     "weight": ({}, {"spoil": nan_weight}, "Functional.linear.3.forward"),
     "data": ({}, {"spoil": nan_data}, "Functional.linear.0.forward"),
     "gradient": ({"middle": hidden_root}, {}, "Torch.sqrt.0.backward"),
+    "arccosine": ({"before_loss": lambda y: torch.acos(y + 1000.0)}, {}, "Torch.acos.0.forward"),
+    "half_overflow": ({"middle": lambda y: torch.exp(torch.relu(y) + 20.0)}, {"dtype": torch.float16}, "Torch.exp.0.forward"),
+    "gradient_power": ({"middle": lambda y: y + 0.0 * torch.pow(y * 0.0, 0.5)}, {}, "Torch.pow.0.backward"),
 }
 HEALTHY = {
     "mask_infinite": ({}, {}),
     "mask_least": ({}, {"fill": torch.finfo(torch.float32).min}),
     "mask_least_bf16": ({}, {"fill": torch.finfo(torch.bfloat16).min}),
     "double": ({}, {"dtype": torch.float64}),
+    "half": ({}, {"dtype": torch.float16}),
+    "least_value": ({"middle": lambda y: torch.clamp(y, min=torch.finfo(torch.float32).min)}, {}),
 }
 
 

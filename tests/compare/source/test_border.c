@@ -132,10 +132,8 @@ START_TEST(facts_remain)
     ck_assert(!lone_remains(&h));
     ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, SOURCE__NONE));
     h.node[FORMULA].fades = false;
-    ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, SOURCE__NONE));
-    h.node[FORMULA].attrs_out = h.node[LONE].attrs_out = SOURCE__GRAD;
-    h.node[SMALL] = h.node[LONE]; /* three calls under no_grad */
-    ck_assert(!remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, SOURCE__NONE));
+    ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__NUM, SOURCE__NONE));
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, SOURCE__NONE)); /* no_grad */
     ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, WEIGHT)); /* a frozen parameter */
     h.node[FORMULA].fades = true;
     h.node[FORMULA].leaf = WEIGHT; /* a parameter that one side lacks */
@@ -171,12 +169,86 @@ START_TEST(data_that_wants_a_gradient_is_no_suspect)
         (struct source__leaf){.flags = SOURCE__ROOT, .maker = {SOURCE__NONE, SOURCE__NONE}};
     ck_assert(!remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, OTHER));
     ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, WEIGHT));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+/* A mask of truth values for one of numbers, a normalization in float64. */
+START_TEST(a_type_that_holds_the_same_values_is_no_suspect)
+{
+    struct hand h;
+    set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.node[FORMULA].fades = false;
+    h.leaf[OTHER] = (struct source__leaf){.flags = SOURCE__ROOT,
+                                          .maker = {SOURCE__NONE, SOURCE__NONE},
+                                          .dtype = {MS_DT_I64, MS_DT_BOOL}};
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_DTYPE, SOURCE__HARD, OTHER));
     h.leaf[OTHER].flags = 0; /* what an operator made */
-    ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, OTHER));
+    ck_assert(remains(&h, FORMULA, CMP_WHY_DTYPE, SOURCE__HARD, OTHER));
+    h.leaf[OTHER].dtype[0] = MS_DT_F32;
+    h.leaf[OTHER].dtype[1] = MS_DT_F64;
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_DTYPE, SOURCE__HARD, OTHER));
+    h.leaf[OTHER].dtype[1] = MS_DT_BF16;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_DTYPE, SOURCE__HARD, OTHER));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+/* 8 * (1 + tanh(x / 2)) for 16 * sigmoid(x). */
+START_TEST(another_factor_of_other_values_is_no_suspect_where_results_agree)
+{
+    struct hand h;
+    set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.leaf[OTHER].texts = SOURCE__NONE;
+    h.node[FORMULA].fades = false;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
+    h.node[FORMULA].in = 0.5F;
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
+    h.node[FORMULA].out = 0.5F;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
+    h.node[FORMULA].in = h.node[FORMULA].out = 0;
+    struct source__value_texts texts = {.text = {MS_STR("2"), MS_STR("3")}};
+    h.part.texts.p = &texts;
+    h.part.texts.n = 1;
+    h.leaf[OTHER].texts = 0;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
+    texts.text[1] = MS_STR_NONE; /* a mean of means for one over two axes */
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+START_TEST(another_order_ends_where_its_reader_fades)
+{
+    struct hand h;
+    set_up(&h, 1e-7F, 1e-6F, 1e-6F);
+    struct source__raw raw = source__raw_of(&h.node[LONE], CMP_WHY_EXTRA, SOURCE__NUM, 1);
+    raw.reader = FORMULA;
+    ck_assert_int_eq(source__add_suspect(&h.judge, LONE, raw, &h.err), MS_OK);
+    h.node[FORMULA].fades = false;
+    source__drop_ended(&h.judge);
+    ck_assert_uint_eq(h.source.raws.n, 1);
+    h.node[FORMULA].fades = true;
+    source__drop_ended(&h.judge);
+    ck_assert_uint_eq(h.source.raws.n, 0);
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+START_TEST(an_operator_that_moves_alone_is_no_suspect)
+{
+    struct hand h;
+    set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.node[FORMULA].fades = false;
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_MOVED, SOURCE__STRUCTURE, SOURCE__NONE));
+    ck_assert(remains(&h, FORMULA, CMP_WHY_MOVED, SOURCE__NUM, SOURCE__NONE));
     ms_vec_free(&h.source.raws);
 }
 END_TEST
 
 TEST_MAIN("border", nothing_is_a_suspect_whose_borders_agree,
           gradients_that_differ_keep_every_suspect, a_gradient_of_rounding_alone_agrees,
-          facts_remain, a_part_of_another_form_is_no_fact, data_that_wants_a_gradient_is_no_suspect)
+          facts_remain, a_part_of_another_form_is_no_fact, data_that_wants_a_gradient_is_no_suspect,
+          a_type_that_holds_the_same_values_is_no_suspect,
+          another_factor_of_other_values_is_no_suspect_where_results_agree,
+          another_order_ends_where_its_reader_fades, an_operator_that_moves_alone_is_no_suspect)

@@ -8,7 +8,7 @@
 
 /* A convolution, its backward, one that reads its gradient, and a scale of the penalty on the gradient. */
 enum { CONV, CONV_BACK, EARLIER_BACK, SCALE, LAST_BACK, NODES };
-enum { GRADIENT, PASSED_ON, SCALED, LEAVES };
+enum { GRADIENT, PASSED_ON, SCALED, UNMADE, LEAVES };
 
 struct hand {
     struct source__node node[NODES];
@@ -87,6 +87,27 @@ START_TEST(a_gradient_that_nobody_could_record_counts)
 }
 END_TEST
 
+/* The minus of a force is not recorded: the loss reads what no operator made. */
+START_TEST(a_loss_that_parts_by_what_is_not_recorded_ends_the_first_pass)
+{
+    for (unsigned is_weight = 0; is_weight < 2;
+         is_weight++) { /* a step before may have changed it */
+        struct hand h;
+        set_up(&h);
+        h.node[CONV].is_read = false;
+        h.node[SCALE].id[1] = 0;
+        h.node[SCALE].leaf = SCALED;
+        h.node[SCALE].nleaf = 2;
+        h.leaf[SCALED].flags |= SOURCE__IS_OUT;
+        h.leaf[UNMADE].flags |= SOURCE__ROOT | (is_weight ? SOURCE__IS_PARAM : 0);
+        source__mark_second_passes(&h.judge);
+        ck_assert_int_eq(h.node[CONV_BACK].second_pass, !is_weight);
+        ck_assert(!h.node[LAST_BACK].second_pass);
+    }
+}
+END_TEST
+
 TEST_MAIN("second_pass", a_record_before_the_operator_that_is_missing_is_of_a_second_pass,
           where_no_later_operator_parts_the_gradient_counts,
-          a_gradient_that_nobody_could_record_counts)
+          a_gradient_that_nobody_could_record_counts,
+          a_loss_that_parts_by_what_is_not_recorded_ends_the_first_pass)

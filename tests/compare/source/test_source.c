@@ -668,6 +668,27 @@ START_TEST(another_precision_everywhere_is_nobodys_fault)
 }
 END_TEST
 
+/* A chain of products and normalizations, of which the normalizations run in float16. */
+START_TEST(normalizations_alone_are_not_chosen_for_a_low_type)
+{
+    enum { PAIRS = 6 };
+    char name[2 * PAIRS][40];
+    struct run g = plain(), t;
+    for (int i = 0; i < 2 * PAIRS; i++) {
+        snprintf(name[i], sizeof name[i], "Functional.%s.%d.forward",
+                 i % 2 == 0 ? "linear" : "layer_norm", i / 2);
+        g.call[i] = (struct call){name[i], {i, 20 + i, NOTHING}, i + 1, NULL, NULL};
+    }
+    t = g;
+    for (int i = 1; i < 2 * PAIRS; i += 2)
+        t.call[i].dtype = "float16";
+    spoil(&t, 2, 2 * PAIRS, 3e-4);
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.layer_norm.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_VALUE);
+}
+END_TEST
+
 START_TEST(noise_of_a_second_run_explains_as_much)
 {
     struct fixture f;
@@ -995,11 +1016,27 @@ START_TEST(an_operator_more_that_changes_the_gradient_alone_is_named)
 }
 END_TEST
 
+/* A sum of what is computed from the same data moves with it: a parameter between has another order. */
+START_TEST(a_parameter_in_another_order_is_named_where_the_data_explains_nothing)
+{
+    struct run g = model(), t = model();
+    const struct call sum = {"Tensor.__add__.0.forward", {5, 3, NOTHING}, 43, NULL, NULL};
+    insert_call(&g, 3, sum);
+    insert_call(&t, 3, sum);
+    g.call[4].in[0] = t.call[4].in[0] = 43;
+    t.sums[43] = t.sums[6] = t.sums[7] = 0.2;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.linear.1.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_PARAMETER);
+    ck_assert_str_eq(a.name[1], "Tensor.__add__.0.forward");
+}
+END_TEST
+
 /* A sum of two tensors cannot be wrong by itself where it is not off by one factor or shift. */
 START_TEST(data_in_another_order_is_named_before_the_sum_that_shows_it)
 {
     struct run g = model(), t = model();
-    const struct call sum = {"Tensor.__add__.0.forward", {3, 2, NOTHING}, 43, NULL, NULL};
+    const struct call sum = {"Tensor.__add__.0.forward", {3, 61, NOTHING}, 43, NULL, NULL};
     insert_call(&g, 2, sum);
     insert_call(&t, 2, sum);
     g.call[3].in[0] = t.call[3].in[0] = 43;
@@ -1011,7 +1048,7 @@ START_TEST(data_in_another_order_is_named_before_the_sum_that_shows_it)
     g.call[2].in[1] = t.call[2].in[1] = g.odd = 60;
     g.shape = "[4, 16]"; /* of another size: it may differ */
     ck_assert_str_eq(ask(&g, &t).name[0], "Tensor.__add__.0.forward");
-    g.call[2].in[1] = t.call[2].in[1] = 2;
+    g.call[2].in[1] = t.call[2].in[1] = 61;
     g.odd = NOTHING;
     t.sums[43] = 0;
     t.err[43] = 0.2;
@@ -1154,7 +1191,8 @@ TEST_MAIN(
     an_operator_that_passes_a_value_without_its_gradient_is_named,
     a_module_without_recorded_operators_is_named, another_type_shape_or_argument_is_named,
     another_argument_is_told_with_both_values, an_argument_of_one_side_alone_counts,
-    another_precision_everywhere_is_nobodys_fault, noise_of_a_second_run_explains_as_much,
+    another_precision_everywhere_is_nobodys_fault,
+    normalizations_alone_are_not_chosen_for_a_low_type, noise_of_a_second_run_explains_as_much,
     checksums_name_the_first_that_differs, a_collective_is_explained_by_another_rank,
     one_fault_on_all_ranks_is_one_suspect, an_earlier_step_explains_the_parameters_of_a_later_one,
     other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
@@ -1163,6 +1201,7 @@ TEST_MAIN(
     an_operator_that_reorders_values_is_named_before_their_reader,
     parts_that_are_joined_in_another_order_are_named_before_their_reader,
     an_operator_more_that_changes_the_gradient_alone_is_named,
+    a_parameter_in_another_order_is_named_where_the_data_explains_nothing,
     data_in_another_order_is_named_before_the_sum_that_shows_it,
     arguments_of_another_form_are_no_suspect, rounding_of_a_gradient_from_outside_is_no_suspect,
     an_update_of_another_form_is_no_step, updates_are_paired_by_their_parameter,
