@@ -28,9 +28,12 @@ enum {
     KIND = 1000 /* values of a kind */
 };
 
+/* Numbers of tokens, which a dump of C gives no figures for. */
+enum { TOKENS = -1 };
+
 struct call {
     const char *name;
-    int in[INPUTS], out; /* 0: no value */
+    int in[INPUTS], out; /* 0: no value; in[1] below TOKENS: the negative of a second result */
 };
 
 struct answer {
@@ -44,9 +47,6 @@ static const char *dtype = "float32"; /* of all values */
 static const char *of_target = "mindspore";
 static const char *of_golden = "pytorch";
 static bool has_figures; /* of tokens, in the program that is written */
-
-/* Numbers of tokens, which a dump of C gives no figures for. */
-enum { TOKENS = -1 };
 
 static void put_tokens(struct ms_buf *b, bool figures)
 {
@@ -129,12 +129,16 @@ static void put_call(struct ms_buf *b, const struct call *c)
     }
     bool backward = ms_str_ends(ms_str_of(c->name), MS_STR("backward"));
     ms_buf_printf(b, "\"%s\": {\"%s\": [", c->name, backward ? "input" : "input_args");
-    for (unsigned i = 0; i < INPUTS && c->in[i] != 0; i++) {
+    for (unsigned i = 0; i < INPUTS && c->in[i] != 0 && c->in[i] >= TOKENS; i++) {
         ms_buf_puts(b, i != 0 ? ", " : "");
         put_tensor(b, c->in[i]);
     }
     ms_buf_puts(b, backward ? "], \"output\": [" : "], \"input_kwargs\": {}, \"output\": [");
     put_tensor(b, c->out);
+    if (c->in[1] < TOKENS) {
+        ms_buf_puts(b, ", ");
+        put_tensor(b, -c->in[1]);
+    }
     ms_buf_puts(b, "]}");
 }
 
@@ -358,6 +362,31 @@ START_TEST(a_detached_value_is_named_where_gradients_part)
     struct answer a = ask(deep_golden, target);
     ck_assert_uint_ne(a.n, 0);
     ck_assert_str_eq(a.golden, "Functional.linear.1.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_BRANCH);
+}
+END_TEST
+
+/* The target detaches the exponential, so that its product has the other gradient alone. */
+START_TEST(a_detached_value_is_named_by_what_made_it)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Functional.exp.0.forward", {3}, 4},
+                                              {"Functional.linear.1.forward", {1, 5}, 7},
+                                              {"Tensor.__mul__.0.forward", {4, 7}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 8},
+                                              {"Tensor.mean.0.backward", {10}, 11},
+                                              {"Tensor.__mul__.0.backward", {11, -13}, 22},
+                                              {"Functional.linear.1.backward", {13}, 14},
+                                              {"Functional.exp.0.backward", {22}, 25},
+                                              {"Functional.linear.0.backward", {25}, 26}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 3}, {"Functional.exp.0.forward", {3}, 4},
+        {"Functional.dense.1.forward", {1, 5}, 7}, {"Tensor.__mul__.0.forward", {4, 7}, 6},
+        {"Tensor.mean.0.forward", {6}, 8},         {"Tensor.mean.0.backward", {10}, 11},
+        {"Tensor.__mul__.0.backward", {11}, 13},   {"Functional.dense.1.backward", {13}, 14}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Functional.exp.0.forward");
     ck_assert_int_eq(a.why, CMP_WHY_BRANCH);
 }
 END_TEST
@@ -977,7 +1006,7 @@ TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_
           steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
           a_missing_branch_is_named_where_it_ends, an_update_is_named_by_its_result,
           an_update_in_other_steps_is_no_suspect, a_detached_value_is_named_where_gradients_part,
-          gradients_inside_a_function_are_no_suspects,
+          a_detached_value_is_named_by_what_made_it, gradients_inside_a_function_are_no_suspects,
           a_function_that_runs_as_steps_is_named_at_the_last_of_them,
           values_that_changed_places_are_named_where_they_are_chosen,
           an_operator_without_effect_is_not_named, a_lost_value_that_vanishes_is_named,
