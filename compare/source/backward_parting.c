@@ -213,10 +213,54 @@ static uint32_t first_parting(const struct look *l, const struct look *other, co
     return SOURCE__NONE;
 }
 
+/* Returns the part of a row's path behind the section: the place of an argument. */
+static struct ms_str place_of(const struct probe_dump *d, uint32_t row)
+{
+    struct ms_str path = probe_row_path(d, &d->rows.p[row]);
+    const char *dot = memchr(path.p, '.', path.n);
+    return dot != NULL ? (struct ms_str){dot, (uint32_t)(path.n - (dot - path.p))} : path;
+}
+
+/* Returns the operator that made the input of a forward operator to which a gradient belongs; SOURCE__NONE: there is
+ * none. */
+static uint32_t maker_of_input(const struct look *l, uint32_t forward, uint32_t gradient)
+{
+    const struct probe_dump *d = l->s->dump;
+    const struct probe_node *n = &d->nodes.p[forward];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (!source__is_output(&d->rows.p[i]) && l->s->maker[i] < forward &&
+            l->s->value[i].n == l->s->value[gradient].n &&
+            ms_str_eq(place_of(d, i), place_of(d, gradient)))
+            return l->s->maker[i];
+    }
+    return SOURCE__NONE;
+}
+
+/* Returns the operator whose result the other side detaches before a node reads it: of the gradients that the node
+ * makes, the other side has one and lacks that of this input. SOURCE__NONE: there is no such input. */
+static uint32_t detached_before(const struct look *l, uint32_t node)
+{
+    const struct probe_node *n = &l->s->dump->nodes.p[node];
+    uint32_t lost = SOURCE__NONE;
+    bool has_other = false;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (!source__is_output(&l->s->dump->rows.p[i]) || !counts(l, i))
+            continue;
+        lost = l->is_lost[i] ? i : lost;
+        has_other |= !l->is_lost[i];
+    }
+    uint32_t forward = forward_of(l->s->dump, node);
+    return has_other && lost != SOURCE__NONE && forward != node ? maker_of_input(l, forward, lost)
+                                                                : SOURCE__NONE;
+}
+
 static void note_parting(struct source__part *p, const struct look *l, unsigned side, uint32_t node,
                          const uint32_t *mate)
 {
-    uint32_t at = mate[node] == SOURCE__NONE ? forward_of(l->s->dump, node) : node;
+    uint32_t maker = detached_before(l, node);
+    uint32_t at = maker != SOURCE__NONE        ? maker
+                  : mate[node] == SOURCE__NONE ? forward_of(l->s->dump, node)
+                                               : node;
     p->backward_parting.is_found = true;
     p->backward_parting.node[side] = at;
     p->backward_parting.node[1 - side] = mate[at];

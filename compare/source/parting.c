@@ -236,15 +236,16 @@ static bool does_last(const struct source__part *p, unsigned side, uint32_t id)
 }
 
 /* Tells whether a suspect of the forward pass computes in another way what the other side computes: it is an
- * operator of one side alone or has another one as its partner, and its result does not last. */
+ * operator of one side alone or has another one as its partner, and its result does not last. Casts that drop
+ * digits compute less: a sum with larger values hides what they drop. */
 static bool is_other_way(const struct source__part *p, const struct source__raw *r)
 {
     const struct source__node *n = &p->nodes.p[r->node];
     bool is_meant = r->why == CMP_WHY_MISSING || r->why == CMP_WHY_EXTRA ||
                     r->why == CMP_WHY_INPUT ||
                     (r->why == CMP_WHY_VALUE && source__is_other_operator(p, n));
-    return is_meant && r->forward && n->kind == PROBE_NODE_API && do_gradients_agree(p) &&
-           !does_last(p, 0, n->id[0]) && !does_last(p, 1, n->id[1]);
+    return is_meant && !source__is_reverted_cast(r) && r->forward && n->kind == PROBE_NODE_API &&
+           do_gradients_agree(p) && !does_last(p, 0, n->id[0]) && !does_last(p, 1, n->id[1]);
 }
 
 /* Rule: where no values and no gradients part, operators that have each other's values elsewhere, or that compute the

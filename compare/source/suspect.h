@@ -22,6 +22,12 @@ struct source__raw {
 /* Classes in order of importance; suspect_order.c refines the order. */
 enum source__class { SOURCE__NUM, SOURCE__HARD, SOURCE__SOFT, SOURCE__STRUCTURE };
 
+/* Tells whether a suspect is a cast that the next one reverts, so that it only drops digits. */
+static inline bool source__is_reverted_cast(const struct source__raw *r)
+{
+    return r->why == CMP_WHY_EXTRA && r->cls == SOURCE__HARD;
+}
+
 struct cmp_source {
     MS_VEC(struct source__part *) parts;
     MS_VEC(struct source__raw) raws;

@@ -110,7 +110,7 @@ static void say_border(struct ms_message *m, const struct source__part *p,
 static void say_structure(struct ms_message *m, const struct source__part *p,
                           const struct source__raw *r)
 {
-    if (r->why == CMP_WHY_EXTRA && r->cls == SOURCE__HARD) {
+    if (source__is_reverted_cast(r)) {
         ms_message_str(m, "effect", MS_STR("digits"));
         return;
     }

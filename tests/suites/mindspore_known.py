@@ -20,13 +20,16 @@ KNOWN = [
     ("Several calls of a cell whose inputs need no gradient.  One flag of the cell tells the official "
      "tool in which order the gradients are, and the first call to end takes it down for all: its "
      "own records of the others have them the other way round.",
-     r"^(methods|recurrent|network_gan) .*(Cell\.\S+\.backward\.\d+/(in|out)put/0: "
-     r"(None and |.* and None$)|files \[('\S+/Cell\.judge\.\S+\.backward\.1\.output\.0\.npy'(, )?)+\] "
-     r"and \[('\S+/Cell\.judge\.\S+\.backward\.1\.input\.0\.npy'(, )?)+\]$)"),
+     r"^(methods|recurrent|network_(gan|batches|critics|heat|prototypes)) .*"
+     r"(Cell\.\S+\.backward\.\d+/(in|out)put/0: (None and |.* and None$)"
+     r"|files \[('\S+/Cell\.\S+\.backward\.\d+\.output\.0\.npy'(, )?)+\] "
+     r"and \[('\S+/(Cell\.\S+\.backward\.\d+\.input\.0|Functional\.cat\.\d+\.backward\.output\.\d+)\.npy'"
+     r"(, )?)+\]$)"),
     ("Backwards of cells may end after those around them.  The official tool takes the newest off its "
      "stack whichever ends, here each ends by itself, so another one is open when the next begins.",
      r"^(recurrent .*construct\.json/Cell\.step\.Step\.backward\.\d+"
      r"|network_diffusion .*construct\.json/Cell\.(first\.Hidden|enter\.Conv2d)\.backward\.0"
+     r"|network_copies .*construct\.json/(Cell\.(read|words)|Functional\.tanh|Primitive\.(reshape|gather))\.\S+"
      r"|network_routes .*construct\.json/Functional\.gt\.0\.backward): "),
     ("A cell whose inputs have no gradient ends its backward as it begins there, so the backwards of what "
      "it calls are outside any; here their parent is the backward of the cell that called them.  With "

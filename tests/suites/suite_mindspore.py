@@ -577,10 +577,10 @@ def a_strict_dump_has_no_optimizer_and_the_frames_of_a_cell():
     d.step()
     assert "optimizer" not in [*read("construct.json"), *read("construct.json").values()]
     frames = {name: frames for names, frames in read("stack.json").values() for name in names}
-    before = frames["Functional.tanh.0.forward"][:4]
-    assert [line.split(", ")[2] for line in before] == \
-        ["in jit_forbidden", "in _run_construct_inner", "in _run_construct", "in __call__"], before
-    assert "in <lambda>" in frames["Functional.tanh.0.forward"][4]
+    names = [line.split(", ")[2] for line in frames["Functional.tanh.0.forward"]]
+    innermost = names[:names.index("in <lambda>")]  # those of the framework, which has more of them since 2.10
+    assert [name for name in innermost if name != "in _run_construct_inner"] == \
+        ["in jit_forbidden", "in _run_construct", "in __call__"], innermost
 
 
 @test

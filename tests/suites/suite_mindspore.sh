@@ -7,7 +7,8 @@
 #   MINDSPORE_INSTALL=DIR    without one: make a virtual environment there from PyPI
 #   MINDSPORE_FAULTS=all     every fault against every other run; without it, three of them
 #   MINDSPORE_BREAKS=1       each call of ours fails in a training, not a sample of them
-#   MINDSPORE_LEVELS=""      trainings are compared at every level, not at mix, debug and L2 alone
+#   MINDSPORE_WAYS=all       each way to train is compared at every level with every task, not with one of them
+#                            that each commit draws anew
 #   MINDSPORE_RANKS=1        two processes train in data parallel, without a dump and with each
 #   OFFICIAL=DIR             a folder with the package msprobe of mindstudio-probe and what it needs
 suite=mindspore
@@ -25,7 +26,9 @@ find_python MINDSPORE mindspore 400 'numpy<2' mindspore
     "$build/python" 2>/dev/null || skip "the extension is for another version than $python"
 
 "$python" tests/suites/suite_mindspore.py "$B"
-LEVELS=${MINDSPORE_LEVELS-mix debug L2} "$python" tests/suites/mindspore_unchanged.py "$B"
+draw=$(git rev-parse HEAD 2>/dev/null || echo none)
+[ "${MINDSPORE_WAYS:-}" != all ] || draw=
+DRAW=$draw "$python" tests/suites/mindspore_unchanged.py "$B"
 "$python" tests/suites/mindspore_faults.py "$B"
 "$python" tests/suites/mindspore_breaks.py "$B" --every "${MINDSPORE_BREAKS:-40}"
 [ -z "${MINDSPORE_RANKS:-}" ] || "$python" tests/suites/mindspore_ranks.py "$B"

@@ -4,8 +4,10 @@
  * update.
  *
  * A program is a list of calls that read and write numbered values; equal numbers are equal values. Values from
- * SINGLE on are single numbers, those from REPEATED on have the elements of another value twice, and those from
- * NUDGED on are another value but for rounding. Neighbors are as near as noise behind a logarithm from 1000 on. A
+ * SINGLE on are single numbers, those from REPEATED on have the elements of another value twice. Others are another
+ * value but for a factor: from NUDGED on rounding, from HALVED on rounding to half precision, from ROUNDED on the same in
+ * single precision, and from HIDING on what such a value changes in a sum. Neighbors are as near as noise behind a
+ * logarithm from 1000 on. A
  * module's second value is its parameter. The golden program is PyTorch's, the target MindSpore's, if nothing else
  * is said.
  */
@@ -14,11 +16,24 @@
 
 #include <math.h>
 
-enum { CALLS = 16, INPUTS = 2, SINGLE = 3000, REPEATED = 4000, NUDGED = 5000 };
+enum {
+    CALLS = 16,
+    INPUTS = 2,
+    SINGLE = 3000,
+    REPEATED = 4000,
+    NUDGED = 5000,
+    HALVED = 6000,
+    ROUNDED = 7000,
+    HIDING = 8000,
+    KIND = 1000 /* values of a kind */
+};
+
+/* Numbers of tokens, which a dump of C gives no figures for. */
+enum { TOKENS = -1 };
 
 struct call {
     const char *name;
-    int in[INPUTS], out; /* 0: no value */
+    int in[INPUTS], out; /* 0: no value; in[1] below TOKENS: the negative of a second result */
 };
 
 struct answer {
@@ -33,9 +48,6 @@ static const char *of_target = "mindspore";
 static const char *of_golden = "pytorch";
 static bool has_figures; /* of tokens, in the program that is written */
 
-/* Numbers of tokens, which a dump of C gives no figures for. */
-enum { TOKENS = -1 };
-
 static void put_tokens(struct ms_buf *b, bool figures)
 {
     ms_buf_puts(b, "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.int64\", \"shape\": [64], ");
@@ -44,23 +56,40 @@ static void put_tokens(struct ms_buf *b, bool figures)
     ms_buf_puts(b, "\"requires_grad\": false}");
 }
 
+/* Returns by how much a value differs from the one that it is but for a factor. */
+static double factor_of(int v)
+{
+    switch (v - v % KIND) {
+    case NUDGED:
+        return 1 + 6e-8;
+    case HALVED:
+    case ROUNDED:
+        return 1 + 4e-4;
+    case HIDING:
+        return 1 + 2e-5;
+    default:
+        return 1;
+    }
+}
+
 static void put_tensor(struct ms_buf *b, int v)
 {
     if (v == TOKENS) {
         put_tokens(b, has_figures);
         return;
     }
-    const double nudge = v >= NUDGED ? 1 + 6e-8 : 1;
-    v = v >= NUDGED ? v - NUDGED : v;
+    const double factor = factor_of(v);
+    const bool is_halved = v - v % KIND == HALVED;
+    v = v >= NUDGED ? v % KIND : v;
     const bool is_repeated = v >= REPEATED, is_single = v >= SINGLE && !is_repeated;
     v = is_repeated ? v - REPEATED : v;
     double max = 1 + 0.37 * v, min = -(0.8 + 0.21 * v), mean = 0.01 * (v + 1),
-           norm = (10.0 + v) * nudge;
+           norm = (10.0 + v) * factor;
     ms_buf_printf(b,
                   "{\"type\": \"torch.Tensor\", \"dtype\": \"torch.%s\", \"shape\": %s, "
                   "\"Max\": %.9g, \"Min\": %.9g, \"Mean\": %.9g, \"Norm\": %.9g, "
                   "\"requires_grad\": true}",
-                  dtype,
+                  is_halved ? "float16" : dtype,
                   is_single     ? "[]"
                   : is_repeated ? "[2, 8, 16]"
                                 : "[8, 16]",
@@ -100,12 +129,16 @@ static void put_call(struct ms_buf *b, const struct call *c)
     }
     bool backward = ms_str_ends(ms_str_of(c->name), MS_STR("backward"));
     ms_buf_printf(b, "\"%s\": {\"%s\": [", c->name, backward ? "input" : "input_args");
-    for (unsigned i = 0; i < INPUTS && c->in[i] != 0; i++) {
+    for (unsigned i = 0; i < INPUTS && c->in[i] != 0 && c->in[i] >= TOKENS; i++) {
         ms_buf_puts(b, i != 0 ? ", " : "");
         put_tensor(b, c->in[i]);
     }
     ms_buf_puts(b, backward ? "], \"output\": [" : "], \"input_kwargs\": {}, \"output\": [");
     put_tensor(b, c->out);
+    if (c->in[1] < TOKENS) {
+        ms_buf_puts(b, ", ");
+        put_tensor(b, -c->in[1]);
+    }
     ms_buf_puts(b, "]}");
 }
 
@@ -329,6 +362,31 @@ START_TEST(a_detached_value_is_named_where_gradients_part)
     struct answer a = ask(deep_golden, target);
     ck_assert_uint_ne(a.n, 0);
     ck_assert_str_eq(a.golden, "Functional.linear.1.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_BRANCH);
+}
+END_TEST
+
+/* The target detaches the exponential, so that its product has the other gradient alone. */
+START_TEST(a_detached_value_is_named_by_what_made_it)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Functional.exp.0.forward", {3}, 4},
+                                              {"Functional.linear.1.forward", {1, 5}, 7},
+                                              {"Tensor.__mul__.0.forward", {4, 7}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 8},
+                                              {"Tensor.mean.0.backward", {10}, 11},
+                                              {"Tensor.__mul__.0.backward", {11, -13}, 22},
+                                              {"Functional.linear.1.backward", {13}, 14},
+                                              {"Functional.exp.0.backward", {22}, 25},
+                                              {"Functional.linear.0.backward", {25}, 26}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 3}, {"Functional.exp.0.forward", {3}, 4},
+        {"Functional.dense.1.forward", {1, 5}, 7}, {"Tensor.__mul__.0.forward", {4, 7}, 6},
+        {"Tensor.mean.0.forward", {6}, 8},         {"Tensor.mean.0.backward", {10}, 11},
+        {"Tensor.__mul__.0.backward", {11}, 13},   {"Functional.dense.1.backward", {13}, 14}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Functional.exp.0.forward");
     ck_assert_int_eq(a.why, CMP_WHY_BRANCH);
 }
 END_TEST
@@ -728,6 +786,33 @@ START_TEST(an_operator_that_reads_another_tensor_is_no_partner)
 }
 END_TEST
 
+/* Half precision drops digits of a small addend, which its sum with a large one does not show. Of many values, few are
+ * of half precision. */
+START_TEST(casts_that_drop_digits_are_no_other_way)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {20, 21}, 22}, {"Functional.gelu.0.forward", {22}, 23},
+        {"Functional.linear.1.forward", {23, 24}, 25}, {"Tensor.__mul__.0.forward", {25, 20}, 1},
+        {"Functional.linear.2.forward", {1, 2}, 3},    {"Module.one.Linear.forward.0", {1, 2}, 3},
+        {"Tensor.__add__.0.forward", {9, 3}, 6},       {"Tensor.tanh.0.forward", {6}, 7}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {20, 21}, 22},
+        {"Functional.gelu.0.forward", {22}, 23},
+        {"Functional.dense.1.forward", {23, 24}, 25},
+        {"Tensor.__mul__.0.forward", {25, 20}, 1},
+        {"Functional.dense.2.forward", {1, 2}, 3},
+        {"Tensor.half.0.forward", {3}, HALVED + 3},
+        {"Tensor.float.0.forward", {HALVED + 3}, ROUNDED + 3},
+        {"Cell.one.Dense.forward.0", {1, 2}, ROUNDED + 3},
+        {"Tensor.__add__.0.forward", {9, ROUNDED + 3}, HIDING + 6},
+        {"Tensor.tanh.0.forward", {HIDING + 6}, HIDING + 7}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Tensor.half.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+}
+END_TEST
+
 /* ---- other ways to compute the same ------------------------------------------ */
 
 /* The target takes a difference of sums in place of a sum of differences. */
@@ -921,7 +1006,7 @@ TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_
           steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
           a_missing_branch_is_named_where_it_ends, an_update_is_named_by_its_result,
           an_update_in_other_steps_is_no_suspect, a_detached_value_is_named_where_gradients_part,
-          gradients_inside_a_function_are_no_suspects,
+          a_detached_value_is_named_by_what_made_it, gradients_inside_a_function_are_no_suspects,
           a_function_that_runs_as_steps_is_named_at_the_last_of_them,
           values_that_changed_places_are_named_where_they_are_chosen,
           an_operator_without_effect_is_not_named, a_lost_value_that_vanishes_is_named,
@@ -939,7 +1024,7 @@ TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_
           calls_of_a_layer_are_partners_in_their_order,
           layers_in_another_order_are_partners_by_their_parameters,
           an_operator_that_reads_another_tensor_is_no_partner,
-          another_way_to_the_same_loss_is_no_suspect,
+          casts_that_drop_digits_are_no_other_way, another_way_to_the_same_loss_is_no_suspect,
           another_mask_with_the_same_effect_is_no_suspect,
           another_mask_with_another_effect_is_named, gradients_with_noise_of_a_logarithm_agree,
           rounding_of_another_kernel_is_no_suspect, rounding_behind_other_steps_is_no_suspect,
