@@ -6,7 +6,7 @@
 #define COMPARE_GRAPH_VIEW_GRAPH_ROWS_H
 
 #include "compare/graph/view/graph_view.h"
-#include "compare/graph/view/suspect_rows.h"
+#include "compare/graph/view/suspect_list.h"
 #include "probe/base/store.h"
 
 enum {
@@ -84,6 +84,9 @@ enum ms_rc graph__keep(struct graph_page *p, struct ms_str s, struct ms_str *out
 /* Reads a node from the current row of the statement; texts are copied to the page. */
 enum ms_rc graph__take_row(const struct graph_view *v, struct ms_stmt *st, struct graph_page *p,
                            struct graph_row *row, struct ms_err *err);
+/* Adds the current row of the statement to the page. */
+enum ms_rc graph__push_row(const struct graph_view *v, struct ms_stmt *st, struct graph_page *p,
+                           struct ms_err *err);
 /* Lists up to `limit` rows of a bound statement; sets `more` when there are further rows. */
 enum ms_rc graph__list_rows(struct graph_view *v, struct ms_stmt *st, uint32_t limit,
                             struct graph_page *p, struct ms_err *err);
@@ -99,6 +102,9 @@ enum ms_rc graph__statement_at(struct graph_view *v, enum query q, struct graph_
 /* Returns the identifier "NPU_0_1", or "NPU_0_1_NAME" when a name is given; valid until the next
  * call. */
 struct ms_str graph__view_id(struct graph_view *v, struct graph_spot at, struct ms_str name);
+
+/* Fails with the name of a node that a tree does not have. */
+enum ms_rc graph__not_there(struct graph_spot at, struct ms_str name, struct ms_err *err);
 
 struct graph_shapes;
 /* Frees the shapes that graph_view_ahead has collected. */

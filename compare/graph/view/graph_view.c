@@ -6,11 +6,8 @@
  * node_order is the cursor, so each page costs the same.
  */
 #include "compare/graph/view/graph_rows.h"
+#include "compare/graph/view/suspect_rows.h"
 #include "probe/base/jread.h"
-
-#include <math.h>
-
-enum { PATH_MAX_NODES = 100000 };
 
 /* ---- opening ----------------------------------------------------------------- */
 
@@ -228,36 +225,6 @@ enum ms_rc graph_view_children(struct graph_view *v, struct graph_spot at, struc
     return graph__list_rows(v, st, limit, page, err);
 }
 
-static enum ms_rc not_there(struct graph_spot at, struct ms_str name, struct ms_err *err)
-{
-    return ms_fail(err, MS_E_NOTFOUND, "step %lld rank %lld has no node '%.*s'", (long long)at.step,
-                   (long long)at.rank, MS_STR_ARG(name));
-}
-
-enum ms_rc graph_view_path(struct graph_view *v, struct graph_spot at, struct ms_str name,
-                           struct graph_page *page, struct ms_err *err)
-{
-    struct ms_stmt *st;
-    MS_TRY(graph__page_start(page, err));
-    MS_TRY(graph__statement_at(v, Q_BY_NAME, at, &st, err));
-    while (name.n != 0) {
-        size_t n = page->rows.n;
-        ms_stmt_str(st, 4, name);
-        MS_TRY(graph__list_rows(v, st, (uint32_t)n + 1, page, err));
-        if (page->rows.n == n)
-            return not_there(at, name, err);
-        if (n > PATH_MAX_NODES)
-            return ms_fail(err, MS_E_FORMAT, "node '%.*s' lies inside itself", MS_STR_ARG(name));
-        name = page->rows.p[n].parent;
-    }
-    for (size_t i = 0, k = page->rows.n; i + 1 < k; i++) {
-        struct graph_row row = page->rows.p[i];
-        page->rows.p[i] = page->rows.p[--k];
-        page->rows.p[k] = row;
-    }
-    return MS_OK;
-}
-
 static enum ms_rc take_detail(struct graph_view *v, struct ms_stmt *st, struct graph_page *page,
                               struct graph_detail *d, struct ms_err *err)
 {
@@ -278,7 +245,7 @@ enum ms_rc graph_view_node(struct graph_view *v, struct graph_spot at, struct ms
     ms_stmt_str(st, 4, name);
     MS_TRY(ms_stmt_step(st, &more, err));
     if (!more)
-        return not_there(at, name, err);
+        return graph__not_there(at, name, err);
     enum ms_rc rc = take_detail(v, st, page, d, err);
     ms_stmt_reset(st);
     return rc;
@@ -375,7 +342,7 @@ static enum ms_rc one_node(struct graph_view *v, struct graph_spot at, struct ms
     MS_TRY(graph__statement_at(v, Q_BY_NAME, at, &st, err));
     ms_stmt_str(st, 4, name);
     MS_TRY(graph__list_rows(v, st, 1, page, err));
-    return page->rows.n != 0 ? MS_OK : not_there(at, name, err);
+    return page->rows.n != 0 ? MS_OK : graph__not_there(at, name, err);
 }
 
 static enum ms_rc take_fate(struct ms_stmt *st, struct graph_page *page, struct graph_fate *fate,
@@ -452,59 +419,4 @@ enum ms_rc graph_view_flow(struct graph_view *v, struct graph_spot at, struct ms
     ms_stmt_str(st, 4, graph__view_id(v, at, MS_STR("")));
     ms_stmt_i64(st, 5, order);
     return graph__list_rows(v, st, UINT32_MAX, page, err);
-}
-
-void graph_findings_free(struct graph_findings *f)
-{
-    ms_vec_free(&f->list);
-    ms_arena_free(f->arena);
-    *f = (struct graph_findings){.arena = NULL};
-}
-
-static enum ms_rc take_finding(struct ms_stmt *st, struct graph_findings *f, struct ms_err *err)
-{
-    struct graph_finding *slot = ms_vec_push(&f->list);
-    if (slot == NULL)
-        return ms_no_memory(err);
-    *slot = (struct graph_finding){.place = ms_stmt_get_i64(st, 0),
-                                   .step = ms_stmt_get_i64(st, 1),
-                                   .rank = ms_stmt_get_i64(st, 2),
-                                   .score = ms_stmt_get_f64(st, 8),
-                                   .certainty =
-                                       ms_stmt_is_null(st, 12) ? NAN : ms_stmt_get_f64(st, 12)};
-    struct ms_str *const texts[] = {&slot->target, &slot->golden,  &slot->role, &slot->why,
-                                    &slot->text,   &slot->message, &slot->args, &slot->ranks};
-    static const int column[] = {3, 4, 5, 6, 7, 9, 10, 11};
-    for (size_t i = 0; i < sizeof column / sizeof *column; i++) {
-        struct ms_str s = ms_stmt_get_str(st, column[i]);
-        *texts[i] = ms_arena_str(f->arena, s.p != NULL ? s : MS_STR(""));
-        if (texts[i]->p == NULL)
-            return ms_arena_fail(f->arena, err);
-    }
-    return MS_OK;
-}
-
-bool graph_is_likely(const struct graph_finding *f)
-{
-    static const double least = 0.1;
-    return f->place == 1 || isnan(f->certainty) || f->certainty >= least;
-}
-
-enum ms_rc graph_view_findings(struct graph_view *v, struct graph_findings *f, struct ms_err *err)
-{
-    struct ms_stmt *st;
-    enum ms_rc rc = MS_OK;
-    graph_findings_free(f);
-    f->arena = ms_arena_new(GRAPH_ARENA_MAX);
-    if (f->arena == NULL)
-        return ms_no_memory(err);
-    if (!v->traced)
-        return MS_OK;
-    if (graph__statement(v, Q_FINDINGS, &st, NULL) != MS_OK &&
-        graph__statement(v, Q_FINDINGS_UNSURE, &st, NULL) != MS_OK)
-        MS_TRY(graph__statement(v, Q_FINDINGS_OLD, &st, err));
-    while (ms_stmt_next(st, &rc, err))
-        rc = take_finding(st, f, err);
-    ms_stmt_reset(st);
-    return rc;
 }

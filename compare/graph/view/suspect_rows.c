@@ -5,26 +5,64 @@
 #include "compare/graph/view/suspect_rows.h"
 
 #include "compare/graph/view/graph_rows.h"
-#include "probe/base/order.h"
 
-#include <stdlib.h>
+#include <math.h>
 
-/* ---- the list ---------------------------------------------------------------------- */
+/* ---- reading them ---------------------------------------------------------------------- */
 
-static int by_spot(struct graph_spot a, struct graph_spot b)
+void graph_findings_free(struct graph_findings *f)
 {
-    if (a.step != b.step)
-        return a.step < b.step ? -1 : 1;
-    if (a.rank != b.rank)
-        return a.rank < b.rank ? -1 : 1;
-    return (int)a.golden - (int)b.golden;
+    ms_vec_free(&f->list);
+    ms_arena_free(f->arena);
+    *f = (struct graph_findings){.arena = NULL};
 }
 
-static int by_name(const void *pa, const void *pb)
+static enum ms_rc take_finding(struct ms_stmt *st, struct graph_findings *f, struct ms_err *err)
 {
-    const struct graph_suspect_row *a = pa, *b = pb;
-    const int spots = by_spot(a->at, b->at);
-    return spots != 0 ? spots : ms_str_cmp(a->name, b->name);
+    struct graph_finding *slot = ms_vec_push(&f->list);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = (struct graph_finding){.place = ms_stmt_get_i64(st, 0),
+                                   .step = ms_stmt_get_i64(st, 1),
+                                   .rank = ms_stmt_get_i64(st, 2),
+                                   .score = ms_stmt_get_f64(st, 8),
+                                   .certainty =
+                                       ms_stmt_is_null(st, 12) ? NAN : ms_stmt_get_f64(st, 12)};
+    struct ms_str *const texts[] = {&slot->target, &slot->golden,  &slot->role, &slot->why,
+                                    &slot->text,   &slot->message, &slot->args, &slot->ranks};
+    static const int column[] = {3, 4, 5, 6, 7, 9, 10, 11};
+    for (size_t i = 0; i < sizeof column / sizeof *column; i++) {
+        struct ms_str s = ms_stmt_get_str(st, column[i]);
+        *texts[i] = ms_arena_str(f->arena, s.p != NULL ? s : MS_STR(""));
+        if (texts[i]->p == NULL)
+            return ms_arena_fail(f->arena, err);
+    }
+    return MS_OK;
+}
+
+bool graph_is_likely(const struct graph_finding *f)
+{
+    static const double least = 0.1;
+    return f->place == 1 || isnan(f->certainty) || f->certainty >= least;
+}
+
+enum ms_rc graph_view_findings(struct graph_view *v, struct graph_findings *f, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    enum ms_rc rc = MS_OK;
+    graph_findings_free(f);
+    f->arena = ms_arena_new(GRAPH_ARENA_MAX);
+    if (f->arena == NULL)
+        return ms_no_memory(err);
+    if (!v->traced)
+        return MS_OK;
+    if (graph__statement(v, Q_FINDINGS, &st, NULL) != MS_OK &&
+        graph__statement(v, Q_FINDINGS_UNSURE, &st, NULL) != MS_OK)
+        MS_TRY(graph__statement(v, Q_FINDINGS_OLD, &st, err));
+    while (ms_stmt_next(st, &rc, err))
+        rc = take_finding(st, f, err);
+    ms_stmt_reset(st);
+    return rc;
 }
 
 static enum ms_rc add(struct graph_view *v, const struct graph_finding *f, int64_t rank,
@@ -61,37 +99,9 @@ enum ms_rc graph__suspects_read(struct graph_view *v, struct ms_err *err)
             rc = add_ranks(v, &found.list.p[i], err);
     }
     if (rc == MS_OK)
-        ms_vec_sort(&v->suspects, by_name);
+        graph__suspects_sort(&v->suspects);
     graph_findings_free(&found);
     return rc;
-}
-
-void graph__suspects_free(graph_suspect_rows *list)
-{
-    for (size_t i = 0; i < list->n; i++)
-        ms_vec_free(&list->p[i].above);
-    ms_vec_free(list);
-}
-
-bool graph__is_suspect(const graph_suspect_rows *list, struct graph_spot at, struct ms_str name)
-{
-    const struct graph_suspect_row wanted = {.at = at, .name = name};
-    return list->n != 0 && bsearch(&wanted, list->p, list->n, sizeof *list->p, by_name) != NULL;
-}
-
-/* Sets [*from, *to) to the suspects of a tree. */
-static void range_of(const graph_suspect_rows *list, struct graph_spot at, size_t *from, size_t *to)
-{
-    size_t low = 0;
-    for (size_t high = list->n; low < high;) {
-        const size_t middle = low + (high - low) / 2;
-        if (by_spot(list->p[middle].at, at) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (*from = *to = low; *to < list->n && by_spot(list->p[*to].at, at) == 0;)
-        ++*to;
 }
 
 /* ---- where they lie ----------------------------------------------------------------- */
@@ -158,7 +168,7 @@ enum ms_rc graph__suspects_count(struct graph_view *v, struct graph_spot at, str
     struct graph_page page = {.more = false};
     size_t from, to;
     enum ms_rc rc = MS_OK;
-    range_of(&v->suspects, at, &from, &to);
+    graph__suspects_of(&v->suspects, at, &from, &to);
     for (size_t i = from; i < to && rc == MS_OK; i++) {
         rc = locate(v, &v->suspects.p[i], err);
         if (rc != MS_OK || !lies_below(&v->suspects.p[i], name))
@@ -187,7 +197,7 @@ enum ms_rc graph__suspects_nearest(struct graph_view *v, struct graph_spot at, i
     size_t from, to;
     enum ms_rc rc = MS_OK;
     *order = -1;
-    range_of(&v->suspects, at, &from, &to);
+    graph__suspects_of(&v->suspects, at, &from, &to);
     for (size_t i = from; i < to && rc == MS_OK; i++) {
         rc = read_row(v, &v->suspects.p[i], &page, err);
         const int64_t here = v->suspects.p[i].order;
@@ -213,7 +223,7 @@ enum ms_rc graph_view_suspect(struct graph_view *v, struct graph_spot at, struct
 {
     size_t from, to;
     int64_t first = -1, place = 0;
-    range_of(&v->suspects, at, &from, &to);
+    graph__suspects_of(&v->suspects, at, &from, &to);
     for (size_t i = from; i < to; i++) {
         const struct graph_suspect_row *s = &v->suspects.p[i];
         MS_TRY(read_row(v, &v->suspects.p[i], page, err));

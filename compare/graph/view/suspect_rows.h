@@ -11,21 +11,8 @@
 
 #include "compare/graph/view/graph_view.h"
 
-/* A suspect on one rank. Where it lies is read when it is first needed. */
-struct graph_suspect_row {
-    struct graph_spot at;
-    struct ms_str name;
-    int64_t place;
-    bool located;
-    int64_t order;               /* -1: the tree has no such node */
-    MS_VEC(struct ms_str) above; /* names of its ancestors */
-};
-typedef MS_VEC(struct graph_suspect_row) graph_suspect_rows;
-
-/* Reads the suspects that are likely, sorted for the functions below. */
+/* Fills the list of an open database with the suspects that are likely. */
 enum ms_rc graph__suspects_read(struct graph_view *v, struct ms_err *err) MS_MUST_USE;
-void graph__suspects_free(graph_suspect_rows *list);
-bool graph__is_suspect(const graph_suspect_rows *list, struct graph_spot at, struct ms_str name);
 /* Corrects counts that were made from official states. */
 enum ms_rc graph__suspects_count(struct graph_view *v, struct graph_spot at, struct ms_str name,
                                  struct graph_rollup *r, struct ms_err *err) MS_MUST_USE;
