@@ -26,16 +26,31 @@ static bool is_late(const struct mstx_waiting *w, const struct mstx_waiter *r)
     return r->from > free || w->waiters.steps - r->to > free;
 }
 
-/* Adds the time in which the rank was slow, for viewers, and its step numbers when the program
- * names steps. */
+static const int64_t *times_of(const struct mstx_waiting *w, const struct mstx_waiter *r)
+{
+    return w->waiters.step_at + (size_t)r->rank * (w->waiters.steps + 1);
+}
+
+/* Returns the step in which the rank works most, of those that hold its excess. */
+static uint32_t worst_step(const struct mstx_waiting *w, const struct mstx_waiter *r)
+{
+    const double *work = w->waiters.work + (size_t)r->rank * w->waiters.steps;
+    uint32_t worst = r->from;
+    for (uint32_t s = r->from; s < r->to; s++)
+        worst = work[s] > work[worst] ? s : worst;
+    return worst;
+}
+
+/* Adds the time of the rank's worst step, which viewers show, and the numbers of all in which it was slow when
+ * the program names steps. */
 static void put_time(const struct mstx_waiting *w, const struct mstx_call_rows *rows,
                      const struct mstx_steps *steps, const struct mstx_waiter *r,
                      struct mstx_finding *f)
 {
-    const int64_t *at = w->waiters.step_at + (size_t)r->rank * (w->waiters.steps + 1);
-    const uint32_t process = rows->process.p[r->rank];
-    f->from_ns = at[r->from];
-    f->to_ns = at[r->to];
+    const int64_t *at = times_of(w, r);
+    const uint32_t process = rows->process.p[r->rank], worst = worst_step(w, r);
+    f->from_ns = at[worst];
+    f->to_ns = at[worst + 1];
     for (size_t i = 0; i < steps->list.n && rows->steps.steps != 0; i++) {
         const struct mstx_step *s = &steps->list.p[i];
         if (s->process != process)
@@ -93,8 +108,8 @@ static enum ms_rc add_finding(struct mstx_tl *tl, const struct mstx_waiting *w,
     } else if (late) {
         int64_t start, end;
         mstx_tl_span(tl, &start, &end);
-        ms_message_i64(&f->message, "since_ns", f->from_ns - start);
-        ms_message_i64(&f->message, "until_ns", f->to_ns - start);
+        ms_message_i64(&f->message, "since_ns", times_of(w, r)[r->from] - start);
+        ms_message_i64(&f->message, "until_ns", times_of(w, r)[r->to] - start);
     }
     ms_message_i64(&f->message, "longer_ns", (int64_t)r->excess_ns);
     ms_message_f64(&f->message, "cost", r->cost);

@@ -44,6 +44,10 @@ PY
 "$msprobe" report "$scratch/sim" | head -1 >"$scratch/out"
 grep -q '^rank 2 makes the others wait in all steps: .* the job would take .* % less' "$scratch/out" &&
     ok 'a report begins with who makes the others wait' || bad 'a report begins with something else'
+# Its evidence is the step in which that rank works most.
+"$msprobe" sql "$scratch/sim" "SELECT f.from_ns = s.start_ns AND f.to_ns = s.end_ns AS at FROM rank_steps s, findings f
+    WHERE s.rank = 2 AND f.kind = 'straggler' ORDER BY s.computing_ns DESC LIMIT 1" >"$scratch/out" 2>&1
+tail -n +2 "$scratch/out" | grep -qx 1 && ok 'its evidence is the worst step' || bad "its evidence: $(cat "$scratch/out")"
 "$B/tests/tool_sim" "$scratch/clean" clean 0 8 >/dev/null && "$msprobe" report --format json "$scratch/clean" >"$scratch/clean.json"
 "$PYTHON" - "$scratch/clean.json" <<'PY' && ok 'nobody is an answer' || bad 'nobody is an answer'
 import json, sys

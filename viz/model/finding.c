@@ -161,9 +161,10 @@ bool viz_finding_place(struct viz_place *to, struct ms_str kind, int64_t rank, i
     to->rank = rank;
     if (to->screen == VIZ_CLUSTER)
         return true;
-    to->step = step;
-    if (from_ns == 0)
+    if (from_ns == 0) {
+        to->step = step;
         return false;
+    }
     to->from = from_ns - AROUND_NS;
     to->to = (to_ns > from_ns ? to_ns : from_ns) + AROUND_NS;
     return true;
