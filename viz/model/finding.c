@@ -95,6 +95,17 @@ enum { TEXT_MAX = 16 << 20, DIFFERENCES_MAX = 64, OVERFLOWS_SEEN = 256, OPERATOR
 
 static const char *const names[] = {"error", "warning", "info"};
 
+bool viz_finding_has_rank(const struct viz_finding *f, int64_t rank)
+{
+    struct ms_str rest = f->ranks, part;
+    int64_t one;
+    while (ms_str_split(&rest, ',', &part)) {
+        if (ms_str_i64(part, &one) && one == rank)
+            return true;
+    }
+    return false;
+}
+
 char viz_severity_letter(enum viz_severity s)
 {
     ms_assert(s <= VIZ_INFO);

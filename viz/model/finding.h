@@ -36,6 +36,8 @@ struct viz_findings {
     enum viz_language language;
 };
 
+/* Tells whether a finding is about a rank: "0,3" lists its ranks. */
+bool viz_finding_has_rank(const struct viz_finding *f, int64_t rank);
 /* Returns the letter of a severity: E, W or i. */
 char viz_severity_letter(enum viz_severity s);
 const char *viz_severity_name(enum viz_severity s);

@@ -92,7 +92,7 @@ static int put_role(const struct tui_tree *t, struct tui_cells *g, int y, int x,
                     const struct graph_row *n)
 {
     const struct viz_finding *f = tui_tree_suspect(t, false, n->name);
-    if (f == NULL || (int)f->kind.n + NAME_LEAST > right - x)
+    if (!n->suspect || f == NULL || (int)f->kind.n + NAME_LEAST > right - x)
         return right;
     tui_put(g, y, right - (int)f->kind.n, (int)f->kind.n, TUI_ERROR, f->kind);
     return right - (int)f->kind.n - 1;

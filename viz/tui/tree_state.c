@@ -39,8 +39,8 @@ enum ms_rc tui_tree_need_node(const struct tui_tree *t, const struct graph_row *
 
 bool tui_tree_is_suspect(const struct tui_tree *t, const struct viz_finding *f)
 {
-    return f->place.screen == VIZ_GRAPH && f->place.node.n != 0 && f->place.rank == t->rank &&
-           f->place.step == t->step;
+    return f->place.screen == VIZ_GRAPH && f->place.node.n != 0 &&
+           viz_finding_has_rank(f, t->rank) && f->place.step == t->step;
 }
 
 const struct viz_finding *tui_tree_suspect(const struct tui_tree *t, bool golden,

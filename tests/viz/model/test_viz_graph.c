@@ -368,7 +368,7 @@ START_TEST(a_suspect_is_where_the_difference_begins)
     ck_ok(ms_store_exec(s,
                         "DELETE FROM x_findings; INSERT INTO x_findings (place, step, rank,"
                         " node_name, ranks, certainty, text) VALUES"
-                        " (1, 0, 0, 'Torch.f.0.forward', '0', 0.75, 'is it'),"
+                        " (1, 0, 0, 'Torch.f.0.forward', '0,3', 0.75, 'is it'),"
                         " (2, 0, 0, 'Torch.f.1.forward', '0', 0.02, 'may be it')",
                         &err),
           err);
@@ -378,6 +378,9 @@ START_TEST(a_suspect_is_where_the_difference_begins)
     ck_assert_uint_eq(found.list.n, 3);
     ck_assert_int_eq(found.list.p[0].severity, VIZ_ERROR);
     ck_assert(ms_str_is(found.list.p[0].text, "is it (75 % sure)"));
+    ck_assert(viz_finding_has_rank(&found.list.p[0], 3) &&
+              viz_finding_has_rank(&found.list.p[0], 0));
+    ck_assert(!viz_finding_has_rank(&found.list.p[0], 33));
     ck_assert_int_eq(found.list.p[1].severity, VIZ_WARNING);
     ck_assert(ms_str_is(found.list.p[1].text, "may be it (2 % sure)"));
     ck_assert_int_eq(found.list.p[2].severity, VIZ_WARNING);
