@@ -58,6 +58,7 @@ await test('a collective is aligned over its ranks, and the last one is named', 
     told = await page.evaluate(() => document.querySelector('.drawer')?.textContent ?? '');
   }
   truth(/rank \d+ comes last/.test(told), told.slice(0, 200));
+  truth(/^[×\s]*Hccl\w+ · tensor_1 · [\d.]+ MB/.test(told), told.slice(0, 200));
   // The picture in README.md.
   if (process.env.SHOTS) await page.screenshot({path: `${process.env.SHOTS}/timeline.png`});
   equal((await page.$$('.sums .E')).length, 1, 'stragglers that are marked');

@@ -313,6 +313,14 @@ await test('labels of the ruler differ at every zoom', async () => {
   });
   equal(wrong.join('\n'), '', 'equal labels');
 });
+await test('texts stay in their slices, whole letters of any script', async () => {
+  const shown = await tl.evaluate(async () => {
+    const {Painter} = await import('/timeline/painter.js'), p = Object.create(Painter.prototype);
+    return [p.fitted('forward', 60), p.fitted('forward', 40), p.fitted('void kernel_of_attention<float, 4>', 150),
+      p.fitted('前向传播与反向传播', 75), p.fitted('🙂🙂🙂🙂🙂🙂', 60), p.fitted('x', 5)];
+  });
+  equal(shown.join(' | '), 'forward | forw… | void kernel_o…at, 4> | 前向传播… | 🙂🙂🙂… | ', 'texts');
+});
 await test('. chooses a slice and the next one, u what it lies in', async () => {
   const named = (start) => until(tl, (s) => document.querySelector('.drawer h2')?.textContent.startsWith(s), start);
   await go(tl, 'timeline?t0=0&t1=3000000');

@@ -149,6 +149,7 @@ const words = {
   splitter: ['width of the two sides', '两侧宽度'],
   height: ['height of the details', '详情高度'],
   close: ['close', '关闭'],
+  lane: ['lane', '泳道'],
   database: ['database', '数据库'],
   running: ['running…', '运行中…'],
   run: ['run', '运行'],

@@ -6,7 +6,8 @@ import {digits, time} from '../shared/util.js';
 
 export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28, LABEL = 220; // px
 const NAME_MIN = 44; // px, room for six characters
-const COUNTER_HEIGHT = 32;
+const COUNTER_HEIGHT = 32, LETTER = 7.3; // px
+const MIDDLE_LEAST = 12; // letters from which on a text is cut in its middle
 
 const COMM = /^(hccl|nccl|mpi_|all_?reduce|all_?gather|reduce_?scatter|broadcast|send|recv|barrier|c10d|gloo)/i;
 const COPY = /memcpy|copy|memset|h2d|d2h|to_host|to_device/i;
@@ -97,10 +98,19 @@ export class Painter {
   }
 
   text(s, x, y, max, colour = this.c.text) {
-    const fits = Math.floor(max / 6.7);
-    if (fits < 2) return;
+    const shown = this.fitted(s, max);
+    if (!shown) return;
     this.g.fillStyle = colour;
-    this.g.fillText(s.length > fits ? `${s.slice(0, fits - 1)}…` : s, x, y);
+    this.g.fillText(shown, x, y);
+  }
+
+  // As much of a text as there is room for, with its beginning and its end; a letter of a wide script takes the room
+  // of two.
+  fitted(s, max) {
+    const letters = [...s], wide = letters.some((l) => l > '\u02ff'), fits = Math.floor(max / (wide ? 2 * LETTER : LETTER));
+    if (fits < 2 || letters.length <= fits) return fits < 2 ? '' : s;
+    const tail = fits < MIDDLE_LEAST ? 0 : Math.floor(fits / 3);
+    return `${letters.slice(0, fits - 1 - tail).join('')}…${tail ? letters.slice(-tail).join('') : ''}`;
   }
 
   // Starts a frame. Every row of slices is one line of pixels, written here and stretched to its height by the

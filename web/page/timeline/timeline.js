@@ -9,7 +9,7 @@ import {addKeys, listen} from './hands.js';
 import {Replay} from './replay.js';
 import {paintMarks} from './marks.js';
 import {sumsOf} from './sums.js';
-import {count, fill, h, onFrame, time} from '../shared/util.js';
+import {bytes as size, count, fill, h, onFrame, time} from '../shared/util.js';
 import {language, w} from '../shared/words.js';
 
 const SHORTEST = 10, ROOM = 0.02; // ns; margin as a share of the run
@@ -25,6 +25,11 @@ function firstPicture() {
 async function readLanes() {
   const {fields, lanes} = await get('lanes');
   return lanes.map((row) => Object.fromEntries(row.map((v, i) => [fields[i], v])));
+}
+
+// "AllReduce · tensor_1 · 16.8 MB", as far as the arguments of a slice tell.
+function titleOf(name, args) {
+  return [name, args?.communicator, args?.bytes > 0 && size(args.bytes)].filter(Boolean).join(' · ');
 }
 
 class Timeline {
@@ -450,18 +455,17 @@ class Timeline {
     const {lane, data, i} = this.selected, name = await knownText(data.name(i));
     if (this.selected?.data !== data || this.selected.i !== i) return; // another slice was selected meanwhile
     const rows = [[w('start'), time(data.start[i])], [w('duration'), time(data.dur[i])], [w('domain'), lane.domain],
-      ['', this.whose(lane)]];
+      [w('lane'), this.whose(lane)]];
     if (data.count(i) > 1) rows.push([w('times'), count(data.count(i))]);
     if (data.flags(i) & 1) rows.push(['', w('neverEnded')]);
-    const show = (extra) => this.showDrawer(h('h2.mono', {}, name ?? ''),
-        h('div.facts', {}, rows.map(([k, v]) => [h('span.dim', {}, k), h('span.mono', {}, v)])), extra);
+    const show = (args, ...extra) => this.showDrawer(h('h2.mono', {}, titleOf(name ?? '', args)),
+        h('div.facts', {}, [...rows, ...Object.entries(args ?? {})].map(([k, v]) => [h('span.dim', {}, k),
+          h('span.mono', {}, typeof v === 'object' ? JSON.stringify(v) : String(v))])), extra);
     show();
     const ev = await get('find', {tracks: lane.track, t: Math.floor(data.start[i]) - 1, q: name});
-    const args = ev?.args && h('div.facts', {}, Object.entries(ev.args).map(([k, v]) => [h('span.dim', {}, k),
-        h('span.mono', {}, typeof v === 'string' ? v : JSON.stringify(v))]));
-    show(args);
+    show(ev?.args);
     const aligned = await this.askCollective(lane, data.start[i]);
-    if (aligned) show([aligned, args]);
+    if (aligned) show(ev?.args, aligned);
   }
 
   laneMenu(lane) {
