@@ -6,7 +6,7 @@ import * as place from './shared/place.js';
 import {bytes, count, digits, fill, h, moment, svg, time} from './shared/util.js';
 import {extent, language, w} from './shared/words.js';
 
-const SHOWN = 10, RANKS = 16, LAYERS = 200;
+const SHOWN = 10, RANKS = 16, LAYERS = 200, MODULE = 0;
 const ABOUT_RANKS = /straggl|slow_link|fail_slow|imbalance|wait|skew|hang|mismatch/;
 const LETTER = {error: 'E', warning: 'W', info: 'i'};
 const CLASS = {error: 'E', warning: 'W', info: 'I'};
@@ -96,10 +96,10 @@ const worst = ({target, golden, below = [0, 0, 0, 0]}) => {
 async function layerStrip(at) {
   const ask = (name) => get('children', {...at, limit: LAYERS, target: name, partner: undefined, unfold: name === undefined ? 1 : null});
   const top = await ask(), rows = top.only?.rows ?? top.rows;
-  const model = rows.find((r) => r.target?.children);
+  const model = rows.find((r) => r.target?.children && r.target.kind === MODULE);
   if (!model) return null;
   const parts = (await ask(model.target.name)).rows.filter((r) => r.target);
-  return parts.length > 1 && [h('div.dim.legend', {}, h('span', {}, `${w('layers')}: ${model.target.short ?? model.target.name}`)), h('div.layers', {},
+  return parts.some((r) => ['warning', 'error'].includes(worst(r))) && [h('div.dim.legend', {}, h('span', {}, `${w('layers')}: ${model.target.short ?? model.target.name}`)), h('div.layers', {},
       parts.map((r) => h(`a.${worst(r)}`, {href: `#${place.write({screen: 'graph', ...at, node: r.target.name})}`, title: `${r.target.name}: ${worst(r)}`})))];
 }
 
