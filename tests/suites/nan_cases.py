@@ -202,16 +202,31 @@ def show(name, wanted, found):
     return bool(wrong)
 
 
+def can_run(name, keys):
+    """Tells whether this PyTorch multiplies the type of a case on a CPU, which old ones do not for half precision."""
+    half = torch.ones(2, 2, dtype=keys.get("dtype", torch.float32))
+    try:
+        F.linear(half, half)
+    except RuntimeError as error:
+        print(f"skip nan {name}: {error}")
+        return False
+    return True
+
+
+def cases_of(table):
+    return [(name, case) for name, case in table.items() if can_run(name, case[1])]
+
+
 def main():
     program, scratch = sys.argv[1:3]
     golden, failed = os.path.join(scratch, "golden"), 0
     record(golden, {})
-    for name, (wrong, keys, wanted) in CASES.items():
+    for name, (wrong, keys, wanted) in cases_of(CASES):
         record(os.path.join(scratch, name), wrong, **keys)
         golden = os.path.join(scratch, name + ".golden")
         record(golden, wrong, heal=None if "spoil" in keys else healed(wanted))
         failed += show(name, wanted, answers(program, os.path.join(scratch, name), golden))
-    for name, (wrong, keys) in HEALTHY.items():
+    for name, (wrong, keys) in cases_of(HEALTHY):
         golden = os.path.join(scratch, name)  # no other program has these values
         record(golden, wrong, **keys)
         failed += show(name, None, answers(program, os.path.join(scratch, name), golden))
