@@ -265,7 +265,6 @@ static bool does_end(const struct source__judge *j, const struct source__raw *r,
     if (is_fact(j, r, substitute))
         return false;
     return nodes[r->node].fades || nodes[r->seen].fades ||
-           (r->why == CMP_WHY_MOVED && r->cls == SOURCE__STRUCTURE) ||
            (r->cls == SOURCE__STRUCTURE && is_closed(j, &nodes[r->node]));
 }
 

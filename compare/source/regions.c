@@ -124,12 +124,24 @@ static void keep_loss(struct region *own, const struct source__leaf *l, unsigned
     own->loss[side] = l->norm;
 }
 
+/* Tells whether an operator writes what it reads: a copy, a view, a product with one. */
+static bool is_passed_on(const struct source__part *p, const struct source__node *n)
+{
+    const struct source__leaf *in = &p->leaves.p[n->leaf];
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &p->leaves.p[k];
+        if ((l->flags & SOURCE__IS_OUT) && l->count == in->count && l->norm == in->norm)
+            return true;
+    }
+    return false;
+}
+
 static void enter_operator(struct work *w, uint32_t i)
 {
     const struct source__node *n = &w->p->nodes.p[i];
     unsigned side = n->id[1] != SOURCE__NONE;
     struct region own = {.sides = (uint8_t)(1 << side), .floor = w->floor};
-    own.acts = n->backward != 0 && !n->is_read && !w->gradients_agree;
+    own.acts = n->backward != 0 && !n->is_read && !(w->gradients_agree && is_passed_on(w->p, n));
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
         const struct source__leaf *l = &w->p->leaves.p[k];
         uint32_t maker = l->maker[side];
