@@ -130,13 +130,18 @@ static enum ms_rc write_event_row(struct writer *w, const struct mstx_track *t,
 {
     static const int64_t type_of[] = {
         [MSTX_EV_MARK] = 0, [MSTX_EV_PUSHPOP] = 1, [MSTX_EV_RANGE] = 2};
-    int64_t pid = (int64_t)mstx_tl_process(w->tl, t->process)->pid << 32;
+    const int64_t pid = mstx_tl_process(w->tl, t->process)->pid;
     int64_t end_tid = e->end_tid != 0 ? e->end_tid : t->tid;
-    const int64_t column[] = {e->start_ns,      e->start_ns + e->dur_ns,
-                              type_of[e->kind], NO_VALUE,
-                              NO_VALUE,         message,
-                              pid | t->tid,     pid | end_tid,
-                              w->domain_id,     FIRST_CONNECTION + w->events};
+    const int64_t column[] = {e->start_ns,
+                              e->start_ns + e->dur_ns,
+                              type_of[e->kind],
+                              NO_VALUE,
+                              NO_VALUE,
+                              message,
+                              mstx__global_tid(pid, t->tid),
+                              mstx__global_tid(pid, end_tid),
+                              w->domain_id,
+                              FIRST_CONNECTION + w->events};
     for (int c = 0; c < 10; c++)
         ms_stmt_i64(w->add_event, c + 1, column[c]);
     if (w->events++ == 0)

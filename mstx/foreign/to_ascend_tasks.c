@@ -116,7 +116,7 @@ static enum ms_rc text_id(struct tasks *t, struct ms_str text, int64_t *id, stru
 
 static int64_t thread_of(const struct tasks *t)
 {
-    return (int64_t)mstx_tl_process(t->tl, t->process)->pid << 32 | t->track->tid;
+    return mstx__global_tid(mstx_tl_process(t->tl, t->process)->pid, t->track->tid);
 }
 
 /* Closes the operators that ended by the start of an event; returns the innermost around it. */

@@ -15,6 +15,11 @@
 
 #include "mstx/foreign/to_ascend_comm.h"
 
+/* Returns a globalTid: the process above the thread. Threads without a number are -1. */
+static inline int64_t mstx__global_tid(int64_t pid, int64_t tid)
+{
+    return (int64_t)((uint64_t)pid << 32 | (uint64_t)tid);
+}
 /* Tells whether a process comes from a trace of PyTorch's profiler or from a table. */
 bool mstx__process_is_profiled(const struct mstx_process *p);
 /* Tells whether all processes of a rank, or of MSTX_ALL_RANKS, come from traces of PyTorch's
