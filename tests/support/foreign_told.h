@@ -132,4 +132,16 @@ static inline void leave_out_dir(struct ms_buf *b)
     *b = out;
 }
 
+/* In all formats. */
+static inline void tell_formats(struct ms_buf *record)
+{
+    tell_format(MSTX_EXPORT_CHROME, "chrome.json", record);
+    tell_format(MSTX_EXPORT_TRACE_VIEW, "view.json", record);
+    tell_format(MSTX_EXPORT_PERFETTO, "trace.pftrace", record);
+    tell_format(MSTX_EXPORT_CSV, "marks.csv", record);
+    tell_format(MSTX_EXPORT_ASCEND_DB, "ascend.db", record);
+    tell_format(MSTX_EXPORT_ASCEND_DB, "ascend", record);
+    tell_format(MSTX_EXPORT_FLIGHT, "flight", record);
+}
+
 #endif

@@ -150,7 +150,8 @@ async function show(at, anew = false) {
 // Shows details at the right, or below the timeline; a call without content closes the drawer.
 function showDrawer(...content) {
   drawer.hidden = content.length === 0;
-  fill(drawer, grip(), h('button.close', {title: w('close'), 'aria-label': w('close'), onclick: () => { drawer.hidden = true; }}, '×'), ...content);
+  if (drawer.hidden) fill(drawer);
+  else fill(drawer, grip(), h('button.close', {title: w('close'), 'aria-label': w('close'), onclick: () => { drawer.hidden = true; }}, '×'), ...content);
 }
 
 // The upper edge of the drawer below the timeline, by which its height is changed.

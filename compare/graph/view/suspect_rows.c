@@ -199,11 +199,13 @@ enum ms_rc graph__suspects_nearest(struct graph_view *v, struct graph_spot at, i
     *order = -1;
     graph__suspects_of(&v->suspects, at, &from, &to);
     for (size_t i = from; i < to && rc == MS_OK; i++) {
-        rc = read_row(v, &v->suspects.p[i], &page, err);
+        rc = locate(v, &v->suspects.p[i], err);
         const int64_t here = v->suspects.p[i].order;
         const bool is_ahead = backwards ? here < after : here > after;
-        if (rc == MS_OK && page.rows.n != 0 && is_ahead && comes_first(here, *order, backwards))
-            *order = here;
+        if (rc != MS_OK || !is_ahead || !comes_first(here, *order, backwards))
+            continue;
+        rc = read_row(v, &v->suspects.p[i], &page, err);
+        *order = rc == MS_OK && page.rows.n != 0 ? here : *order;
     }
     graph_page_free(&page);
     return rc;
@@ -212,10 +214,20 @@ enum ms_rc graph__suspects_nearest(struct graph_view *v, struct graph_spot at, i
 enum ms_rc graph__suspects_have(struct graph_view *v, struct graph_spot at, int64_t order,
                                 bool *yes, struct ms_err *err)
 {
-    int64_t nearest;
-    MS_TRY(graph__suspects_nearest(v, at, order - 1, false, &nearest, err));
-    *yes = nearest == order;
-    return MS_OK;
+    struct graph_page page = {.more = false};
+    size_t from, to;
+    enum ms_rc rc = MS_OK;
+    *yes = false;
+    graph__suspects_of(&v->suspects, at, &from, &to);
+    for (size_t i = from; i < to && rc == MS_OK && !*yes; i++) {
+        rc = locate(v, &v->suspects.p[i], err);
+        if (rc != MS_OK || v->suspects.p[i].order != order)
+            continue;
+        rc = read_row(v, &v->suspects.p[i], &page, err);
+        *yes = rc == MS_OK && page.rows.n != 0;
+    }
+    graph_page_free(&page);
+    return rc;
 }
 
 enum ms_rc graph_view_suspect(struct graph_view *v, struct graph_spot at, struct graph_page *page,

@@ -174,13 +174,7 @@ static void record_capture(unsigned seed, struct ms_buf *record)
         put_process(ranked ? (int32_t)i : -1, 4242 + i * 10);
     open_path(run);
     ms_buf_printf(record, "capture %u", seed);
-    tell_format(MSTX_EXPORT_CHROME, "chrome.json", record);
-    tell_format(MSTX_EXPORT_TRACE_VIEW, "view.json", record);
-    tell_format(MSTX_EXPORT_PERFETTO, "trace.pftrace", record);
-    tell_format(MSTX_EXPORT_CSV, "marks.csv", record);
-    tell_format(MSTX_EXPORT_ASCEND_DB, "ascend.db", record);
-    tell_format(MSTX_EXPORT_ASCEND_DB, "ascend", record);
-    tell_format(MSTX_EXPORT_FLIGHT, "flight", record);
+    tell_formats(record);
     ms_buf_puts(record, "\n");
     end_run();
 }

@@ -306,17 +306,6 @@ static void write_traces(const char *to, unsigned seed)
     }
 }
 
-static void tell_formats(struct ms_buf *record)
-{
-    tell_format(MSTX_EXPORT_CHROME, "chrome.json", record);
-    tell_format(MSTX_EXPORT_TRACE_VIEW, "view.json", record);
-    tell_format(MSTX_EXPORT_PERFETTO, "trace.pftrace", record);
-    tell_format(MSTX_EXPORT_CSV, "marks.csv", record);
-    tell_format(MSTX_EXPORT_ASCEND_DB, "ascend.db", record);
-    tell_format(MSTX_EXPORT_ASCEND_DB, "ascend", record);
-    tell_format(MSTX_EXPORT_FLIGHT, "flight", record);
-}
-
 static void record_traces(unsigned seed, struct ms_buf *record)
 {
     /* None matches in the name of the test's directory, which is another one each time. */

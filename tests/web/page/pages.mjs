@@ -299,6 +299,11 @@ await test('details stand below the timeline, are resized and closed, and move n
   truth(Math.abs((await box('.drawer')).height - drawer.height - 60) < 8, 'not resized');
   await tl.click('.drawer .close');
   truth(await tl.evaluate(() => document.querySelector('.drawer').hidden), 'not closed');
+  await tl.focus('.lanes');
+  await tl.keyboard.press('Escape'); // nothing is selected any more
+  await tl.keyboard.press('q');
+  await until(tl, () => document.querySelector('.drawer')?.textContent === 'Nothing is selected.');
+  await tl.keyboard.press('q');
 });
 await test('labels of the ruler differ at every zoom', async () => {
   const wrong = await tl.evaluate(async () => {
