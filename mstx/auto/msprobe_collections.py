@@ -4,10 +4,8 @@
     garbage_collection  range  a collection of all generations
 """
 import gc
-import threading
 
-import msprobe_distributed
-from msprobe_marks import guarded, range_end, range_start
+import mstx
 
 _attached = []
 
@@ -15,19 +13,6 @@ _attached = []
 def attach(domain):
     """Marks collections of all generations, in the domain of the first package that asks for it; those of
     young generations take only microseconds."""
-    if _attached:
-        return
-    opened = threading.local()
-    sample_use = guarded(msprobe_distributed.Recorder().sample_use)
-
-    def told(phase, info):
-        if info["generation"] == 2:
-            sample_use()
-        if info["generation"] == 2 and phase == "start":
-            opened.range = range_start("garbage_collection", domain)
-        elif info["generation"] == 2 and getattr(opened, "range", None) is not None:
-            range_end(opened.range, domain)
-            opened.range = None
-
-    _attached.append(guarded(told, is_end=True))
-    gc.callbacks.append(_attached[0])
+    if not _attached:
+        _attached.append(mstx._collection_of(domain))
+        gc.callbacks.extend(_attached)

@@ -16,6 +16,7 @@
 
 #include "mstx/ms_tools_ext.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 /* Copies arguments, by position or keyword, into out, in the order of names. */
@@ -160,6 +161,58 @@ static PyObject *py_get_tool_id(PyObject *self, PyObject *unused)
     return PyLong_FromUnsignedLongLong(id);
 }
 
+/* ---- collections of garbage ------------------------------------------------------------------- */
+
+typedef void sample_use(void);
+
+/* Returns the recorder's function that samples the use of processors, or NULL without a recorder. */
+static sample_use *find_sample_use(void)
+{
+    sample_use *found;
+    *(void **)&found = dlsym(RTLD_DEFAULT, "mstx_use_sample");
+    return found;
+}
+
+static int is_of_all_generations(PyObject *info)
+{
+    PyObject *generation = PyDict_Check(info) ? PyDict_GetItemString(info, "generation") : NULL;
+    return generation != NULL && PyLong_Check(generation) && PyLong_AsLong(generation) == 2;
+}
+
+/* A function of gc.callbacks, with the domain as its self. It is in C because Python may run a signal's handler
+ * at each call of a function in Python, and the collector drops what such a handler raises. */
+static PyObject *collection(PyObject *domain_name, PyObject *const *args, Py_ssize_t n)
+{
+    static _Thread_local mstxRangeId opened;
+    static sample_use *sample;
+    mstxDomainHandle_t domain;
+    if (n != 2 || !PyUnicode_Check(args[0]) || !is_of_all_generations(args[1]) ||
+        take_domain(domain_name, &domain) != 0) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    if (sample == NULL)
+        sample = find_sample_use();
+    if (sample != NULL)
+        sample();
+    if (PyUnicode_CompareWithASCIIString(args[0], "start") == 0) {
+        opened = mstxDomainRangeStartA(domain, "garbage_collection", NULL);
+    } else if (opened != 0) {
+        mstxDomainRangeEnd(domain, opened);
+        opened = 0;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_collection_of(PyObject *self, PyObject *domain)
+{
+    static PyMethodDef def = {"collection", (PyCFunction)(void (*)(void))collection, METH_FASTCALL,
+                              "Marks collections of all generations."};
+    mstxDomainHandle_t handle;
+    (void)self;
+    return take_domain(domain, &handle) == 0 ? PyCFunction_NewEx(&def, domain, NULL) : NULL;
+}
+
 #define FAST(fn) (PyCFunction)(void (*)(void)) fn, METH_FASTCALL | METH_KEYWORDS
 static PyMethodDef methods[] = {
     {"mark", FAST(py_mark), "mark(message=None, stream=None, domain=None)\n\nA moment."},
@@ -169,6 +222,8 @@ static PyMethodDef methods[] = {
     {"range_end", FAST(py_range_end), "range_end(range_id, domain=None)\n\nEnd a range."},
     {"get_tool_id", py_get_tool_id, METH_NOARGS,
      "get_tool_id() -> int\n\nThe tool that listens, 0: none."},
+    {"_collection_of", py_collection_of, METH_O,
+     "_collection_of(domain)\n\nA function for gc.callbacks that marks collections of all generations."},
     {NULL, NULL, 0, NULL}};
 
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "mstx",

@@ -130,7 +130,7 @@ for b in r["use"]:
     assert abs(b["mfu"] - 3072 / (step / 1e9 * 1e6)) < 1e-9, b
     assert abs(b["computing_ns"] + b["communication_ns"] - b["overlapped_ns"] + b["free_ns"] - step) < 2, b
 slow = [f for f in r["findings"] if f["kind"] == "straggler"]
-assert len(slow) == 1 and slow[0]["where"].startswith("timeline?step="), slow
+assert len(slow) == 1 and slow[0]["where"].startswith(f"timeline?rank={slow[0]['ranks'][0]}&from="), slow
 assert db.execute(slow[0]["evidence"]).fetchone() is not None
 start, end = db.execute("SELECT from_ns, to_ns FROM findings WHERE kind = 'straggler'").fetchone()
 assert slow[0]["where"].endswith(f"&from={start - 1000000}&to={end + 1000000}"), slow

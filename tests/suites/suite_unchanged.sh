@@ -183,19 +183,21 @@ done
 # ---- ranks of MPI --------------------------------------------------------------------------------
 
 # What ranks say in any order, and the status of their launcher; what launchers say on stderr names processes.
-# A launcher that loses a rank may fail in another way now and then, so there are three tries.
+# A launcher that loses a rank may fail in another way now and then, so there are three tries. MPICH's names on
+# stdout the process that it lost, and the signal that ended the last one: SIGTERM, or SIGKILL if that one was slow.
 ranks_alike() { # FLAVOUR WAY
     for try in 1 2 3; do
         rm -rf "$run"
         observe plain "mpirun.$1" -n 2 "$scratch/ranks.$1" "$2"
         observe ours "mpirun.$1" -n 2 "$msprobe" run -o "$run" -- "$scratch/ranks.$1" "$2"
-        for name in plain ours; do # MPICH's launcher names the process that it lost on stdout
-            grep -v '^=.* PID ' "$scratch/$name.out" | sort >"$scratch/sorted"
-            mv "$scratch/sorted" "$scratch/$name.out"
+        for one in plain ours; do
+            grep -v '^=.* PID \|^= *EXIT CODE: ' "$scratch/$one.out" | sort >"$scratch/sorted"
+            mv "$scratch/sorted" "$scratch/$one.out"
         done
         is "$(cat "$scratch/ours.status")" "$(cat "$scratch/plain.status")" &&
             cmp "$scratch/plain.out" "$scratch/ours.out" && return 0
-        echo "differed at try $try"
+        echo "differed at try $try:"
+        diff "$scratch/plain.out" "$scratch/ours.out"
     done
     return 1
 }
