@@ -4,8 +4,9 @@
 # in the hands of the official tool, mindstudio-probe, which comes from there as well.
 #   B=build  PYTHON=/usr/bin/python3
 #   TORCH_INSTALL=DIR    make a virtual environment and a folder of packages there, once
-#   TORCH_PARTS="torch2 harm bugs readers"    what is run; harm walks every way to train with PyTorch 2.1 and
-#                        the newest, each in one mode, or in all with HARM="--full";
+#   TORCH_PARTS="torch2 harm bugs readers"    what is run; harm walks every way to train in one mode, half of them
+#                        with the newest PyTorch and the others with 2.1, dealt by SEED=WORD;
+#                        HARM="--full": all ways in all modes with both;
 #                        bugs compares every sixth bug of tests/bugs;
 #                        oracle2 and oracle1, dumps of many programs beside the
 #                        official tool's with the newest PyTorch and with Debian's, take minutes more
@@ -59,10 +60,9 @@ if wanted torch2; then
     PYTHON=$python sh tests/suites/suite_gloo.sh
 fi
 if wanted harm; then
-    export HARM="${HARM:---brief}"
-    PYTHON=$python sh tests/suites/suite_harm.sh
+    PYTHON=$python HARM="${HARM:---brief --part 1/2:${SEED:-}}" sh tests/suites/suite_harm.sh
     if once "$middle" install_middle; then
-        PYTHON=$middle/bin/python sh tests/suites/suite_harm.sh
+        PYTHON=$middle/bin/python HARM="${HARM:---brief --part 2/2:${SEED:-}}" sh tests/suites/suite_harm.sh
     else
         echo "skip harm with PyTorch 2.1: it could not be installed"
     fi

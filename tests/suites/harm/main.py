@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Every way of writing a training, run without us and with us: all that it comes to must be alike.
 
-    main.py BUILD [--full | --brief] [--turn N] [--way WORD]... [--mode WORD]... [--jobs N] [--list]
-            [--twice] [--why FILE] [--slowest N] [--keep DIR]
+    main.py BUILD [--full | --brief] [--turn N] [--part K/N:WORD] [--way WORD]... [--mode WORD]...
+            [--jobs N] [--list] [--twice] [--why FILE] [--slowest N] [--keep DIR]
 
 Without --full a sample of the product is run: every way in the mode that touches most and in one
 other, which changes from way to way; with --brief, in one of the two.  --turn N runs every way in the
-N-th of its other modes alone, so all turns together are a full walk in parts.  --twice compares each
-way without us with itself.
+N-th of its other modes alone, so all turns together are a full walk in parts.  --part K/N:WORD runs
+the K-th of N parts of the ways, which WORD deals.  --twice compares each way without us with itself.
 --why FILE: the failing cases, one a line with its first difference.  --slowest N: where the time goes.
 --keep DIR: a folder for what the cases came to; those that are there already are not run again.
 Prints "ok NAME", "not ok NAME", "skip NAME: why" or "known NAME: what differs" for each way.
@@ -286,11 +286,22 @@ def judge(way, modes, top):
     return ("not ok" if lines else "ok"), lines
 
 
+def is_dealt(name, part):
+    """Whether a way belongs to part "K/N:WORD"."""
+    if not part:
+        return True
+    share, _, word = part.partition(":")
+    mine, parts = map(int, share.split("/"))
+    return zlib.crc32(f"{word} {name}".encode()) % parts == mine - 1
+
+
 def choose(options, known):
     from harness import VERSION
     chosen, skipped = [], []
     for name, func in known.items():
         if options.way and not any(word in name or word == func.theme for word in options.way):
+            continue
+        if not is_dealt(name, options.part):
             continue
         if VERSION < func.needs:
             skipped.append((name, "needs PyTorch %d.%d" % func.needs))
@@ -306,6 +317,7 @@ def arguments():
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--brief", action="store_true")
     parser.add_argument("--turn", type=int)
+    parser.add_argument("--part", metavar="K/N:WORD")
     parser.add_argument("--twice", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--way", action="append", default=[])
