@@ -177,6 +177,8 @@ static int report_job(struct job *j, int64_t start)
         return ms_cmd_fail(&compare_cmd_compare, &err);
     if (cmp_report_broke(report)) /* each was told with its rank */
         return MS_EXIT_FAIL;
+    if (!cmp_report_compared(report)) /* the text and the counts say so */
+        return MS_EXIT_FAIL;
     return j->args.exit_code && cmp_report_differs(report) ? MS_EXIT_FOUND : MS_EXIT_OK;
 }
 

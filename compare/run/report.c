@@ -236,6 +236,16 @@ enum ms_rc cmp_report_blame(struct cmp_result *r, const struct cmp *c, size_t gr
     return rc;
 }
 
+bool cmp_report_compared(const struct cmp_report *r)
+{
+    uint64_t pairs = 0;
+    for (size_t i = 0; i < r->list.n; i++) {
+        const struct cmp_summary *s = &r->list.p[i]->sum;
+        pairs += s->rows - s->unmatched_target - s->unmatched_golden;
+    }
+    return pairs != 0;
+}
+
 bool cmp_report_differs(const struct cmp_report *r)
 {
     for (size_t i = 0; i < r->list.n; i++) {

@@ -60,6 +60,8 @@ void cmp_report_text(const struct cmp_report *r, size_t most);
 enum ms_rc cmp_report_json(const struct cmp_report *r, struct ms_err *err) MS_MUST_USE;
 /* Tells whether any row has a verdict other than pass. */
 bool cmp_report_differs(const struct cmp_report *r);
+/* Tells whether any row has a partner on the other side. */
+bool cmp_report_compared(const struct cmp_report *r);
 /* Tells whether the system refused to read or write a file of any pair. */
 bool cmp_report_broke(const struct cmp_report *r);
 void cmp_report_free(struct cmp_report *r);

@@ -309,16 +309,6 @@ static void print_speed(const struct cmp_report *r)
     printf("%s in %s, %s/s\n", ms_human_bytes(bytes, n), ms_human_time(took, r->took_ns), rate);
 }
 
-static bool has_pairs(const struct cmp_report *r)
-{
-    uint64_t pairs = 0;
-    for (size_t i = 0; i < r->list.n; i++) {
-        const struct cmp_summary *s = &r->list.p[i]->sum;
-        pairs += s->rows - s->unmatched_target - s->unmatched_golden;
-    }
-    return pairs != 0;
-}
-
 /* Prints the paths of the tables; at most so many, 0: all. */
 static void print_files(const struct cmp_report *r, size_t most)
 {
@@ -338,7 +328,7 @@ void cmp_report_text(const struct cmp_report *r, size_t most)
 {
     const bool folded = most != 0 && r->list.n > most;
     if (r->source != NULL)
-        report_suspects_text(r->source, r->list.n > 1, has_pairs(r));
+        report_suspects_text(r->source, r->list.n > 1, cmp_report_compared(r));
     for (size_t i = 0; i < r->list.n && !folded; i++) {
         if (r->list.p[i]->done)
             print_result(r->list.p[i], r->list.n > 1, most);

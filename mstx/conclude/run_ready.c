@@ -132,6 +132,32 @@ static bool is_sqlite(const char *path)
     return is;
 }
 
+/* Tells whether a database says that it is a run.db, of whatever version and however damaged. */
+static bool says_run_db(const char *path)
+{
+    struct ms_store *s;
+    struct ms_stmt *st = NULL;
+    bool is = false;
+    if (ms_store_open(&s, path, NULL) != MS_OK)
+        return false;
+    if (ms_store_prepare(s, &st,
+                         "SELECT 1 FROM meta WHERE key = 'format' AND value = 'msprobe run.db'",
+                         NULL) != MS_OK ||
+        ms_stmt_step(st, &is, NULL) != MS_OK)
+        is = false;
+    ms_stmt_free(st);
+    ms_store_close(s);
+    return is;
+}
+
+/* Tells whether a file is a run.db, under any name, and not the database of a profiler. */
+static bool is_run_db(const char *path)
+{
+    if (ms_path_kind(path) != MS_KIND_FILE)
+        return false;
+    return ms_str_is(ms_path_base(path), MSTX_DB_NAME) || (is_sqlite(path) && says_run_db(path));
+}
+
 /* Imports what no other reader recognized as Chrome traces, with the further traces of the run. */
 static enum ms_rc import_traces(const char *path, const struct mstx_import_how *how,
                                 struct mstx_writer *w, struct mstx_import_result *result,
@@ -167,6 +193,9 @@ static enum ms_rc import_file(const char *path, const char *db, const struct mst
 {
     struct mstx_writer *w;
     *result = (struct mstx_import_result){0};
+    if (is_run_db(path))
+        return ms_fail(err, MS_E_UNSUPPORTED, "%s: is a run.db already; msprobe report shows it",
+                       path);
     MS_TRY(mstx__writer_new(&w, db, err));
     mstx__writer_meta(w, "path", path);
     enum ms_rc rc;
@@ -188,6 +217,11 @@ static enum ms_rc import_file(const char *path, const char *db, const struct mst
         return rc;
     }
     put_totals(result, w);
+    if (!is_dir && result->events == 0 && result->problems != 0) {
+        rc = mstx__writer_fail_of_problem(w, err);
+        mstx__writer_abort(w);
+        return rc;
+    }
     return mstx__writer_commit(w, err);
 }
 
@@ -427,32 +461,6 @@ static enum ms_rc make_where_possible(const char *path, struct ms_par *par, char
         return MS_OK;
     MS_TRY(share_path(db, par, err));
     return make_if_stale(path, *db, par, err);
-}
-
-/* Tells whether a database says that it is a run.db, of whatever version and however damaged. */
-static bool says_run_db(const char *path)
-{
-    struct ms_store *s;
-    struct ms_stmt *st = NULL;
-    bool is = false;
-    if (ms_store_open(&s, path, NULL) != MS_OK)
-        return false;
-    if (ms_store_prepare(s, &st,
-                         "SELECT 1 FROM meta WHERE key = 'format' AND value = 'msprobe run.db'",
-                         NULL) != MS_OK ||
-        ms_stmt_step(st, &is, NULL) != MS_OK)
-        is = false;
-    ms_stmt_free(st);
-    ms_store_close(s);
-    return is;
-}
-
-/* Tells whether a file is a run.db, under any name, and not the database of a profiler. */
-static bool is_run_db(const char *path)
-{
-    if (ms_path_kind(path) != MS_KIND_FILE)
-        return false;
-    return ms_str_is(ms_path_base(path), MSTX_DB_NAME) || (is_sqlite(path) && says_run_db(path));
 }
 
 enum ms_rc mstx_db_prepare_shared(const char *path, struct ms_par *par, char **db,

@@ -415,7 +415,7 @@ static void ignore_problem(void *ctx, const char *file, struct ms_err *err)
 bool mstx__is_capture(const char *dir)
 {
     struct mstx_procs procs;
-    if (mstx__procs_find(&procs, dir, NULL) != MS_OK)
+    if (mstx__procs_find(&procs, dir, NULL, NULL) != MS_OK)
         return true;
     const bool is = procs.list.n != 0;
     mstx__procs_free(&procs);
@@ -428,7 +428,7 @@ size_t mstx__count_capture_files(const char *dir, bool *is_capture)
     const struct mstx_problems ignore = {ignore_problem, NULL};
     size_t n = 0;
     *is_capture = false;
-    if (mstx__procs_find(&procs, dir, NULL) != MS_OK)
+    if (mstx__procs_find(&procs, dir, NULL, NULL) != MS_OK)
         return 0;
     for (size_t i = 0; i < procs.list.n; i++) {
         struct mstx_proc *p = &procs.list.p[i];

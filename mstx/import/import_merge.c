@@ -82,7 +82,7 @@ static void put_limits(struct mstx_import *im, struct ms_buf *b)
 static enum ms_rc find_processes(struct mstx_import *im, const char *dir, struct ms_buf *b,
                                  struct ms_err *err)
 {
-    MS_TRY(mstx__procs_find(&im->procs, dir, err));
+    MS_TRY(mstx__procs_find(&im->procs, dir, &im->problems, err));
     if (im->procs.list.n == 0)
         return ms_fail(err, MS_E_NOTFOUND,
                        "%s: holds no capture; record one with 'msprobe run -o %s -- PROGRAM'", dir,

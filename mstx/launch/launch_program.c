@@ -207,6 +207,28 @@ static void preload_sanitizers(struct ms_file program, const char *recorder)
     }
 }
 
+/* Fails for what cannot be a config.json, before the program starts; what is in it the adapters check. */
+static enum ms_rc check_config(const char *config, struct ms_err *err)
+{
+    enum { CONFIG_MAX = 8 << 20 };
+    static const char blank[] = " \t\r\n";
+    struct ms_file f;
+    if (ms_file_map(&f, config, CONFIG_MAX, err) != MS_OK)
+        return ms_err_wrap(err, "--dump");
+    const char *p = f.p, *end = f.p + f.n;
+    while (p < end && memchr(blank, *p, sizeof blank - 1) != NULL)
+        p++;
+    while (end > p && memchr(blank, end[-1], sizeof blank - 1) != NULL)
+        end--;
+    const bool is_object = end - p >= 2 && *p == '{' && end[-1] == '}';
+    ms_file_unmap(&f);
+    return is_object ? MS_OK
+                     : ms_fail(err, MS_E_FORMAT,
+                               "--dump %s: is no config.json, which is an object such as "
+                               "{\"task\": \"statistics\", \"level\": \"L1\"}",
+                               config);
+}
+
 /* Stores absolute paths: the program may change its directory before it imports its framework. */
 static enum ms_rc request_dump(const char *config, const char *out, struct ms_err *err)
 {
@@ -343,7 +365,9 @@ static enum ms_rc show_recorded(const char *out, bool has_dump, struct ms_err *e
         bool is_empty = rmdir(out) == 0;
         if (!has_dump)
             fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
-        else if (!is_empty)
+        else if (is_empty)
+            fprintf(stderr, "msprobe: nothing was dumped into %s, and no mark was made\n", out);
+        else
             fprintf(stderr, "msprobe: the dump is in %s\n", out);
         return MS_OK;
     }
@@ -437,6 +461,18 @@ static enum ms_rc start_and_wait(char **program, int *status, struct ms_err *err
     return pid < 0 ? MS_E_IO : why != 0 ? ms_fail_sys(err, "%s", program[0]) : MS_OK;
 }
 
+/* Says what to do about a program that cannot be started; people often leave its interpreter out. */
+static void hint_at_start(const char *program, struct ms_err *err)
+{
+    if (ms_path_kind(program) == MS_KIND_DIR)
+        ms_err_hint(err, "it is a directory");
+    else if (err->sys == EACCES && ms_str_ends(ms_str_of(program), MS_STR(".py")))
+        ms_err_hint(err, "name its interpreter: msprobe run -- python3 %s", program);
+    else if (err->sys == EACCES || err->sys == ENOEXEC)
+        ms_err_hint(err, "name its interpreter before it, or make it executable: chmod +x %s",
+                    program);
+}
+
 /* Returns the exit status that a shell has for this error, or 0 for other errors. */
 static int status_of_start(const struct ms_err *err)
 {
@@ -449,6 +485,9 @@ enum ms_rc mstx_launch_run(const struct mstx_launch *how, char **program, int *s
     char out[PATH_MAX];
     const char *wanted = how->output;
     ms_assert(program[0] != NULL && how->output != NULL && how->hang_timeout >= 0);
+    if (how->dump != NULL)
+        MS_TRY(check_config(how->dump, err));
+    const bool is_new = ms_path_kind(wanted) == MS_KIND_NONE;
     MS_TRY(ms_mkdirs(wanted, err)); /* before the start: the program may change its directory */
     if (realpath(wanted, out) == NULL)
         return ms_fail_sys(err, "%s", wanted);
@@ -460,7 +499,9 @@ enum ms_rc mstx_launch_run(const struct mstx_launch *how, char **program, int *s
         show_earlier(wanted);
     rc = start_and_wait(program, status, err);
     if (rc != MS_OK) {
-        rmdir(out); /* fails, as intended, when another program records there */
+        if (is_new)
+            rmdir(out); /* fails, as intended, when another program records there */
+        hint_at_start(program[0], err);
         *status = status_of_start(err);
         return rc;
     }

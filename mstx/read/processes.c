@@ -58,12 +58,26 @@ static enum ms_rc find_in(struct mstx_procs *p, const char *dir, struct ms_str n
     return rc;
 }
 
+/* Leaves a directory out that cannot be read: it may be that of one rank of many, or one that another process
+ * removes just now. */
+static enum ms_rc leave_out(struct mstx_procs *p, const char *dir, enum ms_rc rc,
+                            struct ms_err *why, struct ms_err *err)
+{
+    if (rc == MS_E_NOMEM)
+        return ms_no_memory(err);
+    if (rc != MS_E_NOTFOUND && p->to != NULL)
+        mstx__problem(p->to, dir, why);
+    return MS_OK;
+}
+
 static enum ms_rc find_below(struct mstx_procs *p, const char *dir, int level, struct ms_err *err)
 {
     struct ms_dir list;
-    MS_TRY(ms_dir_list(&list, dir, err));
+    struct ms_err aside = {0};
     bool holds_segments = false;
-    enum ms_rc rc = MS_OK;
+    enum ms_rc rc = ms_dir_list(&list, dir, level == 0 ? err : &aside);
+    if (rc != MS_OK)
+        return level == 0 ? rc : leave_out(p, dir, rc, &aside, err);
     for (size_t i = 0; i < list.names.n && rc == MS_OK; i++) {
         struct ms_str name = list.names.p[i];
         holds_segments |= is_segment_name(name) || ms_str_is(name, MSTX_STAGED);
@@ -76,9 +90,10 @@ static enum ms_rc find_below(struct mstx_procs *p, const char *dir, int level, s
     return rc;
 }
 
-enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, struct ms_err *err)
+enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, const struct mstx_problems *to,
+                            struct ms_err *err)
 {
-    *p = (struct mstx_procs){0};
+    *p = (struct mstx_procs){.to = to};
     enum ms_rc rc = find_below(p, root, 0, err);
     if (rc != MS_OK)
         mstx__procs_free(p);

@@ -23,8 +23,11 @@ struct mstx_proc {
 struct mstx_procs {
     MS_VEC(struct mstx_proc) list;
     struct mstx_dir_walk walk;
+    const struct mstx_problems *to; /* while they are searched */
 };
-enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, struct ms_err *err) MS_MUST_USE;
+/* A directory below root that cannot be read is reported to `to`, which may be NULL, and left out. */
+enum ms_rc mstx__procs_find(struct mstx_procs *p, const char *root, const struct mstx_problems *to,
+                            struct ms_err *err) MS_MUST_USE;
 void mstx__procs_free(struct mstx_procs *p);
 /* Opens all segments of a process; segments that cannot be read are reported to `to` and left
  * out. */

@@ -584,6 +584,20 @@ void mstx__writer_problem(struct mstx_writer *w, const char *file, const char *t
     add_pair(w, "INSERT INTO problems VALUES(?,?)", file, text);
 }
 
+enum ms_rc mstx__writer_fail_of_problem(struct mstx_writer *w, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    enum ms_rc rc = MS_OK;
+    ms_assert(w->problems != 0);
+    MS_TRY(ms_store_prepare(w->store, &st, "SELECT file, text FROM problems LIMIT 1", err));
+    if (ms_stmt_next(st, &rc, err)) {
+        const struct ms_str file = ms_stmt_get_str(st, 0), text = ms_stmt_get_str(st, 1);
+        rc = ms_fail(err, MS_E_FORMAT, "%.*s: %.*s", (int)file.n, file.p, (int)text.n, text.p);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
 void mstx__writer_meta(struct mstx_writer *w, const char *key, const char *value)
 {
     add_pair(w, "INSERT OR REPLACE INTO meta VALUES(?,?)", key, value);

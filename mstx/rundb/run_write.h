@@ -79,6 +79,8 @@ void mstx__writer_track_end(struct mstx_writer *w);
 void mstx__writer_track(struct mstx_writer *w, const struct mstx_track_row *t, mstx_events *ev);
 
 void mstx__writer_problem(struct mstx_writer *w, const char *file, const char *text);
+/* Fails with the first problem as the reason, for a file of which nothing could be read. */
+enum ms_rc mstx__writer_fail_of_problem(struct mstx_writer *w, struct ms_err *err);
 void mstx__writer_meta(struct mstx_writer *w, const char *key, const char *value);
 /* Remembers a file by its size and time, so that a change makes the database stale. */
 void mstx__writer_source(struct mstx_writer *w, const char *path);

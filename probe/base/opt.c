@@ -527,12 +527,16 @@ void ms_cmd_note(const char *command, const char *fmt, ...)
     fputc('\n', stderr);
 }
 
+bool (*ms_cmd_explain)(const struct ms_cmd *cmd, const struct ms_err *err);
+
 int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err)
 {
     enum ms_exit code = exit_of(err->rc);
     const char *name = cmd != NULL ? cmd->name : "";
     const char *space = cmd != NULL ? " " : "";
     if (code == MS_EXIT_USAGE && ms_par_rank(ms_globals.par) != 0)
+        return code;
+    if (code == MS_EXIT_FAIL && ms_cmd_explain != NULL && ms_cmd_explain(cmd, err))
         return code;
     fprintf(stderr, "msprobe%s%s: ", space, name);
     print_safely(stderr, err->msg);

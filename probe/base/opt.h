@@ -96,6 +96,9 @@ void ms_cmd_note(const char *command, const char *fmt, ...) MS_PRINTF(2, 3);
  * returns the exit code for the error. cmd NULL: the program itself. Of processes that share a
  * command, the first one alone prints usage errors, which are the same in all. */
 int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err);
+/* Says better what is wrong than an error does, and returns true, or false; set once when the program starts, to
+ * tell a user whose path is of another kind which command reads it. May be NULL. */
+extern bool (*ms_cmd_explain)(const struct ms_cmd *cmd, const struct ms_err *err);
 /* Returns the exit code of a command that processes share (MS_JOB_SHARED) and that all of them
  * ended with the same result; the first one prints an error. */
 int ms_cmd_end(const struct ms_cmd *cmd, enum ms_rc rc, const struct ms_err *err);

@@ -200,9 +200,12 @@ COMMANDS(DECLARE)
 #define POINT_TO(folder, name) &folder##_cmd_##name,
 static const struct ms_cmd *const commands[] = {COMMANDS(POINT_TO) NULL};
 
+static const struct cli_program program = {commands, true, cli_show_folder, cli_command_of_path};
+
 int cli_main(int argc, char **argv)
 {
     viz_words_install();
     probe_graph_dump_register();
-    return cli_run(commands, true, argc, argv);
+    cli_explain_paths();
+    return cli_run(&program, argc, argv);
 }

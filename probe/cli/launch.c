@@ -19,6 +19,7 @@
 
 extern const struct ms_cmd mstx_cmd_run;
 static const struct ms_cmd *const run_alone[] = {&mstx_cmd_run, NULL};
+static const struct cli_program launcher = {.commands = run_alone};
 
 static int not_whole(const char *what, const char *why)
 {
@@ -42,6 +43,6 @@ static int run_library(int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], mstx_cmd_run.name) == 0)
-        return cli_run(run_alone, false, argc, argv);
+        return cli_run(&launcher, argc, argv);
     return run_library(argc, argv);
 }

@@ -176,22 +176,61 @@ static int run_command(const struct ms_cmd *cmd, int argc, char **argv)
     return finish(cmd, code);
 }
 
-int cli_run(const struct ms_cmd *const *commands, bool shows_stacks, int argc, char **argv)
+/* Finds the command for a path in the place of a command; err holds why the word is no command. */
+static enum ms_rc find_opener(const struct cli_program *program, const char *word,
+                              const struct ms_cmd **cmd, struct ms_err *err)
+{
+    struct ms_err why = {0};
+    const char *name = NULL;
+    if (program->command_of_path == NULL)
+        return err->rc;
+    enum ms_rc rc = program->command_of_path(word, &name, &why);
+    if (rc != MS_OK)
+        *err = why;
+    if (rc != MS_OK || name == NULL)
+        return err->rc;
+    return cli_find(name, cmd, NULL);
+}
+
+static bool shows_folder(const struct cli_program *program, const char *dir)
+{
+    return program->show_folder != NULL && program->show_folder(dir) != 0;
+}
+
+static int close_list(void)
+{
+    struct ms_err err = {0};
+    puts("\n'msprobe PATH' opens one; 'msprobe help' lists all commands.");
+    return ms_stdout_finish(&err) == MS_OK ? MS_EXIT_OK : ms_cmd_fail(NULL, &err);
+}
+
+/* Without a command: what lies here and what can be asked of it, or what the program can do. */
+static int run_alone(const struct cli_program *program)
+{
+    return shows_folder(program, ".") ? close_list() : (cli_overview(stderr), MS_EXIT_USAGE);
+}
+
+int cli_run(const struct cli_program *program, int argc, char **argv)
 {
     struct ms_err err = {0};
     const struct ms_cmd *cmd = NULL;
-    all = commands;
+    all = program->commands;
     fill_closed_descriptors();
-    signals_install(argc, argv, shows_stacks);
+    signals_install(argc, argv, program->shows_stacks);
     if (take_environment(&err) != MS_OK)
         return ms_cmd_fail(NULL, &err);
-    if (argc < 2) {
-        cli_overview(stderr);
-        return MS_EXIT_USAGE;
-    }
+    if (argc < 2)
+        return run_alone(program);
     if (take_framework(&argc, &argv, &err) != MS_OK)
         return ms_cmd_fail(NULL, &err);
-    if (find_command(argv[1], &cmd, &err) != MS_OK)
+    if (find_command(argv[1], &cmd, &err) == MS_OK)
+        return run_command(cmd, argc - 1, argv + 1);
+    const enum ms_rc rc = find_opener(program, argv[1], &cmd, &err);
+    if (rc != MS_OK && ms_path_kind(argv[1]) == MS_KIND_DIR && shows_folder(program, argv[1]))
+        return close_list();
+    if (rc != MS_OK)
         return ms_cmd_fail(NULL, &err);
-    return run_command(cmd, argc - 1, argv + 1);
+    /* the path becomes the first argument of that command */
+    argv[0] = (char *)(uintptr_t)cmd->name;
+    return run_command(cmd, argc, argv);
 }

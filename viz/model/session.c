@@ -3,6 +3,7 @@
  * session: detects the kind of a path and prepares its data for the viewers.
  */
 #include "viz/model/session.h"
+#include "viz/model/path_kind.h"
 
 #include "mstx/conclude/run_ready.h"
 #include "probe/base/io.h"
@@ -10,7 +11,6 @@
 #include "probe/base/opt.h"
 #include "probe/base/progress.h"
 #include "probe/base/store.h"
-#include "probe/dump/find.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -117,15 +117,6 @@ static enum ms_rc make_graph(struct viz_session *s, const struct viz_conf *conf,
     return s->graph != NULL && work != NULL ? MS_OK : ms_no_memory(err);
 }
 
-static bool holds_dump(const char *path)
-{
-    struct probe_places places;
-    if (probe_find(&places, path, NULL) != MS_OK)
-        return false;
-    probe_places_free(&places);
-    return true;
-}
-
 /* ---- tables ---------------------------------------------------------------------- */
 
 static bool is_table(struct ms_str name)
@@ -185,7 +176,7 @@ static enum ms_rc open_directory(struct viz_session *s, const struct viz_conf *c
     }
     if (s->golden == NULL)
         MS_TRY(graph_in_directory(s, err));
-    if (s->graph == NULL && (s->golden != NULL || holds_dump(s->path)))
+    if (s->graph == NULL && (s->golden != NULL || viz_path_holds_dump(s->path)))
         MS_TRY(make_graph(s, conf, err));
     if (s->timeline == NULL && s->graph == NULL)
         return fail_nothing(s->path, err);

@@ -105,8 +105,11 @@ static int by_place(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+/* The dump.json of a rank stands for its directory. */
 static enum ms_rc check_dir(const char *path, struct ms_err *err)
 {
+    if (ms_path_kind(path) == MS_KIND_FILE && ms_str_is(ms_path_base(path), "dump.json"))
+        return MS_OK;
     enum ms_rc rc = ms_want_dir(path, err);
     if (rc != MS_OK)
         ms_err_hint(err, "give the directory that holds construct.json, or one of ranks or steps");

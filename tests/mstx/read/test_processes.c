@@ -99,7 +99,7 @@ static struct mstx_proc *open_only(void)
 {
     mstx__procs_free(&procs);
     told[0] = '\0';
-    ck_ok(mstx__procs_find(&procs, run, &err), err);
+    ck_ok(mstx__procs_find(&procs, run, NULL, &err), err);
     ck_assert_uint_eq(procs.list.n, 1);
     ck_ok(mstx__proc_open(procs.list.p, &problems, &err), err);
     return procs.list.p;
@@ -129,7 +129,7 @@ START_TEST(directories_with_segments_or_a_stage_are_processes)
     put_ring("snapshots/001/rank_0/h.9.a/r0000.0001.seg", 0, 1, 1, 0);
     put_ring("a/b/c/d/r0000.0001.seg", 0, 1, 1, 0);   /* four levels below the run */
     put_ring("a/b/c/d/e/r0000.0001.seg", 0, 1, 1, 0); /* five */
-    ck_ok(mstx__procs_find(&procs, run, &err), err);
+    ck_ok(mstx__procs_find(&procs, run, NULL, &err), err);
     static const char *const want[] = {"/a/b/c/d", "/rank_0/h.9.a", "/rank_0/h.10.a",
                                        "/rank_0/h.11.a", "/rank_1/h.2.a"};
     ck_assert_uint_eq(procs.list.n, 5);
@@ -150,18 +150,18 @@ START_TEST(links_lead_to_no_process_twice)
     ck_assert_int_eq(symlink("..", at("up")), 0);
     ck_assert_int_eq(symlink("/", at("zz")), 0);
     told[0] = '\0';
-    ck_ok(mstx__procs_find(&procs, run, &err), err);
+    ck_ok(mstx__procs_find(&procs, run, NULL, &err), err);
     ck_assert_uint_eq(procs.list.n, 1);
 }
 END_TEST
 
 START_TEST(a_run_that_is_not_there_is_an_error)
 {
-    ck_assert_int_eq(mstx__procs_find(&procs, run, &err), MS_E_NOTFOUND);
+    ck_assert_int_eq(mstx__procs_find(&procs, run, NULL, &err), MS_E_NOTFOUND);
     ck_assert_uint_eq(procs.list.n, 0);
     put_text("file", "");
     mstx__procs_free(&procs);
-    ck_ok(mstx__procs_find(&procs, run, &err), err);
+    ck_ok(mstx__procs_find(&procs, run, NULL, &err), err);
     ck_assert_uint_eq(procs.list.n, 0);
 }
 END_TEST
@@ -211,7 +211,7 @@ END_TEST
 START_TEST(a_process_that_is_deleted_meanwhile_is_told)
 {
     put_ring("p/r0001.0001.seg", 1, 1, 1, 0);
-    ck_ok(mstx__procs_find(&procs, run, &err), err);
+    ck_ok(mstx__procs_find(&procs, run, NULL, &err), err);
     ck_assert_int_eq(unlink(at("p/r0001.0001.seg")), 0);
     char folder[512];
     snprintf(folder, sizeof folder, "%s/p", run);
@@ -245,7 +245,7 @@ START_TEST(staged_segments_are_read_with_the_others)
     put_strings("p/strings.seg", "old");
     put_strings("stage/strings.seg", "new");
     mstx__procs_free(&procs);
-    ck_ok(mstx__procs_find(&procs, run, &err), err);
+    ck_ok(mstx__procs_find(&procs, run, NULL, &err), err);
     ck_assert_uint_eq(procs.list.n, 2);
     ck_ok(mstx__proc_open(&procs.list.p[0], &problems, &err), err);
     const struct mstx_proc *p = &procs.list.p[0];
@@ -338,7 +338,7 @@ static uint64_t own_start(void)
 static const char *state_of(const struct mstx_seg *head, bool is_closed)
 {
     mstx__procs_free(&procs);
-    ck_ok(mstx__procs_find(&procs, run, &err), err);
+    ck_ok(mstx__procs_find(&procs, run, NULL, &err), err);
     return mstx__process_state(&procs, 0, head, is_closed);
 }
 

@@ -496,7 +496,7 @@ static void verify(const char *dir, uint32_t first, uint32_t events)
     uint32_t problems = 0;
     const struct mstx_problems to = {note_problem, &problems};
     forget_seen();
-    if (mstx__procs_find(&procs, dir, &err) != MS_OK) {
+    if (mstx__procs_find(&procs, dir, NULL, &err) != MS_OK) {
         if (events != 0 && (run.event[0].state & EVENT_DONE) != 0 && sim.said_bytes == 0)
             wrong("no capture and nothing was said");
         ms_err_clear(&err);

@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every command on every kind of path says a sentence that helps, or does what it is for; a path alone is opened,
+# a folder is listed, and a path of another kind is named with the command that reads it.
+#   B=build  SEED=WORD    one of four parts of all pairs is run, dealt by WORD; PATHS=all: all
+suite=any_path
+. tests/support/checks.sh
+part=1/4:${SEED:-}
+[ "${PATHS:-}" != all ] || part=1/1:
+"$PYTHON" tests/suites/any_path.py "$build" --part "$part" || rc=1
+
+here=$scratch/here
+mkdir -p "$here/runs"
+"$B/tests/tool_sim" "$here/runs/one" straggler 0.05 7 >/dev/null
+mkdir -p "$here/dump/step0/rank0"
+printf '%s' '{"task": "statistics", "level": "L0", "framework": "pytorch", "dump_data_dir": null, "data": {}}' >"$here/dump/step0/rank0/dump.json"
+printf '%s' '[1]' >"$here/list.json"
+said_of() { (cd "$here" && "$msprobe" "$@" 2>&1); }
+names() { said_of "$@" | sed 's/ [0-9][0-9-]* [0-9:]* / /; s/  */ /g; s/^ //' | grep msprobe | head -1; }
+check 'a run that stat cannot read is named' is "$(said_of stat runs/one)" \
+    "msprobe stat: runs/one: is a recorded run, which this command does not read; 'msprobe report runs/one' does"
+check 'a dump that report cannot read is named' is "$(said_of report dump)" \
+    "msprobe report: dump: is a dump, which this command does not read; 'msprobe check dump' does"
+check 'a folder is listed' is "$(names)" 'dump a dump msprobe check dump'
+check 'a path below it likewise' is "$(names runs)" 'runs/one a recorded run msprobe report runs/one'
+opens() { said_of runs/one | grep -q '^runs/one: 16 processes'; }
+check 'a path without a command is opened' opens
+check 'a name that is nothing' is "$(said_of ./nothing)" 'msprobe: ./nothing: no such file or directory'
+check 'a script as a program' is "$(said_of run -o out -- ./list.json)" \
+    'msprobe run: ./list.json: Permission denied; name its interpreter before it, or make it executable: chmod +x ./list.json'
+kept() { mkdir -p "$here/mine" && ! said_of run -o mine -- ./nothing >/dev/null && [ -d "$here/mine" ]; }
+check 'an empty folder of the user stays' kept
+check 'what is no configuration of a dump' is "$(said_of run -o out --dump list.json -- true)" \
+    'msprobe run: --dump list.json: is no config.json, which is an object such as {"task": "statistics", "level": "L1"}'
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    locked() { # a rank that cannot be read is told of, and the others are
+        chmod -R a+rX "$scratch" && chmod 700 "$here/runs/one/rank_3" && mkdir -m 777 "$here/db" &&
+            (cd "$here" && setpriv --reuid 65534 --clear-groups "$msprobe" import -o db/r.db runs/one) >"$said" 2>&1 &&
+            grep -q '15 processes' "$said" && said_of report db/r.db | grep -q 'rank_3: Permission denied'
+    }
+    check 'a rank that may not be read is told of' locked
+else
+    echo "skip a rank that may not be read: this needs root and setpriv"
+fi
+exit $rc

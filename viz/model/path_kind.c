@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * path_kind: see the header.
+ */
+#include "viz/model/path_kind.h"
+
+#include "probe/base/assert.h"
+#include "probe/base/io.h"
+#include "probe/base/mem.h"
+#include "probe/base/store.h"
+#include "probe/dump/find.h"
+#include "probe/tensor/tensor.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HEAD_MAX = 8192, NAMES_MAX = 1000 };
+
+/* ---- words -------------------------------------------------------------------------- */
+
+static const struct words {
+    const char *what, *next, *after; /* what it is; the command, and what follows the path in it */
+} words[VIZ_PATH_KINDS] = {
+    [VIZ_PATH_NONE] = {"nothing", NULL, ""},
+    [VIZ_PATH_OTHER] = {"something of another program", NULL, ""},
+    [VIZ_PATH_FOLDER] = {"a folder", NULL, ""},
+    [VIZ_PATH_DUMP] = {"a dump", "msprobe check ", ""},
+    [VIZ_PATH_DUMP_PART] = {"a part of a dump, which is read by its folder", NULL, ""},
+    [VIZ_PATH_RUN] = {"a recorded run", "msprobe report ", ""},
+    [VIZ_PATH_TRACE] = {"a trace", "msprobe report ", ""},
+    [VIZ_PATH_PROFILE] = {"what Ascend's profiler recorded", "msprobe cluster -d ", ""},
+    [VIZ_PATH_GRAPH] = {"a graph", "msprobe view ", ""},
+    [VIZ_PATH_TABLE] = {"a table of a comparison", NULL, ""},
+    [VIZ_PATH_TREND] = {"statistics of many steps", NULL, ""},
+    [VIZ_PATH_TENSOR] = {"tensor data", "msprobe parse -d ", ""},
+    [VIZ_PATH_CONFIG] = {"the configuration of a dump", "msprobe run --dump ", " -- PROGRAM"},
+    [VIZ_PATH_DATABASE] = {"a database of another program", NULL, ""},
+};
+
+const char *viz_path_what(enum viz_path_kind kind)
+{
+    return words[kind].what;
+}
+
+bool viz_path_has_next(enum viz_path_kind kind)
+{
+    return words[kind].next != NULL;
+}
+
+static void put_quoted(const char *path, struct ms_buf *out)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-:@%=,";
+    if (path[strspn(path, plain)] == '\0') {
+        ms_buf_puts(out, path);
+        return;
+    }
+    ms_buf_putc(out, '\'');
+    for (; *path != '\0'; path++)
+        *path == '\'' ? ms_buf_puts(out, "'\\''") : ms_buf_putc(out, *path);
+    ms_buf_putc(out, '\'');
+}
+
+void viz_path_next(enum viz_path_kind kind, const char *path, struct ms_buf *out)
+{
+    ms_assert(viz_path_has_next(kind));
+    ms_buf_puts(out, words[kind].next);
+    put_quoted(path, out);
+    ms_buf_puts(out, words[kind].after);
+}
+
+/* ---- files -------------------------------------------------------------------------- */
+
+/* Finds the kind of a database by a table that only this kind has. */
+static enum viz_path_kind kind_of_database(const char *path)
+{
+    static const struct {
+        const char *table;
+        enum viz_path_kind kind;
+    } known[] = {
+        {"tb_nodes", VIZ_PATH_GRAPH},
+        {"rank_steps", VIZ_PATH_RUN},
+        {"monitoring_targets", VIZ_PATH_TREND},
+        {"STRING_IDS", VIZ_PATH_PROFILE},
+        {"TASK", VIZ_PATH_PROFILE},
+        {"RANK_DEVICE_MAP", VIZ_PATH_PROFILE},
+        {"CommAnalyzerTime", VIZ_PATH_PROFILE},
+        {"ClusterCommAnalyzerTime", VIZ_PATH_PROFILE},
+    };
+    static const char ask[] = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1";
+    struct ms_store *s;
+    struct ms_stmt *st = NULL;
+    enum viz_path_kind kind = VIZ_PATH_DATABASE;
+    if (ms_store_open(&s, path, NULL) != MS_OK)
+        return kind;
+    if (ms_store_prepare(s, &st, ask, NULL) == MS_OK) {
+        for (size_t i = 0; i < sizeof known / sizeof *known && kind == VIZ_PATH_DATABASE; i++) {
+            bool is_row = false;
+            ms_stmt_str(st, 1, ms_str_of(known[i].table));
+            if (ms_stmt_step(st, &is_row, NULL) == MS_OK && is_row)
+                kind = known[i].kind;
+            ms_stmt_reset(st);
+        }
+    }
+    ms_stmt_free(st);
+    ms_store_close(s);
+    return kind;
+}
+
+static bool has(struct ms_str head, const char *word)
+{
+    return memmem(head.p, head.n, word, strlen(word)) != NULL;
+}
+
+static enum viz_path_kind kind_of_json(struct ms_str base, struct ms_str head)
+{
+    if (ms_str_is(base, "dump.json") || ms_str_is(base, "debug.json"))
+        return VIZ_PATH_DUMP;
+    if (ms_str_is(base, "construct.json") || ms_str_is(base, "stack.json"))
+        return VIZ_PATH_DUMP_PART;
+    if (has(head, "\"traceEvents\"") || (has(head, "\"ph\"") && has(head, "\"ts\"")))
+        return VIZ_PATH_TRACE;
+    if (has(head, "\"task\"") && has(head, "\"data\""))
+        return VIZ_PATH_DUMP;
+    return has(head, "\"task\"") || has(head, "\"dump_path\"") ? VIZ_PATH_CONFIG : VIZ_PATH_OTHER;
+}
+
+static enum viz_path_kind kind_by_name(struct ms_str base, struct ms_str head)
+{
+    static const char *const traces[] = {".json.gz", ".perfetto-trace", ".pftrace", ".perfetto"};
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+        if (ms_str_ends(base, ms_str_of(traces[i])))
+            return VIZ_PATH_TRACE;
+    }
+    if (ms_str_ends(base, MS_STR(".csv")))
+        return has(head, "NPU Name") ? VIZ_PATH_TABLE : VIZ_PATH_OTHER;
+    return ms_str_starts(base, MS_STR("compare_result")) ? VIZ_PATH_TABLE : VIZ_PATH_OTHER;
+}
+
+static enum viz_path_kind kind_of_bytes(const char *path, struct ms_str head)
+{
+    const struct ms_str base = ms_path_base(path);
+    if (ms_str_starts(head, MS_STR("SQLite format 3")))
+        return kind_of_database(path);
+    const size_t blank = strspn(head.p, " \t\r\n");
+    if (head.n > blank && (head.p[blank] == '{' || head.p[blank] == '['))
+        return kind_of_json(base, head);
+    if (ms_str_starts(head, MS_STR("MSTXSEG")))
+        return VIZ_PATH_RUN;
+    if (!ms_str_ends(base, MS_STR(".xlsx")) &&
+        probe_tensor_sniff(head.p, head.n) != PROBE_FILE_UNKNOWN)
+        return VIZ_PATH_TENSOR;
+    return kind_by_name(base, head);
+}
+
+static enum viz_path_kind kind_of_file(const char *path)
+{
+    char head[HEAD_MAX + 1];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const ssize_t n = fd >= 0 ? read(fd, head, HEAD_MAX) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (n < 0)
+        return VIZ_PATH_NONE;
+    head[n] = '\0';
+    return kind_of_bytes(path, (struct ms_str){head, (uint32_t)n});
+}
+
+/* ---- folders ------------------------------------------------------------------------ */
+
+/* What a name in a folder says of the folder. */
+static enum viz_path_kind kind_of_name(struct ms_str name)
+{
+    static const struct {
+        const char *begin, *end;
+        enum viz_path_kind kind;
+    } known[] = {
+        {"run.db", "", VIZ_PATH_RUN},
+        {"", ".seg", VIZ_PATH_RUN},
+        {"", ".vis.db", VIZ_PATH_GRAPH},
+        {"", ".trend.db", VIZ_PATH_TREND},
+        {"PROF_", "", VIZ_PATH_PROFILE},
+        {"ASCEND_PROFILER_OUTPUT", "", VIZ_PATH_PROFILE},
+        {"cluster_analysis_output", "", VIZ_PATH_PROFILE},
+        {"", "_ascend_pt", VIZ_PATH_PROFILE},
+        {"", "_ascend_ms", VIZ_PATH_PROFILE},
+        {"compare_result", ".csv", VIZ_PATH_TABLE},
+        {"compare_result", ".xlsx", VIZ_PATH_TABLE},
+        {"", ".npy", VIZ_PATH_TENSOR},
+        {"", ".pt", VIZ_PATH_TENSOR},
+        {"", ".json.gz", VIZ_PATH_TRACE},
+        {"trace_view.json", "", VIZ_PATH_TRACE},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (ms_str_starts(name, ms_str_of(known[i].begin)) &&
+            ms_str_ends(name, ms_str_of(known[i].end)))
+            return known[i].kind;
+    }
+    return VIZ_PATH_FOLDER;
+}
+
+bool viz_path_holds_dump(const char *path)
+{
+    struct probe_places places;
+    if (probe_find(&places, path, NULL) != MS_OK)
+        return false;
+    probe_places_free(&places);
+    return true;
+}
+
+static enum viz_path_kind kind_of_names(const char *path, unsigned depth);
+
+/* What a process or a rank below a folder says of it: a run keeps its segments in rank_R/HOST.PID.TAG. */
+static enum viz_path_kind kind_below(const char *path, struct ms_str name, unsigned depth)
+{
+    if (depth == 0 ||
+        (!ms_str_starts(name, MS_STR("rank_")) && memchr(name.p, '.', name.n) == NULL))
+        return VIZ_PATH_FOLDER;
+    char *below = ms_path_join(path, name.p);
+    enum viz_path_kind kind = VIZ_PATH_FOLDER;
+    if (below != NULL && ms_path_kind(below) == MS_KIND_DIR)
+        kind = kind_of_names(below, depth - 1);
+    ms_free(below);
+    return kind == VIZ_PATH_RUN ? kind : VIZ_PATH_FOLDER;
+}
+
+static enum viz_path_kind kind_of_names(const char *path, unsigned depth)
+{
+    struct ms_dir list;
+    enum viz_path_kind kind = VIZ_PATH_FOLDER;
+    if (ms_dir_list(&list, path, NULL) != MS_OK)
+        return VIZ_PATH_NONE;
+    for (size_t i = 0; i < list.names.n && i < NAMES_MAX && kind == VIZ_PATH_FOLDER; i++) {
+        kind = kind_of_name(list.names.p[i]);
+        if (kind == VIZ_PATH_FOLDER)
+            kind = kind_below(path, list.names.p[i], depth);
+    }
+    ms_dir_free(&list);
+    return kind;
+}
+
+static enum viz_path_kind kind_of_folder(const char *path)
+{
+    const enum viz_path_kind kind = kind_of_names(path, 2);
+    const bool is_run = kind == VIZ_PATH_RUN || kind == VIZ_PATH_GRAPH;
+    return !is_run && kind != VIZ_PATH_NONE && viz_path_holds_dump(path) ? VIZ_PATH_DUMP : kind;
+}
+
+enum viz_path_kind viz_path_kind_of(const char *path)
+{
+    switch (ms_path_kind(path)) {
+    case MS_KIND_FILE:
+        return kind_of_file(path);
+    case MS_KIND_DIR:
+        return kind_of_folder(path);
+    case MS_KIND_OTHER:
+        return VIZ_PATH_OTHER;
+    default:
+        return VIZ_PATH_NONE;
+    }
+}
