@@ -191,6 +191,7 @@ const struct ms_cmd cli_cmd_completion = {
     X(viz, view)                                                                                   \
     X(web, serve)                                                                                  \
     X(cli, version)                                                                                \
+    X(cli, doctor)                                                                                 \
     X(cli, selftest)                                                                               \
     X(cli, help)                                                                                   \
     X(cli, completion)
