@@ -4,7 +4,7 @@
 #   sh tests/deps.sh        what building and testing need
 #   sh tests/deps.sh ci     also what analysis, fuzzing, manuals and comparisons need
 needed='gcc g++ libc6-dev make pkg-config libsqlite3-dev libcjson-dev libyaml-dev libxlsxwriter-dev libexpat1-dev zlib1g-dev libmicrohttpd-dev libncurses-dev check mpich libmpich-dev python3'
-for_ci='dpkg-dev lintian openmpi-bin libopenmpi-dev gfortran lammps clang clang-format clang-tidy codespell cppcheck valgrind groff man-db zsh sqlite3 python3-dev python3-numpy python3-torch python3-openpyxl protobuf-compiler libjemalloc2 ocl-icd-libopencl1 pocl-opencl-icd chromium nodejs npm'
+for_ci='dpkg-dev lintian openmpi-bin libopenmpi-dev gfortran lammps clang clang-format clang-tidy codespell cppcheck valgrind groff man-db zsh fish sqlite3 python3-dev python3-numpy python3-torch python3-openpyxl protobuf-compiler libjemalloc2 ocl-icd-libopencl1 pocl-opencl-icd chromium nodejs npm'
 modules='sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib libmicrohttpd ncursesw check'
 
 # Another system: the names of packages are unknown here, those of the libraries are not.

@@ -51,6 +51,7 @@ files() {
     for m in $manuals; do echo "share/man/man${m##*.}/${m##*/}"; done
     echo share/bash-completion/completions/msprobe
     echo share/zsh/site-functions/_msprobe
+    echo share/fish/vendor_completions.d/msprobe.fish
     printf 'share/doc/msprobe/%s\n' README.md LICENSE
 }
 
@@ -100,6 +101,7 @@ install_all() {
     generate lib/pkgconfig/msprobe.pc pkgconfig
     generate share/bash-completion/completions/msprobe "$B/msprobe" completion bash
     generate share/zsh/site-functions/_msprobe "$B/msprobe" completion zsh
+    generate share/fish/vendor_completions.d/msprobe.fish "$B/msprobe" completion fish
 }
 
 # The loader knows libraries by a cache.  What is put under DESTDIR is somebody else's to announce.

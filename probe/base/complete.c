@@ -246,6 +246,87 @@ void ms_opt_complete_zsh(const struct ms_cmd *const *cmds, FILE *to)
           to);
 }
 
+/* ---- fish ------------------------------------------------------------- */
+
+/* Writes text in single quotes, in which fish takes \\' and \\\\. */
+static void fish_text(const char *text, FILE *to)
+{
+    fputc('\'', to);
+    for (; *text != '\0'; text++)
+        fprintf(to, "%s%c", *text == '\'' || *text == '\\' ? "\\" : "", *text);
+    fputc('\'', to);
+}
+
+static void fish_value(const struct ms_opt *o, const struct ms_cmd *const *cmds, FILE *to)
+{
+    switch (offer_for(o)) {
+    case OFFER_NOTHING:
+        fputs(" -x", to);
+        break;
+    case OFFER_FILES:
+        fputs(" -r -F", to);
+        break;
+    case OFFER_CHOICES:
+        fputs(" -x -a '", to);
+        for (int i = 0; o->choices[i] != NULL; i++)
+            fprintf(to, "%s%s", i != 0 ? " " : "", o->choices[i]);
+        fputc('\'', to);
+        break;
+    case OFFER_COMMANDS:
+        fputs(" -x -a '", to);
+        put_command_names(cmds, to);
+        fputc('\'', to);
+        break;
+    }
+}
+
+static void fish_option(const struct ms_cmd *cmd, const struct ms_opt *o,
+                        const struct ms_cmd *const *cmds, FILE *to)
+{
+    fprintf(to, "complete -c msprobe -n '__msprobe_in %s' -l %s", cmd->name, o->name);
+    if (o->letters != NULL) /* fish calls several letters behind one dash an old option */
+        fprintf(to, " -%c %s", o->letters[1] == '\0' ? 's' : 'o', o->letters);
+    fputs(" -d ", to);
+    fish_text(o->help, to);
+    if (o->kind != MS_OPT_FLAG)
+        fish_value(o, cmds, to);
+    fputc('\n', to);
+}
+
+static void fish_command(const struct ms_cmd *cmd, const struct ms_cmd *const *cmds, FILE *to)
+{
+    const struct ms_opt *rest = ms_opt_rest(cmd);
+    fprintf(to, "complete -c msprobe -n __msprobe_first -a %s -d ", cmd->name);
+    fish_text(cmd->brief, to);
+    fputc('\n', to);
+    for (const struct ms_opt *o = ms_opt_next(cmd, NULL); o != NULL; o = ms_opt_next(cmd, o)) {
+        if (!o->hidden)
+            fish_option(cmd, o, cmds, to);
+    }
+    if (rest == NULL || offer_for(rest) == OFFER_NOTHING)
+        return;
+    fprintf(to, "complete -c msprobe -n '__msprobe_in %s'", cmd->name);
+    fish_value(rest, cmds, to);
+    fputc('\n', to);
+}
+
+void ms_opt_complete_fish(const struct ms_cmd *const *cmds, FILE *to)
+{
+    fputs("# fish completion for msprobe, written by 'msprobe completion fish'\n"
+          "function __msprobe_first\n"
+          "    test (count (commandline -opc)) -eq 1\n"
+          "end\n"
+          "function __msprobe_in\n"
+          "    set -l words (commandline -opc)\n"
+          "    test (count $words) -gt 1; and test $words[2] = $argv[1]\n"
+          "end\n"
+          "complete -c msprobe -f\n"
+          "complete -c msprobe -n __msprobe_first -F\n", /* a path is opened */
+          to);
+    for (const struct ms_cmd *const *c = cmds; *c != NULL; c++)
+        fish_command(*c, cmds, to);
+}
+
 /* ---- list ------------------------------------------------------------- */
 
 void ms_opt_complete_list(const struct ms_cmd *const *cmds, FILE *to)

@@ -129,6 +129,7 @@ const struct ms_opt *ms_opt_rest(const struct ms_cmd *cmd);
 /* Write completion scripts for a NULL-terminated list of commands. */
 void ms_opt_complete_bash(const struct ms_cmd *const *cmds, FILE *to);
 void ms_opt_complete_zsh(const struct ms_cmd *const *cmds, FILE *to);
+void ms_opt_complete_fish(const struct ms_cmd *const *cmds, FILE *to);
 /* Writes lines "command" and "command --option", for the check of the man pages. */
 void ms_opt_complete_list(const struct ms_cmd *const *cmds, FILE *to);
 

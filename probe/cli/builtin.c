@@ -113,7 +113,7 @@ struct completion_args {
     bool list;
 };
 
-static const char *const shells[] = {"bash", "zsh", NULL};
+static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 static const struct ms_opt completion_opts[] = {
     {"SHELL", NULL, MS_OPT_REST, offsetof(struct completion_args, shell), .max = 1,
@@ -127,11 +127,13 @@ static enum ms_rc print_completion(const struct completion_args *args, struct ms
     if (args->list)
         ms_opt_complete_list(cli_commands(), stdout);
     else if (args->shell.n == 0)
-        return ms_fail(err, MS_E_ARG, "missing argument SHELL: bash or zsh");
+        return ms_fail(err, MS_E_ARG, "missing argument SHELL: bash, zsh or fish");
     else if (strcmp(args->shell.items[0], "bash") == 0)
         ms_opt_complete_bash(cli_commands(), stdout);
-    else
+    else if (strcmp(args->shell.items[0], "zsh") == 0)
         ms_opt_complete_zsh(cli_commands(), stdout);
+    else
+        ms_opt_complete_fish(cli_commands(), stdout);
     return MS_OK;
 }
 
@@ -152,9 +154,9 @@ static int run_completion(int argc, char **argv)
 const struct ms_cmd cli_cmd_completion = {
     .name = "completion",
     .run = run_completion,
-    .brief = "print a completion script for bash or zsh",
+    .brief = "print a completion script for a shell",
     .opts = completion_opts,
-    .usage = "[options] bash|zsh",
+    .usage = "[options] bash|zsh|fish",
     .about = "Prints a script that makes the shell complete commands, options and their values. "
              "For bash, now and in every new shell:\n"
              "\n"
@@ -163,7 +165,11 @@ const struct ms_cmd cli_cmd_completion = {
              "\n"
              "For zsh, in a directory of $fpath:\n"
              "\n"
-             "  msprobe completion zsh > ~/.zfunc/_msprobe\n",
+             "  msprobe completion zsh > ~/.zfunc/_msprobe\n"
+             "\n"
+             "For fish:\n"
+             "\n"
+             "  msprobe completion fish > ~/.config/fish/completions/msprobe.fish\n",
 };
 
 /* ---- all commands ------------------------------------------------------- */

@@ -46,7 +46,7 @@ tree_is_whole() {
     missing=
     for f in bin/msprobe "lib/libmsprobe.so.$version" lib/libmsprobe.so.0 lib/libmsprobe.so \
         include/msprobe/probe/base/err.h share/bash-completion/completions/msprobe \
-        share/zsh/site-functions/_msprobe share/doc/msprobe/README.md share/doc/msprobe/LICENSE; do
+        share/zsh/site-functions/_msprobe share/fish/vendor_completions.d/msprobe.fish share/doc/msprobe/README.md share/doc/msprobe/LICENSE; do
         [ -s "$here/$f" ] || missing="$missing $f"
     done
     for m in */*.[135] */*/*.[135]; do
