@@ -7,6 +7,7 @@
  *             │  _probe.setup(...)
  *     ext_watch ── ext_slot             functions, and operators of tensors, that are recorded
  *             │                         without being replaced
+ *     ext_around                        calls that go by way of a function of the adapter
  *     ext_op ext_hook ext_call          wrappers of functions; hooks of modules and gradients;
  *             │                         calls entered from Python
  *     ext_value ── ext_json             values into the record, without copies
@@ -176,6 +177,20 @@ PyObject *ext_ask(PyObject *func, PyObject *const *args, size_t n);
 bool ext_is_tracing(void);
 
 /* ---- functions -------------------------------------------------------- */
+
+/* ext_around: a call by way of around(func, args, kwargs), a function of the adapter. real: what func does by itself,
+ * which the call comes to whatever fails in around. */
+PyObject *ext_call_around(PyObject *around, PyObject *func, vectorcallfunc real,
+                          PyObject *const *args, size_t nargsf, PyObject *kwnames);
+/* Stand around the call of func itself: the first finds which call goes on, NULL: none that is known. */
+struct ext_passing *ext_pass(PyObject *func, PyObject *args);
+void ext_has_passed(struct ext_passing *p, PyObject *result);
+/* Make new objects of a call's arguments. */
+PyObject *ext_tuple_of(PyObject *const *values, Py_ssize_t n);
+PyObject *ext_dict_of(PyObject *const *values, PyObject *names);
+/* Allocates with Python's allocator: when its memory is used up, the call would fail without a dump
+ * as well. */
+PyObject **ext_room_for(Py_ssize_t n);
 
 /* Returns the function that implements a call, past the derived type of a watched function. */
 vectorcallfunc ext_real_of(PyObject *func);

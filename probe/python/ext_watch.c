@@ -72,31 +72,14 @@ static struct watched **slot_of(const void *key)
 
 /* ---- calls ------------------------------------------------------------ */
 
-static PyObject *dict_of(PyObject *const *values, PyObject *names)
-{
-    PyObject *dict = PyDict_New();
-    for (Py_ssize_t i = 0; dict != NULL && i < PyTuple_GET_SIZE(names); i++) {
-        if (PyDict_SetItem(dict, PyTuple_GET_ITEM(names, i), values[i]) != 0)
-            Py_CLEAR(dict);
-    }
-    return dict;
-}
-
-static PyObject *tuple_of(PyObject *const *values, Py_ssize_t n)
-{
-    PyObject *tuple = PyTuple_New(n);
-    for (Py_ssize_t i = 0; tuple != NULL && i < n; i++)
-        PyTuple_SET_ITEM(tuple, i, Py_NewRef(values[i]));
-    return tuple;
-}
-
 /* Calls a function that takes a tuple and a dict, past its derived type. */
 static PyObject *call_with_tuple(PyObject *func, PyObject *const *args, size_t nargsf,
                                  PyObject *kwnames)
 {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     bool has_names = kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0;
-    PyObject *tuple = tuple_of(args, n), *dict = has_names ? dict_of(args + n, kwnames) : NULL;
+    PyObject *tuple = ext_tuple_of(args, n),
+             *dict = has_names ? ext_dict_of(args + n, kwnames) : NULL;
     PyObject *result = NULL;
     const bool is_builtin = PyObject_TypeCheck(func, &PyCFunction_Type);
     ternaryfunc call = is_builtin ? PyCFunction_Type.tp_call : Py_TYPE(func)->tp_call;
@@ -154,22 +137,8 @@ static PyObject *call_op(const struct watched *w, PyObject *const *args, size_t 
         return call_and_tell(w, args, nargsf, kwnames);
     if (!PyFunction_Check(w->op))
         return PyObject_Vectorcall(w->op, args, nargsf, kwnames);
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    PyObject *tuple = tuple_of(args, n);
-    PyObject *dict = kwnames != NULL ? dict_of(args + n, kwnames) : PyDict_New();
-    PyObject *values[] = {w->func, tuple, dict}, *result = NULL;
-    if (tuple != NULL && dict != NULL)
-        result = PyObject_Vectorcall(w->op, values, 3, NULL);
-    Py_XDECREF(tuple);
-    Py_XDECREF(dict);
-    return result;
-}
-
-/* Allocates with Python's allocator: when its memory is used up, the call would fail without a dump
- * as well. */
-static PyObject **room_for(Py_ssize_t n)
-{
-    return PyMem_Malloc((size_t)n * sizeof(PyObject *));
+    vectorcallfunc real = w->was_call != NULL ? w->was_call : call_with_tuple;
+    return ext_call_around(w->op, w->func, real, args, nargsf, kwnames);
 }
 
 typedef PyObject *caller(const struct watched *w, PyObject *const *args, size_t nargsf,
@@ -184,7 +153,7 @@ static PyObject *call_bound(caller *call, const struct watched *w, PyObject *sel
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     Py_ssize_t all_n = n + (kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0);
     if (all_n + 1 > SMALL)
-        values = room_for(all_n + 1);
+        values = ext_room_for(all_n + 1);
     if (values == NULL)
         return PyErr_NoMemory();
     values[0] = self;
@@ -449,7 +418,7 @@ static PyObject *past(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO!O!", &func, &PyTuple_Type, &tuple, &PyDict_Type, &dict))
         return NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(tuple), at = 0, i = n;
-    PyObject **values = room_for(n + PyDict_GET_SIZE(dict) + 1);
+    PyObject **values = ext_room_for(n + PyDict_GET_SIZE(dict) + 1);
     PyObject *names = PyTuple_New(PyDict_GET_SIZE(dict)), *name;
     if (values == NULL || names == NULL) {
         PyErr_NoMemory();
@@ -457,7 +426,9 @@ static PyObject *past(PyObject *module, PyObject *args)
         memcpy(values, PySequence_Fast_ITEMS(tuple), (size_t)n * sizeof *values);
         while (PyDict_Next(dict, &at, &name, &values[i]))
             PyTuple_SET_ITEM(names, i++ - n, Py_NewRef(name));
+        struct ext_passing *p = ext_pass(func, tuple);
         result = ext_real_of(func)(func, values, (size_t)n, names);
+        ext_has_passed(p, result);
     }
     PyMem_Free(values);
     Py_XDECREF(names);
