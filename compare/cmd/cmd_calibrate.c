@@ -13,7 +13,7 @@
 
 extern const struct ms_cmd compare_cmd_calibrate;
 
-enum { FORMAT_TEXT, FORMAT_JSON, RUNS_MAX = 64 };
+enum { RUNS_MAX = 64 };
 
 struct args {
     struct ms_opt_list runs;
@@ -22,15 +22,12 @@ struct args {
     bool exit_code;
 };
 
-static const char *const formats[] = {"text", "json", NULL};
-
 static const struct ms_opt opts[] = {
     {"RUN", NULL, MS_OPT_REST, offsetof(struct args, runs), .min = 2, .max = RUNS_MAX,
      .help = "two or more dumps of equal runs: files or directories"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE",
      .help = "write the noise of every row to FILE, for compare --noise_floor"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
-     .dflt = "text", .help = "text for people, json for programs"},
+    MS_OPT_FORMAT(struct args, format),
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
      .help = "exit with 1 when there was a false alarm"},
     {0}};
@@ -196,7 +193,7 @@ static int run_command(int argc, char **argv)
     if (run_job(&a, &cal, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_calibrate, &err);
     enum ms_rc rc = MS_OK;
-    if (a.format == FORMAT_JSON)
+    if (a.format == MS_FORMAT_JSON)
         rc = print_json(&cal, a.output, ms_clock_ns() - start, &err);
     else
         print_text(&cal, a.output);

@@ -8,8 +8,6 @@
 
 extern const struct ms_cmd compare_cmd_check;
 
-enum { FORMAT_TEXT, FORMAT_JSON };
-
 struct args {
     struct ms_opt_list paths;
     int format;
@@ -17,13 +15,10 @@ struct args {
     bool tolerant, exit_code;
 };
 
-static const char *const formats[] = {"text", "json", NULL};
-
 static const struct ms_opt opts[] = {
     {"DUMP", NULL, MS_OPT_REST, offsetof(struct args, paths), .min = 1, .max = 1,
      .help = "dump.json, or a rank, step or dump directory"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
-     .dflt = "text", .help = "text for people, json for programs"},
+    MS_OPT_FORMAT(struct args, format),
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "10", .min = 0,
      .max = 1000000,
      .help = "print at most this many findings as text, those alike on several ranks as one; 0: "
@@ -72,7 +67,7 @@ static int run_command(int argc, char **argv)
         ms_cmd_note("check", "%.*s; left out", MS_STR_ARG(s.failures.p[i]));
     ms_cmd_more(stderr, s.failures.n - failures, "dumps that cannot be read");
     enum ms_rc rc = MS_OK;
-    if (a.format == FORMAT_JSON)
+    if (a.format == MS_FORMAT_JSON)
         rc = check_show_json(&s, ms_clock_ns() - start, &err);
     else
         check_show_text(&s, (size_t)a.most, ms_clock_ns() - start);

@@ -8,7 +8,7 @@
 #include "compare/official/rules_official.h"
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
-#include "probe/base/jwrite.h"
+#include "probe/base/jprint.h"
 
 #include <sys/stat.h>
 
@@ -74,6 +74,27 @@ static void print_made(const struct graph_made *m, bool dual, bool a_dump, int64
     printf("  written     %s in %s\n", ms_human_bytes(a, bytes), ms_human_time(b, took_ns));
 }
 
+static enum ms_rc print_json(const struct graph_made *m, int64_t took_ns, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_kstr(&w, "path", m->path);
+    ms_jwrite_ki64(&w, "target_nodes", (int64_t)m->nodes[0]);
+    ms_jwrite_ki64(&w, "golden_nodes", (int64_t)m->nodes[1]);
+    ms_jwrite_ki64(&w, "matched", (int64_t)m->matched);
+    ms_jwrite_ki64(&w, "dumps", m->ranks);
+    ms_jwrite_ki64(&w, "steps", m->steps);
+    ms_jwrite_ki64(&w, "error", (int64_t)m->states[GRAPH_ERROR]);
+    ms_jwrite_ki64(&w, "warning", (int64_t)m->states[GRAPH_WARNING]);
+    ms_jwrite_ki64(&w, "pass", (int64_t)m->states[GRAPH_PASS]);
+    ms_jwrite_ki64(&w, "suspects", (int64_t)m->suspects);
+    ms_jwrite_kstr(&w, "first_suspect", m->suspects != 0 ? m->suspect : "");
+    ms_jwrite_kf64(&w, "seconds", (double)took_ns / 1e9);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
+}
+
 /* ---- the command ------------------------------------------------------------------- */
 
 static enum ms_rc make_graphs(struct graph_args *a, struct graph_made *made, struct ms_err *err)
@@ -124,7 +145,10 @@ static int run_command(int argc, char **argv)
         print_progress(rc == MS_OK ? 100 : 0, false, rc == MS_OK ? NULL : err.msg);
     if (rc != MS_OK)
         return ms_cmd_fail(&compare_cmd_graph_visualize, &err);
-    if (!a.progress)
+    if (!a.progress && a.format == MS_FORMAT_JSON) {
+        if (print_json(&made, ms_clock_ns() - start, &err) != MS_OK)
+            return ms_cmd_fail(&compare_cmd_graph_visualize, &err);
+    } else if (!a.progress)
         print_made(&made, a.golden != NULL && a.golden[0] != '\0', a.file_type == 1,
                    ms_clock_ns() - start);
     return MS_EXIT_OK;

@@ -8,14 +8,10 @@
 
 #include <time.h>
 
-enum { FORMAT_TEXT, FORMAT_JSON };
-
 struct args {
     const char *input, *output, *config;
     int format;
 };
-
-static const char *const formats[] = {"text", "json", NULL};
 
 static const struct ms_opt opts[] = {
     {"input_dir", "i", MS_OPT_PATH, offsetof(struct args, input), "DIR", .required = true,
@@ -24,7 +20,7 @@ static const struct ms_opt opts[] = {
      .help = "directory for the workbook; created when missing"},
     {"config_path", "config", MS_OPT_PATH, offsetof(struct args, config), "FILE", .required = true,
      .help = "YAML that selects operators and columns: 'api: [names]', 'compare_index: [columns]'"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = ms_formats,
      .dflt = "text", .help = "format of the summary: text for people, json for programs"},
     {0}};
 
@@ -111,7 +107,7 @@ static int run_command(int argc, char **argv)
     enum ms_rc rc = cmp_merge_conf_read(&conf, a.config, &err);
     if (rc == MS_OK)
         rc = merge(&a, &m, &conf, &path, &err);
-    if (rc == MS_OK && a.format == FORMAT_JSON)
+    if (rc == MS_OK && a.format == MS_FORMAT_JSON)
         rc = tell_json(&m, ms_buf_z(&path), &err);
     else if (rc == MS_OK)
         tell_text(&m, ms_buf_z(&path));

@@ -4,7 +4,6 @@
  */
 #include "compare/cmd/compare_args.h"
 
-static const char *const formats[] = {"text", "json", NULL};
 static const char *const compats[] = {"cur", "old", "strict", NULL};
 static const char *const backends[] = {"none", "fsdp", "megatron", NULL};
 static const char *const aligns[] = {"auto", "always", "exact", "fuzzy", NULL};
@@ -88,7 +87,7 @@ const struct ms_opt compare_opts[] = {
     {"noise_floor", NULL, MS_OPT_PATH, offsetof(struct compare_args, noise), "PATH",
      .help = "a second golden run, or a file by msprobe calibrate; its differences count as noise"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct compare_args, format), "FORMAT",
-     .choices = formats, .dflt = "text",
+     .choices = ms_formats, .dflt = "text",
      .help = "format of the summary: text for people, json for programs"},
     {"most", "n", MS_OPT_INT, offsetof(struct compare_args, most), "N", .dflt = "8", .min = 0,
      .max = INT32_MAX,

@@ -72,6 +72,8 @@ const struct ms_opt graph_opts[] = {
     {"file_type", NULL, MS_OPT_CHOICE, offsetof(struct graph_args, file_type), "TYPE", .dflt = "db",
      .choices = file_types,
      .help = "db: a database; json: the merged ranks as dumps, step0/rank0/dump.json and so on"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct graph_args, format), "FORMAT", .dflt = "text",
+     .choices = ms_formats, .help = "of what is said about it: text for people, json for programs"},
     {0}};
 
 /* ---- ranks to be merged ------------------------------------------------------------ */

@@ -11,7 +11,7 @@
 struct graph_args {
     const char *target, *golden, *out, *layers;
     bool fuzzy, overflow, progress, md5_index, log_items;
-    int compat, suspects, batch, file_type, align;
+    int compat, suspects, batch, file_type, format, align;
     struct ms_opt_list rank_size, tp, pp, vpp, order;
     struct graph_param merge[2]; /* target, golden side; filled by graph_args_check */
 };

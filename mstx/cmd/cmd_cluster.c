@@ -5,6 +5,7 @@
 #include "mstx/conclude/run_ready.h"
 #include "mstx/official/recipes.h"
 
+#include "probe/base/jprint.h"
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
 #include "probe/base/par.h"
@@ -14,12 +15,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { ALL_STEPS = -1, TYPE_TEXT = 1, STRICT = 1 };
+enum { GATHERED_MAX = 1 << 26, ALL_STEPS = -1, TYPE_TEXT = 1, STRICT = 1 };
 
 struct args {
     const char *dir, *output, *ranks, *base, *parallel, *context;
     int64_t step, top;
-    int mode, type, compat;
+    int mode, type, compat, format;
     bool force;
 };
 
@@ -50,6 +51,7 @@ static const struct ms_opt opts[] = {
      .help = "of computational_op_masking: kinds of groups, those with a comma taken together"},
     {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WHICH", .dflt = "cur",
      .choices = compat, .help = "strict: as the official tool, defects included"},
+    MS_OPT_FORMAT(struct args, format),
     {"parallel_mode", NULL, MS_OPT_TEXT, offsetof(struct args, context), "NAME", .hidden = true},
     {"force", NULL, MS_OPT_FLAG, offsetof(struct args, force), .hidden = true},
     {0}};
@@ -64,14 +66,53 @@ static void show_progress(size_t done, size_t all)
         fprintf(stderr, done < all ? "\r%zu of %zu ranks" : "\r\033[K", done, all);
 }
 
+/* What is printed while the recipe runs, or gathered for JSON: the paths that were written, and the answer. */
+static struct {
+    bool is_json;
+    struct ms_buf written, answer; /* texts, each ended by NUL */
+} shown = {.written = {.max = GATHERED_MAX}, .answer = {.max = GATHERED_MAX}};
+
+static void show_line(struct ms_buf *gathered, const char *before, const char *line)
+{
+    if (shown.is_json)
+        ms_buf_put(gathered, line, strlen(line) + 1);
+    else
+        printf("%s%s\n", before, line);
+}
+
 static void show_written(const char *path)
 {
-    printf("%s\n", path);
+    show_line(&shown.written, "", path);
 }
 
 static void show_answer(const char *line)
 {
-    printf("  %s\n", line);
+    show_line(&shown.answer, "  ", line);
+}
+
+static void put_lines(struct ms_jwrite *w, const char *key, const struct ms_buf *lines)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_arr(w);
+    for (size_t at = 0; at < lines->n; at += strlen(lines->p + at) + 1)
+        ms_jwrite_str(w, ms_str_of(lines->p + at));
+    ms_jwrite_arr_end(w);
+}
+
+/* Prints what was gathered, and frees it. */
+static enum ms_rc print_gathered(const char *recipe, uint64_t problems, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_kstr(&w, "recipe", recipe);
+    put_lines(&w, "written", &shown.written);
+    put_lines(&w, "answer", &shown.answer);
+    ms_jwrite_ki64(&w, "problems", (int64_t)problems);
+    ms_jwrite_obj_end(&w);
+    ms_buf_free(&shown.written);
+    ms_buf_free(&shown.answer);
+    return ms_jprint_end(&w, MS_OK, err);
 }
 
 static void report_problems(uint64_t n, bool as_text)
@@ -124,8 +165,11 @@ static int run_cluster(int argc, char **argv)
                                          .answer = show_answer,
                                          .problems = &problems};
     enum ms_rc rc = prepare_run(a.dir, &err);
+    shown.is_json = a.format == MS_FORMAT_JSON;
     if (rc == MS_OK)
         rc = mstx_cluster_run(&how, &err);
+    if (rc == MS_OK && shown.is_json && ms_par_rank(ms_globals.par) == 0)
+        rc = print_gathered(mstx_recipe_names[a.mode], problems, &err);
     if (ms_par_rank(ms_globals.par) == 0)
         report_problems(problems, how.as_text);
     return ms_cmd_end(&mstx_cmd_cluster, rc, &err);

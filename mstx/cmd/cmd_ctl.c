@@ -22,8 +22,6 @@ struct args {
     int format;
 };
 
-static const char *const formats[] = {"text", "json", NULL};
-
 static const struct ms_opt opts[] = {
     {"DIR ACTION", NULL, MS_OPT_REST, offsetof(struct args, words), .min = 2, .max = 2,
      .help = "the run, and what to do with it: start, stop, snapshot or status"},
@@ -35,8 +33,7 @@ static const struct ms_opt opts[] = {
      .help = "with start: do not record these domains from now on"},
     {"rank", NULL, MS_OPT_INT, offsetof(struct args, rank), "N", .max = INT32_MAX,
      .help = "ask this rank alone", .dflt = "all"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
-     .choices = formats, .help = "text for people, json for programs"},
+    MS_OPT_FORMAT(struct args, format),
     {0}};
 
 static const char *const actions[] = {"start", "stop", "snapshot", "status", NULL};

@@ -8,6 +8,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/cpu.h"
 #include "probe/base/human.h"
+#include "probe/base/jprint.h"
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
 #include "probe/base/par.h"
@@ -20,6 +21,7 @@ struct args {
     struct ms_opt_list path;
     const char *output, *rank_from;
     bool summary;
+    int format;
     double missing_after;
 };
 
@@ -41,6 +43,7 @@ static const struct ms_opt opts[] = {
      .dflt = "300",
      .help = "a rank whose process may still be running is missing from a collective once the "
              "others have waited in it for so long"},
+    MS_OPT_FORMAT(struct args, format),
     {0}};
 
 extern const struct ms_cmd mstx_cmd_import;
@@ -66,6 +69,26 @@ static void print_result(const char *db, const struct mstx_import_result *r, int
                r->dropped == 1 ? " was" : "s were");
     if (r->problems != 0)
         printf("  %" PRIu64 " problem%s; see 'msprobe report'\n", r->problems, s_of(r->problems));
+}
+
+static enum ms_rc print_json(const char *db, const struct mstx_import_result *r, int64_t took_ns,
+                             struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_kstr(&w, "database", db);
+    ms_jwrite_ki64(&w, "events", (int64_t)r->events);
+    ms_jwrite_ki64(&w, "tracks", r->tracks);
+    ms_jwrite_ki64(&w, "processes", r->processes);
+    ms_jwrite_ki64(&w, "records", (int64_t)r->records);
+    ms_jwrite_ki64(&w, "files", (int64_t)r->files);
+    ms_jwrite_ki64(&w, "unfinished", (int64_t)r->unfinished);
+    ms_jwrite_ki64(&w, "dropped", (int64_t)r->dropped);
+    ms_jwrite_ki64(&w, "problems", (int64_t)r->problems);
+    ms_jwrite_kf64(&w, "seconds", (double)took_ns / 1e9);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
 }
 
 /* ---- progress ------------------------------------------------------------------- */
@@ -137,7 +160,9 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
     int64_t start = ms_clock_ns();
     enum ms_rc rc = db != NULL ? mstx_import_as(path, db, &how, &r, err) : ms_no_memory(err);
     end_progress(&watch);
-    if (rc == MS_OK && is_first)
+    if (rc == MS_OK && is_first && a->format == MS_FORMAT_JSON)
+        rc = print_json(db, &r, ms_clock_ns() - start, err);
+    else if (rc == MS_OK && is_first)
         print_result(db, &r, ms_clock_ns() - start);
     ms_free(db);
     return rc;

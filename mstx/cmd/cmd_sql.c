@@ -25,15 +25,12 @@ struct args {
     int format;
 };
 
-enum { FORMAT_TEXT, FORMAT_JSON };
-static const char *const formats[] = {"text", "json", NULL};
-
 static const struct ms_opt opts[] = {
     {"DIR SQL", NULL, MS_OPT_REST, offsetof(struct args, rest), .min = 2, .max = 2,
      .help = "directory of a run or its run.db, and one SELECT statement; - reads it from standard "
              "input"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
-     .choices = formats, .help = "text: columns between tabs; json: an array of objects"},
+     .choices = ms_formats, .help = "text: columns between tabs; json: an array of objects"},
     {"box", NULL, MS_OPT_INT, offsetof(struct args, box), "ROWS", .max = 1000000,
      .help =
          "answer as the SQL box of the viewers is answered: of the database DIR as it is, at most "
@@ -68,9 +65,9 @@ static enum ms_rc print_answer(struct ms_store *s, const struct args *a, const c
         ms_stmt_free(st);
         return ms_fail(err, MS_E_ARG, "more follows the first ';'; ask one statement at a time");
     }
-    enum ms_rc rc = a->box != 0                ? mstx__sql_print_box(st, a->box, err)
-                    : a->format == FORMAT_JSON ? mstx__sql_print_json(st, err)
-                                               : mstx__sql_print_text(st, err);
+    enum ms_rc rc = a->box != 0                   ? mstx__sql_print_box(st, a->box, err)
+                    : a->format == MS_FORMAT_JSON ? mstx__sql_print_json(st, err)
+                                                  : mstx__sql_print_text(st, err);
     ms_stmt_free(st);
     return rc;
 }

@@ -19,7 +19,6 @@ struct args {
 
 enum { AS_TEXT, AS_JSON };
 enum { BY_TYPES, GENERIC };
-static const char *const formats[] = {"text", "json", NULL};
 static const char *const models[] = {"types", "generic", NULL};
 
 static const struct ms_opt opts[] = {
@@ -35,8 +34,7 @@ static const struct ms_opt opts[] = {
      .choices = models,
      .help =
          "types: use what is known about types of operations; generic: only times and meetings"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
-     .choices = formats, .help = "text for people, json for programs"},
+    MS_OPT_FORMAT(struct args, format),
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "10", .min = 0,
      .max = INT32_MAX, .help = "show this many rows of each table in text; 0 shows all"},
     {0}};

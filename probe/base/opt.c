@@ -527,6 +527,8 @@ void ms_cmd_note(const char *command, const char *fmt, ...)
     fputc('\n', stderr);
 }
 
+const char *const ms_formats[] = {"text", "json", NULL};
+
 bool (*ms_cmd_explain)(const struct ms_cmd *cmd, const struct ms_err *err);
 
 int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err)

@@ -60,6 +60,15 @@ struct ms_opt {
     bool hidden;       /* left out of help and completion; needs its full name */
 };
 
+/* Text for people, or JSON for programs: the row of --format of most commands, and its values. */
+enum ms_format { MS_FORMAT_TEXT, MS_FORMAT_JSON };
+extern const char *const ms_formats[];
+#define MS_OPT_FORMAT(type, member)                                                                \
+    {                                                                                              \
+        "format", NULL, MS_OPT_CHOICE, offsetof(type, member), "FORMAT",                           \
+            .dflt = "text", .choices = ms_formats, .help = "text for people, json for programs"    \
+    }
+
 /* What the processes of an mpirun do with a command. */
 enum ms_job {
     MS_JOB_EACH,   /* each runs it on its own */

@@ -6,6 +6,7 @@
 
 #include "probe/base/conf.h"
 #include "probe/base/cpu.h"
+#include "probe/base/jprint.h"
 #include "probe/base/store.h"
 
 #include "probe/dump/graph_dump.h"
@@ -37,14 +38,41 @@ static void print_build(void)
     printf("processor   %u usable, kernels for %s\n", ms_cpu_count(), ms_cpu_text(cpu, sizeof cpu));
 }
 
+static enum ms_rc print_version_json(struct ms_err *err)
+{
+    char cpu[128];
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_kstr(&w, "version", MS_VERSION);
+    ms_jwrite_kstr(&w, "compiler", COMPILER);
+    ms_jwrite_kstr(&w, "flags", MS_BUILD_FLAGS);
+    ms_jwrite_kbool(&w, "assertions", strcmp(ASSERTIONS, "on") == 0);
+    ms_jwrite_kstr(&w, "sqlite", ms_store_version());
+    ms_jwrite_kstr(&w, "cjson", ms_conf_version());
+    ms_jwrite_ki64(&w, "processors", ms_cpu_count());
+    ms_jwrite_kstr(&w, "kernels", ms_cpu_text(cpu, sizeof cpu));
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
+}
+
+struct version_args {
+    int format;
+};
+
+static const struct ms_opt version_opts[] = {MS_OPT_FORMAT(struct version_args, format), {0}};
+
 static int run_version(int argc, char **argv)
 {
+    struct version_args args = {0};
     struct ms_err err = {0};
     bool done;
-    if (ms_opt_parse(&cli_cmd_version, argc, argv, NULL, &done, &err) != MS_OK)
+    if (ms_opt_parse(&cli_cmd_version, argc, argv, &args, &done, &err) != MS_OK)
         return ms_cmd_fail(&cli_cmd_version, &err);
     if (done)
         return MS_EXIT_OK;
+    if (args.format == MS_FORMAT_JSON)
+        return print_version_json(&err) == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&cli_cmd_version, &err);
     puts("msprobe " MS_VERSION);
     if (ms_globals.verbose)
         print_build();
@@ -55,6 +83,7 @@ const struct ms_cmd cli_cmd_version = {
     .name = "version",
     .run = run_version,
     .brief = "print the version; with -v how it was built",
+    .opts = version_opts,
     .usage = "[options]",
     .about = "Prints the version in one line. With -v it adds the compiler and its flags, the "
              "versions of the libraries and the instructions that the kernels may use: what a "

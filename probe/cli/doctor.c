@@ -366,14 +366,11 @@ static enum ms_rc print_rows(const struct args *a, struct ms_err *err)
 
 /* ---- command ------------------------------------------------------------------------- */
 
-static const char *const formats[] = {"text", "json", NULL};
-
-static const struct ms_opt opts[] = {
-    {"python", NULL, MS_OPT_PATH, offsetof(struct args, python), "FILE", .dflt = "python3",
-     .help = "the Python that runs the training"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
-     .choices = formats, .help = "text for people, json for programs"},
-    {0}};
+static const struct ms_opt opts[] = {{"python", NULL, MS_OPT_PATH, offsetof(struct args, python),
+                                      "FILE", .dflt = "python3",
+                                      .help = "the Python that runs the training"},
+                                     MS_OPT_FORMAT(struct args, format),
+                                     {0}};
 
 static int run_doctor(int argc, char **argv)
 {

@@ -8,6 +8,7 @@
 #include "probe/base/arena.h"
 #include "probe/base/conf.h"
 #include "probe/base/io.h"
+#include "probe/base/jprint.h"
 #include "probe/base/map.h"
 #include "probe/base/num.h"
 #include "probe/base/pool.h"
@@ -178,28 +179,61 @@ static const struct ms_selftest checks[] = {
 
 /* ---- the command ------------------------------------------------------ */
 
-static bool run_check(const struct ms_selftest *check)
+/* w: JSON instead of a line; NULL: none. */
+static bool run_check(const struct ms_selftest *check, struct ms_jwrite *w)
 {
     struct ms_err err = {0};
     struct ms_span span = ms_span_begin(check->name);
     bool ok = check->fn(&err) == MS_OK;
     ms_span_end(&span);
-    if (ok)
+    if (w != NULL) {
+        ms_jwrite_obj(w);
+        ms_jwrite_kstr(w, "name", check->name);
+        ms_jwrite_kbool(w, "ok", ok);
+        ms_jwrite_kstr(w, "why", err.msg);
+        ms_jwrite_obj_end(w);
+    } else if (ok) {
         printf("ok %s\n", check->name);
-    else
+    } else {
         printf("not ok %s: %s\n", check->name, err.msg);
+    }
     return ok;
 }
 
+static enum ms_rc run_as_json(bool *ok, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_key(&w, MS_STR("checks"));
+    ms_jwrite_arr(&w);
+    for (const struct ms_selftest *c = checks; c->name != NULL; c++)
+        *ok = run_check(c, &w) && *ok;
+    ms_jwrite_arr_end(&w);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
+}
+
+struct selftest_args {
+    int format;
+};
+
+static const struct ms_opt opts[] = {MS_OPT_FORMAT(struct selftest_args, format), {0}};
+
 static int run_selftest(int argc, char **argv)
 {
+    struct selftest_args args = {0};
     struct ms_err err = {0};
-    bool done;
-    bool ok = true;
-    if (ms_opt_parse(&cli_cmd_selftest, argc, argv, NULL, &done, &err) != MS_OK)
+    bool done, ok = true;
+    if (ms_opt_parse(&cli_cmd_selftest, argc, argv, &args, &done, &err) != MS_OK)
         return ms_cmd_fail(&cli_cmd_selftest, &err);
-    for (const struct ms_selftest *c = checks; !done && c->name != NULL; c++)
-        ok = run_check(c) && ok;
+    if (done)
+        return MS_EXIT_OK;
+    if (args.format == MS_FORMAT_JSON && run_as_json(&ok, &err) != MS_OK)
+        return ms_cmd_fail(&cli_cmd_selftest, &err);
+    for (const struct ms_selftest *c = checks; args.format == MS_FORMAT_TEXT && c->name != NULL;
+         c++)
+        ok = run_check(c, NULL) && ok;
     return ok ? MS_EXIT_OK : MS_EXIT_FAIL;
 }
 
@@ -207,6 +241,7 @@ const struct ms_cmd cli_cmd_selftest = {
     .name = "selftest",
     .run = run_selftest,
     .brief = "check that this copy works on this machine",
+    .opts = opts,
     .usage = "[options]",
     .about = "Runs small built-in checks of the parts that depend most on the machine and on the "
              "libraries found there, and prints a line for each. The exit status is 3 when one "

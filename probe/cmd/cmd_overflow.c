@@ -11,8 +11,6 @@
 #include "probe/base/opt.h"
 #include "probe/cmd/show_overflow.h"
 
-enum format { FORMAT_TEXT, FORMAT_JSON };
-
 struct args {
     const char *from, *to;
     struct ms_opt_list ignore;
@@ -20,8 +18,6 @@ struct args {
     int format;
     int64_t most;
 };
-
-static const char *const formats[] = {"text", "json", NULL};
 
 static const struct ms_opt opts[] = {
     {"input_path", "i", MS_OPT_PATH, offsetof(struct args, from), "DIR", .required = true,
@@ -34,8 +30,7 @@ static const struct ms_opt opts[] = {
      .help = "read what is complete of a file that was cut off"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
      .help = "exit with 1 when a NaN or infinity was found"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
-     .choices = formats, .help = "text for people, json for programs"},
+    MS_OPT_FORMAT(struct args, format),
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "8", .min = 0,
      .max = INT32_MAX,
      .help = "of more ranks with an answer than N, show the first in full and one line for as "
@@ -129,7 +124,7 @@ static enum ms_rc check_dumps(struct job *j, struct ms_err *err)
     j->took_ns = ms_clock_ns() - start;
     if (has_origin(&j->found))
         MS_TRY(probe_overflow_write(&j->found, j->args.to, &j->file, err));
-    if (j->args.format == FORMAT_JSON)
+    if (j->args.format == MS_FORMAT_JSON)
         MS_TRY(show_json(j, err));
     else
         MS_TRY(show_text(j, err));

@@ -2,6 +2,7 @@
  *
  * cmd_parse: msprobe parse: converts tensor files to .npy or .pt.
  */
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 #include "probe/base/progress.h"
 #include "probe/tensor/convert.h"
@@ -12,7 +13,7 @@
 
 struct args {
     const char *from, *to;
-    int as;
+    int as, format;
 };
 
 static const char *const kinds[] = {"npy", "pt", NULL};
@@ -24,6 +25,7 @@ static const struct ms_opt opts[] = {
      .help = "what to write; bf16 becomes float32 in npy"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct args, to), "DIR", .dflt = "./output",
      .help = "directory to write into, made when missing"},
+    MS_OPT_FORMAT(struct args, format),
     {0},
 };
 
@@ -43,6 +45,24 @@ static void show_progress(void *ctx, uint64_t done)
 }
 
 extern const struct ms_cmd probe_cmd_parse;
+
+static enum ms_rc show_result(const struct args *a, const struct probe_converted *c,
+                              struct ms_err *err)
+{
+    struct ms_jwrite w;
+    if (a->format == MS_FORMAT_TEXT) {
+        printf("%llu written to %s, %llu failed\n", (unsigned long long)c->written, a->to,
+               (unsigned long long)c->failed);
+        return ms_stdout_finish(err);
+    }
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_kstr(&w, "directory", a->to);
+    ms_jwrite_ki64(&w, "written", (int64_t)c->written);
+    ms_jwrite_ki64(&w, "failed", (int64_t)c->failed);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
+}
 
 static int run_command(int argc, char **argv)
 {
@@ -64,9 +84,7 @@ static int run_command(int argc, char **argv)
         return ms_cmd_fail(&probe_cmd_parse, &err);
     if (terminal)
         fputc('\n', stderr);
-    printf("%llu written to %s, %llu failed\n", (unsigned long long)converted.written, args.to,
-           (unsigned long long)converted.failed);
-    if (ms_stdout_finish(&err) != MS_OK)
+    if (show_result(&args, &converted, &err) != MS_OK)
         return ms_cmd_fail(&probe_cmd_parse, &err);
     return converted.failed != 0 ? MS_EXIT_FAIL : MS_EXIT_OK;
 }

@@ -10,15 +10,11 @@
 #include "probe/base/io.h"
 #include "probe/base/opt.h"
 
-enum format { FORMAT_TEXT, FORMAT_JSON };
-
 struct args {
     struct ms_opt_list path;
     bool tolerant;
     int format;
 };
-
-static const char *const formats[] = {"text", "json", NULL};
 
 static const struct ms_opt opts[] = {
     {"PATH", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
@@ -26,8 +22,7 @@ static const struct ms_opt opts[] = {
     {"tolerant", NULL, MS_OPT_FLAG, offsetof(struct args, tolerant),
      .help = "read what is complete of a file that was cut off, and the later of two records "
              "of one name"},
-    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",
-     .choices = formats, .help = "text for people, json for programs"},
+    MS_OPT_FORMAT(struct args, format),
     {0}};
 
 extern const struct ms_cmd probe_cmd_stat;
@@ -56,7 +51,7 @@ static enum ms_rc stat_path(const struct args *args, struct probe_stat *s, struc
 {
     const char *path = args->path.items[0];
     MS_TRY(probe_stat_read(s, path, args->tolerant ? PROBE_OPEN_TOLERANT : 0, pool, err));
-    if (args->format == FORMAT_JSON)
+    if (args->format == MS_FORMAT_JSON)
         MS_TRY(stat_show_json(s, err));
     else if (s->failed < s->places.list.n)
         stat_show_text(s, path);
