@@ -107,7 +107,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 .PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-graphs mindspore-versions bench-bugs bench-models bench-torch bench-whatif bench-cluster \
         bench-mpi \
-        soak load harm simulate planted mutants against analyze layers calls docs format install uninstall deb dist deps demo clean help
+        soak storms load harm simulate planted mutants against analyze layers calls docs format install uninstall deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -421,6 +421,8 @@ bench-models: all ## mistakes and harmless changes in models people use; PYTHON 
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/models/score.py show $(B)/models
 bench-view: all $(B)/tests/tool_big_run ## measure the terminal viewer, with a large run and a large graph; VIEW=PATH: with that
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench/bench_view.sh $(VIEW)
+storms: all $(B)/tests/tool_sim ## press 10,000 random keys 500 times in the terminal viewer, on all kinds of files
+	@$(PYTHON) tests/suites/key_storms.py $(B) --storms 25
 soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow
 	@ITERATIONS=1000 B=$(B) PYTHON=$(PYTHON) sh tests/suites/suite_soak.sh
 load: all $(B)/tests/tool_sim ## 100,000 requests of 200 clients, 10,000 ranks, a million findings, a day that is followed; memory stays bounded

@@ -195,6 +195,23 @@ enum ms_rc probe_tree_open(struct probe_tree *t, const char *path, unsigned flag
     return read_tree(t, path, &t->file, flags, err);
 }
 
+enum ms_rc probe_tree_add_root(struct probe_tree *t, struct ms_str name, struct ms_err *err)
+{
+    bool added;
+    const uint32_t node = ms_map_put_copy(&t->names, name, t->arena, &added);
+    if (node == MS_MAP_NONE)
+        return ms_no_memory(err);
+    struct probe_tree_node *slot = added ? ms_vec_push(&t->nodes) : NULL;
+    uint32_t *entry = slot != NULL ? ms_vec_push(&t->entries) : NULL;
+    if (added && entry == NULL)
+        return ms_no_memory(err);
+    if (added) {
+        *slot = (struct probe_tree_node){.parent = MS_MAP_NONE, .listed = true};
+        *entry = node;
+    }
+    return MS_OK;
+}
+
 void probe_tree_close(struct probe_tree *t)
 {
     ms_map_free(&t->names);

@@ -33,6 +33,9 @@ enum ms_rc probe_tree_open(struct probe_tree *t, const char *path, unsigned flag
 /* Parses text in memory, which must outlive the tree. */
 enum ms_rc probe_tree_parse(struct probe_tree *t, const char *name, struct ms_str text,
                             unsigned flags, struct ms_err *err) MS_MUST_USE;
+/* Adds a node without a parent behind those of the text; its name is copied. */
+enum ms_rc probe_tree_add_root(struct probe_tree *t, struct ms_str name,
+                               struct ms_err *err) MS_MUST_USE;
 void probe_tree_close(struct probe_tree *t);
 
 static inline struct ms_str probe_tree_name(const struct probe_tree *t, uint32_t node)

@@ -566,4 +566,21 @@ if [ -d "$tmp/t" ]; then
     if [ -z "$(ls "$tmp/made" 2>/dev/null)" ]; then ok "SIGTERM leaves no graph behind"; else bad "SIGTERM leaves no graph behind"; fi
     finish
 fi
+# A dump of functions alone: its calls are listed, and a gradient that grows is no finding.
+calls=$tmp/calls/step0/rank0
+mkdir -p "$calls"
+small='{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [], "Max": 0.45, "Min": 0.45, "Mean": 0.45, "Norm": 0.45}'
+large='{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [64], "Max": 8.0, "Min": -8.0, "Mean": 0.1, "Norm": 529.0}'
+printf '%s' '{"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {' \
+    "\"Functional.relu.0.forward\": {\"input_args\": [$large], \"input_kwargs\": {}, \"output\": [$large]}," \
+    "\"Functional.cross_entropy.0.backward\": {\"input\": [$small], \"output\": [$large]}}}" >"$calls/dump.json"
+printf '{}' >"$calls/construct.json"
+printf '{}' >"$calls/stack.json"
+printf '%s' '1' >"$tmp/keys"
+"$msprobe" view --script "$tmp/keys" "$tmp/calls" >"$tmp/script"
+if grep -q 'Nothing wrong' "$tmp/script"; then ok "a dump of functions opens"; else bad "a dump of functions opens"; cat "$tmp/script"; fi
+printf '%s' '2<Down><Right>' >"$tmp/keys"
+"$msprobe" view --script "$tmp/keys" "$tmp/calls" >"$tmp/script"
+if grep -q 'Functional.relu.0.forward' "$tmp/script"; then ok "its calls are listed"; else bad "its calls are listed"; cat "$tmp/script"; fi
+"$PYTHON" tests/suites/key_storms.py "$B" --keys 1500 --seed "${SEED:-1}" || rc=1
 exit $rc

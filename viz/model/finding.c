@@ -346,6 +346,40 @@ static enum ms_rc count_states(struct graph_view *v, struct graph_spot at, struc
     return rc;
 }
 
+static bool has_text(struct ms_str in, const char *text)
+{
+    return ms_str_find_str(in, ms_str_of(text)) >= 0;
+}
+
+/* Tells whether a node gives values that are not finite; its items are JSON with figures as text. */
+static enum ms_rc gives_nonfinite(struct graph_view *v, struct graph_spot at, struct ms_str node,
+                                  bool *is, struct ms_err *err)
+{
+    struct graph_page page = {.more = false};
+    struct graph_detail d;
+    enum ms_rc rc = graph_view_node(v, at, node, &page, &d, err);
+    *is = rc == MS_OK && (has_text(d.output, ": \"nan\"") || has_text(d.output, ": \"inf\"") ||
+                          has_text(d.output, ": \"-inf\""));
+    graph_page_free(&page);
+    return rc;
+}
+
+/* Lists nodes of a step and rank with NaN or infinity in them. None where norms grow alone: a gradient of a mean
+ * does so in a sound training, and msprobe check says nothing of it. */
+static enum ms_rc list_overflow(struct graph_view *v, struct graph_spot at, struct graph_page *page,
+                                struct ms_err *err)
+{
+    MS_TRY(graph_view_filter(v, at, GRAPH_WANT_OVERFLOW, -1, OVERFLOWS_SEEN, page, err));
+    bool is_real = page->rows.n == 0;
+    for (size_t i = 0; i < page->rows.n && !is_real; i++)
+        is_real = !ms_str_is(page->rows.p[i].overflow, "high");
+    if (!is_real)
+        MS_TRY(gives_nonfinite(v, at, page->rows.p[0].name, &is_real, err));
+    if (!is_real)
+        page->rows.n = 0;
+    return MS_OK;
+}
+
 /* Adds one finding for a step and rank with differences. */
 static enum ms_rc add_difference(struct viz_findings *f, struct graph_view *v, struct graph_spot at,
                                  struct ms_err *err)
@@ -353,9 +387,13 @@ static enum ms_rc add_difference(struct viz_findings *f, struct graph_view *v, s
     struct graph_rollup n;
     struct graph_page first = {.more = false};
     MS_TRY(count_states(v, at, &n, err));
-    if (n.error + n.warning + n.overflow == 0)
-        return MS_OK;
-    enum ms_rc rc = viz_first_divergence(v, at, &first, err);
+    enum ms_rc rc = n.overflow != 0 ? list_overflow(v, at, &first, err) : MS_OK;
+    n.overflow = rc == MS_OK && first.rows.n != 0 ? n.overflow : 0;
+    graph_page_free(&first);
+    first = (struct graph_page){.more = false};
+    if (rc != MS_OK || n.error + n.warning + n.overflow == 0)
+        return rc;
+    rc = viz_first_divergence(v, at, &first, err);
     struct ms_str node = first.rows.n != 0 ? first.rows.p[0].name : MS_STR("");
     struct ms_message m;
     ms_message_begin(&m, &viz_say_divergence);
@@ -403,7 +441,7 @@ static enum ms_rc add_overflow(struct viz_findings *f, struct graph_view *v, str
     MS_TRY(count_states(v, at, &n, err));
     if (n.overflow == 0)
         return MS_OK;
-    enum ms_rc rc = graph_view_filter(v, at, GRAPH_WANT_OVERFLOW, -1, OVERFLOWS_SEEN, &page, err);
+    enum ms_rc rc = list_overflow(v, at, &page, err);
     const struct graph_row *first = first_operator(&page);
     if (rc == MS_OK && first != NULL) {
         struct ms_message m;

@@ -283,12 +283,22 @@ static enum ms_rc read_construct(struct graph__tree *g, struct ms_err *err)
     char *path;
     MS_TRY(in_dir(g, "construct.json", &path, err));
     enum ms_rc rc = probe_tree_open(&g->built, path, 0, err);
-    if (rc == MS_OK && g->built.entries.n == 0) {
-        rc = ms_fail(err, MS_E_ARG, "%s: holds no node", path);
-        ms_err_hint(err, "dump at level L0 or mix: other levels do not say what lies inside what");
-    }
     ms_free(path);
     return rc;
+}
+
+/* Lists the calls of a dump whose level does not say what lies inside what, as L1, in the order in which they were
+ * made. */
+static enum ms_rc list_calls(struct graph__tree *g, struct ms_err *err)
+{
+    const struct probe_dump *d = g->side.dump;
+    for (uint32_t i = 0; i < d->nodes.n && g->built.entries.n == i; i++)
+        MS_TRY(probe_tree_add_root(&g->built, probe_node_name(d, i), err));
+    if (g->built.entries.n != 0)
+        return MS_OK;
+    ms_fail(err, MS_E_ARG, "%s: holds no node", g->dir);
+    ms_err_hint(err, "the dump has no record; was a step run while it was on?");
+    return MS_E_ARG;
 }
 
 static enum ms_rc read_dump(struct graph__tree *g, struct ms_pool *pool, struct ms_err *err)
@@ -329,6 +339,8 @@ static enum ms_rc open_tree(struct graph__tree *g, struct ms_pool *pool, struct 
     struct builder b = {.g = g, .name.max = NAME_MAX_BYTES, .other.max = NAME_MAX_BYTES};
     MS_TRY(read_construct(g, err));
     MS_TRY(read_dump(g, pool, err));
+    if (g->built.entries.n == 0)
+        MS_TRY(list_calls(g, err));
     MS_TRY(find_data(g, err));
     MS_TRY(read_stacks(g, err));
     enum ms_rc rc = build(&b, err);

@@ -124,12 +124,29 @@ START_TEST(a_repair_that_closes_a_cycle_is_opened_again)
 }
 END_TEST
 
-START_TEST(an_empty_construct_is_refused_with_a_hint)
+START_TEST(without_a_construct_the_calls_are_listed)
+{
+    set_up();
+    open_it("{}",
+            DUMP("\"Torch.b.0.forward\":{\"input_args\":[],\"input_kwargs\":{},\"output\":[]},"
+                 "\"Torch.a.0.forward\":{\"input_args\":[],\"input_kwargs\":{},\"output\":[]}"),
+            NULL, false);
+    const uint32_t b = graph__find(&g, MS_STR("Torch.b.0.forward")),
+                   a = graph__find(&g, MS_STR("Torch.a.0.forward"));
+    ck_assert_uint_ne(b, GRAPH_NO);
+    ck_assert_uint_eq(g.nodes.p[b].next, a);
+    ck_assert_uint_ne(g.nodes.p[b].parent, g.root); /* calls between modules are one collection */
+    graph__close(&g);
+    tear_down();
+}
+END_TEST
+
+START_TEST(a_dump_without_a_record_is_refused_with_a_hint)
 {
     set_up();
     put_rank(dir, ".", "{}", DUMP(""), NULL);
     ck_assert_int_eq(graph__open(&g, dir, &graph_rules_ours, NULL, &err), MS_E_ARG);
-    ck_says(err, "level L0 or mix");
+    ck_says(err, "the dump has no record");
     tear_down();
 }
 END_TEST
@@ -341,7 +358,8 @@ START_TEST(no_memory_is_an_error_and_leaks_nothing)
 END_TEST
 
 TEST_MAIN("graph_build", construct_becomes_a_tree, a_repair_that_closes_a_cycle_is_opened_again,
-          an_empty_construct_is_refused_with_a_hint, children_come_before_their_parent_in_the_order,
+          without_a_construct_the_calls_are_listed, a_dump_without_a_record_is_refused_with_a_hint,
+          children_come_before_their_parent_in_the_order,
           recomputed_modules_move_below_the_backward_of_their_parent,
           a_stack_without_recomputation_moves_nothing,
           parameter_gradients_hang_below_the_last_backward,
