@@ -181,8 +181,7 @@ void tui_say_error(struct tui_app *a, const struct ms_err *err)
 
 void tui_ask(struct tui_app *a, char kind)
 {
-    a->kind = kind;
-    a->line_n = 0;
+    tui_prompt_begin(&a->prompt, kind);
 }
 
 /* ---- navigation --------------------------------------------------------------------- */

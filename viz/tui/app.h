@@ -14,6 +14,7 @@
 #include "viz/model/session.h"
 #include "viz/tui/cells.h"
 #include "viz/tui/key.h"
+#include "viz/tui/prompt.h"
 
 /* ---- pages ------------------------------------------------------------------------- */
 
@@ -50,7 +51,7 @@ void tui_page_key(struct tui_page *p, int key, int rows);
 enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_SCREENS };
 
 enum { TUI_WORK_NS = 3000000 };
-enum { TUI_LEAST_W = 40, TUI_LEAST_H = 10, TUI_LINE_MAX = 512 };
+enum { TUI_LEAST_W = 40, TUI_LEAST_H = 10 };
 enum { TUI_ROOMY_W = 60, TUI_ROOMY_H = 16, TUI_WHERE_MAX = 48 };
 
 struct tui_app;
@@ -101,9 +102,7 @@ struct tui_app {
     bool ready[TUI_SCREENS];  /* `ahead` has finished */
     struct tui_page page;     /* covers the screen while open */
 
-    char kind; /* of the line being typed: ':', '/' or '\\'; 0: none */
-    char line[TUI_LINE_MAX];
-    size_t line_n;
+    struct tui_prompt prompt;
     char message[TUI_LINE_MAX];
     bool bad; /* the message is an error */
     bool quit, redraw;

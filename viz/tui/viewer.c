@@ -70,16 +70,6 @@ static void draw_hints(struct tui_app *a)
         tui_puts(g, g->h - 1, x, g->w - x, TUI_INFO, "more at 80x24");
 }
 
-static void draw_line(struct tui_app *a)
-{
-    struct tui_cells *g = &a->cells;
-    int x = tui_char(g, g->h - 1, 0, TUI_ACCENT, (uint32_t)(unsigned char)a->kind);
-    struct ms_str s = {a->line, (uint32_t)a->line_n};
-    s = tui_tail(s, g->w - 3);
-    x = tui_put(g, g->h - 1, x, g->w - 2, TUI_TEXT, s);
-    tui_mark(g, g->h - 1, x, 1, TUI_REVERSE, TUI_TEXT);
-}
-
 static void draw_foot(struct tui_app *a)
 {
     struct tui_cells *g = &a->cells;
@@ -87,8 +77,8 @@ static void draw_foot(struct tui_app *a)
         tui_fill(g, g->h - 2, 0, g->w, TUI_TEXT, ' ');
         tui_puts(g, g->h - 2, 1, g->w - 2, a->bad ? TUI_ERROR : TUI_TEXT, a->message);
     }
-    if (a->kind != 0)
-        draw_line(a);
+    if (a->prompt.kind != 0)
+        tui_prompt_draw(&a->prompt, &a->cells);
     else
         draw_hints(a);
 }
@@ -446,23 +436,6 @@ void tui_app_close(struct tui_app *a)
 
 /* ---- typing a line ----------------------------------------------------------------- */
 
-static void put_letter(struct tui_app *a, int key)
-{
-    struct ms_buf letter = {.max = 8};
-    tui_put_utf8(&letter, (uint32_t)key);
-    if (a->line_n + letter.n < sizeof a->line) {
-        memcpy(a->line + a->line_n, letter.p, letter.n);
-        a->line_n += letter.n;
-    }
-    ms_buf_free(&letter);
-}
-
-static void take_letter_back(struct tui_app *a)
-{
-    while (a->line_n > 0 && ((unsigned char)a->line[--a->line_n] & 0xc0) == 0x80)
-        ;
-}
-
 static enum ms_rc line_changed(struct tui_app *a, char kind, struct ms_str text, bool done,
                                struct ms_err *err)
 {
@@ -474,22 +447,12 @@ static enum ms_rc line_changed(struct tui_app *a, char kind, struct ms_str text,
 
 static enum ms_rc type_key(struct tui_app *a, int key, struct ms_err *err)
 {
-    char kind = a->kind;
-    bool ends =
-        key == TUI_KEY_ENTER || key == TUI_KEY_ESC || (key == TUI_KEY_BACKSPACE && a->line_n == 0);
-    bool cancelled = ends && key != TUI_KEY_ENTER;
-    if (ends)
-        a->kind = 0;
-    else if (key == TUI_KEY_BACKSPACE)
-        take_letter_back(a);
-    else if (key == TUI_CTRL('u'))
-        a->line_n = 0;
-    else if (key >= ' ' && key < TUI_KEY_UP)
-        put_letter(a, key);
-    else
+    const char kind = a->prompt.kind;
+    const enum tui_typed typed = tui_prompt_key(&a->prompt, key);
+    if (typed == TUI_SAME)
         return MS_OK;
-    struct ms_str text = {a->line, (uint32_t)a->line_n};
-    return line_changed(a, kind, cancelled ? MS_STR_NONE : text, ends, err);
+    return line_changed(a, kind, typed == TUI_CANCELLED ? MS_STR_NONE : tui_prompt_text(&a->prompt),
+                        typed != TUI_CHANGED, err);
 }
 
 /* ---- keys -------------------------------------------------------------------------- */
@@ -532,7 +495,7 @@ static enum ms_rc route_key(struct tui_app *a, int key, struct ms_err *err)
         tui_page_key(&a->page, key, a->cells.h - 4);
         return MS_OK;
     }
-    if (a->kind != 0 && key != TUI_KEY_TICK)
+    if (a->prompt.kind != 0 && key != TUI_KEY_TICK)
         return type_key(a, key, err);
     MS_TRY(a->screens[a->at]->key(a, a->state[a->at], key, &taken, err));
     return taken ? MS_OK : frame_key(a, key, err);
@@ -563,7 +526,7 @@ static int key_of_mouse(struct tui_app *a, int point)
     const struct tui_screen *s = a->screens[a->at];
     if (what == TUI_WHEEL_UP || what == TUI_WHEEL_DOWN)
         return what == TUI_WHEEL_UP ? TUI_KEY_UP : TUI_KEY_DOWN;
-    if (a->page.open || a->kind != 0 || y >= a->cells.h - 2)
+    if (a->page.open || a->prompt.kind != 0 || y >= a->cells.h - 2)
         return TUI_KEY_NONE;
     if (id >= 0)
         return '1' + id;
