@@ -18,6 +18,14 @@ static const struct tui_screen *const screens[TUI_SCREENS] = {
 
 /* ---- the rows around a screen ------------------------------------------------------- */
 
+/* A screen that has nothing to show here is dim; its key says why. */
+static enum tui_token token_of_screen(const struct tui_app *a, enum tui_screen_id id)
+{
+    if (a->at == id)
+        return TUI_ACCENT;
+    return tui_check_screen(a, id, NULL) == MS_OK ? TUI_TEXT : TUI_DIM;
+}
+
 static void draw_head(struct tui_app *a)
 {
     struct tui_cells *g = &a->cells;
@@ -29,7 +37,7 @@ static void draw_head(struct tui_app *a)
             continue;
         int w = snprintf(word, sizeof word, "%d %s", i + 1, a->screens[i]->name);
         x -= w + 1;
-        tui_puts(g, 0, x, w, (int)a->at == i ? TUI_ACCENT : TUI_DIM, word);
+        tui_puts(g, 0, x, w, token_of_screen(a, (enum tui_screen_id)i), word);
         if ((int)a->at == i)
             tui_mark(g, 0, x, w, TUI_BOLD, TUI_TOKENS);
     }
