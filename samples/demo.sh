@@ -17,6 +17,15 @@ show() {
     printf '\n$ %s\n' "$*"
     "$@"
 }
+# The same of a command that answers a question: what it found is kept, to be told once more at the end.
+answer() { # PATTERN COMMAND...
+    pattern=$1
+    shift
+    show "$@" >"$out/said" || { cat "$out/said"; return 1; }
+    cat "$out/said"
+    printf '%s\n    $ %s\n' "$(grep -m1 -e "$pattern" "$out/said" | sed 's/^ *//; s/^error *//' | cut -c1-110 | sed 's%^\(.\{90,\}\) [^ ]*$%\1 ...%')" "$*" >>"$out/answers"
+    rm -f "$out/said"
+}
 
 # The launcher of the MPI that the trainer was built with.
 launcher() {
@@ -34,7 +43,7 @@ my_port_diverges() {
     ranks "$train" --steps 1 --dump "$out/clean"
     ranks "$train" --steps 1 --dump "$out/faulty" --fault layer2.scale
     title 'Which operator introduces the difference?'
-    show msprobe compare -tp "$out/faulty" -gp "$out/clean" -o "$out/compared"
+    answer '^suspect 1' msprobe compare -tp "$out/faulty" -gp "$out/clean" -o "$out/compared"
     title 'The same as a graph, for the viewers and for the TensorBoard plugin.'
     show msprobe graph_visualize -tp "$out/faulty/step0" -gp "$out/clean/step0" -o "$out/graph"
 }
@@ -42,7 +51,7 @@ my_cluster_is_slow() {
     title 'The same training with marks; one of the ranks is slow.'
     ranks msprobe run -o "$out/run" -- "$train" --steps 20 --slow-rank 1 --slow-factor 6 --quiet
     title 'Who makes the others wait?'
-    show msprobe report --most 5 "$out/run"
+    answer 'makes the others wait' msprobe report --most 5 "$out/run"
     show msprobe export "$out/run" --format perfetto -o "$out/trace.perfetto"
 }
 marks_in_my_program() {
@@ -54,7 +63,7 @@ the_first_nan() {
     title 'A single process divides by zero: which operator made the first NaN?'
     show "$B/samples/two_dumps" "$out/nan"
     show msprobe stat "$out/nan/faulty"
-    show msprobe overflow_check -i "$out/nan/faulty/step0" -o "$out/nan/first"
+    answer 'makes NaN' msprobe overflow_check -i "$out/nan/faulty/step0" -o "$out/nan/first"
 }
 
 if [ -n "$mpirun" ]; then
@@ -66,6 +75,12 @@ fi
 marks_in_my_program
 the_first_nan
 
+title 'The answers, each with the command that gave it'
+printf '\n'
+sed 's/^/  /' "$out/answers"
+wanted=1
+[ -z "$mpirun" ] || wanted=3
+[ "$(grep -c '^    \$ msprobe' "$out/answers")" = $wanted ] || { echo "a question has no answer"; exit 1; }
 title "Everything lies in $out.  Look further:"
 if [ -n "$mpirun" ]; then
     cat <<EOF
