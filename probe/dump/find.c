@@ -13,6 +13,7 @@
 #include "probe/base/mem.h"
 
 #include <limits.h>
+#include <unistd.h>
 
 enum dir_kind { DIR_OTHER, DIR_RANK, DIR_PROC, DIR_STEP };
 
@@ -127,6 +128,8 @@ static enum ms_rc add_rank(struct probe_places *ps, const char *dir, const char 
 {
     const char *json;
     MS_TRY(json_in(ps, dir, &json, err));
+    if (json == NULL && access(dir, X_OK) != 0) /* opening it says why it cannot be read */
+        MS_TRY(join(ps, dir, MS_STR("dump.json"), &json, err));
     if (json == NULL) {
         ps->empty++;
         return add_note(ps, err, "%s: no dump.json in it", dir);

@@ -39,6 +39,12 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
             grep -q '15 processes' "$said" && said_of report db/r.db | grep -q 'rank_3: Permission denied'
     }
     check 'a rank that may not be read is told of' locked
+    locked_dump() { # its line, and a status; the other ranks are shown
+        cp -r "$here/dump/step0/rank0" "$here/dump/step0/rank1" && chmod -R a+rX "$here/dump" && chmod 700 "$here/dump/step0/rank0"
+        (cd "$here" && setpriv --reuid 65534 --clear-groups "$msprobe" stat dump) >"$said" 2>&1
+        is $? 3 && grep -q 'rank0/dump.json: Permission denied' "$said" && grep -q 'written as  pytorch' "$said"
+    }
+    check 'so is a rank of a dump' locked_dump
 else
     echo "skip a rank that may not be read: this needs root and setpriv"
 fi
