@@ -42,7 +42,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     locked_dump() { # its line, and a status; the other ranks are shown
         cp -r "$here/dump/step0/rank0" "$here/dump/step0/rank1" && chmod -R a+rX "$here/dump" && chmod 700 "$here/dump/step0/rank0"
         (cd "$here" && setpriv --reuid 65534 --clear-groups "$msprobe" stat dump) >"$said" 2>&1
-        is $? 3 && grep -q 'rank0/dump.json: Permission denied' "$said" && grep -q 'written as  pytorch' "$said"
+        is $? 3 && grep -q 'rank0/dump.json: Permission denied' "$said" && grep -q '96 B  statistics, L0, pytorch' "$said"
     }
     check 'so is a rank of a dump' locked_dump
 else
