@@ -42,6 +42,7 @@ for room in read align pair measure judge table source write check run official;
     [ $room = official ] && heads='compare/(compare|graph/graph_rules)\.h' # its rules of a graph
     allow "compare/$room" "$stages" "$heads"
 done
+allow compare/config 'probe|compare/(read|write|config)'
 allow compare/checkpoint 'probe|compare/(measure|checkpoint)'
 heads='compare/(compare|graph/graph|graph/graph_rules)\.h'
 graph='probe|compare/(read|pair|measure|judge|graph/build)'
@@ -93,7 +94,7 @@ home yaml.h 'compare/'
 home xlsxwriter.h 'compare/'
 home mpi.h '(probe/base/par_mpi\.c|mstx/hook/mpi/)'
 home expat.h 'compare/'
-home zlib.h '(compare/write/xlsx_read|web/serve/route|mstx/foreign/trace_source)\.c'
+home zlib.h '(compare/write/xlsx_read|compare/config/config_zip|web/serve/route|mstx/foreign/trace_source)\.c'
 
 product=$(find probe mstx compare viz web -name '*.[ch]' 2>/dev/null)
 banned='\b(gets|strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|strtod|system|setlocale|abort)[[:space:]]*\('

@@ -3,6 +3,8 @@
  * cmd_config_check: `msprobe config_check`.
  */
 #include "compare/cmd/show_ckpt.h"
+#include "compare/config/config_checks.h"
+#include "compare/config/config_pack.h"
 #include "probe/base/opt.h"
 #include "probe/base/progress.h"
 
@@ -10,21 +12,33 @@
 
 extern const struct ms_cmd compare_cmd_config_check;
 
+enum { COMPAT_CUR, COMPAT_STRICT };
+static const char *const compats[] = {"cur", "strict", NULL};
+
 struct args {
-    struct ms_opt_list dump, compare, verl_compare, verl_verify, slime_compare;
+    struct ms_opt_list dump, compare;
     const char *output;
     int64_t most;
+    int compat;
     bool state, exit_code;
 };
 
 static const struct ms_opt opts[] = {
+    {"dump", "d", MS_OPT_LIST, offsetof(struct args, dump), "FILE",
+     .may_be_empty = true,
+     .help = "collect the environment, the Python packages and the hyperparameters of scripts "
+             "(.sh, .yaml) into an archive"},
     {"compare", "c", MS_OPT_LIST, offsetof(struct args, compare), "PATH", .min = 2, .max = 2,
-     .help = "compare two checkpoints: files or folders of PyTorch, safetensors, distributed "
-             "checkpoints, Megatron, DeepSpeed or MindSpore"},
+     .help = "compare two such archives (.zip), or two checkpoints: files or folders of PyTorch, "
+             "safetensors, distributed checkpoints, Megatron, DeepSpeed or MindSpore"},
     {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "PATH",
-     .help = "what is written; ckpt_similarity.json unless given"},
+     .help = "what is written: an archive (config_check_pack.zip), a folder (config_check_result), "
+             "or the figures of checkpoints (ckpt_similarity.json)"},
     {"state", NULL, MS_OPT_FLAG, offsetof(struct args, state),
      .help = "compare optimizer states and other tensors of checkpoints too"},
+    {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WAY", .choices = compats,
+     .dflt = "cur",
+     .help = "strict: as the official tool, which exchanges the two sides of the environment"},
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "10", .min = 0,
      .max = 1000000, .help = "print at most this many differences; 0: each"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
@@ -73,6 +87,80 @@ static int compare_checkpoints(const struct args *a)
     return a->exit_code && differs ? MS_EXIT_FOUND : MS_EXIT_OK;
 }
 
+/* ---- archives --------------------------------------------------------------------------------- */
+
+static int pack(const struct args *a)
+{
+    const char *output = a->output != NULL ? a->output : "config_check_pack.zip";
+    struct cfg_pack_sum sum;
+    struct ms_err err = {0};
+    if (!ms_str_ends(ms_str_of(output), MS_STR(".zip"))) {
+        ms_fail(&err, MS_E_ARG, "%s: an archive's name ends in .zip", output);
+        return ms_cmd_fail(&compare_cmd_config_check, &err);
+    }
+    enum ms_rc rc = cfg_pack(output, a->dump.items, a->dump.n, &sum, &err);
+    if (rc == MS_OK) {
+        printf("%llu variables, %llu packages, %llu hyperparameters written to %s\n",
+               (unsigned long long)sum.variables, (unsigned long long)sum.packages,
+               (unsigned long long)sum.parameters, output);
+        if (sum.hidden != 0)
+            printf("%llu variables left out, whose names look like secrets (MSPROBE_SECRETS lists "
+                   "the words)\n", (unsigned long long)sum.hidden);
+        rc = ms_stdout_finish(&err);
+    }
+    return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&compare_cmd_config_check, &err);
+}
+
+static void print_cell(const struct ms_plain *v)
+{
+    struct ms_buf text = {.max = 1 << 16};
+    if (v != NULL)
+        cfg_value_str(&text, v);
+    struct ms_str s = ms_buf_slice(&text), line = MS_STR("");
+    (void)ms_str_split(&s, '\n', &line);
+    printf("%.*s", line.n < 60 ? (int)line.n : 60, line.n != 0 ? line.p : "");
+    ms_buf_free(&text);
+}
+
+static void print_table(const struct cfg_table *t, size_t most)
+{
+    const size_t rows = cfg_table_rows(t), shown = ms_cmd_listed(rows, most);
+    printf("%-16s %s\n", t->name, t->verdict);
+    for (size_t i = 0; strcmp(t->verdict, "pass") != 0 && i < shown; i++) {
+        printf("  ");
+        for (unsigned c = 0; c < t->columns; c++) {
+            printf("%s", c != 0 ? "  " : "");
+            print_cell(t->cells.p[i * t->columns + c]);
+        }
+        printf("\n");
+    }
+    if (strcmp(t->verdict, "pass") != 0)
+        ms_cmd_more(stdout, rows - shown, "rows");
+}
+
+static int compare_archives(const struct args *a)
+{
+    const char *output = a->output != NULL ? a->output : "config_check_result";
+    struct cfg_result r;
+    struct ms_err err = {0};
+    if (cfg_compare(&r, a->compare.items[0], a->compare.items[1], a->compat == COMPAT_STRICT, &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_config_check, &err);
+    bool differs = false;
+    enum ms_rc rc = cfg_result_write(&r, output, &err);
+    for (size_t i = 0; rc == MS_OK && i < r.tables.n; i++) {
+        print_table(&r.tables.p[i], (size_t)a->most);
+        differs = differs || strcmp(r.tables.p[i].verdict, "pass") != 0;
+    }
+    cfg_result_free(&r);
+    if (rc == MS_OK) {
+        printf("written to %s/result.xlsx\n", output);
+        rc = ms_stdout_finish(&err);
+    }
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_config_check, &err);
+    return a->exit_code && differs ? MS_EXIT_FOUND : MS_EXIT_OK;
+}
+
 static int run_command(int argc, char **argv)
 {
     struct args a = {.most = 10};
@@ -83,8 +171,11 @@ static int run_command(int argc, char **argv)
     if (done)
         return MS_EXIT_OK;
     if (a.compare.n != 0)
-        return compare_checkpoints(&a);
-    ms_fail(&err, MS_E_ARG, "nothing to do: give -c PATH PATH to compare");
+        return ms_str_ends(ms_str_of(a.compare.items[0]), MS_STR("zip")) ? compare_archives(&a)
+                                                                         : compare_checkpoints(&a);
+    if (a.dump.items != NULL)
+        return pack(&a);
+    ms_fail(&err, MS_E_ARG, "nothing to do: give -d to collect or -c PATH PATH to compare");
     return ms_cmd_fail(&compare_cmd_config_check, &err);
 }
 
@@ -94,9 +185,14 @@ const struct ms_cmd compare_cmd_config_check = {
     .job = MS_JOB_FIRST,
     .brief = "compare configurations and checkpoints of two runs",
     .opts = opts,
-    .usage = "[options] -c PATH PATH [-o OUTPUT]",
-    .about = "Compares the weights of two checkpoints and writes their distances as JSON. Nothing in a "
-             "checkpoint is executed.\n"
+    .usage = "[options] -d [FILE...] | -c PATH PATH [-o OUTPUT]",
+    .about = "Answers whether two runs were configured alike and began alike. With -d it collects the "
+             "configuration of a run into an archive; ConfigChecker of the Python package adds "
+             "weights, inputs and calls of random functions. With -c it compares two archives and "
+             "writes result.xlsx, or compares the weights of two checkpoints and writes their "
+             "distances as JSON. Nothing in an archive or a checkpoint is executed.\n"
              "\n"
+             "  msprobe config_check -d train.sh model.yaml -o run1.zip\n"
+             "  msprobe config_check -c run1.zip run2.zip -o compared\n"
              "  msprobe config_check -c run1/iter_0000100 run2/iter_0000100 -o ckpt_similarity.json\n",
 };

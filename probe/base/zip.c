@@ -169,6 +169,7 @@ static enum ms_rc read_entry(struct probe_zip_member *m, const char *p, uint64_t
                                    .unpacked = size,
                                    .crc = probe__le32(e + 16),
                                    .method = method,
+                                   .mode = probe__le16(e + 40),
                                    .begin = begin};
     return locate_member(m, p, limit, err);
 }

@@ -18,6 +18,7 @@ struct probe_zip_member {
     uint64_t unpacked; /* uncompressed size that the archive states */
     uint32_t crc;      /* of the uncompressed data; 0: none stored */
     uint16_t method;   /* 0: not compressed */
+    uint16_t mode;     /* type and permissions on Unix; 0: not stated */
     size_t begin, end; /* offsets of header and data in the file */
 };
 struct probe_zip {
