@@ -293,7 +293,7 @@ const void *probe_ckpt_elements(const struct probe_ckpt *c, const struct probe_c
                                 uint64_t from, uint64_t n, void *scratch)
 {
     ms_assert(from <= e->count && n <= e->count - from);
-    const struct ckpt_part *parts = c->parts.p + e->part;
+    const struct ckpt_part *parts = e->parts != 0 ? c->parts.p + e->part : NULL;
     const bool flat = ckpt__is_flat(c, e);
     const uint32_t ndim = flat ? 1 : e->ndim;
     const uint64_t *shape = flat ? &e->count : e->shape;

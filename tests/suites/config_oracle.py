@@ -235,6 +235,51 @@ def pairs(msprobe, at, count):
     print(f"ok {compared} pairs of archives: as the official tool ({stopped} on which that one stops)")
 
 
+# ---- ConfigChecker in a training -----------------------------------------------------------------------------
+
+TRAINING = """
+import sys
+import torch, random
+import numpy as np
+from msprobe.core.config_check import ConfigChecker
+ConfigChecker.apply_patches(fmk="pytorch")
+torch.manual_seed(3); random.seed(3); np.random.seed(3)
+net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3)).to(torch.float64)
+net[0].half().double()
+def batch():
+    return torch.rand(5, 4).double() + random.random() + np.random.rand()
+ConfigChecker(model=net, shell_path=[sys.argv[2]], output_zip_path=sys.argv[1], fmk="pytorch")
+for _ in range(3):
+    net(batch()).sum().backward()
+net(input=torch.ones(2, 4).double())
+"""
+
+
+def training(msprobe, at):
+    """Both packages in one program: their archives have equal members."""
+    package = os.path.join(os.path.dirname(msprobe), "python")
+    script, shell = os.path.join(at, "train.py"), os.path.join(at, "x.sh")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(TRAINING)
+    with open(shell, "w", encoding="utf-8") as f:
+        f.write(SCRIPTS["plain.sh"])
+    made = {}
+    for name, path in (("official", ""), ("ours", package)):
+        out = os.path.join(at, name + "_train.zip")
+        # A file of the same name for both, so that stacks are equal.
+        done = subprocess.run([sys.executable, script, out, shell], capture_output=True, text=True,
+                              env=dict(os.environ, PYTHONPATH=path))
+        if done.returncode != 0:
+            fail(f"{name}: {done.stderr}")
+        made[name] = members(out)
+    if set(made["official"]) != set(made["ours"]):
+        fail(f"members {sorted(made['official'])}, ours {sorted(made['ours'])}")
+    for name, text in made["official"].items():
+        if name not in ("env", "pip") and json.loads(text) != json.loads(made["ours"][name]):
+            fail(f"{name}: {text}\nours {made['ours'][name]}")
+    print(f"ok {len(made['ours'])} members of a training: as by the official ConfigChecker")
+
+
 # ---- archives of strangers --------------------------------------------------------------------------------
 
 def hostile(msprobe):
@@ -285,6 +330,7 @@ def hostile(msprobe):
 
 def official(msprobe):
     with tempfile.TemporaryDirectory() as at:
+        training(msprobe, at)
         packs(msprobe, at)
         pairs(msprobe, at, int(os.environ.get("PAIRS", "40")))
 
