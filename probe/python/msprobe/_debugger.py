@@ -13,18 +13,21 @@ import os
 import threading
 
 from msprobe import _custom, _probe
+from msprobe._config import DebuggerConfig
 from msprobe._tokens import Tokens
 
 _DEFAULT = '{"task": "statistics", "level": "L1"}'
 
 
 def _open(path, given):
-    """Opens the dumper with a config.json, which it polls for changes, and with arguments."""
-    if path is None:
-        return _probe.open("arguments", _DEFAULT, json.dumps(given))
-    with open(path, encoding="utf-8") as f:
-        text = f.read()
-    return _probe.open(os.path.abspath(path), text, json.dumps(given))
+    """Opens the dumper with a config.json, which it polls for changes, and with arguments; returns what it
+    does, and the settings."""
+    name, text = "arguments", _DEFAULT
+    if path is not None:
+        name = os.path.abspath(path)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    return _probe.open(name, text, json.dumps(given)), DebuggerConfig(text, given)
 
 
 class _NotMade(RuntimeError):
@@ -85,7 +88,7 @@ class BaseDebugger:
                  "step": step, "framework": self.framework}
         given = {key: value for key, value in given.items() if value is not None}
         try:
-            self._info = _open(config_path, given)
+            self._info, self.config = _open(config_path, given)
             self._setup()
         except BaseException:
             BaseDebugger._forget(type(self))
@@ -157,6 +160,7 @@ class BaseDebugger:
         if self._info["watched"]:
             level, self._info = self._info["level"], _probe.info()
             if self._info["level"] != level:
+                self.config.level = self._info["level"]
                 self._setup()
         if self._info["level"] != "L0" and collects is not self._functions.are_put():
             self._functions.put_all() if collects else self._functions.take_all()
