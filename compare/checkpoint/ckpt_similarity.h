@@ -17,9 +17,9 @@ struct ckpt_row {
 
 struct ckpt_similarity {
     struct probe_ckpt *c[2];
-    MS_VEC(struct ckpt_row) rows;                      /* in natural order */
-    MS_VEC(const struct probe_ckpt_entry *) only[2];   /* weights of one side */
-    uint64_t values;                                   /* plain states compared (with states) */
+    MS_VEC(struct ckpt_row) rows;                    /* in natural order */
+    MS_VEC(const struct probe_ckpt_entry *) only[2]; /* weights of one side */
+    uint64_t values;                                 /* plain states compared (with states) */
 };
 
 /* Called after each weight; returns false to stop with MS_E_INTERRUPTED. */

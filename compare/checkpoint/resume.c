@@ -27,17 +27,21 @@ struct checking {
 const char *resume_role_text(enum probe_ckpt_role role)
 {
     static const char *const words[] = {
-        [PROBE_CKPT_OTHER] = "state",         [PROBE_CKPT_WEIGHT] = "weights",
-        [PROBE_CKPT_EMA] = "EMA",             [PROBE_CKPT_OPTIMIZER] = "optimizer",
-        [PROBE_CKPT_SCHEDULER] = "scheduler", [PROBE_CKPT_SCALER] = "loss scaler",
-        [PROBE_CKPT_RANDOM] = "random state", [PROBE_CKPT_DATA] = "data order",
+        [PROBE_CKPT_OTHER] = "state",
+        [PROBE_CKPT_WEIGHT] = "weights",
+        [PROBE_CKPT_EMA] = "EMA",
+        [PROBE_CKPT_OPTIMIZER] = "optimizer",
+        [PROBE_CKPT_SCHEDULER] = "scheduler",
+        [PROBE_CKPT_SCALER] = "loss scaler",
+        [PROBE_CKPT_RANDOM] = "random state",
+        [PROBE_CKPT_DATA] = "data order",
     };
     return words[role];
 }
 
 const char *resume_kind_text(enum resume_kind kind)
 {
-    static const char *const words[] = {"missing", "shape",   "dtype",  "swapped", "restarted",
+    static const char *const words[] = {"missing", "shape",  "dtype",  "swapped", "restarted",
                                         "counter", "random", "zeroed", "value"};
     return words[kind];
 }
@@ -111,7 +115,8 @@ static void sort_findings(struct resume_result *r)
     for (size_t i = 0; i < r->findings.n; i++) {
         const struct resume_finding *f = &r->findings.p[i];
         if (f->role == PROBE_CKPT_OPTIMIZER || f->role == PROBE_CKPT_WEIGHT)
-            most[f->role == PROBE_CKPT_WEIGHT] = fmax(most[f->role == PROBE_CKPT_WEIGHT], f->relative);
+            most[f->role == PROBE_CKPT_WEIGHT] =
+                fmax(most[f->role == PROBE_CKPT_WEIGHT], f->relative);
     }
     for (size_t i = 0; i < r->findings.n; i++)
         r->findings.p[i].rank = rank_of(&r->findings.p[i], most);
@@ -122,9 +127,9 @@ static void sort_findings(struct resume_result *r)
 /* ---- what is compared ------------------------------------------------------------------------- */
 
 /* Words of settings that differ between any two runs. */
-static const char *const volatile_words[] = {"time", "date",    "path",   "_dir",  "save",  "load",
-                                             "host", "_pid",    "port",   "verbose", "uuid",
-                                             "log",  "version", "called", "resume",  "elapsed", NULL};
+static const char *const volatile_words[] = {
+    "time",    "date", "path", "_dir",    "save",   "load",   "host",    "_pid", "port",
+    "verbose", "uuid", "log",  "version", "called", "resume", "elapsed", NULL};
 
 static bool is_volatile(const struct probe_ckpt_entry *e)
 {
@@ -173,8 +178,9 @@ static bool ends_with_word(struct ms_str name, const char *word)
 /* Counters that advance by one a step. */
 static bool counts_steps(struct ms_str name)
 {
-    static const char *const words[] = {"step", "steps", "iteration", "iter", "last_epoch", "step_count",
-                                        "num_steps", "num_batches_tracked", NULL};
+    static const char *const words[] = {
+        "step",       "steps",     "iteration",           "iter", "last_epoch",
+        "step_count", "num_steps", "num_batches_tracked", NULL};
     for (const char *const *w = words; *w != NULL; w++) {
         if (ends_with_word(name, *w))
             return true;
@@ -185,7 +191,8 @@ static bool counts_steps(struct ms_str name)
 /* Finds the counter of steps: a top-level one of the usual names, else that of the optimizer. */
 static bool find_steps(const struct probe_ckpt *c, double *steps)
 {
-    static const char *const names[] = {"iteration", "global_step", "global_steps", "step", "steps", "iter"};
+    static const char *const names[] = {"iteration", "global_step", "global_steps",
+                                        "step",      "steps",       "iter"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         const struct probe_ckpt_entry *e = probe_ckpt_find(c, ms_str_of(names[n]));
         if (e != NULL && !isnan(*steps = number_of(c, e)))
@@ -193,7 +200,8 @@ static bool find_steps(const struct probe_ckpt *c, double *steps)
     }
     for (size_t i = 0; i < probe_ckpt_count(c); i++) {
         const struct probe_ckpt_entry *e = probe_ckpt_entry(c, i);
-        if (e->role != PROBE_CKPT_WEIGHT && counts_steps(e->name) && !isnan(*steps = number_of(c, e)))
+        if (e->role != PROBE_CKPT_WEIGHT && counts_steps(e->name) &&
+            !isnan(*steps = number_of(c, e)))
             return true;
     }
     return false;
@@ -248,7 +256,8 @@ static bool counts_samples(struct ms_str name)
 }
 
 /* Compares two numbers of one state. In a later checkpoint, counters have to be as far ahead. */
-static enum ms_rc check_number(struct checking *k, const struct probe_ckpt_entry *e, double a, double b)
+static enum ms_rc check_number(struct checking *k, const struct probe_ckpt_entry *e, double a,
+                               double b)
 {
     char why[200], x[MS_NUM_MAX + 1], y[MS_NUM_MAX + 1], z[MS_NUM_MAX + 1];
     double want = a;
@@ -262,9 +271,11 @@ static enum ms_rc check_number(struct checking *k, const struct probe_ckpt_entry
     put_number(x, sizeof x, want);
     put_number(y, sizeof y, b);
     put_number(z, sizeof z, fabs(b - want));
-    const bool restarted = !is_learning_rate(e->name) && b < a && (b == 0 || (k->r->later && b <= k->ahead) || b <= want / 2);
-    snprintf(why, sizeof why, restarted ? "began anew: %s where %s is due" : "is %s where %s is due, off by %s",
-             y, x, z);
+    const bool restarted = !is_learning_rate(e->name) && b < a &&
+                           (b == 0 || (k->r->later && b <= k->ahead) || b <= want / 2);
+    snprintf(why, sizeof why,
+             restarted ? "began anew: %s where %s is due" : "is %s where %s is due, off by %s", y,
+             x, z);
     return tell(k, restarted ? RESUME_RESTARTED : RESUME_COUNTER, e, why);
 }
 
@@ -318,7 +329,8 @@ static const char *cast_of(struct checking *k, const struct probe_ckpt_entry *x,
 
 /* Finds a state of the same role and shape whose values the resumed run has in place of x's. */
 static enum ms_rc find_swapped(struct checking *k, const struct probe_ckpt_entry *y, double l2,
-                               const struct probe_ckpt_entry *x, const struct probe_ckpt_entry **found)
+                               const struct probe_ckpt_entry *x,
+                               const struct probe_ckpt_entry **found)
 {
     enum { MOST = 64 }; /* tensors that are looked at */
     int looked = 0;
@@ -347,8 +359,8 @@ static enum ms_rc tell_values(struct checking *k, const struct probe_ckpt_entry 
     char why[200];
     MS_TRY(find_swapped(k, y, f->l2, x, &other));
     if (other != NULL) {
-        snprintf(why, sizeof why, "has the values of %.*s", other->name.n < 120 ? (int)other->name.n : 120,
-                 other->name.p);
+        snprintf(why, sizeof why, "has the values of %.*s",
+                 other->name.n < 120 ? (int)other->name.n : 120, other->name.p);
         MS_TRY(tell(k, RESUME_SWAPPED, x, why));
         k->r->findings.p[k->r->findings.n - 1].other = other->name;
         return MS_OK;
@@ -359,7 +371,8 @@ static enum ms_rc tell_values(struct checking *k, const struct probe_ckpt_entry 
         return tell(k, RESUME_DTYPE, x, why);
     }
     const bool zeroed = x->role == PROBE_CKPT_OPTIMIZER && f->norm[1] == 0 && f->norm[0] > 0;
-    snprintf(why, sizeof why, zeroed ? "began at zero again" : "differs by %.3g of its norm", relative);
+    snprintf(why, sizeof why, zeroed ? "began at zero again" : "differs by %.3g of its norm",
+             relative);
     MS_TRY(tell(k, zeroed ? RESUME_ZEROED : RESUME_VALUE, x, why));
     found = &k->r->findings.p[k->r->findings.n - 1];
     found->relative = zeroed ? 0 : relative;
@@ -368,7 +381,8 @@ static enum ms_rc tell_values(struct checking *k, const struct probe_ckpt_entry 
 
 static bool is_second_moment(struct ms_str name)
 {
-    return ms_str_has(name, "exp_avg_sq") || ms_str_has(name, "moment2") || ms_str_has(name, "adam_v");
+    return ms_str_has(name, "exp_avg_sq") || ms_str_has(name, "moment2") ||
+           ms_str_has(name, "adam_v");
 }
 
 /* Second moments decay by beta2 a step and grow by squares, so none is below what decay alone leaves. */
@@ -485,7 +499,8 @@ static enum ms_rc has_moved(struct checking *k, bool *moved)
         const struct probe_ckpt_entry *x = probe_ckpt_entry(k->r->c[0], i);
         const struct probe_ckpt_entry *y = probe_ckpt_find(k->r->c[1], x->name);
         struct ckpt_figures f;
-        if (x->role != PROBE_CKPT_WEIGHT || y == NULL || y->dtype != x->dtype || !ckpt_same_shape(x, y))
+        if (x->role != PROBE_CKPT_WEIGHT || y == NULL || y->dtype != x->dtype ||
+            !ckpt_same_shape(x, y))
             continue;
         MS_TRY(ckpt_measure(k->r->c[0], x, k->r->c[1], y, &f, k->err));
         *moved = !f.equal;

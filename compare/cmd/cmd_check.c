@@ -20,8 +20,9 @@ static const struct ms_opt opts[] = {
     {"DUMP", NULL, MS_OPT_REST, offsetof(struct args, paths), .max = 1,
      .help = "dump.json, or a rank, step or dump directory"},
     {"resume", NULL, MS_OPT_LIST, offsetof(struct args, resume), "CKPT", .min = 2, .max = 2,
-     .help = "instead of a dump, two checkpoints: of the run that stopped, or that went on, and of the "
-             "resumed one; is it the continued run?"},
+     .help =
+         "instead of a dump, two checkpoints: of the run that stopped, or that went on, and of the "
+         "resumed one; is it the continued run?"},
     MS_OPT_FORMAT(struct args, format),
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "10", .min = 0,
      .max = 1000000,
@@ -87,7 +88,10 @@ static int run_command(int argc, char **argv)
     if (a.resume.n != 0 && a.paths.n == 0)
         return check_resumed(&a);
     if (a.paths.n == 0 || a.resume.n != 0) {
-        ms_fail(&err, MS_E_ARG, a.paths.n == 0 ? "missing argument DUMP: dump.json, or a rank, step or dump directory" : "--resume takes no DUMP");
+        ms_fail(&err, MS_E_ARG,
+                a.paths.n == 0
+                    ? "missing argument DUMP: dump.json, or a rank, step or dump directory"
+                    : "--resume takes no DUMP");
         return ms_cmd_fail(&compare_cmd_check, &err);
     }
     if (check(&a, &s, &err) != MS_OK)

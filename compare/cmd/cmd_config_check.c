@@ -24,8 +24,7 @@ struct args {
 };
 
 static const struct ms_opt opts[] = {
-    {"dump", "d", MS_OPT_LIST, offsetof(struct args, dump), "FILE",
-     .may_be_empty = true,
+    {"dump", "d", MS_OPT_LIST, offsetof(struct args, dump), "FILE", .may_be_empty = true,
      .help = "collect the environment, the Python packages and the hyperparameters of scripts "
              "(.sh, .yaml) into an archive"},
     {"compare", "c", MS_OPT_LIST, offsetof(struct args, compare), "PATH", .min = 2, .max = 2,
@@ -105,7 +104,8 @@ static int pack(const struct args *a)
                (unsigned long long)sum.parameters, output);
         if (sum.hidden != 0)
             printf("%llu variables left out, whose names look like secrets (MSPROBE_SECRETS lists "
-                   "the words)\n", (unsigned long long)sum.hidden);
+                   "the words)\n",
+                   (unsigned long long)sum.hidden);
         rc = ms_stdout_finish(&err);
     }
     return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&compare_cmd_config_check, &err);
@@ -143,7 +143,8 @@ static int compare_archives(const struct args *a)
     const char *output = a->output != NULL ? a->output : "config_check_result";
     struct cfg_result r;
     struct ms_err err = {0};
-    if (cfg_compare(&r, a->compare.items[0], a->compare.items[1], a->compat == COMPAT_STRICT, &err) != MS_OK)
+    if (cfg_compare(&r, a->compare.items[0], a->compare.items[1], a->compat == COMPAT_STRICT,
+                    &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_config_check, &err);
     bool differs = false;
     enum ms_rc rc = cfg_result_write(&r, output, &err);
@@ -186,13 +187,14 @@ const struct ms_cmd compare_cmd_config_check = {
     .brief = "compare configurations and checkpoints of two runs",
     .opts = opts,
     .usage = "[options] -d [FILE...] | -c PATH PATH [-o OUTPUT]",
-    .about = "Answers whether two runs were configured alike and began alike. With -d it collects the "
-             "configuration of a run into an archive; ConfigChecker of the Python package adds "
-             "weights, inputs and calls of random functions. With -c it compares two archives and "
-             "writes result.xlsx, or compares the weights of two checkpoints and writes their "
-             "distances as JSON. Nothing in an archive or a checkpoint is executed.\n"
-             "\n"
-             "  msprobe config_check -d train.sh model.yaml -o run1.zip\n"
-             "  msprobe config_check -c run1.zip run2.zip -o compared\n"
-             "  msprobe config_check -c run1/iter_0000100 run2/iter_0000100 -o ckpt_similarity.json\n",
+    .about =
+        "Answers whether two runs were configured alike and began alike. With -d it collects the "
+        "configuration of a run into an archive; ConfigChecker of the Python package adds "
+        "weights, inputs and calls of random functions. With -c it compares two archives and "
+        "writes result.xlsx, or compares the weights of two checkpoints and writes their "
+        "distances as JSON. Nothing in an archive or a checkpoint is executed.\n"
+        "\n"
+        "  msprobe config_check -d train.sh model.yaml -o run1.zip\n"
+        "  msprobe config_check -c run1.zip run2.zip -o compared\n"
+        "  msprobe config_check -c run1/iter_0000100 run2/iter_0000100 -o ckpt_similarity.json\n",
 };

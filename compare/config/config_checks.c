@@ -10,29 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-struct ms_plain *cfg__word(struct ms_arena *a, const char *z)
-{
-    return cfg_text(a, ms_str_of(z));
-}
-
-enum ms_rc cfg__row(struct cfg_check *k, const struct ms_plain *const *cells)
-{
-    for (unsigned i = 0; i < k->t->columns; i++) {
-        const struct ms_plain **slot = ms_vec_push(&k->t->cells);
-        if (slot == NULL)
-            return ms_no_memory(k->err);
-        *slot = cells[i];
-    }
-    return MS_OK;
-}
-
-size_t cfg_table_rows(const struct cfg_table *t)
-{
-    return t->columns != 0 ? t->cells.n / t->columns : 0;
-}
-
 /* A table with a level in its last column is as bad as its worst row. */
 static void judge_levels(struct cfg_table *t)
 {
@@ -54,32 +31,6 @@ static void judge_truths(struct cfg_table *t, unsigned column)
         if (v != NULL && v->kind == MS_PLAIN_BOOL && v->i == 0)
             t->verdict = "error";
     }
-}
-
-/* ---- members --------------------------------------------------------------------------------- */
-
-const struct probe_zip_member *cfg__member(const struct cfg_check *k, int side, struct ms_str name)
-{
-    return probe_zip_large_find(&k->sides->zip[side].zip, name);
-}
-
-enum ms_rc cfg__text(struct cfg_check *k, int side, const struct probe_zip_member *m,
-                     struct ms_str *text)
-{
-    return cfg_zip_text(&k->sides->zip[side], m, k->sides->a, text, k->err);
-}
-
-enum ms_rc cfg__json(struct cfg_check *k, int side, struct ms_str name, const struct ms_plain **v)
-{
-    struct ms_str text;
-    const struct probe_zip_member *m = cfg__member(k, side, name);
-    char shown[MS_STR_SHOWN];
-    MS_TRY(cfg__text(k, side, m, &text));
-    MS_TRY(cfg_value_parse(v, ms_str_shown(shown, name), text, k->sides->a, k->err));
-    if ((*v)->kind == MS_PLAIN_DICT)
-        return MS_OK;
-    return ms_fail(k->err, MS_E_FORMAT, "%s: member %s is no JSON object", k->sides->zip[side].path,
-                   shown);
 }
 
 static bool has_folder(const struct cfg_check *k, int side, const char *folder)
@@ -167,7 +118,7 @@ static enum ms_rc check_environment(struct cfg_check *k)
 
 /* ---- packages ----------------------------------------------------------------------------------- */
 
-static const char *const packages[] = {"transformers", "deepspeed", "megatron", "numpy",
+static const char *const packages[] = {"transformers", "deepspeed", "megatron",  "numpy",
                                        "datasets",     "peft",      "mindspore", "torch"};
 
 /* Returns the version of a package: the text behind "NAME=", empty when there are more signs. */
@@ -199,11 +150,11 @@ static enum ms_rc check_packages(struct cfg_check *k)
                              version_of(text[1], packages[i], &v[1])};
         if (has[0] == has[1] && ms_str_eq(v[0], v[1]))
             continue;
-        MS_TRY(cfg__row(k, (const struct ms_plain *[]){
-                               cfg__word(a, packages[i]),
-                               v[0].n != 0 ? cfg_text(a, v[0]) : cfg__word(a, "None"),
-                               v[1].n != 0 ? cfg_text(a, v[1]) : cfg__word(a, "None"),
-                               cfg__word(a, "error")}));
+        MS_TRY(cfg__row(
+            k, (const struct ms_plain *[]){cfg__word(a, packages[i]),
+                                           v[0].n != 0 ? cfg_text(a, v[0]) : cfg__word(a, "None"),
+                                           v[1].n != 0 ? cfg_text(a, v[1]) : cfg__word(a, "None"),
+                                           cfg__word(a, "error")}));
     }
     judge_levels(k->t);
     return MS_OK;
@@ -296,7 +247,8 @@ static enum ms_rc input_row(const struct inputs *in, struct ms_str tag, const st
                             const struct ms_plain *y)
 {
     struct ms_arena *a = in->k->sides->a;
-    const struct ms_plain *cells[8] = {cfg_int(a, in->step), cfg_int(a, in->rank), cfg_text(a, tag)};
+    const struct ms_plain *cells[8] = {cfg_int(a, in->step), cfg_int(a, in->rank),
+                                       cfg_text(a, tag)};
     bool equal = false;
     if (x != NULL && y != NULL)
         equal = compare_figures(a, x, y, cells + 4);
@@ -412,20 +364,25 @@ static enum ms_rc check_random(struct cfg_check *k)
     return MS_OK;
 }
 
-#define DIFFERENCES "max_relative_diff", "min_relative_diff", "mean_relative_diff", "norm_relative_diff"
+#define DIFFERENCES                                                                                \
+    "max_relative_diff", "min_relative_diff", "mean_relative_diff", "norm_relative_diff"
 
 static const struct {
     const char *name;
     enum ms_rc (*check)(struct cfg_check *);
     const char *header[CFG_COLUMNS + 1];
 } checks[] = {
-    {"env", check_environment, {"bench_env_name", "cmp_env_name", "bench_value", "cmp_value", "level"}},
+    {"env",
+     check_environment,
+     {"bench_env_name", "cmp_env_name", "bench_value", "cmp_value", "level"}},
     {"pip", check_packages, {"package", "bench version", "cmp version", "level"}},
     {"dataset", check_dataset, {"step", "rank", "tag", "equal", DIFFERENCES}},
     {"weights", check_weights, {"step", "rank", "weight_name", "equal", DIFFERENCES}},
-    {"hyperparameters", check_hyperparameters,
+    {"hyperparameters",
+     check_hyperparameters,
      {"file_name", "bench_para", "cmp_para", "bench_value", "cmp_value", "matched_with", "level"}},
-    {"random", check_random,
+    {"random",
+     check_random,
      {"op", "rank", "bench_stack", "cmp_stack", "bench_count", "cmp_count", "check_result"}},
 };
 

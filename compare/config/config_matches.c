@@ -114,7 +114,8 @@ static const struct ms_str *find_param(struct cfg_check *k, struct ms_str name,
 /* Numbers and truths are compared as their text, so that 1 equals '1'. */
 static const struct ms_plain *as_text(struct cfg_check *k, const struct ms_plain *v)
 {
-    if (v == NULL || (v->kind != MS_PLAIN_INT && v->kind != MS_PLAIN_REAL && v->kind != MS_PLAIN_BOOL))
+    if (v == NULL ||
+        (v->kind != MS_PLAIN_INT && v->kind != MS_PLAIN_REAL && v->kind != MS_PLAIN_BOOL))
         return v;
     struct ms_buf text = {.max = 1000};
     cfg_value_str(&text, v);
@@ -129,8 +130,7 @@ static enum ms_rc compare_param(struct cfg_check *k, const char *file, struct ms
 {
     struct ms_arena *a = k->sides->a;
     const struct ms_plain *how;
-    const struct ms_str last =
-        ms_str_sub(name, (uint32_t)(ms_str_rfind(name, '.') + 1), name.n);
+    const struct ms_str last = ms_str_sub(name, (uint32_t)(ms_str_rfind(name, '.') + 1), name.n);
     struct ms_str key = ms_arena_str(a, last);
     for (uint32_t c = 0; key.p != NULL && c < key.n; c++) {
         char *letter = (char *)(uintptr_t)key.p + c;
@@ -143,9 +143,10 @@ static enum ms_rc compare_param(struct cfg_check *k, const char *file, struct ms
     if (other != NULL && ms_map_put(used, *other, &added) == MS_MAP_NONE)
         return ms_no_memory(k->err);
     if (other == NULL || !added) /* taken by an earlier one */
-        return cfg__row(k, (const struct ms_plain *[]){
-                               cfg__word(a, file), cfg_text(a, name), cfg__word(a, "Only in benchmark"),
-                               mine, cfg__word(a, ""), cfg__word(a, ""), cfg__word(a, "warning")});
+        return cfg__row(k, (const struct ms_plain *[]){cfg__word(a, file), cfg_text(a, name),
+                                                       cfg__word(a, "Only in benchmark"), mine,
+                                                       cfg__word(a, ""), cfg__word(a, ""),
+                                                       cfg__word(a, "warning")});
     if (cfg_value_equal(mine, theirs))
         return MS_OK;
     return cfg__row(k, (const struct ms_plain *[]){cfg__word(a, file), cfg_text(a, name),
@@ -187,7 +188,8 @@ static int compare_rows(const void *a, const void *b)
 
 enum ms_rc cfg__check_hyperparameters(struct cfg_check *k)
 {
-    static const char *const files[] = {"hyperparameters_static.json", "hyperparameters_dynamic.json"};
+    static const char *const files[] = {"hyperparameters_static.json",
+                                        "hyperparameters_dynamic.json"};
     for (int f = 0; f < 2; f++) {
         const struct ms_plain *v[2];
         char member[64];
@@ -289,11 +291,11 @@ static enum ms_rc random_row(struct cfg_check *k, struct ms_str op, int64_t rank
         cmp != NULL ? cfg_get(cmp, MS_STR("count")) : zero,
     };
     const bool same = bench != NULL && cmp != NULL && cfg_value_equal(count[0], count[1]);
-    return cfg__row(k, (const struct ms_plain *[]){
-                           cfg_text(a, op), cfg_int(a, rank),
-                           bench != NULL ? joined(k, stack_of(bench)) : none,
-                           cmp != NULL ? joined(k, stack_of(cmp)) : none, count[0], count[1],
-                           cfg_bool(a, same)});
+    return cfg__row(k,
+                    (const struct ms_plain *[]){cfg_text(a, op), cfg_int(a, rank),
+                                                bench != NULL ? joined(k, stack_of(bench)) : none,
+                                                cmp != NULL ? joined(k, stack_of(cmp)) : none,
+                                                count[0], count[1], cfg_bool(a, same)});
 }
 
 static enum ms_rc compare_op(struct cfg_check *k, struct ms_str op, int64_t rank,

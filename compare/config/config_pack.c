@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-const char *const cfg_secret_words[] = {"password", "passwd", "secret", "token",  "credential",
-                                        "api_key",  "apikey", "private_key", "access_key", "auth", NULL};
+const char *const cfg_secret_words[] = {"password",   "passwd",  "secret", "token",
+                                        "credential", "api_key", "apikey", "private_key",
+                                        "access_key", "auth",    NULL};
 
 /* ---- environment ------------------------------------------------------------------------------ */
 
@@ -95,11 +96,13 @@ static enum ms_rc add_package(struct packages *p, const char *dir, struct ms_str
     for (int i = 0; i < 3; i++) {
         struct ms_err unused = {0};
         struct ms_file f;
-        snprintf(path, sizeof path, "%s/%.*s%s%s", dir, MS_STR_ARG(folder), i < 2 ? "/" : "", files[i]);
+        snprintf(path, sizeof path, "%s/%.*s%s%s", dir, MS_STR_ARG(folder), i < 2 ? "/" : "",
+                 files[i]);
         if (ms_file_map(&f, path, 64 << 20, &unused) != MS_OK)
             continue;
         const struct ms_str text = {f.p, (uint32_t)f.n};
-        const struct ms_str name = header_of(text, "Name: "), version = header_of(text, "Version: ");
+        const struct ms_str name = header_of(text, "Name: "),
+                            version = header_of(text, "Version: ");
         if (name.n != 0) {
             ms_buf_printf(&p->text, "%.*s=%.*s\n", MS_STR_ARG(name), MS_STR_ARG(version));
             p->n++;

@@ -63,7 +63,8 @@ static enum ms_rc put_table(struct book *b, const struct cfg_table *t, struct ms
     if (sheet == NULL)
         return ms_no_memory(err);
     if (rows > SHEET_ROWS)
-        return ms_fail(err, MS_E_LIMIT, "%zu rows of %s; a sheet holds %d", rows, t->name, SHEET_ROWS);
+        return ms_fail(err, MS_E_LIMIT, "%zu rows of %s; a sheet holds %d", rows, t->name,
+                       SHEET_ROWS);
     lxw_error e = put_header(sheet, t->header);
     for (size_t i = 0; i < rows && e == LXW_NO_ERROR; i++) {
         for (unsigned c = 0; c < t->columns && e == LXW_NO_ERROR; c++)

@@ -121,8 +121,7 @@ static enum ms_rc parse_items(struct parsing *p, bool keyed, int depth, struct m
     }
 }
 
-static enum ms_rc parse_value(struct parsing *p, enum ms_jtok tok, int depth,
-                              struct ms_plain **out)
+static enum ms_rc parse_value(struct parsing *p, enum ms_jtok tok, int depth, struct ms_plain **out)
 {
     int64_t i;
     double f = 0;

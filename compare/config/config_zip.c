@@ -18,8 +18,9 @@ enum { STORED = 0, DEFLATED = 8, RAW = -15, LEVEL = 6, MEMORY = 8, MAX_NAME = 10
 static bool is_safe(struct ms_str name)
 {
     struct ms_str rest = name, part;
-    if (name.n == 0 || name.n > MAX_NAME || name.p[0] == '/' || memchr(name.p, '\0', name.n) != NULL ||
-        memchr(name.p, '\\', name.n) != NULL || (name.n > 1 && name.p[1] == ':'))
+    if (name.n == 0 || name.n > MAX_NAME || name.p[0] == '/' ||
+        memchr(name.p, '\0', name.n) != NULL || memchr(name.p, '\\', name.n) != NULL ||
+        (name.n > 1 && name.p[1] == ':'))
         return false;
     while (ms_str_split(&rest, '/', &part)) {
         if (ms_str_is(part, "..") || ms_str_is(part, ".") || (part.n == 0 && rest.p != NULL))
@@ -42,8 +43,9 @@ static enum ms_rc check_member(const struct probe_zip_member *m, struct ms_err *
                           "member %s is packed by method %u, which is not known", name, m->method);
     if (m->unpacked > CFG_ZIP_MEMBER_MAX)
         return ms_fail_at(err, MS_E_LIMIT, 0, (int64_t)m->begin,
-                          "member %s has %llu bytes unpacked, more than the %llu that are read", name,
-                          (unsigned long long)m->unpacked, (unsigned long long)CFG_ZIP_MEMBER_MAX);
+                          "member %s has %llu bytes unpacked, more than the %llu that are read",
+                          name, (unsigned long long)m->unpacked,
+                          (unsigned long long)CFG_ZIP_MEMBER_MAX);
     return MS_OK;
 }
 

@@ -30,7 +30,8 @@ void cfg_zip_close(struct cfg_zip *z);
 enum ms_rc cfg_zip_text(const struct cfg_zip *z, const struct probe_zip_member *m,
                         struct ms_arena *a, struct ms_str *text, struct ms_err *err) MS_MUST_USE;
 /* Unpacks all members below a folder. */
-enum ms_rc cfg_zip_extract(const struct cfg_zip *z, const char *dir, struct ms_err *err) MS_MUST_USE;
+enum ms_rc cfg_zip_extract(const struct cfg_zip *z, const char *dir,
+                           struct ms_err *err) MS_MUST_USE;
 
 /* Writes an archive member by member; the file appears whole or not at all. */
 struct cfg_zip_out {

@@ -63,7 +63,8 @@ static uint32_t match_launcher(struct ms_str s, uint32_t at)
     const struct ms_str tail = MS_STR(" -m torch.distributed.launch");
     const uint32_t digit = rest.n > 6 && rest.p[6] >= '0' && rest.p[6] <= '9';
     const uint32_t end = 6 + digit + tail.n;
-    return ms_str_eq(ms_str_sub(rest, 6 + digit, end), tail) && rest.n > end && is_space(rest.p[end])
+    return ms_str_eq(ms_str_sub(rest, 6 + digit, end), tail) && rest.n > end &&
+                   is_space(rest.p[end])
                ? end + 1
                : 0;
 }
@@ -304,7 +305,8 @@ static bool read_int(struct ms_str s, int64_t *v)
 /* Reads a float as YAML 1.1 has them: with a point, and with a sign in the exponent; "1e-5" is a text. */
 static bool read_real(struct ms_str s, double *v)
 {
-    static const char *const infinities[] = {".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", NULL};
+    static const char *const infinities[] = {".inf",  ".Inf",  ".INF", "+.inf",
+                                             "+.Inf", "+.INF", NULL};
     static const char *const minus[] = {"-.inf", "-.Inf", "-.INF", NULL};
     static const char *const nans[] = {".nan", ".NaN", ".NAN", NULL};
     char text[80];
@@ -327,17 +329,19 @@ static bool read_real(struct ms_str s, double *v)
     const bool bare = t[0] == '.' || (t[0] == '-' && t[1] == '.');
     const char *dot = strchr(t, '.');
     const bool open = dot[1] < '0' || dot[1] > '9';
-    const int n = snprintf(shaped, sizeof shaped, "%s%s%.*s.%s%s", t[0] == '-' ? "-" : "",
-                           bare ? "0" : "", (int)(dot - t - (t[0] == '-')), t + (t[0] == '-'),
-                           open ? "0" : "", dot + 1);
+    const int n =
+        snprintf(shaped, sizeof shaped, "%s%s%.*s.%s%s", t[0] == '-' ? "-" : "", bare ? "0" : "",
+                 (int)(dot - t - (t[0] == '-')), t + (t[0] == '-'), open ? "0" : "", dot + 1);
     return n > 0 && ms_num_parse_f64(shaped, (size_t)n, v);
 }
 
 /* The value of a plain scalar; NULL for null and dates, which the official tool leaves out. */
 static enum ms_rc read_scalar(struct flattening *f, const yaml_node_t *node, struct ms_plain **v)
 {
-    static const char *const yes[] = {"yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", NULL};
-    static const char *const no[] = {"no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", NULL};
+    static const char *const yes[] = {"yes",  "Yes", "YES", "true", "True",
+                                      "TRUE", "on",  "On",  "ON",   NULL};
+    static const char *const no[] = {"no",    "No",  "NO",  "false", "False",
+                                     "FALSE", "off", "Off", "OFF",   NULL};
     static const char *const null[] = {"", "~", "null", "Null", "NULL", NULL};
     struct ms_str s;
     int64_t i;
@@ -405,7 +409,8 @@ static enum ms_rc flatten_child(struct flattening *f, yaml_node_item_t child, st
 
 static enum ms_rc flatten_map(struct flattening *f, const yaml_node_t *node, int depth)
 {
-    for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top; p++) {
+    for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
+         p++) {
         const yaml_node_t *key = yaml_document_get_node(f->doc, p->key);
         struct ms_str name;
         if (key == NULL)
@@ -473,7 +478,8 @@ static enum ms_rc add_param(struct ms_plain *all, struct ms_str key, struct ms_p
     struct ms_plain *old = cfg_get(all, key);
     if (old == NULL || cfg_value_equal(old, value))
         return cfg_set(a, all, key, value, err);
-    struct ms_plain *both = ms_plain_new(a, MS_PLAIN_DICT), *values = ms_plain_new(a, MS_PLAIN_LIST);
+    struct ms_plain *both = ms_plain_new(a, MS_PLAIN_DICT),
+                    *values = ms_plain_new(a, MS_PLAIN_LIST);
     if (both == NULL || values == NULL || !ms_plain_add(a, values, old) ||
         !ms_plain_add(a, values, value))
         return ms_arena_fail(a, err);

@@ -21,8 +21,7 @@ struct match {
 };
 
 /* Finds the longest block in a[alo, ahi) and b[blo, bhi): the first in a, and of those the first in b. */
-static struct block longest(struct match *m, uint32_t alo, uint32_t ahi, uint32_t blo,
-                            uint32_t bhi)
+static struct block longest(struct match *m, uint32_t alo, uint32_t ahi, uint32_t blo, uint32_t bhi)
 {
     struct block best = {alo, blo, 0};
     const uint32_t width = m->b.n + 1;

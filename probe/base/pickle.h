@@ -37,7 +37,7 @@ enum ms_plain_kind {
     /* Kinds without items: */
     MS_PLAIN_NAME,  /* i: the number that the pickle's rules give the name */
     MS_PLAIN_CLASS, /* s: "module.name", a name that the rules do not know but keep */
-    MS_PLAIN_MARK, /* used only inside the pickle reader */
+    MS_PLAIN_MARK,  /* used only inside the pickle reader */
 };
 struct ms_plain {
     enum ms_plain_kind kind;

@@ -8,48 +8,6 @@
 
 #include <stdio.h>
 
-/* ---- one file ------------------------------------------------------------------------------- */
-
-static enum ms_rc read_bytes(struct probe_ckpt *c, const struct ckpt_file *f, const char *p,
-                             size_t n, struct ms_err *err)
-{
-    if (n >= 4 && memcmp(p, "PK\3\4", 4) == 0) {
-        snprintf(c->kind, sizeof c->kind, "PyTorch");
-        return ckpt__pt_read(c, f, MS_STR(""), p, n, err);
-    }
-    if (ckpt__is_safetensors(p, n)) {
-        snprintf(c->kind, sizeof c->kind, "safetensors");
-        return ckpt__safetensors_read(c, f, p, n, err);
-    }
-    if (ckpt__is_mindspore(p, n)) {
-        snprintf(c->kind, sizeof c->kind, "MindSpore");
-        return ckpt__mindspore_read(c, f, p, n, err);
-    }
-    if (n >= 4 && memcmp(p, "\x80\x02\x8a\x0a", 4) == 0)
-        return ms_fail_at(err, MS_E_UNSUPPORTED, 0, 0,
-                          "is of torch.save's form without a zip archive; load it and save it again");
-    return ms_fail_at(err, MS_E_UNSUPPORTED, 0, 0,
-                      "is no checkpoint: supported are safetensors, PyTorch's .pt, distributed "
-                      "checkpoints, Megatron, DeepSpeed and MindSpore");
-}
-
-enum ms_rc ckpt__open_file(struct probe_ckpt **c, const char *path, struct ms_err *err)
-{
-    struct ckpt_file *f = NULL;
-    MS_TRY(ckpt__new(c, err));
-    enum ms_rc rc = ckpt__map(*c, path, &f, err);
-    if (rc == MS_OK) {
-        rc = read_bytes(*c, f, f->map.p, f->map.n, err);
-        if (rc != MS_OK)
-            rc = ms_err_wrap(err, "%s", path);
-    }
-    if (rc != MS_OK) {
-        probe_ckpt_close(*c);
-        *c = NULL;
-    }
-    return rc;
-}
-
 enum ms_rc probe_ckpt_parse(struct probe_ckpt **c, const char *name, const char *p, size_t n,
                             struct ms_err *err)
 {
@@ -59,7 +17,7 @@ enum ms_rc probe_ckpt_parse(struct probe_ckpt **c, const char *name, const char 
     if (rc == MS_OK)
         rc = n > 0 && (p[0] == '\x80') && memchr(p, 'M', n < 200 ? n : 200) != NULL
                  ? ckpt__metadata_parse(*c, p, n, err)
-                 : read_bytes(*c, f, p, n, err);
+                 : ckpt__read_bytes(*c, f, p, n, err);
     if (rc == MS_OK)
         rc = ckpt__finish(*c, err);
     if (rc != MS_OK) {
@@ -93,10 +51,9 @@ static enum ms_rc take_file(struct probe_ckpt *c, struct probe_ckpt *shard, stru
                             struct ms_err *err)
 {
     const struct ms_str stem = stem_of(file);
-    const bool is_model = ms_str_starts(file, MS_STR("model")) ||
-                          ms_str_starts(file, MS_STR("pytorch_model")) ||
-                          ms_str_starts(file, MS_STR("adapter_model")) ||
-                          ms_str_ends(file, MS_STR(".safetensors"));
+    const bool is_model =
+        ms_str_starts(file, MS_STR("model")) || ms_str_starts(file, MS_STR("pytorch_model")) ||
+        ms_str_starts(file, MS_STR("adapter_model")) || ms_str_ends(file, MS_STR(".safetensors"));
     for (size_t i = 0; i < shard->entries.n; i++) {
         const struct probe_ckpt_entry *e = &shard->entries.p[i];
         struct ms_buf name = {.max = 1 << 20};
@@ -145,7 +102,8 @@ static enum ms_rc read_several(struct probe_ckpt *c, const char *dir, const stru
         return MS_OK;
     return ms_fail(err, MS_E_NOTFOUND,
                    "%s: no checkpoint in this folder: supported are safetensors, .pt, .distcp with "
-                   ".metadata, Megatron's mp_rank_*, DeepSpeed's *_model_states.pt and .ckpt", dir);
+                   ".metadata, Megatron's mp_rank_*, DeepSpeed's *_model_states.pt and .ckpt",
+                   dir);
 }
 
 static bool has_name(const struct ms_dir *list, const char *begin, const char *end,
@@ -220,7 +178,8 @@ static enum ms_rc read_listed(struct probe_ckpt *c, const char *dir, const struc
     if (has_name(list, "", ".safetensors.index.json", &name) ||
         has_name(list, "", ".bin.index.json", &name))
         return read_index(c, dir, name, err);
-    if (has_name(list, "latest", "", &name) && name.n == 6 && has_name(list, "global_step", "", &name))
+    if (has_name(list, "latest", "", &name) && name.n == 6 &&
+        has_name(list, "global_step", "", &name))
         return read_latest(c, dir, "latest", err);
     return read_several(c, dir, list, err);
 }

@@ -40,9 +40,9 @@ struct probe_ckpt_entry {
     const struct ms_plain *value; /* of a plain value */
     uint32_t ndim;
     uint64_t shape[PROBE_CKPT_DIMS];
-    uint64_t count;          /* elements */
-    uint32_t part, parts;    /* internal: the first part and their number */
-    struct ms_str file;      /* where it, or its first part, lies */
+    uint64_t count;       /* elements */
+    uint32_t part, parts; /* internal: the first part and their number */
+    struct ms_str file;   /* where it, or its first part, lies */
 };
 
 struct probe_ckpt;

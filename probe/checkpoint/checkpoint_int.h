@@ -129,6 +129,9 @@ enum ms_rc ckpt__megatron_read(struct probe_ckpt *c, const char *dir,
                                struct ms_err *err) MS_MUST_USE;
 enum ms_rc ckpt__deepspeed_read(struct probe_ckpt *c, const char *dir,
                                 struct ms_err *err) MS_MUST_USE;
+/* Reads the bytes of a file, whose format they tell. */
+enum ms_rc ckpt__read_bytes(struct probe_ckpt *c, const struct ckpt_file *f, const char *p,
+                            size_t n, struct ms_err *err) MS_MUST_USE;
 /* Reads one file of a rank into a checkpoint of its own, whose names stay as they are. */
 enum ms_rc ckpt__open_file(struct probe_ckpt **c, const char *path, struct ms_err *err) MS_MUST_USE;
 

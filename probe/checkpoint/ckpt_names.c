@@ -20,8 +20,9 @@ static const struct {
     {PROBE_CKPT_RANDOM, {"=rng", "random", "generator", "=seed"}},
     {PROBE_CKPT_EMA, {"=ema", "shadow", "averaged", "=swa"}},
     {PROBE_CKPT_OPTIMIZER,
-     {"optim", "=opt", "opt_state", "exp_avg", "=momentum", "moment1", "moment2", "=moments", "adam_m",
-      "adam_v", "master_param", "param_groups", "learning_rate", "beta1_power", "beta2_power"}},
+     {"optim", "=opt", "opt_state", "exp_avg", "=momentum", "moment1", "moment2", "=moments",
+      "adam_m", "adam_v", "master_param", "param_groups", "learning_rate", "beta1_power",
+      "beta2_power"}},
     {PROBE_CKPT_DATA,
      {"sampler", "loader", "dataset", "data_state", "consumed", "data_iter", "=epoch", "batch_idx",
       "shuffle", "iteration", "=step", "=samples", "=epochs"}},
@@ -116,7 +117,8 @@ static int compare_names(const void *a, const void *b)
 {
     const struct sorted *x = a, *y = b;
     const int order = ms_str_cmp_natural(x->entry.name, y->entry.name);
-    return order != 0 ? order : (x->entry.name.p > y->entry.name.p) - (x->entry.name.p < y->entry.name.p);
+    return order != 0 ? order
+                      : (x->entry.name.p > y->entry.name.p) - (x->entry.name.p < y->entry.name.p);
 }
 
 static enum ms_rc sort_entries(struct probe_ckpt *c, struct ms_err *err)

@@ -116,7 +116,9 @@ static enum ms_rc add_slice(struct reading *r, const struct probe_ckpt *shard, u
         }
         const uint64_t take = n < e->count - from ? n : e->count - from;
         const struct ckpt_part *whole = &shard->parts.p[e->part];
-        struct ckpt_part part = {.from = {at}, .extent = {take}, .stride = {1},
+        struct ckpt_part part = {.from = {at},
+                                 .extent = {take},
+                                 .stride = {1},
                                  .file = whole->file,
                                  .data = whole->data + from * ms_dtype_size(e->dtype)};
         MS_TRY(ckpt__add_part(r->c, &part, r->err));
@@ -144,7 +146,9 @@ static enum ms_rc add_from_row(struct reading *r, size_t group, uint64_t from, u
         }
         const uint64_t take = n < e->count - from ? n : e->count - from;
         const struct ckpt_part *whole = &shard->parts.p[e->part];
-        const struct ckpt_part part = {.from = {at}, .extent = {take}, .stride = {1},
+        const struct ckpt_part part = {.from = {at},
+                                       .extent = {take},
+                                       .stride = {1},
                                        .file = whole->file,
                                        .data = whole->data + from * ms_dtype_size(e->dtype)};
         MS_TRY(ckpt__add_part(r->c, &part, r->err));
@@ -152,11 +156,12 @@ static enum ms_rc add_from_row(struct reading *r, size_t group, uint64_t from, u
         n -= take;
         from = 0;
     }
-    return n == 0 ? MS_OK
-                  : ms_fail(r->err, MS_E_FORMAT,
-                            "the flat weights of %zu ranks are shorter than the parameters; a rank's "
-                            "*_optim_states.pt may be missing",
-                            r->optims.n);
+    return n == 0
+               ? MS_OK
+               : ms_fail(r->err, MS_E_FORMAT,
+                         "the flat weights of %zu ranks are shorter than the parameters; a rank's "
+                         "*_optim_states.pt may be missing",
+                         r->optims.n);
 }
 
 static enum ms_rc add_parameter(struct reading *r, struct ms_str name, const struct ms_plain *size,
@@ -167,9 +172,8 @@ static enum ms_rc add_parameter(struct reading *r, struct ms_str name, const str
     const struct ckpt_file *f = r->optims.p[0].shard->files.p[0];
     if (!read_shape(size, shape, &ndim, &count))
         return ms_fail(r->err, MS_E_FORMAT, "%.*s: a shape that is none", MS_STR_ARG(name));
-    const enum ms_dtype dtype = r->optims.p[0].shard->entries.n != 0
-                                    ? r->optims.p[0].shard->entries.p[0].dtype
-                                    : MS_DT_F32;
+    const enum ms_dtype dtype =
+        r->optims.p[0].shard->entries.n != 0 ? r->optims.p[0].shard->entries.p[0].dtype : MS_DT_F32;
     MS_TRY(ckpt__add(r->c, name, dtype, shape, ndim, true, f, r->err));
     r->c->entries.p[r->c->entries.n - 1].role = PROBE_CKPT_WEIGHT;
     if (!r->by_parameter) {
@@ -291,7 +295,9 @@ enum ms_rc ckpt__deepspeed_read(struct probe_ckpt *c, const char *dir, struct ms
     c->knows_weights = true;
     snprintf(c->kind, sizeof c->kind, "DeepSpeed, %zu ranks%s",
              r.optims.n != 0 ? r.optims.n : r.models.n,
-             r.by_parameter ? ", ZeRO 3" : r.optims.n != 0 ? ", ZeRO" : "");
+             r.by_parameter    ? ", ZeRO 3"
+             : r.optims.n != 0 ? ", ZeRO"
+                               : "");
     ms_vec_free(&r.models);
     ms_vec_free(&r.optims);
     return rc;

@@ -212,8 +212,8 @@ static enum ms_rc add_bytes(struct reading *r, struct ms_str name)
         return MS_OK;
     MS_TRY(find_bytes(r, name, place, &f, &p, &n));
     const enum ms_rc rc = ckpt__pt_read(r->c, f, name, p, n, r->err);
-    return rc == MS_OK ? MS_OK : ms_err_wrap(r->err, "%.*s: %.*s", MS_STR_ARG(f->path),
-                                             MS_STR_ARG(name));
+    return rc == MS_OK ? MS_OK
+                       : ms_err_wrap(r->err, "%.*s: %.*s", MS_STR_ARG(f->path), MS_STR_ARG(name));
 }
 
 static enum ms_rc add_states(struct reading *r)

@@ -259,9 +259,9 @@ static enum ms_rc check_shape(struct joining *j, const struct probe_ckpt_entry *
     for (uint32_t d = 0; same && d < e->ndim; d++)
         same = d == free_dim || e->shape[d] == first->shape[d];
     return same ? MS_OK
-                : ms_fail(j->err, MS_E_FORMAT,
-                          "%.*s: %s has another shape or type than in %.*s", MS_STR_ARG(e->file),
-                          ms_str_shown(shown, e->name), MS_STR_ARG(first->file));
+                : ms_fail(j->err, MS_E_FORMAT, "%.*s: %s has another shape or type than in %.*s",
+                          MS_STR_ARG(e->file), ms_str_shown(shown, e->name),
+                          MS_STR_ARG(first->file));
 }
 
 /* Puts the halves of gated layers together: all ranks' first halves, then all second ones. */

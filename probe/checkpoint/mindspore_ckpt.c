@@ -148,9 +148,8 @@ static enum ms_rc check_last(struct reading *r)
     if (e->dtype == MS_DT_NONE || r->have == e->count)
         return MS_OK;
     return ms_fail_at(r->err, MS_E_FORMAT, 0, (int64_t)r->top.at,
-                      "%s has %llu elements but its shape says %llu",
-                      ms_str_shown(shown, e->name), (unsigned long long)r->have,
-                      (unsigned long long)e->count);
+                      "%s has %llu elements but its shape says %llu", ms_str_shown(shown, e->name),
+                      (unsigned long long)r->have, (unsigned long long)e->count);
 }
 
 static bool continues_last(const struct reading *r, const struct value *v)
@@ -220,8 +219,9 @@ enum ms_rc ckpt__mindspore_read(struct probe_ckpt *c, const struct ckpt_file *f,
         uint64_t number;
         uint32_t field;
         if (!read_field(&r.top, &field, &number, &bytes))
-            return report_bad(&r, at, "a value that reaches past the end; the file is cut short, or "
-                                      "no checkpoint of MindSpore");
+            return report_bad(&r, at,
+                              "a value that reaches past the end; the file is cut short, or "
+                              "no checkpoint of MindSpore");
         if (field != 1)
             continue;
         MS_TRY(read_value(&r, bytes, &v));

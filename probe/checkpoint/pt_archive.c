@@ -210,7 +210,8 @@ static enum ms_rc add_object(struct ckpt_archive *a, const struct ms_plain *v, i
     const struct ms_plain *inner = ms_plain_item(v, 1);
     /* torch._tensor._rebuild_from_type_v2(function, type, arguments, state) is a tensor of a subclass. */
     if (v->item[0]->kind == MS_PLAIN_CLASS &&
-        ms_str_is(v->item[0]->s, "torch._tensor._rebuild_from_type_v2") && ms_plain_len(inner) > 2) {
+        ms_str_is(v->item[0]->s, "torch._tensor._rebuild_from_type_v2") &&
+        ms_plain_len(inner) > 2) {
         struct ms_plain *pair[2] = {inner->item[0], inner->item[2]};
         const struct ms_plain call = {.kind = MS_PLAIN_CALL, .n = 2, .cap = 2, .item = pair};
         if (probe_pt_is_tensor(&call))

@@ -3,8 +3,6 @@
  * safetensors: a length, a JSON header with the place of each tensor, and the tensors' bytes.
  *
  *     u64 n │ {"weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...} │ bytes
- *
- * A folder may have several such files and an index that tells which tensor is in which file.
  */
 #include "probe/base/jread.h"
 #include "probe/base/le.h"
@@ -29,11 +27,11 @@ struct place {
 static const struct {
     const char *name;
     enum ms_dtype dtype;
-} types[] = {{"F64", MS_DT_F64},     {"F32", MS_DT_F32},     {"F16", MS_DT_F16},
-             {"BF16", MS_DT_BF16},   {"I64", MS_DT_I64},     {"I32", MS_DT_I32},
-             {"I16", MS_DT_I16},     {"I8", MS_DT_I8},       {"U64", MS_DT_U64},
-             {"U32", MS_DT_U32},     {"U16", MS_DT_U16},     {"U8", MS_DT_U8},
-             {"BOOL", MS_DT_BOOL},   {"F8_E5M2", MS_DT_F8E5M2}, {"F8_E4M3", MS_DT_F8E4M3},
+} types[] = {{"F64", MS_DT_F64},        {"F32", MS_DT_F32},        {"F16", MS_DT_F16},
+             {"BF16", MS_DT_BF16},      {"I64", MS_DT_I64},        {"I32", MS_DT_I32},
+             {"I16", MS_DT_I16},        {"I8", MS_DT_I8},          {"U64", MS_DT_U64},
+             {"U32", MS_DT_U32},        {"U16", MS_DT_U16},        {"U8", MS_DT_U8},
+             {"BOOL", MS_DT_BOOL},      {"F8_E5M2", MS_DT_F8E5M2}, {"F8_E4M3", MS_DT_F8E4M3},
              {"F8_E8M0", MS_DT_F8E8M0}, {"C64", MS_DT_C64}};
 
 bool ckpt__is_safetensors(const char *p, size_t n)
@@ -105,10 +103,10 @@ static enum ms_rc add_place(struct header *h, struct ms_jread *r, struct ms_str 
 {
     char shown[MS_STR_SHOWN];
     if (at->offset[0] > at->offset[1] || at->offset[1] > h->bytes)
-        return ms_jread_reject(r, err,
-                               "%s is said to lie in bytes %llu to %llu of %llu; the file is cut short",
-                               ms_str_shown(shown, name), (unsigned long long)at->offset[0],
-                               (unsigned long long)at->offset[1], (unsigned long long)h->bytes);
+        return ms_jread_reject(
+            r, err, "%s is said to lie in bytes %llu to %llu of %llu; the file is cut short",
+            ms_str_shown(shown, name), (unsigned long long)at->offset[0],
+            (unsigned long long)at->offset[1], (unsigned long long)h->bytes);
     MS_TRY(ckpt__add_plain(h->c, name, at->dtype, at->shape, at->ndim, h->data + at->offset[0],
                            h->f, err));
     const struct probe_ckpt_entry *e = &h->c->entries.p[h->c->entries.n - 1];
@@ -146,120 +144,10 @@ enum ms_rc ckpt__safetensors_read(struct probe_ckpt *c, const struct ckpt_file *
     if (size > MAX_HEADER || size > n - 8)
         return ms_fail_at(err, MS_E_FORMAT, 0, 0,
                           "a header of %llu bytes in a file of %zu; the file is cut short, or no "
-                          "safetensors", (unsigned long long)size, n);
+                          "safetensors",
+                          (unsigned long long)size, n);
     struct header h = {.c = c, .f = f, .data = p + 8 + size, .bytes = n - 8 - size};
     ms_jread_init(&r, p + 8, (size_t)size, 0);
     r.file = p;
     return ms_jread_members(&r, "the header", read_member, &h, err);
-}
-
-/* ---- an index over several files ---------------------------------------------------------- */
-
-struct index {
-    struct probe_ckpt *c;
-    const char *dir;
-    struct ms_map files, names;
-    MS_VEC(uint32_t) file_of; /* of a name */
-};
-
-static enum ms_rc read_name(void *of, struct ms_jread *r, struct ms_buf *scratch,
-                            struct ms_err *err)
-{
-    struct index *x = of;
-    struct ms_str name, file;
-    MS_TRY(ms_jread_text(r, scratch, &name, err));
-    const uint32_t at = ms_map_put_copy(&x->names, name, x->c->arena, NULL);
-    if (ms_jread_next(r) != MS_J_STR)
-        return ms_jread_reject(r, err, "expected the name of a file");
-    MS_TRY(ms_jread_text(r, scratch, &file, err));
-    if (ms_str_find(file, '/') >= 0 || ms_str_is(file, ".."))
-        return ms_jread_reject(r, err, "a file outside of the folder");
-    const uint32_t number = ms_map_put_copy(&x->files, file, x->c->arena, NULL);
-    uint32_t *slot = at == x->file_of.n ? ms_vec_push(&x->file_of) : &x->file_of.p[at];
-    if (at == MS_MAP_NONE || number == MS_MAP_NONE || slot == NULL)
-        return ms_no_memory(err);
-    *slot = number;
-    return MS_OK;
-}
-
-static enum ms_rc read_index_member(void *of, struct ms_jread *r, struct ms_buf *scratch,
-                                    struct ms_err *err)
-{
-    (void)scratch;
-    if (!ms_str_is(r->text, "weight_map"))
-        return ms_jread_skip(r, MS_J_KEY) != MS_J_ERR ? MS_OK : ms_jread_fail(r, err);
-    struct ms_buf text = {.max = 1 << 20};
-    enum ms_rc rc = MS_OK;
-    if (ms_jread_next(r) != MS_J_OBJ)
-        rc = ms_jread_reject(r, err, "expected an object");
-    while (rc == MS_OK) {
-        const enum ms_jtok tok = ms_jread_next(r);
-        if (tok == MS_J_OBJ_END)
-            break;
-        rc = tok == MS_J_KEY ? read_name(of, r, &text, err) : ms_jread_fail(r, err);
-    }
-    ms_buf_free(&text);
-    return rc;
-}
-
-/* Opens the files of the index and takes their tensors over. */
-static enum ms_rc read_files(struct index *x, struct ms_err *err)
-{
-    for (uint32_t i = 0; i < x->files.keys.n; i++) {
-        const struct ms_str name = ms_map_key(&x->files, i);
-        char *path = ms_path_join(x->dir, name.p);
-        struct probe_ckpt *shard = NULL;
-        if (path == NULL)
-            return ms_no_memory(err);
-        const enum ms_rc rc = ckpt__open_file(&shard, path, err);
-        ms_free(path);
-        MS_TRY(rc);
-        MS_TRY(ckpt__adopt(x->c, shard, err));
-        for (size_t k = 0; k < shard->entries.n; k++) {
-            const struct probe_ckpt_entry *e = &shard->entries.p[k];
-            MS_TRY(ckpt__add_like(x->c, e->name, e, e->shape, err));
-            MS_TRY(ckpt__add_parts_of(x->c, shard, e, 0, 0, err));
-        }
-    }
-    return MS_OK;
-}
-
-static enum ms_rc check_index(struct index *x, struct ms_err *err)
-{
-    struct ms_map have = {0};
-    enum ms_rc rc = MS_OK;
-    for (size_t i = 0; i < x->c->entries.n; i++)
-        (void)ms_map_put(&have, x->c->entries.p[i].name, NULL);
-    for (uint32_t i = 0; rc == MS_OK && i < x->names.keys.n; i++) {
-        const struct ms_str file = ms_map_key(&x->files, x->file_of.p[i]);
-        char shown[MS_STR_SHOWN];
-        if (ms_map_get(&have, ms_map_key(&x->names, i)) == MS_MAP_NONE)
-            rc = ms_fail(err, MS_E_FORMAT, "the index names %s in %.*s, which is not there",
-                         ms_str_shown(shown, ms_map_key(&x->names, i)), MS_STR_ARG(file));
-    }
-    ms_map_free(&have);
-    return rc;
-}
-
-enum ms_rc ckpt__index_read(struct probe_ckpt *c, const char *dir, const char *index,
-                            struct ms_err *err)
-{
-    struct index x = {.c = c, .dir = dir};
-    struct ckpt_file *f;
-    struct ms_jread r;
-    MS_TRY(ckpt__map(c, index, &f, err));
-    ms_jread_init(&r, f->map.p, f->map.n, 0);
-    enum ms_rc rc = ms_jread_members(&r, "the index", read_index_member, &x, err);
-    if (rc == MS_OK && x.files.keys.n == 0)
-        rc = ms_fail(err, MS_E_FORMAT, "no weight_map in the index");
-    if (rc != MS_OK)
-        rc = ms_err_wrap(err, "%s", index);
-    if (rc == MS_OK)
-        rc = read_files(&x, err);
-    if (rc == MS_OK)
-        rc = check_index(&x, err);
-    ms_map_free(&x.files);
-    ms_map_free(&x.names);
-    ms_vec_free(&x.file_of);
-    return rc;
 }

@@ -16,7 +16,6 @@
  * containers. */
 enum { MAX_PICKLE = 64 << 10, PICKLE_MEMORY = 4 << 20, MAX_KEY = 20, MAX_MEMBERS = 16 };
 
-
 static enum ms_rc report_bad(struct ms_err *err, const char *what)
 {
     return ms_fail(err, MS_E_FORMAT, "the tensor's description has %s", what);

@@ -32,11 +32,15 @@ END_TEST
 
 START_TEST(equality_is_that_of_python)
 {
-    static const char *const equal[][2] = {{"1", "1.0"}, {"true", "1"}, {"[1, 2]", "[1.0, 2]"},
-                                           {"{\"a\": 1, \"b\": 2}", "{\"b\": 2, \"a\": 1}"},
-                                           {"null", "null"}, {"\"a\"", "\"a\""}};
-    static const char *const other[][2] = {{"1", "\"1\""}, {"null", "0"}, {"[1]", "[1, 2]"},
-                                           {"{\"a\": 1}", "{\"b\": 1}"}, {"NaN", "NaN"}};
+    static const char *const equal[][2] = {
+        {"1", "1.0"},           {"true", "1"},
+        {"[1, 2]", "[1.0, 2]"}, {"{\"a\": 1, \"b\": 2}", "{\"b\": 2, \"a\": 1}"},
+        {"null", "null"},       {"\"a\"", "\"a\""}};
+    static const char *const other[][2] = {{"1", "\"1\""},
+                                           {"null", "0"},
+                                           {"[1]", "[1, 2]"},
+                                           {"{\"a\": 1}", "{\"b\": 1}"},
+                                           {"NaN", "NaN"}};
     struct ms_arena *a = ms_arena_new(1 << 20);
     struct ms_err e = {0};
     const struct ms_plain *v[2];

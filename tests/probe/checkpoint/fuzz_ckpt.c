@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct probe_ckpt *c;
     struct ms_err e = {0};
-    char *copy = malloc(size + 1); /* exactly as long, so that a sanitizer sees a read past the end */
+    char *copy =
+        malloc(size + 1); /* exactly as long, so that a sanitizer sees a read past the end */
     if (size != 0)
         memcpy(copy, data, size);
     const enum ms_rc rc = probe_ckpt_parse(&c, "f", copy, size, &e);

@@ -9,7 +9,8 @@
 
 #include <inttypes.h>
 
-static void put_entry(struct ms_buf *b, const struct probe_ckpt *c, const struct probe_ckpt_entry *e)
+static void put_entry(struct ms_buf *b, const struct probe_ckpt *c,
+                      const struct probe_ckpt_entry *e)
 {
     enum { MOST = 4096 };
     char shown[MS_STR_SHOWN];
