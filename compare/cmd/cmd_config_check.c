@@ -5,6 +5,7 @@
 #include "compare/cmd/show_ckpt.h"
 #include "compare/config/config_checks.h"
 #include "compare/config/config_pack.h"
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 #include "probe/base/progress.h"
 
@@ -19,7 +20,7 @@ struct args {
     struct ms_opt_list dump, compare;
     const char *output;
     int64_t most;
-    int compat;
+    int compat, format;
     bool state, exit_code;
 };
 
@@ -38,6 +39,7 @@ static const struct ms_opt opts[] = {
     {"compat", NULL, MS_OPT_CHOICE, offsetof(struct args, compat), "WAY", .choices = compats,
      .dflt = "cur",
      .help = "strict: as the official tool, which exchanges the two sides of the environment"},
+    MS_OPT_FORMAT(struct args, format),
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "10", .min = 0,
      .max = 1000000, .help = "print at most this many differences; 0: each"},
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
@@ -75,7 +77,9 @@ static int compare_checkpoints(const struct args *a)
         return ms_cmd_fail(&compare_cmd_config_check, &err);
     enum ms_rc rc = ckpt_similarity_write(&s, output, &err);
     const bool differs = is_different(&s);
-    if (rc == MS_OK) {
+    if (rc == MS_OK && a->format == MS_FORMAT_JSON)
+        rc = ckpt_show_json(&s, output, &err);
+    else if (rc == MS_OK) {
         ckpt_show_text(&s, paths, (size_t)a->most);
         printf("written to %s\n", output);
         rc = ms_stdout_finish(&err);
@@ -88,6 +92,33 @@ static int compare_checkpoints(const struct args *a)
 
 /* ---- archives --------------------------------------------------------------------------------- */
 
+static void put_file(struct ms_jwrite *w, const char *folder, const char *file)
+{
+    struct ms_buf path = {.max = 1 << 16};
+    ms_buf_puts(&path, folder);
+    ms_buf_puts(&path, file);
+    ms_jwrite_key(w, MS_STR("files"));
+    ms_jwrite_arr(w);
+    ms_jwrite_str(w, ms_buf_slice(&path));
+    ms_jwrite_arr_end(w);
+    ms_buf_free(&path);
+}
+
+static enum ms_rc print_pack_json(const struct cfg_pack_sum *sum, const char *output,
+                                  struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_ki64(&w, "variables", (int64_t)sum->variables);
+    ms_jwrite_ki64(&w, "hidden", (int64_t)sum->hidden);
+    ms_jwrite_ki64(&w, "packages", (int64_t)sum->packages);
+    ms_jwrite_ki64(&w, "parameters", (int64_t)sum->parameters);
+    put_file(&w, output, "");
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
+}
+
 static int pack(const struct args *a)
 {
     const char *output = a->output != NULL ? a->output : "config_check_pack.zip";
@@ -98,7 +129,9 @@ static int pack(const struct args *a)
         return ms_cmd_fail(&compare_cmd_config_check, &err);
     }
     enum ms_rc rc = cfg_pack(output, a->dump.items, a->dump.n, &sum, &err);
-    if (rc == MS_OK) {
+    if (rc == MS_OK && a->format == MS_FORMAT_JSON)
+        rc = print_pack_json(&sum, output, &err);
+    else if (rc == MS_OK) {
         printf("%llu variables, %llu packages, %llu hyperparameters written to %s\n",
                (unsigned long long)sum.variables, (unsigned long long)sum.packages,
                (unsigned long long)sum.parameters, output);
@@ -138,6 +171,27 @@ static void print_table(const struct cfg_table *t, size_t most)
         ms_cmd_more(stdout, rows - shown, "rows");
 }
 
+static enum ms_rc print_result_json(const struct cfg_result *r, const char *output,
+                                    struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_key(&w, MS_STR("checks"));
+    ms_jwrite_arr(&w);
+    for (size_t i = 0; i < r->tables.n; i++) {
+        ms_jwrite_obj(&w);
+        ms_jwrite_kstr(&w, "name", r->tables.p[i].name);
+        ms_jwrite_kstr(&w, "verdict", r->tables.p[i].verdict);
+        ms_jwrite_ki64(&w, "rows", (int64_t)cfg_table_rows(&r->tables.p[i]));
+        ms_jwrite_obj_end(&w);
+    }
+    ms_jwrite_arr_end(&w);
+    put_file(&w, output, "/result.xlsx");
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
+}
+
 static int compare_archives(const struct args *a)
 {
     const char *output = a->output != NULL ? a->output : "config_check_result";
@@ -149,11 +203,14 @@ static int compare_archives(const struct args *a)
     bool differs = false;
     enum ms_rc rc = cfg_result_write(&r, output, &err);
     for (size_t i = 0; rc == MS_OK && i < r.tables.n; i++) {
-        print_table(&r.tables.p[i], (size_t)a->most);
+        if (a->format == MS_FORMAT_TEXT)
+            print_table(&r.tables.p[i], (size_t)a->most);
         differs = differs || strcmp(r.tables.p[i].verdict, "pass") != 0;
     }
+    if (rc == MS_OK && a->format == MS_FORMAT_JSON)
+        rc = print_result_json(&r, output, &err);
     cfg_result_free(&r);
-    if (rc == MS_OK) {
+    if (rc == MS_OK && a->format == MS_FORMAT_TEXT) {
         printf("written to %s/result.xlsx\n", output);
         rc = ms_stdout_finish(&err);
     }

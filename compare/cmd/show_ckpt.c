@@ -5,6 +5,7 @@
 #include "compare/cmd/show_ckpt.h"
 
 #include "probe/base/human.h"
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 
 #include <math.h>
@@ -89,4 +90,57 @@ void ckpt_show_text(const struct ckpt_similarity *s, const char *const paths[2],
         for (size_t i = 0; i < probe_ckpt_notes(s->c[side]); i++)
             ms_cmd_note("config_check", "%.*s", MS_STR_ARG(probe_ckpt_note(s->c[side], i)));
     }
+}
+
+static void put_figure(struct ms_jwrite *w, const char *key, bool has, double v)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    if (has && isfinite(v))
+        ms_jwrite_f64(w, v);
+    else
+        ms_jwrite_null(w);
+}
+
+static void put_row(struct ms_jwrite *w, const struct ckpt_row *row)
+{
+    ms_jwrite_obj(w);
+    ms_jwrite_ktext(w, "name", row->a->name);
+    ms_jwrite_kbool(w, "same_shape", row->same_shape);
+    put_figure(w, "relative", row->same_shape, relative_of(row));
+    put_figure(w, "l2", row->same_shape, row->f.l2);
+    put_figure(w, "cos", row->same_shape && row->f.has_cos, row->f.cos);
+    ms_jwrite_obj_end(w);
+}
+
+static void put_only(struct ms_jwrite *w, const struct ckpt_similarity *s, int side,
+                     const char *key)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < s->only[side].n; i++)
+        ms_jwrite_str(w, s->only[side].p[i]->name);
+    ms_jwrite_arr_end(w);
+}
+
+enum ms_rc ckpt_show_json(const struct ckpt_similarity *s, const char *output, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_ki64(&w, "weights", (int64_t)s->rows.n);
+    ms_jwrite_key(&w, MS_STR("different"));
+    ms_jwrite_arr(&w);
+    for (size_t i = 0; i < s->rows.n; i++) {
+        if (!s->rows.p[i].same_shape || !s->rows.p[i].f.equal)
+            put_row(&w, &s->rows.p[i]);
+    }
+    ms_jwrite_arr_end(&w);
+    put_only(&w, s, 0, "only_first");
+    put_only(&w, s, 1, "only_second");
+    ms_jwrite_key(&w, MS_STR("files"));
+    ms_jwrite_arr(&w);
+    ms_jwrite_str(&w, ms_str_of(output));
+    ms_jwrite_arr_end(&w);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
 }
