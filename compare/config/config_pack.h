@@ -7,10 +7,6 @@
 
 #include "compare/config/config_value.h"
 
-/* Parts of names of variables whose values are secrets, ended by NULL. MSPROBE_SECRETS in the environment,
- * words with commas between, replaces the list; empty, it hides nothing. */
-extern const char *const cfg_secret_words[];
-
 struct cfg_pack_sum {
     uint64_t variables, hidden, packages, parameters;
 };

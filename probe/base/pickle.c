@@ -257,7 +257,8 @@ static enum ms_rc fill(struct machine *m, enum ms_plain_kind kind, size_t n, boo
 {
     const size_t below = n + (marked ? 1 : 0);
     if (m->stack.n <= below)
-        return report_bad(m, "too few values");
+        return report_bad(m, kind == MS_PLAIN_DICT ? "entries for no dictionary"
+                                                   : "items for no list");
     struct ms_plain *to = m->stack.p[m->stack.n - 1 - below];
     MS_TRY(container_of(m, &to, kind));
     if (kind == MS_PLAIN_DICT && n % 2 != 0)
