@@ -17,6 +17,7 @@ if "$TORCH_PYTHON" -c 'import msprobe.core.config_check' 2>/dev/null; then
     PAIRS=${PAIRS:-20} "$TORCH_PYTHON" tests/suites/config_oracle.py "$B/msprobe" official || rc=1
     OURS=$B/python "$TORCH_PYTHON" tests/suites/names_oracle.py pytorch core || rc=1
     OURS=$B/python "$TORCH_PYTHON" tests/suites/names_oracle.py --config || rc=1
+    "$TORCH_PYTHON" tests/suites/request_oracle.py "$B" || rc=1
 else
     echo "skip config: no mindstudio-probe beside torch"
 fi
