@@ -5,6 +5,7 @@
 #include "compare/cmd/show_ckpt.h"
 #include "compare/config/config_checks.h"
 #include "compare/config/config_pack.h"
+#include "compare/config/log_params.h"
 #include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 #include "probe/base/progress.h"
@@ -17,7 +18,7 @@ enum { COMPAT_CUR, COMPAT_STRICT };
 static const char *const compats[] = {"cur", "strict", NULL};
 
 struct args {
-    struct ms_opt_list dump, compare;
+    struct ms_opt_list dump, compare, verl, verify, slime;
     const char *output;
     int64_t most;
     int compat, format;
@@ -31,6 +32,14 @@ static const struct ms_opt opts[] = {
     {"compare", "c", MS_OPT_LIST, offsetof(struct args, compare), "PATH", .min = 2, .max = 2,
      .help = "compare two such archives (.zip), or two checkpoints: files or folders of PyTorch, "
              "safetensors, distributed checkpoints, Megatron, DeepSpeed or MindSpore"},
+    {"verl_compare", "vc", MS_OPT_LIST, offsetof(struct args, verl), "LOG", .min = 2, .max = 2,
+     .help = "compare the parameters that two trainings of verl printed, the NPU's log first"},
+    {"verl_verify", "vv", MS_OPT_LIST, offsetof(struct args, verify), "FILE", .min = 1, .max = 2,
+     .help =
+         "check a log of verl against the values that a YAML file before it wants, or without one "
+         "against those known to change results"},
+    {"slime_compare", "sc", MS_OPT_LIST, offsetof(struct args, slime), "LOG", .min = 2, .max = 2,
+     .help = "compare the parameters that two trainings of slime printed, the NPU's log first"},
     {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "PATH",
      .help = "what is written: an archive (config_check_pack.zip), a folder (config_check_result), "
              "or the figures of checkpoints (ckpt_similarity.json)"},
@@ -219,6 +228,50 @@ static int compare_archives(const struct args *a)
     return a->exit_code && differs ? MS_EXIT_FOUND : MS_EXIT_OK;
 }
 
+/* ---- logs ---------------------------------------------------------------------------------------- */
+
+static enum ms_rc print_params_json(const struct cfg_params_sum *sum, const char *dir,
+                                    const char *file, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_ki64(&w, "rows", (int64_t)sum->rows);
+    ms_jwrite_ki64(&w, "differ", (int64_t)sum->differ);
+    put_file(&w, dir, file);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
+}
+
+static int compare_logs(const struct args *a)
+{
+    static const char *const defaults[] = {
+        "verl_param_compare_result", "slime_param_compare_result", "verl_param_verify_result"};
+    const enum cfg_params_what what = a->verl.n != 0    ? CFG_PARAMS_VERL
+                                      : a->slime.n != 0 ? CFG_PARAMS_SLIME
+                                                        : CFG_PARAMS_VERIFY;
+    const struct ms_opt_list *files = what == CFG_PARAMS_VERL    ? &a->verl
+                                      : what == CFG_PARAMS_SLIME ? &a->slime
+                                                                 : &a->verify;
+    const char *dir = a->output != NULL ? a->output : defaults[what];
+    const char *file =
+        what == CFG_PARAMS_VERIFY ? "/hyper_params_verify.csv" : "/hyper_params_compare.csv";
+    struct cfg_params_sum sum;
+    struct ms_err err = {0};
+    enum ms_rc rc = cfg_params_compare(what, files->n > 1 ? files->items[0] : NULL,
+                                       files->items[files->n - 1], dir, &sum, &err);
+    if (rc == MS_OK && a->format == MS_FORMAT_JSON) {
+        rc = print_params_json(&sum, dir, file, &err);
+    } else if (rc == MS_OK) {
+        printf("%llu of %llu parameters differ; written to %s%s\n", (unsigned long long)sum.differ,
+               (unsigned long long)sum.rows, dir, file);
+        rc = ms_stdout_finish(&err);
+    }
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_config_check, &err);
+    return a->exit_code && sum.differ != 0 ? MS_EXIT_FOUND : MS_EXIT_OK;
+}
+
 static int run_command(int argc, char **argv)
 {
     struct args a = {.most = 10};
@@ -231,9 +284,13 @@ static int run_command(int argc, char **argv)
     if (a.compare.n != 0)
         return ms_str_ends(ms_str_of(a.compare.items[0]), MS_STR("zip")) ? compare_archives(&a)
                                                                          : compare_checkpoints(&a);
+    if (a.verl.n + a.verify.n + a.slime.n != 0)
+        return compare_logs(&a);
     if (a.dump.items != NULL)
         return pack(&a);
-    ms_fail(&err, MS_E_ARG, "nothing to do: give -d to collect or -c PATH PATH to compare");
+    ms_fail(
+        &err, MS_E_ARG,
+        "nothing to do: give -d to collect, -c PATH PATH to compare, or -vc, -vv or -sc for logs");
     return ms_cmd_fail(&compare_cmd_config_check, &err);
 }
 

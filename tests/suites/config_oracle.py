@@ -280,6 +280,84 @@ def training(msprobe, at):
     print(f"ok {len(made['ours'])} members of a training: as by the official ConfigChecker")
 
 
+# ---- logs of verl and slime ----------------------------------------------------------------------------------
+
+
+def tree(rng, depth):
+    out = {}
+    for i in range(rng.randrange(2, 6)):
+        key = rng.choice(["lr", "name", "path", "size", "flag", "items", "profiler", "ray_kwargs", "model", "none"]) + str(i)
+        out[key] = tree(rng, depth - 1) if depth and rng.random() < 0.5 else rng.choice(
+            [1, -3, 0.5, 1e-06, 2.0, True, False, None, "text", "it is 'so'", "", [], [1, 2], ["a", "b"], {}, "x" * 90 + " y" * 30])
+    return out
+
+
+def changed(rng, v):
+    if isinstance(v, dict) and v:
+        return {k: changed(rng, w) for k, w in v.items() if rng.random() > 0.05}
+    return rng.choice([v, v, v, v, "other", 7])
+
+
+def verl_log(rng, v, form):
+    import pprint
+    prefix = rng.choice(["(TaskRunner pid=123) ", "\x1b[36m(main pid=7)\x1b[0m "])
+    text = json.dumps(v, indent=2) if form == "json" else pprint.pformat(v, sort_dicts=False)
+    if form == "json":
+        text = text.replace('{\n  "actor', '{"actor', 1)
+    lines = [prefix + line for line in text.splitlines()]
+    return "\n".join(["start", prefix + "loading", *lines, prefix + "done", "(WorkerDict pid=9) x"]) + "\n"
+
+
+def slime_log(rng, v):
+    flat = {f"arg_{k}": w for k, w in v.items()}
+    lines = [f"  {k} {'.' * max(3, 40 - len(k))} {w}" for k, w in flat.items()]
+    return ("hello\n------------------------ arguments ------------------------\n" + "\n".join(lines) +
+            "\n  odd line\n-------------------- end of arguments ---------------------\nbye\n")
+
+
+def logs(msprobe, at, count):
+    import contextlib
+    import logging
+    from types import SimpleNamespace
+    from msprobe.core.config_check.config_check_cli import _run_config_checking_command
+    logging.disable(logging.CRITICAL)
+    rng = random.Random(9)
+    compared = stopped = 0
+    for number in range(count):
+        what = ("verl_compare", "slime_compare", "verl_verify")[number % 3]
+        a = {"actor_rollout_ref": tree(rng, 3), "trainer": tree(rng, 1)}
+        b = {"actor_rollout_ref": changed(rng, a["actor_rollout_ref"]), "trainer": changed(rng, a["trainer"])}
+        paths = [os.path.join(at, f"{number}{s}.log") for s in "ab"]
+        for path, v in zip(paths, (a, b)):
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(slime_log(rng, v["trainer"]) if what == "slime_compare" else verl_log(rng, v, "python"))
+        given = paths if what != "verl_verify" else paths[:1]
+        folders = [os.path.join(at, f"{w}{number}") for w in ("official", "ours")]
+        args = dict(dump=None, compare=None, verl_compare=None, verl_verify=None, slime_compare=None, output=folders[0])
+        args[what] = given
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                _run_config_checking_command(SimpleNamespace(**args))
+        except Exception:
+            stopped += 1
+            continue
+        done = run(msprobe, "--" + what, *given, "-o", folders[1])
+        if done.returncode != 0:
+            fail(f"{what} {given}: {done.stderr}")
+        names = sorted(os.listdir(folders[0]))
+        if names != sorted(os.listdir(folders[1])):
+            fail(f"{what}: files {names}, ours {sorted(os.listdir(folders[1]))}")
+        for name in names:
+            want, got = (open(os.path.join(f, name), encoding="utf-8").read() for f in folders)
+            if want != got:
+                print(want[:3000], "\nours", got[:3000])
+                fail(f"{what} {number}: {name}")
+        compared += 1
+    if compared < count // 2:
+        fail(f"the official tool compared {compared} logs only")
+    print(f"ok {compared} logs of verl and slime: as the official tool ({stopped} on which that one stops)")
+
+
 # ---- archives of strangers --------------------------------------------------------------------------------
 
 def hostile(msprobe):
@@ -333,6 +411,7 @@ def official(msprobe):
         training(msprobe, at)
         packs(msprobe, at)
         pairs(msprobe, at, int(os.environ.get("PAIRS", "40")))
+        logs(msprobe, at, 45)
 
 
 if __name__ == "__main__":
