@@ -16,6 +16,7 @@ allow probe/base 'probe/base'
 allow probe 'probe'
 allow probe/dump 'probe/(base|dump|tensor)' 'probe/probe\.h'
 allow probe/tensor 'probe/(base|tensor)'
+allow probe/checkpoint 'probe/(base|tensor|checkpoint)'
 allow probe/write 'probe/(base|dump|tensor|write)' 'probe/(probe|dumper)\.h'
 allow probe/overflow 'probe/(base|dump|overflow)'
 allow probe/trend 'probe/(base|dump|trend)'
@@ -41,6 +42,8 @@ for room in read align pair measure judge table source write check run official;
     [ $room = official ] && heads='compare/(compare|graph/graph_rules)\.h' # its rules of a graph
     allow "compare/$room" "$stages" "$heads"
 done
+allow compare/config 'probe|compare/(read|write|config)'
+allow compare/checkpoint 'probe|compare/(measure|checkpoint)'
 heads='compare/(compare|graph/graph|graph/graph_rules)\.h'
 graph='probe|compare/(read|pair|measure|judge|graph/build)'
 allow compare/graph/build "$graph|compare/(source|table|write)" "$heads"
@@ -91,7 +94,7 @@ home yaml.h 'compare/'
 home xlsxwriter.h 'compare/'
 home mpi.h '(probe/base/par_mpi\.c|mstx/hook/mpi/)'
 home expat.h 'compare/'
-home zlib.h '(compare/write/xlsx_read|web/serve/route|mstx/foreign/trace_source)\.c'
+home zlib.h '(compare/write/xlsx_read|compare/config/config_zip|web/serve/route|mstx/foreign/trace_source)\.c'
 
 product=$(find probe mstx compare viz web -name '*.[ch]' 2>/dev/null)
 banned='\b(gets|strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|strtod|system|setlocale|abort)[[:space:]]*\('

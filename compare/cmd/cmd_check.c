@@ -3,21 +3,26 @@
  * cmd_check: `msprobe check`.
  */
 #include "compare/cmd/show_check.h"
+#include "compare/cmd/show_resume.h"
 #include "probe/base/clock.h"
 #include "probe/base/opt.h"
 
 extern const struct ms_cmd compare_cmd_check;
 
 struct args {
-    struct ms_opt_list paths;
+    struct ms_opt_list paths, resume;
     int format;
     int64_t most;
     bool tolerant, exit_code;
 };
 
 static const struct ms_opt opts[] = {
-    {"DUMP", NULL, MS_OPT_REST, offsetof(struct args, paths), .min = 1, .max = 1,
+    {"DUMP", NULL, MS_OPT_REST, offsetof(struct args, paths), .max = 1,
      .help = "dump.json, or a rank, step or dump directory"},
+    {"resume", NULL, MS_OPT_LIST, offsetof(struct args, resume), "CKPT", .min = 2, .max = 2,
+     .help =
+         "instead of a dump, two checkpoints: of the run that stopped, or that went on, and of the "
+         "resumed one; is it the continued run?"},
     MS_OPT_FORMAT(struct args, format),
     {"most", "n", MS_OPT_INT, offsetof(struct args, most), "N", .dflt = "10", .min = 0,
      .max = 1000000,
@@ -49,6 +54,26 @@ static int exit_of(const struct args *a, const struct self_check *s)
     return a->exit_code && s->findings.n != 0 ? MS_EXIT_FOUND : MS_EXIT_OK;
 }
 
+static int check_resumed(const struct args *a)
+{
+    struct resume_result r;
+    struct ms_err err = {0};
+    if (resume_check(&r, a->resume.items[0], a->resume.items[1], &err) != MS_OK)
+        return ms_cmd_fail(&compare_cmd_check, &err);
+    enum ms_rc rc = MS_OK;
+    if (a->format == MS_FORMAT_JSON)
+        rc = resume_show_json(&r, &err);
+    else
+        resume_show_text(&r, (size_t)a->most);
+    const bool found = r.findings.n != 0;
+    resume_free(&r);
+    if (rc == MS_OK)
+        rc = ms_stdout_finish(&err);
+    if (rc != MS_OK)
+        return ms_cmd_fail(&compare_cmd_check, &err);
+    return a->exit_code && found ? MS_EXIT_FOUND : MS_EXIT_OK;
+}
+
 static int run_command(int argc, char **argv)
 {
     struct args a = {.most = 10};
@@ -60,6 +85,15 @@ static int run_command(int argc, char **argv)
         return ms_cmd_fail(&compare_cmd_check, &err);
     if (done)
         return MS_EXIT_OK;
+    if (a.resume.n != 0 && a.paths.n == 0)
+        return check_resumed(&a);
+    if (a.paths.n == 0 || a.resume.n != 0) {
+        ms_fail(&err, MS_E_ARG,
+                a.paths.n == 0
+                    ? "missing argument DUMP: dump.json, or a rank, step or dump directory"
+                    : "--resume takes no DUMP");
+        return ms_cmd_fail(&compare_cmd_check, &err);
+    }
     if (check(&a, &s, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_check, &err);
     const size_t failures = ms_cmd_listed(s.failures.n, (size_t)a.most);
@@ -84,7 +118,7 @@ const struct ms_cmd compare_cmd_check = {
     .job = MS_JOB_FIRST,
     .brief = "find faults in one dump, without a second run",
     .opts = opts,
-    .usage = "[options] DUMP",
+    .usage = "[options] DUMP | --resume CKPT CKPT",
     .about =
         "Checks a dump for contradictions, for when there is no other run to compare with: "
         "gradients are finite, parameters that ranks share are equal and do not change within a "
@@ -92,5 +126,6 @@ const struct ms_cmd compare_cmd_check = {
         "Findings are listed in execution order.\n"
         "\n"
         "  msprobe check run\n"
+        "  msprobe check --resume stopped/global_step100 resumed/global_step100\n"
         "  msprobe check run/step0 --format json | jq .suspects[0]\n",
 };

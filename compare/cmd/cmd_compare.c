@@ -10,6 +10,7 @@
 #include "compare/official/trees.h"
 #include "compare/run/compare_run.h"
 #include "probe/base/clock.h"
+#include "probe/base/run_settings.h"
 
 extern const struct ms_cmd compare_cmd_compare;
 
@@ -164,14 +165,33 @@ static int compare_sheets(struct job *j, enum sheets what)
     return j->args.exit_code && differs ? MS_EXIT_FOUND : MS_EXIT_OK;
 }
 
+/* Begins with what the two runs were configured differently in; a damaged record is told, no more. */
+static void print_settings(const struct job *j)
+{
+    struct ms_settings_diff d;
+    struct ms_err err = {0};
+    struct ms_buf text = {.max = 1 << 20};
+    if (ms_settings_differ(&d, j->args.golden, j->args.target, &err) != MS_OK) {
+        ms_cmd_note("compare", "%s", err.msg);
+        return;
+    }
+    ms_settings_diff_text(&d, (size_t)j->args.most, &text);
+    if (text.n != 0)
+        fwrite(text.p, 1, text.n, stdout);
+    ms_buf_free(&text);
+    ms_settings_diff_free(&d);
+}
+
 static int report_job(struct job *j, int64_t start)
 {
     struct ms_err err = {0};
     struct cmp_report *report = &j->run.report;
     report->took_ns = ms_clock_ns() - start;
     /* --explain has printed its text already */
-    if (j->args.explain == NULL && j->args.format == FORMAT_TEXT)
+    if (j->args.explain == NULL && j->args.format == FORMAT_TEXT) {
+        print_settings(j);
         cmp_report_text(report, (size_t)j->args.most);
+    }
     if (j->args.explain == NULL && j->args.format == FORMAT_JSON &&
         cmp_report_json(report, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_compare, &err);

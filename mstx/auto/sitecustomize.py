@@ -63,6 +63,12 @@ def dump(adapter):
 
 def torch_is_loaded(torch):
     try:
+        import msprobe_settings
+
+        msprobe_settings.watch(torch)
+    except Exception:
+        pass
+    try:
         if has_marks:
             import msprobe_torch
 

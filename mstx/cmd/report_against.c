@@ -6,6 +6,7 @@
 
 #include "probe/base/jprint.h"
 #include "probe/base/num.h"
+#include "probe/base/run_settings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,6 +47,17 @@ static enum ms_rc parse_steps(const char *text, struct mstx_step_range *r, struc
     return MS_OK;
 }
 
+/* Begins with what the runs were configured differently in. */
+static enum ms_rc put_settings(const struct mstx_report_against *how, struct ms_buf *text,
+                               struct ms_err *err)
+{
+    struct ms_settings_diff d;
+    MS_TRY(ms_settings_differ(&d, how->old_path, how->new_path, err));
+    ms_settings_diff_text(&d, how->most, text);
+    ms_settings_diff_free(&d);
+    return MS_OK;
+}
+
 static enum ms_rc print_against(const struct mstx_report_against *how, const struct mstx_against *a,
                                 double gate, struct ms_err *err)
 {
@@ -60,8 +72,14 @@ static enum ms_rc print_against(const struct mstx_report_against *how, const str
         mstx_against_markdown(a, how->most, &text);
     else if (how->form == MSTX_REPORT_JUNIT)
         mstx_against_junit(a, gate, &text);
-    else
+    else {
+        const enum ms_rc rc = put_settings(how, &text, err);
+        if (rc != MS_OK) {
+            ms_buf_free(&text);
+            return rc;
+        }
         mstx_against_text(a, how->most, &text);
+    }
     const enum ms_rc rc = ms_buf_check(&text, err);
     if (rc == MS_OK)
         fwrite(text.p, 1, text.n, stdout);

@@ -13,6 +13,7 @@
 #include "probe/base/human.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
+#include "probe/base/run_settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -479,6 +480,22 @@ static int status_of_start(const struct ms_err *err)
     return err->sys == ENOENT ? 127 : err->sys == EACCES ? 126 : 0;
 }
 
+/* Records what the program is started with; the program is started without the file as well. */
+static void record_settings(const char *out, char *const *program)
+{
+    struct ms_err err = {0};
+    if (ms_settings_write(out, program, &err) != MS_OK)
+        fprintf(stderr, "msprobe run: settings of the program not recorded: %s\n", err.msg);
+}
+
+static void forget_settings(const char *out)
+{
+    char *path = ms_path_join(out, MS_SETTINGS_FILE);
+    if (path != NULL)
+        unlink(path);
+    ms_free(path);
+}
+
 enum ms_rc mstx_launch_run(const struct mstx_launch *how, char **program, int *status,
                            struct ms_err *err)
 {
@@ -495,12 +512,16 @@ enum ms_rc mstx_launch_run(const struct mstx_launch *how, char **program, int *s
     enum ms_rc rc = set_environment(how, out, elf, err);
     ms_file_unmap(&elf);
     MS_TRY(rc);
-    if (speaks_for_run())
+    if (speaks_for_run()) {
         show_earlier(wanted);
+        record_settings(out, program);
+    }
     rc = start_and_wait(program, status, err);
     if (rc != MS_OK) {
-        if (is_new)
+        if (is_new) {
+            forget_settings(out);
             rmdir(out); /* fails, as intended, when another program records there */
+        }
         hint_at_start(program[0], err);
         *status = status_of_start(err);
         return rc;

@@ -341,7 +341,7 @@ static enum ms_rc set_list(struct parser *p, const struct ms_opt *o, char *value
         for (list->n = 0; value_follows(p); list->n++)
             p->at++;
     }
-    if (list->n == 0)
+    if (list->n == 0 && !o->may_be_empty)
         return missing_value(p, o);
     if ((o->min != 0 || o->max != 0) && ((int64_t)list->n < o->min || (int64_t)list->n > o->max))
         return ms_fail(p->err, MS_E_ARG, "option --%s: %zu values given; allowed is %lld to %lld",

@@ -56,8 +56,10 @@ struct ms_opt {
     const char *alias;          /* another accepted long name, not shown in --help */
     int64_t min, max;           /* INT: the value; LIST and REST: number of items; both 0: any */
     bool required;
-    bool may_be_empty; /* PATH: "" counts as not given */
-    bool hidden;       /* left out of help and completion; needs its full name */
+    bool
+        may_be_empty; /* PATH: "" counts as not given; LIST: it may have no value, then items is set
+                          and n is 0 */
+    bool hidden;      /* left out of help and completion; needs its full name */
 };
 
 /* Text for people, or JSON for programs: the row of --format of most commands, and its values. */

@@ -236,16 +236,34 @@ static enum ms_rc make_from_mark(struct machine *m, enum ms_plain_kind kind)
     return push_container(m, kind, n, true);
 }
 
+/* Finds the container to fill: *to itself, or the last one of a kind in an object. */
+static enum ms_rc container_of(struct machine *m, struct ms_plain **to, enum ms_plain_kind kind)
+{
+    struct ms_plain *object = *to;
+    if (object->kind == kind)
+        return MS_OK;
+    if (!m->rules->keeps_objects || object->kind != MS_PLAIN_CALL)
+        return report_bad(m, kind == MS_PLAIN_DICT ? "entries for no dictionary"
+                                                   : "items for no list");
+    *to = object->item[object->n - 1];
+    if (object->n > 2 && (*to)->kind == kind)
+        return MS_OK;
+    MS_TRY(new_container(m, kind, to));
+    return ms_plain_add(m->a, object, *to) ? MS_OK : ms_arena_fail(m->a, m->err);
+}
+
 /* Moves the top n values into the container below them; `marked` tells that a mark is between. */
 static enum ms_rc fill(struct machine *m, enum ms_plain_kind kind, size_t n, bool marked)
 {
     const size_t below = n + (marked ? 1 : 0);
-    if (m->stack.n <= below || m->stack.p[m->stack.n - 1 - below]->kind != kind)
+    if (m->stack.n <= below)
         return report_bad(m, kind == MS_PLAIN_DICT ? "entries for no dictionary"
                                                    : "items for no list");
+    struct ms_plain *to = m->stack.p[m->stack.n - 1 - below];
+    MS_TRY(container_of(m, &to, kind));
     if (kind == MS_PLAIN_DICT && n % 2 != 0)
         return report_bad(m, "a key without a value");
-    MS_TRY(move_top(m, m->stack.p[m->stack.n - 1 - below], n));
+    MS_TRY(move_top(m, to, n));
     m->stack.n -= marked ? 1 : 0;
     return MS_OK;
 }
@@ -299,11 +317,28 @@ static enum ms_rc recall_memo(struct machine *m, size_t i)
 
 /* ---- names and calls ------------------------------------------------------ */
 
+static enum ms_rc push_class(struct machine *m, struct ms_str module, struct ms_str name)
+{
+    const struct ms_str whole = {ms_arena_text(m->a, (size_t)module.n + name.n + 1),
+                                 module.n + name.n + 1};
+    if (whole.p == NULL)
+        return ms_arena_fail(m->a, m->err);
+    char *to = (char *)(uintptr_t)whole.p;
+    if (module.n != 0)
+        memcpy(to, module.p, module.n);
+    to[module.n] = '.';
+    if (name.n != 0)
+        memcpy(to + module.n + 1, name.p, name.n);
+    return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_CLASS, .s = whole});
+}
+
 static enum ms_rc push_name(struct machine *m, struct ms_str module, struct ms_str name)
 {
     const uint32_t number = m->rules->name_number(module, name);
     if (number != MS_PICKLE_REFUSED)
         return push_atom(m, (struct ms_plain){.kind = MS_PLAIN_NAME, .i = number});
+    if (m->rules->keeps_objects)
+        return push_class(m, module, name);
     char shown[2][MS_STR_SHOWN];
     return ms_fail_at(m->err, MS_E_UNSUPPORTED, 0, (int64_t)m->op,
                       "unsupported object %s.%s in the pickle (nothing was executed)",
@@ -330,6 +365,8 @@ static enum ms_rc name_of_stack(struct machine *m)
 static enum ms_rc call_global(struct machine *m)
 {
     const struct ms_plain *args = peek_stack(m, 0), *callee = peek_stack(m, 1);
+    if (m->rules->keeps_objects && callee != NULL && callee->kind != MS_PLAIN_NAME)
+        return push_container(m, MS_PLAIN_CALL, 2, false);
     if (callee == NULL || callee->kind != MS_PLAIN_NAME || args->kind != MS_PLAIN_TUPLE)
         return report_bad(m, "a call of nothing callable");
     if (callee->i >= MS_PICKLE_OWN)
@@ -339,6 +376,44 @@ static enum ms_rc call_global(struct machine *m)
         return args->n == 0 ? push_container(m, MS_PLAIN_DICT, 0, false)
                             : report_bad(m, "an OrderedDict with arguments");
     return args->n != 0 ? push(m, args->item[0]) : report_bad(m, "a call without arguments");
+}
+
+/* Makes an object of a class, an argument tuple and, `keyed`, a dictionary of arguments. */
+static enum ms_rc make_object(struct machine *m, bool keyed)
+{
+    if (peek_stack(m, keyed ? 2 : 1) == NULL)
+        return report_bad(m, "an object of nothing");
+    return push_container(m, MS_PLAIN_CALL, keyed ? 3 : 2, false);
+}
+
+/* Gives the object below the top its state. The state of a list or a dictionary is left out: it is
+ * no item of it. */
+static enum ms_rc give_state(struct machine *m)
+{
+    struct ms_plain *state = peek_stack(m, 0), *object = peek_stack(m, 1);
+    if (object == NULL)
+        return report_bad(m, "a state of nothing");
+    m->stack.n--;
+    if (object->kind != MS_PLAIN_CALL)
+        return MS_OK;
+    if (m->items == m->rules->items)
+        return report_full(m, "values");
+    m->items++;
+    return ms_plain_add(m->a, object, state) ? MS_OK : ms_arena_fail(m->a, m->err);
+}
+
+static enum ms_rc drop_to_mark(struct machine *m)
+{
+    size_t n;
+    MS_TRY(count_above_mark(m, &n));
+    m->stack.n -= n + 1;
+    return MS_OK;
+}
+
+static enum ms_rc push_again(struct machine *m)
+{
+    struct ms_plain *top = peek_stack(m, 0);
+    return top != NULL ? push(m, top) : report_bad(m, "too few values");
 }
 
 /* ---- atoms ---------------------------------------------------------------- */
@@ -394,7 +469,9 @@ static unsigned operand_bytes(unsigned char op)
         return 4;
     case 'G':
     case 0x8d:
+    case 0x8e:
     case 0x95: /* FRAME */
+    case 0x96:
         return 8;
     default:
         return 0;
@@ -487,6 +564,22 @@ static enum ms_rc do_without_operand(struct machine *m, unsigned char op)
         return make_container(m, MS_PLAIN_OUTSIDE, 1);
     case 0x94:
         return remember(m, m->memo.n);
+    case 0x8f: /* a set is kept as a list */
+        return make_container(m, MS_PLAIN_LIST, 0);
+    case 0x90:
+        return fill_from_mark(m, MS_PLAIN_LIST);
+    case 0x91:
+        return make_from_mark(m, MS_PLAIN_LIST);
+    case 0x81:
+        return make_object(m, false);
+    case 0x92:
+        return make_object(m, true);
+    case 'b':
+        return give_state(m);
+    case '1':
+        return drop_to_mark(m);
+    case '2':
+        return push_again(m);
     default: /* '0' */
         ms_assert(op == '0');
         return drop_top(m);

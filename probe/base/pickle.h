@@ -31,11 +31,13 @@ enum ms_plain_kind {
     MS_PLAIN_TUPLE,
     MS_PLAIN_LIST,
     MS_PLAIN_DICT,    /* key, value, key, value, .. */
-    MS_PLAIN_CALL,    /* a recorded call: the name, and its arguments as a tuple */
+    MS_PLAIN_CALL,    /* a recorded call: the name, and its arguments as a tuple; of an object, then
+                         its state and the lists and dictionaries that were put into it */
     MS_PLAIN_OUTSIDE, /* identifier of an object that is stored outside the pickle */
     /* Kinds without items: */
-    MS_PLAIN_NAME, /* i: the number that the pickle's rules give the name */
-    MS_PLAIN_MARK, /* used only inside the pickle reader */
+    MS_PLAIN_NAME,  /* i: the number that the pickle's rules give the name */
+    MS_PLAIN_CLASS, /* s: "module.name", a name that the rules do not know but keep */
+    MS_PLAIN_MARK,  /* used only inside the pickle reader */
 };
 struct ms_plain {
     enum ms_plain_kind kind;
@@ -81,6 +83,9 @@ struct ms_pickle_rules {
     uint8_t protocol;  /* highest protocol allowed; 2 is the lowest */
     /* Returns the number of a name, or MS_PICKLE_REFUSED. */
     uint32_t (*name_number)(struct ms_str module, struct ms_str name);
+    /* Keeps a refused name as MS_PLAIN_CLASS, and objects of it as calls with their state, instead of
+     * failing: for a reader that shows a stranger's objects. They are still never made. */
+    bool keeps_objects;
     /* Limits: values on the stack, memo entries, containers, items of containers, and bytes of an
      * integer. An integer that needs more than 64 bits is read as MS_PLAIN_NONE. */
     uint32_t open, remembered, objects, items, digits;
@@ -89,6 +94,9 @@ struct ms_pickle_rules {
 /* Every operation that the reader implements. */
 #define MS_PICKLE_OPS                                                                              \
     "()]}NGJKMXUTBCaelsutcRQhjqr0\x80\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x93\x94\x95"
+
+/* These, and the operations that make and fill objects; for rules that keep objects. */
+#define MS_PICKLE_OBJECT_OPS MS_PICKLE_OPS "b12\x81\x8e\x8f\x90\x91\x92\x96"
 
 /* Reads the pickle at p + *at, which ends at p + n at the latest, and sets *at to the byte behind
  * the pickle. On failure *root is the first value on the stack, which tells what kind of object the

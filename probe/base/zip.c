@@ -15,6 +15,8 @@
 
 #include "probe/base/le.h"
 
+#include <stdlib.h>
+
 enum {
     LOCAL_SIZE = 30,
     CENTRAL_SIZE = 46,
@@ -167,6 +169,7 @@ static enum ms_rc read_entry(struct probe_zip_member *m, const char *p, uint64_t
                                    .unpacked = size,
                                    .crc = probe__le32(e + 16),
                                    .method = method,
+                                   .mode = probe__le16(e + 40),
                                    .begin = begin};
     return locate_member(m, p, limit, err);
 }
@@ -214,4 +217,64 @@ const struct probe_zip_member *probe_zip_find(const struct probe_zip *z, struct 
             return &z->member[i];
     }
     return NULL;
+}
+
+/* ---- archives of many members ---------------------------------------------- */
+
+static int compare_begin(const void *a, const void *b)
+{
+    const struct probe_zip_member *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* Sorts the members by place and checks that none overlaps the next. */
+static enum ms_rc check_order(struct probe_zip_large *z, struct ms_err *err)
+{
+    if (z->members.n != 0)
+        qsort(z->members.p, z->members.n, sizeof *z->members.p, compare_begin);
+    for (size_t i = 1; i < z->members.n; i++) {
+        if (z->members.p[i].begin < z->members.p[i - 1].end)
+            return report_bad(err, z->members.p[i].begin, "members that overlap");
+    }
+    for (size_t i = 0; i < z->members.n; i++) {
+        bool added;
+        if (ms_map_put(&z->names, z->members.p[i].name, &added) == MS_MAP_NONE)
+            return ms_no_memory(err);
+        if (!added)
+            return report_bad(err, z->members.p[i].begin, "a name twice");
+    }
+    return MS_OK;
+}
+
+enum ms_rc probe_zip_large_read(struct probe_zip_large *z, const char *p, size_t n, uint32_t most,
+                                struct ms_err *err)
+{
+    struct directory d;
+    MS_TRY(find_directory(&d, p, n, most, err));
+    uint64_t at = d.at, left = d.size;
+    for (uint64_t i = 0; i < d.members; i++) {
+        struct probe_zip_member *m = ms_vec_push(&z->members);
+        uint64_t used = 0;
+        if (m == NULL)
+            return ms_no_memory(err);
+        MS_TRY(read_entry(m, p, at, left, d.at, &used, err));
+        at += used;
+        left -= used;
+    }
+    if (left != 0)
+        return report_bad(err, at, "something after the last directory entry");
+    return check_order(z, err);
+}
+
+void probe_zip_large_free(struct probe_zip_large *z)
+{
+    ms_vec_free(&z->members);
+    ms_map_free(&z->names);
+}
+
+const struct probe_zip_member *probe_zip_large_find(const struct probe_zip_large *z,
+                                                    struct ms_str name)
+{
+    const uint32_t i = ms_map_get(&z->names, name);
+    return i != MS_MAP_NONE ? &z->members.p[i] : NULL;
 }

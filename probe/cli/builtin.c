@@ -219,6 +219,7 @@ const struct ms_cmd cli_cmd_completion = {
     X(mstx, export)                                                                                \
     X(mstx, sql)                                                                                   \
     X(compare, compare)                                                                            \
+    X(compare, config_check)                                                                       \
     X(compare, check)                                                                              \
     X(compare, calibrate)                                                                          \
     X(compare, merge_result)                                                                       \

@@ -253,6 +253,17 @@ static PyObject *py_set_rank(PyObject *module, PyObject *arg)
     Py_RETURN_NONE;
 }
 
+/* set_request(begin, end, size): the tokens of a request in a batch; size 0 for none */
+static PyObject *py_set_request(PyObject *module, PyObject *args)
+{
+    unsigned long long begin, end, size;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "KKK", &begin, &end, &size))
+        return NULL;
+    probe__dumper_request(ext_dumper, begin, end, size);
+    Py_RETURN_NONE;
+}
+
 /* switch_off(why): stops dumping in this process after an internal error */
 static PyObject *switch_off(PyObject *module, PyObject *why)
 {
@@ -309,6 +320,7 @@ static PyMethodDef functions[] = {
     {"active", py_active, METH_NOARGS, "is anything collected now?"},
     {"idle", py_idle, METH_NOARGS, "is there nothing to stop?"},
     {"set_step", py_set_step, METH_O, "the number of the step"},
+    {"set_request", py_set_request, METH_VARARGS, "the tokens of a request"},
     {"set_rank", py_set_rank, METH_O, "the rank of this process"},
     {"is_alien", ext_is_alien, METH_O,
      "is_alien(exception): is it the program's, to be raised again?"},

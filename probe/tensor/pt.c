@@ -7,6 +7,7 @@
 #include "probe/base/assert.h"
 #include "probe/base/pickle.h"
 #include "probe/base/zip.h"
+#include "probe/tensor/pt_place.h"
 #include "probe/tensor/tensor_int.h"
 
 #include <stdio.h>
@@ -14,16 +15,6 @@
 /* PICKLE_MEMORY is enough for the limits below: 512 + 1024 values of 32 bytes, and the items of
  * containers. */
 enum { MAX_PICKLE = 64 << 10, PICKLE_MEMORY = 4 << 20, MAX_KEY = 20, MAX_MEMBERS = 16 };
-
-/* Description of a tensor from the pickle. */
-struct description {
-    enum ms_dtype dtype;
-    struct ms_str key;
-    uint64_t storage_bytes, storage_unit;
-    uint64_t offset; /* in elements */
-    uint64_t shape[PROBE_MAX_DIMS], stride[PROBE_MAX_DIMS];
-    uint32_t ndim;
-};
 
 static enum ms_rc report_bad(struct ms_err *err, const char *what)
 {
@@ -80,7 +71,7 @@ static const struct {
     {"torch", "ComplexFloatStorage", STORAGE, MS_DT_C64},
 };
 
-static uint32_t name_number(struct ms_str module, struct ms_str name)
+uint32_t probe_pt_name(struct ms_str module, struct ms_str name)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (ms_str_is(module, names[i].module) && ms_str_is(name, names[i].name))
@@ -98,7 +89,7 @@ static uint32_t name_number(struct ms_str module, struct ms_str name)
 static const struct ms_pickle_rules rules = {.of = "a tensor",
                                              .ops = {OPS, sizeof OPS - 1},
                                              .protocol = 2,
-                                             .name_number = name_number,
+                                             .name_number = probe_pt_name,
                                              .open = 512,
                                              .remembered = 512,
                                              .objects = 256,
@@ -147,7 +138,7 @@ static bool is_key(struct ms_str s)
 
 /* Reads ('storage', type, key, location, count [, None]). Only torch before 0.4 wrote a view into
  * another storage in place of None. */
-static enum ms_rc read_storage(const struct ms_plain *v, struct description *d, bool *untyped,
+static enum ms_rc read_storage(const struct ms_plain *v, struct probe_pt_place *d, bool *untyped,
                                struct ms_err *err)
 {
     const struct ms_plain *id = ms_plain_item(v, 0);
@@ -211,7 +202,7 @@ static enum ms_rc check_metadata(const struct ms_plain *v, struct ms_err *err)
 
 /* Reads the arguments of _rebuild_tensor_v2: storage, offset, size, stride, requires_grad, hooks [,
  * metadata], or of _rebuild_tensor_v3: the same with the dtype before the metadata. */
-static enum ms_rc read_tensor(const struct ms_plain *args, bool v3, struct description *d,
+static enum ms_rc read_tensor(const struct ms_plain *args, bool v3, struct probe_pt_place *d,
                               struct ms_err *err)
 {
     const uint32_t n = ms_plain_len(args), need = v3 ? 7 : 6;
@@ -249,8 +240,23 @@ static enum ms_rc refuse_root(const struct ms_plain *root, struct ms_err *err)
     return ms_fail(err, MS_E_UNSUPPORTED, "holds %s: a checkpoint, not a tensor", what);
 }
 
+bool probe_pt_is_tensor(const struct ms_plain *v)
+{
+    const uint32_t kind = v->kind == MS_PLAIN_CALL ? kind_of(ms_plain_item(v, 0)) : 0;
+    return kind == TENSOR_V2 || kind == TENSOR_NPU || kind == TENSOR_V3 || kind == PARAMETER;
+}
+
+bool probe_pt_dtype(const struct ms_plain *v, enum ms_dtype *dtype)
+{
+    if (kind_of(v) != DTYPE)
+        return false;
+    *dtype = type_of(v);
+    return true;
+}
+
 /* Follows parameters to their tensor. Arguments are older than their call, so none leads back. */
-static enum ms_rc describe(const struct ms_plain *root, struct description *d, struct ms_err *err)
+enum ms_rc probe_pt_describe(const struct ms_plain *root, struct probe_pt_place *d,
+                             struct ms_err *err)
 {
     while (root->kind == MS_PLAIN_CALL) {
         const struct ms_plain *callee = ms_plain_item(root, 0);
@@ -272,8 +278,8 @@ static enum ms_rc describe(const struct ms_plain *root, struct description *d, s
 }
 
 /* Sets t from the description and the bytes of its storage. */
-static enum ms_rc take_storage(struct probe_tensor *t, const struct description *d,
-                               const char *storage, size_t n, bool swap, struct ms_err *err)
+enum ms_rc probe_pt_bind(struct probe_tensor *t, const struct probe_pt_place *d,
+                         const char *storage, size_t n, bool swap, struct ms_err *err)
 {
     if (d->storage_bytes != n)
         return ms_fail(err, MS_E_FORMAT,
@@ -366,7 +372,7 @@ static enum ms_rc check_pickle_member(const struct probe_zip_member *m, struct m
 }
 
 static enum ms_rc describe_member(const struct probe_zip_member *m, const char *file,
-                                  struct description *d, struct ms_err *err)
+                                  struct probe_pt_place *d, struct ms_err *err)
 {
     struct ms_arena *a = ms_arena_new(PICKLE_MEMORY);
     struct ms_plain *root;
@@ -376,7 +382,7 @@ static enum ms_rc describe_member(const struct probe_zip_member *m, const char *
     size_t at = begin;
     enum ms_rc rc = read_pickle(&root, file, end, &at, a, err);
     if (rc == MS_OK)
-        rc = describe(root, d, err);
+        rc = probe_pt_describe(root, d, err);
     ms_arena_free(a);
     return rc;
 }
@@ -395,7 +401,7 @@ enum ms_rc probe__pt_read(struct probe_tensor *t, const char *p, size_t n, struc
     struct probe_zip z;
     struct ms_str prefix;
     const struct probe_zip_member *pkl;
-    struct description d;
+    struct probe_pt_place d;
     bool swap;
     MS_TRY(read_archive(&z, p, n, err));
     MS_TRY(refuse_script(&z, err));
@@ -409,7 +415,7 @@ enum ms_rc probe__pt_read(struct probe_tensor *t, const char *p, size_t n, struc
     const struct probe_zip_member *data = probe_zip_find(&z, prefix, name);
     if (data == NULL)
         return ms_fail(err, MS_E_FORMAT, "no member %s with the tensor's bytes", name + 1);
-    MS_TRY(take_storage(t, &d, data->data, data->size, swap, err));
+    MS_TRY(probe_pt_bind(t, &d, data->data, data->size, swap, err));
     take_crc(t, data);
     return MS_OK;
 }
@@ -446,14 +452,14 @@ static enum ms_rc check_keys(const struct ms_plain *keys, struct ms_str key, str
 }
 
 /* Reads the three pickles that follow; *at is then where the storage begins. */
-static enum ms_rc read_pickles(const char *p, size_t n, size_t *at, struct description *d,
+static enum ms_rc read_pickles(const char *p, size_t n, size_t *at, struct probe_pt_place *d,
                                struct ms_arena *a, struct ms_err *err)
 {
     struct ms_plain *v;
     MS_TRY(read_pickle(&v, p, n, at, a, err));
     MS_TRY(check_machine(v, err));
     MS_TRY(read_pickle(&v, p, n, at, a, err));
-    MS_TRY(describe(v, d, err));
+    MS_TRY(probe_pt_describe(v, d, err));
     MS_TRY(read_pickle(&v, p, n, at, a, err));
     return check_keys(v, d->key, err);
 }
@@ -467,7 +473,7 @@ enum ms_rc probe__pt_legacy_read(struct probe_tensor *t, const char *p, size_t n
     struct ms_arena *a = ms_arena_new(PICKLE_MEMORY);
     if (a == NULL)
         return ms_no_memory(err);
-    struct description d;
+    struct probe_pt_place d;
     const enum ms_rc rc = read_pickles(p, n, &at, &d, a, err);
     ms_arena_free(a);
     MS_TRY(rc);
@@ -479,5 +485,5 @@ enum ms_rc probe__pt_legacy_read(struct probe_tensor *t, const char *p, size_t n
             "a storage of %llu elements, but the tensor's description says %llu bytes",
             (unsigned long long)probe__le64(p + at), (unsigned long long)d.storage_bytes);
     at += 8;
-    return take_storage(t, &d, p + at, n - at, false, err);
+    return probe_pt_bind(t, &d, p + at, n - at, false, err);
 }

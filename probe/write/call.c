@@ -471,7 +471,7 @@ void probe__call_tensor(struct probe_call *c, const char *key, struct probe_tens
                         const struct probe__leaf_as *as)
 {
     const struct probe_dumper *d = c->d;
-    probe__slice(&d->s, t);
+    probe__slice(&d->s, d->has_request ? &d->request : NULL, t);
     const enum ms_dtype_kind kind = ms_dtype_kind(t->dtype);
     if (d->s.task == PROBE_TASK_NAN_CHECK && c->part == PROBE_SEC_OUTPUT && t->data != NULL &&
         (kind == MS_DTK_FLOAT || kind == MS_DTK_COMPLEX) && c->is_nan != 1)
@@ -488,7 +488,7 @@ static bool needs_elements(const struct probe_call *c)
 
 static void await_tensor(struct probe_call *c, const struct probe_value *v, struct probe_tensor *t)
 {
-    probe__slice(&c->d->s, t);
+    probe__slice(&c->d->s, c->d->has_request ? &c->d->request : NULL, t);
     if (t->count == 0)
         probe__record_tensor(&c->record, v->key, t,
                              &(struct probe__leaf_as){.requires_grad = v->tensor->requires_grad});

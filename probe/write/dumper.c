@@ -228,6 +228,20 @@ void probe_dumper_set_step(struct probe_dumper *d, uint32_t step)
     pthread_mutex_unlock(&d->lock);
 }
 
+void probe__dumper_request(struct probe_dumper *d, uint64_t begin, uint64_t end, uint64_t size)
+{
+    if (d == NULL || !probe__is_own_process(d))
+        return;
+    pthread_mutex_lock(&d->lock);
+    d->has_request = size != 0;
+    d->request = (struct probe_slice){.has_end = true,
+                                      .has_size = true,
+                                      .begin = (int64_t)begin,
+                                      .end = (int64_t)end,
+                                      .size = size};
+    pthread_mutex_unlock(&d->lock);
+}
+
 static enum ms_rc rename_dir(struct probe_dumper *d, struct ms_err *err)
 {
     char *to = probe__step_dir(d);

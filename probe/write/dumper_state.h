@@ -98,11 +98,17 @@ struct probe_dumper {
     unsigned epoch;    /* number of ended steps; calls of an earlier step are void */
     unsigned troubles; /* bits of enum probe__trouble, logged in this step */
     int64_t overflows_left;
+    struct probe_slice request; /* with has_request: the tokens of one request in a batch */
+    bool has_request;
     bool given_up; /* this step is given up: its files cannot be written */
     bool warned, warned_of_rank;
     struct ms_err err;  /* the first failure since opening */
     atomic_size_t held; /* bytes of tensors whose record may still be dropped */
 };
+
+/* Dumps only the elements [begin, end) of the first dimension of tensors in which it has `size`, those
+ * of a request in a batch; size 0: of all again. Called while nothing is collected. */
+void probe__dumper_request(struct probe_dumper *d, uint64_t begin, uint64_t end, uint64_t size);
 
 /* ---- dumper_state ------------------------------------------------------ */
 

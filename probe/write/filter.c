@@ -181,12 +181,15 @@ static void narrow(const struct probe_slice *slice, struct probe_tensor *t)
         t->data = (const char *)t->data + from * t->stride[slice->dim] * ms_dtype_size(t->dtype);
 }
 
-void probe__slice(const struct probe_settings *s, struct probe_tensor *t)
+void probe__slice(const struct probe_settings *s, const struct probe_slice *request,
+                  struct probe_tensor *t)
 {
-    if (s->nslices == 0)
+    if (s->nslices == 0 && request == NULL)
         return;
     for (size_t i = 0; i < s->nslices; i++)
         narrow(&s->slice[i], t);
+    if (request != NULL)
+        narrow(request, t);
     t->count = 1;
     for (uint32_t i = 0; i < t->ndim; i++)
         t->count *= t->shape[i]; /* cannot overflow: no dimension has grown */

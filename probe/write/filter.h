@@ -38,7 +38,8 @@ bool probe__has_rank(const struct probe_settings *s, uint32_t rank);
 bool probe__has_data(const struct probe_settings *s, enum probe_dir dir, enum probe_data part);
 /* Tells whether some word of the list is a substring of the name. */
 bool probe__mentions(const char *const *list, struct ms_str name);
-/* Narrows t to the slices of the settings. */
-void probe__slice(const struct probe_settings *s, struct probe_tensor *t);
+/* Narrows t to the slices of the settings, then to the one of the request, NULL for none. */
+void probe__slice(const struct probe_settings *s, const struct probe_slice *request,
+                  struct probe_tensor *t);
 
 #endif

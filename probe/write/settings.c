@@ -393,7 +393,7 @@ static const struct probe__key section_keys[] = {
     {IN(overflow_nums, probe__read_int, &overflows)},
     {"summary_mode", read_summary, offsetof(struct section, summary), summary_words},
     {"check_mode", probe__unused, 0, no_framework},
-    {"request_id", probe__unused, 0, no_framework},
+    {"request_id", probe__ignore, 0, NULL}, /* read by the debuggers */
     {"device", probe__unused, 0, no_framework},
     {"precision", probe__unused, 0, no_framework},
     {"file_format", probe__unused, 0, no_framework},

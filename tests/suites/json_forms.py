@@ -126,6 +126,15 @@ def cases(build, top):
     yield "overflow_check", ["overflow_check", "-i", whole, "-o", out]
     yield "compare", ["compare", "-tp", whole, "-gp", whole, "-o", out]
     yield "check", ["check", whole]
+    ckpt = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "fuzz", "ckpt")
+    first, second = os.path.join(ckpt, "wrapped.pt"), os.path.join(ckpt, "flat5.pt")
+    yield "check_resume", ["check", "--resume", first, second]
+    yield "check_resume", ["check", "--resume", first, first]
+    pack = os.path.join(top, "pack.zip")
+    yield "config_check", ["config_check", "-d", "-o", pack]
+    yield "config_check", ["config_check", "-c", pack, pack, "-o", out + "_config"]
+    yield "config_check", ["config_check", "-c", second, second, "-o", out + ".json"]
+    yield "config_check", ["config_check", "-c", first, second, "-o", out + ".json"]
     again = shutil.copytree(whole, os.path.join(top, "again"))
     yield "calibrate", ["calibrate", whole, again]
     yield "graph_visualize", ["graph_visualize", "-tp", whole, "-o", out]

@@ -13,18 +13,21 @@ import os
 import threading
 
 from msprobe import _custom, _probe
+from msprobe._config import DebuggerConfig
 from msprobe._tokens import Tokens
 
 _DEFAULT = '{"task": "statistics", "level": "L1"}'
 
 
 def _open(path, given):
-    """Opens the dumper with a config.json, which it polls for changes, and with arguments."""
-    if path is None:
-        return _probe.open("arguments", _DEFAULT, json.dumps(given))
-    with open(path, encoding="utf-8") as f:
-        text = f.read()
-    return _probe.open(os.path.abspath(path), text, json.dumps(given))
+    """Opens the dumper with a config.json, which it polls for changes, and with arguments; returns what it
+    does, and the settings."""
+    name, text = "arguments", _DEFAULT
+    if path is not None:
+        name = os.path.abspath(path)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    return _probe.open(name, text, json.dumps(given)), DebuggerConfig(text, given)
 
 
 class _NotMade(RuntimeError):
@@ -85,7 +88,7 @@ class BaseDebugger:
                  "step": step, "framework": self.framework}
         given = {key: value for key, value in given.items() if value is not None}
         try:
-            self._info = _open(config_path, given)
+            self._info, self.config = _open(config_path, given)
             self._setup()
         except BaseException:
             BaseDebugger._forget(type(self))
@@ -131,6 +134,26 @@ class BaseDebugger:
     def _watch_grads(self, variable, name, number):
         """Hooks the tensors; the record is written when all gradients have arrived."""
 
+    def _take_request(self, tokens):
+        """Narrows the dump to the tokens of the wanted request; returns False when it is not in the batch."""
+        wanted = self.config.request_id
+        if not isinstance(wanted, str) or self.config.level not in ("L0", "L1", "mix"):
+            return True
+        _probe.set_request(0, 0, 0)
+        fits = isinstance(tokens, dict) and tokens and all(
+            isinstance(k, str) and type(n) is int and n > 0 for k, n in tokens.items())
+        if not fits:
+            return True
+        if wanted not in tokens:
+            return False
+        begin = 0
+        for name, count in tokens.items():
+            if name == wanted:
+                break
+            begin += count
+        _probe.set_request(begin, begin + tokens[wanted], sum(tokens.values()))
+        return True
+
     # ---- hooks ------------------------------------------------------------
 
     def _setup(self):
@@ -157,6 +180,7 @@ class BaseDebugger:
         if self._info["watched"]:
             level, self._info = self._info["level"], _probe.info()
             if self._info["level"] != level:
+                self.config.level = self._info["level"]
                 self._setup()
         if self._info["level"] != "L0" and collects is not self._functions.are_put():
             self._functions.put_all() if collects else self._functions.take_all()
@@ -197,9 +221,13 @@ class BaseDebugger:
 
         model: the model, or a list of its chunks; the levels L0 and mix need it.
         token_range: two numbers; only calls of the model from the first to the second are collected.
-        rank_id: the rank of this process, if the framework does not know it."""
+        rank_id: the rank of this process, if the framework does not know it.
+        scheduled_tokens: the number of tokens of each request in the batch, by its name; with request_id in
+        config.json only tokens of that request are dumped."""
         self = cls._get()
         with BaseDebugger._lock:
+            if not self._take_request(scheduled_tokens):
+                return
             self._check_model(model)
             if rank_id is not None:
                 self._known_rank = rank_id

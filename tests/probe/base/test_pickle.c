@@ -237,9 +237,40 @@ START_TEST(what_is_written_is_read_back)
 }
 END_TEST
 
+/* Objects are kept as calls: the class, its arguments, then its state and what was put into it. */
+START_TEST(objects_are_kept_when_asked_and_never_made)
+{
+    static const char object[] = "\x80\x02"
+                                 "cos\nsystem\n)\x81}X\x01\0\0\0aK\x05sb.";
+    static const char filled[] = "\x80\x02"
+                                 "cx\nmap\n)RX\x01\0\0\0kK\x01sX\x01\0\0\0jK\x02s.";
+    static const char set[] = "\x80\x04\x8f(K\x01K\x02\x90.";
+    static const char empty[] = "\x80\x02}b.";
+    struct ms_pickle_rules r = rules();
+    struct ms_plain *root;
+    struct ms_err e = {0};
+    r.ops = MS_STR(MS_PICKLE_OBJECT_OPS);
+    ck_assert_int_eq(read_with(&r, object, sizeof object - 1, &root, &e), MS_E_UNSUPPORTED);
+    r.keeps_objects = true;
+    ck_ok(read_with(&r, object, sizeof object - 1, &root, &e), e);
+    ck_assert_int_eq(root->kind, MS_PLAIN_CALL);
+    ck_assert_uint_eq(root->n, 3);
+    ck_assert(ms_str_is(root->item[0]->s, "os.system"));
+    ck_assert_int_eq(ms_plain_int(ms_plain_get(root->item[2], "a"), 0), 5);
+    ck_ok(read_with(&r, filled, sizeof filled - 1, &root, &e), e);
+    ck_assert_uint_eq(root->n, 3);
+    ck_assert_int_eq(ms_plain_int(ms_plain_get(root->item[2], "j"), 0), 2);
+    ck_ok(read_with(&r, set, sizeof set - 1, &root, &e), e);
+    ck_assert_int_eq(root->kind, MS_PLAIN_LIST);
+    ck_assert_uint_eq(root->n, 2);
+    ck_assert_int_eq(read_with(&r, empty, sizeof empty - 1, &root, &e), MS_E_FORMAT);
+}
+END_TEST
+
 TEST_MAIN_AROUND(set_up, tear_down, "pickle", each_limit_holds_at_its_last_value,
                  whole_numbers_of_every_length_have_their_sign,
                  containers_hold_what_stands_above_them_in_order,
                  a_key_is_found_and_a_value_is_no_key, a_value_of_another_kind_says_nothing,
                  what_is_dropped_is_gone_and_what_is_remembered_comes_back,
-                 a_name_is_made_of_two_texts, what_is_written_is_read_back)
+                 a_name_is_made_of_two_texts, what_is_written_is_read_back,
+                 objects_are_kept_when_asked_and_never_made)

@@ -11,9 +11,15 @@
     debugger.step()
 """
 from msprobe.pytorch._debugger import PrecisionDebugger, module_dump, module_dump_end
+from msprobe.pytorch._modules import VERSION
 from msprobe.pytorch._random import random_save
 from msprobe.pytorch._seed import seed_all
 from msprobe.pytorch._torchair import set_fx_dump_config, set_ge_dump_config
 
-__all__ = ["PrecisionDebugger", "module_dump", "module_dump_end", "random_save", "seed_all",
-           "set_fx_dump_config", "set_ge_dump_config"]
+torch_version_above_or_equal_2 = VERSION >= (2, 0)
+# Dumps of graphs that an Ascend device captured; None without one, as in the official package.
+acl_save = None
+AclGraphDumper = None
+
+__all__ = ["AclGraphDumper", "PrecisionDebugger", "acl_save", "module_dump", "module_dump_end", "random_save",
+           "seed_all", "set_fx_dump_config", "set_ge_dump_config", "torch_version_above_or_equal_2"]
