@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ext_monitor: the training monitor for Python: its settings as a dict, and the type Monitor, which gets
+ * tensors by name and writes the rows of each step.
+ */
+#include "probe/python/ext.h"
+
+#include "probe/base/mem.h"
+
+#include <math.h>
+
+static PyObject *raise(const struct ms_err *err)
+{
+    PyObject *type = err->rc == MS_E_NOMEM ? PyExc_MemoryError
+                     : err->rc == MS_E_IO  ? PyExc_OSError
+                                           : PyExc_ValueError;
+    PyErr_SetString(type, err->msg);
+    return NULL;
+}
+
+/* ---- settings ---------------------------------------------------------- */
+
+static PyObject *texts(const char *const *words)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && words != NULL && words[i] != NULL; i++) {
+        PyObject *text = PyUnicode_DecodeUTF8(words[i], (Py_ssize_t)strlen(words[i]), "replace");
+        if (text == NULL || PyList_Append(list, text) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    return list;
+}
+
+static PyObject *ranks(const struct probe_monitor_settings *s)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < s->nranks; i++) {
+        PyObject *n = PyLong_FromLongLong(s->module_ranks[i]);
+        if (n == NULL || PyList_Append(list, n) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(n);
+    }
+    return list;
+}
+
+static PyObject *op_names(const struct probe_monitor_settings *s)
+{
+    const char *words[PROBE_MON_OPS + 1] = {NULL};
+    for (uint32_t i = 0; i < s->nops; i++)
+        words[i] = probe_monitor_op_name(s->ops[i]);
+    return texts(words);
+}
+
+static bool add(PyObject *dict, const char *key, PyObject *value)
+{
+    const bool ok = value != NULL && PyDict_SetItemString(dict, key, value) == 0;
+    Py_XDECREF(value);
+    return ok;
+}
+
+static bool add_switches(PyObject *dict, const struct probe_monitor_settings *s)
+{
+#define SWITCH(field) add(dict, #field, PyBool_FromLong(s->field))
+    return SWITCH(print_struct) && SWITCH(all_xy) && SWITCH(xy_distribution) &&
+           SWITCH(forward_only) && SWITCH(backward_only) && SWITCH(ur_distribution) &&
+           SWITCH(mv_distribution) && SWITCH(wg_distribution) && SWITCH(param_distribution) &&
+           SWITCH(mg_direction) && SWITCH(stack_info) && SWITCH(monitor_mbs_grad) &&
+           SWITCH(recording_l2_features) && SWITCH(squash_name) && SWITCH(dynamic_on) &&
+           SWITCH(cc_enable) && SWITCH(cc_log_only) && SWITCH(cc_pre_hook) && SWITCH(alert_dump);
+#undef SWITCH
+}
+
+static bool add_numbers(PyObject *dict, const struct probe_monitor_settings *s)
+{
+#define NUMBER(field) add(dict, #field, PyLong_FromLongLong(s->field))
+    return NUMBER(ndigits) && NUMBER(start_step) && NUMBER(collect_times) &&
+           NUMBER(step_interval) && NUMBER(step_count_per_record) && NUMBER(nrules) &&
+           NUMBER(format) && NUMBER(sa_order) && add(dict, "eps", PyFloat_FromDouble(s->eps));
+#undef NUMBER
+}
+
+static bool add_lists(PyObject *dict, const struct probe_monitor_settings *s)
+{
+#define LIST(field) add(dict, #field, texts(s->field))
+    return LIST(targets) && LIST(attention_hook) && LIST(linear_hook) &&
+           LIST(moe_router_weight_hook) && LIST(moe_router_logit_hook) && LIST(cc_codeline) &&
+           LIST(append_output) && add(dict, "module_ranks", ranks(s)) &&
+           add(dict, "ops", op_names(s));
+#undef LIST
+}
+
+/* monitor_settings(name, text) -> dict: the checked settings of a config.json */
+static PyObject *settings(PyObject *module, PyObject *args)
+{
+    const char *name, *text;
+    Py_ssize_t n;
+    struct ms_err err = {0};
+    struct probe_monitor_settings *s;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ss#", &name, &text, &n))
+        return NULL;
+    if (probe_monitor_settings_parse(&s, name, (struct ms_str){text, (uint32_t)n}, &err) != MS_OK)
+        return raise(&err);
+    PyObject *dict = PyDict_New();
+    if (dict != NULL && (!add_switches(dict, s) || !add_numbers(dict, s) || !add_lists(dict, s)))
+        Py_CLEAR(dict);
+    probe_monitor_settings_free(s);
+    return dict;
+}
+
+PyMethodDef ext_monitor_functions[] = {
+    {"monitor_settings", settings, METH_VARARGS, "monitor_settings(name, text) -> dict"}, {0}};
+
+/* ---- the monitor ------------------------------------------------------- */
+
+struct monitor {
+    PyObject_HEAD struct probe_monitor *m;
+    struct probe_monitor_settings *s;
+};
+
+static struct probe_monitor *opened(PyObject *self)
+{
+    struct probe_monitor *m = ((struct monitor *)self)->m;
+    if (m == NULL)
+        PyErr_SetString(PyExc_ValueError, "the monitor is closed");
+    return m;
+}
+
+static int64_t *read_mates(PyObject *list)
+{
+    int64_t *mates = ms_calloc((size_t)PyList_GET_SIZE(list) + 1, sizeof *mates);
+    for (Py_ssize_t i = 0; mates != NULL && i < PyList_GET_SIZE(list); i++)
+        mates[i] = PyLong_AsLongLong(PyList_GET_ITEM(list, i));
+    return mates;
+}
+
+/* Monitor(name, text, dir, base, rank, pp_stage, mates) */
+static PyObject *monitor_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    const char *name, *text, *dir, *base;
+    Py_ssize_t n;
+    long long rank, pp_stage;
+    PyObject *list;
+    struct ms_err err = {0};
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "ss#ssLLO!", &name, &text, &n, &dir, &base, &rank, &pp_stage,
+                          &PyList_Type, &list))
+        return NULL;
+    struct monitor *self = (struct monitor *)type->tp_alloc(type, 0);
+    int64_t *mates = read_mates(list);
+    enum ms_rc rc = self == NULL || mates == NULL
+                        ? ms_no_memory(&err)
+                        : probe_monitor_settings_parse(&self->s, name,
+                                                       (struct ms_str){text, (uint32_t)n}, &err);
+    if (rc == MS_OK)
+        rc = probe_monitor_open(
+            &self->m,
+            &(struct probe_monitor_conf){.settings = self->s,
+                                         .dir = dir,
+                                         .base = base,
+                                         .rank = rank,
+                                         .pp_stage = pp_stage,
+                                         .mates = mates,
+                                         .nmates = (size_t)PyList_GET_SIZE(list)},
+            &err);
+    ms_free(mates);
+    if (rc == MS_OK && !PyErr_Occurred())
+        return (PyObject *)self;
+    Py_XDECREF(self);
+    return rc != MS_OK ? raise(&err) : NULL;
+}
+
+static void monitor_free(PyObject *self)
+{
+    struct monitor *m = (struct monitor *)self;
+    probe_monitor_close(m->m);
+    probe_monitor_settings_free(m->s);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static bool is_metric(unsigned metric)
+{
+    if (metric < PROBE_MON_METRICS)
+        return true;
+    PyErr_Format(PyExc_ValueError, "no metric %u", metric);
+    return false;
+}
+
+/* put(metric, group, name, tensor or any other value) */
+static PyObject *put(PyObject *self, PyObject *args)
+{
+    unsigned metric, group;
+    const char *name;
+    Py_ssize_t n;
+    PyObject *value;
+    struct ms_err err = {0};
+    struct ext_view view;
+    struct probe_monitor *m = opened(self);
+    if (m == NULL || !PyArg_ParseTuple(args, "IIs#O", &metric, &group, &name, &n, &value) ||
+        !is_metric(metric))
+        return NULL;
+    struct ext_guard guard = ext_quiet(false);
+    const bool is_read = ext_is_tensor(value) && ext_view_tensor(value, &view);
+    enum ms_rc rc = probe_monitor_put(m, metric, group, (struct ms_str){name, (uint32_t)n},
+                                      is_read ? &view.t : NULL, is_read ? view.dtype : "", &err);
+    if (is_read)
+        ext_unview(&view);
+    ext_loud(guard);
+    if (rc != MS_OK)
+        return raise(&err);
+    Py_RETURN_NONE;
+}
+
+/* put_all(metric, group, dict of names to tensors) */
+static PyObject *put_all(PyObject *self, PyObject *args)
+{
+    unsigned metric, group;
+    PyObject *dict, *key, *value;
+    Py_ssize_t at = 0;
+    if (!PyArg_ParseTuple(args, "IIO!", &metric, &group, &PyDict_Type, &dict))
+        return NULL;
+    while (PyDict_Next(dict, &at, &key, &value)) {
+        PyObject *one = Py_BuildValue("IIOO", metric, group, key, value);
+        PyObject *done = one != NULL ? put(self, one) : NULL;
+        Py_XDECREF(one);
+        if (done == NULL)
+            return NULL;
+        Py_DECREF(done);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *called(PyObject *self, PyObject *unused)
+{
+    struct probe_monitor *m = opened(self);
+    (void)unused;
+    if (m == NULL)
+        return NULL;
+    probe_monitor_called(m);
+    Py_RETURN_NONE;
+}
+
+/* flush(metric, step, with_micro, is_kept) */
+static PyObject *flush(PyObject *self, PyObject *args)
+{
+    unsigned metric;
+    long long step;
+    int with_micro, is_kept;
+    struct ms_err err = {0};
+    struct probe_monitor *m = opened(self);
+    if (m == NULL || !PyArg_ParseTuple(args, "ILpp", &metric, &step, &with_micro, &is_kept) ||
+        !is_metric(metric))
+        return NULL;
+    if (step < 0)
+        return PyErr_Format(PyExc_ValueError, "step %lld", step);
+    if (probe_monitor_flush(m, metric, step, with_micro, is_kept, &err) != MS_OK)
+        return raise(&err);
+    Py_RETURN_NONE;
+}
+
+/* step_end() -> number of alarms */
+static PyObject *step_end(PyObject *self, PyObject *unused)
+{
+    uint32_t alarms = 0;
+    struct ms_err err = {0};
+    struct probe_monitor *m = opened(self);
+    (void)unused;
+    if (m == NULL)
+        return NULL;
+    if (probe_monitor_step_end(m, &alarms, &err) != MS_OK)
+        return raise(&err);
+    return PyLong_FromUnsignedLong(alarms);
+}
+
+static PyObject *drop(PyObject *self, PyObject *unused)
+{
+    struct probe_monitor *m = opened(self);
+    (void)unused;
+    if (m == NULL)
+        return NULL;
+    probe_monitor_drop(m);
+    Py_RETURN_NONE;
+}
+
+/* ---- rows, for an interface of Python and for TensorBoard ---------------- */
+
+struct listing {
+    PyObject *list;
+    const struct probe_monitor_settings *s;
+};
+
+static PyObject *shape_of(const struct probe_mon_row *row)
+{
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list != NULL && i < row->ndim; i++) {
+        PyObject *n = PyLong_FromUnsignedLongLong(row->shape[i]);
+        if (n == NULL || PyList_Append(list, n) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(n);
+    }
+    return list;
+}
+
+static PyObject *value_of(enum probe_mon_op op, const struct probe_mon_row *row)
+{
+    if (row->kind == PROBE_MON_NOTHING)
+        return PyFloat_FromDouble(NAN);
+    if (op == PROBE_MON_SHAPE)
+        return shape_of(row);
+    if (op == PROBE_MON_DTYPE)
+        return PyUnicode_FromString(row->dtype);
+    if (op == PROBE_MON_ID && !row->has_id)
+        return Py_NewRef(Py_None);
+    return PyFloat_FromDouble(row->figures[op]);
+}
+
+static void list_row(void *ctx, struct ms_str name, const struct probe_mon_row *row)
+{
+    struct listing *l = ctx;
+    PyObject *dict = PyDict_New();
+    for (uint32_t i = 0; dict != NULL && i < l->s->nops; i++) {
+        if (!add(dict, probe_monitor_op_name(l->s->ops[i]), value_of(l->s->ops[i], row)))
+            Py_CLEAR(dict);
+    }
+    PyObject *pair = dict != NULL ? Py_BuildValue("s#N", name.p, (Py_ssize_t)name.n, dict) : NULL;
+    if (l->list != NULL && (pair == NULL || PyList_Append(l->list, pair) != 0))
+        Py_CLEAR(l->list);
+    Py_XDECREF(pair);
+}
+
+/* rows(metric) -> [(name, {op: value})] of what was put since the last flush */
+static PyObject *rows(PyObject *self, PyObject *arg)
+{
+    struct probe_monitor *m = opened(self);
+    const unsigned long metric = PyLong_AsUnsignedLong(arg);
+    if (m == NULL || PyErr_Occurred() || !is_metric((unsigned)metric))
+        return NULL;
+    struct listing l = {PyList_New(0), ((struct monitor *)self)->s};
+    probe_monitor_each(m, (enum probe_mon_metric)metric, list_row, &l);
+    return l.list;
+}
+
+static PyMethodDef methods[] = {
+    {"put", put, METH_VARARGS, "put(metric, group, name, tensor)"},
+    {"put_all", put_all, METH_VARARGS, "put_all(metric, group, {name: tensor})"},
+    {"called", called, METH_NOARGS, "count a call without figures"},
+    {"flush", flush, METH_VARARGS, "flush(metric, step, with_micro, is_kept)"},
+    {"step_end", step_end, METH_NOARGS, "step_end() -> number of alarms"},
+    {"drop", drop, METH_NOARGS, "forget what was not flushed"},
+    {"rows", rows, METH_O, "rows(metric) -> [(name, {op: value})]"},
+    {0}};
+
+PyTypeObject ext_monitor_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msprobe._probe.Monitor",
+                                 .tp_doc = "Figures of each step of a training, into csv files.",
+                                 .tp_basicsize = sizeof(struct monitor),
+                                 .tp_flags = Py_TPFLAGS_DEFAULT,
+                                 .tp_new = monitor_new,
+                                 .tp_dealloc = monitor_free,
+                                 .tp_methods = methods};
