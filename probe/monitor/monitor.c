@@ -140,6 +140,12 @@ static enum ms_rc touch(struct probe_monitor *m, enum probe_mon_metric metric, u
     return MS_OK;
 }
 
+void probe_monitor_row(const struct probe_monitor *m, struct probe_mon_row *row,
+                       const struct probe_tensor *t, const char *dtype)
+{
+    probe_monitor_figures(row, t, dtype, m->ops, m->s.eps);
+}
+
 enum ms_rc probe_monitor_put(struct probe_monitor *m, enum probe_mon_metric metric, uint32_t group,
                              struct ms_str name, const struct probe_tensor *t, const char *dtype,
                              struct ms_err *err)
@@ -147,11 +153,21 @@ enum ms_rc probe_monitor_put(struct probe_monitor *m, enum probe_mon_metric metr
     struct series *s = NULL;
     MS_TRY(touch(m, metric, group, name, &s, err));
     if (t != NULL)
-        probe_monitor_figures(&s->row, t, dtype, m->ops, m->s.eps);
+        probe_monitor_row(m, &s->row, t, dtype);
     else
         s->row = (struct probe_mon_row){.kind = PROBE_MON_NOTHING};
     for (unsigned i = 0; t == NULL && i < PROBE_MON_OPS; i++)
         s->row.figures[i] = NAN;
+    return MS_OK;
+}
+
+enum ms_rc probe_monitor_put_row(struct probe_monitor *m, enum probe_mon_metric metric,
+                                 uint32_t group, struct ms_str name,
+                                 const struct probe_mon_row *row, struct ms_err *err)
+{
+    struct series *s = NULL;
+    MS_TRY(touch(m, metric, group, name, &s, err));
+    s->row = *row;
     return MS_OK;
 }
 

@@ -123,6 +123,12 @@ void probe_monitor_figures(struct probe_mon_row *row, const struct probe_tensor 
 enum ms_rc probe_monitor_put(struct probe_monitor *m, enum probe_mon_metric metric, uint32_t group,
                              struct ms_str name, const struct probe_tensor *t, const char *dtype,
                              struct ms_err *err) MS_MUST_USE;
+/* The same in two parts: the figures of a tensor, and what puts them. */
+void probe_monitor_row(const struct probe_monitor *m, struct probe_mon_row *row,
+                       const struct probe_tensor *t, const char *dtype);
+enum ms_rc probe_monitor_put_row(struct probe_monitor *m, enum probe_mon_metric metric,
+                                 uint32_t group, struct ms_str name,
+                                 const struct probe_mon_row *row, struct ms_err *err) MS_MUST_USE;
 /* Counts a call that put nothing: alarms are sorted by the number of their call. */
 void probe_monitor_called(struct probe_monitor *m);
 /* Calls `visit` for each series that was put since the last flush. */
