@@ -6,7 +6,7 @@ the sitecustomize that the program would have without msprobe.  PyTorch or MindS
 whichever is imported first.
 
 Errors of the hooks never reach the program: functions that cannot be marked stay as they are.
-MSTX_TORCH=0 switches marks off, MSPROBE_DUMP names the config.json of a dump.
+MSTX_TORCH=0 switches marks off, MSPROBE_DUMP names the config.json of a dump, MSPROBE_MONITOR that of a monitor.
 """
 import importlib
 import os
@@ -61,6 +61,18 @@ def dump(adapter):
     auto.attach(path)
 
 
+def monitor():
+    """Starts the monitor of PyTorch."""
+    if not monitored:
+        return
+    try:
+        auto = importlib.import_module("msprobe.pytorch._monitor_auto")
+    except ImportError as why:
+        print(f"msprobe: no monitor: {why}", file=sys.stderr)
+        return
+    auto.attach(monitored)
+
+
 def torch_is_loaded(torch):
     try:
         if has_marks:
@@ -70,6 +82,7 @@ def torch_is_loaded(torch):
     except Exception:
         pass
     dump("pytorch")
+    monitor()
 
 
 def mpi4py_is_loaded(_):
@@ -108,7 +121,8 @@ def run_the_other():
 
 has_marks = os.environ.get("MSTX_TORCH") != "0"
 config = os.environ.get("MSPROBE_DUMP")
-if has_marks or config:
+monitored = os.environ.get("MSPROBE_MONITOR")
+if has_marks or config or monitored:
     sys.meta_path.insert(0, ImportWatch("torch", torch_is_loaded))
 if has_marks:
     sys.meta_path.insert(0, ImportWatch("mpi4py", mpi4py_is_loaded))

@@ -51,4 +51,49 @@ else
     echo "skip monitor_official: the official tool is not installed beside $python"
 fi
 ours $here/behaviour.py "$scratch/behaviour" || rc=1
+
+# ---- msprobe run --monitor: a script that knows nothing of it ---------------------------------
+
+cat >"$scratch/train.py" <<'PY'
+import os
+import torch
+from torch import nn
+
+os.chdir("/")
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = nn.CrossEntropyLoss()(model(torch.randn(5, 4)), torch.randint(0, 2, (5,)))
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+PY
+cat >"$scratch/drop_in.py" <<'PY'
+import sys
+text = open(sys.argv[1]).read().replace("for _ in", """from msprobe.pytorch import TrainerMon
+monitor = TrainerMon(sys.argv[2], params_have_main_grad=False)
+monitor.set_monitor(model, optimizer)
+for _ in""", 1)
+exec(compile("import sys\n" + text, "drop_in", "exec"))
+PY
+echo '{"targets": {}, "ops": ["norm", "min"], "xy_distribution": true, "wg_distribution": true,
+       "mv_distribution": true, "param_distribution": true}' >"$scratch/monitor.json"
+run_monitored() { "$msprobe" run -o "$scratch/run" --monitor "$scratch/monitor.json" -- "$python" "$scratch/train.py"; }
+same_files() {
+    (cd "$scratch"/run/monitor/*-rank0-* && cat ./*.csv) >"$scratch/auto.csv"
+    (cd "$scratch"/dropped/*-rank0-* && cat ./*.csv) | cmp - "$scratch/auto.csv"
+}
+if "$python" -c 'import torch.optim.optimizer as o; o.register_optimizer_step_pre_hook' 2>/dev/null; then
+    MONITOR_OUTPUT_DIR=$scratch/dropped ours "$scratch/drop_in.py" "$scratch/train.py" "$scratch/monitor.json" >/dev/null
+    with=$(run_monitored 2>"$scratch/heard")
+    check a_script_without_changes_computes_the_same is "$with" "$("$python" "$scratch/train.py")"
+    check its_files_are_those_of_the_drop_in same_files
+    echo '{"ops": "norm"}' >"$scratch/monitor.json"
+    run_monitored >"$scratch/out" 2>"$scratch/heard"
+    check a_mistake_in_its_config_ends_it_at_once is "$? $(grep -c 'ops: expected a list' "$scratch/heard")" "2 1"
+else
+    echo "skip monitor_run: $python has no hooks of all optimizers"
+fi
 exit "$rc"
