@@ -51,6 +51,7 @@ else
     echo "skip monitor_official: the official tool is not installed beside $python"
 fi
 ours $here/behaviour.py "$scratch/behaviour" || rc=1
+"$python" $here/after.py "$msprobe" "$scratch/ours/alarms" "$scratch/after" || rc=1
 
 # ---- msprobe run --monitor: a script that knows nothing of it ---------------------------------
 
