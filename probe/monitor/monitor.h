@@ -61,7 +61,8 @@ struct probe_monitor_settings {
     int format, sa_order; /* sa_order 0: s,b,h,d */
     bool print_struct, all_xy, xy_distribution, forward_only, backward_only, ur_distribution,
         mv_distribution, wg_distribution, param_distribution, mg_direction, stack_info,
-        monitor_mbs_grad, recording_l2_features, squash_name, dynamic_on;
+        monitor_mbs_grad, recording_l2_features, squash_name, dynamic_on,
+        invariants; /* ours: what must hold in every training is watched */
     bool cc_enable, cc_log_only, cc_pre_hook;
     const char *const *cc_codeline;
     struct probe_mon_rule rules[PROBE_MON_RULES];

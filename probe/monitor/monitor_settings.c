@@ -216,6 +216,7 @@ static const struct probe__key file_keys[] = {
     {"append_output", probe__read_words, AT(append_output), NULL},
     {"squash_name", probe__read_bool, AT(squash_name), NULL},
     {"stack_info", probe__read_bool, AT(stack_info), NULL},
+    {"invariants", probe__read_bool, AT(invariants), NULL},
     {"mg_distribution", probe__ignore, 0, NULL}, /* checked by the official tool, and not used */
     {"framework", probe__ignore, 0, NULL},
     {0}};

@@ -6,6 +6,7 @@
 #include "probe/python/ext.h"
 
 #include "probe/base/mem.h"
+#include "probe/base/num.h"
 
 #include <math.h>
 
@@ -66,7 +67,7 @@ static bool add_switches(PyObject *dict, const struct probe_monitor_settings *s)
            SWITCH(forward_only) && SWITCH(backward_only) && SWITCH(ur_distribution) &&
            SWITCH(mv_distribution) && SWITCH(wg_distribution) && SWITCH(param_distribution) &&
            SWITCH(mg_direction) && SWITCH(stack_info) && SWITCH(monitor_mbs_grad) &&
-           SWITCH(recording_l2_features) && SWITCH(squash_name) && SWITCH(dynamic_on) &&
+           SWITCH(recording_l2_features) && SWITCH(squash_name) && SWITCH(dynamic_on) && SWITCH(invariants) &&
            SWITCH(cc_enable) && SWITCH(cc_log_only) && SWITCH(cc_pre_hook) && SWITCH(alert_dump);
 #undef SWITCH
 }
@@ -109,7 +110,63 @@ static PyObject *settings(PyObject *module, PyObject *args)
     return dict;
 }
 
+/* ---- samples ----------------------------------------------------------- */
+
+/* Returns the place of element i in memory, in elements. */
+static uint64_t offset_of(const struct probe_tensor *t, uint64_t i)
+{
+    uint64_t at = 0;
+    for (uint32_t d = t->ndim; d-- > 0 && i != 0;) {
+        at += i % t->shape[d] * t->stride[d];
+        i /= t->shape[d];
+    }
+    return at;
+}
+
+struct sample {
+    uint64_t hash;
+    unsigned nonzero;
+    bool is_finite;
+};
+
+/* Looks at some elements, from the first to the last. */
+static void take_sample(struct sample *s, const struct probe_tensor *t)
+{
+    enum { ELEMENTS = 64 };
+    const uint64_t n = t->count < ELEMENTS ? t->count : ELEMENTS;
+    *s = (struct sample){.hash = t->count, .is_finite = true};
+    for (uint64_t i = 0; i < n; i++) {
+        double v;
+        const uint64_t at = n > 1 ? i * (t->count - 1) / (n - 1) : 0;
+        const size_t size = ms_dtype_size(t->dtype);
+        ms_dtype_to_f64(t->dtype, (const char *)t->data + offset_of(t, at) * size, 1, &v);
+        s->hash = ms_hash_mix(s->hash, ms_bits_of_f64(v));
+        s->nonzero += v != 0;
+        s->is_finite &= isfinite(v) != 0;
+    }
+}
+
+/* sample(tensor) -> (hash, number of elements that are not 0, are all finite?) of 64 elements, None: unreadable */
+static PyObject *sample(PyObject *module, PyObject *value)
+{
+    struct ext_view view;
+    struct sample s;
+    (void)module;
+    struct ext_guard guard = ext_quiet(false);
+    const bool is_read = ext_is_tensor(value) && ext_view_tensor(value, &view);
+    if (is_read) {
+        take_sample(&s, &view.t);
+        ext_unview(&view);
+    }
+    ext_loud(guard);
+    if (!is_read)
+        Py_RETURN_NONE;
+    return Py_BuildValue("KIO", (unsigned long long)s.hash, s.nonzero,
+                         s.is_finite ? Py_True : Py_False);
+}
+
 PyMethodDef ext_monitor_functions[] = {
+    {"sample", sample, METH_O, "sample(tensor) -> (hash, number not 0, are all finite?)"},
     {"monitor_settings", settings, METH_VARARGS, "monitor_settings(name, text) -> dict"}, {0}};
 
 /* ---- the monitor ------------------------------------------------------- */

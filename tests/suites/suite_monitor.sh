@@ -52,6 +52,7 @@ else
 fi
 ours $here/behaviour.py "$scratch/behaviour" || rc=1
 "$python" $here/after.py "$msprobe" "$scratch/ours/alarms" "$scratch/after" || rc=1
+ours $here/mistakes.py "$scratch/mistakes" || rc=1
 ours $here/trends.py "$msprobe" "$scratch/trends" || rc=1
 
 # ---- msprobe run --monitor: a script that knows nothing of it ---------------------------------

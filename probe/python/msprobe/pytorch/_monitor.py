@@ -18,6 +18,7 @@ from msprobe import _monitor, _probe
 from msprobe._monitor import (ACTV, ACTV_GRAD, EXP_AVG, EXP_AVG_SQ, GRAD_REDUCED, GRAD_UNREDUCED, OTHER,
                               PARAM_ORIGIN, PARAM_UPDATED, guarded, say, squashed)
 from msprobe.pytorch import _modules
+from msprobe.pytorch._invariants import Invariants
 from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
 
 _dist = torch.distributed
@@ -83,6 +84,17 @@ class _After(_Hook):
         if monitor is not None and monitor._due:
             kwargs = kwargs_and_result[0] if len(kwargs_and_result) > 1 else {}
             monitor._after(self, module, args, kwargs, kwargs_and_result[-1])
+
+
+class _Watched(_Hook):
+    """Hook of the whole model, for its invariants."""
+
+    __slots__ = ()
+
+    def __call__(self, module, args):
+        monitor = self.monitor()
+        if monitor is not None and not _is_untouchable():
+            monitor._called(module, args)
 
 
 class _Gradient:
@@ -190,6 +202,7 @@ class TrainerMon(_monitor.BaseMonitor):
         self._parameters, self._chunks, self._nodes = [], [], []
         self._optimizer = self._wrapped = None
         self._groups = 0  # modules called so far
+        self._invariants, self._before_step = [], []
         self._struct, self._is_struct_written = {}, False
         self._micro_steps = 1
         self._dp_group = self._tp_group = None
@@ -246,8 +259,26 @@ class TrainerMon(_monitor.BaseMonitor):
             self._hook_gradients()
         if self._writer is not None:
             self._hook_modules()
+        if self.config["invariants"] and self._writer is not None:
+            self._watch_invariants()
+
+    def _watch_invariants(self):
+        """Watches what must hold; independent of the steps that the config chooses."""
+        for prefix, model in self._models():
+            mine = [one for one in self._parameters if one.name.startswith(prefix)]
+            found = Invariants(self, model, mine)
+            self._invariants.append(found)
+            self._handles += found.handles
+            self._handles.append(model.register_forward_pre_hook(_Watched(self, prefix, None)))
+
+    @guarded
+    def _called(self, module, args):
+        for one in self._invariants:
+            if one._model() is module:
+                one.called(module, args)
 
     def _unhook(self):
+        self._invariants = []
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
@@ -422,6 +453,7 @@ class TrainerMon(_monitor.BaseMonitor):
     @guarded
     def _stepping(self, optimizer, _args, _kwargs):
         """Called before the optimizer steps."""
+        self._before_step = [one.stepping(optimizer) for one in self._invariants]
         if not self._due:
             return
         if self.config["wg_distribution"]:
@@ -434,8 +466,10 @@ class TrainerMon(_monitor.BaseMonitor):
             _probe.ask(self._put_directions, optimizer)
 
     @guarded
-    def _stepped(self, _optimizer, _args, _kwargs):
+    def _stepped(self, optimizer, _args, _kwargs):
         """Called after the optimizer has stepped, which ends the step."""
+        for one, before in zip(self._invariants, self._before_step):
+            one.stepped(optimizer, before)
         if self._due and self.config["param_distribution"]:
             self._put_parameters(PARAM_UPDATED)
         if self._due and self.config["print_struct"]:
