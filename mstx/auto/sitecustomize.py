@@ -6,7 +6,8 @@ the sitecustomize that the program would have without msprobe.  PyTorch or MindS
 whichever is imported first.
 
 Errors of the hooks never reach the program: functions that cannot be marked stay as they are.
-MSTX_TORCH=0 switches marks off, MSPROBE_DUMP names the config.json of a dump, MSPROBE_MONITOR that of a monitor.
+MSTX_TORCH=0 switches marks off, MSPROBE_DUMP names the config.json of a dump, MSPROBE_MONITOR that of a monitor; with
+MSPROBE_INVARIANTS=1 what holds in every training is watched.
 """
 import importlib
 import os
@@ -63,7 +64,7 @@ def dump(adapter):
 
 def monitor():
     """Starts the monitor of PyTorch."""
-    if not monitored:
+    if not monitored and not watched:
         return
     try:
         auto = importlib.import_module("msprobe.pytorch._monitor_auto")
@@ -122,7 +123,8 @@ def run_the_other():
 has_marks = os.environ.get("MSTX_TORCH") != "0"
 config = os.environ.get("MSPROBE_DUMP")
 monitored = os.environ.get("MSPROBE_MONITOR")
-if has_marks or config or monitored:
+watched = os.environ.get("MSPROBE_INVARIANTS") == "1"
+if has_marks or config or monitored or watched:
     sys.meta_path.insert(0, ImportWatch("torch", torch_is_loaded))
 if has_marks:
     sys.meta_path.insert(0, ImportWatch("mpi4py", mpi4py_is_loaded))

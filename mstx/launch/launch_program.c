@@ -220,15 +220,23 @@ static enum ms_rc request_dump(const char *config, const char *out, struct ms_er
     return MS_OK;
 }
 
+/* Tells whether the figures of steps are monitored, or what holds in every training. */
+static bool is_monitored(const struct mstx_launch *how)
+{
+    return how->monitor != NULL || how->invariants;
+}
+
 /* The same for a monitor, whose files go into the run where the user has named no other folder. */
-static enum ms_rc request_monitor(const char *config, const char *out, struct ms_err *err)
+static enum ms_rc request_monitor(const struct mstx_launch *how, const char *out,
+                                  struct ms_err *err)
 {
     char path[PATH_MAX], folder[PATH_MAX + 16];
-    if (config == NULL)
+    if (!is_monitored(how))
         return MS_OK;
-    if (realpath(config, path) == NULL || access(path, R_OK) != 0)
-        return ms_fail_sys(err, "--monitor %s", config);
-    set_variable("MSPROBE_MONITOR", path);
+    if (how->monitor != NULL && (realpath(how->monitor, path) == NULL || access(path, R_OK) != 0))
+        return ms_fail_sys(err, "--monitor %s", how->monitor);
+    set_variable("MSPROBE_MONITOR", how->monitor != NULL ? path : NULL);
+    set_variable("MSPROBE_INVARIANTS", how->invariants ? "1" : NULL);
     snprintf(folder, sizeof folder, "%s/monitor", realpath(out, path) != NULL ? path : out);
     setenv("MONITOR_OUTPUT_DIR", folder, 0);
     return MS_OK;
@@ -261,9 +269,9 @@ static enum ms_rc set_environment(const struct mstx_launch *how, const char *out
     if (how->hook_dlsym)
         MS_TRY(preload_dlsym(err));
     preload_sanitizers(program, lib);
-    offer_python(!how->no_torch || how->dump != NULL || how->monitor != NULL);
+    offer_python(!how->no_torch || how->dump != NULL || is_monitored(how));
     MS_TRY(request_dump(how->dump, out, err));
-    MS_TRY(request_monitor(how->monitor, out, err));
+    MS_TRY(request_monitor(how, out, err));
     set_variable("MSTX_TORCH", how->no_torch ? "0" : NULL);
     set_variable("MSTX_OUT", out);
     set_variable("MSTX_DOMAIN_INCLUDE", how->include);
@@ -356,7 +364,7 @@ static enum ms_rc show_recorded(const char *out, const struct mstx_launch *how, 
     MS_TRY(mstx_each_process(out, -1, add_process, &s, err));
     if (s.processes == 0) {
         bool is_empty = rmdir(out) == 0;
-        if (how->dump == NULL && how->monitor == NULL)
+        if (how->dump == NULL && !is_monitored(how))
             fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
         else if (!is_empty)
             fprintf(stderr, "msprobe: the %s in %s\n",

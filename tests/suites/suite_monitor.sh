@@ -55,6 +55,15 @@ ours $here/behaviour.py "$scratch/behaviour" || rc=1
 ours $here/mistakes.py "$scratch/mistakes" || rc=1
 ours $here/trends.py "$msprobe" "$scratch/trends" || rc=1
 
+# ---- ranks that differ ---------------------------------------------------------------------------
+
+told() { cat "$scratch/$1/ranked/invariants/rank0.jsonl" 2>/dev/null | grep -c "\"$2\".*rank 1: its"; }
+check ranks_that_agree_are_not_told is "$(told ours replicas) $(told ours same_data)" "0 0"
+BYPASSED=1 ranks "$build/python" monitored "$scratch/bypassed" >/dev/null
+check a_wrapper_that_is_bypassed_is_told is "$(told bypassed replicas)" 1
+SAME_SEED=1 ranks "$build/python" monitored "$scratch/same" >/dev/null
+check ranks_with_the_same_data_are_told is "$(told same same_data)" 1
+
 # ---- msprobe run --monitor: a script that knows nothing of it ---------------------------------
 
 cat >"$scratch/train.py" <<'PY'
@@ -93,6 +102,10 @@ if "$python" -c 'import torch.optim.optimizer as o; o.register_optimizer_step_pr
     with=$(run_monitored 2>"$scratch/heard")
     check a_script_without_changes_computes_the_same is "$with" "$("$python" "$scratch/train.py")"
     check its_files_are_those_of_the_drop_in same_files
+    sed 's/optimizer.zero_grad()/pass/' "$scratch/train.py" >"$scratch/stale.py"
+    "$msprobe" run -o "$scratch/stale" --invariants -- "$python" "$scratch/stale.py" >"$scratch/out" 2>"$scratch/heard"
+    check a_script_with_a_mistake_is_told is "$(grep -c 'step 1, rank 0: .*zero_grad' "$scratch/heard") $(grep -c stale \
+        "$scratch/stale/monitor/invariants/rank0.jsonl")" "4 4"
     echo '{"ops": "norm"}' >"$scratch/monitor.json"
     run_monitored >"$scratch/out" 2>"$scratch/heard"
     check a_mistake_in_its_config_ends_it_at_once is "$? $(grep -c 'ops: expected a list' "$scratch/heard")" "2 1"

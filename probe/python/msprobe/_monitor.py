@@ -89,20 +89,29 @@ def squashed(name, is_on):
     return name
 
 
+def read_config(path):
+    """Returns the text of a config.json and its settings. None: that of no file, which asks for nothing."""
+    if path is None:
+        return "{}", _probe.monitor_settings("config", "{}")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    return text, _probe.monitor_settings(os.path.abspath(path), text)
+
+
 class BaseMonitor:
     """Config, steps and files; a framework adds its hooks."""
 
     def __init__(self, config_file_path, rank, pp_stage, mates):
         """Reads the config, whose mistakes are raised; everything later is only said."""
-        self._path = os.fspath(config_file_path)
+        self._path = None if config_file_path is None else os.fspath(config_file_path)
         self._rank, self._pp_stage, self._mates = rank, pp_stage, mates
         self._is_over = self._is_monitoring = self._due = False
         self._step = self._collected = 0
         self._file_time = 0
         self._writer = self._board = None
         self._folder = None
-        self._is_dynamic = os.environ.get("DYNAMIC_MONITOR", "False").lower() == "true"
-        self._text, self.config = self._read()
+        self._is_dynamic = os.environ.get("DYNAMIC_MONITOR", "False").lower() == "true" and self._path is not None
+        self._text, self.config = read_config(self._path)
         self._squash = self.config["squash_name"]
         if not self._is_dynamic:
             self._begin()
@@ -118,11 +127,6 @@ class BaseMonitor:
 
     # ---- config --------------------------------------------------------------
 
-    def _read(self):
-        with open(self._path, encoding="utf-8") as file:
-            text = file.read()
-        return text, _probe.monitor_settings(os.path.abspath(self._path), text)
-
     def _begin(self):
         """Makes the writer of the present config. The folder stays the same."""
         config = self.config
@@ -135,7 +139,7 @@ class BaseMonitor:
         base = output_base()
         if self._folder is None:
             self._folder = folder_of(base, self._rank, config["append_output"])
-        self._writer = _probe.Monitor(os.path.abspath(self._path), self._text, self._folder, base, self._rank,
+        self._writer = _probe.Monitor(self._path or "config", self._text, self._folder, base, self._rank,
                                       self._pp_stage, self._mates)
         self._board = self._make_board() if config["format"] == _TENSORBOARD else None
 
@@ -150,14 +154,14 @@ class BaseMonitor:
 
     def _follow(self):
         """Takes over a config.json that was edited while the program runs; a wrong one changes nothing."""
-        if not self._is_dynamic:
+        if not self._is_dynamic or self._path is None:
             return
         try:
             time = os.path.getmtime(self._path)
             if time == self._file_time:
                 return
             self._file_time = time
-            text, config = self._read()
+            text, config = read_config(self._path)
         except (OSError, ValueError) as why:
             say(f"{why}; the config before stays in effect")
             return

@@ -30,7 +30,8 @@ def trained(folder, kind, width, layers, tokens):
         path = os.path.join(folder, f"{kind}.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"targets": {}, "ops": ["norm", "min", "max", "mean", "nans"], "step_count_per_record": 100000,
-                       "wg_distribution": True, "xy_distribution": kind == "activations"}, file)
+                       "wg_distribution": kind != "invariants", "xy_distribution": kind == "activations",
+                       "invariants": kind == "invariants"}, file)
         monitor = TrainerMon(path, params_have_main_grad=False)
         monitor.set_monitor(model, optimizer)
 
@@ -47,7 +48,7 @@ def trained(folder, kind, width, layers, tokens):
 def main(folder, *sizes):
     width, layers, tokens, steps = [int(n) for n in sizes] or (384, 4, 128, 15)
     torch.set_num_threads(1)
-    turns = {kind: trained(folder, kind, width, layers, tokens) for kind in (None, "gradients", "activations")}
+    turns = {kind: trained(folder, kind, width, layers, tokens) for kind in (None, "invariants", "gradients", "activations")}
     best = {kind: float("inf") for kind in turns}
     for _ in range(steps):
         for kind, (step, _monitor) in turns.items():

@@ -18,7 +18,8 @@ import torch.nn.functional as F
 STEPS = 4
 EVERYTHING = {"targets": {}, "format": "csv", "ops": ["norm", "min", "max", "mean", "zeros", "nans"],
               "eps": 1e-8, "ndigits": 6, "xy_distribution": True, "wg_distribution": True, "mv_distribution": True,
-              "param_distribution": True}
+              "param_distribution": True,
+              "invariants": True}  # ours; the official tool does not know the key
 
 
 def batches(shape, classes=None, seed=1, steps=STEPS):
@@ -278,7 +279,8 @@ def ranked(watch, rank):
     model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3)))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     watch(model, optimizer)
-    losses = fit(model, optimizer, batches((8, 6), 3, seed=10 + rank), classify)
+    called = model.module if os.environ.get("BYPASSED") else model  # past the wrapper that reduces gradients
+    losses = fit(called, optimizer, batches((8, 6), 3, seed=10 + rank * (not os.environ.get("SAME_SEED"))), classify)
     dist.barrier()
     return model, losses
 

@@ -208,7 +208,7 @@ class Invariants:
         if self._steps != _SETTLED:
             return
         for other in gc.get_objects():
-            if isinstance(other, torch.optim.Optimizer):
+            if issubclass(type(other), torch.optim.Optimizer):  # isinstance() would ask proxies of the program
                 self._held |= {id(p) for group in other.param_groups for p in group["params"]}
         for one in self._known:
             parameter = one.parameter.get()
@@ -282,7 +282,7 @@ class Invariants:
     def _check_schedulers(self, optimizer):
         if self._steps == 1:
             kind = getattr(torch.optim.lr_scheduler, "LRScheduler", torch.optim.lr_scheduler._LRScheduler)
-            self._schedulers = [[weakref.ref(o), o.last_epoch] for o in gc.get_objects() if isinstance(o, kind) and
+            self._schedulers = [[weakref.ref(o), o.last_epoch] for o in gc.get_objects() if issubclass(type(o), kind) and
                                 getattr(o, "optimizer", None) is optimizer]
             return
         for entry in self._schedulers:
@@ -325,7 +325,7 @@ class Invariants:
                 self._breach("replicas", f"rank {rank}", f"its parameters differ from rank {self._monitor()._rank}'s "
                              f"after step {step}")
             same = same + 1 if batch and mine[2] == batch else 0
-        if same > _SETTLED:
+        if same >= _SETTLED:
             self._breach("same_data", f"rank {rank}", f"its batches are rank {self._monitor()._rank}'s")
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A monitor of a PyTorch script without changes to the script: `msprobe run --monitor config.json`.
+"""A monitor of a PyTorch script without changes to the script: `msprobe run --monitor config.json`, or
+`--invariants`, which has no file.
 
 A model is watched from its first call in training on, under the names that it has inside of what is called. A
 step ends when the first optimizer that holds one of its parameters has stepped. Each model that is called on its
@@ -23,6 +24,7 @@ class _Watched(TrainerMon):
 
     def __init__(self, config, model):
         super().__init__(config, params_have_main_grad=False)
+        self.config["invariants"] |= os.environ.get("MSPROBE_INVARIANTS") == "1"
         self._leader = None
         self._chunks = [weakref.ref(model)]
         self._watch_model()
@@ -82,8 +84,7 @@ class _Watch:
 def attach(config):
     """Monitors this process as config.json asks; a mistake in the file ends the program at once."""
     try:
-        with open(config, encoding="utf-8") as file:
-            _probe.monitor_settings(config, file.read())
+        _monitor.read_config(config)
     except (OSError, ValueError) as why:
         print(f"msprobe: {why}", file=sys.stderr, flush=True)
         os._exit(2)  # a framework half imported can crash at a regular exit
