@@ -87,6 +87,7 @@ static bool add_lists(PyObject *dict, const struct probe_monitor_settings *s)
     return LIST(targets) && LIST(attention_hook) && LIST(linear_hook) &&
            LIST(moe_router_weight_hook) && LIST(moe_router_logit_hook) && LIST(cc_codeline) &&
            LIST(append_output) && add(dict, "module_ranks", ranks(s)) &&
+           add(dict, "has_linear_hook", PyBool_FromLong(s->linear_hook != NULL)) &&
            add(dict, "ops", op_names(s));
 #undef LIST
 }

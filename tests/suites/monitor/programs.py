@@ -262,6 +262,37 @@ def every_other_step(watch):
     return model, fit(model, optimizer, batches((8, 6), 3, steps=6), classify)
 
 
+class Scores(nn.Module):
+    """Attention as a module of its own, over (sample, place, head, width)."""
+
+    def forward(self, q, k, v):
+        n = q.shape[1]
+        scores = torch.einsum("bqhd,bkhd->bhqk", q, k).masked_fill(torch.ones(n, n).triu(1).bool(), -1e9).softmax(-1)
+        return torch.einsum("bhqk,bkhd->bqhd", scores, v)
+
+
+class Attending(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.q, self.k, self.v = nn.Embedding(16, 8), nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+        self.scores, self.experts, self.head = Scores(), Experts(), nn.Linear(8, 16)
+
+    def forward(self, ids):
+        x = self.embedding(ids)
+        b, n, _ = x.shape
+        y = self.scores(*(f(x).view(b, n, 2, 4) for f in (self.q, self.k, self.v)))
+        return self.head(self.experts(x + y.reshape(b, n, 8)))
+
+
+def features(watch):
+    model = Attending()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    watch(model, optimizer, recording_l2_features=True, sa_order="b,s,h,d", targets={"head": {}},
+          l2_targets={"attention_hook": ["0:scores"], "moe_router_weight_hook": ["0:experts.router"],
+                      "moe_router_logit_hook": ["0:experts.router"]})
+    return model, fit(model, optimizer, tokens((2, 7), 16), next_token)
+
+
 def alarms(watch):
     """A rate that lets the norms jump, and a loss that is NaN at last."""
     model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
@@ -286,7 +317,7 @@ def ranked(watch, rank):
 
 
 PROGRAMS = [mlp, cnn, gpt, tied_weights, accumulation, micro_gradients, rnn, moe, gan, autocast_bf16, bfloat16_model,
-            frozen_layers, vae, named_targets, every_other_step, alarms]
+            frozen_layers, vae, named_targets, every_other_step, features, alarms]
 
 
 # ---- running ------------------------------------------------------------------

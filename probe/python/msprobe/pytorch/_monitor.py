@@ -10,6 +10,7 @@ Tensors are looked at when they pass: nothing of the program is replaced, wrappe
 is added to its graph. See probe/python/msprobe/_monitor.py."""
 import json
 import os
+import traceback
 import weakref
 
 import torch
@@ -17,7 +18,7 @@ import torch
 from msprobe import _monitor, _probe
 from msprobe._monitor import (ACTV, ACTV_GRAD, EXP_AVG, EXP_AVG_SQ, GRAD_REDUCED, GRAD_UNREDUCED, OTHER,
                               PARAM_ORIGIN, PARAM_UPDATED, guarded, say, squashed)
-from msprobe.pytorch import _modules
+from msprobe.pytorch import _features, _modules
 from msprobe.pytorch._invariants import Invariants
 from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
 
@@ -84,6 +85,28 @@ class _After(_Hook):
         if monitor is not None and monitor._due:
             kwargs = kwargs_and_result[0] if len(kwargs_and_result) > 1 else {}
             monitor._after(self, module, args, kwargs, kwargs_and_result[-1])
+
+
+class _Feature(_Hook):
+    """Hook of a module whose features are recorded; `number` is their kind."""
+
+    __slots__ = ()
+
+    def __call__(self, module, args, result):
+        monitor = self.monitor()
+        if monitor is not None and monitor._due and not _is_untouchable():
+            monitor._put_features(self, module, args, result)
+
+
+class _Stack(_Hook):
+    """Hook of a module whose caller is recorded."""
+
+    __slots__ = ()
+
+    def __call__(self, module, args, result):
+        monitor = self.monitor()
+        if monitor is not None and monitor._stacks is not None and not _is_untouchable():
+            monitor._put_stack(self)
 
 
 class _Watched(_Hook):
@@ -203,6 +226,7 @@ class TrainerMon(_monitor.BaseMonitor):
         self._optimizer = self._wrapped = None
         self._groups = 0  # modules called so far
         self._invariants, self._before_step = [], []
+        self._features = self._stacks = None
         self._struct, self._is_struct_written = {}, False
         self._micro_steps = 1
         self._dp_group = self._tp_group = None
@@ -259,6 +283,7 @@ class TrainerMon(_monitor.BaseMonitor):
             self._hook_gradients()
         if self._writer is not None:
             self._hook_modules()
+            self._hook_features()
         if self.config["invariants"] and self._writer is not None:
             self._watch_invariants()
 
@@ -347,6 +372,35 @@ class TrainerMon(_monitor.BaseMonitor):
                     hooked += 1
         if hooked == 0:
             say(f"targets: no module has one of the names {sorted(targets)}")
+
+    def _hook_features(self):
+        """Hooks modules for features of the second level, and for their callers."""
+        config = self.config
+        self._features = _features.Features(config, self._folder) if config["recording_l2_features"] else None
+        self._stacks = {} if config["stack_info"] else None
+        for prefix, model in self._models() if self._features or self._stacks is not None else ():
+            for path, module in model.named_modules():
+                found = prefix + squashed(path, self._squash)
+                if self._stacks is not None:
+                    self._handles.append(module.register_forward_hook(_Stack(self, found, None)))
+                for kind in _features.KINDS if self._features else ():
+                    name = self._features.names(kind, found, prefix + path)
+                    if name:
+                        self._handles.append(module.register_forward_hook(_Feature(self, name, kind)))
+
+    @guarded
+    def _put_features(self, hook, module, args, result):
+        if module.training and not _is_recomputing():
+            is_last = hook.micro + 1 == self._micro_steps
+            self._features.put(hook.number, hook.name, hook.micro, is_last, module, args, result)
+            hook.micro = (hook.micro + 1) % self._micro_steps
+
+    @guarded
+    def _put_stack(self, hook):
+        if hook.name not in self._stacks:
+            frames = [f for f in traceback.extract_stack() if f.filename != __file__]
+            self._stacks[hook.name] = " ".join(f"File {f.filename}, line {f.lineno}, in {f.name}, {f.line};"
+                                               for f in reversed(frames))
 
     def _target_of(self, path, prefix, targets):
         found = prefix + squashed(path, self._squash)
@@ -474,6 +528,11 @@ class TrainerMon(_monitor.BaseMonitor):
             self._put_parameters(PARAM_UPDATED)
         if self._due and self.config["print_struct"]:
             self._write_struct()
+        if self._due and self._features is not None:
+            self._features.write(self._step)
+        if self._due and self._stacks:
+            _features.write_stacks(self._folder, self._stacks)
+            self._stacks = None
         self._end_step()
 
     def _put_gradients(self):
