@@ -67,8 +67,9 @@ static bool add_switches(PyObject *dict, const struct probe_monitor_settings *s)
            SWITCH(forward_only) && SWITCH(backward_only) && SWITCH(ur_distribution) &&
            SWITCH(mv_distribution) && SWITCH(wg_distribution) && SWITCH(param_distribution) &&
            SWITCH(mg_direction) && SWITCH(stack_info) && SWITCH(monitor_mbs_grad) &&
-           SWITCH(recording_l2_features) && SWITCH(squash_name) && SWITCH(dynamic_on) && SWITCH(invariants) &&
-           SWITCH(cc_enable) && SWITCH(cc_log_only) && SWITCH(cc_pre_hook) && SWITCH(alert_dump);
+           SWITCH(recording_l2_features) && SWITCH(squash_name) && SWITCH(dynamic_on) &&
+           SWITCH(invariants) && SWITCH(cc_enable) && SWITCH(cc_log_only) && SWITCH(cc_pre_hook) &&
+           SWITCH(alert_dump);
 #undef SWITCH
 }
 
@@ -166,9 +167,32 @@ static PyObject *sample(PyObject *module, PyObject *value)
                          s.is_finite ? Py_True : Py_False);
 }
 
+/* figures(tensor) -> (min, max, mean, norm, NaNs) in the precision of float32, None: unreadable */
+static PyObject *figures(PyObject *module, PyObject *value)
+{
+    struct ext_view view;
+    struct probe_mon_row row;
+    (void)module;
+    struct ext_guard guard = ext_quiet(false);
+    const bool is_read = ext_is_tensor(value) && ext_view_tensor(value, &view);
+    if (is_read) {
+        probe_monitor_figures(&row, &view.t, view.dtype, 1U << PROBE_MON_NORM, 0);
+        ext_unview(&view);
+    }
+    ext_loud(guard);
+    if (!is_read)
+        Py_RETURN_NONE;
+    const double *f = row.figures;
+    return Py_BuildValue("ddddd", (double)(float)f[PROBE_MON_MIN], (double)(float)f[PROBE_MON_MAX],
+                         (double)(float)f[PROBE_MON_MEAN], (double)(float)f[PROBE_MON_NORM],
+                         f[PROBE_MON_NANS]);
+}
+
 PyMethodDef ext_monitor_functions[] = {
+    {"figures", figures, METH_O, "figures(tensor) -> (min, max, mean, norm, NaNs)"},
     {"sample", sample, METH_O, "sample(tensor) -> (hash, number not 0, are all finite?)"},
-    {"monitor_settings", settings, METH_VARARGS, "monitor_settings(name, text) -> dict"}, {0}};
+    {"monitor_settings", settings, METH_VARARGS, "monitor_settings(name, text) -> dict"},
+    {0}};
 
 /* ---- the monitor ------------------------------------------------------- */
 

@@ -50,6 +50,17 @@ if [ -n "$official" ]; then
 else
     echo "skip monitor_official: the official tool is not installed beside $python"
 fi
+
+second() { PYTHONPATH=$1 "$python" $here/second.py "$2" "$3" 2>>"$scratch/said" | grep DONE; }
+if "$python" -c 'import torch; torch.optim.Optimizer.register_step_pre_hook' 2>/dev/null; then
+    second '' none "$scratch/none2" >"$scratch/none2.txt"
+    second "$build/python" monitored "$scratch/ours2" >"$scratch/ours2.txt"
+    check trainings_are_the_same_with_the_second_monitor cmp "$scratch/none2.txt" "$scratch/ours2.txt"
+fi
+if [ -n "$official" ]; then
+    second '' monitored "$scratch/theirs2" >/dev/null
+    "$python" $here/second.py compare "$scratch/ours2" "$scratch/theirs2" || rc=1
+fi
 ours $here/behaviour.py "$scratch/behaviour" || rc=1
 "$python" $here/after.py "$msprobe" "$scratch/ours/alarms" "$scratch/after" || rc=1
 ours $here/mistakes.py "$scratch/mistakes" || rc=1
