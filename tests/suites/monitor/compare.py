@@ -31,7 +31,7 @@ def folders(path):
         match = re.match(r"[\w-]{0,20}-rank(\d+)-", name)
         if match:
             found[match.group(1)] = os.path.join(path, name)
-    return found
+    return dict(sorted(found.items()))
 
 
 def rows_of(path):
