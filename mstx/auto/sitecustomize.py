@@ -6,7 +6,8 @@ the sitecustomize that the program would have without msprobe.  PyTorch or MindS
 whichever is imported first.
 
 Errors of the hooks never reach the program: functions that cannot be marked stay as they are.
-MSTX_TORCH=0 switches marks off, MSPROBE_DUMP names the config.json of a dump.
+MSTX_TORCH=0 switches marks off, MSPROBE_DUMP names the config.json of a dump, MSPROBE_MONITOR that of a monitor; with
+MSPROBE_INVARIANTS=1 what holds in every training is watched.
 """
 import importlib
 import os
@@ -61,6 +62,18 @@ def dump(adapter):
     auto.attach(path)
 
 
+def monitor():
+    """Starts the monitor of PyTorch."""
+    if not monitored and not watched:
+        return
+    try:
+        auto = importlib.import_module("msprobe.pytorch._monitor_auto")
+    except ImportError as why:
+        print(f"msprobe: no monitor: {why}", file=sys.stderr)
+        return
+    auto.attach(monitored)
+
+
 def torch_is_loaded(torch):
     try:
         import msprobe_settings
@@ -76,6 +89,7 @@ def torch_is_loaded(torch):
     except Exception:
         pass
     dump("pytorch")
+    monitor()
 
 
 def mpi4py_is_loaded(_):
@@ -114,7 +128,9 @@ def run_the_other():
 
 has_marks = os.environ.get("MSTX_TORCH") != "0"
 config = os.environ.get("MSPROBE_DUMP")
-if has_marks or config:
+monitored = os.environ.get("MSPROBE_MONITOR")
+watched = os.environ.get("MSPROBE_INVARIANTS") == "1"
+if has_marks or config or monitored or watched:
     sys.meta_path.insert(0, ImportWatch("torch", torch_is_loaded))
 if has_marks:
     sys.meta_path.insert(0, ImportWatch("mpi4py", mpi4py_is_loaded))

@@ -11,10 +11,10 @@
 extern const struct ms_cmd mstx_cmd_run;
 
 struct args {
-    const char *output, *include, *exclude, *max_size, *stage, *dump;
+    const char *output, *include, *exclude, *max_size, *stage, *dump, *monitor;
     double flight, hang_timeout;
     int policy, comm, device;
-    bool nvtx, wait, no_torch, hook_dlsym;
+    bool nvtx, wait, no_torch, hook_dlsym, invariants;
     struct ms_opt_list program;
 };
 
@@ -51,6 +51,12 @@ static const struct ms_opt opts[] = {
     {"dump", NULL, MS_OPT_PATH, offsetof(struct args, dump), "FILE",
      .help = "dump a PyTorch or MindSpore program as this config.json says; into DIR if it names "
              "no dump_path"},
+    {"monitor", NULL, MS_OPT_PATH, offsetof(struct args, monitor), "FILE",
+     .help = "write the figures of each step of a PyTorch program that this monitor's config.json "
+             "asks for, into DIR/monitor if MONITOR_OUTPUT_DIR names no other folder"},
+    {"invariants", NULL, MS_OPT_FLAG, offsetof(struct args, invariants),
+     .help = "watch what holds in every PyTorch training that is right, and say at once what does "
+             "not: stale gradients, layers without an optimizer, broken ties, ..."},
     {"flight", NULL, MS_OPT_REAL, offsetof(struct args, flight), "SECONDS",
      .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
     {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
@@ -139,6 +145,8 @@ static int run_run(int argc, char **argv)
         .policy = policies[args.policy],
         .device = args.device != 0 ? devices[args.device] : NULL,
         .dump = args.dump,
+        .monitor = args.monitor,
+        .invariants = args.invariants,
         .flight = args.flight,
         .hang_timeout = args.hang_timeout,
         .comm = args.comm,

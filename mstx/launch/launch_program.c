@@ -243,6 +243,28 @@ static enum ms_rc request_dump(const char *config, const char *out, struct ms_er
     return MS_OK;
 }
 
+/* Tells whether the figures of steps are monitored, or what holds in every training. */
+static bool is_monitored(const struct mstx_launch *how)
+{
+    return how->monitor != NULL || how->invariants;
+}
+
+/* The same for a monitor, whose files go into the run where the user has named no other folder. */
+static enum ms_rc request_monitor(const struct mstx_launch *how, const char *out,
+                                  struct ms_err *err)
+{
+    char path[PATH_MAX], folder[PATH_MAX + 16];
+    if (!is_monitored(how))
+        return MS_OK;
+    if (how->monitor != NULL && (realpath(how->monitor, path) == NULL || access(path, R_OK) != 0))
+        return ms_fail_sys(err, "--monitor %s", how->monitor);
+    set_variable("MSPROBE_MONITOR", how->monitor != NULL ? path : NULL);
+    set_variable("MSPROBE_INVARIANTS", how->invariants ? "1" : NULL);
+    snprintf(folder, sizeof folder, "%s/monitor", realpath(out, path) != NULL ? path : out);
+    setenv("MONITOR_OUTPUT_DIR", folder, 0);
+    return MS_OK;
+}
+
 /* Passes on a tool that was configured before, so that the recorder forwards every mark to it. */
 static void chain_tool(const char *variable, const char *next, const char *ours)
 {
@@ -270,8 +292,9 @@ static enum ms_rc set_environment(const struct mstx_launch *how, const char *out
     if (how->hook_dlsym)
         MS_TRY(preload_dlsym(err));
     preload_sanitizers(program, lib);
-    offer_python(!how->no_torch || how->dump != NULL);
+    offer_python(!how->no_torch || how->dump != NULL || is_monitored(how));
     MS_TRY(request_dump(how->dump, out, err));
+    MS_TRY(request_monitor(how, out, err));
     set_variable("MSTX_TORCH", how->no_torch ? "0" : NULL);
     set_variable("MSTX_OUT", out);
     set_variable("MSTX_DOMAIN_INCLUDE", how->include);
@@ -357,19 +380,21 @@ static enum ms_rc add_process(void *arg, const char *path, struct ms_err *err)
 }
 
 /* Prints on stderr: standard output belongs to the program. */
-static enum ms_rc show_recorded(const char *out, bool has_dump, struct ms_err *err)
+static enum ms_rc show_recorded(const char *out, const struct mstx_launch *how, struct ms_err *err)
 {
     struct sum s = {0};
     char size[MS_HUMAN_MAX];
     MS_TRY(mstx_each_process(out, -1, add_process, &s, err));
     if (s.processes == 0) {
         bool is_empty = rmdir(out) == 0;
-        if (!has_dump)
+        if (how->dump == NULL && !is_monitored(how))
             fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
         else if (is_empty)
-            fprintf(stderr, "msprobe: nothing was dumped into %s, and no mark was made\n", out);
+            fprintf(stderr, "msprobe: nothing was %s into %s, and no mark was made\n",
+                    how->dump != NULL ? "dumped" : "written", out);
         else
-            fprintf(stderr, "msprobe: the dump is in %s\n", out);
+            fprintf(stderr, "msprobe: the %s in %s\n",
+                    how->dump != NULL ? "dump is" : "monitor's files are", out);
         return MS_OK;
     }
     fprintf(stderr, "msprobe: %s: %llu records of %zu process%s, %s", out,
@@ -526,5 +551,5 @@ enum ms_rc mstx_launch_run(const struct mstx_launch *how, char **program, int *s
         *status = status_of_start(err);
         return rc;
     }
-    return speaks_for_run() ? show_recorded(wanted, how->dump != NULL, err) : MS_OK;
+    return speaks_for_run() ? show_recorded(wanted, how, err) : MS_OK;
 }

@@ -24,10 +24,10 @@ struct mstx_launch {
     const char *output;            /* directory of the run */
     const char *include, *exclude; /* domains */
     const char *max_size, *stage, *policy, *device;
-    const char *dump; /* config.json of a dump */
+    const char *dump, *monitor; /* config.json of each */
     double flight, hang_timeout;
     int comm; /* enum mstx_launch_comm */
-    bool nvtx, wait, no_torch, hook_dlsym;
+    bool nvtx, wait, no_torch, hook_dlsym, invariants;
 };
 
 /* Runs the program. *status is its exit status, or that of a shell when the program cannot be

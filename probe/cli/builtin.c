@@ -210,6 +210,8 @@ const struct ms_cmd cli_cmd_completion = {
     X(probe, parse)                                                                                \
     X(probe, overflow_check)                                                                       \
     X(probe, data2db)                                                                              \
+    X(probe, monitor)                                                                              \
+    X(probe, trend)                                                                                \
     X(mstx, run)                                                                                   \
     X(mstx, ctl)                                                                                   \
     X(mstx, import)                                                                                \

@@ -10,6 +10,7 @@
  *     ext_around                        calls that go by way of a function of the adapter
  *     ext_op ext_hook ext_call          wrappers of functions; hooks of modules and gradients;
  *             │                         calls entered from Python
+ *     ext_monitor                       figures of each step, into csv files
  *     ext_value ── ext_json             values into the record, without copies
  *     ext_put                           hooks into a model's modules, and out of them
  *     ext_held                          calls that stay open while code of the program runs
@@ -27,6 +28,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "probe/monitor/monitor.h"
 #include "probe/tensor/tensor.h"
 #include "probe/write/call_entry.h"
 
@@ -104,6 +106,15 @@ PyObject *ext_is_alien(PyObject *module, PyObject *error);
 bool ext_is_tensor(PyObject *o);
 /* Adds one tensor as the next value of the record at `r`; on failure the value is null. */
 void ext_put_tensor(struct probe_call *c, struct probe__record *r, const char *key, PyObject *t);
+/* Elements of a tensor in host memory, held until ext_unview(). */
+struct ext_view {
+    struct probe_tensor t;
+    PyObject *hold;
+    char dtype[32]; /* as the framework writes it */
+};
+/* False: it has none that can be read. */
+bool ext_view_tensor(PyObject *o, struct ext_view *v);
+void ext_unview(struct ext_view *v);
 /* Returns a new reference to the property or the method's result, or NULL with an exception. */
 PyObject *ext_get(enum ext_get what, PyObject *t);
 bool ext_get_bool(enum ext_get what, PyObject *t);
@@ -217,6 +228,9 @@ extern PyTypeObject ext_op_type, ext_fn_type, ext_back_type; /* ext_op */
 /* ext_hook */
 extern PyTypeObject ext_hook_type, ext_after_type, ext_grads_type, ext_grad_type, ext_ran_type;
 extern PyTypeObject ext_call_type; /* ext_call */
+/* ext_monitor */
+extern PyTypeObject ext_monitor_type;
+extern PyMethodDef ext_monitor_functions[];
 /* enter(prefix, name, args, kwargs, mask), enter_root(name), ... */
 extern PyMethodDef ext_call_functions[];
 extern PyMethodDef ext_put_functions[]; /* ext_put */

@@ -341,13 +341,15 @@ PyMODINIT_FUNC PyInit__probe(void)
     static const struct {
         const char *name;
         PyTypeObject *type;
-    } types[] = {{"Op", &ext_op_type},       {"Fn", &ext_fn_type},     {"Hook", &ext_hook_type},
-                 {"Grads", &ext_grads_type}, {"Grad", &ext_grad_type}, {"Call", &ext_call_type},
-                 {"After", &ext_after_type}, {NULL, &ext_ran_type},    {NULL, &ext_back_type}};
+    } types[] = {{"Op", &ext_op_type},          {"Fn", &ext_fn_type},     {"Hook", &ext_hook_type},
+                 {"Grads", &ext_grads_type},    {"Grad", &ext_grad_type}, {"Call", &ext_call_type},
+                 {"After", &ext_after_type},    {NULL, &ext_ran_type},    {NULL, &ext_back_type},
+                 {"Monitor", &ext_monitor_type}};
     PyObject *m = PyModule_Create(&definition);
     if (m == NULL || PyModule_AddFunctions(m, ext_call_functions) != 0 ||
         PyModule_AddFunctions(m, ext_put_functions) != 0 ||
-        PyModule_AddFunctions(m, ext_watch_functions) != 0 || ext_state_ready() != 0 ||
+        PyModule_AddFunctions(m, ext_watch_functions) != 0 ||
+        PyModule_AddFunctions(m, ext_monitor_functions) != 0 || ext_state_ready() != 0 ||
         ext_watch_ready() != 0)
         return NULL;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {

@@ -13,6 +13,8 @@
 #include "probe/base/num.h"
 #include "probe/write/dumper_state.h"
 
+#include <stdio.h>
+
 /* ---- calls into Python -------------------------------------------------- */
 
 /* Number of pending statistics at which they are fetched; each holds a few numbers on a device. */
@@ -207,10 +209,9 @@ struct told {
     unsigned long later;
 };
 
-static bool describe_value(PyObject *o, struct told *told)
+static bool describe_value(PyObject *o, bool host_only, struct told *told)
 {
-    PyObject *host_only = ext_host_only ? Py_True : Py_False;
-    PyObject *args[] = {o, host_only};
+    PyObject *args[] = {o, host_only ? Py_True : Py_False};
     told->tuple = ext_ask(ext_fw.to_host, args, 2);
     return told->tuple != NULL &&
            PyArg_ParseTuple(told->tuple, "OOsspOk", &told->plain, &told->shape, &told->dtype,
@@ -252,6 +253,19 @@ static void shape_from(PyObject *shape, struct probe_tensor *t)
         t->count *= t->shape[i];
 }
 
+/* Reads a plain tensor that is known to be in host memory. */
+static bool read_host(PyObject *plain, struct probe_tensor *t)
+{
+    t->dtype = get_dtype(plain);
+    if (t->dtype == MS_DT_NONE || !get_sizes(EXT_SHAPE, plain, t->shape, &t->ndim) ||
+        !get_sizes(EXT_STRIDE, plain, t->stride, &t->ndim) || !set_count(t))
+        return false;
+    PyObject *at = t->count != 0 ? ext_get(EXT_DATA_PTR, plain) : NULL;
+    t->data = at != NULL ? PyLong_AsVoidPtr(at) : NULL;
+    Py_XDECREF(at);
+    return t->count == 0 || t->data != NULL;
+}
+
 static void put_told_tensor(struct probe_call *c, struct probe__record *r, const char *key,
                             const struct told *told)
 {
@@ -261,17 +275,7 @@ static void put_told_tensor(struct probe_call *c, struct probe__record *r, const
                                 .type = told->type,
                                 .dtype = told->dtype,
                                 .later = (uint32_t)told->later};
-    bool is_read = told->plain != Py_None;
-    if (is_read) {
-        t.dtype = get_dtype(told->plain);
-        is_read = t.dtype != MS_DT_NONE && get_sizes(EXT_SHAPE, told->plain, t.shape, &t.ndim) &&
-                  get_sizes(EXT_STRIDE, told->plain, t.stride, &t.ndim) && set_count(&t);
-        PyObject *at = is_read && t.count != 0 ? ext_get(EXT_DATA_PTR, told->plain) : NULL;
-        t.data = at != NULL ? PyLong_AsVoidPtr(at) : NULL;
-        Py_XDECREF(at);
-        is_read &= t.count == 0 || t.data != NULL;
-    }
-    if (!is_read) {
+    if (told->plain == Py_None || !read_host(told->plain, &t)) {
         t = (struct probe_tensor){.dtype = MS_DT_U8};
         shape_from(told->shape, &t);
         as.is_blank = true;
@@ -299,13 +303,45 @@ void ext_put_tensor(struct probe_call *c, struct probe__record *r, const char *k
     }
     PyErr_Clear();
     struct told told = {.later = 0};
-    if (describe_value(o, &told)) {
+    if (describe_value(o, ext_host_only, &told)) {
         put_told_tensor(c, r, key, &told);
     } else {
         ext_swallow("a tensor");
         probe__record_none(r, key);
     }
     Py_XDECREF(told.tuple);
+}
+
+static void dtype_text(struct ext_view *v)
+{
+    const bool is_mindspore = ext_fw.module_prefix != NULL && ext_fw.module_prefix[0] == 'C';
+    snprintf(v->dtype, sizeof v->dtype, "%s%s", is_mindspore ? "" : "torch.",
+             is_mindspore ? ms_dtype_mindspore(v->t.dtype) : ms_dtype_torch(v->t.dtype));
+}
+
+bool ext_view_tensor(PyObject *o, struct ext_view *v)
+{
+    v->t.ndim = 0;
+    v->t.data = NULL;
+    v->hold = NULL;
+    if (is_plain(o) && read_plain(o, &v->t)) {
+        dtype_text(v);
+        return true;
+    }
+    PyErr_Clear();
+    struct told told = {.later = 0};
+    bool is_read =
+        describe_value(o, true, &told) && told.plain != Py_None && read_host(told.plain, &v->t);
+    if (is_read)
+        snprintf(v->dtype, sizeof v->dtype, "%s", told.dtype);
+    v->hold = told.tuple;
+    PyErr_Clear();
+    return is_read;
+}
+
+void ext_unview(struct ext_view *v)
+{
+    Py_CLEAR(v->hold);
 }
 
 enum { TEXT_MAX = 1 << 16 };

@@ -44,7 +44,7 @@ static struct watched *all[WATCHED_MAX];
 static unsigned count;
 /* Places of the first function of a group and behind the last: a group is switched at every step, and all
  * functions of PyTorch are a thousand. */
-enum { GROUPS = 4 };
+enum { GROUPS = 5 };
 static struct span {
     unsigned first, end;
 } spans[GROUPS];

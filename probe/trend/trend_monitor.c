@@ -61,7 +61,7 @@ struct monitor {
 
 /* Tells whether a name is "Aug14_10-21-07-rank3-1a2b": up to 20 letters, digits, '_' and '-', then
  * "-rankN-". */
-static bool is_rank_dir(struct ms_str name, int64_t *rank)
+bool probe__is_rank_dir(struct ms_str name, int64_t *rank)
 {
     for (uint32_t at = 0; at <= 20 && at < name.n; at++) {
         struct ms_str rest = ms_str_sub(name, at, name.n);
@@ -82,8 +82,13 @@ static bool is_rank_dir(struct ms_str name, int64_t *rank)
     return false;
 }
 
+const char *probe__metric_name(unsigned metric)
+{
+    return metric_names[metric];
+}
+
 /* Tells whether a name is "METRIC_0-9.csv". */
-static bool is_metric_file(struct ms_str name, unsigned *metric)
+bool probe__is_metric_file(struct ms_str name, unsigned *metric)
 {
     int64_t bar = ms_str_rfind(name, '_');
     struct ms_str from, to;
@@ -119,7 +124,7 @@ static enum ms_rc list_rank_dir(struct monitor *m, const char *dir, int64_t rank
     enum ms_rc rc = MS_OK;
     MS_TRY(ms_dir_list(&d, dir, err));
     for (size_t i = 0; i < d.names.n && rc == MS_OK; i++) {
-        if (is_metric_file(d.names.p[i], &metric))
+        if (probe__is_metric_file(d.names.p[i], &metric))
             rc = add_file(m, dir, d.names.p[i], rank, metric, err);
     }
     ms_dir_free(&d);
@@ -130,7 +135,7 @@ static enum ms_rc list_names(struct monitor *m, const struct ms_dir *d, struct m
 {
     for (size_t i = 0; i < d->names.n; i++) {
         int64_t rank;
-        if (!is_rank_dir(d->names.p[i], &rank))
+        if (!probe__is_rank_dir(d->names.p[i], &rank))
             continue;
         char *sub = ms_path_join(m->job->conf->data, d->names.p[i].p);
         if (sub == NULL)

@@ -115,11 +115,11 @@ def _consumers(results, inputs, began):
 class _Gradients:
     """Gradients of one call of a module, from the first that arrives to the last that leaves."""
 
-    __slots__ = ("about", "places_in", "places_out", "through", "sources", "consumers",
+    __slots__ = ("enter", "about", "places_in", "places_out", "through", "sources", "consumers",
                  "given", "sums", "to_come", "to_leave", "call")
 
-    def __init__(self, about, places_in, places_out, through, sources, consumers):
-        self.about = about  # path, class and number of the call
+    def __init__(self, enter, about, places_in, places_out, through, sources, consumers):
+        self.enter, self.about = enter, about  # makes what is told of the gradients, and its arguments
         self.places_in, self.places_out = places_in, places_out
         self.through = through  # (result, input) that are the same tensor
         self.sources, self.consumers = self.to_come, self.to_leave = sources, consumers  # numbers of nodes
@@ -128,7 +128,7 @@ class _Gradients:
     def come(self, wanted, gradients):
         """Records gradients of results before their node runs."""
         if self.to_come == self.sources:
-            self.call = _probe.enter_module_backward(*self.about)
+            self.call = self.enter(*self.about)
             if self.sources > 1 and self.call is not None:
                 _when_over(self.end)  # a result without use has no gradient
         if self.given is None:
@@ -271,20 +271,21 @@ def _watch_tensors(results, gradients):
 _HOOKS_NODES = VERSION >= (2, 0)
 
 
-def _watch(results, about, places, places_out, through, consumers):
+def _watch(results, enter, about, places, places_out, through, consumers):
     """Hooks what made the results. Their gradients arrive once for each node, or for each tensor."""
     if _HOOKS_NODES:
         nodes = _nodes_of(results)
-        gradients = _Gradients(about, places, places_out, through, len(nodes), consumers)
+        gradients = _Gradients(enter, about, places, places_out, through, len(nodes), consumers)
         _watch_results(nodes, gradients)
     else:
         arrivals = sum([r.grad_fn is not None for r in results])
-        gradients = _Gradients(about, places, places_out, through, arrivals, consumers)
+        gradients = _Gradients(enter, about, places, places_out, through, arrivals, consumers)
         _watch_tensors(results, gradients)
     return gradients
 
 
-def _watch_call(about, edges, places, results, places_out, began):
+def watch_call(enter, about, edges, places, results, places_out, began):
+    """Has enter(*about) told of the gradients of one call: see _Gradients."""
     consumers, through = [], []
     if edges:
         ends = [edges.get(_edge(r)) for r in results]
@@ -293,7 +294,7 @@ def _watch_call(about, edges, places, results, places_out, began):
         if inside and not consumers:
             return  # no path from the results to the inputs
         through = [(i, end) for i, end in enumerate(ends) if end is not None]
-    gradients = _watch(results, about, places, places_out, through, len(consumers))
+    gradients = _watch(results, enter, about, places, places_out, through, len(consumers))
     for node, of_node in consumers:
         node.register_hook(_Go(gradients, of_node))
 
@@ -327,7 +328,8 @@ class _Backward:
         edges, places, began = known
         results, places_out = _distinct(result)
         if results:
-            _watch_call((hook.path, hook.class_name, number), edges, places, results, places_out, began)
+            watch_call(_probe.enter_module_backward, (hook.path, hook.class_name, number), edges, places, results,
+                       places_out, began)
 
 
 # ---- gradients of parameters ------------------------------------------------
