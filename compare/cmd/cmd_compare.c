@@ -10,7 +10,7 @@
 #include "compare/official/trees.h"
 #include "compare/run/compare_run.h"
 #include "probe/base/clock.h"
-#include "probe/base/run_settings.h"
+#include "probe/settings/run_settings.h"
 
 extern const struct ms_cmd compare_cmd_compare;
 

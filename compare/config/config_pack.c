@@ -7,7 +7,7 @@
 #include "compare/config/config_zip.h"
 #include "compare/config/hyper_params.h"
 
-#include "probe/base/run_settings.h"
+#include "probe/settings/run_settings.h"
 
 #include <unistd.h>
 

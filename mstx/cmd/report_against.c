@@ -6,7 +6,7 @@
 
 #include "probe/base/jprint.h"
 #include "probe/base/num.h"
-#include "probe/base/run_settings.h"
+#include "probe/settings/run_settings.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "probe/base/human.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
-#include "probe/base/run_settings.h"
+#include "probe/settings/run_settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -379,6 +379,27 @@ static enum ms_rc add_process(void *arg, const char *path, struct ms_err *err)
     return MS_OK;
 }
 
+static void forget_settings(const char *out)
+{
+    char *path = ms_path_join(out, MS_SETTINGS_FILE);
+    if (path != NULL)
+        unlink(path);
+    ms_free(path);
+}
+
+/* Tells whether the program left nothing in the folder of the run. */
+static bool holds_settings_alone(const char *out)
+{
+    struct ms_dir list;
+    bool is = true;
+    if (ms_dir_list(&list, out, NULL) != MS_OK)
+        return false;
+    for (size_t i = 0; i < list.names.n; i++)
+        is = is && ms_str_is(list.names.p[i], MS_SETTINGS_FILE);
+    ms_dir_free(&list);
+    return is;
+}
+
 /* Prints on stderr: standard output belongs to the program. */
 static enum ms_rc show_recorded(const char *out, const struct mstx_launch *how, struct ms_err *err)
 {
@@ -386,7 +407,11 @@ static enum ms_rc show_recorded(const char *out, const struct mstx_launch *how, 
     char size[MS_HUMAN_MAX];
     MS_TRY(mstx_each_process(out, -1, add_process, &s, err));
     if (s.processes == 0) {
-        bool is_empty = rmdir(out) == 0;
+        const bool is_empty = holds_settings_alone(out);
+        if (is_empty) {
+            forget_settings(out);
+            rmdir(out);
+        }
         if (how->dump == NULL && !is_monitored(how))
             fprintf(stderr, "msprobe: the program made no mark; nothing was recorded\n");
         else if (is_empty)
@@ -505,20 +530,17 @@ static int status_of_start(const struct ms_err *err)
     return err->sys == ENOENT ? 127 : err->sys == EACCES ? 126 : 0;
 }
 
-/* Records what the program is started with; the program is started without the file as well. */
-static void record_settings(const char *out, char *const *program)
+/* Records what the program is started with; the program is started without the file as well. Tells whether
+ * there is a new file. */
+static bool record_settings(const char *out, char *const *program)
 {
     struct ms_err err = {0};
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.*s/" MS_SETTINGS_FILE, PATH_MAX - 32, out);
+    const bool is_new = ms_path_kind(path) == MS_KIND_NONE;
     if (ms_settings_write(out, program, &err) != MS_OK)
         fprintf(stderr, "msprobe run: settings of the program not recorded: %s\n", err.msg);
-}
-
-static void forget_settings(const char *out)
-{
-    char *path = ms_path_join(out, MS_SETTINGS_FILE);
-    if (path != NULL)
-        unlink(path);
-    ms_free(path);
+    return is_new;
 }
 
 enum ms_rc mstx_launch_run(const struct mstx_launch *how, char **program, int *status,
@@ -537,16 +559,17 @@ enum ms_rc mstx_launch_run(const struct mstx_launch *how, char **program, int *s
     enum ms_rc rc = set_environment(how, out, elf, err);
     ms_file_unmap(&elf);
     MS_TRY(rc);
+    bool has_settings = false;
     if (speaks_for_run()) {
         show_earlier(wanted);
-        record_settings(out, program);
+        has_settings = record_settings(out, program);
     }
     rc = start_and_wait(program, status, err);
     if (rc != MS_OK) {
-        if (is_new) {
+        if (has_settings)
             forget_settings(out);
+        if (is_new)
             rmdir(out); /* fails, as intended, when another program records there */
-        }
         hint_at_start(program[0], err);
         *status = status_of_start(err);
         return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe/base/io.h"
-#include "probe/base/run_settings.h"
+#include "probe/settings/run_settings.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>

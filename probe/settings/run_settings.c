@@ -2,7 +2,7 @@
  *
  * run_settings: collects what a program is started with.
  */
-#include "probe/base/run_settings.h"
+#include "probe/settings/run_settings.h"
 
 #include "probe/base/io.h"
 #include "probe/base/jwrite.h"

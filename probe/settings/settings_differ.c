@@ -6,7 +6,7 @@
 #include "probe/base/io.h"
 #include "probe/base/jread.h"
 #include "probe/base/map.h"
-#include "probe/base/run_settings.h"
+#include "probe/settings/run_settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * run_settings: what a program is started with: its command, environment and installed Python packages, as a
  * file of a run, and in what two runs differ.
  */
-#ifndef PROBE_BASE_RUN_SETTINGS_H
-#define PROBE_BASE_RUN_SETTINGS_H
+#ifndef PROBE_SETTINGS_RUN_SETTINGS_H
+#define PROBE_SETTINGS_RUN_SETTINGS_H
 
 #include "probe/base/str.h"
 #include "probe/base/vec.h"
