@@ -28,7 +28,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
 HARDEN := $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fstack-protector-strong
 ALL_CPPFLAGS := -I. -I$(B) $(if $(SAN)$(ASSERT),-DMS_ASSERT) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMS_VERSION='"$(VERSION)"'
 # User flags come last, so they win.
-ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread $(WARN) \
+ALL_CFLAGS = -std=c17 -ffp-contract=off -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread $(WARN) \
              $(if $(W),-Werror) $(HARDEN) $(SAN:%=-fsanitize=% -fno-sanitize-recover=all) $(CFLAGS)
 ALL_LDFLAGS = -pthread -Wl,-z,relro,-z,now $(SAN:%=-fsanitize=%) $(LDFLAGS)
 

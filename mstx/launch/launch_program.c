@@ -279,7 +279,7 @@ static void chain_tool(const char *variable, const char *next, const char *ours)
 static enum ms_rc set_environment(const struct mstx_launch *how, const char *out,
                                   struct ms_file program, struct ms_err *err)
 {
-    static const struct ms_place recorder = {"libmstx.so", "../lib/libmstx.so"};
+    static const struct ms_place recorder = {"libmstx.so", "../lib/libmstx.so.0"};
     static const struct ms_place door = {"dropin/libmspti.so", "../lib/msprobe/dropin/libmspti.so"};
     char lib[PATH_MAX], drop[PATH_MAX];
     MS_TRY(find_library(&recorder, lib, sizeof lib, err));

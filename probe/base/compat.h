@@ -5,7 +5,7 @@
  * What enters a training process runs with the C library of that machine. The oldest one that is
  * supported is glibc 2.28 (2018: CentOS 8, openEuler 20.03; Ubuntu 20.04 has 2.31). A function that came later has
  * its replacement in this header, and no other file calls the function itself. With a newer C
- * library the name is that library's own. `sh tests/symbols.sh` checks the built files.
+ * library the name is that library's own. tests/portable/symbols.sh checks the built files.
  */
 #ifndef PROBE_BASE_COMPAT_H
 #define PROBE_BASE_COMPAT_H
