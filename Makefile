@@ -121,7 +121,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 .PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-graphs mindspore-versions bench-bugs bench-models bench-torch bench-whatif bench-cluster \
         bench-mpi \
-        soak storms load harm simulate planted mutants against analyze layers calls docs format install uninstall portable wheel deb dist deps demo clean help
+        soak storms load harm simulate planted mutants against analyze layers calls docs format install uninstall portable wheel emulated deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -385,6 +385,9 @@ test: deps ## install what is missing, build, run every test
 check: $(TESTED) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
+test-programs: $(TESTED) $(FUZZ)
+.PHONY: test-programs
+
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
 	$(AGAIN) demo-run
 .PHONY: demo-run
@@ -497,6 +500,12 @@ portable: $(PORTABLE_CC) $(PORTABLE_LIBS)/done ## program and libraries for syst
 	@sh tests/portable/symbols.sh $(PORTABLE) $(GLIBC)
 wheel: portable ## Python wheel of the portable build, build/portable/*.whl
 	@$(PYTHON) tests/portable/wheel.py $(PORTABLE) --arch $(ARCH) --glibc $(GLIBC) --version $(VERSION)
+
+EMULATED_SECONDS ?=
+emulated: ## tests and fuzz corpora of another processor, CROSS=aarch64, in its emulator; EMULATED_SECONDS=240: drawn ones
+	@$(if $(CROSS),:,echo 'make emulated CROSS=aarch64: say which processor' >&2; exit 2)
+	@$(MAKE) --no-print-directory CROSS=$(CROSS) test-programs
+	@ARCH=$(CROSS) B=$(B) sh tests/portable/emulated.sh $(EMULATED_SECONDS)
 
 install: all ## install under $(DESTDIR)$(PREFIX)
 	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh install

@@ -99,12 +99,8 @@ const char *ms_cpu_text(char *buf, unsigned size)
     static const struct {
         unsigned bit;
         const char *name;
-    } names[] = {{MS_CPU_CLMUL, "clmul"},
-                 {MS_CPU_AVX2, "avx2"},
-                 {MS_CPU_AVX512, "avx512"},
-                 {MS_CPU_VCLMUL, "vclmul"},
-                 {MS_CPU_NEON, "neon"},
-                 {MS_CPU_CRC, "crc"}};
+    } names[] = {{MS_CPU_CLMUL, "clmul"},   {MS_CPU_AVX2, "avx2"}, {MS_CPU_AVX512, "avx512"},
+                 {MS_CPU_VCLMUL, "vclmul"}, {MS_CPU_NEON, "neon"}, {MS_CPU_CRC, "crc"}};
     unsigned n = 0;
     buf[0] = '\0';
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
