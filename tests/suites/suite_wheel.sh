@@ -92,6 +92,9 @@ selftest() { within msprobe selftest; }
 compares() {
     within msprobe compare -tp "$data/target" -gp "$data/golden" -o "compared" && ls compared | grep compare_result
 }
+shows() {
+    within python3 -c 'import msprobe; assert "<pre" in msprobe.show("run")._repr_html_()' | grep 'Nothing wrong was found'
+}
 has_manuals() { [ -s "$env/share/man/man1/msprobe-compare.1" ]; }
 plant_official() {
     mkdir "$(site)/msprobe" && echo 'OFFICIAL = True' >"$(site)/msprobe/__init__.py"
@@ -114,6 +117,7 @@ try_python() { # python
     check "Python $v: marks of a script are recorded and reported" records_marks
     check "Python $v: import finds the extension of this version" imports_ours
     check "Python $v: two dumps are compared" compares
+    check "Python $v: show() has the findings of the run" shows
     check "Python $v: man pages are there" has_manuals
     plant_official
     check "Python $v: an official package is not shadowed" is_official
