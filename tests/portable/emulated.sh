@@ -12,6 +12,7 @@ B=${B:-build/$ARCH}
 qemu=$(command -v "qemu-$ARCH-static") || { echo "skip emulated: no qemu-$ARCH-static here; apt-get install qemu-user-static"; exit 77; }
 formats=/proc/sys/fs/binfmt_misc
 known=tests/data/emulated.known
+large_pages='test_io test_segment_file test_jread_parts test_dump test_pt test_litmus'
 export B ARCH
 
 # Signature of an ELF file of 64 bits for aarch64, and the bits of it that count.
@@ -80,8 +81,19 @@ for t in "$counts"/*.again; do
     cp "$logs/$(basename "$file").log" "$logs/$(basename "$file").first.log"
     SECOND=yes run "$kind" "$file"
 done
+# With pages of 64 KiB, as many systems of that processor have them, what maps files. The recorder's own
+# programs are not among them: where its page is larger than the machine's, qemu cuts a mapping at the end
+# that the file has, and texts are mapped ahead of theirs.
+own=$counts
+counts=$own/pages
+mkdir "$counts"
+for name in $large_pages; do
+    [ ! -e "$B/tests/$name" ] || QEMU_PAGESIZE=65536 sh tests/run_one.sh "$counts" "$counts" check "$B/tests/$name" </dev/null
+done
+passed=$(sum 1) failed=$(sum 2)
+counts=$own
 [ "$left" -eq 0 ] || echo "$left programs were not drawn"
-passed=$(sum 1) failed=$(sum 2) skipped=$(sum 3)
+passed=$((passed + $(sum 1))) failed=$((failed + $(sum 2))) skipped=$(sum 3)
 [ "$skipped" -eq 0 ] || echo "$skipped skipped"
 rm -rf "$counts"
 echo "$passed passed, $failed failed"
