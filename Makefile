@@ -6,8 +6,17 @@ B       ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
 CFLAGS  ?= -O3 -g
-PKG_CONFIG ?= pkg-config
 PYTHON  ?= /usr/bin/python3
+# CROSS=aarch64 builds for that processor with Debian's cross compiler and its libraries of arm64.
+ARCH    := $(or $(CROSS),$(shell uname -m))
+ifneq ($(CROSS),)
+B       := build/$(CROSS)
+CC      := $(CROSS)-linux-gnu-gcc
+CXX     := $(CROSS)-linux-gnu-g++
+AR      := $(CROSS)-linux-gnu-ar
+PKG_CONFIG ?= env PKG_CONFIG_LIBDIR=/usr/lib/$(CROSS)-linux-gnu/pkgconfig:/usr/share/pkgconfig pkg-config
+endif
+PKG_CONFIG ?= pkg-config
 .DEFAULT_GOAL := all
 Q       := $(if $(V),,@)
 say     = $(if $(V),@:,@printf '  %-7s %s\n')
@@ -19,7 +28,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
 HARDEN := $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fstack-protector-strong
 ALL_CPPFLAGS := -I. -I$(B) $(if $(SAN)$(ASSERT),-DMS_ASSERT) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DMS_VERSION='"$(VERSION)"'
 # User flags come last, so they win.
-ALL_CFLAGS = -std=c17 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread $(WARN) \
+ALL_CFLAGS = -std=c17 -ffp-contract=off -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread $(WARN) \
              $(if $(W),-Werror) $(HARDEN) $(SAN:%=-fsanitize=% -fno-sanitize-recover=all) $(CFLAGS)
 ALL_LDFLAGS = -pthread -Wl,-z,relro,-z,now $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
@@ -65,13 +74,18 @@ SO_MPI   := mstx/hook/real_function.c $(wildcard mstx/hook/mpi/*.c)
 MPI_LIBS := $(foreach f,$(MPI_FLAVOURS),$(B)/libmstx_mpi_$(f).so)
 MPI_WITHOUT := $(filter-out $(MPI_FLAVOURS),openmpi mpich)
 
-# The Python module is built where Python's headers are.
-PY_INC := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
+# The Python modules are built for each of PYTHONS whose headers are there; one is written SUFFIX:INCLUDE.
+PYTHONS ?= $(PYTHON)
+PY_FACTS := $(foreach p,$(PYTHONS),$(shell $(p) -c 'import os, sysconfig as s; i = s.get_paths()["include"]; \
+  os.path.exists(i + "/Python.h") and print(s.get_config_var("EXT_SUFFIX").replace(os.uname().machine, "$(ARCH)") + ":" + i)' 2>/dev/null))
+PY_SUFFIXES := $(foreach f,$(PY_FACTS),$(firstword $(subst :, ,$(f))))
+py_include = $(patsubst $(1):%,%,$(filter $(1):%,$(PY_FACTS)))
 PY_AUTO := $(patsubst mstx/%,$(B)/python/%,$(wildcard mstx/auto/*.py))
-PY_EXT := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))' 2>/dev/null)
 PY_SRC := $(patsubst probe/python/%,$(B)/python/%,$(wildcard probe/python/msprobe/*.py probe/python/msprobe/*/*.py))
-PY_PROBE := $(B)/python/msprobe/_probe$(PY_EXT)
-PY_LIB := $(if $(wildcard $(PY_INC)/Python.h),$(B)/python/mstx.so $(PY_PROBE)) $(PY_SRC) $(PY_AUTO)
+# One mstx.so is for Python 3.10 and later; Python 3.9 has a file of its own in front of it.
+PY_OLD := $(filter .cpython-39-%,$(PY_SUFFIXES))
+PY_MSTX := $(if $(filter-out $(PY_OLD),$(PY_SUFFIXES)),$(B)/python/mstx.so) $(PY_OLD:%=$(B)/python/mstx%)
+PY_LIB := $(PY_MSTX) $(PY_SUFFIXES:%=$(B)/python/msprobe/_probe%) $(PY_SRC) $(PY_AUTO)
 
 # For `mpirun msprobe`: a plugin for every flavour of MPI that is here.
 PAR_LIBS := $(MPI_FLAVOURS:%=$(B)/libmsprobe_mpi_%.so)
@@ -107,7 +121,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 .PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-graphs mindspore-versions bench-bugs bench-models bench-torch bench-whatif bench-cluster \
         bench-mpi \
-        soak storms load harm simulate planted mutants against analyze layers calls docs format install uninstall deb dist deps demo clean help
+        soak storms load harm simulate planted mutants against analyze layers calls docs format install uninstall portable wheel emulated deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -191,10 +205,14 @@ $(B)/libmstx_hook.so: $(call obj,$(SO_HOOK)) $(B)/libmstx.so
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $(filter %.o,$^) -L$(B) -lmstx
 	$(Q)ln -sf $(@F) $@.0
 # A sanitizer looks its own functions up by this dlsym before it is ready.
-$(B)/mstx/hook/dlsym.o: ALL_CFLAGS += $(if $(SAN),-fno-sanitize=all)
-$(B)/libmstx_dlsym.so: $(B)/mstx/hook/dlsym.o
+$(B)/named/mstx/hook/dlsym.o: ALL_CFLAGS += $(if $(SAN),-fno-sanitize=all) -DNAME='"dlsym"'
+$(B)/named/%.o: %.c Makefile
+	$(say) CC $<
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/libmstx_dlsym.so: $(B)/named/mstx/hook/dlsym.o
 	$(say) LD $@
-	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--defsym=dlsym=mstx_dlsym -Wl,--version-script=mstx/hook/dlsym.map -o $@ $^
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/hook/dlsym.map -o $@ $^
 	$(Q)ln -sf $(@F) $@.0
 # Functions that stand before those of NCCL, HCCL and OpenCL and those of streams.
 WRAPPERS := hook/ccl/nccl hook/ccl/hccl hook/device_streams
@@ -210,8 +228,8 @@ $(WRAPPERS:%=$(B)/mstx/%.o): $(patsubst %,$(B)/wrappers/%_wrappers.inc,nccl hccl
 define mpi_library
 $(B)/mpi_$(1)/mpi_have.h: Makefile
 	@mkdir -p $$(@D)
-	$$(Q)printf '#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\n#endif\n' | \
-	  $$(CC) $$(MPI_CFLAGS_$(1)) -E - | grep -oE '\bMPIX?_[A-Z][A-Za-z0-9_]*[[:space:]]*\(' | \
+	$$(Q)printf '#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\n#endif\n' >$$(@:.h=.c)
+	$$(Q)$$(CC) $$(MPI_CFLAGS_$(1)) -E $$(@:.h=.c) | grep -oE '\bMPIX?_[A-Z][A-Za-z0-9_]*[[:space:]]*\(' | \
 	  tr -d '( ' | sort -u | sed 's/.*/#define HAVE_& ,/' >$$@
 # The wrappers of that flavour.
 $(B)/mpi_$(1)/mpi_wrappers.inc: MPI_LANG := c
@@ -232,23 +250,30 @@ $(B)/libmstx_mpi_$(1).so: $$(patsubst %.c,$(B)/mpi_$(1)/%.o,$$(SO_MPI)) $(B)/lib
 endef
 $(foreach f,$(MPI_FLAVOURS),$(eval $(call mpi_library,$(f))))
 
-$(B)/python/mstx.so: mstx/auto/py_mstx.c mstx/ms_tools_ext.h
+$(PY_MSTX): mstx/auto/py_mstx.c mstx/ms_tools_ext.h
 	$(say) LD $@
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CPPFLAGS) -isystem $(PY_INC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) -isystem $(call py_include,$(or $(filter $(@F:mstx%=%),$(PY_OLD)),$(firstword $(filter-out $(PY_OLD),$(PY_SUFFIXES))))) \
+	  $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -o $@ $<
 
 # What `msprobe run` puts in the way of Python: it marks PyTorch.
 $(B)/python/auto/%.py: mstx/auto/%.py
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-# The adapters' C half holds a dumper of its own, so it needs no other library of ours.
-EXT_PROBE := $(call obj,$(wildcard probe/python/*.c))
-$(EXT_PROBE): ALL_CPPFLAGS += -isystem $(PY_INC)
-$(PY_PROBE): $(EXT_PROBE) $(call obj,$(SO_MSPROBE))
-	$(say) LD $@
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-z,nodelete -o $@ $^ -lm
+# The adapters' C half holds a dumper of its own, so it needs no other library of ours. It knows how each
+# version of Python lays out its objects, so there is one file for each.
+define python_library
+$(B)/python$(1)/%.o: %.c Makefile | $(GENERATED)
+	$$(say) CC "$$< ($(1))"
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(ALL_CPPFLAGS) $$(CPPFLAGS) -isystem $(call py_include,$(1)) $$(ALL_CFLAGS) -MMD -MP -c -o $$@ $$<
+$(B)/python/msprobe/_probe$(1): $(patsubst %.c,$(B)/python$(1)/%.o,$(wildcard probe/python/*.c)) $(call obj,$(SO_MSPROBE))
+	$$(say) LD $$@
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-z,nodelete -o $$@ $$^ -lm
+endef
+$(foreach s,$(PY_SUFFIXES),$(eval $(call python_library,$(s))))
 $(B)/python/%.py: probe/python/%.py
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
@@ -360,6 +385,9 @@ test: deps ## install what is missing, build, run every test
 check: $(TESTED) $(FUZZ) $(SAMPLES) layers ## run every test with what is installed
 	@B=$(B) PYTHON=$(PYTHON) sh tests/run.sh
 
+test-programs: $(TESTED) $(FUZZ)
+.PHONY: test-programs
+
 demo: deps ## install what is missing, build, run the samples and show what msprobe says of them
 	$(AGAIN) demo-run
 .PHONY: demo-run
@@ -449,6 +477,36 @@ docs: all ## check man pages and that every option has its place in one
 format: ## format the lines changed since the last commit
 	@git clang-format --extensions c,h
 
+# ---- for other systems --------------------------------------------------------
+# The compiler of PyPI's ziglang links for an older C library; the program's libraries come with it.
+GLIBC    ?= 2.28
+PORTABLE := build/portable/$(ARCH)
+# What takes minutes to make is made once: the compiler with what it compiled, and the libraries.
+PORTABLE_HOME ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/msprobe-portable
+PORTABLE_CC   := $(PORTABLE_HOME)/$(ARCH)-$(GLIBC)/cc
+PORTABLE_LIBS := $(PORTABLE_HOME)/$(ARCH)-$(GLIBC)/libs
+# Every Python of this machine that the wheel is for; its headers are all that is needed.
+WHEEL_PYTHONS ?= $(foreach v,9 10 11 12 13,$(firstword $(wildcard $(HOME)/.pyenv/versions/3.$(v).*/bin/python3.$(v)) \
+  $(shell command -v python3.$(v))))
+$(PORTABLE_CC): tests/portable/compiler.sh
+	@ARCH=$(ARCH) GLIBC=$(GLIBC) sh tests/portable/compiler.sh $@
+$(PORTABLE_LIBS)/done: tests/portable/libraries.sh | $(PORTABLE_CC)
+	@CC=$(PORTABLE_CC) AR="$(PORTABLE_CC) --archive" RANLIB=true HOST=$(ARCH)-linux-gnu sh tests/portable/libraries.sh $(@D)
+PORTABLE_MAKE = $(MAKE) --no-print-directory CROSS= ARCH=$(ARCH) B=$(PORTABLE) CC="$(CCACHE) $(PORTABLE_CC)" AR="$(PORTABLE_CC) --archive" \
+  DEP_CFLAGS="-isystem $(PORTABLE_LIBS)/include" PAR_LIBS= PYTHONS="$(WHEEL_PYTHONS)" \
+  DEP_LIBS="-L$(PORTABLE_LIBS)/lib -lsqlite3 -lcjson -lyaml -lxlsxwriter -lexpat -lz -lmicrohttpd -lncursesw -lm"
+portable: $(PORTABLE_CC) $(PORTABLE_LIBS)/done ## program and libraries for systems with glibc 2.28 or later, under build/portable
+	@$(PORTABLE_MAKE) all
+	@sh tests/portable/symbols.sh $(PORTABLE) $(GLIBC)
+wheel: portable ## Python wheel of the portable build, build/portable/*.whl
+	@$(PYTHON) tests/portable/wheel.py $(PORTABLE) --arch $(ARCH) --glibc $(GLIBC) --version $(VERSION)
+
+EMULATED_SECONDS ?=
+emulated: ## tests and fuzz corpora of another processor, CROSS=aarch64, in its emulator; EMULATED_SECONDS=240: drawn ones
+	@$(if $(CROSS),:,echo 'make emulated CROSS=aarch64: say which processor' >&2; exit 2)
+	@$(MAKE) --no-print-directory CROSS=$(CROSS) test-programs
+	@ARCH=$(CROSS) B=$(B) sh tests/portable/emulated.sh $(EMULATED_SECONDS)
+
 install: all ## install under $(DESTDIR)$(PREFIX)
 	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh install
 uninstall: ## remove what install put there
@@ -466,4 +524,4 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | \
 	  awk -F '\t' '{printf "  %-10s %s\n", $$1, $$2}'
 
--include $(shell find $(B) -path '*/mutants' -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(B) \( -name mutants -o -name portable \) -prune -o -name '*.d' -print 2>/dev/null)

@@ -3,8 +3,13 @@
 # Installs the packages that are missing, and says nothing when none is.
 #   sh tests/deps.sh        what building and testing need
 #   sh tests/deps.sh ci     also what analysis, fuzzing, manuals and comparisons need
+#   sh tests/deps.sh portable   what `make portable` and `make wheel` need
+#   sh tests/deps.sh cross      what `make CROSS=aarch64` and `make emulated` need
 needed='gcc g++ libc6-dev make pkg-config libsqlite3-dev libcjson-dev libyaml-dev libxlsxwriter-dev libexpat1-dev zlib1g-dev libmicrohttpd-dev libncurses-dev check mpich libmpich-dev python3'
 for_ci='dpkg-dev lintian openmpi-bin libopenmpi-dev gfortran lammps clang clang-format clang-tidy codespell cppcheck valgrind groff man-db zsh fish sqlite3 python3-dev python3-numpy python3-torch python3-openpyxl protobuf-compiler libjemalloc2 ocl-icd-libopencl1 pocl-opencl-icd chromium nodejs npm'
+for_portable='dpkg-dev tcl ncurses-bin binutils python3-venv'
+for_cross='gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static'
+libraries_for_cross='libsqlite3-dev libcjson-dev libyaml-dev libxlsxwriter-dev libexpat1-dev zlib1g-dev libmicrohttpd-dev libncurses-dev check libpython3-dev'
 modules='sqlite3 libcjson yaml-0.1 xlsxwriter expat zlib libmicrohttpd ncursesw check'
 
 # Another system: the names of packages are unknown here, those of the libraries are not.
@@ -71,8 +76,31 @@ install_all() {
 }
 
 command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || other_system
+# Libraries of another processor, beside those of this one.
+libraries_of() { # arch
+    for p in $libraries_for_cross; do
+        dpkg-query -W -f '${Status}\n' "$p:$1" 2>/dev/null | grep -q '^install ok' || printf ' %s' "$p:$1"
+    done
+}
+install_cross() {
+    dpkg --print-foreign-architectures | grep -qx arm64 || {
+        as_root dpkg --add-architecture arm64
+        as_root apt-get -qq update
+    }
+    # shellcheck disable=SC2046
+    set -- $(missing_of $for_cross) $(libraries_of arm64)
+    [ $# -eq 0 ] || install_all "$@"
+}
+
 wanted=$needed
-[ "${1:-}" != ci ] || wanted="$needed $for_ci"
+case ${1:-} in
+ci) wanted="$needed $for_ci" ;;
+portable) wanted="$needed $for_portable" ;;
+cross)
+    install_cross
+    exit
+    ;;
+esac
 # shellcheck disable=SC2086
 missing=$(missing_of $wanted)
 # shellcheck disable=SC2086

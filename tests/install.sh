@@ -20,7 +20,7 @@ extras='libmsprobe_cli.so dropin/libms_tools_ext.so dropin/libmspti.so libmstx_h
     python/auto/sitecustomize.py python/auto/msprobe_torch.py python/auto/msprobe_marks.py
     python/auto/msprobe_distributed.py python/auto/msprobe_functional.py
     python/auto/msprobe_collections.py python/auto/msprobe_settings.py python/auto/msprobe_mindspore.py"
-for m in $(cd "$B" && find python/msprobe -name '*.py' -o -name '_probe*.so' 2>/dev/null); do
+for m in $(cd "$B" && find python/msprobe python/mstx.cpython-*.so -name '*.py' -o -name '_probe*.so' -o -name 'mstx.*.so' 2>/dev/null); do
     extras="$extras $m"
 done
 for hook in openmpi mpich; do

@@ -16,6 +16,9 @@ static const struct cmp__kernel *best_kernel(void)
         return &cmp__metric_avx512;
     if (ms_cpu_has(MS_CPU_AVX2))
         return &cmp__metric_avx2;
+#elif defined(__aarch64__)
+    if (ms_cpu_has(MS_CPU_NEON))
+        return &cmp__metric_neon;
 #endif
     return &cmp__metric_plain;
 }

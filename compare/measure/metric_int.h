@@ -78,6 +78,8 @@ struct cmp__kernel {
 extern const struct cmp__kernel cmp__metric_plain;
 #if defined(__x86_64__)
 extern const struct cmp__kernel cmp__metric_avx2, cmp__metric_avx512;
+#elif defined(__aarch64__)
+extern const struct cmp__kernel cmp__metric_neon;
 #endif
 
 static inline double cmp__larger(double a, double b)

@@ -11,7 +11,10 @@
  * The interpreter lock is kept: a mark takes less time than releasing the lock.
  */
 #define PY_SSIZE_T_CLEAN
+#include <patchlevel.h>
+#if PY_VERSION_HEX >= 0x030A0000
 #define Py_LIMITED_API 0x030A0000 /* one file for every Python since 3.10 */
+#endif
 #include <Python.h>
 
 #include "mstx/ms_tools_ext.h"

@@ -7,14 +7,18 @@
  * glibc resolves RTLD_NEXT and RTLD_DEFAULT by the return address, so calls with those, and with
  * names that no hook defines, are passed on by a jump that keeps the caller's return address.
  *
- * The function is called mstx_dlsym here; the linker gives it the exported name dlsym (--defsym in the
- * Makefile).  So no object file of the tree defines a function of the C library, and a tool that
- * derives a call graph from object files does not count every call of dlsym as a call of this file.
+ * The Makefile compiles this file with the NAME dlsym, into a folder of its own: no other object file of
+ * the tree defines a function of the C library, so a tool that derives a call graph from object files
+ * does not count every call of dlsym as a call of this file.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+
+#ifndef NAME
+#define NAME "mstx_dlsym"
+#endif
 
 typedef void *dlsym_fn(void *, const char *);
 
@@ -131,15 +135,15 @@ dlsym_fn *mstx_dlsym_target(void *handle, const char *name, const void *caller)
 }
 
 #if defined(__x86_64__)
-__asm__(".text\n.globl mstx_dlsym\n.type mstx_dlsym,@function\nmstx_dlsym:\n"
+__asm__(".text\n.globl " NAME "\n.type " NAME ",@function\n" NAME ":\n"
         "  endbr64\n  push %rbp\n  mov %rsp,%rbp\n  push %rdi\n  push %rsi\n"
         "  mov 8(%rbp),%rdx\n  call mstx_dlsym_target\n"
-        "  pop %rsi\n  pop %rdi\n  pop %rbp\n  jmp *%rax\n.size mstx_dlsym,.-mstx_dlsym");
+        "  pop %rsi\n  pop %rdi\n  pop %rbp\n  jmp *%rax\n.size " NAME ",.-" NAME);
 #elif defined(__aarch64__)
-__asm__(".text\n.globl mstx_dlsym\n.type mstx_dlsym,%function\nmstx_dlsym:\n"
+__asm__(".text\n.globl " NAME "\n.type " NAME ",%function\n" NAME ":\n"
         "  stp x29,x30,[sp,#-32]!\n  mov x29,sp\n  stp x0,x1,[sp,#16]\n"
         "  mov x2,x30\n  bl mstx_dlsym_target\n  mov x16,x0\n"
-        "  ldp x0,x1,[sp,#16]\n  ldp x29,x30,[sp],#32\n  br x16\n.size mstx_dlsym,.-mstx_dlsym");
+        "  ldp x0,x1,[sp,#16]\n  ldp x29,x30,[sp],#32\n  br x16\n.size " NAME ",.-" NAME);
 #else
 #error "a jump that keeps the return address is needed for this processor"
 #endif

@@ -279,7 +279,7 @@ static void chain_tool(const char *variable, const char *next, const char *ours)
 static enum ms_rc set_environment(const struct mstx_launch *how, const char *out,
                                   struct ms_file program, struct ms_err *err)
 {
-    static const struct ms_place recorder = {"libmstx.so", "../lib/libmstx.so"};
+    static const struct ms_place recorder = {"libmstx.so", "../lib/libmstx.so.0"};
     static const struct ms_place door = {"dropin/libmspti.so", "../lib/msprobe/dropin/libmspti.so"};
     char lib[PATH_MAX], drop[PATH_MAX];
     MS_TRY(find_library(&recorder, lib, sizeof lib, err));
@@ -324,12 +324,20 @@ static enum ms_rc count_ended(void *arg, const char *path, struct ms_err *err)
     return MS_OK;
 }
 
+/* Tells whether torchrun starts this rank again after a failure, so that it continues its run. */
+static bool is_restarted(void)
+{
+    const char *count = getenv("TORCHELASTIC_RESTART_COUNT");
+    return count != NULL && strtoul(count, NULL, 10) > 0;
+}
+
 /* Warns of a finished run in the directory: the new run would be merged with it, which is seldom
  * intended. */
 static void show_earlier(const char *out)
 {
     size_t ended = 0;
-    if (mstx_each_process(out, -1, count_ended, &ended, NULL) != MS_OK || ended == 0)
+    if (is_restarted() || mstx_each_process(out, -1, count_ended, &ended, NULL) != MS_OK ||
+        ended == 0)
         return;
     fprintf(stderr,
             "msprobe: %s holds %zu process%s of an earlier run; every command will show them "

@@ -7,11 +7,12 @@
  */
 #include "mstx/rt/entry.h"
 
+#include "probe/base/compat.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
@@ -134,7 +135,7 @@ static void hear_record(const struct mstx_heard *h)
                        .timestamp = (uint64_t)h->ns,
                        .id = h->id,
                        .pid = (uint32_t)getpid(),
-                       .tid = (uint32_t)syscall(SYS_gettid)};
+                       .tid = (uint32_t)ms_gettid()};
     pthread_mutex_lock(&pti.lock);
     if (h->kind == MSTX_HEARD_MARK)
         m.id = UINT64_C(1) << 32 | ++pti.marks; /* never the id of a range */

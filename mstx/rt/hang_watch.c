@@ -6,6 +6,7 @@
 #include "mstx/rt/comm_group.h"
 #include "mstx/rt/string_file.h"
 #include "probe/base/assert.h"
+#include "probe/base/compat.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -353,7 +354,7 @@ static size_t write_stacks(char *out, size_t cap)
     ms_assert(cap > 0);
     struct out o = {.p = out, .cap = cap};
     struct dirent *e;
-    uint32_t self = (uint32_t)gettid();
+    uint32_t self = (uint32_t)ms_gettid();
     int threads = 0;
     read_maps();
     DIR *d = opendir("/proc/self/task");

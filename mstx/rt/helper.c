@@ -23,6 +23,7 @@
 #include "mstx/rt/socket_use.h"
 #include "mstx/rt/string_file.h"
 #include "mstx/rt/throttling.h"
+#include "probe/base/compat.h"
 
 static struct {
     pthread_t thread;
@@ -136,7 +137,7 @@ static void *run_helper(void *arg)
 {
     (void)arg;
     rt_lock(&rt.proto_lock);
-    rt.proto.helper_tid = (uint32_t)gettid();
+    rt.proto.helper_tid = (uint32_t)ms_gettid();
     rt_unlock(&rt.proto_lock);
     pthread_setname_np(pthread_self(), "mstx");
     int64_t next = now_ns() + 200000000; /* soon, because the rate of the counter is needed */

@@ -24,6 +24,8 @@
 
 #include "mstx/rt/thread_use.h"
 
+#include "probe/base/compat.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -498,7 +500,7 @@ static struct rt_ring *open_ring(void)
     struct rt_ring *r = take_ring();
     if (r == NULL)
         return NULL;
-    r->tid = (uint32_t)gettid();
+    r->tid = (uint32_t)ms_gettid();
     r->epoch = rt.epoch;
     r->clock = rt_clock_kind;
     r->top = -1;

@@ -25,6 +25,7 @@
 
 #include "mstx/format/stage.h"
 #include "mstx/rt/ticks.h"
+#include "probe/base/compat.h"
 #include "probe/base/held.h"
 
 enum { TRIM_LEAST = 128 << 10 };
@@ -84,7 +85,7 @@ static void fill_header(struct mstx_seg *h)
     h->record_size = MSTX_REC_SIZE;
     h->kind = MSTX_KIND_RING;
     h->pid = rt.pid;
-    h->tid = (uint32_t)gettid();
+    h->tid = (uint32_t)ms_gettid();
     h->ppid = (uint32_t)getppid();
     h->rank = rt.conf.rank;
     h->world_size = rt.conf.world_size;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu: uses the compiler's feature test, which also checks that the operating system saves the wide
- * registers.
+ * cpu: asks the processor itself. The compiler's feature test is not used, because the run-time of one
+ * compiler that msprobe is built with (zig, for make portable) always answers no.
  */
 #include "probe/base/cpu.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 #include <sched.h>
 #include <stdio.h>
@@ -18,34 +21,53 @@ static atomic_uint limit = ~0U;
 atomic_uint ms__cpu_allowed;
 
 #if defined(__x86_64__)
-/* Tells whether F16C (half to single precision) is there; __builtin_cpu_supports of clang 14 does
- * not know the name. */
-static bool has_f16c(void)
+/* Bits of XCR0: registers that the operating system saves when it changes from thread to thread. */
+enum { SAVES_YMM = 0x6, SAVES_ZMM = 0xe6 };
+
+static unsigned saved_registers(void)
 {
-    unsigned a, b, c, d;
-    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
 }
-#endif
+
+static bool has_all(unsigned word, unsigned bits)
+{
+    return (word & bits) == bits;
+}
 
 static unsigned detect_features(void)
 {
-    unsigned f = 0;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1"))
+    const unsigned avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    unsigned a, b, c, d, wide_b, wide_c, f = 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d))
+        return 0;
+    if (has_all(c, bit_PCLMUL | bit_SSE4_1))
         f |= MS_CPU_CLMUL;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
+    if (!has_all(c, bit_OSXSAVE | bit_AVX) || !__get_cpuid_count(7, 0, &a, &wide_b, &wide_c, &d))
+        return f;
+    const unsigned saved = saved_registers();
+    if (has_all(saved, SAVES_YMM) && has_all(wide_b, bit_AVX2) && has_all(c, bit_FMA | bit_F16C))
         f |= MS_CPU_AVX2;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (has_all(saved, SAVES_ZMM) && has_all(wide_b, avx512))
         f |= MS_CPU_AVX512;
-    if ((f & MS_CPU_AVX512) && __builtin_cpu_supports("vpclmulqdq"))
+    if ((f & MS_CPU_AVX512) && has_all(wide_c, bit_VPCLMULQDQ))
         f |= MS_CPU_VCLMUL;
-#elif defined(__aarch64__)
-    f |= MS_CPU_NEON;
-#endif
     return f;
 }
+#elif defined(__aarch64__)
+static unsigned detect_features(void)
+{
+    const unsigned long said = getauxval(AT_HWCAP);
+    return ((said & HWCAP_ASIMD) != 0 ? MS_CPU_NEON : 0U) |
+           ((said & HWCAP_CRC32) != 0 ? MS_CPU_CRC : 0U);
+}
+#else
+static unsigned detect_features(void)
+{
+    return 0;
+}
+#endif
 
 static unsigned allowed_by_env(void)
 {
@@ -77,11 +99,8 @@ const char *ms_cpu_text(char *buf, unsigned size)
     static const struct {
         unsigned bit;
         const char *name;
-    } names[] = {{MS_CPU_CLMUL, "clmul"},
-                 {MS_CPU_AVX2, "avx2"},
-                 {MS_CPU_AVX512, "avx512"},
-                 {MS_CPU_VCLMUL, "vclmul"},
-                 {MS_CPU_NEON, "neon"}};
+    } names[] = {{MS_CPU_CLMUL, "clmul"},   {MS_CPU_AVX2, "avx2"}, {MS_CPU_AVX512, "avx512"},
+                 {MS_CPU_VCLMUL, "vclmul"}, {MS_CPU_NEON, "neon"}, {MS_CPU_CRC, "crc"}};
     unsigned n = 0;
     buf[0] = '\0';
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {

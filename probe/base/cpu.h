@@ -15,7 +15,8 @@ enum ms_cpu {
     MS_CPU_AVX2 = 1 << 1,   /* with FMA and F16C */
     MS_CPU_AVX512 = 1 << 2, /* F, BW, DQ, VL */
     MS_CPU_VCLMUL = 1 << 3, /* VPCLMULQDQ on 512 bits */
-    MS_CPU_NEON = 1 << 4,
+    MS_CPU_NEON = 1 << 4,   /* aarch64 */
+    MS_CPU_CRC = 1 << 5,    /* instructions of aarch64 for CRC-32 */
 };
 
 /* Bits that kernels may use, with MS__CPU_LOOKED once the processor has been examined. Statistics of

@@ -5,6 +5,8 @@
  */
 #include "probe/base/err.h"
 
+#include "probe/base/compat.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,14 +68,6 @@ static void append(struct ms_err *e, const char *sep, const char *fmt, va_list a
         vsnprintf(e->msg + n, sizeof e->msg - n, fmt, ap);
 }
 
-/* Returns the text of an errno. strerror is not thread-safe and strerror_r exists in two
- * incompatible forms; glibc's strerrordesc_np is thread-safe and not localised. */
-static const char *errno_text(int sys)
-{
-    const char *text = strerrordesc_np(sys);
-    return text != NULL ? text : "unknown system error";
-}
-
 static enum ms_rc rc_of_errno(int sys)
 {
     switch (sys) {
@@ -101,7 +95,8 @@ enum ms_rc ms_fail_sys(struct ms_err *e, const char *fmt, ...)
     va_end(ap);
     e->sys = sys;
     size_t n = strlen(e->msg);
-    snprintf(e->msg + n, sizeof e->msg - n, ": %s", errno_text(sys));
+    char room[128];
+    snprintf(e->msg + n, sizeof e->msg - n, ": %s", ms_errno_text(sys, room, sizeof room));
     return rc;
 }
 

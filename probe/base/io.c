@@ -5,6 +5,7 @@
 #include "probe/base/io_int.h"
 
 #include "probe/base/arena.h"
+#include "probe/base/compat.h"
 #include "probe/base/mem.h"
 
 #include <dirent.h>
@@ -293,7 +294,7 @@ static bool remove_tree(int parent, const char *name, int depth)
     int dir =
         depth >= 0 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     ssize_t n;
-    while (dir >= 0 && (n = getdents64(dir, list, sizeof list)) > 0) {
+    while (dir >= 0 && (n = ms_getdents64(dir, list, sizeof list)) > 0) {
         for (ssize_t at = 0; at < n;) {
             const struct dirent64 *e = (const void *)(list + at);
             at += e->d_reclen;

@@ -97,6 +97,9 @@ static const struct ms__stats_kernels *kernels_for(enum ms_dtype t)
         return &ms__stats_avx512[t];
     if (ms_cpu_has(MS_CPU_AVX2))
         return &ms__stats_avx2[t];
+#elif defined(__aarch64__)
+    if (ms_cpu_has(MS_CPU_NEON))
+        return &ms__stats_neon[t];
 #else
     (void)t;
 #endif

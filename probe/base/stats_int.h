@@ -42,6 +42,8 @@ struct ms__stats_kernels {
 #if defined(__x86_64__)
 extern const struct ms__stats_kernels ms__stats_avx2[MS_DT_MAX];
 extern const struct ms__stats_kernels ms__stats_avx512[MS_DT_MAX];
+#elif defined(__aarch64__)
+extern const struct ms__stats_kernels ms__stats_neon[MS_DT_MAX];
 #endif
 
 #endif

@@ -8,6 +8,7 @@
 #include "probe/base/trace.h"
 
 #include "probe/base/clock.h"
+#include "probe/base/compat.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/vec.h"
@@ -76,7 +77,7 @@ void ms_span_end(const struct ms_span *s)
                       .start_ns = s->start_ns,
                       .wall_ns = ms_clock_ns() - s->start_ns,
                       .cpu_ns = ms_clock_cpu_ns() - s->start_cpu_ns,
-                      .tid = gettid()};
+                      .tid = ms_gettid()};
     pthread_mutex_lock(&trace.lock);
     keep_event(&e);
     pthread_mutex_unlock(&trace.lock);

@@ -228,6 +228,7 @@ const struct ms_cmd cli_cmd_completion = {
     X(compare, graph_visualize)                                                                    \
     X(viz, view)                                                                                   \
     X(web, serve)                                                                                  \
+    X(probe, drop_in)                                                                              \
     X(cli, version)                                                                                \
     X(cli, doctor)                                                                                 \
     X(cli, selftest)                                                                               \

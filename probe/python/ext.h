@@ -29,6 +29,7 @@
 #include <Python.h>
 
 #include "probe/monitor/monitor.h"
+#include "probe/python/ext_since.h"
 #include "probe/tensor/tensor.h"
 #include "probe/write/call_entry.h"
 

@@ -200,7 +200,7 @@ START_TEST(what_is_written_is_read_as_the_same_calls)
     static const char all[] =
         "SELECT rank, comm_group, seq, op, type, count, start_ns, end_ns, peer "
         "FROM comm_ops ORDER BY rank, start_ns";
-    char out[2][96], file[2][128];
+    char out[2][96], file[2][256];
     struct ms_err e = {0};
     size_t n[2];
     new_run();
