@@ -424,7 +424,7 @@ static const struct probe__key file_keys[] = {
     {"memory_limit_mb", probe__read_int, offsetof(struct file, memory_mb), &megabytes},
     {"custom_op_namespaces", probe__read_words, offsetof(struct file, s.op_namespaces), NULL},
     {"enable_dataloader", probe__unused, 0, no_framework},
-    {"load", probe__unused, 0, no_framework},
+    {"load", probe__ignore, 0, NULL},
     SECTION("statistics", STATISTICS),
     SECTION("tensor", TENSOR),
     SECTION("structure", STRUCTURE),

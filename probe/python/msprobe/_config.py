@@ -17,6 +17,7 @@ class DebuggerConfig:
             file = {}
         file = file if isinstance(file, dict) else {}
         self.task = given.get("task") or file.get("task") or "statistics"
+        self.load = file["load"] if isinstance(file.get("load"), dict) else None
         of_task = file.get(self.task)
         of_task = of_task if isinstance(of_task, dict) else {}
         self.dump_path = given.get("dump_path") or file.get("dump_path")

@@ -27,7 +27,10 @@ def _open(path, given):
         name = os.path.abspath(path)
         with open(path, encoding="utf-8") as f:
             text = f.read()
-    return _probe.open(name, text, json.dumps(given)), DebuggerConfig(text, given)
+    config = DebuggerConfig(text, given)
+    if config.load and not config.dump_path:
+        given = dict(given, dump_path=config.load.get("path"))  # nothing is written there
+    return _probe.open(name, text, json.dumps(given)), config
 
 
 class _NotMade(RuntimeError):
@@ -112,6 +115,7 @@ class BaseDebugger:
     # name, group) where functions of the program need not be replaced
     _functions = None
     _optimizers = None  # module with watch()
+    _loader = None  # replaces inputs of modules by those of an earlier dump
     _levels_of_models = ("L0", "mix")  # levels that hook modules of a model
     _modules = None  # module with check(model), hook_one(module, name, with_backward), unhook_one()
 
@@ -163,6 +167,22 @@ class BaseDebugger:
         if self._info["level"] == "mix":
             self._optimizers.watch()
 
+    def _make_loader(self, load):
+        """Returns what replaces inputs of modules as the section "load" says; a framework may have it."""
+
+    def _load_inputs(self, model):
+        """Replaces inputs from here on; returns False when that is all that is wanted."""
+        if self.config.load is None:
+            return True
+        if self._loader is None:
+            self._loader = self._make_loader(self.config.load)
+            if self._loader is None:
+                return True
+        if model is not None:
+            self._loader.attach(model)
+        self._loader.start(self._step, self._known_rank)
+        return self._loader.dumps_too
+
     def _check_model(self, model):
         """Checks and stores the model, or the list of its chunks."""
         if model is not None:
@@ -195,6 +215,7 @@ class BaseDebugger:
             _probe.set_rank(rank)
 
     _known_rank = None
+    _step = 0
     _model = None
 
     @classmethod
@@ -234,7 +255,7 @@ class BaseDebugger:
                 _probe.set_rank(rank_id)
             else:
                 self._find_rank()
-            if self._info["level"] == "debug":
+            if self._info["level"] == "debug" or not self._load_inputs(model):
                 return
             if self._begin() and self._info["level"] in self._levels_of_models:
                 self._hook_model()
@@ -262,6 +283,9 @@ class BaseDebugger:
         self = cls._get()
         with BaseDebugger._lock:
             self._save_grads()
+            self._step += 1
+            if self._loader is not None:
+                self._loader.step()
             _probe.step()
 
     @classmethod
@@ -269,9 +293,10 @@ class BaseDebugger:
         """The number of the first step, for a run that resumes.
 
         step: a number from 0 to 1000000."""
-        cls._get()
+        self = cls._get()
         if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= 1000000:
             raise ValueError(f"step: expected a number from 0 to 1000000, found {step!r}")
+        self._step = step
         _probe.set_step(step)
 
     # ---- level debug ------------------------------------------------------

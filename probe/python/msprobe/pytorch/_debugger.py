@@ -39,6 +39,10 @@ class PrecisionDebugger(BaseDebugger):
         does not record it, so it is recorded only on request."""
         return _modules.VERSION >= (2, 0) or bool(self._info["module_backward"])
 
+    def _make_loader(self, load):
+        from msprobe.pytorch._load import Loader
+        return Loader(load)
+
     def _setup(self):
         super()._setup()
         _compilers.skip_functions()
