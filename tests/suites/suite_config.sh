@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # config_check of configurations, the debugger's names, and resumed runs.
 #   TORCH_PYTHON=PROGRAM      a Python with PyTorch; with mindstudio-probe both tools run on each pair
+#   FULL=1                    inputs of modules from another dump, too
 B=${B:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}
 TORCH_PYTHON=${TORCH_PYTHON:-$PYTHON}
@@ -18,6 +19,8 @@ if "$TORCH_PYTHON" -c 'import msprobe.core.config_check' 2>/dev/null; then
     OURS=$B/python "$TORCH_PYTHON" tests/suites/names_oracle.py pytorch core || rc=1
     OURS=$B/python "$TORCH_PYTHON" tests/suites/names_oracle.py --config || rc=1
     "$TORCH_PYTHON" tests/suites/request_oracle.py "$B" || rc=1
+    # Half a minute of processor time for imports of the official package alone.
+    [ -z "${FULL:-}" ] || "$TORCH_PYTHON" tests/suites/load_oracle.py "$B" || rc=1
 else
     echo "skip config: no mindstudio-probe beside torch"
 fi
