@@ -12,7 +12,7 @@
 #include "probe/base/crc.h"
 #include "probe/base/dtype.h"
 #include "probe/base/io.h"
-#include "probe/base/stats.h"
+#include "probe/tensor/stats.h"
 
 enum { PROBE_MAX_DIMS = 32 };
 

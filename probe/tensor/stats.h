@@ -7,8 +7,8 @@
  * every machine and with every instruction set. Joining is not associative; the results do not
  * depend on the number of threads only when the work is cut at fixed places.
  */
-#ifndef PROBE_BASE_STATS_H
-#define PROBE_BASE_STATS_H
+#ifndef PROBE_TENSOR_STATS_H
+#define PROBE_TENSOR_STATS_H
 
 #include "probe/base/crc.h"
 #include "probe/base/dtype.h"

@@ -2,7 +2,7 @@
  *
  * stats_avx512: the operations that stats_simd.h needs, on 512-bit registers.
  */
-#include "probe/base/stats_int.h"
+#include "probe/tensor/stats_int.h"
 
 #if defined(__x86_64__)
 
@@ -264,6 +264,6 @@ SIMD uint64_t zero_bytes(const char *p)
     return _mm512_testn_epi8_mask(x, x);
 }
 
-#include "probe/base/stats_simd.h"
+#include "probe/tensor/stats_simd.h"
 
 #endif

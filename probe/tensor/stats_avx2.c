@@ -2,7 +2,7 @@
  *
  * stats_avx2: the operations that stats_simd.h needs, on 256-bit registers.
  */
-#include "probe/base/stats_int.h"
+#include "probe/tensor/stats_int.h"
 
 #if defined(__x86_64__)
 
@@ -342,6 +342,6 @@ SIMD uint64_t zero_bytes(const char *p)
     return low | (uint64_t)high << 32;
 }
 
-#include "probe/base/stats_simd.h"
+#include "probe/tensor/stats_simd.h"
 
 #endif

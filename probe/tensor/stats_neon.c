@@ -5,7 +5,7 @@
  * NEON has no instruction that makes a mask of comparisons. Masks are only counted here, so a
  * "mask" is the number of its bits.
  */
-#include "probe/base/stats_int.h"
+#include "probe/tensor/stats_int.h"
 
 #if defined(__aarch64__)
 
@@ -317,7 +317,7 @@ SIMD uint64_t zero_bytes(const char *p)
     return count == 64 ? ~0ULL : (1ULL << count) - 1;
 }
 
-#include "probe/base/stats_simd.h"
+#include "probe/tensor/stats_simd.h"
 
 #else
 typedef int ms__stats_neon_is_for_aarch64;

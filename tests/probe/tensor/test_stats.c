@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "probe/base/stats.h"
+#include "probe/tensor/stats.h"
 
 #include "probe/base/cpu.h"
 #include "tests/support/check.h"

@@ -11,10 +11,10 @@
  *
  * Sums of integer types of at most 16 bits are exact in any order.
  */
-#ifndef PROBE_BASE_STATS_INT_H
-#define PROBE_BASE_STATS_INT_H
+#ifndef PROBE_TENSOR_STATS_INT_H
+#define PROBE_TENSOR_STATS_INT_H
 
-#include "probe/base/stats.h"
+#include "probe/tensor/stats.h"
 
 enum { MS__LANES = 16 };
 

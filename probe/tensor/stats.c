@@ -3,10 +3,10 @@
  * stats: blocks and lanes, the plain version for every type, and the choice of a kernel. The plain
  * version also processes the elements that a kernel leaves: the last few of a block.
  */
-#include "probe/base/stats.h"
+#include "probe/tensor/stats.h"
 
 #include "probe/base/cpu.h"
-#include "probe/base/stats_int.h"
+#include "probe/tensor/stats_int.h"
 
 #include <math.h>
 
