@@ -82,8 +82,8 @@ check_brief() { # page
 }
 
 check_order() {
-    listed=$(printf '%s\n' "$help" | sed -n '/^commands:/,/^$/s/^  \([a-z0-9_]*\) .*/\1/p')
-    paged=$(sed -n '/^\.SH COMMANDS/,/^\.SH [^C]/s/^\.BR\{0,1\} "\{0,1\}\([a-z][a-z0-9_]*\).*/\1/p' probe/cli/msprobe.1)
+    listed=$(printf '%s\n' "$help" | sed -n '/^commands:/,/^$/s/^  \([a-z0-9_-]*\) .*/\1/p')
+    paged=$(sed -n '/^\.SH COMMANDS/,/^\.SH [^C]/s/^\.BR\{0,1\} "\{0,1\}\([a-z][a-z0-9_-]*\).*/\1/p' probe/cli/msprobe.1)
     if [ "$listed" = "$paged" ]; then ok 'order of commands'; else bad 'order of commands: not that of msprobe help'; fi
 }
 
