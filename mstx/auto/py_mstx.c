@@ -226,7 +226,8 @@ static PyMethodDef methods[] = {
     {"get_tool_id", py_get_tool_id, METH_NOARGS,
      "get_tool_id() -> int\n\nThe tool that listens, 0: none."},
     {"_collection_of", py_collection_of, METH_O,
-     "_collection_of(domain)\n\nA function for gc.callbacks that marks collections of all generations."},
+     "_collection_of(domain)\n\nA function for gc.callbacks that marks collections of all "
+     "generations."},
     {NULL, NULL, 0, NULL}};
 
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "mstx",

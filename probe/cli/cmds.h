@@ -7,7 +7,8 @@
 
 #include "probe/base/opt.h"
 
-extern const struct ms_cmd cli_cmd_version, cli_cmd_selftest, cli_cmd_doctor, cli_cmd_help, cli_cmd_completion;
+extern const struct ms_cmd cli_cmd_version, cli_cmd_selftest, cli_cmd_doctor, cli_cmd_help,
+    cli_cmd_completion;
 
 /* What a program can do: that of all commands, or the launcher with one. */
 struct cli_program {
