@@ -38,12 +38,19 @@ static enum ms_rc put_event(void *ctx, const struct mstx_event *e, struct ms_err
     return MS_OK;
 }
 
+/* A file of which nothing is left is refused with what is wrong with it. */
 static void check_events(const char *json, const char *expected)
 {
     struct ms_err e = {0};
     struct ms_buf b = {.max = 1 << 20};
     set_up();
-    ck_ok(import_text(json, strlen(json), &e), e);
+    const enum ms_rc rc = import_text(json, strlen(json), &e);
+    if (rc == MS_E_FORMAT && expected[0] == '\0') {
+        ck_says(e, "left out");
+        end_run();
+        return;
+    }
+    ck_ok(rc, e);
     open_path(db);
     for (size_t i = 0; i < mstx_tl_track_count(tl); i++)
         ck_ok(mstx_tl_walk(tl, i, NULL, put_event, &b, &e), e);
@@ -172,8 +179,9 @@ START_TEST(a_file_cut_at_any_byte_is_read_up_to_there)
     for (size_t n = 0; n < sizeof whole - 2; n++) {
         struct ms_err e = {0};
         if (import_text(whole, n, &e) != MS_OK) {
-            ck_assert_uint_lt(n, 2);
-            ck_assert_uint_ne(strlen(e.msg), 0);
+            ck_assert_uint_eq(last, 0); /* nothing was read yet */
+            if (n >= 2)
+                ck_says(e, "is cut off");
             continue;
         }
         open_path(db);

@@ -283,7 +283,7 @@ static void read_capture(struct ms_buf *b, struct mstx_lanes *l, const char *run
     struct mstx_procs procs;
     struct ms_arena *arena = ms_arena_new(SIZE_MAX);
     const struct mstx_text_sink sink = {.ctx = arena, .intern = intern, .get = get};
-    ck_ok(mstx__procs_find(&procs, run, &err), err);
+    ck_ok(mstx__procs_find(&procs, run, NULL, &err), err);
     ck_assert_uint_eq(procs.list.n, 1);
     struct mstx_proc *p = procs.list.p;
     ck_ok(mstx__proc_open(p, &problems, &err), err);

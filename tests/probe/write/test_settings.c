@@ -193,7 +193,7 @@ START_TEST(unknown_keys_are_warned_about_with_the_nearest_spelling)
     setenv("MSPROBE_LOG", path, 1);
     ck_ok(ms_log_from_env(&err), err);
     parse_ok("{'dump_path': 'd', 'sumary': {'deep': [1, {}]}, 'stepp': [3],"
-             " 'statistics': {'summary_modes': 'md5', 'request_id': 'r'}}");
+             " 'statistics': {'summary_modes': 'md5', 'device': 'npu'}}");
     drop();
     FILE *f = fopen(path, "r");
     ck_assert_ptr_nonnull(f);
@@ -204,7 +204,7 @@ START_TEST(unknown_keys_are_warned_about_with_the_nearest_spelling)
     ck_assert_ptr_nonnull(
         strstr(said, "unknown key 'statistics.summary_modes'; did you mean 'summary_mode'?"));
     ck_assert_ptr_nonnull(
-        strstr(said, "statistics.request_id: is for what only the official tool does"));
+        strstr(said, "statistics.device: is for what only the official tool does"));
     scratch_remove(dir);
 }
 END_TEST
