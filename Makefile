@@ -524,4 +524,4 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed 's/:.*## /\t/' | \
 	  awk -F '\t' '{printf "  %-10s %s\n", $$1, $$2}'
 
--include $(shell find $(B) \( -name mutants -o -name portable \) -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(B) \( -name mutants -o -name portable \) -prune -o -type f -name '*.d' -print 2>/dev/null)
