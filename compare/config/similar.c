@@ -20,19 +20,20 @@ struct match {
     uint32_t *run;     /* two rows: length of the block that ends at a letter of b */
 };
 
-/* Finds the longest block in a[alo, ahi) and b[blo, bhi): the first in a, and of those the first in b. */
-static struct block longest(struct match *m, uint32_t alo, uint32_t ahi, uint32_t blo, uint32_t bhi)
+/* Finds the longest block in a[a_from, a_end) and b[b_from, b_end): the first in a, and of those the first in b. */
+static struct block longest(struct match *m, uint32_t a_from, uint32_t a_end, uint32_t b_from,
+                            uint32_t b_end)
 {
-    struct block best = {alo, blo, 0};
+    struct block best = {a_from, b_from, 0};
     const uint32_t width = m->b.n + 1;
     uint32_t *before = m->run, *now = m->run + width;
     memset(m->run, 0, 2 * width * sizeof *m->run);
-    for (uint32_t i = alo; i < ahi; i++) {
+    for (uint32_t i = a_from; i < a_end; i++) {
         memset(now, 0, width * sizeof *now);
-        for (uint32_t j = blo; j < bhi; j++) {
+        for (uint32_t j = b_from; j < b_end; j++) {
             if (m->a.p[i] != m->b.p[j] || m->popular[(unsigned char)m->b.p[j]])
                 continue;
-            const uint32_t k = (j > blo ? before[j - 1] : 0) + 1;
+            const uint32_t k = (j > b_from ? before[j - 1] : 0) + 1;
             now[j] = k;
             if (k > best.n)
                 best = (struct block){i + 1 - k, j + 1 - k, k};
@@ -42,24 +43,24 @@ static struct block longest(struct match *m, uint32_t alo, uint32_t ahi, uint32_
         now = swap;
     }
     /* Popular letters may lengthen a block that others began. */
-    while (best.a > alo && best.b > blo && m->a.p[best.a - 1] == m->b.p[best.b - 1])
+    while (best.a > a_from && best.b > b_from && m->a.p[best.a - 1] == m->b.p[best.b - 1])
         best = (struct block){best.a - 1, best.b - 1, best.n + 1};
-    while (best.a + best.n < ahi && best.b + best.n < bhi &&
+    while (best.a + best.n < a_end && best.b + best.n < b_end &&
            m->a.p[best.a + best.n] == m->b.p[best.b + best.n])
         best.n++;
     return best;
 }
 
-static uint32_t count_matches(struct match *m, uint32_t alo, uint32_t ahi, uint32_t blo,
-                              uint32_t bhi)
+static uint32_t count_matches(struct match *m, uint32_t a_from, uint32_t a_end, uint32_t b_from,
+                              uint32_t b_end)
 {
-    if (alo >= ahi || blo >= bhi)
+    if (a_from >= a_end || b_from >= b_end)
         return 0;
-    const struct block k = longest(m, alo, ahi, blo, bhi);
+    const struct block k = longest(m, a_from, a_end, b_from, b_end);
     if (k.n == 0)
         return 0;
-    return k.n + count_matches(m, alo, k.a, blo, k.b) +
-           count_matches(m, k.a + k.n, ahi, k.b + k.n, bhi);
+    return k.n + count_matches(m, a_from, k.a, b_from, k.b) +
+           count_matches(m, k.a + k.n, a_end, k.b + k.n, b_end);
 }
 
 static void find_popular(struct match *m)
