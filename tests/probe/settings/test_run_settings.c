@@ -15,15 +15,17 @@ static void write_text(const char *path, const char *text)
     ck_ok(ms_out_commit(o, &e), e);
 }
 
-static char *text_of(const char *old, const char *new)
+/* The differences as text, until the next call. */
+static const char *text_of(const char *old, const char *new)
 {
+    static struct ms_buf text = {.max = 1 << 16};
     struct ms_settings_diff d;
     struct ms_err e = {0};
-    struct ms_buf text = {.max = 1 << 16};
+    ms_buf_clear(&text);
     ck_ok(ms_settings_differ(&d, old, new, &e), e);
     ms_settings_diff_text(&d, 0, &text);
     ms_settings_diff_free(&d);
-    return text.n != 0 ? text.p : strdup("");
+    return ms_buf_z(&text);
 }
 
 START_TEST(secrets_are_known_by_name_and_the_list_can_be_changed)
