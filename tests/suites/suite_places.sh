@@ -16,6 +16,10 @@ if [ ! -e "$build/python/mstx.so" ]; then
     echo 'skip places: no Python module was built'
     exit 0
 fi
+if ldd "$build/msprobe" | grep -q 'libasan\|libtsan'; then
+    echo 'skip places: the interpreters are built without the sanitizer'
+    exit 0
+fi
 rc=0
 check() { # NAME COMMAND...
     name=$1
