@@ -449,7 +449,7 @@ bench-models: all ## mistakes and harmless changes in models people use; PYTHON 
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/models/score.py show $(B)/models
 bench-view: all $(B)/tests/tool_big_run ## measure the terminal viewer, with a large run and a large graph; VIEW=PATH: with that
 	@B=$(B) PYTHON=$(PYTHON) sh tests/bench/bench_view.sh $(VIEW)
-storms: all $(B)/tests/tool_sim ## press 10,000 random keys 500 times in the terminal viewer, on all kinds of files
+storms: all $(B)/tests/tool_sim ## press 10,000 random keys 25 times in the terminal viewer on each kind of file
 	@$(PYTHON) tests/suites/key_storms.py $(B) --storms 25
 soak: all $(B)/samples/mstx_c ## record, import and look 1,000 times; nothing may grow
 	@ITERATIONS=1000 B=$(B) PYTHON=$(PYTHON) sh tests/suites/suite_soak.sh

@@ -78,7 +78,7 @@ static bool is_beside(const char *name, const char *installed)
 static void check_recorder(struct row *r, const struct args *a)
 {
     (void)a;
-    const bool has = is_beside("libmstx.so", "../lib/libmstx.so") &&
+    const bool has = is_beside("libmstx.so", "../lib/libmstx.so.0") &&
                      is_beside("dropin/libmspti.so", "../lib/msprobe/dropin/libmspti.so");
     say(r, has ? YES : NO,
         has ? "msprobe run records marks, ranges and steps" : "libmstx.so is not beside msprobe");
@@ -114,7 +114,7 @@ static void check_mpi(struct row *r, const char *flavour, const char *word, cons
     char own[64], hooks[96], place[128];
     snprintf(own, sizeof own, "mpirun.%s", flavour);
     snprintf(hooks, sizeof hooks, "libmstx_mpi_%s.so", flavour);
-    snprintf(place, sizeof place, "../lib/%s", hooks);
+    snprintf(place, sizeof place, "../lib/msprobe/%s", hooks);
     const bool launches = has_launcher(own, word) || has_launcher("mpirun", word);
     const bool has_hooks = is_beside(hooks, place);
     if (launches && has_hooks) {

@@ -168,6 +168,12 @@ else
 fi
 check 'a sample builds and runs' sample_builds_and_runs
 check 'the prefix may move' prefix_may_move
+# What lies beside the program is found where it was installed, as it is in the build tree.
+finds_its_parts() {
+    "$here/bin/msprobe" doctor --python /nowhere >"$scratch/installed" && "$B/msprobe" doctor --python /nowhere >"$scratch/built" &&
+        diff "$scratch/installed" "$scratch/built" && grep -q '^yes *recording' "$scratch/installed"
+}
+check 'the installed doctor finds what the built one finds' finds_its_parts
 check 'bash takes the completion' bash -n "$here/share/bash-completion/completions/msprobe"
 if unshare -m true 2>/dev/null; then
     check 'a program finds the library in /usr/local' readme_is_right

@@ -18,7 +18,7 @@ class DebuggerConfig:
         file = file if isinstance(file, dict) else {}
         self.task = given.get("task") or file.get("task") or "statistics"
         self.load = file["load"] if isinstance(file.get("load"), dict) else None
-        of_task = file.get(self.task)
+        of_task = file.get(self.task) if isinstance(self.task, str) else None  # the dumper refuses others
         of_task = of_task if isinstance(of_task, dict) else {}
         self.dump_path = given.get("dump_path") or file.get("dump_path")
         self.level = given.get("level") or file.get("level") or "L1"
