@@ -61,6 +61,9 @@ static void print_made(const struct graph_made *m, bool dual, bool a_dump, int64
                ms_human_count(c, m->matched));
     printf("; %u dump%s of %u step%s\n", m->ranks, m->ranks == 1 ? "" : "s", m->steps,
            m->steps == 1 ? "" : "s");
+    if (m->left_out != 0)
+        printf("  left out    %u dump%s that could not be read\n", m->left_out,
+               m->left_out == 1 ? "" : "s");
     if (dual)
         printf("  states      %s error, %s warning, %s pass\n",
                ms_human_count(a, m->states[GRAPH_ERROR]),
@@ -85,6 +88,7 @@ static enum ms_rc print_json(const struct graph_made *m, int64_t took_ns, struct
     ms_jwrite_ki64(&w, "matched", (int64_t)m->matched);
     ms_jwrite_ki64(&w, "dumps", m->ranks);
     ms_jwrite_ki64(&w, "steps", m->steps);
+    ms_jwrite_ki64(&w, "left_out", m->left_out);
     ms_jwrite_ki64(&w, "error", (int64_t)m->states[GRAPH_ERROR]);
     ms_jwrite_ki64(&w, "warning", (int64_t)m->states[GRAPH_WARNING]);
     ms_jwrite_ki64(&w, "pass", (int64_t)m->states[GRAPH_PASS]);
@@ -151,7 +155,7 @@ static int run_command(int argc, char **argv)
     } else if (!a.progress)
         print_made(&made, a.golden != NULL && a.golden[0] != '\0', a.file_type == 1,
                    ms_clock_ns() - start);
-    return MS_EXIT_OK;
+    return made.left_out != 0 ? MS_EXIT_FAIL : MS_EXIT_OK; /* each was told with its reason */
 }
 
 const struct ms_cmd compare_cmd_graph_visualize = {

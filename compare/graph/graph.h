@@ -77,6 +77,7 @@ struct graph_made {
     uint64_t states[GRAPH_STATES]; /* target nodes by state */
     uint64_t matched;
     uint32_t ranks, steps;
+    uint32_t left_out; /* ranks that could not be read; each was a note */
     size_t suspects;
     char suspect[512]; /* text of suspect 1 */
 };

@@ -38,6 +38,7 @@ struct run {
     const char *framework[2];
     /* number of detached subtrees; number of gradients that were not attached */
     uint32_t repaired[2];
+    struct ms_err first_reason; /* why the first pair was left out */
 };
 
 /* ---- progress ----------------------------------------------------------------- */
@@ -284,18 +285,39 @@ static void note_problems(struct run *r, const struct graph__pair *p)
     }
 }
 
-static enum ms_rc make_rank_pair(struct run *r, const struct graph__rank_pair *c,
+/* Says whether a rank that cannot be read is left out, so that the others are still shown; keeps the
+ * first reason. */
+static bool leave_out(struct run *r, enum ms_rc rc, const struct ms_err *why)
+{
+    if (rc == MS_E_NOMEM || rc == MS_E_INTERRUPTED || r->pairs.list.n == 1)
+        return false;
+    if (r->made->left_out++ == 0)
+        r->first_reason = *why;
+    graph__note_line(r->conf, "left out: %s", why->msg);
+    return true;
+}
+
+/* Adds a pair to the database; *kept becomes false when it cannot be read and is left out. */
+static enum ms_rc make_rank_pair(struct run *r, const struct graph__rank_pair *c, bool *kept,
                                  struct ms_err *err)
 {
     struct graph__pair p;
+    struct ms_err why = {0};
     graph__pair_init(&p, graph__is_dual(r->conf));
-    enum ms_rc rc = open_rank_pair(r, c, &p, err);
-    if (rc == MS_OK)
-        note_problems(r, &p);
-    if (rc == MS_OK && r->conf->log_items)
+    enum ms_rc rc = open_rank_pair(r, c, &p, &why);
+    *kept = rc == MS_OK;
+    if (rc != MS_OK) {
+        graph__pair_close(&p);
+        r->done++;
+        if (leave_out(r, rc, &why))
+            return MS_OK;
+        *err = why;
+        return rc;
+    }
+    note_problems(r, &p);
+    if (r->conf->log_items)
         log_items(r, &p);
-    if (rc == MS_OK)
-        rc = write_rank_pair(r, c, &p, err);
+    rc = write_rank_pair(r, c, &p, err);
     graph__pair_close(&p);
     if (rc == MS_OK && r->source != NULL)
         rc = observe_rank_pair(r, c, err);
@@ -520,13 +542,28 @@ static enum ms_rc put_meta(struct run *r, struct ms_err *err)
     return graph__db_meta(r->db, "dropped_gradients", number, err);
 }
 
+/* Makes the pairs in order; those that cannot be read leave the list. */
+static enum ms_rc make_rank_pairs(struct run *r, struct ms_err *err)
+{
+    size_t kept = 0, n = r->pairs.list.n;
+    struct graph__rank_pair *list = r->pairs.list.p;
+    for (size_t i = 0; i < n; i++) {
+        bool keep;
+        MS_TRY(make_rank_pair(r, &list[i], &keep, err));
+        if (keep)
+            list[kept++] = list[i];
+    }
+    r->pairs.list.n = kept;
+    if (kept != 0 || n == 0)
+        return MS_OK;
+    *err = r->first_reason;
+    return err->rc;
+}
+
 static enum ms_rc fill_database(struct run *r, struct ms_err *err)
 {
     r->total = r->pairs.list.n;
-    if (r->conf->merge != NULL)
-        MS_TRY(make_steps(r, err));
-    for (size_t i = 0; i < r->pairs.list.n && r->conf->merge == NULL; i++)
-        MS_TRY(make_rank_pair(r, &r->pairs.list.p[i], err));
+    MS_TRY(r->conf->merge != NULL ? make_steps(r, err) : make_rank_pairs(r, err));
     if (r->conf->json)
         return MS_OK;
     MS_TRY(put_config(r, err));

@@ -213,7 +213,31 @@ START_TEST(ranks_of_both_sides_are_intersected)
 }
 END_TEST
 
+START_TEST(a_rank_that_cannot_be_read_is_left_out)
+{
+    begin_pair();
+    conf.golden = NULL;
+    put_rank(target, "rank0", ONE, DUMP(""), NULL);
+    put_rank(target, "rank1", ONE, "[]", NULL);
+    put_rank(target, "rank2", ONE, DUMP(""), NULL);
+    ck_ok(graph_run(&conf, NULL, &made, &err), err);
+    ck_assert_uint_eq(made.left_out, 1);
+    ck_assert_uint_eq(made.ranks, 2);
+    expect("SELECT rank_list FROM tb_config", "[0, 2]");
+    expect("SELECT group_concat(DISTINCT rank) FROM tb_nodes", "0,2");
+    tear_down();
+    begin_pair();
+    conf.golden = NULL;
+    put_rank(target, "rank0", ONE, "[]", NULL);
+    put_rank(target, "rank1", ONE, "[]", NULL);
+    ck_assert_int_eq(graph_run(&conf, NULL, &made, &err), MS_E_FORMAT);
+    ck_says(err, "rank0");
+    tear_down();
+}
+END_TEST
+
 TEST_MAIN("graph_ranks", calls_of_two_ranks_meet, the_second_call_meets_the_second,
           calls_meet_within_their_group, a_broadcast_goes_from_its_root_to_all_others,
           a_node_of_one_side_has_the_micro_step_that_its_name_says,
-          members_of_a_batch_meet_each_by_itself, ranks_of_both_sides_are_intersected)
+          members_of_a_batch_meet_each_by_itself, ranks_of_both_sides_are_intersected,
+          a_rank_that_cannot_be_read_is_left_out)
