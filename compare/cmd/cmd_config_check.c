@@ -59,9 +59,7 @@ static const struct ms_opt opts[] = {
 
 static bool show_progress(void *ctx, size_t done, size_t all)
 {
-    const bool *terminal = ctx;
-    if (*terminal)
-        fprintf(stderr, "\r%zu of %zu weights%s", done, all, done == all ? "\n" : "");
+    ms_progress_show(ctx, &(struct ms_pace){.share = all != 0 ? (double)done / (double)all : 1});
     return true;
 }
 
@@ -78,11 +76,10 @@ static int compare_checkpoints(const struct args *a)
 {
     const char *const paths[2] = {a->compare.items[0], a->compare.items[1]};
     const char *output = a->output != NULL ? a->output : "ckpt_similarity.json";
-    bool terminal = ms_progress_ok(2);
+    struct ms_progress bar = {.what = "comparing weights"};
     struct ckpt_similarity s;
     struct ms_err err = {0};
-    if (ckpt_similarity_new(&s, paths[0], paths[1], a->state, show_progress, &terminal, &err) !=
-        MS_OK)
+    if (ckpt_similarity_new(&s, paths[0], paths[1], a->state, show_progress, &bar, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_config_check, &err);
     enum ms_rc rc = ckpt_similarity_write(&s, output, &err);
     const bool differs = is_different(&s);

@@ -9,6 +9,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/jprint.h"
+#include "probe/base/progress.h"
 
 #include <sys/stat.h>
 
@@ -35,16 +36,22 @@ static void print_progress(int percent, bool running, const char *error)
     ms_jwrite_free(&w);
 }
 
+/* A line of progress for a person. */
+static struct ms_progress bar = {.what = "building"};
+
 static void on_progress(void *ctx, int percent)
 {
     const struct graph_args *a = ctx;
-    if (a->progress && percent < 100)
+    if (!a->progress)
+        ms_progress_show(&bar, &(struct ms_pace){.share = percent / 100.0});
+    else if (percent < 100)
         print_progress(percent, true, NULL);
 }
 
 static void on_note(void *ctx, const char *line)
 {
     (void)ctx;
+    ms_progress_end(&bar);
     ms_cmd_note("graph_visualize", "%s", line);
 }
 
@@ -127,6 +134,7 @@ static enum ms_rc make_graphs(struct graph_args *a, struct graph_made *made, str
                               .ctx = a};
     MS_TRY(ms_pool_new(&pool, (unsigned)ms_globals.threads, err));
     enum ms_rc rc = graph_run(&conf, pool, made, err);
+    ms_progress_end(&bar);
     ms_pool_free(pool);
     return rc;
 }

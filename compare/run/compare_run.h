@@ -8,14 +8,8 @@
 #define COMPARE_RUN_COMPARE_RUN_H
 
 #include "compare/run/spread.h"
+#include "probe/base/progress.h"
 #include "probe/dump/find.h"
-
-/* State of a progress bar, which is shown on a terminal for work that takes longer than a
- * second. */
-struct cmp_pace {
-    int64_t start_ns, shown_ns;
-    const char *what;
-};
 
 struct cmp_run_conf {
     struct cmp_conf cmp; /* noise_floor and its place are set for each rank */
@@ -39,7 +33,7 @@ struct cmp_run_conf {
 struct cmp_run {
     struct cmp_run_conf conf;
     struct cmp_conf cmp; /* configuration of the current rank */
-    struct cmp_pace bar;
+    struct ms_progress bar;
     struct cmp_ranks ranks;
     struct probe_places noise;
     bool calibrated; /* the noise floor is a calibration, not a run */

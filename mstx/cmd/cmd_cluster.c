@@ -58,12 +58,10 @@ static const struct ms_opt opts[] = {
 
 extern const struct ms_cmd mstx_cmd_cluster;
 
-static bool is_quiet;
-
 static void show_progress(size_t done, size_t all)
 {
-    if (!is_quiet)
-        fprintf(stderr, done < all ? "\r%zu of %zu ranks" : "\r\033[K", done, all);
+    static struct ms_progress bar = {.what = "reading ranks"};
+    ms_progress_show(&bar, &(struct ms_pace){.share = all != 0 ? (double)done / (double)all : 1});
 }
 
 /* What is printed while the recipe runs, or gathered for JSON: the paths that were written, and the answer. */
@@ -147,7 +145,6 @@ static int run_cluster(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_cluster, &err);
     if (done)
         return MS_EXIT_OK;
-    is_quiet = !ms_progress_ok(STDERR_FILENO);
     const struct mstx_cluster_how how = {.dir = a.dir,
                                          .output = a.output,
                                          .ranks = a.ranks,

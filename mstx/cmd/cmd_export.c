@@ -6,6 +6,7 @@
 #include "mstx/foreign/export_run.h"
 
 #include "probe/base/opt.h"
+#include "probe/base/progress.h"
 
 struct args {
     struct ms_opt_list path;
@@ -29,6 +30,31 @@ static const struct ms_opt opts[] = {
 
 extern const struct ms_cmd mstx_cmd_export;
 
+struct watch {
+    struct ms_progress bar;
+    uint64_t done, all; /* events */
+};
+
+static void on_read(void *ctx, uint64_t events)
+{
+    struct watch *w = ctx;
+    w->done += events;
+    const double share = w->done < w->all ? (double)w->done / (double)w->all : 1;
+    ms_progress_show(&w->bar, &(struct ms_pace){share, w->done, MS_PACE_ROWS});
+}
+
+static enum ms_rc export_run(struct mstx_tl *tl, const struct args *a, struct ms_err *err)
+{
+    struct watch w = {.bar = {.what = "writing"}};
+    for (size_t i = 0; i < mstx_tl_track_count(tl); i++)
+        w.all += mstx_tl_track(tl, i)->events;
+    mstx_tl_watch(tl, on_read, &w);
+    enum ms_rc rc = mstx_export_run(tl, (enum mstx_export_format)a->format, a->output, err);
+    mstx_tl_watch(tl, NULL, NULL);
+    ms_progress_end(&w.bar);
+    return rc;
+}
+
 static int run_export(int argc, char **argv)
 {
     struct args a = {0};
@@ -41,7 +67,7 @@ static int run_export(int argc, char **argv)
         return MS_EXIT_OK;
     enum ms_rc rc = mstx_run_open(&tl, a.path.items[0], ms_globals.par, &err);
     if (rc == MS_OK && tl != NULL) {
-        rc = mstx_export_run(tl, (enum mstx_export_format)a.format, a.output, &err);
+        rc = export_run(tl, &a, &err);
         mstx_tl_close(tl);
     }
     if (rc == MS_OK)

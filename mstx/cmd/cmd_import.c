@@ -93,29 +93,9 @@ static enum ms_rc print_json(const char *db, const struct mstx_import_result *r,
 
 /* ---- progress ------------------------------------------------------------------- */
 
-/* Prints progress on a terminal, and nothing in the first second. */
-struct watch {
-    int64_t next_ns;
-    bool is_shown;
-};
-static const int64_t FIRST_NS = 1000000000, AGAIN_NS = 100000000;
-
 static void print_progress(void *ctx, double done)
 {
-    struct watch *w = ctx;
-    const int64_t now = ms_clock_ns();
-    if (now < w->next_ns)
-        return;
-    w->next_ns = now + AGAIN_NS;
-    w->is_shown = true;
-    fprintf(stderr, "\rread %3d %%", (int)(100 * done));
-    fflush(stderr);
-}
-
-static void end_progress(const struct watch *w)
-{
-    if (w->is_shown)
-        fprintf(stderr, "\r          \r");
+    ms_progress_show(ctx, &(struct ms_pace){.share = done});
 }
 
 /* ---- the command ------------------------------------------------------------------ */
@@ -143,7 +123,7 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
 {
     const char *path = a->path.items[0];
     struct mstx_import_result r;
-    struct watch watch = {.next_ns = ms_clock_ns() + FIRST_NS};
+    struct ms_progress bar = {.what = "reading"};
     const bool is_first = ms_par_rank(par) == 0;
     char *db = a->output == NULL ? mstx_db_path(path) : ms_str_dup(ms_str_of(a->output));
     const struct mstx_import_how how = {
@@ -154,12 +134,12 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
         .more_n = a->path.n - 1,
         .rank_from = a->rank_from,
         .threads = threads(),
-        .progress = is_first && ms_progress_ok(STDERR_FILENO) ? print_progress : NULL,
-        .ctx = &watch,
+        .progress = is_first ? print_progress : NULL,
+        .ctx = &bar,
     };
     int64_t start = ms_clock_ns();
     enum ms_rc rc = db != NULL ? mstx_import_as(path, db, &how, &r, err) : ms_no_memory(err);
-    end_progress(&watch);
+    ms_progress_end(&bar);
     if (rc == MS_OK && is_first && a->format == MS_FORMAT_JSON)
         rc = print_json(db, &r, ms_clock_ns() - start, err);
     else if (rc == MS_OK && is_first)

@@ -55,6 +55,8 @@ struct mstx_tl {
     struct mstx_texts_in args;
     int64_t start, end;
     struct ms_err failed; /* the first failure while a text was fetched */
+    mstx_read_fn on_read; /* NULL: nobody watches */
+    void *watcher;
     struct mstx_event unpacked[MSTX_CHUNK_MAX];
 };
 
@@ -542,6 +544,8 @@ static enum ms_rc read_chunk(struct mstx_tl *tl, int64_t id, const struct mstx_n
     if (rc == MS_OK && (names == NULL || mstx_pack_has_name(blob, is_wanted, ctx)))
         rc = mstx_unpack(blob, tl->unpacked, n, err);
     ms_stmt_reset(tl->get_blob);
+    if (tl->on_read != NULL)
+        tl->on_read(tl->watcher, *n);
     return rc;
 }
 
@@ -691,6 +695,12 @@ enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, const struct mstx_name
         }
     }
     return MS_OK;
+}
+
+void mstx_tl_watch(struct mstx_tl *tl, mstx_read_fn fn, void *ctx)
+{
+    tl->on_read = fn;
+    tl->watcher = ctx;
 }
 
 /* ---- cursors ---------------------------------------------------------------- */

@@ -100,6 +100,10 @@ enum ms_rc mstx_tl_walk(struct mstx_tl *tl, size_t track, const struct mstx_name
 /* Fails when memory ran out while a text was fetched, so that results made of texts are wrong. */
 enum ms_rc mstx__tl_check(const struct mstx_tl *tl, struct ms_err *err) MS_MUST_USE;
 
+/* Calls fn after every part of events that is read, with the number of its events: for a line of progress. */
+typedef void (*mstx_read_fn)(void *ctx, uint64_t events);
+void mstx_tl_watch(struct mstx_tl *tl, mstx_read_fn fn, void *ctx);
+
 /* Iterates over the events of one track in order of start. */
 struct mstx_cursor;
 enum ms_rc mstx__cursor_new(struct mstx_cursor **c, struct mstx_tl *tl, size_t track,

@@ -4,7 +4,6 @@
  * that lines of several threads and processes do not mix.
  */
 #include "probe/base/log.h"
-#include "probe/base/progress.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/str.h"
@@ -191,12 +190,4 @@ enum ms_rc ms_log_from_env(struct ms_err *err)
         close(cfg.fd);
     cfg.fd = fd;
     return MS_OK;
-}
-
-/* ---- progress lines ---------------------------------------------------------- */
-
-bool ms_progress_ok(int fd)
-{
-    const char *term = getenv("TERM");
-    return isatty(fd) != 0 && term != NULL && strcmp(term, "dumb") != 0;
 }

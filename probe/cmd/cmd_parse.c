@@ -31,17 +31,13 @@ static const struct ms_opt opts[] = {
 
 static void show_failure(void *ctx, const struct ms_err *why)
 {
-    const bool *terminal = ctx;
-    if (*terminal)
-        fputc('\r', stderr);
+    ms_progress_end(ctx);
     ms_cmd_note("parse", "%s", why->msg);
 }
 
 static void show_progress(void *ctx, uint64_t done)
 {
-    const bool *terminal = ctx;
-    if (*terminal)
-        fprintf(stderr, "\r%llu files", (unsigned long long)done);
+    ms_progress_show(ctx, &(struct ms_pace){-1, done, MS_PACE_FILES});
 }
 
 extern const struct ms_cmd probe_cmd_parse;
@@ -68,7 +64,8 @@ static int run_command(int argc, char **argv)
 {
     struct args args = {.to = "./output", .as = 1};
     struct ms_err err = {0};
-    bool done = false, terminal = ms_progress_ok(STDERR_FILENO);
+    bool done = false;
+    struct ms_progress bar = {.what = "converting"};
     if (ms_opt_parse(&probe_cmd_parse, argc, argv, &args, &done, &err) != MS_OK)
         return ms_cmd_fail(&probe_cmd_parse, &err);
     if (done)
@@ -78,12 +75,11 @@ static int run_command(int argc, char **argv)
                                       .as = args.as == 0 ? PROBE_FILE_NPY : PROBE_FILE_PT,
                                       .on_failure = show_failure,
                                       .on_progress = show_progress,
-                                      .ctx = &terminal};
+                                      .ctx = &bar};
     struct probe_converted converted;
     if (probe_convert(&how, &converted, &err) != MS_OK)
         return ms_cmd_fail(&probe_cmd_parse, &err);
-    if (terminal)
-        fputc('\n', stderr);
+    ms_progress_end(&bar);
     if (show_result(&args, &converted, &err) != MS_OK)
         return ms_cmd_fail(&probe_cmd_parse, &err);
     return converted.failed != 0 ? MS_EXIT_FAIL : MS_EXIT_OK;

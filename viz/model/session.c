@@ -361,9 +361,9 @@ enum ms_rc viz_changes_write(struct viz_session *s, const char *to, bool over, s
 
 void viz_print_progress(void *ctx, int percent)
 {
+    static struct ms_progress bar = {.what = "reading the dump"};
     (void)ctx;
-    if (ms_progress_ok(STDERR_FILENO))
-        fprintf(stderr, "\rreading the dump: %d %%%s", percent, percent >= 100 ? "\n" : "");
+    ms_progress_show(&bar, &(struct ms_pace){.share = percent / 100.0});
 }
 
 void viz_print_note(void *ctx, const char *line)
