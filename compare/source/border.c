@@ -8,6 +8,7 @@
  * the one place where that is decided, after all rules and for the suspects of all of them.
  */
 #include "compare/source/border.h"
+#include "compare/align/likeness.h"
 #include "compare/source/update_rules.h"
 #include "probe/base/assert.h"
 
@@ -60,20 +61,48 @@ static void visit_gradients(struct agreement *a, bool modules, bool compare)
     }
 }
 
+/* Adds the paths of the modules that a side calls. */
+static bool put_modules(struct ms_map *called, const struct source__part *p, unsigned side)
+{
+    for (size_t i = 0; i < p->names[side].n; i++) {
+        const struct probe_name n = probe_name_parse(p->names[side].p[i]);
+        if (n.kind == PROBE_NODE_MODULE && ms_map_put(called, n.path, NULL) == MS_MAP_NONE)
+            return false;
+    }
+    return true;
+}
+
+/* Counts the gradients of parameters on one side that have no partner, though the other side calls their module: it is
+ * frozen there. A module that is not called, as when its weights are merged into others, has no record. */
+static size_t count_lacking(const struct source__part *p, unsigned side, bool *has_partner)
+{
+    struct ms_map called = {0};
+    size_t lacking = 0;
+    for (size_t i = 0; i < p->nodes.n; i++) {
+        const struct source__node *n = &p->nodes.p[i];
+        if (n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE)
+            has_partner[n->id[side]] = true;
+    }
+    const bool by_name = put_modules(&called, p, 1 - side) && !p->cross;
+    for (uint32_t i = 0; i < p->names[side].n; i++) {
+        const struct probe_name n = probe_name_parse(p->names[side].p[i]);
+        lacking += n.kind == PROBE_NODE_PGRAD && !has_partner[i] &&
+                   (!by_name || ms_map_get(&called, n.path) != MS_MAP_NONE);
+    }
+    ms_map_free(&called);
+    return lacking;
+}
+
 /* Tells whether one side has a gradient of a parameter that the other lacks: the parameter is frozen. */
 static bool lacks_gradient(const struct source__part *p)
 {
-    size_t known[2] = {0, 0}, paired = 0;
-    for (unsigned side = 0; side < 2; side++) {
-        for (size_t i = 0; i < p->names[side].n; i++)
-            known[side] += probe_name_parse(p->names[side].p[i]).kind == PROBE_NODE_PGRAD;
+    bool lacks = false;
+    for (unsigned side = 0; side < 2 && !lacks; side++) {
+        bool *has_partner = ms_calloc(p->names[side].n + 1, sizeof *has_partner);
+        lacks = has_partner == NULL || count_lacking(p, side, has_partner) != 0;
+        ms_free(has_partner);
     }
-    for (size_t i = 0; i < p->nodes.n; i++) {
-        const struct source__node *n = &p->nodes.p[i];
-        paired +=
-            n->kind == PROBE_NODE_PGRAD && n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
-    }
-    return known[0] > paired || known[1] > paired;
+    return lacks;
 }
 
 bool source__do_gradients_agree(const struct source__judge *j)
@@ -143,13 +172,22 @@ static bool has_other_parameter(const struct source__judge *j, const struct sour
     return false;
 }
 
-/* Tells whether the target alone has an operator: it may do the work of one that the target lacks. */
-static bool has_substitute(const struct source__judge *j)
+/* Tells whether two operators are of one known family: an addition, in place or not. */
+static bool is_of_family(const struct source__judge *j, const struct source__node *a,
+                         const struct source__node *b)
+{
+    const uint16_t family = align__family_find(j->p->ops.p[a->op].name);
+    return family != ALIGN__FAM_UNKNOWN && align__family_find(j->p->ops.p[b->op].name) == family;
+}
+
+/* Tells whether the target alone has an operator that may do the work of one that it lacks: its result is read, or
+ * it is of the same family, as an addition in place for another. */
+static bool has_substitute(const struct source__judge *j, const struct source__node *missing)
 {
     for (size_t i = 0; i < j->p->nodes.n; i++) {
         const struct source__node *n = &j->p->nodes.p[i];
         if (n->id[0] == SOURCE__NONE && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD &&
-            n->is_read)
+            (n->is_read || is_of_family(j, n, missing)))
             return true;
     }
     return false;
@@ -177,32 +215,13 @@ static bool is_part_of_form(const struct source__judge *j, uint32_t node)
 
 /* Tells whether a suspect is a fact that no values decide: a shape, another parameter, an operator that the
  * target lacks and that neither another replaces nor the same values behind it. */
-static bool is_fact(const struct source__judge *j, const struct source__raw *r, bool substitute)
+static bool is_fact(const struct source__judge *j, const struct source__raw *r)
 {
     const struct source__node *n = &j->p->nodes.p[r->node];
-    bool missing = r->why == CMP_WHY_MISSING && !substitute && n->structure != SOURCE__HARMLESS;
+    bool missing =
+        r->why == CMP_WHY_MISSING && n->structure != SOURCE__HARMLESS && !has_substitute(j, n);
     bool shape = r->why == CMP_WHY_SHAPE || has_other_parameter(j, n);
     return missing || (shape && !is_part_of_form(j, r->node));
-}
-
-/* Tells whether an operator casts its value, or takes it apart: its parts are mostly read by indexing, which
- * no dump records. */
-static bool is_plain_form(const struct source__part *p, const struct source__node *n)
-{
-    unsigned outputs = 0, flags = p->ops.p[n->op].flags;
-    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++)
-        outputs += (p->leaves.p[i].flags & SOURCE__IS_OUT) != 0;
-    return (flags & SOURCE__CAST) || ((flags & SOURCE__VIEW) && outputs > 1);
-}
-
-/* Tells whether an operator of one side alone casts or takes values apart, and the values behind it agree, or
- * none is read. Any other operator whose result has no recorded reader is a fact. */
-static bool is_closed(const struct source__judge *j, const struct source__node *n)
-{
-    float border = n->region != SOURCE__NONE ? j->p->nodes.p[n->region].border : NAN;
-    bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
-    return alone && is_plain_form(j->p, n) &&
-           !(border > source__rule.forward[j->tensor] * source__rule.exact);
 }
 
 /* Tells whether requires_grad differs although all gradients agree: one side makes calls under no_grad, as an
@@ -235,8 +254,9 @@ static bool is_wider_type(const struct source__judge *j, const struct source__ra
     return (fine[0] && fine[1]) || (!real[0] && !real[1] && (l->flags & SOURCE__ROOT));
 }
 
-/* Tells whether an operator has another argument and makes the same: it reads other values, as 8 times one sum is 16
- * times another, or one side does not have the argument, as a mean over two axes is a mean of means. */
+/* Tells whether an operator has another argument and makes the same: it is another one, as a product with the inverse
+ * for a quotient, it reads other values, as 8 times one sum is 16 times another, or one side does not have the
+ * argument, as a mean over two axes is a mean of means. */
 static bool is_other_form(const struct source__judge *j, const struct source__raw *r)
 {
     const struct source__node *n = &j->p->nodes.p[r->node];
@@ -246,11 +266,98 @@ static bool is_other_form(const struct source__judge *j, const struct source__ra
     bool reads_other = n->in > source__rule.forward[j->tensor] * n->floor;
     bool is_absent = texts != SOURCE__NONE && (j->p->texts.p[texts].text[0].p == NULL ||
                                                j->p->texts.p[texts].text[1].p == NULL);
-    return reads_other || is_absent;
+    return reads_other || is_absent || source__is_other_operator(j->p, n);
+}
+
+static bool is_alone(const struct source__node *n)
+{
+    return (n->id[0] == SOURCE__NONE) != (n->id[1] == SOURCE__NONE);
+}
+
+/* Tells whether an operator of one side alone reads the result of one of its family, or one of its family reads its:
+ * together they are one of the other side, as a mean of means is a mean over two axes. */
+static bool has_kin(const struct source__judge *j, uint32_t node)
+{
+    enum { NEAR = 8 };
+    const struct source__node *nodes = j->p->nodes.p, *n = &nodes[node];
+    const unsigned side = n->id[1] != SOURCE__NONE;
+    for (uint32_t i = node; i < j->after_backward && i < node + NEAR; i++) {
+        for (uint32_t k = nodes[i].leaf; k < nodes[i].leaf + nodes[i].nleaf; k++) {
+            const uint32_t maker = j->p->leaves.p[k].maker[side];
+            const bool is_read = (j->p->leaves.p[k].flags & SOURCE__IS_OUT) == 0 && maker < i;
+            if (is_read && (i == node || maker == node) &&
+                is_of_family(j, &nodes[maker], &nodes[i]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Tells whether an operator of one side alone reads a value that differs from its partner: it completes another formula,
+ * as the sum of scores and a mask where the golden side fills the scores. */
+static bool completes_other(const struct source__judge *j, const struct source__node *n)
+{
+    const unsigned side = n->id[1] != SOURCE__NONE;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &j->p->leaves.p[k];
+        const uint32_t maker = l->maker[side];
+        if ((l->flags & SOURCE__IS_OUT) || maker >= j->after_backward)
+            continue;
+        const struct source__node *m = &j->p->nodes.p[maker];
+        if (!is_alone(m) && m->out > source__rule.forward[j->tensor] * m->floor)
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether an operator casts its value, or gives it another shape. A copy does neither. */
+static bool is_plain_form(const struct source__judge *j, const struct source__node *n)
+{
+    const struct source__op *op = &j->p->ops.p[n->op];
+    const char *family = align__family_text(align__family_find(op->name));
+    return (op->flags & SOURCE__CAST) ||
+           ((op->flags & SOURCE__VIEW) && strcmp(family, "contiguous") != 0);
+}
+
+/* Counts the operators of one side alone in the region of a node. */
+static unsigned region_size(const struct source__part *p, const struct source__node *n)
+{
+    unsigned size = 0;
+    for (size_t i = 0; i < p->nodes.n; i++)
+        size += is_alone(&p->nodes.p[i]) && p->nodes.p[i].region == n->region;
+    return size;
+}
+
+/* Tells whether the operators around one that runs elsewhere are others than on the golden side: it is then not the
+ * same call. */
+static bool is_among_others(const struct source__judge *j, uint32_t node)
+{
+    enum { NEAR = 4 };
+    const uint32_t first = node > NEAR ? node - NEAR : 0;
+    for (uint32_t i = first; i < j->after_backward && i <= node + NEAR; i++) {
+        if (is_alone(&j->p->nodes.p[i]) && j->p->nodes.p[i].kind == PROBE_NODE_API)
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether what one side alone runs is another way to the same values, since all gradients agree: a view, a cast,
+ * an operator in the place of another, a part of one, or a pass of its own, as an evaluation. A single operator
+ * that fits nowhere is a fact. */
+static bool is_another_form(const struct source__judge *j, uint32_t node)
+{
+    enum { PASS = 8 };
+    const struct source__node *n = &j->p->nodes.p[node];
+    if (n->moved)
+        return is_among_others(j, node);
+    if (!is_alone(n))
+        return false;
+    return n->replaced || is_plain_form(j, n) || has_kin(j, node) || completes_other(j, n) ||
+           region_size(j->p, n) >= PASS;
 }
 
 /* Values in another order show in no statistics but those of their reader. */
-static bool does_end(const struct source__judge *j, const struct source__raw *r, bool substitute)
+static bool does_end(const struct source__judge *j, const struct source__raw *r)
 {
     const struct source__node *nodes = j->p->nodes.p;
     if (r->part != j->part || r->node >= j->after_backward ||
@@ -262,10 +369,11 @@ static bool does_end(const struct source__judge *j, const struct source__raw *r,
         return true;
     if (!r->forward)
         return source__is_backward(&nodes[r->node]);
-    if (is_fact(j, r, substitute))
+    if (r->cls == SOURCE__STRUCTURE && is_another_form(j, r->node))
+        return true;
+    if (is_fact(j, r))
         return false;
-    return nodes[r->node].fades || nodes[r->seen].fades ||
-           (r->cls == SOURCE__STRUCTURE && is_closed(j, &nodes[r->node]));
+    return nodes[r->node].fades || nodes[r->seen].fades || r->why == CMP_WHY_MISSING;
 }
 
 /* Two frameworks record the gradient of a function at different operators inside it, as PyTorch that of
@@ -293,9 +401,8 @@ void source__drop_ended(struct source__judge *j)
     size_t n = 0;
     if (!source__do_gradients_agree(j) || lacks_gradient(j->p))
         return;
-    const bool substitute = has_substitute(j);
     for (size_t i = 0; i < s->raws.n; i++) {
-        if (!does_end(j, &s->raws.p[i], substitute))
+        if (!does_end(j, &s->raws.p[i]))
             s->raws.p[n++] = s->raws.p[i];
     }
     ms_assert(n <= s->raws.n);

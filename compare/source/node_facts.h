@@ -25,10 +25,11 @@ enum source__op_flags {
     SOURCE__WILD = 1 << 11, /* its backward may amplify differences strongly */
     /* moves values or rounds each once: bit-equal inputs give bit-equal outputs */
     SOURCE__EXACT = 1 << 12,
-    SOURCE__EVEN = 1 << 13,   /* its backward passes gradients on unchanged */
-    SOURCE__POWER = 1 << 14,  /* multiplies a value by itself */
-    SOURCE__VIEW = 1 << 15,   /* its output has elements of its input, in any order */
-    SOURCE__SERIES = 1 << 16, /* frameworks compute it by polynomials of other lengths */
+    SOURCE__EVEN = 1 << 13,    /* its backward passes gradients on unchanged */
+    SOURCE__POWER = 1 << 14,   /* multiplies a value by itself */
+    SOURCE__VIEW = 1 << 15,    /* its output has elements of its input, in any order */
+    SOURCE__SERIES = 1 << 16,  /* frameworks compute it by polynomials of other lengths */
+    SOURCE__CANCELS = 1 << 17, /* sums values that may cancel */
 };
 unsigned source__op_flags(struct ms_str api);
 /* Returns the name of a node's operator, such as Functional.linear. */

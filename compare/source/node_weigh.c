@@ -311,6 +311,37 @@ static bool is_after_all(const struct source__node *n)
     return n->kind == PROBE_NODE_PGRAD || n->kind == PROBE_NODE_DEBUG;
 }
 
+/* Returns by how much a sum whose terms cancel widens their difference: the norm of the largest term by that
+ * of the sum, which a rounded value less the value itself makes as great as the digits of the rounding. 1
+ * where the shapes differ. */
+static float cancelled(const struct source__judge *j, const struct source__node *n)
+{
+    float term = 0, sum = 0, count = 0;
+    if ((j->p->ops.p[n->op].flags & SOURCE__CANCELS) == 0 || n->dir != PROBE_FORWARD)
+        return 1;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct source__leaf *l = &j->p->leaves.p[i];
+        if ((l->flags & SOURCE__MEASURED) == 0)
+            continue;
+        if (count != 0 && l->count != count)
+            return 1;
+        count = l->count;
+        float *norm = l->flags & SOURCE__IS_OUT ? &sum : &term;
+        *norm = fmaxf(*norm, l->norm);
+    }
+    return sum > 0 && term > sum ? term / sum : 1;
+}
+
+/* Widens a difference of single values; each is at least rounded in its type. Noise of r times the size of a sum
+ * that depends on it or not makes the norm of the sum greater by r * r at most. */
+static void widen_by_cancellation(struct source__context *c, float unit, float times)
+{
+    if (times <= 1 || !(c->e > 0))
+        return;
+    c->e = fmaxf(c->e, unit) * times;
+    c->en = fmaxf(c->en, c->e * c->e);
+}
+
 static struct source__context context_of(const struct source__judge *j,
                                          const struct source__node *n)
 {
@@ -391,6 +422,7 @@ static void weigh_node(struct source__judge *j, struct source__node *n)
 {
     struct source__context c = context_of(j, n);
     struct grain g = grain_of(j, n);
+    widen_by_cancellation(&c, (float)g.unit, cancelled(j, n));
     n->in = c.e;
     n->in_norm = c.en;
     n->attrs_in = c.attrs;

@@ -126,8 +126,10 @@ START_TEST(facts_remain)
     struct hand h;
     set_up(&h, NAN, 1e-6F, 1e-6F);
     ck_assert(lone_remains(&h)); /* nobody reads it, so nothing says what it does */
-    h.op.flags = SOURCE__VIEW;   /* as clone, which hands on its value */
+    h.op = (struct source__op){MS_STR("Tensor.clone"), SOURCE__VIEW}; /* it hands on its value */
     ck_assert(lone_remains(&h));
+    h.op.name = MS_STR("Tensor.transpose");
+    ck_assert(!lone_remains(&h));
     h.op.flags = SOURCE__CAST;
     ck_assert(!lone_remains(&h));
     ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, SOURCE__NONE));
@@ -198,7 +200,11 @@ END_TEST
 START_TEST(another_factor_of_other_values_is_no_suspect_where_results_agree)
 {
     struct hand h;
+    struct ms_str golden = MS_STR("Tensor.__truediv__.0.forward"), target = golden;
     set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.part.names[0].p = &golden;
+    h.part.names[1].p = &target;
+    h.part.names[0].n = h.part.names[1].n = 1;
     h.leaf[OTHER].texts = SOURCE__NONE;
     h.node[FORMULA].fades = false;
     ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
@@ -213,6 +219,10 @@ START_TEST(another_factor_of_other_values_is_no_suspect_where_results_agree)
     h.leaf[OTHER].texts = 0;
     ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
     texts.text[1] = MS_STR_NONE; /* a mean of means for one over two axes */
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
+    texts.text[1] = MS_STR("0.5");
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
+    target = MS_STR("Tensor.__mul__.0.forward"); /* with the inverse */
     ck_assert(!remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
     ms_vec_free(&h.source.raws);
 }
@@ -248,9 +258,53 @@ START_TEST(an_operator_that_moved_remains)
 }
 END_TEST
 
+/* Scores that are filled where the target adds a mask to them, and a mean of means. */
+START_TEST(a_part_of_another_formula_is_no_suspect)
+{
+    struct hand h;
+    set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.op.name = MS_STR("Tensor.mean");
+    h.leaf[OTHER] = (struct source__leaf){.maker = {SOURCE__NONE, SOURCE__NONE}};
+    h.node[LONE].leaf = OTHER;
+    h.node[LONE].nleaf = 1;
+    ck_assert(lone_remains(&h));
+    h.leaf[OTHER].maker[1] = FORMULA;
+    ck_assert(!lone_remains(&h)); /* both are means */
+    h.op.name = MS_STR("Tensor.frobnicate");
+    ck_assert(lone_remains(&h));
+    h.node[FORMULA].out = 0.5F;
+    ck_assert(!lone_remains(&h));
+    h.node[FORMULA].out = 0;
+    h.node[LONE].replaced = true;
+    ck_assert(!lone_remains(&h));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+/* Weights of an adapter that are merged: its modules are not called, so their gradients have no record. */
+START_TEST(a_gradient_is_lacking_only_where_its_module_is_called)
+{
+    struct hand h;
+    struct ms_str golden[] = {MS_STR("Module.up.Linear.forward.0"), MS_STR("x"), MS_STR("x"),
+                              MS_STR("x"), MS_STR("Module.up.Linear.parameters_grad.0")};
+    struct ms_str target[] = {MS_STR("Module.fc.Linear.forward.0"), MS_STR("x")};
+    set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.part.names[0].p = golden;
+    h.part.names[0].n = 5;
+    h.part.names[1].p = target;
+    h.part.names[1].n = 2;
+    ck_assert(!value_remains(&h, FORMULA));
+    target[0] = MS_STR("Module.up.Linear.forward.0"); /* frozen */
+    ck_assert(value_remains(&h, FORMULA));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
 TEST_MAIN("border", nothing_is_a_suspect_whose_borders_agree,
           gradients_that_differ_keep_every_suspect, a_gradient_of_rounding_alone_agrees,
           facts_remain, a_part_of_another_form_is_no_fact, data_that_wants_a_gradient_is_no_suspect,
           a_type_that_holds_the_same_values_is_no_suspect,
           another_factor_of_other_values_is_no_suspect_where_results_agree,
-          another_order_ends_where_its_reader_fades, an_operator_that_moved_remains)
+          another_order_ends_where_its_reader_fades, an_operator_that_moved_remains,
+          a_part_of_another_formula_is_no_suspect,
+          a_gradient_is_lacking_only_where_its_module_is_called)

@@ -75,6 +75,59 @@ START_TEST(checksums_name_the_first_that_differs)
 }
 END_TEST
 
+/* ---- sums that cancel --------------------------------------------------------------- */
+
+#define NUMBERS(dtype, high, norm)                                                                 \
+    "{\"type\": \"torch.Tensor\", \"dtype\": \"torch." dtype "\", \"shape\": [64, 64], "           \
+    "\"Max\": " high ", \"Min\": -" high ", \"Mean\": 0.01, \"Norm\": " norm                       \
+    ", \"requires_grad\": false}"
+/* What rounding takes from a value: the rounded value less the value. */
+#define ROUNDED(dtype, high, norm, rest, rest_norm)                                                                                                                   \
+    "\"Tensor.round.0.forward\": {\"input_args\": [" NUMBERS(                                                                                                         \
+        dtype, high,                                                                                                                                                  \
+        norm) "], \"input_kwargs\": {}, \"output\": [" NUMBERS(dtype, "4.25",                                                                                         \
+                                                               "101.5") "]},\n\"Tensor.__sub__.0."                                                                    \
+                                                                        "forward\": "                                                                                 \
+                                                                        "{\"input_args\": "                                                                           \
+                                                                        "[" NUMBERS(                                                                                  \
+                                                                            dtype, "4.25",                                                                            \
+                                                                            "101.5") ","                                                                              \
+                                                                                     " " NUMBERS(dtype, high, norm) "], \"input_kwargs\": {}, \"output\": [" NUMBERS( \
+                                                                                         dtype,                                                                       \
+                                                                                         rest,                                                                        \
+                                                                                         rest_norm) "]}"
+
+static size_t suspects_of(const char *golden, const char *target)
+{
+    struct fixture f;
+    struct cmp_source *s;
+    const struct cmp_suspect *list;
+    fixture_init(&f);
+    ck_ok(cmp_source_new(&s, &f.err), f.err);
+    fixture_dump(&f, 'b', "statistics", "pytorch", golden);
+    fixture_dump(&f, 't', "statistics", "pytorch", target);
+    ck_ok(cmp_open(&f.c, &f.conf, f.t, f.b, NULL, &f.err), f.err);
+    ck_ok(cmp_source_add(s, f.c, 0, 0, NULL, &f.err), f.err);
+    ck_ok(cmp_source_find(s, &f.err), f.err);
+    const size_t n = cmp_source_suspects(s, &list);
+    cmp_close(f.c);
+    f.c = NULL;
+    cmp_source_free(s);
+    fixture_free(&f);
+    return n;
+}
+
+START_TEST(a_sum_whose_terms_cancel_widens_their_difference)
+{
+    const char *golden = ROUNDED("float16", "4.2196", "100.89", "0.0166", "0.917");
+    /* the value is off by a quarter of a unit of float16, its sum with the rounded one by 5 % */
+    ck_assert_uint_eq(
+        suspects_of(golden, ROUNDED("float16", "4.2187", "100.87", "0.0175", "0.918")), 0);
+    ck_assert_uint_eq(suspects_of(golden, ROUNDED("float16", "4.2187", "100.87", "0.0332", "1.83")),
+                      1);
+}
+END_TEST
+
 /* ---- ranks and steps ------------------------------------------------------------------ */
 
 /* linear, then a sum over ranks, then gelu. */
@@ -462,8 +515,8 @@ END_TEST
 
 TEST_MAIN("source_whole", another_rank_explains_a_little_more,
           other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
-          checksums_name_the_first_that_differs, a_collective_is_explained_by_another_rank,
-          one_fault_on_all_ranks_is_one_suspect,
+          a_sum_whose_terms_cancel_widens_their_difference, checksums_name_the_first_that_differs,
+          a_collective_is_explained_by_another_rank, one_fault_on_all_ranks_is_one_suspect,
           an_earlier_step_explains_the_parameters_of_a_later_one,
           other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
           empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node,
