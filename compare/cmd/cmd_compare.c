@@ -10,6 +10,7 @@
 #include "compare/official/trees.h"
 #include "compare/run/compare_run.h"
 #include "probe/base/clock.h"
+#include "probe/base/screen.h"
 #include "probe/settings/run_settings.h"
 
 extern const struct ms_cmd compare_cmd_compare;
@@ -189,8 +190,11 @@ static int report_job(struct job *j, int64_t start)
     report->took_ns = ms_clock_ns() - start;
     /* --explain has printed its text already */
     if (j->args.explain == NULL && j->args.format == FORMAT_TEXT) {
+        struct ms_screen screen;
+        ms_screen_begin(&screen);
         print_settings(j);
         cmp_report_text(report, (size_t)j->args.most);
+        ms_screen_end(&screen);
     }
     if (j->args.explain == NULL && j->args.format == FORMAT_JSON &&
         cmp_report_json(report, &err) != MS_OK)

@@ -8,6 +8,7 @@
 
 #include "probe/base/jprint.h"
 #include "probe/base/opt.h"
+#include "probe/base/screen.h"
 #include "probe/base/vec.h"
 
 struct args {
@@ -66,7 +67,7 @@ static enum ms_rc print_text(struct mstx_whatif_run *r, const char *path, struct
     struct ms_buf text = {.max = (size_t)1 << 30};
     const enum ms_rc rc = mstx_whatif_text(r, path, &text, err);
     if (rc == MS_OK)
-        fwrite(text.p, 1, text.n, stdout);
+        ms_screen_print(ms_buf_slice(&text));
     ms_buf_free(&text);
     return rc;
 }

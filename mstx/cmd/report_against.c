@@ -6,6 +6,7 @@
 
 #include "probe/base/jprint.h"
 #include "probe/base/num.h"
+#include "probe/base/screen.h"
 #include "probe/settings/run_settings.h"
 
 #include <math.h>
@@ -81,7 +82,9 @@ static enum ms_rc print_against(const struct mstx_report_against *how, const str
         mstx_against_text(a, how->most, &text);
     }
     const enum ms_rc rc = ms_buf_check(&text, err);
-    if (rc == MS_OK)
+    if (rc == MS_OK && how->form == MSTX_REPORT_TEXT)
+        ms_screen_print(ms_buf_slice(&text));
+    else if (rc == MS_OK)
         fwrite(text.p, 1, text.n, stdout);
     ms_buf_free(&text);
     return rc;

@@ -16,11 +16,11 @@
 #include "probe/base/log.h"
 #include "probe/base/num.h"
 #include "probe/base/par.h"
+#include "probe/base/screen.h"
 #include "probe/base/str.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 struct ms_globals ms_globals;
@@ -569,7 +569,7 @@ void ms_cmd_more(FILE *to, size_t more, const char *what)
 
 /* ---- help ------------------------------------------------------------- */
 
-enum { LEFT_MAX = 30, WIDTH_MIN = 40, WIDTH_MAX = 100 };
+enum { LEFT_MAX = 30, WIDTH_MAX = 100 };
 
 /* Fills text to the width of the terminal; each line but the first begins at column `indent`. */
 struct filler {
@@ -579,15 +579,9 @@ struct filler {
 
 static unsigned help_width(FILE *to)
 {
-    struct winsize size = {0};
-    uint64_t width = 80;
-    const char *columns = getenv("COLUMNS");
     int fd = to == stdout ? STDOUT_FILENO : fileno(to); /* stdout may be a stream of ours */
-    if (columns == NULL || !ms_str_u64(ms_str_of(columns), &width)) {
-        if (fd >= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col != 0)
-            width = size.ws_col;
-    }
-    return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : (unsigned)width;
+    const unsigned width = ms_screen_size(fd).columns;
+    return width < WIDTH_MAX ? width : WIDTH_MAX;
 }
 
 MS_PRINTF(2, 3) static void filler_printf(struct filler *f, const char *fmt, ...)
