@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* for fopencookie */
+#endif
 #include "probe/base/screen.h"
 
 #include "probe/base/assert.h"
@@ -200,10 +203,19 @@ void ms_screen_print(struct ms_str text)
     ms_buf_free(&out);
 }
 
+/* A function for fopencookie(3): returns the number of bytes taken, 0 after a failure. */
+static ssize_t keep(void *ctx, const char *p, size_t n)
+{
+    struct ms_screen *s = ctx;
+    ms_buf_put(&s->text, p, n);
+    return s->text.bad == MS_OK ? (ssize_t)n : 0;
+}
+
 void ms_screen_begin(struct ms_screen *s)
 {
-    *s = (struct ms_screen){NULL, NULL, 0};
-    FILE *to = isatty(STDOUT_FILENO) ? open_memstream(&s->text, &s->n) : NULL;
+    const cookie_io_functions_t io = {.write = keep};
+    *s = (struct ms_screen){.text = {.max = SIZE_MAX}};
+    FILE *to = isatty(STDOUT_FILENO) ? fopencookie(s, "w", io) : NULL;
     if (to == NULL)
         return;
     s->kept = stdout;
@@ -217,6 +229,6 @@ void ms_screen_end(struct ms_screen *s)
     fclose(stdout);
     stdout = s->kept;
     s->kept = NULL;
-    ms_screen_print((struct ms_str){s->text, (uint32_t)s->n});
-    free(s->text);
+    ms_screen_print(ms_buf_slice(&s->text));
+    ms_buf_free(&s->text);
 }

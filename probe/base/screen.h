@@ -20,8 +20,7 @@
 
 struct ms_screen {
     FILE *kept; /* stdout; NULL: it is no terminal */
-    char *text;
-    size_t n;
+    struct ms_buf text;
 };
 
 struct ms_screen_size {
@@ -31,6 +30,7 @@ struct ms_screen_size {
 /* Returns the size of the terminal at fd, or what COLUMNS and LINES say; 80 x 24 where nothing does. */
 struct ms_screen_size ms_screen_size(int fd);
 
+/* s stays where it is until ms_screen_end. */
 void ms_screen_begin(struct ms_screen *s);
 void ms_screen_end(struct ms_screen *s);
 /* Prints a text that is whole already. */
