@@ -81,13 +81,15 @@ static bool is_same_argument(const struct source__judge *j, const struct source_
                              const struct source__leaf *l)
 {
     static const double mask = -1e4;
+    static const double last_digits = 1e-13; /* 1 - 0.999 is 0.0010000000000000009 */
     double value[2];
     if (l->texts == SOURCE__NONE)
         return false;
     const struct source__value_texts *texts = &j->p->texts.p[l->texts];
     bool numbers =
         parse_number(texts->text[0], &value[0]) && parse_number(texts->text[1], &value[1]);
-    if (numbers && value[0] <= mask && value[1] <= mask)
+    if (numbers && ((value[0] <= mask && value[1] <= mask) ||
+                    fabs(value[0] - value[1]) <= last_digits * fabs(value[0])))
         return true;
     if (is_given_otherwise(j, n, l))
         return true;

@@ -254,6 +254,19 @@ static bool is_wider_type(const struct source__judge *j, const struct source__ra
     return (fine[0] && fine[1]) || (!real[0] && !real[1] && (l->flags & SOURCE__ROOT));
 }
 
+/* Tells whether an argument means nothing: one side does not have it, or the operator reads other values. */
+static bool is_of_other_call(const struct source__judge *j, const struct source__raw *r)
+{
+    const struct source__node *n = &j->p->nodes.p[r->node];
+    const uint32_t texts = r->leaf != SOURCE__NONE ? j->p->leaves.p[r->leaf].texts : SOURCE__NONE;
+    bool is_absent = false;
+    for (unsigned s = 0; s < 2 && texts != SOURCE__NONE; s++) {
+        const struct ms_str text = j->p->texts.p[texts].text[s];
+        is_absent |= text.p == NULL || ms_str_is(text, "null"); /* a tensor stands there */
+    }
+    return is_absent || n->in > source__rule.forward[j->tensor] * n->tiny;
+}
+
 /* Tells whether an operator has another argument and makes the same: it is another one, as a product with the inverse
  * for a quotient, it reads other values, as 8 times one sum is 16 times another, or one side does not have the
  * argument, as a mean over two axes is a mean of means. */
@@ -262,11 +275,7 @@ static bool is_other_form(const struct source__judge *j, const struct source__ra
     const struct source__node *n = &j->p->nodes.p[r->node];
     if (r->why != CMP_WHY_SCALAR || r->leaf == SOURCE__NONE || !agrees(j, n))
         return false;
-    uint32_t texts = j->p->leaves.p[r->leaf].texts;
-    bool reads_other = n->in > source__rule.forward[j->tensor] * n->floor;
-    bool is_absent = texts != SOURCE__NONE && (j->p->texts.p[texts].text[0].p == NULL ||
-                                               j->p->texts.p[texts].text[1].p == NULL);
-    return reads_other || is_absent || source__is_other_operator(j->p, n);
+    return is_of_other_call(j, r) || source__is_other_operator(j->p, n);
 }
 
 static bool is_alone(const struct source__node *n)
@@ -352,20 +361,83 @@ static bool is_another_form(const struct source__judge *j, uint32_t node)
         return is_among_others(j, node);
     if (!is_alone(n))
         return false;
+    const float border = n->region != SOURCE__NONE ? j->p->nodes.p[n->region].border : NAN;
+    if (n->id[1] == SOURCE__NONE && border <= source__rule.forward[j->tensor] * source__rule.exact)
+        return true; /* the target reads the value from outside the dump */
     return n->replaced || is_plain_form(j, n) || has_kin(j, node) || completes_other(j, n) ||
            region_size(j->p, n) >= PASS;
+}
+
+/* Tells whether a suspect behind the backward pass is another way to the same update, as clipping by hand. What one
+ * side alone changes in place is a fact, since clipping hides that gradients were scaled, and so are another
+ * rate, which the first step of Adam hides, and an operator within the steps, as the maximum of AMSGrad. */
+static bool is_other_update(const struct source__judge *j, const struct source__raw *r)
+{
+    const struct source__node *n = &j->p->nodes.p[r->node];
+    if (!j->p->do_updates_agree)
+        return false;
+    switch ((enum cmp_why)r->why) {
+    case CMP_WHY_MISSING:
+    case CMP_WHY_EXTRA:
+        return n->structure == SOURCE__HARMFUL && !source__is_in_place(j->p->ops.p[n->op].name);
+    case CMP_WHY_SCALAR:
+        return is_of_other_call(j, r);
+    case CMP_WHY_MOVED:
+    case CMP_WHY_WIRING:
+    case CMP_WHY_PRECEDENT:
+    case CMP_WHY_INPUT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Tells whether a call reads what another reads on the other side: the same other parameter, or values that differ
+ * too. */
+static bool is_mirrored(const struct source__judge *j, const struct source__raw *r, uint32_t other)
+{
+    const struct source__node *n = &j->p->nodes.p[other];
+    if (r->why == CMP_WHY_WIRING)
+        return n->in > source__rule.forward[j->tensor] * n->floor;
+    const struct source__leaf *mine = &j->p->leaves.p[r->leaf];
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct source__leaf *l = &j->p->leaves.p[k];
+        const bool is_other =
+            l->path == mine->path && l->count == mine->count && l->value != mine->value;
+        if (is_other && l->e > n->tiny && fabsf(l->e - mine->e) <= 1e-3F * mine->e)
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether two calls of an operator have changed places, as both branches of a sum of which the other is computed
+ * first. */
+static bool is_crossed(const struct source__judge *j, const struct source__raw *r)
+{
+    enum { NEAR = 64 };
+    const struct source__node *nodes = j->p->nodes.p;
+    const uint32_t first = r->node > NEAR ? r->node - NEAR : 0;
+    if (r->leaf == SOURCE__NONE || (r->why != CMP_WHY_PARAMETER && r->why != CMP_WHY_WIRING))
+        return false;
+    for (uint32_t i = first; i < j->after_backward && i <= r->node + NEAR; i++) {
+        if (i != r->node && nodes[i].op == nodes[r->node].op &&
+            nodes[i].dir == nodes[r->node].dir && is_mirrored(j, r, i))
+            return true;
+    }
+    return false;
 }
 
 /* Values in another order show in no statistics but those of their reader. */
 static bool does_end(const struct source__judge *j, const struct source__raw *r)
 {
     const struct source__node *nodes = j->p->nodes.p;
-    if (r->part != j->part || r->node >= j->after_backward ||
-        nodes[r->node].kind == PROBE_NODE_PGRAD)
+    if (r->part != j->part || nodes[r->node].kind == PROBE_NODE_PGRAD)
         return false;
+    if (r->node >= j->after_backward)
+        return is_other_update(j, r);
     if (r->reader != SOURCE__NONE)
         return nodes[r->reader].fades;
-    if (is_without_graph(j, r) || is_wider_type(j, r) || is_other_form(j, r))
+    if (is_without_graph(j, r) || is_wider_type(j, r) || is_other_form(j, r) || is_crossed(j, r))
         return true;
     if (!r->forward)
         return source__is_backward(&nodes[r->node]);

@@ -111,9 +111,9 @@ static const struct entry families[] = {
     {"transpose", SOURCE__EXACT | SOURCE__EVEN | SOURCE__VIEW},
     {"contiguous", SOURCE__EXACT | SOURCE__EVEN | SOURCE__VIEW},
     {"biasadd", SOURCE__ADDS},
-    {"sum", SOURCE__EVEN},
+    {"sum", SOURCE__EVEN | SOURCE__SUMS},
     {"square", SOURCE__POWER},
-    {"mean", SOURCE__EVEN},
+    {"mean", SOURCE__EVEN | SOURCE__MEANS},
     {"tanh", SOURCE__SERIES},
     {"exp", SOURCE__SERIES},
 };
@@ -141,6 +141,19 @@ struct ms_str source__op_name(const struct probe_dump *d, uint32_t node)
     struct ms_str name = probe_node_name(d, node);
     struct probe_name n = probe_name_parse(name);
     return ms_str_sub(name, 0, n.prefix.n + 1 + n.path.n);
+}
+
+bool source__is_in_place(struct ms_str op)
+{
+    static const char *const names[] = {"add_",     "sub_",     "mul_",        "div_",
+                                        "lerp_",    "addcmul_", "addcdiv_",    "__iadd__",
+                                        "__isub__", "__imul__", "__itruediv__"};
+    const struct ms_str name = probe_name_last(op);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (ms_str_is(name, names[i]))
+            return true;
+    }
+    return false;
 }
 
 bool source__is_other_operator(const struct source__part *p, const struct source__node *n)

@@ -29,7 +29,9 @@ enum source__op_flags {
     SOURCE__POWER = 1 << 14,   /* multiplies a value by itself */
     SOURCE__VIEW = 1 << 15,    /* its output has elements of its input, in any order */
     SOURCE__SERIES = 1 << 16,  /* frameworks compute it by polynomials of other lengths */
-    SOURCE__CANCELS = 1 << 17, /* sums values that may cancel */
+    SOURCE__CANCELS = 1 << 17, /* sums two values that may cancel */
+    SOURCE__SUMS = 1 << 18,    /* sums elements of one value, which may cancel */
+    SOURCE__MEANS = 1 << 19,   /* the same, divided by their number */
 };
 unsigned source__op_flags(struct ms_str api);
 /* Returns the name of a node's operator, such as Functional.linear. */
@@ -37,6 +39,8 @@ struct ms_str source__op_name(const struct probe_dump *d, uint32_t node);
 /* Tells whether operators of different names are partners, as in another implementation. Their
  * arguments then mean different things. */
 bool source__is_other_operator(const struct source__part *p, const struct source__node *n);
+/* Tells whether an operator computes in place. Assignments such as zero_ and copy_ are no update. */
+bool source__is_in_place(struct ms_str op);
 static inline bool source__is_api(const struct probe_node *n, enum probe_dir dir)
 {
     return n->kind == PROBE_NODE_API && n->dir == dir;

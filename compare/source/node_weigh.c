@@ -311,34 +311,44 @@ static bool is_after_all(const struct source__node *n)
     return n->kind == PROBE_NODE_PGRAD || n->kind == PROBE_NODE_DEBUG;
 }
 
-/* Returns by how much a sum whose terms cancel widens their difference: the norm of the largest term by that
- * of the sum, which a rounded value less the value itself makes as great as the digits of the rounding. 1
- * where the shapes differ. */
-static float cancelled(const struct source__judge *j, const struct source__node *n)
+/* Returns the size of the terms of a sum: the norm of the largest, which has as many elements as the sum; of a sum over
+ * elements their root mean square for each of its own, so often as they are added. 0: it is no such sum. */
+static float size_of_terms(unsigned op, const struct source__leaf *term,
+                           const struct source__leaf *sum)
 {
-    float term = 0, sum = 0, count = 0;
-    if ((j->p->ops.p[n->op].flags & SOURCE__CANCELS) == 0 || n->dir != PROBE_FORWARD)
-        return 1;
-    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &j->p->leaves.p[i];
-        if ((l->flags & SOURCE__MEASURED) == 0)
-            continue;
-        if (count != 0 && l->count != count)
-            return 1;
-        count = l->count;
-        float *norm = l->flags & SOURCE__IS_OUT ? &sum : &term;
-        *norm = fmaxf(*norm, l->norm);
-    }
-    return sum > 0 && term > sum ? term / sum : 1;
+    if (op & SOURCE__CANCELS)
+        return term->count == sum->count ? term->norm : 0;
+    const float each = term->norm * sqrtf(sum->count / fmaxf(term->count, 1));
+    if (op & SOURCE__SUMS)
+        return each * term->count / fmaxf(sum->count, 1);
+    return op & SOURCE__MEANS ? each : 0;
 }
 
-/* Widens a difference of single values; each is at least rounded in its type. Noise of r times the size of a sum
+/* Returns by how much a sum whose terms cancel widens their difference: the size of its terms by its own, which a
+ * rounded value less the value itself makes as great as the digits of the rounding. 1: by nothing. */
+static float cancelled(const struct source__judge *j, const struct source__node *n)
+{
+    const unsigned op = j->p->ops.p[n->op].flags;
+    const struct source__leaf *leaves = j->p->leaves.p, *sum = NULL;
+    float terms = 0;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++)
+        sum = leaves[i].flags & SOURCE__IS_OUT ? &leaves[i] : sum;
+    if (sum == NULL || !(sum->norm > 0) || n->dir != PROBE_FORWARD)
+        return 1;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        if ((leaves[i].flags & (SOURCE__IS_OUT | SOURCE__MEASURED)) == SOURCE__MEASURED)
+            terms = fmaxf(terms, size_of_terms(op, &leaves[i], sum));
+    }
+    return fmaxf(terms / sum->norm, 1);
+}
+
+/* Widens a difference of single values; each is at least rounded in its type, or in float32. Noise of r times the size of a sum
  * that depends on it or not makes the norm of the sum greater by r * r at most. */
 static void widen_by_cancellation(struct source__context *c, float unit, float times)
 {
     if (times <= 1 || !(c->e > 0))
         return;
-    c->e = fmaxf(c->e, unit) * times;
+    c->e = fmaxf(c->e, fmaxf(unit, 0x1p-24F)) * times;
     c->en = fmaxf(c->en, c->e * c->e);
 }
 

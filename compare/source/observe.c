@@ -717,6 +717,8 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     MS_TRY(source__pair_nodes(&o->q, o->c, o->side, p->cross, o->pool, err));
     p->finite = p->cross && is_finite_side(&o->side[0]);
     ms_assert(o->side[0].value != NULL && o->side[1].value != NULL);
+    if (!p->cross && p->mode != PROBE_MODE_MD5)
+        MS_TRY(source__compare_updates(p, o->side, err));
     if (p->cross && p->mode != PROBE_MODE_MD5) {
         MS_TRY(source__find_lost(p, o->side, err));
         MS_TRY(source__weigh_updates(p, o->side, err));

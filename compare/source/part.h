@@ -153,6 +153,7 @@ struct source__part {
     /* used when cross: how far parameters are apart before and after the update, and their gradients; NaN:
      * unknown */
     float start_gap, update_gap, gradient_gap;
+    bool do_updates_agree;    /* see update_results.h */
     bool ends_differ;         /* the forward passes end with different values */
     uint32_t last_forward[2]; /* nodes that make these values, or SOURCE__NONE */
     struct source__parting parting, backward_parting;

@@ -133,3 +133,126 @@ enum ms_rc source__weigh_updates(struct source__part *p, const struct source__si
     MS_TRY(weigh(p, side, GRADIENTS, &p->gradient_gap, err));
     return weigh(p, side, UPDATES, &p->update_gap, err);
 }
+
+/* ---- runs of one program ------------------------------------------------------ */
+
+/* The tensors that the update of one side changes in place. */
+struct changes {
+    const struct source__side *s;
+    uint32_t begin; /* first node behind the backward pass */
+    bool *is_end;   /* by row: what the last operator leaves in a tensor */
+    bool *is_own;   /* by row: that tensor is a parameter of the forward pass */
+};
+
+static bool is_change(const struct changes *c, uint32_t node)
+{
+    const struct probe_dump *d = c->s->dump;
+    return node >= c->begin && node < d->nodes.n &&
+           source__is_api(&d->nodes.p[node], PROBE_FORWARD) &&
+           source__is_in_place(source__op_name(d, node));
+}
+
+/* Returns the row that an operator in place writes, or SOURCE__NONE. */
+static uint32_t row_written(const struct changes *c, uint32_t node)
+{
+    const struct probe_node *n = &c->s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (source__is_output(&c->s->dump->rows.p[i]))
+            return c->s->value[i].n > 1 && source__is_searched(&c->s->value[i]) ? i : SOURCE__NONE;
+    }
+    return SOURCE__NONE;
+}
+
+/* Tells whether an operator reads, beside the tensor that it changes, a parameter that the update has changed: it keeps an
+ * average of the parameters. */
+static bool reads_parameter(const struct changes *c, uint32_t node)
+{
+    const struct probe_node *n = &c->s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row + 1; i < n->first_row + n->nrows; i++) {
+        const uint32_t maker = c->s->maker[i];
+        if (source__is_output(&c->s->dump->rows.p[i]) || !is_change(c, maker))
+            continue;
+        const uint32_t row = row_written(c, maker);
+        if (row != SOURCE__NONE && c->is_own[row])
+            return true;
+    }
+    return false;
+}
+
+/* An operator goes on with the tensor that the one before has written. */
+static void follow(struct changes *c, const struct source__shelf *parameters, uint32_t node)
+{
+    const uint32_t out = row_written(c, node), in = c->s->dump->nodes.p[node].first_row;
+    if (out == SOURCE__NONE || out == in)
+        return;
+    const uint32_t maker = c->s->maker[in];
+    const uint32_t before = is_change(c, maker) ? row_written(c, maker) : SOURCE__NONE;
+    c->is_end[out] = true;
+    c->is_own[out] = (before != SOURCE__NONE ? c->is_own[before]
+                                             : source__shelf_has(parameters, &c->s->value[in])) &&
+                     !reads_parameter(c, node);
+    if (before != SOURCE__NONE)
+        c->is_end[before] = false;
+}
+
+static enum ms_rc find_changes(struct changes *c, const struct source__side *s,
+                               struct ms_arena *arena, struct ms_err *err)
+{
+    struct source__shelf parameters = {0};
+    const size_t n = s->dump->rows.n + 1;
+    *c = (struct changes){.s = s, .begin = (uint32_t)s->dump->nodes.n};
+    while (c->begin > 0 && s->dump->nodes.p[c->begin - 1].dir != PROBE_BACKWARD)
+        c->begin--;
+    c->is_end = ms_arena_calloc(arena, n, sizeof *c->is_end);
+    c->is_own = ms_arena_calloc(arena, n, sizeof *c->is_own);
+    if (c->is_end == NULL || c->is_own == NULL)
+        return ms_arena_fail(arena, err);
+    MS_TRY(source__shelf_fill(&parameters, s, is_parameter, arena, err));
+    for (uint32_t i = c->begin; i < s->dump->nodes.n && c->begin != 0; i++) {
+        if (is_change(c, i))
+            follow(c, &parameters, i);
+    }
+    return MS_OK;
+}
+
+/* Returns the norm of the largest value that an update leaves. */
+static double largest_end(const struct changes *c)
+{
+    double largest = 0;
+    for (uint32_t i = 0; i < c->s->dump->rows.n; i++) {
+        if (c->is_end[i])
+            largest = fmax(largest, fabs(c->s->value[i].stat[PROBE_STAT_NORM]));
+    }
+    return largest;
+}
+
+/* Tells whether another side has what an update leaves; of the target's what it leaves in parameters. Values of
+ * rounding alone, as gradients that are zero by mathematics, do not count. */
+static bool are_met(const struct changes *c, const struct source__shelf *other, bool own)
+{
+    const double least = 1e-6 * largest_end(c);
+    bool any = false;
+    for (uint32_t i = 0; i < c->s->dump->rows.n; i++) {
+        if (!c->is_end[i] || (own && !c->is_own[i]))
+            continue;
+        any = true;
+        const struct read__value *v = &c->s->value[i];
+        if (fabs(v->stat[PROBE_STAT_NORM]) > least && !source__shelf_has(other, v))
+            return false;
+    }
+    return any;
+}
+
+enum ms_rc source__compare_updates(struct source__part *p, const struct source__side side[2],
+                                   struct ms_err *err)
+{
+    static const double slack = 2e-5; /* as of gradients that agree */
+    struct changes c[2];
+    struct source__shelf shelf[2] = {{.slack = slack}, {.slack = slack}};
+    for (unsigned s = 0; s < 2; s++) {
+        MS_TRY(find_changes(&c[s], &side[s], p->arena, err));
+        MS_TRY(source__shelf_fill(&shelf[s], &side[s], is_of_forward, p->arena, err));
+    }
+    p->do_updates_agree = are_met(&c[0], &shelf[1], false) && are_met(&c[1], &shelf[0], true);
+    return MS_OK;
+}

@@ -10,8 +10,13 @@
 
 #include "compare/source/value_flow.h"
 
-/* Fills p->start_gap, p->gradient_gap and p->update_gap. */
+/* Fills p->start_gap, p->gradient_gap and p->update_gap, of two programs. */
 enum ms_rc source__weigh_updates(struct source__part *p, const struct source__side side[2],
                                  struct ms_err *err);
+/* Sets p->do_updates_agree, of two runs of one framework: the target has every value that the golden side's
+ * update leaves in a tensor that it changes in place, as parameters and moments, and the golden side every value that
+ * the target's leaves in a parameter. Operators of one side alone have then led to the same. */
+enum ms_rc source__compare_updates(struct source__part *p, const struct source__side side[2],
+                                   struct ms_err *err);
 
 #endif

@@ -27,18 +27,9 @@ bool source__is_update(const struct source__judge *j, uint32_t i)
 
 /* ---- gradients between backward and update --------------------------------- */
 
-/* Tells whether an operator computes in place. Assignments such as zero_ and copy_ are no update. */
 static bool is_in_place(const struct source__part *p, const struct source__node *n)
 {
-    static const char *const names[] = {"add_",     "sub_",     "mul_",        "div_",
-                                        "lerp_",    "addcmul_", "addcdiv_",    "__iadd__",
-                                        "__isub__", "__imul__", "__itruediv__"};
-    struct ms_str name = probe_name_last(p->ops.p[n->op].name);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (ms_str_eq(name, ms_str_of(names[i])))
-            return true;
-    }
-    return false;
+    return source__is_in_place(p->ops.p[n->op].name);
 }
 
 /* Returns the norm of the largest gradient that the update reads before it changes a tensor, as for clipping;
@@ -182,13 +173,29 @@ static bool is_average(const struct source__judge *j, uint32_t i)
     return false;
 }
 
+/* Returns the operator by which one side alone keeps averages, also of parameters that were not updated. */
+static uint32_t find_average(const struct source__judge *j, unsigned side)
+{
+    for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
+        const struct source__node *n = &j->p->nodes.p[i];
+        if (n->id[1 - side] == SOURCE__NONE && source__is_update(j, i) && is_in_place(j->p, n) &&
+            is_average(j, i))
+            return n->op;
+    }
+    return SOURCE__NONE;
+}
+
 static struct alone find_alone(const struct source__judge *j)
 {
     struct alone a = {.first = {SOURCE__NONE, SOURCE__NONE}};
+    /* Averages that the target keeps beside the training; none where the golden side keeps them elsewhere. */
+    const uint32_t average = find_average(j, 0) == SOURCE__NONE ? find_average(j, 1) : SOURCE__NONE;
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
         const struct source__node *n = &j->p->nodes.p[i];
-        if (!source__is_update(j, i) || !is_in_place(j->p, n) || is_confirmed(j->p, n) ||
-            is_average(j, i))
+        if (!source__is_update(j, i) || !is_in_place(j->p, n) || is_confirmed(j->p, n))
+            continue;
+        if (average != SOURCE__NONE && n->id[0] == SOURCE__NONE &&
+            (n->op == average || is_average(j, i)))
             continue;
         for (unsigned s = 0; s < 2; s++) {
             a.all[s] += n->id[s] != SOURCE__NONE;

@@ -300,6 +300,59 @@ START_TEST(a_gradient_is_lacking_only_where_its_module_is_called)
 }
 END_TEST
 
+static bool scalar_remains(struct hand *h)
+{
+    return remains(h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER);
+}
+
+START_TEST(another_way_to_the_same_update_is_no_suspect)
+{
+    struct hand h;
+    struct source__value_texts texts = {.text = {MS_STR("0.9"), MS_STR("0.8")}};
+    set_up(&h, 0.5F, 1e-6F, 1e-6F);
+    h.judge.after_backward = 0;
+    h.op.name = MS_STR("Torch._foreach_norm");
+    h.part.texts.p = &texts;
+    h.part.texts.n = 1;
+    h.leaf[OTHER].texts = 0;
+    ck_assert(lone_remains(&h));
+    h.part.do_updates_agree = true;
+    ck_assert(!lone_remains(&h));
+    h.op.name = MS_STR("Tensor.mul_"); /* gradients scaled before they are clipped */
+    ck_assert(lone_remains(&h));
+    ck_assert(scalar_remains(&h)); /* the first step of Adam hides its rates */
+    h.node[FORMULA].in = 0.5F;
+    ck_assert(!scalar_remains(&h));
+    h.node[FORMULA].in = 0;
+    texts.text[0] = MS_STR("null");
+    ck_assert(!scalar_remains(&h)); /* the rate is a tensor */
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+/* a + b for b + a, of which each is a convolution. */
+START_TEST(calls_that_changed_places_are_no_suspects)
+{
+    struct hand h;
+    set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.node[FORMULA].fades = false;
+    h.leaf[OTHER] = (struct source__leaf){
+        .flags = SOURCE__IS_PARAM | SOURCE__ROOT, .e = 0.3F, .count = 9, .value = 1};
+    h.leaf[WEIGHT] = h.leaf[OTHER];
+    h.node[FORMULA].leaf = OTHER;
+    h.node[FORMULA].nleaf = 1;
+    h.node[LONE] = node_of(PROBE_NODE_API, PROBE_FORWARD);
+    h.node[LONE].leaf = WEIGHT;
+    h.node[LONE].nleaf = 1;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_PARAMETER, SOURCE__HARD, OTHER)); /* one, called twice */
+    h.leaf[WEIGHT].value = 2;
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_PARAMETER, SOURCE__HARD, OTHER));
+    h.leaf[WEIGHT].e = 0.1F;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_PARAMETER, SOURCE__HARD, OTHER));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
 TEST_MAIN("border", nothing_is_a_suspect_whose_borders_agree,
           gradients_that_differ_keep_every_suspect, a_gradient_of_rounding_alone_agrees,
           facts_remain, a_part_of_another_form_is_no_fact, data_that_wants_a_gradient_is_no_suspect,
@@ -307,4 +360,5 @@ TEST_MAIN("border", nothing_is_a_suspect_whose_borders_agree,
           another_factor_of_other_values_is_no_suspect_where_results_agree,
           another_order_ends_where_its_reader_fades, an_operator_that_moved_remains,
           a_part_of_another_formula_is_no_suspect,
-          a_gradient_is_lacking_only_where_its_module_is_called)
+          a_gradient_is_lacking_only_where_its_module_is_called,
+          another_way_to_the_same_update_is_no_suspect, calls_that_changed_places_are_no_suspects)

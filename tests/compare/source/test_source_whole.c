@@ -128,6 +128,71 @@ START_TEST(a_sum_whose_terms_cancel_widens_their_difference)
 }
 END_TEST
 
+/* ---- the update --------------------------------------------------------------------- */
+
+#define CALL(name, in, out)                                                                        \
+    "\"" name ".forward\": {\"input_args\": [" in "], \"input_kwargs\": {}, \"output\": [" out "]" \
+                                                                                               "}"
+#define F(high, norm) NUMBERS("float32", high, norm)
+/* A layer, its backward pass, and how the gradient is clipped; then a weight and its average change. */
+#define STEP(clip, left)                                                                                                                                                                                           \
+    "\"Module.fc.Linear.forward.0\": {\"input_args\": [" F("1.5", "40.0") "], \"input_kwargs\": "                                                                                                                  \
+                                                                          "{}, \"parameters\": "                                                                                                                   \
+                                                                          "{\"weight\": " F("0.9", "30.0") "}, \"output\": [" F("2.5", "60.0") "]},\n" CALL(                                                       \
+                                                                              "Functional.linear."                                                                                                                 \
+                                                                              "0",                                                                                                                                 \
+                                                                              F("1.5",                                                                                                                             \
+                                                                                "40.0") ", " F("0"                                                                                                                 \
+                                                                                               "."                                                                                                                 \
+                                                                                               "9",                                                                                                                \
+                                                                                               "3"                                                                                                                 \
+                                                                                               "0"                                                                                                                 \
+                                                                                               "."                                                                                                                 \
+                                                                                               "0"),                                                                                                               \
+                                                                              F(                                                                                                                                   \
+                                                                                  "2.5",                                                                                                                           \
+                                                                                  "60.0")) ",\n"                                                                                                                   \
+                                                                                           "\"Fun"                                                                                                                 \
+                                                                                           "ction"                                                                                                                 \
+                                                                                           "al."                                                                                                                   \
+                                                                                           "linea"                                                                                                                 \
+                                                                                           "r.0."                                                                                                                  \
+                                                                                           "backw"                                                                                                                 \
+                                                                                           "ard\""                                                                                                                 \
+                                                                                           ": "                                                                                                                    \
+                                                                                           "{\"in"                                                                                                                 \
+                                                                                           "put\""                                                                                                                 \
+                                                                                           ": "                                                                                                                    \
+                                                                                           "[" F("0.1", "2.0") "], \"output\": [" F("0.2", "3.0") "]},\n\"Module.fc.Linear.parameters_grad.0\": {\"weight\": [" F( \
+                                                                                               "0"                                                                                                                 \
+                                                                                               "."                                                                                                                 \
+                                                                                               "4",                                                                                                                \
+                                                                                               "8"                                                                                                                 \
+                                                                                               "."                                                                                                                 \
+                                                                                               "0") "]},\n" clip                                                                                                   \
+                                                                                                    ",\n" CALL(                                                                                                    \
+                                                                                                        "Tensor.mul_.0",                                                                                           \
+                                                                                                        F("0.4",                                                                                                   \
+                                                                                                          "8.0"),                                                                                                  \
+                                                                                                        F("0.05",                                                                                                  \
+                                                                                                          "1.0")) ",\n" CALL("Tensor.add_.0",                                                                      \
+                                                                                                                             F("0.9", "30.0") ", " F(                                                              \
+                                                                                                                                 "0.05",                                                                           \
+                                                                                                                                 "1.0"),                                                                           \
+                                                                                                                             left)
+#define NORM CALL("Torch._foreach_norm.0", F("0.4", "8.0"), F("8.0", "8.0"))
+#define BY_HAND                                                                                    \
+    CALL("Tensor.__pow__.0", F("0.4", "8.0"), F("0.16", "0.9"))                                    \
+    ",\n" CALL("Tensor.sqrt.0", F("0.16", "0.9"), F("8.0", "8.1"))
+
+START_TEST(clipping_by_hand_is_no_suspect_where_the_update_is_the_same)
+{
+    const char *golden = STEP(NORM, F("0.85", "29.5"));
+    ck_assert_uint_eq(suspects_of(golden, STEP(BY_HAND, F("0.85", "29.5"))), 0);
+    ck_assert_uint_ge(suspects_of(golden, STEP(BY_HAND, F("0.65", "22.5"))), 1);
+}
+END_TEST
+
 /* ---- ranks and steps ------------------------------------------------------------------ */
 
 /* linear, then a sum over ranks, then gelu. */
@@ -515,8 +580,10 @@ END_TEST
 
 TEST_MAIN("source_whole", another_rank_explains_a_little_more,
           other_weights_at_the_start_are_a_note_and_no_suspects, another_precision_is_a_note,
-          a_sum_whose_terms_cancel_widens_their_difference, checksums_name_the_first_that_differs,
-          a_collective_is_explained_by_another_rank, one_fault_on_all_ranks_is_one_suspect,
+          a_sum_whose_terms_cancel_widens_their_difference,
+          clipping_by_hand_is_no_suspect_where_the_update_is_the_same,
+          checksums_name_the_first_that_differs, a_collective_is_explained_by_another_rank,
+          one_fault_on_all_ranks_is_one_suspect,
           an_earlier_step_explains_the_parameters_of_a_later_one,
           other_prefixes_and_scales_do_not_move_the_suspect, swapped_sides_name_the_same_operator,
           empty_and_halved_dumps_are_judged_for_what_they_have, roles_are_told_of_every_node,
