@@ -130,13 +130,13 @@ EDITS = [
     ("GPTNeoSelfAttention", "attn_weights = torch.matmul(query, key.transpose(-1, -2))",
      "attn_weights = torch.matmul(query, key.transpose(-1, -2)) * self.head_dim ** -0.5", "scaled_though_not", r"matmul|__mul__|where"),
     ("GPTNeoSelfAttention", "self.bias[:, :, key_length - query_length : key_length, :key_length]", "self.bias[:, :, 1 : key_length + 1, :key_length]",
-     "mask_by_one", r"__getitem__|where"),
+     "mask_by_one", r"__getitem__|where|softmax"),
     ("GPTNeoBlock", "hidden_states = attn_output + residual", "hidden_states = attn_output + hidden_states", "residual_of_norm", "__add__"),
     ("GPTNeoMLP", "hidden_states = self.act(hidden_states)", "hidden_states = torch.sigmoid(1.702 * hidden_states) * hidden_states", "quick_gelu",
      r"\w*gelu|__r?mul__|pow|tanh|sigmoid|__r?add__"),
     ("GraniteMoeTopKRouter", "torch.softmax(top_k_logits, dim=-1)", "torch.softmax(router_logits, dim=-1).gather(-1, top_k_index)", "shares_before_choice",
      "softmax|gather|topk|type_as"),
-    ("GraniteMoeExperts", "top_k_weights[token_idx, top_k_pos, None]", "top_k_weights[token_idx, 0, None]", "weight_of_first_choice", "__getitem__|__mul__"),
+    ("GraniteMoeExperts", "top_k_weights[token_idx, top_k_pos, None]", "top_k_weights[token_idx, 0, None]", "weight_of_first_choice", r"\w+"),
     ("GraniteMoeDecoderLayer", "hidden_states * self.residual_multiplier", "hidden_states", "multiplier_missing", r"__mul__|__add__"),
     ("GraniteMoeForCausalLM", "logits / self.config.logits_scaling", "logits * self.config.logits_scaling", "scaling_inverted", r"__truediv__|__mul__"),
     ("GraniteMoeModel", "inputs_embeds = inputs_embeds * self.embedding_multiplier", "pass", "embedding_multiplier_missing", r"__mul__|dropout|embedding",
@@ -214,7 +214,7 @@ EDITS = [
     ("LongConv", "transpose(1, 2))[..., :n]", "transpose(1, 2))[..., 2:]", "sees_the_future", r"__getitem__|chunk"),
     ("LongConv", "self.conv(v * b, k) * a", "self.conv(v * a, k) * b", "gates_exchanged", "__mul__"),
     ("Transducer", "torch.logaddexp(stay", "torch.maximum(stay", "best_path", "logaddexp|maximum"),
-    ("Transducer", "blank[:, t - 1]", "blank[:, t]", "blank_by_one", "__getitem__"),
+    ("Transducer", "blank[:, t - 1]", "blank[:, t]", "blank_by_one", "__getitem__|__add__"),
     ("Transducer", "F.pad(y, (1, 0))", "F.pad(y, (1, 0), value=1)", "begin_of_text", "pad", "embed"),
     ("Transducer", ".log_softmax(-1)", ".log_softmax(2)", "softmax_axis", "log_softmax"),
     ("Transducer", "(alpha[-1][:, -1] + blank[:, -1, -1])", "alpha[-1][:, -1]", "last_blank_missing", r"__add__|__getitem__|mean"),
@@ -231,7 +231,7 @@ EDITS = [
     ("Meta", "self.adapt(x[i], y[i])", "self.adapt(x[0], y[0])", "adapted_to_first", r"__getitem__|linear"),
     ("Twins", " / len(a)", "", "not_divided", r"__truediv__|diagonal|flatten"),
     ("Twins", ".add(-1)", "", "diagonal_to_zero", "add|diagonal|pow"),
-    ("Twins", "view(19, 21)[:, 1:]", "view(19, 21)[:, :-1]", "diagonal_in_rest", "__getitem__"),
+    ("Twins", "view(19, 21)[:, 1:]", "view(19, 21)[:, :-1]", "diagonal_in_rest", "__getitem__|pow"),
     ("Twins", "self.norm(b)", "b", "view_not_normed", r"__matmul__|matmul|permute|t|T", "norm"),
     ("Twins", "0.05 * off", "0.005 * off", "weight_of_rest", "__r?mul__"),
     ("Cycle", "self.judge_a(made_a.detach())", "self.judge_a(made_a)", "made_not_detached", r"detach|tanh|\w+", "judge_a", "to_a", "back"),
@@ -256,7 +256,7 @@ EDITS = [
     ("Spiking", "Fire.apply(v - 1.0)", "Fire.apply(v - 0.5)", "threshold", "__sub__"),
     ("Clip", "y * gate[:, :, None, None, None]", "y", "gate_missing", r"__mul__|__getitem__|__add__|sigmoid"),
     ("Clip", "y.mean((2, 3, 4))", "y.mean((3, 4)).amax(2)", "peak_for_mean", "mean|amax"),
-    ("Clip", "self.bn2(self.time(y))", "self.bn1(self.time(y))", "norm_of_other", "batch_norm"),
+    ("Clip", "self.bn2(self.time(y))", "self.bn1(self.time(y))", "norm_of_other", "batch_norm|add_"),
     ("Clips", ".mean((3, 4)).amax(2)", ".mean((2, 3, 4))", "mean_for_peak", "mean|amax"),
     ("MeanTeacher", "self.teacher(other) / 0.8", "self.teacher(other)", "not_sharpened", "__truediv__|softmax"),
     ("MeanTeacher", "self.teacher(other)", "self.teacher(x)", "teacher_sees_same", "conv2d", "teacher"),
@@ -416,7 +416,7 @@ def gradient_mistakes(places):
         if x.requires_grad:
             x.register_hook(lambda g: g * 0.1)
         return x
-    yield Change("slope_scaled", f"gradient behind {path} times 0.1", wrap(path, scaled), within(path, direction=ANY), "gradient")
+    yield Change("slope_scaled", f"gradient behind {path} times 0.1", wrap(path, scaled), within(path, direction=ANY) + "|" + anywhere("__mul__"), "gradient")
     def swallowed(m):
         m.get_submodule(path).weight.register_hook(lambda g: g.clamp(-1e-3, 1e-3))
     yield Change("slope_clamped", f"gradient of {path} clamped by a hook", on_model(swallowed), here + "|" + PRE, "gradient")
@@ -447,12 +447,13 @@ def gradient_mistakes(places):
             if n.endswith("bias"):
                 p.requires_grad_(False)
     if any(n.endswith("bias") and p.requires_grad for n, p in model.named_parameters()):
-        yield Change("biases_frozen", "all biases are frozen", on_model(no_bias), PRE + r"|\.backward(?:\.\d+)? @ ", "gradient")
+        yield Change("biases_frozen", "all biases are frozen", on_model(no_bias), PRE + r"|\.backward(?:\.\d+)? @ " + "|" + anywhere(
+            r"linear|conv\w+|\w+_norm"), "gradient")
 
 
 def loss_mistakes(places):
     family, model = places.family, places.model
-    outer = root(r"__r?mul__|__r?truediv__|__r?add__|__r?sub__|sum|mean|pow|abs|norm|float|half|to|div|detach|\w*loss\w*|clamp|cross_entropy", ANY)
+    outer = root(r"__r?mul__|__r?truediv__|__r?add__|__r?sub__|sum|mean|pow|abs|norm|float|half|to|div|detach|reciprocal|\w*loss\w*|clamp|cross_entropy", ANY)
     def after(function):
         return lambda step: setattr(step, "before_backward", lambda m, x, f=step.before_backward: function(m, f(m, x)))
     yield Change("loss_of_batch", "loss divided by the batch once more", after(
@@ -559,19 +560,19 @@ def update_mistakes():
             step.clip = 0
             step.before_step = lambda m: torch.nn.utils.clip_grad_norm_(m.parameters(), **keys)
         return apply
-    yield Change("clip_by_largest", "clipped by the largest gradient", clip_kind(max_norm=1.0, norm_type=float("inf")), in_clip(), "update")
+    yield Change("clip_by_largest", "clipped by the largest gradient", clip_kind(max_norm=1.0, norm_type=float("inf")), PRE, "update")
     def clip_some(step):
         step.clip = 0
         step.before_step = lambda m: torch.nn.utils.clip_grad_norm_([p for p in m.parameters() if p.ndim > 1], 1.0)
-    yield Change("clip_of_matrices", "norm of the matrices alone", clip_some, in_clip(), "update")
-    yield Change("clip_half", "clipped to 0.5", clip_kind(max_norm=0.5), in_clip(), "update")
+    yield Change("clip_of_matrices", "norm of the matrices alone", clip_some, PRE, "update")
+    yield Change("clip_half", "clipped to 0.5", clip_kind(max_norm=0.5), PRE, "update")
     def clip_each(step):
         step.clip = 0
         def run(m):
             for p in m.parameters():
                 torch.nn.utils.clip_grad_norm_([p], 1.0)
         step.before_step = run
-    yield Change("clip_each", "each gradient clipped by itself", clip_each, in_clip(), "update")
+    yield Change("clip_each", "each gradient clipped by itself", clip_each, PRE, "update")
     def late(step):
         step.after_step = lambda m, o: m.zero_grad(set_to_none=False)
         step.before_step = lambda m: [p.grad.mul_(0.5) for p in m.parameters() if p.grad is not None] and None
@@ -675,14 +676,14 @@ def loop_mistakes(family):
         def wide(m):
             mask = m.transformer.h[1].attn.attention.bias
             mask.copy_(torch.ones_like(mask).tril())
-        yield change("window_missing", "the window of a local layer is missing", on_model(wide), within("transformer.h.1.attn.attention", "__getitem__|where|tril"))
+        yield change("window_missing", "the window of a local layer is missing", on_model(wide), within("transformer.h.1.attn.attention", "__getitem__|where|tril|softmax"))
     if family.name == "spiking":
         def slope(step):
             def backward(ctx, g):
                 v, = ctx.saved_tensors
                 return g / (1 + 2 * v.abs()) ** 2
             n.Fire.backward = staticmethod(backward)
-        yield change("surrogate", "another slope of a spike", slope, r"^[A-Za-z]+\.\w+\.\d+\.backward @ |^Module\.fc[12]\.\S+ @ ")
+        yield change("surrogate", "another slope of a spike", slope, r"^[A-Za-z]+\.\w+\.\d+\.backward @ |^Module\.fc[12]\.\S+ @ |" + root("__r?mul__"))
 
 
 def loss_edits(family):
@@ -779,7 +780,8 @@ def faults(family, model, index):
 
 
 # Mistakes and variations that change nothing in a family, or a variation that changes too much there.
-VOID = {("decisions", "parameters_forgotten"), ("styled", "input_256"), ("tracker", "labels_of_next")}
+VOID = {("decisions", "parameters_forgotten"), ("decisions", "cut_by_type"), ("decisions", "flat_gradients"), ("clips", "in_half"),
+        ("barlow", "loss_penalty"), ("styled", "input_256"), ("tracker", "labels_of_next")}
 
 
 # ---- changes that are no mistakes: how the model runs -----------------------------------------------------
