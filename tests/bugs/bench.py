@@ -137,7 +137,7 @@ def main():
     except ImportError as error:
         print(f"skip bugs: {error}")
         return 0
-    import attention, experts, losses, parallel, precision  # noqa: F401, E401
+    import attention, counts, experts, gathers, kernels, losses, optimizers, parallel, precision  # noqa: F401, E401
     import catalogue
     root = o.keep or tempfile.mkdtemp(prefix="msprobe-bugs-")
     try:
