@@ -45,6 +45,12 @@ static const char COLLECTIVE_SQL[] =
     " JOIN comm_ops o ON o.comm_group = c.comm_group AND o.seq = c.seq AND o.class = 0"
     " WHERE c.process = ?1 AND c.start_ns = ?2 AND c.class = 0 ORDER BY o.start_ns";
 
+static const char WORST_SQL[] =
+    "SELECT o.rank, o.process - 1, o.tid, o.start_ns, o.end_ns, o.op, o.bytes"
+    " FROM (SELECT comm_group g, seq s FROM joins WHERE last_rank = ?1 AND start_ns BETWEEN ?2 AND"
+    " ?3 ORDER BY waited_ns DESC LIMIT 1) JOIN comm_ops o ON o.comm_group = g AND o.seq = s AND"
+    " o.class = 0 ORDER BY o.start_ns";
+
 typedef enum ms_rc (*row_fn)(void *ctx, struct ms_stmt *st, struct ms_err *err);
 
 static enum ms_rc each_row(struct ms_stmt *st, row_fn fn, void *ctx, struct ms_err *err)
@@ -285,6 +291,17 @@ static enum ms_rc add_arrival(void *ctx, struct ms_stmt *st, struct ms_err *err)
     return MS_OK;
 }
 
+/* Reads the arrivals that a statement gives, in their order. */
+static enum ms_rc read_arrivals(struct viz_collective *c, struct ms_stmt *st, struct ms_err *err)
+{
+    enum ms_rc rc = each_row(st, add_arrival, c, err);
+    if (rc == MS_OK && c->list.n == 0)
+        rc = ms_fail(err, MS_E_NOTFOUND, "no collective begins there");
+    if (rc != MS_OK)
+        viz_collective_free(c);
+    return rc;
+}
+
 enum ms_rc viz_collective_read(struct viz_collective *c, struct mstx_tl *tl, size_t process,
                                int64_t start_ns, struct ms_err *err)
 {
@@ -293,12 +310,19 @@ enum ms_rc viz_collective_read(struct viz_collective *c, struct mstx_tl *tl, siz
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, COLLECTIVE_SQL, err));
     ms_stmt_i64(st, 1, (int64_t)process + 1);
     ms_stmt_i64(st, 2, start_ns);
-    enum ms_rc rc = each_row(st, add_arrival, c, err);
-    if (rc == MS_OK && c->list.n == 0)
-        rc = ms_fail(err, MS_E_NOTFOUND, "no collective begins there");
-    if (rc != MS_OK)
-        viz_collective_free(c);
-    return rc;
+    return read_arrivals(c, st, err);
+}
+
+enum ms_rc viz_collective_worst(struct viz_collective *c, struct mstx_tl *tl, int64_t rank,
+                                int64_t from_ns, int64_t to_ns, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    *c = (struct viz_collective){.bytes = 0};
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, WORST_SQL, err));
+    ms_stmt_i64(st, 1, rank);
+    ms_stmt_i64(st, 2, from_ns);
+    ms_stmt_i64(st, 3, to_ns);
+    return read_arrivals(c, st, err);
 }
 
 void viz_collective_free(struct viz_collective *c)

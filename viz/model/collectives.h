@@ -56,6 +56,10 @@ struct viz_collective {
 /* Reads the collective that a process entered at start_ns; MS_E_NOTFOUND: none. */
 enum ms_rc viz_collective_read(struct viz_collective *c, struct mstx_tl *tl, size_t process,
                                int64_t start_ns, struct ms_err *err) MS_MUST_USE;
+/* Reads, of the collectives that begin in [from_ns, to_ns] and that a rank enters last, the one in which the others
+ * wait longest; MS_E_NOTFOUND: none. */
+enum ms_rc viz_collective_worst(struct viz_collective *c, struct mstx_tl *tl, int64_t rank,
+                                int64_t from_ns, int64_t to_ns, struct ms_err *err) MS_MUST_USE;
 void viz_collective_free(struct viz_collective *c);
 
 #endif

@@ -17,7 +17,7 @@ const views = {
 // The modules of each view, so that they are fetched in parallel.
 const parts = {
   overview: ['shared/bars'],
-  timeline: ['timeline/slices', 'timeline/painter', 'timeline/hands', 'timeline/marks', 'timeline/sums', 'timeline/counters'],
+  timeline: ['timeline/slices', 'timeline/painter', 'timeline/hands', 'timeline/marks', 'timeline/sums', 'timeline/counters', 'timeline/replay', 'timeline/evidence', 'timeline/found', 'timeline/folds'],
   graph: ['graph/node', 'shared/mark', 'graph/outline'],
   table: ['shared/mark'],
   cluster: ['shared/bars'],
@@ -29,7 +29,7 @@ const icons = {
   table: 'M2 3h12v10H2zM2 6.5h12M6 3v10',
   cluster: 'M8 2l5 3v6l-5 3-5-3V5zM8 2v12M3 5l10 6M13 5L3 11',
 };
-const POLL_MS = 2000, LIVE_MS = 15000, LOW_LEAST = 60, LOW_STEP = 20;
+const POLL_MS = 2000, LIVE_MS = 15000, LOW_LEAST = 60, LOW_STEP = 20, LISTED = 200;
 let grownAt = -Infinity; // time at which the run was last seen to grow
 
 const app = {about: {}, view: null, keys: new Keys()};
@@ -42,6 +42,10 @@ const find = h('input.find', {type: 'search', 'aria-label': 'search'});
 
 function selector(label, values, now, choose) {
   if (values.length < 2) return null;
+  if (values.length > LISTED) { // thousands of ranks are typed, not listed
+    return h('label.dim', {}, `${label} `, h('input.few', {type: 'number', min: values[0], max: values.at(-1), value: String(now ?? ''),
+      onchange: (e) => values.map(String).includes(e.target.value) && choose(e.target.value)}));
+  }
   return h('label.dim', {}, `${label} `, h('select', {onchange: (e) => choose(e.target.value)},
       values.map((v) => h('option', {value: v, selected: String(v) === String(now)}, v === '' ? w('all') : v))));
 }
@@ -56,7 +60,7 @@ function drawTop() {
       h('button', {title: w('theme'), onclick: switchTheme}, '◐'),
       h('button', {title: w('language'), onclick: otherLanguage}, language() === 'zh' ? 'EN' : 'ZH'),
       h('button', {title: w('help'), onclick: () => app.keys.show()}, '?'));
-  find.placeholder = w('search');
+  find.placeholder = w({timeline: 'searchSlices', graph: 'searchNodes', table: 'searchNodes'}[at.screen] ?? 'search');
 }
 
 function drawRail() {

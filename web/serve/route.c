@@ -28,6 +28,8 @@ static const struct web_route routes[] = {
     {"/api/find", web_api_find, .kept = true, .timeline = true},
     {"/api/cluster", web_api_cluster, .kept = true, .timeline = true},
     {"/api/collective", web_api_collective, .timeline = true},
+    {"/api/alike", web_api_alike, .kept = true, .timeline = true},
+    {"/api/hits", web_api_hits, .kept = true, .timeline = true},
     {"/api/replay", web_api_replay, .timeline = true},
     {"/api/children", web_api_children, .graph = true},
     {"/api/path", web_api_path, .graph = true},
@@ -120,6 +122,9 @@ unsigned web_status_of(enum ms_rc rc)
     MODULE(X, table_sql, "table/sql.js")                                                           \
     MODULE(X, table_table, "table/table.js")                                                       \
     MODULE(X, timeline_cluster, "timeline/cluster.js")                                             \
+    MODULE(X, timeline_evidence, "timeline/evidence.js")                                           \
+    MODULE(X, timeline_found, "timeline/found.js")                                                 \
+    MODULE(X, timeline_folds, "timeline/folds.js")                                                 \
     MODULE(X, timeline_hands, "timeline/hands.js")                                                 \
     MODULE(X, timeline_marks, "timeline/marks.js")                                                 \
     MODULE(X, timeline_painter, "timeline/painter.js")                                             \

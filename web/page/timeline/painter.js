@@ -7,6 +7,7 @@ import {digits, time} from '../shared/util.js';
 export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28, LABEL = 220; // px
 const NAME_MIN = 44; // px, room for six characters
 const COUNTER_HEIGHT = 32, LETTER = 7.3; // px
+const WIDE = /[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{1f000}-\u{3ffff}]/u; // scripts whose letters take the room of two, and pictures
 const MIDDLE_LEAST = 12; // letters from which on a text is cut in its middle
 
 const COMM = /^(hccl|nccl|mpi_|all_?reduce|all_?gather|reduce_?scatter|broadcast|send|recv|barrier|c10d|gloo)/i;
@@ -107,7 +108,7 @@ export class Painter {
   // As much of a text as there is room for, with its beginning and its end; a letter of a wide script takes the room
   // of two.
   fitted(s, max) {
-    const letters = [...s], wide = letters.some((l) => l > '\u02ff'), fits = Math.floor(max / (wide ? 2 * LETTER : LETTER));
+    const letters = [...s], wide = letters.some((l) => WIDE.test(l)), fits = Math.floor(max / (wide ? 2 * LETTER : LETTER));
     if (fits < 2 || letters.length <= fits) return fits < 2 ? '' : s;
     const tail = fits < MIDDLE_LEAST ? 0 : Math.floor(fits / 3);
     return `${letters.slice(0, fits - 1 - tail).join('')}…${tail ? letters.slice(-tail).join('') : ''}`;
@@ -250,6 +251,18 @@ export class Painter {
     this.g.fillStyle = this.c.bg;
     this.g.fillRect(x - 2, y - 7, this.g.measureText(s).width + 4, 14);
     this.text(s, x, y, 120, this.c.dim);
+  }
+
+  // A verdict that ends at x, on a ground of its own; without room at the left it begins there.
+  verdict(s, x, y, least) {
+    const g = this.g, wide = g.measureText(s).width + 10, a = Math.max(x - wide, least + 4);
+    g.fillStyle = this.c.bg;
+    g.fillRect(a, y - 9, wide, 18);
+    g.strokeStyle = this.c.error;
+    g.lineWidth = 1;
+    g.strokeRect(a + 0.5, y - 8.5, wide - 1, 17);
+    g.fillStyle = this.c.error;
+    g.fillText(s, a + 5, y + 1);
   }
 
   busy(shares, names, domain, y, x0) {

@@ -3,6 +3,9 @@
 import {bytes, fetchTexts, get, knownText, textOf, told} from '../shared/api.js';
 import * as place from '../shared/place.js';
 import {nameOf} from './counters.js';
+import {Evidence} from './evidence.js';
+import {Folds} from './folds.js';
+import {Found} from './found.js';
 import {hit, Slices} from './slices.js';
 import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './painter.js';
 import {addKeys, listen} from './hands.js';
@@ -14,7 +17,7 @@ import {language, w} from '../shared/words.js';
 
 const SHORTEST = 10, ROOM = 0.02; // ns; margin as a share of the run
 const OPEN_LANES = 400; // from this number of lanes on, the processes are closed at first
-const ASKED_AGAIN = 5, SEARCHED = 4096, MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
+const ASKED_AGAIN = 5, MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
 
 // Marks the time of the first picture, for the benchmark and the browser's performance tools.
 function firstPicture() {
@@ -50,6 +53,8 @@ class Timeline {
     this.slices = new Slices(this.draw);
     this.busy = new Map();
     this.replay = new Replay(this);
+    this.folds = new Folds(this);
+    this.found = new Found(this);
     this.selected = null;
     this.make();
     this.at = at;
@@ -58,7 +63,9 @@ class Timeline {
   make() {
     this.canvas = h('canvas.lanes', {tabIndex: 0, 'aria-label': w('timeline')});
     this.mini = h('canvas.mini');
-    fill(this.root, h('div.tl', {}, this.mini, this.canvas));
+    const bar = h('div.verdict', {hidden: true});
+    this.evidence = new Evidence(this, bar);
+    fill(this.root, h('div.tl', {}, this.mini, bar, this.canvas));
     this.painter = new Painter(this.canvas);
     this.miniPainter = new Painter(this.mini);
     listen(this);
@@ -69,6 +76,7 @@ class Timeline {
     const [lanes, steps] = await Promise.all([readLanes(), get('steps')]);
     this.steps = steps.length > 1 ? steps : [];
     this.lanes = lanes;
+    await this.folds.read();
     this.ready = true;
     this.takePlace(this.at);
     this.layout();
@@ -80,7 +88,7 @@ class Timeline {
 
   // Goes to another place of the same view, by a link or by "back".
   async go(at) {
-    if (at.flip || at.pin || at.hide || at.replay) {
+    if (at.flip || at.pin || at.hide || at.replay || at.only || at.folds || this.evidence.only) {
       this.takePlace(at);
       this.layout();
     }
@@ -96,6 +104,7 @@ class Timeline {
     this.length = about.timeline.length;
     this.bounds = [-this.length * ROOM - SHORTEST, this.length * (1 + ROOM) + SHORTEST];
     this.lanes = await readLanes();
+    await this.folds.read();
     this.layout();
     this.slices.renew();
     this.busy.clear();
@@ -108,11 +117,13 @@ class Timeline {
   // ---- lanes ----------------------------------------------------------------------
 
   layout() {
-    const shown = this.lanes.filter((l) => l.track !== undefined && this.pinned.has(l.track) && !this.hidden.has(l.track));
+    const tracks = new Map(), shown = [], isShown = (l) => l && !this.hidden.has(l.track) && this.evidence.shows(l.process);
+    for (const l of this.lanes) if (l.track !== undefined) tracks.set(l.process, [...(tracks.get(l.process) ?? []), l]);
+    for (const track of this.pinned) shown.push(...this.lanes.filter((l) => l.track === track && isShown(l)));
     const pins = shown.length;
-    for (const l of this.lanes) {
-      if (l.track === undefined) shown.push(l);
-      else if (this.open.has(l.process) && !this.hidden.has(l.track) && !this.pinned.has(l.track)) shown.push(l);
+    for (const head of this.folds.heads(this.lanes.filter((l) => l.track === undefined && this.evidence.shows(l.process)))) {
+      shown.push(head);
+      if (head.fold === undefined && this.open.has(head.process)) shown.push(...(tracks.get(head.process) ?? []).filter((l) => isShown(l) && !this.pinned.has(l.track)));
     }
     let y = 0;
     this.rows = shown.map((lane, i) => {
@@ -157,12 +168,14 @@ class Timeline {
   lanesAsPlace() {
     const first = new Set(this.openAtFirst), all = this.lanes.filter((l) => l.track === undefined).map((l) => l.process);
     const list = (set) => [...set].join(',');
-    return {flip: list(all.filter((p) => first.has(p) !== this.open.has(p))), pin: list(this.pinned), hide: list(this.hidden), replay: this.replay.write()};
+    return {flip: list(all.filter((p) => first.has(p) !== this.open.has(p))), pin: list(this.pinned), hide: list(this.hidden), replay: this.replay.write(), only: this.evidence.write(), folds: this.folds.write()};
   }
 
-  takePlace({flip, pin, hide, replay}) {
+  takePlace({flip, pin, hide, replay, only, folds}) {
     this.replay.read(replay);
-    const numbers = (text) => (text ? text.split(',').map(Number) : []);
+    this.evidence.read(only);
+    this.folds.readPlace(folds);
+    const numbers = (text) => (text ? text.split(',').map(Number).filter(Number.isInteger) : []);
     this.open = new Set(this.openAtFirst);
     for (const p of numbers(flip)) if (!this.open.delete(p)) this.open.add(p);
     this.pinned = new Set(numbers(pin));
@@ -212,14 +225,15 @@ class Timeline {
   }
 
   // Goes to a place in relative times (t0, t1) or, for a finding, in Unix nanoseconds (from, to).
+  // Values that are no numbers are as if they were not given.
   goTo(at) {
     let {t0, t1} = at;
-    if (at.from) [t0, t1] = [at.from, at.to].map((t) => Number(BigInt(t) - this.first));
-    if (t0 !== undefined) {
-      const [a, b] = [Number(t0), Number(t1)], room = at.from ? (b - a) * 0.1 : 0;
-      this.show(a - room, b + room);
-    }
-    if (at.rank !== undefined) this.revealRank(Number(at.rank));
+    const whole = /^-?\d{1,19}$/;
+    if (whole.test(at.from) && whole.test(at.to)) [t0, t1] = [at.from, at.to].map((t) => Number(BigInt(t) - this.first));
+    const [a, b] = [Number(t0), Number(t1)], room = at.from ? (b - a) * 0.1 : 0;
+    if (t0 !== undefined && a <= b && b >= this.bounds[0] && a <= this.bounds[1]) this.show(a - room, b + room);
+    if (whole.test(at.rank)) this.revealRank(Number(at.rank));
+    if (whole.test(at.from) && whole.test(at.to)) this.evidence.arrive(at).catch((e) => this.say(told(e), 'error'));
   }
 
   chooseRank(rank) {
@@ -230,6 +244,11 @@ class Timeline {
 
   revealRank(rank) {
     this.rank = rank;
+    const head = this.lanes.find((l) => l.track === undefined && l.rank === rank);
+    if (head && !this.rows.some((r) => r.lane === head)) {
+      this.folds.reveal(head.process);
+      this.layout();
+    }
     const row = this.rows.find((r) => r.lane.track === undefined && r.lane.rank === rank);
     if (row) this.scroll = Math.min(row.y, Math.max(0, this.total - this.canvas.clientHeight + RULER));
     this.draw();
@@ -286,9 +305,10 @@ class Timeline {
         p.g.fillStyle = p.c.accent;
         p.g.fillRect(0, y, 3, r.height - 1);
       }
-      p.text(`${this.open.has(lane.process) ? '▾' : '▸'} ${lane.label}`, 8, y + GROUP / 2, LABEL - 12);
+      const isOpen = lane.fold === undefined ? this.open.has(lane.process) : this.folds.isOpen(lane);
+      p.text(`${isOpen ? '▾' : '▸'} ${lane.label}`, 8, y + GROUP / 2, LABEL - 12);
       const b = this.busy.get(lane.process);
-      if (!this.open.has(lane.process) && b?.share) p.busy(b.share, b.name, '', y, LABEL);
+      if (!isOpen && b?.share) p.busy(b.share, b.name, '', y, LABEL);
       return;
     }
     const data = this.slices.get(lane.track);
@@ -296,7 +316,7 @@ class Timeline {
     else if (data) p.names(lane, ROW);
     p.g.fillStyle = p.c.bg;
     p.g.fillRect(0, y, LABEL, r.height);
-    p.text(lane.kind === 'counter' ? nameOf(lane.label) : lane.label, 24, y + ROW / 2, LABEL - 30, p.c.dim);
+    p.text(r.pinned ? this.whose(lane) : lane.kind === 'counter' ? nameOf(lane.label) : lane.label, r.pinned ? 8 : 24, y + ROW / 2, LABEL - (r.pinned ? 12 : 30), p.c.dim);
     this.replay.paintIdeal(r);
     p.g.fillStyle = p.c.line;
     p.g.fillRect(0, y + r.height - 1, p.width, 1);
@@ -347,7 +367,8 @@ class Timeline {
     const fail = (e) => this.say(told(e), 'error');
     this.slices.ask(tracks, this.view.from, this.view.to, px, this.bounds).catch(fail);
     for (const r of seen) {
-      if (r.lane.track === undefined && !this.open.has(r.lane.process)) this.fetchBusy(r.lane.process, px);
+      const closed = r.lane.fold === undefined ? !this.open.has(r.lane.process) : !this.folds.isOpen(r.lane);
+      if (r.lane.track === undefined && closed) this.fetchBusy(r.lane.process, px);
     }
     this.replay.fetch(seen, px).catch(fail);
     fetchTexts(this.draw).catch(fail);
@@ -402,8 +423,12 @@ class Timeline {
 
   // The rank and the lane, for a title.
   whose(lane) {
-    const rank = this.lanes.find((l) => l.track === undefined && l.process === lane.process)?.rank;
-    return rank >= 0 ? `${w('rank')} ${rank}, ${lane.label}` : lane.label;
+    return lane.rank >= 0 ? `${w('rank')} ${lane.rank} · ${lane.domain === 'communication' ? lane.domain : lane.label}` : lane.label;
+  }
+
+  // The lane of a rank's part in a collective.
+  laneOfCall([, process, tid]) {
+    return this.lanes.find((l) => l.process === process && l.domain === 'communication' && l.tid === tid);
   }
 
   hoverAt(x, y) {
@@ -418,7 +443,9 @@ class Timeline {
     const row = this.rowAt(y);
     if (!row) return;
     this.area = null;
-    if (row.lane.track === undefined) {
+    if (row.lane.fold !== undefined) {
+      this.folds.flip(row.lane);
+    } else if (row.lane.track === undefined) {
       if (all) this.openAll();
       else this.flipOpen(row.lane.process);
     } else if (x < LABEL) {
@@ -445,6 +472,7 @@ class Timeline {
   }
 
   clear() {
+    if (!this.selected && !this.area && !this.collective) this.evidence.leave();
     this.selected = this.area = this.collective = null;
     this.noteSelected();
     this.showDrawer();
@@ -458,7 +486,7 @@ class Timeline {
       [w('lane'), this.whose(lane)]];
     if (data.count(i) > 1) rows.push([w('times'), count(data.count(i))]);
     if (data.flags(i) & 1) rows.push(['', w('neverEnded')]);
-    const show = (args, ...extra) => this.showDrawer(h('h2.mono', {}, titleOf(name ?? '', args)),
+    const show = (args, ...extra) => this.showDrawer(this.found.bar(), h('h2.mono', {}, titleOf(name ?? '', args)),
         h('div.facts', {}, [...rows, ...Object.entries(args ?? {})].map(([k, v]) => [h('span.dim', {}, k),
           h('span.mono', {}, typeof v === 'object' ? JSON.stringify(v) : String(v))])), extra);
     show();
@@ -498,7 +526,7 @@ class Timeline {
   takeIn(x0, y0, x1, y1) {
     const low = Math.min(y0, y1), high = Math.max(y0, y1);
     const touched = this.rowsInSight().filter((r) => this.top(r) <= high && this.top(r) + r.height > low && r.lane.kind !== 'counter');
-    const whole = new Set(touched.filter((r) => r.lane.track === undefined).map((r) => r.lane.process)), some = touched.filter((r) => r.lane.track !== undefined);
+    const whole = new Set(touched.filter((r) => r.lane.track === undefined).flatMap((r) => this.folds.processesOf(r.lane))), some = touched.filter((r) => r.lane.track !== undefined);
     const lanes = some.length ? some.map((r) => r.lane) : this.lanes.filter((l) => l.track !== undefined && l.kind !== 'counter' && whole.has(l.process));
     this.area = {times: [x0, x1].map((x) => Math.round(this.timeAt(Math.max(x, LABEL)))).sort((a, b) => a - b), tracks: lanes.map((l) => l.track)};
   }
@@ -518,27 +546,16 @@ class Timeline {
     this.showDrawer(sumsOf(rows, by, length, (k) => this.showSums(rows, k, length)));
   }
 
-  // Finds the next or previous hit of a search over all lanes.
-  async search(text, direction) {
-    if (!text) return;
-    const tracks = this.lanes.filter((l) => l.track !== undefined).map((l) => l.track).slice(0, SEARCHED);
-    const from = direction === 0 ? this.view.from : this.found ?? this.view.from;
-    const asked = this.asked = {};
-    const ev = await get('find', {tracks: tracks.join(','), t: Math.floor(from), q: text, back: direction < 0 ? 1 : 0});
-    if (asked !== this.asked) return; // the text has changed since
-    if (!ev) {
-      this.say(w('noHits'));
-      return;
-    }
-    this.found = ev.start;
-    const room = Math.max(ev.duration * 2, (this.view.to - this.view.from) / 4, 100);
-    this.show(ev.start - room, ev.start + ev.duration + room, true);
-    this.revealTrack(ev.track);
+  // Lists the hits of a text, or goes to the next or previous one.
+  search(text, direction) {
+    if (direction && text === this.found.text) return this.found.step(direction);
+    return this.found.seek(text).then(() => direction && this.found.step(direction));
   }
 
   revealTrack(track) {
     const lane = this.lanes.find((l) => l.track === track);
     this.open.add(lane.process);
+    this.folds.reveal(lane.process);
     this.hidden.delete(track);
     this.rearrange();
     const row = this.rows.find((r) => r.lane === lane), y = this.top(row);
@@ -630,7 +647,7 @@ class Timeline {
     }
     const calls = [...this.collective.calls].sort((a, b) => a[0] - b[0]), {lane} = this.selected;
     const now = calls.findIndex((k) => k[1] === lane.process), next = calls[(now + by + calls.length) % calls.length];
-    const there = this.lanes.find((l) => l.process === next[1] && l.domain === 'communication' && l.tid === next[2]);
+    const there = this.laneOfCall(next);
     if (there) await this.selectAt(there, next[3], 0);
   }
 
@@ -669,10 +686,19 @@ class Timeline {
     if (process !== undefined) this.flipOpen(process);
   }
 
+  // The findings that lie in the timeline; they stay until the run grows.
+  async readFindings() {
+    const {version} = this.about;
+    if (this.findings?.version !== version) {
+      const list = (await get('findings', {lang: language()})).map((f) => ({...f, at: place.read(f.place)})).filter((f) => f.at.screen === 'timeline' && f.at.from);
+      this.findings = {version, list};
+    }
+    return this.findings.list;
+  }
+
   // Goes to the next or previous finding of the timeline.
   async seekFinding(by) {
-    this.findings ??= (await get('findings', {lang: language()})).map((f) => ({...f, at: place.read(f.place)})).filter((f) => f.at.screen === 'timeline' && f.at.from);
-    const {findings: list} = this;
+    const list = await this.readFindings();
     if (!list.length) {
       this.say(w('nothingFound'));
       return;
@@ -680,7 +706,6 @@ class Timeline {
     this.finding = ((this.finding ?? (by > 0 ? -1 : 0)) + by + list.length) % list.length;
     this.history.push([this.view.from, this.view.to]);
     this.goTo(list[this.finding].at);
-    this.say(list[this.finding].text, list[this.finding].severity);
   }
 
   say(text, severity) {
@@ -736,7 +761,7 @@ export async function open(app) {
   await t.start();
   return {
     go: (at) => t.go(at).catch((e) => t.say(told(e), 'error')),
-    search: (text, direction) => t.search(text, direction),
+    search: (text, direction) => t.search(text, direction)?.catch((e) => t.say(told(e), 'error')),
     restyle: () => {
       t.painter.restyle();
       t.miniPainter.restyle();
