@@ -45,6 +45,9 @@ static const char COLLECTIVE_SQL[] =
     " JOIN comm_ops o ON o.comm_group = c.comm_group AND o.seq = c.seq AND o.class = 0"
     " WHERE c.process = ?1 AND c.start_ns = ?2 AND c.class = 0 ORDER BY o.start_ns";
 
+/* Two ranks tell how far apart those of a communicator are. */
+static const char DIMENSIONS_SQL[] =
+    "SELECT name, size, substr(ranks, 1, 40) FROM comm_groups WHERE size > 1 ORDER BY id";
 static const char WORST_SQL[] =
     "SELECT o.rank, o.process - 1, o.tid, o.start_ns, o.end_ns, o.op, o.bytes"
     " FROM (SELECT comm_group g, seq s FROM joins WHERE last_rank = ?1 AND start_ns BETWEEN ?2 AND"
@@ -273,6 +276,63 @@ void viz_cluster_free(struct viz_cluster *c)
     ms_vec_free(&c->waits);
     ms_vec_free(&c->transfers);
     ms_vec_free(&c->sizes);
+}
+
+/* ---- dimensions ----------------------------------------------------------------------- */
+
+struct dimensions {
+    struct viz_dimension *list;
+    size_t n;
+};
+
+/* The name of a communicator up to its number: "tensor" of "tensor_12". */
+static struct ms_str without_number(struct ms_str s)
+{
+    uint32_t n = s.n;
+    while (n != 0 && ((s.p[n - 1] >= '0' && s.p[n - 1] <= '9') || strchr("_-.:#", s.p[n - 1])))
+        n--;
+    return ms_str_sub(s, 0, n != 0 ? n : s.n);
+}
+
+static enum ms_rc add_group(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct dimensions *d = ctx;
+    struct ms_str ranks = ms_stmt_get_str(st, 2), one;
+    int64_t rank[2] = {0, 0};
+    const int64_t size = ms_stmt_get_i64(st, 1);
+    size_t i = 0;
+    (void)err;
+    for (int k = 0; k < 2; k++) {
+        if (!ms_str_split(&ranks, ',', &one) || !ms_str_i64(one, &rank[k]))
+            return MS_OK;
+    }
+    const int64_t stride = rank[1] - rank[0];
+    while (i < d->n && (d->list[i].size != size || d->list[i].stride != stride))
+        i++;
+    if (i == d->n && (stride <= 0 || i == VIZ_DIMENSIONS_MAX))
+        return MS_OK;
+    struct viz_dimension *to = &d->list[i];
+    if (i == d->n) {
+        *to = (struct viz_dimension){.size = size, .stride = stride};
+        snprintf(to->name, sizeof to->name, "%.*s",
+                 MS_STR_ARG(without_number(ms_stmt_get_str(st, 0))));
+        d->n++;
+    }
+    to->groups++;
+    return MS_OK;
+}
+
+enum ms_rc viz_dimensions_read(struct viz_dimension list[VIZ_DIMENSIONS_MAX], size_t *n,
+                               struct mstx_tl *tl, struct ms_err *err)
+{
+    struct dimensions d = {list, 0};
+    MS_TRY(query_rows(tl, DIMENSIONS_SQL, add_group, &d, err));
+    *n = 0;
+    for (size_t i = 0; i < d.n; i++) {
+        if (list[i].groups > 1)
+            list[(*n)++] = list[i];
+    }
+    return MS_OK;
 }
 
 /* ---- one collective ------------------------------------------------------------------- */

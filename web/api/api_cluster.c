@@ -122,10 +122,44 @@ static void put_ranks(struct ms_jwrite *w, struct viz_cluster *c)
     ms_jwrite_arr_end(w);
 }
 
+/* Writes of every rank: rank, collectives, those that it entered last, ns that it waited, ns that others waited. */
+static void put_every(struct ms_jwrite *w, const struct viz_cluster *c)
+{
+    ms_jwrite_key(w, MS_STR("every"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < c->ranks.n; i++) {
+        const struct viz_rank_share *r = &c->ranks.p[i];
+        put_numbers(w, 5,
+                    (const int64_t[]){r->rank, r->collectives, r->last, r->wait_ns,
+                                      r->made_others_wait_ns});
+    }
+    ms_jwrite_arr_end(w);
+}
+
+static enum ms_rc put_dimensions(struct ms_jwrite *w, struct mstx_tl *tl, struct ms_err *err)
+{
+    struct viz_dimension d[VIZ_DIMENSIONS_MAX];
+    size_t n;
+    MS_TRY(viz_dimensions_read(d, &n, tl, err));
+    ms_jwrite_key(w, MS_STR("dimensions"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < n; i++) {
+        ms_jwrite_obj(w);
+        ms_jwrite_kstr(w, "name", d[i].name);
+        ms_jwrite_ki64(w, "size", d[i].size);
+        ms_jwrite_ki64(w, "stride", d[i].stride);
+        ms_jwrite_obj_end(w);
+    }
+    ms_jwrite_arr_end(w);
+    return MS_OK;
+}
+
 static enum ms_rc put_cluster(struct ms_jwrite *w, struct viz_cluster *c, const struct mstx_use *u,
-                              struct ms_err *err)
+                              struct mstx_tl *tl, struct ms_err *err)
 {
     ms_jwrite_obj(w);
+    put_every(w, c);
+    MS_TRY(put_dimensions(w, tl, err));
     put_ranks(w, c);
     ms_jwrite_key(w, MS_STR("waits")); /* rank, last rank to arrive, ns, calls */
     ms_jwrite_arr(w);
@@ -158,7 +192,7 @@ enum ms_rc web_api_cluster(struct web_call *c, struct ms_err *err)
     MS_TRY(viz_cluster_read(&cluster, c->reader->tl, err));
     enum ms_rc rc = mstx_use_measure(c->reader->tl, &use, err);
     if (rc == MS_OK) {
-        rc = put_cluster(c->json, &cluster, &use, err);
+        rc = put_cluster(c->json, &cluster, &use, c->reader->tl, err);
         mstx_use_free(&use);
     }
     viz_cluster_free(&cluster);

@@ -16,11 +16,11 @@ const views = {
 };
 // The modules of each view, so that they are fetched in parallel.
 const parts = {
-  overview: ['shared/bars'],
+  overview: ['shared/bars', 'shared/heat'],
   timeline: ['timeline/slices', 'timeline/painter', 'timeline/hands', 'timeline/marks', 'timeline/sums', 'timeline/counters', 'timeline/replay', 'timeline/evidence', 'timeline/found', 'timeline/folds'],
   graph: ['graph/node', 'shared/mark', 'graph/outline'],
   table: ['shared/mark'],
-  cluster: ['shared/bars'],
+  cluster: ['shared/bars', 'shared/heat'],
 };
 const icons = {
   overview: 'M2 2h5v5H2zM9 2h5v3H9zM9 7h5v7H9zM2 9h5v5H2z',

@@ -111,6 +111,7 @@ unsigned web_status_of(enum ms_rc rc)
     MODULE(X, shared_api, "shared/api.js")                                                         \
     MODULE(X, shared_bars, "shared/bars.js")                                                       \
     MODULE(X, shared_csv, "shared/csv.js")                                                         \
+    MODULE(X, shared_heat, "shared/heat.js")                                                       \
     MODULE(X, shared_keys, "shared/keys.js")                                                       \
     MODULE(X, shared_mark, "shared/mark.js")                                                       \
     MODULE(X, shared_palette, "shared/palette.js")                                                 \
@@ -125,6 +126,7 @@ unsigned web_status_of(enum ms_rc rc)
     MODULE(X, timeline_evidence, "timeline/evidence.js")                                           \
     MODULE(X, timeline_found, "timeline/found.js")                                                 \
     MODULE(X, timeline_folds, "timeline/folds.js")                                                 \
+    MODULE(X, timeline_glimpse, "timeline/glimpse.js")                                             \
     MODULE(X, timeline_hands, "timeline/hands.js")                                                 \
     MODULE(X, timeline_marks, "timeline/marks.js")                                                 \
     MODULE(X, timeline_painter, "timeline/painter.js")                                             \

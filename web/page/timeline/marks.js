@@ -37,7 +37,7 @@ const HEAD = 5; // px, size of an arrow's head
 
 // Draws a collective on all ranks: dots at the arrivals, hatching while waiting, an outline around the last, arrows
 // from it to those that wait, and the verdict where the last one was not yet there.
-function paintCollective(tl) {
+export function paintCollective(tl) {
   if (!tl.collective) return;
   const {calls} = tl.collective, last = calls.at(-1), p = tl.painter, seen = tl.rowsInSight(), x = xOf(tl, last[3]), ends = [];
   for (const call of calls) {

@@ -64,7 +64,7 @@ export class Painter {
   restyle() {
     const css = getComputedStyle(document.documentElement);
     const of = (name) => css.getPropertyValue(`--${name}`).trim();
-    this.c = Object.fromEntries(['bg', 'panel', 'line', 'text', 'dim', 'accent', 'error', 'compute',
+    this.c = Object.fromEntries(['bg', 'panel', 'line', 'text', 'dim', 'accent', 'error', 'warning', 'compute',
       'comm', 'copy', 'idle'].map((n) => [n, of(n)]));
     this.dark = document.documentElement.dataset.theme === 'dark';
     this.colours.clear();

@@ -6,7 +6,7 @@ import {nameOf} from './counters.js';
 import {Evidence} from './evidence.js';
 import {Folds} from './folds.js';
 import {Found} from './found.js';
-import {hit, Slices} from './slices.js';
+import {hit, readLanes, Slices} from './slices.js';
 import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './painter.js';
 import {addKeys, listen} from './hands.js';
 import {Replay} from './replay.js';
@@ -22,12 +22,6 @@ const ASKED_AGAIN = 5, MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
 // Marks the time of the first picture, for the benchmark and the browser's performance tools.
 function firstPicture() {
   if (!performance.getEntriesByName('timeline').length) performance.mark('timeline');
-}
-
-// Reads the lanes, which travel as rows of values.
-async function readLanes() {
-  const {fields, lanes} = await get('lanes');
-  return lanes.map((row) => Object.fromEntries(row.map((v, i) => [fields[i], v])));
 }
 
 // "AllReduce · tensor_1 · 16.8 MB", as far as the arguments of a slice tell.
@@ -386,27 +380,39 @@ class Timeline {
   }
 
   async loadMini() {
-    const groups = this.lanes.filter((l) => l.track === undefined).slice(0, MINI_PROCESSES), n = MINI_PARTS;
-    const sums = new Float32Array(n);
-    await Promise.all(groups.map(async (l) => {
-      const b = new Float32Array(await bytes('busy', {process: l.process, from: 0, to: this.length, px: n}), 0, n);
-      b.forEach((v, i) => { sums[i] += v / groups.length; });
+    const heads = this.folds.heads(this.lanes.filter((l) => l.track === undefined)).slice(0, MINI_PROCESSES), n = MINI_PARTS;
+    const sums = new Float32Array(n), names = new Uint32Array(n), most = new Float32Array(n);
+    await Promise.all(heads.map(async (l) => {
+      const b = await bytes('busy', {process: l.process, from: 0, to: this.length, px: n}), share = new Float32Array(b, 0, n), name = new Uint32Array(b, 4 * n, n);
+      share.forEach((v, i) => {
+        sums[i] += v / heads.length;
+        if (v > most[i]) [most[i], names[i]] = [v, name[i]];
+      });
     }));
-    this.miniShares = sums;
+    this.miniParts = {sums, names};
+    this.readFindings().then(() => this.draw(), () => {});
   }
 
+  // The whole run, coloured by what takes longest, with ticks of findings above and of hits below.
   paintMini() {
-    const p = this.miniPainter;
+    const p = this.miniPainter, {sums, names} = this.miniParts ?? {sums: [], names: []}, each = p.width / sums.length, span = this.bounds[1] - this.bounds[0];
     p.resize();
     p.clear();
-    const n = this.miniShares?.length ?? 0, each = p.width / n;
-    p.g.fillStyle = p.c.compute;
-    for (let i = 0; i < n; i++) {
-      const tall = this.miniShares[i] * (p.height - 4);
+    const x = (t) => (t - this.bounds[0]) / span * p.width;
+    sums.forEach((v, i) => {
+      const tall = v * (p.height - 4);
+      p.g.fillStyle = p.colour('', names[i]);
       p.g.fillRect(i * each, p.height - 2 - tall, each + 0.3, tall);
-    }
-    const span = this.bounds[1] - this.bounds[0];
-    const a = (this.view.from - this.bounds[0]) / span * p.width, b = (this.view.to - this.bounds[0]) / span * p.width;
+    });
+    const tick = (t, y, colour) => {
+      p.g.fillStyle = p.c.bg;
+      p.g.fillRect(x(t) - 3, y - 1, 7, 8);
+      p.g.fillStyle = colour;
+      p.g.fillRect(x(t) - 2, y, 5, 6);
+    };
+    for (const [, start] of this.found.rows) tick(start, p.height - 7, p.c.accent);
+    for (const f of this.findings?.list ?? []) tick(Number(BigInt(f.at.from) - this.first), 1, f.severity === 'error' ? p.c.error : f.severity === 'warning' ? p.c.warning : p.c.dim);
+    const a = x(this.view.from), b = x(this.view.to);
     p.g.strokeStyle = p.c.accent;
     p.g.lineWidth = 2;
     p.g.strokeRect(a + 1, 1, Math.max(b - a, 4) - 2, p.height - 2);
