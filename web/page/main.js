@@ -29,7 +29,7 @@ const icons = {
   table: 'M2 3h12v10H2zM2 6.5h12M6 3v10',
   cluster: 'M8 2l5 3v6l-5 3-5-3V5zM8 2v12M3 5l10 6M13 5L3 11',
 };
-const POLL_MS = 2000, LIVE_MS = 15000, LOW_LEAST = 60, LOW_STEP = 20, LISTED = 200;
+const POLL_MS = 2000, LIVE_MS = 15000, LOW_LEAST = 60, LOW_USUAL = 190, LOW_STEP = 20, LISTED = 200;
 let grownAt = -Infinity; // time at which the run was last seen to grow
 
 const app = {about: {}, view: null, keys: new Keys()};
@@ -52,7 +52,7 @@ function selector(label, values, now, choose) {
 
 function drawTop() {
   const at = place.read(), g = app.about.graph;
-  fill(top, h('span.title', {}, 'msprobe'), h('span.dim', {title: app.about.path}, app.about.title),
+  fill(top, h('h1.title', {}, 'msprobe'), h('span.dim', {title: app.about.path}, app.about.title),
       app.view?.choices?.().map((c) => selector(...c)),
       g && app.view?.screen !== 'timeline' && selector(w('step'), g.steps, at.step ?? g.steps[0], (v) => place.go({...place.read(), step: v})),
       g && app.view?.screen !== 'timeline' && selector(w('rank'), g.ranks, at.rank ?? g.ranks[0], (v) => place.go({...place.read(), rank: v})),
@@ -60,6 +60,7 @@ function drawTop() {
       h('button', {title: w('theme'), onclick: switchTheme}, '◐'),
       h('button', {title: w('language'), onclick: otherLanguage}, language() === 'zh' ? 'EN' : 'ZH'),
       h('button', {title: w('help'), onclick: () => app.keys.show()}, '?'));
+  find.ariaLabel = w('search');
   find.placeholder = w({timeline: 'searchSlices', graph: 'searchNodes', table: 'searchNodes'}[at.screen] ?? 'search');
 }
 
@@ -160,8 +161,12 @@ function showDrawer(...content) {
 
 // The upper edge of the drawer below the timeline, by which its height is changed.
 function grip() {
-  const bar = h('div.grip', {role: 'separator', tabIndex: 0, 'aria-orientation': 'horizontal', 'aria-label': w('height')});
-  const to = (px) => document.body.style.setProperty('--low', `${Math.min(Math.max(px, LOW_LEAST), innerHeight - LOW_LEAST)}px`);
+  const bar = h('div.grip', {role: 'separator', tabIndex: 0, 'aria-orientation': 'horizontal', 'aria-label': w('height'), 'aria-valuemin': String(LOW_LEAST), 'aria-valuemax': String(innerHeight - LOW_LEAST), 'aria-valuenow': String(drawer.offsetHeight || LOW_USUAL)});
+  const to = (px) => {
+    const now = Math.min(Math.max(px, LOW_LEAST), innerHeight - LOW_LEAST);
+    bar.setAttribute('aria-valuenow', Math.round(now));
+    document.body.style.setProperty('--low', `${now}px`);
+  };
   bar.addEventListener('pointerdown', (e) => bar.setPointerCapture(e.pointerId));
   bar.addEventListener('pointermove', (e) => e.buttons && to(drawer.getBoundingClientRect().bottom - e.clientY));
   bar.addEventListener('keydown', (e) => {

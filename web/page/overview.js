@@ -51,7 +51,7 @@ function checked({timeline: t, graph: g}) {
 function stepPlot(steps, median) {
   const width = 900, height = 80, most = Math.max(...steps.map((s) => s[3]));
   const each = width / steps.length;
-  const plot = svg('svg', {viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', class: 'steps', role: 'img'});
+  const plot = svg('svg', {viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', class: 'steps', role: 'img', 'aria-label': w('stepTime')});
   steps.forEach((s, i) => {
     const tall = Math.max(1, (s[3] / most) * (height - 4));
     const bar = svg('rect', {x: i * each, y: height - tall, width: Math.max(1, each - 1), height: tall});

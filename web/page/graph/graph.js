@@ -97,7 +97,7 @@ class Graph {
   }
 
   splitter() {
-    const bar = h('div.splitter', {role: 'separator', tabIndex: 0, 'aria-orientation': 'vertical', 'aria-label': w('splitter')});
+    const bar = h('div.splitter', {role: 'separator', tabIndex: 0, 'aria-orientation': 'vertical', 'aria-label': w('splitter'), 'aria-valuenow': String(Math.round(100 * this.share))});
     bar.addEventListener('pointerdown', (e) => bar.setPointerCapture(e.pointerId));
     bar.addEventListener('pointermove', (e) => {
       const box = this.field.getBoundingClientRect();
@@ -115,6 +115,7 @@ class Graph {
 
   split(share) {
     this.share = Math.min(Math.max(share, SPLIT_LEAST), 1 - SPLIT_LEAST);
+    this.field.querySelector('.splitter')?.setAttribute('aria-valuenow', Math.round(100 * this.share));
     localStorage.setItem('msprobe-split', this.share);
     this.frame.style.setProperty('--split', `${(100 * this.share).toFixed(1)}%`);
   }

@@ -74,7 +74,7 @@ class Table {
     this.sets = h('select', {'aria-label': w('columns')}, ['short', 'official', 'all'].map((s) => h('option', {value: s}, w(s === 'all' ? 'allColumns' : s))));
     this.told = h('span.dim');
     this.head = h('div.thead', {role: 'row'});
-    this.space = h('div.tspace');
+    this.space = h('div.tspace', {role: 'rowgroup'});
     this.body = h('div.tbody', {tabIndex: 0, role: 'grid', 'aria-activedescendant': 'row-now', 'aria-label': w('table')}, this.head, this.space);
     fill(this.root, h('div.table', {}, h('div.tbar', {}, this.filter, h('label', {}, this.failing, ` ${w('onlyFailing')}`),
         h('label', {}, `${w('columns')} `, this.sets), this.told, h('span.grow'),
@@ -115,10 +115,10 @@ class Table {
       left += c.pinned ? c.width : 0;
     }
     this.wide = this.shown.reduce((sum, c) => sum + c.width, 0);
-    fill(this.head, this.shown.map((c) => h(`button.tcell${c.number ? '.num' : ''}${c.pinned ? '.pinned' : ''}`, {
-      style: `width:${c.width}px${c.pinned ? `;left:${c.left}px` : ''}`, role: 'columnheader', title: c.title,
-      'aria-sort': c.sort === sort ? (desc ? 'descending' : 'ascending') : null, disabled: !c.sort, onclick: () => this.sortBy(c.sort),
-    }, c.sort === sort ? `${desc ? '▾' : '▴'} ` : '', c.title)));
+    fill(this.head, this.shown.map((c) => h(`div.tcell${c.number ? '.num' : ''}${c.pinned ? '.pinned' : ''}`, {
+      style: `width:${c.width}px${c.pinned ? `;left:${c.left}px` : ''}`, role: 'columnheader', title: c.title || w('state'),
+      'aria-sort': c.sort === sort ? (desc ? 'descending' : 'ascending') : null,
+    }, h(c.sort ? 'button' : 'span', {'aria-label': c.title || w('state'), onclick: c.sort && (() => this.sortBy(c.sort))}, c.sort === sort ? `${desc ? '▾' : '▴'} ` : '', c.title || '\u00a0'))));
     this.head.style.width = `${this.wide}px`;
     this.draw();
   }

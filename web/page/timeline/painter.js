@@ -4,7 +4,9 @@ import {textOf} from '../shared/api.js';
 import {shown} from './counters.js';
 import {digits, time} from '../shared/util.js';
 
-export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28, LABEL = 220; // px
+export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28; // px
+const NARROW = 700, LABEL_NARROW = 120, LABEL_USUAL = 220; // px
+export let LABEL = LABEL_USUAL; // px, width of the names of lanes
 const NAME_MIN = 44; // px, room for six characters
 const COUNTER_HEIGHT = 32, LETTER = 7.3; // px
 const WIDE = /[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{1f000}-\u{3ffff}]/u; // scripts whose letters take the room of two, and pictures
@@ -77,6 +79,7 @@ export class Painter {
       this.canvas.height = Math.round(h * ratio);
     }
     this.g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    LABEL = w < NARROW ? LABEL_NARROW : LABEL_USUAL;
     this.width = w;
     this.height = h;
   }
