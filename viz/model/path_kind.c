@@ -240,8 +240,19 @@ static enum viz_path_kind kind_of_names(const char *path, unsigned depth)
     return kind;
 }
 
+/* Tells whether the folder is of a run that was imported, without a look at its thousands of ranks. */
+static bool holds_run(const char *path)
+{
+    char *db = ms_path_join(path, "run.db");
+    const bool is = db != NULL && ms_path_kind(db) == MS_KIND_FILE;
+    ms_free(db);
+    return is;
+}
+
 static enum viz_path_kind kind_of_folder(const char *path)
 {
+    if (holds_run(path))
+        return VIZ_PATH_RUN;
     const enum viz_path_kind kind = kind_of_names(path, 2);
     const bool is_run = kind == VIZ_PATH_RUN || kind == VIZ_PATH_GRAPH;
     return !is_run && kind != VIZ_PATH_NONE && viz_path_holds_dump(path) ? VIZ_PATH_DUMP : kind;

@@ -99,6 +99,11 @@ enum ms_rc web_api_about(struct web_call *c, struct ms_err *err)
     if (c->session->golden != NULL)
         ms_jwrite_kstr(w, "golden", c->session->golden);
     ms_jwrite_ki64(w, "version", (int64_t)c->reader->version);
+    ms_jwrite_ki64(w, "opened", c->session->opened_ns / 1000);
+    if (c->session->shelf != NULL)
+        ms_jwrite_kstr(w, "shelf", c->session->shelf);
+    if (c->session->trend != NULL)
+        ms_jwrite_kbool(w, "trend", true);
     if (c->reader->tl != NULL)
         put_timeline(w, c->reader->tl);
     if (c->reader->graph != NULL)

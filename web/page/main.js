@@ -52,7 +52,8 @@ function selector(label, values, now, choose) {
 
 function drawTop() {
   const at = place.read(), g = app.about.graph;
-  fill(top, h('h1.title', {}, 'msprobe'), h('span.dim', {title: app.about.path}, app.about.title),
+  fill(top, h('h1.title', {}, 'msprobe'), app.about.shelf && (app.about.timeline || app.about.graph || app.about.trend) && h('button', {title: w('choose'), onclick: backToList}, `‹ ${w('list')}`),
+      h('span.dim', {title: app.about.path}, app.about.title),
       app.view?.choices?.().map((c) => selector(...c)),
       g && app.view?.screen !== 'timeline' && selector(w('step'), g.steps, at.step ?? g.steps[0], (v) => place.go({...place.read(), step: v})),
       g && app.view?.screen !== 'timeline' && selector(w('rank'), g.ranks, at.rank ?? g.ranks[0], (v) => place.go({...place.read(), rank: v})),
@@ -78,7 +79,7 @@ function drawStatus() {
       t && t.dropped > 0 && h('span.W', {}, `${count(t.dropped)} ${w('dropped')}`),
       g && h('span', {}, extent(g)),
       g?.changes > 0 && h('span.W', {}, `${count(g.changes)} ${w('unwritten')}`),
-      app.view?.summary?.(), h('span.grow'), performance.now() - grownAt < LIVE_MS && h('span.P', {title: w('liveHint')}, `${w('live')} ●`), h('span', {}, app.view?.hint?.() ?? ''));
+      lost && h('span.W', {role: 'alert'}, w('lost')), app.view?.summary?.(), h('span.grow'), performance.now() - grownAt < LIVE_MS && h('span.P', {title: w('liveHint')}, `${w('live')} ●`), h('span', {}, app.view?.hint?.() ?? ''));
 }
 
 // ---- theme and language -------------------------------------------------------------
@@ -106,7 +107,26 @@ function firstTheme() {
 // ---- views ------------------------------------------------------------------------
 
 function showFailure(e) {
-  fill(view, h('div.failure', {}, told(e)));
+  fill(view, h('div.failure', {role: 'alert'}, h('p', {}, told(e)), h('button', {onclick: () => show(place.read(), true)}, w('tryAgain'))));
+}
+
+// The server has opened something else: everything is read anew.
+async function opening() {
+  app.about = await get('about');
+  document.title = `${app.about.title} · msprobe`;
+  place.note({screen: 'overview'});
+  history.replaceState(null, '', '#overview');
+  drawFrame();
+  await show(place.read(), true);
+}
+
+async function backToList() {
+  try {
+    await (await import('./shelf.js')).choose(undefined, undefined, app.about.opened);
+    await opening();
+  } catch (e) {
+    showFailure(e);
+  }
 }
 
 // Keeps the picture of the previous view, dimmed, until the next one is drawn.
@@ -137,7 +157,7 @@ async function show(at, anew = false) {
     const root = h('div.ground');
     leave();
     view.prepend(root);
-    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus, frame: drawFrame});
+    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus, frame: drawFrame, opening});
     if (turn !== turns) return;
     app.view = opened;
     app.view.screen = at.screen;
@@ -185,10 +205,19 @@ function drawFrame() {
   drawStatus();
 }
 
+let lost = false; // the last poll had no answer
+
 // Polls a run that is still being written, and informs the view of new data.
 async function poll() {
   try {
     const about = await get('about');
+    if (lost) {
+      lost = false;
+      drawStatus();
+      app.view?.refresh?.(about);
+      if (!app.view) await show(place.read(), true);
+    }
+    if (about.opened !== app.about.opened) await opening();
     const grown = about.version !== app.about.version, edited = about.graph?.changes !== app.about.graph?.changes;
     app.about = about;
     if (edited) drawStatus();
@@ -199,6 +228,8 @@ async function poll() {
     }
   } catch (e) { // other failures are reported by the view's next request
     if (e instanceof Stranger) return showFailure(e);
+    lost = true;
+    drawStatus();
   }
   setTimeout(poll, POLL_MS);
 }

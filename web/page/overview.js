@@ -40,9 +40,10 @@ function findingList(list, about) {
   return box;
 }
 
-function checked({timeline: t, graph: g}) {
+function checked({timeline: t, graph: g, trend}) {
   const parts = [];
   if (t) parts.push(`${count(t.events)} ${w('events')} (${w('checkedRun')})`);
+  if (trend) parts.push(w('checkedTrend'));
   if (g) parts.push(`${extent(g)}${g.dual ? `, ${w('target')} – ${w('golden')}` : ''}`);
   return parts.join('; ');
 }
@@ -174,20 +175,25 @@ function addKeys(keys, root) {
   keys.add('view', 'E', 'previous finding', () => step(-1));
 }
 
-export async function open({root, about, keys}) {
+export async function open({root, about, keys, opening}) {
+  if (about.shelf && !about.timeline && !about.graph && !about.trend) return (await import('./shelf.js')).open({root, about, opening});
   addKeys(keys, root);
+  let drawn = null; // draws anew what the address says
   const draw = async () => {
     const [list, steps, cluster, more] = await Promise.all([get('findings', {lang: language()}), about.timeline ? get('steps') : [], about.timeline ? get('cluster') : null, get('facts')]);
-    const proof = h('div'), into = (box) => (parts) => fill(box, parts), lanes = h('div');
+    const proof = h('div'), into = (box) => (parts) => fill(box, parts), lanes = h('div'), trend = h('div');
+    const trended = () => import('./trend.js').then((m) => m.drawTrend(trend));
+    if (about.trend) trended().catch((e) => fill(trend, h('div.failure', {}, e.message)));
+    drawn = about.trend ? trended : null;
     if (about.graph) (about.graph.dual ? comparison(about.graph, list) : dumpMap(about.graph)).then(into(proof), () => {});
     if (about.timeline) worstStep(about, list).then(into(lanes), () => {});
-    fill(root, h('div.page', {tabIndex: 0, role: 'region', 'aria-label': w('overview')}, h('h2', {}, w('wrong')), findingList(list, about), proof, lanes,
+    fill(root, h('div.page', {tabIndex: 0, role: 'region', 'aria-label': w('overview')}, h('h2', {}, w('wrong')), findingList(list, about), proof, lanes, trend,
         steps.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(steps, more.timeline.step_median_ns)],
         breakdown(cluster), h('h2', {}, w('facts')), facts(about, more)));
   };
   await draw();
   return {
-    go() {},
+    go: () => drawn?.().catch(() => {}),
     refresh(now) {
       about = now;
       return draw();

@@ -16,6 +16,9 @@
 static const struct web_route routes[] = {
     {"/api/about", web_api_about, .kept = true},
     {"/api/facts", web_api_facts, .writes = false},
+    {"/api/shelf", web_api_shelf, .slow = true},
+    {"/api/choose", web_api_choose, .writes = true},
+    {"/api/trend", web_api_trend, .kept = true},
     {"/api/findings", web_api_findings, .kept = true},
     {"/api/sql", web_api_sql, .slow = true},
     {"/api/steps", web_api_steps, .kept = true, .timeline = true},
@@ -122,6 +125,8 @@ unsigned web_status_of(enum ms_rc rc)
     MODULE(X, shared_words, "shared/words.js")                                                     \
     MODULE(X, table_sql, "table/sql.js")                                                           \
     MODULE(X, table_table, "table/table.js")                                                       \
+    MODULE(X, shelf, "shelf.js")                                                                   \
+    MODULE(X, trend, "trend.js")                                                                   \
     MODULE(X, timeline_cluster, "timeline/cluster.js")                                             \
     MODULE(X, timeline_evidence, "timeline/evidence.js")                                           \
     MODULE(X, timeline_found, "timeline/found.js")                                                 \

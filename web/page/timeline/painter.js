@@ -258,14 +258,14 @@ export class Painter {
 
   // A verdict that ends at x, on a ground of its own; without room at the left it begins there.
   verdict(s, x, y, least) {
-    const g = this.g, wide = g.measureText(s).width + 10, a = Math.max(x - wide, least + 4);
+    const g = this.g, text = this.fitted(s, this.width - least - 16), wide = g.measureText(text).width + 10, a = Math.min(Math.max(x - wide, least + 4), this.width - wide - 4);
     g.fillStyle = this.c.bg;
     g.fillRect(a, y - 9, wide, 18);
     g.strokeStyle = this.c.error;
     g.lineWidth = 1;
     g.strokeRect(a + 0.5, y - 8.5, wide - 1, 17);
     g.fillStyle = this.c.error;
-    g.fillText(s, a + 5, y + 1);
+    g.fillText(text, a + 5, y + 1);
   }
 
   busy(shares, names, domain, y, x0) {
@@ -280,9 +280,9 @@ export class Painter {
 
   // Returns the times of the ruler's lines: 1, 2 or 5 times a power of ten apart.
   ticks(view) {
-    const span = view.to - view.from, list = [];
-    let step = 10 ** Math.floor(Math.log10(span / 6));
-    for (const k of [5, 2]) if (span / (step * k) >= 6) { step *= k; break; }
+    const span = view.to - view.from, list = [], least = Math.min(6, Math.max(1, Math.floor(span * view.scale / 150)));
+    let step = 10 ** Math.floor(Math.log10(span / least));
+    for (const k of [5, 2]) if (span / (step * k) >= least) { step *= k; break; }
     for (let t = Math.max(0, Math.ceil(view.from / step) * step); t <= view.to; t += step) list.push(t);
     return list;
   }
