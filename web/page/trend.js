@@ -40,7 +40,7 @@ export async function drawTrend(box) {
   const choose = (i, j) => {
     const [name] = t.rows[i];
     place.note({q: `${t.metric} ${name}`, step: stepOf(j), metric: null});
-    show(name, stepOf(j)).catch(() => {});
+    show(name, stepOf(j)).then(() => curve.scrollIntoView({block: 'nearest'}), () => {});
   };
   fill(box, h('h2', {}, w('trendMap')), h('div.legend', {}, h('label.dim', {}, `${w('metric')} `, h('select', {onchange: (e) => {
     place.note({metric: e.target.value, q: null});
