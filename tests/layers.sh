@@ -59,7 +59,7 @@ allow viz/model "probe/(base|dump|tensor|trend)|$shown|viz/(words|model)"
 allow viz/tui "probe/base|$shown|viz/(model|tui)"
 allow viz/cmd 'probe/(base|cli)|viz/(model|tui)'
 allow web 'probe|mstx|compare|viz|web'
-allow web/api "probe/base|$shown|viz/model|web/api"
+allow web/api "probe/(base|trend)|$shown|viz/model|web/api"
 allow web/serve 'probe/base|viz/model|web/(api|serve)'
 allow web/cmd 'probe/(base|cli)|viz/model|web/serve'
 

@@ -10,6 +10,7 @@
 #include "probe/base/store.h"
 #include "probe/dump/find.h"
 #include "probe/tensor/tensor.h"
+#include "probe/trend/trend.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -214,6 +215,9 @@ static enum viz_path_kind kind_of_names(const char *path, unsigned depth);
 /* What a process or a rank below a folder says of it: a run keeps its segments in rank_R/HOST.PID.TAG. */
 static enum viz_path_kind kind_below(const char *path, struct ms_str name, unsigned depth)
 {
+    int64_t rank;
+    if (probe__is_rank_dir(name, &rank))
+        return VIZ_PATH_TREND;
     if (depth == 0 ||
         (!ms_str_starts(name, MS_STR("rank_")) && memchr(name.p, '.', name.n) == NULL))
         return VIZ_PATH_FOLDER;

@@ -170,7 +170,7 @@ static enum ms_rc trend_in_directory(struct viz_session *s, struct ms_err *err)
     }
     if (last != NULL)
         s->trend = ms_path_join(s->path, last);
-    enum ms_rc rc = last == NULL ? keep(&s->trend, s->path, err)
+    enum ms_rc rc = last == NULL       ? keep(&s->trend, s->path, err)
                     : s->trend != NULL ? MS_OK
                                        : ms_no_memory(err);
     ms_dir_free(&list);

@@ -34,17 +34,17 @@ struct viz_conf {
 
 struct viz_session {
     char *path, *golden;
-    char *timeline; /* database; NULL: no timeline */
-    char *graph;    /* .vis.db as opened; NULL: no graph */
-    char *trend;    /* database or folder of statistics over steps; NULL: none */
-    char *shelf;    /* folder to choose from; NULL: none */
-    char failed[512];    /* why the last choice was not opened */
+    char *timeline;               /* database; NULL: no timeline */
+    char *graph;                  /* .vis.db as opened; NULL: no graph */
+    char *trend;                  /* database or folder of statistics over steps; NULL: none */
+    char *shelf;                  /* folder to choose from; NULL: none */
+    char failed[512];             /* why the last choice was not opened */
     char *chosen, *chosen_golden; /* what is opened next; guarded by viz_session_choose */
     bool has_choice;
     int64_t opened_ns; /* Unix time, which tells one session from another */
     void (*on_choice)(void);
-    char *origin;   /* the opened file, of which graph may be a copy; NULL: built from dumps */
-    char *made;     /* folder to remove at close; NULL: none */
+    char *origin; /* the opened file, of which graph may be a copy; NULL: built from dumps */
+    char *made;   /* folder to remove at close; NULL: none */
     _Atomic(char *) work;      /* working copy with the user's changes; NULL: none */
     _Atomic(uint64_t) changes; /* number not written yet */
     _Atomic uint64_t version;  /* incremented when viz_session_refresh finds new data */

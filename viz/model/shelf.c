@@ -15,7 +15,14 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { ENTRIES_MAX = 1000, NAMES_MAX = 20000, FACTS_FROM = 3, DEEPEST = 2, SIZED_MAX = 5000, SIZED_DEEP = 4 };
+enum {
+    ENTRIES_MAX = 1000,
+    NAMES_MAX = 20000,
+    FACTS_FROM = 3,
+    DEEPEST = 2,
+    SIZED_MAX = 5000,
+    SIZED_DEEP = 4
+};
 
 bool viz_shelf_opens(enum viz_path_kind kind)
 {
@@ -133,8 +140,7 @@ static enum ms_rc add_entry(struct viz_shelf *s, const char *path, const char *n
     struct viz_shelf_entry *e = ms_vec_push(&s->list);
     if (e == NULL)
         return ms_no_memory(err);
-    *e = (struct viz_shelf_entry){.kind = kind,
-                                  .name = ms_arena_str(s->arena, ms_str_of(name))};
+    *e = (struct viz_shelf_entry){.kind = kind, .name = ms_arena_str(s->arena, ms_str_of(name))};
     if (e->name.p == NULL)
         return ms_arena_fail(s->arena, err);
     if (s->most >= FACTS_FROM)
@@ -150,8 +156,8 @@ static enum ms_rc see_name(struct viz_shelf *s, const char *root, const char *na
     if (path == NULL)
         return ms_no_memory(err);
     const enum viz_path_kind kind = viz_path_kind_of(path);
-    const bool is_group = ms_path_kind(path) == MS_KIND_DIR &&
-                          (kind == VIZ_PATH_FOLDER || kind == VIZ_PATH_GRAPH);
+    const bool is_group =
+        ms_path_kind(path) == MS_KIND_DIR && (kind == VIZ_PATH_FOLDER || kind == VIZ_PATH_GRAPH);
     enum ms_rc rc = MS_OK;
     s->is_cut |= s->list.n >= s->most;
     if (s->is_cut)
@@ -176,8 +182,8 @@ static enum ms_rc list_folder(struct viz_shelf *s, const char *root, const char 
     if (rc != MS_OK) /* a folder that may not be read hides nothing else */
         return below[0] != '\0' ? MS_OK : rc;
     for (size_t i = 0; i < list.names.n && i < NAMES_MAX && rc == MS_OK; i++) {
-        char *name = below[0] != '\0' ? ms_path_join(below, list.names.p[i].p)
-                                      : ms_str_dup(list.names.p[i]);
+        char *name =
+            below[0] != '\0' ? ms_path_join(below, list.names.p[i].p) : ms_str_dup(list.names.p[i]);
         rc = name != NULL ? see_name(s, root, name, deep, err) : ms_no_memory(err);
         ms_free(name);
     }
@@ -191,8 +197,7 @@ static int latest_first(const void *pa, const void *pb)
     return MS_ORDER(b->changed_ms, a->changed_ms, ms_str_cmp(a->name, b->name));
 }
 
-static enum ms_rc read_some(struct viz_shelf *s, const char *path, size_t most,
-                            struct ms_err *err)
+static enum ms_rc read_some(struct viz_shelf *s, const char *path, size_t most, struct ms_err *err)
 {
     *s = (struct viz_shelf){.arena = ms_arena_new((size_t)64 << 20), .most = most};
     if (s->arena == NULL)

@@ -13,9 +13,10 @@ static bool has_any(struct ms_str name, const char *const *words)
 
 enum viz_slice_kind viz_slice_kind_of(struct ms_str domain, struct ms_str name, bool on_stream)
 {
-    static const char *const comm[] = {
-        "allreduce", "all_reduce", "allgather", "all_gather", "reduce",  "broadcast", "hccl", "nccl",
-        "send",      "recv",       "alltoall",  "all_to_all", "barrier", "gloo",      NULL};
+    static const char *const comm[] = {"allreduce", "all_reduce", "allgather", "all_gather",
+                                       "reduce",    "broadcast",  "hccl",      "nccl",
+                                       "send",      "recv",       "alltoall",  "all_to_all",
+                                       "barrier",   "gloo",       NULL};
     static const char *const wait[] = {"wait", "idle", "synchronize", "sleep", NULL};
     static const char *const copy[] = {"memcpy", "memset", "copy", "h2d", "d2h", NULL};
     if (ms_str_is(domain, "communication") || has_any(name, comm))

@@ -37,13 +37,8 @@ enum term_kind {
 static const struct {
     const char *key;
     enum term_kind kind;
-} keys[] = {{"class", T_CLASS},
-            {"state", T_STATE},
-            {"rank", T_RANK},
-            {"shape", T_SHAPE},
-            {"dtype", T_DTYPE},
-            {"kind", T_KIND},
-            {"domain", T_DOMAIN}};
+} keys[] = {{"class", T_CLASS}, {"state", T_STATE}, {"rank", T_RANK},    {"shape", T_SHAPE},
+            {"dtype", T_DTYPE}, {"kind", T_KIND},   {"domain", T_DOMAIN}};
 
 struct term {
     enum term_kind kind;
@@ -191,7 +186,7 @@ static struct ms_str split_key(struct ms_str word, enum term_kind *kind)
             return ms_str_sub(word, (uint32_t)n + 1, word.n);
         }
     }
-    if (word.n > 4 && memcmp(word.p, "dur", 3) == 0 && (word.p[3] == '>' || word.p[3] == '<')) {
+    if (word.n > 3 && memcmp(word.p, "dur", 3) == 0 && (word.p[3] == '>' || word.p[3] == '<')) {
         *kind = T_DURATION;
         return ms_str_sub(word, 3, word.n);
     }
@@ -236,8 +231,8 @@ static enum ms_rc read_kind(struct term *t, struct ms_str value, struct ms_err *
 {
     if (viz_slice_kind_named(value, &t->slice))
         return MS_OK;
-    return ms_fail(err, MS_E_ARG,
-                   "kind:%.*s is no kind; use comm, wait, copy, compute or mark", MS_STR_ARG(value));
+    return ms_fail(err, MS_E_ARG, "kind:%.*s is no kind; use comm, wait, copy, compute or mark",
+                   MS_STR_ARG(value));
 }
 
 static enum ms_rc read_value(struct term *t, struct ms_str value, struct ms_err *err)
