@@ -4,6 +4,7 @@
  */
 #include "viz/model/session.h"
 #include "viz/model/path_kind.h"
+#include "viz/model/sheet.h"
 #include "viz/model/shelf.h"
 
 #include "mstx/conclude/run_ready.h"
@@ -196,7 +197,8 @@ static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, 
     if (s->golden != NULL || ms_str_is(base, "dump.json") || ms_str_is(base, "construct.json"))
         return make_graph(s, conf, err);
     if (is_table(base))
-        return fail_table(s->path, err);
+        return conf->can_choose || conf->shelf != NULL ? viz_sheet_open(&s->sheet, s->path, err)
+                                                       : fail_table(s->path, err);
     if (viz_path_kind_of(s->path) == VIZ_PATH_TREND)
         return keep(&s->trend, s->path, err);
     return mstx_db_prepare(s->path, &s->timeline, err);
@@ -259,6 +261,7 @@ void viz_session_close(struct viz_session *s)
     ms_free(s->path);
     ms_free(s->golden);
     ms_free(s->timeline);
+    viz_sheet_free(s->sheet);
     ms_free(s->trend);
     ms_free(s->shelf);
     ms_free(s->chosen);

@@ -9,6 +9,7 @@
  *     *.vis.db        graph
  *     run.db, Chrome trace, database of Ascend's profilers    timeline
  *     *.trend.db, folder of a training monitor    trend: statistics over steps
+ *     compare_result*.csv, .xlsx    table, where the viewer shows tables
  *     folder of these    a list to choose from, where the viewer has one
  *
  * A session is opened once; every thread that reads it opens a reader.
@@ -20,6 +21,8 @@
 #include "mstx/rundb/run_query.h"
 
 #include <stdatomic.h>
+
+struct viz_sheet;
 
 struct viz_conf {
     const char *path;
@@ -37,6 +40,7 @@ struct viz_session {
     char *timeline;               /* database; NULL: no timeline */
     char *graph;                  /* .vis.db as opened; NULL: no graph */
     char *trend;                  /* database or folder of statistics over steps; NULL: none */
+    struct viz_sheet *sheet;      /* a table that a comparison wrote; NULL: none */
     char *shelf;                  /* folder to choose from; NULL: none */
     char failed[512];             /* why the last choice was not opened */
     char *chosen, *chosen_golden; /* what is opened next; guarded by viz_session_choose */

@@ -27,7 +27,8 @@ enum {
 bool viz_shelf_opens(enum viz_path_kind kind)
 {
     return kind == VIZ_PATH_RUN || kind == VIZ_PATH_DUMP || kind == VIZ_PATH_GRAPH ||
-           kind == VIZ_PATH_TRACE || kind == VIZ_PATH_TREND || kind == VIZ_PATH_PROFILE;
+           kind == VIZ_PATH_TRACE || kind == VIZ_PATH_TABLE || kind == VIZ_PATH_TREND ||
+           kind == VIZ_PATH_PROFILE;
 }
 
 bool viz_shelf_pairs(enum viz_path_kind kind)
@@ -157,7 +158,8 @@ static enum ms_rc see_name(struct viz_shelf *s, const char *root, const char *na
         return ms_no_memory(err);
     const enum viz_path_kind kind = viz_path_kind_of(path);
     const bool is_group =
-        ms_path_kind(path) == MS_KIND_DIR && (kind == VIZ_PATH_FOLDER || kind == VIZ_PATH_GRAPH);
+        ms_path_kind(path) == MS_KIND_DIR &&
+        (kind == VIZ_PATH_FOLDER || kind == VIZ_PATH_GRAPH || kind == VIZ_PATH_TABLE);
     enum ms_rc rc = MS_OK;
     s->is_cut |= s->list.n >= s->most;
     if (s->is_cut)

@@ -52,7 +52,7 @@ function selector(label, values, now, choose) {
 
 function drawTop() {
   const at = place.read(), g = app.about.graph;
-  fill(top, h('h1.title', {}, 'msprobe'), app.about.shelf && (app.about.timeline || app.about.graph || app.about.trend) && h('button', {title: w('choose'), onclick: backToList}, `‹ ${w('list')}`),
+  fill(top, h('h1.title', {}, 'msprobe'), app.about.shelf && (app.about.timeline || app.about.graph || app.about.trend || app.about.sheet) && h('button', {title: w('choose'), onclick: backToList}, `‹ ${w('list')}`),
       h('span.dim', {title: app.about.path}, app.about.title),
       app.view?.choices?.().map((c) => selector(...c)),
       g && app.view?.screen !== 'timeline' && selector(w('step'), g.steps, at.step ?? g.steps[0], (v) => place.go({...place.read(), step: v})),

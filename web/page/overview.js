@@ -132,6 +132,13 @@ async function dumpMap(g) {
     tell: (i, j) => `${named[i]}: ${cells[i].get(j)[1]} ${digits(cells[i].get(j)[0], 3)}`, go: (i, j) => cells[i].has(j) && place.go({screen: 'graph', ...spots[i], node: cells[i].get(j)[1]})})];
 }
 
+// How many rows of a table fail.
+async function sheetFindings(sheet) {
+  const {total} = await get('sheet', {failing: 1, limit: 1});
+  return h('div.findings', {}, h(`div.finding.${total ? 'E' : 'P'}`, {}, h('span.letter', {}, total ? 'E' : '.'),
+      h('span.text', {}, `${count(sheet.rows)} ${w('rows')}, ${count(total)} ${w('failingRows')}`), h('a', {href: '#table?failing=1'}, w('table'))));
+}
+
 // The lanes that prove the first finding of a run.
 async function worstStep(about, list) {
   const f = list.map((x) => ({...x, at: place.read(x.place)})).find(({at}) => at.screen === 'timeline' && at.from && at.rank !== undefined);
@@ -176,7 +183,7 @@ function addKeys(keys, root) {
 }
 
 export async function open({root, about, keys, opening}) {
-  if (about.shelf && !about.timeline && !about.graph && !about.trend) return (await import('./shelf.js')).open({root, about, opening});
+  if (about.shelf && !about.timeline && !about.graph && !about.trend && !about.sheet) return (await import('./shelf.js')).open({root, about, opening});
   addKeys(keys, root);
   let drawn = null; // draws anew what the address says
   const draw = async () => {
@@ -187,7 +194,7 @@ export async function open({root, about, keys, opening}) {
     drawn = about.trend ? trended : null;
     if (about.graph) (about.graph.dual ? comparison(about.graph, list) : dumpMap(about.graph)).then(into(proof), () => {});
     if (about.timeline) worstStep(about, list).then(into(lanes), () => {});
-    fill(root, h('div.page', {tabIndex: 0, role: 'region', 'aria-label': w('overview')}, h('h2', {}, w('wrong')), findingList(list, about), proof, lanes, trend,
+    fill(root, h('div.page', {tabIndex: 0, role: 'region', 'aria-label': w('overview')}, h('h2', {}, w('wrong')), about.sheet && !about.graph ? await sheetFindings(about.sheet) : findingList(list, about), proof, lanes, trend,
         steps.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(steps, more.timeline.step_median_ns)],
         breakdown(cluster), h('h2', {}, w('facts')), facts(about, more)));
   };

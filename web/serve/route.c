@@ -16,6 +16,7 @@
 static const struct web_route routes[] = {
     {"/api/about", web_api_about, .kept = true},
     {"/api/facts", web_api_facts, .writes = false},
+    {"/api/sheet", web_api_sheet, .writes = false},
     {"/api/shelf", web_api_shelf, .slow = true},
     {"/api/choose", web_api_choose, .writes = true},
     {"/api/trend", web_api_trend, .kept = true},

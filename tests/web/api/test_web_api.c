@@ -259,6 +259,50 @@ START_TEST(without_a_folder_nothing_is_chosen)
 }
 END_TEST
 
+static void open_table(void)
+{
+    static const char csv[] = "NPU Name,NormRelativeErr,Result\nb,0.5%,pass\n\"a, "
+                              "x\",12.5%,error\nc,N/A,warning\nd,3%,pass\n";
+    char path[160];
+    snprintf(path, sizeof path, "%s/compare_result_1.csv", dir);
+    write_file(path, csv, sizeof csv - 1);
+    struct viz_conf conf = {.path = path, .can_choose = true};
+    ck_ok(viz_session_open(&session, &conf, &err), err);
+    ck_ok(viz_reader_open(&reader, &session, &err), err);
+}
+
+START_TEST(a_table_is_sorted_and_filtered)
+{
+    open_table();
+    says("/api/about", "",
+         "\"sheet\": {\"rows\": 4, \"columns\": [\"NPU Name\", \"NormRelativeErr\", \"Result\"]}");
+    says("/api/sheet", "",
+         "{\"rows\": [{\"row\": 0, \"state\": \"pass\", \"values\": [\"b\", \"0.5%\", \"pass\"]}");
+    says("/api/sheet", "", "\"total\": 4");
+    says("/api/sheet", "sort=1&desc=1&limit=1",
+         "{\"rows\": [{\"row\": 1, \"state\": \"error\", \"values\": [\"a, x\"");
+    says("/api/sheet", "sort=1&limit=1", "{\"rows\": [{\"row\": 0,");
+    says("/api/sheet", "sort=1&first=3",
+         "{\"rows\": [{\"row\": 2,"); /* what is no number comes last */
+    says("/api/sheet", "sort=0&limit=1", "{\"rows\": [{\"row\": 1,");
+    says("/api/sheet", "failing=1", "\"total\": 2");
+    says("/api/sheet", "q=A,%20X", "\"total\": 1");
+    says("/api/sheet", "q=nothing", "{\"rows\": [], \"total\": 0}");
+    refused("/api/sheet", "sort=3", MS_E_ARG, "sort");
+}
+END_TEST
+
+START_TEST(a_table_that_is_cut_is_refused)
+{
+    static const char csv[] = "NPU Name,Result\n\"a,pass\n";
+    char path[160];
+    snprintf(path, sizeof path, "%s/compare_result_1.csv", dir);
+    write_file(path, csv, sizeof csv - 1);
+    struct viz_conf conf = {.path = path, .can_choose = true};
+    ck_assert_int_eq(viz_session_open(&session, &conf, &err), MS_E_FORMAT);
+}
+END_TEST
+
 /* A monitor's csv file: the gradient of one layer over four steps, of which the last is no number. */
 static void open_monitor(void)
 {
@@ -690,7 +734,8 @@ START_TEST(failures_have_their_status)
 END_TEST
 
 TEST_MAIN_AROUND(set_up, tear_down, "web_api", no_path_but_a_known_one_is_a_route,
-                 hits_are_counted_and_listed_in_order_of_time, a_comparison_has_no_terms_of_slices,
+                 hits_are_counted_and_listed_in_order_of_time, a_table_is_sorted_and_filtered,
+                 a_table_that_is_cut_is_refused, a_comparison_has_no_terms_of_slices,
                  a_folder_lists_what_can_be_opened, a_choice_is_of_the_folder_and_nothing_else,
                  without_a_folder_nothing_is_chosen, statistics_over_steps_are_a_map_and_curves,
                  what_changes_something_is_marked_so, what_is_not_open_says_what_opens_it,

@@ -154,6 +154,8 @@ const words = {
   kind_6: ['trace', '跟踪'],
   kind_7: ['profile', '性能数据'],
   kind_8: ['comparison or graph', '比较或图'],
+  kind_9: ['table', '表格'],
+  failingRows: ['with a warning or an error', '行有告警或错误'],
   kind_10: ['trend', '趋势'],
   trendMap: ['Statistics over steps', '逐步统计'],
   notFinite: ['not finite', '非有限值'],
