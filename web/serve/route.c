@@ -109,6 +109,7 @@ unsigned web_status_of(enum ms_rc rc)
     X(style, "/style.css", "text/css; charset=utf-8", "style.css")                                 \
     MODULE(X, main, "main.js")                                                                     \
     MODULE(X, overview, "overview.js")                                                             \
+    MODULE(X, graph_boxes, "graph/boxes.js")                                                       \
     MODULE(X, graph_graph, "graph/graph.js")                                                       \
     MODULE(X, graph_node, "graph/node.js")                                                         \
     MODULE(X, graph_outline, "graph/outline.js")                                                   \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A folder of runs, dumps and comparisons: its list, what is opened of it, and a server that goes away.
 //   node choose.mjs FOLDER PID     the address of a server of the folder, and its process
-//   the folder has dumps t and g, a run sim and statistics over steps tr
+//   the folder has dumps t and g, a run sim, statistics over steps tr and a table compare_result_1.csv
 import {close, equal, failures, launch, openPage, settled, test, truth, until} from './browser.mjs';
 
 const [address, pid] = process.argv.slice(2);
@@ -49,6 +49,18 @@ await test('statistics over steps open as a map, and a cell as curves', async ()
   truth(/, step \d+: /.test((await texts('.told'))[0]), 'the cell is not said');
   await page.keyboard.press('Enter');
   await page.waitForSelector('.plot .curve', {state: 'attached'}); // a line that is flat has no height
+  await back();
+});
+await test('a table of a comparison opens, sorted and filtered', async () => {
+  await open('compare_result_1.csv');
+  await page.waitForSelector('.finding.E');
+  await page.click('.finding a');
+  await page.waitForSelector('.trow');
+  truth((await texts('.trow')).every((t) => /^[EW]/.test(t)), 'rows that pass');
+  equal((await texts('.thead .tcell'))[2].trim(), 'NormRelativeErr', 'the first figure');
+  await page.fill('.tbar input[type="search"]', 'b');
+  await until(page, () => /^[1-9]\d* rows/.test(document.querySelector('.tbar .dim').textContent));
+  await page.evaluate(() => { location.hash = 'overview'; });
   await back();
 });
 await test('what lies outside of the folder is not opened', async () => {

@@ -110,6 +110,14 @@ await test('keys fold, unfold and find errors', async () => {
   await page.keyboard.press('u');
   await until(page, () => document.querySelector('.line.now')?.textContent.includes('layers.3'));
 });
+await test('a module is drawn as boxes and edges, and a box goes to its node', async () => {
+  await page.keyboard.press('b');
+  await page.waitForSelector('.boxes .box.error');
+  truth((await page.$$('.boxes .edge')).length > 0, 'no edge');
+  await page.click('.boxes .box.error');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('softmax.3'));
+  await page.keyboard.press('u');
+});
 await test('alike layers are one line with their count', async () => {
   truth((await texts(page, '.line')).some((t) => t.includes('×3')), 'no folded layers');
 });

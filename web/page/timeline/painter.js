@@ -111,7 +111,7 @@ export class Painter {
   // As much of a text as there is room for, with its beginning and its end; a letter of a wide script takes the room
   // of two.
   fitted(s, max) {
-    const letters = [...s], wide = letters.some((l) => WIDE.test(l)), fits = Math.floor(max / (wide ? 2 * LETTER : LETTER));
+    const letters = [...s], wide = letters.filter((l) => WIDE.test(l)).length, fits = Math.floor(max / LETTER * letters.length / (letters.length + wide));
     if (fits < 2 || letters.length <= fits) return fits < 2 ? '' : s;
     const tail = fits < MIDDLE_LEAST ? 0 : Math.floor(fits / 3);
     return `${letters.slice(0, fits - 1 - tail).join('')}…${tail ? letters.slice(-tail).join('') : ''}`;

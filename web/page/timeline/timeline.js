@@ -29,6 +29,13 @@ function titleOf(name, args) {
   return [name, args?.communicator, args?.bytes > 0 && size(args.bytes)].filter(Boolean).join(' · ');
 }
 
+// What the picture shows, for a screen reader: findings, which name the longest waits, and the longest steps.
+function asList(findings, steps) {
+  const longest = [...steps].sort((a, b) => b[3] - a[3]).slice(0, 10), link = (to, text) => h('li', {}, h('a', {href: `#${to}`}, text));
+  return [h('h2', {}, w('wrong')), h('ul', {}, findings.map((f) => link(f.place, f.text))),
+    longest.length > 0 && [h('h2', {}, w('longestSteps')), h('ul', {}, longest.map((s) => link(place.write({screen: 'timeline', t0: s[2], t1: s[2] + s[3]}), `${w('step')} ${s[1]}: ${time(s[3])}`)))]];
+}
+
 class Timeline {
   constructor({root, about, showDrawer, keys, status, frame, place: at}) {
     Object.assign(this, {root, about, showDrawer, keys, status, frame});
@@ -59,7 +66,8 @@ class Timeline {
     this.mini = h('canvas.mini');
     const bar = h('div.verdict', {hidden: true});
     this.evidence = new Evidence(this, bar);
-    fill(this.root, h('div.tl', {}, this.mini, bar, this.canvas));
+    this.list = h('section.unseen', {'aria-label': w('timelineAsList')});
+    fill(this.root, h('div.tl', {}, this.mini, bar, this.canvas, this.list));
     this.painter = new Painter(this.canvas);
     this.miniPainter = new Painter(this.mini);
     listen(this);
@@ -390,7 +398,10 @@ class Timeline {
       });
     }));
     this.miniParts = {sums, names};
-    this.readFindings().then(() => this.draw(), () => {});
+    this.readFindings().then((list) => {
+      this.draw();
+      fill(this.list, asList(list, this.steps));
+    }, () => {});
   }
 
   // The whole run, coloured by what takes longest, with ticks of findings above and of hits below.
