@@ -4,7 +4,7 @@
  */
 #include "viz/model/session.h"
 #include "viz/model/path_kind.h"
-#include "viz/model/sheet.h"
+#include "viz/model/sheet_rows.h"
 #include "viz/model/shelf.h"
 
 #include "mstx/conclude/run_ready.h"

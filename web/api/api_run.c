@@ -4,7 +4,7 @@
  */
 #include "viz/model/finding.h"
 #include "viz/model/replay.h"
-#include "viz/model/sheet.h"
+#include "viz/model/sheet_rows.h"
 #include "web/api/api.h"
 
 #include "mstx/conclude/comm_measure.h"

@@ -2,7 +2,7 @@
  *
  * api_sheet: the rows of a table that a comparison wrote.
  */
-#include "viz/model/sheet.h"
+#include "viz/model/sheet_rows.h"
 #include "web/api/api.h"
 
 enum { LIMIT_MAX = 2000 };

@@ -39,8 +39,8 @@ await test('who makes others wait is marked by more than a colour', async () => 
 await test('the heat map says its values and its scale', async () => {
   const told = [];
   await page.focus('canvas.heatmap >> nth=1');
-  for (let i = 0; i < 20; i++) {
-    await page.keyboard.press(i % 6 === 5 ? 'ArrowDown' : 'ArrowRight');
+  for (const key of ['ArrowDown', 'ArrowRight', 'ArrowRight', 'ArrowRight']) { // who waits for rank 3
+    await page.keyboard.press(key);
     told.push((await texts(page, '.told')).join(' '));
   }
   truth(told.some((t) => / 3: .*ms/.test(t)), 'no value by keys');

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheet: the rows of a table that a comparison wrote (.csv or .xlsx), sorted and filtered.
+ * sheet_rows: the rows of a table that a comparison wrote (.csv or .xlsx), sorted and filtered.
  *
  * A row is kept as its place in the text and read when it is shown, so that a million rows take some megabytes beside
  * the text.
  */
-#ifndef VIZ_MODEL_SHEET_H
-#define VIZ_MODEL_SHEET_H
+#ifndef VIZ_MODEL_SHEET_ROWS_H
+#define VIZ_MODEL_SHEET_ROWS_H
 
 #include "probe/base/csv.h"
 

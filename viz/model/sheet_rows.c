@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheet: see the header.
+ * sheet_rows: see the header.
  */
-#include "viz/model/sheet.h"
+#include "viz/model/sheet_rows.h"
 
 #include "compare/write/xlsx_read.h"
 #include "probe/base/arena.h"
