@@ -127,8 +127,7 @@ static bool is_table(struct ms_str name)
     return ms_str_ends(name, MS_STR(".csv")) || ms_str_ends(name, MS_STR(".xlsx"));
 }
 
-/* Rejects a table. Tables are outputs of compare; the viewers show a comparison from its two
- * dumps. */
+/* Rejects a table where the viewer shows none: it shows a comparison from its two dumps. */
 static enum ms_rc fail_table(const char *path, struct ms_err *err)
 {
     return ms_fail(err, MS_E_UNSUPPORTED,
@@ -137,20 +136,33 @@ static enum ms_rc fail_table(const char *path, struct ms_err *err)
                    path);
 }
 
-static enum ms_rc fail_nothing(const char *path, struct ms_err *err)
+static bool shows_tables(const struct viz_conf *conf)
+{
+    return conf->can_choose || conf->shelf != NULL;
+}
+
+/* Opens the last table of a folder by name, where the viewer shows tables; fails without one. */
+static enum ms_rc open_table_or_fail(struct viz_session *s, bool shows_tables, struct ms_err *err)
 {
     struct ms_dir list;
-    MS_TRY(ms_dir_list(&list, path, err));
-    bool tables = false;
-    for (size_t i = 0; i < list.names.n; i++)
-        tables |= is_table(list.names.p[i]);
+    const char *last = NULL;
+    MS_TRY(ms_dir_list(&list, s->path, err));
+    for (size_t i = 0; i < list.names.n; i++) {
+        if (is_table(list.names.p[i]))
+            last = list.names.p[i].p;
+    }
+    char *table = last != NULL ? ms_path_join(s->path, last) : NULL;
     ms_dir_free(&list);
-    if (tables)
-        return fail_table(path, err);
+    if (table != NULL) {
+        const enum ms_rc rc =
+            shows_tables ? viz_sheet_open(&s->sheet, table, err) : fail_table(s->path, err);
+        ms_free(table);
+        return rc;
+    }
     return ms_fail(err, MS_E_NOTFOUND,
                    "%s: nothing to show here; looked for captures (*.seg), dumps (dump.json) and "
                    "graphs (*%s)",
-                   path, GRAPH_ENDING);
+                   s->path, GRAPH_ENDING);
 }
 
 static enum ms_rc keep(char **out, const char *path, struct ms_err *err)
@@ -197,8 +209,8 @@ static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, 
     if (s->golden != NULL || ms_str_is(base, "dump.json") || ms_str_is(base, "construct.json"))
         return make_graph(s, conf, err);
     if (is_table(base))
-        return conf->can_choose || conf->shelf != NULL ? viz_sheet_open(&s->sheet, s->path, err)
-                                                       : fail_table(s->path, err);
+        return shows_tables(conf) ? viz_sheet_open(&s->sheet, s->path, err)
+                                  : fail_table(s->path, err);
     if (viz_path_kind_of(s->path) == VIZ_PATH_TREND)
         return keep(&s->trend, s->path, err);
     return mstx_db_prepare(s->path, &s->timeline, err);
@@ -223,7 +235,7 @@ static enum ms_rc open_directory(struct viz_session *s, const struct viz_conf *c
     if (s->graph == NULL && (s->golden != NULL || viz_path_holds_dump(s->path)))
         MS_TRY(make_graph(s, conf, err));
     if (s->timeline == NULL && s->graph == NULL)
-        return fail_nothing(s->path, err);
+        return open_table_or_fail(s, shows_tables(conf), err);
     return MS_OK;
 }
 
